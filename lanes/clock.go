@@ -1,0 +1,168 @@
+package lanes
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// By is who asks.
+type By string
+
+// Who may ask: the POS, staff at the control screen, the shooter at the lane, the lane's own timer.
+const (
+	ByPOS   By = "pos"
+	ByStaff By = "staff"
+	ByLane  By = "lane"
+	ByTimer By = "timer"
+)
+
+// Enter begins the time of a waiting session: the customer has entered the lane.
+type Enter struct {
+	Session uuid.UUID
+	Age     time.Duration // how long ago; a session does not begin before it was created
+}
+
+func (Enter) Name() string { return "enter" }
+
+func (cmd Enter) decide(now Instant, c *Change) error {
+	s, err := c.on(cmd.Session)
+	if err != nil {
+		return err
+	}
+	if s.Phase != Waiting {
+		return ErrNotWaiting
+	}
+	entered := now.Add(-max(0, cmd.Age))
+	if entered.Before(s.Created) {
+		entered = s.Created
+	}
+	c.stands(c.enter(s, entered, now), now)
+	return nil
+}
+
+// enter begins the session. Under a hold it begins now and is paused at once, with none of its time used.
+func (c *Change) enter(s Session, entered, now Instant) Session {
+	if c.Lane.Held {
+		entered = now
+	}
+	s = s.begin(entered)
+	c.happened(SessionStarted, &s, c.Lane.ID, entered)
+	return c.underHold(s, c.Lane, now)
+}
+
+// Pause stops a running session's clock until it is resumed.
+type Pause struct{ Session uuid.UUID }
+
+func (Pause) Name() string { return "pause" }
+
+func (cmd Pause) decide(now Instant, c *Change) error {
+	s, err := c.on(cmd.Session)
+	if err != nil {
+		return err
+	}
+	if s.Phase != Running {
+		return ErrNotRunning
+	}
+	s = s.pause(now, false)
+	c.happened(SessionPaused, &s, c.Lane.ID, now)
+	c.stands(s, now)
+	c.Closing = true
+	return nil
+}
+
+// Resume starts a paused session's clock again. A hold refuses it.
+type Resume struct{ Session uuid.UUID }
+
+func (Resume) Name() string { return "resume" }
+
+func (cmd Resume) decide(now Instant, c *Change) error {
+	s, err := c.on(cmd.Session)
+	if err != nil {
+		return err
+	}
+	if s.Phase != Paused {
+		return ErrNotPaused
+	}
+	if c.Lane.Held {
+		return ErrCeasefire
+	}
+	s = s.resume(now)
+	c.happened(SessionResumed, &s, c.Lane.ID, now)
+	c.stands(s, now)
+	return nil
+}
+
+// Stop ends a session.
+type Stop struct {
+	Session uuid.UUID
+	By      By
+}
+
+func (Stop) Name() string { return "stop" }
+
+func (cmd Stop) decide(now Instant, c *Change) error {
+	s, err := c.on(cmd.Session)
+	if err != nil {
+		return err
+	}
+	c.end(s, now, EndReason(cmd.By))
+	c.Closing = true
+	return nil
+}
+
+// Expire ends a session whose time is used up. It ended at its deadline, however late anyone noticed.
+type Expire struct{}
+
+func (Expire) Name() string { return "expire" }
+
+func (Expire) decide(now Instant, c *Change) error {
+	if !c.Lane.Due(now) {
+		return ErrNotRunning
+	}
+	deadline, _ := c.Lane.Deadline()
+	c.end(*c.Lane.Session, deadline, Expired)
+	c.Closing = true
+	return nil
+}
+
+// Advance lets a running session's clock jump ahead (the playground's simulate/advance). Reaching the end ends it.
+type Advance struct {
+	Session uuid.UUID
+	By      time.Duration // more than 0
+}
+
+func (Advance) Name() string { return "advance" }
+
+func (cmd Advance) decide(now Instant, c *Change) error {
+	s, err := c.on(cmd.Session)
+	if err != nil {
+		return err
+	}
+	if s.Phase != Running {
+		return ErrNotRunning
+	}
+	jump := min(cmd.By, s.Remaining(now))
+	s.Left -= jump
+	if s.Remaining(now) > 0 {
+		c.stands(s, now)
+		return nil
+	}
+	c.end(s, now, Simulated)
+	return nil
+}
+
+// end takes the session off the lane and puts it on record.
+func (c *Change) end(s Session, at Instant, reason EndReason) {
+	c.happened(SessionStopped, &s, c.Lane.ID, at)
+	ended := Ended{
+		Lane: c.Lane.ID, At: at.Wall.UTC(), Reason: reason,
+		Used: s.Used(at), Paused: s.PausedFor(at),
+	}
+	s.Left = s.Remaining(at)
+	s.Purchasing = s.Purchasing && c.Lane.Purchasing
+	ended.Session = s
+	c.Ended = &ended
+	c.Lane.Session = nil
+	c.Answer = ended.View()
+}

@@ -1,0 +1,32 @@
+// Package lanes holds the rules of a shooting lane: what may be asked of it, what follows, and how its time runs.
+//
+// It is pure. Values go in and values come out; nothing here reads a clock, waits, writes or logs. Whoever drives a
+// lane brings the instant and does what the change says:
+//
+//	change, err := lane.Decide(now, command)
+//	  err != nil   refused: nothing changes, the error carries a code (error.go)
+//	  otherwise    1. what closes the fire line goes to the hardware at once
+//	               2. change.Lane, .Other, .Events and .Ended are saved together
+//	               3. change.Lane is the lane from now on; a timer is armed at its Deadline
+//	               4. what opens the fire line goes to the hardware
+//	               5. the events are announced, in order, and the answer given
+//
+// Dropping a change is its rollback. Only a closing change (hold, pause, stop, expiry) stands although it could not
+// be saved: a lane that was told to stop has stopped.
+//
+// The phases of a session (SPEC.md part 3):
+//
+//	create, auto_start: false          create, auto_start: true
+//	         │                                   │
+//	         ▼          customer entered         ▼
+//	      waiting ──────────────────────────► running ◄──┐
+//	         │                                │  │ ▲     │ modify, set duration, advance
+//	         │                       pause or │  │ │ resume, or end of the hold
+//	         │                           hold ▼  │ │ that made the pause
+//	         │                              paused─┘
+//	         │ stop                          │   │ stop, expiry
+//	         └──────────────► ended ◄────────┴───┘
+//
+// While a hold lies over the lane, a session that begins or resumes is paused in the same change, before any of its
+// time is used. Waiting and paused sessions keep their time; only a running one has a deadline.
+package lanes

@@ -1,0 +1,48 @@
+package lanes
+
+// Error is a refusal: a sentence for people and logs, and a stable code for programs (WIRE.md, Errors).
+type Error struct {
+	code     string
+	sentence string
+}
+
+func (e *Error) Error() string { return e.sentence }
+
+// Code is the stable name of the refusal.
+func (e *Error) Code() string { return e.code }
+
+// The refusals of a lane and its range. After each of them nothing has changed.
+var (
+	ErrLaneNotFound    = &Error{"lane_not_found", "this range has no such lane"}
+	ErrGroupNotFound   = &Error{"group_not_found", "this range has no such group"}
+	ErrSessionNotFound = &Error{"session_not_found", "this range has no such session"}
+	ErrSessionEnded    = &Error{"session_ended", "the session has ended"}
+
+	ErrLaneOccupied       = &Error{"lane_occupied", "lane is occupied by another session"}
+	ErrLaneNotAccessible  = &Error{"lane_not_accessible", "lane is closed for sale"}
+	ErrLaneNotUsable      = &Error{"lane_not_usable", "the lane's hardware is not in working order"}
+	ErrDurationOutOfRange = &Error{"duration_out_of_range", "the session's duration must stay within 1 to 480 minutes"}
+	ErrNoTimeLeft         = &Error{"no_time_left", "that would leave the session no time; to end it, stop it"}
+
+	ErrNotWaiting = &Error{"not_waiting", "the session has begun already"}
+	ErrNotRunning = &Error{"not_running", "the session's time is not running"}
+	ErrNotPaused  = &Error{"not_paused", "the session is not paused"}
+	ErrCeasefire  = &Error{"ceasefire", "a hold is in force over the lane; the session resumes when it ends"}
+
+	ErrKeyReused = &Error{"idempotency_key_reused", "this Idempotency-Key was used with another request"}
+	ErrKeysFull  = &Error{"overloaded", "too many idempotency keys are kept for this range"}
+)
+
+// ErrDue: the session on the lane is due and has to expire first.
+var ErrDue = &Error{"internal", "the session on the lane is due"}
+
+// The failures of the gateway itself. What has happened to the lane is in each sentence.
+var (
+	ErrStoreUnavailable = &Error{"store_unavailable", "the gateway cannot save at the moment; nothing was changed"}
+	ErrStarting         = &Error{"starting", "the range is still being brought back; nothing was changed"}
+	ErrOverloaded       = &Error{"overloaded", "too many commands wait for this lane; nothing was changed"}
+	ErrNotOwner         = &Error{"not_owner", "another gateway serves this range; nothing was changed"}
+	ErrNotSaved         = &Error{"not_saved", "in force on the lane, not yet durable; repeating is safe"}
+	ErrTimeout          = &Error{"timeout", "the outcome is not known; repeat with the same Idempotency-Key"}
+	ErrInternal         = &Error{"internal", "a defect of the gateway; the log has more under this trace_id"}
+)

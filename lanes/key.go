@@ -1,0 +1,28 @@
+package lanes
+
+import "time"
+
+// Key is the idempotency key that a request carries (WIRE.md, Requests). The first successful answer is saved in the
+// same write as the change itself, and given again to a repeat.
+type Key struct {
+	Name        string
+	Fingerprint string // of the request's method, path, query and body
+	Render      func(*SessionView) (status int, body []byte)
+}
+
+// KeptAnswer is the first successful answer to the request with an idempotency key.
+type KeptAnswer struct {
+	Name        string    `json:"name"`
+	Fingerprint string    `json:"fingerprint"`
+	Status      int       `json:"status"`
+	Body        string    `json:"body"`
+	At          time.Time `json:"at"`
+}
+
+// Repeat is not a failure: the request is a repeat, and this is the answer that was kept.
+type Repeat struct{ Kept KeptAnswer }
+
+func (r *Repeat) Error() string { return "the request is a repeat" }
+
+// Replay is what to answer, to the byte.
+func (r *Repeat) Replay() (status int, body []byte) { return r.Kept.Status, []byte(r.Kept.Body) }

@@ -1,0 +1,85 @@
+package lanes
+
+import "github.com/google/uuid"
+
+// Lane is a lane with whatever session is on it. It is a value: Session points to a value that nobody changes.
+type Lane struct {
+	ID      uuid.UUID `json:"lane_id"`
+	Session *Session  `json:"session"` // nil: the lane is free
+	Held    bool      `json:"held"`    // a hold lies over the lane: its fire line is locked
+	Log     Log       `json:"log"`
+
+	// What the configuration and the hardware say of the lane. Whoever drives the lane sets it; it is not saved.
+	Accessible bool `json:"-"` // open for sale
+	Usable     bool `json:"-"` // the hardware is in working order
+	Purchasing bool `json:"-"` // the range offers lane purchasing
+	Reserved   bool `json:"-"` // a session is about to move here
+}
+
+// Log is how far the reports of the lane's controller have been taken in (LINK.md, Controller to gateway).
+type Log struct {
+	ID  string `json:"id,omitempty"`
+	Seq uint64 `json:"seq,omitempty"`
+}
+
+// Change is what follows from a command: the lane as it will be, and everything to save and say with it.
+type Change struct {
+	Lane    Lane
+	Other   *Lane   // the destination of a move as it will be
+	Events  []Event // in the order of the facts
+	Ended   *Ended  // the session that ended, for the history
+	Answer  *SessionView
+	Closing bool   // it stands although it could not be saved
+	Note    string // why a report changed nothing, for the log
+}
+
+// Changes tells whether anything of lane is different afterwards, so that there is something to save.
+func (c Change) Changes(lane Lane) bool { return c.Lane != lane || len(c.Events) > 0 }
+
+// Command is something asked of a lane. Its types are in sell.go, clock.go, ceasefire.go, move.go and report.go.
+type Command interface {
+	// Name is the word for it in logs and counts.
+	Name() string
+	decide(now Instant, c *Change) error
+}
+
+// Decide says what follows from the command at now, or refuses it with an *Error. A lane whose session is due takes
+// nothing but its expiry: ErrDue. Whoever drives the lane lets it expire first and then asks again.
+func (l Lane) Decide(now Instant, command Command) (Change, error) {
+	if _, expiry := command.(Expire); l.Due(now) && !expiry {
+		return Change{}, ErrDue
+	}
+	c := Change{Lane: l}
+	if err := command.decide(now, &c); err != nil {
+		return Change{}, err
+	}
+	return c, nil
+}
+
+// Deadline is when the session's time is used up. There is one exactly while the session is running.
+func (l Lane) Deadline() (Instant, bool) {
+	if l.Session == nil || l.Session.Phase != Running {
+		return Instant{}, false
+	}
+	return l.Session.Since.Add(l.Session.Left), true
+}
+
+// Due tells whether the session's time is used up at now, so that it has to expire.
+func (l Lane) Due(now Instant) bool {
+	deadline, running := l.Deadline()
+	return running && !now.Before(deadline)
+}
+
+// on finds the session a command is about: a copy to change, or the refusal.
+func (c *Change) on(session uuid.UUID) (Session, error) {
+	if c.Lane.Session == nil || c.Lane.Session.ID != session {
+		return Session{}, ErrSessionNotFound
+	}
+	return *c.Lane.Session, nil
+}
+
+// stands makes s the session of the lane and the answer.
+func (c *Change) stands(s Session, now Instant) {
+	c.Lane.Session = &s
+	c.Answer = c.Lane.View(now)
+}

@@ -1,0 +1,45 @@
+package lanes
+
+import "github.com/google/uuid"
+
+// Move takes the session to another lane, with its time left. The answer's change holds both lanes, to be saved in
+// one write. The hold over the destination counts from then on, not the one over the lane it left.
+type Move struct {
+	Session uuid.UUID
+	To      Lane // the destination as it reserved itself; see Reserve
+}
+
+func (Move) Name() string { return "move" }
+
+func (cmd Move) decide(now Instant, c *Change) error {
+	s, err := c.on(cmd.Session)
+	if err != nil {
+		return err
+	}
+	to := cmd.To
+	if to.ID == c.Lane.ID {
+		return ErrLaneOccupied
+	}
+	c.happened(SessionModified, &s, to.ID, now)
+	s = c.underHold(s, to, now)
+	to.Session, to.Reserved = &s, false
+	c.Lane.Session = nil
+	c.Other = &to
+	c.Answer = to.View(now)
+	return nil
+}
+
+// Reserve keeps a free, accessible, usable lane for a session that is about to move to it: until the move is made or
+// dropped, nothing is created there and no other session moves there.
+func (l Lane) Reserve() (Lane, error) {
+	switch {
+	case l.Session != nil || l.Reserved:
+		return l, ErrLaneOccupied
+	case !l.Accessible:
+		return l, ErrLaneNotAccessible
+	case !l.Usable:
+		return l, ErrLaneNotUsable
+	}
+	l.Reserved = true
+	return l, nil
+}

@@ -1,0 +1,93 @@
+package lanes
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Create sells time on a free lane.
+type Create struct {
+	Session    uuid.UUID // the new session's id
+	Group      uuid.UUID
+	Customer   string
+	Minutes    int // MinMinutes to MaxMinutes
+	Purchasing bool
+	AutoStart  bool // the time runs from now, not from when the customer enters
+}
+
+func (Create) Name() string { return "create" }
+
+func (cmd Create) decide(now Instant, c *Change) error {
+	switch {
+	case c.Lane.Session != nil || c.Lane.Reserved:
+		return ErrLaneOccupied
+	case !c.Lane.Accessible:
+		return ErrLaneNotAccessible
+	case !c.Lane.Usable:
+		return ErrLaneNotUsable
+	case cmd.Minutes < MinMinutes || cmd.Minutes > MaxMinutes:
+		return ErrDurationOutOfRange
+	}
+	sold := time.Duration(cmd.Minutes) * time.Minute
+	s := Session{
+		ID: cmd.Session, Group: cmd.Group, Customer: cmd.Customer, Purchasing: cmd.Purchasing,
+		Sold: sold, Phase: Waiting, Left: sold, Since: now, Created: now,
+	}
+	c.happened(SessionCreated, &s, c.Lane.ID, now)
+	if cmd.AutoStart {
+		s = c.enter(s, now, now)
+	}
+	c.stands(s, now)
+	return nil
+}
+
+// Modify adds minutes to what was sold, or takes them away.
+type Modify struct {
+	Session uuid.UUID
+	Minutes int // not 0
+}
+
+func (Modify) Name() string { return "modify" }
+
+func (cmd Modify) decide(now Instant, c *Change) error {
+	s, err := c.on(cmd.Session)
+	if err != nil {
+		return err
+	}
+	return c.sell(s, now, cmd.Minutes)
+}
+
+// SetDuration makes the sold minutes so many in all (the PATCH of version 1). The same as before changes nothing.
+type SetDuration struct {
+	Session uuid.UUID
+	Minutes int // MinMinutes to MaxMinutes
+}
+
+func (SetDuration) Name() string { return "set_duration" }
+
+func (cmd SetDuration) decide(now Instant, c *Change) error {
+	s, err := c.on(cmd.Session)
+	if err != nil {
+		return err
+	}
+	more := cmd.Minutes - int(s.Sold/time.Minute)
+	if more == 0 {
+		c.Answer = c.Lane.View(now)
+		return nil
+	}
+	return c.sell(s, now, more)
+}
+
+func (c *Change) sell(s Session, now Instant, minutes int) error {
+	if minutes < -MaxMinutes || minutes > MaxMinutes {
+		return ErrDurationOutOfRange
+	}
+	s, err := s.sell(now, time.Duration(minutes)*time.Minute)
+	if err != nil {
+		return err
+	}
+	c.happened(SessionModified, &s, c.Lane.ID, now)
+	c.stands(s, now)
+	return nil
+}

@@ -1,0 +1,93 @@
+package lanes
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// The length of a session, in minutes (SPEC.md part 8).
+const (
+	MinMinutes = 1
+	MaxMinutes = 480
+)
+
+// Phase is where a session stands.
+type Phase string
+
+// The phases of a session that is on a lane. A session that has ended is on no lane: it is an Ended.
+const (
+	Waiting Phase = "waiting" // created, the customer has not entered; no time is used
+	Running Phase = "running" // its time runs
+	Paused  Phase = "paused"  // its time stands still
+)
+
+// Session is lane time that was sold, and how much of it is left. It is a value: to change one is to make another.
+type Session struct {
+	ID         uuid.UUID     `json:"session_id"`
+	Group      uuid.UUID     `json:"group_id"`
+	Customer   string        `json:"customer_name"`
+	Purchasing bool          `json:"enable_purchasing"` // as asked at creation; it takes effect where the range has purchasing
+	Sold       time.Duration `json:"sold_ns"`           // in all, whole minutes
+	Phase      Phase         `json:"phase"`
+	Left       time.Duration `json:"left_ns"` // when the clock last started (running) or stopped (paused)
+	Since      Instant       `json:"since"`   // when that was; created, for a waiting session
+	Created    Instant       `json:"created"`
+	Began      *Instant      `json:"began,omitempty"` // nil until the customer entered
+	Rested     time.Duration `json:"rested_ns"`       // time in pauses that are over
+	ByHold     bool          `json:"paused_by_hold"`  // the pause was made by a hold, whose end resumes it
+	Facts      uint64        `json:"facts"`           // events so far: the next one's number is Facts+1
+}
+
+// Remaining is the time left at now: never negative, never more than was left when the clock last started.
+func (s Session) Remaining(now Instant) time.Duration {
+	if s.Phase != Running {
+		return s.Left
+	}
+	return min(max(0, s.Left-now.Since(s.Since)), s.Left)
+}
+
+// Used is the time that ran, up to now. Used and Remaining always make up Sold.
+func (s Session) Used(now Instant) time.Duration { return s.Sold - s.Remaining(now) }
+
+// PausedFor is the time spent in pauses, up to now.
+func (s Session) PausedFor(now Instant) time.Duration {
+	if s.Phase == Paused {
+		return s.Rested + max(0, now.Since(s.Since))
+	}
+	return s.Rested
+}
+
+// begin starts the time of a waiting session at the instant the customer entered.
+func (s Session) begin(at Instant) Session {
+	s.Began, s.Phase, s.Since = &at, Running, at
+	return s
+}
+
+// pause stops the clock of a running session.
+func (s Session) pause(now Instant, byHold bool) Session {
+	s.Left = s.Remaining(now)
+	s.Phase, s.Since, s.ByHold = Paused, now, byHold
+	return s
+}
+
+// resume starts the clock of a paused session again.
+func (s Session) resume(now Instant) Session {
+	s.Rested = s.PausedFor(now)
+	s.Phase, s.Since, s.ByHold = Running, now, false
+	return s
+}
+
+// sell changes the sold time by d, and the time left with it.
+func (s Session) sell(now Instant, d time.Duration) (Session, error) {
+	sold := s.Sold + d
+	if sold < MinMinutes*time.Minute || sold > MaxMinutes*time.Minute {
+		return s, ErrDurationOutOfRange
+	}
+	if s.Remaining(now)+d <= 0 {
+		return s, ErrNoTimeLeft
+	}
+	s.Sold = sold
+	s.Left += d
+	return s, nil
+}

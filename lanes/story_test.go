@@ -1,0 +1,236 @@
+package lanes_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/google/uuid"
+
+	"rangegate/lanes"
+)
+
+// The stories under testdata tell what a lane does, in the order in which it happens. Each step is something asked of
+// the lane, or time that goes by; under the line stands what follows: events, the end of a session, and how the lane
+// is left. To write down what the code does now: go test ./lanes -run Stories -rewrite, and then read the difference.
+func TestStories(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		s := newStory()
+		datadriven.RunTest(t, path, s.step)
+	})
+}
+
+// story is two lanes and two clocks. Lane 1 is the one that is asked; a session may move to lane 2.
+type story struct {
+	now   lanes.Instant
+	boot  string
+	lanes map[string]lanes.Lane
+	at    string // the lane that is asked
+	last  uuid.UUID
+	sold  int
+}
+
+func newStory() *story {
+	s := &story{
+		now:   lanes.Instant{Wall: time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC), Mono: time.Hour},
+		boot:  "boot-1",
+		lanes: map[string]lanes.Lane{},
+		at:    "1",
+	}
+	for _, name := range []string{"1", "2"} {
+		s.lanes[name] = lanes.Lane{
+			ID:         uuid.MustParse("44444444-4444-4444-8444-00000000000" + name),
+			Accessible: true, Usable: true, Purchasing: true,
+		}
+	}
+	return s
+}
+
+func (s *story) step(t *testing.T, d *datadriven.TestData) string {
+	switch d.Cmd {
+	case "wait": // both clocks go on
+		s.now = s.now.Add(s.duration(t, d, "for"))
+		return s.left()
+	case "set-wall-clock": // somebody sets it; nothing else happens
+		s.now.Wall = s.now.Wall.Add(s.duration(t, d, "by"))
+		return s.left()
+	case "ask-lane": // the steps that follow are asked of that lane
+		d.ScanArgs(t, "name", &s.at)
+		return s.left()
+	case "lane-is": // what the configuration and the hardware say
+		lane := s.lanes[s.at]
+		lane.Accessible, lane.Usable = !d.HasArg("closed"), !d.HasArg("broken")
+		s.lanes[s.at] = lane
+		return s.left()
+	case "crash": // the gateway starts again from what is saved, on the same boot of the machine or another
+		return s.crash(t, d)
+	}
+	lane := s.lanes[s.at]
+	command, err := s.command(t, d, lane)
+	if err == nil {
+		var change lanes.Change
+		if change, err = lane.Decide(s.now, command); err == nil {
+			return s.became(change)
+		}
+	}
+	var refusal *lanes.Error
+	if !errors.As(err, &refusal) {
+		t.Fatal(err)
+	}
+	return "refused: " + refusal.Code() + "\n"
+}
+
+func (s *story) command(t *testing.T, d *datadriven.TestData, lane lanes.Lane) (lanes.Command, error) {
+	session := s.last
+	if lane.Session != nil {
+		session = lane.Session.ID
+	}
+	if d.HasArg("of-another-session") {
+		session = uuid.Max
+	}
+	number := func(name string) (n int) { d.ScanArgs(t, name, &n); return n }
+	switch d.Cmd {
+	case "create":
+		s.sold++
+		s.last = uuid.MustParse(fmt.Sprintf("99999999-9999-4999-8999-%012d", s.sold))
+		return lanes.Create{
+			Session: s.last, Customer: "Jo Smith", Minutes: number("minutes"), Purchasing: true,
+			AutoStart: d.HasArg("auto-start"),
+		}, nil
+	case "enter":
+		return lanes.Enter{Session: session, Age: s.duration(t, d, "ago")}, nil
+	case "pause":
+		return lanes.Pause{Session: session}, nil
+	case "resume":
+		return lanes.Resume{Session: session}, nil
+	case "hold":
+		return lanes.Hold{}, nil
+	case "release":
+		return lanes.Release{}, nil
+	case "modify":
+		return lanes.Modify{Session: session, Minutes: number("minutes")}, nil
+	case "set-duration":
+		return lanes.SetDuration{Session: session, Minutes: number("minutes")}, nil
+	case "stop":
+		return lanes.Stop{Session: session, By: lanes.ByPOS}, nil
+	case "expire":
+		return lanes.Expire{}, nil
+	case "advance":
+		return lanes.Advance{Session: session, By: s.duration(t, d, "by")}, nil
+	case "report":
+		r := lanes.Report{Session: session, Age: s.duration(t, d, "ago"), Log: lanes.Log{ID: "log", Seq: uint64(number("seq"))}}
+		if d.HasArg("log") {
+			d.ScanArgs(t, "log", &r.Log.ID)
+		}
+		d.ScanArgs(t, "kind", &r.Kind)
+		return r, nil
+	case "move":
+		var name string
+		d.ScanArgs(t, "to", &name)
+		to := s.lanes[name]
+		if name != s.at {
+			reserved, err := to.Reserve()
+			if err != nil {
+				return nil, err
+			}
+			to = reserved
+		}
+		return lanes.Move{Session: session, To: to}, nil
+	}
+	t.Fatalf("%s: a step that nobody knows: %s", d.Pos, d.Cmd)
+	return nil, nil
+}
+
+func (s *story) duration(t *testing.T, d *datadriven.TestData, name string) time.Duration {
+	if !d.HasArg(name) {
+		return 0
+	}
+	var text string
+	d.ScanArgs(t, name, &text)
+	length, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatalf("%s: %v", d.Pos, err)
+	}
+	return length
+}
+
+// became takes the change and says what it was.
+func (s *story) became(change lanes.Change) string {
+	var out strings.Builder
+	for _, event := range change.Events {
+		fmt.Fprintf(&out, "%s at %s on lane %s\n", event.Kind, event.At.Format("15:04:05"), s.name(event.Lane))
+	}
+	if e := change.Ended; e != nil {
+		fmt.Fprintf(&out, "ended %s at %s: %s used, %s left, %s in pauses\n",
+			e.Reason, e.At.Format("15:04:05"), e.Used, e.Session.Left, e.Paused)
+	}
+	if change.Note != "" {
+		fmt.Fprintf(&out, "note: %s\n", change.Note)
+	}
+	if change.Closing {
+		out.WriteString("closing: it stands although it cannot be saved\n")
+	}
+	s.lanes[s.at] = change.Lane
+	if change.Other != nil {
+		s.lanes[s.name(change.Other.ID)] = *change.Other
+	}
+	return out.String() + s.left()
+}
+
+func (s *story) name(lane uuid.UUID) string { return lane.String()[35:] }
+
+// left is how the lanes are left.
+func (s *story) left() string {
+	var out strings.Builder
+	for _, name := range []string{"1", "2"} {
+		lane := s.lanes[name]
+		if name == "2" && s.at == "1" && lane.Session == nil && !lane.Held {
+			continue // not part of the story
+		}
+		fmt.Fprintf(&out, "lane %s: ", name)
+		if lane.Held {
+			out.WriteString("held, ")
+		}
+		if lane.Session == nil {
+			out.WriteString("free\n")
+			continue
+		}
+		fmt.Fprintf(&out, "%s, %s left of %s", lane.Session.Phase, lane.Session.Remaining(s.now), lane.Session.Sold)
+		if deadline, running := lane.Deadline(); running {
+			fmt.Fprintf(&out, ", until %s", deadline.Wall.Format("15:04:05"))
+		}
+		if lane.Due(s.now) {
+			out.WriteString(", due")
+		}
+		out.WriteString("\n")
+	}
+	return out.String()
+}
+
+// crash saves the lane, loses everything else, and brings it back some time later.
+func (s *story) crash(t *testing.T, d *datadriven.TestData) string {
+	saved, err := json.Marshal(lanes.Snapshot{Lane: s.lanes[s.at], Boot: s.boot})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkpoint := lanes.Checkpoint{At: s.now, Boot: s.boot}
+	s.now = s.now.Add(s.duration(t, d, "down"))
+	s.now.Wall = s.now.Wall.Add(s.duration(t, d, "wall-set-by"))
+	if d.HasArg("rebooted") {
+		s.boot += "+"
+		s.now.Mono = 20 * time.Second
+	}
+	var snapshot lanes.Snapshot
+	if err := json.Unmarshal(saved, &snapshot); err != nil {
+		t.Fatal(err)
+	}
+	before := s.lanes[s.at]
+	lane := snapshot.Restore(s.now, s.boot, checkpoint)
+	lane.Accessible, lane.Usable, lane.Purchasing = before.Accessible, before.Usable, before.Purchasing
+	s.lanes[s.at] = lane
+	return s.left()
+}

@@ -1,0 +1,65 @@
+package lanes
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// SessionView is a picture of a session at one instant (WIRE.md, Views).
+type SessionView struct {
+	ID         uuid.UUID
+	Lane       uuid.UUID
+	Group      uuid.UUID
+	Customer   string
+	Phase      Phase
+	Minutes    int // sold in all
+	Remaining  time.Duration
+	Created    time.Time
+	Began      *time.Time // nil until it began
+	Purchasing bool       // in effect: asked for, and offered by the range
+}
+
+// View is the picture of the session on the lane at now, nil when the lane is free.
+func (l Lane) View(now Instant) *SessionView {
+	if l.Session == nil {
+		return nil
+	}
+	view := l.Session.view(l.ID, l.Session.Remaining(now))
+	view.Purchasing = view.Purchasing && l.Purchasing
+	return view
+}
+
+// View is the picture of the session as it ended.
+func (e Ended) View() *SessionView { return e.Session.view(e.Lane, e.Session.Left) }
+
+func (s Session) view(lane uuid.UUID, remaining time.Duration) *SessionView {
+	view := &SessionView{
+		ID: s.ID, Lane: lane, Group: s.Group, Customer: s.Customer, Phase: s.Phase,
+		Minutes: int(s.Sold / time.Minute), Remaining: remaining,
+		Created: s.Created.Wall, Purchasing: s.Purchasing,
+	}
+	if s.Began != nil {
+		view.Began = &s.Began.Wall
+	}
+	return view
+}
+
+// LinkState is how a lane's link stands.
+type LinkState string
+
+// The states of a link.
+const (
+	LinkUp     LinkState = "up"
+	LinkDown   LinkState = "down"
+	LinkFaulty LinkState = "faulty" // the controller refuses, or breaks the protocol
+)
+
+// LaneStatus is what the range sees of a lane: its place in the layout, its value, and its link.
+type LaneStatus struct {
+	Place
+	Lane      Lane
+	Link      LinkState
+	LinkSince time.Time
+	NotUsable string // why the lane is not usable, empty when it is
+}
