@@ -1,0 +1,142 @@
+// Package config is what the operator decides: one tree of structs that mirrors the YAML file key by key.
+//
+// Reading goes file, environment, defaults, rules:
+//
+//	document     YAML to the tree, every key and value checked against the structs below (document.go)
+//	environment  RANGEGATE_… variables laid over it (environment.go)
+//	complete     what was left out gets its default (defaults.go)
+//	validate     the rules that need more than one value, or more than its type (validate.go)
+//
+// All faults come back at once, joined, each a [Fault]. No fault and no output of this package shows a secret.
+package config
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Config is the whole configuration of one gateway. The yaml tags are the only place where keys are named: reading,
+// the environment and the suggestions for mistyped keys all go by them.
+type Config struct {
+	Environment Environment `yaml:"environment"` // default production
+	HTTP        HTTP        `yaml:"http"`
+	Operations  Operations  `yaml:"operations"`
+	Store       Store       `yaml:"store"`
+	Ranges      []Range     `yaml:"ranges"` // at least one
+}
+
+// Environment says whether real ranges depend on this gateway.
+type Environment string
+
+const (
+	InPlayground Environment = "playground" // simulation endpoints, simulated lanes, plain http to the integrator
+	InProduction Environment = "production"
+)
+
+// HTTP is the address of the API and the screens.
+type HTTP struct {
+	Address string `yaml:"address"` // host:port, default 127.0.0.1:8080
+	TLS     TLS    `yaml:"tls,omitempty"`
+}
+
+// TLS names two PEM files. Both or none.
+type TLS struct {
+	Certificate string `yaml:"certificate,omitempty"`
+	Key         string `yaml:"key,omitempty"`
+}
+
+// Operations is the address of health, metrics and profiles.
+type Operations struct {
+	Address string `yaml:"address"`         // host:port, default 127.0.0.1:9090
+	Token   Secret `yaml:"token,omitempty"` // for writes and profiles; empty: nobody may
+}
+
+// Store is where the gateway keeps its state: exactly one of Bolt and Redis.
+type Store struct {
+	Bolt      string    `yaml:"bolt,omitempty"`  // path of the file; default data/rangegate.db when Redis is empty too
+	Redis     Secret    `yaml:"redis,omitempty"` // redis:// or rediss:// url; a Secret, as it may carry a password
+	Retention Retention `yaml:"retention"`
+}
+
+// Retention bounds what a range keeps. All are more than 0.
+type Retention struct {
+	Events  time.Duration `yaml:"events"`  // default 720h on bolt, 72h on Redis
+	History time.Duration `yaml:"history"` // default 2160h on bolt, 720h on Redis
+	Names   time.Duration `yaml:"names"`   // customer names in the history; default 720h
+	Cap     int           `yaml:"cap"`     // records a range, whatever their age; default 1,000,000
+}
+
+// Range is one shooting range with its credentials and its layout.
+type Range struct {
+	ID         uuid.UUID     `yaml:"id"`
+	Name       string        `yaml:"name"`
+	Token      Secret        `yaml:"token,omitempty"` // the short way to write one token; always empty once read, see Tokens
+	Tokens     []Secret      `yaml:"tokens"`          // each a UUID or sha256:<64 hex>; several during rotation
+	Purchasing bool          `yaml:"purchasing"`
+	OnLinkLoss LinkLoss      `yaml:"on_link_loss"` // default run_out
+	LinkGrace  time.Duration `yaml:"link_grace"`   // how long a lane whose link is down stays usable; default 30s
+	Webhook    *Webhook      `yaml:"webhook,omitempty"`
+	Products   *Products     `yaml:"products,omitempty"`
+	Staff      []Staff       `yaml:"staff,omitempty"`
+	Groups     []Group       `yaml:"groups"` // at least one
+	Bays       []Bay         `yaml:"bays"`   // at least one
+	Lanes      []Lane        `yaml:"lanes"`  // at least one, in display order
+}
+
+// LinkLoss is what the lane controller does with a running session when it loses the gateway.
+type LinkLoss string
+
+const (
+	RunOut LinkLoss = "run_out" // the session runs to its end
+	Hold   LinkLoss = "hold"    // the fire line is locked until the link is back
+)
+
+// Webhook is where the integrator receives events.
+type Webhook struct {
+	URL         string        `yaml:"url"`               // https; http in the playground
+	Secrets     []Secret      `yaml:"secrets,omitempty"` // whsec_<base64>, at most two; two during rotation
+	Timeout     time.Duration `yaml:"timeout"`           // of one attempt, default 10s
+	Concurrency int           `yaml:"concurrency"`       // attempts at a time, default 16
+}
+
+// Products is where the integrator's products API answers.
+type Products struct {
+	URL     string        `yaml:"url"`     // https; http in the playground; without the /products at its end
+	Timeout time.Duration `yaml:"timeout"` // of one request, default 5s
+}
+
+// Staff is one person who may sign in on the range's control screen.
+type Staff struct {
+	Name    string `yaml:"name"`
+	PinHash Secret `yaml:"pin_hash"`
+}
+
+// Group is an access group of the range.
+type Group struct {
+	ID   uuid.UUID `yaml:"id"`
+	Name string    `yaml:"name"`
+}
+
+// Bay is a container that groups lanes.
+type Bay struct {
+	ID   uuid.UUID `yaml:"id"`
+	Name string    `yaml:"name"`
+}
+
+// Lane is one lane and the hardware behind it.
+type Lane struct {
+	ID         uuid.UUID `yaml:"id"`
+	Name       string    `yaml:"name"`
+	Bay        uuid.UUID `yaml:"bay"`                       // a bay of the same range
+	Accessible bool      `yaml:"accessible" default:"true"` // a tag, as false is an answer and not the lack of one
+	ScreenKey  Secret    `yaml:"screen_key,omitempty"`      // of the lane screen; empty: the lane has none
+	Link       Link      `yaml:"link"`
+}
+
+// Link is how the gateway reaches the lane's controller.
+type Link struct {
+	Driver  string `yaml:"driver"` // default sim
+	Address string `yaml:"address,omitempty"`
+	Key     Secret `yaml:"key,omitempty"`
+}

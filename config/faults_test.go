@@ -1,0 +1,223 @@
+package config
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestFaultsOfTheFile(t *testing.T) {
+	const lane1 = "{id: 44444444-4444-4444-8444-000000000001, name: Lane 1,"
+	for _, c := range []struct {
+		name  string
+		text  string
+		fault string
+	}{
+		{"a missing bracket", "http: {address: 1\nstore: [", "line 1: malformed YAML: did not find expected ',' or '}'"},
+		{"a tab", "http:\n\taddress: x", "line 2: malformed YAML: found character that cannot start any token"},
+		{"an alias to nothing", "http:\n  address: *here", "line 2: malformed YAML: refers to an anchor that the file does not have; a value that begins with * needs quotes"},
+		{"two documents", smallest + "---\nhttp: {}", "holds a second YAML document; one file is one configuration"},
+		{"a list for a file", "[1, 2]", "wants keys and values, such as {environment: …} (line 1)"},
+		{"nothing", "", "ranges: wants at least one range"},
+		{"only comments", "# later\n", "ranges: wants at least one range"},
+
+		{"an unknown key", edited(t, "Lane 1,", "Lane 1, acessible: true,"), `ranges[0].lanes[0].acessible: unknown key (line 10), did you mean "accessible"?`},
+		{"a key of another section", smallest + "tls: {}", "tls: unknown key (line 12); known are environment, http, operations, store, ranges"},
+		{"another case", smallest + "Store: {}", `Store: unknown key (line 12), did you mean "store"?`},
+		{"a key that may be a secret", smallest + "operations: {token:22222222-2222-4222-8222-222222222222}", "operations.(line 12): unknown key; known are address, token"},
+		{"a key that is no text", smallest + "? [a]\n: b", "(line 12): unknown key; known are environment, http, operations, store, ranges"},
+		{"a key given twice", smallest + "environment: playground", "environment: given twice (lines 2 and 12)"},
+
+		{"a flag in quotes", edited(t, "Lane 1,", `Lane 1, accessible: "true",`), "ranges[0].lanes[0].accessible: wants true or false (line 10)"},
+		{"a number for a flag", edited(t, "Lane 1,", `Lane 1, accessible: 1,`), "ranges[0].lanes[0].accessible: wants true or false (line 10)"},
+		{"text for a number", smallest + "store: {retention: {cap: many}}", "store.retention.cap: wants a whole number (line 12)"},
+		{"a number in quotes", smallest + `store: {retention: {cap: "5"}}`, "store.retention.cap: wants a whole number (line 12)"},
+		{"a fraction for a number", smallest + "store: {retention: {cap: 1.5}}", "store.retention.cap: wants a whole number (line 12)"},
+		{"no number at all", smallest + "store: {retention: {cap: .nan}}", "store.retention.cap: wants a whole number (line 12)"},
+		{"a huge number", smallest + "store: {retention: {cap: 99999999999999999999}}", "store.retention.cap: wants a whole number (line 12)"},
+		{"zero", smallest + "store: {retention: {cap: 0}}", "store.retention.cap: must be more than 0 (line 12)"},
+		{"a duration without a unit", smallest + "store: {retention: {names: 30}}", "store.retention.names: wants a duration with its unit, such as 10s or 720h (line 12)"},
+		{"a duration of nothing", smallest + "store: {retention: {names: 0s}}", "store.retention.names: must be more than 0 (line 12)"},
+		{"a duration below nothing", edited(t, "name: Demo range", "name: Demo range\n    link_grace: -1s"), "ranges[0].link_grace: must be more than 0 (line 6)"},
+		{"a list for text", edited(t, "name: Demo range", "name: [a, b]"), "ranges[0].name: wants text (line 5)"},
+		{"bytes for text", edited(t, "name: Demo range", "name: !!binary aGk="), "ranges[0].name: wants text (line 5)"},
+		{"text for a list", edited(t, "token: 2222", "tokens: 2222"), "ranges[0].tokens: wants a list (line 6)"},
+		{"text for a section", edited(t, lane1+" bay: 55555555-5555-4555-8555-000000000001}", "Lane 1"), "ranges[0].lanes[0]: wants keys and values, such as {id: …} (line 10)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg, err := Parse([]byte(c.text), nil)
+			assert.Equal(t, []string{c.fault}, faultsOf(t, err), "this fault and no other")
+			assert.Empty(t, cfg)
+		})
+	}
+}
+
+func TestFaultsAgainstTheRules(t *testing.T) {
+	const (
+		name     = "name: Demo range"
+		token    = "token: 22222222-2222-4222-8222-222222222222"
+		bay1     = "55555555-5555-4555-8555-000000000001"
+		lane1ID  = "id: 44444444-4444-4444-8444-000000000001"
+		lane2    = "44444444-4444-4444-8444-000000000002"
+		inRange  = name + "\n    "
+		playful  = "environment: playground"
+		tlsBoth  = "missing; tls wants certificate and key"
+		hostPort = "wants host:port, such as 127.0.0.1:8080"
+		wantsURL = "wants an absolute http or https url"
+		redisURL = "store.redis: wants redis://host:port/db or rediss://host:port/db"
+	)
+	for _, c := range []struct {
+		name  string
+		text  string
+		fault string
+	}{
+		{"environment", edited(t, "playground", "staging"), "environment: wants playground or production"},
+		{"http without port", smallest + "http: {address: localhost}", "http.address: " + hostPort},
+		{"http as a url", smallest + "http: {address: 'http://localhost:80'}", "http.address: " + hostPort},
+		{"port too high", smallest + "http: {address: ':65536'}", "http.address: wants a port from 0 to 65535"},
+		{"port by name", smallest + "http: {address: ':http'}", "http.address: wants a port from 0 to 65535"},
+		{"host with a blank", smallest + "operations: {address: 'my host:80'}", "operations.address: wants an IP address or a host name before the port"},
+		{"one address for both", smallest + "http: {address: 127.0.0.1:9090}", "operations.address: the same as http.address"},
+		{"one address covers the other", smallest + "http: {address: ':9090'}", "operations.address: the same as http.address"},
+		{"tls without key", smallest + "http: {tls: {certificate: a}}", "http.tls.key: " + tlsBoth},
+		{"tls without certificate", smallest + "http: {tls: {key: a}}", "http.tls.certificate: " + tlsBoth},
+		{"two stores", smallest + "store: {bolt: a, redis: 'redis://h'}", "store: two stores, bolt and redis; choose one"},
+		{"redis of another scheme", smallest + "store: {redis: 'http://h:1/0'}", redisURL},
+		{"redis without host", smallest + "store: {redis: 'redis:///0'}", redisURL},
+
+		{"range without id", edited(t, "  - id: 11111111-1111-4111-8111-111111111111\n    name", "  - name"), "ranges[0].id: missing; " + wantsID},
+		{"the nil id", edited(t, lane2, "00000000-0000-0000-0000-000000000000"), "ranges[0].lanes[1].id: missing; " + wantsID},
+		{"an id in another spelling", edited(t, lane2, "urn:uuid:"+lane2), "ranges[0].lanes[1].id: " + wantsID + " (line 11)"},
+		{"a lane's id twice", edited(t, lane2, "44444444-4444-4444-8444-000000000001"), "ranges[0].lanes[1].id: already the id of ranges[0].lanes[0]"},
+		{"a lane's id twice, in capitals", edited(t, lane2, "4444444A-4444-4444-8444-00000000000A", lane1ID, "id: 4444444a-4444-4444-8444-00000000000a"), "ranges[0].lanes[1].id: already the id of ranges[0].lanes[0]"},
+		{"a lane with its bay's id", edited(t, lane2, bay1), "ranges[0].lanes[1].id: already the id of ranges[0].bays[0]"},
+		{"no name", edited(t, name, "name: ' '"), "ranges[0].name: missing"},
+		{"a long name", edited(t, "Bay A", strings.Repeat("ä", 201)), "ranges[0].bays[0].name: longer than 200 characters"},
+
+		{"no token", edited(t, token, "tokens: []"), "ranges[0].tokens: wants at least one token"},
+		{"a token that is nothing", edited(t, token, "tokens: [~]"), "ranges[0].tokens[0]: wants a UUID or sha256: and 64 hexadecimal digits"},
+		{"a token in braces", edited(t, token, "token: '{22222222-2222-4222-8222-222222222222}'"), "ranges[0].tokens[0]: wants a UUID or sha256: and 64 hexadecimal digits"},
+		{"the nil token", edited(t, token, "token: 00000000-0000-0000-0000-000000000000"), "ranges[0].tokens[0]: the nil UUID is no token"},
+		{"a short hash", edited(t, token, "token: sha256:abcd"), "ranges[0].tokens[0]: wants 64 hexadecimal digits after sha256:"},
+		{"one token twice", edited(t, token, token+"\n    tokens: [22222222-2222-4222-8222-222222222222]"), "ranges[0].tokens[1]: the same token as ranges[0].tokens[0]"},
+
+		{"on_link_loss", edited(t, name, inRange+"on_link_loss: stop"), "ranges[0].on_link_loss: wants run_out or hold"},
+		{"products without url", edited(t, name, inRange+"products: {}"), "ranges[0].products.url: missing"},
+		{"products elsewhere", edited(t, name, inRange+"products: {url: 'ftp://h'}"), "ranges[0].products.url: " + wantsURL},
+		{"products relative", edited(t, name, inRange+"products: {url: /products}"), "ranges[0].products.url: " + wantsURL},
+		{"products with an impossible port", edited(t, name, inRange+"products: {url: 'http://h:70000'}"), "ranges[0].products.url: " + wantsURL},
+		{"products with a password", edited(t, name, inRange+"products: {url: 'https://u:p@h'}"), "ranges[0].products.url: wants a url without user and password"},
+		{"a webhook in this release", edited(t, name, inRange+"webhook: {url: 'http://h'}"), "ranges[0].webhook: events are not delivered in this release; leave the webhook out: events are kept in the event log"},
+		{"staff twice", edited(t, name, inRange+"staff: [{name: sam, pin_hash: a}, {name: 'sam ', pin_hash: b}]"), "ranges[0].staff[1].name: already the name of ranges[0].staff[0]"},
+		{"staff without pin", edited(t, name, inRange+"staff: [{name: sam}]"), "ranges[0].staff[0].pin_hash: missing"},
+
+		{"no group", edited(t, "[{id: 33333333-3333-4333-8333-000000000001, name: Public}]", "[]"), "ranges[0].groups: wants at least one group"},
+		{"lane without bay", edited(t, "Lane 2, bay: "+bay1, "Lane 2"), "ranges[0].lanes[1].bay: missing; " + wantsID},
+		{"lane in no bay", edited(t, "Lane 2, bay: "+bay1, "Lane 2, bay: 12345678-5555-4555-8555-000000000009"), "ranges[0].lanes[1].bay: no bay with id 12345678… in this range"},
+		{"unknown driver", edited(t, "Lane 1,", "Lane 1, link: {driver: simm},"), "ranges[0].lanes[0].link.driver: no such driver; this release has sim"},
+		{"driver of a later release", edited(t, "Lane 1,", "Lane 1, link: {driver: websocket, address: 'ws://h/lane'},"), "ranges[0].lanes[0].link.driver: this release has no websocket driver yet"},
+		{"sim with an address", edited(t, "Lane 1,", "Lane 1, link: {address: 'ws://h/lane'},"), "ranges[0].lanes[0].link.address: the sim driver takes no address"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Parse([]byte(c.text), nil)
+			assert.Equal(t, []string{c.fault}, faultsOf(t, err), "this fault and no other")
+		})
+	}
+}
+
+func TestRulesOfProduction(t *testing.T) {
+	text := edited(t, "environment: playground\n", "", "name: Demo range", "name: Demo range\n    products: {url: 'http://h'}")
+	_, err := Parse([]byte(text), nil)
+	assert.Equal(t, []string{
+		"ranges[0].products.url: wants https in production",
+		"ranges[0].lanes[0].link.driver: the sim driver is for the playground",
+		"ranges[0].lanes[1].link.driver: the sim driver is for the playground",
+	}, faultsOf(t, err), "production is the default")
+}
+
+func TestRulesOfTheWebhookForTheReleaseThatDelivers(t *testing.T) {
+	_, err := Parse([]byte(edited(t, "name: Demo range", `name: Demo range
+    webhook:
+      url: 'mailto:pos@example'
+      secrets: [whsec_c2VjcmV0, c2VjcmV0, 'whsec_?', whsec_]
+      timeout: soon
+      concurrency: -1`)), nil)
+	assert.Equal(t, []string{
+		"ranges[0].webhook.timeout: wants a duration with its unit, such as 10s or 720h (line 9)",
+		"ranges[0].webhook.concurrency: must be more than 0 (line 10)",
+		"ranges[0].webhook.url: wants an absolute http or https url",
+		"ranges[0].webhook.secrets: at most two, the second for rotation",
+		"ranges[0].webhook.secrets[1]: wants whsec_ and base64",
+		"ranges[0].webhook.secrets[2]: wants whsec_ and base64",
+		"ranges[0].webhook.secrets[3]: wants whsec_ and base64",
+		"ranges[0].webhook: events are not delivered in this release; leave the webhook out: events are kept in the event log",
+	}, faultsOf(t, err))
+}
+
+func TestRangesDoNotShareWhatIsTheirOwn(t *testing.T) {
+	_, second, _ := strings.Cut(smallest, "ranges:\n")
+	_, err := Parse([]byte(smallest+second), nil)
+	assert.Equal(t, []string{
+		"ranges[1].id: already the id of ranges[0]",
+		"ranges[1].tokens[0]: the same token as ranges[0].tokens[0]",
+		"ranges[1].lanes[0].id: already the id of ranges[0].lanes[0]",
+		"ranges[1].lanes[1].id: already the id of ranges[0].lanes[1]",
+	}, faultsOf(t, err), "bays and groups are each range's own")
+}
+
+func TestATokenIsTheSameInEverySpelling(t *testing.T) {
+	const plain, capitals = "abcdefab-2222-4222-8222-222222222222", "ABCDEFAB-2222-4222-8222-222222222222"
+	digest, ok := TokenDigest(plain)
+	require.True(t, ok)
+	for _, spelling := range []Secret{capitals, Secret(fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(plain))))} {
+		other, ok := TokenDigest(spelling)
+		require.True(t, ok)
+		assert.Equal(t, digest, other)
+	}
+	_, ok = TokenDigest("no token")
+	assert.False(t, ok)
+}
+
+func TestAllFaultsComeAtOnce(t *testing.T) {
+	_, err := Parse([]byte(`
+environment: playground
+htpp: {address: x}
+http: {address: x}
+store: 5
+ranges:
+  - id: 5
+    name: [5]
+    purchasing: perhaps
+    groups: {}
+    bays: [7]
+    lanes:
+      - {id: x, name: Lane 1, bay: y, accessible: no way, link: sim}
+`), []string{"RANGEGATE_STORE_BOLD=x"})
+	assert.Equal(t, []string{
+		`htpp: unknown key (line 3), did you mean "http"?`,
+		"store: wants keys and values, such as {bolt: …} (line 5)",
+		"ranges[0].id: " + wantsID + " (line 7)",
+		"ranges[0].name: wants text (line 8)",
+		"ranges[0].purchasing: wants true or false (line 9)",
+		"ranges[0].groups: wants a list (line 10)",
+		"ranges[0].bays[0]: wants keys and values, such as {id: …} (line 11)",
+		"ranges[0].lanes[0].id: " + wantsID + " (line 13)",
+		"ranges[0].lanes[0].bay: " + wantsID + " (line 13)",
+		"ranges[0].lanes[0].accessible: wants true or false (line 13)",
+		"ranges[0].lanes[0].link: wants keys and values, such as {driver: …} (line 13)",
+		"RANGEGATE_STORE_BOLD: no such setting, did you mean RANGEGATE_STORE_BOLT?",
+		"http.address: wants host:port, such as 127.0.0.1:8080",
+		"ranges[0].tokens: wants at least one token",
+	}, faultsOf(t, err), "and what could not be read is not reported as missing too")
+}
+
+func TestMoreFaultsThanAnyoneReads(t *testing.T) {
+	_, err := Parse([]byte("ranges: ["+strings.Repeat("{}, ", 2000)+"]"), nil)
+	list := faultsOf(t, err)
+	require.Len(t, list, mostFaults+1)
+	assert.Equal(t, "only the first 1000 faults are listed", list[mostFaults])
+}

@@ -1,0 +1,249 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// smallest is a configuration with nothing in it that may be left out.
+const smallest = `
+environment: playground
+ranges:
+  - id: 11111111-1111-4111-8111-111111111111
+    name: Demo range
+    token: 22222222-2222-4222-8222-222222222222
+    groups: [{id: 33333333-3333-4333-8333-000000000001, name: Public}]
+    bays: [{id: 55555555-5555-4555-8555-000000000001, name: Bay A}]
+    lanes:
+      - {id: 44444444-4444-4444-8444-000000000001, name: Lane 1, bay: 55555555-5555-4555-8555-000000000001}
+      - {id: 44444444-4444-4444-8444-000000000002, name: Lane 2, bay: 55555555-5555-4555-8555-000000000001}
+`
+
+// edited is the smallest configuration with some of its text replaced.
+func edited(t testing.TB, oldnew ...string) string {
+	t.Helper()
+	text := smallest
+	for i := 0; i < len(oldnew); i += 2 {
+		require.Contains(t, text, oldnew[i])
+		text = strings.Replace(text, oldnew[i], oldnew[i+1], 1)
+	}
+	return text
+}
+
+// faultsOf are the faults joined in an error, as they print.
+func faultsOf(t testing.TB, err error) []string {
+	t.Helper()
+	if err == nil {
+		return nil
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []string{err.Error()}
+	}
+	var list []string
+	for _, err := range joined.Unwrap() {
+		var fault Fault
+		require.ErrorAs(t, err, &fault)
+		list = append(list, fault.Error())
+	}
+	return list
+}
+
+func TestTheSmallestConfigurationGetsEveryDefault(t *testing.T) {
+	cfg, err := Parse([]byte(smallest), nil)
+	require.NoError(t, err)
+
+	assert.Equal(t, "127.0.0.1:8080", cfg.HTTP.Address)
+	assert.Equal(t, "127.0.0.1:9090", cfg.Operations.Address)
+	assert.Equal(t, Store{Bolt: "data/rangegate.db", Retention: Retention{30 * day, 90 * day, 30 * day, 1_000_000}}, cfg.Store)
+
+	demo := cfg.Ranges[0]
+	assert.Equal(t, []Secret{"22222222-2222-4222-8222-222222222222"}, demo.Tokens)
+	assert.Empty(t, demo.Token, "token is the short way to write tokens")
+	assert.Equal(t, RunOut, demo.OnLinkLoss)
+	assert.Equal(t, 30*time.Second, demo.LinkGrace)
+	assert.Nil(t, demo.Webhook)
+	assert.Nil(t, demo.Products)
+	assert.Equal(t, Lane{
+		ID:         uuid.MustParse("44444444-4444-4444-8444-000000000002"),
+		Name:       "Lane 2",
+		Bay:        uuid.MustParse("55555555-5555-4555-8555-000000000001"),
+		Accessible: true,
+		Link:       Link{Driver: "sim"},
+	}, demo.Lanes[1])
+}
+
+func TestEveryKeyArrives(t *testing.T) {
+	cfg, err := Parse([]byte(`
+environment: playground
+http: {address: ":8443", tls: {certificate: c.pem, key: k.pem}}
+operations: {address: "[::1]:0", token: op}
+store: {redis: "rediss://u:p@cache:6379/2", retention: {events: 1h, history: 2h, names: 3h, cap: 4}}
+ranges:
+  - id: 11111111-1111-4111-8111-111111111111
+    name: North
+    tokens: [sha256:`+strings.Repeat("aB", 32)+`, 22222222-2222-4222-8222-222222222222]
+    purchasing: true
+    on_link_loss: hold
+    link_grace: 1m30s
+    products: {url: "http://127.0.0.1:7070/pos", timeout: 2s}
+    staff: &staff [{name: sam, pin_hash: $argon2id$x}]
+    groups: [{id: 33333333-3333-4333-8333-000000000001, name: Public}]
+    bays: [{id: 55555555-5555-4555-8555-000000000001, name: Bay A}]
+    lanes:
+      - id: 44444444-4444-4444-8444-000000000001
+        name: 012
+        bay: 55555555-5555-4555-8555-000000000001
+        accessible: false
+        screen_key: screen
+        link: {driver: sim, key: link}
+  - id: 11111111-1111-4111-8111-111111111112
+    name: South
+    token: 22222222-2222-4222-8222-222222222223
+    products: {url: "https://pos.example"}
+    staff: *staff
+    groups: [{id: 33333333-3333-4333-8333-000000000001, name: Public}]
+    bays: [{id: 55555555-5555-4555-8555-000000000001, name: Bay A}]
+    lanes: [{id: 44444444-4444-4444-8444-000000000002, name: Lane 1, bay: 55555555-5555-4555-8555-000000000001}]
+`), nil)
+	require.NoError(t, err)
+
+	assert.Equal(t, HTTP{":8443", TLS{"c.pem", "k.pem"}}, cfg.HTTP)
+	assert.Equal(t, Operations{"[::1]:0", "op"}, cfg.Operations)
+	assert.Equal(t, Store{Redis: "rediss://u:p@cache:6379/2", Retention: Retention{time.Hour, 2 * time.Hour, 3 * time.Hour, 4}}, cfg.Store)
+
+	north := cfg.Ranges[0]
+	assert.Len(t, north.Tokens, 2)
+	assert.True(t, north.Purchasing)
+	assert.Equal(t, Hold, north.OnLinkLoss)
+	assert.Equal(t, 90*time.Second, north.LinkGrace)
+	assert.Equal(t, &Products{"http://127.0.0.1:7070/pos", 2 * time.Second}, north.Products)
+	assert.Equal(t, []Staff{{"sam", "$argon2id$x"}}, north.Staff)
+	assert.Equal(t, "012", north.Lanes[0].Name, "a number is a name as it was written")
+	assert.False(t, north.Lanes[0].Accessible)
+	assert.Equal(t, Secret("screen"), north.Lanes[0].ScreenKey)
+	assert.Equal(t, Link{Driver: "sim", Key: "link"}, north.Lanes[0].Link)
+
+	south := cfg.Ranges[1]
+	assert.Equal(t, north.Staff, south.Staff, "an alias repeats what its anchor marks")
+	assert.Equal(t, 5*time.Second, south.Products.Timeout)
+}
+
+func TestRedisKeepsLess(t *testing.T) {
+	cfg, err := Parse([]byte(smallest+`store: {redis: "redis://127.0.0.1:6379/0", retention: {names: 1h}}`), nil)
+	require.NoError(t, err)
+	assert.Equal(t, Retention{3 * day, 30 * day, time.Hour, 1_000_000}, cfg.Store.Retention)
+	assert.Empty(t, cfg.Store.Bolt)
+}
+
+func TestWebhookDefaultsAwaitTheReleaseThatDelivers(t *testing.T) {
+	w := Webhook{}
+	r := Range{Webhook: &w}
+	r.complete()
+	assert.Equal(t, Webhook{Timeout: 10 * time.Second, Concurrency: 16}, w)
+}
+
+func TestLoadReadsTheFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "rangegate.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(smallest), 0o600))
+
+	cfg, err := Load(file, []string{"RANGEGATE_HTTP_ADDRESS=127.0.0.1:0"})
+	require.NoError(t, err)
+	assert.Equal(t, "127.0.0.1:0", cfg.HTTP.Address)
+
+	_, err = Load(file+".missing", nil)
+	assert.ErrorIs(t, err, os.ErrNotExist)
+
+	_, err = Load(filepath.Dir(file), nil)
+	assert.ErrorContains(t, err, "read the configuration")
+
+	require.NoError(t, os.WriteFile(file, []byte(strings.Repeat("#\n", largest/2+1)), 0o600))
+	_, err = Load(file, nil)
+	assert.EqualError(t, err, "larger than 16 MiB")
+}
+
+func TestYAMLIsTheConfigurationInEffect(t *testing.T) {
+	cfg, err := Parse([]byte(smallest), nil)
+	require.NoError(t, err)
+	text, err := YAML(cfg)
+	require.NoError(t, err)
+	assert.Equal(t, `environment: playground
+http:
+  address: 127.0.0.1:8080
+operations:
+  address: 127.0.0.1:9090
+store:
+  bolt: data/rangegate.db
+  retention:
+    events: 720h0m0s
+    history: 2160h0m0s
+    names: 720h0m0s
+    cap: 1000000
+ranges:
+  - id: 11111111-1111-4111-8111-111111111111
+    name: Demo range
+    tokens:
+      - '***'
+    purchasing: false
+    on_link_loss: run_out
+    link_grace: 30s
+    groups:
+      - id: 33333333-3333-4333-8333-000000000001
+        name: Public
+    bays:
+      - id: 55555555-5555-4555-8555-000000000001
+        name: Bay A
+    lanes:
+      - id: 44444444-4444-4444-8444-000000000001
+        name: Lane 1
+        bay: 55555555-5555-4555-8555-000000000001
+        accessible: true
+        link:
+          driver: sim
+      - id: 44444444-4444-4444-8444-000000000002
+        name: Lane 2
+        bay: 55555555-5555-4555-8555-000000000001
+        accessible: true
+        link:
+          driver: sim
+`, string(text))
+
+	again, err := Parse(text, []string{"RANGEGATE_RANGES_0_TOKENS_0=22222222-2222-4222-8222-222222222222"})
+	require.NoError(t, err, "but for its secrets the output is a configuration")
+	assert.Equal(t, cfg, again)
+}
+
+func TestAHundredThousandLanesLoadInSeconds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads 13 MB")
+	}
+	var text strings.Builder
+	text.WriteString(smallest)
+	for i := 3; i <= 100_000; i++ {
+		fmt.Fprintf(&text, "      - {id: 44444444-4444-4444-8444-%012d, name: Lane %d, bay: 55555555-5555-4555-8555-000000000001}\n", i, i)
+	}
+	start := time.Now()
+	cfg, err := Parse([]byte(text.String()), []string{"RANGEGATE_RANGES_0_LANES_99999_NAME=The last"})
+	require.NoError(t, err)
+	assert.Len(t, cfg.Ranges[0].Lanes, 100_000)
+	assert.Equal(t, "The last", cfg.Ranges[0].Lanes[99_999].Name)
+	t.Log(time.Since(start))
+	assert.Less(t, time.Since(start), 30*time.Second, "about 4 s on a core of its own")
+}
+
+func TestErrorsJoinSoThatEachCanBeTaken(t *testing.T) {
+	_, err := Parse([]byte(edited(t, "name: Demo range", "name: ''", "name: Lane 2", "name: ' '")), nil)
+	var fault Fault
+	require.True(t, errors.As(err, &fault))
+	assert.Equal(t, Fault{Path: "ranges[0].name", Problem: "missing"}, fault)
+	assert.EqualError(t, err, "ranges[0].name: missing\nranges[0].lanes[1].name: missing")
+}

@@ -1,0 +1,64 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/google/uuid"
+)
+
+// The playground's range, the same in every run: documents and scripts rely on it.
+const (
+	demoRange = "11111111-1111-4111-8111-111111111111"
+	demoToken = "22222222-2222-4222-8222-222222222222"
+
+	demoGroup = "33333333-3333-4333-8333-" // and a number of twelve digits
+	demoLane  = "44444444-4444-4444-8444-"
+	demoBay   = "55555555-5555-4555-8555-"
+
+	lanesInBay = 6
+)
+
+// Playground is the configuration of a demo range with simulated lanes, which needs no file: the store is
+// dataDir/rangegate.db, address is the API's. Ids do not depend on the number of lanes: lane 7 is always
+// 44444444-4444-4444-8444-000000000007. It keeps every rule for at least one lane and an address of host:port.
+func Playground(lanes int, dataDir, address string) Config {
+	demo := Range{
+		ID:         uuid.MustParse(demoRange),
+		Name:       "Demo range",
+		Tokens:     []Secret{demoToken},
+		Purchasing: true,
+		Groups:     []Group{{numbered(demoGroup, 1), "Public"}, {numbered(demoGroup, 2), "Members"}},
+	}
+	for i := range lanes {
+		bay := i/lanesInBay + 1
+		if bay > len(demo.Bays) {
+			demo.Bays = append(demo.Bays, Bay{numbered(demoBay, bay), "Bay " + letters(bay)})
+		}
+		demo.Lanes = append(demo.Lanes, Lane{
+			ID:         numbered(demoLane, i+1),
+			Name:       fmt.Sprintf("Lane %d", i+1),
+			Bay:        numbered(demoBay, bay),
+			Accessible: true,
+		})
+	}
+	cfg := Config{
+		Environment: InPlayground,
+		HTTP:        HTTP{Address: address},
+		Store:       Store{Bolt: filepath.Join(dataDir, "rangegate.db")},
+		Ranges:      []Range{demo},
+	}
+	cfg.complete()
+	return cfg
+}
+
+func numbered(start string, n int) uuid.UUID { return uuid.MustParse(fmt.Sprintf("%s%012d", start, n)) }
+
+// letters counts A to Z, then AA, as spreadsheets do; n is from 1.
+func letters(n int) string {
+	text := ""
+	for ; n > 0; n = (n - 1) / 26 {
+		text = string(rune('A'+(n-1)%26)) + text
+	}
+	return text
+}

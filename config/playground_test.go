@@ -1,0 +1,64 @@
+package config
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestThePlaygroundKeepsEveryRule(t *testing.T) {
+	for _, lanes := range []int{1, 6, 7, 12, 1000} {
+		require.NoError(t, Playground(lanes, "data", "127.0.0.1:0").Validate())
+	}
+	assert.Error(t, Playground(0, "data", "127.0.0.1:0").Validate())
+	assert.Error(t, Playground(-1, "data", "127.0.0.1:0").Validate())
+}
+
+func TestThePlaygroundIsTheSameInEveryRun(t *testing.T) {
+	demo := Playground(12, "dir", "127.0.0.1:8080").Ranges[0]
+	assert.Equal(t, "11111111-1111-4111-8111-111111111111", demo.ID.String())
+	assert.Equal(t, []Secret{"22222222-2222-4222-8222-222222222222"}, demo.Tokens)
+	assert.True(t, demo.Purchasing)
+	assert.Equal(t, []Group{
+		{uuid.MustParse("33333333-3333-4333-8333-000000000001"), "Public"},
+		{uuid.MustParse("33333333-3333-4333-8333-000000000002"), "Members"},
+	}, demo.Groups)
+	assert.Equal(t, []Bay{
+		{uuid.MustParse("55555555-5555-4555-8555-000000000001"), "Bay A"},
+		{uuid.MustParse("55555555-5555-4555-8555-000000000002"), "Bay B"},
+	}, demo.Bays)
+	assert.Equal(t, Lane{
+		ID:         uuid.MustParse("44444444-4444-4444-8444-000000000007"),
+		Name:       "Lane 7",
+		Bay:        demo.Bays[1].ID,
+		Accessible: true,
+		Link:       Link{Driver: "sim"},
+	}, demo.Lanes[6])
+	assert.Equal(t, demo.Lanes, Playground(200, "dir", "127.0.0.1:8080").Ranges[0].Lanes[:12], "whatever the number of lanes")
+}
+
+func TestBaysAreLetteredBeyondZ(t *testing.T) {
+	for n, want := range map[int]string{1: "A", 26: "Z", 27: "AA", 52: "AZ", 53: "BA", 702: "ZZ", 703: "AAA"} {
+		assert.Equal(t, want, letters(n))
+	}
+}
+
+func TestTheEnvironmentOverridesThePlayground(t *testing.T) {
+	cfg := Playground(2, "dir", "127.0.0.1:8080")
+	assert.Equal(t, "dir/rangegate.db", cfg.Store.Bolt)
+	require.NoError(t, Override(&cfg, []string{
+		"RANGEGATE_OPERATIONS_ADDRESS=127.0.0.1:0",
+		"RANGEGATE_RANGES_0_LANES_1_NAME=The far one",
+		"RANGEGATE_RANGES_0_PRODUCTS_URL=http://127.0.0.1:7070",
+	}))
+	assert.Equal(t, "127.0.0.1:0", cfg.Operations.Address)
+	assert.Equal(t, "The far one", cfg.Ranges[0].Lanes[1].Name)
+	assert.NotZero(t, cfg.Ranges[0].Products.Timeout)
+
+	assert.Equal(t, []string{
+		"RANGEGATE_HTTP_PORT: no such setting",
+		"http.address: wants host:port, such as 127.0.0.1:8080",
+	}, faultsOf(t, Override(&cfg, []string{"RANGEGATE_HTTP_PORT=1", "RANGEGATE_HTTP_ADDRESS=x"})))
+}

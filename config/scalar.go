@@ -1,0 +1,79 @@
+package config
+
+import (
+	"reflect"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+)
+
+var (
+	idKind       = reflect.TypeFor[uuid.UUID]()
+	durationKind = reflect.TypeFor[time.Duration]()
+)
+
+// What a setting says when it cannot take a value. The value itself is never part of it: it may be a secret.
+const (
+	wantsText     = "wants text"
+	wantsFlag     = "wants true or false"
+	wantsNumber   = "wants a whole number"
+	wantsDuration = "wants a duration with its unit, such as 10s or 720h"
+	wantsID       = "wants a UUID such as 11111111-1111-4111-8111-111111111111"
+	wantsPositive = "must be more than 0"
+)
+
+// scalar makes a value of the setting's kind from its text: a string, a bool, an int, a time.Duration or a uuid.UUID.
+// Durations and numbers are more than 0 throughout this configuration, so a 0 in the structs means "not given".
+func scalar(kind reflect.Type, text string) (value any, problem string) {
+	switch {
+	case kind == idKind:
+		id, ok := canonical(text)
+		if !ok {
+			return nil, wantsID
+		}
+		return id, ""
+	case kind == durationKind:
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			return nil, wantsDuration
+		}
+		return d, positive(d)
+	case kind.Kind() == reflect.Int:
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return nil, wantsNumber
+		}
+		return n, positive(n)
+	case kind.Kind() == reflect.Bool:
+		switch text {
+		case "true", "True", "TRUE":
+			return true, ""
+		case "false", "False", "FALSE":
+			return false, ""
+		}
+		return nil, wantsFlag
+	default:
+		if !utf8.ValidString(text) {
+			return nil, wantsText + " in UTF-8"
+		}
+		return text, ""
+	}
+}
+
+func positive[T int | time.Duration](n T) (problem string) {
+	if n <= 0 {
+		return wantsPositive
+	}
+	return ""
+}
+
+// canonical reads the one spelling of a UUID that has 36 characters: uuid.Parse takes four more.
+func canonical(text string) (id uuid.UUID, ok bool) {
+	if len(text) != 36 {
+		return uuid.Nil, false
+	}
+	id, err := uuid.Parse(text)
+	return id, err == nil
+}

@@ -1,0 +1,84 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+)
+
+func TestASecretPrintsAsStarsHoweverItIsPrinted(t *testing.T) {
+	const s Secret = "planted"
+	assert.Equal(t, "planted", s.Reveal())
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d"} {
+		assert.Equal(t, "***", fmt.Sprintf(verb, s), verb)
+		assert.NotContains(t, fmt.Sprintf(verb, Operations{Token: s}), "706c616e746564", verb)
+		assert.NotContains(t, fmt.Sprintf(verb, []Secret{s}), "planted", verb)
+	}
+	asJSON, err := json.Marshal(map[string]any{"a": s, "b": []Secret{""}})
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"a":"***","b":[""]}`, string(asJSON))
+	asYAML, err := yaml.Marshal([]Secret{s, ""})
+	require.NoError(t, err)
+	assert.Equal(t, "- '***'\n- \"\"\n", string(asYAML))
+	var log strings.Builder
+	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "secret", s)
+	assert.Contains(t, log.String(), "secret=***")
+	assert.Empty(t, Secret("").String(), "an empty one shows that none is set")
+}
+
+// Every place that takes a secret gets one that cannot be mistaken, right or wrong, in the file or from the environment.
+func TestNoFaultAndNoOutputShowsASecret(t *testing.T) {
+	const planted = "planted"
+	good := edited(t,
+		"name: Demo range", "name: Demo range\n    staff: [{name: sam, pin_hash: planted}]",
+		"Lane 1,", "Lane 1, screen_key: planted, link: {key: planted},",
+	) + "operations: {token: planted}\nstore: {redis: 'redis://planted:planted@h/0'}"
+	cfg, err := Parse([]byte(good), nil)
+	require.NoError(t, err)
+	text, err := YAML(cfg)
+	require.NoError(t, err)
+	assert.NotContains(t, string(text), planted)
+	assert.Equal(t, 6, strings.Count(string(text), "***"))
+	assert.NotContains(t, fmt.Sprintf("%v %+v %#v", cfg, cfg, cfg), planted)
+
+	values := []string{
+		planted, "planted-1", "'*planted'", "*planted", "&planted", "!planted x", "{planted-1: x}", "[planted]", "{a: [planted]}", "planted: x",
+		"{token:planted}", "'redis://:planted@'", "'redis://planted:%zz@h'", "'http://u:planted@h:99999/'", "whsec_planted?", "sha256:planted", `"planted\q"`, "|planted",
+	}
+	places := []string{
+		"operations: {token: %s}", "operations:\n  token: %s", "operations: %s", "store: {redis: %s}", "store:\n  redis: %s",
+		"ranges: [{token: %s}]", "ranges: [{tokens: [%s]}]", "ranges: [{tokens: %s}]", "ranges: [{id: %s}]",
+		"ranges: [{webhook: {secrets: [%s]}}]", "ranges: [{webhook: {url: %s}, products: {url: %s}}]", "ranges: [{staff: [{pin_hash: %s}]}]",
+		"ranges: [{lanes: [{screen_key: %s, bay: %s, link: {key: %s, driver: %s, address: %s}}]}]",
+		"environment: %s", "http: {address: %s, tls: %s}", "ranges: [{link_grace: %s, purchasing: %s, on_link_loss: %s}]",
+	}
+	for _, place := range places {
+		for _, value := range values {
+			text := strings.ReplaceAll(place, "%s", value)
+			_, err := Parse([]byte(text), nil)
+			require.Error(t, err, text)
+			assert.NotContains(t, err.Error(), planted, text)
+		}
+	}
+	for pattern := range variables {
+		name := strings.ReplaceAll(pattern, "#", "0")
+		for _, value := range values {
+			if err := Override(new(Playground(1, "data", ":0")), []string{prefix + name + "=" + value}); err != nil {
+				assert.NotContains(t, err.Error(), planted, name)
+			}
+		}
+	}
+}
+
+func TestAKeyThatMayBeASecretIsNotShown(t *testing.T) {
+	for _, key := range []string{"token:22222222-2222-4222-8222-222222222222", "whsec_c2VjcmV0MQ", "redis://u:p@h", strings.Repeat("k", 25)} {
+		_, err := Parse([]byte(smallest+"store: {"+key+"}"), nil)
+		assert.Equal(t, []string{"store.(line 12): unknown key; known are bolt, redis, retention"}, faultsOf(t, err))
+	}
+}

@@ -1,0 +1,97 @@
+package config
+
+import (
+	"github.com/google/uuid"
+)
+
+// Validate reports every rule that a complete configuration breaks, joined. What Load, Parse and Override return
+// without an error has passed it.
+func (c Config) Validate() error {
+	var found faults
+	c.validate(&found)
+	return found.err()
+}
+
+// inspection is one walk over the configuration and what it has seen on the way.
+type inspection struct {
+	found      *faults
+	production bool
+	ranges     map[uuid.UUID]path // every range's id
+	lanes      map[uuid.UUID]path // every lane's id, over all ranges
+	tokens     map[Digest]path    // every token, over all ranges
+}
+
+func (c *Config) validate(found *faults) {
+	in := inspection{
+		found:      found,
+		production: c.Environment == InProduction,
+		ranges:     map[uuid.UUID]path{},
+		lanes:      map[uuid.UUID]path{},
+		tokens:     map[Digest]path{},
+	}
+	if c.Environment != InPlayground && c.Environment != InProduction {
+		found.add("environment", "wants playground or production")
+	}
+	in.http(c.HTTP)
+	in.expect("operations.address", listenProblem(c.Operations.Address))
+	if sameListener(c.HTTP.Address, c.Operations.Address) {
+		found.add("operations.address", "the same as http.address")
+	}
+	in.store(c.Store)
+	if len(c.Ranges) == 0 {
+		found.add("ranges", "wants at least one range")
+	}
+	for i := range c.Ranges {
+		in.shootingRange(&c.Ranges[i], path("ranges").item(i))
+	}
+}
+
+func (in *inspection) http(h HTTP) {
+	in.expect("http.address", listenProblem(h.Address))
+	switch {
+	case h.TLS.Certificate == "" && h.TLS.Key != "":
+		in.found.add("http.tls.certificate", "missing; tls wants certificate and key")
+	case h.TLS.Certificate != "" && h.TLS.Key == "":
+		in.found.add("http.tls.key", "missing; tls wants certificate and key")
+	}
+}
+
+func (in *inspection) store(s Store) {
+	switch {
+	case s.Bolt != "" && s.Redis != "":
+		in.found.add("store", "two stores, bolt and redis; choose one")
+	case s.Bolt == "" && s.Redis == "":
+		in.found.add("store", "no store; choose bolt or redis")
+	}
+	if s.Redis != "" {
+		in.expect("store.redis", redisProblem(s.Redis.Reveal()))
+	}
+	in.expect("store.retention.events", positive(s.Retention.Events))
+	in.expect("store.retention.history", positive(s.Retention.History))
+	in.expect("store.retention.names", positive(s.Retention.Names))
+	in.expect("store.retention.cap", positive(s.Retention.Cap))
+}
+
+// expect turns the outcome of a rule into a fault; an empty problem is none.
+func (in *inspection) expect(at path, problem string) {
+	if problem != "" {
+		in.found.add(at, "%s", problem)
+	}
+}
+
+// claim takes an id for the thing at this place: no other thing in any of the maps has it.
+func (in *inspection) claim(id uuid.UUID, at path, taken ...map[uuid.UUID]path) {
+	if id == uuid.Nil {
+		in.found.add(at.key("id"), "missing; %s", wantsID)
+		return
+	}
+	for _, ids := range taken {
+		if first, twice := ids[id]; twice {
+			in.found.add(at.key("id"), "already the id of %s", first)
+			return
+		}
+	}
+	for _, ids := range taken {
+		ids[id] = at
+	}
+}

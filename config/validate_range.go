@@ -1,0 +1,152 @@
+package config
+
+import (
+	"encoding/base64"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+)
+
+// longestName is in characters.
+const longestName = 200
+
+func (in *inspection) shootingRange(r *Range, at path) {
+	ids := map[uuid.UUID]path{} // inside a range an id is one thing's, whatever its kind
+	in.claim(r.ID, at, in.ranges, ids)
+	in.expect(at.key("name"), nameProblem(r.Name))
+	in.rangeTokens(r.Tokens, at.key("tokens"))
+	if r.OnLinkLoss != RunOut && r.OnLinkLoss != Hold {
+		in.found.add(at.key("on_link_loss"), "wants run_out or hold")
+	}
+	in.expect(at.key("link_grace"), positive(r.LinkGrace))
+	if r.Webhook != nil {
+		in.webhook(r.Webhook, at.key("webhook"))
+	}
+	if r.Products != nil {
+		in.expect(at.key("products").key("url"), urlProblem(r.Products.URL, in.production))
+		in.expect(at.key("products").key("timeout"), positive(r.Products.Timeout))
+	}
+	in.staff(r.Staff, at.key("staff"))
+	in.layout(r, at, ids)
+	in.releaseLimits(r, at)
+}
+
+func (in *inspection) rangeTokens(tokens []Secret, at path) {
+	if len(tokens) == 0 {
+		in.found.add(at, "wants at least one token")
+	}
+	for i, token := range tokens {
+		digest, problem := digestOf(token)
+		if problem != "" {
+			in.found.add(at.item(i), "%s", problem)
+			continue
+		}
+		if first, twice := in.tokens[digest]; twice {
+			in.found.add(at.item(i), "the same token as %s", first)
+			continue
+		}
+		in.tokens[digest] = at.item(i)
+	}
+}
+
+func (in *inspection) webhook(w *Webhook, at path) {
+	in.expect(at.key("url"), urlProblem(w.URL, in.production))
+	if len(w.Secrets) > 2 {
+		in.found.add(at.key("secrets"), "at most two, the second for rotation")
+	}
+	for i, secret := range w.Secrets {
+		in.expect(at.key("secrets").item(i), signingProblem(secret))
+	}
+	in.expect(at.key("timeout"), positive(w.Timeout))
+	in.expect(at.key("concurrency"), positive(w.Concurrency))
+}
+
+func (in *inspection) staff(staff []Staff, at path) {
+	names := map[string]path{}
+	for i, s := range staff {
+		at := at.item(i)
+		in.expect(at.key("name"), nameProblem(s.Name))
+		name := strings.TrimSpace(s.Name)
+		if first, twice := names[name]; twice {
+			in.found.add(at.key("name"), "already the name of %s", first)
+		}
+		names[name] = at
+		if s.PinHash == "" {
+			in.found.add(at.key("pin_hash"), "missing")
+		}
+	}
+}
+
+// layout checks groups, bays and lanes; ids are those that the range has used so far.
+func (in *inspection) layout(r *Range, at path, ids map[uuid.UUID]path) {
+	if len(r.Groups) == 0 {
+		in.found.add(at.key("groups"), "wants at least one group")
+	}
+	for i, g := range r.Groups {
+		at := at.key("groups").item(i)
+		in.claim(g.ID, at, ids)
+		in.expect(at.key("name"), nameProblem(g.Name))
+	}
+	if len(r.Bays) == 0 {
+		in.found.add(at.key("bays"), "wants at least one bay")
+	}
+	bays := map[uuid.UUID]bool{}
+	for i, b := range r.Bays {
+		at := at.key("bays").item(i)
+		in.claim(b.ID, at, ids)
+		in.expect(at.key("name"), nameProblem(b.Name))
+		bays[b.ID] = true
+	}
+	if len(r.Lanes) == 0 {
+		in.found.add(at.key("lanes"), "wants at least one lane")
+	}
+	for i := range r.Lanes {
+		in.lane(&r.Lanes[i], at.key("lanes").item(i), bays, ids)
+	}
+}
+
+func (in *inspection) lane(l *Lane, at path, bays map[uuid.UUID]bool, ids map[uuid.UUID]path) {
+	in.claim(l.ID, at, in.lanes, ids)
+	in.expect(at.key("name"), nameProblem(l.Name))
+	switch {
+	case l.Bay == uuid.Nil:
+		in.found.add(at.key("bay"), "missing; %s", wantsID)
+	case !bays[l.Bay]:
+		in.found.add(at.key("bay"), "no bay with id %.8s… in this range", l.Bay)
+	}
+	in.link(l.Link, at.key("link"))
+}
+
+func (in *inspection) link(l Link, at path) {
+	in.expect(at.key("driver"), driverProblem(l.Driver))
+	if l.Driver != "sim" {
+		return
+	}
+	if l.Address != "" {
+		in.found.add(at.key("address"), "the sim driver takes no address")
+	}
+	if in.production {
+		in.found.add(at.key("driver"), "the sim driver is for the playground")
+	}
+}
+
+func nameProblem(name string) string {
+	switch n := utf8.RuneCountInString(strings.TrimSpace(name)); {
+	case n == 0:
+		return "missing"
+	case n > longestName:
+		return "longer than 200 characters"
+	}
+	return ""
+}
+
+// signingProblem checks a secret of Standard Webhooks: whsec_ and base64.
+func signingProblem(secret Secret) string {
+	encoded, ok := strings.CutPrefix(secret.Reveal(), "whsec_")
+	key, err := base64.StdEncoding.DecodeString(encoded)
+	if !ok || err != nil || len(key) == 0 {
+		return "wants whsec_ and base64"
+	}
+	return ""
+}
