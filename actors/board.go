@@ -1,0 +1,108 @@
+package actors
+
+import (
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"rangegate/lanes"
+)
+
+// Board is the read model of a range: what every lane is like, for whoever wants to look. Readers never wait for an
+// actor. What it shows of a session is saved, or was answered as not saved.
+type Board struct {
+	mu       sync.RWMutex
+	lanes    []lanes.LaneStatus // in display order
+	place    map[uuid.UUID]int  // lane → its place in lanes
+	sessions map[uuid.UUID]int  // session → the place of its lane
+}
+
+func newBoard(layout lanes.Layout) *Board {
+	b := &Board{
+		lanes:    make([]lanes.LaneStatus, len(layout.Lanes)),
+		place:    make(map[uuid.UUID]int, len(layout.Lanes)),
+		sessions: map[uuid.UUID]int{},
+	}
+	for i, place := range layout.Lanes {
+		b.lanes[i] = lanes.LaneStatus{Place: place, Lane: lanes.Lane{ID: place.ID}}
+		b.place[place.ID] = i
+	}
+	return b
+}
+
+// publish shows the lanes as they are now. Lanes given together change together: no reader sees one without the
+// other.
+func (b *Board) publish(changed ...lanes.Lane) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, lane := range changed {
+		i := b.place[lane.ID]
+		if s := b.lanes[i].Lane.Session; s != nil && b.sessions[s.ID] == i {
+			delete(b.sessions, s.ID)
+		}
+		b.lanes[i].Lane = lane
+	}
+	for _, lane := range changed {
+		if lane.Session != nil {
+			b.sessions[lane.Session.ID] = b.place[lane.ID]
+		}
+	}
+}
+
+// publishLink shows how the lane's link stands, and why the lane is not usable (empty when it is).
+func (b *Board) publishLink(lane uuid.UUID, state lanes.LinkState, since time.Time, notUsable string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	status := &b.lanes[b.place[lane]]
+	status.Link, status.LinkSince, status.NotUsable = state, since, notUsable
+	status.Lane.Usable = notUsable == ""
+}
+
+// has tells whether the range has the lane.
+func (b *Board) has(lane uuid.UUID) bool {
+	_, has := b.place[lane]
+	return has
+}
+
+// find says which lane the session is on.
+func (b *Board) find(session uuid.UUID) (lane uuid.UUID, found bool) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	i, found := b.sessions[session]
+	if !found {
+		return uuid.Nil, false
+	}
+	return b.lanes[i].ID, true
+}
+
+// session is the picture of an active session at now, nil when it is on no lane.
+func (b *Board) session(id uuid.UUID, now lanes.Instant) *lanes.SessionView {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	i, found := b.sessions[id]
+	if !found {
+		return nil
+	}
+	return b.lanes[i].Lane.View(now)
+}
+
+// list is the pictures of all active sessions at now, in the display order of their lanes.
+func (b *Board) list(now lanes.Instant) []*lanes.SessionView {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	views := make([]*lanes.SessionView, 0, len(b.sessions))
+	for i := range b.lanes {
+		if view := b.lanes[i].Lane.View(now); view != nil {
+			views = append(views, view)
+		}
+	}
+	return views
+}
+
+// status is how every lane stands, in display order.
+func (b *Board) status() []lanes.LaneStatus {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return append([]lanes.LaneStatus(nil), b.lanes...)
+}

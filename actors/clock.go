@@ -1,0 +1,77 @@
+package actors
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"rangegate/lanes"
+)
+
+// Clock reads the two clocks of the machine.
+type Clock interface {
+	Now() lanes.Instant
+	// Boot names the run of the machine whose Mono readings these are.
+	Boot() string
+}
+
+// SystemClock reads the kernel's boot clock, which goes on while the machine is suspended, and its wall clock.
+type SystemClock struct{ boot string }
+
+// NewSystemClock fails where the kernel has no boot id or no boot clock.
+func NewSystemClock() (SystemClock, error) {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return SystemClock{}, fmt.Errorf("reading the boot id: %w", err)
+	}
+	var reading unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &reading); err != nil {
+		return SystemClock{}, fmt.Errorf("reading the boot clock: %w", err)
+	}
+	return SystemClock{boot: strings.TrimSpace(string(id))}, nil
+}
+
+// Now reads both clocks.
+func (c SystemClock) Now() lanes.Instant {
+	var reading unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &reading); err != nil {
+		panic(err) // it answered in NewSystemClock
+	}
+	return lanes.Instant{Wall: time.Now().UTC().Round(0), Mono: time.Duration(reading.Nano())}
+}
+
+// Boot is the kernel's boot id.
+func (c SystemClock) Boot() string { return c.boot }
+
+const (
+	watchEvery = time.Second
+	tolerance  = time.Second // what a clock may stray from another before it is said and acted upon
+)
+
+// watchClocks compares the clocks once a second until quit. A boot clock that ran ahead of the scheduler's means
+// that the machine was suspended, with every armed timer standing still: woken is called. A wall clock that ran apart
+// from the boot clock was set: stepped is called.
+func watchClocks(clock Clock, quit <-chan struct{}, woken, stepped func(by time.Duration)) {
+	ticker := time.NewTicker(watchEvery)
+	defer ticker.Stop()
+	last, scheduled := clock.Now(), time.Now()
+	for {
+		select {
+		case <-quit:
+			return
+		case <-ticker.C:
+		}
+		now, tick := clock.Now(), time.Now()
+		ran := now.Since(last)
+		if slept := ran - tick.Sub(scheduled); slept > tolerance {
+			woken(slept)
+		}
+		if by := now.Wall.Sub(last.Wall) - ran; by.Abs() > tolerance {
+			stepped(by)
+		}
+		last, scheduled = now, tick
+	}
+}

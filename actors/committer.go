@@ -1,0 +1,319 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+
+	"rangegate/lanes"
+	"rangegate/lanes/store"
+)
+
+const (
+	slowAfter    = time.Second     // a flush that takes longer makes the store count as away
+	flushTimeout = 5 * time.Second // of one try; its outcome is then unknown and the same flush is tried again
+	maxBatch     = 4096            // writes in one flush
+)
+
+// outcome is what became of a write.
+type outcome int
+
+const (
+	saved    outcome = iota // durable
+	refused                 // not written, and never will be
+	standing                // not durable yet: the store is away; a closing write stands and is saved later
+	disowned                // another process owns the range
+)
+
+// write is what one change of one lane (two, in a move) saves, all or nothing.
+type write struct {
+	lanes  []lanes.Lane
+	events []lanes.Logged // without a cursor the committer gives one; with one it is written over
+	ended  *lanes.Ended
+	kept   *lanes.KeptAnswer
+	ticket *ticket       // of the second lane, in a move
+	stands bool          // a closing: kept until it is saved
+	told   func(outcome) // standing comes at most once, and before the end; must not block
+	warned bool          // standing was told
+}
+
+// committer saves the changes of one range in the order they come, as many as are waiting in one flush. One flush is
+// under way at a time. A flush whose outcome is unknown is repeated until it is known.
+type committer struct {
+	rangeID uuid.UUID
+	epoch   uint64
+	store   store.Store
+	clock   Clock
+	keys    *keys
+	metrics *Metrics
+	log     zerolog.Logger
+	quit    <-chan struct{}
+	disown  func() // lets go of the range
+
+	mu         sync.Mutex
+	waiting    []*write // not in a flush yet
+	flying     []*write // in the flush under way
+	running    bool     // the flushing goroutine
+	away       bool     // the store is away: what is not closing is refused at once
+	lost       bool     // disowned
+	checkpoint bool     // one is due
+	n          uint64
+	lastEvent  uint64
+	lastEnded  uint64
+	current    map[uuid.UUID]lanes.Lane // as last saved
+	pending    map[uint64]lanes.Logged  // events that are saved and not attempted
+	recalls    []recall
+	drained    []chan struct{}
+}
+
+// save takes the write. It never blocks.
+func (c *committer) save(w *write) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.lost:
+		w.told(disowned)
+		return
+	case c.away && !w.stands, w.ticket != nil && w.ticket.void.Load():
+		w.told(refused)
+		return
+	case c.away:
+		w.warned = true
+		w.told(standing)
+	}
+	for i := range w.events {
+		if w.events[i].Cursor == 0 {
+			c.lastEvent++
+			w.events[i].Cursor = c.lastEvent
+		}
+	}
+	if w.ended != nil {
+		c.lastEnded++
+		w.ended.Cursor = c.lastEnded
+	}
+	c.waiting = append(c.waiting, w)
+	c.start()
+}
+
+// mark writes a checkpoint, which also tells whether the store can be written to.
+func (c *committer) mark() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.checkpoint = true
+	c.start()
+}
+
+// start makes the flushing goroutine run. c.mu is held.
+func (c *committer) start() {
+	if !c.running && !c.lost {
+		c.running = true
+		go c.run()
+	}
+}
+
+// run flushes until nothing waits. While the store is away it goes on trying, if only with a checkpoint.
+func (c *committer) run() {
+	for refusals := 0; ; {
+		batch, any := c.compose()
+		if !any {
+			return
+		}
+		err := c.flush(batch)
+		c.settle(err)
+		if !errors.Is(err, store.ErrRefused) {
+			refusals = 0
+			continue
+		}
+		c.goAway(err)
+		c.pause(refusals)
+		refusals++
+	}
+}
+
+// compose makes the next flush of what is waiting.
+func (c *committer) compose() (store.Batch, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lost || c.stopped() || (len(c.waiting) == 0 && !c.checkpoint && !c.away) {
+		c.running = false
+		for _, done := range c.drained {
+			close(done)
+		}
+		c.drained = nil
+		return store.Batch{}, false
+	}
+	size := min(len(c.waiting), maxBatch)
+	c.flying, c.waiting = c.waiting[:size:size], c.waiting[size:]
+	now := c.clock.Now()
+	batch := store.Batch{Range: c.rangeID, Epoch: c.epoch, N: c.n + 1, Now: now.Wall}
+	for _, w := range c.flying {
+		for _, lane := range w.lanes {
+			batch.Lanes = append(batch.Lanes, lanes.Snapshot{Lane: lane, Boot: c.clock.Boot()})
+		}
+		batch.Events = append(batch.Events, w.events...)
+		if w.ended != nil {
+			batch.Ended = append(batch.Ended, *w.ended)
+		}
+		if w.kept != nil {
+			batch.Keys = append(batch.Keys, *w.kept)
+		}
+	}
+	if c.checkpoint || c.away {
+		batch.Checkpoint = &lanes.Checkpoint{At: now, Boot: c.clock.Boot()}
+		batch.Forget = c.keys.forget(now.Wall)
+		c.checkpoint = false
+	}
+	return batch, true
+}
+
+// flush gives the batch to the store until the outcome is known.
+func (c *committer) flush(batch store.Batch) error {
+	unknown := false
+	for try := 0; ; try++ {
+		began := time.Now()
+		watchdog := time.AfterFunc(slowAfter, func() { c.goAway(errSlow) })
+		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+		err := c.store.Flush(ctx, batch)
+		cancel()
+		watchdog.Stop()
+		c.metrics.flushed(time.Since(began), len(c.flying), err)
+		switch {
+		case err == nil, errors.Is(err, store.ErrFenced):
+			return err
+		case errors.Is(err, store.ErrRolledBack):
+			c.log.Error().Uint64("epoch", batch.Epoch).Uint64("n", batch.N).
+				Msg("the store has lost acknowledged writes; it is refilled from the running lanes")
+			batch = c.refill(batch)
+			continue
+		case errors.Is(err, store.ErrRefused) && !unknown:
+			return err
+		case !errors.Is(err, store.ErrRefused):
+			unknown = true
+		}
+		c.goAway(err)
+		if !c.pause(try) {
+			return errQuit
+		}
+	}
+}
+
+var (
+	errSlow = errors.New("the store takes longer than a second")
+	errQuit = errors.New("the gateway stopped before the outcome of the flush was known")
+)
+
+// pause waits before the next try: longer each time, up to 2 s. It is false when the gateway stops.
+func (c *committer) pause(try int) bool {
+	timer := time.NewTimer(min(50*time.Millisecond<<min(try, 6), 2*time.Second))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-c.quit:
+		return false
+	}
+}
+
+// goAway makes the store count as away: closings learn that they stand without being saved, what is not in the flush
+// under way is refused, and so is what comes from now on.
+func (c *committer) goAway(reason error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.away {
+		c.log.Error().Err(reason).Msg("the store is away: lanes keep their time and take closings only")
+	}
+	c.away = true
+	c.metrics.storeAway(c.rangeID, true)
+	kept := c.waiting[:0]
+	for _, w := range c.waiting {
+		if w.stands {
+			kept = append(kept, w)
+		} else {
+			w.told(refused)
+		}
+	}
+	c.waiting = kept
+	for _, w := range append(c.flying[:len(c.flying):len(c.flying)], c.waiting...) {
+		if !w.warned {
+			w.warned = true
+			w.told(standing)
+		}
+	}
+}
+
+func (c *committer) stopped() bool {
+	select {
+	case <-c.quit:
+		return true
+	default:
+		return false
+	}
+}
+
+// settle tells the writes of the flush what became of them.
+func (c *committer) settle(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	flown := c.flying
+	c.flying = nil
+	switch {
+	case err == nil:
+		c.arrived(flown)
+	case errors.Is(err, store.ErrFenced):
+		c.lost = true
+		c.log.Error().Uint64("epoch", c.epoch).Msg("another process has claimed the range; letting go of it")
+		for _, w := range append(flown, c.waiting...) {
+			w.told(disowned)
+		}
+		c.waiting = nil
+		go c.disown()
+	case errors.Is(err, errQuit):
+		c.lost = true
+		c.log.Error().Int("writes", len(flown)+len(c.waiting)).Msg("stopped with writes that are not known to be saved")
+	default: // refused: what stands is tried again, before anything else
+		var again []*write
+		for _, w := range flown {
+			if w.stands {
+				again = append(again, w)
+			} else {
+				w.told(refused)
+			}
+		}
+		c.waiting = append(again, c.waiting...)
+	}
+	c.answerRecalls()
+}
+
+// arrived: the flush is durable. c.mu is held.
+func (c *committer) arrived(flown []*write) {
+	c.n++
+	if c.away {
+		c.away = false
+		c.metrics.storeAway(c.rangeID, false)
+		c.log.Info().Int("writes", len(flown)).Msg("the store is back, and everything that was not saved is being saved")
+	}
+	for _, w := range flown {
+		for _, lane := range w.lanes {
+			c.current[lane.ID] = lane
+		}
+		for _, event := range w.events {
+			if event.Attempt == nil {
+				c.pending[event.Cursor] = event
+			} else {
+				delete(c.pending, event.Cursor)
+			}
+		}
+		w.told(saved)
+	}
+}
+
+// writable tells whether the store took the last flush in time.
+func (c *committer) writable() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.away && !c.lost
+}

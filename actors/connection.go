@@ -1,0 +1,159 @@
+package actors
+
+import (
+	"context"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/google/uuid"
+
+	"rangegate/lanes"
+	"rangegate/lanes/link"
+)
+
+const dialTimeout = 5 * time.Second // to connect, and for the hello (LINK.md)
+
+// connectionActor is one connection's life. It dials once, gives the hardware the state that is wanted, and stops
+// when the connection fails; the link then makes another one.
+type connectionActor struct {
+	of     *Range
+	lane   uuid.UUID
+	number uint64
+	up     *actor.PID  // the link
+	wanted *link.State // nil: not known yet
+
+	self     *actor.PID
+	line     *line
+	cancel   context.CancelFunc
+	revision uint64
+}
+
+// line holds the driver's connection between the goroutine that dials and the actor that may stop meanwhile.
+type line struct {
+	mu     sync.Mutex
+	made   link.Connection
+	hungUp bool
+}
+
+// take keeps the connection, or closes it when nobody wants it any more.
+func (l *line) take(connection link.Connection) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.made = connection
+	if l.hungUp {
+		connection.Close()
+	}
+}
+
+func (l *line) connection() link.Connection {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.made
+}
+
+func (l *line) hangUp() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hungUp = true
+	if l.made != nil {
+		l.made.Close()
+	}
+}
+
+type (
+	dialled struct {
+		hello link.Hello
+		err   error
+	}
+	broken  struct{ err error }
+	arrived struct{ report lanes.Report }
+)
+
+func (c *connectionActor) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		c.self = ctx.Self()
+		c.dial()
+	case *dialled:
+		if m.err != nil {
+			c.fail(ctx, m.err)
+			return
+		}
+		ctx.Send(c.up, &connected{c.number, m.hello})
+		c.tell()
+	case *want:
+		c.wanted = &m.state
+		c.tell()
+	case *ack:
+		if connection := c.line.connection(); connection != nil {
+			connection.Ack(m.log)
+		}
+	case *arrived:
+		ctx.Send(c.up, &reported{c.number, m.report})
+	case *broken:
+		c.fail(ctx, m.err)
+	case *actor.Restarting:
+		c.hangUp()
+	case *actor.Stopping:
+		c.hangUp()
+	}
+}
+
+// dial connects in a goroutine of its own, which ends with the connection's life.
+func (c *connectionActor) dial() {
+	var ctx context.Context
+	ctx, c.cancel = context.WithTimeout(c.of.background, dialTimeout)
+	c.line, c.revision = &line{}, 0
+	line, cancel, self, of := c.line, c.cancel, c.self, c.of
+	target := link.Lane{Range: of.layout.Range, ID: c.lane, Epoch: of.committer.epoch}
+	of.dialling.Go(func() {
+		defer cancel()
+		defer func() {
+			if defect := recover(); defect != nil {
+				of.log.Error().Stringer("lane", target.ID).Interface("panic", defect).Bytes("stack", debug.Stack()).
+					Msg("a link's driver panicked")
+				of.send(self, &dialled{err: errDriver})
+			}
+		}()
+		connection, hello, err := of.driver.Dial(ctx, target, receiver{of, self})
+		if err == nil {
+			line.take(connection)
+		}
+		of.send(self, &dialled{hello, err})
+	})
+}
+
+// tell gives the hardware the state that is wanted, as soon as there is a connection.
+func (c *connectionActor) tell() {
+	if connection := c.line.connection(); connection != nil && c.wanted != nil {
+		c.revision++
+		state := *c.wanted
+		state.Revision = c.revision
+		connection.Send(state)
+	}
+}
+
+func (c *connectionActor) fail(ctx actor.Context, err error) {
+	c.hangUp()
+	ctx.Send(c.up, &disconnected{c.number, err})
+	ctx.Stop(c.self)
+}
+
+func (c *connectionActor) hangUp() {
+	if c.line != nil {
+		c.cancel()
+		c.line.hangUp()
+	}
+}
+
+// receiver turns what the driver hears into messages of the connection.
+type receiver struct {
+	of *Range
+	to *actor.PID
+}
+
+func (r receiver) Applied(uint64)               {} // nobody waits for it
+func (r receiver) Reported(report lanes.Report) { r.of.send(r.to, &arrived{report}) }
+func (r receiver) Down(err error)               { r.of.send(r.to, &broken{err}) }

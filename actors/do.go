@@ -1,0 +1,118 @@
+package actors
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"rangegate/lanes"
+)
+
+// Create sells time on a lane of the range.
+func (r *Range) Create(ctx context.Context, lane uuid.UUID, command lanes.Create, key *lanes.Key) (*lanes.SessionView, error) {
+	return r.once(ctx, key, func(claim *claim) (*lanes.SessionView, error) {
+		a := &ask{ctx: ctx, command: command, by: lanes.ByPOS, claim: claim}
+		switch {
+		case !r.layout.HasGroup(command.Group):
+			return nil, turnAway(a, lanes.ErrGroupNotFound)
+		case !r.board.has(lane):
+			return nil, turnAway(a, lanes.ErrLaneNotFound)
+		}
+		return r.ask(ctx, lane, a)
+	})
+}
+
+// On gives a command to the lane that the session is on.
+func (r *Range) On(ctx context.Context, session uuid.UUID, command lanes.Command, key *lanes.Key) (*lanes.SessionView, error) {
+	return r.follow(ctx, session, key, func(lane uuid.UUID, a *ask) (*lanes.SessionView, error) {
+		a.command = command
+		return r.ask(ctx, lane, a)
+	})
+}
+
+// Move takes the session to another lane of the range.
+func (r *Range) Move(ctx context.Context, session, to uuid.UUID, key *lanes.Key) (*lanes.SessionView, error) {
+	return r.follow(ctx, session, key, func(lane uuid.UUID, a *ask) (*lanes.SessionView, error) {
+		switch {
+		case !r.board.has(to):
+			return nil, turnAway(a, lanes.ErrLaneNotFound)
+		case lane == to:
+			return nil, turnAway(a, lanes.ErrLaneOccupied)
+		}
+		ticket, err := r.reserve(ctx, to)
+		if err != nil {
+			return nil, turnAway(a, err)
+		}
+		a.command, a.ticket = lanes.Move{Session: session, To: ticket.lane}, ticket
+		return r.ask(ctx, lane, a)
+	})
+}
+
+// once has a command done once for its idempotency key; the answer to an earlier one is a *lanes.Repeat.
+func (r *Range) once(
+	ctx context.Context, key *lanes.Key, do func(*claim) (*lanes.SessionView, error),
+) (*lanes.SessionView, error) {
+	if r.background.Err() != nil {
+		return nil, lanes.ErrNotOwner
+	}
+	if key == nil {
+		return do(nil)
+	}
+	claim, err := r.keys.claim(ctx, *key)
+	if err != nil {
+		return nil, err
+	}
+	return do(claim)
+}
+
+// follow prepares an ask for the lane that the session is on, and again for the next one if it moved meanwhile.
+func (r *Range) follow(
+	ctx context.Context, session uuid.UUID, key *lanes.Key,
+	do func(lane uuid.UUID, a *ask) (*lanes.SessionView, error),
+) (*lanes.SessionView, error) {
+	for {
+		var on uuid.UUID
+		view, err := r.once(ctx, key, func(claim *claim) (*lanes.SessionView, error) {
+			a := &ask{ctx: ctx, by: lanes.ByPOS, claim: claim}
+			lane, found := r.board.find(session)
+			if !found {
+				_, err := r.Session(ctx, session)
+				return nil, turnAway(a, err)
+			}
+			on = lane
+			return do(lane, a)
+		})
+		if err != lanes.ErrSessionNotFound || on == uuid.Nil || ctx.Err() != nil {
+			return view, err
+		}
+	}
+}
+
+// turnAway refuses an ask that no lane has to hear of.
+func turnAway(a *ask, err error) error {
+	a.claim.settle(nil)
+	return err
+}
+
+// ask sends the ask to the lane and waits for the answer, or for the end of ctx.
+func (r *Range) ask(ctx context.Context, lane uuid.UUID, a *ask) (*lanes.SessionView, error) {
+	a.reply = make(chan result, 1)
+	r.send(r.pid, &toLane{lane, a})
+	select {
+	case answer := <-a.reply:
+		return answer.view, answer.err
+	case <-ctx.Done():
+		return nil, lanes.ErrTimeout
+	}
+}
+
+func (r *Range) reserve(ctx context.Context, lane uuid.UUID) (*ticket, error) {
+	m := &reserve{reply: make(chan reservation, 1), ctx: ctx}
+	r.send(r.pid, &toLane{lane, m})
+	select {
+	case answer := <-m.reply:
+		return answer.ticket, answer.err
+	case <-ctx.Done():
+		return nil, lanes.ErrTimeout
+	}
+}

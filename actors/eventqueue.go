@@ -1,0 +1,73 @@
+package actors
+
+import (
+	"github.com/google/uuid"
+
+	"rangegate/lanes"
+)
+
+// eventQueue gives out events so that those of one lane, and those of one session on whatever lanes, go one after the
+// other in the order they were added. Everything else may go side by side.
+type eventQueue struct {
+	known map[uint64]*queuedEvent
+	last  map[uuid.UUID]*queuedEvent // lane or session → its newest event that is not done
+	ready []*queuedEvent
+}
+
+type queuedEvent struct {
+	event    lanes.Logged
+	awaits   int            // events that have to be done first
+	followed []*queuedEvent // events that wait for this one
+}
+
+func newEventQueue() *eventQueue {
+	return &eventQueue{known: map[uint64]*queuedEvent{}, last: map[uuid.UUID]*queuedEvent{}}
+}
+
+// add takes an event. One that is queued already is not taken twice.
+func (q *eventQueue) add(event lanes.Logged) {
+	if _, again := q.known[event.Cursor]; again {
+		return
+	}
+	e := &queuedEvent{event: event}
+	q.known[event.Cursor] = e
+	for _, id := range [2]uuid.UUID{event.Event.Lane, event.Event.Session} {
+		if before := q.last[id]; before != nil {
+			before.followed = append(before.followed, e)
+			e.awaits++
+		}
+		q.last[id] = e
+	}
+	if e.awaits == 0 {
+		q.ready = append(q.ready, e)
+	}
+}
+
+// next gives out an event that waits for no other.
+func (q *eventQueue) next() (lanes.Logged, bool) {
+	if len(q.ready) == 0 {
+		return lanes.Logged{}, false
+	}
+	e := q.ready[0]
+	q.ready = q.ready[1:]
+	return e.event, true
+}
+
+// done lets those go that waited for the event.
+func (q *eventQueue) done(cursor uint64) {
+	e := q.known[cursor]
+	if e == nil {
+		return
+	}
+	delete(q.known, cursor)
+	for _, id := range [2]uuid.UUID{e.event.Event.Lane, e.event.Event.Session} {
+		if q.last[id] == e {
+			delete(q.last, id)
+		}
+	}
+	for _, follower := range e.followed {
+		if follower.awaits--; follower.awaits == 0 {
+			q.ready = append(q.ready, follower)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package actors
+
+import (
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"rangegate/lanes"
+)
+
+// flight is a change on its way to the store.
+type flight struct {
+	of     *laneActor // the life of the lane that sent it: after a panic the lane lives another
+	ask    *ask
+	change lanes.Change
+	events []lanes.Logged
+	kept   *lanes.KeptAnswer
+	then   func(*flight, outcome)
+}
+
+// save sends the change to the store. then hears what became of it, as a message of this lane.
+func (l *laneActor) save(a *ask, change lanes.Change, then func(*flight, outcome)) {
+	f := &flight{of: l, ask: a, change: change, then: then}
+	for _, event := range change.Events {
+		f.events = append(f.events, l.of.logged(event))
+	}
+	f.kept = a.claim.keep(change.Answer, a.at)
+	l.flight = f
+	w := &write{
+		lanes: []lanes.Lane{change.Lane}, events: f.events, ended: change.Ended, kept: f.kept,
+		stands: change.Closing, ticket: a.ticket,
+		told: func(became outcome) { l.of.send(l.self, &landed{f, became}) },
+	}
+	if change.Other != nil {
+		w.lanes = append(w.lanes, *change.Other)
+	}
+	l.of.committer.save(w)
+}
+
+// land takes what became of a flight.
+func (l *laneActor) land(m *landed) {
+	f := m.flight
+	if f.of != l {
+		l.inherit(f, m.outcome)
+		return
+	}
+	if l.flight == f && (m.outcome != standing || f.change.Closing) {
+		l.flight, l.stuck = nil, false
+	}
+	f.then(f, m.outcome)
+}
+
+// inherit ends a flight that this lane sent before it panicked. The lane itself has been recalled with what was saved.
+func (l *laneActor) inherit(f *flight, became outcome) {
+	switch became {
+	case saved:
+		l.finish(f)
+	case refused, disowned:
+		l.refuse(f.ask, lanes.ErrStoreUnavailable)
+	case standing:
+	}
+}
+
+// finish ends an ask that succeeded: what it changed is saved.
+func (l *laneActor) finish(f *flight) {
+	a := f.ask
+	l.of.announce(f.events) // announce
+	a.claim.settle(f.kept)
+	if a.ticket != nil {
+		l.handOver(a.ticket, *f.change.Other)
+	}
+	if a.then != nil {
+		a.then(true)
+	}
+	a.answer(f.change.Answer, nil) // answer
+	l.line(a, nil).Str("note", f.change.Note).Int("events", len(f.events)).Msg("command")
+}
+
+// refuse ends an ask after which nothing has changed.
+func (l *laneActor) refuse(a *ask, err error) {
+	a.claim.settle(nil)
+	if a.ticket != nil {
+		a.ticket.drop()
+	}
+	if a.then != nil {
+		a.then(false)
+	}
+	a.answer(nil, err)
+	l.line(a, err).Err(err).Msg("command")
+}
+
+// stand answers a closing command that is in force and not saved yet.
+func (l *laneActor) stand(a *ask) {
+	a.claim.stand()
+	a.answer(nil, lanes.ErrNotSaved)
+	l.line(a, lanes.ErrNotSaved).Err(lanes.ErrNotSaved).Msg("command")
+}
+
+// standStill: the change under way is not closing and its outcome stays unknown while the store is away. Closings that
+// wait for it are in force on the hardware; what else waits was not sent.
+func (l *laneActor) standStill() {
+	l.stuck = true
+	for _, a := range l.closings {
+		if a.closing() {
+			l.stand(a)
+		}
+	}
+	for _, a := range l.waiting {
+		l.refuse(a, lanes.ErrStoreUnavailable)
+	}
+	l.waiting = nil
+}
+
+// putBack: the store did not take the change. A client is told so; a report of the hardware is kept and tried again.
+func (l *laneActor) putBack(a *ask) {
+	if !a.reported() {
+		l.refuse(a, lanes.ErrStoreUnavailable)
+		return
+	}
+	l.reports = append([]*ask{a}, l.reports...)
+	l.resting = true
+	time.AfterFunc(reportRetry, func() { l.of.send(l.self, &tryReports{}) })
+}
+
+// leave ends this life of the lane: after a panic another one begins, or the range stops. What waits is refused.
+func (l *laneActor) leave(why error) {
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+	l.armed++
+	l.usable.stopGrace()
+	if l.ticket != nil {
+		l.ticket.void.Store(true)
+	}
+	if l.taking != nil {
+		l.refuse(l.taking, why)
+	}
+	if l.flight != nil { // what becomes of it, the next life hears
+		l.flight.ask.answer(nil, lanes.ErrTimeout)
+	}
+	for _, queue := range [][]*ask{l.closings, l.reports, l.waiting} {
+		for _, a := range queue {
+			l.refuse(a, why)
+		}
+	}
+}
+
+// line begins the one log line about an ask.
+func (l *laneActor) line(a *ask, err error) *zerolog.Event {
+	command, result := a.name(), code(err)
+	l.of.metrics.commands.WithLabelValues(command, result).Inc()
+	log := a.log(&l.of.log)
+	line := log.Info()
+	if err == lanes.ErrInternal || err == lanes.ErrNotSaved {
+		line = log.Error()
+	}
+	line = line.Stringer("range", l.of.layout.Range).Stringer("lane", l.id).
+		Str("command", command).Str("by", string(a.by)).Str("result", result)
+	if l.lane.Session != nil {
+		line = line.Stringer("session", l.lane.Session.ID)
+	}
+	return line
+}

@@ -1,0 +1,317 @@
+package actors
+
+import (
+	"context"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+
+	"rangegate/lanes"
+	"rangegate/lanes/link"
+)
+
+const (
+	maxWaiting  = 64          // commands of clients that may wait for a lane
+	reportRetry = time.Second // before a report that could not be saved is tried again
+)
+
+// laneActor owns one lane: its session, its timer and its link. Whatever changes the lane goes through take.
+//
+// One change is saved at a time. What arrives meanwhile waits: closings in front of everything else, then reports of
+// the hardware, then the commands of clients.
+type laneActor struct {
+	of   *Range
+	id   uuid.UUID
+	self *actor.PID
+	log  zerolog.Logger
+
+	lane     lanes.Lane // in force
+	recalled bool       // its last saved state is known
+	parked   bool       // it panicked too often: its hardware is held
+	ready    bool       // told to the range
+	flight   *flight    // the change being saved
+	taking   *ask       // the ask under decision, should that panic
+	stuck    bool       // the flight takes longer than it should: the store is away
+	ticket   *ticket    // reserved for a session that is about to move here
+
+	closings []*ask
+	reports  []*ask
+	waiting  []*ask
+	resting  bool // reports wait for the store to come back
+
+	timer *time.Timer
+	armed uint64 // generation of the timer
+
+	link   *actor.PID
+	wanted *link.State // as last given to the link, nil before the first
+	usable usability
+}
+
+// The messages of a lane, besides *ask and those of links and moves.
+type (
+	recalled struct {
+		of   *laneActor
+		lane lanes.Lane
+	}
+	landed struct {
+		flight  *flight
+		outcome outcome
+	}
+	timeUp     struct{ generation uint64 }
+	rearm      struct{} // the timers stood still while the machine was suspended
+	tryReports struct{}
+	unpark     struct{}
+)
+
+func (l *laneActor) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		l.start(ctx)
+	case *recalled:
+		if m.of == l {
+			l.recalled, l.parked = true, false
+			l.swap(m.lane, nil)
+		}
+	case *ask:
+		l.arrive(m)
+	case *landed:
+		l.land(m)
+	case *timeUp:
+		if m.generation == l.armed {
+			l.arrive(l.expiry(l.of.clock.Now()))
+		}
+	case *rearm:
+		l.arm()
+	case *tryReports:
+		l.resting = false
+	case *linkStands:
+		l.linkStands(m)
+	case *graceOver:
+		l.graceOver(m)
+	case *reserve:
+		l.reserve(m)
+	case *movedIn:
+		l.movedIn(m)
+	case *unreserve:
+		l.unreserve(m)
+	case *unpark:
+		l.recall()
+	case *actor.Restarting:
+		l.leave(lanes.ErrInternal)
+		return
+	case *actor.Stopping:
+		l.leave(lanes.ErrStarting)
+		return
+	default:
+		return
+	}
+	l.next()
+}
+
+// start begins a life of the lane: the first one, or the one after a panic.
+func (l *laneActor) start(ctx actor.Context) {
+	l.self = ctx.Self()
+	l.log = l.of.log.With().Stringer("lane", l.id).Logger()
+	l.link = ctx.SpawnPrefix(l.of.props("link", func() actor.Actor { return newLinkActor(l.of, l.id, l.self) }), "link")
+	l.linkStands(&linkStands{state: lanes.LinkDown, since: l.of.clock.Now()})
+	l.lane = lanes.Lane{ID: l.id}
+	if l.parked {
+		l.park()
+		return
+	}
+	l.recall()
+}
+
+func (l *laneActor) recall() {
+	l.of.committer.recall(l.id, func(lane lanes.Lane) { l.of.send(l.self, &recalled{l, lane}) })
+}
+
+// arrive puts the ask in its queue. What closes the fire line goes to the hardware at once, also while another change
+// is being saved.
+func (l *laneActor) arrive(a *ask) {
+	a.at = l.of.clock.Now()
+	_, creates := a.command.(lanes.Create)
+	switch {
+	case a.closing():
+		if l.busy() {
+			l.closeAhead(a)
+		}
+		l.closings = append(l.closings, a)
+		if l.stuck {
+			l.stand(a)
+		}
+	case a.releasing():
+		l.closings = append(l.closings, a)
+	case a.reported():
+		l.reports = append(l.reports, a)
+	case l.parked:
+		l.refuse(a, lanes.ErrLaneNotUsable)
+	case l.stuck:
+		l.refuse(a, lanes.ErrStoreUnavailable)
+	case creates && l.ticket != nil:
+		l.refuse(a, lanes.ErrLaneOccupied)
+	case len(l.waiting) >= maxWaiting:
+		l.refuse(a, lanes.ErrOverloaded)
+	default:
+		l.waiting = append(l.waiting, a)
+	}
+}
+
+// busy: no further change can be decided now.
+func (l *laneActor) busy() bool { return !l.recalled || l.flight != nil || l.ticket != nil }
+
+// next takes what waits, one after the other, until a change is being saved or nothing waits.
+func (l *laneActor) next() {
+	for !l.busy() {
+		switch now := l.of.clock.Now(); {
+		case len(l.closings) > 0:
+			l.take(pop(&l.closings), now)
+		case l.lane.Due(now):
+			l.take(l.expiry(now), now)
+		case len(l.reports) > 0 && !l.resting:
+			l.take(pop(&l.reports), now)
+		case len(l.waiting) > 0:
+			l.take(pop(&l.waiting), now)
+		default:
+			l.tell(l.lane)
+			if !l.ready {
+				l.ready = true
+				l.of.broughtBack(l.id)
+			}
+			return
+		}
+	}
+}
+
+func pop(queue *[]*ask) *ask {
+	first := (*queue)[0]
+	*queue = (*queue)[1:]
+	return first
+}
+
+func (l *laneActor) expiry(now lanes.Instant) *ask {
+	return &ask{ctx: context.Background(), command: lanes.Expire{}, by: lanes.ByTimer, at: now}
+}
+
+// take is the way of every command, report and timer through the lane.
+func (l *laneActor) take(a *ask, now lanes.Instant) {
+	switch {
+	case a.closing() && l.lane.Due(a.at) && a.by != lanes.ByTimer:
+		l.closings = append([]*ask{l.expiry(now), a}, l.closings...)
+		return
+	case !a.closing() && !a.reported():
+		a.at = now
+	}
+	if a.givenUp() && !a.closing() || a.ticket != nil && !a.ticket.take() {
+		l.refuse(a, lanes.ErrTimeout)
+		return
+	}
+
+	l.taking = a
+	change, err := l.lane.Decide(a.at, a.command) // decide
+	l.taking = nil
+	if err != nil {
+		l.refuse(a, err)
+		return
+	}
+	if !change.Changes(l.lane) && a.claim == nil {
+		l.finish(&flight{ask: a, change: change})
+		return
+	}
+	if change.Closing { // close
+		l.tell(change.Lane)
+		l.observeLateness(a)
+	}
+	stood := false
+	l.save(a, change, func(f *flight, became outcome) { // save
+		switch became {
+		case refused:
+			l.putBack(a)
+		case disowned:
+			l.refuse(a, lanes.ErrNotOwner)
+		case standing:
+			if stood = change.Closing; !stood {
+				l.standStill()
+				return
+			}
+			l.swap(change.Lane, nil)
+			l.stand(a)
+		case saved:
+			if !stood {
+				l.swap(change.Lane, change.Other) // swap
+				l.open()                          // open
+			}
+			l.finish(f) // announce, answer
+		}
+	})
+}
+
+// swap makes lane the lane in force: shown on the board, together with the destination of a move, its timer armed.
+func (l *laneActor) swap(lane lanes.Lane, other *lanes.Lane) {
+	place := l.of.places[l.id]
+	lane.Accessible, lane.Purchasing = place.Accessible, l.of.layout.Purchasing
+	lane.Usable, lane.Reserved = l.usable.now(), l.ticket != nil
+	l.lane = lane
+	if other != nil {
+		l.of.board.publish(lane, *other)
+	} else {
+		l.of.board.publish(lane)
+	}
+	l.arm()
+}
+
+// arm sets the timer to the deadline, and makes whatever an older one says stale.
+func (l *laneActor) arm() {
+	if l.timer != nil {
+		l.timer.Stop()
+		l.timer = nil
+	}
+	l.armed++
+	if deadline, running := l.lane.Deadline(); running {
+		generation := l.armed
+		wait := max(0, deadline.Since(l.of.clock.Now()))
+		l.timer = time.AfterFunc(wait, func() { l.of.send(l.self, &timeUp{generation}) })
+	}
+}
+
+// open lets the hardware have what the change opened, unless a closing waits that would close it again.
+func (l *laneActor) open() {
+	if len(l.closings) == 0 {
+		l.tell(l.lane)
+	}
+}
+
+// tell gives the link the state that is wanted of the hardware.
+func (l *laneActor) tell(lane lanes.Lane) {
+	state := link.State{Hold: lane.Held, Session: lane.Session}
+	if lane.Session != nil {
+		state.Purchasing = lane.Session.Purchasing && l.of.layout.Purchasing
+	}
+	if l.wanted == nil || state != *l.wanted {
+		l.wanted = &state
+		l.of.send(l.link, &want{state})
+	}
+}
+
+// closeAhead closes the fire line for a closing that has to wait until the change under way is saved. Which of the
+// two states it will meet is not known yet, so the first that accepts it says what closed looks like.
+func (l *laneActor) closeAhead(a *ask) {
+	candidates := []lanes.Lane{l.lane}
+	if l.flight != nil {
+		candidates = []lanes.Lane{l.flight.change.Lane, l.lane}
+	}
+	for _, lane := range candidates {
+		if change, err := lane.Decide(a.at, a.command); err == nil {
+			l.tell(change.Lane)
+			return
+		}
+	}
+}
+
+func (l *laneActor) observeLateness(a *ask) {
+	if deadline, running := l.lane.Deadline(); running && a.by == lanes.ByTimer {
+		l.of.metrics.lateness.Observe(l.of.clock.Now().Since(deadline).Seconds())
+	}
+}

@@ -1,0 +1,156 @@
+package actors
+
+import (
+	"errors"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/google/uuid"
+
+	"rangegate/lanes"
+	"rangegate/lanes/link"
+)
+
+// Back-off between tries to connect: full jitter under a ceiling that doubles (LINK.md, liveness).
+const (
+	firstBackOff = 250 * time.Millisecond
+	lastBackOff  = 15 * time.Second
+	settledAfter = 30 * time.Second // a link that was up for so long starts again from the first
+)
+
+// linkActor supervises the connection to a lane's hardware: there is one or one is being made. It keeps the state
+// that is wanted and gives it to every new connection, so that a lane is right again as soon as it can be reached.
+type linkActor struct {
+	of   *Range
+	lane uuid.UUID
+	up   *actor.PID // the lane actor
+	self *actor.PID
+
+	wanted     *link.State // nil until the lane has been recalled: hardware that runs is left alone till then
+	connection *actor.PID  // nil between two tries
+	number     uint64      // of the connection: what an older one says is not heard
+	connected  *lanes.Instant
+	failures   int
+	retry      *time.Timer
+	ending     bool
+}
+
+// The messages of a link. number is that of the connection that speaks, or that is to be made.
+type (
+	want      struct{ state link.State }
+	connected struct {
+		number uint64
+		hello  link.Hello
+	}
+	disconnected struct {
+		number uint64
+		err    error
+	}
+	reported struct {
+		number uint64
+		report lanes.Report
+	}
+	connect struct{ number uint64 }
+	ack     struct{ log lanes.Log }
+)
+
+func newLinkActor(of *Range, lane uuid.UUID, up *actor.PID) *linkActor {
+	return &linkActor{of: of, lane: lane, up: up}
+}
+
+func (l *linkActor) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		l.self = ctx.Self()
+		l.connect(ctx)
+	case *want:
+		l.wanted = &m.state
+		if l.connection != nil {
+			ctx.Send(l.connection, m)
+		}
+	case *connected:
+		if m.number == l.number {
+			l.isUp()
+		}
+	case *disconnected:
+		if m.number == l.number {
+			l.isDown(m.err)
+		}
+	case *connect:
+		if m.number == l.number && l.connection == nil {
+			l.connect(ctx)
+		}
+	case *reported:
+		if m.number == l.number {
+			l.report(m.report)
+		}
+	case *ack:
+		if l.connection != nil {
+			ctx.Send(l.connection, m)
+		}
+	case *actor.Terminated:
+		if !l.ending && l.connection != nil && m.Who.Equal(l.connection) { // it panicked too often
+			l.isDown(errDriver)
+		}
+	case *actor.Restarting, *actor.Stopping:
+		l.ending = true
+		if l.retry != nil {
+			l.retry.Stop()
+		}
+	}
+}
+
+var errDriver = errors.New("the link's driver panicked")
+
+func (l *linkActor) connect(ctx actor.Context) {
+	l.number++
+	number, wanted := l.number, l.wanted
+	l.connection = ctx.SpawnPrefix(l.of.props("connection", func() actor.Actor {
+		return &connectionActor{of: l.of, lane: l.lane, number: number, up: l.self, wanted: wanted}
+	}), "connection-"+strconv.FormatUint(number, 10))
+}
+
+func (l *linkActor) isUp() {
+	now := l.of.clock.Now()
+	l.connected = &now
+	l.of.metrics.links.WithLabelValues("up").Inc()
+	l.of.send(l.up, &linkStands{state: lanes.LinkUp, since: now})
+}
+
+// isDown waits before the next try. The connection stops by itself.
+func (l *linkActor) isDown(err error) {
+	now := l.of.clock.Now()
+	what := "not_made"
+	if l.connected != nil {
+		what = "down"
+		if now.Since(*l.connected) >= settledAfter {
+			l.failures = 0
+		}
+	}
+	ceiling := min(firstBackOff<<min(l.failures, 6), lastBackOff)
+	l.failures++
+	l.connection, l.connected = nil, nil
+	l.number++ // whatever the old one still says is stale
+	number := l.number
+	wait := rand.N(ceiling)
+	l.retry = time.AfterFunc(wait, func() { l.of.send(l.self, &connect{number}) })
+	l.of.metrics.links.WithLabelValues(what).Inc()
+	l.of.log.Warn().Stringer("lane", l.lane).Err(err).Int("failures", l.failures).Dur("retry_in", wait).Msg("link down")
+	l.of.send(l.up, &linkStands{state: lanes.LinkDown, since: now})
+}
+
+// report hands the lane what its hardware says, and the hardware the acknowledgement once that is saved.
+func (l *linkActor) report(report lanes.Report) {
+	log := report.Log
+	self := l.self
+	l.of.send(l.up, &ask{
+		ctx: l.of.background, command: report, by: lanes.ByLane,
+		then: func(taken bool) {
+			if taken {
+				l.of.send(self, &ack{log})
+			}
+		},
+	})
+}

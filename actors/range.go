@@ -1,0 +1,199 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+
+	"rangegate/lanes"
+	"rangegate/lanes/link"
+	"rangegate/lanes/store"
+)
+
+const (
+	checkpointEvery = 10 * time.Second
+	deliverySlots   = 16 // attempts at a time in a range
+)
+
+// Range is a running range, as everyone sees it: reads are answered from the board, commands go to the actors.
+type Range struct {
+	*Gateway
+	layout    lanes.Layout
+	places    map[uuid.UUID]lanes.Place
+	grace     time.Duration
+	driver    link.Driver
+	webhook   Webhook // nil: none is configured, events are final as not sent
+	board     *Board
+	keys      *keys
+	committer *committer
+	log       zerolog.Logger
+
+	pid        *actor.PID
+	events     *actor.PID
+	unready    atomic.Int64    // lanes that are not brought back yet
+	brought    sync.Map        // lane → struct{}, once it is brought back
+	background context.Context // of the range's life
+	end        context.CancelFunc
+	dialling   sync.WaitGroup
+	attempts   sync.WaitGroup
+}
+
+// Layout is what the range is made of.
+func (r *Range) Layout() lanes.Layout { return r.layout }
+
+// Now reads the range's clock, for pictures that change with time.
+func (r *Range) Now() lanes.Instant { return r.clock.Now() }
+
+// Ready tells whether every lane is brought back and the store takes writes.
+func (r *Range) Ready() bool { return r.unready.Load() == 0 && r.committer.writable() }
+
+// Sessions is the active sessions in the display order of their lanes.
+func (r *Range) Sessions() []*lanes.SessionView { return r.board.list(r.clock.Now()) }
+
+// Lanes is how every lane stands, in display order.
+func (r *Range) Lanes() []lanes.LaneStatus { return r.board.status() }
+
+// Session is an active session; one that has ended is lanes.ErrSessionEnded as far back as the history reaches.
+func (r *Range) Session(ctx context.Context, id uuid.UUID) (*lanes.SessionView, error) {
+	if view := r.board.session(id, r.clock.Now()); view != nil {
+		return view, nil
+	}
+	_, err := r.store.Ended(ctx, r.layout.Range, id)
+	switch {
+	case err == nil:
+		return nil, lanes.ErrSessionEnded
+	case errors.Is(err, store.ErrNotFound):
+		return nil, lanes.ErrSessionNotFound
+	}
+	return nil, r.unreadable(err)
+}
+
+// Events reads the event log behind the cursor, oldest first.
+func (r *Range) Events(ctx context.Context, after uint64, limit int) ([]lanes.Logged, error) {
+	events, err := r.store.Events(ctx, r.layout.Range, after, limit)
+	if err != nil {
+		return nil, r.unreadable(err)
+	}
+	return events, nil
+}
+
+// History reads the ended sessions behind the cursor, oldest first.
+func (r *Range) History(ctx context.Context, after uint64, limit int) ([]lanes.Ended, error) {
+	ended, err := r.store.History(ctx, r.layout.Range, after, limit)
+	if err != nil {
+		return nil, r.unreadable(err)
+	}
+	return ended, nil
+}
+
+func (r *Range) unreadable(err error) error {
+	r.log.Error().Err(err).Msg("the store could not be read")
+	if errors.Is(err, context.DeadlineExceeded) {
+		return lanes.ErrTimeout
+	}
+	return lanes.ErrStoreUnavailable
+}
+
+// send gives an actor of the tree a message. It never blocks and may be called from anywhere.
+func (r *Range) send(to *actor.PID, message any) { r.system.Root.Send(to, message) }
+
+// broughtBack counts a lane that has its last saved state and has let expire what ended meanwhile.
+func (r *Range) broughtBack(lane uuid.UUID) {
+	if _, again := r.brought.LoadOrStore(lane, struct{}{}); !again {
+		r.unready.Add(-1)
+	}
+}
+
+// announce hands saved events to the events actor.
+func (r *Range) announce(events []lanes.Logged) {
+	if len(events) > 0 {
+		r.send(r.events, &announced{events})
+	}
+}
+
+// logged is the event as it enters the log: pending, or final when there is no webhook to send it to.
+func (r *Range) logged(event lanes.Event) lanes.Logged {
+	if r.webhook == nil {
+		return lanes.Logged{Event: event, Attempt: &lanes.Attempt{At: event.At, Error: lanes.NotSent}}
+	}
+	return lanes.Logged{Event: event}
+}
+
+// rangeActor is the root of a range's tree: it spawns its lanes, finds the lane for a message, and parks a lane that
+// keeps panicking.
+type rangeActor struct {
+	of     *Range
+	lanes  map[uuid.UUID]*actor.PID
+	ending bool
+	next   *time.Timer
+}
+
+type (
+	toLane struct {
+		lane    uuid.UUID
+		message any
+	}
+	toAllLanes struct{ message any }
+	checkpoint struct{}
+)
+
+func (r *rangeActor) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		r.start(ctx)
+	case *toLane:
+		ctx.Send(r.lanes[m.lane], m.message)
+	case *toAllLanes:
+		for _, lane := range r.lanes {
+			ctx.Send(lane, m.message)
+		}
+	case *checkpoint:
+		r.of.committer.mark()
+		r.checkpointLater(ctx)
+	case *actor.Terminated:
+		r.park(ctx, m.Who)
+	case *actor.Stopping, *actor.Restarting:
+		r.ending = true
+		if r.next != nil {
+			r.next.Stop()
+		}
+	}
+}
+
+func (r *rangeActor) start(ctx actor.Context) {
+	r.lanes = make(map[uuid.UUID]*actor.PID, len(r.of.layout.Lanes))
+	for _, place := range r.of.layout.Lanes {
+		r.spawn(ctx, place.ID, false)
+	}
+	r.of.committer.mark()
+	r.checkpointLater(ctx)
+}
+
+func (r *rangeActor) spawn(ctx actor.Context, lane uuid.UUID, parked bool) {
+	props := r.of.props("lane", func() actor.Actor { return &laneActor{of: r.of, id: lane, parked: parked} })
+	r.lanes[lane] = ctx.SpawnPrefix(props, "lane-"+lane.String())
+}
+
+// park starts a lane that panicked too often anew, with its hardware held, until it is tried again.
+func (r *rangeActor) park(ctx actor.Context, who *actor.PID) {
+	if r.ending {
+		return
+	}
+	for lane, pid := range r.lanes {
+		if pid.Equal(who) {
+			r.spawn(ctx, lane, true)
+			return
+		}
+	}
+}
+
+func (r *rangeActor) checkpointLater(ctx actor.Context) {
+	self, of := ctx.Self(), r.of
+	r.next = time.AfterFunc(checkpointEvery, func() { of.send(self, &checkpoint{}) })
+}

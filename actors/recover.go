@@ -1,0 +1,107 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"rangegate/lanes"
+	"rangegate/lanes/store"
+)
+
+// ErrLayout: the store has a lane with paid time on it that the configuration no longer has.
+var ErrLayout = errors.New("the configuration has lost a lane that is in use")
+
+// recover claims the range, loads it, and brings its lanes onto the machine's present boot.
+func (g *Gateway) recover(ctx context.Context, s Settings) (*Range, error) {
+	now := g.clock.Now()
+	epoch, err := g.store.Claim(ctx, s.Layout.Range, now.Wall)
+	if err != nil {
+		return nil, fmt.Errorf("claiming it: %w", err)
+	}
+	saved, err := g.store.Load(ctx, s.Layout.Range)
+	if err != nil {
+		return nil, fmt.Errorf("loading it: %w", err)
+	}
+	r := &Range{
+		Gateway: g, layout: s.Layout, grace: s.Grace, driver: s.Driver, webhook: s.Webhook,
+		places: make(map[uuid.UUID]lanes.Place, len(s.Layout.Lanes)),
+		board:  newBoard(s.Layout),
+		keys:   newKeys(saved.Keys),
+		log:    g.log.With().Stringer("range", s.Layout.Range).Logger(),
+	}
+	r.background, r.end = context.WithCancel(context.Background())
+	r.unready.Store(int64(len(s.Layout.Lanes)))
+	for _, place := range s.Layout.Lanes {
+		r.places[place.ID] = place
+	}
+	r.committer = newCommitter(r, epoch, saved)
+	if err := r.bringBack(saved, s.Retire); err != nil {
+		r.end()
+		return nil, err
+	}
+	return r, nil
+}
+
+func newCommitter(r *Range, epoch uint64, saved store.Recovered) *committer {
+	c := &committer{
+		rangeID: r.layout.Range, epoch: epoch, store: r.store, clock: r.clock, keys: r.keys,
+		metrics: r.metrics, log: r.log, quit: r.background.Done(), disown: r.letGo,
+		lastEvent: saved.LastEvent, lastEnded: saved.LastEnded,
+		current: make(map[uuid.UUID]lanes.Lane, len(r.layout.Lanes)),
+		pending: make(map[uint64]lanes.Logged, len(saved.Pending)),
+	}
+	for _, event := range saved.Pending {
+		c.pending[event.Cursor] = event
+	}
+	for _, place := range r.layout.Lanes {
+		c.current[place.ID] = lanes.Lane{ID: place.ID}
+	}
+	return c
+}
+
+// bringBack gives the committer the lanes as they were saved. Those whose readings belong to an earlier boot are
+// carried over to this one, and saved so.
+func (r *Range) bringBack(saved store.Recovered, retire []uuid.UUID) error {
+	now, boot := r.clock.Now(), r.clock.Boot()
+	var lost []error
+	for _, snapshot := range saved.Lanes {
+		lane := snapshot.Restore(now, boot, saved.Checkpoint)
+		_, known := r.places[lane.ID]
+		switch {
+		case known:
+			r.committer.current[lane.ID] = lane
+			if snapshot.Boot != boot && lane.Session != nil {
+				r.committer.save(&write{lanes: []lanes.Lane{lane}, stands: true, told: func(outcome) {}})
+			}
+		case lane.Session == nil:
+		case slices.Contains(retire, lane.ID):
+			r.retire(lane, now)
+		default:
+			lost = append(lost, fmt.Errorf("%w: lane %s has session %s with %s left; put the lane back, or end the session with --retire %s",
+				ErrLayout, lane.ID, lane.Session.ID, lane.Session.Remaining(now).Round(1e9), lane.ID))
+		}
+	}
+	return errors.Join(lost...)
+}
+
+// retire ends the session of a lane that the configuration no longer has, as the operator asked.
+func (r *Range) retire(lane lanes.Lane, now lanes.Instant) {
+	var command lanes.Command = lanes.Stop{Session: lane.Session.ID, By: lanes.ByStaff}
+	if lane.Due(now) {
+		command = lanes.Expire{}
+	}
+	change, err := lane.Decide(now, command)
+	if err != nil {
+		panic(err) // both are accepted for a lane with a session
+	}
+	w := &write{lanes: []lanes.Lane{change.Lane}, ended: change.Ended, stands: true, told: func(outcome) {}}
+	for _, event := range change.Events {
+		w.events = append(w.events, r.logged(event))
+	}
+	r.committer.save(w)
+	r.log.Warn().Stringer("lane", lane.ID).Stringer("session", lane.Session.ID).Msg("lane retired, its session ended")
+}

@@ -1,0 +1,68 @@
+package actors
+
+import (
+	"runtime/debug"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/rs/zerolog"
+)
+
+// A lane that panics starts again from its last saved state. More than so many panics in so long park it.
+const (
+	maxRestarts    = 5
+	restartsWithin = time.Minute
+)
+
+// restarting is what every parent does about a child that panicked. Reconnecting is no matter of supervision: a
+// connection that fails says so, and stops.
+func restarting() actor.SupervisorStrategy {
+	return actor.NewOneForOneStrategy(maxRestarts, restartsWithin, func(any) actor.Directive {
+		return actor.RestartDirective
+	})
+}
+
+// props makes an actor of that kind: supervised, counted by kind, its panics logged with their stack.
+func (s *Gateway) props(kind string, producer actor.Producer) *actor.Props {
+	depth := depthOf{s.metrics, kind}
+	return actor.PropsFromProducer(producer,
+		actor.WithSupervisor(restarting()),
+		actor.WithMailbox(actor.Unbounded(depth)),
+		actor.WithReceiverMiddleware(recovering(kind, s.metrics, s.log)),
+	)
+}
+
+// recovering says what panicked before the library handles it. A panic on the way out of an actor must not reach the
+// library: it would bring the actor back to life.
+func recovering(kind string, metrics *Metrics, log zerolog.Logger) actor.ReceiverMiddleware {
+	return func(next actor.ReceiverFunc) actor.ReceiverFunc {
+		return func(c actor.ReceiverContext, envelope *actor.MessageEnvelope) {
+			defer func() {
+				defect := recover()
+				if defect == nil {
+					return
+				}
+				metrics.restarts.WithLabelValues(kind).Inc()
+				log.Error().Str("actor", c.Self().GetId()).Str("kind", kind).Interface("panic", defect).
+					Str("message", messageKind(envelope.Message)).Bytes("stack", debug.Stack()).Msg("an actor panicked")
+				switch envelope.Message.(type) {
+				case *actor.Stopping, *actor.Stopped, *actor.Restarting:
+				default:
+					panic(defect)
+				}
+			}()
+			next(c, envelope)
+		}
+	}
+}
+
+// depthOf counts the messages that wait in the mailboxes of a kind of actor.
+type depthOf struct {
+	metrics *Metrics
+	kind    string
+}
+
+func (depthOf) MailboxStarted()       {}
+func (depthOf) MailboxEmpty()         {}
+func (d depthOf) MessagePosted(any)   { d.metrics.depth.WithLabelValues(d.kind).Inc() }
+func (d depthOf) MessageReceived(any) { d.metrics.depth.WithLabelValues(d.kind).Dec() }

@@ -1,0 +1,56 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"net/http"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"rangegate/api/endpoint"
+)
+
+// Credentials are the SHA-256 digests of every range's tokens: the tokens themselves are not kept.
+type Credentials map[uuid.UUID][][sha256.Size]byte
+
+// admits tells whether the token belongs to the range. It takes the same time for an unknown range as for a wrong
+// token.
+func (c Credentials) admits(rangeID, token string) (uuid.UUID, bool) {
+	id, err := uuid.Parse(rangeID)
+	digests := c[id]
+	known := err == nil && len(rangeID) == 36 && len(digests) > 0
+	if !known {
+		digests = [][sha256.Size]byte{{}}
+	}
+	given := sha256.Sum256([]byte(strings.ToLower(token)))
+	match := 0
+	for _, digest := range digests {
+		match |= subtle.ConstantTimeCompare(given[:], digest[:])
+	}
+	return id, known && match == 1
+}
+
+type rangeKey struct{}
+
+// authenticate lets nobody in without a range's token and id (SPEC.md part 5): one answer for all that is wrong.
+func (s Settings) authenticate(fail func(http.ResponseWriter, *http.Request, error)) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			id, admitted := s.Credentials.admits(r.Header.Get("range-id"), r.Header.Get("token"))
+			if !admitted {
+				fail(w, r, endpoint.Refusal("unauthorized"))
+				return
+			}
+			note(r.Context(), id)
+			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), rangeKey{}, id)))
+		})
+	}
+}
+
+// rangeOf is the range that the request was authenticated for.
+func rangeOf(ctx context.Context) uuid.UUID {
+	id, _ := ctx.Value(rangeKey{}).(uuid.UUID)
+	return id
+}

@@ -1,0 +1,300 @@
+package endpoint
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/go-chi/chi/v5"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+)
+
+// The demo is a small range of the shape that v2 has: enough domain to tell the stories of requests by.
+
+var demoErrors = Errors{
+	"invalid_request":        {Status: 400, Sentence: "the request is invalid"},
+	"unauthorized":           {Status: 401, Sentence: "token or range-id is not valid"},
+	"not_found":              {Status: 404, Sentence: "no such path"},
+	"session_not_found":      {Status: 404, Sentence: "no such session"},
+	"method_not_allowed":     {Status: 405, Sentence: "the path does not take this method"},
+	"lane_occupied":          {Status: 409, Sentence: "lane is occupied by another session"},
+	"too_large":              {Status: 413, Sentence: "the body is larger than 64 KiB"},
+	"unsupported_media_type": {Status: 415, Sentence: "the body must be application/json"},
+	"idempotency_key_reused": {Status: 422, Sentence: "the key was used for another request"},
+	"internal":               {Status: 500, Sentence: "a defect of ours; quote the trace_id"},
+	"overloaded":             {Status: 503, Sentence: "too busy; nothing was changed", RetryAfter: 2 * time.Second},
+	"timeout":                {Status: 504, Sentence: "the outcome is not known"},
+}
+
+// refused is a domain error: a code, and a sentence of its own.
+type refused struct{ code, sentence string }
+
+func (e refused) Error() string { return e.sentence }
+func (e refused) Code() string  { return e.code }
+
+// replay is what the domain answers to a repeat.
+type replay struct {
+	status int
+	body   []byte
+}
+
+func (r replay) Error() string         { return "replay" }
+func (r replay) Replay() (int, []byte) { return r.status, r.body }
+
+type (
+	create struct {
+		Customer   string
+		Lane       uuid.UUID
+		Duration   int
+		Purchasing bool
+		AutoStart  bool
+	}
+	modify struct {
+		Session uuid.UUID
+		Minutes int
+	}
+	session struct {
+		ID uuid.UUID
+		create
+	}
+	// key is the domain's own, as lanes has one.
+	key struct {
+		Name, Fingerprint string
+		Render            func(session) (status int, body []byte)
+	}
+	sessionView struct {
+		ID         uuid.UUID `json:"session_id" doc:"The session"`
+		Customer   string    `json:"customer_name" example:"Jo Smith"`
+		Duration   int       `json:"duration" doc:"Minutes sold" example:"60"`
+		AutoStart  bool      `json:"auto_start"`
+		BeganAt    *string   `json:"began_at" format:"date-time" example:"2026-05-01T10:00:00.000Z"`
+		Purchasing bool      `json:"enable_purchasing"`
+	}
+	page struct {
+		After string
+		Limit int
+	}
+)
+
+func show(s session) sessionView {
+	return sessionView{
+		ID: s.ID, Customer: s.Customer, Duration: s.Duration, AutoStart: s.AutoStart, Purchasing: s.Purchasing,
+	}
+}
+
+func readCreate(in *Input) create {
+	return create{
+		Customer:   in.Text("customer_name", 1, 200, "Name of the customer", "Jo Smith"),
+		Lane:       in.ID("lane_id", "Lane for the session"),
+		Duration:   in.Integer("duration", 1, 480, "Minutes", 60),
+		Purchasing: in.Flag("enable_purchasing", false, "Lets the customer buy at the lane"),
+		AutoStart:  in.Flag("auto_start", true, "If false, the time counts only once the customer enters the lane"),
+	}
+}
+
+func readModify(in *Input) modify {
+	return modify{
+		Session: in.PathID("id", "Session"),
+		Minutes: in.QuerySigned("time", 1_000_000, "Minutes to add, or with a minus to take away", 15),
+	}
+}
+
+func readID(in *Input) uuid.UUID { return in.PathID("id", "Session") }
+
+func readPage(in *Input) page {
+	return page{
+		After: in.QueryText("after", 20, "Cursor of the page before"),
+		Limit: in.QueryLimit("limit", 1, 1000, 100, "How many at most"),
+	}
+}
+
+// simulated reads everything the other readers do not.
+type simulated struct {
+	Kind, Header  string
+	Session, Lane uuid.UUID
+	Minutes       float64
+}
+
+func readSimulated(in *Input) simulated {
+	return simulated{
+		Kind:    in.PathOneOf("kind", "What to simulate", "time", "ammo"),
+		Header:  in.Header("session-id", 50, "Passed on"),
+		Lane:    in.QueryID("lane_id", "Lane"),
+		Session: in.OptionalID("session_id", "A real session"),
+		Minutes: in.Positive("minutes", 480, "Minutes", 1.5),
+	}
+}
+
+func readHelp(in *Input) uuid.UUID { return in.OptionalID("session_id", "A real session") }
+
+// demo is the domain: what its endpoints were last asked, what they fail with, and the answers kept under keys.
+type demo struct {
+	mu      sync.Mutex
+	last    any
+	changes int
+	fails   error
+	panics  any
+	firsts  map[string]replay
+	prints  map[string]string
+	defects []string
+}
+
+// do is the domain's one way in: it notes what it was asked.
+func do[T, A any](d *demo, answer func(T) A) func(context.Context, T) (A, error) {
+	return func(_ context.Context, asked T) (A, error) {
+		d.last = asked
+		if d.panics != nil {
+			panic(d.panics)
+		}
+		return answer(asked), d.fails
+	}
+}
+
+// change is do for commands: a key is claimed, and what was rendered for it is given again.
+func change[C any](d *demo, answer func(C) session) func(context.Context, C, *key) (session, error) {
+	return func(ctx context.Context, c C, k *key) (session, error) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if k != nil {
+			if print, taken := d.prints[k.Name]; taken && print != k.Fingerprint {
+				return session{}, refused{"idempotency_key_reused", "the key was used for another request"}
+			} else if taken {
+				return session{}, d.firsts[k.Name]
+			}
+		}
+		made, err := do(d, answer)(ctx, c)
+		if err != nil {
+			return session{}, err
+		}
+		d.changes++
+		if k != nil {
+			status, body := k.Render(made)
+			d.prints[k.Name], d.firsts[k.Name] = k.Fingerprint, replay{status, body}
+		}
+		return made, nil
+	}
+}
+
+func (d *demo) endpoints() []Endpoint {
+	found := func(id uuid.UUID) sessionView { return sessionView{ID: id, Customer: "Jo <Smith>", Duration: 60} }
+	return []Endpoint{
+		Handle("GET", "/sessions", 200, "All sessions", NoInput, do(d, func(Empty) []sessionView { return nil })),
+		Handle("GET", "/sessions/{id}", 200, "One session", readID, do(d, found), "session_not_found"),
+		Handle("GET", "/history", 200, "Ended sessions", readPage, do(d, func(page) []sessionView { return nil })),
+		Handle("POST", "/simulate/help", 201, "Call for help", readHelp, do(d, found)),
+		Handle("POST", "/simulate/{kind}", 201, "Simulate", readSimulated, do(d, func(s simulated) passedOn {
+			return passedOn{Kind: s.Kind, status: "202"}
+		}), "overloaded"),
+		Command("POST", "/sessions", 201, "Create a session", readCreate, change(d, func(c create) session {
+			return session{ID: uuid.New(), create: c}
+		}), show, "lane_occupied", "overloaded"),
+		Command("POST", "/sessions/{id}/modify", 204, "Change the time", readModify,
+			change(d, func(modify) session { return session{} }), NoBody),
+	}
+}
+
+// passedOn is an answer with a header of its own.
+type passedOn struct {
+	Kind   string `json:"kind"`
+	status string
+}
+
+func (p passedOn) Header(h http.Header) { h.Set("webhook-status", p.status) }
+
+const prefix = "/api/v2/pos"
+
+func (d *demo) api() *API {
+	return &API{
+		Errors:     demoErrors,
+		Everywhere: []string{"unauthorized"},
+		Defect: func(r *http.Request, cause error, stack []byte) {
+			note := TraceID(r.Context()) + " " + cause.Error()
+			if stack != nil {
+				note += "\n" + string(stack)
+			}
+			d.defects = append(d.defects, note)
+		},
+	}
+}
+
+func (d *demo) document() *openapi3.T {
+	return d.api().Document(openapi3.Info{Title: "Demo", Version: "2.0.0"}, prefix, d.endpoints())
+}
+
+// newDemo starts the demo behind a guard that wants any token at all; /open needs none.
+func newDemo() (*demo, http.Handler) {
+	d := &demo{firsts: map[string]replay{}, prints: map[string]string{}}
+	api := d.api()
+	guard := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("token") == "" {
+				api.Fail(w, r, Refusal("unauthorized"))
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+	r := api.Router()
+	r.Get(prefix+"/openapi.json", DocumentHandler(d.document()))
+	api.Mount(r, prefix, d.endpoints(), guard)
+	r.Route("/raw", func(r chi.Router) {
+		r.Get("/half", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte("half an ans"))
+			panic("too late")
+		})
+		r.Get("/abort", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	})
+	return d, r
+}
+
+const (
+	laneID  = "9c1d7a52-6f0e-4d3b-8a21-b0c4e5f60718"
+	ordered = `{"customer_name":"Jo Smith","lane_id":"` + laneID + `","duration":60}`
+)
+
+// call sends one request, with a token; headers come in pairs.
+func call(h http.Handler, method, path, body string, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r.Header.Set("token", "any")
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	return serve(h, r)
+}
+
+func serve(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// problem reads an error off a response, and insists on the one shape.
+func problem(t *testing.T, w *httptest.ResponseRecorder) failure {
+	t.Helper()
+	require.Equal(t, "application/json", w.Header().Get("Content-Type"))
+	var shape map[string]any
+	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &shape), w.Body.String())
+	require.Subset(t, []string{"error", "code", "trace_id", "fields"}, mapKeys(shape))
+	var f failure
+	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &f))
+	require.NotEmpty(t, f.Error)
+	require.Equal(t, demoErrors[f.Code].Status, w.Code, f.Code)
+	require.Equal(t, w.Header().Get("trace-id"), f.TraceID)
+	require.Len(t, f.TraceID, 32)
+	require.Equal(t, f.Code == "invalid_request", len(f.Fields) > 0, w.Body.String())
+	return f
+}
+
+func mapKeys(m map[string]any) (keys []string) {
+	for key := range m {
+		keys = append(keys, key)
+	}
+	return keys
+}

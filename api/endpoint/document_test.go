@@ -1,0 +1,186 @@
+package endpoint
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/stretchr/testify/require"
+)
+
+// served is the document as a client gets it.
+func served(t *testing.T, h http.Handler) *openapi3.T {
+	w := serve(h, httptest.NewRequest("GET", prefix+"/openapi.json", nil))
+	require.Equal(t, "application/json", w.Header().Get("Content-Type"))
+	doc, err := openapi3.NewLoader().LoadFromData(w.Body.Bytes())
+	require.NoError(t, err)
+	return doc
+}
+
+func TestTheDocumentIsValid(t *testing.T) {
+	d, h := newDemo()
+	for _, doc := range []*openapi3.T{d.document(), served(t, h)} {
+		require.NoError(t, doc.Validate(t.Context()))
+	}
+	require.NoError(t, served(t, h).Validate(t.Context(), openapi3.EnableExamplesValidation()))
+}
+
+func TestTheDocumentSaysWhatACreateTakesAndAnswers(t *testing.T) {
+	_, h := newDemo()
+	doc := served(t, h)
+	require.Equal(t, prefix, doc.Servers[0].URL)
+	require.Equal(t, openapi3.SecurityRequirements{{"token": {}, "range-id": {}}}, doc.Security)
+
+	create := doc.Paths.Value("/sessions").Post
+	require.Equal(t, "postSessions", create.OperationID)
+	require.Equal(t, "Idempotency-Key", create.Parameters[0].Value.Name)
+	require.False(t, create.Parameters[0].Value.Required)
+	require.True(t, create.RequestBody.Value.Required)
+	require.JSONEq(t, `{
+		"type": "object",
+		"required": ["customer_name", "lane_id", "duration"],
+		"properties": {
+			"customer_name": {"type": "string", "minLength": 1, "maxLength": 200, "description": "Name of the customer"},
+			"lane_id": {"type": "string", "format": "uuid", "description": "Lane for the session"},
+			"duration": {"type": "integer", "minimum": 1, "maximum": 480, "description": "Minutes"},
+			"enable_purchasing": {"type": "boolean", "default": false, "description": "Lets the customer buy at the lane"},
+			"auto_start": {"type": "boolean", "default": true,
+				"description": "If false, the time counts only once the customer enters the lane"}
+		}}`, asJSON(t, create.RequestBody.Value.Content["application/json"].Schema))
+
+	require.JSONEq(t, `{"customer_name": "Jo Smith", "lane_id": "`+exampleID+`", "duration": 60,
+		"enable_purchasing": false, "auto_start": true}`,
+		asJSON(t, create.RequestBody.Value.Content["application/json"].Example))
+
+	var statuses []string
+	for status := range create.Responses.Map() {
+		statuses = append(statuses, status)
+	}
+	require.ElementsMatch(t, []string{"201", "400", "401", "409", "413", "415", "422", "500", "503", "504"}, statuses)
+	require.Contains(t, create.Responses.Status(201).Value.Headers, "idempotency-replayed")
+	require.Contains(t, create.Responses.Status(503).Value.Headers, "Retry-After")
+	require.Contains(t, create.Responses.Status(409).Value.Content["application/json"].Examples, "lane_occupied")
+	require.JSONEq(t, `{"$ref": "#/components/schemas/Error"}`,
+		asJSON(t, create.Responses.Status(409).Value.Content["application/json"].Schema))
+	require.JSONEq(t, `{"$ref": "#/components/schemas/sessionView"}`,
+		asJSON(t, create.Responses.Status(201).Value.Content["application/json"].Schema))
+
+	modify := doc.Paths.Value("/sessions/{id}/modify").Post
+	require.Empty(t, modify.Responses.Status(204).Value.Content)
+	require.Nil(t, modify.RequestBody)
+	list := doc.Paths.Value("/sessions").Get
+	require.Nil(t, list.Responses.Status(400), "nothing to get wrong")
+}
+
+func TestShapes(t *testing.T) {
+	type part struct {
+		Name string `json:"name"`
+	}
+	type Common struct {
+		ID string `json:"id"`
+	}
+	type whole struct {
+		Common
+		At      time.Time           `json:"at"`
+		Left    *float64            `json:"left" doc:"Minutes left" example:"1.5"`
+		Parts   []part              `json:"parts"`
+		Attempt *part               `json:"attempt" doc:"The one attempt"`
+		Payload json.RawMessage     `json:"payload"`
+		Price   json.Number         `json:"price"`
+		Words   map[string]string   `json:"words,omitempty"`
+		Inline  struct{ Flag bool } `json:"inline"`
+		Hidden  string              `json:"-"`
+		private string
+	}
+	_ = whole{}.private
+	all := shapes{}
+	require.JSONEq(t, `{"$ref":"#/components/schemas/whole"}`, asJSON(t, all.of(reflect.TypeFor[whole]())))
+	require.JSONEq(t, `{
+		"type": "object",
+		"required": ["id", "at", "left", "parts", "attempt", "payload", "price", "inline"],
+		"properties": {
+			"id": {"type": "string"},
+			"at": {"type": "string", "format": "date-time"},
+			"left": {"type": ["number", "null"], "description": "Minutes left", "examples": [1.5]},
+			"parts": {"type": "array", "items": {"$ref": "#/components/schemas/part"}},
+			"attempt": {"anyOf": [{"$ref": "#/components/schemas/part"}, {"type": "null"}], "description": "The one attempt"},
+			"payload": {},
+			"price": {"type": "number"},
+			"words": {"type": "object", "additionalProperties": {"type": "string"}},
+			"inline": {"type": "object", "required": ["Flag"], "properties": {"Flag": {"type": "boolean"}}}
+		}}`, asJSON(t, all["whole"]))
+	require.Panics(t, func() { all.of(reflect.TypeFor[chan int]()) })
+	other := func() { type part struct{ Other int }; all.of(reflect.TypeFor[part]()) }
+	require.Panics(t, other, "one name, two shapes")
+}
+
+// Each documented example is accepted; without any one of the required fields it is a fault of that field.
+func TestTheExamplesHoldAndTheRequiredIsRequired(t *testing.T) {
+	_, h := newDemo()
+	accepted, faulted := 0, 0
+	doc := served(t, h)
+	for path, item := range doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			w := serve(h, example(t, method, path, op, ""))
+			require.Less(t, w.Code, 300, "%s %s: %s", method, path, w.Body)
+			accepted++
+			for _, name := range required(op) {
+				f := problem(t, serve(h, example(t, method, path, op, name)))
+				require.Equal(t, Faults{name: "is required"}, f.Fields, "%s %s", method, path)
+				faulted++
+			}
+		}
+	}
+	require.Equal(t, 7, accepted)
+	require.Equal(t, 6, faulted)
+}
+
+// example makes the request that the document shows, but for one field.
+func example(t *testing.T, method, path string, op *openapi3.Operation, without string) *http.Request {
+	query, headers, body := url.Values{}, http.Header{"Token": {"any"}}, ""
+	for _, ref := range op.Parameters {
+		p := ref.Value
+		switch {
+		case p.Example == nil || p.Name == without:
+		case p.In == "path":
+			path = strings.ReplaceAll(path, "{"+p.Name+"}", fmt.Sprint(p.Example))
+		case p.In == "query":
+			query.Set(p.Name, fmt.Sprint(p.Example))
+		}
+	}
+	if op.RequestBody != nil {
+		shown := maps.Clone(op.RequestBody.Value.Content["application/json"].Example.(map[string]any))
+		delete(shown, without)
+		body = asJSON(t, shown)
+	}
+	r := httptest.NewRequest(method, prefix+path+"?"+query.Encode(), strings.NewReader(body))
+	r.Header = headers
+	return r
+}
+
+// required names the fields of query and body that the document requires; those of the path cannot be left out.
+func required(op *openapi3.Operation) (names []string) {
+	for _, p := range op.Parameters {
+		if p.Value.Required && p.Value.In != "path" {
+			names = append(names, p.Value.Name)
+		}
+	}
+	if op.RequestBody != nil {
+		names = append(names, op.RequestBody.Value.Content["application/json"].Schema.Value.Required...)
+	}
+	return names
+}
+
+func asJSON(t *testing.T, v any) string {
+	raw, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(raw)
+}

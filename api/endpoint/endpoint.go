@@ -1,0 +1,106 @@
+package endpoint
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+)
+
+// Endpoint is one method on one path.
+type Endpoint struct {
+	method, path, summary string
+	status                int          // of success
+	answer                reflect.Type // of success
+	command               bool         // takes an Idempotency-Key
+	fields                []field      // what the reader asks for
+	codes                 []string     // all it may answer
+	serve                 func(w http.ResponseWriter, r *http.Request) error
+}
+
+// Handle declares an endpoint: read takes the request apart, do does it, and its answer goes out with status. An answer
+// with a method Header(http.Header) sets headers of its own. The codes are those that do may answer beside `internal`
+// and `timeout`; what is wrong with requests as such is added by itself.
+func Handle[T, Out any](
+	method, path string, status int, summary string,
+	read func(*Input) T,
+	do func(context.Context, T) (Out, error),
+	codes ...string,
+) Endpoint {
+	e := declare[Out](method, path, status, summary, func(in *Input) { read(in) }, codes)
+	e.serve = func(w http.ResponseWriter, r *http.Request) error {
+		in, err := e.receive(w, r)
+		if err != nil {
+			return err
+		}
+		asked := read(in)
+		if err := in.refusal(); err != nil {
+			return err
+		}
+		out, err := do(r.Context(), asked)
+		if err != nil {
+			return err
+		}
+		if own, ok := any(out).(interface{ Header(http.Header) }); ok {
+			own.Header(w.Header())
+		}
+		write(w, status, encode(out))
+		return nil
+	}
+	return e
+}
+
+// NoInput is the reader of an endpoint that asks for nothing.
+func NoInput(*Input) Empty { return Empty{} }
+
+// declare makes an endpoint that cannot serve yet: it runs the reader blank to learn what it asks for.
+func declare[Out any](method, path string, status int, summary string, read func(*Input), codes []string) Endpoint {
+	blank := &Input{}
+	read(blank)
+	e := Endpoint{
+		method: method, path: path, status: status, summary: summary,
+		answer: reflect.TypeFor[Out](),
+		fields: blank.fields,
+		codes:  append([]string{"internal", "timeout"}, codes...),
+	}
+	if len(e.fields) > 0 {
+		e.codes = append(e.codes, "invalid_request")
+	}
+	if e.asks(inBody) {
+		e.codes = append(e.codes, "too_large", "unsupported_media_type")
+	}
+	return e
+}
+
+func (e *Endpoint) asks(where place) bool {
+	return slices.ContainsFunc(e.fields, func(f field) bool { return f.in == where })
+}
+
+// bodyOptional says whether the endpoint can do without a body.
+func (e *Endpoint) bodyOptional() bool {
+	return !slices.ContainsFunc(e.fields, func(f field) bool { return f.in == inBody && f.required })
+}
+
+// receive opens a request for the reader. A query or a body that the reader asks nothing of is not looked at; the body
+// of a request with an Idempotency-Key is loaded all the same, being part of its fingerprint.
+func (e *Endpoint) receive(w http.ResponseWriter, r *http.Request) (*Input, error) {
+	in := &Input{request: r}
+	if e.asks(inQuery) {
+		query, err := url.ParseQuery(r.URL.RawQuery)
+		if err != nil {
+			in.unreadable(inQuery, "must be properly encoded")
+		}
+		in.query = query
+	}
+	reads := e.asks(inBody)
+	if reads || e.command && r.Header.Get(keyHeader) != "" {
+		if err := in.load(w); err != nil {
+			return nil, err
+		}
+	}
+	if reads {
+		return in, in.decode(e.bodyOptional())
+	}
+	return in, nil
+}

@@ -1,0 +1,210 @@
+package endpoint
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+)
+
+func TestACreateIsReadAsItWasMeant(t *testing.T) {
+	d, h := newDemo()
+	w := call(h, "POST", prefix+"/sessions", `{
+		"customer_name": "  Zoë O'Neill\n", "lane_id": "`+strings.ToUpper(laneID)+`", "duration": 480,
+		"enable_purchasing": null, "auto_start": false, "Duration": 7, "colour": "red"}`)
+	require.Equal(t, 201, w.Code, w.Body.String())
+	require.Equal(t, create{Customer: "Zoë O'Neill", Lane: uuid.MustParse(laneID), Duration: 480}, d.last)
+}
+
+func TestAllFaultsComeAtOnce(t *testing.T) {
+	_, h := newDemo()
+	w := call(h, "POST", prefix+"/sessions",
+		`{"customer_name":" ","duration":481,"auto_start":"yes"}`, "Idempotency-Key", "")
+	require.Equal(t, Faults{
+		"customer_name":   "must be a text of 1 to 200 characters, none of them a control character",
+		"lane_id":         "is required",
+		"duration":        "must be an integer from 1 to 480",
+		"auto_start":      "must be true or false",
+		"Idempotency-Key": "must be 1 to 255 visible ASCII characters, given once",
+	}, problem(t, w).Fields)
+
+	w = call(h, "POST", prefix+"/sessions/7/modify?time=0", "")
+	require.Equal(t, Faults{
+		"id":   "must be a UUID like " + exampleID,
+		"time": "must be a non-zero integer from -1000000 to 1000000",
+	}, problem(t, w).Fields)
+}
+
+func TestTheErrorIsInItsOrderOfKeys(t *testing.T) {
+	_, h := newDemo()
+	w := call(h, "POST", prefix+"/sessions", `{"customer_name":"Jo","lane_id":"`+laneID+`","duration":60.0}`,
+		"traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+	require.Equal(t, `{"error":"the request is invalid","code":"invalid_request",`+
+		`"trace_id":"4bf92f3577b34da6a3ce929d0e0e4736",`+
+		`"fields":{"duration":"must be an integer from 1 to 480"}}`+"\n", w.Body.String())
+}
+
+// One field of the body at a time: the others are as ordered. An empty want is a fault.
+func TestBodyFields(t *testing.T) {
+	for _, c := range []struct {
+		field, json string
+		want        any
+	}{
+		{"duration", `1`, 1},
+		{"duration", `480`, 480},
+		{"duration", `0`, nil},
+		{"duration", `-1`, nil},
+		{"duration", `481`, nil},
+		{"duration", `60.0`, nil},
+		{"duration", `6e1`, nil},
+		{"duration", `"60"`, nil},
+		{"duration", `true`, nil},
+		{"duration", `[60]`, nil},
+		{"duration", `{}`, nil},
+		{"duration", `null`, nil},
+		{"duration", `99999999999999999999999999`, nil},
+		{"duration", `18446744073709551676`, nil}, // 60, if 64 bits overflowed
+		{"customer_name", `"é"`, "é"},
+		{"customer_name", `"\u00e9\ud83d\ude00"`, "é😀"},
+		{"customer_name", `"` + strings.Repeat("é", 200) + `"`, strings.Repeat("é", 200)},
+		{"customer_name", `"` + strings.Repeat("é", 201) + `"`, nil},
+		{"customer_name", `"  ` + strings.Repeat("x", 200) + `  "`, strings.Repeat("x", 200)},
+		{"customer_name", `"a\tb"`, nil},
+		{"customer_name", `"a\u0000b"`, nil},
+		{"customer_name", `"a\u0085b"`, nil},
+		{"customer_name", `""`, nil},
+		{"customer_name", `" \n "`, nil},
+		{"customer_name", `12`, nil},
+		{"customer_name", `["Jo"]`, nil},
+		{"lane_id", `"` + laneID + `"`, uuid.MustParse(laneID)},
+		{"lane_id", `"urn:uuid:` + laneID + `"`, nil},
+		{"lane_id", `"{` + laneID + `}"`, nil},
+		{"lane_id", `"` + strings.ReplaceAll(laneID, "-", "") + `"`, nil},
+		{"lane_id", `"` + laneID + ` "`, nil},
+		{"lane_id", `"` + laneID[:35] + `g"`, nil},
+		{"lane_id", `7`, nil},
+		{"auto_start", `true`, true},
+		{"auto_start", `false`, false},
+		{"auto_start", `null`, true},
+		{"auto_start", `"true"`, nil},
+		{"auto_start", `1`, nil},
+	} {
+		t.Run(c.field+" "+c.json, func(t *testing.T) {
+			d, h := newDemo()
+			// The last one of two alike counts, so the one under test goes last.
+			body := strings.TrimSuffix(ordered, "}") + `,"` + c.field + `":` + c.json + `}`
+			w := call(h, "POST", prefix+"/sessions", body)
+			if c.want == nil {
+				f := problem(t, w)
+				require.Len(t, f.Fields, 1)
+				require.Contains(t, f.Fields, c.field)
+				return
+			}
+			require.Equal(t, 201, w.Code, w.Body.String())
+			got := d.last.(create)
+			require.Equal(t, c.want, map[string]any{
+				"duration": got.Duration, "customer_name": got.Customer, "lane_id": got.Lane, "auto_start": got.AutoStart,
+			}[c.field])
+		})
+	}
+}
+
+func TestTheTimeOfAModify(t *testing.T) {
+	for query, want := range map[string]int{
+		"time=15": 15, "time=+15": 15, "time=%2B15": 15, "time=-15": -15, "time=007": 7, "time=1000000": 1_000_000,
+		"time=1&time=2": 2, "time=x&time=2": 2,
+		"": 0, "time": 0, "time=": 0, "time=0": 0, "time=-0": 0, "time=+": 0, "time=++5": 0, "time=+-5": 0, "time=5+": 0,
+		"time=1.0": 0, "time=1e3": 0, "time=1000001": 0, "time=9999999999999999999999": 0, "TIME=5": 0, "time=2&time=x": 0,
+	} {
+		t.Run(query, func(t *testing.T) {
+			d, h := newDemo()
+			w := call(h, "POST", prefix+"/sessions/"+laneID+"/modify?"+query, "")
+			if want == 0 {
+				require.Contains(t, problem(t, w).Fields, "time")
+				return
+			}
+			require.Equal(t, 204, w.Code, w.Body.String())
+			require.Equal(t, modify{uuid.MustParse(laneID), want}, d.last)
+		})
+	}
+}
+
+func TestAMalformedQueryIsOneFaultOfTheQuery(t *testing.T) {
+	d, h := newDemo()
+	for _, query := range []string{"time=%zz", "time=5&x=%", "time=5;x=1"} {
+		w := call(h, "POST", prefix+"/sessions/"+laneID+"/modify?"+query, "")
+		require.Equal(t, Faults{"query": "must be properly encoded"}, problem(t, w).Fields, query)
+	}
+	require.Nil(t, d.last)
+	require.Equal(t, 200, call(h, "GET", prefix+"/sessions?%zz", "").Code, "no query is asked for, none is looked at")
+}
+
+func TestAPage(t *testing.T) {
+	for query, want := range map[string]any{
+		"":                                  page{"", 100},
+		"?limit=1000&after=abc":             page{"abc", 1000},
+		"?after=":                           page{"", 100},
+		"?limit=0":                          "limit",
+		"?limit=1001":                       "limit",
+		"?limit=":                           "limit",
+		"?after=%00":                        "after",
+		"?after=%ff":                        "after",
+		"?after=" + strings.Repeat("x", 21): "after",
+	} {
+		d, h := newDemo()
+		w := call(h, "GET", prefix+"/history"+query, "")
+		if name, fault := want.(string); fault {
+			require.Contains(t, problem(t, w).Fields, name, query)
+			continue
+		}
+		require.Equal(t, 200, w.Code)
+		require.Equal(t, want, d.last, query)
+	}
+}
+
+func TestTheOtherFields(t *testing.T) {
+	d, h := newDemo()
+	path := prefix + "/simulate/ammo?lane_id=" + laneID
+	w := call(h, "POST", path, `{"minutes":0.25,"session_id":"`+laneID+`"}`, "session-id", "s-1")
+	require.Equal(t, 201, w.Code, w.Body.String())
+	require.Equal(t, "202", w.Header().Get("webhook-status"))
+	id := uuid.MustParse(laneID)
+	require.Equal(t, simulated{Kind: "ammo", Header: "s-1", Session: id, Lane: id, Minutes: 0.25}, d.last)
+
+	for _, c := range []struct{ path, body, header, field string }{
+		{prefix + "/simulate/beer?lane_id=" + laneID, `{"minutes":1}`, "s", "kind"},
+		{prefix + "/simulate/time", `{"minutes":1}`, "s", "lane_id"},
+		{path, `{"minutes":0}`, "s", "minutes"},
+		{path, `{"minutes":-1}`, "s", "minutes"},
+		{path, `{"minutes":480.1}`, "s", "minutes"},
+		{path, `{"minutes":1e999}`, "s", "minutes"},
+		{path, `{"minutes":"1"}`, "s", "minutes"},
+		{path, `{}`, "s", "minutes"},
+		{path, `{"minutes":1,"session_id":"s"}`, "s", "session_id"},
+		{path, `{"minutes":1}`, "s s", "session-id"},
+		{path, `{"minutes":1}`, "é", "session-id"},
+		{path, `{"minutes":1}`, strings.Repeat("s", 51), "session-id"},
+	} {
+		f := problem(t, call(h, "POST", c.path, c.body, "session-id", c.header))
+		require.Len(t, f.Fields, 1, "%+v", c)
+		require.Contains(t, f.Fields, c.field)
+	}
+}
+
+func TestAnswersAreWrittenPlainly(t *testing.T) {
+	_, h := newDemo()
+	w := call(h, "GET", prefix+"/sessions", "")
+	require.Equal(t, "[]\n", w.Body.String(), "an empty list is a list")
+	require.Equal(t, "3", w.Header().Get("Content-Length"))
+
+	w = call(h, "GET", prefix+"/sessions/"+laneID, "")
+	require.Equal(t, `{"session_id":"`+laneID+`","customer_name":"Jo <Smith>","duration":60,"auto_start":false,`+
+		`"began_at":null,"enable_purchasing":false}`+"\n", w.Body.String())
+
+	w = call(h, "POST", prefix+"/sessions/"+laneID+"/modify?time=5", "")
+	require.Equal(t, http.StatusNoContent, w.Code)
+	require.Empty(t, w.Body.String())
+	require.Empty(t, w.Header().Get("Content-Type"))
+}

@@ -1,0 +1,53 @@
+package api
+
+import (
+	"time"
+
+	"rangegate/api/endpoint"
+	"rangegate/lanes"
+)
+
+// errors is the one table of WIRE.md, Errors: what each code answers.
+var errors = endpoint.Errors{
+	"invalid_request":        {Status: 400, Sentence: "the request is malformed, see fields"},
+	"unauthorized":           {Status: 401, Sentence: "token or range-id is missing, malformed or unknown, or they do not belong together"},
+	"not_found":              {Status: 404, Sentence: "no such path"},
+	"method_not_allowed":     {Status: 405, Sentence: "the path does not take this method, see the header Allow"},
+	"too_large":              {Status: 413, Sentence: "the body is larger than 64 KiB"},
+	"unsupported_media_type": {Status: 415, Sentence: "the body must be application/json"},
+
+	"lane_not_found":    refusal(404, lanes.ErrLaneNotFound),
+	"group_not_found":   refusal(404, lanes.ErrGroupNotFound),
+	"session_not_found": refusal(404, lanes.ErrSessionNotFound),
+	"session_ended":     refusal(404, lanes.ErrSessionEnded),
+
+	"lane_occupied":         refusal(409, lanes.ErrLaneOccupied),
+	"lane_not_accessible":   refusal(409, lanes.ErrLaneNotAccessible),
+	"lane_not_usable":       refusal(409, lanes.ErrLaneNotUsable),
+	"duration_out_of_range": refusal(409, lanes.ErrDurationOutOfRange),
+	"no_time_left":          refusal(409, lanes.ErrNoTimeLeft),
+	"not_running":           refusal(409, lanes.ErrNotRunning),
+	"not_paused":            refusal(409, lanes.ErrNotPaused),
+	"ceasefire":             refusal(409, lanes.ErrCeasefire),
+
+	"idempotency_key_reused": refusal(422, lanes.ErrKeyReused),
+
+	"internal":          refusal(500, lanes.ErrInternal),
+	"store_unavailable": busy(lanes.ErrStoreUnavailable),
+	"starting":          busy(lanes.ErrStarting),
+	"overloaded":        busy(lanes.ErrOverloaded),
+	"not_owner":         busy(lanes.ErrNotOwner),
+	"not_saved":         busy(lanes.ErrNotSaved),
+	"timeout":           refusal(504, lanes.ErrTimeout),
+}
+
+// retryAfter is what a client is asked to wait for something that passes by itself.
+const retryAfter = time.Second
+
+func refusal(status int, err *lanes.Error) endpoint.Error {
+	return endpoint.Error{Status: status, Sentence: err.Error()}
+}
+
+func busy(err *lanes.Error) endpoint.Error {
+	return endpoint.Error{Status: 503, Sentence: err.Error(), RetryAfter: retryAfter}
+}

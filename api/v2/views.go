@@ -1,0 +1,43 @@
+package v2
+
+import (
+	"math"
+	"time"
+
+	"github.com/google/uuid"
+
+	"rangegate/api/endpoint"
+	"rangegate/lanes"
+)
+
+// SessionView is a session as the wire shows it: the keys of WIRE.md, Views, in its order.
+type SessionView struct {
+	ID         uuid.UUID `json:"session_id"`
+	Lane       uuid.UUID `json:"lane_id"`
+	Group      uuid.UUID `json:"group_id"`
+	Duration   int       `json:"duration" doc:"Minutes sold in all" example:"60"`
+	BeganAt    *string   `json:"began_at" format:"date-time" doc:"When the time began; null until then" example:"2026-05-01T10:00:00.000Z"`
+	CreatedAt  string    `json:"created_at" format:"date-time" example:"2026-05-01T09:58:30.250Z"`
+	Remaining  *float64  `json:"minutes_remaining" doc:"Minutes left, exact to the millisecond; null until the time began" example:"59.5"`
+	Purchasing bool      `json:"enable_purchasing" doc:"Lane purchasing is in effect"`
+}
+
+func viewOf(s *lanes.SessionView) SessionView {
+	view := SessionView{
+		ID: s.ID, Lane: s.Lane, Group: s.Group, Duration: s.Minutes,
+		CreatedAt: stamp(s.Created), Purchasing: s.Purchasing,
+	}
+	if s.Began != nil {
+		began, remaining := stamp(*s.Began), minutes(s.Remaining)
+		view.BeganAt, view.Remaining = &began, &remaining
+	}
+	return view
+}
+
+func noBody(*lanes.SessionView) endpoint.Empty { return endpoint.Empty{} }
+
+// stamp is ISO 8601 in UTC, to the millisecond.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// minutes is exact to the millisecond: at most 5 decimals.
+func minutes(d time.Duration) float64 { return math.Round(d.Minutes()*1e5) / 1e5 }

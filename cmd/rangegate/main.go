@@ -1,0 +1,83 @@
+// Command rangegate is the point-of-sale gateway for shooting ranges.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+// commands is the command line. Others script against it.
+type commands struct {
+	Playground playground `cmd:"" help:"A demo range with simulated lanes, everything on one machine with nothing installed."`
+	Serve      serve      `cmd:"" help:"Serve the ranges of a configuration."`
+	Check      check      `cmd:"" help:"Say everything that is wrong with a configuration, or print it as it will be used."`
+	Version    version    `cmd:"" help:"Print the version."`
+}
+
+// Exit codes: 1 what went wrong at run time, 2 what the operator has to put right.
+const (
+	exitFailed        = 1
+	exitMisconfigured = 2
+)
+
+// misconfigured is an error that the operator has to put right.
+type misconfigured struct{ error }
+
+func (m misconfigured) Unwrap() error { return m.error }
+
+// terminal is what a command may read and write.
+type terminal struct {
+	ctx     context.Context // ends when the process is told to stop
+	environ []string
+	out     io.Writer
+	log     io.Writer
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	var line commands
+	parser := kong.Must(&line, kong.Name("rangegate"), kong.UsageOnError(),
+		kong.Description("A point-of-sale gateway for shooting ranges."),
+		kong.Exit(func(code int) {
+			if code != 0 {
+				code = exitMisconfigured
+			}
+			os.Exit(code)
+		}))
+	command, err := parser.Parse(os.Args[1:])
+	parser.FatalIfErrorf(err)
+	err = command.Run(&terminal{ctx: ctx, environ: os.Environ(), out: os.Stdout, log: os.Stderr})
+	if err == nil {
+		return
+	}
+	fmt.Fprintln(os.Stderr, "rangegate:", err)
+	if errors.As(err, &misconfigured{}) {
+		os.Exit(exitMisconfigured)
+	}
+	os.Exit(exitFailed)
+}
+
+type version struct{}
+
+// Run prints the version that the build gave the binary.
+func (version) Run(t *terminal) error {
+	_, err := fmt.Fprintln(t.out, "rangegate", built())
+	return err
+}
+
+func built() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "(devel)"
+	}
+	return info.Main.Version
+}

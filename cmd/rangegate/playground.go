@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"rangegate/config"
+)
+
+type playground struct {
+	Lanes   int    `default:"12" help:"How many lanes the demo range has."`
+	Data    string `default:"data" placeholder:"DIR" help:"Where the demo range is kept; it is there again after a restart."`
+	Address string `default:"127.0.0.1:8080" help:"Where the API answers."`
+}
+
+// Run serves the demo range until the process is told to stop.
+func (p playground) Run(t *terminal) error {
+	if err := os.MkdirAll(p.Data, 0o700); err != nil {
+		return err
+	}
+	cfg := config.Playground(p.Lanes, p.Data, p.Address)
+	if err := config.Override(&cfg, t.environ); err != nil {
+		return misconfigured{err}
+	}
+	return run(t, program{config: cfg, shooters: true, listening: func(at addresses) { p.welcome(t, cfg, at) }})
+}
+
+// welcome prints what a newcomer needs for a first session.
+func (p playground) welcome(t *terminal, cfg config.Config, at addresses) {
+	demo := cfg.Ranges[0]
+	fmt.Fprintf(t.out, `
+rangegate playground: %s, %d simulated lanes, kept in %s
+
+  API         %s/api/v2/pos
+  reference   %s/api/v2/pos/openapi.json
+  operations  %s   (/livez /readyz /metrics)
+  range-id    %s
+  token       %s
+
+Sell lane 1 for 30 minutes:
+
+  curl -s %s/api/v2/pos/sessions \
+    -H 'range-id: %s' \
+    -H 'token: %s' \
+    -H 'Content-Type: application/json' \
+    -d '{"customer_name":"Jo Smith","lane_id":"%s","group_id":"%s","duration":30}'
+
+`, demo.Name, len(demo.Lanes), p.Data, at.api, at.api, at.operations, demo.ID, demo.Tokens[0].Reveal(),
+		at.api, demo.ID, demo.Tokens[0].Reveal(), demo.Lanes[0].ID, demo.Groups[0].ID)
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+
+	"rangegate/actors"
+	"rangegate/api"
+	v2 "rangegate/api/v2"
+	"rangegate/config"
+	"rangegate/lanes/link/sim"
+)
+
+// How long the way out takes at most: requests get their answer, then everything is saved and closed.
+const (
+	drainRequests = 6 * time.Second
+	stopLanes     = 3 * time.Second
+)
+
+// program is what one process does: it is wired up in run.
+type program struct {
+	config    config.Config
+	retire    []uuid.UUID
+	shooters  bool               // simulated shooters enter the lanes, call for help and hit the carrier
+	listening func(at addresses) // nil, or told once the addresses are known
+}
+
+// addresses are where the program answers, as URLs.
+type addresses struct{ api, operations string }
+
+// run brings everything up, serves until the process is told to stop, and takes everything down again in reverse.
+func run(t *terminal, p program) (err error) {
+	log := logger(t.log)
+	clock, err := actors.NewSystemClock()
+	if err != nil {
+		return err
+	}
+	snapshots, err := openStore(t.ctx, p.config.Store, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, snapshots.Close()) }()
+
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	gateway := actors.NewGateway(clock, snapshots, actors.NewMetrics(registry), log)
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.Background(), stopLanes)
+		defer cancel()
+		err = errors.Join(err, gateway.Stop(ctx))
+	}()
+
+	hardware := sim.New(clock.Now)
+	if p.shooters {
+		defer sim.NewAutopilot(hardware, uint64(time.Now().UnixNano())).Close()
+	}
+
+	operations, err := listen(p.config.Operations.Address, config.TLS{},
+		api.NewOperations(ready(gateway, len(p.config.Ranges)), registry, log))
+	if err != nil {
+		return err
+	}
+	defer operations.close()
+	requests, err := listen(p.config.HTTP.Address, p.config.HTTP.TLS, api.New(api.Settings{
+		Credentials: credentials(p.config),
+		Range: func(id uuid.UUID) (v2.Range, bool) {
+			r, running := gateway.Range(id)
+			return r, running
+		},
+		Log: log,
+	}))
+	if err != nil {
+		return err
+	}
+	defer requests.close()
+
+	at := addresses{requests.url, operations.url}
+	log.Info().Str("api", at.api).Str("operations", at.operations).Str("version", built()).Msg("listening")
+	if err := startRanges(t.ctx, gateway, hardware, p); err != nil {
+		return err
+	}
+	if p.listening != nil {
+		p.listening(at)
+	}
+	_, _ = daemon.SdNotify(false, daemon.SdNotifyReady)
+
+	select {
+	case <-t.ctx.Done():
+		log.Info().Msg("stopping")
+	case err = <-requests.failed:
+	case err = <-operations.failed:
+	}
+	_, _ = daemon.SdNotify(false, daemon.SdNotifyStopping)
+	return err
+}
+
+// startRanges brings the ranges back, several at a time.
+func startRanges(ctx context.Context, gateway *actors.Gateway, hardware *sim.Driver, p program) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(8)
+	for _, configured := range p.config.Ranges {
+		group.Go(func() error {
+			return gateway.StartRange(ctx, actors.Settings{
+				Layout: layout(configured), Grace: configured.LinkGrace, Driver: hardware, Retire: p.retire,
+			})
+		})
+	}
+	err := group.Wait()
+	if errors.Is(err, actors.ErrLayout) {
+		return misconfigured{err}
+	}
+	return err
+}
+
+// ready says what is still missing.
+func ready(gateway *actors.Gateway, ranges int) func() error {
+	return func() error {
+		if !gateway.Ready(ranges) {
+			return errors.New("not ready: lanes are still being brought back, or the store takes no writes")
+		}
+		return nil
+	}
+}
+
+// server is one address that answers.
+type server struct {
+	http   *http.Server
+	url    string
+	failed chan error
+}
+
+func listen(address string, tls config.TLS, handler http.Handler) (*server, error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listening on %s: %w", address, err)
+	}
+	s := &server{
+		http: &http.Server{
+			Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second,
+			WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
+		},
+		url:    "http://" + listener.Addr().String(),
+		failed: make(chan error, 1),
+	}
+	serve := func() error { return s.http.Serve(listener) }
+	if tls.Certificate != "" {
+		s.url = "https://" + listener.Addr().String()
+		serve = func() error { return s.http.ServeTLS(listener, tls.Certificate, tls.Key) }
+	}
+	go func() {
+		if err := serve(); !errors.Is(err, http.ErrServerClosed) {
+			s.failed <- fmt.Errorf("serving %s: %w", address, err)
+		}
+	}()
+	return s, nil
+}
+
+// close lets the requests under way have their answers.
+func (s *server) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), drainRequests)
+	defer cancel()
+	if s.http.Shutdown(ctx) != nil {
+		_ = s.http.Close()
+	}
+}
+
+func logger(to interface{ Write([]byte) (int, error) }) zerolog.Logger {
+	zerolog.TimeFieldFormat = time.RFC3339Nano
+	if isTerminal(to) {
+		return zerolog.New(zerolog.ConsoleWriter{Out: to, TimeFormat: time.TimeOnly}).With().Timestamp().Logger()
+	}
+	return zerolog.New(to).With().Timestamp().Logger()
+}

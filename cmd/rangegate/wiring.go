@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"github.com/mattn/go-isatty"
+	"github.com/rs/zerolog"
+
+	"rangegate/api"
+	"rangegate/config"
+	"rangegate/lanes"
+	"rangegate/lanes/store"
+	"rangegate/lanes/store/bolt"
+	"rangegate/lanes/store/redis"
+)
+
+// openStore opens the one store that is configured.
+func openStore(ctx context.Context, c config.Store, log zerolog.Logger) (store.Store, error) {
+	retention := store.Retention{
+		Events: c.Retention.Events, History: c.Retention.History, Names: c.Retention.Names, Cap: c.Retention.Cap,
+	}
+	if c.Redis == "" {
+		return bolt.Open(c.Bolt, retention)
+	}
+	s, err := redis.Open(ctx, c.Redis.Reveal(), retention)
+	if err != nil {
+		return nil, err
+	}
+	for _, warning := range s.Warnings(ctx) {
+		log.Warn().Msg(warning)
+	}
+	return s, nil
+}
+
+// layout is the range as its lanes know it.
+func layout(r config.Range) lanes.Layout {
+	l := lanes.Layout{Range: r.ID, Name: r.Name, Purchasing: r.Purchasing}
+	for _, bay := range r.Bays {
+		l.Bays = append(l.Bays, lanes.Bay{ID: bay.ID, Name: bay.Name})
+	}
+	for _, group := range r.Groups {
+		l.Groups = append(l.Groups, lanes.Group{ID: group.ID, Name: group.Name})
+	}
+	for _, lane := range r.Lanes {
+		l.Lanes = append(l.Lanes, lanes.Place{ID: lane.ID, Bay: lane.Bay, Name: lane.Name, Accessible: lane.Accessible})
+	}
+	return l
+}
+
+// credentials keeps of each token only its digest.
+func credentials(c config.Config) api.Credentials {
+	all := api.Credentials{}
+	for _, r := range c.Ranges {
+		for _, token := range r.Tokens {
+			if digest, ok := config.TokenDigest(token); ok {
+				all[r.ID] = append(all[r.ID], digest)
+			}
+		}
+	}
+	return all
+}
+
+func isTerminal(w io.Writer) bool {
+	file, is := w.(*os.File)
+	return is && isatty.IsTerminal(file.Fd())
+}

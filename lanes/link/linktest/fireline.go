@@ -1,0 +1,135 @@
+package linktest
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+
+	"rangegate/lanes"
+	"rangegate/lanes/link"
+)
+
+var fireLine = []Story{
+	{"powered up and without a state it is locked", told(poweredUp)},
+	{"only a running session that is not held is open and counts", told(safetyTable)},
+	{"at zero it locks by itself", told(countdown)},
+	{"it runs out while the link is down", told(runOut)},
+	{"a hold locks at once, and over a reconnect until a state says otherwise", told(holdOverReconnect)},
+	{"after a power cut it is locked until a state comes", told(powerCut)},
+}
+
+// tick is the finest time on a wire: a countdown may end that much early.
+const tick = time.Millisecond
+
+func poweredUp(s scene) {
+	assert.False(s, s.Controller.Shown().Open)
+	_, hello, _ := s.dial()
+	assert.Equal(s, uuid.Nil, hello.Session)
+	assert.Zero(s, hello.Left)
+	assert.NotEmpty(s, hello.LogID)
+	assert.Equal(s, Shown{}, s.Controller.Shown())
+}
+
+func safetyTable(s scene) {
+	conn, _, heard := s.dial()
+	for i, row := range []struct {
+		about string
+		phase lanes.Phase
+		hold  bool
+		open  bool
+	}{
+		{"running", lanes.Running, false, true},
+		{"running and held", lanes.Running, true, false},
+		{"waiting", lanes.Waiting, false, false},
+		{"waiting and held", lanes.Waiting, true, false},
+		{"paused", lanes.Paused, false, false},
+		{"paused and held", lanes.Paused, true, false},
+	} {
+		s.send(conn, heard, link.State{
+			Revision: uint64(i + 1), Hold: row.hold, Session: s.session(row.phase, time.Hour),
+		})
+		before := s.Controller.Shown()
+		assert.Equal(s, row.open, before.Open, row.about)
+		assert.Equal(s, row.hold, before.Hold, row.about)
+		assert.Equal(s, row.phase, before.Phase, row.about)
+		s.pass(3 * tick)
+		after := s.Controller.Shown()
+		assert.Equal(s, row.open, after.Remaining < before.Remaining, "%s: the countdown runs", row.about)
+	}
+}
+
+func countdown(s scene) {
+	conn, _, heard := s.dial()
+	session := s.session(lanes.Running, time.Hour)
+	s.send(conn, heard, link.State{Revision: 1, Session: session})
+	assert.True(s, s.Controller.Shown().Open)
+
+	s.locksAtZero(s.almostOver(conn, heard, *session))
+	assert.Equal(s, session.ID, s.Controller.Shown().Session, "the session is the gateway's to end")
+}
+
+func runOut(s scene) {
+	conn, _, heard := s.dial()
+	session := s.session(lanes.Running, time.Hour)
+	s.send(conn, heard, link.State{Revision: 1, Session: session})
+	s.cut(heard)
+	assert.True(s, s.Controller.Shown().Open)
+
+	conn, _, heard = s.dial()
+	deadline := s.almostOver(conn, heard, *session)
+	s.cut(heard)
+	s.locksAtZero(deadline)
+
+	_, hello, _ := s.dial()
+	assert.Equal(s, session.ID, hello.Session)
+	assert.Zero(s, hello.Left)
+}
+
+// almostOver takes the time of a running session away but for a moment, and gives its new deadline.
+func (s scene) almostOver(conn link.Connection, heard *ear, session lanes.Session) lanes.Instant {
+	session.Left, session.Since = 200*time.Millisecond, s.Now()
+	s.send(conn, heard, link.State{Revision: 2, Session: &session})
+	return session.Since.Add(session.Left)
+}
+
+func (s scene) locksAtZero(deadline lanes.Instant) {
+	s.wait("it locks by itself", func() bool { return !s.Controller.Shown().Open })
+	assert.False(s, s.Now().Before(deadline.Add(-tick)), "locked before the time was used up")
+	assert.Zero(s, s.Controller.Shown().Remaining)
+}
+
+func holdOverReconnect(s scene) {
+	conn, _, heard := s.dial()
+	state := s.running()
+	s.send(conn, heard, state)
+	state.Revision, state.Hold = 2, true
+	s.send(conn, heard, state)
+	assert.False(s, s.Controller.Shown().Open)
+
+	s.cut(heard)
+	assert.False(s, s.Controller.Shown().Open)
+	conn, hello, heard := s.dial()
+	assert.True(s, hello.Hold)
+	assert.Equal(s, state.Session.ID, hello.Session)
+	assert.False(s, s.Controller.Shown().Open)
+
+	state.Revision, state.Hold = 1, false
+	s.send(conn, heard, state)
+	assert.True(s, s.Controller.Shown().Open)
+}
+
+func powerCut(s scene) {
+	conn, _, heard := s.dial()
+	state := s.running()
+	s.send(conn, heard, state)
+	s.Controller.PowerCut(false)
+	s.wait("the receiver hears that the connection failed", heard.isDown)
+	assert.False(s, s.Controller.Shown().Open)
+
+	conn, hello, heard := s.dial()
+	assert.Equal(s, uuid.Nil, hello.Session)
+	assert.False(s, s.Controller.Shown().Open)
+	s.send(conn, heard, state)
+	assert.True(s, s.Controller.Shown().Open)
+}

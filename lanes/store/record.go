@@ -1,0 +1,81 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+)
+
+// Version is the format of the records that this gateway writes, and the highest that it reads. Whoever adds a field
+// to what is saved, or gives one another meaning, raises it.
+const Version = 1
+
+// A record is one line of readable JSON: an object whose first key is the version of its format. Text that is not
+// UTF-8 is saved with U+FFFD in place of its broken bytes; everything else comes back exactly as it was.
+const versionKey = `{"v":`
+
+// Encode makes a record of a value that JSON writes as an object.
+func Encode(value any) ([]byte, error) {
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return nil, fmt.Errorf("encode record: %w", err)
+	}
+	fields, isObject := bytes.CutPrefix(bytes.TrimSpace(body.Bytes()), []byte("{"))
+	if !isObject {
+		return nil, fmt.Errorf("encode record: %T is not an object", value)
+	}
+	record := make([]byte, 0, len(versionKey)+len("1,")+len(fields))
+	record = append(record, versionKey...)
+	record = strconv.AppendInt(record, Version, 10)
+	if len(fields) > len("}") {
+		record = append(record, ',')
+	}
+	return append(record, fields...), nil
+}
+
+// Decode reads a record. One of a newer version is refused, and so is one with anything in it that its version does
+// not have: to go on without it would be to lose it at the next write.
+func Decode[T any](record []byte) (T, error) {
+	var value T
+	body, err := unversioned(record)
+	if err != nil {
+		return value, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&value); err != nil {
+		var none T
+		return none, err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		var none T
+		return none, errors.New("there is something behind the record")
+	}
+	return value, nil
+}
+
+// unversioned is the object without its version, which has to be one that this gateway knows.
+func unversioned(record []byte) ([]byte, error) {
+	rest, found := bytes.CutPrefix(record, []byte(versionKey))
+	end := bytes.IndexAny(rest, ",}")
+	if !found || end < 0 {
+		return nil, errors.New("it does not begin with the version of its format")
+	}
+	version, err := strconv.ParseUint(string(rest[:end]), 10, 32)
+	switch {
+	case err != nil || version == 0:
+		return nil, fmt.Errorf("the version of its format is not a number from 1 up: %.20q", rest[:end])
+	case version > Version:
+		return nil, fmt.Errorf("written by a newer version: its format is %d, this gateway reads up to %d", version, Version)
+	}
+	fields, more := bytes.CutPrefix(rest[end:], []byte(","))
+	if more && !bytes.HasPrefix(fields, []byte(`"`)) {
+		return nil, errors.New("the version of its format is followed by no field")
+	}
+	return append([]byte("{"), fields...), nil
+}

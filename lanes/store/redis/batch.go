@@ -1,0 +1,127 @@
+package redis
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"rangegate/lanes/store"
+)
+
+// trimmed is how many records of each log a flush drops at most, besides as many as it adds.
+const trimmed = 64
+
+// maxArguments is a little less than what a server takes in one command.
+const maxArguments = 1_000_000
+
+// arguments collects what flush.lua takes.
+type arguments struct {
+	list  []any
+	bytes int
+	err   error // the first record that could not be encoded
+}
+
+func (a *arguments) add(value string) {
+	a.list = append(a.list, value)
+	a.bytes += len(value)
+}
+
+func (a *arguments) number(value int) { a.add(strconv.Itoa(value)) }
+
+func (a *arguments) record(value any) {
+	record, err := store.Encode(value)
+	if err != nil && a.err == nil {
+		a.err = err
+	}
+	a.add(string(record))
+}
+
+// newWrite is the batch as flush.lua takes it, in its order.
+func newWrite(b store.Batch, r store.Retention) (*write, error) {
+	var a arguments
+	a.add(decimal(b.Epoch))
+	a.add(decimal(b.N))
+	a.add(decimal(b.N - 1))
+	a.add(word(b.Refill, "refill"))
+
+	a.add(milliseconds(b.Now.Add(-r.Events)))
+	a.add(milliseconds(b.Now.Add(-r.History)))
+	a.add(milliseconds(b.Now.Add(-r.Names)))
+	a.number(r.Cap)
+	a.number(trimmed + len(b.Events) + len(b.Ended))
+	a.logs(b)
+
+	a.number(len(b.Lanes))
+	a.number(len(b.Keys))
+	a.number(len(b.Forget))
+	a.number(len(b.Events))
+	a.number(len(b.Ended))
+	for _, lane := range b.Lanes {
+		a.add(lane.ID.String())
+		a.record(lane)
+	}
+	for _, key := range b.Keys {
+		a.add(key.Name)
+		a.record(key)
+	}
+	for _, name := range b.Forget {
+		a.add(name)
+	}
+	for _, event := range b.Events {
+		a.add(place(event.Cursor, event.Event.At, ""))
+		a.record(event)
+		a.add(word(event.Attempt == nil, "pending"))
+	}
+	for _, ended := range b.Ended {
+		a.add(place(ended.Cursor, ended.At, ended.Session.ID.String()))
+		name := ended.Session.Customer
+		ended.Session.Customer = ""
+		a.record(ended)
+		a.add(name)
+	}
+
+	if a.err != nil {
+		return nil, a.err
+	}
+	if len(a.list) > maxArguments {
+		return nil, fmt.Errorf("the batch is too large: %d values", len(a.list))
+	}
+	return &write{keys: keysOf(b.Range).list(), args: a.list, bytes: a.bytes, reply: make(chan reply, 1)}, nil
+}
+
+// logs adds how far the logs go with this batch, and the checkpoint.
+func (a *arguments) logs(b store.Batch) {
+	var lastEvent, lastEnded uint64
+	for _, event := range b.Events {
+		lastEvent = max(lastEvent, event.Cursor)
+	}
+	for _, ended := range b.Ended {
+		lastEnded = max(lastEnded, ended.Cursor)
+	}
+	a.add(decimal(lastEvent))
+	a.add(decimal(lastEnded))
+	if b.Checkpoint == nil {
+		a.add("")
+		return
+	}
+	a.record(*b.Checkpoint)
+}
+
+func word(is bool, word string) string {
+	if is {
+		return word
+	}
+	return ""
+}
+
+func decimal(number uint64) string { return strconv.FormatUint(number, 10) }
+
+func milliseconds(at time.Time) string { return strconv.FormatInt(at.UnixMilli(), 10) }
+
+// rank is the cursor with so many digits that the order as text is that of the cursors.
+func rank(cursor uint64) string { return fmt.Sprintf("%020d", cursor) }
+
+// place is a record's member of a log's order: the cursor, and what a flush has to know of it to trim it.
+func place(cursor uint64, at time.Time, session string) string {
+	return rank(cursor) + ":" + milliseconds(at) + ":" + session
+}

@@ -1,0 +1,123 @@
+package redis_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes"
+	"rangegate/lanes/store"
+	"rangegate/lanes/store/redis/redistest"
+)
+
+func TestARecordThatCannotBeReadIsNamed(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	admin := client(t, server.URL())
+	s := open(t, server.URL())
+
+	for name, damage := range map[string]struct {
+		key, field, value string
+		read              func(o *owner) error
+	}{
+		"lane, damaged": {"lanes", "LANE", "{", load},
+		"lane, newer":   {"lanes", "LANE", `{"v":99}`, load},
+		"checkpoint":    {"meta", "checkpoint", "[]", load},
+		"last event":    {"meta", "last_event", "many", load},
+		"layout, newer": {"meta", "layout", "2", load},
+		"answer":        {"answers", "a key", "{", load},
+		"pending event": {"events", "1", "{", load},
+		"event, newer":  {"events", "1", `{"v":99}`, events},
+		"ended session": {"history", "1", "{", history},
+		"epoch":         {"meta", "epoch", "-", claim},
+		"epoch, flush":  {"meta", "epoch", "-", flush},
+		"layout, flush": {"meta", "layout", "2", flush},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := own(t, s)
+			batch := o.next()
+			batch.Keys = []lanes.KeptAnswer{{Name: "a key"}}
+			batch.Ended = []lanes.Ended{{Cursor: 1, At: opening, Session: lanes.Session{Customer: "Jo Smith"}}}
+			require.NoError(t, s.Flush(t.Context(), batch))
+			o.n++
+
+			key := "rangegate:{" + o.rangeID.String() + "}:" + damage.key
+			field := damage.field
+			if field == "LANE" {
+				field = o.lane.String()
+			}
+			require.NoError(t, admin.HSet(t.Context(), key, field, damage.value).Err())
+
+			var corrupt *store.CorruptError
+			require.ErrorAs(t, damage.read(o), &corrupt)
+			require.Contains(t, corrupt.Where, server.Addr())
+			require.Contains(t, corrupt.Record, key)
+			if damage.key != "meta" {
+				require.Contains(t, corrupt.Record, field)
+			}
+		})
+	}
+}
+
+// Somebody has put something else where a range is kept. No flush may fail on it halfway.
+func TestAKeyOfSomebodyElseIsNamed(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	admin := client(t, server.URL())
+	s := open(t, server.URL())
+	for _, name := range []string{
+		"meta", "lanes", "answers", "events", "events:order", "pending", "history", "history:order", "sessions", "names",
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := own(t, s)
+			key := "rangegate:{" + o.rangeID.String() + "}:" + name
+			require.NoError(t, admin.Set(t.Context(), key, "mine", 0).Err())
+			before := dump(t, admin, o.rangeID)
+
+			err := o.flush(t.Context())
+			var corrupt *store.CorruptError
+			require.ErrorAs(t, err, &corrupt)
+			require.ErrorIs(t, err, store.ErrRefused)
+			require.Equal(t, key, corrupt.Record)
+			require.Equal(t, before, dump(t, admin, o.rangeID))
+		})
+	}
+}
+
+// Members of the orders that are not ours stop trimming and reading; they do not break a flush.
+func TestADamagedOrderDoesNotBreakFlushes(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	admin := client(t, server.URL())
+	o := own(t, open(t, server.URL()))
+	for _, order := range []string{"events:order", "history:order", "pending"} {
+		key := "rangegate:{" + o.rangeID.String() + "}:" + order
+		require.NoError(t, admin.Do(t.Context(), "ZADD", key, "0", "!").Err())
+		require.NoError(t, admin.Do(t.Context(), "ZADD", key, "0", "x").Err())
+	}
+	require.NoError(t, o.flush(t.Context()))
+	var corrupt *store.CorruptError
+	require.ErrorAs(t, load(o), &corrupt)
+}
+
+func load(o *owner) error {
+	_, err := o.store.Load(o.t.Context(), o.rangeID)
+	return err
+}
+
+func events(o *owner) error {
+	_, err := o.store.Events(o.t.Context(), o.rangeID, 0, 10)
+	return err
+}
+
+func history(o *owner) error {
+	_, err := o.store.History(o.t.Context(), o.rangeID, 0, 10)
+	return err
+}
+
+func claim(o *owner) error {
+	_, err := o.store.Claim(o.t.Context(), o.rangeID, opening)
+	return err
+}
+
+func flush(o *owner) error { return o.flush(o.t.Context()) }

@@ -1,0 +1,160 @@
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes"
+	"rangegate/lanes/store"
+	"rangegate/lanes/store/redis/redistest"
+)
+
+func TestKillBetweenFlushesKeepsWhatWasAcknowledged(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	o := own(t, open(t, server.URL()))
+	for range 5 {
+		for range 10 {
+			require.NoError(t, o.flush(t.Context()))
+		}
+		server.Kill()
+		server.Restart()
+		require.Eventually(t, func() bool { return o.flush(t.Context()) == nil }, patience, tick)
+		o.saved()
+	}
+}
+
+// Many ranges flush while the server is killed. Each knows its flush as acknowledged, refused or unknown, and repeating
+// the ones that are not acknowledged brings everything in, once.
+func TestKillAmongFlushes(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := open(t, server.URL())
+	owners := make([]*owner, 16)
+	for i := range owners {
+		owners[i] = own(t, s)
+	}
+	for range 3 {
+		var working sync.WaitGroup
+		enough := make(chan struct{}, 1000)
+		unsettled := make([]store.Batch, len(owners))
+		for i, o := range owners {
+			working.Go(func() {
+				for {
+					unsettled[i] = o.next()
+					if err := s.Flush(context.Background(), unsettled[i]); err != nil {
+						return
+					}
+					o.n++
+					select {
+					case enough <- struct{}{}:
+					default:
+					}
+				}
+			})
+		}
+		for range 300 {
+			<-enough
+		}
+		server.Kill()
+		working.Wait()
+		server.Restart()
+		for i, o := range owners {
+			require.Eventually(t, func() bool { return s.Flush(t.Context(), unsettled[i]) == nil }, patience, tick)
+			o.n++
+			o.saved()
+		}
+	}
+}
+
+func TestAnEmptiedServerIsARollbackUntilItIsRefilled(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	o := own(t, open(t, server.URL()))
+	require.NoError(t, o.flush(t.Context()))
+	require.NoError(t, o.flush(t.Context()))
+
+	require.NoError(t, client(t, server.URL()).FlushAll(t.Context()).Err())
+	require.ErrorIs(t, o.flush(t.Context()), store.ErrRolledBack)
+
+	refill := o.next()
+	refill.Refill = true
+	require.NoError(t, o.store.Flush(t.Context(), refill))
+	o.n++
+	require.NoError(t, o.flush(t.Context()))
+	r, err := o.store.Load(t.Context(), o.rangeID)
+	require.NoError(t, err)
+	require.Equal(t, uint64(4), r.LastEvent)
+}
+
+// A refill has every lane and every answer: what an old state of the store has besides is gone.
+func TestARefillReplacesAnOldState(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	o := own(t, open(t, server.URL()))
+	batch := o.next()
+	batch.Keys = []lanes.KeptAnswer{{Name: "forgotten later"}}
+	require.NoError(t, o.store.Flush(t.Context(), batch))
+	o.n = 5 // four more flushes, which the store has lost
+
+	batch = o.next()
+	require.ErrorIs(t, o.store.Flush(t.Context(), batch), store.ErrRolledBack)
+	batch.Refill = true
+	batch.Keys = []lanes.KeptAnswer{{Name: "kept"}}
+	require.NoError(t, o.store.Flush(t.Context(), batch))
+	r, err := o.store.Load(t.Context(), o.rangeID)
+	require.NoError(t, err)
+	require.Len(t, r.Keys, 1)
+	require.Equal(t, "kept", r.Keys[0].Name)
+}
+
+// The server forgets scripts when it restarts, or is told to. Flushes that share a pipeline all get through.
+func TestAServerThatForgotTheScriptIsGivenIt(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := open(t, server.URL())
+	admin := client(t, server.URL())
+	owners := make([]*owner, 32)
+	for i := range owners {
+		owners[i] = own(t, s)
+	}
+	for range 10 {
+		require.NoError(t, admin.ScriptFlush(t.Context()).Err())
+		var working sync.WaitGroup
+		failures := make([]error, len(owners))
+		for i, o := range owners {
+			working.Go(func() { failures[i] = o.flush(t.Context()) })
+		}
+		working.Wait()
+		require.NoError(t, errors.Join(failures...))
+	}
+	for _, o := range owners {
+		o.saved()
+	}
+}
+
+func TestCloseWaitsForWhatIsUnderWay(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	between := startProxy(t, server.Addr())
+	s := open(t, between.url())
+	o := own(t, s)
+
+	between.set(hold)
+	flushed, closed := make(chan error, 1), make(chan error, 1)
+	go func() { flushed <- o.flush(context.Background()) }()
+	<-between.arrived
+	go func() { closed <- s.Close() }()
+	between.set(forward)
+	require.NoError(t, <-flushed)
+	require.NoError(t, <-closed)
+
+	require.ErrorIs(t, o.flush(t.Context()), store.ErrRefused)
+	_, err := s.Load(t.Context(), o.rangeID)
+	require.Error(t, err)
+	require.NoError(t, s.Close())
+}

@@ -1,0 +1,18 @@
+-- Reads a range as it stands, at one instant.
+--   {'loaded', checkpoint, last_event, last_ended, {lane, record, ...}, {answer, record, ...}, {cursor, record, ...}}
+--   {'corrupt', record, reason}
+local known = redis.call('HMGET', meta, 'checkpoint', 'last_event', 'last_ended')
+local open = {}
+for _, rank in ipairs(redis.call('ZRANGE', pending, 0, -1)) do
+  local cursor = string.match(rank, '^0*(%d+)$')
+  local record = cursor and redis.call('HGET', events, cursor)
+  if not record then
+    return {'corrupt', pending .. ' ' .. rank, 'there is no such event'}
+  end
+  open[#open + 1] = cursor
+  open[#open + 1] = record
+end
+return {
+  'loaded', known[1] or '', known[2] or '0', known[3] or '0',
+  redis.call('HGETALL', lanes), redis.call('HGETALL', answers), open,
+}

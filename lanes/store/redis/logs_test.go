@@ -1,0 +1,151 @@
+package redis_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes"
+	"rangegate/lanes/store"
+	"rangegate/lanes/store/redis"
+	"rangegate/lanes/store/redis/redistest"
+)
+
+// The customer's name is kept beside the record, so that it can leave without the record being written again.
+func TestNamesLeaveAndRecordsStay(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	admin := client(t, server.URL())
+	o := own(t, open(t, server.URL()))
+	hash := func(name string) map[string]string {
+		all, err := admin.HGetAll(t.Context(), "rangegate:{"+o.rangeID.String()+"}:"+name).Result()
+		require.NoError(t, err)
+		return all
+	}
+
+	batch := o.next()
+	for i, name := range []string{"Jo Smith", "Ann Lee", ""} {
+		batch.Ended = append(batch.Ended, lanes.Ended{
+			Cursor: uint64(i + 1), At: opening.Add(time.Duration(i) * 24 * time.Hour), Reason: lanes.Expired,
+			Session: lanes.Session{ID: uuid.New(), Customer: name},
+		})
+	}
+	require.NoError(t, o.store.Flush(t.Context(), batch))
+	o.n++
+	require.Equal(t, map[string]string{"1": "Jo Smith", "2": "Ann Lee"}, hash("names"))
+	records := hash("history")
+	require.Len(t, records, 3)
+	require.NotContains(t, records["1"], "Jo")
+	found, err := o.store.History(t.Context(), o.rangeID, 0, 10)
+	require.NoError(t, err)
+	require.Equal(t, batch.Ended, found)
+
+	batch.N, batch.Ended, batch.Now = 2, nil, opening.Add(retention.Names+time.Hour)
+	require.NoError(t, o.store.Flush(t.Context(), batch))
+	require.Equal(t, map[string]string{"2": "Ann Lee"}, hash("names"))
+	require.Equal(t, records, hash("history"))
+	one, err := o.store.Ended(t.Context(), o.rangeID, found[0].Session.ID)
+	require.NoError(t, err)
+	found[0].Session.Customer = ""
+	require.Equal(t, found[0], one)
+
+	batch.N, batch.Now = 3, opening.Add(retention.History+30*24*time.Hour)
+	require.NoError(t, o.store.Flush(t.Context(), batch))
+	for _, name := range []string{"history", "names", "sessions"} {
+		require.Empty(t, hash(name), name)
+	}
+}
+
+// Lua's numbers are exact up to 2^53 only. Ours never become any.
+func TestNumbersStayExact(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	o := own(t, open(t, server.URL()))
+	o.n = 1<<63 + 1
+	first, last := o.next(), o.next()
+	first.Refill = true // so that n may begin here
+	first.Events[0].Cursor = math.MaxUint64 - 1
+	first.Lanes[0].Log.Seq = math.MaxUint64
+	last.N++
+	last.Events[0].Cursor = math.MaxUint64
+	last.Lanes = first.Lanes
+	require.NoError(t, o.store.Flush(t.Context(), first))
+	require.NoError(t, o.store.Flush(t.Context(), last))
+	require.NoError(t, o.store.Flush(t.Context(), first), "a repeat")
+
+	r, err := o.store.Load(t.Context(), o.rangeID)
+	require.NoError(t, err)
+	require.Equal(t, uint64(math.MaxUint64), r.LastEvent)
+	require.Equal(t, uint64(math.MaxUint64), r.Lanes[0].Log.Seq)
+	found, err := o.store.Events(t.Context(), o.rangeID, math.MaxUint64-1, 10)
+	require.NoError(t, err)
+	require.Equal(t, last.Events, found)
+
+	require.NoError(t, client(t, server.URL()).
+		HSet(t.Context(), "rangegate:{"+o.rangeID.String()+"}:meta", "epoch", "9007199254740993").Err())
+	epoch, err := o.store.Claim(t.Context(), o.rangeID, opening)
+	require.NoError(t, err)
+	require.Equal(t, uint64(9007199254740994), epoch)
+}
+
+// However much has come over its term while nobody flushed, one flush drops only a little of it.
+func TestTrimmingIsALittleAtATime(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	o := own(t, open(t, server.URL()))
+	const many = 1000
+	batch := o.next()
+	batch.Events = nil
+	for i := range many {
+		batch.Events = append(batch.Events, lanes.Logged{
+			Cursor: uint64(i + 1), Event: lanes.Event{At: opening}, Attempt: &lanes.Attempt{At: opening},
+		})
+	}
+	require.NoError(t, o.store.Flush(t.Context(), batch))
+
+	batch.Events, batch.Now = nil, opening.Add(retention.Events+time.Second)
+	left, flushes := many, 0
+	for left > 0 {
+		batch.N++
+		flushes++
+		require.NoError(t, o.store.Flush(t.Context(), batch))
+		found, err := o.store.Events(t.Context(), o.rangeID, 0, many)
+		require.NoError(t, err)
+		require.Less(t, len(found), left)
+		left = len(found)
+	}
+	require.Greater(t, flushes, 5)
+}
+
+// The store's cap holds after every flush, also when one flush has more than that.
+func TestTheCapHoldsAtOnce(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	capped := retention
+	capped.Cap = 3
+	s, err := redis.Open(t.Context(), server.URL(), capped)
+	require.NoError(t, err)
+	defer s.Close()
+	o := own(t, s)
+	batch := o.next()
+	batch.Events = nil
+	for i := range 10 {
+		cursor := uint64(i + 1)
+		batch.Events = append(batch.Events, lanes.Logged{
+			Cursor: cursor, Event: lanes.Event{At: opening}, Attempt: &lanes.Attempt{At: opening},
+		})
+		batch.Ended = append(batch.Ended, lanes.Ended{Cursor: cursor, At: opening, Session: lanes.Session{ID: uuid.New()}})
+	}
+	require.NoError(t, s.Flush(t.Context(), batch))
+	events, err := s.Events(t.Context(), o.rangeID, 0, 100)
+	require.NoError(t, err)
+	require.Equal(t, batch.Events[7:], events)
+	ended, err := s.History(t.Context(), o.rangeID, 0, 100)
+	require.NoError(t, err)
+	require.Equal(t, batch.Ended[7:], ended)
+	_, err = s.Ended(t.Context(), o.rangeID, batch.Ended[0].Session.ID)
+	require.ErrorIs(t, err, store.ErrNotFound)
+}

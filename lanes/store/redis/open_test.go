@@ -1,0 +1,124 @@
+package redis_test
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes/store/redis"
+	"rangegate/lanes/store/redis/redistest"
+)
+
+func TestAURLThatCannotBeUsedIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{
+		"", "localhost:6379", "http://user:secret@127.0.0.1", "redis://user:secret@", "redis://user:sec/ret@127.0.0.1",
+		"redis://user:sec#ret@127.0.0.1", "redis://user:sec?ret@127.0.0.1", "redis://user:secret%zz@127.0.0.1",
+		"redis://user:secret@127.0.0.1/0?secret=1", "redis://user:secret@127.0.0.1/secret",
+		"redis://user:sec ret@127.0.0.1:port",
+	} {
+		_, err := redis.Open(t.Context(), url, retention)
+		require.ErrorContains(t, err, "redis://user:password@host:6379/0", url)
+		require.NotContains(t, err.Error(), "sec", url)
+		require.NotContains(t, err.Error(), "ret", url)
+	}
+}
+
+func TestOpenNamesTheServerAndNotThePassword(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	admin := client(t, server.URL())
+	require.NoError(t, admin.Do(t.Context(), "ACL", "SETUSER", "gateway", "on", ">secret", "~*", "+@all").Err())
+
+	s := open(t, "redis://gateway:secret@"+server.Addr())
+	require.NoError(t, own(t, s).flush(t.Context()))
+
+	for name, user := range map[string]string{"wrong": "gateway:hidden", "unknown": "nobody:hidden"} {
+		_, err := redis.Open(t.Context(), "redis://"+user+"@"+server.Addr()+"/3", retention)
+		require.ErrorContains(t, err, server.Addr()+"/3", name)
+		require.ErrorContains(t, err, "WRONGPASS", name)
+		require.NotContains(t, err.Error(), "hidden", name)
+	}
+
+	require.NoError(t, admin.Do(t.Context(), "ACL", "SETUSER", "default", ">other").Err())
+	require.NoError(t, admin.Do(t.Context(), "ACL", "SETUSER", "default", "resetpass", ">other").Err())
+	_, err := redis.Open(t.Context(), server.URL(), retention)
+	require.ErrorContains(t, err, server.Addr())
+	require.ErrorContains(t, err, "NOAUTH")
+
+	server.Stop()
+	_, err = redis.Open(t.Context(), "redis://gateway:secret@"+server.Addr(), retention)
+	require.ErrorContains(t, err, server.Addr())
+	require.ErrorContains(t, err, "connection refused")
+	require.NotContains(t, err.Error(), "secret")
+}
+
+func TestOpenEndsWithTheTimeOutAndWithTheContext(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing
+	require.NoError(t, err)
+	defer silent.Close()
+
+	_, err = redis.Open(t.Context(), "redis://"+silent.Addr().String()+"?read_timeout=100ms", retention)
+	require.ErrorContains(t, err, silent.Addr().String())
+
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err = redis.Open(ctx, "redis://"+silent.Addr().String(), retention)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+func TestReadsEndWithTheContext(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	o := own(t, open(t, server.URL()))
+	server.Hang()
+	defer server.Wake()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := o.store.Load(ctx, o.rangeID)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	admin := client(t, server.URL())
+	s := open(t, server.URL())
+	require.Empty(t, s.Warnings(t.Context()))
+
+	for _, setting := range []struct{ name, bad, good, says string }{
+		{"appendonly", "no", "yes", "appendonly is not yes"},
+		{"appendfsync", "everysec", "always", "appendfsync is everysec, not always"},
+		{"no-appendfsync-on-rewrite", "yes", "no", "no-appendfsync-on-rewrite is not no"},
+		{"maxmemory-policy", "allkeys-lru", "noeviction", "maxmemory-policy is allkeys-lru, not noeviction"},
+	} {
+		require.NoError(t, admin.ConfigSet(t.Context(), setting.name, setting.bad).Err())
+		warnings := s.Warnings(t.Context())
+		require.Len(t, warnings, 1)
+		require.Contains(t, warnings[0], setting.says)
+		require.Contains(t, warnings[0], server.Addr())
+		require.NoError(t, admin.ConfigSet(t.Context(), setting.name, setting.good).Err())
+	}
+
+	require.NoError(t, admin.ConfigSet(t.Context(), "maxmemory-policy", "volatile-lru").Err())
+	require.Empty(t, s.Warnings(t.Context()), "nothing of ours is volatile")
+}
+
+func TestWarningsWhenTheSettingsMayNotBeRead(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	require.NoError(t, client(t, server.URL()).
+		Do(t.Context(), "ACL", "SETUSER", "gateway", "on", ">secret", "~rangegate:*", "+@all", "-config").Err())
+	warnings := open(t, "redis://gateway:secret@"+server.Addr()).Warnings(t.Context())
+	require.Len(t, warnings, 1)
+	require.Contains(t, warnings[0], "could not be checked")
+
+	warnings = open(t, "redis://"+miniredis.RunT(t).Addr()).Warnings(t.Context())
+	require.Len(t, warnings, 1)
+	require.Contains(t, warnings[0], "could not be checked")
+}

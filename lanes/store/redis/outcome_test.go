@@ -1,0 +1,211 @@
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes/store"
+	"rangegate/lanes/store/redis/redistest"
+)
+
+// A server that refuses must not have written anything, and what it refused can be flushed again.
+func TestARefusedFlushLeavesNothing(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	admin := client(t, server.URL())
+	do := func(command ...any) func() {
+		return func() { require.NoError(t, admin.Do(context.Background(), command...).Err()) }
+	}
+	do("ACL", "SETUSER", "gateway", "on", ">secret", "~rangegate:*", "+@all", "-@admin")()
+	url := "redis://gateway:secret@" + server.Addr() + "/0"
+
+	for name, trouble := range map[string]struct{ begins, ends func() }{
+		"out of memory":       {do("CONFIG", "SET", "maxmemory", "1"), do("CONFIG", "SET", "maxmemory", "0")},
+		"a replica":           {do("REPLICAOF", "127.0.0.1", "1"), do("REPLICAOF", "NO", "ONE")},
+		"too few replicas":    {do("CONFIG", "SET", "min-replicas-to-write", "1"), do("CONFIG", "SET", "min-replicas-to-write", "0")},
+		"no right to scripts": {do("ACL", "SETUSER", "gateway", "-evalsha"), do("ACL", "SETUSER", "gateway", "+evalsha")},
+		"no right to hset":    {do("ACL", "SETUSER", "gateway", "-hset"), do("ACL", "SETUSER", "gateway", "+hset")},
+		"no right to zadd":    {do("ACL", "SETUSER", "gateway", "-zadd"), do("ACL", "SETUSER", "gateway", "+zadd")},
+		"no right to zrem":    {do("ACL", "SETUSER", "gateway", "-zrem"), do("ACL", "SETUSER", "gateway", "+zrem")},
+		"no right to keys": {
+			do("ACL", "SETUSER", "gateway", "resetkeys", "~rangegate:*:lanes"),
+			do("ACL", "SETUSER", "gateway", "~rangegate:*"),
+		},
+	} {
+		t.Run(name, func(t *testing.T) { // one after the other: they share the server
+			o := own(t, open(t, url))
+			require.NoError(t, o.flush(t.Context()))
+			before := dump(t, admin, o.rangeID)
+
+			trouble.begins()
+			err := o.flush(t.Context())
+			after := dump(t, admin, o.rangeID)
+			trouble.ends()
+			require.ErrorIs(t, err, store.ErrRefused)
+			require.NotContains(t, err.Error(), "secret")
+			require.Equal(t, before, after)
+
+			require.Eventually(t, func() bool { return o.flush(t.Context()) == nil }, patience, tick)
+			o.saved()
+		})
+	}
+}
+
+// The server ends the connections of a user that is gone, and refuses new ones before anything is sent on them.
+func TestAUserThatIsGoneIsRefused(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	admin := client(t, server.URL())
+	user := []any{"ACL", "SETUSER", "gateway", "on", ">secret", "~rangegate:*", "+@all"}
+	require.NoError(t, admin.Do(t.Context(), user...).Err())
+	o := own(t, open(t, "redis://gateway:secret@"+server.Addr()))
+
+	require.NoError(t, admin.Do(t.Context(), "ACL", "DELUSER", "gateway").Err())
+	batch := o.next()
+	require.Eventually(t, func() bool { // the first one may meet a connection that is about to end
+		return errors.Is(o.store.Flush(t.Context(), batch), store.ErrRefused)
+	}, patience, tick)
+	require.NoError(t, admin.Do(t.Context(), user...).Err())
+	require.Eventually(t, func() bool { return o.store.Flush(t.Context(), batch) == nil }, patience, tick)
+	o.n++
+	o.saved()
+}
+
+// What servers answer instead of running a script, as far as a real one is not easily brought to it.
+func TestErrorRepliesAreRefusals(t *testing.T) {
+	t.Parallel()
+	server := miniredis.RunT(t)
+	o := own(t, open(t, "redis://"+server.Addr()))
+	for _, reply := range []string{
+		"LOADING Redis is loading the dataset in memory",
+		"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.",
+		"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+		"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+		"NOAUTH Authentication required.",
+		"CLUSTERDOWN The cluster is down",
+		"MOVED 3999 127.0.0.1:6381",
+		"ERR max number of clients reached",
+	} {
+		server.SetError(reply)
+		require.ErrorIs(t, o.flush(t.Context()), store.ErrRefused, reply)
+		server.SetError("")
+		require.NoError(t, o.flush(t.Context()))
+	}
+	o.saved()
+}
+
+func TestAServerThatIsDownRefuses(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	o := own(t, open(t, server.URL()))
+	require.NoError(t, o.flush(t.Context()))
+
+	server.Stop()
+	err := o.flush(t.Context())
+	require.ErrorIs(t, err, store.ErrRefused)
+	require.ErrorContains(t, err, server.Addr())
+
+	server.Restart()
+	require.Eventually(t, func() bool { return o.flush(t.Context()) == nil }, patience, tick)
+	o.saved()
+}
+
+// A failure inside the script that nobody foresaw promises nothing.
+func TestAnUnforeseenFailureInTheScriptIsUnknown(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	admin := client(t, server.URL())
+	require.NoError(t, admin.Do(t.Context(), "ACL", "SETUSER", "gateway", "on", ">x", "~*", "+@all").Err())
+	o := own(t, open(t, "redis://gateway:x@"+server.Addr()))
+	require.NoError(t, admin.Do(t.Context(), "ACL", "SETUSER", "gateway", "-zrange").Err())
+	unknown(t, o.flush(t.Context()))
+}
+
+// The reply is lost behind a flush that was written. The client does not repeat it by itself; who does is told that it
+// is written, and it is there once.
+func TestALostReplyIsUnknownAndTheRepeatSettlesIt(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	between := startProxy(t, server.Addr())
+	o := own(t, open(t, between.url()))
+	require.NoError(t, o.flush(t.Context()))
+
+	between.set(mute)
+	batch := o.next()
+	unknown(t, o.store.Flush(t.Context(), batch))
+	between.set(forward)
+	require.NoError(t, o.store.Flush(t.Context(), batch))
+	o.n++
+	o.saved()
+}
+
+// A server that hangs may still write what it was sent, even when whoever sent it has hung up.
+func TestAServerThatHangsIsUnknownWithinTheBound(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	o := own(t, open(t, server.URL()+"?read_timeout=200ms"))
+	require.NoError(t, o.flush(t.Context()))
+
+	server.Hang()
+	batch := o.next()
+	unknown(t, o.store.Flush(t.Context(), batch))
+	server.Wake()
+	require.NoError(t, o.store.Flush(t.Context(), batch))
+	o.n++
+	o.saved()
+
+	require.NoError(t, o.flush(t.Context()))
+	require.NoError(t, o.store.Flush(t.Context(), batch), "the first sending arrives at last: it is committed already")
+	o.saved()
+}
+
+func TestAFlushWhoseContextEndsBeforeItIsSentIsRefused(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	between := startProxy(t, server.Addr())
+	o := own(t, open(t, between.url()))
+	require.NoError(t, o.flush(t.Context()))
+
+	ended, end := context.WithCancel(t.Context())
+	end()
+	err := o.flush(ended)
+	require.ErrorIs(t, err, store.ErrRefused)
+	require.ErrorIs(t, err, context.Canceled)
+
+	// One flush is on its way and hangs. It stays unknown; another one behind it never leaves.
+	between.set(hold)
+	sent, endSent := context.WithCancel(t.Context())
+	waiting, endWaiting := context.WithCancel(t.Context())
+	first, second := make(chan error, 1), make(chan error, 1)
+	batch := o.next()
+	go func() { first <- o.store.Flush(sent, batch) }()
+	<-between.arrived
+	later := o.next()
+	later.N++
+	later.Events[0].Cursor++
+	go func() { second <- o.store.Flush(waiting, later) }()
+	endWaiting()
+	err = <-second
+	require.ErrorIs(t, err, store.ErrRefused)
+	require.ErrorIs(t, err, context.Canceled)
+	endSent()
+	unknown(t, <-first)
+
+	between.set(forward)
+	require.NoError(t, o.store.Flush(t.Context(), batch))
+	o.n++
+	o.saved()
+}
+
+// unknown checks that the error leaves open whether the flush was written.
+func unknown(t *testing.T, err error) {
+	t.Helper()
+	require.Error(t, err)
+	for _, definite := range []error{store.ErrRefused, store.ErrFenced, store.ErrRolledBack} {
+		require.False(t, errors.Is(err, definite), "%v", err)
+	}
+}

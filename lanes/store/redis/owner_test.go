@@ -1,0 +1,128 @@
+package redis_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes"
+	"rangegate/lanes/store"
+	"rangegate/lanes/store/redis"
+)
+
+var (
+	retention = store.Retention{Events: 72 * time.Hour, History: 720 * time.Hour, Names: 240 * time.Hour, Cap: 10_000}
+	opening   = time.Date(2026, 5, 1, 9, 0, 0, 0, time.UTC)
+)
+
+func open(t *testing.T, url string) *redis.Store {
+	t.Helper()
+	s, err := redis.Open(t.Context(), url, retention)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+// client is a connection beside the store's, to look at the server and to change it.
+func client(t *testing.T, url string) *goredis.Client {
+	t.Helper()
+	options, err := goredis.ParseURL(url)
+	require.NoError(t, err)
+	c := goredis.NewClient(options)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// owner is a gateway that owns a range. Each of its flushes has a lane and an event, whose cursor is n.
+type owner struct {
+	t       testing.TB
+	store   *redis.Store
+	rangeID uuid.UUID
+	lane    uuid.UUID
+	epoch   uint64
+	n       uint64 // of the last flush that was acknowledged
+}
+
+func own(t testing.TB, s *redis.Store) *owner {
+	t.Helper()
+	o := &owner{t: t, store: s, rangeID: uuid.New(), lane: uuid.New()}
+	var err error
+	o.epoch, err = s.Claim(t.Context(), o.rangeID, opening)
+	require.NoError(t, err)
+	return o
+}
+
+// next is the batch that comes after the last one acknowledged.
+func (o *owner) next() store.Batch {
+	n := o.n + 1
+	at := opening.Add(time.Duration(n) * time.Second)
+	return store.Batch{
+		Range: o.rangeID, Epoch: o.epoch, N: n, Now: at,
+		Checkpoint: &lanes.Checkpoint{At: lanes.Instant{Wall: at, Mono: time.Duration(n)}, Boot: "boot"},
+		Lanes:      []lanes.Snapshot{{Lane: lanes.Lane{ID: o.lane, Log: lanes.Log{ID: "log", Seq: n}}, Boot: "boot"}},
+		Events: []lanes.Logged{{
+			Cursor: n,
+			Event:  lanes.Event{ID: uuid.New(), Kind: lanes.Help, Session: uuid.New(), Lane: o.lane, At: at},
+		}},
+	}
+}
+
+// flush flushes the next batch.
+func (o *owner) flush(ctx context.Context) error {
+	err := o.store.Flush(ctx, o.next())
+	if err == nil {
+		o.n++
+	}
+	return err
+}
+
+// saved checks that the store has what was acknowledged, once, and nothing more.
+func (o *owner) saved() {
+	o.t.Helper()
+	r, err := o.store.Load(o.t.Context(), o.rangeID)
+	require.NoError(o.t, err)
+	require.Equal(o.t, o.n, r.LastEvent)
+	require.Len(o.t, r.Pending, int(o.n))
+	for i, event := range r.Pending {
+		require.Equal(o.t, uint64(i+1), event.Cursor)
+	}
+	if o.n == 0 {
+		require.Empty(o.t, r.Lanes)
+		return
+	}
+	require.Len(o.t, r.Lanes, 1)
+	require.Equal(o.t, o.n, r.Lanes[0].Log.Seq)
+	require.Equal(o.t, time.Duration(o.n), r.Checkpoint.At.Mono)
+}
+
+// How long a test waits for what has to come, and how often it looks.
+const (
+	patience = 20 * time.Second
+	tick     = 20 * time.Millisecond
+)
+
+// dump is all that the server has of the range.
+func dump(t *testing.T, c *goredis.Client, rangeID uuid.UUID) map[string]any {
+	t.Helper()
+	all := map[string]any{}
+	found, err := c.Keys(t.Context(), "rangegate:{"+rangeID.String()+"}:*").Result()
+	require.NoError(t, err)
+	for _, key := range found {
+		kind, err := c.Type(t.Context(), key).Result()
+		require.NoError(t, err)
+		switch kind {
+		case "hash":
+			all[key], err = c.HGetAll(t.Context(), key).Result()
+		case "zset":
+			all[key], err = c.ZRange(t.Context(), key, 0, -1).Result()
+		default:
+			all[key] = kind
+		}
+		require.NoError(t, err)
+	}
+	return all
+}

@@ -1,0 +1,103 @@
+package redis_test
+
+import (
+	"io"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// proxy stands between a store and its server, and fails as networks do.
+type proxy struct {
+	t        *testing.T
+	listener net.Listener
+	server   string
+	arrived  chan struct{} // one for each request that is held back
+
+	mu   sync.Mutex
+	mode mode
+	held sync.Cond // tells that the mode has changed
+}
+
+type mode int
+
+const (
+	forward mode = iota
+	hold         // requests are kept back until the mode changes
+	mute         // requests reach the server, and the connection breaks when it replies
+)
+
+func startProxy(t *testing.T, server string) *proxy {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	p := &proxy{t: t, listener: listener, server: server, arrived: make(chan struct{}, 100)}
+	p.held.L = &p.mu
+	t.Cleanup(func() {
+		_ = listener.Close()
+		p.set(forward)
+	})
+	go p.accept()
+	return p
+}
+
+func (p *proxy) url() string { return "redis://" + p.listener.Addr().String() + "/0" }
+
+func (p *proxy) set(m mode) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mode = m
+	p.held.Broadcast()
+}
+
+func (p *proxy) accept() {
+	for {
+		from, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		to, err := net.Dial("tcp", p.server)
+		if err != nil {
+			_ = from.Close()
+			continue
+		}
+		go p.pass(from, to, p.request)
+		go p.pass(to, from, p.reply)
+	}
+}
+
+// pass copies from one side to the other, as long as allowed agrees.
+func (p *proxy) pass(from, to net.Conn, allowed func() bool) {
+	defer from.Close()
+	defer to.Close()
+	part := make([]byte, 64<<10)
+	for {
+		size, err := from.Read(part)
+		if err != nil || !allowed() {
+			return
+		}
+		if _, err := to.Write(part[:size]); err != nil && err != io.EOF {
+			return
+		}
+	}
+}
+
+func (p *proxy) request() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mode == hold {
+		p.arrived <- struct{}{}
+		for p.mode == hold {
+			p.held.Wait()
+		}
+	}
+	return true
+}
+
+func (p *proxy) reply() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mode != mute
+}

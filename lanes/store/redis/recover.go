@@ -1,0 +1,73 @@
+package redis
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"rangegate/lanes"
+	"rangegate/lanes/store"
+)
+
+// Claim takes the range for this process.
+func (s *Store) Claim(ctx context.Context, rangeID uuid.UUID, now time.Time) (uint64, error) {
+	a, err := s.ask(ctx, claimScript, rangeID, milliseconds(now))
+	if err != nil {
+		return 0, err
+	}
+	return s.number(keysOf(rangeID).meta+" epoch", a.text(1))
+}
+
+// Load reads what is needed to bring the range back.
+func (s *Store) Load(ctx context.Context, rangeID uuid.UUID) (store.Recovered, error) {
+	a, err := s.ask(ctx, loadScript, rangeID)
+	if err != nil {
+		return store.Recovered{}, err
+	}
+	keys := keysOf(rangeID)
+	var r store.Recovered
+	if record := a.text(1); record != "" {
+		if r.Checkpoint, err = store.Decode[lanes.Checkpoint]([]byte(record)); err != nil {
+			return store.Recovered{}, s.corrupt(keys.meta+" checkpoint", err)
+		}
+	}
+	if r.LastEvent, err = s.number(keys.meta+" last_event", a.text(2)); err != nil {
+		return store.Recovered{}, err
+	}
+	if r.LastEnded, err = s.number(keys.meta+" last_ended", a.text(3)); err != nil {
+		return store.Recovered{}, err
+	}
+	if r.Lanes, err = records[lanes.Snapshot](s, keys.lanes, a.texts(4)); err != nil {
+		return store.Recovered{}, err
+	}
+	if r.Keys, err = records[lanes.KeptAnswer](s, keys.answers, a.texts(5)); err != nil {
+		return store.Recovered{}, err
+	}
+	if r.Pending, err = records[lanes.Logged](s, keys.events, a.texts(6)); err != nil {
+		return store.Recovered{}, err
+	}
+	return r, nil
+}
+
+// records decodes what a hash has, field after field with the record of each.
+func records[T any](s *Store, key string, fields []string) ([]T, error) {
+	all := make([]T, 0, len(fields)/2)
+	for i := 0; i+1 < len(fields); i += 2 {
+		record, err := store.Decode[T]([]byte(fields[i+1]))
+		if err != nil {
+			return nil, s.corrupt(key+" "+fields[i], err)
+		}
+		all = append(all, record)
+	}
+	return all, nil
+}
+
+func (s *Store) number(record, text string) (uint64, error) {
+	number, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, s.corrupt(record, err)
+	}
+	return number, nil
+}

@@ -1,0 +1,114 @@
+// Package redis keeps ranges in a Redis server, or a Redis Cluster.
+//
+// Everything of a range lies under one hash tag (keys.go). Whatever reads or writes a range is one script on the server
+// (*.lua), so that it sees the range at one instant, and a flush is written whole or not at all. Flushes of many ranges
+// travel together (flusher.go). What an error says about a flush is decided in outcome.go.
+//
+// Durable means what the server is told it means: Warnings says when that is less than the gateway promises.
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"rangegate/lanes/store"
+)
+
+// Connections to the server, or to each node of a cluster. Flushes have connections of their own, one for each flusher:
+// no flush waits for a reader.
+const (
+	readers  = 8
+	flushers = 2
+)
+
+var errClosed = errors.New("the store is closed")
+
+// Store is a store.Store in a Redis server.
+type Store struct {
+	where     string // the server, for people: never with a password
+	retention store.Retention
+
+	reads    goredis.UniversalClient
+	flushes  goredis.UniversalClient
+	flushers []*flusher
+
+	mu       sync.RWMutex
+	closed   bool
+	underWay sync.WaitGroup // calls that were let in by begin
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Open connects to the server: redis:// or, with TLS, rediss://, then user:password@host:port/database. More nodes of a
+// cluster are named by ?addr=host:port. A server that does not answer within a few seconds, or ctx, is an error.
+func Open(ctx context.Context, url string, r store.Retention) (*Store, error) {
+	server, err := parse(url)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{where: server.where, retention: r, reads: server.client(readers), flushes: server.client(flushers)}
+	for range flushers {
+		s.flushers = append(s.flushers, startFlusher(s.flushes))
+	}
+	_, err = call(ctx, s, func(ctx context.Context) (string, error) { return s.reads.Ping(ctx).Result() })
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("redis server %s: %w", s.where, err), s.Close())
+	}
+	return s, nil
+}
+
+// Close waits for what is under way and releases the connections.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	before := s.closed
+	s.closed = true
+	s.mu.Unlock()
+	if before {
+		return nil
+	}
+	s.underWay.Wait()
+	for _, f := range s.flushers {
+		f.stop()
+	}
+	return errors.Join(s.reads.Close(), s.flushes.Close())
+}
+
+// begin lets a call in, which ends by s.underWay.Done, unless the store is closed.
+func (s *Store) begin() error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return errClosed
+	}
+	s.underWay.Add(1)
+	return nil
+}
+
+// call does what asks the server, and ends with the context even where the client would go on waiting for a reply
+// that does not come.
+func call[T any](ctx context.Context, s *Store, ask func(context.Context) (T, error)) (T, error) {
+	var none T
+	if err := s.begin(); err != nil {
+		return none, err
+	}
+	type reply struct {
+		answer T
+		err    error
+	}
+	replied := make(chan reply, 1)
+	go func() {
+		defer s.underWay.Done()
+		answer, err := ask(ctx)
+		replied <- reply{answer, err}
+	}()
+	select {
+	case r := <-replied:
+		return r.answer, r.err
+	case <-ctx.Done():
+		return none, context.Cause(ctx)
+	}
+}
