@@ -25,3 +25,25 @@ func (in *inspection) releaseLimits(r *Range, at path) {
 		in.found.add(at.key("webhook"), "events are not delivered in this release; leave the webhook out: events are kept in the event log")
 	}
 }
+
+// Unused lists what is configured and has no effect in this release, with its path.
+func (c Config) Unused() []string {
+	var unused []string
+	for i, r := range c.Ranges {
+		at := path("ranges").item(i)
+		for key, configured := range map[string]bool{
+			"products": r.Products != nil, "staff": len(r.Staff) > 0, "on_link_loss": r.OnLinkLoss == Hold,
+		} {
+			if configured {
+				unused = append(unused, string(at.key(key)))
+			}
+		}
+		for j, lane := range r.Lanes {
+			if lane.ScreenKey != "" {
+				unused = append(unused, string(at.key("lanes").item(j).key("screen_key")))
+			}
+		}
+	}
+	slices.Sort(unused)
+	return unused
+}

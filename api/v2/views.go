@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"rangegate/api/endpoint"
 	"rangegate/lanes"
 )
 
@@ -33,8 +32,6 @@ func viewOf(s *lanes.SessionView) SessionView {
 	}
 	return view
 }
-
-func noBody(*lanes.SessionView) endpoint.Empty { return endpoint.Empty{} }
 
 // stamp is ISO 8601 in UTC, to the millisecond.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -1,6 +1,10 @@
 package main
 
-import "rangegate/config"
+import (
+	"fmt"
+
+	"rangegate/config"
+)
 
 type check struct {
 	Config string `required:"" placeholder:"FILE" help:"The configuration to check."`
@@ -15,6 +19,9 @@ func (c check) Run(t *terminal) error {
 	shown, err := config.YAML(cfg)
 	if err != nil {
 		return err
+	}
+	for _, unused := range cfg.Unused() {
+		fmt.Fprintf(t.log, "%s: has no effect in this release\n", unused)
 	}
 	_, err = t.out.Write(shown)
 	return err

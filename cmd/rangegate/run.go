@@ -42,6 +42,9 @@ type addresses struct{ api, operations string }
 // run brings everything up, serves until the process is told to stop, and takes everything down again in reverse.
 func run(t *terminal, p program) (err error) {
 	log := logger(t.log)
+	for _, unused := range p.config.Unused() {
+		log.Warn().Str("path", unused).Msg("configured, and has no effect in this release")
+	}
 	clock, err := actors.NewSystemClock()
 	if err != nil {
 		return err
