@@ -1,0 +1,46 @@
+package wire
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A request repeated with its Idempotency-Key is answered as the first time and has no second effect, also when the
+// gateway was killed in between and the session has ended since.
+func TestARepeatHasOneEffect(t *testing.T) {
+	configured := configuration(t)
+	p, pos := serve(t, configured)
+	key := []string{"Idempotency-Key", "till-4-receipt-1017"}
+	first := pos.ask("POST", v2+"/sessions", order(lane(1), 30, ""), key...)
+	require.Equal(t, 201, first.Status)
+	require.Empty(t, first.Header.Get("idempotency-replayed"))
+
+	again := pos.ask("POST", v2+"/sessions", order(lane(1), 30, ""), key...)
+	require.Equal(t, 201, again.Status)
+	require.Equal(t, first.Body, again.Body)
+	require.Equal(t, "true", again.Header.Get("idempotency-replayed"))
+
+	p.Kill()
+	_, pos = serve(t, configured)
+	again = pos.ask("POST", v2+"/sessions", order(lane(1), 30, ""), key...)
+	require.Equal(t, first.Body, again.Body)
+	require.Equal(t, "true", again.Header.Get("idempotency-replayed"))
+
+	session := first.Body[len(`{"session_id":"`) : len(`{"session_id":"`)+36]
+	stop := []string{"Idempotency-Key", "till-4-stop-1"}
+	for range 2 {
+		require.Equal(t, 204, pos.ask("POST", v2+"/sessions/"+session+"/stop", "", stop...).Status)
+	}
+	require.Equal(t, 404, pos.ask("POST", v2+"/sessions/"+session+"/stop", "").Status)
+}
+
+// A refusal frees the key: the same request may succeed later.
+func TestARefusalFreesTheKey(t *testing.T) {
+	_, pos := open(t)
+	session := pos.sell(1, 30, "")
+	key := []string{"Idempotency-Key", "k"}
+	require.Equal(t, 409, pos.ask("POST", v2+"/sessions", order(lane(1), 10, ""), key...).Status)
+	require.Equal(t, 204, pos.ask("POST", v2+"/sessions/"+session+"/stop", "").Status)
+	require.Equal(t, 201, pos.ask("POST", v2+"/sessions", order(lane(1), 10, ""), key...).Status)
+}
