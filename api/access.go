@@ -24,7 +24,7 @@ func (c Credentials) admits(rangeID, token string) (uuid.UUID, bool) {
 	if !known {
 		digests = [][sha256.Size]byte{{}}
 	}
-	given := sha256.Sum256([]byte(strings.ToLower(token)))
+	given := digest(token)
 	match := 0
 	for _, digest := range digests {
 		match |= subtle.ConstantTimeCompare(given[:], digest[:])
@@ -54,3 +54,6 @@ func rangeOf(ctx context.Context) uuid.UUID {
 	id, _ := ctx.Value(rangeKey{}).(uuid.UUID)
 	return id
 }
+
+// digest is what is kept of a token.
+func digest(token string) [sha256.Size]byte { return sha256.Sum256([]byte(strings.ToLower(token))) }
