@@ -1,7 +1,7 @@
 # Every target is a line or two; what it needs and is missing it installs, or says that it cannot.
 .PHONY: build run test lint bench fuzz soak clean tools
 
-build: ; go build -trimpath -o bin/rangegate ./cmd/rangegate
+build: ; go build -o bin/rangegate ./cmd/rangegate
 
 run: build ; bin/rangegate playground
 

@@ -22,10 +22,11 @@ import (
 	"rangegate/lanes/link/sim"
 )
 
-// How long the way out takes at most: requests get their answer, then everything is saved and closed.
+// How long the way out takes at most, 10 s in all: requests get their answer, then everything is saved and closed.
 const (
-	drainRequests = 6 * time.Second
-	stopLanes     = 3 * time.Second
+	drainRequests   = 5500 * time.Millisecond // a request takes 5 s at most
+	drainOperations = 500 * time.Millisecond
+	stopLanes       = 3 * time.Second
 )
 
 // program is what one process does: it is wired up in run.
@@ -74,7 +75,7 @@ func run(t *terminal, p program) (err error) {
 	if err != nil {
 		return err
 	}
-	defer operations.close()
+	defer operations.close(drainOperations)
 	requests, err := listen(p.config.HTTP.Address, p.config.HTTP.TLS, api.New(api.Settings{
 		Credentials: credentials(p.config),
 		Range: func(id uuid.UUID) (v2.Range, bool) {
@@ -86,7 +87,7 @@ func run(t *terminal, p program) (err error) {
 	if err != nil {
 		return err
 	}
-	defer requests.close()
+	defer requests.close(drainRequests)
 
 	at := addresses{requests.url, operations.url}
 	log.Info().Str("api", at.api).Str("operations", at.operations).Str("version", built()).Msg("listening")
@@ -170,8 +171,8 @@ func listen(address string, tls config.TLS, handler http.Handler) (*server, erro
 }
 
 // close lets the requests under way have their answers.
-func (s *server) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), drainRequests)
+func (s *server) close(patience time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if s.http.Shutdown(ctx) != nil {
 		_ = s.http.Close()

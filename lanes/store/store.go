@@ -8,7 +8,7 @@
 //
 //	stored pair            what it means                              Flush answers
 //	(epoch, n-1)           as expected                                nil: applied now
-//	(epoch, n)             committed already, a safe repeat           nil: nothing is written again
+//	(epoch, n or higher)   committed already, a safe repeat           nil: nothing is written again
 //	a higher epoch         another process owns the range             ErrFenced
 //	anything lower         the store has lost acknowledged flushes    ErrRolledBack, unless the batch is a Refill
 package store
@@ -50,7 +50,8 @@ type Batch struct {
 	Range    uuid.UUID
 	Epoch, N uint64
 	// Refill makes a store that has lost acknowledged flushes whole again: the batch holds every lane and every key,
-	// and is applied although the stored pair is lower than expected. A higher epoch still fences it.
+	// which take the place of those that are stored, and is applied although the stored pair is lower than expected.
+	// A higher epoch still fences it.
 	Refill bool
 
 	Now        time.Time // by which old records are trimmed

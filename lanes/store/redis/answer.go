@@ -14,6 +14,8 @@ import (
 // answer is what a script of ours answers: a word, and what belongs to it.
 type answer []any
 
+func (a answer) has(i int) bool { return i < len(a) && a[i] != nil }
+
 func (a answer) text(i int) string {
 	if i >= len(a) {
 		return ""

@@ -9,7 +9,7 @@ import (
 )
 
 // trimmed is how many records of each log a flush drops at most, besides as many as it adds.
-const trimmed = 64
+const trimmed = 128
 
 // maxArguments is a little less than what a server takes in one command.
 const maxArguments = 1_000_000

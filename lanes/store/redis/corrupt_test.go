@@ -41,7 +41,7 @@ func TestARecordThatCannotBeReadIsNamed(t *testing.T) {
 			require.NoError(t, s.Flush(t.Context(), batch))
 			o.n++
 
-			key := "rangegate:{" + o.rangeID.String() + "}:" + damage.key
+			key := o.keys(damage.key)
 			field := damage.field
 			if field == "LANE" {
 				field = o.lane.String()
@@ -70,16 +70,16 @@ func TestAKeyOfSomebodyElseIsNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := own(t, s)
-			key := "rangegate:{" + o.rangeID.String() + "}:" + name
+			key := o.keys(name)
 			require.NoError(t, admin.Set(t.Context(), key, "mine", 0).Err())
-			before := dump(t, admin, o.rangeID)
+			before := dump(t, admin, o.keys("*"))
 
 			err := o.flush(t.Context())
 			var corrupt *store.CorruptError
 			require.ErrorAs(t, err, &corrupt)
 			require.ErrorIs(t, err, store.ErrRefused)
 			require.Equal(t, key, corrupt.Record)
-			require.Equal(t, before, dump(t, admin, o.rangeID))
+			require.Equal(t, before, dump(t, admin, o.keys("*")))
 		})
 	}
 }
@@ -91,7 +91,7 @@ func TestADamagedOrderDoesNotBreakFlushes(t *testing.T) {
 	admin := client(t, server.URL())
 	o := own(t, open(t, server.URL()))
 	for _, order := range []string{"events:order", "history:order", "pending"} {
-		key := "rangegate:{" + o.rangeID.String() + "}:" + order
+		key := o.keys(order)
 		require.NoError(t, admin.Do(t.Context(), "ZADD", key, "0", "!").Err())
 		require.NoError(t, admin.Do(t.Context(), "ZADD", key, "0", "x").Err())
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -140,21 +141,41 @@ func TestAServerThatForgotTheScriptIsGivenIt(t *testing.T) {
 func TestCloseWaitsForWhatIsUnderWay(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	between := startProxy(t, server.Addr())
-	s := open(t, between.url())
-	o := own(t, s)
+	for name, work := range map[string]func(*owner) error{
+		"a flush": func(o *owner) error { return o.flush(context.Background()) },
+		"a read": func(o *owner) error {
+			_, err := o.store.Load(context.Background(), o.rangeID)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			between := startProxy(t, server.Addr())
+			o := own(t, open(t, between.url()))
+			between.set(hold)
+			done, closed := make(chan error, 1), make(chan error, 1)
+			go func() { done <- work(o) }()
+			<-between.arrived
+			go func() { closed <- o.store.Close() }()
+			ended, end := context.WithCancel(t.Context())
+			end()
+			require.Eventually(t, func() bool { // once it is closing it lets nobody in
+				return !errors.Is(o.store.Flush(ended, store.Batch{}), context.Canceled)
+			}, patience, tick)
+			select {
+			case err := <-done:
+				t.Fatalf("it was broken off: %v", err)
+			case err := <-closed:
+				t.Fatalf("closed while something was under way: %v", err)
+			case <-time.After(5 * tick):
+			}
 
-	between.set(hold)
-	flushed, closed := make(chan error, 1), make(chan error, 1)
-	go func() { flushed <- o.flush(context.Background()) }()
-	<-between.arrived
-	go func() { closed <- s.Close() }()
-	between.set(forward)
-	require.NoError(t, <-flushed)
-	require.NoError(t, <-closed)
-
-	require.ErrorIs(t, o.flush(t.Context()), store.ErrRefused)
-	_, err := s.Load(t.Context(), o.rangeID)
-	require.Error(t, err)
-	require.NoError(t, s.Close())
+			between.set(forward)
+			require.NoError(t, <-done)
+			require.NoError(t, <-closed)
+			require.ErrorIs(t, o.flush(t.Context()), store.ErrRefused)
+			_, err := o.store.Load(t.Context(), o.rangeID)
+			require.ErrorContains(t, err, "closed")
+			require.NoError(t, o.store.Close())
+		})
+	}
 }

@@ -28,7 +28,8 @@ end
 
 -- 2. No command may fail once another one has written. Their arguments are right, batch.go sees to that; the keys are
 -- of the right types, the prelude sees to that; what is left is a user who may not use a command. A server that
--- refuses writes altogether (out of memory, a replica, a full disk) refuses the first one and none behind it.
+-- refuses writes altogether (out of memory, a replica, a full disk) refuses the first one and none behind it: so it is
+-- with scripts that have no flags of their own, and these have none.
 
 local forbidden = forbidden_command()
 if forbidden then
@@ -47,7 +48,7 @@ local lane_count, answer_count, forget_count, event_count, ended_count =
 -- the order of the cursors. One that is damaged reads as nil.
 local function read_place(place)
   local cursor, at, session = string.match(place, '^0*(%d+):(-?%d+):(.*)$')
-  return cursor, tonumber(at or ""), session
+  return cursor, tonumber(at or ''), session
 end
 
 if refill then -- it has every lane and every answer

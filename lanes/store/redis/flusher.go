@@ -10,7 +10,7 @@ import (
 // Bounds of what a flusher sends together.
 const (
 	maxWrites = 256
-	maxBytes  = 1 << 20 // a write that is larger goes alone
+	maxBytes  = 1 << 20 // the write that goes beyond it is the last one
 )
 
 // flusher sends writes in pipelines: those that arrive while one is under way make up the next. A range always has the

@@ -1,5 +1,5 @@
 -- Reads a range as it stands, at one instant.
---   {'loaded', checkpoint, last_event, last_ended, {lane, record, ...}, {answer, record, ...}, {cursor, record, ...}}
+--   {'loaded', checkpoint or nil, last_event, last_ended, {lane, record, ...}, {answer, record, ...}, {cursor, record, ...}}
 --   {'corrupt', record, reason}
 local known = redis.call('HMGET', meta, 'checkpoint', 'last_event', 'last_ended')
 local open = {}
@@ -13,6 +13,6 @@ for _, rank in ipairs(redis.call('ZRANGE', pending, 0, -1)) do
   open[#open + 1] = record
 end
 return {
-  'loaded', known[1] or '', known[2] or '0', known[3] or '0',
+  'loaded', known[1], known[2] or '0', known[3] or '0',
   redis.call('HGETALL', lanes), redis.call('HGETALL', answers), open,
 }

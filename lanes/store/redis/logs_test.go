@@ -21,7 +21,7 @@ func TestNamesLeaveAndRecordsStay(t *testing.T) {
 	admin := client(t, server.URL())
 	o := own(t, open(t, server.URL()))
 	hash := func(name string) map[string]string {
-		all, err := admin.HGetAll(t.Context(), "rangegate:{"+o.rangeID.String()+"}:"+name).Result()
+		all, err := admin.HGetAll(t.Context(), o.keys(name)).Result()
 		require.NoError(t, err)
 		return all
 	}
@@ -85,7 +85,7 @@ func TestNumbersStayExact(t *testing.T) {
 	require.Equal(t, last.Events, found)
 
 	require.NoError(t, client(t, server.URL()).
-		HSet(t.Context(), "rangegate:{"+o.rangeID.String()+"}:meta", "epoch", "9007199254740993").Err())
+		HSet(t.Context(), o.keys("meta"), "epoch", "9007199254740993").Err())
 	epoch, err := o.store.Claim(t.Context(), o.rangeID, opening)
 	require.NoError(t, err)
 	require.Equal(t, uint64(9007199254740994), epoch)

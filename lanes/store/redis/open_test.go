@@ -2,13 +2,19 @@ package redis_test
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/lanes"
+	"rangegate/lanes/store"
 	"rangegate/lanes/store/redis"
 	"rangegate/lanes/store/redis/redistest"
 )
@@ -19,7 +25,7 @@ func TestAURLThatCannotBeUsedIsNotRepeated(t *testing.T) {
 		"", "localhost:6379", "http://user:secret@127.0.0.1", "redis://user:secret@", "redis://user:sec/ret@127.0.0.1",
 		"redis://user:sec#ret@127.0.0.1", "redis://user:sec?ret@127.0.0.1", "redis://user:secret%zz@127.0.0.1",
 		"redis://user:secret@127.0.0.1/0?secret=1", "redis://user:secret@127.0.0.1/secret",
-		"redis://user:sec ret@127.0.0.1:port",
+		"redis://user:sec ret@127.0.0.1:port", "redis://sec:123#ret@127.0.0.1", "redis://sec:123/ret@127.0.0.1",
 	} {
 		_, err := redis.Open(t.Context(), url, retention)
 		require.ErrorContains(t, err, "redis://user:password@host:6379/0", url)
@@ -57,6 +63,49 @@ func TestOpenNamesTheServerAndNotThePassword(t *testing.T) {
 	require.NotContains(t, err.Error(), "secret")
 }
 
+// What the package says that a user needs is enough.
+func TestAUserOfFewRights(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	user := []any{"ACL", "SETUSER", "gateway", "on", ">secret", "resetkeys", "~rangegate:*", "-@all"}
+	for _, command := range strings.Fields("ping select eval evalsha type hget hmget hgetall hset hdel hincrby " +
+		"zadd zrem zcard zrange zrangebylex del config|get") {
+		user = append(user, "+"+command)
+	}
+	require.NoError(t, client(t, server.URL()).Do(t.Context(), user...).Err())
+	s := open(t, "redis://gateway:secret@"+server.Addr()+"/1")
+	o := own(t, s)
+	require.NoError(t, o.flush(t.Context()))
+	batch := o.next()
+	batch.Refill = true
+	batch.Ended = []lanes.Ended{{Cursor: 1, Session: lanes.Session{ID: uuid.New(), Customer: "Jo Smith"}}}
+	require.NoError(t, s.Flush(t.Context(), batch)) // and what ended long ago is trimmed
+	o.n++
+	o.saved()
+	require.NoError(t, events(o))
+	require.NoError(t, history(o))
+	_, err := s.Ended(t.Context(), o.rangeID, uuid.New())
+	require.ErrorIs(t, err, store.ErrNotFound)
+	require.Empty(t, s.Warnings(t.Context()))
+}
+
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	certificate := httptest.NewTLSServer(nil)
+	defer certificate.Close()
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", certificate.TLS)
+	require.NoError(t, err)
+	between := startProxyOn(t, listener, server.Addr())
+	url := strings.Replace(between.url(), "redis://", "rediss://", 1)
+
+	_, err = redis.Open(t.Context(), url, retention)
+	require.ErrorContains(t, err, "certificate")
+	o := own(t, open(t, url+"?skip_verify=true"))
+	require.NoError(t, o.flush(t.Context()))
+	o.saved()
+}
+
 func TestOpenEndsWithTheTimeOutAndWithTheContext(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing
@@ -68,8 +117,10 @@ func TestOpenEndsWithTheTimeOutAndWithTheContext(t *testing.T) {
 
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
+	begun := time.Now()
 	_, err = redis.Open(ctx, "redis://"+silent.Addr().String(), retention)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Less(t, time.Since(begun), 2*time.Second, "less than any time-out of the connection")
 }
 
 func TestReadsEndWithTheContext(t *testing.T) {

@@ -56,6 +56,9 @@ func own(t testing.TB, s *redis.Store) *owner {
 	return o
 }
 
+// keys is the name of a key of the range, or a pattern of several.
+func (o *owner) keys(name string) string { return "rangegate:{" + o.rangeID.String() + "}:" + name }
+
 // next is the batch that comes after the last one acknowledged.
 func (o *owner) next() store.Batch {
 	n := o.n + 1
@@ -105,11 +108,11 @@ const (
 	tick     = 20 * time.Millisecond
 )
 
-// dump is all that the server has of the range.
-func dump(t *testing.T, c *goredis.Client, rangeID uuid.UUID) map[string]any {
+// dump is all that the server has under the keys of a pattern.
+func dump(t *testing.T, c *goredis.Client, pattern string) map[string]any {
 	t.Helper()
 	all := map[string]any{}
-	found, err := c.Keys(t.Context(), "rangegate:{"+rangeID.String()+"}:*").Result()
+	found, err := c.Keys(t.Context(), pattern).Result()
 	require.NoError(t, err)
 	for _, key := range found {
 		kind, err := c.Type(t.Context(), key).Result()

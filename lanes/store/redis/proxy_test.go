@@ -11,7 +11,6 @@ import (
 
 // proxy stands between a store and its server, and fails as networks do.
 type proxy struct {
-	t        *testing.T
 	listener net.Listener
 	server   string
 	arrived  chan struct{} // one for each request that is held back
@@ -26,14 +25,18 @@ type mode int
 const (
 	forward mode = iota
 	hold         // requests are kept back until the mode changes
-	mute         // requests reach the server, and the connection breaks when it replies
+	mute         // the request reaches the server, and the connection breaks when it replies; once
 )
 
 func startProxy(t *testing.T, server string) *proxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	p := &proxy{t: t, listener: listener, server: server, arrived: make(chan struct{}, 100)}
+	return startProxyOn(t, listener, server)
+}
+
+func startProxyOn(t *testing.T, listener net.Listener, server string) *proxy {
+	p := &proxy{listener: listener, server: server, arrived: make(chan struct{}, 100)}
 	p.held.L = &p.mu
 	t.Cleanup(func() {
 		_ = listener.Close()
@@ -99,5 +102,9 @@ func (p *proxy) request() bool {
 func (p *proxy) reply() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.mode != mute
+	if p.mode == mute {
+		p.mode = forward
+		return false
+	}
+	return true
 }

@@ -13,7 +13,7 @@ import (
 
 // Claim takes the range for this process.
 func (s *Store) Claim(ctx context.Context, rangeID uuid.UUID, now time.Time) (uint64, error) {
-	a, err := s.ask(ctx, claimScript, rangeID, milliseconds(now))
+	a, err := s.ask(ctx, claimScript, rangeID, strconv.FormatInt(max(0, now.UnixMilli()), 10))
 	if err != nil {
 		return 0, err
 	}
@@ -28,8 +28,8 @@ func (s *Store) Load(ctx context.Context, rangeID uuid.UUID) (store.Recovered, e
 	}
 	keys := keysOf(rangeID)
 	var r store.Recovered
-	if record := a.text(1); record != "" {
-		if r.Checkpoint, err = store.Decode[lanes.Checkpoint]([]byte(record)); err != nil {
+	if a.has(1) {
+		if r.Checkpoint, err = store.Decode[lanes.Checkpoint]([]byte(a.text(1))); err != nil {
 			return store.Recovered{}, s.corrupt(keys.meta+" checkpoint", err)
 		}
 	}

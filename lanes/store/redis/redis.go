@@ -5,6 +5,10 @@
 // travel together (flusher.go). What an error says about a flush is decided in outcome.go.
 //
 // Durable means what the server is told it means: Warnings says when that is less than the gateway promises.
+//
+// The server is Redis 7 or later, or one that does the same. Its user needs the keys ~rangegate:* and the commands ping,
+// select, eval, evalsha, type, hget, hmget, hgetall, hset, hdel, hincrby, zadd, zrem, zcard, zrange, zrangebylex, del,
+// and config|get for the warnings.
 package redis
 
 import (
@@ -43,20 +47,28 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// Open connects to the server: redis:// or, with TLS, rediss://, then user:password@host:port/database. More nodes of a
-// cluster are named by ?addr=host:port. A server that does not answer within a few seconds, or ctx, is an error.
+// Open connects to the server: redis:// or, with TLS, rediss://, then user:password@host:port/database. Of the options
+// behind ? these count: dial_timeout, read_timeout, write_timeout, pool_timeout, client_name, skip_verify (of the TLS
+// certificate), and addr, another node of a cluster. A server that does not answer within seconds is an error.
 func Open(ctx context.Context, url string, r store.Retention) (*Store, error) {
 	server, err := parse(url)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{where: server.where, retention: r, reads: server.client(readers), flushes: server.client(flushers)}
+	s := &Store{
+		where: server.where, retention: r,
+		reads: server.client(readers, loadTimeout), flushes: server.client(flushers, flushTimeout),
+	}
 	for range flushers {
 		s.flushers = append(s.flushers, startFlusher(s.flushes))
 	}
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
 	_, err = call(ctx, s, func(ctx context.Context) (string, error) { return s.reads.Ping(ctx).Result() })
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("redis server %s: %w", s.where, err), s.Close())
+		_ = s.reads.Close() // breaks off what Close would wait for
+		_ = s.Close()
+		return nil, fmt.Errorf("redis server %s: %w", s.where, err)
 	}
 	return s, nil
 }

@@ -17,9 +17,12 @@ import (
 
 // Bounds of one exchange with the server. The URL may set others (?read_timeout=1s), but not none.
 const (
-	dialTimeout = 2 * time.Second
-	ioTimeout   = 3 * time.Second // to write all that is sent together; to read all replies to it
-	poolTimeout = 2 * time.Second // until a connection is free
+	openTimeout  = 5 * time.Second // for the check at the start
+	dialTimeout  = 2 * time.Second
+	writeTimeout = 3 * time.Second  // for all that is sent together
+	flushTimeout = 3 * time.Second  // for all replies to it
+	loadTimeout  = 15 * time.Second // for what is read at once: a range with 100,000 keys takes a second
+	poolTimeout  = 2 * time.Second  // until a connection is free
 )
 
 // errURL repeats nothing of the URL: where a password is not escaped, any part of it may be part of the password.
@@ -39,7 +42,7 @@ type server struct {
 
 func parse(text string) (server, error) {
 	u, err := url.Parse(text)
-	if err != nil || (u.Scheme != "redis" && u.Scheme != "rediss") || u.Hostname() == "" {
+	if err != nil || (u.Scheme != "redis" && u.Scheme != "rediss") || u.Hostname() == "" || u.Fragment != "" {
 		return server{}, errURL
 	}
 	query := u.Query()
@@ -56,8 +59,8 @@ func parse(text string) (server, error) {
 		Addrs: addresses, DB: o.DB, Username: o.Username, Password: o.Password,
 		ClientName: o.ClientName, TLSConfig: o.TLSConfig,
 		DialTimeout:  bounded(o.DialTimeout, dialTimeout),
-		ReadTimeout:  bounded(o.ReadTimeout, ioTimeout),
-		WriteTimeout: bounded(o.WriteTimeout, ioTimeout),
+		WriteTimeout: bounded(o.WriteTimeout, writeTimeout),
+		ReadTimeout:  o.ReadTimeout, // bounded by client
 		PoolTimeout:  bounded(o.PoolTimeout, poolTimeout),
 	}}, nil
 }
@@ -71,8 +74,9 @@ func bounded(timeout, otherwise time.Duration) time.Duration {
 
 // client has so many connections, to each node. It sends nothing a second time by itself: that would hide whether the
 // first time counted.
-func (s server) client(connections int) goredis.UniversalClient {
+func (s server) client(connections int, readTimeout time.Duration) goredis.UniversalClient {
 	o := s.options
+	o.ReadTimeout = bounded(o.ReadTimeout, readTimeout)
 	o.MaxRetries, o.MaxRedirects = -1, -1
 	o.Dialer, o.DialerRetries = dialer(o.DialTimeout, o.TLSConfig), 1
 	o.PoolSize, o.PipelinePoolSize = connections, -1

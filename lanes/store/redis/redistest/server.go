@@ -27,7 +27,8 @@ type Server struct {
 	dir     string
 	port    int
 	options []string
-	process *exec.Cmd // nil while the server is down
+	process *exec.Cmd     // nil while the server is down
+	gone    chan struct{} // nobody has the server's output open any more
 }
 
 // Start starts a server with an empty database. The options are those of redis-server's command line, behind the
@@ -108,7 +109,7 @@ func (s *Server) launch() (taken string) {
 		"--appendonly", "yes", "--appendfsync", "always", "--save", "",
 	}
 	process := exec.Command("redis-server", append(args, s.options...)...)
-	process.SysProcAttr = endsWithParent()
+	process.SysProcAttr = groupOfItsOwn()
 	output, err := process.StdoutPipe()
 	if err != nil {
 		s.t.Fatal(err)
@@ -117,15 +118,18 @@ func (s *Server) launch() (taken string) {
 	if err := process.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	s.process = process
+	s.process, s.gone = process, make(chan struct{})
 
 	started := make(chan outcome, 1)
-	go follow(output, started)
+	go func() {
+		defer close(s.gone)
+		follow(output, started)
+	}()
 	var o outcome
 	select {
 	case o = <-started:
 	case <-time.After(startLimit):
-		_ = process.Process.Kill()
+		s.kill()
 		o = <-started
 	}
 	if o.accepts {
@@ -159,25 +163,29 @@ func follow(output io.Reader, started chan<- outcome) {
 	started <- outcome{said: said.String()}
 }
 
+// signal reaches the server and the child that it may have for rewriting its file.
 func (s *Server) signal(signal syscall.Signal) {
 	s.t.Helper()
 	if s.process == nil {
 		s.t.Fatal("the redis-server does not run")
 	}
-	if err := s.process.Process.Signal(signal); err != nil {
+	if err := syscall.Kill(-s.process.Process.Pid, signal); err != nil {
 		s.t.Fatalf("redis-server: %v", err)
 	}
 }
 
-// wait waits for the process to be gone, and with it its hold on the port.
+func (s *Server) kill() { _ = syscall.Kill(-s.process.Process.Pid, syscall.SIGKILL) }
+
+// wait waits for the server and its child to be gone, and with them their hold on the port and on the data.
 func (s *Server) wait() {
+	<-s.gone
 	_ = s.process.Wait() // how it ended is what the test asked for
 	s.process = nil
 }
 
 func (s *Server) end() {
 	if s.process != nil {
-		_ = s.process.Process.Kill()
+		s.kill()
 		s.wait()
 	}
 }

@@ -1,0 +1,84 @@
+package redis_test
+
+import (
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes/store"
+	"rangegate/lanes/store/redis"
+	"rangegate/lanes/store/redis/redistest"
+	"rangegate/lanes/store/storetest"
+)
+
+func TestStoreOnARealServer(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	storetest.Run(t, func(t *testing.T) storetest.Bench {
+		b := bench{address: server.Addr(), admin: client(t, server.URL())}
+		b.Wipe(t)
+		return b
+	})
+}
+
+func TestStoreOnMiniredis(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T) storetest.Bench {
+		address := miniredis.RunT(t).Addr()
+		return bench{address: address, admin: client(t, "redis://"+address)}
+	})
+}
+
+// bench is a server, and a connection to it that does the damage.
+type bench struct {
+	address string
+	admin   *goredis.Client
+}
+
+func (b bench) Open(t *testing.T, r store.Retention) store.Store {
+	s, err := redis.Open(t.Context(), "redis://"+b.address, r)
+	require.NoError(t, err)
+	return s
+}
+
+func (b bench) Where() string { return b.address }
+
+func (b bench) Overwrite(t *testing.T, record storetest.Record, data []byte) {
+	key, field := "", record.Name
+	switch record.Kind {
+	case storetest.Checkpoint:
+		key, field = "meta", "checkpoint"
+	case storetest.Lane:
+		key = "lanes"
+	case storetest.Event:
+		key = "events"
+	case storetest.Ended:
+		key = "history"
+	case storetest.Key:
+		key = "answers"
+	}
+	added, err := b.admin.HSet(t.Context(), "rangegate:{"+record.Range.String()+"}:"+key, field, data).Result()
+	require.NoError(t, err)
+	require.Zero(t, added, "there was such a record")
+}
+
+func (b bench) Copy(t *testing.T) func() {
+	all := dump(t, b.admin, "*")
+	return func() {
+		b.Wipe(t)
+		for key, value := range all {
+			switch value := value.(type) {
+			case map[string]string:
+				require.NoError(t, b.admin.HSet(t.Context(), key, value).Err())
+			case []string:
+				for _, member := range value {
+					require.NoError(t, b.admin.ZAdd(t.Context(), key, goredis.Z{Member: member}).Err())
+				}
+			}
+		}
+	}
+}
+
+func (b bench) Wipe(t *testing.T) { require.NoError(t, b.admin.FlushAll(t.Context()).Err()) }

@@ -1,0 +1,88 @@
+package storetest
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes"
+	"rangegate/lanes/store"
+)
+
+func freshRange(s *stage) {
+	nothing := saved{Recovered: tidy(store.Recovered{})}
+	o := &owner{stage: s, rangeID: uuid.New()}
+	for range 2 {
+		got := o.saved()
+		assert.Equal(s, nothing.Recovered, got.Recovered)
+		assert.Empty(s, got.Events)
+		assert.Empty(s, got.History)
+		_, err := s.store.Ended(s.Context(), o.rangeID, uuid.New())
+		require.ErrorIs(s, err, store.ErrNotFound)
+		o = s.claim(o.rangeID)
+	}
+}
+
+func claimRaisesEpoch(s *stage) {
+	rangeID := uuid.New()
+	claim := func(now time.Time) uint64 {
+		epoch, err := s.store.Claim(s.Context(), rangeID, now)
+		require.NoError(s, err)
+		return epoch
+	}
+	first := uint64(opening.UnixMilli())
+	assert.Equal(s, first, claim(opening), "the first epoch is the time")
+	assert.Equal(s, first+1, claim(opening), "the clock stands still")
+	assert.Equal(s, first+2, claim(opening.Add(-30*day)), "the clock was put back")
+	assert.Equal(s, first+3, claim(time.Unix(-5, 0)), "the clock is not set")
+	s.reopen()
+	assert.Equal(s, first+4, claim(opening.Add(time.Millisecond)), "behind the stored one")
+	assert.Equal(s, first+1000, claim(opening.Add(time.Second)), "the clock went on")
+}
+
+func claimKeepsData(s *stage) {
+	first := s.claim(uuid.New())
+	batch := first.batch()
+	batch.Checkpoint = &lanes.Checkpoint{At: at(0), Boot: "b"}
+	batch.Lanes = []lanes.Snapshot{occupied(uuid.New(), "Jo Smith")}
+	batch.Events = []lanes.Logged{pending(1), delivered(pending(2))}
+	batch.Ended = []lanes.Ended{ended(1, "Ann Lee")}
+	batch.Keys = []lanes.KeptAnswer{answer("k")}
+	first.flush(batch)
+	before := first.saved()
+
+	second := s.claim(first.rangeID)
+	assert.Equal(s, before, second.saved())
+	second.flush(second.batch()) // its n begins anew
+	assert.Equal(s, before, second.saved())
+}
+
+func endedContext(s *stage) {
+	o := s.claim(uuid.New())
+	o.flush(o.batch())
+	before := o.saved()
+	over, end := context.WithCancel(s.Context())
+	end()
+
+	batch := o.batch()
+	batch.Lanes = []lanes.Snapshot{occupied(uuid.New(), "Jo Smith")}
+	err := s.store.Flush(over, batch)
+	require.ErrorIs(s, err, store.ErrRefused)
+	require.ErrorIs(s, err, context.Canceled)
+	_, err = s.store.Claim(over, o.rangeID, opening.Add(time.Hour))
+	require.ErrorIs(s, err, context.Canceled)
+	_, err = s.store.Load(over, o.rangeID)
+	require.ErrorIs(s, err, context.Canceled)
+	_, err = s.store.Ended(over, o.rangeID, uuid.New())
+	require.ErrorIs(s, err, context.Canceled)
+	_, err = s.store.Events(over, o.rangeID, 0, 10)
+	require.ErrorIs(s, err, context.Canceled)
+	_, err = s.store.History(over, o.rangeID, 0, 10)
+	require.ErrorIs(s, err, context.Canceled)
+
+	assert.Equal(s, before, o.saved())
+	o.flush(batch) // neither the pair nor the epoch has moved
+}

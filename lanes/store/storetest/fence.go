@@ -1,0 +1,178 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes"
+	"rangegate/lanes/store"
+)
+
+// with is the next batch with something in it, so that it leaves a trace where it is written.
+func (o *owner) with(cursor uint64) store.Batch {
+	batch := o.batch()
+	batch.Lanes = []lanes.Snapshot{occupied(uuid.New(), "Jo Smith")}
+	batch.Events = []lanes.Logged{pending(cursor)}
+	batch.Ended = []lanes.Ended{ended(cursor, "Ann Lee")}
+	batch.Keys = []lanes.KeptAnswer{answer(uuid.NewString())}
+	return batch
+}
+
+func repeat(s *stage) {
+	o := s.claim(uuid.New())
+	first, second := o.with(1), o.with(2)
+	second.N = 2
+	o.flush(first)
+	o.flush(second)
+	want := o.saved()
+
+	altered := o.with(3) // what it holds does not matter: the pair says that it was written
+	altered.N = 2
+	for range 2 {
+		require.NoError(s, o.try(second))
+		require.NoError(s, o.try(altered))
+		require.NoError(s, o.try(first), "one that came long before")
+		altered.Refill = true
+		require.NoError(s, o.try(altered), "a refill")
+		altered.Refill = false
+		assert.Equal(s, want, o.saved())
+		s.reopen()
+	}
+	o.flush(o.with(3))
+}
+
+func skipped(s *stage) {
+	o := s.claim(uuid.New())
+	early := o.with(1)
+	early.N = 2
+	require.ErrorIs(s, o.try(early), store.ErrRolledBack, "nothing was flushed yet")
+	o.flush(o.with(1))
+	want := o.saved()
+
+	for _, ahead := range []uint64{2, 3, 1000} {
+		batch := o.with(2)
+		batch.N = o.n + ahead
+		require.ErrorIs(s, o.try(batch), store.ErrRolledBack)
+	}
+	assert.Equal(s, want, o.saved())
+	o.flush(o.with(2))
+}
+
+func fenced(s *stage) {
+	first := s.claim(uuid.New())
+	first.flush(first.with(1))
+	second := s.claim(first.rangeID)
+	want := second.saved()
+
+	require.ErrorIs(s, first.try(first.with(2)), store.ErrFenced, "the new owner has flushed nothing yet")
+	assert.Equal(s, want, second.saved())
+	second.flush(second.with(2))
+	want = second.saved()
+	again := first.with(1)
+	again.N = 1
+	require.ErrorIs(s, first.try(again), store.ErrFenced, "a repeat of what was written")
+	s.reopen()
+	require.ErrorIs(s, first.try(first.with(3)), store.ErrFenced)
+	assert.Equal(s, want, second.saved())
+	second.flush(second.with(3))
+}
+
+func wiped(s *stage) {
+	o := s.claim(uuid.New())
+	o.flush(o.with(1))
+	o.flush(o.with(2))
+	want := o.saved()
+	s.reopen(func() { s.bench.Wipe(s.T) })
+
+	require.ErrorIs(s, o.try(o.batch()), store.ErrRolledBack)
+	assert.Empty(s, o.load().Lanes)
+	refill := o.batch()
+	refill.Refill = true
+	refill.Lanes, refill.Keys = want.Recovered.Lanes, want.Recovered.Keys
+	refill.Events, refill.Ended = want.Events, want.History
+	o.flush(refill)
+	assert.Equal(s, want, o.saved())
+	require.NoError(s, o.try(refill), "a repeat")
+
+	o.flush(o.with(3)) // the next n goes on
+	s.reopen()
+	assert.Len(s, o.events(), 3)
+	newer := s.claim(o.rangeID)
+	assert.Greater(s, newer.epoch, o.epoch)
+}
+
+func putBack(s *stage) {
+	o := s.claim(uuid.New())
+	lane := uuid.New()
+	batch := o.with(1)
+	batch.Lanes = []lanes.Snapshot{occupied(lane, "Jo Smith")}
+	o.flush(batch)
+	var older func()
+	s.reopen(func() { older = s.bench.Copy(s.T) })
+	batch = o.with(2)
+	batch.Lanes = []lanes.Snapshot{free(lane)}
+	batch.Events = append(batch.Events, delivered(o.events()[0]))
+	o.flush(batch)
+	want := o.saved()
+	s.reopen(older)
+
+	require.ErrorIs(s, o.try(o.batch()), store.ErrRolledBack)
+	assert.Equal(s, uint64(1), o.load().LastEvent)
+	refill := o.batch()
+	refill.Refill = true
+	refill.Lanes, refill.Keys = want.Recovered.Lanes, want.Recovered.Keys
+	refill.Events, refill.Ended = want.Events, want.History
+	o.flush(refill)
+	assert.Equal(s, want, o.saved())
+	o.flush(o.with(3))
+
+	// A copy from before the claim: the epoch itself is lower.
+	s.reopen(older)
+	newer := s.claim(o.rangeID)
+	newer.flush(newer.batch())
+	s.reopen(older)
+	require.ErrorIs(s, newer.try(newer.batch()), store.ErrRolledBack)
+	refill = newer.batch()
+	refill.Refill = true
+	newer.flush(refill)
+	require.ErrorIs(s, o.try(o.batch()), store.ErrFenced)
+}
+
+func refillReplaces(s *stage) {
+	o := s.claim(uuid.New())
+	first := o.with(1)
+	first.Lanes = []lanes.Snapshot{occupied(uuid.New(), "Jo Smith"), free(uuid.New())}
+	first.Checkpoint = &lanes.Checkpoint{At: at(time.Minute), Boot: "b"}
+	o.flush(first)
+
+	refill := o.batch()
+	refill.N, refill.Refill = 9, true
+	refill.Lanes = []lanes.Snapshot{free(first.Lanes[0].ID)}
+	refill.Keys = []lanes.KeptAnswer{answer("the only one")}
+	o.flush(refill)
+	want := store.Recovered{
+		Checkpoint: *first.Checkpoint, Lanes: refill.Lanes, Keys: refill.Keys, Pending: first.Events,
+		LastEvent: 1, LastEnded: 1,
+	}
+	assert.Equal(s, tidy(want), o.load())
+	assert.Equal(s, first.Ended, o.history())
+	o.flush(o.batch())
+}
+
+func refillFenced(s *stage) {
+	first := s.claim(uuid.New())
+	first.flush(first.with(1))
+	second := s.claim(first.rangeID)
+	want := second.saved()
+
+	refill := first.with(2)
+	refill.Refill = true
+	require.ErrorIs(s, first.try(refill), store.ErrFenced)
+	refill.N = 100
+	require.ErrorIs(s, first.try(refill), store.ErrFenced)
+	assert.Equal(s, want, second.saved())
+	second.flush(second.with(2))
+}

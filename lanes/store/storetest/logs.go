@@ -1,0 +1,121 @@
+package storetest
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes"
+	"rangegate/lanes/store"
+)
+
+func attempted(s *stage) {
+	o := s.claim(uuid.New())
+	batch := o.batch()
+	batch.Events = []lanes.Logged{pending(1), pending(2), pending(3)}
+	o.flush(batch)
+	first, second, third := batch.Events[0], batch.Events[1], batch.Events[2]
+	require.Equal(s, []lanes.Logged{first, second, third}, o.load().Pending)
+
+	begun := delivered(second)
+	begun.Attempt.Status, begun.Attempt.Error = 0, lanes.Interrupted
+	batch = o.batch()
+	batch.Events = []lanes.Logged{begun, pending(4)}
+	fourth := batch.Events[1]
+	o.flush(batch)
+	assert.Equal(s, []lanes.Logged{first, third, fourth}, o.load().Pending)
+	assert.Equal(s, []lanes.Logged{first, begun, third, fourth}, o.events())
+
+	batch = o.batch()
+	batch.Events = []lanes.Logged{delivered(second), delivered(first)}
+	o.flush(batch)
+	s.reopen()
+	assert.Equal(s, []lanes.Logged{third, fourth}, o.load().Pending)
+	assert.Equal(s, []lanes.Logged{delivered(first), delivered(second), third, fourth}, o.events())
+	assert.Equal(s, uint64(4), o.load().LastEvent)
+}
+
+// cursors have gaps, and sizes that need more than one byte.
+var cursors = []uint64{1, 2, 3, 9, 10, 100, 255, 256, 65_536, 1 << 40}
+
+// pages reads a log of these cursors in every way: each page begins right behind its cursor and has its limit at most.
+func pages[T any](s *stage, all []T, read func(after uint64, limit int) ([]T, error)) {
+	for i, record := range append([]uint64{0}, cursors...) {
+		rest := all[i:] // behind the cursor of record
+		for _, limit := range []int{1, 2, len(rest) - 1, len(rest), len(rest) + 1, 1000, math.MaxInt} {
+			got, err := read(record, limit)
+			require.NoError(s, err)
+			want := rest[:min(max(limit, 0), len(rest))]
+			if len(want) == 0 {
+				assert.Empty(s, got, "after %d, limit %d", record, limit)
+				continue
+			}
+			assert.Equal(s, want, got, "after %d, limit %d", record, limit)
+		}
+	}
+	between, err := read(4, 2) // a cursor that is in a gap
+	require.NoError(s, err)
+	assert.Equal(s, all[3:5], between)
+	for _, limit := range []int{0, -1} {
+		none, err := read(0, limit)
+		require.NoError(s, err)
+		assert.Empty(s, none)
+	}
+	tail, err := read(math.MaxUint64, 10)
+	require.NoError(s, err)
+	assert.Empty(s, tail)
+}
+
+func pagesOfEvents(s *stage) {
+	o := s.claim(uuid.New())
+	var all []lanes.Logged
+	for _, cursor := range cursors {
+		batch := o.batch()
+		batch.Events = []lanes.Logged{pending(cursor)}
+		o.flush(batch)
+		all = append(all, batch.Events...)
+	}
+	read := func(after uint64, limit int) ([]lanes.Logged, error) {
+		return s.store.Events(s.Context(), o.rangeID, after, limit)
+	}
+	pages(s, all, read)
+	s.reopen()
+	pages(s, all, read)
+}
+
+func pagesOfHistory(s *stage) {
+	o := s.claim(uuid.New())
+	batch := o.batch()
+	for _, cursor := range cursors {
+		batch.Ended = append(batch.Ended, ended(cursor, fmt.Sprint("customer ", cursor)))
+	}
+	o.flush(batch)
+	read := func(after uint64, limit int) ([]lanes.Ended, error) {
+		return s.store.History(s.Context(), o.rangeID, after, limit)
+	}
+	pages(s, batch.Ended, read)
+	s.reopen()
+	pages(s, batch.Ended, read)
+}
+
+func endedByID(s *stage) {
+	o, other := s.claim(uuid.New()), s.claim(uuid.New())
+	batch := o.batch()
+	batch.Ended = []lanes.Ended{ended(1, "Jo Smith"), ended(2, "Ann Lee")}
+	o.flush(batch)
+	for range 2 {
+		for _, want := range batch.Ended {
+			got, err := s.store.Ended(s.Context(), o.rangeID, want.Session.ID)
+			require.NoError(s, err)
+			assert.Equal(s, want, got)
+			_, err = s.store.Ended(s.Context(), other.rangeID, want.Session.ID)
+			require.ErrorIs(s, err, store.ErrNotFound)
+		}
+		_, err := s.store.Ended(s.Context(), o.rangeID, uuid.New())
+		require.ErrorIs(s, err, store.ErrNotFound)
+		s.reopen()
+	}
+}

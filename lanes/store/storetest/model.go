@@ -1,0 +1,177 @@
+package storetest
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"rangegate/lanes"
+	"rangegate/lanes/store"
+)
+
+// model is a range as the simplest store would keep it.
+type model struct {
+	owner
+	checkpoint *lanes.Checkpoint
+	lanes      map[uuid.UUID]lanes.Snapshot
+	events     map[uint64]lanes.Logged
+	history    []lanes.Ended
+	keys       map[string]lanes.KeptAnswer
+	last       store.Batch // that was written
+}
+
+// apply is what a flush does.
+func (m *model) apply(b store.Batch) {
+	if b.Refill {
+		m.lanes, m.keys = map[uuid.UUID]lanes.Snapshot{}, map[string]lanes.KeptAnswer{}
+	}
+	if b.Checkpoint != nil {
+		m.checkpoint = b.Checkpoint
+	}
+	for _, lane := range b.Lanes {
+		m.lanes[lane.ID] = lane
+	}
+	for _, event := range b.Events {
+		m.events[event.Cursor] = event
+	}
+	m.history = append(m.history, b.Ended...)
+	for _, key := range b.Keys {
+		m.keys[key.Name] = key
+	}
+	for _, name := range b.Forget {
+		delete(m.keys, name)
+	}
+	m.n, m.last = b.N, b
+}
+
+// want is what the store has to give.
+func (m *model) want() saved {
+	var r store.Recovered
+	if m.checkpoint != nil {
+		r.Checkpoint = *m.checkpoint
+	}
+	r.Lanes = slices.Collect(maps.Values(m.lanes))
+	r.Keys = slices.Collect(maps.Values(m.keys))
+	log := []lanes.Logged{}
+	for _, cursor := range slices.Sorted(maps.Keys(m.events)) {
+		event := m.events[cursor]
+		log = append(log, event)
+		if event.Attempt == nil {
+			r.Pending = append(r.Pending, event)
+		}
+		r.LastEvent = cursor
+	}
+	history := append([]lanes.Ended{}, m.history...)
+	if len(history) > 0 {
+		r.LastEnded = history[len(history)-1].Cursor
+	}
+	return saved{Recovered: tidy(r), Events: log, History: history}
+}
+
+// draw is a next batch of the range with anything in it.
+func (m *model) draw(t *rapid.T, lanePool []uuid.UUID) store.Batch {
+	b := m.batch()
+	b.Now = opening.Add(time.Duration(rapid.IntRange(0, 1000).Draw(t, "now")) * time.Second)
+	known := m.want()
+	if rapid.Bool().Draw(t, "checkpoint") {
+		b.Checkpoint = &lanes.Checkpoint{At: at(b.Now.Sub(opening)), Boot: "b"}
+	}
+	for _, lane := range rapid.SliceOfNDistinct(rapid.SampledFrom(lanePool), 0, 3, rapid.ID).Draw(t, "lanes") {
+		if rapid.Bool().Draw(t, "occupied") {
+			b.Lanes = append(b.Lanes, occupied(lane, rapid.String().Draw(t, "customer")))
+		} else {
+			b.Lanes = append(b.Lanes, free(lane))
+		}
+	}
+	for _, event := range known.Recovered.Pending {
+		if rapid.Bool().Draw(t, "attempted") {
+			b.Events = append(b.Events, delivered(event))
+		}
+	}
+	gap := rapid.Uint64Range(1, 300)
+	for cursor := known.Recovered.LastEvent; rapid.Bool().Draw(t, "another event"); {
+		cursor += gap.Draw(t, "gap")
+		b.Events = append(b.Events, pending(cursor))
+	}
+	for cursor := known.Recovered.LastEnded; rapid.Bool().Draw(t, "another ended"); {
+		cursor += gap.Draw(t, "gap")
+		b.Ended = append(b.Ended, ended(cursor, rapid.String().Draw(t, "customer")))
+	}
+	names := rapid.SampledFrom([]string{"a", "b", "c", "d", "e"})
+	for _, name := range rapid.SliceOfNDistinct(names, 0, 3, rapid.ID).Draw(t, "keys") {
+		b.Keys = append(b.Keys, answer(name))
+	}
+	for _, name := range rapid.SliceOfNDistinct(names, 0, 2, rapid.ID).Draw(t, "forget") {
+		if !slices.ContainsFunc(b.Keys, func(k lanes.KeptAnswer) bool { return k.Name == name }) {
+			b.Forget = append(b.Forget, name)
+		}
+	}
+	return b
+}
+
+func likeTheModel(s *stage) {
+	lanePool := []uuid.UUID{uuid.New(), uuid.New(), uuid.New(), uuid.New()}
+	rapid.Check(s.T, func(t *rapid.T) {
+		models := make([]*model, 2)
+		for i := range models {
+			models[i] = &model{
+				owner: *s.claim(uuid.New()), lanes: map[uuid.UUID]lanes.Snapshot{},
+				events: map[uint64]lanes.Logged{}, keys: map[string]lanes.KeptAnswer{},
+			}
+		}
+		any := func(t *rapid.T) *model { return rapid.SampledFrom(models).Draw(t, "range") }
+		t.Repeat(map[string]func(*rapid.T){
+			"claim": func(t *rapid.T) {
+				m := any(t)
+				now := opening.Add(time.Duration(rapid.IntRange(-5, 5).Draw(t, "now")) * time.Second)
+				want := max(m.epoch+1, uint64(now.UnixMilli()))
+				m.owner = *s.claimAt(m.rangeID, now)
+				require.Equal(t, want, m.epoch)
+			},
+			"flush": func(t *rapid.T) {
+				m := any(t)
+				b := m.draw(t, lanePool)
+				require.NoError(t, m.try(b))
+				m.apply(b)
+			},
+			"refill": func(t *rapid.T) {
+				m := any(t)
+				b := m.draw(t, lanePool)
+				b.Refill = true
+				b.N += rapid.Uint64Range(0, 5).Draw(t, "ahead")
+				require.NoError(t, m.try(b))
+				m.apply(b)
+			},
+			"repeat": func(t *rapid.T) {
+				m := any(t)
+				if m.n == 0 {
+					return
+				}
+				require.NoError(t, m.try(m.last))
+			},
+			"skip": func(t *rapid.T) {
+				m := any(t)
+				b := m.draw(t, lanePool)
+				b.N += rapid.Uint64Range(1, 5).Draw(t, "ahead")
+				require.ErrorIs(t, m.try(b), store.ErrRolledBack)
+			},
+			"stale": func(t *rapid.T) {
+				m := any(t)
+				b := m.draw(t, lanePool)
+				b.Epoch -= rapid.Uint64Range(1, 5).Draw(t, "older")
+				b.Refill = rapid.Bool().Draw(t, "refill")
+				require.ErrorIs(t, m.try(b), store.ErrFenced)
+			},
+			"reopen": func(*rapid.T) { s.reopen() },
+			"": func(t *rapid.T) {
+				for _, m := range models {
+					require.Equal(t, m.want(), m.saved())
+				}
+			},
+		})
+	})
+}

@@ -1,0 +1,77 @@
+package storetest
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes"
+	"rangegate/lanes/store"
+)
+
+func apart(s *stage) {
+	one, other := s.claim(uuid.New()), s.claim(uuid.New())
+	one.flush(one.with(1))
+	one.flush(one.with(2))
+	want := one.saved()
+	assert.Empty(s, other.load().Lanes)
+
+	// The same ids and cursors in another range are other records.
+	batch := other.batch()
+	batch.Lanes = []lanes.Snapshot{free(want.Recovered.Lanes[0].ID)}
+	batch.Events = []lanes.Logged{delivered(pending(1))}
+	batch.Ended = []lanes.Ended{want.History[0]}
+	batch.Ended[0].Cursor = 7
+	batch.Keys = want.Recovered.Keys
+	batch.Forget = []string{want.Recovered.Keys[0].Name}
+	other.flush(batch)
+	s.claim(other.rangeID)
+
+	s.reopen()
+	assert.Equal(s, want, one.saved())
+	assert.Equal(s, batch.Lanes, other.load().Lanes)
+	one.flush(one.with(3)) // nor has the other's claim fenced it
+	require.ErrorIs(s, other.try(other.batch()), store.ErrFenced)
+}
+
+func atOnce(s *stage) {
+	const ranges, flushes = 64, 8
+	want := make([]saved, ranges)
+	owners := make([]*owner, ranges)
+	failures := make(chan error, ranges*flushes*2)
+	var working sync.WaitGroup
+	for i := range ranges {
+		owners[i] = s.claim(uuid.New())
+		lane := uuid.New()
+		working.Go(func() {
+			o := owners[i]
+			for n := uint64(1); n <= flushes; n++ {
+				batch := o.with(n)
+				batch.N = n
+				batch.Lanes = []lanes.Snapshot{occupied(lane, fmt.Sprint("customer ", i, " ", n))}
+				want[i].Recovered.Lanes = batch.Lanes
+				want[i].Recovered.Keys = append(want[i].Recovered.Keys, batch.Keys...)
+				want[i].Events = append(want[i].Events, batch.Events...)
+				want[i].History = append(want[i].History, batch.Ended...)
+				failures <- o.try(batch)
+				_, err := s.store.Load(s.Context(), o.rangeID)
+				failures <- err
+			}
+		})
+	}
+	working.Wait()
+	close(failures)
+	for err := range failures {
+		require.NoError(s, err)
+	}
+	s.reopen()
+	for i, o := range owners {
+		want[i].Recovered.Pending = want[i].Events
+		want[i].Recovered.LastEvent, want[i].Recovered.LastEnded = flushes, flushes
+		want[i].Recovered = tidy(want[i].Recovered)
+		assert.Equal(s, want[i], o.saved())
+	}
+}

@@ -1,0 +1,168 @@
+package storetest
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes"
+	"rangegate/lanes/store"
+)
+
+// stage is what a story is played on: a bench with the store open.
+type stage struct {
+	*testing.T
+	bench     Bench
+	retention store.Retention
+	store     store.Store
+}
+
+// reopen closes the store and opens it again. What is to be done while it is closed is done in between.
+func (s *stage) reopen(meanwhile ...func()) {
+	require.NoError(s, s.store.Close())
+	for _, do := range meanwhile {
+		do()
+	}
+	s.store = s.bench.Open(s.T, s.retention)
+}
+
+// keep reopens the store with another retention.
+func (s *stage) keep(r store.Retention) {
+	s.retention = r
+	s.reopen()
+}
+
+// owner is a process that has claimed a range.
+type owner struct {
+	*stage
+	rangeID  uuid.UUID
+	epoch, n uint64
+}
+
+// claim makes an owner of a range.
+func (s *stage) claim(rangeID uuid.UUID) *owner { return s.claimAt(rangeID, opening) }
+
+func (s *stage) claimAt(rangeID uuid.UUID, now time.Time) *owner {
+	epoch, err := s.store.Claim(s.Context(), rangeID, now)
+	require.NoError(s, err)
+	return &owner{stage: s, rangeID: rangeID, epoch: epoch}
+}
+
+// batch is the next batch of the range, with nothing in it yet.
+func (o *owner) batch() store.Batch {
+	return store.Batch{Range: o.rangeID, Epoch: o.epoch, N: o.n + 1, Now: opening}
+}
+
+// flush writes the batch, which has to succeed.
+func (o *owner) flush(b store.Batch) {
+	o.Helper()
+	require.NoError(o, o.store.Flush(o.Context(), b))
+	o.n = b.N
+}
+
+// try flushes a batch and gives the answer.
+func (o *owner) try(b store.Batch) error { return o.store.Flush(o.Context(), b) }
+
+// load reads the range, its lanes and keys sorted.
+func (o *owner) load() store.Recovered {
+	o.Helper()
+	r, err := o.store.Load(o.Context(), o.rangeID)
+	require.NoError(o, err)
+	return tidy(r)
+}
+
+// events reads the whole event log.
+func (o *owner) events() []lanes.Logged {
+	o.Helper()
+	events, err := o.store.Events(o.Context(), o.rangeID, 0, math.MaxInt32)
+	require.NoError(o, err)
+	return append([]lanes.Logged{}, events...)
+}
+
+// history reads the whole history.
+func (o *owner) history() []lanes.Ended {
+	o.Helper()
+	history, err := o.store.History(o.Context(), o.rangeID, 0, math.MaxInt32)
+	require.NoError(o, err)
+	return append([]lanes.Ended{}, history...)
+}
+
+// saved is all that can be read of a range.
+type saved struct {
+	Recovered store.Recovered
+	Events    []lanes.Logged
+	History   []lanes.Ended
+}
+
+func (o *owner) saved() saved {
+	o.Helper()
+	return saved{Recovered: o.load(), Events: o.events(), History: o.history()}
+}
+
+// tidy sorts what has no order, and makes empty what is nil, so that what is equal compares so.
+func tidy(r store.Recovered) store.Recovered {
+	r.Lanes = append([]lanes.Snapshot{}, r.Lanes...)
+	slices.SortFunc(r.Lanes, func(a, b lanes.Snapshot) int { return slices.Compare(a.ID[:], b.ID[:]) })
+	r.Keys = append([]lanes.KeptAnswer{}, r.Keys...)
+	slices.SortFunc(r.Keys, func(a, b lanes.KeptAnswer) int { return cmp.Compare(a.Name, b.Name) })
+	r.Pending = append([]lanes.Logged{}, r.Pending...)
+	return r
+}
+
+// opening is when the range opens: the time in all stories, unless they say another.
+var opening = time.Date(2025, time.June, 1, 9, 0, 0, 123_456_789, time.UTC)
+
+func at(later time.Duration) lanes.Instant {
+	return lanes.Instant{Wall: opening.Add(later), Mono: 77*time.Hour + later}
+}
+
+// occupied is a lane with a running session.
+func occupied(lane uuid.UUID, customer string) lanes.Snapshot {
+	s := lanes.Snapshot{Boot: "7d5e36ac"}
+	began := at(time.Minute)
+	s.ID = lane
+	s.Log = lanes.Log{ID: "log", Seq: 12}
+	s.Session = &lanes.Session{
+		ID: uuid.New(), Group: uuid.New(), Customer: customer, Purchasing: true, Sold: time.Hour, Phase: lanes.Running,
+		Left: time.Hour - 1, Since: began, Created: at(0), Began: &began, Rested: time.Second, Facts: 2,
+	}
+	return s
+}
+
+// free is a lane without a session.
+func free(lane uuid.UUID) lanes.Snapshot {
+	return lanes.Snapshot{Lane: lanes.Lane{ID: lane}, Boot: "7d5e36ac"}
+}
+
+// pending is an event that was not attempted yet.
+func pending(cursor uint64) lanes.Logged {
+	return lanes.Logged{Cursor: cursor, Event: lanes.Event{
+		ID: uuid.New(), Kind: lanes.SessionStarted, Session: uuid.New(), Lane: uuid.New(), At: opening,
+	}}
+}
+
+// delivered is the event with its attempt.
+func delivered(e lanes.Logged) lanes.Logged {
+	e.Attempt = &lanes.Attempt{At: opening.Add(time.Second), Status: 204, Duration: 3 * time.Millisecond}
+	return e
+}
+
+// ended is a session on record.
+func ended(cursor uint64, customer string) lanes.Ended {
+	session := *occupied(uuid.New(), customer).Session
+	session.Left = 0
+	return lanes.Ended{
+		Cursor: cursor, Session: session, Lane: uuid.New(), At: opening, Reason: lanes.Expired,
+		Used: time.Hour, Paused: time.Minute,
+	}
+}
+
+// answer is what an idempotency key keeps.
+func answer(name string) lanes.KeptAnswer {
+	return lanes.KeptAnswer{Name: name, Fingerprint: "POST /sessions", Status: 201, Body: `{"a":1}`, At: opening}
+}
