@@ -51,6 +51,13 @@ func (a *ask) reported() bool {
 	return report
 }
 
+// repeats tells whether both are the same report, told again by a controller that got no ack.
+func (a *ask) repeats(other *ask) bool {
+	report, one := a.command.(lanes.Report)
+	earlier, another := other.command.(lanes.Report)
+	return one && another && report.Log == earlier.Log
+}
+
 // answer gives the answer. Only the first one is heard: what becomes of a closing command that was answered as not
 // saved is in the log.
 func (a *ask) answer(view *lanes.SessionView, err error) {

@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,7 +28,23 @@ const (
 	refused                 // not written, and never will be
 	standing                // not durable yet: the store is away; a closing write stands and is saved later
 	disowned                // another process owns the range
+	forsaken                // likewise, and whether the write was durable before is not known
 )
+
+// err is what someone hears whose change was not saved.
+func (o outcome) err() error {
+	switch o {
+	case refused:
+		return lanes.ErrStoreUnavailable
+	case standing:
+		return lanes.ErrNotSaved
+	case disowned:
+		return lanes.ErrNotOwner
+	case forsaken:
+		return lanes.ErrTimeout
+	}
+	return nil
+}
 
 // write is what one change of one lane (two, in a move) saves, all or nothing.
 type write struct {
@@ -182,6 +199,8 @@ func (c *committer) flush(batch store.Batch) error {
 		watchdog.Stop()
 		c.metrics.flushed(time.Since(began), len(c.flying), err)
 		switch {
+		case errors.Is(err, store.ErrFenced) && unknown:
+			return errors.Join(err, errUnknown)
 		case err == nil, errors.Is(err, store.ErrFenced):
 			return err
 		case errors.Is(err, store.ErrRolledBack):
@@ -202,8 +221,9 @@ func (c *committer) flush(batch store.Batch) error {
 }
 
 var (
-	errSlow = errors.New("the store takes longer than a second")
-	errQuit = errors.New("the gateway stopped before the outcome of the flush was known")
+	errSlow    = errors.New("the store takes longer than a second")
+	errUnknown = errors.New("the outcome of the flush is not known")
+	errQuit    = errors.New("the gateway stopped before the outcome of the flush was known")
 )
 
 // pause waits before the next try: longer each time, up to 2 s. It is false when the gateway stops.
@@ -243,6 +263,7 @@ func (c *committer) goAway(reason error) {
 			w.told(standing)
 		}
 	}
+	c.start() // should the flush have ended meanwhile
 }
 
 func (c *committer) stopped() bool {
@@ -266,7 +287,14 @@ func (c *committer) settle(err error) {
 	case errors.Is(err, store.ErrFenced):
 		c.lost = true
 		c.log.Error().Uint64("epoch", c.epoch).Msg("another process has claimed the range; letting go of it")
-		for _, w := range append(flown, c.waiting...) {
+		became := disowned
+		if errors.Is(err, errUnknown) {
+			became = forsaken
+		}
+		for _, w := range flown {
+			w.told(became)
+		}
+		for _, w := range c.waiting {
 			w.told(disowned)
 		}
 		c.waiting = nil
@@ -307,8 +335,20 @@ func (c *committer) arrived(flown []*write) {
 				delete(c.pending, event.Cursor)
 			}
 		}
+		if w.kept != nil {
+			c.keys.saved(*w.kept)
+		}
 		w.told(saved)
 	}
+}
+
+// ending tells whether the session has ended and that is not saved yet.
+func (c *committer) ending(session uuid.UUID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.ContainsFunc(slices.Concat(c.flying, c.waiting), func(w *write) bool {
+		return w.ended != nil && w.ended.Session.ID == session
+	})
 }
 
 // writable tells whether the store took the last flush in time.

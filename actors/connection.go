@@ -15,14 +15,13 @@ import (
 
 const dialTimeout = 5 * time.Second // to connect, and for the hello (LINK.md)
 
-// connectionActor is one connection's life. It dials once, gives the hardware the state that is wanted, and stops
+// connectionActor is one connection's life. It dials once, gives the hardware the states that are wanted, and stops
 // when the connection fails; the link then makes another one.
 type connectionActor struct {
 	of     *Range
 	lane   uuid.UUID
 	number uint64
-	up     *actor.PID  // the link
-	wanted *link.State // nil: not known yet
+	up     *actor.PID // the link
 
 	self     *actor.PID
 	line     *line
@@ -64,10 +63,14 @@ func (l *line) hangUp() {
 
 type (
 	dialled struct {
+		line  *line
 		hello link.Hello
 		err   error
 	}
-	broken  struct{ err error }
+	broken struct {
+		line *line
+		err  error
+	}
 	arrived struct{ report lanes.Report }
 )
 
@@ -77,15 +80,15 @@ func (c *connectionActor) Receive(ctx actor.Context) {
 		c.self = ctx.Self()
 		c.dial()
 	case *dialled:
-		if m.err != nil {
+		switch {
+		case m.line != c.line: // of a life before a panic
+		case m.err != nil:
 			c.fail(ctx, m.err)
-			return
+		default:
+			ctx.Send(c.up, &connected{c.number, m.hello})
 		}
-		ctx.Send(c.up, &connected{c.number, m.hello})
-		c.tell()
 	case *want:
-		c.wanted = &m.state
-		c.tell()
+		c.tell(m.state)
 	case *ack:
 		if connection := c.line.connection(); connection != nil {
 			connection.Ack(m.log)
@@ -93,7 +96,9 @@ func (c *connectionActor) Receive(ctx actor.Context) {
 	case *arrived:
 		ctx.Send(c.up, &reported{c.number, m.report})
 	case *broken:
-		c.fail(ctx, m.err)
+		if m.line == c.line {
+			c.fail(ctx, m.err)
+		}
 	case *actor.Restarting:
 		c.hangUp()
 	case *actor.Stopping:
@@ -114,22 +119,21 @@ func (c *connectionActor) dial() {
 			if defect := recover(); defect != nil {
 				of.log.Error().Stringer("lane", target.ID).Interface("panic", defect).Bytes("stack", debug.Stack()).
 					Msg("a link's driver panicked")
-				of.send(self, &dialled{err: errDriver})
+				of.send(self, &dialled{line: line, err: errDriver})
 			}
 		}()
-		connection, hello, err := of.driver.Dial(ctx, target, receiver{of, self})
+		connection, hello, err := of.driver.Dial(ctx, target, receiver{of, self, line})
 		if err == nil {
 			line.take(connection)
 		}
-		of.send(self, &dialled{hello, err})
+		of.send(self, &dialled{line, hello, err})
 	})
 }
 
-// tell gives the hardware the state that is wanted, as soon as there is a connection.
-func (c *connectionActor) tell() {
-	if connection := c.line.connection(); connection != nil && c.wanted != nil {
+// tell gives the hardware the state that is wanted. Before there is a connection nobody needs to: see linkStands.
+func (c *connectionActor) tell(state link.State) {
+	if connection := c.line.connection(); connection != nil {
 		c.revision++
-		state := *c.wanted
 		state.Revision = c.revision
 		connection.Send(state)
 	}
@@ -150,10 +154,11 @@ func (c *connectionActor) hangUp() {
 
 // receiver turns what the driver hears into messages of the connection.
 type receiver struct {
-	of *Range
-	to *actor.PID
+	of   *Range
+	to   *actor.PID
+	line *line
 }
 
 func (r receiver) Applied(uint64)               {} // nobody waits for it
 func (r receiver) Reported(report lanes.Report) { r.of.send(r.to, &arrived{report}) }
-func (r receiver) Down(err error)               { r.of.send(r.to, &broken{err}) }
+func (r receiver) Down(err error)               { r.of.send(r.to, &broken{r.line, err}) }

@@ -22,12 +22,16 @@ func (r *Range) Create(ctx context.Context, lane uuid.UUID, command lanes.Create
 	})
 }
 
-// On gives a command to the lane that the session is on.
+// On gives a command to the lane that the session is on. A stop of one whose end is not saved yet hears that again.
 func (r *Range) On(ctx context.Context, session uuid.UUID, command lanes.Command, key *lanes.Key) (*lanes.SessionView, error) {
-	return r.follow(ctx, session, key, func(lane uuid.UUID, a *ask) (*lanes.SessionView, error) {
+	view, err := r.follow(ctx, session, key, func(lane uuid.UUID, a *ask) (*lanes.SessionView, error) {
 		a.command = command
 		return r.ask(ctx, lane, a)
 	})
+	if _, stop := command.(lanes.Stop); stop && err == lanes.ErrSessionEnded && r.committer.ending(session) {
+		return nil, lanes.ErrNotSaved
+	}
+	return view, err
 }
 
 // Move takes the session to another lane of the range.
@@ -52,8 +56,8 @@ func (r *Range) Move(ctx context.Context, session, to uuid.UUID, key *lanes.Key)
 func (r *Range) once(
 	ctx context.Context, key *lanes.Key, do func(*claim) (*lanes.SessionView, error),
 ) (*lanes.SessionView, error) {
-	if r.background.Err() != nil {
-		return nil, lanes.ErrNotOwner
+	if err := context.Cause(r.background); err != nil {
+		return nil, err
 	}
 	if key == nil {
 		return do(nil)
@@ -103,7 +107,23 @@ func (r *Range) ask(ctx context.Context, lane uuid.UUID, a *ask) (*lanes.Session
 		return answer.view, answer.err
 	case <-ctx.Done():
 		return nil, lanes.ErrTimeout
+	case <-r.background.Done():
+		return r.unread(a)
 	}
+}
+
+// unread is the answer to an ask that nobody may read any more, because the tree stops. Whoever had sent something to
+// the store has the answer by the time that the range is let go of.
+func (r *Range) unread(a *ask) (*lanes.SessionView, error) {
+	select {
+	case answer := <-a.reply:
+		return answer.view, answer.err
+	default:
+	}
+	if err := context.Cause(r.background); err == lanes.ErrNotOwner {
+		return nil, err
+	}
+	return nil, lanes.ErrTimeout
 }
 
 func (r *Range) reserve(ctx context.Context, lane uuid.UUID) (*ticket, error) {
@@ -114,5 +134,7 @@ func (r *Range) reserve(ctx context.Context, lane uuid.UUID) (*ticket, error) {
 		return answer.ticket, answer.err
 	case <-ctx.Done():
 		return nil, lanes.ErrTimeout
+	case <-r.background.Done():
+		return nil, context.Cause(r.background)
 	}
 }

@@ -1,10 +1,7 @@
 package actors
 
 import (
-	"cmp"
 	"context"
-	"slices"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -16,132 +13,90 @@ type Webhook interface {
 	Attempt(ctx context.Context, event lanes.Event) lanes.Attempt
 }
 
-const markRetry = time.Second // before an attempt whose mark could not be saved is tried again
-
-// eventsActor forwards the saved events of a range to its webhook. Each event is attempted once: the attempt is saved
-// as interrupted before it is made, and again when its outcome is known. Per lane and per session they go in the
-// order of the facts; across lanes, as many at a time as slots.
+// eventsActor forwards the saved events of a range to its webhook. Each event is attempted once (see deliver). Per
+// lane and per session they go in the order of the facts; across lanes, as many at a time as there are slots.
 type eventsActor struct {
 	of    *Range
 	self  *actor.PID
 	queue *eventQueue
-	slots int
-	free  int
+	begun bool // the deliveries of an earlier life have ended
 }
 
+// The messages of the events actor. of is the life that they belong to: after a panic it lives another.
 type (
 	announced struct{ events []lanes.Logged }
-	marked    struct {
-		event lanes.Logged
-		saved bool
+	begin     struct{ of *eventsActor }
+	delivered struct {
+		of     *eventsActor
+		cursor uint64
 	}
-	attempted struct{ event lanes.Logged }
-	retryMark struct{ event lanes.Logged }
 )
 
-func newEventsActor(of *Range, slots int) *eventsActor {
-	return &eventsActor{of: of, queue: newEventQueue(), slots: slots, free: slots}
+func newEventsActor(of *Range) *eventsActor {
+	return &eventsActor{of: of, queue: newEventQueue()}
 }
 
 func (e *eventsActor) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
 		e.self = ctx.Self()
-		e.announced(e.of.committer.unattempted())
-	case *announced:
-		e.announced(m.events)
-	case *marked:
-		if m.saved {
-			e.attempt(m.event)
-		} else {
-			time.AfterFunc(markRetry, func() { e.of.send(e.self, &retryMark{m.event}) })
+		e.start()
+	case *begin:
+		if m.of == e {
+			e.begun = true
+			e.take(e.of.committer.unattempted())
 		}
-	case *retryMark:
-		e.mark(m.event)
-	case *attempted:
-		e.free = min(e.free+1, e.slots)
-		e.queue.done(m.event.Cursor)
-		e.record(m.event)
+	case *announced:
+		e.take(m.events)
+	case *delivered:
+		if m.of == e {
+			e.queue.done(m.cursor)
+		}
 	}
-	for e.free > 0 {
+	for e.of.slots.TryAcquire(1) {
 		event, any := e.queue.next()
 		if !any {
+			e.of.slots.Release(1)
 			return
 		}
-		e.free--
-		e.mark(event)
+		e.deliver(event)
 	}
 }
 
-// announced takes saved events. Those that are final already are only told of.
-func (e *eventsActor) announced(events []lanes.Logged) {
-	for _, event := range events {
-		if event.Attempt != nil {
-			e.told(event)
-			continue
-		}
-		e.queue.add(event)
-	}
-}
-
-// mark saves that the event is being attempted. An event that is not pending any more was attempted in an earlier
-// life of this actor.
-func (e *eventsActor) mark(event lanes.Logged) {
-	if !e.of.committer.isPending(event.Cursor) {
-		e.free++
-		e.queue.done(event.Cursor)
-		return
-	}
-	event.Attempt = &lanes.Attempt{At: e.of.clock.Now().Wall, Error: lanes.Interrupted}
-	e.of.committer.save(&write{
-		events: []lanes.Logged{event},
-		told: func(became outcome) {
-			if became != standing { // not known yet: it will be
-				e.of.send(e.self, &marked{event, became == saved})
-			}
-		},
-	})
-}
-
-// attempt makes the one delivery, in a goroutine of its own.
-func (e *eventsActor) attempt(event lanes.Logged) {
+// start begins a life of the actor, once what an earlier one had under way is over.
+func (e *eventsActor) start() {
 	of, self := e.of, e.self
-	of.attempts.Go(func() {
-		attempt := of.webhook.Attempt(of.background, event.Event)
-		event.Attempt = &attempt
-		of.send(self, &attempted{event})
-	})
+	go func() {
+		if of.delivered(context.Background()) == nil {
+			of.send(self, &begin{e})
+		}
+	}()
 }
 
-// record saves the outcome, whenever the store takes it.
-func (e *eventsActor) record(event lanes.Logged) {
-	e.of.committer.save(&write{events: []lanes.Logged{event}, stands: true, told: func(outcome) {}})
-	e.told(event)
-}
-
-func (e *eventsActor) told(event lanes.Logged) {
-	outcome := eventOutcome(*event.Attempt)
-	e.of.metrics.events.WithLabelValues(string(event.Event.Kind), outcome).Inc()
-	e.of.log.Info().Str("event", string(event.Event.Kind)).Stringer("lane", event.Event.Lane).
-		Stringer("session", event.Event.Session).Uint64("cursor", event.Cursor).Str("outcome", outcome).
-		Int("status", event.Attempt.Status).Dur("took", event.Attempt.Duration).Msg("event")
-}
-
-// unattempted is the events that are saved and were not attempted, oldest first.
-func (c *committer) unattempted() []lanes.Logged {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	events := make([]lanes.Logged, 0, len(c.pending))
-	for _, event := range c.pending {
-		events = append(events, event)
+// take takes saved events. Those that are final already are only told of; those that are announced before the actor
+// has begun are among the unattempted then.
+func (e *eventsActor) take(events []lanes.Logged) {
+	for _, event := range events {
+		switch {
+		case event.Attempt != nil:
+			e.of.told(event)
+		case e.of.webhook == nil: // there was one when it happened
+			e.of.record(event, notSent(event.Event))
+		case e.begun:
+			e.queue.add(event)
+		}
 	}
-	slices.SortFunc(events, func(a, b lanes.Logged) int { return cmp.Compare(a.Cursor, b.Cursor) })
-	return events
 }
 
-func (c *committer) isPending(cursor uint64) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	_, pending := c.pending[cursor]
-	return pending
+// deliver makes the one attempt, in a goroutine that has a slot and outlives a panic of the actor. The attempt is
+// saved as interrupted before it is made, and again when its outcome is known.
+func (e *eventsActor) deliver(event lanes.Logged) {
+	of, self := e.of, e.self
+	go func() {
+		if of.mark(event) {
+			of.record(event, of.attempt(event.Event))
+		}
+		of.slots.Release(1)
+		of.send(self, &delivered{e, event.Cursor})
+	}()
 }

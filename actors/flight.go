@@ -25,11 +25,16 @@ func (l *laneActor) save(a *ask, change lanes.Change, then func(*flight, outcome
 		f.events = append(f.events, l.of.logged(event))
 	}
 	f.kept = a.claim.keep(change.Answer, a.at)
-	l.flight = f
+	l.flight, l.taking = f, nil
 	w := &write{
 		lanes: []lanes.Lane{change.Lane}, events: f.events, ended: change.Ended, kept: f.kept,
 		stands: change.Closing, ticket: a.ticket,
-		told: func(became outcome) { l.of.send(l.self, &landed{f, became}) },
+		told: func(became outcome) {
+			if became == disowned || became == forsaken { // the tree is about to be stopped
+				a.answer(nil, became.err())
+			}
+			l.of.send(l.self, &landed{f, became})
+		},
 	}
 	if change.Other != nil {
 		w.lanes = append(w.lanes, *change.Other)
@@ -54,9 +59,12 @@ func (l *laneActor) land(m *landed) {
 func (l *laneActor) inherit(f *flight, became outcome) {
 	switch became {
 	case saved:
+		if f.change.Other != nil {
+			l.of.board.publish(f.change.Lane, *f.change.Other)
+		}
 		l.finish(f)
-	case refused, disowned:
-		l.refuse(f.ask, lanes.ErrStoreUnavailable)
+	case refused, disowned, forsaken:
+		l.refuse(f.ask, became.err())
 	case standing:
 	}
 }
@@ -73,7 +81,12 @@ func (l *laneActor) finish(f *flight) {
 		a.then(true)
 	}
 	a.answer(f.change.Answer, nil) // answer
-	l.line(a, nil).Str("note", f.change.Note).Int("events", len(f.events)).Msg("command")
+	line := l.line(a, nil).Int("events", len(f.events))
+	if note := f.change.Note; note != "" {
+		l.of.metrics.reports.WithLabelValues(note).Inc()
+		line = line.Str("note", note)
+	}
+	line.Msg("command")
 }
 
 // refuse ends an ask after which nothing has changed.
@@ -132,8 +145,8 @@ func (l *laneActor) leave(why error) {
 	if l.ticket != nil {
 		l.ticket.void.Store(true)
 	}
-	if l.taking != nil {
-		l.refuse(l.taking, why)
+	if l.taking != nil { // it panicked
+		l.refuse(l.taking, lanes.ErrInternal)
 	}
 	if l.flight != nil { // what becomes of it, the next life hears
 		l.flight.ask.answer(nil, lanes.ErrTimeout)

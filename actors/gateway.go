@@ -1,6 +1,6 @@
 // Package actors runs the ranges: a tree of actors for each, and nothing outside this package knows of them.
 //
-//	range-<id>                 finds the lane for a command, parks a lane that keeps panicking
+//	range-<id>                 finds the lane for a command
 //	├─ events                  forwards saved events to the webhook: once each, in order per lane
 //	└─ lane-<id>               owns one lane: session, timer, pause and resume          ← lane.go, take: start here
 //	   └─ link                 keeps one connection to the lane's hardware alive
@@ -50,6 +50,8 @@ type Settings struct {
 	Retire  []uuid.UUID
 }
 
+const lastAttempts = 2 * time.Second // that attempts under way may take when the range stops
+
 // NewGateway makes a gateway without ranges.
 func NewGateway(clock Clock, s store.Store, metrics *Metrics, log zerolog.Logger) *Gateway {
 	g := &Gateway{
@@ -59,6 +61,7 @@ func NewGateway(clock Clock, s store.Store, metrics *Metrics, log zerolog.Logger
 	quiet := slog.New(zerolog.NewSlogHandler(log.Level(zerolog.WarnLevel)))
 	g.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet }))
 	g.watch.Go(func() { watchClocks(clock, g.quit, g.woken, g.stepped) })
+	g.watch.Go(g.markAll)
 	return g
 }
 
@@ -97,14 +100,17 @@ func (g *Gateway) StartRange(ctx context.Context, s Settings) error {
 	if err != nil {
 		return fmt.Errorf("range %s: %w", s.Layout.Range, err)
 	}
-	r.events = g.system.Root.SpawnPrefix(
-		r.props("events", func() actor.Actor { return newEventsActor(r, deliverySlots) }),
-		"events-"+r.layout.Range.String())
-	r.pid = g.system.Root.SpawnPrefix(
-		r.props("range", func() actor.Actor { return &rangeActor{of: r} }),
-		"range-"+r.layout.Range.String())
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if err := context.Cause(r.background); err != nil { // let go of already
+		return fmt.Errorf("range %s: %w", s.Layout.Range, err)
+	}
+	r.events = g.system.Root.SpawnPrefix(
+		r.props("events", func() actor.Actor { return newEventsActor(r) }),
+		"events-"+r.layout.Range.String())
+	r.pid = g.system.Root.SpawnPrefix(
+		r.props("range", func() actor.Actor { return &rangeActor{of: r} }, actor.WithSupervisor(actor.NewRestartingStrategy())),
+		"range-"+r.layout.Range.String())
 	g.ranges[r.layout.Range] = r
 	return nil
 }
@@ -131,33 +137,69 @@ func (g *Gateway) Stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// stop ends the range's tree, after what it had to save is saved.
+// stop ends the range's tree, after what it had to save is saved. No event is attempted any more; attempts under way
+// may take a moment, and what they come to is saved too.
 func (r *Range) stop(ctx context.Context) error {
-	err := r.committer.drain(ctx)
-	r.end()
-	for _, root := range []*actor.PID{r.pid, r.events} {
-		stopped := make(chan struct{})
-		future := r.system.Root.StopFuture(root)
-		go func() {
-			_ = future.Wait()
-			close(stopped)
-		}()
-		select {
-		case <-stopped:
-		case <-ctx.Done():
-			return errors.Join(err, ctx.Err())
-		}
+	errs := []error{r.stopRoot(ctx, r.events)}
+	moment, cancel := context.WithTimeout(ctx, lastAttempts)
+	defer cancel()
+	_ = r.delivered(moment)
+	errs = append(errs, r.committer.drain(ctx))
+	r.end(lanes.ErrStarting)
+	errs = append(errs, r.stopRoot(ctx, r.pid), over(ctx, &r.dialling), r.delivered(ctx), r.committer.drain(ctx))
+	return errors.Join(errs...)
+}
+
+func (r *Range) stopRoot(ctx context.Context, root *actor.PID) error {
+	var stopped sync.WaitGroup
+	future := r.system.Root.StopFuture(root)
+	stopped.Go(func() { _ = future.Wait() })
+	return over(ctx, &stopped)
+}
+
+// over waits until the goroutines have ended, or ctx ends.
+func over(ctx context.Context, goroutines *sync.WaitGroup) error {
+	ended := make(chan struct{})
+	go func() {
+		goroutines.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	r.dialling.Wait()
-	r.attempts.Wait()
-	return errors.Join(err, r.committer.drain(ctx))
 }
 
 // letGo stops the range's tree because another process owns the range now: nothing of this one reaches its hardware.
 func (r *Range) letGo() {
-	r.end()
-	r.system.Root.Stop(r.pid)
-	r.system.Root.Stop(r.events)
+	r.end(lanes.ErrNotOwner)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.pid != nil {
+		r.system.Root.Stop(r.pid)
+		r.system.Root.Stop(r.events)
+	}
+}
+
+// checkpointEvery bounds how much running time can be unknown after a boot with a wrong wall clock.
+const checkpointEvery = 10 * time.Second
+
+// markAll writes the checkpoints of all ranges together, so that the store can save them in one go.
+func (g *Gateway) markAll() {
+	ticker := time.NewTicker(checkpointEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-g.quit:
+			return
+		case <-ticker.C:
+		}
+		for _, r := range g.running() {
+			r.committer.mark()
+		}
+	}
 }
 
 // woken: the machine was suspended. The timers stood still, so they are armed anew.

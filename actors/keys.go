@@ -122,10 +122,15 @@ func (c *claim) settle(answer *lanes.KeptAnswer) {
 	c.answer = answer
 	if answer == nil {
 		delete(c.keys.table, c.key.Name)
-	} else {
-		c.keys.kept = append(c.keys.kept, *answer)
 	}
 	close(c.settled)
+}
+
+// saved takes in that the answer is durable, which its claim may not have heard yet.
+func (k *keys) saved(answer lanes.KeptAnswer) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.kept = append(k.kept, answer)
 }
 
 // forget drops the keys whose term is over and names them.

@@ -1,7 +1,9 @@
 package actors
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -28,11 +30,12 @@ type laneActor struct {
 	log  zerolog.Logger
 
 	lane     lanes.Lane // in force
+	panics   *panics    // of its lives so far
 	recalled bool       // its last saved state is known
 	parked   bool       // it panicked too often: its hardware is held
 	ready    bool       // told to the range
 	flight   *flight    // the change being saved
-	taking   *ask       // the ask under decision, should that panic
+	taking   *ask       // the ask under decision, should it panic
 	stuck    bool       // the flight takes longer than it should: the store is away
 	ticket   *ticket    // reserved for a session that is about to move here
 
@@ -62,7 +65,7 @@ type (
 	timeUp     struct{ generation uint64 }
 	rearm      struct{} // the timers stood still while the machine was suspended
 	tryReports struct{}
-	unpark     struct{}
+	unpark     struct{ of *laneActor }
 )
 
 func (l *laneActor) Receive(ctx actor.Context) {
@@ -71,17 +74,14 @@ func (l *laneActor) Receive(ctx actor.Context) {
 		l.start(ctx)
 	case *recalled:
 		if m.of == l {
-			l.recalled, l.parked = true, false
-			l.swap(m.lane, nil)
+			l.goOn(m.lane)
 		}
 	case *ask:
 		l.arrive(m)
 	case *landed:
 		l.land(m)
 	case *timeUp:
-		if m.generation == l.armed {
-			l.arrive(l.expiry(l.of.clock.Now()))
-		}
+		l.timeUp(m)
 	case *rearm:
 		l.arm()
 	case *tryReports:
@@ -97,12 +97,15 @@ func (l *laneActor) Receive(ctx actor.Context) {
 	case *unreserve:
 		l.unreserve(m)
 	case *unpark:
-		l.recall()
+		if m.of == l {
+			l.recall()
+		}
 	case *actor.Restarting:
+		l.panics.note(l.of.clock.Now())
 		l.leave(lanes.ErrInternal)
 		return
 	case *actor.Stopping:
-		l.leave(lanes.ErrStarting)
+		l.leave(cmp.Or(context.Cause(l.of.background), error(lanes.ErrStarting)))
 		return
 	default:
 		return
@@ -117,7 +120,7 @@ func (l *laneActor) start(ctx actor.Context) {
 	l.link = ctx.SpawnPrefix(l.of.props("link", func() actor.Actor { return newLinkActor(l.of, l.id, l.self) }), "link")
 	l.linkStands(&linkStands{state: lanes.LinkDown, since: l.of.clock.Now()})
 	l.lane = lanes.Lane{ID: l.id}
-	if l.parked {
+	if l.panics.tooMany(l.of.clock.Now()) {
 		l.park()
 		return
 	}
@@ -145,7 +148,9 @@ func (l *laneActor) arrive(a *ask) {
 	case a.releasing():
 		l.closings = append(l.closings, a)
 	case a.reported():
-		l.reports = append(l.reports, a)
+		if !slices.ContainsFunc(l.reports, a.repeats) {
+			l.reports = append(l.reports, a)
+		}
 	case l.parked:
 		l.refuse(a, lanes.ErrLaneNotUsable)
 	case l.stuck:
@@ -209,14 +214,15 @@ func (l *laneActor) take(a *ask, now lanes.Instant) {
 		return
 	}
 
-	l.taking = a
+	l.taking = a                                  // until it is answered, or on its way to the store
 	change, err := l.lane.Decide(a.at, a.command) // decide
-	l.taking = nil
 	if err != nil {
+		l.taking = nil
 		l.refuse(a, err)
 		return
 	}
 	if !change.Changes(l.lane) && a.claim == nil {
+		l.taking = nil
 		l.finish(&flight{ask: a, change: change})
 		return
 	}
@@ -229,8 +235,8 @@ func (l *laneActor) take(a *ask, now lanes.Instant) {
 		switch became {
 		case refused:
 			l.putBack(a)
-		case disowned:
-			l.refuse(a, lanes.ErrNotOwner)
+		case disowned, forsaken:
+			l.refuse(a, became.err())
 		case standing:
 			if stood = change.Closing; !stood {
 				l.standStill()
@@ -273,6 +279,17 @@ func (l *laneActor) arm() {
 		generation := l.armed
 		wait := max(0, deadline.Since(l.of.clock.Now()))
 		l.timer = time.AfterFunc(wait, func() { l.of.send(l.self, &timeUp{generation}) })
+	}
+}
+
+// timeUp lets the session expire. By the boot clock its deadline may be a moment off yet: the timer is armed again.
+func (l *laneActor) timeUp(m *timeUp) {
+	switch now := l.of.clock.Now(); {
+	case m.generation != l.armed:
+	case l.lane.Due(now):
+		l.arrive(l.expiry(now))
+	default:
+		l.arm()
 	}
 }
 

@@ -20,17 +20,16 @@ const (
 	settledAfter = 30 * time.Second // a link that was up for so long starts again from the first
 )
 
-// linkActor supervises the connection to a lane's hardware: there is one or one is being made. It keeps the state
-// that is wanted and gives it to every new connection, so that a lane is right again as soon as it can be reached.
+// linkActor supervises the connection to a lane's hardware: there is one or one is being made. It says so whenever one
+// is up; the lane answers with the state that is wanted, so that its hardware is right again as soon as it is reached.
 type linkActor struct {
 	of   *Range
 	lane uuid.UUID
 	up   *actor.PID // the lane actor
 	self *actor.PID
 
-	wanted     *link.State // nil until the lane has been recalled: hardware that runs is left alone till then
-	connection *actor.PID  // nil between two tries
-	number     uint64      // of the connection: what an older one says is not heard
+	connection *actor.PID // nil between two tries
+	number     uint64     // of the connection: what an older one says is not heard
 	connected  *lanes.Instant
 	failures   int
 	retry      *time.Timer
@@ -66,7 +65,6 @@ func (l *linkActor) Receive(ctx actor.Context) {
 		l.self = ctx.Self()
 		l.connect(ctx)
 	case *want:
-		l.wanted = &m.state
 		if l.connection != nil {
 			ctx.Send(l.connection, m)
 		}
@@ -106,9 +104,9 @@ var errDriver = errors.New("the link's driver panicked")
 
 func (l *linkActor) connect(ctx actor.Context) {
 	l.number++
-	number, wanted := l.number, l.wanted
+	number := l.number
 	l.connection = ctx.SpawnPrefix(l.of.props("connection", func() actor.Actor {
-		return &connectionActor{of: l.of, lane: l.lane, number: number, up: l.self, wanted: wanted}
+		return &connectionActor{of: l.of, lane: l.lane, number: number, up: l.self}
 	}), "connection-"+strconv.FormatUint(number, 10))
 }
 

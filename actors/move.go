@@ -45,7 +45,12 @@ type (
 // reserve keeps the lane for a session that is about to move here. A lane that is changing is no destination.
 func (l *laneActor) reserve(m *reserve) {
 	lane, err := l.lane.Reserve()
-	if err == nil && l.busy() {
+	switch {
+	case l.parked:
+		err = lanes.ErrLaneNotUsable
+	case !l.recalled:
+		err = lanes.ErrStarting
+	case err == nil && l.busy():
 		err = lanes.ErrLaneOccupied
 	}
 	if err != nil {

@@ -10,15 +10,11 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
+	"golang.org/x/sync/semaphore"
 
 	"rangegate/lanes"
 	"rangegate/lanes/link"
 	"rangegate/lanes/store"
-)
-
-const (
-	checkpointEvery = 10 * time.Second
-	deliverySlots   = 16 // attempts at a time in a range
 )
 
 // Range is a running range, as everyone sees it: reads are answered from the board, commands go to the actors.
@@ -36,12 +32,12 @@ type Range struct {
 
 	pid        *actor.PID
 	events     *actor.PID
-	unready    atomic.Int64    // lanes that are not brought back yet
-	brought    sync.Map        // lane → struct{}, once it is brought back
-	background context.Context // of the range's life
-	end        context.CancelFunc
+	unready    atomic.Int64            // lanes that are not brought back yet
+	brought    sync.Map                // lane → struct{}, once it is brought back
+	background context.Context         // of the range's life
+	end        context.CancelCauseFunc // with what a request hears that comes afterwards
 	dialling   sync.WaitGroup
-	attempts   sync.WaitGroup
+	slots      *semaphore.Weighted // of deliveries under way
 }
 
 // Layout is what the range is made of.
@@ -63,6 +59,9 @@ func (r *Range) Lanes() []lanes.LaneStatus { return r.board.status() }
 func (r *Range) Session(ctx context.Context, id uuid.UUID) (*lanes.SessionView, error) {
 	if view := r.board.session(id, r.clock.Now()); view != nil {
 		return view, nil
+	}
+	if r.committer.ending(id) {
+		return nil, lanes.ErrSessionEnded
 	}
 	_, err := r.store.Ended(ctx, r.layout.Range, id)
 	switch {
@@ -117,21 +116,11 @@ func (r *Range) announce(events []lanes.Logged) {
 	}
 }
 
-// logged is the event as it enters the log: pending, or final when there is no webhook to send it to.
-func (r *Range) logged(event lanes.Event) lanes.Logged {
-	if r.webhook == nil {
-		return lanes.Logged{Event: event, Attempt: &lanes.Attempt{At: event.At, Error: lanes.NotSent}}
-	}
-	return lanes.Logged{Event: event}
-}
-
-// rangeActor is the root of a range's tree: it spawns its lanes, finds the lane for a message, and parks a lane that
-// keeps panicking.
+// rangeActor is the root of a range's tree: it spawns its lanes and finds the lane for a message. A lane that panics
+// it starts again, however often: the lane itself sees to it that it is parked, so that nothing sent to it is lost.
 type rangeActor struct {
-	of     *Range
-	lanes  map[uuid.UUID]*actor.PID
-	ending bool
-	next   *time.Timer
+	of    *Range
+	lanes map[uuid.UUID]*actor.PID
 }
 
 type (
@@ -140,7 +129,6 @@ type (
 		message any
 	}
 	toAllLanes struct{ message any }
-	checkpoint struct{}
 )
 
 func (r *rangeActor) Receive(ctx actor.Context) {
@@ -153,47 +141,20 @@ func (r *rangeActor) Receive(ctx actor.Context) {
 		for _, lane := range r.lanes {
 			ctx.Send(lane, m.message)
 		}
-	case *checkpoint:
-		r.of.committer.mark()
-		r.checkpointLater(ctx)
-	case *actor.Terminated:
-		r.park(ctx, m.Who)
-	case *actor.Stopping, *actor.Restarting:
-		r.ending = true
-		if r.next != nil {
-			r.next.Stop()
-		}
 	}
 }
 
 func (r *rangeActor) start(ctx actor.Context) {
 	r.lanes = make(map[uuid.UUID]*actor.PID, len(r.of.layout.Lanes))
 	for _, place := range r.of.layout.Lanes {
-		r.spawn(ctx, place.ID, false)
+		r.spawn(ctx, place.ID)
 	}
 	r.of.committer.mark()
-	r.checkpointLater(ctx)
 }
 
-func (r *rangeActor) spawn(ctx actor.Context, lane uuid.UUID, parked bool) {
-	props := r.of.props("lane", func() actor.Actor { return &laneActor{of: r.of, id: lane, parked: parked} })
+func (r *rangeActor) spawn(ctx actor.Context, lane uuid.UUID) {
+	panics := &panics{}
+	props := r.of.props("lane", func() actor.Actor { return &laneActor{of: r.of, id: lane, panics: panics} },
+		actor.WithSupervisor(actor.NewRestartingStrategy()))
 	r.lanes[lane] = ctx.SpawnPrefix(props, "lane-"+lane.String())
-}
-
-// park starts a lane that panicked too often anew, with its hardware held, until it is tried again.
-func (r *rangeActor) park(ctx actor.Context, who *actor.PID) {
-	if r.ending {
-		return
-	}
-	for lane, pid := range r.lanes {
-		if pid.Equal(who) {
-			r.spawn(ctx, lane, true)
-			return
-		}
-	}
-}
-
-func (r *rangeActor) checkpointLater(ctx actor.Context) {
-	self, of := ctx.Self(), r.of
-	r.next = time.AfterFunc(checkpointEvery, func() { of.send(self, &checkpoint{}) })
 }

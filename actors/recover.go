@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/semaphore"
 
 	"rangegate/lanes"
 	"rangegate/lanes/store"
@@ -31,16 +32,17 @@ func (g *Gateway) recover(ctx context.Context, s Settings) (*Range, error) {
 		places: make(map[uuid.UUID]lanes.Place, len(s.Layout.Lanes)),
 		board:  newBoard(s.Layout),
 		keys:   newKeys(saved.Keys),
+		slots:  semaphore.NewWeighted(deliverySlots),
 		log:    g.log.With().Stringer("range", s.Layout.Range).Logger(),
 	}
-	r.background, r.end = context.WithCancel(context.Background())
+	r.background, r.end = context.WithCancelCause(context.Background())
 	r.unready.Store(int64(len(s.Layout.Lanes)))
 	for _, place := range s.Layout.Lanes {
 		r.places[place.ID] = place
 	}
 	r.committer = newCommitter(r, epoch, saved)
 	if err := r.bringBack(saved, s.Retire); err != nil {
-		r.end()
+		r.end(err)
 		return nil, err
 	}
 	return r, nil

@@ -2,19 +2,33 @@ package actors
 
 import (
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/rs/zerolog"
+
+	"rangegate/lanes"
 )
 
-// A lane that panics starts again from its last saved state. More than so many panics in so long park it.
+// A lane that panics starts again from its last saved state. More than so many panics in so long park it; a connection
+// they stop, and its link makes a new one.
 const (
 	maxRestarts    = 5
 	restartsWithin = time.Minute
 )
 
-// restarting is what every parent does about a child that panicked. Reconnecting is no matter of supervision: a
+// panics is when a lane panicked of late: what it remembers from one life to the next.
+type panics struct{ at []lanes.Instant }
+
+func (p *panics) note(now lanes.Instant) { p.at = append(p.at, now) }
+
+func (p *panics) tooMany(now lanes.Instant) bool {
+	p.at = slices.DeleteFunc(p.at, func(at lanes.Instant) bool { return now.Since(at) >= restartsWithin })
+	return len(p.at) > maxRestarts
+}
+
+// restarting is what a parent does about a child that panicked. Reconnecting is no matter of supervision: a
 // connection that fails says so, and stops.
 func restarting() actor.SupervisorStrategy {
 	return actor.NewOneForOneStrategy(maxRestarts, restartsWithin, func(any) actor.Directive {
@@ -23,13 +37,13 @@ func restarting() actor.SupervisorStrategy {
 }
 
 // props makes an actor of that kind: supervised, counted by kind, its panics logged with their stack.
-func (s *Gateway) props(kind string, producer actor.Producer) *actor.Props {
+func (s *Gateway) props(kind string, producer actor.Producer, options ...actor.PropsOption) *actor.Props {
 	depth := depthOf{s.metrics, kind}
-	return actor.PropsFromProducer(producer,
+	return actor.PropsFromProducer(producer, append([]actor.PropsOption{
 		actor.WithSupervisor(restarting()),
 		actor.WithMailbox(actor.Unbounded(depth)),
 		actor.WithReceiverMiddleware(recovering(kind, s.metrics, s.log)),
-	)
+	}, options...)...)
 }
 
 // recovering says what panicked before the library handles it. A panic on the way out of an actor must not reach the

@@ -29,7 +29,12 @@ type (
 )
 
 // linkStands takes in that the link went up, or down. Down it stays since the first time, however often it is tried.
+// Each time that it comes up, the hardware is told anew what is wanted, if that is known yet: hardware that runs is
+// left alone till then.
 func (l *laneActor) linkStands(m *linkStands) {
+	if m.state == lanes.LinkUp && l.wanted != nil {
+		l.of.send(l.link, &want{*l.wanted})
+	}
 	if m.state == l.usable.state {
 		return
 	}
@@ -63,10 +68,23 @@ func (l *laneActor) publishLink() {
 	l.of.board.publishLink(l.id, l.usable.state, l.usable.since.Wall, why)
 }
 
-// park holds the hardware of a lane that panics again and again, until it is tried once more.
+// park holds the hardware of a lane that panics again and again, until it is tried once more. The others do not wait
+// for it.
 func (l *laneActor) park() {
+	l.parked = true
+	l.of.broughtBack(l.id)
 	l.tell(lanes.Lane{ID: l.id, Held: true})
 	l.publishLink()
 	l.log.Error().Dur("for", parkedFor).Msg("lane parked: it panicked too often, its hardware is held")
-	time.AfterFunc(parkedFor, func() { l.of.send(l.self, &unpark{}) })
+	time.AfterFunc(parkedFor, func() { l.of.send(l.self, &unpark{l}) })
+}
+
+// goOn takes up the lane as it was last saved. If it was parked, that is over.
+func (l *laneActor) goOn(lane lanes.Lane) {
+	l.recalled = true
+	l.swap(lane, nil)
+	if l.parked {
+		l.parked = false
+		l.publishLink()
+	}
 }

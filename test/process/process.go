@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -51,8 +52,13 @@ type Process struct {
 	log    []string
 }
 
-// Command is the binary with those arguments, not started.
-func Command(args ...string) *exec.Cmd { return exec.Command(binary, args...) }
+// Command is the binary with those arguments, not started. Of this process's environment it gets nothing that it would
+// take for its own settings: RANGEGATE_NO_SKIP, which is meant for the tests, it refuses.
+func Command(args ...string) *exec.Cmd {
+	cmd := exec.Command(binary, args...)
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(setting string) bool { return strings.HasPrefix(setting, "RANGEGATE_") })
+	return cmd
+}
 
 // Serve starts the binary with the configuration, which should listen on port 0, and waits until it listens. It is
 // killed when the test ends.
@@ -67,7 +73,7 @@ func Serve(t testing.TB, configuration string, args ...string) *Process {
 func Playground(t testing.TB, args ...string) *Process {
 	t.Helper()
 	cmd := Command(append([]string{"playground", "--address", "127.0.0.1:0"}, args...)...)
-	cmd.Env = append(os.Environ(), "RANGEGATE_OPERATIONS_ADDRESS=127.0.0.1:0")
+	cmd.Env = append(cmd.Env, "RANGEGATE_OPERATIONS_ADDRESS=127.0.0.1:0")
 	return start(t, cmd)
 }
 
@@ -116,6 +122,23 @@ func (p *Process) Log() string {
 	return strings.Join(p.log, "\n")
 }
 
+// tail is the end of the log: under load all of it is too much to read.
+func (p *Process) tail() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return strings.Join(p.log[max(0, len(p.log)-50):], "\n")
+}
+
+// Gone tells whether the process has ended.
+func (p *Process) Gone() bool {
+	select {
+	case <-p.exited:
+		return true
+	default:
+		return false
+	}
+}
+
 // Kill ends the process with SIGKILL, if it has not ended, and waits for its end.
 func (p *Process) Kill() {
 	_ = p.cmd.Process.Kill()
@@ -128,7 +151,7 @@ func (p *Process) Terminate() int {
 	select {
 	case <-p.exited:
 	case <-time.After(15 * time.Second):
-		require.Fail(p.t, "the gateway does not end", p.Log())
+		require.Fail(p.t, "the gateway does not end", p.tail())
 	}
 	return p.cmd.ProcessState.ExitCode()
 }

@@ -1,0 +1,114 @@
+package actors
+
+import (
+	"cmp"
+	"context"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"rangegate/lanes"
+)
+
+const (
+	deliverySlots = 16          // deliveries at a time in a range
+	markRetry     = time.Second // before an attempt whose mark could not be saved is tried again
+)
+
+// delivered waits until no delivery is under way, or ctx ends.
+func (r *Range) delivered(ctx context.Context) error {
+	err := r.slots.Acquire(ctx, deliverySlots)
+	if err == nil {
+		r.slots.Release(deliverySlots)
+	}
+	return err
+}
+
+// mark saves that the event is being attempted, as soon as the store takes it. It is false for an event that is not
+// pending any more, and when the range ends before.
+func (r *Range) mark(event lanes.Logged) bool {
+	for r.committer.isPending(event.Cursor) {
+		event.Attempt = &lanes.Attempt{At: r.clock.Now().Wall, Error: lanes.Interrupted}
+		became := make(chan outcome, 1)
+		r.committer.save(&write{events: []lanes.Logged{event}, told: func(o outcome) {
+			if o != standing { // not known yet: it will be
+				became <- o
+			}
+		}})
+		select {
+		case o := <-became:
+			if o == saved {
+				return true
+			}
+		case <-r.background.Done():
+			return false
+		}
+		select {
+		case <-time.After(markRetry):
+		case <-r.background.Done():
+			return false
+		}
+	}
+	return false
+}
+
+// attempt makes the attempt. A receiver's code that panics costs only this event.
+func (r *Range) attempt(event lanes.Event) (made lanes.Attempt) {
+	begun := r.clock.Now()
+	defer func() {
+		if defect := recover(); defect != nil {
+			r.log.Error().Stringer("event_id", event.ID).Interface("panic", defect).Bytes("stack", debug.Stack()).
+				Msg("the webhook panicked")
+			made = lanes.Attempt{At: begun.Wall, Error: lanes.Interrupted}
+		}
+	}()
+	return r.webhook.Attempt(r.background, event)
+}
+
+// record saves the outcome, whenever the store takes it.
+func (r *Range) record(event lanes.Logged, attempt lanes.Attempt) {
+	event.Attempt = &attempt
+	r.committer.save(&write{events: []lanes.Logged{event}, stands: true, told: func(outcome) {}})
+	r.told(event)
+}
+
+// told counts and logs an event that is final.
+func (r *Range) told(event lanes.Logged) {
+	outcome := eventOutcome(*event.Attempt)
+	r.metrics.events.WithLabelValues(string(event.Event.Kind), outcome).Inc()
+	r.log.Info().Str("event", string(event.Event.Kind)).Stringer("lane", event.Event.Lane).
+		Stringer("session", event.Event.Session).Uint64("cursor", event.Cursor).Str("outcome", outcome).
+		Int("status", event.Attempt.Status).Dur("took", event.Attempt.Duration).Msg("event")
+}
+
+// logged is the event as it enters the log: pending, or final when there is no webhook to send it to.
+func (r *Range) logged(event lanes.Event) lanes.Logged {
+	if r.webhook == nil {
+		attempt := notSent(event)
+		return lanes.Logged{Event: event, Attempt: &attempt}
+	}
+	return lanes.Logged{Event: event}
+}
+
+func notSent(event lanes.Event) lanes.Attempt {
+	return lanes.Attempt{At: event.At, Error: lanes.NotSent}
+}
+
+// unattempted is the events that are saved and were not attempted, oldest first.
+func (c *committer) unattempted() []lanes.Logged {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	events := make([]lanes.Logged, 0, len(c.pending))
+	for _, event := range c.pending {
+		events = append(events, event)
+	}
+	slices.SortFunc(events, func(a, b lanes.Logged) int { return cmp.Compare(a.Cursor, b.Cursor) })
+	return events
+}
+
+func (c *committer) isPending(cursor uint64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, pending := c.pending[cursor]
+	return pending
+}

@@ -1,0 +1,103 @@
+package actors
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes"
+	"rangegate/lanes/store"
+)
+
+func TestARestartKeepsEverySession(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, g *rig) {
+		waiting, running, paused := g.book(0, 10), g.create(1, 20), g.create(2, 30)
+		g.pass(4 * time.Minute)
+		g.pause(paused)
+		before := g.Lanes()
+		g.shutDown()
+		require.True(t, g.open(1), "the hardware goes on by itself")
+		g.pass(3 * time.Minute)
+		g.start()
+
+		require.Equal(t, []uuid.UUID{waiting, running, paused}, g.onBoard())
+		require.Equal(t, 10*time.Minute, g.left(waiting))
+		require.Equal(t, 13*time.Minute, g.left(running))
+		require.Equal(t, 26*time.Minute, g.left(paused))
+		for i, now := range g.Lanes() {
+			require.Equal(t, before[i].Lane, now.Lane)
+		}
+		g.enter(0)
+		g.resume(paused)
+		for i := range 3 {
+			require.True(t, g.open(i))
+		}
+		g.pass(26 * time.Minute)
+		for _, session := range []uuid.UUID{waiting, running, paused} {
+			require.Equal(t, lanes.Expired, g.ended(session).Reason)
+			require.Equal(t, g.ended(session).Session.Sold, g.ended(session).Used)
+		}
+	}, withLanes(3))
+}
+
+func TestWhatEndedWhileDownIsOnRecordBeforeTheRangeIsReady(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, g *rig) {
+		begun := g.clock.Now()
+		session := g.create(0, 10)
+		g.shutDown()
+		g.pass(time.Hour)
+		save := make(chan struct{})
+		g.store.hook(func(_ context.Context, batch store.Batch, flush func() error) error {
+			if len(batch.Ended) > 0 {
+				<-save
+			}
+			return flush()
+		})
+		require.NoError(t, g.tryStart())
+		synctest.Wait()
+		require.False(t, g.gateway.Ready(1))
+		close(save)
+		synctest.Wait()
+		require.True(t, g.gateway.Ready(1))
+
+		ended := g.ended(session)
+		require.Equal(t, lanes.Expired, ended.Reason)
+		require.Equal(t, begun.Wall.Add(10*time.Minute), ended.At)
+		require.Equal(t, 10*time.Minute, ended.Used)
+		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionStopped}, g.happened(session))
+		require.Equal(t, uuid.Nil, g.controller(0).Shown().Session)
+		g.create(0, 10)
+	})
+}
+
+func TestALaneInUseCannotLeaveTheLayout(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, g *rig) {
+		gone, due, stays := g.create(0, 30), g.create(1, 5), g.create(2, 30)
+		all := g.settings.Layout.Lanes
+		g.shutDown()
+		g.pass(10 * time.Minute)
+
+		g.settings.Layout.Lanes = all[2:]
+		err := g.tryStart()
+		require.ErrorIs(t, err, ErrLayout)
+		require.ErrorContains(t, err, all[0].ID.String())
+		require.ErrorContains(t, err, all[1].ID.String())
+		require.ErrorContains(t, err, "20m0s left")
+
+		g.settings.Retire = []uuid.UUID{all[0].ID, all[1].ID}
+		g.start()
+		require.Equal(t, lanes.EndReason(lanes.ByStaff), g.ended(gone).Reason)
+		require.Equal(t, 10*time.Minute, g.ended(gone).Used)
+		require.Equal(t, lanes.Expired, g.ended(due).Reason)
+		require.Equal(t, 5*time.Minute, g.ended(due).Used)
+		require.Equal(t, 20*time.Minute, g.left(stays))
+
+		g.settings.Retire = nil
+		g.restart()
+		require.Equal(t, []uuid.UUID{stays}, g.onBoard())
+	}, withLanes(3))
+}

@@ -1,0 +1,96 @@
+package actors
+
+import (
+	"bytes"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes"
+)
+
+// wipeStore loses everything that was saved, as a store does that is restored from nothing. Nothing is under way.
+func (g *rig) wipeStore() {
+	g.Helper()
+	require.NoError(g, g.store.Close())
+	require.NoError(g, os.Remove(g.path))
+	g.openStore()
+}
+
+func TestAStoreThatLostEverythingIsRefilled(t *testing.T) {
+	var said bytes.Buffer
+	received := &inbox{}
+	inFakeTime(t, func(t *testing.T, g *rig) {
+		waiting, running, paused := g.book(0, 10), g.create(1, 20), g.create(2, 30)
+		key := keyed("create-1", "create")
+		view, err := g.Create(t.Context(), g.lane(3), g.sale(30), key)
+		require.NoError(t, err)
+		g.pass(time.Minute)
+		g.pause(paused)
+		before := g.Lanes()
+		require.NotContains(t, said.String(), "has lost")
+
+		g.wipeStore()
+		g.modify(running, 5)
+		require.Contains(t, said.String(), `"level":"error"`)
+		require.Contains(t, said.String(), "the store has lost acknowledged writes")
+		for i, lane := range g.Lanes() {
+			if i != 1 {
+				require.Equal(t, before[i].Lane, lane.Lane)
+			}
+		}
+		before = g.Lanes()
+		g.restart()
+		require.Equal(t, []uuid.UUID{waiting, running, paused, view.ID}, g.onBoard())
+		for i, lane := range g.Lanes() {
+			require.Equal(t, before[i].Lane, lane.Lane)
+		}
+		_, err = g.createOnce(key)
+		requireRepeat(t, err, view.ID)
+		g.stop(running)
+		require.Equal(t, 25*time.Minute, g.ended(running).Session.Sold)
+	}, withLanes(4), withWebhook(received), withLog(zerolog.New(&said)))
+}
+
+func TestEventsThatWaitSurviveTheLossOfTheStore(t *testing.T) {
+	received := &inbox{}
+	inFakeTime(t, func(t *testing.T, g *rig) {
+		release := received.hold()
+		session := g.create(0, 30) // created is under way, started waits for it
+		g.pause(session)
+		g.wipeStore()
+		g.resume(session)
+		require.Len(t, received.kinds(), 1)
+
+		release()
+		synctest.Wait()
+		g.restart()
+		require.Equal(t, []lanes.Kind{
+			lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused, lanes.SessionResumed,
+		}, received.kinds())
+		require.Equal(t, received.kinds(), g.happened(session), "and they are on record")
+	}, withWebhook(received))
+}
+
+// What the store lost may have been acknowledged a moment ago: the lane has not even heard yet that it was saved.
+func TestAKeySavedAMomentBeforeTheStoreIsLostIsKept(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, g *rig) {
+		became := make(chan outcome, 2)
+		told := func(o outcome) { became <- o }
+		kept := lanes.KeptAnswer{Name: "k", Fingerprint: "f", Status: 201, Body: "b", At: g.clock.Now().Wall}
+		g.committer.save(&write{kept: &kept, told: told})
+		require.Equal(t, saved, <-became)
+		synctest.Wait()
+		g.wipeStore()
+		g.committer.save(&write{told: told})
+		require.Equal(t, saved, <-became)
+		recovered, err := g.store.Load(t.Context(), g.settings.Layout.Range)
+		require.NoError(t, err)
+		require.Equal(t, []lanes.KeptAnswer{kept}, recovered.Keys)
+	})
+}
