@@ -1,0 +1,188 @@
+package crash
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"rangegate/test/process"
+)
+
+// client is one POS: a part of the load, and the record that the gateway is judged by. It commands its own sessions
+// only, one request at a time, so it knows of each how it has to stand.
+type client struct {
+	trial    *trial
+	number   int
+	rng      *rand.Rand
+	requests int // so far
+
+	sessions map[string]*session // all that it sold, by id
+	current  *session            // the one that it commands; nil: none
+	quiet    *session            // one minute that nobody touches, so that it runs out; nil: none
+	lost     []*request          // without a definite answer, and nobody knows whether they happened
+	settled  []*request          // that were lost until it was found out
+	kept     *kept               // the last one that was answered to a key
+	seen     map[string]bool     // sessions, of any client, that were in a list
+	free     []string            // lanes, in the last list
+}
+
+// kept is a request that has to be answered with the same answer whenever it is repeated.
+type kept struct {
+	request *request
+	answer  process.Answer
+}
+
+const (
+	quietClients = 6                     // so many clients keep one quiet session each
+	longestRest  = 10 * time.Millisecond // between a client's requests
+)
+
+func newClient(x *trial, number int) *client {
+	return &client{
+		trial: x, number: number, rng: rand.New(rand.NewPCG(x.seed, uint64(number)+1)),
+		sessions: map[string]*session{}, seen: map[string]bool{},
+	}
+}
+
+func (c *client) group() string { return groupID(c.number) }
+
+// work asks one thing after the other until ctx ends or the gateway is gone.
+func (c *client) work(ctx context.Context, gateway pos) {
+	for wait(ctx, time.Duration(c.rng.Int64N(int64(longestRest)))) {
+		if c.trial.life().Gone() || !c.act(gateway) {
+			return
+		}
+	}
+}
+
+// act does one thing. It is false when the gateway is gone.
+func (c *client) act(gateway pos) bool {
+	c.trial.tally.count("requests")
+	command := c.choose()
+	switch {
+	case command != nil:
+		return c.command(gateway, command)
+	case c.current != nil && c.chance(50):
+		return c.look(gateway, c.current)
+	default:
+		return c.list(gateway)
+	}
+}
+
+// command makes the request and takes in its answer.
+func (c *client) command(gateway pos, r *request) bool {
+	answer, err := r.send(gateway)
+	switch {
+	case err != nil:
+		c.trial.tally.count("lost answers")
+		c.lost = append(c.lost, r)
+		return false
+	case succeeded(answer):
+		if replayed(answer) {
+			c.trial.fault("%s had not happened before, and was answered as a repeat", r)
+		}
+		c.acknowledged(r, answer)
+	case code(answer) == "not_saved", code(answer) == "timeout":
+		r.inForce = code(answer) == "not_saved"
+		c.trial.tally.count("answered " + code(answer))
+		c.lost = append(c.lost, r)
+	default:
+		c.refused(r, answer)
+	}
+	return true
+}
+
+// acknowledged writes down what was promised.
+func (c *client) acknowledged(r *request, answer process.Answer) {
+	c.trial.tally.count("acknowledged " + string(r.kind))
+	if r.key != "" {
+		c.kept = &kept{r, answer}
+	}
+	if r.kind != create {
+		*r.of = r.of.after(r)
+		c.forgetEnded()
+		return
+	}
+	var view sessionView
+	if err := json.Unmarshal([]byte(answer.Body), &view); err != nil {
+		c.trial.fault("%s was answered %s", r, answer.Body)
+		return
+	}
+	c.enter(r, sold(r, view.ID))
+	c.compare(r.of, view, r.at)
+}
+
+// enter puts the session that the request has created on record.
+func (c *client) enter(r *request, s session) {
+	r.of = &s
+	c.sessions[s.id] = r.of
+	if r.quiet {
+		c.quiet = r.of
+	} else {
+		c.current = r.of
+	}
+	c.forgetEnded()
+}
+
+// refused: nothing has changed. Every request was right when it was sent, so there are few reasons to refuse it.
+func (c *client) refused(r *request, answer process.Answer) {
+	c.trial.tally.count("refused " + code(answer))
+	switch code(answer) {
+	case "lane_occupied":
+		if r.kind == create || r.kind == move {
+			return
+		}
+	case "store_unavailable", "overloaded", "too_many_requests":
+		return
+	case "session_ended":
+		if r.of != nil && r.of.phase == ended {
+			return // while the request waited to be repeated
+		}
+		if r.of != nil {
+			c.gone(r.of, r.at)
+			return
+		}
+	case "no_time_left":
+		if r.kind == modify && r.of.timeLeft(r.at).lo+time.Duration(r.minutes)*time.Minute <= tolerance {
+			return // time ran while the request waited to be repeated
+		}
+	}
+	c.trial.fault("%s was refused: %d %s", r, answer.Status, answer.Body)
+}
+
+// forgetEnded makes room for other sessions.
+func (c *client) forgetEnded() {
+	if c.current != nil && c.current.phase == ended {
+		c.current = nil
+	}
+	if c.quiet != nil && c.quiet.phase == ended {
+		c.quiet = nil
+	}
+}
+
+// unanswered is the request after which it is unknown how s stands, nil when it is known.
+func (c *client) unanswered(s *session) *request {
+	for _, r := range c.lost {
+		if r.of == s {
+			return r
+		}
+	}
+	return nil
+}
+
+// forgetForce: what was in force without being saved may be gone with the gateway that said so.
+func (c *client) forgetForce() {
+	for _, r := range c.lost {
+		r.inForce = false
+	}
+}
+
+func (c *client) chance(percent int) bool { return c.rng.IntN(100) < percent }
+
+// name is a new name for a request: a customer or an idempotency key.
+func (c *client) name(of string) string {
+	c.requests++
+	return fmt.Sprintf("%s-%d-%d-%d", of, c.trial.seed, c.number, c.requests)
+}

@@ -1,0 +1,165 @@
+package crash
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// verdict is what comes of holding the clients' records against a picture. Nothing is taken over before adopt.
+type verdict struct {
+	faults []string
+	found  []finding
+}
+
+// finding is how one session turned out to stand, or one request whose answer was lost.
+type finding struct {
+	client   *client
+	of       *session // as on record; nil for a create whose answer was lost
+	is       *session // as it stands; nil for a create that did not happen
+	request  *request // whose answer was lost, nil: none
+	happened bool     // that request
+}
+
+func (v *verdict) fault(format string, args ...any) {
+	v.faults = append(v.faults, fmt.Sprintf(format, args...))
+}
+
+// judge holds every record against the picture, and the picture against all records.
+func judge(clients []*client, p *picture) *verdict {
+	v := &verdict{}
+	sold := map[string]bool{}
+	for _, c := range clients {
+		for id, s := range c.sessions {
+			sold[id] = true
+			v.settle(finding{client: c, of: s, request: c.unanswered(s)}, *s, p)
+		}
+		for _, r := range c.lost {
+			if r.kind == create {
+				v.settleSale(c, r, p, sold)
+			}
+		}
+	}
+	for _, c := range clients {
+		for id := range c.seen {
+			if !p.shows(id) {
+				v.fault("session %s was in a list once, and there is no trace of it", id)
+			}
+		}
+	}
+	for id := range p.active {
+		if !sold[id] {
+			v.fault("session %s is active, and nobody asked for it", id)
+		}
+	}
+	for id := range p.history {
+		if !sold[id] {
+			v.fault("session %s has ended, and nobody asked for it", id)
+		}
+	}
+	for id := range p.events {
+		if !sold[id] {
+			v.fault("session %s is in the event log, and nobody asked for it", id)
+		}
+	}
+	return v
+}
+
+// settle finds the one way in which the session may stand that the picture agrees with.
+func (v *verdict) settle(f finding, known session, p *picture) {
+	var against []string
+	for _, way := range ways(known, f.request, p.asked) {
+		is, err := way.session.agrees(p)
+		if err == nil {
+			f.is, f.happened = &is, way.happened
+			v.found = append(v.found, f)
+			return
+		}
+		against = append(against, err.Error())
+	}
+	asked := ""
+	if f.request != nil {
+		asked = fmt.Sprintf(" (asked for and not answered: %s)", f.request)
+	}
+	v.fault("session %s %s%s", known.id, strings.Join(against, "; or else: "), asked)
+}
+
+// settleSale looks for the session of a create whose answer was lost. The client asked for one only, and no other
+// client sells to its group.
+func (v *verdict) settleSale(c *client, r *request, p *picture, found map[string]bool) {
+	var ids []string
+	for id, view := range p.active {
+		if view.Group == c.group() && c.sessions[id] == nil {
+			ids = append(ids, id)
+		}
+	}
+	for id, view := range p.history {
+		if view.Group == c.group() && c.sessions[id] == nil {
+			ids = append(ids, id)
+		}
+	}
+	switch len(ids) {
+	case 0:
+		v.found = append(v.found, finding{client: c, request: r})
+	case 1:
+		found[ids[0]] = true
+		s := sold(r, ids[0])
+		count := len(v.found)
+		v.settle(finding{client: c}, s, p)
+		for i := range v.found[count:] {
+			v.found[count+i].request, v.found[count+i].happened = r, true
+		}
+	default:
+		v.fault("%s was asked once, and has made %d sessions: %s", r, len(ids), strings.Join(ids, ", "))
+	}
+}
+
+// way is how a session may stand, and whether the request whose answer was lost has happened then.
+type way struct {
+	session
+	happened bool
+}
+
+// ways is every way in which the session may stand by a reading at that instant: the request whose answer was lost has
+// happened as a whole or not at all, and after that its time may have run out.
+func ways(s session, lost *request, at span) (all []way) {
+	var before []way
+	if lost == nil || !lost.inForce {
+		before = append(before, way{s, false})
+	}
+	if lost != nil {
+		before = append(before, way{s.after(lost), true})
+	}
+	for _, w := range before {
+		may, must := w.due(at)
+		if !must {
+			all = append(all, w)
+		}
+		if may {
+			all = append(all, way{w.expired(), w.happened})
+		}
+	}
+	return all
+}
+
+// agrees is the session as the picture shows it, or in what the two differ.
+func (s session) agrees(p *picture) (session, error) {
+	var err error
+	view, active := p.active[s.id]
+	past, over := p.history[s.id]
+	switch {
+	case active:
+		if s.phase != ended && p.phases[s.id] != s.phase {
+			return s, fmt.Errorf("is %s, and should be %s", p.phases[s.id], s.phase)
+		}
+		s, err = s.listed(view, p.asked)
+	case over:
+		s, err = s.recorded(past)
+	default:
+		err = errors.New("is neither active nor in the history, and should be " + string(s.phase))
+	}
+	if err == nil {
+		err = s.logged(p.events[s.id])
+	}
+	return s, err
+}

@@ -1,0 +1,79 @@
+package crash
+
+import (
+	"net/http"
+	"slices"
+)
+
+// look reads one session of the client. It is false when the gateway is gone.
+func (c *client) look(gateway pos, s *session) bool {
+	var view sessionView
+	answer, at, err := gateway.read("/sessions/"+s.id, &view)
+	switch {
+	case err != nil:
+		return false
+	case c.unanswered(s) != nil:
+	case answer.Status == http.StatusOK:
+		c.compare(s, view, at)
+	case code(answer) == "session_ended":
+		c.gone(s, at)
+	case code(answer) != "store_unavailable":
+		c.trial.fault("GET of session %s was answered %d %s", s.id, answer.Status, answer.Body)
+	}
+	return true
+}
+
+// list reads all sessions, and finds those of the client among them. It is false when the gateway is gone.
+func (c *client) list(gateway pos) bool {
+	var views []sessionView
+	answer, at, err := gateway.read("/sessions", &views)
+	if err != nil {
+		return false
+	}
+	if answer.Status != http.StatusOK {
+		c.trial.fault("GET /sessions was answered %d %s", answer.Status, answer.Body)
+		return true
+	}
+	active, err := onePlaceEach(views)
+	if err != nil {
+		c.trial.fault("%v", err)
+	}
+	c.free = slices.DeleteFunc(allLanes(), func(lane string) bool {
+		return slices.ContainsFunc(views, func(v sessionView) bool { return v.Lane == lane })
+	})
+	for id := range active {
+		c.seen[id] = true
+	}
+	for _, s := range []*session{c.current, c.quiet} {
+		if s == nil || c.unanswered(s) != nil {
+			continue
+		}
+		if view, listed := active[s.id]; listed {
+			c.compare(s, view, at)
+		} else {
+			c.gone(s, at)
+		}
+	}
+	return true
+}
+
+// compare holds what is shown of an active session against the record.
+func (c *client) compare(s *session, view sessionView, at span) {
+	c.trial.tally.count("readings of time left")
+	agreed, err := s.listed(view, at)
+	if err != nil {
+		c.trial.fault("session %s %v", s.id, err)
+		return
+	}
+	*s = agreed
+}
+
+// gone: the session is active no more. It was not the client that ended it, so its time must be used up.
+func (c *client) gone(s *session, at span) {
+	if may, _ := s.due(at); !may {
+		c.trial.fault("session %s is not active any more, and should be %s until %s", s.id, s.phase, s.deadline.lo)
+		return
+	}
+	*s = s.expired()
+	c.forgetEnded()
+}

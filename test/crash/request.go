@@ -1,0 +1,80 @@
+package crash
+
+import (
+	"fmt"
+	"net/http"
+
+	"rangegate/test/process"
+)
+
+// kind is what a request asks for.
+type kind string
+
+const (
+	create kind = "create"
+	modify kind = "modify"
+	pause  kind = "pause"
+	resume kind = "resume"
+	stop   kind = "stop"
+	move   kind = "move"
+)
+
+// request is one command of a client, and when it was under way.
+type request struct {
+	client    *client
+	kind      kind
+	of        *session // nil for a create, until its session is known
+	minutes   int      // of a create or modify
+	lane      string   // of a create or move
+	customer  string   // of a create
+	autoStart bool     // of a create
+	quiet     bool     // of a create: the session is left alone afterwards
+	key       string   // its idempotency key; empty: none
+	at        span     // from when it was sent until it was answered, or the connection broke
+
+	inForce  bool // it was answered as not saved: it holds on the lane, and must be saved once the store is back
+	happened bool // of one whose answer was lost: what was found out later
+}
+
+func (r *request) path() string {
+	switch r.kind {
+	case create:
+		return "/sessions"
+	case modify:
+		return fmt.Sprintf("/sessions/%s/modify?time=%d", r.of.id, r.minutes)
+	case move:
+		return fmt.Sprintf("/sessions/%s/move?lane_id=%s", r.of.id, r.lane)
+	default:
+		return fmt.Sprintf("/sessions/%s/%s", r.of.id, r.kind)
+	}
+}
+
+func (r *request) body() string {
+	if r.kind != create {
+		return ""
+	}
+	return fmt.Sprintf(`{"customer_name":%q,"lane_id":%q,"group_id":%q,"duration":%d,"auto_start":%v}`,
+		r.customer, r.lane, r.client.group(), r.minutes, r.autoStart)
+}
+
+// send makes the request and notes when it was under way.
+func (r *request) send(to pos) (process.Answer, error) {
+	r.at.lo = now()
+	answer, err := to.Do(http.MethodPost, r.path(), r.body(), "Idempotency-Key", r.key)
+	r.at.hi = now()
+	return answer, err
+}
+
+func (r *request) String() string {
+	on := r.customer
+	if r.of != nil {
+		on = r.of.id
+	}
+	return fmt.Sprintf("%s of %s (key %q)", r.kind, on, r.key)
+}
+
+// succeeded: a 2xx is the promise that it is done and will stay so.
+func succeeded(answer process.Answer) bool { return answer.Status/100 == 2 }
+
+// replayed: the answer is that of an earlier request with the same key.
+func replayed(answer process.Answer) bool { return answer.Header.Get("idempotency-replayed") == "true" }

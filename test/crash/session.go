@@ -1,0 +1,113 @@
+package crash
+
+import (
+	"slices"
+	"time"
+)
+
+// phase is where a session stands, in the words of GET /lanes/status; ended ones are in the history.
+type phase string
+
+const (
+	waiting phase = "waiting"
+	running phase = "running"
+	paused  phase = "paused"
+	ended   phase = "ended"
+)
+
+// fact is an event that the log has to have of a session.
+type fact struct {
+	kind, lane string
+	at         span
+}
+
+// session is what a client knows of a session that it sold, from its own requests and what was answered to them. It is
+// a value: after says how it stands after a request, which may be one that nobody knows of whether it happened.
+type session struct {
+	id, lane, group, customer string
+	minutes                   int
+	phase                     phase
+	deadline                  span   // while it is running
+	left                      span   // time left, in any other phase
+	reason                    string // why it ended
+	endedAt                   span
+	facts                     []fact
+	beganAt, createdAt        time.Time // as first shown; they never change
+	stray                     time.Duration
+}
+
+// sold is the session that the request has created.
+func sold(r *request, id string) session {
+	s := session{
+		id: id, lane: r.lane, group: r.client.group(), customer: r.customer, minutes: r.minutes,
+		phase: waiting, left: span{}.shift(time.Duration(r.minutes) * time.Minute),
+	}
+	s = s.with("sessionCreated", r.at)
+	if r.autoStart {
+		s.phase, s.deadline = running, s.left.plus(r.at)
+		s = s.with("sessionStarted", r.at)
+	}
+	return s
+}
+
+// after is the session once the request has been done.
+func (s session) after(r *request) session {
+	switch r.kind {
+	case modify:
+		more := time.Duration(r.minutes) * time.Minute
+		s.minutes += r.minutes
+		s.left, s.deadline = s.left.shift(more), s.deadline.shift(more)
+		return s.with("sessionModified", r.at)
+	case move:
+		s.lane = r.lane
+		return s.with("sessionModified", r.at)
+	case pause:
+		s.phase, s.left = paused, s.deadline.minus(r.at)
+		return s.with("sessionPaused", r.at)
+	case resume:
+		s.phase, s.deadline = running, s.left.plus(r.at)
+		return s.with("sessionResumed", r.at)
+	case stop:
+		if s.phase == running {
+			s.left = s.deadline.minus(r.at)
+		}
+		return s.over("pos", r.at)
+	}
+	panic("no command on a session: " + r.kind)
+}
+
+// expired is the running session after its time was used up: it ended at its deadline, whoever was there to see it.
+func (s session) expired() session {
+	s.left = span{}
+	return s.over("expired", s.deadline)
+}
+
+func (s session) over(reason string, at span) session {
+	s.phase, s.reason, s.endedAt = ended, reason, at
+	return s.with("sessionStopped", at)
+}
+
+func (s session) with(kind string, at span) session {
+	s.facts = append(slices.Clip(s.facts), fact{kind, s.lane, at})
+	return s
+}
+
+// timeLeft is what is left at that instant.
+func (s session) timeLeft(at span) span {
+	if s.phase == running {
+		return s.deadline.minus(at)
+	}
+	return s.left
+}
+
+// settling is how long after its deadline a session may still be shown as active, with no time left: until its end is
+// saved.
+const settling = time.Second
+
+// due tells whether the session's end may be on record, and whether it must be, by a reading at that instant.
+func (s session) due(at span) (may, must bool) {
+	if s.phase != running {
+		return false, false
+	}
+	return s.deadline.lo-tolerance <= at.hi, s.deadline.hi+settling < at.lo
+}

@@ -1,0 +1,152 @@
+package crash
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rangegate/test/process"
+)
+
+// trial is one range with its clients, through all the lives of its gateway.
+type trial struct {
+	t       *testing.T
+	seed    uint64
+	rng     *rand.Rand
+	store   string // as in the configuration
+	lives   []*process.Process
+	gateway pos // to the present life
+	down    span
+	clients []*client
+	log     []event // the event log, as far as it was read
+	tally   tally
+	widths  []time.Duration // of what was known of deadlines before they were compared
+
+	mu     sync.Mutex
+	faults []string
+}
+
+// newTrial has its choices made by a seed, which it logs. SEED repeats them; how they meet, the machine decides anew.
+func newTrial(t *testing.T, store string) *trial {
+	seed := uint64(number(t, "SEED", rand.IntN(1_000_000)))
+	t.Logf("SEED=%d", seed)
+	x := &trial{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 0)), store: store}
+	for n := range clientCount {
+		x.clients = append(x.clients, newClient(x, n))
+	}
+	return x
+}
+
+// start begins a life of the gateway, and waits until it is ready.
+func (x *trial) start() {
+	x.t.Helper()
+	life := process.Serve(x.t, configuration(x.store))
+	x.lives = append(x.lives, life)
+	life.Ready()
+	x.down.hi = now()
+	x.gateway = connect(life)
+	x.tally.count("starts")
+	for _, c := range x.clients {
+		c.forgetForce()
+	}
+}
+
+func (x *trial) life() *process.Process { return x.lives[len(x.lives)-1] }
+
+// kill ends the gateway as kill -9 does.
+func (x *trial) kill() {
+	x.life().Kill()
+	x.down.lo = now()
+	x.gateway.hangUp()
+}
+
+// terminate tells the gateway to stop, and says how it ended and how long that took.
+func (x *trial) terminate() (code int, took time.Duration) {
+	told := now()
+	code = x.life().Terminate()
+	x.down.lo = now()
+	x.gateway.hangUp()
+	return code, x.down.lo - told
+}
+
+// load has all clients at work while it does something.
+func (x *trial) load(while func()) {
+	x.t.Helper()
+	ctx, cancel := context.WithCancel(x.t.Context())
+	var work sync.WaitGroup
+	defer work.Wait()
+	defer cancel()
+	for _, c := range x.clients {
+		work.Go(func() { c.work(ctx, x.gateway) })
+	}
+	work.Go(func() { x.follow(ctx) })
+	while()
+}
+
+const followEvery = 50 * time.Millisecond
+
+// follow reads the event log as it grows.
+func (x *trial) follow(ctx context.Context) {
+	for wait(ctx, followEvery) {
+		var after uint64
+		if len(x.log) > 0 {
+			after = x.log[len(x.log)-1].Cursor
+		}
+		read, err := x.gateway.events(after)
+		x.log = append(x.log, read...)
+		if err != nil && x.life().Gone() {
+			return
+		}
+	}
+}
+
+// moment waits for a random time.
+func (x *trial) moment(shortest, longest time.Duration) {
+	wait(x.t.Context(), shortest+time.Duration(x.rng.Int64N(int64(longest-shortest))))
+}
+
+// outlast stays down until some sessions have run out, if any are running.
+func (x *trial) outlast(sessions int) {
+	var deadlines []time.Duration
+	for _, c := range x.clients {
+		for _, s := range c.sessions {
+			if s.phase == running && s.deadline.hi > now() && c.unanswered(s) == nil {
+				deadlines = append(deadlines, s.deadline.hi)
+			}
+		}
+	}
+	slices.Sort(deadlines)
+	if len(deadlines) > 0 {
+		wait(x.t.Context(), deadlines[min(sessions, len(deadlines))-1]+settling-now())
+	}
+}
+
+// wait is false when ctx ended first.
+func wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// number is read from the environment.
+func number(t *testing.T, variable string, otherwise int) int {
+	text, set := os.LookupEnv(variable)
+	if !set {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	require.NoError(t, err, variable)
+	return n
+}

@@ -1,0 +1,125 @@
+package crash
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"rangegate/test/process"
+)
+
+// The bodies of the API, as far as a client needs them (WIRE.md, Views and New paths).
+type (
+	sessionView struct {
+		ID        string     `json:"session_id"`
+		Lane      string     `json:"lane_id"`
+		Group     string     `json:"group_id"`
+		Duration  int        `json:"duration"`
+		Began     *time.Time `json:"began_at"`
+		Created   time.Time  `json:"created_at"`
+		Remaining *float64   `json:"minutes_remaining"`
+	}
+	endedView struct {
+		sessionView
+		Customer string    `json:"customer_name"`
+		Ended    time.Time `json:"ended_at"`
+		Reason   string    `json:"end_reason"`
+		Used     float64   `json:"minutes_used"`
+		Paused   float64   `json:"minutes_paused"`
+	}
+	laneStatus struct {
+		Lane    string  `json:"lane_id"`
+		Session *string `json:"session_id"`
+		Phase   phase   `json:"phase"`
+	}
+	event struct {
+		Cursor     uint64    `json:"cursor,string"`
+		ID         string    `json:"id"`
+		OccurredAt time.Time `json:"occurred_at"`
+		Payload    struct {
+			Event   string `json:"event"`
+			Session string `json:"session_id"`
+			Lane    string `json:"lane_id"`
+		} `json:"payload"`
+	}
+)
+
+// pageSize is the most that a page of a log may hold.
+const pageSize = 1000
+
+// pos is the way to one life of the gateway.
+type pos struct{ process.Client }
+
+func connect(p *process.Process) pos {
+	// A pool of its own: no connection outlives the gateway that it leads to.
+	return pos{process.Client{
+		API: p.API + "/api/v2/pos", Range: rangeID, Token: token,
+		HTTP: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 2 * clientCount}},
+	}}
+}
+
+// hangUp closes the connections that nobody uses.
+func (p pos) hangUp() { p.HTTP.CloseIdleConnections() }
+
+// read asks for a view and says when it did.
+func (p pos) read(path string, into any) (process.Answer, span, error) {
+	asked := now()
+	answer, err := p.Do(http.MethodGet, path, "")
+	at := span{asked, now()}
+	if err == nil && answer.Status == http.StatusOK {
+		err = json.Unmarshal([]byte(answer.Body), into)
+	}
+	return answer, at, err
+}
+
+// must reads what cannot be refused by a gateway that is ready.
+func (p pos) must(path string, into any) (span, error) {
+	answer, at, err := p.read(path, into)
+	if err == nil && answer.Status != http.StatusOK {
+		err = fmt.Errorf("GET %s: %d %s", path, answer.Status, answer.Body)
+	}
+	return at, err
+}
+
+// events reads the event log behind the cursor, to its end.
+func (p pos) events(after uint64) ([]event, error) {
+	var all []event
+	for {
+		var page struct{ Events []event }
+		if _, err := p.must(fmt.Sprintf("/events?after=%d&limit=%d", after, pageSize), &page); err != nil {
+			return all, err
+		}
+		all = append(all, page.Events...)
+		if len(page.Events) < pageSize {
+			return all, nil
+		}
+		after = all[len(all)-1].Cursor
+	}
+}
+
+// history reads all sessions that have ended.
+func (p pos) history() ([]endedView, error) {
+	var all []endedView
+	for after := "0"; ; {
+		var page struct {
+			Sessions []endedView
+			Next     string
+		}
+		if _, err := p.must(fmt.Sprintf("/history?after=%s&limit=%d", after, pageSize), &page); err != nil {
+			return all, err
+		}
+		all = append(all, page.Sessions...)
+		if len(page.Sessions) < pageSize {
+			return all, nil
+		}
+		after = page.Next
+	}
+}
+
+// code is the stable word of a refusal.
+func code(answer process.Answer) string {
+	var refusal struct{ Code string }
+	_ = json.Unmarshal([]byte(answer.Body), &refusal) // what is no refusal has no code
+	return refusal.Code
+}
