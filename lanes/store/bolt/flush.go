@@ -4,70 +4,30 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/google/uuid"
 	"go.etcd.io/bbolt"
 
 	"rangegate/lanes/store"
 )
 
-// job is one batch on its way into a transaction, its records encoded already.
-type job struct {
-	ctx     context.Context
-	batch   store.Batch
-	records records
-	done    chan error // of one
-	verdict error      // of its fence
-}
-
-type entry struct{ key, value []byte }
-
-type records struct {
-	lanes, events, history, keys []entry
-	checkpoint                   []byte
-}
-
-// Flush has the batch written together with whatever else waits. When ctx ends after the batch was taken, the
-// transaction goes on and its outcome is not known.
+// Flush writes the batch. Its records are encoded in the goroutine of whoever flushes, and not in the transaction.
 func (s *Store) Flush(ctx context.Context, batch store.Batch) error {
 	encoded, err := recordsOf(batch)
 	if err != nil {
 		return fmt.Errorf("%w: %w", store.ErrRefused, err)
 	}
-	j := &job{ctx: ctx, batch: batch, records: encoded, done: make(chan error, 1)}
-	if ctx.Err() != nil {
-		return fmt.Errorf("%w: %w", store.ErrRefused, ctx.Err())
-	}
-	select {
-	case <-s.closing:
-		return fmt.Errorf("%w: it is being closed", store.ErrRefused)
-	default:
-	}
-	select {
-	case s.jobs <- j:
-	case <-ctx.Done():
-		return fmt.Errorf("%w: its queue is full: %w", store.ErrRefused, ctx.Err())
-	case <-s.closing:
-		return fmt.Errorf("%w: it is being closed", store.ErrRefused)
-	}
-	select {
-	case err := <-j.done:
-		return err
-	case <-ctx.Done():
-		return fmt.Errorf("store %s: waiting for the commit: %w", s.path, ctx.Err())
-	case <-s.written:
-		select {
-		case err := <-j.done:
-			return err
-		default:
-			return fmt.Errorf("%w: it was closed", store.ErrRefused)
-		}
-	}
+	return s.submit(ctx, func(tx *fileTx) (verdict, failure error) { return s.apply(tx, batch, encoded) })
 }
 
-// recordsOf encodes the batch, in the goroutine of whoever flushes and not in the transaction.
+type entry struct{ key, value []byte }
+
+// records are a batch's, encoded.
+type records struct {
+	lanes, events, history, keys []entry
+}
+
 func recordsOf(batch store.Batch) (r records, err error) {
 	add := func(to *[]entry, key []byte, v any) {
-		value, failed := encode(v)
+		value, failed := encode(key, v)
 		if failed != nil && err == nil {
 			err = failed
 		}
@@ -83,105 +43,123 @@ func recordsOf(batch store.Batch) (r records, err error) {
 		add(&r.history, cursorKey(batch.Ended[i].Cursor), batch.Ended[i])
 	}
 	for i := range batch.Keys {
-		add(&r.keys, []byte(batch.Keys[i].Name), batch.Keys[i])
-	}
-	if batch.Checkpoint != nil {
-		var failed error
-		if r.checkpoint, failed = encode(*batch.Checkpoint); failed != nil && err == nil {
-			err = failed
+		name := batch.Keys[i].Name
+		if name == "" || len(name) > bbolt.MaxKeySize {
+			return records{}, fmt.Errorf("an idempotency key of %d bytes", len(name))
 		}
+		add(&r.keys, []byte(name), batch.Keys[i])
+	}
+	if batch.Checkpoint != nil && err == nil {
+		_, err = encode(metaKey, *batch.Checkpoint) // it becomes part of the meta record, which must not fail then
 	}
 	return r, err
 }
 
-// fence compares the stored pair with the batch's. skip: it was committed already.
-func fence(m meta, batch store.Batch) (skip bool, err error) {
+// fence compares the stored pair with the batch's. repeat: it was committed already, if only because later ones were.
+func fence(m meta, batch store.Batch) (repeat bool, err error) {
 	switch {
-	case m.Epoch > batch.Epoch, m.Epoch == batch.Epoch && m.N > batch.N:
-		return false, store.ErrFenced
-	case m.Epoch == batch.Epoch && m.N == batch.N:
+	case m.Epoch > batch.Epoch:
+		return false, fmt.Errorf("%w: its epoch is %d, this one is %d", store.ErrFenced, m.Epoch, batch.Epoch)
+	case m.Epoch == batch.Epoch && m.N >= batch.N:
 		return true, nil
 	case m.Epoch == batch.Epoch && m.N+1 == batch.N, batch.Refill:
 		return false, nil
 	}
-	return false, store.ErrRolledBack
+	return false, fmt.Errorf("%w: it has (%d, %d) and is given (%d, %d)",
+		store.ErrRolledBack, m.Epoch, m.N, batch.Epoch, batch.N)
 }
 
-// apply writes one batch in the transaction. What its fence says against it is its verdict, and leaves no trace; an
-// error fails the whole transaction.
-func (s *Store) apply(tx *bbolt.Tx, j *job) error {
-	m, err := s.meta(tx.Bucket(rangeBucket(j.batch.Range)), j.batch.Range)
+// apply writes one batch in the transaction. A verdict against it leaves no trace.
+func (s *Store) apply(tx *fileTx, batch store.Batch, encoded records) (verdict, failure error) {
+	r, err := openRange(tx.Tx, s.path, batch.Range)
 	if err != nil {
-		j.verdict = fmt.Errorf("%w: %w", store.ErrRefused, err)
-		return nil
+		return fmt.Errorf("%w: %w", store.ErrRefused, err), nil
 	}
-	skip, verdict := fence(m, j.batch)
-	if j.verdict = verdict; skip || verdict != nil {
-		return nil
+	var stored meta
+	if r != nil {
+		stored = r.meta
 	}
-	b, err := makeRange(tx, j.batch.Range)
-	if err != nil {
-		return err
+	if repeat, err := fence(stored, batch); repeat || err != nil {
+		return err, nil
 	}
-	if err := s.write1(b, j, &m); err != nil {
-		return err
+	if r == nil {
+		if r, err = tx.makeRange(batch.Range); err != nil {
+			return nil, err
+		}
 	}
-	m.Epoch, m.N = j.batch.Epoch, j.batch.N
-	if err := s.trim(b, j.batch, &m); err != nil {
-		return err
+	r.meta.Epoch, r.meta.N = batch.Epoch, batch.N
+	if err := r.write(batch, encoded); err != nil {
+		return nil, err
 	}
-	return put(b, metaKey, m)
+	if err := r.trim(batch, s.retention); err != nil {
+		return nil, err
+	}
+	return nil, tx.save(r)
 }
 
-func (s *Store) write1(b *bbolt.Bucket, j *job, m *meta) error {
-	for _, e := range j.records.lanes {
-		if err := b.Bucket(lanesBucket).Put(e.key, e.value); err != nil {
+func (r *rangeTx) write(batch store.Batch, encoded records) error {
+	if batch.Refill { // it has every lane and every key
+		if err := r.empty(lanesBucket); err != nil {
+			return err
+		}
+		if err := r.empty(keysBucket); err != nil {
 			return err
 		}
 	}
-	events, pending := b.Bucket(eventsBucket), b.Bucket(pendingBucket)
-	for i, e := range j.records.events {
-		event := j.batch.Events[i]
-		if event.Cursor > m.LastEvent || events.Get(e.key) == nil {
-			m.Events++
-		}
-		m.LastEvent = max(m.LastEvent, event.Cursor)
-		if err := events.Put(e.key, e.value); err != nil {
+	if batch.Checkpoint != nil {
+		r.meta.Checkpoint = batch.Checkpoint
+	}
+	for _, e := range encoded.lanes {
+		if err := r.put(lanesBucket, e.key, e.value); err != nil {
 			return err
 		}
-		if event.Attempt == nil {
-			if err := pending.Put(e.key, nil); err != nil {
+	}
+	for _, e := range encoded.keys {
+		if err := r.put(keysBucket, e.key, e.value); err != nil {
+			return err
+		}
+	}
+	for _, name := range batch.Forget {
+		if err := r.delete(keysBucket, []byte(name)); err != nil {
+			return err
+		}
+	}
+	if err := r.writeEvents(batch, encoded.events); err != nil {
+		return err
+	}
+	return r.writeHistory(batch, encoded.history)
+}
+
+func (r *rangeTx) writeEvents(batch store.Batch, encoded []entry) error {
+	for i, e := range encoded {
+		r.meta.LastEvent = max(r.meta.LastEvent, batch.Events[i].Cursor)
+		if err := r.put(eventsBucket, e.key, e.value); err != nil {
+			return err
+		}
+		if batch.Events[i].Attempt != nil {
+			if err := r.delete(pendingBucket, e.key); err != nil {
 				return err
 			}
-		} else if err := pending.Delete(e.key); err != nil {
+		} else if err := r.put(pendingBucket, e.key, seal(e.key, nil)); err != nil {
 			return err
 		}
-	}
-	for i, e := range j.records.history {
-		ended := j.batch.Ended[i]
-		m.History++
-		m.LastEnded = max(m.LastEnded, ended.Cursor)
-		if err := b.Bucket(historyBucket).Put(e.key, e.value); err != nil {
-			return err
-		}
-		if err := b.Bucket(sessionBucket).Put(sessionKey(ended.Session.ID), e.key); err != nil {
-			return err
-		}
-	}
-	for _, e := range j.records.keys {
-		if err := b.Bucket(keysBucket).Put(e.key, e.value); err != nil {
-			return err
-		}
-	}
-	for _, name := range j.batch.Forget {
-		if err := b.Bucket(keysBucket).Delete([]byte(name)); err != nil {
-			return err
-		}
-	}
-	if j.records.checkpoint != nil {
-		return b.Put(checkpointKey, j.records.checkpoint)
 	}
 	return nil
 }
 
-func sessionKey(id uuid.UUID) []byte { return id[:] }
+func (r *rangeTx) writeHistory(batch store.Batch, encoded []entry) error {
+	for i, e := range encoded {
+		cursor, session := batch.Ended[i].Cursor, batch.Ended[i].Session.ID
+		r.meta.LastEnded = max(r.meta.LastEnded, cursor)
+		if cursor <= r.meta.Nameless { // a refill brings a name back
+			r.meta.Nameless = max(cursor, 1) - 1
+		}
+		if err := r.put(historyBucket, e.key, e.value); err != nil {
+			return err
+		}
+		if err := r.put(sessionsBucket, session[:], seal(session[:], e.key)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

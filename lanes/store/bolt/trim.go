@@ -1,101 +1,109 @@
 package bolt
 
 import (
-	"encoding/binary"
+	"bytes"
+	"math"
+	"time"
 
-	"go.etcd.io/bbolt"
-
+	"rangegate/lanes"
 	"rangegate/lanes/store"
 )
 
-// trimStep is how many records a flush trims at most, beyond twice what it added: a little at a time, and always more
-// than comes in.
-const trimStep = 16
+// trimStep is how many records of a kind a flush trims at most, beyond twice what it added: a little at a time, and
+// always more than comes in.
+const trimStep = 64
 
-// trim takes away what is past its term or beyond the cap, oldest first. It stops at a record that cannot be read.
-func (s *Store) trim(b *bbolt.Bucket, batch store.Batch, m *meta) error {
-	if err := s.trimEvents(b, batch, m); err != nil {
+// trim takes away what is past its term or beyond the cap, oldest first. A record that cannot be read has no age and
+// waits until it is beyond the cap; whoever reads it is told.
+func (r *rangeTx) trim(batch store.Batch, keep store.Retention) error {
+	if err := r.trimEvents(batch, keep); err != nil {
 		return err
 	}
-	if err := s.trimHistory(b, batch, m); err != nil {
+	if err := r.trimHistory(batch, keep); err != nil {
 		return err
 	}
-	return s.trimNames(b, batch, m)
+	return r.trimNames(batch, keep.Names)
 }
 
-func (s *Store) trimEvents(b *bbolt.Bucket, batch store.Batch, m *meta) error {
-	pending := b.Bucket(pendingBucket)
-	c := b.Bucket(eventsBucket).Cursor()
+func (r *rangeTx) trimEvents(batch store.Batch, keep store.Retention) error {
 	for range trimStep + 2*len(batch.Events) {
-		key, value := c.First()
-		if key == nil || pendingHas(pending, key) {
+		key, value := r.bucket(eventsBucket).Cursor().First()
+		if key == nil || r.bucket(pendingBucket).Get(key) != nil {
 			return nil
 		}
-		event, err := s.event(key, value)
-		if err != nil {
-			return nil // whoever reads it is told; nothing that is new has to wait for it
-		}
-		if m.Events <= s.retention.Cap && batch.Now.Sub(event.Event.At) <= s.retention.Events {
+		event, err := r.event(key, value)
+		past := err == nil && over(event.Event.At, batch.Now, keep.Events)
+		if !past && r.meta.Records[eventsBucket].Count <= keep.Cap {
 			return nil
 		}
-		if err := c.Delete(); err != nil {
+		if err := r.delete(eventsBucket, key); err != nil {
 			return err
 		}
-		m.Events--
 	}
 	return nil
 }
 
-func pendingHas(pending *bbolt.Bucket, key []byte) bool {
-	found, _ := pending.Cursor().Seek(key)
-	return string(found) == string(key)
-}
-
-func (s *Store) trimHistory(b *bbolt.Bucket, batch store.Batch, m *meta) error {
-	c := b.Bucket(historyBucket).Cursor()
+func (r *rangeTx) trimHistory(batch store.Batch, keep store.Retention) error {
 	for range trimStep + 2*len(batch.Ended) {
-		key, value := c.First()
+		key, value := r.bucket(historyBucket).Cursor().First()
 		if key == nil {
 			return nil
 		}
-		ended, err := s.ended(key, value)
-		if err != nil {
+		ended, err := r.ended(key, value)
+		past := err == nil && over(ended.At, batch.Now, keep.History)
+		if !past && r.meta.Records[historyBucket].Count <= keep.Cap {
 			return nil
 		}
-		if m.History <= s.retention.Cap && batch.Now.Sub(ended.At) <= s.retention.History {
-			return nil
-		}
-		if err := b.Bucket(sessionBucket).Delete(ended.Session.ID[:]); err != nil {
+		if err := r.forget(key, ended); err != nil {
 			return err
 		}
-		if err := c.Delete(); err != nil {
-			return err
-		}
-		m.History--
 	}
 	return nil
 }
 
-// trimNames empties the customers' names in the history once their own term is over.
-func (s *Store) trimNames(b *bbolt.Bucket, batch store.Batch, m *meta) error {
-	history := b.Bucket(historyBucket)
+// trimNames empties the customers' names in the history. A record that cannot be read is passed over.
+func (r *rangeTx) trimNames(batch store.Batch, term time.Duration) error {
 	for range trimStep + 2*len(batch.Ended) {
-		key, value := history.Cursor().Seek(cursorKey(m.Nameless + 1))
+		key, value := r.nextNamed()
 		if key == nil {
 			return nil
 		}
-		ended, err := s.ended(key, value)
-		if err != nil {
+		ended, err := r.ended(key, value)
+		if err == nil && !over(ended.At, batch.Now, term) {
 			return nil
 		}
-		if batch.Now.Sub(ended.At) <= s.retention.Names {
-			return nil
+		r.meta.Nameless = cursorOf(key)
+		if err != nil || ended.Session.Customer == "" {
+			continue
 		}
-		m.Nameless = binary.BigEndian.Uint64(key)
 		ended.Session.Customer = ""
-		if err := put(history, cursorKey(m.Nameless), ended); err != nil {
+		if value, err = encode(key, ended); err != nil {
+			return err
+		}
+		if err := r.put(historyBucket, key, value); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// nextNamed is the oldest ended session that may have a name.
+func (r *rangeTx) nextNamed() (key, value []byte) {
+	if r.meta.Nameless == math.MaxUint64 {
+		return nil, nil
+	}
+	return r.bucket(historyBucket).Cursor().Seek(cursorKey(r.meta.Nameless + 1))
+}
+
+func over(at, now time.Time, term time.Duration) bool { return now.Sub(at) > term }
+
+// forget removes an ended session, and its place in the index if that is its own.
+func (r *rangeTx) forget(key []byte, ended lanes.Ended) error {
+	session := ended.Session.ID[:]
+	if bytes.Equal(r.bucket(sessionsBucket).Get(session), seal(session, key)) {
+		if err := r.delete(sessionsBucket, session); err != nil {
+			return err
+		}
+	}
+	return r.delete(historyBucket, key)
 }

@@ -3,56 +3,68 @@ package bolt
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"hash/crc32"
-
-	"go.etcd.io/bbolt"
 
 	"rangegate/lanes/store"
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-const crcSize = 4
+const sealSize = 4
 
-// encode makes the value for a record: its CRC-32C, then the record.
-func encode(v any) ([]byte, error) {
+// seal makes the value that is kept under the key: the CRC-32C of key and content, then the content. A flipped bit in
+// either, or a value that came under another key, is an error for unseal.
+func seal(key, content []byte) []byte {
+	value := make([]byte, sealSize, sealSize+len(content))
+	binary.BigEndian.PutUint32(value, sum(key, content))
+	return append(value, content...)
+}
+
+func unseal(key, value []byte) ([]byte, error) {
+	if len(value) < sealSize {
+		return nil, errors.New("damaged: it is too short")
+	}
+	content := value[sealSize:]
+	if sum(key, content) != binary.BigEndian.Uint32(value) {
+		return nil, errors.New("damaged: it is not what was written")
+	}
+	return content, nil
+}
+
+// sealOf is the seal alone, unchecked.
+func sealOf(value []byte) uint64 {
+	if len(value) < sealSize {
+		return 0
+	}
+	return uint64(binary.BigEndian.Uint32(value))
+}
+
+func sum(key, content []byte) uint32 {
+	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, content)
+}
+
+// encode makes the value that keeps v under the key as a record of package store.
+func encode(key []byte, v any) ([]byte, error) {
 	record, err := store.Encode(v)
 	if err != nil {
 		return nil, err
 	}
-	value := binary.BigEndian.AppendUint32(make([]byte, 0, crcSize+len(record)), crc32.Checksum(record, castagnoli))
-	return append(value, record...), nil
+	return seal(key, record), nil
 }
 
 // decode reads a value that encode made.
-func decode[T any](value []byte, v *T) (err error) {
-	if len(value) < crcSize {
-		return errors.New("not a value: too short")
+func decode[T any](key, value []byte) (T, error) {
+	record, err := unseal(key, value)
+	if err != nil {
+		var none T
+		return none, err
 	}
-	record := value[crcSize:]
-	if crc32.Checksum(record, castagnoli) != binary.BigEndian.Uint32(value) {
-		return errors.New("damaged: it is not what was written")
-	}
-	*v, err = store.Decode[T](record)
-	return err
+	return store.Decode[T](record)
 }
 
-func put(b *bbolt.Bucket, key []byte, v any) error {
-	value, err := encode(v)
-	if err != nil {
-		return err
-	}
-	return b.Put(key, value)
-}
+const cursorSize = 8
 
 // cursorKey is a cursor as a key: keys ascend as cursors do.
 func cursorKey(cursor uint64) []byte { return binary.BigEndian.AppendUint64(nil, cursor) }
 
-// read decodes a value, and names the record where it cannot.
-func read[T any](s *Store, value []byte, v *T, record string, id any) error {
-	if err := decode(value, v); err != nil {
-		return &store.CorruptError{Where: s.path, Record: fmt.Sprintf("%s %v", record, id), Err: err}
-	}
-	return nil
-}
+func cursorOf(key []byte) uint64 { return binary.BigEndian.Uint64(key) }

@@ -1,18 +1,62 @@
 package bolt
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
-
-	"go.etcd.io/bbolt"
 
 	"rangegate/lanes/store"
 )
 
-const maxJobs = 512 // batches in one transaction
+const maxJobs = 512 // in one transaction
 
-// write is the one goroutine that commits: all batches that wait at the same time in one transaction.
+// job is what one caller wants written.
+type job struct {
+	ctx context.Context
+	// apply writes it. A verdict is the answer to this job alone, which then has written nothing; a failure is one of
+	// the whole transaction.
+	apply   func(tx *fileTx) (verdict, failure error)
+	verdict error
+	done    chan error // of one
+}
+
+var errClosing = fmt.Errorf("%w: it is being closed", store.ErrRefused)
+
+// submit has the job written together with whatever else waits. When ctx ends after the writer has taken it, the
+// transaction goes on and its outcome is not known.
+func (s *Store) submit(ctx context.Context, apply func(tx *fileTx) (verdict, failure error)) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", store.ErrRefused, ctx.Err())
+	}
+	select {
+	case <-s.closing:
+		return errClosing
+	default:
+	}
+	j := &job{ctx: ctx, apply: apply, done: make(chan error, 1)}
+	select {
+	case s.jobs <- j:
+	case <-ctx.Done():
+		return fmt.Errorf("%w: its queue is full: %w", store.ErrRefused, ctx.Err())
+	case <-s.closing:
+		return errClosing
+	}
+	select {
+	case err := <-j.done:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("store %s: waiting for the commit: %w", s.path, ctx.Err())
+	case <-s.written: // the writer may have ended without the job
+		select {
+		case err := <-j.done:
+			return err
+		default:
+			return errClosing
+		}
+	}
+}
+
+// write is the one goroutine that commits: all jobs that wait at the same time in one transaction.
 func (s *Store) write() {
 	defer close(s.written)
 	for {
@@ -45,81 +89,88 @@ func (s *Store) gather(first *job) []*job {
 	return together
 }
 
-// commit writes the batches and tells each what became of it.
+// commit writes the jobs and tells each what became of it.
 func (s *Store) commit(together []*job) {
-	if err := s.mend(); err != nil {
+	err := s.mend()
+	if err == nil {
+		if err = s.inPlace(); err != nil {
+			s.fail(err)
+		}
+	}
+	if err != nil {
 		for _, j := range together {
 			j.done <- fmt.Errorf("%w: %w", store.ErrRefused, err)
 		}
 		return
 	}
 	begun, err := s.transact(together)
-	for _, j := range together {
-		switch {
-		case err == nil:
+	switch {
+	case err == nil:
+		for _, j := range together {
 			j.done <- j.verdict
-		case begun: // whether the file has it is not known until it is opened again
-			j.done <- fmt.Errorf("store %s: committing: %w", s.path, err)
-		default:
-			j.done <- fmt.Errorf("%w: %w", store.ErrRefused, err)
 		}
+	case begun: // whether the file has it shows when it is opened again
+		s.fail(err)
+		for _, j := range together {
+			j.done <- fmt.Errorf("store %s: committing: %w", s.path, err)
+		}
+	case len(together) > 1: // one of them is to blame, and the others shall not suffer for it
+		for _, j := range together {
+			s.commit([]*job{j})
+		}
+	default:
+		together[0].done <- fmt.Errorf("%w: store %s: %w", store.ErrRefused, s.path, err)
 	}
-	if err != nil && begun {
-		s.mu.Lock()
-		s.broken = err
-		s.mu.Unlock()
-	}
+}
+
+// fail keeps the writer from the file until it is opened again.
+func (s *Store) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.broken = err
 }
 
 // transact runs one transaction. begun tells whether a failure came once the commit had begun.
 func (s *Store) transact(together []*job) (begun bool, err error) {
-	defer caught(&err)
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	err = s.db.Update(func(tx *bbolt.Tx) error {
-		for _, j := range together {
-			if j.ctx.Err() != nil {
-				j.verdict = fmt.Errorf("%w: %w", store.ErrRefused, j.ctx.Err())
-				continue
+	err = careful(func() error {
+		return update(s.db, func(tx *fileTx) error {
+			for _, j := range together {
+				if j.ctx.Err() != nil {
+					j.verdict = fmt.Errorf("%w: %w", store.ErrRefused, j.ctx.Err())
+					continue
+				}
+				var failure error
+				if j.verdict, failure = j.apply(tx); failure != nil {
+					return failure
+				}
 			}
-			if err := s.apply(tx, j); err != nil {
-				return err
-			}
-		}
-		begun = true
-		return nil
+			begun = true
+			return nil
+		})
 	})
 	return begun, err
 }
 
-// mend opens the file anew, and checks it whole, after a commit that failed.
+// mend opens the file anew after a failure. What it then holds is made durable before anybody builds on it: a repeat of
+// a batch is told that it was written when it is there.
 func (s *Store) mend() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.broken == nil {
+	if s.broken == nil { // which nobody but this goroutine changes
 		return nil
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.db != nil {
-		_ = s.db.Close()
+		_ = s.db.Close() // its file descriptor may be what is broken
 		s.db = nil
 	}
-	db, err := open(s.path)
+	db, file, err := open(s.path)
 	if err != nil {
-		return fmt.Errorf("store %s: opening it again after a failed commit (%w): %w", s.path, s.broken, err)
+		return fmt.Errorf("store %s: opening it again after a failure (%w): %w", s.path, s.broken, err)
 	}
-	if err := check(db); err != nil {
-		_ = db.Close()
-		return fmt.Errorf("store %s: damaged by a failed commit (%w): %w", s.path, s.broken, err)
+	if err := rewrite(s.path); err != nil {
+		return errors.Join(
+			fmt.Errorf("store %s: writing it anew after a failure (%w): %w", s.path, s.broken, err), db.Close())
 	}
-	s.db, s.broken = db, nil
+	s.db, s.file, s.broken = db, file, nil
 	return nil
-}
-
-func check(db *bbolt.DB) error {
-	return db.View(func(tx *bbolt.Tx) error {
-		var faults []error
-		for fault := range tx.Check() {
-			faults = append(faults, fault)
-		}
-		return errors.Join(faults...)
-	})
 }

@@ -1,0 +1,101 @@
+package bolt
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes/store"
+)
+
+// Whatever befalls the file, the store does not open, or says that a record is damaged, or has everything as it was.
+func TestDamageIsAnErrorOrHarmless(t *testing.T) {
+	t.Parallel()
+	f := newSample(t)
+	random := rand.New(rand.NewPCG(2026, 11)) // so that the damage, too, is the same every time
+	used, size := f.used(t), os.Getpagesize()
+	anywhere := func() int { return random.IntN(used) }
+	page := func(file []byte, number int) []byte { return file[number*size:][:size] }
+	aPage := func() []byte { return page(f.damaged, random.IntN(used/size)) }
+	for _, damage := range []struct {
+		name  string
+		times int
+		do    func()
+	}{
+		{"a bit flipped", 150, func() { f.damaged[anywhere()] ^= 1 << random.IntN(8) }},
+		{"a bit flipped at a page's begin", 150, func() { aPage()[random.IntN(96)] ^= 1 << random.IntN(8) }},
+		{"a byte written over", 50, func() { f.damaged[anywhere()] = byte(random.Uint32()) }},
+		{"a sector of zeros", 25, func() { clear(f.damaged[anywhere()&^511:][:512]) }},
+		{"a sector of ones", 25, func() { copy(f.damaged[anywhere()&^511:], bytes.Repeat([]byte{0xff}, 512)) }},
+		{"a page of zeros", 25, func() { clear(aPage()) }},
+		{"a page in another's place", 25, func() { copy(aPage(), aPage()) }},
+		{"a page as it was before", 50, func() {
+			number := random.IntN(min(len(f.older), used) / size)
+			copy(page(f.damaged, number), page(f.older, number))
+		}},
+		{"the headers of an older file", 1, func() { copy(f.damaged, f.older[:2*size]) }},
+		{"all but the headers of an older file", 1, func() { copy(f.damaged[2*size:], f.older[2*size:]) }},
+	} {
+		for i := range damage.times {
+			f.damaged = slices.Clone(f.whole)
+			damage.do()
+			f.check(t, fmt.Sprint(damage.name, " ", i))
+		}
+	}
+}
+
+func TestATruncatedFileIsAnError(t *testing.T) {
+	t.Parallel()
+	f := newSample(t)
+	used := f.used(t)
+	for _, size := range []int{1, 15, 80, 511, 4095, 4096, 4097, 8192, 12288, used / 2, used - 4096, used - 1} {
+		f.damaged = f.whole[:size]
+		assert.False(t, f.check(t, fmt.Sprint("cut to ", size)), "cut to %d of %d was not noticed", size, used)
+	}
+	f.damaged = f.whole[:used] // what is behind is kept for growing
+	assert.True(t, f.check(t, "cut to what is in use"))
+}
+
+// check opens the damaged file and reads and writes all of it. whole: nothing was noticed, and nothing was wrong.
+func (f *sample) check(t *testing.T, damage string) (whole bool) {
+	path := filepath.Join(t.TempDir(), "damaged.db")
+	require.NoError(t, os.WriteFile(path, f.damaged, 0o600))
+	s, err := Open(path, keepAll)
+	if err != nil {
+		assert.ErrorContains(t, err, path, damage)
+		left, err := os.ReadFile(path)
+		require.NoError(t, err)
+		assert.True(t, slices.Equal(f.damaged, left), "%s: the file is left as it is", damage)
+		return false
+	}
+	whole = true
+	for i, answer := range f.read(t, s) {
+		var corrupt *store.CorruptError
+		if err, failed := answer.(error); failed {
+			whole = false
+			require.ErrorAs(t, err, &corrupt, damage)
+			require.Equal(t, path, corrupt.Where, damage)
+			continue
+		}
+		require.Equal(t, f.want[i], answer, damage)
+	}
+	for _, id := range f.ranges {
+		epoch, err := s.Claim(t.Context(), id, opening)
+		if err == nil {
+			err = s.Flush(t.Context(), batchOf(id, epoch, 1))
+		}
+		if err != nil {
+			whole = false
+			require.ErrorIs(t, err, store.ErrRefused, damage)
+		}
+	}
+	require.NoError(t, s.Close(), damage)
+	return whole
+}

@@ -1,0 +1,185 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.etcd.io/bbolt"
+
+	"rangegate/lanes"
+	"rangegate/lanes/store"
+)
+
+// paused is a store whose writer stands in the middle of a transaction, so that what is flushed meanwhile queues up.
+// When it goes on, that transaction writes nothing.
+type paused struct {
+	*Store
+	t    *testing.T
+	goOn func()
+}
+
+func pause(t *testing.T, s *Store) *paused {
+	entered, release := make(chan struct{}), make(chan struct{})
+	go func() {
+		assert.Error(t, s.submit(t.Context(), func(*fileTx) (verdict, failure error) {
+			close(entered)
+			<-release
+			return nil, errors.New("that was a pause")
+		}))
+	}()
+	<-entered
+	p := &paused{s, t, sync.OnceFunc(func() { close(release) })}
+	t.Cleanup(p.goOn)
+	return p
+}
+
+// flush flushes, and returns once the batch is in the queue.
+func (p *paused) flush(ctx context.Context, b store.Batch) <-chan error {
+	answer, before := make(chan error, 1), len(p.jobs)
+	go func() { answer <- p.Flush(ctx, b) }()
+	require.Eventually(p.t, func() bool { return len(p.jobs) > before }, time.Minute, time.Millisecond)
+	return answer
+}
+
+func lastTransaction(t *testing.T, s *Store) (id int) {
+	require.NoError(t, s.db.View(func(tx *bbolt.Tx) error {
+		id = tx.ID()
+		return nil
+	}))
+	return id
+}
+
+// claimed is the first batch of a range that is claimed for it.
+func claimed(t *testing.T, s *Store) store.Batch {
+	t.Helper()
+	id := uuid.New()
+	epoch, err := s.Claim(t.Context(), id, opening)
+	require.NoError(t, err)
+	return store.Batch{
+		Range: id, Epoch: epoch, N: 1, Now: opening,
+		Events: []lanes.Logged{{Cursor: 1, Event: lanes.Event{ID: uuid.New(), At: opening}}},
+	}
+}
+
+func TestFlushesThatWaitTogetherShareATransaction(t *testing.T) {
+	t.Parallel()
+	s := openAt(t, filepath.Join(t.TempDir(), "rangegate.db"))
+	batches := make([]store.Batch, 64)
+	for i := range batches {
+		batches[i] = claimed(t, s)
+	}
+	before := lastTransaction(t, s)
+	p := pause(t, s)
+	var answers []<-chan error
+	for _, b := range batches {
+		answers = append(answers, p.flush(t.Context(), b))
+	}
+	p.goOn()
+	for i, answer := range answers {
+		require.NoError(t, <-answer)
+		loaded, err := s.Load(t.Context(), batches[i].Range)
+		require.NoError(t, err)
+		require.Equal(t, batches[i].Events, loaded.Pending)
+	}
+	assert.Equal(t, 1, lastTransaction(t, s)-before, "transactions")
+}
+
+// What is wrong with one batch is no trouble of those that share its transaction.
+func TestABatchThatFailsIsAlone(t *testing.T) {
+	t.Parallel()
+	s := openAt(t, filepath.Join(t.TempDir(), "rangegate.db"))
+	first, good, fenced, ended, bad := claimed(t, s), claimed(t, s), claimed(t, s), claimed(t, s), claimed(t, s)
+	fenced.Epoch--
+	require.NoError(t, s.db.Update(func(tx *bbolt.Tx) error { // as no damage that was found would be
+		return tx.Bucket(rangeKey(bad.Range)).DeleteBucket([]byte(eventsBucket))
+	}))
+	over, end := context.WithCancel(t.Context())
+	p := pause(t, s)
+	answers := []<-chan error{
+		p.flush(t.Context(), first), p.flush(t.Context(), good), p.flush(t.Context(), fenced), p.flush(over, ended),
+		p.flush(t.Context(), bad),
+	}
+	end()
+	require.ErrorIs(t, <-answers[3], context.Canceled)
+	p.goOn()
+	require.NoError(t, <-answers[0])
+	require.NoError(t, <-answers[1])
+	require.ErrorIs(t, <-answers[2], store.ErrFenced)
+	require.ErrorIs(t, <-answers[4], store.ErrRefused)
+
+	good.N = 2
+	require.NoError(t, s.Flush(t.Context(), good), "the writer goes on")
+	require.NoError(t, s.Flush(t.Context(), ended), "it was not written")
+}
+
+func TestAKeyThatTheFileCannotHoldIsRefused(t *testing.T) {
+	t.Parallel()
+	s := openAt(t, filepath.Join(t.TempDir(), "rangegate.db"))
+	b := claimed(t, s)
+	for _, name := range []string{"", strings.Repeat("k", bbolt.MaxKeySize+1)} {
+		bad := b
+		bad.Keys = []lanes.KeptAnswer{{Name: name}}
+		require.ErrorIs(t, s.Flush(t.Context(), bad), store.ErrRefused)
+	}
+	b.Keys = []lanes.KeptAnswer{{Name: strings.Repeat("k", bbolt.MaxKeySize)}}
+	require.NoError(t, s.Flush(t.Context(), b))
+}
+
+// A caller that stops waiting while its batch is under way does not learn what became of it. The repeat tells.
+func TestTheRepeatSettlesWhatNobodyWaitedFor(t *testing.T) {
+	t.Parallel()
+	s := openAt(t, filepath.Join(t.TempDir(), "rangegate.db"))
+	b := claimed(t, s)
+	for range 20 {
+		ctx, end := context.WithCancel(t.Context())
+		answer := make(chan error, 1)
+		go func() { answer <- s.Flush(ctx, b) }()
+		end()
+		if err := <-answer; err != nil {
+			require.ErrorIs(t, err, context.Canceled)
+		}
+		require.NoError(t, s.Flush(t.Context(), b))
+		loaded, err := s.Events(t.Context(), b.Range, 0, 1000)
+		require.NoError(t, err)
+		require.Len(t, loaded, int(b.N))
+		b.N++
+		b.Events[0].Cursor++
+	}
+}
+
+// Closing waits for what was taken, and refuses the rest: no answer is lost, and none is wrong.
+func TestClosingAmongFlushes(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "rangegate.db")
+	s := openAt(t, path)
+	batches, answers := make([]store.Batch, 32), make([]<-chan error, 32)
+	for i := range batches {
+		batches[i] = claimed(t, s)
+	}
+	for i, b := range batches {
+		answer := make(chan error, 1)
+		answers[i] = answer
+		go func() { answer <- s.Flush(t.Context(), b) }()
+	}
+	require.NoError(t, s.Close())
+	again := openAt(t, path)
+	for i, b := range batches {
+		err := <-answers[i]
+		loaded, failed := again.Load(t.Context(), b.Range)
+		require.NoError(t, failed)
+		if err == nil {
+			require.Equal(t, b.Events, loaded.Pending)
+			continue
+		}
+		require.ErrorIs(t, err, store.ErrRefused)
+		require.Empty(t, loaded.Pending)
+	}
+}

@@ -1,0 +1,120 @@
+package bolt
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes/store"
+)
+
+// flushing makes this program a gateway that does nothing but flush to the file it names.
+const flushing = "RANGEGATE_TEST_FLUSHES_TO"
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(flushing); path != "" {
+		fmt.Println(flushOnAndOn(path))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+var killedRanges = []uuid.UUID{{1}, {2}, {3}, {4}}
+
+// flushOnAndOn prints the number of a range and the cursor whenever a flush with a new event was acknowledged.
+func flushOnAndOn(path string) error {
+	s, err := Open(path, keepAll)
+	if err != nil {
+		return err
+	}
+	failed := make(chan error)
+	for i, id := range killedRanges {
+		go func() { failed <- flushRange(s, i, id) }()
+	}
+	return <-failed
+}
+
+func flushRange(s *Store, number int, id uuid.UUID) error {
+	ctx := context.Background()
+	epoch, err := s.Claim(ctx, id, opening)
+	if err != nil {
+		return err
+	}
+	loaded, err := s.Load(ctx, id)
+	if err != nil {
+		return err
+	}
+	for n := uint64(1); ; n++ {
+		b := batchOf(id, epoch, n)
+		b.Events = b.Events[:1]
+		b.Events[0].Cursor, b.Ended[0].Cursor = loaded.LastEvent+n, loaded.LastEnded+n
+		if err := s.Flush(ctx, b); err != nil {
+			return err
+		}
+		fmt.Println(number, loaded.LastEvent+n)
+	}
+}
+
+// What was acknowledged survives a gateway that is killed at any instant, whole and once.
+func TestKilledAmongFlushes(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "rangegate.db")
+	acknowledged := make([]uint64, len(killedRanges))
+	for range 8 {
+		gateway := exec.Command(os.Args[0])
+		gateway.Env = append(os.Environ(), flushing+"="+path)
+		out, err := gateway.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, gateway.Start())
+		lines, killAt := bufio.NewScanner(out), 1+rand.IntN(60)
+		for line := 1; lines.Scan(); line++ {
+			var number int
+			var cursor uint64
+			_, err := fmt.Sscan(lines.Text(), &number, &cursor)
+			require.NoError(t, err, lines.Text())
+			acknowledged[number] = cursor
+			if line == killAt {
+				require.NoError(t, gateway.Process.Kill())
+			}
+		}
+		require.Error(t, gateway.Wait())
+
+		s, err := Open(path, keepAll)
+		require.NoError(t, err)
+		for i, id := range killedRanges {
+			acknowledged[i] = allThere(t, s, id, acknowledged[i])
+		}
+		require.NoError(t, s.Close())
+	}
+}
+
+// allThere checks that the range has what was acknowledged, and at most the one flush more that was under way.
+func allThere(t *testing.T, s store.Store, id uuid.UUID, acknowledged uint64) (last uint64) {
+	t.Helper()
+	loaded, err := s.Load(t.Context(), id)
+	require.NoError(t, err)
+	assert.GreaterOrEqual(t, loaded.LastEvent, acknowledged)
+	assert.LessOrEqual(t, loaded.LastEvent, acknowledged+1)
+	assert.Equal(t, loaded.LastEvent, loaded.LastEnded)
+	assert.Len(t, loaded.Pending, int(loaded.LastEvent))
+	events, err := s.Events(t.Context(), id, 0, 1_000_000)
+	require.NoError(t, err)
+	assert.Equal(t, loaded.Pending, events)
+	history, err := s.History(t.Context(), id, 0, 1_000_000)
+	require.NoError(t, err)
+	require.Len(t, history, int(loaded.LastEnded))
+	for i := range history {
+		assert.Equal(t, uint64(i+1), events[i].Cursor)
+		assert.Equal(t, uint64(i+1), history[i].Cursor)
+	}
+	return loaded.LastEvent
+}

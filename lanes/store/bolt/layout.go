@@ -1,0 +1,83 @@
+package bolt
+
+import (
+	"github.com/google/uuid"
+	"go.etcd.io/bbolt"
+)
+
+// The buckets of a range.
+const (
+	lanesBucket    = "lanes"
+	keysBucket     = "keys"
+	eventsBucket   = "events"
+	pendingBucket  = "pending"
+	historyBucket  = "history"
+	sessionsBucket = "sessions"
+)
+
+var (
+	buckets = []string{lanesBucket, keysBucket, eventsBucket, pendingBucket, historyBucket, sessionsBucket}
+	metaKey = []byte("meta")
+
+	formatBucket = []byte("rangegate")
+	formatKey    = []byte("format")
+)
+
+func rangeKey(id uuid.UUID) []byte { return []byte("range " + id.String()) }
+
+// format is what the file says of itself. Every transaction writes it.
+type format struct {
+	Transaction int   `json:"transaction"` // the last one, as bbolt counts them
+	Ranges      tally `json:"ranges"`      // of their meta records
+}
+
+// tally is what something has. A page that is missing, or an older one, though whole, shows in it.
+type tally struct {
+	Count int    `json:"count"`
+	Sum   uint64 `json:"sum"` // of the seals
+}
+
+// change counts that value takes the place of old; nil is none.
+func (t tally) change(old, value []byte) tally {
+	if old != nil {
+		t.Count--
+		t.Sum -= sealOf(old)
+	}
+	if value != nil {
+		t.Count++
+		t.Sum += sealOf(value)
+	}
+	return t
+}
+
+// fileTx is the file in a transaction that writes.
+type fileTx struct {
+	*bbolt.Tx
+	path   string
+	format format
+}
+
+// update writes in one transaction.
+func update(db *bbolt.DB, change func(tx *fileTx) error) error {
+	return db.Update(func(bolt *bbolt.Tx) error {
+		tx := &fileTx{Tx: bolt, path: db.Path()}
+		about, err := tx.CreateBucketIfNotExists(formatBucket)
+		if err != nil {
+			return err
+		}
+		if value := about.Get(formatKey); value != nil { // there is none while the file is made
+			if tx.format, err = decode[format](formatKey, value); err != nil {
+				return err
+			}
+		}
+		if err := change(tx); err != nil {
+			return err
+		}
+		tx.format.Transaction = tx.ID()
+		value, err := encode(formatKey, tx.format)
+		if err != nil {
+			return err
+		}
+		return about.Put(formatKey, value)
+	})
+}

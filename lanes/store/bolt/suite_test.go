@@ -1,0 +1,78 @@
+package bolt
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes/store"
+	"rangegate/lanes/store/storetest"
+)
+
+func TestStore(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) storetest.Bench {
+		return file(filepath.Join(t.TempDir(), "data", "rangegate.db"))
+	})
+}
+
+// file is a store's file as the suite's bench.
+type file string
+
+func (f file) Where() string { return string(f) }
+
+func (f file) Open(t *testing.T, r store.Retention) store.Store {
+	s, err := Open(string(f), r)
+	require.NoError(t, err)
+	return s
+}
+
+// Overwrite puts the data where the record was, as if a version of rangegate had written them.
+func (f file) Overwrite(t *testing.T, record storetest.Record, data []byte) {
+	s, err := Open(string(f), store.Retention{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	require.NoError(t, update(s.db, func(tx *fileTx) error {
+		r, err := openRange(tx.Tx, s.path, record.Range)
+		if err != nil {
+			return err
+		}
+		if record.Kind == storetest.Checkpoint { // it is part of the meta record
+			value := seal(metaKey, data)
+			tx.format.Ranges = tx.format.Ranges.change(r.b.Get(metaKey), value)
+			return r.b.Put(metaKey, value)
+		}
+		bucket, key := placeOf(t, record)
+		require.NotNil(t, r.bucket(bucket).Get(key))
+		return errors.Join(r.put(bucket, key, seal(key, data)), tx.save(r))
+	}))
+}
+
+func placeOf(t *testing.T, record storetest.Record) (bucket string, key []byte) {
+	switch record.Kind {
+	case storetest.Lane:
+		id, err := uuid.Parse(record.Name)
+		require.NoError(t, err)
+		return lanesBucket, id[:]
+	case storetest.Key:
+		return keysBucket, []byte(record.Name)
+	}
+	cursor, err := strconv.ParseUint(record.Name, 10, 64)
+	require.NoError(t, err)
+	if record.Kind == storetest.Event {
+		return eventsBucket, cursorKey(cursor)
+	}
+	return historyBucket, cursorKey(cursor)
+}
+
+func (f file) Copy(t *testing.T) (putBack func()) {
+	copied, err := os.ReadFile(string(f))
+	require.NoError(t, err)
+	return func() { require.NoError(t, os.WriteFile(string(f), copied, 0o600)) }
+}
+
+func (f file) Wipe(t *testing.T) { require.NoError(t, os.Remove(string(f))) }
