@@ -206,8 +206,11 @@ func (c *committer) flush(batch store.Batch) error {
 		case errors.Is(err, store.ErrRolledBack):
 			c.log.Error().Uint64("epoch", batch.Epoch).Uint64("n", batch.N).
 				Msg("the store has lost acknowledged writes; it is refilled from the running lanes")
+			again := batch.Refill
 			batch = c.refill(batch)
-			continue
+			if !again {
+				continue
+			}
 		case errors.Is(err, store.ErrRefused) && !unknown:
 			return err
 		case !errors.Is(err, store.ErrRefused):

@@ -25,6 +25,7 @@ type connectionActor struct {
 
 	self     *actor.PID
 	line     *line
+	acked    *lanes.Log // the newest, nil before the first: it may come before the dial has come back
 	cancel   context.CancelFunc
 	revision uint64
 }
@@ -86,13 +87,13 @@ func (c *connectionActor) Receive(ctx actor.Context) {
 			c.fail(ctx, m.err)
 		default:
 			ctx.Send(c.up, &connected{c.number, m.hello})
+			c.ack()
 		}
 	case *want:
 		c.tell(m.state)
 	case *ack:
-		if connection := c.line.connection(); connection != nil {
-			connection.Ack(m.log)
-		}
+		c.acked = &m.log
+		c.ack()
 	case *arrived:
 		ctx.Send(c.up, &reported{c.number, m.report})
 	case *broken:
@@ -136,6 +137,13 @@ func (c *connectionActor) tell(state link.State) {
 		c.revision++
 		state.Revision = c.revision
 		connection.Send(state)
+	}
+}
+
+// ack tells the hardware which reports are saved.
+func (c *connectionActor) ack() {
+	if connection := c.line.connection(); connection != nil && c.acked != nil {
+		connection.Ack(*c.acked)
 	}
 }
 

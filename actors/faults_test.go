@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"sync"
@@ -17,6 +18,11 @@ import (
 
 // refuses takes nothing, and says so.
 func refuses(context.Context, store.Batch, func() error) error { return store.ErrRefused }
+
+func refusesSlowly(context.Context, store.Batch, func() error) error {
+	<-time.After(300 * time.Millisecond)
+	return store.ErrRefused
+}
 
 // hangs writes nothing and gives no answer.
 func hangs(ctx context.Context, _ store.Batch, _ func() error) error {
@@ -41,6 +47,24 @@ func losesAnswers(_ context.Context, _ store.Batch, flush func() error) error {
 		return err
 	}
 	return errAnswerLost
+}
+
+// journal is a log that can be read while it is written.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (j *journal) Write(line []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(line)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
 }
 
 // witness is a driver that notes what the hardware is told, and by how many connections.
@@ -77,6 +101,13 @@ func (w *witness) Dial(ctx context.Context, lane link.Lane, to link.Receiver) (l
 	defer w.mu.Unlock()
 	w.dials++
 	return &watchedConnection{Connection: connection, by: w, lane: lane.ID}, hello, nil
+}
+
+// connections is how many were made, and how many of them were closed.
+func (w *witness) connections() (made, closed int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.dials, w.closes
 }
 
 // told is what the lane's hardware was told since the instant of the scheduler.

@@ -202,12 +202,12 @@ func (l *laneActor) expiry(now lanes.Instant) *ask {
 
 // take is the way of every command, report and timer through the lane.
 func (l *laneActor) take(a *ask, now lanes.Instant) {
-	switch {
-	case a.closing() && l.lane.Due(a.at) && a.by != lanes.ByTimer:
+	if !a.closing() && !a.reported() {
+		a.at = now
+	}
+	if l.lane.Due(a.at) && a.by != lanes.ByTimer {
 		l.closings = append([]*ask{l.expiry(now), a}, l.closings...)
 		return
-	case !a.closing() && !a.reported():
-		a.at = now
 	}
 	if a.givenUp() && !a.closing() || a.ticket != nil && !a.ticket.take() {
 		l.refuse(a, lanes.ErrTimeout)

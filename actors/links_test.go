@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -19,6 +20,7 @@ type switchboard struct {
 	answer func(ctx context.Context) error // how a dial ends; nil: it connects at once
 
 	mu    sync.Mutex
+	first []lanes.Report // what every controller says first
 	dials []dialling
 	lines []*openLine // that were connected, oldest first
 }
@@ -41,8 +43,11 @@ var errNoAnswer = errors.New("the controller does not answer")
 func (s *switchboard) Dial(ctx context.Context, _ link.Lane, to link.Receiver) (link.Connection, link.Hello, error) {
 	begun := time.Now()
 	s.mu.Lock()
-	answer := s.answer
+	answer, first := s.answer, s.first
 	s.mu.Unlock()
+	for _, report := range first {
+		to.Reported(report)
+	}
 	var err error
 	defer func() {
 		s.mu.Lock()
@@ -68,6 +73,13 @@ func (s *switchboard) answers(answer func(context.Context) error) {
 	s.answer = answer
 }
 
+// says is what controllers say from now on as soon as they are connected.
+func (s *switchboard) says(first ...lanes.Report) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.first = first
+}
+
 func fails(context.Context) error { return errNoAnswer }
 
 // newest is the connection that was made last.
@@ -77,12 +89,25 @@ func (s *switchboard) newest() *openLine {
 	return s.lines[len(s.lines)-1]
 }
 
-// gaps is how long the link waited after each dial before the next.
-func (s *switchboard) gaps() (gaps []time.Duration) {
+// made is how many connections there were.
+func (s *switchboard) made() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i, dial := range s.dials[1:] {
-		gaps = append(gaps, dial.begun.Sub(s.dials[i].begun)-s.dials[i].took)
+	return len(s.lines)
+}
+
+// dialled is the dials so far.
+func (s *switchboard) dialled() []dialling {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.dials)
+}
+
+// gaps is how long the link waited after each dial before the next.
+func (s *switchboard) gaps() (gaps []time.Duration) {
+	dials := s.dialled()
+	for i, dial := range dials[1:] {
+		gaps = append(gaps, dial.begun.Sub(dials[i].begun)-dials[i].took)
 	}
 	return gaps
 }
@@ -103,6 +128,26 @@ func (l *openLine) Close() {
 	l.on.mu.Lock()
 	defer l.on.mu.Unlock()
 	l.closed = true
+}
+
+// told is the states that came over the connection.
+func (l *openLine) told() []link.State {
+	l.on.mu.Lock()
+	defer l.on.mu.Unlock()
+	return slices.Clone(l.states)
+}
+
+// acked is the acknowledgements that came over the connection.
+func (l *openLine) acked() []lanes.Log {
+	l.on.mu.Lock()
+	defer l.on.mu.Unlock()
+	return slices.Clone(l.acks)
+}
+
+func (l *openLine) isClosed() bool {
+	l.on.mu.Lock()
+	defer l.on.mu.Unlock()
+	return l.closed
 }
 
 // breaks lets the connection fail.
@@ -146,9 +191,9 @@ func TestALinkThatWasUpForAWhileIsMadeAgainSoon(t *testing.T) {
 		for range 5 {
 			g.pass(settledAfter)
 			s.newest().breaks()
-			before := len(s.lines)
+			before := s.made()
 			g.pass(firstBackOff)
-			require.Len(t, s.lines, before+1)
+			require.Equal(t, before+1, s.made())
 		}
 	})
 }
@@ -162,7 +207,7 @@ func TestALinkThatKeepsBreakingIsNotMadeAgainSoon(t *testing.T) {
 			broken := time.Now()
 			s.newest().breaks()
 			g.pass(lastBackOff)
-			waited += s.dials[i+1].begun.Sub(broken)
+			waited += s.dialled()[i+1].begun.Sub(broken)
 		}
 		require.Greater(t, waited, 40*time.Second, "it backs off, although it comes up each time")
 	})
@@ -175,8 +220,8 @@ func TestADialThatHangsIsGivenUp(t *testing.T) {
 	}}
 	onLine(t, s, func(t *testing.T, g *rig) {
 		g.pass(5 * time.Minute)
-		require.Greater(t, len(s.dials), 5*60/20)
-		for _, dial := range s.dials {
+		require.Greater(t, len(s.dialled()), 5*60/20)
+		for _, dial := range s.dialled() {
 			require.Equal(t, 5*time.Second, dial.took)
 		}
 	})
@@ -186,12 +231,12 @@ func TestADriverThatPanicsInADialCostsATry(t *testing.T) {
 	s := &switchboard{answer: func(context.Context) error { panic(errDefect) }}
 	onLine(t, s, func(t *testing.T, g *rig) {
 		g.pass(20 * time.Second)
-		require.Greater(t, len(s.dials), 3)
+		require.Greater(t, len(s.dialled()), 3)
 		s.answers(nil)
 		g.pass(lastBackOff)
 		require.Equal(t, lanes.LinkUp, g.Lanes()[0].Link)
 		g.create(0, 30)
-		require.NotNil(t, s.newest().states[len(s.newest().states)-1].Session)
+		require.NotNil(t, s.newest().told()[len(s.newest().told())-1].Session)
 	})
 }
 
@@ -207,9 +252,9 @@ func TestAStopClosesALinkThatIsBeingMade(t *testing.T) {
 		g.pass(lastBackOff)
 		time.AfterFunc(time.Second, func() { close(late) })
 		g.shutDown()
-		require.Len(t, s.lines, 2)
+		require.Equal(t, 2, s.made())
 		for _, line := range s.lines {
-			require.True(t, line.closed)
+			require.True(t, line.isClosed())
 		}
 	})
 }
@@ -220,16 +265,36 @@ func TestWhatAnOldConnectionSaysIsNotHeard(t *testing.T) {
 		session := g.book(0, 30)
 		old := s.newest()
 		old.breaks()
-		require.True(t, old.closed)
+		require.True(t, old.isClosed())
 		g.pass(firstBackOff)
-		require.Len(t, s.lines, 2)
+		require.Equal(t, 2, s.made())
 		old.to.Reported(lanes.Report{Log: lanes.Log{ID: "log", Seq: 1}, Kind: lanes.ReportEntered, Session: session})
 		old.breaks()
 		old.to.Applied(1)
 		g.pass(time.Minute)
-		require.Len(t, s.lines, 2)
-		require.False(t, s.newest().closed)
+		require.Equal(t, 2, s.made())
+		require.False(t, s.newest().isClosed())
 		require.Equal(t, lanes.LinkUp, g.Lanes()[0].Link)
 		require.Equal(t, lanes.Waiting, g.Sessions()[0].Phase)
+	})
+}
+
+// The controller repeats what was not acked as soon as it is connected, before the dial has come back with that.
+func TestAReportThatComesWhileTheLinkIsBeingMadeIsAcked(t *testing.T) {
+	s := &switchboard{}
+	onLine(t, s, func(t *testing.T, g *rig) {
+		g.create(0, 30)
+		help := lanes.Report{Log: lanes.Log{ID: "log", Seq: 1}, Kind: lanes.ReportHelp}
+		connected := make(chan struct{})
+		s.says(help)
+		s.answers(func(context.Context) error {
+			<-connected
+			return nil
+		})
+		s.newest().breaks()
+		g.pass(lastBackOff)
+		close(connected)
+		synctest.Wait()
+		require.Equal(t, []lanes.Log{help.Log}, s.newest().acked())
 	})
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes"
-	"rangegate/lanes/link"
 )
 
 // What the hardware is told: the newest state that is wanted, whatever happens to the link meanwhile.
@@ -124,10 +123,10 @@ func TestAConnectionThatPanicsDoesNotSayWhatWasWantedBefore(t *testing.T) {
 		first := s.newest()
 		g.send(g.actorOf(0, "connection"), (*want)(nil))
 		g.pass(lastBackOff)
-		require.True(t, first.closed)
+		require.True(t, first.isClosed())
 		require.NotSame(t, first, s.newest())
-		require.NotEmpty(t, s.newest().states)
-		for _, state := range s.newest().states {
+		require.NotEmpty(t, s.newest().told())
+		for _, state := range s.newest().told() {
 			require.Nil(t, state.Session)
 		}
 	})
@@ -154,5 +153,3 @@ func TestALinkThatPanicsKnowsWhatIsWanted(t *testing.T) {
 		require.Equal(t, lanes.LinkUp, g.Lanes()[0].Link)
 	})
 }
-
-var _ link.Connection = (*openLine)(nil)

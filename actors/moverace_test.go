@@ -89,6 +89,37 @@ func TestAStopFollowsAMovingSession(t *testing.T) {
 	}
 }
 
+// A hold that comes over the destination in the midst of the move finds the session there and pauses it.
+func TestAHoldOverTheLaneThatASessionMovesTo(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, g *rig) {
+		session := g.create(0, 30)
+		g.pass(10 * time.Minute)
+		release := g.holdFlushes()
+		moved := g.begin(func() error { return g.tryMove(session, 1) })
+		over := func(command lanes.Command) func() error {
+			return func() error {
+				ctx := g.request()
+				_, err := g.ask(ctx, g.lane(1), &ask{ctx: ctx, command: command, by: lanes.ByStaff})
+				return err
+			}
+		}
+		held := g.begin(over(lanes.Hold{}))
+		require.True(t, g.controller(1).Shown().Hold, "at once")
+		release()
+		require.NoError(t, <-moved)
+		require.NoError(t, <-held)
+		g.pass(time.Minute)
+		require.False(t, g.open(1))
+		require.Equal(t, 20*time.Minute, g.left(session))
+		require.Equal(t, []lanes.Kind{
+			lanes.SessionCreated, lanes.SessionStarted, lanes.SessionModified, lanes.SessionPaused,
+		}, g.happened(session))
+		require.NoError(t, over(lanes.Release{})())
+		synctest.Wait()
+		require.True(t, g.open(1))
+	})
+}
+
 func TestTwoSessionsCannotSwapLanes(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, g *rig) {
 		a, b := g.create(0, 30), g.create(1, 30)

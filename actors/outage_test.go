@@ -13,8 +13,8 @@ import (
 	"rangegate/lanes/store"
 )
 
-// What becomes of commands while the store is away. An outage is either of two: the store says no, or says nothing.
-var outages = map[string]flushHook{"it refuses": refuses, "it hangs": hangs}
+// What becomes of commands while the store is away: it says no, at once or after a while, or it says nothing.
+var outages = map[string]flushHook{"it refuses": refuses, "it refuses after a while": refusesSlowly, "it hangs": hangs}
 
 func (g *rig) tryPause(session uuid.UUID) error {
 	_, err := g.On(g.Context(), session, lanes.Pause{Session: session}, nil)
@@ -210,6 +210,8 @@ func TestWhatHappenedInAnOutageIsSavedInOrder(t *testing.T) {
 				require.Equal(t, []lanes.Kind{
 					lanes.SessionPaused, lanes.SessionStopped, lanes.SessionStopped, lanes.SessionStopped,
 				}, happened)
+				g.restart()
+				require.Empty(t, g.onBoard())
 			}, withLanes(3))
 		})
 	}

@@ -65,20 +65,22 @@ func newCommitter(r *Range, epoch uint64, saved store.Recovered) *committer {
 	return c
 }
 
-// bringBack gives the committer the lanes as they were saved. Those whose readings belong to an earlier boot are
+// bringBack gives the committer and the board the lanes as they were saved. Those whose readings belong to an earlier boot are
 // carried over to this one, and saved so.
 func (r *Range) bringBack(saved store.Recovered, retire []uuid.UUID) error {
 	now, boot := r.clock.Now(), r.clock.Boot()
 	var lost []error
 	for _, snapshot := range saved.Lanes {
 		lane := snapshot.Restore(now, boot, saved.Checkpoint)
-		_, known := r.places[lane.ID]
+		place, known := r.places[lane.ID]
 		switch {
 		case known:
 			r.committer.current[lane.ID] = lane
 			if snapshot.Boot != boot && lane.Session != nil {
 				r.committer.save(&write{lanes: []lanes.Lane{lane}, stands: true, told: func(outcome) {}})
 			}
+			lane.Accessible, lane.Purchasing, lane.Usable = place.Accessible, r.layout.Purchasing, true
+			r.board.publish(lane)
 		case lane.Session == nil:
 		case slices.Contains(retire, lane.ID):
 			r.retire(lane, now)

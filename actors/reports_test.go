@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -59,13 +58,13 @@ func TestAReportThatWasSavedAndNotAckedIsAckedAfterARestart(t *testing.T) {
 		help := lanes.Report{Log: lanes.Log{ID: "log", Seq: 7}, Kind: lanes.ReportHelp, Session: session}
 		s.newest().to.Reported(help)
 		synctest.Wait()
-		require.Equal(t, []lanes.Log{help.Log}, s.newest().acks)
+		require.Equal(t, []lanes.Log{help.Log}, s.newest().acked())
 		g.restart()
 		for range 2 {
 			s.newest().to.Reported(help)
 			synctest.Wait()
 		}
-		require.Equal(t, []lanes.Log{help.Log, help.Log}, s.newest().acks)
+		require.Equal(t, []lanes.Log{help.Log, help.Log}, s.newest().acked())
 		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.Help}, g.happened(session))
 	})
 }
@@ -167,7 +166,7 @@ func TestAReportDoesNotWaitForTheCommandsOfClients(t *testing.T) {
 
 // A long outage and a link that keeps breaking: what the controller repeats again and again waits only once.
 func TestReportsThatWaitTakeRoomOnce(t *testing.T) {
-	var said bytes.Buffer
+	var said journal
 	inFakeTime(t, func(t *testing.T, g *rig) {
 		g.create(0, 30)
 		g.store.hook(refuses)

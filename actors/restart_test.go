@@ -74,6 +74,25 @@ func TestWhatEndedWhileDownIsOnRecordBeforeTheRangeIsReady(t *testing.T) {
 	})
 }
 
+func TestStoppingTheGatewaySavesWhatIsUnderWay(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, g *rig) {
+		session := g.create(0, 30)
+		release := g.holdFlushes()
+		modified := g.begin(func() error { return g.tryModify(session, 5) })
+		stopping := g.gateway
+		g.gateway = nil
+		stopped := g.begin(func() error { return stopping.Stop(t.Context()) })
+		require.Empty(t, stopped, "it waits")
+		release()
+		require.NoError(t, <-stopped)
+		require.Contains(t, []error{nil, lanes.ErrTimeout}, <-modified, "nobody is told that it was not done")
+		require.Error(t, g.tryModify(session, 1), "it is over")
+		require.NoError(t, g.store.Close())
+		g.start()
+		require.Equal(t, 35*time.Minute, g.left(session))
+	})
+}
+
 func TestALaneInUseCannotLeaveTheLayout(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, g *rig) {
 		gone, due, stays := g.create(0, 30), g.create(1, 5), g.create(2, 30)
@@ -100,4 +119,25 @@ func TestALaneInUseCannotLeaveTheLayout(t *testing.T) {
 		g.restart()
 		require.Equal(t, []uuid.UUID{stays}, g.onBoard())
 	}, withLanes(3))
+}
+
+// A POS that reads while the range is being brought back must not think that its sessions are gone.
+func TestEverySessionIsShownFromTheFirstMoment(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, g *rig) {
+		var sessions []uuid.UUID
+		for i := range g.settings.Layout.Lanes {
+			sessions = append(sessions, g.create(i, 30))
+		}
+		for range 20 {
+			before := g.Lanes()
+			g.shutDown()
+			require.NoError(t, g.tryStart())
+			require.Equal(t, sessions, g.onBoard())
+			require.NoError(t, g.tryModify(sessions[len(sessions)-1], 1))
+			synctest.Wait()
+			for i, lane := range g.Lanes()[:len(sessions)-1] {
+				require.Equal(t, before[i].Lane, lane.Lane)
+			}
+		}
+	}, withLanes(10))
 }

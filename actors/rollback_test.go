@@ -1,8 +1,9 @@
 package actors
 
 import (
-	"bytes"
+	"context"
 	"os"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes"
+	"rangegate/lanes/store"
 )
 
 // wipeStore loses everything that was saved, as a store does that is restored from nothing. Nothing is under way.
@@ -23,7 +25,7 @@ func (g *rig) wipeStore() {
 }
 
 func TestAStoreThatLostEverythingIsRefilled(t *testing.T) {
-	var said bytes.Buffer
+	var said journal
 	received := &inbox{}
 	inFakeTime(t, func(t *testing.T, g *rig) {
 		waiting, running, paused := g.book(0, 10), g.create(1, 20), g.create(2, 30)
@@ -92,5 +94,23 @@ func TestAKeySavedAMomentBeforeTheStoreIsLostIsKept(t *testing.T) {
 		recovered, err := g.store.Load(t.Context(), g.settings.Layout.Range)
 		require.NoError(t, err)
 		require.Equal(t, []lanes.KeptAnswer{kept}, recovered.Keys)
+	})
+}
+
+func TestAStoreThatLosesItsRefillTooIsNotPressed(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, g *rig) {
+		session := g.create(0, 30)
+		var refills atomic.Int64
+		g.store.hook(func(_ context.Context, batch store.Batch, _ func() error) error {
+			if batch.Refill {
+				refills.Add(1)
+			}
+			return store.ErrRolledBack
+		})
+		require.ErrorIs(t, g.answerOf(g.begin(func() error { return g.tryStop(session) }), time.Second), lanes.ErrNotSaved)
+		g.pass(time.Minute)
+		require.Less(t, refills.Load(), int64(60))
+		g.storeReturns()
+		require.Equal(t, lanes.EndReason(lanes.ByPOS), g.ended(session).Reason)
 	})
 }

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -71,7 +72,7 @@ func TestTheTimerFollowsTheDeadline(t *testing.T) {
 		stands(5*time.Minute, "at the end that it had for a moment")
 		stands(5*time.Minute, "at the end that it was sold with")
 		g.pause(session)
-		stands(time.Hour, "paused")
+		stands(10*time.Minute, "paused")
 		g.resume(session)
 		stands(2*time.Minute-time.Millisecond, "a millisecond before its end")
 		g.pass(time.Millisecond)
@@ -101,6 +102,26 @@ func TestATimerThatIsEarlyIsArmedAgain(t *testing.T) {
 		require.Equal(t, 50*time.Millisecond, g.left(session))
 		g.pass(50 * time.Millisecond)
 		require.Empty(t, g.onBoard())
+	})
+}
+
+// The hold ended while the session had a moment left; by the time that this is taken in, it has none.
+func TestAReleaseThatMeetsADueSession(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, g *rig) {
+		session := g.create(0, 1)
+		g.pass(time.Minute - 100*time.Millisecond)
+		release := g.holdFlushes()
+		require.NoError(t, g.controller(0).Help())
+		synctest.Wait()
+		released := g.begin(func() error {
+			_, err := g.On(g.request(), session, lanes.Release{}, nil)
+			return err
+		})
+		g.pass(500 * time.Millisecond)
+		release()
+		require.NoError(t, <-released)
+		synctest.Wait()
+		require.Equal(t, time.Minute, g.ended(session).Used)
 	})
 }
 

@@ -182,3 +182,61 @@ func TestADeadlinePassesWhileAnExtensionHangs(t *testing.T) {
 		})
 	}
 }
+
+func TestAPauseOverridesAnExtensionThatHangs(t *testing.T) {
+	for ending, resolution := range resolutions {
+		t.Run(ending, func(t *testing.T) {
+			inFakeTime(t, func(t *testing.T, g *rig) {
+				session := g.create(0, 10)
+				resolve := g.hangOnce(resolution.end)
+				extended := g.begin(func() error { return g.tryModify(session, 5) })
+				g.pass(400 * time.Millisecond)
+				paused := g.begin(func() error { return g.tryPause(session) })
+				require.False(t, g.open(0), "locked before anything is known")
+				require.ErrorIs(t, g.answerOf(paused, 600*time.Millisecond), lanes.ErrNotSaved)
+				g.pass(time.Second)
+
+				resolve()
+				left := 10*time.Minute - 400*time.Millisecond
+				if err := g.answerOf(extended, 0); resolution.written {
+					require.NoError(t, err)
+					left += 5 * time.Minute
+				}
+				require.Equal(t, left, g.left(session), "paused as of when that arrived")
+				require.False(t, g.open(0))
+				g.restart()
+				require.Equal(t, left, g.left(session))
+			})
+		})
+	}
+}
+
+func TestAStopOverridesAMoveThatHangs(t *testing.T) {
+	for ending, resolution := range resolutions {
+		t.Run(ending, func(t *testing.T) {
+			var hardware witness
+			inFakeTime(t, func(t *testing.T, g *rig) {
+				session, begun := g.create(0, 10), time.Now()
+				g.pass(time.Minute)
+				resolve := g.hangOnce(resolution.end)
+				moved := g.begin(func() error { return g.tryMove(session, 1) })
+				arrived := g.clock.Now()
+				stopped := g.begin(func() error { return g.tryStop(session) })
+				require.False(t, g.open(0), "locked before anything is known")
+				require.ErrorIs(t, g.answerOf(stopped, time.Second), lanes.ErrNotSaved)
+
+				resolve()
+				if err := g.answerOf(moved, 0); resolution.written {
+					require.NoError(t, err)
+				} else {
+					require.ErrorIs(t, err, lanes.ErrStoreUnavailable)
+				}
+				require.Equal(t, arrived.Wall, g.ended(session).At)
+				require.Equal(t, 1, g.stopsOf(session))
+				require.False(t, hardware.opened(g.lane(1), begun), "where it moved to never opened")
+				g.create(0, 10)
+				g.create(1, 10)
+			}, watchedBy(&hardware))
+		})
+	}
+}

@@ -62,6 +62,7 @@ func recovering(kind string, metrics *Metrics, log zerolog.Logger) actor.Receive
 				switch envelope.Message.(type) {
 				case *actor.Stopping, *actor.Stopped, *actor.Restarting:
 				default:
+					metrics.depth.WithLabelValues(kind).Dec() // the mailbox does not
 					panic(defect)
 				}
 			}()
