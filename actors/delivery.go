@@ -15,8 +15,8 @@ const (
 	markRetry     = time.Second // before an attempt whose mark could not be saved is tried again
 )
 
-// delivered waits until no delivery is under way, or ctx ends.
-func (r *Range) delivered(ctx context.Context) error {
+// awaitDeliveries waits until no delivery is under way, or ctx ends.
+func (r *Range) awaitDeliveries(ctx context.Context) error {
 	err := r.slots.Acquire(ctx, deliverySlots)
 	if err == nil {
 		r.slots.Release(deliverySlots)

@@ -67,7 +67,7 @@ func (e *eventsActor) Receive(ctx actor.Context) {
 func (e *eventsActor) start() {
 	of, self := e.of, e.self
 	go func() {
-		if of.delivered(context.Background()) == nil {
+		if of.awaitDeliveries(context.Background()) == nil {
 			of.send(self, &begin{e})
 		}
 	}()

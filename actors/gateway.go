@@ -143,10 +143,10 @@ func (r *Range) stop(ctx context.Context) error {
 	errs := []error{r.stopRoot(ctx, r.events)}
 	moment, cancel := context.WithTimeout(ctx, lastAttempts)
 	defer cancel()
-	_ = r.delivered(moment)
+	_ = r.awaitDeliveries(moment)
 	errs = append(errs, r.committer.drain(ctx))
 	r.end(lanes.ErrStarting)
-	errs = append(errs, r.stopRoot(ctx, r.pid), over(ctx, &r.dialling), r.delivered(ctx), r.committer.drain(ctx))
+	errs = append(errs, r.stopRoot(ctx, r.pid), over(ctx, &r.dialling), r.awaitDeliveries(ctx), r.committer.drain(ctx))
 	return errors.Join(errs...)
 }
 

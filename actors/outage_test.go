@@ -191,6 +191,7 @@ func TestWhatHappenedInAnOutageIsSavedInOrder(t *testing.T) {
 					func() error { return g.tryStop(first) },
 				} {
 					require.ErrorIs(t, g.answerOf(g.begin(closing), time.Second), lanes.ErrNotSaved)
+					g.pass(100 * time.Millisecond) // into the next try
 				}
 				g.storeReturns()
 

@@ -89,6 +89,19 @@ func TestWhoeverWaitsWhenTheRangeIsLetGoHearsItAtOnce(t *testing.T) {
 	}, withLanes(5))
 }
 
+// The tree may stop before it has read everything that was asked of it.
+func TestNobodyWaitsForATreeThatHasStopped(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, g *rig) {
+		session := g.create(0, 30)
+		require.NoError(t, g.stopRoot(t.Context(), g.pid))
+		modified := g.begin(func() error { return g.tryModify(session, 1) })
+		moved := g.begin(func() error { return g.tryMove(session, 1) })
+		g.letGo()
+		require.ErrorIs(t, g.answerOf(modified, 0), lanes.ErrNotOwner)
+		require.ErrorIs(t, g.answerOf(moved, 0), lanes.ErrNotOwner)
+	})
+}
+
 // What was sent and not answered may have been saved before the range was claimed.
 func TestNobodyIsToldThatNothingChangedWhenNobodyKnows(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, g *rig) {

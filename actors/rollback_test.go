@@ -69,13 +69,13 @@ func TestEventsThatWaitSurviveTheLossOfTheStore(t *testing.T) {
 		g.resume(session)
 		require.Len(t, received.kinds(), 1)
 
+		g.kill()
 		release()
-		synctest.Wait()
-		g.restart()
+		g.start()
 		require.Equal(t, []lanes.Kind{
 			lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused, lanes.SessionResumed,
 		}, received.kinds())
-		require.Equal(t, received.kinds(), g.happened(session), "and they are on record")
+		require.Equal(t, received.kinds()[1:], g.happened(session), "those that waited are on record again")
 	}, withWebhook(received))
 }
 

@@ -25,7 +25,7 @@ var resolutions = map[string]struct {
 	end     func(flush func() error) error
 }{
 	"written":                          {true, func(flush func() error) error { return flush() }},
-	"written, but the answer was lost": {true, func(flush func() error) error { return losesAnswers(nil, store.Batch{}, flush) }},
+	"written, but the answer was lost": {true, func(flush func() error) error { return losesAnswers(context.Background(), store.Batch{}, flush) }},
 	"not written, and nobody knows":    {true, func(func() error) error { return errAnswerLost }}, // so it is repeated
 	"refused":                          {false, func(func() error) error { return store.ErrRefused }},
 }
