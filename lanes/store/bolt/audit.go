@@ -3,30 +3,19 @@ package bolt
 import (
 	"errors"
 	"fmt"
-	"os"
+	"io"
 )
 
 // audit looks for the damage that reading would not notice: pages that are gone or stand for others, records that are
 // gone, entries that a lookup would miss. The records themselves are left to whoever reads them, so that one damaged
 // entry of a log does not keep the whole store from opening.
-func audit(file *os.File) error {
-	if err := auditAll(file); err != nil {
-		return fmt.Errorf("the file is damaged: %w", err)
-	}
-	return nil
-}
-
-func auditAll(file *os.File) error {
+func audit(file io.ReaderAt, size int64) error {
 	p, err := readHeaders(file)
 	if err != nil {
 		return err
 	}
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	if info.Size() < p.end() {
-		return fmt.Errorf("it is cut short: %d bytes of %d", info.Size(), p.end())
+	if size < p.end() {
+		return fmt.Errorf("it is cut short: %d bytes of %d", size, p.end())
 	}
 	a := auditor{pages: p}
 	if err := p.walk(a.outermost); err != nil {
@@ -35,7 +24,7 @@ func auditAll(file *os.File) error {
 	if !a.formatted {
 		return errors.New("this is no store of rangegate")
 	}
-	if a.format.Transaction != int(p.transaction) || a.format.Ranges != a.ranges {
+	if a.format.Ranges != a.ranges {
 		return fmt.Errorf("not the %d ranges that were written last, but %d", a.format.Ranges.Count, a.ranges.Count)
 	}
 	return nil

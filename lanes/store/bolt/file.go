@@ -86,7 +86,14 @@ func auditLocked(path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	return audit(file)
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if err := audit(file, info.Size()); err != nil {
+		return fmt.Errorf("the file is damaged: %w", err)
+	}
+	return nil
 }
 
 var errLocked = errors.New("the file is locked by another process: is another rangegate running?")

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"go.etcd.io/bbolt"
-
 	"rangegate/lanes/store"
 )
 
@@ -43,11 +41,7 @@ func recordsOf(batch store.Batch) (r records, err error) {
 		add(&r.history, cursorKey(batch.Ended[i].Cursor), batch.Ended[i])
 	}
 	for i := range batch.Keys {
-		name := batch.Keys[i].Name
-		if name == "" || len(name) > bbolt.MaxKeySize {
-			return records{}, fmt.Errorf("an idempotency key of %d bytes", len(name))
-		}
-		add(&r.keys, []byte(name), batch.Keys[i])
+		add(&r.keys, []byte(batch.Keys[i].Name), batch.Keys[i])
 	}
 	if batch.Checkpoint != nil && err == nil {
 		_, err = encode(metaKey, *batch.Checkpoint) // it becomes part of the meta record, which must not fail then

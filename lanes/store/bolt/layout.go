@@ -25,10 +25,9 @@ var (
 
 func rangeKey(id uuid.UUID) []byte { return []byte("range " + id.String()) }
 
-// format is what the file says of itself. Every transaction writes it.
+// format is what the file says of itself.
 type format struct {
-	Transaction int   `json:"transaction"` // the last one, as bbolt counts them
-	Ranges      tally `json:"ranges"`      // of their meta records
+	Ranges tally `json:"ranges"` // of their meta records
 }
 
 // tally is what something has. A page that is missing, or an older one, though whole, shows in it.
@@ -73,7 +72,6 @@ func update(db *bbolt.DB, change func(tx *fileTx) error) error {
 		if err := change(tx); err != nil {
 			return err
 		}
-		tx.format.Transaction = tx.ID()
 		value, err := encode(formatKey, tx.format)
 		if err != nil {
 			return err

@@ -93,8 +93,6 @@ func (p *pages) end() int64 { return int64(p.count) * int64(p.pageSize) }
 
 // walk goes through the whole file. visit is told what the outermost bucket holds.
 func (p *pages) walk(visit visit) error {
-	p.met = make([]bool, p.count)
-	p.met[0], p.met[1] = true, true
 	if err := p.walkFree(); err != nil {
 		return err
 	}
@@ -109,7 +107,10 @@ func (p *pages) walk(visit visit) error {
 	return nil
 }
 
+// walkFree begins anew with the headers and the free pages.
 func (p *pages) walkFree() error {
+	p.met = make([]bool, p.count)
+	p.met[0], p.met[1] = true, true
 	page, err := p.read(p.free)
 	if err != nil {
 		return err

@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -119,13 +118,4 @@ func (r *rangeTx) ended(key, value []byte) (lanes.Ended, error) {
 		return lanes.Ended{}, r.corrupt(fmt.Sprint("ended session ", cursorOf(key)), err)
 	}
 	return ended, nil
-}
-
-// pending is the event that a key of the pending bucket stands for.
-func (r *rangeTx) pending(key []byte) (lanes.Logged, error) {
-	event, err := r.event(key, r.bucket(eventsBucket).Get(key))
-	if err == nil && event.Attempt != nil {
-		return lanes.Logged{}, r.corrupt(fmt.Sprint("event ", cursorOf(key)), errors.New("it is pending and has its attempt"))
-	}
-	return event, err
 }

@@ -56,8 +56,9 @@ func (r *rangeTx) load() (loaded store.Recovered, err error) {
 	if err != nil {
 		return loaded, err
 	}
+	events := r.bucket(eventsBucket)
 	return loaded, r.bucket(pendingBucket).ForEach(func(key, _ []byte) error {
-		event, err := r.pending(key)
+		event, err := r.event(key, events.Get(key))
 		loaded.Pending = append(loaded.Pending, event)
 		return err
 	})
