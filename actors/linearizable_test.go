@@ -18,7 +18,7 @@ import (
 // explained by the commands of a lane having been done one after the other, each between its asking and its answer.
 // No time passes meanwhile.
 func TestEveryLaneDoesOneThingAfterTheOther(t *testing.T) {
-	const clients, together, commands = 20, 8, 8
+	const clients, together, commands = 20, 8, 6
 	inFakeTime(t, func(t *testing.T, g *rig) {
 		var order atomic.Int64
 		var all sync.WaitGroup

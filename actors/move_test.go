@@ -199,10 +199,13 @@ func TestAListShowsASessionOnceThoughTheLaneItLeavesPanics(t *testing.T) {
 			g.send(g.pid, &toLane{g.lane(from), &landed{}})
 			release()
 			<-moved
-			for lane := g.lane(from); lane != g.lane(to); lane, _ = g.board.find(session) {
+			on := g.lane(from)
+			for tries := 0; on != g.lane(to) && tries < 1_000_000; tries++ {
 				runtime.Gosched()
+				on, _ = g.board.find(session)
 			}
 			end()
+			require.Equal(t, g.lane(to), on)
 			g.pass(10 * time.Second)
 		}
 	})
