@@ -3,6 +3,7 @@ package crash
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 )
 
@@ -28,8 +29,9 @@ func (v *verdict) fault(format string, args ...any) {
 // judge holds every record against the picture, and the picture against all records.
 func judge(clients []*client, p *picture) *verdict {
 	v := &verdict{}
-	sold := map[string]bool{}
+	sold, seen := map[string]bool{}, map[string]bool{}
 	for _, c := range clients {
+		maps.Copy(seen, c.seen)
 		for id, s := range c.sessions {
 			sold[id] = true
 			v.settle(finding{client: c, of: s, request: c.unanswered(s)}, *s, p)
@@ -40,11 +42,9 @@ func judge(clients []*client, p *picture) *verdict {
 			}
 		}
 	}
-	for _, c := range clients {
-		for id := range c.seen {
-			if !p.shows(id) {
-				v.fault("session %s was in a list once, and there is no trace of it", id)
-			}
+	for id := range seen {
+		if !p.shows(id) && !sold[id] {
+			v.fault("session %s was in a list, and there is no trace of it", id)
 		}
 	}
 	for id := range p.active {

@@ -105,6 +105,37 @@ func TestKillRedisAndTheGateway(t *testing.T) {
 	t.Log(x.figures())
 }
 
+// The store dies in the middle of writing a stop, which nobody gets an answer to. The session goes on, and still does
+// after the next kill, when the store reads again what is left of the stop.
+func TestKillRedisWhileItWrites(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	directory := directoryOf(t, server)
+	x := newTrial(t, fmt.Sprintf("redis: %q", server.URL()))
+	x.start()
+	x.load(func() { x.moment(soonest, latest) })
+	x.check()
+	one, other := x.runs(0), x.runs(1)
+	cutOff := &request{client: one, kind: stop, of: one.current}
+	_, err := cutOff.send(x.gateway)
+	require.NoError(t, err)
+	one.lost = append(one.lost, cutOff) // the answer came too early to be true
+	server.Kill()
+	x.kill()
+	tear(t, directory)
+
+	server.Restart()
+	x.start()
+	x.check()
+	require.False(t, cutOff.happened)
+	other.command(x.gateway, &request{client: other, kind: pause, of: other.current})
+	server.Kill()
+	x.kill()
+	server.Restart()
+	x.start()
+	x.check()
+}
+
 // When the kill comes, after the clients have begun.
 const (
 	soonest = 200 * time.Millisecond

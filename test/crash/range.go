@@ -1,10 +1,14 @@
 // Package crash kills the real gateway at random instants while many clients use it, starts it again on what it left,
 // and compares what it shows with what the clients wrote down themselves (DESIGN.md, laws 1 to 4).
 //
-//	client.go    a client's part of the load       request.go   one command and its answer
-//	session.go   what a client knows of a session  moment.go    what it knows of time
-//	picture.go   what the gateway shows            judge.go     whether the two fit
-//	repeat.go    requests sent a second time       trial.go     rounds of load, kill, restart and judgement
+//	kill_test.go  the stories, round by round
+//	trial.go      the lives of the gateway, the load      check.go    judge, and take over what was found
+//	client.go     a client's commands and their answers   reading.go  what it reads meanwhile
+//	choice.go     what it asks for                        request.go  one command
+//	session.go    what it knows of a session              moment.go   what it knows of time
+//	shown.go      the session against how it is shown     facts.go    and against the event log
+//	picture.go    all that the gateway shows              judge.go    whether every record fits it
+//	repeat.go     requests sent a second time             torn.go     a store that dies while it writes
 package crash
 
 import (

@@ -12,21 +12,20 @@ var anID = regexp.MustCompile(`[0-9a-f-]{36}`)
 
 // explain is what the gateway logged, in all its lives, of the first sessions among the faults.
 func (x *trial) explain(faults []string) string {
-	const most = 5
-	var text strings.Builder
-	for _, fault := range faults[:min(len(faults), most)] {
-		id := anID.FindString(fault)
-		if id == "" {
-			continue
+	const most = 3
+	var ids []string
+	for _, fault := range faults {
+		if id := anID.FindString(fault); id != "" && !slices.Contains(ids, id) && len(ids) < most {
+			ids = append(ids, id)
 		}
+	}
+	var text strings.Builder
+	for _, id := range ids {
 		text.WriteString("the gateway's log of " + id + ":\n")
 		for n, life := range x.lives {
-			if n > 0 {
-				text.WriteString("\t-- restart --\n")
-			}
 			for line := range strings.Lines(life.Log()) {
 				if strings.Contains(line, id) {
-					text.WriteString("\t" + strings.TrimSpace(line) + "\n")
+					fmt.Fprintf(&text, "\tlife %d: %s\n", n+1, strings.TrimSpace(line))
 				}
 			}
 		}

@@ -112,6 +112,20 @@ func (x *trial) moment(shortest, longest time.Duration) {
 	wait(x.t.Context(), shortest+time.Duration(x.rng.Int64N(int64(longest-shortest))))
 }
 
+// runs is the nth client whose session is running.
+func (x *trial) runs(n int) *client {
+	for _, c := range x.clients {
+		if c.current == nil || c.current.phase != running {
+			continue
+		}
+		if n--; n < 0 {
+			return c
+		}
+	}
+	require.Fail(x.t, "too few sessions are running")
+	return nil
+}
+
 // outlast stays down until some sessions have run out, if any are running.
 func (x *trial) outlast(sessions int) {
 	var deadlines []time.Duration

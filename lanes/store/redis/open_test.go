@@ -69,7 +69,7 @@ func TestAUserOfFewRights(t *testing.T) {
 	server := redistest.Start(t)
 	user := []any{"ACL", "SETUSER", "gateway", "on", ">secret", "resetkeys", "~rangegate:*", "-@all"}
 	for _, command := range strings.Fields("ping select eval evalsha type hget hmget hgetall hset hdel hincrby " +
-		"zadd zrem zcard zrange zrangebylex del config|get") {
+		"zadd zrem zcard zrange zrangebylex del config|get info bgrewriteaof") {
 		user = append(user, "+"+command)
 	}
 	require.NoError(t, client(t, server.URL()).Do(t.Context(), user...).Err())

@@ -8,7 +8,7 @@
 //
 // The server is Redis 7 or later, or one that does the same. Its user needs the keys ~rangegate:* and the commands ping,
 // select, eval, evalsha, type, hget, hmget, hgetall, hset, hdel, hincrby, zadd, zrem, zcard, zrange, zrangebylex, del,
-// and config|get for the warnings.
+// and config|get, info and bgrewriteaof for what is checked and mended at the start (warnings.go, rewrite.go).
 package redis
 
 import (
@@ -35,6 +35,8 @@ var errClosed = errors.New("the store is closed")
 type Store struct {
 	where     string // the server, for people: never with a password
 	retention store.Retention
+	// notRewritten is why servers could not write their append-only file anew when the store was opened.
+	notRewritten []string
 
 	reads    goredis.UniversalClient
 	flushes  goredis.UniversalClient
@@ -62,14 +64,15 @@ func Open(ctx context.Context, url string, r store.Retention) (*Store, error) {
 	for range flushers {
 		s.flushers = append(s.flushers, startFlusher(s.flushes))
 	}
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	checking, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	_, err = call(ctx, s, func(ctx context.Context) (string, error) { return s.reads.Ping(ctx).Result() })
+	_, err = call(checking, s, func(ctx context.Context) (string, error) { return s.reads.Ping(ctx).Result() })
 	if err != nil {
 		_ = s.reads.Close() // breaks off what Close would wait for
 		_ = s.Close()
 		return nil, fmt.Errorf("redis server %s: %w", s.where, err)
 	}
+	s.rewriteAll(ctx)
 	return s, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 
 	goredis "github.com/redis/go-redis/v9"
 )
@@ -12,26 +11,11 @@ import (
 // Warnings says in plain words which settings of the server take away from what the gateway promises: that whatever it
 // acknowledged survives. It is empty when there is nothing to say.
 func (s *Store) Warnings(ctx context.Context) []string {
-	warnings, err := call(ctx, s, func(ctx context.Context) ([]string, error) {
-		cluster, is := s.reads.(*goredis.ClusterClient)
-		if !is {
-			return check(ctx, s.where, s.reads), nil
-		}
-		var mu sync.Mutex
-		var all []string
-		err := cluster.ForEachMaster(ctx, func(ctx context.Context, node *goredis.Client) error {
-			found := check(ctx, node.Options().Addr, node)
-			mu.Lock()
-			defer mu.Unlock()
-			all = append(all, found...)
-			return nil
-		})
-		return all, err
-	})
+	warnings, err := eachServer(ctx, s, check)
 	if err != nil {
 		warnings = append(warnings, unchecked(s.where, err))
 	}
-	return warnings
+	return append(warnings, s.notRewritten...)
 }
 
 func unchecked(where string, err error) string {
