@@ -96,18 +96,18 @@ func (g *Gateway) running() []*Range {
 
 // StartRange claims the range, loads it and starts its tree. The lanes are brought back by the time Ready says so.
 func (g *Gateway) StartRange(ctx context.Context, s Settings) error {
-	r, err := g.recover(ctx, s)
+	r, changed, err := g.recover(ctx, s)
 	if err != nil {
 		return fmt.Errorf("range %s: %w", s.Layout.Range, err)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if err := context.Cause(r.background); err != nil { // let go of already
-		return fmt.Errorf("range %s: %w", s.Layout.Range, err)
-	}
 	r.events = g.system.Root.SpawnPrefix(
 		r.props("events", func() actor.Actor { return newEventsActor(r) }),
 		"events-"+r.layout.Range.String())
+	for _, w := range changed {
+		r.committer.save(w)
+	}
 	r.pid = g.system.Root.SpawnPrefix(
 		r.props("range", func() actor.Actor { return &rangeActor{of: r} }, actor.WithSupervisor(actor.NewRestartingStrategy())),
 		"range-"+r.layout.Range.String())

@@ -16,16 +16,17 @@ import (
 // ErrLayout: the store has a lane with paid time on it that the configuration no longer has.
 var ErrLayout = errors.New("the configuration has lost a lane that is in use")
 
-// recover claims the range, loads it, and brings its lanes onto the machine's present boot.
-func (g *Gateway) recover(ctx context.Context, s Settings) (*Range, error) {
+// recover claims the range, loads it, and brings its lanes onto the machine's present boot. What that changed is to be
+// saved once the range starts, before any lane has anything to save.
+func (g *Gateway) recover(ctx context.Context, s Settings) (*Range, []*write, error) {
 	now := g.clock.Now()
 	epoch, err := g.store.Claim(ctx, s.Layout.Range, now.Wall)
 	if err != nil {
-		return nil, fmt.Errorf("claiming it: %w", err)
+		return nil, nil, fmt.Errorf("claiming it: %w", err)
 	}
 	saved, err := g.store.Load(ctx, s.Layout.Range)
 	if err != nil {
-		return nil, fmt.Errorf("loading it: %w", err)
+		return nil, nil, fmt.Errorf("loading it: %w", err)
 	}
 	r := &Range{
 		Gateway: g, layout: s.Layout, grace: s.Grace, driver: s.Driver, webhook: s.Webhook,
@@ -41,11 +42,12 @@ func (g *Gateway) recover(ctx context.Context, s Settings) (*Range, error) {
 		r.places[place.ID] = place
 	}
 	r.committer = newCommitter(r, epoch, saved)
-	if err := r.bringBack(saved, s.Retire); err != nil {
+	changed, err := r.bringBack(saved, s.Retire)
+	if err != nil {
 		r.end(err)
-		return nil, err
+		return nil, nil, err
 	}
-	return r, nil
+	return r, changed, nil
 }
 
 func newCommitter(r *Range, epoch uint64, saved store.Recovered) *committer {
@@ -65,10 +67,11 @@ func newCommitter(r *Range, epoch uint64, saved store.Recovered) *committer {
 	return c
 }
 
-// bringBack gives the committer and the board the lanes as they were saved. Those whose readings belong to an earlier boot are
-// carried over to this one, and saved so.
-func (r *Range) bringBack(saved store.Recovered, retire []uuid.UUID) error {
+// bringBack gives the committer and the board the lanes as they were saved. Those whose readings belong to an earlier
+// boot are carried over to this one. What is to be saved of that, and of the lanes that are retired, comes back.
+func (r *Range) bringBack(saved store.Recovered, retire []uuid.UUID) ([]*write, error) {
 	now, boot := r.clock.Now(), r.clock.Boot()
+	var changed []*write
 	var lost []error
 	for _, snapshot := range saved.Lanes {
 		lane := snapshot.Restore(now, boot, saved.Checkpoint)
@@ -77,23 +80,23 @@ func (r *Range) bringBack(saved store.Recovered, retire []uuid.UUID) error {
 		case known:
 			r.committer.current[lane.ID] = lane
 			if snapshot.Boot != boot && lane.Session != nil {
-				r.committer.save(&write{lanes: []lanes.Lane{lane}, stands: true, told: func(outcome) {}})
+				changed = append(changed, &write{lanes: []lanes.Lane{lane}, stands: true, told: func(outcome) {}})
 			}
 			lane.Accessible, lane.Purchasing, lane.Usable = place.Accessible, r.layout.Purchasing, true
 			r.board.publish(lane)
 		case lane.Session == nil:
 		case slices.Contains(retire, lane.ID):
-			r.retire(lane, now)
+			changed = append(changed, r.retire(lane, now))
 		default:
 			lost = append(lost, fmt.Errorf("%w: lane %s has session %s with %s left; put the lane back, or end the session with --retire %s",
 				ErrLayout, lane.ID, lane.Session.ID, lane.Session.Remaining(now).Round(1e9), lane.ID))
 		}
 	}
-	return errors.Join(lost...)
+	return changed, errors.Join(lost...)
 }
 
 // retire ends the session of a lane that the configuration no longer has, as the operator asked.
-func (r *Range) retire(lane lanes.Lane, now lanes.Instant) {
+func (r *Range) retire(lane lanes.Lane, now lanes.Instant) *write {
 	var command lanes.Command = lanes.Stop{Session: lane.Session.ID, By: lanes.ByStaff}
 	if lane.Due(now) {
 		command = lanes.Expire{}
@@ -102,10 +105,15 @@ func (r *Range) retire(lane lanes.Lane, now lanes.Instant) {
 	if err != nil {
 		panic(err) // both are accepted for a lane with a session
 	}
-	w := &write{lanes: []lanes.Lane{change.Lane}, ended: change.Ended, stands: true, told: func(outcome) {}}
+	w := &write{lanes: []lanes.Lane{change.Lane}, ended: change.Ended, stands: true}
+	w.told = func(became outcome) {
+		if became == saved {
+			r.log.Warn().Stringer("lane", lane.ID).Stringer("session", lane.Session.ID).Msg("lane retired, its session ended")
+			r.announce(w.events)
+		}
+	}
 	for _, event := range change.Events {
 		w.events = append(w.events, r.logged(event))
 	}
-	r.committer.save(w)
-	r.log.Warn().Stringer("lane", lane.ID).Stringer("session", lane.Session.ID).Msg("lane retired, its session ended")
+	return w
 }

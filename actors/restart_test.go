@@ -107,18 +107,39 @@ func TestALaneInUseCannotLeaveTheLayout(t *testing.T) {
 		require.ErrorContains(t, err, all[1].ID.String())
 		require.ErrorContains(t, err, "20m0s left")
 
+		g.settings.Retire = []uuid.UUID{all[0].ID}
+		require.ErrorIs(t, g.tryStart(), ErrLayout, "the other one is still in use")
+		g.pass(time.Second)
 		g.settings.Retire = []uuid.UUID{all[0].ID, all[1].ID}
 		g.start()
 		require.Equal(t, lanes.EndReason(lanes.ByStaff), g.ended(gone).Reason)
-		require.Equal(t, 10*time.Minute, g.ended(gone).Used)
+		require.Equal(t, 10*time.Minute+time.Second, g.ended(gone).Used, "a start that fails ends nothing")
 		require.Equal(t, lanes.Expired, g.ended(due).Reason)
 		require.Equal(t, 5*time.Minute, g.ended(due).Used)
-		require.Equal(t, 20*time.Minute, g.left(stays))
+		require.Equal(t, 20*time.Minute-time.Second, g.left(stays))
 
 		g.settings.Retire = nil
 		g.restart()
 		require.Equal(t, []uuid.UUID{stays}, g.onBoard())
 	}, withLanes(3))
+}
+
+// However long it takes to save it.
+func TestTheEndOfARetiredSessionIsAnnounced(t *testing.T) {
+	received := &inbox{}
+	inFakeTime(t, func(t *testing.T, g *rig) {
+		session := g.create(0, 30)
+		g.shutDown()
+		g.settings.Retire = []uuid.UUID{g.lane(0)}
+		g.settings.Layout.Lanes = g.settings.Layout.Lanes[1:]
+		release := g.holdFlushes()
+		require.NoError(t, g.tryStart())
+		synctest.Wait()
+		release()
+		synctest.Wait()
+		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionStopped}, received.kinds())
+		require.Equal(t, lanes.EndReason(lanes.ByStaff), g.ended(session).Reason)
+	}, withWebhook(received))
 }
 
 // A POS that reads while the range is being brought back must not think that its sessions are gone.

@@ -15,7 +15,6 @@ package bolt
 import (
 	"context"
 	"fmt"
-	"os"
 	"sync"
 
 	"go.etcd.io/bbolt"
@@ -32,9 +31,8 @@ type Store struct {
 	close     sync.Once
 	written   chan struct{} // closed when the writer has ended
 
-	mu     sync.RWMutex // held for reading while db is read, and for writing while the writer changes these
-	db     *bbolt.DB    // nil: it could not be opened again
-	file   os.FileInfo  // of db when it was opened
+	mu     sync.RWMutex // held for reading while the file is read, and for writing while the writer changes these
+	file   *file        // nil: it could not be opened again
 	broken error        // something failed: nothing is written until the file is opened again
 }
 
@@ -44,12 +42,12 @@ func Open(path string, r store.Retention) (*Store, error) {
 	if err := create(path); err != nil {
 		return nil, fmt.Errorf("store %s: creating it: %w", path, err)
 	}
-	db, file, err := open(path)
+	file, err := open(path)
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", path, err)
 	}
 	s := &Store{
-		path: path, retention: r, db: db, file: file,
+		path: path, retention: r, file: file,
 		jobs: make(chan *job, 4*maxJobs), closing: make(chan struct{}), written: make(chan struct{}),
 	}
 	go s.write()
@@ -63,10 +61,10 @@ func (s *Store) Close() (err error) {
 		<-s.written
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.db == nil {
+		if s.file == nil {
 			return
 		}
-		if err = s.db.Close(); err != nil {
+		if err = s.file.db.Close(); err != nil {
 			err = fmt.Errorf("store %s: closing: %w", s.path, err)
 		}
 	})
@@ -80,15 +78,15 @@ func (s *Store) view(ctx context.Context, read func(tx *bbolt.Tx) error) error {
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.db == nil {
+	if s.file == nil {
 		return fmt.Errorf("store %s: closed since it failed: %w", s.path, s.broken)
 	}
-	if err := s.inPlace(); err != nil {
-		return err
+	if err := s.file.inPlace(); err != nil {
+		return fmt.Errorf("store %s: %w", s.path, err)
 	}
 	var answer error
 	err := careful(func() error {
-		return s.db.View(func(tx *bbolt.Tx) error {
+		return s.file.db.View(func(tx *bbolt.Tx) error {
 			answer = read(tx)
 			return nil
 		})
@@ -97,19 +95,4 @@ func (s *Store) view(ctx context.Context, read func(tx *bbolt.Tx) error) error {
 		return fmt.Errorf("store %s: reading: %w", s.path, err)
 	}
 	return answer
-}
-
-// inPlace looks whether the file is still where it was opened, and as long. A file that was removed would go on taking
-// what nobody finds again; one that was cut short is gone from memory too, and bbolt would fail with its locks held.
-func (s *Store) inPlace() error {
-	now, err := os.Stat(s.path)
-	switch {
-	case err != nil:
-		return fmt.Errorf("store %s: it was there when it was opened: %w", s.path, err)
-	case !os.SameFile(s.file, now):
-		return fmt.Errorf("store %s: another file is in its place", s.path)
-	case now.Size() < s.file.Size():
-		return fmt.Errorf("store %s: it was cut short: %d bytes of %d", s.path, now.Size(), s.file.Size())
-	}
-	return nil
 }

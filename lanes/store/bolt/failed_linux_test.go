@@ -149,6 +149,39 @@ func TestAFileThatIsTakenAwayWhileOpenIsAnError(t *testing.T) {
 	}
 }
 
+// An operator puts a backup back while the gateway runs.
+func TestACopyPutBackWhileOpenIsRefilled(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "rangegate.db")
+	s := openAt(t, path)
+	b := claimed(t, s)
+	flush := func() error {
+		err := s.Flush(t.Context(), b)
+		b.N++
+		b.Events[0].Cursor++
+		return err
+	}
+	require.NoError(t, flush())
+	backup, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, flush())
+	require.NoError(t, flush())
+
+	require.NoError(t, os.WriteFile(path, backup, 0o600))
+	err = s.Flush(t.Context(), b)
+	require.ErrorIs(t, err, store.ErrRefused)
+	require.ErrorContains(t, err, "somebody else has written to it")
+	require.ErrorIs(t, s.Flush(t.Context(), b), store.ErrRolledBack)
+	b.Refill = true
+	require.NoError(t, flush())
+	b.Refill = false
+	require.NoError(t, flush())
+	require.NoError(t, s.Close())
+	events, err := openAt(t, path).Events(t.Context(), b.Range, 0, 10)
+	require.NoError(t, err)
+	require.Len(t, events, 3)
+}
+
 // damage changes the file beside the store. It gives the file as it was.
 func damage(t *testing.T, path string, change func(file []byte)) (before []byte) {
 	file, err := os.ReadFile(path)

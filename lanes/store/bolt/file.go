@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"time"
 
@@ -14,86 +13,95 @@ import (
 
 const lockPatience = time.Second // how long another process may take to let go of the file
 
-// create makes an empty store where there is no file. It is made beside and renamed, so that whatever stands at path
-// was whole once, and one that is empty or cut short is damage. Of two processes at it the second waits for the first
-// one's lock, and then finds the file.
-func create(path string) error {
-	if there, err := exists(path); there || err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	fresh := path + ".new"
-	db, err := lock(fresh, bbolt.Options{})
-	if errors.Is(err, errLocked) {
-		return err
-	}
-	if err != nil { // a crash has left it half made: the next try begins anew
-		return errors.Join(err, os.Remove(fresh))
-	}
-	err = update(db, func(*fileTx) error { return nil })
-	if there, failed := exists(path); there || failed != nil || err != nil {
-		return errors.Join(err, failed, db.Close(), os.Remove(fresh))
-	}
-	return errors.Join(os.Rename(fresh, path), db.Close(), syncFolder(filepath.Dir(path)))
-}
-
-func exists(path string) (bool, error) {
-	_, err := os.Stat(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// syncFolder makes a rename in the folder durable.
-func syncFolder(folder string) error {
-	f, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+// file is a file that is open.
+type file struct {
+	db          *bbolt.DB
+	info        os.FileInfo // when it was opened
+	transaction uint64      // the last one, which the writer counts on
 }
 
 // open opens a file that is there. It is read whole before it is mapped and trusted.
-func open(path string) (*bbolt.DB, os.FileInfo, error) {
+func open(path string) (*file, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if info.Size() == 0 {
-		return nil, nil, errors.New("the file is empty, and a store never is: something has cut it")
+		return nil, errors.New("the file is empty, and a store never is: something has cut it")
 	}
-	if err := auditLocked(path); err != nil {
-		return nil, nil, err
+	transaction, err := auditLocked(path)
+	if err != nil {
+		return nil, err
 	}
 	// The list of free pages is a map in memory, which is faster to change, and on disk, so that the audit finds a
 	// page that is both free and in use.
 	db, err := lock(path, bbolt.Options{FreelistType: bbolt.FreelistMapType})
-	return db, info, err
+	if err != nil {
+		return nil, err
+	}
+	return &file{db: db, info: info, transaction: transaction}, nil
 }
 
 // auditLocked audits the file while nobody can write to it.
-func auditLocked(path string) (err error) {
+func auditLocked(path string) (transaction uint64, err error) {
 	db, err := lock(path, bbolt.Options{ReadOnly: true})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	file, err := os.Open(path)
+	err = reading(path, func(f *os.File) error {
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		if transaction, err = audit(f, info.Size()); err != nil {
+			return fmt.Errorf("the file is damaged: %w", err)
+		}
+		return nil
+	})
+	return transaction, err
+}
+
+func reading(path string, read func(f *os.File) error) (err error) {
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	if err := audit(file, info.Size()); err != nil {
-		return fmt.Errorf("the file is damaged: %w", err)
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return read(f)
+}
+
+// inPlace looks whether the file is still where it was opened, and as long. A file that was removed would go on taking
+// what nobody finds again; one that was cut short is gone from memory too, and bbolt would fail with its locks held.
+func (f *file) inPlace() error {
+	now, err := os.Stat(f.db.Path())
+	switch {
+	case err != nil:
+		return fmt.Errorf("it was there when it was opened: %w", err)
+	case !os.SameFile(f.info, now):
+		return errors.New("another file is in its place")
+	case now.Size() < f.info.Size():
+		return fmt.Errorf("it was cut short: %d bytes of %d", now.Size(), f.info.Size())
 	}
 	return nil
+}
+
+// untouched looks whether nobody but the writer, who asks, has written to the file: a copy that was put back over it
+// would be ruined by the next commit, which knows other pages as free.
+func (f *file) untouched() error {
+	if err := f.inPlace(); err != nil {
+		return err
+	}
+	return reading(f.db.Path(), func(there *os.File) error {
+		p, err := readHeaders(there)
+		if err != nil {
+			return err
+		}
+		if p.transaction != f.transaction {
+			return fmt.Errorf("somebody else has written to it: transaction %d instead of %d", p.transaction, f.transaction)
+		}
+		return nil
+	})
 }
 
 var errLocked = errors.New("the file is locked by another process: is another rangegate running?")
@@ -109,31 +117,6 @@ func lock(path string, o bbolt.Options) (db *bbolt.DB, err error) {
 		return nil, errLocked
 	}
 	return db, err
-}
-
-// rewrite writes what the file holds once more. A sync that has failed may leave pages in memory that never reach the
-// disk although the next sync succeeds: that one speaks only of what was written since. The caller holds the lock.
-func rewrite(path string) (err error) {
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	p, err := readHeaders(file)
-	if err != nil {
-		return err
-	}
-	part := make([]byte, 256*p.pageSize)
-	for at, end := int64(0), p.end(); at < end; at += int64(len(part)) {
-		part = part[:min(int64(len(part)), end-at)]
-		if _, err := file.ReadAt(part, at); err != nil {
-			return err
-		}
-		if _, err := file.WriteAt(part, at); err != nil {
-			return err
-		}
-	}
-	return file.Sync()
 }
 
 // careful turns what bbolt does about a page it cannot make sense of, a panic or a fault in the mapped file, into an

@@ -56,26 +56,41 @@ type fileTx struct {
 	format format
 }
 
-// update writes in one transaction.
+// update writes in one transaction. Its end is told by hand: what bbolt does of itself after a panic is to read the
+// file, and if that fails too it never lets go of its lock.
 func update(db *bbolt.DB, change func(tx *fileTx) error) error {
-	return db.Update(func(bolt *bbolt.Tx) error {
-		tx := &fileTx{Tx: bolt, path: db.Path()}
-		about, err := tx.CreateBucketIfNotExists(formatBucket)
-		if err != nil {
+	bolt, err := db.Begin(true)
+	if err != nil {
+		return err
+	}
+	err = careful(func() error {
+		if err := (&fileTx{Tx: bolt, path: db.Path()}).change(change); err != nil {
 			return err
 		}
-		if value := about.Get(formatKey); value != nil { // there is none while the file is made
-			if tx.format, err = decode[format](formatKey, value); err != nil {
-				return err
-			}
-		}
-		if err := change(tx); err != nil {
-			return err
-		}
-		value, err := encode(formatKey, tx.format)
-		if err != nil {
-			return err
-		}
-		return about.Put(formatKey, value)
+		return bolt.Commit()
 	})
+	if err != nil {
+		_ = bolt.Rollback() // unless Commit has done it
+	}
+	return err
+}
+
+func (tx *fileTx) change(change func(tx *fileTx) error) error {
+	about, err := tx.CreateBucketIfNotExists(formatBucket)
+	if err != nil {
+		return err
+	}
+	if value := about.Get(formatKey); value != nil { // there is none while the file is made
+		if tx.format, err = decode[format](formatKey, value); err != nil {
+			return err
+		}
+	}
+	if err := change(tx); err != nil {
+		return err
+	}
+	value, err := encode(formatKey, tx.format)
+	if err != nil {
+		return err
+	}
+	return about.Put(formatKey, value)
 }

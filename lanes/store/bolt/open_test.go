@@ -114,7 +114,7 @@ func TestAFileOfANewerVersionIsRefused(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rangegate.db")
 	s := openAt(t, path)
-	require.NoError(t, s.db.Update(func(tx *bbolt.Tx) error {
+	require.NoError(t, s.file.db.Update(func(tx *bbolt.Tx) error {
 		return tx.Bucket(formatBucket).Put(formatKey, seal(formatKey, []byte(`{"v":2,"pages":[]}`)))
 	}))
 	require.NoError(t, s.Close())

@@ -11,7 +11,8 @@ import (
 // noticed checks that the audit of the damaged file is an error.
 func (f *sample) noticed(t *testing.T, damage string, at ...any) {
 	t.Helper()
-	assert.Error(t, audit(bytes.NewReader(f.damaged), int64(len(f.damaged))), append([]any{damage}, at...)...)
+	_, err := audit(bytes.NewReader(f.damaged), int64(len(f.damaged)))
+	assert.Error(t, err, append([]any{damage}, at...)...)
 }
 
 // flipEach damages each bit of that part of the file, one at a time.

@@ -23,6 +23,7 @@ type sample struct {
 	sessions     []uuid.UUID // some of those that ended
 	want         []any       // of read
 	damaged      []byte
+	checked      int
 }
 
 func newSample(t *testing.T) *sample {

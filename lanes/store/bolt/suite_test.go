@@ -16,27 +16,27 @@ import (
 
 func TestStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Bench {
-		return file(filepath.Join(t.TempDir(), "data", "rangegate.db"))
+		return bench(filepath.Join(t.TempDir(), "data", "rangegate.db"))
 	})
 }
 
-// file is a store's file as the suite's bench.
-type file string
+// bench is the file of a store.
+type bench string
 
-func (f file) Where() string { return string(f) }
+func (b bench) Where() string { return string(b) }
 
-func (f file) Open(t *testing.T, r store.Retention) store.Store {
-	s, err := Open(string(f), r)
+func (b bench) Open(t *testing.T, r store.Retention) store.Store {
+	s, err := Open(string(b), r)
 	require.NoError(t, err)
 	return s
 }
 
 // Overwrite puts the data where the record was, as if a version of rangegate had written them.
-func (f file) Overwrite(t *testing.T, record storetest.Record, data []byte) {
-	s, err := Open(string(f), store.Retention{})
+func (b bench) Overwrite(t *testing.T, record storetest.Record, data []byte) {
+	s, err := Open(string(b), store.Retention{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
-	require.NoError(t, update(s.db, func(tx *fileTx) error {
+	require.NoError(t, update(s.file.db, func(tx *fileTx) error {
 		r, err := openRange(tx.Tx, s.path, record.Range)
 		if err != nil {
 			return err
@@ -69,10 +69,10 @@ func placeOf(t *testing.T, record storetest.Record) (bucket string, key []byte) 
 	return historyBucket, cursorKey(cursor)
 }
 
-func (f file) Copy(t *testing.T) (putBack func()) {
-	copied, err := os.ReadFile(string(f))
+func (b bench) Copy(t *testing.T) (putBack func()) {
+	copied, err := os.ReadFile(string(b))
 	require.NoError(t, err)
-	return func() { require.NoError(t, os.WriteFile(string(f), copied, 0o600)) }
+	return func() { require.NoError(t, os.WriteFile(string(b), copied, 0o600)) }
 }
 
-func (f file) Wipe(t *testing.T) { require.NoError(t, os.Remove(string(f))) }
+func (b bench) Wipe(t *testing.T) { require.NoError(t, os.Remove(string(b))) }

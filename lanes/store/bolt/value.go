@@ -62,8 +62,6 @@ func decode[T any](key, value []byte) (T, error) {
 	return store.Decode[T](record)
 }
 
-const cursorSize = 8
-
 // cursorKey is a cursor as a key: keys ascend as cursors do.
 func cursorKey(cursor uint64) []byte { return binary.BigEndian.AppendUint64(nil, cursor) }
 

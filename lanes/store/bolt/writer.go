@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"rangegate/lanes/store"
@@ -93,13 +92,13 @@ func (s *Store) gather(first *job) []*job {
 func (s *Store) commit(together []*job) {
 	err := s.mend()
 	if err == nil {
-		if err = s.inPlace(); err != nil {
+		if err = s.file.untouched(); err != nil {
 			s.fail(err)
 		}
 	}
 	if err != nil {
 		for _, j := range together {
-			j.done <- fmt.Errorf("%w: %w", store.ErrRefused, err)
+			j.done <- fmt.Errorf("%w: store %s: %w", store.ErrRefused, s.path, err)
 		}
 		return
 	}
@@ -123,54 +122,24 @@ func (s *Store) commit(together []*job) {
 	}
 }
 
-// fail keeps the writer from the file until it is opened again.
-func (s *Store) fail(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.broken = err
-}
-
 // transact runs one transaction. begun tells whether a failure came once the commit had begun.
 func (s *Store) transact(together []*job) (begun bool, err error) {
-	err = careful(func() error {
-		return update(s.db, func(tx *fileTx) error {
-			for _, j := range together {
-				if j.ctx.Err() != nil {
-					j.verdict = fmt.Errorf("%w: %w", store.ErrRefused, j.ctx.Err())
-					continue
-				}
-				var failure error
-				if j.verdict, failure = j.apply(tx); failure != nil {
-					return failure
-				}
+	err = update(s.file.db, func(tx *fileTx) error {
+		for _, j := range together {
+			if j.ctx.Err() != nil {
+				j.verdict = fmt.Errorf("%w: %w", store.ErrRefused, j.ctx.Err())
+				continue
 			}
-			begun = true
-			return nil
-		})
-	})
-	return begun, err
-}
-
-// mend opens the file anew after a failure. What it then holds is made durable before anybody builds on it: a repeat of
-// a batch is told that it was written when it is there.
-func (s *Store) mend() error {
-	if s.broken == nil { // which nobody but this goroutine changes
+			var failure error
+			if j.verdict, failure = j.apply(tx); failure != nil {
+				return failure
+			}
+		}
+		begun = true
 		return nil
+	})
+	if err == nil {
+		s.file.transaction++
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.db != nil {
-		_ = s.db.Close() // its file descriptor may be what is broken
-		s.db = nil
-	}
-	db, file, err := open(s.path)
-	if err != nil {
-		return fmt.Errorf("store %s: opening it again after a failure (%w): %w", s.path, s.broken, err)
-	}
-	if err := rewrite(s.path); err != nil {
-		return errors.Join(
-			fmt.Errorf("store %s: writing it anew after a failure (%w): %w", s.path, s.broken, err), db.Close())
-	}
-	s.db, s.file, s.broken = db, file, nil
-	return nil
+	return begun, err
 }
