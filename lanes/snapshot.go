@@ -20,18 +20,19 @@ type Checkpoint struct {
 }
 
 // Restore is the lane on the machine's present boot. On the same boot the Mono readings hold as they are. After
-// another boot the wall clock tells how long ago an instant was, but never less than up to the last checkpoint.
+// another boot the time up to the last checkpoint is known by the boot clock of then, and only the wall clock tells what
+// has passed since: a wall clock that was set before the checkpoint changes nothing.
 func (s Snapshot) Restore(now Instant, boot string, last Checkpoint) Lane {
 	lane := s.Lane
 	if s.Boot == boot || lane.Session == nil {
 		return lane
 	}
 	carry := func(then Instant) Instant {
-		ago := max(0, now.Wall.Sub(then.Wall), last.At.Wall.Sub(then.Wall))
+		ago := max(now.Wall.Sub(then.Wall), last.At.Wall.Sub(then.Wall))
 		if last.Boot == s.Boot {
-			ago = max(ago, last.At.Since(then))
+			ago = last.At.Since(then) + max(0, now.Wall.Sub(last.At.Wall))
 		}
-		return Instant{Wall: then.Wall, Mono: now.Mono - ago}
+		return Instant{Wall: then.Wall, Mono: now.Mono - max(0, ago)}
 	}
 	session := *lane.Session
 	session.Since = carry(session.Since)

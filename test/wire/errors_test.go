@@ -138,7 +138,8 @@ func TestTraceIDs(t *testing.T) {
 	answer := pos.ask("GET", v2+"/nope", "", "traceparent", "00-"+trace+"-00f067aa0ba902b7-01")
 	require.Equal(t, trace, answer.Header.Get("trace-id"))
 	require.Contains(t, answer.Body, trace)
-	require.Contains(t, p.Log(), trace, "the log line has it too")
+	require.Eventually(t, func() bool { return strings.Contains(p.Log(), trace) }, 10*time.Second, time.Millisecond,
+		"the log line has it too")
 
 	other := pos.ask("GET", v2+"/bays", "", "traceparent", "00-"+strings.Repeat("0", 32)+"-00f067aa0ba902b7-01")
 	require.NotEqual(t, strings.Repeat("0", 32), other.Header.Get("trace-id"))
