@@ -3,6 +3,7 @@ package bolt
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -149,37 +150,43 @@ func TestAFileThatIsTakenAwayWhileOpenIsAnError(t *testing.T) {
 	}
 }
 
-// An operator puts a backup back while the gateway runs.
+// An operator puts a backup back while the gateway runs, over the file or in its place.
 func TestACopyPutBackWhileOpenIsRefilled(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "rangegate.db")
-	s := openAt(t, path)
-	b := claimed(t, s)
-	flush := func() error {
-		err := s.Flush(t.Context(), b)
+	for reason, putBack := range map[string]func(path string, backup []byte) error{
+		"somebody else has written to it": func(path string, backup []byte) error {
+			return os.WriteFile(path, backup, 0o600)
+		},
+		"another file is in its place": func(path string, backup []byte) error {
+			return errors.Join(os.WriteFile(path+".backup", backup, 0o600), os.Rename(path+".backup", path))
+		},
+	} {
+		path := filepath.Join(t.TempDir(), "rangegate.db")
+		s := openAt(t, path)
+		b := claimed(t, s)
+		require.NoError(t, s.Flush(t.Context(), b))
+		backup, err := os.ReadFile(path)
+		require.NoError(t, err)
+		for b.N < 3 {
+			b.N++
+			b.Events[0].Cursor++
+			require.NoError(t, s.Flush(t.Context(), b))
+		}
+
+		require.NoError(t, putBack(path, backup))
 		b.N++
 		b.Events[0].Cursor++
-		return err
+		err = s.Flush(t.Context(), b)
+		require.ErrorIs(t, err, store.ErrRefused)
+		require.ErrorContains(t, err, reason)
+		require.ErrorIs(t, s.Flush(t.Context(), b), store.ErrRolledBack)
+		b.Refill = true
+		require.NoError(t, s.Flush(t.Context(), b))
+		require.NoError(t, s.Close())
+		events, err := openAt(t, path).Events(t.Context(), b.Range, 0, 10)
+		require.NoError(t, err)
+		require.Len(t, events, 2)
 	}
-	require.NoError(t, flush())
-	backup, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.NoError(t, flush())
-	require.NoError(t, flush())
-
-	require.NoError(t, os.WriteFile(path, backup, 0o600))
-	err = s.Flush(t.Context(), b)
-	require.ErrorIs(t, err, store.ErrRefused)
-	require.ErrorContains(t, err, "somebody else has written to it")
-	require.ErrorIs(t, s.Flush(t.Context(), b), store.ErrRolledBack)
-	b.Refill = true
-	require.NoError(t, flush())
-	b.Refill = false
-	require.NoError(t, flush())
-	require.NoError(t, s.Close())
-	events, err := openAt(t, path).Events(t.Context(), b.Range, 0, 10)
-	require.NoError(t, err)
-	require.Len(t, events, 3)
 }
 
 // damage changes the file beside the store. It gives the file as it was.

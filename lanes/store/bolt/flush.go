@@ -43,9 +43,6 @@ func recordsOf(batch store.Batch) (r records, err error) {
 	for i := range batch.Keys {
 		add(&r.keys, []byte(batch.Keys[i].Name), batch.Keys[i])
 	}
-	if batch.Checkpoint != nil && err == nil {
-		_, err = encode(metaKey, *batch.Checkpoint) // it becomes part of the meta record, which must not fail then
-	}
 	return r, err
 }
 

@@ -49,31 +49,62 @@ func TestEveryBitOfTheListOfFreePagesCounts(t *testing.T) {
 	f.flipEach(t, "the list of free pages", at, at+pageHead+8*count)
 }
 
+// inUse gives the pages of the kind that are in use and hold more than one element.
+func (f *sample) inUse(t *testing.T, kind uint16) (pages []int) {
+	t.Helper()
+	p, err := readHeaders(bytes.NewReader(f.whole))
+	require.NoError(t, err)
+	require.NoError(t, p.walkFree())
+	for id := 2; id < int(p.count); id++ {
+		at := id * p.pageSize
+		if !p.met[id] && machine.Uint16(f.whole[at+8:]) == kind && machine.Uint16(f.whole[at+10:]) > 1 {
+			pages = append(pages, at)
+		}
+	}
+	require.NotEmpty(t, pages)
+	return pages
+}
+
 // Records that are all there and all whole, but not in order, would not be found.
 func TestElementsOutOfOrderAreNoticed(t *testing.T) {
 	t.Parallel()
 	f := newSample(t)
-	p, err := readHeaders(bytes.NewReader(f.whole))
-	require.NoError(t, err)
-	require.NoError(t, p.walkFree())
-	swapped := map[uint16]int{}
-	for id := uint64(2); id < p.count; id++ {
-		at := int(id) * p.pageSize
-		kind, count := machine.Uint16(f.whole[at+8:]), machine.Uint16(f.whole[at+10:])
-		if p.met[id] || count < 2 || kind != branchPage && kind != leafPage {
-			continue
+	for kind, position := range map[uint16]int{branchPage: 0, leafPage: 4} {
+		for _, at := range f.inUse(t, kind) {
+			f.damaged = bytes.Clone(f.whole)
+			first, second := f.damaged[at+pageHead:][:16], f.damaged[at+pageHead+16:][:16]
+			former := bytes.Clone(first)
+			copy(first, second)
+			copy(second, former)
+			machine.PutUint32(first[position:], machine.Uint32(first[position:])+16)
+			machine.PutUint32(second[position:], machine.Uint32(second[position:])-16)
+			f.noticed(t, "page at %d", at)
+		}
+	}
+}
+
+// Nor would those be found that a branch looks for in the page beside theirs.
+func TestABranchThatLeadsAstrayIsNoticed(t *testing.T) {
+	t.Parallel()
+	f := newSample(t)
+	for _, at := range f.inUse(t, branchPage) {
+		// The keys at which the first two pages below begin.
+		keyAt := func(element int) []byte {
+			begin := at + pageHead + 16*element
+			position, size := machine.Uint32(f.damaged[begin:]), machine.Uint32(f.damaged[begin+4:])
+			return f.damaged[begin+int(position):][:size]
 		}
 		f.damaged = bytes.Clone(f.whole)
-		first, second := f.damaged[at+pageHead:][:16], f.damaged[at+pageHead+16:][:16]
-		former := bytes.Clone(first)
-		copy(first, second)
-		copy(second, former)
-		position := 4 * int(kind-branchPage) // behind the flags, which only a leaf has
-		machine.PutUint32(first[position:], machine.Uint32(first[position:])+16)
-		machine.PutUint32(second[position:], machine.Uint32(second[position:])-16)
-		f.noticed(t, "page %d", id)
-		swapped[kind]++
+		second := keyAt(1)
+		second[len(second)-1]++ // the first record of its page is before it now
+		f.noticed(t, "page at %d, raised", at)
+
+		f.damaged = bytes.Clone(f.whole)
+		first, second := keyAt(0), keyAt(1)
+		if len(first) == len(second) {
+			copy(second, first)
+			second[len(second)-1]++ // all records but one of the first page are behind it now
+			f.noticed(t, "page at %d, lowered", at)
+		}
 	}
-	assert.NotZero(t, swapped[branchPage])
-	assert.NotZero(t, swapped[leafPage])
 }
