@@ -64,9 +64,8 @@ func (l *line) hangUp() {
 
 type (
 	dialled struct {
-		line  *line
-		hello link.Hello
-		err   error
+		line *line
+		err  error
 	}
 	broken struct {
 		line *line
@@ -86,7 +85,7 @@ func (c *connectionActor) Receive(ctx actor.Context) {
 		case m.err != nil:
 			c.fail(ctx, m.err)
 		default:
-			ctx.Send(c.up, &connected{c.number, m.hello})
+			ctx.Send(c.up, &connected{c.number})
 			c.ack()
 		}
 	case *want:
@@ -123,11 +122,11 @@ func (c *connectionActor) dial() {
 				of.send(self, &dialled{line: line, err: errDriver})
 			}
 		}()
-		connection, hello, err := of.driver.Dial(ctx, target, receiver{of, self, line})
+		connection, _, err := of.driver.Dial(ctx, target, receiver{of, self, line})
 		if err == nil {
 			line.take(connection)
 		}
-		of.send(self, &dialled{line, hello, err})
+		of.send(self, &dialled{line, err})
 	})
 }
 

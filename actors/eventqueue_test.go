@@ -68,7 +68,7 @@ func TestEventsGoInOrderPerLaneAndPerSession(t *testing.T) {
 			},
 			"add again": func(t *rapid.T) {
 				if len(model.added) == 0 {
-					t.SkipNow()
+					return // nothing to do it with
 				}
 				if event := rapid.SampledFrom(model.added).Draw(t, "event"); !model.done[event.Cursor] {
 					queue.add(event)
@@ -86,7 +86,7 @@ func TestEventsGoInOrderPerLaneAndPerSession(t *testing.T) {
 			"done": func(t *rapid.T) {
 				under := model.under()
 				if len(under) == 0 {
-					t.SkipNow()
+					return // nothing to do it with
 				}
 				cursor := rapid.SampledFrom(under).Draw(t, "cursor")
 				model.done[cursor] = true

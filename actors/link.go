@@ -38,11 +38,8 @@ type linkActor struct {
 
 // The messages of a link. number is that of the connection that speaks, or that is to be made.
 type (
-	want      struct{ state link.State }
-	connected struct {
-		number uint64
-		hello  link.Hello
-	}
+	want         struct{ state link.State }
+	connected    struct{ number uint64 }
 	disconnected struct {
 		number uint64
 		err    error

@@ -50,9 +50,8 @@ type LinkState string
 
 // The states of a link.
 const (
-	LinkUp     LinkState = "up"
-	LinkDown   LinkState = "down"
-	LinkFaulty LinkState = "faulty" // the controller refuses, or breaks the protocol
+	LinkUp   LinkState = "up"
+	LinkDown LinkState = "down"
 )
 
 // LaneStatus is what the range sees of a lane: its place in the layout, its value, and its link.
