@@ -53,7 +53,7 @@ func (r *Range) mark(event lanes.Logged) bool {
 }
 
 // attempt makes the attempt. A receiver's code that panics costs only this event.
-func (r *Range) attempt(event lanes.Event) (made lanes.Attempt) {
+func (r *Range) attempt(event lanes.Event) (made lanes.Attempt, answer lanes.Answer) {
 	begun := r.clock.Now()
 	defer func() {
 		if defect := recover(); defect != nil {
@@ -74,7 +74,7 @@ func (r *Range) record(event lanes.Logged, attempt lanes.Attempt) {
 
 // told counts and logs an event that is final.
 func (r *Range) told(event lanes.Logged) {
-	outcome := eventOutcome(*event.Attempt)
+	outcome := event.Attempt.Outcome()
 	r.metrics.events.WithLabelValues(string(event.Event.Kind), outcome).Inc()
 	r.log.Info().Str("event", string(event.Event.Kind)).Stringer("lane", event.Event.Lane).
 		Stringer("session", event.Event.Session).Uint64("cursor", event.Cursor).Str("outcome", outcome).
@@ -91,7 +91,7 @@ func (r *Range) logged(event lanes.Event) lanes.Logged {
 }
 
 func notSent(event lanes.Event) lanes.Attempt {
-	return lanes.Attempt{At: event.At, Error: lanes.NotSent}
+	return lanes.Attempt{At: event.At, Error: lanes.NoWebhook}
 }
 
 // unattempted is the events that are saved and were not attempted, oldest first.

@@ -8,9 +8,10 @@ import (
 	"rangegate/lanes"
 )
 
-// Webhook makes the one attempt to deliver an event. It returns within its own time-out.
+// Webhook makes the one attempt to deliver an event, and says what the integrator answered: its status is in the
+// attempt, what it told a purchaseRequest in the answer. It returns within its own time-out, and when ctx ends.
 type Webhook interface {
-	Attempt(ctx context.Context, event lanes.Event) lanes.Attempt
+	Attempt(ctx context.Context, event lanes.Event) (lanes.Attempt, lanes.Answer)
 }
 
 // eventsActor forwards the saved events of a range to its webhook. Each event is attempted once (see deliver). Per
@@ -94,7 +95,8 @@ func (e *eventsActor) deliver(event lanes.Logged) {
 	of, self := e.of, e.self
 	go func() {
 		if of.mark(event) {
-			of.record(event, of.attempt(event.Event))
+			made, _ := of.attempt(event.Event)
+			of.record(event, made)
 		}
 		of.slots.Release(1)
 		of.send(self, &delivered{e, event.Cursor})

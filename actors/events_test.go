@@ -23,15 +23,15 @@ type inbox struct {
 	answer  func(ctx context.Context, event lanes.Event) lanes.Attempt // nil: 200, at once
 }
 
-func (i *inbox) Attempt(ctx context.Context, event lanes.Event) lanes.Attempt {
+func (i *inbox) Attempt(ctx context.Context, event lanes.Event) (lanes.Attempt, lanes.Answer) {
 	i.mu.Lock()
 	i.arrived = append(i.arrived, event)
 	answer := i.answer
 	i.mu.Unlock()
 	if answer != nil {
-		return answer(ctx, event)
+		return answer(ctx, event), lanes.Answer{}
 	}
-	return lanes.Attempt{At: event.At, Status: 200}
+	return lanes.Attempt{At: event.At, Status: 200}, lanes.Answer{}
 }
 
 func (i *inbox) answers(answer func(ctx context.Context, event lanes.Event) lanes.Attempt) {
@@ -218,7 +218,7 @@ func TestWithoutAWebhookEventsAreFinal(t *testing.T) {
 		g.create(0, 30)
 		require.Len(t, g.eventLog(), 2)
 		for _, logged := range g.eventLog() {
-			require.Equal(t, lanes.NotSent, logged.Attempt.Error)
+			require.Equal(t, lanes.NoWebhook, logged.Attempt.Error)
 		}
 		received := &inbox{}
 		g.settings.Webhook = received

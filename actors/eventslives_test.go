@@ -86,7 +86,7 @@ func TestEventsLeftOverWhenTheWebhookIsTakenAwayAreFinal(t *testing.T) {
 		g.settings.Webhook = nil
 		g.start()
 		require.Equal(t, lanes.Interrupted, g.eventLog()[0].Attempt.Error)
-		require.Equal(t, lanes.NotSent, g.eventLog()[1].Attempt.Error)
+		require.Equal(t, lanes.NoWebhook, g.eventLog()[1].Attempt.Error)
 		g.restart()
 	}, withWebhook(received))
 }

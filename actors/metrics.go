@@ -7,8 +7,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
-
-	"rangegate/lanes"
 )
 
 // Metrics counts what the actors do.
@@ -95,18 +93,6 @@ func (m *Metrics) storeAway(rangeID uuid.UUID, away bool) {
 		value = 1
 	}
 	m.away.WithLabelValues(rangeID.String()).Set(value)
-}
-
-// eventOutcome is the word for what became of an event.
-func eventOutcome(a lanes.Attempt) string {
-	switch {
-	case a.Error == lanes.NotSent:
-		return "not_sent"
-	case a.Error == "" && a.Status/100 == 2:
-		return "delivered"
-	default:
-		return "failed"
-	}
 }
 
 // messageKind names a message as our code does.

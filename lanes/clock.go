@@ -1,6 +1,7 @@
 package lanes
 
 import (
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -161,6 +162,10 @@ func (c *Change) end(s Session, at Instant, reason EndReason) {
 	}
 	s.Left = s.Remaining(at)
 	s.Purchasing = s.Purchasing && c.Lane.Purchasing
+	if s.Purchase.pending() {
+		c.Lane.Open = append(slices.Clone(c.Lane.Open), s.Purchase)
+	}
+	s.Purchase = nil
 	ended.Session = s
 	c.Ended = &ended
 	c.Lane.Session = nil

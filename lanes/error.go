@@ -29,6 +29,16 @@ var (
 	ErrNotPaused  = &Error{"not_paused", "the session is not paused"}
 	ErrCeasefire  = &Error{"ceasefire", "a hold is in force over the lane; the session resumes when it ends"}
 
+	ErrNoPurchasing     = &Error{"no_purchasing", "lane purchasing is not enabled for this session"}
+	ErrPurchasePending  = &Error{"purchase_pending", "another purchase of this lane is under way"}
+	ErrPurchaseNotFound = &Error{"purchase_not_found", "no such purchase is open on this lane"}
+	ErrItems            = &Error{"purchase_malformed", "a purchase has an id and 1 to 50 items, each with a product id of 1 to 255 characters and a quantity from 1 to 1000000"}
+	ErrTooManyOpen      = &Error{"too_many_unresolved", "too many purchases of this lane wait for staff"}
+
+	ErrWebhookNotConfigured  = &Error{"webhook_not_configured", "this range has no webhook"}
+	ErrProductsNotConfigured = &Error{"products_not_configured", "this range has no products API"}
+	ErrWebhookFailed         = &Error{"webhook_failed", "the webhook gave no answer"}
+
 	ErrKeyReused = &Error{"idempotency_key_reused", "this Idempotency-Key was used with another request"}
 	ErrKeysFull  = &Error{"overloaded", "too many idempotency keys are kept for this range"}
 )

@@ -20,6 +20,7 @@ const (
 	SessionResumed  Kind = "sessionResumed"
 	SessionStopped  Kind = "sessionStopped"
 	SessionModified Kind = "sessionModified"
+	PurchaseRequest Kind = "purchaseRequest"
 )
 
 // Event is a fact about a session on a lane.
@@ -28,23 +29,9 @@ type Event struct {
 	Kind    Kind      `json:"event"`
 	Session uuid.UUID `json:"session_id"`
 	Lane    uuid.UUID `json:"lane_id"`
-	At      time.Time `json:"at"` // UTC, when it happened
+	At      time.Time `json:"at"`              // UTC, when it happened
+	Items   []Item    `json:"items,omitempty"` // of a PurchaseRequest
 }
-
-// Attempt is the one delivery of an event, or why there was none. It is written before the request goes out, as
-// interrupted, and again when the outcome is known: a crash between the two leaves it interrupted.
-type Attempt struct {
-	At       time.Time     `json:"at"`
-	Status   int           `json:"status,omitempty"` // the receiver's HTTP status, 0 when it gave none
-	Error    string        `json:"error,omitempty"`
-	Duration time.Duration `json:"duration_ns"`
-}
-
-// Interrupted is the error of an attempt that was begun and whose end nobody saw.
-const Interrupted = "interrupted"
-
-// NotSent is the error of an event that was made while no webhook was configured. It is final.
-const NotSent = "not sent: no webhook is configured"
 
 // Logged is an event in the range's event log. Cursors ascend in the order of the facts being saved.
 type Logged struct {

@@ -1,6 +1,10 @@
 package lanes
 
-import "github.com/google/uuid"
+import (
+	"slices"
+
+	"github.com/google/uuid"
+)
 
 // Lane is a lane with whatever session is on it. It is a value: Session points to a value that nobody changes.
 type Lane struct {
@@ -8,6 +12,10 @@ type Lane struct {
 	Session *Session  `json:"session"` // nil: the lane is free
 	Held    bool      `json:"held"`    // a hold lies over the lane: its fire line is locked
 	Log     Log       `json:"log"`
+
+	// Open are purchases that staff have to see to: the unresolved ones, and those still pending whose session has ended.
+	// The list is a value as well: to change it is to make another.
+	Open []*Purchase `json:"open_purchases,omitempty"`
 
 	// What the configuration and the hardware say of the lane. Whoever drives the lane sets it; it is not saved.
 	Accessible bool `json:"-"` // open for sale
@@ -34,9 +42,12 @@ type Change struct {
 }
 
 // Changes tells whether anything of lane is different afterwards, so that there is something to save.
-func (c Change) Changes(lane Lane) bool { return c.Lane != lane || len(c.Events) > 0 }
+func (c Change) Changes(lane Lane) bool {
+	return c.Lane.Session != lane.Session || c.Lane.Held != lane.Held || c.Lane.Log != lane.Log ||
+		!slices.Equal(c.Lane.Open, lane.Open) || len(c.Events) > 0
+}
 
-// Command is something asked of a lane. Its types are in sell.go, clock.go, ceasefire.go, move.go and report.go.
+// Command is something asked of a lane. Its types are in sell.go, clock.go, ceasefire.go, move.go, buy.go and report.go.
 type Command interface {
 	// Name is the word for it in logs and counts.
 	Name() string

@@ -1,6 +1,10 @@
 package lanes
 
-import "github.com/google/uuid"
+import (
+	"slices"
+
+	"github.com/google/uuid"
+)
 
 // Move takes the session to another lane, with its time left. The answer's change holds both lanes, to be saved in
 // one write. The hold over the destination counts from then on, not the one over the lane it left.
@@ -24,6 +28,12 @@ func (cmd Move) decide(now Instant, c *Change) error {
 	s = c.underHold(s, to, now)
 	to.Session, to.Reserved = &s, false
 	c.Lane.Session = nil
+	for _, open := range c.Lane.Open { // what staff have to see to goes along
+		if open.Session == s.ID {
+			to.Open = append(slices.Clone(to.Open), open)
+		}
+	}
+	c.Lane.Open = slices.DeleteFunc(slices.Clone(c.Lane.Open), func(p *Purchase) bool { return p.Session == s.ID })
 	c.Other = &to
 	c.Answer = to.View(now)
 	return nil

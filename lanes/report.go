@@ -11,16 +11,19 @@ const (
 	ReportEntered    = "entered"
 	ReportHelp       = "help"
 	ReportCarrierHit = "carrier_hit"
+	ReportPurchase   = "purchase"
 )
 
 // Report is something that happened on the lane, as its controller tells it. A report that was taken in before, and
 // one about a session that is not on the lane, changes nothing but how far the log was read: a late report about an
 // ended session never touches the next one.
 type Report struct {
-	Log     Log       // the controller's log and the report's number in it
-	Kind    string    // ReportEntered, ReportHelp, ReportCarrierHit
-	Session uuid.UUID // uuid.Nil: about no session
-	Age     time.Duration
+	Log      Log       // the controller's log and the report's number in it
+	Kind     string    // ReportEntered, ReportHelp, ReportCarrierHit, ReportPurchase
+	Session  uuid.UUID // uuid.Nil: about no session
+	Age      time.Duration
+	Purchase uuid.UUID // of a ReportPurchase: its id at the lane
+	Items    []Item    // likewise
 }
 
 func (r Report) Name() string { return "report " + r.Kind }
@@ -48,6 +51,8 @@ func (r Report) decide(now Instant, c *Change) error {
 	case ReportCarrierHit:
 		c.happened(CarrierHit, &s, c.Lane.ID, happened)
 		c.stands(s, now)
+	case ReportPurchase:
+		c.asked(Buy{Session: r.Session, Purchase: r.Purchase, Items: r.Items}, now)
 	default:
 		c.Note = "a kind of report that this gateway does not know"
 	}

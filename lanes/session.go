@@ -33,10 +33,11 @@ type Session struct {
 	Left       time.Duration `json:"left_ns"` // when the clock last started (running) or stopped (paused)
 	Since      Instant       `json:"since"`   // when that was; created, for a waiting session
 	Created    Instant       `json:"created"`
-	Began      *Instant      `json:"began,omitempty"` // nil until the customer entered
-	Rested     time.Duration `json:"rested_ns"`       // time in pauses that are over
-	ByHold     bool          `json:"paused_by_hold"`  // the pause was made by a hold, whose end resumes it
-	Facts      uint64        `json:"facts"`           // events so far: the next one's number is Facts+1
+	Began      *Instant      `json:"began,omitempty"`    // nil until the customer entered
+	Rested     time.Duration `json:"rested_ns"`          // time in pauses that are over
+	ByHold     bool          `json:"paused_by_hold"`     // the pause was made by a hold, whose end resumes it
+	Facts      uint64        `json:"facts"`              // events so far: the next one's number is Facts+1
+	Purchase   *Purchase     `json:"purchase,omitempty"` // the latest, nil before the first
 }
 
 // Remaining is the time left at now: never negative, never more than was left when the clock last started.
@@ -78,10 +79,14 @@ func (s Session) resume(now Instant) Session {
 	return s
 }
 
-// sell changes the sold time by d, and the time left with it.
+// sell changes the sold time by d, and the time left with it. Time that is being bought counts as sold.
 func (s Session) sell(now Instant, d time.Duration) (Session, error) {
 	sold := s.Sold + d
-	if sold < MinMinutes*time.Minute || sold > MaxMinutes*time.Minute {
+	most := MaxMinutes * time.Minute
+	if s.Purchase.pending() {
+		most -= time.Duration(s.Purchase.Minutes()) * time.Minute
+	}
+	if sold < MinMinutes*time.Minute || sold > most && d > 0 {
 		return s, ErrDurationOutOfRange
 	}
 	if s.Remaining(now)+d <= 0 {

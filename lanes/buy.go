@@ -1,0 +1,231 @@
+package lanes
+
+import (
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+)
+
+// Buy is a purchase that a customer asks for at the lane. It is pending from then on. One that is known already is the
+// same purchase, and changes nothing.
+type Buy struct {
+	Session  uuid.UUID
+	Purchase uuid.UUID
+	Items    []Item
+}
+
+func (Buy) Name() string { return "buy" }
+
+func (cmd Buy) decide(now Instant, c *Change) error {
+	s, err := c.on(cmd.Session)
+	if err != nil {
+		return err
+	}
+	if s.Purchase.is(cmd.Purchase) {
+		c.Answer, c.Note = c.Lane.View(now), "bought before"
+		return nil
+	}
+	if err := cmd.allowed(s, c.Lane); err != nil {
+		return err
+	}
+	s.Purchase = cmd.purchase(s, now)
+	c.stands(s, now)
+	return nil
+}
+
+func (cmd Buy) purchase(s Session, now Instant) *Purchase {
+	return &Purchase{
+		ID: cmd.Purchase, Session: s.ID, Items: cmd.Items, Phase: Pending, At: now, Earlier: s.Purchase.after(),
+	}
+}
+
+// allowed is what can be said of the purchase without the integrator.
+func (cmd Buy) allowed(s Session, lane Lane) error {
+	switch {
+	case !s.Purchasing || !lane.Purchasing:
+		return ErrNoPurchasing
+	case s.Purchase.pending():
+		return ErrPurchasePending
+	case len(lane.Open) >= maxOpen:
+		return ErrTooManyOpen
+	case cmd.Purchase == uuid.Nil || len(cmd.Items) < 1 || len(cmd.Items) > MaxItems:
+		return ErrItems
+	}
+	for _, item := range cmd.Items {
+		length := utf8.RuneCountInString(item.ID)
+		if length < 1 || length > MaxProductID || item.Qty < 1 || item.Qty > MaxQty {
+			return ErrItems
+		}
+	}
+	if s.Sold+time.Duration(minutesIn(cmd.Items))*time.Minute > MaxMinutes*time.Minute {
+		return ErrDurationOutOfRange
+	}
+	return nil
+}
+
+// asked takes a purchase that the lane's controller reports. What is refused becomes the session's latest purchase too,
+// so that the customer is told why, unless another one is under way.
+func (c *Change) asked(cmd Buy, now Instant) {
+	err := cmd.decide(now, c)
+	if err == nil {
+		return
+	}
+	c.Note = err.Error()
+	if err != ErrPurchasePending {
+		s := *c.Lane.Session
+		s.Purchase = cmd.purchase(s, now).settled(Declined, customerWords(err), err.Error())
+		s.Purchase.Items = nil // whatever they are
+		c.stands(s, now)
+	}
+}
+
+func customerWords(err error) string {
+	switch err {
+	case ErrNoPurchasing:
+		return "Nothing can be bought in this session."
+	case ErrDurationOutOfRange:
+		return "That would make the session longer than 8 hours. Nothing was bought."
+	}
+	return sayNotTaken
+}
+
+// Request is the moment before the integrator is asked: from now on the purchase counts as sent, come what may.
+type Request struct{ Session, Purchase uuid.UUID }
+
+func (Request) Name() string { return "purchase_request" }
+
+func (cmd Request) decide(now Instant, c *Change) error {
+	s, err := c.on(cmd.Session)
+	switch {
+	case err != nil:
+		return err
+	case !s.Purchase.pending() || s.Purchase.ID != cmd.Purchase || s.Purchase.Event != uuid.Nil:
+		return ErrPurchaseNotFound
+	}
+	c.happened(PurchaseRequest, &s, c.Lane.ID, now)
+	fact := &c.Events[len(c.Events)-1]
+	fact.Items = s.Purchase.Items
+	sent := *s.Purchase
+	sent.Event = fact.ID
+	s.Purchase = &sent
+	c.stands(s, now)
+	return nil
+}
+
+// Settle ends a pending purchase. Accepted, its minutes are the session's in this same change; whatever staff have to
+// see to is kept on the lane until they have. A purchase that is settled already stays as it is.
+type Settle struct {
+	Session, Purchase uuid.UUID
+	Phase             PurchasePhase // Accepted, Declined, Unresolved
+	UserMessage       string
+	Reason            string
+	Trace             string
+}
+
+func (Settle) Name() string { return "settle" }
+
+func (cmd Settle) decide(now Instant, c *Change) error {
+	if s, err := c.on(cmd.Session); err == nil && s.Purchase.is(cmd.Purchase) {
+		c.settle(s, cmd, now)
+		return nil
+	}
+	i := c.Lane.openAt(cmd.Purchase)
+	if i < 0 {
+		return ErrPurchaseNotFound
+	}
+	if open := c.Lane.Open[i]; open.pending() {
+		c.Lane.Open = slices.Delete(slices.Clone(c.Lane.Open), i, i+1)
+		if cmd.Phase != Declined {
+			reason := cmd.Reason
+			if cmd.Phase == Accepted {
+				reason = "accepted, but the session had ended"
+			}
+			c.Lane.Open = append(c.Lane.Open, cmd.on(open).settled(Unresolved, saySessionEnd, reason))
+		}
+	}
+	return nil
+}
+
+func (cmd Settle) on(p *Purchase) *Purchase {
+	settled := p.settled(cmd.Phase, cmd.UserMessage, cmd.Reason)
+	settled.Trace = cmd.Trace
+	return settled
+}
+
+// settle settles the latest purchase of the session that is on the lane.
+func (c *Change) settle(s Session, cmd Settle, now Instant) {
+	if s.Purchase.ID != cmd.Purchase || !s.Purchase.pending() {
+		c.Note = "settled before"
+		return
+	}
+	minutes := s.Purchase.Minutes()
+	s.Purchase = cmd.on(s.Purchase)
+	if cmd.Phase == Accepted && minutes > 0 {
+		longer, err := s.sell(now, time.Duration(minutes)*time.Minute)
+		if err == nil {
+			s = longer
+			c.happened(SessionModified, &s, c.Lane.ID, now)
+		} else {
+			s.Purchase = s.Purchase.settled(Unresolved, sayAskStaff, "accepted, but "+err.Error())
+		}
+	}
+	if s.Purchase.Phase == Unresolved {
+		c.Lane.Open = append(slices.Clone(c.Lane.Open), s.Purchase)
+	}
+	c.stands(s, now)
+}
+
+// Clear is staff settling an unresolved purchase by hand. With credit its minutes are added to the session.
+type Clear struct {
+	Purchase uuid.UUID
+	Credit   bool
+}
+
+func (Clear) Name() string { return "clear_purchase" }
+
+func (cmd Clear) decide(now Instant, c *Change) error {
+	i := c.Lane.openAt(cmd.Purchase)
+	if i < 0 || c.Lane.Open[i].pending() {
+		return ErrPurchaseNotFound
+	}
+	open := c.Lane.Open[i]
+	c.Lane.Open = slices.Delete(slices.Clone(c.Lane.Open), i, i+1)
+	s, err := c.on(open.Session)
+	if err != nil {
+		if cmd.Credit {
+			return ErrSessionEnded
+		}
+		return nil
+	}
+	phase := Declined
+	if cmd.Credit {
+		phase = Accepted
+		if minutes := open.Minutes(); minutes > 0 {
+			if s, err = s.sell(now, time.Duration(minutes)*time.Minute); err != nil {
+				return err
+			}
+			c.happened(SessionModified, &s, c.Lane.ID, now)
+		}
+	}
+	if s.Purchase.ID == open.ID {
+		s.Purchase = s.Purchase.settled(phase, "", "settled by staff")
+	}
+	c.stands(s, now)
+	return nil
+}
+
+// openAt is where the lane keeps the purchase for staff, -1 if it does not.
+func (l Lane) openAt(purchase uuid.UUID) int {
+	return slices.IndexFunc(l.Open, func(p *Purchase) bool { return p.ID == purchase })
+}
+
+// Purchases are those of the lane that nobody has settled yet: pending ones, and the unresolved that wait for staff.
+func (l Lane) Purchases() []*Purchase {
+	open := slices.Clone(l.Open)
+	if l.Session != nil && l.Session.Purchase.pending() {
+		open = append(open, l.Session.Purchase)
+	}
+	return open
+}

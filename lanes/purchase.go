@@ -1,0 +1,136 @@
+package lanes
+
+import (
+	"github.com/google/uuid"
+)
+
+// Item is a product in a purchase, by the integrator's id, and how many of it. The product TimeItem is lane time, in
+// minutes.
+type Item struct {
+	ID  string `json:"id"`
+	Qty int    `json:"qty"`
+}
+
+// TimeItem is the id of the one product that is lane time (SPEC.md part 2).
+const TimeItem = "time"
+
+// The bounds of a purchase.
+const (
+	MaxItems     = 50
+	MaxQty       = 1_000_000 // of an item; the catalogue knows better
+	MaxProductID = 255       // characters
+	remembered   = 32        // ids of earlier purchases that a session remembers
+	maxOpen      = 100       // purchases that a lane keeps for staff
+)
+
+// PurchasePhase is where a purchase stands.
+type PurchasePhase string
+
+// The phases of a purchase.
+const (
+	Pending    PurchasePhase = "pending"    // on its way: saved, and maybe sent
+	Accepted   PurchasePhase = "accepted"   // the integrator took it, and its time is in the session
+	Declined   PurchasePhase = "refused"    // nothing was bought
+	Unresolved PurchasePhase = "unresolved" // nobody here knows, or its time has no session: staff settle it
+)
+
+// Purchase is what a customer asked to buy at the lane. It is saved as pending before the integrator is asked, and
+// what it came to is saved in one write with the time it adds. It is a value: nobody changes what Items and Earlier
+// point to.
+type Purchase struct {
+	ID          uuid.UUID     `json:"purchase_id"`
+	Session     uuid.UUID     `json:"session_id"`
+	Items       []Item        `json:"items"`
+	Phase       PurchasePhase `json:"phase"`
+	At          Instant       `json:"at"`                     // when it was asked for
+	Event       uuid.UUID     `json:"event_id"`               // of its purchaseRequest; uuid.Nil: not sent yet
+	UserMessage string        `json:"user_message,omitempty"` // for the customer
+	Reason      string        `json:"reason,omitempty"`       // why it is refused or unresolved, for staff and logs
+	Trace       string        `json:"trace_id,omitempty"`     // the integrator's, for questions about it
+	Earlier     []uuid.UUID   `json:"earlier,omitempty"`      // purchases of the session before it, newest first
+}
+
+// Minutes is the lane time in it.
+func (p Purchase) Minutes() int { return minutesIn(p.Items) }
+
+func minutesIn(items []Item) int {
+	minutes := 0
+	for _, item := range items {
+		if item.ID == TimeItem {
+			minutes += item.Qty
+		}
+	}
+	return minutes
+}
+
+// is tells whether the purchase, or one before it, has that id.
+func (p *Purchase) is(id uuid.UUID) bool {
+	if p == nil {
+		return false
+	}
+	for _, earlier := range p.Earlier {
+		if earlier == id {
+			return true
+		}
+	}
+	return p.ID == id
+}
+
+// after is the ids to remember with the purchase that follows p.
+func (p *Purchase) after() []uuid.UUID {
+	if p == nil {
+		return nil
+	}
+	earlier := append([]uuid.UUID{p.ID}, p.Earlier...)
+	return earlier[:min(len(earlier), remembered)]
+}
+
+func (p *Purchase) pending() bool { return p != nil && p.Phase == Pending }
+
+// settled is the purchase as it turned out.
+func (p Purchase) settled(phase PurchasePhase, userMessage, reason string) *Purchase {
+	p.Phase, p.UserMessage, p.Reason = phase, userMessage, reason
+	return &p
+}
+
+// What a customer is told in our own words.
+const (
+	sayAskStaff   = "Please ask the staff: nobody here knows whether this purchase went through."
+	sayNotTaken   = "The purchase was not accepted. Please ask the staff."
+	sayUnreached  = "The shop cannot be reached at the moment. Nothing was bought."
+	sayBusy       = "The shop is busy. Nothing was bought; please try again in a moment."
+	saySessionEnd = "The session has ended. Please ask the staff about this purchase."
+)
+
+// Verdict is what the one attempt to ask the integrator, and its answer, come to (SPEC.md part 6): the status decides.
+// A request that never reached anybody bought nothing; one that was cut off, or not answered in time, nobody knows of.
+func Verdict(attempt Attempt, answer Answer) Settle {
+	settle := Settle{UserMessage: answer.UserMessage, Reason: attempt.Error, Trace: answer.Trace}
+	if answer.Error != "" {
+		settle.Reason += ": " + answer.Error
+	}
+	switch attempt.Outcome() {
+	case "delivered":
+		settle.Phase, settle.UserMessage = Accepted, ""
+	case "refused":
+		settle.Phase = Declined
+		if settle.UserMessage == "" {
+			settle.UserMessage = sayNotTaken
+		}
+	case "timed_out", "interrupted":
+		settle.Phase, settle.UserMessage = Unresolved, sayAskStaff
+	default:
+		settle.Phase, settle.UserMessage = Declined, sayUnreached
+	}
+	return settle
+}
+
+// Busy is the end of a purchase that could not be sent in time.
+func Busy(reason string) Settle { return Settle{Phase: Declined, UserMessage: sayBusy, Reason: reason} }
+
+// Answer is what the integrator said to a purchaseRequest, beside its status (SPEC.md part 6).
+type Answer struct {
+	UserMessage string // for the customer
+	Error       string // for logs
+	Trace       string // the integrator's trace id
+}
