@@ -15,6 +15,7 @@ type ask struct {
 	command lanes.Command
 	by      lanes.By
 	at      lanes.Instant    // when it arrived at the lane
+	with    []lanes.Logged   // events of before, to be written with their outcome in the same write
 	claim   *claim           // its idempotency key, nil without one
 	ticket  *ticket          // the reserved destination of a move, nil otherwise
 	reply   chan result      // of one; nil when nobody waits for an answer (timer, hardware)
@@ -22,8 +23,9 @@ type ask struct {
 }
 
 type result struct {
-	view *lanes.SessionView
-	err  error
+	view   *lanes.SessionView
+	events []lanes.Logged // of the change, with their cursors
+	err    error
 }
 
 // givenUp tells whether the one who asked has stopped waiting. Before anything was done the ask is then dropped.
@@ -60,12 +62,12 @@ func (a *ask) repeats(other *ask) bool {
 
 // answer gives the answer. Only the first one is heard: what becomes of a closing command that was answered as not
 // saved is in the log.
-func (a *ask) answer(view *lanes.SessionView, err error) {
+func (a *ask) answer(view *lanes.SessionView, err error, events ...lanes.Logged) {
 	if a.reply == nil {
 		return
 	}
 	select {
-	case a.reply <- result{view, err}:
+	case a.reply <- result{view, events, err}:
 	default:
 	}
 }

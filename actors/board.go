@@ -76,6 +76,18 @@ func (b *Board) find(session uuid.UUID) (lane uuid.UUID, found bool) {
 	return b.lanes[i].ID, true
 }
 
+// holding says which lane has the purchase: pending, or for staff to see to.
+func (b *Board) holding(purchase uuid.UUID) (lane uuid.UUID, found bool) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	for i := range b.lanes {
+		if b.lanes[i].Lane.Has(purchase) {
+			return b.lanes[i].ID, true
+		}
+	}
+	return uuid.Nil, false
+}
+
 // session is the picture of an active session at now, nil when it is on no lane.
 func (b *Board) session(id uuid.UUID, now lanes.Instant) *lanes.SessionView {
 	b.mu.RLock()

@@ -7,19 +7,27 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"rangegate/lanes"
 )
 
-const (
-	deliverySlots = 16          // deliveries at a time in a range
-	markRetry     = time.Second // before an attempt whose mark could not be saved is tried again
-)
+const markRetry = time.Second // before an attempt whose mark could not be saved is tried again
 
 // awaitDeliveries waits until no delivery is under way, or ctx ends.
 func (r *Range) awaitDeliveries(ctx context.Context) error {
-	err := r.slots.Acquire(ctx, deliverySlots)
+	return awaitAll(ctx, r.slots, r.delivery.Slots)
+}
+
+// awaitPurchases waits until no purchase is being sent, or ctx ends.
+func (r *Range) awaitPurchases(ctx context.Context) error {
+	return awaitAll(ctx, r.counters, purchaseSlots)
+}
+
+func awaitAll(ctx context.Context, of *semaphore.Weighted, slots int) error {
+	err := of.Acquire(ctx, int64(slots))
 	if err == nil {
-		r.slots.Release(deliverySlots)
+		of.Release(int64(slots))
 	}
 	return err
 }
@@ -59,7 +67,7 @@ func (r *Range) attempt(event lanes.Event) (made lanes.Attempt, answer lanes.Ans
 		if defect := recover(); defect != nil {
 			r.log.Error().Stringer("event_id", event.ID).Interface("panic", defect).Bytes("stack", debug.Stack()).
 				Msg("the webhook panicked")
-			made = lanes.Attempt{At: begun.Wall, Error: lanes.Interrupted}
+			made = lanes.Attempt{At: begun.Wall, Error: lanes.Interrupted + ": a defect of the gateway"}
 		}
 	}()
 	return r.webhook.Attempt(r.background, event)
@@ -81,13 +89,18 @@ func (r *Range) told(event lanes.Logged) {
 		Int("status", event.Attempt.Status).Dur("took", event.Attempt.Duration).Msg("event")
 }
 
-// logged is the event as it enters the log: pending, or final when there is no webhook to send it to.
+// logged is the event as it enters the log: pending, or final when there is no webhook to send it to. A purchase is
+// sent at once by whoever asked for it.
 func (r *Range) logged(event lanes.Event) lanes.Logged {
-	if r.webhook == nil {
+	logged := lanes.Logged{Event: event}
+	switch {
+	case r.webhook == nil:
 		attempt := notSent(event)
-		return lanes.Logged{Event: event, Attempt: &attempt}
+		logged.Attempt = &attempt
+	case event.Kind == lanes.PurchaseRequest:
+		logged.Attempt = &lanes.Attempt{At: event.At, Error: lanes.Interrupted}
 	}
-	return lanes.Logged{Event: event}
+	return logged
 }
 
 func notSent(event lanes.Event) lanes.Attempt {

@@ -12,12 +12,15 @@ type eventQueue struct {
 	known map[uint64]*queuedEvent
 	last  map[uuid.UUID]*queuedEvent // lane or session → its newest event that is not done
 	ready []*queuedEvent
+	all   []*queuedEvent // in the order they were added; those that are out or done are dropped in passing
+	waits int            // how many wait to be given out
 }
 
 type queuedEvent struct {
 	event    lanes.Logged
 	awaits   int            // events that have to be done first
 	followed []*queuedEvent // events that wait for this one
+	out      bool           // given out, or dropped
 }
 
 func newEventQueue() *eventQueue {
@@ -31,6 +34,8 @@ func (q *eventQueue) add(event lanes.Logged) {
 	}
 	e := &queuedEvent{event: event}
 	q.known[event.Cursor] = e
+	q.all = append(q.all, e)
+	q.waits++
 	for _, id := range [2]uuid.UUID{event.Event.Lane, event.Event.Session} {
 		if before := q.last[id]; before != nil {
 			before.followed = append(before.followed, e)
@@ -45,15 +50,39 @@ func (q *eventQueue) add(event lanes.Logged) {
 
 // next gives out an event that waits for no other.
 func (q *eventQueue) next() (lanes.Logged, bool) {
-	if len(q.ready) == 0 {
-		return lanes.Logged{}, false
+	for len(q.ready) > 0 {
+		e := q.ready[0]
+		q.ready = q.ready[1:]
+		if !e.out {
+			return q.giveOut(e), true
+		}
 	}
-	e := q.ready[0]
-	q.ready = q.ready[1:]
-	return e.event, true
+	return lanes.Logged{}, false
 }
 
-// done lets those go that waited for the event.
+// oldest gives out the oldest event that still waits, whatever it waits for. Those that wait for it go on waiting until
+// it is done.
+func (q *eventQueue) oldest() (lanes.Logged, bool) {
+	for len(q.all) > 0 {
+		e := q.all[0]
+		q.all = q.all[1:]
+		if !e.out {
+			return q.giveOut(e), true
+		}
+	}
+	return lanes.Logged{}, false
+}
+
+func (q *eventQueue) giveOut(e *queuedEvent) lanes.Logged {
+	e.out = true
+	q.waits--
+	for len(q.all) > 0 && q.all[0].out {
+		q.all = q.all[1:]
+	}
+	return e.event
+}
+
+// done takes an event that was given out as over, and lets those go that waited for the event.
 func (q *eventQueue) done(cursor uint64) {
 	e := q.known[cursor]
 	if e == nil {

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -87,6 +88,16 @@ func (e *eventsActor) take(events []lanes.Logged) {
 			e.queue.add(event)
 		}
 	}
+	for e.queue.waits > e.of.delivery.Queue {
+		e.drop()
+	}
+}
+
+// drop gives up on the oldest event that waits: the receiver has been away or slow for long.
+func (e *eventsActor) drop() {
+	event, _ := e.queue.oldest()
+	e.of.record(event, lanes.Attempt{At: e.of.clock.Now().Wall, Error: fmt.Sprintf("%s: more than %d events waited", lanes.Dropped, e.of.delivery.Queue)})
+	e.queue.done(event.Cursor)
 }
 
 // deliver makes the one attempt, in a goroutine that has a slot and outlives a panic of the actor. The attempt is

@@ -159,32 +159,32 @@ func TestAHangingReceiverDelaysOnlyTheLanesThatItHangsOn(t *testing.T) {
 	received := &inbox{}
 	inFakeTime(t, func(t *testing.T, g *rig) {
 		var hanging []uuid.UUID
-		for i := range deliverySlots - 1 {
+		for i := range testSlots - 1 {
 			hanging = append(hanging, g.lane(i))
 		}
 		release := received.hold(hanging...)
-		for i := range deliverySlots - 1 {
+		for i := range testSlots - 1 {
 			g.create(i, 30)
 		}
-		free := g.create(deliverySlots, 30)
-		require.Equal(t, g.happened(free), received.kinds()[deliverySlots-1:], "one slot is left")
+		free := g.create(testSlots, 30)
+		require.Equal(t, g.happened(free), received.kinds()[testSlots-1:], "one slot is left")
 
 		slow := received.hold() // now every slot is taken
-		g.create(deliverySlots+1, 30)
-		g.create(deliverySlots+2, 30)
-		require.Len(t, received.kinds(), deliverySlots+2)
+		g.create(testSlots+1, 30)
+		g.create(testSlots+2, 30)
+		require.Len(t, received.kinds(), testSlots+2)
 		slow()
-		require.Len(t, received.kinds(), deliverySlots+5)
+		require.Len(t, received.kinds(), testSlots+5)
 		release()
-		require.Len(t, received.kinds(), 2*(deliverySlots+2))
+		require.Len(t, received.kinds(), 2*(testSlots+2))
 		delivered := received.byLane()
-		for i := range deliverySlots + 3 {
-			if i == deliverySlots-1 {
+		for i := range testSlots + 3 {
+			if i == testSlots-1 {
 				continue // nobody is there
 			}
 			require.Equal(t, eventIDs(g.eventLog(), g.lane(i)), delivered[g.lane(i)])
 		}
-	}, withLanes(deliverySlots+3), withWebhook(received))
+	}, withLanes(testSlots+3), withWebhook(received))
 }
 
 // eventIDs is the ids of the lane's events, in the order of the log.

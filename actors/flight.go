@@ -24,6 +24,7 @@ func (l *laneActor) save(a *ask, change lanes.Change, then func(*flight, outcome
 	for _, event := range change.Events {
 		f.events = append(f.events, l.of.logged(event))
 	}
+	f.events = append(f.events, a.with...)
 	f.kept = a.claim.keep(change.Answer, a.at)
 	l.flight, l.taking = f, nil
 	w := &write{
@@ -80,8 +81,11 @@ func (l *laneActor) finish(f *flight) {
 	if a.then != nil {
 		a.then(true)
 	}
-	a.answer(f.change.Answer, nil) // answer
+	a.answer(f.change.Answer, nil, f.events...) // answer
 	line := l.line(a, nil).Int("events", len(f.events))
+	if f.change.Settled != nil {
+		l.of.settled(l.id, f.change.Settled)
+	}
 	if note := f.change.Note; note != "" {
 		l.of.metrics.reports.WithLabelValues(note).Inc()
 		line = line.Str("note", note)

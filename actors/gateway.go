@@ -47,7 +47,15 @@ type Settings struct {
 	Grace   time.Duration // how long a lane whose link is down stays usable
 	Driver  link.Driver
 	Webhook Webhook // nil: events are kept in the event log as not sent
-	Retire  []uuid.UUID
+	Delivery
+	Catalogue Catalogue // nil: purchases go unchecked
+	Retire    []uuid.UUID
+}
+
+// Delivery bounds what the range has under way with its webhook.
+type Delivery struct {
+	Slots int // deliveries at a time; purchases have slots of their own
+	Queue int // events that may wait for delivery: beyond them the oldest are dropped
 }
 
 const lastAttempts = 2 * time.Second // that attempts under way may take when the range stops
@@ -144,9 +152,10 @@ func (r *Range) stop(ctx context.Context) error {
 	moment, cancel := context.WithTimeout(ctx, lastAttempts)
 	defer cancel()
 	_ = r.awaitDeliveries(moment)
+	_ = r.awaitPurchases(moment)
 	errs = append(errs, r.committer.drain(ctx))
 	r.end(lanes.ErrStarting)
-	errs = append(errs, r.stopRoot(ctx, r.pid), over(ctx, &r.dialling), r.awaitDeliveries(ctx), r.committer.drain(ctx))
+	errs = append(errs, r.stopRoot(ctx, r.pid), over(ctx, &r.dialling), over(ctx, &r.buying), r.awaitDeliveries(ctx), r.committer.drain(ctx))
 	return errors.Join(errs...)
 }
 

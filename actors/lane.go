@@ -221,7 +221,7 @@ func (l *laneActor) take(a *ask, now lanes.Instant) {
 		l.refuse(a, err)
 		return
 	}
-	if !change.Changes(l.lane) && a.claim == nil {
+	if !change.Changes(l.lane) && a.claim == nil && len(a.with) == 0 {
 		l.taking = nil
 		l.finish(&flight{ask: a, change: change})
 		return
@@ -266,6 +266,7 @@ func (l *laneActor) swap(lane lanes.Lane, other *lanes.Lane) {
 		l.of.board.publish(lane)
 	}
 	l.arm()
+	l.of.buy(lane)
 }
 
 // arm sets the timer to the deadline, and makes whatever an older one says stale.

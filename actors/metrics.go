@@ -11,19 +11,20 @@ import (
 
 // Metrics counts what the actors do.
 type Metrics struct {
-	commands *prometheus.CounterVec
-	restarts *prometheus.CounterVec
-	depth    *prometheus.GaugeVec
-	lateness prometheus.Histogram
-	flushes  *prometheus.CounterVec
-	flushing prometheus.Histogram
-	writes   prometheus.Histogram
-	away     *prometheus.GaugeVec
-	links    *prometheus.CounterVec
-	reports  *prometheus.CounterVec
-	events   *prometheus.CounterVec
-	suspends prometheus.Counter
-	steps    prometheus.Counter
+	commands  *prometheus.CounterVec
+	restarts  *prometheus.CounterVec
+	depth     *prometheus.GaugeVec
+	lateness  prometheus.Histogram
+	flushes   *prometheus.CounterVec
+	flushing  prometheus.Histogram
+	writes    prometheus.Histogram
+	away      *prometheus.GaugeVec
+	links     *prometheus.CounterVec
+	reports   *prometheus.CounterVec
+	events    *prometheus.CounterVec
+	purchases *prometheus.CounterVec
+	suspends  prometheus.Counter
+	steps     prometheus.Counter
 }
 
 // NewMetrics registers them.
@@ -66,14 +67,16 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		reports: prometheus.NewCounterVec(counter("lane_reports_ignored_total",
 			"Reports of lane hardware that changed nothing, by reason."), []string{"reason"}),
 		events: prometheus.NewCounterVec(counter("events_total",
-			"Events by kind and by what became of them."), []string{"kind", "outcome"}),
+			"Events by kind and by what became of them (delivered, refused, timed_out, unreachable, interrupted, not_sent, dropped)."), []string{"kind", "outcome"}),
+		purchases: prometheus.NewCounterVec(counter("purchases_total",
+			"Purchases at lanes by what they came to (accepted, refused, unresolved)."), []string{"phase"}),
 		suspends: prometheus.NewCounter(counter("machine_suspends_total",
 			"Times the machine was suspended while the gateway ran; every timer was armed anew.")),
 		steps: prometheus.NewCounter(counter("wall_clock_steps_total",
 			"Times the wall clock was set by more than a second; no session's time changes by it.")),
 	}
 	registry.MustRegister(m.commands, m.restarts, m.depth, m.lateness, m.flushes, m.flushing, m.writes, m.away,
-		m.links, m.reports, m.events, m.suspends, m.steps)
+		m.links, m.reports, m.events, m.purchases, m.suspends, m.steps)
 	return m
 }
 

@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,6 +26,8 @@ type Range struct {
 	grace     time.Duration
 	driver    link.Driver
 	webhook   Webhook // nil: none is configured, events are final as not sent
+	delivery  Delivery
+	catalogue Catalogue // nil: none is configured, purchases go unchecked
 	board     *Board
 	keys      *keys
 	committer *committer
@@ -38,6 +41,9 @@ type Range struct {
 	end        context.CancelCauseFunc // with what a request hears that comes afterwards
 	dialling   sync.WaitGroup
 	slots      *semaphore.Weighted // of deliveries under way
+	counters   *semaphore.Weighted // of purchases being sent
+	courses    sync.Map            // purchase → struct{}, while it takes its course
+	buying     sync.WaitGroup      // the courses
 }
 
 // Layout is what the range is made of.
@@ -109,10 +115,13 @@ func (r *Range) broughtBack(lane uuid.UUID) {
 	}
 }
 
-// announce hands saved events to the events actor.
+// announce hands saved events to the events actor, but for those whose attempt somebody else has begun.
 func (r *Range) announce(events []lanes.Logged) {
-	if len(events) > 0 {
-		r.send(r.events, &announced{events})
+	theirs := slices.DeleteFunc(slices.Clone(events), func(e lanes.Logged) bool {
+		return e.Attempt != nil && e.Attempt.Error == lanes.Interrupted
+	})
+	if len(theirs) > 0 {
+		r.send(r.events, &announced{theirs})
 	}
 }
 

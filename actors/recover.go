@@ -30,11 +30,13 @@ func (g *Gateway) recover(ctx context.Context, s Settings) (*Range, []*write, er
 	}
 	r := &Range{
 		Gateway: g, layout: s.Layout, grace: s.Grace, driver: s.Driver, webhook: s.Webhook,
-		places: make(map[uuid.UUID]lanes.Place, len(s.Layout.Lanes)),
-		board:  newBoard(s.Layout),
-		keys:   newKeys(saved.Keys),
-		slots:  semaphore.NewWeighted(deliverySlots),
-		log:    g.log.With().Stringer("range", s.Layout.Range).Logger(),
+		delivery: s.Delivery, catalogue: s.Catalogue,
+		places:   make(map[uuid.UUID]lanes.Place, len(s.Layout.Lanes)),
+		board:    newBoard(s.Layout),
+		keys:     newKeys(saved.Keys),
+		slots:    semaphore.NewWeighted(int64(s.Delivery.Slots)),
+		counters: semaphore.NewWeighted(purchaseSlots),
+		log:      g.log.With().Stringer("range", s.Layout.Range).Logger(),
 	}
 	r.background, r.end = context.WithCancelCause(context.Background())
 	r.unready.Store(int64(len(s.Layout.Lanes)))
@@ -79,24 +81,41 @@ func (r *Range) bringBack(saved store.Recovered, retire []uuid.UUID) ([]*write, 
 		switch {
 		case known:
 			r.committer.current[lane.ID] = lane
-			if snapshot.Boot != boot && lane.Session != nil {
+			if snapshot.Boot != boot && (lane.Session != nil || len(lane.Open) > 0) {
 				changed = append(changed, &write{lanes: []lanes.Lane{lane}, stands: true, told: func(outcome) {}})
 			}
 			lane.Accessible, lane.Purchasing, lane.Usable = place.Accessible, r.layout.Purchasing, true
 			r.board.publish(lane)
-		case lane.Session == nil:
+		case lane.Session == nil && len(lane.Open) == 0:
 		case slices.Contains(retire, lane.ID):
 			changed = append(changed, r.retire(lane, now))
 		default:
-			lost = append(lost, fmt.Errorf("%w: lane %s has session %s with %s left; put the lane back, or end the session with --retire %s",
-				ErrLayout, lane.ID, lane.Session.ID, lane.Session.Remaining(now).Round(1e9), lane.ID))
+			lost = append(lost, missing(lane, now))
 		}
 	}
 	return changed, errors.Join(lost...)
 }
 
-// retire ends the session of a lane that the configuration no longer has, as the operator asked.
+func missing(lane lanes.Lane, now lanes.Instant) error {
+	what, and := fmt.Sprintf("%d purchases that wait for staff", len(lane.Open)), "drop them"
+	if lane.Session != nil {
+		what = fmt.Sprintf("session %s with %s left", lane.Session.ID, lane.Session.Remaining(now).Round(1e9))
+		and = "end the session"
+	}
+	return fmt.Errorf("%w: lane %s has %s; put the lane back, or %s with --retire %s", ErrLayout, lane.ID, what, and, lane.ID)
+}
+
+// retire ends the session of a lane that the configuration no longer has, as the operator asked. Purchases that wait
+// for staff are in the log afterwards, and nowhere else.
 func (r *Range) retire(lane lanes.Lane, now lanes.Instant) *write {
+	for _, open := range lane.Purchases() {
+		r.log.Warn().Stringer("lane", lane.ID).Stringer("session", open.Session).Stringer("purchase", open.ID).
+			Interface("items", open.Items).Str("reason", open.Reason).Msg("lane retired, and a purchase that waited for staff with it")
+	}
+	lane.Open = nil
+	if lane.Session == nil {
+		return &write{lanes: []lanes.Lane{lane}, stands: true, told: func(outcome) {}}
+	}
 	var command lanes.Command = lanes.Stop{Session: lane.Session.ID, By: lanes.ByStaff}
 	if lane.Due(now) {
 		command = lanes.Expire{}
@@ -105,6 +124,7 @@ func (r *Range) retire(lane lanes.Lane, now lanes.Instant) *write {
 	if err != nil {
 		panic(err) // both are accepted for a lane with a session
 	}
+	change.Lane.Open = nil
 	w := &write{lanes: []lanes.Lane{change.Lane}, ended: change.Ended, stands: true}
 	w.told = func(became outcome) {
 		if became == saved {

@@ -38,6 +38,8 @@ type rig struct {
 	log      zerolog.Logger
 }
 
+const testSlots = 16 // deliveries at a time
+
 type option func(*rig)
 
 func withLanes(n int) option {
@@ -64,7 +66,7 @@ func startRig(t *testing.T, options ...option) *rig {
 	t.Helper()
 	g := &rig{T: t, clock: newHandClock(), group: uuid.New(), path: filepath.Join(t.TempDir(), "range.db"), log: zerolog.Nop()}
 	g.hardware = sim.New(func() lanes.Instant { return g.clock.Now() })
-	g.settings = Settings{Grace: 30 * time.Second, Driver: g.hardware, Layout: lanes.Layout{
+	g.settings = Settings{Grace: 30 * time.Second, Driver: g.hardware, Delivery: Delivery{Slots: testSlots, Queue: 10_000}, Layout: lanes.Layout{
 		Range: uuid.New(), Name: "Test range", Purchasing: true,
 		Groups: []lanes.Group{{ID: g.group, Name: "Public"}}, Lanes: places(2),
 	}}

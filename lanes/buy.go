@@ -59,7 +59,7 @@ func (cmd Buy) allowed(s Session, lane Lane) error {
 			return ErrItems
 		}
 	}
-	if s.Sold+time.Duration(minutesIn(cmd.Items))*time.Minute > MaxMinutes*time.Minute {
+	if s.Sold+time.Duration(MinutesIn(cmd.Items))*time.Minute > MaxMinutes*time.Minute {
 		return ErrDurationOutOfRange
 	}
 	return nil
@@ -77,6 +77,7 @@ func (c *Change) asked(cmd Buy, now Instant) {
 		s := *c.Lane.Session
 		s.Purchase = cmd.purchase(s, now).settled(Declined, customerWords(err), err.Error())
 		s.Purchase.Items = nil // whatever they are
+		c.Settled = s.Purchase
 		c.stands(s, now)
 	}
 }
@@ -142,7 +143,10 @@ func (cmd Settle) decide(now Instant, c *Change) error {
 			if cmd.Phase == Accepted {
 				reason = "accepted, but the session had ended"
 			}
-			c.Lane.Open = append(c.Lane.Open, cmd.on(open).settled(Unresolved, saySessionEnd, reason))
+			c.Settled = cmd.on(open).settled(Unresolved, saySessionEnd, reason)
+			c.Lane.Open = append(c.Lane.Open, c.Settled)
+		} else {
+			c.Settled = cmd.on(open)
 		}
 	}
 	return nil
@@ -171,6 +175,7 @@ func (c *Change) settle(s Session, cmd Settle, now Instant) {
 			s.Purchase = s.Purchase.settled(Unresolved, sayAskStaff, "accepted, but "+err.Error())
 		}
 	}
+	c.Settled = s.Purchase
 	if s.Purchase.Phase == Unresolved {
 		c.Lane.Open = append(slices.Clone(c.Lane.Open), s.Purchase)
 	}
@@ -192,6 +197,11 @@ func (cmd Clear) decide(now Instant, c *Change) error {
 	}
 	open := c.Lane.Open[i]
 	c.Lane.Open = slices.Delete(slices.Clone(c.Lane.Open), i, i+1)
+	phase := Declined
+	if cmd.Credit {
+		phase = Accepted
+	}
+	c.Settled = open.settled(phase, "", "settled by staff")
 	s, err := c.on(open.Session)
 	if err != nil {
 		if cmd.Credit {
@@ -199,9 +209,7 @@ func (cmd Clear) decide(now Instant, c *Change) error {
 		}
 		return nil
 	}
-	phase := Declined
 	if cmd.Credit {
-		phase = Accepted
 		if minutes := open.Minutes(); minutes > 0 {
 			if s, err = s.sell(now, time.Duration(minutes)*time.Minute); err != nil {
 				return err
@@ -210,7 +218,9 @@ func (cmd Clear) decide(now Instant, c *Change) error {
 		}
 	}
 	if s.Purchase.ID == open.ID {
-		s.Purchase = s.Purchase.settled(phase, "", "settled by staff")
+		settled := *c.Settled
+		settled.Earlier = s.Purchase.Earlier
+		s.Purchase = &settled
 	}
 	c.stands(s, now)
 	return nil
@@ -219,6 +229,11 @@ func (cmd Clear) decide(now Instant, c *Change) error {
 // openAt is where the lane keeps the purchase for staff, -1 if it does not.
 func (l Lane) openAt(purchase uuid.UUID) int {
 	return slices.IndexFunc(l.Open, func(p *Purchase) bool { return p.ID == purchase })
+}
+
+// Has tells whether the purchase is one of Purchases.
+func (l Lane) Has(purchase uuid.UUID) bool {
+	return l.openAt(purchase) >= 0 || l.Session != nil && l.Session.Purchase.pending() && l.Session.Purchase.ID == purchase
 }
 
 // Purchases are those of the lane that nobody has settled yet: pending ones, and the unresolved that wait for staff.

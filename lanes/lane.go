@@ -37,8 +37,9 @@ type Change struct {
 	Events  []Event // in the order of the facts
 	Ended   *Ended  // the session that ended, for the history
 	Answer  *SessionView
-	Closing bool   // it stands although it could not be saved
-	Note    string // why a report changed nothing, for the log
+	Settled *Purchase // that was pending, or waited for staff, and no longer does; or now waits for staff
+	Closing bool      // it stands although it could not be saved
+	Note    string    // why a report changed nothing, for the log
 }
 
 // Changes tells whether anything of lane is different afterwards, so that there is something to save.

@@ -50,10 +50,17 @@ type Purchase struct {
 	Earlier     []uuid.UUID   `json:"earlier,omitempty"`      // purchases of the session before it, newest first
 }
 
-// Minutes is the lane time in it.
-func (p Purchase) Minutes() int { return minutesIn(p.Items) }
+// OpenPurchase is a purchase and the lane that keeps it for staff.
+type OpenPurchase struct {
+	Purchase
+	Lane uuid.UUID `json:"lane_id"`
+}
 
-func minutesIn(items []Item) int {
+// Minutes is the lane time in it.
+func (p Purchase) Minutes() int { return MinutesIn(p.Items) }
+
+// MinutesIn is the lane time among the items.
+func MinutesIn(items []Item) int {
 	minutes := 0
 	for _, item := range items {
 		if item.ID == TimeItem {

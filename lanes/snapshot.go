@@ -1,6 +1,7 @@
 package lanes
 
 import (
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,7 +25,7 @@ type Checkpoint struct {
 // has passed since: a wall clock that was set before the checkpoint changes nothing.
 func (s Snapshot) Restore(now Instant, boot string, last Checkpoint) Lane {
 	lane := s.Lane
-	if s.Boot == boot || lane.Session == nil {
+	if s.Boot == boot {
 		return lane
 	}
 	carry := func(then Instant) Instant {
@@ -34,7 +35,23 @@ func (s Snapshot) Restore(now Instant, boot string, last Checkpoint) Lane {
 		}
 		return Instant{Wall: then.Wall, Mono: now.Mono - max(0, ago)}
 	}
+	carryPurchase := func(p *Purchase) *Purchase {
+		if !p.pending() {
+			return p
+		}
+		carried := *p
+		carried.At = carry(p.At)
+		return &carried
+	}
+	lane.Open = slices.Clone(lane.Open)
+	for i := range lane.Open {
+		lane.Open[i] = carryPurchase(lane.Open[i])
+	}
+	if lane.Session == nil {
+		return lane
+	}
 	session := *lane.Session
+	session.Purchase = carryPurchase(session.Purchase)
 	session.Since = carry(session.Since)
 	session.Created = carry(session.Created)
 	if session.Began != nil {

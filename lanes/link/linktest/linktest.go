@@ -29,10 +29,11 @@ type Controller interface {
 	Shown() Shown
 	Unacked() int // how many reports it keeps
 
-	// Enter, Help and HitCarrier make a report about the session now on the controller, whether the link is up or not.
+	// Enter, Help, HitCarrier and Buy make a report about the session now on the controller, whether the link is up or not.
 	Enter() error
 	Help() error
 	HitCarrier() error
+	Buy(purchase uuid.UUID, items ...lanes.Item) error
 
 	Cut()                  // fails the connection
 	Refuse(refusing bool)  // makes dials fail; a connection that is up stays up
@@ -48,6 +49,9 @@ type Shown struct {
 	Remaining time.Duration
 	Hold      bool
 	Revision  uint64 // of the state in force, 0: none since power-up
+
+	Purchasing bool
+	Purchase   *lanes.Purchase // its id, phase and message for the customer; nil: none in this session
 }
 
 // Story is one promise of a driver, shown.

@@ -18,6 +18,7 @@ var reports = []Story{
 	{"a report that comes late says how long ago it happened", told(late)},
 	{"a log that survives a power cut keeps its name, numbers and reports", told(logKept)},
 	{"a log that is lost is begun anew", told(logLost)},
+	{"a purchase is reported whole, also when it comes late", told(purchase)},
 }
 
 // watched is a connection to a lane with a session on it, whose log is known.
@@ -140,4 +141,18 @@ func logLost(s scene) {
 	all := s.hears(heard, 1)
 	assert.Equal(s, []uint64{1}, numbers(all))
 	assert.Equal(s, hello.LogID, all[0].Log.ID)
+}
+
+func purchase(s scene) {
+	_, heard, _, session := s.watched(lanes.Running)
+	s.cut(heard)
+	items := []lanes.Item{{ID: lanes.TimeItem, Qty: 30}, {ID: "9mm \u00e0 50", Qty: 2}}
+	id := uuid.New()
+	require.NoError(s, s.Controller.Buy(id, items...))
+	_, _, heard = s.dial()
+	report := s.hears(heard, 1)[0]
+	assert.Equal(s, lanes.ReportPurchase, report.Kind)
+	assert.Equal(s, session, report.Session)
+	assert.Equal(s, id, report.Purchase)
+	assert.Equal(s, items, report.Items)
 }

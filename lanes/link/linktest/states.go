@@ -17,6 +17,7 @@ var states = []Story{
 	{"of a burst of states the last is in force", told(burst)},
 	{"a state older than the one in force changes nothing", told(olderState)},
 	{"a controller that stalled applies the newest state when it goes on", told(stalled)},
+	{"what became of the session's latest purchase is shown", told(purchaseShown)},
 	{"the first state of a new connection is taken, though its revision is lower", told(firstState)},
 }
 
@@ -102,4 +103,25 @@ func firstState(s scene) {
 	s.send(conn, heard, link.State{Revision: 1})
 	assert.False(s, s.Controller.Shown().Open)
 	assert.Equal(s, []uint64{1}, heard.revisions())
+}
+
+func purchaseShown(s scene) {
+	conn, _, heard := s.dial()
+	state := s.running()
+	state.Purchasing = true
+	s.send(conn, heard, state)
+	assert.True(s, s.Controller.Shown().Purchasing)
+	assert.Nil(s, s.Controller.Shown().Purchase)
+
+	for i, latest := range []lanes.Purchase{
+		{ID: uuid.New(), Phase: lanes.Pending},
+		{ID: uuid.New(), Phase: lanes.Declined, UserMessage: "Your card was declined."},
+	} {
+		session := *state.Session
+		session.Purchase = &latest
+		s.send(conn, heard, link.State{Revision: uint64(i + 2), Session: &session, Purchasing: true})
+		shown := s.Controller.Shown().Purchase
+		require.NotNil(s, shown)
+		assert.Equal(s, latest, lanes.Purchase{ID: shown.ID, Phase: shown.Phase, UserMessage: shown.UserMessage})
+	}
 }

@@ -82,7 +82,7 @@ func (a *Autopilot) plan(c *Controller, s *shooter, kind string) {
 		if a.shooters[c] != s {
 			return // sent home while the timer fired
 		}
-		_ = c.report(kind, s.able) // locked meanwhile, or another session: let it be
+		_ = c.report(kind, s.basket(kind), s.able) // locked meanwhile, or another session: let it be
 		if kind != lanes.ReportEntered {
 			timer.Reset(s.until(kind))
 		}

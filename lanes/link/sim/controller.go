@@ -42,6 +42,9 @@ type Shown struct {
 	Remaining time.Duration
 	Hold      bool
 	Revision  uint64 // of the state in force, in the connection that it came by; 0: none since power-up
+
+	Purchasing bool
+	Purchase   *lanes.Purchase // the latest of the session, nil before the first
 }
 
 // Shown looks at the controller now.
@@ -52,6 +55,7 @@ func (c *Controller) Shown() Shown {
 	return Shown{
 		Open: c.line.open(now), Session: c.line.session, Phase: c.line.phase,
 		Remaining: c.line.remaining(now), Hold: c.line.hold, Revision: c.line.revision,
+		Purchasing: c.line.purchasing, Purchase: c.line.purchase,
 	}
 }
 
@@ -64,28 +68,36 @@ func (c *Controller) Unacked() int {
 
 // Enter is the customer entering the lane. It is an error when no session is waiting there.
 func (c *Controller) Enter() error {
-	return c.report(lanes.ReportEntered, func(f fireLine, _ lanes.Instant) bool { return f.phase == lanes.Waiting })
+	return c.report(lanes.ReportEntered, basket{}, func(f fireLine, _ lanes.Instant) bool { return f.phase == lanes.Waiting })
 }
 
 // Help is the customer calling for help. It is an error when no session is on the lane.
 func (c *Controller) Help() error {
-	return c.report(lanes.ReportHelp, func(f fireLine, _ lanes.Instant) bool { return f.session != uuid.Nil })
+	return c.report(lanes.ReportHelp, basket{}, occupied)
 }
 
 // HitCarrier is a shot at the target carrier. It is an error when no session is on the lane.
 func (c *Controller) HitCarrier() error {
-	return c.report(lanes.ReportCarrierHit, func(f fireLine, _ lanes.Instant) bool { return f.session != uuid.Nil })
+	return c.report(lanes.ReportCarrierHit, basket{}, occupied)
 }
 
+// Buy is the customer buying the items at the lane. What becomes of it shows as Shown.Purchase. The same id again is
+// the same purchase. It is an error when no session is on the lane.
+func (c *Controller) Buy(purchase uuid.UUID, items ...lanes.Item) error {
+	return c.report(lanes.ReportPurchase, basket{purchase, items}, occupied)
+}
+
+func occupied(f fireLine, _ lanes.Instant) bool { return f.session != uuid.Nil }
+
 // report keeps a report about the session now on the controller, and tells it if the link is up.
-func (c *Controller) report(kind string, fits func(fireLine, lanes.Instant) bool) error {
+func (c *Controller) report(kind string, buy basket, fits func(fireLine, lanes.Instant) bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.driver.now()
 	if !fits(c.line, now) {
 		return errNotNow
 	}
-	h := c.log.keep(kind, c.line.session, now)
+	h := c.log.keep(kind, c.line.session, buy, now)
 	if c.newest != nil {
 		c.newest.report(c.log.report(h, now))
 	}

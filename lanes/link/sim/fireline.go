@@ -18,6 +18,9 @@ type fireLine struct {
 	phase    lanes.Phase
 	left     time.Duration // when the state was taken
 	since    time.Duration // when that was, by the controller's own clock
+
+	purchasing bool
+	purchase   *lanes.Purchase // the latest of the session, nil before the first
 }
 
 // inForce is the fire line once the controller has taken the state. From here on it counts by itself.
@@ -25,6 +28,7 @@ func inForce(s link.State, now lanes.Instant) fireLine {
 	f := fireLine{revision: s.Revision, hold: s.Hold, since: now.Mono}
 	if s.Session != nil {
 		f.session, f.phase, f.left = s.Session.ID, s.Session.Phase, s.Session.Remaining(now)
+		f.purchasing, f.purchase = s.Purchasing, s.Session.Purchase
 	}
 	return f
 }

@@ -21,13 +21,20 @@ type happening struct {
 	kind    string
 	session uuid.UUID
 	at      time.Duration // by the controller's own clock
+	buy     basket
+}
+
+// basket is what a purchase that is reported holds.
+type basket struct {
+	purchase uuid.UUID
+	items    []lanes.Item
 }
 
 func newReportLog() reportLog { return reportLog{id: uuid.NewString()} }
 
-func (l *reportLog) keep(kind string, session uuid.UUID, now lanes.Instant) happening {
+func (l *reportLog) keep(kind string, session uuid.UUID, buy basket, now lanes.Instant) happening {
 	l.seq++
-	h := happening{seq: l.seq, kind: kind, session: session, at: now.Mono}
+	h := happening{seq: l.seq, kind: kind, session: session, at: now.Mono, buy: buy}
 	l.unacked = append(l.unacked, h)
 	return h
 }
@@ -52,5 +59,8 @@ func (l *reportLog) report(h happening, now lanes.Instant) lanes.Report {
 		Kind:    h.kind,
 		Session: h.session,
 		Age:     now.Mono - h.at,
+
+		Purchase: h.buy.purchase,
+		Items:    h.buy.items,
 	}
 }

@@ -11,23 +11,25 @@ import (
 )
 
 // How the playground's shooters behave: they enter some seconds after the sale, and while they shoot they call for
-// help and hit the carrier now and then.
+// help, hit the carrier and buy more time now and then.
 const (
 	soonest = 3 * time.Second
 	latest  = 10 * time.Second
-	mishap  = 10 * time.Minute // on average between two calls for help, and between two carrier hits
+	mishap  = 10 * time.Minute // on average between two calls for help, two carrier hits, two purchases
+	more    = 15               // minutes that they buy at a time
 )
 
 // shooter is the customer of a session, for as long as they do the same thing.
 type shooter struct {
 	session uuid.UUID
+	buys    bool        // lane purchasing is in effect
 	doing   lanes.Phase // Waiting: about to enter; Running: shooting, unless held; Paused: nothing
 	chance  *rand.Rand
 	timers  []*time.Timer
 }
 
 func newShooter(shown Shown, seed uint64) *shooter {
-	s := &shooter{session: shown.Session, doing: shown.Phase}
+	s := &shooter{session: shown.Session, doing: shown.Phase, buys: shown.Purchasing}
 	high, low := binary.BigEndian.Uint64(s.session[:8]), binary.BigEndian.Uint64(s.session[8:])
 	s.chance = rand.New(rand.NewPCG(high^seed, low))
 	return s
@@ -39,9 +41,20 @@ func (s *shooter) habits() []string {
 	case lanes.Waiting:
 		return []string{lanes.ReportEntered}
 	case lanes.Running:
+		if s.buys {
+			return []string{lanes.ReportHelp, lanes.ReportCarrierHit, lanes.ReportPurchase}
+		}
 		return []string{lanes.ReportHelp, lanes.ReportCarrierHit}
 	}
 	return nil
+}
+
+// basket is what they buy, if that is what they do.
+func (s *shooter) basket(kind string) basket {
+	if kind != lanes.ReportPurchase {
+		return basket{}
+	}
+	return basket{uuid.New(), []lanes.Item{{ID: lanes.TimeItem, Qty: more}}}
 }
 
 // until is how long it takes them. Mishaps have no memory: the time to the next one is drawn anew after a pause,

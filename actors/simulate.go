@@ -1,0 +1,76 @@
+package actors
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"rangegate/lanes"
+)
+
+// Simulate sends an event to the webhook at once, and records it as simulated: it takes no part in any lane's order.
+// Of an active session the event has the lane; of none both ids are made up. It changes nothing, but for time that the
+// receiver lets an active session buy: that is added. The event comes back with its attempt, unless nobody answered
+// (lanes.ErrWebhookFailed). What was sent is followed to its end although ctx may be over before.
+func (r *Range) Simulate(ctx context.Context, kind lanes.Kind, session uuid.UUID, items []lanes.Item) (lanes.Logged, error) {
+	if r.webhook == nil {
+		return lanes.Logged{}, lanes.ErrWebhookNotConfigured
+	}
+	now := r.clock.Now()
+	event := lanes.Event{ID: uuid.New(), Kind: kind, Session: uuid.New(), Lane: uuid.New(), At: now.Wall, Items: items}
+	minutes := 0
+	if view := r.board.session(session, now); view != nil {
+		event.Session, event.Lane, minutes = view.ID, view.Lane, lanes.MinutesIn(items)
+		if view.Minutes+minutes > lanes.MaxMinutes {
+			return lanes.Logged{}, lanes.ErrDurationOutOfRange
+		}
+	}
+	logged := lanes.Logged{Event: event, Simulated: true}
+	if err := r.begun(ctx, &logged); err != nil {
+		return lanes.Logged{}, err
+	}
+	made, answer := r.attempt(event)
+	logged.Attempt = &made
+	if minutes == 0 || lanes.Verdict(made, answer).Phase != lanes.Accepted || !r.credit(logged, minutes) {
+		r.record(logged, made)
+	}
+	if !made.Answered() {
+		return lanes.Logged{}, lanes.ErrWebhookFailed
+	}
+	return logged, nil
+}
+
+// begun saves the event as one that is being attempted.
+func (r *Range) begun(ctx context.Context, event *lanes.Logged) error {
+	event.Attempt = &lanes.Attempt{At: event.Event.At, Error: lanes.Interrupted}
+	w := &write{events: []lanes.Logged{*event}}
+	became := make(chan outcome, 2) // standing, and what it was in the end
+	w.told = func(o outcome) { became <- o }
+	r.committer.save(w)
+	select {
+	case o := <-became:
+		event.Cursor = w.events[0].Cursor
+		if o == standing { // it may be saved yet, as interrupted; it is not sent
+			return lanes.ErrStoreUnavailable
+		}
+		return o.err()
+	case <-ctx.Done():
+		return lanes.ErrTimeout
+	case <-r.background.Done():
+		return lanes.ErrStarting
+	}
+}
+
+// credit adds the minutes that were bought, in one write with the outcome of the event. It is false for a session that
+// can take them no more.
+func (r *Range) credit(event lanes.Logged, minutes int) bool {
+	session := event.Event.Session
+	_, err := r.follow(r.background, session, nil, func(lane uuid.UUID, a *ask) (*lanes.SessionView, error) {
+		a.command, a.with = lanes.Modify{Session: session, Minutes: minutes}, []lanes.Logged{event}
+		return r.ask(r.background, lane, a)
+	})
+	if err != nil {
+		r.log.Warn().Stringer("session", session).Int("minutes", minutes).Err(err).Msg("a simulated purchase of time was accepted and not added")
+	}
+	return err == nil
+}
