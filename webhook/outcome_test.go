@@ -1,0 +1,179 @@
+package webhook
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes"
+)
+
+const brokeOff = lanes.Interrupted + ": the connection broke"
+
+func TestTheStatusDecides(t *testing.T) {
+	for code, outcome := range map[int]string{
+		200: "", 201: "", 204: "", 299: "",
+		300: "refused: redirects are not followed", 304: "refused: redirects are not followed",
+		400: "refused", 401: "refused", 404: "refused", 409: "refused", 429: "refused",
+		500: "refused", 503: "refused", 600: "refused", 999: "refused",
+	} {
+		t.Run(strconv.Itoa(code), func(t *testing.T) {
+			integrator := receive(t, status(code))
+			made := attempt(t, clientOf(t, integrator.URL))
+			require.Equal(t, code, made.Status)
+			require.Equal(t, outcome, made.Error)
+			require.Len(t, integrator.requests(), 1, "nothing is tried again")
+		})
+	}
+}
+
+func TestARedirectIsNotFollowed(t *testing.T) {
+	for _, code := range []int{301, 302, 303, 307, 308} {
+		t.Run(strconv.Itoa(code), func(t *testing.T) {
+			elsewhere := receive(t, status(http.StatusOK))
+			integrator := receive(t, func(w http.ResponseWriter, r *http.Request) {
+				http.Redirect(w, r, elsewhere.URL, code)
+			})
+			made := attempt(t, clientOf(t, integrator.URL))
+			require.Equal(t, code, made.Status)
+			require.Equal(t, "refused: redirects are not followed", made.Error)
+			require.Len(t, integrator.requests(), 1)
+			require.Empty(t, elsewhere.requests())
+		})
+	}
+}
+
+// The receiver has read the whole request; it says that, and its end of the connection is gone.
+func TestAConnectionThatBreaks(t *testing.T) {
+	const cut = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"
+	for name, tc := range map[string]struct {
+		says   string
+		status int
+		error  string
+	}{
+		"before it says anything":          {"", 0, brokeOff},
+		"in the first line":                {"HTTP/1.1 20", 0, brokeOff},
+		"in the headers":                   {"HTTP/1.1 200 OK\r\nContent-", 0, brokeOff},
+		"after something that is not HTTP": {"SSH-2.0-OpenSSH_9.9\r\n", 0, brokeOff},
+		"in the body of a success":         {cut, 200, ""},
+		"in the body of a refusal":         {"HTTP/1.1 500 Oops\r\nContent-Length: 10\r\n\r\nabc", 500, lanes.Refused},
+		"having switched protocols":        {"HTTP/1.1 101 Switching Protocols\r\n\r\n", 101, lanes.Refused},
+	} {
+		for end, gone := range map[string]func(net.Conn){"closed": func(net.Conn) {}, "reset": reset} {
+			if end == "reset" && tc.status != 0 {
+				continue // it may overtake what was said before it
+			}
+			t.Run(name+", "+end, func(t *testing.T) {
+				address := rawReceiver(t, listen(t), func(conn net.Conn) {
+					if readRequest(bufio.NewReader(conn)) == nil {
+						_, _ = io.WriteString(conn, tc.says)
+						gone(conn)
+					}
+				})
+				made := attempt(t, clientOf(t, "http://"+address))
+				require.Equal(t, tc.status, made.Status)
+				require.Equal(t, tc.error, made.Error)
+			})
+		}
+	}
+}
+
+func TestAReceiverThatCannotBeReached(t *testing.T) {
+	closed := listen(t)
+	closed.Close()
+	plain := receive(t, status(http.StatusOK))
+	secure := receiverOf(t, status(http.StatusOK))
+	secure.StartTLS()
+	old := receiverOf(t, status(http.StatusOK))
+	old.TLS = &tls.Config{MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}
+	old.StartTLS()
+	silent := rawReceiver(t, listen(t), func(net.Conn) {})
+
+	trusting := func(change func(*tls.Config)) *http.Transport {
+		transport := Transport(false, 1)
+		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
+		transport.TLSClientConfig.RootCAs.AddCert(secure.Certificate())
+		change(transport.TLSClientConfig)
+		return transport
+	}
+	for name, tc := range map[string]struct {
+		url       string
+		transport *http.Transport
+		error     string
+	}{
+		"nothing listens": {
+			"http://" + closed.Addr().String(), Transport(false, 1), "the connection was refused",
+		},
+		"its CA is not known": {
+			secure.URL, Transport(false, 1), "its certificate is from an unknown authority",
+		},
+		"its certificate is another's": {
+			secure.URL, trusting(func(c *tls.Config) { c.ServerName = "other.test" }), "its certificate is for another name",
+		},
+		"its certificate has expired": {
+			secure.URL, trusting(func(c *tls.Config) { c.Time = func() time.Time { return noon.AddDate(200, 0, 0) } }),
+			"its certificate is not valid at this time",
+		},
+		"it does not speak TLS": {
+			"https://" + plain.Listener.Addr().String(), Transport(false, 1), "it does not speak TLS",
+		},
+		"it speaks TLS 1.1": {
+			old.URL, trusting(func(*tls.Config) {}), "it refused the TLS handshake",
+		},
+		"it closes in the TLS handshake": {
+			"https://" + silent, Transport(false, 1), "no connection could be made",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Cleanup(tc.transport.CloseIdleConnections)
+			made := attempt(t, clientOf(t, tc.url+"/planted?planted=1", through(tc.transport)))
+			require.Zero(t, made.Status)
+			require.Equal(t, "unreachable: "+tc.error, made.Error)
+		})
+	}
+	require.Empty(t, plain.requests())
+	require.Empty(t, secure.requests())
+	require.Empty(t, old.requests())
+
+	made := attempt(t, clientOf(t, secure.URL, through(trusting(func(*tls.Config) {}))))
+	require.Empty(t, made.Error, "trusted, it is reached")
+}
+
+// A transport may go on with a request after it has given up on it.
+func TestAnEventThatWasGivenUpIsNotSentLater(t *testing.T) {
+	gaveUp, late := make(chan struct{}), make(chan error)
+	transport := roundTrip(func(request *http.Request) (*http.Response, error) {
+		go func() {
+			<-gaveUp
+			_, err := io.ReadAll(request.Body)
+			late <- err
+		}()
+		return nil, io.EOF
+	})
+	made := attempt(t, clientOf(t, "http://integrator.test", through(transport)))
+	close(gaveUp)
+	require.Equal(t, "unreachable: no connection could be made", made.Error)
+	require.ErrorIs(t, <-late, errTakenBack)
+}
+
+func TestACallerThatHasGivenUpAlready(t *testing.T) {
+	integrator := receive(t, status(http.StatusOK))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	made, _ := clientOf(t, integrator.URL).Attempt(ctx, eventOf(lanes.Help))
+	require.Equal(t, "unreachable: given up before it was sent", made.Error)
+	require.Empty(t, integrator.requests())
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }

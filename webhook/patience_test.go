@@ -1,0 +1,184 @@
+package webhook
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes"
+)
+
+// These stories run in fake time, so the connections are pipes.
+
+// patience is the time-out of the attempts in these stories.
+const patience = 10 * time.Second
+
+// pipes is a transport whose connections end at that receiver, over so many at a time.
+func pipes(connections int, receiver func(net.Conn, *bufio.Reader)) *http.Transport {
+	transport := Transport(false, connections)
+	transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
+		ours, theirs := net.Pipe()
+		go func() {
+			defer theirs.Close()
+			from := bufio.NewReader(theirs)
+			if readRequest(from) == nil {
+				receiver(theirs, from)
+			}
+		}()
+		return ours, nil
+	}
+	return transport
+}
+
+// inFakeTime makes one attempt to deliver a purchaseRequest.
+func inFakeTime(t *testing.T, transport *http.Transport, check func(*testing.T, lanes.Attempt, lanes.Answer)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		defer transport.CloseIdleConnections()
+		made, answer := patientClient(t, transport).Attempt(t.Context(), eventOf(lanes.PurchaseRequest))
+		check(t, made, answer)
+	})
+}
+
+func patientClient(t *testing.T, transport *http.Transport) *Client {
+	return clientOf(t, "http://integrator.test", through(transport), func(s *Settings) { s.Timeout = patience })
+}
+
+// hangs waits until the gateway closes the connection.
+func hangs(_ net.Conn, from *bufio.Reader) { _, _ = io.Copy(io.Discard, from) }
+
+// drips says that, and then more of it every second until the gateway closes the connection.
+func drips(says, more string) func(net.Conn, *bufio.Reader) {
+	return func(conn net.Conn, from *bufio.Reader) {
+		closed := make(chan struct{})
+		go func() {
+			hangs(conn, from)
+			close(closed)
+		}()
+		for _, err := io.WriteString(conn, says); err == nil; _, err = io.WriteString(conn, more) {
+			select {
+			case <-time.After(time.Second):
+			case <-closed:
+				return
+			}
+		}
+	}
+}
+
+func TestAReceiverThatTakesTooLong(t *testing.T) {
+	const chunk = "1\r\n \r\n"
+	for name, tc := range map[string]struct {
+		receiver func(net.Conn, *bufio.Reader)
+		status   int
+		error    string
+		answer   lanes.Answer
+	}{
+		"it hangs":                      {hangs, 0, lanes.TimedOut, lanes.Answer{}},
+		"its headers drip":              {drips("HTTP/1.1 200 OK\r\n", "A: b\r\n"), 0, lanes.TimedOut, lanes.Answer{}},
+		"the body of its success drips": {drips("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{", "."), 200, "", lanes.Answer{}},
+		"the body of its refusal drips": {drips("HTTP/1.1 402 No\r\nContent-Length: 99\r\n\r\n{", "."), 402, lanes.Refused, lanes.Answer{}},
+		"its answer is whole but for its end": {
+			drips("HTTP/1.1 402 No\r\nTransfer-Encoding: chunked\r\n\r\n18\r\n{\"user_message\":\"broke\"}\r\n", chunk),
+			402, lanes.Refused,
+			lanes.Answer{UserMessage: "broke"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inFakeTime(t, pipes(1, tc.receiver), func(t *testing.T, made lanes.Attempt, answer lanes.Answer) {
+				require.Equal(t, lanes.Attempt{At: noon, Status: tc.status, Error: tc.error, Duration: patience}, made)
+				require.Equal(t, tc.answer, answer)
+			})
+		})
+	}
+}
+
+func TestHeadersWithoutAnEndAreNotReadFor(t *testing.T) {
+	written := 0
+	flood := func(conn net.Conn, _ *bufio.Reader) {
+		n, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\n")
+		for ; err == nil; n, err = io.WriteString(conn, "A: b\r\n") {
+			written += n
+		}
+	}
+	inFakeTime(t, pipes(1, flood), func(t *testing.T, made lanes.Attempt, _ lanes.Answer) {
+		synctest.Wait()
+		require.Equal(t, lanes.Attempt{At: noon, Error: brokeOff}, made)
+		require.Less(t, written, 2*longestHeaders)
+	})
+}
+
+func TestAConnectionThatTakesTooLong(t *testing.T) {
+	transport := Transport(false, 1)
+	transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
+		time.Sleep(time.Hour)
+		return nil, io.EOF
+	}
+	inFakeTime(t, transport, func(t *testing.T, made lanes.Attempt, _ lanes.Answer) {
+		require.Equal(t, lanes.Attempt{At: noon, Error: "unreachable: no connection in time", Duration: patience}, made)
+		time.Sleep(time.Hour)
+	})
+}
+
+func TestATLSHandshakeThatTakesTooLong(t *testing.T) {
+	transport := Transport(false, 1)
+	transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
+		ours, theirs := net.Pipe()
+		go hangs(theirs, bufio.NewReader(theirs))
+		return ours, nil
+	}
+	synctest.Test(t, func(t *testing.T) {
+		made := attempt(t, clientOf(t, "https://integrator.test", through(transport)))
+		require.Equal(t, "unreachable: no connection in time", made.Error)
+		require.Equal(t, handshakeTimeout, made.Duration)
+	})
+}
+
+func TestAnEventThatFindsEveryConnectionBusyIsNotSent(t *testing.T) {
+	transport := pipes(1, hangs)
+	synctest.Test(t, func(t *testing.T) {
+		client := patientClient(t, transport)
+		first := make(chan lanes.Attempt)
+		go func() {
+			made, _ := client.Attempt(t.Context(), eventOf(lanes.Help))
+			first <- made
+		}()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), patience/2)
+		defer cancel()
+		second, _ := client.Attempt(ctx, eventOf(lanes.Help))
+		require.Equal(t, "unreachable: given up before it was sent", second.Error)
+		require.Equal(t, patience/2, second.Duration)
+		require.Equal(t, lanes.TimedOut, (<-first).Error)
+	})
+}
+
+func TestACallerThatGivesUp(t *testing.T) {
+	for name, tc := range map[string]struct {
+		receiver func(net.Conn, *bufio.Reader)
+		status   int
+		error    string
+	}{
+		"before there is an answer":   {hangs, 0, "interrupted: given up before it was answered"},
+		"in the body of the answer":   {drips("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{", "."), 200, ""},
+		"in the headers of an answer": {drips("HTTP/1.1 200 OK\r\n", "A: b\r\n"), 0, "interrupted: given up before it was answered"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			transport := pipes(1, tc.receiver)
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(2500*time.Millisecond, cancel)
+				made, _ := patientClient(t, transport).Attempt(ctx, eventOf(lanes.SessionStopped))
+				require.Equal(t, lanes.Attempt{
+					At: noon, Status: tc.status, Error: tc.error, Duration: 2500 * time.Millisecond,
+				}, made)
+			})
+		})
+	}
+}

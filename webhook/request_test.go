@@ -1,0 +1,145 @@
+package webhook
+
+import (
+	"encoding/hex"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes"
+)
+
+func TestTheBodyOfEveryKind(t *testing.T) {
+	const ids = `"session_id":"22222222-2222-4222-8222-222222222222","lane_id":"33333333-3333-4333-8333-333333333333"`
+	for kind, body := range map[lanes.Kind]string{
+		lanes.Help:            `{"event":"help",` + ids + `}`,
+		lanes.CarrierHit:      `{"event":"carrierHit",` + ids + `}`,
+		lanes.SessionCreated:  `{"event":"sessionCreated",` + ids + `}`,
+		lanes.SessionStarted:  `{"event":"sessionStarted",` + ids + `}`,
+		lanes.SessionPaused:   `{"event":"sessionPaused",` + ids + `}`,
+		lanes.SessionResumed:  `{"event":"sessionResumed",` + ids + `}`,
+		lanes.SessionStopped:  `{"event":"sessionStopped",` + ids + `}`,
+		lanes.SessionModified: `{"event":"sessionModified",` + ids + `}`,
+		lanes.PurchaseRequest: `{"event":"purchaseRequest",` + ids +
+			`,"items":[{"id":"time","qty":30},{"id":"target <b>","qty":2}]}`,
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			integrator := receive(t, status(http.StatusNoContent))
+			made, _ := clientOf(t, integrator.URL).Attempt(t.Context(), eventOf(kind))
+			require.Empty(t, made.Error)
+			require.Equal(t, 204, made.Status)
+			require.Len(t, integrator.requests(), 1)
+			require.Equal(t, body, integrator.requests()[0].body)
+		})
+	}
+}
+
+func TestOnlyAPurchaseRequestHasItems(t *testing.T) {
+	event := eventOf(lanes.PurchaseRequest)
+	event.Kind = lanes.Help
+	require.Nil(t, BodyOf(event).Items)
+}
+
+func TestTheHeadersOfAnEvent(t *testing.T) {
+	integrator := receive(t, func(w http.ResponseWriter, _ *http.Request) {
+		http.SetCookie(w, &http.Cookie{Name: "crumb", Value: "1"})
+	})
+	client := clientOf(t, integrator.URL+"/events/in?shop=7", signedWith(secretA))
+	event := eventOf(lanes.SessionStarted)
+	for range 2 { // the second could bring the first one's cookie
+		made, _ := client.Attempt(t.Context(), event)
+		require.Empty(t, made.Error)
+	}
+	for _, got := range integrator.requests() {
+		require.Equal(t, "POST", got.method)
+		require.Equal(t, "/events/in?shop=7", got.path)
+		require.Regexp(t, regexp.MustCompile(`^v1,[0-9A-Za-z+/]{43}=$`), got.header.Get("webhook-signature"))
+		got.header.Del("webhook-signature")
+		half := hex.EncodeToString(event.ID[8:])
+		require.Equal(t, http.Header{
+			"Content-Length":    {strconv.Itoa(len(got.body))},
+			"Content-Type":      {"application/json"},
+			"Range-Id":          {"11111111-1111-4111-8111-111111111111"},
+			"Traceparent":       {"00-" + strings.ReplaceAll(event.ID.String(), "-", "") + "-" + half + "-01"},
+			"User-Agent":        {"rangegate/1.2.3"},
+			"Webhook-Id":        {"msg_" + event.ID.String()},
+			"Webhook-Timestamp": {"1777636800"},
+		}, got.header)
+	}
+}
+
+func TestAnAttemptIsDatedInUTC(t *testing.T) {
+	integrator := receive(t, status(http.StatusOK))
+	there := time.FixedZone("there", 3*60*60)
+	client := clientOf(t, integrator.URL, func(s *Settings) {
+		s.Now = func() time.Time { return time.Now().In(there) }
+	})
+	made, _ := client.Attempt(t.Context(), eventOf(lanes.Help))
+	require.Equal(t, made.At.UTC().Round(0), made.At, "as the store gives it back")
+}
+
+func TestATraceparentIsNeverZero(t *testing.T) {
+	// The emptiest UUID of the variant that all of them are.
+	emptiest := uuid.UUID{6: 0x50, 8: 0x80}
+	require.Equal(t, "00-00000000000050008000000000000000-8000000000000000-01", traceparent(emptiest))
+}
+
+const (
+	secretA = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+	secretB = "whsec_c2Vjb25kIHNlY3JldCBvZiB0aGUgcmFuZ2U="
+	secretC = "whsec_bm90IHVzZWQgaGVyZSBhdCBhbGwgYXQgYWxs"
+)
+
+func TestAnEventIsSignedWithEverySecret(t *testing.T) {
+	for _, secrets := range [][]string{{}, {secretA}, {secretA, secretB}} {
+		integrator := receive(t, status(http.StatusOK))
+		require.Empty(t, attempt(t, clientOf(t, integrator.URL, signedWith(secrets...))).Error)
+		got := integrator.requests()[0]
+
+		require.Len(t, strings.Fields(got.header.Get("webhook-signature")), len(secrets))
+		require.Equal(t, len(secrets) > 0, got.header["Webhook-Signature"] != nil, "absent, not empty")
+		for _, secret := range []string{secretA, secretB, secretC} {
+			verifier, err := standardwebhooks.NewWebhook(secret)
+			require.NoError(t, err)
+			err = verifier.VerifyIgnoringTimestamp([]byte(got.body), got.header)
+			if slices.Contains(secrets, secret) {
+				require.NoError(t, err)
+				require.Error(t, verifier.VerifyIgnoringTimestamp([]byte(got.body+" "), got.header))
+			} else {
+				require.Error(t, err)
+			}
+		}
+	}
+}
+
+// The example is Standard Webhooks' own.
+func TestASignatureIsThatOfTheStandard(t *testing.T) {
+	all, err := signersOf([]string{secretA})
+	require.NoError(t, err)
+	signature, err := all.sign("msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`))
+	require.NoError(t, err)
+	require.Equal(t, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=", signature)
+}
+
+func TestAClientIsNotMadeOfNonsense(t *testing.T) {
+	for _, wrong := range []Settings{
+		{URL: ""},
+		{URL: "planted.example/events"},
+		{URL: "ftp://planted.example"},
+		{URL: "https:///planted"},
+		{URL: "https://planted.example:%zz"},
+		{URL: "https://planted.example", Secrets: []string{secretA, "whsec_planted?"}},
+	} {
+		_, err := New(wrong)
+		require.Error(t, err)
+		require.NotContains(t, err.Error(), "planted")
+	}
+}
