@@ -1,0 +1,76 @@
+// Package catalog is the integrator's products API as the gateway uses it (SPEC.md parts 2, 4.4 and 8; WIRE.md,
+// Products): it fetches the products, checks each of them, and knows in what quantities they can be bought.
+package catalog
+
+import (
+	"encoding/json"
+
+	"github.com/shopspring/decimal"
+)
+
+// Type is a kind of product.
+type Type string
+
+// The types of products.
+const (
+	Time    Type = "time"
+	Targets Type = "targets"
+	Ammo    Type = "ammo"
+	Rentals Type = "rentals"
+)
+
+// Types is every type, in the order in which they are shown.
+var Types = []Type{Time, Targets, Ammo, Rentals}
+
+// timeID is the id of the one product that is lane time.
+const timeID = "time"
+
+// limit is how many products of the type count (SPEC.md part 8).
+func (t Type) limit() int {
+	if t == Time {
+		return 1
+	}
+	return 8
+}
+
+// Product is what a customer can buy at the lane. One that a Client hands out keeps every rule of the package.
+type Product struct {
+	ID          string      `json:"id" doc:"The integrator's product identifier; lane time has time" example:"9mm-box-50"`
+	DisplayName string      `json:"display_name" doc:"Name shown to the customer" example:"9 mm, box of 50"`
+	Price       json.Number `json:"price" doc:"Unit price, with the digits that the integrator gave it" example:"24.50"`
+	MaxQty      int         `json:"max_qty" doc:"Maximum quantity a customer can buy; of time, in minutes" example:"10"`
+	MinQty      int         `json:"min_qty" doc:"Minimum quantity; 1 for all but time" example:"1"`
+	IncrementBy int         `json:"increment_by" doc:"Quantity step, counted from min_qty; 1 for all but time" example:"1"`
+	PictureURL  string      `json:"picture_url" doc:"Image URL; empty when there is no image" example:"https://pos.example.com/9mm.jpg"`
+}
+
+// Amount is the price to reckon with. It is zero where Price is no number, which a Client's products never have.
+func (p Product) Amount() decimal.Decimal {
+	amount, err := decimal.NewFromString(string(p.Price))
+	if err != nil {
+		return decimal.Zero
+	}
+	return amount
+}
+
+// Catalogue is everything that is for sale. The lists of one that a Client hands out are never nil, so that an empty one
+// is [] in JSON.
+type Catalogue struct {
+	Time    []Product `json:"time" doc:"Lane time: one product at most"`
+	Targets []Product `json:"targets" doc:"8 at most"`
+	Ammo    []Product `json:"ammo" doc:"8 at most"`
+	Rentals []Product `json:"rentals" doc:"8 at most"`
+}
+
+func (c *Catalogue) of(t Type) *[]Product {
+	switch t {
+	case Time:
+		return &c.Time
+	case Targets:
+		return &c.Targets
+	case Ammo:
+		return &c.Ammo
+	default:
+		return &c.Rentals
+	}
+}
