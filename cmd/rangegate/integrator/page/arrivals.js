@@ -1,0 +1,96 @@
+// The list of what arrived, newest on top.
+const kept = 500; // as many as the integrator remembers
+const list = document.querySelector("#arrivals");
+const empty = document.querySelector("#empty");
+const count = document.querySelector("#count");
+let newest = 0;
+
+const signatures = {
+  right: "✓ Signature right",
+  wrong: "✗ Signature wrong",
+  missing: "✗ Signature missing",
+  untimely: "✗ Timestamp too far off",
+  unchecked: "– Signature not checked",
+};
+
+const answers = {
+  accept: "✓ Accepted",
+  refuse: "✗ Refused",
+  hang: "… Not answered",
+  error: "✗ Error",
+  rejected: "⊘ Rejected",
+};
+
+export function showAll(arrived) {
+  list.replaceChildren(...arrived.map(row).reverse());
+  newest = arrived.at(-1)?.number ?? 0;
+  settle();
+}
+
+export function show(arrival) {
+  const line = row(arrival);
+  line.classList.add("new");
+  list.prepend(line);
+  while (list.children.length > kept) {
+    list.lastElementChild.remove();
+  }
+  newest = arrival.number;
+  settle();
+}
+
+function settle() {
+  empty.hidden = newest > 0;
+  count.textContent = newest > kept ? `the last ${kept} of ${newest}` : newest || "";
+}
+
+function row(a) {
+  const line = element("li", "arrival");
+  line.dataset.answer = a.answer;
+  line.value = a.number;
+  const head = element("div", "head");
+  head.append(moment(a.at), element("b", "kind", a.event || "not an event"), answered(a));
+  line.append(head);
+  if (a.items.length > 0) {
+    const items = element("ul", "items");
+    items.append(...a.items.map(({ id, qty }) => element("li", "", id === "time" ? `${qty} minutes of time` : `${qty} × ${id}`)));
+    line.append(items);
+  }
+  if (a.reason) {
+    line.append(element("p", "reason", `Rejected: ${a.reason}.`));
+  }
+  const facts = element("p", "facts");
+  const signature = element("span", "signature", signatures[a.signature] ?? a.signature);
+  signature.dataset.signature = a.signature;
+  facts.append(signature, fact("Lane", a.lane_id), fact("Session", a.session_id), element("code", "webhook-id", a.webhook_id || "no webhook-id"));
+  line.append(facts);
+  return line;
+}
+
+function moment(at) {
+  const when = new Date(at);
+  const time = element("time", "", when.toLocaleTimeString([], { hour12: false, hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3 }));
+  time.dateTime = at;
+  time.title = when.toLocaleString();
+  return time;
+}
+
+function answered({ answer, status }) {
+  const word = answers[answer] ?? answer;
+  return element("span", "answered", status === 0 ? word : `${word} ${status}`);
+}
+
+// The end of an id tells more than its beginning: ids that were made by hand begin alike.
+function fact(name, id) {
+  const shown = element("span", "", `${name} `);
+  const short = element("code", "", id ? `…${id.slice(-6)}` : "none");
+  short.title = id;
+  shown.append(short);
+  return shown;
+}
+
+function element(tag, className, text = "") {
+  const made = document.createElement(tag);
+  made.className = className;
+  made.textContent = text;
+  return made;
+}
