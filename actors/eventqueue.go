@@ -1,6 +1,8 @@
 package actors
 
 import (
+	"slices"
+
 	"github.com/google/uuid"
 
 	"rangegate/lanes"
@@ -12,7 +14,7 @@ type eventQueue struct {
 	known map[uint64]*queuedEvent
 	last  map[uuid.UUID]*queuedEvent // lane or session → its newest event that is not done
 	ready []*queuedEvent
-	all   []*queuedEvent // in the order they were added; those that are out or done are dropped in passing
+	all   []*queuedEvent // in the order they were added; those that are out are dropped in passing, and see tidied
 	waits int            // how many wait to be given out
 }
 
@@ -46,6 +48,16 @@ func (q *eventQueue) add(event lanes.Logged) {
 	if e.awaits == 0 {
 		q.ready = append(q.ready, e)
 	}
+	q.all, q.ready = q.tidied(q.all), q.tidied(q.ready)
+}
+
+// tidied is the events without those that are out, once these are most of them: one that waits for long keeps nothing
+// of what passes it.
+func (q *eventQueue) tidied(events []*queuedEvent) []*queuedEvent {
+	if len(events) <= 2*q.waits+64 {
+		return events
+	}
+	return slices.DeleteFunc(events, func(e *queuedEvent) bool { return e.out })
 }
 
 // next gives out an event that waits for no other.

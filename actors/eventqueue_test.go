@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/uuid"
@@ -37,6 +38,21 @@ func (m *queueModel) going() (cursors []uint64) {
 		}
 	}
 	return cursors
+}
+
+// oldest is the one that waits and was added first, -1 when none waits.
+func (m *queueModel) oldest() int {
+	return slices.IndexFunc(m.added, func(e lanes.Logged) bool { return !m.gone[e.Cursor] })
+}
+
+// waiting is how many wait, whatever for.
+func (m *queueModel) waiting() (n int) {
+	for _, event := range m.added {
+		if !m.gone[event.Cursor] {
+			n++
+		}
+	}
+	return n
 }
 
 // under is the events that went and are not done.
@@ -83,6 +99,19 @@ func TestEventsGoInOrderPerLaneAndPerSession(t *testing.T) {
 					model.gone[event.Cursor] = true
 				}
 			},
+			"drop the oldest": func(t *rapid.T) {
+				i := model.oldest()
+				if i >= 0 && !model.mayGo(i) {
+					return // it waits for one that is under way
+				}
+				event, any := queue.oldest()
+				require.Equal(t, i >= 0, any)
+				if any {
+					require.Equal(t, model.added[i].Cursor, event.Cursor)
+					model.gone[event.Cursor], model.done[event.Cursor] = true, true
+					queue.done(event.Cursor)
+				}
+			},
 			"done": func(t *rapid.T) {
 				under := model.under()
 				if len(under) == 0 {
@@ -92,6 +121,7 @@ func TestEventsGoInOrderPerLaneAndPerSession(t *testing.T) {
 				model.done[cursor] = true
 				queue.done(cursor)
 			},
+			"": func(t *rapid.T) { require.Equal(t, model.waiting(), queue.waits) },
 		})
 		for len(model.done) < len(model.added) { // and nothing gets stuck
 			event, any := queue.next()

@@ -21,13 +21,17 @@ type inbox struct {
 	mu      sync.Mutex
 	arrived []lanes.Event
 	answer  func(ctx context.Context, event lanes.Event) lanes.Attempt // nil: 200, at once
+	counter counter                                                    // nil: purchases are answered like the rest
 }
 
 func (i *inbox) Attempt(ctx context.Context, event lanes.Event) (lanes.Attempt, lanes.Answer) {
 	i.mu.Lock()
 	i.arrived = append(i.arrived, event)
-	answer := i.answer
+	answer, counter := i.answer, i.counter
 	i.mu.Unlock()
+	if event.Kind == lanes.PurchaseRequest && counter != nil {
+		return counter(ctx, event)
+	}
 	if answer != nil {
 		return answer(ctx, event), lanes.Answer{}
 	}

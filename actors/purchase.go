@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"runtime/debug"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,8 +21,9 @@ import (
 // What cannot be sent within sendWithin bought nothing: the shop is busy. What a crash interrupts before it was
 // requested goes on afterwards, if there is time left; after that nobody knows what the integrator decided.
 const (
-	purchaseSlots = 16
+	PurchaseSlots = 16 // of a range, beside those for its other events
 	sendWithin    = 5 * time.Second
+	checkWithin   = 2 * time.Second
 	settleRetry   = time.Second // before an end that could not be saved is tried again
 )
 
@@ -79,11 +81,20 @@ func (r *Range) course(p *lanes.Purchase) {
 	r.settle(p, lanes.Verdict(made, answer), &events[0])
 }
 
-// refusal is why the catalogue does not let the items be bought. Its defects are no reason.
-func (r *Range) refusal(ctx context.Context, p *lanes.Purchase) string {
+// refusal is why the catalogue does not let the items be bought. One that is slow is no reason, and neither are its
+// defects: the integrator decides anyway.
+func (r *Range) refusal(ctx context.Context, p *lanes.Purchase) (reason string) {
 	if r.catalogue == nil {
 		return ""
 	}
+	defer func() {
+		if defect := recover(); defect != nil {
+			r.log.Error().Stringer("purchase", p.ID).Interface("panic", defect).Bytes("stack", debug.Stack()).Msg("the catalogue panicked")
+			reason = ""
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, checkWithin)
+	defer cancel()
 	return r.catalogue.Refusal(ctx, p.Session, p.Items)
 }
 
@@ -126,7 +137,10 @@ func (r *Range) tell(ctx context.Context, purchase uuid.UUID, command lanes.Comm
 	if event != nil {
 		a.with = []lanes.Logged{*event}
 	}
-	r.send(r.pid, &toLane{lane, a})
+	r.mu.RLock() // a lane is brought back, and its purchases go on, while StartRange still has to say who is the root
+	root := r.pid
+	r.mu.RUnlock()
+	r.send(root, &toLane{lane, a})
 	select {
 	case answer := <-a.reply:
 		return answer.events, answer.err

@@ -35,7 +35,7 @@ func (g *Gateway) recover(ctx context.Context, s Settings) (*Range, []*write, er
 		board:    newBoard(s.Layout),
 		keys:     newKeys(saved.Keys),
 		slots:    semaphore.NewWeighted(int64(s.Delivery.Slots)),
-		counters: semaphore.NewWeighted(purchaseSlots),
+		counters: semaphore.NewWeighted(PurchaseSlots),
 		log:      g.log.With().Stringer("range", s.Layout.Range).Logger(),
 	}
 	r.background, r.end = context.WithCancelCause(context.Background())

@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
-
-	"rangegate/api/endpoint"
 )
 
 // Credentials are the SHA-256 digests of every range's tokens: the tokens themselves are not kept.
@@ -34,13 +32,14 @@ func (c Credentials) admits(rangeID, token string) (uuid.UUID, bool) {
 
 type rangeKey struct{}
 
-// authenticate lets nobody in without a range's token and id (SPEC.md part 5): one answer for all that is wrong.
-func (s Settings) authenticate(fail func(http.ResponseWriter, *http.Request, error)) func(http.Handler) http.Handler {
+// authenticate lets nobody in without a range's token and id (SPEC.md part 5): one answer for all that is wrong, and none
+// but `too_many_requests` for who is wrong too often.
+func (s Settings) authenticate(strangers *strangers, fail failer) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			id, admitted := s.Credentials.admits(r.Header.Get("range-id"), r.Header.Get("token"))
 			if !admitted {
-				fail(w, r, endpoint.Refusal("unauthorized"))
+				fail(w, r, strangers.refusal(r.RemoteAddr))
 				return
 			}
 			note(r.Context(), id)
@@ -48,6 +47,9 @@ func (s Settings) authenticate(fail func(http.ResponseWriter, *http.Request, err
 		})
 	}
 }
+
+// failer answers what a middleware refuses.
+type failer func(http.ResponseWriter, *http.Request, error)
 
 // rangeOf is the range that the request was authenticated for.
 func rangeOf(ctx context.Context) uuid.UUID {

@@ -21,6 +21,8 @@ var errors = endpoint.Errors{
 	"session_not_found": refusal(404, lanes.ErrSessionNotFound),
 	"session_ended":     refusal(404, lanes.ErrSessionEnded),
 
+	"purchase_not_found": refusal(404, lanes.ErrPurchaseNotFound),
+
 	"lane_occupied":         refusal(409, lanes.ErrLaneOccupied),
 	"lane_not_accessible":   refusal(409, lanes.ErrLaneNotAccessible),
 	"lane_not_usable":       refusal(409, lanes.ErrLaneNotUsable),
@@ -30,7 +32,15 @@ var errors = endpoint.Errors{
 	"not_paused":            refusal(409, lanes.ErrNotPaused),
 	"ceasefire":             refusal(409, lanes.ErrCeasefire),
 
+	"webhook_not_configured":  refusal(409, lanes.ErrWebhookNotConfigured),
+	"products_not_configured": refusal(409, lanes.ErrProductsNotConfigured),
+
 	"idempotency_key_reused": refusal(422, lanes.ErrKeyReused),
+
+	"too_many_requests": {Status: 429, Sentence: "too many requests; the header Retry-After says how long to wait", RetryAfter: retryAfter},
+
+	"webhook_failed":  refusal(502, lanes.ErrWebhookFailed),
+	"products_failed": {Status: 502, Sentence: "the products API could not be reached, or did not answer as it should"},
 
 	"internal":          refusal(500, lanes.ErrInternal),
 	"store_unavailable": busy(lanes.ErrStoreUnavailable),

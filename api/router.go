@@ -6,14 +6,16 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/rs/zerolog"
 
 	"rangegate/api/endpoint"
+	"rangegate/api/integrator"
+	"rangegate/api/reference"
+	"rangegate/api/simulate"
+	v1 "rangegate/api/v1"
 	v2 "rangegate/api/v2"
 	"rangegate/lanes"
 )
@@ -26,67 +28,71 @@ type Settings struct {
 	Credentials Credentials
 	// Range is the running range with that id; false while it is being brought back.
 	Range func(id uuid.UUID) (v2.Range, bool)
-	Log   zerolog.Logger
+	// Playground opens the simulation, which needs the two functions below. Otherwise its paths do not exist.
+	Playground bool
+	// Simulate is the running range as the simulation needs it, found as by Range.
+	Simulate func(id uuid.UUID) (simulate.Range, bool)
+	// Products is the products API of the range's integrator; false where none is configured.
+	Products func(id uuid.UUID) (simulate.Products, bool)
+	Limits   Limits
+	Metrics  prometheus.Registerer // nil: nothing is counted
+	Log      zerolog.Logger
 }
+
+// Where the versions are, and their reference pages.
+const (
+	prefix1, page1 = "/api/v1/pos", "/api/v1/swagger"
+	prefix2, page2 = "/api/v2/pos", "/api/v2/swagger"
+)
 
 // New is the API that POS systems call.
 func New(s Settings) http.Handler {
-	a := &endpoint.API{Errors: errors, Everywhere: []string{"unauthorized"}, Defect: defect}
-	r := a.Router(logged(s.Log))
-
-	version2 := v2.Handlers{RangeOf: s.running}.Endpoints()
-	document := a.Document(openapi3.Info{
-		Title:   "Range POS gateway",
-		Version: "2.0.0",
-		Description: "Sell lane time at a shooting range. Every request carries the headers `token` and `range-id`. " +
-			"Errors have one shape; quote the `trace_id` when you report an issue.",
-	}, prefix2, version2)
-
-	r.Method(http.MethodGet, prefix2+"/openapi.json", endpoint.DocumentHandler(document))
-	a.Mount(r, prefix2, version2, s.authenticate(a.Fail), bounded)
-	return r
-}
-
-const prefix2 = "/api/v2/pos"
-
-// NewOperations is what operators and their tools call, on an address of its own.
-func NewOperations(ready func() error, metrics prometheus.Gatherer, log zerolog.Logger) http.Handler {
-	a := &endpoint.API{Errors: errors, Defect: defect}
-	r := a.Router(logged(log))
-	r.Get("/livez", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "up") })
-	r.Get("/readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if err := ready(); err != nil {
-			say(w, http.StatusServiceUnavailable, err.Error())
-			return
-		}
-		say(w, http.StatusOK, "ready")
-	})
-	r.Method(http.MethodGet, "/metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
-	return r
-}
-
-func say(w http.ResponseWriter, status int, sentence string) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.WriteHeader(status)
-	_, _ = w.Write([]byte(sentence + "\n"))
-}
-
-// running finds the range of the request.
-func (s Settings) running(ctx context.Context) (v2.Range, error) {
-	r, running := s.Range(rangeOf(ctx))
-	if !running {
-		return nil, lanes.ErrStarting
+	a := &endpoint.API{
+		Errors: errors, Everywhere: []string{"unauthorized", "too_many_requests"}, Patience: patience, Defect: defect,
 	}
-	return r, nil
+	traffic := newTraffic(s.Metrics)
+	r := a.Router(logged(s.Log), traffic.counted, deprecated)
+
+	current := v2.Handlers{RangeOf: found(s.Range, lanes.ErrStarting)}
+	version1, version2 := v1.Endpoints(current), current.Endpoints()
+	if s.Playground {
+		version2 = append(version2, simulate.Handlers{
+			RangeOf:    found(s.Simulate, lanes.ErrStarting),
+			ProductsOf: found(s.Products, lanes.ErrProductsNotConfigured),
+		}.Endpoints()...)
+	}
+
+	document2 := a.Document(about2, version2)
+	integrator.AddWebhooks(document2)
+	documents := []reference.Document{
+		{Name: "Version 2", Path: prefix2 + "/openapi.json", Text: document2},
+		{Name: "Products API", Path: prefix2 + "/products.openapi.json", Text: integrator.Products()},
+		{Name: "Version 1 (deprecated)", Path: prefix1 + "/openapi.json", Text: a.Document(about1, version1)},
+	}
+	for _, d := range documents {
+		r.Get(d.Path, endpoint.DocumentHandler(d.Text))
+	}
+	reference.Mount(r, page2, "Range POS gateway: version 2 and what belongs to it", documents...)
+	reference.Mount(r, page1, "Range POS gateway: version 1", documents[2])
+
+	guards := []func(http.Handler) http.Handler{
+		s.authenticate(&strangers{perMinute: s.Limits.FailuresPerMinute, refused: traffic.limited.WithLabelValues("address")}, a.Fail),
+		s.Limits.perRange(s.Credentials, traffic.limited.WithLabelValues("range"), a.Fail),
+	}
+	a.Mount(r, prefix1, version1, guards...)
+	a.Mount(r, prefix2, version2, guards...)
+	return r
 }
 
-// bounded ends what takes too long.
-func bounded(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), patience)
-		defer cancel()
-		next.ServeHTTP(w, r.WithContext(ctx))
-	})
+// found looks up what belongs to the range of a request; missing is the error where there is none.
+func found[R any](find func(id uuid.UUID) (R, bool), missing error) func(context.Context) (R, error) {
+	return func(ctx context.Context) (R, error) {
+		r, is := find(rangeOf(ctx))
+		if !is {
+			return r, missing
+		}
+		return r, nil
+	}
 }
 
 // defect logs what is our own fault, under the trace id that the client was given.

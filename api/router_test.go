@@ -2,78 +2,93 @@ package api
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
-
-	v2 "rangegate/api/v2"
 )
 
-const (
-	someRange = "11111111-1111-4111-8111-111111111111"
-	someToken = "22222222-2222-4222-8222-222222222222"
-)
-
-// asleep is an API whose range is still being brought back.
-func asleep() http.Handler {
-	return New(Settings{
-		Credentials: Credentials{uuid.MustParse(someRange): {digest(someToken)}},
-		Range:       func(uuid.UUID) (v2.Range, bool) { return nil, false },
-		Log:         zerolog.Nop(),
-	})
+// public to all, on either address: health, metrics and the API reference.
+var public = []string{
+	"/livez", "/readyz", "/metrics",
+	"/api/v1/pos/openapi.json", "/api/v2/pos/openapi.json", "/api/v2/pos/products.openapi.json",
+	"/api/v1/swagger", "/api/v2/swagger",
 }
 
-func ask(h http.Handler, method, path string, headers ...string) *httptest.ResponseRecorder {
-	request := httptest.NewRequest(method, path, nil)
-	for i := 0; i < len(headers); i += 2 {
-		request.Header.Set(headers[i], headers[i+1])
+func isPublic(route string) bool {
+	for _, path := range public {
+		if route == path || strings.HasPrefix(route, "/api/v1/swagger/") || strings.HasPrefix(route, "/api/v2/swagger/") {
+			return true
+		}
 	}
-	answer := httptest.NewRecorder()
-	h.ServeHTTP(answer, request)
-	return answer
+	return false
 }
 
-// open to all, on either address: health, metrics and the API reference.
-var open = []string{"/livez", "/readyz", "/metrics", "/api/v2/pos/openapi.json"}
+// routes calls do with every route of the handler, and a path of it.
+func routes(t *testing.T, h http.Handler, do func(method, route, path string)) {
+	placeholders := strings.NewReplacer("{id}", uuid.NewString(), "{type}", "ammo", "{range_id}", someRange, "{purchase_id}", uuid.NewString())
+	err := chi.Walk(h.(chi.Routes), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+		route = strings.ReplaceAll(route, "/*/", "/")
+		do(method, route, placeholders.Replace(route))
+		return nil
+	})
+	require.NoError(t, err)
+}
 
-// Every route demands its credential, but those that are open to all. A route that is added is asked too.
+// Every route demands its credential, but those that are public. A route that is added is asked too.
 func TestEveryRouteDemandsItsCredential(t *testing.T) {
-	operations := NewOperations(func() error { return nil }, prometheus.NewRegistry(), zerolog.Nop())
+	operations := operationsOf(prometheus.NewRegistry())
 	asked := 0
 	for _, h := range []http.Handler{asleep(), operations} {
-		err := chi.Walk(h.(chi.Routes), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
-			path := strings.NewReplacer("{id}", uuid.NewString()).Replace(strings.TrimSuffix(route, "/*"))
+		routes(t, h, func(method, route, path string) {
 			asked++
 			status := ask(h, method, path).Code
-			for _, free := range open {
-				if path == free {
-					require.Equal(t, http.StatusOK, status, route)
-					return nil
-				}
+			if isPublic(route) {
+				require.Less(t, status, 400, route)
+				return
 			}
 			require.Equal(t, http.StatusUnauthorized, status, "%s %s", method, route)
-			return nil
+			require.NotEqual(t, http.StatusUnauthorized, known(h, method, path, "").Code, "%s %s", method, route)
 		})
-		require.NoError(t, err)
 	}
-	require.Greater(t, asked, 15)
+	require.Greater(t, asked, 45)
 }
 
 // While its range is being brought back, every path answers that, and when to ask again.
 func TestARangeThatIsStarting(t *testing.T) {
 	h := asleep()
-	for _, path := range []string{"/sessions", "/lanes", "/events", "/sessions/" + uuid.NewString()} {
-		answer := ask(h, "GET", prefix2+path, "range-id", someRange, "token", someToken)
+	for _, path := range []string{
+		prefix2 + "/sessions", prefix2 + "/lanes", prefix2 + "/events", prefix2 + "/sessions/" + uuid.NewString(),
+		prefix1 + "/sessions", prefix1 + "/bays",
+	} {
+		answer := known(h, "GET", path, "")
 		require.Equal(t, http.StatusServiceUnavailable, answer.Code)
 		require.Contains(t, answer.Body.String(), `"code":"starting"`)
 		require.Equal(t, "1", answer.Header().Get("Retry-After"))
 	}
+	answer := known(h, "POST", prefix2+"/simulate/help", "")
+	require.Equal(t, http.StatusServiceUnavailable, answer.Code)
+}
+
+// In production the simulation's paths are like any that do not exist.
+func TestTheSimulationIsOnThePlaygroundOnly(t *testing.T) {
+	production := settings(&stand{status: 200})
+	production.Playground = false
+	h := New(production)
+	for _, request := range [][2]string{
+		{"POST", "/simulate/help"}, {"POST", "/simulate/advance"}, {"GET", "/simulate/products"}, {"GET", "/simulate/help"}, {"GET", "/simulate"},
+	} {
+		method, path := request[0], prefix2+request[1]
+		require.Equal(t, http.StatusUnauthorized, ask(h, method, path).Code)
+		there, nowhere := known(h, method, path, ""), known(h, method, prefix2+"/nowhere", "")
+		require.Equal(t, http.StatusNotFound, there.Code)
+		masked := func(body string) string { return body[:strings.Index(body, "trace_id")] }
+		require.Equal(t, masked(nowhere.Body.String()), masked(there.Body.String()))
+	}
+	require.NotContains(t, ask(h, "GET", prefix2+"/openapi.json").Body.String(), "/simulate")
 }
 
 // A token is compared as the same UUID however it is written, and as nothing else.

@@ -38,7 +38,18 @@ const (
 type HTTP struct {
 	Address string `yaml:"address"` // host:port, default 127.0.0.1:8080
 	TLS     TLS    `yaml:"tls,omitempty"`
+	Limits  Limits `yaml:"limits"`
 }
+
+// Limits bounds what one client may ask for; what is beyond is answered 429.
+type Limits struct {
+	Requests *Limit `yaml:"requests"` // a second and range, in the long run; default 1000
+	Burst    *Limit `yaml:"burst"`    // at once, of a range; default twice the requests; not 0 while requests is not
+	Failures *Limit `yaml:"failures"` // requests with wrong credentials, a minute and address; default 60
+}
+
+// Limit is a number of requests. 0 is no limit.
+type Limit int
 
 // TLS names two PEM files. Both or none.
 type TLS struct {
@@ -97,13 +108,19 @@ type Webhook struct {
 	URL         string        `yaml:"url"`               // https; http in the playground
 	Secrets     []Secret      `yaml:"secrets,omitempty"` // whsec_<base64>, at most two; two during rotation
 	Timeout     time.Duration `yaml:"timeout"`           // of one attempt, default 10s
-	Concurrency int           `yaml:"concurrency"`       // attempts at a time, default 16
+	Concurrency int           `yaml:"concurrency"`       // attempts at a time, default 16; purchases have their own
+	Queue       int           `yaml:"queue"`             // events that may wait, default 10,000; beyond, the oldest are dropped
+	// In production an address that is loopback, private, link-local or multicast is refused, whatever the name of the
+	// host, unless this is true.
+	AllowPrivate bool `yaml:"allow_private,omitempty"`
 }
 
 // Products is where the integrator's products API answers.
 type Products struct {
 	URL     string        `yaml:"url"`     // https; http in the playground; without the /products at its end
 	Timeout time.Duration `yaml:"timeout"` // of one request, default 5s
+
+	AllowPrivate bool `yaml:"allow_private,omitempty"` // as with the webhook
 }
 
 // Staff is one person who may sign in on the range's control screen.

@@ -8,16 +8,25 @@ import (
 const day = 24 * time.Hour
 
 // complete gives its default to everything left out. Zero stands for left out: no duration and no number of this
-// configuration may be 0.
+// configuration may be 0, but for a Limit.
 func (c *Config) complete() {
 	c.Environment = cmp.Or(c.Environment, InProduction)
 	c.HTTP.Address = cmp.Or(c.HTTP.Address, "127.0.0.1:8080")
 	c.Operations.Address = cmp.Or(c.Operations.Address, "127.0.0.1:9090")
+	c.HTTP.Limits.complete()
 	c.Store.complete()
 	for i := range c.Ranges {
 		c.Ranges[i].complete()
 	}
 }
+
+func (l *Limits) complete() {
+	l.Requests = cmp.Or(l.Requests, ptr(1000))
+	l.Burst = cmp.Or(l.Burst, ptr(2**l.Requests))
+	l.Failures = cmp.Or(l.Failures, ptr(60))
+}
+
+func ptr(l Limit) *Limit { return &l }
 
 // complete keeps less on Redis, where all of it is memory.
 func (s *Store) complete() {
@@ -41,6 +50,7 @@ func (r *Range) complete() {
 	if w := r.Webhook; w != nil {
 		w.Timeout = cmp.Or(w.Timeout, 10*time.Second)
 		w.Concurrency = cmp.Or(w.Concurrency, 16)
+		w.Queue = cmp.Or(w.Queue, 10_000)
 	}
 	if p := r.Products; p != nil {
 		p.Timeout = cmp.Or(p.Timeout, 5*time.Second)

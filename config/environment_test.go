@@ -60,7 +60,7 @@ func TestSecretsCanComeFromTheEnvironmentAlone(t *testing.T) {
 }
 
 func TestAListGrowsInOrderPastTen(t *testing.T) {
-	cfg := Playground(1, "data", ":0")
+	cfg := Playground(1, "data", ":0", "http://127.0.0.1:7070")
 	var environ []string
 	for i := 12; i > 0; i-- {
 		environ = append(environ, fmt.Sprintf("RANGEGATE_RANGES_0_TOKENS_%d=22222222-2222-4222-8222-%012d", i, i))
@@ -73,7 +73,25 @@ func TestAListGrowsInOrderPastTen(t *testing.T) {
 func TestASectionCanComeFromTheEnvironmentAlone(t *testing.T) {
 	cfg, err := Parse([]byte(smallest), []string{"RANGEGATE_RANGES_0_PRODUCTS_URL=http://h"})
 	require.NoError(t, err)
-	assert.Equal(t, &Products{"http://h", 5 * time.Second}, cfg.Ranges[0].Products)
+	assert.Equal(t, &Products{URL: "http://h", Timeout: 5 * time.Second}, cfg.Ranges[0].Products)
+}
+
+func TestALimitMayBeNone(t *testing.T) {
+	for _, parsed := range []func() (Config, error){
+		func() (Config, error) {
+			return Parse([]byte(smallest+"\nhttp: {limits: {requests: 0}}"), nil)
+		},
+		func() (Config, error) { return Parse([]byte(smallest), []string{"RANGEGATE_HTTP_LIMITS_REQUESTS=0"}) },
+	} {
+		cfg, err := parsed()
+		require.NoError(t, err)
+		assert.Equal(t, []Limit{0, 0, 60}, []Limit{*cfg.HTTP.Limits.Requests, *cfg.HTTP.Limits.Burst, *cfg.HTTP.Limits.Failures})
+	}
+	cfg, err := Parse([]byte(smallest), []string{"RANGEGATE_HTTP_LIMITS_REQUESTS=10"})
+	require.NoError(t, err)
+	assert.Equal(t, []Limit{10, 20, 60}, []Limit{*cfg.HTTP.Limits.Requests, *cfg.HTTP.Limits.Burst, *cfg.HTTP.Limits.Failures})
+	_, err = Parse([]byte(smallest), []string{"RANGEGATE_HTTP_LIMITS_BURST=0"})
+	assert.Equal(t, []string{"http.limits.burst: must be more than 0 while requests is limited"}, faultsOf(t, err))
 }
 
 func TestMovingToRedisByTheEnvironment(t *testing.T) {
@@ -104,6 +122,7 @@ func TestFaultsOfTheEnvironment(t *testing.T) {
 		"RANGEGATE_RANGES_0_PURCHASING":                "wants true or false",
 		"RANGEGATE_STORE_RETENTION_CAP=1e3":            "wants a whole number",
 		"RANGEGATE_STORE_RETENTION_NAMES=0s":           "must be more than 0",
+		"RANGEGATE_HTTP_LIMITS_REQUESTS=-1":            "must be 0 (no limit) or more",
 		"RANGEGATE_RANGES_0_ID=x":                      wantsID,
 		"RANGEGATE_RANGES_0_NAME=\xff":                 "wants text in UTF-8",
 	} {

@@ -111,7 +111,7 @@ func TestFaultsAgainstTheRules(t *testing.T) {
 		{"products relative", edited(t, name, inRange+"products: {url: /products}"), "ranges[0].products.url: " + wantsURL},
 		{"products with an impossible port", edited(t, name, inRange+"products: {url: 'http://h:70000'}"), "ranges[0].products.url: " + wantsURL},
 		{"products with a password", edited(t, name, inRange+"products: {url: 'https://u:p@h'}"), "ranges[0].products.url: wants a url without user and password"},
-		{"a webhook in this release", edited(t, name, inRange+"webhook: {url: 'http://h'}"), "ranges[0].webhook: events are not delivered in this release; leave the webhook out: events are kept in the event log"},
+		{"a queue of nothing", edited(t, name, inRange+"webhook: {url: 'http://h', queue: 0}"), "ranges[0].webhook.queue: must be more than 0 (line 6)"},
 		{"staff twice", edited(t, name, inRange+"staff: [{name: sam, pin_hash: a}, {name: 'sam ', pin_hash: b}]"), "ranges[0].staff[1].name: already the name of ranges[0].staff[0]"},
 		{"staff without pin", edited(t, name, inRange+"staff: [{name: sam}]"), "ranges[0].staff[0].pin_hash: missing"},
 
@@ -139,7 +139,7 @@ func TestRulesOfProduction(t *testing.T) {
 	}, faultsOf(t, err), "production is the default")
 }
 
-func TestRulesOfTheWebhookForTheReleaseThatDelivers(t *testing.T) {
+func TestRulesOfTheWebhook(t *testing.T) {
 	_, err := Parse([]byte(edited(t, "name: Demo range", `name: Demo range
     webhook:
       url: 'mailto:pos@example'
@@ -154,7 +154,6 @@ func TestRulesOfTheWebhookForTheReleaseThatDelivers(t *testing.T) {
 		"ranges[0].webhook.secrets[1]: wants whsec_ and base64",
 		"ranges[0].webhook.secrets[2]: wants whsec_ and base64",
 		"ranges[0].webhook.secrets[3]: wants whsec_ and base64",
-		"ranges[0].webhook: events are not delivered in this release; leave the webhook out: events are kept in the event log",
 	}, faultsOf(t, err))
 }
 

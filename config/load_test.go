@@ -85,7 +85,7 @@ func TestTheSmallestConfigurationGetsEveryDefault(t *testing.T) {
 func TestEveryKeyArrives(t *testing.T) {
 	cfg, err := Parse([]byte(`
 environment: playground
-http: {address: ":8443", tls: {certificate: c.pem, key: k.pem}}
+http: {address: ":8443", tls: {certificate: c.pem, key: k.pem}, limits: {requests: 7, burst: 8, failures: 9}}
 operations: {address: "[::1]:0", token: op}
 store: {redis: "rediss://u:p@cache:6379/2", retention: {events: 1h, history: 2h, names: 3h, cap: 4}}
 ranges:
@@ -95,7 +95,8 @@ ranges:
     purchasing: true
     on_link_loss: hold
     link_grace: 1m30s
-    products: {url: "http://127.0.0.1:7070/pos", timeout: 2s}
+    webhook: {url: "http://h/in", secrets: [whsec_c2VjcmV0], timeout: 3s, concurrency: 4, queue: 5, allow_private: true}
+    products: {url: "http://127.0.0.1:7070/pos", timeout: 2s, allow_private: true}
     staff: &staff [{name: sam, pin_hash: $argon2id$x}]
     groups: [{id: 33333333-3333-4333-8333-000000000001, name: Public}]
     bays: [{id: 55555555-5555-4555-8555-000000000001, name: Bay A}]
@@ -117,7 +118,7 @@ ranges:
 `), nil)
 	require.NoError(t, err)
 
-	assert.Equal(t, HTTP{":8443", TLS{"c.pem", "k.pem"}}, cfg.HTTP)
+	assert.Equal(t, HTTP{":8443", TLS{"c.pem", "k.pem"}, Limits{ptr(7), ptr(8), ptr(9)}}, cfg.HTTP)
 	assert.Equal(t, Operations{"[::1]:0", "op"}, cfg.Operations)
 	assert.Equal(t, Store{Redis: "rediss://u:p@cache:6379/2", Retention: Retention{time.Hour, 2 * time.Hour, 3 * time.Hour, 4}}, cfg.Store)
 
@@ -126,7 +127,8 @@ ranges:
 	assert.True(t, north.Purchasing)
 	assert.Equal(t, Hold, north.OnLinkLoss)
 	assert.Equal(t, 90*time.Second, north.LinkGrace)
-	assert.Equal(t, &Products{"http://127.0.0.1:7070/pos", 2 * time.Second}, north.Products)
+	assert.Equal(t, &Webhook{"http://h/in", []Secret{"whsec_c2VjcmV0"}, 3 * time.Second, 4, 5, true}, north.Webhook)
+	assert.Equal(t, &Products{"http://127.0.0.1:7070/pos", 2 * time.Second, true}, north.Products)
 	assert.Equal(t, []Staff{{"sam", "$argon2id$x"}}, north.Staff)
 	assert.Equal(t, "012", north.Lanes[0].Name, "a number is a name as it was written")
 	assert.False(t, north.Lanes[0].Accessible)
@@ -145,11 +147,11 @@ func TestRedisKeepsLess(t *testing.T) {
 	assert.Empty(t, cfg.Store.Bolt)
 }
 
-func TestWebhookDefaultsAwaitTheReleaseThatDelivers(t *testing.T) {
+func TestWebhookDefaults(t *testing.T) {
 	w := Webhook{}
 	r := Range{Webhook: &w}
 	r.complete()
-	assert.Equal(t, Webhook{Timeout: 10 * time.Second, Concurrency: 16}, w)
+	assert.Equal(t, Webhook{Timeout: 10 * time.Second, Concurrency: 16, Queue: 10_000}, w)
 }
 
 func TestLoadReadsTheFile(t *testing.T) {
@@ -179,6 +181,10 @@ func TestYAMLIsTheConfigurationInEffect(t *testing.T) {
 	assert.Equal(t, `environment: playground
 http:
   address: 127.0.0.1:8080
+  limits:
+    requests: 1000
+    burst: 2000
+    failures: 60
 operations:
   address: 127.0.0.1:9090
 store:

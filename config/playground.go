@@ -19,15 +19,20 @@ const (
 	lanesInBay = 6
 )
 
+// PlaygroundSecret signs what the demo integrator gets.
+const PlaygroundSecret = "whsec_cmFuZ2VnYXRlIHBsYXlncm91bmQ6IG5vIHNlY3JldCBhdCBhbGw="
+
 // Playground is the configuration of a demo range with simulated lanes, which needs no file: the store is
-// dataDir/rangegate.db, address is the API's. Ids do not depend on the number of lanes: lane 7 is always
+// dataDir/rangegate.db, address is the API's, integrator the URL of the demo integrator. Ids do not depend on the number of lanes: lane 7 is always
 // 44444444-4444-4444-8444-000000000007. It keeps every rule for at least one lane and an address of host:port.
-func Playground(lanes int, dataDir, address string) Config {
+func Playground(lanes int, dataDir, address, integrator string) Config {
 	demo := Range{
 		ID:         uuid.MustParse(demoRange),
 		Name:       "Demo range",
 		Tokens:     []Secret{demoToken},
 		Purchasing: true,
+		Webhook:    &Webhook{URL: integrator + "/webhook", Secrets: []Secret{PlaygroundSecret}},
+		Products:   &Products{URL: integrator},
 		Groups:     []Group{{numbered(demoGroup, 1), "Public"}, {numbered(demoGroup, 2), "Members"}},
 	}
 	for i := range lanes {

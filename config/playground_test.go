@@ -10,14 +10,14 @@ import (
 
 func TestThePlaygroundKeepsEveryRule(t *testing.T) {
 	for _, lanes := range []int{1, 6, 7, 12, 1000} {
-		require.NoError(t, Playground(lanes, "data", "127.0.0.1:0").Validate())
+		require.NoError(t, Playground(lanes, "data", "127.0.0.1:0", "http://127.0.0.1:7070").Validate())
 	}
-	assert.Error(t, Playground(0, "data", "127.0.0.1:0").Validate())
-	assert.Error(t, Playground(-1, "data", "127.0.0.1:0").Validate())
+	assert.Error(t, Playground(0, "data", "127.0.0.1:0", "http://127.0.0.1:7070").Validate())
+	assert.Error(t, Playground(-1, "data", "127.0.0.1:0", "http://127.0.0.1:7070").Validate())
 }
 
 func TestThePlaygroundIsTheSameInEveryRun(t *testing.T) {
-	demo := Playground(12, "dir", "127.0.0.1:8080").Ranges[0]
+	demo := Playground(12, "dir", "127.0.0.1:8080", "http://127.0.0.1:7070").Ranges[0]
 	assert.Equal(t, "11111111-1111-4111-8111-111111111111", demo.ID.String())
 	assert.Equal(t, []Secret{"22222222-2222-4222-8222-222222222222"}, demo.Tokens)
 	assert.True(t, demo.Purchasing)
@@ -36,7 +36,7 @@ func TestThePlaygroundIsTheSameInEveryRun(t *testing.T) {
 		Accessible: true,
 		Link:       Link{Driver: "sim"},
 	}, demo.Lanes[6])
-	assert.Equal(t, demo.Lanes, Playground(200, "dir", "127.0.0.1:8080").Ranges[0].Lanes[:12], "whatever the number of lanes")
+	assert.Equal(t, demo.Lanes, Playground(200, "dir", "127.0.0.1:8080", "http://127.0.0.1:7070").Ranges[0].Lanes[:12], "whatever the number of lanes")
 }
 
 func TestBaysAreLetteredBeyondZ(t *testing.T) {
@@ -46,7 +46,7 @@ func TestBaysAreLetteredBeyondZ(t *testing.T) {
 }
 
 func TestTheEnvironmentOverridesThePlayground(t *testing.T) {
-	cfg := Playground(2, "dir", "127.0.0.1:8080")
+	cfg := Playground(2, "dir", "127.0.0.1:8080", "http://127.0.0.1:7070")
 	assert.Equal(t, "dir/rangegate.db", cfg.Store.Bolt)
 	require.NoError(t, Override(&cfg, []string{
 		"RANGEGATE_OPERATIONS_ADDRESS=127.0.0.1:0",

@@ -2,8 +2,7 @@ package config
 
 import "slices"
 
-// What the design has and this release has not yet. When a driver comes it moves from later to drivers; when webhooks
-// are delivered releaseLimits goes.
+// What the design has and this release has not yet. When a driver comes it moves from later to drivers.
 
 var (
 	drivers = []string{"sim"}
@@ -20,19 +19,16 @@ func driverProblem(driver string) string {
 	return "no such driver; this release has sim"
 }
 
-func (in *inspection) releaseLimits(r *Range, at path) {
-	if r.Webhook != nil {
-		in.found.add(at.key("webhook"), "events are not delivered in this release; leave the webhook out: events are kept in the event log")
-	}
-}
+// Sells tells whether customers can buy at the lanes: there has to be a webhook that takes the purchases.
+func (r Range) Sells() bool { return r.Purchasing && r.Webhook != nil }
 
-// Unused lists what is configured and has no effect in this release, with its path.
+// Unused lists what is configured and has no effect, with its path: in this release, or for want of something else.
 func (c Config) Unused() []string {
 	var unused []string
 	for i, r := range c.Ranges {
 		at := path("ranges").item(i)
 		for key, configured := range map[string]bool{
-			"products": r.Products != nil, "staff": len(r.Staff) > 0, "on_link_loss": r.OnLinkLoss == Hold,
+			"staff": len(r.Staff) > 0, "on_link_loss": r.OnLinkLoss == Hold, "purchasing": r.Purchasing && !r.Sells(),
 		} {
 			if configured {
 				unused = append(unused, string(at.key(key)))

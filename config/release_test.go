@@ -7,13 +7,13 @@ import (
 )
 
 func TestWhatHasNoEffectYetIsListed(t *testing.T) {
-	cfg := Playground(2, "data", "127.0.0.1:0")
+	cfg := Playground(2, "data", "127.0.0.1:0", "http://127.0.0.1:7070")
 	assert.Empty(t, cfg.Unused())
 	cfg.Ranges[0].Staff = []Staff{{Name: "sam", PinHash: "hash"}}
-	cfg.Ranges[0].Products = &Products{}
+	cfg.Ranges[0].Webhook = nil
 	cfg.Ranges[0].OnLinkLoss = Hold
 	cfg.Ranges[0].Lanes[1].ScreenKey = "key"
 	assert.Equal(t, []string{
-		"ranges[0].lanes[1].screen_key", "ranges[0].on_link_loss", "ranges[0].products", "ranges[0].staff",
+		"ranges[0].lanes[1].screen_key", "ranges[0].on_link_loss", "ranges[0].purchasing", "ranges[0].staff",
 	}, cfg.Unused())
 }

@@ -12,6 +12,7 @@ import (
 var (
 	idKind       = reflect.TypeFor[uuid.UUID]()
 	durationKind = reflect.TypeFor[time.Duration]()
+	limitKind    = reflect.TypeFor[Limit]()
 )
 
 // What a setting says when it cannot take a value. The value itself is never part of it: it may be a secret.
@@ -22,10 +23,12 @@ const (
 	wantsDuration = "wants a duration with its unit, such as 10s or 720h"
 	wantsID       = "wants a UUID such as 11111111-1111-4111-8111-111111111111"
 	wantsPositive = "must be more than 0"
+	wantsLimit    = "must be 0 (no limit) or more"
 )
 
 // scalar makes a value of the setting's kind from its text: a string, a bool, an int, a time.Duration or a uuid.UUID.
-// Durations and numbers are more than 0 throughout this configuration, so a 0 in the structs means "not given".
+// Durations and numbers are more than 0 throughout this configuration, so a 0 in the structs means "not given". A Limit
+// may be 0.
 func scalar(kind reflect.Type, text string) (value any, problem string) {
 	switch {
 	case kind == idKind:
@@ -44,6 +47,12 @@ func scalar(kind reflect.Type, text string) (value any, problem string) {
 		n, err := strconv.Atoi(text)
 		if err != nil {
 			return nil, wantsNumber
+		}
+		if kind == limitKind {
+			if n < 0 {
+				return n, wantsLimit
+			}
+			return n, ""
 		}
 		return n, positive(n)
 	case kind.Kind() == reflect.Bool:

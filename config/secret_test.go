@@ -69,7 +69,7 @@ func TestNoFaultAndNoOutputShowsASecret(t *testing.T) {
 	for pattern := range variables {
 		name := strings.ReplaceAll(pattern, "#", "0")
 		for _, value := range values {
-			if err := Override(new(Playground(1, "data", ":0")), []string{prefix + name + "=" + value}); err != nil {
+			if err := Override(new(Playground(1, "data", ":0", "http://127.0.0.1:7070")), []string{prefix + name + "=" + value}); err != nil {
 				assert.NotContains(t, err.Error(), planted, name)
 			}
 		}

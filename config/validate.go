@@ -48,6 +48,9 @@ func (c *Config) validate(found *faults) {
 
 func (in *inspection) http(h HTTP) {
 	in.expect("http.address", listenProblem(h.Address))
+	if *h.Limits.Requests > 0 && *h.Limits.Burst == 0 {
+		in.found.add("http.limits.burst", "must be more than 0 while requests is limited")
+	}
 	switch {
 	case h.TLS.Certificate == "" && h.TLS.Key != "":
 		in.found.add("http.tls.certificate", "missing; tls wants certificate and key")

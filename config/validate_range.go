@@ -29,7 +29,6 @@ func (in *inspection) shootingRange(r *Range, at path) {
 	}
 	in.staff(r.Staff, at.key("staff"))
 	in.layout(r, at, ids)
-	in.releaseLimits(r, at)
 }
 
 func (in *inspection) rangeTokens(tokens []Secret, at path) {
@@ -60,6 +59,7 @@ func (in *inspection) webhook(w *Webhook, at path) {
 	}
 	in.expect(at.key("timeout"), positive(w.Timeout))
 	in.expect(at.key("concurrency"), positive(w.Concurrency))
+	in.expect(at.key("queue"), positive(w.Queue))
 }
 
 func (in *inspection) staff(staff []Staff, at path) {

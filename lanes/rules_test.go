@@ -2,6 +2,7 @@ package lanes_test
 
 import (
 	"encoding/json"
+	"maps"
 	"testing"
 	"time"
 
@@ -13,15 +14,16 @@ import (
 )
 
 // Whatever is asked of a lane, in whatever order, with whatever time between and whatever the wall clock does: paid time
-// is neither lost nor made. The model beside the lane counts the time that ran, from nothing but the phases it sees.
+// is neither lost nor made, and whatever is bought at the lane ends once. The model beside the lane counts the time that ran, from nothing but the phases it sees.
 func TestPaidTimeIsKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel()
-		t.Repeat(map[string]func(*rapid.T){
+		actions := map[string]func(*rapid.T){
 			"create": func(t *rapid.T) {
 				m.ask(t, lanes.Create{
 					Session: uuid.UUID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "session")), Customer: "Jo",
 					Minutes: rapid.IntRange(-1, 500).Draw(t, "minutes"), AutoStart: rapid.Bool().Draw(t, "auto-start"),
+					Purchasing: rapid.IntRange(0, 4).Draw(t, "purchasing") > 0,
 				})
 			},
 			"enter": func(t *rapid.T) {
@@ -55,7 +57,9 @@ func TestPaidTimeIsKept(t *testing.T) {
 			},
 			"crash and recovery": func(t *rapid.T) { m.crash(t) },
 			"":                   m.check,
-		})
+		}
+		maps.Copy(actions, m.purchasing())
+		t.Repeat(actions)
 	})
 }
 
@@ -69,13 +73,15 @@ type model struct {
 	ended  map[uuid.UUID]int
 	facts  map[uuid.UUID][]lanes.Kind
 	closed map[uuid.UUID]bool // event ids
+	till   *till
 }
 
 func newModel() *model {
-	lane := func() lanes.Lane { return lanes.Lane{ID: uuid.New(), Accessible: true, Usable: true} }
+	lane := func() lanes.Lane { return lanes.Lane{ID: uuid.New(), Accessible: true, Usable: true, Purchasing: true} }
 	return &model{
 		now:  lanes.Instant{Wall: time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC), Mono: 100 * time.Hour},
 		lane: lane(), spare: lane(), ended: map[uuid.UUID]int{}, facts: map[uuid.UUID][]lanes.Kind{}, closed: map[uuid.UUID]bool{},
+		till: newTill(),
 	}
 }
 
@@ -121,6 +127,8 @@ func (m *model) ask(t *rapid.T, command lanes.Command) {
 }
 
 func (m *model) follow(t *rapid.T, before lanes.Lane, change lanes.Change, command lanes.Command) {
+	requireChanges(t, before, change)
+	m.till.follow(t, before, change, command)
 	for _, event := range change.Events {
 		require.False(t, m.closed[event.ID], "every event has an id of its own")
 		m.closed[event.ID] = true
@@ -180,12 +188,13 @@ func (m *model) crash(t *rapid.T) {
 	var snapshot lanes.Snapshot
 	require.NoError(t, json.Unmarshal(saved, &snapshot))
 	lane := snapshot.Restore(m.now, "boot", checkpoint)
-	lane.Accessible, lane.Usable = true, true
+	lane.Accessible, lane.Usable, lane.Purchasing = true, true, true
 	m.lane = lane
 }
 
 // check is what holds at every instant.
 func (m *model) check(t *rapid.T) {
+	m.till.check(t, m.lane, m.spare)
 	_, deadline := m.lane.Deadline()
 	s := m.lane.Session
 	require.Equal(t, s != nil && s.Phase == lanes.Running, deadline, "a deadline exactly while running")

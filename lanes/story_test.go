@@ -32,6 +32,7 @@ type story struct {
 	at    string // the lane that is asked
 	last  uuid.UUID
 	sold  int
+	shop  shop
 }
 
 func newStory() *story {
@@ -40,6 +41,7 @@ func newStory() *story {
 		boot:  "boot-1",
 		lanes: map[string]lanes.Lane{},
 		at:    "1",
+		shop:  newShop(),
 	}
 	for _, name := range []string{"1", "2"} {
 		s.lanes[name] = lanes.Lane{
@@ -64,6 +66,7 @@ func (s *story) step(t *testing.T, d *datadriven.TestData) string {
 	case "lane-is": // what the configuration and the hardware say
 		lane := s.lanes[s.at]
 		lane.Accessible, lane.Usable = !d.HasArg("closed"), !d.HasArg("broken")
+		lane.Purchasing = !d.HasArg("without-purchasing")
 		s.lanes[s.at] = lane
 		return s.left()
 	case "crash": // the gateway starts again from what is saved, on the same boot of the machine or another
@@ -98,8 +101,8 @@ func (s *story) command(t *testing.T, d *datadriven.TestData, lane lanes.Lane) (
 		s.sold++
 		s.last = uuid.MustParse(fmt.Sprintf("99999999-9999-4999-8999-%012d", s.sold))
 		return lanes.Create{
-			Session: s.last, Customer: "Jo Smith", Minutes: number("minutes"), Purchasing: true,
-			AutoStart: d.HasArg("auto-start"),
+			Session: s.last, Customer: "Jo Smith", Minutes: number("minutes"),
+			Purchasing: !d.HasArg("without-purchasing"), AutoStart: d.HasArg("auto-start"),
 		}, nil
 	case "enter":
 		return lanes.Enter{Session: session, Age: s.duration(t, d, "ago")}, nil
@@ -127,6 +130,9 @@ func (s *story) command(t *testing.T, d *datadriven.TestData, lane lanes.Lane) (
 			d.ScanArgs(t, "log", &r.Log.ID)
 		}
 		d.ScanArgs(t, "kind", &r.Kind)
+		if r.Kind == lanes.ReportPurchase {
+			r.Purchase, r.Items = s.shop.purchase(t, d, session), items(t, d)
+		}
 		return r, nil
 	case "move":
 		var name string
@@ -140,6 +146,9 @@ func (s *story) command(t *testing.T, d *datadriven.TestData, lane lanes.Lane) (
 			to = reserved
 		}
 		return lanes.Move{Session: session, To: to}, nil
+	}
+	if command := s.shop.purchasing(t, d, session); command != nil {
+		return command, nil
 	}
 	t.Fatalf("%s: a step that nobody knows: %s", d.Pos, d.Cmd)
 	return nil, nil
@@ -162,12 +171,14 @@ func (s *story) duration(t *testing.T, d *datadriven.TestData, name string) time
 func (s *story) became(change lanes.Change) string {
 	var out strings.Builder
 	for _, event := range change.Events {
-		fmt.Fprintf(&out, "%s at %s on lane %s\n", event.Kind, event.At.Format("15:04:05"), s.name(event.Lane))
+		fmt.Fprintf(&out, "%s at %s on lane %s%s\n",
+			event.Kind, event.At.Format("15:04:05"), s.name(event.Lane), basket(event.Items))
 	}
 	if e := change.Ended; e != nil {
 		fmt.Fprintf(&out, "ended %s at %s: %s used, %s left, %s in pauses\n",
 			e.Reason, e.At.Format("15:04:05"), e.Used, e.Session.Left, e.Paused)
 	}
+	out.WriteString(s.shop.tell(change))
 	if change.Note != "" {
 		fmt.Fprintf(&out, "note: %s\n", change.Note)
 	}
@@ -188,7 +199,7 @@ func (s *story) left() string {
 	var out strings.Builder
 	for _, name := range []string{"1", "2"} {
 		lane := s.lanes[name]
-		if name == "2" && s.at == "1" && lane.Session == nil && !lane.Held {
+		if name == "2" && s.at == "1" && lane.Session == nil && !lane.Held && len(lane.Open) == 0 {
 			continue // not part of the story
 		}
 		fmt.Fprintf(&out, "lane %s: ", name)
@@ -196,7 +207,7 @@ func (s *story) left() string {
 			out.WriteString("held, ")
 		}
 		if lane.Session == nil {
-			out.WriteString("free\n")
+			out.WriteString("free\n" + s.shop.shows(lane))
 			continue
 		}
 		fmt.Fprintf(&out, "%s, %s left of %s", lane.Session.Phase, lane.Session.Remaining(s.now), lane.Session.Sold)
@@ -206,7 +217,7 @@ func (s *story) left() string {
 		if lane.Due(s.now) {
 			out.WriteString(", due")
 		}
-		out.WriteString("\n")
+		out.WriteString("\n" + s.shop.shows(lane))
 	}
 	return out.String()
 }

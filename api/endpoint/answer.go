@@ -30,6 +30,25 @@ func encode(v any) []byte {
 	return out.Bytes()
 }
 
+// setHeaders puts the answer's fields with the tag `header` into headers of that name. They are told json:"-".
+func setHeaders(h http.Header, answer any) {
+	for _, f := range headersOf(reflect.TypeOf(answer)) {
+		h.Set(f.Tag.Get("header"), fmt.Sprint(reflect.ValueOf(answer).FieldByIndex(f.Index)))
+	}
+}
+
+func headersOf(t reflect.Type) (fields []reflect.StructField) {
+	if t == nil || t.Kind() != reflect.Struct {
+		return nil
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		if f.Tag.Get("header") != "" {
+			fields = append(fields, f)
+		}
+	}
+	return fields
+}
+
 func write(w http.ResponseWriter, status int, body []byte) {
 	if len(body) > 0 {
 		w.Header().Set("Content-Type", "application/json")

@@ -1,11 +1,13 @@
 package endpoint
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
@@ -17,6 +19,9 @@ type API struct {
 	Errors Errors
 	// Everywhere names the codes of the middlewares given to Mount, such as `unauthorized`, for the document.
 	Everywhere []string
+	// Patience is how long an endpoint may take, unless it is Unhurried. What has no outcome by then is answered
+	// `timeout`. Zero: as long as it likes.
+	Patience time.Duration
 	// Defect hears of every fault of ours, once, before the answer is written: its cause, and the stack if it was a panic.
 	Defect func(r *http.Request, cause error, stack []byte)
 }
@@ -51,12 +56,27 @@ func (a *API) Mount(r chi.Router, prefix string, endpoints []Endpoint, guards ..
 				a.Errors.of(code)
 			}
 			r.MethodFunc(e.method, e.path, func(w http.ResponseWriter, r *http.Request) {
-				if err := e.serve(w, r); err != nil {
+				if err := a.serve(e, w, r); err != nil {
 					a.Fail(w, r, err)
 				}
 			})
 		}
 	})
+}
+
+// serve lets the endpoint answer, in the time that it has.
+func (a *API) serve(e Endpoint, w http.ResponseWriter, r *http.Request) error {
+	if e.unhurried {
+		// The server's time-out for writing counts from the end of the request's header. A writer that has none is a test's.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
+		return e.serve(w, r)
+	}
+	if a.Patience == 0 {
+		return e.serve(w, r)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), a.Patience)
+	defer cancel()
+	return e.serve(w, r.WithContext(ctx))
 }
 
 // recover answers a panic with `internal`, if the answer has not begun.

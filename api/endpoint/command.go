@@ -24,7 +24,7 @@ const keyHeader = "Idempotency-Key"
 // For a repeat, do returns an error with the method Replay() (status int, body []byte), which is what Render made for the
 // first: that is sent again, to the byte, and marked by the header `idempotency-replayed: true`.
 //
-// show turns the domain's answer into what the wire shows; it is NoBody for 204.
+// show turns the command and the domain's answer into what the wire shows; it is NoBody for 204.
 func Command[C, A, Out any, K ~struct {
 	Name, Fingerprint string
 	Render            func(A) (status int, body []byte)
@@ -32,13 +32,12 @@ func Command[C, A, Out any, K ~struct {
 	method, path string, status int, summary string,
 	read func(*Input) C,
 	do func(context.Context, C, *K) (A, error),
-	show func(A) Out,
+	show func(C, A) Out,
 	codes ...string,
 ) Endpoint {
 	e := declare[Out](method, path, status, summary, func(in *Input) { in.key(); read(in) }, codes)
 	e.command = true
 	e.codes = append(e.codes, "idempotency_key_reused", "too_large")
-	render := func(answer A) (int, []byte) { return status, encode(show(answer)) }
 	e.serve = func(w http.ResponseWriter, r *http.Request) error {
 		in, err := e.receive(w, r)
 		if err != nil {
@@ -48,6 +47,7 @@ func Command[C, A, Out any, K ~struct {
 		if err := in.refusal(); err != nil {
 			return err
 		}
+		render := func(answer A) (int, []byte) { return status, encode(show(command, answer)) }
 		var key *K
 		if name != "" {
 			key = &K{Name: name, Fingerprint: in.fingerprint(), Render: render}
@@ -70,8 +70,8 @@ func Command[C, A, Out any, K ~struct {
 	return e
 }
 
-// NoBody shows nothing of an answer.
-func NoBody[A any](A) Empty { return Empty{} }
+// NoBody shows nothing of a command and its answer.
+func NoBody[C, A any](C, A) Empty { return Empty{} }
 
 const replayedHeader = "idempotency-replayed"
 

@@ -64,6 +64,18 @@ type (
 		ID uuid.UUID
 		create
 	}
+	patch struct {
+		Session uuid.UUID
+		Minutes int
+	}
+	changed struct {
+		ID       uuid.UUID `json:"id"`
+		Duration int       `json:"duration" example:"90"`
+	}
+	stopped struct {
+		ID      uuid.UUID `json:"id"`
+		Message string    `json:"message" example:"session stopped"`
+	}
 	// key is the domain's own, as lanes has one.
 	key struct {
 		Name, Fingerprint string
@@ -78,12 +90,12 @@ type (
 		Purchasing bool      `json:"enable_purchasing"`
 	}
 	page struct {
-		After string
+		After uint64
 		Limit int
 	}
 )
 
-func show(s session) sessionView {
+func show(_ create, s session) sessionView {
 	return sessionView{
 		ID: s.ID, Customer: s.Customer, Duration: s.Duration, AutoStart: s.AutoStart, Purchasing: s.Purchasing,
 	}
@@ -92,7 +104,7 @@ func show(s session) sessionView {
 func readCreate(in *Input) create {
 	return create{
 		Customer:   in.Text("customer_name", 1, 200, "Name of the customer", "Jo Smith"),
-		Lane:       in.ID("lane_id", "Lane for the session"),
+		Lane:       in.ID("lane_id", "Lane for the session", laneID),
 		Duration:   in.Integer("duration", 1, 480, "Minutes", 60),
 		Purchasing: in.Flag("enable_purchasing", false, "Lets the customer buy at the lane"),
 		AutoStart:  in.Flag("auto_start", true, "If false, the time counts only once the customer enters the lane"),
@@ -106,11 +118,22 @@ func readModify(in *Input) modify {
 	}
 }
 
+func readPatch(in *Input) patch {
+	return patch{in.ID("id", "The session", laneID), in.Integer("duration", 0, 480, "Minutes in all; 0 stops", 90)}
+}
+
+func (p patch) done(s session) Either[changed, stopped] {
+	if p.Minutes == 0 {
+		return Second[changed](stopped{s.ID, "session stopped"})
+	}
+	return First[changed, stopped](changed{s.ID, s.Duration})
+}
+
 func readID(in *Input) uuid.UUID { return in.PathID("id", "Session") }
 
 func readPage(in *Input) page {
 	return page{
-		After: in.QueryText("after", 20, "Cursor of the page before"),
+		After: in.QueryCursor("after", "Cursor of the page before"),
 		Limit: in.QueryLimit("limit", 1, 1000, 100, "How many at most"),
 	}
 }
@@ -126,7 +149,7 @@ func readSimulated(in *Input) simulated {
 	return simulated{
 		Kind:    in.PathOneOf("kind", "What to simulate", "time", "ammo"),
 		Header:  in.Header("session-id", 50, "Passed on"),
-		Lane:    in.QueryID("lane_id", "Lane"),
+		Lane:    in.QueryID("lane_id", "Lane", laneID),
 		Session: in.OptionalID("session_id", "A real session"),
 		Minutes: in.Positive("minutes", 480, "Minutes", 1.5),
 	}
@@ -190,11 +213,13 @@ func (d *demo) endpoints() []Endpoint {
 		Handle("GET", "/history", 200, "Ended sessions", readPage, do(d, func(page) []sessionView { return nil })),
 		Handle("POST", "/simulate/help", 201, "Call for help", readHelp, do(d, found)),
 		Handle("POST", "/simulate/{kind}", 201, "Simulate", readSimulated, do(d, func(s simulated) passedOn {
-			return passedOn{Kind: s.Kind, status: "202"}
+			return passedOn{Kind: s.Kind, Status: 202}
 		}), "overloaded"),
 		Command("POST", "/sessions", 201, "Create a session", readCreate, change(d, func(c create) session {
 			return session{ID: uuid.New(), create: c}
 		}), show, "lane_occupied", "overloaded"),
+		Command("PATCH", "/sessions", 200, "Change the time, or stop", readPatch,
+			change(d, func(p patch) session { return session{ID: p.Session, create: create{Duration: p.Minutes}} }), patch.done),
 		Command("POST", "/sessions/{id}/modify", 204, "Change the time", readModify,
 			change(d, func(modify) session { return session{} }), NoBody),
 	}
@@ -203,10 +228,8 @@ func (d *demo) endpoints() []Endpoint {
 // passedOn is an answer with a header of its own.
 type passedOn struct {
 	Kind   string `json:"kind"`
-	status string
+	Status int    `json:"-" header:"webhook-status" doc:"The receiver's status" example:"202"`
 }
-
-func (p passedOn) Header(h http.Header) { h.Set("webhook-status", p.status) }
 
 const prefix = "/api/v2/pos"
 
@@ -225,7 +248,7 @@ func (d *demo) api() *API {
 }
 
 func (d *demo) document() *openapi3.T {
-	return d.api().Document(openapi3.Info{Title: "Demo", Version: "2.0.0"}, prefix, d.endpoints())
+	return d.api().Document(Reference{Info: openapi3.Info{Title: "Demo", Version: "2.0.0"}, Prefix: prefix}, d.endpoints())
 }
 
 // newDemo starts the demo behind a guard that wants any token at all; /open needs none.

@@ -10,6 +10,9 @@
 // the endpoint is declared, it says what it asks for: the OpenAPI document is written from that, so it cannot drift.
 // A reader therefore asks for the same fields whatever their values are, and does nothing else.
 //
+// The document groups endpoints (Group), says more of one (Describe) and shows an example of every answer, made of the tags
+// of its type: doc, example, format, pattern, enum, min, max. A field with the tag header is answered as a header.
+//
 // What the package expects of the code behind an endpoint are four small methods on errors, so that the domain needs no
 // import of it:
 //

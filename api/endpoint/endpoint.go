@@ -11,16 +11,50 @@ import (
 // Endpoint is one method on one path.
 type Endpoint struct {
 	method, path, summary string
+	about                 string // what the summary has no room for
+	group                 group
 	status                int          // of success
 	answer                reflect.Type // of success
+	example               any          // of the answer; nil: made of its type's tags
 	command               bool         // takes an Idempotency-Key
-	fields                []field      // what the reader asks for
-	codes                 []string     // all it may answer
+	unhurried             bool
+	fields                []field  // what the reader asks for
+	codes                 []string // all it may answer
 	serve                 func(w http.ResponseWriter, r *http.Request) error
 }
 
-// Handle declares an endpoint: read takes the request apart, do does it, and its answer goes out with status. An answer
-// with a method Header(http.Header) sets headers of its own. The codes are those that do may answer beside `internal`
+// group is a heading of the document.
+type group struct{ name, about string }
+
+// Group puts endpoints under one heading of the document.
+func Group(name, about string, endpoints ...Endpoint) []Endpoint {
+	for i := range endpoints {
+		endpoints[i].group = group{name, about}
+	}
+	return endpoints
+}
+
+// Describe says in the document what the summary has no room for, in Markdown.
+func (e Endpoint) Describe(about string) Endpoint {
+	e.about = about
+	return e
+}
+
+// Example shows this answer in the document, instead of one made of the tags of its type.
+func (e Endpoint) Example(answer any) Endpoint {
+	e.example = answer
+	return e
+}
+
+// Unhurried is an endpoint that waits for somebody else's server, which has a time-out of its own: neither
+// API.Patience nor the write time-out of our own server cuts it off.
+func (e Endpoint) Unhurried() Endpoint {
+	e.unhurried = true
+	return e
+}
+
+// Handle declares an endpoint: read takes the request apart, do does it, and its answer goes out with status. Fields of
+// an answer with the tag `header` go out as headers. The codes are those that do may answer beside `internal`
 // and `timeout`; what is wrong with requests as such is added by itself.
 func Handle[T, Out any](
 	method, path string, status int, summary string,
@@ -42,9 +76,7 @@ func Handle[T, Out any](
 		if err != nil {
 			return err
 		}
-		if own, ok := any(out).(interface{ Header(http.Header) }); ok {
-			own.Header(w.Header())
-		}
+		setHeaders(w.Header(), out)
 		write(w, status, encode(out))
 		return nil
 	}

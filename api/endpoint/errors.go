@@ -107,7 +107,7 @@ func (a *API) Fail(w http.ResponseWriter, r *http.Request, err error) {
 type failure struct {
 	Error   string `json:"error" doc:"What went wrong, for people and logs"`
 	Code    string `json:"code" doc:"What went wrong, for programs; stable"`
-	TraceID string `json:"trace_id" doc:"Quote it when you report an issue"`
+	TraceID string `json:"trace_id" doc:"Quote it when you report an issue" pattern:"^[0-9a-f]{32}$"`
 	Fields  Faults `json:"fields,omitempty" doc:"With invalid_request only: what is wrong, by field"`
 }
 

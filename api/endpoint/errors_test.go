@@ -59,7 +59,7 @@ func TestWhatErrorsBecome(t *testing.T) {
 func TestAnEndpointMayFindAFaultItself(t *testing.T) {
 	d, h := newDemo()
 	d.fails = fmt.Errorf("history: %w", Faults{"after": "is no cursor of ours"})
-	f := problem(t, call(h, "GET", prefix+"/history?after=x", ""))
+	f := problem(t, call(h, "GET", prefix+"/history?after=1042", ""))
 	require.Equal(t, Faults{"after": "is no cursor of ours"}, f.Fields)
 	require.Equal(t, "the request is invalid", f.Error)
 }

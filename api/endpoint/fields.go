@@ -10,8 +10,8 @@ func (in *Input) Text(name string, min, max int, about, example string) string {
 }
 
 // ID reads a required UUID of the body.
-func (in *Input) ID(name, about string) uuid.UUID {
-	return ask(in, field{in: inBody, name: name, about: about, required: true, example: exampleID}, id{}, uuid.Nil)
+func (in *Input) ID(name, about, example string) uuid.UUID {
+	return ask(in, field{in: inBody, name: name, about: about, required: true, example: example}, id{}, uuid.Nil)
 }
 
 // OptionalID reads a UUID of the body; uuid.Nil if none is given.
@@ -45,8 +45,8 @@ func (in *Input) PathOneOf(name, about string, words ...string) string {
 }
 
 // QueryID reads a required UUID of the query.
-func (in *Input) QueryID(name, about string) uuid.UUID {
-	return ask(in, field{in: inQuery, name: name, about: about, required: true, example: exampleID}, id{}, uuid.Nil)
+func (in *Input) QueryID(name, about, example string) uuid.UUID {
+	return ask(in, field{in: inQuery, name: name, about: about, required: true, example: example}, id{}, uuid.Nil)
 }
 
 // QuerySigned reads a required integer of the query, from -limit to limit and not zero, with an optional sign.
@@ -59,9 +59,9 @@ func (in *Input) QueryLimit(name string, min, max, standard int, about string) i
 	return ask(in, field{in: inQuery, name: name, about: about, standard: standard}, integer{min, max}, standard)
 }
 
-// QueryText reads a text of the query, at most max characters; empty if none is given.
-func (in *Input) QueryText(name string, max int, about string) string {
-	return ask(in, field{in: inQuery, name: name, about: about}, text{0, max}, "")
+// QueryCursor reads a cursor of the query, as an earlier answer gave it; 0 if none is given.
+func (in *Input) QueryCursor(name, about string) uint64 {
+	return ask(in, field{in: inQuery, name: name, about: about}, cursor{}, 0)
 }
 
 // Header reads a header of 1 to max visible ASCII characters; empty if none is given. Given twice, it is a fault.

@@ -143,15 +143,17 @@ func TestAMalformedQueryIsOneFaultOfTheQuery(t *testing.T) {
 
 func TestAPage(t *testing.T) {
 	for query, want := range map[string]any{
-		"":                                  page{"", 100},
-		"?limit=1000&after=abc":             page{"abc", 1000},
-		"?after=":                           page{"", 100},
-		"?limit=0":                          "limit",
-		"?limit=1001":                       "limit",
-		"?limit=":                           "limit",
-		"?after=%00":                        "after",
-		"?after=%ff":                        "after",
-		"?after=" + strings.Repeat("x", 21): "after",
+		"":                           page{0, 100},
+		"?limit=1000&after=1042":     page{1042, 1000},
+		"?after=":                    page{0, 100},
+		"?limit=0":                   "limit",
+		"?limit=1001":                "limit",
+		"?limit=":                    "limit",
+		"?after=%00":                 "after",
+		"?after=%ff":                 "after",
+		"?after=abc":                 "after",
+		"?after=-1":                  "after",
+		"?after=9223372036854775808": "after",
 	} {
 		d, h := newDemo()
 		w := call(h, "GET", prefix+"/history"+query, "")

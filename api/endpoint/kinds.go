@@ -41,6 +41,8 @@ func (k text) rule() string {
 	return fmt.Sprintf("a text of %d to %d characters, none of them a control character", k.min, k.max)
 }
 
+// schema leaves the trimming and the control characters to the field's description: a pattern for them would not mean the
+// same to all who read patterns, and what is generated from one is nonsense.
 func (k text) schema() *openapi3.Schema {
 	return openapi3.NewStringSchema().WithMinLength(int64(k.min)).WithMaxLength(int64(k.max))
 }
@@ -93,6 +95,23 @@ func (k signed) schema() *openapi3.Schema {
 	schema := integer{-k.limit, k.limit}.schema()
 	schema.Not = (&openapi3.Schema{Const: 0}).NewRef()
 	return schema
+}
+
+// cursor is a place in a log, in decimal. No text at all is the place before the first entry.
+type cursor struct{}
+
+func (cursor) parse(s string, as form) (uint64, bool) {
+	if s == "" {
+		return 0, true
+	}
+	place, err := strconv.ParseUint(s, 10, 63)
+	return place, err == nil && as != literal
+}
+
+func (cursor) rule() string { return "a cursor from an earlier answer" }
+
+func (cursor) schema() *openapi3.Schema {
+	return openapi3.NewStringSchema().WithPattern("^[0-9]{0,18}$")
 }
 
 type positive struct{ max float64 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,7 +14,8 @@ import (
 )
 
 // shapes are the schemas of the types that are answered, by the name of the type. A named struct is described once and
-// referred to. A field may carry the tags doc (what it is), example, and format (for a string that is one: date-time).
+// referred to. A field may carry the tags doc (what it is) and example, and those that narrow it down: format, pattern,
+// enum (words with commas between), min and max.
 type shapes openapi3.Schemas
 
 // of answers the schema of a type as encoding/json writes it; a pointer may be null. A type whose JSON cannot be told from
@@ -30,6 +32,12 @@ func (s shapes) of(t reflect.Type) *openapi3.SchemaRef {
 		return openapi3.NewSchema().NewRef()
 	case t.Kind() == reflect.Pointer:
 		return nullable(s.of(t.Elem()))
+	case len(alternatives(t)) > 1:
+		either := openapi3.NewSchema()
+		for _, one := range alternatives(t) {
+			either.OneOf = append(either.OneOf, s.of(one))
+		}
+		return either.NewRef()
 	case t.Implements(reflect.TypeFor[json.Marshaler]()):
 		panic(fmt.Sprintf("endpoint: the document cannot know what JSON %s makes of itself", t))
 	case t.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
@@ -105,15 +113,33 @@ func describe(schema *openapi3.Schema, tag reflect.StructTag) {
 	if format := tag.Get("format"); format != "" {
 		schema.Format = format
 	}
+	schema.Pattern = tag.Get("pattern")
+	if words := tag.Get("enum"); words != "" {
+		for _, word := range strings.Split(words, ",") {
+			schema.Enum = append(schema.Enum, word)
+		}
+	}
+	schema.Min, schema.Max = bound(tag.Get("min")), bound(tag.Get("max"))
 	if text, ok := tag.Lookup("example"); ok {
 		var example any = text
-		if !schema.Type.Includes(openapi3.TypeString) {
+		if text == "null" || !schema.Type.Includes(openapi3.TypeString) {
 			if err := json.Unmarshal([]byte(text), &example); err != nil {
 				panic(fmt.Sprintf("endpoint: example:%q is no JSON", text))
 			}
 		}
 		schema.Examples = []any{example}
 	}
+}
+
+func bound(text string) *float64 {
+	if text == "" {
+		return nil
+	}
+	bound, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		panic(fmt.Sprintf("endpoint: %q bounds nothing", text))
+	}
+	return &bound
 }
 
 // nullable is OpenAPI 3.1's way of saying that a value may be null.

@@ -11,54 +11,57 @@ import (
 
 // BayView is an organisational container that groups lanes.
 type BayView struct {
-	ID   uuid.UUID `json:"bay_id"`
+	ID   uuid.UUID `json:"bay_id" example:"55555555-5555-4555-8555-000000000001"`
 	Name string    `json:"name" example:"Bay A"`
 }
 
 // GroupView is an access group. Its key is id in both versions.
 type GroupView struct {
-	ID   uuid.UUID `json:"id"`
+	ID   uuid.UUID `json:"id" example:"33333333-3333-4333-8333-000000000001"`
 	Name string    `json:"name" example:"Public"`
 }
 
 // LaneView is a lane.
 type LaneView struct {
-	ID         uuid.UUID `json:"lane_id"`
-	Bay        uuid.UUID `json:"bay_id"`
+	ID         uuid.UUID `json:"lane_id" example:"44444444-4444-4444-8444-000000000001"`
+	Bay        uuid.UUID `json:"bay_id" example:"55555555-5555-4555-8555-000000000001"`
 	Name       string    `json:"readable_name" example:"Lane 1"`
-	Accessible bool      `json:"is_accessible" doc:"Open for sale to the POS"`
-	Usable     bool      `json:"is_usable" doc:"The lane's hardware is in working order"`
+	Accessible bool      `json:"is_accessible" doc:"Open for sale to the POS" example:"true"`
+	Usable     bool      `json:"is_usable" doc:"The lane's hardware is in working order" example:"true"`
 }
 
 // LaneStatus is what LaneView cannot say.
 type LaneStatus struct {
-	ID        uuid.UUID  `json:"lane_id"`
-	Session   *uuid.UUID `json:"session_id"`
-	Phase     string     `json:"phase" doc:"free, waiting, running or paused" example:"running"`
+	ID        uuid.UUID  `json:"lane_id" example:"44444444-4444-4444-8444-000000000001"`
+	Session   *uuid.UUID `json:"session_id" doc:"Null while the lane is free"`
+	Phase     string     `json:"phase" enum:"free,waiting,running,paused" doc:"Waiting: the customer has not entered yet" example:"running"`
 	Hold      bool       `json:"hold" doc:"A hold locks the fire line"`
-	Link      string     `json:"link" doc:"up, down or faulty" example:"up"`
+	Link      string     `json:"link" enum:"up,down,faulty" doc:"The connection to the lane's hardware" example:"up"`
 	LinkSince string     `json:"link_since" format:"date-time" example:"2026-05-01T09:00:00.000Z"`
-	NotUsable *string    `json:"not_usable_because" doc:"Null while the lane is usable" example:"its link is down"`
+	NotUsable *string    `json:"not_usable_because" doc:"Null while the lane is usable" example:"null"`
 }
 
-func (h Handlers) bays(ctx context.Context, _ endpoint.Empty) ([]BayView, error) {
-	return shown(ctx, h, func(r Range) []lanes.Bay { return r.Layout().Bays },
+// Bays is the range's bays.
+func (h Handlers) Bays(ctx context.Context, _ endpoint.Empty) ([]BayView, error) {
+	return list(ctx, h, func(r Range) []lanes.Bay { return r.Layout().Bays },
 		func(bay lanes.Bay) BayView { return BayView{bay.ID, bay.Name} })
 }
 
-func (h Handlers) groups(ctx context.Context, _ endpoint.Empty) ([]GroupView, error) {
-	return shown(ctx, h, func(r Range) []lanes.Group { return r.Layout().Groups },
+// Groups is the range's access groups.
+func (h Handlers) Groups(ctx context.Context, _ endpoint.Empty) ([]GroupView, error) {
+	return list(ctx, h, func(r Range) []lanes.Group { return r.Layout().Groups },
 		func(group lanes.Group) GroupView { return GroupView{group.ID, group.Name} })
 }
 
-func (h Handlers) lanes(ctx context.Context, _ endpoint.Empty) ([]LaneView, error) {
-	return shown(ctx, h, Range.Lanes, func(lane lanes.LaneStatus) LaneView {
+// Lanes is the range's lanes.
+func (h Handlers) Lanes(ctx context.Context, _ endpoint.Empty) ([]LaneView, error) {
+	return list(ctx, h, Range.Lanes, func(lane lanes.LaneStatus) LaneView {
 		return LaneView{lane.ID, lane.Bay, lane.Name, lane.Accessible, lane.NotUsable == ""}
 	})
 }
 
 func (h Handlers) laneStatus(ctx context.Context, _ endpoint.Empty) ([]LaneStatus, error) {
-	return shown(ctx, h, Range.Lanes, func(lane lanes.LaneStatus) LaneStatus {
+	return list(ctx, h, Range.Lanes, func(lane lanes.LaneStatus) LaneStatus {
 		status := LaneStatus{
 			ID: lane.ID, Phase: "free", Hold: lane.Lane.Held,
 			Link: string(lane.Link), LinkSince: stamp(lane.LinkSince),
@@ -73,15 +76,15 @@ func (h Handlers) laneStatus(ctx context.Context, _ endpoint.Empty) ([]LaneStatu
 	})
 }
 
-// shown reads a list of the range and shows each of it.
-func shown[T, View any](ctx context.Context, h Handlers, read func(Range) []T, show func(T) View) ([]View, error) {
+// list reads a list of the range and shows each of it.
+func list[T, View any](ctx context.Context, h Handlers, read func(Range) []T, show func(T) View) ([]View, error) {
 	r, err := h.RangeOf(ctx)
 	if err != nil {
 		return nil, err
 	}
-	list := read(r)
-	views := make([]View, len(list))
-	for i, each := range list {
+	all := read(r)
+	views := make([]View, len(all))
+	for i, each := range all {
 		views[i] = show(each)
 	}
 	return views, nil

@@ -1,5 +1,5 @@
 // Package v2 is version 2 of the range POS API (SPEC.md 4.1 and 4.2, WIRE.md): what each path reads, asks of the
-// running range, and shows.
+// running range, and shows. What it exports beside its endpoints is what version 1 has in common with it.
 package v2
 
 import (

@@ -14,15 +14,15 @@ import (
 // Events is one page of the event log.
 type Events struct {
 	Events []Event `json:"events"`
-	Next   string  `json:"next" doc:"Cursor for the next page" example:"1042"`
+	Next   string  `json:"next" pattern:"^[0-9]+$" doc:"Cursor for the next page" example:"1042"`
 }
 
 // Event is an entry of the event log.
 type Event struct {
-	Cursor     string       `json:"cursor" example:"1042"`
+	Cursor     string       `json:"cursor" pattern:"^[0-9]+$" example:"1042"`
 	ID         uuid.UUID    `json:"id" doc:"The event's own id; webhook-id is msg_ and this"`
 	OccurredAt string       `json:"occurred_at" format:"date-time" example:"2026-05-01T10:00:00.000Z"`
-	Payload    webhook.Body `json:"payload" doc:"Exactly as sent"`
+	Payload    webhook.Body `json:"payload" doc:"Exactly as sent" example:"{\"event\":\"sessionStarted\",\"session_id\":\"7d9f2c4e-31b8-4a56-9c0d-5e8f1a2b3c4d\",\"lane_id\":\"44444444-4444-4444-8444-000000000001\"}"`
 	Simulated  bool         `json:"simulated"`
 	Attempt    *Attempt     `json:"attempt" doc:"The one delivery; null while it is pending"`
 }
@@ -31,14 +31,14 @@ type Event struct {
 type Attempt struct {
 	At       string  `json:"at" format:"date-time" example:"2026-05-01T10:00:00.050Z"`
 	Status   *int    `json:"status" doc:"The receiver's status; null when it gave none" example:"200"`
-	Error    *string `json:"error" example:"not sent: no webhook is configured"`
-	Duration int64   `json:"duration_ms" example:"35"`
+	Error    *string `json:"error" doc:"Why there was no answer, or which; null for a 2xx" example:"null"`
+	Duration int64   `json:"duration_ms" min:"0" example:"35"`
 }
 
 // History is one page of the ended sessions.
 type History struct {
 	Sessions []EndedView `json:"sessions"`
-	Next     string      `json:"next" doc:"Cursor for the next page" example:"1042"`
+	Next     string      `json:"next" pattern:"^[0-9]+$" doc:"Cursor for the next page" example:"1042"`
 }
 
 // EndedView is a session that has ended.
@@ -46,49 +46,33 @@ type EndedView struct {
 	SessionView
 	Customer      string  `json:"customer_name" doc:"Empty once its term in the history is over" example:"Jo Smith"`
 	EndedAt       string  `json:"ended_at" format:"date-time" example:"2026-05-01T11:00:00.000Z"`
-	Reason        string  `json:"end_reason" doc:"expired, pos, staff, lane or simulated" example:"expired"`
-	MinutesUsed   float64 `json:"minutes_used" example:"60"`
-	MinutesPaused float64 `json:"minutes_paused" example:"4.25"`
+	Reason        string  `json:"end_reason" enum:"expired,pos,staff,lane,simulated" doc:"Its time was used up, or who stopped it" example:"expired"`
+	MinutesUsed   float64 `json:"minutes_used" min:"0" example:"60"`
+	MinutesPaused float64 `json:"minutes_paused" min:"0" example:"4.25"`
 }
 
 type page struct {
-	after string
+	after uint64
 	limit int
 }
 
 func readPage(in *endpoint.Input) page {
 	return page{
-		after: in.QueryText("after", 20, "Cursor to read behind; none: from the oldest on"),
+		after: in.QueryCursor("after", "Cursor to read behind; none: from the oldest on"),
 		limit: in.QueryLimit("limit", 1, 1000, 100, "How many at most"),
 	}
 }
 
-// cursor is the place in the log that the page begins behind.
-func (p page) cursor() (uint64, error) {
-	if p.after == "" {
-		return 0, nil
-	}
-	cursor, err := strconv.ParseUint(p.after, 10, 63)
-	if err != nil {
-		return 0, endpoint.Faults{"after": "must be a cursor from an earlier answer"}
-	}
-	return cursor, nil
-}
-
 func (h Handlers) events(ctx context.Context, p page) (Events, error) {
-	after, err := p.cursor()
-	if err != nil {
-		return Events{}, err
-	}
 	r, err := h.RangeOf(ctx)
 	if err != nil {
 		return Events{}, err
 	}
-	logged, err := r.Events(ctx, after, p.limit)
+	logged, err := r.Events(ctx, p.after, p.limit)
 	if err != nil {
 		return Events{}, err
 	}
-	answer := Events{Events: make([]Event, len(logged))}
+	after, answer := p.after, Events{Events: make([]Event, len(logged))}
 	for i, each := range logged {
 		answer.Events[i] = eventOf(each)
 		after = each.Cursor
@@ -115,22 +99,18 @@ func eventOf(logged lanes.Logged) Event {
 }
 
 func (h Handlers) history(ctx context.Context, p page) (History, error) {
-	after, err := p.cursor()
-	if err != nil {
-		return History{}, err
-	}
 	r, err := h.RangeOf(ctx)
 	if err != nil {
 		return History{}, err
 	}
-	ended, err := r.History(ctx, after, p.limit)
+	ended, err := r.History(ctx, p.after, p.limit)
 	if err != nil {
 		return History{}, err
 	}
-	answer := History{Sessions: make([]EndedView, len(ended))}
+	after, answer := p.after, History{Sessions: make([]EndedView, len(ended))}
 	for i, each := range ended {
 		answer.Sessions[i] = EndedView{
-			SessionView: viewOf(each.View()), Customer: each.Session.Customer, EndedAt: stamp(each.At),
+			SessionView: ViewOf(each.View()), Customer: each.Session.Customer, EndedAt: stamp(each.At),
 			Reason: string(each.Reason), MinutesUsed: minutes(each.Used), MinutesPaused: minutes(each.Paused),
 		}
 		after = each.Cursor

@@ -9,27 +9,37 @@ import (
 	"rangegate/lanes"
 )
 
-type create struct {
+// Sale is an order to sell time on a lane.
+type Sale struct {
 	lane    uuid.UUID
 	command lanes.Create
 }
 
-func readCreate(in *endpoint.Input) create {
-	return create{
-		command: lanes.Create{
-			Customer: in.Text("customer_name", 1, 200, "Name of the customer", "Jo Smith"),
-			Group:    in.ID("group_id", "Access group"),
-			Minutes:  in.Integer("duration", lanes.MinMinutes, lanes.MaxMinutes, "Minutes", 60),
-			Purchasing: in.Flag("enable_purchasing", false,
-				"Enables lane purchasing, if the range supports it"),
-			AutoStart: in.Flag("auto_start", true,
-				"If false, the time does not count down until the customer enters the lane"),
-		},
-		lane: in.ID("lane_id", "Lane for the session"),
+// ReadSale reads a sale. The customer's name is the one key that the versions call by different names.
+func ReadSale(customer string) func(*endpoint.Input) Sale {
+	return func(in *endpoint.Input) Sale {
+		return Sale{
+			command: lanes.Create{
+				Customer: in.Text(customer, 1, 200, "Name of the customer; it is trimmed, and has no control characters", "Jo Smith"),
+				Group:    in.ID("group_id", "Access group", exampleGroup),
+				Minutes:  in.Integer("duration", lanes.MinMinutes, lanes.MaxMinutes, "Minutes", 60),
+				Purchasing: in.Flag("enable_purchasing", false,
+					"Enables lane purchasing, if the range supports it"),
+				AutoStart: in.Flag("auto_start", true,
+					"If false, the time does not count down until the customer enters the lane"),
+			},
+			lane: in.ID("lane_id", "Lane for the session", exampleLane),
+		}
 	}
 }
 
-func readID(in *endpoint.Input) uuid.UUID { return in.PathID("id", "Session") }
+// The first lane and the first group of the playground, so that what the document shows can be tried there.
+const (
+	exampleLane  = "44444444-4444-4444-8444-000000000001"
+	exampleGroup = "33333333-3333-4333-8333-000000000001"
+)
+
+func readID(in *endpoint.Input) uuid.UUID { return in.PathID("id", "The session") }
 
 type modify struct {
 	session uuid.UUID
@@ -41,7 +51,7 @@ const wellFormedMinutes = 1_000_000
 
 func readModify(in *endpoint.Input) modify {
 	return modify{
-		session: in.PathID("id", "Session"),
+		session: in.PathID("id", "The session"),
 		minutes: in.QuerySigned("time", wellFormedMinutes, "Minutes to add, or with a minus to take away", 15),
 	}
 }
@@ -50,22 +60,14 @@ type move struct{ session, lane uuid.UUID }
 
 func readMove(in *endpoint.Input) move {
 	return move{
-		session: in.PathID("id", "Session"),
-		lane:    in.QueryID("lane_id", "Lane to go on in: free, accessible and usable"),
+		session: in.PathID("id", "The session"),
+		lane:    in.QueryID("lane_id", "Lane to go on in: free, accessible and usable", "44444444-4444-4444-8444-000000000002"),
 	}
 }
 
-func (h Handlers) list(ctx context.Context, _ endpoint.Empty) ([]SessionView, error) {
-	r, err := h.RangeOf(ctx)
-	if err != nil {
-		return nil, err
-	}
-	active := r.Sessions()
-	views := make([]SessionView, len(active))
-	for i, session := range active {
-		views[i] = viewOf(session)
-	}
-	return views, nil
+// Sessions is the active sessions.
+func (h Handlers) Sessions(ctx context.Context, _ endpoint.Empty) ([]SessionView, error) {
+	return list(ctx, h, Range.Sessions, ViewOf)
 }
 
 func (h Handlers) get(ctx context.Context, id uuid.UUID) (SessionView, error) {
@@ -77,32 +79,35 @@ func (h Handlers) get(ctx context.Context, id uuid.UUID) (SessionView, error) {
 	if err != nil {
 		return SessionView{}, err
 	}
-	return viewOf(session), nil
+	return ViewOf(session), nil
 }
 
-func (h Handlers) create(ctx context.Context, c create, key *lanes.Key) (*lanes.SessionView, error) {
+// Create sells the time. The session gets an id of its own.
+func (h Handlers) Create(ctx context.Context, sale Sale, key *lanes.Key) (*lanes.SessionView, error) {
 	r, err := h.RangeOf(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c.command.Session = uuid.New()
-	return r.Create(ctx, c.lane, c.command, key)
+	sale.command.Session = uuid.New()
+	return r.Create(ctx, sale.lane, sale.command, key)
 }
 
+func shown(_ Sale, session *lanes.SessionView) SessionView { return ViewOf(session) }
+
 func (h Handlers) modify(ctx context.Context, m modify, key *lanes.Key) (*lanes.SessionView, error) {
-	return h.on(ctx, m.session, lanes.Modify{Session: m.session, Minutes: m.minutes}, key)
+	return h.On(ctx, m.session, lanes.Modify{Session: m.session, Minutes: m.minutes}, key)
 }
 
 func (h Handlers) stop(ctx context.Context, id uuid.UUID, key *lanes.Key) (*lanes.SessionView, error) {
-	return h.on(ctx, id, lanes.Stop{Session: id, By: lanes.ByPOS}, key)
+	return h.On(ctx, id, lanes.Stop{Session: id, By: lanes.ByPOS}, key)
 }
 
 func (h Handlers) pause(ctx context.Context, id uuid.UUID, key *lanes.Key) (*lanes.SessionView, error) {
-	return h.on(ctx, id, lanes.Pause{Session: id}, key)
+	return h.On(ctx, id, lanes.Pause{Session: id}, key)
 }
 
 func (h Handlers) resume(ctx context.Context, id uuid.UUID, key *lanes.Key) (*lanes.SessionView, error) {
-	return h.on(ctx, id, lanes.Resume{Session: id}, key)
+	return h.On(ctx, id, lanes.Resume{Session: id}, key)
 }
 
 func (h Handlers) move(ctx context.Context, m move, key *lanes.Key) (*lanes.SessionView, error) {
@@ -113,7 +118,8 @@ func (h Handlers) move(ctx context.Context, m move, key *lanes.Key) (*lanes.Sess
 	return r.Move(ctx, m.session, m.lane, key)
 }
 
-func (h Handlers) on(
+// On gives a command to an active session.
+func (h Handlers) On(
 	ctx context.Context, session uuid.UUID, command lanes.Command, key *lanes.Key,
 ) (*lanes.SessionView, error) {
 	r, err := h.RangeOf(ctx)

@@ -16,10 +16,11 @@ import (
 
 // commands is the command line. Others script against it.
 type commands struct {
-	Playground playground `cmd:"" help:"A demo range with simulated lanes, everything on one machine with nothing installed."`
-	Serve      serve      `cmd:"" help:"Serve the ranges of a configuration."`
-	Check      check      `cmd:"" help:"Say everything that is wrong with a configuration, or print it as it will be used."`
-	Version    version    `cmd:"" help:"Print the version."`
+	Playground playground     `cmd:"" help:"A demo range with simulated lanes, everything on one machine with nothing installed."`
+	Serve      serve          `cmd:"" help:"Serve the ranges of a configuration."`
+	Integrator demoIntegrator `cmd:"" help:"A demo integrator: products API, webhook receiver, and a page that shows what arrived."`
+	Check      check          `cmd:"" help:"Say everything that is wrong with a configuration, or print it as it will be used."`
+	Version    version        `cmd:"" help:"Print the version."`
 }
 
 // Exit codes: 1 what went wrong at run time, 2 what the operator has to put right.

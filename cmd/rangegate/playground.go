@@ -8,31 +8,38 @@ import (
 )
 
 type playground struct {
-	Lanes   int    `default:"12" help:"How many lanes the demo range has."`
-	Data    string `default:"data" placeholder:"DIR" help:"Where the demo range is kept; it is there again after a restart."`
-	Address string `default:"127.0.0.1:8080" help:"Where the API answers."`
+	Lanes      int    `default:"12" help:"How many lanes the demo range has."`
+	Data       string `default:"data" placeholder:"DIR" help:"Where the demo range is kept; it is there again after a restart."`
+	Address    string `default:"127.0.0.1:8080" help:"Where the API answers."`
+	Integrator string `default:"127.0.0.1:7070" help:"Where the demo integrator answers: products, webhook receiver, and a page that shows what arrived."`
 }
 
-// Run serves the demo range until the process is told to stop.
+// Run serves the demo range and the demo integrator until the process is told to stop.
 func (p playground) Run(t *terminal) error {
 	if err := os.MkdirAll(p.Data, 0o700); err != nil {
 		return err
 	}
-	cfg := config.Playground(p.Lanes, p.Data, p.Address)
+	integrator, stop, err := demoIntegrator{Address: p.Integrator, Secret: []string{config.PlaygroundSecret}}.listen(t)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	cfg := config.Playground(p.Lanes, p.Data, p.Address, integrator)
 	if err := config.Override(&cfg, t.environ); err != nil {
 		return misconfigured{err}
 	}
-	return run(t, program{config: cfg, shooters: true, listening: func(at addresses) { p.welcome(t, cfg, at) }})
+	return run(t, program{config: cfg, shooters: true, listening: func(at addresses) { p.welcome(t, cfg, at, integrator) }})
 }
 
 // welcome prints what a newcomer needs for a first session.
-func (p playground) welcome(t *terminal, cfg config.Config, at addresses) {
+func (p playground) welcome(t *terminal, cfg config.Config, at addresses, integrator string) {
 	demo := cfg.Ranges[0]
 	fmt.Fprintf(t.out, `
 rangegate playground: %s, %d simulated lanes, kept in %s
 
   API         %s/api/v2/pos
-  reference   %s/api/v2/pos/openapi.json
+  reference   %s/api/v2/swagger/
+  integrator  %s   (what the webhook got; accept, refuse, hang)
   operations  %s   (/livez /readyz /metrics)
   range-id    %s
   token       %s
@@ -45,6 +52,6 @@ Sell lane 1 for 30 minutes:
     -H 'Content-Type: application/json' \
     -d '{"customer_name":"Jo Smith","lane_id":"%s","group_id":"%s","duration":30}'
 
-`, demo.Name, len(demo.Lanes), p.Data, at.api, at.api, at.operations, demo.ID, demo.Tokens[0].Reveal(),
+`, demo.Name, len(demo.Lanes), p.Data, at.api, at.api, integrator, at.operations, demo.ID, demo.Tokens[0].Reveal(),
 		at.api, demo.ID, demo.Tokens[0].Reveal(), demo.Lanes[0].ID, demo.Groups[0].ID)
 }

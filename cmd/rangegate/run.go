@@ -17,7 +17,9 @@ import (
 
 	"rangegate/actors"
 	"rangegate/api"
+	"rangegate/api/simulate"
 	v2 "rangegate/api/v2"
+	"rangegate/catalog"
 	"rangegate/config"
 	"rangegate/lanes/link/sim"
 )
@@ -70,8 +72,19 @@ func run(t *terminal, p program) (err error) {
 		defer sim.NewAutopilot(hardware, uint64(time.Now().UnixNano())).Close()
 	}
 
+	integrators, err := neighboursOf(p.config, clock, catalog.NewMetrics(registry), log)
+	if err != nil {
+		return err
+	}
 	operations, err := listen(p.config.Operations.Address, config.TLS{},
-		api.NewOperations(ready(gateway, len(p.config.Ranges)), registry, log))
+		api.NewOperations(api.Operations{
+			Ready: ready(gateway, len(p.config.Ranges)), Metrics: registry, Token: p.config.Operations.Token.Reveal(),
+			Range: func(id uuid.UUID) (api.Unresolved, bool) {
+				r, running := gateway.Range(id)
+				return r, running
+			},
+			Log: log,
+		}))
 	if err != nil {
 		return err
 	}
@@ -82,7 +95,18 @@ func run(t *terminal, p program) (err error) {
 			r, running := gateway.Range(id)
 			return r, running
 		},
-		Log: log,
+		Playground: p.config.Environment == config.InPlayground,
+		Simulate: func(id uuid.UUID) (simulate.Range, bool) {
+			r, running := gateway.Range(id)
+			return r, running
+		},
+		Products: func(id uuid.UUID) (simulate.Products, bool) {
+			products := integrators[id].products
+			return products, products != nil
+		},
+		Limits:  limits(p.config.HTTP.Limits),
+		Metrics: registry,
+		Log:     log,
 	}))
 	if err != nil {
 		return err
@@ -91,7 +115,7 @@ func run(t *terminal, p program) (err error) {
 
 	at := addresses{requests.url, operations.url}
 	log.Info().Str("api", at.api).Str("operations", at.operations).Str("version", built()).Msg("listening")
-	if err := startRanges(t.ctx, gateway, hardware, p); err != nil {
+	if err := startRanges(t.ctx, gateway, hardware, integrators, p); err != nil {
 		return err
 	}
 	if p.listening != nil {
@@ -110,14 +134,16 @@ func run(t *terminal, p program) (err error) {
 }
 
 // startRanges brings the ranges back, several at a time.
-func startRanges(ctx context.Context, gateway *actors.Gateway, hardware *sim.Driver, p program) error {
+func startRanges(
+	ctx context.Context, gateway *actors.Gateway, hardware *sim.Driver, integrators map[uuid.UUID]neighbours, p program,
+) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(8)
 	for _, configured := range p.config.Ranges {
 		group.Go(func() error {
-			return gateway.StartRange(ctx, actors.Settings{
+			return gateway.StartRange(ctx, integrators[configured.ID].settings(configured, actors.Settings{
 				Layout: layout(configured), Grace: configured.LinkGrace, Driver: hardware, Retire: p.retire,
-			})
+			}))
 		})
 	}
 	err := group.Wait()

@@ -36,7 +36,7 @@ func openStore(ctx context.Context, c config.Store, log zerolog.Logger) (store.S
 
 // layout is the range as its lanes know it.
 func layout(r config.Range) lanes.Layout {
-	l := lanes.Layout{Range: r.ID, Name: r.Name, Purchasing: r.Purchasing}
+	l := lanes.Layout{Range: r.ID, Name: r.Name, Purchasing: r.Sells()}
 	for _, bay := range r.Bays {
 		l.Bays = append(l.Bays, lanes.Bay{ID: bay.ID, Name: bay.Name})
 	}
@@ -47,6 +47,10 @@ func layout(r config.Range) lanes.Layout {
 		l.Lanes = append(l.Lanes, lanes.Place{ID: lane.ID, Bay: lane.Bay, Name: lane.Name, Accessible: lane.Accessible})
 	}
 	return l
+}
+
+func limits(l config.Limits) api.Limits {
+	return api.Limits{PerSecond: int(*l.Requests), Burst: int(*l.Burst), FailuresPerMinute: int(*l.Failures)}
 }
 
 // credentials keeps of each token only its digest.

@@ -72,7 +72,7 @@ func Serve(t testing.TB, configuration string, args ...string) *Process {
 // Playground starts the playground on free ports.
 func Playground(t testing.TB, args ...string) *Process {
 	t.Helper()
-	cmd := Command(append([]string{"playground", "--address", "127.0.0.1:0"}, args...)...)
+	cmd := Command(append([]string{"playground", "--address", "127.0.0.1:0", "--integrator", "127.0.0.1:0"}, args...)...)
 	cmd.Env = append(cmd.Env, "RANGEGATE_OPERATIONS_ADDRESS=127.0.0.1:0")
 	return start(t, cmd)
 }

@@ -1,0 +1,71 @@
+package api
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"net/http"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/rs/zerolog"
+
+	"rangegate/api/endpoint"
+)
+
+// Operations is what the operators' address is made of.
+type Operations struct {
+	Ready   func() error // what is still missing
+	Metrics prometheus.Gatherer
+	Token   string // of the operator; empty: what demands it is open to nobody
+	// Range is the running range with that id.
+	Range func(id uuid.UUID) (Unresolved, bool)
+	Log   zerolog.Logger
+}
+
+// NewOperations is what operators and their tools call, on an address of its own. Health and metrics are open to all.
+func NewOperations(s Operations) http.Handler {
+	a := &endpoint.API{Errors: errors, Patience: patience, Defect: defect}
+	r := a.Router(logged(s.Log))
+	r.Get("/livez", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "up") })
+	r.Get("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if err := s.Ready(); err != nil {
+			say(w, http.StatusServiceUnavailable, err.Error())
+			return
+		}
+		say(w, http.StatusOK, "ready")
+	})
+	r.Method(http.MethodGet, "/metrics", promhttp.HandlerFor(s.Metrics, promhttp.HandlerOpts{}))
+	a.Mount(r, "/ranges", counter{s.Range}.endpoints(), s.operatorOnly(a.Fail))
+	return r
+}
+
+func say(w http.ResponseWriter, status int, sentence string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(sentence + "\n"))
+}
+
+// operatorOnly lets nobody in without the operations token.
+func (s Operations) operatorOnly(fail failer) func(http.Handler) http.Handler {
+	want := sha256.Sum256([]byte(s.Token))
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+			given := sha256.Sum256([]byte(token))
+			if match := subtle.ConstantTimeCompare(given[:], want[:]) == 1; !match || !bearer || s.Token == "" {
+				fail(w, r, noOperator{})
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+type noOperator struct{}
+
+func (noOperator) Error() string {
+	return "the header Authorization must be Bearer and the operations token"
+}
+func (noOperator) Code() string { return "unauthorized" }

@@ -1,0 +1,42 @@
+package simulate
+
+import (
+	"context"
+
+	"rangegate/api/endpoint"
+	"rangegate/catalog"
+)
+
+// query is whose products of which type are asked for.
+type query struct {
+	of      catalog.Type
+	session string
+}
+
+func readSession(in *endpoint.Input) string {
+	return in.Header("session-id", 255, "Passed on to the products API; without it, none is")
+}
+
+func readType(in *endpoint.Input) query {
+	return query{
+		of: catalog.Type(in.PathOneOf("type", "The type of the products", string(catalog.Ammo), string(catalog.Targets),
+			string(catalog.Rentals), string(catalog.Time))),
+		session: readSession(in),
+	}
+}
+
+func (h Handlers) all(ctx context.Context, session string) (catalog.Catalogue, error) {
+	products, err := h.ProductsOf(ctx)
+	if err != nil {
+		return catalog.Catalogue{}, err
+	}
+	return products.All(ctx, session)
+}
+
+func (h Handlers) ofType(ctx context.Context, q query) ([]catalog.Product, error) {
+	products, err := h.ProductsOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return products.Of(ctx, q.of, q.session)
+}

@@ -1,0 +1,77 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// traffic counts requests and their answers.
+type traffic struct {
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	limited  *prometheus.CounterVec
+}
+
+// newTraffic registers what it counts; with nil nobody gets to see it.
+func newTraffic(registry prometheus.Registerer) traffic {
+	t := traffic{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: "rangegate", Name: "http_requests_total",
+			Help: "Requests by route, method and the status of their answer.",
+		}, []string{"route", "method", "status"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: "rangegate", Name: "http_request_seconds",
+			Help:    "How long requests took, by route.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+		}, []string{"route"}),
+		limited: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: "rangegate", Name: "requests_limited_total",
+			Help: "Requests answered 429, by what was too much: those of a range, or failed authentications of an address.",
+		}, []string{"limit"}),
+	}
+	if registry != nil {
+		registry.MustRegister(t.requests, t.seconds, t.limited)
+	}
+	return t
+}
+
+// counted counts every request.
+func (t traffic) counted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		seen := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
+		next.ServeHTTP(seen, r)
+		route := routeOf(r)
+		t.requests.WithLabelValues(route, methodOf(r), strconv.Itoa(seen.Status())).Inc()
+		t.seconds.WithLabelValues(route).Observe(time.Since(began).Seconds())
+	})
+}
+
+// other is the label of whatever somebody makes up, so that there are as many as we know of.
+const other = "other"
+
+// routeOf is the pattern of the path. A request that was refused before it was routed to the end has none either.
+func routeOf(r *http.Request) string {
+	pattern := chi.RouteContext(r.Context()).RoutePattern()
+	if pattern == "" || strings.HasSuffix(pattern, "*") {
+		return other
+	}
+	return pattern
+}
+
+func methodOf(r *http.Request) string {
+	known := []string{
+		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
+	}
+	if slices.Contains(known, r.Method) {
+		return r.Method
+	}
+	return other
+}

@@ -1,0 +1,79 @@
+package api
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"rangegate/api/endpoint"
+	"rangegate/lanes"
+)
+
+// Unresolved is what the operators' address needs of a running range: the purchases that wait for staff.
+type Unresolved interface {
+	// Unresolved lists them by lane, in display order.
+	Unresolved() []lanes.OpenPurchase
+	// Clear settles one by hand. With credit its minutes are added to the session, which must be active.
+	Clear(ctx context.Context, purchase uuid.UUID, credit bool) error
+}
+
+// counter is where staff settle purchases as long as there is no control screen.
+type counter struct {
+	rangeOf func(id uuid.UUID) (Unresolved, bool)
+}
+
+// openPurchase is a purchase that waits for staff.
+type openPurchase struct {
+	ID      uuid.UUID    `json:"purchase_id"`
+	Lane    uuid.UUID    `json:"lane_id"`
+	Session uuid.UUID    `json:"session_id"`
+	Items   []lanes.Item `json:"items"`
+	Minutes int          `json:"minutes"`
+	AskedAt string       `json:"asked_at"`
+	Reason  string       `json:"reason"`
+	Event   uuid.UUID    `json:"event_id"`
+	Trace   string       `json:"trace_id"` // the integrator's, empty when it gave none
+}
+
+func (c counter) endpoints() []endpoint.Endpoint {
+	settled := []string{"not_found", "purchase_not_found", "store_unavailable", "starting", "overloaded", "not_owner", "lane_not_usable"}
+	return []endpoint.Endpoint{
+		endpoint.Handle("GET", "/{range_id}/purchases", 200, "The purchases that wait for staff", readRange, c.list, "not_found"),
+		endpoint.Handle("POST", "/{range_id}/purchases/{purchase_id}/credit", 204, "Add the minutes that were bought",
+			readUnsettled, c.settle(true), append(settled, "session_ended", "duration_out_of_range")...),
+		endpoint.Handle("POST", "/{range_id}/purchases/{purchase_id}/drop", 204, "Add nothing", readUnsettled, c.settle(false), settled...),
+	}
+}
+
+func readRange(in *endpoint.Input) uuid.UUID { return in.PathID("range_id", "Range") }
+
+type unsettled struct{ rangeID, purchase uuid.UUID }
+
+func readUnsettled(in *endpoint.Input) unsettled {
+	return unsettled{in.PathID("range_id", "Range"), in.PathID("purchase_id", "Purchase")}
+}
+
+func (c counter) list(_ context.Context, id uuid.UUID) ([]openPurchase, error) {
+	r, running := c.rangeOf(id)
+	if !running {
+		return nil, endpoint.Refusal("not_found")
+	}
+	shown := []openPurchase{}
+	for _, p := range r.Unresolved() {
+		shown = append(shown, openPurchase{
+			ID: p.ID, Lane: p.Lane, Session: p.Session, Items: p.Items, Minutes: p.Minutes(),
+			AskedAt: p.At.Wall.UTC().Format("2006-01-02T15:04:05.000Z"), Reason: p.Reason, Event: p.Event, Trace: p.Trace,
+		})
+	}
+	return shown, nil
+}
+
+func (c counter) settle(credit bool) func(context.Context, unsettled) (endpoint.Empty, error) {
+	return func(ctx context.Context, o unsettled) (endpoint.Empty, error) {
+		r, running := c.rangeOf(o.rangeID)
+		if !running {
+			return endpoint.Empty{}, endpoint.Refusal("not_found")
+		}
+		return endpoint.Empty{}, r.Clear(ctx, o.purchase, credit)
+	}
+}

@@ -1,0 +1,75 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes"
+)
+
+// shelf is a range with one purchase that waits for staff.
+type shelf struct{ credited *bool }
+
+const thePurchase = "77777777-7777-4777-8777-000000000001"
+
+func (s *shelf) Unresolved() []lanes.OpenPurchase {
+	return []lanes.OpenPurchase{{Lane: uuid.MustParse(theLane), Purchase: lanes.Purchase{
+		ID: uuid.MustParse(thePurchase), Session: uuid.MustParse(theSession), At: lanes.Instant{Wall: noon},
+		Items: []lanes.Item{{ID: lanes.TimeItem, Qty: 15}, {ID: "9mm", Qty: 1}}, Reason: "timed out",
+	}}}
+}
+
+func (s *shelf) Clear(_ context.Context, purchase uuid.UUID, credit bool) error {
+	if purchase != uuid.MustParse(thePurchase) {
+		return lanes.ErrPurchaseNotFound
+	}
+	s.credited = &credit
+	return nil
+}
+
+func operationsOf(registry prometheus.Gatherer) http.Handler {
+	return operationsWith(registry, &shelf{}, "operator")
+}
+
+func operationsWith(registry prometheus.Gatherer, s *shelf, token string) http.Handler {
+	return NewOperations(Operations{
+		Ready: func() error { return nil }, Metrics: registry, Token: token, Log: zerolog.Nop(),
+		Range: func(id uuid.UUID) (Unresolved, bool) { return s, id == uuid.MustParse(someRange) },
+	})
+}
+
+// Until there is a control screen, staff settle purchases with the operator's token.
+func TestPurchasesThatWaitForStaff(t *testing.T) {
+	waiting := &shelf{}
+	h := operationsWith(prometheus.NewRegistry(), waiting, "operator")
+	at := "/ranges/" + someRange + "/purchases"
+	answer := known(h, "GET", at, "")
+	require.Equal(t, 200, answer.Code)
+	require.Equal(t, `[{"purchase_id":"`+thePurchase+`","lane_id":"`+theLane+`","session_id":"`+theSession+
+		`","items":[{"id":"time","qty":15},{"id":"9mm","qty":1}],"minutes":15,"asked_at":"2026-05-01T12:00:00.250Z",`+
+		`"reason":"timed out","event_id":"00000000-0000-0000-0000-000000000000","trace_id":""}]`+"\n", answer.Body.String())
+
+	require.Equal(t, 204, known(h, "POST", at+"/"+thePurchase+"/credit", "").Code)
+	require.True(t, *waiting.credited)
+	require.Equal(t, 204, known(h, "POST", at+"/"+thePurchase+"/drop", "").Code)
+	require.False(t, *waiting.credited)
+	require.Equal(t, 404, known(h, "POST", at+"/"+theLane+"/drop", "").Code)
+	require.Equal(t, 404, known(h, "GET", "/ranges/"+otherRange+"/purchases", "").Code)
+	require.Equal(t, 400, known(h, "GET", "/ranges/lane/purchases", "").Code)
+}
+
+func TestTheOperationsToken(t *testing.T) {
+	path := "/ranges/" + someRange + "/purchases"
+	h := operationsWith(prometheus.NewRegistry(), &shelf{}, "operator")
+	for _, wrong := range []string{"", "operator", "Bearer", "Bearer ", "Bearer operatox", "Basic operator"} {
+		require.Equal(t, 401, send(h, "GET", path, "", "Authorization", wrong).Code, wrong)
+	}
+	unset := operationsWith(prometheus.NewRegistry(), &shelf{}, "")
+	require.Equal(t, 401, send(unset, "GET", path, "", "Authorization", "Bearer ").Code, "no token is nobody's token")
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"rangegate/actors"
+	"rangegate/lanes"
+	"rangegate/lanes/link/sim"
+	"rangegate/lanes/store"
+	"rangegate/lanes/store/bolt"
+)
+
+// gateway is ranges in this process, on a bolt file of their own, with simulated lanes.
+type gateway struct {
+	*actors.Gateway
+	clock    actors.Clock
+	hardware *sim.Driver
+	file     store.Store
+	dir      string
+}
+
+func newGateway() (*gateway, error) {
+	clock, err := actors.NewSystemClock()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "rangebench-")
+	if err != nil {
+		return nil, err
+	}
+	const long = 24 * time.Hour
+	file, err := bolt.Open(filepath.Join(dir, "range.db"), store.Retention{Events: long, History: long, Names: long, Cap: 1_000_000})
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return &gateway{
+		Gateway: actors.NewGateway(clock, file, actors.NewMetrics(prometheus.NewRegistry()), zerolog.Nop()),
+		clock:   clock, hardware: sim.New(clock.Now), file: file, dir: dir,
+	}, nil
+}
+
+// start brings up a range with so many lanes.
+func (g *gateway) start(ctx context.Context, laneCount int, webhook actors.Webhook) (*actors.Range, error) {
+	layout := lanes.Layout{Range: uuid.New(), Name: "Range", Groups: []lanes.Group{{ID: uuid.New(), Name: "Public"}}}
+	for range laneCount {
+		layout.Lanes = append(layout.Lanes, lanes.Place{ID: uuid.New(), Name: "Lane", Accessible: true})
+	}
+	err := g.StartRange(ctx, actors.Settings{
+		Layout: layout, Grace: time.Minute, Driver: g.hardware, Webhook: webhook,
+		Delivery: actors.Delivery{Slots: 16, Queue: 10_000},
+	})
+	if err != nil {
+		return nil, err
+	}
+	r, _ := g.Range(layout.Range)
+	for !r.Ready() {
+		time.Sleep(time.Millisecond)
+	}
+	return r, nil
+}
+
+// close stops everything and removes the file.
+func (g *gateway) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+	defer cancel()
+	return errors.Join(g.Stop(ctx), g.file.Close(), os.RemoveAll(g.dir))
+}
+
+// sell sells eight hours on the lane.
+func sell(ctx context.Context, r *actors.Range, lane uuid.UUID) (uuid.UUID, error) {
+	sale := lanes.Create{
+		Session: uuid.New(), Group: r.Layout().Groups[0].ID, Customer: "Jo Smith", Minutes: lanes.MaxMinutes, AutoStart: true,
+	}
+	_, err := r.Create(ctx, lane, sale, nil)
+	return sale.Session, err
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"rangegate/actors"
+	"rangegate/lanes"
+	"rangegate/webhook"
+)
+
+// hanging delivers the events of many ranges, in turns with all receivers well and with one that hangs for ever.
+type hanging struct {
+	Ranges int           `default:"100" help:"How many ranges."`
+	Lanes  int           `default:"8" help:"How many lanes each has."`
+	Turns  int           `default:"4" help:"How often either is measured."`
+	Turn   time.Duration `default:"5s" help:"How long each time."`
+	Every  time.Duration `default:"200ms" help:"How long between two events of a range."`
+}
+
+// Run says how much later the others get their events beside one that hangs.
+func (h hanging) Run() (err error) {
+	b := &bench{hanging: h, sent: map[uuid.UUID]time.Time{}}
+	if err := b.open(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	var well, beside []time.Duration
+	for range h.Turns {
+		well = append(well, b.turn(false)...)
+		beside = append(beside, b.turn(true)...)
+	}
+	if len(well) < 100 || len(beside) < 100 {
+		return fmt.Errorf("only %d and %d events arrived", len(well), len(beside))
+	}
+	fmt.Printf("%d ranges of %d lanes, from a command to its event at the receiver, the %d whose receiver is well:\n", h.Ranges, h.Lanes, h.Ranges-1)
+	fmt.Printf("  all are well   p50 %8s  p99 %8s  (%d events)\n", at(well, 50), at(well, 99), len(well))
+	fmt.Printf("  one hangs      p50 %8s  p99 %8s  (%d events, %d attempts hung)\n", at(beside, 50), at(beside, 99), len(beside), b.hung.Load())
+	return errors.Join(
+		bound("p50, one hangs / all are well", ratio(beside, well, 50), 1.5),
+		bound("p99, one hangs / all are well", ratio(beside, well, 99), 1.5),
+	)
+}
+
+// bench is the ranges, their sessions, and the receivers: one server, which tells the ranges apart by their header.
+type bench struct {
+	hanging
+	gateway  *gateway
+	receiver *http.Server
+	ranges   []*actors.Range
+	sessions [][]uuid.UUID // of each range
+	hangs    atomic.Bool   // the first range's receiver
+	hung     atomic.Int64
+
+	mu      sync.Mutex
+	sent    map[uuid.UUID]time.Time // session → when its newest command went out
+	latency []time.Duration
+}
+
+func (b *bench) open() error {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	b.receiver = &http.Server{Handler: http.HandlerFunc(b.receive), ReadHeaderTimeout: time.Minute}
+	go func() { _ = b.receiver.Serve(listener) }()
+	if b.gateway, err = newGateway(); err != nil {
+		return err
+	}
+	ctx := context.Background()
+	for range b.Ranges {
+		to := &named{}
+		r, err := b.gateway.start(ctx, b.Lanes, to)
+		if err != nil {
+			return err
+		}
+		to.Client, err = webhook.New(webhook.Settings{
+			Range: r.Layout().Range, URL: "http://" + listener.Addr().String(), Timeout: 10 * time.Second,
+			Transport: webhook.Transport(false, 16), Now: time.Now,
+		})
+		if err != nil {
+			return err
+		}
+		var sessions []uuid.UUID
+		for _, lane := range r.Layout().Lanes {
+			session, err := sell(ctx, r, lane.ID)
+			if err != nil {
+				return err
+			}
+			sessions = append(sessions, session)
+		}
+		b.ranges, b.sessions = append(b.ranges, r), append(b.sessions, sessions)
+	}
+	return nil
+}
+
+// named is a webhook whose range is known only once it has started.
+type named struct{ *webhook.Client }
+
+func (b *bench) close() error { return errors.Join(b.receiver.Close(), b.gateway.close()) }
+
+func (b *bench) receive(w http.ResponseWriter, r *http.Request) {
+	var event webhook.Body
+	if json.NewDecoder(r.Body).Decode(&event) != nil {
+		return
+	}
+	arrived := time.Now()
+	if r.Header.Get("range-id") == b.ranges0() {
+		if b.hangs.Load() {
+			b.hung.Add(1)
+			<-r.Context().Done()
+		}
+		return
+	}
+	if !strings.HasPrefix(event.Event, "sessionPaused") && !strings.HasPrefix(event.Event, "sessionResumed") {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if sent, known := b.sent[event.Session]; known {
+		b.latency = append(b.latency, arrived.Sub(sent))
+	}
+}
+
+func (b *bench) ranges0() string {
+	if len(b.ranges) == 0 {
+		return ""
+	}
+	return b.ranges[0].Layout().Range.String()
+}
+
+// turn lets every range make events for a while, and answers how long they took to arrive.
+func (b *bench) turn(oneHangs bool) []time.Duration {
+	b.hangs.Store(oneHangs)
+	b.mu.Lock()
+	b.latency = nil
+	b.mu.Unlock()
+	var working sync.WaitGroup
+	end := time.Now().Add(b.Turn)
+	for i, r := range b.ranges {
+		working.Go(func() {
+			time.Sleep(b.Every * time.Duration(i) / time.Duration(len(b.ranges)))
+			for n := 0; time.Now().Before(end); n++ {
+				b.act(r, b.sessions[i][n/2%b.Lanes], n%2 == 0)
+				time.Sleep(b.Every)
+			}
+		})
+	}
+	working.Wait()
+	time.Sleep(time.Second) // what is under way
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.latency)
+}
+
+// act pauses the session, or resumes it.
+func (b *bench) act(r *actors.Range, session uuid.UUID, pause bool) {
+	b.mu.Lock()
+	b.sent[session] = time.Now()
+	b.mu.Unlock()
+	var command lanes.Command = lanes.Resume{Session: session}
+	if pause {
+		command = lanes.Pause{Session: session}
+	}
+	_, _ = r.On(context.Background(), session, command, nil) // a turn may begin with either
+}
+
+func at(all []time.Duration, percent int) time.Duration {
+	slices.Sort(all)
+	return all[len(all)*percent/100].Round(10 * time.Microsecond)
+}
+
+func ratio(a, b []time.Duration, percent int) float64 {
+	return float64(at(a, percent)) / float64(at(b, percent))
+}

@@ -1,0 +1,67 @@
+package docs
+
+import (
+	"encoding/json"
+	"net/http"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rangegate/test/process"
+)
+
+func TestMain(m *testing.M) { process.Run(m) }
+
+// From zero to a first session, event and purchase: every command line of the page, on a playground.
+func TestTheFirstTenMinutes(t *testing.T) {
+	needs(t, "bash", "curl")
+	playground := process.Playground(t, "--data", t.TempDir()).Ready()
+	script := strings.Join(blocks(page(t, "docs/integrators.md"), "sh"), "\n")
+	require.Contains(t, script, "http://127.0.0.1:8080")
+	script = "set -eu\n" + strings.ReplaceAll(script, "http://127.0.0.1:8080", playground.API)
+	script = strings.ReplaceAll(script, "curl -s ", "curl -sS --fail-with-body ")
+	out, err := exec.Command("bash", "-c", script).CombinedOutput()
+	require.NoError(t, err, string(out))
+
+	for _, said := range []string{
+		`"readable_name":"Lane 1"`,           // what there is to sell
+		`"duration":60`,                      // sold
+		`"event":"carrierHit"`,               // sent
+		`"rentals":[{`,                       // offered
+		`"items":[{"id":"time",`,             // bought
+		`"duration":75`,                      // and added
+		`"payload":{"event":"sessionPaused"`, // and on record
+	} {
+		require.Contains(t, string(out), said)
+	}
+}
+
+// Whatever a version of the API can answer has a line in the tables for cashiers and for POS developers.
+func TestEveryErrorCodeIsExplained(t *testing.T) {
+	playground := process.Playground(t, "--data", t.TempDir())
+	text := page(t, "docs/integrators.md")
+	codes := map[string]bool{}
+	for _, path := range []string{"/api/v2/pos/openapi.json", "/api/v1/pos/openapi.json"} {
+		response, err := http.Get(playground.API + path)
+		require.NoError(t, err)
+		defer response.Body.Close()
+		var document struct {
+			Components struct {
+				Examples map[string]struct{ Value json.RawMessage }
+			}
+		}
+		require.NoError(t, json.NewDecoder(response.Body).Decode(&document))
+		for _, example := range document.Components.Examples {
+			var failure struct{ Code string }
+			if json.Unmarshal(example.Value, &failure) == nil && failure.Code != "" {
+				codes[failure.Code] = true
+			}
+		}
+	}
+	require.Greater(t, len(codes), 20)
+	for code := range codes {
+		require.Contains(t, text, "| `"+code+"` |", "docs/integrators.md does not explain %s", code)
+	}
+}
