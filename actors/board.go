@@ -67,13 +67,19 @@ func (b *Board) has(lane uuid.UUID) bool {
 
 // find says which lane the session is on.
 func (b *Board) find(session uuid.UUID) (lane uuid.UUID, found bool) {
+	on, found := b.with(session)
+	return on.ID, found
+}
+
+// with is the lane that the session is on.
+func (b *Board) with(session uuid.UUID) (lane lanes.Lane, found bool) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	i, found := b.sessions[session]
 	if !found {
-		return uuid.Nil, false
+		return lanes.Lane{}, false
 	}
-	return b.lanes[i].ID, true
+	return b.lanes[i].Lane, true
 }
 
 // holding says which lane has the purchase: pending, or for staff to see to.

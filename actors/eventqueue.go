@@ -20,10 +20,17 @@ type eventQueue struct {
 
 type queuedEvent struct {
 	event    lanes.Logged
-	awaits   int            // events that have to be done first
-	followed []*queuedEvent // events that wait for this one
-	out      bool           // given out, or dropped
+	awaits   [2]*queuedEvent // the one before it on its lane, and the one of its session, until they are done
+	followed []*queuedEvent  // events that wait for this one
+	out      bool            // given out, or dropped
 }
+
+// lines are the two that the event stands in: its lane's and its session's.
+func (e *queuedEvent) lines() [2]uuid.UUID {
+	return [2]uuid.UUID{e.event.Event.Lane, e.event.Event.Session}
+}
+
+func (e *queuedEvent) free() bool { return e.awaits == [2]*queuedEvent{} }
 
 func newEventQueue() *eventQueue {
 	return &eventQueue{known: map[uint64]*queuedEvent{}, last: map[uuid.UUID]*queuedEvent{}}
@@ -38,14 +45,11 @@ func (q *eventQueue) add(event lanes.Logged) {
 	q.known[event.Cursor] = e
 	q.all = append(q.all, e)
 	q.waits++
-	for _, id := range [2]uuid.UUID{event.Event.Lane, event.Event.Session} {
-		if before := q.last[id]; before != nil {
-			before.followed = append(before.followed, e)
-			e.awaits++
-		}
+	for line, id := range e.lines() {
+		e.follow(line, q.last[id])
 		q.last[id] = e
 	}
-	if e.awaits == 0 {
+	if e.free() {
 		q.ready = append(q.ready, e)
 	}
 	q.all, q.ready = q.tidied(q.all), q.tidied(q.ready)
@@ -72,14 +76,15 @@ func (q *eventQueue) next() (lanes.Logged, bool) {
 	return lanes.Logged{}, false
 }
 
-// oldest gives out the oldest event that still waits, whatever it waits for. Those that wait for it go on waiting until
-// it is done.
-func (q *eventQueue) oldest() (lanes.Logged, bool) {
+// drop takes the oldest event that still waits out of its lines: those behind it now wait for those before it.
+func (q *eventQueue) drop() (lanes.Logged, bool) {
 	for len(q.all) > 0 {
 		e := q.all[0]
 		q.all = q.all[1:]
 		if !e.out {
-			return q.giveOut(e), true
+			event := q.giveOut(e)
+			q.leave(e)
+			return event, true
 		}
 	}
 	return lanes.Logged{}, false
@@ -94,21 +99,46 @@ func (q *eventQueue) giveOut(e *queuedEvent) lanes.Logged {
 	return e.event
 }
 
-// done takes an event that was given out as over, and lets those go that waited for the event.
+// done takes an event that was given out as over, and lets those go that waited for nothing else.
 func (q *eventQueue) done(cursor uint64) {
-	e := q.known[cursor]
-	if e == nil {
-		return
+	if e := q.known[cursor]; e != nil {
+		q.leave(e)
 	}
-	delete(q.known, cursor)
-	for _, id := range [2]uuid.UUID{e.event.Event.Lane, e.event.Event.Session} {
-		if q.last[id] == e {
+}
+
+// leave takes the event out of its lines. One that is done has nobody before it any more.
+func (q *eventQueue) leave(e *queuedEvent) {
+	delete(q.known, e.event.Cursor)
+	for line, id := range e.lines() {
+		before := e.awaits[line]
+		if before != nil {
+			before.followed = slices.DeleteFunc(before.followed, func(f *queuedEvent) bool { return f == e })
+		}
+		switch {
+		case q.last[id] != e:
+		case before != nil:
+			q.last[id] = before
+		default:
 			delete(q.last, id)
 		}
 	}
 	for _, follower := range e.followed {
-		if follower.awaits--; follower.awaits == 0 {
+		for line, before := range follower.awaits {
+			if before == e {
+				follower.follow(line, e.awaits[line])
+			}
+		}
+		if follower.free() && !follower.out {
 			q.ready = append(q.ready, follower)
 		}
+	}
+	e.followed = nil
+}
+
+// follow makes the event wait in that line for the one before it, nil for none.
+func (e *queuedEvent) follow(line int, before *queuedEvent) {
+	e.awaits[line] = before
+	if before != nil {
+		before.followed = append(before.followed, e)
 	}
 }

@@ -55,6 +55,12 @@ func (e *eventsActor) Receive(ctx actor.Context) {
 			e.queue.done(m.cursor)
 		}
 	}
+	e.deliverAll()
+	e.of.metrics.waiting.WithLabelValues(e.of.layout.Range.String()).Set(float64(e.queue.waits))
+}
+
+// deliverAll delivers what may go, as long as there are slots.
+func (e *eventsActor) deliverAll() {
 	for e.of.slots.TryAcquire(1) {
 		event, any := e.queue.next()
 		if !any {
@@ -95,9 +101,11 @@ func (e *eventsActor) take(events []lanes.Logged) {
 
 // drop gives up on the oldest event that waits: the receiver has been away or slow for long.
 func (e *eventsActor) drop() {
-	event, _ := e.queue.oldest()
-	e.of.record(event, lanes.Attempt{At: e.of.clock.Now().Wall, Error: fmt.Sprintf("%s: more than %d events waited", lanes.Dropped, e.of.delivery.Queue)})
-	e.queue.done(event.Cursor)
+	if event, any := e.queue.drop(); any {
+		e.of.record(event, lanes.Attempt{
+			At: e.of.clock.Now().Wall, Error: fmt.Sprintf("%s: more than %d events waited", lanes.Dropped, e.of.delivery.Queue),
+		})
+	}
 }
 
 // deliver makes the one attempt, in a goroutine that has a slot and outlives a panic of the actor. The attempt is

@@ -23,6 +23,7 @@ type Metrics struct {
 	reports   *prometheus.CounterVec
 	events    *prometheus.CounterVec
 	purchases *prometheus.CounterVec
+	waiting   *prometheus.GaugeVec
 	suspends  prometheus.Counter
 	steps     prometheus.Counter
 }
@@ -70,13 +71,16 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			"Events by kind and by what became of them (delivered, refused, timed_out, unreachable, interrupted, not_sent, dropped)."), []string{"kind", "outcome"}),
 		purchases: prometheus.NewCounterVec(counter("purchases_total",
 			"Purchases at lanes by what they came to (accepted, refused, unresolved)."), []string{"phase"}),
+		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Namespace: "rangegate", Name: "events_waiting", Help: "Events of a range that wait for their delivery.",
+		}, []string{"range"}),
 		suspends: prometheus.NewCounter(counter("machine_suspends_total",
 			"Times the machine was suspended while the gateway ran; every timer was armed anew.")),
 		steps: prometheus.NewCounter(counter("wall_clock_steps_total",
 			"Times the wall clock was set by more than a second; no session's time changes by it.")),
 	}
 	registry.MustRegister(m.commands, m.restarts, m.depth, m.lateness, m.flushes, m.flushing, m.writes, m.away,
-		m.links, m.reports, m.events, m.purchases, m.suspends, m.steps)
+		m.links, m.reports, m.events, m.waiting, m.purchases, m.suspends, m.steps)
 	return m
 }
 

@@ -130,9 +130,10 @@ func TestFaultsAgainstTheRules(t *testing.T) {
 }
 
 func TestRulesOfProduction(t *testing.T) {
-	text := edited(t, "environment: playground\n", "", "name: Demo range", "name: Demo range\n    products: {url: 'http://h'}")
+	text := edited(t, "environment: playground\n", "", "name: Demo range", "name: Demo range\n    products: {url: 'http://h'}\n    webhook: {url: 'http://h'}")
 	_, err := Parse([]byte(text), nil)
 	assert.Equal(t, []string{
+		"ranges[0].webhook.url: wants https in production",
 		"ranges[0].products.url: wants https in production",
 		"ranges[0].lanes[0].link.driver: the sim driver is for the playground",
 		"ranges[0].lanes[1].link.driver: the sim driver is for the playground",

@@ -21,7 +21,7 @@ func (c check) Run(t *terminal) error {
 		return err
 	}
 	for _, unused := range cfg.Unused() {
-		fmt.Fprintf(t.log, "%s: has no effect in this release\n", unused)
+		fmt.Fprintf(t.log, "%s: has no effect\n", unused)
 	}
 	_, err = t.out.Write(shown)
 	return err

@@ -46,7 +46,7 @@ type addresses struct{ api, operations string }
 func run(t *terminal, p program) (err error) {
 	log := logger(t.log)
 	for _, unused := range p.config.Unused() {
-		log.Warn().Str("path", unused).Msg("configured, and has no effect in this release")
+		log.Warn().Str("path", unused).Msg("configured, and has no effect")
 	}
 	clock, err := actors.NewSystemClock()
 	if err != nil {

@@ -94,6 +94,18 @@ func TestAutopilotHasMishaps(t *testing.T) {
 		assert.InDelta(t, hours*6*2, paused.Unacked(), hours*6*2*0.2, "they become no rarer by pauses")
 	})
 
+	flown(t, "and buys time where that can be bought, about as often", func(t *testing.T, _ *sim.Autopilot, lane func() *rig) {
+		const hours = 100
+		shop, none := lane(), lane()
+		session := sold(hours * time.Hour)
+		session.Purchasing = true
+		shop.want(session, lanes.Running, false)
+		none.want(sold(hours*time.Hour), lanes.Running, false)
+		<-time.After(hours * time.Hour)
+		assert.InDelta(t, hours*6*3, shop.Unacked(), hours*6*3*0.2)
+		assert.InDelta(t, hours*6*2, none.Unacked(), hours*6*2*0.2)
+	})
+
 	flown(t, "only while the line is open", func(t *testing.T, _ *sim.Autopilot, lane func() *rig) {
 		over, paused, held := lane(), lane(), lane()
 		over.want(sold(time.Nanosecond), lanes.Running, false)

@@ -41,7 +41,7 @@ func (r *rig) connect(t *testing.T) {
 func (r *rig) want(session lanes.Session, phase lanes.Phase, hold bool) {
 	session.Phase, session.Since = phase, r.now()
 	r.revision++
-	r.conn.Send(link.State{Revision: r.revision, Session: &session, Hold: hold})
+	r.conn.Send(link.State{Revision: r.revision, Session: &session, Hold: hold, Purchasing: session.Purchasing})
 }
 
 func (r *rig) free() {
