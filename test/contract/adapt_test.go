@@ -1,0 +1,112 @@
+package contract
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+)
+
+// adapted is the generated request as it makes sense at the range: where it has some id it gets the one of something
+// that is there, and minutes become as many as the session can take. What was made wrong stays wrong.
+func (s *stage) adapted(r *http.Request, session string) *http.Request {
+	adapt := func(field, value string) string {
+		if isID(value) {
+			switch field {
+			case "lane_id":
+				return lane(2) // free
+			case "group_id":
+				return group
+			default:
+				return session
+			}
+		}
+		if field == "time" && strings.HasSuffix(r.URL.Path, "/modify") || field == "qty" && strings.HasSuffix(r.URL.Path, "/addTime") {
+			return reachable(r, value)
+		}
+		return value
+	}
+
+	body, err := io.ReadAll(r.Body)
+	require.NoError(s.t, err)
+	url := *r.URL
+	path := strings.Split(url.EscapedPath(), "/")
+	for i := range path {
+		path[i] = adapt("id", path[i])
+	}
+	query := url.Query()
+	for field, values := range query {
+		values[0] = adapt(field, values[0])
+	}
+	target := s.pos.API + strings.Join(path, "/")
+	if url.RawQuery != "" {
+		target += "?" + query.Encode()
+	}
+	request, err := http.NewRequest(r.Method, target, bytes.NewReader(adaptedBody(body, adapt)))
+	require.NoError(s.t, err)
+	request.Header = r.Header.Clone()
+	if key := r.Header.Get(keyHeader); key != "" {
+		request.Header.Set(keyHeader, s.unused(key))
+	}
+	return request
+}
+
+// adaptedBody adapts the fields of an object. Anything else stays as it is, to the byte.
+func adaptedBody(body []byte, adapt func(field, value string) string) []byte {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(body, &fields) != nil || fields == nil {
+		return body
+	}
+	for field, raw := range fields {
+		var text string
+		if json.Unmarshal(raw, &text) == nil && raw[0] == '"' {
+			if adapted := adapt(field, text); adapted != text {
+				fields[field] = json.RawMessage(strconv.Quote(adapted))
+			}
+		} else {
+			fields[field] = json.RawMessage(adapt(field, string(raw)))
+		}
+	}
+	adapted, err := json.Marshal(fields)
+	if err != nil {
+		return body
+	}
+	return adapted
+}
+
+func isID(text string) bool { return len(text) == 36 && uuid.Validate(text) == nil }
+
+// reachable brings minutes to add to where they leave the session 1 to 480 in all: the documents allow a million either
+// way, and beyond what the session can take the answer is 409, rightly. Nor does Specmatic know of "not 0".
+func reachable(r *http.Request, minutes string) string {
+	n, err := strconv.Atoi(minutes)
+	if err != nil || meantToFail(r) {
+		return minutes
+	}
+	if n == 0 {
+		n = 1
+	}
+	return strconv.Itoa(min(max(n, 1-sold), sold))
+}
+
+const keyHeader = "Idempotency-Key"
+
+// unused is the key, or where it was used for another request already, which is an error of its own, one of its length.
+// Of the shortest there are 94; after them it is longer.
+func (s *stage) unused(key string) string {
+	for tries := 0; s.keys[key]; tries++ {
+		random := make([]byte, len(key)+tries/1000)
+		for i := range random {
+			random[i] = byte('!' + rand.IntN('~'-'!'+1))
+		}
+		key = string(random)
+	}
+	s.keys[key] = true
+	return key
+}

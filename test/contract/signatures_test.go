@@ -1,0 +1,158 @@
+package contract
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rangegate/test/process"
+)
+
+// Secrets as an operator gets them from Standard Webhooks: two of the range, while it changes from one to the other,
+// and one that is not the range's.
+const (
+	first  = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+	second = "whsec_c2Vjb25kIHNlY3JldCBvZiB0aGUgcmFuZ2U="
+	alien  = "whsec_bm90IGEgc2VjcmV0IG9mIHRoaXMgcmFuZ2UhIQ=="
+)
+
+// delivery is a request that the webhook got, and the secret to verify it with.
+type delivery struct {
+	Secret  string            `json:"secret"`
+	Headers map[string]string `json:"headers"`
+	Body    string            `json:"body"`
+}
+
+func TestSignaturesAreThoseOfStandardWebhooks(t *testing.T) {
+	for _, secrets := range [][]string{{first}, {first, second}} {
+		t.Run(fmt.Sprintf("%d secrets", len(secrets)), func(t *testing.T) {
+			for _, d := range delivered(t, secrets) {
+				t.Log(d.Headers["webhook-signature"], d.Body)
+				require.Len(t, strings.Fields(d.Headers["webhook-signature"]), len(secrets))
+				for _, secret := range secrets {
+					accepted, refused := d.under(secret), "No matching signature found"
+					require.Equal(t, []string{
+						"",
+						refused,
+						refused,
+						refused,
+						"Message timestamp too old",
+						"Missing required headers",
+					}, verdicts(t, []delivery{
+						accepted,
+						d.under(alien),
+						accepted.saying(strings.Replace(d.Body, "s", "S", 1)),
+						accepted.with("webhook-timestamp", d.sent(t, time.Second)),
+						accepted.with("webhook-timestamp", d.sent(t, -6*time.Minute)),
+						accepted.with("webhook-signature", ""),
+					}))
+				}
+			}
+		})
+	}
+}
+
+// The ids tell deliveries apart, so a signature of one is none of another.
+func TestASignatureIsOfOneDeliveryOnly(t *testing.T) {
+	all := delivered(t, []string{first})
+	one, another := all[0].under(first), all[1].under(first)
+	require.Equal(t, []string{"No matching signature found"}, verdicts(t, []delivery{
+		one.with("webhook-id", another.Headers["webhook-id"]),
+	}))
+}
+
+// delivered sells a session, in which a customer buys something, pauses, resumes and stops it, and is what the webhook
+// got of that.
+func delivered(t *testing.T, secrets []string) []delivery {
+	module(t, "standardwebhooks/package.json") // before anything else, as it may be why there is no test
+	arrived := make(chan delivery, 100)
+	webhook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		d := delivery{Headers: map[string]string{}, Body: string(body)}
+		for name := range r.Header {
+			d.Headers[strings.ToLower(name)] = r.Header.Get(name)
+		}
+		arrived <- d
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	t.Cleanup(webhook.Close)
+	gateway := process.Serve(t, fmt.Sprintf(`
+environment: playground
+http: {address: 127.0.0.1:0}
+operations: {address: 127.0.0.1:0}
+store: {bolt: %s}
+ranges:
+  - id: %s
+    name: Range
+    token: %s
+    webhook: {url: "%s", secrets: [%s]}
+    groups: [{id: %s, name: Public}]
+    bays: [{id: 55555555-5555-4555-8555-000000000001, name: Bay A}]
+    lanes: [{id: %s, name: Lane 1, bay: 55555555-5555-4555-8555-000000000001}]
+`, filepath.Join(t.TempDir(), "rangegate.db"), rangeID, token, webhook.URL, strings.Join(secrets, ", "), group, lane(1))).Ready()
+	pos := till{t, process.Client{API: gateway.API, Range: rangeID, Token: token}}
+	session := pos.sell(lane(1))
+	pos.begun(session)
+	pos.must("POST", v2+"/simulate/purchaseRequest", `{"product_id":"Zielscheibe, Ø 50 cm","qty":2}`)
+	for _, act := range []string{"pause", "resume", "stop"} {
+		pos.must("POST", v2+"/sessions/"+session+"/"+act, "")
+	}
+	var all []delivery
+	for !strings.Contains(fmt.Sprint(all), "sessionStopped") {
+		select {
+		case d := <-arrived:
+			all = append(all, d)
+		case <-time.After(30 * time.Second):
+			require.Fail(t, "the session's end does not arrive", "so far: %v", all)
+		}
+	}
+	require.Len(t, all, 6, "created, started, a purchase, paused, resumed, stopped")
+	return all
+}
+
+func (d delivery) under(secret string) delivery {
+	d.Secret = secret
+	return d
+}
+
+func (d delivery) saying(body string) delivery {
+	d.Body = body
+	return d
+}
+
+func (d delivery) with(header, value string) delivery {
+	d.Headers = maps.Clone(d.Headers)
+	d.Headers[header] = value
+	return d
+}
+
+// sent is the header of a request that was sent so much later.
+func (d delivery) sent(t *testing.T, later time.Duration) string {
+	seconds, err := strconv.ParseInt(d.Headers["webhook-timestamp"], 10, 64)
+	require.NoError(t, err)
+	return strconv.FormatInt(seconds+int64(later/time.Second), 10)
+}
+
+// verdicts are what npm's standardwebhooks says of the deliveries: nothing, or why it refuses one.
+func verdicts(t *testing.T, deliveries []delivery) []string {
+	node := installed(t, "node")
+	script, err := filepath.Abs("verify.mjs")
+	require.NoError(t, err)
+	in, err := json.Marshal(deliveries)
+	require.NoError(t, err)
+	out, log, success := tool{dir: t.TempDir(), stdin: in, args: []string{node, script}}.run(t)
+	require.True(t, success, log)
+	var refusals []string // null of JSON is ""
+	require.NoError(t, json.Unmarshal([]byte(out), &refusals), out)
+	return refusals
+}
