@@ -82,16 +82,16 @@ func (b *Board) with(session uuid.UUID) (lane lanes.Lane, found bool) {
 	return b.lanes[i].Lane, true
 }
 
-// holding says which lane has the purchase: pending, or for staff to see to.
-func (b *Board) holding(purchase uuid.UUID) (lane uuid.UUID, found bool) {
+// holding says which lane has the purchase, pending or for staff to see to, and how it stands there: nil if none has.
+func (b *Board) holding(p *lanes.Purchase) (lane uuid.UUID, held *lanes.Purchase) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	for i := range b.lanes {
-		if b.lanes[i].Lane.Has(purchase) {
-			return b.lanes[i].ID, true
+		if held := b.lanes[i].Lane.Holding(p.Session, p.ID); held != nil {
+			return b.lanes[i].ID, held
 		}
 	}
-	return uuid.Nil, false
+	return uuid.Nil, nil
 }
 
 // session is the picture of an active session at now, nil when it is on no lane.

@@ -106,8 +106,20 @@ func (c *committer) save(w *write) {
 		c.lastEnded++
 		w.ended.Cursor = c.lastEnded
 	}
+	if w.stands {
+		c.forgetFinal(w.events) // they are saved in the end
+	}
 	c.waiting = append(c.waiting, w)
 	c.start()
+}
+
+// forgetFinal: events that have their outcome wait for no attempt. c.mu is held.
+func (c *committer) forgetFinal(events []lanes.Logged) {
+	for _, event := range events {
+		if event.Attempt != nil {
+			delete(c.pending, event.Cursor)
+		}
+	}
 }
 
 // mark writes a checkpoint, which also tells whether the store can be written to.

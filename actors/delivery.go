@@ -21,7 +21,7 @@ func (r *Range) awaitDeliveries(ctx context.Context) error {
 
 // awaitPurchases waits until no purchase is being sent, or ctx ends.
 func (r *Range) awaitPurchases(ctx context.Context) error {
-	return awaitAll(ctx, r.counters, PurchaseSlots)
+	return awaitAll(ctx, r.tills, PurchaseSlots)
 }
 
 func awaitAll(ctx context.Context, of *semaphore.Weighted, slots int) error {

@@ -100,6 +100,20 @@ func TestTheOldestEventsThatWaitAreDropped(t *testing.T) {
 	}, withWebhook(received), withDelivery(2, 10))
 }
 
+// Dropping an event does not let those behind it overtake the one that is under way.
+func TestWhatIsLeftWaitsForTheEventUnderWay(t *testing.T) {
+	received := &inbox{}
+	inFakeTime(t, func(t *testing.T, g *rig) {
+		release := received.hold()
+		session := g.create(0, 30) // event 1 is under way, one slot is free
+		g.fiddles(session, 20)     // 2 to 22 wait
+		require.Len(t, received.kinds(), 1, "the next one starts when the one before has its answer")
+		require.Equal(t, count(2, 12), g.dropped())
+		release()
+		require.Equal(t, g.happened(session)[12:], received.kinds()[1:])
+	}, withWebhook(received), withDelivery(2, 10))
+}
+
 // What is dropped is final, whenever it is saved.
 func TestDroppedEventsAreSavedWhenTheStoreReturns(t *testing.T) {
 	received := &inbox{}

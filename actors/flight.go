@@ -84,7 +84,7 @@ func (l *laneActor) finish(f *flight) {
 	a.answer(f.change.Answer, nil, f.events...) // answer
 	line := l.line(a, nil).Int("events", len(f.events))
 	if f.change.Settled != nil {
-		l.of.settled(l.id, f.change.Settled)
+		l.of.settled(l.id, f.change.Settled, a.by)
 	}
 	if note := f.change.Note; note != "" {
 		l.of.metrics.reports.WithLabelValues(note).Inc()
@@ -153,7 +153,7 @@ func (l *laneActor) leave(why error) {
 		l.refuse(l.taking, lanes.ErrInternal)
 	}
 	if l.flight != nil { // what becomes of it, the next life hears
-		l.flight.ask.answer(nil, lanes.ErrTimeout)
+		l.flight.ask.answer(nil, lanes.ErrTimeout, l.flight.events...)
 	}
 	for _, queue := range [][]*ask{l.closings, l.reports, l.waiting} {
 		for _, a := range queue {

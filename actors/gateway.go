@@ -6,8 +6,8 @@
 //	   └─ link                 keeps one connection to the lane's hardware alive
 //	      └─ connection-<n>    one connection's life
 //
-// Beside the tree stand the board (what everyone reads), the committer (what is saved, in one flush for many lanes)
-// and the idempotency keys.
+// Beside the tree stand the board (what everyone reads), the committer (what is saved, in one flush for many lanes),
+// the idempotency keys, and the courses of purchases (purchase.go).
 package actors
 
 import (

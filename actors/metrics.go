@@ -70,7 +70,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		events: prometheus.NewCounterVec(counter("events_total",
 			"Events by kind and by what became of them (delivered, refused, timed_out, unreachable, interrupted, not_sent, dropped)."), []string{"kind", "outcome"}),
 		purchases: prometheus.NewCounterVec(counter("purchases_total",
-			"Purchases at lanes by what they came to (accepted, refused, unresolved)."), []string{"phase"}),
+			"Purchases at lanes by what they came to (accepted, refused, unresolved), and by whom: lane, or staff who settled an unresolved one."), []string{"phase", "by"}),
 		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "rangegate", Name: "events_waiting", Help: "Events of a range that wait for their delivery.",
 		}, []string{"range"}),

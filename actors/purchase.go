@@ -40,45 +40,76 @@ func (r *Range) buy(lane lanes.Lane) {
 		if p.Phase != lanes.Pending {
 			continue
 		}
-		if _, under := r.courses.LoadOrStore(p.ID, struct{}{}); under {
+		key := [2]uuid.UUID{p.Session, p.ID} // ids are the lanes' own
+		if _, under := r.courses.LoadOrStore(key, struct{}{}); under {
 			continue
 		}
 		r.buying.Go(func() {
-			defer r.courses.Delete(p.ID)
-			r.course(p)
+			defer r.courses.Delete(key)
+			r.see(p)
 		})
 	}
 }
 
-// course is the whole course of a purchase.
-func (r *Range) course(p *lanes.Purchase) {
-	if p.Event != uuid.Nil { // a crash cut it off
-		r.settle(p, lanes.Verdict(lanes.Attempt{Error: lanes.Interrupted}, lanes.Answer{}), nil)
-		return
+// see sees to the purchase until it is settled, also when its course panics.
+func (r *Range) see(p *lanes.Purchase) {
+	for p != nil && p.Phase == lanes.Pending && !r.course(p) {
+		if !r.rest(settleRetry) {
+			return
+		}
+		_, p = r.board.holding(p)
 	}
-	if r.webhook == nil {
-		r.settle(p, lanes.Verdict(lanes.Attempt{Error: lanes.NoWebhook}, lanes.Answer{}), nil)
-		return
+}
+
+// course is the whole course of a purchase. It is false when it panicked.
+func (r *Range) course(p *lanes.Purchase) (ended bool) {
+	defer func() {
+		if defect := recover(); defect != nil {
+			r.log.Error().Stringer("purchase", p.ID).Interface("panic", defect).Bytes("stack", debug.Stack()).Msg("a purchase panicked")
+		}
+	}()
+	settle, event := r.sell(p)
+	r.settle(p, settle, event)
+	return true
+}
+
+// sell takes the purchase to the integrator, and says what it comes to. The event is that of its request, with its
+// outcome, nil if there was none.
+func (r *Range) sell(p *lanes.Purchase) (lanes.Settle, *lanes.Logged) {
+	switch {
+	case p.Event != uuid.Nil: // a crash cut it off
+		return lanes.Verdict(lanes.Attempt{Error: lanes.Interrupted}, lanes.Answer{}), nil
+	case r.webhook == nil:
+		return lanes.Verdict(lanes.Attempt{Error: lanes.NoWebhook}, lanes.Answer{}), nil
 	}
 	ctx, cancel := context.WithTimeout(r.background, sendWithin-r.clock.Now().Since(p.At))
 	defer cancel()
 	if refusal := r.refusal(ctx, p); refusal != "" {
-		r.settle(p, lanes.Settle{Phase: lanes.Declined, UserMessage: refusal, Reason: "not in the catalogue like this"}, nil)
-		return
+		return lanes.Settle{Phase: lanes.Declined, UserMessage: refusal, Reason: "not in the catalogue like this"}, nil
 	}
-	if r.counters.Acquire(ctx, 1) != nil {
-		r.settle(p, lanes.Busy("it could not be sent within 5 s"), nil)
-		return
+	if r.tills.Acquire(ctx, 1) != nil {
+		return lanes.Busy("it could not be sent within 5 s"), nil
 	}
-	defer r.counters.Release(1)
-	events, err := r.tell(ctx, p.ID, lanes.Request{Session: p.Session, Purchase: p.ID}, nil)
+	defer r.tills.Release(1)
+	events, err := r.tell(ctx, p, lanes.Request{Session: p.Session, Purchase: p.ID}, nil)
+	if err == nil && r.clock.Now().Since(p.At) >= sendWithin { // by the boot clock: the machine may have been suspended
+		err = context.DeadlineExceeded
+	}
 	if err != nil {
-		r.settle(p, lanes.Busy("it could not be saved as sent: "+err.Error()), nil)
-		return
+		return lanes.Busy("it could not be saved as sent in time: " + err.Error()), r.unsent(events)
 	}
 	made, answer := r.attempt(events[0].Event)
 	events[0].Attempt = &made
-	r.settle(p, lanes.Verdict(made, answer), &events[0])
+	return lanes.Verdict(made, answer), &events[0]
+}
+
+// unsent is the event of a request that was, or may have been, saved as sent, and was not.
+func (r *Range) unsent(events []lanes.Logged) *lanes.Logged {
+	if len(events) == 0 || events[0].Cursor == 0 {
+		return nil
+	}
+	events[0].Attempt = &lanes.Attempt{At: r.clock.Now().Wall, Error: lanes.NotSent + ": it took too long to save"}
+	return &events[0]
 }
 
 // refusal is why the catalogue does not let the items be bought. One that is slow is no reason, and neither are its
@@ -103,8 +134,8 @@ func (r *Range) refusal(ctx context.Context, p *lanes.Purchase) (reason string) 
 func (r *Range) settle(p *lanes.Purchase, settle lanes.Settle, event *lanes.Logged) {
 	settle.Session, settle.Purchase = p.Session, p.ID
 	for {
-		_, err := r.tell(r.background, p.ID, settle, event)
-		if _, open := r.board.holding(p.ID); err == nil || !open { // or an answer was lost, and it is settled
+		_, err := r.tell(r.background, p, settle, event)
+		if _, held := r.board.holding(p); err == nil || held == nil { // or an answer was lost, and it is settled
 			return
 		}
 		r.log.Warn().Stringer("purchase", p.ID).Err(err).Msg("purchase not settled yet")
@@ -115,37 +146,42 @@ func (r *Range) settle(p *lanes.Purchase, settle lanes.Settle, event *lanes.Logg
 }
 
 // settled counts and logs what a purchase came to.
-func (r *Range) settled(lane uuid.UUID, p *lanes.Purchase) {
-	r.metrics.purchases.WithLabelValues(string(p.Phase)).Inc()
+func (r *Range) settled(lane uuid.UUID, p *lanes.Purchase, by lanes.By) {
+	r.metrics.purchases.WithLabelValues(string(p.Phase), string(by)).Inc()
 	line := r.log.Info()
 	if p.Phase == lanes.Unresolved {
 		line = r.log.Error()
 	}
 	line.Stringer("lane", lane).Stringer("session", p.Session).Stringer("purchase", p.ID).Str("phase", string(p.Phase)).
-		Str("reason", p.Reason).Str("integrator_trace_id", p.Trace).Int("items", len(p.Items)).Int("minutes", p.Minutes()).
-		Msg("purchase")
+		Str("by", string(by)).Str("reason", p.Reason).Str("integrator_trace_id", p.Trace).
+		Int("items", len(p.Items)).Int("minutes", p.Minutes()).Msg("purchase")
 }
 
-// tell gives a command about the purchase to the lane that has it, after a move to the next one. The outcome of event,
-// if there is one, is saved with the change. It answers the events of the change.
-func (r *Range) tell(ctx context.Context, purchase uuid.UUID, command lanes.Command, event *lanes.Logged) ([]lanes.Logged, error) {
-	lane, found := r.board.holding(purchase)
-	if !found {
-		return nil, lanes.ErrPurchaseNotFound
-	}
-	a := &ask{ctx: ctx, command: command, by: lanes.ByLane, reply: make(chan result, 1)}
-	if event != nil {
-		a.with = []lanes.Logged{*event}
-	}
-	r.mu.RLock() // a lane is brought back, and its purchases go on, while StartRange still has to say who is the root
-	root := r.pid
-	r.mu.RUnlock()
-	r.send(root, &toLane{lane, a})
-	select {
-	case answer := <-a.reply:
-		return answer.events, answer.err
-	case <-r.background.Done():
-		return nil, lanes.ErrStarting
+// tell gives a command about the purchase to the lane that has it; when that was moving, to the next one. The outcome
+// of event, if there is one, is saved with the change. It answers the events of the change, also of one of which nobody
+// knows whether it was saved.
+func (r *Range) tell(ctx context.Context, p *lanes.Purchase, command lanes.Command, event *lanes.Logged) ([]lanes.Logged, error) {
+	for {
+		lane, held := r.board.holding(p)
+		if held == nil {
+			return nil, lanes.ErrPurchaseNotFound
+		}
+		a := &ask{ctx: ctx, command: command, by: lanes.ByLane, reply: make(chan result, 1)}
+		if event != nil {
+			a.with = []lanes.Logged{*event}
+		}
+		r.mu.RLock() // a lane is brought back, and its purchases go on, while StartRange still has to say who is the root
+		root := r.pid
+		r.mu.RUnlock()
+		r.send(root, &toLane{lane, a})
+		select {
+		case answer := <-a.reply:
+			if now, held := r.board.holding(p); answer.err == nil || held == nil || now == lane {
+				return answer.events, answer.err
+			}
+		case <-r.background.Done():
+			return nil, lanes.ErrStarting
+		}
 	}
 }
 
@@ -157,27 +193,4 @@ func (r *Range) rest(d time.Duration) bool {
 	case <-r.background.Done():
 		return false
 	}
-}
-
-// Unresolved is the purchases that wait for staff, by lane in display order.
-func (r *Range) Unresolved() []lanes.OpenPurchase {
-	var open []lanes.OpenPurchase
-	for _, status := range r.board.status() {
-		for _, p := range status.Lane.Open {
-			if p.Phase == lanes.Unresolved {
-				open = append(open, lanes.OpenPurchase{Purchase: *p, Lane: status.ID})
-			}
-		}
-	}
-	return open
-}
-
-// Clear is staff settling an unresolved purchase by hand; with credit its minutes are added to the session.
-func (r *Range) Clear(ctx context.Context, purchase uuid.UUID, credit bool) error {
-	lane, found := r.board.holding(purchase)
-	if !found {
-		return lanes.ErrPurchaseNotFound
-	}
-	_, err := r.ask(ctx, lane, &ask{ctx: ctx, command: lanes.Clear{Purchase: purchase, Credit: credit}, by: lanes.ByStaff})
-	return err
 }

@@ -38,7 +38,7 @@ func TestTimeThatIsBoughtIsAddedOnceThePOSTakesIt(t *testing.T) {
 			lanes.SessionCreated, lanes.SessionStarted, lanes.PurchaseRequest, lanes.SessionModified,
 		}, pos.kinds(), "and then the POS hears of the longer session")
 		require.Empty(t, g.Unresolved())
-		require.Equal(t, 1.0, g.metric("rangegate_purchases_total", "accepted"))
+		require.Equal(t, 1.0, g.metric("rangegate_purchases_total", string(lanes.ByLane)))
 		require.Equal(t, 1.0, g.metric("rangegate_events_total", string(lanes.PurchaseRequest)))
 		require.Equal(t, 200, g.requests()[0].Attempt.Status)
 	}, withWebhook(pos))

@@ -97,23 +97,25 @@ func TestAPurchaseThroughTwoKills(t *testing.T) {
 	for _, written := range []bool{false, true} {
 		for first := int64(1); ; first++ {
 			second := int64(0)
-			for died := true; died; second++ {
-				t.Run(fmt.Sprintf("at flushes %d and %d, written %t", first, second, written), func(t *testing.T) {
-					died = dieTwice(t, first, second, written)
-				})
-				if second == 0 && !died {
-					break
-				}
+			for dieTwice(t, first, second, written) {
+				second++
 			}
-			if second == 0 {
+			if second == 0 { // it came to its end before
 				break
 			}
 		}
 	}
 }
 
-// dieTwice tells whether the gateways died, both if both should.
+// dieTwice tells whether the gateways died, both if both should. It is false as well when the story has failed.
 func dieTwice(t *testing.T, first, second int64, written bool) (died bool) {
+	t.Run(fmt.Sprintf("at flushes %d and %d, written %t", first, second, written), func(t *testing.T) {
+		died = toldOfTwoKills(t, first, second, written)
+	})
+	return died
+}
+
+func toldOfTwoKills(t *testing.T, first, second int64, written bool) (died bool) {
 	pos, book := &inbox{}, &ledger{}
 	pos.sells(book.sells)
 	inFakeTime(t, func(t *testing.T, g *rig) {

@@ -33,17 +33,18 @@ type Range struct {
 	committer *committer
 	log       zerolog.Logger
 
-	pid        *actor.PID
-	events     *actor.PID
-	unready    atomic.Int64            // lanes that are not brought back yet
-	brought    sync.Map                // lane → struct{}, once it is brought back
-	background context.Context         // of the range's life
-	end        context.CancelCauseFunc // with what a request hears that comes afterwards
-	dialling   sync.WaitGroup
-	slots      *semaphore.Weighted // of deliveries under way
-	counters   *semaphore.Weighted // of purchases being sent
-	courses    sync.Map            // purchase → struct{}, while it takes its course
-	buying     sync.WaitGroup      // the courses
+	pid         *actor.PID
+	events      *actor.PID
+	unready     atomic.Int64            // lanes that are not brought back yet
+	brought     sync.Map                // lane → struct{}, once it is brought back
+	background  context.Context         // of the range's life
+	end         context.CancelCauseFunc // with what a request hears that comes afterwards
+	dialling    sync.WaitGroup
+	slots       *semaphore.Weighted // of deliveries under way
+	simulations *semaphore.Weighted // under way
+	tills       *semaphore.Weighted // of purchases being sent
+	courses     sync.Map            // purchase → struct{}, while it takes its course
+	buying      sync.WaitGroup      // the courses
 }
 
 // Layout is what the range is made of.

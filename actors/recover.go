@@ -31,12 +31,13 @@ func (g *Gateway) recover(ctx context.Context, s Settings) (*Range, []*write, er
 	r := &Range{
 		Gateway: g, layout: s.Layout, grace: s.Grace, driver: s.Driver, webhook: s.Webhook,
 		delivery: s.Delivery, catalogue: s.Catalogue,
-		places:   make(map[uuid.UUID]lanes.Place, len(s.Layout.Lanes)),
-		board:    newBoard(s.Layout),
-		keys:     newKeys(saved.Keys),
-		slots:    semaphore.NewWeighted(int64(s.Delivery.Slots)),
-		counters: semaphore.NewWeighted(PurchaseSlots),
-		log:      g.log.With().Stringer("range", s.Layout.Range).Logger(),
+		places:      make(map[uuid.UUID]lanes.Place, len(s.Layout.Lanes)),
+		board:       newBoard(s.Layout),
+		keys:        newKeys(saved.Keys),
+		slots:       semaphore.NewWeighted(int64(s.Delivery.Slots)),
+		tills:       semaphore.NewWeighted(PurchaseSlots),
+		simulations: semaphore.NewWeighted(SimulationSlots),
+		log:         g.log.With().Stringer("range", s.Layout.Range).Logger(),
 	}
 	r.background, r.end = context.WithCancelCause(context.Background())
 	r.unready.Store(int64(len(s.Layout.Lanes)))

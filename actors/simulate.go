@@ -8,14 +8,21 @@ import (
 	"rangegate/lanes"
 )
 
+// SimulationSlots is how many simulated events of a range may be under way.
+const SimulationSlots = 16
+
 // Simulate sends an event to the webhook at once, and records it as simulated: it takes no part in any lane's order.
 // Of an active session the event has the lane; of none both ids are made up. It changes nothing, but for time that the
 // receiver lets an active session buy: that is added. The event comes back with its attempt, unless nobody answered
-// (lanes.ErrWebhookFailed). What was sent is followed to its end although ctx may be over before.
+// (lanes.ErrWebhookFailed). So many of them may be under way (lanes.ErrOverloaded). What was sent is followed to its end although ctx may be over before.
 func (r *Range) Simulate(ctx context.Context, kind lanes.Kind, session uuid.UUID, items []lanes.Item) (lanes.Logged, error) {
 	if r.webhook == nil {
 		return lanes.Logged{}, lanes.ErrWebhookNotConfigured
 	}
+	if !r.simulations.TryAcquire(1) {
+		return lanes.Logged{}, lanes.ErrOverloaded
+	}
+	defer r.simulations.Release(1)
 	now := r.clock.Now()
 	event := lanes.Event{ID: uuid.New(), Kind: kind, Session: uuid.New(), Lane: uuid.New(), At: now.Wall, Items: items}
 	minutes := 0
@@ -31,7 +38,9 @@ func (r *Range) Simulate(ctx context.Context, kind lanes.Kind, session uuid.UUID
 	}
 	made, answer := r.attempt(event)
 	logged.Attempt = &made
-	if minutes == 0 || lanes.Verdict(made, answer).Phase != lanes.Accepted || !r.credit(logged, minutes) {
+	if minutes > 0 && lanes.Verdict(made, answer).Phase == lanes.Accepted {
+		r.credit(logged, minutes)
+	} else {
 		r.record(logged, made)
 	}
 	if !made.Answered() {
@@ -61,16 +70,37 @@ func (r *Range) begun(ctx context.Context, event *lanes.Logged) error {
 	}
 }
 
-// credit adds the minutes that were bought, in one write with the outcome of the event. It is false for a session that
-// can take them no more.
-func (r *Range) credit(event lanes.Logged, minutes int) bool {
+// credit adds the minutes that were bought, in one write with the outcome of the event. While the store is away nobody
+// waits for it: it is done once the store is back.
+func (r *Range) credit(event lanes.Logged, minutes int) {
+	if r.tryCredit(event, minutes) {
+		return
+	}
+	r.buying.Go(func() {
+		for r.rest(settleRetry) {
+			if r.tryCredit(event, minutes) {
+				return
+			}
+		}
+	})
+}
+
+// tryCredit is false when the store does not take it now. A session that can take the minutes no more only has the
+// outcome recorded.
+func (r *Range) tryCredit(event lanes.Logged, minutes int) bool {
 	session := event.Event.Session
 	_, err := r.follow(r.background, session, nil, func(lane uuid.UUID, a *ask) (*lanes.SessionView, error) {
 		a.command, a.with = lanes.Modify{Session: session, Minutes: minutes}, []lanes.Logged{event}
 		return r.ask(r.background, lane, a)
 	})
-	if err != nil {
-		r.log.Warn().Stringer("session", session).Int("minutes", minutes).Err(err).Msg("a simulated purchase of time was accepted and not added")
+	switch err {
+	case nil:
+	case lanes.ErrStoreUnavailable, lanes.ErrOverloaded:
+		return false
+	default:
+		r.log.Warn().Stringer("session", session).Int("minutes", minutes).Err(err).
+			Msg("a simulated purchase of time was accepted and not added")
+		r.record(event, *event.Attempt)
 	}
-	return err == nil
+	return true
 }

@@ -212,6 +212,20 @@ func TestWhatCannotBeSimulatedIsNotSent(t *testing.T) {
 	}, withWebhook(received))
 }
 
+// Minutes that are being bought at the lane count in a simulation too.
+func TestASimulationLeavesRoomForWhatIsBeingBought(t *testing.T) {
+	pos := &inbox{}
+	inFakeTime(t, func(t *testing.T, g *rig) {
+		session := g.shop(0, 460)
+		pos.thinks(accepts)
+		g.buys(0, minutes(15))
+		pos.sells(accepts)
+		came := <-g.simulates(lanes.PurchaseRequest, session, minutes(10))
+		require.ErrorIs(t, came.err, lanes.ErrDurationOutOfRange)
+		require.Len(t, pos.purchases(), 1)
+	}, withWebhook(pos))
+}
+
 func TestASimulatedEventThatNobodyAnswersIsRecorded(t *testing.T) {
 	received := &inbox{}
 	inFakeTime(t, func(t *testing.T, g *rig) {

@@ -37,7 +37,7 @@ func NewOperations(s Operations) http.Handler {
 		say(w, http.StatusOK, "ready")
 	})
 	r.Method(http.MethodGet, "/metrics", promhttp.HandlerFor(s.Metrics, promhttp.HandlerOpts{}))
-	a.Mount(r, "/ranges", counter{s.Range}.endpoints(), s.operatorOnly(a.Fail))
+	a.Mount(r, "/ranges", desk{s.Range}.endpoints(), s.operatorOnly(a.Fail))
 	return r
 }
 

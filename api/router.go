@@ -12,7 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"rangegate/api/endpoint"
-	"rangegate/api/integrator"
+	"rangegate/api/hosted"
 	"rangegate/api/reference"
 	"rangegate/api/simulate"
 	v1 "rangegate/api/v1"
@@ -63,10 +63,10 @@ func New(s Settings) http.Handler {
 	}
 
 	document2 := a.Document(about2, version2)
-	integrator.AddWebhooks(document2)
+	hosted.AddWebhooks(document2)
 	documents := []reference.Document{
 		{Name: "Version 2", Path: prefix2 + "/openapi.json", Text: document2},
-		{Name: "Products API", Path: prefix2 + "/products.openapi.json", Text: integrator.Products()},
+		{Name: "Products API", Path: prefix2 + "/products.openapi.json", Text: hosted.Products()},
 		{Name: "Version 1 (deprecated)", Path: prefix1 + "/openapi.json", Text: a.Document(about1, version1)},
 	}
 	for _, d := range documents {

@@ -17,8 +17,8 @@ type Unresolved interface {
 	Clear(ctx context.Context, purchase uuid.UUID, credit bool) error
 }
 
-// counter is where staff settle purchases as long as there is no control screen.
-type counter struct {
+// desk is where staff settle purchases as long as there is no control screen.
+type desk struct {
 	rangeOf func(id uuid.UUID) (Unresolved, bool)
 }
 
@@ -35,13 +35,13 @@ type openPurchase struct {
 	Trace   string       `json:"trace_id"` // the integrator's, empty when it gave none
 }
 
-func (c counter) endpoints() []endpoint.Endpoint {
+func (d desk) endpoints() []endpoint.Endpoint {
 	settled := []string{"not_found", "purchase_not_found", "store_unavailable", "starting", "overloaded", "not_owner", "lane_not_usable"}
 	return []endpoint.Endpoint{
-		endpoint.Handle("GET", "/{range_id}/purchases", 200, "The purchases that wait for staff", readRange, c.list, "not_found"),
+		endpoint.Handle("GET", "/{range_id}/purchases", 200, "The purchases that wait for staff", readRange, d.list, "not_found"),
 		endpoint.Handle("POST", "/{range_id}/purchases/{purchase_id}/credit", 204, "Add the minutes that were bought",
-			readUnsettled, c.settle(true), append(settled, "session_ended", "duration_out_of_range")...),
-		endpoint.Handle("POST", "/{range_id}/purchases/{purchase_id}/drop", 204, "Add nothing", readUnsettled, c.settle(false), settled...),
+			readUnsettled, d.settle(true), append(settled, "session_ended", "duration_out_of_range")...),
+		endpoint.Handle("POST", "/{range_id}/purchases/{purchase_id}/drop", 204, "Add nothing", readUnsettled, d.settle(false), settled...),
 	}
 }
 
@@ -53,8 +53,8 @@ func readUnsettled(in *endpoint.Input) unsettled {
 	return unsettled{in.PathID("range_id", "Range"), in.PathID("purchase_id", "Purchase")}
 }
 
-func (c counter) list(_ context.Context, id uuid.UUID) ([]openPurchase, error) {
-	r, running := c.rangeOf(id)
+func (d desk) list(_ context.Context, id uuid.UUID) ([]openPurchase, error) {
+	r, running := d.rangeOf(id)
 	if !running {
 		return nil, endpoint.Refusal("not_found")
 	}
@@ -68,9 +68,9 @@ func (c counter) list(_ context.Context, id uuid.UUID) ([]openPurchase, error) {
 	return shown, nil
 }
 
-func (c counter) settle(credit bool) func(context.Context, unsettled) (endpoint.Empty, error) {
+func (d desk) settle(credit bool) func(context.Context, unsettled) (endpoint.Empty, error) {
 	return func(ctx context.Context, o unsettled) (endpoint.Empty, error) {
-		r, running := c.rangeOf(o.rangeID)
+		r, running := d.rangeOf(o.rangeID)
 		if !running {
 			return endpoint.Empty{}, endpoint.Refusal("not_found")
 		}

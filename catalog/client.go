@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"runtime/debug"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -34,7 +35,16 @@ func New(s Settings) *Client {
 
 // Of is the products of one type, in the integrator's order, as the session's customer is offered them; an empty session
 // is none. It never answers nil without an error. The error is a *Failed, which is logged, or context.Canceled when ctx was.
-func (c *Client) Of(ctx context.Context, t Type, session string) ([]Product, error) {
+func (c *Client) Of(ctx context.Context, t Type, session string) (products []Product, err error) {
+	begun := time.Now()
+	defer func() {
+		if defect := recover(); defect != nil { // All asks in goroutines, where nobody else would catch it
+			c.settings.Metrics.asked(t, "defect")
+			c.settings.Log.Error().Str("type", string(t)).Interface("panic", defect).Bytes("stack", debug.Stack()).
+				Msg("a catalogue panicked")
+			products, err = nil, &Failed{Type: t, Reason: "could not be asked: a defect of the gateway", outcome: "defect"}
+		}
+	}()
 	body, err := c.fetch(ctx, t, session)
 	if err == nil {
 		var elements []json.RawMessage
@@ -47,7 +57,7 @@ func (c *Client) Of(ctx context.Context, t Type, session string) ([]Product, err
 		c.settings.Metrics.asked(t, "abandoned")
 		return nil, context.Canceled
 	}
-	failed := broken(err, c.settings.Timeout)
+	failed := broken(err, time.Since(begun))
 	failed.Type = t
 	c.settings.Metrics.asked(t, failed.outcome)
 	c.settings.Log.Warn().Str("type", string(t)).Str("outcome", failed.outcome).Msg(failed.Error())

@@ -44,19 +44,19 @@ func badStatus(status int) Failed {
 	}
 }
 
-func timedOut(most time.Duration) Failed {
-	return Failed{Reason: fmt.Sprintf("did not answer in full within %s", most), outcome: "timed_out"}
+func timedOut(after time.Duration) Failed {
+	return Failed{Reason: fmt.Sprintf("did not answer in full within %s", after.Round(10*time.Millisecond)), outcome: "timed_out"}
 }
 
-// broken is what an error of a request comes to.
-func broken(err error, most time.Duration) Failed {
+// broken is what an error of a request comes to, after so long.
+func broken(err error, after time.Duration) Failed {
 	var known *Failed
 	var timeout net.Error
 	switch {
 	case errors.As(err, &known):
 		return *known
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return timedOut(most)
+		return timedOut(after)
 	}
 	return Failed{Reason: "could not be reached: " + why(err), outcome: "unreachable"}
 }

@@ -23,8 +23,9 @@ const (
 const PlaygroundSecret = "whsec_cmFuZ2VnYXRlIHBsYXlncm91bmQ6IG5vIHNlY3JldCBhdCBhbGw="
 
 // Playground is the configuration of a demo range with simulated lanes, which needs no file: the store is
-// dataDir/rangegate.db, address is the API's, integrator the URL of the demo integrator. Ids do not depend on the number of lanes: lane 7 is always
-// 44444444-4444-4444-8444-000000000007. It keeps every rule for at least one lane and an address of host:port.
+// dataDir/rangegate.db, address is the API's, integrator the URL of the demo integrator. Ids do not depend on the number
+// of lanes: lane 7 is always 44444444-4444-4444-8444-000000000007. It keeps every rule for at least one lane and an
+// address of host:port.
 func Playground(lanes int, dataDir, address, integrator string) Config {
 	demo := Range{
 		ID:         uuid.MustParse(demoRange),

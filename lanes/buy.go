@@ -14,6 +14,7 @@ type Buy struct {
 	Session  uuid.UUID
 	Purchase uuid.UUID
 	Items    []Item
+	Age      time.Duration // how long ago the customer asked
 }
 
 func (Buy) Name() string { return "buy" }
@@ -37,7 +38,7 @@ func (cmd Buy) decide(now Instant, c *Change) error {
 
 func (cmd Buy) purchase(s Session, now Instant) *Purchase {
 	return &Purchase{
-		ID: cmd.Purchase, Session: s.ID, Items: cmd.Items, Phase: Pending, At: now, Earlier: s.Purchase.after(),
+		ID: cmd.Purchase, Session: s.ID, Items: cmd.Items, Phase: Pending, At: now.Add(-max(0, cmd.Age)), Earlier: s.Purchase.after(),
 	}
 }
 
@@ -132,7 +133,7 @@ func (cmd Settle) decide(now Instant, c *Change) error {
 		c.settle(s, cmd, now)
 		return nil
 	}
-	i := c.Lane.openAt(cmd.Purchase)
+	i := slices.IndexFunc(c.Lane.Open, func(p *Purchase) bool { return p.Session == cmd.Session && p.ID == cmd.Purchase })
 	if i < 0 {
 		return ErrPurchaseNotFound
 	}
@@ -191,8 +192,8 @@ type Clear struct {
 func (Clear) Name() string { return "clear_purchase" }
 
 func (cmd Clear) decide(now Instant, c *Change) error {
-	i := c.Lane.openAt(cmd.Purchase)
-	if i < 0 || c.Lane.Open[i].pending() {
+	i := slices.IndexFunc(c.Lane.Open, func(p *Purchase) bool { return p.ID == cmd.Purchase && !p.pending() })
+	if i < 0 {
 		return ErrPurchaseNotFound
 	}
 	open := c.Lane.Open[i]
@@ -204,7 +205,7 @@ func (cmd Clear) decide(now Instant, c *Change) error {
 	c.Settled = open.settled(phase, "", "settled by staff")
 	s, err := c.on(open.Session)
 	if err != nil {
-		if cmd.Credit {
+		if cmd.Credit && open.Minutes() > 0 {
 			return ErrSessionEnded
 		}
 		return nil
@@ -218,22 +219,20 @@ func (cmd Clear) decide(now Instant, c *Change) error {
 		}
 	}
 	if s.Purchase.ID == open.ID {
-		settled := *c.Settled
-		settled.Earlier = s.Purchase.Earlier
-		s.Purchase = &settled
+		s.Purchase = c.Settled
 	}
 	c.stands(s, now)
 	return nil
 }
 
-// openAt is where the lane keeps the purchase for staff, -1 if it does not.
-func (l Lane) openAt(purchase uuid.UUID) int {
-	return slices.IndexFunc(l.Open, func(p *Purchase) bool { return p.ID == purchase })
-}
-
-// Has tells whether the purchase is one of Purchases.
-func (l Lane) Has(purchase uuid.UUID) bool {
-	return l.openAt(purchase) >= 0 || l.Session != nil && l.Session.Purchase.pending() && l.Session.Purchase.ID == purchase
+// Holding is the purchase as it is among Purchases, nil if it is not.
+func (l Lane) Holding(session, purchase uuid.UUID) *Purchase {
+	for _, p := range l.Purchases() {
+		if p.Session == session && p.ID == purchase {
+			return p
+		}
+	}
+	return nil
 }
 
 // Purchases are those of the lane that nobody has settled yet: pending ones, and the unresolved that wait for staff.

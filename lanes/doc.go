@@ -27,6 +27,13 @@
 //	         │ stop                          │   │ stop, expiry
 //	         └──────────────► ended ◄────────┴───┘
 //
+// A purchase at the lane (purchase.go, buy.go) is the session's until the session ends:
+//
+//	buy ──► pending ──► sent ──► accepted     its minutes are added in this same change
+//	           │          ├────► refused      nothing was bought, and the customer is told why
+//	           │          └────► unresolved   nobody knows, or the session has ended: Lane.Open keeps it until staff clear it
+//	           └───────────────► refused      it could not be sent in time: the shop is busy
+//
 // While a hold lies over the lane, a session that begins or resumes is paused in the same change, before any of its
 // time is used. Waiting and paused sessions keep their time; only a running one has a deadline.
 package lanes

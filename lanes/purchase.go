@@ -113,7 +113,10 @@ const (
 // A request that never reached anybody bought nothing; one that was cut off, or not answered in time, nobody knows of.
 func Verdict(attempt Attempt, answer Answer) Settle {
 	settle := Settle{UserMessage: answer.UserMessage, Reason: attempt.Error, Trace: answer.Trace}
-	if answer.Error != "" {
+	switch {
+	case settle.Reason == "":
+		settle.Reason = answer.Error
+	case answer.Error != "":
 		settle.Reason += ": " + answer.Error
 	}
 	switch attempt.Outcome() {
@@ -124,10 +127,10 @@ func Verdict(attempt Attempt, answer Answer) Settle {
 		if settle.UserMessage == "" {
 			settle.UserMessage = sayNotTaken
 		}
-	case "timed_out", "interrupted":
-		settle.Phase, settle.UserMessage = Unresolved, sayAskStaff
-	default:
+	case "unreachable", "not_sent", "dropped":
 		settle.Phase, settle.UserMessage = Declined, sayUnreached
+	default:
+		settle.Phase, settle.UserMessage = Unresolved, sayAskStaff
 	}
 	return settle
 }

@@ -52,7 +52,7 @@ func (r Report) decide(now Instant, c *Change) error {
 		c.happened(CarrierHit, &s, c.Lane.ID, happened)
 		c.stands(s, now)
 	case ReportPurchase:
-		c.asked(Buy{Session: r.Session, Purchase: r.Purchase, Items: r.Items}, now)
+		c.asked(Buy{Session: r.Session, Purchase: r.Purchase, Items: r.Items, Age: r.Age}, now)
 	default:
 		c.Note = "a kind of report that this gateway does not know"
 	}

@@ -14,6 +14,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/go-chi/chi/v5"
@@ -78,6 +79,7 @@ func asset(name string) http.HandlerFunc {
 	if err != nil {
 		panic(fmt.Errorf("reference: %w", err))
 	}
+	unpacked := sync.OnceValue(func() []byte { return plain(compressed) })
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Vary", "Accept-Encoding")
 		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
@@ -85,7 +87,7 @@ func asset(name string) http.HandlerFunc {
 			write(w, name, compressed, aDay)
 			return
 		}
-		write(w, name, plain(compressed), aDay)
+		write(w, name, unpacked(), aDay)
 	}
 }
 

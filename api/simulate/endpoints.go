@@ -29,7 +29,7 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 		endpoint.Group("Simulation of products", "On the playground only. The products as the integrator's products API answers them "+
 			"at this moment, checked and limited as a lane shows them.",
 			endpoint.Handle("GET", "/simulate/products", 200, "The integrator's products of every type", readSession, h.all,
-				"products_not_configured", "products_failed").Unhurried(),
+				"products_not_configured", "products_failed").Unhurried().Example(exampleCatalogue),
 			endpoint.Handle("GET", "/simulate/products/{type}", 200, "The integrator's products of one type", readType, h.ofType,
 				"products_not_configured", "products_failed").Unhurried(),
 		),

@@ -7,6 +7,19 @@ import (
 	"rangegate/catalog"
 )
 
+// exampleCatalogue is what the reference shows.
+var exampleCatalogue = catalog.Catalogue{
+	Time: []catalog.Product{{
+		ID: "time", DisplayName: "Lane time", Price: "0.40", MaxQty: 120, MinQty: 15, IncrementBy: 15,
+	}},
+	Targets: []catalog.Product{},
+	Ammo: []catalog.Product{{
+		ID: "9mm-box-50", DisplayName: "9 mm, box of 50", Price: "24.50", MaxQty: 10, MinQty: 1, IncrementBy: 1,
+		PictureURL: "https://pos.example.com/9mm.jpg",
+	}},
+	Rentals: []catalog.Product{},
+}
+
 // query is whose products of which type are asked for.
 type query struct {
 	of      catalog.Type

@@ -35,7 +35,7 @@ func neighboursOf(c config.Config, clock actors.Clock, metrics *catalog.Metrics,
 			}
 			client, err := webhook.New(webhook.Settings{
 				Range: r.ID, URL: w.URL, Secrets: secrets, Timeout: w.Timeout, Version: built(),
-				Transport: webhook.Transport(production && !w.AllowPrivate, w.Concurrency+actors.PurchaseSlots),
+				Transport: webhook.Transport(production && !w.AllowPrivate, w.Concurrency+actors.PurchaseSlots+actors.SimulationSlots),
 				Now:       func() time.Time { return clock.Now().Wall },
 			})
 			if err != nil {

@@ -43,6 +43,7 @@ rangegate playground: %s, %d simulated lanes, kept in %s
   operations  %s   (/livez /readyz /metrics)
   range-id    %s
   token       %s
+  signatures  %s
 
 Sell lane 1 for 30 minutes:
 
@@ -53,5 +54,5 @@ Sell lane 1 for 30 minutes:
     -d '{"customer_name":"Jo Smith","lane_id":"%s","group_id":"%s","duration":30}'
 
 `, demo.Name, len(demo.Lanes), p.Data, at.api, at.api, integrator, at.operations, demo.ID, demo.Tokens[0].Reveal(),
-		at.api, demo.ID, demo.Tokens[0].Reveal(), demo.Lanes[0].ID, demo.Groups[0].ID)
+		config.PlaygroundSecret, at.api, demo.ID, demo.Tokens[0].Reveal(), demo.Lanes[0].ID, demo.Groups[0].ID)
 }

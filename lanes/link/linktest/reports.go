@@ -149,10 +149,12 @@ func purchase(s scene) {
 	items := []lanes.Item{{ID: lanes.TimeItem, Qty: 30}, {ID: "9mm \u00e0 50", Qty: 2}}
 	id := uuid.New()
 	require.NoError(s, s.Controller.Buy(id, items...))
+	s.pass(20 * time.Millisecond)
 	_, _, heard = s.dial()
 	report := s.hears(heard, 1)[0]
 	assert.Equal(s, lanes.ReportPurchase, report.Kind)
 	assert.Equal(s, session, report.Session)
 	assert.Equal(s, id, report.Purchase)
 	assert.Equal(s, items, report.Items)
+	assert.GreaterOrEqual(s, report.Age, 20*time.Millisecond)
 }

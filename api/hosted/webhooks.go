@@ -1,8 +1,10 @@
-// Package integrator describes what the integrator hosts and the gateway calls: the webhook (SPEC.md 4.5 and part 6) and
+// Package hosted describes what the integrator hosts and the gateway calls: the webhook (SPEC.md 4.5 and part 6) and
 // the products API (SPEC.md 4.4). They are documents only.
-package integrator
+package hosted
 
 import (
+	"strings"
+
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/uuid"
 
@@ -133,3 +135,6 @@ func answers(accepted, refused openapi3.Content) *openapi3.Responses {
 	all.Set("5XX", response("Failure", refused))
 	return all
 }
+
+// title begins a name with a capital letter.
+func title(name string) string { return strings.ToUpper(name[:1]) + name[1:] }

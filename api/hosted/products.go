@@ -1,8 +1,6 @@
-package integrator
+package hosted
 
 import (
-	"strings"
-
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"rangegate/api/endpoint"
@@ -63,6 +61,3 @@ func Products() *openapi3.T {
 	})
 	return doc
 }
-
-// title begins a name with a capital letter.
-func title(name string) string { return strings.ToUpper(name[:1]) + name[1:] }
