@@ -51,7 +51,7 @@ func configuration(store string) string {
 	}
 	return fmt.Sprintf(`
 environment: playground
-http: {address: 127.0.0.1:0}
+http: {address: 127.0.0.1:0, limits: {requests: 0}}
 operations: {address: 127.0.0.1:0}
 store: {%s}
 ranges:
