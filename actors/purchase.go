@@ -68,27 +68,29 @@ func (r *Range) course(p *lanes.Purchase) (ended bool) {
 			r.log.Error().Stringer("purchase", p.ID).Interface("panic", defect).Bytes("stack", debug.Stack()).Msg("a purchase panicked")
 		}
 	}()
-	settle, event := r.sell(p)
-	r.settle(p, settle, event)
+	r.sell(p)
 	return true
 }
 
-// sell takes the purchase to the integrator, and says what it comes to. The event is that of its request, with its
-// outcome, nil if there was none.
-func (r *Range) sell(p *lanes.Purchase) (lanes.Settle, *lanes.Logged) {
+// sell takes the purchase to the integrator and settles it. It keeps its till until then: a stop waits a moment for that.
+func (r *Range) sell(p *lanes.Purchase) {
 	switch {
 	case p.Event != uuid.Nil: // a crash cut it off
-		return lanes.Verdict(lanes.Attempt{Error: lanes.Interrupted}, lanes.Answer{}), nil
+		r.settle(p, lanes.Verdict(lanes.Attempt{Error: lanes.Interrupted}, lanes.Answer{}), nil)
+		return
 	case r.webhook == nil:
-		return lanes.Verdict(lanes.Attempt{Error: lanes.NoWebhook}, lanes.Answer{}), nil
+		r.settle(p, lanes.Verdict(lanes.Attempt{Error: lanes.NoWebhook}, lanes.Answer{}), nil)
+		return
 	}
 	ctx, cancel := context.WithTimeout(r.background, sendWithin-r.clock.Now().Since(p.At))
 	defer cancel()
 	if refusal := r.refusal(ctx, p); refusal != "" {
-		return lanes.Settle{Phase: lanes.Declined, UserMessage: refusal, Reason: "not in the catalogue like this"}, nil
+		r.settle(p, lanes.Settle{Phase: lanes.Declined, UserMessage: refusal, Reason: "not in the catalogue like this"}, nil)
+		return
 	}
 	if r.tills.Acquire(ctx, 1) != nil {
-		return lanes.Busy("it could not be sent within 5 s"), nil
+		r.settle(p, lanes.Busy("it could not be sent within 5 s"), nil)
+		return
 	}
 	defer r.tills.Release(1)
 	events, err := r.tell(ctx, p, lanes.Request{Session: p.Session, Purchase: p.ID}, nil)
@@ -96,11 +98,12 @@ func (r *Range) sell(p *lanes.Purchase) (lanes.Settle, *lanes.Logged) {
 		err = context.DeadlineExceeded
 	}
 	if err != nil {
-		return lanes.Busy("it could not be saved as sent in time: " + err.Error()), r.unsent(events)
+		r.settle(p, lanes.Busy("it could not be saved as sent in time: "+err.Error()), r.unsent(events))
+		return
 	}
 	made, answer := r.attempt(events[0].Event)
 	events[0].Attempt = &made
-	return lanes.Verdict(made, answer), &events[0]
+	r.settle(p, lanes.Verdict(made, answer), &events[0])
 }
 
 // unsent is the event of a request that was, or may have been, saved as sent, and was not.
