@@ -19,6 +19,9 @@ import (
 // is left. To write down what the code does now: go test ./lanes -run Stories -rewrite, and then read the difference.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		if strings.Contains(path, "rapid") { // what a property that failed leaves behind
+			return
+		}
 		s := newStory()
 		datadriven.RunTest(t, path, s.step)
 	})

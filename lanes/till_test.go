@@ -142,7 +142,8 @@ func (b *till) ends(t *rapid.T, before lanes.Lane, change lanes.Change, command 
 		require.Equal(t, lanes.Pending, p.phase)
 	}
 	p.phase = change.Settled.Phase
-	if p.phase == lanes.Accepted {
+	if p.phase == lanes.Accepted && p.minutes > 0 { // goods may be cleared after the session too
+		require.NotNil(t, before.Session)
 		require.Equal(t, before.Session.ID, p.session, "its time goes to the session that it was bought for")
 		b.credited[p.session] += p.minutes
 	}
