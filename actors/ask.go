@@ -16,6 +16,8 @@ type ask struct {
 	by      lanes.By
 	at      lanes.Instant    // when it arrived at the lane
 	with    []lanes.Logged   // events of before, to be written with their outcome in the same write
+	roll    *rollcall        // of a hold: who wants to hear how far it comes on the hardware
+	holds   *holdsRecord     // the range's record that goes into the same write
 	claim   *claim           // its idempotency key, nil without one
 	ticket  *ticket          // the reserved destination of a move, nil otherwise
 	reply   chan result      // of one; nil when nobody waits for an answer (timer, hardware)

@@ -46,6 +46,7 @@ type write struct {
 	events []lanes.Logged // without a cursor the committer gives one; with one it is written over
 	ended  *lanes.Ended
 	kept   *lanes.KeptAnswer
+	holds  *holdsRecord
 	ticket *ticket       // of the second lane, in a move
 	stands bool          // a closing: kept until it is saved
 	told   func(outcome) // standing comes at most once, and before the end; must not block
@@ -76,6 +77,7 @@ type committer struct {
 	lastEvent  uint64
 	lastEnded  uint64
 	current    map[uuid.UUID]lanes.Lane // as last saved
+	holds      holdsRecord              // likewise
 	pending    map[uint64]lanes.Logged  // events that are saved and not attempted
 	recalls    []recall
 	drained    []chan struct{}
@@ -154,7 +156,11 @@ func (c *committer) compose() (store.Batch, bool) {
 	c.flying, c.waiting = c.waiting[:size:size], c.waiting[size:]
 	now := c.clock.Now()
 	batch := store.Batch{Range: c.rangeID, Epoch: c.epoch, N: c.n + 1, Now: now.Wall}
+	holds := c.holds.version
 	for _, w := range c.flying {
+		if w.holds != nil && w.holds.version > holds {
+			holds, batch.Holds = w.holds.version, &w.holds.Holds
+		}
 		for _, lane := range w.lanes {
 			batch.Lanes = append(batch.Lanes, lanes.Snapshot{Lane: lane, Boot: c.clock.Boot()})
 		}
@@ -226,6 +232,9 @@ func (c *committer) arrived(flown []*write) {
 	for _, w := range flown {
 		for _, lane := range w.lanes {
 			c.current[lane.ID] = lane
+		}
+		if w.holds != nil && w.holds.version > c.holds.version {
+			c.holds = *w.holds
 		}
 		for _, event := range w.events {
 			if event.Attempt == nil {

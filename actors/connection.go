@@ -13,7 +13,10 @@ import (
 	"rangegate/lanes/link"
 )
 
-const dialTimeout = 5 * time.Second // to connect, and for the hello (LINK.md)
+const (
+	dialTimeout = 5 * time.Second // to connect, and for the hello (LINK.md)
+	dialsAtOnce = 64              // of a range: a switch that comes back brings all its lanes at once
+)
 
 // connectionActor is one connection's life. It dials once, gives the hardware the states that are wanted, and stops
 // when the connection fails; the link then makes another one.
@@ -28,6 +31,7 @@ type connectionActor struct {
 	acked    *lanes.Log // the newest, nil before the first: it may come before the dial has come back
 	cancel   context.CancelFunc
 	revision uint64
+	told     link.State // the newest state sent
 }
 
 // line holds the driver's connection between the goroutine that dials and the actor that may stop meanwhile.
@@ -64,10 +68,12 @@ func (l *line) hangUp() {
 
 type (
 	dialled struct {
-		line *line
-		err  error
+		line  *line
+		hello link.Hello
+		err   error
 	}
-	broken struct {
+	appliedAt struct{ revision uint64 }
+	broken    struct {
 		line *line
 		err  error
 	}
@@ -85,7 +91,7 @@ func (c *connectionActor) Receive(ctx actor.Context) {
 		case m.err != nil:
 			c.fail(ctx, m.err)
 		default:
-			ctx.Send(c.up, &connected{c.number})
+			ctx.Send(c.up, &connected{c.number, m.hello})
 			c.ack()
 		}
 	case *want:
@@ -95,6 +101,10 @@ func (c *connectionActor) Receive(ctx actor.Context) {
 		c.ack()
 	case *arrived:
 		ctx.Send(c.up, &reported{c.number, m.report})
+	case *appliedAt:
+		if m.revision == c.revision {
+			ctx.Send(c.up, &applied{c.number, c.told})
+		}
 	case *broken:
 		if m.line == c.line {
 			c.fail(ctx, m.err)
@@ -109,10 +119,10 @@ func (c *connectionActor) Receive(ctx actor.Context) {
 // dial connects in a goroutine of its own, which ends with the connection's life.
 func (c *connectionActor) dial() {
 	var ctx context.Context
-	ctx, c.cancel = context.WithTimeout(c.of.background, dialTimeout)
+	ctx, c.cancel = context.WithCancel(c.of.background)
 	c.line, c.revision = &line{}, 0
 	line, cancel, self, of := c.line, c.cancel, c.self, c.of
-	target := link.Lane{Range: of.layout.Range, ID: c.lane, Epoch: of.committer.epoch}
+	target := link.Lane{Range: of.layout.Range, ID: c.lane, Epoch: of.committer.epoch, HoldOnLoss: of.holdOnLoss}
 	of.dialling.Go(func() {
 		defer cancel()
 		defer func() {
@@ -122,12 +132,23 @@ func (c *connectionActor) dial() {
 				of.send(self, &dialled{line: line, err: errDriver})
 			}
 		}()
-		connection, _, err := of.driver.Dial(ctx, target, receiver{of, self, line})
+		connection, hello, err := of.dial(ctx, target, receiver{of, self, line})
 		if err == nil {
 			line.take(connection)
 		}
-		of.send(self, &dialled{line, err})
+		of.send(self, &dialled{line, hello, err})
 	})
+}
+
+// dial connects to the lane's controller as soon as there is a place among those that are being dialled.
+func (r *Range) dial(ctx context.Context, lane link.Lane, to link.Receiver) (link.Connection, link.Hello, error) {
+	if err := r.dials.Acquire(ctx, 1); err != nil {
+		return nil, link.Hello{}, err
+	}
+	defer r.dials.Release(1)
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	return r.driver.Dial(ctx, lane, to)
 }
 
 // tell gives the hardware the state that is wanted. Before there is a connection nobody needs to: see linkStands.
@@ -135,6 +156,7 @@ func (c *connectionActor) tell(state link.State) {
 	if connection := c.line.connection(); connection != nil {
 		c.revision++
 		state.Revision = c.revision
+		c.told = state
 		connection.Send(state)
 	}
 }
@@ -166,6 +188,6 @@ type receiver struct {
 	line *line
 }
 
-func (r receiver) Applied(uint64)               {} // nobody waits for it
+func (r receiver) Applied(revision uint64)      { r.of.send(r.to, &appliedAt{revision}) }
 func (r receiver) Reported(report lanes.Report) { r.of.send(r.to, &arrived{report}) }
 func (r receiver) Down(err error)               { r.of.send(r.to, &broken{r.line, err}) }

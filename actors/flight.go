@@ -29,6 +29,7 @@ func (l *laneActor) save(a *ask, change lanes.Change, then func(*flight, outcome
 	l.flight, l.taking = f, nil
 	w := &write{
 		lanes: []lanes.Lane{change.Lane}, events: f.events, ended: change.Ended, kept: f.kept,
+		holds:  a.holds,
 		stands: change.Closing, ticket: a.ticket,
 		told: func(became outcome) {
 			if became == disowned || became == forsaken { // the tree is about to be stopped

@@ -43,10 +43,12 @@ type Gateway struct {
 
 // Settings is what one range is started with.
 type Settings struct {
-	Layout  lanes.Layout
-	Grace   time.Duration // how long a lane whose link is down stays usable
-	Driver  link.Driver
-	Webhook Webhook // nil: events are kept in the event log as not sent
+	Layout lanes.Layout
+	Grace  time.Duration // how long a lane whose link is down stays usable
+	Driver link.Driver
+	// HoldOnLoss has controllers lock the fire line when they lose the gateway.
+	HoldOnLoss bool
+	Webhook    Webhook // nil: events are kept in the event log as not sent
 	Delivery
 	Catalogue Catalogue // nil: purchases go unchecked
 	Retire    []uuid.UUID

@@ -50,6 +50,7 @@ type laneActor struct {
 	link   *actor.PID
 	wanted *link.State // as last given to the link, nil before the first
 	usable usability
+	fence  fence
 }
 
 // The messages of a lane, besides *ask and those of links and moves.
@@ -78,6 +79,7 @@ func (l *laneActor) Receive(ctx actor.Context) {
 		}
 	case *ask:
 		l.arrive(m)
+		l.callRoll(m)
 	case *landed:
 		l.land(m)
 	case *timeUp:
@@ -90,6 +92,12 @@ func (l *laneActor) Receive(ctx actor.Context) {
 		l.linkStands(m)
 	case *graceOver:
 		l.graceOver(m)
+	case *lookedUp:
+		l.lookedUp(m)
+	case *inForce:
+		l.inForce(m)
+	case *holdDecided:
+		l.holdDecided()
 	case *reserve:
 		l.reserve(m)
 	case *movedIn:
@@ -216,6 +224,11 @@ func (l *laneActor) take(a *ask, now lanes.Instant) {
 
 	l.taking = a                                  // until it is answered, or on its way to the store
 	change, err := l.lane.Decide(a.at, a.command) // decide
+	if err == lanes.ErrElsewhere {
+		l.taking = nil
+		l.lookUp(a)
+		return
+	}
 	if err != nil {
 		l.taking = nil
 		l.refuse(a, err)
@@ -258,12 +271,16 @@ func (l *laneActor) take(a *ask, now lanes.Instant) {
 func (l *laneActor) swap(lane lanes.Lane, other *lanes.Lane) {
 	place := l.of.places[l.id]
 	lane.Accessible, lane.Purchasing = place.Accessible, l.of.layout.Purchasing
-	lane.Usable, lane.Reserved = l.usable.now(), l.ticket != nil
+	lane.Usable, lane.Reserved = l.usable.now() && lane.Fault == "", l.ticket != nil
+	fault := l.lane.Fault
 	l.lane = lane
 	if other != nil {
 		l.of.board.publish(lane, *other)
 	} else {
 		l.of.board.publish(lane)
+	}
+	if lane.Fault != fault {
+		l.publishLink()
 	}
 	l.arm()
 	l.of.buy(lane)
@@ -309,7 +326,7 @@ func (l *laneActor) tell(lane lanes.Lane) {
 	}
 	if l.wanted == nil || state != *l.wanted {
 		l.wanted = &state
-		l.of.send(l.link, &want{state})
+		l.want()
 	}
 }
 

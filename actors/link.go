@@ -18,6 +18,9 @@ const (
 	firstBackOff = 250 * time.Millisecond
 	lastBackOff  = 15 * time.Second
 	settledAfter = 30 * time.Second // a link that was up for so long starts again from the first
+
+	firstFaulty = 15 * time.Second // likewise of a controller that is there and not in order
+	lastFaulty  = 5 * time.Minute
 )
 
 // linkActor supervises the connection to a lane's hardware: there is one or one is being made. It says so whenever one
@@ -38,8 +41,15 @@ type linkActor struct {
 
 // The messages of a link. number is that of the connection that speaks, or that is to be made.
 type (
-	want         struct{ state link.State }
-	connected    struct{ number uint64 }
+	want      struct{ state link.State }
+	connected struct {
+		number uint64
+		hello  link.Hello
+	}
+	applied struct {
+		number uint64
+		state  link.State
+	}
 	disconnected struct {
 		number uint64
 		err    error
@@ -67,7 +77,7 @@ func (l *linkActor) Receive(ctx actor.Context) {
 		}
 	case *connected:
 		if m.number == l.number {
-			l.isUp()
+			l.isUp(m.hello)
 		}
 	case *disconnected:
 		if m.number == l.number {
@@ -80,6 +90,10 @@ func (l *linkActor) Receive(ctx actor.Context) {
 	case *reported:
 		if m.number == l.number {
 			l.report(m.report)
+		}
+	case *applied:
+		if m.number == l.number {
+			l.of.send(l.up, &inForce{m.state})
 		}
 	case *ack:
 		if l.connection != nil {
@@ -107,11 +121,11 @@ func (l *linkActor) connect(ctx actor.Context) {
 	}), "connection-"+strconv.FormatUint(number, 10))
 }
 
-func (l *linkActor) isUp() {
+func (l *linkActor) isUp(hello link.Hello) {
 	now := l.of.clock.Now()
 	l.connected = &now
 	l.of.metrics.links.WithLabelValues("up").Inc()
-	l.of.send(l.up, &linkStands{state: lanes.LinkUp, since: now})
+	l.of.send(l.up, &linkStands{state: lanes.LinkUp, since: now, hello: &hello})
 }
 
 // isDown waits before the next try. The connection stops by itself.
@@ -124,7 +138,11 @@ func (l *linkActor) isDown(err error) {
 			l.failures = 0
 		}
 	}
-	ceiling := min(firstBackOff<<min(l.failures, 6), lastBackOff)
+	state, ceiling := lanes.LinkDown, min(firstBackOff<<min(l.failures, 6), lastBackOff)
+	if errors.Is(err, link.ErrFaulty) {
+		state, what = lanes.LinkFaulty, "faulty"
+		ceiling = min(firstFaulty<<min(l.failures, 5), lastFaulty)
+	}
 	l.failures++
 	l.connection, l.connected = nil, nil
 	l.number++ // whatever the old one still says is stale
@@ -133,7 +151,7 @@ func (l *linkActor) isDown(err error) {
 	l.retry = time.AfterFunc(wait, func() { l.of.send(l.self, &connect{number}) })
 	l.of.metrics.links.WithLabelValues(what).Inc()
 	l.of.log.Warn().Stringer("lane", l.lane).Err(err).Int("failures", l.failures).Dur("retry_in", wait).Msg("link down")
-	l.of.send(l.up, &linkStands{state: lanes.LinkDown, since: now})
+	l.of.send(l.up, &linkStands{state: state, since: now})
 }
 
 // report hands the lane what its hardware says, and the hardware the acknowledgement once that is saved.

@@ -24,6 +24,7 @@ type Metrics struct {
 	events    *prometheus.CounterVec
 	purchases *prometheus.CounterVec
 	waiting   *prometheus.GaugeVec
+	strayed   prometheus.Counter
 	suspends  prometheus.Counter
 	steps     prometheus.Counter
 }
@@ -64,13 +65,15 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		},
 			[]string{"range"}),
 		links: prometheus.NewCounterVec(counter("links_total",
-			"Links to lane hardware that came up, went down, or could not be made."), []string{"what"}),
+			"Links to lane hardware that came up, went down, could not be made, or found a controller that is not in order."), []string{"what"}),
 		reports: prometheus.NewCounterVec(counter("lane_reports_ignored_total",
 			"Reports of lane hardware that changed nothing, by reason."), []string{"reason"}),
 		events: prometheus.NewCounterVec(counter("events_total",
 			"Events by kind and by what became of them (delivered, refused, timed_out, unreachable, interrupted, not_sent, dropped)."), []string{"kind", "outcome"}),
 		purchases: prometheus.NewCounterVec(counter("purchases_total",
 			"Purchases at lanes by what they came to (accepted, refused, unresolved), and by whom: lane, or staff who settled an unresolved one."), []string{"phase", "by"}),
+		strayed: prometheus.NewCounter(counter("controller_times_off_total",
+			"Controllers whose time of a session was off by more than a second when their link came up; the gateway's holds.")),
 		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "rangegate", Name: "events_waiting", Help: "Events of a range that wait for their delivery.",
 		}, []string{"range"}),
@@ -80,7 +83,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			"Times the wall clock was set by more than a second; no session's time changes by it.")),
 	}
 	registry.MustRegister(m.commands, m.restarts, m.depth, m.lateness, m.flushes, m.flushing, m.writes, m.away,
-		m.links, m.reports, m.events, m.waiting, m.purchases, m.suspends, m.steps)
+		m.links, m.reports, m.events, m.waiting, m.strayed, m.purchases, m.suspends, m.steps)
 	return m
 }
 

@@ -173,10 +173,7 @@ func (r *Range) tell(ctx context.Context, p *lanes.Purchase, command lanes.Comma
 		if event != nil {
 			a.with = []lanes.Logged{*event}
 		}
-		r.mu.RLock() // a lane is brought back, and its purchases go on, while StartRange still has to say who is the root
-		root := r.pid
-		r.mu.RUnlock()
-		r.send(root, &toLane{lane, a})
+		r.send(r.root(), &toLane{lane, a})
 		select {
 		case answer := <-a.reply:
 			if now, held := r.board.holding(p); answer.err == nil || held == nil || now == lane {

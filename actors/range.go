@@ -21,17 +21,19 @@ import (
 // Range is a running range, as everyone sees it: reads are answered from the board, commands go to the actors.
 type Range struct {
 	*Gateway
-	layout    lanes.Layout
-	places    map[uuid.UUID]lanes.Place
-	grace     time.Duration
-	driver    link.Driver
-	webhook   Webhook // nil: none is configured, events are final as not sent
-	delivery  Delivery
-	catalogue Catalogue // nil: none is configured, purchases go unchecked
-	board     *Board
-	keys      *keys
-	committer *committer
-	log       zerolog.Logger
+	layout     lanes.Layout
+	places     map[uuid.UUID]lanes.Place
+	grace      time.Duration
+	driver     link.Driver
+	holdOnLoss bool
+	webhook    Webhook // nil: none is configured, events are final as not sent
+	delivery   Delivery
+	catalogue  Catalogue // nil: none is configured, purchases go unchecked
+	board      *Board
+	holds      atomic.Pointer[lanes.Holds]
+	keys       *keys
+	committer  *committer
+	log        zerolog.Logger
 
 	pid         *actor.PID
 	events      *actor.PID
@@ -40,6 +42,7 @@ type Range struct {
 	background  context.Context         // of the range's life
 	end         context.CancelCauseFunc // with what a request hears that comes afterwards
 	dialling    sync.WaitGroup
+	dials       *semaphore.Weighted // under way at once
 	slots       *semaphore.Weighted // of deliveries under way
 	simulations *semaphore.Weighted // under way
 	tills       *semaphore.Weighted // of purchases being sent
@@ -106,6 +109,13 @@ func (r *Range) unreadable(err error) error {
 	return lanes.ErrStoreUnavailable
 }
 
+// root is the range's actor. A lane is brought back, and asks for it, while StartRange still has to say who it is.
+func (r *Range) root() *actor.PID {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.pid
+}
+
 // send gives an actor of the tree a message. It never blocks and may be called from anywhere.
 func (r *Range) send(to *actor.PID, message any) { r.system.Root.Send(to, message) }
 
@@ -129,8 +139,9 @@ func (r *Range) announce(events []lanes.Logged) {
 // rangeActor is the root of a range's tree: it spawns its lanes and finds the lane for a message. A lane that panics
 // it starts again, however often: the lane itself sees to it that it is parked, so that nothing sent to it is lost.
 type rangeActor struct {
-	of    *Range
-	lanes map[uuid.UUID]*actor.PID
+	of      *Range
+	lanes   map[uuid.UUID]*actor.PID
+	holding holding
 }
 
 type (
@@ -151,10 +162,19 @@ func (r *rangeActor) Receive(ctx actor.Context) {
 		for _, lane := range r.lanes {
 			ctx.Send(lane, m.message)
 		}
+	case *setHold:
+		m.reply <- r.holding.set(ctx, m.over, m.who, r.lanes)
+	case *liftHold:
+		r.holding.lift(m)
+	case *holdLifted:
+		r.holding.lifted(ctx, m, r.lanes)
+	case *controllerHolds:
+		r.holding.foundHolding(ctx, m.lane, r.lanes)
 	}
 }
 
 func (r *rangeActor) start(ctx actor.Context) {
+	r.holding = holding{of: r.of, lastSet: map[lanes.Scope]uint64{}, record: holdsRecord{Holds: r.of.Holds()}}
 	r.lanes = make(map[uuid.UUID]*actor.PID, len(r.of.layout.Lanes))
 	for _, place := range r.of.layout.Lanes {
 		r.spawn(ctx, place.ID)

@@ -67,6 +67,9 @@ func (c *committer) refill(batch store.Batch) store.Batch {
 		}
 	}
 	slices.SortStableFunc(batch.Events, func(a, b lanes.Logged) int { return cmp.Compare(a.Cursor, b.Cursor) })
+	if batch.Holds == nil {
+		batch.Holds = &c.holds.Holds
+	}
 	batch.Keys = append(c.keys.all(), batch.Keys...)
 	batch.Checkpoint = &lanes.Checkpoint{At: c.clock.Now(), Boot: c.clock.Boot()}
 	return batch

@@ -29,13 +29,14 @@ func (g *Gateway) recover(ctx context.Context, s Settings) (*Range, []*write, er
 		return nil, nil, fmt.Errorf("loading it: %w", err)
 	}
 	r := &Range{
-		Gateway: g, layout: s.Layout, grace: s.Grace, driver: s.Driver, webhook: s.Webhook,
+		Gateway: g, layout: s.Layout, grace: s.Grace, driver: s.Driver, holdOnLoss: s.HoldOnLoss, webhook: s.Webhook,
 		delivery: s.Delivery, catalogue: s.Catalogue,
 		places:      make(map[uuid.UUID]lanes.Place, len(s.Layout.Lanes)),
 		board:       newBoard(s.Layout),
 		keys:        newKeys(saved.Keys),
 		slots:       semaphore.NewWeighted(int64(s.Delivery.Slots)),
 		tills:       semaphore.NewWeighted(PurchaseSlots),
+		dials:       semaphore.NewWeighted(dialsAtOnce),
 		simulations: semaphore.NewWeighted(SimulationSlots),
 		log:         g.log.With().Stringer("range", s.Layout.Range).Logger(),
 	}
@@ -44,6 +45,7 @@ func (g *Gateway) recover(ctx context.Context, s Settings) (*Range, []*write, er
 	for _, place := range s.Layout.Lanes {
 		r.places[place.ID] = place
 	}
+	r.holds.Store(&saved.Holds)
 	r.committer = newCommitter(r, epoch, saved)
 	changed, err := r.bringBack(saved, s.Retire)
 	if err != nil {
@@ -61,6 +63,7 @@ func newCommitter(r *Range, epoch uint64, saved store.Recovered) *committer {
 		current: make(map[uuid.UUID]lanes.Lane, len(r.layout.Lanes)),
 		pending: make(map[uint64]lanes.Logged, len(saved.Pending)),
 	}
+	c.holds.Holds = saved.Holds
 	for _, event := range saved.Pending {
 		c.pending[event.Cursor] = event
 	}

@@ -1,49 +1,69 @@
 package actors
 
 import (
+	"context"
 	"time"
 
 	"rangegate/lanes"
+	"rangegate/lanes/link"
 )
 
 const parkedFor = time.Minute // before a lane that panicked too often is tried again
 
-// usability is whether the lane's hardware is in working order: its link is up, or has been down for less than the
+// usability is whether the lane's hardware is in working order: its link is up, or has been away for less than the
 // grace (WIRE.md, Views).
 type usability struct {
 	state lanes.LinkState
-	since lanes.Instant
-	why   string // empty while the lane is usable
+	since lanes.Instant // that it is in this state
+	gone  lanes.Instant // since when it is not up
+	why   string        // empty while the lane is usable
 	grace *time.Timer
 }
 
 func (u usability) now() bool { return u.why == "" }
 
-// linkStands is what the link says of itself, graceOver that it has been down for long enough.
+// linkStands is what the link says of itself, graceOver that it has been away for long enough.
 type (
 	linkStands struct {
 		state lanes.LinkState
 		since lanes.Instant
+		hello *link.Hello // of a link that came up
 	}
-	graceOver struct{ since lanes.Instant }
+	graceOver struct{ gone lanes.Instant }
 )
 
-// linkStands takes in that the link went up, or down. Down it stays since the first time, however often it is tried.
-// Each time that it comes up, the hardware is told anew what is wanted, if that is known yet: hardware that runs is
-// left alone till then.
+// linkStands takes in how the link stands. Each time that it comes up, the hardware is told anew what is wanted, if
+// that is known yet: hardware that runs is left alone till then. Away it is since it was up, however often it is tried.
 func (l *laneActor) linkStands(m *linkStands) {
-	if m.state == lanes.LinkUp && l.wanted != nil {
-		l.of.send(l.link, &want{*l.wanted})
+	l.fence.stands(m.hello)
+	if m.state == lanes.LinkUp {
+		l.compare(m.hello)
+		l.askWhyItHolds(m.hello)
+		l.want()
+		l.arrive(&ask{ctx: context.Background(), command: lanes.Inspect{Faults: m.hello.Faults}, by: lanes.ByLane})
 	}
-	if m.state == l.usable.state {
+	u := &l.usable
+	was := u.state
+	if m.state == was {
 		return
 	}
-	l.usable.stopGrace()
-	l.usable = usability{state: m.state, since: m.since}
-	if m.state == lanes.LinkDown {
-		l.usable.grace = time.AfterFunc(l.of.grace, func() { l.of.send(l.self, &graceOver{m.since}) })
+	u.state, u.since = m.state, m.since
+	switch {
+	case m.state == lanes.LinkUp:
+		u.stopGrace()
+		u.why = ""
+	case was == lanes.LinkUp, was == "":
+		u.gone = m.since
+		u.grace = time.AfterFunc(l.of.grace, func() { l.of.send(l.self, &graceOver{m.since}) })
+	case u.why != "":
+		u.why = away[m.state]
 	}
 	l.publishLink()
+}
+
+// away is why a lane is not usable whose link is not up.
+var away = map[lanes.LinkState]string{
+	lanes.LinkDown: "its link is down", lanes.LinkFaulty: "its controller is faulty",
 }
 
 func (u usability) stopGrace() {
@@ -53,16 +73,19 @@ func (u usability) stopGrace() {
 }
 
 func (l *laneActor) graceOver(m *graceOver) {
-	if l.usable.state == lanes.LinkDown && l.usable.since == m.since {
-		l.usable.why = "its link is down"
+	if u := &l.usable; u.state != lanes.LinkUp && u.gone == m.gone {
+		u.why = away[u.state]
 		l.publishLink()
 	}
 }
 
 func (l *laneActor) publishLink() {
 	why := l.usable.why
-	if l.parked {
+	switch {
+	case l.parked:
 		why = "it is held after repeated defects of the gateway"
+	case why == "" && l.lane.Fault != "":
+		why = "its hardware reports: " + l.lane.Fault
 	}
 	l.lane.Usable = why == ""
 	l.of.board.publishLink(l.id, l.usable.state, l.usable.since.Wall, why)
@@ -83,6 +106,7 @@ func (l *laneActor) park() {
 func (l *laneActor) goOn(lane lanes.Lane) {
 	l.recalled = true
 	l.swap(lane, nil)
+	l.heedHolds()
 	if l.parked {
 		l.parked = false
 		l.publishLink()

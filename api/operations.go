@@ -20,7 +20,7 @@ type Operations struct {
 	Metrics prometheus.Gatherer
 	Token   string // of the operator; empty: what demands it is open to nobody
 	// Range is the running range with that id.
-	Range func(id uuid.UUID) (Unresolved, bool)
+	Range func(id uuid.UUID) (Operated, bool)
 	Log   zerolog.Logger
 }
 

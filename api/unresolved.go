@@ -17,9 +17,15 @@ type Unresolved interface {
 	Clear(ctx context.Context, purchase uuid.UUID, credit bool) error
 }
 
-// desk is where staff settle purchases as long as there is no control screen.
+// Operated is a running range as its operator sees it.
+type Operated interface {
+	Unresolved
+	Held
+}
+
+// desk is where staff declare ceasefires and settle purchases as long as there is no control screen.
 type desk struct {
-	rangeOf func(id uuid.UUID) (Unresolved, bool)
+	rangeOf func(id uuid.UUID) (Operated, bool)
 }
 
 // openPurchase is a purchase that waits for staff.
@@ -38,6 +44,9 @@ type openPurchase struct {
 func (d desk) endpoints() []endpoint.Endpoint {
 	settled := []string{"not_found", "purchase_not_found", "store_unavailable", "starting", "overloaded", "not_owner", "lane_not_usable"}
 	return []endpoint.Endpoint{
+		endpoint.Handle("GET", "/{range_id}/holds", 200, "The holds in force", readRange, d.holds, "not_found"),
+		endpoint.Handle("PUT", "/{range_id}/holds", 200, "Set a hold, or lift it", readHold, d.hold,
+			"not_found", "ceasefire", "store_unavailable", "starting", "not_owner"),
 		endpoint.Handle("GET", "/{range_id}/purchases", 200, "The purchases that wait for staff", readRange, d.list, "not_found"),
 		endpoint.Handle("POST", "/{range_id}/purchases/{purchase_id}/credit", 204, "Add the minutes that were bought",
 			readUnsettled, d.settle(true), append(settled, "session_ended", "duration_out_of_range")...),

@@ -14,7 +14,12 @@ import (
 )
 
 // shelf is a range with one purchase that waits for staff.
-type shelf struct{ credited *bool }
+type shelf struct {
+	credited *bool
+	over     lanes.Scope
+	who      string
+	lifted   bool
+}
 
 const thePurchase = "77777777-7777-4777-8777-000000000001"
 
@@ -33,6 +38,23 @@ func (s *shelf) Clear(_ context.Context, purchase uuid.UUID, credit bool) error 
 	return nil
 }
 
+func (s *shelf) Layout() lanes.Layout { return (&stand{}).Layout() }
+
+func (s *shelf) Holds() lanes.Holds {
+	return lanes.Holds{}.Set(lanes.Scope{Kind: lanes.OverRange}, "operator", noon).
+		Set(lanes.Scope{Kind: lanes.OverBay, ID: uuid.MustParse(theBay)}, "sam", noon)
+}
+
+func (s *shelf) Hold(_ context.Context, over lanes.Scope, who string) (lanes.Reached, error) {
+	s.over, s.who = over, who
+	return lanes.Reached{Confirmed: []uuid.UUID{uuid.MustParse(theLane)}, Saved: true}, nil
+}
+
+func (s *shelf) Lift(_ context.Context, over lanes.Scope) (lanes.Reached, error) {
+	s.over, s.lifted = over, true
+	return lanes.Reached{}, lanes.ErrStoreUnavailable
+}
+
 func operationsOf(registry prometheus.Gatherer) http.Handler {
 	return operationsWith(registry, &shelf{}, "operator")
 }
@@ -40,7 +62,7 @@ func operationsOf(registry prometheus.Gatherer) http.Handler {
 func operationsWith(registry prometheus.Gatherer, s *shelf, token string) http.Handler {
 	return NewOperations(Operations{
 		Ready: func() error { return nil }, Metrics: registry, Token: token, Log: zerolog.Nop(),
-		Range: func(id uuid.UUID) (Unresolved, bool) { return s, id == uuid.MustParse(someRange) },
+		Range: func(id uuid.UUID) (Operated, bool) { return s, id == uuid.MustParse(someRange) },
 	})
 }
 

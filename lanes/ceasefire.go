@@ -28,7 +28,7 @@ func (Release) decide(now Instant, c *Change) error {
 	if !c.Lane.Held {
 		return nil
 	}
-	c.Lane.Held = false
+	c.Lane.Held, c.Lane.Released = false, &now
 	if c.Lane.Session != nil {
 		c.stands(c.underHold(*c.Lane.Session, c.Lane, now), now)
 	}

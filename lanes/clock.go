@@ -38,6 +38,9 @@ func (cmd Enter) decide(now Instant, c *Change) error {
 	if entered.Before(s.Created) {
 		entered = s.Created
 	}
+	if released := c.Lane.Released; released != nil && entered.Before(*released) {
+		entered = *released // no time under a hold is used, and none before it for want of knowing
+	}
 	c.stands(c.enter(s, entered, now), now)
 	return nil
 }

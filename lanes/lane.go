@@ -12,6 +12,10 @@ type Lane struct {
 	Session *Session  `json:"session"` // nil: the lane is free
 	Held    bool      `json:"held"`    // a hold lies over the lane: its fire line is locked
 	Log     Log       `json:"log"`
+	// Fault is what the hardware has reported to be wrong with it, empty when nothing is.
+	Fault string `json:"fault,omitempty"`
+	// Released is when the last hold over the lane ended, nil before the first.
+	Released *Instant `json:"released,omitempty"`
 
 	// Open are purchases that staff have to see to: the unresolved ones, and those still pending whose session has ended.
 	// The list is a value as well: to change it is to make another.
@@ -44,7 +48,7 @@ type Change struct {
 
 // Changes tells whether anything of lane is different afterwards, so that there is something to save.
 func (c Change) Changes(lane Lane) bool {
-	return c.Lane.Session != lane.Session || c.Lane.Held != lane.Held || c.Lane.Log != lane.Log ||
+	return c.Lane.Session != lane.Session || c.Lane.Held != lane.Held || c.Lane.Log != lane.Log || c.Lane.Fault != lane.Fault ||
 		!slices.Equal(c.Lane.Open, lane.Open) || len(c.Events) > 0
 }
 

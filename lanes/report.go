@@ -1,6 +1,8 @@
 package lanes
 
 import (
+	"encoding/binary"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,6 +14,8 @@ const (
 	ReportHelp       = "help"
 	ReportCarrierHit = "carrier_hit"
 	ReportPurchase   = "purchase"
+	ReportFault      = "fault"
+	ReportCleared    = "fault_cleared"
 )
 
 // Report is something that happened on the lane, as its controller tells it. A report that was taken in before, and
@@ -24,7 +28,22 @@ type Report struct {
 	Age      time.Duration
 	Purchase uuid.UUID // of a ReportPurchase: its id at the lane
 	Items    []Item    // likewise
+	Detail   string    // of a ReportFault: what is wrong
+
+	// Whether the session is known although it is not on this lane: it has ended, or moved. Whoever drives the lane looks
+	// that up when it is asked for with ErrElsewhere, and asks again.
+	Elsewhere Known
 }
+
+// Known is whether something is known, or has not been looked up.
+type Known int
+
+// What may be known.
+const (
+	NotLookedUp Known = iota
+	IsKnown
+	IsUnknown
+)
 
 func (r Report) Name() string { return "report " + r.Kind }
 
@@ -33,12 +52,15 @@ func (r Report) decide(now Instant, c *Change) error {
 		c.Note = "reported before"
 		return nil
 	}
-	c.Lane.Log = r.Log
-	s, err := c.on(r.Session)
-	if err != nil {
-		c.Note = "not about the session on this lane"
+	if r.Kind == ReportFault || r.Kind == ReportCleared {
+		c.Lane.Log, c.Lane.Fault = r.Log, r.fault()
 		return nil
 	}
+	s, err := c.on(r.Session)
+	if err != nil {
+		return r.late(now, c)
+	}
+	c.Lane.Log = r.Log
 	happened := now.Add(-max(0, r.Age))
 	switch r.Kind {
 	case ReportEntered:
@@ -56,5 +78,46 @@ func (r Report) decide(now Instant, c *Change) error {
 	default:
 		c.Note = "a kind of report that this gateway does not know"
 	}
+	return nil
+}
+
+func (r Report) fault() string {
+	switch {
+	case r.Kind == ReportCleared:
+		return ""
+	case r.Detail == "":
+		return "no detail"
+	}
+	return r.Detail
+}
+
+// late is a report about a session that is not on the lane. A call for help and a shot carrier are facts about it all
+// the same, as long as anybody knows of it: a carrier costs money. Everything else changes nothing.
+func (r Report) late(now Instant, c *Change) error {
+	kind, fact := map[string]Kind{ReportHelp: Help, ReportCarrierHit: CarrierHit}[r.Kind]
+	fact = fact && r.Session != uuid.Nil
+	if fact && r.Elsewhere == NotLookedUp {
+		return ErrElsewhere
+	}
+	c.Lane.Log = r.Log
+	if !fact || r.Elsewhere == IsUnknown {
+		c.Note = "not about the session on this lane"
+		return nil
+	}
+	name := []byte(r.Log.ID + "/")
+	name = binary.BigEndian.AppendUint64(name, r.Log.Seq)
+	c.Events = append(c.Events, Event{
+		ID: uuid.NewSHA1(r.Session, name), Kind: kind, Session: r.Session, Lane: c.Lane.ID, At: now.Add(-max(0, r.Age)).Wall,
+	})
+	return nil
+}
+
+// Inspect takes in the faults that the controller says are in force, when its link comes up.
+type Inspect struct{ Faults []string }
+
+func (Inspect) Name() string { return "inspect" }
+
+func (cmd Inspect) decide(_ Instant, c *Change) error {
+	c.Lane.Fault = strings.Join(cmd.Faults, "; ")
 	return nil
 }

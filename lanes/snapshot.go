@@ -47,6 +47,10 @@ func (s Snapshot) Restore(now Instant, boot string, last Checkpoint) Lane {
 	for i := range lane.Open {
 		lane.Open[i] = carryPurchase(lane.Open[i])
 	}
+	if lane.Released != nil {
+		released := carry(*lane.Released)
+		lane.Released = &released
+	}
 	if lane.Session == nil {
 		return lane
 	}

@@ -80,7 +80,7 @@ func (s *story) step(t *testing.T, d *datadriven.TestData) string {
 	if err == nil {
 		var change lanes.Change
 		if change, err = lane.Decide(s.now, command); err == nil {
-			return s.became(change)
+			return s.became(lane, change)
 		}
 	}
 	var refusal *lanes.Error
@@ -95,14 +95,21 @@ func (s *story) command(t *testing.T, d *datadriven.TestData, lane lanes.Lane) (
 	if lane.Session != nil {
 		session = lane.Session.ID
 	}
-	if d.HasArg("of-another-session") {
+	switch {
+	case d.HasArg("of-another-session"):
 		session = uuid.Max
+	case d.HasArg("without-session"):
+		session = uuid.Nil
+	case d.HasArg("of-session"): // as they were sold, counted from 1
+		var number int
+		d.ScanArgs(t, "of-session", &number)
+		session = numbered(number)
 	}
 	number := func(name string) (n int) { d.ScanArgs(t, name, &n); return n }
 	switch d.Cmd {
 	case "create":
 		s.sold++
-		s.last = uuid.MustParse(fmt.Sprintf("99999999-9999-4999-8999-%012d", s.sold))
+		s.last = numbered(s.sold)
 		return lanes.Create{
 			Session: s.last, Customer: "Jo Smith", Minutes: number("minutes"),
 			Purchasing: !d.HasArg("without-purchasing"), AutoStart: d.HasArg("auto-start"),
@@ -128,15 +135,21 @@ func (s *story) command(t *testing.T, d *datadriven.TestData, lane lanes.Lane) (
 	case "advance":
 		return lanes.Advance{Session: session, By: s.duration(t, d, "by")}, nil
 	case "report":
-		r := lanes.Report{Session: session, Age: s.duration(t, d, "ago"), Log: lanes.Log{ID: "log", Seq: uint64(number("seq"))}}
-		if d.HasArg("log") {
-			d.ScanArgs(t, "log", &r.Log.ID)
+		r := lanes.Report{
+			Session: session, Age: s.duration(t, d, "ago"), Log: lanes.Log{ID: "log", Seq: uint64(number("seq"))},
+			Elsewhere: map[string]lanes.Known{"known": lanes.IsKnown, "unknown": lanes.IsUnknown}[word(t, d, "elsewhere")],
+			Detail:    word(t, d, "detail"),
 		}
-		d.ScanArgs(t, "kind", &r.Kind)
+		if d.HasArg("log") {
+			r.Log.ID = word(t, d, "log")
+		}
+		r.Kind = word(t, d, "kind")
 		if r.Kind == lanes.ReportPurchase {
 			r.Purchase, r.Items = s.shop.purchase(t, d, session), items(t, d)
 		}
 		return r, nil
+	case "inspect": // the faults under it, one a line
+		return lanes.Inspect{Faults: strings.FieldsFunc(d.Input, func(r rune) bool { return r == '\n' })}, nil
 	case "move":
 		var name string
 		d.ScanArgs(t, "to", &name)
@@ -170,12 +183,29 @@ func (s *story) duration(t *testing.T, d *datadriven.TestData, name string) time
 	return length
 }
 
+func numbered(session int) uuid.UUID {
+	return uuid.MustParse(fmt.Sprintf("99999999-9999-4999-8999-%012d", session))
+}
+
+// word is what the step says under that name, empty if nothing.
+func word(t *testing.T, d *datadriven.TestData, name string) (word string) {
+	if d.HasArg(name) {
+		d.ScanArgs(t, name, &word)
+	}
+	return word
+}
+
 // became takes the change and says what it was.
-func (s *story) became(change lanes.Change) string {
+func (s *story) became(before lanes.Lane, change lanes.Change) string {
 	var out strings.Builder
 	for _, event := range change.Events {
-		fmt.Fprintf(&out, "%s at %s on lane %s%s\n",
-			event.Kind, event.At.Format("15:04:05"), s.name(event.Lane), basket(event.Items))
+		fmt.Fprintf(&out, "%s at %s on lane %s%s%s\n", event.Kind, event.At.Format("15:04:05"),
+			s.name(event.Lane), basket(event.Items), s.elsewhere(event, before, change.Lane))
+	}
+	unread := before
+	unread.Log = change.Lane.Log
+	if change.Lane.Log != before.Log && !change.Changes(unread) {
+		fmt.Fprintf(&out, "nothing but: %s is read up to %d\n", change.Lane.Log.ID, change.Lane.Log.Seq)
 	}
 	if e := change.Ended; e != nil {
 		fmt.Fprintf(&out, "ended %s at %s: %s used, %s left, %s in pauses\n",
@@ -197,6 +227,19 @@ func (s *story) became(change lanes.Change) string {
 
 func (s *story) name(lane uuid.UUID) string { return lane.String()[35:] }
 
+// elsewhere names the event's session where it is not the one on the lane.
+func (s *story) elsewhere(event lanes.Event, on ...lanes.Lane) string {
+	for _, lane := range on {
+		if lane.Session != nil && lane.Session.ID == event.Session {
+			return ""
+		}
+	}
+	if event.Session == uuid.Max {
+		return " of another session"
+	}
+	return " of session " + strings.TrimLeft(event.Session.String()[24:], "0")
+}
+
 // left is how the lanes are left.
 func (s *story) left() string {
 	var out strings.Builder
@@ -208,6 +251,9 @@ func (s *story) left() string {
 		fmt.Fprintf(&out, "lane %s: ", name)
 		if lane.Held {
 			out.WriteString("held, ")
+		}
+		if lane.Fault != "" {
+			fmt.Fprintf(&out, "faulty (%s), ", lane.Fault)
 		}
 		if lane.Session == nil {
 			out.WriteString("free\n" + s.shop.shows(lane))

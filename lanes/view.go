@@ -52,6 +52,8 @@ type LinkState string
 const (
 	LinkUp   LinkState = "up"
 	LinkDown LinkState = "down"
+	// LinkFaulty is a controller that is there and not in order.
+	LinkFaulty LinkState = "faulty"
 )
 
 // LaneStatus is what the range sees of a lane: its place in the layout, its value, and its link.

@@ -34,6 +34,16 @@ func (in *Input) Flag(name string, standard bool, about string) bool {
 	return ask(in, field{in: inBody, name: name, about: about, standard: standard}, flag{}, standard)
 }
 
+// YesOrNo reads a required boolean of the body.
+func (in *Input) YesOrNo(name, about string) bool {
+	return ask(in, field{in: inBody, name: name, about: about, required: true, example: true}, flag{}, false)
+}
+
+// OneOf reads a required word of the body.
+func (in *Input) OneOf(name, about string, words ...string) string {
+	return ask(in, field{in: inBody, name: name, about: about, required: true, example: words[0]}, oneOf(words), "")
+}
+
 // PathID reads the UUID that stands for {name} in the path.
 func (in *Input) PathID(name, about string) uuid.UUID {
 	return ask(in, field{in: inPath, name: name, about: about, required: true, example: exampleID}, id{}, uuid.Nil)

@@ -7,6 +7,7 @@ package link
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -26,7 +27,13 @@ type Lane struct {
 	Range uuid.UUID
 	ID    uuid.UUID
 	Epoch uint64
+	// HoldOnLoss locks the fire line when the controller loses the gateway; otherwise what runs goes on to its end.
+	HoldOnLoss bool
 }
+
+// ErrFaulty is of a controller that is there and not in order: it refuses the hello, is another lane's, or breaks a rule
+// of the protocol. Errors of Dial and Down that are not ErrFaulty mean that it could not be reached, or not any more.
+var ErrFaulty = errors.New("the controller is faulty")
 
 // Hello is what the controller says of itself when the link comes up.
 type Hello struct {
@@ -34,7 +41,9 @@ type Hello struct {
 	Firmware string
 	Hold     bool          // its fire line is held
 	Session  uuid.UUID     // uuid.Nil: none
+	Phase    lanes.Phase   // of that session, as the controller has it
 	Left     time.Duration // of that session
+	Faults   []string      // of the hardware, in force
 }
 
 // Connection is one connection's life. None of its methods blocks.

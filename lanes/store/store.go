@@ -1,7 +1,7 @@
 // Package store says what a snapshot store is. Each folder below it is one. Every store passes the suite in storetest.
 //
 // A store keeps, for each range: the pair (epoch, n) of its last flush, a checkpoint, a snapshot of every lane, the
-// event log, the history of ended sessions, and the answers kept for idempotency keys.
+// event log, the history of ended sessions, the answers kept for idempotency keys, and the record of its holds.
 //
 // One mechanism is fence, answer to an unknown outcome, and failover: a flush carries (epoch, n) and is applied only
 // when the stored pair is (epoch, n-1).
@@ -49,9 +49,9 @@ type Store interface {
 type Batch struct {
 	Range    uuid.UUID
 	Epoch, N uint64
-	// Refill makes a store that has lost acknowledged flushes whole again: the batch holds every lane and every key,
-	// which take the place of those that are stored, and is applied although the stored pair is lower than expected.
-	// A higher epoch still fences it.
+	// Refill makes a store that has lost acknowledged flushes whole again: the batch has every lane, every key and the
+	// holds, which take the place of those that are stored, and is applied although the stored pair is lower than
+	// expected. A higher epoch still fences it.
 	Refill bool
 
 	Now        time.Time // by which old records are trimmed
@@ -60,7 +60,8 @@ type Batch struct {
 	Events     []lanes.Logged // by cursor: a new one is appended, one that is there is replaced (its attempt)
 	Ended      []lanes.Ended  // appended; cursors ascend
 	Keys       []lanes.KeptAnswer
-	Forget     []string // names of keys whose term is over
+	Forget     []string     // names of keys whose term is over
+	Holds      *lanes.Holds // nil: as they are stored, in a Refill too
 }
 
 // Recovered is a range as it was saved. A range that was never flushed has none of it.
@@ -69,8 +70,9 @@ type Recovered struct {
 	Lanes      []lanes.Snapshot
 	Pending    []lanes.Logged // events whose Attempt is nil, oldest first
 	Keys       []lanes.KeptAnswer
-	LastEvent  uint64 // the highest cursor ever given in the event log, trimmed ones included
-	LastEnded  uint64 // likewise in the history
+	Holds      lanes.Holds // zero where none were ever flushed: the store may be older than they are
+	LastEvent  uint64      // the highest cursor ever given in the event log, trimmed ones included
+	LastEnded  uint64      // likewise in the history
 }
 
 // Retention bounds what is kept of a range. Trimming is part of the flushes, a little at a time; an event that is

@@ -17,10 +17,11 @@ var connecting = []Story{
 	{"a dial whose context has ended fails at once", told(endedContext)},
 	{"a newer connection replaces the older, which is down once", told(replaced)},
 	{"a gateway of an older epoch is refused until the next power-up", told(olderEpoch)},
+	{"a controller of another lane is faulty", told(anotherLane)},
 }
 
 // fails dials the lane and expects an error, at once.
-func (s scene) fails(ctx context.Context, lane link.Lane) {
+func (s scene) fails(ctx context.Context, lane link.Lane) error {
 	s.Helper()
 	began := s.Now()
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -29,6 +30,7 @@ func (s scene) fails(ctx context.Context, lane link.Lane) {
 	require.Error(s, err)
 	assert.Nil(s, conn)
 	assert.Less(s, s.Now().Since(began), time.Second)
+	return err
 }
 
 func downOnce(s scene) {
@@ -50,10 +52,10 @@ func downOnce(s scene) {
 func refused(s scene) {
 	conn, _, heard := s.dial()
 	s.Controller.Refuse(true)
-	s.fails(context.Background(), s.Lane)
+	_ = s.fails(context.Background(), s.Lane)
 	s.send(conn, heard, s.running())
 	s.cut(heard)
-	s.fails(context.Background(), s.Lane)
+	_ = s.fails(context.Background(), s.Lane)
 	s.Controller.Refuse(false)
 	s.dial()
 }
@@ -62,7 +64,7 @@ func endedContext(s scene) {
 	conn, _, heard := s.dial()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	s.fails(ctx, s.Lane)
+	assert.NotErrorIs(s, s.fails(ctx, s.Lane), link.ErrFaulty)
 	s.send(conn, heard, s.running())
 	assert.False(s, heard.isDown(), "a dial that failed replaces nothing")
 }
@@ -91,11 +93,23 @@ func olderEpoch(s scene) {
 	younger.Epoch = s.Lane.Epoch + 1
 	s.Lane = younger
 	conn, _, heard := s.dial()
-	s.fails(context.Background(), older)
+	assert.ErrorIs(s, s.fails(context.Background(), older), link.ErrFaulty)
 	s.send(conn, heard, s.running())
 	assert.False(s, heard.isDown(), "a dial that failed replaces nothing")
 
 	s.Controller.PowerCut(false)
 	s.Lane = older
 	s.dial()
+}
+
+func anotherLane(s scene) {
+	conn, _, heard := s.dial()
+	s.Controller.Pose(true)
+	assert.ErrorIs(s, s.fails(context.Background(), s.Lane), link.ErrFaulty)
+	s.send(conn, heard, s.running())
+	assert.False(s, heard.isDown(), "a dial that failed replaces nothing")
+
+	s.Controller.Pose(false)
+	_, hello, _ := s.dial()
+	assert.Equal(s, lanes.Running, hello.Phase)
 }

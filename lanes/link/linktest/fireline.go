@@ -26,7 +26,9 @@ func poweredUp(s scene) {
 	assert.False(s, s.Controller.Shown().Open)
 	_, hello, _ := s.dial()
 	assert.Equal(s, uuid.Nil, hello.Session)
+	assert.Empty(s, hello.Phase)
 	assert.Zero(s, hello.Left)
+	assert.Empty(s, hello.Faults)
 	assert.NotEmpty(s, hello.LogID)
 	assert.Equal(s, Shown{}, s.Controller.Shown())
 }
@@ -112,6 +114,7 @@ func holdOverReconnect(s scene) {
 	conn, hello, heard := s.dial()
 	assert.True(s, hello.Hold)
 	assert.Equal(s, state.Session.ID, hello.Session)
+	assert.Equal(s, lanes.Running, hello.Phase, "as the gateway said; the hold is beside it")
 	assert.False(s, s.Controller.Shown().Open)
 
 	state.Revision, state.Hold = 1, false

@@ -35,8 +35,13 @@ type Controller interface {
 	HitCarrier() error
 	Buy(purchase uuid.UUID, items ...lanes.Item) error
 
+	// Fault and ClearFaults are about the hardware, whatever the session.
+	Fault(detail string)
+	ClearFaults()
+
 	Cut()                  // fails the connection
 	Refuse(refusing bool)  // makes dials fail; a connection that is up stays up
+	Pose(posing bool)      // makes it answer as another lane's; a connection that is up stays up
 	Stall(stalled bool)    // keeps states from being applied; reports and acks go on
 	PowerCut(logLost bool) // off and on again
 }
@@ -70,7 +75,7 @@ func Run(t *testing.T, bench func(t *testing.T) Bench) {
 // Stories are the suite.
 func Stories() []Story {
 	var all []Story
-	for _, chapter := range [][]Story{states, fireLine, reports, connecting, closing} {
+	for _, chapter := range [][]Story{states, fireLine, reports, faults, connecting, closing} {
 		all = append(all, chapter...)
 	}
 	return all

@@ -19,6 +19,7 @@ var reports = []Story{
 	{"a log that survives a power cut keeps its name, numbers and reports", told(logKept)},
 	{"a log that is lost is begun anew", told(logLost)},
 	{"a purchase is reported whole, also when it comes late", told(purchase)},
+	{"a purchase that comes after its session names that session", told(afterItsSession)},
 }
 
 // watched is a connection to a lane with a session on it, whose log is known.
@@ -157,4 +158,19 @@ func purchase(s scene) {
 	assert.Equal(s, id, report.Purchase)
 	assert.Equal(s, items, report.Items)
 	assert.GreaterOrEqual(s, report.Age, 20*time.Millisecond)
+}
+
+func afterItsSession(s scene) {
+	conn, heard, _, session := s.watched(lanes.Running)
+	require.NoError(s, s.Controller.Buy(uuid.New(), lanes.Item{ID: lanes.TimeItem, Qty: 15}))
+	s.hears(heard, 1)
+	next := link.State{Revision: 2, Session: s.session(lanes.Running, time.Hour)}
+	s.send(conn, heard, next)
+	s.cut(heard)
+
+	_, _, heard = s.dial()
+	require.NoError(s, s.Controller.Help())
+	all := s.hears(heard, 2)
+	assert.Equal(s, session, all[0].Session)
+	assert.Equal(s, next.Session.ID, all[1].Session)
 }

@@ -95,6 +95,7 @@ func firstState(s scene) {
 
 	conn, hello, heard := s.dial()
 	assert.Equal(s, state.Session.ID, hello.Session)
+	assert.Equal(s, lanes.Running, hello.Phase)
 	assert.False(s, hello.Hold)
 	assert.LessOrEqual(s, hello.Left, time.Hour)
 	assert.Greater(s, hello.Left, time.Hour-patience)

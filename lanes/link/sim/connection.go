@@ -12,6 +12,7 @@ import (
 type connection struct {
 	controller *Controller
 	to         link.Receiver
+	wired      bool // over a real wire: see watch
 
 	// speaking is held during every call of the receiver. Close takes it, and so waits for a call under way; as
 	// receivers do not block and do not call the connection, that is never long.
@@ -30,6 +31,7 @@ type connection struct {
 func (conn *connection) Send(s link.State) {
 	c := conn.controller
 	c.mu.Lock()
+	conn.heard()
 	applied := false
 	if !conn.over && (conn.wanted == nil || s.Revision >= conn.wanted.Revision) {
 		conn.wanted = &s
@@ -63,6 +65,7 @@ func (conn *connection) Ack(log lanes.Log) {
 	c := conn.controller
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	conn.heard()
 	if !conn.over {
 		c.log.ack(log)
 	}
@@ -77,13 +80,15 @@ func (conn *connection) Close() {
 	defer c.mu.Unlock()
 	conn.over, conn.outbox, conn.wanted = true, nil, nil
 	if c.newest == conn {
+		conn.left(c.look())
 		c.newest = nil
 	}
 }
 
-// report tells the receiver what happened. The controller's mu is held.
-func (conn *connection) report(r lanes.Report) {
-	conn.tell(func(to link.Receiver) { to.Reported(r) })
+// report tells the receiver what happened, with the age that it has then. The controller's mu is held.
+func (conn *connection) report(log string, h happening) {
+	now := conn.controller.driver.now
+	conn.tell(func(to link.Receiver) { to.Reported(h.report(log, now())) })
 }
 
 // fail ends the connection; the receiver hears of it after all that came before. The controller's mu is held.

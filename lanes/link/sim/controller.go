@@ -2,6 +2,8 @@ package sim
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,7 +16,8 @@ import (
 // Why a dial fails, a connection fails, or a report is not made.
 var (
 	errRefused  = errors.New("the controller refuses connections")
-	errOldEpoch = errors.New("the controller has seen a gateway with a higher epoch")
+	errOldEpoch = fmt.Errorf("%w: it has seen a gateway with a higher epoch", link.ErrFaulty)
+	errPoses    = fmt.Errorf("%w: it is another lane's", link.ErrFaulty)
 	errReplaced = errors.New("a newer connection has replaced this one")
 	errPowerCut = errors.New("the controller lost power")
 	errNotNow   = errors.New("the controller has no session that this could be about")
@@ -30,7 +33,10 @@ type Controller struct {
 	log      reportLog
 	epoch    uint64      // the highest seen since power-up
 	newest   *connection // nil: the link is down
+	watch    watch
+	faults   []string // in force, each once
 	refusing bool
+	posing   bool
 	stalled  bool
 }
 
@@ -51,7 +57,7 @@ type Shown struct {
 func (c *Controller) Shown() Shown {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := c.driver.now()
+	now := c.look()
 	return Shown{
 		Open: c.line.open(now), Session: c.line.session, Phase: c.line.phase,
 		Remaining: c.line.remaining(now), Hold: c.line.hold, Revision: c.line.revision,
@@ -93,15 +99,21 @@ func occupied(f fireLine, _ lanes.Instant) bool { return f.session != uuid.Nil }
 func (c *Controller) report(kind string, buy basket, fits func(fireLine, lanes.Instant) bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := c.driver.now()
+	now := c.look()
 	if !fits(c.line, now) {
 		return errNotNow
 	}
-	h := c.log.keep(kind, c.line.session, buy, now)
-	if c.newest != nil {
-		c.newest.report(c.log.report(h, now))
-	}
+	h := happening{kind: kind, session: c.line.session, buy: buy}
+	c.keep(h, now)
 	return nil
+}
+
+// keep notes what happened, and tells it if the link is up. mu is held.
+func (c *Controller) keep(h happening, now lanes.Instant) {
+	h = c.log.keep(h, now)
+	if c.newest != nil {
+		c.newest.report(c.log.id, h)
+	}
 }
 
 // Cut fails the connection, if there is one. What is in force stays so, and the countdown goes on.
@@ -112,18 +124,20 @@ func (c *Controller) Cut(err error) {
 }
 
 func (c *Controller) cut(err error) {
+	now := c.look()
 	if c.newest != nil {
 		c.newest.fail(err)
+		c.newest.left(now)
 		c.newest = nil
 	}
 }
 
 // PowerCut turns the controller off and on again: the connection fails and the fire line is locked until a state
-// comes. The report log survives, or is lost and a new one begun.
+// comes. The report log survives, or is lost and a new one begun. Faults of the hardware stay.
 func (c *Controller) PowerCut(logLost bool) {
 	c.mu.Lock()
 	c.cut(errPowerCut)
-	c.line, c.epoch = fireLine{}, 0
+	c.line, c.epoch, c.watch = fireLine{}, 0, watch{}
 	if logLost {
 		c.log = newReportLog()
 	}
@@ -138,6 +152,13 @@ func (c *Controller) Refuse(refusing bool) {
 	c.refusing = refusing
 }
 
+// Pose makes the controller answer as another lane's until it is taken back. A connection that is up stays up.
+func (c *Controller) Pose(posing bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.posing = posing
+}
+
 // Stall keeps the controller from applying states until it is taken back; then the newest one is applied. Reports
 // and acks go on.
 func (c *Controller) Stall(stalled bool) {
@@ -150,25 +171,30 @@ func (c *Controller) Stall(stalled bool) {
 	}
 }
 
-// connect makes the newest connection, which replaces an older one, and tells all that was not acked.
-func (c *Controller) connect(epoch uint64, to link.Receiver) (*connection, link.Hello, error) {
+// connect makes the newest connection, which replaces an older one, and tells all that was not acked. Over a real wire
+// only what comes over it shows that the gateway is there.
+func (c *Controller) connect(lane link.Lane, to link.Receiver, wired bool) (*connection, link.Hello, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.refusing:
 		return nil, link.Hello{}, errRefused
-	case epoch < c.epoch:
+	case c.posing:
+		return nil, link.Hello{}, errPoses
+	case lane.Epoch < c.epoch:
 		return nil, link.Hello{}, errOldEpoch
 	}
-	c.epoch = epoch
+	c.epoch = lane.Epoch
 	c.cut(errReplaced)
-	c.newest = &connection{controller: c, to: to}
-	now := c.driver.now()
+	now := c.look()
+	c.watch = watch{hold: lane.HoldOnLoss, heard: now.Mono}
+	c.newest = &connection{controller: c, to: to, wired: wired}
 	for _, h := range c.log.unacked {
-		c.newest.report(c.log.report(h, now))
+		c.newest.report(c.log.id, h)
 	}
-	return c.newest, link.Hello{
-		LogID: c.log.id, Firmware: "sim",
-		Hold: c.line.hold, Session: c.line.session, Left: c.line.remaining(now),
-	}, nil
+	hello := link.Hello{LogID: c.log.id, Firmware: "sim", Hold: c.line.hold, Faults: slices.Clone(c.faults)}
+	if c.line.session != uuid.Nil {
+		hello.Session, hello.Phase, hello.Left = c.line.session, c.line.phase, c.line.remaining(now)
+	}
+	return c.newest, hello, nil
 }

@@ -50,7 +50,7 @@ func (d *Driver) Dial(ctx context.Context, lane link.Lane, to link.Receiver) (li
 	if err := ctx.Err(); err != nil {
 		return nil, link.Hello{}, err
 	}
-	conn, hello, err := d.Controller(lane.ID).connect(lane.Epoch, to)
+	conn, hello, err := d.Controller(lane.ID).connect(lane, to, false)
 	if err != nil {
 		return nil, link.Hello{}, err
 	}

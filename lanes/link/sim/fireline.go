@@ -45,3 +45,10 @@ func (f fireLine) remaining(now lanes.Instant) time.Duration {
 
 // open tells whether anyone can shoot. At zero it is locked, whether or not the gateway has said so.
 func (f fireLine) open(now lanes.Instant) bool { return f.counts() && f.remaining(now) > 0 }
+
+// heldAt is the fire line once the controller has locked it by itself at that time, on its own clock.
+func (f fireLine) heldAt(at time.Duration) fireLine {
+	f.left, f.since = f.remaining(lanes.Instant{Mono: at}), at
+	f.hold = true
+	return f
+}

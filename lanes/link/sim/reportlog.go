@@ -22,6 +22,7 @@ type happening struct {
 	session uuid.UUID
 	at      time.Duration // by the controller's own clock
 	buy     basket
+	detail  string // of a fault
 }
 
 // basket is what a purchase that is reported holds.
@@ -32,9 +33,10 @@ type basket struct {
 
 func newReportLog() reportLog { return reportLog{id: uuid.NewString()} }
 
-func (l *reportLog) keep(kind string, session uuid.UUID, buy basket, now lanes.Instant) happening {
+// keep numbers what happened now.
+func (l *reportLog) keep(h happening, now lanes.Instant) happening {
 	l.seq++
-	h := happening{seq: l.seq, kind: kind, session: session, at: now.Mono, buy: buy}
+	h.seq, h.at = l.seq, now.Mono
 	l.unacked = append(l.unacked, h)
 	return h
 }
@@ -52,15 +54,16 @@ func (l *reportLog) ack(saved lanes.Log) {
 	}
 }
 
-// report is how the controller tells it at now: with its age, so that no clocks need agree.
-func (l *reportLog) report(h happening, now lanes.Instant) lanes.Report {
+// report is how the controller tells it at now, out of the log of that name: with its age, so that no clocks need agree.
+func (h happening) report(log string, now lanes.Instant) lanes.Report {
 	return lanes.Report{
-		Log:     lanes.Log{ID: l.id, Seq: h.seq},
+		Log:     lanes.Log{ID: log, Seq: h.seq},
 		Kind:    h.kind,
 		Session: h.session,
 		Age:     now.Mono - h.at,
 
 		Purchase: h.buy.purchase,
 		Items:    h.buy.items,
+		Detail:   h.detail,
 	}
 }

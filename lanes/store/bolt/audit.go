@@ -63,7 +63,7 @@ func (a *auditor) ownFormat(key, value []byte, _ bool) (err error) {
 func (a *auditor) rangeBucket(name, value []byte) error {
 	var own meta
 	var unreadable error
-	found := map[string]tally{}
+	found := map[string]tally{holdsBucket: {}} // which a range of an older version is without
 	err := a.bucket(value, func(key, value []byte, isBucket bool) error {
 		bucket := string(key)
 		if bucket == string(metaKey) && !isBucket {

@@ -7,6 +7,7 @@
 //	lanes      lane id → snapshot              keys       name → answer kept
 //	events     cursor → event log entry        pending    cursor → nothing, of each event without its attempt
 //	history    cursor → ended session          sessions   session id → cursor
+//	holds      one record: the range's holds; in files of older versions there is no such bucket
 //
 // A file may be damaged in any way and gives an error, never another number: every value is sealed with its key
 // (value.go), and when the file is opened its pages and the numbers of its records are audited (audit.go, pages.go).

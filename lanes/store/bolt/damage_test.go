@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -12,7 +13,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.etcd.io/bbolt"
 
+	"rangegate/lanes"
 	"rangegate/lanes/store"
 )
 
@@ -68,7 +71,7 @@ func TestAPageThatWasLostIsNoticed(t *testing.T) {
 	for n := range uint64(12) {
 		b := batchOf(f.ranges[0], epoch, n+1)
 		if n > 3 { // from then on one page of the range changes, and comes to the same places again and again
-			b.Lanes, b.Events, b.Ended, b.Keys = nil, nil, nil, nil
+			b.Lanes, b.Events, b.Ended, b.Keys, b.Holds = nil, nil, nil, nil, nil
 		}
 		require.NoError(t, s.Flush(t.Context(), b))
 		file, err := os.ReadFile(path)
@@ -107,6 +110,27 @@ func TestADamagedKeyIsNoticed(t *testing.T) {
 		}
 		assert.Equal(t, 1, noticed, "the others are in pages that are free by now")
 	}
+}
+
+// The holds are found whatever their key: one that is damaged must not look like a range without any.
+func TestADamagedKeyOfTheHoldsIsNoticed(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "rangegate.db")
+	s := openAt(t, path)
+	b := claimed(t, s)
+	b.Holds = new(lanes.Holds{}.Set(lanes.Scope{Kind: lanes.OverRange}, "Jo Smith", opening))
+	require.NoError(t, s.Flush(t.Context(), b))
+	require.NoError(t, s.file.db.Update(func(tx *bbolt.Tx) error {
+		bucket := findRange(tx, path, b.Range).bucket(holdsBucket)
+		value := bytes.Clone(bucket.Get(holdsKey))
+		return errors.Join(bucket.Delete(holdsKey), bucket.Put([]byte("recorl"), value))
+	}))
+	require.NoError(t, s.Close())
+
+	_, err := openAt(t, path).Load(t.Context(), b.Range)
+	var corrupt *store.CorruptError
+	require.ErrorAs(t, err, &corrupt)
+	assert.Equal(t, "holds of range "+b.Range.String(), corrupt.Record)
 }
 
 func TestATruncatedFileIsAnError(t *testing.T) {

@@ -20,7 +20,7 @@ type entry struct{ key, value []byte }
 
 // records are a batch's, encoded.
 type records struct {
-	lanes, events, history, keys []entry
+	lanes, events, history, keys, holds []entry
 }
 
 func recordsOf(batch store.Batch) (r records, err error) {
@@ -42,6 +42,9 @@ func recordsOf(batch store.Batch) (r records, err error) {
 	}
 	for i := range batch.Keys {
 		add(&r.keys, []byte(batch.Keys[i].Name), batch.Keys[i])
+	}
+	if batch.Holds != nil {
+		add(&r.holds, holdsKey, *batch.Holds)
 	}
 	return r, err
 }
@@ -115,10 +118,25 @@ func (r *rangeTx) write(batch store.Batch, encoded records) error {
 			return err
 		}
 	}
+	if err := r.writeHolds(encoded.holds); err != nil {
+		return err
+	}
 	if err := r.writeEvents(batch, encoded.events); err != nil {
 		return err
 	}
 	return r.writeHistory(batch, encoded.history)
+}
+
+func (r *rangeTx) writeHolds(encoded []entry) error {
+	for _, e := range encoded {
+		if _, err := r.b.CreateBucketIfNotExists([]byte(holdsBucket)); err != nil { // an older version made the range
+			return err
+		}
+		if err := r.put(holdsBucket, e.key, e.value); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *rangeTx) writeEvents(batch store.Batch, encoded []entry) error {

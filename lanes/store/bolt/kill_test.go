@@ -57,6 +57,7 @@ func flushRange(s *Store, number int, id uuid.UUID) error {
 		b := batchOf(id, epoch, n)
 		b.Events = b.Events[:1]
 		b.Events[0].Cursor, b.Ended[0].Cursor = loaded.LastEvent+n, loaded.LastEnded+n
+		b.Holds = holdsAfter(b.Events[0].Cursor)
 		if err := s.Flush(ctx, b); err != nil {
 			return err
 		}
@@ -106,6 +107,7 @@ func allThere(t *testing.T, s store.Store, id uuid.UUID, acknowledged uint64) (l
 	assert.LessOrEqual(t, loaded.LastEvent, acknowledged+1)
 	assert.Equal(t, loaded.LastEvent, loaded.LastEnded)
 	assert.Len(t, loaded.Pending, int(loaded.LastEvent))
+	assert.Equal(t, *holdsAfter(loaded.LastEvent), loaded.Holds)
 	events, err := s.Events(t.Context(), id, 0, 1_000_000)
 	require.NoError(t, err)
 	assert.Equal(t, loaded.Pending, events)

@@ -13,11 +13,13 @@ const (
 	pendingBucket  = "pending"
 	historyBucket  = "history"
 	sessionsBucket = "sessions"
+	holdsBucket    = "holds" // has its own pages when it is large: a flush that leaves the holds does not write them
 )
 
 var (
-	buckets = []string{lanesBucket, keysBucket, eventsBucket, pendingBucket, historyBucket, sessionsBucket}
-	metaKey = []byte("meta")
+	buckets  = []string{lanesBucket, keysBucket, eventsBucket, pendingBucket, historyBucket, sessionsBucket, holdsBucket}
+	metaKey  = []byte("meta")
+	holdsKey = []byte("record") // the only one in its bucket
 
 	formatBucket = []byte("rangegate")
 	formatKey    = []byte("format")

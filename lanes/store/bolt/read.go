@@ -56,12 +56,30 @@ func (r *rangeTx) load() (loaded store.Recovered, err error) {
 	if err != nil {
 		return loaded, err
 	}
+	if loaded.Holds, err = r.holds(); err != nil {
+		return loaded, err
+	}
 	events := r.bucket(eventsBucket)
 	return loaded, r.bucket(pendingBucket).ForEach(func(key, _ []byte) error {
 		event, err := r.event(key, events.Get(key))
 		loaded.Pending = append(loaded.Pending, event)
 		return err
 	})
+}
+
+// holds reads what its bucket has, whatever its key: were the key damaged, a lookup would give no holds at all.
+func (r *rangeTx) holds() (holds lanes.Holds, err error) {
+	b := r.bucket(holdsBucket)
+	if b == nil { // the range is of an older version
+		return holds, nil
+	}
+	err = b.ForEach(func(key, value []byte) error {
+		if holds, err = decode[lanes.Holds](key, value); err != nil {
+			return r.corrupt("holds", err)
+		}
+		return nil
+	})
+	return holds, err
 }
 
 // Ended looks a session up in the history.

@@ -86,6 +86,7 @@ func batchOf(rangeID uuid.UUID, epoch, n uint64) store.Batch {
 		Events: []lanes.Logged{event(3*n - 2), event(3*n - 1), event(3 * n)},
 		Ended:  []lanes.Ended{{Cursor: n, Session: session, Lane: lane, At: now.Wall, Reason: lanes.Expired}},
 		Keys:   []lanes.KeptAnswer{{Name: fmt.Sprint("key-", n), Body: "{}", At: now.Wall}},
+		Holds:  holdsAfter(n),
 	}
 	if n > 1 {
 		done := event(3*n - 5)
@@ -94,6 +95,19 @@ func batchOf(rangeID uuid.UUID, epoch, n uint64) store.Batch {
 		b.Forget = []string{fmt.Sprint("key-", n/2)}
 	}
 	return b
+}
+
+// holdsAfter is the record of holds as flush n leaves it. It is a few words or takes a page of its own.
+func holdsAfter(n uint64) *lanes.Holds {
+	var h lanes.Holds
+	for i := range byte(n % 25) {
+		over := lanes.Scope{Kind: lanes.OverLane, ID: uuid.UUID{i}}
+		h = h.Set(over, fmt.Sprint("who ", n), opening)
+		if i%2 == 0 {
+			h = h.Lift(over, opening)
+		}
+	}
+	return &h
 }
 
 // read gives all that can be read, each answer or the error in its place.

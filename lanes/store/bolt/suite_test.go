@@ -60,6 +60,8 @@ func placeOf(t *testing.T, record storetest.Record) (bucket string, key []byte) 
 		return lanesBucket, id[:]
 	case storetest.Key:
 		return keysBucket, []byte(record.Name)
+	case storetest.Holds:
+		return holdsBucket, holdsKey
 	}
 	cursor, err := strconv.ParseUint(record.Name, 10, 64)
 	require.NoError(t, err)

@@ -36,6 +36,15 @@ func (a *arguments) record(value any) {
 	a.add(string(record))
 }
 
+// optional adds a record, or nothing for one that stays as it is stored.
+func optional[T any](a *arguments, value *T) {
+	if value == nil {
+		a.add("")
+		return
+	}
+	a.record(*value)
+}
+
 // newWrite is the batch as flush.lua takes it, in its order.
 func newWrite(b store.Batch, r store.Retention) (*write, error) {
 	var a arguments
@@ -50,6 +59,8 @@ func newWrite(b store.Batch, r store.Retention) (*write, error) {
 	a.number(r.Cap)
 	a.number(trimmed + len(b.Events) + len(b.Ended))
 	a.logs(b)
+	optional(&a, b.Checkpoint)
+	optional(&a, b.Holds)
 
 	a.number(len(b.Lanes))
 	a.number(len(b.Keys))
@@ -89,7 +100,7 @@ func newWrite(b store.Batch, r store.Retention) (*write, error) {
 	return &write{keys: keysOf(b.Range).list(), args: a.list, bytes: a.bytes, reply: make(chan reply, 1)}, nil
 }
 
-// logs adds how far the logs go with this batch, and the checkpoint.
+// logs adds how far the logs go with this batch.
 func (a *arguments) logs(b store.Batch) {
 	var lastEvent, lastEnded uint64
 	for _, event := range b.Events {
@@ -100,11 +111,6 @@ func (a *arguments) logs(b store.Batch) {
 	}
 	a.add(decimal(lastEvent))
 	a.add(decimal(lastEnded))
-	if b.Checkpoint == nil {
-		a.add("")
-		return
-	}
-	a.record(*b.Checkpoint)
 }
 
 func word(is bool, word string) string {

@@ -23,6 +23,8 @@ func TestARecordThatCannotBeReadIsNamed(t *testing.T) {
 		"lane, damaged": {"lanes", "LANE", "{", load},
 		"lane, newer":   {"lanes", "LANE", `{"v":99}`, load},
 		"checkpoint":    {"meta", "checkpoint", "[]", load},
+		"holds":         {"meta", "holds", "{", load},
+		"holds, newer":  {"meta", "holds", `{"v":99}`, load},
 		"last event":    {"meta", "last_event", "many", load},
 		"layout, newer": {"meta", "layout", "2", load},
 		"answer":        {"answers", "a key", "{", load},

@@ -40,7 +40,7 @@ end
 
 local events_before, history_before, names_before = take(), take(), take()
 local cap, budget = tonumber(take()), tonumber(take())
-local last_event, last_ended, checkpoint = take(), take(), take()
+local last_event, last_ended, checkpoint, holds = take(), take(), take(), take()
 local lane_count, answer_count, forget_count, event_count, ended_count =
   tonumber(take()), tonumber(take()), tonumber(take()), tonumber(take()), tonumber(take())
 
@@ -139,6 +139,9 @@ local function set(field, value)
 end
 if checkpoint ~= '' then
   set('checkpoint', checkpoint)
+end
+if holds ~= '' then
+  set('holds', holds)
 end
 if below(stored[3] or '', last_event) then
   set('last_event', last_event)

@@ -4,7 +4,7 @@ import "github.com/google/uuid"
 
 // rangeKeys are the keys that hold a range.
 type rangeKeys struct {
-	meta         string // hash: layout, epoch, n, checkpoint, last_event, last_ended, nameless (see flush.lua)
+	meta         string // hash: layout, epoch, n, checkpoint, holds, last_event, last_ended, nameless (see flush.lua)
 	lanes        string // hash: lane id → snapshot
 	answers      string // hash: name of an idempotency key → kept answer
 	events       string // hash: cursor → event

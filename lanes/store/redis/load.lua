@@ -1,7 +1,8 @@
 -- Reads a range as it stands, at one instant.
---   {'loaded', checkpoint or nil, last_event, last_ended, {lane, record, ...}, {answer, record, ...}, {cursor, record, ...}}
+--   {'loaded', checkpoint or nil, last_event, last_ended, {lane, record, ...}, {answer, record, ...},
+--     {cursor, record, ...}, holds or nil}
 --   {'corrupt', record, reason}
-local known = redis.call('HMGET', meta, 'checkpoint', 'last_event', 'last_ended')
+local known = redis.call('HMGET', meta, 'checkpoint', 'last_event', 'last_ended', 'holds')
 local open = {}
 for _, rank in ipairs(redis.call('ZRANGE', pending, 0, -1)) do
   local cursor = string.match(rank, '^0*(%d+)$')
@@ -14,5 +15,5 @@ for _, rank in ipairs(redis.call('ZRANGE', pending, 0, -1)) do
 end
 return {
   'loaded', known[1], known[2] or '0', known[3] or '0',
-  redis.call('HGETALL', lanes), redis.call('HGETALL', answers), open,
+  redis.call('HGETALL', lanes), redis.call('HGETALL', answers), open, known[4],
 }

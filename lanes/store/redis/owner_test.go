@@ -2,6 +2,7 @@ package redis_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -37,7 +38,8 @@ func client(t *testing.T, url string) *goredis.Client {
 	return c
 }
 
-// owner is a gateway that owns a range. Each of its flushes has a lane and an event, whose cursor is n.
+// owner is a gateway that owns a range. Each of its flushes has a lane and an event, whose cursor is n, and every other
+// one has holds.
 type owner struct {
 	t       testing.TB
 	store   *redis.Store
@@ -63,7 +65,7 @@ func (o *owner) keys(name string) string { return "rangegate:{" + o.rangeID.Stri
 func (o *owner) next() store.Batch {
 	n := o.n + 1
 	at := opening.Add(time.Duration(n) * time.Second)
-	return store.Batch{
+	batch := store.Batch{
 		Range: o.rangeID, Epoch: o.epoch, N: n, Now: at,
 		Checkpoint: &lanes.Checkpoint{At: lanes.Instant{Wall: at, Mono: time.Duration(n)}, Boot: "boot"},
 		Lanes:      []lanes.Snapshot{{Lane: lanes.Lane{ID: o.lane, Log: lanes.Log{ID: "log", Seq: n}}, Boot: "boot"}},
@@ -72,6 +74,21 @@ func (o *owner) next() store.Batch {
 			Event:  lanes.Event{ID: uuid.New(), Kind: lanes.Help, Session: uuid.New(), Lane: o.lane, At: at},
 		}},
 	}
+	if n%2 == 1 {
+		batch.Holds = o.holds(n)
+	}
+	return batch
+}
+
+// holds is the record of holds that flush n leaves.
+func (o *owner) holds(n uint64) *lanes.Holds {
+	var h lanes.Holds
+	if n > 0 {
+		who := fmt.Sprint("who ", n-(n+1)%2) // flushes of even n have none of their own
+		h = h.Set(lanes.Scope{Kind: lanes.OverRange}, who, opening).
+			Lift(lanes.Scope{Kind: lanes.OverLane, ID: o.lane}, opening)
+	}
+	return &h
 }
 
 // flush flushes the next batch.
@@ -93,6 +110,7 @@ func (o *owner) saved() {
 	for i, event := range r.Pending {
 		require.Equal(o.t, uint64(i+1), event.Cursor)
 	}
+	require.Equal(o.t, *o.holds(o.n), r.Holds)
 	if o.n == 0 {
 		require.Empty(o.t, r.Lanes)
 		return
@@ -107,6 +125,21 @@ const (
 	patience = 20 * time.Second
 	tick     = 20 * time.Millisecond
 )
+
+// restore puts back what dump gave.
+func restore(t *testing.T, c *goredis.Client, all map[string]any) {
+	t.Helper()
+	for key, value := range all {
+		switch value := value.(type) {
+		case map[string]string:
+			require.NoError(t, c.HSet(t.Context(), key, value).Err())
+		case []string:
+			for _, member := range value {
+				require.NoError(t, c.ZAdd(t.Context(), key, goredis.Z{Member: member}).Err())
+			}
+		}
+	}
+}
 
 // dump is all that the server has under the keys of a pattern.
 func dump(t *testing.T, c *goredis.Client, pattern string) map[string]any {

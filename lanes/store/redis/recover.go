@@ -28,10 +28,11 @@ func (s *Store) Load(ctx context.Context, rangeID uuid.UUID) (store.Recovered, e
 	}
 	keys := keysOf(rangeID)
 	var r store.Recovered
-	if a.has(1) {
-		if r.Checkpoint, err = store.Decode[lanes.Checkpoint]([]byte(a.text(1))); err != nil {
-			return store.Recovered{}, s.corrupt(keys.meta+" checkpoint", err)
-		}
+	if r.Checkpoint, err = optionally[lanes.Checkpoint](s, keys.meta+" checkpoint", a, 1); err != nil {
+		return store.Recovered{}, err
+	}
+	if r.Holds, err = optionally[lanes.Holds](s, keys.meta+" holds", a, 7); err != nil {
+		return store.Recovered{}, err
 	}
 	if r.LastEvent, err = s.number(keys.meta+" last_event", a.text(2)); err != nil {
 		return store.Recovered{}, err
@@ -49,6 +50,17 @@ func (s *Store) Load(ctx context.Context, rangeID uuid.UUID) (store.Recovered, e
 		return store.Recovered{}, err
 	}
 	return r, nil
+}
+
+// optionally decodes the record at that place of the answer, if it is there.
+func optionally[T any](s *Store, record string, a answer, i int) (value T, err error) {
+	if !a.has(i) {
+		return value, nil
+	}
+	if value, err = store.Decode[T]([]byte(a.text(i))); err != nil {
+		return value, s.corrupt(record, err)
+	}
+	return value, nil
 }
 
 // records decodes what a hash has, field after field with the record of each.

@@ -58,6 +58,8 @@ func (b bench) Overwrite(t *testing.T, record storetest.Record, data []byte) {
 		key = "history"
 	case storetest.Key:
 		key = "answers"
+	case storetest.Holds:
+		key = "meta"
 	}
 	added, err := b.admin.HSet(t.Context(), "rangegate:{"+record.Range.String()+"}:"+key, field, data).Result()
 	require.NoError(t, err)
@@ -68,16 +70,7 @@ func (b bench) Copy(t *testing.T) func() {
 	all := dump(t, b.admin, "*")
 	return func() {
 		b.Wipe(t)
-		for key, value := range all {
-			switch value := value.(type) {
-			case map[string]string:
-				require.NoError(t, b.admin.HSet(t.Context(), key, value).Err())
-			case []string:
-				for _, member := range value {
-					require.NoError(t, b.admin.ZAdd(t.Context(), key, goredis.Z{Member: member}).Err())
-				}
-			}
-		}
+		restore(t, b.admin, all)
 	}
 }
 

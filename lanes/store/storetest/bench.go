@@ -28,7 +28,7 @@ type Bench interface {
 type Record struct {
 	Range uuid.UUID
 	Kind  Kind
-	Name  string // the lane's id, the cursor in decimal, or the key's name; empty for the checkpoint
+	Name  string // the lane's id, the cursor in decimal, the key's name, or "holds"; empty for the checkpoint
 }
 
 // Kind is what a record holds.
@@ -41,6 +41,7 @@ const (
 	Event      Kind = "event"
 	Ended      Kind = "ended session"
 	Key        Kind = "key"
+	Holds      Kind = "holds"
 )
 
 // Run tells every story, one after the other, each on a fresh bench.
@@ -59,6 +60,8 @@ func Run(t *testing.T, fresh func(t *testing.T) Bench) {
 		{"text and numbers come back whatever they are", comesBackExactly},
 		{"a batch that cannot be written leaves no trace", noTrace},
 		{"keys are forgotten", forgetsKeys},
+		{"holds stay until others are flushed", holdsStay},
+		{"the record of holds comes back exactly", holdsComeBackExactly},
 
 		{"a repeat is not written again", repeat},
 		{"a flush that skips one finds the store rolled back", skipped},

@@ -51,6 +51,7 @@ func claimKeepsData(s *stage) {
 	batch.Events = []lanes.Logged{pending(1), delivered(pending(2))}
 	batch.Ended = []lanes.Ended{ended(1, "Ann Lee")}
 	batch.Keys = []lanes.KeptAnswer{answer("k")}
+	batch.Holds = new(holds("Ann Lee"))
 	first.flush(batch)
 	before := first.saved()
 
@@ -69,6 +70,7 @@ func endedContext(s *stage) {
 
 	batch := o.batch()
 	batch.Lanes = []lanes.Snapshot{occupied(uuid.New(), "Jo Smith")}
+	batch.Holds = new(holds("Ann Lee"))
 	err := s.store.Flush(over, batch)
 	require.ErrorIs(s, err, store.ErrRefused)
 	require.ErrorIs(s, err, context.Canceled)

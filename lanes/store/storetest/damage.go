@@ -38,6 +38,7 @@ func overwritten(s *stage, damage string, data []byte, reason string) {
 		{Checkpoint, "", load, events},
 		{Lane, lane.String(), load, events},
 		{Key, "a-key", load, history},
+		{Holds, "holds", load, lookup},
 		{Event, "1", load, history}, // it is pending
 		{Event, "1", events, history},
 		{Event, "2", events, load}, // it is not
@@ -52,6 +53,7 @@ func overwritten(s *stage, damage string, data []byte, reason string) {
 		batch.Ended = []lanes.Ended{ended(1, "Ann Lee")}
 		batch.Ended[0].Session.ID = session
 		batch.Keys = []lanes.KeptAnswer{answer("a-key")}
+		batch.Holds = new(holds("Ann Lee"))
 		o.flush(batch)
 		s.reopen(func() {
 			s.bench.Overwrite(s.T, Record{Range: o.rangeID, Kind: broken.kind, Name: broken.name}, data)

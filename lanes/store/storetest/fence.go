@@ -18,6 +18,7 @@ func (o *owner) with(cursor uint64) store.Batch {
 	batch.Events = []lanes.Logged{pending(cursor)}
 	batch.Ended = []lanes.Ended{ended(cursor, "Ann Lee")}
 	batch.Keys = []lanes.KeptAnswer{answer(uuid.NewString())}
+	batch.Holds = new(holds(uuid.NewString()))
 	return batch
 }
 
@@ -89,9 +90,10 @@ func wiped(s *stage) {
 
 	require.ErrorIs(s, o.try(o.batch()), store.ErrRolledBack)
 	assert.Empty(s, o.load().Lanes)
+	assert.Zero(s, o.load().Holds)
 	refill := o.batch()
 	refill.Refill = true
-	refill.Lanes, refill.Keys = want.Recovered.Lanes, want.Recovered.Keys
+	refill.Lanes, refill.Keys, refill.Holds = want.Recovered.Lanes, want.Recovered.Keys, &want.Recovered.Holds
 	refill.Events, refill.Ended = want.Events, want.History
 	o.flush(refill)
 	assert.Equal(s, want, o.saved())
@@ -123,7 +125,7 @@ func putBack(s *stage) {
 	assert.Equal(s, uint64(1), o.load().LastEvent)
 	refill := o.batch()
 	refill.Refill = true
-	refill.Lanes, refill.Keys = want.Recovered.Lanes, want.Recovered.Keys
+	refill.Lanes, refill.Keys, refill.Holds = want.Recovered.Lanes, want.Recovered.Keys, &want.Recovered.Holds
 	refill.Events, refill.Ended = want.Events, want.History
 	o.flush(refill)
 	assert.Equal(s, want, o.saved())
@@ -152,13 +154,17 @@ func refillReplaces(s *stage) {
 	refill.N, refill.Refill = 9, true
 	refill.Lanes = []lanes.Snapshot{free(first.Lanes[0].ID)}
 	refill.Keys = []lanes.KeptAnswer{answer("the only one")}
+	refill.Holds = new(first.Holds.Lift(lanes.Scope{Kind: lanes.OverRange}, opening.Add(day)))
 	o.flush(refill)
 	want := store.Recovered{
 		Checkpoint: *first.Checkpoint, Lanes: refill.Lanes, Keys: refill.Keys, Pending: first.Events,
-		LastEvent: 1, LastEnded: 1,
+		Holds: *refill.Holds, LastEvent: 1, LastEnded: 1,
 	}
 	assert.Equal(s, tidy(want), o.load())
 	assert.Equal(s, first.Ended, o.history())
+	refill.N, refill.Holds = o.n+1, nil
+	o.flush(refill)
+	assert.Equal(s, tidy(want), o.load(), "holds that it does not have stay, rather than be lifted by it")
 	o.flush(o.batch())
 }
 

@@ -20,11 +20,12 @@ func comesBack(s *stage) {
 	batch.Events = []lanes.Logged{pending(3), delivered(pending(5)), pending(6)}
 	batch.Ended = []lanes.Ended{ended(2, "Ann Lee"), ended(4, "")}
 	batch.Keys = []lanes.KeptAnswer{answer("k-1"), answer("k-2")}
+	batch.Holds = new(holds("Ann Lee"))
 	o.flush(batch)
 
 	want := saved{
 		Recovered: tidy(store.Recovered{
-			Checkpoint: *batch.Checkpoint, Lanes: batch.Lanes, Keys: batch.Keys,
+			Checkpoint: *batch.Checkpoint, Lanes: batch.Lanes, Keys: batch.Keys, Holds: *batch.Holds,
 			Pending:   []lanes.Logged{batch.Events[0], batch.Events[2]},
 			LastEvent: 6, LastEnded: 4,
 		}),
@@ -59,13 +60,16 @@ func writtenOver(s *stage) {
 	assert.Equal(s, tidy(want), o.load())
 }
 
+// texts are in UTF-8, and each breaks some careless writer of JSON.
+var texts = []string{
+	"", " ", "O'Brien & <sons>", `back\slash "quoted"`, "line\r\nbreak\ttab\x00nul\x7f", "\u2028\u2029\ufeff\ufffd",
+	"Зоя Щукина", "山田太郎", "👩‍👩‍👧‍👦", "e\u0301 \u202eright to left", "\U0010ffff",
+}
+
 func comesBackExactly(s *stage) {
 	o := s.claim(uuid.New())
 	batch := o.batch()
-	for i, name := range []string{
-		"", " ", "O'Brien & <sons>", `back\slash "quoted"`, "line\r\nbreak\ttab\x00nul\x7f", "\u2028\u2029\ufeff\ufffd",
-		"Зоя Щукина", "山田太郎", "👩‍👩‍👧‍👦", "e\u0301 \u202eright to left", "\U0010ffff",
-	} {
+	for i, name := range texts {
 		lane := occupied(uuid.New(), name)
 		lane.Boot, lane.Log = name, lanes.Log{ID: name, Seq: math.MaxUint64}
 		lane.Session.Left, lane.Session.Rested = math.MaxInt64, math.MinInt64
@@ -99,6 +103,7 @@ func noTrace(s *stage) {
 	o := s.claim(uuid.New())
 	first := o.batch()
 	first.Lanes = []lanes.Snapshot{occupied(uuid.New(), "Jo Smith")}
+	first.Holds = new(holds("Ann Lee"))
 	o.flush(first)
 	before := o.saved()
 
@@ -109,6 +114,7 @@ func noTrace(s *stage) {
 		batch.Events = []lanes.Logged{pending(1), delivered(pending(2))}
 		batch.Ended = []lanes.Ended{ended(1, "Jo Smith")}
 		batch.Keys = []lanes.KeptAnswer{answer("k")}
+		batch.Holds = new(holds("Jo Smith"))
 		return batch
 	}
 	noRecord := time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC) // JSON has no such time
@@ -118,6 +124,8 @@ func noTrace(s *stage) {
 		"event":      func(b *store.Batch) { b.Events[1].Event.At = noRecord },
 		"ended":      func(b *store.Batch) { b.Ended[0].At = noRecord },
 		"key":        func(b *store.Batch) { b.Keys[0].At = noRecord },
+		"hold":       func(b *store.Batch) { b.Holds.InForce[1].Since = noRecord },
+		"lift":       func(b *store.Batch) { b.Holds.Lifted[0].At = noRecord },
 	} {
 		batch := whole()
 		breakIt(&batch)

@@ -21,6 +21,7 @@ type model struct {
 	events     map[uint64]lanes.Logged
 	history    []lanes.Ended
 	keys       map[string]lanes.KeptAnswer
+	holds      lanes.Holds
 	last       store.Batch // that was written
 }
 
@@ -45,6 +46,9 @@ func (m *model) apply(b store.Batch) {
 	for _, name := range b.Forget {
 		delete(m.keys, name)
 	}
+	if b.Holds != nil {
+		m.holds = *b.Holds
+	}
 	m.n, m.last = b.N, b
 }
 
@@ -56,6 +60,7 @@ func (m *model) want() saved {
 	}
 	r.Lanes = slices.Collect(maps.Values(m.lanes))
 	r.Keys = slices.Collect(maps.Values(m.keys))
+	r.Holds = m.holds
 	log := []lanes.Logged{}
 	for _, cursor := range slices.Sorted(maps.Keys(m.events)) {
 		event := m.events[cursor]
@@ -109,6 +114,9 @@ func (m *model) draw(t *rapid.T, lanePool []uuid.UUID) store.Batch {
 		if !slices.ContainsFunc(b.Keys, func(k lanes.KeptAnswer) bool { return k.Name == name }) {
 			b.Forget = append(b.Forget, name)
 		}
+	}
+	if rapid.Bool().Draw(t, "holds") {
+		b.Holds = new(drawHolds(t, m.holds, lanePool))
 	}
 	return b
 }

@@ -18,6 +18,7 @@ func apart(s *stage) {
 	one.flush(one.with(2))
 	want := one.saved()
 	assert.Empty(s, other.load().Lanes)
+	assert.Zero(s, other.load().Holds)
 
 	// The same ids and cursors in another range are other records.
 	batch := other.batch()
@@ -26,6 +27,7 @@ func apart(s *stage) {
 	batch.Ended = []lanes.Ended{want.History[0]}
 	batch.Ended[0].Cursor = 7
 	batch.Keys = want.Recovered.Keys
+	batch.Holds = new(want.Recovered.Holds.Lift(lanes.Scope{Kind: lanes.OverRange}, opening))
 	batch.Forget = []string{want.Recovered.Keys[0].Name}
 	other.flush(batch)
 	s.claim(other.rangeID)
@@ -33,6 +35,7 @@ func apart(s *stage) {
 	s.reopen()
 	assert.Equal(s, want, one.saved())
 	assert.Equal(s, batch.Lanes, other.load().Lanes)
+	assert.Equal(s, *batch.Holds, other.load().Holds)
 	one.flush(one.with(3)) // nor has the other's claim fenced it
 	require.ErrorIs(s, other.try(other.batch()), store.ErrFenced)
 }
@@ -52,7 +55,7 @@ func atOnce(s *stage) {
 				batch := o.with(n)
 				batch.N = n
 				batch.Lanes = []lanes.Snapshot{occupied(lane, fmt.Sprint("customer ", i, " ", n))}
-				want[i].Recovered.Lanes = batch.Lanes
+				want[i].Recovered.Lanes, want[i].Recovered.Holds = batch.Lanes, *batch.Holds
 				want[i].Recovered.Keys = append(want[i].Recovered.Keys, batch.Keys...)
 				want[i].Events = append(want[i].Events, batch.Events...)
 				want[i].History = append(want[i].History, batch.Ended...)

@@ -162,6 +162,16 @@ func ended(cursor uint64, customer string) lanes.Ended {
 	}
 }
 
+// holds is a range's record with holds in force and one that has ended.
+func holds(who string) lanes.Holds {
+	lane, bay := lanes.Scope{Kind: lanes.OverLane, ID: uuid.New()}, lanes.Scope{Kind: lanes.OverBay, ID: uuid.New()}
+	return lanes.Holds{}.
+		Set(lanes.Scope{Kind: lanes.OverRange}, who, opening).
+		Set(lane, who, opening.Add(time.Second)).
+		Set(bay, who, opening.Add(time.Minute)).
+		Lift(lane, opening.Add(time.Hour))
+}
+
 // answer is what an idempotency key keeps.
 func answer(name string) lanes.KeptAnswer {
 	return lanes.KeptAnswer{Name: name, Fingerprint: "POST /sessions", Status: 201, Body: `{"a":1}`, At: opening}

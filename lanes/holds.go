@@ -1,0 +1,98 @@
+package lanes
+
+import (
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Scope is what a hold lies over.
+type Scope struct {
+	Kind string    `json:"scope"` // OverRange, OverBay, OverLane
+	ID   uuid.UUID `json:"id"`    // of the bay or lane; uuid.Nil for the range
+}
+
+// The kinds of scopes.
+const (
+	OverRange = "range"
+	OverBay   = "bay"
+	OverLane  = "lane"
+)
+
+// Covers tells whether the scope has that lane in it.
+func (s Scope) Covers(place Place) bool {
+	switch s.Kind {
+	case OverRange:
+		return true
+	case OverBay:
+		return s.ID == place.Bay
+	case OverLane:
+		return s.ID == place.ID
+	}
+	return false
+}
+
+// HoldRecord is a hold in force: over what, who set it, since when.
+type HoldRecord struct {
+	Scope
+	Who   string    `json:"who"`
+	Since time.Time `json:"since"`
+}
+
+// LiftRecord is when the last hold over a scope ended.
+type LiftRecord struct {
+	Scope
+	At time.Time `json:"at"`
+}
+
+// Holds is the range's own record of its holds. It is a value: to change it is to make another. That a hold has ended
+// is remembered too: a controller that comes back holding after that may be released, while one whose hold nobody knows
+// of stays held (LINK.md, Safety table).
+type Holds struct {
+	InForce []HoldRecord `json:"in_force"`
+	Lifted  []LiftRecord `json:"lifted"`
+}
+
+// Set is the record with a hold over the scope. One that is there already stays as it is.
+func (h Holds) Set(over Scope, who string, at time.Time) Holds {
+	if h.at(over) < 0 {
+		h.InForce = append(slices.Clone(h.InForce), HoldRecord{over, who, at})
+	}
+	return h
+}
+
+// Lift is the record without the hold over the scope.
+func (h Holds) Lift(over Scope, at time.Time) Holds {
+	if i := h.at(over); i >= 0 {
+		h.InForce = slices.Delete(slices.Clone(h.InForce), i, i+1)
+	}
+	h.Lifted = slices.DeleteFunc(slices.Clone(h.Lifted), func(l LiftRecord) bool { return l.Scope == over })
+	h.Lifted = append(h.Lifted, LiftRecord{over, at})
+	return h
+}
+
+// Has tells whether there is a hold over just that scope.
+func (h Holds) Has(over Scope) bool { return h.at(over) >= 0 }
+
+func (h Holds) at(over Scope) int {
+	return slices.IndexFunc(h.InForce, func(r HoldRecord) bool { return r.Scope == over })
+}
+
+// Over tells whether any hold lies over the lane.
+func (h Holds) Over(place Place) bool {
+	return slices.ContainsFunc(h.InForce, func(r HoldRecord) bool { return r.Covers(place) })
+}
+
+// KnowsOfEnd tells whether a hold over the lane is known to have ended.
+func (h Holds) KnowsOfEnd(place Place) bool {
+	return slices.ContainsFunc(h.Lifted, func(r LiftRecord) bool { return r.Covers(place) })
+}
+
+// Reached is what became of a hold that was set or lifted, lane by lane.
+type Reached struct {
+	Confirmed  []uuid.UUID // in force on the hardware
+	Sent       []uuid.UUID // handed to the link, which has not confirmed it
+	NotReached []uuid.UUID // the link is down
+	Saved      bool        // it survives a crash
+}
