@@ -56,6 +56,21 @@ func TestAHoldSaysHowFarItHasCome(t *testing.T) {
 	}, withBays)
 }
 
+// What was in force before the newest state says nothing: that may be on its way.
+func TestAHoldIsConfirmedByTheNewestStateOnly(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, g *rig) {
+		g.create(0, 30)
+		g.hold(everywhere)
+		g.controller(0).Stall(true)
+		require.Equal(t, g.theLanes(0), g.lift(everywhere).Sent)
+		require.True(t, g.controller(0).Shown().Hold, "still")
+		require.Equal(t, lanes.Reached{Confirmed: g.theLanes(1), Sent: g.theLanes(0), Saved: true}, g.hold(everywhere))
+		g.controller(0).Stall(false)
+		g.pass(0)
+		g.requireHeld(0, 1)
+	})
+}
+
 // Only those that have not answered are waited for.
 func TestAHoldIsAnsweredAsSoonAsEverythingIsKnown(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, g *rig) {

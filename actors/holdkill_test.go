@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes"
+	"rangegate/lanes/store"
 )
 
 // A gateway is killed at every flush while a hold is set and lifted. What the next one finds is the record of the
@@ -107,4 +109,71 @@ func (g *rig) requireAsRecorded(staff acknowledged) {
 	g.requireHeld(held...)
 	g.requireOpen(open...)
 	require.Subset(g, []int{0, 1}, held)
+}
+
+// The same while a hold crosses the lift of another, and of its own scope.
+func TestAHoldThatCrossesALiftThroughAKill(t *testing.T) {
+	for name, crossing := range map[string]func(*rig) lanes.Scope{
+		"of another scope": func(*rig) lanes.Scope { return everywhere },
+		"of its own scope": func(g *rig) lanes.Scope { return g.overBay(0) },
+	} {
+		for _, written := range []bool{false, true} {
+			power := &power{failsAt: 1, written: written}
+			for {
+				t.Run(fmt.Sprintf("%s, at flush %d, written %t", name, power.failsAt, written), func(t *testing.T) {
+					toldOfAKillAtTheCrossing(t, power, crossing)
+				})
+				if !power.failed() || t.Failed() {
+					break
+				}
+				power.failsAt++
+				power.flushes.Store(0)
+			}
+		}
+	}
+}
+
+func toldOfAKillAtTheCrossing(t *testing.T, power *power, crossing func(*rig) lanes.Scope) {
+	inFakeTime(t, func(t *testing.T, g *rig) {
+		for i := range 4 {
+			g.create(i, 30)
+		}
+		require.True(t, g.hold(g.overBay(0)).Saved)
+		g.pass(2 * time.Second) // a checkpoint comes later
+		g.on(power)
+		g.store.hook(func(ctx context.Context, batch store.Batch, flush func() error) error {
+			<-time.After(100 * time.Millisecond) // so that the lift is under way
+			return power.hook(ctx, batch, flush)
+		})
+		lifted := make(chan lanes.Reached, 1)
+		go func() {
+			if reached, err := g.Lift(t.Context(), g.overBay(0)); err == nil {
+				lifted <- reached
+			}
+			close(lifted)
+		}()
+		synctest.Wait()
+		over := crossing(g)
+		held, err := g.Hold(t.Context(), over, "kim")
+		require.NoError(t, err)
+		lift := <-lifted
+		g.dies(power)
+		g.start()
+		g.pass(lastBackOff)
+		record := g.onRecord()
+		require.Equal(t, g.Holds(), record)
+		if held.Saved {
+			require.True(t, record.Has(over))
+		}
+		if lift.Saved && over != g.overBay(0) {
+			require.False(t, record.Has(g.overBay(0)))
+		}
+		var want []int
+		for i, place := range g.settings.Layout.Lanes {
+			if record.Over(place) {
+				want = append(want, i)
+			}
+		}
+		g.requireHeld(want...)
+	}, withBays)
 }

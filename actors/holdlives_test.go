@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -9,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes"
-	"rangegate/lanes/store"
 )
 
 // Holds and the lives of the gateway and its lanes: nothing opens by having been forgotten.
@@ -186,21 +184,4 @@ func TestAStoreThatLostEverythingUnderAHoldKeepsIt(t *testing.T) {
 		g.start()
 		g.requireHeld(0, 1, 2, 3)
 	}, withBays)
-}
-
-// The record of holds is in the same flush as the lanes that they close: neither is ever there without the other.
-func TestAHoldIsSavedWithEveryLaneThatItCloses(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		g.create(0, 30)
-		recorded := false
-		g.store.hook(func(_ context.Context, batch store.Batch, flush func() error) error {
-			recorded = recorded || batch.Holds != nil
-			for _, lane := range batch.Lanes {
-				require.True(t, !lane.Held || recorded, "a lane is held, and no record says why")
-			}
-			return flush()
-		})
-		g.hold(everywhere)
-		require.True(t, recorded)
-	})
 }

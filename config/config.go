@@ -86,7 +86,8 @@ type Range struct {
 	Tokens     []Secret      `yaml:"tokens"`          // each a UUID or sha256:<64 hex>; several during rotation
 	Purchasing bool          `yaml:"purchasing"`
 	OnLinkLoss LinkLoss      `yaml:"on_link_loss"` // default run_out
-	LinkGrace  time.Duration `yaml:"link_grace"`   // how long a lane whose link is down stays usable; default 30s
+	LinkTLS    LinkTLS       `yaml:"link_tls,omitempty"`
+	LinkGrace  time.Duration `yaml:"link_grace"` // how long a lane whose link is down stays usable; default 30s
 	Webhook    *Webhook      `yaml:"webhook,omitempty"`
 	Products   *Products     `yaml:"products,omitempty"`
 	Staff      []Staff       `yaml:"staff,omitempty"`
@@ -102,6 +103,13 @@ const (
 	RunOut LinkLoss = "run_out" // the session runs to its end
 	Hold   LinkLoss = "hold"    // the fire line is locked until the link is back
 )
+
+// LinkTLS says which certificates are trusted of the range's lane controllers at wss:// addresses; at most one of the
+// two. Without either they need one that every program on this machine trusts.
+type LinkTLS struct {
+	CA          string `yaml:"ca,omitempty"`          // a PEM file: certificates signed by one of these
+	Fingerprint string `yaml:"fingerprint,omitempty"` // sha256: and 64 hexadecimal digits: that one certificate (of its DER)
+}
 
 // Webhook is where the integrator receives events.
 type Webhook struct {
@@ -153,7 +161,7 @@ type Lane struct {
 
 // Link is how the gateway reaches the lane's controller.
 type Link struct {
-	Driver  string `yaml:"driver"` // default sim
-	Address string `yaml:"address,omitempty"`
-	Key     Secret `yaml:"key,omitempty"`
+	Driver  string `yaml:"driver"`            // sim or websocket, default sim
+	Address string `yaml:"address,omitempty"` // of websocket: ws:// or wss:// url, each lane's own; sim has none
+	Key     Secret `yaml:"key,omitempty"`     // that the gateway shows to the controller; empty: none
 }

@@ -57,6 +57,6 @@ func (r *Range) complete() {
 	}
 	for i := range r.Lanes {
 		link := &r.Lanes[i].Link
-		link.Driver = cmp.Or(link.Driver, "sim")
+		link.Driver = cmp.Or(link.Driver, DriverSim)
 	}
 }

@@ -68,6 +68,7 @@ func TestFaultsAgainstTheRules(t *testing.T) {
 		tlsBoth  = "missing; tls wants certificate and key"
 		hostPort = "wants host:port, such as 127.0.0.1:8080"
 		wantsURL = "wants an absolute http or https url"
+		wantsWS  = "wants an absolute ws or wss url"
 		redisURL = "store.redis: wants redis://host:port/db or rediss://host:port/db"
 	)
 	for _, c := range []struct {
@@ -118,8 +119,18 @@ func TestFaultsAgainstTheRules(t *testing.T) {
 		{"no group", edited(t, "[{id: 33333333-3333-4333-8333-000000000001, name: Public}]", "[]"), "ranges[0].groups: wants at least one group"},
 		{"lane without bay", edited(t, "Lane 2, bay: "+bay1, "Lane 2"), "ranges[0].lanes[1].bay: missing; " + wantsID},
 		{"lane in no bay", edited(t, "Lane 2, bay: "+bay1, "Lane 2, bay: 12345678-5555-4555-8555-000000000009"), "ranges[0].lanes[1].bay: no bay with id 12345678… in this range"},
-		{"unknown driver", edited(t, "Lane 1,", "Lane 1, link: {driver: simm},"), "ranges[0].lanes[0].link.driver: no such driver; this release has sim"},
-		{"driver of a later release", edited(t, "Lane 1,", "Lane 1, link: {driver: websocket, address: 'ws://h/lane'},"), "ranges[0].lanes[0].link.driver: this release has no websocket driver yet"},
+		{"unknown driver", edited(t, "Lane 1,", "Lane 1, link: {driver: simm},"), "ranges[0].lanes[0].link.driver: no such driver; this release has sim and websocket"},
+		{"websocket without an address", edited(t, "Lane 1,", "Lane 1, link: {driver: websocket},"), "ranges[0].lanes[0].link.address: missing; the websocket driver wants a ws or wss url"},
+		{"websocket at a web address", edited(t, "Lane 1,", "Lane 1, link: {driver: websocket, address: 'http://h/lane'},"), "ranges[0].lanes[0].link.address: " + wantsWS},
+		{"websocket without a host", edited(t, "Lane 1,", "Lane 1, link: {driver: websocket, address: 'ws:///lane'},"), "ranges[0].lanes[0].link.address: " + wantsWS},
+		{"websocket with an impossible port", edited(t, "Lane 1,", "Lane 1, link: {driver: websocket, address: 'wss://h:0/lane'},"), "ranges[0].lanes[0].link.address: " + wantsWS},
+		{"websocket with a fragment", edited(t, "Lane 1,", "Lane 1, link: {driver: websocket, address: 'ws://h/#lane'},"), "ranges[0].lanes[0].link.address: " + wantsWS},
+		{"websocket with a password", edited(t, "Lane 1,", "Lane 1, link: {driver: websocket, address: 'ws://u:p@h/lane'},"), "ranges[0].lanes[0].link.address: wants a url without user and password"},
+		{"one controller for two lanes", edited(t, "Lane 1,", "Lane 1, link: {driver: websocket, address: 'ws://h/lane'},", "Lane 2,", "Lane 2, link: {driver: websocket, address: 'ws://h/lane'},"), "ranges[0].lanes[1].link.address: the same as ranges[0].lanes[0].link.address"},
+		{"two ways to trust", edited(t, name, inRange+"link_tls: {ca: ca.pem, fingerprint: 'sha256:"+strings.Repeat("aB", 32)+"'}"), "ranges[0].link_tls: two ways to trust, ca and fingerprint; choose one"},
+		{"a fingerprint of another kind", edited(t, name, inRange+"link_tls: {fingerprint: 'sha1:"+strings.Repeat("aB", 32)+"'}"), "ranges[0].link_tls.fingerprint: wants sha256: and 64 hexadecimal digits"},
+		{"a fingerprint that is short", edited(t, name, inRange+"link_tls: {fingerprint: 'sha256:aB'}"), "ranges[0].link_tls.fingerprint: wants sha256: and 64 hexadecimal digits"},
+		{"a fingerprint that is none", edited(t, name, inRange+"link_tls: {fingerprint: 'sha256:"+strings.Repeat("aX", 32)+"'}"), "ranges[0].link_tls.fingerprint: wants sha256: and 64 hexadecimal digits"},
 		{"sim with an address", edited(t, "Lane 1,", "Lane 1, link: {address: 'ws://h/lane'},"), "ranges[0].lanes[0].link.address: the sim driver takes no address"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -94,6 +94,7 @@ ranges:
     tokens: [sha256:`+strings.Repeat("aB", 32)+`, 22222222-2222-4222-8222-222222222222]
     purchasing: true
     on_link_loss: hold
+    link_tls: {fingerprint: sha256:`+strings.Repeat("aB", 32)+`}
     link_grace: 1m30s
     webhook: {url: "http://h/in", secrets: [whsec_c2VjcmV0], timeout: 3s, concurrency: 4, queue: 5, allow_private: true}
     products: {url: "http://127.0.0.1:7070/pos", timeout: 2s, allow_private: true}
@@ -111,10 +112,12 @@ ranges:
     name: South
     token: 22222222-2222-4222-8222-222222222223
     products: {url: "https://pos.example"}
+    link_tls: {ca: controllers.pem}
     staff: *staff
     groups: [{id: 33333333-3333-4333-8333-000000000001, name: Public}]
     bays: [{id: 55555555-5555-4555-8555-000000000001, name: Bay A}]
-    lanes: [{id: 44444444-4444-4444-8444-000000000002, name: Lane 1, bay: 55555555-5555-4555-8555-000000000001}]
+    lanes: [{id: 44444444-4444-4444-8444-000000000002, name: Lane 1, bay: 55555555-5555-4555-8555-000000000001,
+      link: {driver: websocket, address: "wss://10.0.0.12:7400/lane?n=1", key: sesame}}]
 `), nil)
 	require.NoError(t, err)
 
@@ -126,6 +129,9 @@ ranges:
 	assert.Len(t, north.Tokens, 2)
 	assert.True(t, north.Purchasing)
 	assert.Equal(t, Hold, north.OnLinkLoss)
+	pin, ok := north.LinkTLS.Pin()
+	assert.True(t, ok)
+	assert.Equal(t, byte(0xab), pin[31])
 	assert.Equal(t, 90*time.Second, north.LinkGrace)
 	assert.Equal(t, &Webhook{"http://h/in", []Secret{"whsec_c2VjcmV0"}, 3 * time.Second, 4, 5, true}, north.Webhook)
 	assert.Equal(t, &Products{"http://127.0.0.1:7070/pos", 2 * time.Second, true}, north.Products)
@@ -138,6 +144,10 @@ ranges:
 	south := cfg.Ranges[1]
 	assert.Equal(t, north.Staff, south.Staff, "an alias repeats what its anchor marks")
 	assert.Equal(t, 5*time.Second, south.Products.Timeout)
+	assert.Equal(t, LinkTLS{CA: "controllers.pem"}, south.LinkTLS)
+	_, ok = south.LinkTLS.Pin()
+	assert.False(t, ok)
+	assert.Equal(t, Link{DriverWebSocket, "wss://10.0.0.12:7400/lane?n=1", "sesame"}, south.Lanes[0].Link)
 }
 
 func TestRedisKeepsLess(t *testing.T) {

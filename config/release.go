@@ -1,26 +1,30 @@
 package config
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
-// What the design has and this release has not yet. When a driver comes it moves from later to drivers.
-
-var (
-	drivers = []string{"sim"}
-	later   = []string{"websocket"}
+// What links this release has drivers for.
+const (
+	DriverSim       = "sim"       // simulated hardware, in process
+	DriverWebSocket = "websocket" // LINK.md version 1
 )
 
 func driverProblem(driver string) string {
-	switch {
-	case slices.Contains(drivers, driver):
+	if driver == DriverSim || driver == DriverWebSocket {
 		return ""
-	case slices.Contains(later, driver):
-		return "this release has no " + driver + " driver yet"
 	}
-	return "no such driver; this release has sim"
+	return "no such driver; this release has sim and websocket"
 }
 
 // Sells tells whether customers can buy at the lanes: there has to be a webhook that takes the purchases.
 func (r Range) Sells() bool { return r.Purchasing && r.Webhook != nil }
+
+// secured tells whether a lane of the range is reached over TLS.
+func (r Range) secured() bool {
+	return slices.ContainsFunc(r.Lanes, func(l Lane) bool { return strings.HasPrefix(l.Link.Address, "wss:") })
+}
 
 // Unused lists what is configured and has no effect, with its path: in this release, or for want of something else.
 func (c Config) Unused() []string {
@@ -28,7 +32,7 @@ func (c Config) Unused() []string {
 	for i, r := range c.Ranges {
 		at := path("ranges").item(i)
 		for key, configured := range map[string]bool{
-			"staff": len(r.Staff) > 0, "on_link_loss": r.OnLinkLoss == Hold, "purchasing": r.Purchasing && !r.Sells(),
+			"staff": len(r.Staff) > 0, "purchasing": r.Purchasing && !r.Sells(), "link_tls": r.LinkTLS != LinkTLS{} && !r.secured(),
 		} {
 			if configured {
 				unused = append(unused, string(at.key(key)))

@@ -12,8 +12,11 @@ func TestWhatHasNoEffectYetIsListed(t *testing.T) {
 	cfg.Ranges[0].Staff = []Staff{{Name: "sam", PinHash: "hash"}}
 	cfg.Ranges[0].Webhook = nil
 	cfg.Ranges[0].OnLinkLoss = Hold
+	cfg.Ranges[0].LinkTLS.CA = "ca.pem"
 	cfg.Ranges[0].Lanes[1].ScreenKey = "key"
 	assert.Equal(t, []string{
-		"ranges[0].lanes[1].screen_key", "ranges[0].on_link_loss", "ranges[0].purchasing", "ranges[0].staff",
+		"ranges[0].lanes[1].screen_key", "ranges[0].link_tls", "ranges[0].purchasing", "ranges[0].staff",
 	}, cfg.Unused())
+	cfg.Ranges[0].Lanes[0].Link = Link{Driver: DriverWebSocket, Address: "wss://h/lane"}
+	assert.NotContains(t, cfg.Unused(), "ranges[0].link_tls")
 }

@@ -19,6 +19,7 @@ type inspection struct {
 	ranges     map[uuid.UUID]path // every range's id
 	lanes      map[uuid.UUID]path // every lane's id, over all ranges
 	tokens     map[Digest]path    // every token, over all ranges
+	links      map[string]path    // every controller's address, over all ranges
 }
 
 func (c *Config) validate(found *faults) {
@@ -28,6 +29,7 @@ func (c *Config) validate(found *faults) {
 		ranges:     map[uuid.UUID]path{},
 		lanes:      map[uuid.UUID]path{},
 		tokens:     map[Digest]path{},
+		links:      map[string]path{},
 	}
 	if c.Environment != InPlayground && c.Environment != InProduction {
 		found.add("environment", "wants playground or production")

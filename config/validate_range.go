@@ -20,6 +20,7 @@ func (in *inspection) shootingRange(r *Range, at path) {
 		in.found.add(at.key("on_link_loss"), "wants run_out or hold")
 	}
 	in.expect(at.key("link_grace"), positive(r.LinkGrace))
+	in.linkTLS(r.LinkTLS, at.key("link_tls"))
 	if r.Webhook != nil {
 		in.webhook(r.Webhook, at.key("webhook"))
 	}
@@ -116,19 +117,6 @@ func (in *inspection) lane(l *Lane, at path, bays map[uuid.UUID]bool, ids map[uu
 		in.found.add(at.key("bay"), "no bay with id %.8s… in this range", l.Bay)
 	}
 	in.link(l.Link, at.key("link"))
-}
-
-func (in *inspection) link(l Link, at path) {
-	in.expect(at.key("driver"), driverProblem(l.Driver))
-	if l.Driver != "sim" {
-		return
-	}
-	if l.Address != "" {
-		in.found.add(at.key("address"), "the sim driver takes no address")
-	}
-	if in.production {
-		in.found.add(at.key("driver"), "the sim driver is for the playground")
-	}
 }
 
 func nameProblem(name string) string {

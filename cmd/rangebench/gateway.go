@@ -13,6 +13,7 @@ import (
 
 	"rangegate/actors"
 	"rangegate/lanes"
+	"rangegate/lanes/link"
 	"rangegate/lanes/link/sim"
 	"rangegate/lanes/store"
 	"rangegate/lanes/store/bolt"
@@ -23,7 +24,7 @@ type gateway struct {
 	*actors.Gateway
 	clock    actors.Clock
 	hardware *sim.Driver
-	file     store.Store
+	file     *hangingStore
 	dir      string
 }
 
@@ -41,20 +42,32 @@ func newGateway() (*gateway, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
+	hanging := &hangingStore{Store: file}
 	return &gateway{
-		Gateway: actors.NewGateway(clock, file, actors.NewMetrics(prometheus.NewRegistry()), zerolog.Nop()),
-		clock:   clock, hardware: sim.New(clock.Now), file: file, dir: dir,
+		Gateway: actors.NewGateway(clock, hanging, actors.NewMetrics(prometheus.NewRegistry()), zerolog.Nop()),
+		clock:   clock, hardware: sim.New(clock.Now), file: hanging, dir: dir,
 	}, nil
 }
 
-// start brings up a range with so many lanes.
-func (g *gateway) start(ctx context.Context, laneCount int, webhook actors.Webhook) (*actors.Range, error) {
+// layoutOf is a range with so many lanes.
+func layoutOf(laneCount int) lanes.Layout {
 	layout := lanes.Layout{Range: uuid.New(), Name: "Range", Groups: []lanes.Group{{ID: uuid.New(), Name: "Public"}}}
 	for range laneCount {
 		layout.Lanes = append(layout.Lanes, lanes.Place{ID: uuid.New(), Name: "Lane", Accessible: true})
 	}
+	return layout
+}
+
+// start brings up a range with so many simulated lanes.
+func (g *gateway) start(ctx context.Context, laneCount int, webhook actors.Webhook) (*actors.Range, error) {
+	return g.startOn(ctx, layoutOf(laneCount), g.hardware, webhook)
+}
+
+func (g *gateway) startOn(
+	ctx context.Context, layout lanes.Layout, hardware link.Driver, webhook actors.Webhook,
+) (*actors.Range, error) {
 	err := g.StartRange(ctx, actors.Settings{
-		Layout: layout, Grace: time.Minute, Driver: g.hardware, Webhook: webhook,
+		Layout: layout, Grace: time.Minute, Driver: hardware, Webhook: webhook,
 		Delivery: actors.Delivery{Slots: 16, Queue: 10_000},
 	})
 	if err != nil {

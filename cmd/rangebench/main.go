@@ -10,7 +10,10 @@ import (
 )
 
 type commands struct {
-	Hanging hanging `cmd:"" help:"One webhook that hangs among many ranges: how much later do the others get their events?"`
+	Ceasefire   ceasefire   `cmd:"" help:"How long until a hold has reached every controller?"`
+	Idle        idle        `cmd:"" help:"How much memory does a connected lane take?"`
+	Controllers controllers `cmd:"" hidden:""`
+	Hanging     hanging     `cmd:"" help:"One webhook that hangs among many ranges: how much later do the others get their events?"`
 }
 
 func main() {

@@ -16,11 +16,13 @@ import (
 
 // commands is the command line. Others script against it.
 type commands struct {
-	Playground playground     `cmd:"" help:"A demo range with simulated lanes, everything on one machine with nothing installed."`
-	Serve      serve          `cmd:"" help:"Serve the ranges of a configuration."`
-	Integrator demoIntegrator `cmd:"" help:"A demo integrator: products API, webhook receiver, and a page that shows what arrived."`
-	Check      check          `cmd:"" help:"Say everything that is wrong with a configuration, or print it as it will be used."`
-	Version    version        `cmd:"" help:"Print the version."`
+	Playground      playground      `cmd:"" help:"A demo range with simulated lanes, everything on one machine with nothing installed."`
+	Serve           serve           `cmd:"" help:"Serve the ranges of a configuration."`
+	Integrator      demoIntegrator  `cmd:"" help:"A demo integrator: products API, webhook receiver, and a page that shows what arrived."`
+	Lanesim         laneSim         `cmd:"" help:"Answer as the controllers of every websocket lane of a configuration, with faults on request."`
+	Check           check           `cmd:"" help:"Say everything that is wrong with a configuration, or print it as it will be used."`
+	CheckController checkController `cmd:"" help:"Play the lane link with a controller, and say which of its rules hold."`
+	Version         version         `cmd:"" help:"Print the version."`
 }
 
 // Exit codes: 1 what went wrong at run time, 2 what the operator has to put right.

@@ -21,6 +21,7 @@ import (
 	v2 "rangegate/api/v2"
 	"rangegate/catalog"
 	"rangegate/config"
+	"rangegate/lanes/link"
 	"rangegate/lanes/link/sim"
 )
 
@@ -71,6 +72,10 @@ func run(t *terminal, p program) (err error) {
 	if p.shooters {
 		defer sim.NewAutopilot(hardware, uint64(time.Now().UnixNano())).Close()
 	}
+	drivers, err := links(p.config, hardware, clock.Now)
+	if err != nil {
+		return err
+	}
 
 	integrators, err := neighboursOf(p.config, clock, catalog.NewMetrics(registry), log)
 	if err != nil {
@@ -79,7 +84,7 @@ func run(t *terminal, p program) (err error) {
 	operations, err := listen(p.config.Operations.Address, config.TLS{},
 		api.NewOperations(api.Operations{
 			Ready: ready(gateway, len(p.config.Ranges)), Metrics: registry, Token: p.config.Operations.Token.Reveal(),
-			Range: func(id uuid.UUID) (api.Unresolved, bool) {
+			Range: func(id uuid.UUID) (api.Operated, bool) {
 				r, running := gateway.Range(id)
 				return r, running
 			},
@@ -115,7 +120,7 @@ func run(t *terminal, p program) (err error) {
 
 	at := addresses{requests.url, operations.url}
 	log.Info().Str("api", at.api).Str("operations", at.operations).Str("version", built()).Msg("listening")
-	if err := startRanges(t.ctx, gateway, hardware, integrators, p); err != nil {
+	if err := startRanges(t.ctx, gateway, drivers, integrators, p); err != nil {
 		return err
 	}
 	if p.listening != nil {
@@ -135,14 +140,15 @@ func run(t *terminal, p program) (err error) {
 
 // startRanges brings the ranges back, several at a time.
 func startRanges(
-	ctx context.Context, gateway *actors.Gateway, hardware *sim.Driver, integrators map[uuid.UUID]neighbours, p program,
+	ctx context.Context, gateway *actors.Gateway, drivers link.Driver, integrators map[uuid.UUID]neighbours, p program,
 ) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(8)
 	for _, configured := range p.config.Ranges {
 		group.Go(func() error {
 			return gateway.StartRange(ctx, integrators[configured.ID].settings(configured, actors.Settings{
-				Layout: layout(configured), Grace: configured.LinkGrace, Driver: hardware, Retire: p.retire,
+				Layout: layout(configured), Grace: configured.LinkGrace, Driver: drivers,
+				HoldOnLoss: configured.OnLinkLoss == config.Hold, Retire: p.retire,
 			}))
 		})
 	}

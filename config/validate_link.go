@@ -1,0 +1,70 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/url"
+	"strings"
+)
+
+func (in *inspection) link(l Link, at path) {
+	in.expect(at.key("driver"), driverProblem(l.Driver))
+	switch l.Driver {
+	case DriverSim:
+		if l.Address != "" {
+			in.found.add(at.key("address"), "the sim driver takes no address")
+		}
+		if in.production {
+			in.found.add(at.key("driver"), "the sim driver is for the playground")
+		}
+	case DriverWebSocket:
+		in.controller(l.Address, at.key("address"))
+	}
+}
+
+// controller checks the address of a lane's hardware. No two lanes have the same one: a controller is one lane's.
+func (in *inspection) controller(address string, at path) {
+	if problem := controllerProblem(address); problem != "" {
+		in.found.add(at, "%s", problem)
+		return
+	}
+	if first, twice := in.links[address]; twice {
+		in.found.add(at, "the same as %s", first)
+		return
+	}
+	in.links[address] = at
+}
+
+func controllerProblem(raw string) string {
+	u, err := url.Parse(raw)
+	switch {
+	case raw == "":
+		return "missing; the websocket driver wants a ws or wss url"
+	case err != nil || (u.Scheme != "ws" && u.Scheme != "wss") || !reachable(u) || u.Fragment != "":
+		return "wants an absolute ws or wss url"
+	case u.User != nil:
+		return "wants a url without user and password"
+	}
+	return ""
+}
+
+func (in *inspection) linkTLS(t LinkTLS, at path) {
+	if t.CA != "" && t.Fingerprint != "" {
+		in.found.add(at, "two ways to trust, ca and fingerprint; choose one")
+	}
+	if t.Fingerprint != "" {
+		if _, ok := t.Pin(); !ok {
+			in.found.add(at.key("fingerprint"), "wants sha256: and 64 hexadecimal digits")
+		}
+	}
+}
+
+// Pin is the fingerprint, if there is one.
+func (t LinkTLS) Pin() (pin [sha256.Size]byte, ok bool) {
+	digits, ok := strings.CutPrefix(t.Fingerprint, "sha256:")
+	if !ok || len(digits) != hex.EncodedLen(len(pin)) {
+		return pin, false
+	}
+	_, err := hex.Decode(pin[:], []byte(digits))
+	return pin, err == nil
+}

@@ -1,0 +1,141 @@
+package websocket_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	coder "github.com/coder/websocket"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/cmd/rangegate/lanesim"
+	"rangegate/lanes/link"
+)
+
+func TestWhatCannotBeReachedIsNotFaulty(t *testing.T) {
+	_, _, err := newRig(t, "ws://127.0.0.1:"+freePort(t)+"/", "").dial()
+	require.Error(t, err, "nobody listens there")
+	assert.NotErrorIs(t, err, link.ErrFaulty)
+
+	r := newRig(t, "ws://127.0.0.1:1/", "")
+	r.lane.ID = uuid.New()
+	_, _, err = r.dial()
+	assert.ErrorContains(t, err, "no address is known")
+
+	address := listening(t, func(conn net.Conn) { _ = conn.Close() })
+	_, _, err = newRig(t, "ws://"+address, "").dial()
+	require.Error(t, err, "it hangs up")
+	assert.NotErrorIs(t, err, link.ErrFaulty)
+}
+
+func TestHangingHandshakes(t *testing.T) {
+	r, at := simulated(t)
+	at.Hang(true)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, _, err := r.driver.Dial(ctx, r.lane, &ear{})
+	require.Error(t, err, "the caller's patience")
+	assert.NotErrorIs(t, err, link.ErrFaulty)
+
+	r.driver.Hurry(50*time.Millisecond, time.Hour, time.Hour, time.Second)
+	_, _, err = r.dial()
+	assert.ErrorIs(t, err, context.DeadlineExceeded, "the driver's own")
+
+	silent := scripted(t, func(_ *rig, to *coder.Conn) { _, _, _ = to.Read(context.Background()) })
+	silent.driver.Hurry(50*time.Millisecond, time.Hour, time.Hour, time.Second)
+	_, _, err = silent.dial()
+	assert.ErrorIs(t, err, context.DeadlineExceeded, "no hello")
+	assert.NotErrorIs(t, err, link.ErrFaulty)
+
+	at.Hang(false)
+	r.driver.Hurry(patience, time.Hour, time.Hour, time.Second)
+	r.connected()
+}
+
+func TestAControllerThatRefusesIsFaulty(t *testing.T) {
+	r, at := simulated(t)
+	at.Refuse(true)
+	_, _, err := r.dial()
+	assert.ErrorIs(t, err, link.ErrFaulty)
+	assert.ErrorContains(t, err, "503")
+
+	hardware, err := lanesim.New(lanesim.Settings{Now: clock()}, lanesim.Lane{ID: r.lane.ID, Listen: "127.0.0.1:0", Key: "sesame"})
+	require.NoError(t, err)
+	defer hardware.Close()
+	wrong := newRig(t, hardware.Controller(r.lane.ID).Address(), "simsim")
+	_, _, err = wrong.dial()
+	assert.ErrorIs(t, err, link.ErrFaulty)
+	assert.ErrorContains(t, err, "401")
+	assert.NotContains(t, err.Error(), "simsim")
+}
+
+func TestWhatSpeaksAnotherLanguageIsFaulty(t *testing.T) {
+	address := listening(t, func(conn net.Conn) {
+		_, _ = bufio.NewReader(conn).ReadString('\n')
+		_, _ = io.WriteString(conn, "220 lane.example ESMTP\r\n")
+		_ = conn.Close()
+	})
+	_, _, err := newRig(t, "ws://"+address, "").dial()
+	assert.ErrorIs(t, err, link.ErrFaulty)
+
+	server := httptest.NewServer(http.RedirectHandler("http://192.0.2.1/", http.StatusFound))
+	defer server.Close()
+	_, _, err = newRig(t, "ws"+strings.TrimPrefix(server.URL, "http"), "key").dial()
+	assert.ErrorIs(t, err, link.ErrFaulty, "the key goes nowhere else")
+
+	any := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if to, err := coder.Accept(w, r, nil); err == nil {
+			_, _, err := to.Read(context.Background())
+			assert.Equal(t, coder.StatusPolicyViolation, coder.CloseStatus(err))
+		}
+	}))
+	defer any.Close()
+	_, _, err = newRig(t, "ws"+strings.TrimPrefix(any.URL, "http"), "").dial()
+	assert.ErrorIs(t, err, link.ErrFaulty)
+	assert.ErrorContains(t, err, "rangegate.lane.v1")
+}
+
+func TestHellosThatAreWrong(t *testing.T) {
+	for _, c := range []struct{ name, text, problem string }{
+		{"another lane", `{"type":"hello","protocol":1,"lane_id":"44444444-4444-4444-8444-000000000001","log_id":"log","state":{"hold":true}}`, "lane 44444444-"},
+		{"another protocol", `{"type":"hello","protocol":2,"lane_id":"44444444-4444-4444-8444-000000000001","log_id":"log","state":{"hold":true}}`, "protocol: wants 1"},
+		{"no hello", `{"type":"applied","revision":1}`, "before its hello"},
+		{"no message", `hello`, "not a JSON object"},
+	} {
+		closed := make(chan coder.StatusCode, 1)
+		_, _, err := scripted(t, func(_ *rig, to *coder.Conn) {
+			says(to, `{"type":"weather"}`)
+			says(to, c.text)
+			_, _, err := to.Read(context.Background())
+			closed <- coder.CloseStatus(err)
+		}).dial()
+		assert.ErrorIs(t, err, link.ErrFaulty, c.name)
+		assert.ErrorContains(t, err, c.problem, c.name)
+		assert.Equal(t, coder.StatusPolicyViolation, <-closed, c.name)
+	}
+}
+
+// listening is a TCP server that does so with every connection.
+func listening(t *testing.T, does func(net.Conn)) (address string) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go does(conn)
+		}
+	}()
+	return listener.Addr().String()
+}

@@ -1,0 +1,191 @@
+package frame_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes"
+	"rangegate/lanes/link"
+	"rangegate/lanes/link/websocket/frame"
+)
+
+var (
+	rangeID  = uuid.MustParse("11111111-1111-4111-8111-111111111111")
+	laneID   = uuid.MustParse("44444444-4444-4444-8444-000000000001")
+	groupID  = uuid.MustParse("33333333-3333-4333-8333-000000000001")
+	session  = uuid.MustParse("66666666-6666-4666-8666-000000000001")
+	purchase = uuid.MustParse("77777777-7777-4777-8777-000000000001")
+)
+
+// The messages as LINK.md shows them.
+func TestGatewayWrites(t *testing.T) {
+	now := lanes.Instant{Mono: time.Hour}
+	running := &lanes.Session{
+		ID: session, Group: groupID, Customer: "Jo <Smith>", Phase: lanes.Running,
+		Left: 30 * time.Minute, Since: now.Add(-time.Second - time.Microsecond),
+	}
+	bought := *running
+	bought.Purchase = &lanes.Purchase{ID: purchase, Phase: lanes.Declined, UserMessage: "Your card was declined."}
+	for _, c := range []struct {
+		name string
+		text []byte
+		want string
+	}{
+		{"hello", frame.GatewayHello(link.Lane{Range: rangeID, ID: laneID, Epoch: 3}), `{"type":"hello","protocol":1,
+			"range_id":"11111111-1111-4111-8111-111111111111","lane_id":"44444444-4444-4444-8444-000000000001","epoch":3,"on_loss":"run_out"}`},
+		{"hello, hold on loss", frame.GatewayHello(link.Lane{Range: rangeID, ID: laneID, Epoch: 3, HoldOnLoss: true}), `{"type":"hello","protocol":1,
+			"range_id":"11111111-1111-4111-8111-111111111111","lane_id":"44444444-4444-4444-8444-000000000001","epoch":3,"on_loss":"hold"}`},
+		{"no session", frame.State(link.State{Revision: 7}, now), `{"type":"state","revision":7,"hold":false,"session":null,"purchase":null}`},
+		{"session", frame.State(link.State{Revision: 8, Hold: true, Session: running, Purchasing: true}, now), `{"type":"state","revision":8,"hold":true,
+			"session":{"session_id":"66666666-6666-4666-8666-000000000001","customer_name":"Jo <Smith>","group_id":"33333333-3333-4333-8333-000000000001",
+			"phase":"running","remaining_ms":1798999,"enable_purchasing":true},"purchase":null}`},
+		{"purchase", frame.State(link.State{Revision: 9, Session: &bought}, now), `{"type":"state","revision":9,"hold":false,
+			"session":{"session_id":"66666666-6666-4666-8666-000000000001","customer_name":"Jo <Smith>","group_id":"33333333-3333-4333-8333-000000000001",
+			"phase":"running","remaining_ms":1798999,"enable_purchasing":false},
+			"purchase":{"purchase_id":"77777777-7777-4777-8777-000000000001","phase":"refused","user_message":"Your card was declined."}}`},
+		{"ack", frame.Ack(lanes.Log{ID: "log", Seq: 12}), `{"type":"ack","log_id":"log","seq":12}`},
+	} {
+		assert.JSONEq(t, c.want, string(c.text), c.name)
+	}
+}
+
+func TestControllerWrites(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		text []byte
+		want string
+	}{
+		{
+			"hello", frame.ControllerHello(frame.Hello{Lane: laneID, Hello: link.Hello{LogID: "log", Firmware: "1.0"}}),
+			`{"type":"hello","protocol":1,"lane_id":"44444444-4444-4444-8444-000000000001","log_id":"log","firmware":"1.0",
+			"state":{"hold":false,"session_id":null,"phase":null,"remaining_ms":null,"faults":[]}}`,
+		},
+		{"applied", frame.AppliedRevision(7), `{"type":"applied","revision":7}`},
+		{
+			"entered", frame.Report(lanes.Report{Log: lanes.Log{ID: "log", Seq: 12}, Kind: lanes.ReportEntered, Session: session}),
+			`{"type":"report","seq":12,"session_id":"66666666-6666-4666-8666-000000000001","kind":"entered","age_ms":0}`,
+		},
+		{
+			"purchase", frame.Report(lanes.Report{Log: lanes.Log{Seq: 1}, Kind: lanes.ReportPurchase, Session: session, Purchase: purchase, Items: []lanes.Item{{ID: "time", Qty: 15}}}),
+			`{"type":"report","seq":1,"session_id":"66666666-6666-4666-8666-000000000001","kind":"purchase","age_ms":0,
+			"purchase_id":"77777777-7777-4777-8777-000000000001","items":[{"id":"time","qty":15}]}`,
+		},
+		{
+			"fault", frame.Report(lanes.Report{Log: lanes.Log{Seq: 2}, Kind: lanes.ReportFault, Age: 1500 * time.Millisecond, Detail: "lamp"}),
+			`{"type":"report","seq":2,"session_id":null,"kind":"fault","age_ms":1500,"detail":"lamp"}`,
+		},
+	} {
+		assert.JSONEq(t, c.want, string(c.text), c.name)
+	}
+}
+
+// A state is never too long, whatever a POS and an integrator wrote.
+func TestTheLongestStateFits(t *testing.T) {
+	s := &lanes.Session{
+		ID: session, Group: groupID, Customer: strings.Repeat("\u2028", 200), Phase: lanes.Running, Left: 8 * time.Hour,
+		Purchase: &lanes.Purchase{ID: purchase, Phase: lanes.Declined, UserMessage: strings.Repeat("<", 100_000)},
+	}
+	text := frame.State(link.State{Revision: 1<<64 - 1, Session: s}, lanes.Instant{})
+	assert.LessOrEqual(t, len(text), frame.Longest)
+	read, err := frame.FromGateway(text)
+	require.NoError(t, err)
+	note := read.(link.State).Session.Purchase.UserMessage
+	assert.True(t, strings.HasSuffix(note, "<…"))
+}
+
+func TestWhatIsUnknownIsPassedOver(t *testing.T) {
+	for _, text := range []string{`{"type":"weather"}`, `{"type":"state "}`, ` {"type":"", "seq":[]} `} {
+		for _, read := range []func([]byte) (any, error){frame.FromController, frame.FromGateway} {
+			message, err := read([]byte(text))
+			assert.NoError(t, err, text)
+			assert.Nil(t, message, text)
+		}
+	}
+	message, err := frame.FromController([]byte(`{"type":"applied","revision":7,"Revision":"x","more":{"revision":8}}`))
+	require.NoError(t, err)
+	assert.Equal(t, frame.Applied(7), message)
+
+	message, err = frame.FromController([]byte(`{"type":"report","seq":3,"kind":"sneezed","age_ms":5,"items":7}`))
+	require.NoError(t, err, "it has its number in the log")
+	assert.Equal(t, lanes.Report{Log: lanes.Log{Seq: 3}, Kind: "sneezed", Age: 5 * time.Millisecond}, message)
+}
+
+func TestRulesOfAController(t *testing.T) {
+	const (
+		hello    = `{"type":"hello","protocol":1,"lane_id":"44444444-4444-4444-8444-000000000001","log_id":"log","state":{"hold":true}}`
+		report   = `{"type":"report","seq":1,"session_id":null,"kind":"help","age_ms":0}`
+		bought   = `{"type":"report","seq":1,"kind":"purchase","age_ms":0,"purchase_id":"77777777-7777-4777-8777-000000000001","items":[]}`
+		inForce  = `{"hold":true,"session_id":"66666666-6666-4666-8666-000000000001","phase":"running","remaining_ms":5}`
+		withSeat = `{"type":"hello","protocol":1,"lane_id":"44444444-4444-4444-8444-000000000001","log_id":"log","state":` + inForce + `}`
+	)
+	for _, right := range []string{hello, report, bought, withSeat} {
+		_, err := frame.FromController([]byte(right))
+		require.NoError(t, err, right)
+	}
+	for _, c := range []struct{ text, old, new, rule string }{
+		{"", "", "", "a message that is not a JSON object"},
+		{"null", "", "", "a message that is not a JSON object"},
+		{`["type"]`, "", "", "a message that is not a JSON object"},
+		{report + "{}", "", "", "a message that is not a JSON object"},
+		{"{\"type\":\"\xff\"}", "", "", "a message that is not UTF-8"},
+		{`{"type":"` + strings.Repeat("x", frame.Longest) + `"}`, "", "", "a message of 16395 bytes"},
+		{`{}`, "", "", "type: wants text"},
+		{report, `"type"`, `"Type"`, "type: wants text"},
+		{report, `"report"`, "7", "type: wants text"},
+		{report, `"seq":1,`, "", "seq: wants a whole number from 1"},
+		{report, `"seq":1`, `"SEQ":1`, "seq: wants a whole number from 1"},
+		{report, `"seq":1`, `"seq":0`, "seq: wants a whole number from 1"},
+		{report, `"seq":1`, `"seq":"1"`, "seq: wants a whole number from 1"},
+		{report, `"seq":1`, `"seq":1.0`, "seq: wants a whole number from 1"},
+		{report, `"seq":1`, `"seq":18446744073709551616`, "seq: wants a whole number from 1"},
+		{report, `"kind":"help",`, "", "kind: wants text"},
+		{report, `"age_ms":0`, `"age_ms":-1`, "age_ms: wants a whole number from 0"},
+		{report, `"age_ms":0`, `"age_ms":9223372036855`, "age_ms: wants a time that is less than 292 years"},
+		{report, `,"age_ms":0`, "", "age_ms: wants a whole number from 0"},
+		{report, "null", `"{66666666-6666-4666-8666-000000000001}"`, "session_id: wants a UUID"},
+		{report, "null", `"00000000-0000-0000-0000-000000000000"`, "session_id: wants a UUID"},
+		{report, "help", "fault", "detail: wants text"},
+		{report, "help", "purchase", "purchase_id: wants text"},
+		{bought, "[]", "null", "items: wants a list"},
+		{bought, "[]", "[[]]", "items: wants a list of objects"},
+		{bought, "[]", `[{"id":"time"}]`, "items.qty: wants a whole number"},
+		{bought, "[]", `[{"qty":1}]`, "items.id: wants text"},
+		{`{"type":"applied","revision":0}`, "", "", "revision: wants a whole number from 1"},
+		{hello, `"protocol":1`, `"protocol":2`, "protocol: wants 1"},
+		{hello, `"lane_id"`, `"lane"`, "lane_id: wants text"},
+		{hello, `"log_id":"log"`, `"log_id":""`, "log_id: wants a name"},
+		{hello, `{"hold":true}`, `null`, "state: wants an object"},
+		{hello, `{"hold":true}`, `{}`, "state.hold: wants true or false"},
+		{hello, `{"hold":true}`, `{"hold":true,"faults":[1]}`, "state.faults: wants a list of texts"},
+		{withSeat, `"running"`, `"ended"`, "state.phase: wants one of [waiting running paused]"},
+		{withSeat, `5`, `null`, "state.remaining_ms: wants a whole number from 0"},
+	} {
+		text := strings.Replace(c.text, c.old, c.new, 1)
+		message, err := frame.FromController([]byte(text))
+		assert.EqualError(t, err, c.rule, text)
+		assert.Nil(t, message)
+	}
+}
+
+func TestRulesOfAGateway(t *testing.T) {
+	hello := string(frame.GatewayHello(link.Lane{Range: rangeID, ID: laneID, Epoch: 3}))
+	on := &lanes.Session{ID: session, Group: groupID, Customer: "Jo", Phase: lanes.Waiting, Purchase: &lanes.Purchase{ID: purchase, Phase: lanes.Pending}}
+	state := string(frame.State(link.State{Revision: 1, Session: on}, lanes.Instant{}))
+	for _, c := range []struct{ text, old, new, rule string }{
+		{hello, "run_out", "open", "on_loss: wants one of [run_out hold]"},
+		{hello, `"epoch":3`, `"epoch":-3`, "epoch: wants a whole number from 0"},
+		{hello, "11111111-", "1-", "range_id: wants a UUID"},
+		{state, `"hold":false,`, "", "hold: wants true or false"},
+		{state, `"remaining_ms":0`, `"remaining_ms":null`, "session.remaining_ms: wants a whole number from 0"},
+		{state, "pending", "maybe", "purchase.phase: wants one of [pending accepted refused unresolved]"},
+		{`{"type":"ack","log_id":"log","seq":0}`, "", "", "seq: wants a whole number from 1"},
+	} {
+		_, err := frame.FromGateway([]byte(strings.Replace(c.text, c.old, c.new, 1)))
+		assert.EqualError(t, err, c.rule)
+	}
+}

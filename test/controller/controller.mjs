@@ -1,0 +1,112 @@
+// A lane controller, written from docs/hardware.md alone: it shares no code with the gateway. It serves one lane on
+// 127.0.0.1, does what its input says (one word a line, see `does`), and prints a line of JSON whenever something else
+// is in force.
+import { randomUUID } from "node:crypto";
+import { createInterface } from "node:readline";
+import { WebSocketServer } from "ws";
+
+const [laneId, key, mistake] = process.argv.slice(2); // a mistake to make, for the test of the exam
+const log = { id: randomUUID(), seq: 0, kept: [] }; // reports that are not acknowledged
+const lane = { hold: false, session: null, purchase: null, since: 0, faults: [] };
+let epoch = 0;
+let gateway = null; // the newest connection
+let revision = 0;
+
+const running = () => lane.session?.phase === "running" && !lane.hold;
+const remaining = () =>
+  lane.session === null ? null : Math.max(0, lane.session.remaining_ms - (running() ? Date.now() - lane.since : 0));
+const open = () => running() && remaining() > 0;
+
+function show() {
+  console.log(JSON.stringify({
+    open: open(), hold: lane.hold, session: lane.session?.session_id ?? null, phase: lane.session?.phase ?? null,
+    customer: lane.session?.customer_name ?? null, remaining_ms: remaining(), purchase: lane.purchase, kept: log.kept.length,
+  }));
+}
+
+function send(message) {
+  gateway?.send(JSON.stringify(message));
+}
+
+function report(kind, more = {}) {
+  const happened = { seq: ++log.seq, session_id: lane.session?.session_id ?? null, kind, at: Date.now(), ...more };
+  log.kept.push(happened);
+  show();
+  tell(happened);
+}
+
+function tell({ at, ...happened }) {
+  send({ type: "report", ...happened, age_ms: Date.now() - at });
+}
+
+let countdown = null;
+function take(state) {
+  if (revision > 0 && state.revision < revision && mistake !== "takes older states") return;
+  revision = state.revision;
+  Object.assign(lane, { hold: state.hold, session: state.session, purchase: state.purchase, since: Date.now() });
+  clearTimeout(countdown);
+  if (open()) countdown = setTimeout(show, remaining()); // at zero it locks by itself
+  if (mistake !== "confirms nothing") send({ type: "applied", revision });
+  show();
+}
+
+function hear(socket, message) {
+  switch (message.type) {
+    case "hello":
+      if (message.protocol !== 1 || message.lane_id !== laneId || (message.epoch < epoch && mistake !== "lets anybody in")) {
+        socket.close(1008, "not for me");
+        return;
+      }
+      epoch = message.epoch;
+      if (mistake !== "keeps every connection") gateway?.close(1000, "replaced");
+      if (mistake === "forgets") Object.assign(lane, { hold: false, session: null });
+      gateway = socket;
+      revision = 0;
+      send({
+        type: "hello", protocol: 1, lane_id: laneId, log_id: log.id, firmware: "node",
+        state: {
+          hold: lane.hold, session_id: lane.session?.session_id ?? null, phase: lane.session?.phase ?? null,
+          remaining_ms: remaining(), faults: lane.faults,
+        },
+      });
+      log.kept.forEach(tell);
+      break;
+    case "state":
+      take(message);
+      break;
+    case "ack":
+      if (message.log_id === log.id) log.kept = log.kept.filter(({ seq }) => seq > message.seq);
+      show();
+      break;
+  }
+}
+
+const server = new WebSocketServer({
+  host: "127.0.0.1", port: 0, maxPayload: 16 * 1024,
+  handleProtocols: (offered) => (offered.has("rangegate.lane.v1") ? "rangegate.lane.v1" : false),
+  verifyClient: ({ req }) => req.headers.authorization === `Bearer ${key}`,
+});
+server.on("listening", () => console.log(JSON.stringify({ port: server.address().port })));
+server.on("connection", (socket) => {
+  socket.on("message", (data) => hear(socket, JSON.parse(data)));
+  socket.on("close", () => {
+    if (gateway === socket) gateway = null;
+  });
+});
+
+const does = {
+  enter: () => report("entered"),
+  help: () => report("help"),
+  hit: () => report("carrier_hit"),
+  buy: () => report("purchase", { purchase_id: randomUUID(), items: [{ id: "time", qty: 15 }] }),
+  fault: () => {
+    lane.faults = ["the carrier is stuck"];
+    report("fault", { detail: lane.faults[0] });
+  },
+  mend: () => {
+    lane.faults = [];
+    report("fault_cleared");
+  },
+  unplug: () => gateway?.terminate(),
+};
+createInterface({ input: process.stdin }).on("line", (word) => does[word]()).on("close", () => process.exit(0));
