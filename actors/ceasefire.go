@@ -183,7 +183,7 @@ func (h *holding) covered(over lanes.Scope, wanted func(lanes.Place) bool) (cove
 func (h *holding) foundHolding(ctx actor.Context, lane uuid.UUID, lanesOf map[uuid.UUID]*actor.PID) {
 	place := h.of.places[lane]
 	if !h.record.Over(place) && !h.record.KnowsOfEnd(place) {
-		h.set(ctx, lanes.Scope{Kind: lanes.OverLane, ID: lane}, "controller", lanesOf)
+		h.set(ctx, lanes.Scope{Kind: lanes.OverLane, ID: lane}, lanes.ByController, lanesOf)
 	}
 	ctx.Send(lanesOf[lane], &holdDecided{})
 }

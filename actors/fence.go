@@ -13,6 +13,7 @@ type fence struct {
 	up     bool        // the link is
 	closed bool        // the state in force on the hardware is a held one
 	heard  bool        // there is a state in force, of this connection
+	opened bool        // the newest state that this gateway saw in force there was not a held one
 	asking bool        // the controller came up holding, and nobody knows yet whether it may be released
 	rolls  []*rollcall // that wait for a confirmation
 }
@@ -39,9 +40,10 @@ func (l *laneActor) want() {
 	l.of.send(l.link, &want{*l.wanted})
 }
 
-// askWhyItHolds lets the range decide about a controller that came up holding although the lane is not held.
+// askWhyItHolds lets the range decide about a controller that came up holding although the lane is not held. One that
+// was open when this gateway last heard of it, and is to hold when it loses the gateway, holds for that.
 func (l *laneActor) askWhyItHolds(hello *link.Hello) {
-	if hello.Hold && !l.lane.Held {
+	if hello.Hold && !l.lane.Held && !(l.of.holdOnLoss && l.fence.opened) {
 		l.fence.asking = true
 		l.of.send(l.of.root(), &controllerHolds{l.id})
 	}
@@ -89,7 +91,7 @@ func (l *laneActor) callRoll(a *ask) {
 // inForce takes in that the hardware is as it was last told to be.
 func (l *laneActor) inForce(m *inForce) {
 	f := &l.fence
-	f.heard, f.closed = true, m.state.Hold
+	f.heard, f.closed, f.opened = true, m.state.Hold, !m.state.Hold
 	waiting := f.rolls
 	f.rolls = nil
 	for _, roll := range waiting {

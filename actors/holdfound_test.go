@@ -66,8 +66,6 @@ func TestAControllerThatHoldsAndNobodyKnowsWhy(t *testing.T) {
 		g.requireHeld(0)
 		require.Equal(t, found[0].Scope, g.inForce()[0])
 		require.Equal(t, left, g.left(session))
-		g.lift(everywhere)
-		g.requireHeld(0)
 		require.True(t, g.lift(g.overLane(0)).Saved)
 		g.requireHeld()
 		g.requireOpen(0)
@@ -156,24 +154,30 @@ func TestAControllerThatHoldsIsNotReleasedByAStop(t *testing.T) {
 	}, watchedStubborn(&willful, &hardware))
 }
 
-// The configuration takes a lane out of a bay that is held: that is not the end of a hold.
+// The configuration takes a lane out of a bay that is held: that is not the end of a hold, whether or not its hardware
+// still knows of one.
 func TestALaneThatLeavesAHeldBayStaysHeld(t *testing.T) {
-	var hardware witness
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		g.create(0, 30)
-		g.hold(g.overBay(0))
-		g.shutDown()
-		g.settings.Layout.Lanes[0].Bay = g.settings.Layout.Bays[1].ID
-		g.pass(time.Second)
-		came := time.Now()
-		g.start()
-		g.pass(time.Second)
-		g.requireHeld(0, 1)
-		require.Equal(t, []lanes.Scope{g.overBay(0), g.overLane(0)}, g.inForce())
-		requireOnlyHeld(t, hardware.told(g.lane(0), came))
-		g.lift(g.overBay(0))
-		g.requireHeld(0)
-		g.lift(g.overLane(0))
-		g.requireOpen(0)
-	}, withBays, watchedBy(&hardware))
+	for _, remembers := range []bool{true, false} {
+		var hardware witness
+		inFakeTime(t, func(t *testing.T, g *rig) {
+			g.create(0, 30)
+			g.hold(g.overBay(0))
+			g.shutDown()
+			g.settings.Layout.Lanes[0].Bay = g.settings.Layout.Bays[1].ID
+			if !remembers {
+				g.controller(0).PowerCut(true)
+			}
+			g.pass(time.Second)
+			came := time.Now()
+			g.start()
+			g.pass(time.Second)
+			g.requireHeld(0, 1)
+			require.Equal(t, []lanes.Scope{g.overBay(0), g.overLane(0)}, g.inForce())
+			requireOnlyHeld(t, hardware.told(g.lane(0), came))
+			g.lift(g.overBay(0))
+			g.requireHeld(0)
+			g.lift(g.overLane(0))
+			g.requireOpen(0)
+		}, withBays, watchedBy(&hardware))
+	}
 }

@@ -156,6 +156,27 @@ func TestALaneThatIsParkedIsHeldByAHoldThatComesMeanwhile(t *testing.T) {
 	})
 }
 
+// The lane hears of both only afterwards, and must not put the hold on record again.
+func TestAHoldThatCameAndWentWhileALaneWasParked(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, g *rig) {
+		g.create(0, 30)
+		for range maxRestarts + 1 {
+			g.crash(0)
+		}
+		g.pass(firstBackOff)
+		g.answered(g.beginHold(everywhere))
+		g.lift(everywhere)
+		require.True(t, g.controller(0).Shown().Hold, "it is parked")
+		g.pass(parkedFor)
+		for range 2 {
+			g.requireHeld()
+			g.requireOpen(0)
+			require.Empty(t, g.onRecord().InForce)
+			g.restart()
+		}
+	})
+}
+
 func TestAStoreThatLostEverythingUnderAHoldKeepsIt(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, g *rig) {
 		running, other := g.create(0, 30), g.create(2, 30)

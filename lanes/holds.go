@@ -72,6 +72,9 @@ func (h Holds) Lift(over Scope, at time.Time) Holds {
 	return h
 }
 
+// ByController is who sets a hold that a controller was found with, and nobody knew of.
+const ByController = "controller"
+
 // Has tells whether there is a hold over just that scope.
 func (h Holds) Has(over Scope) bool { return h.at(over) >= 0 }
 
