@@ -51,8 +51,11 @@ func (a *ask) releasing() bool {
 
 // reported asks come from the hardware: they count from when they arrived and are kept until they are saved.
 func (a *ask) reported() bool {
-	_, report := a.command.(lanes.Report)
-	return report
+	switch a.command.(type) {
+	case lanes.Report, lanes.Inspect:
+		return true
+	}
+	return false
 }
 
 // repeats tells whether both are the same report, told again by a controller that got no ack.

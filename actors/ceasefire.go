@@ -95,7 +95,7 @@ func (r *Range) Holds() lanes.Holds { return *r.holds.Load() }
 
 // next is the record after a change, with a version of its own.
 func (h *holding) next(holds lanes.Holds) *holdsRecord {
-	h.record = holdsRecord{version: h.record.version + 1, Holds: holds}
+	h.record = holdsRecord{version: h.of.holdsVersion.Add(1), Holds: holds}
 	h.of.holds.Store(&holds)
 	record := h.record
 	return &record
@@ -123,8 +123,7 @@ func (h *holding) set(ctx actor.Context, over lanes.Scope, who string, lanesOf m
 
 // lift saves that the hold has ended; the lanes hear of it when that is durable.
 func (h *holding) lift(m *liftHold) {
-	record := holdsRecord{version: h.record.version + 1, Holds: h.record.Lift(m.over, h.of.clock.Now().Wall)}
-	h.record.version++ // the record in force goes on under a version of its own: see lifted
+	record := holdsRecord{version: h.of.holdsVersion.Add(1), Holds: h.record.Lift(m.over, h.of.clock.Now().Wall)}
 	of := h.of
 	of.committer.save(&write{holds: &record, told: func(became outcome) {
 		of.send(of.root(), &holdLifted{m, record.version, became})
@@ -143,7 +142,7 @@ func (h *holding) lifted(ctx actor.Context, m *holdLifted, lanesOf map[uuid.UUID
 		m.lift.reply <- lifting{nil, lanes.ErrCeasefire}
 		return
 	}
-	setMeanwhile := h.record.version != m.version
+	setMeanwhile := h.of.holdsVersion.Load() != m.version
 	over := m.lift.over
 	record := h.next(h.record.Lift(over, h.of.clock.Now().Wall))
 	writes := 0

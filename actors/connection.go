@@ -170,8 +170,7 @@ func (c *connectionActor) ack() {
 
 func (c *connectionActor) fail(ctx actor.Context, err error) {
 	c.hangUp()
-	ctx.Send(c.up, &disconnected{c.number, err})
-	ctx.Stop(c.self)
+	ctx.Send(c.up, &disconnected{c.number, c.self, err}) // which stops it: what it said is heard before its end
 }
 
 func (c *connectionActor) hangUp() {

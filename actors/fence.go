@@ -11,6 +11,7 @@ import (
 // fence is what the lane knows of its hardware's fire line, and who waits to hear of it.
 type fence struct {
 	up     bool        // the link is
+	number uint64      // of its connection
 	closed bool        // the state in force on the hardware is a held one
 	heard  bool        // there is a state in force, of this connection
 	opened bool        // the newest state that this gateway saw in force there was not a held one
@@ -23,11 +24,13 @@ type (
 	inForce struct{ state link.State } // the newest state given to the hardware is in force there
 
 	holdDecided struct{}
+
+	heed struct{ of *laneActor } // the range's holds: the lane could not save that one ended
 )
 
 // stands takes in that the link came up, or went down: nothing is known to be in force then.
-func (f *fence) stands(hello *link.Hello) {
-	f.up, f.heard, f.asking = hello != nil, false, false
+func (f *fence) stands(m *linkStands) {
+	f.up, f.heard, f.asking, f.number = m.hello != nil, false, false, m.number
 }
 
 // want gives the link the state that is wanted, unless it would release a controller that holds for a reason that is
@@ -37,13 +40,15 @@ func (l *laneActor) want() {
 		return
 	}
 	l.fence.heard = false
-	l.of.send(l.link, &want{*l.wanted})
+	l.of.send(l.link, &want{l.fence.number, *l.wanted})
 }
 
 // askWhyItHolds lets the range decide about a controller that came up holding although the lane is not held. One that
-// was open when this gateway last heard of it, and is to hold when it loses the gateway, holds for that.
+// was open when this gateway last heard of it, and is to hold when it loses the gateway, holds for that; one whose lane
+// is parked was told to.
 func (l *laneActor) askWhyItHolds(hello *link.Hello) {
-	if hello.Hold && !l.lane.Held && !(l.of.holdOnLoss && l.fence.opened) {
+	told := l.wanted != nil && l.wanted.Hold
+	if hello.Hold && !l.lane.Held && !told && !(l.of.holdOnLoss && l.fence.opened) {
 		l.fence.asking = true
 		l.of.send(l.of.root(), &controllerHolds{l.id})
 	}
@@ -115,6 +120,6 @@ func (l *laneActor) compare(hello *link.Hello) {
 	off := hello.Left - s.Remaining(l.of.clock.Now())
 	if off.Abs() > strays {
 		l.of.metrics.strayed.Inc()
-		l.log.Warn().Stringer("session", s.ID).Dur("off", off).Msg("the controller's time is off")
+		l.of.log.Warn().Stringer("lane", l.id).Stringer("session", s.ID).Dur("off", off).Msg("the controller's time is off")
 	}
 }

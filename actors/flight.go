@@ -133,11 +133,14 @@ func (l *laneActor) standStill() {
 func (l *laneActor) putBack(a *ask) {
 	if !a.reported() {
 		l.refuse(a, lanes.ErrStoreUnavailable)
+		if a.releasing() { // the range's record has no hold any more, so the lane must not either
+			time.AfterFunc(reportRetry, func() { l.of.send(l.self, &heed{l}) })
+		}
 		return
 	}
 	l.reports = append([]*ask{a}, l.reports...)
 	l.resting = true
-	time.AfterFunc(reportRetry, func() { l.of.send(l.self, &tryReports{}) })
+	time.AfterFunc(reportRetry, func() { l.of.send(l.self, &tryReports{l}) })
 }
 
 // leave ends this life of the lane: after a panic another one begins, or the range stops. What waits is refused.

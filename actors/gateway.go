@@ -36,6 +36,7 @@ type Gateway struct {
 	system  *actor.ActorSystem
 	quit    chan struct{} // closed when everything ends
 	watch   sync.WaitGroup
+	kinds   sync.Map // kind of actor → what its actors share
 
 	mu     sync.RWMutex
 	ranges map[uuid.UUID]*Range

@@ -8,7 +8,6 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/uuid"
-	"github.com/rs/zerolog"
 
 	"rangegate/lanes"
 	"rangegate/lanes/link"
@@ -27,7 +26,6 @@ type laneActor struct {
 	of   *Range
 	id   uuid.UUID
 	self *actor.PID
-	log  zerolog.Logger
 
 	lane     lanes.Lane // in force
 	panics   *panics    // of its lives so far
@@ -65,7 +63,7 @@ type (
 	}
 	timeUp     struct{ generation uint64 }
 	rearm      struct{} // the timers stood still while the machine was suspended
-	tryReports struct{}
+	tryReports struct{ of *laneActor }
 	unpark     struct{ of *laneActor }
 )
 
@@ -87,7 +85,13 @@ func (l *laneActor) Receive(ctx actor.Context) {
 	case *rearm:
 		l.arm()
 	case *tryReports:
-		l.resting = false
+		if m.of == l {
+			l.resting = false
+		}
+	case *heed:
+		if m.of == l && l.recalled {
+			l.heedHolds()
+		}
 	case *linkStands:
 		l.linkStands(m)
 	case *graceOver:
@@ -124,7 +128,6 @@ func (l *laneActor) Receive(ctx actor.Context) {
 // start begins a life of the lane: the first one, or the one after a panic.
 func (l *laneActor) start(ctx actor.Context) {
 	l.self = ctx.Self()
-	l.log = l.of.log.With().Stringer("lane", l.id).Logger()
 	l.link = ctx.SpawnPrefix(l.of.props("link", func() actor.Actor { return newLinkActor(l.of, l.id, l.self) }), "link")
 	l.linkStands(&linkStands{state: lanes.LinkDown, since: l.of.clock.Now()})
 	l.lane = lanes.Lane{ID: l.id}
@@ -145,6 +148,8 @@ func (l *laneActor) arrive(a *ask) {
 	a.at = l.of.clock.Now()
 	_, creates := a.command.(lanes.Create)
 	switch {
+	case l.parked && a.roll != nil:
+		a.then(true) // it is held, and heeds the range's record when it is taken up again
 	case a.closing():
 		if l.busy() {
 			l.closeAhead(a)

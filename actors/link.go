@@ -34,14 +34,18 @@ type linkActor struct {
 	connection *actor.PID // nil between two tries
 	number     uint64     // of the connection: what an older one says is not heard
 	connected  *lanes.Instant
-	failures   int
+	failures   int // in a row, of a controller that could not be reached
+	faults     int // likewise, of one that was not in order
 	retry      *time.Timer
 	ending     bool
 }
 
 // The messages of a link. number is that of the connection that speaks, or that is to be made.
 type (
-	want      struct{ state link.State }
+	want struct {
+		number uint64 // of the connection that the lane last heard of: what it does not know yet it does not command
+		state  link.State
+	}
 	connected struct {
 		number uint64
 		hello  link.Hello
@@ -52,6 +56,7 @@ type (
 	}
 	disconnected struct {
 		number uint64
+		self   *actor.PID
 		err    error
 	}
 	reported struct {
@@ -72,7 +77,7 @@ func (l *linkActor) Receive(ctx actor.Context) {
 		l.self = ctx.Self()
 		l.connect(ctx)
 	case *want:
-		if l.connection != nil {
+		if l.connection != nil && m.number == l.number {
 			ctx.Send(l.connection, m)
 		}
 	case *connected:
@@ -83,6 +88,7 @@ func (l *linkActor) Receive(ctx actor.Context) {
 		if m.number == l.number {
 			l.isDown(m.err)
 		}
+		ctx.Stop(m.self)
 	case *connect:
 		if m.number == l.number && l.connection == nil {
 			l.connect(ctx)
@@ -125,7 +131,7 @@ func (l *linkActor) isUp(hello link.Hello) {
 	now := l.of.clock.Now()
 	l.connected = &now
 	l.of.metrics.links.WithLabelValues("up").Inc()
-	l.of.send(l.up, &linkStands{state: lanes.LinkUp, since: now, hello: &hello})
+	l.of.send(l.up, &linkStands{state: lanes.LinkUp, since: now, number: l.number, hello: &hello})
 }
 
 // isDown waits before the next try. The connection stops by itself.
@@ -135,15 +141,17 @@ func (l *linkActor) isDown(err error) {
 	if l.connected != nil {
 		what = "down"
 		if now.Since(*l.connected) >= settledAfter {
-			l.failures = 0
+			l.failures, l.faults = 0, 0
 		}
 	}
 	state, ceiling := lanes.LinkDown, min(firstBackOff<<min(l.failures, 6), lastBackOff)
 	if errors.Is(err, link.ErrFaulty) {
 		state, what = lanes.LinkFaulty, "faulty"
-		ceiling = min(firstFaulty<<min(l.failures, 5), lastFaulty)
+		ceiling = min(firstFaulty<<min(l.faults, 5), lastFaulty)
+		l.faults, l.failures = l.faults+1, 0
+	} else {
+		l.failures, l.faults = l.failures+1, 0
 	}
-	l.failures++
 	l.connection, l.connected = nil, nil
 	l.number++ // whatever the old one still says is stale
 	number := l.number

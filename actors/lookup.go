@@ -18,7 +18,7 @@ type lookedUp struct {
 func (l *laneActor) lookUp(a *ask) {
 	l.resting = true
 	of, self, report := l.of, l.self, a.command.(lanes.Report)
-	go func() {
+	of.buying.Go(func() {
 		elsewhere := lanes.IsUnknown
 		for {
 			ctx, cancel := context.WithTimeout(of.background, flushTimeout)
@@ -35,7 +35,7 @@ func (l *laneActor) lookUp(a *ask) {
 			}
 		}
 		of.send(self, &lookedUp{l, a, elsewhere})
-	}()
+	})
 }
 
 // lookedUp takes the report up again, now that it is known.

@@ -21,19 +21,20 @@ import (
 // Range is a running range, as everyone sees it: reads are answered from the board, commands go to the actors.
 type Range struct {
 	*Gateway
-	layout     lanes.Layout
-	places     map[uuid.UUID]lanes.Place
-	grace      time.Duration
-	driver     link.Driver
-	holdOnLoss bool
-	webhook    Webhook // nil: none is configured, events are final as not sent
-	delivery   Delivery
-	catalogue  Catalogue // nil: none is configured, purchases go unchecked
-	board      *Board
-	holds      atomic.Pointer[lanes.Holds]
-	keys       *keys
-	committer  *committer
-	log        zerolog.Logger
+	layout       lanes.Layout
+	places       map[uuid.UUID]lanes.Place
+	grace        time.Duration
+	driver       link.Driver
+	holdOnLoss   bool
+	webhook      Webhook // nil: none is configured, events are final as not sent
+	delivery     Delivery
+	catalogue    Catalogue // nil: none is configured, purchases go unchecked
+	board        *Board
+	holds        atomic.Pointer[lanes.Holds]
+	holdsVersion atomic.Uint64 // the newest version of the record that there is, saved or not
+	keys         *keys
+	committer    *committer
+	log          zerolog.Logger
 
 	pid         *actor.PID
 	events      *actor.PID
@@ -174,7 +175,7 @@ func (r *rangeActor) Receive(ctx actor.Context) {
 }
 
 func (r *rangeActor) start(ctx actor.Context) {
-	r.holding = holding{of: r.of, lastSet: map[lanes.Scope]uint64{}, record: holdsRecord{Holds: r.of.Holds()}}
+	r.holding = holding{of: r.of, lastSet: map[lanes.Scope]uint64{}, record: holdsRecord{version: r.of.holdsVersion.Load(), Holds: r.of.Holds()}}
 	r.lanes = make(map[uuid.UUID]*actor.PID, len(r.of.layout.Lanes))
 	for _, place := range r.of.layout.Lanes {
 		r.spawn(ctx, place.ID)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
 	"rangegate/lanes"
@@ -36,14 +37,18 @@ func restarting() actor.SupervisorStrategy {
 	})
 }
 
-// props makes an actor of that kind: supervised, counted by kind, its panics logged with their stack.
+// props makes an actor of that kind: supervised, counted by kind, its panics logged with their stack. What the actors of
+// a kind have in common they share: there are a hundred thousand of some.
 func (s *Gateway) props(kind string, producer actor.Producer, options ...actor.PropsOption) *actor.Props {
-	depth := depthOf{s.metrics, kind}
-	return actor.PropsFromProducer(producer, append([]actor.PropsOption{
-		actor.WithSupervisor(restarting()),
-		actor.WithMailbox(actor.Unbounded(depth)),
-		actor.WithReceiverMiddleware(recovering(kind, s.metrics, s.log)),
-	}, options...)...)
+	common, known := s.kinds.Load(kind)
+	if !known {
+		common, _ = s.kinds.LoadOrStore(kind, []actor.PropsOption{
+			actor.WithSupervisor(restarting()),
+			actor.WithMailbox(actor.Unbounded(depthOf{s.metrics.depth.WithLabelValues(kind)})),
+			actor.WithReceiverMiddleware(recovering(kind, s.metrics, s.log)),
+		})
+	}
+	return actor.PropsFromProducer(producer, slices.Concat(common.([]actor.PropsOption), options)...)
 }
 
 // recovering says what panicked before the library handles it. A panic on the way out of an actor must not reach the
@@ -72,12 +77,9 @@ func recovering(kind string, metrics *Metrics, log zerolog.Logger) actor.Receive
 }
 
 // depthOf counts the messages that wait in the mailboxes of a kind of actor.
-type depthOf struct {
-	metrics *Metrics
-	kind    string
-}
+type depthOf struct{ waiting prometheus.Gauge }
 
 func (depthOf) MailboxStarted()       {}
 func (depthOf) MailboxEmpty()         {}
-func (d depthOf) MessagePosted(any)   { d.metrics.depth.WithLabelValues(d.kind).Inc() }
-func (d depthOf) MessageReceived(any) { d.metrics.depth.WithLabelValues(d.kind).Dec() }
+func (d depthOf) MessagePosted(any)   { d.waiting.Inc() }
+func (d depthOf) MessageReceived(any) { d.waiting.Dec() }

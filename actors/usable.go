@@ -25,9 +25,10 @@ func (u usability) now() bool { return u.why == "" }
 // linkStands is what the link says of itself, graceOver that it has been away for long enough.
 type (
 	linkStands struct {
-		state lanes.LinkState
-		since lanes.Instant
-		hello *link.Hello // of a link that came up
+		state  lanes.LinkState
+		since  lanes.Instant
+		number uint64      // of the connection, of a link that came up
+		hello  *link.Hello // likewise
 	}
 	graceOver struct{ gone lanes.Instant }
 )
@@ -35,7 +36,7 @@ type (
 // linkStands takes in how the link stands. Each time that it comes up, the hardware is told anew what is wanted, if
 // that is known yet: hardware that runs is left alone till then. Away it is since it was up, however often it is tried.
 func (l *laneActor) linkStands(m *linkStands) {
-	l.fence.stands(m.hello)
+	l.fence.stands(m)
 	if m.state == lanes.LinkUp {
 		l.compare(m.hello)
 		l.askWhyItHolds(m.hello)
@@ -98,7 +99,7 @@ func (l *laneActor) park() {
 	l.of.broughtBack(l.id)
 	l.tell(lanes.Lane{ID: l.id, Held: true})
 	l.publishLink()
-	l.log.Error().Dur("for", parkedFor).Msg("lane parked: it panicked too often, its hardware is held")
+	l.of.log.Error().Stringer("lane", l.id).Dur("for", parkedFor).Msg("lane parked: it panicked too often, its hardware is held")
 	time.AfterFunc(parkedFor, func() { l.of.send(l.self, &unpark{l}) })
 }
 

@@ -62,11 +62,13 @@ func (h Holds) Set(over Scope, who string, at time.Time) Holds {
 	return h
 }
 
-// Lift is the record without the hold over the scope.
+// Lift is the record without the hold over the scope. Where there is none, none has ended.
 func (h Holds) Lift(over Scope, at time.Time) Holds {
-	if i := h.at(over); i >= 0 {
-		h.InForce = slices.Delete(slices.Clone(h.InForce), i, i+1)
+	i := h.at(over)
+	if i < 0 {
+		return h
 	}
+	h.InForce = slices.Delete(slices.Clone(h.InForce), i, i+1)
 	h.Lifted = slices.DeleteFunc(slices.Clone(h.Lifted), func(l LiftRecord) bool { return l.Scope == over })
 	h.Lifted = append(h.Lifted, LiftRecord{over, at})
 	return h

@@ -106,5 +106,5 @@ func (c *controller) until(what string, is func(shown) bool) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return is(c.latest)
-	}, 10*time.Second, 5*time.Millisecond, "%s: %+v", what, c.latest)
+	}, 10*time.Second, 5*time.Millisecond, what)
 }
