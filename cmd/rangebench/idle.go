@@ -1,119 +1,50 @@
-package websocket_test
+package main
 
 import (
-	"bufio"
+	"context"
+	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
 	"runtime"
-	"strings"
-	"testing"
-	"time"
-
-	"github.com/google/uuid"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
-	"rangegate/cmd/rangegate/lanesim"
-	"rangegate/lanes"
-	"rangegate/lanes/link"
-	"rangegate/lanes/link/websocket"
+	"syscall"
 )
 
-const (
-	idleLanes = 2000
-	elsewhere = "RANGEGATE_TEST_CONTROLLERS" // set: this process is the other end of TestAnIdleLaneIsCheap
-)
-
-func TestMain(m *testing.M) {
-	if os.Getenv(elsewhere) != "" {
-		controllers()
-		return
-	}
-	os.Exit(m.Run())
+// idle measures what a lane costs the gateway on whose link nothing happens: everything that is its own, the actors, the
+// connection, its buffers and stacks.
+type idle struct {
+	Lanes int `default:"20000" help:"How many lanes. Each takes a file descriptor here and one in the controllers' process."`
 }
 
-func idleLane(i int) uuid.UUID { return uuid.NewSHA1(uuid.NameSpaceOID, fmt.Append(nil, "lane ", i)) }
+const perLane = 24 << 10 // bytes
 
-// controllers answers for all lanes on one address, which it prints, until its input ends.
-func controllers() {
-	listen, all := "127.0.0.1:"+os.Getenv(elsewhere), []lanesim.Lane(nil)
-	for i := range idleLanes {
-		all = append(all, lanesim.Lane{ID: idleLane(i), Listen: listen, Path: fmt.Sprintf("/lane/%d", i)})
+// Run compares the memory in use with that before the lanes were there.
+func (i idle) Run() (err error) {
+	files(uint64(i.Lanes) + 1000)
+	before := inUse()
+	r, err := newHeld(context.Background(), i.Lanes)
+	if err != nil {
+		return err
 	}
-	if _, err := lanesim.New(lanesim.Settings{Now: clock()}, all...); err != nil {
-		panic(err)
-	}
-	fmt.Println("ready")
-	_, _ = io.Copy(io.Discard, os.Stdin)
+	defer func() { err = errors.Join(err, r.close()) }()
+	each := float64(inUse()-before) / float64(i.Lanes)
+	fmt.Printf("%d connected lanes, nothing happening: %.1f KB each, %d goroutines in all\n", i.Lanes, each/1024, runtime.NumGoroutine())
+	return bound("memory of a lane / 24 KB", each/perLane, 1)
 }
 
-// Measured on amd64, Go 1.26, with the controllers in another process: 15.6 kB a lane, after pings too, and one
-// goroutine. 8 KiB of it are the two buffers that coder/websocket keeps for each connection, 4 KiB the stack of the
-// goroutine that reads.
-func TestAnIdleLaneIsCheap(t *testing.T) {
-	port := freePort(t)
-	hardware := exec.Command(os.Args[0])
-	hardware.Env = append(os.Environ(), elsewhere+"="+port)
-	hardware.Stderr = os.Stderr
-	stop, err := hardware.StdinPipe()
-	require.NoError(t, err)
-	says, err := hardware.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, hardware.Start())
-	t.Cleanup(func() {
-		_ = stop.Close()
-		_ = hardware.Wait()
-	})
-	line, err := bufio.NewReader(says).ReadString('\n')
-	require.NoError(t, err)
-	require.Equal(t, "ready", strings.TrimSpace(line))
-
-	targets := make(map[uuid.UUID]websocket.Target, idleLanes)
-	for i := range idleLanes {
-		targets[idleLane(i)] = websocket.Target{Address: fmt.Sprintf("ws://127.0.0.1:%s/lane/%d", port, i)}
-	}
-	driver := websocket.New(websocket.Settings{Now: clock(), Lanes: targets})
-	conns := make([]link.Connection, idleLanes)
-	t.Cleanup(func() {
-		for _, conn := range conns {
-			if conn != nil {
-				conn.Close()
-			}
-		}
-	})
-	rangeID, heard := uuid.New(), make(chan uint64, idleLanes)
-	goroutines, before, began := runtime.NumGoroutine(), used(), time.Now()
-	for i := range conns {
-		conn, _, err := driver.Dial(t.Context(), link.Lane{Range: rangeID, ID: idleLane(i), Epoch: 1}, counting{heard})
-		require.NoError(t, err)
-		conn.Send(link.State{Revision: 1})
-		conns[i] = conn
-	}
-	for range conns {
-		<-heard
-	}
-	took := time.Since(began)
-	for range 6 { // each collection halves a stack that is mostly unused
-		runtime.GC()
-	}
-	each := (used() - before) / idleLanes
-	t.Logf("%d lanes: %d bytes of heap and stack a lane, %d goroutines, connected in %v", idleLanes, each,
-		runtime.NumGoroutine()-goroutines, took)
-	assert.True(t, underRace || each < 16<<10)
-	runtime.KeepAlive(conns)
-}
-
-type counting struct{ applied chan<- uint64 }
-
-func (c counting) Applied(revision uint64) { c.applied <- revision }
-func (counting) Reported(lanes.Report)     {}
-func (counting) Down(error)                {}
-
-func used() uint64 {
+// inUse is what heap and stacks hold, in bytes, once everything that is not used is given up.
+func inUse() uint64 {
+	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return m.HeapAlloc + m.StackInuse
+	return m.HeapInuse + m.StackInuse
+}
+
+// files asks for so many file descriptors, as far as this process may. The process of the controllers inherits it.
+func files(n uint64) {
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil || limit.Cur >= n {
+		return
+	}
+	limit.Cur, limit.Max = n, max(n, limit.Max)
+	_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit) // what is missing is said when a connection fails
 }
