@@ -28,6 +28,7 @@ func TestARecordReadsWell(t *testing.T) {
 func TestTheRecordOfHoldsReadsWell(t *testing.T) {
 	since := time.Date(2025, 6, 1, 9, 30, 0, 0, time.UTC)
 	record, err := store.Encode(lanes.Holds{}.Set(lanes.Scope{Kind: lanes.OverRange}, "Jo & <Ann>", since).
+		Set(lanes.Scope{Kind: lanes.OverLane, ID: uuid.UUID{1}}, "Jo", since).
 		Lift(lanes.Scope{Kind: lanes.OverLane, ID: uuid.UUID{1}}, since.Add(time.Minute)))
 	require.NoError(t, err)
 	assert.Equal(t, `{"v":1,"in_force":[{"scope":"range","id":"00000000-0000-0000-0000-000000000000",`+
