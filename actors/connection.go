@@ -72,7 +72,10 @@ type (
 		hello link.Hello
 		err   error
 	}
-	appliedAt struct{ revision uint64 }
+	appliedAt struct {
+		line     *line
+		revision uint64
+	}
 	broken    struct {
 		line *line
 		err  error
@@ -102,7 +105,7 @@ func (c *connectionActor) Receive(ctx actor.Context) {
 	case *arrived:
 		ctx.Send(c.up, &reported{c.number, m.report})
 	case *appliedAt:
-		if m.revision == c.revision {
+		if m.line == c.line && m.revision == c.revision {
 			ctx.Send(c.up, &applied{c.number, c.told})
 		}
 	case *broken:
@@ -187,6 +190,6 @@ type receiver struct {
 	line *line
 }
 
-func (r receiver) Applied(revision uint64)      { r.of.send(r.to, &appliedAt{revision}) }
+func (r receiver) Applied(revision uint64)      { r.of.send(r.to, &appliedAt{r.line, revision}) }
 func (r receiver) Reported(report lanes.Report) { r.of.send(r.to, &arrived{report}) }
 func (r receiver) Down(err error)               { r.of.send(r.to, &broken{r.line, err}) }

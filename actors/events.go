@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"rangegate/lanes"
 )
@@ -21,7 +22,8 @@ type eventsActor struct {
 	of    *Range
 	self  *actor.PID
 	queue *eventQueue
-	begun bool // the deliveries of an earlier life have ended
+	waits prometheus.Gauge // what is in it
+	begun bool             // the deliveries of an earlier life have ended
 }
 
 // The messages of the events actor. of is the life that they belong to: after a panic it lives another.
@@ -35,7 +37,7 @@ type (
 )
 
 func newEventsActor(of *Range) *eventsActor {
-	return &eventsActor{of: of, queue: newEventQueue()}
+	return &eventsActor{of: of, queue: newEventQueue(), waits: of.metrics.waiting.WithLabelValues(of.layout.Range.String())}
 }
 
 func (e *eventsActor) Receive(ctx actor.Context) {
@@ -56,7 +58,7 @@ func (e *eventsActor) Receive(ctx actor.Context) {
 		}
 	}
 	e.deliverAll()
-	e.of.metrics.waiting.WithLabelValues(e.of.layout.Range.String()).Set(float64(e.queue.waits))
+	e.waits.Set(float64(e.queue.waits))
 }
 
 // deliverAll delivers what may go, as long as there are slots.

@@ -91,6 +91,10 @@ func (l *laneActor) finish(f *flight) {
 		l.of.metrics.reports.WithLabelValues(note).Inc()
 		line = line.Str("note", note)
 	}
+	if missing := f.change.Missing; missing > 0 {
+		l.of.metrics.missing.Add(float64(missing))
+		line = line.Uint64("reports_missing", missing)
+	}
 	line.Msg("command")
 }
 

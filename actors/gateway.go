@@ -158,7 +158,7 @@ func (r *Range) stop(ctx context.Context) error {
 	_ = r.awaitPurchases(moment)
 	errs = append(errs, r.committer.drain(ctx))
 	r.end(lanes.ErrStarting)
-	errs = append(errs, r.stopRoot(ctx, r.pid), over(ctx, &r.dialling), over(ctx, &r.buying), r.awaitDeliveries(ctx), r.committer.drain(ctx))
+	errs = append(errs, r.stopRoot(ctx, r.pid), over(ctx, &r.dialling), over(ctx, &r.errands), r.awaitDeliveries(ctx), r.committer.drain(ctx))
 	return errors.Join(errs...)
 }
 

@@ -134,7 +134,7 @@ func (l *linkActor) isUp(hello link.Hello) {
 	l.of.send(l.up, &linkStands{state: lanes.LinkUp, since: now, number: l.number, hello: &hello})
 }
 
-// isDown waits before the next try. The connection stops by itself.
+// isDown waits before the next try.
 func (l *linkActor) isDown(err error) {
 	now := l.of.clock.Now()
 	what := "not_made"

@@ -12,8 +12,8 @@ import (
 )
 
 // onLine tells a story of a range of one lane, whose hardware is at the switchboard.
-func onLine(t *testing.T, s *switchboard, story func(*testing.T, *rig)) {
-	inFakeTime(t, story, withLanes(1), withDriver(s))
+func onLine(t *testing.T, s *switchboard, story func(*testing.T, *rig), more ...option) {
+	inFakeTime(t, story, append(more, withLanes(1), withDriver(s))...)
 }
 
 func TestALinkThatCannotBeMadeIsTriedMoreAndMoreRarely(t *testing.T) {

@@ -18,7 +18,7 @@ type lookedUp struct {
 func (l *laneActor) lookUp(a *ask) {
 	l.resting = true
 	of, self, report := l.of, l.self, a.command.(lanes.Report)
-	of.buying.Go(func() {
+	of.errands.Go(func() {
 		elsewhere := lanes.IsUnknown
 		for {
 			ctx, cancel := context.WithTimeout(of.background, flushTimeout)

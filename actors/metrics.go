@@ -21,6 +21,7 @@ type Metrics struct {
 	away      *prometheus.GaugeVec
 	links     *prometheus.CounterVec
 	reports   *prometheus.CounterVec
+	missing   prometheus.Counter
 	events    *prometheus.CounterVec
 	purchases *prometheus.CounterVec
 	waiting   *prometheus.GaugeVec
@@ -68,6 +69,8 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			"Links to lane hardware that came up, went down, could not be made, or found a controller that is not in order."), []string{"what"}),
 		reports: prometheus.NewCounterVec(counter("lane_reports_ignored_total",
 			"Reports of lane hardware that changed nothing, by reason."), []string{"reason"}),
+		missing: prometheus.NewCounter(counter("lane_reports_missing_total",
+			"Reports that lane hardware numbered and never sent: those after them were taken in without them.")),
 		events: prometheus.NewCounterVec(counter("events_total",
 			"Events by kind and by what became of them (delivered, refused, timed_out, unreachable, interrupted, not_sent, dropped)."), []string{"kind", "outcome"}),
 		purchases: prometheus.NewCounterVec(counter("purchases_total",
@@ -83,7 +86,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			"Times the wall clock was set by more than a second; no session's time changes by it.")),
 	}
 	registry.MustRegister(m.commands, m.restarts, m.depth, m.lateness, m.flushes, m.flushing, m.writes, m.away,
-		m.links, m.reports, m.events, m.waiting, m.strayed, m.purchases, m.suspends, m.steps)
+		m.links, m.reports, m.missing, m.events, m.waiting, m.strayed, m.purchases, m.suspends, m.steps)
 	return m
 }
 

@@ -44,7 +44,7 @@ func (r *Range) buy(lane lanes.Lane) {
 		if _, under := r.courses.LoadOrStore(key, struct{}{}); under {
 			continue
 		}
-		r.buying.Go(func() {
+		r.errands.Go(func() {
 			defer r.courses.Delete(key)
 			r.see(p)
 		})

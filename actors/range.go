@@ -48,7 +48,7 @@ type Range struct {
 	simulations *semaphore.Weighted // under way
 	tills       *semaphore.Weighted // of purchases being sent
 	courses     sync.Map            // purchase → struct{}, while it takes its course
-	buying      sync.WaitGroup      // the courses
+	errands     sync.WaitGroup      // what goes on beside the actors: courses, credits, look-ups
 }
 
 // Layout is what the range is made of.

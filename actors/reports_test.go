@@ -69,6 +69,23 @@ func TestAReportThatWasSavedAndNotAckedIsAckedAfterARestart(t *testing.T) {
 	})
 }
 
+// A controller that skips numbers has lost reports of its own. What it does tell counts, and operators can see the rest.
+func TestAGapInTheReportsIsCountedAndLogged(t *testing.T) {
+	s := &switchboard{}
+	var said journal
+	onLine(t, s, func(t *testing.T, g *rig) {
+		session := g.create(0, 30)
+		for _, seq := range []uint64{5, 6, 9, 9} {
+			s.newest().to.Reported(lanes.Report{Log: lanes.Log{ID: "log", Seq: seq}, Kind: lanes.ReportHelp, Session: session})
+			synctest.Wait()
+		}
+		require.Equal(t, uint64(9), s.newest().acked()[3].Seq)
+		require.Len(t, g.happened(session), 2+3)
+		require.Equal(t, 2.0, g.counted("rangegate_lane_reports_missing_total"), "7 and 8, told once")
+		require.Equal(t, 1, strings.Count(said.String(), `"reports_missing":2`))
+	}, withLog(zerolog.New(&said)))
+}
+
 func TestReportsAreKeptThroughAnOutageInOrder(t *testing.T) {
 	for name, outage := range outages {
 		t.Run(name, func(t *testing.T) {

@@ -14,7 +14,8 @@ const SimulationSlots = 16
 // Simulate sends an event to the webhook at once, and records it as simulated: it takes no part in any lane's order.
 // Of an active session the event has the lane; of none both ids are made up. It changes nothing, but for time that the
 // receiver lets an active session buy: that is added. The event comes back with its attempt, unless nobody answered
-// (lanes.ErrWebhookFailed). So many of them may be under way (lanes.ErrOverloaded). What was sent is followed to its end although ctx may be over before.
+// (lanes.ErrWebhookFailed). So many of them may be under way (lanes.ErrOverloaded). What was sent is followed to its end
+// although ctx may be over before.
 func (r *Range) Simulate(ctx context.Context, kind lanes.Kind, session uuid.UUID, items []lanes.Item) (lanes.Logged, error) {
 	if r.webhook == nil {
 		return lanes.Logged{}, lanes.ErrWebhookNotConfigured
@@ -76,7 +77,7 @@ func (r *Range) credit(event lanes.Logged, minutes int) {
 	if r.tryCredit(event, minutes) {
 		return
 	}
-	r.buying.Go(func() {
+	r.errands.Go(func() {
 		for r.rest(settleRetry) {
 			if r.tryCredit(event, minutes) {
 				return

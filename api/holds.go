@@ -72,8 +72,8 @@ func (h hold) fits(layout lanes.Layout) error {
 	}[h.over.Kind]}
 }
 
-// by is who the record names: whoever has the operations token.
-const by = "operator"
+// anOperator is who the record names: whoever has the operations token.
+const anOperator = "operator"
 
 func (d desk) hold(ctx context.Context, h hold) (reached, error) {
 	r, running := d.rangeOf(h.rangeID)
@@ -85,7 +85,7 @@ func (d desk) hold(ctx context.Context, h hold) (reached, error) {
 	}
 	act := r.Lift
 	if h.on {
-		act = func(ctx context.Context, over lanes.Scope) (lanes.Reached, error) { return r.Hold(ctx, over, by) }
+		act = func(ctx context.Context, over lanes.Scope) (lanes.Reached, error) { return r.Hold(ctx, over, anOperator) }
 	}
 	far, err := act(ctx, h.over)
 	if err != nil {

@@ -165,3 +165,6 @@ type Link struct {
 	Address string `yaml:"address,omitempty"` // of websocket: ws:// or wss:// url, each lane's own; sim has none
 	Key     Secret `yaml:"key,omitempty"`     // that the gateway shows to the controller; empty: none
 }
+
+// Sells tells whether customers can buy at the lanes: there has to be a webhook that takes the purchases.
+func (r Range) Sells() bool { return r.Purchasing && r.Webhook != nil }

@@ -19,6 +19,9 @@ const (
 	lanesInBay = 6
 )
 
+// demoOperator is the operations token: the playground answers to the machine it runs on alone.
+const demoOperator = "operator"
+
 // PlaygroundSecret signs what the demo integrator gets.
 const PlaygroundSecret = "whsec_cmFuZ2VnYXRlIHBsYXlncm91bmQ6IG5vIHNlY3JldCBhdCBhbGw="
 
@@ -51,6 +54,7 @@ func Playground(lanes int, dataDir, address, integrator string) Config {
 	cfg := Config{
 		Environment: InPlayground,
 		HTTP:        HTTP{Address: address},
+		Operations:  Operations{Token: demoOperator},
 		Store:       Store{Bolt: filepath.Join(dataDir, "rangegate.db")},
 		Ranges:      []Range{demo},
 	}

@@ -18,9 +18,6 @@ func driverProblem(driver string) string {
 	return "no such driver; this release has sim and websocket"
 }
 
-// Sells tells whether customers can buy at the lanes: there has to be a webhook that takes the purchases.
-func (r Range) Sells() bool { return r.Purchasing && r.Webhook != nil }
-
 // secured tells whether a lane of the range is reached over TLS.
 func (r Range) secured() bool {
 	return slices.ContainsFunc(r.Lanes, func(l Lane) bool { return strings.HasPrefix(l.Link.Address, "wss:") })

@@ -56,7 +56,7 @@ type Holds struct {
 
 // Set is the record with a hold over the scope. One that is there already stays as it is.
 func (h Holds) Set(over Scope, who string, at time.Time) Holds {
-	if h.at(over) < 0 {
+	if !h.Has(over) {
 		h.InForce = append(slices.Clone(h.InForce), HoldRecord{over, who, at})
 	}
 	return h

@@ -44,6 +44,7 @@ type Change struct {
 	Settled *Purchase // that was pending, or waited for staff, and no longer does; or now waits for staff
 	Closing bool      // it stands although it could not be saved
 	Note    string    // why a report changed nothing, for the log
+	Missing uint64    // reports of the controller's log before this one that never came
 }
 
 // Changes tells whether anything of lane is different afterwards, so that there is something to save.

@@ -52,6 +52,9 @@ func (r Report) decide(now Instant, c *Change) error {
 		c.Note = "reported before"
 		return nil
 	}
+	if c.Lane.Log.ID == r.Log.ID {
+		c.Missing = r.Log.Seq - c.Lane.Log.Seq - 1
+	}
 	if r.Kind == ReportFault || r.Kind == ReportCleared {
 		c.Lane.Log, c.Lane.Fault = r.Log, r.fault()
 		return nil

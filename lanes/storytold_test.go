@@ -26,6 +26,9 @@ func (s *story) became(before lanes.Lane, change lanes.Change) string {
 			e.Reason, e.At.Format("15:04:05"), e.Used, e.Session.Left, e.Paused)
 	}
 	out.WriteString(s.shop.tell(change))
+	if change.Missing > 0 {
+		fmt.Fprintf(&out, "missing: %d reports before this one\n", change.Missing)
+	}
 	if change.Note != "" {
 		fmt.Fprintf(&out, "note: %s\n", change.Note)
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/google/uuid"
@@ -21,6 +20,9 @@ type neighbours struct {
 	webhook  *webhook.Client
 	products *catalog.Client
 }
+
+// productRequests is how many requests to a products API may be under way: a few catalogues of four requests each.
+const productRequests = 32
 
 // neighboursOf makes the clients of every range, each with connections of its own: a slow integrator delays no other.
 func neighboursOf(c config.Config, clock actors.Clock, metrics *catalog.Metrics, log zerolog.Logger) (map[uuid.UUID]neighbours, error) {
@@ -46,7 +48,7 @@ func neighboursOf(c config.Config, clock actors.Clock, metrics *catalog.Metrics,
 		if p := r.Products; p != nil {
 			n.products = catalog.New(catalog.Settings{
 				URL: p.URL, Timeout: p.Timeout, UserAgent: "rangegate/" + built(), Metrics: metrics,
-				Transport: productsTransport(production && !p.AllowPrivate),
+				Transport: webhook.Transport(production && !p.AllowPrivate, productRequests),
 				Log:       log.With().Stringer("range", r.ID).Logger(),
 			})
 		}
@@ -54,9 +56,6 @@ func neighboursOf(c config.Config, clock actors.Clock, metrics *catalog.Metrics,
 	}
 	return all, nil
 }
-
-// productsTransport has room for a few catalogues at a time, of four requests each.
-func productsTransport(guarded bool) http.RoundTripper { return webhook.Transport(guarded, 32) }
 
 // settings adds the neighbours to what a range is started with.
 func (n neighbours) settings(c config.Range, s actors.Settings) actors.Settings {

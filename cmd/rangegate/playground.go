@@ -40,7 +40,7 @@ rangegate playground: %s, %d simulated lanes, kept in %s
   API         %s/api/v2/pos
   reference   %s/api/v2/swagger/
   integrator  %s   (what the webhook got; accept, refuse, hang)
-  operations  %s   (/livez /readyz /metrics)
+  operations  %s   (/livez /readyz /metrics; token %s)
   range-id    %s
   token       %s
   signatures  %s
@@ -53,6 +53,6 @@ Sell lane 1 for 30 minutes:
     -H 'Content-Type: application/json' \
     -d '{"customer_name":"Jo Smith","lane_id":"%s","group_id":"%s","duration":30}'
 
-`, demo.Name, len(demo.Lanes), p.Data, at.api, at.api, integrator, at.operations, demo.ID, demo.Tokens[0].Reveal(),
+`, demo.Name, len(demo.Lanes), p.Data, at.api, at.api, integrator, at.operations, cfg.Operations.Token.Reveal(), demo.ID, demo.Tokens[0].Reveal(),
 		config.PlaygroundSecret, at.api, demo.ID, demo.Tokens[0].Reveal(), demo.Lanes[0].ID, demo.Groups[0].ID)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rangegate/test/needs"
 	"rangegate/test/process"
 )
 
@@ -19,7 +20,7 @@ const (
 
 // Every document that the gateway serves passes the linter with the rules that it recommends.
 func TestTheDocumentsPassTheLinter(t *testing.T) {
-	lint := []string{installed(t, "node"), module(t, "@redocly/cli/bin/cli.js"), "lint"}
+	lint := []string{needs.Program(t, "node"), module(t, "@redocly/cli/bin/cli.js"), "lint"}
 	dir := t.TempDir()
 	playground := process.Playground(t, "--data", t.TempDir())
 	for name, path := range map[string]string{

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rangegate/test/needs"
 	"rangegate/test/process"
 )
 
@@ -20,7 +21,7 @@ import (
 func TestGeneratedRequests(t *testing.T) {
 	for name, prefix := range map[string]string{"version 1": v1, "version 2": v2} {
 		t.Run(name, func(t *testing.T) {
-			java, jar := installed(t, "java"), module(t, "specmatic/specmatic.jar")
+			java, jar := needs.Program(t, "java"), module(t, "specmatic/specmatic.jar")
 			playground := process.Playground(t, "--data", t.TempDir()).Ready()
 			document := served(t, playground.API+prefix+"/openapi.json")
 			stage := newStage(t, playground.API)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rangegate/test/needs"
 	"rangegate/test/process"
 )
 
@@ -145,7 +146,7 @@ func (d delivery) sent(t *testing.T, later time.Duration) string {
 
 // verdicts are what npm's standardwebhooks says of the deliveries: nothing, or why it refuses one.
 func verdicts(t *testing.T, deliveries []delivery) []string {
-	node := installed(t, "node")
+	node := needs.Program(t, "node")
 	script, err := filepath.Abs("verify.mjs")
 	require.NoError(t, err)
 	in, err := json.Marshal(deliveries)

@@ -11,39 +11,22 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"rangegate/test/needs"
 )
 
 // patience bounds how long a tool may take, so that one that hangs ends with its output shown.
 const patience = 8 * time.Minute
 
-// module is the path of a file of an npm package. Where that is not installed the test is skipped, or fails when the
-// environment has CI or RANGEGATE_NO_SKIP.
+// module is the path of a file of an npm package. Where that is not installed, see needs.Missing.
 func module(t testing.TB, file string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("node_modules", file))
 	require.NoError(t, err)
 	if _, err := os.Stat(path); err != nil {
-		missing(t, "the npm packages of test/contract are not installed (make tools)")
+		needs.Missing(t, "the npm packages of test/contract are not installed (make tools)")
 	}
 	return path
-}
-
-// installed is the path of a program, with what a missing one means as with module.
-func installed(t testing.TB, program string) string {
-	t.Helper()
-	path, err := exec.LookPath(program)
-	if err != nil {
-		missing(t, program+" is not installed (make tools)")
-	}
-	return path
-}
-
-func missing(t testing.TB, what string) {
-	t.Helper()
-	if os.Getenv("CI") != "" || os.Getenv("RANGEGATE_NO_SKIP") != "" {
-		t.Fatal(what + ", and this run may not skip what needs it")
-	}
-	t.Skip(what)
 }
 
 // tool is a program that runs in a directory of its own, which its files stay in.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"rangegate/test/needs"
 )
 
 const (
@@ -48,7 +49,10 @@ type controller struct {
 }
 
 func start(t *testing.T, mistake ...string) *controller {
-	needs(t)
+	needs.Program(t, "node")
+	if _, err := os.Stat("node_modules/ws"); err != nil {
+		needs.Missing(t, "the npm packages of test/controller are not installed (make tools)")
+	}
 	program := exec.Command("node", append([]string{"controller.mjs", laneID, key}, mistake...)...)
 	program.Stderr = os.Stderr
 	program.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -77,20 +81,6 @@ func start(t *testing.T, mistake ...string) *controller {
 		}
 	}()
 	return c
-}
-
-// needs skips where the program cannot run, unless nothing may be skipped.
-func needs(t *testing.T) {
-	_, err := exec.LookPath("node")
-	if err == nil {
-		_, err = os.Stat("node_modules/ws")
-	}
-	if err != nil && os.Getenv("RANGEGATE_NO_SKIP") != "" {
-		require.NoError(t, err)
-	}
-	if err != nil {
-		t.Skip(err)
-	}
 }
 
 // do has something happen at the lane.

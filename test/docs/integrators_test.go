@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rangegate/test/needs"
 	"rangegate/test/process"
 )
 
@@ -16,7 +17,8 @@ func TestMain(m *testing.M) { process.Run(m) }
 
 // From zero to a first session, event and purchase: every command line of the page, on a playground.
 func TestTheFirstTenMinutes(t *testing.T) {
-	needs(t, "bash", "curl")
+	needs.Program(t, "bash")
+	needs.Program(t, "curl")
 	playground := process.Playground(t, "--data", t.TempDir()).Ready()
 	script := strings.Join(blocks(page(t, "docs/integrators.md"), "sh"), "\n")
 	require.Contains(t, script, "http://127.0.0.1:8080")

@@ -4,7 +4,6 @@ package docs
 
 import (
 	"os"
-	"os/exec"
 	"regexp"
 	"testing"
 
@@ -30,22 +29,4 @@ func blocks(text, language string) []string {
 		}
 	}
 	return found
-}
-
-// needs skips the story where a program is not installed, unless nothing may be skipped.
-func needs(t testing.TB, programs ...string) {
-	t.Helper()
-	for _, program := range programs {
-		if _, err := exec.LookPath(program); err != nil {
-			missing(t, program+" is not installed")
-		}
-	}
-}
-
-func missing(t testing.TB, why string) {
-	t.Helper()
-	if os.Getenv("RANGEGATE_NO_SKIP") != "" {
-		require.Fail(t, why)
-	}
-	t.Skip(why)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rangegate/test/needs"
 	"rangegate/test/process"
 )
 
@@ -27,7 +28,7 @@ func TestTheReceiversOfThePage(t *testing.T) {
 	text := page(t, "docs/integrators.md")
 	dir := t.TempDir()
 	t.Run("Go", func(t *testing.T) {
-		needs(t, "go")
+		needs.Program(t, "go")
 		source := filepath.Join("testdata", "receiver", "main.go") // in the module, so that it finds its library
 		require.NoError(t, os.MkdirAll(filepath.Dir(source), 0o700))
 		t.Cleanup(func() { _ = os.RemoveAll("testdata") })
@@ -38,11 +39,11 @@ func TestTheReceiversOfThePage(t *testing.T) {
 		receives(t, func() *exec.Cmd { return exec.Command(binary) })
 	})
 	t.Run("Node.js", func(t *testing.T) {
-		needs(t, "node")
+		needs.Program(t, "node")
 		modules, err := filepath.Abs("../contract/node_modules")
 		require.NoError(t, err)
 		if _, err := os.Stat(filepath.Join(modules, "standardwebhooks")); err != nil {
-			missing(t, "the npm packages of test/contract are not installed")
+			needs.Missing(t, "the npm packages of test/contract are not installed")
 		}
 		require.NoError(t, os.Symlink(modules, filepath.Join(dir, "node_modules")))
 		source := filepath.Join(dir, "receiver.mjs")
