@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes"
+	"rangegate/lanes/store"
 )
 
 // Reports about a session that is no longer on the lane, told by a controller that was cut off. Whether anybody knows
@@ -135,6 +136,18 @@ func TestALateReportIsLookedUpUntilTheStoreIsBack(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The record of the session is damaged: it has ended for all that, and the reports behind the one about it do not wait.
+func TestALateReportAboutASessionWhoseRecordIsDamaged(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, g *rig) {
+		session, letBack := g.gone(0)
+		g.watchLookUps().answers(func(context.Context) error { return &store.CorruptError{Err: errAnswerLost} })
+		letBack()
+		g.pass(lastBackOff)
+		require.Zero(t, g.controller(0).Unacked())
+		require.Equal(t, 1, countKind(g.happened(session), lanes.CarrierHit))
+	})
 }
 
 func TestALanePanicsWhileAReportIsLookedUp(t *testing.T) {

@@ -66,7 +66,8 @@ func (r *Range) Sessions() []*lanes.SessionView { return r.board.list(r.clock.No
 // Lanes is how every lane stands, in display order.
 func (r *Range) Lanes() []lanes.LaneStatus { return r.board.status() }
 
-// Session is an active session; one that has ended is lanes.ErrSessionEnded as far back as the history reaches.
+// Session is an active session; one that has ended is lanes.ErrSessionEnded as far back as the history reaches. So is
+// one whose record in the history cannot be read: nobody could ever learn more of it.
 func (r *Range) Session(ctx context.Context, id uuid.UUID) (*lanes.SessionView, error) {
 	if view := r.board.session(id, r.clock.Now()); view != nil {
 		return view, nil
@@ -75,8 +76,12 @@ func (r *Range) Session(ctx context.Context, id uuid.UUID) (*lanes.SessionView, 
 		return nil, lanes.ErrSessionEnded
 	}
 	_, err := r.store.Ended(ctx, r.layout.Range, id)
+	var corrupt *store.CorruptError
 	switch {
 	case err == nil:
+		return nil, lanes.ErrSessionEnded
+	case errors.As(err, &corrupt):
+		r.log.Error().Stringer("session", id).Err(err).Msg("the record of an ended session cannot be read")
 		return nil, lanes.ErrSessionEnded
 	case errors.Is(err, store.ErrNotFound):
 		return nil, lanes.ErrSessionNotFound
