@@ -85,7 +85,9 @@ func (d desk) hold(ctx context.Context, h hold) (reached, error) {
 	}
 	act := r.Lift
 	if h.on {
-		act = func(ctx context.Context, over lanes.Scope) (lanes.Reached, error) { return r.Hold(ctx, over, anOperator) }
+		act = func(ctx context.Context, over lanes.Scope) (lanes.Reached, error) {
+			return r.Hold(ctx, over, anOperator)
+		}
 	}
 	far, err := act(ctx, h.over)
 	if err != nil {

@@ -36,7 +36,8 @@ func TestARangeHasItsLimit(t *testing.T) {
 			require.Equal(t, "1", answer.Header().Get("Retry-After"))
 		}
 		require.Equal(t, []string{
-			`rangegate_requests_limited_total{limit="address"} 0`, `rangegate_requests_limited_total{limit="range"} 4`,
+			`rangegate_requests_limited_total{limit="address"} 0`, `rangegate_requests_limited_total{limit="process"} 0`,
+			`rangegate_requests_limited_total{limit="range"} 4`,
 		}, counted(registry, "rangegate_requests_limited_total"))
 		require.Equal(t, 200, ask(h, "GET", prefix2+"/sessions", "range-id", otherRange, "token", otherToken).Code)
 		require.Equal(t, 401, ask(h, "GET", prefix2+"/sessions", "range-id", someRange).Code, "who is not of the range does not use it up")
@@ -88,7 +89,8 @@ func TestAnAddressThatFailsToAuthenticate(t *testing.T) {
 		require.Equal(t, http.StatusTooManyRequests, answer.Code)
 		require.Equal(t, "15", answer.Header().Get("Retry-After"))
 		require.Equal(t, []string{
-			`rangegate_requests_limited_total{limit="address"} 1`, `rangegate_requests_limited_total{limit="range"} 0`,
+			`rangegate_requests_limited_total{limit="address"} 1`, `rangegate_requests_limited_total{limit="process"} 0`,
+			`rangegate_requests_limited_total{limit="range"} 0`,
 		}, counted(registry, "rangegate_requests_limited_total"))
 
 		require.Equal(t, 200, from(h, "192.0.2.1:4713", someToken).Code)

@@ -47,10 +47,11 @@ const (
 
 // New is the API that POS systems call.
 func New(s Settings) http.Handler {
-	a := &endpoint.API{
-		Errors: errors, Everywhere: []string{"unauthorized", "too_many_requests"}, Patience: patience, Defect: defect,
-	}
 	traffic := newTraffic(s.Metrics)
+	a := &endpoint.API{
+		Errors: errors, Everywhere: []string{"unauthorized", "too_many_requests", "overloaded"}, Patience: patience, Defect: defect,
+		Admit: newCrowd(s.Credentials, traffic.limited.WithLabelValues("process")).admit,
+	}
 	r := a.Router(logged(s.Log), traffic.counted, deprecated)
 
 	current := v2.Handlers{RangeOf: found(s.Range, lanes.ErrStarting)}

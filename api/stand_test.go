@@ -37,8 +37,9 @@ type stand struct {
 	session uuid.UUID
 	items   []lanes.Item
 	refuses error
-	status  int    // of the webhook
-	passed  string // session-id that the products API got
+	status  int           // of the webhook
+	passed  string        // session-id that the products API got
+	gate    chan struct{} // nil, or what a create waits for
 }
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 250_000_000, time.UTC)
@@ -79,6 +80,10 @@ func (s *stand) Session(context.Context, uuid.UUID) (*lanes.SessionView, error) 
 }
 
 func (s *stand) Create(_ context.Context, lane uuid.UUID, command lanes.Create, _ *lanes.Key) (*lanes.SessionView, error) {
+	if s.gate != nil {
+		<-s.gate
+		return s.view(), nil
+	}
 	s.lane, s.command = lane, command
 	return s.view(), s.refuses
 }

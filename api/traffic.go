@@ -33,7 +33,7 @@ func newTraffic(registry prometheus.Registerer) traffic {
 		}, []string{"route"}),
 		limited: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "rangegate", Name: "requests_limited_total",
-			Help: "Requests answered 429, by what was too much: those of a range, or failed authentications of an address.",
+			Help: "Requests refused, by what was too much: those of a range or failed authentications of an address (429), or those being carried out at once (process, 503).",
 		}, []string{"limit"}),
 	}
 	if registry != nil {

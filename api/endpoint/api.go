@@ -22,6 +22,9 @@ type API struct {
 	// Patience is how long an endpoint may take, unless it is Unhurried. What has no outcome by then is answered
 	// `timeout`. Zero: as long as it likes.
 	Patience time.Duration
+	// Admit lets a request in that is read and about to be carried out, and is told when that is over. Its error is
+	// answered instead. nil: every request is let in.
+	Admit func(context.Context) (leave func(), err error)
 	// Defect hears of every fault of ours, once, before the answer is written: its cause, and the stack if it was a panic.
 	Defect func(r *http.Request, cause error, stack []byte)
 }
@@ -69,14 +72,28 @@ func (a *API) serve(e Endpoint, w http.ResponseWriter, r *http.Request) error {
 	if e.unhurried {
 		// The server's time-out for writing counts from the end of the request's header. A writer that has none is a test's.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
-		return e.serve(w, r)
+		return e.serve(a, w, r)
 	}
 	if a.Patience == 0 {
-		return e.serve(w, r)
+		return e.serve(a, w, r)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), a.Patience)
 	defer cancel()
-	return e.serve(w, r.WithContext(ctx))
+	return e.serve(a, w, r.WithContext(ctx))
+}
+
+// carryOut does what a request asks for, if it is let in. Reading it and writing the answer, which a slow client can drag
+// out, are no part of that.
+func carryOut[Out any](ctx context.Context, a *API, do func() (Out, error)) (Out, error) {
+	if a.Admit != nil {
+		leave, err := a.Admit(ctx)
+		if err != nil {
+			var none Out
+			return none, err
+		}
+		defer leave()
+	}
+	return do()
 }
 
 // recover answers a panic with `internal`, if the answer has not begun.

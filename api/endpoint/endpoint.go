@@ -20,7 +20,7 @@ type Endpoint struct {
 	unhurried             bool
 	fields                []field  // what the reader asks for
 	codes                 []string // all it may answer
-	serve                 func(w http.ResponseWriter, r *http.Request) error
+	serve                 func(a *API, w http.ResponseWriter, r *http.Request) error
 }
 
 // group is a heading of the document.
@@ -63,7 +63,7 @@ func Handle[T, Out any](
 	codes ...string,
 ) Endpoint {
 	e := declare[Out](method, path, status, summary, func(in *Input) { read(in) }, codes)
-	e.serve = func(w http.ResponseWriter, r *http.Request) error {
+	e.serve = func(a *API, w http.ResponseWriter, r *http.Request) error {
 		in, err := e.receive(w, r)
 		if err != nil {
 			return err
@@ -72,7 +72,7 @@ func Handle[T, Out any](
 		if err := in.refusal(); err != nil {
 			return err
 		}
-		out, err := do(r.Context(), asked)
+		out, err := carryOut(r.Context(), a, func() (Out, error) { return do(r.Context(), asked) })
 		if err != nil {
 			return err
 		}

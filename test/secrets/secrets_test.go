@@ -1,0 +1,202 @@
+// Package secrets plants a secret wherever the configuration and the wire have one, makes everything go wrong that
+// has to do with it, and looks for it in whatever the gateway says.
+package secrets
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes/store/redis/redistest"
+	"rangegate/test/process"
+)
+
+func TestMain(m *testing.M) { process.Run(m) }
+
+const (
+	theRange = "11111111-1111-4111-8111-111111111111"
+	theLane  = "44444444-4444-4444-8444-000000000001"
+	v2       = "/api/v2/pos"
+)
+
+// The secrets, each found nowhere else.
+const (
+	token      = "5ec2e700-0000-4000-8000-000000000001"
+	second     = "5ec2e700-0000-4000-8000-000000000002"
+	guessed    = "5ec2e700-0000-4000-8000-00000000dead" // a token of somewhere else, typed in here
+	operator   = "planted-operator"
+	whsec      = "whsec_cGxhbnRlZC13ZWJob29rLXNlY3JldA=="
+	inQuery    = "planted-in-the-query"
+	linkKey    = "planted-link-key"
+	screenKey  = "planted-screen-key"
+	pin        = "$argon2id$v=19$m=65536,t=1,p=2$cGxhbnRlZA$cGxhbnRlZC1waW4"
+	redisPass  = "planted-redis-password"
+	customer   = "Planted Customer"
+	idempotent = "planted-receipt"
+)
+
+var planted = []string{
+	token, second, guessed, operator, strings.TrimPrefix(whsec, "whsec_"), inQuery, linkKey, screenKey, pin, redisPass,
+	customer, "planted-webhook-secret", "planted-",
+}
+
+// requireNone finds none of the secrets, in no spelling that a program would print by mistake.
+func requireNone(t *testing.T, where, said string, but ...string) {
+	t.Helper()
+	for _, secret := range planted {
+		allowed := false
+		for _, b := range but {
+			allowed = allowed || strings.Contains(b, secret)
+		}
+		for _, spelling := range []string{secret, strings.ToUpper(secret), fmt.Sprintf("%x", secret)} {
+			if !allowed && strings.Contains(said, spelling) {
+				at := strings.Index(said, spelling)
+				require.Fail(t, "a secret is shown", "%s shows %s: …%s…", where, secret,
+					said[max(0, at-200):min(len(said), at+len(spelling)+100)])
+			}
+		}
+	}
+}
+
+// configuration has every secret that there may be.
+func configuration(redis, webhook, products, lane string) string {
+	return fmt.Sprintf(`
+environment: playground
+http: {address: 127.0.0.1:0}
+operations: {address: 127.0.0.1:0, token: %s}
+store: {redis: %q}
+ranges:
+  - id: %s
+    name: Range
+    tokens: [%s, %s]
+    purchasing: true
+    webhook: {url: %q, secrets: [%s], timeout: 1s}
+    products: {url: %q, timeout: 1s}
+    staff: [{name: sam, pin_hash: %q}]
+    groups: [{id: 33333333-3333-4333-8333-000000000001, name: Public}]
+    bays: [{id: 55555555-5555-4555-8555-000000000001, name: Bay A}]
+    lanes:
+      - {id: 44444444-4444-4444-8444-000000000001, name: Lane 1, bay: 55555555-5555-4555-8555-000000000001, screen_key: %s}
+      - {id: 44444444-4444-4444-8444-000000000002, name: Lane 2, bay: 55555555-5555-4555-8555-000000000001, link: {driver: websocket, address: %q, key: %s}}
+`, operator, redis, theRange, token, second, webhook, whsec, products, pin, screenKey, lane, linkKey)
+}
+
+// echo is a neighbour that answers with everything it was sent, and refuses.
+func echo() *httptest.Server {
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusInternalServerError)
+		_ = r.Write(w)
+	}))
+}
+
+func TestNoSecretIsShown(t *testing.T) {
+	redis := redistest.Start(t, "--requirepass", redisPass)
+	integrator, controller := echo(), echo()
+	defer controller.Close()
+	store := strings.Replace(redis.URL(), "redis://", "redis://:"+redisPass+"@", 1)
+	text := configuration(store, integrator.URL+"/hook?key="+inQuery, integrator.URL,
+		strings.Replace(controller.URL, "http:", "ws:", 1))
+	p := process.Serve(t, text)
+	var answers strings.Builder
+
+	// Lane 2 has no controller worth the name, so readiness is not waited for; lane 1 is there.
+	at := process.Client{API: p.API, Range: theRange, Token: token}
+	ask := func(c process.Client, method, path, body string, headers ...string) process.Answer {
+		answer, err := c.Do(method, path, body, headers...)
+		require.NoError(t, err)
+		fmt.Fprintln(&answers, answer.Header, answer.Body)
+		return answer
+	}
+	order := fmt.Sprintf(`{"customer_name":%q,"lane_id":%q,"group_id":"33333333-3333-4333-8333-000000000001","duration":30}`, customer, theLane)
+	require.Eventually(t, func() bool {
+		return ask(at, "POST", v2+"/sessions", order, "Idempotency-Key", idempotent).Status == 201
+	}, 30*time.Second, 20*time.Millisecond)
+	ask(at, "GET", v2+"/sessions", "")
+	ask(at, "POST", v2+"/simulate/purchaseRequest", `{"items":[{"id":"a","qty":1}]}`)
+	ask(at, "GET", v2+"/simulate/products", "")
+	for _, wrong := range []process.Client{
+		{API: p.API, Range: theRange, Token: guessed},
+		{API: p.API, Range: guessed, Token: token},
+		{API: p.API, Range: token, Token: theRange},
+		{API: p.API},
+	} {
+		require.Equal(t, 401, ask(wrong, "GET", v2+"/sessions", "").Status)
+	}
+	ask(at, "POST", v2+"/sessions", `{"customer_name":12,"lane_id":"`+guessed+`"}`)
+	ask(at, "GET", v2+"/sessions/nothing", "")
+	ask(at, "GET", v2+"/events", "")
+
+	operations := process.Client{API: p.Operations}
+	bearer := []string{"Authorization", "Bearer " + operator}
+	require.Equal(t, 200, ask(operations, "GET", "/ranges/"+theRange+"/holds", "", bearer...).Status)
+	require.Equal(t, 401, ask(operations, "GET", "/ranges/"+theRange+"/holds", "", "Authorization", "Bearer "+guessed).Status)
+	ask(operations, "GET", "/ranges/"+theRange+"/purchases", "", bearer...)
+	ask(operations, "GET", "/readyz", "")
+	for _, page := range []string{"/metrics", "/ranges/" + theRange + "/holds"} {
+		ask(operations, "GET", page, "")
+	}
+
+	integrator.Close() // cannot be reached any more
+	ask(at, "POST", v2+"/simulate/help", "")
+	ask(at, "GET", v2+"/simulate/products", "")
+	require.Eventually(t, func() bool { return strings.Contains(p.Log(), `"link down"`) }, 30*time.Second, 10*time.Millisecond)
+	redis.Kill()
+	ask(at, "GET", v2+"/history", "")
+	require.Eventually(t, func() bool { return strings.Contains(p.Log(), "the store is away") }, 30*time.Second, 10*time.Millisecond)
+	ask(operations, "GET", "/metrics", "")
+	p.Terminate()
+
+	requireNone(t, "the log", p.Log())
+	requireNone(t, "an answer", answers.String(), guessed) // which was sent as the id of a lane, and is told of as such
+}
+
+// A configuration is shown, or refused, or cannot be used: what it keeps secret is not among what is said of it.
+func TestNoSecretOfAConfigurationIsShown(t *testing.T) {
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, closed.Close())
+	nobody := closed.Addr().String()
+	good := configuration("redis://:"+redisPass+"@"+nobody+"/0", "http://"+nobody+"/hook", "http://"+nobody, "ws://"+nobody)
+	for name, story := range map[string]struct {
+		command string
+		damage  [2]string
+	}{
+		"shown":                      {"check", [2]string{}},
+		"the store is not there":     {"serve", [2]string{}},
+		"a token too long":           {"check", [2]string{token, token + "0"}},
+		"a secret that is no base64": {"check", [2]string{whsec, "whsec_" + linkKey}},
+		"a store that is no url":     {"check", [2]string{"redis://:", "redis ://:"}},
+		"a password with a slash":    {"check", [2]string{redisPass, redisPass + "/%zz"}},
+		"a key that is a list":       {"check", [2]string{"key: " + linkKey, "key: [" + linkKey + "]"}},
+		"a user in a url":            {"check", [2]string{"url: \"http://", "url: \"http://sam:" + linkKey + "@"}},
+		"no yaml":                    {"check", [2]string{"operations: {", "operations: {{"}},
+		"a key of nothing":           {"check", [2]string{"screen_key: ", "screenkey: "}},
+		"the same token twice":       {"check", [2]string{second, token}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "rangegate.yaml")
+			text := good
+			if story.damage[0] != "" {
+				require.Contains(t, text, story.damage[0])
+				text = strings.ReplaceAll(text, story.damage[0], story.damage[1])
+			}
+			require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+			var out bytes.Buffer
+			cmd := process.Command(story.command, "--config", path)
+			cmd.Stdout, cmd.Stderr = &out, &out
+			err := cmd.Run()
+			require.Equal(t, name == "shown", err == nil, out.String())
+			require.NotEmpty(t, out.String())
+			requireNone(t, name, out.String())
+		})
+	}
+}
