@@ -79,6 +79,8 @@ type committer struct {
 	current    map[uuid.UUID]lanes.Lane // as last saved
 	holds      holdsRecord              // likewise
 	pending    map[uint64]lanes.Logged  // events that are saved and not attempted
+	events     tail[lanes.Logged]       // saved of late
+	ended      tail[lanes.Ended]        // likewise
 	recalls    []recall
 	drained    []chan struct{}
 }
@@ -224,6 +226,7 @@ func (c *committer) settle(err error) {
 // arrived: the flush is durable. c.mu is held.
 func (c *committer) arrived(flown []*write) {
 	c.n++
+	now := c.clock.Now().Mono
 	if c.away {
 		c.away = false
 		c.metrics.storeAway(c.rangeID, false)
@@ -236,7 +239,11 @@ func (c *committer) arrived(flown []*write) {
 		if w.holds != nil && w.holds.version > c.holds.version {
 			c.holds = *w.holds
 		}
+		if w.ended != nil {
+			c.ended.put(w.ended.Cursor, *w.ended, now)
+		}
 		for _, event := range w.events {
+			c.events.put(event.Cursor, event, now)
 			if event.Attempt == nil {
 				c.pending[event.Cursor] = event
 			} else {

@@ -76,7 +76,7 @@ type (
 		line     *line
 		revision uint64
 	}
-	broken    struct {
+	broken struct {
 		line *line
 		err  error
 	}

@@ -51,9 +51,8 @@ func (c *committer) flush(batch store.Batch) error {
 		case errors.Is(err, store.ErrRolledBack):
 			c.log.Error().Uint64("epoch", batch.Epoch).Uint64("n", batch.N).
 				Msg("the store has lost acknowledged writes; it is refilled from the running lanes")
-			again := batch.Refill
-			batch = c.refill(batch)
-			if !again {
+			if !batch.Refill { // one that is lost too is whole already
+				batch = c.refill(batch)
 				continue
 			}
 		case errors.Is(err, store.ErrRefused) && !unknown:

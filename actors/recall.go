@@ -3,6 +3,7 @@ package actors
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/google/uuid"
@@ -47,7 +48,7 @@ func (c *committer) answerRecalls() {
 }
 
 // refill makes the batch hold everything that the range knows, for a store that has lost acknowledged writes: what
-// is saved, under what the batch itself changes.
+// is saved, under what the batch itself changes, and what was saved of late in the event log and the history.
 func (c *committer) refill(batch store.Batch) store.Batch {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,12 +62,13 @@ func (c *committer) refill(batch store.Batch) store.Batch {
 			batch.Lanes = append(batch.Lanes, lanes.Snapshot{Lane: lane, Boot: c.clock.Boot()})
 		}
 	}
-	for cursor, event := range c.pending {
-		if !slices.ContainsFunc(batch.Events, func(e lanes.Logged) bool { return e.Cursor == cursor }) {
-			batch.Events = append(batch.Events, event)
-		}
+	events := map[uint64]lanes.Logged{}
+	for _, event := range slices.Concat(slices.Collect(maps.Values(c.pending)), c.events.all(), batch.Events) {
+		events[event.Cursor] = event
 	}
-	slices.SortStableFunc(batch.Events, func(a, b lanes.Logged) int { return cmp.Compare(a.Cursor, b.Cursor) })
+	batch.Events = slices.SortedFunc(maps.Values(events), func(a, b lanes.Logged) int { return cmp.Compare(a.Cursor, b.Cursor) })
+	batch.Ended = append(c.ended.all(), batch.Ended...)
+	batch.LastEvent, batch.LastEnded = c.lastEvent, c.lastEnded
 	if batch.Holds == nil {
 		batch.Holds = &c.holds.Holds
 	}

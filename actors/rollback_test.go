@@ -24,6 +24,12 @@ func (g *rig) wipeStore() {
 	g.openStore()
 }
 
+// noticeLoss is the next checkpoint, before anything else is saved.
+func (g *rig) noticeLoss() {
+	g.committer.mark()
+	synctest.Wait()
+}
+
 func TestAStoreThatLostEverythingIsRefilled(t *testing.T) {
 	var said journal
 	received := &inbox{}
@@ -59,6 +65,57 @@ func TestAStoreThatLostEverythingIsRefilled(t *testing.T) {
 	}, withLanes(4), withWebhook(received), withLog(zerolog.New(&said)))
 }
 
+// What the logs got of late is in them again, with what became of it: no event goes out twice, no cursor is given twice.
+func TestTheEndsOfTheLogsAreRefilled(t *testing.T) {
+	received := &inbox{}
+	inFakeTime(t, func(t *testing.T, g *rig) {
+		long := g.create(0, 30)
+		g.pass(2 * tailTerm)
+		session := g.create(1, 30)
+		g.stop(session)
+		log, err := g.Events(t.Context(), 0, 100)
+		require.NoError(t, err)
+		history, err := g.History(t.Context(), 0, 100)
+		require.NoError(t, err)
+		attempts := len(received.kinds())
+
+		g.wipeStore()
+		g.noticeLoss()
+		after, err := g.Events(t.Context(), 0, 100)
+		require.NoError(t, err)
+		require.Equal(t, log[2:], after, "but for those of long ago")
+		again, err := g.History(t.Context(), 0, 100)
+		require.NoError(t, err)
+		require.Equal(t, history, again)
+		g.restart()
+		require.Len(t, received.kinds(), attempts)
+		g.pause(long)
+		after, err = g.Events(t.Context(), 0, 100)
+		require.NoError(t, err)
+		require.Equal(t, log[len(log)-1].Cursor+1, after[len(after)-1].Cursor)
+	}, withWebhook(received))
+}
+
+// Nothing has happened in this life of the gateway: the cursors go on all the same.
+func TestCursorsGoOnAfterTheLossOfTheStore(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, g *rig) {
+		session := g.create(0, 30)
+		g.stop(session)
+		log, err := g.Events(t.Context(), 0, 100)
+		require.NoError(t, err)
+		g.restart()
+		g.wipeStore()
+		g.noticeLoss()
+		g.restart()
+		next := g.create(0, 30)
+		g.stop(next)
+		after, err := g.Events(t.Context(), 0, 100)
+		require.NoError(t, err)
+		require.Equal(t, log[len(log)-1].Cursor+1, after[0].Cursor)
+		require.Equal(t, uint64(2), g.ended(next).Cursor)
+	})
+}
+
 func TestEventsThatWaitSurviveTheLossOfTheStore(t *testing.T) {
 	received := &inbox{}
 	inFakeTime(t, func(t *testing.T, g *rig) {
@@ -75,7 +132,7 @@ func TestEventsThatWaitSurviveTheLossOfTheStore(t *testing.T) {
 		require.Equal(t, []lanes.Kind{
 			lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused, lanes.SessionResumed,
 		}, received.kinds())
-		require.Equal(t, received.kinds()[1:], g.happened(session), "those that waited are on record again")
+		require.Equal(t, received.kinds(), g.happened(session), "they are on record again")
 	}, withWebhook(received))
 }
 

@@ -62,6 +62,10 @@ type Batch struct {
 	Keys       []lanes.KeptAnswer
 	Forget     []string     // names of keys whose term is over
 	Holds      *lanes.Holds // nil: as they are stored, in a Refill too
+
+	// The highest cursors ever given, where that is more than Events and Ended have: what they belonged to may be gone
+	// already. They never lower what is stored.
+	LastEvent, LastEnded uint64
 }
 
 // Recovered is a range as it was saved. A range that was never flushed has none of it.

@@ -140,6 +140,7 @@ func (r *rangeTx) writeHolds(encoded []entry) error {
 }
 
 func (r *rangeTx) writeEvents(batch store.Batch, encoded []entry) error {
+	r.meta.LastEvent = max(r.meta.LastEvent, batch.LastEvent)
 	for i, e := range encoded {
 		r.meta.LastEvent = max(r.meta.LastEvent, batch.Events[i].Cursor)
 		if err := r.put(eventsBucket, e.key, e.value); err != nil {
@@ -157,6 +158,7 @@ func (r *rangeTx) writeEvents(batch store.Batch, encoded []entry) error {
 }
 
 func (r *rangeTx) writeHistory(batch store.Batch, encoded []entry) error {
+	r.meta.LastEnded = max(r.meta.LastEnded, batch.LastEnded)
 	for i, e := range encoded {
 		cursor, session := batch.Ended[i].Cursor, batch.Ended[i].Session.ID
 		r.meta.LastEnded = max(r.meta.LastEnded, cursor)

@@ -102,7 +102,7 @@ func newWrite(b store.Batch, r store.Retention) (*write, error) {
 
 // logs adds how far the logs go with this batch.
 func (a *arguments) logs(b store.Batch) {
-	var lastEvent, lastEnded uint64
+	lastEvent, lastEnded := b.LastEvent, b.LastEnded
 	for _, event := range b.Events {
 		lastEvent = max(lastEvent, event.Cursor)
 	}
@@ -125,7 +125,10 @@ func decimal(number uint64) string { return strconv.FormatUint(number, 10) }
 func milliseconds(at time.Time) string { return strconv.FormatInt(at.UnixMilli(), 10) }
 
 // rank is the cursor with so many digits that the order as text is that of the cursors.
-func rank(cursor uint64) string { return fmt.Sprintf("%020d", cursor) }
+func rank(cursor uint64) string { return fmt.Sprintf("%0*d", rankSize, cursor) }
+
+// rankSize is how many digits every cursor fits in.
+const rankSize = 20
 
 // place is a record's member of a log's order: the cursor, and what a flush has to know of it to trim it.
 func place(cursor uint64, at time.Time, session string) string {

@@ -1,0 +1,80 @@
+package crash
+
+import (
+	"fmt"
+	"testing"
+
+	"rangegate/lanes/store/redis/redistest"
+	"rangegate/test/line"
+)
+
+// The way to the store is bad in every way that lines are, under load, one after the other. All that was acknowledged is
+// there afterwards, once, and so is what was in force.
+func TestTheLineToRedisIsBad(t *testing.T) {
+	t.Parallel()
+	type attributes = line.Attributes
+	way := line.To(t, redistest.Start(t).Addr())
+	x := newTrial(t, fmt.Sprintf("redis: redis://%s/0", way.Addr()))
+	x.start()
+	for range number(t, "ROUNDS", 1) {
+		for _, bad := range []struct {
+			what, direction string
+			how             attributes
+		}{
+			{"latency", "downstream", attributes{"latency": 100, "jitter": 100}},
+			{"latency", "upstream", attributes{"latency": 2500}}, // longer than the gateway waits before it says so
+			{"bandwidth", "upstream", attributes{"rate": 20}},    // KB/s
+			{"slicer", "upstream", attributes{"average_size": 200, "size_variation": 100, "delay": 500}},
+			{"reset_peer", "downstream", attributes{"timeout": 50}},
+			{"limit_data", "upstream", attributes{"bytes": 20_000}},   // then the connection ends, in the middle of a flush
+			{"limit_data", "downstream", attributes{"bytes": 500}},    // or in the middle of the answers
+			{"timeout", "upstream", attributes{"timeout": 0}},         // a black hole: what is sent arrives nowhere
+			{"timeout", "downstream", attributes{"timeout": 0}},       // or it arrives, and no answer comes
+			{"slow_close", "downstream", attributes{"delay": 10_000}}, // an end that is not seen
+		} {
+			x.load(func() {
+				x.moment(soonest, latest)
+				mend := way.Spoil(bad.what, bad.direction, bad.how)
+				x.moment(soonest, 2*latest)
+				mend()
+				x.moment(soonest, latest)
+			})
+			x.life().Ready()
+			x.settle()
+			x.check()
+			x.repeat()
+			x.check()
+			t.Logf("%s %s: as it should be", bad.what, bad.direction)
+		}
+	}
+	x.kill()
+	x.start()
+	x.check()
+	t.Log(x.figures())
+}
+
+// The store stands still for a while and goes on: what was on its way to it is carried out late.
+func TestRedisStandsStillUnderTheGateway(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	x := newTrial(t, fmt.Sprintf("redis: %q", server.URL()))
+	x.start()
+	for range number(t, "ROUNDS", 2) {
+		x.load(func() {
+			x.moment(soonest, latest)
+			server.Hang()
+			x.moment(soonest, 6*latest) // longer than a flush may take, at times
+			server.Wake()
+			x.moment(soonest, latest)
+		})
+		x.life().Ready()
+		x.settle()
+		x.check()
+		x.repeat()
+		x.check()
+	}
+	x.kill()
+	x.start()
+	x.check()
+	t.Log(x.figures())
+}
