@@ -76,12 +76,19 @@ func NewGateway(clock Clock, s store.Store, metrics *Metrics, log zerolog.Logger
 	return g
 }
 
-// Range is the running range with that id.
-func (g *Gateway) Range(id uuid.UUID) (*Range, bool) {
+// Range is the running range with that id. It is lanes.ErrStarting while there is none, and lanes.ErrNotOwner once another
+// process has claimed it: what this one knows of it is not true any more.
+func (g *Gateway) Range(id uuid.UUID) (*Range, error) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	r, running := g.ranges[id]
-	return r, running
+	if !running {
+		return nil, lanes.ErrStarting
+	}
+	if context.Cause(r.background) == lanes.ErrNotOwner {
+		return nil, lanes.ErrNotOwner
+	}
+	return r, nil
 }
 
 // Ready tells whether so many ranges run, every lane is brought back and the store takes writes.
@@ -223,10 +230,10 @@ func (g *Gateway) woken(slept time.Duration) {
 	}
 }
 
-// stepped: the wall clock was set. Nothing runs by it; the checkpoint keeps the new relation of the clocks.
+// stepped: the wall clock was set, or has drifted. Nothing runs by it; the checkpoint keeps the new relation of the clocks.
 func (g *Gateway) stepped(by time.Duration) {
 	g.metrics.steps.Inc()
-	g.log.Warn().Dur("by", by).Msg("the wall clock was set; no session's time changes by it")
+	g.log.Warn().Dur("by", by).Msg("the wall clock was set, or has drifted; no session's time changes by it")
 	for _, r := range g.running() {
 		r.committer.mark()
 	}

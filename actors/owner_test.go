@@ -35,6 +35,8 @@ func (g *rig) requireLetGo(session uuid.UUID) {
 		require.ErrorIs(g, err, lanes.ErrNotOwner, name)
 	}
 	require.Equal(g, asked, time.Now())
+	_, err := g.gateway.Range(g.settings.Layout.Range)
+	require.Equal(g, lanes.ErrNotOwner, err, "nothing is read from it either")
 	require.False(g, g.gateway.Ready(1))
 }
 
@@ -127,12 +129,13 @@ func TestTheNewOwnerGoesOnUndisturbed(t *testing.T) {
 		defer func() { require.NoError(t, newer.Stop(context.Background())) }()
 		synctest.Wait()
 		require.True(t, newer.Ready(1))
-		owner, _ := newer.Range(g.settings.Layout.Range)
+		owner, err := newer.Range(g.settings.Layout.Range)
 
 		g.pass(time.Minute)
 		g.requireLetGo(session)
 		require.True(t, g.open(0))
-		_, err := owner.On(t.Context(), session, lanes.Modify{Session: session, Minutes: 5}, nil)
+		require.NoError(t, err)
+		_, err = owner.On(t.Context(), session, lanes.Modify{Session: session, Minutes: 5}, nil)
 		require.NoError(t, err)
 		g.pass(24*time.Minute - time.Millisecond)
 		require.True(t, g.open(0))

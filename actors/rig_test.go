@@ -109,7 +109,7 @@ func (g *rig) tryStart() error {
 		g.shutDown()
 		return err
 	}
-	g.Range, _ = g.gateway.Range(g.settings.Layout.Range)
+	g.Range = g.gateway.ranges[g.settings.Layout.Range]
 	return nil
 }
 

@@ -18,11 +18,11 @@ func TestARangeThatIsStuckLeavesRoomForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stuck, free := &stand{gate: make(chan struct{})}, &stand{}
 		s := settings(stuck)
-		s.Range = func(id uuid.UUID) (v2.Range, bool) {
+		s.Range = func(id uuid.UUID) (v2.Range, error) {
 			if id == uuid.MustParse(otherRange) {
-				return free, true
+				return free, nil
 			}
-			return stuck, true
+			return stuck, nil
 		}
 		h := New(s)
 		body := `{"customer_name":"Jo","lane_id":"` + theLane + `","group_id":"` + theGroup + `","duration":30}`

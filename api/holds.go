@@ -76,9 +76,9 @@ func (h hold) fits(layout lanes.Layout) error {
 const anOperator = "operator"
 
 func (d desk) hold(ctx context.Context, h hold) (reached, error) {
-	r, running := d.rangeOf(h.rangeID)
-	if !running {
-		return reached{}, endpoint.Refusal("not_found")
+	r, err := d.rangeOf(h.rangeID)
+	if err != nil {
+		return reached{}, err
 	}
 	if err := h.fits(r.Layout()); err != nil {
 		return reached{}, err
@@ -98,9 +98,9 @@ func (d desk) hold(ctx context.Context, h hold) (reached, error) {
 }
 
 func (d desk) holds(_ context.Context, id uuid.UUID) ([]holdView, error) {
-	r, running := d.rangeOf(id)
-	if !running {
-		return nil, endpoint.Refusal("not_found")
+	r, err := d.rangeOf(id)
+	if err != nil {
+		return nil, err
 	}
 	views := []holdView{}
 	for _, h := range r.Holds().InForce {

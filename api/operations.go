@@ -19,10 +19,14 @@ type Operations struct {
 	Ready   func() error // what is still missing
 	Metrics prometheus.Gatherer
 	Token   string // of the operator; empty: what demands it is open to nobody
-	// Range is the running range with that id.
-	Range func(id uuid.UUID) (Operated, bool)
+	// Range is the running range with that id, or why there is none: ErrNoRange, lanes.ErrStarting,
+	// lanes.ErrNotOwner.
+	Range func(id uuid.UUID) (Operated, error)
 	Log   zerolog.Logger
 }
+
+// ErrNoRange: no range with that id is configured.
+var ErrNoRange error = endpoint.Refusal("not_found")
 
 // NewOperations is what operators and their tools call, on an address of its own. Health and metrics are open to all.
 func NewOperations(s Operations) http.Handler {

@@ -17,7 +17,6 @@ import (
 	"rangegate/api/simulate"
 	v1 "rangegate/api/v1"
 	v2 "rangegate/api/v2"
-	"rangegate/lanes"
 )
 
 // patience is how long a request may take. What has no outcome by then is answered 504.
@@ -26,14 +25,14 @@ const patience = 5 * time.Second
 // Settings is what the API is made of.
 type Settings struct {
 	Credentials Credentials
-	// Range is the running range with that id; false while it is being brought back.
-	Range func(id uuid.UUID) (v2.Range, bool)
+	// Range is the running range with that id, or why there is none: lanes.ErrStarting, lanes.ErrNotOwner.
+	Range func(id uuid.UUID) (v2.Range, error)
 	// Playground opens the simulation, which needs the two functions below. Otherwise its paths do not exist.
 	Playground bool
 	// Simulate is the running range as the simulation needs it, found as by Range.
-	Simulate func(id uuid.UUID) (simulate.Range, bool)
-	// Products is the products API of the range's integrator; false where none is configured.
-	Products func(id uuid.UUID) (simulate.Products, bool)
+	Simulate func(id uuid.UUID) (simulate.Range, error)
+	// Products is the products API of the range's integrator, or lanes.ErrProductsNotConfigured.
+	Products func(id uuid.UUID) (simulate.Products, error)
 	Limits   Limits
 	Metrics  prometheus.Registerer // nil: nothing is counted
 	Log      zerolog.Logger
@@ -54,12 +53,12 @@ func New(s Settings) http.Handler {
 	}
 	r := a.Router(logged(s.Log), traffic.counted, deprecated)
 
-	current := v2.Handlers{RangeOf: found(s.Range, lanes.ErrStarting)}
+	current := v2.Handlers{RangeOf: ofRequest(s.Range)}
 	version1, version2 := v1.Endpoints(current), current.Endpoints()
 	if s.Playground {
 		version2 = append(version2, simulate.Handlers{
-			RangeOf:    found(s.Simulate, lanes.ErrStarting),
-			ProductsOf: found(s.Products, lanes.ErrProductsNotConfigured),
+			RangeOf:    ofRequest(s.Simulate),
+			ProductsOf: ofRequest(s.Products),
 		}.Endpoints()...)
 	}
 
@@ -85,15 +84,9 @@ func New(s Settings) http.Handler {
 	return r
 }
 
-// found looks up what belongs to the range of a request; missing is the error where there is none.
-func found[R any](find func(id uuid.UUID) (R, bool), missing error) func(context.Context) (R, error) {
-	return func(ctx context.Context) (R, error) {
-		r, is := find(rangeOf(ctx))
-		if !is {
-			return r, missing
-		}
-		return r, nil
-	}
+// ofRequest looks up what belongs to the range of a request.
+func ofRequest[R any](find func(id uuid.UUID) (R, error)) func(context.Context) (R, error) {
+	return func(ctx context.Context) (R, error) { return find(rangeOf(ctx)) }
 }
 
 // defect logs what is our own fault, under the trace id that the client was given.

@@ -136,6 +136,14 @@ func (s *stand) All(ctx context.Context, session string) (catalog.Catalogue, err
 	return catalog.Catalogue{Time: []catalog.Product{}, Targets: []catalog.Product{}, Ammo: products, Rentals: []catalog.Product{}}, err
 }
 
+// missing is the error where there is no stand.
+func (s *stand) missing(err error) error {
+	if s == nil {
+		return err
+	}
+	return nil
+}
+
 // settings are those of a playground whose range is the stand; with nil it is still being brought back, and nothing is
 // configured for it.
 func settings(s *stand) Settings {
@@ -144,10 +152,10 @@ func settings(s *stand) Settings {
 			uuid.MustParse(someRange):  {digest(someToken)},
 			uuid.MustParse(otherRange): {digest(otherToken)},
 		},
-		Range:      func(uuid.UUID) (v2.Range, bool) { return s, s != nil },
+		Range:      func(uuid.UUID) (v2.Range, error) { return s, s.missing(lanes.ErrStarting) },
 		Playground: true,
-		Simulate:   func(uuid.UUID) (simulate.Range, bool) { return s, s != nil },
-		Products:   func(uuid.UUID) (simulate.Products, bool) { return s, s != nil },
+		Simulate:   func(uuid.UUID) (simulate.Range, error) { return s, s.missing(lanes.ErrStarting) },
+		Products:   func(uuid.UUID) (simulate.Products, error) { return s, s.missing(lanes.ErrProductsNotConfigured) },
 		Metrics:    prometheus.NewRegistry(),
 		Log:        zerolog.Nop(),
 	}

@@ -25,7 +25,7 @@ type Operated interface {
 
 // desk is where staff declare ceasefires and settle purchases as long as there is no control screen.
 type desk struct {
-	rangeOf func(id uuid.UUID) (Operated, bool)
+	rangeOf func(id uuid.UUID) (Operated, error)
 }
 
 // openPurchase is a purchase that waits for staff.
@@ -44,10 +44,10 @@ type openPurchase struct {
 func (d desk) endpoints() []endpoint.Endpoint {
 	settled := []string{"not_found", "purchase_not_found", "store_unavailable", "starting", "overloaded", "not_owner", "lane_not_usable"}
 	return []endpoint.Endpoint{
-		endpoint.Handle("GET", "/{range_id}/holds", 200, "The holds in force", readRange, d.holds, "not_found"),
+		endpoint.Handle("GET", "/{range_id}/holds", 200, "The holds in force", readRange, d.holds, "not_found", "starting", "not_owner"),
 		endpoint.Handle("PUT", "/{range_id}/holds", 200, "Set a hold, or lift it", readHold, d.hold,
 			"not_found", "ceasefire", "store_unavailable", "starting", "not_owner"),
-		endpoint.Handle("GET", "/{range_id}/purchases", 200, "The purchases that wait for staff", readRange, d.list, "not_found"),
+		endpoint.Handle("GET", "/{range_id}/purchases", 200, "The purchases that wait for staff", readRange, d.list, "not_found", "starting", "not_owner"),
 		endpoint.Handle("POST", "/{range_id}/purchases/{purchase_id}/credit", 204, "Add the minutes that were bought",
 			readUnsettled, d.settle(true), append(settled, "session_ended", "duration_out_of_range")...),
 		endpoint.Handle("POST", "/{range_id}/purchases/{purchase_id}/drop", 204, "Add nothing", readUnsettled, d.settle(false), settled...),
@@ -63,9 +63,9 @@ func readUnsettled(in *endpoint.Input) unsettled {
 }
 
 func (d desk) list(_ context.Context, id uuid.UUID) ([]openPurchase, error) {
-	r, running := d.rangeOf(id)
-	if !running {
-		return nil, endpoint.Refusal("not_found")
+	r, err := d.rangeOf(id)
+	if err != nil {
+		return nil, err
 	}
 	shown := []openPurchase{}
 	for _, p := range r.Unresolved() {
@@ -79,9 +79,9 @@ func (d desk) list(_ context.Context, id uuid.UUID) ([]openPurchase, error) {
 
 func (d desk) settle(credit bool) func(context.Context, unsettled) (endpoint.Empty, error) {
 	return func(ctx context.Context, o unsettled) (endpoint.Empty, error) {
-		r, running := d.rangeOf(o.rangeID)
-		if !running {
-			return endpoint.Empty{}, endpoint.Refusal("not_found")
+		r, err := d.rangeOf(o.rangeID)
+		if err != nil {
+			return endpoint.Empty{}, err
 		}
 		return endpoint.Empty{}, r.Clear(ctx, o.purchase, credit)
 	}

@@ -62,7 +62,15 @@ func operationsOf(registry prometheus.Gatherer) http.Handler {
 func operationsWith(registry prometheus.Gatherer, s *shelf, token string) http.Handler {
 	return NewOperations(Operations{
 		Ready: func() error { return nil }, Metrics: registry, Token: token, Log: zerolog.Nop(),
-		Range: func(id uuid.UUID) (Operated, bool) { return s, id == uuid.MustParse(someRange) },
+		Range: func(id uuid.UUID) (Operated, error) {
+			switch id {
+			case uuid.MustParse(someRange):
+				return s, nil
+			case uuid.MustParse(otherRange):
+				return nil, lanes.ErrNotOwner
+			}
+			return nil, ErrNoRange
+		},
 	})
 }
 
@@ -82,7 +90,10 @@ func TestPurchasesThatWaitForStaff(t *testing.T) {
 	require.Equal(t, 204, known(h, "POST", at+"/"+thePurchase+"/drop", "").Code)
 	require.False(t, *waiting.credited)
 	require.Equal(t, 404, known(h, "POST", at+"/"+theLane+"/drop", "").Code)
-	require.Equal(t, 404, known(h, "GET", "/ranges/"+otherRange+"/purchases", "").Code)
+	for _, page := range []string{"/purchases", "/holds"} {
+		require.Equal(t, 404, known(h, "GET", "/ranges/"+theLane+page, "").Code)
+		require.Contains(t, known(h, "GET", "/ranges/"+otherRange+page, "").Body.String(), `"code":"not_owner"`)
+	}
 	require.Equal(t, 400, known(h, "GET", "/ranges/lane/purchases", "").Code)
 }
 

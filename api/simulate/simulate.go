@@ -29,7 +29,7 @@ type Products interface {
 
 // Handlers answer for the range that the request was authenticated for.
 type Handlers struct {
-	// RangeOf is the running range of the request, or lanes.ErrStarting.
+	// RangeOf is the running range of the request, or lanes.ErrStarting, or lanes.ErrNotOwner.
 	RangeOf func(ctx context.Context) (Range, error)
 	// ProductsOf is the products API of its integrator, or lanes.ErrProductsNotConfigured.
 	ProductsOf func(ctx context.Context) (Products, error)

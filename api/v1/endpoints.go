@@ -18,14 +18,14 @@ func Endpoints(current v2.Handlers) []endpoint.Endpoint {
 	return slices.Concat(
 		endpoint.Group("Range information", "What the range is made of.",
 			endpoint.Handle("GET", "/bays", 200, "The range's bays, in display order",
-				endpoint.NoInput, each(current.Bays, bay), "starting"),
+				endpoint.NoInput, each(current.Bays, bay), "starting", "not_owner"),
 			endpoint.Handle("GET", "/lanes", 200, "The range's lanes, in display order, not grouped by bay",
-				endpoint.NoInput, each(current.Lanes, lane), "starting"),
-			endpoint.Handle("GET", "/groups", 200, "The range's access groups", endpoint.NoInput, current.Groups, "starting"),
+				endpoint.NoInput, each(current.Lanes, lane), "starting", "not_owner"),
+			endpoint.Handle("GET", "/groups", 200, "The range's access groups", endpoint.NoInput, current.Groups, "starting", "not_owner"),
 		),
 		endpoint.Group("Sessions", "Sell lane time, change it, end it.",
 			endpoint.Handle("GET", "/sessions", 200, "The active sessions, in the display order of their lanes",
-				endpoint.NoInput, each(current.Sessions, session), "starting").
+				endpoint.NoInput, each(current.Sessions, session), "starting", "not_owner").
 				Describe("Sessions made at the control screen are among them."),
 			endpoint.Command("POST", "/sessions", 201, "Sell time on a free lane", v2.ReadSale("name"), current.Create,
 				sold, v2.Selling()...),

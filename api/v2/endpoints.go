@@ -11,20 +11,20 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 	return slices.Concat(
 		endpoint.Group("Range information", "What the range is made of, and how its lanes stand. Bays, groups and lanes hardly ever "+
 			"change: read them when the POS starts, and once a day at most.",
-			endpoint.Handle("GET", "/bays", 200, "The range's bays, in display order", endpoint.NoInput, h.Bays, "starting"),
-			endpoint.Handle("GET", "/groups", 200, "The range's access groups", endpoint.NoInput, h.Groups, "starting"),
+			endpoint.Handle("GET", "/bays", 200, "The range's bays, in display order", endpoint.NoInput, h.Bays, "starting", "not_owner"),
+			endpoint.Handle("GET", "/groups", 200, "The range's access groups", endpoint.NoInput, h.Groups, "starting", "not_owner"),
 			endpoint.Handle("GET", "/lanes", 200, "The range's lanes, in display order, not grouped by bay",
-				endpoint.NoInput, h.Lanes, "starting"),
+				endpoint.NoInput, h.Lanes, "starting", "not_owner"),
 			endpoint.Handle("GET", "/lanes/status", 200, "How every lane stands, in display order",
-				endpoint.NoInput, h.laneStatus, "starting").
+				endpoint.NoInput, h.laneStatus, "starting", "not_owner").
 				Describe("Who is on a lane, whether the fire line is locked, and why a lane is not usable."),
 		),
 		endpoint.Group("Sessions", "Sell lane time, change it, end it.",
 			endpoint.Handle("GET", "/sessions", 200, "The active sessions, in the display order of their lanes",
-				endpoint.NoInput, h.Sessions, "starting").
+				endpoint.NoInput, h.Sessions, "starting", "not_owner").
 				Describe("Sessions made at the control screen are among them. Without a webhook, poll this every 30 to 60 seconds."),
 			endpoint.Handle("GET", "/sessions/{id}", 200, "One active session", readID, h.get,
-				"starting", "session_not_found", "session_ended", "store_unavailable"),
+				"starting", "not_owner", "session_not_found", "session_ended", "store_unavailable"),
 			endpoint.Command("POST", "/sessions", 201, "Sell time on a free lane", ReadSale("customer_name"), h.Create,
 				shown, Selling()...).
 				Describe("With `auto_start` the time runs at once, otherwise from when the customer enters the lane."),
@@ -43,10 +43,10 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 		),
 		endpoint.Group("Records", "What has happened, page by page: read behind the cursor `next` of the page before.",
 			endpoint.Handle("GET", "/events", 200, "The event log behind a cursor, oldest first",
-				readPage, h.events, "starting", "store_unavailable").
+				readPage, h.events, "starting", "not_owner", "store_unavailable").
 				Describe("What a webhook receiver missed can be read again here."),
 			endpoint.Handle("GET", "/history", 200, "The ended sessions behind a cursor, in the order in which they ended",
-				readPage, h.history, "starting", "store_unavailable"),
+				readPage, h.history, "starting", "not_owner", "store_unavailable"),
 		),
 	)
 }

@@ -33,6 +33,6 @@ type Range interface {
 
 // Handlers answer for the range that the request was authenticated for.
 type Handlers struct {
-	// RangeOf is the running range of the request, or lanes.ErrStarting.
+	// RangeOf is the running range of the request, or lanes.ErrStarting, or lanes.ErrNotOwner.
 	RangeOf func(ctx context.Context) (Range, error)
 }

@@ -18,6 +18,7 @@ import (
 	v2 "rangegate/api/v2"
 	"rangegate/catalog"
 	"rangegate/config"
+	"rangegate/lanes"
 	"rangegate/lanes/link"
 	"rangegate/lanes/link/sim"
 )
@@ -81,9 +82,11 @@ func run(t *terminal, p program) (err error) {
 	operations, err := listen(p.config.Operations.Address, config.TLS{},
 		api.NewOperations(api.Operations{
 			Ready: ready(gateway, len(p.config.Ranges)), Metrics: registry, Token: p.config.Operations.Token.Reveal(),
-			Range: func(id uuid.UUID) (api.Operated, bool) {
-				r, running := gateway.Range(id)
-				return r, running
+			Range: func(id uuid.UUID) (api.Operated, error) {
+				if _, configured := integrators[id]; !configured {
+					return nil, api.ErrNoRange
+				}
+				return gateway.Range(id)
 			},
 			Log: log,
 		}))
@@ -93,18 +96,14 @@ func run(t *terminal, p program) (err error) {
 	defer operations.close(drainOperations)
 	requests, err := listen(p.config.HTTP.Address, p.config.HTTP.TLS, api.New(api.Settings{
 		Credentials: credentials(p.config),
-		Range: func(id uuid.UUID) (v2.Range, bool) {
-			r, running := gateway.Range(id)
-			return r, running
-		},
-		Playground: p.config.Environment == config.InPlayground,
-		Simulate: func(id uuid.UUID) (simulate.Range, bool) {
-			r, running := gateway.Range(id)
-			return r, running
-		},
-		Products: func(id uuid.UUID) (simulate.Products, bool) {
-			products := integrators[id].products
-			return products, products != nil
+		Range:       func(id uuid.UUID) (v2.Range, error) { return gateway.Range(id) },
+		Playground:  p.config.Environment == config.InPlayground,
+		Simulate:    func(id uuid.UUID) (simulate.Range, error) { return gateway.Range(id) },
+		Products: func(id uuid.UUID) (simulate.Products, error) {
+			if products := integrators[id].products; products != nil {
+				return products, nil
+			}
+			return nil, lanes.ErrProductsNotConfigured
 		},
 		Limits:  limits(p.config.HTTP.Limits),
 		Metrics: registry,

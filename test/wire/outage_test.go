@@ -53,6 +53,7 @@ func TestAnotherGatewayClaimsTheRange(t *testing.T) {
 
 	refused(t, first.ask("POST", v2+"/sessions", order(lane(2), 30, "")), 503, "not_owner")
 	refused(t, first.ask("POST", v2+"/sessions/"+session+"/stop", ""), 503, "not_owner")
+	refused(t, first.ask("GET", v2+"/sessions", ""), 503, "not_owner")
 	require.Equal(t, 204, second.ask("POST", v2+"/sessions/"+session+"/stop", "").Status)
 }
 
