@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
@@ -17,6 +18,7 @@ import (
 
 	"rangegate/lanes"
 	"rangegate/lanes/store"
+	"rangegate/lanes/store/storetest"
 )
 
 // Whatever befalls the file, the store does not open, or says that a record is damaged, or has everything as it was.
@@ -143,6 +145,43 @@ func TestATruncatedFileIsAnError(t *testing.T) {
 	}
 	f.damaged = f.whole[:used] // what is behind is kept for growing
 	assert.True(t, f.check(t, "cut to what is in use"))
+}
+
+// A gateway that cannot bring a range back, and is started again and again, leaves the file as it is.
+func TestARangeThatCannotBeLoadedIsNotClaimed(t *testing.T) {
+	t.Parallel()
+	id := uuid.UUID{1}
+	lane := batchOf(id, 1, 1).Lanes[0].ID.String()
+	for _, record := range []storetest.Record{
+		{Kind: storetest.Lane, Name: lane},
+		{Kind: storetest.Key, Name: "key-1"},
+		{Kind: storetest.Holds},
+		{Kind: storetest.Event, Name: "2"},
+		{Kind: storetest.Checkpoint},
+	} {
+		b := bench(filepath.Join(t.TempDir(), "rangegate.db"))
+		s := openAt(t, string(b))
+		epoch, err := s.Claim(t.Context(), id, opening)
+		require.NoError(t, err)
+		require.NoError(t, s.Flush(t.Context(), batchOf(id, epoch, 1)))
+		require.NoError(t, s.Close())
+		record.Range = id
+		b.Overwrite(t, record, []byte(`{"v":2}`))
+		before, err := os.ReadFile(string(b))
+		require.NoError(t, err)
+		for range 2 {
+			s = openAt(t, string(b))
+			_, err = s.Claim(t.Context(), id, opening.Add(time.Hour))
+			require.ErrorIs(t, err, store.ErrRefused)
+			var corrupt *store.CorruptError
+			require.ErrorAs(t, err, &corrupt)
+			require.ErrorContains(t, err, "newer version")
+			require.NoError(t, s.Close())
+			after, err := os.ReadFile(string(b))
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(before, after), record)
+		}
+	}
 }
 
 // check opens the damaged file, reads all of it and writes some. whole: nothing was noticed, and nothing was wrong.

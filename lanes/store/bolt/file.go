@@ -26,11 +26,11 @@ func open(path string) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() == 0 {
-		return nil, errors.New("the file is empty, and a store never is: something has cut it")
-	}
-	transaction, err := auditLocked(path)
+	before, transaction, err := audited(path)
 	if err != nil {
+		return nil, err
+	}
+	if err := before.Close(); err != nil {
 		return nil, err
 	}
 	// The list of free pages is a map in memory, which is faster to change, and on disk, so that the audit finds a
@@ -42,13 +42,18 @@ func open(path string) (*file, error) {
 	return &file{db: db, info: info, transaction: transaction}, nil
 }
 
-// auditLocked audits the file while nobody can write to it.
-func auditLocked(path string) (transaction uint64, err error) {
-	db, err := lock(path, bbolt.Options{ReadOnly: true})
+// audited opens the file for reading alone and audits it. Nobody can write to it before it is closed.
+func audited(path string) (db *bbolt.DB, transaction uint64, err error) {
+	info, err := os.Stat(path)
 	if err != nil {
-		return 0, err
+		return nil, 0, err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
+	if info.Size() == 0 {
+		return nil, 0, errors.New("the file is empty, and a store never is: something has cut it")
+	}
+	if db, err = lock(path, bbolt.Options{ReadOnly: true}); err != nil {
+		return nil, 0, err
+	}
 	err = reading(path, func(f *os.File) error {
 		info, err := f.Stat()
 		if err != nil {
@@ -59,7 +64,10 @@ func auditLocked(path string) (transaction uint64, err error) {
 		}
 		return nil
 	})
-	return transaction, err
+	if err != nil {
+		return nil, 0, errors.Join(err, db.Close())
+	}
+	return db, transaction, nil
 }
 
 func reading(path string, read func(f *os.File) error) (err error) {

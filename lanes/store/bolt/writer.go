@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"rangegate/lanes/store"
@@ -122,9 +123,13 @@ func (s *Store) commit(together []*job) {
 	}
 }
 
+// errNothing ends a transaction that would write nothing: the file stays as it is, to the byte.
+var errNothing = errors.New("there is nothing to write")
+
 // transact runs one transaction. begun tells whether a failure came once the commit had begun.
 func (s *Store) transact(together []*job) (begun bool, err error) {
 	err = update(s.file.db, func(tx *fileTx) error {
+		accepted := false
 		for _, j := range together {
 			if j.ctx.Err() != nil {
 				j.verdict = fmt.Errorf("%w: %w", store.ErrRefused, j.ctx.Err())
@@ -134,10 +139,17 @@ func (s *Store) transact(together []*job) (begun bool, err error) {
 			if j.verdict, failure = j.apply(tx); failure != nil {
 				return failure
 			}
+			accepted = accepted || j.verdict == nil
+		}
+		if !accepted {
+			return errNothing
 		}
 		begun = true
 		return nil
 	})
+	if errors.Is(err, errNothing) {
+		return false, nil
+	}
 	if err == nil {
 		s.file.transaction++
 	}

@@ -24,6 +24,15 @@ func (a answer) text(i int) string {
 	return text
 }
 
+// written tells whether the script has written what it was given, now or before.
+func (a answer) written() bool {
+	switch a.text(0) {
+	case "applied", "repeated", "claimed":
+		return true
+	}
+	return false
+}
+
 // texts is a list in the answer.
 func (a answer) texts(i int) []string {
 	if i >= len(a) {

@@ -45,13 +45,15 @@ func optional[T any](a *arguments, value *T) {
 	a.record(*value)
 }
 
-// newWrite is the batch as flush.lua takes it, in its order.
-func newWrite(b store.Batch, r store.Retention) (*write, error) {
+// newWrite is the batch as flush.lua takes it, in its order. One that replicas are to have asks them again when it is a
+// repeat.
+func newWrite(b store.Batch, r store.Retention, replicas int) (*write, error) {
 	var a arguments
 	a.add(decimal(b.Epoch))
 	a.add(decimal(b.N))
 	a.add(decimal(b.N - 1))
 	a.add(word(b.Refill, "refill"))
+	a.add(word(replicas > 0, "replicas"))
 
 	a.add(milliseconds(b.Now.Add(-r.Events)))
 	a.add(milliseconds(b.Now.Add(-r.History)))
@@ -97,7 +99,7 @@ func newWrite(b store.Batch, r store.Retention) (*write, error) {
 	if len(a.list) > maxArguments {
 		return nil, fmt.Errorf("the batch is too large: %d values", len(a.list))
 	}
-	return &write{keys: keysOf(b.Range).list(), args: a.list, bytes: a.bytes, reply: make(chan reply, 1)}, nil
+	return newRun(flushScript, b.Range, a.list, a.bytes), nil
 }
 
 // logs adds how far the logs go with this batch.

@@ -1,39 +1,130 @@
 package redis_test
 
 import (
+	"net"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes/store/redis/redistest"
 )
 
-func TestRangesSpreadOverACluster(t *testing.T) {
+// nodes are the masters of a cluster.
+type nodes []node
+
+type node struct {
+	*redistest.Server
+	admin *goredis.Client
+}
+
+// What the package says that a user needs is enough in a cluster, too.
+func TestAUserOfFewRightsInACluster(t *testing.T) {
 	t.Parallel()
-	one, two := redistest.Start(t, "--cluster-enabled", "yes"), redistest.Start(t, "--cluster-enabled", "yes")
-	first, second := client(t, one.URL()), client(t, two.URL())
-	require.NoError(t, first.Do(t.Context(), "CLUSTER", "ADDSLOTSRANGE", "0", "8191").Err())
-	require.NoError(t, second.Do(t.Context(), "CLUSTER", "ADDSLOTSRANGE", "8192", "16383").Err())
-	host, port, _ := strings.Cut(two.Addr(), ":")
-	require.NoError(t, first.ClusterMeet(t.Context(), host, port).Err())
-	for _, node := range []*goredis.Client{first, second} {
+	all := startCluster(t, 2)
+	for _, n := range all {
+		user := []any{"ACL", "SETUSER", "gateway", "on", ">secret", "resetkeys", "~rangegate:*", "-@all"}
+		for _, command := range strings.Fields(rights + " wait cluster|slots command") {
+			user = append(user, "+"+command)
+		}
+		require.NoError(t, n.admin.Do(t.Context(), user...).Err())
+	}
+	url := strings.Replace(all.url(""), "redis://", "redis://gateway:secret@", 1)
+	s := open(t, url)
+	for range 4 {
+		o := own(t, s)
+		require.NoError(t, o.flush(t.Context()))
+		o.saved()
+	}
+	require.Empty(t, s.Warnings(t.Context()))
+	_, err := open(t, url+"&wait_replicas=1&read_timeout=200ms").Claim(t.Context(), uuid.New(), opening)
+	require.ErrorContains(t, err, "0 of the 1 replicas")
+}
+
+// startCluster starts so many masters, each with its share of the slots.
+func startCluster(t *testing.T, masters int) nodes {
+	t.Helper()
+	const slots = 16384
+	var all nodes
+	for i := range masters {
+		server := redistest.Start(t, "--cluster-enabled", "yes")
+		n := node{server, client(t, server.URL())}
+		first, last := i*slots/masters, (i+1)*slots/masters-1
+		require.NoError(t, n.admin.Do(t.Context(), "CLUSTER", "ADDSLOTSRANGE", first, last).Err())
+		all = append(all, n)
+	}
+	for _, n := range all[1:] {
+		all.meet(t, n.Server)
+	}
+	all.settled(t, masters)
+	return all
+}
+
+func (n nodes) meet(t *testing.T, other *redistest.Server) {
+	t.Helper()
+	host, port, err := net.SplitHostPort(other.Addr())
+	require.NoError(t, err)
+	require.NoError(t, n[0].admin.ClusterMeet(t.Context(), host, port).Err())
+}
+
+// settled waits until every master knows so many nodes.
+func (n nodes) settled(t *testing.T, known int) {
+	t.Helper()
+	for _, each := range n {
 		require.Eventually(t, func() bool {
-			info, err := node.ClusterInfo(t.Context()).Result()
-			return err == nil && strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:2")
+			info, err := each.admin.ClusterInfo(t.Context()).Result()
+			return err == nil && strings.Contains(info, "cluster_state:ok") &&
+				strings.Contains(info, "cluster_known_nodes:"+strconv.Itoa(known))
 		}, patience, tick)
 	}
+}
 
-	s := open(t, strings.TrimSuffix(one.URL(), "/0")+"?addr="+two.Addr())
+// replicate makes the server a replica of a master.
+func (n nodes) replicate(t *testing.T, replica *redistest.Server, of node) {
+	t.Helper()
+	n.meet(t, replica)
+	master, err := of.admin.ClusterMyID(t.Context()).Result()
+	require.NoError(t, err)
+	c := client(t, replica.URL())
+	require.Eventually(t, func() bool { return c.ClusterReplicate(t.Context(), master).Err() == nil }, patience, tick)
+	inSync(t, of.Server, replica)
+}
+
+func (n nodes) url(options string) string {
+	return "redis://" + n[0].Addr() + "?addr=" + n[1].Addr() + options
+}
+
+// has tells whether the range is on the node.
+func (n node) has(t *testing.T, o *owner) bool {
+	t.Helper()
+	found, err := n.admin.Keys(t.Context(), o.keys("*")).Result()
+	require.NoError(t, err)
+	return len(found) > 0
+}
+
+func TestRangesSpreadOverACluster(t *testing.T) {
+	t.Parallel()
+	all := startCluster(t, 2)
+	s := open(t, all.url(""))
+	var owned []uuid.UUID
 	for range 12 {
 		o := own(t, s)
 		require.NoError(t, o.flush(t.Context()))
 		require.NoError(t, o.flush(t.Context()))
 		o.saved()
+		carried := o.next()
+		carried.Range = uuid.New()
+		require.NoError(t, s.Restore(t.Context(), carried))
+		owned = append(owned, o.rangeID, carried.Range)
 	}
-	for _, node := range []*goredis.Client{first, second} {
-		keys, err := node.DBSize(t.Context()).Result()
+	there, err := s.Ranges(t.Context())
+	require.NoError(t, err)
+	require.ElementsMatch(t, owned, there)
+	for _, n := range all {
+		keys, err := n.admin.DBSize(t.Context()).Result()
 		require.NoError(t, err)
 		require.Positive(t, keys)
 	}

@@ -15,7 +15,7 @@ func (s *Store) Flush(ctx context.Context, batch store.Batch) error {
 		return fmt.Errorf("%w: %w", store.ErrRefused, err)
 	}
 	defer s.underWay.Done()
-	w, err := newWrite(batch, s.retention)
+	w, err := newWrite(batch, s.retention, s.replicas)
 	if err != nil {
 		return fmt.Errorf("%w: range %s: %w", store.ErrRefused, batch.Range, err)
 	}

@@ -10,7 +10,7 @@ end
 
 -- 1. The pair (epoch, n) says whether this batch is the next one.
 
-local epoch, n, previous, refill = take(), take(), take(), take() == 'refill'
+local epoch, n, previous, refill, replicas = take(), take(), take(), take() == 'refill', take() == 'replicas'
 local stored = redis.call('HMGET', meta, 'epoch', 'n', 'last_event', 'last_ended', 'nameless')
 local stored_epoch, stored_n = stored[1] or '0', stored[2] or '0'
 if not string.match(stored_epoch .. stored_n, '^%d+$') then
@@ -20,6 +20,9 @@ if below(epoch, stored_epoch) then
   return {'fenced', stored_epoch, stored_n}
 end
 if stored_epoch == epoch and not below(stored_n, n) then
+  if replicas then -- quorum.go says what for
+    redis.call('HSET', meta, 'n', stored_n)
+  end
   return {'repeated'}
 end
 if not refill and not (stored_epoch == epoch and stored_n == previous) then

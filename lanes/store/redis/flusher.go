@@ -2,8 +2,10 @@ package redis
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 
+	"github.com/google/uuid"
 	goredis "github.com/redis/go-redis/v9"
 )
 
@@ -17,17 +19,19 @@ const (
 // same flusher, so its writes reach the server in their order.
 type flusher struct {
 	client goredis.UniversalClient
+	quorum quorum
 	queue  chan *write
 	ended  chan struct{}
 }
 
-// write is one run of flushScript.
+// write is one run of a script that writes.
 type write struct {
-	keys  []string
-	args  []any
-	bytes int
-	taken atomic.Bool
-	reply chan reply // of one
+	script *goredis.Script
+	keys   []string
+	args   []any
+	bytes  int
+	taken  atomic.Bool
+	reply  chan reply // of one
 }
 
 type reply struct {
@@ -35,11 +39,15 @@ type reply struct {
 	err    error
 }
 
+func newRun(script *goredis.Script, rangeID uuid.UUID, args []any, bytes int) *write {
+	return &write{script: script, keys: keysOf(rangeID).list(), args: args, bytes: bytes, reply: make(chan reply, 1)}
+}
+
 // take takes the write, for sending it or for giving it up. It succeeds once.
 func (w *write) take() bool { return w.taken.CompareAndSwap(false, true) }
 
-func startFlusher(client goredis.UniversalClient) *flusher {
-	f := &flusher{client: client, queue: make(chan *write, maxWrites), ended: make(chan struct{})}
+func startFlusher(client goredis.UniversalClient, quorum quorum) *flusher {
+	f := &flusher{client: client, quorum: quorum, queue: make(chan *write, maxWrites), ended: make(chan struct{})}
 	go f.run()
 	return f
 }
@@ -82,42 +90,78 @@ func (f *flusher) gather(first *write) []*write {
 // of: they are sent again, with the script.
 func (f *flusher) send(writes []*write) {
 	var unknown []*write
-	for i, r := range f.pipeline(writes, flushScript.EvalSha) {
+	for i, r := range f.pipeline(writes, (*goredis.Script).EvalSha) {
 		if goredis.HasErrorPrefix(r.err, "NOSCRIPT") {
 			unknown = append(unknown, writes[i])
 			continue
 		}
 		writes[i].reply <- r
 	}
-	for i, r := range f.pipeline(unknown, flushScript.Eval) {
+	for i, r := range f.pipeline(unknown, (*goredis.Script).Eval) {
 		unknown[i].reply <- r
 	}
 }
 
-type run func(ctx context.Context, to goredis.Scripter, keys []string, args ...any) *goredis.Cmd
+type run func(script *goredis.Script, ctx context.Context, to goredis.Scripter, keys []string, args ...any) *goredis.Cmd
 
 // pipeline sends the writes together and answers in their order. It takes no context: time-outs bound it, and whoever
 // waits for a write ends with a context of their own.
 func (f *flusher) pipeline(writes []*write, run run) []reply {
-	if len(writes) == 0 {
-		return nil
-	}
-	ctx := context.Background()
-	pipe := f.client.Pipeline()
-	commands := make([]*goredis.Cmd, len(writes))
-	for i, w := range writes {
-		commands[i] = run(ctx, pipe, w.keys, w.args...)
-	}
-	_, failed := pipe.Exec(ctx)
 	replies := make([]reply, len(writes))
+	ctx := context.Background()
+	var sending sync.WaitGroup
+	for to, part := range f.parts(ctx, writes, replies) {
+		sending.Go(func() { f.exec(ctx, to, part, run, writes, replies) })
+	}
+	sending.Wait()
+	return replies
+}
+
+// parts says what goes to whom: all of it to the one client, or, where replicas are waited for, the writes of each node
+// of a cluster to that node. Those that have nowhere to go are answered.
+func (f *flusher) parts(ctx context.Context, writes []*write, replies []reply) map[goredis.UniversalClient][]int {
+	parts := map[goredis.UniversalClient][]int{}
+	cluster, is := f.client.(*goredis.ClusterClient)
+	for i, w := range writes {
+		to := f.client
+		if is && f.quorum.replicas > 0 {
+			node, err := cluster.MasterForKey(ctx, w.keys[0])
+			if err != nil {
+				replies[i].err = &unconnected{err}
+				continue
+			}
+			to = node
+		}
+		parts[to] = append(parts[to], i)
+	}
+	return parts
+}
+
+// exec sends one part, and behind it the question whether enough replicas have it.
+func (f *flusher) exec(
+	ctx context.Context, to goredis.UniversalClient, part []int, run run, writes []*write, replies []reply,
+) {
+	pipe := to.Pipeline()
+	commands := make([]*goredis.Cmd, len(part))
+	for i, at := range part {
+		commands[i] = run(writes[at].script, ctx, pipe, writes[at].keys, writes[at].args...)
+	}
+	asked := f.quorum.ask(ctx, pipe)
+	_, failed := pipe.Exec(ctx)
+	missing := f.quorum.missing(asked)
 	for i, command := range commands {
-		answer, err := command.Slice()
-		if command.Err() == nil && command.Val() == nil {
+		list, err := command.Slice()
+		switch {
+		case command.Err() == nil && command.Val() == nil:
 			// The client has no error for a command that it did not send because the connection was refused: an
 			// unknown user, say.
 			err = failed
+		case err == nil && answer(list).written():
+			err = missing
 		}
-		replies[i] = reply{answer, err}
+		replies[part[i]] = reply{list, err}
 	}
-	return replies
+	if cluster, is := f.client.(*goredis.ClusterClient); is && failed != nil {
+		cluster.ReloadState(ctx) // the ranges may be on another node by now
+	}
 }

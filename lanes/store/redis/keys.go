@@ -17,8 +17,14 @@ type rangeKeys struct {
 }
 
 // keysOf names the keys. The braces make a hash tag: in a cluster everything of a range is on one node.
-func keysOf(rangeID uuid.UUID) rangeKeys {
-	prefix := "rangegate:{" + rangeID.String() + "}:"
+func keysOf(rangeID uuid.UUID) rangeKeys { return keysBehind("rangegate:{" + rangeID.String() + "}:") }
+
+// keysAside are keys beside the range's own, under the same tag, for what is not its own yet (restore.go).
+func keysAside(rangeID uuid.UUID) rangeKeys {
+	return keysBehind("rangegate:aside:{" + rangeID.String() + "}:")
+}
+
+func keysBehind(prefix string) rangeKeys {
 	return rangeKeys{
 		meta: prefix + "meta", lanes: prefix + "lanes", answers: prefix + "answers",
 		events: prefix + "events", eventsOrder: prefix + "events:order", pending: prefix + "pending",

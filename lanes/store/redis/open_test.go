@@ -25,13 +25,42 @@ func TestAURLThatCannotBeUsedIsNotRepeated(t *testing.T) {
 		"", "localhost:6379", "http://user:secret@127.0.0.1", "redis://user:secret@", "redis://user:sec/ret@127.0.0.1",
 		"redis://user:sec#ret@127.0.0.1", "redis://user:sec?ret@127.0.0.1", "redis://user:secret%zz@127.0.0.1",
 		"redis://user:secret@127.0.0.1/0?secret=1", "redis://user:secret@127.0.0.1/secret",
-		"redis://user:sec ret@127.0.0.1:port", "redis://sec:123#ret@127.0.0.1", "redis://sec:123/ret@127.0.0.1",
+		"redis://user:secret@127.0.0.1?pool_size=9", "redis://user:sec ret@127.0.0.1:port", "redis://sec:123#ret@127.0.0.1", "redis://sec:123/ret@127.0.0.1",
 	} {
 		_, err := redis.Open(t.Context(), url, retention)
 		require.ErrorContains(t, err, "redis://user:password@host:6379/0", url)
 		require.NotContains(t, err.Error(), "sec", url)
 		require.NotContains(t, err.Error(), "ret", url)
 	}
+}
+
+func TestOptionsThatCannotBeUsedAreNamed(t *testing.T) {
+	t.Parallel()
+	for options, rule := range map[string]string{
+		"?addr=": "addr must be host:port", "?addr=secret:port": "addr must be host:port",
+		"?addr=u:secret@h:1": "addr must be host:port", "?addr=h:1/secret": "addr must be host:port",
+		"?master_name=":                 "master_name must be the name that the Sentinels know the master by",
+		"?sentinel_password=secret":     "sentinel_username and sentinel_password are of use with master_name only",
+		"/3?addr=127.0.0.1:1":           "several addresses without master_name",
+		"?wait_replicas=0":              "wait_replicas must be a number from 1 to 64",
+		"?wait_replicas=secret":         "wait_replicas must be a number from 1 to 64",
+		"?wait_replicas=65&addr=h:6379": "wait_replicas must be a number from 1 to 64",
+	} {
+		_, err := redis.Open(t.Context(), "redis://user:secret@127.0.0.1:1"+options, retention)
+		require.ErrorContains(t, err, rule, options)
+		require.NotContains(t, err.Error(), "secret", options)
+	}
+}
+
+func TestAUserWhoMayNotWaitForReplicas(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	require.NoError(t, client(t, server.URL()).
+		Do(t.Context(), "ACL", "SETUSER", "gateway", "on", ">secret", "~rangegate:*", "+@all", "-wait").Err())
+	open(t, "redis://gateway:secret@"+server.Addr())
+	_, err := redis.Open(t.Context(), "redis://gateway:secret@"+server.Addr()+"?wait_replicas=1", retention)
+	require.ErrorContains(t, err, "replicas cannot be waited for: NOPERM")
+	require.NotContains(t, err.Error(), "secret")
 }
 
 func TestOpenNamesTheServerAndNotThePassword(t *testing.T) {
@@ -63,13 +92,16 @@ func TestOpenNamesTheServerAndNotThePassword(t *testing.T) {
 	require.NotContains(t, err.Error(), "secret")
 }
 
+// rights are what the package says that a user needs.
+const rights = "ping select eval evalsha type hget hmget hgetall hset hdel hincrby zadd zrem zcard zrange zrangebylex " +
+	"del config|get info bgrewriteaof"
+
 // What the package says that a user needs is enough.
 func TestAUserOfFewRights(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	user := []any{"ACL", "SETUSER", "gateway", "on", ">secret", "resetkeys", "~rangegate:*", "-@all"}
-	for _, command := range strings.Fields("ping select eval evalsha type hget hmget hgetall hset hdel hincrby " +
-		"zadd zrem zcard zrange zrangebylex del config|get info bgrewriteaof") {
+	for _, command := range strings.Fields(rights) {
 		user = append(user, "+"+command)
 	}
 	require.NoError(t, client(t, server.URL()).Do(t.Context(), user...).Err())
@@ -158,6 +190,21 @@ func TestWarnings(t *testing.T) {
 
 	require.NoError(t, admin.ConfigSet(t.Context(), "maxmemory-policy", "volatile-lru").Err())
 	require.Empty(t, s.Warnings(t.Context()), "nothing of ours is volatile")
+
+	require.NoError(t, admin.ConfigSet(t.Context(), "appendonly", "no").Err())
+	require.NotContains(t, s.Warnings(t.Context())[0], "snapshot", "there is none")
+	require.NoError(t, admin.ConfigSet(t.Context(), "save", "60 1").Err())
+	require.Contains(t, s.Warnings(t.Context())[0], "what was acknowledged since its last snapshot is lost")
+	require.NoError(t, admin.ConfigSet(t.Context(), "appendonly", "yes").Err())
+	require.Eventually(t, func() bool { return len(s.Warnings(t.Context())) == 0 }, patience, tick, "snapshots do no harm")
+
+	waiting := open(t, server.URL()+"?wait_replicas=2")
+	require.NoError(t, admin.ConfigSet(t.Context(), "min-replicas-to-write", "1").Err())
+	warnings := waiting.Warnings(t.Context())
+	require.Len(t, warnings, 1)
+	require.Contains(t, warnings[0], "min-replicas-to-write is 1, less than wait_replicas, 2")
+	require.NoError(t, admin.ConfigSet(t.Context(), "min-replicas-to-write", "2").Err())
+	require.Empty(t, waiting.Warnings(t.Context()))
 }
 
 func TestWarningsWhenTheSettingsMayNotBeRead(t *testing.T) {

@@ -23,9 +23,11 @@ type proxy struct {
 type mode int
 
 const (
-	forward mode = iota
-	hold         // requests are kept back until the mode changes
-	mute         // the request reaches the server, and the connection breaks when it replies; once
+	forward   mode = iota
+	hold           // requests are kept back until the mode changes
+	mute           // the request reaches the server, and the connection breaks when it replies; once
+	swallow        // whatever is sent disappears, and connections stay open
+	halfClose      // requests reach the server, and its side of the connection is closed instead of a reply
 )
 
 func startProxy(t *testing.T, server string) *proxy {
@@ -67,19 +69,34 @@ func (p *proxy) accept() {
 			continue
 		}
 		go p.pass(from, to, p.request)
-		go p.pass(to, from, p.reply)
+		go p.pass(to, from, func() verdict { return p.reply(from) })
 	}
 }
 
-// pass copies from one side to the other, as long as allowed agrees.
-func (p *proxy) pass(from, to net.Conn, allowed func() bool) {
+// verdict is what happens to a part of what is sent.
+type verdict int
+
+const (
+	passed verdict = iota
+	dropped
+	broken // and the connection with it
+)
+
+// pass copies from one side to the other, as it is allowed.
+func (p *proxy) pass(from, to net.Conn, allowed func() verdict) {
 	defer from.Close()
 	defer to.Close()
 	part := make([]byte, 64<<10)
 	for {
 		size, err := from.Read(part)
-		if err != nil || !allowed() {
+		if err != nil {
 			return
+		}
+		switch allowed() {
+		case broken:
+			return
+		case dropped:
+			continue
 		}
 		if _, err := to.Write(part[:size]); err != nil && err != io.EOF {
 			return
@@ -87,7 +104,7 @@ func (p *proxy) pass(from, to net.Conn, allowed func() bool) {
 	}
 }
 
-func (p *proxy) request() bool {
+func (p *proxy) request() verdict {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mode == hold {
@@ -96,15 +113,26 @@ func (p *proxy) request() bool {
 			p.held.Wait()
 		}
 	}
-	return true
+	if p.mode == swallow {
+		return dropped
+	}
+	return passed
 }
 
-func (p *proxy) reply() bool {
+func (p *proxy) reply(to net.Conn) verdict {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.mode == mute {
+	switch p.mode {
+	case mute:
 		p.mode = forward
-		return false
+		return broken
+	case swallow:
+		return dropped
+	case halfClose:
+		if tcp, is := to.(*net.TCPConn); is {
+			_ = tcp.CloseWrite()
+		}
+		return dropped
 	}
-	return true
+	return passed
 }

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -11,11 +12,20 @@ import (
 	"rangegate/lanes/store"
 )
 
-// Claim takes the range for this process.
+// Claim takes the range for this process. A claim that replicas were to have, and do not, counts all the same; claiming
+// again gives the next epoch.
 func (s *Store) Claim(ctx context.Context, rangeID uuid.UUID, now time.Time) (uint64, error) {
-	a, err := s.ask(ctx, claimScript, rangeID, strconv.FormatInt(max(0, now.UnixMilli()), 10))
-	if err != nil {
+	if err := s.begin(); err != nil {
 		return 0, err
+	}
+	defer s.underWay.Done()
+	w := newRun(claimScript, rangeID, []any{strconv.FormatInt(max(0, now.UnixMilli()), 10)}, 0)
+	a, err := s.write(ctx, w, rangeID)
+	if err == nil {
+		err = s.fault(a)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("range %s: claim: %w", rangeID, err)
 	}
 	return s.number(keysOf(rangeID).meta+" epoch", a.text(1))
 }

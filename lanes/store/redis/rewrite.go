@@ -3,12 +3,15 @@ package redis
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+)
+
+var (
+	errNotWritten = errors.New("the server failed to write it")
+	errUnfinished = errors.New("the server has not finished it in time")
 )
 
 const (
@@ -24,11 +27,12 @@ const (
 // later. A file written anew holds what is in force and nothing else.
 func rewrite(ctx context.Context, from goredis.Cmdable) error {
 	found, err := from.ConfigGet(ctx, "appendonly").Result()
-	if err != nil || found["appendonly"] != "yes" {
+	if isReply(err) || (err == nil && found["appendonly"] != "yes") {
 		return nil // Warnings says what follows from either
 	}
-	ctx, cancel := context.WithTimeout(ctx, rewriteTimeout)
-	defer cancel()
+	if err != nil {
+		return err
+	}
 	if err := from.BgRewriteAOF(ctx).Err(); err != nil && !strings.Contains(err.Error(), "already in progress") {
 		return err
 	}
@@ -43,48 +47,18 @@ func rewrite(ctx context.Context, from goredis.Cmdable) error {
 		case strings.Contains(info, "aof_last_bgrewrite_status:ok"):
 			return nil
 		default:
-			return errors.New("the server failed to write it")
+			return errNotWritten
 		}
 		select {
 		case <-poll.C:
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return errUnfinished
 		}
 	}
 }
 
-// rewriteAll has every server of the store rewrite its file. Where that fails, Warnings says so.
-func (s *Store) rewriteAll(ctx context.Context) {
-	all, err := eachServer(ctx, s, func(ctx context.Context, where string, from goredis.Cmdable) []string {
-		if err := rewrite(ctx, from); err != nil {
-			return []string{fmt.Sprintf("redis server %s: its append-only file could not be written anew: %v. If the "+
-				"server died while it wrote, run redis-check-aof --fix or BGREWRITEAOF before its next start", where, err)}
-		}
-		return nil
-	})
-	if err == nil {
-		s.notRewritten = all
-	}
-}
-
-// eachServer asks the server, or every master of a cluster, and collects what is to be said of them.
-func eachServer(
-	ctx context.Context, s *Store, ask func(ctx context.Context, where string, from goredis.Cmdable) []string,
-) ([]string, error) {
-	return call(ctx, s, func(ctx context.Context) ([]string, error) {
-		cluster, is := s.reads.(*goredis.ClusterClient)
-		if !is {
-			return ask(ctx, s.where, s.reads), nil
-		}
-		var mu sync.Mutex
-		var all []string
-		err := cluster.ForEachMaster(ctx, func(ctx context.Context, node *goredis.Client) error {
-			found := ask(ctx, node.Options().Addr, node)
-			mu.Lock()
-			defer mu.Unlock()
-			all = append(all, found...)
-			return nil
-		})
-		return all, err
-	})
+// isReply tells whether the server answered so, and the connection is as good as it was.
+func isReply(err error) bool {
+	var reply goredis.Error
+	return errors.As(err, &reply)
 }

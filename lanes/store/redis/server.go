@@ -3,11 +3,8 @@ package redis
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
-	"net/url"
-	"strings"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -23,72 +20,78 @@ const (
 	flushTimeout = 3 * time.Second  // for all replies to it
 	loadTimeout  = 15 * time.Second // for what is read at once: a range with 100,000 keys takes a second
 	poolTimeout  = 2 * time.Second  // until a connection is free
+	waitTimeout  = time.Second      // for replicas to have what was sent, or half of read_timeout if that is less
 )
-
-// errURL repeats nothing of the URL: where a password is not escaped, any part of it may be part of the password.
-var errURL = errors.New("the URL of the Redis server cannot be used: it must be redis://user:password@host:6379/0, " +
-	"or rediss:// for TLS, with special characters of the password as %XX and only known options behind ?")
 
 func init() {
 	// Every failure is answered to whoever asked; the client's own lines would only break the format of the log.
 	logging.Disable()
 }
 
-// server is what a URL says. It is a cluster when there is more than one address.
+// server is what a URL says: one server, the nodes of a cluster (several addresses), or the Sentinels that know where
+// the master is.
 type server struct {
 	where   string // for people, without the password
 	options goredis.UniversalOptions
+
+	master                         string // what the Sentinels call it; empty without them
+	sentinelUser, sentinelPassword string
+	replicas                       int // that have to have a flush before it is acknowledged
 }
 
-func parse(text string) (server, error) {
-	u, err := url.Parse(text)
-	if err != nil || (u.Scheme != "redis" && u.Scheme != "rediss") || u.Hostname() == "" || u.Fragment != "" {
-		return server{}, errURL
-	}
-	query := u.Query()
-	more := query["addr"]
-	query.Del("addr")
-	u.RawQuery = query.Encode()
-	o, err := goredis.ParseURL(u.String())
-	if err != nil {
-		return server{}, errURL
-	}
-	addresses := append([]string{o.Addr}, more...)
-	where := fmt.Sprintf("%s://%s/%d", u.Scheme, strings.Join(addresses, ","), o.DB)
-	return server{where: where, options: goredis.UniversalOptions{
-		Addrs: addresses, DB: o.DB, Username: o.Username, Password: o.Password,
-		ClientName: o.ClientName, TLSConfig: o.TLSConfig,
-		DialTimeout:  bounded(o.DialTimeout, dialTimeout),
-		WriteTimeout: bounded(o.WriteTimeout, writeTimeout),
-		ReadTimeout:  o.ReadTimeout, // bounded by client
-		PoolTimeout:  bounded(o.PoolTimeout, poolTimeout),
-	}}, nil
-}
+// onConnect is told of every connection before anything of ours is sent on it, and may refuse it. It may be nil.
+type onConnect func(ctx context.Context, on *goredis.Conn) error
 
-func bounded(timeout, otherwise time.Duration) time.Duration {
-	if timeout <= 0 {
-		return otherwise
+// marked marks a refusal as a connection that did not come about.
+func marked(greet onConnect) onConnect {
+	if greet == nil {
+		return nil
 	}
-	return timeout
+	return func(ctx context.Context, on *goredis.Conn) error {
+		if err := greet(ctx, on); err != nil {
+			return fmt.Errorf("connect: %w", &unconnected{err}) // the client takes one layer off
+		}
+		return nil
+	}
 }
 
 // client has so many connections, to each node. It sends nothing a second time by itself: that would hide whether the
 // first time counted.
-func (s server) client(connections int, readTimeout time.Duration) goredis.UniversalClient {
+func (s server) client(connections int, readTimeout time.Duration, greet onConnect) goredis.UniversalClient {
 	o := s.options
 	o.ReadTimeout = bounded(o.ReadTimeout, readTimeout)
 	o.MaxRetries, o.MaxRedirects = -1, -1
-	o.Dialer, o.DialerRetries = dialer(o.DialTimeout, o.TLSConfig), 1
+	dial := dialer(o.DialTimeout, o.TLSConfig)
+	o.Dialer, o.DialerRetries = marking(dial), 1
+	if s.master != "" {
+		o.Addrs, o.Dialer, o.ConnMaxLifetime = []string{s.where}, marking(s.sentinels(dial).dial), masterTerm
+	}
 	o.PoolSize, o.PipelinePoolSize = connections, -1
+	o.OnConnect = marked(greet)
 	// What the client would say and ask at each connect, and a user of few rights may not.
 	o.Protocol, o.DisableIdentity = 2, true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	return goredis.NewUniversalClient(&o)
 }
 
-// dialer marks the errors of connections that did not come about, the TLS handshake included.
-func dialer(timeout time.Duration, tls *tls.Config) func(context.Context, string, string) (net.Conn, error) {
-	dial := goredis.NewDialer(&goredis.Options{DialTimeout: timeout, TLSConfig: tls})
+// waitBound is how long replicas may take, so that the reply comes before the client gives up on it.
+func (s server) waitBound() time.Duration {
+	return min(waitTimeout, bounded(s.options.ReadTimeout, flushTimeout)/2)
+}
+
+type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
+
+// dialer makes connections, the TLS handshake included. The context ends it.
+func dialer(timeout time.Duration, encrypted *tls.Config) dialFunc {
+	plain := &net.Dialer{Timeout: timeout}
+	if encrypted == nil {
+		return plain.DialContext
+	}
+	return (&tls.Dialer{NetDialer: plain, Config: encrypted}).DialContext
+}
+
+// marking marks the errors of connections that did not come about.
+func marking(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		connection, err := dial(ctx, network, address)
 		if err != nil {

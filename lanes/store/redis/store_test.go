@@ -38,7 +38,8 @@ type bench struct {
 }
 
 func (b bench) Open(t *testing.T, r store.Retention) store.Store {
-	s, err := redis.Open(t.Context(), "redis://"+b.address, r)
+	// Miniredis is slow with scripts, and slower on a busy machine.
+	s, err := redis.Open(t.Context(), "redis://"+b.address+"?read_timeout=30s", r)
 	require.NoError(t, err)
 	return s
 }

@@ -26,9 +26,10 @@ type Server struct {
 	t       testing.TB
 	dir     string
 	port    int
-	options []string
-	process *exec.Cmd     // nil while the server is down
-	gone    chan struct{} // nobody has the server's output open any more
+	command func(port int) []string // its arguments
+	ready   string                  // what it says once it accepts connections
+	process *exec.Cmd               // nil while the server is down
+	gone    chan struct{}           // nobody has the server's output open any more
 }
 
 // Start starts a server with an empty database. The options are those of redis-server's command line, behind the
@@ -36,13 +37,27 @@ type Server struct {
 // the environment has CI or RANGEGATE_NO_SKIP.
 func Start(t testing.TB, options ...string) *Server {
 	t.Helper()
+	s := &Server{t: t, dir: t.TempDir(), ready: "Ready to accept connections"}
+	s.command = func(port int) []string {
+		return append([]string{
+			"--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--dir", s.dir, "--daemonize", "no",
+			"--appendonly", "yes", "--appendfsync", "always", "--save", "", "--repl-diskless-sync-delay", "0",
+		}, options...)
+	}
+	s.start()
+	return s
+}
+
+// start finds a port for the server and starts it there.
+func (s *Server) start() {
+	t := s.t
+	t.Helper()
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		if os.Getenv("CI") != "" || os.Getenv("RANGEGATE_NO_SKIP") != "" {
 			t.Fatal("redis-server is not installed, and this run may not skip what needs it")
 		}
 		t.Skip("redis-server is not installed")
 	}
-	s := &Server{t: t, dir: t.TempDir(), options: options}
 	t.Cleanup(s.end)
 	var taken string
 	for range 20 {
@@ -50,11 +65,10 @@ func Start(t testing.TB, options ...string) *Server {
 		// is down for a while.
 		s.port = 20000 + rand.IntN(12000)
 		if taken = s.launch(); taken == "" {
-			return s
+			return
 		}
 	}
 	t.Fatalf("redis-server found no free port:\n%s", taken)
-	return nil
 }
 
 // Addr is the server's host:port, the same after a Restart.
@@ -104,11 +118,7 @@ func (s *Server) Wake() {
 // said of that.
 func (s *Server) launch() (taken string) {
 	s.t.Helper()
-	args := []string{
-		"--bind", "127.0.0.1", "--port", strconv.Itoa(s.port), "--dir", s.dir, "--daemonize", "no",
-		"--appendonly", "yes", "--appendfsync", "always", "--save", "",
-	}
-	process := exec.Command("redis-server", append(args, s.options...)...)
+	process := exec.Command("redis-server", s.command(s.port)...)
 	process.SysProcAttr = groupOfItsOwn()
 	output, err := process.StdoutPipe()
 	if err != nil {
@@ -123,7 +133,7 @@ func (s *Server) launch() (taken string) {
 	started := make(chan outcome, 1)
 	go func() {
 		defer close(s.gone)
-		follow(output, started)
+		follow(output, s.ready, started)
 	}()
 	var o outcome
 	select {
@@ -149,11 +159,11 @@ type outcome struct {
 }
 
 // follow reads what the server says, as long as it runs, and tells how its start went.
-func follow(output io.Reader, started chan<- outcome) {
+func follow(output io.Reader, ready string, started chan<- outcome) {
 	var said strings.Builder
 	lines := bufio.NewScanner(output)
 	for lines.Scan() {
-		if strings.Contains(lines.Text(), "Ready to accept connections") {
+		if strings.Contains(lines.Text(), ready) {
 			started <- outcome{accepts: true}
 			_, _ = io.Copy(io.Discard, output) // a server whose output nobody reads would block
 			return

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/google/uuid"
+
+	"rangegate/config"
+	"rangegate/lanes/store"
+	"rangegate/lanes/store/archive"
+	"rangegate/lanes/store/bolt"
+	"rangegate/lanes/store/redis"
+)
+
+type storeCommands struct {
+	Check  storeCheck  `cmd:"" help:"Read everything that the store has, and say what cannot be read. Changes nothing."`
+	Export storeExport `cmd:"" help:"Write everything that the store has as JSON lines. Customers' names are among it."`
+	Import storeImport `cmd:"" help:"Write the ranges of an export to a store that does not have them."`
+}
+
+// source is a store that is only read, and target one that ranges are carried to.
+type (
+	source interface {
+		archive.Source
+		Describe() string
+		Close() error
+	}
+	target interface {
+		archive.Target
+		Close() error
+	}
+)
+
+func openSource(ctx context.Context, c config.Store) (source, error) {
+	if c.Redis == "" {
+		return bolt.OpenReader(c.Bolt)
+	}
+	return redis.OpenReader(ctx, c.Redis.Reveal())
+}
+
+// openTarget takes no retention from the configuration: what is carried over is trimmed by the gateway that serves it.
+func openTarget(ctx context.Context, c config.Store) (target, error) {
+	if c.Redis == "" {
+		return bolt.Open(c.Bolt, store.Retention{})
+	}
+	return redis.Open(ctx, c.Redis.Reveal(), store.Retention{})
+}
+
+type storeCheck struct {
+	Config string `required:"" placeholder:"FILE" help:"The configuration that names the store."`
+}
+
+// Run prints what there is of every range, and behind each what cannot be read of it.
+func (s storeCheck) Run(t *terminal) (err error) {
+	cfg, err := config.Load(s.Config, t.environ)
+	if err != nil {
+		return misconfigured{err}
+	}
+	from, err := openSource(t.ctx, cfg.Store)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	ids, err := from.Ranges(t.ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(t.out, "%s, ranges: %d\n", from.Describe(), len(ids))
+	bad := 0
+	for _, id := range ids {
+		contents, faults, err := archive.Check(t.ctx, from, id)
+		if err != nil {
+			return fmt.Errorf("range %s: %w", id, err)
+		}
+		fmt.Fprintf(t.out, "range %s%s: %s\n", id, nameOf(cfg, id), describe(contents))
+		for _, fault := range faults {
+			fmt.Fprintf(t.out, "  %v\n", fault)
+		}
+		bad += len(faults)
+	}
+	if bad > 0 {
+		return fmt.Errorf("records that cannot be read, or do not go together: %d", bad)
+	}
+	return nil
+}
+
+// nameOf is the range's name in the configuration.
+func nameOf(cfg config.Config, id uuid.UUID) string {
+	for _, r := range cfg.Ranges {
+		if r.ID == id {
+			return fmt.Sprintf(" %q", r.Name)
+		}
+	}
+	return " (not in the configuration)"
+}
+
+func describe(c archive.Contents) string {
+	seen := "never"
+	if !c.LastSeen.IsZero() {
+		seen = c.LastSeen.Format(time.RFC3339)
+	}
+	return fmt.Sprintf("epoch %d, last checkpoint %s, lanes: %d, active sessions: %d, open purchases: %d, holds: %d, "+
+		"events: %d (pending: %d), ended sessions: %d, idempotency keys: %d", c.Standing.Epoch, seen, c.Lanes,
+		c.Sessions, c.Purchases, c.Holds, c.Events, c.Pending, c.Ended, c.Keys)
+}
+
+type storeExport struct {
+	Config string `required:"" placeholder:"FILE" help:"The configuration that names the store."`
+	Out    string `placeholder:"FILE" help:"Where to write, a new file that only its owner may read; otherwise to standard output."`
+}
+
+// Run writes the export, and takes a file away again that it could not complete.
+func (s storeExport) Run(t *terminal) (err error) {
+	cfg, err := config.Load(s.Config, t.environ)
+	if err != nil {
+		return misconfigured{err}
+	}
+	from, err := openSource(t.ctx, cfg.Store)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	export := func(to io.Writer) error {
+		all, err := archive.Export(t.ctx, from, time.Now(), to)
+		if err != nil {
+			return err
+		}
+		for _, contents := range all {
+			fmt.Fprintf(t.log, "exported range %s: %s\n", contents.Range, describe(contents))
+		}
+		return nil
+	}
+	if s.Out == "" {
+		return export(t.out)
+	}
+	file, err := os.OpenFile(s.Out, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if err = errors.Join(export(file), file.Sync(), file.Close()); err != nil {
+		return errors.Join(err, os.Remove(s.Out))
+	}
+	return nil
+}
+
+type storeImport struct {
+	Config string `required:"" placeholder:"FILE" help:"The configuration that names the store."`
+	File   string `arg:"" help:"What was exported."`
+}
+
+// Run reads the whole file before it opens the store.
+func (s storeImport) Run(t *terminal) (err error) {
+	cfg, err := config.Load(s.Config, t.environ)
+	if err != nil {
+		return misconfigured{err}
+	}
+	file, err := os.Open(s.File)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	exported, err := archive.Open(file)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.File, err)
+	}
+	to, err := openTarget(t.ctx, cfg.Store)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	return exported.Import(t.ctx, to, time.Now(), func(contents archive.Contents) {
+		fmt.Fprintf(t.out, "imported range %s: %s\n", contents.Range, describe(contents))
+	})
+}

@@ -1,0 +1,65 @@
+package redis_test
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes/store/redis"
+	"rangegate/lanes/store/redis/redistest"
+)
+
+// Nobody gives these calls a context that ends. They end by themselves, whatever has become of the server.
+func TestEveryCallEndsWithinItsBound(t *testing.T) {
+	t.Parallel()
+	for name, fails := range map[string]func(*redistest.Server, *proxy){
+		"the server hangs":                func(s *redistest.Server, _ *proxy) { s.Hang() },
+		"the network swallows":            func(_ *redistest.Server, p *proxy) { p.set(swallow) },
+		"the connections are half-closed": func(_ *redistest.Server, p *proxy) { p.set(halfClose) },
+		"the server was killed":           func(s *redistest.Server, _ *proxy) { s.Kill() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t)
+			between := startProxy(t, server.Addr())
+			url := between.url() + "?read_timeout=200ms&dial_timeout=500ms"
+			s := open(t, url)
+			o := own(t, s)
+			require.NoError(t, o.flush(t.Context()))
+			fails(server, between)
+
+			require.Error(t, flush(o))
+			require.Error(t, claim(o))
+			require.Error(t, load(o))
+			require.Error(t, events(o))
+			require.Error(t, history(o))
+			_, err := s.Ended(t.Context(), o.rangeID, uuid.New())
+			require.Error(t, err)
+			warnings := s.Warnings(t.Context())
+			require.Len(t, warnings, 1)
+			require.Contains(t, warnings[0], "could not be checked")
+			_, err = redis.Open(t.Context(), url, retention)
+			require.Error(t, err)
+			require.NoError(t, s.Close())
+		})
+	}
+}
+
+// A flush that nobody answered is settled once the network is back.
+func TestAFlushThatTheNetworkSwallowedIsUnknown(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	between := startProxy(t, server.Addr())
+	o := own(t, open(t, between.url()+"?read_timeout=200ms"))
+	for _, trouble := range []mode{swallow, halfClose} {
+		require.NoError(t, o.flush(t.Context()))
+		between.set(trouble)
+		batch := o.next()
+		unknown(t, o.store.Flush(t.Context(), batch))
+		between.set(forward)
+		require.Eventually(t, func() bool { return o.store.Flush(t.Context(), batch) == nil }, patience, tick)
+		o.n++
+		o.saved()
+	}
+}

@@ -1,0 +1,147 @@
+package redis_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes"
+	"rangegate/lanes/store"
+	"rangegate/lanes/store/redis"
+	"rangegate/lanes/store/redis/redistest"
+)
+
+func reader(t *testing.T, url string) *redis.Reader {
+	t.Helper()
+	r, err := redis.OpenReader(t.Context(), url)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	return r
+}
+
+// readRange reads all of a range: how many records can be read, and what is said of the others.
+func readRange(t *testing.T, r *redis.Reader, id uuid.UUID) (good int, bad []string) {
+	t.Helper()
+	require.NoError(t, r.Read(t.Context(), id, func(record store.Record) error {
+		if record.Err != nil {
+			bad = append(bad, fmt.Sprint(record.Name, ": ", record.Err))
+			return nil
+		}
+		good++
+		return nil
+	}))
+	return good, bad
+}
+
+// history is a batch with an ended session, and of the event before what became of it.
+func (o *owner) history() store.Batch {
+	b := o.next()
+	b.Keys = []lanes.KeptAnswer{{Name: fmt.Sprint("key-", b.N)}}
+	ended := lanes.Ended{Cursor: b.N, At: b.Now}
+	ended.Session.ID, ended.Session.Customer = uuid.NewSHA1(o.lane, []byte{byte(b.N)}), "Jo Smith"
+	b.Ended = []lanes.Ended{ended}
+	b.Events[0].Attempt = &lanes.Attempt{At: b.Now, Status: 204}
+	return b
+}
+
+// Whatever is damaged in a server, or was put there by somebody else, is told of, and hides nothing else.
+func TestEveryRecordThatCannotBeReadIsTold(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	admin, s, r := client(t, server.URL()), open(t, server.URL()), reader(t, server.URL())
+	o := own(t, s)
+	for range 4 {
+		require.NoError(t, s.Flush(t.Context(), o.history()))
+		o.n++
+	}
+	require.NoError(t, o.flush(t.Context()))
+	all, bad := readRange(t, r, o.rangeID)
+	require.Empty(t, bad)
+	require.Equal(t, 1+1+1+1+4+4+5, all, "how it stands, checkpoint, holds, lanes, keys, ended sessions, events")
+
+	whole := dump(t, admin, "*")
+	session := uuid.NewSHA1(o.lane, []byte{2}).String()
+	rank := func(cursor int) string { return fmt.Sprintf("%020d", cursor) }
+	at := func(n int) string { return fmt.Sprint(opening.Add(time.Duration(n) * time.Second).UnixMilli()) }
+	for name, c := range map[string]struct {
+		do   *goredis.Cmd
+		told string
+		lost int // records that cannot be read beside the one
+	}{
+		"a lane":                    {told: "lane " + o.lane.String() + ": ", do: goredis.NewCmd(t.Context(), "hset", o.keys("lanes"), o.lane.String(), "x")},
+		"a lane under another name": {told: "it stands under another", lost: -1, do: goredis.NewCmd(t.Context(), "hset", o.keys("lanes"), uuid.NewString(), whole[o.keys("lanes")].(map[string]string)[o.lane.String()])},
+		"a key":                     {told: `idempotency key "key-2": `, do: goredis.NewCmd(t.Context(), "hset", o.keys("answers"), "key-2", `{"v":2}`)},
+		"a key under another name":  {told: "it stands under another", do: goredis.NewCmd(t.Context(), "hset", o.keys("answers"), "key-2", `{"v":1,"name":"key-3"}`)},
+		"an event":                  {told: "event 3: ", do: goredis.NewCmd(t.Context(), "hset", o.keys("events"), "3", `{"v":1`)},
+		"an event that is gone":     {told: "event 3: there is no such record", do: goredis.NewCmd(t.Context(), "hdel", o.keys("events"), "3")},
+		"another event":             {told: "event 3: it stands under another", do: goredis.NewCmd(t.Context(), "hset", o.keys("events"), "3", `{"v":1,"cursor":4}`)},
+		"an event in no order":      {told: "event 5: it is pending, and there is no such event", do: goredis.NewCmd(t.Context(), "zrem", o.keys("events:order"), rank(5)+":"+at(5)+":")},
+		"pending twice":             {told: "event 3: it was attempted, and stands", do: goredis.NewCmd(t.Context(), "zadd", o.keys("pending"), "0", rank(3))},
+		"no longer pending":         {told: "event 5: it is pending, and does not stand", do: goredis.NewCmd(t.Context(), "zrem", o.keys("pending"), rank(5))},
+		"pending and gone":          {told: "event 99: it is pending, and there is no such event", lost: -1, do: goredis.NewCmd(t.Context(), "zadd", o.keys("pending"), "0", rank(99))},
+		"a place":                   {told: "event 8: there is no such record", lost: -1, do: goredis.NewCmd(t.Context(), "zadd", o.keys("events:order"), "0", rank(8)+":x:")},
+		"an ended session":          {told: "ended session 2: ", do: goredis.NewCmd(t.Context(), "hset", o.keys("history"), "2", `{}`)},
+		"a session not found":       {told: "session " + session + " would not be found", do: goredis.NewCmd(t.Context(), "hdel", o.keys("sessions"), session)},
+		"the holds":                 {told: "holds: ", do: goredis.NewCmd(t.Context(), "hset", o.keys("meta"), "holds", `{"v":1,"x":2}`)},
+		"the checkpoint":            {told: "checkpoint: ", do: goredis.NewCmd(t.Context(), "hset", o.keys("meta"), "checkpoint", ``)},
+		"the epoch":                 {told: "its epoch is no number", lost: 1, do: goredis.NewCmd(t.Context(), "hset", o.keys("meta"), "epoch", `x`)},
+		"all of its own":            {told: "it is gone", lost: 2, do: goredis.NewCmd(t.Context(), "del", o.keys("meta"))},
+		"another layout":            {told: "written in layout 2, this version knows 1", lost: all - 1, do: goredis.NewCmd(t.Context(), "hset", o.keys("meta"), "layout", `2`)},
+		"somebody else's key":       {told: "lanes: it holds something else", do: goredis.NewCmd(t.Context(), "set", o.keys("lanes"), "x")},
+		"somebody else's order":     {told: "history:order: it holds something else", lost: 3, do: goredis.NewCmd(t.Context(), "set", o.keys("history:order"), "x")},
+	} {
+		require.NoError(t, admin.FlushAll(t.Context()).Err())
+		restore(t, admin, whole)
+		require.NoError(t, admin.Process(t.Context(), c.do), name)
+		good, bad := readRange(t, r, o.rangeID)
+		require.Len(t, bad, 1, name)
+		assert.Contains(t, bad[0], c.told, name)
+		assert.Equal(t, all-1-c.lost, good, name)
+	}
+}
+
+// What the package says that a user needs is enough to check and to carry, and none of it is needed to serve.
+func TestAUserThatCarriesRanges(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	user := []any{"ACL", "SETUSER", "carrier", "on", ">secret", "resetkeys", "~rangegate:*", "-@all"}
+	for _, command := range strings.Fields("ping select eval evalsha type hget hmget hgetall hset hdel hincrby " +
+		"zadd zrem zcard zrange zrangebylex del config|get info bgrewriteaof scan rename") {
+		user = append(user, "+"+command)
+	}
+	admin := client(t, server.URL())
+	require.NoError(t, admin.Do(t.Context(), user...).Err())
+	url := "redis://carrier:secret@" + server.Addr() + "/1"
+	s := open(t, url)
+	whole := store.Batch{Range: uuid.UUID{1}, Epoch: 7, LastEvent: 90, Lanes: []lanes.Snapshot{{Boot: "boot"}}}
+	require.NoError(t, s.Restore(t.Context(), whole))
+	there, err := reader(t, url).Ranges(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []uuid.UUID{{1}}, there)
+	_, bad := readRange(t, reader(t, url), uuid.UUID{1})
+	require.Empty(t, bad)
+
+	require.NoError(t, admin.Do(t.Context(), "ACL", "SETUSER", "carrier", "-rename").Err())
+	whole.Range = uuid.UUID{2}
+	require.ErrorContains(t, s.Restore(t.Context(), whole), "RENAME")
+	there, err = s.Ranges(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []uuid.UUID{{1}}, there, "nothing of the other is there")
+}
+
+func TestAReaderThatCannotConnect(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	server.Stop()
+	_, err := redis.OpenReader(t.Context(), "redis://gateway:secret@"+server.Addr())
+	require.ErrorContains(t, err, server.Addr())
+	require.NotContains(t, err.Error(), "secret")
+	_, err = redis.OpenReader(t.Context(), "redis://user:sec/ret@127.0.0.1")
+	require.ErrorContains(t, err, "redis://user:password@host:6379/0")
+}

@@ -1,0 +1,205 @@
+package redis_test
+
+import (
+	"errors"
+	"net"
+	"strings"
+	"testing"
+
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes/store"
+	"rangegate/lanes/store/redis"
+	"rangegate/lanes/store/redis/redistest"
+)
+
+// watched servers: a master, a replica that has all of it, and the Sentinel that watches both.
+type watchedServers struct{ master, replica, sentinel *redistest.Server }
+
+func watch(t *testing.T) watchedServers {
+	t.Helper()
+	master := redistest.Start(t)
+	w := watchedServers{master: master, replica: redistest.StartReplica(t, master)}
+	inSync(t, master, w.replica)
+	w.sentinel = redistest.StartSentinel(t, "main", master)
+	asked := w.ask(t)
+	require.Eventually(t, func() bool { // without a replica it has nothing to promote
+		found, err := asked.Master(t.Context(), "main").Result()
+		return err == nil && found["num-slaves"] == "1"
+	}, patience, tick)
+	return w
+}
+
+// ask is a connection to the Sentinel.
+func (w watchedServers) ask(t *testing.T) *goredis.SentinelClient {
+	t.Helper()
+	c := goredis.NewSentinelClient(&goredis.Options{Addr: w.sentinel.Addr()})
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func (w watchedServers) url(options string) string {
+	return "redis://" + w.sentinel.Addr() + "/0?master_name=main" + options
+}
+
+// promoted waits until the Sentinel names the replica as master, and the replica is one.
+func (w watchedServers) promoted(t *testing.T) {
+	t.Helper()
+	asked, replica := w.ask(t), client(t, w.replica.URL())
+	require.Eventually(t, func() bool {
+		found, err := asked.GetMasterAddrByName(t.Context(), "main").Result()
+		if err != nil || net.JoinHostPort(found[0], found[1]) != w.replica.Addr() {
+			return false
+		}
+		info, err := replica.Info(t.Context(), "replication").Result()
+		return err == nil && strings.Contains(info, "role:master")
+	}, patience, tick)
+}
+
+// inSync waits until the replica has what the master has, and says so.
+func inSync(t *testing.T, master, replica *redistest.Server) {
+	t.Helper()
+	c := client(t, master.URL())
+	_, port, err := net.SplitHostPort(replica.Addr())
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		all, err := c.Info(t.Context(), "replication").Result()
+		_, state, found := strings.Cut(all, ",port="+port+",state=online,offset=")
+		offset, _, _ := strings.Cut(state, ",")
+		_, has, _ := strings.Cut(all, "\r\nmaster_repl_offset:")
+		has, _, _ = strings.Cut(has, "\r\n")
+		return err == nil && found && offset == has
+	}, patience, tick)
+}
+
+// The master dies, and a replica takes its place. What was acknowledged while a replica was waited for is there, and the
+// store goes on with the new master by itself.
+func TestAfterAFailoverTheStoreIsWithTheNewMaster(t *testing.T) {
+	t.Parallel()
+	w := watch(t)
+	o := own(t, open(t, w.url("&wait_replicas=1&read_timeout=2s")))
+	for range 20 {
+		require.NoError(t, o.flush(t.Context()))
+	}
+	w.master.Kill()
+	// There is nobody left that it could wait for.
+	batch := o.next()
+	unsettled := func() error { return o.store.Flush(t.Context(), batch) }
+	require.Error(t, unsettled())
+	w.promoted(t)
+	third := redistest.StartReplica(t, w.replica)
+	inSync(t, w.replica, third)
+
+	require.Eventually(t, func() bool { return unsettled() == nil }, patience, tick)
+	o.n++
+	require.NoError(t, o.flush(t.Context()))
+	o.saved()
+	require.Equal(t, dump(t, client(t, w.replica.URL()), o.keys("*")), dump(t, client(t, third.URL()), o.keys("*")))
+}
+
+// The replica that is promoted has not got what was acknowledged last: nobody waited for it.
+func TestAReplicaPromotedWithOlderDataIsARollback(t *testing.T) {
+	t.Parallel()
+	w := watch(t)
+	o := own(t, open(t, w.url("&read_timeout=2s")))
+	require.NoError(t, o.flush(t.Context()))
+	old := client(t, w.master.URL())
+	require.Eventually(t, func() bool { return old.Do(t.Context(), "WAIT", 1, 100).Val() == int64(1) }, patience, tick)
+
+	// The replica loses the master, which has no password for it.
+	require.NoError(t, client(t, w.replica.URL()).ConfigSet(t.Context(), "masterauth", "unknown").Err())
+	require.NoError(t, old.Do(t.Context(), "CLIENT", "KILL", "TYPE", "replica").Err())
+	require.NoError(t, o.flush(t.Context()))
+	w.master.Kill()
+	w.promoted(t)
+	batch := o.next()
+	var err error
+	require.Eventually(t, func() bool {
+		err = o.store.Flush(t.Context(), batch)
+		return !errors.Is(err, store.ErrRefused)
+	}, patience, tick)
+	require.ErrorIs(t, err, store.ErrRolledBack)
+
+	batch.Refill = true
+	require.NoError(t, o.store.Flush(t.Context(), batch))
+	o.n++
+	require.NoError(t, o.flush(t.Context()))
+	r, err := o.store.Load(t.Context(), o.rangeID)
+	require.NoError(t, err)
+	require.Equal(t, o.n, r.Lanes[0].Log.Seq)
+}
+
+// The address that one Sentinel has is of no use when it is down, and one that hangs does not delay what another knows.
+func TestOneSentinelThatAnswersIsEnough(t *testing.T) {
+	t.Parallel()
+	w := watch(t)
+	down, hanging := redistest.StartSentinel(t, "main", w.master), redistest.StartSentinel(t, "main", w.master)
+	down.Stop()
+	hanging.Hang()
+	url := "redis://" + hanging.Addr() + "?master_name=main&addr=" + down.Addr() + "&addr=" + w.sentinel.Addr()
+	o := own(t, open(t, url))
+	require.NoError(t, o.flush(t.Context()))
+	o.saved()
+
+	// With none left the master is taken to be where it was.
+	w.sentinel.Stop()
+	require.NoError(t, client(t, w.master.URL()).Do(t.Context(), "CLIENT", "KILL", "TYPE", "normal").Err())
+	require.NoError(t, o.flush(t.Context()))
+	o.saved()
+}
+
+func TestSentinelsThatDoNotKnowTheMaster(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	sentinel := redistest.StartSentinel(t, "main", server)
+	_, err := redis.Open(t.Context(), "redis://u:secret@"+sentinel.Addr()+"?master_name=other&sentinel_password=hidden", retention)
+	require.ErrorContains(t, err, sentinel.Addr())
+	require.NotContains(t, err.Error(), "secret")
+	require.NotContains(t, err.Error(), "hidden")
+
+	_, err = redis.Open(t.Context(), "redis://u:secret@"+sentinel.Addr()+"?master_name=other", retention)
+	require.ErrorContains(t, err, "the Sentinel "+sentinel.Addr()+" knows no master other")
+	_, err = redis.Open(t.Context(), "redis://"+server.Addr()+"?master_name=main", retention)
+	require.ErrorContains(t, err, "the Sentinel "+server.Addr())
+}
+
+// A Sentinel with users of its own, and a master with others.
+func TestUsersOfTheSentinelAndOfTheMaster(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	sentinel := redistest.StartSentinel(t, "main", server)
+	for _, of := range []*redistest.Server{server, sentinel} {
+		name := "gateway"
+		if of == sentinel {
+			name = "asker"
+		}
+		require.NoError(t, client(t, of.URL()).Do(t.Context(), "ACL", "SETUSER", name, "on", ">pass-"+name, "~*", "+@all").Err())
+	}
+	require.NoError(t, client(t, sentinel.URL()).Do(t.Context(), "ACL", "SETUSER", "default", "off").Err())
+	url := "redis://gateway:pass-gateway@" + sentinel.Addr() + "?master_name=main"
+	_, err := redis.Open(t.Context(), url, retention)
+	require.ErrorContains(t, err, "NOAUTH")
+	o := own(t, open(t, url+"&sentinel_username=asker&sentinel_password=pass-asker"))
+	require.NoError(t, o.flush(t.Context()))
+	o.saved()
+}
+
+// The Sentinel has not noticed yet that the master is a replica of another one by now. What it has may be old: it is not
+// read.
+func TestAMasterThatIsAReplicaIsNotRead(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	sentinel := redistest.StartSentinel(t, "main", server)
+	o := own(t, open(t, "redis://"+sentinel.Addr()+"?master_name=main"))
+	require.NoError(t, o.flush(t.Context()))
+	admin := client(t, server.URL())
+	require.NoError(t, admin.Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err())
+	require.NoError(t, admin.Do(t.Context(), "CLIENT", "KILL", "TYPE", "normal").Err())
+	require.ErrorContains(t, load(o), "is a replica, of 127.0.0.1:1")
+	require.ErrorIs(t, o.flush(t.Context()), store.ErrRefused)
+
+	require.NoError(t, admin.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err())
+	require.Eventually(t, func() bool { return o.flush(t.Context()) == nil }, patience, tick)
+	o.saved()
+}

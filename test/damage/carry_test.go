@@ -1,0 +1,105 @@
+package damage
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes/store/redis/redistest"
+	"rangegate/test/process"
+)
+
+// command runs the binary to its end.
+func command(t *testing.T, wanted int, args ...string) (out, said string) {
+	t.Helper()
+	var stdout, stderr strings.Builder
+	cmd := process.Command(args...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		var exit *exec.ExitError
+		require.ErrorAs(t, err, &exit)
+	}
+	require.Equal(t, wanted, cmd.ProcessState.ExitCode(), stderr.String())
+	return stdout.String(), stderr.String()
+}
+
+// A range moves from a file to a server and back to another file, with what runs on it. Its customers lose nothing of
+// their time, and its integrator no event.
+func TestARangeMovesWithWhatRunsOnIt(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	stores := []string{
+		configured(t, bolt(filepath.Join(folder, "a.db"))),
+		configured(t, fmt.Sprintf("redis: %q", redistest.Start(t).URL())),
+		configured(t, bolt(filepath.Join(folder, "b.db"))),
+	}
+	g := serve(t, stores[0])
+	stopped, paused, running := g.sold(0), g.sold(1), g.sold(2)
+	require.Equal(t, http.StatusNoContent, g.ask("POST", "/sessions/"+stopped+"/stop", "").Status)
+	require.Equal(t, http.StatusNoContent, g.ask("POST", "/sessions/"+paused+"/pause", "").Status)
+	sale := fmt.Sprintf(`{"customer_name":"Ann & <Lee>","duration":5,"lane_id":%q,"group_id":%q}`, laneID(3), group)
+	first := g.ask("POST", "/sessions", sale, "Idempotency-Key", "receipt-1")
+	require.Equal(t, http.StatusCreated, first.Status, first.Body)
+	phases := g.phases()
+	left := g.sessions()
+	events := g.ask("GET", logPaths[1], "").Body
+	history := g.ask("GET", logPaths[0], "").Body
+
+	_, said := command(t, 1, "store", "check", "--config", stores[0])
+	require.Contains(t, said, "locked by another process: is another rangegate running?")
+	_, said = command(t, 1, "store", "export", "--config", stores[0])
+	require.Contains(t, said, "locked by another process")
+	g.stop()
+
+	for i, next := range stores[1:] {
+		exported := filepath.Join(folder, fmt.Sprint("export-", i, ".jsonl"))
+		out, _ := command(t, 0, "store", "check", "--config", stores[i])
+		require.Contains(t, out, `"Range"`)
+		require.Contains(t, out, "lanes: 4, active sessions: 3,")
+		require.Contains(t, out, "ended sessions: 1, idempotency keys: 1\n")
+		command(t, 0, "store", "export", "--config", stores[i], "--out", exported)
+		info, err := os.Stat(exported)
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o600), info.Mode(), "there are names in it")
+		out, _ = command(t, 0, "store", "import", "--config", next, exported)
+		require.Contains(t, out, "imported range "+rangeID)
+		_, said = command(t, 1, "store", "import", "--config", next, exported)
+		require.Contains(t, said, "has the range already, and nothing was written")
+
+		g = serve(t, next)
+		require.Equal(t, phases, g.phases())
+		now := g.sessions()
+		require.Equal(t, left[paused].Left, now[paused].Left)
+		require.Less(t, now[running].Left, left[running].Left, "it ran on meanwhile")
+		require.Equal(t, events, g.ask("GET", logPaths[1], "").Body)
+		require.Equal(t, history, g.ask("GET", logPaths[0], "").Body)
+		again := g.ask("POST", "/sessions", sale, "Idempotency-Key", "receipt-1")
+		require.Equal(t, first.Body, again.Body)
+		require.Equal(t, "true", again.Header.Get("idempotency-replayed"))
+		g.stop()
+	}
+}
+
+// What is damaged is told record by record, and neither checked away nor carried over.
+func TestADamagedRecordIsToldAndNotCarriedOver(t *testing.T) {
+	t.Parallel()
+	s := newSample(t)
+	damaged := []byte(strings.ReplaceAll(string(s.whole), `"sessionStarted"`, `"sessionSmarted"`)) // of all events of that kind
+	path := filepath.Join(t.TempDir(), "rangegate.db")
+	require.NoError(t, os.WriteFile(path, damaged, 0o600))
+	config, exported := configured(t, bolt(path)), filepath.Join(t.TempDir(), "export.jsonl")
+	out, said := command(t, 1, "store", "check", "--config", config)
+	require.Contains(t, out, "active sessions: 2")
+	require.Equal(t, 22, strings.Count(out, "it is not what was written"), out)
+	require.Contains(t, said, "cannot be read, or do not go together: 22")
+	_, said = command(t, 1, "store", "export", "--config", config, "--out", exported)
+	require.Contains(t, said, "range "+rangeID+": event ")
+	require.NoFileExists(t, exported)
+	unchanged(t, path, damaged)
+}
