@@ -17,7 +17,7 @@ bench: ; go test -run '^$$' -bench . -benchmem ./... && go run ./cmd/rangebench 
 
 fuzz: ; .ci/fuzz 30s
 
-soak: tools ; ROUNDS=50 RANGEGATE_NO_SKIP=1 go test -count 1 -timeout 2h -run 'Kill' -v ./test/crash
+soak: tools ; ROUNDS=50 RANGEGATE_NO_SKIP=1 go test -count 1 -timeout 2h -run 'Kill|Flap' -v ./test/crash ./test/hardware
 
 tools: ; @.ci/tools
 

@@ -2,6 +2,7 @@ package lanesim
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/google/uuid"
 
@@ -23,6 +24,7 @@ func (c *Controller) hang(gateway context.Context) {
 	case <-gateway.Done():
 	case <-c.of.closing:
 	}
+	panic(http.ErrAbortHandler) // or the server would answer for us
 }
 
 // pose is the conversation of another lane's controller, which has reached this lane's address by mistake. The right

@@ -1,0 +1,175 @@
+package hardware
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rangegate/cmd/rangegate/lanesim"
+	"rangegate/test/process"
+)
+
+func TestMain(m *testing.M) { process.Run(m) }
+
+const (
+	busyLanes = 20
+	lives     = 9 // of the gateway; all but the last end with a kill
+	reports   = 10_000
+	kept      = 8 // reports that a controller keeps before its customer waits
+	troubles  = 4 // that break the connection, of a lane in a life: each doubles the gateway's back-off
+	disorder  = 2 // lanes whose reports overtake one another, which LINK.md does not allow
+)
+
+// shooter makes reports on a lane, as fast as they are acked.
+type shooter struct {
+	lane   *lanesim.Controller
+	chance *rand.Rand
+	made   map[string]int // by event
+	total  *atomic.Int64
+}
+
+// shoot goes on until enough reports are made on all lanes together.
+func (s *shooter) shoot(enough int64) {
+	for s.total.Load() < enough {
+		if s.lane.Unacked() >= kept {
+			time.Sleep(time.Millisecond)
+			continue
+		}
+		kind, report := "help", s.lane.Help
+		if s.chance.IntN(2) == 0 {
+			kind, report = "carrierHit", s.lane.HitCarrier
+		}
+		if report() != nil { // after a power cut: no session until the gateway says so
+			time.Sleep(time.Millisecond)
+			continue
+		}
+		s.made[kind]++
+		s.total.Add(1)
+	}
+}
+
+// plague has one thing after the other go wrong with a lane, until it is done or the connection was broken often enough;
+// then all is well again. It counts what went wrong.
+func plague(lane *lanesim.Controller, chance *rand.Rand, disorderly bool, done <-chan struct{}, counted *sync.Map) {
+	count := func(what string, of int) {
+		n, _ := counted.LoadOrStore(what, new(atomic.Int64))
+		n.(*atomic.Int64).Add(int64(of))
+	}
+	defer func() {
+		lane.LoseAcks(false)
+		lane.Duplicate(false)
+		lane.Reorder(false)
+		lane.Drop() // what was kept back, or whose ack was lost, comes again
+	}()
+	for breaks := 0; breaks < troubles; {
+		select {
+		case <-done:
+			return
+		case <-time.After(time.Duration(chance.Int64N(int64(50 * time.Millisecond)))):
+		}
+		switch on := chance.IntN(2) == 0; chance.IntN(5) {
+		case 0:
+			lane.Drop()
+			breaks++
+			count("dropped", 1)
+		case 1:
+			count("power cuts", 1)
+			count("reports kept over a power cut", lane.Unacked())
+			lane.PowerCut(false)
+			breaks++
+		case 2:
+			lane.LoseAcks(on)
+			count("acks lost, or not any more", 1)
+		case 3:
+			lane.Duplicate(on)
+			count("duplicates, or no more", 1)
+		case 4:
+			lane.Reorder(on && disorderly)
+		}
+	}
+}
+
+// Twenty lanes, 10,000 reports, eight kills; connections break, acks get lost, reports come twice, controllers lose
+// power. What a lane's reports say that come in the wrong order may get lost (an ack is for all before it), but is not
+// said twice.
+func TestNoReportIsLostOrAppliedTwice(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	chance := rand.New(rand.NewPCG(seed, 0))
+	s := build(t, busyLanes)
+	gateway, till, _ := s.serve()
+	sessions := make([]string, busyLanes)
+	for n := range busyLanes {
+		sessions[n] = till.sell(n)
+		require.Eventually(t, func() bool { return s.controller(n).Shown().Open }, patience, time.Millisecond)
+	}
+
+	var total atomic.Int64
+	shooters := make([]*shooter, busyLanes)
+	for n := range shooters {
+		shooters[n] = &shooter{s.controller(n), rand.New(rand.NewPCG(seed, uint64(n+1))), map[string]int{}, &total}
+	}
+	var wrong sync.Map
+	var shooting sync.WaitGroup
+	for _, one := range shooters {
+		shooting.Go(func() { one.shoot(reports) })
+	}
+	for life := range lives {
+		if life > 0 {
+			gateway, till, _ = s.serve()
+		}
+		done, suffering := make(chan struct{}), sync.WaitGroup{}
+		for n := range shooters {
+			suffers := rand.New(rand.NewPCG(seed, uint64(life*busyLanes+n)<<8))
+			suffering.Go(func() { plague(s.controller(n), suffers, n < disorder, done, &wrong) })
+		}
+		enough := int64((life + 1) * reports / lives)
+		require.Eventually(t, func() bool { return total.Load() >= enough }, patience, time.Millisecond, "life %d", life)
+		if life < lives-1 {
+			time.Sleep(time.Duration(chance.Int64N(int64(20 * time.Millisecond)))) // anywhere in a save, an ack
+			gateway.Kill()
+		}
+		close(done)
+		suffering.Wait()
+		t.Logf("life %d: %d reports so far", life, total.Load())
+	}
+	shooting.Wait()
+
+	for n := range shooters {
+		require.Eventually(t, func() bool { return s.controller(n).Unacked() == 0 }, patience, time.Millisecond, "lane %d", n)
+	}
+	wrong.Range(func(what, many any) bool {
+		t.Logf("%s: %d", what, many.(*atomic.Int64).Load())
+		return true
+	})
+	logged := make([]map[string]int, busyLanes)
+	for n := range logged {
+		logged[n] = map[string]int{}
+	}
+	for _, e := range till.events() {
+		if e.Payload.Event != "help" && e.Payload.Event != "carrierHit" {
+			continue
+		}
+		n := slices.Index(sessions, e.Payload.Session)
+		require.NotEqual(t, -1, n, "%+v", e)
+		require.Equal(t, laneID(n), e.Payload.Lane)
+		logged[n][e.Payload.Event]++
+	}
+	for n, one := range shooters {
+		if n >= disorder {
+			require.Equal(t, one.made, logged[n], "lane %d", n)
+			continue
+		}
+		for kind, many := range one.made {
+			require.LessOrEqual(t, logged[n][kind], many, "lane %d: %s", n, kind)
+		}
+		t.Logf("lane %d, in disorder: %v made, %v in the log", n, one.made, logged[n])
+	}
+	require.GreaterOrEqual(t, total.Load(), int64(reports))
+	require.Zero(t, gateway.Terminate())
+}
