@@ -56,14 +56,6 @@ func urlProblem(raw string, production bool) string {
 	return ""
 }
 
-func redisProblem(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil || (u.Scheme != "redis" && u.Scheme != "rediss") || !reachable(u) {
-		return "wants redis://host:port/db or rediss://host:port/db"
-	}
-	return ""
-}
-
 func reachable(u *url.URL) bool {
 	if port := u.Port(); port != "" {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {

@@ -66,7 +66,7 @@ type Operations struct {
 // Store is where the gateway keeps its state: exactly one of Bolt and Redis.
 type Store struct {
 	Bolt      string    `yaml:"bolt,omitempty"`  // path of the file; default data/rangegate.db when Redis is empty too
-	Redis     Secret    `yaml:"redis,omitempty"` // redis:// or rediss:// url; a Secret, as it may carry a password
+	Redis     Secret    `yaml:"redis,omitempty"` // redis:// or rediss:// url (redisOptions); a Secret, as it may carry passwords
 	Retention Retention `yaml:"retention"`
 }
 

@@ -150,6 +150,17 @@ ranges:
 	assert.Equal(t, Link{DriverWebSocket, "wss://10.0.0.12:7400/lane?n=1", "sesame"}, south.Lanes[0].Link)
 }
 
+func TestAddressesOfRedis(t *testing.T) {
+	for _, url := range []string{
+		"redis://h", "redis://user:p%2Fw@h:6379", "rediss://[::1]:6380/15?skip_verify=true", "redis://h/0?addr=g:6379&addr=[::1]:1",
+		"redis://user:pw@h:26379/2?master_name=main&addr=g&sentinel_username=u&sentinel_password=p&wait_replicas=1",
+		"redis://h?dial_timeout=1s&read_timeout=2&write_timeout=500ms&pool_timeout=1m&client_name=gateway",
+	} {
+		_, err := Parse([]byte(smallest+"store: {redis: '"+url+"'}"), nil)
+		require.NoError(t, err, url)
+	}
+}
+
 func TestRedisKeepsLess(t *testing.T) {
 	cfg, err := Parse([]byte(smallest+`store: {redis: "redis://127.0.0.1:6379/0", retention: {names: 1h}}`), nil)
 	require.NoError(t, err)

@@ -49,7 +49,7 @@ func TestNoFaultAndNoOutputShowsASecret(t *testing.T) {
 
 	values := []string{
 		planted, "planted-1", "'*planted'", "*planted", "&planted", "!planted x", "{planted-1: x}", "[planted]", "{a: [planted]}", "planted: x",
-		"{token:planted}", "'redis://:planted@'", "'redis://planted:%zz@h'", "'http://u:planted@h:99999/'", "whsec_planted?", "sha256:planted", `"planted\q"`, "|planted",
+		"{token:planted}", "'redis://:planted@'", "'redis://planted:%zz@h'", "'redis://h?planted=planted'", "'redis://h?sentinel_password=planted'", "'redis://h?addr=u:planted@h:1'", "'http://u:planted@h:99999/'", "whsec_planted?", "sha256:planted", `"planted\q"`, "|planted",
 	}
 	places := []string{
 		"operations: {token: %s}", "operations:\n  token: %s", "operations: %s", "store: {redis: %s}", "store:\n  redis: %s",

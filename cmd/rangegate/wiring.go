@@ -28,9 +28,18 @@ func openStore(ctx context.Context, c config.Store, log zerolog.Logger) (store.S
 	if err != nil {
 		return nil, err
 	}
-	for _, warning := range s.Warnings(ctx) {
-		log.Warn().Msg(warning)
+	warn := func() {
+		for _, warning := range s.Warnings(ctx) {
+			log.Warn().Msg(warning)
+		}
 	}
+	warn()
+	go func() {
+		for range s.Renewed() { // until the store is closed
+			log.Info().Msg("the Redis server was started again, or another one has taken its place")
+			warn()
+		}
+	}()
 	return s, nil
 }
 
