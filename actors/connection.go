@@ -94,6 +94,7 @@ func (c *connectionActor) Receive(ctx actor.Context) {
 		case m.err != nil:
 			c.fail(ctx, m.err)
 		default:
+			c.cancel = nil // a connection that is up keeps nothing of its dial
 			ctx.Send(c.up, &connected{c.number, m.hello})
 			c.ack()
 		}
@@ -177,8 +178,10 @@ func (c *connectionActor) fail(ctx actor.Context, err error) {
 }
 
 func (c *connectionActor) hangUp() {
-	if c.line != nil {
+	if c.cancel != nil {
 		c.cancel()
+	}
+	if c.line != nil {
 		c.line.hangUp()
 	}
 }

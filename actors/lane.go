@@ -205,7 +205,9 @@ func (l *laneActor) next() {
 
 func pop(queue *[]*ask) *ask {
 	first := (*queue)[0]
-	*queue = (*queue)[1:]
+	if *queue = (*queue)[1:]; len(*queue) == 0 {
+		*queue = nil // an idle lane keeps no ask
+	}
 	return first
 }
 

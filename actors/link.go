@@ -122,10 +122,19 @@ var errDriver = errors.New("the link's driver panicked")
 func (l *linkActor) connect(ctx actor.Context) {
 	l.number++
 	number := l.number
-	l.connection = ctx.SpawnPrefix(l.of.props("connection", func() actor.Actor {
+	made, err := ctx.SpawnNamed(l.of.props("connection", func() actor.Actor {
 		return &connectionActor{of: l.of, lane: l.lane, number: number, up: l.self}
-	}), "connection-"+strconv.FormatUint(number, 10))
+	}), "connection-"+strconv.FormatUint(number%connectionNames, 10))
+	if err != nil { // the one of that name is not quite gone yet
+		l.isDown(err)
+		return
+	}
+	l.connection = made
 }
+
+// connectionNames is how many names the connections of a link take in turn: the library keeps something of every name that
+// there ever was.
+const connectionNames = 4
 
 func (l *linkActor) isUp(hello link.Hello) {
 	now := l.of.clock.Now()

@@ -67,9 +67,10 @@ var away = map[lanes.LinkState]string{
 	lanes.LinkDown: "its link is down", lanes.LinkFaulty: "its controller is faulty",
 }
 
-func (u usability) stopGrace() {
+func (u *usability) stopGrace() {
 	if u.grace != nil {
 		u.grace.Stop()
+		u.grace = nil
 	}
 }
 

@@ -1,12 +1,11 @@
 package websocket
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"time"
 
-	"github.com/coder/websocket"
+	"github.com/gobwas/ws"
 
 	"rangegate/lanes"
 	"rangegate/lanes/link"
@@ -28,7 +27,7 @@ type connection struct {
 
 	mu      sync.Mutex
 	over    bool        // failed or closed: it takes nothing more
-	cause   error       // why it failed, where the reader would not know
+	cause   error       // why it failed; nil when it was closed
 	wanted  *link.State // not sent yet
 	acks    []lanes.Log // not sent yet, one a log
 	writing bool        // the goroutine is there
@@ -86,7 +85,7 @@ func (c *connection) writeAll() {
 		if text == nil {
 			return
 		}
-		if err := c.socket.frames.Write(context.Background(), websocket.MessageText, text); err != nil {
+		if err := c.socket.write(ws.OpText, text); err != nil {
 			c.fail(fmt.Errorf("writing: %w", err))
 			return
 		}
@@ -119,7 +118,7 @@ func (c *connection) fail(cause error) {
 	}
 }
 
-// stop takes nothing more from here on. It tells whether it was the first to.
+// stop takes nothing more from here on, for that cause; nil: it is being closed. It tells whether it was the first to.
 func (c *connection) stop(cause error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -3,6 +3,8 @@ package websocket_test
 import (
 	"bufio"
 	"context"
+	"crypto/sha1"
+	"encoding/base64"
 	"io"
 	"net"
 	"net/http"
@@ -18,6 +20,7 @@ import (
 
 	"rangegate/cmd/rangegate/lanesim"
 	"rangegate/lanes/link"
+	"rangegate/lanes/link/websocket/frame"
 )
 
 func TestWhatCannotBeReachedIsNotFaulty(t *testing.T) {
@@ -121,6 +124,50 @@ func TestHellosThatAreWrong(t *testing.T) {
 		assert.ErrorContains(t, err, c.problem, c.name)
 		assert.Equal(t, coder.StatusPolicyViolation, <-closed, c.name)
 	}
+}
+
+// A controller may be so quick that its hello comes along with its answer to the handshake.
+func TestAHelloMayComeWithTheHandshake(t *testing.T) {
+	var r *rig
+	address := listening(t, func(conn net.Conn) {
+		defer func() { _ = conn.Close() }()
+		request, err := http.ReadRequest(bufio.NewReader(conn))
+		if err != nil {
+			return
+		}
+		_, _ = io.WriteString(conn, agreed(request)+long(whole, r.hello()+strings.Repeat(" ", 5000))+sent(whole, help))
+		_, _ = io.Copy(io.Discard, conn)
+	})
+	r = newRig(t, "ws://"+address+"/lane", "sesame")
+	conn, heard := r.connected()
+	require.Eventually(t, func() bool { return heard.count() == 1 }, patience, time.Millisecond)
+	conn.Close()
+	assert.Empty(t, heard.down)
+}
+
+// agreed is how a controller says yes to the handshake. It looks for what LINK.md has the gateway ask.
+func agreed(request *http.Request) string {
+	if request.URL.Path != "/lane" || request.Header.Get("Authorization") != "Bearer sesame" ||
+		request.Header.Get("Sec-WebSocket-Protocol") != frame.Subprotocol || request.Header.Get("Sec-WebSocket-Version") != "13" {
+		return "HTTP/1.1 400 Bad Request\r\n\r\n"
+	}
+	key := sha1.Sum([]byte(request.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
+	return "HTTP/1.1 101 Switching Protocols\r\nupgrade: WebSocket\r\nconnection: upgrade\r\n" +
+		"sec-websocket-protocol: " + frame.Subprotocol + "\r\n" +
+		"sec-websocket-accept: " + base64.StdEncoding.EncodeToString(key[:]) + "\r\n\r\n"
+}
+
+// An answer to the handshake that never ends is not waited for, nor kept.
+func TestAnEndlessAnswerIsFaulty(t *testing.T) {
+	address := listening(t, func(conn net.Conn) {
+		_, err := io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nX-Noise: ")
+		for err == nil {
+			_, err = io.WriteString(conn, filler)
+		}
+	})
+	_, _, err := newRig(t, "ws://"+address, "").dial()
+	assert.ErrorIs(t, err, link.ErrFaulty)
+	assert.ErrorContains(t, err, "longer than 16 KiB")
 }
 
 // listening is a TCP server that does so with every connection.

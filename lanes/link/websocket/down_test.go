@@ -105,6 +105,16 @@ func TestFaultsOfTheWire(t *testing.T) {
 	assert.True(t, isFaulty(heard.fails(t)))
 }
 
+// The reader notices at once that the connection is gone, and must not take it for a failure.
+func TestAConnectionThatIsClosedDoesNotFail(t *testing.T) {
+	r, _ := simulated(t)
+	for range 100 {
+		conn, heard := r.connected()
+		conn.Close()
+		require.Empty(t, heard.down)
+	}
+}
+
 func TestAConnectionWithoutPongsIsDown(t *testing.T) {
 	r, at := simulated(t)
 	r.driver.Hurry(patience, 10*time.Millisecond, 100*time.Millisecond, time.Second)

@@ -1,16 +1,18 @@
 // Package websocket is the driver of lane controllers that speak LINK.md version 1: the gateway's side of it.
 //
-// A lane that nothing happens on costs one goroutine, which reads, and one timer, which pings. Whatever is sent is
-// written by a goroutine that lives only as long as there is something to write.
+// A lane that nothing happens on costs one goroutine, which reads, and one timer, which pings; it has no buffers (see
+// TestAnIdleLaneIsCheap). Whatever is sent is written by a goroutine that lives only as long as there is something to
+// write.
 package websocket
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"time"
 
-	"github.com/coder/websocket"
+	"github.com/gobwas/ws"
 	"github.com/google/uuid"
 
 	"rangegate/lanes"
@@ -60,13 +62,24 @@ func (d *Driver) Dial(ctx context.Context, lane link.Lane, to link.Receiver) (li
 	if !known {
 		return nil, link.Hello{}, fmt.Errorf("no address is known of lane %s", lane.ID)
 	}
+	address, err := url.Parse(target.Address)
+	if err != nil {
+		return nil, link.Hello{}, errors.New("the lane's address is no URL") // err may quote a password
+	}
 	ctx, cancel := context.WithTimeout(ctx, d.waits.hello)
 	defer cancel()
-	s, err := d.connect(ctx, target, d.settings.TLS[lane.Range])
+	s, err := d.reach(ctx, address, d.settings.TLS[lane.Range])
 	if err != nil {
 		return nil, link.Hello{}, err
 	}
-	hello, err := greet(ctx, s, lane)
+	inTime := context.AfterFunc(ctx, func() { _ = s.wire.Close() })
+	var hello link.Hello
+	if err = s.upgrade(ctx, address, target.Key); err == nil {
+		hello, err = greet(s, lane)
+	}
+	if !inTime() && !errors.Is(err, link.ErrFaulty) {
+		err = ctx.Err()
+	}
 	if err != nil {
 		s.end(d.waits.write, err)
 		return nil, link.Hello{}, err
@@ -75,24 +88,28 @@ func (d *Driver) Dial(ctx context.Context, lane link.Lane, to link.Receiver) (li
 }
 
 // greet says the gateway's hello and hears the controller's.
-func greet(ctx context.Context, s *socket, lane link.Lane) (link.Hello, error) {
-	if err := s.frames.Write(ctx, websocket.MessageText, frame.GatewayHello(lane)); err != nil {
+func greet(s *socket, lane link.Lane) (link.Hello, error) {
+	if err := s.write(ws.OpText, frame.GatewayHello(lane)); err != nil {
 		return link.Hello{}, fmt.Errorf("saying hello: %w", err)
 	}
 	for {
-		message, err := s.read(ctx)
+		h, err := s.header(between)
+		if err != nil {
+			return link.Hello{}, fmt.Errorf("waiting for the controller's hello: %w", err)
+		}
+		message, err := s.rest(h)
 		if err != nil {
 			return link.Hello{}, fmt.Errorf("waiting for the controller's hello: %w", err)
 		}
 		switch m := message.(type) {
-		case nil: // of a later version
+		case nil: // a control frame, or of a later version
 		case frame.Hello:
 			if m.Lane != lane.ID {
-				return link.Hello{}, broken{fmt.Errorf("the controller is that of lane %s", m.Lane)}
+				return link.Hello{}, broken{ws.StatusPolicyViolation, fmt.Errorf("the controller is that of lane %s", m.Lane)}
 			}
 			return m.Hello, nil
 		default:
-			return link.Hello{}, broken{errors.New("the controller reports before its hello")}
+			return link.Hello{}, broken{ws.StatusPolicyViolation, errors.New("the controller reports before its hello")}
 		}
 	}
 }

@@ -6,43 +6,88 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"unicode/utf8"
 
-	"github.com/coder/websocket"
+	"github.com/gobwas/ws"
 
 	"rangegate/lanes/link"
 )
 
-// broken is of a controller that broke a rule: its connection is closed with a status that says so.
-type broken struct{ error }
+// broken is of a controller that broke a rule: its connection is closed with that status.
+type broken struct {
+	status ws.StatusCode
+	error
+}
 
 func (b broken) Error() string        { return fmt.Sprintf("%v: %v", link.ErrFaulty, b.error) }
 func (b broken) Unwrap() error        { return b.error }
 func (b broken) Is(target error) bool { return target == link.ErrFaulty }
 
-// errTooLong is a message beyond LINK.md's bound.
-var errTooLong = errors.New("a message longer than 16 KiB")
+// LINK.md's rules of a message, whatever is in it.
+var (
+	errTooLong = errors.New("a message longer than 16 KiB")
+	errNotText = errors.New("a message that is not text")
+)
 
-func (b broken) status() websocket.StatusCode {
-	if errors.Is(b.error, errTooLong) {
-		return websocket.StatusMessageTooBig
-	}
-	return websocket.StatusPolicyViolation
+// goodbye is of a controller that closes the connection. It is faulty when it says that we broke a rule.
+type goodbye struct {
+	status ws.StatusCode
+	reason string
 }
 
-// judged is the error of a read: faulty when the controller broke WebSocket's own rules, which the library has told it
-// already, or when it says that we broke some.
+func (g goodbye) Error() string {
+	return fmt.Sprintf("the controller closes the connection: status %d %q", g.status, g.reason)
+}
+
+func (g goodbye) Is(target error) bool {
+	if target != link.ErrFaulty {
+		return false
+	}
+	switch g.status {
+	case ws.StatusProtocolError, ws.StatusUnsupportedData, ws.StatusInvalidFramePayloadData,
+		ws.StatusPolicyViolation, ws.StatusMessageTooBig:
+		return true
+	}
+	return false
+}
+
+// answer is the payload of the close frame that a goodbye is answered with.
+func (g goodbye) answer() []byte {
+	if g.status == ws.StatusNoStatusRcvd {
+		return nil
+	}
+	return ws.NewCloseFrameBody(g.status, "")
+}
+
+// leaving is what a close frame comes to: a goodbye, unless the frame breaks a rule itself.
+func leaving(payload []byte) error {
+	if len(payload) == 0 {
+		return goodbye{status: ws.StatusNoStatusRcvd}
+	}
+	status, reason := ws.ParseCloseFrameData(payload)
+	if !sendable(status) || !utf8.ValidString(reason) {
+		return broken{ws.StatusProtocolError, errors.New("a close frame without a status that may be sent")}
+	}
+	return goodbye{status, reason}
+}
+
+// sendable tells whether a close frame may have that status: those that are registered at present, and those that are
+// for libraries and applications.
+func sendable(status ws.StatusCode) bool {
+	const last = 1014 // bad gateway
+	if status == ws.StatusNoMeaningYet || status.IsProtocolReserved() {
+		return false
+	}
+	return status >= ws.StatusNormalClosure && status <= last || status >= 3000 && status <= 4999
+}
+
+// judged is the error of a read: of the way to the controller, or of a controller that does not keep to the rules of
+// what it speaks.
 func judged(err error) error {
-	switch status := websocket.CloseStatus(err); status {
-	case -1:
-		if unreached(err) {
-			return err
-		}
-	case websocket.StatusProtocolError, websocket.StatusUnsupportedData, websocket.StatusInvalidFramePayloadData,
-		websocket.StatusPolicyViolation, websocket.StatusMessageTooBig:
-	default:
+	if unreached(err) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", link.ErrFaulty, err)
+	return broken{ws.StatusProtocolError, err}
 }
 
 // unreached tells whether the error is of the way to the controller.

@@ -1,58 +1,24 @@
 package websocket
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
-	"sync/atomic"
 
-	"github.com/coder/websocket"
+	"github.com/gobwas/ws"
 
 	"rangegate/lanes/link"
 	"rangegate/lanes/link/websocket/frame"
 )
 
-// connect reaches the controller and makes the connection a WebSocket. A controller that cannot be reached is not
-// faulty; one that answers anything but yes is.
-func (d *Driver) connect(ctx context.Context, target Target, trust TLS) (*socket, error) {
-	address, err := url.Parse(target.Address)
-	if err != nil {
-		return nil, errors.New("the lane's address is no URL") // err may quote a password
-	}
-	wire, through, err := d.reach(ctx, address, trust)
-	if err != nil {
-		return nil, err
-	}
-	s := &socket{wire: wire, now: d.settings.Now}
-	var answered atomic.Bool
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotFirstResponseByte: func() { answered.Store(true) }})
-	s.frames, _, err = websocket.Dial(ctx, target.Address, &websocket.DialOptions{
-		HTTPClient: over(through), HTTPHeader: credential(target.Key), Subprotocols: []string{frame.Subprotocol},
-		OnPongReceived: func(context.Context, []byte) { s.heard() },
-	})
-	switch {
-	case err != nil && answered.Load() && ctx.Err() == nil:
-		_ = wire.Close()
-		return nil, fmt.Errorf("%w: %w", link.ErrFaulty, err)
-	case err != nil:
-		_ = wire.Close()
-		return nil, err
-	case s.frames.Subprotocol() != frame.Subprotocol:
-		err := broken{errors.New("the controller does not speak " + frame.Subprotocol)}
-		s.end(d.waits.write, err)
-		return nil, err
-	}
-	s.frames.SetReadLimit(-1) // ours is read.go's
-	return s, nil
-}
-
-// reach makes the connection that the WebSocket goes through: wire itself, or TLS over it.
-func (d *Driver) reach(ctx context.Context, address *url.URL, trust TLS) (wire, through net.Conn, err error) {
+// reach makes the connection that the WebSocket goes through, with TLS over it for a wss:// address.
+func (d *Driver) reach(ctx context.Context, address *url.URL, trust TLS) (*socket, error) {
 	port := address.Port()
 	switch {
 	case port == "" && address.Scheme == "wss":
@@ -63,11 +29,11 @@ func (d *Driver) reach(ctx context.Context, address *url.URL, trust TLS) (wire, 
 	dialer := net.Dialer{KeepAlive: -1} // pings do that
 	made, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(address.Hostname(), port))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	wire = impatient{made, d.waits.write}
+	wire := impatient{made, d.waits.write}
 	if address.Scheme != "wss" {
-		return wire, wire, nil
+		return &socket{frames: wire, wire: wire, now: d.settings.Now}, nil
 	}
 	secured := tls.Client(wire, trust.config(address.Hostname()))
 	if err := secured.HandshakeContext(ctx); err != nil {
@@ -75,21 +41,57 @@ func (d *Driver) reach(ctx context.Context, address *url.URL, trust TLS) (wire, 
 		if mistrust(err) {
 			err = fmt.Errorf("%w: %w", link.ErrFaulty, err)
 		}
-		return nil, nil, err
+		return nil, err
 	}
-	return wire, secured, nil
+	return &socket{frames: secured, wire: wire, now: d.settings.Now}, nil
 }
 
-// over is a client of one request over one connection. It follows no redirect: that would take the key elsewhere.
-func over(connection net.Conn) *http.Client {
-	give := func(context.Context, string, string) (net.Conn, error) { return connection, nil }
-	return &http.Client{
-		Transport: &http.Transport{
-			DialContext: give, DialTLSContext: give, DisableCompression: true, MaxResponseHeaderBytes: frame.Longest,
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+// upgrade makes the connection a WebSocket. A controller that answers anything but yes is faulty, unless ctx has ended.
+// No redirect is followed: that would take the key elsewhere.
+func (s *socket) upgrade(ctx context.Context, address *url.URL, key string) error {
+	through := &answer{ReadWriter: s.frames}
+	handshake := ws.Dialer{
+		Protocols: []string{frame.Subprotocol}, Header: ws.HandshakeHeaderHTTP(credential(key)),
 	}
+	ahead, agreed, err := handshake.Upgrade(through, address)
+	if ahead != nil { // the controller has not waited for the gateway's hello
+		early, _ := ahead.Peek(ahead.Buffered())
+		s.frames = &overtaken{s.frames, io.MultiReader(bytes.NewReader(bytes.Clone(early)), s.frames)}
+		ws.PutReader(ahead)
+	}
+	switch {
+	case err != nil && through.heard > 0 && ctx.Err() == nil:
+		return fmt.Errorf("%w: %w", link.ErrFaulty, err)
+	case err != nil:
+		return err
+	case agreed.Protocol != frame.Subprotocol:
+		return broken{ws.StatusPolicyViolation, errors.New("the controller does not speak " + frame.Subprotocol)}
+	}
+	return nil
 }
+
+// answer is a connection on which the controller answers to the handshake: not at any length.
+type answer struct {
+	io.ReadWriter
+	heard int
+}
+
+func (a *answer) Read(p []byte) (int, error) {
+	if a.heard >= frame.Longest {
+		return 0, errors.New("an answer longer than 16 KiB")
+	}
+	n, err := a.ReadWriter.Read(p)
+	a.heard += n
+	return n, err
+}
+
+// overtaken is a connection of which some has been read already.
+type overtaken struct {
+	net.Conn
+	all io.Reader
+}
+
+func (o *overtaken) Read(p []byte) (int, error) { return o.all.Read(p) }
 
 func credential(key string) http.Header {
 	header := http.Header{}

@@ -49,9 +49,8 @@ func controllers() {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// Measured on amd64, Go 1.26, with the controllers in another process: 15.4 kB a lane, 15.6 after pings, and one
-// goroutine. 8 KiB of it are the two buffers that coder/websocket keeps for each connection, 4 KiB the stack of the
-// goroutine that reads.
+// Measured on amd64, Go 1.26, with the controllers in another process: 3.5 kB a lane, and one goroutine. 2 KiB of it are
+// its stack, 0.5 kB the runtime's record of it.
 func TestAnIdleLaneIsCheap(t *testing.T) {
 	port := freePort(t)
 	hardware := exec.Command(os.Args[0])
@@ -101,7 +100,7 @@ func TestAnIdleLaneIsCheap(t *testing.T) {
 	each := (used() - before) / idleLanes
 	t.Logf("%d lanes: %d bytes of heap and stack a lane, %d goroutines, connected in %v", idleLanes, each,
 		runtime.NumGoroutine()-goroutines, took)
-	assert.True(t, underRace || each < 16<<10)
+	assert.True(t, underRace || each < 6<<10)
 	runtime.KeepAlive(conns)
 }
 
@@ -116,4 +115,11 @@ func used() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc + m.StackInuse
+}
+
+// allocated is how much memory was ever asked for, in bytes.
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
 }

@@ -1,10 +1,11 @@
 package websocket
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/gobwas/ws"
 )
 
 var errSilent = errors.New("the controller has been silent for 15 s")
@@ -20,10 +21,7 @@ func (c *connection) beat() {
 	if !c.beatAgain(min(waits.ping, waits.silent-silent)) {
 		return
 	}
-	// The pong counts whenever it comes: it is not waited for longer than it takes to know that the ping was written.
-	ctx, cancel := context.WithTimeout(context.Background(), 2*waits.write)
-	defer cancel()
-	if err := c.socket.frames.Ping(ctx); err != nil && ctx.Err() == nil {
+	if err := c.socket.write(ws.OpPing, nil); err != nil {
 		c.fail(fmt.Errorf("writing a ping: %w", err))
 	}
 }

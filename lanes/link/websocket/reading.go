@@ -1,37 +1,48 @@
 package websocket
 
 import (
-	"context"
 	"errors"
+
+	"github.com/gobwas/ws"
 
 	"rangegate/lanes"
 	"rangegate/lanes/link"
 	"rangegate/lanes/link/websocket/frame"
 )
 
-// listen takes the next message, and leaves the one after it to another goroutine: reading a message needs more stack
-// than waiting for one, and what a stack has grown by it seldom gives back. When the connection has ended it says so.
+// listen takes the next frame, or the message that begins with it, and leaves what comes after it to another goroutine:
+// taking one needs more stack than waiting for one, and what a stack has grown by it seldom gives back. When the
+// connection has ended it says so.
 func (c *connection) listen() {
-	err := c.hear()
+	h, err := c.socket.header(between)
+	if err == nil {
+		err = c.hear(h)
+	}
 	if err == nil {
 		go c.listen()
 		return
 	}
+	c.end(err)
+}
+
+// end is of a connection that failed, for that reason unless there was another before. One that was closed just ends.
+func (c *connection) end(err error) {
 	c.stop(err)
 	c.socket.end(c.driver.waits.write, err)
 	c.mu.Lock()
-	if c.cause != nil {
-		err = c.cause
-	}
+	cause := c.cause
 	c.mu.Unlock()
+	if cause == nil {
+		return
+	}
 	c.tell(func(to link.Receiver) {
 		c.silent = true
-		to.Down(err)
+		to.Down(cause)
 	})
 }
 
-func (c *connection) hear() error {
-	message, err := c.socket.read(context.Background())
+func (c *connection) hear(h ws.Header) error {
+	message, err := c.socket.rest(h)
 	if err != nil {
 		return err
 	}
@@ -42,7 +53,7 @@ func (c *connection) hear() error {
 		m.Log.ID = c.log
 		c.tell(func(to link.Receiver) { to.Reported(m) })
 	case frame.Hello:
-		return broken{errors.New("a second hello")}
+		return broken{ws.StatusPolicyViolation, errors.New("a second hello")}
 	}
 	return nil
 }

@@ -116,6 +116,12 @@ func (e *ear) Reported(r lanes.Report) {
 	e.reports = append(e.reports, r)
 }
 
+func (e *ear) count() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.reports)
+}
+
 func (e *ear) Down(err error) { e.down <- err }
 
 // fails waits until the connection is down, and tells why.

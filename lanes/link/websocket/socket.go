@@ -1,7 +1,7 @@
 package websocket
 
 import (
-	"context"
+	"bytes"
 	"errors"
 	"io"
 	"net"
@@ -10,70 +10,75 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/coder/websocket"
+	"github.com/gobwas/ws"
 
 	"rangegate/lanes"
-	"rangegate/lanes/link/websocket/frame"
 )
 
-// socket is a WebSocket and the connection under it.
+// socket is a WebSocket, seen from its client, and the connection under it. It keeps no buffers: what is read goes to
+// where it belongs, and what is written is written in one piece.
 type socket struct {
-	frames *websocket.Conn
+	frames net.Conn // what they go through: wire, or TLS over it
 	wire   net.Conn // closing it ends whatever the socket does, at once
 
 	now   func() lanes.Instant
 	alive atomic.Int64 // when the controller last gave a sign of life: now's Mono
+
+	writing sync.Mutex
+	over    bool // nothing more is written: a write failed, or a close frame was the last; guarded by writing
 }
 
 func (s *socket) heard() { s.alive.Store(int64(s.now().Mono)) }
 
 func (s *socket) silent() time.Duration { return s.now().Mono - time.Duration(s.alive.Load()) }
 
-// end closes the connection. A controller that broke a rule is told so, as far as it listens for that long.
+// write writes a frame, and masks the payload in its place. It blocks no longer than the wire does. Once it has failed
+// nothing more is written: the connection is at its end.
+func (s *socket) write(kind ws.OpCode, payload []byte) error {
+	var text bytes.Buffer
+	text.Grow(ws.MaxHeaderSize + len(payload))
+	if err := ws.WriteFrame(&text, ws.MaskFrameInPlace(ws.NewFrame(kind, true, payload))); err != nil {
+		return err
+	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if s.over {
+		return net.ErrClosed
+	}
+	_, err := s.frames.Write(text.Bytes())
+	s.over = err != nil || kind == ws.OpClose
+	return err
+}
+
+// end closes the connection. A controller that broke a rule is told so, as far as it listens for that long; one that
+// said goodbye is answered.
 func (s *socket) end(patience time.Duration, err error) {
 	var rule broken
-	if errors.As(err, &rule) {
-		timer := time.AfterFunc(patience, func() { _ = s.wire.Close() })
-		_ = s.frames.Close(rule.status(), reason(rule.error))
-		timer.Stop()
+	var bye goodbye
+	switch {
+	case errors.As(err, &rule):
+		if s.write(ws.OpClose, ws.NewCloseFrameBody(rule.status, reason(rule.error))) == nil {
+			s.hearOut(patience)
+		}
+	case errors.As(err, &bye):
+		_ = s.write(ws.OpClose, bye.answer())
 	}
 	_ = s.wire.Close()
-	_ = s.frames.CloseNow()
+}
+
+// hearOut reads away what is still on its way, until the controller hangs up: closing a connection on unread bytes
+// would take back what was written last, the reason.
+func (s *socket) hearOut(patience time.Duration) {
+	if s.frames.SetReadDeadline(time.Now().Add(patience)) == nil {
+		_, _ = io.Copy(io.Discard, s.frames)
+	}
 }
 
 // reason is what fits into a close frame.
 func reason(err error) string {
-	const longest = 123
+	const longest = ws.MaxControlFramePayloadSize - 2
 	text := err.Error()
 	return strings.ToValidUTF8(text[:min(len(text), longest)], "")
-}
-
-// buffers hold one message each; a lane has one only while a message is read.
-var buffers = sync.Pool{New: func() any { return new([frame.Longest + 1]byte) }}
-
-// read is the next message, nil for one of an unknown type. Only one goroutine reads.
-func (s *socket) read(ctx context.Context) (any, error) {
-	kind, from, err := s.frames.Reader(ctx)
-	if err != nil {
-		return nil, judged(err)
-	}
-	buffer := buffers.Get().(*[frame.Longest + 1]byte)
-	defer buffers.Put(buffer)
-	n, err := io.ReadFull(from, buffer[:])
-	switch {
-	case err == nil:
-		return nil, broken{errTooLong}
-	case err != io.EOF && err != io.ErrUnexpectedEOF: // wrapped, they are of the connection and not of the message
-		return nil, judged(err)
-	case kind != websocket.MessageText:
-		return nil, broken{errors.New("a message that is not text")}
-	}
-	s.heard()
-	message, err := frame.FromController(buffer[:n])
-	if err != nil {
-		return nil, broken{err}
-	}
-	return message, nil
 }
 
 // impatient is a connection whose writes do not block for long. One that did has broken the connection.
