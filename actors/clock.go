@@ -53,11 +53,12 @@ const (
 
 // watchClocks compares the clocks once a second until quit. A boot clock that ran ahead of the scheduler's means
 // that the machine was suspended, with every armed timer standing still: woken is called. A wall clock that ran apart
-// from the boot clock was set: stepped is called.
+// from the boot clock was set, or drifts: stepped is called each time that it is off by more than the tolerance.
 func watchClocks(clock Clock, quit <-chan struct{}, woken, stepped func(by time.Duration)) {
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
 	last, scheduled := clock.Now(), time.Now()
+	agreed := last // the readings that the wall clock is held against
 	for {
 		select {
 		case <-quit:
@@ -69,8 +70,9 @@ func watchClocks(clock Clock, quit <-chan struct{}, woken, stepped func(by time.
 		if slept := ran - tick.Sub(scheduled); slept > tolerance {
 			woken(slept)
 		}
-		if by := now.Wall.Sub(last.Wall) - ran; by.Abs() > tolerance {
+		if by := now.Wall.Sub(agreed.Wall) - now.Since(agreed); by.Abs() > tolerance {
 			stepped(by)
+			agreed = now
 		}
 		last, scheduled = now, tick
 	}

@@ -73,6 +73,7 @@ type committer struct {
 	away       bool     // the store is away: what is not closing is refused at once
 	lost       bool     // disowned
 	checkpoint bool     // one is due
+	calendar   calendar
 	n          uint64
 	lastEvent  uint64
 	lastEnded  uint64
@@ -157,7 +158,8 @@ func (c *committer) compose() (store.Batch, bool) {
 	size := min(len(c.waiting), maxBatch)
 	c.flying, c.waiting = c.waiting[:size:size], c.waiting[size:]
 	now := c.clock.Now()
-	batch := store.Batch{Range: c.rangeID, Epoch: c.epoch, N: c.n + 1, Now: now.Wall}
+	date := c.calendar.date(now)
+	batch := store.Batch{Range: c.rangeID, Epoch: c.epoch, N: c.n + 1, Now: date}
 	holds := c.holds.version
 	for _, w := range c.flying {
 		if w.holds != nil && w.holds.version > holds {
@@ -176,7 +178,7 @@ func (c *committer) compose() (store.Batch, bool) {
 	}
 	if c.checkpoint || c.away {
 		batch.Checkpoint = &lanes.Checkpoint{At: now, Boot: c.clock.Boot()}
-		batch.Forget = c.keys.forget(now.Wall)
+		batch.Forget = c.keys.forget(date)
 		c.checkpoint = false
 	}
 	return batch, true

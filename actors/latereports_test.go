@@ -80,7 +80,8 @@ func TestALateReportOfASessionThatNobodyKnows(t *testing.T) {
 		}
 		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.CarrierHit}, g.happened(session))
 		require.Len(t, g.eventLog(), 3)
-		require.Equal(t, 2.0, g.metric("rangegate_lane_reports_ignored_total", "not about the session on this lane"))
+		require.Equal(t, 1.0, g.metric("rangegate_lane_reports_ignored_total", "not about the session on this lane"))
+		require.NotNil(t, g.Lanes()[0].Lane.Stray, "staff are shown the one without a session")
 	})
 }
 

@@ -83,7 +83,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		suspends: prometheus.NewCounter(counter("machine_suspends_total",
 			"Times the machine was suspended while the gateway ran; every timer was armed anew.")),
 		steps: prometheus.NewCounter(counter("wall_clock_steps_total",
-			"Times the wall clock was set by more than a second; no session's time changes by it.")),
+			"Times the wall clock was set, or had drifted, by more than a second; no session's time changes by it.")),
 	}
 	registry.MustRegister(m.commands, m.restarts, m.depth, m.lateness, m.flushes, m.flushing, m.writes, m.away,
 		m.links, m.reports, m.missing, m.events, m.waiting, m.strayed, m.purchases, m.suspends, m.steps)

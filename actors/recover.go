@@ -59,7 +59,7 @@ func newCommitter(r *Range, epoch uint64, saved store.Recovered) *committer {
 	c := &committer{
 		rangeID: r.layout.Range, epoch: epoch, store: r.store, clock: r.clock, keys: r.keys,
 		metrics: r.metrics, log: r.log, quit: r.background.Done(), disown: r.letGo,
-		lastEvent: saved.LastEvent, lastEnded: saved.LastEnded,
+		calendar: newCalendar(r.clock, saved.Checkpoint), lastEvent: saved.LastEvent, lastEnded: saved.LastEnded,
 		current: make(map[uuid.UUID]lanes.Lane, len(r.layout.Lanes)),
 		pending: make(map[uint64]lanes.Logged, len(saved.Pending)),
 	}

@@ -38,7 +38,7 @@ func (cmd Buy) decide(now Instant, c *Change) error {
 
 func (cmd Buy) purchase(s Session, now Instant) *Purchase {
 	return &Purchase{
-		ID: cmd.Purchase, Session: s.ID, Items: cmd.Items, Phase: Pending, At: now.Add(-max(0, cmd.Age)), Earlier: s.Purchase.after(),
+		ID: cmd.Purchase, Session: s.ID, Items: cmd.Items, Phase: Pending, At: s.ago(cmd.Age, now), Earlier: s.Purchase.after(),
 	}
 }
 

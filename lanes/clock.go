@@ -34,10 +34,7 @@ func (cmd Enter) decide(now Instant, c *Change) error {
 	if s.Phase != Waiting {
 		return ErrNotWaiting
 	}
-	entered := now.Add(-max(0, cmd.Age))
-	if entered.Before(s.Created) {
-		entered = s.Created
-	}
+	entered := s.ago(cmd.Age, now)
 	if released := c.Lane.Released; released != nil && entered.Before(*released) {
 		entered = *released // no time under a hold is used, and none before it for want of knowing
 	}
@@ -171,6 +168,6 @@ func (c *Change) end(s Session, at Instant, reason EndReason) {
 	s.Purchase = nil
 	ended.Session = s
 	c.Ended = &ended
-	c.Lane.Session = nil
+	c.Lane.Session, c.Lane.Help = nil, nil
 	c.Answer = ended.View()
 }

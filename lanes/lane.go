@@ -2,6 +2,7 @@ package lanes
 
 import (
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -17,12 +18,18 @@ type Lane struct {
 	// Released is when the last hold over the lane ended, nil before the first.
 	Released *Instant `json:"released,omitempty"`
 
+	Sale Sale `json:"sale,omitempty"` // what staff decided about offering it
+	// Help is the customer's call for help, nil when there is none; Stray when a carrier was hit last without a session to
+	// charge, nil when staff know of none.
+	Help  *HelpCall  `json:"help,omitempty"`
+	Stray *time.Time `json:"stray_hit,omitempty"`
+
 	// Open are purchases that staff have to see to: the unresolved ones, and those still pending whose session has ended.
 	// The list is a value as well: to change it is to make another.
 	Open []*Purchase `json:"open_purchases,omitempty"`
 
 	// What the configuration and the hardware say of the lane. Whoever drives the lane sets it; it is not saved.
-	Accessible bool `json:"-"` // open for sale
+	Accessible bool `json:"-"` // open for sale, unless staff say otherwise: see ForSale
 	Usable     bool `json:"-"` // the hardware is in working order
 	Purchasing bool `json:"-"` // the range offers lane purchasing
 	Reserved   bool `json:"-"` // a session is about to move here
@@ -50,6 +57,7 @@ type Change struct {
 // Changes tells whether anything of lane is different afterwards, so that there is something to save.
 func (c Change) Changes(lane Lane) bool {
 	return c.Lane.Session != lane.Session || c.Lane.Held != lane.Held || c.Lane.Log != lane.Log || c.Lane.Fault != lane.Fault ||
+		c.Lane.Sale != lane.Sale || c.Lane.Help != lane.Help || c.Lane.Stray != lane.Stray ||
 		!slices.Equal(c.Lane.Open, lane.Open) || len(c.Events) > 0
 }
 

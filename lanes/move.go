@@ -27,7 +27,7 @@ func (cmd Move) decide(now Instant, c *Change) error {
 	c.happened(SessionModified, &s, to.ID, now)
 	s = c.underHold(s, to, now)
 	to.Session, to.Reserved = &s, false
-	c.Lane.Session = nil
+	c.Lane.Session, c.Lane.Help = nil, nil
 	for _, open := range c.Lane.Open { // what staff have to see to goes along
 		if open.Session == s.ID {
 			to.Open = append(slices.Clone(to.Open), open)
@@ -45,7 +45,7 @@ func (l Lane) Reserve() (Lane, error) {
 	switch {
 	case l.Session != nil || l.Reserved:
 		return l, ErrLaneOccupied
-	case !l.Accessible:
+	case !l.ForSale():
 		return l, ErrLaneNotAccessible
 	case !l.Usable:
 		return l, ErrLaneNotUsable

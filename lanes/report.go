@@ -64,7 +64,7 @@ func (r Report) decide(now Instant, c *Change) error {
 		return r.late(now, c)
 	}
 	c.Lane.Log = r.Log
-	happened := now.Add(-max(0, r.Age))
+	happened := s.ago(r.Age, now)
 	switch r.Kind {
 	case ReportEntered:
 		if err := (Enter{Session: r.Session, Age: r.Age}).decide(now, c); err != nil {
@@ -72,6 +72,7 @@ func (r Report) decide(now Instant, c *Change) error {
 		}
 	case ReportHelp:
 		c.happened(Help, &s, c.Lane.ID, happened)
+		c.called(happened)
 		c.stands(s, now)
 	case ReportCarrierHit:
 		c.happened(CarrierHit, &s, c.Lane.ID, happened)
@@ -103,7 +104,15 @@ func (r Report) late(now Instant, c *Change) error {
 		return ErrElsewhere
 	}
 	c.Lane.Log = r.Log
-	if !fact || r.Elsewhere == IsUnknown {
+	switch {
+	case fact && r.Elsewhere != IsUnknown:
+	case r.Session == uuid.Nil && r.Kind == ReportHelp: // only staff can do something about these two
+		c.called(now)
+		return nil
+	case r.Session == uuid.Nil && r.Kind == ReportCarrierHit:
+		c.stray(now)
+		return nil
+	default:
 		c.Note = "not about the session on this lane"
 		return nil
 	}

@@ -14,6 +14,7 @@ type Create struct {
 	Minutes    int // MinMinutes to MaxMinutes
 	Purchasing bool
 	AutoStart  bool // the time runs from now, not from when the customer enters
+	ByStaff    bool // who may use a lane that is closed for sale
 }
 
 func (Create) Name() string { return "create" }
@@ -22,7 +23,7 @@ func (cmd Create) decide(now Instant, c *Change) error {
 	switch {
 	case c.Lane.Session != nil || c.Lane.Reserved:
 		return ErrLaneOccupied
-	case !c.Lane.Accessible:
+	case !c.Lane.ForSale() && !cmd.ByStaff:
 		return ErrLaneNotAccessible
 	case !c.Lane.Usable:
 		return ErrLaneNotUsable

@@ -33,11 +33,12 @@ type Session struct {
 	Left       time.Duration `json:"left_ns"` // when the clock last started (running) or stopped (paused)
 	Since      Instant       `json:"since"`   // when that was; created, for a waiting session
 	Created    Instant       `json:"created"`
-	Began      *Instant      `json:"began,omitempty"`    // nil until the customer entered
-	Rested     time.Duration `json:"rested_ns"`          // time in pauses that are over
-	ByHold     bool          `json:"paused_by_hold"`     // the pause was made by a hold, whose end resumes it
-	Facts      uint64        `json:"facts"`              // events so far: the next one's number is Facts+1
-	Purchase   *Purchase     `json:"purchase,omitempty"` // the latest, nil before the first
+	Began      *Instant      `json:"began,omitempty"`     // nil until the customer entered
+	Rested     time.Duration `json:"rested_ns"`           // time in pauses that are over
+	ByHold     bool          `json:"paused_by_hold"`      // the pause was made by a hold, whose end resumes it
+	Facts      uint64        `json:"facts"`               // events so far: the next one's number is Facts+1
+	Purchase   *Purchase     `json:"purchase,omitempty"`  // the latest, nil before the first
+	RanOn      time.Duration `json:"ran_on_ns,omitempty"` // that ran while the gateway was down, for staff to make up
 }
 
 // Remaining is the time left at now: never negative, never more than was left when the clock last started.
@@ -57,6 +58,16 @@ func (s Session) PausedFor(now Instant) time.Duration {
 		return s.Rested + max(0, now.Since(s.Since))
 	}
 	return s.Rested
+}
+
+// ago is the instant so long before now, and not before the session was created: what a controller says of how long ago
+// something happened may be wrong by centuries.
+func (s Session) ago(age time.Duration, now Instant) Instant {
+	then := now.Add(-max(0, age))
+	if then.Before(s.Created) {
+		return s.Created
+	}
+	return then
 }
 
 // begin starts the time of a waiting session at the instant the customer entered.

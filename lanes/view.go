@@ -63,4 +63,5 @@ type LaneStatus struct {
 	Link      LinkState
 	LinkSince time.Time
 	NotUsable string // why the lane is not usable, empty when it is
+	Locked    bool   // its hardware has confirmed that the fire line is locked
 }

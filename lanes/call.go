@@ -1,0 +1,69 @@
+package lanes
+
+import (
+	"time"
+)
+
+// HelpCall is a customer on the lane who asked for help and has not had it. Staff see it; so does the customer that they
+// are coming.
+type HelpCall struct {
+	At     time.Time `json:"at"`
+	Coming bool      `json:"coming,omitempty"`
+}
+
+// CallHelp is the customer asking for help at the lane screen. With a session on the lane it is a fact about that.
+type CallHelp struct{}
+
+func (CallHelp) Name() string { return "call_help" }
+
+func (CallHelp) decide(now Instant, c *Change) error {
+	if c.Lane.Session != nil {
+		s := *c.Lane.Session
+		c.happened(Help, &s, c.Lane.ID, now)
+		c.stands(s, now)
+	}
+	c.called(now)
+	return nil
+}
+
+// called raises the call. One that is up already stays as it is, one that staff are coming for is up again.
+func (c *Change) called(at Instant) {
+	if c.Lane.Help == nil || c.Lane.Help.Coming {
+		c.Lane.Help = &HelpCall{At: at.Wall}
+	}
+}
+
+// HelpComing tells the customer that staff are on their way.
+type HelpComing struct{}
+
+func (HelpComing) Name() string { return "help_coming" }
+
+func (HelpComing) decide(_ Instant, c *Change) error {
+	if c.Lane.Help != nil && !c.Lane.Help.Coming {
+		c.Lane.Help = &HelpCall{At: c.Lane.Help.At, Coming: true}
+	}
+	return nil
+}
+
+// HelpDone ends the call.
+type HelpDone struct{}
+
+func (HelpDone) Name() string { return "help_done" }
+
+func (HelpDone) decide(_ Instant, c *Change) error {
+	c.Lane.Help = nil
+	return nil
+}
+
+// stray takes in a carrier that was hit while there was no session to charge for it: staff are shown it.
+func (c *Change) stray(at Instant) { c.Lane.Stray = &at.Wall }
+
+// HitNoted: staff have seen that a carrier was hit without a session.
+type HitNoted struct{}
+
+func (HitNoted) Name() string { return "hit_noted" }
+
+func (HitNoted) decide(_ Instant, c *Change) error {
+	c.Lane.Stray = nil
+	return nil
+}

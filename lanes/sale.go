@@ -1,0 +1,29 @@
+package lanes
+
+// Sale is what staff decided about offering a lane to the POS. It wins over the configuration until they clear it.
+type Sale string
+
+// What staff may decide.
+const (
+	AsConfigured Sale = ""
+	OnSale       Sale = "open"
+	OffSale      Sale = "closed"
+)
+
+// ForSale tells whether the POS may sell the lane.
+func (l Lane) ForSale() bool {
+	if l.Sale == AsConfigured {
+		return l.Accessible
+	}
+	return l.Sale == OnSale
+}
+
+// Offer opens the lane for sale, closes it, or leaves that to the configuration again. What is on it goes on.
+type Offer struct{ Sale Sale }
+
+func (Offer) Name() string { return "offer" }
+
+func (cmd Offer) decide(_ Instant, c *Change) error {
+	c.Lane.Sale = cmd.Sale
+	return nil
+}
