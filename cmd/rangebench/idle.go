@@ -28,7 +28,11 @@ const (
 
 // Run compares the memory in use with that before the lanes were there.
 func (i idle) Run() error {
-	files(uint64(i.Lanes) + 1000)
+	const spare = 1000
+	if have := files(i.Lanes + spare); have < i.Lanes+spare {
+		i.Lanes = have - spare
+		fmt.Printf("this process may open %d files: %d lanes\n", have, i.Lanes)
+	}
 	return errors.Join(i.connected(), i.simulated())
 }
 
@@ -91,12 +95,17 @@ func inUse() uint64 {
 	return m.HeapInuse + m.StackInuse
 }
 
-// files asks for so many file descriptors, as far as this process may. The process of the controllers inherits it.
-func files(n uint64) {
+// files asks for so many file descriptors, as far as this process may, and says how many there are. The process of the
+// controllers inherits it.
+func files(n int) int {
 	var limit syscall.Rlimit
-	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil || limit.Cur >= n {
-		return
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil || limit.Cur >= uint64(n) {
+		return n
 	}
-	limit.Cur, limit.Max = n, max(n, limit.Max)
-	_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit) // what is missing is said when a connection fails
+	for _, most := range []uint64{max(uint64(n), limit.Max), limit.Max} { // the first only for who may do anything
+		if syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: min(uint64(n), most), Max: most}) == nil {
+			return int(min(uint64(n), most))
+		}
+	}
+	return int(limit.Cur)
 }
