@@ -11,12 +11,13 @@ type Standing struct {
 	N         uint64 `json:"n"`
 	LastEvent uint64 `json:"last_event"` // as in Recovered
 	LastEnded uint64 `json:"last_ended"`
+	LastAct   uint64 `json:"last_act"`
 }
 
 // Record is one record of a range, or what stands in its place.
 type Record struct {
 	Name  string // for people: "lane 44444444-…", "event 17"
-	Value any    // a Standing, or a lanes.Checkpoint, Snapshot, KeptAnswer, Holds, Logged or Ended; nil: it cannot be read
+	Value any    // a Standing, or a lanes.Checkpoint, Snapshot, KeptAnswer, Holds, Logged, Ended or Act; nil: it cannot be read
 	Err   error  // why it cannot be read, or would not be found where it has to be
 }
 

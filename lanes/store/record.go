@@ -10,8 +10,14 @@ import (
 )
 
 // Version is the format of the records that this gateway writes, and the highest that it reads. Whoever adds a field
-// to what is saved, or gives one another meaning, raises it.
-const Version = 1
+// to what is saved, or gives one another meaning, raises it. Records of the versions before are read: what they lack is
+// zero.
+//
+//	2   what staff did, what they decided about a lane, calls for help, stray hits, time that ran while the gateway was down
+const Version = 2
+
+// ErrNewer: a newer version has written it.
+var ErrNewer = errors.New("written by a newer version")
 
 // A record is one line of readable JSON: an object whose first key is the version of its format. Text that is not
 // UTF-8 is saved with U+FFFD in place of its broken bytes; everything else comes back exactly as it was.
@@ -38,8 +44,8 @@ func Encode(value any) ([]byte, error) {
 	return append(record, fields...), nil
 }
 
-// Decode reads a record. One of a newer version is refused, and so is one with anything in it that its version does
-// not have: to go on without it would be to lose it at the next write.
+// Decode reads a record. One of a newer version is refused (ErrNewer), and so is one with anything in it that is not
+// known: to go on without it would be to lose it at the next write.
 func Decode[T any](record []byte) (T, error) {
 	var value T
 	body, err := unversioned(record)
@@ -71,7 +77,7 @@ func unversioned(record []byte) ([]byte, error) {
 	case err != nil || version == 0:
 		return nil, fmt.Errorf("the version of its format is not a number from 1 up: %.20q", rest[:end])
 	case version > Version:
-		return nil, fmt.Errorf("written by a newer version: its format is %d, this gateway reads up to %d", version, Version)
+		return nil, fmt.Errorf("%w: its format is %d, this gateway reads up to %d", ErrNewer, version, Version)
 	}
 	fields, more := bytes.CutPrefix(rest[end:], []byte(","))
 	if more && !bytes.HasPrefix(fields, []byte(`"`)) {

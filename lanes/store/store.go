@@ -1,7 +1,8 @@
 // Package store says what a snapshot store is. Each folder below it is one. Every store passes the suite in storetest.
 //
 // A store keeps, for each range: the pair (epoch, n) of its last flush, a checkpoint, a snapshot of every lane, the
-// event log, the history of ended sessions, the answers kept for idempotency keys, and the record of its holds.
+// event log, the history of ended sessions and of what staff did, the answers kept for idempotency keys, and the record of
+// its holds.
 //
 // One mechanism is fence, answer to an unknown outcome, and failover: a flush carries (epoch, n) and is applied only
 // when the stored pair is (epoch, n-1).
@@ -41,6 +42,8 @@ type Store interface {
 	Events(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Logged, error)
 	// History reads the ended sessions behind the cursor, oldest first. 0 is before the first.
 	History(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Ended, error)
+	// Acts reads what staff did behind the cursor, oldest first. 0 is before the first.
+	Acts(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Act, error)
 	// Close waits for what is under way and releases everything. The store cannot be used afterwards.
 	Close() error
 }
@@ -59,13 +62,14 @@ type Batch struct {
 	Lanes      []lanes.Snapshot
 	Events     []lanes.Logged // by cursor: a new one is appended, one that is there is replaced (its attempt)
 	Ended      []lanes.Ended  // appended; cursors ascend
+	Acts       []lanes.Act    // likewise
 	Keys       []lanes.KeptAnswer
 	Forget     []string     // names of keys whose term is over
 	Holds      *lanes.Holds // nil: as they are stored, in a Refill too
 
-	// The highest cursors ever given, where that is more than Events and Ended have: what they belonged to may be gone
-	// already. They never lower what is stored.
-	LastEvent, LastEnded uint64
+	// The highest cursors ever given, where that is more than Events, Ended and Acts have: what they belonged to may be
+	// gone already. They never lower what is stored.
+	LastEvent, LastEnded, LastAct uint64
 }
 
 // Recovered is a range as it was saved. A range that was never flushed has none of it.
@@ -77,15 +81,16 @@ type Recovered struct {
 	Holds      lanes.Holds // zero where none were ever flushed: the store may be older than they are
 	LastEvent  uint64      // the highest cursor ever given in the event log, trimmed ones included
 	LastEnded  uint64      // likewise in the history
+	LastAct    uint64      // likewise of what staff did
 }
 
 // Retention bounds what is kept of a range. Trimming is part of the flushes, a little at a time; an event that is
 // still pending is not trimmed, nor any behind it.
 type Retention struct {
 	Events  time.Duration // how long an event stays in the log
-	History time.Duration // how long an ended session stays in the history
-	Names   time.Duration // how long the history keeps customers' names
-	Cap     int           // at most so many events, and so many ended sessions, of a range
+	History time.Duration // how long an ended session stays in the history, and what staff did
+	Names   time.Duration // how long the history keeps customers' names; those of staff stay
+	Cap     int           // at most so many events, so many ended sessions, and so many acts of staff, of a range
 }
 
 // The answers of a store that are not failures of it.

@@ -1,11 +1,11 @@
 // Package archive carries ranges from one store to another as a file of JSON lines, each a record that is as readable
 // as in the store itself:
 //
-//	{"kind":"archive","record":{"v":1,"at":"2026-11-21T09:00:00Z"}}
-//	{"kind":"range","range":"1111…","record":{"v":1,"epoch":7,"n":12,"last_event":40,"last_ended":17}}
-//	{"kind":"checkpoint","range":"1111…","record":{"v":1,…}}
-//	… of kind lane, key, holds, event and ended, and then the next range …
-//	{"kind":"end","record":{"v":1,"ranges":1,"records":75,"sha256":"…"}}
+//	{"kind":"archive","record":{"v":2,"at":"2026-11-21T09:00:00Z"}}
+//	{"kind":"range","range":"1111…","record":{"v":2,"epoch":7,"n":12,"last_event":40,"last_ended":17,"last_act":3}}
+//	{"kind":"checkpoint","range":"1111…","record":{"v":2,…}}
+//	… of kind lane, key, holds, event, ended and act, and then the next range …
+//	{"kind":"end","record":{"v":2,"ranges":1,"records":75,"sha256":"…"}}
 //
 // The last line is what a file that was cut short is without, and its sum, of all bytes before it, is what a flipped
 // bit is noticed by. The version is that of the records (store.Version): a file of a newer one is refused.
@@ -27,8 +27,8 @@ import (
 type Source interface {
 	// Ranges are all that the store has something of.
 	Ranges(ctx context.Context) ([]uuid.UUID, error)
-	// Read tells of every record of the range: how it stands first of all, the event log and the history by their
-	// cursors. It goes on behind a record that cannot be read, and ends with the error of visit.
+	// Read tells of every record of the range: how it stands first of all, the event log, the history and what staff did
+	// by their cursors. It goes on behind a record that cannot be read, and ends with the error of visit.
 	Read(ctx context.Context, rangeID uuid.UUID, visit func(store.Record) error) error
 }
 
@@ -79,6 +79,8 @@ func kindOf(value any) string {
 		return "event"
 	case lanes.Ended:
 		return "ended"
+	case lanes.Act:
+		return "act"
 	}
 	panic(fmt.Sprintf("a store has told of a %T", value)) // a defect of that store
 }
@@ -100,6 +102,8 @@ func decode(kind string, record []byte) (any, error) {
 		return store.Decode[lanes.Logged](record)
 	case "ended":
 		return store.Decode[lanes.Ended](record)
+	case "act":
+		return store.Decode[lanes.Act](record)
 	}
 	return nil, fmt.Errorf("a record of the kind %q is not known", kind)
 }

@@ -44,6 +44,7 @@ func TestFromBoltToRedisAndBack(t *testing.T) {
 			require.Greater(t, w.Log[0].Cursor, uint64(1), "some were trimmed")
 			require.Empty(t, w.History[0].Session.Customer, "its name is gone")
 			require.NotEmpty(t, w.History[len(w.History)-1].Session.Customer)
+			require.Greater(t, w.Acts[0].Cursor, uint64(2), "some were trimmed")
 		}
 		for _, next := range way[1:] {
 			require.NoError(t, next.bring(t, exported, opening))
@@ -76,13 +77,16 @@ func TestCursorsGoOnWhereTheyWere(t *testing.T) {
 	b.Now = opening.Add(time.Hour)
 	require.NoError(t, s.Flush(t.Context(), b))
 	require.NoError(t, s.Close())
+	require.NotEmpty(t, b.Acts)
 	for _, to := range []place{file(t), server(t)} {
 		require.NoError(t, to.bring(t, from.export(t), opening))
 		got := to.read(t, ids[0])[0]
 		require.Empty(t, got.Log)
 		require.Empty(t, got.History)
+		require.Empty(t, got.Acts)
 		require.Equal(t, uint64(2), got.LastEvent, to.name)
 		require.Equal(t, uint64(1), got.LastEnded, to.name)
+		require.Equal(t, uint64(3), got.LastAct, to.name)
 	}
 }
 
@@ -147,13 +151,16 @@ func TestALargeRangeIsWholeOrNotThere(t *testing.T) {
 	epoch, err := s.Claim(t.Context(), ids[0], opening)
 	require.NoError(t, err)
 	b := batchOf(ids[0], epoch, 1)
-	b.Events, b.Ended = nil, nil
+	b.Events, b.Ended, b.Acts = nil, nil, nil
 	for i := range uint64(many) {
 		at := opening.Add(time.Duration(i) * time.Second)
 		b.Events = append(b.Events, lanes.Logged{Cursor: i + 1, Event: lanes.Event{ID: uuid.NewSHA1(ids[0], fmt.Append(nil, i)), At: at}})
 		ended := lanes.Ended{Cursor: i + 1, At: at}
 		ended.Session.ID, ended.Session.Customer = uuid.NewSHA1(ids[1], fmt.Append(nil, i)), "Jo"
 		b.Ended = append(b.Ended, ended)
+	}
+	for i := range uint64(many + 6000) { // more than of the others
+		b.Acts = append(b.Acts, lanes.Act{Cursor: i + 1, At: opening, Who: "sam", What: "stop"})
 	}
 	require.NoError(t, s.Flush(t.Context(), b))
 	require.NoError(t, s.Close())
@@ -225,6 +232,8 @@ func TestWhatThereIsIsCounted(t *testing.T) {
 		assert.Equal(t, len(want.Log), c.Events)
 		assert.Equal(t, len(want.Pending), c.Pending)
 		assert.Equal(t, len(want.History), c.Ended)
+		assert.Equal(t, len(want.Acts), c.Acts)
+		assert.Equal(t, want.LastAct, c.Standing.LastAct)
 		assert.Equal(t, want.LastEvent, c.Standing.LastEvent)
 		assert.Equal(t, want.Checkpoint.At.Wall, c.LastSeen)
 	}

@@ -25,10 +25,11 @@ type Contents struct {
 	Events    int
 	Pending   int // events that nobody has begun to deliver
 	Ended     int
+	Acts      int // of staff
 	Records   int
 
-	event, ended uint64 // the last cursors
-	seen         map[string]bool
+	event, ended, act uint64 // the last cursors
+	seen              map[string]bool
 }
 
 // add counts a record. What does not go together with the others is an error.
@@ -66,6 +67,9 @@ func (c *Contents) add(value any) error {
 	case lanes.Ended:
 		c.Ended++
 		return ascends(&c.ended, v.Cursor)
+	case lanes.Act:
+		c.Acts++
+		return ascends(&c.act, v.Cursor)
 	}
 	return nil
 }
@@ -100,6 +104,8 @@ func (c *Contents) together() error {
 		return fmt.Errorf("the last event is %d, and it says %d", c.event, s.LastEvent)
 	case c.ended > s.LastEnded:
 		return fmt.Errorf("the last ended session is %d, and it says %d", c.ended, s.LastEnded)
+	case c.act > s.LastAct:
+		return fmt.Errorf("the last act is %d, and it says %d", c.act, s.LastAct)
 	}
 	return nil
 }

@@ -74,7 +74,11 @@ func (w *writer) line(kind string, rangeID *uuid.UUID, value any) error {
 	if err != nil {
 		return err
 	}
-	encoder := json.NewEncoder(io.MultiWriter(w.to, w.sum))
+	return line{Kind: kind, Range: rangeID, Record: record}.write(io.MultiWriter(w.to, w.sum))
+}
+
+func (l line) write(to io.Writer) error {
+	encoder := json.NewEncoder(to)
 	encoder.SetEscapeHTML(false)
-	return encoder.Encode(line{Kind: kind, Range: rangeID, Record: record})
+	return encoder.Encode(l)
 }

@@ -138,6 +138,14 @@ func batchOf(id uuid.UUID, epoch, n uint64) store.Batch {
 		Ended:  []lanes.Ended{{Cursor: n, Session: session, Lane: lane, At: now.Wall, Reason: lanes.Expired, Used: time.Hour}},
 		Keys:   []lanes.KeptAnswer{{Name: fmt.Sprintf("key &<%d>", n), Fingerprint: "f", Status: 201, Body: `{"a":1}`, At: now.Wall}},
 	}
+	if n%2 == 1 {
+		b.Lanes[0].Sale, b.Lanes[0].Stray, session.RanOn = lanes.OffSale, &now.Wall, 90*time.Second
+		b.Lanes[0].Help = &lanes.HelpCall{At: now.Wall, Coming: true}
+		b.Acts = []lanes.Act{
+			{Cursor: 2 * n, At: now.Wall, Who: "Zoë & <sam>", What: "add_time", Lane: lane, Session: session.ID, Detail: "5 minutes"},
+			{Cursor: 2*n + 1, At: now.Wall, Who: "Kim", What: "hold"},
+		}
+	}
 	if n%3 == 0 {
 		b.Holds = new(lanes.Holds{}.Set(lanes.Scope{Kind: lanes.OverRange}, "Jo", opening).
 			Lift(lanes.Scope{Kind: lanes.OverLane, ID: lane}, opening))
@@ -159,6 +167,7 @@ type whole struct {
 	store.Recovered
 	Log     []lanes.Logged
 	History []lanes.Ended
+	Acts    []lanes.Act
 }
 
 func (p place) read(t *testing.T, ids ...uuid.UUID) (all []whole) {
@@ -178,6 +187,8 @@ func (p place) read(t *testing.T, ids ...uuid.UUID) (all []whole) {
 		w.Log, err = s.Events(t.Context(), id, 0, 1_000_000)
 		require.NoError(t, err)
 		w.History, err = s.History(t.Context(), id, 0, 1_000_000)
+		require.NoError(t, err)
+		w.Acts, err = s.Acts(t.Context(), id, 0, 1_000_000)
 		require.NoError(t, err)
 		for _, ended := range w.History {
 			found, err := s.Ended(t.Context(), id, ended.Session.ID)

@@ -63,7 +63,7 @@ func (a *auditor) ownFormat(key, value []byte, _ bool) (err error) {
 func (a *auditor) rangeBucket(name, value []byte) error {
 	var own meta
 	var unreadable error
-	found := map[string]tally{holdsBucket: {}} // which a range of an older version is without
+	found := map[string]tally{holdsBucket: {}, actsBucket: {}} // which a range may be without
 	err := a.bucket(value, func(key, value []byte, isBucket bool) error {
 		bucket := string(key)
 		if bucket == string(metaKey) && !isBucket {
@@ -92,7 +92,7 @@ func (a *auditor) rangeBucket(name, value []byte) error {
 	if string(name) != string(rangeKey(own.Range)) {
 		return fmt.Errorf("%q is no range, or not that one", name)
 	}
-	for _, bucket := range buckets {
+	for _, bucket := range append([]string{actsBucket}, buckets...) {
 		if has, there := found[bucket]; !there || has != own.Records[bucket] {
 			return fmt.Errorf("%s: not the %d %s that were written, but %d", name, own.Records[bucket].Count, bucket, has.Count)
 		}

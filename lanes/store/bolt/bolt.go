@@ -8,6 +8,7 @@
 //	events     cursor → event log entry        pending    cursor → nothing, of each event without its attempt
 //	history    cursor → ended session          sessions   session id → cursor
 //	holds      one record: the range's holds; in files of older versions there is no such bucket
+//	acts       cursor → what staff did; there is no such bucket before the first
 //
 // A file may be damaged in any way and gives an error, never another number: every value is sealed with its key
 // (value.go), and when the file is opened its pages and the numbers of its records are audited (audit.go, pages.go).

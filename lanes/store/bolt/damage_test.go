@@ -73,7 +73,7 @@ func TestAPageThatWasLostIsNoticed(t *testing.T) {
 	for n := range uint64(12) {
 		b := batchOf(f.ranges[0], epoch, n+1)
 		if n > 3 { // from then on one page of the range changes, and comes to the same places again and again
-			b.Lanes, b.Events, b.Ended, b.Keys, b.Holds = nil, nil, nil, nil, nil
+			b.Lanes, b.Events, b.Ended, b.Acts, b.Keys, b.Holds = nil, nil, nil, nil, nil, nil
 		}
 		require.NoError(t, s.Flush(t.Context(), b))
 		file, err := os.ReadFile(path)
@@ -135,6 +135,25 @@ func TestADamagedKeyOfTheHoldsIsNoticed(t *testing.T) {
 	assert.Equal(t, "holds of range "+b.Range.String(), corrupt.Record)
 }
 
+// One act that is gone, or all of them with their bucket, must not look like none.
+func TestActsThatAreGoneAreNoticed(t *testing.T) {
+	t.Parallel()
+	for _, lose := range []func(*rangeTx) error{
+		func(r *rangeTx) error { return r.bucket(actsBucket).Delete(cursorKey(2)) },
+		func(r *rangeTx) error { return r.b.DeleteBucket([]byte(actsBucket)) },
+	} {
+		path := filepath.Join(t.TempDir(), "rangegate.db")
+		s := openAt(t, path)
+		b := claimed(t, s)
+		b.Acts = []lanes.Act{{Cursor: 1, At: opening, Who: "sam"}, {Cursor: 2, At: opening, Who: "kim"}}
+		require.NoError(t, s.Flush(t.Context(), b))
+		require.NoError(t, s.file.db.Update(func(tx *bbolt.Tx) error { return lose(findRange(tx, path, b.Range)) }))
+		require.NoError(t, s.Close())
+		_, err := Open(path, keepAll)
+		require.ErrorContains(t, err, "not the 2 acts that were written")
+	}
+}
+
 func TestATruncatedFileIsAnError(t *testing.T) {
 	t.Parallel()
 	f := newSample(t)
@@ -166,7 +185,7 @@ func TestARangeThatCannotBeLoadedIsNotClaimed(t *testing.T) {
 		require.NoError(t, s.Flush(t.Context(), batchOf(id, epoch, 1)))
 		require.NoError(t, s.Close())
 		record.Range = id
-		b.Overwrite(t, record, []byte(`{"v":2}`))
+		b.Overwrite(t, record, fmt.Appendf(nil, `{"v":%d}`, store.Version+1))
 		before, err := os.ReadFile(string(b))
 		require.NoError(t, err)
 		for range 2 {

@@ -9,6 +9,8 @@ import (
 
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
+
+	"rangegate/lanes/store"
 )
 
 const lockPatience = time.Second // how long another process may take to let go of the file
@@ -59,10 +61,11 @@ func audited(path string) (db *bbolt.DB, transaction uint64, err error) {
 		if err != nil {
 			return err
 		}
-		if transaction, err = audit(f, info.Size()); err != nil {
-			return fmt.Errorf("the file is damaged: %w", err)
+		transaction, err = audit(f, info.Size())
+		if err != nil && !errors.Is(err, store.ErrNewer) {
+			err = fmt.Errorf("the file is damaged: %w", err)
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return nil, 0, errors.Join(err, db.Close())

@@ -20,7 +20,7 @@ type entry struct{ key, value []byte }
 
 // records are a batch's, encoded.
 type records struct {
-	lanes, events, history, keys, holds []entry
+	lanes, events, history, acts, keys, holds []entry
 }
 
 func recordsOf(batch store.Batch) (r records, err error) {
@@ -39,6 +39,9 @@ func recordsOf(batch store.Batch) (r records, err error) {
 	}
 	for i := range batch.Ended {
 		add(&r.history, cursorKey(batch.Ended[i].Cursor), batch.Ended[i])
+	}
+	for i := range batch.Acts {
+		add(&r.acts, cursorKey(batch.Acts[i].Cursor), batch.Acts[i])
 	}
 	for i := range batch.Keys {
 		add(&r.keys, []byte(batch.Keys[i].Name), batch.Keys[i])
@@ -124,7 +127,10 @@ func (r *rangeTx) write(batch store.Batch, encoded records) error {
 	if err := r.writeEvents(batch, encoded.events); err != nil {
 		return err
 	}
-	return r.writeHistory(batch, encoded.history)
+	if err := r.writeHistory(batch, encoded.history); err != nil {
+		return err
+	}
+	return r.writeActs(batch, encoded.acts)
 }
 
 func (r *rangeTx) writeHolds(encoded []entry) error {
@@ -133,6 +139,20 @@ func (r *rangeTx) writeHolds(encoded []entry) error {
 			return err
 		}
 		if err := r.put(holdsBucket, e.key, e.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *rangeTx) writeActs(batch store.Batch, encoded []entry) error {
+	r.meta.LastAct = max(r.meta.LastAct, batch.LastAct)
+	for i, e := range encoded {
+		r.meta.LastAct = max(r.meta.LastAct, batch.Acts[i].Cursor)
+		if _, err := r.b.CreateBucketIfNotExists([]byte(actsBucket)); err != nil {
+			return err
+		}
+		if err := r.put(actsBucket, e.key, e.value); err != nil {
 			return err
 		}
 	}

@@ -14,9 +14,11 @@ const (
 	historyBucket  = "history"
 	sessionsBucket = "sessions"
 	holdsBucket    = "holds" // has its own pages when it is large: a flush that leaves the holds does not write them
+	actsBucket     = "acts"  // is made with the first act
 )
 
 var (
+	// Every range has these, but for the holds in one that is of an older version.
 	buckets  = []string{lanesBucket, keysBucket, eventsBucket, pendingBucket, historyBucket, sessionsBucket, holdsBucket}
 	metaKey  = []byte("meta")
 	holdsKey = []byte("record") // the only one in its bucket

@@ -3,6 +3,7 @@ package bolt
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,8 +12,10 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.etcd.io/bbolt"
 
 	"rangegate/lanes/store"
+	"rangegate/lanes/store/storetest"
 )
 
 // olderFile unpacks a file that an older version has made.
@@ -27,6 +30,41 @@ func olderFile(t *testing.T, name string) (path string) {
 	path = filepath.Join(t.TempDir(), name)
 	require.NoError(t, os.WriteFile(path, file, 0o600))
 	return path
+}
+
+// The gateway of each version has left a file.
+func TestAFileOfEachVersion(t *testing.T) {
+	t.Parallel()
+	for version := 1; version <= store.Version; version++ {
+		t.Run(fmt.Sprint(version), func(t *testing.T) {
+			t.Parallel()
+			storetest.OfVersion(t, bench(olderFile(t, fmt.Sprintf("version-%d.db", version))), version)
+		})
+	}
+}
+
+// What the file says of itself is read when it is opened, before anything else: a gateway that is older than the last
+// one that has claimed a range in it goes no further.
+func TestAnOlderFileSaysSoWhenItIsClaimed(t *testing.T) {
+	t.Parallel()
+	path := olderFile(t, "version-1.db")
+	s := openAt(t, path)
+	says := func() (record string) {
+		t.Helper()
+		require.NoError(t, s.file.db.View(func(tx *bbolt.Tx) error {
+			value, err := unseal(formatKey, tx.Bucket(formatBucket).Get(formatKey))
+			record = string(value)
+			return err
+		}))
+		return record
+	}
+	rangeID := storetest.Written(1).Range
+	_, err := s.Load(t.Context(), rangeID)
+	require.NoError(t, err)
+	require.Contains(t, says(), `{"v":1,`, "it is only read")
+	_, err = s.Claim(t.Context(), rangeID, opening)
+	require.NoError(t, err)
+	require.Contains(t, says(), fmt.Sprintf(`{"v":%d,`, store.Version))
 }
 
 // The file was made when there was no record of holds: two ranges, of batchOf the flushes 1 to 3 each.

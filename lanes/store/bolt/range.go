@@ -18,6 +18,7 @@ type meta struct {
 	Checkpoint *lanes.Checkpoint `json:"checkpoint"` // nil until one was flushed
 	LastEvent  uint64            `json:"last_event"`
 	LastEnded  uint64            `json:"last_ended"`
+	LastAct    uint64            `json:"last_act"`
 	Nameless   uint64            `json:"nameless"` // up to this cursor the history has lost its names
 	Records    map[string]tally  `json:"records"`  // by bucket
 }
@@ -118,4 +119,12 @@ func (r *rangeTx) ended(key, value []byte) (lanes.Ended, error) {
 		return lanes.Ended{}, r.corrupt(fmt.Sprint("ended session ", cursorOf(key)), err)
 	}
 	return ended, nil
+}
+
+func (r *rangeTx) act(key, value []byte) (lanes.Act, error) {
+	act, err := decode[lanes.Act](key, value)
+	if err != nil {
+		return lanes.Act{}, r.corrupt(fmt.Sprint("act ", cursorOf(key)), err)
+	}
+	return act, nil
 }

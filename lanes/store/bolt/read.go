@@ -33,7 +33,7 @@ func (r *rangeTx) load() (loaded store.Recovered, err error) {
 	if r.meta.Checkpoint != nil {
 		loaded.Checkpoint = *r.meta.Checkpoint
 	}
-	loaded.LastEvent, loaded.LastEnded = r.meta.LastEvent, r.meta.LastEnded
+	loaded.LastEvent, loaded.LastEnded, loaded.LastAct = r.meta.LastEvent, r.meta.LastEnded, r.meta.LastAct
 	err = r.bucket(lanesBucket).ForEach(func(key, value []byte) error {
 		lane, err := decode[lanes.Snapshot](key, value)
 		if err != nil {
@@ -114,6 +114,11 @@ func (s *Store) History(ctx context.Context, rangeID uuid.UUID, after uint64, li
 	return page(ctx, s, rangeID, historyBucket, after, limit, (*rangeTx).ended)
 }
 
+// Acts reads what staff did behind the cursor.
+func (s *Store) Acts(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Act, error) {
+	return page(ctx, s, rangeID, actsBucket, after, limit, (*rangeTx).act)
+}
+
 func page[T any](
 	ctx context.Context, s *Store, rangeID uuid.UUID, bucket string, after uint64, limit int,
 	read func(r *rangeTx, key, value []byte) (T, error),
@@ -124,7 +129,11 @@ func page[T any](
 		if r == nil || after == math.MaxUint64 {
 			return nil
 		}
-		c := r.bucket(bucket).Cursor()
+		b := r.bucket(bucket)
+		if b == nil && bucket == actsBucket { // there never was any
+			return nil
+		}
+		c := b.Cursor()
 		for key, value := c.Seek(cursorKey(after + 1)); key != nil && len(list) < limit; key, value = c.Next() {
 			record, err := read(r, key, value)
 			if err != nil {

@@ -26,6 +26,9 @@ func (r *rangeTx) readAll(visit func(store.Record) error) error {
 		{pendingBucket, r.readPending},
 		{historyBucket, r.readEnded},
 		{sessionsBucket, r.readSession},
+		{actsBucket, func(key, value []byte) store.Record {
+			return recordOf[lanes.Act]("act "+cursorText(key), key, value)
+		}},
 	} {
 		if err == nil {
 			err = r.readBucket(kind.bucket, kind.read, visit)
@@ -41,7 +44,7 @@ func (r *rangeTx) readMeta(visit func(store.Record) error) error {
 		return visit(store.Record{Name: name, Err: err})
 	}
 	err = visit(store.Record{Name: name, Value: store.Standing{
-		Epoch: own.Epoch, N: own.N, LastEvent: own.LastEvent, LastEnded: own.LastEnded,
+		Epoch: own.Epoch, N: own.N, LastEvent: own.LastEvent, LastEnded: own.LastEnded, LastAct: own.LastAct,
 	}})
 	if err == nil && own.Checkpoint != nil {
 		err = visit(store.Record{Name: "checkpoint", Value: *own.Checkpoint})
@@ -55,7 +58,7 @@ func (r *rangeTx) readBucket(
 ) error {
 	b := r.bucket(bucket)
 	switch {
-	case b == nil && bucket == holdsBucket: // the range is of an older version
+	case b == nil && (bucket == holdsBucket || bucket == actsBucket): // the range may be without
 		return nil
 	case b == nil:
 		return visit(store.Record{Name: bucket, Err: errors.New("all of them are gone")})

@@ -74,8 +74,8 @@ func rangesIn(tx *bbolt.Tx) (ids []uuid.UUID, err error) {
 }
 
 // Read tells of every record of the range: how it stands first of all, then the checkpoint, the lanes by their ids, the
-// keys by their names, the holds, the event log and the history by their cursors. It goes on behind a record that cannot
-// be read, and ends with the error of visit.
+// keys by their names, the holds, the event log, the history and what staff did by their cursors. It goes on behind a
+// record that cannot be read, and ends with the error of visit.
 func (r *Reader) Read(ctx context.Context, rangeID uuid.UUID, visit func(store.Record) error) error {
 	return r.view(ctx, func(tx *bbolt.Tx) error {
 		in := findRange(tx, r.path, rangeID)

@@ -50,7 +50,7 @@ func TestEveryRecordThatCannotBeReadIsTold(t *testing.T) {
 	require.NoError(t, s.Close())
 	all, bad := readRange(t, string(b), id)
 	require.Empty(t, bad)
-	require.Equal(t, 1+1+4+2+1+12+4, all, "how it stands, checkpoint, lanes, keys, holds, events, ended sessions")
+	require.Equal(t, 1+1+4+2+1+12+4+2, all, "how it stands, checkpoint, lanes, keys, holds, events, ended sessions, acts")
 
 	for i, record := range []storetest.Record{
 		{Kind: storetest.Lane, Name: lane},
@@ -58,10 +58,11 @@ func TestEveryRecordThatCannotBeReadIsTold(t *testing.T) {
 		{Kind: storetest.Holds},
 		{Kind: storetest.Event, Name: "5"},
 		{Kind: storetest.Ended, Name: "2"},
+		{Kind: storetest.Act, Name: "1"},
 		{Kind: storetest.Checkpoint},
 	} {
 		record.Range = id
-		b.Overwrite(t, record, []byte(`{"v":2}`))
+		b.Overwrite(t, record, fmt.Appendf(nil, `{"v":%d}`, store.Version+1))
 		good, bad := readRange(t, string(b), id)
 		require.Len(t, bad, i+1)
 		for _, told := range bad {
@@ -205,7 +206,7 @@ func TestRestoreTakesARangeThatIsNotThere(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rangegate.db")
 	s := openAt(t, path)
 	whole := batchOf(uuid.UUID{1}, 7, 1)
-	whole.LastEvent, whole.LastEnded = 90, 80
+	whole.LastEvent, whole.LastEnded, whole.LastAct = 90, 80, 70
 	require.NoError(t, s.Restore(t.Context(), whole))
 	require.ErrorIs(t, s.Restore(t.Context(), whole), store.ErrExists)
 	whole.Range = uuid.UUID{2}
@@ -221,4 +222,5 @@ func TestRestoreTakesARangeThatIsNotThere(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, uint64(90), loaded.LastEvent)
 	require.Equal(t, uint64(80), loaded.LastEnded)
+	require.Equal(t, uint64(70), loaded.LastAct)
 }

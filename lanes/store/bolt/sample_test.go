@@ -88,6 +88,9 @@ func batchOf(rangeID uuid.UUID, epoch, n uint64) store.Batch {
 		Keys:   []lanes.KeptAnswer{{Name: fmt.Sprint("key-", n), Body: "{}", At: now.Wall}},
 		Holds:  holdsAfter(n),
 	}
+	if n%2 == 0 {
+		b.Acts = []lanes.Act{{Cursor: n / 2, At: now.Wall, Who: "sam", What: "stop", Lane: lane, Session: session.ID}}
+	}
 	if n > 1 {
 		done := event(3*n - 5)
 		done.Attempt = &lanes.Attempt{At: now.Wall, Status: 204}
@@ -126,6 +129,8 @@ func (f *sample) read(t *testing.T, s *Store) (all []any) {
 			add(events, err)
 			history, err := s.History(t.Context(), id, after, 15)
 			add(history, err)
+			acts, err := s.Acts(t.Context(), id, after, 15)
+			add(acts, err)
 		}
 		for _, session := range f.sessions {
 			ended, err := s.Ended(t.Context(), id, session)

@@ -65,8 +65,11 @@ func placeOf(t *testing.T, record storetest.Record) (bucket string, key []byte) 
 	}
 	cursor, err := strconv.ParseUint(record.Name, 10, 64)
 	require.NoError(t, err)
-	if record.Kind == storetest.Event {
+	switch record.Kind {
+	case storetest.Event:
 		return eventsBucket, cursorKey(cursor)
+	case storetest.Act:
+		return actsBucket, cursorKey(cursor)
 	}
 	return historyBucket, cursorKey(cursor)
 }

@@ -22,6 +22,9 @@ func (r *rangeTx) trim(batch store.Batch, keep store.Retention) error {
 	if err := r.trimHistory(batch, keep); err != nil {
 		return err
 	}
+	if err := r.trimActs(batch, keep); err != nil {
+		return err
+	}
 	return r.trimNames(batch, keep.Names)
 }
 
@@ -55,6 +58,29 @@ func (r *rangeTx) trimHistory(batch store.Batch, keep store.Retention) error {
 			return nil
 		}
 		if err := r.forget(key, ended); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trimActs has the bounds of the history.
+func (r *rangeTx) trimActs(batch store.Batch, keep store.Retention) error {
+	b := r.bucket(actsBucket)
+	if b == nil {
+		return nil
+	}
+	for range trimStep + 2*len(batch.Acts) {
+		key, value := b.Cursor().First()
+		if key == nil {
+			return nil
+		}
+		act, err := r.act(key, value)
+		past := err == nil && over(act.At, batch.Now, keep.History)
+		if !past && r.meta.Records[actsBucket].Count <= keep.Cap {
+			return nil
+		}
+		if err := r.delete(actsBucket, key); err != nil {
 			return err
 		}
 	}

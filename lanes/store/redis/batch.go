@@ -28,12 +28,14 @@ func (a *arguments) add(value string) {
 
 func (a *arguments) number(value int) { a.add(strconv.Itoa(value)) }
 
-func (a *arguments) record(value any) {
+func (a *arguments) record(value any) { a.add(a.encode(value)) }
+
+func (a *arguments) encode(value any) string {
 	record, err := store.Encode(value)
 	if err != nil && a.err == nil {
 		a.err = err
 	}
-	a.add(string(record))
+	return string(record)
 }
 
 // optional adds a record, or nothing for one that stays as it is stored.
@@ -59,7 +61,7 @@ func newWrite(b store.Batch, r store.Retention, replicas int) (*write, error) {
 	a.add(milliseconds(b.Now.Add(-r.History)))
 	a.add(milliseconds(b.Now.Add(-r.Names)))
 	a.number(r.Cap)
-	a.number(trimmed + len(b.Events) + len(b.Ended))
+	a.number(trimmed + len(b.Events) + len(b.Ended) + len(b.Acts))
 	a.logs(b)
 	optional(&a, b.Checkpoint)
 	optional(&a, b.Holds)
@@ -69,6 +71,7 @@ func newWrite(b store.Batch, r store.Retention, replicas int) (*write, error) {
 	a.number(len(b.Forget))
 	a.number(len(b.Events))
 	a.number(len(b.Ended))
+	a.number(len(b.Acts))
 	for _, lane := range b.Lanes {
 		a.add(lane.ID.String())
 		a.record(lane)
@@ -92,6 +95,9 @@ func newWrite(b store.Batch, r store.Retention, replicas int) (*write, error) {
 		a.record(ended)
 		a.add(name)
 	}
+	for _, act := range b.Acts {
+		a.add(place(act.Cursor, act.At, a.encode(act)))
+	}
 
 	if a.err != nil {
 		return nil, a.err
@@ -104,15 +110,19 @@ func newWrite(b store.Batch, r store.Retention, replicas int) (*write, error) {
 
 // logs adds how far the logs go with this batch.
 func (a *arguments) logs(b store.Batch) {
-	lastEvent, lastEnded := b.LastEvent, b.LastEnded
+	lastEvent, lastEnded, lastAct := b.LastEvent, b.LastEnded, b.LastAct
 	for _, event := range b.Events {
 		lastEvent = max(lastEvent, event.Cursor)
 	}
 	for _, ended := range b.Ended {
 		lastEnded = max(lastEnded, ended.Cursor)
 	}
+	for _, act := range b.Acts {
+		lastAct = max(lastAct, act.Cursor)
+	}
 	a.add(decimal(lastEvent))
 	a.add(decimal(lastEnded))
+	a.add(decimal(lastAct))
 }
 
 func word(is bool, word string) string {
@@ -132,7 +142,8 @@ func rank(cursor uint64) string { return fmt.Sprintf("%0*d", rankSize, cursor) }
 // rankSize is how many digits every cursor fits in.
 const rankSize = 20
 
-// place is a record's member of a log's order: the cursor, and what a flush has to know of it to trim it.
-func place(cursor uint64, at time.Time, session string) string {
-	return rank(cursor) + ":" + milliseconds(at) + ":" + session
+// place is a record's member of a log's order: the cursor, what a flush has to know of it to trim it, and more as
+// prelude.lua says.
+func place(cursor uint64, at time.Time, more string) string {
+	return rank(cursor) + ":" + milliseconds(at) + ":" + more
 }

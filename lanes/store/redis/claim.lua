@@ -2,6 +2,9 @@
 --   {'claimed', epoch} | {'not allowed', command} | {'corrupt', record, reason}
 local now = ARGV[1]
 
+if foreign then
+  return foreign
+end
 local forbidden = forbidden_command()
 if forbidden then
   return {'not allowed', forbidden}

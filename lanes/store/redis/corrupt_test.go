@@ -1,8 +1,10 @@
 package redis_test
 
 import (
+	"strconv"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes"
@@ -16,6 +18,7 @@ func TestARecordThatCannotBeReadIsNamed(t *testing.T) {
 	admin := client(t, server.URL())
 	s := open(t, server.URL())
 
+	newer := strconv.Itoa(store.Version + 1)
 	for name, damage := range map[string]struct {
 		key, field, value string
 		read              func(o *owner) error
@@ -26,14 +29,19 @@ func TestARecordThatCannotBeReadIsNamed(t *testing.T) {
 		"holds":         {"meta", "holds", "{", load},
 		"holds, newer":  {"meta", "holds", `{"v":99}`, load},
 		"last event":    {"meta", "last_event", "many", load},
-		"layout, newer": {"meta", "layout", "2", load},
+		"last act":      {"meta", "last_act", "many", load},
+		"layout, newer": {"meta", "layout", newer, load},
 		"answer":        {"answers", "a key", "{", load},
 		"pending event": {"events", "1", "{", load},
 		"event, newer":  {"events", "1", `{"v":99}`, events},
 		"ended session": {"history", "1", "{", history},
 		"epoch":         {"meta", "epoch", "-", claim},
 		"epoch, flush":  {"meta", "epoch", "-", flush},
-		"layout, flush": {"meta", "layout", "2", flush},
+		"layout, claim": {"meta", "layout", newer, claim},
+		"layout, log":   {"meta", "layout", newer, events},
+		"layout, ended": {"meta", "layout", newer, lookup},
+		"layout, flush": {"meta", "layout", newer, flush},
+		"layout, none":  {"meta", "layout", "x", claim},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := own(t, s)
@@ -69,6 +77,7 @@ func TestAKeyOfSomebodyElseIsNamed(t *testing.T) {
 	s := open(t, server.URL())
 	for _, name := range []string{
 		"meta", "lanes", "answers", "events", "events:order", "pending", "history", "history:order", "sessions", "names",
+		"acts",
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := own(t, s)
@@ -92,14 +101,18 @@ func TestADamagedOrderDoesNotBreakFlushes(t *testing.T) {
 	server := redistest.Start(t)
 	admin := client(t, server.URL())
 	o := own(t, open(t, server.URL()))
-	for _, order := range []string{"events:order", "history:order", "pending"} {
+	for _, order := range []string{"events:order", "history:order", "pending", "acts"} {
 		key := o.keys(order)
 		require.NoError(t, admin.Do(t.Context(), "ZADD", key, "0", "!").Err())
 		require.NoError(t, admin.Do(t.Context(), "ZADD", key, "0", "x").Err())
 	}
-	require.NoError(t, o.flush(t.Context()))
+	batch := o.next()
+	batch.Acts = []lanes.Act{{Cursor: 1, At: opening}}
+	require.NoError(t, o.store.Flush(t.Context(), batch))
 	var corrupt *store.CorruptError
 	require.ErrorAs(t, load(o), &corrupt)
+	_, err := o.store.Acts(t.Context(), o.rangeID, 0, 10)
+	require.ErrorAs(t, err, &corrupt)
 }
 
 func load(o *owner) error {
@@ -114,6 +127,11 @@ func events(o *owner) error {
 
 func history(o *owner) error {
 	_, err := o.store.History(o.t.Context(), o.rangeID, 0, 10)
+	return err
+}
+
+func lookup(o *owner) error {
+	_, err := o.store.Ended(o.t.Context(), o.rangeID, uuid.New())
 	return err
 }
 

@@ -11,13 +11,16 @@ end
 -- 1. The pair (epoch, n) says whether this batch is the next one.
 
 local epoch, n, previous, refill, replicas = take(), take(), take(), take() == 'refill', take() == 'replicas'
-local stored = redis.call('HMGET', meta, 'epoch', 'n', 'last_event', 'last_ended', 'nameless')
+local stored = redis.call('HMGET', meta, 'epoch', 'n', 'last_event', 'last_ended', 'nameless', 'last_act')
 local stored_epoch, stored_n = stored[1] or '0', stored[2] or '0'
 if not string.match(stored_epoch .. stored_n, '^%d+$') then
   return {'corrupt', meta, 'its epoch and n are not numbers'}
 end
 if below(epoch, stored_epoch) then
   return {'fenced', stored_epoch, stored_n}
+end
+if foreign then -- only now: whom a newer version has taken the range from has to let go of it
+  return foreign
 end
 if stored_epoch == epoch and not below(stored_n, n) then
   if replicas then -- quorum.go says what for
@@ -43,16 +46,9 @@ end
 
 local events_before, history_before, names_before = take(), take(), take()
 local cap, budget = tonumber(take()), tonumber(take())
-local last_event, last_ended, checkpoint, holds = take(), take(), take(), take()
-local lane_count, answer_count, forget_count, event_count, ended_count =
-  tonumber(take()), tonumber(take()), tonumber(take()), tonumber(take()), tonumber(take())
-
--- A place in a log is '<cursor, 20 digits>:<milliseconds>:<session, in the history>', so that their order as text is
--- the order of the cursors. One that is damaged reads as nil.
-local function read_place(place)
-  local cursor, at, session = string.match(place, '^0*(%d+):(-?%d+):(.*)$')
-  return cursor, tonumber(at or ''), session
-end
+local last_event, last_ended, last_act, checkpoint, holds = take(), take(), take(), take(), take()
+local lane_count, answer_count, forget_count, event_count, ended_count, act_count =
+  tonumber(take()), tonumber(take()), tonumber(take()), tonumber(take()), tonumber(take()), tonumber(take())
 
 if refill then -- it has every lane and every answer
   redis.call('DEL', lanes, answers)
@@ -90,6 +86,14 @@ for _ = 1, ended_count do
     redis.call('HSET', names, cursor, name)
   end
 end
+for _ = 1, act_count do
+  local place = take()
+  local rank = string.sub(place, 1, 20)
+  for _, before in ipairs(redis.call('ZRANGEBYLEX', acts, '[' .. rank .. ':', '(' .. rank .. ';')) do
+    redis.call('ZREM', acts, before)
+  end
+  redis.call('ZADD', acts, 0, place)
+end
 
 -- 4. A little of what is over its term or over the cap goes, from the old end.
 
@@ -105,7 +109,9 @@ local function trim(order, before, stop, drop)
       return
     end
     redis.call('ZREM', order, place)
-    drop(cursor, session)
+    if drop then
+      drop(cursor, session)
+    end
   end
 end
 
@@ -119,6 +125,10 @@ trim(history_order, tonumber(history_before), nil, function(cursor, session)
     redis.call('HDEL', sessions, session)
   end
 end)
+
+if stored[6] or act_count > 0 then -- most ranges have none
+  trim(acts, tonumber(history_before))
+end
 
 -- The names that are over their term: nameless is the last place whose name went.
 local nameless = stored[5]
@@ -151,6 +161,9 @@ if below(stored[3] or '', last_event) then
 end
 if below(stored[4] or '', last_ended) then
   set('last_ended', last_ended)
+end
+if below(stored[6] or '0', last_act) then
+  set('last_act', last_act)
 end
 if nameless and nameless ~= stored[5] then
   set('nameless', nameless)

@@ -4,7 +4,7 @@ import "github.com/google/uuid"
 
 // rangeKeys are the keys that hold a range.
 type rangeKeys struct {
-	meta         string // hash: layout, epoch, n, checkpoint, holds, last_event, last_ended, nameless (see flush.lua)
+	meta         string // hash: layout, epoch, n, checkpoint, holds, last_event, last_ended, last_act, nameless
 	lanes        string // hash: lane id → snapshot
 	answers      string // hash: name of an idempotency key → kept answer
 	events       string // hash: cursor → event
@@ -14,6 +14,7 @@ type rangeKeys struct {
 	historyOrder string // sorted set: the places of the ended sessions
 	sessions     string // hash: session id → its cursor in the history
 	names        string // hash: cursor in the history → the customer's name, until its term is over
+	acts         string // sorted set: the places of what staff did, and in each the record itself
 }
 
 // keysOf names the keys. The braces make a hash tag: in a cluster everything of a range is on one node.
@@ -29,7 +30,7 @@ func keysBehind(prefix string) rangeKeys {
 		meta: prefix + "meta", lanes: prefix + "lanes", answers: prefix + "answers",
 		events: prefix + "events", eventsOrder: prefix + "events:order", pending: prefix + "pending",
 		history: prefix + "history", historyOrder: prefix + "history:order", sessions: prefix + "sessions",
-		names: prefix + "names",
+		names: prefix + "names", acts: prefix + "acts",
 	}
 }
 
@@ -37,6 +38,6 @@ func keysBehind(prefix string) rangeKeys {
 func (k rangeKeys) list() []string {
 	return []string{
 		k.meta, k.lanes, k.answers, k.events, k.eventsOrder, k.pending,
-		k.history, k.historyOrder, k.sessions, k.names,
+		k.history, k.historyOrder, k.sessions, k.names, k.acts,
 	}
 }

@@ -28,6 +28,15 @@ func (s *Store) History(ctx context.Context, rangeID uuid.UUID, after uint64, li
 	return s.ended(rangeID, page)
 }
 
+// Acts reads what staff did behind the cursor, oldest first.
+func (s *Store) Acts(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Act, error) {
+	page, err := s.page(ctx, rangeID, "acts", after, limit)
+	if err != nil {
+		return nil, err
+	}
+	return records[lanes.Act](s, keysOf(rangeID).acts, page)
+}
+
 // Ended looks a session up in the history.
 func (s *Store) Ended(ctx context.Context, rangeID, session uuid.UUID) (lanes.Ended, error) {
 	a, err := s.ask(ctx, endedScript, rangeID, session.String())

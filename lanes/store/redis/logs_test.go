@@ -72,6 +72,8 @@ func TestNumbersStayExact(t *testing.T) {
 	last.N++
 	last.Events[0].Cursor = math.MaxUint64
 	last.Lanes = first.Lanes
+	first.Acts = []lanes.Act{{Cursor: math.MaxUint64 - 1, At: opening}}
+	last.Acts = []lanes.Act{{Cursor: math.MaxUint64, At: opening}}
 	require.NoError(t, o.store.Flush(t.Context(), first))
 	require.NoError(t, o.store.Flush(t.Context(), last))
 	require.NoError(t, o.store.Flush(t.Context(), first), "a repeat")
@@ -83,6 +85,10 @@ func TestNumbersStayExact(t *testing.T) {
 	found, err := o.store.Events(t.Context(), o.rangeID, math.MaxUint64-1, 10)
 	require.NoError(t, err)
 	require.Equal(t, last.Events, found)
+	require.Equal(t, uint64(math.MaxUint64), r.LastAct)
+	acts, err := o.store.Acts(t.Context(), o.rangeID, math.MaxUint64-1, 10)
+	require.NoError(t, err)
+	require.Equal(t, last.Acts, acts)
 
 	require.NoError(t, client(t, server.URL()).
 		HSet(t.Context(), o.keys("meta"), "epoch", "9007199254740993").Err())
@@ -138,6 +144,7 @@ func TestTheCapHoldsAtOnce(t *testing.T) {
 			Cursor: cursor, Event: lanes.Event{At: opening}, Attempt: &lanes.Attempt{At: opening},
 		})
 		batch.Ended = append(batch.Ended, lanes.Ended{Cursor: cursor, At: opening, Session: lanes.Session{ID: uuid.New()}})
+		batch.Acts = append(batch.Acts, lanes.Act{Cursor: cursor, At: opening})
 	}
 	require.NoError(t, s.Flush(t.Context(), batch))
 	events, err := s.Events(t.Context(), o.rangeID, 0, 100)
@@ -146,6 +153,9 @@ func TestTheCapHoldsAtOnce(t *testing.T) {
 	ended, err := s.History(t.Context(), o.rangeID, 0, 100)
 	require.NoError(t, err)
 	require.Equal(t, batch.Ended[7:], ended)
+	acts, err := s.Acts(t.Context(), o.rangeID, 0, 100)
+	require.NoError(t, err)
+	require.Equal(t, batch.Acts[7:], acts)
 	_, err = s.Ended(t.Context(), o.rangeID, batch.Ended[0].Session.ID)
 	require.ErrorIs(t, err, store.ErrNotFound)
 }

@@ -2,8 +2,10 @@ package redis_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/google/uuid"
@@ -12,6 +14,7 @@ import (
 	"rangegate/lanes"
 	"rangegate/lanes/store"
 	"rangegate/lanes/store/redis/redistest"
+	"rangegate/lanes/store/storetest"
 )
 
 // older is what an older version has left on a server, as dump gives it.
@@ -33,6 +36,58 @@ func older(t *testing.T, name string) map[string]any {
 		all[key] = order
 	}
 	return all
+}
+
+// The gateway of each version has left its keys.
+func TestKeysOfEachVersion(t *testing.T) {
+	t.Parallel()
+	for version := 1; version <= store.Version; version++ {
+		t.Run(strconv.Itoa(version), func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t)
+			b := bench{address: server.Addr(), admin: client(t, server.URL())}
+			restore(t, b.admin, older(t, fmt.Sprintf("version-%d", version)))
+			storetest.OfVersion(t, b, version)
+		})
+	}
+}
+
+// A claim says so where an older gateway looks first.
+func TestOlderKeysSaySoWhenTheyAreClaimed(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	admin := client(t, server.URL())
+	restore(t, admin, older(t, "version-1"))
+	s, o := open(t, server.URL()), &owner{rangeID: storetest.Written(1).Range}
+	_, err := s.Load(t.Context(), o.rangeID)
+	require.NoError(t, err)
+	require.Equal(t, "1", admin.HGet(t.Context(), o.keys("meta"), "layout").Val(), "they are only read")
+	_, err = s.Claim(t.Context(), o.rangeID, opening)
+	require.NoError(t, err)
+	require.Equal(t, strconv.Itoa(store.Version), admin.HGet(t.Context(), o.keys("meta"), "layout").Val())
+}
+
+// An older gateway that is started by mistake takes nothing, and one that a newer one has taken the range from lets go.
+func TestKeysOfANewerVersionAreLeftAsTheyAre(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	admin := client(t, server.URL())
+	o := own(t, open(t, server.URL()))
+	require.NoError(t, o.flush(t.Context()))
+	require.NoError(t, admin.HSet(t.Context(), o.keys("meta"), "layout", store.Version+1).Err())
+	before := dump(t, admin, "*")
+	for _, do := range []func(*owner) error{claim, load, flush, claim} {
+		err := do(o)
+		var corrupt *store.CorruptError
+		require.ErrorAs(t, err, &corrupt)
+		require.ErrorContains(t, err, fmt.Sprintf("written in layout %d, this version knows up to %d", store.Version+1, store.Version))
+		require.Equal(t, before, dump(t, admin, "*"))
+	}
+
+	require.NoError(t, admin.HIncrBy(t.Context(), o.keys("meta"), "epoch", 1).Err())
+	before = dump(t, admin, "*")
+	require.ErrorIs(t, flush(o), store.ErrFenced)
+	require.Equal(t, before, dump(t, admin, "*"))
 }
 
 // The keys were written when there was no record of holds: a lane, two events, two ended sessions, an answer.

@@ -14,11 +14,6 @@ import (
 	"rangegate/lanes/store"
 )
 
-// readTogether is how many records of a log are asked for at once.
-const readTogether = 1000
-
-const knownLayout = "1" // as in prelude.lua
-
 // reading is one range being read with single commands, so that others are served meanwhile. That all of it was of one
 // instant shows in the pair (epoch, n), which every write of the range changes.
 type reading struct {
@@ -33,11 +28,13 @@ func (r *reading) all() error {
 	if err != nil {
 		return err
 	}
-	if layout := meta["layout"]; layout != "" && layout != knownLayout { // nothing in it is where it would be looked for
-		return r.bad(r.keys.meta, fmt.Sprintf("written in layout %s, this version knows %s", layout, knownLayout))
+	if text, there := meta["layout"]; there { // of a newer one nothing may be where it would be looked for
+		if found, err := strconv.ParseUint(text, 10, 64); err != nil || found > layout {
+			return r.bad(r.keys.meta, fmt.Sprintf("written in layout %s, this version knows up to %d", text, layout))
+		}
 	}
 	for _, read := range []func() error{
-		func() error { return r.own(meta) }, r.lanes, r.answers, func() error { return r.holds(meta) }, r.events, r.history,
+		func() error { return r.own(meta) }, r.lanes, r.answers, func() error { return r.holds(meta) }, r.events, r.history, r.acts,
 	} {
 		if err := read(); err != nil {
 			return err
@@ -93,6 +90,7 @@ func standingOf(meta map[string]string) (s store.Standing, err error) {
 	}
 	for field, number := range map[string]*uint64{
 		"epoch": &s.Epoch, "n": &s.N, "last_event": &s.LastEvent, "last_ended": &s.LastEnded,
+		"last_act": &s.LastAct,
 	} {
 		text, there := meta[field]
 		if !there && strings.HasPrefix(field, "last_") { // none was ever given
@@ -159,96 +157,4 @@ func (r *reading) answers() error {
 		}
 		return record
 	})
-}
-
-func (r *reading) events() error {
-	ranks, err := r.client.ZRange(r.ctx, r.keys.pending, 0, -1).Result()
-	if err := r.unlessForeign(r.keys.pending, err); err != nil {
-		return err
-	}
-	pending := make(map[string]bool, len(ranks))
-	for _, rank := range ranks {
-		pending[rank] = true
-	}
-	err = r.log(r.keys.eventsOrder, r.keys.events, "event ", func(at, cursor, text string) store.Record {
-		record := recordOf[lanes.Logged]("event "+cursor, text)
-		event, readable := record.Value.(lanes.Logged)
-		stands := pending[at[:min(len(at), rankSize)]]
-		delete(pending, at[:min(len(at), rankSize)])
-		switch {
-		case !readable:
-		case place(event.Cursor, event.Event.At, "") != at:
-			record.Err = errElsewhere
-		case stands && event.Attempt != nil:
-			record.Err = errors.New("it was attempted, and stands among the pending ones")
-		case !stands && event.Attempt == nil:
-			record.Err = errors.New("it is pending, and does not stand among the pending ones")
-		}
-		return record
-	})
-	for _, rank := range ranks {
-		if err == nil && pending[rank] {
-			err = r.bad("event "+strings.TrimLeft(rank, "0"), "it is pending, and there is no such event")
-		}
-	}
-	return err
-}
-
-func (r *reading) history() error {
-	names, err := r.hash(r.keys.names)
-	if err != nil {
-		return err
-	}
-	sessions, err := r.hash(r.keys.sessions)
-	if err != nil {
-		return err
-	}
-	return r.log(r.keys.historyOrder, r.keys.history, "ended session ", func(at, cursor, text string) store.Record {
-		record := recordOf[lanes.Ended]("ended session "+cursor, text)
-		ended, readable := record.Value.(lanes.Ended)
-		if !readable {
-			return record
-		}
-		ended.Session.Customer = names[cursor]
-		record.Value = ended
-		id := ended.Session.ID.String()
-		switch {
-		case place(ended.Cursor, ended.At, id) != at:
-			record.Err = errElsewhere
-		case sessions[id] == "":
-			record.Err = fmt.Errorf("session %s would not be found by its id", id)
-		}
-		return record
-	})
-}
-
-// log tells of a log's records in their order.
-func (r *reading) log(order, records, kind string, read func(at, cursor, text string) store.Record) error {
-	for from := "-"; ; {
-		places, err := r.client.ZRangeByLex(r.ctx, order, &goredis.ZRangeBy{Min: from, Max: "+", Count: readTogether}).Result()
-		if err := r.unlessForeign(order, err); err != nil || len(places) == 0 {
-			return err
-		}
-		from = "(" + places[len(places)-1]
-		cursors := make([]string, len(places))
-		for i, place := range places {
-			rank, _, _ := strings.Cut(place, ":")
-			cursors[i] = strings.TrimLeft(rank, "0")
-		}
-		found, err := r.client.HMGet(r.ctx, records, cursors...).Result()
-		if err := r.unlessForeign(records, err); err != nil {
-			return err
-		}
-		for i, place := range places {
-			text, there := answer(found).text(i), i < len(found) && found[i] != nil
-			if there {
-				err = r.visit(read(place, cursors[i], text))
-			} else {
-				err = r.bad(kind+cursors[i], "there is no such record")
-			}
-			if err != nil {
-				return err
-			}
-		}
-	}
 }

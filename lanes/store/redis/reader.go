@@ -92,8 +92,8 @@ func rangesOn(ctx context.Context, client goredis.UniversalClient) ([]uuid.UUID,
 }
 
 // Read tells of every record of the range: how it stands first of all, then the checkpoint, the lanes by their ids, the
-// keys by their names, the holds, the event log and the history by their cursors. It goes on behind a record that cannot
-// be read, and ends with the error of visit. ErrChanging: a gateway has written to the range meanwhile.
+// keys by their names, the holds, the event log, the history and what staff did by their cursors. It goes on behind a
+// record that cannot be read, and ends with the error of visit. ErrChanging: a gateway has written to the range meanwhile.
 func (r *Reader) Read(ctx context.Context, rangeID uuid.UUID, visit func(store.Record) error) error {
 	return (&reading{Reader: r, ctx: ctx, keys: keysOf(rangeID), visit: visit}).all()
 }

@@ -46,6 +46,7 @@ func (o *owner) history() store.Batch {
 	ended := lanes.Ended{Cursor: b.N, At: b.Now}
 	ended.Session.ID, ended.Session.Customer = uuid.NewSHA1(o.lane, []byte{byte(b.N)}), "Jo Smith"
 	b.Ended = []lanes.Ended{ended}
+	b.Acts = []lanes.Act{{Cursor: b.N, At: b.Now, Who: "sam", What: "stop"}}
 	b.Events[0].Attempt = &lanes.Attempt{At: b.Now, Status: 204}
 	return b
 }
@@ -63,7 +64,7 @@ func TestEveryRecordThatCannotBeReadIsTold(t *testing.T) {
 	require.NoError(t, o.flush(t.Context()))
 	all, bad := readRange(t, r, o.rangeID)
 	require.Empty(t, bad)
-	require.Equal(t, 1+1+1+1+4+4+5, all, "how it stands, checkpoint, holds, lanes, keys, ended sessions, events")
+	require.Equal(t, 1+1+1+1+4+4+5+4, all, "how it stands, checkpoint, holds, lanes, keys, ended sessions, events, acts")
 
 	whole := dump(t, admin, "*")
 	session := uuid.NewSHA1(o.lane, []byte{2}).String()
@@ -76,7 +77,7 @@ func TestEveryRecordThatCannotBeReadIsTold(t *testing.T) {
 	}{
 		"a lane":                    {told: "lane " + o.lane.String() + ": ", do: goredis.NewCmd(t.Context(), "hset", o.keys("lanes"), o.lane.String(), "x")},
 		"a lane under another name": {told: "it stands under another", lost: -1, do: goredis.NewCmd(t.Context(), "hset", o.keys("lanes"), uuid.NewString(), whole[o.keys("lanes")].(map[string]string)[o.lane.String()])},
-		"a key":                     {told: `idempotency key "key-2": `, do: goredis.NewCmd(t.Context(), "hset", o.keys("answers"), "key-2", `{"v":2}`)},
+		"a key":                     {told: `idempotency key "key-2": `, do: goredis.NewCmd(t.Context(), "hset", o.keys("answers"), "key-2", `{"v":99}`)},
 		"a key under another name":  {told: "it stands under another", do: goredis.NewCmd(t.Context(), "hset", o.keys("answers"), "key-2", `{"v":1,"name":"key-3"}`)},
 		"an event":                  {told: "event 3: ", do: goredis.NewCmd(t.Context(), "hset", o.keys("events"), "3", `{"v":1`)},
 		"an event that is gone":     {told: "event 3: there is no such record", do: goredis.NewCmd(t.Context(), "hdel", o.keys("events"), "3")},
@@ -88,11 +89,14 @@ func TestEveryRecordThatCannotBeReadIsTold(t *testing.T) {
 		"a place":                   {told: "event 8: there is no such record", lost: -1, do: goredis.NewCmd(t.Context(), "zadd", o.keys("events:order"), "0", rank(8)+":x:")},
 		"an ended session":          {told: "ended session 2: ", do: goredis.NewCmd(t.Context(), "hset", o.keys("history"), "2", `{}`)},
 		"a session not found":       {told: "session " + session + " would not be found", do: goredis.NewCmd(t.Context(), "hdel", o.keys("sessions"), session)},
+		"an act":                    {told: "act 7: ", lost: -1, do: goredis.NewCmd(t.Context(), "zadd", o.keys("acts"), "0", rank(7)+":"+at(7)+":{")},
+		"an act elsewhere":          {told: "act 7: it stands under another", lost: -1, do: goredis.NewCmd(t.Context(), "zadd", o.keys("acts"), "0", rank(7)+":"+at(7)+`:{"v":2,"cursor":8}`)},
+		"no act":                    {told: "acts: not what was written: ", lost: -1, do: goredis.NewCmd(t.Context(), "zadd", o.keys("acts"), "0", "x")},
 		"the holds":                 {told: "holds: ", do: goredis.NewCmd(t.Context(), "hset", o.keys("meta"), "holds", `{"v":1,"x":2}`)},
 		"the checkpoint":            {told: "checkpoint: ", do: goredis.NewCmd(t.Context(), "hset", o.keys("meta"), "checkpoint", ``)},
 		"the epoch":                 {told: "its epoch is no number", lost: 1, do: goredis.NewCmd(t.Context(), "hset", o.keys("meta"), "epoch", `x`)},
 		"all of its own":            {told: "it is gone", lost: 2, do: goredis.NewCmd(t.Context(), "del", o.keys("meta"))},
-		"another layout":            {told: "written in layout 2, this version knows 1", lost: all - 1, do: goredis.NewCmd(t.Context(), "hset", o.keys("meta"), "layout", `2`)},
+		"another layout":            {told: "written in layout 99, this version knows up to 2", lost: all - 1, do: goredis.NewCmd(t.Context(), "hset", o.keys("meta"), "layout", `99`)},
 		"somebody else's key":       {told: "lanes: it holds something else", do: goredis.NewCmd(t.Context(), "set", o.keys("lanes"), "x")},
 		"somebody else's order":     {told: "history:order: it holds something else", lost: 3, do: goredis.NewCmd(t.Context(), "set", o.keys("history:order"), "x")},
 	} {

@@ -50,6 +50,9 @@ func (s *Store) Load(ctx context.Context, rangeID uuid.UUID) (store.Recovered, e
 	if r.LastEnded, err = s.number(keys.meta+" last_ended", a.text(3)); err != nil {
 		return store.Recovered{}, err
 	}
+	if r.LastAct, err = s.number(keys.meta+" last_act", a.text(8)); err != nil {
+		return store.Recovered{}, err
+	}
 	if r.Lanes, err = records[lanes.Snapshot](s, keys.lanes, a.texts(4)); err != nil {
 		return store.Recovered{}, err
 	}

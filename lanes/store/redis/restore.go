@@ -74,14 +74,14 @@ func partsOf(whole store.Batch) (parts []store.Batch) {
 	for n := uint64(1); ; n++ {
 		part := store.Batch{
 			Range: whole.Range, Epoch: whole.Epoch, N: n,
-			Lanes: upTo(&whole.Lanes), Keys: upTo(&whole.Keys), Events: upTo(&whole.Events), Ended: upTo(&whole.Ended),
+			Lanes: upTo(&whole.Lanes), Keys: upTo(&whole.Keys), Events: upTo(&whole.Events), Ended: upTo(&whole.Ended), Acts: upTo(&whole.Acts),
 		}
 		if n == 1 {
 			part.Refill, part.Checkpoint, part.Holds = true, whole.Checkpoint, whole.Holds
-			part.LastEvent, part.LastEnded = whole.LastEvent, whole.LastEnded
+			part.LastEvent, part.LastEnded, part.LastAct = whole.LastEvent, whole.LastEnded, whole.LastAct
 		}
 		parts = append(parts, part)
-		if len(whole.Lanes)+len(whole.Keys)+len(whole.Events)+len(whole.Ended) == 0 {
+		if len(whole.Lanes)+len(whole.Keys)+len(whole.Events)+len(whole.Ended)+len(whole.Acts) == 0 {
 			return parts
 		}
 	}

@@ -1,6 +1,8 @@
 package redis_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
@@ -48,6 +50,7 @@ func (b bench) Where() string { return b.address }
 
 func (b bench) Overwrite(t *testing.T, record storetest.Record, data []byte) {
 	key, field := "", record.Name
+	begin := "rangegate:{" + record.Range.String() + "}:"
 	switch record.Kind {
 	case storetest.Checkpoint:
 		key, field = "meta", "checkpoint"
@@ -61,8 +64,17 @@ func (b bench) Overwrite(t *testing.T, record storetest.Record, data []byte) {
 		key = "answers"
 	case storetest.Holds:
 		key = "meta"
+	case storetest.Act: // it is in its place
+		places, err := b.admin.ZRange(t.Context(), begin+"acts", 0, -1).Result()
+		require.NoError(t, err)
+		i := slices.IndexFunc(places, func(place string) bool { return strings.HasPrefix(strings.TrimLeft(place, "0"), record.Name+":") })
+		place := strings.SplitN(places[i], ":", 3)
+		require.NoError(t, b.admin.ZRem(t.Context(), begin+"acts", places[i]).Err())
+		place[2] = string(data)
+		require.NoError(t, b.admin.ZAdd(t.Context(), begin+"acts", goredis.Z{Member: strings.Join(place, ":")}).Err())
+		return
 	}
-	added, err := b.admin.HSet(t.Context(), "rangegate:{"+record.Range.String()+"}:"+key, field, data).Result()
+	added, err := b.admin.HSet(t.Context(), begin+key, field, data).Result()
 	require.NoError(t, err)
 	require.Zero(t, added, "there was such a record")
 }

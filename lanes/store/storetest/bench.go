@@ -40,6 +40,7 @@ const (
 	Lane       Kind = "lane"
 	Event      Kind = "event"
 	Ended      Kind = "ended session"
+	Act        Kind = "act"
 	Key        Kind = "key"
 	Holds      Kind = "holds"
 )
@@ -75,6 +76,8 @@ func Run(t *testing.T, fresh func(t *testing.T) Bench) {
 		{"the event log is read page by page", pagesOfEvents},
 		{"the history is read page by page", pagesOfHistory},
 		{"an ended session is found by its id, in its range", endedByID},
+		{"what staff did is read page by page", pagesOfActs},
+		{"an act that is flushed again stands once", actsAgain},
 
 		{"ranges do not see each other", apart},
 		{"many ranges flush at once", atOnce},
@@ -83,6 +86,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Bench) {
 		{"what is over the cap goes, the oldest first", overCap},
 		{"no pending event goes, nor any behind it", pendingStays},
 		{"names leave the history before the sessions", namesLeave},
+		{"the names of staff stay", staffStay},
 		{"cursors never go back, though all was trimmed", cursorsStay},
 
 		{"a damaged record is named", damaged},

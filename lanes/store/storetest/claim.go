@@ -20,6 +20,7 @@ func freshRange(s *stage) {
 		assert.Equal(s, nothing.Recovered, got.Recovered)
 		assert.Empty(s, got.Events)
 		assert.Empty(s, got.History)
+		assert.Empty(s, got.Acts)
 		_, err := s.store.Ended(s.Context(), o.rangeID, uuid.New())
 		require.ErrorIs(s, err, store.ErrNotFound)
 		o = s.claim(o.rangeID)
@@ -50,6 +51,7 @@ func claimKeepsData(s *stage) {
 	batch.Lanes = []lanes.Snapshot{occupied(uuid.New(), "Jo Smith")}
 	batch.Events = []lanes.Logged{pending(1), delivered(pending(2))}
 	batch.Ended = []lanes.Ended{ended(1, "Ann Lee")}
+	batch.Acts = []lanes.Act{act(1, "sam")}
 	batch.Keys = []lanes.KeptAnswer{answer("k")}
 	batch.Holds = new(holds("Ann Lee"))
 	first.flush(batch)
@@ -71,6 +73,7 @@ func endedContext(s *stage) {
 	batch := o.batch()
 	batch.Lanes = []lanes.Snapshot{occupied(uuid.New(), "Jo Smith")}
 	batch.Holds = new(holds("Ann Lee"))
+	batch.Acts = []lanes.Act{act(1, "sam")}
 	err := s.store.Flush(over, batch)
 	require.ErrorIs(s, err, store.ErrRefused)
 	require.ErrorIs(s, err, context.Canceled)
@@ -83,6 +86,8 @@ func endedContext(s *stage) {
 	_, err = s.store.Events(over, o.rangeID, 0, 10)
 	require.ErrorIs(s, err, context.Canceled)
 	_, err = s.store.History(over, o.rangeID, 0, 10)
+	require.ErrorIs(s, err, context.Canceled)
+	_, err = s.store.Acts(over, o.rangeID, 0, 10)
 	require.ErrorIs(s, err, context.Canceled)
 
 	assert.Equal(s, before, o.saved())

@@ -28,6 +28,7 @@ func overwritten(s *stage, damage string, data []byte, reason string) {
 	load := func(o *owner) error { return second(s.store.Load(s.Context(), o.rangeID)) }
 	events := func(o *owner) error { return second(s.store.Events(s.Context(), o.rangeID, 0, 10)) }
 	history := func(o *owner) error { return second(s.store.History(s.Context(), o.rangeID, 0, 10)) }
+	acts := func(o *owner) error { return second(s.store.Acts(s.Context(), o.rangeID, 0, 10)) }
 	lookup := func(o *owner) error { return second(s.store.Ended(s.Context(), o.rangeID, session)) }
 	for _, broken := range []struct {
 		kind   Kind
@@ -44,6 +45,8 @@ func overwritten(s *stage, damage string, data []byte, reason string) {
 		{Event, "2", events, load}, // it is not
 		{Ended, "1", history, load},
 		{Ended, "1", lookup, events},
+		{Act, "1", acts, load},
+		{Act, "2", acts, history},
 	} {
 		o := s.claim(uuid.New())
 		batch := o.batch()
@@ -52,6 +55,7 @@ func overwritten(s *stage, damage string, data []byte, reason string) {
 		batch.Events = []lanes.Logged{pending(1), delivered(pending(2))}
 		batch.Ended = []lanes.Ended{ended(1, "Ann Lee")}
 		batch.Ended[0].Session.ID = session
+		batch.Acts = []lanes.Act{act(1, "sam"), act(2, "kim")}
 		batch.Keys = []lanes.KeptAnswer{answer("a-key")}
 		batch.Holds = new(holds("Ann Lee"))
 		o.flush(batch)

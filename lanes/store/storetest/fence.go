@@ -17,6 +17,7 @@ func (o *owner) with(cursor uint64) store.Batch {
 	batch.Lanes = []lanes.Snapshot{occupied(uuid.New(), "Jo Smith")}
 	batch.Events = []lanes.Logged{pending(cursor)}
 	batch.Ended = []lanes.Ended{ended(cursor, "Ann Lee")}
+	batch.Acts = []lanes.Act{act(cursor, "sam")}
 	batch.Keys = []lanes.KeptAnswer{answer(uuid.NewString())}
 	batch.Holds = new(holds(uuid.NewString()))
 	return batch
@@ -94,7 +95,7 @@ func wiped(s *stage) {
 	refill := o.batch()
 	refill.Refill = true
 	refill.Lanes, refill.Keys, refill.Holds = want.Recovered.Lanes, want.Recovered.Keys, &want.Recovered.Holds
-	refill.Events, refill.Ended = want.Events, want.History
+	refill.Events, refill.Ended, refill.Acts = want.Events, want.History, want.Acts
 	o.flush(refill)
 	assert.Equal(s, want, o.saved())
 	require.NoError(s, o.try(refill), "a repeat")
@@ -126,7 +127,7 @@ func putBack(s *stage) {
 	refill := o.batch()
 	refill.Refill = true
 	refill.Lanes, refill.Keys, refill.Holds = want.Recovered.Lanes, want.Recovered.Keys, &want.Recovered.Holds
-	refill.Events, refill.Ended = want.Events, want.History
+	refill.Events, refill.Ended, refill.Acts = want.Events, want.History, want.Acts
 	o.flush(refill)
 	assert.Equal(s, want, o.saved())
 	o.flush(o.with(3))
@@ -158,10 +159,11 @@ func refillReplaces(s *stage) {
 	o.flush(refill)
 	want := store.Recovered{
 		Checkpoint: *first.Checkpoint, Lanes: refill.Lanes, Keys: refill.Keys, Pending: first.Events,
-		Holds: *refill.Holds, LastEvent: 1, LastEnded: 1,
+		Holds: *refill.Holds, LastEvent: 1, LastEnded: 1, LastAct: 1,
 	}
 	assert.Equal(s, tidy(want), o.load())
 	assert.Equal(s, first.Ended, o.history())
+	assert.Equal(s, first.Acts, o.acts())
 	refill.N, refill.Holds = o.n+1, nil
 	o.flush(refill)
 	assert.Equal(s, tidy(want), o.load(), "holds that it does not have stay, rather than be lifted by it")

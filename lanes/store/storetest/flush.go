@@ -19,6 +19,7 @@ func comesBack(s *stage) {
 	batch.Lanes = []lanes.Snapshot{occupied(uuid.New(), "Jo Smith"), free(uuid.New())}
 	batch.Events = []lanes.Logged{pending(3), delivered(pending(5)), pending(6)}
 	batch.Ended = []lanes.Ended{ended(2, "Ann Lee"), ended(4, "")}
+	batch.Acts = []lanes.Act{act(3, "sam"), act(8, "")}
 	batch.Keys = []lanes.KeptAnswer{answer("k-1"), answer("k-2")}
 	batch.Holds = new(holds("Ann Lee"))
 	o.flush(batch)
@@ -27,10 +28,11 @@ func comesBack(s *stage) {
 		Recovered: tidy(store.Recovered{
 			Checkpoint: *batch.Checkpoint, Lanes: batch.Lanes, Keys: batch.Keys, Holds: *batch.Holds,
 			Pending:   []lanes.Logged{batch.Events[0], batch.Events[2]},
-			LastEvent: 6, LastEnded: 4,
+			LastEvent: 6, LastEnded: 4, LastAct: 8,
 		}),
 		Events:  batch.Events,
 		History: batch.Ended,
+		Acts:    batch.Acts,
 	}
 	assert.Equal(s, want, o.saved())
 	s.reopen()
@@ -75,7 +77,10 @@ func comesBackExactly(s *stage) {
 		lane.Session.Left, lane.Session.Rested = math.MaxInt64, math.MinInt64
 		lane.Session.Facts = math.MaxUint64
 		batch.Lanes = append(batch.Lanes, lane)
+		lane.Help.At, lane.Sale = opening.Add(time.Duration(i)), lanes.Sale(name)
 		batch.Ended = append(batch.Ended, ended(uint64(i+1), name))
+		batch.Acts = append(batch.Acts, act(uint64(i+1), name))
+		batch.Acts[i].What, batch.Acts[i].Detail = name, name
 		key := answer("key" + name)
 		key.Body = name
 		batch.Keys = append(batch.Keys, key)
@@ -83,6 +88,9 @@ func comesBackExactly(s *stage) {
 	far := ended(math.MaxUint64, "the last cursor there is")
 	far.At = time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC)
 	batch.Ended = append(batch.Ended, far)
+	last := act(math.MaxUint64, "sam")
+	last.At = far.At
+	batch.Acts = append(batch.Acts, last)
 	batch.Events = []lanes.Logged{delivered(pending(math.MaxInt64)), pending(math.MaxUint64)}
 	batch.Events[0].Simulated = true
 	batch.Events[0].Attempt.Error = "dial tcp: \"no\" <host>"
@@ -95,8 +103,10 @@ func comesBackExactly(s *stage) {
 	assert.Equal(s, want.Keys, got.Recovered.Keys)
 	assert.Equal(s, batch.Ended, got.History)
 	assert.Equal(s, batch.Events, got.Events)
+	assert.Equal(s, batch.Acts, got.Acts)
 	assert.Equal(s, uint64(math.MaxUint64), got.Recovered.LastEvent)
 	assert.Equal(s, uint64(math.MaxUint64), got.Recovered.LastEnded)
+	assert.Equal(s, uint64(math.MaxUint64), got.Recovered.LastAct)
 }
 
 func noTrace(s *stage) {
@@ -113,6 +123,7 @@ func noTrace(s *stage) {
 		batch.Lanes = []lanes.Snapshot{free(first.Lanes[0].ID), occupied(uuid.New(), "Ann Lee")}
 		batch.Events = []lanes.Logged{pending(1), delivered(pending(2))}
 		batch.Ended = []lanes.Ended{ended(1, "Jo Smith")}
+		batch.Acts = []lanes.Act{act(1, "sam"), act(2, "sam")}
 		batch.Keys = []lanes.KeptAnswer{answer("k")}
 		batch.Holds = new(holds("Jo Smith"))
 		return batch
@@ -124,6 +135,7 @@ func noTrace(s *stage) {
 		"event":      func(b *store.Batch) { b.Events[1].Event.At = noRecord },
 		"ended":      func(b *store.Batch) { b.Ended[0].At = noRecord },
 		"key":        func(b *store.Batch) { b.Keys[0].At = noRecord },
+		"act":        func(b *store.Batch) { b.Acts[1].At = noRecord },
 		"hold":       func(b *store.Batch) { b.Holds.InForce[1].Since = noRecord },
 		"lift":       func(b *store.Batch) { b.Holds.Lifted[0].At = noRecord },
 	} {

@@ -51,6 +51,7 @@ func Growth(t *testing.T, bench Bench, size func() int64) {
 	events, history := m.events(), m.history()
 	require.GreaterOrEqual(t, len(events), 3*monthLanes*monthSessions*monthEvents, "and no less than it was told to")
 	require.Len(t, history, s.retention.Cap)
+	require.Len(t, m.acts(), s.retention.Cap)
 	named := slices.IndexFunc(history, func(e lanes.Ended) bool { return e.Session.Customer != "" })
 	require.Positive(t, named)
 	require.False(t, history[named].At.Before(m.now.Add(-10*day-day/monthFlushes)), "names have a shorter term")
@@ -63,6 +64,7 @@ type month struct {
 	lanes                []uuid.UUID
 	now                  time.Time
 	lastEvent, lastEnded uint64
+	lastAct              uint64
 }
 
 // live flushes what has happened up to now since the last time.
@@ -84,6 +86,10 @@ func (m *month) live(now time.Time) {
 			session := ended(m.lastEnded, "Jo Smith")
 			session.Lane, session.At = m.lanes[i], now
 			batch.Ended = append(batch.Ended, session)
+			m.lastAct++
+			done := act(m.lastAct, "sam")
+			done.Lane, done.At = lane, now
+			batch.Acts = append(batch.Acts, done)
 		}
 	}
 	m.flush(batch)
@@ -100,4 +106,8 @@ func (m *month) bounded() {
 	require.NoError(m, err)
 	require.False(m, history[0].At.Before(m.now.Add(-m.retention.History)), "the oldest session")
 	require.LessOrEqual(m, m.lastEnded-history[0].Cursor+1, uint64(m.retention.Cap))
+	acts, err := m.store.Acts(m.Context(), m.rangeID, 0, 1)
+	require.NoError(m, err)
+	require.False(m, acts[0].At.Before(m.now.Add(-m.retention.History)), "the oldest act")
+	require.LessOrEqual(m, m.lastAct-acts[0].Cursor+1, uint64(m.retention.Cap))
 }

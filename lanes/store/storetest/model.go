@@ -20,6 +20,7 @@ type model struct {
 	lanes      map[uuid.UUID]lanes.Snapshot
 	events     map[uint64]lanes.Logged
 	history    []lanes.Ended
+	acts       map[uint64]lanes.Act
 	keys       map[string]lanes.KeptAnswer
 	holds      lanes.Holds
 	last       store.Batch // that was written
@@ -40,6 +41,9 @@ func (m *model) apply(b store.Batch) {
 		m.events[event.Cursor] = event
 	}
 	m.history = append(m.history, b.Ended...)
+	for _, act := range b.Acts {
+		m.acts[act.Cursor] = act
+	}
 	for _, key := range b.Keys {
 		m.keys[key.Name] = key
 	}
@@ -74,7 +78,12 @@ func (m *model) want() saved {
 	if len(history) > 0 {
 		r.LastEnded = history[len(history)-1].Cursor
 	}
-	return saved{Recovered: tidy(r), Events: log, History: history}
+	acts := []lanes.Act{}
+	for _, cursor := range slices.Sorted(maps.Keys(m.acts)) {
+		acts = append(acts, m.acts[cursor])
+		r.LastAct = cursor
+	}
+	return saved{Recovered: tidy(r), Events: log, History: history, Acts: acts}
 }
 
 // draw is a next batch of the range with anything in it.
@@ -106,6 +115,17 @@ func (m *model) draw(t *rapid.T, lanePool []uuid.UUID) store.Batch {
 		cursor += gap.Draw(t, "gap")
 		b.Ended = append(b.Ended, ended(cursor, rapid.String().Draw(t, "customer")))
 	}
+	if b.Refill { // which has acts again that are there already
+		for _, act := range known.Acts {
+			if rapid.Bool().Draw(t, "act again") {
+				b.Acts = append(b.Acts, act)
+			}
+		}
+	}
+	for cursor := known.Recovered.LastAct; rapid.Bool().Draw(t, "another act"); {
+		cursor += gap.Draw(t, "gap")
+		b.Acts = append(b.Acts, act(cursor, rapid.String().Draw(t, "who")))
+	}
 	names := rapid.SampledFrom([]string{"a", "b", "c", "d", "e"})
 	for _, name := range rapid.SliceOfNDistinct(names, 0, 3, rapid.ID).Draw(t, "keys") {
 		b.Keys = append(b.Keys, answer(name))
@@ -129,7 +149,7 @@ func likeTheModel(s *stage) {
 		for i := range models {
 			models[i] = &model{
 				owner: *s.claim(uuid.New()), lanes: map[uuid.UUID]lanes.Snapshot{},
-				events: map[uint64]lanes.Logged{}, keys: map[string]lanes.KeptAnswer{},
+				events: map[uint64]lanes.Logged{}, acts: map[uint64]lanes.Act{}, keys: map[string]lanes.KeptAnswer{},
 			}
 		}
 		any := func(t *rapid.T) *model { return rapid.SampledFrom(models).Draw(t, "range") }

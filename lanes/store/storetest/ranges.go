@@ -26,6 +26,7 @@ func apart(s *stage) {
 	batch.Events = []lanes.Logged{delivered(pending(1))}
 	batch.Ended = []lanes.Ended{want.History[0]}
 	batch.Ended[0].Cursor = 7
+	batch.Acts = []lanes.Act{act(1, "kim")}
 	batch.Keys = want.Recovered.Keys
 	batch.Holds = new(want.Recovered.Holds.Lift(lanes.Scope{Kind: lanes.OverRange}, opening))
 	batch.Forget = []string{want.Recovered.Keys[0].Name}
@@ -36,6 +37,7 @@ func apart(s *stage) {
 	assert.Equal(s, want, one.saved())
 	assert.Equal(s, batch.Lanes, other.load().Lanes)
 	assert.Equal(s, *batch.Holds, other.load().Holds)
+	assert.Equal(s, batch.Acts, other.acts())
 	one.flush(one.with(3)) // nor has the other's claim fenced it
 	require.ErrorIs(s, other.try(other.batch()), store.ErrFenced)
 }
@@ -59,6 +61,7 @@ func atOnce(s *stage) {
 				want[i].Recovered.Keys = append(want[i].Recovered.Keys, batch.Keys...)
 				want[i].Events = append(want[i].Events, batch.Events...)
 				want[i].History = append(want[i].History, batch.Ended...)
+				want[i].Acts = append(want[i].Acts, batch.Acts...)
 				failures <- o.try(batch)
 				_, err := s.store.Load(s.Context(), o.rangeID)
 				failures <- err
@@ -74,6 +77,7 @@ func atOnce(s *stage) {
 	for i, o := range owners {
 		want[i].Recovered.Pending = want[i].Events
 		want[i].Recovered.LastEvent, want[i].Recovered.LastEnded = flushes, flushes
+		want[i].Recovered.LastAct = flushes
 		want[i].Recovered = tidy(want[i].Recovered)
 		assert.Equal(s, want[i], o.saved())
 	}

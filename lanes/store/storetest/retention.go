@@ -26,17 +26,20 @@ func (o *owner) trim(now time.Time, done func() bool) (flushes int) {
 	return flushes
 }
 
-// logged fills both logs: a delivered event and an ended session for each of the times, their cursors from 1 up.
-func (o *owner) logged(times ...time.Time) ([]lanes.Logged, []lanes.Ended) {
+// logged fills the logs: a delivered event, an ended session and an act for each of the times, their cursors from 1 up.
+func (o *owner) logged(times ...time.Time) store.Batch {
 	batch := o.batch()
 	for i, at := range times {
 		event, session := delivered(pending(uint64(i+1))), ended(uint64(i+1), "Jo Smith")
 		event.Event.At, session.At = at, at
 		batch.Events = append(batch.Events, event)
 		batch.Ended = append(batch.Ended, session)
+		done := act(uint64(i+1), "sam")
+		done.At = at
+		batch.Acts = append(batch.Acts, done)
 	}
 	o.flush(batch)
-	return batch.Events, batch.Ended
+	return batch
 }
 
 func overTerm(s *stage) {
@@ -48,7 +51,8 @@ func overTerm(s *stage) {
 		times[i] = opening
 	}
 	times = append(times, opening.Add(day), opening.Add(2*day))
-	events, history := o.logged(times...)
+	log := o.logged(times...)
+	events, history := log.Events, log.Ended
 	batch := o.batch()
 	batch.Now = opening.Add(3 * day)
 	o.flush(batch)
@@ -60,8 +64,13 @@ func overTerm(s *stage) {
 	o.trim(afterEvents, func() bool { return len(o.events()) <= 2 })
 	assert.Equal(s, events[old:], o.events())
 	assert.Len(s, o.history(), old+2, "its term is longer")
+	assert.Len(s, o.acts(), old+2, "as long as that of the history")
 
-	o.trim(opening.Add(9*day+time.Second), func() bool { return len(o.history()) <= 2 })
+	afterHistory := opening.Add(9*day + time.Second)
+	o.trim(afterHistory, func() bool { return len(o.acts()) < old+2 })
+	require.NotEmpty(s, o.acts()[2:], "a little at a time")
+	o.trim(afterHistory, func() bool { return len(o.history()) <= 2 && len(o.acts()) <= 2 })
+	assert.Equal(s, log.Acts[old:], o.acts())
 	assert.Equal(s, history[old:], o.history())
 	_, err := s.store.Ended(s.Context(), o.rangeID, history[0].Session.ID)
 	require.ErrorIs(s, err, store.ErrNotFound)
@@ -77,25 +86,30 @@ func overCap(s *stage) {
 	o := s.claim(uuid.New())
 	var events []lanes.Logged
 	var history []lanes.Ended
+	var acts []lanes.Act
 	for cursor := uint64(1); cursor <= 25; cursor++ {
 		batch := o.batch()
 		batch.Events = []lanes.Logged{delivered(pending(cursor * 2))} // cursors may have gaps
 		batch.Ended = []lanes.Ended{ended(cursor*2, "Jo Smith")}
+		batch.Acts = []lanes.Act{act(cursor*2, "sam")}
 		o.flush(batch)
 		events, history = append(events, batch.Events...), append(history, batch.Ended...)
+		acts = append(acts, batch.Acts...)
 		if cursor == 12 {
 			s.reopen()
 		}
 	}
-	o.trim(opening, func() bool { return len(o.events()) <= 10 && len(o.history()) <= 10 })
+	o.trim(opening, func() bool { return len(o.events()) <= 10 && len(o.history()) <= 10 && len(o.acts()) <= 10 })
 	assert.Equal(s, events[15:], o.events())
 	assert.Equal(s, history[15:], o.history())
+	assert.Equal(s, acts[15:], o.acts())
 
 	batch := o.batch()
-	batch.Events = events[20:] // written over: that makes no more of them
+	batch.Events, batch.Acts = events[20:], acts[20:] // written over: that makes no more of them
 	o.flush(batch)
 	o.flush(o.batch())
 	assert.Equal(s, events[15:], o.events())
+	assert.Equal(s, acts[15:], o.acts())
 }
 
 func pendingStays(s *stage) {
@@ -131,7 +145,7 @@ func pendingStays(s *stage) {
 func namesLeave(s *stage) {
 	s.keep(store.Retention{Events: 90 * day, History: 90 * day, Names: 30 * day, Cap: 1000})
 	o := s.claim(uuid.New())
-	_, history := o.logged(opening, opening.Add(day), opening.Add(2*day))
+	history := o.logged(opening, opening.Add(day), opening.Add(2*day)).Ended
 	o.flush(o.batch())
 	require.Equal(s, history, o.history())
 
@@ -168,11 +182,12 @@ func cursorsStay(s *stage) {
 	s.keep(store.Retention{Events: day, History: day, Names: day, Cap: 1000})
 	o := s.claim(uuid.New())
 	o.logged(opening, opening, opening)
-	o.trim(opening.Add(2*day), func() bool { return len(o.events()) == 0 && len(o.history()) == 0 })
+	o.trim(opening.Add(2*day), func() bool { return len(o.events())+len(o.history())+len(o.acts()) == 0 })
 	for range 2 {
 		r := o.load()
 		assert.Equal(s, uint64(3), r.LastEvent)
 		assert.Equal(s, uint64(3), r.LastEnded)
+		assert.Equal(s, uint64(3), r.LastAct)
 		s.reopen()
 	}
 	next := s.claim(o.rangeID)
@@ -181,5 +196,6 @@ func cursorsStay(s *stage) {
 	next.flush(batch)
 	assert.Equal(s, uint64(4), next.load().LastEvent)
 	assert.Equal(s, uint64(3), next.load().LastEnded)
+	assert.Equal(s, uint64(3), next.load().LastAct)
 	assert.Equal(s, batch.Events, next.events())
 }

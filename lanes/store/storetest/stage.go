@@ -92,16 +92,25 @@ func (o *owner) history() []lanes.Ended {
 	return append([]lanes.Ended{}, history...)
 }
 
+// acts reads all that staff did.
+func (o *owner) acts() []lanes.Act {
+	o.Helper()
+	acts, err := o.store.Acts(o.Context(), o.rangeID, 0, math.MaxInt32)
+	require.NoError(o, err)
+	return append([]lanes.Act{}, acts...)
+}
+
 // saved is all that can be read of a range.
 type saved struct {
 	Recovered store.Recovered
 	Events    []lanes.Logged
 	History   []lanes.Ended
+	Acts      []lanes.Act
 }
 
 func (o *owner) saved() saved {
 	o.Helper()
-	return saved{Recovered: o.load(), Events: o.events(), History: o.history()}
+	return saved{Recovered: o.load(), Events: o.events(), History: o.history(), Acts: o.acts()}
 }
 
 // tidy sorts what has no order, and makes empty what is nil, so that what is equal compares so.
@@ -121,15 +130,18 @@ func at(later time.Duration) lanes.Instant {
 	return lanes.Instant{Wall: opening.Add(later), Mono: 77*time.Hour + later}
 }
 
-// occupied is a lane with a running session.
+// occupied is a lane with a running session, and with something of everything that staff see to.
 func occupied(lane uuid.UUID, customer string) lanes.Snapshot {
 	s := lanes.Snapshot{Boot: "7d5e36ac"}
 	began := at(time.Minute)
 	s.ID = lane
 	s.Log = lanes.Log{ID: "log", Seq: 12}
+	s.Sale = lanes.OffSale
+	s.Help, s.Stray = &lanes.HelpCall{At: opening, Coming: true}, &began.Wall
 	s.Session = &lanes.Session{
 		ID: uuid.New(), Group: uuid.New(), Customer: customer, Purchasing: true, Sold: time.Hour, Phase: lanes.Running,
 		Left: time.Hour - 1, Since: began, Created: at(0), Began: &began, Rested: time.Second, Facts: 2,
+		RanOn: 3 * time.Minute,
 	}
 	return s
 }
@@ -159,6 +171,13 @@ func ended(cursor uint64, customer string) lanes.Ended {
 	return lanes.Ended{
 		Cursor: cursor, Session: session, Lane: uuid.New(), At: opening, Reason: lanes.Expired,
 		Used: time.Hour, Paused: time.Minute,
+	}
+}
+
+// act is something that staff did.
+func act(cursor uint64, who string) lanes.Act {
+	return lanes.Act{
+		Cursor: cursor, At: opening, Who: who, What: "add_time", Lane: uuid.New(), Session: uuid.New(), Detail: "15 minutes",
 	}
 }
 
