@@ -13,11 +13,11 @@ contract: tools ; RANGEGATE_NO_SKIP=1 go test -count 1 -timeout 15m -v ./test/co
 
 lint: ; .ci/lint
 
-bench: ; go test -run '^$$' -bench . -benchmem ./... && go run ./cmd/rangebench hanging && go run ./cmd/rangebench ceasefire
+bench: ; go test -run '^$$' -bench . -benchmem ./... && go run ./cmd/rangebench hanging && go run ./cmd/rangebench ceasefire && go run ./cmd/rangebench idle
 
 fuzz: ; .ci/fuzz 30s
 
-soak: tools ; ROUNDS=50 RANGEGATE_NO_SKIP=1 go test -count 1 -timeout 2h -run 'Kill|Flap' -v ./test/crash ./test/hardware
+soak: tools ; .ci/soak
 
 tools: ; @.ci/tools
 

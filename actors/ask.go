@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"github.com/rs/zerolog"
 
@@ -14,6 +15,7 @@ type ask struct {
 	ctx     context.Context
 	command lanes.Command
 	by      lanes.By
+	who     string           // of staff; what their asks change is on record
 	at      lanes.Instant    // when it arrived at the lane
 	with    []lanes.Logged   // events of before, to be written with their outcome in the same write
 	roll    *rollcall        // of a hold: who wants to hear how far it comes on the hardware
@@ -22,6 +24,7 @@ type ask struct {
 	ticket  *ticket          // the reserved destination of a move, nil otherwise
 	reply   chan result      // of one; nil when nobody waits for an answer (timer, hardware)
 	then    func(saved bool) // nil, or told how it ended
+	saved   atomic.Bool      // what it changed, whether or not its lane has heard of that
 }
 
 type result struct {

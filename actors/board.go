@@ -16,6 +16,10 @@ type Board struct {
 	lanes    []lanes.LaneStatus // in display order
 	place    map[uuid.UUID]int  // lane → its place in lanes
 	sessions map[uuid.UUID]int  // session → the place of its lane
+	version  uint64             // of the newest change
+	changed  []uint64           // likewise of each lane, by its place
+	wake     chan struct{}      // closed at the next change; nil while nobody waits for one
+	troubles map[uuid.UUID]trouble
 }
 
 func newBoard(layout lanes.Layout) *Board {
@@ -23,9 +27,13 @@ func newBoard(layout lanes.Layout) *Board {
 		lanes:    make([]lanes.LaneStatus, len(layout.Lanes)),
 		place:    make(map[uuid.UUID]int, len(layout.Lanes)),
 		sessions: map[uuid.UUID]int{},
+		version:  1,
+		changed:  make([]uint64, len(layout.Lanes)),
+		troubles: map[uuid.UUID]trouble{},
 	}
 	for i, place := range layout.Lanes {
-		b.lanes[i] = lanes.LaneStatus{Place: place, Lane: lanes.Lane{ID: place.ID}}
+		b.lanes[i] = lanes.LaneStatus{Place: place, Lane: lanes.Lane{ID: place.ID, Accessible: place.Accessible}}
+		b.changed[i] = b.version
 		b.place[place.ID] = i
 	}
 	return b
@@ -42,7 +50,9 @@ func (b *Board) publish(changed ...lanes.Lane) {
 			delete(b.sessions, s.ID)
 		}
 		b.lanes[i].Lane = lane
+		b.changed[i] = b.version + 1
 	}
+	b.changes()
 	for _, lane := range changed {
 		if lane.Session != nil {
 			b.sessions[lane.Session.ID] = b.place[lane.ID]
@@ -54,9 +64,25 @@ func (b *Board) publish(changed ...lanes.Lane) {
 func (b *Board) publishLink(lane uuid.UUID, state lanes.LinkState, since time.Time, notUsable string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	status := &b.lanes[b.place[lane]]
+	i := b.place[lane]
+	status := &b.lanes[i]
 	status.Link, status.LinkSince, status.NotUsable = state, since, notUsable
 	status.Lane.Usable = notUsable == ""
+	b.changed[i] = b.version + 1
+	b.changes()
+}
+
+// publishLocked shows whether the lane's hardware has confirmed that its fire line is locked.
+func (b *Board) publishLocked(lane uuid.UUID, locked bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	i := b.place[lane]
+	if b.lanes[i].Locked == locked {
+		return
+	}
+	b.lanes[i].Locked = locked
+	b.changed[i] = b.version + 1
+	b.changes()
 }
 
 // has tells whether the range has the lane.

@@ -28,6 +28,7 @@ type holding struct {
 	of      *Range
 	record  holdsRecord
 	lastSet map[lanes.Scope]uint64 // the version of the record that a hold was last set in
+	lifts   map[lanes.Scope]int    // under way
 }
 
 // The messages of holds.
@@ -39,6 +40,7 @@ type (
 	}
 	liftHold struct {
 		over  lanes.Scope
+		who   string
 		reply chan lifting // of one
 	}
 	holdLifted struct {
@@ -72,8 +74,8 @@ func (r *Range) Hold(ctx context.Context, over lanes.Scope, who string) (lanes.R
 }
 
 // Lift ends the hold over the scope. Lanes under another one stay closed.
-func (r *Range) Lift(ctx context.Context, over lanes.Scope) (lanes.Reached, error) {
-	m := &liftHold{over: over, reply: make(chan lifting, 1)}
+func (r *Range) Lift(ctx context.Context, over lanes.Scope, who string) (lanes.Reached, error) {
+	m := &liftHold{over: over, who: who, reply: make(chan lifting, 1)}
 	ctx, cancel := context.WithTimeout(ctx, holdPatience)
 	defer cancel()
 	r.send(r.root(), m)
@@ -97,13 +99,16 @@ func (r *Range) Holds() lanes.Holds { return *r.holds.Load() }
 func (h *holding) next(holds lanes.Holds) *holdsRecord {
 	h.record = holdsRecord{version: h.of.holdsVersion.Add(1), Holds: holds}
 	h.of.holds.Store(&holds)
+	h.of.board.touch()
 	record := h.record
 	return &record
 }
 
 // set closes everything that the scope covers: the links are told by the lanes before anything waits for the store.
 func (h *holding) set(ctx actor.Context, over lanes.Scope, who string, lanesOf map[uuid.UUID]*actor.PID) *rollcall {
-	record := h.next(h.record.Set(over, who, h.of.clock.Now().Wall))
+	now := h.of.clock.Now()
+	acts := h.acts(lanes.DidHold, over, who, now, !h.record.Has(over) || h.lifts[over] > 0)
+	record := h.next(h.record.Set(over, who, now.Wall))
 	h.lastSet[over] = record.version
 	covered := h.covered(over, func(lanes.Place) bool { return true })
 	roll := call(true, covered, 1)
@@ -112,7 +117,7 @@ func (h *holding) set(ctx actor.Context, over lanes.Scope, who string, lanesOf m
 			ctx: context.Background(), command: lanes.Hold{}, by: lanes.ByStaff, roll: roll, holds: record, then: roll.saves,
 		})
 	}
-	h.of.committer.save(&write{holds: record, stands: true, told: func(became outcome) {
+	h.of.committer.save(&write{holds: record, acts: acts, stands: true, told: func(became outcome) {
 		if became != standing {
 			roll.saves(became == saved)
 		}
@@ -123,18 +128,25 @@ func (h *holding) set(ctx actor.Context, over lanes.Scope, who string, lanesOf m
 
 // lift saves that the hold has ended; the lanes hear of it when that is durable.
 func (h *holding) lift(m *liftHold) {
-	record := holdsRecord{version: h.of.holdsVersion.Add(1), Holds: h.record.Lift(m.over, h.of.clock.Now().Wall)}
+	now := h.of.clock.Now()
+	record := holdsRecord{version: h.of.holdsVersion.Add(1), Holds: h.record.Lift(m.over, now.Wall)}
+	acts := h.acts(lanes.DidLift, m.over, m.who, now, h.record.Has(m.over))
+	h.lifts[m.over]++
 	of := h.of
-	of.committer.save(&write{holds: &record, told: func(became outcome) {
+	of.committer.save(&write{holds: &record, acts: acts, told: func(became outcome) {
 		of.send(of.root(), &holdLifted{m, record.version, became})
 	}})
 }
 
 // lifted opens what no other hold covers. A hold that was set meanwhile was saved after it: it counts.
 func (h *holding) lifted(ctx actor.Context, m *holdLifted, lanesOf map[uuid.UUID]*actor.PID) {
-	switch {
-	case m.became == standing: // not known yet: it will be
+	if m.became == standing { // not known yet: it will be
 		return
+	}
+	if h.lifts[m.lift.over]--; h.lifts[m.lift.over] <= 0 {
+		delete(h.lifts, m.lift.over)
+	}
+	switch {
 	case m.became != saved:
 		m.lift.reply <- lifting{nil, m.became.err()}
 		return
@@ -163,7 +175,8 @@ func (h *holding) lifted(ctx actor.Context, m *holdLifted, lanesOf map[uuid.UUID
 			ctx: context.Background(), command: lanes.Release{}, by: lanes.ByStaff, roll: roll, then: roll.saves,
 		})
 	}
-	h.of.log.Warn().Str("scope", over.Kind).Stringer("id", over.ID).Int("lanes", len(covered)).Msg("hold lifted")
+	h.of.log.Warn().Str("scope", over.Kind).Stringer("id", over.ID).Str("who", m.lift.who).Int("lanes", len(covered)).
+		Msg("hold lifted")
 	m.lift.reply <- lifting{roll, nil}
 }
 

@@ -95,7 +95,7 @@ func TestAnotherBootWithAWrongClockCountsUpToTheLastCheckpoint(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, g *rig) {
 		session := g.create(0, 30)
 		g.pass(10*time.Minute + 5*time.Second)
-		g.shutDown()
+		g.kill()
 		g.clock.reboot()
 		g.clock.step(-time.Hour)
 		g.pass(2 * time.Minute)
@@ -103,5 +103,17 @@ func TestAnotherBootWithAWrongClockCountsUpToTheLastCheckpoint(t *testing.T) {
 		require.Equal(t, 20*time.Minute, g.left(session))
 		g.pass(20 * time.Minute)
 		require.Equal(t, lanes.Expired, g.ended(session).Reason)
+	})
+}
+
+func TestAStopLeavesACheckpoint(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, g *rig) {
+		session := g.create(0, 30)
+		g.pass(10*time.Minute + 5*time.Second)
+		g.shutDown()
+		g.clock.reboot()
+		g.clock.step(-time.Hour)
+		g.start()
+		require.Equal(t, 20*time.Minute-5*time.Second, g.left(session), "and not only one every 10 s")
 	})
 }

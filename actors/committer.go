@@ -45,8 +45,10 @@ type write struct {
 	lanes  []lanes.Lane
 	events []lanes.Logged // without a cursor the committer gives one; with one it is written over
 	ended  *lanes.Ended
+	acts   []lanes.Act // of staff; the committer gives them their cursors
 	kept   *lanes.KeptAnswer
 	holds  *holdsRecord
+	marks  bool          // it goes with a checkpoint
 	ticket *ticket       // of the second lane, in a move
 	stands bool          // a closing: kept until it is saved
 	told   func(outcome) // standing comes at most once, and before the end; must not block
@@ -77,11 +79,13 @@ type committer struct {
 	n          uint64
 	lastEvent  uint64
 	lastEnded  uint64
+	lastAct    uint64
 	current    map[uuid.UUID]lanes.Lane // as last saved
 	holds      holdsRecord              // likewise
 	pending    map[uint64]lanes.Logged  // events that are saved and not attempted
 	events     tail[lanes.Logged]       // saved of late
 	ended      tail[lanes.Ended]        // likewise
+	acts       tail[lanes.Act]          // likewise
 	recalls    []recall
 	drained    []chan struct{}
 }
@@ -110,6 +114,10 @@ func (c *committer) save(w *write) {
 	if w.ended != nil {
 		c.lastEnded++
 		w.ended.Cursor = c.lastEnded
+	}
+	for i := range w.acts {
+		c.lastAct++
+		w.acts[i].Cursor = c.lastAct
 	}
 	if w.stands {
 		c.forgetFinal(w.events) // they are saved in the end
@@ -172,9 +180,11 @@ func (c *committer) compose() (store.Batch, bool) {
 		if w.ended != nil {
 			batch.Ended = append(batch.Ended, *w.ended)
 		}
+		batch.Acts = append(batch.Acts, w.acts...)
 		if w.kept != nil {
 			batch.Keys = append(batch.Keys, *w.kept)
 		}
+		c.checkpoint = c.checkpoint || w.marks
 	}
 	if c.checkpoint || c.away {
 		batch.Checkpoint = &lanes.Checkpoint{At: now, Boot: c.clock.Boot()}
@@ -243,6 +253,9 @@ func (c *committer) arrived(flown []*write) {
 		}
 		if w.ended != nil {
 			c.ended.put(w.ended.Cursor, *w.ended, now)
+		}
+		for _, act := range w.acts {
+			c.acts.put(act.Cursor, act, now)
 		}
 		for _, event := range w.events {
 			c.events.put(event.Cursor, event, now)

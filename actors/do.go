@@ -8,10 +8,24 @@ import (
 	"rangegate/lanes"
 )
 
+// asker is who asks.
+type asker struct {
+	by  lanes.By
+	who string // of staff
+}
+
+var pos = asker{by: lanes.ByPOS}
+
 // Create sells time on a lane of the range.
 func (r *Range) Create(ctx context.Context, lane uuid.UUID, command lanes.Create, key *lanes.Key) (*lanes.SessionView, error) {
+	return r.create(ctx, pos, lane, command, key)
+}
+
+func (r *Range) create(
+	ctx context.Context, from asker, lane uuid.UUID, command lanes.Create, key *lanes.Key,
+) (*lanes.SessionView, error) {
 	return r.once(ctx, key, func(claim *claim) (*lanes.SessionView, error) {
-		a := &ask{ctx: ctx, command: command, by: lanes.ByPOS, claim: claim}
+		a := &ask{ctx: ctx, command: command, by: from.by, who: from.who, claim: claim}
 		switch {
 		case !r.layout.HasGroup(command.Group):
 			return nil, turnAway(a, lanes.ErrGroupNotFound)
@@ -24,7 +38,13 @@ func (r *Range) Create(ctx context.Context, lane uuid.UUID, command lanes.Create
 
 // On gives a command to the lane that the session is on. A stop of one whose end is not saved yet hears that again.
 func (r *Range) On(ctx context.Context, session uuid.UUID, command lanes.Command, key *lanes.Key) (*lanes.SessionView, error) {
-	view, err := r.follow(ctx, session, key, func(lane uuid.UUID, a *ask) (*lanes.SessionView, error) {
+	return r.on(ctx, pos, session, command, key)
+}
+
+func (r *Range) on(
+	ctx context.Context, from asker, session uuid.UUID, command lanes.Command, key *lanes.Key,
+) (*lanes.SessionView, error) {
+	view, err := r.follow(ctx, from, session, key, func(lane uuid.UUID, a *ask) (*lanes.SessionView, error) {
 		a.command = command
 		return r.ask(ctx, lane, a)
 	})
@@ -36,14 +56,18 @@ func (r *Range) On(ctx context.Context, session uuid.UUID, command lanes.Command
 
 // Move takes the session to another lane of the range.
 func (r *Range) Move(ctx context.Context, session, to uuid.UUID, key *lanes.Key) (*lanes.SessionView, error) {
-	return r.follow(ctx, session, key, func(lane uuid.UUID, a *ask) (*lanes.SessionView, error) {
+	return r.move(ctx, pos, session, to, key)
+}
+
+func (r *Range) move(ctx context.Context, from asker, session, to uuid.UUID, key *lanes.Key) (*lanes.SessionView, error) {
+	return r.follow(ctx, from, session, key, func(lane uuid.UUID, a *ask) (*lanes.SessionView, error) {
 		switch {
 		case !r.board.has(to):
 			return nil, turnAway(a, lanes.ErrLaneNotFound)
 		case lane == to:
 			return nil, turnAway(a, lanes.ErrLaneOccupied)
 		}
-		ticket, err := r.reserve(ctx, to)
+		ticket, err := r.reserve(ctx, from.by, to)
 		if err != nil {
 			return nil, turnAway(a, err)
 		}
@@ -71,13 +95,13 @@ func (r *Range) once(
 
 // follow prepares an ask for the lane that the session is on, and again for the next one if it moved meanwhile.
 func (r *Range) follow(
-	ctx context.Context, session uuid.UUID, key *lanes.Key,
+	ctx context.Context, from asker, session uuid.UUID, key *lanes.Key,
 	do func(lane uuid.UUID, a *ask) (*lanes.SessionView, error),
 ) (*lanes.SessionView, error) {
 	for {
 		var on uuid.UUID
 		view, err := r.once(ctx, key, func(claim *claim) (*lanes.SessionView, error) {
-			a := &ask{ctx: ctx, by: lanes.ByPOS, claim: claim}
+			a := &ask{ctx: ctx, by: from.by, who: from.who, claim: claim}
 			lane, found := r.board.find(session)
 			if !found {
 				_, err := r.Session(ctx, session)
@@ -112,22 +136,23 @@ func (r *Range) ask(ctx context.Context, lane uuid.UUID, a *ask) (*lanes.Session
 	}
 }
 
-// unread is the answer to an ask that nobody may read any more, because the tree stops. Whoever had sent something to
-// the store has the answer by the time that the range is let go of.
+// unread is the answer to an ask that nobody may read any more, because the tree stops. By the time that the range is let
+// go of, whoever had sent something to the store that was not saved has the answer. What was saved, the lane may not have
+// come to say.
 func (r *Range) unread(a *ask) (*lanes.SessionView, error) {
 	select {
 	case answer := <-a.reply:
 		return answer.view, answer.err
 	default:
 	}
-	if err := context.Cause(r.background); err == lanes.ErrNotOwner {
+	if err := context.Cause(r.background); err == lanes.ErrNotOwner && !a.saved.Load() {
 		return nil, err
 	}
 	return nil, lanes.ErrTimeout
 }
 
-func (r *Range) reserve(ctx context.Context, lane uuid.UUID) (*ticket, error) {
-	m := &reserve{reply: make(chan reservation, 1), ctx: ctx}
+func (r *Range) reserve(ctx context.Context, by lanes.By, lane uuid.UUID) (*ticket, error) {
+	m := &reserve{reply: make(chan reservation, 1), ctx: ctx, by: by}
 	r.send(r.pid, &toLane{lane, m})
 	select {
 	case answer := <-m.reply:

@@ -59,6 +59,7 @@ func (e *eventsActor) Receive(ctx actor.Context) {
 	}
 	e.deliverAll()
 	e.waits.Set(float64(e.queue.waits))
+	e.of.eventsWaiting.Store(int64(e.queue.waits))
 }
 
 // deliverAll delivers what may go, as long as there are slots.

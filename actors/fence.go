@@ -14,6 +14,7 @@ type fence struct {
 	number uint64      // of its connection
 	closed bool        // the state in force on the hardware is a held one
 	heard  bool        // there is a state in force, of this connection
+	locked bool        // it has confirmed to hold, and was told nothing else since
 	opened bool        // the newest state that this gateway saw in force there was not a held one
 	asking bool        // the controller came up holding, and nobody knows yet whether it may be released
 	rolls  []*rollcall // that wait for a confirmation
@@ -30,7 +31,7 @@ type (
 
 // stands takes in that the link came up, or went down: nothing is known to be in force then.
 func (f *fence) stands(m *linkStands) {
-	f.up, f.heard, f.asking, f.number = m.hello != nil, false, false, m.number
+	f.up, f.heard, f.locked, f.asking, f.number = m.hello != nil, false, false, false, m.number
 }
 
 // want gives the link the state that is wanted, unless it would release a controller that holds for a reason that is
@@ -40,6 +41,10 @@ func (l *laneActor) want() {
 		return
 	}
 	l.fence.heard = false
+	if !l.wanted.Hold { // it may be open before we hear of it
+		l.fence.locked = false
+		l.of.board.publishLocked(l.id, false)
+	}
 	l.of.send(l.link, &want{l.fence.number, *l.wanted})
 }
 
@@ -97,6 +102,7 @@ func (l *laneActor) callRoll(a *ask) {
 func (l *laneActor) inForce(m *inForce) {
 	f := &l.fence
 	f.heard, f.closed, f.opened = true, m.state.Hold, !m.state.Hold
+	l.locks(m.state)
 	waiting := f.rolls
 	f.rolls = nil
 	for _, roll := range waiting {
@@ -106,6 +112,15 @@ func (l *laneActor) inForce(m *inForce) {
 			f.rolls = append(f.rolls, roll)
 		}
 	}
+}
+
+// locks shows whether the fire line is locked now that the state is in force. One that is not wanted any more says nothing
+// of what the hardware has been told since.
+func (l *laneActor) locks(state link.State) {
+	state.Revision = 0
+	f := &l.fence
+	f.locked = state.Hold && (f.locked || f.up && l.wanted != nil && state == *l.wanted)
+	l.of.board.publishLocked(l.id, f.locked)
 }
 
 // strays is how far a controller's time may be off before somebody is told.

@@ -30,9 +30,14 @@ func (l *laneActor) save(a *ask, change lanes.Change, then func(*flight, outcome
 	w := &write{
 		lanes: []lanes.Lane{change.Lane}, events: f.events, ended: change.Ended, kept: f.kept,
 		holds:  a.holds,
+		acts:   l.acts(a, change),
 		stands: change.Closing, ticket: a.ticket,
 		told: func(became outcome) {
-			if became == disowned || became == forsaken { // the tree is about to be stopped
+			switch became {
+			case saved:
+				a.saved.Store(true)
+				l.of.announce(f.events) // here, in the order of the log: a session may be told of by two lanes
+			case disowned, forsaken: // the tree is about to be stopped
 				a.answer(nil, became.err())
 			}
 			l.of.send(l.self, &landed{f, became})
@@ -74,7 +79,6 @@ func (l *laneActor) inherit(f *flight, became outcome) {
 // finish ends an ask that succeeded: what it changed is saved.
 func (l *laneActor) finish(f *flight) {
 	a := f.ask
-	l.of.announce(f.events) // announce
 	a.claim.settle(f.kept)
 	if a.ticket != nil {
 		l.handOver(a.ticket, *f.change.Other)
@@ -181,6 +185,9 @@ func (l *laneActor) line(a *ask, err error) *zerolog.Event {
 	}
 	line = line.Stringer("range", l.of.layout.Range).Stringer("lane", l.id).
 		Str("command", command).Str("by", string(a.by)).Str("result", result)
+	if a.who != "" {
+		line = line.Str("who", a.who)
+	}
 	if l.lane.Session != nil {
 		line = line.Stringer("session", l.lane.Session.ID)
 	}

@@ -42,14 +42,14 @@ func (g *rig) hold(over lanes.Scope) lanes.Reached {
 // lift ends a hold. It comes back when the hardware has heard of it.
 func (g *rig) lift(over lanes.Scope) lanes.Reached {
 	g.Helper()
-	reached, err := g.Lift(g.request(), over)
+	reached, err := g.Lift(g.request(), over, "kim")
 	require.NoError(g, err)
 	synctest.Wait()
 	return reached
 }
 
 func (g *rig) tryLift(over lanes.Scope) error {
-	_, err := g.Lift(g.request(), over)
+	_, err := g.Lift(g.request(), over, "kim")
 	return err
 }
 

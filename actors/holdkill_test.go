@@ -75,7 +75,7 @@ func (g *rig) holdAndLift() (told acknowledged) {
 	told.held = reached.Saved
 	g.pass(2 * time.Second)
 	_ = g.tryModify(g.onBoard()[0], 1)
-	if _, err = g.Lift(g.Context(), g.overBay(0)); err == nil {
+	if _, err = g.Lift(g.Context(), g.overBay(0), "kim"); err == nil {
 		told.lifted = true
 	}
 	synctest.Wait()
@@ -147,7 +147,7 @@ func toldOfAKillAtTheCrossing(t *testing.T, power *power, crossing func(*rig) la
 		})
 		lifted := make(chan lanes.Reached, 1)
 		go func() {
-			if reached, err := g.Lift(t.Context(), g.overBay(0)); err == nil {
+			if reached, err := g.Lift(t.Context(), g.overBay(0), "kim"); err == nil {
 				lifted <- reached
 			}
 			close(lifted)

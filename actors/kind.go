@@ -71,6 +71,9 @@ func (l *life) Receive(ctx actor.Context) {
 			return
 		}
 		l.kind.metrics.restarts.WithLabelValues(l.kind.name).Inc()
+		if actor, its := l.Actor.(inRange); its {
+			actor.home().restarts.add(l.kind.name)
+		}
 		l.kind.log.Error().Str("actor", ctx.Self().GetId()).Str("kind", l.kind.name).Interface("panic", defect).
 			Str("message", messageKind(ctx.Message())).Bytes("stack", debug.Stack()).Msg("an actor panicked")
 		switch ctx.Message().(type) {

@@ -269,7 +269,7 @@ func (l *laneActor) take(a *ask, now lanes.Instant) {
 				l.swap(change.Lane, change.Other) // swap
 				l.open()                          // open
 			}
-			l.finish(f) // announce, answer
+			l.finish(f) // answer; what happened was announced when it was saved
 		}
 	})
 }
@@ -354,6 +354,8 @@ func (l *laneActor) closeAhead(a *ask) {
 
 func (l *laneActor) observeLateness(a *ask) {
 	if deadline, running := l.lane.Deadline(); running && a.by == lanes.ByTimer {
-		l.of.metrics.lateness.Observe(l.of.clock.Now().Since(deadline).Seconds())
+		now := l.of.clock.Now()
+		l.of.metrics.lateness.Observe(now.Since(deadline).Seconds())
+		l.of.late.add(now, now.Since(deadline))
 	}
 }

@@ -168,7 +168,7 @@ func (l *linkActor) isDown(err error) {
 	l.retry = time.AfterFunc(wait, func() { l.of.send(l.self, &connect{number}) })
 	l.of.metrics.links.WithLabelValues(what).Inc()
 	l.of.log.Warn().Stringer("lane", l.lane).Err(err).Int("failures", l.failures).Dur("retry_in", wait).Msg("link down")
-	l.of.send(l.up, &linkStands{state: state, since: now})
+	l.of.send(l.up, &linkStands{state: state, since: now, err: err})
 }
 
 // report hands the lane what its hardware says, and the hardware the acknowledgement once that is saved.

@@ -28,6 +28,7 @@ func (t *ticket) drop() { t.of.send(t.pid, &unreserve{t}) }
 type (
 	reserve struct {
 		ctx   context.Context
+		by    lanes.By
 		reply chan reservation // of one
 	}
 	unreserve struct{ ticket *ticket }
@@ -44,7 +45,7 @@ type (
 
 // reserve keeps the lane for a session that is about to move here. A lane that is changing is no destination.
 func (l *laneActor) reserve(m *reserve) {
-	lane, err := l.lane.Reserve()
+	lane, err := l.lane.Reserve(m.by)
 	switch {
 	case l.parked:
 		err = lanes.ErrLaneNotUsable

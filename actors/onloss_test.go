@@ -30,7 +30,7 @@ func TestAControllerThatHeldForWantOfItsGateway(t *testing.T) {
 		lose(time.Minute, g.restart)
 		require.False(t, g.open(0))
 		require.Len(t, g.Holds().InForce, 1)
-		_, err := g.Lift(g.request(), g.Holds().InForce[0].Scope)
+		_, err := g.Lift(g.request(), g.Holds().InForce[0].Scope, "kim")
 		require.NoError(t, err)
 		g.pass(time.Second)
 		require.True(t, g.open(0))

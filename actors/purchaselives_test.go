@@ -39,8 +39,8 @@ func TestASessionThatEndsWhileThePOSThinks(t *testing.T) {
 						return
 					}
 					require.Equal(t, []uuid.UUID{purchase}, g.unresolved())
-					require.ErrorIs(t, g.Clear(g.request(), purchase, true), lanes.ErrSessionEnded)
-					require.NoError(t, g.Clear(g.request(), purchase, false))
+					require.ErrorIs(t, g.Clear(g.request(), "sam", purchase, true), lanes.ErrSessionEnded)
+					require.NoError(t, g.Clear(g.request(), "sam", purchase, false))
 				}, withWebhook(pos))
 			})
 		}
@@ -65,7 +65,7 @@ func TestASessionThatMovesWhileThePOSThinks(t *testing.T) {
 		lost := g.buys(1, minutes(5))
 		g.moves(session, 0)
 		require.Equal(t, g.lane(0), g.Unresolved()[0].Lane, "and so does what staff have to see to")
-		require.NoError(t, g.Clear(g.request(), lost, true))
+		require.NoError(t, g.Clear(g.request(), "sam", lost, true))
 		g.pass(0)
 		require.Equal(t, 50*time.Minute, g.left(session))
 	}, withWebhook(pos))

@@ -123,7 +123,7 @@ func TestAPurchaseThatWasSentIsForStaffAfterARestart(t *testing.T) {
 					require.Len(t, pos.purchases(), 1, "it is not sent again")
 					require.Equal(t, lanes.Interrupted, g.requests()[0].Attempt.Error)
 					require.Equal(t, 30, g.Sessions()[0].Minutes)
-					require.NoError(t, g.Clear(g.request(), purchase, true))
+					require.NoError(t, g.Clear(g.request(), "sam", purchase, true))
 					g.pass(0)
 					require.Equal(t, 45, g.Sessions()[0].Minutes)
 					g.stop(session)

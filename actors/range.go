@@ -49,6 +49,11 @@ type Range struct {
 	tills       *semaphore.Weighted // of purchases being sent
 	courses     sync.Map            // purchase → struct{}, while it takes its course
 	errands     sync.WaitGroup      // what goes on beside the actors: courses, credits, look-ups
+
+	// For its health.
+	eventsWaiting atomic.Int64
+	late          lateness
+	restarts      tally // of its actors, after a panic
 }
 
 // Layout is what the range is made of.
@@ -180,7 +185,7 @@ func (r *rangeActor) Receive(ctx actor.Context) {
 }
 
 func (r *rangeActor) start(ctx actor.Context) {
-	r.holding = holding{of: r.of, lastSet: map[lanes.Scope]uint64{}, record: holdsRecord{version: r.of.holdsVersion.Load(), Holds: r.of.Holds()}}
+	r.holding = holding{of: r.of, lastSet: map[lanes.Scope]uint64{}, lifts: map[lanes.Scope]int{}, record: holdsRecord{version: r.of.holdsVersion.Load(), Holds: r.of.Holds()}}
 	r.lanes = make(map[uuid.UUID]*actor.PID, len(r.of.layout.Lanes))
 	for _, place := range r.of.layout.Lanes {
 		r.spawn(ctx, place.ID)

@@ -68,7 +68,8 @@ func (c *committer) refill(batch store.Batch) store.Batch {
 	}
 	batch.Events = slices.SortedFunc(maps.Values(events), func(a, b lanes.Logged) int { return cmp.Compare(a.Cursor, b.Cursor) })
 	batch.Ended = append(c.ended.all(), batch.Ended...)
-	batch.LastEvent, batch.LastEnded = c.lastEvent, c.lastEnded
+	batch.Acts = append(c.acts.all(), batch.Acts...)
+	batch.LastEvent, batch.LastEnded, batch.LastAct = c.lastEvent, c.lastEnded, c.lastAct
 	if batch.Holds == nil {
 		batch.Holds = &c.holds.Holds
 	}

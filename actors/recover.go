@@ -60,6 +60,7 @@ func newCommitter(r *Range, epoch uint64, saved store.Recovered) *committer {
 		rangeID: r.layout.Range, epoch: epoch, store: r.store, clock: r.clock, keys: r.keys,
 		metrics: r.metrics, log: r.log, quit: r.background.Done(), disown: r.letGo,
 		calendar: newCalendar(r.clock, saved.Checkpoint), lastEvent: saved.LastEvent, lastEnded: saved.LastEnded,
+		lastAct: saved.LastAct,
 		current: make(map[uuid.UUID]lanes.Lane, len(r.layout.Lanes)),
 		pending: make(map[uint64]lanes.Logged, len(saved.Pending)),
 	}
@@ -74,9 +75,13 @@ func newCommitter(r *Range, epoch uint64, saved store.Recovered) *committer {
 }
 
 // bringBack gives the committer and the board the lanes as they were saved. Those whose readings belong to an earlier
-// boot are carried over to this one. What is to be saved of that, and of the lanes that are retired, comes back.
+// boot are carried over to this one, and sessions that ran on meanwhile know for how long. What is to be saved of that, and
+// of the lanes that are retired, comes back. The lanes go in one write with a checkpoint: after the next restart no time
+// down counts twice, and none is forgotten.
 func (r *Range) bringBack(saved store.Recovered, retire []uuid.UUID) ([]*write, error) {
 	now, boot := r.clock.Now(), r.clock.Boot()
+	down, ranOn := saved.Checkpoint.Down(now, boot), 0
+	carried := &write{stands: true, marks: true, told: func(outcome) {}}
 	var changed []*write
 	var lost []error
 	for _, snapshot := range saved.Lanes {
@@ -84,9 +89,13 @@ func (r *Range) bringBack(saved store.Recovered, retire []uuid.UUID) ([]*write, 
 		place, known := r.places[lane.ID]
 		switch {
 		case known:
+			restored := lane.Session
+			if lane = lane.RanOn(down, now); lane.Session != restored {
+				ranOn++
+			}
 			r.committer.current[lane.ID] = lane
-			if snapshot.Boot != boot && (lane.Session != nil || len(lane.Open) > 0) {
-				changed = append(changed, &write{lanes: []lanes.Lane{lane}, stands: true, told: func(outcome) {}})
+			if lane.Session != restored || snapshot.Boot != boot && (lane.Session != nil || len(lane.Open) > 0) {
+				carried.lanes = append(carried.lanes, lane)
 			}
 			lane.Accessible, lane.Purchasing, lane.Usable = place.Accessible, r.layout.Purchasing, true
 			r.board.publish(lane)
@@ -96,6 +105,12 @@ func (r *Range) bringBack(saved store.Recovered, retire []uuid.UUID) ([]*write, 
 		default:
 			lost = append(lost, missing(lane, now))
 		}
+	}
+	if len(carried.lanes) > 0 {
+		changed = append(changed, carried)
+	}
+	if ranOn > 0 && len(lost) == 0 {
+		r.log.Warn().Int("sessions", ranOn).Dur("down", down).Msg("sessions ran on while the gateway was down; staff may make up for it")
 	}
 	return changed, errors.Join(lost...)
 }

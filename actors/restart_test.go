@@ -28,6 +28,9 @@ func TestARestartKeepsEverySession(t *testing.T) {
 		require.Equal(t, 10*time.Minute, g.left(waiting))
 		require.Equal(t, 13*time.Minute, g.left(running))
 		require.Equal(t, 26*time.Minute, g.left(paused))
+		ranOn := *before[1].Lane.Session
+		ranOn.RanOn = 3 * time.Minute
+		before[1].Lane.Session = &ranOn
 		for i, now := range g.Lanes() {
 			require.Equal(t, before[i].Lane, now.Lane)
 		}

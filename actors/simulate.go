@@ -90,7 +90,7 @@ func (r *Range) credit(event lanes.Logged, minutes int) {
 // outcome recorded.
 func (r *Range) tryCredit(event lanes.Logged, minutes int) bool {
 	session := event.Event.Session
-	_, err := r.follow(r.background, session, nil, func(lane uuid.UUID, a *ask) (*lanes.SessionView, error) {
+	_, err := r.follow(r.background, pos, session, nil, func(lane uuid.UUID, a *ask) (*lanes.SessionView, error) {
 		a.command, a.with = lanes.Modify{Session: session, Minutes: minutes}, []lanes.Logged{event}
 		return r.ask(r.background, lane, a)
 	})

@@ -22,10 +22,10 @@ func (r *Range) Unresolved() []lanes.OpenPurchase {
 }
 
 // Clear is staff settling an unresolved purchase by hand; with credit its minutes are added to the session.
-func (r *Range) Clear(ctx context.Context, purchase uuid.UUID, credit bool) error {
+func (r *Range) Clear(ctx context.Context, who string, purchase uuid.UUID, credit bool) error {
 	for _, open := range r.Unresolved() {
 		if open.ID == purchase {
-			a := &ask{ctx: ctx, command: lanes.Clear{Purchase: purchase, Credit: credit}, by: lanes.ByStaff}
+			a := &ask{ctx: ctx, command: lanes.Clear{Purchase: purchase, Credit: credit}, by: lanes.ByStaff, who: who}
 			_, err := r.ask(ctx, open.Lane, a)
 			return err
 		}

@@ -29,6 +29,7 @@ type (
 		since  lanes.Instant
 		number uint64      // of the connection, of a link that came up
 		hello  *link.Hello // likewise
+		err    error       // why it is not up
 	}
 	graceOver struct{ gone lanes.Instant }
 )
@@ -37,6 +38,10 @@ type (
 // that is known yet: hardware that runs is left alone till then. Away it is since it was up, however often it is tried.
 func (l *laneActor) linkStands(m *linkStands) {
 	l.fence.stands(m)
+	l.of.board.publishLocked(l.id, l.fence.locked)
+	if m.err != nil {
+		l.of.board.troubled(l.id, m.err, m.since)
+	}
 	if m.state == lanes.LinkUp {
 		l.compare(m.hello)
 		l.askWhyItHolds(m.hello)

@@ -18,7 +18,7 @@ type Held interface {
 	// Hold closes everything that the scope covers, and answers within 2 s how far that has come.
 	Hold(ctx context.Context, over lanes.Scope, who string) (lanes.Reached, error)
 	// Lift opens what no other hold covers.
-	Lift(ctx context.Context, over lanes.Scope) (lanes.Reached, error)
+	Lift(ctx context.Context, over lanes.Scope, who string) (lanes.Reached, error)
 }
 
 // hold is what is asked for.
@@ -85,11 +85,9 @@ func (d desk) hold(ctx context.Context, h hold) (reached, error) {
 	}
 	act := r.Lift
 	if h.on {
-		act = func(ctx context.Context, over lanes.Scope) (lanes.Reached, error) {
-			return r.Hold(ctx, over, anOperator)
-		}
+		act = r.Hold
 	}
-	far, err := act(ctx, h.over)
+	far, err := act(ctx, h.over, anOperator)
 	if err != nil {
 		return reached{}, err
 	}

@@ -25,11 +25,13 @@ func TestHolds(t *testing.T) {
 	require.Equal(t, lanes.Scope{Kind: lanes.OverRange}, staff.over)
 	require.Equal(t, "operator", staff.who)
 
+	staff.who = ""
 	status, said = set(`{"scope":"bay","id":"` + theBay + `","on":false}`)
 	require.Equal(t, 503, status)
 	require.Contains(t, said, "store_unavailable")
 	require.Equal(t, lanes.Scope{Kind: lanes.OverBay, ID: uuid.MustParse(theBay)}, staff.over)
 	require.True(t, staff.lifted)
+	require.Equal(t, "operator", staff.who)
 
 	for body, field := range map[string]string{
 		`{"scope":"range"}`: "on", `{"on":true}`: "scope", `{"scope":"world","on":true}`: "scope",

@@ -54,11 +54,11 @@ func (s *stand) Layout() lanes.Layout {
 func (s *stand) Lanes() []lanes.LaneStatus {
 	first := lanes.LaneStatus{
 		Place: lanes.Place{ID: uuid.MustParse(theLane), Bay: uuid.MustParse(theBay), Name: "Lane 1", Accessible: true},
-		Lane:  lanes.Lane{Session: &lanes.Session{ID: uuid.MustParse(theSession), Phase: lanes.Waiting}},
+		Lane:  lanes.Lane{Session: &lanes.Session{ID: uuid.MustParse(theSession), Phase: lanes.Waiting}, Accessible: true},
 		Link:  lanes.LinkUp, LinkSince: noon,
 	}
 	second := first
-	second.Name, second.Link, second.NotUsable, second.Lane = "Lane 2", lanes.LinkDown, "its link is down", lanes.Lane{Held: true}
+	second.Name, second.Link, second.NotUsable, second.Lane = "Lane 2", lanes.LinkDown, "its link is down", lanes.Lane{Held: true, Accessible: true, Sale: lanes.OffSale}
 	return []lanes.LaneStatus{first, second}
 }
 

@@ -14,7 +14,7 @@ type Unresolved interface {
 	// Unresolved lists them by lane, in display order.
 	Unresolved() []lanes.OpenPurchase
 	// Clear settles one by hand. With credit its minutes are added to the session, which must be active.
-	Clear(ctx context.Context, purchase uuid.UUID, credit bool) error
+	Clear(ctx context.Context, who string, purchase uuid.UUID, credit bool) error
 }
 
 // Operated is a running range as its operator sees it.
@@ -83,6 +83,6 @@ func (d desk) settle(credit bool) func(context.Context, unsettled) (endpoint.Emp
 		if err != nil {
 			return endpoint.Empty{}, err
 		}
-		return endpoint.Empty{}, r.Clear(ctx, o.purchase, credit)
+		return endpoint.Empty{}, r.Clear(ctx, anOperator, o.purchase, credit)
 	}
 }

@@ -30,11 +30,11 @@ func (s *shelf) Unresolved() []lanes.OpenPurchase {
 	}}}
 }
 
-func (s *shelf) Clear(_ context.Context, purchase uuid.UUID, credit bool) error {
+func (s *shelf) Clear(_ context.Context, who string, purchase uuid.UUID, credit bool) error {
 	if purchase != uuid.MustParse(thePurchase) {
 		return lanes.ErrPurchaseNotFound
 	}
-	s.credited = &credit
+	s.credited, s.who = &credit, who
 	return nil
 }
 
@@ -50,8 +50,8 @@ func (s *shelf) Hold(_ context.Context, over lanes.Scope, who string) (lanes.Rea
 	return lanes.Reached{Confirmed: []uuid.UUID{uuid.MustParse(theLane)}, Saved: true}, nil
 }
 
-func (s *shelf) Lift(_ context.Context, over lanes.Scope) (lanes.Reached, error) {
-	s.over, s.lifted = over, true
+func (s *shelf) Lift(_ context.Context, over lanes.Scope, who string) (lanes.Reached, error) {
+	s.over, s.who, s.lifted = over, who, true
 	return lanes.Reached{}, lanes.ErrStoreUnavailable
 }
 
@@ -87,6 +87,7 @@ func TestPurchasesThatWaitForStaff(t *testing.T) {
 
 	require.Equal(t, 204, known(h, "POST", at+"/"+thePurchase+"/credit", "").Code)
 	require.True(t, *waiting.credited)
+	require.Equal(t, "operator", waiting.who)
 	require.Equal(t, 204, known(h, "POST", at+"/"+thePurchase+"/drop", "").Code)
 	require.False(t, *waiting.credited)
 	require.Equal(t, 404, known(h, "POST", at+"/"+theLane+"/drop", "").Code)

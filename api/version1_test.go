@@ -23,7 +23,7 @@ func TestTheViewsOfVersion1(t *testing.T) {
 		"/sessions": "[" + waiting1 + "," + running + "]",
 		"/bays":     `[{"id":"` + theBay + `","bay_id":"` + theBay + `","name":"Bay A"}]`,
 		"/groups":   `[{"id":"` + theGroup + `","name":"Public"}]`,
-		"/lanes":    "[" + lane + "," + strings.NewReplacer("Lane 1", "Lane 2", `"is_usable":true`, `"is_usable":false`).Replace(lane) + "]",
+		"/lanes":    "[" + lane + "," + strings.ReplaceAll(strings.Replace(lane, "Lane 1", "Lane 2", 1), "true", "false") + "]",
 	} {
 		answer := known(h, "GET", prefix1+path, "")
 		require.Equal(t, 200, answer.Code)

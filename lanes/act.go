@@ -1,18 +1,71 @@
 package lanes
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
 )
 
-// Act is something that staff did, on record. Cursors ascend in the order of saving.
+// Act is something that staff did, on record. Cursors ascend in the order of saving. It names no customer: those leave the
+// history after their own term.
 type Act struct {
 	Cursor  uint64    `json:"cursor"`
 	At      time.Time `json:"at"`
 	Who     string    `json:"who"`
-	What    string    `json:"what"`             // the name of a command, or hold, lift, settle
+	What    string    `json:"what"`             // one of the words below
 	Lane    uuid.UUID `json:"lane_id"`          // uuid.Nil: about no single lane
 	Session uuid.UUID `json:"session_id"`       // uuid.Nil: about none
-	Detail  string    `json:"detail,omitempty"` // such as the minutes, or the scope of a hold
+	Detail  string    `json:"detail,omitempty"` // see the words below
+}
+
+// What staff do, and the detail that it has. Of everything else on a lane the word is the command's name: pause, resume,
+// stop, help_coming, help_done, hit_noted.
+const (
+	DidCreate = "create"  // the minutes that were sold: 30
+	DidStart  = "start"   // of a session whose customer had not entered
+	DidModify = "modify"  // the minutes, with their sign: +15
+	DidMove   = "move"    // the name of the lane that the session went to; Lane is the one that it left
+	DidOffer  = "offer"   // what was decided: open, closed or configured
+	DidMakeUp = "make_up" // the minutes that were given, with their sign: +3, +0
+	DidSettle = "settle"  // credit or drop
+	DidHold   = "hold"    // the scope: range, lane, or bay and its name
+	DidLift   = "lift"    // likewise
+)
+
+// Did is the record of somebody's command to the lane, from which the change followed.
+func Did(who string, at Instant, lane Lane, command Command, change Change) Act {
+	act := Act{At: at.Wall, Who: who, What: command.Name(), Lane: lane.ID}
+	for _, on := range []*Session{change.Lane.Session, lane.Session} {
+		if on != nil {
+			act.Session = on.ID
+		}
+	}
+	switch cmd := command.(type) {
+	case Create:
+		act.Detail = strconv.Itoa(cmd.Minutes)
+	case Enter:
+		act.What = DidStart
+	case Modify:
+		act.Detail = signed(cmd.Minutes)
+	case MakeUp:
+		act.Detail = signed(int((change.Lane.Session.Sold - lane.Session.Sold) / time.Minute))
+	case Offer:
+		act.Session, act.Detail = uuid.Nil, cmd.Sale.String()
+	case HitNoted:
+		act.Session = uuid.Nil
+	case Clear:
+		act.What, act.Session, act.Detail = DidSettle, change.Settled.Session, "drop"
+		if cmd.Credit {
+			act.Detail = "credit"
+		}
+	}
+	return act
+}
+
+func signed(minutes int) string {
+	if minutes < 0 {
+		return strconv.Itoa(minutes)
+	}
+	return "+" + strconv.Itoa(minutes)
 }

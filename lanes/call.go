@@ -11,12 +11,17 @@ type HelpCall struct {
 	Coming bool      `json:"coming,omitempty"`
 }
 
-// CallHelp is the customer asking for help at the lane screen. With a session on the lane it is a fact about that.
+// CallHelp is the customer asking for help at the lane screen. With a session on the lane it is a fact about that. While
+// the call is up, asking again is the same call.
 type CallHelp struct{}
 
 func (CallHelp) Name() string { return "call_help" }
 
 func (CallHelp) decide(now Instant, c *Change) error {
+	if c.Lane.Help != nil && !c.Lane.Help.Coming {
+		c.Answer = c.Lane.View(now)
+		return nil
+	}
 	if c.Lane.Session != nil {
 		s := *c.Lane.Session
 		c.happened(Help, &s, c.Lane.ID, now)
@@ -55,8 +60,12 @@ func (HelpDone) decide(_ Instant, c *Change) error {
 	return nil
 }
 
-// stray takes in a carrier that was hit while there was no session to charge for it: staff are shown it.
-func (c *Change) stray(at Instant) { c.Lane.Stray = &at.Wall }
+// stray takes in a carrier that was hit without a session to charge for it: staff are shown when that was last.
+func (c *Change) stray(at Instant) {
+	if c.Lane.Stray == nil || !c.Lane.Stray.Equal(at.Wall) {
+		c.Lane.Stray = &at.Wall
+	}
+}
 
 // HitNoted: staff have seen that a carrier was hit without a session.
 type HitNoted struct{}

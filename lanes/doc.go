@@ -6,10 +6,11 @@
 //	change, err := lane.Decide(now, command)
 //	  err != nil   refused: nothing changes, the error carries a code (error.go)
 //	  otherwise    1. what closes the fire line goes to the hardware at once
-//	               2. change.Lane, .Other, .Events and .Ended are saved together
+//	               2. change.Lane, .Other, .Events and .Ended are saved together; the events are announced
+//	                  in the order of saving
 //	               3. change.Lane is the lane from now on; a timer is armed at its Deadline
 //	               4. what opens the fire line goes to the hardware
-//	               5. the events are announced, in order, and the answer given
+//	               5. the answer is given
 //
 // Dropping a change is its rollback. Only a closing change (hold, pause, stop, expiry) stands although it could not
 // be saved: a lane that was told to stop has stopped.

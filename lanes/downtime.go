@@ -12,7 +12,7 @@ const mindedFrom = time.Minute
 // Down is how long the range has not been running at now: since its last checkpoint, as far as the clocks tell.
 func (c Checkpoint) Down(now Instant, boot string) time.Duration {
 	switch {
-	case c.At == Instant{}:
+	case c.Boot == "": // it never has
 		return 0
 	case c.Boot == boot:
 		return max(0, now.Since(c.At))
@@ -33,7 +33,11 @@ func (l Lane) RanOn(down time.Duration, now Instant) Lane {
 	return l
 }
 
-// MakeUp settles the time that ran while the gateway was down: its minutes, rounded up, are added, or nothing is.
+// ToMakeUp is the minutes that staff may give for the time that ran while the gateway was down.
+func (s Session) ToMakeUp() int { return int((s.RanOn + time.Minute - 1) / time.Minute) }
+
+// MakeUp settles the time that ran while the gateway was down: its minutes, rounded up, are added, or nothing is. What is
+// settled stays so.
 type MakeUp struct {
 	Session uuid.UUID
 	Give    bool
@@ -46,9 +50,13 @@ func (cmd MakeUp) decide(now Instant, c *Change) error {
 	if err != nil {
 		return err
 	}
-	minutes := int((s.RanOn + time.Minute - 1) / time.Minute)
+	if s.RanOn == 0 {
+		c.Answer = c.Lane.View(now)
+		return nil
+	}
+	minutes := s.ToMakeUp()
 	s.RanOn = 0
-	if !cmd.Give || minutes == 0 {
+	if !cmd.Give {
 		c.stands(s, now)
 		return nil
 	}

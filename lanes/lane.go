@@ -61,7 +61,8 @@ func (c Change) Changes(lane Lane) bool {
 		!slices.Equal(c.Lane.Open, lane.Open) || len(c.Events) > 0
 }
 
-// Command is something asked of a lane. Its types are in sell.go, clock.go, ceasefire.go, move.go, buy.go and report.go.
+// Command is something asked of a lane. Its types are in sell.go, clock.go, ceasefire.go, move.go, buy.go, sale.go, call.go,
+// downtime.go and report.go.
 type Command interface {
 	// Name is the word for it in logs and counts.
 	Name() string

@@ -40,12 +40,12 @@ func (cmd Move) decide(now Instant, c *Change) error {
 }
 
 // Reserve keeps a free, accessible, usable lane for a session that is about to move to it: until the move is made or
-// dropped, nothing is created there and no other session moves there.
-func (l Lane) Reserve() (Lane, error) {
+// dropped, nothing is created there and no other session moves there. Staff may use a lane that is closed for sale.
+func (l Lane) Reserve(by By) (Lane, error) {
 	switch {
 	case l.Session != nil || l.Reserved:
 		return l, ErrLaneOccupied
-	case !l.ForSale():
+	case !l.ForSale() && by != ByStaff:
 		return l, ErrLaneNotAccessible
 	case !l.Usable:
 		return l, ErrLaneNotUsable

@@ -96,7 +96,8 @@ func (r Report) fault() string {
 }
 
 // late is a report about a session that is not on the lane. A call for help and a shot carrier are facts about it all
-// the same, as long as anybody knows of it: a carrier costs money. Everything else changes nothing.
+// the same, as long as anybody knows of it: a carrier costs money. About no session they are for staff. Everything else
+// changes nothing.
 func (r Report) late(now Instant, c *Change) error {
 	kind, fact := map[string]Kind{ReportHelp: Help, ReportCarrierHit: CarrierHit}[r.Kind]
 	fact = fact && r.Session != uuid.Nil

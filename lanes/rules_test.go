@@ -23,7 +23,7 @@ func TestPaidTimeIsKept(t *testing.T) {
 				m.ask(t, lanes.Create{
 					Session: uuid.UUID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "session")), Customer: "Jo",
 					Minutes: rapid.IntRange(-1, 500).Draw(t, "minutes"), AutoStart: rapid.Bool().Draw(t, "auto-start"),
-					Purchasing: rapid.IntRange(0, 4).Draw(t, "purchasing") > 0,
+					Purchasing: rapid.IntRange(0, 4).Draw(t, "purchasing") > 0, ByStaff: rapid.Bool().Draw(t, "by staff"),
 				})
 			},
 			"enter": func(t *rapid.T) {
@@ -50,6 +50,14 @@ func TestPaidTimeIsKept(t *testing.T) {
 					Kind: rapid.SampledFrom([]string{"entered", "help", "carrier_hit", "?"}).Draw(t, "kind"), Session: m.session(t), Age: m.age(t),
 				})
 			},
+			"offer": func(t *rapid.T) {
+				m.ask(t, lanes.Offer{Sale: rapid.SampledFrom([]lanes.Sale{lanes.OnSale, lanes.OffSale, lanes.AsConfigured}).Draw(t, "sale")})
+			},
+			"call help":    func(t *rapid.T) { m.ask(t, lanes.CallHelp{}) },
+			"help coming":  func(t *rapid.T) { m.ask(t, lanes.HelpComing{}) },
+			"help done":    func(t *rapid.T) { m.ask(t, lanes.HelpDone{}) },
+			"hit noted":    func(t *rapid.T) { m.ask(t, lanes.HitNoted{}) },
+			"make up":      func(t *rapid.T) { m.ask(t, lanes.MakeUp{Session: m.session(t), Give: rapid.Bool().Draw(t, "give")}) },
 			"move":         func(t *rapid.T) { m.move(t) },
 			"time goes by": func(t *rapid.T) { m.pass(time.Duration(rapid.Int64Range(0, int64(3*time.Hour)).Draw(t, "for"))) },
 			"wall clock is set": func(t *rapid.T) {
@@ -86,7 +94,10 @@ func newModel() *model {
 }
 
 func (m *model) session(t *rapid.T) uuid.UUID {
-	if m.lane.Session == nil || rapid.IntRange(0, 20).Draw(t, "another") == 0 {
+	switch another := rapid.IntRange(0, 20).Draw(t, "another"); {
+	case another == 1:
+		return uuid.Nil
+	case another == 0, m.lane.Session == nil:
 		return uuid.Max
 	}
 	return m.lane.Session.ID
@@ -165,7 +176,7 @@ func (m *model) byCeasefire(t *rapid.T, before lanes.Lane, command lanes.Command
 }
 
 func (m *model) move(t *rapid.T) {
-	reserved, err := m.spare.Reserve()
+	reserved, err := m.spare.Reserve(lanes.ByStaff)
 	if err != nil || m.lane.Session == nil || m.lane.Due(m.now) {
 		return
 	}
@@ -179,15 +190,22 @@ func (m *model) move(t *rapid.T) {
 	m.other = 0
 }
 
-// crash saves the lane and brings it back on the same boot, however long it was down.
+// crash saves the lane and brings it back on the same boot, however long it was down. What ran on meanwhile ran, and is
+// on record to be made up for.
 func (m *model) crash(t *rapid.T) {
 	saved, err := json.Marshal(lanes.Snapshot{Lane: m.lane, Boot: "boot"})
 	require.NoError(t, err)
 	checkpoint := lanes.Checkpoint{At: m.now, Boot: "boot"}
-	m.pass(time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "down")))
+	down := time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "down"))
+	m.pass(down)
 	var snapshot lanes.Snapshot
 	require.NoError(t, json.Unmarshal(saved, &snapshot))
-	lane := snapshot.Restore(m.now, "boot", checkpoint)
+	lane := snapshot.Restore(m.now, "boot", checkpoint).RanOn(checkpoint.Down(m.now, "boot"), m.now)
+	if s := m.lane.Session; s != nil && s.Phase == lanes.Running && !lane.Due(m.now) && down > time.Minute {
+		require.Equal(t, s.RanOn+down, lane.Session.RanOn)
+	} else if s != nil {
+		require.Equal(t, s.RanOn, lane.Session.RanOn)
+	}
 	lane.Accessible, lane.Usable, lane.Purchasing = true, true, true
 	m.lane = lane
 }
@@ -199,6 +217,7 @@ func (m *model) check(t *rapid.T) {
 	s := m.lane.Session
 	require.Equal(t, s != nil && s.Phase == lanes.Running, deadline, "a deadline exactly while running")
 	if s != nil {
+		require.LessOrEqual(t, s.RanOn, s.Used(m.now), "nothing ran on that did not run")
 		require.GreaterOrEqual(t, s.Remaining(m.now), time.Duration(0), "left is never negative")
 		require.Equal(t, s.Sold, s.Used(m.now)+s.Remaining(m.now), "used + left = sold")
 		require.Equal(t, m.ran, s.Used(m.now), "used = the time that ran")

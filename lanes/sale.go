@@ -10,6 +10,14 @@ const (
 	OffSale      Sale = "closed"
 )
 
+// String is the word for it.
+func (s Sale) String() string {
+	if s == AsConfigured {
+		return "configured"
+	}
+	return string(s)
+}
+
 // ForSale tells whether the POS may sell the lane.
 func (l Lane) ForSale() bool {
 	if l.Sale == AsConfigured {

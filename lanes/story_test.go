@@ -80,7 +80,7 @@ func (s *story) step(t *testing.T, d *datadriven.TestData) string {
 	if err == nil {
 		var change lanes.Change
 		if change, err = lane.Decide(s.now, command); err == nil {
-			return s.became(lane, change)
+			return s.became(lane, change) + s.record(d, lane, command, change) + s.left()
 		}
 	}
 	var refusal *lanes.Error
@@ -112,7 +112,7 @@ func (s *story) command(t *testing.T, d *datadriven.TestData, lane lanes.Lane) (
 		s.last = numbered(s.sold)
 		return lanes.Create{
 			Session: s.last, Customer: "Jo Smith", Minutes: number("minutes"),
-			Purchasing: !d.HasArg("without-purchasing"), AutoStart: d.HasArg("auto-start"),
+			Purchasing: !d.HasArg("without-purchasing"), AutoStart: d.HasArg("auto-start"), ByStaff: d.HasArg("by-staff"),
 		}, nil
 	case "enter":
 		return lanes.Enter{Session: session, Age: s.duration(t, d, "ago")}, nil
@@ -155,7 +155,7 @@ func (s *story) command(t *testing.T, d *datadriven.TestData, lane lanes.Lane) (
 		d.ScanArgs(t, "to", &name)
 		to := s.lanes[name]
 		if name != s.at {
-			reserved, err := to.Reserve()
+			reserved, err := to.Reserve(s.by(d))
 			if err != nil {
 				return nil, err
 			}
@@ -164,6 +164,9 @@ func (s *story) command(t *testing.T, d *datadriven.TestData, lane lanes.Lane) (
 		return lanes.Move{Session: session, To: to}, nil
 	}
 	if command := s.shop.purchasing(t, d, session); command != nil {
+		return command, nil
+	}
+	if command := staffed(t, d, session); command != nil {
 		return command, nil
 	}
 	t.Fatalf("%s: a step that nobody knows: %s", d.Pos, d.Cmd)
@@ -213,7 +216,7 @@ func (s *story) crash(t *testing.T, d *datadriven.TestData) string {
 		t.Fatal(err)
 	}
 	before := s.lanes[s.at]
-	lane := snapshot.Restore(s.now, s.boot, checkpoint)
+	lane := snapshot.Restore(s.now, s.boot, checkpoint).RanOn(checkpoint.Down(s.now, s.boot), s.now)
 	lane.Accessible, lane.Usable, lane.Purchasing = before.Accessible, before.Usable, before.Purchasing
 	s.lanes[s.at] = lane
 	return s.left()

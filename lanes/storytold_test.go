@@ -39,7 +39,7 @@ func (s *story) became(before lanes.Lane, change lanes.Change) string {
 	if change.Other != nil {
 		s.lanes[s.name(change.Other.ID)] = *change.Other
 	}
-	return out.String() + s.left()
+	return out.String()
 }
 
 func (s *story) name(lane uuid.UUID) string { return lane.String()[35:] }
@@ -62,7 +62,7 @@ func (s *story) left() string {
 	var out strings.Builder
 	for _, name := range []string{"1", "2"} {
 		lane := s.lanes[name]
-		if name == "2" && s.at == "1" && lane.Session == nil && !lane.Held && len(lane.Open) == 0 {
+		if name == "2" && s.at == "1" && lane.Session == nil && !lane.Held && len(lane.Open) == 0 && seen(lane) == "" {
 			continue // not part of the story
 		}
 		fmt.Fprintf(&out, "lane %s: ", name)
@@ -73,7 +73,7 @@ func (s *story) left() string {
 			fmt.Fprintf(&out, "faulty (%s), ", lane.Fault)
 		}
 		if lane.Session == nil {
-			out.WriteString("free\n" + s.shop.shows(lane))
+			out.WriteString("free\n" + s.shop.shows(lane) + seen(lane))
 			continue
 		}
 		fmt.Fprintf(&out, "%s, %s left of %s", lane.Session.Phase, lane.Session.Remaining(s.now), lane.Session.Sold)
@@ -83,7 +83,7 @@ func (s *story) left() string {
 		if lane.Due(s.now) {
 			out.WriteString(", due")
 		}
-		out.WriteString("\n" + s.shop.shows(lane))
+		out.WriteString("\n" + s.shop.shows(lane) + seen(lane))
 	}
 	return out.String()
 }

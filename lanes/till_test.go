@@ -122,11 +122,20 @@ func (b *till) follow(t *rapid.T, before lanes.Lane, change lanes.Change, comman
 	if session == nil {
 		return
 	}
-	switch command.(type) {
+	switch cmd := command.(type) {
 	case lanes.Create:
 		b.counter[session.ID] = session.Sold
 	case lanes.Modify, lanes.SetDuration:
 		b.counter[session.ID] += session.Sold - before.Session.Sold
+	case lanes.MakeUp:
+		given := session.Sold - before.Session.Sold
+		require.Zero(t, session.RanOn, "it is settled once")
+		require.Equal(t, cmd.Give && before.Session.RanOn > 0, given > 0)
+		if given > 0 {
+			require.GreaterOrEqual(t, given, before.Session.RanOn)
+			require.Less(t, given, before.Session.RanOn+time.Minute)
+		}
+		b.counter[session.ID] += given
 	}
 }
 

@@ -63,5 +63,5 @@ type LaneStatus struct {
 	Link      LinkState
 	LinkSince time.Time
 	NotUsable string // why the lane is not usable, empty when it is
-	Locked    bool   // its hardware has confirmed that the fire line is locked
+	Locked    bool   // its hardware has confirmed that the fire line is held, and was told nothing else since
 }

@@ -56,7 +56,7 @@ func (h Handlers) Groups(ctx context.Context, _ endpoint.Empty) ([]GroupView, er
 // Lanes is the range's lanes.
 func (h Handlers) Lanes(ctx context.Context, _ endpoint.Empty) ([]LaneView, error) {
 	return list(ctx, h, Range.Lanes, func(lane lanes.LaneStatus) LaneView {
-		return LaneView{lane.ID, lane.Bay, lane.Name, lane.Accessible, lane.NotUsable == ""}
+		return LaneView{lane.ID, lane.Bay, lane.Name, lane.Lane.ForSale(), lane.NotUsable == ""}
 	})
 }
 

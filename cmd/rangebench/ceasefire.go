@@ -198,7 +198,7 @@ func (h *held) turn(ctx context.Context, closed bool) error {
 		return nil
 	}
 	h.gateway.file.unhang() // what is opened is saved first
-	_, err := h.r.Lift(ctx, over)
+	_, err := h.r.Lift(ctx, over, "bench")
 	h.gateway.file.hangAgain()
 	return err
 }

@@ -13,27 +13,47 @@ import (
 // check judges what the gateway shows, and takes it over into the records. A fault ends the test.
 func (x *trial) check() {
 	x.t.Helper()
+	x.reports()
 	v := x.look()
+	v.faults = append(v.faults, x.converge()...)
+	x.refute(v.faults)
+	x.adopt(v)
+}
+
+// refute ends the test if there are faults, or clients have found some.
+func (x *trial) refute(found []string) {
+	x.t.Helper()
 	x.mu.Lock()
-	faults := slices.Concat(x.faults, v.faults)
+	faults := slices.Concat(x.faults, found)
 	x.mu.Unlock()
 	if len(faults) > 0 {
 		x.t.Log(x.explain(faults))
 		require.Fail(x.t, fmt.Sprintf("%d faults", len(faults)), strings.Join(faults[:min(len(faults), 20)], "\n"))
 	}
-	x.adopt(v)
 }
 
 // settle waits until nothing is wrong with what the gateway shows, for as long as it may take that after the store is
 // back. What is wrong even then, check says.
 func (x *trial) settle() {
+	x.reports()
 	for limit := now() + 5*time.Second; now() < limit && len(x.look().faults) > 0; {
 		wait(x.t.Context(), 100*time.Millisecond)
 	}
 }
 
+// reports waits until what happened on the lanes is saved, for as long as links take to come up.
+func (x *trial) reports() {
+	for limit := now() + converges; now() < limit && x.hardware.unacked() > 0; {
+		wait(x.t.Context(), 10*time.Millisecond)
+	}
+}
+
 // look judges what the gateway shows.
 func (x *trial) look() *verdict {
+	before := 0
+	if x.receiver != nil {
+		before = len(x.receiver.Arrived())
+	}
 	p, err := takePicture(x.gateway)
 	if err == nil {
 		err = continues(p.log, x.log)
@@ -42,7 +62,12 @@ func (x *trial) look() *verdict {
 		return &verdict{faults: []string{err.Error()}}
 	}
 	x.log = p.log
-	return judge(x.clients, p)
+	v := judge(x.clients, p)
+	v.reported(x.hardware, p)
+	if x.receiver != nil {
+		v.delivered(p.log, before, x.receiver.Arrived(), x.contested)
+	}
+	return v
 }
 
 // adopt takes over what was found out.

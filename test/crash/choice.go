@@ -31,9 +31,9 @@ func (c *client) sale() *request {
 	r := &request{client: c, kind: create, lane: c.anyLane(), customer: c.name("customer")}
 	switch {
 	case c.number < quietClients && c.quiet == nil && c.chance(60):
-		r.minutes, r.autoStart, r.quiet = 1, true, true
+		r.minutes, r.autoStart, r.quiet = 1, !wired(r.lane) || c.chance(50), true
 	case c.current == nil && c.chance(60):
-		r.minutes, r.autoStart = lengths[c.rng.IntN(len(lengths))], c.chance(80)
+		r.minutes, r.autoStart = lengths[c.rng.IntN(len(lengths))], c.chance(70)
 	default:
 		return nil
 	}
@@ -43,7 +43,7 @@ func (c *client) sale() *request {
 // change asks for something that the current session takes as it stands.
 func (c *client) change() *request {
 	s := c.current
-	if s == nil || c.unanswered(s) != nil {
+	if s == nil || c.unanswered(s) != nil || s.phase == waiting && c.trial.hardware.awaits(s.id) {
 		return nil
 	}
 	r := &request{client: c, of: s}

@@ -51,7 +51,7 @@ func (c *client) group() string { return groupID(c.number) }
 // work asks one thing after the other until ctx ends or the gateway is gone.
 func (c *client) work(ctx context.Context, gateway pos) {
 	for wait(ctx, time.Duration(c.rng.Int64N(int64(longestRest)))) {
-		if c.trial.life().Gone() || !c.act(gateway) {
+		if gateway.life.Gone() || !c.act(gateway) {
 			return
 		}
 	}
@@ -123,6 +123,9 @@ func (c *client) enter(r *request, s session) {
 	} else {
 		c.current = r.of
 	}
+	if s.phase == waiting && wired(s.lane) && (r.quiet || c.chance(50)) {
+		c.trial.hardware.admit(s.id)
+	}
 	c.forgetEnded()
 }
 
@@ -134,7 +137,7 @@ func (c *client) refused(r *request, answer process.Answer) {
 		if r.kind == create || r.kind == move {
 			return
 		}
-	case "store_unavailable", "overloaded", "too_many_requests":
+	case "store_unavailable", "overloaded", "not_owner":
 		return
 	case "session_ended":
 		if r.of != nil && r.of.phase == ended {

@@ -34,7 +34,7 @@ func judge(clients []*client, p *picture) *verdict {
 		maps.Copy(seen, c.seen)
 		for id, s := range c.sessions {
 			sold[id] = true
-			v.settle(finding{client: c, of: s, request: c.unanswered(s)}, *s, p)
+			v.settle(finding{client: c, of: s, request: c.unanswered(s)}, c.entered(*s), p)
 		}
 		for _, r := range c.lost {
 			if r.kind == create {

@@ -17,31 +17,46 @@ func TestMain(m *testing.M) { process.Run(m) }
 
 func TestKillTheGatewayOnBolt(t *testing.T) {
 	t.Parallel()
-	rounds(t, "bolt: "+filepath.Join(t.TempDir(), "rangegate.db"))
+	kills(t, func(t *testing.T) string { return "bolt: " + filepath.Join(t.TempDir(), "rangegate.db") })
 }
 
 func TestKillTheGatewayOnRedis(t *testing.T) {
 	t.Parallel()
-	rounds(t, fmt.Sprintf("redis: %q", redistest.Start(t).URL()))
+	kills(t, func(t *testing.T) string { return fmt.Sprintf("redis: %q", redistest.Start(t).URL()) })
 }
 
-// rounds kills the gateway again and again, and at last tells it to stop.
-func rounds(t *testing.T, store string) {
+// season is how many rounds a range goes through before a new one takes its place: every check reads all that a range
+// has ever done.
+const season = 25
+
+// kills kills the gateway in so many rounds, season by season.
+func kills(t *testing.T, store func(*testing.T) string) {
+	var all tally
+	for left := rounds(t, 5, 1); left > 0; left -= season {
+		t.Run("season", func(t *testing.T) { killed(t, store(t), min(left, season), &all) })
+	}
+	t.Logf("in all:\n%s", &all)
+	require.Positive(t, all.of("ran out while the gateway was down"))
+}
+
+// killed kills the gateway again and again, and at last tells it to stop.
+func killed(t *testing.T, store string, rounds int, all *tally) {
 	x := newTrial(t, store)
 	x.start()
-	last := number(t, "ROUNDS", 3)
-	for round := 1; round <= last; round++ {
+	for round := range rounds {
 		x.load(func() {
 			x.moment(soonest, latest)
 			x.kill()
 		})
-		if round == last || round%10 == 0 {
-			x.outlast(3)
+		if round == rounds-1 {
+			x.outlast(2)
 		}
 		x.start()
 		x.check()
 		x.repeat()
-		x.check()
+		x.load(func() { x.moment(0, soonest) })
+		x.check() // in this life
+		x.tally.count("rounds")
 	}
 
 	x.load(func() {
@@ -52,8 +67,8 @@ func rounds(t *testing.T, store string) {
 	})
 	x.start()
 	x.check()
-	t.Log(x.figures())
-	require.Positive(t, x.tally.of("ran out while the gateway was down"))
+	x.finish()
+	all.include(&x.tally)
 }
 
 // The store is killed and comes back, and the gateway lives on. So do all that it acknowledged, and what it answered as
@@ -63,7 +78,7 @@ func TestKillRedisUnderTheGateway(t *testing.T) {
 	server := redistest.Start(t)
 	x := newTrial(t, fmt.Sprintf("redis: %q", server.URL()))
 	x.start()
-	for range number(t, "ROUNDS", 3) {
+	for range rounds(t, 2, 20) {
 		x.load(func() {
 			x.moment(soonest, latest)
 			server.Kill()
@@ -80,7 +95,7 @@ func TestKillRedisUnderTheGateway(t *testing.T) {
 	x.kill()
 	x.start()
 	x.check()
-	t.Log(x.figures())
+	x.finish()
 }
 
 // The store is killed and then the gateway, before the store is back: what was in force only may be gone, the rest not.
@@ -89,7 +104,7 @@ func TestKillRedisAndTheGateway(t *testing.T) {
 	server := redistest.Start(t)
 	x := newTrial(t, fmt.Sprintf("redis: %q", server.URL()))
 	x.start()
-	for range number(t, "ROUNDS", 3) {
+	for range rounds(t, 2, 20) {
 		x.load(func() {
 			x.moment(soonest, latest)
 			server.Kill()
@@ -102,7 +117,7 @@ func TestKillRedisAndTheGateway(t *testing.T) {
 		x.repeat()
 		x.check()
 	}
-	t.Log(x.figures())
+	x.finish()
 }
 
 // The store dies in the middle of writing a stop, which nobody gets an answer to. The session goes on, and still does
@@ -112,6 +127,7 @@ func TestKillRedisWhileItWrites(t *testing.T) {
 	server := redistest.Start(t)
 	directory := directoryOf(t, server)
 	x := newTrial(t, fmt.Sprintf("redis: %q", server.URL()))
+	x.receiver = nil // what is written last is the stop, and no delivery
 	x.start()
 	x.load(func() { x.moment(soonest, latest) })
 	x.check()
@@ -139,5 +155,5 @@ func TestKillRedisWhileItWrites(t *testing.T) {
 // When the kill comes, after the clients have begun.
 const (
 	soonest = 200 * time.Millisecond
-	latest  = 1500 * time.Millisecond
+	latest  = 1200 * time.Millisecond
 )

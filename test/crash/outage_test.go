@@ -16,7 +16,7 @@ func TestTheLineToRedisIsBad(t *testing.T) {
 	way := line.To(t, redistest.Start(t).Addr())
 	x := newTrial(t, fmt.Sprintf("redis: redis://%s/0", way.Addr()))
 	x.start()
-	for range number(t, "ROUNDS", 1) {
+	for range rounds(t, 1, 100) {
 		for _, bad := range []struct {
 			what, direction string
 			how             attributes
@@ -50,7 +50,7 @@ func TestTheLineToRedisIsBad(t *testing.T) {
 	x.kill()
 	x.start()
 	x.check()
-	t.Log(x.figures())
+	x.finish()
 }
 
 // The store stands still for a while and goes on: what was on its way to it is carried out late.
@@ -59,7 +59,7 @@ func TestRedisStandsStillUnderTheGateway(t *testing.T) {
 	server := redistest.Start(t)
 	x := newTrial(t, fmt.Sprintf("redis: %q", server.URL()))
 	x.start()
-	for range number(t, "ROUNDS", 2) {
+	for range rounds(t, 2, 20) {
 		x.load(func() {
 			x.moment(soonest, latest)
 			server.Hang()
@@ -76,5 +76,5 @@ func TestRedisStandsStillUnderTheGateway(t *testing.T) {
 	x.kill()
 	x.start()
 	x.check()
-	t.Log(x.figures())
+	x.finish()
 }

@@ -3,17 +3,18 @@ package crash
 import (
 	"errors"
 	"fmt"
-	"slices"
 )
 
 // picture is what the gateway shows of the range, all of it read one after the other while no client is at work.
 type picture struct {
 	asked   span // when the active sessions were read
 	active  map[string]sessionView
-	phases  map[string]phase // of the active ones
+	phases  map[string]phase  // of the active ones
+	lanes   map[string]string // likewise, by the lanes' statuses
 	history map[string]endedView
 	log     []event
 	events  map[string][]event // of the log, by session
+	reports map[string][]event // likewise, those that lanes have reported, by lane
 }
 
 // retakes bounds how often a picture is spoilt by a session that runs out while it is taken.
@@ -46,16 +47,16 @@ func readAll(from pos) (*picture, error) {
 	if _, err = from.must("/lanes/status", &statuses); err != nil {
 		return p, err
 	}
-	p.phases = map[string]phase{}
+	p.phases, p.lanes = map[string]phase{}, map[string]string{}
 	for _, lane := range statuses {
 		if lane.Session != nil {
-			p.phases[*lane.Session] = lane.Phase
+			p.phases[*lane.Session], p.lanes[*lane.Session] = lane.Phase, lane.Lane
 		}
 	}
 	if p.log, err = from.events(0); err != nil {
 		return p, err
 	}
-	if p.events, err = sorted(p.log); err != nil {
+	if err = p.sort(); err != nil {
 		return p, err
 	}
 	over, err := from.history()
@@ -71,12 +72,15 @@ func readAll(from pos) (*picture, error) {
 
 // oneStateEach: a session is active or has ended. One that ran out between two readings is both, once.
 func (p *picture) oneStateEach() error {
-	for id := range p.active {
+	for id, view := range p.active {
 		if _, over := p.history[id]; over {
 			return fmt.Errorf("session %s is active, and is in the history", id)
 		}
 		if _, has := p.phases[id]; !has {
 			return fmt.Errorf("session %s is active, and on no lane's status", id)
+		}
+		if view.Lane != p.lanes[id] {
+			return fmt.Errorf("session %s is on lane %s, and by the statuses on %s", id, view.Lane, p.lanes[id])
 		}
 	}
 	if len(p.phases) != len(p.active) {
@@ -107,35 +111,44 @@ func onePlaceEach(views []sessionView) (map[string]sessionView, error) {
 	return active, nil
 }
 
-// sorted is the events of each session. In the log cursors ascend and no event is there twice.
-func sorted(log []event) (map[string][]event, error) {
-	bySession, ids := map[string][]event{}, map[string]bool{}
-	for i, e := range log {
-		if i > 0 && e.Cursor <= log[i-1].Cursor {
-			return nil, fmt.Errorf("in the event log cursor %d comes after %d", e.Cursor, log[i-1].Cursor)
+// sort sorts the log by what the events are about. In the log cursors ascend and no event is there twice.
+func (p *picture) sort() error {
+	p.events, p.reports = map[string][]event{}, map[string][]event{}
+	ids := map[string]bool{}
+	for i, e := range p.log {
+		if i > 0 && e.Cursor <= p.log[i-1].Cursor {
+			return fmt.Errorf("in the event log cursor %d comes after %d", e.Cursor, p.log[i-1].Cursor)
 		}
 		if ids[e.ID] {
-			return nil, fmt.Errorf("event %s is in the log twice", e.ID)
+			return fmt.Errorf("event %s is in the log twice", e.ID)
 		}
 		ids[e.ID] = true
-		bySession[e.Payload.Session] = append(bySession[e.Payload.Session], e)
+		switch e.Payload.Event {
+		case "help", "carrierHit":
+			p.reports[e.Payload.Lane] = append(p.reports[e.Payload.Lane], e)
+		default:
+			p.events[e.Payload.Session] = append(p.events[e.Payload.Session], e)
+		}
 	}
-	return bySession, nil
+	return nil
 }
 
 var errVanished = errors.New("the event log begins differently than it was read before")
 
-// continues: the log is what was read of it before, and perhaps more.
+// continues: the log is what was read of it before, and perhaps more. What became of an event may be known meanwhile,
+// and is never forgotten.
 func continues(log, before []event) error {
 	if len(log) < len(before) {
 		return fmt.Errorf("%w: %d events, and there were %d", errVanished, len(log), len(before))
 	}
-	if slices.Equal(log[:len(before)], before) {
-		return nil
-	}
-	for i, e := range before {
-		if log[i] != e {
-			return fmt.Errorf("%w: %+v, and there was %+v", errVanished, log[i], e)
+	for i, was := range before {
+		is := log[i]
+		known := was.Attempt != nil && !was.Attempt.interrupted()
+		if was.Attempt != nil && is.Attempt == nil || known && *is.Attempt != *was.Attempt {
+			return fmt.Errorf("%w: %+v was %s", errVanished, is, was.Attempt)
+		}
+		if is.Attempt, was.Attempt = nil, nil; is != was {
+			return fmt.Errorf("%w: %+v, and there was %+v", errVanished, is, was)
 		}
 	}
 	return nil

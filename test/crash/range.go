@@ -1,24 +1,33 @@
 // Package crash kills the real gateway at random instants while many clients use it, starts it again on what it left,
-// and compares what it shows with what the clients wrote down themselves (DESIGN.md, laws 1 to 4).
+// and compares what it shows with what everybody around it wrote down: the clients, the lanes' controllers, which answer
+// over real WebSockets, and the receiver of the webhook (DESIGN.md, laws 1 to 5). So it does when the store is killed,
+// stands still or is badly reached, and when a second gateway takes the range.
 //
-//	kill_test.go  the stories, round by round
-//	trial.go      the lives of the gateway, the load      check.go    judge, and take over what was found
-//	client.go     a client's commands and their answers   reading.go  what it reads meanwhile
-//	choice.go     what it asks for                        request.go  one command
-//	session.go    what it knows of a session              moment.go   what it knows of time
-//	shown.go      the session against how it is shown     facts.go    and against the event log
-//	picture.go    all that the gateway shows              judge.go    whether every record fits it
-//	repeat.go     requests sent a second time             torn.go     a store that dies while it writes
+//	kill_test.go    the gateway is killed, the store is    outage_test.go  the store is there, and hard to reach
+//	owner_test.go   a second gateway on the range          owner.go        whose the range is, by the answers
+//	trial.go        the lives of the gateway, the load     check.go        judge, and take over what was found
+//	client.go       a client's commands, their answers     reading.go      what it reads meanwhile
+//	choice.go       what it asks for                       request.go      one command
+//	session.go      what it knows of a session             moment.go       what it knows of time
+//	shown.go        the session against how it is shown    facts.go        and against the event log
+//	picture.go      all that the gateway shows             judge.go        whether every record fits it
+//	hardware.go     the lanes' controllers                 shooter.go      what happens on the lanes
+//	lanes.go        what controllers say and are told      delivered.go    the event log against what arrived
+//	wires.go        one gateway's ways to the controllers  finish.go       the last check, and what became of the events
+//	repeat.go       requests sent a second time            torn.go         a store that dies while it writes
 package crash
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
 const (
 	laneCount   = 24
+	wiredCount  = 12 // lanes, the first ones, whose controllers answer over WebSockets
 	clientCount = 24
+	slots       = 16 // events that are delivered at a time
 
 	rangeID = "11111111-1111-4111-8111-111111111111"
 	token   = "22222222-2222-4222-8222-222222222222"
@@ -26,6 +35,9 @@ const (
 )
 
 func laneID(n int) string { return fmt.Sprintf("44444444-4444-4444-8444-%012d", n) }
+
+// wired tells whether the lane's controller is one of this process.
+func wired(lane string) bool { return slices.Contains(allLanes()[:wiredCount], lane) }
 
 func allLanes() []string {
 	all := make([]string, laneCount)
@@ -39,12 +51,20 @@ func allLanes() []string {
 // be told to be the client's.
 func groupID(client int) string { return fmt.Sprintf("33333333-3333-4333-8333-%012d", client) }
 
-// configuration is a range of simulated lanes on the store, given as the configuration has it. The playground is the
-// environment that has such lanes; nobody enters them, so sessions sold without auto_start wait for ever.
-func configuration(store string) string {
+// configuration is a range on the store. The controllers of the first lanes answer at those addresses, the others are
+// simulated inside the gateway, where nobody shoots.
+func (x *trial) configuration(controllers []string) string {
 	var lanes, groups strings.Builder
 	for n := range laneCount {
-		fmt.Fprintf(&lanes, "      - {id: %s, name: Lane %d, bay: %s}\n", laneID(n), n, bay)
+		link := ""
+		if n < len(controllers) {
+			link = fmt.Sprintf(", link: {driver: websocket, address: %q, key: %s}", controllers[n], laneID(n))
+		}
+		fmt.Fprintf(&lanes, "      - {id: %s, name: Lane %d, bay: %s%s}\n", laneID(n), n, bay, link)
+	}
+	webhook := ""
+	if x.receiver != nil {
+		webhook = fmt.Sprintf("webhook: {url: %q, timeout: 1s, concurrency: %d}", x.receiver.URL, slots)
 	}
 	for n := range clientCount {
 		fmt.Fprintf(&groups, "      - {id: %s, name: Group %d}\n", groupID(n), n)
@@ -58,8 +78,9 @@ ranges:
   - id: %s
     name: Range
     token: %s
+    %s
     bays: [{id: %s, name: Bay A}]
     groups:
 %s    lanes:
-%s`, store, rangeID, token, bay, groups.String(), lanes.String())
+%s`, x.store, rangeID, token, webhook, bay, groups.String(), lanes.String())
 }

@@ -44,8 +44,7 @@ func sold(r *request, id string) session {
 	}
 	s = s.with("sessionCreated", r.at)
 	if r.autoStart {
-		s.phase, s.deadline = running, s.left.plus(r.at)
-		s = s.with("sessionStarted", r.at)
+		return s.entered(r.at)
 	}
 	return s
 }
@@ -74,6 +73,12 @@ func (s session) after(r *request) session {
 		return s.over("pos", r.at)
 	}
 	panic("no command on a session: " + r.kind)
+}
+
+// entered is the waiting session once its customer is on the lane.
+func (s session) entered(at span) session {
+	s.phase, s.deadline = running, s.left.plus(at)
+	return s.with("sessionStarted", at)
 }
 
 // expired is the running session after its time was used up: it ended at its deadline, whoever was there to see it.

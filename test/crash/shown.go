@@ -74,16 +74,16 @@ func (s session) sameSale(v sessionView) (session, error) {
 	if v.Lane != s.lane || v.Group != s.group || v.Duration != s.minutes {
 		return s, fmt.Errorf("is %s, and should be %d minutes on %s", show(v), s.minutes, s.lane)
 	}
-	sale := s.facts[0].at
 	for _, shown := range []struct {
-		what  string
-		first *time.Time
-		now   *time.Time
-	}{{"created_at", &s.createdAt, &v.Created}, {"began_at", &s.beganAt, v.Began}} {
+		what, by string
+		first    *time.Time
+		now      *time.Time
+	}{{"created_at", "sessionCreated", &s.createdAt, &v.Created}, {"began_at", "sessionStarted", &s.beganAt, v.Began}} {
 		switch {
 		case shown.now == nil:
 		case shown.first.IsZero():
-			if err := s.measured(shown.what, &sale, exactly(labelled(*shown.now))); err != nil {
+			known := s.first(shown.by)
+			if err := s.measured(shown.what, &known, exactly(labelled(*shown.now))); err != nil {
 				return s, err
 			}
 			*shown.first = *shown.now
@@ -92,6 +92,16 @@ func (s session) sameSale(v sessionView) (session, error) {
 		}
 	}
 	return s, nil
+}
+
+// first is when the first event of that kind was; one that there is.
+func (s session) first(kind string) span {
+	for _, f := range s.facts {
+		if f.kind == kind {
+			return f.at
+		}
+	}
+	panic("the session has no " + kind)
 }
 
 // measured takes a reading of what is known already. The two may be no further apart than promised.

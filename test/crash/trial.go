@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rangegate/test/delivery"
 	"rangegate/test/process"
 )
 
@@ -25,9 +26,13 @@ type trial struct {
 	gateway pos // to the present life
 	down    span
 	clients []*client
-	log     []event // the event log, as far as it was read
-	tally   tally
-	widths  []time.Duration // of what was known of deadlines before they were compared
+
+	hardware  *hardware
+	receiver  *delivery.Receiver // nil: the range has no webhook
+	contested bool               // gateways take the range from one another
+	log       []event            // the event log, as far as it was read
+	tally     tally
+	widths    []time.Duration // of what was known of deadlines before they were compared
 
 	mu     sync.Mutex
 	faults []string
@@ -37,7 +42,10 @@ type trial struct {
 func newTrial(t *testing.T, store string) *trial {
 	seed := uint64(number(t, "SEED", rand.IntN(1_000_000)))
 	t.Logf("SEED=%d", seed)
-	x := &trial{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 0)), store: store}
+	x := &trial{
+		t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 0)), store: store,
+		hardware: powerUp(t, seed), receiver: delivery.Receive(t, seed),
+	}
 	for n := range clientCount {
 		x.clients = append(x.clients, newClient(x, n))
 	}
@@ -47,11 +55,15 @@ func newTrial(t *testing.T, store string) *trial {
 // start begins a life of the gateway, and waits until it is ready.
 func (x *trial) start() {
 	x.t.Helper()
-	life := process.Serve(x.t, configuration(x.store))
-	x.lives = append(x.lives, life)
-	life.Ready()
+	life := process.Serve(x.t, x.configuration(x.hardware.addresses()))
+	x.serves(x.connect(life.Ready()))
+}
+
+// serves has the clients go to another gateway from now on.
+func (x *trial) serves(gateway pos) {
 	x.down.hi = now()
-	x.gateway = connect(life)
+	x.gateway = gateway
+	x.lives = append(x.lives, gateway.life)
 	x.tally.count("starts")
 	for _, c := range x.clients {
 		c.forgetForce()
@@ -76,32 +88,36 @@ func (x *trial) terminate() (code int, took time.Duration) {
 	return code, x.down.lo - told
 }
 
-// load has all clients at work while it does something.
+// load has all clients and shooters at work while it does something.
 func (x *trial) load(while func()) {
 	x.t.Helper()
 	ctx, cancel := context.WithCancel(x.t.Context())
 	var work sync.WaitGroup
 	defer work.Wait()
 	defer cancel()
+	gateway := x.gateway
 	for _, c := range x.clients {
-		work.Go(func() { c.work(ctx, x.gateway) })
+		work.Go(func() { c.work(ctx, gateway) })
 	}
-	work.Go(func() { x.follow(ctx) })
+	for _, s := range x.hardware.shooters {
+		work.Go(func() { s.shoot(ctx) })
+	}
+	work.Go(func() { x.follow(ctx, gateway) })
 	while()
 }
 
 const followEvery = 50 * time.Millisecond
 
 // follow reads the event log as it grows.
-func (x *trial) follow(ctx context.Context) {
+func (x *trial) follow(ctx context.Context, gateway pos) {
 	for wait(ctx, followEvery) {
 		var after uint64
 		if len(x.log) > 0 {
 			after = x.log[len(x.log)-1].Cursor
 		}
-		read, err := x.gateway.events(after)
+		read, err := gateway.events(after)
 		x.log = append(x.log, read...)
-		if err != nil && x.life().Gone() {
+		if err != nil && gateway.life.Gone() {
 			return
 		}
 	}
@@ -152,6 +168,15 @@ func wait(ctx context.Context, d time.Duration) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// rounds is how often a story is told: so often as a test, and in the soak, which says how often the gateway is killed,
+// one time in so many of that.
+func rounds(t *testing.T, tested, share int) int {
+	if soaked := number(t, "ROUNDS", 0); soaked > 0 {
+		return max(1, soaked/share)
+	}
+	return tested
 }
 
 // number is read from the environment.

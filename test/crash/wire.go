@@ -32,6 +32,8 @@ type (
 		Lane    string  `json:"lane_id"`
 		Session *string `json:"session_id"`
 		Phase   phase   `json:"phase"`
+		Hold    bool    `json:"hold"`
+		Link    string  `json:"link"`
 	}
 	event struct {
 		Cursor     uint64    `json:"cursor,string"`
@@ -42,6 +44,7 @@ type (
 			Session string `json:"session_id"`
 			Lane    string `json:"lane_id"`
 		} `json:"payload"`
+		Attempt *attempt `json:"attempt"` // nil: nobody has begun to deliver it
 	}
 )
 
@@ -49,14 +52,28 @@ type (
 const pageSize = 1000
 
 // pos is the way to one life of the gateway.
-type pos struct{ process.Client }
+type pos struct {
+	process.Client
+	life   *process.Process
+	tenure *tenure
+}
 
-func connect(p *process.Process) pos {
+func (x *trial) connect(life *process.Process) pos {
 	// A pool of its own: no connection outlives the gateway that it leads to.
 	return pos{process.Client{
-		API: p.API + "/api/v2/pos", Range: rangeID, Token: token,
+		API: life.API + "/api/v2/pos", Range: rangeID, Token: token,
 		HTTP: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 2 * clientCount}},
-	}}
+	}, life, &tenure{trial: x}}
+}
+
+// Do makes a request. Whatever is answered has to fit whose the range is.
+func (p pos) Do(method, path, body string, headers ...string) (process.Answer, error) {
+	sent := now()
+	answer, err := p.Client.Do(method, path, body, headers...)
+	if err == nil {
+		p.tenure.heard(sent, method, path, answer)
+	}
+	return answer, err
 }
 
 // hangUp closes the connections that nobody uses.

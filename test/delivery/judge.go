@@ -55,26 +55,26 @@ func read(t testing.TB, c process.Client, after string) (log []logged, end strin
 type verdict struct{ delivered, refused, lost, unheard int }
 
 // judge compares the log with what arrived.
-func judge(t testing.TB, log []logged, arrived []arrival) (v verdict) {
+func judge(t testing.TB, log []logged, arrived []Arrival) (v verdict) {
 	place := map[string]int{} // webhook-id → place in the log
 	for i, event := range log {
 		require.False(t, event.pending(), "every event was attempted: %+v", event)
 		place["msg_"+event.ID] = i
 	}
-	seen := map[string]arrival{}
+	seen := map[string]Arrival{}
 	newest := map[string]int{} // lane → place in the log of the newest that arrived
 	for _, a := range arrived {
-		i, known := place[a.id]
+		i, known := place[a.ID]
 		require.True(t, known, "nothing arrives that is not in the log: %+v", a)
-		_, again := seen[a.id]
+		_, again := seen[a.ID]
 		require.False(t, again, "no event arrives twice: %+v", a)
-		seen[a.id] = a
-		if before, any := newest[a.lane]; any {
-			require.Less(t, before, i, "lane %s: %s arrived after a later event", a.lane, a.event)
+		seen[a.ID] = a
+		if before, any := newest[a.Lane]; any {
+			require.Less(t, before, i, "lane %s: %s arrived after a later event", a.Lane, a.Event)
 		}
-		newest[a.lane] = i
-		require.Equal(t, log[i].Payload.Event, a.event)
-		require.Equal(t, log[i].Payload.Session, a.session)
+		newest[a.Lane] = i
+		require.Equal(t, log[i].Payload.Event, a.Event)
+		require.Equal(t, log[i].Payload.Session, a.Session)
 	}
 	for _, event := range log {
 		a, arrived := seen["msg_"+event.ID]
@@ -86,10 +86,10 @@ func judge(t testing.TB, log []logged, arrived []arrival) (v verdict) {
 		default:
 			require.True(t, arrived, "an event that is not recorded as interrupted did not arrive: %+v", event)
 			if event.Attempt.Error == nil {
-				require.Equal(t, 204, a.answer)
+				require.Equal(t, 204, a.Answer)
 				v.delivered++
 			} else {
-				require.NotEqual(t, 204, a.answer, "%+v %s", event, *event.Attempt.Error)
+				require.NotEqual(t, 204, a.Answer, "%+v %s", event, *event.Attempt.Error)
 				v.refused++
 			}
 		}

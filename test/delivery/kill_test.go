@@ -3,7 +3,6 @@ package delivery
 import (
 	"fmt"
 	"math/rand/v2"
-	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -46,11 +45,8 @@ func TestEventsArriveInOrderAndOnceWhateverHappens(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	chance := rand.New(rand.NewPCG(seed, 1))
-	integrator := &receiver{chance: rand.New(rand.NewPCG(seed, 2))}
-	server := httptest.NewServer(integrator)
-	t.Cleanup(server.CloseClientConnections)
-	t.Cleanup(server.Close)
-	cfg := configuration(t, server.URL+"/webhook")
+	integrator := Receive(t, seed)
+	cfg := configuration(t, integrator.URL)
 
 	var made atomic.Int64
 	for life := range lives {
@@ -80,7 +76,7 @@ func TestEventsArriveInOrderAndOnceWhateverHappens(t *testing.T) {
 	require.Zero(t, gateway.Terminate())
 	gateway = process.Serve(t, cfg).Ready()
 	log, _ := read(t, process.Client{API: gateway.API, Range: rangeID, Token: token}, "0")
-	arrived := integrator.all()
+	arrived := integrator.Arrived()
 	found := judge(t, log, arrived)
 	require.GreaterOrEqual(t, len(log), events)
 	require.Positive(t, found.refused)

@@ -5,21 +5,26 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"sync"
+	"testing"
 	"time"
 )
 
-// receiver is an integrator's webhook on a bad day. It writes down every request as it comes in.
-type receiver struct {
+// Receiver is an integrator's webhook on a bad day. It writes down every request as it comes in.
+type Receiver struct {
+	URL string
+
 	mu      sync.Mutex
 	chance  *rand.Rand
-	arrived []arrival
+	arrived []Arrival
 }
 
-// arrival is one request of the gateway.
-type arrival struct {
-	id, event, session, lane string
-	answer                   int // its status, 0: none was given
+// Arrival is one request of the gateway.
+type Arrival struct {
+	ID, Event, Session, Lane string
+	Answer                   int // its status, 0: none was given
 }
 
 // What the receiver may do, of a thousand requests each.
@@ -30,7 +35,17 @@ const (
 	slowness = 20 * time.Millisecond
 )
 
-func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+// Receive opens the webhook, until the test ends. What goes wrong is drawn by the seed.
+func Receive(t testing.TB, seed uint64) *Receiver {
+	r := &Receiver{chance: rand.New(rand.NewPCG(seed, 2))}
+	server := httptest.NewServer(r)
+	t.Cleanup(server.Close)
+	t.Cleanup(server.CloseClientConnections)
+	r.URL = server.URL + "/webhook"
+	return r
+}
+
+func (r *Receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	body, err := io.ReadAll(request.Body)
 	var event struct {
 		Event   string `json:"event"`
@@ -40,19 +55,8 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	if err != nil || json.Unmarshal(body, &event) != nil {
 		return // the gateway was killed in the middle of it
 	}
-	r.mu.Lock()
-	draw, slow := r.chance.IntN(1000), time.Duration(r.chance.Int64N(int64(slowness)))
-	a := arrival{id: request.Header.Get("webhook-id"), event: event.Event, session: event.Session, lane: event.Lane}
-	switch {
-	case draw < hangs+hangsUp:
-	case draw < hangs+hangsUp+refuses:
-		a.answer = http.StatusInternalServerError
-	default:
-		a.answer = http.StatusNoContent
-	}
-	r.arrived = append(r.arrived, a)
-	r.mu.Unlock()
-
+	a := Arrival{ID: request.Header.Get("webhook-id"), Event: event.Event, Session: event.Session, Lane: event.Lane}
+	draw, slow := r.take(&a)
 	select {
 	case <-time.After(slow):
 	case <-request.Context().Done():
@@ -64,12 +68,29 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	case draw < hangs+hangsUp:
 		panic(http.ErrAbortHandler)
 	default:
-		w.WriteHeader(a.answer)
+		w.WriteHeader(a.Answer)
 	}
 }
 
-func (r *receiver) all() []arrival {
+// take decides how the request is answered, and writes it down.
+func (r *Receiver) take(a *Arrival) (draw int, slow time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return append([]arrival(nil), r.arrived...)
+	draw, slow = r.chance.IntN(1000), time.Duration(r.chance.Int64N(int64(slowness)))
+	switch {
+	case draw < hangs+hangsUp:
+	case draw < hangs+hangsUp+refuses:
+		a.Answer = http.StatusInternalServerError
+	default:
+		a.Answer = http.StatusNoContent
+	}
+	r.arrived = append(r.arrived, *a)
+	return draw, slow
+}
+
+// Arrived is what came, in its order.
+func (r *Receiver) Arrived() []Arrival {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.arrived)
 }

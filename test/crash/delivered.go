@@ -1,0 +1,72 @@
+package crash
+
+import (
+	"fmt"
+	"strings"
+
+	"rangegate/test/delivery"
+)
+
+// attempt is the delivery of an event, as the log has it.
+type attempt struct {
+	Status int
+	Error  string
+}
+
+func (a *attempt) String() string {
+	if a == nil {
+		return "not attempted"
+	}
+	return fmt.Sprintf("attempted: %d %s", a.Status, a.Error)
+}
+
+// interrupted tells whether nobody saw how the attempt ended.
+func (a attempt) interrupted() bool { return strings.HasPrefix(a.Error, "interrupted") }
+
+// delivered holds the event log against what arrived: nothing twice, nothing that is not in the log, per lane and per
+// session in the order of the log, and all that the log has as answered. What had arrived before the log was read is
+// the first of them; there an attempt is on record before it is made.
+func (v *verdict) delivered(log []event, before int, arrived []delivery.Arrival, contested bool) {
+	place := make(map[string]int, len(log))
+	for i, e := range log {
+		place["msg_"+e.ID] = i
+	}
+	seen := make(map[string]delivery.Arrival, len(arrived))
+	newest := map[string]int{} // lane or session → place in the log of the newest that arrived
+	for n, a := range arrived {
+		if _, again := seen[a.ID]; again {
+			v.fault("event %s arrived twice: %+v", a.ID, a)
+		}
+		seen[a.ID] = a
+		i, known := place[a.ID]
+		switch {
+		case !known && n >= before:
+			continue // younger than the log that was read
+		case !known:
+			v.fault("event %s arrived, and is not in the log: %+v", a.ID, a)
+			continue
+		case n < before && log[i].Attempt == nil:
+			v.fault("event %s arrived, and nobody has attempted it by the log: %+v", a.ID, a)
+		case log[i].Payload.Event != a.Event || log[i].Payload.Session != a.Session || log[i].Payload.Lane != a.Lane:
+			v.fault("event %s is %+v, and arrived as %+v", a.ID, log[i].Payload, a)
+		}
+		if contested && log[i].Attempt != nil && log[i].Attempt.interrupted() {
+			continue // begun by a gateway that lives on, while the next one delivers what comes behind it
+		}
+		for _, of := range []string{a.Lane, a.Session} {
+			if last, any := newest[of]; any && last > i {
+				v.fault("event %+v arrived after a later one of %s, %+v", log[i], of, log[last])
+			}
+			newest[of] = i
+		}
+	}
+	for _, e := range log {
+		if e.Attempt == nil || e.Attempt.Status == 0 {
+			continue
+		}
+		if a, arrived := seen["msg_"+e.ID]; !arrived || a.Answer != e.Attempt.Status {
+			v.fault("event %s was answered %d by the log, and by the receiver's record %d (arrived: %v)",
+				e.ID, e.Attempt.Status, a.Answer, arrived)
+		}
+	}
+}

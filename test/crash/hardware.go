@@ -1,0 +1,100 @@
+package crash
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/cmd/rangegate/lanesim"
+	"rangegate/lanes"
+)
+
+// hardware is the lane controllers that answer over real WebSockets. They are in this process, so they outlive every
+// gateway, and what they did and where they stand is known without asking it.
+type hardware struct {
+	controllers *lanesim.Controllers
+	shooters    []*shooter // by lane
+
+	mu      sync.Mutex
+	welcome map[string]bool // the sessions that customers may enter: until they have, nobody else touches them
+	entered map[string]span // of those, when it happened
+}
+
+// powerUp has the first lanes' controllers answer, until the test ends.
+func powerUp(t *testing.T, seed uint64) *hardware {
+	var wired []lanesim.Lane
+	for n := range wiredCount {
+		wired = append(wired, lanesim.Lane{ID: uuid.MustParse(laneID(n)), Listen: "127.0.0.1:0", Key: laneID(n)})
+	}
+	controllers, err := lanesim.New(lanesim.Settings{Now: instant}, wired...)
+	require.NoError(t, err)
+	t.Cleanup(controllers.Close)
+	h := &hardware{controllers: controllers, welcome: map[string]bool{}, entered: map[string]span{}}
+	for n := range wired {
+		h.shooters = append(h.shooters, newShooter(h, n, seed))
+	}
+	return h
+}
+
+// addresses is where the controllers answer.
+func (h *hardware) addresses() (all []string) {
+	for _, s := range h.shooters {
+		all = append(all, s.controller.Address())
+	}
+	return all
+}
+
+// instant is the clock of the controllers.
+func instant() lanes.Instant { return lanes.Instant{Wall: time.Now().UTC(), Mono: now()} }
+
+// admit lets the session's customer enter, which waits on a lane with a controller here.
+func (h *hardware) admit(id string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.welcome[id] = true
+}
+
+// awaits tells whether the session was left to its customer to enter.
+func (h *hardware) awaits(id string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.welcome[id]
+}
+
+// enter has the customer of the lane's session enter, if that may be, and keeps when it was.
+func (h *hardware) enter(controller *lanesim.Controller) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	on := controller.Shown()
+	id := on.Session.String()
+	if on.Phase != lanes.Waiting || !h.welcome[id] {
+		return
+	}
+	if _, again := h.entered[id]; again {
+		return // the gateway has not said so yet
+	}
+	at := span{lo: now()}
+	if controller.Enter() == nil {
+		at.hi = now() + transit
+		h.entered[id] = at
+	}
+}
+
+// since tells whether the session was entered, and when.
+func (h *hardware) since(id string) (at span, entered bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	at, entered = h.entered[id]
+	return at, entered
+}
+
+// unacked is how many reports the gateway has not said to be saved.
+func (h *hardware) unacked() (many int) {
+	for _, s := range h.shooters {
+		many += s.controller.Unacked()
+	}
+	return many
+}

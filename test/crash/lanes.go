@@ -1,0 +1,109 @@
+package crash
+
+import (
+	"fmt"
+	"time"
+
+	"rangegate/cmd/rangegate/lanesim"
+)
+
+// How far apart the two ends of a lane's link may be.
+const (
+	transit   = 500 * time.Millisecond // a report may take to the gateway, on a busy machine, and counts from its arrival
+	strayed   = time.Second            // a countdown (LINK.md: what is more is logged and counted)
+	converges = 20 * time.Second       // a lane, once it is left alone: the longest back-off and a connect
+)
+
+// reported holds what happened on the lanes against the event log: all of it is there, once, in its order, about its
+// session and at its instant.
+func (v *verdict) reported(h *hardware, p *picture) {
+	for _, s := range h.shooters {
+		logged := p.reports[s.lane]
+		if len(logged) != len(s.reports) {
+			v.fault("lane %s has reported %d times, and the log has %d of it", s.lane, len(s.reports), len(logged))
+		}
+		for i := range min(len(logged), len(s.reports)) {
+			if err := s.reports[i].agrees(logged[i]); err != nil {
+				v.fault("report %d of lane %s: %v", i+1, s.lane, err)
+				break // what comes behind is shifted
+			}
+		}
+	}
+}
+
+func (r report) agrees(e event) error {
+	switch {
+	case e.Payload.Event != r.event:
+		return fmt.Errorf("the log has %s, and it was %s", e.Payload.Event, r.event)
+	case e.Payload.Session != r.sessions[0].String() && e.Payload.Session != r.sessions[1].String():
+		return fmt.Errorf("the log has it of session %s, and it was of %s", e.Payload.Session, r.sessions)
+	}
+	when := span{r.at.lo, r.at.hi + transit}
+	if off := when.apart(exactly(labelled(e.OccurredAt))); off > tolerance {
+		return fmt.Errorf("it happened at %s, and the log is %s off", r.at.lo, off)
+	}
+	return nil
+}
+
+// converge waits until every controller's state is what the gateway says of its lane, for as long as a link that has
+// just come down may take, and says what differs then.
+func (x *trial) converge() (faults []string) {
+	for limit := now() + converges; ; wait(x.t.Context(), 20*time.Millisecond) {
+		if faults = x.apart(); len(faults) == 0 || now() > limit {
+			return faults
+		}
+	}
+}
+
+func (x *trial) apart() (faults []string) {
+	var statuses []laneStatus
+	var views []sessionView
+	if _, err := x.gateway.must("/lanes/status", &statuses); err != nil {
+		return []string{err.Error()}
+	}
+	at, err := x.gateway.must("/sessions", &views)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	byLane := map[string]sessionView{}
+	for _, view := range views {
+		byLane[view.Lane] = view
+	}
+	for n, s := range x.hardware.shooters {
+		if err := statuses[n].agrees(s.controller, byLane[s.lane], at); err != nil {
+			faults = append(faults, fmt.Sprintf("lane %s: %v", s.lane, err))
+		}
+	}
+	return faults
+}
+
+// agrees compares what is in force on the lane with what it should be. The view is of the lane's session.
+func (l laneStatus) agrees(controller *lanesim.Controller, view sessionView, at span) error {
+	is, after := controller.Shown(), now()
+	if l.Link != "up" {
+		return fmt.Errorf("its link is %s", l.Link)
+	}
+	if l.Session == nil && is.Session != [16]byte{} || l.Session != nil && is.Session.String() != *l.Session {
+		return fmt.Errorf("its controller has session %s, and should be as %s", is.Session, show(l))
+	}
+	if is.Hold != l.Hold {
+		return fmt.Errorf("it is held: %v, and should be as %s", is.Hold, show(l))
+	}
+	if l.Session == nil {
+		return nil
+	}
+	if phase(is.Phase) != l.Phase || view.ID != *l.Session {
+		return fmt.Errorf("its controller's session is %s, and should be as %s %s", is.Phase, show(l), show(view))
+	}
+	left, may := exactly(time.Duration(view.Duration)*time.Minute), time.Millisecond
+	if view.Remaining != nil {
+		left = exactly(minutes(*view.Remaining))
+	}
+	if l.Phase == running {
+		left, may = left.minus(span{0, after - at.lo}), strayed
+	}
+	if off := left.apart(span{is.Remaining, is.Remaining}); off > may {
+		return fmt.Errorf("its controller counts %s, and is %s off: %s", is.Remaining, off, show(view))
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package crash
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes/store/redis/redistest"
+	"rangegate/test/process"
+)
+
+// A second gateway is started on the range and the store of one that has its hands full. The first one lets go: all that
+// it acknowledged is there at the second, and whatever it is asked from then on it refuses and changes nothing by. Then
+// the second is succeeded in its turn.
+func TestASecondGatewayTakesTheRange(t *testing.T) {
+	t.Parallel()
+	x := newTrial(t, fmt.Sprintf("redis: %q", redistest.Start(t).URL()))
+	x.contested = true
+	ways := lay(t, x.hardware.addresses())
+	x.serves(x.connect(process.Serve(t, x.configuration(ways.addresses)).Ready()))
+	for range rounds(t, 3, 20) {
+		first, firstWays := x.gateway, ways
+		var second pos
+		x.load(func() {
+			x.moment(soonest, latest)
+			ways = lay(t, x.hardware.addresses())
+			second = x.connect(process.Serve(t, x.configuration(ways.addresses)).Ready())
+			first.tenure.end()
+			x.moment(soonest, latest) // the clients know of no other yet
+		})
+		over, late := first.tenure.ended()
+		require.True(t, over, "the first says that the range is another's")
+		require.LessOrEqual(t, late, clientCount, "what each client had just asked, at most")
+		x.tally.add("answered by a gateway that was succeeded", late)
+		x.serves(second)
+		x.check()
+		x.repeat()
+		x.check()
+
+		require.Eventually(t, func() bool { return firstWays.open.Load() == 0 }, converges, 10*time.Millisecond,
+			"the first has hung up on the controllers")
+		made, sessions := firstWays.made.Load(), x.commanded()
+		x.load(func() {
+			insist(t.Context(), first, sessions)
+			x.moment(soonest, latest)
+		})
+		x.check()
+		require.Equal(t, made, firstWays.made.Load(), "it calls none of them again")
+		first.life.Kill()
+		first.hangUp()
+		x.check()
+	}
+	x.kill()
+	x.start()
+	x.check()
+	x.finish()
+}
+
+// commanded is the sessions that clients command.
+func (x *trial) commanded() (ids []string) {
+	for _, c := range x.clients {
+		if c.current != nil {
+			ids = append(ids, c.current.id)
+		}
+	}
+	return ids
+}
+
+// insist asks a gateway that has let go of the range for everything, as clients do that nobody has told. That it
+// refuses all of it, its tenure sees to; that nothing changes by it, the next check.
+func insist(ctx context.Context, gateway pos, sessions []string) {
+	var work sync.WaitGroup
+	defer work.Wait()
+	for _, id := range sessions {
+		work.Go(func() {
+			for _, ask := range []struct{ method, path, body string }{
+				{http.MethodPost, "/sessions/" + id + "/stop", ""},
+				{http.MethodPost, "/sessions/" + id + "/pause", ""},
+				{http.MethodPost, "/sessions/" + id + "/modify?time=7", ""},
+				{http.MethodPost, "/sessions/" + id + "/move?lane_id=" + laneID(0), ""},
+				{http.MethodPost, "/sessions", fmt.Sprintf(
+					`{"customer_name":"Jo","lane_id":%q,"group_id":%q,"duration":30}`, laneID(0), groupID(0))},
+				{http.MethodGet, "/sessions", ""},
+				{http.MethodGet, "/sessions/" + id, ""},
+			} {
+				if ctx.Err() == nil {
+					_, _ = gateway.Do(ask.method, ask.path, ask.body)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,70 @@
+package crash
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/google/uuid"
+
+	"rangegate/cmd/rangegate/lanesim"
+)
+
+// shooter is whoever is on a lane: what its controller has to report. It writes down what that was.
+type shooter struct {
+	hardware   *hardware
+	lane       string
+	controller *lanesim.Controller
+	rng        *rand.Rand
+	reports    []report
+}
+
+// report is a call for help or a shot carrier.
+type report struct {
+	event    string       // the webhook's name for it
+	sessions [2]uuid.UUID // the lane's just before and just after: it is about one of them
+	at       span
+}
+
+const (
+	longestLull = 200 * time.Millisecond // between two things that happen on a lane
+	mostKept    = 8                      // reports that a controller keeps before its shooter waits
+)
+
+func newShooter(h *hardware, lane int, seed uint64) *shooter {
+	return &shooter{
+		hardware: h, lane: laneID(lane), controller: h.controllers.Controller(uuid.MustParse(laneID(lane))),
+		rng: rand.New(rand.NewPCG(seed, uint64(clientCount+lane)+1)),
+	}
+}
+
+// shoot has one thing after the other happen on the lane, whether or not there is a gateway, until ctx ends.
+func (s *shooter) shoot(ctx context.Context) {
+	for wait(ctx, time.Duration(s.rng.Int64N(int64(longestLull)))) {
+		if s.controller.Unacked() >= mostKept {
+			continue
+		}
+		switch dice := s.rng.IntN(100); {
+		case dice < 40:
+			s.report("help", s.controller.Help)
+		case dice < 80:
+			s.report("carrierHit", s.controller.HitCarrier)
+		case dice < 98:
+			s.hardware.enter(s.controller)
+		default:
+			s.controller.Drop() // the connection
+		}
+	}
+}
+
+// report makes a report, unless there is no session that it could be about.
+func (s *shooter) report(event string, make func() error) {
+	r := report{event: event, at: span{lo: now()}}
+	r.sessions[0] = s.controller.Shown().Session
+	if make() != nil {
+		return
+	}
+	r.sessions[1] = s.controller.Shown().Session
+	r.at.hi = now()
+	s.reports = append(s.reports, r)
+}
