@@ -103,6 +103,8 @@ func (c *connectionActor) Receive(ctx actor.Context) {
 	case *ack:
 		c.acked = &m.log
 		c.ack()
+	case *hangUp:
+		c.fail(ctx, errUnheard)
 	case *arrived:
 		ctx.Send(c.up, &reported{c.number, m.report})
 	case *appliedAt:

@@ -183,7 +183,10 @@ func (l *laneActor) line(a *ask, err error) *zerolog.Event {
 	if err == lanes.ErrInternal || err == lanes.ErrNotSaved {
 		line = log.Error()
 	}
-	line = line.Stringer("range", l.of.layout.Range).Stringer("lane", l.id).
+	if log != &l.of.log { // which names the range itself
+		line = line.Stringer("range", l.of.layout.Range)
+	}
+	line = line.Stringer("lane", l.id).
 		Str("command", command).Str("by", string(a.by)).Str("result", result)
 	if a.who != "" {
 		line = line.Str("who", a.who)

@@ -3,7 +3,6 @@ package actors
 import (
 	"cmp"
 	"context"
-	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -41,6 +40,7 @@ type laneActor struct {
 	reports  []*ask
 	waiting  []*ask
 	resting  bool // reports wait for the store to come back
+	deaf     bool // reports that did not fit were not heard
 
 	timer *time.Timer
 	armed uint64 // generation of the timer
@@ -161,9 +161,7 @@ func (l *laneActor) arrive(a *ask) {
 	case a.releasing():
 		l.closings = append(l.closings, a)
 	case a.reported():
-		if !slices.ContainsFunc(l.reports, a.repeats) {
-			l.reports = append(l.reports, a)
-		}
+		l.hear(a)
 	case l.parked:
 		l.refuse(a, lanes.ErrLaneNotUsable)
 	case l.stuck:
@@ -194,6 +192,7 @@ func (l *laneActor) next() {
 			l.take(pop(&l.waiting), now)
 		default:
 			l.tell(l.lane)
+			l.hearAgain()
 			if !l.ready {
 				l.ready = true
 				l.of.broughtBack(l.id)

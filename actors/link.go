@@ -101,7 +101,7 @@ func (l *linkActor) Receive(ctx actor.Context) {
 		if m.number == l.number {
 			l.of.send(l.up, &inForce{m.state})
 		}
-	case *ack:
+	case *ack, *hangUp:
 		if l.connection != nil {
 			ctx.Send(l.connection, m)
 		}
