@@ -70,7 +70,7 @@ func TestEveryRouteIsInADocument(t *testing.T) {
 		}
 	})
 	routes(t, h, func(method, route, _ string) {
-		if !isPublic(route) {
+		if !isPublic(route) && strings.HasPrefix(route, "/api/") { // the screens are nobody's to program against
 			routed = append(routed, method+" "+route)
 		}
 	})

@@ -33,6 +33,7 @@ type Settings struct {
 	Simulate func(id uuid.UUID) (simulate.Range, error)
 	// Products is the products API of the range's integrator, or lanes.ErrProductsNotConfigured.
 	Products func(id uuid.UUID) (simulate.Products, error)
+	Screens  Screens
 	Limits   Limits
 	Metrics  prometheus.Registerer // nil: nothing is counted
 	Log      zerolog.Logger
@@ -44,7 +45,7 @@ const (
 	prefix2, page2 = "/api/v2/pos", "/api/v2/swagger"
 )
 
-// New is the API that POS systems call.
+// New is the API that POS systems call, and the screens.
 func New(s Settings) http.Handler {
 	traffic := newTraffic(s.Metrics)
 	a := &endpoint.API{
@@ -81,6 +82,7 @@ func New(s Settings) http.Handler {
 	}
 	a.Mount(r, prefix1, version1, guards...)
 	a.Mount(r, prefix2, version2, guards...)
+	s.Screens.mount(r)
 	return r
 }
 

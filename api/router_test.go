@@ -11,11 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// public to all, on either address: health, metrics and the API reference.
+// public to all, on either address: health, metrics, the API reference, the page to sign in on and the files of pages.
 var public = []string{
 	"/livez", "/readyz", "/metrics",
 	"/api/v1/pos/openapi.json", "/api/v2/pos/openapi.json", "/api/v2/pos/products.openapi.json",
 	"/api/v1/swagger", "/api/v2/swagger",
+	"/control/", "/control/{range_id:[0-9a-fA-F-]{36}}", "/control/assets/*", "/lane/assets/*", "/screens/*",
 }
 
 func isPublic(route string) bool {
@@ -29,7 +30,11 @@ func isPublic(route string) bool {
 
 // routes calls do with every route of the handler, and a path of it.
 func routes(t *testing.T, h http.Handler, do func(method, route, path string)) {
-	placeholders := strings.NewReplacer("{id}", uuid.NewString(), "{type}", "ammo", "{range_id}", someRange, "{purchase_id}", uuid.NewString())
+	placeholders := strings.NewReplacer(
+		"{id}", uuid.NewString(), "{type}", "ammo", "{range_id}", someRange, "{purchase_id}", uuid.NewString(),
+		"{range_id:[0-9a-fA-F-]{36}}", someRange, "{lane_id:[0-9a-fA-F-]{36}}", theLane,
+		"/control/assets/*", "/control/assets/main.js", "/lane/assets/*", "/lane/assets/main.js", "/screens/*", "/screens/base.css",
+	)
 	err := chi.Walk(h.(chi.Routes), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		route = strings.ReplaceAll(route, "/*/", "/")
 		do(method, route, placeholders.Replace(route))
@@ -45,6 +50,11 @@ func TestEveryRouteDemandsItsCredential(t *testing.T) {
 	for _, h := range []http.Handler{asleep(), operations} {
 		routes(t, h, func(method, route, path string) {
 			asked++
+			if route == "/control/sign-in/" { // which is where one shows one's credential
+				wrong := `{"range_id":"` + someRange + `","name":"sam","pin":"0000"}`
+				require.Equal(t, http.StatusUnauthorized, send(h, method, path, wrong).Code)
+				return
+			}
 			status := ask(h, method, path).Code
 			if isPublic(route) {
 				require.Less(t, status, 400, route)
@@ -54,7 +64,52 @@ func TestEveryRouteDemandsItsCredential(t *testing.T) {
 			require.NotEqual(t, http.StatusUnauthorized, known(h, method, path, "").Code, "%s %s", method, route)
 		})
 	}
-	require.Greater(t, asked, 45)
+	require.Greater(t, asked, 70)
+}
+
+// What is nobody's, or somebody else's, opens no route of a screen; nor does the token of the range's POS.
+func TestNoRouteOfAScreenTakesAnothersCredential(t *testing.T) {
+	h := asleep()
+	wrong := [][]string{
+		{"range-id", someRange, "token", someToken, "Authorization", "Bearer operator"},
+		{"Cookie", "rangegate_control=x; rangegate_lane=x"},
+		{"Cookie", strings.ReplaceAll(signedIn(h), "rangegate_control=", "rangegate_lane=")},
+		{"Cookie", strings.ReplaceAll(atTheLane(h, theLane, laneKey), "rangegate_lane=", "rangegate_control=")},
+		{"Cookie", atTheLane(h, otherLane, otherLaneKey)},
+	}
+	asked := 0
+	routes(t, h, func(method, route, path string) {
+		if isPublic(route) || strings.HasPrefix(route, "/api/") || route == "/control/sign-in/" {
+			return
+		}
+		asked++
+		for _, headers := range wrong {
+			require.Equal(t, http.StatusUnauthorized, ask(h, method, path, headers...).Code, "%s %s %v", method, route, headers)
+		}
+		if method != http.MethodGet {
+			answer := known(h, method, path, "{}", "Sec-Fetch-Site", "cross-site")
+			require.Equal(t, http.StatusForbidden, answer.Code, "%s %s", method, route)
+			require.Contains(t, answer.Body.String(), `"code":"cross_site"`)
+		}
+		require.Equal(t, "nosniff", ask(h, method, path).Header().Get("X-Content-Type-Options"), route)
+		require.NotEmpty(t, ask(h, method, path).Header().Get("Content-Security-Policy"), route)
+	})
+	require.Greater(t, asked, 25)
+}
+
+// A POS at its limit, or one that keeps every request busy, takes nothing from staff.
+func TestTheLimitsOfThePOSAreNotTheScreens(t *testing.T) {
+	s := settings(nil)
+	s.Limits = Limits{PerSecond: 1, Burst: 1}
+	h := New(s)
+	status := 0
+	for range 3 {
+		status = known(h, "GET", prefix2+"/sessions", "").Code
+	}
+	require.Equal(t, http.StatusTooManyRequests, status)
+	for range 10 {
+		require.Equal(t, http.StatusServiceUnavailable, known(h, "GET", "/control/api/health", "").Code, "which is that the range is starting")
+	}
 }
 
 // While its range is being brought back, every path answers that, and when to ask again.

@@ -11,6 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"rangegate/api/control"
+	"rangegate/api/lanescreen"
 	"rangegate/api/simulate"
 	v2 "rangegate/api/v2"
 	"rangegate/catalog"
@@ -158,7 +160,43 @@ func settings(s *stand) Settings {
 		Products:   func(uuid.UUID) (simulate.Products, error) { return s, s.missing(lanes.ErrProductsNotConfigured) },
 		Metrics:    prometheus.NewRegistry(),
 		Log:        zerolog.Nop(),
+		Screens: Screens{
+			Staff: map[uuid.UUID]map[string]string{uuid.MustParse(someRange): {"sam": samsHash}},
+			Lanes: map[uuid.UUID]lanescreen.Lane{
+				uuid.MustParse(theLane):   {Range: uuid.MustParse(someRange), Key: laneKey},
+				uuid.MustParse(otherLane): {Range: uuid.MustParse(otherRange), Key: otherLaneKey},
+			},
+			Control:  func(uuid.UUID) (control.Range, error) { return nil, lanes.ErrStarting },
+			Lane:     func(uuid.UUID) (lanescreen.Range, error) { return nil, lanes.ErrStarting },
+			Shop:     func(uuid.UUID) (lanescreen.Shop, error) { return nil, lanes.ErrProductsNotConfigured },
+			Pictures: lanescreen.NewPictures("rangegate", nil),
+		},
 	}
+}
+
+const (
+	otherLane    = "44444444-4444-4444-8444-000000000002"
+	laneKey      = "the-key-of-a-screen"
+	otherLaneKey = "the-key-of-another-screen"
+	// samsHash is of the PIN 1234, as weak as can be.
+	samsHash = "$argon2id$v=19$m=8,t=1,p=1$ac+mRtgPGpfnU3slhEcbfw$k38ZPzodCFblFONCXg2JBgLsYY/9kyiegHHsxXWpwzA"
+)
+
+// signedIn is the cookie of sam, staff of the range.
+func signedIn(h http.Handler) string {
+	return cookieOf(send(h, "POST", "/control/sign-in", `{"range_id":"`+someRange+`","name":"sam","pin":"1234"}`))
+}
+
+// atTheLane is the cookie of a lane's screen.
+func atTheLane(h http.Handler, lane, key string) string {
+	return cookieOf(ask(h, "GET", "/lane/"+lane+"?key="+key))
+}
+
+func cookieOf(answer *httptest.ResponseRecorder) string {
+	for _, cookie := range answer.Result().Cookies() {
+		return cookie.Name + "=" + cookie.Value
+	}
+	return ""
 }
 
 // asleep is an API whose ranges are still being brought back.
@@ -182,7 +220,11 @@ func send(h http.Handler, method, path, body string, headers ...string) *httptes
 	return answer
 }
 
-// known sends a request with the credentials of the range.
+// known sends a request with the credentials of the range, of the operator, and of the screens.
 func known(h http.Handler, method, path, body string, headers ...string) *httptest.ResponseRecorder {
-	return send(h, method, path, body, append(headers, "range-id", someRange, "token", someToken, "Authorization", "Bearer operator")...)
+	headers = append(headers, "range-id", someRange, "token", someToken, "Authorization", "Bearer operator")
+	if strings.HasPrefix(path, "/control") || strings.HasPrefix(path, "/lane") {
+		headers = append(headers, "Cookie", signedIn(h)+"; "+atTheLane(h, theLane, laneKey))
+	}
+	return send(h, method, path, body, headers...)
 }

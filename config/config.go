@@ -134,7 +134,7 @@ type Products struct {
 // Staff is one person who may sign in on the range's control screen.
 type Staff struct {
 	Name    string `yaml:"name"`
-	PinHash Secret `yaml:"pin_hash"`
+	PinHash Secret `yaml:"pin_hash"` // what the command hash-pin makes of the PIN
 }
 
 // Group is an access group of the range.
@@ -155,7 +155,7 @@ type Lane struct {
 	Name       string    `yaml:"name"`
 	Bay        uuid.UUID `yaml:"bay"`                       // a bay of the same range
 	Accessible bool      `yaml:"accessible" default:"true"` // a tag, as false is an answer and not the lack of one
-	ScreenKey  Secret    `yaml:"screen_key,omitempty"`      // of the lane screen; empty: the lane has none
+	ScreenKey  Secret    `yaml:"screen_key,omitempty"`      // of the lane screen, 16 to 128 letters, digits, . _ ~ -; empty: the lane has none
 	Link       Link      `yaml:"link"`
 }
 

@@ -69,6 +69,7 @@ func TestFaultsAgainstTheRules(t *testing.T) {
 		hostPort = "wants host:port, such as 127.0.0.1:8080"
 		wantsURL = "wants an absolute http or https url"
 		wantsWS  = "wants an absolute ws or wss url"
+		pin      = "'$argon2id$v=19$m=65536,t=1,p=2$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu'"
 		redisURL = "store.redis: wants redis://host:port/db or rediss://host:port/db"
 	)
 	for _, c := range []struct {
@@ -125,8 +126,17 @@ func TestFaultsAgainstTheRules(t *testing.T) {
 		{"products with an impossible port", edited(t, name, inRange+"products: {url: 'http://h:70000'}"), "ranges[0].products.url: " + wantsURL},
 		{"products with a password", edited(t, name, inRange+"products: {url: 'https://u:p@h'}"), "ranges[0].products.url: wants a url without user and password"},
 		{"a queue of nothing", edited(t, name, inRange+"webhook: {url: 'http://h', queue: 0}"), "ranges[0].webhook.queue: must be more than 0 (line 6)"},
-		{"staff twice", edited(t, name, inRange+"staff: [{name: sam, pin_hash: a}, {name: 'sam ', pin_hash: b}]"), "ranges[0].staff[1].name: already the name of ranges[0].staff[0]"},
+		{"staff twice", edited(t, name, inRange+"staff: [{name: sam, pin_hash: "+pin+"}, {name: 'sam ', pin_hash: "+pin+"}]"), "ranges[0].staff[1].name: already the name of ranges[0].staff[0]"},
 		{"staff without pin", edited(t, name, inRange+"staff: [{name: sam}]"), "ranges[0].staff[0].pin_hash: missing"},
+		{"a pin as it is", edited(t, name, inRange+"staff: [{name: sam, pin_hash: '1234'}]"), "ranges[0].staff[0].pin_hash: wants what the command hash-pin prints, in quotes"},
+		{"a hash without quotes", edited(t, name, inRange+"staff:\n      - {name: sam, pin_hash: $argon2id$v=19$m=8}"), "ranges[0].staff[0].pin_hash: wants what the command hash-pin prints, in quotes"},
+		{"a hash of another kind", edited(t, name, inRange+"staff: [{name: sam, pin_hash: '$argon2i$v=19$m=8,t=1,p=1$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu'}]"), "ranges[0].staff[0].pin_hash: wants what the command hash-pin prints, in quotes"},
+		{"a hash without rounds", edited(t, name, inRange+"staff: [{name: sam, pin_hash: '$argon2id$v=19$m=8,t=0,p=1$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu'}]"), "ranges[0].staff[0].pin_hash: wants an argon2id hash with t and p of at least 1, a salt of 8 bytes and a hash of 16"},
+		{"a hash of nothing", edited(t, name, inRange+"staff: [{name: sam, pin_hash: '$argon2id$v=19$m=8,t=1,p=1$c29tZSBzYWx0$'}]"), "ranges[0].staff[0].pin_hash: wants an argon2id hash with t and p of at least 1, a salt of 8 bytes and a hash of 16"},
+		{"a hash that takes a gigabyte", edited(t, name, inRange+"staff: [{name: sam, pin_hash: '$argon2id$v=19$m=1048576,t=1,p=1$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu'}]"), "ranges[0].staff[0].pin_hash: wants an argon2id hash with m of at most 262144 and t of at most 16"},
+		{"a screen key to guess", edited(t, "Lane 1,", "Lane 1, screen_key: lane-1-secret-1,"), "ranges[0].lanes[0].screen_key: wants 16 to 128 letters, digits and . _ ~ -"},
+		{"a screen key for no address", edited(t, "Lane 1,", "Lane 1, screen_key: 'a key/with=signs&more',"), "ranges[0].lanes[0].screen_key: wants 16 to 128 letters, digits and . _ ~ -"},
+		{"one screen key for two lanes", edited(t, "Lane 1,", "Lane 1, screen_key: the-key-of-a-screen,", "Lane 2,", "Lane 2, screen_key: the-key-of-a-screen,"), "ranges[0].lanes[1].screen_key: the same as ranges[0].lanes[0].screen_key"},
 
 		{"no group", edited(t, "[{id: 33333333-3333-4333-8333-000000000001, name: Public}]", "[]"), "ranges[0].groups: wants at least one group"},
 		{"lane without bay", edited(t, "Lane 2, bay: "+bay1, "Lane 2"), "ranges[0].lanes[1].bay: missing; " + wantsID},

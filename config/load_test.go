@@ -98,7 +98,7 @@ ranges:
     link_grace: 1m30s
     webhook: {url: "http://h/in", secrets: [whsec_c2VjcmV0], timeout: 3s, concurrency: 4, queue: 5, allow_private: true}
     products: {url: "http://127.0.0.1:7070/pos", timeout: 2s, allow_private: true}
-    staff: &staff [{name: sam, pin_hash: $argon2id$x}]
+    staff: &staff [{name: sam, pin_hash: '$argon2id$v=19$m=65536,t=1,p=2$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu'}]
     groups: [{id: 33333333-3333-4333-8333-000000000001, name: Public}]
     bays: [{id: 55555555-5555-4555-8555-000000000001, name: Bay A}]
     lanes:
@@ -106,7 +106,7 @@ ranges:
         name: 012
         bay: 55555555-5555-4555-8555-000000000001
         accessible: false
-        screen_key: screen
+        screen_key: the-key-of-a-screen
         link: {driver: sim, key: link}
   - id: 11111111-1111-4111-8111-111111111112
     name: South
@@ -135,10 +135,10 @@ ranges:
 	assert.Equal(t, 90*time.Second, north.LinkGrace)
 	assert.Equal(t, &Webhook{"http://h/in", []Secret{"whsec_c2VjcmV0"}, 3 * time.Second, 4, 5, true}, north.Webhook)
 	assert.Equal(t, &Products{"http://127.0.0.1:7070/pos", 2 * time.Second, true}, north.Products)
-	assert.Equal(t, []Staff{{"sam", "$argon2id$x"}}, north.Staff)
+	assert.Equal(t, []Staff{{"sam", "$argon2id$v=19$m=65536,t=1,p=2$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu"}}, north.Staff)
 	assert.Equal(t, "012", north.Lanes[0].Name, "a number is a name as it was written")
 	assert.False(t, north.Lanes[0].Accessible)
-	assert.Equal(t, Secret("screen"), north.Lanes[0].ScreenKey)
+	assert.Equal(t, Secret("the-key-of-a-screen"), north.Lanes[0].ScreenKey)
 	assert.Equal(t, Link{Driver: "sim", Key: "link"}, north.Lanes[0].Link)
 
 	south := cfg.Ranges[1]

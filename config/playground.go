@@ -22,6 +22,13 @@ const (
 // demoOperator is the operations token: the playground answers to the machine it runs on alone.
 const demoOperator = "operator"
 
+// Who may sign in on the playground's control screen.
+const (
+	PlaygroundStaff = "sam"
+	PlaygroundPIN   = "1234"
+	demoPINHash     = "$argon2id$v=19$m=19456,t=2,p=1$5/poc9cfOXgglkzjX2mR2A$ka25KlWQ7223z73XpcQIYUn5k6+cUAcAEy0Wj+tvCbg"
+)
+
 // PlaygroundSecret signs what the demo integrator gets.
 const PlaygroundSecret = "whsec_cmFuZ2VnYXRlIHBsYXlncm91bmQ6IG5vIHNlY3JldCBhdCBhbGw="
 
@@ -37,6 +44,7 @@ func Playground(lanes int, dataDir, address, integrator string) Config {
 		Purchasing: true,
 		Webhook:    &Webhook{URL: integrator + "/webhook", Secrets: []Secret{PlaygroundSecret}},
 		Products:   &Products{URL: integrator},
+		Staff:      []Staff{{PlaygroundStaff, demoPINHash}},
 		Groups:     []Group{{numbered(demoGroup, 1), "Public"}, {numbered(demoGroup, 2), "Members"}},
 	}
 	for i := range lanes {
@@ -49,6 +57,7 @@ func Playground(lanes int, dataDir, address, integrator string) Config {
 			Name:       fmt.Sprintf("Lane %d", i+1),
 			Bay:        numbered(demoBay, bay),
 			Accessible: true,
+			ScreenKey:  Secret(fmt.Sprintf("playground-lane-%d-screen", i+1)),
 		})
 	}
 	cfg := Config{

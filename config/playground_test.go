@@ -3,6 +3,7 @@ package config
 import (
 	"testing"
 
+	"github.com/alexedwards/argon2id"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -21,6 +22,10 @@ func TestThePlaygroundIsTheSameInEveryRun(t *testing.T) {
 	assert.Equal(t, "11111111-1111-4111-8111-111111111111", demo.ID.String())
 	assert.Equal(t, []Secret{"22222222-2222-4222-8222-222222222222"}, demo.Tokens)
 	assert.True(t, demo.Purchasing)
+	assert.Equal(t, "sam", demo.Staff[0].Name)
+	fits, err := argon2id.ComparePasswordAndHash("1234", demo.Staff[0].PinHash.Reveal())
+	require.NoError(t, err)
+	assert.True(t, fits)
 	assert.Equal(t, []Group{
 		{uuid.MustParse("33333333-3333-4333-8333-000000000001"), "Public"},
 		{uuid.MustParse("33333333-3333-4333-8333-000000000002"), "Members"},
@@ -34,6 +39,7 @@ func TestThePlaygroundIsTheSameInEveryRun(t *testing.T) {
 		Name:       "Lane 7",
 		Bay:        demo.Bays[1].ID,
 		Accessible: true,
+		ScreenKey:  "playground-lane-7-screen",
 		Link:       Link{Driver: "sim"},
 	}, demo.Lanes[6])
 	assert.Equal(t, demo.Lanes, Playground(200, "dir", "127.0.0.1:8080", "http://127.0.0.1:7070").Ranges[0].Lanes[:12], "whatever the number of lanes")

@@ -23,21 +23,16 @@ func (r Range) secured() bool {
 	return slices.ContainsFunc(r.Lanes, func(l Lane) bool { return strings.HasPrefix(l.Link.Address, "wss:") })
 }
 
-// Unused lists what is configured and has no effect, with its path: in this release, or for want of something else.
+// Unused lists what is configured and has no effect for want of something else, with its path.
 func (c Config) Unused() []string {
 	var unused []string
 	for i, r := range c.Ranges {
 		at := path("ranges").item(i)
 		for key, configured := range map[string]bool{
-			"staff": len(r.Staff) > 0, "purchasing": r.Purchasing && !r.Sells(), "link_tls": r.LinkTLS != LinkTLS{} && !r.secured(),
+			"purchasing": r.Purchasing && !r.Sells(), "link_tls": r.LinkTLS != LinkTLS{} && !r.secured(),
 		} {
 			if configured {
 				unused = append(unused, string(at.key(key)))
-			}
-		}
-		for j, lane := range r.Lanes {
-			if lane.ScreenKey != "" {
-				unused = append(unused, string(at.key("lanes").item(j).key("screen_key")))
 			}
 		}
 	}

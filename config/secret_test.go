@@ -36,14 +36,15 @@ func TestASecretPrintsAsStarsHoweverItIsPrinted(t *testing.T) {
 func TestNoFaultAndNoOutputShowsASecret(t *testing.T) {
 	const planted = "planted"
 	good := edited(t,
-		"name: Demo range", "name: Demo range\n    staff: [{name: sam, pin_hash: planted}]",
-		"Lane 1,", "Lane 1, screen_key: planted, link: {key: planted},",
+		"name: Demo range", "name: Demo range\n    staff: [{name: sam, pin_hash: '$argon2id$v=19$m=8,t=1,p=1$cGxhbnRlZC1zYWx0$cGxhbnRlZC1oYXNoLXBsYW50ZWQ'}]",
+		"Lane 1,", "Lane 1, screen_key: planted-screen-key, link: {key: planted},",
 	) + "operations: {token: planted}\nstore: {redis: 'redis://planted:planted@h/0'}"
 	cfg, err := Parse([]byte(good), nil)
 	require.NoError(t, err)
 	text, err := YAML(cfg)
 	require.NoError(t, err)
 	assert.NotContains(t, string(text), planted)
+	assert.NotContains(t, string(text), "argon2id")
 	assert.Equal(t, 6, strings.Count(string(text), "***"))
 	assert.NotContains(t, fmt.Sprintf("%v %+v %#v", cfg, cfg, cfg), planted)
 

@@ -20,6 +20,7 @@ type inspection struct {
 	lanes      map[uuid.UUID]path // every lane's id, over all ranges
 	tokens     map[Digest]path    // every token, over all ranges
 	links      map[string]path    // every controller's address, over all ranges
+	screens    map[string]path    // every lane screen's key, over all ranges
 }
 
 func (c *Config) validate(found *faults) {
@@ -30,6 +31,7 @@ func (c *Config) validate(found *faults) {
 		lanes:      map[uuid.UUID]path{},
 		tokens:     map[Digest]path{},
 		links:      map[string]path{},
+		screens:    map[string]path{},
 	}
 	if c.Environment != InPlayground && c.Environment != InProduction {
 		found.add("environment", "wants playground or production")

@@ -63,22 +63,6 @@ func (in *inspection) webhook(w *Webhook, at path) {
 	in.expect(at.key("queue"), positive(w.Queue))
 }
 
-func (in *inspection) staff(staff []Staff, at path) {
-	names := map[string]path{}
-	for i, s := range staff {
-		at := at.item(i)
-		in.expect(at.key("name"), nameProblem(s.Name))
-		name := strings.TrimSpace(s.Name)
-		if first, twice := names[name]; twice {
-			in.found.add(at.key("name"), "already the name of %s", first)
-		}
-		names[name] = at
-		if s.PinHash == "" {
-			in.found.add(at.key("pin_hash"), "missing")
-		}
-	}
-}
-
 // layout checks groups, bays and lanes; ids are those that the range has used so far.
 func (in *inspection) layout(r *Range, at path, ids map[uuid.UUID]path) {
 	if len(r.Groups) == 0 {
@@ -116,6 +100,7 @@ func (in *inspection) lane(l *Lane, at path, bays map[uuid.UUID]bool, ids map[uu
 	case !bays[l.Bay]:
 		in.found.add(at.key("bay"), "no bay with id %.8s… in this range", l.Bay)
 	}
+	in.screenKey(l.ScreenKey, at.key("screen_key"))
 	in.link(l.Link, at.key("link"))
 }
 

@@ -1,6 +1,8 @@
 package endpoint
 
 import (
+	"encoding/json"
+
 	"github.com/google/uuid"
 )
 
@@ -44,6 +46,11 @@ func (in *Input) OneOf(name, about string, words ...string) string {
 	return ask(in, field{in: inBody, name: name, about: about, required: true, example: words[0]}, oneOf(words), "")
 }
 
+// JSON reads a required list or object of the body, as it was written: what is in it is for the endpoint to check.
+func (in *Input) JSON(name, about string, example any) json.RawMessage {
+	return ask(in, field{in: inBody, name: name, about: about, required: true, example: example}, composite{}, nil)
+}
+
 // PathID reads the UUID that stands for {name} in the path.
 func (in *Input) PathID(name, about string) uuid.UUID {
 	return ask(in, field{in: inPath, name: name, about: about, required: true, example: exampleID}, id{}, uuid.Nil)
@@ -52,6 +59,11 @@ func (in *Input) PathID(name, about string) uuid.UUID {
 // PathOneOf reads the word that stands for {name} in the path.
 func (in *Input) PathOneOf(name, about string, words ...string) string {
 	return ask(in, field{in: inPath, name: name, about: about, required: true, example: words[0]}, oneOf(words), "")
+}
+
+// QueryText reads a text of the query, of at most max characters after trimming; empty if none is given.
+func (in *Input) QueryText(name string, max int, about string) string {
+	return ask(in, field{in: inQuery, name: name, about: about}, text{0, max}, "")
 }
 
 // QueryID reads a required UUID of the query.

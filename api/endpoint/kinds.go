@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -152,6 +153,17 @@ func (k oneOf) schema() *openapi3.Schema {
 	}
 	return schema
 }
+
+// composite is a list or an object.
+type composite struct{}
+
+func (composite) parse(s string, as form) (json.RawMessage, bool) {
+	return json.RawMessage(s), as == literal && (s[0] == '[' || s[0] == '{')
+}
+
+func (composite) rule() string { return "a list or an object" }
+
+func (composite) schema() *openapi3.Schema { return openapi3.NewSchema() }
 
 // visible is 1 to max visible ASCII characters: what a header can carry without doubt.
 type visible struct{ max int }

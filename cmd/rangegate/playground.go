@@ -37,6 +37,8 @@ func (p playground) welcome(t *terminal, cfg config.Config, at addresses, integr
 	fmt.Fprintf(t.out, `
 rangegate playground: %s, %d simulated lanes, kept in %s
 
+  control     %s/control/%s   (sign in as %s with PIN %s)
+  lane 1      %s/lane/%s?key=%s   (each lane has its own: playground-lane-2-screen, …)
   API         %s/api/v2/pos
   reference   %s/api/v2/swagger/
   integrator  %s   (what the webhook got; accept, refuse, hang)
@@ -53,6 +55,7 @@ Sell lane 1 for 30 minutes:
     -H 'Content-Type: application/json' \
     -d '{"customer_name":"Jo Smith","lane_id":"%s","group_id":"%s","duration":30}'
 
-`, demo.Name, len(demo.Lanes), p.Data, at.api, at.api, integrator, at.operations, cfg.Operations.Token.Reveal(), demo.ID, demo.Tokens[0].Reveal(),
+`, demo.Name, len(demo.Lanes), p.Data, at.api, demo.ID, config.PlaygroundStaff, config.PlaygroundPIN,
+		at.api, demo.Lanes[0].ID, demo.Lanes[0].ScreenKey.Reveal(), at.api, at.api, integrator, at.operations, cfg.Operations.Token.Reveal(), demo.ID, demo.Tokens[0].Reveal(),
 		config.PlaygroundSecret, at.api, demo.ID, demo.Tokens[0].Reveal(), demo.Lanes[0].ID, demo.Groups[0].ID)
 }

@@ -94,6 +94,7 @@ func run(t *terminal, p program) (err error) {
 		return err
 	}
 	defer operations.close(drainOperations)
+	closing := make(chan struct{})
 	requests, err := listen(p.config.HTTP.Address, p.config.HTTP.TLS, api.New(api.Settings{
 		Credentials: credentials(p.config),
 		Range:       func(id uuid.UUID) (v2.Range, error) { return gateway.Range(id) },
@@ -105,6 +106,7 @@ func run(t *terminal, p program) (err error) {
 			}
 			return nil, lanes.ErrProductsNotConfigured
 		},
+		Screens: screensOf(p.config, gateway, integrators, closing),
 		Limits:  limits(p.config.HTTP.Limits),
 		Metrics: registry,
 		Log:     log,
@@ -112,6 +114,7 @@ func run(t *terminal, p program) (err error) {
 	if err != nil {
 		return err
 	}
+	requests.http.RegisterOnShutdown(func() { close(closing) }) // it waits for open streams as for any request
 	defer requests.close(drainRequests)
 
 	at := addresses{requests.url, operations.url}

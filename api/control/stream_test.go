@@ -1,0 +1,212 @@
+package control
+
+import (
+	"bufio"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/api/screens"
+	"rangegate/lanes"
+)
+
+// listener hears a stream over a real connection.
+type listener struct {
+	t      *testing.T
+	status int
+	lines  *bufio.Scanner
+	hangUp func()
+}
+
+// listen opens the stream with the browser's cookie.
+func (b *browser) listen() *listener {
+	server := httptest.NewServer(b.handler)
+	b.t.Cleanup(server.Close)
+	ctx, cancel := context.WithCancel(context.Background())
+	request, err := http.NewRequestWithContext(ctx, "GET", server.URL+"/control/stream", nil)
+	require.NoError(b.t, err)
+	if b.cookie != nil {
+		request.AddCookie(b.cookie)
+	}
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(b.t, err)
+	hangUp := func() {
+		cancel()
+		_ = response.Body.Close()
+	}
+	b.t.Cleanup(hangUp)
+	lines := bufio.NewScanner(response.Body)
+	lines.Buffer(nil, 1<<20)
+	return &listener{b.t, response.StatusCode, lines, hangUp}
+}
+
+// next is the next message that is no beat; "" at the end.
+func (l *listener) next() (event, data string) {
+	for l.lines.Scan() {
+		if name, is := strings.CutPrefix(l.lines.Text(), "event: "); is {
+			event = name
+		}
+		if text, is := strings.CutPrefix(l.lines.Text(), "data: "); is && event != "beat" {
+			return event, text
+		}
+	}
+	return "", ""
+}
+
+func (l *listener) hears(event, data string) {
+	l.t.Helper()
+	gotEvent, gotData := l.next()
+	require.Equal(l.t, event, gotEvent)
+	require.JSONEq(l.t, data, gotData)
+}
+
+const (
+	shownFirst = `{"lane_id":"` + lane1 + `","bay_id":"` + bayA + `","name":"Lane 1","phase":"running",` +
+		`"session":{"session_id":"` + session1 + `","customer_name":"Jo Smith","group_id":"33333333-3333-4333-8333-000000000001",` +
+		`"duration":60,"left_ms":2910000,"began_at":"2026-05-01T12:00:00.250Z","created_at":"2026-05-01T12:00:00.250Z",` +
+		`"purchasing":true,"paused_by_hold":false,"ran_on_ms":90000},` +
+		`"for_sale":true,"sale":"configured","usable":true,"not_usable_because":null,"link":"up","link_since":"2026-05-01T12:00:00.250Z",` +
+		`"held":false,"locked":false,"help":null,"stray_hit":null,` +
+		`"purchase":{"purchase_id":"77777777-7777-4777-8777-000000000001","phase":"pending","minutes":15}}`
+	now = `"now":"2026-05-01T12:01:30.250Z"`
+)
+
+func TestAStreamBeginsWithEverything(t *testing.T) {
+	r := newRig(t)
+	r.setHolds(lanes.Holds{}.Set(lanes.Scope{Kind: lanes.OverRange}, "sam", noon.Wall).Set(lanes.Scope{Kind: lanes.OverBay, ID: theBay}, "alex", noon.Wall))
+	r.signedIn().listen().hears("picture", `{`+now+`,"range":{"id":"`+north.String()+`","name":"North","purchasing":true},"who":"sam",`+
+		`"bays":[{"id":"`+bayA+`","name":"Bay A"}],"groups":[{"id":"33333333-3333-4333-8333-000000000001","name":"Public"}],`+
+		`"lanes":[`+shownFirst+`],"holds":[{"scope":"range","id":null,"who":"sam","since":"2026-05-01T12:00:00.250Z"},`+
+		`{"scope":"bay","id":"`+bayA+`","who":"alex","since":"2026-05-01T12:00:00.250Z"}],"unresolved":0}`)
+}
+
+func TestAStreamGoesOnWithWhatHasChanged(t *testing.T) {
+	r := newRig(t)
+	second := uuid.MustParse("44444444-4444-4444-8444-000000000002")
+	r.add(lanes.LaneStatus{Place: lanes.Place{ID: second, Bay: theBay, Name: "Lane 2"}, Lane: lanes.Lane{ID: second}})
+	b := r.signedIn()
+	stream := b.listen()
+	event, data := stream.next()
+	require.Equal(t, "picture", event)
+	require.Contains(t, data, `"name":"Lane 2","phase":"free","session":null`)
+
+	stray := noon.Wall
+	r.change(1, func(s *lanes.LaneStatus) {
+		s.Lane = lanes.Lane{
+			ID: second, Held: true, Sale: lanes.OffSale, Accessible: true, Stray: &stray, Help: &lanes.HelpCall{At: noon.Wall, Coming: true},
+			Open: []*lanes.Purchase{{Phase: lanes.Unresolved}, {Phase: lanes.Unresolved}, {Phase: lanes.Pending}},
+		}
+		s.Link, s.LinkSince, s.NotUsable, s.Locked = lanes.LinkDown, noon.Wall, "its link is down", true
+	})
+	stream.hears("change", `{`+now+`,"lanes":[{"lane_id":"`+second.String()+`","bay_id":"`+bayA+`","name":"Lane 2","phase":"free","session":null,`+
+		`"for_sale":false,"sale":"closed","usable":false,"not_usable_because":"its link is down","link":"down","link_since":"2026-05-01T12:00:00.250Z",`+
+		`"held":true,"locked":true,"help":{"at":"2026-05-01T12:00:00.250Z","coming":true},"stray_hit":"2026-05-01T12:00:00.250Z","purchase":null}],`+
+		`"holds":[],"unresolved":2}`)
+
+	r.setHolds(lanes.Holds{}.Set(lanes.Scope{Kind: lanes.OverRange}, "sam", noon.Wall))
+	stream.hears("change", `{`+now+`,"lanes":[],"holds":[{"scope":"range","id":null,"who":"sam","since":"2026-05-01T12:00:00.250Z"}],"unresolved":2}`)
+	r.setHolds(lanes.Holds{})
+	stream.hears("change", `{`+now+`,"lanes":[],"holds":[],"unresolved":2}`)
+
+	r.change(1, func(s *lanes.LaneStatus) { s.Lane.Open = s.Lane.Open[:1] })
+	_, data = stream.next()
+	require.Contains(t, data, `"unresolved":1`)
+}
+
+func TestAStreamEndsWithItsSession(t *testing.T) {
+	r := newRig(t)
+	b := r.signedIn()
+	stream, again := b.listen(), b.listen()
+	for _, each := range []*listener{stream, again} {
+		event, _ := each.next()
+		require.Equal(t, "picture", event)
+	}
+	b.ask("POST", "/control/sign-out", "")
+	for _, each := range []*listener{stream, again} {
+		each.hears("bye", `{}`)
+		event, _ := each.next()
+		require.Empty(t, event, "it is over")
+	}
+	require.Equal(t, http.StatusUnauthorized, b.listen().status)
+}
+
+func TestOpenStreamsAreBounded(t *testing.T) {
+	r := newRig(t)
+	b := r.signedIn()
+	server := httptest.NewServer(r.handler)
+	defer server.Close()
+	open := func() *http.Response {
+		request, err := http.NewRequest("GET", server.URL+"/control/stream", nil)
+		require.NoError(t, err)
+		request.AddCookie(b.cookie)
+		response, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		return response
+	}
+	var all []*http.Response
+	for range streamsAtMost {
+		all = append(all, open())
+		require.Equal(t, http.StatusOK, all[len(all)-1].StatusCode)
+	}
+	refused := open()
+	require.Equal(t, http.StatusServiceUnavailable, refused.StatusCode)
+	_ = refused.Body.Close()
+	for _, each := range all {
+		_ = each.Body.Close()
+	}
+	require.Eventually(t, func() bool {
+		response := open()
+		_ = response.Body.Close()
+		return response.StatusCode == http.StatusOK
+	}, 10*time.Second, 10*time.Millisecond, "who has gone leaves a place")
+}
+
+// What 50 screens of a range of 400 lanes cost when every lane changes at once, as at the beginning of a ceasefire.
+func BenchmarkACeasefireOn50Screens(b *testing.B) {
+	s := newStand()
+	for range 399 {
+		s.add(s.lanes[0])
+	}
+	shared, all := &frames{}, make([]*watch, 50)
+	for i := range all {
+		all[i] = &watch{of: s, frames: shared, begun: true, waiting: map[uuid.UUID]int{}}
+	}
+	bytes := 0
+	for b.Loop() {
+		s.change(0, func(*lanes.LaneStatus) {})
+		for _, screen := range all {
+			screen.version = 0
+			_, data, _ := screen.next()
+			bytes += len(data.(screens.Encoded))
+		}
+	}
+	b.ReportMetric(float64(bytes)/float64(b.N)/50/400, "B/lane")
+}
+
+// What one change costs 50 screens of 400 lanes.
+func BenchmarkAChangeOn50Screens(b *testing.B) {
+	s := newStand()
+	for range 399 {
+		s.add(s.lanes[0])
+	}
+	shared, all := &frames{}, make([]*watch, 50)
+	for i := range all {
+		all[i] = &watch{of: s, frames: shared, waiting: map[uuid.UUID]int{}}
+		all[i].next()
+	}
+	bytes := 0
+	for b.Loop() {
+		s.change(7, func(*lanes.LaneStatus) {})
+		for _, screen := range all {
+			_, data, _ := screen.next()
+			bytes += len(data.(screens.Encoded))
+		}
+	}
+	b.ReportMetric(float64(bytes)/float64(b.N)/50, "B/message")
+}

@@ -1,0 +1,84 @@
+// What every part of the screen works with: the texts, the range as it is told, and the requests that staff make of it.
+import { send, sentence } from "/screens/send.js";
+
+const API = "/control/api";
+
+export class Desk {
+  // signedOut is called when a request finds that the session has ended.
+  constructor(t, range, signedOut) {
+    this.t = t;
+    this.range = range;
+    this.signedOut = signedOut;
+    this.lost = null; // since when the stream has told nothing, null while it does
+    this.unsent = new Map(); // ceasefires that were asked for and refused, by scope and id
+    this.unsaved = false; // a ceasefire is in force that the store does not have
+    this.changed = () => {}; // called when one of the two above is another
+  }
+
+  // forget is for a session that has ended.
+  forget() {
+    this.unsent.clear();
+    this.unsaved = false;
+  }
+
+  // ask makes a request and answers its body. It throws a Refusal.
+  async ask(method, path, body) {
+    try {
+      return await send(method, API + path, body);
+    } catch (refusal) {
+      if (refusal.code === "unauthorized") {
+        this.signedOut();
+      }
+      throw refusal;
+    }
+  }
+
+  sentence(refusal) {
+    return sentence(this.t, refusal);
+  }
+
+  session(lane, what, body = {}) {
+    return this.ask("POST", `/sessions/${lane.session.session_id}/${what}`, body);
+  }
+
+  lane(lane, what, body = {}) {
+    return this.ask("POST", `/lanes/${lane.lane_id}/${what}`, body);
+  }
+
+  // ceasefire begins one over the range, a bay or a lane. What comes back says how far it has got; while the stream is
+  // lost, that is what is shown. A ceasefire that may not have been heard is an alarm of its own.
+  async ceasefire(scope, id = null) {
+    const key = `${scope} ${id ?? ""}`;
+    try {
+      const answer = await this.ask("PUT", "/holds", { scope, id, on: true });
+      this.unsent.delete(key);
+      this.unsaved = answer.saved === false;
+      if (this.lost) {
+        this.range.reached({ scope, id }, answer);
+      }
+    } catch (refusal) {
+      this.unsent.set(key, { scope, id, refusal });
+      throw refusal;
+    } finally {
+      this.changed();
+    }
+  }
+
+  // give up on a ceasefire that was not sent.
+  withdraw({ scope, id }) {
+    this.unsent.delete(`${scope} ${id ?? ""}`);
+    this.changed();
+  }
+
+  async endHold({ scope, id }) {
+    try {
+      await this.ask("PUT", "/holds", { scope, id: id ?? null, on: false });
+      this.unsaved = false;
+    } catch (refusal) {
+      if (refusal.code === "ceasefire") {
+        refusal.code = "held_again"; // of a session, the code says something else
+      }
+      throw refusal;
+    }
+  }
+}

@@ -1,0 +1,83 @@
+// How the lanes' hardware and the gateway are: what is not in order comes first.
+import { element } from "/screens/element.js";
+import { icon } from "/screens/icons.js";
+import { Trouble } from "./act.js";
+import { Live } from "./live.js";
+import { pageHead } from "./pagehead.js";
+
+const ORDER = ["faulty", "down", "up"];
+const SIGNS = { up: "check", down: "unlink", faulty: "alert" };
+const KINDS = { up: "good", down: "warn", faulty: "danger" };
+
+export class Health {
+  #desk;
+  #live;
+  #trouble = new Trouble();
+  #tiles = element("dl.tiles");
+  #rows = element("tbody");
+  #columns;
+  #drawn = "";
+
+  constructor(desk, root) {
+    this.#desk = desk;
+    const { t } = desk;
+    this.#columns = ["health.lane", "health.link", "health.since", "health.restarts", "health.last_error"].map((key) => t(key));
+    root.append(pageHead(t("tab.health"), t("health.explained")), this.#trouble.element, this.#tiles,
+      element("h3", {}, t("health.links")),
+      element("table", {}, element("caption.unseen", {}, t("health.links")),
+        element("thead", {}, element("tr", {}, ...this.#columns.map((name) => element("th", { scope: "col" }, name)))), this.#rows));
+    this.#live = new Live(() => this.#load());
+    desk.range.addEventListener("lanes", () => this.#live.nudge());
+  }
+
+  show() {
+    this.#live.start();
+  }
+
+  hide() {
+    this.#live.stop();
+  }
+
+  async #load() {
+    try {
+      const health = await this.#desk.ask("GET", "/health");
+      this.#trouble.element.textContent = "";
+      const drawn = JSON.stringify(health);
+      if (drawn !== this.#drawn) {
+        this.#drawn = drawn;
+        this.#tiles.replaceChildren(...this.#tilesOf(health));
+        const order = (lane) => ORDER.indexOf(lane.link || "down");
+        this.#rows.replaceChildren(...health.lanes.toSorted((a, b) => order(a) - order(b)).map((lane) => this.#row(lane)));
+      }
+    } catch (refusal) {
+      this.#trouble.element.textContent = this.#desk.sentence(refusal);
+    }
+  }
+
+  #tilesOf({ links, store, events, timers, actors }) {
+    const { t } = this.#desk;
+    const { up = 0, faulty = 0, "": begun = 0 } = links;
+    const down = (links.down ?? 0) + begun; // a link that has not come up yet since the gateway started is down
+    const restarts = Object.entries(actors.restarts).filter(([, n]) => n > 0);
+    const tile = (title, kind, value, more = "") =>
+      element(`div.tile.${kind}`, {}, element("dt", {}, title), element("dd", {}, element("span", {}, icon(kind === "good" ? "check" : "alert"), value), more ? element("small", {}, more) : null));
+    return [
+      tile(t("health.links"), faulty + down > 0 ? "warn" : "good", t("health.links_up", { up, all: up + down + faulty }),
+        faulty + down > 0 ? t("health.links_not", { down, faulty }) : ""),
+      tile(t("health.store"), store.writable ? "good" : "danger", t(store.writable ? "health.writable" : "health.not_writable"),
+        store.unsaved > 0 ? t("health.unsaved", { n: store.unsaved }) : ""),
+      tile(t("health.events"), events.waiting > 100 ? "warn" : "good", t("health.waiting", { n: events.waiting })),
+      tile(t("health.timers"), timers.late_p99_ms > 100 ? "warn" : "good", t("deliveries.ms", { n: t.number(timers.late_p99_ms) }), t("health.late")),
+      tile(t("health.actors"), restarts.length > 0 ? "warn" : "good", t("health.restarts_n", { n: restarts.reduce((sum, [, n]) => sum + n, 0) }),
+        restarts.map(([kind, n]) => `${kind}: ${n}`).join(", ")),
+    ];
+  }
+
+  #row(lane) {
+    const { t } = this.#desk;
+    const state = lane.link || "down";
+    const link = element(`span.badge.${KINDS[state]}`, {}, icon(SIGNS[state]), t(`health.link_${state}`));
+    const cells = [lane.name, link, t.moment(lane.since), String(lane.restarts ?? 0), lane.last_error || "–"];
+    return element("tr", {}, ...cells.map((cell, i) => element("td", { "data-column": this.#columns[i] }, cell)));
+  }
+}

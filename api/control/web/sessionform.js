@@ -1,0 +1,107 @@
+// A new session on a lane: a name, a touch on the minutes, and it is made.
+import { element, setText } from "/screens/element.js";
+import { perform } from "./act.js";
+import { stateOf } from "./urgency.js";
+
+const MINUTES = [15, 30, 45, 60, 90, 120];
+const USUAL = 60;
+
+export class SessionForm {
+  #desk;
+  #lane;
+  #name;
+  #group;
+  #minutes;
+  #presets;
+  #purchasing;
+  #start;
+  #submit;
+  #closed = element("p.note");
+  #groups = "";
+
+  // done is called when the session is made.
+  constructor(desk, trouble, done) {
+    this.#desk = desk;
+    const { t } = desk;
+    this.#name = element("input.input", { name: "customer_name", maxLength: 200, required: true, autocomplete: "off", autocapitalize: "words", enterKeyHint: "done" });
+    this.#group = element("select.input", { name: "group_id", required: true });
+    this.#minutes = element("input.input", { name: "minutes", type: "number", min: 1, max: 480, step: 1, value: USUAL, required: true, inputMode: "numeric" });
+    this.#minutes.addEventListener("input", () => this.#mark());
+    this.#presets = MINUTES.map((minutes) => element("button.button", {
+      type: "button", "data-minutes": minutes, "aria-label": t("minutes", { n: minutes }), onclick: () => {
+        this.#minutes.value = minutes;
+        this.#mark();
+      },
+    }, String(minutes)));
+    this.#purchasing = element("input", { type: "checkbox", name: "purchasing" });
+    this.#start = element("input", { type: "radio", name: "start", value: "now", checked: true, onchange: () => this.#mark() });
+    const entry = element("input", { type: "radio", name: "start", value: "entry", onchange: () => this.#mark() });
+    this.#submit = element("button.button.primary.wide", { type: "submit" }, "");
+    this.element = element("form.section", { noValidate: false, "aria-label": t("form.title") },
+      this.#closed,
+      field(t("form.customer"), this.#name),
+      element("div.field", { role: "group", "aria-label": t("form.minutes") }, element("span", {}, t("form.minutes")),
+        element("div.presets", {}, ...this.#presets), element("label.own", {}, element("span", {}, t("form.own_minutes")), this.#minutes)),
+      element("fieldset.pair", {}, element("legend.legend", {}, t("form.start")),
+        element("label.choice", {}, this.#start, element("span", {}, t("form.start_now"))), element("label.choice", {}, entry, element("span", {}, t("form.start_entry")))),
+      field(t("form.group"), this.#group),
+      element("label.check", {}, this.#purchasing, element("span", {}, t("form.purchasing"))),
+      this.#submit);
+    this.element.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      if (await perform(desk, this.#submit, trouble, () => this.#create())) {
+        done();
+      }
+    });
+  }
+
+  // begin empties the form for the next customer; group and the rest stay as they were last chosen.
+  begin(lane) {
+    this.#lane = lane;
+    this.#name.value = "";
+    this.#minutes.value = USUAL;
+    this.#mark();
+  }
+
+  show(lane) {
+    this.#lane = lane;
+    const { range, t } = this.#desk;
+    const groups = JSON.stringify(range.groups);
+    if (groups !== this.#groups) {
+      this.#groups = groups;
+      this.#group.replaceChildren(...range.groups.map((group) => element("option", { value: group.id }, group.name)));
+    }
+    this.#group.parentElement.hidden = range.groups.length < 2;
+    this.#purchasing.parentElement.hidden = !range.info.purchasing;
+    const state = stateOf(lane);
+    setText(this.#closed, lane.held ? t("form.held") : state === "free" ? "" : t(`form.${state}`));
+    this.#closed.hidden = this.#closed.textContent === "";
+  }
+
+  focus() {
+    this.#name.focus();
+  }
+
+  #mark() {
+    for (const preset of this.#presets) {
+      preset.setAttribute("aria-pressed", String(preset.dataset.minutes === this.#minutes.value));
+    }
+    const key = this.#start.checked ? "form.create_now" : "form.create_entry";
+    this.#submit.textContent = this.#desk.t(key, { minutes: this.#minutes.value });
+  }
+
+  #create() {
+    return this.#desk.ask("POST", "/sessions", {
+      lane_id: this.#lane.lane_id,
+      customer_name: this.#name.value.trim(),
+      group_id: this.#group.value,
+      duration: Number(this.#minutes.value),
+      enable_purchasing: this.#purchasing.checked && this.#desk.range.info.purchasing,
+      auto_start: this.#start.checked,
+    });
+  }
+}
+
+function field(words, input) {
+  return element("label.field", {}, element("span", {}, words), input);
+}

@@ -1,0 +1,90 @@
+// What is for sale: a tab for each type of product, and in it a card for each product.
+import { element, setText } from "/screens/element.js";
+import { icon } from "/screens/icons.js";
+import { amountOf, written } from "./money.js";
+
+const TYPES = ["time", "targets", "ammo", "rentals"];
+
+export class Shelf {
+  element;
+  empty;
+  #t;
+  #cart;
+  #tabs = [];
+  #panels = [];
+
+  constructor(t, cart) {
+    this.#t = t;
+    this.#cart = cart;
+    const types = TYPES.filter((type) => cart.products[type]?.length > 0);
+    this.empty = types.length === 0;
+    this.#tabs = types.map((type, i) => element("button.button.tab", {
+      type: "button", role: "tab", id: `tab-${type}`, "aria-controls": `panel-${type}`,
+      onclick: () => this.#choose(i), onkeydown: (event) => this.#step(event, i),
+    }, t(`type.${type}`)));
+    this.#panels = types.map((type) => element("div.products", { role: "tabpanel", id: `panel-${type}`, "aria-labelledby": `tab-${type}`, tabIndex: 0 },
+      ...cart.products[type].map((product) => this.#card(product, type))));
+    this.element = element("div.shelf", {}, element("div.tabs", { role: "tablist", "aria-label": t("types") }, ...this.#tabs), ...this.#panels);
+    if (!this.empty) {
+      this.#choose(0);
+    }
+  }
+
+  #choose(chosen) {
+    this.#tabs.forEach((tab, i) => {
+      tab.setAttribute("aria-selected", String(i === chosen));
+      tab.tabIndex = i === chosen ? 0 : -1;
+      this.#panels[i].hidden = i !== chosen;
+    });
+  }
+
+  #step(event, i) {
+    const to = { ArrowRight: i + 1, ArrowLeft: i - 1, Home: 0, End: this.#tabs.length - 1 }[event.key];
+    if (to !== undefined) {
+      event.preventDefault();
+      const next = (to + this.#tabs.length) % this.#tabs.length;
+      this.#choose(next);
+      this.#tabs[next].focus();
+    }
+  }
+
+  #card(product, type) {
+    const t = this.#t;
+    const price = written(amountOf(product.price), t.language);
+    const name = product.display_name;
+    const quantity = element("output.quantity", { "aria-live": "polite" });
+    const fewer = element("button.button", { type: "button", "aria-label": t("fewer", { name }) }, icon("minus"));
+    const more = element("button.button", { type: "button", "aria-label": t("more", { name }) }, icon("plus"));
+    const show = () => {
+      const n = this.#cart.of(product);
+      setText(quantity, type === "time" ? t("min", { n }) : String(n));
+      // Not disabled: the button that is pressed keeps the focus.
+      fewer.setAttribute("aria-disabled", String(n === 0));
+      more.setAttribute("aria-disabled", String(!this.#cart.canMore(product)));
+      card.toggleAttribute("data-chosen", n > 0);
+    };
+    const change = (by) => () => {
+      by();
+      show();
+    };
+    fewer.addEventListener("click", change(() => this.#cart.of(product) > 0 && this.#cart.fewer(product)));
+    more.addEventListener("click", change(() => this.#cart.canMore(product) && this.#cart.more(product)));
+    const card = element("article.product", {}, picture(product, type),
+      element("h3", {}, name), element("p.price", {}, type === "time" ? t("price.minute", { price }) : price),
+      element("div.stepper", {}, fewer, quantity, more));
+    show();
+    return card;
+  }
+}
+
+// picture is the product's, or a sign where there is none, or none that can be shown.
+function picture(product, type) {
+  const frame = element("div.picture", {});
+  const sign = () => frame.replaceChildren(icon({ time: "hourglass", targets: "hit", ammo: "cart", rentals: "person" }[type]));
+  if (product.picture) {
+    frame.append(element("img", { src: product.picture, alt: "", decoding: "async", onerror: sign }));
+  } else {
+    sign();
+  }
+  return frame;
+}

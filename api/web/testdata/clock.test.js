@@ -1,0 +1,56 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+let wall = 1_800_000_000_000;
+let steady = 5_000;
+Date.now = () => wall;
+performance.now = () => steady;
+const pass = (ms) => {
+  wall += ms;
+  steady += ms;
+};
+const { SentAt, face, leftAt, now } = await import("./clock.js");
+
+test("the clock goes on while the device is suspended and its steady clock stands still", () => {
+  const before = now();
+  pass(1_000);
+  assert.equal(now() - before, 1_000);
+  wall += 600_000;
+  assert.equal(now() - before, 601_000);
+  pass(1_000);
+  assert.equal(now() - before, 602_000);
+});
+
+test("a wall clock that is set back, or nudged a little, moves no countdown", () => {
+  const before = now();
+  wall -= 3_600_000;
+  pass(1_000);
+  assert.equal(now() - before, 1_000);
+  for (let i = 0; i < 100; i++) {
+    wall += 400;
+    pass(250);
+    now();
+  }
+  assert.equal(now() - before, 26_000);
+});
+
+test("a message that was held up counts from when it was sent", () => {
+  const clock = new SentAt();
+  const sent = Date.parse("2026-03-01T10:00:00.000Z");
+  const at = (ms) => new Date(sent + ms).toISOString();
+  assert.deepEqual(clock.of(at(0), 50_080), { sentAt: 50_080, late: 0 });
+  assert.deepEqual(clock.of(at(5_000), 55_030), { sentAt: 55_030, late: 0 }, "the fastest is the measure");
+  assert.deepEqual(clock.of(at(10_000), 660_030), { sentAt: 60_030, late: 600_000 }, "a tab that was frozen");
+  assert.deepEqual(clock.of("nonsense", 7), { sentAt: 7, late: 0 });
+});
+
+test("only a running session has less time as time goes by", () => {
+  assert.equal(leftAt(60_000, true, 1_000, 11_000), 50_000);
+  assert.equal(leftAt(60_000, false, 1_000, 11_000), 60_000);
+  assert.equal(leftAt(5_000, true, 0, 8_000), -3_000);
+});
+
+test("a second that has begun is shown, and 0:00 only when time is over", () => {
+  assert.deepEqual([0, 1, 999, 1_000, 1_001, 59_001, 3_599_001, 3_725_000].map(face),
+    ["0:00", "0:01", "0:01", "0:01", "0:02", "1:00", "1:00:00", "1:02:05"]);
+});
