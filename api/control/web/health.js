@@ -15,6 +15,8 @@ export class Health {
   #trouble = new Trouble();
   #tiles = element("dl.tiles");
   #rows = element("tbody");
+  #table;
+  #well;
   #columns;
   #drawn = "";
 
@@ -22,10 +24,12 @@ export class Health {
     this.#desk = desk;
     const { t } = desk;
     this.#columns = ["health.lane", "health.link", "health.since", "health.restarts", "health.last_error"].map((key) => t(key));
+    this.#well = element("p", {}, t("health.all_well"));
+    this.#table = element("table", {}, element("caption.unseen", {}, t("health.links")),
+      element("thead", {}, element("tr", {}, ...this.#columns.map((name) => element("th", { scope: "col" }, name)))), this.#rows);
+    this.#well.hidden = this.#table.hidden = true; // until it is known
     root.append(pageHead(t("tab.health"), t("health.explained")), this.#trouble.element, this.#tiles,
-      element("h3", {}, t("health.links")),
-      element("table", {}, element("caption.unseen", {}, t("health.links")),
-        element("thead", {}, element("tr", {}, ...this.#columns.map((name) => element("th", { scope: "col" }, name)))), this.#rows));
+      element("h3", {}, t("health.links")), this.#well, this.#table);
     this.#live = new Live(() => this.#load());
     desk.range.addEventListener("lanes", () => this.#live.nudge());
   }
@@ -46,6 +50,8 @@ export class Health {
       if (drawn !== this.#drawn) {
         this.#drawn = drawn;
         this.#tiles.replaceChildren(...this.#tilesOf(health));
+        this.#table.hidden = health.lanes.length === 0;
+        this.#well.hidden = health.lanes.length > 0;
         const order = (lane) => ORDER.indexOf(lane.link || "down");
         this.#rows.replaceChildren(...health.lanes.toSorted((a, b) => order(a) - order(b)).map((lane) => this.#row(lane)));
       }

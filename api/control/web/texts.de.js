@@ -272,6 +272,7 @@ export default {
   "health.since": "Seit",
   "health.restarts": "Neuverbindungen",
   "health.last_error": "Letzter Fehler",
+  "health.all_well": "Die Technik aller Bahnen ist verbunden, und war es in letzter Zeit.",
 
   "error.unreachable": "Das Gateway ist nicht erreichbar. Vor dem Wiederholen nachsehen: es kann trotzdem angekommen sein.",
   "error.no_answer": "Keine Antwort. Es kann trotzdem geschehen sein: erst nachsehen, dann wiederholen.",

@@ -272,6 +272,7 @@ export default {
   "health.since": "Since",
   "health.restarts": "Reconnects",
   "health.last_error": "Last error",
+  "health.all_well": "Every lane's hardware is connected, and has been of late.",
 
   "error.unreachable": "The gateway cannot be reached. Look before you repeat it: it may have arrived all the same.",
   "error.no_answer": "No answer. It may have happened all the same: look before you repeat it.",
