@@ -83,3 +83,12 @@ func TestAKeyThatMayBeASecretIsNotShown(t *testing.T) {
 		assert.Equal(t, []string{"store.(line 12): unknown key; known are bolt, redis, retention"}, faultsOf(t, err))
 	}
 }
+
+func TestTokensAreForgottenOnceTheirDigestsAreKnown(t *testing.T) {
+	cfg := Playground(1, t.TempDir(), "127.0.0.1:0", "http://127.0.0.1:7070")
+	held := cfg.Ranges
+	require.NotEmpty(t, held[0].Tokens)
+	cfg.ForgetTokens()
+	assert.Empty(t, held[0].Tokens, "wherever the configuration is held")
+	assert.Empty(t, cfg.Operations.Token)
+}

@@ -18,6 +18,14 @@ func TokenDigest(token Secret) (digest Digest, ok bool) {
 	return digest, problem == ""
 }
 
+// ForgetTokens takes the tokens, as they are written, out of memory: whoever checks them has their digests.
+func (c *Config) ForgetTokens() {
+	c.Operations.Token = ""
+	for i := range c.Ranges {
+		c.Ranges[i].Tokens = nil
+	}
+}
+
 func digestOf(token Secret) (digest Digest, problem string) {
 	if text, hashed := strings.CutPrefix(token.Reveal(), "sha256:"); hashed {
 		sum, err := hex.DecodeString(text)

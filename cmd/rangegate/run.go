@@ -125,6 +125,7 @@ func run(t *terminal, p program) (err error) {
 	if p.listening != nil {
 		p.listening(at)
 	}
+	p.config.ForgetTokens()
 	_, _ = daemon.SdNotify(false, daemon.SdNotifyReady)
 
 	select {
