@@ -25,16 +25,31 @@ export function now() {
 // when it was sent.
 export class SentAt {
   #least = Infinity;
+  #room;
 
-  // of answers when the message that was heard at `heard` was sent, and how late it is against the fastest one so far.
+  // The connection was begun at that instant of now(), before anything was sent over it.
+  constructor(begun) {
+    this.#room = begun;
+  }
+
+  // of answers when the message that was heard at `heard` was sent, and how late it is against the fastest one so far. Where
+  // it is the fastest, all before it were sent so much `earlier` than was said of them: no more than the first one can have
+  // been late, since a sender whose wall clock is set forward looks the same.
   of(senderNow, heard) {
     const sent = Date.parse(senderNow);
     if (Number.isNaN(sent)) {
-      return { sentAt: heard, late: 0 };
+      return { sentAt: heard, late: 0, earlier: 0 };
     }
-    this.#least = Math.min(this.#least, heard - sent);
-    const sentAt = sent + this.#least;
-    return { sentAt, late: heard - sentAt };
+    const least = Math.min(this.#least, heard - sent);
+    let earlier = this.#least - least;
+    if (earlier === Infinity) { // the first one
+      [this.#room, earlier] = [heard - this.#room, 0];
+    } else if (earlier > this.#room) {
+      earlier = 0;
+    }
+    this.#room -= earlier;
+    this.#least = least;
+    return { sentAt: sent + least, late: heard - sent - least, earlier };
   }
 }
 

@@ -12,6 +12,7 @@ const BACKOFF = [500, 1_000, 2_000, 4_000];
 // Stream keeps one connection alive for as long as the screen is open, and tells:
 //
 //   heard(name, data, sentAt)  a message, and when by now() of clock.js it was sent
+//   earlier(ms)                all that was heard of this connection before was sent so much earlier than was said
 //   contact(lost)              null while what is shown is fresh; otherwise since when (a Date) nothing has come
 //   refused()                  there is no session, or it has ended: the stream is closed until open is called
 export class Stream {
@@ -49,6 +50,15 @@ export class Stream {
     this.#tell(null);
   }
 
+  // renew is for whoever has reason to doubt the connection: another one is made at once, and contact is lost if that does
+  // not come about soon.
+  renew() {
+    if (this.isOpen) {
+      this.#down ??= now();
+      this.#connect();
+    }
+  }
+
   get isOpen() {
     return this.#last !== null;
   }
@@ -57,8 +67,8 @@ export class Stream {
     clearTimeout(this.#retry);
     this.#attempt?.abort();
     const attempt = (this.#attempt = new AbortController());
-    const clock = new SentAt();
     this.#begun = now();
+    const clock = new SentAt(this.#begun);
     try {
       const response = await fetch(this.#url, {
         headers: { Accept: "text/event-stream" }, cache: "no-store", signal: attempt.signal,
@@ -97,7 +107,10 @@ export class Stream {
       return;
     }
     const data = JSON.parse(text);
-    const { sentAt, late } = clock.of(data.now, heard);
+    const { sentAt, late, earlier } = clock.of(data.now, heard);
+    if (earlier > 0) {
+      this.#told.earlier(earlier);
+    }
     this.#last = { at: heard, wall: new Date() };
     this.#down = null;
     this.#failures = 0;

@@ -101,7 +101,7 @@ export class Ceasefire {
 
   // The rows with the controls stay as they are while a lane confirms: a button that is being held down is not replaced.
   #drawRows(over, failed) {
-    const key = JSON.stringify([over, failed.map(({ scope, id, refusal }) => [scope, id, refusal.code])]);
+    const key = JSON.stringify([over, failed.map(({ scope, id, refusal }) => [scope, id, refusal?.code])]);
     if (key !== this.#drawn) {
       this.#drawn = key;
       replaceIn(this.#rows, [...failed.map((hold) => this.#failedRow(hold)), ...over.map((hold) => this.#row(hold))], this.#begin);
@@ -121,7 +121,7 @@ export class Ceasefire {
   #failedRow(hold) {
     const { t } = this.#desk;
     const trouble = new Trouble();
-    trouble.element.textContent = this.#desk.sentence(hold.refusal);
+    trouble.element.textContent = hold.refusal ? this.#desk.sentence(hold.refusal) : "";
     const again = action(this.#desk, { words: t("ceasefire.again"), sign: "lock", kind: "ceasefire" }, trouble, () => this.#desk.ceasefire(hold.scope, hold.id));
     const leave = button({ words: t("ceasefire.withdraw") }, () => this.#desk.withdraw(hold));
     return element("li", {}, element("span.what", {}, icon("alert"), element("strong", {}, this.#what(hold))), again, leave, trouble.element);

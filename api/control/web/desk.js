@@ -2,6 +2,7 @@
 import { send, sentence } from "/screens/send.js";
 
 const API = "/control/api";
+const UNHEARD = 500; // ms after which a ceasefire that was asked for and is not seen in force is an alarm
 
 export class Desk {
   // signedOut is called when a request finds that the session has ended.
@@ -10,9 +11,10 @@ export class Desk {
     this.range = range;
     this.signedOut = signedOut;
     this.lost = null; // since when the stream has told nothing, null while it does
-    this.unsent = new Map(); // ceasefires that were asked for and refused, by scope and id
+    this.unsent = new Map(); // ceasefires that were asked for and refused, or not answered yet (refusal null), by scope and id
     this.unsaved = false; // a ceasefire is in force that the store does not have
     this.changed = () => {}; // called when one of the two above is another
+    this.doubted = () => {}; // called when what the stream tells may be old: a request says otherwise
   }
 
   // forget is for a session that has ended.
@@ -28,6 +30,8 @@ export class Desk {
     } catch (refusal) {
       if (refusal.code === "unauthorized") {
         this.signedOut();
+      } else if (refusal.code === "unreachable" || refusal.code === "no_answer") {
+        this.doubted();
       }
       throw refusal;
     }
@@ -45,21 +49,28 @@ export class Desk {
     return this.ask("POST", `/lanes/${lane.lane_id}/${what}`, body);
   }
 
-  // ceasefire begins one over the range, a bay or a lane. What comes back says how far it has got; while the stream is
-  // lost, that is what is shown. A ceasefire that may not have been heard is an alarm of its own.
+  // ceasefire begins one over the range, a bay or a lane. What comes back says how far it has got; where the stream does not
+  // tell of it, that is what is shown. A ceasefire that may not have been heard is an alarm of its own, and no answer for a
+  // while is reason enough.
   async ceasefire(scope, id = null) {
     const key = `${scope} ${id ?? ""}`;
+    const unheard = setTimeout(() => {
+      this.unsent.set(key, { scope, id, refusal: null });
+      this.changed();
+    }, UNHEARD);
     try {
       const answer = await this.ask("PUT", "/holds", { scope, id, on: true });
       this.unsent.delete(key);
       this.unsaved = answer.saved === false;
-      if (this.lost) {
+      if (this.lost || !this.range.holdOver(scope, id)) {
         this.range.reached({ scope, id }, answer);
+        this.doubted();
       }
     } catch (refusal) {
       this.unsent.set(key, { scope, id, refusal });
       throw refusal;
     } finally {
+      clearTimeout(unheard);
       this.changed();
     }
   }

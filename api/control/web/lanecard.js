@@ -6,6 +6,7 @@ import { Trouble } from "./act.js";
 import { left } from "./model.js";
 import { badges } from "./badges.js";
 import { quickActions } from "./quick.js";
+import { noSlips } from "./slip.js";
 import { stateOf, urgency } from "./urgency.js";
 
 const SIGNS = { free: "check", closed: "close", unusable: "alert", waiting: "person", running: "play", paused: "pause" };
@@ -40,6 +41,7 @@ export class LaneCard {
       this.#badges, this.#actions, this.#trouble.element,
     );
     setText(this.#name, lane.name);
+    noSlips(this.#actions);
   }
 
   show(lane, at) {

@@ -26,9 +26,11 @@ const range = new Range();
 const desk = new Desk(t, range, () => signedOut(t("sign_in.ended")));
 const stream = new Stream("/control/stream", {
   heard: (name, data, sentAt) => range.heard(name, data, sentAt),
+  earlier: (ms) => range.earlier(ms),
   contact: (lost) => top.contact(lost),
   refused: () => signedOut(range.info ? t("sign_in.ended") : ""),
 });
+desk.doubted = () => stream.renew();
 const signIn = new SignIn(desk, () => stream.open());
 
 const ceasefire = new Ceasefire(desk, at("alarm"), at("begin"));

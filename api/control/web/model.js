@@ -27,6 +27,13 @@ export class Range extends EventTarget {
     }
   }
 
+  // earlier takes in that what was heard was sent so much earlier. Whoever counts down does so from the lane itself.
+  earlier(ms) {
+    for (const lane of this.lanes.values()) {
+      lane.sentAt -= ms;
+    }
+  }
+
   // forget is for a session that has ended: nothing of the range stays on the screen.
   forget() {
     this.info = null;
@@ -43,6 +50,7 @@ export class Range extends EventTarget {
     this.holds = data.holds;
     this.unresolved = data.unresolved;
     this.lanes = new Map(data.lanes.map((lane) => [lane.lane_id, asOf(lane, sentAt)]));
+    this.#heed();
     const layout = JSON.stringify([data.range, data.bays, data.groups, data.lanes.map((l) => [l.lane_id, l.bay_id, l.name])]);
     const changed = layout !== this.#layout;
     this.#layout = layout;
@@ -53,15 +61,17 @@ export class Range extends EventTarget {
   }
 
   #change(data, sentAt) {
-    const known = (data.lanes ?? []).filter((lane) => this.lanes.has(lane.lane_id));
-    for (const lane of known) {
+    const other = new Set();
+    for (const lane of (data.lanes ?? []).filter(({ lane_id: id }) => this.lanes.has(id))) {
       this.lanes.set(lane.lane_id, asOf(lane, sentAt));
+      other.add(lane.lane_id);
     }
-    if (known.length > 0) {
-      this.#tell("lanes", { lanes: known.map((lane) => this.lanes.get(lane.lane_id)) });
+    this.holds = data.holds ?? this.holds;
+    this.#heed().forEach((id) => other.add(id));
+    if (other.size > 0) {
+      this.#tell("lanes", { lanes: [...other].map((id) => this.lanes.get(id)) });
     }
     if (data.holds) {
-      this.holds = data.holds;
       this.#tell("holds");
     }
     if (data.unresolved !== undefined && data.unresolved !== this.unresolved) {
@@ -76,7 +86,7 @@ export class Range extends EventTarget {
     for (const id of [...answer.confirmed, ...answer.sent, ...answer.not_reached]) {
       const lane = this.lanes.get(id);
       if (lane) {
-        this.lanes.set(id, { ...lane, held: true, locked: locked.has(id) });
+        this.lanes.set(id, { ...lane, held: true, heeds: true, locked: locked.has(id) });
       }
     }
     if (!this.holdOver(over.scope, over.id)) {
@@ -84,6 +94,21 @@ export class Range extends EventTarget {
     }
     this.#tell("lanes", { lanes: [...this.lanes.values()] });
     this.#tell("holds");
+  }
+
+  // heed has every lane held that a hold lies over. A lane says so itself only when that is saved, and until then its
+  // silence would look as if nothing were left to lock. It answers which lanes are others by that.
+  #heed() {
+    const over = (lane) => this.holds.some(({ scope, id }) => scope === "range" || id === (scope === "bay" ? lane.bay_id : lane.lane_id));
+    const other = [];
+    for (const [id, lane] of this.lanes) {
+      const held = lane.heeds || over(lane);
+      if (held !== lane.held) {
+        this.lanes.set(id, { ...lane, held });
+        other.push(id);
+      }
+    }
+    return other;
   }
 
   holdOver(scope, id) {
@@ -103,9 +128,10 @@ export class Range extends EventTarget {
   }
 }
 
-// asOf is a lane as it was at an instant. A link that has not come up yet since the gateway started is down.
+// asOf is a lane as it was at an instant, with whether it heeds a hold by its own word. A link that has not come up yet since
+// the gateway started is down.
 function asOf(lane, sentAt) {
-  return { ...lane, link: lane.link || "down", sentAt };
+  return { ...lane, heeds: lane.held, link: lane.link || "down", sentAt };
 }
 
 // left is the time left of the lane's session at the instant `at`, in milliseconds; negative when its time is over.

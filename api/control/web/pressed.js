@@ -48,7 +48,9 @@ export function pressed(desk, texts, kind, trouble, act) {
     setText(said, texts.holding);
     timer = setTimeout(() => {
       up();
-      run(main);
+      if (main.isConnected) { // a button that is taken away under the finger never hears that it was let go
+        run(main);
+      }
     }, HELD);
   }
 

@@ -23,6 +23,11 @@ export class Lane {
     this.#sentAt = sentAt;
   }
 
+  // earlier takes in that what was heard was sent so much earlier.
+  earlier(ms) {
+    this.#sentAt -= ms;
+  }
+
   // left is the time left at that instant of now(), in milliseconds.
   left(now) {
     return this.session ? leftAt(this.session.left_ms, this.phase === "running", this.#sentAt, now) : 0;

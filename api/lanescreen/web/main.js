@@ -36,6 +36,7 @@ const stream = new Stream(`${base}/stream`, {
       show();
     }
   },
+  earlier: (ms) => lane.earlier(ms),
   contact(lost) {
     at("contact").hidden = lost === null;
     at("contact").replaceChildren(...(lost === null ? [] : [icon("unlink"), t("contact", { time: t.time(lost) })]));

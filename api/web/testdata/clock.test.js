@@ -35,13 +35,22 @@ test("a wall clock that is set back, or nudged a little, moves no countdown", ()
 });
 
 test("a message that was held up counts from when it was sent", () => {
-  const clock = new SentAt();
+  const clock = new SentAt(50_000);
   const sent = Date.parse("2026-03-01T10:00:00.000Z");
   const at = (ms) => new Date(sent + ms).toISOString();
-  assert.deepEqual(clock.of(at(0), 50_080), { sentAt: 50_080, late: 0 });
-  assert.deepEqual(clock.of(at(5_000), 55_030), { sentAt: 55_030, late: 0 }, "the fastest is the measure");
-  assert.deepEqual(clock.of(at(10_000), 660_030), { sentAt: 60_030, late: 600_000 }, "a tab that was frozen");
-  assert.deepEqual(clock.of("nonsense", 7), { sentAt: 7, late: 0 });
+  assert.deepEqual(clock.of(at(0), 50_080), { sentAt: 50_080, late: 0, earlier: 0 });
+  assert.deepEqual(clock.of(at(5_000), 55_030), { sentAt: 55_030, late: 0, earlier: 50 }, "the fastest is the measure, also for those before it");
+  assert.deepEqual(clock.of(at(10_000), 660_030), { sentAt: 60_030, late: 600_000, earlier: 0 }, "a tab that was frozen");
+  assert.deepEqual(clock.of("nonsense", 7), { sentAt: 7, late: 0, earlier: 0 });
+});
+
+test("a first message that was held up is put right by the next one, and a sender's clock that is set forward moves nothing", () => {
+  const clock = new SentAt(50_000);
+  const sent = Date.parse("2026-03-01T10:00:00.000Z");
+  const at = (ms) => new Date(sent + ms).toISOString();
+  assert.equal(clock.of(at(0), 53_020).sentAt, 53_020);
+  assert.deepEqual(clock.of(at(5_000), 55_020), { sentAt: 55_020, late: 0, earlier: 3_000 });
+  assert.deepEqual(clock.of(at(20_000), 60_020), { sentAt: 60_020, late: 0, earlier: 0 }, "ten seconds forward");
 });
 
 test("only a running session has less time as time goes by", () => {

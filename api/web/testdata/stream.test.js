@@ -32,7 +32,7 @@ function watched() {
     wake();
   };
   const stream = new Stream(address, {
-    heard: (name, data) => tell("heard", name, data), contact: (lost) => tell("contact", lost !== null), refused: () => tell("refused"),
+    heard: (name, data) => tell("heard", name, data), earlier: (ms) => tell("earlier", ms), contact: (lost) => tell("contact", lost !== null), refused: () => tell("refused"),
   });
   stream.open();
   return {
@@ -100,6 +100,33 @@ test("a session that is over closes the stream, whether it says so or is refused
   refused.stream.open();
   assert.deepEqual(await refused.told(2), ["heard", "picture", { n: 3 }]);
   refused.stream.close();
+});
+
+test("a connection that is doubted is made anew at once, and contact is lost when that gets no answer", bound, async () => {
+  answers.push((response) => sse(response).write('event: picture\ndata: {"n":5}\n\n'), () => {});
+  const { stream, told } = watched();
+  assert.equal((await told(1))[1], "picture");
+  stream.renew();
+  assert.deepEqual(await told(2), ["contact", true]);
+  stream.close();
+  stream.renew();
+  assert.equal(stream.isOpen, false);
+});
+
+test("a picture that was held up on the way is put right by what comes after it", bound, async () => {
+  const message = (name, sent) => `event: ${name}\ndata: ${JSON.stringify({ now: new Date(sent).toISOString() })}\n\n`;
+  answers.push((response) => {
+    const picture = message("picture", Date.now());
+    setTimeout(() => {
+      sse(response).write(picture);
+      const beats = every(() => response.write(message("beat", Date.now())), 50);
+      response.on("close", () => clearInterval(beats));
+    }, 400);
+  });
+  const { stream, told } = watched();
+  assert.equal((await told(1))[1], "picture");
+  for (let n = 2; (await told(n))[0] !== "earlier"; n++);
+  stream.close();
 });
 
 test("a message that comes late is followed by a new connection, whose picture is fresh", bound, async () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Range, left } from "./model.js";
 import { nameList } from "./names.js";
-import { FILTERS, SOON, matches, stateOf, urgency } from "./urgency.js";
+import { FILTERS, SOON, matches, notReached, stateOf, urgency } from "./urgency.js";
 
 const words = { one: "Lane", many: "lanes" };
 const quiet = { phase: "free", usable: true, for_sale: true, link: "up", held: false, locked: false, help: null, stray_hit: null, purchase: null };
@@ -65,6 +65,37 @@ test("changes are of the lanes of the last picture, and count from when they wer
 
   range.heard("picture", picture, 9_000);
   assert.deepEqual(told.splice(0)[0], ["picture", false], "the same layout is not built again");
+});
+
+test("what a hold lies over must be locked from the moment of the hold, although no lane has said that it heeds it", () => {
+  const range = new Range();
+  const told = [];
+  range.addEventListener("lanes", ({ detail }) => told.push(detail.lanes.map((lane) => lane.lane_id)));
+  const lane = (id, bay, more) => ({ lane_id: id, bay_id: bay, name: id, ...quiet, session: null, ...more });
+  const picture = { range: {}, who: "sam", bays: [], groups: [], holds: [], unresolved: 0, lanes: [lane("1", "a"), lane("2", "b"), lane("3", "b")] };
+  const held = () => [...range.lanes.values()].filter((one) => one.held).map((one) => one.lane_id);
+  const missing = () => [...range.lanes.values()].filter(notReached).map((one) => one.lane_id);
+  range.heard("picture", picture, 0);
+  told.splice(0);
+
+  range.heard("change", { lanes: [], holds: [{ scope: "range", id: null }], unresolved: 0 }, 1);
+  assert.deepEqual([held(), missing(), told.splice(0)], [["1", "2", "3"], ["1", "2", "3"], [["1", "2", "3"]]]);
+  range.heard("change", { lanes: [lane("1", "a", { locked: true })], holds: [{ scope: "range", id: null }], unresolved: 0 }, 2);
+  assert.deepEqual([held(), missing()], [["1", "2", "3"], ["2", "3"]], "locked, and not saved yet");
+  range.heard("change", { lanes: [lane("3", "b", { held: true, locked: true })], holds: [{ scope: "bay", id: "a" }], unresolved: 0 }, 3);
+  assert.deepEqual(held(), ["1", "3"], "a lane that still heeds one that has ended");
+  range.heard("change", { lanes: [], holds: [{ scope: "lane", id: "2" }], unresolved: 0 }, 4);
+  assert.deepEqual(held(), ["2", "3"]);
+  range.heard("picture", { ...picture, holds: [{ scope: "bay", id: "b" }] }, 5);
+  assert.deepEqual(missing(), ["2", "3"]);
+});
+
+test("a picture that turns out to have been late counts from when it was sent", () => {
+  const range = new Range();
+  const running = { ...quiet, lane_id: "1", phase: "running", session: { left_ms: 60_000 } };
+  range.heard("picture", { range: {}, who: "sam", bays: [], groups: [], holds: [], unresolved: 0, lanes: [running] }, 10_000);
+  range.earlier(3_000);
+  assert.equal(left(range.lanes.get("1"), 10_000), 57_000);
 });
 
 test("without a stream, the answer to a ceasefire says how far it has got", () => {

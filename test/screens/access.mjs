@@ -1,0 +1,156 @@
+// Every page and state of the screens under axe, which knows what keeps people with other eyes and hands from using a
+// page: in light and in dark, on a desk and on a telephone.
+import assert from "node:assert/strict";
+import AxeBuilder from "@axe-core/playwright";
+import { Control } from "./control.mjs";
+import { Lane } from "./lane.mjs";
+import { device, open, scene, story, tell } from "./story.mjs";
+import { advance, backstage, linked, pos, sell, sessionOn } from "./till.mjs";
+
+// What depends on colours: the rest is the same in the dark.
+const COLOURS = ["color-contrast", "link-in-text-block"];
+
+await story(async () => {
+  await linked();
+
+  tell("Whoever wants German gets German");
+  const german = { locale: "de-DE" };
+  const anmeldung = await open(await device(german), `${scene.api}/control/${scene.range}`);
+  await anmeldung.getByRole("button", { name: "Anmelden" }).waitFor();
+  const bahn = await Lane.at(5, german);
+  await bahn.page.getByRole("button", { name: "Hilfe" }).waitFor();
+  for (const page of [anmeldung, bahn.page]) {
+    assert.equal(await page.locator("html").getAttribute("lang"), "de");
+  }
+
+  const violations = [];
+  const look = async (page, what) => {
+    for (const colorScheme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      const axe = new AxeBuilder({ page }).setLegacyMode(); // which is for pages without frames
+      const found = (await (colorScheme === "dark" ? axe.withRules(COLOURS) : axe).analyze()).violations;
+      violations.push(...found.map(({ id, help, nodes }) =>
+        `${what}, ${colorScheme}: ${id}: ${help}\n${nodes.slice(0, 5).map(({ html, failureSummary }) => `    ${html}\n    ${failureSummary}`).join("\n")}`));
+    }
+  };
+
+  tell("Signing in");
+  const staff = new Control();
+  const page = (staff.page = await open(await device(), `${scene.api}/control/${scene.range}`));
+  await page.getByLabel("Name", { exact: true }).fill("sam");
+  await page.getByLabel("PIN", { exact: true }).fill("0000");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByText("Name or PIN is wrong.").waitFor();
+  await look(page, "sign-in");
+  await staff.signIn("sam");
+
+  tell("The board with a lane in every state");
+  const jo = await Lane.at(1);
+  await jo.inState("idle");
+  await look(jo.page, "lane: idle");
+  const running = (await sell(1, "Jo Smith")).session_id;
+  await jo.inState("running");
+  await look(jo.page, "lane: running");
+  await advance(running, 56);
+  await sell(2, "Ann Lee", { auto_start: false });
+  const paused = (await sell(3, "Bo Doe")).session_id;
+  await pos("POST", `/sessions/${paused}/pause`);
+  await staff.openLane(4);
+  await look(page, "panel: a new session");
+  await staff.panel.getByRole("radio", { name: "Closed" }).check();
+  await staff.inState(4, "closed");
+  await jo.page.getByRole("button", { name: "Help" }).click();
+  await staff.says(1, "Help! since");
+  await staff.says(1, "ends soon");
+  await backstage("/lane/6/off");
+  await staff.says(6, "controller faulty since");
+  await look(page, "board");
+  await staff.openLane(1);
+  await look(page, "panel: a session");
+  await staff.quick("Stop", 1).click();
+  await staff.card(1).locator(".sure:not([aria-disabled])").waitFor();
+  await look(page, "board: a stop that is asked for");
+  await page.getByRole("button", { name: "Compact" }).click();
+  await look(page, "board: compact");
+  await page.getByRole("button", { name: "Compact" }).click();
+
+  tell("The lane screen's other states, and the shop's");
+  await look(jo.page, "lane: five minutes, help called");
+  await advance(running, 3.5);
+  await jo.shows("Last minute");
+  await look(jo.page, "lane: last minute");
+  const ann = await Lane.at(2, { viewport: { width: 390, height: 844 } });
+  await ann.inState("waiting");
+  await look(ann.page, "lane: waiting");
+  await pos("POST", `/sessions/${(await sessionOn(2)).session_id}/modify?time=60`);
+  await ann.page.getByRole("button", { name: "Start" }).click();
+  await ann.inState("running");
+  await ann.openShop();
+  await ann.more("Lane time");
+  await look(ann.page, "shop: time");
+  await ann.shop.getByRole("tab", { name: "Targets" }).click();
+  await look(ann.page, "shop: targets");
+  await backstage("/till", { how: "refuse", message: "Sold out." });
+  await ann.buy();
+  await ann.shopSays("Sold out.");
+  await look(ann.page, "shop: refused");
+  await backstage("/till", { how: "accept" });
+  await ann.buy();
+  await ann.shopSays("Your purchase went through");
+  await look(ann.page, "shop: accepted");
+  await ann.leaveShop();
+  await backstage("/till", { how: "hang" });
+  await ann.openShop();
+  await ann.more("Lane time");
+  await ann.buy();
+  await ann.shopSays("Please ask the staff");
+  await look(ann.page, "shop: unresolved");
+  await ann.leaveShop();
+  const bo = await Lane.at(3);
+  await bo.inState("paused");
+  await look(bo.page, "lane: paused");
+
+  tell("A ceasefire, with a lane that is not reached");
+  await staff.beginCeasefire();
+  await staff.alarm.getByText("Not reached: Lane 6").waitFor();
+  await staff.alarm.getByRole("button", { name: "Hold down to end: whole range" }).click();
+  await look(page, "ceasefire: board");
+  await ann.inState("ceasefire");
+  await look(ann.page, "lane: ceasefire");
+  const free = await Lane.at(5);
+  await free.inState("closed");
+  await look(free.page, "lane: closed");
+
+  tell("The other pages, the ceasefire over them");
+  await page.setViewportSize({ width: 390, height: 844 });
+  await look(page, "ceasefire: board on a telephone");
+  for (const [tab, heading] of [["Purchases", "Unresolved purchases"], ["Ran on", "Sessions that ran on"]]) {
+    await staff.go(tab);
+    await page.getByRole("heading", { name: heading }).waitFor();
+    await look(page, `ceasefire: ${heading} on a telephone`);
+  }
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await staff.endCeasefire();
+  await pos("POST", `/sessions/${paused}/stop`);
+  await bo.inState("over");
+  await look(bo.page, "lane: over");
+  await staff.go("Purchases");
+  await page.getByRole("button", { name: "Add 15 minutes: Lane 2" }).waitFor();
+  await look(page, "unresolved purchases");
+  for (const [tab, text] of [["Ended", "Bo Doe"], ["Deliveries", "purchaseRequest"], ["Staff log", "ceasefire or lock"], ["Health", "Lane 6"]]) {
+    await staff.go(tab);
+    await staff.row(text).waitFor();
+    await look(page, tab);
+  }
+
+  tell("No contact, and no key");
+  await backstage("/gateway/kill");
+  await page.locator("#contact").filter({ hasText: "No contact" }).waitFor();
+  await look(page, "control: no contact");
+  await free.page.locator("#contact").filter({ hasText: "No contact" }).waitFor();
+  await look(free.page, "lane: no contact");
+  await backstage("/gateway/start");
+  await look(await open(await device(), `${scene.api}/lane/${scene.lanes[0].id}?key=wrong`), "lane: refused");
+
+  assert.equal(violations.length, 0, violations.join("\n"));
+});

@@ -1,0 +1,93 @@
+// Staff at the control screen, who find what they touch by what it says.
+import { device, open, scene } from "./story.mjs";
+
+export class Control {
+  page;
+
+  // signedIn is a screen at which somebody has signed in.
+  static async signedIn(who = "sam", options = {}) {
+    const screen = new Control();
+    screen.page = await open(await device(options), `${scene.api}/control/${scene.range}`);
+    await screen.signIn(who);
+    return screen;
+  }
+
+  async signIn(who, pin = scene.pin) {
+    await this.page.getByLabel("Name", { exact: true }).fill(who);
+    await this.page.getByLabel("PIN", { exact: true }).fill(pin);
+    await this.page.getByRole("button", { name: "Sign in" }).click();
+    await this.page.locator(".lane").first().waitFor();
+  }
+
+  card(n) {
+    return this.page.locator(`.lane[data-lane="${scene.lanes[n - 1].id}"]`);
+  }
+
+  get panel() {
+    return this.page.locator("#panel");
+  }
+
+  get alarm() {
+    return this.page.locator("#alarm");
+  }
+
+  // quick is the button of that name on the lane's card.
+  quick(name, n) {
+    return this.card(n).getByRole("button", { name: `${name}: Lane ${n}`, exact: true });
+  }
+
+  // inState waits until the lane's card says so: free, waiting, running, paused, closed.
+  inState(n, state) {
+    return this.page.locator(`.lane[data-lane="${scene.lanes[n - 1].id}"][data-state="${state}"]`).waitFor();
+  }
+
+  // says waits until the lane's card shows the text.
+  says(n, text) {
+    return this.card(n).filter({ hasText: text }).waitFor();
+  }
+
+  async openLane(n) {
+    await this.card(n).getByRole("button", { name: `Lane ${n}`, exact: true }).click();
+    await this.panel.getByRole("heading", { name: `Lane ${n}` }).waitFor();
+  }
+
+  // create makes a session, with the minutes of one of the buttons.
+  async create(n, customer, { minutes = 60, onEntry = false, purchasing = false } = {}) {
+    await this.quick("New session", n).click();
+    await this.panel.getByLabel("Customer", { exact: true }).fill(customer);
+    await this.panel.getByRole("button", { name: `${minutes} minutes` }).click();
+    await this.panel.getByLabel(onEntry ? "when the customer enters the lane" : "now", { exact: true }).check();
+    await this.panel.getByLabel("Buying at the lane").setChecked(purchasing);
+    await this.panel.getByRole("button", { name: `Create: ${minutes} min` }).click();
+    await this.inState(n, onEntry ? "waiting" : "running");
+    await this.says(n, customer);
+  }
+
+  // stop takes two touches, with a moment between them, as a hand that has slipped does not.
+  async stop(n) {
+    await this.quick("Stop", n).click();
+    await this.card(n).locator(".sure:not([aria-disabled])").click();
+    await this.inState(n, "free");
+  }
+
+  beginCeasefire() {
+    return this.page.getByRole("button", { name: "Ceasefire over the whole range" }).click();
+  }
+
+  // endCeasefire holds the button down until the ceasefire is over.
+  async endCeasefire() {
+    await this.alarm.getByRole("button", { name: "Hold down to end: whole range" }).hover();
+    await this.page.mouse.down();
+    await this.alarm.waitFor({ state: "hidden" });
+    await this.page.mouse.up();
+  }
+
+  async go(tab) {
+    await this.page.getByRole("navigation").getByRole("link", { name: tab }).click();
+  }
+
+  // row is the line of a page's table that has all of these texts.
+  row(...texts) {
+    return texts.reduce((row, text) => row.filter({ hasText: text }), this.page.locator("main section:not([hidden]) tbody tr")).first();
+  }
+}

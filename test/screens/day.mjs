@@ -1,0 +1,200 @@
+// A day at the range: staff at the control screen, shooters at their lanes, and the till that hears of all of it.
+import assert from "node:assert/strict";
+import { Control } from "./control.mjs";
+import { Lane } from "./lane.mjs";
+import { eventually, scene, story, tell } from "./story.mjs";
+import { advance, backstage, controller, got, linked, pos, sessionOn, sessions } from "./till.mjs";
+
+await story(async () => {
+  await linked();
+
+  tell("Sam signs in and makes a session for Jo, whose time starts on entry");
+  const staff = await Control.signedIn("sam");
+  await staff.create(1, "Jo Smith", { minutes: 30, onEntry: true, purchasing: true });
+  const session = (await sessionOn(1)).session_id;
+  assert.deepEqual(await sessionOn(1).then(({ duration, began_at, enable_purchasing }) => [duration, began_at, enable_purchasing]), [30, null, true]);
+  const happened = ["sessionCreated"];
+  await got(session, ...happened);
+
+  tell("Jo comes to the lane and starts; the key is in no address any more");
+  const jo = await Lane.at(1);
+  assert.equal(jo.page.url(), `${scene.api}/lane/${scene.lanes[0].id}`);
+  await jo.shows("Welcome, Jo Smith");
+  assert.equal((await controller(1)).open, false);
+  await jo.page.getByRole("button", { name: "Start" }).click();
+  await jo.inState("running");
+  await staff.inState(1, "running");
+  assert.notEqual((await sessionOn(1)).began_at, null);
+  await eventually("the fire line opens", async () => (await controller(1)).open);
+  happened.push("sessionStarted");
+  await got(session, ...happened);
+
+  tell("Jo buys time and targets: steps, limits, pictures and the sum are right");
+  await jo.openShop();
+  await jo.more("Lane time");
+  assert.equal(await jo.total(), "7.50");
+  await jo.shop.getByRole("tab", { name: "Targets" }).click();
+  for (let touched = 0; touched < 3; touched++) {
+    await jo.more("Bullseye");
+  }
+  assert.equal(await jo.total(), "10.80");
+  assert.equal(await jo.shop.getByRole("button", { name: "More: Bullseye" }).getAttribute("aria-disabled"), "true");
+  const card = (product) => jo.shop.locator(".product", { hasText: product });
+  await eventually("the picture is shown", () => card("Bullseye").locator("img").evaluate((img) => img.complete && img.naturalWidth > 0));
+  await card("Zombie").locator(".picture svg").waitFor(); // a picture that is none
+  await jo.buy();
+  await jo.shopSays("Your purchase went through");
+  await staff.says(1, "of 45 min");
+  happened.push("purchaseRequest", "sessionModified");
+  const bought = (await got(session, ...happened)).find(({ event }) => event === "purchaseRequest");
+  assert.deepEqual(bought.items, [{ id: "time", qty: 15 }, { id: "bullseye", qty: 3 }]);
+  assert.equal((await sessionOn(1)).duration, 45);
+  await jo.leaveShop();
+
+  tell("A purchase is refused: Jo reads why, and the cart is as it was");
+  await backstage("/till", { how: "refuse", message: "Your card was declined." });
+  await jo.openShop();
+  assert.equal(await jo.total(), "0");
+  await jo.more("Lane time");
+  await jo.buy();
+  await jo.shop.getByRole("alert").filter({ hasText: "Your card was declined." }).waitFor();
+  assert.equal(await jo.total(), "7.50");
+  happened.push("purchaseRequest");
+  await got(session, ...happened);
+  assert.equal((await sessionOn(1)).duration, 45);
+
+  tell("The next one is never answered: Jo asks staff, who look at the till and add the time");
+  await backstage("/till", { how: "hang" });
+  await jo.buy();
+  await jo.shopSays("Please ask the staff");
+  await jo.leaveShop();
+  await staff.says(1, "purchase unresolved: 15 min");
+  await staff.go("Purchases");
+  await staff.page.getByRole("button", { name: "Add 15 minutes: Lane 1" }).click();
+  await staff.page.getByText("No purchase waits for you.").waitFor();
+  await staff.go("Board");
+  await staff.says(1, "of 60 min");
+  happened.push("purchaseRequest", "sessionModified");
+  await got(session, ...happened);
+  await backstage("/till", { how: "accept" });
+
+  tell("Jo calls for help, Sam is on the way, and helps");
+  await jo.page.getByRole("button", { name: "Help" }).click();
+  await jo.page.getByText("Help has been called").waitFor();
+  await staff.says(1, "Help! since");
+  await staff.quick("Help is coming", 1).click();
+  await jo.page.getByText("Help is coming").waitFor();
+  await staff.quick("Help is done", 1).click();
+  await jo.page.getByText("Help is coming").waitFor({ state: "hidden" });
+  happened.push("help");
+  await got(session, ...happened);
+
+  tell("A ceasefire; the controller of lane 5 hears nothing, and that is the largest text there is");
+  await backstage("/lane/5/out-of-reach");
+  await staff.beginCeasefire();
+  await staff.alarm.getByText("Not reached: Lane 5", { exact: true }).waitFor();
+  const sizes = await staff.page.evaluate(() => [...document.body.querySelectorAll("*")]
+    .filter((of) => of.checkVisibility() && [...of.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim()))
+    .map((of) => [parseFloat(getComputedStyle(of).fontSize), of.textContent])
+    .toSorted(([a], [b]) => b - a));
+  assert.equal(sizes[0][1], "Not reached: Lane 5");
+  assert.ok(sizes[0][0] > sizes[1][0], String(sizes[1]));
+  await jo.inState("ceasefire");
+  await jo.shows("Your time stands still");
+  await staff.inState(1, "paused");
+  assert.equal((await controller(1)).open, false);
+  const left = (await sessionOn(1)).minutes_remaining;
+
+  tell("It is within reach again; the ceasefire stands on every page until it is ended on purpose");
+  await backstage("/lane/5/within-reach");
+  await staff.alarm.getByText("Ceasefire: whole range, all locked").waitFor();
+  await staff.go("Health");
+  await staff.page.locator("#health table").waitFor();
+  await staff.alarm.getByText("Ceasefire: whole range, all locked").waitFor();
+  await staff.alarm.getByRole("button", { name: "Hold down to end: whole range" }).click();
+  await staff.alarm.getByRole("button", { name: "End it now: whole range" }).waitFor(); // a touch alone only offers a second one
+  assert.equal((await sessionOn(1)).minutes_remaining, left, "time stands still");
+  await staff.endCeasefire();
+  await staff.go("Board");
+  await jo.inState("running");
+  await staff.inState(1, "running");
+  await eventually("the fire line opens again", async () => (await controller(1)).open);
+  happened.push("sessionPaused", "sessionResumed");
+  await got(session, ...happened);
+
+  tell("Jo moves to lane 4; time is added and taken away there");
+  await staff.openLane(1);
+  await staff.panel.getByLabel("Move to another lane").selectOption("Lane 4");
+  await staff.panel.getByRole("button", { name: "Move" }).click();
+  await staff.inState(4, "running");
+  await staff.inState(1, "free");
+  assert.equal((await sessionOn(4)).session_id, session);
+  assert.equal(await sessionOn(1), undefined);
+  const there = await Lane.at(4);
+  await there.inState("running");
+  await staff.openLane(4);
+  await staff.panel.getByRole("button", { name: "5 minutes less" }).first().waitFor();
+  await staff.panel.getByRole("button", { name: "15 minutes less" }).click();
+  await there.shows("of 45 minutes");
+  await staff.panel.getByLabel("Minutes to add").fill("7");
+  await staff.panel.getByRole("button", { name: "Change" }).click();
+  await there.shows("of 52 minutes");
+  await staff.panel.getByRole("button", { name: "Pause" }).click();
+  await there.inState("paused");
+  await staff.panel.getByRole("button", { name: "Resume" }).click();
+  await there.inState("running");
+  await staff.panel.getByRole("button", { name: "Close", exact: true }).click();
+  happened.push("sessionModified", "sessionModified", "sessionModified", "sessionPaused", "sessionResumed");
+  await got(session, ...happened);
+
+  tell("Staff stop it with two touches");
+  await staff.stop(4);
+  await there.shows("Your time is over");
+  assert.deepEqual(await sessions(), []);
+  happened.push("sessionStopped");
+  await got(session, ...happened);
+
+  tell("A lane is closed for sale, and opened");
+  const accessible = async (n) => (await pos("GET", "/lanes"))[n - 1].is_accessible;
+  await staff.openLane(3);
+  await staff.panel.getByRole("radio", { name: "Closed" }).check();
+  await staff.inState(3, "closed");
+  assert.equal(await accessible(3), false);
+  await staff.panel.getByRole("radio", { name: "As configured" }).check();
+  await staff.inState(3, "free");
+  assert.equal(await accessible(3), true);
+
+  tell("Ann's time runs out: both screens warn, and the lane locks");
+  await staff.create(2, "Ann Lee", { minutes: 30 });
+  const ann = await Lane.at(2);
+  const last = (await sessionOn(2)).session_id;
+  await ann.inState("running");
+  await advance(last, 26);
+  await ann.shows("Less than 5 minutes left");
+  await staff.says(2, "ends soon");
+  await advance(last, 3.5);
+  await ann.shows("Last minute");
+  await advance(last, (await sessionOn(2)).minutes_remaining - 0.025);
+  await ann.shows("Your time is over");
+  await staff.inState(2, "free");
+  await eventually("the fire line is closed", async () => !(await controller(2)).open);
+  await got(last, "sessionCreated", "sessionStarted", "sessionStopped");
+
+  tell("In the evening all of it is on record: who, what, and what the till was told");
+  await staff.go("Ended");
+  await staff.row("Ann Lee", "Lane 2", "Public", "time").waitFor();
+  await staff.row("Jo Smith", "Lane 4", "52 min", "staff").waitFor();
+  await staff.go("Staff log");
+  for (const [what, detail] of [
+    ["session created", "30 min"], ["purchase settled", "time added"], ["help is coming", ""], ["ceasefire or lock", "whole range"], ["released", "whole range"],
+    ["moved", "to Lane 4"], ["time changed", "-15"], ["stopped", ""], ["sale changed", "Closed"],
+  ]) {
+    await staff.row("sam", what, detail).waitFor();
+  }
+  await staff.go("Deliveries");
+  await staff.row("purchaseRequest", "Lane 1", "402").waitFor();
+  await staff.row("sessionStopped", "Lane 2", "200").waitFor();
+  await staff.page.getByRole("button", { name: "Sign out" }).click();
+  await staff.page.getByRole("button", { name: "Sign in" }).waitFor();
+  assert.equal(await staff.page.getByText("Jo Smith").count(), 0);
+});

@@ -1,0 +1,191 @@
+// The control screen and the lane screen by keyboard alone: no mouse, and what is touched next is always in sight.
+import assert from "node:assert/strict";
+import { Control } from "./control.mjs";
+import { Lane } from "./lane.mjs";
+import { device, eventually, open, scene, story, tell } from "./story.mjs";
+import { backstage, linked, sessionOn } from "./till.mjs";
+
+await story(async () => {
+  await linked();
+  const staff = new Control();
+  const page = (staff.page = await open(await device(), `${scene.api}/control/${scene.range}`));
+  const keys = new Keys(page);
+
+  tell("Signing in");
+  await page.getByLabel("Name", { exact: true }).and(page.locator(":focus")).waitFor();
+  await keys.type("sam");
+  await keys.to(page.getByLabel("PIN", { exact: true }));
+  await keys.type(scene.pin);
+  await keys.press("Enter");
+  await staff.inState(1, "free");
+
+  tell("A session on lane 2, found by its name");
+  await keys.press("/");
+  await keys.type("lane 2");
+  await staff.card(1).waitFor({ state: "hidden" });
+  await keys.to(staff.card(2).getByRole("button", { name: "Lane 2", exact: true }));
+  await keys.press("Enter");
+  await staff.panel.getByLabel("Customer", { exact: true }).and(page.locator(":focus")).waitFor();
+  await keys.type("Jo Smith");
+  await keys.to(staff.panel.getByRole("button", { name: "45 minutes" }));
+  await keys.press("Space");
+  await keys.to(staff.panel.getByRole("radio", { name: "now", exact: true }));
+  await keys.press("ArrowDown");
+  await keys.to(staff.panel.getByLabel("Buying at the lane"));
+  await keys.press("Space");
+  await keys.to(staff.panel.getByRole("button", { name: "Create: 45 min, on entry" }));
+  await keys.press("Enter");
+  await staff.inState(2, "waiting");
+  await keys.stands(staff.card(2).getByRole("button", { name: "Lane 2", exact: true }), "back on the lane");
+  const { duration, enable_purchasing: purchasing, began_at: began } = await sessionOn(2);
+  assert.deepEqual([duration, purchasing, began], [45, true, null]);
+  await keys.to(page.getByRole("searchbox"), "Shift+Tab");
+  await keys.press("Control+A");
+  await keys.press("Delete");
+  await staff.card(1).waitFor();
+
+  tell("It is started, paused, resumed, made longer and shorter, and moved");
+  await keys.to(staff.quick("Start now", 2));
+  await keys.press("Enter");
+  await staff.inState(2, "running");
+  await keys.stands(staff.card(2).locator("button"), "on what can be done now");
+  await keys.to(staff.card(2).getByRole("button", { name: "Lane 2", exact: true }), "Shift+Tab");
+  await keys.press("Enter");
+  await keys.to(staff.panel.getByRole("button", { name: "Pause" }));
+  await keys.press("Enter");
+  await staff.inState(2, "paused");
+  await keys.stands(staff.panel.getByRole("button", { name: "Resume" }), "on what takes its place");
+  await keys.press("Enter");
+  await staff.inState(2, "running");
+  await keys.to(staff.panel.getByRole("button", { name: "15 minutes more" }));
+  await keys.press("Space");
+  await staff.says(2, "of 60 min");
+  await keys.to(staff.panel.getByLabel("Minutes to add"));
+  await keys.type("-7");
+  await keys.press("Enter");
+  await staff.says(2, "of 53 min");
+  await keys.to(staff.panel.getByLabel("Move to another lane"));
+  await keys.type("Lane 5");
+  await keys.to(staff.panel.getByRole("button", { name: "Move" }));
+  await keys.press("Enter");
+  await staff.inState(5, "running");
+  await keys.press("Escape");
+  await staff.panel.waitFor({ state: "hidden" });
+  await keys.stands(staff.card(2).getByRole("button", { name: "Lane 2", exact: true }), "back on the lane");
+
+  tell("A lane is closed for sale and locked, and unlocked");
+  await keys.press("ArrowLeft");
+  await keys.stands(staff.card(1).getByRole("button", { name: "Lane 1", exact: true }), "an arrow goes from lane to lane");
+  await keys.press("Enter");
+  await keys.to(staff.panel.getByRole("radio", { name: "As configured" }));
+  await keys.press("ArrowLeft");
+  await staff.inState(1, "closed");
+  await keys.to(staff.panel.getByRole("button", { name: "Lock this lane" }), "Shift+Tab");
+  await keys.press("Enter");
+  await staff.says(1, "locked");
+  await keys.to(staff.panel.getByRole("button", { name: "Hold down to unlock Lane 1" }));
+  await keys.hold("Enter", staff.card(1).getByText("locked").waitFor({ state: "hidden" }));
+  await keys.press("Escape");
+
+  tell("A ceasefire over a bay, ended by two keys; one over the range, by a key held down");
+  await keys.to(page.getByRole("button", { name: "Ceasefire over Bay B" }));
+  await keys.press("Enter");
+  await staff.alarm.getByText("Ceasefire: Bay B, all locked").waitFor();
+  await keys.to(staff.alarm.getByRole("button", { name: "Hold down to end: Bay B" }), "Shift+Tab");
+  await keys.press("Space");
+  await keys.to(staff.alarm.getByRole("button", { name: "End it now: Bay B" }));
+  await keys.press("Space");
+  await staff.alarm.waitFor({ state: "hidden" });
+  await keys.to(page.getByRole("button", { name: "Ceasefire over the whole range" }), "Shift+Tab");
+  await keys.press("Enter");
+  await staff.alarm.getByText("Ceasefire: whole range, all locked").waitFor();
+  await keys.stands(staff.alarm, "on the alarm, not on what ends it");
+  await keys.to(staff.alarm.getByRole("button", { name: "Hold down to end: whole range" }));
+  await keys.hold("Space", staff.alarm.waitFor({ state: "hidden" }));
+
+  tell("Jo at lane 5: help, the shop, a purchase that is refused, and one that is not");
+  const jo = await Lane.at(5);
+  await jo.inState("running");
+  const lane = new Keys(jo.page);
+  await lane.to(jo.page.getByRole("button", { name: "Help" }));
+  await lane.press("Enter");
+  await staff.says(5, "Help! since");
+  await lane.to(jo.page.getByRole("button", { name: "Shop" }));
+  await lane.press("Enter");
+  await lane.to(jo.shop.getByRole("tab", { name: "Time" }));
+  await lane.press("ArrowRight");
+  await lane.stands(jo.shop.getByRole("tab", { name: "Targets" }), "on the next tab");
+  await lane.to(jo.shop.getByRole("button", { name: "More: Zombie" }));
+  await lane.press("Space");
+  await lane.press("Space");
+  assert.equal(await jo.total(), "4");
+  await backstage("/till", { how: "refuse", message: "Sold out." });
+  await lane.to(jo.shop.getByRole("button", { name: "Buy" }));
+  await lane.press("Enter");
+  await jo.shopSays("Sold out.");
+  await backstage("/till", { how: "accept" });
+  await lane.to(jo.shop.getByRole("button", { name: "Buy" }));
+  await lane.press("Enter");
+  await jo.shopSays("Your purchase went through");
+  await lane.to(jo.shop.getByRole("button", { name: "Back to my time" }));
+  await lane.press("Enter");
+  await jo.shop.waitFor({ state: "hidden" });
+
+  tell("Staff acknowledge the call, stop the session, look at every page, and sign out");
+  await keys.to(staff.quick("Help is coming", 5));
+  await keys.press("Enter");
+  await staff.quick("Help is done", 5).waitFor();
+  await keys.stands(staff.card(5).locator("button"), "still on the lane");
+  await keys.to(staff.quick("Help is done", 5));
+  await keys.press("Enter");
+  await staff.quick("Help is done", 5).waitFor({ state: "detached" });
+  await keys.stands(staff.card(5).locator("button"), "still on the lane");
+  await keys.to(staff.quick("Stop", 5));
+  await keys.press("Enter");
+  await staff.card(5).locator(".sure:not([aria-disabled])").waitFor();
+  await keys.press("Enter");
+  await staff.inState(5, "free");
+  await keys.stands(staff.card(5).locator("button"), "still on the lane");
+  for (const [tab, heading] of [["Purchases", "Unresolved purchases"], ["Ran on", "Sessions that ran on"], ["Ended", "Ended sessions"],
+    ["Deliveries", "Webhook deliveries"], ["Staff log", "What staff did"], ["Health", "Health"]]) {
+    await keys.to(page.getByRole("navigation").getByRole("link", { name: tab }), tab === "Purchases" ? "Shift+Tab" : "Tab");
+    await keys.press("Enter");
+    await page.getByRole("heading", { level: 2, name: heading }).waitFor();
+  }
+  await keys.to(page.getByRole("button", { name: "Sign out" }));
+  await keys.press("Enter");
+  await page.getByRole("button", { name: "Sign in" }).waitFor();
+});
+
+// Keys are the hands of somebody who has a keyboard alone.
+function Keys(page) {
+  this.type = (text) => page.keyboard.type(text);
+  this.press = (key) => page.keyboard.press(key);
+  // to goes on from here, key by key, until the focus is on what is sought, which then shows that it has it.
+  this.to = async (sought, key = "Tab") => {
+    await sought.waitFor();
+    for (let pressed = 0; !(await sought.evaluate((of) => of === document.activeElement)); pressed++) {
+      assert.ok(pressed < 80, `${sought} is not reached by ${key}`);
+      await page.keyboard.press(key);
+    }
+    await sought.evaluate((of) => {
+      const box = of.getBoundingClientRect();
+      const styles = [getComputedStyle(of), getComputedStyle(of, "::after"), getComputedStyle(of.closest("label") ?? of), getComputedStyle(of.nextElementSibling ?? of)];
+      if (!of.matches(":focus-visible") || !styles.some(({ outlineStyle, boxShadow }) => outlineStyle !== "none" || boxShadow !== "none")) {
+        throw new Error(`nothing shows that the focus is on ${of.outerHTML}`);
+      }
+      if (box.bottom < 0 || box.top > innerHeight) {
+        throw new Error(`out of sight: ${of.outerHTML}`);
+      }
+    });
+  };
+  // stands waits until the focus is there by itself.
+  this.stands = (at, why) =>
+    eventually(`the focus is ${why}`, () => at.evaluateAll((all) => all.includes(document.activeElement)));
+  // hold keeps the key down until something has come of it.
+  this.hold = async (key, done) => {
+    await page.keyboard.down(key);
+    await done;
+    await page.keyboard.up(key);
+  };
+}

@@ -1,0 +1,91 @@
+// A story's browser: its screens, each with cookies of its own as on a device of its own, and what becomes of the story.
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+
+// scene is what the test tells of the world (story_test.go).
+export const scene = JSON.parse(process.argv[2]);
+
+// PATIENCE is for what has to come; the machine may be busy.
+export const PATIENCE = 30_000;
+
+const browser = await chromium.launch({ executablePath: scene.chromium, args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"] });
+const pages = [];
+
+// device is a browser of its own, in English unless options say something else.
+export async function device(options = {}) {
+  const context = await browser.newContext({ locale: "en-GB", viewport: { width: 1280, height: 900 }, ...options });
+  context.setDefaultTimeout(PATIENCE);
+  return context;
+}
+
+// open is a page of the device. A fault in its code, or something that its Content-Security-Policy keeps it from, ends the
+// story badly.
+export async function open(context, address) {
+  const page = await context.newPage();
+  pages.push(page);
+  page.on("pageerror", (error) => complaints.push(`${page.url()}: ${error.stack ?? error}`));
+  page.on("console", (message) => {
+    if (message.type() === "error" && /Content Security Policy/.test(message.text()) && page.url().startsWith(scene.api)) {
+      complaints.push(`${page.url()}: ${message.text()}`);
+    }
+  });
+  if (address) {
+    await page.goto(address);
+  }
+  return page;
+}
+
+const complaints = [];
+let chapter = "";
+let begun = Date.now();
+
+// tell begins a chapter: where a story fails is said by the chapter that it was in.
+export function tell(sentence) {
+  if (chapter) {
+    console.log(`  ${((Date.now() - begun) / 1000).toFixed(1)} s`);
+  }
+  [chapter, begun] = [sentence, Date.now()];
+  console.log(sentence);
+}
+
+// story plays it, and ends the process: with 1 and pictures of every page when something went wrong.
+export async function story(play) {
+  try {
+    await play();
+    if (complaints.length > 0) {
+      throw new Error(`the pages complained:\n${complaints.join("\n")}`);
+    }
+  } catch (failure) {
+    process.exitCode = 1;
+    console.log(`FAILED: ${chapter}\n${failure.stack ?? failure}`);
+    complaints.forEach((complaint) => console.log(complaint));
+    for (const [n, page] of pages.entries()) {
+      await keep(page, join(scene.kept, String(n + 1))).catch((error) => console.log(`no picture of page ${n + 1}: ${error.message}`));
+    }
+  }
+  await browser.close();
+}
+
+async function keep(page, path) {
+  if (page.isClosed()) {
+    return;
+  }
+  await writeFile(`${path}.html`, await page.content());
+  await page.screenshot({ path: `${path}.png`, timeout: 5_000 });
+  console.log(`page ${page.url()}: ${path}.png, .html`);
+}
+
+// eventually waits until ask() answers something true, and answers that.
+export async function eventually(what, ask, patience = PATIENCE) {
+  const end = Date.now() + patience;
+  let last;
+  do {
+    last = await ask();
+    if (last) {
+      return last;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  } while (Date.now() < end);
+  throw new Error(`it never came: ${what}`);
+}
