@@ -13,7 +13,7 @@ contract: tools ; RANGEGATE_NO_SKIP=1 go test -count 1 -timeout 15m -v ./test/co
 
 lint: ; .ci/lint
 
-bench: ; go test -run '^$$' -bench . -benchmem ./... && go run ./cmd/rangebench hanging && go run ./cmd/rangebench ceasefire && go run ./cmd/rangebench idle
+bench: ; go test -run '^$$' -bench . -benchmem ./... && go run ./cmd/rangebench hanging && go run ./cmd/rangebench ceasefire && go run ./cmd/rangebench idle && go run ./cmd/rangebench screens
 
 fuzz: ; .ci/fuzz 30s
 

@@ -1,19 +1,13 @@
 package main
 
 import (
-	"bufio"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
-	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/coder/websocket"
@@ -25,7 +19,7 @@ type controllers struct {
 	Lanes int `default:"1000" help:"How many lanes."`
 }
 
-// tally counts the lanes on which a hold is in force.
+// tally counts the lanes that are closed, and prints when all are, and when none is.
 type tally struct {
 	lanes int
 	mu    sync.Mutex
@@ -104,69 +98,14 @@ func (t *tally) turned(held bool) {
 
 // hall is a process of controllers, as seen from here.
 type hall struct {
+	*child
 	address string
-	process *exec.Cmd
-	in      io.Closer
-	turned  chan turn
-}
-
-type turn struct {
-	closed bool
-	at     time.Time
 }
 
 func newHall(lanes int) (*hall, error) {
-	h := &hall{process: exec.Command(os.Args[0], "controllers", "--lanes", fmt.Sprint(lanes)), turned: make(chan turn, 100)}
-	h.process.Stderr = os.Stderr
-	h.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	in, err := h.process.StdinPipe()
+	c, address, err := newChild("controllers", "--lanes", fmt.Sprint(lanes))
 	if err != nil {
 		return nil, err
 	}
-	out, err := h.process.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := h.process.Start(); err != nil {
-		return nil, err
-	}
-	h.in = in
-	lines := bufio.NewScanner(out)
-	if !lines.Scan() {
-		return nil, errors.New("the controllers did not start")
-	}
-	h.address = "ws://" + lines.Text()
-	go func() {
-		defer close(h.turned)
-		for lines.Scan() {
-			word, nanos, _ := strings.Cut(lines.Text(), " ")
-			var at int64
-			if _, err := fmt.Sscan(nanos, &at); err == nil {
-				h.turned <- turn{word == "closed", time.Unix(0, at)}
-			}
-		}
-	}()
-	return h, nil
-}
-
-// wait is when every lane was closed, or opened.
-func (h *hall) wait(ctx context.Context, closed bool) (time.Time, error) {
-	for {
-		select {
-		case t, going := <-h.turned:
-			if !going {
-				return time.Time{}, errors.New("the controllers have ended")
-			}
-			if t.closed == closed {
-				return t.at, nil
-			}
-		case <-ctx.Done():
-			return time.Time{}, fmt.Errorf("not every lane was reached: %w", ctx.Err())
-		}
-	}
-}
-
-func (h *hall) close() error {
-	_ = h.in.Close()
-	return h.process.Wait()
+	return &hall{c, "ws://" + address}, nil
 }

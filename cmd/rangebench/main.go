@@ -14,6 +14,8 @@ type commands struct {
 	Idle        idle        `cmd:"" help:"How much memory does a connected lane take?"`
 	Controllers controllers `cmd:"" hidden:""`
 	Hanging     hanging     `cmd:"" help:"One webhook that hangs among many ranges: how much later do the others get their events?"`
+	Screens     screens     `cmd:"" help:"What do open control screens cost, and when do they know of a ceasefire?"`
+	Viewers     viewers     `cmd:"" hidden:""`
 }
 
 func main() {
