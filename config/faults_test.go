@@ -127,6 +127,7 @@ func TestFaultsAgainstTheRules(t *testing.T) {
 		{"products with a password", edited(t, name, inRange+"products: {url: 'https://u:p@h'}"), "ranges[0].products.url: wants a url without user and password"},
 		{"a queue of nothing", edited(t, name, inRange+"webhook: {url: 'http://h', queue: 0}"), "ranges[0].webhook.queue: must be more than 0 (line 6)"},
 		{"staff twice", edited(t, name, inRange+"staff: [{name: sam, pin_hash: "+pin+"}, {name: 'sam ', pin_hash: "+pin+"}]"), "ranges[0].staff[1].name: already the name of ranges[0].staff[0]"},
+		{"staff that is nobody", edited(t, name, inRange+"staff: [{name: controller, pin_hash: "+pin+"}]"), "ranges[0].staff[0].name: is not a person's: holds that nobody in particular has set bear it"},
 		{"staff without pin", edited(t, name, inRange+"staff: [{name: sam}]"), "ranges[0].staff[0].pin_hash: missing"},
 		{"a pin as it is", edited(t, name, inRange+"staff: [{name: sam, pin_hash: '1234'}]"), "ranges[0].staff[0].pin_hash: wants what the command hash-pin prints, in quotes"},
 		{"a hash without quotes", edited(t, name, inRange+"staff:\n      - {name: sam, pin_hash: $argon2id$v=19$m=8}"), "ranges[0].staff[0].pin_hash: wants what the command hash-pin prints, in quotes"},

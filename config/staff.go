@@ -19,6 +19,9 @@ func (in *inspection) staff(staff []Staff, at path) {
 		at := at.item(i)
 		in.expect(at.key("name"), nameProblem(s.Name))
 		name := strings.TrimSpace(s.Name)
+		if name == "controller" || name == "operator" {
+			in.found.add(at.key("name"), "is not a person's: holds that nobody in particular has set bear it")
+		}
 		if first, twice := names[name]; twice {
 			in.found.add(at.key("name"), "already the name of %s", first)
 		}

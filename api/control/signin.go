@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/netip"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
@@ -12,7 +13,8 @@ import (
 	"rangegate/api/screens"
 )
 
-// wrongAtMost is how many wrong PINs a minute are taken of an address, and for a name.
+// wrongAtMost is how many wrong PINs a minute are taken of an address, and for a name: from one of that person's own browsers,
+// or from all others together.
 const wrongAtMost = 5
 
 // door is what signing in passes.
@@ -20,6 +22,7 @@ type door struct {
 	staff     map[uuid.UUID]map[string]string
 	byAddress *screens.Attempts[netip.Prefix]
 	byName    *screens.Attempts[member]
+	byDevice  *screens.Attempts[device]
 	comparing chan struct{}
 }
 
@@ -40,17 +43,23 @@ func newDoor(staff map[uuid.UUID]map[string]string) *door {
 		staff:     staff,
 		byAddress: screens.NewAttempts[netip.Prefix](wrongAtMost),
 		byName:    screens.NewAttempts(wrongAtMost, known...),
+		byDevice:  screens.NewAttempts[device](wrongAtMost),
 		comparing: make(chan struct{}, comparisons),
 	}
 }
 
 // opens tells whether that is the PIN of that name. Of who is unknown it says no more than of a wrong PIN, and as slowly.
-// Whoever was wrong too often is not even compared, so a right PIN says nothing either.
-func (d *door) opens(ctx context.Context, who member, pin string, from netip.Prefix) error {
+// Whoever was wrong too often is not even compared, so a right PIN says nothing either. own is the browser, if it is one of
+// that person's; nil otherwise.
+func (d *door) opens(ctx context.Context, who member, pin string, from netip.Prefix, own *device) error {
 	if wait, ok := d.byAddress.Take(from); !ok {
 		return screens.TooMany{Wait: wait}
 	}
-	if wait, ok := d.byName.Take(who); !ok {
+	take, giveBack := func() (time.Duration, bool) { return d.byName.Take(who) }, func() { d.byName.GiveBack(who) }
+	if own != nil {
+		take, giveBack = func() (time.Duration, bool) { return d.byDevice.Take(*own) }, func() { d.byDevice.GiveBack(*own) }
+	}
+	if wait, ok := take(); !ok {
 		return screens.TooMany{Wait: wait}
 	}
 	hash, known := d.staff[who.rangeID][who.name]
@@ -65,7 +74,7 @@ func (d *door) opens(ctx context.Context, who member, pin string, from netip.Pre
 		return stranger{}
 	}
 	d.byAddress.GiveBack(from)
-	d.byName.GiveBack(who)
+	giveBack()
 	return nil
 }
 
@@ -103,7 +112,11 @@ func (c *screen) signIn(ctx context.Context, s signIn) (endpoint.Empty, error) {
 	if _, known := c.Staff[s.rangeID][s.name]; known { // anything else may be a PIN that was typed into the wrong field
 		log.Str("name", s.name)
 	}
-	if err := c.door.opens(ctx, s.member, s.pin, c.Network(at.r.RemoteAddr)); err != nil {
+	var own *device
+	if id, known := c.sessions.device(at.r, s.member); known {
+		own = &id
+	}
+	if err := c.door.opens(ctx, s.member, s.pin, c.Network(at.r.RemoteAddr), own); err != nil {
 		log.Err(err).Msg("a sign-in was refused")
 		return endpoint.Empty{}, err
 	}
@@ -112,6 +125,7 @@ func (c *screen) signIn(ctx context.Context, s signIn) (endpoint.Empty, error) {
 		before.end()
 	}
 	c.sessions.give(c.sessions.begin(s.rangeID, s.name), at.w, at.r)
+	c.sessions.remember(s.member, at.w, at.r)
 	log.Msg("signed in")
 	return endpoint.Empty{}, nil
 }

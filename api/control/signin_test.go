@@ -97,6 +97,41 @@ func TestFiveWrongPINsAMinuteForAName(t *testing.T) {
 	}
 }
 
+// Somebody sends wrong PINs for a name all day. Whoever has signed in with a browser before gets in with that one, and with
+// no other; and has five tries a minute too.
+func TestWrongPINsOfOthersKeepNobodyOut(t *testing.T) {
+	r := newRig(t)
+	own := r.browser()
+	require.Equal(t, http.StatusNoContent, own.signIn(north, "sam", "1234").Code)
+	require.Equal(t, http.StatusNoContent, own.ask("POST", "/control/sign-out", "").Code)
+	require.Equal(t, "/control/sign-in", own.device.Path)
+	require.True(t, own.device.HttpOnly)
+	for i := range 5 {
+		stranger := r.browser()
+		stranger.from = "192.0.2.1" + string(rune('0'+i)) + ":1"
+		require.Equal(t, http.StatusUnauthorized, stranger.signIn(north, "sam", "0000").Code)
+	}
+	other := r.browser()
+	other.from = "192.0.2.90:1"
+	require.Equal(t, http.StatusTooManyRequests, other.signIn(north, "sam", "1234").Code)
+	require.Equal(t, http.StatusNoContent, own.signIn(north, "sam", "1234").Code)
+
+	forged := r.browser()
+	forged.from, forged.device = "192.0.2.91:1", &http.Cookie{Name: deviceCookie, Value: own.device.Value[:20] + "A" + own.device.Value[21:]}
+	require.Equal(t, http.StatusTooManyRequests, forged.signIn(north, "sam", "1234").Code)
+	of := r.browser()
+	of.from, of.device = "192.0.2.92:1", own.device
+	for range 5 {
+		require.Equal(t, http.StatusUnauthorized, of.signIn(north, "alex", "0000").Code, "of another name it is nothing")
+	}
+	for i := range 5 {
+		own.from = "192.0.2.11" + string(rune('0'+i)) + ":1"
+		require.Equal(t, http.StatusUnauthorized, own.signIn(north, "sam", "0000").Code)
+	}
+	own.from = "192.0.2.99:1"
+	require.Equal(t, http.StatusTooManyRequests, own.signIn(north, "sam", "1234").Code)
+}
+
 func TestManyGuessesAtOnceAreNoMoreThanOneAfterTheOther(t *testing.T) {
 	r := newRig(t)
 	var compared sync.Map

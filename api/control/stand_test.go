@@ -278,7 +278,8 @@ func table() endpoint.Errors {
 type browser struct {
 	*rig
 	from   string
-	cookie *http.Cookie
+	cookie *http.Cookie // of the session
+	device *http.Cookie
 }
 
 func (r *rig) browser() *browser { return &browser{rig: r, from: "192.0.2.1:1234"} }
@@ -293,12 +294,19 @@ func (b *browser) ask(method, path, body string, headers ...string) *httptest.Re
 	if b.cookie != nil {
 		request.AddCookie(b.cookie)
 	}
+	if b.device != nil {
+		request.AddCookie(b.device)
+	}
 	answer := httptest.NewRecorder()
 	b.handler.ServeHTTP(answer, request)
 	for _, cookie := range answer.Result().Cookies() {
-		b.cookie = cookie
-		if cookie.MaxAge < 0 {
+		switch {
+		case cookie.Name == deviceCookie:
+			b.device = cookie
+		case cookie.MaxAge < 0:
 			b.cookie = nil
+		default:
+			b.cookie = cookie
 		}
 	}
 	return answer

@@ -8,6 +8,9 @@ const GRACE = 2_000; // a connection that is back within this is not worth a wor
 const LATE = 1_500; // a message later than this, and the next one is better read from a new connection
 const RENEWED = 15_000; // at most this often for being late
 const BACKOFF = [500, 1_000, 2_000, 4_000];
+// A tab that nobody looks at gives its connection up after so long: over HTTP/1.1 a browser has six for all its tabs
+// together, and a ceasefire has to find one free.
+const UNSEEN = 30_000;
 
 // Stream keeps one connection alive for as long as the screen is open, and tells:
 //
@@ -26,12 +29,21 @@ export class Stream {
   #failures = 0;
   #retry = 0;
   #lost = null;
+  #unseen = 0; // the timer of a tab that nobody looks at
+  #rests = false;
 
-  constructor(url, told) {
+  constructor(url, told, unseen = UNSEEN) {
     this.#url = url;
     this.#told = told;
     const wake = () => this.#wake();
-    document.addEventListener("visibilitychange", wake);
+    document.addEventListener("visibilitychange", () => {
+      clearTimeout(this.#unseen);
+      if (document.hidden) {
+        this.#unseen = setTimeout(() => this.#rest(), unseen);
+      } else {
+        wake();
+      }
+    });
     window.addEventListener("online", wake);
     window.addEventListener("pageshow", wake);
     setInterval(() => this.#watch(), 1000);
@@ -46,6 +58,7 @@ export class Stream {
   close() {
     this.#attempt?.abort();
     this.#attempt = this.#down = this.#last = null;
+    this.#rests = false;
     clearTimeout(this.#retry);
     this.#tell(null);
   }
@@ -64,6 +77,7 @@ export class Stream {
   }
 
   async #connect() {
+    this.#rests = false;
     clearTimeout(this.#retry);
     this.#attempt?.abort();
     const attempt = (this.#attempt = new AbortController());
@@ -124,7 +138,7 @@ export class Stream {
 
   // watch notices what no event tells of: a connection that is silent, and contact that is lost.
   #watch() {
-    if (!this.isOpen) {
+    if (!this.isOpen || this.#rests) {
       return;
     }
     const at = now();
@@ -138,9 +152,23 @@ export class Stream {
     }
   }
 
+  // rest lets go of the connection until somebody looks at the tab again.
+  #rest() {
+    if (this.isOpen && document.hidden) {
+      this.#rests = true;
+      clearTimeout(this.#retry);
+      this.#attempt?.abort();
+    }
+  }
+
   // wake is for a tab that slept, and a network that is back: nothing is waited for.
   #wake() {
     if (!this.isOpen || document.hidden) {
+      return;
+    }
+    if (this.#rests) {
+      this.#failures = 0;
+      this.#connect();
       return;
     }
     this.#watch();

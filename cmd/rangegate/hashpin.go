@@ -16,7 +16,7 @@ import (
 
 // The length of a PIN, in characters.
 const (
-	shortestPIN = 4
+	shortestPIN = 6
 	longestPIN  = 100
 )
 

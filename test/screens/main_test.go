@@ -6,6 +6,7 @@
 //	till_test.go     the integrator: products, webhook               control.mjs  staff at the control screen
 //	stage_test.go    what a story may ask for                        lane.mjs     a shooter at the lane screen
 //	story_test.go    the stories                                     till.mjs     the POS, and the stage
+//	                                                                 times.mjs    times on a screen, right or wrong
 package screens
 
 import (

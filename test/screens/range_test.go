@@ -21,7 +21,7 @@ import (
 const (
 	rangeID = "11111111-1111-4111-8111-111111111111"
 	token   = "22222222-2222-4222-8222-222222222222"
-	pin     = "4711"
+	pin     = "471147"
 	many    = 6 // lanes, half of them in each bay
 
 	anotherRange = "11111111-1111-4111-8111-222222222222"

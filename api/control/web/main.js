@@ -72,7 +72,7 @@ function signedOut(why) {
 
 async function signOut() {
   await send("POST", "/control/sign-out");
-  signedOut("");
+  location.reload(); // nothing of the range stays behind in the page
 }
 
 stream.open();

@@ -24,7 +24,7 @@ after(() => {
 const sse = (response) => response.writeHead(200, { "Content-Type": "text/event-stream" });
 
 // watched opens a stream; told(n) waits for the nth thing that it tells.
-function watched() {
+function watched(unseen) {
   const all = [];
   let wake = () => {};
   const tell = (...what) => {
@@ -33,7 +33,7 @@ function watched() {
   };
   const stream = new Stream(address, {
     heard: (name, data) => tell("heard", name, data), earlier: (ms) => tell("earlier", ms), contact: (lost) => tell("contact", lost !== null), refused: () => tell("refused"),
-  });
+  }, unseen);
   stream.open();
   return {
     stream,
@@ -144,5 +144,25 @@ test("a message that comes late is followed by a new connection, whose picture i
   assert.equal((await told(1))[1], "picture");
   for (let n = 2; (await told(n))[1] !== "picture"; n++);
   assert.deepEqual(all.at(-1), ["heard", "picture", { n: 4 }]);
+  stream.close();
+});
+
+test("a tab that nobody looks at gives its connection up, and has another one when somebody does", bound, async () => {
+  let gone;
+  const cut = new Promise((resolve) => (gone = resolve));
+  answers.push(
+    (response) => sse(response).write('event: picture\ndata: {"n":8}\n\n', () => response.on("close", gone)),
+    (response) => sse(response).write('event: picture\ndata: {"n":9}\n\n'),
+  );
+  const { stream, all, told } = watched(5);
+  assert.deepEqual(await told(1), ["heard", "picture", { n: 8 }]);
+  document.hidden = true;
+  document.dispatchEvent(new Event("visibilitychange"));
+  await cut;
+  assert.equal(stream.isOpen, true);
+  document.hidden = false;
+  document.dispatchEvent(new Event("visibilitychange"));
+  assert.deepEqual(await told(2), ["heard", "picture", { n: 9 }]);
+  assert.equal(all.length, 2, "nothing is said of lost contact");
   stream.close();
 });
