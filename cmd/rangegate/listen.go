@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"time"
 
@@ -19,7 +18,7 @@ type server struct {
 }
 
 func listen(address string, tls config.TLS, handler http.Handler) (*server, error) {
-	listener, err := net.Listen("tcp", address)
+	listener, err := listenTCP(address)
 	if err != nil {
 		return nil, fmt.Errorf("listening on %s: %w", address, err)
 	}
