@@ -120,3 +120,26 @@ func TestALaneThatPanicsIsLockedWhenItsHardwareSaysSoAgain(t *testing.T) {
 		require.True(t, locked())
 	})
 }
+
+// The driver panics, and the connection is made anew by the same actor, whose states count from 1 again. What the controller
+// still says over the line of before confirms nothing.
+func TestAConfirmationOverALineOfBeforeAPanicIsNone(t *testing.T) {
+	s := &switchboard{}
+	onLine(t, s, func(t *testing.T, g *rig) {
+		before := s.newest()
+		before.defect = true
+		g.create(0, 30)
+		g.pass(lastBackOff)
+		now := s.newest()
+		require.NotSame(t, before, now)
+		g.hold(everywhere)
+		told := now.told()
+		require.True(t, told[len(told)-1].Hold)
+		before.to.Applied(told[len(told)-1].Revision)
+		synctest.Wait()
+		g.requireLocked()
+		now.to.Applied(told[len(told)-1].Revision)
+		synctest.Wait()
+		require.True(t, g.Lanes()[0].Locked)
+	})
+}

@@ -157,16 +157,20 @@ func TestAKeySavedAMomentBeforeTheStoreIsLostIsKept(t *testing.T) {
 func TestAStoreThatLosesItsRefillTooIsNotPressed(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, g *rig) {
 		session := g.create(0, 30)
-		var refills atomic.Int64
+		_, err := g.Create(t.Context(), g.lane(1), g.sale(30), keyed("k", "create"))
+		require.NoError(t, err)
+		var refills, most atomic.Int64
 		g.store.hook(func(_ context.Context, batch store.Batch, _ func() error) error {
 			if batch.Refill {
 				refills.Add(1)
+				most.Store(max(most.Load(), int64(len(batch.Keys))))
 			}
 			return store.ErrRolledBack
 		})
 		require.ErrorIs(t, g.answerOf(g.begin(func() error { return g.tryStop(session) }), time.Second), lanes.ErrNotSaved)
 		g.pass(time.Minute)
 		require.Less(t, refills.Load(), int64(60))
+		require.Equal(t, int64(1), most.Load(), "whole once, and not more at each try")
 		g.storeReturns()
 		require.Equal(t, lanes.EndReason(lanes.ByPOS), g.ended(session).Reason)
 	})

@@ -33,6 +33,7 @@ type openLine struct {
 	states []link.State
 	acks   []lanes.Log
 	closed bool
+	defect bool // the next state makes the driver panic
 }
 
 var errNoAnswer = errors.New("the controller does not answer")
@@ -112,6 +113,10 @@ func (s *switchboard) gaps() (gaps []time.Duration) {
 func (l *openLine) Send(s link.State) {
 	l.on.mu.Lock()
 	defer l.on.mu.Unlock()
+	if l.defect {
+		l.defect = false
+		panic("a defect of the driver")
+	}
 	l.states = append(l.states, s)
 }
 
