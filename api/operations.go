@@ -43,7 +43,7 @@ func NewOperations(s Operations) http.Handler {
 		say(w, http.StatusOK, "ready")
 	})
 	r.Method(http.MethodGet, "/metrics", promhttp.HandlerFor(s.Metrics, promhttp.HandlerOpts{}))
-	a.Mount(r, "/ranges", desk{s.Range}.endpoints(), operators)
+	a.Mount(r, "/ranges", office{s.Range}.endpoints(), operators)
 	return r
 }
 

@@ -10,12 +10,13 @@ import (
 
 	"github.com/google/uuid"
 
+	"rangegate/api/desk"
 	"rangegate/lanes"
 )
 
 // Range is what the control screen needs of a running range. who is the name of who asks, for the record.
 type Range interface {
-	Layout() lanes.Layout
+	desk.Holder
 	Now() lanes.Instant
 	// Changes is the lanes that have changed since that version, in display order, the version they make up, and a
 	// channel that is closed when a lane or the holds change next. Since version 0 every lane has changed.
@@ -23,10 +24,6 @@ type Range interface {
 	Holds() lanes.Holds
 	Health() lanes.Health
 
-	// Hold closes everything that the scope covers, and answers within 2 s how far that has come.
-	Hold(ctx context.Context, over lanes.Scope, who string) (lanes.Reached, error)
-	// Lift opens what no other hold covers.
-	Lift(ctx context.Context, over lanes.Scope, who string) (lanes.Reached, error)
 	StaffCreate(ctx context.Context, who string, lane uuid.UUID, c lanes.Create) (*lanes.SessionView, error)
 	StaffOn(ctx context.Context, who string, session uuid.UUID, c lanes.Command) (*lanes.SessionView, error)
 	StaffMove(ctx context.Context, who string, session, to uuid.UUID) (*lanes.SessionView, error)

@@ -5,9 +5,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"rangegate/api/desk"
 	"rangegate/api/endpoint"
-	"rangegate/api/screens"
-	"rangegate/lanes"
 )
 
 func (c *screen) purchaseEndpoints() []endpoint.Endpoint {
@@ -18,32 +17,12 @@ func (c *screen) purchaseEndpoints() []endpoint.Endpoint {
 	}
 }
 
-// openPurchase is a purchase that waits for staff.
-type openPurchase struct {
-	ID      uuid.UUID    `json:"purchase_id"`
-	Lane    uuid.UUID    `json:"lane_id"`
-	Session uuid.UUID    `json:"session_id"`
-	Items   []lanes.Item `json:"items"`
-	Minutes int          `json:"minutes"`
-	AskedAt string       `json:"asked_at"`
-	Reason  string       `json:"reason"`
-	Event   uuid.UUID    `json:"event_id"`
-	Trace   string       `json:"trace_id"` // the integrator's, empty when it gave none
-}
-
-func (c *screen) purchases(ctx context.Context, _ endpoint.Empty) ([]openPurchase, error) {
+func (c *screen) purchases(ctx context.Context, _ endpoint.Empty) ([]desk.Purchase, error) {
 	r, _, err := c.staffed(ctx)
 	if err != nil {
 		return nil, err
 	}
-	shown := []openPurchase{}
-	for _, p := range r.Unresolved() {
-		shown = append(shown, openPurchase{
-			ID: p.ID, Lane: p.Lane, Session: p.Session, Items: p.Items, Minutes: p.Minutes(),
-			AskedAt: screens.Stamp(p.At.Wall), Reason: p.Reason, Event: p.Event, Trace: p.Trace,
-		})
-	}
-	return shown, nil
+	return desk.Purchases(r.Unresolved()), nil
 }
 
 type settle struct {
