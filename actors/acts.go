@@ -15,7 +15,7 @@ func (l *laneActor) acts(a *ask, change lanes.Change) []lanes.Act {
 	}
 	act := lanes.Did(a.who, a.at, l.lane, a.command, change)
 	if change.Other != nil {
-		act.Detail = l.of.places[change.Other.ID].Name
+		act.Detail = l.of.settings().places[change.Other.ID].Name
 	}
 	return []lanes.Act{act}
 }
@@ -31,7 +31,7 @@ func (h *holding) acts(what string, over lanes.Scope, who string, at lanes.Insta
 	case lanes.OverLane:
 		act.Lane = over.ID
 	case lanes.OverBay:
-		for _, bay := range h.of.layout.Bays {
+		for _, bay := range h.of.Layout().Bays {
 			if bay.ID == over.ID {
 				act.Detail += " " + bay.Name
 			}
@@ -42,7 +42,7 @@ func (h *holding) acts(what string, over lanes.Scope, who string, at lanes.Insta
 
 // Acts reads what staff did behind the cursor, oldest first.
 func (r *Range) Acts(ctx context.Context, after uint64, limit int) ([]lanes.Act, error) {
-	acts, err := r.store.Acts(ctx, r.layout.Range, after, limit)
+	acts, err := r.store.Acts(ctx, r.id, after, limit)
 	if err != nil {
 		return nil, r.unreadable(err)
 	}

@@ -39,13 +39,40 @@ func newBoard(layout lanes.Layout) *Board {
 	return b
 }
 
+// arrange makes the board that of another layout. Lanes that stay are as they were.
+func (b *Board) arrange(layout lanes.Layout) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	next := newBoard(layout)
+	for i := range next.lanes {
+		status := &next.lanes[i]
+		if was, stays := b.place[status.ID]; stays {
+			place := status.Place
+			*status = b.lanes[was]
+			status.Place = place
+		}
+		if s := status.Lane.Session; s != nil {
+			next.sessions[s.ID] = i
+		}
+		if trouble, had := b.troubles[status.ID]; had {
+			next.troubles[status.ID] = trouble
+		}
+		next.changed[i] = b.version + 1
+	}
+	b.lanes, b.place, b.sessions, b.changed, b.troubles = next.lanes, next.place, next.sessions, next.changed, next.troubles
+	b.changes()
+}
+
 // publish shows the lanes as they are now. Lanes given together change together: no reader sees one without the
 // other.
 func (b *Board) publish(changed ...lanes.Lane) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, lane := range changed {
-		i := b.place[lane.ID]
+		i, has := b.place[lane.ID]
+		if !has { // it has left
+			continue
+		}
 		if s := b.lanes[i].Lane.Session; s != nil && b.sessions[s.ID] == i {
 			delete(b.sessions, s.ID)
 		}
@@ -54,8 +81,8 @@ func (b *Board) publish(changed ...lanes.Lane) {
 	}
 	b.changes()
 	for _, lane := range changed {
-		if lane.Session != nil {
-			b.sessions[lane.Session.ID] = b.place[lane.ID]
+		if i, has := b.place[lane.ID]; has && lane.Session != nil {
+			b.sessions[lane.Session.ID] = i
 		}
 	}
 }
@@ -64,7 +91,10 @@ func (b *Board) publish(changed ...lanes.Lane) {
 func (b *Board) publishLink(lane uuid.UUID, state lanes.LinkState, since time.Time, notUsable string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	i := b.place[lane]
+	i, has := b.place[lane]
+	if !has {
+		return
+	}
 	status := &b.lanes[i]
 	status.Link, status.LinkSince, status.NotUsable = state, since, notUsable
 	status.Lane.Usable = notUsable == ""
@@ -76,8 +106,8 @@ func (b *Board) publishLink(lane uuid.UUID, state lanes.LinkState, since time.Ti
 func (b *Board) publishLocked(lane uuid.UUID, locked bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	i := b.place[lane]
-	if b.lanes[i].Locked == locked {
+	i, has := b.place[lane]
+	if !has || b.lanes[i].Locked == locked {
 		return
 	}
 	b.lanes[i].Locked = locked
@@ -87,8 +117,21 @@ func (b *Board) publishLocked(lane uuid.UUID, locked bool) {
 
 // has tells whether the range has the lane.
 func (b *Board) has(lane uuid.UUID) bool {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
 	_, has := b.place[lane]
 	return has
+}
+
+// lane is the lane as it is shown, if the range has it.
+func (b *Board) lane(id uuid.UUID) (lane lanes.Lane, known bool) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	i, known := b.place[id]
+	if !known {
+		return lanes.Lane{}, false
+	}
+	return b.lanes[i].Lane, true
 }
 
 // find says which lane the session is on.

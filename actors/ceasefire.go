@@ -182,7 +182,7 @@ func (h *holding) lifted(ctx actor.Context, m *holdLifted, lanesOf map[uuid.UUID
 
 // covered is the lanes under the scope that are also wanted.
 func (h *holding) covered(over lanes.Scope, wanted func(lanes.Place) bool) (covered []uuid.UUID) {
-	for _, place := range h.of.layout.Lanes {
+	for _, place := range h.of.Layout().Lanes {
 		if over.Covers(place) && wanted(place) {
 			covered = append(covered, place.ID)
 		}
@@ -193,7 +193,7 @@ func (h *holding) covered(over lanes.Scope, wanted func(lanes.Place) bool) (cove
 // foundHolding decides about a controller that holds although its lane is not held. It may be released when a hold over
 // it is known to have ended; otherwise nobody knows why it holds, and it stays held until staff say so.
 func (h *holding) foundHolding(ctx actor.Context, lane uuid.UUID, lanesOf map[uuid.UUID]*actor.PID) {
-	place := h.of.places[lane]
+	place := h.of.settings().places[lane]
 	if !h.record.Over(place) && !h.record.KnowsOfEnd(place) {
 		h.set(ctx, lanes.Scope{Kind: lanes.OverLane, ID: lane}, lanes.ByController, lanesOf)
 	}

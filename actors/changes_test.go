@@ -67,7 +67,7 @@ func TestAScreenIsGivenWhatChanged(t *testing.T) {
 			{"a sale that staff close", func() { g.staffLane(0, lanes.Offer{Sale: lanes.OffSale}) }, g.theLanes(0)},
 			{"a call for help", func() { _, _ = g.LaneOn(g.request(), g.lane(0), lanes.CallHelp{}) }, g.theLanes(0)},
 			{"a link that breaks", func() { g.cutOff(0) }, g.theLanes(0)},
-			{"a lane that is not usable any more", func() { g.pass(g.grace) }, g.theLanes(0)},
+			{"a lane that is not usable any more", func() { g.pass(g.settings.Grace) }, g.theLanes(0)},
 			{"a purchase", func() { g.buys(1, minutes(1)) }, g.theLanes(1)},
 			{"one for staff to see to", func() { g.pass(patience) }, g.theLanes(1)},
 			{"one that staff settle", func() { _ = g.Clear(g.request(), "sam", g.unresolved()[0], false) }, g.theLanes(1)},

@@ -104,7 +104,7 @@ func (c *connectionActor) Receive(ctx actor.Context) {
 		c.acked = &m.log
 		c.ack()
 	case *hangUp:
-		c.fail(ctx, errUnheard)
+		c.fail(ctx, m.why)
 	case *arrived:
 		ctx.Send(c.up, &reported{c.number, m.report})
 	case *appliedAt:
@@ -128,7 +128,7 @@ func (c *connectionActor) dial() {
 	ctx, c.cancel = context.WithCancel(c.of.background)
 	c.line, c.revision = &line{}, 0
 	line, cancel, self, of := c.line, c.cancel, c.self, c.of
-	target := link.Lane{Range: of.layout.Range, ID: c.lane, Epoch: of.committer.epoch, HoldOnLoss: of.holdOnLoss}
+	target := link.Lane{Range: of.id, ID: c.lane, Epoch: of.committer.epoch, HoldOnLoss: of.settings().HoldOnLoss}
 	of.dialling.Go(func() {
 		defer cancel()
 		defer func() {
@@ -154,7 +154,7 @@ func (r *Range) dial(ctx context.Context, lane link.Lane, to link.Receiver) (lin
 	defer r.dials.Release(1)
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	return r.driver.Dial(ctx, lane, to)
+	return r.settings().Driver.Dial(ctx, lane, to)
 }
 
 // tell gives the hardware the state that is wanted. Before there is a connection nobody needs to: see linkStands.

@@ -14,9 +14,12 @@ import (
 
 const markRetry = time.Second // before an attempt whose mark could not be saved is tried again
 
+// slotsAtMost is how many deliveries there could be at a time, if a range were configured so.
+const slotsAtMost = 1 << 30
+
 // awaitDeliveries waits until no delivery is under way, or ctx ends.
 func (r *Range) awaitDeliveries(ctx context.Context) error {
-	return awaitAll(ctx, r.slots, r.delivery.Slots)
+	return awaitAll(ctx, r.slots, slotsAtMost)
 }
 
 // awaitPurchases waits until no purchase is being sent, or ctx ends.
@@ -70,7 +73,11 @@ func (r *Range) attempt(event lanes.Event) (made lanes.Attempt, answer lanes.Ans
 			made = lanes.Attempt{At: begun.Wall, Error: lanes.Interrupted + ": a defect of the gateway"}
 		}
 	}()
-	return r.webhook.Attempt(r.background, event)
+	webhook := r.settings().Webhook
+	if webhook == nil { // there was one when it happened
+		return notSent(event), lanes.Answer{}
+	}
+	return webhook.Attempt(r.background, event)
 }
 
 // record saves the outcome, whenever the store takes it.
@@ -94,7 +101,7 @@ func (r *Range) told(event lanes.Logged) {
 func (r *Range) logged(event lanes.Event) lanes.Logged {
 	logged := lanes.Logged{Event: event}
 	switch {
-	case r.webhook == nil:
+	case r.settings().Webhook == nil:
 		attempt := notSent(event)
 		logged.Attempt = &attempt
 	case event.Kind == lanes.PurchaseRequest:

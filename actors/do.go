@@ -27,7 +27,7 @@ func (r *Range) create(
 	return r.once(ctx, key, func(claim *claim) (*lanes.SessionView, error) {
 		a := &ask{ctx: ctx, command: command, by: from.by, who: from.who, claim: claim}
 		switch {
-		case !r.layout.HasGroup(command.Group):
+		case !r.Layout().HasGroup(command.Group):
 			return nil, turnAway(a, lanes.ErrGroupNotFound)
 		case !r.board.has(lane):
 			return nil, turnAway(a, lanes.ErrLaneNotFound)

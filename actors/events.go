@@ -24,6 +24,7 @@ type eventsActor struct {
 	queue *eventQueue
 	waits prometheus.Gauge // what is in it
 	begun bool             // the deliveries of an earlier life have ended
+	out   int              // deliveries under way
 }
 
 // The messages of the events actor. of is the life that they belong to: after a panic it lives another.
@@ -37,7 +38,7 @@ type (
 )
 
 func newEventsActor(of *Range) *eventsActor {
-	return &eventsActor{of: of, queue: newEventQueue(), waits: of.metrics.waiting.WithLabelValues(of.layout.Range.String())}
+	return &eventsActor{of: of, queue: newEventQueue(), waits: of.metrics.waiting.WithLabelValues(of.id.String())}
 }
 
 func (e *eventsActor) Receive(ctx actor.Context) {
@@ -54,6 +55,7 @@ func (e *eventsActor) Receive(ctx actor.Context) {
 		e.take(m.events)
 	case *delivered:
 		if m.of == e {
+			e.out--
 			e.queue.done(m.cursor)
 		}
 	}
@@ -64,12 +66,13 @@ func (e *eventsActor) Receive(ctx actor.Context) {
 
 // deliverAll delivers what may go, as long as there are slots.
 func (e *eventsActor) deliverAll() {
-	for e.of.slots.TryAcquire(1) {
+	for e.out < e.of.settings().Slots && e.of.slots.TryAcquire(1) {
 		event, any := e.queue.next()
 		if !any {
 			e.of.slots.Release(1)
 			return
 		}
+		e.out++
 		e.deliver(event)
 	}
 }
@@ -91,13 +94,13 @@ func (e *eventsActor) take(events []lanes.Logged) {
 		switch {
 		case event.Attempt != nil:
 			e.of.told(event)
-		case e.of.webhook == nil: // there was one when it happened
+		case e.of.settings().Webhook == nil: // there was one when it happened
 			e.of.record(event, notSent(event.Event))
 		case e.begun:
 			e.queue.add(event)
 		}
 	}
-	for e.queue.waits > e.of.delivery.Queue {
+	for e.queue.waits > e.of.settings().Queue {
 		e.drop()
 	}
 }
@@ -106,7 +109,7 @@ func (e *eventsActor) take(events []lanes.Logged) {
 func (e *eventsActor) drop() {
 	if event, any := e.queue.drop(); any {
 		e.of.record(event, lanes.Attempt{
-			At: e.of.clock.Now().Wall, Error: fmt.Sprintf("%s: more than %d events waited", lanes.Dropped, e.of.delivery.Queue),
+			At: e.of.clock.Now().Wall, Error: fmt.Sprintf("%s: more than %d events waited", lanes.Dropped, e.of.settings().Queue),
 		})
 	}
 }

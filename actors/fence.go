@@ -53,7 +53,7 @@ func (l *laneActor) want() {
 // is parked was told to.
 func (l *laneActor) askWhyItHolds(hello *link.Hello) {
 	told := l.wanted != nil && l.wanted.Hold
-	if hello.Hold && !l.lane.Held && !told && !(l.of.holdOnLoss && l.fence.opened) {
+	if hello.Hold && !l.lane.Held && !told && !(l.of.settings().HoldOnLoss && l.fence.opened) {
 		l.fence.asking = true
 		l.of.send(l.of.root(), &controllerHolds{l.id})
 	}
@@ -69,7 +69,7 @@ func (l *laneActor) holdDecided() {
 // heedHolds brings a lane that was brought back in line with the range's holds: a crash may have come between the two.
 // One that is held without anybody's knowing of a hold stays held until staff say so.
 func (l *laneActor) heedHolds() {
-	holds, place := l.of.Holds(), l.of.places[l.id]
+	holds, place := l.of.Holds(), l.of.settings().places[l.id]
 	heed := func(command lanes.Command) {
 		l.arrive(&ask{ctx: context.Background(), command: command, by: lanes.ByStaff})
 	}

@@ -1,6 +1,8 @@
 package actors
 
 import (
+	"cmp"
+	"context"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -151,6 +153,14 @@ func (l *laneActor) putBack(a *ask) {
 	time.AfterFunc(reportRetry, func() { l.of.send(l.self, &tryReports{l}) })
 }
 
+// gone is what those hear who wait for a lane that stops.
+func (l *laneActor) gone() error {
+	if _, stays := l.of.settings().places[l.id]; !stays {
+		return lanes.ErrLaneNotFound
+	}
+	return cmp.Or(context.Cause(l.of.background), error(lanes.ErrStarting))
+}
+
 // leave ends this life of the lane: after a panic another one begins, or the range stops. What waits is refused.
 func (l *laneActor) leave(why error) {
 	if l.timer != nil {
@@ -184,7 +194,7 @@ func (l *laneActor) line(a *ask, err error) *zerolog.Event {
 		line = log.Error()
 	}
 	if log != &l.of.log { // which names the range itself
-		line = line.Stringer("range", l.of.layout.Range)
+		line = line.Stringer("range", l.of.id)
 	}
 	line = line.Stringer("lane", l.id).
 		Str("command", command).Str("by", string(a.by)).Str("result", result)

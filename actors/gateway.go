@@ -23,7 +23,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"rangegate/lanes"
-	"rangegate/lanes/link"
 	"rangegate/lanes/store"
 )
 
@@ -40,25 +39,6 @@ type Gateway struct {
 
 	mu     sync.RWMutex
 	ranges map[uuid.UUID]*Range
-}
-
-// Settings is what one range is started with.
-type Settings struct {
-	Layout lanes.Layout
-	Grace  time.Duration // how long a lane whose link is down stays usable
-	Driver link.Driver
-	// HoldOnLoss has controllers lock the fire line when they lose the gateway.
-	HoldOnLoss bool
-	Webhook    Webhook // nil: events are kept in the event log as not sent
-	Delivery
-	Catalogue Catalogue // nil: purchases go unchecked
-	Retire    []uuid.UUID
-}
-
-// Delivery bounds what the range has under way with its webhook.
-type Delivery struct {
-	Slots int // deliveries at a time; purchases have slots of their own
-	Queue int // events that may wait for delivery: beyond them the oldest are dropped
 }
 
 const lastAttempts = 2 * time.Second // that attempts under way may take when the range stops
@@ -122,14 +102,14 @@ func (g *Gateway) StartRange(ctx context.Context, s Settings) error {
 	defer g.mu.Unlock()
 	r.events = g.system.Root.SpawnPrefix(
 		r.props("events", func() actor.Actor { return newEventsActor(r) }),
-		"events-"+r.layout.Range.String())
+		"events-"+r.id.String())
 	for _, w := range changed {
 		r.committer.save(w)
 	}
 	r.pid = g.system.Root.SpawnPrefix(
 		r.props("range", func() actor.Actor { return &rangeActor{of: r} }, actor.WithSupervisor(actor.NewRestartingStrategy())),
-		"range-"+r.layout.Range.String())
-	g.ranges[r.layout.Range] = r
+		"range-"+r.id.String())
+	g.ranges[r.id] = r
 	return nil
 }
 
@@ -143,7 +123,7 @@ func (g *Gateway) Stop(ctx context.Context) error {
 		wg.Go(func() {
 			if err := r.stop(ctx); err != nil {
 				mu.Lock()
-				errs = append(errs, fmt.Errorf("range %s: %w", r.layout.Range, err))
+				errs = append(errs, fmt.Errorf("range %s: %w", r.id, err))
 				mu.Unlock()
 			}
 		})
@@ -171,8 +151,12 @@ func (r *Range) stop(ctx context.Context) error {
 }
 
 func (r *Range) stopRoot(ctx context.Context, root *actor.PID) error {
+	return ended(ctx, r.system.Root.StopFuture(root))
+}
+
+// ended waits until an actor has, or ctx ends.
+func ended(ctx context.Context, future *actor.Future) error {
 	var stopped sync.WaitGroup
-	future := r.system.Root.StopFuture(root)
 	stopped.Go(func() { _ = future.Wait() })
 	return over(ctx, &stopped)
 }

@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -108,6 +107,12 @@ func (l *laneActor) Receive(ctx actor.Context) {
 		l.movedIn(m)
 	case *unreserve:
 		l.unreserve(m)
+	case *vacate:
+		l.vacate(m)
+	case *replaced:
+		l.replaced()
+	case *renewLink:
+		l.of.send(l.link, &hangUp{errRenewed})
 	case *unpark:
 		if m.of == l {
 			l.recall()
@@ -117,7 +122,7 @@ func (l *laneActor) Receive(ctx actor.Context) {
 		l.leave(lanes.ErrInternal)
 		return
 	case *actor.Stopping:
-		l.leave(cmp.Or(context.Cause(l.of.background), error(lanes.ErrStarting)))
+		l.leave(l.gone())
 		return
 	default:
 		return
@@ -275,8 +280,8 @@ func (l *laneActor) take(a *ask, now lanes.Instant) {
 
 // swap makes lane the lane in force: shown on the board, together with the destination of a move, its timer armed.
 func (l *laneActor) swap(lane lanes.Lane, other *lanes.Lane) {
-	place := l.of.places[l.id]
-	lane.Accessible, lane.Purchasing = place.Accessible, l.of.layout.Purchasing
+	is := l.of.settings()
+	lane.Accessible, lane.Purchasing = is.places[l.id].Accessible, is.Layout.Purchasing
 	lane.Usable, lane.Reserved = l.usable.now() && lane.Fault == "", l.ticket != nil
 	fault := l.lane.Fault
 	l.lane = lane
@@ -328,7 +333,7 @@ func (l *laneActor) open() {
 func (l *laneActor) tell(lane lanes.Lane) {
 	state := link.State{Hold: lane.Held, Session: lane.Session}
 	if lane.Session != nil {
-		state.Purchasing = lane.Session.Purchasing && l.of.layout.Purchasing
+		state.Purchasing = lane.Session.Purchasing && l.of.settings().Layout.Purchasing
 	}
 	if l.wanted == nil || state != *l.wanted {
 		l.wanted = &state

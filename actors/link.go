@@ -101,10 +101,12 @@ func (l *linkActor) Receive(ctx actor.Context) {
 		if m.number == l.number {
 			l.of.send(l.up, &inForce{m.state})
 		}
-	case *ack, *hangUp:
+	case *ack:
 		if l.connection != nil {
 			ctx.Send(l.connection, m)
 		}
+	case *hangUp:
+		l.hangUp(ctx, m)
 	case *actor.Terminated:
 		if !l.ending && l.connection != nil && m.Who.Equal(l.connection) { // it panicked too often
 			l.isDown(errDriver)
@@ -169,6 +171,23 @@ func (l *linkActor) isDown(err error) {
 	l.of.metrics.links.WithLabelValues(what).Inc()
 	l.of.log.Warn().Stringer("lane", l.lane).Err(err).Int("failures", l.failures).Dur("retry_in", wait).Msg("link down")
 	l.of.send(l.up, &linkStands{state: state, since: now, err: err})
+}
+
+// errRenewed is no failure: the lane's hardware is reached in another way from now on.
+var errRenewed = errors.New("the link is made anew, as the configuration has changed")
+
+// hangUp ends the connection, or the wait for the next try of one.
+func (l *linkActor) hangUp(ctx actor.Context, m *hangUp) {
+	if m.why == errRenewed {
+		l.failures, l.faults = 0, 0
+	}
+	switch {
+	case l.connection != nil:
+		ctx.Send(l.connection, m)
+	case m.why == errRenewed:
+		l.retry.Stop()
+		l.connect(ctx)
+	}
 }
 
 // report hands the lane what its hardware says, and the hardware the acknowledgement once that is saved.

@@ -78,7 +78,7 @@ func (r *Range) sell(p *lanes.Purchase) {
 	case p.Event != uuid.Nil: // a crash cut it off
 		r.settle(p, lanes.Verdict(lanes.Attempt{Error: lanes.Interrupted}, lanes.Answer{}), nil)
 		return
-	case r.webhook == nil:
+	case r.settings().Webhook == nil:
 		r.settle(p, lanes.Verdict(lanes.Attempt{Error: lanes.NoWebhook}, lanes.Answer{}), nil)
 		return
 	}
@@ -118,7 +118,8 @@ func (r *Range) unsent(events []lanes.Logged) *lanes.Logged {
 // refusal is why the catalogue does not let the items be bought. One that is slow is no reason, and neither are its
 // defects: the integrator decides anyway.
 func (r *Range) refusal(ctx context.Context, p *lanes.Purchase) (reason string) {
-	if r.catalogue == nil {
+	catalogue := r.settings().Catalogue
+	if catalogue == nil {
 		return ""
 	}
 	defer func() {
@@ -129,7 +130,7 @@ func (r *Range) refusal(ctx context.Context, p *lanes.Purchase) (reason string) 
 	}()
 	ctx, cancel := context.WithTimeout(ctx, checkWithin)
 	defer cancel()
-	return r.catalogue.Refusal(ctx, p.Session, p.Items)
+	return catalogue.Refusal(ctx, p.Session, p.Items)
 }
 
 // settle ends the purchase, as soon as the lane can save it. When the gateway stops before, it is settled once the

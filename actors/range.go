@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/uuid"
@@ -14,21 +13,14 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"rangegate/lanes"
-	"rangegate/lanes/link"
 	"rangegate/lanes/store"
 )
 
 // Range is a running range, as everyone sees it: reads are answered from the board, commands go to the actors.
 type Range struct {
 	*Gateway
-	layout       lanes.Layout
-	places       map[uuid.UUID]lanes.Place
-	grace        time.Duration
-	driver       link.Driver
-	holdOnLoss   bool
-	webhook      Webhook // nil: none is configured, events are final as not sent
-	delivery     Delivery
-	catalogue    Catalogue // nil: none is configured, purchases go unchecked
+	id           uuid.UUID
+	configured   atomic.Pointer[settings]
 	board        *Board
 	holds        atomic.Pointer[lanes.Holds]
 	holdsVersion atomic.Uint64 // the newest version of the record that there is, saved or not
@@ -56,8 +48,8 @@ type Range struct {
 	restarts      tally // of its actors, after a panic
 }
 
-// Layout is what the range is made of.
-func (r *Range) Layout() lanes.Layout { return r.layout }
+// Layout is what the range is made of, until it is reloaded.
+func (r *Range) Layout() lanes.Layout { return r.settings().Layout }
 
 // Now reads the range's clock, for pictures that change with time.
 func (r *Range) Now() lanes.Instant { return r.clock.Now() }
@@ -80,7 +72,7 @@ func (r *Range) Session(ctx context.Context, id uuid.UUID) (*lanes.SessionView, 
 	if r.committer.ending(id) {
 		return nil, lanes.ErrSessionEnded
 	}
-	_, err := r.store.Ended(ctx, r.layout.Range, id)
+	_, err := r.store.Ended(ctx, r.id, id)
 	var corrupt *store.CorruptError
 	switch {
 	case err == nil:
@@ -96,7 +88,7 @@ func (r *Range) Session(ctx context.Context, id uuid.UUID) (*lanes.SessionView, 
 
 // Events reads the event log behind the cursor, oldest first.
 func (r *Range) Events(ctx context.Context, after uint64, limit int) ([]lanes.Logged, error) {
-	events, err := r.store.Events(ctx, r.layout.Range, after, limit)
+	events, err := r.store.Events(ctx, r.id, after, limit)
 	if err != nil {
 		return nil, r.unreadable(err)
 	}
@@ -105,7 +97,7 @@ func (r *Range) Events(ctx context.Context, after uint64, limit int) ([]lanes.Lo
 
 // History reads the ended sessions behind the cursor, oldest first.
 func (r *Range) History(ctx context.Context, after uint64, limit int) ([]lanes.Ended, error) {
-	ended, err := r.store.History(ctx, r.layout.Range, after, limit)
+	ended, err := r.store.History(ctx, r.id, after, limit)
 	if err != nil {
 		return nil, r.unreadable(err)
 	}
@@ -168,7 +160,11 @@ func (r *rangeActor) Receive(ctx actor.Context) {
 	case *actor.Started:
 		r.start(ctx)
 	case *toLane:
-		ctx.Send(r.lanes[m.lane], m.message)
+		if lane, has := r.lanes[m.lane]; has {
+			ctx.Send(lane, m.message)
+		} else {
+			nobody(m.message)
+		}
 	case *toAllLanes:
 		for _, lane := range r.lanes {
 			ctx.Send(lane, m.message)
@@ -181,13 +177,15 @@ func (r *rangeActor) Receive(ctx actor.Context) {
 		r.holding.lifted(ctx, m, r.lanes)
 	case *controllerHolds:
 		r.holding.foundHolding(ctx, m.lane, r.lanes)
+	case *exchange:
+		m.reply <- r.exchange(ctx, m)
 	}
 }
 
 func (r *rangeActor) start(ctx actor.Context) {
 	r.holding = holding{of: r.of, lastSet: map[lanes.Scope]uint64{}, lifts: map[lanes.Scope]int{}, record: holdsRecord{version: r.of.holdsVersion.Load(), Holds: r.of.Holds()}}
-	r.lanes = make(map[uuid.UUID]*actor.PID, len(r.of.layout.Lanes))
-	for _, place := range r.of.layout.Lanes {
+	r.lanes = make(map[uuid.UUID]*actor.PID, len(r.of.Layout().Lanes))
+	for _, place := range r.of.Layout().Lanes {
 		r.spawn(ctx, place.ID)
 	}
 	r.of.committer.mark()

@@ -29,22 +29,18 @@ func (g *Gateway) recover(ctx context.Context, s Settings) (*Range, []*write, er
 		return nil, nil, fmt.Errorf("loading it: %w", err)
 	}
 	r := &Range{
-		Gateway: g, layout: s.Layout, grace: s.Grace, driver: s.Driver, holdOnLoss: s.HoldOnLoss, webhook: s.Webhook,
-		delivery: s.Delivery, catalogue: s.Catalogue,
-		places:      make(map[uuid.UUID]lanes.Place, len(s.Layout.Lanes)),
+		Gateway: g, id: s.Layout.Range,
 		board:       newBoard(s.Layout),
 		keys:        newKeys(saved.Keys),
-		slots:       semaphore.NewWeighted(int64(s.Delivery.Slots)),
+		slots:       semaphore.NewWeighted(slotsAtMost),
 		tills:       semaphore.NewWeighted(PurchaseSlots),
 		dials:       semaphore.NewWeighted(dialsAtOnce),
 		simulations: semaphore.NewWeighted(SimulationSlots),
 		log:         g.log.With().Stringer("range", s.Layout.Range).Logger(),
 	}
+	r.configured.Store(settingsOf(s))
 	r.background, r.end = context.WithCancelCause(context.Background())
 	r.unready.Store(int64(len(s.Layout.Lanes)))
-	for _, place := range s.Layout.Lanes {
-		r.places[place.ID] = place
-	}
 	r.holds.Store(&saved.Holds)
 	r.committer = newCommitter(r, epoch, saved)
 	changed, err := r.bringBack(saved, s.Retire)
@@ -57,18 +53,18 @@ func (g *Gateway) recover(ctx context.Context, s Settings) (*Range, []*write, er
 
 func newCommitter(r *Range, epoch uint64, saved store.Recovered) *committer {
 	c := &committer{
-		rangeID: r.layout.Range, epoch: epoch, store: r.store, clock: r.clock, keys: r.keys,
+		rangeID: r.id, epoch: epoch, store: r.store, clock: r.clock, keys: r.keys,
 		metrics: r.metrics, log: r.log, quit: r.background.Done(), disown: r.letGo,
 		calendar: newCalendar(r.clock, saved.Checkpoint), lastEvent: saved.LastEvent, lastEnded: saved.LastEnded,
 		lastAct: saved.LastAct,
-		current: make(map[uuid.UUID]lanes.Lane, len(r.layout.Lanes)),
+		current: make(map[uuid.UUID]lanes.Lane, len(r.Layout().Lanes)),
 		pending: make(map[uint64]lanes.Logged, len(saved.Pending)),
 	}
 	c.holds.Holds = saved.Holds
 	for _, event := range saved.Pending {
 		c.pending[event.Cursor] = event
 	}
-	for _, place := range r.layout.Lanes {
+	for _, place := range r.Layout().Lanes {
 		c.current[place.ID] = lanes.Lane{ID: place.ID}
 	}
 	return c
@@ -80,13 +76,14 @@ func newCommitter(r *Range, epoch uint64, saved store.Recovered) *committer {
 // down counts twice, and none is forgotten.
 func (r *Range) bringBack(saved store.Recovered, retire []uuid.UUID) ([]*write, error) {
 	now, boot := r.clock.Now(), r.clock.Boot()
+	is := r.settings()
 	down, ranOn := saved.Checkpoint.Down(now, boot), 0
 	carried := &write{stands: true, marks: true, told: func(outcome) {}}
 	var changed []*write
 	var lost []error
 	for _, snapshot := range saved.Lanes {
 		lane := snapshot.Restore(now, boot, saved.Checkpoint)
-		place, known := r.places[lane.ID]
+		place, known := is.places[lane.ID]
 		switch {
 		case known:
 			restored := lane.Session
@@ -97,9 +94,10 @@ func (r *Range) bringBack(saved store.Recovered, retire []uuid.UUID) ([]*write, 
 			if lane.Session != restored || snapshot.Boot != boot && (lane.Session != nil || len(lane.Open) > 0) {
 				carried.lanes = append(carried.lanes, lane)
 			}
-			lane.Accessible, lane.Purchasing, lane.Usable = place.Accessible, r.layout.Purchasing, true
+			lane.Accessible, lane.Purchasing, lane.Usable = place.Accessible, is.Layout.Purchasing, true
 			r.board.publish(lane)
-		case lane.Session == nil && len(lane.Open) == 0:
+		case lane.Session == nil && len(lane.Open) == 0: // should the configuration have it again, it is as it was
+			r.committer.current[lane.ID] = lane
 		case slices.Contains(retire, lane.ID):
 			changed = append(changed, r.retire(lane, now))
 		default:

@@ -17,7 +17,7 @@ const SimulationSlots = 16
 // (lanes.ErrWebhookFailed). So many of them may be under way (lanes.ErrOverloaded). What was sent is followed to its end
 // although ctx may be over before.
 func (r *Range) Simulate(ctx context.Context, kind lanes.Kind, session uuid.UUID, items []lanes.Item) (lanes.Logged, error) {
-	if r.webhook == nil {
+	if r.settings().Webhook == nil {
 		return lanes.Logged{}, lanes.ErrWebhookNotConfigured
 	}
 	if !r.simulations.TryAcquire(1) {

@@ -31,6 +31,9 @@ func (b *Board) troubled(lane uuid.UUID, err error, now lanes.Instant) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if _, has := b.place[lane]; !has {
+		return
+	}
 	b.troubles[lane] = trouble{b.troubles[lane].restarts + 1, strings.Clone(said), now.Mono}
 }
 

@@ -60,7 +60,7 @@ func (l *laneActor) linkStands(m *linkStands) {
 		u.why = ""
 	case was == lanes.LinkUp, was == "":
 		u.gone = m.since
-		u.grace = time.AfterFunc(l.of.grace, func() { l.of.send(l.self, &graceOver{m.since}) })
+		u.grace = time.AfterFunc(l.of.settings().Grace, func() { l.of.send(l.self, &graceOver{m.since}) })
 	case u.why != "":
 		u.why = away[m.state]
 	}

@@ -16,7 +16,7 @@ import (
 func limited(limits Limits) (http.Handler, *prometheus.Registry) {
 	registry := prometheus.NewRegistry()
 	s := settings(&stand{status: 200})
-	s.Limits, s.Metrics = limits, registry
+	s.Limits, s.Traffic = limits, NewTraffic(registry)
 	return New(s), registry
 }
 

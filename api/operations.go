@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"net/http"
@@ -22,7 +23,9 @@ type Operations struct {
 	// Range is the running range with that id, or why there is none: ErrNoRange, lanes.ErrStarting,
 	// lanes.ErrNotOwner.
 	Range func(id uuid.UUID) (Operated, error)
-	Log   zerolog.Logger
+	// Reload reads the configuration again and has it take effect. Its error is a RefusedReload.
+	Reload func(ctx context.Context, force bool) (Reloaded, error)
+	Log    zerolog.Logger
 }
 
 // ErrNoRange: no range with that id is configured.
@@ -30,7 +33,7 @@ var ErrNoRange error = endpoint.Refusal("not_found")
 
 // NewOperations is what operators and their tools call, on an address of its own. Health and metrics are open to all.
 func NewOperations(s Operations) http.Handler {
-	a := &endpoint.API{Errors: errors, Patience: patience, Defect: defect}
+	a := &endpoint.API{Errors: operationsErrors, Patience: patience, Defect: defect}
 	r := a.Router(logged(s.Log))
 	operators := s.operatorOnly(a.Fail)
 	s.Token = "" // its digest is enough
@@ -43,6 +46,7 @@ func NewOperations(s Operations) http.Handler {
 		say(w, http.StatusOK, "ready")
 	})
 	r.Method(http.MethodGet, "/metrics", promhttp.HandlerFor(s.Metrics, promhttp.HandlerOpts{}))
+	a.Mount(r, "/reload", []endpoint.Endpoint{s.reload()}, operators)
 	a.Mount(r, "/ranges", office{s.Range}.endpoints(), operators)
 	return r
 }

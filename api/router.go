@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
 	"rangegate/api/endpoint"
@@ -35,7 +34,7 @@ type Settings struct {
 	Products func(id uuid.UUID) (simulate.Products, error)
 	Screens  Screens
 	Limits   Limits
-	Metrics  prometheus.Registerer // nil: nothing is counted
+	Traffic  *Traffic
 	Log      zerolog.Logger
 }
 
@@ -47,7 +46,7 @@ const (
 
 // New is the API that POS systems call, and the screens.
 func New(s Settings) http.Handler {
-	traffic := newTraffic(s.Metrics)
+	traffic := s.Traffic
 	a := &endpoint.API{
 		Errors: errors, Everywhere: []string{"unauthorized", "too_many_requests", "overloaded"}, Patience: patience, Defect: defect,
 		Admit: newCrowd(s.Credentials, traffic.limited.WithLabelValues("process")).admit,

@@ -19,6 +19,8 @@ import (
 type Screens struct {
 	// Staff is who may sign in, by range: names and the argon2id hashes of their PINs.
 	Staff map[uuid.UUID]map[string]string
+	// Seen is the sessions of staff that this process has seen.
+	Seen *control.Seen
 	// Lanes are those that have a screen.
 	Lanes map[uuid.UUID]lanescreen.Lane
 	// Control and Lane are the running range with that id, or why there is none.
@@ -39,7 +41,7 @@ func (s Screens) mount(r chi.Router) {
 		r.Get("/*", screens.Load(web.Files).Handler(a.Fail))
 	})
 	control.Mount(r, a, control.Settings{
-		Staff: s.Staff, Range: s.Control, Network: network, Note: note, Closing: s.Closing,
+		Staff: s.Staff, Seen: s.Seen, Range: s.Control, Network: network, Note: note, Closing: s.Closing,
 	})
 	lanescreen.Mount(r, a, lanescreen.Settings{
 		Lanes: s.Lanes, Range: s.Lane, Shop: s.Shop, Pictures: s.Pictures, Network: network, Note: note, Closing: s.Closing,

@@ -158,9 +158,10 @@ func settings(s *stand) Settings {
 		Playground: true,
 		Simulate:   func(uuid.UUID) (simulate.Range, error) { return s, s.missing(lanes.ErrStarting) },
 		Products:   func(uuid.UUID) (simulate.Products, error) { return s, s.missing(lanes.ErrProductsNotConfigured) },
-		Metrics:    prometheus.NewRegistry(),
+		Traffic:    NewTraffic(prometheus.NewRegistry()),
 		Log:        zerolog.Nop(),
 		Screens: Screens{
+			Seen:  control.NewSeen(),
 			Staff: map[uuid.UUID]map[string]string{uuid.MustParse(someRange): {"sam": samsHash}},
 			Lanes: map[uuid.UUID]lanescreen.Lane{
 				uuid.MustParse(theLane):   {Range: uuid.MustParse(someRange), Key: laneKey},

@@ -12,16 +12,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// traffic counts requests and their answers.
-type traffic struct {
+// Traffic counts requests and their answers.
+type Traffic struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 	limited  *prometheus.CounterVec
 }
 
-// newTraffic registers what it counts; with nil nobody gets to see it.
-func newTraffic(registry prometheus.Registerer) traffic {
-	t := traffic{
+// NewTraffic registers what it counts.
+func NewTraffic(registry prometheus.Registerer) *Traffic {
+	t := &Traffic{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "rangegate", Name: "http_requests_total",
 			Help: "Requests by route, method and the status of their answer.",
@@ -36,14 +36,12 @@ func newTraffic(registry prometheus.Registerer) traffic {
 			Help: "Requests refused, by what was too much: those of a range or failed authentications of an address (429), or those being carried out at once (process, 503).",
 		}, []string{"limit"}),
 	}
-	if registry != nil {
-		registry.MustRegister(t.requests, t.seconds, t.limited)
-	}
+	registry.MustRegister(t.requests, t.seconds, t.limited)
 	return t
 }
 
 // counted counts every request.
-func (t traffic) counted(next http.Handler) http.Handler {
+func (t *Traffic) counted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		seen := middleware.NewWrapResponseWriter(w, r.ProtoMajor)

@@ -18,13 +18,22 @@ func TokenDigest(token Secret) (digest Digest, ok bool) {
 	return digest, problem == ""
 }
 
-// ForgetTokens takes the tokens, as they are written, out of memory: whoever checks them has their digests.
+// ForgetTokens keeps of every token its digest alone, in the form that a configuration may have it in: enough to see
+// whether another configuration has others.
 func (c *Config) ForgetTokens() {
-	c.Operations.Token = ""
+	if token := c.Operations.Token.Reveal(); token != "" {
+		c.Operations.Token = hashed(sha256.Sum256([]byte(token)))
+	}
 	for i := range c.Ranges {
-		c.Ranges[i].Tokens = nil
+		for j, token := range c.Ranges[i].Tokens {
+			if digest, ok := TokenDigest(token); ok {
+				c.Ranges[i].Tokens[j] = hashed(digest)
+			}
+		}
 	}
 }
+
+func hashed(digest Digest) Secret { return Secret("sha256:" + hex.EncodeToString(digest[:])) }
 
 func digestOf(token Secret) (digest Digest, problem string) {
 	if text, hashed := strings.CutPrefix(token.Reveal(), "sha256:"); hashed {

@@ -2,7 +2,7 @@ package lanes
 
 import "github.com/google/uuid"
 
-// Layout is what a range is made of, in display order. It does not change while the range runs.
+// Layout is what a range is made of, in display order. It is a value: a reload makes another.
 type Layout struct {
 	Range      uuid.UUID
 	Name       string

@@ -18,6 +18,7 @@ type Settings struct {
 	// Staff is who may sign in, by range: names and the argon2id hashes of their PINs. A range with nobody has no control
 	// screen.
 	Staff map[uuid.UUID]map[string]string
+	Seen  *Seen
 	// Range is the running range with that id, or why there is none: lanes.ErrStarting, lanes.ErrNotOwner.
 	Range func(id uuid.UUID) (Range, error)
 	// Network is whose address it is that a request comes from.
@@ -43,7 +44,7 @@ type screen struct {
 // Mount puts every route of the control screen on the router.
 func Mount(r chi.Router, a *endpoint.API, s Settings) {
 	c := &screen{
-		Settings: s, sessions: newSessions(s.Staff), door: newDoor(s.Staff),
+		Settings: s, sessions: newSessions(s.Staff, s.Seen), door: newDoor(s.Staff),
 		streams: map[uuid.UUID]screens.Places{}, frames: map[uuid.UUID]*frames{}, fail: a.Fail,
 	}
 	for id := range s.Staff {

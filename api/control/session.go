@@ -35,17 +35,25 @@ const (
 	idleAtMost = 12 * time.Hour
 )
 
-// sessions are those that were seen since the gateway started.
-type sessions struct {
-	keys map[uuid.UUID]map[string][]byte // of each range's staff, to sign with
-
+// Seen is the sessions that were seen since the gateway started. It outlives the staff that a configuration has: who signed
+// out stays so.
+type Seen struct {
 	mu    sync.Mutex
 	seen  map[[16]byte]*session
 	swept time.Time
 }
 
-func newSessions(staff map[uuid.UUID]map[string]string) *sessions {
-	s := &sessions{keys: map[uuid.UUID]map[string][]byte{}, seen: map[[16]byte]*session{}}
+// NewSeen has seen none.
+func NewSeen() *Seen { return &Seen{seen: map[[16]byte]*session{}} }
+
+// sessions are those of the staff that there is.
+type sessions struct {
+	*Seen
+	keys map[uuid.UUID]map[string][]byte // of each range's staff, to sign with
+}
+
+func newSessions(staff map[uuid.UUID]map[string]string, seen *Seen) *sessions {
+	s := &sessions{Seen: seen, keys: map[uuid.UUID]map[string][]byte{}}
 	for rangeID, members := range staff {
 		s.keys[rangeID] = map[string][]byte{}
 		for name, pinHash := range members {
@@ -96,7 +104,7 @@ func (s *sessions) of(r *http.Request) (*session, bool) {
 }
 
 // sweep forgets those that have been over for so long that their cookie says so too. The caller has the lock.
-func (s *sessions) sweep() {
+func (s *Seen) sweep() {
 	if time.Since(s.swept) < time.Minute {
 		return
 	}

@@ -229,7 +229,7 @@ func TestCookiesOfSomewhereElse(t *testing.T) {
 		require.False(t, b.in())
 	}
 
-	keys := newSessions(map[uuid.UUID]map[string]string{south: {"sam": hashes["alex"]}})
+	keys := newSessions(map[uuid.UUID]map[string]string{south: {"sam": hashes["alex"]}}, NewSeen())
 	b.cookie.Value = keys.write(keys.begin(south, "sam"))
 	require.False(t, b.in(), "signed with another PIN's hash")
 	inSouth := r.browser()

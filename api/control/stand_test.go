@@ -242,6 +242,7 @@ func (r *rig) restart(staff map[uuid.UUID]map[string]string) {
 	}
 	router := a.Router()
 	Mount(router, a, Settings{
+		Seen:  NewSeen(),
 		Staff: staff, Closing: r.closing,
 		Range: func(id uuid.UUID) (Range, error) {
 			if id == north {

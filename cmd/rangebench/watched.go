@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
 	"rangegate/actors"
@@ -61,9 +62,11 @@ func (s screens) open(ctx context.Context) (w *watched, err error) {
 		Range: func(id uuid.UUID) (v2.Range, error) { return g.Range(id) },
 		Screens: api.Screens{
 			Staff:   map[uuid.UUID]map[string]string{w.r.Layout().Range: {viewerName: pin}},
+			Seen:    control.NewSeen(),
 			Control: func(id uuid.UUID) (control.Range, error) { return g.Range(id) },
 		},
-		Log: zerolog.Nop(),
+		Traffic: api.NewTraffic(prometheus.NewRegistry()),
+		Log:     zerolog.Nop(),
 	}))
 	return w, err
 }

@@ -10,38 +10,32 @@ import (
 	"github.com/google/uuid"
 
 	"rangegate/config"
-	"rangegate/lanes"
 	"rangegate/lanes/link"
-	"rangegate/lanes/link/sim"
 	"rangegate/lanes/link/websocket"
 )
 
-// links is the driver of every lane of the configuration: each lane has the one that is configured for it.
-func links(c config.Config, hardware *sim.Driver, now func() lanes.Instant) (link.Driver, error) {
-	wired := websocket.Settings{
-		Lanes: map[uuid.UUID]websocket.Target{}, TLS: map[uuid.UUID]websocket.TLS{}, Now: now,
+// driverOf is the driver of every lane of the range: each lane has the one that is configured for it. trust is who signs
+// the certificates of its controllers. at is the range's place in the configuration.
+func (s *service) driverOf(r config.Range, at int) (driver link.Driver, trust *x509.CertPool, err error) {
+	trusted, err := trustedBy(r.LinkTLS)
+	if err != nil {
+		return nil, nil, misconfigured{fmt.Errorf("ranges[%d].link_tls.ca: %w", at, err)}
 	}
+	targets := map[uuid.UUID]websocket.Target{}
+	wired := websocket.New(websocket.Settings{
+		Lanes: targets, TLS: map[uuid.UUID]websocket.TLS{r.ID: trusted}, Now: s.clock.Now,
+	})
 	all := byLane{}
-	for i, r := range c.Ranges {
-		trust, err := trusted(r.LinkTLS)
-		if err != nil {
-			return nil, misconfigured{fmt.Errorf("ranges[%d].link_tls.ca: %w", i, err)}
-		}
-		wired.TLS[r.ID] = trust
-		for _, lane := range r.Lanes {
-			switch lane.Link.Driver {
-			case config.DriverWebSocket:
-				wired.Lanes[lane.ID] = websocket.Target{Address: lane.Link.Address, Key: lane.Link.Key.Reveal()}
-			default:
-				all[lane.ID] = hardware
-			}
+	for _, lane := range r.Lanes {
+		switch lane.Link.Driver {
+		case config.DriverWebSocket:
+			targets[lane.ID] = websocket.Target{Address: lane.Link.Address, Key: lane.Link.Key.Reveal()}
+			all[lane.ID] = wired
+		default:
+			all[lane.ID] = s.hardware
 		}
 	}
-	driver := websocket.New(wired)
-	for lane := range wired.Lanes {
-		all[lane] = driver
-	}
-	return all, nil
+	return all, trusted.CA, nil
 }
 
 // byLane dials every lane with its own driver.
@@ -56,8 +50,8 @@ func (b byLane) Dial(ctx context.Context, lane link.Lane, to link.Receiver) (lin
 	return driver.Dial(ctx, lane, to)
 }
 
-// trusted is whom a range trusts to be its controllers.
-func trusted(t config.LinkTLS) (websocket.TLS, error) {
+// trustedBy is whom a range trusts to be its controllers.
+func trustedBy(t config.LinkTLS) (websocket.TLS, error) {
 	var trust websocket.TLS
 	if pin, is := t.Pin(); is {
 		trust.Fingerprint = &pin

@@ -76,7 +76,7 @@ func TestLinksReachWhatLanesimAnswersFor(t *testing.T) {
 	require.NoError(t, err)
 	clock, err := actors.NewSystemClock()
 	require.NoError(t, err)
-	driver, err := links(cfg, sim.New(clock.Now), clock.Now)
+	driver, _, err := (&service{clock: clock, hardware: sim.New(clock.Now)}).driverOf(cfg.Ranges[0], 0)
 	require.NoError(t, err)
 	for i := 1; i <= 3; i++ {
 		conn, hello, err := driver.Dial(t.Context(), lane(i), deaf{})
@@ -97,7 +97,7 @@ func TestLinksWantAReadableCA(t *testing.T) {
 	notPEM := filepath.Join(t.TempDir(), "ca.pem")
 	require.NoError(t, os.WriteFile(notPEM, []byte("no certificate"), 0o600))
 	for _, file := range []string{notPEM, notPEM + ".missing"} {
-		_, err := links(config.Config{Ranges: []config.Range{{LinkTLS: config.LinkTLS{CA: file}}}}, nil, nil)
+		_, _, err := (&service{}).driverOf(config.Range{LinkTLS: config.LinkTLS{CA: file}}, 0)
 		assert.ErrorAs(t, err, &misconfigured{})
 		assert.ErrorContains(t, err, "ranges[0].link_tls.ca: ")
 	}

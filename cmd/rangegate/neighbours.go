@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/rs/zerolog"
 
 	"rangegate/actors"
 	"rangegate/catalog"
@@ -24,49 +24,49 @@ type neighbours struct {
 // productRequests is how many requests to a products API may be under way: a few catalogues of four requests each.
 const productRequests = 32
 
-// neighboursOf makes the clients of every range, each with connections of its own: a slow integrator delays no other.
-func neighboursOf(c config.Config, clock actors.Clock, metrics *catalog.Metrics, log zerolog.Logger) (map[uuid.UUID]neighbours, error) {
-	production := c.Environment == config.InProduction
-	all := make(map[uuid.UUID]neighbours, len(c.Ranges))
-	for _, r := range c.Ranges {
-		var n neighbours
-		if w := r.Webhook; w != nil {
-			secrets := make([]string, len(w.Secrets))
-			for i, secret := range w.Secrets {
-				secrets[i] = secret.Reveal()
-			}
-			client, err := webhook.New(webhook.Settings{
-				Range: r.ID, URL: w.URL, Secrets: secrets, Timeout: w.Timeout, Version: built(),
-				Transport: webhook.Transport(production && !w.AllowPrivate, w.Concurrency+actors.PurchaseSlots+actors.SimulationSlots),
-				Now:       func() time.Time { return clock.Now().Wall },
-			})
-			if err != nil {
-				return nil, misconfigured{fmt.Errorf("range %s: %w", r.ID, err)}
-			}
-			n.webhook = client
-		}
-		if p := r.Products; p != nil {
-			n.products = catalog.New(catalog.Settings{
-				URL: p.URL, Timeout: p.Timeout, UserAgent: "rangegate/" + built(), Metrics: metrics,
-				Transport: webhook.Transport(production && !p.AllowPrivate, productRequests),
-				Log:       log.With().Stringer("range", r.ID).Logger(),
-			})
-		}
-		all[r.ID] = n
+// neighboursOf makes the clients of a range, with connections of their own: a slow integrator delays no other. was is the
+// range as it was before, nil for none: a client whose configuration is the same goes on.
+func (s *service) neighboursOf(r config.Range, environment config.Environment, was *arranged) (n neighbours, err error) {
+	if was != nil && reflect.DeepEqual(was.config.Webhook, r.Webhook) {
+		n.webhook = was.webhook
+	} else if n.webhook, err = s.webhookOf(r, environment); err != nil {
+		return n, misconfigured{fmt.Errorf("range %s: %w", r.ID, err)}
 	}
-	return all, nil
+	if was != nil && reflect.DeepEqual(was.config.Products, r.Products) {
+		n.products = was.products
+	} else {
+		n.products = s.productsOf(r, environment)
+	}
+	return n, nil
 }
 
-// settings adds the neighbours to what a range is started with.
-func (n neighbours) settings(c config.Range, s actors.Settings) actors.Settings {
-	if n.webhook != nil {
-		s.Webhook = n.webhook
-		s.Delivery = actors.Delivery{Slots: c.Webhook.Concurrency, Queue: c.Webhook.Queue}
+func (s *service) webhookOf(r config.Range, environment config.Environment) (*webhook.Client, error) {
+	w := r.Webhook
+	if w == nil {
+		return nil, nil
 	}
-	if n.products != nil {
-		s.Catalogue = shop{n.products}
+	secrets := make([]string, len(w.Secrets))
+	for i, secret := range w.Secrets {
+		secrets[i] = secret.Reveal()
 	}
-	return s
+	return webhook.New(webhook.Settings{
+		Range: r.ID, URL: w.URL, Secrets: secrets, Timeout: w.Timeout, Version: built(),
+		Transport: webhook.Transport(environment == config.InProduction && !w.AllowPrivate,
+			w.Concurrency+actors.PurchaseSlots+actors.SimulationSlots),
+		Now: func() time.Time { return s.clock.Now().Wall },
+	})
+}
+
+func (s *service) productsOf(r config.Range, environment config.Environment) *catalog.Client {
+	p := r.Products
+	if p == nil {
+		return nil
+	}
+	return catalog.New(catalog.Settings{
+		URL: p.URL, Timeout: p.Timeout, UserAgent: "rangegate/" + built(), Metrics: s.catalog,
+		Transport: webhook.Transport(environment == config.InProduction && !p.AllowPrivate, productRequests),
+		Log:       s.log.With().Stringer("range", r.ID).Logger(),
+	})
 }
 
 // shop checks carts against the products API. One that cannot be reached lets everything pass: the integrator decides

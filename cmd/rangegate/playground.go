@@ -28,11 +28,12 @@ func (p playground) Run(t *terminal) error {
 	if err := config.Override(&cfg, t.environ); err != nil {
 		return misconfigured{err}
 	}
-	return run(t, program{config: cfg, shooters: true, listening: func(at addresses) { p.welcome(t, cfg, at, integrator) }})
+	token := cfg.Ranges[0].Tokens[0].Reveal() // which the program forgets
+	return run(t, program{config: cfg, shooters: true, listening: func(at addresses) { p.welcome(t, cfg, at, integrator, token) }})
 }
 
 // welcome prints what a newcomer needs for a first session.
-func (p playground) welcome(t *terminal, cfg config.Config, at addresses, integrator string) {
+func (p playground) welcome(t *terminal, cfg config.Config, at addresses, integrator, token string) {
 	demo := cfg.Ranges[0]
 	fmt.Fprintf(t.out, `
 rangegate playground: %s, %d simulated lanes, kept in %s
@@ -56,6 +57,6 @@ Sell lane 1 for 30 minutes:
     -d '{"customer_name":"Jo Smith","lane_id":"%s","group_id":"%s","duration":30}'
 
 `, demo.Name, len(demo.Lanes), p.Data, at.api, demo.ID, config.PlaygroundStaff, config.PlaygroundPIN,
-		at.api, demo.Lanes[0].ID, demo.Lanes[0].ScreenKey.Reveal(), at.api, at.api, integrator, at.operations, cfg.Operations.Token.Reveal(), demo.ID, demo.Tokens[0].Reveal(),
-		config.PlaygroundSecret, at.api, demo.ID, demo.Tokens[0].Reveal(), demo.Lanes[0].ID, demo.Groups[0].ID)
+		at.api, demo.Lanes[0].ID, demo.Lanes[0].ScreenKey.Reveal(), at.api, at.api, integrator, at.operations, cfg.Operations.Token.Reveal(), demo.ID, token,
+		config.PlaygroundSecret, at.api, demo.ID, token, demo.Lanes[0].ID, demo.Groups[0].ID)
 }

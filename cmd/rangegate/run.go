@@ -10,16 +10,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/rs/zerolog"
-	"golang.org/x/sync/errgroup"
 
 	"rangegate/actors"
 	"rangegate/api"
-	"rangegate/api/simulate"
-	v2 "rangegate/api/v2"
+	"rangegate/api/control"
 	"rangegate/catalog"
 	"rangegate/config"
-	"rangegate/lanes"
-	"rangegate/lanes/link"
 	"rangegate/lanes/link/sim"
 )
 
@@ -33,6 +29,7 @@ const (
 // program is what one process does: it is wired up in run.
 type program struct {
 	config    config.Config
+	reread    func() (config.Config, error) // nil: the configuration is not in a file
 	retire    []uuid.UUID
 	shooters  bool               // simulated shooters enter the lanes, call for help and hit the carrier
 	listening func(at addresses) // nil, or told once the addresses are known
@@ -70,62 +67,39 @@ func run(t *terminal, p program) (err error) {
 	if p.shooters {
 		defer sim.NewAutopilot(hardware, uint64(time.Now().UnixNano())).Close()
 	}
-	drivers, err := links(p.config, hardware, clock.Now)
+	s := &service{
+		log: log, clock: clock, gateway: gateway, hardware: hardware, registry: registry, catalog: catalog.NewMetrics(registry),
+		traffic: api.NewTraffic(registry), reloads: newReloads(registry), seen: control.NewSeen(), read: p.reread,
+	}
+	first, _, err := s.arrange(p.config, nil)
 	if err != nil {
 		return err
 	}
-
-	integrators, err := neighboursOf(p.config, clock, catalog.NewMetrics(registry), log)
-	if err != nil {
-		return err
-	}
-	operations, err := listen(p.config.Operations.Address, config.TLS{},
-		api.NewOperations(api.Operations{
-			Ready: ready(gateway, len(p.config.Ranges)), Metrics: registry, Token: p.config.Operations.Token.Reveal(),
-			Range: func(id uuid.UUID) (api.Operated, error) {
-				if _, configured := integrators[id]; !configured {
-					return nil, api.ErrNoRange
-				}
-				return gateway.Range(id)
-			},
-			Log: log,
-		}))
+	s.open(first)
+	operations, err := listen(p.config.Operations.Address, config.TLS{}, &s.operations)
 	if err != nil {
 		return err
 	}
 	defer operations.close(drainOperations)
-	closing := make(chan struct{})
-	requests, err := listen(p.config.HTTP.Address, p.config.HTTP.TLS, api.New(api.Settings{
-		Credentials: credentials(p.config),
-		Range:       func(id uuid.UUID) (v2.Range, error) { return gateway.Range(id) },
-		Playground:  p.config.Environment == config.InPlayground,
-		Simulate:    func(id uuid.UUID) (simulate.Range, error) { return gateway.Range(id) },
-		Products: func(id uuid.UUID) (simulate.Products, error) {
-			if products := integrators[id].products; products != nil {
-				return products, nil
-			}
-			return nil, lanes.ErrProductsNotConfigured
-		},
-		Screens: screensOf(p.config, gateway, integrators, closing),
-		Limits:  limits(p.config.HTTP.Limits),
-		Metrics: registry,
-		Log:     log,
-	}))
+	requests, err := listen(p.config.HTTP.Address, p.config.HTTP.TLS, &s.requests)
 	if err != nil {
 		return err
 	}
-	requests.http.RegisterOnShutdown(func() { close(closing) }) // it waits for open streams as for any request
+	requests.http.RegisterOnShutdown(func() { s.now.Load().end() }) // it waits for open streams as for any request
 	defer requests.close(drainRequests)
 
 	at := addresses{requests.url, operations.url}
 	log.Info().Str("api", at.api).Str("operations", at.operations).Str("version", built()).Msg("listening")
-	if err := startRanges(t.ctx, gateway, drivers, integrators, p); err != nil {
+	if err := s.start(t.ctx, p.retire); err != nil {
 		return err
+	}
+	s.reloads.ended(true)
+	if p.reread != nil {
+		s.onHangUp(t.ctx)
 	}
 	if p.listening != nil {
 		p.listening(at)
 	}
-	p.config.ForgetTokens()
 	_, _ = daemon.SdNotify(false, daemon.SdNotifyReady)
 
 	select {
@@ -136,37 +110,6 @@ func run(t *terminal, p program) (err error) {
 	}
 	_, _ = daemon.SdNotify(false, daemon.SdNotifyStopping)
 	return err
-}
-
-// startRanges brings the ranges back, several at a time.
-func startRanges(
-	ctx context.Context, gateway *actors.Gateway, drivers link.Driver, integrators map[uuid.UUID]neighbours, p program,
-) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(8)
-	for _, configured := range p.config.Ranges {
-		group.Go(func() error {
-			return gateway.StartRange(ctx, integrators[configured.ID].settings(configured, actors.Settings{
-				Layout: layout(configured), Grace: configured.LinkGrace, Driver: drivers,
-				HoldOnLoss: configured.OnLinkLoss == config.Hold, Retire: p.retire,
-			}))
-		})
-	}
-	err := group.Wait()
-	if errors.Is(err, actors.ErrLayout) {
-		return misconfigured{err}
-	}
-	return err
-}
-
-// ready says what is still missing.
-func ready(gateway *actors.Gateway, ranges int) func() error {
-	return func() error {
-		if !gateway.Ready(ranges) {
-			return errors.New("not ready: lanes are still being brought back, or the store takes no writes")
-		}
-		return nil
-	}
 }
 
 func logger(to interface{ Write([]byte) (int, error) }) zerolog.Logger {

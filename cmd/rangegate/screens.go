@@ -18,16 +18,15 @@ import (
 // picturesFetched is how many connections a range may have to where its products' pictures are.
 const picturesFetched = 8
 
-// screensOf is what the control screen and the lane screens are made of. Their streams end when closing is closed.
-func screensOf(
-	c config.Config, gateway *actors.Gateway, integrators map[uuid.UUID]neighbours, closing <-chan struct{},
-) api.Screens {
+// screensOf is what the control screen and the lane screens are made of. Their streams end when the arrangement is over.
+func screensOf(a *arrangement, gateway *actors.Gateway, seen *control.Seen) api.Screens {
+	c := a.config
 	s := api.Screens{
-		Staff: map[uuid.UUID]map[string]string{}, Lanes: map[uuid.UUID]lanescreen.Lane{}, Closing: closing,
+		Staff: map[uuid.UUID]map[string]string{}, Seen: seen, Lanes: map[uuid.UUID]lanescreen.Lane{}, Closing: a.over.Done(),
 		Control: func(id uuid.UUID) (control.Range, error) { return gateway.Range(id) },
 		Lane:    func(id uuid.UUID) (lanescreen.Range, error) { return gateway.Range(id) },
 		Shop: func(id uuid.UUID) (lanescreen.Shop, error) {
-			if products := integrators[id].products; products != nil {
+			if products := a.products(id); products != nil {
 				return products, nil
 			}
 			return nil, lanes.ErrProductsNotConfigured

@@ -46,6 +46,7 @@ type Process struct {
 	Operations string
 
 	t      testing.TB
+	config string // the file, of one that serves
 	cmd    *exec.Cmd
 	exited chan struct{}
 	mu     sync.Mutex
@@ -65,8 +66,21 @@ func Command(args ...string) *exec.Cmd {
 func Serve(t testing.TB, configuration string, args ...string) *Process {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "rangegate.yaml")
-	require.NoError(t, os.WriteFile(path, []byte(configuration), 0o600))
-	return start(t, Command(append([]string{"serve", "--config", path}, args...)...))
+	p := &Process{t: t, config: path}
+	p.Configure(configuration)
+	return p.start(Command(append([]string{"serve", "--config", path}, args...)...))
+}
+
+// Configure writes the configuration's file anew. The process does not look at it before it is told to.
+func (p *Process) Configure(configuration string) {
+	p.t.Helper()
+	require.NoError(p.t, os.WriteFile(p.config, []byte(configuration), 0o600))
+}
+
+// Signal sends the process a signal.
+func (p *Process) Signal(signal os.Signal) {
+	p.t.Helper()
+	require.NoError(p.t, p.cmd.Process.Signal(signal))
 }
 
 // Playground starts the playground on free ports.
@@ -74,12 +88,13 @@ func Playground(t testing.TB, args ...string) *Process {
 	t.Helper()
 	cmd := Command(append([]string{"playground", "--address", "127.0.0.1:0", "--integrator", "127.0.0.1:0"}, args...)...)
 	cmd.Env = append(cmd.Env, "RANGEGATE_OPERATIONS_ADDRESS=127.0.0.1:0")
-	return start(t, cmd)
+	return (&Process{t: t}).start(cmd)
 }
 
-func start(t testing.TB, cmd *exec.Cmd) *Process {
+func (p *Process) start(cmd *exec.Cmd) *Process {
+	t := p.t
 	t.Helper()
-	p := &Process{t: t, cmd: cmd, exited: make(chan struct{})}
+	p.cmd, p.exited = cmd, make(chan struct{})
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	stderr, err := cmd.StderrPipe()
 	require.NoError(t, err)

@@ -1,0 +1,108 @@
+package actors
+
+import (
+	"context"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/google/uuid"
+
+	"rangegate/lanes"
+)
+
+// exchange puts other settings in the place of a range's. The reply is the lanes that leave:
+// they have vacated, and nothing reaches them any more.
+type exchange struct {
+	to    *settings
+	renew []uuid.UUID
+	reply chan []*actor.PID
+}
+
+// What lanes hear of it, those that it is about.
+type (
+	replaced  struct{} // the lane's place, or what its range sells, is another
+	renewLink struct{} // the lane's hardware is reached in another way
+)
+
+// take has the range take its new settings, and waits until the lanes that leave are gone.
+func (r *Range) take(ctx context.Context, c Changed) error {
+	m := &exchange{to: settingsOf(c.Settings), renew: c.Renew, reply: make(chan []*actor.PID, 1)}
+	r.send(r.root(), m)
+	select {
+	case gone := <-m.reply:
+		for _, lane := range gone { // after everything that was sent to it
+			if err := ended(ctx, r.system.Root.PoisonFuture(lane)); err != nil {
+				return err
+			}
+		}
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (r *rangeActor) exchange(ctx actor.Context, m *exchange) (gone []*actor.PID) {
+	of, was := r.of, r.of.settings()
+	of.configured.Store(m.to)
+	of.board.arrange(m.to.Layout)
+	for id, lane := range r.lanes {
+		if _, stays := m.to.places[id]; !stays {
+			delete(r.lanes, id)
+			of.brought.Delete(id)
+			gone = append(gone, lane)
+		}
+	}
+	for _, place := range m.to.Layout.Lanes {
+		before, had := was.places[place.ID]
+		switch {
+		case !had:
+			of.unready.Add(1)
+			of.committer.welcome(place.ID)
+			r.spawn(ctx, place.ID)
+		case before != place, was.Layout.Purchasing != m.to.Layout.Purchasing:
+			ctx.Send(r.lanes[place.ID], &replaced{})
+		}
+	}
+	for _, lane := range m.renew {
+		ctx.Send(r.lanes[lane], &renewLink{})
+	}
+	of.send(of.events, &announced{}) // there may be more slots
+	return gone
+}
+
+// nobody answers what was sent to a lane that has left.
+func nobody(message any) {
+	switch m := message.(type) {
+	case *ask:
+		m.claim.settle(nil)
+		if m.ticket != nil {
+			m.ticket.drop()
+		}
+		if m.then != nil {
+			m.then(false)
+		}
+		m.answer(nil, lanes.ErrLaneNotFound)
+	case *reserve:
+		m.reply <- reservation{nil, lanes.ErrLaneNotFound}
+	case *vacate:
+		m.reply <- reservation{nil, lanes.ErrLaneNotFound}
+	}
+}
+
+// replaced shows the lane as it is offered now, and minds the holds over where it is now. One that is not known yet, or
+// parked, does so when it is taken up.
+func (l *laneActor) replaced() {
+	if !l.recalled {
+		return
+	}
+	l.swap(l.lane, nil)
+	l.heedHolds()
+}
+
+// welcome makes the range's records know a lane that has just been configured. One that was here before is as it was then.
+func (c *committer) welcome(lane uuid.UUID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, known := c.current[lane]; !known {
+		c.current[lane] = lanes.Lane{ID: lane}
+	}
+}

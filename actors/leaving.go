@@ -1,0 +1,144 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"rangegate/lanes"
+)
+
+// leaving is lanes that the configuration no longer has.
+type leaving []departure
+
+type departure struct {
+	of   *Range
+	lane uuid.UUID
+}
+
+func leavingOf(to Reload, change, end []*Range) (all leaving) {
+	for i, r := range change {
+		stays := settingsOf(to.Change[i].Settings).places
+		for _, place := range r.Layout().Lanes {
+			if _, does := stays[place.ID]; !does {
+				all = append(all, departure{r, place.ID})
+			}
+		}
+	}
+	for _, r := range end {
+		for _, place := range r.Layout().Lanes {
+			all = append(all, departure{r, place.ID})
+		}
+	}
+	return all
+}
+
+// endSessions stops what is sold on the lanes, and drops the purchases that wait for staff there.
+func (all leaving) endSessions(ctx context.Context, who string) error {
+	for _, d := range all {
+		lane, known := d.of.board.lane(d.lane)
+		if !known {
+			continue
+		}
+		if lane.Session != nil {
+			_, err := d.of.StaffOn(ctx, who, lane.Session.ID, lanes.Stop{Session: lane.Session.ID, By: lanes.ByStaff})
+			if err != nil && err != lanes.ErrSessionEnded {
+				return fmt.Errorf("stopping session %s on lane %s: %w", lane.Session.ID, d.lane, err)
+			}
+			lane, _ = d.of.board.lane(d.lane)
+		}
+		for _, open := range lane.Open {
+			if err := d.of.Clear(ctx, who, open.ID, false); err != nil && err != lanes.ErrPurchaseNotFound {
+				return fmt.Errorf("dropping purchase %s of lane %s: %w", open.ID, d.lane, err)
+			}
+		}
+	}
+	return nil
+}
+
+// vacate has every lane keep itself free, or none.
+func (all leaving) vacate(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, vacatesWithin)
+	defer cancel()
+	var tickets []*ticket
+	var errs []error
+	for _, d := range all {
+		ticket, err := d.vacate(ctx)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		tickets = append(tickets, ticket)
+	}
+	for _, t := range tickets {
+		if len(errs) == 0 && !t.take() {
+			errs = append(errs, fmt.Errorf("%w: it took too long", ErrInUse))
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	for _, t := range tickets {
+		t.drop()
+	}
+	const told = 20
+	if more := len(errs) - told; more > 0 {
+		errs = append(errs[:told], fmt.Errorf("and %d more", more))
+	}
+	return errors.Join(errs...)
+}
+
+// vacate asks again while the lane is busy, which passes.
+func (d departure) vacate(ctx context.Context) (*ticket, error) {
+	for {
+		m := &vacate{ctx: ctx, reply: make(chan reservation, 1)}
+		d.of.send(d.of.root(), &toLane{d.lane, m})
+		var answer reservation
+		select {
+		case answer = <-m.reply:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: lane %s does not answer", ErrInUse, d.lane)
+		}
+		if answer.err != errBusy {
+			return answer.ticket, answer.err
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: lane %s is busy", ErrInUse, d.lane)
+		}
+	}
+}
+
+// vacate asks a lane to keep itself free: it is about to leave. Unless the ticket is taken before ctx ends, the lane is free
+// again.
+type vacate struct {
+	ctx   context.Context
+	reply chan reservation
+}
+
+var errBusy = errors.New("the lane is busy")
+
+// vacate keeps the lane free, as for a session that moves here, if there is nothing on it.
+func (l *laneActor) vacate(m *vacate) {
+	var err error
+	switch s := l.lane.Session; {
+	case s != nil:
+		err = fmt.Errorf("%w: lane %s has session %s with %s left; end it, or reload with force", ErrInUse, l.id, s.ID,
+			s.Remaining(l.of.clock.Now()).Round(time.Second))
+	case len(l.lane.Open) > 0:
+		err = fmt.Errorf("%w: lane %s has %d purchases that wait for staff; settle them, or reload with force", ErrInUse, l.id, len(l.lane.Open))
+	case l.busy() || !l.ready:
+		err = errBusy
+	}
+	if err != nil {
+		m.reply <- reservation{nil, err}
+		return
+	}
+	l.ticket = &ticket{lane: l.lane, pid: l.self, of: l.of}
+	m.reply <- reservation{l.ticket, nil}
+	context.AfterFunc(m.ctx, l.ticket.expire)
+}

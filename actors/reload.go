@@ -1,0 +1,148 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"rangegate/lanes"
+)
+
+// A reload changes what ranges there are and how they are set up while they run. Whatever could refuse it comes first:
+//
+//	begin     the ranges that are new are started
+//	end       with force, the sessions of lanes that leave are stopped
+//	vacate    every lane that leaves keeps itself free from here on, or says what is on it
+//	exchange  each range takes its new settings: lanes come, go and change; all others know nothing of it
+//	stop      the ranges that are no more
+//
+// What is refused up to vacate is taken back, so that the gateway is as it was before.
+
+// Reload is what the ranges are to become. Those that are not named stay as they are.
+type Reload struct {
+	Begin  []Settings
+	Change []Changed
+	End    []uuid.UUID
+	Force  bool   // lanes may leave with a session, which is stopped, or with purchases that wait for staff, which are dropped
+	Who    string // asks for it, on record for what force ends
+}
+
+// Changed is a range with other settings.
+type Changed struct {
+	Settings
+	Renew []uuid.UUID // lanes whose link is made anew, by the new driver
+}
+
+// ErrInUse: what the configuration no longer has is in use.
+var ErrInUse = errors.New("the reload is refused, nothing was changed")
+
+// vacatesWithin is how long a lane that leaves may be busy with something else.
+const vacatesWithin = 2 * time.Second
+
+// Reload makes the ranges what they are to become, or changes nothing: the error then says why, ErrInUse if that is
+// because lanes or holds are in use. One reload goes on at a time; the caller sees to that.
+func (g *Gateway) Reload(ctx context.Context, to Reload) error {
+	change, end, err := g.known(to)
+	if err != nil {
+		return err
+	}
+	var begun []*Range
+	takeBack := func(why error) error {
+		for _, r := range begun {
+			why = errors.Join(why, g.stopRange(ctx, r))
+		}
+		return why
+	}
+	for _, s := range to.Begin {
+		if err := g.StartRange(ctx, s); err != nil {
+			return takeBack(err)
+		}
+		r, err := g.Range(s.Layout.Range)
+		if err != nil {
+			return takeBack(err)
+		}
+		begun = append(begun, r)
+	}
+	leaving := leavingOf(to, change, end)
+	if to.Force {
+		if err := leaving.endSessions(ctx, to.Who); err != nil {
+			return takeBack(err)
+		}
+	}
+	if err := leaving.vacate(ctx); err != nil {
+		return takeBack(err)
+	}
+	errs := make([]error, 0, len(change)+len(end))
+	for i, r := range change {
+		errs = append(errs, r.take(ctx, to.Change[i]))
+	}
+	for _, r := range end {
+		errs = append(errs, g.stopRange(ctx, r))
+	}
+	return errors.Join(errs...)
+}
+
+// known is the ranges that change and those that end, with whatever speaks against it at first sight.
+func (g *Gateway) known(to Reload) (change, end []*Range, err error) {
+	var errs []error
+	for _, c := range to.Change {
+		r, err := g.Range(c.Layout.Range)
+		if err == nil {
+			err = r.keepsHolds(c.Layout)
+		}
+		change, errs = append(change, r), append(errs, ofRange(c.Layout.Range, err))
+	}
+	for _, id := range to.End {
+		r, err := g.Range(id)
+		if err == nil && r.eventsWaiting.Load() > 0 && !to.Force {
+			err = fmt.Errorf("%w: %d events wait for their delivery", ErrInUse, r.eventsWaiting.Load())
+		}
+		end, errs = append(end, r), append(errs, ofRange(id, err))
+	}
+	return change, end, errors.Join(errs...)
+}
+
+// keepsHolds tells whether every hold still lies over what it was set over. A lane does not slip out from under one, and
+// not under one, by being put into another bay.
+func (r *Range) keepsHolds(layout lanes.Layout) error {
+	var errs []error
+	to, holds := settingsOf(Settings{Layout: layout}), r.Holds()
+	for _, hold := range holds.InForce {
+		_, isLane := to.places[hold.ID]
+		isBay := slices.ContainsFunc(layout.Bays, func(b lanes.Bay) bool { return b.ID == hold.ID })
+		if hold.Kind != lanes.OverRange && !isLane && !isBay {
+			errs = append(errs, fmt.Errorf("%w: a hold lies over %s %s; lift it first", ErrInUse, hold.Kind, hold.ID))
+		}
+	}
+	for id, was := range r.settings().places {
+		if place, stays := to.places[id]; stays && place.Bay != was.Bay {
+			for _, bay := range []uuid.UUID{was.Bay, place.Bay} {
+				if holds.Has(lanes.Scope{Kind: lanes.OverBay, ID: bay}) {
+					errs = append(errs, fmt.Errorf("%w: lane %s changes its bay, and a hold lies over bay %s; lift it first", ErrInUse, id, bay))
+				}
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// stopRange ends a range that others do not depend on.
+func (g *Gateway) stopRange(ctx context.Context, r *Range) error {
+	err := r.stop(ctx)
+	g.mu.Lock()
+	delete(g.ranges, r.id)
+	g.mu.Unlock()
+	r.log.Info().Err(err).Msg("range stopped")
+	return ofRange(r.id, err)
+}
+
+func ofRange(id uuid.UUID, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("range %s: %w", id, err)
+}
