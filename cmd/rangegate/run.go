@@ -17,6 +17,7 @@ import (
 	"rangegate/catalog"
 	"rangegate/config"
 	"rangegate/lanes/link/sim"
+	"rangegate/lanes/store/bolt"
 )
 
 // How long the way out takes at most, 10 s in all: requests get their answer, then everything is saved and closed.
@@ -53,6 +54,11 @@ func run(t *terminal, p program) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, snapshots.Close()) }()
+	if file, is := snapshots.(*bolt.Store); is {
+		if err := leftOut(t.ctx, file, p.config); err != nil {
+			return misconfigured{err}
+		}
+	}
 
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -2,6 +2,8 @@ package reload
 
 import (
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -191,4 +193,29 @@ func TestAPlaygroundHasNoFileToReadAgain(t *testing.T) {
 	require.NoError(t, err)
 	defer response.Body.Close()
 	require.Equal(t, http.StatusConflict, response.StatusCode)
+}
+
+// Nobody would see to what was sold at a range that is in the file and not in the configuration.
+func TestARangeThatIsInUseIsNotForgottenAtTheStart(t *testing.T) {
+	h := &house{t: t, dir: t.TempDir(), tokens: []string{oldToken}, lanes: []string{simulated(1)}}
+	g := h.open()
+	g.sell(oldToken, 1, 1)
+	g.Kill()
+	h.lanes, h.second = nil, []string{simulated(7)}
+	file := filepath.Join(h.dir, "rangegate.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(h.configuration()), 0o600))
+	started := process.Command("serve", "--config", file)
+	said, err := started.CombinedOutput()
+	require.Error(t, err)
+	require.Equal(t, 2, started.ProcessState.ExitCode())
+	require.Contains(t, string(said), "range "+firstRange+" is not configured, and the store has 1 sessions")
+
+	h.lanes = []string{simulated(1)}
+	again := h.open()
+	h.lanes = nil
+	again.Configure(h.configuration())
+	status, answer := again.reload(`{"force": true}`)
+	require.Equal(t, http.StatusOK, status, answer)
+	require.Zero(t, again.Terminate())
+	(&house{t: t, dir: h.dir, second: h.second}).open()
 }
