@@ -1,6 +1,7 @@
 package reload
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/api/control"
 	"rangegate/test/process"
 )
 
@@ -218,4 +220,27 @@ func TestARangeThatIsInUseIsNotForgottenAtTheStart(t *testing.T) {
 	require.Equal(t, http.StatusOK, status, answer)
 	require.Zero(t, again.Terminate())
 	(&house{t: t, dir: h.dir, second: h.second}).open()
+}
+
+// Who leaves the staff is signed out, and their open screen with them. Who stays is not; and who had signed out stays so.
+func TestStaffComeAndGo(t *testing.T) {
+	pin, err := control.HashPIN("123456")
+	require.NoError(t, err)
+	member := func(name string) string { return fmt.Sprintf("{name: %s, pin_hash: %q}", name, pin) }
+	staff := func(members ...string) string { return "    staff: [" + strings.Join(members, ", ") + "]\n" }
+	h := &house{t: t, dir: t.TempDir(), tokens: []string{oldToken}, lanes: []string{simulated(1)}}
+	h.extra = staff(member("sam"), member("kim"), member("lou"))
+	g := h.open()
+	sam, kim, lou := g.signIn("sam"), g.signIn("kim"), g.signIn("lou")
+	require.Equal(t, http.StatusNoContent, lou.do("POST", "/control/sign-out"))
+	screen := sam.watch()
+
+	h.extra = staff(member("kim"), member("lou"))
+	g.Configure(h.configuration())
+	status, answer := g.reload("")
+	require.Equal(t, http.StatusOK, status, answer)
+	<-screen // it ends
+	require.Equal(t, http.StatusUnauthorized, sam.do("GET", "/control/api/health"))
+	require.Equal(t, http.StatusOK, kim.do("GET", "/control/api/health"))
+	require.Equal(t, http.StatusUnauthorized, lou.do("GET", "/control/api/health"))
 }
