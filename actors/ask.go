@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
+	"time"
 
-	"github.com/rs/zerolog"
+	"github.com/google/uuid"
 
 	"rangegate/lanes"
+	"rangegate/lanes/trace"
 )
 
 // ask is a command on its way to a lane, and the way back for the answer.
@@ -16,7 +18,11 @@ type ask struct {
 	command lanes.Command
 	by      lanes.By
 	who     string           // of staff; what their asks change is on record
-	at      lanes.Instant    // when it arrived at the lane
+	holder  string           // of a hold or its end: who, which is on record with the range's holds
+	at      lanes.Instant    // when it arrived at the lane, or was decided: from when it counts
+	came    lanes.Instant    // when it arrived
+	taken   time.Duration    // when it was decided, by the clock that nobody sets
+	session uuid.UUID        // that was on the lane then, or is afterwards
 	with    []lanes.Logged   // events of before, to be written with their outcome in the same write
 	roll    *rollcall        // of a hold: who wants to hear how far it comes on the hardware
 	holds   *holdsRecord     // the range's record that goes into the same write
@@ -80,12 +86,15 @@ func (a *ask) answer(view *lanes.SessionView, err error, events ...lanes.Logged)
 	}
 }
 
-// log is the log of the request that the ask belongs to, with its trace id, or fallback.
-func (a *ask) log(fallback *zerolog.Logger) *zerolog.Logger {
-	if log := zerolog.Ctx(a.ctx); log.GetLevel() != zerolog.Disabled {
-		return log
+// trace is the trace id of the request that the ask belongs to, empty without one.
+func (a *ask) trace() string { return trace.ID(a.ctx) }
+
+// waited is how long the ask was, or has been, in the lane's queue.
+func (a *ask) waited(now lanes.Instant) time.Duration {
+	if a.taken == 0 {
+		return now.Since(a.came)
 	}
-	return fallback
+	return a.taken - a.came.Mono
 }
 
 // name is the word for the command in logs and counts.

@@ -123,17 +123,6 @@ func (b *Board) has(lane uuid.UUID) bool {
 	return has
 }
 
-// lane is the lane as it is shown, if the range has it.
-func (b *Board) lane(id uuid.UUID) (lane lanes.Lane, known bool) {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	i, known := b.place[id]
-	if !known {
-		return lanes.Lane{}, false
-	}
-	return b.lanes[i].Lane, true
-}
-
 // find says which lane the session is on.
 func (b *Board) find(session uuid.UUID) (lane uuid.UUID, found bool) {
 	on, found := b.with(session)

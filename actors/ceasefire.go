@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"rangegate/lanes"
+	"rangegate/lanes/trace"
 )
 
 // A hold belongs to the range: its record says which are in force and which have ended, and is saved with every lane
@@ -36,11 +37,13 @@ type (
 	setHold struct {
 		over  lanes.Scope
 		who   string
+		trace string         // of the request
 		reply chan *rollcall // of one
 	}
 	liftHold struct {
 		over  lanes.Scope
 		who   string
+		trace string       // of the request
 		reply chan lifting // of one
 	}
 	holdLifted struct {
@@ -59,7 +62,7 @@ type lifting struct {
 
 // Hold sets a hold over the scope: what it covers is closed at once, and stays so until it is lifted.
 func (r *Range) Hold(ctx context.Context, over lanes.Scope, who string) (lanes.Reached, error) {
-	m := &setHold{over: over, who: who, reply: make(chan *rollcall, 1)}
+	m := &setHold{over: over, who: who, trace: trace.ID(ctx), reply: make(chan *rollcall, 1)}
 	ctx, cancel := context.WithTimeout(ctx, holdPatience)
 	defer cancel()
 	r.send(r.root(), m)
@@ -75,7 +78,7 @@ func (r *Range) Hold(ctx context.Context, over lanes.Scope, who string) (lanes.R
 
 // Lift ends the hold over the scope. Lanes under another one stay closed.
 func (r *Range) Lift(ctx context.Context, over lanes.Scope, who string) (lanes.Reached, error) {
-	m := &liftHold{over: over, who: who, reply: make(chan lifting, 1)}
+	m := &liftHold{over: over, who: who, trace: trace.ID(ctx), reply: make(chan lifting, 1)}
 	ctx, cancel := context.WithTimeout(ctx, holdPatience)
 	defer cancel()
 	r.send(r.root(), m)
@@ -104,8 +107,9 @@ func (h *holding) next(holds lanes.Holds) *holdsRecord {
 	return &record
 }
 
-// set closes everything that the scope covers: the links are told by the lanes before anything waits for the store.
-func (h *holding) set(ctx actor.Context, over lanes.Scope, who string, lanesOf map[uuid.UUID]*actor.PID) *rollcall {
+// set closes everything that the scope covers: the links are told by the lanes before anything waits for the store. request
+// is the trace id of who asks, empty for a controller.
+func (h *holding) set(ctx actor.Context, over lanes.Scope, who, request string, lanesOf map[uuid.UUID]*actor.PID) *rollcall {
 	now := h.of.clock.Now()
 	acts := h.acts(lanes.DidHold, over, who, now, !h.record.Has(over) || h.lifts[over] > 0)
 	record := h.next(h.record.Set(over, who, now.Wall))
@@ -114,15 +118,16 @@ func (h *holding) set(ctx actor.Context, over lanes.Scope, who string, lanesOf m
 	roll := call(true, covered, 1)
 	for _, lane := range covered {
 		ctx.Send(lanesOf[lane], &ask{
-			ctx: context.Background(), command: lanes.Hold{}, by: lanes.ByStaff, roll: roll, holds: record, then: roll.saves,
+			ctx: trace.With(context.Background(), request), command: lanes.Hold{}, by: lanes.ByStaff, holder: who,
+			roll: roll, holds: record, then: roll.saves,
 		})
 	}
-	h.of.committer.save(&write{holds: record, acts: acts, stands: true, told: func(became outcome) {
+	h.of.committer.save(&write{holds: record, acts: acts, stands: true, trace: request, told: func(became outcome) {
 		if became != standing {
 			roll.saves(became == saved)
 		}
 	}})
-	h.of.log.Warn().Str("scope", over.Kind).Stringer("id", over.ID).Str("who", who).Int("lanes", len(covered)).Msg("hold set")
+	traced(h.of.log.Warn(), request).Str("scope", over.Kind).Stringer("id", over.ID).Str("who", who).Int("lanes", len(covered)).Msg("hold set")
 	return roll
 }
 
@@ -133,7 +138,7 @@ func (h *holding) lift(m *liftHold) {
 	acts := h.acts(lanes.DidLift, m.over, m.who, now, h.record.Has(m.over))
 	h.lifts[m.over]++
 	of := h.of
-	of.committer.save(&write{holds: &record, acts: acts, told: func(became outcome) {
+	of.committer.save(&write{holds: &record, acts: acts, trace: m.trace, told: func(became outcome) {
 		of.send(of.root(), &holdLifted{m, record.version, became})
 	}})
 }
@@ -164,7 +169,7 @@ func (h *holding) lifted(ctx actor.Context, m *holdLifted, lanesOf map[uuid.UUID
 	covered := h.covered(over, func(place lanes.Place) bool { return !record.Over(place) })
 	roll := call(false, covered, writes)
 	if setMeanwhile {
-		h.of.committer.save(&write{holds: record, stands: true, told: func(became outcome) {
+		h.of.committer.save(&write{holds: record, stands: true, trace: m.lift.trace, told: func(became outcome) {
 			if became != standing {
 				roll.saves(became == saved)
 			}
@@ -172,10 +177,11 @@ func (h *holding) lifted(ctx actor.Context, m *holdLifted, lanesOf map[uuid.UUID
 	}
 	for _, lane := range covered {
 		ctx.Send(lanesOf[lane], &ask{
-			ctx: context.Background(), command: lanes.Release{}, by: lanes.ByStaff, roll: roll, then: roll.saves,
+			ctx: trace.With(context.Background(), m.lift.trace), command: lanes.Release{}, by: lanes.ByStaff, holder: m.lift.who,
+			roll: roll, then: roll.saves,
 		})
 	}
-	h.of.log.Warn().Str("scope", over.Kind).Stringer("id", over.ID).Str("who", m.lift.who).Int("lanes", len(covered)).
+	traced(h.of.log.Warn(), m.lift.trace).Str("scope", over.Kind).Stringer("id", over.ID).Str("who", m.lift.who).Int("lanes", len(covered)).
 		Msg("hold lifted")
 	m.lift.reply <- lifting{roll, nil}
 }
@@ -195,7 +201,7 @@ func (h *holding) covered(over lanes.Scope, wanted func(lanes.Place) bool) (cove
 func (h *holding) foundHolding(ctx actor.Context, lane uuid.UUID, lanesOf map[uuid.UUID]*actor.PID) {
 	place := h.of.settings().places[lane]
 	if !h.record.Over(place) && !h.record.KnowsOfEnd(place) {
-		h.set(ctx, lanes.Scope{Kind: lanes.OverLane, ID: lane}, lanes.ByController, lanesOf)
+		h.set(ctx, lanes.Scope{Kind: lanes.OverLane, ID: lane}, lanes.ByController, "", lanesOf)
 	}
 	ctx.Send(lanesOf[lane], &holdDecided{})
 }

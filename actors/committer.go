@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
@@ -51,6 +52,8 @@ type write struct {
 	marks  bool          // it goes with a checkpoint
 	ticket *ticket       // of the second lane, in a move
 	stands bool          // a closing: kept until it is saved
+	trace  string        // of the request that it follows from, empty without one
+	came   time.Time     // when it was to be saved
 	told   func(outcome) // standing comes at most once, and before the end; must not block
 	warned bool          // standing was told
 }
@@ -94,6 +97,7 @@ type committer struct {
 func (c *committer) save(w *write) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	w.came = c.clock.Now().Wall
 	switch {
 	case c.lost:
 		w.told(disowned)
@@ -268,6 +272,7 @@ func (c *committer) arrived(flown []*write) {
 		if w.kept != nil {
 			c.keys.saved(*w.kept)
 		}
+		c.logSaved(w)
 		w.told(saved)
 	}
 }

@@ -41,7 +41,7 @@ func (r *Range) mark(event lanes.Logged) bool {
 	for r.committer.isPending(event.Cursor) {
 		event.Attempt = &lanes.Attempt{At: r.clock.Now().Wall, Error: lanes.Interrupted}
 		became := make(chan outcome, 1)
-		r.committer.save(&write{events: []lanes.Logged{event}, told: func(o outcome) {
+		r.committer.save(&write{events: []lanes.Logged{event}, trace: event.Trace, told: func(o outcome) {
 			if o != standing { // not known yet: it will be
 				became <- o
 			}
@@ -68,7 +68,7 @@ func (r *Range) attempt(event lanes.Event) (made lanes.Attempt, answer lanes.Ans
 	begun := r.clock.Now()
 	defer func() {
 		if defect := recover(); defect != nil {
-			r.log.Error().Stringer("event_id", event.ID).Interface("panic", defect).Bytes("stack", debug.Stack()).
+			r.log.Error().Stringer("lane", event.Lane).Stringer("session", event.Session).Stringer("event_id", event.ID).Interface("panic", defect).Bytes("stack", debug.Stack()).
 				Msg("the webhook panicked")
 			made = lanes.Attempt{At: begun.Wall, Error: lanes.Interrupted + ": a defect of the gateway"}
 		}
@@ -83,7 +83,7 @@ func (r *Range) attempt(event lanes.Event) (made lanes.Attempt, answer lanes.Ans
 // record saves the outcome, whenever the store takes it.
 func (r *Range) record(event lanes.Logged, attempt lanes.Attempt) {
 	event.Attempt = &attempt
-	r.committer.save(&write{events: []lanes.Logged{event}, stands: true, told: func(outcome) {}})
+	r.committer.save(&write{events: []lanes.Logged{event}, trace: event.Trace, stands: true, told: func(outcome) {}})
 	r.told(event)
 }
 
@@ -91,15 +91,15 @@ func (r *Range) record(event lanes.Logged, attempt lanes.Attempt) {
 func (r *Range) told(event lanes.Logged) {
 	outcome := event.Attempt.Outcome()
 	r.metrics.events.WithLabelValues(string(event.Event.Kind), outcome).Inc()
-	r.log.Info().Str("event", string(event.Event.Kind)).Stringer("lane", event.Event.Lane).
-		Stringer("session", event.Event.Session).Uint64("cursor", event.Cursor).Str("outcome", outcome).
-		Int("status", event.Attempt.Status).Dur("took", event.Attempt.Duration).Msg("event")
+	traced(r.log.Info(), event.Trace).Str("event", string(event.Event.Kind)).Stringer("event_id", event.Event.ID).
+		Stringer("lane", event.Event.Lane).Stringer("session", event.Event.Session).Uint64("cursor", event.Cursor).
+		Str("outcome", outcome).Int("status", event.Attempt.Status).Dur("took", event.Attempt.Duration).Msg("event")
 }
 
 // logged is the event as it enters the log: pending, or final when there is no webhook to send it to. A purchase is
-// sent at once by whoever asked for it.
-func (r *Range) logged(event lanes.Event) lanes.Logged {
-	logged := lanes.Logged{Event: event}
+// sent at once by whoever asked for it. trace is that of the request that it follows from.
+func (r *Range) logged(event lanes.Event, trace string) lanes.Logged {
+	logged := lanes.Logged{Event: event, Trace: trace}
 	switch {
 	case r.settings().Webhook == nil:
 		attempt := notSent(event)

@@ -48,6 +48,7 @@ func (r *rangeActor) exchange(ctx actor.Context, m *exchange) (gone []*actor.PID
 		if _, stays := m.to.places[id]; !stays {
 			delete(r.lanes, id)
 			of.brought.Delete(id)
+			of.forget(id)
 			gone = append(gone, lane)
 		}
 	}

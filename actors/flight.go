@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
 	"rangegate/lanes"
@@ -24,7 +25,7 @@ type flight struct {
 func (l *laneActor) save(a *ask, change lanes.Change, then func(*flight, outcome)) {
 	f := &flight{of: l, ask: a, change: change, then: then}
 	for _, event := range change.Events {
-		f.events = append(f.events, l.of.logged(event))
+		f.events = append(f.events, l.of.logged(event, a.trace()))
 	}
 	f.events = append(f.events, a.with...)
 	f.kept = a.claim.keep(change.Answer, a.at)
@@ -33,7 +34,7 @@ func (l *laneActor) save(a *ask, change lanes.Change, then func(*flight, outcome
 		lanes: []lanes.Lane{change.Lane}, events: f.events, ended: change.Ended, kept: f.kept,
 		holds:  a.holds,
 		acts:   l.acts(a, change),
-		stands: change.Closing, ticket: a.ticket,
+		stands: change.Closing, ticket: a.ticket, trace: a.trace(),
 		told: func(became outcome) {
 			switch became {
 			case saved:
@@ -89,9 +90,9 @@ func (l *laneActor) finish(f *flight) {
 		a.then(true)
 	}
 	a.answer(f.change.Answer, nil, f.events...) // answer
-	line := l.line(a, nil).Int("events", len(f.events))
+	line := l.line(a, nil, f.of != nil).Int("events", len(f.events))
 	if f.change.Settled != nil {
-		l.of.settled(l.id, f.change.Settled, a.by)
+		l.of.settled(l.id, f.change.Settled, a)
 	}
 	if note := f.change.Note; note != "" {
 		l.of.metrics.reports.WithLabelValues(note).Inc()
@@ -114,14 +115,14 @@ func (l *laneActor) refuse(a *ask, err error) {
 		a.then(false)
 	}
 	a.answer(nil, err)
-	l.line(a, err).Err(err).Msg("command")
+	l.line(a, err, true).Err(err).Msg("command")
 }
 
 // stand answers a closing command that is in force and not saved yet.
 func (l *laneActor) stand(a *ask) {
 	a.claim.stand()
 	a.answer(nil, lanes.ErrNotSaved)
-	l.line(a, lanes.ErrNotSaved).Err(lanes.ErrNotSaved).Msg("command")
+	l.line(a, lanes.ErrNotSaved, true).Err(lanes.ErrNotSaved).Msg("command")
 }
 
 // standStill: the change under way is not closing and its outcome stays unknown while the store is away. Closings that
@@ -184,25 +185,49 @@ func (l *laneActor) leave(why error) {
 	}
 }
 
-// line begins the one log line about an ask.
-func (l *laneActor) line(a *ask, err error) *zerolog.Event {
-	command, result := a.name(), code(err)
+// line begins the one log line about an ask, and keeps in the lane's command log how it ended. A link that comes up has
+// its faults looked at each time: where that changes nothing it is worth no more than a line for debugging.
+func (l *laneActor) line(a *ask, err error, changes bool) *zerolog.Event {
+	command, result, who := a.name(), code(err), cmp.Or(a.who, a.holder)
 	l.of.metrics.commands.WithLabelValues(command, result).Inc()
-	log := a.log(&l.of.log)
-	line := log.Info()
-	if err == lanes.ErrInternal || err == lanes.ErrNotSaved {
-		line = log.Error()
+	now, session := l.of.clock.Now(), cmp.Or(a.session, sessionOn(l.lane))
+	took := now.Since(a.came)
+	_, inspects := a.command.(lanes.Inspect)
+	level := zerolog.InfoLevel
+	switch {
+	case err == lanes.ErrInternal || err == lanes.ErrNotSaved:
+		level = zerolog.ErrorLevel
+	case inspects && !changes:
+		level = zerolog.DebugLevel
 	}
-	if log != &l.of.log { // which names the range itself
-		line = line.Stringer("range", l.of.id)
+	if level != zerolog.DebugLevel {
+		l.of.commands.add(l.id, now, lanes.Commanded{
+			At: a.came.Wall, By: a.by, Who: who, Command: command, Result: result, Took: took,
+			Waited: a.waited(now), Session: session, Trace: a.trace(),
+		})
 	}
-	line = line.Stringer("lane", l.id).
+	line := l.of.log.WithLevel(level).Stringer("lane", l.id).
 		Str("command", command).Str("by", string(a.by)).Str("result", result)
-	if a.who != "" {
-		line = line.Str("who", a.who)
+	if who != "" {
+		line = line.Str("who", who)
 	}
-	if l.lane.Session != nil {
-		line = line.Stringer("session", l.lane.Session.ID)
+	if session != uuid.Nil {
+		line = line.Stringer("session", session)
 	}
-	return line
+	return traced(line.Dur("took", took), a.trace())
+}
+
+// traced adds the trace id of the request that the line is about, if there was one.
+func traced(line *zerolog.Event, id string) *zerolog.Event {
+	if id == "" {
+		return line
+	}
+	return line.Str("trace_id", id)
+}
+
+func sessionOn(lane lanes.Lane) uuid.UUID {
+	if lane.Session == nil {
+		return uuid.Nil
+	}
+	return lane.Session.ID
 }

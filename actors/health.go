@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"rangegate/lanes"
 )
 
@@ -78,13 +80,13 @@ type tally struct {
 	by map[string]int
 }
 
-func (t *tally) add(kind string) {
+func (t *tally) add(kind string, n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.by == nil {
 		t.by = map[string]int{}
 	}
-	t.by[kind]++
+	t.by[kind] += n
 }
 
 func (t *tally) all() map[string]int {
@@ -93,11 +95,13 @@ func (t *tally) all() map[string]int {
 	return maps.Clone(t.by)
 }
 
-// inRange is an actor that belongs to a range.
-type inRange interface{ home() *Range }
+// inRange is an actor that belongs to a range, and to a lane of it unless that is uuid.Nil.
+type inRange interface {
+	home() (of *Range, lane uuid.UUID)
+}
 
-func (r *rangeActor) home() *Range      { return r.of }
-func (e *eventsActor) home() *Range     { return e.of }
-func (l *laneActor) home() *Range       { return l.of }
-func (l *linkActor) home() *Range       { return l.of }
-func (c *connectionActor) home() *Range { return c.of }
+func (r *rangeActor) home() (*Range, uuid.UUID)      { return r.of, uuid.Nil }
+func (e *eventsActor) home() (*Range, uuid.UUID)     { return e.of, uuid.Nil }
+func (l *laneActor) home() (*Range, uuid.UUID)       { return l.of, l.id }
+func (l *linkActor) home() (*Range, uuid.UUID)       { return l.of, l.lane }
+func (c *connectionActor) home() (*Range, uuid.UUID) { return c.of, c.lane }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/ctxext"
+	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 )
 
@@ -71,11 +72,16 @@ func (l *life) Receive(ctx actor.Context) {
 			return
 		}
 		l.kind.metrics.restarts.WithLabelValues(l.kind.name).Inc()
+		said, message := l.kind.log.Error(), messageKind(ctx.Message())
 		if actor, its := l.Actor.(inRange); its {
-			actor.home().restarts.add(l.kind.name)
+			of, lane := actor.home()
+			of.panicked(l.kind.name, lane, message)
+			if said = of.log.Error(); lane != uuid.Nil {
+				said = said.Stringer("lane", lane)
+			}
 		}
-		l.kind.log.Error().Str("actor", ctx.Self().GetId()).Str("kind", l.kind.name).Interface("panic", defect).
-			Str("message", messageKind(ctx.Message())).Bytes("stack", debug.Stack()).Msg("an actor panicked")
+		said.Str("actor", ctx.Self().GetId()).Str("kind", l.kind.name).Interface("panic", defect).
+			Str("on", message).Bytes("stack", debug.Stack()).Msg("an actor panicked")
 		switch ctx.Message().(type) {
 		case *actor.Stopping, *actor.Stopped, *actor.Restarting:
 		default:
@@ -85,5 +91,23 @@ func (l *life) Receive(ctx actor.Context) {
 	if l.Actor == nil {
 		l.Actor = ctx.Get(originID).(origin)()
 	}
+	l.count(ctx.Message())
 	l.Actor.Receive(ctx)
+}
+
+// count keeps how many actors of the kind the range has.
+func (l *life) count(message any) {
+	by := 0
+	switch message.(type) {
+	case *actor.Started:
+		by = 1
+	case *actor.Restarting, *actor.Stopped:
+		by = -1
+	default:
+		return
+	}
+	if actor, its := l.Actor.(inRange); its {
+		of, _ := actor.home()
+		of.live.add(l.kind.name, by)
+	}
 }

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -151,6 +152,7 @@ func (l *laneActor) recall() {
 // is being saved.
 func (l *laneActor) arrive(a *ask) {
 	a.at = l.of.clock.Now()
+	a.came = a.at
 	_, creates := a.command.(lanes.Create)
 	switch {
 	case l.parked && a.roll != nil:
@@ -216,7 +218,7 @@ func pop(queue *[]*ask) *ask {
 }
 
 func (l *laneActor) expiry(now lanes.Instant) *ask {
-	return &ask{ctx: context.Background(), command: lanes.Expire{}, by: lanes.ByTimer, at: now}
+	return &ask{ctx: context.Background(), command: lanes.Expire{}, by: lanes.ByTimer, at: now, came: now}
 }
 
 // take is the way of every command, report and timer through the lane.
@@ -233,7 +235,8 @@ func (l *laneActor) take(a *ask, now lanes.Instant) {
 		return
 	}
 
-	l.taking = a                                  // until it is answered, or on its way to the store
+	l.taking = a // until it is answered, or on its way to the store
+	a.taken, a.session = now.Mono, sessionOn(l.lane)
 	change, err := l.lane.Decide(a.at, a.command) // decide
 	if err == lanes.ErrElsewhere {
 		l.taking = nil
@@ -245,6 +248,7 @@ func (l *laneActor) take(a *ask, now lanes.Instant) {
 		l.refuse(a, err)
 		return
 	}
+	a.session = cmp.Or(a.session, sessionOn(change.Lane))
 	if !change.Changes(l.lane) && a.claim == nil && len(a.with) == 0 {
 		l.taking = nil
 		l.finish(&flight{ask: a, change: change})

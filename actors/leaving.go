@@ -39,18 +39,15 @@ func leavingOf(to Reload, change, end []*Range) (all leaving) {
 // endSessions stops what is sold on the lanes, and drops the purchases that wait for staff there.
 func (all leaving) endSessions(ctx context.Context, who string) error {
 	for _, d := range all {
-		lane, known := d.of.board.lane(d.lane)
-		if !known {
-			continue
-		}
-		if lane.Session != nil {
-			_, err := d.of.StaffOn(ctx, who, lane.Session.ID, lanes.Stop{Session: lane.Session.ID, By: lanes.ByStaff})
+		status, _, _ := d.of.board.lane(d.lane)
+		if s := status.Lane.Session; s != nil {
+			_, err := d.of.StaffOn(ctx, who, s.ID, lanes.Stop{Session: s.ID, By: lanes.ByStaff})
 			if err != nil && err != lanes.ErrSessionEnded {
-				return fmt.Errorf("stopping session %s on lane %s: %w", lane.Session.ID, d.lane, err)
+				return fmt.Errorf("stopping session %s on lane %s: %w", s.ID, d.lane, err)
 			}
-			lane, _ = d.of.board.lane(d.lane)
+			status, _, _ = d.of.board.lane(d.lane)
 		}
-		for _, open := range lane.Open {
+		for _, open := range status.Lane.Open {
 			if err := d.of.Clear(ctx, who, open.ID, false); err != nil && err != lanes.ErrPurchaseNotFound {
 				return fmt.Errorf("dropping purchase %s of lane %s: %w", open.ID, d.lane, err)
 			}

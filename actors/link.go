@@ -8,6 +8,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/uuid"
+	"github.com/rs/zerolog"
 
 	"rangegate/lanes"
 	"rangegate/lanes/link"
@@ -142,6 +143,7 @@ func (l *linkActor) isUp(hello link.Hello) {
 	now := l.of.clock.Now()
 	l.connected = &now
 	l.of.metrics.links.WithLabelValues("up").Inc()
+	l.of.log.Info().Stringer("lane", l.lane).Msg("link up")
 	l.of.send(l.up, &linkStands{state: lanes.LinkUp, since: now, number: l.number, hello: &hello})
 }
 
@@ -169,7 +171,11 @@ func (l *linkActor) isDown(err error) {
 	wait := rand.N(ceiling)
 	l.retry = time.AfterFunc(wait, func() { l.of.send(l.self, &connect{number}) })
 	l.of.metrics.links.WithLabelValues(what).Inc()
-	l.of.log.Warn().Stringer("lane", l.lane).Err(err).Int("failures", l.failures).Dur("retry_in", wait).Msg("link down")
+	level := zerolog.WarnLevel
+	if what != "down" && l.failures+l.faults > 1 { // as it was at the last try
+		level = zerolog.DebugLevel
+	}
+	l.of.log.WithLevel(level).Stringer("lane", l.lane).Err(err).Int("failures", l.failures+l.faults).Dur("retry_in", wait).Msg("link down")
 	l.of.send(l.up, &linkStands{state: state, since: now, err: err})
 }
 

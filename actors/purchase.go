@@ -1,13 +1,16 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"runtime/debug"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/rs/zerolog"
 
 	"rangegate/lanes"
+	"rangegate/lanes/trace"
 )
 
 // A purchase takes one course, in a goroutine of its own that outlives a panic of its lane:
@@ -65,7 +68,7 @@ func (r *Range) see(p *lanes.Purchase) {
 func (r *Range) course(p *lanes.Purchase) (ended bool) {
 	defer func() {
 		if defect := recover(); defect != nil {
-			r.log.Error().Stringer("purchase", p.ID).Interface("panic", defect).Bytes("stack", debug.Stack()).Msg("a purchase panicked")
+			r.about(r.log.Error(), p).Interface("panic", defect).Bytes("stack", debug.Stack()).Msg("a purchase panicked")
 		}
 	}()
 	r.sell(p)
@@ -124,7 +127,7 @@ func (r *Range) refusal(ctx context.Context, p *lanes.Purchase) (reason string) 
 	}
 	defer func() {
 		if defect := recover(); defect != nil {
-			r.log.Error().Stringer("purchase", p.ID).Interface("panic", defect).Bytes("stack", debug.Stack()).Msg("the catalogue panicked")
+			r.about(r.log.Error(), p).Interface("panic", defect).Bytes("stack", debug.Stack()).Msg("the catalogue panicked")
 			reason = ""
 		}
 	}()
@@ -142,22 +145,31 @@ func (r *Range) settle(p *lanes.Purchase, settle lanes.Settle, event *lanes.Logg
 		if _, held := r.board.holding(p); err == nil || held == nil { // or an answer was lost, and it is settled
 			return
 		}
-		r.log.Warn().Stringer("purchase", p.ID).Err(err).Msg("purchase not settled yet")
+		r.about(r.log.Warn(), p).Err(err).Msg("purchase not settled yet")
 		if !r.rest(settleRetry) {
 			return
 		}
 	}
 }
 
-// settled counts and logs what a purchase came to.
-func (r *Range) settled(lane uuid.UUID, p *lanes.Purchase, by lanes.By) {
-	r.metrics.purchases.WithLabelValues(string(p.Phase), string(by)).Inc()
+// about begins a log line about a purchase on its way.
+func (r *Range) about(line *zerolog.Event, p *lanes.Purchase) *zerolog.Event {
+	if lane, held := r.board.holding(p); held != nil {
+		line = line.Stringer("lane", lane)
+	}
+	return traced(line, p.RequestTrace).Stringer("session", p.Session).Stringer("purchase", p.ID)
+}
+
+// settled counts and logs what a purchase came to by that ask.
+func (r *Range) settled(lane uuid.UUID, p *lanes.Purchase, a *ask) {
+	r.metrics.purchases.WithLabelValues(string(p.Phase), string(a.by)).Inc()
 	line := r.log.Info()
 	if p.Phase == lanes.Unresolved {
 		line = r.log.Error()
 	}
-	line.Stringer("lane", lane).Stringer("session", p.Session).Stringer("purchase", p.ID).Str("phase", string(p.Phase)).
-		Str("by", string(by)).Str("reason", p.Reason).Str("integrator_trace_id", p.Trace).
+	traced(line, cmp.Or(a.trace(), p.RequestTrace)).
+		Stringer("lane", lane).Stringer("session", p.Session).Stringer("purchase", p.ID).Str("phase", string(p.Phase)).
+		Str("by", string(a.by)).Str("reason", p.Reason).Str("integrator_trace_id", p.Trace).
 		Int("items", len(p.Items)).Int("minutes", p.Minutes()).Msg("purchase")
 }
 
@@ -165,6 +177,7 @@ func (r *Range) settled(lane uuid.UUID, p *lanes.Purchase, by lanes.By) {
 // of event, if there is one, is saved with the change. It answers the events of the change, also of one of which nobody
 // knows whether it was saved.
 func (r *Range) tell(ctx context.Context, p *lanes.Purchase, command lanes.Command, event *lanes.Logged) ([]lanes.Logged, error) {
+	ctx = trace.With(ctx, p.RequestTrace)
 	for {
 		lane, held := r.board.holding(p)
 		if held == nil {

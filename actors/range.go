@@ -46,6 +46,9 @@ type Range struct {
 	eventsWaiting atomic.Int64
 	late          lateness
 	restarts      tally // of its actors, after a panic
+	live          tally // its actors
+	mishaps       mishaps
+	commands      commandLogs
 }
 
 // Layout is what the range is made of, until it is reloaded.
@@ -170,7 +173,7 @@ func (r *rangeActor) Receive(ctx actor.Context) {
 			ctx.Send(lane, m.message)
 		}
 	case *setHold:
-		m.reply <- r.holding.set(ctx, m.over, m.who, r.lanes)
+		m.reply <- r.holding.set(ctx, m.over, m.who, m.trace, r.lanes)
 	case *liftHold:
 		r.holding.lift(m)
 	case *holdLifted:

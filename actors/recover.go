@@ -150,7 +150,7 @@ func (r *Range) retire(lane lanes.Lane, now lanes.Instant) *write {
 		}
 	}
 	for _, event := range change.Events {
-		w.events = append(w.events, r.logged(event))
+		w.events = append(w.events, r.logged(event, ""))
 	}
 	return w
 }

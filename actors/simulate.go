@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"rangegate/lanes"
+	"rangegate/lanes/trace"
 )
 
 // SimulationSlots is how many simulated events of a range may be under way.
@@ -33,7 +34,7 @@ func (r *Range) Simulate(ctx context.Context, kind lanes.Kind, session uuid.UUID
 			return lanes.Logged{}, err
 		}
 	}
-	logged := lanes.Logged{Event: event, Simulated: true}
+	logged := lanes.Logged{Event: event, Simulated: true, Trace: trace.ID(ctx)}
 	if err := r.begun(ctx, &logged); err != nil {
 		return lanes.Logged{}, err
 	}
@@ -53,7 +54,7 @@ func (r *Range) Simulate(ctx context.Context, kind lanes.Kind, session uuid.UUID
 // begun saves the event as one that is being attempted.
 func (r *Range) begun(ctx context.Context, event *lanes.Logged) error {
 	event.Attempt = &lanes.Attempt{At: event.Event.At, Error: lanes.Interrupted}
-	w := &write{events: []lanes.Logged{*event}}
+	w := &write{events: []lanes.Logged{*event}, trace: event.Trace}
 	became := make(chan outcome, 2) // standing, and what it was in the end
 	w.told = func(o outcome) { became <- o }
 	r.committer.save(w)
@@ -90,16 +91,17 @@ func (r *Range) credit(event lanes.Logged, minutes int) {
 // outcome recorded.
 func (r *Range) tryCredit(event lanes.Logged, minutes int) bool {
 	session := event.Event.Session
-	_, err := r.follow(r.background, pos, session, nil, func(lane uuid.UUID, a *ask) (*lanes.SessionView, error) {
+	ctx := trace.With(r.background, event.Trace)
+	_, err := r.follow(ctx, pos, session, nil, func(lane uuid.UUID, a *ask) (*lanes.SessionView, error) {
 		a.command, a.with = lanes.Modify{Session: session, Minutes: minutes}, []lanes.Logged{event}
-		return r.ask(r.background, lane, a)
+		return r.ask(ctx, lane, a)
 	})
 	switch err {
 	case nil:
 	case lanes.ErrStoreUnavailable, lanes.ErrOverloaded:
 		return false
 	default:
-		r.log.Warn().Stringer("session", session).Int("minutes", minutes).Err(err).
+		traced(r.log.Warn(), event.Trace).Stringer("lane", event.Event.Lane).Stringer("session", session).Int("minutes", minutes).Err(err).
 			Msg("a simulated purchase of time was accepted and not added")
 		r.record(event, *event.Attempt)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"rangegate/lanes"
+	"rangegate/lanes/trace"
 )
 
 // What staff ask at the control screen, and customers at the screen of their lane. What staff change is on record with who
@@ -43,7 +44,7 @@ func (r *Range) LaneOn(ctx context.Context, lane uuid.UUID, command lanes.Comman
 // LaneBuy begins a purchase at the lane's own screen. The board shows what becomes of it, in the session. With the same
 // id it is the same purchase, however often it is asked for.
 func (r *Range) LaneBuy(ctx context.Context, lane, session, purchase uuid.UUID, items []lanes.Item) error {
-	_, err := r.LaneOn(ctx, lane, lanes.Buy{Session: session, Purchase: purchase, Items: items})
+	_, err := r.LaneOn(ctx, lane, lanes.Buy{Session: session, Purchase: purchase, Items: items, Trace: trace.ID(ctx)})
 	return err
 }
 

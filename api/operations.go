@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"rangegate/api/endpoint"
+	"rangegate/api/machinery"
 )
 
 // Operations is what the operators' address is made of.
@@ -22,7 +23,9 @@ type Operations struct {
 	Token   string // of the operator; empty: what demands it is open to nobody
 	// Range is the running range with that id, or why there is none: ErrNoRange, lanes.ErrStarting,
 	// lanes.ErrNotOwner.
-	Range func(id uuid.UUID) (Operated, error)
+	Range   func(id uuid.UUID) (Operated, error)
+	Ranges  func() []uuid.UUID    // that are configured
+	Waiting func() map[string]int // messages in mailboxes, by kind of actor
 	// Reload reads the configuration again and has it take effect. Its error is a RefusedReload.
 	Reload func(ctx context.Context, force bool) (Reloaded, error)
 	Log    zerolog.Logger
@@ -48,6 +51,11 @@ func NewOperations(s Operations) http.Handler {
 	r.Method(http.MethodGet, "/metrics", promhttp.HandlerFor(s.Metrics, promhttp.HandlerOpts{}))
 	a.Mount(r, "/reload", []endpoint.Endpoint{s.reload()}, operators)
 	a.Mount(r, "/ranges", office{s.Range}.endpoints(), operators)
+	a.Mount(r, "/log-level", logLevelEndpoints(), operators)
+	machinery.Mount(r, a, machinery.Settings{
+		Ranges: s.Ranges, Waiting: s.Waiting,
+		Range: func(id uuid.UUID) (machinery.Range, error) { return s.Range(id) },
+	}, operators)
 	return r
 }
 

@@ -53,7 +53,7 @@ const (
 func RefuseReload(reason ReloadReason, err error) error { return RefusedReload{err, reason} }
 
 var operationsErrors = func() endpoint.Errors {
-	all := maps.Clone(errors)
+	all := maps.Clone(screenErrors) // there is a page, with its files
 	maps.Copy(all, endpoint.Errors{
 		string(BadConfiguration): {Status: http.StatusUnprocessableEntity, Sentence: "the configuration has faults; nothing was changed"},
 		string(NeedsRestart):     {Status: http.StatusConflict, Sentence: "what is different needs a restart; nothing was changed"},

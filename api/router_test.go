@@ -11,12 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// public to all, on either address: health, metrics, the API reference, the page to sign in on and the files of pages.
+// public to all, on either address: health, metrics, the API reference, the page to sign in on and the files of pages. What
+// /actors gives a browser that asks for a page is among those: see TestThePageOfTheActorsHoldsNothing.
 var public = []string{
 	"/livez", "/readyz", "/metrics",
 	"/api/v1/pos/openapi.json", "/api/v2/pos/openapi.json", "/api/v2/pos/products.openapi.json",
 	"/api/v1/swagger", "/api/v2/swagger",
-	"/control/", "/control/{range_id:[0-9a-fA-F-]{36}}", "/control/assets/*", "/lane/assets/*", "/screens/*",
+	"/control/", "/control/{range_id:[0-9a-fA-F-]{36}}", "/control/assets/*", "/lane/assets/*", "/screens/*", "/assets/*",
 }
 
 func isPublic(route string) bool {
@@ -32,8 +33,8 @@ func isPublic(route string) bool {
 func routes(t *testing.T, h http.Handler, do func(method, route, path string)) {
 	placeholders := strings.NewReplacer(
 		"{id}", uuid.NewString(), "{type}", "ammo", "{range_id}", someRange, "{purchase_id}", uuid.NewString(),
-		"{range_id:[0-9a-fA-F-]{36}}", someRange, "{lane_id:[0-9a-fA-F-]{36}}", theLane,
-		"/control/assets/*", "/control/assets/main.js", "/lane/assets/*", "/lane/assets/main.js", "/screens/*", "/screens/base.css",
+		"{range_id:[0-9a-fA-F-]{36}}", someRange, "{lane_id:[0-9a-fA-F-]{36}}", theLane, "{lane_id}", theLane,
+		"/control/assets/*", "/control/assets/main.js", "/lane/assets/*", "/lane/assets/main.js", "/screens/*", "/screens/base.css", "/assets/*", "/assets/main.js",
 	)
 	err := chi.Walk(h.(chi.Routes), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		route = strings.ReplaceAll(route, "/*/", "/")

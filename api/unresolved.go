@@ -7,6 +7,7 @@ import (
 
 	"rangegate/api/desk"
 	"rangegate/api/endpoint"
+	"rangegate/api/machinery"
 	"rangegate/lanes"
 )
 
@@ -22,6 +23,7 @@ type Unresolved interface {
 type Operated interface {
 	Unresolved
 	Held
+	machinery.Range
 }
 
 // office is where operators, and their scripts, do what staff do at the control screen.

@@ -71,6 +71,8 @@ func operationsWith(registry prometheus.Gatherer, s *shelf, token string) http.H
 			}
 			return nil, ErrNoRange
 		},
+		Ranges:  func() []uuid.UUID { return []uuid.UUID{uuid.MustParse(someRange), uuid.MustParse(otherRange)} },
+		Waiting: func() map[string]int { return map[string]int{"lane": 3} },
 	})
 }
 

@@ -22,6 +22,7 @@ type Config struct {
 	Environment Environment `yaml:"environment"` // default production
 	HTTP        HTTP        `yaml:"http"`
 	Operations  Operations  `yaml:"operations"`
+	Log         Log         `yaml:"log"`
 	Store       Store       `yaml:"store"`
 	Ranges      []Range     `yaml:"ranges"` // at least one
 }
@@ -62,6 +63,22 @@ type Operations struct {
 	Address string `yaml:"address"`         // host:port, default 127.0.0.1:9090
 	Token   Secret `yaml:"token,omitempty"` // for writes and profiles; empty: nobody may
 }
+
+// Log is what is written to standard error.
+type Log struct {
+	Level Level `yaml:"level"` // default info
+}
+
+// Level is how grave something must be to be logged.
+type Level string
+
+// The levels, from what is only for finding out to what somebody has to see to.
+const (
+	Debug Level = "debug"
+	Info  Level = "info"
+	Warn  Level = "warn"
+	Error Level = "error"
+)
 
 // Store is where the gateway keeps its state: exactly one of Bolt and Redis.
 type Store struct {

@@ -13,6 +13,7 @@ func (c *Config) complete() {
 	c.Environment = cmp.Or(c.Environment, InProduction)
 	c.HTTP.Address = cmp.Or(c.HTTP.Address, "127.0.0.1:8080")
 	c.Operations.Address = cmp.Or(c.Operations.Address, "127.0.0.1:9090")
+	c.Log.Level = cmp.Or(c.Log.Level, Info)
 	c.HTTP.Limits.complete()
 	c.Store.complete()
 	for i := range c.Ranges {

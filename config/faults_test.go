@@ -26,10 +26,10 @@ func TestFaultsOfTheFile(t *testing.T) {
 		{"only comments", "# later\n", "ranges: wants at least one range"},
 
 		{"an unknown key", edited(t, "Lane 1,", "Lane 1, acessible: true,"), `ranges[0].lanes[0].acessible: unknown key (line 10), did you mean "accessible"?`},
-		{"a key of another section", smallest + "tls: {}", "tls: unknown key (line 12); known are environment, http, operations, store, ranges"},
+		{"a key of another section", smallest + "tls: {}", "tls: unknown key (line 12); known are environment, http, operations, log, store, ranges"},
 		{"another case", smallest + "Store: {}", `Store: unknown key (line 12), did you mean "store"?`},
 		{"a key that may be a secret", smallest + "operations: {token:22222222-2222-4222-8222-222222222222}", "operations.(line 12): unknown key; known are address, token"},
-		{"a key that is no text", smallest + "? [a]\n: b", "(line 12): unknown key; known are environment, http, operations, store, ranges"},
+		{"a key that is no text", smallest + "? [a]\n: b", "(line 12): unknown key; known are environment, http, operations, log, store, ranges"},
 		{"a key given twice", smallest + "environment: playground", "environment: given twice (lines 2 and 12)"},
 
 		{"a flag in quotes", edited(t, "Lane 1,", `Lane 1, accessible: "true",`), "ranges[0].lanes[0].accessible: wants true or false (line 10)"},
@@ -77,6 +77,8 @@ func TestFaultsAgainstTheRules(t *testing.T) {
 		text  string
 		fault string
 	}{
+		{"a log level", smallest + "log: {level: loud}", "log.level: wants debug, info, warn or error"},
+		{"a log level in capitals", smallest + "log: {level: INFO}", "log.level: wants debug, info, warn or error"},
 		{"environment", edited(t, "playground", "staging"), "environment: wants playground or production"},
 		{"http without port", smallest + "http: {address: localhost}", "http.address: " + hostPort},
 		{"http as a url", smallest + "http: {address: 'http://localhost:80'}", "http.address: " + hostPort},

@@ -64,6 +64,7 @@ func TestTheSmallestConfigurationGetsEveryDefault(t *testing.T) {
 
 	assert.Equal(t, "127.0.0.1:8080", cfg.HTTP.Address)
 	assert.Equal(t, "127.0.0.1:9090", cfg.Operations.Address)
+	assert.Equal(t, Info, cfg.Log.Level)
 	assert.Equal(t, Store{Bolt: "data/rangegate.db", Retention: Retention{30 * day, 90 * day, 30 * day, 1_000_000}}, cfg.Store)
 
 	demo := cfg.Ranges[0]
@@ -208,6 +209,8 @@ http:
     failures: 60
 operations:
   address: 127.0.0.1:9090
+log:
+  level: info
 store:
   bolt: data/rangegate.db
   retention:

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"slices"
+
 	"github.com/google/uuid"
 )
 
@@ -40,6 +42,9 @@ func (c *Config) validate(found *faults) {
 	in.expect("operations.address", listenProblem(c.Operations.Address))
 	if sameListener(c.HTTP.Address, c.Operations.Address) {
 		found.add("operations.address", "the same as http.address")
+	}
+	if !slices.Contains([]Level{Debug, Info, Warn, Error}, c.Log.Level) {
+		found.add("log.level", "wants debug, info, warn or error")
 	}
 	in.store(c.Store)
 	if len(c.Ranges) == 0 {

@@ -15,6 +15,7 @@ type Buy struct {
 	Purchase uuid.UUID
 	Items    []Item
 	Age      time.Duration // how long ago the customer asked
+	Trace    string        // of the request, empty without one
 }
 
 func (Buy) Name() string { return "buy" }
@@ -39,6 +40,7 @@ func (cmd Buy) decide(now Instant, c *Change) error {
 func (cmd Buy) purchase(s Session, now Instant) *Purchase {
 	return &Purchase{
 		ID: cmd.Purchase, Session: s.ID, Items: cmd.Items, Phase: Pending, At: s.ago(cmd.Age, now), Earlier: s.Purchase.after(),
+		RequestTrace: cmd.Trace,
 	}
 }
 

@@ -39,6 +39,8 @@ type Logged struct {
 	Event     Event    `json:"event"`
 	Simulated bool     `json:"simulated,omitempty"`
 	Attempt   *Attempt `json:"attempt,omitempty"` // nil while it is pending
+	// Trace is the trace id of the request that it follows from, for the log: empty for what a timer or the hardware did.
+	Trace string `json:"trace,omitempty"`
 }
 
 // happened appends a fact about the session to the change. The event's id is made of the session's id and the

@@ -27,5 +27,71 @@ type LinkHealth struct {
 	LastError string    // of the last of them, empty when there was none
 }
 
-// MaxUnwell bounds the list of a Health.
+// MaxUnwell bounds every list of a Health and of an ActorHealth.
 const MaxUnwell = 100
+
+// ActorHealth is how the actors of a range are doing, for operators. No customer is named in it.
+type ActorHealth struct {
+	Health
+	Live      map[string]int // actors by kind
+	Restarted []LaneRestarts // lanes with actors that were started again: the latest first, at most MaxUnwell
+	Slowest   []LaneCommand  // the command of each lane that took longest of late: the longest first, at most MaxUnwell
+	NotSaved  []LaneUnsaved  // lanes with changes that are not durable yet: the oldest first, at most MaxUnwell
+
+	RestartedLanes, NotSavedLanes int // how many there are in all
+}
+
+// LaneRestarts is what became of a lane's actors, its link's and its connections' included, since the gateway started.
+type LaneRestarts struct {
+	Lane     uuid.UUID
+	Name     string
+	Restarts int
+	Last     time.Time
+	Kind     string // of the actor that panicked last
+	Message  string // that it panicked on, as the log names it
+}
+
+// LaneCommand is a command and the lane that it reached.
+type LaneCommand struct {
+	Lane uuid.UUID
+	Name string
+	Commanded
+}
+
+// LaneUnsaved is the changes of a lane that are not durable yet.
+type LaneUnsaved struct {
+	Lane    uuid.UUID
+	Name    string
+	Since   time.Time // the oldest of them
+	Changes int       // 0: everything is saved
+}
+
+// MaxCommands is how many commands a lane remembers.
+const MaxCommands = 50
+
+// Commanded is a command that reached a lane, and what became of it.
+type Commanded struct {
+	At      time.Time // it reached the lane
+	By      By
+	Who     string // of staff; operator, or empty where nobody in particular asked
+	Command string
+	Result  string        // ok, or the code of the refusal
+	Took    time.Duration // from then on to its answer, the save included
+	Waited  time.Duration // of that, until it was decided
+	Session uuid.UUID     // that it was about, or that was on the lane; uuid.Nil: none
+	Trace   string        // of the request, empty without one
+}
+
+// LaneHealth is how a lane and its actors are doing, for operators. No customer is named in it.
+type LaneHealth struct {
+	Link      LinkHealth
+	Session   uuid.UUID // uuid.Nil: the lane is free
+	Phase     Phase     // of the session
+	Remaining time.Duration
+	Held      bool   // a hold lies over the lane
+	Locked    bool   // its hardware has confirmed that
+	NotUsable string // why it is not, empty when it is
+	Restarts  LaneRestarts
+	Unsaved   LaneUnsaved
+	Commands  []Commanded // the newest first, at most MaxCommands; those of this life of the gateway
+}

@@ -48,6 +48,8 @@ type Purchase struct {
 	Reason      string        `json:"reason,omitempty"`       // why it is refused or unresolved, for staff and logs
 	Trace       string        `json:"trace_id,omitempty"`     // the integrator's, for questions about it
 	Earlier     []uuid.UUID   `json:"earlier,omitempty"`      // purchases of the session before it, newest first
+	// RequestTrace is the trace id of the request that asked for it, empty when the lane's controller did.
+	RequestTrace string `json:"request_trace,omitempty"`
 }
 
 // OpenPurchase is a purchase and the lane that keeps it for staff.

@@ -108,25 +108,28 @@ func readSignIn(in *endpoint.Input) signIn {
 // signIn begins a session. One that the browser had before is over.
 func (c *screen) signIn(ctx context.Context, s signIn) (endpoint.Empty, error) {
 	at := ctx.Value(visitKey{}).(visit)
-	log := zerolog.Ctx(ctx).Info().Stringer("range", s.rangeID)
-	if _, known := c.Staff[s.rangeID][s.name]; known { // anything else may be a PIN that was typed into the wrong field
-		log.Str("name", s.name)
+	about := func(line *zerolog.Event) *zerolog.Event {
+		line = line.Stringer("range", s.rangeID)
+		if _, known := c.Staff[s.rangeID][s.name]; known { // anything else may be a PIN that was typed into the wrong field
+			line = line.Str("name", s.name)
+		}
+		return line
 	}
 	var own *device
 	if id, known := c.sessions.device(at.r, s.member); known {
 		own = &id
 	}
 	if err := c.door.opens(ctx, s.member, s.pin, c.Network(at.r.RemoteAddr), own); err != nil {
-		log.Err(err).Msg("a sign-in was refused")
+		about(zerolog.Ctx(ctx).Warn()).Err(err).Msg("a sign-in was refused")
 		return endpoint.Empty{}, err
 	}
+	about(zerolog.Ctx(ctx).Info()).Msg("signed in")
 	c.Note(ctx, s.rangeID)
 	if before, in := c.sessions.of(at.r); in {
 		before.end()
 	}
 	c.sessions.give(c.sessions.begin(s.rangeID, s.name), at.w, at.r)
 	c.sessions.remember(s.member, at.w, at.r)
-	log.Msg("signed in")
 	return endpoint.Empty{}, nil
 }
 

@@ -71,6 +71,11 @@ func (in *Input) QueryID(name, about, example string) uuid.UUID {
 	return ask(in, field{in: inQuery, name: name, about: about, required: true, example: example}, id{}, uuid.Nil)
 }
 
+// QueryOptionalID reads a UUID of the query; uuid.Nil if none is given.
+func (in *Input) QueryOptionalID(name, about string) uuid.UUID {
+	return ask(in, field{in: inQuery, name: name, about: about}, id{}, uuid.Nil)
+}
+
 // QuerySigned reads a required integer of the query, from -limit to limit and not zero, with an optional sign.
 func (in *Input) QuerySigned(name string, limit int, about string, example int) int {
 	return ask(in, field{in: inQuery, name: name, about: about, required: true, example: example}, signed{limit}, 0)

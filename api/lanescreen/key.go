@@ -103,7 +103,7 @@ func (l *screen) open(w http.ResponseWriter, r *http.Request) {
 	}
 	at, known := l.laneOf(r)
 	if right := same(r.URL.Query().Get("key"), at.Key); !right || !known {
-		zerolog.Ctx(r.Context()).Warn().Msg("a wrong key of a lane screen")
+		zerolog.Ctx(r.Context()).Warn().Stringer("lane", at.id).Msg("a wrong key of a lane screen")
 		l.refuse(w, r, http.StatusUnauthorized)
 		return
 	}

@@ -18,7 +18,7 @@ var (
 )
 
 // folderOf is where the files are that a path of the pages names.
-var folderOf = map[string]string{"/screens": ".", "/control/assets": "../control/web", "/lane/assets": "../lanescreen/web"}
+var folderOf = map[string]string{"/screens": ".", "/control/assets": "../control/web", "/lane/assets": "../lanescreen/web", "/assets": "../machinery/web"}
 
 func requireServed(t *testing.T, path, by string) {
 	folder, known := folderOf[filepath.Dir(path)]

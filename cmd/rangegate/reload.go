@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -113,6 +114,9 @@ func (s *service) tryReload(ctx context.Context, who string, force bool) (config
 		return none, api.RefuseReload(api.InUse, err)
 	case err != nil:
 		return none, api.RefuseReload(api.FailedOnTheWay, err)
+	}
+	if slices.Contains(d.Also, "log.level") { // otherwise it stays what it was set to meanwhile
+		logFrom(next.config.Log.Level)
 	}
 	s.open(next)
 	before.end()

@@ -42,6 +42,7 @@ type addresses struct{ api, operations string }
 // run brings everything up, serves until the process is told to stop, and takes everything down again in reverse.
 func run(t *terminal, p program) (err error) {
 	log := logger(t.log)
+	logFrom(p.config.Log.Level)
 	for _, unused := range p.config.Unused() {
 		log.Warn().Str("path", unused).Msg("configured, and has no effect")
 	}

@@ -60,6 +60,7 @@ func (s *service) open(a *arrangement) {
 			}
 			return s.gateway.Range(id)
 		},
+		Ranges: func() []uuid.UUID { return rangesOf(a.config) }, Waiting: s.gateway.Waiting,
 		Reload: func(ctx context.Context, force bool) (api.Reloaded, error) { return s.reload(ctx, "operator", force) },
 		Log:    s.log,
 	})

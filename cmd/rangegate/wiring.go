@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/google/uuid"
 	"github.com/mattn/go-isatty"
 	"github.com/rs/zerolog"
 
@@ -56,6 +57,14 @@ func layout(r config.Range) lanes.Layout {
 		l.Lanes = append(l.Lanes, lanes.Place{ID: lane.ID, Bay: lane.Bay, Name: lane.Name, Accessible: lane.Accessible})
 	}
 	return l
+}
+
+func rangesOf(c config.Config) []uuid.UUID {
+	ids := make([]uuid.UUID, len(c.Ranges))
+	for i, r := range c.Ranges {
+		ids[i] = r.ID
+	}
+	return ids
 }
 
 func limits(l config.Limits) api.Limits {

@@ -59,7 +59,7 @@ func purchases() *rapid.Generator[lanes.Purchase] {
 			ID: ids().Draw(t, "id"), Session: ids().Draw(t, "session"), Items: items().Draw(t, "items"),
 			Phase: lanes.PurchasePhase(names().Draw(t, "phase")), At: instants().Draw(t, "at"), Event: ids().Draw(t, "event"),
 			UserMessage: names().Draw(t, "user message"), Reason: names().Draw(t, "reason"), Trace: names().Draw(t, "trace"),
-			Earlier: list(ids()).Draw(t, "earlier"),
+			Earlier: list(ids()).Draw(t, "earlier"), RequestTrace: names().Draw(t, "request trace"),
 		}
 	})
 }
@@ -105,7 +105,7 @@ func snapshots() *rapid.Generator[lanes.Snapshot] {
 func events() *rapid.Generator[lanes.Logged] {
 	return rapid.Custom(func(t *rapid.T) lanes.Logged {
 		e := lanes.Logged{
-			Cursor: cursors().Draw(t, "cursor"), Simulated: rapid.Bool().Draw(t, "simulated"),
+			Cursor: cursors().Draw(t, "cursor"), Simulated: rapid.Bool().Draw(t, "simulated"), Trace: names().Draw(t, "trace"),
 			Event: lanes.Event{
 				ID: ids().Draw(t, "event"), Kind: lanes.Kind(names().Draw(t, "kind")), Session: ids().Draw(t, "session"),
 				Lane: ids().Draw(t, "lane"), At: instants().Draw(t, "at").Wall, Items: items().Draw(t, "items"),

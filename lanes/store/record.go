@@ -14,7 +14,8 @@ import (
 // zero.
 //
 //	2   what staff did, what they decided about a lane, calls for help, stray hits, time that ran while the gateway was down
-const Version = 2
+//	3   the trace ids of the requests that events and purchases follow from
+const Version = 3
 
 // ErrNewer: a newer version has written it.
 var ErrNewer = errors.New("written by a newer version")

@@ -71,6 +71,7 @@ func build(t testing.TB, many int, rules ...string) *station {
 environment: playground
 http: {address: 127.0.0.1:0, limits: {requests: 0}}
 operations: {address: 127.0.0.1:0, token: %s}
+log: {level: debug}   # each try of a link is told
 store: {bolt: %q}
 ranges:
   - id: %s

@@ -24,6 +24,8 @@ const (
 	pin     = "471147"
 	many    = 6 // lanes, half of them in each bay
 
+	operator = "the-operations-token"
+
 	anotherRange = "11111111-1111-4111-8111-222222222222"
 	anotherLane  = "44444444-4444-4444-8444-999999999999"
 )
@@ -67,7 +69,7 @@ func build(t testing.TB) *house {
 	h.configuration = fmt.Sprintf(`
 environment: playground
 http: {address: %q}
-operations: {address: 127.0.0.1:0}
+operations: {address: 127.0.0.1:0, token: %q}
 store: {bolt: %q}
 ranges:
   - id: %s
@@ -88,7 +90,7 @@ ranges:
     bays: [{id: 55555555-5555-4555-8555-000000000009, name: Bay Z}]
     groups: [{id: 33333333-3333-4333-8333-000000000009, name: Public}]
     lanes: [{id: %s, name: Lane 99, bay: 55555555-5555-4555-8555-000000000009}]
-`, freeAddress(t), filepath.Join(t.TempDir(), "rangegate.db"), rangeID, token, h.till.url, h.till.url, hash, hash, list.String(), anotherRange, hash, anotherLane)
+`, freeAddress(t), operator, filepath.Join(t.TempDir(), "rangegate.db"), rangeID, token, h.till.url, h.till.url, hash, hash, list.String(), anotherRange, hash, anotherLane)
 	return h
 }
 

@@ -26,7 +26,7 @@ export async function open(context, address) {
   pages.push(page);
   page.on("pageerror", (error) => complaints.push(`${page.url()}: ${error.stack ?? error}`));
   page.on("console", (message) => {
-    if (message.type() === "error" && /Content Security Policy/.test(message.text()) && page.url().startsWith(scene.api)) {
+    if (message.type() === "error" && /Content Security Policy/.test(message.text()) && [scene.api, scene.operations].some((address) => page.url().startsWith(address))) {
       complaints.push(`${page.url()}: ${message.text()}`);
     }
   });

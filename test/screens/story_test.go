@@ -60,9 +60,17 @@ func TestWhoMayNot(t *testing.T) {
 	play(t, "refused")
 }
 
+// How the actors are, as an operator sees it: the whole tree, what is not in order, one lane with its latest commands.
+func TestThePageOfTheActors(t *testing.T) {
+	t.Parallel()
+	play(t, "actors")
+}
+
 // scene is what a story is told of the world.
 type scene struct {
 	API          string      `json:"api"`
+	Operations   string      `json:"operations"`
+	Operator     string      `json:"operator"` // the operations token
 	Stage        string      `json:"stage"`
 	Range        string      `json:"range"`
 	Token        string      `json:"token"`
@@ -90,7 +98,7 @@ func play(t *testing.T, story string) {
 	h := build(t)
 	h.serve()
 	told := scene{
-		API: h.gateway.API, Stage: h.stage(), Range: rangeID, Token: token, PIN: pin,
+		API: h.gateway.API, Operations: h.gateway.Operations, Operator: operator, Stage: h.stage(), Range: rangeID, Token: token, PIN: pin,
 		AnotherRange: anotherRange, AnotherLane: anotherLane, Chromium: chromium, Kept: kept(t),
 	}
 	for n := range many {

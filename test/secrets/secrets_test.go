@@ -141,6 +141,11 @@ func TestNoSecretIsShown(t *testing.T) {
 	require.Equal(t, 401, ask(operations, "GET", "/ranges/"+theRange+"/holds", "", "Authorization", "Bearer "+guessed).Status)
 	ask(operations, "GET", "/ranges/"+theRange+"/purchases", "", bearer...)
 	ask(operations, "GET", "/readyz", "")
+	for _, page := range []string{"/actors", "/actors?range=" + theRange, "/actors/" + theLane, "/log-level"} {
+		require.Equal(t, 200, ask(operations, "GET", page, "", bearer...).Status, page)
+		require.Equal(t, 401, ask(operations, "GET", page, "", "Authorization", "Bearer "+guessed).Status, page)
+	}
+	require.Equal(t, 200, ask(operations, "PUT", "/log-level", `{"level":"debug"}`, bearer...).Status)
 	for _, page := range []string{"/metrics", "/ranges/" + theRange + "/holds"} {
 		ask(operations, "GET", page, "")
 	}

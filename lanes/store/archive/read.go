@@ -43,6 +43,7 @@ func each(file io.Reader, give func(Contents, store.Batch) error) error {
 type reader struct {
 	from    *bufio.Reader
 	sum     hash.Hash // of the lines before this one
+	version []byte    // of the first line, which its sum has
 	give    func(Contents, store.Batch) error
 	number  int // of the line
 	text    []byte
@@ -81,6 +82,7 @@ func (r *reader) next() (l line, err error) {
 func (r *reader) take(l line) error {
 	switch {
 	case r.number == 1:
+		r.version, _, _ = bytes.Cut(l.Record, []byte(","))
 		_, err := store.Decode[head](l.Record)
 		return err
 	case l.Kind == endKind:
@@ -168,20 +170,20 @@ func (r *reader) end(l line) error {
 	return r.close()
 }
 
-// exactly is an error unless the last line, which is in no sum, is to the letter what an export writes, whatever its
-// version: other letters may read the same as JSON.
+// exactly is an error unless the last line, which is in no sum, is to the letter what an export writes, in the version that
+// the first line is of: other letters may read the same as JSON.
 func (r *reader) exactly(l line, last end) error {
 	record, err := store.Encode(last)
 	if err != nil {
 		return err
 	}
 	_, wanted, _ := bytes.Cut(record, []byte(","))
-	_, fields, _ := bytes.Cut(l.Record, []byte(","))
+	version, fields, _ := bytes.Cut(l.Record, []byte(","))
 	var text bytes.Buffer
 	if err := l.write(&text); err != nil {
 		return err
 	}
-	if !bytes.Equal(fields, wanted) || !bytes.Equal(text.Bytes(), r.text) {
+	if !bytes.Equal(version, r.version) || !bytes.Equal(fields, wanted) || !bytes.Equal(text.Bytes(), r.text) {
 		return errors.New("it is not what was written")
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/lanes/store"
 	"rangegate/lanes/store/archive"
 )
 
@@ -120,9 +121,9 @@ func TestRecordsThatDoNotGoTogether(t *testing.T) {
 		"an act beyond":            {"the last act is 4, and it says 3", signed(1, 2, standing(one), act(4))},
 		"an unknown kind":          {`kind "wallet" is not known`, signed(1, 2, standing(one), line(one, "wallet", `{"v":1}`))},
 		"an unknown field":         {"unknown field", signed(1, 2, standing(one), line(one, "key", `{"v":2,"colour":"red"}`))},
-		"a newer record":           {"newer version", signed(1, 2, standing(one), line(one, "key", `{"v":3,"name":"k"}`))},
+		"a newer record":           {"newer version", signed(1, 2, standing(one), line(one, "key", fmt.Sprintf(`{"v":%d,"name":"k"}`, store.Version+1)))},
 		"a record of no range":     {"says not which range", signed(1, 2, standing(one), `{"kind":"key","record":{"v":2}}`)},
-		"a newer file":             {"newer version", `{"kind":"archive","record":{"v":3,"at":"2026-11-21T09:00:00Z"}}` + "\n"},
+		"a newer file":             {"newer version", fmt.Sprintf(`{"kind":"archive","record":{"v":%d,"at":"2026-11-21T09:00:00Z"}}`, store.Version+1) + "\n"},
 		"another sum":              {"its sum is another one", strings.Replace(signed(1, 2, standing(one), key), `"k"`, `"l"`, 1)},
 	} {
 		assert.ErrorContains(t, opened(c.file), c.reason, name)

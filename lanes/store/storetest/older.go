@@ -48,6 +48,10 @@ func Written(version int) store.Batch {
 			Lifted:  []lanes.LiftRecord{{Scope: lanes.Scope{Kind: lanes.OverRange}, At: opening}},
 		},
 	}
+	if version >= 3 {
+		purchase.RequestTrace = "4bf92f3577b34da6a3ce929d0e0e4736"
+		events[0].Trace, events[2].Trace = "0af7651916cd43dd8448eb211c80319c", purchase.RequestTrace
+	}
 	if version < 2 {
 		for i := range snapshots {
 			lane := &snapshots[i]

@@ -1,0 +1,208 @@
+package machinery
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"rangegate/api/screens"
+	"rangegate/lanes"
+)
+
+// overview is the tree with its counts, and what is not as it should be. Every list has the worst first, and no more than
+// lanes.MaxUnwell; the counts are of all.
+type overview struct {
+	At        string         `json:"at"`
+	All       totals         `json:"all"`
+	Ranges    []rangeView    `json:"ranges"`
+	Restarted []restartsView `json:"restarted"`
+	Slowest   []slowView     `json:"slowest"`
+	Links     []linkView     `json:"links"`
+	Unsaved   []unsavedView  `json:"unsaved"`
+}
+
+// totals is the sum of all ranges.
+type totals struct {
+	Ranges    int                     `json:"ranges"`
+	Running   int                     `json:"running"`
+	Lanes     int                     `json:"lanes"`
+	Actors    map[string]kindView     `json:"actors"`
+	Links     map[lanes.LinkState]int `json:"links"`
+	Restarted int                     `json:"lanes_restarted"`
+	NotSaved  int                     `json:"lanes_unsaved"`
+	Unsaved   int                     `json:"changes_unsaved"`
+	Away      int                     `json:"stores_away"` // ranges whose store takes nothing
+	Events    int                     `json:"events_waiting"`
+}
+
+// kindView is the actors of a kind. Messages that wait are counted over all ranges only.
+type kindView struct {
+	Live     int `json:"live"`
+	Restarts int `json:"restarts"`
+	Waiting  int `json:"messages_waiting"`
+}
+
+type rangeView struct {
+	ID       uuid.UUID               `json:"range_id"`
+	Name     string                  `json:"name"`
+	State    string                  `json:"state"` // running, or the code of why it does not
+	Lanes    int                     `json:"lanes"`
+	Live     map[string]int          `json:"live"`
+	Restarts map[string]int          `json:"restarts"`
+	Links    map[lanes.LinkState]int `json:"links"`
+	Writable bool                    `json:"store_writable"`
+	Unsaved  int                     `json:"changes_unsaved"`
+	NotSaved int                     `json:"lanes_unsaved"`
+	Events   int                     `json:"events_waiting"`
+	LateP99  float64                 `json:"timers_late_p99_ms"`
+}
+
+// laneName is which lane a line of a list is about.
+type laneName struct {
+	Range uuid.UUID `json:"range_id"`
+	Lane  uuid.UUID `json:"lane_id"`
+	Name  string    `json:"name"`
+}
+
+type restartsView struct {
+	laneName
+	Restarts int    `json:"restarts"`
+	Last     string `json:"last_at"`
+	Kind     string `json:"last_kind"`
+	On       string `json:"last_on"` // the message that it panicked on
+}
+
+type slowView struct {
+	laneName
+	commandView
+}
+
+type linkView struct {
+	laneName
+	Link      lanes.LinkState `json:"link"`
+	Since     string          `json:"since"`
+	Restarts  int             `json:"restarts"`
+	LastError string          `json:"last_error"`
+}
+
+type unsavedView struct {
+	laneName
+	Since   string `json:"since"`
+	Changes int    `json:"changes"`
+}
+
+func newOverview(now time.Time, waiting map[string]int) *overview {
+	o := &overview{
+		At: screens.Stamp(now), Ranges: []rangeView{}, Restarted: []restartsView{}, Slowest: []slowView{}, Links: []linkView{},
+		Unsaved: []unsavedView{},
+		All: totals{
+			Actors: map[string]kindView{}, Links: map[lanes.LinkState]int{lanes.LinkUp: 0, lanes.LinkDown: 0, lanes.LinkFaulty: 0},
+		},
+	}
+	for kind, n := range waiting {
+		o.All.Actors[kind] = kindView{Waiting: n}
+	}
+	return o
+}
+
+// away is a range that does not run here.
+func (o *overview) away(id uuid.UUID, why error) {
+	state := "internal"
+	var coded interface{ Code() string }
+	if errors.As(why, &coded) {
+		state = coded.Code()
+	}
+	o.All.Ranges++
+	o.Ranges = append(o.Ranges, rangeView{
+		ID: id, State: state, Live: map[string]int{}, Restarts: map[string]int{}, Links: map[lanes.LinkState]int{},
+	})
+}
+
+func (o *overview) add(id uuid.UUID, layout lanes.Layout, is lanes.ActorHealth) {
+	r := rangeView{
+		ID: id, Name: layout.Name, State: "running", Lanes: len(layout.Lanes), Live: is.Live, Restarts: map[string]int{},
+		Links: is.Health.Links, Writable: is.Writable, Unsaved: is.Health.Unsaved, NotSaved: is.NotSavedLanes, Events: is.Health.Waiting,
+		LateP99: milliseconds(is.LateP99),
+	}
+	maps.Copy(r.Restarts, is.Restarts) // that is {}, not null, where none was started again
+	o.Ranges = append(o.Ranges, r)
+	o.All.sum(r, is.RestartedLanes)
+
+	name := func(lane uuid.UUID, name string) laneName { return laneName{id, lane, name} }
+	for _, had := range is.Restarted {
+		o.Restarted = append(o.Restarted, restartsView{name(had.Lane, had.Name), had.Restarts, screens.Stamp(had.Last), had.Kind, had.Message})
+	}
+	for _, slow := range is.Slowest {
+		o.Slowest = append(o.Slowest, slowView{name(slow.Lane, slow.Name), viewOfCommand(slow.Commanded)})
+	}
+	for _, l := range is.Health.Lanes {
+		o.Links = append(o.Links, linkView{name(l.Lane, l.Name), l.Link, screens.Stamp(l.Since), l.Restarts, l.LastError})
+	}
+	for _, u := range is.NotSaved {
+		o.Unsaved = append(o.Unsaved, unsavedView{name(u.Lane, u.Name), screens.Stamp(u.Since), u.Changes})
+	}
+}
+
+func (t *totals) sum(r rangeView, restarted int) {
+	t.Ranges, t.Running, t.Lanes = t.Ranges+1, t.Running+1, t.Lanes+r.Lanes
+	for kind, n := range r.Live {
+		of := t.Actors[kind]
+		of.Live += n
+		t.Actors[kind] = of
+	}
+	for kind, n := range r.Restarts {
+		of := t.Actors[kind]
+		of.Restarts += n
+		t.Actors[kind] = of
+	}
+	for state, n := range r.Links {
+		t.Links[state] += n
+	}
+	t.Restarted += restarted
+	t.NotSaved += r.NotSaved
+	t.Unsaved += r.Unsaved
+	t.Events += r.Events
+	if !r.Writable {
+		t.Away++
+	}
+}
+
+// bounded has the worst of all ranges first, and no more than somebody reads.
+func (o *overview) bounded() overview {
+	latest := func(a, b string) int { return cmp.Compare(b, a) } // the stamps sort as the times do
+	o.Ranges = worst(o.Ranges, func(a, b rangeView) int { return cmp.Compare(b.trouble(), a.trouble()) })
+	o.Restarted = worst(o.Restarted, func(a, b restartsView) int { return latest(a.Last, b.Last) })
+	o.Slowest = worst(o.Slowest, func(a, b slowView) int { return cmp.Compare(b.Took, a.Took) })
+	o.Links = worst(o.Links, func(a, b linkView) int {
+		grade := map[lanes.LinkState]int{lanes.LinkFaulty: 0, lanes.LinkDown: 1, lanes.LinkUp: 2}
+		return cmp.Or(cmp.Compare(grade[a.Link], grade[b.Link]), cmp.Compare(a.Since, b.Since))
+	})
+	o.Unsaved = worst(o.Unsaved, func(a, b unsavedView) int { return cmp.Compare(a.Since, b.Since) })
+	return *o
+}
+
+func worst[T any](all []T, worse func(a, b T) int) []T {
+	slices.SortStableFunc(all, worse)
+	return all[:min(len(all), lanes.MaxUnwell)]
+}
+
+// trouble is how much there is to see to in the range: first whether it runs, then whether it saves, then the rest.
+func (r rangeView) trouble() int {
+	n := r.Links[lanes.LinkDown] + r.Links[lanes.LinkFaulty]
+	for _, restarts := range r.Restarts {
+		n += restarts
+	}
+	switch {
+	case r.State != "running":
+		return 2_000_000_000
+	case !r.Writable:
+		return 1_000_000_000 + n
+	}
+	return n
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
