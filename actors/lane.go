@@ -118,6 +118,9 @@ func (l *laneActor) Receive(ctx actor.Context) {
 		if m.of == l {
 			l.recall()
 		}
+	case *probe:
+		m.answer()
+		return
 	case *actor.Restarting:
 		l.panics.note(l.of.clock.Now())
 		l.leave(lanes.ErrInternal)

@@ -172,6 +172,12 @@ func (r *rangeActor) Receive(ctx actor.Context) {
 		for _, lane := range r.lanes {
 			ctx.Send(lane, m.message)
 		}
+	case *probe:
+		m.left.Add(int64(len(r.lanes)))
+		for _, lane := range r.lanes {
+			ctx.Send(lane, m)
+		}
+		m.answer()
 	case *setHold:
 		m.reply <- r.holding.set(ctx, m.over, m.who, m.trace, r.lanes)
 	case *liftHold:

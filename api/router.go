@@ -35,6 +35,7 @@ type Settings struct {
 	Screens  Screens
 	Limits   Limits
 	Traffic  *Traffic
+	Proxies  Proxies // whose word on where a request came from is taken; none: nobody's
 	Log      zerolog.Logger
 }
 
@@ -51,7 +52,7 @@ func New(s Settings) http.Handler {
 		Errors: errors, Everywhere: []string{"unauthorized", "too_many_requests", "overloaded"}, Patience: patience, Defect: defect,
 		Admit: newCrowd(s.Credentials, traffic.limited.WithLabelValues("process")).admit,
 	}
-	r := a.Router(logged(s.Log), traffic.counted, deprecated)
+	r := a.Router(s.Proxies.forwarded, logged(s.Log), traffic.counted, deprecated)
 
 	current := v2.Handlers{RangeOf: ofRequest(s.Range)}
 	version1, version2 := v1.Endpoints(current), current.Endpoints()

@@ -39,7 +39,12 @@ const (
 type HTTP struct {
 	Address string `yaml:"address"` // host:port, default 127.0.0.1:8080
 	TLS     TLS    `yaml:"tls,omitempty"`
-	Limits  Limits `yaml:"limits"`
+	// BehindProxy says that whoever comes from a public network comes through a proxy that has TLS.
+	BehindProxy bool `yaml:"behind_proxy,omitempty"`
+	// TrustedProxies are addresses, or networks such as 10.1.0.0/16, whose X-Forwarded-For and X-Forwarded-Proto are
+	// believed. Only with BehindProxy; without any nobody's are.
+	TrustedProxies []string `yaml:"trusted_proxies,omitempty"`
+	Limits         Limits   `yaml:"limits"`
 }
 
 // Limits bounds what one client may ask for; what is beyond is answered 429.
@@ -60,7 +65,8 @@ type TLS struct {
 
 // Operations is the address of health, metrics and profiles.
 type Operations struct {
-	Address string `yaml:"address"`         // host:port, default 127.0.0.1:9090
+	Address string `yaml:"address"` // host:port, default 127.0.0.1:9090
+	TLS     TLS    `yaml:"tls,omitempty"`
 	Token   Secret `yaml:"token,omitempty"` // for writes and profiles; empty: nobody may
 }
 

@@ -122,8 +122,8 @@ ranges:
 `), nil)
 	require.NoError(t, err)
 
-	assert.Equal(t, HTTP{":8443", TLS{"c.pem", "k.pem"}, Limits{ptr(7), ptr(8), ptr(9)}}, cfg.HTTP)
-	assert.Equal(t, Operations{"[::1]:0", "op"}, cfg.Operations)
+	assert.Equal(t, HTTP{Address: ":8443", TLS: TLS{"c.pem", "k.pem"}, Limits: Limits{ptr(7), ptr(8), ptr(9)}}, cfg.HTTP)
+	assert.Equal(t, Operations{Address: "[::1]:0", Token: "op"}, cfg.Operations)
 	assert.Equal(t, Store{Redis: "rediss://u:p@cache:6379/2", Retention: Retention{time.Hour, 2 * time.Hour, 3 * time.Hour, 4}}, cfg.Store)
 
 	north := cfg.Ranges[0]

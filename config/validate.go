@@ -39,7 +39,7 @@ func (c *Config) validate(found *faults) {
 		found.add("environment", "wants playground or production")
 	}
 	in.http(c.HTTP)
-	in.expect("operations.address", listenProblem(c.Operations.Address))
+	in.operations(c.Operations)
 	if sameListener(c.HTTP.Address, c.Operations.Address) {
 		found.add("operations.address", "the same as http.address")
 	}
@@ -60,11 +60,11 @@ func (in *inspection) http(h HTTP) {
 	if *h.Limits.Requests > 0 && *h.Limits.Burst == 0 {
 		in.found.add("http.limits.burst", "must be more than 0 while requests is limited")
 	}
-	switch {
-	case h.TLS.Certificate == "" && h.TLS.Key != "":
-		in.found.add("http.tls.certificate", "missing; tls wants certificate and key")
-	case h.TLS.Certificate != "" && h.TLS.Key == "":
-		in.found.add("http.tls.key", "missing; tls wants certificate and key")
+	in.tls(h.TLS, "http.tls")
+	in.proxies(h)
+	if in.production && h.TLS == (TLS{}) && !h.BehindProxy && public(h.Address) {
+		in.found.add("http.address", "is public, and without TLS tokens and names would go over it in the clear: wants "+
+			"http.tls, a loopback or private IP address, or http.behind_proxy: true where a proxy in front has TLS")
 	}
 }
 

@@ -24,7 +24,7 @@ func unanswered(caller, inTime context.Context, opened bool, err error) string {
 	case !opened && caller.Err() != nil:
 		return lanes.Unreachable + ": given up before it was sent"
 	case !opened:
-		return lanes.Unreachable + ": " + reason(err)
+		return lanes.Unreachable + ": " + Reason(err)
 	case caller.Err() != nil:
 		return lanes.Interrupted + ": given up before it was answered"
 	case inTime.Err() != nil:

@@ -10,9 +10,9 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// reason says in a few words why a request could not be sent. Words of our own: the errors of package net carry
+// Reason says in a few words why a request could not be sent, or no connection made. Words of our own: the errors of package net carry
 // addresses, and whoever reads the event log need not know how the names around the gateway resolve.
-func reason(err error) string {
+func Reason(err error) string {
 	var (
 		lookup      *net.DNSError
 		operation   *net.OpError

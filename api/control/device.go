@@ -6,6 +6,8 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"net/http"
+
+	"rangegate/api/screens"
 )
 
 // A device is a browser that somebody has signed in with before. Wrong PINs that strangers send for a name have a limit, and
@@ -30,7 +32,7 @@ func (s *sessions) remember(who member, w http.ResponseWriter, r *http.Request) 
 	}
 	http.SetCookie(w, &http.Cookie{
 		Name: deviceCookie, Value: base64.RawURLEncoding.EncodeToString(append(id[:], s.deviceMAC(id, who)...)),
-		Path: "/control/sign-in", MaxAge: deviceFor, HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode,
+		Path: "/control/sign-in", MaxAge: deviceFor, HttpOnly: true, Secure: screens.Secure(r), SameSite: http.SameSiteStrictMode,
 	})
 }
 

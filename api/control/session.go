@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"rangegate/api/screens"
 )
 
 // A session is one person of one range, signed in. All of it is in a cookie, signed with a key that is made of the hash of
@@ -153,7 +155,7 @@ func (s *sessions) give(of *session, w http.ResponseWriter, r *http.Request) {
 func setCookie(w http.ResponseWriter, r *http.Request, value string, maxAge int) {
 	http.SetCookie(w, &http.Cookie{
 		Name: cookieName, Value: value, Path: "/control", MaxAge: maxAge,
-		HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode,
+		HttpOnly: true, Secure: screens.Secure(r), SameSite: http.SameSiteStrictMode,
 	})
 }
 

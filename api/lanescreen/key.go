@@ -12,6 +12,8 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
+
+	"rangegate/api/screens"
 )
 
 const (
@@ -112,7 +114,7 @@ func (l *screen) open(w http.ResponseWriter, r *http.Request) {
 	path := "/lane/" + at.id.String()
 	http.SetCookie(w, &http.Cookie{
 		Name: cookieName, Value: at.proof(at.id), Path: path, MaxAge: cookieLasts,
-		HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode,
+		HttpOnly: true, Secure: screens.Secure(r), SameSite: http.SameSiteStrictMode,
 	})
 	http.Redirect(w, r, path, http.StatusSeeOther)
 }

@@ -127,13 +127,18 @@ func TestAStreamOfARangeThatIsGoneEndsAtTheNextBeat(t *testing.T) {
 
 // serve answers the feed on a real connection, with the time-outs of a server that knows nothing of streams.
 func serve(t *testing.T, f Feed, ended chan<- struct{}) *httptest.Server {
+	server := unstarted(f, ended)
+	server.Start()
+	t.Cleanup(server.Close)
+	return server
+}
+
+func unstarted(f Feed, ended chan<- struct{}) *httptest.Server {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.Follow(w, r)
 		close(ended)
 	}))
 	server.Config.ReadTimeout, server.Config.WriteTimeout = 50*time.Millisecond, 50*time.Millisecond
-	server.Start()
-	t.Cleanup(server.Close)
 	return server
 }
 
@@ -142,17 +147,37 @@ func TestAStreamOutlivesTheTimeOutsOfItsServer(t *testing.T) {
 	server := serve(t, c.feed(), ended)
 	response, err := http.Get(server.URL)
 	require.NoError(t, err)
+	outlives(t, response, c)
+	<-ended // who has gone is noticed
+}
+
+// HTTP/2 has the time-outs for each stream of a connection.
+func TestAStreamOutlivesTheTimeOutsOfAServerOfHTTP2(t *testing.T) {
+	c, ended := newCounter(), make(chan struct{})
+	server := unstarted(c.feed(), ended)
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	response, err := server.Client().Get(server.URL)
+	require.NoError(t, err)
+	require.Equal(t, 2, response.ProtoMajor)
+	outlives(t, response, c)
+	<-ended
+}
+
+// outlives reads a stream of what changes whenever it is read, ten times as long as its server's patience.
+func outlives(t *testing.T, response *http.Response, c *counter) {
+	t.Helper()
 	require.Equal(t, "text/event-stream", response.Header.Get("Content-Type"))
 	lines := bufio.NewScanner(response.Body)
 	begun := time.Now()
-	for time.Since(begun) < 500*time.Millisecond { // ten times as long as the server's patience
+	for time.Since(begun) < 500*time.Millisecond {
 		require.True(t, lines.Scan(), "the stream ended: %v", lines.Err())
 		if strings.HasPrefix(lines.Text(), "data:") {
 			c.add()
 		}
 	}
 	_ = response.Body.Close()
-	<-ended // who has gone is noticed
 }
 
 func TestAStreamEndsWhenTheGatewayStops(t *testing.T) {

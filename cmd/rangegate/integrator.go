@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"rangegate/cmd/rangegate/integrator"
-	"rangegate/config"
 )
 
 type demoIntegrator struct {
@@ -27,13 +26,12 @@ func (d demoIntegrator) Run(t *terminal) error {
 
 // listen begins to answer, at a URL, until stop.
 func (d demoIntegrator) listen(t *terminal) (at string, stop func(), err error) {
-	hosted, err := integrator.New(integrator.Settings{
-		Secrets: d.Secret, Now: time.Now, Log: logger(t.log).With().Str("of", "integrator").Logger(),
-	})
+	log := logger(t.log).With().Str("of", "integrator").Logger()
+	hosted, err := integrator.New(integrator.Settings{Secrets: d.Secret, Now: time.Now, Log: log})
 	if err != nil {
 		return "", nil, misconfigured{err}
 	}
-	server, err := listen(d.Address, config.TLS{}, hosted)
+	server, err := listen(d.Address, nil, hosted, log)
 	if err != nil {
 		return "", nil, err
 	}

@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	stdlog "log"
 	"net/http"
+	"strings"
 	"time"
 
-	"rangegate/config"
+	"github.com/rs/zerolog"
+
+	"rangegate/cmd/rangegate/certificate"
 )
 
 // server is one address that answers.
@@ -17,7 +21,8 @@ type server struct {
 	failed chan error
 }
 
-func listen(address string, tls config.TLS, handler http.Handler) (*server, error) {
+// listen answers at the address, with TLS where there is a certificate.
+func listen(address string, kept *certificate.Kept, handler http.Handler, log zerolog.Logger) (*server, error) {
 	listener, err := listenTCP(address)
 	if err != nil {
 		return nil, fmt.Errorf("listening on %s: %w", address, err)
@@ -26,15 +31,15 @@ func listen(address string, tls config.TLS, handler http.Handler) (*server, erro
 		http: &http.Server{
 			Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second,
 			WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
-			ConnState: newConnections().turned,
+			ConnState: newConnections().turned, ErrorLog: stdlog.New(complaints{log}, "", 0),
 		},
 		url:    "http://" + listener.Addr().String(),
 		failed: make(chan error, 1),
 	}
 	serve := func() error { return s.http.Serve(listener) }
-	if tls.Certificate != "" {
-		s.url = "https://" + listener.Addr().String()
-		serve = func() error { return s.http.ServeTLS(listener, tls.Certificate, tls.Key) }
+	if kept != nil {
+		s.url, s.http.TLSConfig = "https://"+listener.Addr().String(), kept.TLS()
+		serve = func() error { return s.http.ServeTLS(listener, "", "") }
 	}
 	go func() {
 		if err := serve(); !errors.Is(err, http.ErrServerClosed) {
@@ -42,6 +47,18 @@ func listen(address string, tls config.TLS, handler http.Handler) (*server, erro
 		}
 	}()
 	return s, nil
+}
+
+// complaints are what the server says of connections, as lines of the log. Anybody can spoil a handshake.
+type complaints struct{ log zerolog.Logger }
+
+func (c complaints) Write(line []byte) (int, error) {
+	level := zerolog.WarnLevel
+	if strings.HasPrefix(string(line), "http: TLS handshake error") {
+		level = zerolog.DebugLevel
+	}
+	c.log.WithLevel(level).Msg(strings.TrimSpace(string(line)))
+	return len(line), nil
 }
 
 // close lets the requests under way have their answers.

@@ -20,7 +20,7 @@ type commands struct {
 	Serve           serve           `cmd:"" help:"Serve the ranges of a configuration."`
 	Integrator      demoIntegrator  `cmd:"" help:"A demo integrator: products API, webhook receiver, and a page that shows what arrived."`
 	Lanesim         laneSim         `cmd:"" help:"Answer as the controllers of every websocket lane of a configuration, with faults on request."`
-	Check           check           `cmd:"" help:"Say everything that is wrong with a configuration, or print it as it will be used."`
+	Check           check           `cmd:"" help:"Say everything that is wrong with a configuration, or print it as it will be used, and look whether what it counts on is there."`
 	CheckController checkController `cmd:"" help:"Play the lane link with a controller, and say which of its rules hold."`
 	HashPIN         hashPIN         `cmd:"" name:"hash-pin" help:"Read a PIN from the terminal, or from standard input, and print its argon2id hash for the configuration (pin_hash)."`
 	Store           storeCommands   `cmd:"" help:"Check what a configuration's store has, or carry it to another store."`

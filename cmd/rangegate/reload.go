@@ -109,6 +109,9 @@ func (s *service) tryReload(ctx context.Context, who string, force bool) (config
 		return none, api.RefuseReload(api.NeedsRestart,
 			fmt.Errorf("different, and only a restart can change it: %s; nothing was changed", strings.Join(d.Restart, ", ")))
 	}
+	if err := s.certificates.reload(); err != nil {
+		return none, api.RefuseReload(api.BadConfiguration, err)
+	}
 	switch err := s.gateway.Reload(ctx, next.ranged(d, who, force)); {
 	case errors.Is(err, actors.ErrInUse), errors.Is(err, actors.ErrLayout):
 		return none, api.RefuseReload(api.InUse, err)

@@ -82,13 +82,19 @@ func run(t *terminal, p program) (err error) {
 	if err != nil {
 		return err
 	}
+	kept, err := keepCertificates(p.config, registry, log)
+	if err != nil {
+		return err
+	}
+	defer kept.close()
+	s.certificates = kept
 	s.open(first)
-	operations, err := listen(p.config.Operations.Address, config.TLS{}, &s.operations)
+	operations, err := listen(p.config.Operations.Address, kept.operations, &s.operations, log)
 	if err != nil {
 		return err
 	}
 	defer operations.close(drainOperations)
-	requests, err := listen(p.config.HTTP.Address, p.config.HTTP.TLS, &s.requests)
+	requests, err := listen(p.config.HTTP.Address, kept.http, &s.requests, log)
 	if err != nil {
 		return err
 	}
@@ -108,6 +114,7 @@ func run(t *terminal, p program) (err error) {
 		p.listening(at)
 	}
 	_, _ = daemon.SdNotify(false, daemon.SdNotifyReady)
+	defer startWatchdog(gateway.Alive, log)()
 
 	select {
 	case <-t.ctx.Done():

@@ -14,16 +14,20 @@ import (
 
 // life is one life of a gateway with a demo range of two lanes.
 type life struct {
-	t     *testing.T
-	url   string
-	stop  context.CancelFunc
-	ended chan error
+	t          *testing.T
+	url        string
+	operations string
+	stop       context.CancelFunc
+	ended      chan error
 }
 
 // begin starts a gateway that keeps its range in the folder, and waits until it answers.
-func begin(t *testing.T, data string) *life {
+func begin(t *testing.T, data string, changes ...func(*config.Config)) *life {
 	cfg := config.Playground(2, data, "127.0.0.1:0", "http://127.0.0.1:1")
 	cfg.Operations.Address = "127.0.0.1:0"
+	for _, change := range changes {
+		change(&cfg)
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	l := &life{t: t, stop: stop, ended: make(chan error, 1)}
 	listening := make(chan addresses, 1)
@@ -34,7 +38,7 @@ func begin(t *testing.T, data string) *life {
 	}()
 	select {
 	case at := <-listening:
-		l.url = at.api
+		l.url, l.operations = at.api, at.operations
 	case err := <-l.ended:
 		require.NoError(t, err)
 	}
@@ -49,12 +53,16 @@ func (l *life) end() {
 
 // ask sends a request with that cookie.
 func (l *life) ask(method, path, body string, cookie *http.Cookie) *http.Response {
-	request, err := http.NewRequest(method, l.url+path, strings.NewReader(body))
+	return l.askThrough(http.DefaultTransport, method, l.url+path, body, cookie)
+}
+
+func (l *life) askThrough(transport http.RoundTripper, method, url, body string, cookie *http.Cookie) *http.Response {
+	request, err := http.NewRequest(method, url, strings.NewReader(body))
 	require.NoError(l.t, err)
 	if cookie != nil {
 		request.AddCookie(cookie)
 	}
-	response, err := http.DefaultTransport.RoundTrip(request)
+	response, err := transport.RoundTrip(request)
 	require.NoError(l.t, err)
 	return response
 }

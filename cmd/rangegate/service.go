@@ -26,16 +26,17 @@ import (
 // service is what the program does for its ranges. What of it follows from the configuration is an arrangement, and a
 // reload puts another one in its place (reload.go).
 type service struct {
-	log      zerolog.Logger
-	clock    actors.Clock
-	gateway  *actors.Gateway
-	hardware *sim.Driver
-	registry *prometheus.Registry
-	catalog  *catalog.Metrics
-	traffic  *api.Traffic
-	reloads  *reloads
-	seen     *control.Seen                 // sessions of staff
-	read     func() (config.Config, error) // the configuration anew; nil: it is not in a file
+	log          zerolog.Logger
+	clock        actors.Clock
+	gateway      *actors.Gateway
+	hardware     *sim.Driver
+	registry     *prometheus.Registry
+	catalog      *catalog.Metrics
+	traffic      *api.Traffic
+	reloads      *reloads
+	certificates certificates
+	seen         *control.Seen                 // sessions of staff
+	read         func() (config.Config, error) // the configuration anew; nil: it is not in a file
 
 	requests, operations inForce // what answers at the two addresses
 
@@ -77,6 +78,7 @@ func (s *service) open(a *arrangement) {
 		},
 		Screens: screensOf(a, s.gateway, s.seen),
 		Limits:  limits(a.config.HTTP.Limits),
+		Proxies: proxies(a.config.HTTP, s.log),
 		Traffic: s.traffic,
 		Log:     s.log,
 	})

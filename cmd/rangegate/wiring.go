@@ -71,6 +71,15 @@ func limits(l config.Limits) api.Limits {
 	return api.Limits{PerSecond: int(*l.Requests), Burst: int(*l.Burst), FailuresPerMinute: int(*l.Failures)}
 }
 
+// proxies are those that are trusted. Behind others every client has the proxy's address.
+func proxies(h config.HTTP, log zerolog.Logger) api.Proxies {
+	if h.BehindProxy && len(h.TrustedProxies) == 0 {
+		log.Warn().Msg("http.behind_proxy without http.trusted_proxies: all clients count as one address, the proxy's, and " +
+			"are limited together when one guesses credentials; cookies are not kept to TLS")
+	}
+	return h.Proxies()
+}
+
 // credentials keeps of each token only its digest.
 func credentials(c config.Config) api.Credentials {
 	all := api.Credentials{}

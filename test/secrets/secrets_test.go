@@ -175,7 +175,8 @@ func TestNoSecretOfAConfigurationIsShown(t *testing.T) {
 		command string
 		damage  [2]string
 	}{
-		"shown":                      {"check", [2]string{}},
+		"shown":                      {"check --offline", [2]string{}},
+		"the pre-flight fails":       {"check", [2]string{}},
 		"the store is not there":     {"serve", [2]string{}},
 		"a token too long":           {"check", [2]string{token, token + "0"}},
 		"a secret that is no base64": {"check", [2]string{whsec, "whsec_" + linkKey}},
@@ -196,7 +197,7 @@ func TestNoSecretOfAConfigurationIsShown(t *testing.T) {
 			}
 			require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 			var out bytes.Buffer
-			cmd := process.Command(story.command, "--config", path)
+			cmd := process.Command(append(strings.Fields(story.command), "--config", path)...)
 			cmd.Stdout, cmd.Stderr = &out, &out
 			err := cmd.Run()
 			require.Equal(t, name == "shown", err == nil, out.String())

@@ -14,7 +14,8 @@ type TLS struct {
 	Fingerprint *[sha256.Size]byte // SHA-256 of the certificate (DER)
 }
 
-var errFingerprint = errors.New("the controller's certificate has another fingerprint")
+// ErrFingerprint: the controller is another one, or has a new certificate.
+var ErrFingerprint = errors.New("the controller's certificate has another fingerprint")
 
 func (t TLS) config(host string) *tls.Config {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host, RootCAs: t.CA}
@@ -22,7 +23,7 @@ func (t TLS) config(host string) *tls.Config {
 		config.InsecureSkipVerify = true // the fingerprint says more than a name would
 		config.VerifyConnection = func(state tls.ConnectionState) error {
 			if sha256.Sum256(state.PeerCertificates[0].Raw) != *t.Fingerprint {
-				return errFingerprint
+				return ErrFingerprint
 			}
 			return nil
 		}
@@ -34,5 +35,5 @@ func (t TLS) config(host string) *tls.Config {
 func mistrust(err error) bool {
 	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
-	return errors.Is(err, errFingerprint) || errors.As(err, &certificate) || errors.As(err, &record)
+	return errors.Is(err, ErrFingerprint) || errors.As(err, &certificate) || errors.As(err, &record)
 }

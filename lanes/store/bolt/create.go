@@ -20,7 +20,7 @@ func create(path string) error {
 	}
 	fresh := path + ".new"
 	db, err := lock(fresh, bbolt.Options{})
-	if errors.Is(err, errLocked) {
+	if errors.Is(err, ErrLocked) {
 		return err
 	}
 	if err != nil { // a crash has left it half made: the next try begins anew

@@ -115,7 +115,8 @@ func (f *file) untouched() error {
 	})
 }
 
-var errLocked = errors.New("the file is locked by another process: is another rangegate running?")
+// ErrLocked: another process has the file open to write to it.
+var ErrLocked = errors.New("the file is locked by another process: is another rangegate running?")
 
 // lock opens the file as soon as no other process has it.
 func lock(path string, o bbolt.Options) (db *bbolt.DB, err error) {
@@ -125,7 +126,7 @@ func lock(path string, o bbolt.Options) (db *bbolt.DB, err error) {
 		return err
 	})
 	if errors.Is(err, bolterrors.ErrTimeout) {
-		return nil, errLocked
+		return nil, ErrLocked
 	}
 	return db, err
 }

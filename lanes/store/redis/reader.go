@@ -15,8 +15,9 @@ import (
 
 // Reader reads what a server has as a whole, and never writes to it. A gateway may serve the ranges meanwhile.
 type Reader struct {
-	where  string
-	client goredis.UniversalClient
+	where    string
+	replicas int // that a flush of the URL's waits for
+	client   goredis.UniversalClient
 }
 
 // OpenReader connects to the server. The URL is as for Open.
@@ -25,7 +26,7 @@ func OpenReader(ctx context.Context, url string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{where: server.where, client: server.client(1, loadTimeout, nil)}
+	r := &Reader{where: server.where, replicas: server.replicas, client: server.client(1, loadTimeout, nil)}
 	checking, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	if err := r.client.Ping(checking).Err(); err != nil {

@@ -1,0 +1,49 @@
+package preflight
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Something that hangs, whatever it does about its context, keeps nobody from hearing of the rest.
+func TestWhatHangsIsSaidToHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun, release := time.Now(), make(chan struct{})
+		hangs := func(context.Context) []Finding {
+			<-release
+			return nil
+		}
+		all := run(t.Context(), 30*time.Second, []check{
+			{"first", hangs},
+			{"second", func(context.Context) []Finding { return []Finding{ok("second", "is there"), ok("second", "is well")} }},
+			{"third", hangs},
+			{"fourth", func(ctx context.Context) []Finding {
+				<-ctx.Done()
+				return []Finding{ok("fourth", "knows when to stop")}
+			}},
+		})
+		require.Equal(t, 31*time.Second, time.Since(begun))
+		require.Equal(t, "FAIL: not known after 30s\nok: is there\nok: is well\nFAIL: not known after 30s\nok: knows when to stop\n", told(all))
+		close(release)
+		synctest.Wait()
+	})
+}
+
+func TestTheTableSaysWhatToDo(t *testing.T) {
+	var table strings.Builder
+	require.NoError(t, Write(&table, []Finding{
+		ok("clock", "synchronised"), {Warn, "http.tls", "3 days left", "renew it"}, {Fail, "store", "is not there", "start it"},
+	}))
+	require.Equal(t, `ok    clock     synchronised
+warn  http.tls  3 days left
+                -> renew it
+FAIL  store     is not there
+                -> start it
+pre-flight: 1 failed, 1 to be looked at, 1 ok
+`, table.String())
+}

@@ -1,0 +1,148 @@
+package preflight
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"rangegate/config"
+	"rangegate/lanes/store"
+	"rangegate/lanes/store/bolt"
+	"rangegate/lanes/store/redis/redistest"
+)
+
+func made(t *testing.T) string {
+	path := filepath.Join(t.TempDir(), "range.db")
+	s, err := bolt.Open(path, store.Retention{})
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	return path
+}
+
+func files(t *testing.T, folder string) (names []string) {
+	entries, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func TestAFileThatIsInOrder(t *testing.T) {
+	path := made(t)
+	before, err := os.ReadFile(path)
+	require.NoError(t, err)
+	all := boltFile(t.Context(), path)
+	fine(t, all)
+	require.Contains(t, all[0].Found, fmt.Sprintf("0 ranges, readable by this release (version %d)", store.Version))
+	require.Equal(t, OK, writable(filepath.Dir(path)).Result)
+
+	after, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+	require.Equal(t, []string{"range.db"}, files(t, filepath.Dir(path)), "nothing is left behind")
+}
+
+func TestAFileThatIsYetToBeMade(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "var", "lib", "range.db")
+	fine(t, boltFile(t.Context(), path))
+	for _, f := range folderOf(path) {
+		require.NotEqual(t, Fail, f.Result, f.Found)
+		require.Contains(t, f.Found, folder)
+	}
+	require.Empty(t, files(t, folder), "it is the gateway that makes it")
+}
+
+func TestAFileThatAGatewayHas(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "range.db")
+	running, err := bolt.Open(path, store.Retention{})
+	require.NoError(t, err)
+	defer running.Close()
+	all := boltFile(t.Context(), path)
+	fine(t, all)
+	require.Contains(t, all[0].Found, "is open in a gateway that runs")
+}
+
+func TestAFileThatIsNoStore(t *testing.T) {
+	path := made(t)
+	require.NoError(t, os.Truncate(path, 5000))
+	f := one(t, boltFile(t.Context(), path), Fail)
+	require.Contains(t, f.Found, "range.db: file size too small")
+	require.Contains(t, f.Do, "backup")
+
+	f = one(t, folderOf(filepath.Join(path, "range.db")), Fail)
+	require.Contains(t, f.Found, "is no folder")
+}
+
+// asAnother does it as a user who has nothing here: root may do anything everywhere.
+func asAnother(t *testing.T, do func()) {
+	if os.Geteuid() != 0 {
+		do()
+		return
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	const nobody = 65534
+	require.NoError(t, unix.Setfsuid(nobody))
+	defer func() { require.NoError(t, unix.Setfsuid(0)) }()
+	do()
+}
+
+func TestAFolderThatIsNotOurs(t *testing.T) {
+	path := made(t)
+	require.NoError(t, os.Chmod(path, 0o400))
+	folder := filepath.Dir(path)
+	require.NoError(t, os.Chmod(folder, 0o555))
+	require.NoError(t, os.Chmod(filepath.Dir(folder), 0o755)) // the other user gets as far as here
+	t.Cleanup(func() { _ = os.Chmod(folder, 0o700) })
+	var found Finding
+	var file []Finding
+	asAnother(t, func() { found, file = writable(folder), boltFile(t.Context(), path) })
+	require.Equal(t, Fail, found.Result, found.Found)
+	require.Contains(t, found.Found, "permission denied")
+	require.Contains(t, found.Do, "chown")
+	require.Contains(t, one(t, file, Fail).Found, "permission denied")
+}
+
+func TestAFolderInMemory(t *testing.T) {
+	var disk unix.Statfs_t
+	if unix.Statfs("/dev/shm", &disk) != nil || disk.Type != unix.TMPFS_MAGIC {
+		t.Skip("/dev/shm is not in memory here")
+	}
+	f := medium("/dev/shm")
+	require.Equal(t, Warn, f.Result)
+	require.Contains(t, f.Found, "/dev/shm is in memory: it is gone when the machine is started again")
+}
+
+func TestAServerThatIsInOrder(t *testing.T) {
+	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction")
+	all := redisServer(t.Context(), server.URL())
+	fine(t, all)
+	require.Regexp(t, `redis server redis://\S+ answers in \S+, version \d+\.\d+`, all[0].Found)
+}
+
+func TestAServerThatForgets(t *testing.T) {
+	server := redistest.Start(t, "--appendonly", "no", "--save", "")
+	secret := config.Store{Redis: config.Secret(server.URL() + "?wait_replicas=2")}
+	all := Settings{Config: config.Config{Store: secret}}.store(t.Context())
+	require.Equal(t, 3, Count(all, Warn), told(all))
+	require.Contains(t, told(all), "appendonly is not yes: what was acknowledged is lost when the server stops")
+	require.Contains(t, told(all), "min-replicas-to-write is 0, less than wait_replicas, 2")
+	require.Contains(t, told(all), "it has 0 of the 2 replicas that wait_replicas waits for")
+}
+
+func TestAServerThatIsNotThere(t *testing.T) {
+	server := redistest.Start(t, "--requirepass", "sesame")
+	refused := one(t, redisServer(t.Context(), server.URL()), Fail)
+	require.Contains(t, refused.Found, "NOAUTH")
+	server.Stop()
+	gone := one(t, redisServer(t.Context(), "redis://:sesame@"+server.Addr()+"/0"), Fail)
+	require.Contains(t, gone.Found, "connection refused")
+	require.NotContains(t, gone.Found, "sesame")
+}
