@@ -20,7 +20,8 @@ type ask struct {
 	who     string           // of staff; what their asks change is on record
 	holder  string           // of a hold or its end: who, which is on record with the range's holds
 	at      lanes.Instant    // when it arrived at the lane, or was decided: from when it counts
-	came    lanes.Instant    // when it arrived
+	came    lanes.Instant    // when it arrived at first
+	told    bool             // it was answered: see answeredAt
 	taken   time.Duration    // when it was decided, by the clock that nobody sets
 	session uuid.UUID        // that was on the lane then, or is afterwards
 	with    []lanes.Logged   // events of before, to be written with their outcome in the same write
@@ -88,6 +89,20 @@ func (a *ask) answer(view *lanes.SessionView, err error, events ...lanes.Logged)
 
 // trace is the trace id of the request that the ask belongs to, empty without one.
 func (a *ask) trace() string { return trace.ID(a.ctx) }
+
+// arrives takes in when the ask came to its lane. One that was sent on from there, or taken up again, has arrived before.
+func (a *ask) arrives(now lanes.Instant) {
+	if a.at = now; a.came.Wall.IsZero() {
+		a.came = now
+	}
+}
+
+// answeredAt is how long the lane took until now, when it answers. Only the first answer counts: see answer.
+func (a *ask) answeredAt(now lanes.Instant) (took time.Duration, first bool) {
+	took, first = now.Since(a.came), !a.told
+	a.told = true
+	return took, first
+}
 
 // waited is how long the ask was, or has been, in the lane's queue.
 func (a *ask) waited(now lanes.Instant) time.Duration {

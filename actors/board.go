@@ -87,8 +87,8 @@ func (b *Board) publish(changed ...lanes.Lane) {
 	}
 }
 
-// publishLink shows how the lane's link stands, and why the lane is not usable (empty when it is).
-func (b *Board) publishLink(lane uuid.UUID, state lanes.LinkState, since time.Time, notUsable string) {
+// publishLink shows how the lane's link stands, why the lane is not usable (empty when it is), and whether it is parked.
+func (b *Board) publishLink(lane uuid.UUID, state lanes.LinkState, since time.Time, notUsable string, parked bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	i, has := b.place[lane]
@@ -96,7 +96,7 @@ func (b *Board) publishLink(lane uuid.UUID, state lanes.LinkState, since time.Ti
 		return
 	}
 	status := &b.lanes[i]
-	status.Link, status.LinkSince, status.NotUsable = state, since, notUsable
+	status.Link, status.LinkSince, status.NotUsable, status.Parked = state, since, notUsable, parked
 	status.Lane.Usable = notUsable == ""
 	b.changed[i] = b.version + 1
 	b.changes()

@@ -37,7 +37,8 @@ type (
 	setHold struct {
 		over  lanes.Scope
 		who   string
-		trace string         // of the request
+		trace string // of the request, empty for a controller
+		asked lanes.Instant
 		reply chan *rollcall // of one
 	}
 	liftHold struct {
@@ -62,13 +63,15 @@ type lifting struct {
 
 // Hold sets a hold over the scope: what it covers is closed at once, and stays so until it is lifted.
 func (r *Range) Hold(ctx context.Context, over lanes.Scope, who string) (lanes.Reached, error) {
-	m := &setHold{over: over, who: who, trace: trace.ID(ctx), reply: make(chan *rollcall, 1)}
+	m := &setHold{over: over, who: who, trace: trace.ID(ctx), asked: r.clock.Now(), reply: make(chan *rollcall, 1)}
 	ctx, cancel := context.WithTimeout(ctx, holdPatience)
 	defer cancel()
 	r.send(r.root(), m)
 	select {
 	case call := <-m.reply:
-		return call.answer(ctx), nil
+		answer := call.answer(ctx)
+		r.metrics.held(answer)
+		return answer, nil
 	case <-ctx.Done():
 		return lanes.Reached{}, lanes.ErrTimeout
 	case <-r.background.Done():
@@ -107,15 +110,16 @@ func (h *holding) next(holds lanes.Holds) *holdsRecord {
 	return &record
 }
 
-// set closes everything that the scope covers: the links are told by the lanes before anything waits for the store. request
-// is the trace id of who asks, empty for a controller.
-func (h *holding) set(ctx actor.Context, over lanes.Scope, who, request string, lanesOf map[uuid.UUID]*actor.PID) *rollcall {
-	now := h.of.clock.Now()
+// set closes everything that the scope covers: the links are told by the lanes before anything waits for the store.
+func (h *holding) set(ctx actor.Context, m *setHold, lanesOf map[uuid.UUID]*actor.PID) *rollcall {
+	now, over, who := h.of.clock.Now(), m.over, m.who
+	request := m.trace
 	acts := h.acts(lanes.DidHold, over, who, now, !h.record.Has(over) || h.lifts[over] > 0)
 	record := h.next(h.record.Set(over, who, now.Wall))
 	h.lastSet[over] = record.version
 	covered := h.covered(over, func(lanes.Place) bool { return true })
 	roll := call(true, covered, 1)
+	roll.reaches = func() { h.of.metrics.fanOut.Observe(h.of.clock.Now().Since(m.asked).Seconds()) }
 	for _, lane := range covered {
 		ctx.Send(lanesOf[lane], &ask{
 			ctx: trace.With(context.Background(), request), command: lanes.Hold{}, by: lanes.ByStaff, holder: who,
@@ -201,7 +205,8 @@ func (h *holding) covered(over lanes.Scope, wanted func(lanes.Place) bool) (cove
 func (h *holding) foundHolding(ctx actor.Context, lane uuid.UUID, lanesOf map[uuid.UUID]*actor.PID) {
 	place := h.of.settings().places[lane]
 	if !h.record.Over(place) && !h.record.KnowsOfEnd(place) {
-		h.set(ctx, lanes.Scope{Kind: lanes.OverLane, ID: lane}, lanes.ByController, "", lanesOf)
+		over := lanes.Scope{Kind: lanes.OverLane, ID: lane}
+		h.set(ctx, &setHold{over: over, who: lanes.ByController, asked: h.of.clock.Now()}, lanesOf)
 	}
 	ctx.Send(lanesOf[lane], &holdDecided{})
 }

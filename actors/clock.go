@@ -53,8 +53,9 @@ const (
 
 // watchClocks compares the clocks once a second until quit. A boot clock that ran ahead of the scheduler's means
 // that the machine was suspended, with every armed timer standing still: woken is called. A wall clock that ran apart
-// from the boot clock was set, or drifts: stepped is called each time that it is off by more than the tolerance.
-func watchClocks(clock Clock, quit <-chan struct{}, woken, stepped func(by time.Duration)) {
+// from the boot clock was set, or drifts: stepped is called each time that it is off by more than the tolerance. By how
+// much it is off since then, or since the start, drifted is told every time.
+func watchClocks(clock Clock, quit <-chan struct{}, woken, stepped, drifted func(by time.Duration)) {
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
 	last, scheduled := clock.Now(), time.Now()
@@ -70,10 +71,12 @@ func watchClocks(clock Clock, quit <-chan struct{}, woken, stepped func(by time.
 		if slept := ran - tick.Sub(scheduled); slept > tolerance {
 			woken(slept)
 		}
-		if by := now.Wall.Sub(agreed.Wall) - now.Since(agreed); by.Abs() > tolerance {
+		by := now.Wall.Sub(agreed.Wall) - now.Since(agreed)
+		if by.Abs() > tolerance {
 			stepped(by)
-			agreed = now
+			agreed, by = now, 0
 		}
+		drifted(by)
 		last, scheduled = now, tick
 	}
 }

@@ -89,6 +89,7 @@ type committer struct {
 	events     tail[lanes.Logged]       // saved of late
 	ended      tail[lanes.Ended]        // likewise
 	acts       tail[lanes.Act]          // likewise
+	flushed    time.Time                // when the last flush was durable, zero before the first
 	recalls    []recall
 	drained    []chan struct{}
 }
@@ -242,10 +243,11 @@ func (c *committer) settle(err error) {
 // arrived: the flush is durable. c.mu is held.
 func (c *committer) arrived(flown []*write) {
 	c.n++
-	now := c.clock.Now().Mono
+	at := c.clock.Now()
+	now := at.Mono
+	c.flushed = at.Wall
 	if c.away {
 		c.away = false
-		c.metrics.storeAway(c.rangeID, false)
 		c.log.Info().Int("writes", len(flown)).Msg("the store is back, and everything that was not saved is being saved")
 	}
 	for _, w := range flown {

@@ -154,7 +154,12 @@ func (r *Range) dial(ctx context.Context, lane link.Lane, to link.Receiver) (lin
 	defer r.dials.Release(1)
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	return r.settings().Driver.Dial(ctx, lane, to)
+	begun := r.clock.Now()
+	connection, hello, err := r.settings().Driver.Dial(ctx, lane, to)
+	if err == nil {
+		r.metrics.dialling.Observe(r.clock.Now().Since(begun).Seconds())
+	}
+	return connection, hello, err
 }
 
 // tell gives the hardware the state that is wanted. Before there is a connection nobody needs to: see linkStands.

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -88,6 +89,14 @@ func (q *eventQueue) drop() (lanes.Logged, bool) {
 		}
 	}
 	return lanes.Logged{}, false
+}
+
+// oldest is when the oldest event happened that waits to be given out, nil when none does.
+func (q *eventQueue) oldest() *time.Time {
+	if q.waits == 0 {
+		return nil
+	}
+	return &q.all[0].event.Event.At
 }
 
 func (q *eventQueue) giveOut(e *queuedEvent) lanes.Logged {

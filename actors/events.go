@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"rangegate/lanes"
 )
@@ -22,9 +21,8 @@ type eventsActor struct {
 	of    *Range
 	self  *actor.PID
 	queue *eventQueue
-	waits prometheus.Gauge // what is in it
-	begun bool             // the deliveries of an earlier life have ended
-	out   int              // deliveries under way
+	begun bool // the deliveries of an earlier life have ended
+	out   int  // deliveries under way
 }
 
 // The messages of the events actor. of is the life that they belong to: after a panic it lives another.
@@ -38,7 +36,7 @@ type (
 )
 
 func newEventsActor(of *Range) *eventsActor {
-	return &eventsActor{of: of, queue: newEventQueue(), waits: of.metrics.waiting.WithLabelValues(of.id.String())}
+	return &eventsActor{of: of, queue: newEventQueue()}
 }
 
 func (e *eventsActor) Receive(ctx actor.Context) {
@@ -60,8 +58,8 @@ func (e *eventsActor) Receive(ctx actor.Context) {
 		}
 	}
 	e.deliverAll()
-	e.waits.Set(float64(e.queue.waits))
 	e.of.eventsWaiting.Store(int64(e.queue.waits))
+	e.of.oldestEvent.Store(e.queue.oldest())
 }
 
 // deliverAll delivers what may go, as long as there are slots.

@@ -191,7 +191,10 @@ func (l *laneActor) line(a *ask, err error, changes bool) *zerolog.Event {
 	command, result, who := a.name(), code(err), cmp.Or(a.who, a.holder)
 	l.of.metrics.commands.WithLabelValues(command, result).Inc()
 	now, session := l.of.clock.Now(), cmp.Or(a.session, sessionOn(l.lane))
-	took := now.Since(a.came)
+	took, first := a.answeredAt(now)
+	if first {
+		l.of.metrics.answering.WithLabelValues(command).Observe(took.Seconds())
+	}
 	_, inspects := a.command.(lanes.Inspect)
 	level := zerolog.InfoLevel
 	switch {

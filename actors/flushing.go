@@ -94,7 +94,6 @@ func (c *committer) goAway(reason error) {
 		c.log.Error().Err(reason).Msg("the store is away: lanes keep their time and take closings only")
 	}
 	c.away = true
-	c.metrics.storeAway(c.rangeID, true)
 	kept := c.waiting[:0]
 	for _, w := range c.waiting {
 		if w.stands {

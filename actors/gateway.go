@@ -51,7 +51,7 @@ func NewGateway(clock Clock, s store.Store, metrics *Metrics, log zerolog.Logger
 	}
 	quiet := slog.New(zerolog.NewSlogHandler(log.Level(zerolog.WarnLevel)))
 	g.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet }))
-	g.watch.Go(func() { watchClocks(clock, g.quit, g.woken, g.stepped) })
+	g.watch.Go(func() { watchClocks(clock, g.quit, g.woken, g.stepped, g.drifted) })
 	g.watch.Go(g.markAll)
 	return g
 }
@@ -223,3 +223,5 @@ func (g *Gateway) stepped(by time.Duration) {
 		r.committer.mark()
 	}
 }
+
+func (g *Gateway) drifted(by time.Duration) { g.metrics.drift.Set(by.Seconds()) }

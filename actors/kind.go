@@ -41,10 +41,12 @@ func (s *Gateway) props(name string, producer actor.Producer, options ...actor.P
 }
 
 func newKind(name string, metrics *Metrics, log zerolog.Logger, options []actor.PropsOption) *kind {
-	k, depth := &kind{name: name, metrics: metrics, log: log}, metrics.depth.WithLabelValues(name)
+	k := &kind{name: name, metrics: metrics, log: log}
+	fromZero(metrics.restarts, name)
+	common := &post{metrics.depth.WithLabelValues(name), metrics.waiting.WithLabelValues(name)}
 	k.common = actor.PropsFromProducer(func() actor.Actor { return &life{kind: k} }, slices.Concat([]actor.PropsOption{
 		actor.WithSupervisor(restarting()),
-		actor.WithMailbox(func() actor.Mailbox { return &mailbox{waiting: depth} }),
+		actor.WithMailbox(func() actor.Mailbox { return &mailbox{post: common} }),
 		actor.WithOnInit(func(ctx actor.Context) { ctx.Set(origin(k.next)) }),
 	}, options)...)
 	return k

@@ -154,8 +154,7 @@ func (l *laneActor) recall() {
 // arrive puts the ask in its queue. What closes the fire line goes to the hardware at once, also while another change
 // is being saved.
 func (l *laneActor) arrive(a *ask) {
-	a.at = l.of.clock.Now()
-	a.came = a.at
+	a.arrives(l.of.clock.Now())
 	_, creates := a.command.(lanes.Create)
 	switch {
 	case l.parked && a.roll != nil:

@@ -176,6 +176,7 @@ func (l *linkActor) isDown(err error) {
 		level = zerolog.DebugLevel
 	}
 	l.of.log.WithLevel(level).Stringer("lane", l.lane).Err(err).Int("failures", l.failures+l.faults).Dur("retry_in", wait).Msg("link down")
+	l.of.metrics.failures.WithLabelValues(cause(err)).Inc()
 	l.of.send(l.up, &linkStands{state: state, since: now, err: err})
 }
 

@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // yieldAfter is how many messages an actor takes in a row before others have a turn.
@@ -15,7 +14,7 @@ const yieldAfter = 300
 // before all others, and none but those while the actor waits for what its supervisor decides. It has a goroutine only
 // while there is something to take, and keeps nothing while there is not: there are a hundred thousand idle ones.
 type mailbox struct {
-	waiting prometheus.Gauge // messages of all actors of the kind that are not dealt with yet
+	post    *post
 	invoker actor.MessageInvoker
 
 	mu        sync.Mutex
@@ -33,12 +32,12 @@ func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, _ actor.Dispatc
 
 func (m *mailbox) Start() {}
 
-func (m *mailbox) PostSystemMessage(message any) { m.post(&m.system, message) }
+func (m *mailbox) PostSystemMessage(message any) { m.put(&m.system, message) }
 
-func (m *mailbox) PostUserMessage(message any) { m.post(&m.user, message) }
+func (m *mailbox) PostUserMessage(message any) { m.put(&m.user, message) }
 
-func (m *mailbox) post(to *queue, message any) {
-	m.waiting.Inc()
+func (m *mailbox) put(to *queue, message any) {
+	message = m.post.sent(message)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	to.put(message)
@@ -54,8 +53,8 @@ func (m *mailbox) run() {
 		if l == nil {
 			return
 		}
-		m.deal(l.message, system)
-		m.waiting.Dec()
+		m.deal(m.post.taken(l.message), system)
+		m.post.waiting.Dec()
 		if taken%yieldAfter == 0 {
 			runtime.Gosched()
 		}

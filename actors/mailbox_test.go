@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/prometheus/client_golang/prometheus"
@@ -59,7 +60,7 @@ func (c *gauge) Dec() { c.n.Add(-1) }
 func inMailbox(t *testing.T, test func(t *testing.T, m *mailbox, r *reader, waiting *atomic.Int64)) {
 	synctest.Test(t, func(t *testing.T) {
 		depth, r := &gauge{}, &reader{}
-		m := &mailbox{waiting: depth}
+		m := &mailbox{post: &post{waiting: depth, wait: prometheus.NewHistogram(prometheus.HistogramOpts{})}}
 		m.RegisterHandlers(r, nil)
 		m.Start()
 		test(t, m, r, &depth.n)
@@ -149,3 +150,53 @@ func TestAnIdleMailboxKeepsNothing(t *testing.T) {
 		require.False(t, m.running)
 	})
 }
+
+// One message in so many is timed, whatever it is; nobody who reads a mailbox sees of which kind a message was.
+func TestSomeMessagesAreTimed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wait, r := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "wait"}), &reader{}
+		m := &mailbox{post: &post{&gauge{}, wait}}
+		m.RegisterHandlers(r, nil)
+		const many = 100 * timedOf
+		m.PostUserMessage(func() { time.Sleep(time.Second) })
+		for i := range many {
+			m.PostUserMessage(i)
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		require.Len(t, r.heard, 1+many)
+		for i := range many {
+			require.Equal(t, i, r.heard[1+i])
+		}
+		registry := prometheus.NewRegistry()
+		registry.MustRegister(wait)
+		families, err := registry.Gather()
+		require.NoError(t, err)
+		seen := families[0].GetMetric()[0].GetHistogram()
+		require.InDelta(t, 100, seen.GetSampleCount(), 90, "by lot")
+		require.InDelta(t, float64(seen.GetSampleCount()), seen.GetSampleSum(), 1+1e-9, "each waited for a second, but for the first message")
+	})
+}
+
+// What a message costs that nobody waits for, to be held against an earlier run.
+func BenchmarkMailbox(b *testing.B) {
+	m := &mailbox{post: &post{
+		prometheus.NewGauge(prometheus.GaugeOpts{}), prometheus.NewHistogram(prometheus.HistogramOpts{}),
+	}}
+	var read sync.WaitGroup
+	m.RegisterHandlers(idle{&read}, nil)
+	message := any("message")
+	b.ReportAllocs()
+	for b.Loop() {
+		read.Add(1)
+		m.PostUserMessage(message)
+	}
+	read.Wait()
+}
+
+// idle does nothing with its messages.
+type idle struct{ read *sync.WaitGroup }
+
+func (i idle) InvokeSystemMessage(any)  { i.read.Done() }
+func (i idle) InvokeUserMessage(any)    { i.read.Done() }
+func (i idle) EscalateFailure(_, _ any) {}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/uuid"
@@ -44,6 +45,7 @@ type Range struct {
 
 	// For its health.
 	eventsWaiting atomic.Int64
+	oldestEvent   atomic.Pointer[time.Time] // of those that wait: when it happened; nil: none waits
 	late          lateness
 	restarts      tally // of its actors, after a panic
 	live          tally // its actors
@@ -179,7 +181,7 @@ func (r *rangeActor) Receive(ctx actor.Context) {
 		}
 		m.answer()
 	case *setHold:
-		m.reply <- r.holding.set(ctx, m.over, m.who, m.trace, r.lanes)
+		m.reply <- r.holding.set(ctx, m, r.lanes)
 	case *liftHold:
 		r.holding.lift(m)
 	case *holdLifted:

@@ -94,14 +94,14 @@ func (g *Gateway) known(to Reload) (change, end []*Range, err error) {
 		if err == nil {
 			err = r.keepsHolds(c.Layout)
 		}
-		change, errs = append(change, r), append(errs, ofRange(c.Layout.Range, err))
+		change, errs = append(change, r), append(errs, aboutRange(c.Layout.Range, err))
 	}
 	for _, id := range to.End {
 		r, err := g.Range(id)
 		if err == nil && r.eventsWaiting.Load() > 0 && !to.Force {
 			err = fmt.Errorf("%w: %d events wait for their delivery", ErrInUse, r.eventsWaiting.Load())
 		}
-		end, errs = append(end, r), append(errs, ofRange(id, err))
+		end, errs = append(end, r), append(errs, aboutRange(id, err))
 	}
 	return change, end, errors.Join(errs...)
 }
@@ -137,10 +137,10 @@ func (g *Gateway) stopRange(ctx context.Context, r *Range) error {
 	delete(g.ranges, r.id)
 	g.mu.Unlock()
 	r.log.Info().Err(err).Msg("range stopped")
-	return ofRange(r.id, err)
+	return aboutRange(r.id, err)
 }
 
-func ofRange(id uuid.UUID, err error) error {
+func aboutRange(id uuid.UUID, err error) error {
 	if err == nil {
 		return nil
 	}

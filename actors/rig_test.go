@@ -105,6 +105,7 @@ func (g *rig) tryStart() error {
 	g.openStore()
 	g.registry = prometheus.NewRegistry()
 	g.gateway = NewGateway(g.clock, g.store, NewMetrics(g.registry), g.log)
+	g.registry.MustRegister(g.gateway.Standing())
 	if err := g.gateway.StartRange(g.Context(), g.settings); err != nil {
 		g.shutDown()
 		return err

@@ -12,11 +12,13 @@ import (
 // rollcall hears from every lane under a hold what became of it there: whether it is in force on the hardware, and
 // whether it is saved. The lanes speak up from their actors; somebody waits for them.
 type rollcall struct {
-	hold bool // what is called for: held, or released
+	hold    bool   // what is called for: held, or released
+	reaches func() // nil, or called once: every lane that could be reached has confirmed, and there is one
 
 	mu      sync.Mutex
 	lanes   []uuid.UUID
 	reached map[uuid.UUID]reach
+	anyone  bool // has confirmed
 	awaited int  // lanes that may still confirm
 	unsaved int  // writes that are not durable yet
 	failed  bool // one never will be
@@ -57,6 +59,11 @@ func (r *rollcall) hears(lane uuid.UUID, how reach) {
 		r.awaited--
 	case final(before) && !final(how):
 		r.awaited++
+	}
+	r.anyone = r.anyone || how == confirmed
+	if r.awaited == 0 && r.anyone && r.reaches != nil {
+		r.reaches()
+		r.reaches = nil
 	}
 	r.look()
 }

@@ -95,7 +95,7 @@ func (l *laneActor) publishLink() {
 		why = "its hardware reports: " + l.lane.Fault
 	}
 	l.lane.Usable = why == ""
-	l.of.board.publishLink(l.id, l.usable.state, l.usable.since.Wall, why)
+	l.of.board.publishLink(l.id, l.usable.state, l.usable.since.Wall, why, l.parked)
 }
 
 // park holds the hardware of a lane that panics again and again, until it is tried once more. The others do not wait

@@ -15,6 +15,7 @@ type watchman struct {
 	mu    sync.Mutex
 	slept []time.Duration
 	steps []time.Duration
+	drift time.Duration // as told last
 }
 
 // onWatch tells a story while the clocks are watched.
@@ -22,7 +23,7 @@ func onWatch(t *testing.T, story func(*testing.T, *watchman)) {
 	synctest.Test(t, func(t *testing.T) {
 		w, quit := &watchman{clock: newHandClock()}, make(chan struct{})
 		var watch sync.WaitGroup
-		watch.Go(func() { watchClocks(w.clock, quit, w.note(&w.slept), w.note(&w.steps)) })
+		watch.Go(func() { watchClocks(w.clock, quit, w.note(&w.slept), w.note(&w.steps), w.drifts) })
 		defer watch.Wait()
 		defer close(quit)
 		synctest.Wait()
@@ -36,6 +37,12 @@ func (w *watchman) note(on *[]time.Duration) func(time.Duration) {
 		defer w.mu.Unlock()
 		*on = append(*on, by)
 	}
+}
+
+func (w *watchman) drifts(by time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.drift = by
 }
 
 func (w *watchman) pass(d time.Duration) {
@@ -89,5 +96,21 @@ func TestSmallCorrectionsOfTheClocksAreNotWorthAWord(t *testing.T) {
 		}
 		require.Empty(t, w.slept)
 		require.Empty(t, w.steps)
+	})
+}
+
+// It is told by how much the wall clock is off, until that is acted upon.
+func TestTheDriftOfTheWallClock(t *testing.T) {
+	onWatch(t, func(t *testing.T, w *watchman) {
+		w.clock.step(300 * time.Millisecond)
+		w.pass(time.Minute)
+		require.Equal(t, 300*time.Millisecond, w.drift)
+		w.clock.step(-500 * time.Millisecond)
+		w.pass(time.Minute)
+		require.Equal(t, -200*time.Millisecond, w.drift)
+		w.clock.step(time.Hour)
+		w.pass(time.Minute)
+		require.Zero(t, w.drift, "from now on it is held against the new time")
+		require.Len(t, w.steps, 1)
 	})
 }

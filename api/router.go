@@ -82,7 +82,7 @@ func New(s Settings) http.Handler {
 	}
 	a.Mount(r, prefix1, version1, guards...)
 	a.Mount(r, prefix2, version2, guards...)
-	s.Screens.mount(r)
+	s.Screens.mount(r, traffic)
 	return r
 }
 

@@ -34,7 +34,7 @@ type Screens struct {
 
 // mount puts the screens' routes on the router. What staff and shooters do is bounded by people, not by the limits on a
 // POS: a ceasefire is never one request too many.
-func (s Screens) mount(r chi.Router) {
+func (s Screens) mount(r chi.Router, t *Traffic) {
 	a := &endpoint.API{Errors: screenErrors, Patience: patience, Defect: defect}
 	r.Route("/screens", func(r chi.Router) {
 		r.Use(screens.Guard(a.Fail))
@@ -42,9 +42,11 @@ func (s Screens) mount(r chi.Router) {
 	})
 	control.Mount(r, a, control.Settings{
 		Staff: s.Staff, Seen: s.Seen, Range: s.Control, Network: network, Note: note, Closing: s.Closing,
+		Streams: t.streams.WithLabelValues("control"),
 	})
 	lanescreen.Mount(r, a, lanescreen.Settings{
 		Lanes: s.Lanes, Range: s.Lane, Shop: s.Shop, Pictures: s.Pictures, Network: network, Note: note, Closing: s.Closing,
+		Streams: t.streams.WithLabelValues("lane"),
 	})
 }
 

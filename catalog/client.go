@@ -39,7 +39,7 @@ func (c *Client) Of(ctx context.Context, t Type, session string) (products []Pro
 	begun := time.Now()
 	defer func() {
 		if defect := recover(); defect != nil { // All asks in goroutines, where nobody else would catch it
-			c.settings.Metrics.asked(t, "defect")
+			c.settings.Metrics.asked(t, "defect", time.Since(begun))
 			c.settings.Log.Error().Str("type", string(t)).Interface("panic", defect).Bytes("stack", debug.Stack()).
 				Msg("a catalogue panicked")
 			products, err = nil, &Failed{Type: t, Reason: "could not be asked: a defect of the gateway", outcome: "defect"}
@@ -49,17 +49,18 @@ func (c *Client) Of(ctx context.Context, t Type, session string) (products []Pro
 	if err == nil {
 		var elements []json.RawMessage
 		if elements, err = split(body); err == nil {
-			c.settings.Metrics.asked(t, "ok")
+			c.settings.Metrics.asked(t, "ok", time.Since(begun))
 			return c.forSale(t, elements), nil
 		}
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {
-		c.settings.Metrics.asked(t, "abandoned")
+		c.settings.Metrics.asked(t, "abandoned", time.Since(begun))
 		return nil, context.Canceled
 	}
-	failed := broken(err, time.Since(begun))
+	took := time.Since(begun)
+	failed := broken(err, took)
 	failed.Type = t
-	c.settings.Metrics.asked(t, failed.outcome)
+	c.settings.Metrics.asked(t, failed.outcome, took)
 	c.settings.Log.Warn().Str("type", string(t)).Str("outcome", failed.outcome).Msg(failed.Error())
 	return nil, &failed
 }

@@ -43,6 +43,28 @@ func TestARequestIsWhatTheSpecificationSays(t *testing.T) {
 	require.NotContains(t, asked.Header, "Session-Id")
 }
 
+// The counter of each type and outcome has a time beside it, by outcome alone.
+func TestRequestsAreMeasured(t *testing.T) {
+	r := newRig(t, saying("[]"))
+	for range 3 {
+		_, err := r.client.Of(t.Context(), Ammo, "")
+		require.NoError(t, err)
+	}
+	families, err := r.metrics.Gather()
+	require.NoError(t, err)
+	counts := map[string]uint64{}
+	for _, family := range families {
+		if family.GetName() == "rangegate_products_request_seconds" {
+			for _, m := range family.GetMetric() {
+				counts[m.GetLabel()[0].GetValue()] = m.GetHistogram().GetSampleCount()
+			}
+		}
+	}
+	require.Len(t, counts, len(outcomes))
+	require.EqualValues(t, 3, counts["ok"])
+	require.Zero(t, counts["refused"])
+}
+
 func TestAllAsksForAllFourTypesAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	all.Add(len(Types))

@@ -27,8 +27,10 @@ const (
 // NoWebhook is why an event is not sent that was made while no webhook was configured.
 const NoWebhook = NotSent + ": no webhook is configured"
 
-// Outcome is one word for what became of the event: delivered, refused, timed_out, unreachable, interrupted, not_sent
-// or dropped.
+// Outcomes are the words that there are for what became of an event.
+var Outcomes = []string{"delivered", "refused", "timed_out", "unreachable", "interrupted", "not_sent", "dropped"}
+
+// Outcome is one word for what became of the event, one of Outcomes.
 func (a Attempt) Outcome() string {
 	word, _, _ := strings.Cut(a.Error, ":")
 	if word == "" {

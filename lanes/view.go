@@ -63,5 +63,6 @@ type LaneStatus struct {
 	Link      LinkState
 	LinkSince time.Time
 	NotUsable string // why the lane is not usable, empty when it is
+	Parked    bool   // it is not usable for repeated defects of the gateway
 	Locked    bool   // its hardware has confirmed that the fire line is held, and was told nothing else since
 }

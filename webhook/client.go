@@ -13,7 +13,7 @@ import (
 	"rangegate/lanes"
 )
 
-// Settings are of the webhook of one range. All of them are needed, but Secrets.
+// Settings are of the webhook of one range. All of them are needed, but Secrets and Metrics.
 type Settings struct {
 	Range     uuid.UUID
 	URL       string            // absolute, http or https
@@ -22,6 +22,7 @@ type Settings struct {
 	Transport http.RoundTripper // see func Transport
 	Version   string            // of the gateway
 	Now       func() time.Time  // the wall clock: it dates attempts and signatures
+	Metrics   *Metrics          // shared by the clients of all ranges; nil: nothing is measured
 }
 
 // Client delivers the events of one range to its webhook. Many goroutines may use it.
@@ -52,6 +53,7 @@ func (c *Client) Attempt(ctx context.Context, event lanes.Event) (lanes.Attempt,
 	attempt := lanes.Attempt{At: c.of.Now().UTC().Round(0)}
 	said := c.deliver(ctx, event, &attempt)
 	attempt.Duration = time.Since(begun)
+	c.of.Metrics.attempted(attempt)
 	if event.Kind != lanes.PurchaseRequest {
 		return attempt, lanes.Answer{}
 	}

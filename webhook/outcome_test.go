@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes"
@@ -177,3 +178,23 @@ func TestACallerThatHasGivenUpAlready(t *testing.T) {
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
+
+// Each attempt is measured once, by what became of it.
+func TestAttemptsAreMeasured(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	metrics := NewMetrics(registry)
+	measured := func(s *Settings) { s.Metrics = metrics }
+	integrator, gone := receive(t, status(http.StatusOK)), receive(t, status(http.StatusOK))
+	gone.Close()
+	for _, at := range []string{integrator.URL, integrator.URL, gone.URL} {
+		attempt(t, clientOf(t, at, measured))
+	}
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	require.Equal(t, "rangegate_webhook_request_seconds", families[0].GetName())
+	counts := map[string]uint64{}
+	for _, m := range families[0].GetMetric() {
+		counts[m.GetLabel()[0].GetValue()] = m.GetHistogram().GetSampleCount()
+	}
+	require.Equal(t, map[string]uint64{"delivered": 2, "refused": 0, "timed_out": 0, "unreachable": 1, "interrupted": 0}, counts)
+}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"rangegate/api/endpoint"
@@ -243,7 +244,7 @@ func (r *rig) restart(staff map[uuid.UUID]map[string]string) {
 	router := a.Router()
 	Mount(router, a, Settings{
 		Seen:  NewSeen(),
-		Staff: staff, Closing: r.closing,
+		Staff: staff, Closing: r.closing, Streams: prometheus.NewGauge(prometheus.GaugeOpts{}),
 		Range: func(id uuid.UUID) (Range, error) {
 			if id == north {
 				return r.stand, nil

@@ -20,6 +20,8 @@ func (c *screen) stream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
+	c.Streams.Inc()
+	defer c.Streams.Dec()
 	running, err := c.Range(of.rangeID)
 	if err != nil {
 		c.fail(w, r, err)

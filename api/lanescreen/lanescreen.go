@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"rangegate/api/endpoint"
 	"rangegate/api/lanescreen/web"
@@ -26,7 +27,8 @@ type Settings struct {
 	Network func(remote string) netip.Prefix
 	// Note is told which range a request is for.
 	Note    func(ctx context.Context, rangeID uuid.UUID)
-	Closing <-chan struct{} // closed when the gateway stops: open streams end
+	Closing <-chan struct{}  // closed when the gateway stops: open streams end
+	Streams prometheus.Gauge // that are open
 }
 
 // Lane is a lane that has a screen.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"rangegate/api/endpoint"
@@ -148,7 +149,8 @@ func (r *rig) restart(transport http.RoundTripper, key string) {
 			address := netip.MustParseAddrPort(remote).Addr()
 			return netip.PrefixFrom(address, address.BitLen())
 		},
-		Note: func(context.Context, uuid.UUID) {},
+		Note:    func(context.Context, uuid.UUID) {},
+		Streams: prometheus.NewGauge(prometheus.GaugeOpts{}),
 	})
 	r.handler = router
 }

@@ -79,6 +79,8 @@ func (l *screen) stream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
+	l.Streams.Inc()
+	defer l.Streams.Dec()
 	running, err := l.Range(at.Range)
 	if err != nil {
 		l.fail(w, r, err)

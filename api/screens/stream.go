@@ -16,6 +16,9 @@ const (
 	stuckFor = 10 * time.Second
 )
 
+// Stream is the content type of a stream.
+const Stream = "text/event-stream"
+
 // Encoded is data that is JSON already, on one line.
 type Encoded []byte
 
@@ -35,7 +38,7 @@ type Feed struct {
 // Follow serves the feed as server-sent events until one side ends it. A browser that is slow is not told everything: it
 // is told what is so when it can hear it.
 func (f Feed) Follow(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Content-Type", Stream)
 	w.Header().Set("X-Accel-Buffering", "no") // for a proxy in between
 	out := sender{w, http.NewResponseController(w)}
 	beat := time.NewTicker(BeatEvery)

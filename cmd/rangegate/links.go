@@ -24,6 +24,7 @@ func (s *service) driverOf(r config.Range, at int) (driver link.Driver, trust *x
 	targets := map[uuid.UUID]websocket.Target{}
 	wired := websocket.New(websocket.Settings{
 		Lanes: targets, TLS: map[uuid.UUID]websocket.TLS{r.ID: trusted}, Now: s.clock.Now,
+		RoundTrip: s.counts.RoundTrip,
 	})
 	all := byLane{}
 	for _, lane := range r.Lanes {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -76,7 +77,7 @@ func TestLinksReachWhatLanesimAnswersFor(t *testing.T) {
 	require.NoError(t, err)
 	clock, err := actors.NewSystemClock()
 	require.NoError(t, err)
-	driver, _, err := (&service{clock: clock, hardware: sim.New(clock.Now)}).driverOf(cfg.Ranges[0], 0)
+	driver, _, err := (&service{clock: clock, hardware: sim.New(clock.Now), counts: actors.NewMetrics(prometheus.NewRegistry())}).driverOf(cfg.Ranges[0], 0)
 	require.NoError(t, err)
 	for i := 1; i <= 3; i++ {
 		conn, hello, err := driver.Dial(t.Context(), lane(i), deaf{})

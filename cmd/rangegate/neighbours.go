@@ -53,7 +53,8 @@ func (s *service) webhookOf(r config.Range, environment config.Environment) (*we
 		Range: r.ID, URL: w.URL, Secrets: secrets, Timeout: w.Timeout, Version: built(),
 		Transport: webhook.Transport(environment == config.InProduction && !w.AllowPrivate,
 			w.Concurrency+actors.PurchaseSlots+actors.SimulationSlots),
-		Now: func() time.Time { return s.clock.Now().Wall },
+		Now:     func() time.Time { return s.clock.Now().Wall },
+		Metrics: s.webhooks,
 	})
 }
 

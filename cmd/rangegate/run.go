@@ -18,6 +18,7 @@ import (
 	"rangegate/config"
 	"rangegate/lanes/link/sim"
 	"rangegate/lanes/store/bolt"
+	"rangegate/webhook"
 )
 
 // How long the way out takes at most, 10 s in all: requests get their answer, then everything is saved and closed.
@@ -63,7 +64,8 @@ func run(t *terminal, p program) (err error) {
 
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	gateway := actors.NewGateway(clock, snapshots, actors.NewMetrics(registry), log)
+	counts := actors.NewMetrics(registry)
+	gateway := actors.NewGateway(clock, snapshots, counts, log)
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.Background(), stopLanes)
 		defer cancel()
@@ -75,9 +77,11 @@ func run(t *terminal, p program) (err error) {
 		defer sim.NewAutopilot(hardware, uint64(time.Now().UnixNano())).Close()
 	}
 	s := &service{
-		log: log, clock: clock, gateway: gateway, hardware: hardware, registry: registry, catalog: catalog.NewMetrics(registry),
-		traffic: api.NewTraffic(registry), reloads: newReloads(registry), seen: control.NewSeen(), read: p.reread,
+		log: log, clock: clock, gateway: gateway, hardware: hardware, seen: control.NewSeen(), read: p.reread,
+		registry: registry, counts: counts, webhooks: webhook.NewMetrics(registry), catalog: catalog.NewMetrics(registry),
+		traffic: api.NewTraffic(registry), reloads: newReloads(registry),
 	}
+	registry.MustRegister(gateway.Standing(), buildInfo(), readiness(s.ready))
 	first, _, err := s.arrange(p.config, nil)
 	if err != nil {
 		return err

@@ -21,6 +21,7 @@ import (
 	"rangegate/config"
 	"rangegate/lanes"
 	"rangegate/lanes/link/sim"
+	"rangegate/webhook"
 )
 
 // service is what the program does for its ranges. What of it follows from the configuration is an arrangement, and a
@@ -30,13 +31,16 @@ type service struct {
 	clock        actors.Clock
 	gateway      *actors.Gateway
 	hardware     *sim.Driver
-	registry     *prometheus.Registry
-	catalog      *catalog.Metrics
-	traffic      *api.Traffic
-	reloads      *reloads
 	certificates certificates
 	seen         *control.Seen                 // sessions of staff
 	read         func() (config.Config, error) // the configuration anew; nil: it is not in a file
+
+	registry *prometheus.Registry // of all counts, and what is counted of
+	counts   *actors.Metrics
+	webhooks *webhook.Metrics
+	catalog  *catalog.Metrics
+	traffic  *api.Traffic
+	reloads  *reloads
 
 	requests, operations inForce // what answers at the two addresses
 

@@ -35,6 +35,9 @@ type Lane struct {
 // of the protocol. Errors of Dial and Down that are not ErrFaulty mean that it could not be reached, or not any more.
 var ErrFaulty = errors.New("the controller is faulty")
 
+// ErrSilent is of a controller that has given no sign of life for too long, although nothing says that it is gone.
+var ErrSilent = errors.New("the controller has been silent")
+
 // Hello is what the controller says of itself when the link comes up.
 type Hello struct {
 	LogID    string // names its report log

@@ -3,6 +3,7 @@ package websocket_test
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -89,6 +90,7 @@ func TestWhatAControllerSaysWhenItCloses(t *testing.T) {
 		err = heard.fails(t)
 		assert.ErrorContains(t, err, "because")
 		assert.Equal(t, faulty, isFaulty(err), "later: %v", status)
+		assert.ErrorIs(t, err, io.EOF, "there is no more to hear")
 	}
 }
 
@@ -121,7 +123,7 @@ func TestAConnectionWithoutPongsIsDown(t *testing.T) {
 	_, heard := r.connected()
 	at.HalfOpen(true)
 	err := heard.fails(t)
-	assert.ErrorContains(t, err, "silent")
+	assert.ErrorIs(t, err, link.ErrSilent)
 	assert.False(t, isFaulty(err))
 	at.HalfOpen(false)
 	r.connected()
@@ -145,6 +147,36 @@ func TestPongsKeepAConnectionUp(t *testing.T) {
 	assert.Empty(t, heard.down)
 	conn.Send(link.State{Revision: 1})
 	require.Eventually(t, func() bool { return at.Shown().Revision == 1 }, patience, time.Millisecond)
+}
+
+// From a ping to its pong, and no pong counts from a ping that another has answered; of pings that are not answered nothing
+// is told.
+func TestTheRoundTripIsTold(t *testing.T) {
+	const late = 70 * time.Millisecond
+	pings, begun := 0, time.Now()
+	var told []time.Duration
+	r := scripted(t, func(r *rig, to *coder.Conn) {
+		says(to, r.hello())
+		_, _, _ = to.Read(context.Background())
+	}, func() bool {
+		pings++
+		time.Sleep(late)
+		return pings <= 3
+	})
+	r.driver = websocket.New(websocket.Settings{
+		Now: clock(), Lanes: map[uuid.UUID]websocket.Target{r.lane.ID: {Address: r.address}},
+		RoundTrip: func(took time.Duration) { // before Down, so nobody reads told meanwhile
+			told = append(told, took)
+			assert.GreaterOrEqual(t, took, late)
+			assert.Less(t, took, time.Since(begun), "the ping was sent after the pong before")
+			begun = time.Now()
+		},
+	})
+	r.driver.Hurry(patience, 200*time.Millisecond, 2*time.Second, time.Second)
+	_, heard := r.connected()
+	assert.ErrorIs(t, heard.fails(t), link.ErrSilent)
+	require.NotEmpty(t, told)
+	require.LessOrEqual(t, len(told), 3)
 }
 
 // A controller that reads nothing more lets the writes block; states do not queue up before it meanwhile.

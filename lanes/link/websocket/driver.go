@@ -33,6 +33,8 @@ type Settings struct {
 	Lanes map[uuid.UUID]Target // by the id of the lane
 	TLS   map[uuid.UUID]TLS    // by the id of the range, for its wss:// addresses; none: as with any web server
 	Now   func() lanes.Instant
+	// RoundTrip is told how long a controller took to answer a ping. It does not block. nil: nobody is told.
+	RoundTrip func(took time.Duration)
 }
 
 // Target is where a lane's controller answers.

@@ -21,7 +21,7 @@ func Silent(c link.Connection) time.Duration { return c.(*connection).socket.sil
 // Met is a connection on which the handshake and the hellos are over.
 func Met(wire net.Conn, to link.Receiver) link.Connection {
 	d := New(Settings{Now: func() lanes.Instant { return lanes.Instant{} }})
-	return newConnection(d, &socket{frames: wire, wire: wire, now: d.settings.Now}, "log", to)
+	return newConnection(d, d.socket(wire, wire), "log", to)
 }
 
 // Upgrade is the handshake alone.

@@ -39,9 +39,10 @@ func (g goodbye) Error() string {
 	return fmt.Sprintf("the controller closes the connection: status %d %q", g.status, g.reason)
 }
 
+// Is has a goodbye be the end of what the controller says, as io.EOF is without one.
 func (g goodbye) Is(target error) bool {
 	if target != link.ErrFaulty {
-		return false
+		return target == io.EOF
 	}
 	switch g.status {
 	case ws.StatusProtocolError, ws.StatusUnsupportedData, ws.StatusInvalidFramePayloadData,

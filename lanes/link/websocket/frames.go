@@ -101,6 +101,7 @@ func (s *socket) control(h ws.Header) error {
 		}
 	case ws.OpPong:
 		s.heard()
+		s.ponged()
 	case ws.OpClose:
 		return leaving(payload)
 	}

@@ -33,7 +33,7 @@ func (d *Driver) reach(ctx context.Context, address *url.URL, trust TLS) (*socke
 	}
 	wire := impatient{made, d.waits.write}
 	if address.Scheme != "wss" {
-		return &socket{frames: wire, wire: wire, now: d.settings.Now}, nil
+		return d.socket(wire, wire), nil
 	}
 	secured := tls.Client(wire, trust.config(address.Hostname()))
 	if err := secured.HandshakeContext(ctx); err != nil {
@@ -43,7 +43,7 @@ func (d *Driver) reach(ctx context.Context, address *url.URL, trust TLS) (*socke
 		}
 		return nil, err
 	}
-	return &socket{frames: secured, wire: wire, now: d.settings.Now}, nil
+	return d.socket(secured, wire), nil
 }
 
 // upgrade makes the connection a WebSocket. A controller that answers anything but yes is faulty, unless ctx has ended.

@@ -1,14 +1,15 @@
 package websocket
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/gobwas/ws"
+
+	"rangegate/lanes/link"
 )
 
-var errSilent = errors.New("the controller has been silent for 15 s")
+var errSilent = fmt.Errorf("%w for %s", link.ErrSilent, silentFor)
 
 // beat pings the controller every few seconds, and gives it up when it has been silent for too long.
 func (c *connection) beat() {
@@ -21,6 +22,7 @@ func (c *connection) beat() {
 	if !c.beatAgain(min(waits.ping, waits.silent-silent)) {
 		return
 	}
+	c.socket.pings()
 	if err := c.socket.write(ws.OpPing, nil); err != nil {
 		c.fail(fmt.Errorf("writing a ping: %w", err))
 	}

@@ -26,12 +26,13 @@ const patience = 10 * time.Second
 // rig is a driver of one lane.
 type rig struct {
 	*testing.T
-	driver *websocket.Driver
-	lane   link.Lane
+	driver  *websocket.Driver
+	lane    link.Lane
+	address string
 }
 
 func newRig(t *testing.T, address, key string, trust ...websocket.TLS) *rig {
-	r := &rig{T: t, lane: link.Lane{Range: uuid.New(), ID: uuid.New(), Epoch: 1}}
+	r := &rig{T: t, lane: link.Lane{Range: uuid.New(), ID: uuid.New(), Epoch: 1}, address: address}
 	settings := websocket.Settings{
 		Now: clock(), Lanes: map[uuid.UUID]websocket.Target{r.lane.ID: {Address: address, Key: key}},
 		TLS: map[uuid.UUID]websocket.TLS{},
@@ -74,11 +75,16 @@ func simulated(t *testing.T) (*rig, *lanesim.Controller) {
 	return r, at
 }
 
-// scripted is a lane whose controller does as the script says once it has heard the gateway's hello.
-func scripted(t *testing.T, script func(r *rig, to *coder.Conn)) *rig {
+// scripted is a lane whose controller does as the script says once it has heard the gateway's hello. It may answer pings in
+// its own way.
+func scripted(t *testing.T, script func(r *rig, to *coder.Conn), pings ...func() bool) *rig {
 	var r *rig
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		to, err := coder.Accept(w, request, &coder.AcceptOptions{Subprotocols: []string{frame.Subprotocol}})
+		options := &coder.AcceptOptions{Subprotocols: []string{frame.Subprotocol}}
+		for _, answers := range pings {
+			options.OnPingReceived = func(context.Context, []byte) bool { return answers() }
+		}
+		to, err := coder.Accept(w, request, options)
 		if err != nil {
 			return
 		}

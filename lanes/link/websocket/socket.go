@@ -21,16 +21,32 @@ type socket struct {
 	frames net.Conn // what they go through: wire, or TLS over it
 	wire   net.Conn // closing it ends whatever the socket does, at once
 
-	now   func() lanes.Instant
-	alive atomic.Int64 // when the controller last gave a sign of life: now's Mono
+	now       func() lanes.Instant
+	alive     atomic.Int64 // when the controller last gave a sign of life: now's Mono
+	pinged    atomic.Int64 // when the oldest ping was sent that is not answered: likewise; 0: none
+	roundTrip func(took time.Duration)
 
 	writing sync.Mutex
 	over    bool // nothing more is written: a write failed, or a close frame was the last; guarded by writing
 }
 
+func (d *Driver) socket(frames, wire net.Conn) *socket {
+	return &socket{frames: frames, wire: wire, now: d.settings.Now, roundTrip: d.settings.RoundTrip}
+}
+
 func (s *socket) heard() { s.alive.Store(int64(s.now().Mono)) }
 
 func (s *socket) silent() time.Duration { return s.now().Mono - time.Duration(s.alive.Load()) }
+
+// pings takes in that the controller is about to be pinged.
+func (s *socket) pings() { s.pinged.CompareAndSwap(0, int64(s.now().Mono)) }
+
+// ponged tells how long the controller took to answer. Pongs come in the order of the pings: the first answers the oldest.
+func (s *socket) ponged() {
+	if pinged := s.pinged.Swap(0); pinged != 0 && s.roundTrip != nil {
+		s.roundTrip(s.now().Mono - time.Duration(pinged))
+	}
+}
 
 // write writes a frame, and masks the payload in its place. It blocks no longer than the wire does. Once it has failed
 // nothing more is written: the connection is at its end.
