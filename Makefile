@@ -1,5 +1,5 @@
 # Every target is a line or two; what it needs and is missing it installs, or says that it cannot.
-.PHONY: build run test contract lint bench fuzz soak clean tools
+.PHONY: build run test contract lint bench fuzz soak package clean tools
 
 build: ; go build -o bin/rangegate ./cmd/rangegate
 
@@ -19,6 +19,9 @@ fuzz: ; .ci/fuzz 30s
 
 soak: tools ; .ci/soak
 
+# The binaries and the Debian packages for amd64 and arm64, in dist/.
+package: ; deploy/package
+
 tools: ; @.ci/tools
 
-clean: ; rm -rf bin
+clean: ; rm -rf bin dist

@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"net/http"
+	"net/http/pprof"
 	"strings"
 
+	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -49,6 +51,13 @@ func NewOperations(s Operations) http.Handler {
 		say(w, http.StatusOK, "ready")
 	})
 	r.Method(http.MethodGet, "/metrics", promhttp.HandlerFor(s.Metrics, promhttp.HandlerOpts{}))
+	r.Route("/debug/pprof", func(r chi.Router) {
+		r.Use(operators)
+		r.Get("/", pprof.Index)
+		r.Get("/profile", pprof.Profile)
+		r.Get("/trace", pprof.Trace)
+		r.Get("/{profile}", pprof.Index)
+	})
 	a.Mount(r, "/reload", []endpoint.Endpoint{s.reload()}, operators)
 	a.Mount(r, "/ranges", office{s.Range}.endpoints(), operators)
 	a.Mount(r, "/log-level", logLevelEndpoints(), operators)

@@ -17,7 +17,7 @@ var public = []string{
 	"/livez", "/readyz", "/metrics",
 	"/api/v1/pos/openapi.json", "/api/v2/pos/openapi.json", "/api/v2/pos/products.openapi.json",
 	"/api/v1/swagger", "/api/v2/swagger",
-	"/control/", "/control/{range_id:[0-9a-fA-F-]{36}}", "/control/assets/*", "/lane/assets/*", "/screens/*", "/assets/*",
+	"/control/", "/control/{range_id:[0-9a-fA-F-]{36}}", "/pprof/profile", "/pprof/profile?seconds=1", "{profile}", "heap", "/control/assets/*", "/lane/assets/*", "/screens/*", "/assets/*",
 }
 
 func isPublic(route string) bool {
@@ -34,7 +34,7 @@ func routes(t *testing.T, h http.Handler, do func(method, route, path string)) {
 	placeholders := strings.NewReplacer(
 		"{id}", uuid.NewString(), "{type}", "ammo", "{range_id}", someRange, "{purchase_id}", uuid.NewString(),
 		"{range_id:[0-9a-fA-F-]{36}}", someRange, "{lane_id:[0-9a-fA-F-]{36}}", theLane, "{lane_id}", theLane,
-		"/control/assets/*", "/control/assets/main.js", "/lane/assets/*", "/lane/assets/main.js", "/screens/*", "/screens/base.css", "/assets/*", "/assets/main.js",
+		"/pprof/profile", "/pprof/profile?seconds=1", "{profile}", "heap", "/control/assets/*", "/control/assets/main.js", "/lane/assets/*", "/lane/assets/main.js", "/screens/*", "/screens/base.css", "/assets/*", "/assets/main.js",
 	)
 	err := chi.Walk(h.(chi.Routes), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		route = strings.ReplaceAll(route, "/*/", "/")

@@ -109,3 +109,10 @@ func TestTheOperationsToken(t *testing.T) {
 	unset := operationsWith(prometheus.NewRegistry(), &shelf{}, "")
 	require.Equal(t, 401, send(unset, "GET", path, "", "Authorization", "Bearer ").Code, "no token is nobody's token")
 }
+
+func TestProfilesAreTheOperators(t *testing.T) {
+	h := operationsOf(prometheus.NewRegistry())
+	heap := send(h, "GET", "/debug/pprof/heap?debug=1", "", "Authorization", "Bearer operator")
+	require.Equal(t, 200, heap.Code)
+	require.Contains(t, heap.Body.String(), "heap profile")
+}

@@ -88,6 +88,9 @@ func TestTheCertificateIsRenewedUnderAnOpenScreen(t *testing.T) {
 
 // What is too old to be safe is not spoken, and what went wrong in a handshake is a line of the log like any other.
 func TestOldVersionsOfTLSAreNotSpoken(t *testing.T) {
+	before := zerolog.GlobalLevel() // as a gateway of another test has left it
+	zerolog.SetGlobalLevel(zerolog.DebugLevel)
+	defer zerolog.SetGlobalLevel(before)
 	p := certificatetest.Issue(t, time.Hour)
 	var files config.TLS
 	files.Certificate, files.Key = p.Files(t)

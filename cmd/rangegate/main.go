@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"rangegate/lanes/store"
 )
 
 // commands is the command line. Others script against it.
@@ -65,6 +67,10 @@ func main() {
 		return
 	}
 	fmt.Fprintln(os.Stderr, "rangegate:", err)
+	if errors.Is(err, store.ErrNewer) {
+		fmt.Fprintln(os.Stderr, "rangegate: a newer version has served from this store, and there is no way back: install that one, "+
+			"or serve from a backup or an export that is older than it")
+	}
 	if errors.As(err, &misconfigured{}) {
 		os.Exit(exitMisconfigured)
 	}
@@ -79,7 +85,13 @@ func (version) Run(t *terminal) error {
 	return err
 }
 
+// packaged is the version of the package that the binary is part of, which deploy/package has the linker write here.
+var packaged string
+
 func built() string {
+	if packaged != "" {
+		return packaged
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" {
 		return "(devel)"

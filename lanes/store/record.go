@@ -20,6 +20,11 @@ const Version = 3
 // ErrNewer: a newer version has written it.
 var ErrNewer = errors.New("written by a newer version")
 
+// Newer is ErrNewer with both versions of the format.
+func Newer(version uint64) error {
+	return fmt.Errorf("%w: its format is %d, this gateway reads up to %d", ErrNewer, version, Version)
+}
+
 // A record is one line of readable JSON: an object whose first key is the version of its format. Text that is not
 // UTF-8 is saved with U+FFFD in place of its broken bytes; everything else comes back exactly as it was.
 const versionKey = `{"v":`
@@ -78,7 +83,7 @@ func unversioned(record []byte) ([]byte, error) {
 	case err != nil || version == 0:
 		return nil, fmt.Errorf("the version of its format is not a number from 1 up: %.20q", rest[:end])
 	case version > Version:
-		return nil, fmt.Errorf("%w: its format is %d, this gateway reads up to %d", ErrNewer, version, Version)
+		return nil, Newer(version)
 	}
 	fields, more := bytes.CutPrefix(rest[end:], []byte(","))
 	if more && !bytes.HasPrefix(fields, []byte(`"`)) {

@@ -88,6 +88,12 @@ func Playground(t testing.TB, args ...string) *Process {
 	t.Helper()
 	cmd := Command(append([]string{"playground", "--address", "127.0.0.1:0", "--integrator", "127.0.0.1:0"}, args...)...)
 	cmd.Env = append(cmd.Env, "RANGEGATE_OPERATIONS_ADDRESS=127.0.0.1:0")
+	return Start(t, cmd)
+}
+
+// Start starts a command that serves, and waits until it listens. It is killed when the test ends.
+func Start(t testing.TB, cmd *exec.Cmd) *Process {
+	t.Helper()
 	return (&Process{t: t}).start(cmd)
 }
 
@@ -95,7 +101,10 @@ func (p *Process) start(cmd *exec.Cmd) *Process {
 	t := p.t
 	t.Helper()
 	p.cmd, p.exited = cmd, make(chan struct{})
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	stderr, err := cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/google/uuid"
 	goredis "github.com/redis/go-redis/v9"
@@ -51,8 +52,22 @@ func (s *Store) fault(a answer) error {
 	switch a.text(0) {
 	case "corrupt":
 		return s.corrupt(a.text(1), errors.New(a.text(2)))
+	case "foreign":
+		return s.corrupt(a.text(1), foreign(a.text(2)))
 	case "not allowed":
 		return fmt.Errorf("redis server %s: the user may not use the command %s", s.where, a.text(1))
+	}
+	return nil
+}
+
+// foreign is what is wrong with the layout that a range's keys say of themselves, or nil.
+func foreign(found string) error {
+	version, err := strconv.ParseUint(found, 10, 64)
+	switch {
+	case err != nil || strconv.FormatUint(version, 10) != found:
+		return fmt.Errorf("its layout is no number: %.20q", found)
+	case version > layout:
+		return store.Newer(version)
 	}
 	return nil
 }

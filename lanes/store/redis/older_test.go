@@ -80,7 +80,8 @@ func TestKeysOfANewerVersionAreLeftAsTheyAre(t *testing.T) {
 		err := do(o)
 		var corrupt *store.CorruptError
 		require.ErrorAs(t, err, &corrupt)
-		require.ErrorContains(t, err, fmt.Sprintf("written in layout %d, this version knows up to %d", store.Version+1, store.Version))
+		require.ErrorIs(t, err, store.ErrNewer)
+		require.ErrorContains(t, err, fmt.Sprintf("its format is %d, this gateway reads up to %d", store.Version+1, store.Version))
 		require.Equal(t, before, dump(t, admin, "*"))
 	}
 

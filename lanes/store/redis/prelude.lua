@@ -23,7 +23,7 @@ end
 local found = redis.call('HGET', meta, 'layout')
 local foreign
 if found and (not string.match(found, '^%d+$') or below(layout, found)) then
-  foreign = {'corrupt', meta, 'written in layout ' .. found .. ', this version knows up to ' .. layout}
+  foreign = {'foreign', meta, found}
 end
 
 -- A place in a log is '<cursor, 20 digits>:<milliseconds>:<more>', so that their order as text is the order of the

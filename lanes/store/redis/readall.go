@@ -29,8 +29,8 @@ func (r *reading) all() error {
 		return err
 	}
 	if text, there := meta["layout"]; there { // of a newer one nothing may be where it would be looked for
-		if found, err := strconv.ParseUint(text, 10, 64); err != nil || found > layout {
-			return r.bad(r.keys.meta, fmt.Sprintf("written in layout %s, this version knows up to %d", text, layout))
+		if err := foreign(text); err != nil {
+			return r.bad(r.keys.meta, err.Error())
 		}
 	}
 	for _, read := range []func() error{

@@ -96,7 +96,7 @@ func TestEveryRecordThatCannotBeReadIsTold(t *testing.T) {
 		"the checkpoint":            {told: "checkpoint: ", do: goredis.NewCmd(t.Context(), "hset", o.keys("meta"), "checkpoint", ``)},
 		"the epoch":                 {told: "its epoch is no number", lost: 1, do: goredis.NewCmd(t.Context(), "hset", o.keys("meta"), "epoch", `x`)},
 		"all of its own":            {told: "it is gone", lost: 2, do: goredis.NewCmd(t.Context(), "del", o.keys("meta"))},
-		"another layout":            {told: fmt.Sprintf("written in layout 99, this version knows up to %d", store.Version), lost: all - 1, do: goredis.NewCmd(t.Context(), "hset", o.keys("meta"), "layout", `99`)},
+		"another layout":            {told: fmt.Sprintf("its format is 99, this gateway reads up to %d", store.Version), lost: all - 1, do: goredis.NewCmd(t.Context(), "hset", o.keys("meta"), "layout", `99`)},
 		"somebody else's key":       {told: "lanes: it holds something else", do: goredis.NewCmd(t.Context(), "set", o.keys("lanes"), "x")},
 		"somebody else's order":     {told: "history:order: it holds something else", lost: 3, do: goredis.NewCmd(t.Context(), "set", o.keys("history:order"), "x")},
 	} {

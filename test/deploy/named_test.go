@@ -1,0 +1,130 @@
+package deploy
+
+import (
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rangegate/test/needs"
+	"rangegate/test/process"
+)
+
+func TestMain(m *testing.M) { process.Run(m) }
+
+var (
+	inLegend      = regexp.MustCompile(`\{\{(\w+)\}\}`)
+	inDescription = regexp.MustCompile(`\$labels\.(\w+)`)
+	increases     = regexp.MustCompile(`increase\(([^[]+)\[`)
+)
+
+// What the dashboard, the rules and their tests name, the program has: the metrics, their labels, and the values that are
+// asked for. A metric that is misspelt shows nothing and alerts of nothing, which looks like a good evening.
+func TestWhatIsNamedIsThere(t *testing.T) {
+	scrape, codes := anEvening(t)
+	there := &ground{families: scraped(scrape), codes: codes}
+
+	t.Run("and has help", func(t *testing.T) {
+		for name, metric := range there.families {
+			require.NotEmpty(t, metric.help, name)
+			require.NotEmpty(t, metric.kind, name)
+		}
+		check := exec.Command(needs.Program(t, "promtool"), "check", "metrics")
+		check.Stdin = strings.NewReader(scrape)
+		out, err := check.CombinedOutput()
+		require.NoError(t, err, string(out))
+	})
+
+	d := theDashboard(t)
+	for _, q := range d.queries() {
+		if labels, known := there.named("dashboard", q.Expr); known {
+			there.has("dashboard: the legend of "+q.Expr, labels, firsts(inLegend, q.LegendFormat)...)
+		}
+	}
+	for _, v := range d.Templating.List {
+		if inside, is := strings.CutPrefix(v.Definition, "label_values("); is {
+			metric, label, _ := strings.Cut(strings.TrimSuffix(inside, ")"), ", ")
+			there.named("dashboard: "+v.Name, metric+"{"+label+`=~".+"}`)
+		}
+	}
+	for _, alert := range alerts(t) {
+		if labels, known := there.named(alert.Alert, alert.Expr); known {
+			there.has(alert.Alert+": its description", labels, firsts(inDescription, alert.Annotations["description"])...)
+		}
+	}
+	for _, query := range queriesOf(t, runbook) {
+		there.named(runbook, query)
+	}
+	// What the tests of the rules make up has the labels that the program's has, so that an alert that fires there fires here.
+	for _, trial := range trialsOf(t).Tests {
+		for _, input := range trial.InputSeries {
+			made := parse(input.Series).selected[0]
+			if of := there.families[base(there.families, made.metric)]; of != nil {
+				var has []string
+				for _, m := range made.matchers {
+					has = append(has, m.label)
+				}
+				for label := range of.labels {
+					there.has("rules_test.yaml: "+input.Series, has, label)
+				}
+				for _, label := range has {
+					there.has("rules_test.yaml: "+input.Series, slices.AppendSeq(slices.Clone(labelsOfPrometheus), maps.Keys(of.labels)), label)
+				}
+			}
+		}
+	}
+	slices.Sort(there.missing)
+	all := slices.Compact(there.missing)
+	require.Empty(t, all, strings.Join(all, "\n"))
+}
+
+// A counter that an alert waits for is there from the start: where it only begins with the first thing that it counts, that
+// thing is no increase, and nobody is told of it.
+func TestWhatAlertsCountIsThereBeforeItHappens(t *testing.T) {
+	gateway := process.Playground(t, "--data", t.TempDir()).Ready()
+	there := scraped(get(t, http.DefaultClient, gateway.Operations+"/metrics"))
+	for _, alert := range alerts(t) {
+		for _, counted := range firsts(increases, alert.Expr) {
+			if strings.Contains(alert.Expr, counted+" offset") { // then it minds that itself
+				continue
+			}
+			one := parse(counted).selected[0]
+			metric := there[one.metric]
+			require.NotNil(t, metric, "%s counts %s", alert.Alert, counted)
+			for _, m := range one.matchers {
+				require.NotEmpty(t, metric.labels[m.label], "%s counts %s", alert.Alert, counted)
+				if m.operator[0] == '=' {
+					require.Subset(t, metric.labels[m.label], m.values(), "%s counts %s", alert.Alert, counted)
+				}
+			}
+		}
+	}
+}
+
+// queriesOf are what a page has of PromQL in its sentences.
+func queriesOf(t testing.TB, page string) (all []string) {
+	text, err := os.ReadFile("../../" + page)
+	require.NoError(t, err)
+	sentences := regexp.MustCompile("(?s)\n```.*?\n```").ReplaceAllString(string(text), "")
+	for _, code := range firsts(regexp.MustCompile("`([^`]+)`"), sentences) {
+		if regexp.MustCompile(`\b(rangegate|process|go)_[a-z]`).MatchString(code) {
+			all = append(all, code)
+		}
+	}
+	require.NotEmpty(t, all)
+	return all
+}
+
+// firsts are what the first group of the pattern finds.
+func firsts(pattern *regexp.Regexp, text string) (all []string) {
+	for _, found := range pattern.FindAllStringSubmatch(text, -1) {
+		all = append(all, found[1])
+	}
+	return all
+}

@@ -1,0 +1,159 @@
+package packages
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/cmd/rangegate/lanesim"
+	"rangegate/lanes"
+	"rangegate/test/process"
+)
+
+const (
+	configuration = "/etc/rangegate/rangegate.yaml"
+	state         = "/var/lib/rangegate/rangegate.db"
+)
+
+var (
+	powerUp = time.Now()
+	// What the operator fills in.
+	filled = map[string]string{
+		"RANGE_ID": "11111111-1111-4111-8111-111111111111", "NAME OF THE RANGE": "The range at the mill",
+		"TOKEN": "22222222-2222-4222-8222-222222222222", "GROUP_ID": "33333333-3333-4333-8333-000000000001",
+		"BAY_ID": "55555555-5555-4555-8555-000000000001", "LANE_ID": "44444444-4444-4444-8444-000000000001",
+	}
+)
+
+// From installing to purging. A session that was sold before an upgrade goes on after it, and after a removal.
+func TestTheLifeOfAnInstalledGateway(t *testing.T) {
+	m := newMachine(t)
+	clean := m.files()
+
+	said := m.install(deb(before, runtime.GOARCH))
+	require.Contains(t, said, "starts once /etc/rangegate/rangegate.yaml names a range")
+	require.Equal(t, "rangegate "+before+"\n", m.runs(0, "/usr/bin/rangegate", "version"))
+	require.Subset(t, m.files(), []string{
+		configuration + " -rw-r----- root:rangegate",
+		"/var/lib/rangegate drwxr-x--- rangegate:rangegate",
+		"/etc/systemd/system/multi-user.target.wants/rangegate.service Lrwxrwxrwx root:root",
+	})
+	holds, said := m.condition()
+	require.False(t, holds)
+	require.Contains(t, said, "names no range yet")
+	require.Contains(t, m.runs(2, "/usr/bin/rangegate", "check", "--config", configuration), "ranges: wants at least one range")
+
+	m.configure()
+	holds, said = m.condition()
+	require.True(t, holds, said)
+	gateway := m.start()
+	sold := ask(t, gateway, "POST", "/sessions", `{"customer_name": "Jo Smith", "duration": 60, "lane_id": "`+
+		filled["LANE_ID"]+`", "group_id": "`+filled["GROUP_ID"]+`"}`)
+	require.Subset(t, m.files(), []string{state + " -rw------- rangegate:rangegate"})
+
+	// It serves while the new one is put in its place, by which the operator's configuration stays.
+	m.install(deb(after, runtime.GOARCH))
+	goesOn(t, gateway, sold)
+	require.Zero(t, gateway.Terminate())
+	gateway = m.start()
+	require.Contains(t, gateway.Log(), `"version":"`+after+`"`)
+	goesOn(t, gateway, sold)
+	require.Zero(t, gateway.Terminate())
+
+	stored, err := os.ReadFile(m.at(state))
+	require.NoError(t, err)
+	m.runs(0, "/usr/bin/dpkg", "--remove", "rangegate")
+	require.NoFileExists(t, m.at("usr/bin/rangegate"))
+	require.NoFileExists(t, m.at("lib/systemd/system/rangegate.service"))
+	kept, err := os.ReadFile(m.at(state))
+	require.NoError(t, err)
+	require.True(t, string(stored) == string(kept), "removing has changed the data")
+	require.Subset(t, m.files(), []string{configuration + " -rw-r----- root:rangegate", state + " -rw------- rangegate:rangegate"})
+
+	m.install(deb(after, runtime.GOARCH))
+	gateway = m.start()
+	goesOn(t, gateway, sold)
+	gateway.Kill()
+
+	m.runs(0, "/usr/bin/dpkg", "--purge", "rangegate")
+	require.Equal(t, clean, m.files())
+	for _, file := range []string{"passwd", "group"} {
+		for _, account := range m.accounts(file) {
+			require.NotEqual(t, "rangegate", account[0])
+		}
+	}
+}
+
+// configure is what an operator does with the configuration that was installed: every setting of the example is made
+// that needs no neighbour, and what is in capitals filled in.
+func (m *machine) configure() {
+	m.t.Helper()
+	text, err := os.ReadFile(m.at(configuration))
+	require.NoError(m.t, err)
+	made := regexp.MustCompile(`(?m)^#(ranges:| {2})`).ReplaceAllString(string(text), "$1")
+	write := func() { require.NoError(m.t, os.WriteFile(m.at(configuration), []byte(made), 0)) } // with the mode it has
+	write()
+	said := m.runs(2, "/usr/bin/rangegate", "check", "--config", configuration)
+	for _, missing := range []string{"ranges[0].id", "ranges[0].tokens[0]", "groups[0].id", "bays[0].id", "lanes[0].id", "lanes[0].bay", "link.address"} {
+		require.Contains(m.t, said, missing)
+	}
+	controllers, err := lanesim.New(lanesim.Settings{Now: now}, lanesim.Lane{ID: uuid.MustParse(filled["LANE_ID"]), Listen: "127.0.0.1:0"})
+	require.NoError(m.t, err)
+	m.t.Cleanup(controllers.Close)
+	filled := strings.NewReplacer("CONTROLLER", controllers.Controller(uuid.MustParse(filled["LANE_ID"])).Address())
+	made = filled.Replace(replaced(made))
+	write()
+	m.runs(0, "/usr/bin/rangegate", "check", "--config", configuration)
+}
+
+func replaced(text string) string {
+	for capitals, value := range filled {
+		text = regexp.MustCompile(`\b`+capitals+`\b`).ReplaceAllString(text, value)
+	}
+	return text
+}
+
+func now() lanes.Instant {
+	t := time.Now()
+	return lanes.Instant{Wall: t.UTC(), Mono: t.Sub(powerUp)}
+}
+
+// session is what POS sees of one.
+type session struct {
+	ID        string    `json:"session_id"`
+	Customer  string    `json:"customer_name"`
+	Duration  int       `json:"duration"`
+	Began     time.Time `json:"began_at"`
+	Remaining float64   `json:"minutes_remaining"`
+}
+
+func ask(t *testing.T, gateway *process.Process, method, path, body string) (s session) {
+	t.Helper()
+	pos := process.Client{API: gateway.API + "/api/v2/pos", Range: filled["RANGE_ID"], Token: filled["TOKEN"]}
+	answer, err := pos.Do(method, path, body)
+	require.NoError(t, err)
+	require.Less(t, answer.Status, http.StatusMultipleChoices, answer.Body)
+	require.NoError(t, json.Unmarshal([]byte(answer.Body), &s), answer.Body)
+	return s
+}
+
+// goesOn tells that the session is there, and that exactly the time since its beginning was taken off it.
+func goesOn(t *testing.T, gateway *process.Process, sold session) {
+	t.Helper()
+	const steps = time.Second // of the wall clock, which the gateway does not go by
+	asked := time.Now()
+	is := ask(t, gateway, "GET", "/sessions/"+sold.ID, "")
+	answered := time.Now()
+	require.Equal(t, sold.Began, is.Began)
+	require.Equal(t, 60, is.Duration)
+	used := time.Duration((60 - is.Remaining) * float64(time.Minute))
+	require.WithinRange(t, is.Began.Add(used), asked.Add(-steps), answered.Add(steps))
+}

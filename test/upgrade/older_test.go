@@ -1,0 +1,92 @@
+package upgrade
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes/store"
+	"rangegate/lanes/store/redis/redistest"
+	"rangegate/test/process"
+)
+
+func TestMain(m *testing.M) { process.Run(m) }
+
+// What the gateway of each version has left is served: the first released one among them.
+func TestServingWhatEachVersionHasLeft(t *testing.T) {
+	t.Parallel()
+	for version := 1; version <= store.Version; version++ {
+		for name, left := range map[string]func(*testing.T, int) string{"bolt": inFile, "redis": onServer} {
+			t.Run(fmt.Sprintf("%s %d", name, version), func(t *testing.T) {
+				t.Parallel()
+				config := configured(t, left(t, version))
+				gateway := process.Start(t, process.Command("serve", "--config", config)).Ready()
+
+				// Two sessions were on the lanes on 1 June 2025. The time of one ran on, and ended long ago; a hold keeps the other's.
+				paused := session{"a5000000-0000-0000-0000-000000000004", lane2, 60}
+				require.Equal(t, []session{paused}, sessions(t, gateway))
+				var statuses []string
+				for _, lane := range get[[]struct{ Phase string }](t, gateway, "/lanes/status") {
+					statuses = append(statuses, lane.Phase)
+				}
+				require.Equal(t, []string{"free", "paused", "free"}, statuses)
+				history := get[struct{ Sessions []ended }](t, gateway, "/history").Sessions
+				require.Len(t, history, 3)
+				require.Equal(t, ended{
+					session{"a5000000-0000-0000-0000-000000000002", lane1, 60}, "Jo & <Ann> Smith", "2025-06-01T10:01:00.123Z", "expired",
+				}, history[2])
+
+				// It goes on with it, and so does the next start.
+				sold := sell(t, gateway, lane3)
+				gateway.Kill()
+				gateway = process.Start(t, process.Command("serve", "--config", config)).Ready()
+				require.ElementsMatch(t, []session{paused, sold}, sessions(t, gateway))
+			})
+		}
+	}
+}
+
+// inFile unpacks the file that a version has left.
+func inFile(t *testing.T, version int) (stored string) {
+	t.Helper()
+	packed, err := os.Open(fmt.Sprintf("../../lanes/store/bolt/testdata/version-%d.db.gz", version))
+	require.NoError(t, err)
+	defer packed.Close()
+	unpacking, err := gzip.NewReader(packed)
+	require.NoError(t, err)
+	file, err := io.ReadAll(unpacking)
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "rangegate.db")
+	require.NoError(t, os.WriteFile(path, file, 0o600))
+	return fmt.Sprintf("bolt: %q", path)
+}
+
+// onServer starts a Redis server with the keys that a version has left.
+func onServer(t *testing.T, version int) (stored string) {
+	t.Helper()
+	left, err := os.ReadFile(fmt.Sprintf("../../lanes/store/redis/testdata/version-%d.json", version))
+	require.NoError(t, err)
+	var keys map[string]any
+	require.NoError(t, json.Unmarshal(left, &keys))
+	server := redistest.Start(t)
+	client := goredis.NewClient(&goredis.Options{Addr: server.Addr()})
+	defer client.Close()
+	for key, value := range keys {
+		switch value := value.(type) {
+		case map[string]any: // a hash
+			require.NoError(t, client.HSet(t.Context(), key, value).Err())
+		case []any: // a sorted set, in the order of its texts
+			for _, member := range value {
+				require.NoError(t, client.ZAdd(t.Context(), key, goredis.Z{Member: member}).Err())
+			}
+		}
+	}
+	return fmt.Sprintf("redis: %q", server.URL())
+}
