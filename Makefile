@@ -1,5 +1,5 @@
 # Every target is a line or two; what it needs and is missing it installs, or says that it cannot.
-.PHONY: build run test contract lint bench fuzz soak package clean tools
+.PHONY: build run test contract lint bench profile fuzz soak package clean tools
 
 build: ; go build -o bin/rangegate ./cmd/rangegate
 
@@ -13,7 +13,11 @@ contract: tools ; RANGEGATE_NO_SKIP=1 go test -count 1 -timeout 15m -v ./test/co
 
 lint: ; .ci/lint
 
-bench: ; go test -run '^$$' -bench . -benchmem ./... && go run ./cmd/rangebench hanging && go run ./cmd/rangebench ceasefire && go run ./cmd/rangebench idle && go run ./cmd/rangebench screens
+# Every Go benchmark for a moment, then the table of ours beside its limits. For benchstat: go test -run '^$' -bench . -count 10 ./...
+bench: ; go test -run '^$$' -bench . -benchmem -benchtime 50ms $$(grep -rl '^func Benchmark' --include='*_test.go' . | xargs -n1 dirname | sort -u) | grep -E '^(pkg|Benchmark)' && go run ./cmd/rangebench --json bin/bench/run.json --plots bin/bench
+
+# Where the time and the memory of what is measured go, and in which functions: ONLY="http/ webhook" for some of it.
+profile: ; .ci/profile bin/profile $(ONLY)
 
 fuzz: ; .ci/fuzz 30s
 

@@ -13,91 +13,113 @@ import (
 	"github.com/google/uuid"
 
 	"rangegate/actors"
+	"rangegate/cmd/rangebench/figures"
 	"rangegate/lanes"
 	driver "rangegate/lanes/link/websocket"
 )
 
-// ceasefire measures how long it takes from a hold's being asked for to the last controller's having it, beside the
-// floor: the same frames written, one after the other, to as many bare connections.
+var (
+	ceasefireSmall = ceasefire{"ceasefire/1k", 1000, 5}.experiment("a hold over 1,000 lanes, until the last controller has it")
+	ceasefireLarge = ceasefire{"ceasefire/10k", 10_000, 2}.experiment("a hold over 10,000 lanes, until the last controller has it")
+)
+
+// ceasefire measures how long it takes from a hold's being asked for to the last controller's having it, beside the same
+// frames written, one after the other, to as many bare connections.
 type ceasefire struct {
-	Lanes  []int `default:"1000,10000" help:"How many lanes. Each takes a file descriptor here and one in the controllers' process."`
-	Rounds int   `default:"9" help:"How often each is measured."`
+	name   string
+	lanes  int
+	rounds int
 }
 
-// Run measures a quiet range, one in which sessions are being sold, and one whose store hangs.
-func (c ceasefire) Run() error {
-	var errs []error
-	for _, lanes := range c.Lanes {
-		errs = append(errs, c.measure(lanes))
-	}
-	return errors.Join(errs...)
+const (
+	holdsARound = 5 // of which the median counts
+	patience    = 30 * time.Second
+)
+
+// circumstances are what else goes on.
+var circumstances = []struct {
+	name, what string
+	with       func(*held) (end func())
+}{
+	{"", "in a quiet range", func(*held) func() { return func() {} }},
+	{"selling", "while 8 clients sell and stop sessions", (*held).busy},
+	{"store hanging", "while every flush of the store hangs", (*held).storeHangs},
 }
 
-const patience = 30 * time.Second
+func (c ceasefire) experiment(what string) experiment { return experiment{c.name, what, c.measure} }
 
-func (c ceasefire) measure(n int) (err error) {
-	ctx := context.Background()
-	bare, err := newBare(ctx, n)
-	if err != nil {
-		return err
+func (c ceasefire) measure(ctx context.Context, t *trial) error {
+	const spare = 1000
+	n := t.lanes(c.lanes)
+	if have := files(n + spare); have < n+spare {
+		return &notMeasured{fmt.Sprintf("it takes %d files, and this process may open %d", n+spare, have)}
 	}
-	defer func() { err = errors.Join(err, bare.close()) }()
-	floor, err := rounds(ctx, c.Rounds, bare.hall, bare.write)
-	if err != nil {
-		return err
+	var into []figures.Figure
+	for _, circumstance := range circumstances {
+		into = append(into, figures.Figure{
+			Name: circumstance.name, Unit: "ms", Goal: figures.AtMost(2),
+			What:  "from the hold's being asked for to the last controller's having it, " + circumstance.what,
+			Limit: "the same frames, written one after the other to as many bare connections",
+		})
 	}
-	bare.hangUp()
+	return t.compare(ctx, c.rounds,
+		func(ctx context.Context) ([]float64, error) { return holdAll(ctx, n) },
+		func(ctx context.Context) ([]float64, error) { return writeAll(ctx, n) }, into...)
+}
 
-	r, err := newHeld(ctx, n)
+// holdAll holds a range under each of the circumstances.
+func holdAll(ctx context.Context, n int) (had []float64, err error) {
+	r, err := newHeld(ctx, layoutOf(n), nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
-	fmt.Printf("%d lanes, from the request to the last controller's having the hold\n", n)
-	fmt.Printf("  the same frames to bare connections    %8s\n", floor)
-	var errs []error
-	for _, circumstance := range []struct {
-		name string
-		with func() (end func())
-	}{
-		{"quiet", func() func() { return func() {} }}, {"while sessions are sold", r.busy}, {"while the store hangs", r.storeHangs},
-	} {
-		end := circumstance.with()
-		took, err := rounds(ctx, c.Rounds, r.hall, r.turn)
+	for _, circumstance := range circumstances {
+		end := circumstance.with(r)
+		took, err := reach(ctx, r.hall, r.turn)
 		end()
 		if err != nil {
-			return err
+			return nil, err
 		}
-		fmt.Printf("  %-38s %8s\n", circumstance.name, took)
-		errs = append(errs, bound(circumstance.name+" / bare connections", float64(took)/float64(floor), 2))
+		had = append(had, took)
 	}
-	return errors.Join(errs...)
+	return had, nil
 }
 
-// rounds closes and opens all lanes so often, and answers the median of how long closing takes.
-func rounds(ctx context.Context, n int, at *hall, turn func(context.Context, bool) error) (time.Duration, error) {
-	var took []time.Duration
-	for range n {
+// writeAll writes to bare connections: the same limit under any circumstance.
+func writeAll(ctx context.Context, n int) (had []float64, err error) {
+	b, err := newBare(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	took, err := reach(ctx, b.hall, b.write)
+	return slices.Repeat([]float64{took}, len(circumstances)), err
+}
+
+// reach closes and opens all lanes some times, and answers the median of how long closing takes, in milliseconds.
+func reach(ctx context.Context, at *hall, turn func(context.Context, bool) error) (float64, error) {
+	var took []float64
+	for range holdsARound {
 		for _, closed := range []bool{true, false} {
 			within, cancel := context.WithTimeout(ctx, patience)
 			begun := time.Now()
-			if err := turn(within, closed); err != nil {
-				cancel()
-				return 0, err
+			err := turn(within, closed)
+			var done time.Time
+			if err == nil {
+				done, err = at.wait(within, closed)
 			}
-			done, err := at.wait(within, closed)
 			cancel()
 			if err != nil {
 				return 0, err
 			}
 			if closed {
-				took = append(took, done.Sub(begun))
+				took = append(took, milliseconds(done.Sub(begun)))
 			}
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	slices.Sort(took)
-	return took[len(took)/2].Round(10 * time.Microsecond), nil
+	return figures.Median(took), nil
 }
 
 // bare is connections with nothing behind them.
@@ -159,8 +181,8 @@ type held struct {
 	r       *actors.Range
 }
 
-func newHeld(ctx context.Context, n int) (*held, error) {
-	h, err := newHall(n)
+func newHeld(ctx context.Context, layout lanes.Layout, webhook actors.Webhook) (*held, error) {
+	h, err := newHall(len(layout.Lanes))
 	if err != nil {
 		return nil, err
 	}
@@ -168,26 +190,19 @@ func newHeld(ctx context.Context, n int) (*held, error) {
 	if err != nil {
 		return nil, errors.Join(err, h.close())
 	}
-	layout := layoutOf(n)
 	targets := map[uuid.UUID]driver.Target{}
 	for _, place := range layout.Lanes {
 		targets[place.ID] = driver.Target{Address: h.address}
 	}
-	r, err := g.startOn(ctx, layout, driver.New(driver.Settings{Lanes: targets, Now: g.clock.Now}), nil)
+	r, err := g.startOn(ctx, layout, driver.New(driver.Settings{Lanes: targets, Now: g.clock.Now}), webhook)
 	if err != nil {
 		return nil, errors.Join(err, g.close(), h.close())
 	}
 	all := &held{h, g, r}
-	for deadline := time.Now().Add(2 * time.Minute); !all.up(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			return nil, errors.Join(errors.New("not every link came up"), all.close())
-		}
+	if err := linksUp(ctx, r); err != nil {
+		return nil, errors.Join(err, all.close())
 	}
 	return all, nil
-}
-
-func (h *held) up() bool {
-	return !slices.ContainsFunc(h.r.Lanes(), func(l lanes.LaneStatus) bool { return l.Link != lanes.LinkUp })
 }
 
 // turn sets the hold, or lifts it. How far it came is the controllers' to say.
@@ -198,9 +213,14 @@ func (h *held) turn(ctx context.Context, closed bool) error {
 		return nil
 	}
 	h.gateway.file.unhang() // what is opened is saved first
-	_, err := h.r.Lift(ctx, over, "bench")
-	h.gateway.file.hangAgain()
-	return err
+	defer h.gateway.file.hangAgain()
+	for {
+		_, err := h.r.Lift(ctx, over, "bench")
+		if !errors.Is(err, lanes.ErrStoreUnavailable) || ctx.Err() != nil {
+			return err
+		}
+		time.Sleep(10 * time.Millisecond) // the flush that hung has yet to return
+	}
 }
 
 // busy sells and stops sessions all the while.

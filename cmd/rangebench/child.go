@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -33,17 +31,9 @@ type count struct{ bytes, messages int64 }
 
 // newChild starts one. It is up when it has said its first line.
 func newChild(args ...string) (c *child, first string, err error) {
-	c = &child{process: exec.Command(os.Args[0], args...), turned: make(chan turn, 100), counted: make(chan count, 1)}
-	c.process.Stderr = os.Stderr
-	c.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if c.in, err = c.process.StdinPipe(); err != nil {
-		return nil, "", err
-	}
-	out, err := c.process.StdoutPipe()
-	if err != nil {
-		return nil, "", err
-	}
-	if err := c.process.Start(); err != nil {
+	c = &child{turned: make(chan turn, 100), counted: make(chan count, 1)}
+	var out io.ReadCloser
+	if c.process, c.in, out, err = start(args...); err != nil {
 		return nil, "", err
 	}
 	lines := bufio.NewScanner(out)

@@ -3,8 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
-	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,38 +16,57 @@ import (
 	"rangegate/lanes"
 	"rangegate/lanes/link"
 	"rangegate/lanes/link/sim"
-	"rangegate/lanes/store"
-	"rangegate/lanes/store/bolt"
 )
 
-// gateway is ranges in this process, on a bolt file of their own, with simulated lanes.
+// gateway is ranges in this process, on a store of their own, with simulated lanes unless they are given others. It logs
+// and counts as it does where it serves, but to nobody.
 type gateway struct {
 	*actors.Gateway
 	clock    actors.Clock
 	hardware *sim.Driver
 	file     *hangingStore
-	dir      string
+	disk     *disk
+	registry *prometheus.Registry
+	log      zerolog.Logger
+	nowhere  io.Closer
 }
 
-func newGateway() (*gateway, error) {
+// newGateway is one on an empty bolt file.
+func newGateway() (*gateway, error) { return newGatewayOn(boltStore) }
+
+// newGatewayOn is one on an empty store of that kind.
+func newGatewayOn(kind storeKind) (*gateway, error) {
+	d, err := newDisk(kind)
+	if err != nil {
+		return nil, err
+	}
+	g, err := openGateway(d)
+	if err != nil {
+		return nil, errors.Join(err, d.remove())
+	}
+	return g, nil
+}
+
+// openGateway is one on what the disk has. The disk is its own from now on.
+func openGateway(d *disk) (*gateway, error) {
 	clock, err := actors.NewSystemClock()
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "rangebench-")
+	kept, err := d.open()
 	if err != nil {
 		return nil, err
 	}
-	const long = 24 * time.Hour
-	file, err := bolt.Open(filepath.Join(dir, "range.db"), store.Retention{Events: long, History: long, Names: long, Cap: 1_000_000})
+	nowhere, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return nil, errors.Join(err, kept.Close())
 	}
-	hanging := &hangingStore{Store: file}
-	return &gateway{
-		Gateway: actors.NewGateway(clock, hanging, actors.NewMetrics(prometheus.NewRegistry()), zerolog.Nop()),
-		clock:   clock, hardware: sim.New(clock.Now), file: hanging, dir: dir,
-	}, nil
+	g := &gateway{
+		clock: clock, hardware: sim.New(clock.Now), file: &hangingStore{Store: kept}, disk: d,
+		registry: prometheus.NewRegistry(), log: zerolog.New(nowhere).With().Timestamp().Logger(), nowhere: nowhere,
+	}
+	g.Gateway = actors.NewGateway(clock, g.file, actors.NewMetrics(g.registry), g.log)
+	return g, nil
 }
 
 // layoutOf is a range with so many lanes.
@@ -66,25 +86,51 @@ func (g *gateway) start(ctx context.Context, laneCount int, webhook actors.Webho
 func (g *gateway) startOn(
 	ctx context.Context, layout lanes.Layout, hardware link.Driver, webhook actors.Webhook,
 ) (*actors.Range, error) {
-	err := g.StartRange(ctx, actors.Settings{
-		Layout: layout, Grace: time.Minute, Driver: hardware, Webhook: webhook,
-		Delivery: actors.Delivery{Slots: 16, Queue: 10_000},
+	return g.startWith(ctx, actors.Settings{
+		Layout: layout, Driver: hardware, Webhook: webhook, Delivery: actors.Delivery{Slots: 16, Queue: 10_000},
 	})
+}
+
+func (g *gateway) startWith(ctx context.Context, s actors.Settings) (*actors.Range, error) {
+	s.Grace = time.Minute
+	if err := g.StartRange(ctx, s); err != nil {
+		return nil, err
+	}
+	r, err := g.Range(s.Layout.Range)
 	if err != nil {
 		return nil, err
 	}
-	r, _ := g.Range(layout.Range)
 	for !r.Ready() {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		time.Sleep(time.Millisecond)
 	}
 	return r, nil
 }
 
-// close stops everything and removes the file.
+// linksUp waits until every lane of the range has its link. It looks as often as costs nothing: a look is at every lane.
+func linksUp(ctx context.Context, r *actors.Range) error {
+	look := max(20*time.Millisecond, time.Duration(len(r.Layout().Lanes))*5*time.Microsecond)
+	for late := time.After(4 * patience); ; {
+		if !slices.ContainsFunc(r.Lanes(), func(l lanes.LaneStatus) bool { return l.Link != lanes.LinkUp }) {
+			return nil
+		}
+		select {
+		case <-time.After(look):
+		case <-late:
+			return errors.New("not every link came up")
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// close stops everything and removes what was kept.
 func (g *gateway) close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	return errors.Join(g.Stop(ctx), g.file.Close(), os.RemoveAll(g.dir))
+	return errors.Join(g.Stop(ctx), g.file.Close(), g.disk.remove(), g.nowhere.Close())
 }
 
 // sell sells eight hours on the lane.

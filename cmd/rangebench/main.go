@@ -1,5 +1,5 @@
-// Command rangebench measures what rangegate promises of its speed. Every measurement is a ratio to something measured
-// in the same run, on the same machine; a ratio beyond its bound is exit code 1.
+// Command rangebench measures how close rangegate comes to what the machine and the libraries allow: every figure stands
+// beside its limit, measured in the same run, in turns, in the same arrangement. docs/performance.md says what each is.
 package main
 
 import (
@@ -10,18 +10,22 @@ import (
 )
 
 type commands struct {
-	Ceasefire   ceasefire   `cmd:"" help:"How long until a hold has reached every controller?"`
-	Idle        idle        `cmd:"" help:"How much memory does a connected lane take?"`
+	All     all     `cmd:"" default:"withargs" help:"Measure everything, or what --only names, and print the table (the default)."`
+	Hanging hanging `cmd:"" help:"One webhook that hangs among many ranges: how much later do the others get their events?"`
+	Screens screens `cmd:"" help:"What do open control screens cost, and when do they know of a ceasefire?"`
+
+	// Other ends, in processes of their own.
 	Controllers controllers `cmd:"" hidden:""`
-	Hanging     hanging     `cmd:"" help:"One webhook that hangs among many ranges: how much later do the others get their events?"`
-	Screens     screens     `cmd:"" help:"What do open control screens cost, and when do they know of a ceasefire?"`
 	Viewers     viewers     `cmd:"" hidden:""`
+	Callers     callers     `cmd:"" hidden:""`
+	Receiver    receiver    `cmd:"" hidden:""`
+	Apart       apart       `cmd:"" hidden:""`
 }
 
 func main() {
 	var line commands
 	command := kong.Parse(&line, kong.Name("rangebench"), kong.UsageOnError(),
-		kong.Description("Measures what rangegate promises of its speed."))
+		kong.Description("Measures what rangegate promises of its speed, each figure beside its limit."))
 	if err := command.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "rangebench:", err)
 		os.Exit(1)

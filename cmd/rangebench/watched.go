@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"net"
 	"net/http"
 	"runtime"
 	"slices"
@@ -11,13 +10,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/rs/zerolog"
 
 	"rangegate/actors"
-	"rangegate/api"
-	"rangegate/api/control"
-	v2 "rangegate/api/v2"
 	"rangegate/lanes"
 )
 
@@ -54,31 +48,8 @@ func (s screens) open(ctx context.Context) (w *watched, err error) {
 		}
 		w.sessions = append(w.sessions, session)
 	}
-	pin, err := control.HashPIN(viewerPIN)
-	if err != nil {
-		return nil, err
-	}
-	w.server, w.address, err = serve(api.New(api.Settings{
-		Range: func(id uuid.UUID) (v2.Range, error) { return g.Range(id) },
-		Screens: api.Screens{
-			Staff:   map[uuid.UUID]map[string]string{w.r.Layout().Range: {viewerName: pin}},
-			Seen:    control.NewSeen(),
-			Control: func(id uuid.UUID) (control.Range, error) { return g.Range(id) },
-		},
-		Traffic: api.NewTraffic(prometheus.NewRegistry()),
-		Log:     zerolog.Nop(),
-	}))
+	w.server, w.address, err = serveAll(g, w.r)
 	return w, err
-}
-
-func serve(handler http.Handler) (server *http.Server, address string, err error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, "", err
-	}
-	server = &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
-	go func() { _ = server.Serve(listener) }()
-	return server, "http://" + listener.Addr().String(), nil
 }
 
 func (w *watched) close() error { return errors.Join(w.server.Close(), w.gateway.close()) }

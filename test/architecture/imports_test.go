@@ -57,11 +57,12 @@ func TestDependenciesRunOneWay(t *testing.T) {
 // simpleCore is what is used of the actor library: actors, and what may be kept in an actor's context.
 var simpleCore = []string{"github.com/asynkron/protoactor-go/actor", "github.com/asynkron/protoactor-go/ctxext"}
 
+// What a lane's memory is held against is an actor of the library with nothing in it.
 func TestTheActorLibraryStaysInActors(t *testing.T) {
 	for _, p := range packages(t) {
 		for _, imported := range p.Imports {
 			if strings.HasPrefix(imported, "github.com/asynkron/protoactor-go") {
-				require.Equal(t, "actors", p.ImportPath)
+				require.Contains(t, []string{"actors", "cmd/rangebench/bareactors"}, p.ImportPath)
 				require.Contains(t, simpleCore, imported)
 			}
 		}

@@ -1,0 +1,143 @@
+package actors
+
+import (
+	"context"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes"
+	"rangegate/lanes/link/sim"
+	"rangegate/lanes/store"
+	"rangegate/lanes/store/bolt"
+)
+
+// full is a board of so many lanes, each with a running session.
+func full(n int) (b *Board, all []lanes.Lane, now lanes.Instant) {
+	now = lanes.Instant{Wall: time.Date(2026, time.November, 21, 9, 0, 0, 0, time.UTC), Mono: time.Hour}
+	layout := lanes.Layout{Lanes: places(n)}
+	b = newBoard(layout)
+	for _, place := range layout.Lanes {
+		lane := lanes.Lane{ID: place.ID, Accessible: true, Usable: true, Session: &lanes.Session{
+			ID: uuid.New(), Group: uuid.New(), Customer: "Jo Smith", Sold: time.Hour, Phase: lanes.Running, Left: time.Hour,
+			Since: now, Created: now, Began: &now,
+		}}
+		b.publish(lane)
+		all = append(all, lane)
+	}
+	return b, all, now
+}
+
+func BenchmarkBoard(b *testing.B) {
+	board, all, now := full(1000)
+	b.Run("publish", func(b *testing.B) {
+		b.ReportAllocs()
+		for n := 0; b.Loop(); n++ {
+			board.publish(all[n%len(all)])
+		}
+	})
+	b.Run("session", func(b *testing.B) {
+		b.ReportAllocs()
+		for n := 0; b.Loop(); n++ {
+			if board.session(all[n%len(all)].Session.ID, now) == nil {
+				b.Fatal("a session is not on the board")
+			}
+		}
+	})
+	b.Run("list of 1000", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if len(board.list(now)) != len(all) {
+				b.Fatal("the list is not whole")
+			}
+		}
+	})
+	b.Run("what changed of 1000", func(b *testing.B) {
+		b.ReportAllocs()
+		_, version, _ := board.since(0)
+		for n := 0; b.Loop(); n++ {
+			board.publish(all[n%len(all)])
+			var changed []lanes.LaneStatus
+			if changed, version, _ = board.since(version); len(changed) != 1 {
+				b.Fatal("not the one lane changed")
+			}
+		}
+	})
+}
+
+// nothing is a store whose flushes are durable at once: what is left is the committer.
+type nothing struct{ store.Store }
+
+func (nothing) Flush(context.Context, store.Batch) error { return nil }
+
+// BenchmarkCommitter saves changes of 64 lanes at a time: a lane and its event each, until it is told that they are saved.
+func BenchmarkCommitter(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		on   func(store.Store) store.Store
+	}{
+		{"alone", func(s store.Store) store.Store { return nothing{s} }},
+		{"on bolt", func(s store.Store) store.Store { return s }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			r := benchRange(b, c.on)
+			now := r.Now()
+			_, all, _ := full(1)
+			lane := all[0]
+			var left atomic.Int64
+			left.Store(int64(b.N))
+			done := make(chan struct{}, 64)
+			save := func() {
+				if left.Add(-1) < 0 {
+					return
+				}
+				event := lanes.Logged{Event: lanes.Event{ID: uuid.New(), Kind: lanes.SessionModified, Session: lane.Session.ID, Lane: lane.ID, At: now.Wall}}
+				event.Attempt = &lanes.Attempt{At: now.Wall, Error: lanes.NoWebhook}
+				r.committer.save(&write{lanes: []lanes.Lane{lane}, events: []lanes.Logged{event}, told: func(became outcome) {
+					if became != saved {
+						b.Error(became.err())
+					}
+					done <- struct{}{}
+				}})
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			for range min(64, b.N) {
+				save()
+			}
+			for range b.N {
+				<-done
+				save()
+			}
+		})
+	}
+}
+
+// benchRange is a range with a lane on a bolt file.
+func benchRange(b *testing.B, on func(store.Store) store.Store) *Range {
+	const long = 24 * time.Hour
+	file, err := bolt.Open(filepath.Join(b.TempDir(), "range.db"), store.Retention{Events: long, History: long, Names: long, Cap: 1_000_000})
+	require.NoError(b, err)
+	clock, err := NewSystemClock()
+	require.NoError(b, err)
+	g := NewGateway(clock, on(file), NewMetrics(prometheus.NewRegistry()), zerolog.Nop())
+	layout := lanes.Layout{Range: uuid.New(), Lanes: places(1)}
+	require.NoError(b, g.StartRange(b.Context(), Settings{
+		Layout: layout, Grace: time.Minute, Driver: sim.New(clock.Now), Delivery: Delivery{Slots: 1, Queue: 1},
+	}))
+	b.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		require.NoError(b, g.Stop(ctx))
+		require.NoError(b, file.Close())
+	})
+	r, err := g.Range(layout.Range)
+	require.NoError(b, err)
+	return r
+}

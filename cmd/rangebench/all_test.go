@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rangegate/actors"
+	"rangegate/cmd/rangebench/figures"
+	"rangegate/lanes"
+)
+
+func TestExperimentsAreNamedOnce(t *testing.T) {
+	seen := map[string]bool{}
+	for _, e := range experiments {
+		require.NotEmpty(t, e.what, e.name)
+		require.False(t, seen[e.name], e.name)
+		seen[e.name] = true
+	}
+}
+
+func TestOnlyTakesANameItsBeginningOrAFigure(t *testing.T) {
+	for only, want := range map[string]string{
+		"http/":              "http/bolt, http/redis, http/get, http/list",
+		"expiry/10k":         "expiry/10k, expiry/10k-selling",
+		"http/bolt create":   "http/bolt",
+		"memory connected":   "memory",
+		"startup":            "startup",
+		"expiry/100k p99.9 ": "expiry/100k",
+	} {
+		chosen, err := all{Only: []string{only}}.chosen()
+		require.NoError(t, err, only)
+		require.Equal(t, want, names(chosen), only)
+	}
+	_, err := all{Only: []string{"startup", "nowhere"}}.chosen()
+	require.ErrorContains(t, err, `nothing is called "nowhere"`)
+}
+
+func TestOursAndTheLimitAreMeasuredInTurns(t *testing.T) {
+	var order []string
+	half := func(name string, value float64) func(context.Context) ([]float64, error) {
+		return func(context.Context) ([]float64, error) {
+			order = append(order, name)
+			return []float64{value, 2 * value}, nil
+		}
+	}
+	tried := &trial{experiment: experiment{name: "x"}, report: &figures.Report{}, progress: io.Discard}
+	require.NoError(t, tried.compare(t.Context(), 2, half("ours", 3), half("limit", 1), figures.Figure{Name: "a"}, figures.Figure{Name: "b"}))
+	require.Equal(t, "ours limit ours limit", strings.Join(order, " "))
+	require.Equal(t, []figures.Figure{
+		{Name: "x a", Ours: []float64{3, 3}, Floor: []float64{1, 1}},
+		{Name: "x b", Ours: []float64{6, 6}, Floor: []float64{2, 2}},
+	}, tried.report.Figures)
+}
+
+func TestFewerLanesAndRounds(t *testing.T) {
+	require.Equal(t, 10_000, (&trial{}).lanes(10_000))
+	require.Equal(t, 500, (&trial{all: all{Lanes: 500}}).lanes(10_000))
+	require.Equal(t, 100, (&trial{all: all{Lanes: 500}}).lanes(100), "never more")
+	require.Equal(t, 3, (&trial{}).rounds(3))
+	require.Equal(t, 5, (&trial{all: all{Rounds: 5}}).rounds(3))
+}
+
+func TestAClientReadsOneAnswerAfterTheOther(t *testing.T) {
+	from := bufio.NewReader(strings.NewReader("HTTP/1.1 201 Created\r\ntrace-id: x\r\ncontent-length: 5\r\n\r\nhello" +
+		"HTTP/1.1 204 No Content\r\n\r\n"))
+	var body bytes.Buffer
+	status, err := answer(from, &body)
+	require.NoError(t, err)
+	require.Equal(t, 201, status)
+	require.Equal(t, "hello", body.String())
+	status, err = answer(from, &body)
+	require.NoError(t, err)
+	require.Equal(t, 204, status)
+	require.Empty(t, body.String())
+	_, err = answer(from, &body)
+	require.ErrorIs(t, err, io.EOF)
+}
+
+// memoryStore is a bare store that counts its writes.
+type memoryStore struct {
+	bareStore
+	mu     sync.Mutex
+	writes int
+	all    []entry
+	gate   chan struct{}
+}
+
+func (m *memoryStore) write(records []entry) error {
+	<-m.gate
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.writes++
+	m.all = append(m.all, records...)
+	return nil
+}
+
+func TestWhatWaitsIsCommittedTogether(t *testing.T) {
+	kept := &memoryStore{gate: make(chan struct{})}
+	commit := newGroupCommit(kept)
+	var saving sync.WaitGroup
+	for range 50 {
+		saving.Go(func() { _ = commit.save(entry{bucket: "lanes"}, entry{bucket: "events"}) })
+	}
+	require.Eventually(t, func() bool { return len(commit.queue) == 49 }, time.Minute, time.Millisecond)
+	close(kept.gate)
+	saving.Wait()
+	commit.close()
+	require.Len(t, kept.all, 100)
+	require.LessOrEqual(t, kept.writes, 2, "the first alone, and those that waited for it")
+}
+
+func TestAPlantedRangeRunsOn(t *testing.T) {
+	g, err := newGateway()
+	require.NoError(t, err)
+	defer func() { require.NoError(t, g.close()) }()
+	layout := layoutOf(5)
+	at := inAnHour(g.clock)
+	require.NoError(t, seed{layout: layout, sessions: 3, deadline: at}.plant(t.Context(), g.file, g.clock))
+	r, err := g.startWith(t.Context(), actors.Settings{Layout: layout, Driver: g.hardware})
+	require.NoError(t, err)
+	require.Len(t, r.Sessions(), 3)
+	for i, lane := range r.Lanes()[:3] {
+		deadline, running := lane.Lane.Deadline()
+		require.True(t, running)
+		require.Equal(t, at(i).Mono, deadline.Mono)
+		require.Equal(t, lanes.Running, lane.Lane.Session.Phase)
+		require.Zero(t, lane.Lane.Session.RanOn, "it was down for a moment only")
+	}
+}

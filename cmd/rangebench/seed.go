@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"rangegate/actors"
+	"rangegate/lanes"
+	"rangegate/lanes/store"
+)
+
+const atATime = 4096 // records of a kind in one flush, as the committer has it
+
+// seed is what a range was doing when its gateway stopped, a moment ago.
+type seed struct {
+	layout   lanes.Layout
+	sessions int                        // running, on the first lanes
+	deadline func(i int) lanes.Instant  // of the session on lane i
+	pending  func(i int) []lanes.Logged // events that wait for their attempt, their cursors not given yet; nil: none
+}
+
+// batches are its records, as flushes.
+func (s seed) batches(clock actors.Clock) []store.Batch {
+	now := clock.Now()
+	var all []store.Batch
+	cursor := uint64(0)
+	for i, place := range s.layout.Lanes[:s.sessions] {
+		if i%atATime == 0 {
+			all = append(all, store.Batch{
+				Range: s.layout.Range, Now: now.Wall, Checkpoint: &lanes.Checkpoint{At: now, Boot: clock.Boot()},
+			})
+		}
+		batch := &all[len(all)-1]
+		batch.Lanes = append(batch.Lanes, s.lane(i, place.ID, now, clock.Boot()))
+		if s.pending == nil {
+			continue
+		}
+		for _, event := range s.pending(i) {
+			cursor++
+			event.Cursor = cursor
+			batch.Events = append(batch.Events, event)
+		}
+	}
+	return all
+}
+
+// lane is a lane with a session that was sold for an hour, and began when that gives the deadline.
+func (s seed) lane(i int, id uuid.UUID, now lanes.Instant, boot string) lanes.Snapshot {
+	began := now
+	return lanes.Snapshot{Boot: boot, Lane: lanes.Lane{ID: id, Session: &lanes.Session{
+		ID: uuid.New(), Group: s.layout.Groups[0].ID, Customer: "Jo Smith", Sold: time.Hour, Phase: lanes.Running,
+		Left: s.deadline(i).Since(now), Since: now, Created: now, Began: &began, Facts: 2,
+	}}}
+}
+
+// plant puts it into an empty store.
+func (s seed) plant(ctx context.Context, into store.Store, clock actors.Clock) error {
+	epoch, err := into.Claim(ctx, s.layout.Range, clock.Now().Wall)
+	if err != nil {
+		return err
+	}
+	for n, batch := range s.batches(clock) {
+		batch.Epoch, batch.N = epoch, uint64(n+1)
+		if err := into.Flush(ctx, batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inAnHour is a deadline that no experiment meets.
+func inAnHour(clock actors.Clock) func(int) lanes.Instant {
+	at := clock.Now().Add(time.Hour)
+	return func(int) lanes.Instant { return at }
+}
