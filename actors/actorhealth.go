@@ -13,24 +13,21 @@ import (
 	"rangegate/lanes"
 )
 
-// Kinds of actors, from the root of a range's tree to its leaves.
-var Kinds = []string{"range", "events", "lane", "link", "connection"}
-
 // Actors is how the actors of the range are doing. None of them is asked.
 func (r *Range) Actors() lanes.ActorHealth {
 	now := r.clock.Now()
-	places := r.settings().places
+	is := r.settings()
 	health := lanes.ActorHealth{Health: r.Health(), Live: r.live.all()}
 
 	for lane, had := range r.mishaps.all() {
-		had.Lane, had.Name = lane, places[lane].Name
+		had.Lane, had.Name = lane, is.name(lane)
 		health.Restarted = append(health.Restarted, had)
 	}
 	slices.SortFunc(health.Restarted, func(a, b lanes.LaneRestarts) int { return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Name, b.Name)) })
 	health.Restarted, health.RestartedLanes = worst(health.Restarted)
 
 	for lane, took := range r.commands.slowest(now) {
-		health.Slowest = append(health.Slowest, lanes.LaneCommand{Lane: lane, Name: places[lane].Name, Commanded: took})
+		health.Slowest = append(health.Slowest, lanes.LaneCommand{Lane: lane, Name: is.name(lane), Commanded: took})
 	}
 	slices.SortFunc(health.Slowest, func(a, b lanes.LaneCommand) int {
 		return cmp.Or(cmp.Compare(b.Took, a.Took), cmp.Compare(a.Name, b.Name))
@@ -38,7 +35,7 @@ func (r *Range) Actors() lanes.ActorHealth {
 	health.Slowest, _ = worst(health.Slowest)
 
 	for lane, unsaved := range r.committer.unsavedLanes() {
-		unsaved.Lane, unsaved.Name = lane, places[lane].Name
+		unsaved.Lane, unsaved.Name = lane, is.name(lane)
 		health.NotSaved = append(health.NotSaved, unsaved)
 	}
 	slices.SortFunc(health.NotSaved, func(a, b lanes.LaneUnsaved) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Name, b.Name)) })

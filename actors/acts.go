@@ -15,7 +15,7 @@ func (l *laneActor) acts(a *ask, change lanes.Change) []lanes.Act {
 	}
 	act := lanes.Did(a.who, a.at, l.lane, a.command, change)
 	if change.Other != nil {
-		act.Detail = l.of.settings().places[change.Other.ID].Name
+		act.Detail = l.of.settings().name(change.Other.ID)
 	}
 	return []lanes.Act{act}
 }

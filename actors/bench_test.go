@@ -22,7 +22,7 @@ import (
 func full(n int) (b *Board, all []lanes.Lane, now lanes.Instant) {
 	now = lanes.Instant{Wall: time.Date(2026, time.November, 21, 9, 0, 0, 0, time.UTC), Mono: time.Hour}
 	layout := lanes.Layout{Lanes: places(n)}
-	b = newBoard(layout)
+	b = newBoard(settingsOf(Settings{Layout: layout}))
 	for _, place := range layout.Lanes {
 		lane := lanes.Lane{ID: place.ID, Accessible: true, Usable: true, Session: &lanes.Session{
 			ID: uuid.New(), Group: uuid.New(), Customer: "Jo Smith", Sold: time.Hour, Phase: lanes.Running, Left: time.Hour,

@@ -13,37 +13,36 @@ import (
 // actor. What it shows of a session is saved, or was answered as not saved.
 type Board struct {
 	mu       sync.RWMutex
-	lanes    []lanes.LaneStatus // in display order
-	place    map[uuid.UUID]int  // lane → its place in lanes
-	sessions map[uuid.UUID]int  // session → the place of its lane
-	version  uint64             // of the newest change
-	changed  []uint64           // likewise of each lane, by its place
-	wake     chan struct{}      // closed at the next change; nil while nobody waits for one
+	lanes    []lanes.LaneStatus  // in display order
+	place    map[uuid.UUID]int32 // lane → its place in lanes; nobody changes it
+	sessions map[uuid.UUID]int32 // session → the place of its lane
+	version  uint64              // of the newest change
+	changed  []uint64            // likewise of each lane, by its place
+	wake     chan struct{}       // closed at the next change; nil while nobody waits for one
 	troubles map[uuid.UUID]trouble
 }
 
-func newBoard(layout lanes.Layout) *Board {
+func newBoard(s *settings) *Board {
 	b := &Board{
-		lanes:    make([]lanes.LaneStatus, len(layout.Lanes)),
-		place:    make(map[uuid.UUID]int, len(layout.Lanes)),
-		sessions: map[uuid.UUID]int{},
+		lanes:    make([]lanes.LaneStatus, len(s.Layout.Lanes)),
+		place:    s.at,
+		sessions: map[uuid.UUID]int32{},
 		version:  1,
-		changed:  make([]uint64, len(layout.Lanes)),
+		changed:  make([]uint64, len(s.Layout.Lanes)),
 		troubles: map[uuid.UUID]trouble{},
 	}
-	for i, place := range layout.Lanes {
+	for i, place := range s.Layout.Lanes {
 		b.lanes[i] = lanes.LaneStatus{Place: place, Lane: lanes.Lane{ID: place.ID, Accessible: place.Accessible}}
 		b.changed[i] = b.version
-		b.place[place.ID] = i
 	}
 	return b
 }
 
 // arrange makes the board that of another layout. Lanes that stay are as they were.
-func (b *Board) arrange(layout lanes.Layout) {
+func (b *Board) arrange(s *settings) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	next := newBoard(layout)
+	next := newBoard(s)
 	for i := range next.lanes {
 		status := &next.lanes[i]
 		if was, stays := b.place[status.ID]; stays {
@@ -52,7 +51,7 @@ func (b *Board) arrange(layout lanes.Layout) {
 			status.Place = place
 		}
 		if s := status.Lane.Session; s != nil {
-			next.sessions[s.ID] = i
+			next.sessions[s.ID] = int32(i)
 		}
 		if trouble, had := b.troubles[status.ID]; had {
 			next.troubles[status.ID] = trouble

@@ -203,7 +203,7 @@ func (h *holding) covered(over lanes.Scope, wanted func(lanes.Place) bool) (cove
 // foundHolding decides about a controller that holds although its lane is not held. It may be released when a hold over
 // it is known to have ended; otherwise nobody knows why it holds, and it stays held until staff say so.
 func (h *holding) foundHolding(ctx actor.Context, lane uuid.UUID, lanesOf map[uuid.UUID]*actor.PID) {
-	place := h.of.settings().places[lane]
+	place, _ := h.of.settings().place(lane)
 	if !h.record.Over(place) && !h.record.KnowsOfEnd(place) {
 		over := lanes.Scope{Kind: lanes.OverLane, ID: lane}
 		h.set(ctx, &setHold{over: over, who: lanes.ByController, asked: h.of.clock.Now()}, lanesOf)

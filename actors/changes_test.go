@@ -163,7 +163,7 @@ func TestScreensFollowEveryChange(t *testing.T) {
 // A hundred thousand lanes that nobody looks at.
 func TestWithoutAnOnlookerAChangeCostsNoMemory(t *testing.T) {
 	layout := lanes.Layout{Lanes: places(1000)}
-	board, lane := newBoard(layout), layout.Lanes[500].ID
+	board, lane := newBoard(settingsOf(Settings{Layout: layout})), layout.Lanes[500].ID
 	_, _, wake := board.since(0)
 	board.publish(lanes.Lane{ID: lane})
 	<-wake // who looked once does not look on

@@ -24,10 +24,9 @@ type commandLogs struct {
 
 // commandLog is the latest commands of a lane.
 type commandLog struct {
-	mu      sync.Mutex
-	kept    []commanded // up to lanes.MaxCommands, and then a ring
-	oldest  int         // its place in the ring
-	slowest commanded   // of late
+	mu     sync.Mutex
+	kept   []commanded // up to lanes.MaxCommands, and then a ring
+	oldest int         // its place in the ring
 }
 
 // commanded is a lanes.Commanded in little room.
@@ -55,7 +54,7 @@ func (c *commandLogs) add(lane uuid.UUID, now lanes.Instant, ended lanes.Command
 	if log == nil {
 		log = c.begin(lane)
 	}
-	log.add(small, now)
+	log.add(small)
 }
 
 // lane is nil for one that nobody has commanded.
@@ -99,11 +98,16 @@ func (c *commandLogs) slowest(now lanes.Instant) map[uuid.UUID]lanes.Commanded {
 	all := map[uuid.UUID]lanes.Commanded{}
 	for lane, log := range c.of {
 		log.mu.Lock()
-		log.look(now)
-		if log.slowest.command != 0 {
-			all[lane] = c.whole(log.slowest)
+		var slowest commanded
+		for _, ended := range log.kept {
+			if now.Mono-ended.mono <= slowFor && ended.took > slowest.took {
+				slowest = ended
+			}
 		}
 		log.mu.Unlock()
+		if slowest.command != 0 {
+			all[lane] = c.whole(slowest)
+		}
 	}
 	return all
 }
@@ -121,12 +125,12 @@ func (c *commandLogs) whole(small commanded) lanes.Commanded {
 	return whole
 }
 
-func (l *commandLog) add(ended commanded, now lanes.Instant) {
+func (l *commandLog) add(ended commanded) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if size := len(l.kept); size < lanes.MaxCommands {
 		if size == cap(l.kept) {
-			more := make([]commanded, size, min(max(4, 2*size), lanes.MaxCommands))
+			more := make([]commanded, size, min(max(1, 2*size), lanes.MaxCommands))
 			copy(more, l.kept)
 			l.kept = more
 		}
@@ -134,23 +138,6 @@ func (l *commandLog) add(ended commanded, now lanes.Instant) {
 	} else {
 		l.kept[l.oldest] = ended
 		l.oldest = (l.oldest + 1) % size
-	}
-	l.look(now)
-	if ended.took > l.slowest.took {
-		l.slowest = ended
-	}
-}
-
-// look finds the slowest again, once the one that was is of long ago. mu is held.
-func (l *commandLog) look(now lanes.Instant) {
-	if now.Mono-l.slowest.mono <= slowFor {
-		return
-	}
-	l.slowest = commanded{}
-	for _, ended := range l.kept {
-		if now.Mono-ended.mono <= slowFor && ended.took > l.slowest.took {
-			l.slowest = ended
-		}
 	}
 }
 

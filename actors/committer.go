@@ -83,7 +83,7 @@ type committer struct {
 	lastEvent  uint64
 	lastEnded  uint64
 	lastAct    uint64
-	current    map[uuid.UUID]lanes.Lane // as last saved
+	current    map[uuid.UUID]lanes.Lane // as last saved, those of which anything was
 	holds      holdsRecord              // likewise
 	pending    map[uint64]lanes.Logged  // events that are saved and not attempted
 	events     tail[lanes.Logged]       // saved of late

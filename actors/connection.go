@@ -18,26 +18,11 @@ const (
 	dialsAtOnce = 64              // of a range: a switch that comes back brings all its lanes at once
 )
 
-// connectionActor is one connection's life. It dials once, gives the hardware the states that are wanted, and stops
-// when the connection fails; the link then makes another one.
-type connectionActor struct {
-	of     *Range
-	lane   uuid.UUID
-	number uint64
-	up     *actor.PID // the link
-
-	self     *actor.PID
-	line     *line
-	acked    *lanes.Log // the newest, nil before the first: it may come before the dial has come back
-	cancel   context.CancelFunc
-	revision uint64
-	told     link.State // the newest state sent
-}
-
-// line holds the driver's connection between the goroutine that dials and the actor that may stop meanwhile.
+// line is one connection's life, shared by the goroutine that dials and the lane that may not want it any more meanwhile.
 type line struct {
 	mu     sync.Mutex
 	made   link.Connection
+	cancel context.CancelFunc // of the dial, nil once that is over
 	hungUp bool
 }
 
@@ -57,15 +42,28 @@ func (l *line) connection() link.Connection {
 	return l.made
 }
 
+// hangUp ends the connection, or the dial.
 func (l *line) hangUp() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.hungUp = true
+	if l.cancel != nil {
+		l.cancel()
+	}
 	if l.made != nil {
 		l.made.Close()
 	}
 }
 
+// dialledNow is the end of the dial: a connection that is up keeps nothing of it.
+func (l *line) dialledNow() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cancel()
+	l.cancel = nil
+}
+
+// What a lane hears of a line.
 type (
 	dialled struct {
 		line  *line
@@ -80,74 +78,35 @@ type (
 		line *line
 		err  error
 	}
-	arrived struct{ report lanes.Report }
+	arrived struct {
+		line   *line
+		report lanes.Report
+	}
 )
 
-func (c *connectionActor) Receive(ctx actor.Context) {
-	switch m := ctx.Message().(type) {
-	case *actor.Started:
-		c.self = ctx.Self()
-		c.dial()
-	case *dialled:
-		switch {
-		case m.line != c.line: // of a life before a panic
-		case m.err != nil:
-			c.fail(ctx, m.err)
-		default:
-			c.cancel = nil // a connection that is up keeps nothing of its dial
-			ctx.Send(c.up, &connected{c.number, m.hello})
-			c.ack()
-		}
-	case *want:
-		c.tell(m.state)
-	case *ack:
-		c.acked = &m.log
-		c.ack()
-	case *hangUp:
-		c.fail(ctx, m.why)
-	case *arrived:
-		ctx.Send(c.up, &reported{c.number, m.report})
-	case *appliedAt:
-		if m.line == c.line && m.revision == c.revision {
-			ctx.Send(c.up, &applied{c.number, c.told})
-		}
-	case *broken:
-		if m.line == c.line {
-			c.fail(ctx, m.err)
-		}
-	case *actor.Restarting:
-		c.hangUp()
-	case *actor.Stopping:
-		c.hangUp()
-	}
-}
-
-// dial connects in a goroutine of its own, which ends with the connection's life.
-func (c *connectionActor) dial() {
-	var ctx context.Context
-	ctx, c.cancel = context.WithCancel(c.of.background)
-	c.line, c.revision = &line{}, 0
-	line, cancel, self, of := c.line, c.cancel, c.self, c.of
-	target := link.Lane{Range: of.id, ID: c.lane, Epoch: of.committer.epoch, HoldOnLoss: of.settings().HoldOnLoss}
-	of.dialling.Go(func() {
-		defer cancel()
+// dial connects the line in a goroutine of its own, which ends with the line's life.
+func (r *Range) dial(self *actor.PID, lane uuid.UUID, line *line) {
+	ctx, cancel := context.WithCancel(r.background)
+	line.cancel = cancel
+	target := link.Lane{Range: r.id, ID: lane, Epoch: r.committer.epoch, HoldOnLoss: r.settings().HoldOnLoss}
+	r.dialling.Go(func() {
+		defer line.dialledNow()
 		defer func() {
 			if defect := recover(); defect != nil {
-				of.log.Error().Stringer("lane", target.ID).Interface("panic", defect).Bytes("stack", debug.Stack()).
-					Msg("a link's driver panicked")
-				of.send(self, &dialled{line: line, err: errDriver})
+				r.driverPanicked(lane, defect, debug.Stack())
+				r.send(self, &dialled{line: line, err: errDriver})
 			}
 		}()
-		connection, hello, err := of.dial(ctx, target, receiver{of, self, line})
+		connection, hello, err := r.reach(ctx, target, receiver{r, self, line})
 		if err == nil {
 			line.take(connection)
 		}
-		of.send(self, &dialled{line, hello, err})
+		r.send(self, &dialled{line, hello, err})
 	})
 }
 
-// dial connects to the lane's controller as soon as there is a place among those that are being dialled.
-func (r *Range) dial(ctx context.Context, lane link.Lane, to link.Receiver) (link.Connection, link.Hello, error) {
+// reach connects to the lane's controller as soon as there is a place among those that are being dialled.
+func (r *Range) reach(ctx context.Context, lane link.Lane, to link.Receiver) (link.Connection, link.Hello, error) {
 	if err := r.dials.Acquire(ctx, 1); err != nil {
 		return nil, link.Hello{}, err
 	}
@@ -162,38 +121,11 @@ func (r *Range) dial(ctx context.Context, lane link.Lane, to link.Receiver) (lin
 	return connection, hello, err
 }
 
-// tell gives the hardware the state that is wanted. Before there is a connection nobody needs to: see linkStands.
-func (c *connectionActor) tell(state link.State) {
-	if connection := c.line.connection(); connection != nil {
-		c.revision++
-		state.Revision = c.revision
-		c.told = state
-		connection.Send(state)
-	}
+func (r *Range) driverPanicked(lane uuid.UUID, defect any, stack []byte) {
+	r.log.Error().Stringer("lane", lane).Interface("panic", defect).Bytes("stack", stack).Msg("a link's driver panicked")
 }
 
-// ack tells the hardware which reports are saved.
-func (c *connectionActor) ack() {
-	if connection := c.line.connection(); connection != nil && c.acked != nil {
-		connection.Ack(*c.acked)
-	}
-}
-
-func (c *connectionActor) fail(ctx actor.Context, err error) {
-	c.hangUp()
-	ctx.Send(c.up, &disconnected{c.number, c.self, err}) // which stops it: what it said is heard before its end
-}
-
-func (c *connectionActor) hangUp() {
-	if c.cancel != nil {
-		c.cancel()
-	}
-	if c.line != nil {
-		c.line.hangUp()
-	}
-}
-
-// receiver turns what the driver hears into messages of the connection.
+// receiver turns what the driver hears into messages of the lane.
 type receiver struct {
 	of   *Range
 	to   *actor.PID
@@ -201,5 +133,5 @@ type receiver struct {
 }
 
 func (r receiver) Applied(revision uint64)      { r.of.send(r.to, &appliedAt{r.line, revision}) }
-func (r receiver) Reported(report lanes.Report) { r.of.send(r.to, &arrived{report}) }
+func (r receiver) Reported(report lanes.Report) { r.of.send(r.to, &arrived{r.line, report}) }
 func (r receiver) Down(err error)               { r.of.send(r.to, &broken{r.line, err}) }

@@ -43,21 +43,19 @@ func (r *Range) take(ctx context.Context, c Changed) error {
 func (r *rangeActor) exchange(ctx actor.Context, m *exchange) (gone []*actor.PID) {
 	of, was := r.of, r.of.settings()
 	of.configured.Store(m.to)
-	of.board.arrange(m.to.Layout)
+	of.board.arrange(m.to)
 	for id, lane := range r.lanes {
-		if _, stays := m.to.places[id]; !stays {
+		if !m.to.has(id) {
 			delete(r.lanes, id)
-			of.brought.Delete(id)
 			of.forget(id)
 			gone = append(gone, lane)
 		}
 	}
 	for _, place := range m.to.Layout.Lanes {
-		before, had := was.places[place.ID]
+		before, had := was.place(place.ID)
 		switch {
 		case !had:
 			of.unready.Add(1)
-			of.committer.welcome(place.ID)
 			r.spawn(ctx, place.ID)
 		case before != place, was.Layout.Purchasing != m.to.Layout.Purchasing:
 			ctx.Send(r.lanes[place.ID], &replaced{})
@@ -97,13 +95,4 @@ func (l *laneActor) replaced() {
 	}
 	l.swap(l.lane, nil)
 	l.heedHolds()
-}
-
-// welcome makes the range's records know a lane that has just been configured. One that was here before is as it was then.
-func (c *committer) welcome(lane uuid.UUID) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, known := c.current[lane]; !known {
-		c.current[lane] = lanes.Lane{ID: lane}
-	}
 }

@@ -11,7 +11,6 @@ import (
 // fence is what the lane knows of its hardware's fire line, and who waits to hear of it.
 type fence struct {
 	up     bool        // the link is
-	number uint64      // of its connection
 	closed bool        // the state in force on the hardware is a held one
 	heard  bool        // there is a state in force, of this connection
 	locked bool        // it has confirmed to hold, and was told nothing else since
@@ -22,8 +21,6 @@ type fence struct {
 
 // The messages about it.
 type (
-	inForce struct{ state link.State } // the newest state given to the hardware is in force there
-
 	holdDecided struct{}
 
 	heed struct{ of *laneActor } // the range's holds: the lane could not save that one ended
@@ -31,10 +28,10 @@ type (
 
 // stands takes in that the link came up, or went down: nothing is known to be in force then.
 func (f *fence) stands(m *linkStands) {
-	f.up, f.heard, f.locked, f.asking, f.number = m.hello != nil, false, false, false, m.number
+	f.up, f.heard, f.locked, f.asking = m.hello != nil, false, false, false
 }
 
-// want gives the link the state that is wanted, unless it would release a controller that holds for a reason that is
+// want gives the hardware the state that is wanted, unless it would release a controller that holds for a reason that is
 // not known yet (LINK.md, Safety table).
 func (l *laneActor) want() {
 	if l.wanted == nil || l.fence.asking && !l.wanted.Hold {
@@ -45,7 +42,7 @@ func (l *laneActor) want() {
 		l.fence.locked = false
 		l.of.board.publishLocked(l.id, false)
 	}
-	l.of.send(l.link, &want{l.fence.number, *l.wanted})
+	l.link.tell(l.wanted)
 }
 
 // askWhyItHolds lets the range decide about a controller that came up holding although the lane is not held. One that
@@ -69,7 +66,8 @@ func (l *laneActor) holdDecided() {
 // heedHolds brings a lane that was brought back in line with the range's holds: a crash may have come between the two.
 // One that is held without anybody's knowing of a hold stays held until staff say so.
 func (l *laneActor) heedHolds() {
-	holds, place := l.of.Holds(), l.of.settings().places[l.id]
+	holds := l.of.Holds()
+	place, _ := l.of.settings().place(l.id)
 	heed := func(command lanes.Command) {
 		l.arrive(&ask{ctx: context.Background(), command: command, by: lanes.ByStaff})
 	}
@@ -99,10 +97,10 @@ func (l *laneActor) callRoll(a *ask) {
 }
 
 // inForce takes in that the hardware is as it was last told to be.
-func (l *laneActor) inForce(m *inForce) {
+func (l *laneActor) inForce(state link.State) {
 	f := &l.fence
-	f.heard, f.closed, f.opened = true, m.state.Hold, !m.state.Hold
-	l.locks(m.state)
+	f.heard, f.closed, f.opened = true, state.Hold, !state.Hold
+	l.locks(state)
 	waiting := f.rolls
 	f.rolls = nil
 	for _, roll := range waiting {

@@ -156,7 +156,7 @@ func (l *laneActor) putBack(a *ask) {
 
 // gone is what those hear who wait for a lane that stops.
 func (l *laneActor) gone() error {
-	if _, stays := l.of.settings().places[l.id]; !stays {
+	if !l.of.settings().has(l.id) {
 		return lanes.ErrLaneNotFound
 	}
 	return cmp.Or(context.Cause(l.of.background), error(lanes.ErrStarting))
@@ -169,6 +169,7 @@ func (l *laneActor) leave(why error) {
 	}
 	l.armed++
 	l.usable.stopGrace()
+	l.link.end()
 	if l.ticket != nil {
 		l.ticket.void.Store(true)
 	}

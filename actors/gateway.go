@@ -2,9 +2,8 @@
 //
 //	range-<id>                 finds the lane for a command
 //	├─ events                  forwards saved events to the webhook: once each, in order per lane
-//	└─ lane-<id>               owns one lane: session, timer, pause and resume          ← lane.go, take: start here
-//	   └─ link                 keeps one connection to the lane's hardware alive
-//	      └─ connection-<n>    one connection's life
+//	└─ lane-<id>               owns one lane: session, timer, pause and resume          ← lane.go, take: start here;
+//	                           and supervises the connection to its hardware            ← link.go
 //
 // Beside the tree stand the board (what everyone reads), the committer (what is saved, in one flush for many lanes),
 // the idempotency keys, and the courses of purchases (purchase.go).
@@ -107,7 +106,7 @@ func (g *Gateway) StartRange(ctx context.Context, s Settings) error {
 		r.committer.save(w)
 	}
 	r.pid = g.system.Root.SpawnPrefix(
-		r.props("range", func() actor.Actor { return &rangeActor{of: r} }, actor.WithSupervisor(actor.NewRestartingStrategy())),
+		r.props("range", func() actor.Actor { return &rangeActor{of: r} }),
 		"range-"+r.id.String())
 	g.ranges[r.id] = r
 	return nil

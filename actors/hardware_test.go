@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes"
+	"rangegate/lanes/link"
 )
 
 // What the hardware says of itself: its faults, and the time that it has.
@@ -179,23 +181,28 @@ func TestATimeThatIsOffIsCountedAndOursHolds(t *testing.T) {
 
 // The grace counts from when the link was up, however it fails meanwhile.
 func TestTheGraceOfALinkThatIsNowDownNowFaulty(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		g.cutOff(0)
+	s := &switchboard{}
+	onLine(t, s, func(t *testing.T, g *rig) {
 		broken := time.Now()
-		for i := range 29 {
-			state := []lanes.LinkState{lanes.LinkFaulty, lanes.LinkDown}[i%2]
-			g.toLane(0, &linkStands{state: state, since: g.clock.Now()})
-			require.Equal(t, state, g.Lanes()[0].Link)
-			g.pass(time.Second)
-		}
-		g.pass(time.Second - time.Nanosecond)
+		s.newest().breaks()
+		s.answers(func(context.Context) error { // as they are tried again within the grace
+			if len(s.dialled())%2 == 0 {
+				return errNoAnswer
+			}
+			return link.ErrFaulty
+		})
+		g.pass(30*time.Second - time.Nanosecond)
+		require.Greater(t, len(s.dialled()), 2)
 		require.Empty(t, g.Lanes()[0].NotUsable)
 		g.pass(time.Nanosecond)
 		require.Equal(t, broken.Add(30*time.Second), time.Now())
-		require.NotEmpty(t, g.Lanes()[0].NotUsable)
-		g.toLane(0, &linkStands{state: lanes.LinkFaulty, since: g.clock.Now()})
-		require.Equal(t, "its controller is faulty", g.Lanes()[0].NotUsable)
-		g.toLane(0, &linkStands{state: lanes.LinkDown, since: g.clock.Now()})
-		require.Equal(t, "its link is down", g.Lanes()[0].NotUsable)
+		said := map[lanes.LinkState]string{}
+		for range 600 {
+			said[g.Lanes()[0].Link] = g.Lanes()[0].NotUsable
+			g.pass(100 * time.Millisecond)
+		}
+		require.Equal(t, map[lanes.LinkState]string{
+			lanes.LinkFaulty: "its controller is faulty", lanes.LinkDown: "its link is down",
+		}, said)
 	})
 }

@@ -100,8 +100,6 @@ type inRange interface {
 	home() (of *Range, lane uuid.UUID)
 }
 
-func (r *rangeActor) home() (*Range, uuid.UUID)      { return r.of, uuid.Nil }
-func (e *eventsActor) home() (*Range, uuid.UUID)     { return e.of, uuid.Nil }
-func (l *laneActor) home() (*Range, uuid.UUID)       { return l.of, l.id }
-func (l *linkActor) home() (*Range, uuid.UUID)       { return l.of, l.lane }
-func (c *connectionActor) home() (*Range, uuid.UUID) { return c.of, c.lane }
+func (r *rangeActor) home() (*Range, uuid.UUID)  { return r.of, uuid.Nil }
+func (e *eventsActor) home() (*Range, uuid.UUID) { return e.of, uuid.Nil }
+func (l *laneActor) home() (*Range, uuid.UUID)   { return l.of, l.id }

@@ -62,12 +62,11 @@ func TestTheHealthOfLinks(t *testing.T) {
 	}, withLanes(4))
 }
 
-// What a link has been through is known although its actor and its lane's have started again.
-func TestTheHealthOfALinkOutlivesItsActors(t *testing.T) {
+// What a link has been through is known although its lane's actor has started again.
+func TestTheHealthOfALinkOutlivesItsActor(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, g *rig) {
 		g.controller(0).Cut(fmt.Errorf("%w: %s", link.ErrFaulty, strings.Repeat("ü", 10_000)))
 		g.pass(firstFaulty)
-		g.send(g.actorOf(0, "link"), (*want)(nil))
 		g.crash(0)
 		g.pass(time.Second)
 		health := g.Health()
@@ -75,7 +74,7 @@ func TestTheHealthOfALinkOutlivesItsActors(t *testing.T) {
 		require.Equal(t, 1, health.Lanes[0].Restarts)
 		require.Equal(t, lanes.LinkUp, health.Lanes[0].Link)
 		require.Less(t, len(health.Lanes[0].LastError), 300, "as much as somebody reads")
-		require.Equal(t, map[string]int{"lane": 1, "link": 1}, health.Restarts)
+		require.Equal(t, map[string]int{"lane": 1}, health.Restarts)
 	})
 }
 
@@ -152,10 +151,9 @@ func TestTheHealthOfActors(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, g *rig) {
 		g.crash(0)
 		g.crash(1)
-		g.send(g.actorOf(0, "link"), (*want)(nil))
 		g.send(g.events, (*announced)(nil))
 		g.pass(time.Second)
-		require.Equal(t, map[string]int{"lane": 2, "link": 1, "events": 1}, g.Health().Restarts)
+		require.Equal(t, map[string]int{"lane": 2, "events": 1}, g.Health().Restarts)
 		g.restart()
 		require.Empty(t, g.Health().Restarts)
 	})

@@ -12,9 +12,6 @@ const maxReports = 256
 
 var errUnheard = errors.New("reports were not heard while the store was away; the controller is asked to tell them again")
 
-// hangUp tells the link to end its connection, so that it is made anew.
-type hangUp struct{ why error }
-
 // hear puts a report in the queue. Once one did not fit none behind it may come in: a later one would make the controller
 // forget it. States go to the hardware all the while.
 func (l *laneActor) hear(a *ask) {
@@ -36,6 +33,6 @@ func (l *laneActor) hear(a *ask) {
 func (l *laneActor) hearAgain() {
 	if l.deaf && len(l.reports) == 0 {
 		l.deaf = false
-		l.of.send(l.link, &hangUp{errUnheard})
+		l.link.hangUp(errUnheard)
 	}
 }

@@ -2,18 +2,16 @@ package actors
 
 import (
 	"runtime/debug"
-	"slices"
 	"sync"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"github.com/asynkron/protoactor-go/ctxext"
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 )
 
-// kind is what the actors of a kind have in common: supervised, counted by kind, their panics logged with their stack.
-// The library would keep 300 bytes of it for each of them, only to know how one is made anew. Here each keeps nothing
-// but its producer, in its context, which outlives its restarts.
+// kind is what the actors of a kind have in common: counted by kind, their panics logged with their stack. The library
+// would keep 300 bytes of it for each of them.
 type kind struct {
 	name    string
 	metrics *Metrics
@@ -24,11 +22,11 @@ type kind struct {
 	next actor.Producer
 }
 
-// props makes an actor of that kind. The options are those of the kind: the first of its actors brings them.
-func (s *Gateway) props(name string, producer actor.Producer, options ...actor.PropsOption) *actor.Props {
-	known, there := s.kinds.Load(name)
+// props makes an actor of that kind.
+func (g *Gateway) props(name string, producer actor.Producer) *actor.Props {
+	known, there := g.kinds.Load(name)
 	if !there {
-		known, _ = s.kinds.LoadOrStore(name, newKind(name, s.metrics, s.log, options))
+		known, _ = g.kinds.LoadOrStore(name, newKind(name, g.metrics, g.log))
 	}
 	k := known.(*kind)
 	return (&actor.Props{}).Configure(actor.WithSpawnFunc(
@@ -40,61 +38,98 @@ func (s *Gateway) props(name string, producer actor.Producer, options ...actor.P
 		}))
 }
 
-func newKind(name string, metrics *Metrics, log zerolog.Logger, options []actor.PropsOption) *kind {
+func newKind(name string, metrics *Metrics, log zerolog.Logger) *kind {
 	k := &kind{name: name, metrics: metrics, log: log}
 	fromZero(metrics.restarts, name)
 	common := &post{metrics.depth.WithLabelValues(name), metrics.waiting.WithLabelValues(name)}
-	k.common = actor.PropsFromProducer(func() actor.Actor { return &life{kind: k} }, slices.Concat([]actor.PropsOption{
-		actor.WithSupervisor(restarting()),
-		actor.WithMailbox(func() actor.Mailbox { return &mailbox{post: common} }),
-		actor.WithOnInit(func(ctx actor.Context) { ctx.Set(origin(k.next)) }),
-	}, options)...)
+	k.common = actor.PropsFromProducer(func() actor.Actor { return &life{kind: k, make: k.next} },
+		actor.WithMailbox(func() actor.Mailbox { return &mailbox{post: common} }))
 	return k
 }
 
-// origin makes an actor, and makes it anew after a panic.
-type origin actor.Producer
-
-var originID = ctxext.NextContextExtensionID()
-
-func (origin) ExtensionID() ctxext.ContextExtensionID { return originID }
-
-// life is an actor from its start to its end, or to the panic that it starts again from.
+// life is an actor from its start to its end. After a panic it starts again by itself, with another instance, before it takes
+// anything else: the library would do the same, and keep 180 bytes of every actor for it. An actor with others below it has
+// the library do it, which ends those first.
 type life struct {
-	actor.Actor
-	kind *kind
+	actor.Actor // nil between two instances
+	kind        *kind
+	make        actor.Producer
 }
 
-// Receive says what panicked before the library handles it. A panic on the way out of an actor must not reach the
-// library: it would bring the actor back to life.
+// parent has other actors below it.
+type parent interface{ parent() }
+
+// said is a message that the library did not bring.
+type said struct {
+	actor.Context
+	message any
+}
+
+func (s said) Message() any { return s.message }
+
+var restarting, started = &actor.Restarting{}, &actor.Started{}
+
+// Receive deals with the message, and begins anew after a panic.
 func (l *life) Receive(ctx actor.Context) {
-	defer func() {
-		defect := recover()
-		if defect == nil {
+	if l.Actor == nil {
+		l.Actor = l.make()
+	}
+	defect := l.deal(ctx)
+	if defect == nil {
+		return
+	}
+	switch ctx.Message().(type) {
+	case *actor.Stopping, *actor.Stopped, *actor.Restarting: // on the way out the library would bring it back to life
+		return
+	}
+	if _, others := l.Actor.(parent); others {
+		panic(defect)
+	}
+	l.restart(ctx)
+}
+
+// restart ends the instance that panicked and starts another, until one starts.
+func (l *life) restart(ctx actor.Context) {
+	for wait := time.Millisecond; ; wait = min(2*wait, time.Second) {
+		l.deal(said{ctx, restarting})
+		l.Actor = l.make()
+		if l.deal(said{ctx, started}) == nil || !l.rest(wait) {
 			return
 		}
-		l.kind.metrics.restarts.WithLabelValues(l.kind.name).Inc()
-		said, message := l.kind.log.Error(), messageKind(ctx.Message())
-		if actor, its := l.Actor.(inRange); its {
-			of, lane := actor.home()
-			of.panicked(l.kind.name, lane, message)
-			if said = of.log.Error(); lane != uuid.Nil {
-				said = said.Stringer("lane", lane)
-			}
-		}
-		said.Str("actor", ctx.Self().GetId()).Str("kind", l.kind.name).Interface("panic", defect).
-			Str("on", message).Bytes("stack", debug.Stack()).Msg("an actor panicked")
-		switch ctx.Message().(type) {
-		case *actor.Stopping, *actor.Stopped, *actor.Restarting:
-		default:
-			panic(defect)
+	}
+}
+
+// rest waits, unless the range stops.
+func (l *life) rest(d time.Duration) bool {
+	of, _ := l.Actor.(inRange).home()
+	return of.rest(d)
+}
+
+// deal lets the instance have the message, and answers what it panicked with.
+func (l *life) deal(ctx actor.Context) (defect any) {
+	defer func() {
+		if defect = recover(); defect != nil {
+			l.tell(ctx, defect)
 		}
 	}()
-	if l.Actor == nil {
-		l.Actor = ctx.Get(originID).(origin)()
-	}
 	l.count(ctx.Message())
 	l.Actor.Receive(ctx)
+	return nil
+}
+
+// tell counts and logs a panic.
+func (l *life) tell(ctx actor.Context, defect any) {
+	l.kind.metrics.restarts.WithLabelValues(l.kind.name).Inc()
+	line, message := l.kind.log.Error(), messageKind(ctx.Message())
+	if actor, its := l.Actor.(inRange); its {
+		of, lane := actor.home()
+		of.panicked(l.kind.name, lane, message)
+		if line = of.log.Error(); lane != uuid.Nil {
+			line = line.Stringer("lane", lane)
+		}
+	}
+	line.Str("actor", ctx.Self().GetId()).Str("kind", l.kind.name).Interface("panic", defect).
+		Str("on", message).Bytes("stack", debug.Stack()).Msg("an actor panicked")
 }
 
 // count keeps how many actors of the kind the range has.

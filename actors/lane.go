@@ -27,7 +27,7 @@ type laneActor struct {
 	self *actor.PID
 
 	lane     lanes.Lane // in force
-	panics   *panics    // of its lives so far
+	past     *past      // its lives so far
 	recalled bool       // its last saved state is known
 	parked   bool       // it panicked too often: its hardware is held
 	ready    bool       // told to the range
@@ -45,7 +45,7 @@ type laneActor struct {
 	timer *time.Timer
 	armed uint64 // generation of the timer
 
-	link   *actor.PID
+	link   laneLink
 	wanted *link.State // as last given to the link, nil before the first
 	usable usability
 	fence  fence
@@ -92,14 +92,20 @@ func (l *laneActor) Receive(ctx actor.Context) {
 		if m.of == l && l.recalled {
 			l.heedHolds()
 		}
-	case *linkStands:
-		l.linkStands(m)
+	case *dialled:
+		l.link.dialled(m)
+	case *broken:
+		l.link.broke(m)
+	case *connect:
+		l.link.tryAgain(m)
+	case *arrived:
+		l.link.report(m)
+	case *appliedAt:
+		l.link.applied(m)
 	case *graceOver:
 		l.graceOver(m)
 	case *lookedUp:
 		l.lookedUp(m)
-	case *inForce:
-		l.inForce(m)
 	case *holdDecided:
 		l.holdDecided()
 	case *reserve:
@@ -113,7 +119,7 @@ func (l *laneActor) Receive(ctx actor.Context) {
 	case *replaced:
 		l.replaced()
 	case *renewLink:
-		l.of.send(l.link, &hangUp{errRenewed})
+		l.link.renew()
 	case *unpark:
 		if m.of == l {
 			l.recall()
@@ -122,7 +128,7 @@ func (l *laneActor) Receive(ctx actor.Context) {
 		m.answer()
 		return
 	case *actor.Restarting:
-		l.panics.note(l.of.clock.Now())
+		l.past.panicked(l.of.clock.Now())
 		l.leave(lanes.ErrInternal)
 		return
 	case *actor.Stopping:
@@ -137,10 +143,11 @@ func (l *laneActor) Receive(ctx actor.Context) {
 // start begins a life of the lane: the first one, or the one after a panic.
 func (l *laneActor) start(ctx actor.Context) {
 	l.self = ctx.Self()
-	l.link = ctx.SpawnPrefix(l.of.props("link", func() actor.Actor { return newLinkActor(l.of, l.id, l.self) }), "link")
+	l.link.lane = l
 	l.linkStands(&linkStands{state: lanes.LinkDown, since: l.of.clock.Now()})
+	l.link.connect()
 	l.lane = lanes.Lane{ID: l.id}
-	if l.panics.tooMany(l.of.clock.Now()) {
+	if l.past.tooMany(l.of.clock.Now()) {
 		l.park()
 		return
 	}
@@ -204,7 +211,7 @@ func (l *laneActor) next() {
 			l.hearAgain()
 			if !l.ready {
 				l.ready = true
-				l.of.broughtBack(l.id)
+				l.past.broughtBack(l.of)
 			}
 			return
 		}
@@ -287,7 +294,8 @@ func (l *laneActor) take(a *ask, now lanes.Instant) {
 // swap makes lane the lane in force: shown on the board, together with the destination of a move, its timer armed.
 func (l *laneActor) swap(lane lanes.Lane, other *lanes.Lane) {
 	is := l.of.settings()
-	lane.Accessible, lane.Purchasing = is.places[l.id].Accessible, is.Layout.Purchasing
+	place, _ := is.place(l.id)
+	lane.Accessible, lane.Purchasing = place.Accessible, is.Layout.Purchasing
 	lane.Usable, lane.Reserved = l.usable.now() && lane.Fault == "", l.ticket != nil
 	fault := l.lane.Fault
 	l.lane = lane

@@ -21,9 +21,9 @@ type departure struct {
 
 func leavingOf(to Reload, change, end []*Range) (all leaving) {
 	for i, r := range change {
-		stays := settingsOf(to.Change[i].Settings).places
+		next := settingsOf(to.Change[i].Settings)
 		for _, place := range r.Layout().Lanes {
-			if _, does := stays[place.ID]; !does {
+			if !next.has(place.ID) {
 				all = append(all, departure{r, place.ID})
 			}
 		}

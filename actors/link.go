@@ -3,11 +3,9 @@ package actors
 import (
 	"errors"
 	"math/rand/v2"
-	"strconv"
+	"runtime/debug"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
-	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
 	"rangegate/lanes"
@@ -24,136 +22,80 @@ const (
 	lastFaulty  = 5 * time.Minute
 )
 
-// linkActor supervises the connection to a lane's hardware: there is one or one is being made. It says so whenever one
-// is up; the lane answers with the state that is wanted, so that its hardware is right again as soon as it is reached.
-type linkActor struct {
-	of   *Range
-	lane uuid.UUID
-	up   *actor.PID // the lane actor
-	self *actor.PID
-
-	connection *actor.PID // nil between two tries
-	number     uint64     // of the connection: what an older one says is not heard
-	connected  *lanes.Instant
-	failures   int // in a row, of a controller that could not be reached
-	faults     int // likewise, of one that was not in order
-	retry      *time.Timer
-	ending     bool
+// laneLink supervises the connection to a lane's hardware: there is one, or one is being made, or the next try waits. It says
+// so whenever one is up; the lane answers with the state that is wanted, so that its hardware is right again as soon as it is
+// reached.
+//
+// It belongs to the lane's actor, and all of it happens there. A panic of the lane ends the connection, and the lane's next
+// life makes another; one of the driver costs the connection, and nothing of the lane.
+type laneLink struct {
+	lane     *laneActor
+	line     *line         // of the connection that is up or being made, nil between two tries
+	up       bool          //
+	since    time.Duration // that it is, by the clock that nobody sets
+	failures int32         // in a row, of a controller that could not be reached
+	faults   int32         // likewise, of one that was not in order
+	tries    uint32        // the one that the timer is for
+	retry    *time.Timer
+	revision uint64      // of the newest state sent on this connection
+	told     *link.State // that state
+	acked    *lanes.Log  // the newest, nil before the first: it may come before the dial has come back
 }
 
-// The messages of a link. number is that of the connection that speaks, or that is to be made.
-type (
-	want struct {
-		number uint64 // of the connection that the lane last heard of: what it does not know yet it does not command
-		state  link.State
-	}
-	connected struct {
-		number uint64
-		hello  link.Hello
-	}
-	applied struct {
-		number uint64
-		state  link.State
-	}
-	disconnected struct {
-		number uint64
-		self   *actor.PID
-		err    error
-	}
-	reported struct {
-		number uint64
-		report lanes.Report
-	}
-	connect struct{ number uint64 }
-	ack     struct{ log lanes.Log }
-)
-
-func newLinkActor(of *Range, lane uuid.UUID, up *actor.PID) *linkActor {
-	return &linkActor{of: of, lane: lane, up: up}
+// connect is the time for that try.
+type connect struct {
+	of  *laneActor
+	try uint32
 }
 
-func (l *linkActor) Receive(ctx actor.Context) {
-	switch m := ctx.Message().(type) {
-	case *actor.Started:
-		l.self = ctx.Self()
-		l.connect(ctx)
-	case *want:
-		if l.connection != nil && m.number == l.number {
-			ctx.Send(l.connection, m)
-		}
-	case *connected:
-		if m.number == l.number {
-			l.isUp(m.hello)
-		}
-	case *disconnected:
-		if m.number == l.number {
-			l.isDown(m.err)
-		}
-		ctx.Stop(m.self)
-	case *connect:
-		if m.number == l.number && l.connection == nil {
-			l.connect(ctx)
-		}
-	case *reported:
-		if m.number == l.number {
-			l.report(m.report)
-		}
-	case *applied:
-		if m.number == l.number {
-			l.of.send(l.up, &inForce{m.state})
-		}
-	case *ack:
-		if l.connection != nil {
-			ctx.Send(l.connection, m)
-		}
-	case *hangUp:
-		l.hangUp(ctx, m)
-	case *actor.Terminated:
-		if !l.ending && l.connection != nil && m.Who.Equal(l.connection) { // it panicked too often
-			l.isDown(errDriver)
-		}
-	case *actor.Restarting, *actor.Stopping:
-		l.ending = true
-		if l.retry != nil {
-			l.retry.Stop()
-		}
+// connect begins to make a connection.
+func (l *laneLink) connect() {
+	l.line, l.revision, l.told, l.acked = &line{}, 0, nil, nil
+	l.lane.of.dial(l.lane.self, l.lane.id, l.line)
+}
+
+// tryAgain is the end of the wait for the next try, unless that was cut short.
+func (l *laneLink) tryAgain(m *connect) {
+	if m.of == l.lane && m.try == l.tries && l.line == nil {
+		l.connect()
 	}
 }
 
-var errDriver = errors.New("the link's driver panicked")
-
-func (l *linkActor) connect(ctx actor.Context) {
-	l.number++
-	number := l.number
-	made, err := ctx.SpawnNamed(l.of.props("connection", func() actor.Actor {
-		return &connectionActor{of: l.of, lane: l.lane, number: number, up: l.self}
-	}), "connection-"+strconv.FormatUint(number%connectionNames, 10))
-	if err != nil { // the one of that name is not quite gone yet
-		l.isDown(err)
-		return
+// dialled takes in what came of a dial.
+func (l *laneLink) dialled(m *dialled) {
+	switch {
+	case m.line != l.line: // nobody wants it any more
+	case m.err != nil:
+		l.isDown(m.err)
+	default:
+		l.isUp(m.hello)
 	}
-	l.connection = made
 }
 
-// connectionNames is how many names the connections of a link take in turn: the library keeps something of every name that
-// there ever was.
-const connectionNames = 4
-
-func (l *linkActor) isUp(hello link.Hello) {
-	now := l.of.clock.Now()
-	l.connected = &now
-	l.of.metrics.links.WithLabelValues("up").Inc()
-	l.of.log.Info().Stringer("lane", l.lane).Msg("link up")
-	l.of.send(l.up, &linkStands{state: lanes.LinkUp, since: now, number: l.number, hello: &hello})
+// broke takes in that the connection has failed.
+func (l *laneLink) broke(m *broken) {
+	if m.line == l.line && l.line != nil {
+		l.isDown(m.err)
+	}
 }
 
-// isDown waits before the next try.
-func (l *linkActor) isDown(err error) {
-	now := l.of.clock.Now()
+func (l *laneLink) isUp(hello link.Hello) {
+	of, now := l.lane.of, l.lane.of.clock.Now()
+	l.up, l.since = true, now.Mono
+	of.metrics.links.WithLabelValues("up").Inc()
+	of.log.Info().Stringer("lane", l.lane.id).Msg("link up")
+	l.sendAck()
+	l.lane.linkStands(&linkStands{state: lanes.LinkUp, since: now, hello: &hello})
+}
+
+// isDown ends the connection, and waits before the next try.
+func (l *laneLink) isDown(err error) {
+	of, now := l.lane.of, l.lane.of.clock.Now()
+	l.line.hangUp()
 	what := "not_made"
-	if l.connected != nil {
+	if l.up {
 		what = "down"
-		if now.Since(*l.connected) >= settledAfter {
+		if now.Mono-l.since >= settledAfter {
 			l.failures, l.faults = 0, 0
 		}
 	}
@@ -165,48 +107,107 @@ func (l *linkActor) isDown(err error) {
 	} else {
 		l.failures, l.faults = l.failures+1, 0
 	}
-	l.connection, l.connected = nil, nil
-	l.number++ // whatever the old one still says is stale
-	number := l.number
-	wait := rand.N(ceiling)
-	l.retry = time.AfterFunc(wait, func() { l.of.send(l.self, &connect{number}) })
-	l.of.metrics.links.WithLabelValues(what).Inc()
+	l.line, l.up = nil, false // whatever the old one still says is stale
+	l.tries++
+	next, wait := &connect{l.lane, l.tries}, rand.N(ceiling)
+	l.retry = time.AfterFunc(wait, func() { of.send(next.of.self, next) })
+	of.metrics.links.WithLabelValues(what).Inc()
 	level := zerolog.WarnLevel
 	if what != "down" && l.failures+l.faults > 1 { // as it was at the last try
 		level = zerolog.DebugLevel
 	}
-	l.of.log.WithLevel(level).Stringer("lane", l.lane).Err(err).Int("failures", l.failures+l.faults).Dur("retry_in", wait).Msg("link down")
-	l.of.metrics.failures.WithLabelValues(cause(err)).Inc()
-	l.of.send(l.up, &linkStands{state: state, since: now, err: err})
+	of.log.WithLevel(level).Stringer("lane", l.lane.id).Err(err).Int32("failures", l.failures+l.faults).Dur("retry_in", wait).Msg("link down")
+	of.metrics.failures.WithLabelValues(cause(err)).Inc()
+	l.lane.linkStands(&linkStands{state: state, since: now, err: err})
 }
 
-// errRenewed is no failure: the lane's hardware is reached in another way from now on.
-var errRenewed = errors.New("the link is made anew, as the configuration has changed")
+var (
+	errDriver = errors.New("the link's driver panicked")
+	// errRenewed is no failure: the lane's hardware is reached in another way from now on.
+	errRenewed = errors.New("the link is made anew, as the configuration has changed")
+)
 
-// hangUp ends the connection, or the wait for the next try of one.
-func (l *linkActor) hangUp(ctx actor.Context, m *hangUp) {
-	if m.why == errRenewed {
-		l.failures, l.faults = 0, 0
+// hangUp ends the connection, so that it is made anew.
+func (l *laneLink) hangUp(why error) {
+	if l.line != nil {
+		l.isDown(why)
 	}
-	switch {
-	case l.connection != nil:
-		ctx.Send(l.connection, m)
-	case m.why == errRenewed:
+}
+
+// renew has the hardware be reached in its new way, at once where the next try was waited for.
+func (l *laneLink) renew() {
+	l.failures, l.faults = 0, 0
+	if l.line != nil {
+		l.isDown(errRenewed)
+		return
+	}
+	l.retry.Stop()
+	l.connect()
+}
+
+// end ends the connection, or the tries to make one, with the lane's life.
+func (l *laneLink) end() {
+	if l.line != nil {
+		l.line.hangUp()
+		l.line = nil
+	}
+	if l.retry != nil {
 		l.retry.Stop()
-		l.connect(ctx)
+	}
+	l.tries++
+}
+
+// tell gives the hardware the state that is wanted. Before there is a connection nobody needs to: see linkStands.
+// Nobody changes what it points to.
+func (l *laneLink) tell(wanted *link.State) {
+	if l.up {
+		l.revision++
+		l.told = wanted
+		state := *wanted
+		state.Revision = l.revision
+		l.drive(func(c link.Connection) { c.Send(state) })
+	}
+}
+
+// applied takes in that the newest state is in force.
+func (l *laneLink) applied(m *appliedAt) {
+	if m.line == l.line && l.up && m.revision == l.revision && l.told != nil {
+		l.lane.inForce(*l.told)
 	}
 }
 
 // report hands the lane what its hardware says, and the hardware the acknowledgement once that is saved.
-func (l *linkActor) report(report lanes.Report) {
-	log := report.Log
-	self := l.self
-	l.of.send(l.up, &ask{
-		ctx: l.of.background, command: report, by: lanes.ByLane,
+func (l *laneLink) report(m *arrived) {
+	if m.line != l.line { // the controller tells it again
+		return
+	}
+	log := m.report.Log
+	l.lane.arrive(&ask{
+		ctx: l.lane.of.background, command: m.report, by: lanes.ByLane,
 		then: func(taken bool) {
 			if taken {
-				l.of.send(self, &ack{log})
+				l.acked = &log
+				l.sendAck()
 			}
 		},
 	})
+}
+
+// sendAck tells the hardware which reports are saved.
+func (l *laneLink) sendAck() {
+	if l.up && l.acked != nil {
+		log := *l.acked
+		l.drive(func(c link.Connection) { c.Ack(log) })
+	}
+}
+
+// drive does something with the connection. A driver that panics on it has lost it.
+func (l *laneLink) drive(do func(link.Connection)) {
+	defer func() {
+		if defect := recover(); defect != nil {
+			l.lane.of.driverPanicked(l.lane.id, defect, debug.Stack())
+			l.lane.of.send(l.lane.self, &broken{l.line, errDriver})
+		}
+	}()
+	do(l.line.connection())
 }

@@ -1,12 +1,10 @@
 package actors
 
 import (
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
@@ -24,21 +22,6 @@ func (g *rig) cutOff(i int) (letBack func()) {
 		g.controller(i).Refuse(false)
 		g.pass(lastBackOff)
 	}
-}
-
-// actorOf finds the newest actor of that kind below the i-th lane.
-func (g *rig) actorOf(i int, kind string) *actor.PID {
-	var found *actor.PID
-	for _, shard := range g.system.ProcessRegistry.LocalPIDs.LocalPIDs {
-		for _, id := range shard.Keys() {
-			path := strings.Split(id, "/")
-			if strings.HasPrefix(path[len(path)-1], kind) && strings.Contains(id, "lane-"+g.lane(i).String()) {
-				found = g.system.NewLocalPID(id)
-			}
-		}
-	}
-	require.NotNil(g, found)
-	return found
 }
 
 func TestAStopGivenWhileTheLaneIsOfflineIsEnforcedOnItsReturn(t *testing.T) {
@@ -113,43 +96,29 @@ func TestHardwareIsLeftAloneUntilTheLaneKnowsWhatItIs(t *testing.T) {
 	}, watchedBy(&hardware))
 }
 
-func TestAConnectionThatPanicsDoesNotSayWhatWasWantedBefore(t *testing.T) {
+// A defect of the driver costs the connection, and nothing of the lane, however often.
+func TestADriverThatPanicsIsToldOnItsNextConnection(t *testing.T) {
 	s := &switchboard{}
 	onLine(t, s, func(t *testing.T, g *rig) {
 		session := g.create(0, 30)
-		s.newest().breaks()
-		g.pass(time.Second) // the next connection was made while the session ran
+		for range 2 * maxRestarts {
+			before := s.newest()
+			before.fails()
+			g.modify(session, 1)
+			g.pass(2 * lastBackOff)
+			require.True(t, before.isClosed())
+			require.NotSame(t, before, s.newest())
+			told := s.newest().told()
+			require.Equal(t, session, told[len(told)-1].Session.ID)
+			require.Equal(t, lanes.LinkUp, g.Lanes()[0].Link)
+		}
+		s.newest().fails()
 		g.stop(session)
-		first := s.newest()
-		g.send(g.actorOf(0, "connection"), (*want)(nil))
-		g.pass(lastBackOff)
-		require.True(t, first.isClosed())
-		require.NotSame(t, first, s.newest())
+		g.pass(2 * lastBackOff)
 		require.NotEmpty(t, s.newest().told())
 		for _, state := range s.newest().told() {
-			require.Nil(t, state.Session)
+			require.Nil(t, state.Session, "what was wanted before is not said")
 		}
-	})
-}
-
-func TestALinkThatPanicsKnowsWhatIsWanted(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		session := g.create(0, 30)
-		g.send(g.actorOf(0, "link"), (*want)(nil))
-		g.pass(time.Second)
-		g.controller(0).PowerCut(true)
-		g.pass(time.Second)
-		require.True(t, g.open(0), "told again")
-		require.Equal(t, session, g.controller(0).Shown().Session)
-
-		for range 2 * maxRestarts {
-			g.send(g.actorOf(0, "link"), (*want)(nil))
-			synctest.Wait()
-		}
-		g.pass(restartsWithin)
-		g.stop(session)
-		g.pass(time.Second)
-		require.Equal(t, uuid.Nil, g.controller(0).Shown().Session)
-		require.Equal(t, lanes.LinkUp, g.Lanes()[0].Link)
+		require.Empty(t, g.Health().Restarts)
 	})
 }

@@ -51,23 +51,29 @@ func TestALaneIsLockedOnceItsHardwareSaysSo(t *testing.T) {
 
 // An order to open that nobody has confirmed may be in force at any moment, whatever is ordered after it.
 func TestALaneThatIsToldToOpenIsNotLocked(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, g *rig) {
+	s := &switchboard{}
+	onLine(t, s, func(t *testing.T, g *rig) {
+		line := s.newest()
+		confirms := func(state link.State) {
+			line.to.Applied(state.Revision)
+			synctest.Wait()
+		}
+		newest := func() link.State { return line.told()[len(line.told())-1] }
 		g.create(0, 30)
 		g.hold(everywhere)
-		g.requireLocked(0, 1)
-		late := &inForce{link.State{Revision: 1, Hold: true, Session: g.Lanes()[0].Lane.Session}} // said before the order came
-		g.controller(0).Stall(true)
+		first := newest()
+		g.requireLocked()
+		confirms(first)
+		g.requireLocked(0)
 		g.lift(everywhere)
 		g.requireLocked()
-		g.toLane(0, late)
+		confirms(first) // said before the order came
 		g.requireLocked()
 		g.hold(everywhere)
-		g.requireLocked(1)
-		g.toLane(0, late)
-		g.requireLocked(1)
-		g.controller(0).Stall(false)
-		synctest.Wait()
-		g.requireLocked(0, 1)
+		confirms(first)
+		g.requireLocked()
+		confirms(newest())
+		g.requireLocked(0)
 	})
 }
 

@@ -32,7 +32,6 @@ type Range struct {
 	pid         *actor.PID
 	events      *actor.PID
 	unready     atomic.Int64            // lanes that are not brought back yet
-	brought     sync.Map                // lane → struct{}, once it is brought back
 	background  context.Context         // of the range's life
 	end         context.CancelCauseFunc // with what a request hears that comes afterwards
 	dialling    sync.WaitGroup
@@ -127,13 +126,6 @@ func (r *Range) root() *actor.PID {
 // send gives an actor of the tree a message. It never blocks and may be called from anywhere.
 func (r *Range) send(to *actor.PID, message any) { r.system.Root.Send(to, message) }
 
-// broughtBack counts a lane that has its last saved state and has let expire what ended meanwhile.
-func (r *Range) broughtBack(lane uuid.UUID) {
-	if _, again := r.brought.LoadOrStore(lane, struct{}{}); !again {
-		r.unready.Add(-1)
-	}
-}
-
 // announce hands saved events to the events actor, but for those whose attempt somebody else has begun.
 func (r *Range) announce(events []lanes.Logged) {
 	theirs := slices.DeleteFunc(slices.Clone(events), func(e lanes.Logged) bool {
@@ -144,8 +136,8 @@ func (r *Range) announce(events []lanes.Logged) {
 	}
 }
 
-// rangeActor is the root of a range's tree: it spawns its lanes and finds the lane for a message. A lane that panics
-// it starts again, however often: the lane itself sees to it that it is parked, so that nothing sent to it is lost.
+// rangeActor is the root of a range's tree: it spawns its lanes and finds the lane for a message. A lane that panics starts
+// again by itself, however often, and sees to it that it is parked: nothing sent to it is lost.
 type rangeActor struct {
 	of      *Range
 	lanes   map[uuid.UUID]*actor.PID
@@ -202,9 +194,10 @@ func (r *rangeActor) start(ctx actor.Context) {
 	r.of.committer.mark()
 }
 
+func (r *rangeActor) parent() {}
+
 func (r *rangeActor) spawn(ctx actor.Context, lane uuid.UUID) {
-	panics := &panics{}
-	props := r.of.props("lane", func() actor.Actor { return &laneActor{of: r.of, id: lane, panics: panics} },
-		actor.WithSupervisor(actor.NewRestartingStrategy()))
+	past := &past{}
+	props := r.of.props("lane", func() actor.Actor { return &laneActor{of: r.of, id: lane, past: past} })
 	r.lanes[lane] = ctx.SpawnPrefix(props, "lane-"+lane.String())
 }

@@ -30,7 +30,10 @@ func (c *committer) recall(lane uuid.UUID, tell func(lanes.Lane)) {
 // answerRecalls answers those that can be answered. c.mu is held.
 func (c *committer) answerRecalls() {
 	c.recalls = slices.DeleteFunc(c.recalls, func(r recall) bool {
-		last := c.current[r.lane]
+		last, known := c.current[r.lane]
+		if !known {
+			last.ID = r.lane // nothing was ever saved of it
+		}
 		for _, w := range slices.Concat(c.flying, c.waiting) {
 			for _, lane := range w.lanes {
 				if lane.ID != r.lane {

@@ -30,7 +30,7 @@ func (g *Gateway) recover(ctx context.Context, s Settings) (*Range, []*write, er
 	}
 	r := &Range{
 		Gateway: g, id: s.Layout.Range,
-		board:       newBoard(s.Layout),
+		board:       newBoard(settingsOf(s)),
 		keys:        newKeys(saved.Keys),
 		slots:       semaphore.NewWeighted(slotsAtMost),
 		tills:       semaphore.NewWeighted(PurchaseSlots),
@@ -57,15 +57,12 @@ func newCommitter(r *Range, epoch uint64, saved store.Recovered) *committer {
 		metrics: r.metrics, log: r.log, quit: r.background.Done(), disown: r.letGo,
 		calendar: newCalendar(r.clock, saved.Checkpoint), lastEvent: saved.LastEvent, lastEnded: saved.LastEnded,
 		lastAct: saved.LastAct,
-		current: make(map[uuid.UUID]lanes.Lane, len(r.Layout().Lanes)),
+		current: make(map[uuid.UUID]lanes.Lane, len(saved.Lanes)),
 		pending: make(map[uint64]lanes.Logged, len(saved.Pending)),
 	}
 	c.holds.Holds = saved.Holds
 	for _, event := range saved.Pending {
 		c.pending[event.Cursor] = event
-	}
-	for _, place := range r.Layout().Lanes {
-		c.current[place.ID] = lanes.Lane{ID: place.ID}
 	}
 	return c
 }
@@ -83,7 +80,7 @@ func (r *Range) bringBack(saved store.Recovered, retire []uuid.UUID) ([]*write, 
 	var lost []error
 	for _, snapshot := range saved.Lanes {
 		lane := snapshot.Restore(now, boot, saved.Checkpoint)
-		place, known := is.places[lane.ID]
+		place, known := is.place(lane.ID)
 		switch {
 		case known:
 			restored := lane.Session

@@ -112,17 +112,16 @@ func (r *Range) keepsHolds(layout lanes.Layout) error {
 	var errs []error
 	to, holds := settingsOf(Settings{Layout: layout}), r.Holds()
 	for _, hold := range holds.InForce {
-		_, isLane := to.places[hold.ID]
 		isBay := slices.ContainsFunc(layout.Bays, func(b lanes.Bay) bool { return b.ID == hold.ID })
-		if hold.Kind != lanes.OverRange && !isLane && !isBay {
+		if hold.Kind != lanes.OverRange && !to.has(hold.ID) && !isBay {
 			errs = append(errs, fmt.Errorf("%w: a hold lies over %s %s; lift it first", ErrInUse, hold.Kind, hold.ID))
 		}
 	}
-	for id, was := range r.settings().places {
-		if place, stays := to.places[id]; stays && place.Bay != was.Bay {
+	for _, was := range r.Layout().Lanes {
+		if place, stays := to.place(was.ID); stays && place.Bay != was.Bay {
 			for _, bay := range []uuid.UUID{was.Bay, place.Bay} {
 				if holds.Has(lanes.Scope{Kind: lanes.OverBay, ID: bay}) {
-					errs = append(errs, fmt.Errorf("%w: lane %s changes its bay, and a hold lies over bay %s; lift it first", ErrInUse, id, bay))
+					errs = append(errs, fmt.Errorf("%w: lane %s changes its bay, and a hold lies over bay %s; lift it first", ErrInUse, was.ID, bay))
 				}
 			}
 		}

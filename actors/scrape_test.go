@@ -42,7 +42,7 @@ func scrapes(b *testing.B, ranges, laneCount int) {
 func populated(g *Gateway, laneCount int) *Range {
 	layout := lanes.Layout{Range: uuid.New(), Lanes: places(laneCount)}
 	now := g.clock.Now()
-	r := &Range{Gateway: g, id: layout.Range, board: newBoard(layout), background: context.Background()}
+	r := &Range{Gateway: g, id: layout.Range, board: newBoard(settingsOf(Settings{Layout: layout})), background: context.Background()}
 	r.configured.Store(settingsOf(Settings{Layout: layout}))
 	for _, place := range layout.Lanes {
 		r.board.publish(lanes.Lane{ID: place.ID, Session: &lanes.Session{

@@ -32,15 +32,36 @@ type Delivery struct {
 // settings are a range's Settings in force. A reload puts others in their place, whole; nobody changes them.
 type settings struct {
 	Settings
-	places map[uuid.UUID]lanes.Place // of the layout
+	at map[uuid.UUID]int32 // lane → its place in the layout
 }
 
 func settingsOf(s Settings) *settings {
-	all := &settings{Settings: s, places: make(map[uuid.UUID]lanes.Place, len(s.Layout.Lanes))}
-	for _, place := range s.Layout.Lanes {
-		all.places[place.ID] = place
+	all := &settings{Settings: s, at: make(map[uuid.UUID]int32, len(s.Layout.Lanes))}
+	for i, place := range s.Layout.Lanes {
+		all.at[place.ID] = int32(i)
 	}
 	return all
+}
+
+// place is the lane in the layout.
+func (s *settings) place(lane uuid.UUID) (place lanes.Place, has bool) {
+	i, has := s.at[lane]
+	if has {
+		place = s.Layout.Lanes[i]
+	}
+	return place, has
+}
+
+// has tells whether the lane is in the layout.
+func (s *settings) has(lane uuid.UUID) bool {
+	_, has := s.at[lane]
+	return has
+}
+
+// name is the lane's, empty for one that has left.
+func (s *settings) name(lane uuid.UUID) string {
+	place, _ := s.place(lane)
+	return place.Name
 }
 
 // settings are those in force now. Whoever needs two things of them that go together asks once.

@@ -157,3 +157,10 @@ func (l *openLine) breaks() {
 	l.to.Down(errNoAnswer)
 	synctest.Wait()
 }
+
+// fails makes the driver panic on the next state.
+func (l *openLine) fails() {
+	l.on.mu.Lock()
+	defer l.on.mu.Unlock()
+	l.defect = true
+}

@@ -14,8 +14,8 @@ const parkedFor = time.Minute // before a lane that panicked too often is tried 
 // grace (WIRE.md, Views).
 type usability struct {
 	state lanes.LinkState
-	since lanes.Instant // that it is in this state
-	gone  lanes.Instant // since when it is not up
+	since time.Time     // that it is in this state
+	gone  time.Duration // since when it is not up, by the clock that nobody sets
 	why   string        // empty while the lane is usable
 	grace *time.Timer
 }
@@ -25,13 +25,12 @@ func (u usability) now() bool { return u.why == "" }
 // linkStands is what the link says of itself, graceOver that it has been away for long enough.
 type (
 	linkStands struct {
-		state  lanes.LinkState
-		since  lanes.Instant
-		number uint64      // of the connection, of a link that came up
-		hello  *link.Hello // likewise
-		err    error       // why it is not up
+		state lanes.LinkState
+		since lanes.Instant
+		hello *link.Hello // of a link that came up
+		err   error       // why it is not up
 	}
-	graceOver struct{ gone lanes.Instant }
+	graceOver struct{ gone time.Duration }
 )
 
 // linkStands takes in how the link stands. Each time that it comes up, the hardware is told anew what is wanted, if
@@ -53,14 +52,14 @@ func (l *laneActor) linkStands(m *linkStands) {
 	if m.state == was {
 		return
 	}
-	u.state, u.since = m.state, m.since
+	u.state, u.since = m.state, m.since.Wall
 	switch {
 	case m.state == lanes.LinkUp:
 		u.stopGrace()
 		u.why = ""
 	case was == lanes.LinkUp, was == "":
-		u.gone = m.since
-		u.grace = time.AfterFunc(l.of.settings().Grace, func() { l.of.send(l.self, &graceOver{m.since}) })
+		u.gone = m.since.Mono
+		u.grace = time.AfterFunc(l.of.settings().Grace, func() { l.of.send(l.self, &graceOver{m.since.Mono}) })
 	case u.why != "":
 		u.why = away[m.state]
 	}
@@ -95,14 +94,14 @@ func (l *laneActor) publishLink() {
 		why = "its hardware reports: " + l.lane.Fault
 	}
 	l.lane.Usable = why == ""
-	l.of.board.publishLink(l.id, l.usable.state, l.usable.since.Wall, why, l.parked)
+	l.of.board.publishLink(l.id, l.usable.state, l.usable.since, why, l.parked)
 }
 
 // park holds the hardware of a lane that panics again and again, until it is tried once more. The others do not wait
 // for it.
 func (l *laneActor) park() {
 	l.parked = true
-	l.of.broughtBack(l.id)
+	l.past.broughtBack(l.of)
 	l.tell(lanes.Lane{ID: l.id, Held: true})
 	l.publishLink()
 	l.of.log.Error().Stringer("lane", l.id).Dur("for", parkedFor).Msg("lane parked: it panicked too often, its hardware is held")

@@ -21,7 +21,7 @@ var unwell = func() lanes.ActorHealth {
 			Links: map[lanes.LinkState]int{lanes.LinkUp: 1, lanes.LinkDown: 100, lanes.LinkFaulty: 0}, Unsaved: 4, Waiting: 7,
 			LateP99: 1500 * time.Microsecond, Restarts: map[string]int{"lane": 2},
 		},
-		Live:      map[string]int{"range": 1, "events": 1, "lane": 2, "link": 2, "connection": 1},
+		Live:      map[string]int{"range": 1, "events": 1, "lane": 2},
 		Restarted: []lanes.LaneRestarts{{Lane: uuid.MustParse(theLane), Name: "Lane 1", Restarts: 2, Last: noon, Kind: "lane", Message: "landed"}},
 		Slowest: []lanes.LaneCommand{{Lane: uuid.MustParse(theLane), Name: "Lane 1", Commanded: lanes.Commanded{
 			At: noon, By: lanes.ByPOS, Command: "create", Result: "ok", Took: 1200 * time.Millisecond, Waited: time.Second,
@@ -73,7 +73,7 @@ func TestTheActorsOfAllRanges(t *testing.T) {
 	require.Equal(t, map[string]any{"up": 1.0, "down": 100.0, "faulty": 0.0}, all["links"])
 	actors := all["actors"].(map[string]any)
 	require.Equal(t, map[string]any{"live": 2.0, "restarts": 2.0, "messages_waiting": 3.0}, actors["lane"])
-	require.Equal(t, map[string]any{"live": 1.0, "restarts": 0.0, "messages_waiting": 0.0}, actors["connection"])
+	require.Equal(t, map[string]any{"live": 1.0, "restarts": 0.0, "messages_waiting": 0.0}, actors["range"])
 
 	ranges := body["ranges"].([]any)
 	require.Equal(t, "not_owner", ranges[0].(map[string]any)["state"], "what does not run comes first")

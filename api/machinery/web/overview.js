@@ -3,7 +3,7 @@ import { element } from "/screens/element.js";
 import { facts, laneLink, milliseconds, moment, section, table } from "./draw.js";
 
 // The tree, from its root to its leaves.
-const TREE = [["range", 0], ["events", 1], ["lane", 1], ["link", 2], ["connection", 3]];
+const TREE = [["range", 0], ["events", 1], ["lane", 1]];
 const MOST = 100; // that the gateway lists
 
 const number = (title, of) => ({ title, of: (row) => String(of(row)), number: true });
