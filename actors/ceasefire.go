@@ -201,8 +201,12 @@ func (h *holding) covered(over lanes.Scope, wanted func(lanes.Place) bool) (cove
 }
 
 // foundHolding decides about a controller that holds although its lane is not held. It may be released when a hold over
-// it is known to have ended; otherwise nobody knows why it holds, and it stays held until staff say so.
+// it is known to have ended; otherwise nobody knows why it holds, and it stays held until staff say so. One whose lane has left
+// meanwhile is nobody's any more.
 func (h *holding) foundHolding(ctx actor.Context, lane uuid.UUID, lanesOf map[uuid.UUID]*actor.PID) {
+	if _, stays := lanesOf[lane]; !stays {
+		return
+	}
 	place, _ := h.of.settings().place(lane)
 	if !h.record.Over(place) && !h.record.KnowsOfEnd(place) {
 		over := lanes.Scope{Kind: lanes.OverLane, ID: lane}

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"encoding/hex"
+	"maps"
 	"math"
 	"sync"
 	"time"
@@ -91,12 +92,14 @@ func (c *commandLogs) latest(lane uuid.UUID) []lanes.Commanded {
 	return all
 }
 
-// slowest is the command of each lane that took longest of late, in no order.
+// slowest is the command of each lane that took longest of late, in no order. It looks at one lane after the other, so that
+// none waits for more than its own.
 func (c *commandLogs) slowest(now lanes.Instant) map[uuid.UUID]lanes.Commanded {
 	c.mu.RLock()
-	defer c.mu.RUnlock()
+	of := maps.Clone(c.of)
+	c.mu.RUnlock()
 	all := map[uuid.UUID]lanes.Commanded{}
-	for lane, log := range c.of {
+	for lane, log := range of {
 		log.mu.Lock()
 		var slowest commanded
 		for _, ended := range log.kept {

@@ -14,6 +14,7 @@ import (
 type exchange struct {
 	to    *settings
 	renew []uuid.UUID
+	who   string // asks for it
 	reply chan []*actor.PID
 }
 
@@ -24,19 +25,25 @@ type (
 )
 
 // take has the range take its new settings, and waits until the lanes that leave are gone.
-func (r *Range) take(ctx context.Context, c Changed) error {
-	m := &exchange{to: settingsOf(c.Settings), renew: c.Renew, reply: make(chan []*actor.PID, 1)}
+func (r *Range) take(ctx context.Context, c Changed, who string) error {
+	m := &exchange{to: settingsOf(c.Settings), renew: c.Renew, who: who, reply: make(chan []*actor.PID, 1)}
 	r.send(r.root(), m)
 	select {
 	case gone := <-m.reply:
+		var leaving []*actor.Future
 		for _, lane := range gone { // after everything that was sent to it
-			if err := ended(ctx, r.system.Root.PoisonFuture(lane)); err != nil {
+			leaving = append(leaving, r.system.Root.PoisonFuture(lane))
+		}
+		for _, lane := range leaving {
+			if err := ended(ctx, lane); err != nil {
 				return err
 			}
 		}
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
+	case <-r.background.Done():
+		return context.Cause(r.background)
 	}
 }
 
@@ -51,6 +58,7 @@ func (r *rangeActor) exchange(ctx actor.Context, m *exchange) (gone []*actor.PID
 			gone = append(gone, lane)
 		}
 	}
+	r.holding.exchanged(ctx, was, m, r.lanes)
 	for _, place := range m.to.Layout.Lanes {
 		before, had := was.place(place.ID)
 		switch {
@@ -66,6 +74,25 @@ func (r *rangeActor) exchange(ctx actor.Context, m *exchange) (gone []*actor.PID
 	}
 	of.send(of.events, &announced{}) // there may be more slots
 	return gone
+}
+
+// exchanged sees to holds that were set after the reload had looked at them (keepsHolds): a lane that slips out from under
+// one is held by itself, and one that lies over nothing any more has ended.
+func (h *holding) exchanged(ctx actor.Context, was *settings, m *exchange, lanesOf map[uuid.UUID]*actor.PID) {
+	is, bays := m.to, map[uuid.UUID]bool{}
+	for _, bay := range is.Layout.Bays {
+		bays[bay.ID] = true
+	}
+	for _, hold := range h.record.InForce {
+		for _, place := range is.Layout.Lanes {
+			if old, had := was.place(place.ID); had && hold.Covers(old) && !h.record.Over(place) {
+				h.set(ctx, &setHold{over: lanes.Scope{Kind: lanes.OverLane, ID: place.ID}, who: hold.Who, asked: h.of.clock.Now()}, lanesOf)
+			}
+		}
+		if hold.Kind != lanes.OverRange && !is.has(hold.ID) && !bays[hold.ID] {
+			h.lift(&liftHold{over: hold.Scope, who: m.who, reply: make(chan lifting, 1)})
+		}
+	}
 }
 
 // nobody answers what was sent to a lane that has left.

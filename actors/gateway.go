@@ -142,6 +142,9 @@ func (r *Range) stop(ctx context.Context) error {
 	defer cancel()
 	_ = r.awaitDeliveries(moment)
 	_ = r.awaitPurchases(moment)
+	if r.leaves.Load() && r.background.Err() == nil {
+		r.abandon()
+	}
 	r.committer.mark() // what runs on from now on is known to the millisecond
 	errs = append(errs, r.committer.drain(ctx))
 	r.end(lanes.ErrStarting)

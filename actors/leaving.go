@@ -29,6 +29,9 @@ func leavingOf(to Reload, change, end []*Range) (all leaving) {
 		}
 	}
 	for _, r := range end {
+		if r.background.Err() != nil { // another process has it
+			continue
+		}
 		for _, place := range r.Layout().Lanes {
 			all = append(all, departure{r, place.ID})
 		}
@@ -56,11 +59,20 @@ func (all leaving) endSessions(ctx context.Context, who string) error {
 	return nil
 }
 
+// tickets are of lanes that keep themselves free.
+type tickets []*ticket
+
+func (all tickets) drop() {
+	for _, t := range all {
+		t.drop()
+	}
+}
+
 // vacate has every lane keep itself free, or none.
-func (all leaving) vacate(ctx context.Context) error {
+func (all leaving) vacate(ctx context.Context) (tickets, error) {
 	ctx, cancel := context.WithTimeout(ctx, vacatesWithin)
 	defer cancel()
-	var tickets []*ticket
+	var given tickets
 	var errs []error
 	for _, d := range all {
 		ticket, err := d.vacate(ctx)
@@ -68,24 +80,22 @@ func (all leaving) vacate(ctx context.Context) error {
 			errs = append(errs, err)
 			continue
 		}
-		tickets = append(tickets, ticket)
+		given = append(given, ticket)
 	}
-	for _, t := range tickets {
+	for _, t := range given {
 		if len(errs) == 0 && !t.take() {
 			errs = append(errs, fmt.Errorf("%w: it took too long", ErrInUse))
 		}
 	}
 	if len(errs) == 0 {
-		return nil
+		return given, nil
 	}
-	for _, t := range tickets {
-		t.drop()
-	}
+	given.drop()
 	const told = 20
 	if more := len(errs) - told; more > 0 {
 		errs = append(errs[:told], fmt.Errorf("and %d more", more))
 	}
-	return errors.Join(errs...)
+	return nil, errors.Join(errs...)
 }
 
 // vacate asks again while the lane is busy, which passes.
@@ -138,4 +148,27 @@ func (l *laneActor) vacate(m *vacate) {
 	l.ticket = &ticket{lane: l.lane, pid: l.self, of: l.of}
 	m.reply <- reservation{l.ticket, nil}
 	context.AfterFunc(m.ctx, l.ticket.expire)
+}
+
+// deliveredOf waits until no event of the ranges waits for its delivery: their lanes, being free, make none any more.
+func deliveredOf(ctx context.Context, end []*Range) error {
+	ctx, cancel := context.WithTimeout(ctx, vacatesWithin)
+	defer cancel()
+	for _, r := range end {
+		for r.background.Err() == nil && len(r.committer.unattempted()) > 0 {
+			select {
+			case <-time.After(20 * time.Millisecond):
+			case <-ctx.Done():
+				return aboutRange(r.id, fmt.Errorf("%w: %d events wait for their delivery", ErrInUse, len(r.committer.unattempted())))
+			}
+		}
+	}
+	return nil
+}
+
+// abandon makes the events final that the range has not delivered and never will. Their record stays in the store.
+func (r *Range) abandon() {
+	for _, event := range r.committer.unattempted() {
+		r.record(event, lanes.Attempt{At: r.clock.Now().Wall, Error: lanes.Dropped + ": the range was taken out of the configuration"})
+	}
 }

@@ -41,6 +41,7 @@ type Range struct {
 	tills       *semaphore.Weighted // of purchases being sent
 	courses     sync.Map            // purchase → struct{}, while it takes its course
 	errands     sync.WaitGroup      // what goes on beside the actors: courses, credits, look-ups
+	leaves      atomic.Bool         // the configuration has lost it: it stops for good
 
 	// For its health.
 	eventsWaiting atomic.Int64

@@ -14,13 +14,16 @@ import (
 
 // A reload changes what ranges there are and how they are set up while they run. Whatever could refuse it comes first:
 //
-//	begin     the ranges that are new are started
-//	end       with force, the sessions of lanes that leave are stopped
 //	vacate    every lane that leaves keeps itself free from here on, or says what is on it
+//	deliver   the ranges that are no more get rid of their events
+//	begin     the ranges that are new are started
 //	exchange  each range takes its new settings: lanes come, go and change; all others know nothing of it
 //	stop      the ranges that are no more
 //
-// What is refused up to vacate is taken back, so that the gateway is as it was before.
+// With force the ranges begin first; then the sessions of lanes that leave are stopped, before the lanes vacate.
+//
+// What is refused up to there is taken back, so that the gateway is as it was before. From exchange on nothing turns back:
+// neither what does not end in time, nor whoever asked for the reload and went away.
 
 // Reload is what the ranges are to become. Those that are not named stay as they are.
 type Reload struct {
@@ -28,7 +31,7 @@ type Reload struct {
 	Change []Changed
 	End    []uuid.UUID
 	Force  bool   // lanes may leave with a session, which is stopped, or with purchases that wait for staff, which are dropped
-	Who    string // asks for it, on record for what force ends
+	Who    string // asks for it, on record for what ends by it
 }
 
 // Changed is a range with other settings.
@@ -38,24 +41,46 @@ type Changed struct {
 }
 
 // ErrInUse: what the configuration no longer has is in use.
-var ErrInUse = errors.New("the reload is refused, nothing was changed")
+var ErrInUse = errors.New("the reload is refused, what was in force stays")
 
-// vacatesWithin is how long a lane that leaves may be busy with something else.
-const vacatesWithin = 2 * time.Second
+// ErrUnfinished: the ranges are what they were to become, and something of what they were has not ended in time.
+var ErrUnfinished = errors.New("the reload took effect, and not everything that it took away has ended")
+
+const (
+	vacatesWithin = 2 * time.Second  // that a lane that leaves may be busy with something else
+	endsWithin    = 20 * time.Second // that what leaves may take to end
+)
 
 // Reload makes the ranges what they are to become, or changes nothing: the error then says why, ErrInUse if that is
-// because lanes or holds are in use. One reload goes on at a time; the caller sees to that.
+// because lanes or holds are in use. With ErrUnfinished they are what they were to become. One reload goes on at a time; the
+// caller sees to that.
 func (g *Gateway) Reload(ctx context.Context, to Reload) error {
 	change, end, err := g.known(to)
 	if err != nil {
 		return err
 	}
+	leaving := leavingOf(to, change, end)
+	var free tickets
 	var begun []*Range
 	takeBack := func(why error) error {
+		free.drop()
+		ctx, cancel := onTheWayOut(ctx)
+		defer cancel()
 		for _, r := range begun {
 			why = errors.Join(why, g.stopRange(ctx, r))
 		}
 		return why
+	}
+	vacate := func() (err error) {
+		if free, err = leaving.vacate(ctx); err == nil && !to.Force {
+			err = deliveredOf(ctx, end)
+		}
+		return err
+	}
+	if !to.Force { // before a range is begun: that takes it from the gateway that serves it till then
+		if err := vacate(); err != nil {
+			return takeBack(err)
+		}
 	}
 	for _, s := range to.Begin {
 		if err := g.StartRange(ctx, s); err != nil {
@@ -67,23 +92,34 @@ func (g *Gateway) Reload(ctx context.Context, to Reload) error {
 		}
 		begun = append(begun, r)
 	}
-	leaving := leavingOf(to, change, end)
 	if to.Force {
 		if err := leaving.endSessions(ctx, to.Who); err != nil {
 			return takeBack(err)
 		}
+		if err := vacate(); err != nil {
+			return takeBack(err)
+		}
+		_ = deliveredOf(ctx, end) // what is not is dropped
 	}
-	if err := leaving.vacate(ctx); err != nil {
-		return takeBack(err)
-	}
+	ctx, cancel := onTheWayOut(ctx)
+	defer cancel()
 	errs := make([]error, 0, len(change)+len(end))
 	for i, r := range change {
-		errs = append(errs, r.take(ctx, to.Change[i]))
+		errs = append(errs, r.take(ctx, to.Change[i], to.Who))
 	}
 	for _, r := range end {
+		r.leaves.Store(true)
 		errs = append(errs, g.stopRange(ctx, r))
 	}
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnfinished, err)
+	}
+	return nil
+}
+
+// onTheWayOut is for what has to be done to its end, whether or not somebody still waits for it.
+func onTheWayOut(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), endsWithin)
 }
 
 // known is the ranges that change and those that end, with whatever speaks against it at first sight.
@@ -98,12 +134,22 @@ func (g *Gateway) known(to Reload) (change, end []*Range, err error) {
 	}
 	for _, id := range to.End {
 		r, err := g.Range(id)
-		if err == nil && r.eventsWaiting.Load() > 0 && !to.Force {
+		switch {
+		case err == lanes.ErrNotOwner: // another gateway sees to what is on it
+			r, err = g.disowned(id), nil
+		case err == nil && r.eventsWaiting.Load() > 0 && !to.Force:
 			err = fmt.Errorf("%w: %d events wait for their delivery", ErrInUse, r.eventsWaiting.Load())
 		}
 		end, errs = append(end, r), append(errs, aboutRange(id, err))
 	}
 	return change, end, errors.Join(errs...)
+}
+
+// disowned is the range that another process has claimed.
+func (g *Gateway) disowned(id uuid.UUID) *Range {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.ranges[id]
 }
 
 // keepsHolds tells whether every hold still lies over what it was set over. A lane does not slip out from under one, and

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"rangegate/lanes"
 	"rangegate/lanes/link"
+	"rangegate/lanes/store"
 )
 
 // dialCount is a driver that counts how often each lane was dialled.
@@ -206,7 +208,7 @@ func TestRangesComeAndGo(t *testing.T) {
 	})
 }
 
-// What is refused late leaves nothing behind of what was done early.
+// What is refused late leaves nothing behind of what was done early: here the end of a session that cannot be saved.
 func TestARefusedReloadTakesBackTheRangesThatItBegan(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, g *rig) {
 		other := g.settings
@@ -214,10 +216,34 @@ func TestARefusedReloadTakesBackTheRangesThatItBegan(t *testing.T) {
 		g.create(1, 30)
 		smaller := g.settings
 		smaller.Layout.Lanes = smaller.Layout.Lanes[:1]
-		err := g.gateway.Reload(g.Context(), Reload{Begin: []Settings{other}, Change: []Changed{{Settings: smaller}}})
-		require.ErrorIs(t, err, ErrInUse)
+		g.store.hook(func(_ context.Context, batch store.Batch, flush func() error) error {
+			if batch.Range == other.Layout.Range {
+				return flush()
+			}
+			return errors.New("the disk is gone")
+		})
+		err := g.gateway.Reload(g.Context(), Reload{Begin: []Settings{other}, Change: []Changed{{Settings: smaller}}, Force: true})
+		require.ErrorIs(t, err, lanes.ErrNotSaved)
+		g.store.hook(nil)
+		g.pass(time.Minute)
 		require.True(t, g.gateway.Ready(1))
 		require.Len(t, g.Lanes(), 2)
+	})
+}
+
+// The gateway that serves a range keeps it when another one's reload, which was to take it over, is refused.
+func TestARefusedReloadTakesNoRangeFromAnotherGateway(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, g *rig) {
+		other := g.settings
+		other.Layout.Range, other.Layout.Lanes = uuid.New(), places(3)
+		epoch, err := g.store.Claim(g.Context(), other.Layout.Range, g.clock.Now().Wall)
+		require.NoError(t, err)
+		g.create(1, 30)
+		smaller := g.settings
+		smaller.Layout.Lanes = smaller.Layout.Lanes[:1]
+		err = g.gateway.Reload(g.Context(), Reload{Begin: []Settings{other}, Change: []Changed{{Settings: smaller}}})
+		require.ErrorIs(t, err, ErrInUse)
+		require.NoError(t, g.store.Flush(g.Context(), store.Batch{Range: other.Layout.Range, Epoch: epoch, N: 1, Now: g.clock.Now().Wall}))
 	})
 }
 

@@ -42,25 +42,42 @@ func (b *Board) troubled(lane uuid.UUID, err error, now lanes.Instant) {
 func (b *Board) links(now lanes.Instant) (count map[lanes.LinkState]int, unwell []lanes.LinkHealth) {
 	count = map[lanes.LinkState]int{lanes.LinkUp: 0, lanes.LinkDown: 0, lanes.LinkFaulty: 0}
 	b.mu.RLock()
-	for _, lane := range b.lanes {
+	defer b.mu.RUnlock() // changes wait meanwhile: nothing is copied but the few that are listed
+	for i := range b.lanes {
+		lane := &b.lanes[i]
 		state := cmp.Or(lane.Link, lanes.LinkDown)
 		count[state]++
 		had, any := b.troubles[lane.ID]
 		if state != lanes.LinkUp || any && now.Mono-had.at <= unwellFor {
-			unwell = append(unwell, lanes.LinkHealth{
+			unwell = among(unwell, lanes.LinkHealth{
 				Lane: lane.ID, Name: lane.Name, Link: state, Since: lane.LinkSince, Restarts: had.restarts, LastError: had.last,
 			})
 		}
 	}
-	b.mu.RUnlock()
-	slices.SortStableFunc(unwell, worse)
-	return count, unwell[:min(len(unwell), lanes.MaxUnwell)]
+	return count, unwell
 }
+
+// among is the worst with one more, if it is among them: behind its equals, which came before it.
+func among(unwell []lanes.LinkHealth, one lanes.LinkHealth) []lanes.LinkHealth {
+	if full := len(unwell) == lanes.MaxUnwell; full && worse(unwell[len(unwell)-1], one) <= 0 {
+		return unwell
+	} else if full {
+		unwell = unwell[:len(unwell)-1]
+	}
+	at, _ := slices.BinarySearchFunc(unwell, one, func(other, one lanes.LinkHealth) int {
+		if worse(other, one) <= 0 {
+			return -1
+		}
+		return 1
+	})
+	return slices.Insert(unwell, at, one)
+}
+
+var grade = map[lanes.LinkState]int{lanes.LinkFaulty: 0, lanes.LinkDown: 1, lanes.LinkUp: 2}
 
 // worse puts the faulty before those that cannot be reached and these before those that are up again; then who has been so
 // for longest, or was made anew most often.
 func worse(a, b lanes.LinkHealth) int {
-	grade := map[lanes.LinkState]int{lanes.LinkFaulty: 0, lanes.LinkDown: 1, lanes.LinkUp: 2}
 	if by := cmp.Compare(grade[a.Link], grade[b.Link]); by != 0 {
 		return by
 	}

@@ -63,7 +63,7 @@ func TestTrustedProxiesAreAddressesAndNetworks(t *testing.T) {
 	require.Equal(t, []string{"10.0.0.5/32", "10.1.0.0/16", "2001:db8::/32", "::1/128", "10.0.0.6/32", "192.0.2.7/32"}, networks)
 	require.True(t, cfg.HTTP.Proxies()[1].Contains(netip.MustParseAddr("10.1.2.3")))
 
-	for _, wrong := range []string{"proxy.example", "10.1.2.3/16", "10.0.0.0/33", "''", "10.0.0.5:80", "'fe80::1%eth0'", "'::ffff:10.1.0.0/112'"} {
+	for _, wrong := range []string{"proxy.example", "10.1.2.3/16", "10.0.0.0/33", "''", "10.0.0.5:80", "'fe80::1%eth0'", "'::ffff:10.1.0.0/112'", "0.0.0.0/0", "'::/0'"} {
 		_, err := Parse([]byte(serving(t, "http: {behind_proxy: true, trusted_proxies: [10.0.0.5, "+wrong+"]}")), nil)
 		require.Equal(t, []string{"http.trusted_proxies[1]: wants an IP address, or a network such as 10.1.0.0/16"}, faultsOf(t, err), wrong)
 	}

@@ -60,12 +60,13 @@ func (h HTTP) Proxies() []netip.Prefix {
 	return all
 }
 
-// network takes IPv4 and IPv6, but no network that reads like a slip: 10.1.2.3/16 is 10.1.0.0/16 or 10.1.2.3.
+// network takes IPv4 and IPv6, but no network that reads like a slip: 10.1.2.3/16 is 10.1.0.0/16 or 10.1.2.3. Nor does it take
+// everybody: whoever asks could then say that he is somebody else.
 func network(text string) (of netip.Prefix, ok bool) {
 	if address, err := netip.ParseAddr(text); err == nil {
 		address = address.Unmap()
 		return netip.PrefixFrom(address, address.BitLen()), address.Zone() == ""
 	}
 	of, err := netip.ParsePrefix(text)
-	return of, err == nil && of == of.Masked() && !of.Addr().Is4In6()
+	return of, err == nil && of.Bits() > 0 && of == of.Masked() && !of.Addr().Is4In6()
 }

@@ -21,7 +21,7 @@ const (
 	Unreachable = "unreachable" // the request could not be sent
 	Interrupted = "interrupted" // begun, and nobody saw its end
 	NotSent     = "not sent"    // never begun, and never will be
-	Dropped     = "dropped"     // never begun: too many events were waiting
+	Dropped     = "dropped"     // never begun: too many events were waiting, or their range has left
 )
 
 // NoWebhook is why an event is not sent that was made while no webhook was configured.

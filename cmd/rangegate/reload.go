@@ -52,12 +52,16 @@ func (r *reloads) ended(well bool) {
 	r.at.SetToCurrentTime()
 }
 
-// onHangUp reloads whenever the process is told to by SIGHUP, until ctx ends. Nothing is forced by it.
-func (s *service) onHangUp(ctx context.Context) {
+// hangUps tells of each SIGHUP from now on. One that comes before it can be heeded ends nothing, and is heeded then.
+func hangUps() <-chan os.Signal {
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, syscall.SIGHUP)
+	return told
+}
+
+// onHangUp reloads whenever the process is told to by SIGHUP, until ctx ends. Nothing is forced by it.
+func (s *service) onHangUp(ctx context.Context, told <-chan os.Signal) {
 	go func() {
-		defer signal.Stop(told)
 		for {
 			select {
 			case <-told:
@@ -112,7 +116,12 @@ func (s *service) tryReload(ctx context.Context, who string, force bool) (config
 	if err := s.certificates.reload(); err != nil {
 		return none, api.RefuseReload(api.BadConfiguration, err)
 	}
+	if d.None() { // open screens stay open, and who was wrong too often is remembered
+		return d, nil
+	}
 	switch err := s.gateway.Reload(ctx, next.ranged(d, who, force)); {
+	case errors.Is(err, actors.ErrUnfinished):
+		s.log.Error().Err(err).Msg("reload: something has not ended in time")
 	case errors.Is(err, actors.ErrInUse), errors.Is(err, actors.ErrLayout):
 		return none, api.RefuseReload(api.InUse, err)
 	case err != nil:

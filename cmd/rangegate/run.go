@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
@@ -32,6 +33,7 @@ const (
 type program struct {
 	config    config.Config
 	reread    func() (config.Config, error) // nil: the configuration is not in a file
+	hungUp    <-chan os.Signal              // tells to read it again
 	retire    []uuid.UUID
 	shooters  bool               // simulated shooters enter the lanes, call for help and hit the carrier
 	listening func(at addresses) // nil, or told once the addresses are known
@@ -112,7 +114,7 @@ func run(t *terminal, p program) (err error) {
 	}
 	s.reloads.ended(true)
 	if p.reread != nil {
-		s.onHangUp(t.ctx)
+		s.onHangUp(t.ctx, p.hungUp)
 	}
 	if p.listening != nil {
 		p.listening(at)

@@ -13,10 +13,11 @@ type serve struct {
 
 // Run serves the configuration until the process is told to stop.
 func (s serve) Run(t *terminal) error {
+	hungUp := hangUps()
 	read := func() (config.Config, error) { return config.Load(s.Config, t.environ) }
 	cfg, err := read()
 	if err != nil {
 		return misconfigured{err}
 	}
-	return run(t, program{config: cfg, reread: read, retire: s.Retire})
+	return run(t, program{config: cfg, reread: read, hungUp: hungUp, retire: s.Retire})
 }

@@ -66,8 +66,10 @@ func (s *service) open(a *arrangement) {
 			return s.gateway.Range(id)
 		},
 		Ranges: func() []uuid.UUID { return rangesOf(a.config) }, Waiting: s.gateway.Waiting,
-		Reload: func(ctx context.Context, force bool) (api.Reloaded, error) { return s.reload(ctx, "operator", force) },
-		Log:    s.log,
+		Reload: func(ctx context.Context, force bool) (api.Reloaded, error) {
+			return s.reload(context.WithoutCancel(ctx), "operator", force) // an operator who hangs up stops it nowhere half-way
+		},
+		Log: s.log,
 	})
 	requests := api.New(api.Settings{
 		Credentials: a.credentials,
