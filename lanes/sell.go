@@ -35,6 +35,7 @@ func (cmd Create) decide(now Instant, c *Change) error {
 		ID: cmd.Session, Group: cmd.Group, Customer: cmd.Customer, Purchasing: cmd.Purchasing,
 		Sold: sold, Phase: Waiting, Left: sold, Since: now, Created: now,
 	}
+	c.Events = make([]Event, 0, 2)
 	c.happened(SessionCreated, &s, c.Lane.ID, now)
 	if cmd.AutoStart {
 		s = c.enter(s, now, now)
