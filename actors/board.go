@@ -167,9 +167,11 @@ func (b *Board) list(now lanes.Instant) []*lanes.SessionView {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	views := make([]*lanes.SessionView, 0, len(b.sessions))
+	together := make([]lanes.SessionView, 0, len(b.sessions)) // one piece of memory instead of as many as there are sessions
 	for i := range b.lanes {
 		if view := b.lanes[i].Lane.View(now); view != nil {
-			views = append(views, view)
+			together = append(together, *view)
+			views = append(views, &together[len(together)-1])
 		}
 	}
 	return views

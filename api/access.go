@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"net/http"
@@ -30,32 +29,24 @@ func (c Credentials) admits(rangeID, token string) (uuid.UUID, bool) {
 	return id, known && match == 1
 }
 
-type rangeKey struct{}
-
 // authenticate lets nobody in without a range's token and id (SPEC.md part 5): one answer for all that is wrong, and none
 // but `too_many_requests` for who is wrong too often.
 func (s Settings) authenticate(strangers *strangers, fail failer) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			id, admitted := s.Credentials.admits(r.Header.Get("range-id"), r.Header.Get("token"))
+			id, admitted := s.Credentials.admits(r.Header.Get("Range-Id"), r.Header.Get("Token"))
 			if !admitted {
 				fail(w, r, strangers.refusal(r.RemoteAddr))
 				return
 			}
 			note(r.Context(), id)
-			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), rangeKey{}, id)))
+			next.ServeHTTP(w, r)
 		})
 	}
 }
 
 // failer answers what a middleware refuses.
 type failer func(http.ResponseWriter, *http.Request, error)
-
-// rangeOf is the range that the request was authenticated for.
-func rangeOf(ctx context.Context) uuid.UUID {
-	id, _ := ctx.Value(rangeKey{}).(uuid.UUID)
-	return id
-}
 
 // digest is what is kept of a token.
 func digest(token string) [sha256.Size]byte { return sha256.Sum256([]byte(strings.ToLower(token))) }

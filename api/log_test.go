@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
@@ -54,15 +55,16 @@ func TestHowMuchARequestIsWorth(t *testing.T) {
 	}
 }
 
-// Whoever works for a request has its trace id, by the log of its context and by itself.
+// Whoever works for a request has its trace id and its range in the log, and its trace id for whom they call.
 func TestTheTraceOfARequest(t *testing.T) {
 	var said bytes.Buffer
-	a := &endpoint.API{Errors: errors, Defect: defect}
-	r := a.Router(logged(zerolog.New(&said)))
+	a := &endpoint.API{Errors: errors, Defect: defect, Context: carried(zerolog.New(&said))}
+	r := a.Router(logged)
 	const theirs = "4bf92f3577b34da6a3ce929d0e0e4736"
 	r.Get("/", func(_ http.ResponseWriter, r *http.Request) {
 		require.Equal(t, theirs, trace.ID(r.Context()))
-		zerolog.Ctx(r.Context()).Info().Msg("at work")
+		note(r.Context(), uuid.MustParse(someRange))
+		logOf(r.Context()).Info().Msg("at work")
 	})
 	request := httptest.NewRequest("GET", "/", nil)
 	request.Header.Set("traceparent", "00-"+theirs+"-00f067aa0ba902b7-01")
@@ -71,6 +73,7 @@ func TestTheTraceOfARequest(t *testing.T) {
 	require.Len(t, all, 2)
 	for _, line := range all {
 		require.Equal(t, theirs, line["trace_id"])
+		require.Equal(t, someRange, line["range"])
 	}
 }
 

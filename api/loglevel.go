@@ -38,7 +38,7 @@ func setLevel(ctx context.Context, to logLevel) (logLevel, error) {
 	}
 	was := zerolog.GlobalLevel()
 	zerolog.SetGlobalLevel(parsed)
-	zerolog.Ctx(ctx).Log().Str(zerolog.LevelFieldName, zerolog.LevelInfoValue).Str("who", anOperator).Str("from", addressOf(ctx)).
+	logOf(ctx).Log().Str(zerolog.LevelFieldName, zerolog.LevelInfoValue).Str("who", anOperator).Str("from", addressOf(ctx)).
 		Stringer("was", was).Stringer("is", parsed).Msg("log level changed")
 	return to, nil
 }

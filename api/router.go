@@ -50,9 +50,9 @@ func New(s Settings) http.Handler {
 	traffic := s.Traffic
 	a := &endpoint.API{
 		Errors: errors, Everywhere: []string{"unauthorized", "too_many_requests", "overloaded"}, Patience: patience, Defect: defect,
-		Admit: newCrowd(s.Credentials, traffic.limited.WithLabelValues("process")).admit,
+		Admit: newCrowd(s.Credentials, traffic.limited.WithLabelValues("process")).admit, Context: carried(s.Log),
 	}
-	r := a.Router(s.Proxies.forwarded, logged(s.Log), traffic.counted, deprecated)
+	r := a.Router(s.Proxies.forwarded, logged, traffic.counted, deprecated)
 
 	current := v2.Handlers{RangeOf: ofRequest(s.Range)}
 	version1, version2 := v1.Endpoints(current), current.Endpoints()
@@ -93,6 +93,6 @@ func ofRequest[R any](find func(id uuid.UUID) (R, error)) func(context.Context) 
 
 // defect logs what is our own fault, under the trace id that the client was given.
 func defect(r *http.Request, cause error, stack []byte) {
-	zerolog.Ctx(r.Context()).Error().Err(cause).Bytes("stack", stack).
+	logOf(r.Context()).Error().Err(cause).Bytes("stack", stack).
 		Str("route", chi.RouteContext(r.Context()).RoutePattern()).Msg("defect")
 }

@@ -41,11 +41,11 @@ func (s Screens) mount(r chi.Router, t *Traffic) {
 		r.Get("/*", screens.Load(web.Files).Handler(a.Fail))
 	})
 	control.Mount(r, a, control.Settings{
-		Staff: s.Staff, Seen: s.Seen, Range: s.Control, Network: network, Note: note, Closing: s.Closing,
+		Staff: s.Staff, Seen: s.Seen, Range: s.Control, Network: network, Note: note, Log: logOf, Closing: s.Closing,
 		Streams: t.streams.WithLabelValues("control"),
 	})
 	lanescreen.Mount(r, a, lanescreen.Settings{
-		Lanes: s.Lanes, Range: s.Lane, Shop: s.Shop, Pictures: s.Pictures, Network: network, Note: note, Closing: s.Closing,
+		Lanes: s.Lanes, Range: s.Lane, Shop: s.Shop, Pictures: s.Pictures, Network: network, Note: note, Log: logOf, Closing: s.Closing,
 		Streams: t.streams.WithLabelValues("lane"),
 	})
 }

@@ -7,10 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-chi/chi/v5"
-	"github.com/go-chi/chi/v5/middleware"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"rangegate/api/endpoint"
 	"rangegate/api/screens"
 )
 
@@ -54,13 +53,12 @@ func NewTraffic(registry prometheus.Registerer) *Traffic {
 // counted counts every request. How long a stream was open says nothing of how fast the gateway answers.
 func (t *Traffic) counted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		began := time.Now()
-		seen := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
+		about, seen := requestOf(r.Context()), endpoint.Seen(w, r)
 		next.ServeHTTP(seen, r)
-		route := routeOf(r)
+		route := labelOf(about.routeOf(r))
 		t.requests.WithLabelValues(route, methodOf(r), strconv.Itoa(seen.Status())).Inc()
 		if seen.Header().Get("Content-Type") != screens.Stream {
-			t.seconds.WithLabelValues(route).Observe(time.Since(began).Seconds())
+			t.seconds.WithLabelValues(route).Observe(time.Since(about.began).Seconds())
 		}
 	})
 }
@@ -68,9 +66,8 @@ func (t *Traffic) counted(next http.Handler) http.Handler {
 // other is the label of whatever somebody makes up, so that there are as many as we know of.
 const other = "other"
 
-// routeOf is the pattern of the path. A request that was refused before it was routed to the end has none either.
-func routeOf(r *http.Request) string {
-	pattern := chi.RouteContext(r.Context()).RoutePattern()
+// labelOf is the pattern of a path as a label. A request that was refused before it was routed to the end has none either.
+func labelOf(pattern string) string {
 	if pattern == "" || strings.HasSuffix(pattern, "*") {
 		return other
 	}

@@ -20,21 +20,30 @@ type SessionView struct {
 	Purchasing bool       // in effect: asked for, and offered by the range
 }
 
-// View is the picture of the session on the lane at now, nil when the lane is free.
+// View is the picture of the session on the lane at now, nil when the lane is free. It is short enough to be inlined, so that
+// whoever keeps a copy, and not the pointer, has no allocation.
 func (l Lane) View(now Instant) *SessionView {
 	if l.Session == nil {
 		return nil
 	}
+	view := l.view(now)
+	return &view
+}
+
+func (l *Lane) view(now Instant) SessionView {
 	view := l.Session.view(l.ID, l.Session.Remaining(now))
 	view.Purchasing = view.Purchasing && l.Purchasing
 	return view
 }
 
 // View is the picture of the session as it ended.
-func (e Ended) View() *SessionView { return e.Session.view(e.Lane, e.Session.Left) }
+func (e Ended) View() *SessionView {
+	view := e.Session.view(e.Lane, e.Session.Left)
+	return &view
+}
 
-func (s Session) view(lane uuid.UUID, remaining time.Duration) *SessionView {
-	view := &SessionView{
+func (s *Session) view(lane uuid.UUID, remaining time.Duration) SessionView {
+	view := SessionView{
 		ID: s.ID, Lane: lane, Group: s.Group, Customer: s.Customer, Phase: s.Phase,
 		Minutes: int(s.Sold / time.Minute), Remaining: remaining,
 		Created: s.Created.Wall, Purchasing: s.Purchasing,

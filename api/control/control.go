@@ -8,6 +8,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
 
 	"rangegate/api/control/web"
 	"rangegate/api/endpoint"
@@ -25,7 +26,9 @@ type Settings struct {
 	// Network is whose address it is that a request comes from.
 	Network func(remote string) netip.Prefix
 	// Note is told which range a request is for.
-	Note    func(ctx context.Context, rangeID uuid.UUID)
+	Note func(ctx context.Context, rangeID uuid.UUID)
+	// Log is for what is to be said of a request.
+	Log     func(ctx context.Context) *zerolog.Logger
 	Closing <-chan struct{}  // closed when the gateway stops: open streams end
 	Streams prometheus.Gauge // that are open
 }

@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/rs/zerolog"
 )
 
 // heading names the columns of the history as a table.
@@ -56,7 +54,7 @@ func (c *screen) historyCSV(w http.ResponseWriter, r *http.Request) {
 			found, next, err = records.backwards(r.Context(), next, atATime, book.wanted(wanted))
 		}
 		if err != nil {
-			zerolog.Ctx(r.Context()).Warn().Err(err).Msg("the table of ended sessions broke off")
+			c.Log(r.Context()).Warn().Err(err).Msg("the table of ended sessions broke off")
 			panic(http.ErrAbortHandler)
 		}
 	}

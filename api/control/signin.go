@@ -120,10 +120,10 @@ func (c *screen) signIn(ctx context.Context, s signIn) (endpoint.Empty, error) {
 		own = &id
 	}
 	if err := c.door.opens(ctx, s.member, s.pin, c.Network(at.r.RemoteAddr), own); err != nil {
-		about(zerolog.Ctx(ctx).Warn()).Err(err).Msg("a sign-in was refused")
+		about(c.Log(ctx).Warn()).Err(err).Msg("a sign-in was refused")
 		return endpoint.Empty{}, err
 	}
-	about(zerolog.Ctx(ctx).Info()).Msg("signed in")
+	about(c.Log(ctx).Info()).Msg("signed in")
 	c.Note(ctx, s.rangeID)
 	if before, in := c.sessions.of(at.r); in {
 		before.end()
@@ -139,6 +139,6 @@ func (c *screen) signOut(w http.ResponseWriter, r *http.Request) {
 	of.end()
 	w.Header().Del("Set-Cookie")
 	setCookie(w, r, "", -1)
-	zerolog.Ctx(r.Context()).Info().Str("name", of.name).Msg("signed out")
+	c.Log(r.Context()).Info().Str("name", of.name).Msg("signed out")
 	w.WriteHeader(http.StatusNoContent)
 }

@@ -73,83 +73,91 @@ func TestASignInThatIsMalformed(t *testing.T) {
 }
 
 func TestFiveWrongPINsAMinuteOfAnAddress(t *testing.T) {
-	b := newRig(t).browser()
-	for i := range 5 {
-		require.Equal(t, http.StatusUnauthorized, b.signIn(north, "guess"+string(rune('a'+i)), "0000").Code)
-	}
-	answer := b.signIn(north, "sam", "1234")
-	require.Equal(t, http.StatusTooManyRequests, answer.Code, "the right one too: it is not even compared")
-	require.Equal(t, "12", answer.Header().Get("Retry-After"))
-	b.from = "192.0.2.2:1234"
-	require.Equal(t, http.StatusNoContent, b.signIn(north, "sam", "1234").Code, "from elsewhere it opens")
+	synctest.Test(t, func(t *testing.T) { // no attempt comes back while PINs are compared, however long that takes
+		b := newRig(t).browser()
+		for i := range 5 {
+			require.Equal(t, http.StatusUnauthorized, b.signIn(north, "guess"+string(rune('a'+i)), "0000").Code)
+		}
+		answer := b.signIn(north, "sam", "1234")
+		require.Equal(t, http.StatusTooManyRequests, answer.Code, "the right one too: it is not even compared")
+		require.Equal(t, "12", answer.Header().Get("Retry-After"))
+		b.from = "192.0.2.2:1234"
+		require.Equal(t, http.StatusNoContent, b.signIn(north, "sam", "1234").Code, "from elsewhere it opens")
+	})
 }
 
 func TestFiveWrongPINsAMinuteForAName(t *testing.T) {
-	for _, name := range []string{"sam", "nobody"} {
-		b := newRig(t).browser()
-		for i := range 5 {
-			b.from = "192.0.2." + string(rune('1'+i)) + ":1"
-			require.Equal(t, http.StatusUnauthorized, b.signIn(north, name, "0000").Code)
+	synctest.Test(t, func(t *testing.T) { // no attempt comes back while PINs are compared, however long that takes
+		for _, name := range []string{"sam", "nobody"} {
+			b := newRig(t).browser()
+			for i := range 5 {
+				b.from = "192.0.2." + string(rune('1'+i)) + ":1"
+				require.Equal(t, http.StatusUnauthorized, b.signIn(north, name, "0000").Code)
+			}
+			b.from = "192.0.2.9:1"
+			require.Equal(t, http.StatusTooManyRequests, b.signIn(north, name, "1234").Code, "%s: as of a name that there is not", name)
+			require.Equal(t, http.StatusNoContent, b.signIn(north, "alex", "5678").Code, "others may")
 		}
-		b.from = "192.0.2.9:1"
-		require.Equal(t, http.StatusTooManyRequests, b.signIn(north, name, "1234").Code, "%s: as of a name that there is not", name)
-		require.Equal(t, http.StatusNoContent, b.signIn(north, "alex", "5678").Code, "others may")
-	}
+	})
 }
 
 // Somebody sends wrong PINs for a name all day. Whoever has signed in with a browser before gets in with that one, and with
 // no other; and has five tries a minute too.
 func TestWrongPINsOfOthersKeepNobodyOut(t *testing.T) {
-	r := newRig(t)
-	own := r.browser()
-	require.Equal(t, http.StatusNoContent, own.signIn(north, "sam", "1234").Code)
-	require.Equal(t, http.StatusNoContent, own.ask("POST", "/control/sign-out", "").Code)
-	require.Equal(t, "/control/sign-in", own.device.Path)
-	require.True(t, own.device.HttpOnly)
-	for i := range 5 {
-		stranger := r.browser()
-		stranger.from = "192.0.2.1" + string(rune('0'+i)) + ":1"
-		require.Equal(t, http.StatusUnauthorized, stranger.signIn(north, "sam", "0000").Code)
-	}
-	other := r.browser()
-	other.from = "192.0.2.90:1"
-	require.Equal(t, http.StatusTooManyRequests, other.signIn(north, "sam", "1234").Code)
-	require.Equal(t, http.StatusNoContent, own.signIn(north, "sam", "1234").Code)
+	synctest.Test(t, func(t *testing.T) { // no attempt comes back while PINs are compared, however long that takes
+		r := newRig(t)
+		own := r.browser()
+		require.Equal(t, http.StatusNoContent, own.signIn(north, "sam", "1234").Code)
+		require.Equal(t, http.StatusNoContent, own.ask("POST", "/control/sign-out", "").Code)
+		require.Equal(t, "/control/sign-in", own.device.Path)
+		require.True(t, own.device.HttpOnly)
+		for i := range 5 {
+			stranger := r.browser()
+			stranger.from = "192.0.2.1" + string(rune('0'+i)) + ":1"
+			require.Equal(t, http.StatusUnauthorized, stranger.signIn(north, "sam", "0000").Code)
+		}
+		other := r.browser()
+		other.from = "192.0.2.90:1"
+		require.Equal(t, http.StatusTooManyRequests, other.signIn(north, "sam", "1234").Code)
+		require.Equal(t, http.StatusNoContent, own.signIn(north, "sam", "1234").Code)
 
-	forged := r.browser()
-	forged.from, forged.device = "192.0.2.91:1", &http.Cookie{Name: deviceCookie, Value: own.device.Value[:20] + "A" + own.device.Value[21:]}
-	require.Equal(t, http.StatusTooManyRequests, forged.signIn(north, "sam", "1234").Code)
-	of := r.browser()
-	of.from, of.device = "192.0.2.92:1", own.device
-	for range 5 {
-		require.Equal(t, http.StatusUnauthorized, of.signIn(north, "alex", "0000").Code, "of another name it is nothing")
-	}
-	for i := range 5 {
-		own.from = "192.0.2.11" + string(rune('0'+i)) + ":1"
-		require.Equal(t, http.StatusUnauthorized, own.signIn(north, "sam", "0000").Code)
-	}
-	own.from = "192.0.2.99:1"
-	require.Equal(t, http.StatusTooManyRequests, own.signIn(north, "sam", "1234").Code)
+		forged := r.browser()
+		forged.from, forged.device = "192.0.2.91:1", &http.Cookie{Name: deviceCookie, Value: own.device.Value[:20] + "A" + own.device.Value[21:]}
+		require.Equal(t, http.StatusTooManyRequests, forged.signIn(north, "sam", "1234").Code)
+		of := r.browser()
+		of.from, of.device = "192.0.2.92:1", own.device
+		for range 5 {
+			require.Equal(t, http.StatusUnauthorized, of.signIn(north, "alex", "0000").Code, "of another name it is nothing")
+		}
+		for i := range 5 {
+			own.from = "192.0.2.11" + string(rune('0'+i)) + ":1"
+			require.Equal(t, http.StatusUnauthorized, own.signIn(north, "sam", "0000").Code)
+		}
+		own.from = "192.0.2.99:1"
+		require.Equal(t, http.StatusTooManyRequests, own.signIn(north, "sam", "1234").Code)
+	})
 }
 
 func TestManyGuessesAtOnceAreNoMoreThanOneAfterTheOther(t *testing.T) {
-	r := newRig(t)
-	var compared sync.Map
-	var guesses sync.WaitGroup
-	for i := range 64 {
-		guesses.Go(func() {
-			compared.Store(i, r.browser().signIn(north, "sam", "0000").Code == http.StatusUnauthorized)
-		})
-	}
-	guesses.Wait()
-	wrong := 0
-	compared.Range(func(_, was any) bool {
-		if was.(bool) {
-			wrong++
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		var compared sync.Map
+		var guesses sync.WaitGroup
+		for i := range 64 {
+			guesses.Go(func() {
+				compared.Store(i, r.browser().signIn(north, "sam", "0000").Code == http.StatusUnauthorized)
+			})
 		}
-		return true
+		guesses.Wait()
+		wrong := 0
+		compared.Range(func(_, was any) bool {
+			if was.(bool) {
+				wrong++
+			}
+			return true
+		})
+		require.Equal(t, wrongAtMost, wrong)
 	})
-	require.Equal(t, wrongAtMost, wrong)
 }
 
 func TestSigningInRightIsNotLimited(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"rangegate/api/endpoint"
@@ -255,7 +256,7 @@ func (r *rig) restart(staff map[uuid.UUID]map[string]string) {
 			address := netip.MustParseAddrPort(remote).Addr()
 			return netip.PrefixFrom(address, address.BitLen())
 		},
-		Note: func(context.Context, uuid.UUID) {},
+		Note: func(context.Context, uuid.UUID) {}, Log: zerolog.Ctx,
 	})
 	r.handler = router
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"reflect"
 	"strconv"
+	"sync"
 )
 
 // Empty is the answer without a body, and the command that needs no input.
@@ -14,15 +15,20 @@ type Empty struct{}
 
 // encode is how a value goes over the wire: nothing escaped for HTML, a newline at the end. Empty has no bytes at all,
 // and a list without elements is [], never null. A value that JSON cannot hold is a defect, and panics.
-func encode(v any) []byte {
-	if v == (Empty{}) {
-		return nil
+func encode(v any) []byte { return appendAnswer(nil, v) }
+
+func appendAnswer(to []byte, v any) []byte {
+	switch v := v.(type) {
+	case Empty:
+		return to
+	case interface{ write(to []byte) []byte }: // Written
+		return append(v.write(to), '\n')
 	}
 	if list := reflect.ValueOf(v); list.Kind() == reflect.Slice && list.IsNil() {
-		return []byte("[]\n")
+		return append(to, "[]\n"...)
 	}
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
+	out := bytes.NewBuffer(to)
+	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(v); err != nil {
 		panic(fmt.Errorf("endpoint: answer %T: %w", v, err))
@@ -30,9 +36,20 @@ func encode(v any) []byte {
 	return out.Bytes()
 }
 
+// bodies are buffers for answers, which only live until they are sent.
+var bodies = sync.Pool{New: func() any { return new([]byte) }}
+
+// answer sends what encode makes of v.
+func answer(w http.ResponseWriter, status int, v any) {
+	buffer := bodies.Get().(*[]byte)
+	*buffer = appendAnswer((*buffer)[:0], v)
+	write(w, status, *buffer)
+	bodies.Put(buffer)
+}
+
 // setHeaders puts the answer's fields with the tag `header` into headers of that name. They are told json:"-".
-func setHeaders(h http.Header, answer any) {
-	for _, f := range headersOf(reflect.TypeOf(answer)) {
+func setHeaders(h http.Header, fields []reflect.StructField, answer any) {
+	for _, f := range fields {
 		h.Set(f.Tag.Get("header"), fmt.Sprint(reflect.ValueOf(answer).FieldByIndex(f.Index)))
 	}
 }

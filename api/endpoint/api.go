@@ -19,6 +19,8 @@ type API struct {
 	Errors Errors
 	// Everywhere names the codes of the middlewares given to Mount, such as `unauthorized`, for the document.
 	Everywhere []string
+	// Context adds to the context of every request what else it is to have with it on its way. nil: nothing.
+	Context func(ctx context.Context, traceID string) context.Context
 	// Patience is how long an endpoint may take, unless it is Unhurried. What has no outcome by then is answered
 	// `timeout`. Zero: as long as it likes.
 	Patience time.Duration
@@ -41,7 +43,7 @@ func (a *API) Router(watchers ...func(http.Handler) http.Handler) *chi.Mux {
 		a.Errors.of(code)
 	}
 	r := chi.NewRouter()
-	r.Use(trace)
+	r.Use(a.trace)
 	r.Use(watchers...)
 	r.Use(a.recover, routeAnyMethod)
 	r.NotFound(func(w http.ResponseWriter, r *http.Request) { a.Fail(w, r, Refusal("not_found")) })
@@ -72,14 +74,14 @@ func (a *API) serve(e Endpoint, w http.ResponseWriter, r *http.Request) error {
 	if e.unhurried {
 		// The server's time-out for writing counts from the end of the request's header. A writer that has none is a test's.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
-		return e.serve(a, w, r)
+		return e.serve(r.Context(), a, w, r)
 	}
 	if a.Patience == 0 {
-		return e.serve(a, w, r)
+		return e.serve(r.Context(), a, w, r)
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), a.Patience)
-	defer cancel()
-	return e.serve(a, w, r.WithContext(ctx))
+	ctx := &patient{Context: r.Context(), until: time.Now().Add(a.Patience)}
+	defer ctx.end()
+	return e.serve(ctx, a, w, r)
 }
 
 // carryOut does what a request asks for, if it is let in. Reading it and writing the answer, which a slow client can drag
@@ -96,10 +98,18 @@ func carryOut[Out any](ctx context.Context, a *API, do func() (Out, error)) (Out
 	return do()
 }
 
+// Seen is the writer of an answer, which knows what it was told: one for all who watch a request.
+func Seen(w http.ResponseWriter, r *http.Request) middleware.WrapResponseWriter {
+	if seen, already := w.(middleware.WrapResponseWriter); already {
+		return seen
+	}
+	return middleware.NewWrapResponseWriter(w, r.ProtoMajor)
+}
+
 // recover answers a panic with `internal`, if the answer has not begun.
 func (a *API) recover(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		seen := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
+		seen := Seen(w, r)
 		defer func() {
 			switch cause := recover(); cause {
 			case nil:

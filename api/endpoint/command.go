@@ -38,7 +38,7 @@ func Command[C, A, Out any, K ~struct {
 	e := declare[Out](method, path, status, summary, func(in *Input) { in.key(); read(in) }, codes)
 	e.command = true
 	e.codes = append(e.codes, "idempotency_key_reused", "too_large")
-	e.serve = func(a *API, w http.ResponseWriter, r *http.Request) error {
+	e.serve = func(ctx context.Context, a *API, w http.ResponseWriter, r *http.Request) error {
 		in, err := e.receive(w, r)
 		if err != nil {
 			return err
@@ -52,7 +52,7 @@ func Command[C, A, Out any, K ~struct {
 		if name != "" {
 			key = &K{Name: name, Fingerprint: in.fingerprint(), Render: render}
 		}
-		answer, err := carryOut(r.Context(), a, func() (A, error) { return do(r.Context(), command, key) })
+		answer, err := carryOut(ctx, a, func() (A, error) { return do(ctx, command, key) })
 		if err == nil {
 			_, body := render(answer)
 			write(w, status, body)

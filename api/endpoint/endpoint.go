@@ -20,7 +20,7 @@ type Endpoint struct {
 	unhurried             bool
 	fields                []field  // what the reader asks for
 	codes                 []string // all it may answer
-	serve                 func(a *API, w http.ResponseWriter, r *http.Request) error
+	serve                 func(ctx context.Context, a *API, w http.ResponseWriter, r *http.Request) error
 }
 
 // group is a heading of the document.
@@ -63,7 +63,8 @@ func Handle[T, Out any](
 	codes ...string,
 ) Endpoint {
 	e := declare[Out](method, path, status, summary, func(in *Input) { read(in) }, codes)
-	e.serve = func(a *API, w http.ResponseWriter, r *http.Request) error {
+	headers := headersOf(e.answer)
+	e.serve = func(ctx context.Context, a *API, w http.ResponseWriter, r *http.Request) error {
 		in, err := e.receive(w, r)
 		if err != nil {
 			return err
@@ -72,12 +73,12 @@ func Handle[T, Out any](
 		if err := in.refusal(); err != nil {
 			return err
 		}
-		out, err := carryOut(r.Context(), a, func() (Out, error) { return do(r.Context(), asked) })
+		out, err := carryOut(ctx, a, func() (Out, error) { return do(ctx, asked) })
 		if err != nil {
 			return err
 		}
-		setHeaders(w.Header(), out)
-		write(w, status, encode(out))
+		setHeaders(w.Header(), headers, out)
+		answer(w, status, out)
 		return nil
 	}
 	return e
@@ -92,7 +93,7 @@ func declare[Out any](method, path string, status int, summary string, read func
 	read(blank)
 	e := Endpoint{
 		method: method, path: path, status: status, summary: summary,
-		answer: reflect.TypeFor[Out](),
+		answer: answerOf[Out](),
 		fields: blank.fields,
 		codes:  append([]string{"internal", "timeout"}, codes...),
 	}

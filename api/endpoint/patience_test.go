@@ -62,3 +62,31 @@ func TestTheUnhurriedAreWaitedFor(t *testing.T) {
 		require.Zero(t, until, "the server's own time-out is lifted")
 	})
 }
+
+// Whoever still works for a request when it is over hears so, whether anybody waited before or not.
+func TestARequestThatIsOver(t *testing.T) {
+	for name, waits := range map[string]bool{"waited for": true, "never waited for": false} {
+		t.Run(name, func(t *testing.T) {
+			api := (&demo{}).api()
+			api.Patience = time.Hour
+			r := api.Router()
+			var working context.Context
+			api.Mount(r, prefix, []Endpoint{Handle("GET", "/", 200, "Quick", NoInput, func(ctx context.Context, _ Empty) (Empty, error) {
+				if waits {
+					require.NoError(t, ctx.Err())
+					until, has := ctx.Deadline()
+					require.True(t, has)
+					require.WithinDuration(t, time.Now().Add(time.Hour), until, time.Minute)
+				}
+				working = ctx
+				return Empty{}, nil
+			})})
+			w := httptest.NewRecorder()
+			r.ServeHTTP(w, httptest.NewRequest("GET", prefix+"/", nil))
+			require.Equal(t, http.StatusOK, w.Code)
+			<-working.Done()
+			require.ErrorIs(t, working.Err(), context.Canceled)
+			require.NotEmpty(t, TraceID(working), "and still knows which it was")
+		})
+	}
+}

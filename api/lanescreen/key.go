@@ -11,7 +11,6 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
-	"github.com/rs/zerolog"
 
 	"rangegate/api/screens"
 )
@@ -105,7 +104,7 @@ func (l *screen) open(w http.ResponseWriter, r *http.Request) {
 	}
 	at, known := l.laneOf(r)
 	if right := same(r.URL.Query().Get("key"), at.Key); !right || !known {
-		zerolog.Ctx(r.Context()).Warn().Stringer("lane", at.id).Msg("a wrong key of a lane screen")
+		l.Log(r.Context()).Warn().Stringer("lane", at.id).Msg("a wrong key of a lane screen")
 		l.refuse(w, r, http.StatusUnauthorized)
 		return
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"rangegate/api/endpoint"
@@ -150,6 +151,7 @@ func (r *rig) restart(transport http.RoundTripper, key string) {
 			return netip.PrefixFrom(address, address.BitLen())
 		},
 		Note:    func(context.Context, uuid.UUID) {},
+		Log:     zerolog.Ctx,
 		Streams: prometheus.NewGauge(prometheus.GaugeOpts{}),
 	})
 	r.handler = router

@@ -25,7 +25,7 @@ func Endpoints(current v2.Handlers) []endpoint.Endpoint {
 		),
 		endpoint.Group("Sessions", "Sell lane time, change it, end it.",
 			endpoint.Handle("GET", "/sessions", 200, "The active sessions, in the display order of their lanes",
-				endpoint.NoInput, each(current.Sessions, session), "starting", "not_owner").
+				endpoint.NoInput, v2.Sessions(current, writtenAll), "starting", "not_owner").
 				Describe("Sessions made at the control screen are among them."),
 			endpoint.Command("POST", "/sessions", 201, "Sell time on a free lane", v2.ReadSale("name"), current.Create,
 				sold, v2.Selling()...),

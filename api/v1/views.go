@@ -3,6 +3,7 @@ package v1
 import (
 	"github.com/google/uuid"
 
+	"rangegate/api/endpoint"
 	v2 "rangegate/api/v2"
 	"rangegate/lanes"
 )
@@ -26,10 +27,20 @@ type LaneView struct {
 	v2.LaneView
 }
 
-func session(current v2.SessionView) SessionView { return SessionView{current.ID, current} }
+// appendSession writes a SessionView of the session.
+func appendSession(to []byte, s *lanes.SessionView) []byte {
+	to = append(v2.AppendID(append(to, `{"id":`...), s.ID), ',')
+	return v2.AppendKeys(to, s)
+}
+
+func writtenAll(all []*lanes.SessionView) endpoint.Written[[]SessionView] {
+	return func(to []byte) []byte { return v2.AppendList(to, all, appendSession) }
+}
 
 func bay(current v2.BayView) BayView { return BayView{current.ID, current} }
 
 func lane(current v2.LaneView) LaneView { return LaneView{current.ID, current} }
 
-func sold(_ v2.Sale, view *lanes.SessionView) SessionView { return session(v2.ViewOf(view)) }
+func sold(_ v2.Sale, s *lanes.SessionView) endpoint.Written[SessionView] {
+	return func(to []byte) []byte { return appendSession(to, s) }
+}

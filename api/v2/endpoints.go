@@ -21,12 +21,12 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 		),
 		endpoint.Group("Sessions", "Sell lane time, change it, end it.",
 			endpoint.Handle("GET", "/sessions", 200, "The active sessions, in the display order of their lanes",
-				endpoint.NoInput, h.Sessions, "starting", "not_owner").
+				endpoint.NoInput, Sessions(h, writtenAll), "starting", "not_owner").
 				Describe("Sessions made at the control screen are among them. Without a webhook, poll this every 30 to 60 seconds."),
 			endpoint.Handle("GET", "/sessions/{id}", 200, "One active session", readID, h.get,
 				"starting", "not_owner", "session_not_found", "session_ended", "store_unavailable"),
 			endpoint.Command("POST", "/sessions", 201, "Sell time on a free lane", ReadSale("customer_name"), h.Create,
-				shown, Selling()...).
+				sold, Selling()...).
 				Describe("With `auto_start` the time runs at once, otherwise from when the customer enters the lane."),
 			endpoint.Command("POST", "/sessions/{id}/modify", 204, "Add minutes to a session, or take minutes away", readModify, h.modify,
 				endpoint.NoBody, OnSession("duration_out_of_range", "no_time_left")...).

@@ -65,21 +65,27 @@ func readMove(in *endpoint.Input) move {
 	}
 }
 
-// Sessions is the active sessions.
-func (h Handlers) Sessions(ctx context.Context, _ endpoint.Empty) ([]SessionView, error) {
-	return list(ctx, h, Range.Sessions, ViewOf)
+// Sessions is the active sessions, as shown.
+func Sessions[Out any](h Handlers, show func([]*lanes.SessionView) Out) func(context.Context, endpoint.Empty) (Out, error) {
+	return func(ctx context.Context, _ endpoint.Empty) (out Out, err error) {
+		r, err := h.RangeOf(ctx)
+		if err != nil {
+			return out, err
+		}
+		return show(r.Sessions()), nil
+	}
 }
 
-func (h Handlers) get(ctx context.Context, id uuid.UUID) (SessionView, error) {
+func (h Handlers) get(ctx context.Context, id uuid.UUID) (endpoint.Written[SessionView], error) {
 	r, err := h.RangeOf(ctx)
 	if err != nil {
-		return SessionView{}, err
+		return nil, err
 	}
 	session, err := r.Session(ctx, id)
 	if err != nil {
-		return SessionView{}, err
+		return nil, err
 	}
-	return ViewOf(session), nil
+	return written(session), nil
 }
 
 // Create sells the time. The session gets an id of its own.
@@ -92,7 +98,7 @@ func (h Handlers) Create(ctx context.Context, sale Sale, key *lanes.Key) (*lanes
 	return r.Create(ctx, sale.lane, sale.command, key)
 }
 
-func shown(_ Sale, session *lanes.SessionView) SessionView { return ViewOf(session) }
+func sold(_ Sale, session *lanes.SessionView) endpoint.Written[SessionView] { return written(session) }
 
 func (h Handlers) modify(ctx context.Context, m modify, key *lanes.Key) (*lanes.SessionView, error) {
 	return h.On(ctx, m.session, lanes.Modify{Session: m.session, Minutes: m.minutes}, key)

@@ -1,7 +1,6 @@
 package v2
 
 import (
-	"math"
 	"time"
 
 	"github.com/google/uuid"
@@ -38,4 +37,9 @@ func ViewOf(s *lanes.SessionView) SessionView {
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // minutes is exact to the millisecond: at most 5 decimals.
-func minutes(d time.Duration) float64 { return math.Round(d.Minutes()*1e5) / 1e5 }
+func minutes(d time.Duration) float64 { return float64(decimals(d)) / 1e5 }
+
+// decimals is so many minutes in units of their fifth decimal, rounded half away from zero.
+func decimals(d time.Duration) int64 { return int64(d.Round(minuteDecimal) / minuteDecimal) }
+
+const minuteDecimal = time.Minute / 1e5
