@@ -3,6 +3,8 @@ package actors
 import (
 	"context"
 	"path/filepath"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -76,17 +78,19 @@ type nothing struct{ store.Store }
 
 func (nothing) Flush(context.Context, store.Batch) error { return nil }
 
+var stores = []struct {
+	name string
+	on   func(store.Store) store.Store
+}{
+	{"alone", func(s store.Store) store.Store { return nothing{s} }},
+	{"on bolt", func(s store.Store) store.Store { return s }},
+}
+
 // BenchmarkCommitter saves changes of 64 lanes at a time: a lane and its event each, until it is told that they are saved.
 func BenchmarkCommitter(b *testing.B) {
-	for _, c := range []struct {
-		name string
-		on   func(store.Store) store.Store
-	}{
-		{"alone", func(s store.Store) store.Store { return nothing{s} }},
-		{"on bolt", func(s store.Store) store.Store { return s }},
-	} {
+	for _, c := range stores {
 		b.Run(c.name, func(b *testing.B) {
-			r := benchRange(b, c.on)
+			r := benchRange(b, c.on, Settings{Delivery: Delivery{Slots: 1, Queue: 1}})
 			now := r.Now()
 			_, all, _ := full(1)
 			lane := all[0]
@@ -119,25 +123,64 @@ func BenchmarkCommitter(b *testing.B) {
 	}
 }
 
+// answersAtOnce is a webhook without a network: what is left of a delivery is how an event gets there, and its outcome
+// into the log.
+type answersAtOnce struct{ awaited sync.WaitGroup }
+
+func (w *answersAtOnce) Attempt(_ context.Context, event lanes.Event) (lanes.Attempt, lanes.Answer) {
+	defer w.awaited.Done()
+	return lanes.Attempt{At: event.At, Status: 204}, lanes.Answer{}
+}
+
+// BenchmarkDelivery takes saved events to their attempts, 64 at a time, until the outcome of each is saved.
+func BenchmarkDelivery(b *testing.B) {
+	for _, c := range stores {
+		b.Run(c.name, func(b *testing.B) {
+			webhook := &answersAtOnce{}
+			r := benchRange(b, c.on, Settings{Webhook: webhook, Delivery: Delivery{Slots: 64, Queue: 1 << 30}})
+			var events []lanes.Logged
+			for range b.N {
+				events = append(events, lanes.Logged{Event: lanes.Event{
+					ID: uuid.New(), Kind: lanes.SessionModified, Session: uuid.New(), Lane: uuid.New(), At: r.Now().Wall,
+				}})
+			}
+			save := func(events []lanes.Logged) {
+				became := make(chan outcome, 1)
+				r.committer.save(&write{events: events, told: func(o outcome) { became <- o }})
+				require.Equal(b, saved, <-became)
+			}
+			for batch := range slices.Chunk(events, maxBatch) {
+				save(batch)
+			}
+			webhook.awaited.Add(b.N)
+			b.ReportAllocs()
+			b.ResetTimer()
+			r.send(r.events, &announced{events})
+			webhook.awaited.Wait()
+			require.NoError(b, r.awaitDeliveries(b.Context()))
+			save(nil) // behind their outcomes
+			require.Empty(b, r.committer.unattempted())
+		})
+	}
+}
+
 // benchRange is a range with a lane on a bolt file.
-func benchRange(b *testing.B, on func(store.Store) store.Store) *Range {
+func benchRange(b *testing.B, on func(store.Store) store.Store, s Settings) *Range {
 	const long = 24 * time.Hour
 	file, err := bolt.Open(filepath.Join(b.TempDir(), "range.db"), store.Retention{Events: long, History: long, Names: long, Cap: 1_000_000})
 	require.NoError(b, err)
 	clock, err := NewSystemClock()
 	require.NoError(b, err)
 	g := NewGateway(clock, on(file), NewMetrics(prometheus.NewRegistry()), zerolog.Nop())
-	layout := lanes.Layout{Range: uuid.New(), Lanes: places(1)}
-	require.NoError(b, g.StartRange(b.Context(), Settings{
-		Layout: layout, Grace: time.Minute, Driver: sim.New(clock.Now), Delivery: Delivery{Slots: 1, Queue: 1},
-	}))
+	s.Layout, s.Grace, s.Driver = lanes.Layout{Range: uuid.New(), Lanes: places(1)}, time.Minute, sim.New(clock.Now)
+	require.NoError(b, g.StartRange(b.Context(), s))
 	b.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		require.NoError(b, g.Stop(ctx))
 		require.NoError(b, file.Close())
 	})
-	r, err := g.Range(layout.Range)
+	r, err := g.Range(s.Layout.Range)
 	require.NoError(b, err)
 	return r
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // gateway is ranges in this process, on a store of their own, with simulated lanes unless they are given others. It logs
-// and counts as it does where it serves, but to nobody.
+// and counts as it does where it serves, from info on, but to nobody.
 type gateway struct {
 	*actors.Gateway
 	clock    actors.Clock
@@ -63,7 +63,7 @@ func openGateway(d *disk) (*gateway, error) {
 	}
 	g := &gateway{
 		clock: clock, hardware: sim.New(clock.Now), file: &hangingStore{Store: kept}, disk: d,
-		registry: prometheus.NewRegistry(), log: zerolog.New(nowhere).With().Timestamp().Logger(), nowhere: nowhere,
+		registry: prometheus.NewRegistry(), log: zerolog.New(nowhere).Level(zerolog.InfoLevel).With().Timestamp().Logger(), nowhere: nowhere,
 	}
 	g.Gateway = actors.NewGateway(clock, g.file, actors.NewMetrics(g.registry), g.log)
 	return g, nil

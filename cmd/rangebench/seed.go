@@ -25,7 +25,6 @@ type seed struct {
 func (s seed) batches(clock actors.Clock) []store.Batch {
 	now := clock.Now()
 	var all []store.Batch
-	cursor := uint64(0)
 	for i, place := range s.layout.Lanes[:s.sessions] {
 		if i%atATime == 0 {
 			all = append(all, store.Batch{
@@ -37,9 +36,8 @@ func (s seed) batches(clock actors.Clock) []store.Batch {
 		if s.pending == nil {
 			continue
 		}
-		for _, event := range s.pending(i) {
-			cursor++
-			event.Cursor = cursor
+		for round, event := range s.pending(i) { // they came from one lane after the other
+			event.Cursor = uint64(round*s.sessions + i + 1)
 			batch.Events = append(batch.Events, event)
 		}
 	}

@@ -32,6 +32,7 @@ type Store struct {
 	closing   chan struct{}
 	close     sync.Once
 	written   chan struct{} // closed when the writer has ended
+	claims    claims
 
 	mu     sync.RWMutex // held for reading while the file is read, and for writing while the writer changes these
 	file   *file        // nil: it could not be opened again

@@ -20,6 +20,7 @@ type file struct {
 	db          *bbolt.DB
 	info        os.FileInfo // when it was opened
 	transaction uint64      // the last one, which the writer counts on
+	memory      memory      // the writer's
 }
 
 // open opens a file that is there. It is read whole before it is mapped and trusted.
@@ -41,7 +42,7 @@ func open(path string) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &file{db: db, info: info, transaction: transaction}, nil
+	return &file{db: db, info: info, transaction: transaction, memory: memory{}}, nil
 }
 
 // audited opens the file for reading alone and audits it. Nobody can write to it before it is closed.

@@ -13,6 +13,7 @@ func (s *Store) Flush(ctx context.Context, batch store.Batch) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", store.ErrRefused, err)
 	}
+	s.claims.drop(batch.Range)
 	return s.submit(ctx, func(tx *fileTx) (verdict, failure error) { return s.apply(tx, batch, encoded) })
 }
 
@@ -68,7 +69,7 @@ func fence(m meta, batch store.Batch) (repeat bool, err error) {
 
 // apply writes one batch in the transaction. A verdict against it leaves no trace.
 func (s *Store) apply(tx *fileTx, batch store.Batch, encoded records) (verdict, failure error) {
-	r, err := openRange(tx.Tx, s.path, batch.Range)
+	r, err := tx.open(batch.Range)
 	if err != nil {
 		return fmt.Errorf("%w: %w", store.ErrRefused, err), nil
 	}

@@ -57,18 +57,19 @@ func (t tally) change(old, value []byte) tally {
 type fileTx struct {
 	*bbolt.Tx
 	path   string
+	memory memory
 	format format
 }
 
 // update writes in one transaction. Its end is told by hand: what bbolt does of itself after a panic is to read the
 // file, and if that fails too it never lets go of its lock.
-func update(db *bbolt.DB, change func(tx *fileTx) error) error {
+func update(db *bbolt.DB, remembered memory, change func(tx *fileTx) error) error {
 	bolt, err := db.Begin(true)
 	if err != nil {
 		return err
 	}
 	err = careful(func() error {
-		if err := (&fileTx{Tx: bolt, path: db.Path()}).change(change); err != nil {
+		if err := (&fileTx{Tx: bolt, path: db.Path(), memory: remembered}).change(change); err != nil {
 			return err
 		}
 		return bolt.Commit()

@@ -29,6 +29,8 @@ type rangeTx struct {
 	id   uuid.UUID
 	b    *bbolt.Bucket
 	meta meta
+
+	remembered *remembered // nil where nothing is written
 }
 
 // findRange is the range in the transaction, its meta record not read, or nil when it was never written.
@@ -39,18 +41,15 @@ func findRange(tx *bbolt.Tx, path string, id uuid.UUID) *rangeTx {
 	return nil
 }
 
-// openRange is the range in the transaction, its meta record read, or nil when it was never written.
-func openRange(tx *bbolt.Tx, path string, id uuid.UUID) (r *rangeTx, err error) {
-	if r = findRange(tx, path, id); r == nil {
-		return nil, nil
-	}
+// readOwn reads the meta record.
+func (r *rangeTx) readOwn() (err error) {
 	if r.meta, err = decode[meta](metaKey, r.b.Get(metaKey)); err != nil {
-		return nil, r.corrupt("meta", err)
+		return r.corrupt("meta", err)
 	}
-	return r, nil
+	return nil
 }
 
-// makeRange makes a range that openRange has not found.
+// makeRange makes a range that open has not found.
 func (tx *fileTx) makeRange(id uuid.UUID) (*rangeTx, error) {
 	b, err := tx.CreateBucket(rangeKey(id))
 	if err != nil {
@@ -61,7 +60,9 @@ func (tx *fileTx) makeRange(id uuid.UUID) (*rangeTx, error) {
 			return nil, err
 		}
 	}
-	return &rangeTx{path: tx.path, id: id, b: b, meta: meta{Range: id, Records: map[string]tally{}}}, nil
+	return &rangeTx{
+		path: tx.path, id: id, b: b, meta: meta{Range: id, Records: map[string]tally{}}, remembered: tx.memory.of(id),
+	}, nil
 }
 
 // save writes the meta record, last of all.
@@ -71,6 +72,7 @@ func (tx *fileTx) save(r *rangeTx) error {
 		return err
 	}
 	tx.format.Ranges = tx.format.Ranges.change(r.b.Get(metaKey), value)
+	r.remembered.record, r.remembered.meta = value, r.meta
 	return r.b.Put(metaKey, value)
 }
 

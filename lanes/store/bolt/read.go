@@ -16,11 +16,18 @@ import (
 func (s *Store) Load(ctx context.Context, rangeID uuid.UUID) (store.Recovered, error) {
 	var loaded store.Recovered
 	err := s.view(ctx, func(tx *bbolt.Tx) error {
-		r, err := openRange(tx, s.path, rangeID)
+		r := findRange(tx, s.path, rangeID)
 		if r == nil {
-			return err
+			return nil
 		}
-		loaded, err = r.load()
+		var read bool
+		if loaded, read = s.claims.take(r); read {
+			return nil
+		}
+		err := r.readOwn()
+		if err == nil {
+			loaded, err = r.load()
+		}
 		return err
 	})
 	if err != nil {

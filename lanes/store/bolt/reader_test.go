@@ -87,8 +87,8 @@ func TestRecordsThatWouldNotBeFound(t *testing.T) {
 		require.NoError(t, s.Flush(t.Context(), batchOf(id, epoch, n)))
 	}
 	session := batchOf(id, epoch, 3).Ended[0].Session.ID
-	require.NoError(t, update(s.file.db, func(tx *fileTx) error {
-		r, err := openRange(tx.Tx, path, id)
+	require.NoError(t, update(s.file.db, memory{}, func(tx *fileTx) error {
+		r, err := tx.open(id)
 		if err != nil {
 			return err
 		}

@@ -36,8 +36,8 @@ func (b bench) Overwrite(t *testing.T, record storetest.Record, data []byte) {
 	s, err := Open(string(b), store.Retention{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
-	require.NoError(t, update(s.file.db, func(tx *fileTx) error {
-		r, err := openRange(tx.Tx, s.path, record.Range)
+	require.NoError(t, update(s.file.db, memory{}, func(tx *fileTx) error {
+		r, err := tx.open(record.Range)
 		if err != nil {
 			return err
 		}

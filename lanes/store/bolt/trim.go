@@ -34,9 +34,7 @@ func (r *rangeTx) trimEvents(batch store.Batch, keep store.Retention) error {
 		if key == nil || r.bucket(pendingBucket).Get(key) != nil {
 			return nil
 		}
-		event, err := r.event(key, value)
-		past := err == nil && over(event.Event.At, batch.Now, keep.Events)
-		if !past && r.meta.Records[eventsBucket].Count <= keep.Cap {
+		if r.meta.Records[eventsBucket].Count <= keep.Cap && r.stays(eventsBucket, key, value, batch.Now, keep.Events, r.eventAt) {
 			return nil
 		}
 		if err := r.delete(eventsBucket, key); err != nil {
@@ -52,11 +50,10 @@ func (r *rangeTx) trimHistory(batch store.Batch, keep store.Retention) error {
 		if key == nil {
 			return nil
 		}
-		ended, err := r.ended(key, value)
-		past := err == nil && over(ended.At, batch.Now, keep.History)
-		if !past && r.meta.Records[historyBucket].Count <= keep.Cap {
+		if r.meta.Records[historyBucket].Count <= keep.Cap && r.stays(historyBucket, key, value, batch.Now, keep.History, r.endedAt) {
 			return nil
 		}
+		ended, _ := r.ended(key, value) // of one that cannot be read no index is known
 		if err := r.forget(key, ended); err != nil {
 			return err
 		}
@@ -75,9 +72,7 @@ func (r *rangeTx) trimActs(batch store.Batch, keep store.Retention) error {
 		if key == nil {
 			return nil
 		}
-		act, err := r.act(key, value)
-		past := err == nil && over(act.At, batch.Now, keep.History)
-		if !past && r.meta.Records[actsBucket].Count <= keep.Cap {
+		if r.meta.Records[actsBucket].Count <= keep.Cap && r.stays(actsBucket, key, value, batch.Now, keep.History, r.actAt) {
 			return nil
 		}
 		if err := r.delete(actsBucket, key); err != nil {
@@ -87,6 +82,37 @@ func (r *rangeTx) trimActs(batch store.Batch, keep store.Retention) error {
 	return nil
 }
 
+// stays tells whether the record's term is not over, as far as it can be read. Its age is read once.
+func (r *rangeTx) stays(
+	bucket string, key, value []byte, now time.Time, term time.Duration, read func(key, value []byte) (time.Time, error),
+) bool {
+	if r.young(bucket, key, value, now, term) {
+		return true
+	}
+	at, err := read(key, value)
+	if err == nil {
+		r.remember(bucket, key, value, at)
+	}
+	return err != nil || !over(at, now, term)
+}
+
+func (r *rangeTx) eventAt(key, value []byte) (time.Time, error) {
+	event, err := r.event(key, value)
+	return event.Event.At, err
+}
+
+func (r *rangeTx) endedAt(key, value []byte) (time.Time, error) {
+	ended, err := r.ended(key, value)
+	return ended.At, err
+}
+
+func (r *rangeTx) actAt(key, value []byte) (time.Time, error) {
+	act, err := r.act(key, value)
+	return act.At, err
+}
+
+const named = "names" // what the history is trimmed of before its sessions, as memory has it
+
 // trimNames empties the customers' names in the history. A record that cannot be read is passed over.
 func (r *rangeTx) trimNames(batch store.Batch, term time.Duration) error {
 	for range trimStep + 2*len(batch.Ended) {
@@ -94,8 +120,12 @@ func (r *rangeTx) trimNames(batch store.Batch, term time.Duration) error {
 		if key == nil {
 			return nil
 		}
+		if r.young(named, key, value, batch.Now, term) {
+			return nil
+		}
 		ended, err := r.ended(key, value)
 		if err == nil && !over(ended.At, batch.Now, term) {
+			r.remember(named, key, value, ended.At)
 			return nil
 		}
 		r.meta.Nameless = cursorOf(key)

@@ -128,7 +128,7 @@ var errNothing = errors.New("there is nothing to write")
 
 // transact runs one transaction. begun tells whether a failure came once the commit had begun.
 func (s *Store) transact(together []*job) (begun bool, err error) {
-	err = update(s.file.db, func(tx *fileTx) error {
+	err = update(s.file.db, s.file.memory, func(tx *fileTx) error {
 		accepted := false
 		for _, j := range together {
 			if j.ctx.Err() != nil {
