@@ -2,7 +2,7 @@
 //
 //	range-<id>                 finds the lane for a command
 //	├─ events                  forwards saved events to the webhook: once each, in order per lane
-//	└─ lane-<id>               owns one lane: session, timer, pause and resume          ← lane.go, take: start here;
+//	└─ lane-<n>                owns one lane: session, timer, pause and resume          ← lane.go, take: start here;
 //	                           and supervises the connection to its hardware            ← link.go
 //
 // Beside the tree stand the board (what everyone reads), the committer (what is saved, in one flush for many lanes),

@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"github.com/alecthomas/kong"
+
+	"rangegate/cmd/rangegate/pace"
 )
 
 type commands struct {
@@ -23,6 +25,7 @@ type commands struct {
 }
 
 func main() {
+	pace.Set()
 	var line commands
 	command := kong.Parse(&line, kong.Name("rangebench"), kong.UsageOnError(),
 		kong.Description("Measures what rangegate promises of its speed, each figure beside its limit."))

@@ -13,6 +13,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"rangegate/cmd/rangegate/pace"
+
 	"rangegate/lanes/store"
 )
 
@@ -49,6 +51,7 @@ type terminal struct {
 }
 
 func main() {
+	pace.Set()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	var line commands
