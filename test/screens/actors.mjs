@@ -38,7 +38,7 @@ await story(async () => {
   tell("The tree, and what is not in order");
   await token.fill(scene.operator);
   await page.keyboard.press("Enter");
-  await rows("The tree").filter({ hasText: "connection" }).waitFor();
+  await rows("The tree").filter({ hasText: "lane" }).waitFor();
   const lanes = rows("The tree").filter({ has: page.getByRole("rowheader", { name: "lane", exact: true }) });
   assert.equal(await lanes.getByRole("cell").first().textContent(), "7", "of both ranges");
   await rows("Links that are not in order").filter({ hasText: "Lane 6" }).waitFor();
