@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"fmt"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -122,7 +123,7 @@ func (r *Range) reach(ctx context.Context, lane link.Lane, to link.Receiver) (li
 }
 
 func (r *Range) driverPanicked(lane uuid.UUID, defect any, stack []byte) {
-	r.log.Error().Stringer("lane", lane).Interface("panic", defect).Bytes("stack", stack).Msg("a link's driver panicked")
+	r.log.Error().Stringer("lane", lane).Str("panic", fmt.Sprint(defect)).Bytes("stack", stack).Msg("a link's driver panicked")
 }
 
 // receiver turns what the driver hears into messages of the lane.

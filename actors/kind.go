@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"fmt"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -10,48 +11,61 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// kind is what the actors of a kind have in common: counted by kind, their panics logged with their stack. The library
-// would keep 300 bytes of it for each of them.
+// kind is what the actors of a kind have in common: counted by kind, their panics logged with their stack.
 type kind struct {
 	name    string
 	metrics *Metrics
 	log     zerolog.Logger
-	common  *actor.Props
+	mailbox actor.PropsOption
+	many    *actor.Props // what the actors have in common of which there are many
 
-	mu   sync.Mutex // held while one is spawned
-	next actor.Producer
+	mu   sync.Mutex     // held while one of those is spawned
+	next actor.Producer // of that one, nil in between
 }
 
-// props makes an actor of that kind.
-func (g *Gateway) props(name string, producer actor.Producer) *actor.Props {
+// kind is the one of that name.
+func (g *Gateway) kind(name string) *kind {
 	known, there := g.kinds.Load(name)
 	if !there {
 		known, _ = g.kinds.LoadOrStore(name, newKind(name, g.metrics, g.log))
 	}
-	k := known.(*kind)
-	return (&actor.Props{}).Configure(actor.WithSpawnFunc(
-		func(system *actor.ActorSystem, id string, _ *actor.Props, parent actor.SpawnerContext) (*actor.PID, error) {
-			k.mu.Lock()
-			defer k.mu.Unlock()
-			k.next = producer
-			return actor.DefaultSpawner(system, id, k.common, parent)
-		}))
+	return known.(*kind)
 }
 
 func newKind(name string, metrics *Metrics, log zerolog.Logger) *kind {
 	k := &kind{name: name, metrics: metrics, log: log}
 	fromZero(metrics.restarts, name)
 	common := &post{metrics.depth.WithLabelValues(name), metrics.waiting.WithLabelValues(name)}
-	k.common = actor.PropsFromProducer(func() actor.Actor { return &life{kind: k, make: k.next} },
-		actor.WithMailbox(func() actor.Mailbox { return &mailbox{post: common} }))
+	k.mailbox = actor.WithMailbox(func() actor.Mailbox { return &mailbox{post: common} })
+	k.many = actor.PropsFromProducer(func() actor.Actor { return &life{kind: k, make: k.next} }, k.mailbox)
 	return k
+}
+
+// props makes an actor of that kind.
+func (g *Gateway) props(name string, producer actor.Producer) *actor.Props {
+	k := g.kind(name)
+	return actor.PropsFromProducer(func() actor.Actor { return &life{kind: k, make: producer} }, k.mailbox)
+}
+
+// propsOfMany makes one of many actors of that kind: the library would keep 300 bytes of props for each of them. It has no others
+// below it: from what they have in common the library could not tell which one to start again.
+func (g *Gateway) propsOfMany(name string, producer actor.Producer) *actor.Props {
+	k := g.kind(name)
+	return (&actor.Props{}).Configure(actor.WithSpawnFunc(
+		func(system *actor.ActorSystem, id string, _ *actor.Props, parent actor.SpawnerContext) (*actor.PID, error) {
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			k.next = producer
+			defer func() { k.next = nil }()
+			return actor.DefaultSpawner(system, id, k.many, parent)
+		}))
 }
 
 // life is an actor from its start to its end. After a panic it starts again by itself, with another instance, before it takes
 // anything else: the library would do the same, and keep 180 bytes of every actor for it. An actor with others below it has
 // the library do it, which ends those first.
 type life struct {
-	actor.Actor // nil between two instances
+	actor.Actor // nil before the first instance
 	kind        *kind
 	make        actor.Producer
 }
@@ -128,7 +142,7 @@ func (l *life) tell(ctx actor.Context, defect any) {
 			line = line.Stringer("lane", lane)
 		}
 	}
-	line.Str("actor", ctx.Self().GetId()).Str("kind", l.kind.name).Interface("panic", defect).
+	line.Str("actor", ctx.Self().GetId()).Str("kind", l.kind.name).Str("panic", fmt.Sprint(defect)).
 		Str("on", message).Bytes("stack", debug.Stack()).Msg("an actor panicked")
 }
 

@@ -91,7 +91,7 @@ func (l *laneLink) isUp(hello link.Hello) {
 // isDown ends the connection, and waits before the next try.
 func (l *laneLink) isDown(err error) {
 	of, now := l.lane.of, l.lane.of.clock.Now()
-	l.line.hangUp()
+	l.whole(l.line.hangUp)
 	what := "not_made"
 	if l.up {
 		what = "down"
@@ -148,8 +148,8 @@ func (l *laneLink) renew() {
 // end ends the connection, or the tries to make one, with the lane's life.
 func (l *laneLink) end() {
 	if l.line != nil {
-		l.line.hangUp()
-		l.line = nil
+		l.whole(l.line.hangUp)
+		l.line, l.up = nil, false
 	}
 	if l.retry != nil {
 		l.retry.Stop()
@@ -186,11 +186,18 @@ func (l *laneLink) report(m *arrived) {
 		ctx: l.lane.of.background, command: m.report, by: lanes.ByLane,
 		then: func(taken bool) {
 			if taken {
-				l.acked = &log
-				l.sendAck()
+				l.saved(log)
 			}
 		},
 	})
+}
+
+// saved takes in that the report is saved. One that was told again comes behind those that came after it when it was told first.
+func (l *laneLink) saved(log lanes.Log) {
+	if l.acked == nil || l.acked.ID != log.ID || l.acked.Seq < log.Seq {
+		l.acked = &log
+	}
+	l.sendAck()
 }
 
 // sendAck tells the hardware which reports are saved.
@@ -203,11 +210,18 @@ func (l *laneLink) sendAck() {
 
 // drive does something with the connection. A driver that panics on it has lost it.
 func (l *laneLink) drive(do func(link.Connection)) {
+	if !l.whole(func() { do(l.line.connection()) }) {
+		l.lane.of.send(l.lane.self, &broken{l.line, errDriver})
+	}
+}
+
+// whole does something with the driver, and tells whether that did not panic.
+func (l *laneLink) whole(do func()) (whole bool) {
 	defer func() {
 		if defect := recover(); defect != nil {
 			l.lane.of.driverPanicked(l.lane.id, defect, debug.Stack())
-			l.lane.of.send(l.lane.self, &broken{l.line, errDriver})
 		}
 	}()
-	do(l.line.connection())
+	do()
+	return true
 }

@@ -134,6 +134,78 @@ func TestWhatAnOldConnectionSaysIsNotHeard(t *testing.T) {
 	})
 }
 
+// The link is made anew while it is being made: of the two dials only the later one counts, whichever comes back first.
+func TestADialThatComesBackTooLateIsNotTheLink(t *testing.T) {
+	s := &switchboard{}
+	onLine(t, s, func(t *testing.T, g *rig) {
+		g.create(0, 30)
+		comesBack := []chan struct{}{make(chan struct{}), make(chan struct{})}
+		dials := make(chan chan struct{}, 2)
+		dials <- comesBack[0]
+		dials <- comesBack[1]
+		s.answers(func(context.Context) error { // it is deaf to ctx
+			<-<-dials
+			return nil
+		})
+		s.newest().breaks()
+		g.pass(firstBackOff)
+		g.toLane(0, &renewLink{})
+		g.pass(firstBackOff)
+		require.Empty(t, dials, "both are under way")
+
+		close(comesBack[0])
+		synctest.Wait()
+		require.True(t, s.newest().isClosed())
+		require.Empty(t, s.newest().told())
+		require.Equal(t, lanes.LinkDown, g.Lanes()[0].Link)
+		close(comesBack[1])
+		synctest.Wait()
+		require.Equal(t, 3, s.made())
+		require.NotEmpty(t, s.newest().told())
+		require.Equal(t, lanes.LinkUp, g.Lanes()[0].Link)
+	})
+}
+
+// The next try is due while the lane is busy with being told that its link is made anew: that is one link, not two.
+func TestALinkThatIsMadeAnewAsItIsTriedAgainIsMadeOnce(t *testing.T) {
+	s := &switchboard{}
+	onLine(t, s, func(t *testing.T, g *rig) {
+		s.newest().breaks()
+		stayed := make(chan struct{})
+		g.toLane(0, &ask{ctx: t.Context(), command: lanes.Modify{Minutes: 1}, then: func(bool) { <-stayed }})
+		g.send(g.pid, &toLane{g.lane(0), &renewLink{}})
+		g.pass(firstBackOff)
+		close(stayed)
+		g.pass(time.Minute)
+		require.Equal(t, 2, s.made())
+		require.False(t, s.newest().isClosed())
+	})
+}
+
+// Nobody waits for a dial that is not wanted any more, and it takes no other's turn.
+func TestADialThatIsNotWantedAnyMoreEnds(t *testing.T) {
+	for name, why := range map[string]func(*rig){
+		"made anew": func(g *rig) { g.toLane(0, &renewLink{}) },
+		"panic":     func(g *rig) { g.crash(0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &switchboard{}
+			onLine(t, s, func(t *testing.T, g *rig) {
+				s.answers(func(ctx context.Context) error {
+					<-ctx.Done()
+					return ctx.Err()
+				})
+				s.newest().breaks()
+				g.pass(firstBackOff)
+				before := len(s.dialled())
+				why(g)
+				require.Len(t, s.dialled(), before+1)
+				require.Less(t, s.dialled()[before].took, firstBackOff)
+			})
+		})
+	}
+}
+
 // The controller repeats what was not acked as soon as it is connected, before the dial has come back with that.
 func TestAReportThatComesWhileTheLinkIsBeingMadeIsAcked(t *testing.T) {
 	s := &switchboard{}

@@ -109,6 +109,7 @@ func TestADriverThatPanicsIsToldOnItsNextConnection(t *testing.T) {
 			require.True(t, before.isClosed())
 			require.NotSame(t, before, s.newest())
 			told := s.newest().told()
+			require.EqualValues(t, 1, told[0].Revision, "counts from 1 in each connection")
 			require.Equal(t, session, told[len(told)-1].Session.ID)
 			require.Equal(t, lanes.LinkUp, g.Lanes()[0].Link)
 		}
@@ -120,5 +121,34 @@ func TestADriverThatPanicsIsToldOnItsNextConnection(t *testing.T) {
 			require.Nil(t, state.Session, "what was wanted before is not said")
 		}
 		require.Empty(t, g.Health().Restarts)
+	})
+}
+
+// One that panics as a connection is closed takes nobody with it who waits for the lane.
+func TestADriverThatPanicsAsItHangsUp(t *testing.T) {
+	s := &switchboard{}
+	onLine(t, s, func(t *testing.T, g *rig) {
+		session := g.create(0, 30)
+		s.newest().failsToClose()
+		s.newest().breaks()
+		g.pass(lastBackOff)
+		require.Empty(t, g.Health().Restarts)
+		told := s.newest().told()
+		require.Equal(t, session, told[len(told)-1].Session.ID)
+
+		release := g.holdFlushes()
+		modified := g.begin(func() error { return g.tryModify(session, 5) })
+		waited := g.begin(func() error { return g.tryStopOnce(session, keyed("k", "f")) })
+		s.newest().failsToClose()
+		g.crash(0)
+		require.ErrorIs(t, g.answerOf(modified, 0), lanes.ErrTimeout, "nobody knows yet")
+		require.ErrorIs(t, g.answerOf(waited, 0), lanes.ErrInternal)
+		release()
+		g.pass(lastBackOff)
+		require.NoError(t, g.tryStopOnce(session, keyed("k", "f")), "the key is free again")
+		synctest.Wait()
+		require.Nil(t, s.newest().told()[len(s.newest().told())-1].Session)
+		s.newest().failsToClose()
+		g.shutDown()
 	})
 }

@@ -188,8 +188,10 @@ func (r *rangeActor) Receive(ctx actor.Context) {
 
 func (r *rangeActor) start(ctx actor.Context) {
 	r.holding = holding{of: r.of, lastSet: map[lanes.Scope]uint64{}, lifts: map[lanes.Scope]int{}, record: holdsRecord{version: r.of.holdsVersion.Load(), Holds: r.of.Holds()}}
-	r.lanes = make(map[uuid.UUID]*actor.PID, len(r.of.Layout().Lanes))
-	for _, place := range r.of.Layout().Lanes {
+	places := r.of.Layout().Lanes
+	r.lanes = make(map[uuid.UUID]*actor.PID, len(places))
+	r.of.unready.Store(int64(len(places))) // after a panic they are brought back once more
+	for _, place := range places {
 		r.spawn(ctx, place.ID)
 	}
 	r.of.committer.mark()
@@ -199,6 +201,6 @@ func (r *rangeActor) parent() {}
 
 func (r *rangeActor) spawn(ctx actor.Context, lane uuid.UUID) {
 	past := &past{}
-	props := r.of.props("lane", func() actor.Actor { return &laneActor{of: r.of, id: lane, past: past} })
+	props := r.of.propsOfMany("lane", func() actor.Actor { return &laneActor{of: r.of, id: lane, past: past} })
 	r.lanes[lane] = ctx.SpawnPrefix(props, "lane") // every letter of a name is kept a hundred thousand times
 }

@@ -28,9 +28,10 @@ func (g *Gateway) recover(ctx context.Context, s Settings) (*Range, []*write, er
 	if err != nil {
 		return nil, nil, fmt.Errorf("loading it: %w", err)
 	}
+	is := settingsOf(s)
 	r := &Range{
 		Gateway: g, id: s.Layout.Range,
-		board:       newBoard(settingsOf(s)),
+		board:       newBoard(is),
 		keys:        newKeys(saved.Keys),
 		slots:       semaphore.NewWeighted(slotsAtMost),
 		tills:       semaphore.NewWeighted(PurchaseSlots),
@@ -38,7 +39,7 @@ func (g *Gateway) recover(ctx context.Context, s Settings) (*Range, []*write, er
 		simulations: semaphore.NewWeighted(SimulationSlots),
 		log:         g.log.With().Stringer("range", s.Layout.Range).Logger(),
 	}
-	r.configured.Store(settingsOf(s))
+	r.configured.Store(is)
 	r.background, r.end = context.WithCancelCause(context.Background())
 	r.unready.Store(int64(len(s.Layout.Lanes)))
 	r.holds.Store(&saved.Holds)

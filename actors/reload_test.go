@@ -82,6 +82,9 @@ func TestAReloadTouchesNothingButWhatItIsAbout(t *testing.T) {
 		for i, view := range after {
 			require.Equal(t, sold[i], view.ID)
 			require.Equal(t, before[i].Remaining-passed, view.Remaining, "its time went on, to the nanosecond")
+			found, err := g.Session(g.Context(), sold[i])
+			require.NoError(t, err)
+			require.Equal(t, view, found, "where it is shown now")
 		}
 		dials.mu.Lock()
 		for lane, times := range dials.times {

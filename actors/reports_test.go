@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -197,4 +198,64 @@ func TestReportsThatWaitTakeRoomOnce(t *testing.T) {
 		require.Zero(t, g.controller(0).Unacked())
 		require.Equal(t, 2, strings.Count(said.String(), `"command":"report help"`))
 	}, withLog(zerolog.New(&said)))
+}
+
+// A report is being saved as the lane panics. The link that it came by is no more: it is acked when the controller tells it
+// again, and nobody speaks of a defect of the driver.
+func TestAReportThatIsSavedAfterAPanicIsAckedOnTheNextLink(t *testing.T) {
+	s := &switchboard{}
+	said := &paper{}
+	onLine(t, s, func(t *testing.T, g *rig) {
+		session := g.create(0, 30)
+		help := lanes.Report{Log: lanes.Log{ID: "log", Seq: 1}, Kind: lanes.ReportHelp, Session: session}
+		before := s.newest()
+		release := g.holdFlushes()
+		before.to.Reported(help)
+		synctest.Wait()
+		s.says(help)
+		g.crash(0)
+		require.NotSame(t, before, s.newest())
+		require.Empty(t, s.newest().acked(), "not before it is saved")
+		release()
+		g.pass(time.Second)
+		require.Empty(t, before.acked())
+		require.Equal(t, []lanes.Log{help.Log}, s.newest().acked())
+		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.Help}, g.happened(session))
+		require.Empty(t, said.about(t, "a link's driver panicked"))
+		require.Equal(t, lanes.LinkUp, g.Lanes()[0].Link)
+		require.Equal(t, 2, s.made())
+	}, withLog(zerolog.New(said)))
+}
+
+// Of three reports the first is being saved as the link breaks, and the controller tells all of them again while the next one is
+// being made: the first is then taken in once more, behind the others. What is acked is the last, once the link is up.
+func TestTheLastReportIsAckedAlthoughAnEarlierOneComesAgain(t *testing.T) {
+	s := &switchboard{}
+	onLine(t, s, func(t *testing.T, g *rig) {
+		session := g.create(0, 30)
+		var told []lanes.Report
+		for seq := range uint64(3) {
+			told = append(told, lanes.Report{Log: lanes.Log{ID: "log", Seq: seq + 1}, Kind: lanes.ReportHelp, Session: session})
+		}
+		release := g.holdFlushes()
+		for _, report := range told {
+			s.newest().to.Reported(report)
+			synctest.Wait()
+		}
+		connected := make(chan struct{})
+		s.says(told...)
+		s.answers(func(context.Context) error {
+			<-connected
+			return nil
+		})
+		s.newest().breaks()
+		g.pass(firstBackOff)
+		release()
+		synctest.Wait()
+		require.Len(t, g.happened(session), 2+3)
+		close(connected)
+		synctest.Wait()
+		require.Equal(t, 2, s.made())
+		require.Equal(t, []lanes.Log{told[2].Log}, s.newest().acked())
+	})
 }

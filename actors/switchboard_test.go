@@ -34,6 +34,7 @@ type openLine struct {
 	acks   []lanes.Log
 	closed bool
 	defect bool // the next state makes the driver panic
+	clings bool // closing it makes the driver panic
 }
 
 var errNoAnswer = errors.New("the controller does not answer")
@@ -130,6 +131,9 @@ func (l *openLine) Close() {
 	l.on.mu.Lock()
 	defer l.on.mu.Unlock()
 	l.closed = true
+	if l.clings {
+		panic("a defect of the driver")
+	}
 }
 
 // told is the states that came over the connection.
@@ -163,4 +167,11 @@ func (l *openLine) fails() {
 	l.on.mu.Lock()
 	defer l.on.mu.Unlock()
 	l.defect = true
+}
+
+// failsToClose makes the driver panic when the connection is closed.
+func (l *openLine) failsToClose() {
+	l.on.mu.Lock()
+	defer l.on.mu.Unlock()
+	l.clings = true
 }

@@ -1,0 +1,34 @@
+package actors
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes"
+)
+
+// A defect of a range's own actor costs that range a restart of its tree: its lanes are brought back as they were last saved,
+// and no other range notices.
+func TestAPanicOfARangeCostsItOneRestart(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, g *rig) {
+		session := g.create(0, 30)
+		other, _ := g.another(nil) // started later
+		before := other.Lanes()
+		g.send(g.pid, (*toLane)(nil))
+		g.pass(time.Second)
+
+		require.True(t, g.gateway.Ready(2))
+		require.Equal(t, before, other.Lanes(), "the other range and its links never noticed")
+		require.Equal(t, map[string]int{"range": 1, "events": 1, "lane": 3}, other.Actors().Live)
+		require.Equal(t, map[string]int{"range": 1, "events": 1, "lane": 2}, g.Actors().Live)
+		require.True(t, g.open(0))
+		g.modify(session, 5)
+		require.True(t, g.hold(everywhere).Saved)
+		g.requireHeld(0, 1)
+		for _, lane := range g.Lanes() {
+			require.Equal(t, lanes.LinkUp, lane.Link)
+		}
+	})
+}
