@@ -3,6 +3,7 @@ package actors
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -68,7 +69,7 @@ func (r *Range) attempt(event lanes.Event) (made lanes.Attempt, answer lanes.Ans
 	begun := r.clock.Now()
 	defer func() {
 		if defect := recover(); defect != nil {
-			r.log.Error().Stringer("lane", event.Lane).Stringer("session", event.Session).Stringer("event_id", event.ID).Interface("panic", defect).Bytes("stack", debug.Stack()).
+			r.log.Error().Stringer("lane", event.Lane).Stringer("session", event.Session).Stringer("event_id", event.ID).Str("panic", fmt.Sprint(defect)).Bytes("stack", debug.Stack()).
 				Msg("the webhook panicked")
 			made = lanes.Attempt{At: begun.Wall, Error: lanes.Interrupted + ": a defect of the gateway"}
 		}

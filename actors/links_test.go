@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes"
@@ -84,15 +85,19 @@ func TestADialThatHangsIsGivenUp(t *testing.T) {
 
 func TestADriverThatPanicsInADialCostsATry(t *testing.T) {
 	s := &switchboard{answer: func(context.Context) error { panic(errDefect) }}
+	said := &paper{}
 	onLine(t, s, func(t *testing.T, g *rig) {
 		g.pass(20 * time.Second)
 		require.Greater(t, len(s.dialled()), 3)
+		for _, panicked := range said.about(t, "a link's driver panicked") {
+			require.Equal(t, errDefect.Error(), panicked["panic"], "what it was")
+		}
 		s.answers(nil)
 		g.pass(lastBackOff)
 		require.Equal(t, lanes.LinkUp, g.Lanes()[0].Link)
 		g.create(0, 30)
 		require.NotNil(t, s.newest().told()[len(s.newest().told())-1].Session)
-	})
+	}, withLog(zerolog.New(said)))
 }
 
 func TestAStopClosesALinkThatIsBeingMade(t *testing.T) {

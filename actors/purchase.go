@@ -3,6 +3,7 @@ package actors
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"runtime/debug"
 	"time"
 
@@ -68,7 +69,7 @@ func (r *Range) see(p *lanes.Purchase) {
 func (r *Range) course(p *lanes.Purchase) (ended bool) {
 	defer func() {
 		if defect := recover(); defect != nil {
-			r.about(r.log.Error(), p).Interface("panic", defect).Bytes("stack", debug.Stack()).Msg("a purchase panicked")
+			r.about(r.log.Error(), p).Str("panic", fmt.Sprint(defect)).Bytes("stack", debug.Stack()).Msg("a purchase panicked")
 		}
 	}()
 	r.sell(p)
@@ -127,7 +128,7 @@ func (r *Range) refusal(ctx context.Context, p *lanes.Purchase) (reason string) 
 	}
 	defer func() {
 		if defect := recover(); defect != nil {
-			r.about(r.log.Error(), p).Interface("panic", defect).Bytes("stack", debug.Stack()).Msg("the catalogue panicked")
+			r.about(r.log.Error(), p).Str("panic", fmt.Sprint(defect)).Bytes("stack", debug.Stack()).Msg("the catalogue panicked")
 			reason = ""
 		}
 	}()
