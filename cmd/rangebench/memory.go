@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"rangegate/actors"
-	"rangegate/cmd/rangebench/bareactors"
+	"rangegate/actors/bareactors"
 	"rangegate/cmd/rangebench/figures"
 )
 

@@ -62,7 +62,7 @@ func TestTheActorLibraryStaysInActors(t *testing.T) {
 	for _, p := range packages(t) {
 		for _, imported := range p.Imports {
 			if strings.HasPrefix(imported, "github.com/asynkron/protoactor-go") {
-				require.Contains(t, []string{"actors", "cmd/rangebench/bareactors"}, p.ImportPath)
+				require.Contains(t, []string{"actors", "actors/bareactors"}, p.ImportPath)
 				require.Contains(t, simpleCore, imported)
 			}
 		}
