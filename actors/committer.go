@@ -173,6 +173,11 @@ func (c *committer) compose() (store.Batch, bool) {
 	now := c.clock.Now()
 	date := c.calendar.date(now)
 	batch := store.Batch{Range: c.rangeID, Epoch: c.epoch, N: c.n + 1, Now: date}
+	snapshots, events := 0, 0
+	for _, w := range c.flying {
+		snapshots, events = snapshots+len(w.lanes), events+len(w.events)
+	}
+	batch.Lanes, batch.Events = make([]lanes.Snapshot, 0, snapshots), make([]lanes.Logged, 0, events)
 	holds := c.holds.version
 	for _, w := range c.flying {
 		if w.holds != nil && w.holds.version > holds {

@@ -125,7 +125,7 @@ func turnAway(a *ask, err error) error {
 // ask sends the ask to the lane and waits for the answer, or for the end of ctx.
 func (r *Range) ask(ctx context.Context, lane uuid.UUID, a *ask) (*lanes.SessionView, error) {
 	a.reply = make(chan result, 1)
-	r.send(r.pid, &toLane{lane, a})
+	r.sendTo(lane, a)
 	select {
 	case answer := <-a.reply:
 		return answer.view, answer.err
@@ -153,7 +153,7 @@ func (r *Range) unread(a *ask) (*lanes.SessionView, error) {
 
 func (r *Range) reserve(ctx context.Context, by lanes.By, lane uuid.UUID) (*ticket, error) {
 	m := &reserve{reply: make(chan reservation, 1), ctx: ctx, by: by}
-	r.send(r.pid, &toLane{lane, m})
+	r.sendTo(lane, m)
 	select {
 	case answer := <-m.reply:
 		return answer.ticket, answer.err

@@ -53,7 +53,7 @@ func (r *rangeActor) exchange(ctx actor.Context, m *exchange) (gone []*actor.PID
 	of.board.arrange(m.to)
 	for id, lane := range r.lanes {
 		if !m.to.has(id) {
-			delete(r.lanes, id)
+			of.addresses.drop(id)
 			of.forget(id)
 			gone = append(gone, lane)
 		}

@@ -23,7 +23,7 @@ type flight struct {
 
 // save sends the change to the store. then hears what became of it, as a message of this lane.
 func (l *laneActor) save(a *ask, change lanes.Change, then func(*flight, outcome)) {
-	f := &flight{of: l, ask: a, change: change, then: then}
+	f := &flight{of: l, ask: a, change: change, then: then, events: make([]lanes.Logged, 0, len(change.Events)+len(a.with))}
 	for _, event := range change.Events {
 		f.events = append(f.events, l.of.logged(event, a.trace()))
 	}

@@ -1,6 +1,6 @@
 // Package actors runs the ranges: a tree of actors for each, and nothing outside this package knows of them.
 //
-//	range-<id>                 finds the lane for a command
+//	range-<id>                 spawns its lanes, and sets and lifts its holds
 //	├─ events                  forwards saved events to the webhook: once each, in order per lane
 //	└─ lane-<n>                owns one lane: session, timer, pause and resume          ← lane.go, take: start here;
 //	                           and supervises the connection to its hardware            ← link.go

@@ -178,7 +178,7 @@ func TestALinkThatIsMadeAnewAsItIsTriedAgainIsMadeOnce(t *testing.T) {
 		s.newest().breaks()
 		stayed := make(chan struct{})
 		g.toLane(0, &ask{ctx: t.Context(), command: lanes.Modify{Minutes: 1}, then: func(bool) { <-stayed }})
-		g.send(g.pid, &toLane{g.lane(0), &renewLink{}})
+		g.sendTo(g.lane(0), &renewLink{})
 		g.pass(firstBackOff)
 		close(stayed)
 		g.pass(time.Minute)

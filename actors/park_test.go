@@ -86,7 +86,7 @@ func TestParkingALaneLosesNothing(t *testing.T) {
 		}
 		modified := g.begin(modify)
 		for range 6 {
-			g.send(g.pid, &toLane{g.lane(0), &landed{}})
+			g.sendTo(g.lane(0), &landed{})
 		}
 		late := g.begin(func() error { return g.tryModify(session, 1) })
 		require.ErrorIs(t, <-modified, lanes.ErrTimeout)

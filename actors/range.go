@@ -30,6 +30,7 @@ type Range struct {
 	log          zerolog.Logger
 
 	pid         *actor.PID
+	addresses   addresses
 	events      *actor.PID
 	unready     atomic.Int64            // lanes that are not brought back yet
 	background  context.Context         // of the range's life
@@ -137,11 +138,11 @@ func (r *Range) announce(events []lanes.Logged) {
 	}
 }
 
-// rangeActor is the root of a range's tree: it spawns its lanes and finds the lane for a message. A lane that panics starts
-// again by itself, however often, and sees to it that it is parked: nothing sent to it is lost.
+// rangeActor is the root of a range's tree: it spawns its lanes, and sets and lifts its holds. A lane that panics starts again
+// by itself, however often, and sees to it that it is parked: nothing sent to it is lost.
 type rangeActor struct {
 	of      *Range
-	lanes   map[uuid.UUID]*actor.PID
+	lanes   map[uuid.UUID]*actor.PID // see addresses
 	holding holding
 }
 
@@ -183,13 +184,15 @@ func (r *rangeActor) Receive(ctx actor.Context) {
 		r.holding.foundHolding(ctx, m.lane, r.lanes)
 	case *exchange:
 		m.reply <- r.exchange(ctx, m)
+	case *actor.Restarting: // its lanes are about to be stopped
+		r.of.addresses.begin(0)
 	}
 }
 
 func (r *rangeActor) start(ctx actor.Context) {
 	r.holding = holding{of: r.of, lastSet: map[lanes.Scope]uint64{}, lifts: map[lanes.Scope]int{}, record: holdsRecord{version: r.of.holdsVersion.Load(), Holds: r.of.Holds()}}
 	places := r.of.Layout().Lanes
-	r.lanes = make(map[uuid.UUID]*actor.PID, len(places))
+	r.lanes = r.of.addresses.begin(len(places))
 	r.of.unready.Store(int64(len(places))) // after a panic they are brought back once more
 	for _, place := range places {
 		r.spawn(ctx, place.ID)
@@ -202,5 +205,5 @@ func (r *rangeActor) parent() {}
 func (r *rangeActor) spawn(ctx actor.Context, lane uuid.UUID) {
 	past := &past{}
 	props := r.of.propsOfMany("lane", func() actor.Actor { return &laneActor{of: r.of, id: lane, past: past} })
-	r.lanes[lane] = ctx.SpawnPrefix(props, "lane") // every letter of a name is kept a hundred thousand times
+	r.of.addresses.put(lane, ctx.SpawnPrefix(props, "lane")) // every letter of a name is kept a hundred thousand times
 }

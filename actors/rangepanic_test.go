@@ -2,6 +2,7 @@ package actors
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -30,5 +31,26 @@ func TestAPanicOfARangeCostsItOneRestart(t *testing.T) {
 		for _, lane := range g.Lanes() {
 			require.Equal(t, lanes.LinkUp, lane.Link)
 		}
+	})
+}
+
+// What is asked of a lane while the range's actor starts again, and has to wait for another lane to end, waits until the lane is
+// there again.
+func TestWhatIsAskedWhileARangeStartsAgain(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, g *rig) {
+		flushes, ending := g.holdFlushes(), make(chan struct{})
+		first := g.begin(func() error { return g.tryCreate(0, 30) })
+		g.toLane(0, &ask{ctx: t.Context(), command: lanes.Modify{Minutes: 1}, then: func(bool) { <-ending }})
+		g.send(g.pid, (*toLane)(nil))
+		synctest.Wait() // lane 1 has ended, lane 0 has not
+		second := g.begin(func() error { return g.tryCreate(1, 30) })
+		require.Empty(t, second)
+		flushes()
+		close(ending)
+		g.pass(time.Second)
+
+		require.Equal(t, lanes.ErrTimeout, <-first, "nobody knew")
+		require.NoError(t, <-second)
+		require.Len(t, g.onBoard(), 2)
 	})
 }

@@ -280,6 +280,32 @@ func TestALaneThatLeavesUnderTheHandsOfItsPOS(t *testing.T) {
 	})
 }
 
+// Nothing that is sent to a lane which is just being stopped is lost: either the lane has it before it stops, or it hears that
+// there is no such lane.
+func TestALaneThatIsAskedWhileItStops(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, g *rig) {
+		all, lane := g.settings.Layout.Lanes, g.lane(1)
+		for range 300 {
+			asked := make([]*ask, 8)
+			var asking sync.WaitGroup
+			for i := range asked {
+				asked[i] = &ask{ctx: t.Context(), command: lanes.Pause{Session: uuid.New()}, reply: make(chan result, 1)}
+				asking.Go(func() { g.sendTo(lane, asked[i]) })
+			}
+			for _, now := range [][]lanes.Place{all[:1], all} {
+				to := g.settings
+				to.Layout.Lanes = now
+				require.NoError(t, g.take(t.Context(), Changed{Settings: to}, "operator"))
+				asking.Wait()
+			}
+			synctest.Wait()
+			for _, a := range asked {
+				require.Len(t, a.reply, 1)
+			}
+		}
+	})
+}
+
 func TestAnotherWebhookTakesOver(t *testing.T) {
 	first, second := &inbox{}, &inbox{}
 	inFakeTime(t, func(t *testing.T, g *rig) {

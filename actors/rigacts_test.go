@@ -135,7 +135,7 @@ func (g *rig) onBoard() []uuid.UUID {
 
 // toLane gives the actor of the i-th lane a message, and comes back when everything is at rest.
 func (g *rig) toLane(i int, message any) {
-	g.send(g.pid, &toLane{g.lane(i), message})
+	g.sendTo(g.lane(i), message)
 	synctest.Wait()
 }
 

@@ -52,6 +52,13 @@ func rangeOf(ctx context.Context) uuid.UUID {
 	return uuid.Nil
 }
 
+// routed tells the request's log and its counts which route it has come by. What is no endpoint of an API does not say so.
+func routed(ctx context.Context, route string) {
+	if r := requestOf(ctx); r != nil {
+		r.route = route
+	}
+}
+
 // routeOf is the pattern of the path that the request was found under, or of as much of it as was: asked once it has
 // found its way.
 func (q *request) routeOf(r *http.Request) string {

@@ -50,7 +50,8 @@ func New(s Settings) http.Handler {
 	traffic := s.Traffic
 	a := &endpoint.API{
 		Errors: errors, Everywhere: []string{"unauthorized", "too_many_requests", "overloaded"}, Patience: patience, Defect: defect,
-		Admit: newCrowd(s.Credentials, traffic.limited.WithLabelValues("process")).admit, Context: carried(s.Log),
+		Admit:   newCrowd(s.Credentials, traffic.limited.WithLabelValues("process")).admit,
+		Context: carried(s.Log), Routed: routed,
 	}
 	r := a.Router(s.Proxies.forwarded, logged, traffic.counted, deprecated)
 

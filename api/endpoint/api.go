@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -21,6 +22,8 @@ type API struct {
 	Everywhere []string
 	// Context adds to the context of every request what else it is to have with it on its way. nil: nothing.
 	Context func(ctx context.Context, traceID string) context.Context
+	// Routed is told by which route, as chi writes its pattern, a request has come to its endpoint. nil: nobody asks.
+	Routed func(ctx context.Context, route string)
 	// Patience is how long an endpoint may take, unless it is Unhurried. What has no outcome by then is answered
 	// `timeout`. Zero: as long as it likes.
 	Patience time.Duration
@@ -60,7 +63,13 @@ func (a *API) Mount(r chi.Router, prefix string, endpoints []Endpoint, guards ..
 			for _, code := range e.codes {
 				a.Errors.of(code)
 			}
+			var once sync.Once // there is one route to it, which chi would put together again for each request
+			var route string
 			r.MethodFunc(e.method, e.path, func(w http.ResponseWriter, r *http.Request) {
+				if a.Routed != nil {
+					once.Do(func() { route = chi.RouteContext(r.Context()).RoutePattern() })
+					a.Routed(r.Context(), route)
+				}
 				if err := a.serve(e, w, r); err != nil {
 					a.Fail(w, r, err)
 				}

@@ -47,15 +47,14 @@ func Command[C, A, Out any, K ~struct {
 		if err := in.refusal(); err != nil {
 			return err
 		}
-		render := func(answer A) (int, []byte) { return status, encode(show(command, answer)) }
 		var key *K
 		if name != "" {
+			render := func(done A) (int, []byte) { return status, encode(show(command, done)) }
 			key = &K{Name: name, Fingerprint: in.fingerprint(), Render: render}
 		}
-		answer, err := carryOut(ctx, a, func() (A, error) { return do(ctx, command, key) })
+		done, err := carryOut(ctx, a, func() (A, error) { return do(ctx, command, key) })
 		if err == nil {
-			_, body := render(answer)
-			write(w, status, body)
+			answer(w, status, show(command, done))
 			return nil
 		}
 		var first interface{ Replay() (int, []byte) }

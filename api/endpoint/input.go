@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -90,8 +91,18 @@ func (in *Input) find(where place, name string) (text string, as form, given boo
 	if raw[0] != '"' {
 		return string(raw), literal, true
 	}
-	err := json.Unmarshal(raw, &text)
-	return text, quoted, err == nil
+	word, err := unquoted(raw)
+	return word, quoted, err == nil
+}
+
+// unquoted is what a JSON string says. One without a backslash says what stands between its quotes, the body being valid
+// JSON and UTF-8: see decode.
+func unquoted(raw json.RawMessage) (text string, err error) {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : len(raw)-1]), nil
+	}
+	err = json.Unmarshal(raw, &text)
+	return text, err
 }
 
 func (in *Input) fault(name, sentence string) {

@@ -49,7 +49,7 @@ func newBareCounter(kind storeKind, saved map[string]saving, answers map[string]
 			w.WriteHeader(http.StatusBadRequest)
 			return
 		}
-		b.save(w, sale.Lane, saved["create"], http.StatusCreated, answers["create"])
+		b.save(w, sale.Lane, saved["create"], http.StatusCreated, []byte(answers["create"]))
 	})
 	for _, name := range []string{"modify", "stop"} {
 		r.Post(prefix+"/sessions/{id}/"+name, func(w http.ResponseWriter, r *http.Request) {
@@ -58,7 +58,7 @@ func newBareCounter(kind storeKind, saved map[string]saving, answers map[string]
 				w.WriteHeader(http.StatusBadRequest)
 				return
 			}
-			b.save(w, session, saved[name], http.StatusNoContent, answers[name])
+			b.save(w, session, saved[name], http.StatusNoContent, []byte(answers[name]))
 		})
 	}
 	b.server, b.address, err = serve(r)
@@ -66,7 +66,7 @@ func newBareCounter(kind storeKind, saved map[string]saving, answers map[string]
 }
 
 // save commits records of those sizes, and answers.
-func (b *bareCounter) save(w http.ResponseWriter, lane uuid.UUID, sizes saving, status int, body string) {
+func (b *bareCounter) save(w http.ResponseWriter, lane uuid.UUID, sizes saving, status int, body []byte) {
 	records := make([]entry, 0, len(sizes))
 	for _, s := range sizes {
 		r := entry{bucket: s.bucket, key: lane[:], value: filler[:s.bytes]}
@@ -86,13 +86,13 @@ func (b *bareCounter) save(w http.ResponseWriter, lane uuid.UUID, sizes saving, 
 var filler = make([]byte, 64<<10)
 
 // say writes the answer.
-func say(w http.ResponseWriter, status int, body string) {
-	if body != "" {
+func say(w http.ResponseWriter, status int, body []byte) {
+	if len(body) > 0 {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	}
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(body))
+	_, _ = w.Write(body)
 }
 
 func (b *bareCounter) close() error {

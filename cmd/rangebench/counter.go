@@ -36,14 +36,13 @@ func newCounter(r *actors.Range, g *gateway) (c *counter, err error) {
 	return c, nil
 }
 
-// call has the clients send the requests to the gateway, each with what a POS has to say of itself.
-func (c *counter) call(requests calls) (called, error) {
-	requests.Header = map[string]string{"token": posToken, "range-id": c.r.Layout().Range.String()}
-	return c.send(c.address, requests)
-}
+// call has the clients send the requests to the gateway.
+func (c *counter) call(requests calls) (called, error) { return c.send(c.address, requests) }
 
-// send has them sent to whatever is at the address.
+// send has them sent to whatever is at the address, each with what a POS has to say of itself: a limit is sent the very
+// requests that the gateway is.
 func (c *counter) send(address string, requests calls) (called, error) {
+	requests.Header = map[string]string{"token": posToken, "range-id": c.r.Layout().Range.String()}
 	requests.Address, requests.Clients = strings.TrimPrefix(address, "http://"), cmp.Or(requests.Clients, clients)
 	var how called
 	if err := c.callers.question(requests, &how); err != nil {

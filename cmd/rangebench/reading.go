@@ -37,7 +37,7 @@ func (r reading) measure(ctx context.Context, t *trial) (err error) {
 	if err != nil {
 		return err
 	}
-	server, address, err := serve(bareReading(same.Body))
+	server, address, err := serve(bareReading([]byte(same.Body)))
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func openFull(ctx context.Context, t *trial) (*shop, error) {
 }
 
 // bareReading writes the same bytes to whoever asks.
-func bareReading(body string) http.Handler {
+func bareReading(body []byte) http.Handler {
 	r := chi.NewRouter()
 	for _, path := range []string{"/sessions", "/sessions/{id}"} {
 		r.Get(prefix+path, func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, body) })
