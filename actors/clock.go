@@ -19,7 +19,10 @@ type Clock interface {
 }
 
 // SystemClock reads the kernel's boot clock, which goes on while the machine is suspended, and its wall clock.
-type SystemClock struct{ boot string }
+type SystemClock struct {
+	boot  string
+	clock *bootClock
+}
 
 // NewSystemClock fails where the kernel has no boot id or no boot clock.
 func NewSystemClock() (SystemClock, error) {
@@ -27,21 +30,33 @@ func NewSystemClock() (SystemClock, error) {
 	if err != nil {
 		return SystemClock{}, fmt.Errorf("reading the boot id: %w", err)
 	}
-	var reading unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &reading); err != nil {
+	if _, err := askKernel(); err != nil {
 		return SystemClock{}, fmt.Errorf("reading the boot clock: %w", err)
 	}
-	return SystemClock{boot: strings.TrimSpace(string(id))}, nil
+	begun := time.Now()
+	awake := func() (time.Time, time.Duration) {
+		now := time.Now()
+		return now.UTC().Round(0), now.Sub(begun)
+	}
+	kernel := func() time.Duration {
+		reading, err := askKernel()
+		if err != nil {
+			panic(err) // it answered above
+		}
+		return reading
+	}
+	return SystemClock{strings.TrimSpace(string(id)), newBootClock(awake, kernel)}, nil
+}
+
+// askKernel reads the boot clock.
+func askKernel() (time.Duration, error) {
+	var reading unix.Timespec
+	err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &reading)
+	return time.Duration(reading.Nano()), err
 }
 
 // Now reads both clocks.
-func (c SystemClock) Now() lanes.Instant {
-	var reading unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &reading); err != nil {
-		panic(err) // it answered in NewSystemClock
-	}
-	return lanes.Instant{Wall: time.Now().UTC().Round(0), Mono: time.Duration(reading.Nano())}
-}
+func (c SystemClock) Now() lanes.Instant { return c.clock.now() }
 
 // Boot is the kernel's boot id.
 func (c SystemClock) Boot() string { return c.boot }

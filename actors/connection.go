@@ -14,16 +14,13 @@ import (
 	"rangegate/lanes/link"
 )
 
-const (
-	dialTimeout = 5 * time.Second // to connect, and for the hello (LINK.md)
-	dialsAtOnce = 64              // of a range: a switch that comes back brings all its lanes at once
-)
+const dialTimeout = 5 * time.Second // to connect, and for the hello (LINK.md)
 
 // line is one connection's life, shared by the goroutine that dials and the lane that may not want it any more meanwhile.
 type line struct {
 	mu     sync.Mutex
 	made   link.Connection
-	cancel context.CancelFunc // of the dial, nil once that is over
+	cancel context.CancelFunc // of the dial, nil before and after it
 	hungUp bool
 }
 
@@ -56,6 +53,17 @@ func (l *line) hangUp() {
 	}
 }
 
+// begin is the begin of the dial, which ctx ends in time, unless nobody wants the line any more.
+func (l *line) begin(background context.Context) (ctx context.Context, wanted bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.hungUp {
+		return nil, false
+	}
+	ctx, l.cancel = context.WithTimeout(background, dialTimeout)
+	return ctx, true
+}
+
 // dialledNow is the end of the dial: a connection that is up keeps nothing of it.
 func (l *line) dialledNow() {
 	l.mu.Lock()
@@ -85,12 +93,13 @@ type (
 	}
 )
 
-// dial connects the line in a goroutine of its own, which ends with the line's life.
+// dial connects the line when it is its turn.
 func (r *Range) dial(self *actor.PID, lane uuid.UUID, line *line) {
-	ctx, cancel := context.WithCancel(r.background)
-	line.cancel = cancel
-	target := link.Lane{Range: r.id, ID: lane, Epoch: r.committer.epoch, HoldOnLoss: r.settings().HoldOnLoss}
-	r.dialling.Go(func() {
+	r.dials.queue(func() {
+		ctx, wanted := line.begin(r.background)
+		if !wanted {
+			return
+		}
 		defer line.dialledNow()
 		defer func() {
 			if defect := recover(); defect != nil {
@@ -98,7 +107,7 @@ func (r *Range) dial(self *actor.PID, lane uuid.UUID, line *line) {
 				r.send(self, &dialled{line: line, err: errDriver})
 			}
 		}()
-		connection, hello, err := r.reach(ctx, target, receiver{r, self, line})
+		connection, hello, err := r.reach(ctx, lane, receiver{r, self, line})
 		if err == nil {
 			line.take(connection)
 		}
@@ -106,16 +115,14 @@ func (r *Range) dial(self *actor.PID, lane uuid.UUID, line *line) {
 	})
 }
 
-// reach connects to the lane's controller as soon as there is a place among those that are being dialled.
-func (r *Range) reach(ctx context.Context, lane link.Lane, to link.Receiver) (link.Connection, link.Hello, error) {
-	if err := r.dials.Acquire(ctx, 1); err != nil {
+// reach connects to the lane's controller, unless the range has ended.
+func (r *Range) reach(ctx context.Context, lane uuid.UUID, to link.Receiver) (link.Connection, link.Hello, error) {
+	if err := ctx.Err(); err != nil {
 		return nil, link.Hello{}, err
 	}
-	defer r.dials.Release(1)
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-	defer cancel()
-	begun := r.clock.Now()
-	connection, hello, err := r.settings().Driver.Dial(ctx, lane, to)
+	is, begun := r.settings(), r.clock.Now()
+	target := link.Lane{Range: r.id, ID: lane, Epoch: r.committer.epoch, HoldOnLoss: is.HoldOnLoss}
+	connection, hello, err := is.Driver.Dial(ctx, target, to)
 	if err == nil {
 		r.metrics.dialling.Observe(r.clock.Now().Since(begun).Seconds())
 	}

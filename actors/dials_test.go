@@ -2,6 +2,9 @@ package actors
 
 import (
 	"context"
+	"runtime"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -50,4 +53,44 @@ func TestAStopDoesNotWaitForDials(t *testing.T) {
 		g.shutDown()
 		require.Equal(t, stopped, time.Now())
 	}, withLanes(200), withDriver(s))
+}
+
+// What waits has no goroutine, and is not passed over by what came later.
+func TestDialsThatWaitAreMadeInTheirOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const waiting = 1000
+		var d dials
+		goOn := make(chan struct{})
+		for range dialsAtOnce {
+			d.queue(func() { <-goOn })
+		}
+		before := runtime.NumGoroutine()
+		var mu sync.Mutex
+		var made []int
+		for i := range waiting {
+			d.queue(func() {
+				mu.Lock()
+				defer mu.Unlock()
+				made = append(made, i)
+			})
+		}
+		synctest.Wait()
+		require.Less(t, runtime.NumGoroutine(), before+waiting/2)
+		require.Empty(t, made)
+		goOn <- struct{}{} // one of them, which makes all that wait
+		d.queue(func() {})
+		synctest.Wait()
+		require.Len(t, made, waiting)
+		require.True(t, slices.IsSorted(made))
+		close(goOn)
+		d.turns.Wait()
+		require.Zero(t, d.underWay)
+	})
+}
+
+func TestALineThatNobodyWantsAnyMoreIsNotDialled(t *testing.T) {
+	var l line
+	l.hangUp()
+	_, wanted := l.begin(t.Context())
+	require.False(t, wanted)
 }

@@ -28,7 +28,7 @@ type (
 
 // stands takes in that the link came up, or went down: nothing is known to be in force then.
 func (f *fence) stands(m *linkStands) {
-	f.up, f.heard, f.locked, f.asking = m.hello != nil, false, false, false
+	f.up, f.heard, f.asking = m.hello != nil, false, false
 }
 
 // want gives the hardware the state that is wanted, unless it would release a controller that holds for a reason that is
@@ -39,8 +39,7 @@ func (l *laneActor) want() {
 	}
 	l.fence.heard = false
 	if !l.wanted.Hold { // it may be open before we hear of it
-		l.fence.locked = false
-		l.of.board.publishLocked(l.id, false)
+		l.isLocked(false)
 	}
 	l.link.tell(l.wanted)
 }
@@ -100,7 +99,7 @@ func (l *laneActor) callRoll(a *ask) {
 func (l *laneActor) inForce(state link.State) {
 	f := &l.fence
 	f.heard, f.closed, f.opened = true, state.Hold, !state.Hold
-	l.locks(state)
+	l.isLocked(l.locks(state))
 	waiting := f.rolls
 	f.rolls = nil
 	for _, roll := range waiting {
@@ -112,13 +111,21 @@ func (l *laneActor) inForce(state link.State) {
 	}
 }
 
-// locks shows whether the fire line is locked now that the state is in force. One that is not wanted any more says nothing
+// locks tells whether the fire line is locked now that the state is in force. One that is not wanted any more says nothing
 // of what the hardware has been told since.
-func (l *laneActor) locks(state link.State) {
+func (l *laneActor) locks(state link.State) bool {
 	state.Revision = 0
 	f := &l.fence
-	f.locked = state.Hold && (f.locked || f.up && l.wanted != nil && state == *l.wanted)
-	l.of.board.publishLocked(l.id, f.locked)
+	return state.Hold && (f.locked || f.up && l.wanted != nil && state == *l.wanted)
+}
+
+// isLocked takes in whether the fire line is, and shows it when that is another. The board is not asked each time: all lanes
+// wait for its lock.
+func (l *laneActor) isLocked(locked bool) {
+	if locked != l.fence.locked {
+		l.fence.locked = locked
+		l.of.board.publishLocked(l.id, locked)
+	}
 }
 
 // strays is how far a controller's time may be off before somebody is told.

@@ -148,7 +148,7 @@ func (r *Range) stop(ctx context.Context) error {
 	r.committer.mark() // what runs on from now on is known to the millisecond
 	errs = append(errs, r.committer.drain(ctx))
 	r.end(lanes.ErrStarting)
-	errs = append(errs, r.stopRoot(ctx, r.pid), over(ctx, &r.dialling), over(ctx, &r.errands), r.awaitDeliveries(ctx), r.committer.drain(ctx))
+	errs = append(errs, r.stopRoot(ctx, r.pid), over(ctx, &r.dials.turns), over(ctx, &r.errands), r.awaitDeliveries(ctx), r.committer.drain(ctx))
 	return errors.Join(errs...)
 }
 

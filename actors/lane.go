@@ -144,6 +144,7 @@ func (l *laneActor) Receive(ctx actor.Context) {
 func (l *laneActor) start(ctx actor.Context) {
 	l.self = ctx.Self()
 	l.link.lane = l
+	l.of.board.publishLocked(l.id, false) // whatever a life before has shown
 	l.linkStands(&linkStands{state: lanes.LinkDown, since: l.of.clock.Now()})
 	l.link.connect()
 	l.lane = lanes.Lane{ID: l.id}

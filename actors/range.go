@@ -35,8 +35,7 @@ type Range struct {
 	unready     atomic.Int64            // lanes that are not brought back yet
 	background  context.Context         // of the range's life
 	end         context.CancelCauseFunc // with what a request hears that comes afterwards
-	dialling    sync.WaitGroup
-	dials       *semaphore.Weighted // under way at once
+	dials       dials
 	slots       *semaphore.Weighted // of deliveries under way
 	simulations *semaphore.Weighted // under way
 	tills       *semaphore.Weighted // of purchases being sent

@@ -35,7 +35,6 @@ func (g *Gateway) recover(ctx context.Context, s Settings) (*Range, []*write, er
 		keys:        newKeys(saved.Keys),
 		slots:       semaphore.NewWeighted(slotsAtMost),
 		tills:       semaphore.NewWeighted(PurchaseSlots),
-		dials:       semaphore.NewWeighted(dialsAtOnce),
 		simulations: semaphore.NewWeighted(SimulationSlots),
 		log:         g.log.With().Stringer("range", s.Layout.Range).Logger(),
 	}

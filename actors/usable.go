@@ -37,7 +37,7 @@ type (
 // that is known yet: hardware that runs is left alone till then. Away it is since it was up, however often it is tried.
 func (l *laneActor) linkStands(m *linkStands) {
 	l.fence.stands(m)
-	l.of.board.publishLocked(l.id, l.fence.locked)
+	l.isLocked(false)
 	if m.err != nil {
 		l.of.board.troubled(l.id, m.err, m.since)
 	}
