@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"sync"
 )
 
 // Version is the format of the records that this gateway writes, and the highest that it reads. Whoever adds a field
@@ -15,7 +17,8 @@ import (
 //
 //	2   what staff did, what they decided about a lane, calls for help, stray hits, time that ran while the gateway was down
 //	3   the trace ids of the requests that events and purchases follow from
-const Version = 3
+//	4   the journal in a bolt file: what is in the buckets alone is not all that was written
+const Version = 4
 
 // ErrNewer: a newer version has written it.
 var ErrNewer = errors.New("written by a newer version")
@@ -30,25 +33,41 @@ func Newer(version uint64) error {
 const versionKey = `{"v":`
 
 // Encode makes a record of a value that JSON writes as an object.
-func Encode(value any) ([]byte, error) {
-	var body bytes.Buffer
-	encoder := json.NewEncoder(&body)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
+func Encode(value any) ([]byte, error) { return Append(nil, value) }
+
+// Append is Encode behind what is there.
+func Append(to []byte, value any) ([]byte, error) {
+	w := writers.Get().(*writer)
+	defer writers.Put(w)
+	w.body.Reset()
+	if err := w.json.Encode(value); err != nil {
 		return nil, fmt.Errorf("encode record: %w", err)
 	}
-	fields, isObject := bytes.CutPrefix(bytes.TrimSpace(body.Bytes()), []byte("{"))
+	fields, isObject := bytes.CutPrefix(bytes.TrimSpace(w.body.Bytes()), []byte("{"))
 	if !isObject {
 		return nil, fmt.Errorf("encode record: %T is not an object", value)
 	}
-	record := make([]byte, 0, len(versionKey)+len("1,")+len(fields))
-	record = append(record, versionKey...)
-	record = strconv.AppendInt(record, Version, 10)
+	to = slices.Grow(to, len(versionKey)+len("1,")+len(fields))
+	to = append(to, versionKey...)
+	to = strconv.AppendInt(to, Version, 10)
 	if len(fields) > len("}") {
-		record = append(record, ',')
+		to = append(to, ',')
 	}
-	return append(record, fields...), nil
+	return append(to, fields...), nil
 }
+
+// writer writes JSON to a buffer that is used again.
+type writer struct {
+	body bytes.Buffer
+	json *json.Encoder
+}
+
+var writers = sync.Pool{New: func() any {
+	w := new(writer)
+	w.json = json.NewEncoder(&w.body)
+	w.json.SetEscapeHTML(false)
+	return w
+}}
 
 // Decode reads a record. One of a newer version is refused (ErrNewer), and so is one with anything in it that is not
 // known: to go on without it would be to lose it at the next write.

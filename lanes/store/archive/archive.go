@@ -1,11 +1,11 @@
 // Package archive carries ranges from one store to another as a file of JSON lines, each a record that is as readable
 // as in the store itself:
 //
-//	{"kind":"archive","record":{"v":3,"at":"2026-11-21T09:00:00Z"}}
-//	{"kind":"range","range":"1111…","record":{"v":3,"epoch":7,"n":12,"last_event":40,"last_ended":17,"last_act":3}}
-//	{"kind":"checkpoint","range":"1111…","record":{"v":3,…}}
+//	{"kind":"archive","record":{"v":4,"at":"2026-11-21T09:00:00Z"}}
+//	{"kind":"range","range":"1111…","record":{"v":4,"epoch":7,"n":12,"last_event":40,"last_ended":17,"last_act":3}}
+//	{"kind":"checkpoint","range":"1111…","record":{"v":4,…}}
 //	… of kind lane, key, holds, event, ended and act, and then the next range …
-//	{"kind":"end","record":{"v":3,"ranges":1,"records":75,"sha256":"…"}}
+//	{"kind":"end","record":{"v":4,"ranges":1,"records":75,"sha256":"…"}}
 //
 // The last line is what a file that was cut short is without, and its sum, of all bytes before it, is what a flipped
 // bit is noticed by. The version is that of the records (store.Version): a file of a newer one is refused.

@@ -1,7 +1,8 @@
 // Package bolt keeps snapshots in one file: the store that needs nothing installed.
 //
-// Flushes that wait at the same time, of whatever ranges, share one transaction and so one fsync. The file holds a
-// bucket for each range:
+// Flushes that wait at the same time, of whatever ranges, share one transaction and so one fsync. What they write goes to
+// a journal in the file first, and from there to where it belongs (journal.go, fold.go). The file holds a bucket for each
+// range:
 //
 //	meta       one record: (epoch, n), the checkpoint, the last cursors, how many records each bucket has
 //	lanes      lane id → snapshot              keys       name → answer kept
@@ -28,6 +29,7 @@ import (
 type Store struct {
 	path      string
 	retention store.Retention
+	pace      pace
 	jobs      chan *job
 	closing   chan struct{}
 	close     sync.Once
@@ -41,16 +43,18 @@ type Store struct {
 
 // Open opens the file, and makes it where there is none. A file that is locked, damaged or newer is an error that
 // names it; it is left as it is.
-func Open(path string, r store.Retention) (*Store, error) {
+func Open(path string, r store.Retention) (*Store, error) { return openAtPace(path, r, usual) }
+
+func openAtPace(path string, r store.Retention, p pace) (*Store, error) {
 	if err := create(path); err != nil {
 		return nil, fmt.Errorf("store %s: creating it: %w", path, err)
 	}
-	file, err := open(path)
+	file, err := open(path, p)
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", path, err)
 	}
 	s := &Store{
-		path: path, retention: r, file: file,
+		path: path, retention: r, pace: p, file: file,
 		jobs: make(chan *job, 4*maxJobs), closing: make(chan struct{}), written: make(chan struct{}),
 	}
 	go s.write()
@@ -74,8 +78,8 @@ func (s *Store) Close() (err error) {
 	return err
 }
 
-// view reads in a transaction of its own.
-func (s *Store) view(ctx context.Context, read func(tx *bbolt.Tx) error) error {
+// view reads in a transaction of its own, and what lies over the file in it.
+func (s *Store) view(ctx context.Context, read func(tx *bbolt.Tx, over layers) error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("store %s: reading: %w", s.path, err)
 	}
@@ -87,10 +91,12 @@ func (s *Store) view(ctx context.Context, read func(tx *bbolt.Tx) error) error {
 	if err := s.file.inPlace(); err != nil {
 		return fmt.Errorf("store %s: %w", s.path, err)
 	}
+	s.file.journal.mu.RLock()
+	defer s.file.journal.mu.RUnlock()
 	var answer error
 	err := careful(func() error {
 		return s.file.db.View(func(tx *bbolt.Tx) error {
-			answer = read(tx)
+			answer = read(tx, s.file.journal.layers)
 			return nil
 		})
 	})

@@ -29,7 +29,8 @@ func create(path string) error {
 	if there, err := exists(path); there || err != nil {
 		return errors.Join(err, db.Close(), os.RemoveAll(fresh))
 	}
-	if err := update(db, memory{}, func(*fileTx) error { return nil }); err != nil {
+	empty := &file{db: db, journal: &journal{}, memory: memory{}}
+	if err := empty.update(func(*fileTx) error { return nil }); err != nil {
 		return errors.Join(err, db.Close(), os.Remove(fresh))
 	}
 	return errors.Join(os.Rename(fresh, path), db.Close(), syncFolder(filepath.Dir(path)))

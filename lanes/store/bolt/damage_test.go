@@ -24,7 +24,15 @@ import (
 // Whatever befalls the file, the store does not open, or says that a record is damaged, or has everything as it was.
 func TestDamageIsAnErrorOrHarmless(t *testing.T) {
 	t.Parallel()
-	f := newSample(t)
+	for name, p := range paces {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sampleAt(t, p).damage(t)
+		})
+	}
+}
+
+func (f *sample) damage(t *testing.T) {
 	random := rand.New(rand.NewPCG(2026, 11)) // so that the damage, too, is the same every time
 	used, size := f.used(t), os.Getpagesize()
 	anywhere := func() int { return random.IntN(used) }
@@ -122,8 +130,9 @@ func TestADamagedKeyOfTheHoldsIsNoticed(t *testing.T) {
 	b := claimed(t, s)
 	b.Holds = new(lanes.Holds{}.Set(lanes.Scope{Kind: lanes.OverRange}, "Jo Smith", opening))
 	require.NoError(t, s.Flush(t.Context(), b))
+	s = foldedWhole(t, s)
 	require.NoError(t, s.file.db.Update(func(tx *bbolt.Tx) error {
-		bucket := findRange(tx, path, b.Range).bucket(holdsBucket)
+		bucket := findRange(tx, b.Range).stored(holdsBucket)
 		value := bytes.Clone(bucket.Get(holdsKey))
 		return errors.Join(bucket.Delete(holdsKey), bucket.Put([]byte("recorl"), value))
 	}))
@@ -139,7 +148,7 @@ func TestADamagedKeyOfTheHoldsIsNoticed(t *testing.T) {
 func TestActsThatAreGoneAreNoticed(t *testing.T) {
 	t.Parallel()
 	for _, lose := range []func(*rangeTx) error{
-		func(r *rangeTx) error { return r.bucket(actsBucket).Delete(cursorKey(2)) },
+		func(r *rangeTx) error { return r.stored(actsBucket).Delete(cursorKey(2)) },
 		func(r *rangeTx) error { return r.b.DeleteBucket([]byte(actsBucket)) },
 	} {
 		path := filepath.Join(t.TempDir(), "rangegate.db")
@@ -147,7 +156,8 @@ func TestActsThatAreGoneAreNoticed(t *testing.T) {
 		b := claimed(t, s)
 		b.Acts = []lanes.Act{{Cursor: 1, At: opening, Who: "sam"}, {Cursor: 2, At: opening, Who: "kim"}}
 		require.NoError(t, s.Flush(t.Context(), b))
-		require.NoError(t, s.file.db.Update(func(tx *bbolt.Tx) error { return lose(findRange(tx, path, b.Range)) }))
+		s = foldedWhole(t, s)
+		require.NoError(t, s.file.db.Update(func(tx *bbolt.Tx) error { return lose(findRange(tx, b.Range)) }))
 		require.NoError(t, s.Close())
 		_, err := Open(path, keepAll)
 		require.ErrorContains(t, err, "not the 2 acts that were written")
@@ -178,25 +188,25 @@ func TestARangeThatCannotBeLoadedIsNotClaimed(t *testing.T) {
 		{Kind: storetest.Event, Name: "2"},
 		{Kind: storetest.Checkpoint},
 	} {
-		b := bench(filepath.Join(t.TempDir(), "rangegate.db"))
-		s := openAt(t, string(b))
+		b := benchAt(filepath.Join(t.TempDir(), "rangegate.db"))
+		s := openAt(t, b.path)
 		epoch, err := s.Claim(t.Context(), id, opening)
 		require.NoError(t, err)
 		require.NoError(t, s.Flush(t.Context(), batchOf(id, epoch, 1)))
 		require.NoError(t, s.Close())
 		record.Range = id
 		b.Overwrite(t, record, fmt.Appendf(nil, `{"v":%d}`, store.Version+1))
-		before, err := os.ReadFile(string(b))
+		before, err := os.ReadFile(b.path)
 		require.NoError(t, err)
 		for range 2 {
-			s = openAt(t, string(b))
+			s = openAt(t, b.path)
 			_, err = s.Claim(t.Context(), id, opening.Add(time.Hour))
 			require.ErrorIs(t, err, store.ErrRefused)
 			var corrupt *store.CorruptError
 			require.ErrorAs(t, err, &corrupt)
 			require.ErrorContains(t, err, "newer version")
 			require.NoError(t, s.Close())
-			after, err := os.ReadFile(string(b))
+			after, err := os.ReadFile(b.path)
 			require.NoError(t, err)
 			require.True(t, bytes.Equal(before, after), record)
 		}

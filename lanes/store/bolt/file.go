@@ -20,16 +20,17 @@ type file struct {
 	db          *bbolt.DB
 	info        os.FileInfo // when it was opened
 	transaction uint64      // the last one, which the writer counts on
-	memory      memory      // the writer's
+	journal     *journal
+	memory      memory // the writer's
 }
 
 // open opens a file that is there. It is read whole before it is mapped and trusted.
-func open(path string) (*file, error) {
+func open(path string, p pace) (*file, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
-	before, transaction, err := audited(path)
+	before, found, err := audited(path)
 	if err != nil {
 		return nil, err
 	}
@@ -42,36 +43,37 @@ func open(path string) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &file{db: db, info: info, transaction: transaction, memory: memory{}}, nil
+	found.journal.pace = p
+	return &file{db: db, info: info, transaction: found.transaction, journal: found.journal, memory: memory{}}, nil
 }
 
 // audited opens the file for reading alone and audits it. Nobody can write to it before it is closed.
-func audited(path string) (db *bbolt.DB, transaction uint64, err error) {
+func audited(path string) (db *bbolt.DB, found findings, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, 0, err
+		return nil, findings{}, err
 	}
 	if info.Size() == 0 {
-		return nil, 0, errors.New("the file is empty, and a store never is: something has cut it")
+		return nil, findings{}, errors.New("the file is empty, and a store never is: something has cut it")
 	}
 	if db, err = lock(path, bbolt.Options{ReadOnly: true}); err != nil {
-		return nil, 0, err
+		return nil, findings{}, err
 	}
 	err = reading(path, func(f *os.File) error {
 		info, err := f.Stat()
 		if err != nil {
 			return err
 		}
-		transaction, err = audit(f, info.Size())
+		found, err = audit(f, info.Size())
 		if err != nil && !errors.Is(err, store.ErrNewer) {
 			err = fmt.Errorf("the file is damaged: %w", err)
 		}
 		return err
 	})
 	if err != nil {
-		return nil, 0, errors.Join(err, db.Close())
+		return nil, findings{}, errors.Join(err, db.Close())
 	}
-	return db, transaction, nil
+	return db, found, nil
 }
 
 func reading(path string, read func(f *os.File) error) (err error) {

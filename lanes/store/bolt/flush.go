@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"go.etcd.io/bbolt"
+
 	"rangegate/lanes/store"
 )
 
@@ -27,6 +29,9 @@ type records struct {
 func recordsOf(batch store.Batch) (r records, err error) {
 	add := func(to *[]entry, key []byte, v any) {
 		value, failed := encode(key, v)
+		if failed == nil {
+			failed = fits(key)
+		}
 		if failed != nil && err == nil {
 			err = failed
 		}
@@ -51,6 +56,14 @@ func recordsOf(batch store.Batch) (r records, err error) {
 		add(&r.holds, holdsKey, *batch.Holds)
 	}
 	return r, err
+}
+
+// fits is an error for a key that the file cannot hold.
+func fits(key []byte) error {
+	if len(key) == 0 || len(key) > bbolt.MaxKeySize {
+		return fmt.Errorf("a key of %d bytes: it takes 1 to %d", len(key), bbolt.MaxKeySize)
+	}
+	return nil
 }
 
 // fence compares the stored pair with the batch's. repeat: it was committed already, if only because later ones were.
@@ -86,112 +99,67 @@ func (s *Store) apply(tx *fileTx, batch store.Batch, encoded records) (verdict, 
 		}
 	}
 	r.meta.Epoch, r.meta.N = batch.Epoch, batch.N
-	if err := r.write(batch, encoded); err != nil {
-		return nil, err
-	}
+	r.write(batch, encoded)
 	if err := r.trim(batch, s.retention); err != nil {
 		return nil, err
 	}
 	return nil, tx.save(r)
 }
 
-func (r *rangeTx) write(batch store.Batch, encoded records) error {
+func (r *rangeTx) write(batch store.Batch, encoded records) {
 	if batch.Refill { // it has every lane and every key
-		if err := r.empty(lanesBucket); err != nil {
-			return err
-		}
-		if err := r.empty(keysBucket); err != nil {
-			return err
-		}
+		r.empty(lanesBucket)
+		r.empty(keysBucket)
 	}
 	if batch.Checkpoint != nil {
 		r.meta.Checkpoint = batch.Checkpoint
 	}
-	for _, e := range encoded.lanes {
-		if err := r.put(lanesBucket, e.key, e.value); err != nil {
-			return err
-		}
-	}
-	for _, e := range encoded.keys {
-		if err := r.put(keysBucket, e.key, e.value); err != nil {
-			return err
-		}
-	}
+	r.putAll(lanesBucket, encoded.lanes)
+	r.putAll(keysBucket, encoded.keys)
 	for _, name := range batch.Forget {
-		if err := r.delete(keysBucket, []byte(name)); err != nil {
-			return err
-		}
+		r.delete(keysBucket, []byte(name))
 	}
-	if err := r.writeHolds(encoded.holds); err != nil {
-		return err
+	r.putAll(holdsBucket, encoded.holds)
+	r.writeEvents(batch, encoded.events)
+	r.writeHistory(batch, encoded.history)
+	r.putAll(actsBucket, encoded.acts)
+	for _, act := range batch.Acts {
+		r.meta.LastAct = max(r.meta.LastAct, act.Cursor)
 	}
-	if err := r.writeEvents(batch, encoded.events); err != nil {
-		return err
-	}
-	if err := r.writeHistory(batch, encoded.history); err != nil {
-		return err
-	}
-	return r.writeActs(batch, encoded.acts)
-}
-
-func (r *rangeTx) writeHolds(encoded []entry) error {
-	for _, e := range encoded {
-		if _, err := r.b.CreateBucketIfNotExists([]byte(holdsBucket)); err != nil { // an older version made the range
-			return err
-		}
-		if err := r.put(holdsBucket, e.key, e.value); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (r *rangeTx) writeActs(batch store.Batch, encoded []entry) error {
 	r.meta.LastAct = max(r.meta.LastAct, batch.LastAct)
-	for i, e := range encoded {
-		r.meta.LastAct = max(r.meta.LastAct, batch.Acts[i].Cursor)
-		if _, err := r.b.CreateBucketIfNotExists([]byte(actsBucket)); err != nil {
-			return err
-		}
-		if err := r.put(actsBucket, e.key, e.value); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
-func (r *rangeTx) writeEvents(batch store.Batch, encoded []entry) error {
-	r.meta.LastEvent = max(r.meta.LastEvent, batch.LastEvent)
+func (r *rangeTx) putAll(bucket string, encoded []entry) {
+	for _, e := range encoded {
+		r.put(bucket, e.key, e.value)
+	}
+}
+
+func (r *rangeTx) writeEvents(batch store.Batch, encoded []entry) {
 	for i, e := range encoded {
-		r.meta.LastEvent = max(r.meta.LastEvent, batch.Events[i].Cursor)
-		if err := r.put(eventsBucket, e.key, e.value); err != nil {
-			return err
-		}
+		last := r.meta.LastEvent
+		r.meta.LastEvent = max(last, batch.Events[i].Cursor)
+		r.putNext(eventsBucket, last, e.key, e.value)
 		if batch.Events[i].Attempt != nil {
-			if err := r.delete(pendingBucket, e.key); err != nil {
-				return err
+			if batch.Events[i].Cursor <= last {
+				r.delete(pendingBucket, e.key)
 			}
-		} else if err := r.put(pendingBucket, e.key, seal(e.key, nil)); err != nil {
-			return err
+		} else {
+			r.putNext(pendingBucket, last, e.key, seal(e.key, nil))
 		}
 	}
-	return nil
+	r.meta.LastEvent = max(r.meta.LastEvent, batch.LastEvent)
 }
 
-func (r *rangeTx) writeHistory(batch store.Batch, encoded []entry) error {
-	r.meta.LastEnded = max(r.meta.LastEnded, batch.LastEnded)
+func (r *rangeTx) writeHistory(batch store.Batch, encoded []entry) {
 	for i, e := range encoded {
-		cursor, session := batch.Ended[i].Cursor, batch.Ended[i].Session.ID
-		r.meta.LastEnded = max(r.meta.LastEnded, cursor)
+		cursor, session, last := batch.Ended[i].Cursor, batch.Ended[i].Session.ID, r.meta.LastEnded
+		r.meta.LastEnded = max(last, cursor)
 		if cursor <= r.meta.Nameless { // a refill brings a name back
 			r.meta.Nameless = max(cursor, 1) - 1
 		}
-		if err := r.put(historyBucket, e.key, e.value); err != nil {
-			return err
-		}
-		if err := r.put(sessionsBucket, session[:], seal(session[:], e.key)); err != nil {
-			return err
-		}
+		r.putNext(historyBucket, last, e.key, e.value)
+		r.put(sessionsBucket, session[:], seal(session[:], e.key))
 	}
-	return nil
+	r.meta.LastEnded = max(r.meta.LastEnded, batch.LastEnded)
 }

@@ -13,7 +13,7 @@ import (
 func TestAMonthStaysUnderTheRetention(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "rangegate.db")
-	storetest.Growth(t, bench(file), func() int64 {
+	storetest.Growth(t, benchAt(file), func() int64 {
 		found, err := os.Stat(file)
 		require.NoError(t, err)
 		return found.Size()

@@ -32,7 +32,7 @@ var killedRanges = []uuid.UUID{{1}, {2}, {3}, {4}}
 
 // flushOnAndOn prints the number of a range and the cursor whenever a flush with a new event was acknowledged.
 func flushOnAndOn(path string) error {
-	s, err := Open(path, keepAll)
+	s, err := openAtPace(path, keepAll, paces["folding"])
 	if err != nil {
 		return err
 	}

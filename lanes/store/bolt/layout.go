@@ -1,6 +1,8 @@
 package bolt
 
 import (
+	"errors"
+
 	"github.com/google/uuid"
 	"go.etcd.io/bbolt"
 )
@@ -14,7 +16,7 @@ const (
 	historyBucket  = "history"
 	sessionsBucket = "sessions"
 	holdsBucket    = "holds" // has its own pages when it is large: a flush that leaves the holds does not write them
-	actsBucket     = "acts"  // is made with the first act
+	actsBucket     = "acts"  // is made when the first act comes to it
 )
 
 var (
@@ -25,6 +27,10 @@ var (
 
 	formatBucket = []byte("rangegate")
 	formatKey    = []byte("format")
+
+	// journalBucket stands behind the format in the file: an older version, which goes through the file in order, reads the
+	// ranges' meta records and the format first, and by them it knows that a newer one has written.
+	journalBucket = []byte("the journal")
 )
 
 func rangeKey(id uuid.UUID) []byte { return []byte("range " + id.String()) }
@@ -32,6 +38,7 @@ func rangeKey(id uuid.UUID) []byte { return []byte("range " + id.String()) }
 // format is what the file says of itself.
 type format struct {
 	Ranges tally `json:"ranges"` // of their meta records
+	state
 }
 
 // tally is what something has. A page that is missing, or an older one, though whole, shows in it.
@@ -56,28 +63,37 @@ func (t tally) change(old, value []byte) tally {
 // fileTx is the file in a transaction that writes.
 type fileTx struct {
 	*bbolt.Tx
-	path   string
-	memory memory
-	format format
+	*file
+	format  format
+	made    []uuid.UUID // ranges that were not there before
+	changes layers
+	fold    fold // as journal.fold will be
+	folded  []folded
 }
 
 // update writes in one transaction. Its end is told by hand: what bbolt does of itself after a panic is to read the
 // file, and if that fails too it never lets go of its lock.
-func update(db *bbolt.DB, remembered memory, change func(tx *fileTx) error) error {
-	bolt, err := db.Begin(true)
+func (f *file) update(change func(tx *fileTx) error) error {
+	bolt, err := f.db.Begin(true)
 	if err != nil {
 		return err
 	}
+	tx := &fileTx{Tx: bolt, file: f, changes: layers{}, fold: f.journal.fold}
 	err = careful(func() error {
-		if err := (&fileTx{Tx: bolt, path: db.Path(), memory: remembered}).change(change); err != nil {
+		if err := tx.change(change); err != nil {
 			return err
 		}
 		return bolt.Commit()
 	})
 	if err != nil {
+		if !errors.Is(err, errNothing) {
+			clear(f.memory) // it may be of what has not come to be
+		}
 		_ = bolt.Rollback() // unless Commit has done it
+		return err
 	}
-	return err
+	f.journal.took(tx)
+	return nil
 }
 
 func (tx *fileTx) change(change func(tx *fileTx) error) error {
@@ -90,7 +106,11 @@ func (tx *fileTx) change(change func(tx *fileTx) error) error {
 			return err
 		}
 	}
+	tx.format.state = tx.journal.copied()
 	if err := change(tx); err != nil {
+		return err
+	}
+	if err := tx.journalize(); err != nil {
 		return err
 	}
 	value, err := encode(formatKey, tx.format)

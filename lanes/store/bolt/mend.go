@@ -25,7 +25,7 @@ func (s *Store) mend() error {
 		_ = s.file.db.Close() // its file descriptor may be what is broken
 		s.file = nil
 	}
-	file, err := open(s.path)
+	file, err := open(s.path, s.pace)
 	if err != nil {
 		return fmt.Errorf("opening it again after a failure (%w): %w", s.broken, err)
 	}

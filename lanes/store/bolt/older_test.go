@@ -38,7 +38,7 @@ func TestAFileOfEachVersion(t *testing.T) {
 	for version := 1; version <= store.Version; version++ {
 		t.Run(fmt.Sprint(version), func(t *testing.T) {
 			t.Parallel()
-			storetest.OfVersion(t, bench(olderFile(t, fmt.Sprintf("version-%d.db", version))), version)
+			storetest.OfVersion(t, benchAt(olderFile(t, fmt.Sprintf("version-%d.db", version))), version)
 		})
 	}
 }

@@ -91,12 +91,15 @@ func readHeader(file io.ReaderAt, at int64) (*pages, error) {
 // end is how long the file is at least.
 func (p *pages) end() int64 { return int64(p.count) * int64(p.pageSize) }
 
-// walk goes through the whole file. visit is told what the outermost bucket holds.
-func (p *pages) walk(visit visit) error {
+// walk goes through the whole file: the outermost bucket, which visit is told of, then those in it, by inner.
+func (p *pages) walk(visit visit, inner func() error) error {
 	if err := p.walkFree(); err != nil {
 		return err
 	}
 	if err := p.tree(p.root, nil, nil, visit); err != nil {
+		return err
+	}
+	if err := inner(); err != nil {
 		return err
 	}
 	for id, met := range p.met {

@@ -28,22 +28,24 @@ type rangeTx struct {
 	path string // of the file
 	id   uuid.UUID
 	b    *bbolt.Bucket
+	over []layers // what lies over its buckets, the newest first
 	meta meta
 
-	remembered *remembered // nil where nothing is written
+	cursors    map[string]*bbolt.Cursor // of its buckets, as far as they were asked
+	remembered *remembered              // nil where nothing is written
 }
 
 // findRange is the range in the transaction, its meta record not read, or nil when it was never written.
-func findRange(tx *bbolt.Tx, path string, id uuid.UUID) *rangeTx {
+func findRange(tx *bbolt.Tx, id uuid.UUID, over ...layers) *rangeTx {
 	if b := tx.Bucket(rangeKey(id)); b != nil {
-		return &rangeTx{path: path, id: id, b: b}
+		return &rangeTx{path: tx.DB().Path(), id: id, b: b, over: over, cursors: map[string]*bbolt.Cursor{}}
 	}
 	return nil
 }
 
 // readOwn reads the meta record.
 func (r *rangeTx) readOwn() (err error) {
-	if r.meta, err = decode[meta](metaKey, r.b.Get(metaKey)); err != nil {
+	if r.meta, err = decode[meta](metaKey, r.get(ownPlace, metaKey)); err != nil {
 		return r.corrupt("meta", err)
 	}
 	return nil
@@ -60,9 +62,10 @@ func (tx *fileTx) makeRange(id uuid.UUID) (*rangeTx, error) {
 			return nil, err
 		}
 	}
-	return &rangeTx{
-		path: tx.path, id: id, b: b, meta: meta{Range: id, Records: map[string]tally{}}, remembered: tx.memory.of(id),
-	}, nil
+	tx.made = append(tx.made, id)
+	r := findRange(tx.Tx, id, tx.changes, tx.journal.layers)
+	r.meta, r.remembered = meta{Range: id, Records: map[string]tally{}}, tx.memory.of(id)
+	return r, nil
 }
 
 // save writes the meta record, last of all.
@@ -71,35 +74,62 @@ func (tx *fileTx) save(r *rangeTx) error {
 	if err != nil {
 		return err
 	}
-	tx.format.Ranges = tx.format.Ranges.change(r.b.Get(metaKey), value)
+	tx.format.Ranges = tx.format.Ranges.change(r.get(ownPlace, metaKey), value)
 	r.remembered.record, r.remembered.meta = value, r.meta
-	return r.b.Put(metaKey, value)
+	r.change(ownPlace, metaKey, value)
+	return nil
 }
 
-func (r *rangeTx) bucket(name string) *bbolt.Bucket { return r.b.Bucket([]byte(name)) }
+// stored is the bucket as it is in the file, without what lies over it; nil where the range may be without and is. One that
+// was lost since the file was audited must not look like one that is empty: careful makes an error of the panic.
+func (r *rangeTx) stored(bucket string) *bbolt.Bucket {
+	if bucket == ownPlace {
+		return r.b
+	}
+	b := r.b.Bucket([]byte(bucket))
+	if b == nil && bucket != holdsBucket && bucket != actsBucket {
+		panic(fmt.Sprintf("the %s of range %s are gone", bucket, r.id))
+	}
+	return b
+}
+
+// change is what the transaction will have written.
+func (r *rangeTx) change(bucket string, key, value []byte) {
+	r.over[0].put(place{r.id, bucket}, string(key), change{value: value})
+}
 
 // put writes a value and keeps the tally.
-func (r *rangeTx) put(bucket string, key, value []byte) error {
-	b := r.bucket(bucket)
-	r.meta.Records[bucket] = r.meta.Records[bucket].change(b.Get(key), value)
-	return b.Put(key, value)
+func (r *rangeTx) put(bucket string, key, value []byte) {
+	r.replace(bucket, key, r.get(bucket, key), value)
+}
+
+// putNext is put for a log whose last cursor is known: a record behind it takes the place of none.
+func (r *rangeTx) putNext(bucket string, last uint64, key, value []byte) {
+	var old []byte
+	if cursorOf(key) <= last {
+		old = r.get(bucket, key)
+	}
+	r.replace(bucket, key, old, value)
+}
+
+func (r *rangeTx) replace(bucket string, key, old, value []byte) {
+	r.meta.Records[bucket] = r.meta.Records[bucket].change(old, value)
+	r.remembered.wrote(bucket, key)
+	r.change(bucket, key, value)
 }
 
 // delete takes a value away, if it is there, and keeps the tally.
-func (r *rangeTx) delete(bucket string, key []byte) error {
-	b := r.bucket(bucket)
-	r.meta.Records[bucket] = r.meta.Records[bucket].change(b.Get(key), nil)
-	return b.Delete(key)
+func (r *rangeTx) delete(bucket string, key []byte) {
+	if old := r.get(bucket, key); old != nil {
+		r.replace(bucket, key, old, nil)
+	}
 }
 
 // empty takes everything out of a bucket.
-func (r *rangeTx) empty(bucket string) error {
-	r.meta.Records[bucket] = tally{}
-	if err := r.b.DeleteBucket([]byte(bucket)); err != nil {
-		return err
+func (r *rangeTx) empty(bucket string) {
+	for key := range r.from(bucket, nil) {
+		r.delete(bucket, key)
 	}
-	_, err := r.b.CreateBucket([]byte(bucket))
-	return err
 }
 
 // corrupt names a record of the range that cannot be read.

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -15,8 +16,8 @@ import (
 // Load reads what is needed to bring the range back.
 func (s *Store) Load(ctx context.Context, rangeID uuid.UUID) (store.Recovered, error) {
 	var loaded store.Recovered
-	err := s.view(ctx, func(tx *bbolt.Tx) error {
-		r := findRange(tx, s.path, rangeID)
+	err := s.view(ctx, func(tx *bbolt.Tx, over layers) error {
+		r := findRange(tx, rangeID, over)
 		if r == nil {
 			return nil
 		}
@@ -41,63 +42,52 @@ func (r *rangeTx) load() (loaded store.Recovered, err error) {
 		loaded.Checkpoint = *r.meta.Checkpoint
 	}
 	loaded.LastEvent, loaded.LastEnded, loaded.LastAct = r.meta.LastEvent, r.meta.LastEnded, r.meta.LastAct
-	err = r.bucket(lanesBucket).ForEach(func(key, value []byte) error {
+	for key, value := range r.from(lanesBucket, nil) {
 		lane, err := decode[lanes.Snapshot](key, value)
 		if err != nil {
-			return r.corrupt("lane "+idText(key), err)
+			return loaded, r.corrupt("lane "+idText(key), err)
 		}
 		loaded.Lanes = append(loaded.Lanes, lane)
-		return nil
-	})
-	if err != nil {
-		return loaded, err
 	}
-	err = r.bucket(keysBucket).ForEach(func(name, value []byte) error {
+	for name, value := range r.from(keysBucket, nil) {
 		kept, err := decode[lanes.KeptAnswer](name, value)
 		if err != nil {
-			return r.corrupt(fmt.Sprintf("idempotency key %q", name), err)
+			return loaded, r.corrupt(fmt.Sprintf("idempotency key %q", name), err)
 		}
 		loaded.Keys = append(loaded.Keys, kept)
-		return nil
-	})
-	if err != nil {
-		return loaded, err
 	}
 	if loaded.Holds, err = r.holds(); err != nil {
 		return loaded, err
 	}
-	events := r.bucket(eventsBucket)
-	return loaded, r.bucket(pendingBucket).ForEach(func(key, _ []byte) error {
-		event, err := r.event(key, events.Get(key))
+	for key := range r.from(pendingBucket, nil) {
+		event, err := r.event(key, r.get(eventsBucket, key))
+		if err != nil {
+			return loaded, err
+		}
 		loaded.Pending = append(loaded.Pending, event)
-		return err
-	})
+	}
+	return loaded, nil
 }
 
 // holds reads what its bucket has, whatever its key: were the key damaged, a lookup would give no holds at all.
 func (r *rangeTx) holds() (holds lanes.Holds, err error) {
-	b := r.bucket(holdsBucket)
-	if b == nil { // the range is of an older version
-		return holds, nil
-	}
-	err = b.ForEach(func(key, value []byte) error {
+	for key, value := range r.from(holdsBucket, nil) {
 		if holds, err = decode[lanes.Holds](key, value); err != nil {
-			return r.corrupt("holds", err)
+			return holds, r.corrupt("holds", err)
 		}
-		return nil
-	})
-	return holds, err
+	}
+	return holds, nil
 }
 
 // Ended looks a session up in the history.
 func (s *Store) Ended(ctx context.Context, rangeID, session uuid.UUID) (lanes.Ended, error) {
 	var found lanes.Ended
-	err := s.view(ctx, func(tx *bbolt.Tx) error {
-		r := findRange(tx, s.path, rangeID)
+	err := s.view(ctx, func(tx *bbolt.Tx, over layers) error {
+		r := findRange(tx, rangeID, over)
 		if r == nil {
 			return store.ErrNotFound
 		}
-		value := r.bucket(sessionsBucket).Get(session[:])
+		value := r.get(sessionsBucket, session[:])
 		if value == nil {
 			return store.ErrNotFound
 		}
@@ -105,7 +95,7 @@ func (s *Store) Ended(ctx context.Context, rangeID, session uuid.UUID) (lanes.En
 		if err != nil {
 			return r.corrupt("session "+session.String(), err)
 		}
-		found, err = r.ended(cursor, r.bucket(historyBucket).Get(cursor))
+		found, err = r.ended(cursor, r.get(historyBucket, cursor))
 		return err
 	})
 	return found, err
@@ -130,28 +120,30 @@ func page[T any](
 	ctx context.Context, s *Store, rangeID uuid.UUID, bucket string, after uint64, limit int,
 	read func(r *rangeTx, key, value []byte) (T, error),
 ) ([]T, error) {
-	var list []T
-	err := s.view(ctx, func(tx *bbolt.Tx) error {
-		r := findRange(tx, s.path, rangeID)
-		if r == nil || after == math.MaxUint64 {
+	var found []entry
+	var r *rangeTx
+	err := s.view(ctx, func(tx *bbolt.Tx, over layers) error {
+		if r = findRange(tx, rangeID, over); r == nil || after == math.MaxUint64 {
 			return nil
 		}
-		b := r.bucket(bucket)
-		if b == nil && bucket == actsBucket { // there never was any
-			return nil
-		}
-		c := b.Cursor()
-		for key, value := c.Seek(cursorKey(after + 1)); key != nil && len(list) < limit; key, value = c.Next() {
-			record, err := read(r, key, value)
-			if err != nil {
-				return err
+		for key, value := range r.from(bucket, cursorKey(after+1)) {
+			if len(found) >= limit {
+				return nil
 			}
-			list = append(list, record)
+			found = append(found, entry{bytes.Clone(key), bytes.Clone(value)}) // to be decoded while nobody waits
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, err
+	}
+	var list []T
+	for _, e := range found {
+		record, err := read(r, e.key, e.value)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, record)
 	}
 	return list, nil
 }

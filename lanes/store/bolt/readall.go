@@ -39,7 +39,7 @@ func (r *rangeTx) readAll(visit func(store.Record) error) error {
 
 func (r *rangeTx) readMeta(visit func(store.Record) error) error {
 	const name = "the range's record of itself"
-	own, err := decode[meta](metaKey, r.b.Get(metaKey))
+	own, err := decode[meta](metaKey, r.get(ownPlace, metaKey))
 	if err != nil {
 		return visit(store.Record{Name: name, Err: err})
 	}
@@ -56,26 +56,18 @@ func (r *rangeTx) readMeta(visit func(store.Record) error) error {
 func (r *rangeTx) readBucket(
 	bucket string, read func(key, value []byte) store.Record, visit func(store.Record) error,
 ) error {
-	b := r.bucket(bucket)
-	switch {
-	case b == nil && (bucket == holdsBucket || bucket == actsBucket): // the range may be without
-		return nil
-	case b == nil:
-		return visit(store.Record{Name: bucket, Err: errors.New("all of them are gone")})
-	}
-	return b.ForEach(func(key, value []byte) error {
+	for key, value := range r.from(bucket, nil) {
 		if record := read(key, value); record.Name != "" {
-			return visit(record)
+			if err := visit(record); err != nil {
+				return err
+			}
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // has tells whether the bucket has the key.
-func (r *rangeTx) has(bucket string, key []byte) bool {
-	b := r.bucket(bucket)
-	return b != nil && b.Get(key) != nil
-}
+func (r *rangeTx) has(bucket string, key []byte) bool { return r.get(bucket, key) != nil }
 
 func recordOf[T any](name string, key, value []byte) store.Record {
 	v, err := decode[T](key, value)

@@ -16,16 +16,17 @@ import (
 type Reader struct {
 	path string
 	db   *bbolt.DB
+	over layers // what lies over it
 }
 
 // OpenReader opens the file for reading. One that is missing, locked by a gateway, damaged or newer is an error that
 // names it.
 func OpenReader(path string) (*Reader, error) {
-	db, _, err := audited(path)
+	db, found, err := audited(path)
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", path, err)
 	}
-	return &Reader{path: path, db: db}, nil
+	return &Reader{path: path, db: db, over: found.journal.layers}, nil
 }
 
 // Close lets go of the file.
@@ -51,7 +52,7 @@ func (r *Reader) Ranges(ctx context.Context) (ids []uuid.UUID, err error) {
 
 // Ranges are all that the file has something of.
 func (s *Store) Ranges(ctx context.Context) (ids []uuid.UUID, err error) {
-	err = s.view(ctx, func(tx *bbolt.Tx) error {
+	err = s.view(ctx, func(tx *bbolt.Tx, _ layers) error {
 		ids, err = rangesIn(tx)
 		return err
 	})
@@ -78,7 +79,7 @@ func rangesIn(tx *bbolt.Tx) (ids []uuid.UUID, err error) {
 // record that cannot be read, and ends with the error of visit.
 func (r *Reader) Read(ctx context.Context, rangeID uuid.UUID, visit func(store.Record) error) error {
 	return r.view(ctx, func(tx *bbolt.Tx) error {
-		in := findRange(tx, r.path, rangeID)
+		in := findRange(tx, rangeID, r.over)
 		if in == nil {
 			return store.ErrNotFound
 		}

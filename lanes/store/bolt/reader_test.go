@@ -38,8 +38,8 @@ func readRange(t *testing.T, path string, id uuid.UUID) (good int, bad []string)
 // One record that is damaged hides no other.
 func TestEveryRecordThatCannotBeReadIsTold(t *testing.T) {
 	t.Parallel()
-	b := bench(filepath.Join(t.TempDir(), "rangegate.db"))
-	s := openAt(t, string(b))
+	b := benchAt(filepath.Join(t.TempDir(), "rangegate.db"))
+	s := openAt(t, b.path)
 	id := uuid.UUID{1}
 	epoch, err := s.Claim(t.Context(), id, opening)
 	require.NoError(t, err)
@@ -48,7 +48,7 @@ func TestEveryRecordThatCannotBeReadIsTold(t *testing.T) {
 	}
 	lane := batchOf(id, epoch, 1).Lanes[0].ID.String()
 	require.NoError(t, s.Close())
-	all, bad := readRange(t, string(b), id)
+	all, bad := readRange(t, b.path, id)
 	require.Empty(t, bad)
 	require.Equal(t, 1+1+4+2+1+12+4+2, all, "how it stands, checkpoint, lanes, keys, holds, events, ended sessions, acts")
 
@@ -63,7 +63,7 @@ func TestEveryRecordThatCannotBeReadIsTold(t *testing.T) {
 	} {
 		record.Range = id
 		b.Overwrite(t, record, fmt.Appendf(nil, `{"v":%d}`, store.Version+1))
-		good, bad := readRange(t, string(b), id)
+		good, bad := readRange(t, b.path, id)
 		require.Len(t, bad, i+1)
 		for _, told := range bad {
 			require.Contains(t, told, "newer version")
@@ -87,15 +87,17 @@ func TestRecordsThatWouldNotBeFound(t *testing.T) {
 		require.NoError(t, s.Flush(t.Context(), batchOf(id, epoch, n)))
 	}
 	session := batchOf(id, epoch, 3).Ended[0].Session.ID
-	require.NoError(t, update(s.file.db, memory{}, func(tx *fileTx) error {
+	require.NoError(t, s.submit(t.Context(), func(tx *fileTx) (verdict, failure error) {
 		r, err := tx.open(id)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		return errors.Join(
-			r.delete(pendingBucket, cursorKey(12)), r.put(pendingBucket, cursorKey(1), seal(cursorKey(1), nil)),
-			r.delete(eventsBucket, cursorKey(11)), r.delete(sessionsBucket, session[:]), r.delete(historyBucket, cursorKey(4)),
-			tx.save(r))
+		r.delete(pendingBucket, cursorKey(12))
+		r.put(pendingBucket, cursorKey(1), seal(cursorKey(1), nil))
+		r.delete(eventsBucket, cursorKey(11))
+		r.delete(sessionsBucket, session[:])
+		r.delete(historyBucket, cursorKey(4))
+		return nil, tx.save(r)
 	}))
 	require.NoError(t, s.Close())
 	_, bad := readRange(t, path, id)

@@ -14,7 +14,7 @@ func (s *Store) Restore(ctx context.Context, whole store.Batch) error {
 		return fmt.Errorf("%w: %w", store.ErrRefused, err)
 	}
 	return s.submit(ctx, func(tx *fileTx) (verdict, failure error) {
-		if findRange(tx.Tx, s.path, whole.Range) != nil {
+		if findRange(tx.Tx, whole.Range) != nil {
 			return fmt.Errorf("store %s: %w: %s", s.path, store.ErrExists, whole.Range), nil
 		}
 		r, err := tx.makeRange(whole.Range)
@@ -22,9 +22,7 @@ func (s *Store) Restore(ctx context.Context, whole store.Batch) error {
 			return nil, err
 		}
 		r.meta.Epoch, r.meta.N = whole.Epoch, whole.N
-		if err := r.write(whole, encoded); err != nil {
-			return nil, err
-		}
+		r.write(whole, encoded)
 		return nil, tx.save(r)
 	})
 }

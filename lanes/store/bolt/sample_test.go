@@ -16,7 +16,8 @@ import (
 	"rangegate/lanes/store"
 )
 
-// sample is a store's file with something of everything in it, and what reading it gives. It is the same every time.
+// sample is a store's file with something of everything in it, and what reading it gives. It is the same every time, but for how
+// far the journal was folded while nothing was flushed.
 type sample struct {
 	older, whole []byte // the file, before its last flushes and after them
 	ranges       []uuid.UUID
@@ -26,13 +27,28 @@ type sample struct {
 	checked      int
 }
 
-func newSample(t *testing.T) *sample {
+// newSample has everything but its last flush in its bucket.
+func newSample(t *testing.T) *sample { return sampleAt(t, paces["folded"]) }
+
+// sampleAt is as a crash would leave it that comes when the journal has got so far.
+func sampleAt(t *testing.T, p pace) *sample {
 	path := filepath.Join(t.TempDir(), "rangegate.db")
-	s, err := Open(path, keepAll)
-	require.NoError(t, err)
+	open := func() *Store {
+		s, err := openAtPace(path, keepAll, p)
+		require.NoError(t, err)
+		return s
+	}
+	crash := func(s *Store) (left []byte) {
+		left = crashed(t, s)
+		require.NoError(t, s.Close())
+		require.NoError(t, os.WriteFile(path, left, 0o600))
+		return left
+	}
+	s := open()
 	f := &sample{ranges: []uuid.UUID{{1}, {2}, {3}}}
 	epochs := make([]uint64, len(f.ranges))
 	for i, id := range f.ranges {
+		var err error
 		epochs[i], err = s.Claim(t.Context(), id, opening)
 		require.NoError(t, err)
 	}
@@ -45,11 +61,8 @@ func newSample(t *testing.T) *sample {
 	}
 	for n := uint64(1); n <= 30; n++ {
 		if n == 25 {
-			require.NoError(t, s.Close())
-			f.older, err = os.ReadFile(path)
-			require.NoError(t, err)
-			s, err = Open(path, keepAll)
-			require.NoError(t, err)
+			f.older = crash(s)
+			s = open()
 		}
 		flush(0, n)
 		flush(1, n)
@@ -59,9 +72,7 @@ func newSample(t *testing.T) *sample {
 	for _, answer := range f.want {
 		require.NotImplements(t, (*error)(nil), answer)
 	}
-	require.NoError(t, s.Close())
-	f.whole, err = os.ReadFile(path)
-	require.NoError(t, err)
+	f.whole = crash(s)
 	return f
 }
 

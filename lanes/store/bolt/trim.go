@@ -16,82 +16,72 @@ const trimStep = 64
 // trim takes away what is past its term or beyond the cap, oldest first. A record that cannot be read has no age and
 // waits until it is beyond the cap; whoever reads it is told.
 func (r *rangeTx) trim(batch store.Batch, keep store.Retention) error {
-	if err := r.trimEvents(batch, keep); err != nil {
-		return err
-	}
-	if err := r.trimHistory(batch, keep); err != nil {
-		return err
-	}
-	if err := r.trimActs(batch, keep); err != nil {
-		return err
-	}
+	r.trimEvents(batch, keep)
+	r.trimHistory(batch, keep)
+	r.trimActs(batch, keep)
 	return r.trimNames(batch, keep.Names)
 }
 
-func (r *rangeTx) trimEvents(batch store.Batch, keep store.Retention) error {
+func (r *rangeTx) trimEvents(batch store.Batch, keep store.Retention) {
 	for range trimStep + 2*len(batch.Events) {
-		key, value := r.bucket(eventsBucket).Cursor().First()
-		if key == nil || r.bucket(pendingBucket).Get(key) != nil {
-			return nil
+		full := r.meta.Records[eventsBucket].Count > keep.Cap
+		if !full && r.young(eventsBucket, batch.Now, keep.Events) {
+			return
 		}
-		if r.meta.Records[eventsBucket].Count <= keep.Cap && r.stays(eventsBucket, key, value, batch.Now, keep.Events, r.eventAt) {
-			return nil
+		key, value := r.oldest(eventsBucket)
+		if key == nil || r.get(pendingBucket, key) != nil {
+			return
 		}
-		if err := r.delete(eventsBucket, key); err != nil {
-			return err
+		if !full && r.stays(eventsBucket, key, value, batch.Now, keep.Events, r.eventAt) {
+			return
 		}
+		r.delete(eventsBucket, key)
 	}
-	return nil
 }
 
-func (r *rangeTx) trimHistory(batch store.Batch, keep store.Retention) error {
+func (r *rangeTx) trimHistory(batch store.Batch, keep store.Retention) {
 	for range trimStep + 2*len(batch.Ended) {
-		key, value := r.bucket(historyBucket).Cursor().First()
-		if key == nil {
-			return nil
+		full := r.meta.Records[historyBucket].Count > keep.Cap
+		if !full && r.young(historyBucket, batch.Now, keep.History) {
+			return
 		}
-		if r.meta.Records[historyBucket].Count <= keep.Cap && r.stays(historyBucket, key, value, batch.Now, keep.History, r.endedAt) {
-			return nil
+		key, value := r.oldest(historyBucket)
+		if key == nil {
+			return
+		}
+		if !full && r.stays(historyBucket, key, value, batch.Now, keep.History, r.endedAt) {
+			return
 		}
 		ended, _ := r.ended(key, value) // of one that cannot be read no index is known
-		if err := r.forget(key, ended); err != nil {
-			return err
-		}
+		r.forget(key, ended)
 	}
-	return nil
 }
 
 // trimActs has the bounds of the history.
-func (r *rangeTx) trimActs(batch store.Batch, keep store.Retention) error {
-	b := r.bucket(actsBucket)
-	if b == nil {
-		return nil
-	}
+func (r *rangeTx) trimActs(batch store.Batch, keep store.Retention) {
 	for range trimStep + 2*len(batch.Acts) {
-		key, value := b.Cursor().First()
+		full := r.meta.Records[actsBucket].Count > keep.Cap
+		if !full && r.young(actsBucket, batch.Now, keep.History) {
+			return
+		}
+		key, value := r.oldest(actsBucket)
 		if key == nil {
-			return nil
+			return
 		}
-		if r.meta.Records[actsBucket].Count <= keep.Cap && r.stays(actsBucket, key, value, batch.Now, keep.History, r.actAt) {
-			return nil
+		if !full && r.stays(actsBucket, key, value, batch.Now, keep.History, r.actAt) {
+			return
 		}
-		if err := r.delete(actsBucket, key); err != nil {
-			return err
-		}
+		r.delete(actsBucket, key)
 	}
-	return nil
 }
 
-// stays tells whether the record's term is not over, as far as it can be read. Its age is read once.
+// stays tells whether the oldest record's term is not over, as far as it can be read, and remembers its age.
 func (r *rangeTx) stays(
 	bucket string, key, value []byte, now time.Time, term time.Duration, read func(key, value []byte) (time.Time, error),
 ) bool {
-	if r.young(bucket, key, value, now, term) {
-		return true
-	}
 	at, err := read(key, value)
 	if err == nil {
-		r.remember(bucket, key, value, at)
+		r.remembered.oldest[bucket] = oldest{bytes.Clone(key), at}
 	}
 	return err != nil || !over(at, now, term)
 }
@@ -116,16 +106,16 @@ const named = "names" // what the history is trimmed of before its sessions, as 
 // trimNames empties the customers' names in the history. A record that cannot be read is passed over.
 func (r *rangeTx) trimNames(batch store.Batch, term time.Duration) error {
 	for range trimStep + 2*len(batch.Ended) {
+		if r.young(named, batch.Now, term) {
+			return nil
+		}
 		key, value := r.nextNamed()
 		if key == nil {
 			return nil
 		}
-		if r.young(named, key, value, batch.Now, term) {
-			return nil
-		}
 		ended, err := r.ended(key, value)
 		if err == nil && !over(ended.At, batch.Now, term) {
-			r.remember(named, key, value, ended.At)
+			r.remembered.oldest[named] = oldest{bytes.Clone(key), ended.At}
 			return nil
 		}
 		r.meta.Nameless = cursorOf(key)
@@ -136,9 +126,7 @@ func (r *rangeTx) trimNames(batch store.Batch, term time.Duration) error {
 		if value, err = encode(key, ended); err != nil {
 			return err
 		}
-		if err := r.put(historyBucket, key, value); err != nil {
-			return err
-		}
+		r.put(historyBucket, key, value)
 	}
 	return nil
 }
@@ -148,18 +136,16 @@ func (r *rangeTx) nextNamed() (key, value []byte) {
 	if r.meta.Nameless == math.MaxUint64 {
 		return nil, nil
 	}
-	return r.bucket(historyBucket).Cursor().Seek(cursorKey(r.meta.Nameless + 1))
+	return r.first(historyBucket, cursorKey(r.meta.Nameless+1))
 }
 
 func over(at, now time.Time, term time.Duration) bool { return now.Sub(at) > term }
 
 // forget removes an ended session, and its place in the index if that is its own.
-func (r *rangeTx) forget(key []byte, ended lanes.Ended) error {
+func (r *rangeTx) forget(key []byte, ended lanes.Ended) {
 	session := ended.Session.ID[:]
-	if bytes.Equal(r.bucket(sessionsBucket).Get(session), seal(session, key)) {
-		if err := r.delete(sessionsBucket, session); err != nil {
-			return err
-		}
+	if bytes.Equal(r.get(sessionsBucket, session), seal(session, key)) {
+		r.delete(sessionsBucket, session)
 	}
-	return r.delete(historyBucket, key)
+	r.delete(historyBucket, key)
 }

@@ -45,11 +45,12 @@ func sum(key, content []byte) uint32 {
 
 // encode makes the value that keeps v under the key as a record of package store.
 func encode(key []byte, v any) ([]byte, error) {
-	record, err := store.Encode(v)
+	value, err := store.Append(make([]byte, sealSize), v)
 	if err != nil {
 		return nil, err
 	}
-	return seal(key, record), nil
+	binary.BigEndian.PutUint32(value, sum(key, value[sealSize:]))
+	return value, nil
 }
 
 // decode reads a value that encode made.

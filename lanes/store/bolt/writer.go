@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"rangegate/lanes/store"
 )
@@ -56,25 +57,47 @@ func (s *Store) submit(ctx context.Context, apply func(tx *fileTx) (verdict, fai
 	}
 }
 
-// write is the one goroutine that commits: all jobs that wait at the same time in one transaction.
+// write is the one goroutine that commits: all jobs that wait at the same time in one transaction. While none comes, it
+// goes on with what is being folded.
 func (s *Store) write() {
 	defer close(s.written)
+	for {
+		var idle <-chan time.Time
+		if s.folding() {
+			idle = time.After(idleAfter)
+		}
+		select {
+		case j := <-s.jobs:
+			s.commit(s.gather(j))
+		case <-idle:
+			s.commit(nil)
+		case <-s.closing:
+			s.finish()
+			return
+		}
+	}
+}
+
+// idleAfter is how long no job has come when the writer turns to what is being folded.
+const idleAfter = 20 * time.Millisecond
+
+// finish commits what has been taken, and leaves a journal that the next start has little to do with.
+func (s *Store) finish() {
 	for {
 		select {
 		case j := <-s.jobs:
 			s.commit(s.gather(j))
-		case <-s.closing:
-			for {
-				select {
-				case j := <-s.jobs:
-					s.commit(s.gather(j))
-				default:
-					return
-				}
+		default:
+			if !s.folding() {
+				return
 			}
+			s.commit(nil)
 		}
 	}
 }
+
+// folding tells whether the journal has more than it should, and the file takes it.
+func (s *Store) folding() bool { return s.broken == nil && s.file.journal.full() }
 
 func (s *Store) gather(first *job) []*job {
 	together := []*job{first}
@@ -109,7 +132,12 @@ func (s *Store) commit(together []*job) {
 		for _, j := range together {
 			j.done <- j.verdict
 		}
-	case begun: // whether the file has it shows when it is opened again
+	case errors.Is(err, errFolding): // what is wrong with the file shows when it is opened again
+		s.fail(err)
+		for _, j := range together {
+			j.done <- fmt.Errorf("%w: store %s: %w", store.ErrRefused, s.path, err)
+		}
+	case begun || len(together) == 0: // whether the file has it shows when it is opened again
 		s.fail(err)
 		for _, j := range together {
 			j.done <- fmt.Errorf("store %s: committing: %w", s.path, err)
@@ -128,8 +156,8 @@ var errNothing = errors.New("there is nothing to write")
 
 // transact runs one transaction. begun tells whether a failure came once the commit had begun.
 func (s *Store) transact(together []*job) (begun bool, err error) {
-	err = update(s.file.db, s.file.memory, func(tx *fileTx) error {
-		accepted := false
+	err = s.file.update(func(tx *fileTx) error {
+		accepted := len(together) == 0 // it is for what is being folded
 		for _, j := range together {
 			if j.ctx.Err() != nil {
 				j.verdict = fmt.Errorf("%w: %w", store.ErrRefused, j.ctx.Err())
