@@ -42,19 +42,25 @@ func (r *rangeTx) load() (loaded store.Recovered, err error) {
 		loaded.Checkpoint = *r.meta.Checkpoint
 	}
 	loaded.LastEvent, loaded.LastEnded, loaded.LastAct = r.meta.LastEvent, r.meta.LastEnded, r.meta.LastAct
-	for key, value := range r.from(lanesBucket, nil) {
+	loaded.Lanes, err = decodeAll(r.from(lanesBucket, nil), func(key, value []byte) (lanes.Snapshot, error) {
 		lane, err := decode[lanes.Snapshot](key, value)
 		if err != nil {
-			return loaded, r.corrupt("lane "+idText(key), err)
+			err = r.corrupt("lane "+idText(key), err)
 		}
-		loaded.Lanes = append(loaded.Lanes, lane)
+		return lane, err
+	})
+	if err != nil {
+		return loaded, err
 	}
-	for name, value := range r.from(keysBucket, nil) {
+	loaded.Keys, err = decodeAll(r.from(keysBucket, nil), func(name, value []byte) (lanes.KeptAnswer, error) {
 		kept, err := decode[lanes.KeptAnswer](name, value)
 		if err != nil {
-			return loaded, r.corrupt(fmt.Sprintf("idempotency key %q", name), err)
+			err = r.corrupt(fmt.Sprintf("idempotency key %q", name), err)
 		}
-		loaded.Keys = append(loaded.Keys, kept)
+		return kept, err
+	})
+	if err != nil {
+		return loaded, err
 	}
 	if loaded.Holds, err = r.holds(); err != nil {
 		return loaded, err
