@@ -28,14 +28,18 @@ func (a *arguments) add(value string) {
 
 func (a *arguments) number(value int) { a.add(strconv.Itoa(value)) }
 
-func (a *arguments) record(value any) { a.add(a.encode(value)) }
+func (a *arguments) record(value any) {
+	record := a.encode(value)
+	a.list = append(a.list, record)
+	a.bytes += len(record)
+}
 
-func (a *arguments) encode(value any) string {
+func (a *arguments) encode(value any) []byte {
 	record, err := store.Encode(value)
 	if err != nil && a.err == nil {
 		a.err = err
 	}
-	return string(record)
+	return record
 }
 
 // optional adds a record, or nothing for one that stays as it is stored.
@@ -70,7 +74,9 @@ func newWrite(b store.Batch, r store.Retention, replicas int) (*write, error) {
 	a.number(len(b.Keys))
 	a.number(len(b.Forget))
 	a.number(len(b.Events))
+	a.number(count(b.Events, pending))
 	a.number(len(b.Ended))
+	a.number(count(b.Ended, named))
 	a.number(len(b.Acts))
 	for _, lane := range b.Lanes {
 		a.add(lane.ID.String())
@@ -83,20 +89,10 @@ func newWrite(b store.Batch, r store.Retention, replicas int) (*write, error) {
 	for _, name := range b.Forget {
 		a.add(name)
 	}
-	for _, event := range b.Events {
-		a.add(place(event.Cursor, event.Event.At, ""))
-		a.record(event)
-		a.add(word(event.Attempt == nil, "pending"))
-	}
-	for _, ended := range b.Ended {
-		a.add(place(ended.Cursor, ended.At, ended.Session.ID.String()))
-		name := ended.Session.Customer
-		ended.Session.Customer = ""
-		a.record(ended)
-		a.add(name)
-	}
+	a.events(b.Events)
+	a.ended(b.Ended)
 	for _, act := range b.Acts {
-		a.add(place(act.Cursor, act.At, a.encode(act)))
+		a.add(place(act.Cursor, act.At, string(a.encode(act))))
 	}
 
 	if a.err != nil {
@@ -137,10 +133,15 @@ func decimal(number uint64) string { return strconv.FormatUint(number, 10) }
 func milliseconds(at time.Time) string { return strconv.FormatInt(at.UnixMilli(), 10) }
 
 // rank is the cursor with so many digits that the order as text is that of the cursors.
-func rank(cursor uint64) string { return fmt.Sprintf("%0*d", rankSize, cursor) }
+func rank(cursor uint64) string {
+	digits := decimal(cursor)
+	return zeros[len(digits):] + digits
+}
+
+const zeros = "00000000000000000000"
 
 // rankSize is how many digits every cursor fits in.
-const rankSize = 20
+const rankSize = len(zeros)
 
 // place is a record's member of a log's order: the cursor, what a flush has to know of it to trim it, and more as
 // prelude.lua says.

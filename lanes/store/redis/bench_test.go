@@ -26,6 +26,7 @@ func BenchmarkFlush(b *testing.B) {
 	for i := range owners {
 		owners[i] = own(b, s)
 	}
+	before := processorTime(b, server)
 	b.ResetTimer()
 	for _, o := range owners {
 		working.Go(func() {
@@ -43,4 +44,5 @@ func BenchmarkFlush(b *testing.B) {
 	}
 	working.Wait()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "flushes/s")
+	b.ReportMetric((processorTime(b, server)-before)*1e6/float64(b.N), "server-µs/op")
 }

@@ -47,44 +47,60 @@ end
 local events_before, history_before, names_before = take(), take(), take()
 local cap, budget = tonumber(take()), tonumber(take())
 local last_event, last_ended, last_act, checkpoint, holds = take(), take(), take(), take(), take()
-local lane_count, answer_count, forget_count, event_count, ended_count, act_count =
-  tonumber(take()), tonumber(take()), tonumber(take()), tonumber(take()), tonumber(take()), tonumber(take())
+local lane_count, answer_count, forget_count = tonumber(take()), tonumber(take()), tonumber(take())
+local event_count, open_count = tonumber(take()), tonumber(take())
+local ended_count, named_count, act_count = tonumber(take()), tonumber(take()), tonumber(take())
+
+-- Gives a command values of a list, many at once: what a command costs besides them, here and once more in the
+-- append-only file, is paid once. Lua's stack has room for some thousands.
+local together = 1000
+local function send(command, key, values, first, last)
+  for from = first, last, together do
+    redis.call(command, key, unpack(values, from, math.min(from + together - 1, last)))
+  end
+end
+
+-- Gives a command the next so many arguments.
+local function write(command, key, count)
+  send(command, key, ARGV, position + 1, position + count)
+  position = position + count
+end
+
+-- Writes the next so many records of a log: the cursor and the record of each, and then the place of each. One that is
+-- written over keeps the place that it has.
+local function append(records, order, count)
+  local cursors, new = {}, {}
+  for i = 1, count do
+    cursors[i] = ARGV[position + 2 * i - 1]
+  end
+  local places = position + 2 * count
+  for from = 1, count, together do
+    local stand = redis.call('HMGET', records, unpack(cursors, from, math.min(from + together - 1, count)))
+    for i = 1, #stand do
+      if not stand[i] then
+        new[#new + 1] = '0' -- what all scores are
+        new[#new + 1] = ARGV[places + from + i - 1]
+      end
+    end
+  end
+  write('HSET', records, 2 * count)
+  send('ZADD', order, new, 1, #new)
+  position = places + count
+end
 
 if refill then -- it has every lane and every answer
   redis.call('DEL', lanes, answers)
 end
-for _ = 1, lane_count do
-  redis.call('HSET', lanes, take(), take())
-end
-for _ = 1, answer_count do
-  redis.call('HSET', answers, take(), take())
-end
-for _ = 1, forget_count do
-  redis.call('HDEL', answers, take())
-end
-for _ = 1, event_count do
-  local place, record, open = take(), take(), take() == 'pending'
-  local cursor = read_place(place)
-  if redis.call('HSET', events, cursor, record) == 1 then
-    redis.call('ZADD', events_order, 0, place)
-  end
-  local rank = string.sub(place, 1, 20)
-  if open then
-    redis.call('ZADD', pending, 0, rank)
-  else
-    redis.call('ZREM', pending, rank)
-  end
-end
-for _ = 1, ended_count do
-  local place, record, name = take(), take(), take()
-  local cursor, _, session = read_place(place)
-  if redis.call('HSET', history, cursor, record) == 1 then
-    redis.call('ZADD', history_order, 0, place)
-  end
-  redis.call('HSET', sessions, session, cursor)
-  if name ~= '' then
-    redis.call('HSET', names, cursor, name)
-  end
+write('HSET', lanes, 2 * lane_count)
+write('HSET', answers, 2 * answer_count)
+write('HDEL', answers, forget_count)
+append(events, events_order, event_count)
+write('ZADD', pending, 2 * open_count)
+write('ZREM', pending, event_count - open_count)
+if ended_count > 0 then -- in few flushes
+  append(history, history_order, ended_count)
+  write('HSET', sessions, 2 * ended_count)
+  write('HSET', names, 2 * named_count)
 end
 for _ = 1, act_count do
   local place = take()
@@ -97,34 +113,47 @@ end
 
 -- 4. A little of what is over its term or over the cap goes, from the old end.
 
-local function trim(order, before, stop, drop)
-  local over = redis.call('ZCARD', order) - cap
-  for i = 1, budget do
-    local place = redis.call('ZRANGE', order, 0, 0)[1]
-    if not place or (stop and string.sub(place, 1, 20) >= stop) then
-      return
+-- The oldest places of a log, as long as they are to go, and the cursors and the sessions in them. They are read one,
+-- then two, four, eight at a time: of most logs none goes.
+local function oldest(read, goes)
+  local places, cursors, ids = {}, {}, {}
+  repeat
+    local page = read(#places, #places + 1)
+    for _, place in ipairs(page) do
+      local cursor, at, session = read_place(place)
+      if #places == budget or not cursor or not goes(place, at, #places) then
+        return places, cursors, ids
+      end
+      places[#places + 1], cursors[#cursors + 1], ids[#ids + 1] = place, cursor, session
     end
-    local cursor, at, session = read_place(place)
-    if not cursor or (at >= before and i > over) then
-      return
-    end
-    redis.call('ZREM', order, place)
-    if drop then
-      drop(cursor, session)
-    end
-  end
+  until #page == 0
+  return places, cursors, ids
 end
 
-trim(events_order, tonumber(events_before), redis.call('ZRANGE', pending, 0, 0)[1], function(cursor)
-  redis.call('HDEL', events, cursor)
-end)
-trim(history_order, tonumber(history_before), nil, function(cursor, session)
-  redis.call('HDEL', history, cursor)
-  redis.call('HDEL', names, cursor)
-  if redis.call('HGET', sessions, session) == cursor then
-    redis.call('HDEL', sessions, session)
+local function trim(order, before, stop)
+  local over = redis.call('ZCARD', order) - cap
+  local places, cursors, ids = oldest(function(from, count)
+    return redis.call('ZRANGE', order, from, from + count - 1)
+  end, function(place, at, gone)
+    return (at < before or gone < over) and not (stop and string.sub(place, 1, 20) >= stop)
+  end)
+  send('ZREM', order, places, 1, #places)
+  return cursors, ids
+end
+
+local dropped = trim(events_order, tonumber(events_before), redis.call('ZRANGE', pending, 0, 0)[1])
+send('HDEL', events, dropped, 1, #dropped)
+
+local ended, ids = trim(history_order, tonumber(history_before))
+local unknown = {}
+for i, session in ipairs(ids) do
+  if redis.call('HGET', sessions, session) == ended[i] then
+    unknown[#unknown + 1] = session
   end
-end)
+end
+send('HDEL', history, ended, 1, #ended)
+send('HDEL', names, ended, 1, #ended)
+send('HDEL', sessions, unknown, 1, #unknown)
 
 if stored[6] or act_count > 0 then -- most ranges have none
   trim(acts, tonumber(history_before))
@@ -132,16 +161,14 @@ end
 
 -- The names that are over their term: nameless is the last place whose name went.
 local nameless = stored[5]
-for _ = 1, budget do
-  local from = nameless and '(' .. nameless or '-'
-  local place = redis.call('ZRANGEBYLEX', history_order, from, '+', 'LIMIT', 0, 1)[1]
-  local cursor, at = read_place(place or '')
-  if not cursor or at >= tonumber(names_before) then
-    break
-  end
-  redis.call('HDEL', names, cursor)
-  nameless = place
-end
+local behind = nameless and '(' .. nameless or '-'
+local places, named = oldest(function(from, count)
+  return redis.call('ZRANGEBYLEX', history_order, behind, '+', 'LIMIT', from, count)
+end, function(_, at)
+  return at < tonumber(names_before)
+end)
+send('HDEL', names, named, 1, #named)
+nameless = places[#places] or nameless
 
 -- 5. The pair comes last: were a defect to break off what is above, the same batch could be written again.
 

@@ -36,12 +36,10 @@ end
 -- Names a command of those that write which the user may not use. The rights to the keys were checked when the script
 -- was called. Only a server since Redis 7 can be asked.
 local function forbidden_command()
-  for command, arguments in pairs(redis.acl_check_cmd and {
-    HSET = {meta, 'x', 'x'}, HDEL = {meta, 'x'}, HINCRBY = {meta, 'x', '1'},
-    ZADD = {meta, '0', 'x'}, ZREM = {meta, 'x'}, DEL = {meta},
-  } or {}) do
-    if not redis.acl_check_cmd(command, unpack(arguments)) then
-      return command
-    end
-  end
+  local may = redis.acl_check_cmd
+  return may and (
+    not may('HSET', meta, 'x', 'x') and 'HSET' or not may('HDEL', meta, 'x') and 'HDEL' or
+    not may('HINCRBY', meta, 'x', '1') and 'HINCRBY' or not may('ZADD', meta, '0', 'x') and 'ZADD' or
+    not may('ZREM', meta, 'x') and 'ZREM' or not may('DEL', meta) and 'DEL'
+  )
 end

@@ -1,0 +1,172 @@
+package redis_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes"
+	"rangegate/lanes/store"
+	"rangegate/lanes/store/redis/redistest"
+)
+
+// More of everything than goes into one command, some of it there already.
+func TestMoreThanOneCommandTakes(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	o := own(t, open(t, server.URL()))
+	const many = 2500
+	first := o.next()
+	first.Events, first.Lanes = nil, nil
+	for i := range many {
+		cursor, name := uint64(2*i+1), strconv.Itoa(i)
+		first.Lanes = append(first.Lanes, lanes.Snapshot{Lane: lanes.Lane{ID: uuid.New()}, Boot: name})
+		first.Keys = append(first.Keys, lanes.KeptAnswer{Name: name})
+		first.Events = append(first.Events, lanes.Logged{Cursor: cursor, Event: lanes.Event{ID: uuid.New(), At: opening}})
+		first.Ended = append(first.Ended, lanes.Ended{
+			Cursor: cursor, At: opening, Session: lanes.Session{ID: uuid.New(), Customer: name},
+		})
+	}
+	require.NoError(t, o.store.Flush(t.Context(), first))
+	o.n++
+
+	// Of the events every one is attempted, and behind each is one that is new.
+	second := o.next()
+	second.Lanes, second.Events = nil, nil
+	for _, event := range first.Events {
+		event.Attempt = &lanes.Attempt{At: opening, Status: 204}
+		second.Events = append(second.Events, event,
+			lanes.Logged{Cursor: event.Cursor + 1, Event: lanes.Event{ID: uuid.New(), At: opening.Add(time.Second)}})
+	}
+	for _, key := range first.Keys {
+		second.Forget = append(second.Forget, key.Name)
+	}
+	require.NoError(t, o.store.Flush(t.Context(), second))
+
+	r, err := o.store.Load(t.Context(), o.rangeID)
+	require.NoError(t, err)
+	require.ElementsMatch(t, first.Lanes, r.Lanes)
+	require.Empty(t, r.Keys)
+	require.Len(t, r.Pending, many)
+	for i, event := range r.Pending {
+		require.Equal(t, second.Events[2*i+1], event)
+	}
+	log, err := o.store.Events(t.Context(), o.rangeID, 0, 3*many)
+	require.NoError(t, err)
+	require.Equal(t, second.Events, log)
+	history, err := o.store.History(t.Context(), o.rangeID, 0, 2*many)
+	require.NoError(t, err)
+	require.Equal(t, first.Ended, history)
+	for _, at := range []int{0, many / 2, many - 1} {
+		found, err := o.store.Ended(t.Context(), o.rangeID, first.Ended[at].Session.ID)
+		require.NoError(t, err)
+		require.Equal(t, first.Ended[at], found)
+	}
+}
+
+// An event that is dropped before it was ever saved is in one flush twice.
+func TestAnEventThatIsTwiceInAFlush(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	o := own(t, open(t, server.URL()))
+	batch := o.next()
+	batch.Events = append(batch.Events, batch.Events[0])
+	batch.Events[1].Attempt = &lanes.Attempt{At: opening, Error: lanes.Interrupted}
+	require.NoError(t, o.store.Flush(t.Context(), batch))
+	log, err := o.store.Events(t.Context(), o.rangeID, 0, 10)
+	require.NoError(t, err)
+	require.Equal(t, batch.Events[1:], log)
+	r, err := o.store.Load(t.Context(), o.rangeID)
+	require.NoError(t, err)
+	require.Empty(t, r.Pending)
+}
+
+// A store that was put back from a copy may have another event under a cursor. The one that is written over it takes its
+// place in the order, and does not get a second one.
+func TestARecordThatIsWrittenOverKeepsItsPlace(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	admin := client(t, server.URL())
+	o := own(t, open(t, server.URL()))
+	batch := o.next()
+	batch.Ended = []lanes.Ended{{Cursor: 1, At: opening, Session: lanes.Session{ID: uuid.New()}}}
+	require.NoError(t, o.store.Flush(t.Context(), batch))
+	order := func() (places []string) {
+		for _, name := range []string{"events:order", "history:order"} {
+			found, err := admin.ZRange(t.Context(), o.keys(name), 0, -1).Result()
+			require.NoError(t, err)
+			places = append(places, found...)
+		}
+		return places
+	}
+	before := order()
+
+	batch.N++
+	batch.Events[0].Event.At = opening.Add(time.Hour)
+	batch.Ended[0].At = opening.Add(time.Hour)
+	require.NoError(t, o.store.Flush(t.Context(), batch))
+	require.Equal(t, before, order())
+	log, err := o.store.Events(t.Context(), o.rangeID, 0, 10)
+	require.NoError(t, err)
+	require.Equal(t, batch.Events, log)
+}
+
+// What a command costs, on the server and in its file, is paid once for what many lanes do at once, and for what leaves.
+func TestAFlushOfManyTakesAsManyCommandsAsOneOfFew(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	admin := client(t, server.URL())
+	s := open(t, server.URL())
+	flush := func(batch store.Batch) int {
+		require.NoError(t, admin.ConfigResetStat(t.Context()).Err())
+		require.NoError(t, s.Flush(t.Context(), batch))
+		return writes(t, admin)
+	}
+	live := func(of int) (comes, leaves int) {
+		batch := own(t, s).next()
+		batch.Events = nil
+		for i := range of {
+			name := strconv.Itoa(i)
+			batch.Lanes = append(batch.Lanes, lanes.Snapshot{Lane: lanes.Lane{ID: uuid.New()}})
+			batch.Keys = append(batch.Keys, lanes.KeptAnswer{Name: name})
+			batch.Forget = append(batch.Forget, name)
+			batch.Ended = append(batch.Ended, lanes.Ended{
+				Cursor: uint64(i + 1), At: opening, Session: lanes.Session{ID: uuid.New(), Customer: "Jo Smith"},
+			})
+			batch.Events = append(batch.Events, lanes.Logged{
+				Cursor: uint64(i + 1), Event: lanes.Event{At: opening}, Attempt: &lanes.Attempt{At: opening},
+			})
+		}
+		batch.Events = append(batch.Events, lanes.Logged{Cursor: uint64(of + 1), Event: lanes.Event{At: opening}})
+		comes = flush(batch)
+		later := store.Batch{Range: batch.Range, Epoch: batch.Epoch, N: 2, Now: opening.Add(2 * retention.History)}
+		return comes, flush(later)
+	}
+	comes, leaves := live(2)
+	manyCome, manyLeave := live(60)
+	require.Equal(t, comes, manyCome)
+	require.Equal(t, leaves, manyLeave)
+}
+
+// writes is how many commands the server has run that write records.
+func writes(t *testing.T, on *goredis.Client) (count int) {
+	t.Helper()
+	all, err := on.Info(t.Context(), "commandstats").Result()
+	require.NoError(t, err)
+	for line := range strings.Lines(all) {
+		for _, name := range []string{"hset", "hdel", "zadd", "zrem"} {
+			if calls, is := strings.CutPrefix(line, "cmdstat_"+name+":calls="); is {
+				calls, _, _ = strings.Cut(calls, ",")
+				n, err := strconv.Atoi(calls)
+				require.NoError(t, err)
+				count += n
+			}
+		}
+	}
+	return count
+}
