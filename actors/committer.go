@@ -52,6 +52,7 @@ type write struct {
 	marks  bool          // it goes with a checkpoint
 	ticket *ticket       // of the second lane, in a move
 	stands bool          // a closing: kept until it is saved
+	asked  bool          // somebody waits for the answer
 	trace  string        // of the request that it follows from, empty without one
 	came   time.Time     // when it was to be saved
 	told   func(outcome) // standing comes at most once, and before the end; must not block

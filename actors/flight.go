@@ -34,7 +34,7 @@ func (l *laneActor) save(a *ask, change lanes.Change, then func(*flight, outcome
 		lanes: []lanes.Lane{change.Lane}, events: f.events, ended: change.Ended, kept: f.kept,
 		holds:  a.holds,
 		acts:   l.acts(a, change),
-		stands: change.Closing, ticket: a.ticket, trace: a.trace(),
+		stands: change.Closing, ticket: a.ticket, asked: a.reply != nil, trace: a.trace(),
 		told: func(became outcome) {
 			switch became {
 			case saved:

@@ -1,0 +1,40 @@
+package actors
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"rangegate/lanes"
+	"rangegate/lanes/store"
+)
+
+// Clients that were answered together come back one shortly after the other. They share the next flush, too.
+func TestWhoWasAnsweredTogetherIsSavedTogether(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, g *rig) {
+		var sizes []int
+		g.store.hook(func(_ context.Context, batch store.Batch, flush func() error) error {
+			if len(batch.Lanes) > 0 {
+				sizes = append(sizes, len(batch.Lanes))
+			}
+			<-time.After(time.Millisecond)
+			return flush()
+		})
+		const clients, rounds = 20, 4
+		lane := g.Layout().Lanes[0].ID
+		for client := range clients {
+			go func() {
+				for range rounds {
+					answered := make(chan outcome, 1)
+					g.committer.save(&write{lanes: []lanes.Lane{{ID: lane}}, asked: true, told: func(became outcome) { answered <- became }})
+					assert.Equal(t, saved, <-answered)
+					<-time.After(time.Duration(client) * 10 * time.Microsecond)
+				}
+			}()
+		}
+		g.pass(time.Second)
+		assert.LessOrEqual(t, len(sizes), rounds+1, "%v", sizes)
+	})
+}
