@@ -76,7 +76,7 @@ func (b bareBolt) close() error { return b.db.Close() }
 type bareRedis struct{ client *goredis.Client }
 
 func (b bareRedis) write(records []entry) error {
-	_, err := b.client.Pipelined(context.Background(), func(pipe goredis.Pipeliner) error {
+	_, err := b.client.TxPipelined(context.Background(), func(pipe goredis.Pipeliner) error {
 		for _, r := range records {
 			pipe.HSet(context.Background(), r.bucket, string(r.key), r.value)
 		}
