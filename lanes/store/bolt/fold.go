@@ -13,10 +13,10 @@ import (
 // pace bounds the journal, and what a transaction brings to the buckets.
 type pace struct {
 	at   int // bytes of a generation, from which on it is folded
-	step int // changes in one transaction, or twice as many as it appends
+	step int // changes in one transaction while nothing is flushed; else twice as many as it appends
 }
 
-var usual = pace{at: 4 << 20, step: 256}
+var usual = pace{at: 4 << 20, step: 512}
 
 // fold is how far the older generation has been brought to the buckets: by bucket, and in each by key, so that changes
 // that lie next to each other are written together. What has changed anew meanwhile is left to the newer generation, but

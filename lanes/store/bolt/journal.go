@@ -70,7 +70,11 @@ func (tx *fileTx) journalize() error {
 	if err != nil {
 		return err
 	}
-	if err := tx.foldSome(max(tx.journal.pace.step, 2*changed)); err != nil {
+	step := 2 * changed
+	if changed == 0 {
+		step = tx.journal.pace.step
+	}
+	if err := tx.foldSome(step); err != nil {
 		return fmt.Errorf("%w: %w", errFolding, err)
 	}
 	return nil
