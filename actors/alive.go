@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// probe goes the way of a command, from the range to each of its lanes, and changes nothing.
+// probe goes from the range to each of its lanes, as a hold does, and changes nothing.
 type probe struct {
 	left atomic.Int64  // of those who were asked, the range among them
 	done chan struct{} // closed when all have answered

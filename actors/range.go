@@ -153,7 +153,19 @@ type (
 	toAllLanes struct{ message any }
 )
 
+// Receive takes a message. A panic will stop the lanes: nobody sends them anything from then on.
 func (r *rangeActor) Receive(ctx actor.Context) {
+	whole := false
+	defer func() {
+		if !whole {
+			r.of.addresses.begin(0)
+		}
+	}()
+	r.receive(ctx)
+	whole = true
+}
+
+func (r *rangeActor) receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
 		r.start(ctx)
@@ -183,8 +195,6 @@ func (r *rangeActor) Receive(ctx actor.Context) {
 		r.holding.foundHolding(ctx, m.lane, r.lanes)
 	case *exchange:
 		m.reply <- r.exchange(ctx, m)
-	case *actor.Restarting: // its lanes are about to be stopped
-		r.of.addresses.begin(0)
 	}
 }
 

@@ -1,10 +1,12 @@
 package actors
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes"
@@ -53,4 +55,34 @@ func TestWhatIsAskedWhileARangeStartsAgain(t *testing.T) {
 		require.NoError(t, <-second)
 		require.Len(t, g.onBoard(), 2)
 	})
+}
+
+// tells has do hear of every line of the log before it is written.
+type tells func(line string)
+
+func (do tells) Write(line []byte) (int, error) {
+	do(string(line))
+	return len(line), nil
+}
+
+// A range's actor that has panicked stops its lanes: what they were sent from then on would be lost.
+func TestNobodySendsToLanesThatArePanickedAway(t *testing.T) {
+	var g *rig
+	panicked := false
+	log := tells(func(line string) {
+		if strings.Contains(line, "panicked") {
+			panicked = true
+			g.addresses.mu.RLock()
+			defer g.addresses.mu.RUnlock()
+			require.Empty(t, g.addresses.lanes)
+		}
+	})
+	inFakeTime(t, func(t *testing.T, started *rig) {
+		g = started
+		g.send(g.pid, (*toLane)(nil))
+		g.pass(time.Second)
+		require.True(t, panicked)
+		require.Len(t, g.addresses.lanes, 2)
+		g.create(0, 30)
+	}, withLog(zerolog.New(log)))
 }
