@@ -75,10 +75,11 @@ type committer struct {
 	mu         sync.Mutex
 	waiting    []*write // not in a flush yet
 	flying     []*write // in the flush under way
-	running    bool     // the flushing goroutine
-	away       bool     // the store is away: what is not closing is refused at once
-	lost       bool     // disowned
-	checkpoint bool     // one is due
+	gathering  gathering
+	running    bool // the flushing goroutine
+	away       bool // the store is away: what is not closing is refused at once
+	lost       bool // disowned
+	checkpoint bool // one is due
 	calendar   calendar
 	n          uint64
 	lastEvent  uint64
@@ -129,6 +130,7 @@ func (c *committer) save(w *write) {
 		c.forgetFinal(w.events) // they are saved in the end
 	}
 	c.waiting = append(c.waiting, w)
+	c.gathering.came(len(c.waiting))
 	c.start()
 }
 

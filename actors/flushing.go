@@ -11,9 +11,6 @@ import (
 const (
 	slowAfter    = time.Second     // a flush that takes longer makes the store count as away
 	flushTimeout = 5 * time.Second // of one try; its outcome is then unknown and the same flush is tried again
-
-	together = 8                      // answers by one flush: many ask
-	moment   = 250 * time.Microsecond // a fraction of what a flush takes
 )
 
 // run flushes until nothing waits. While the store is away it goes on trying, if only with a checkpoint.
@@ -35,29 +32,6 @@ func (c *committer) run() {
 		c.pause(refusals)
 		refusals++
 	}
-}
-
-// gather waits a moment where far fewer writes wait than the last flush had answers. Those who were answered together come
-// back together: the next flush would leave with the first of them, and all others would wait for it.
-func (c *committer) gather(answered int) {
-	c.mu.Lock()
-	few := len(c.waiting) < answered/2
-	c.mu.Unlock()
-	if answered >= together && few {
-		time.Sleep(moment)
-	}
-}
-
-// asked is how many wait for the answer of the flush under way.
-func (c *committer) asked() (waiting int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, w := range c.flying {
-		if w.asked {
-			waiting++
-		}
-	}
-	return waiting
 }
 
 // flush gives the batch to the store until the outcome is known.
