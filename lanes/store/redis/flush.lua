@@ -83,8 +83,8 @@ local function append(records, order, count)
       end
     end
   end
+  send('ZADD', order, new, 1, #new) -- first: by its record a repeat takes it that it has its place
   write('HSET', records, 2 * count)
-  send('ZADD', order, new, 1, #new)
   position = places + count
 end
 
