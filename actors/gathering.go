@@ -7,11 +7,11 @@ const (
 	moment   = 250 * time.Microsecond // at most; an idle machine makes a millisecond of it
 )
 
-// gathering is the moment that the committer waits for those who were answered by its last flush. Those who were
-// answered together come back together: the next flush would leave with the first of them, and all others would wait for it.
+// gathering is the moment that the committer waits for those who were answered by its last flush. They come back together:
+// the next flush would leave with the first of them, and all others would wait for it.
 type gathering struct {
 	enough int           // writes
-	there  chan struct{} // closed when so many wait; nil once it is, or when none was ever gathered for
+	there  chan struct{} // closed when so many wait, and nil from then on
 }
 
 // came tells how many writes wait. The committer's mu is held.
