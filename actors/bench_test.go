@@ -172,7 +172,10 @@ func benchRange(b *testing.B, on func(store.Store) store.Store, s Settings) *Ran
 	clock, err := NewSystemClock()
 	require.NoError(b, err)
 	g := NewGateway(clock, on(file), NewMetrics(prometheus.NewRegistry()), zerolog.Nop())
-	s.Layout, s.Grace, s.Driver = lanes.Layout{Range: uuid.New(), Lanes: places(1)}, time.Minute, sim.New(clock.Now)
+	s.Layout.Range, s.Grace, s.Driver = uuid.New(), time.Minute, sim.New(clock.Now)
+	if s.Layout.Lanes == nil {
+		s.Layout.Lanes = places(1)
+	}
 	require.NoError(b, g.StartRange(b.Context(), s))
 	b.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -182,5 +185,6 @@ func benchRange(b *testing.B, on func(store.Store) store.Store, s Settings) *Ran
 	})
 	r, err := g.Range(s.Layout.Range)
 	require.NoError(b, err)
+	require.Eventually(b, func() bool { return g.Ready(1) }, time.Minute, time.Millisecond)
 	return r
 }
