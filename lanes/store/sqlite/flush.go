@@ -1,0 +1,352 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"zombiezen.com/go/sqlite"
+
+	"rangegate/lanes/store"
+)
+
+// Flush writes the batch. Its records are encoded in the goroutine of whoever flushes, and not in the transaction.
+func (s *Store) Flush(ctx context.Context, batch store.Batch) error {
+	encoded, err := recordsOf(batch)
+	if err != nil {
+		return fmt.Errorf("%w: %w", store.ErrRefused, err)
+	}
+	s.claims.drop(batch.Range)
+	return s.submit(ctx, func(tx *transaction) (verdict, failure error) { return tx.flush(batch, encoded, s.retention) })
+}
+
+// Restore writes a whole range that the file does not have, all of it or nothing, and trims nothing of it: ErrExists.
+func (s *Store) Restore(ctx context.Context, whole store.Batch) error {
+	encoded, err := recordsOf(whole)
+	if err != nil {
+		return fmt.Errorf("%w: %w", store.ErrRefused, err)
+	}
+	return s.submit(ctx, func(tx *transaction) (verdict, failure error) {
+		found, err := tx.rangeOf(whole.Range)
+		if err != nil {
+			return nil, err
+		}
+		if found != nil {
+			return fmt.Errorf("store %s: %w: %s", s.path, store.ErrExists, whole.Range), nil
+		}
+		state, err := tx.makeRange(whole.Range)
+		if err != nil {
+			return nil, err
+		}
+		state.Epoch, state.N = whole.Epoch, whole.N
+		if err := tx.write(state, whole, encoded); err != nil {
+			return nil, err
+		}
+		return nil, tx.save(state)
+	})
+}
+
+// records are a batch's rows.
+type records struct {
+	lanes, keys, events, ended, acts []row
+	holds                            *row
+}
+
+func recordsOf(batch store.Batch) (r records, err error) {
+	add := func(to *[]row, k key, v any) {
+		k.rangeID = batch.Range
+		made, failed := rowOf(k, v)
+		if failed != nil && err == nil {
+			err = failed
+		}
+		*to = append(*to, made)
+	}
+	r.lanes, r.events = make([]row, 0, len(batch.Lanes)), make([]row, 0, len(batch.Events))
+	for i := range batch.Lanes {
+		add(&r.lanes, key{table: "lanes", name: batch.Lanes[i].ID.String()}, batch.Lanes[i])
+	}
+	for i := range batch.Keys {
+		add(&r.keys, key{table: "keys", name: batch.Keys[i].Name}, batch.Keys[i])
+	}
+	for i := range batch.Events {
+		event := &batch.Events[i]
+		add(&r.events, key{table: "events", position: positionOf(event.Cursor), pending: event.Attempt == nil}, event)
+	}
+	for i := range batch.Ended {
+		ended := &batch.Ended[i]
+		add(&r.ended, endedKey(ended.Cursor, ended.Session.ID.String()), ended)
+	}
+	for i := range batch.Acts {
+		add(&r.acts, key{table: "acts", position: positionOf(batch.Acts[i].Cursor)}, batch.Acts[i])
+	}
+	if batch.Holds != nil {
+		var holds []row
+		add(&holds, key{table: "holds"}, *batch.Holds)
+		r.holds = &holds[0]
+	}
+	if batch.Checkpoint != nil && err == nil { // it is part of the range's record, which is encoded in the transaction
+		_, err = store.Encode(*batch.Checkpoint)
+	}
+	return r, err
+}
+
+func endedKey(cursor uint64, session string) key {
+	return key{table: "ended", position: positionOf(cursor), name: session}
+}
+
+// fence compares the stored pair with the batch's. repeat: it was committed already, if only because later ones were.
+func fence(stored rangeRecord, batch store.Batch) (repeat bool, err error) {
+	switch {
+	case stored.Epoch > batch.Epoch:
+		return false, fmt.Errorf("%w: its epoch is %d, this one is %d", store.ErrFenced, stored.Epoch, batch.Epoch)
+	case stored.Epoch == batch.Epoch && stored.N >= batch.N:
+		return true, nil
+	case stored.Epoch == batch.Epoch && stored.N+1 == batch.N, batch.Refill:
+		return false, nil
+	}
+	return false, fmt.Errorf("%w: it has (%d, %d) and is given (%d, %d)",
+		store.ErrRolledBack, stored.Epoch, stored.N, batch.Epoch, batch.N)
+}
+
+// flush writes one batch in the transaction. A verdict against it leaves no trace.
+func (tx *transaction) flush(batch store.Batch, encoded records, keep store.Retention) (verdict, failure error) {
+	state, err := tx.rangeOf(batch.Range)
+	if err != nil {
+		return refusal(err)
+	}
+	var stored rangeRecord
+	if state != nil {
+		stored = state.rangeRecord
+	}
+	if repeat, err := fence(stored, batch); repeat || err != nil {
+		return err, nil
+	}
+	if state == nil {
+		if state, err = tx.makeRange(batch.Range); err != nil {
+			return nil, err
+		}
+	}
+	state.Epoch, state.N = batch.Epoch, batch.N
+	if err := tx.write(state, batch, encoded); err != nil {
+		return nil, err
+	}
+	if err := tx.trim(state, batch, keep); err != nil {
+		return nil, err
+	}
+	return nil, tx.save(state)
+}
+
+// refusal is a verdict for a range that cannot be read. A disk that cannot be read is everybody's failure.
+func refusal(err error) (verdict, failure error) {
+	if onDisk(err) {
+		return nil, err
+	}
+	return fmt.Errorf("%w: %w", store.ErrRefused, err), nil
+}
+
+func (tx *transaction) write(state *rangeState, batch store.Batch, encoded records) error {
+	if batch.Refill { // it has every lane and every key
+		if err := tx.empty(state); err != nil {
+			return err
+		}
+	}
+	if batch.Checkpoint != nil {
+		state.Checkpoint = batch.Checkpoint
+	}
+	for i := range encoded.lanes {
+		if err := tx.writeLane(state, batch.Lanes[i].ID, encoded.lanes[i]); err != nil {
+			return err
+		}
+	}
+	if err := tx.writeKeys(state, encoded.keys, batch.Forget); err != nil {
+		return err
+	}
+	if encoded.holds != nil {
+		if err := tx.writeHolds(state, *encoded.holds); err != nil {
+			return err
+		}
+	}
+	for i := range encoded.events {
+		if err := tx.writeEvent(state, batch.Events[i].Cursor, encoded.events[i]); err != nil {
+			return err
+		}
+	}
+	for i := range encoded.ended {
+		if err := tx.writeEnded(state, batch.Ended[i].Cursor, encoded.ended[i]); err != nil {
+			return err
+		}
+	}
+	for i := range encoded.acts {
+		if err := tx.writeAct(state, batch.Acts[i].Cursor, encoded.acts[i]); err != nil {
+			return err
+		}
+	}
+	state.LastEvent = max(state.LastEvent, batch.LastEvent)
+	state.LastEnded = max(state.LastEnded, batch.LastEnded)
+	state.LastAct = max(state.LastAct, batch.LastAct)
+	return nil
+}
+
+// empty takes away all lanes and keys.
+func (tx *transaction) empty(state *rangeState) error {
+	first, last := state.places()
+	if err := exec(tx.writer, "DELETE FROM lanes WHERE place BETWEEN ? AND ?", first, last); err != nil {
+		return err
+	}
+	if err := exec(tx.writer, "DELETE FROM keys WHERE range = ?", state.number); err != nil {
+		return err
+	}
+	clear(state.lanes)
+	state.Lanes, state.Keys = tally{}, tally{}
+	return nil
+}
+
+// writeLane gives a lane that is new the next place, so that lanes lie as they came: in the order of the layout.
+func (tx *transaction) writeLane(state *rangeState, id uuid.UUID, r row) error {
+	tx.rows++
+	was, found := state.lanes[id]
+	if found {
+		state.Lanes.replace(was.checksum, r.checksum)
+		state.lanes[id] = laneRow{was.place, r.checksum}
+		return exec(tx.writer, "UPDATE lanes SET checksum = ?, record = ? WHERE place = ?", r.checksum, r.record, was.place)
+	}
+	if len(state.lanes) == maxLanes {
+		return fmt.Errorf("a range has at most %d lanes", maxLanes)
+	}
+	first, _ := state.places()
+	place := first + int64(len(state.lanes)) // none is ever deleted alone
+	state.Lanes.add(r.checksum)
+	state.lanes[id] = laneRow{place, r.checksum}
+	return exec(tx.writer, "INSERT INTO lanes (place, lane_id, checksum, record) VALUES (?, ?, ?, ?)", place, r.name, r.checksum, r.record)
+}
+
+func (tx *transaction) writeKeys(state *rangeState, keys []row, forget []string) error {
+	for _, r := range keys {
+		tx.rows++
+		const insert = "INSERT OR IGNORE INTO keys (range, name, checksum, record) VALUES (?, ?, ?, ?)"
+		if err := exec(tx.writer, insert, state.number, r.name, r.checksum, r.record); err != nil {
+			return err
+		}
+		if tx.writer.Changes() == 1 {
+			state.Keys.add(r.checksum)
+			continue
+		}
+		was, err := number(tx.writer, "SELECT checksum FROM keys WHERE range = ? AND name = ?", state.number, r.name)
+		if err != nil {
+			return err
+		}
+		state.Keys.replace(was, r.checksum)
+		const update = "UPDATE keys SET checksum = ?, record = ? WHERE range = ? AND name = ?"
+		if err := exec(tx.writer, update, r.checksum, r.record, state.number, r.name); err != nil {
+			return err
+		}
+	}
+	for _, name := range forget {
+		tx.rows++
+		err := query(tx.writer, "DELETE FROM keys WHERE range = ? AND name = ? RETURNING checksum", func(r *sqlite.Stmt) error {
+			state.Keys.remove(r.ColumnInt64(0))
+			return nil
+		}, state.number, name)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (tx *transaction) writeHolds(state *rangeState, r row) error {
+	tx.rows++
+	state.Holds = tally{1, r.checksum}
+	return exec(tx.writer, "INSERT OR REPLACE INTO holds (range, checksum, record) VALUES (?, ?, ?)", state.number, r.checksum, r.record)
+}
+
+// writeEvent appends an event, or writes over one that is there: its attempt.
+func (tx *transaction) writeEvent(state *rangeState, cursor uint64, r row) (err error) {
+	was, found := state.open[cursor]
+	if !found {
+		if was, found, err = tx.stored(state, state.LastEvent, cursor, r); err != nil {
+			return err
+		}
+	}
+	state.LastEvent = max(state.LastEvent, cursor)
+	state.wrote(r.table, cursor)
+	wasPending := state.dequeue(cursor)
+	switch {
+	case r.pending:
+		state.enqueue(cursor)
+		state.open[cursor] = r.checksum
+	case wasPending: // the outcome of its attempt is to come
+		state.open[cursor] = r.checksum
+	default:
+		delete(state.open, cursor)
+	}
+	if len(state.open) > 2*len(state.queue)+4096 { // some attempts never had an outcome of their own
+		clear(state.open)
+	}
+	if !found {
+		return tx.append(state, &state.Events, r, "INSERT INTO events (range, position, checksum, record, pending) VALUES (?, ?, ?, ?, ?)", r.pending)
+	}
+	state.Events.replace(was, r.checksum)
+	tx.rows++
+	const update = "UPDATE events SET pending = ?, checksum = ?, record = ? WHERE range = ? AND position = ?"
+	return exec(tx.writer, update, r.pending, r.checksum, r.record, state.number, r.position)
+}
+
+func (tx *transaction) writeEnded(state *rangeState, cursor uint64, r row) error {
+	was, found, err := tx.stored(state, state.LastEnded, cursor, r)
+	if err != nil {
+		return err
+	}
+	state.LastEnded = max(state.LastEnded, cursor)
+	state.wrote(r.table, cursor)
+	state.wrote(names, cursor)
+	if cursor <= state.Nameless { // a refill brings a name back
+		state.Nameless = max(cursor, 1) - 1
+	}
+	if !found {
+		return tx.append(state, &state.Ended, r, "INSERT INTO ended (range, position, checksum, record, session_id) VALUES (?, ?, ?, ?, ?)", r.name)
+	}
+	return tx.overwriteEnded(state, was, r)
+}
+
+func (tx *transaction) overwriteEnded(state *rangeState, was int64, r row) error {
+	state.Ended.replace(was, r.checksum)
+	tx.rows++
+	const update = "UPDATE ended SET session_id = ?, checksum = ?, record = ? WHERE range = ? AND position = ?"
+	return exec(tx.writer, update, r.name, r.checksum, r.record, state.number, r.position)
+}
+
+func (tx *transaction) writeAct(state *rangeState, cursor uint64, r row) error {
+	was, found, err := tx.stored(state, state.LastAct, cursor, r)
+	if err != nil {
+		return err
+	}
+	state.LastAct = max(state.LastAct, cursor)
+	state.wrote(r.table, cursor)
+	if !found {
+		return tx.append(state, &state.Acts, r, "INSERT INTO acts (range, position, checksum, record) VALUES (?, ?, ?, ?)")
+	}
+	state.Acts.replace(was, r.checksum)
+	tx.rows++
+	const update = "UPDATE acts SET checksum = ?, record = ? WHERE range = ? AND position = ?"
+	return exec(tx.writer, update, r.checksum, r.record, state.number, r.position)
+}
+
+// stored is the checksum of the row that this one takes the place of. Behind the last cursor of a log there is none.
+func (tx *transaction) stored(state *rangeState, last, cursor uint64, r row) (checksum int64, found bool, err error) {
+	if cursor > last {
+		return 0, false, nil
+	}
+	err = query(tx.writer, "SELECT checksum FROM "+r.table+" WHERE range = ? AND position = ?", func(at *sqlite.Stmt) error {
+		checksum, found = at.ColumnInt64(0), true
+		return nil
+	}, state.number, r.position)
+	return checksum, found, err
+}
+
+// append inserts a row of a log. more is the value of its last column, if it has one more.
+func (tx *transaction) append(state *rangeState, count *tally, r row, insert string, more ...any) error {
+	count.add(r.checksum)
+	tx.rows++
+	return exec(tx.writer, insert, append([]any{state.number, r.position, r.checksum, r.record}, more...)...)
+}

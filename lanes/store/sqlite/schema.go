@@ -1,0 +1,160 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"rangegate/lanes/store"
+)
+
+const (
+	applicationID = 0x72676174 // "rgat": tells a store of rangegate from other SQLite files
+	schemaVersion = 1          // user_version
+)
+
+// schema makes the tables, whose records are the versioned JSON of package store, and the views that show an operator
+// what is in the records. (Computed columns in the tables would be computed at every write.)
+//
+// A cursor is stored as position = cursor - 2^63: SQLite's integers are signed, and positions sort as cursors do.
+// Checksums stand before their records, so that counting and summing them reads no overflow pages.
+const schema = `
+CREATE TABLE file (
+	id         TEXT    NOT NULL, -- of this file; a backup gets one of its own
+	generation INTEGER NOT NULL, -- raised by the first commit after each complete checkpoint
+	ranges     INTEGER NOT NULL, -- number of ranges
+	sum        INTEGER NOT NULL  -- of their checksums
+);
+CREATE TABLE ranges (
+	number     INTEGER PRIMARY KEY,
+	range_id   TEXT    NOT NULL UNIQUE,
+	checksum   INTEGER NOT NULL,
+	record     TEXT    NOT NULL
+);
+CREATE TABLE lanes (
+	place      INTEGER PRIMARY KEY, -- range number * 2^24 + number in the range
+	lane_id    TEXT    NOT NULL,
+	checksum   INTEGER NOT NULL,
+	record     TEXT    NOT NULL
+);
+CREATE TABLE keys (
+	range      INTEGER NOT NULL,
+	name       TEXT    NOT NULL,
+	checksum   INTEGER NOT NULL,
+	record     TEXT    NOT NULL,
+	PRIMARY KEY (range, name)
+) WITHOUT ROWID;
+CREATE TABLE holds (
+	range      INTEGER PRIMARY KEY,
+	checksum   INTEGER NOT NULL,
+	record     TEXT    NOT NULL
+);
+CREATE TABLE events (
+	range      INTEGER NOT NULL,
+	position   INTEGER NOT NULL,
+	pending    INTEGER NOT NULL, -- 1: no attempt has begun
+	checksum   INTEGER NOT NULL,
+	record     TEXT    NOT NULL,
+	PRIMARY KEY (range, position)
+) WITHOUT ROWID;
+CREATE TABLE ended (
+	range      INTEGER NOT NULL,
+	position   INTEGER NOT NULL,
+	session_id TEXT    NOT NULL,
+	checksum   INTEGER NOT NULL,
+	record     TEXT    NOT NULL,
+	PRIMARY KEY (range, position)
+) WITHOUT ROWID;
+CREATE INDEX ended_by_session ON ended (session_id, range);
+CREATE TABLE acts (
+	range      INTEGER NOT NULL,
+	position   INTEGER NOT NULL,
+	checksum   INTEGER NOT NULL,
+	record     TEXT    NOT NULL,
+	PRIMARY KEY (range, position)
+) WITHOUT ROWID;
+
+CREATE VIEW range_view AS SELECT range_id, number,
+	record ->> '$.epoch' AS epoch, record ->> '$.n' AS n, record ->> '$.checkpoint.at.wall' AS checkpoint_at,
+	record ->> '$.pending' AS pending_events, record
+	FROM ranges;
+CREATE VIEW lane_view AS SELECT range_id, lane_id,
+	lanes.record ->> '$.session.session_id' AS session_id, lanes.record ->> '$.session.phase' AS phase,
+	lanes.record ->> '$.session.left_ns' / 60e9 AS minutes_left, lanes.record ->> '$.session.since.wall' AS since,
+	lanes.record ->> '$.held' AS held, lanes.record
+	FROM lanes JOIN ranges ON number = place >> 24;
+CREATE VIEW event_view AS SELECT range_id, position + 9223372036854775807 + 1 AS cursor,
+	events.record ->> '$.event.event' AS kind, events.record ->> '$.event.session_id' AS session_id,
+	events.record ->> '$.event.lane_id' AS lane_id, events.record ->> '$.event.at' AS at, pending,
+	events.record ->> '$.attempt.at' AS attempt_at, events.record ->> '$.attempt.status' AS status,
+	events.record ->> '$.attempt.error' AS error, events.record
+	FROM events JOIN ranges ON number = range;
+CREATE VIEW ended_view AS SELECT range_id, position + 9223372036854775807 + 1 AS cursor, session_id,
+	ended.record ->> '$.lane_id' AS lane_id, ended.record ->> '$.ended_at' AS at, ended.record ->> '$.end_reason' AS reason,
+	ended.record ->> '$.used_ns' / 60e9 AS minutes_used, ended.record
+	FROM ended JOIN ranges ON number = range;
+CREATE VIEW act_view AS SELECT range_id, position + 9223372036854775807 + 1 AS cursor,
+	acts.record ->> '$.at' AS at, acts.record ->> '$.who' AS who, acts.record ->> '$.what' AS what,
+	acts.record ->> '$.lane_id' AS lane_id, acts.record ->> '$.session_id' AS session_id, acts.record
+	FROM acts JOIN ranges ON number = range;
+`
+
+const (
+	placeBits = 24 // of a lane's place are its number in the range
+	maxLanes  = 1 << placeBits
+)
+
+// positionOf maps cursors to SQLite's signed integers in their order; cursorAt is its inverse.
+func positionOf(cursor uint64) int64  { return int64(cursor ^ 1<<63) }
+func cursorAt(position int64) uint64 { return uint64(position) ^ 1<<63 }
+
+// makeSchema fills an empty database.
+func makeSchema(c *sqlite.Conn, id string) error {
+	script := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d; %s", applicationID, schemaVersion, schema)
+	if err := sqlitex.ExecuteScript(c, script, nil); err != nil {
+		return err
+	}
+	return exec(c, "INSERT INTO file (id, generation, ranges, sum) VALUES (?, 0, 0, 0)", id)
+}
+
+// fileRow is the one row of the table file.
+type fileRow struct {
+	id         string
+	generation int64
+	ranges     tally
+}
+
+// readFileRow reads what the file says of itself, and refuses what this release cannot use.
+func readFileRow(c *sqlite.Conn) (row fileRow, err error) {
+	application, err := number(c, "PRAGMA application_id")
+	if err != nil {
+		return row, err
+	}
+	version, err := number(c, "PRAGMA user_version")
+	switch {
+	case err != nil:
+		return row, err
+	case application != applicationID:
+		return row, errors.New("this is no store of rangegate")
+	case version > schemaVersion:
+		return row, fmt.Errorf("%w: its schema is %d, this gateway knows up to %d", store.ErrNewer, version, schemaVersion)
+	case version < 1:
+		return row, fmt.Errorf("damaged: its schema version is %d", version)
+	}
+	rows := 0
+	err = query(c, "SELECT id, generation, ranges, sum FROM file", func(r *sqlite.Stmt) error {
+		rows++
+		row = fileRow{r.ColumnText(0), r.ColumnInt64(1), tally{Count: r.ColumnInt64(2), Sum: r.ColumnInt64(3)}}
+		return nil
+	})
+	if err == nil && rows != 1 {
+		err = fmt.Errorf("damaged: the table file has %d rows", rows)
+	}
+	return row, err
+}
+
+func writeFileRow(c *sqlite.Conn, row fileRow) error {
+	return exec(c, "UPDATE file SET id = ?, generation = ?, ranges = ?, sum = ?", row.id, row.generation, row.ranges.Count, row.ranges.Sum)
+}

@@ -1,0 +1,118 @@
+package sqlite
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes/store"
+	"rangegate/lanes/store/storetest"
+)
+
+func TestStore(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) storetest.Bench {
+		return benchAt(filepath.Join(t.TempDir(), "data", "rangegate.db"))
+	})
+}
+
+// bench is the file of a store.
+type bench struct{ path string }
+
+func benchAt(path string) bench { return bench{path} }
+
+func (b bench) Where() string { return b.path }
+
+func (b bench) Open(t *testing.T, r store.Retention) store.Store {
+	s, err := Open(b.path, r)
+	require.NoError(t, err)
+	return s
+}
+
+// Overwrite puts the data where the record was, as if a version of rangegate had written them.
+func (b bench) Overwrite(t *testing.T, record storetest.Record, data []byte) {
+	s, err := Open(b.path, store.Retention{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	require.NoError(t, s.submit(t.Context(), func(tx *transaction) (verdict, failure error) {
+		state, err := tx.rangeOf(record.Range)
+		require.NoError(t, err)
+		if record.Kind == storetest.Checkpoint { // it is part of the range's record
+			own := remade(key{table: "ranges", rangeID: record.Range}, data)
+			tx.about.ranges.replace(state.checksum, own.checksum)
+			return nil, exec(tx.writer, "UPDATE ranges SET checksum = ?, record = ? WHERE number = ?", own.checksum, own.record, state.number)
+		}
+		rows, counted := rowsLike(t, tx, state, record)
+		for _, r := range rows {
+			if r.key.String() != nameOf(record) {
+				continue
+			}
+			damaged := remade(r.key, data)
+			counted.replace(r.checksum, damaged.checksum)
+			text, args := "UPDATE "+r.table+" SET checksum = ?, record = ? WHERE checksum = ?", []any{damaged.checksum, damaged.record, r.checksum}
+			if err := exec(tx.writer, text, args...); err != nil {
+				return nil, err
+			}
+			return nil, tx.save(state)
+		}
+		require.Fail(t, "there is no such record", record)
+		return nil, nil
+	}))
+}
+
+func remade(k key, data []byte) row { return row{k, k.checksum(string(data)), string(data)} }
+
+// nameOf is the record's name in this package.
+func nameOf(record storetest.Record) string {
+	switch record.Kind {
+	case storetest.Lane:
+		return "lane " + record.Name
+	case storetest.Key:
+		return "idempotency key " + strconv.Quote(record.Name)
+	case storetest.Holds:
+		return "holds"
+	}
+	return string(record.Kind) + " " + record.Name
+}
+
+// rowsLike are the rows of the record's table.
+func rowsLike(t *testing.T, tx *transaction, state *rangeState, record storetest.Record) (rows []row, counted *tally) {
+	var err error
+	switch record.Kind {
+	case storetest.Lane:
+		rows, err = laneRows(tx.writer, state)
+		counted = &state.Lanes
+	case storetest.Key:
+		rows, err = keyRows(tx.writer, state)
+		counted = &state.Keys
+	case storetest.Holds:
+		rows, err = holdsRows(tx.writer, state)
+		counted = &state.Holds
+	case storetest.Event:
+		rows, err = logRows(tx.writer, "events", state.Range, state.number, 0, 100)
+		counted = &state.Events
+	case storetest.Ended:
+		rows, err = logRows(tx.writer, "ended", state.Range, state.number, 0, 100)
+		counted = &state.Ended
+	case storetest.Act:
+		rows, err = logRows(tx.writer, "acts", state.Range, state.number, 0, 100)
+		counted = &state.Acts
+	}
+	require.NoError(t, err)
+	return rows, counted
+}
+
+func (b bench) Copy(t *testing.T) (putBack func()) {
+	require.NoFileExists(t, b.path+"-wal")
+	copied, err := os.ReadFile(b.path)
+	require.NoError(t, err)
+	return func() {
+		require.NoFileExists(t, b.path+"-wal")
+		require.NoError(t, os.WriteFile(b.path, copied, 0o600))
+	}
+}
+
+func (b bench) Wipe(t *testing.T) { require.NoError(t, os.Remove(b.path)) }
+
