@@ -36,6 +36,7 @@ require (
 	golang.org/x/sys v0.49.0
 	golang.org/x/time v0.16.0
 	pgregory.net/rapid v1.3.0
+	zombiezen.com/go/sqlite v1.4.2
 )
 
 require (
@@ -93,7 +94,6 @@ require (
 	modernc.org/memory v1.12.1 // indirect
 	modernc.org/sqlite v1.61.1 // indirect
 	mvdan.cc/gofumpt v0.12.0 // indirect
-	zombiezen.com/go/sqlite v1.4.2 // indirect
 )
 
 tool (

@@ -17,7 +17,7 @@ import (
 	"rangegate/lanes"
 	"rangegate/lanes/link/sim"
 	"rangegate/lanes/store"
-	"rangegate/lanes/store/bolt"
+	"rangegate/lanes/store/sqlite"
 )
 
 // full is a board of so many lanes, each with a running session.
@@ -83,7 +83,7 @@ var stores = []struct {
 	on   func(store.Store) store.Store
 }{
 	{"alone", func(s store.Store) store.Store { return nothing{s} }},
-	{"on bolt", func(s store.Store) store.Store { return s }},
+	{"on SQLite", func(s store.Store) store.Store { return s }},
 }
 
 // BenchmarkCommitter saves changes of 64 lanes at a time: a lane and its event each, until it is told that they are saved.
@@ -164,10 +164,10 @@ func BenchmarkDelivery(b *testing.B) {
 	}
 }
 
-// benchRange is a range with a lane on a bolt file.
+// benchRange is a range with a lane on a SQLite file.
 func benchRange(b *testing.B, on func(store.Store) store.Store, s Settings) *Range {
 	const long = 24 * time.Hour
-	file, err := bolt.Open(filepath.Join(b.TempDir(), "range.db"), store.Retention{Events: long, History: long, Names: long, Cap: 1_000_000})
+	file, err := sqlite.Open(filepath.Join(b.TempDir(), "range.db"), store.Retention{Events: long, History: long, Names: long, Cap: 1_000_000})
 	require.NoError(b, err)
 	clock, err := NewSystemClock()
 	require.NoError(b, err)

@@ -18,10 +18,10 @@ import (
 	"rangegate/lanes/link"
 	"rangegate/lanes/link/sim"
 	"rangegate/lanes/store"
-	"rangegate/lanes/store/bolt"
+	"rangegate/lanes/store/sqlite"
 )
 
-// rig is a gateway with one range: a real bolt file, simulated hardware, and a clock that tests set. It lives in a
+// rig is a gateway with one range: a real SQLite file, simulated hardware, and a clock that tests set. It lives in a
 // synctest bubble: time passes only when everything has come to rest (see pass).
 type rig struct {
 	*testing.T
@@ -116,7 +116,7 @@ func (g *rig) tryStart() error {
 
 func (g *rig) openStore() {
 	g.Helper()
-	file, err := bolt.Open(g.path, store.Retention{
+	file, err := sqlite.Open(g.path, store.Retention{
 		Events: 30 * 24 * time.Hour, History: 90 * 24 * time.Hour, Names: 30 * 24 * time.Hour, Cap: 1_000_000,
 	})
 	require.NoError(g, err)

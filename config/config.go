@@ -86,17 +86,17 @@ const (
 	Error Level = "error"
 )
 
-// Store is where the gateway keeps its state: exactly one of Bolt and Redis.
+// Store is where the gateway keeps its state: exactly one of SQLite and Redis.
 type Store struct {
-	Bolt      string    `yaml:"bolt,omitempty"`  // path of the file; default data/rangegate.db when Redis is empty too
-	Redis     Secret    `yaml:"redis,omitempty"` // redis:// or rediss:// url (redisOptions); a Secret, as it may carry passwords
+	SQLite    string    `yaml:"sqlite,omitempty"` // path of the file; default data/rangegate.db when Redis is empty too
+	Redis     Secret    `yaml:"redis,omitempty"`  // redis:// or rediss:// url (redisOptions); a Secret, as it may carry passwords
 	Retention Retention `yaml:"retention"`
 }
 
 // Retention bounds what a range keeps. All are more than 0.
 type Retention struct {
-	Events  time.Duration `yaml:"events"`  // default 720h on bolt, 72h on Redis
-	History time.Duration `yaml:"history"` // default 2160h on bolt, 720h on Redis
+	Events  time.Duration `yaml:"events"`  // default 720h on SQLite, 72h on Redis
+	History time.Duration `yaml:"history"` // default 2160h on SQLite, 720h on Redis
 	Names   time.Duration `yaml:"names"`   // customer names in the history; default 720h
 	Cap     int           `yaml:"cap"`     // records a range, whatever their age; default 1,000,000
 }

@@ -33,7 +33,7 @@ func ptr(l Limit) *Limit { return &l }
 func (s *Store) complete() {
 	events, history := 3*day, 30*day
 	if s.Redis == "" {
-		s.Bolt = cmp.Or(s.Bolt, "data/rangegate.db")
+		s.SQLite = cmp.Or(s.SQLite, "data/rangegate.db")
 		events, history = 30*day, 90*day
 	}
 	s.Retention.Events = cmp.Or(s.Retention.Events, events)

@@ -30,7 +30,7 @@ type RangeDifference struct {
 
 // fixed is what a running gateway stands on.
 var fixed = []string{
-	"environment", "http.address", "http.tls", "operations.address", "operations.tls", "store.bolt", "store.redis", "store.retention",
+	"environment", "http.address", "http.tls", "operations.address", "operations.tls", "store.sqlite", "store.redis", "store.retention",
 }
 
 // Differences compares two configurations, both complete and without faults.

@@ -155,12 +155,22 @@ func (d *document) unknown(key *yaml.Node, among []setting, at path) {
 		return
 	}
 	at = at.key(key.Value)
+	if instead := gone[at]; instead != "" {
+		d.found.add(at, "%s (line %d)", instead, key.Line)
+		return
+	}
 	if meant := nearest(key.Value, known); meant != "" {
 		d.found.add(at, "unknown key (line %d), did you mean %q?", key.Line, meant)
 		return
 	}
 	d.found.add(at, "unknown key (line %d); known are %s", key.Line, strings.Join(known, ", "))
 }
+
+// gone are the settings of older releases, and what to do instead.
+var gone = map[path]string{"store.bolt": boltGone}
+
+const boltGone = "the embedded store is SQLite now: with the release that wrote the bolt file run rangegate store export, set " +
+	"store.sqlite to a new file in place of store.bolt, then run rangegate store import"
 
 func find(among []setting, key string) (setting, bool) {
 	for _, s := range among {

@@ -18,6 +18,10 @@ func (c *Config) lay(environ []string, found *faults) {
 		at := path(prefix + v.name)
 		pattern, indexes := generalize(v.name)
 		steps, known := variables[pattern]
+		if v.name == "STORE_BOLT" {
+			found.add(at, "%s", boltGone)
+			continue
+		}
 		if !known {
 			found.add(at, "no such setting%s", hint(pattern, indexes))
 			continue

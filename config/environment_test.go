@@ -95,11 +95,11 @@ func TestALimitMayBeNone(t *testing.T) {
 }
 
 func TestMovingToRedisByTheEnvironment(t *testing.T) {
-	text := smallest + "store: {bolt: here.db}"
+	text := smallest + "store: {sqlite: here.db}"
 	_, err := Parse([]byte(text), []string{"RANGEGATE_STORE_REDIS=redis://h"})
-	assert.Equal(t, []string{"store: two stores, bolt and redis; choose one"}, faultsOf(t, err))
+	assert.Equal(t, []string{"store: two stores, sqlite and redis; choose one"}, faultsOf(t, err))
 
-	cfg, err := Parse([]byte(text), []string{"RANGEGATE_STORE_REDIS=redis://h", "RANGEGATE_STORE_BOLT="})
+	cfg, err := Parse([]byte(text), []string{"RANGEGATE_STORE_REDIS=redis://h", "RANGEGATE_STORE_SQLITE="})
 	require.NoError(t, err, "an empty variable empties a text")
 	assert.Equal(t, Secret("redis://h"), cfg.Store.Redis)
 }

@@ -89,7 +89,8 @@ func TestFaultsAgainstTheRules(t *testing.T) {
 		{"one address covers the other", smallest + "http: {address: ':9090'}", "operations.address: the same as http.address"},
 		{"tls without key", smallest + "http: {tls: {certificate: a}}", "http.tls.key: " + tlsBoth},
 		{"tls without certificate", smallest + "http: {tls: {key: a}}", "http.tls.certificate: " + tlsBoth},
-		{"two stores", smallest + "store: {bolt: a, redis: 'redis://h'}", "store: two stores, bolt and redis; choose one"},
+		{"the store of older releases", smallest + "store: {bolt: a}", "store.bolt: " + boltGone + " (line 12)"},
+		{"two stores", smallest + "store: {sqlite: a, redis: 'redis://h'}", "store: two stores, sqlite and redis; choose one"},
 		{"redis of another scheme", smallest + "store: {redis: 'http://h:1/0'}", redisURL},
 		{"redis without host", smallest + "store: {redis: 'redis:///0'}", redisURL},
 		{"redis with a fragment", smallest + "store: {redis: 'redis://h:1/0#x'}", redisURL},
@@ -232,10 +233,10 @@ ranges:
     bays: [7]
     lanes:
       - {id: x, name: Lane 1, bay: y, accessible: no way, link: sim}
-`), []string{"RANGEGATE_STORE_BOLD=x"})
+`), []string{"RANGEGATE_STORE_SQLIT=x"})
 	assert.Equal(t, []string{
 		`htpp: unknown key (line 3), did you mean "http"?`,
-		"store: wants keys and values, such as {bolt: …} (line 5)",
+		"store: wants keys and values, such as {sqlite: …} (line 5)",
 		"ranges[0].id: " + wantsID + " (line 7)",
 		"ranges[0].name: wants text (line 8)",
 		"ranges[0].purchasing: wants true or false (line 9)",
@@ -245,7 +246,7 @@ ranges:
 		"ranges[0].lanes[0].bay: " + wantsID + " (line 13)",
 		"ranges[0].lanes[0].accessible: wants true or false (line 13)",
 		"ranges[0].lanes[0].link: wants keys and values, such as {driver: …} (line 13)",
-		"RANGEGATE_STORE_BOLD: no such setting, did you mean RANGEGATE_STORE_BOLT?",
+		"RANGEGATE_STORE_SQLIT: no such setting, did you mean RANGEGATE_STORE_SQLITE?",
 		"http.address: wants host:port, such as 127.0.0.1:8080",
 		"ranges[0].tokens: wants at least one token",
 	}, faultsOf(t, err), "and what could not be read is not reported as missing too")

@@ -65,7 +65,7 @@ func TestTheSmallestConfigurationGetsEveryDefault(t *testing.T) {
 	assert.Equal(t, "127.0.0.1:8080", cfg.HTTP.Address)
 	assert.Equal(t, "127.0.0.1:9090", cfg.Operations.Address)
 	assert.Equal(t, Info, cfg.Log.Level)
-	assert.Equal(t, Store{Bolt: "data/rangegate.db", Retention: Retention{30 * day, 90 * day, 30 * day, 1_000_000}}, cfg.Store)
+	assert.Equal(t, Store{SQLite: "data/rangegate.db", Retention: Retention{30 * day, 90 * day, 30 * day, 1_000_000}}, cfg.Store)
 
 	demo := cfg.Ranges[0]
 	assert.Equal(t, []Secret{"22222222-2222-4222-8222-222222222222"}, demo.Tokens)
@@ -166,7 +166,7 @@ func TestRedisKeepsLess(t *testing.T) {
 	cfg, err := Parse([]byte(smallest+`store: {redis: "redis://127.0.0.1:6379/0", retention: {names: 1h}}`), nil)
 	require.NoError(t, err)
 	assert.Equal(t, Retention{3 * day, 30 * day, time.Hour, 1_000_000}, cfg.Store.Retention)
-	assert.Empty(t, cfg.Store.Bolt)
+	assert.Empty(t, cfg.Store.SQLite)
 }
 
 func TestWebhookDefaults(t *testing.T) {
@@ -212,7 +212,7 @@ operations:
 log:
   level: info
 store:
-  bolt: data/rangegate.db
+  sqlite: data/rangegate.db
   retention:
     events: 720h0m0s
     history: 2160h0m0s

@@ -64,7 +64,7 @@ func Playground(lanes int, dataDir, address, integrator string) Config {
 		Environment: InPlayground,
 		HTTP:        HTTP{Address: address},
 		Operations:  Operations{Token: demoOperator},
-		Store:       Store{Bolt: filepath.Join(dataDir, "rangegate.db")},
+		Store:       Store{SQLite: filepath.Join(dataDir, "rangegate.db")},
 		Ranges:      []Range{demo},
 	}
 	cfg.complete()

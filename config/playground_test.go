@@ -53,7 +53,7 @@ func TestBaysAreLetteredBeyondZ(t *testing.T) {
 
 func TestTheEnvironmentOverridesThePlayground(t *testing.T) {
 	cfg := Playground(2, "dir", "127.0.0.1:8080", "http://127.0.0.1:7070")
-	assert.Equal(t, "dir/rangegate.db", cfg.Store.Bolt)
+	assert.Equal(t, "dir/rangegate.db", cfg.Store.SQLite)
 	require.NoError(t, Override(&cfg, []string{
 		"RANGEGATE_OPERATIONS_ADDRESS=127.0.0.1:0",
 		"RANGEGATE_RANGES_0_LANES_1_NAME=The far one",

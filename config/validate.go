@@ -70,10 +70,10 @@ func (in *inspection) http(h HTTP) {
 
 func (in *inspection) store(s Store) {
 	switch {
-	case s.Bolt != "" && s.Redis != "":
-		in.found.add("store", "two stores, bolt and redis; choose one")
-	case s.Bolt == "" && s.Redis == "":
-		in.found.add("store", "no store; choose bolt or redis")
+	case s.SQLite != "" && s.Redis != "":
+		in.found.add("store", "two stores, sqlite and redis; choose one")
+	case s.SQLite == "" && s.Redis == "":
+		in.found.add("store", "no store; choose sqlite or redis")
 	}
 	if s.Redis != "" {
 		in.expect("store.redis", redisProblem(s.Redis.Reveal()))

@@ -19,7 +19,7 @@ import (
 type all struct {
 	Only    []string  `placeholder:"NAME" help:"Measure only what has this name, or begins with it. Can be given again."`
 	Lanes   int       `placeholder:"N" help:"At most so many lanes in any experiment: a smaller machine, or less time."`
-	Store   storeKind `enum:"bolt,redis," default:"" placeholder:"bolt|redis" help:"The store of every experiment. Without it sales are measured on both, and everything else on bolt."`
+	Store   storeKind `enum:"sqlite,redis," default:"" placeholder:"sqlite|redis" help:"The store of every experiment. Without it sales are measured on both, and everything else on SQLite."`
 	Rounds  int       `placeholder:"N" help:"How often each is measured, instead of as often as it needs."`
 	JSON    string    `type:"path" placeholder:"FILE" help:"Write every round of every figure there."`
 	Plots   string    `type:"path" placeholder:"DIR" help:"Write one SVG a scaling curve there."`

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"zombiezen.com/go/sqlite/sqlitex"
 
 	"rangegate/actors"
 	"rangegate/cmd/rangebench/figures"
@@ -28,9 +29,9 @@ func TestExperimentsAreNamedOnce(t *testing.T) {
 
 func TestOnlyTakesANameItsBeginningOrAFigure(t *testing.T) {
 	for only, want := range map[string]string{
-		"http/":              "http/bolt, http/redis, http/get, http/list",
+		"http/":              "http/sqlite, http/redis, http/get, http/list",
 		"expiry/10k":         "expiry/10k, expiry/10k-selling",
-		"http/bolt create":   "http/bolt",
+		"http/sqlite create": "http/sqlite",
 		"memory connected":   "memory",
 		"startup":            "startup",
 		"expiry/100k p99.9 ": "expiry/100k",
@@ -120,6 +121,36 @@ func TestWhatWaitsIsCommittedTogether(t *testing.T) {
 	commit.close()
 	require.Len(t, kept.all, 100)
 	require.Equal(t, 2, kept.writes, "the first alone, and those that waited for it")
+}
+
+func TestABareFileKeepsWhatWasWrittenLast(t *testing.T) {
+	d, err := newDisk(sqliteStore)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, d.remove()) }()
+	kept, err := d.bare()
+	require.NoError(t, err)
+	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "wal_autocheckpoint": "4000"} {
+		had, err := sqlitex.ResultText(kept.(bareSQLite).connection.Prep("PRAGMA " + pragma))
+		require.NoError(t, err, pragma)
+		require.Equal(t, want, had, pragma)
+	}
+	a, b := cursorKey(1), cursorKey(2)
+	require.NoError(t, kept.write([]entry{{"lanes", b, []byte("longer")}, {"lanes", a, []byte("old")}, {"events", a, []byte("event")}}))
+	require.NoError(t, kept.write([]entry{{"lanes", b, []byte("new")}, {"history", a, nil}}))
+	require.NoError(t, kept.close())
+
+	kept, err = d.bare()
+	require.NoError(t, err)
+	defer func() { require.NoError(t, kept.close()) }()
+	for bucket, want := range map[string][]string{"lanes": {"old", "new"}, "events": {"event"}, "history": {""}} {
+		var had []string
+		require.NoError(t, kept.read(bucket, func(value []byte) error {
+			had = append(had, string(value))
+			return nil
+		}))
+		require.Equal(t, want, had, bucket)
+	}
+	require.ErrorIs(t, kept.read("lanes", func([]byte) error { return io.ErrUnexpectedEOF }), io.ErrUnexpectedEOF)
 }
 
 func TestAPlantedRangeRunsOn(t *testing.T) {

@@ -16,7 +16,7 @@ type apart struct {
 	What    string    `help:"One of the halves."`
 	Lanes   int       `help:"How many."`
 	Ranges  int       `default:"1" help:"In how many ranges."`
-	Store   storeKind `enum:"bolt,redis" default:"bolt" help:"The store."`
+	Store   storeKind `enum:"sqlite,redis" default:"sqlite" help:"The store."`
 	Profile string    `type:"path" help:"Where profiles go, the beginning of their names included."`
 }
 

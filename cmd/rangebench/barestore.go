@@ -5,9 +5,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"path/filepath"
+	"slices"
 
 	goredis "github.com/redis/go-redis/v9"
-	"go.etcd.io/bbolt"
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 
 	"rangegate/lanes/store"
 )
@@ -20,10 +22,10 @@ type entry struct {
 }
 
 // bareStore is the database of a store and nothing of ours: the records of one call are written together, and durable
-// when it returns.
+// when it returns. It has one caller at a time.
 type bareStore interface {
 	write(records []entry) error
-	// read gives every record of a bucket.
+	// read gives every record of a bucket. The value is overwritten when each has returned.
 	read(bucket string, each func(value []byte) error) error
 	close() error
 }
@@ -34,44 +36,76 @@ func (d *disk) bare() (bareStore, error) {
 	if d.kind == redisStore {
 		return bareRedis{goredis.NewClient(&goredis.Options{Addr: d.address(), PoolSize: 2})}, nil
 	}
-	db, err := bbolt.Open(filepath.Join(d.dir, "bare.db"), 0o600, &bbolt.Options{FreelistType: bbolt.FreelistMapType})
+	return openBareSQLite(filepath.Join(d.dir, "bare.db"))
+}
+
+// bareSQLite is one connection, and a statement to write to each bucket.
+type bareSQLite struct {
+	connection *sqlite.Conn
+	upserts    map[string]*sqlite.Stmt
+}
+
+// openBareSQLite makes every bucket a table. The file syncs and caches as the gateway's store does.
+func openBareSQLite(path string) (bareStore, error) {
+	c, err := sqlite.OpenConn(path, sqlite.OpenReadWrite, sqlite.OpenCreate, sqlite.OpenWAL)
 	if err != nil {
 		return nil, err
 	}
-	err = db.Update(func(tx *bbolt.Tx) error {
-		for _, name := range buckets {
-			if _, err := tx.CreateBucketIfNotExists([]byte(name)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, errors.Join(err, db.Close())
+	c.SetBusyTimeout(0) // the library's default waits for ever
+	once := []string{
+		"PRAGMA synchronous = FULL",
+		"PRAGMA wal_autocheckpoint = 4000", // SQLite checkpoints by itself, in the commit that makes the WAL so many pages long
+		"PRAGMA cache_size = -16384",       // 16 MiB
 	}
-	return bareBolt{db}, nil
-}
-
-type bareBolt struct{ db *bbolt.DB }
-
-func (b bareBolt) write(records []entry) error {
-	return b.db.Update(func(tx *bbolt.Tx) error {
-		for _, r := range records {
-			if err := tx.Bucket([]byte(r.bucket)).Put(r.key, r.value); err != nil {
-				return err
-			}
+	for _, name := range buckets { // WITHOUT ROWID: one tree a table, and not another for its keys
+		once = append(once, "CREATE TABLE IF NOT EXISTS "+name+" (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID")
+	}
+	for _, statement := range once {
+		if err := sqlitex.ExecuteTransient(c, statement, nil); err != nil {
+			return nil, errors.Join(err, c.Close())
 		}
-		return nil
-	})
+	}
+	b := bareSQLite{c, map[string]*sqlite.Stmt{}}
+	for _, name := range buckets {
+		const upsert = " (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+		if b.upserts[name], err = c.Prepare("INSERT INTO " + name + upsert); err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
+	}
+	return b, nil
 }
 
-func (b bareBolt) read(bucket string, each func(value []byte) error) error {
-	return b.db.View(func(tx *bbolt.Tx) error {
-		return tx.Bucket([]byte(bucket)).ForEach(func(_, value []byte) error { return each(value) })
-	})
+func (b bareSQLite) write(records []entry) (err error) {
+	end, err := sqlitex.ImmediateTransaction(b.connection)
+	if err != nil {
+		return err
+	}
+	defer end(&err)
+	for _, r := range records {
+		upsert := b.upserts[r.bucket]
+		upsert.BindBytes(1, r.key)
+		upsert.BindBytes(2, r.value)
+		if _, err := upsert.Step(); err != nil {
+			return err
+		}
+		if err := upsert.Reset(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func (b bareBolt) close() error { return b.db.Close() }
+func (b bareSQLite) read(bucket string, each func(value []byte) error) error {
+	var value []byte
+	return sqlitex.Execute(b.connection, "SELECT value FROM "+bucket, &sqlitex.ExecOptions{ResultFunc: func(row *sqlite.Stmt) error {
+		size := row.ColumnLen(0)
+		value = slices.Grow(value[:0], size)[:size]
+		row.ColumnBytes(0, value)
+		return each(value)
+	}})
+}
+
+func (b bareSQLite) close() error { return b.connection.Close() }
 
 type bareRedis struct{ client *goredis.Client }
 

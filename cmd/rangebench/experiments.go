@@ -4,7 +4,7 @@ package main
 var experiments = []experiment{
 	expiryQuiet, expirySelling, expiryLarge,
 	ending,
-	salesOnBolt, salesOnRedis,
+	salesOnSQLite, salesOnRedis,
 	getOne, getList,
 	ceasefireSmall, ceasefireLarge,
 	deliveries,

@@ -31,8 +31,8 @@ type gateway struct {
 	nowhere  io.Closer
 }
 
-// newGateway is one on an empty bolt file.
-func newGateway() (*gateway, error) { return newGatewayOn(boltStore) }
+// newGateway is one on an empty SQLite file.
+func newGateway() (*gateway, error) { return newGatewayOn(sqliteStore) }
 
 // newGatewayOn is one on an empty store of that kind.
 func newGatewayOn(kind storeKind) (*gateway, error) {

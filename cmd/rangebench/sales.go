@@ -12,8 +12,8 @@ import (
 )
 
 var (
-	salesOnBolt  = salesOn(boltStore)
-	salesOnRedis = salesOn(redisStore)
+	salesOnSQLite = salesOn(sqliteStore)
+	salesOnRedis  = salesOn(redisStore)
 )
 
 // salesOn is what 64 clients of a POS can do at once, everything durable before it is answered.

@@ -15,16 +15,16 @@ import (
 	"time"
 
 	"rangegate/lanes/store"
-	"rangegate/lanes/store/bolt"
 	"rangegate/lanes/store/redis"
+	"rangegate/lanes/store/sqlite"
 )
 
 // storeKind is a store that the gateway can have.
 type storeKind string
 
 const (
-	boltStore  storeKind = "bolt"
-	redisStore storeKind = "redis"
+	sqliteStore storeKind = "sqlite"
+	redisStore  storeKind = "redis"
 )
 
 // disk is where a store keeps what it is given: a directory of this run and, for Redis, a server on it that syncs every
@@ -87,7 +87,7 @@ func (d *disk) open() (store.Store, error) {
 	if d.kind == redisStore {
 		return redis.Open(context.Background(), fmt.Sprintf("redis://%s/0", d.address()), keep)
 	}
-	return bolt.Open(filepath.Join(d.dir, "range.db"), keep)
+	return sqlite.Open(filepath.Join(d.dir, "range.db"), keep)
 }
 
 // remove leaves nothing behind.

@@ -39,7 +39,7 @@ func (t *trial) lanes(wanted int) int { return min(wanted, cmp.Or(t.Lanes, wante
 func (t *trial) rounds(wanted int) int { return cmp.Or(t.Rounds, wanted) }
 
 // store is the store of an experiment.
-func (t *trial) store() storeKind { return cmp.Or(t.Store, boltStore) }
+func (t *trial) store() storeKind { return cmp.Or(t.Store, sqliteStore) }
 
 // compare measures ours and the limit in turns, and notes the figures, whose values both answer in the order of the
 // figures. Every turn begins on a heap that the one before it has left nothing on.

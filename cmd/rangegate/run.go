@@ -18,7 +18,7 @@ import (
 	"rangegate/catalog"
 	"rangegate/config"
 	"rangegate/lanes/link/sim"
-	"rangegate/lanes/store/bolt"
+	"rangegate/lanes/store/sqlite"
 	"rangegate/webhook"
 )
 
@@ -53,18 +53,18 @@ func run(t *terminal, p program) (err error) {
 	if err != nil {
 		return err
 	}
-	snapshots, err := openStore(t.ctx, p.config.Store, log)
+	registry := prometheus.NewRegistry()
+	snapshots, err := openStore(t.ctx, p.config.Store, registry, log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, snapshots.Close()) }()
-	if file, is := snapshots.(*bolt.Store); is {
+	if file, is := snapshots.(*sqlite.Store); is {
 		if err := leftOut(t.ctx, file, p.config); err != nil {
 			return misconfigured{err}
 		}
 	}
 
-	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	counts := actors.NewMetrics(registry)
 	gateway := actors.NewGateway(clock, snapshots, counts, log)

@@ -13,14 +13,15 @@ import (
 	"rangegate/config"
 	"rangegate/lanes/store"
 	"rangegate/lanes/store/archive"
-	"rangegate/lanes/store/bolt"
 	"rangegate/lanes/store/redis"
+	"rangegate/lanes/store/sqlite"
 )
 
 type storeCommands struct {
 	Check  storeCheck  `cmd:"" help:"Read everything that the store has, and say what cannot be read. Changes nothing."`
 	Export storeExport `cmd:"" help:"Write everything that the store has as JSON lines. Customers' names are among it."`
 	Import storeImport `cmd:"" help:"Write the ranges of an export to a store that does not have them."`
+	Backup storeBackup `cmd:"" help:"Copy the SQLite file to a new file, also while a gateway has it, and read the copy."`
 }
 
 // source is a store that is only read, and target one that ranges are carried to.
@@ -38,7 +39,7 @@ type (
 
 func openSource(ctx context.Context, c config.Store) (source, error) {
 	if c.Redis == "" {
-		return bolt.OpenReader(c.Bolt)
+		return sqlite.OpenReader(c.SQLite)
 	}
 	return redis.OpenReader(ctx, c.Redis.Reveal())
 }
@@ -46,7 +47,7 @@ func openSource(ctx context.Context, c config.Store) (source, error) {
 // openTarget takes no retention from the configuration: what is carried over is trimmed by the gateway that serves it.
 func openTarget(ctx context.Context, c config.Store) (target, error) {
 	if c.Redis == "" {
-		return bolt.Open(c.Bolt, store.Retention{})
+		return sqlite.Open(c.SQLite, store.Retention{})
 	}
 	return redis.Open(ctx, c.Redis.Reveal(), store.Retention{})
 }
@@ -66,6 +67,10 @@ func (s storeCheck) Run(t *terminal) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
+	return checkAll(t, cfg, from)
+}
+
+func checkAll(t *terminal, cfg config.Config, from source) error {
 	ids, err := from.Ranges(t.ctx)
 	if err != nil {
 		return err
@@ -176,4 +181,21 @@ func (s storeImport) Run(t *terminal) (err error) {
 	return exported.Import(t.ctx, to, time.Now(), func(contents archive.Contents) {
 		fmt.Fprintf(t.out, "imported range %s: %s\n", contents.Range, describe(contents))
 	})
+}
+
+type storeBackup struct {
+	Config string `required:"" placeholder:"FILE" help:"The configuration that names the store."`
+	File   string `arg:"" help:"Where to write, a new file that only its owner may read."`
+}
+
+// Run copies the file, and keeps a copy only if every record in it can be read.
+func (s storeBackup) Run(t *terminal) error {
+	cfg, err := config.Load(s.Config, t.environ)
+	if err != nil {
+		return misconfigured{err}
+	}
+	if cfg.Store.Redis != "" {
+		return errors.New("the store is a Redis server: back it up with the means of Redis, or use rangegate store export")
+	}
+	return sqlite.Backup(t.ctx, cfg.Store.SQLite, s.File, func(copied *sqlite.Reader) error { return checkAll(t, cfg, copied) })
 }

@@ -7,23 +7,24 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/mattn/go-isatty"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
 	"rangegate/api"
 	"rangegate/config"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
-	"rangegate/lanes/store/bolt"
 	"rangegate/lanes/store/redis"
+	"rangegate/lanes/store/sqlite"
 )
 
 // openStore opens the one store that is configured.
-func openStore(ctx context.Context, c config.Store, log zerolog.Logger) (store.Store, error) {
+func openStore(ctx context.Context, c config.Store, registry prometheus.Registerer, log zerolog.Logger) (store.Store, error) {
 	retention := store.Retention{
 		Events: c.Retention.Events, History: c.Retention.History, Names: c.Retention.Names, Cap: c.Retention.Cap,
 	}
 	if c.Redis == "" {
-		return bolt.Open(c.Bolt, retention)
+		return openFile(c.SQLite, retention, registry, log)
 	}
 	s, err := redis.Open(ctx, c.Redis.Reveal(), retention)
 	if err != nil {
@@ -42,6 +43,26 @@ func openStore(ctx context.Context, c config.Store, log zerolog.Logger) (store.S
 		}
 	}()
 	return s, nil
+}
+
+// openFile logs and counts what the file's own work, which no request waits for, meets.
+func openFile(path string, retention store.Retention, registry prometheus.Registerer, log zerolog.Logger) (store.Store, error) {
+	file, err := sqlite.Open(path, retention)
+	if err != nil {
+		return nil, err
+	}
+	problems := prometheus.NewCounter(prometheus.CounterOpts{
+		Namespace: "rangegate", Name: "store_problems_total",
+		Help: "Checkpoints of the SQLite file that failed, WALs that do not shrink, and damage that the audit in the background found.",
+	})
+	registry.MustRegister(problems)
+	go func() {
+		for problem := range file.Problems() { // until the store is closed
+			problems.Inc()
+			log.Error().Err(problem).Msg("the SQLite file needs attention")
+		}
+	}()
+	return file, nil
 }
 
 // layout is the range as its lanes know it.

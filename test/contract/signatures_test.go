@@ -91,7 +91,7 @@ func delivered(t *testing.T, secrets []string) []delivery {
 environment: playground
 http: {address: 127.0.0.1:0}
 operations: {address: 127.0.0.1:0}
-store: {bolt: %s}
+store: {sqlite: %s}
 ranges:
   - id: %s
     name: Range

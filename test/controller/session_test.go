@@ -30,7 +30,7 @@ func configuration(t *testing.T, lane *controller, webhook string) string {
 environment: playground
 http: {address: 127.0.0.1:0}
 operations: {address: 127.0.0.1:0, token: operator}
-store: {bolt: %s}
+store: {sqlite: %s}
 ranges:
   - id: %s
     name: Range

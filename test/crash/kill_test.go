@@ -15,9 +15,9 @@ import (
 // The gateway is built before the tests.
 func TestMain(m *testing.M) { process.Run(m) }
 
-func TestKillTheGatewayOnBolt(t *testing.T) {
+func TestKillTheGatewayOnSQLite(t *testing.T) {
 	t.Parallel()
-	kills(t, func(t *testing.T) string { return "bolt: " + filepath.Join(t.TempDir(), "rangegate.db") })
+	kills(t, func(t *testing.T) string { return "sqlite: " + filepath.Join(t.TempDir(), "rangegate.db") })
 }
 
 func TestKillTheGatewayOnRedis(t *testing.T) {

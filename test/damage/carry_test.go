@@ -35,9 +35,9 @@ func TestARangeMovesWithWhatRunsOnIt(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	stores := []string{
-		configured(t, bolt(filepath.Join(folder, "a.db"))),
+		configured(t, sqliteAt(filepath.Join(folder, "a.db"))),
 		configured(t, fmt.Sprintf("redis: %q", redistest.Start(t).URL())),
-		configured(t, bolt(filepath.Join(folder, "b.db"))),
+		configured(t, sqliteAt(filepath.Join(folder, "b.db"))),
 	}
 	g := serve(t, stores[0])
 	stopped, paused, running := g.sold(0), g.sold(1), g.sold(2)
@@ -93,7 +93,7 @@ func TestADamagedRecordIsToldAndNotCarriedOver(t *testing.T) {
 	damaged := []byte(strings.ReplaceAll(string(s.whole), `"sessionStarted"`, `"sessionSmarted"`)) // of all events of that kind
 	path := filepath.Join(t.TempDir(), "rangegate.db")
 	require.NoError(t, os.WriteFile(path, damaged, 0o600))
-	config, exported := configured(t, bolt(path)), filepath.Join(t.TempDir(), "export.jsonl")
+	config, exported := configured(t, sqliteAt(path)), filepath.Join(t.TempDir(), "export.jsonl")
 	out, said := command(t, 1, "store", "check", "--config", config)
 	require.Contains(t, out, "active sessions: 2")
 	require.Equal(t, 22, strings.Count(out, "it is not what was written"), out)

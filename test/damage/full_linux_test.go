@@ -51,7 +51,7 @@ func (g *gateway) stopped() (ids []string) {
 // once there is room all of it is saved.
 func TestADiskWithoutAnyRoom(t *testing.T) {
 	t.Parallel()
-	config := configured(t, bolt(filepath.Join(t.TempDir(), "rangegate.db")))
+	config := configured(t, sqliteAt(filepath.Join(t.TempDir(), "rangegate.db")))
 	g := serve(t, config)
 	runs, pauses, stops := g.sold(0), g.sold(1), g.sold(2)
 	g.room(1)
@@ -93,7 +93,7 @@ func TestADiskWithoutAnyRoom(t *testing.T) {
 func TestADiskWithoutRoomToGrow(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rangegate.db")
-	config := configured(t, bolt(path))
+	config := configured(t, sqliteAt(path))
 	g := serve(t, config)
 	info, err := os.Stat(path)
 	require.NoError(t, err)

@@ -61,7 +61,7 @@ ranges:
 	return path
 }
 
-func bolt(path string) string { return fmt.Sprintf("bolt: %q", path) }
+func sqliteAt(path string) string { return fmt.Sprintf("sqlite: %q", path) }
 
 // gateway is one life of the binary, which may end by itself.
 type gateway struct {

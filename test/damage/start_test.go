@@ -27,7 +27,7 @@ var logPaths = []string{"/history?limit=1000", "/events?limit=1000"}
 func newSample(t *testing.T) sample {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "rangegate.db")
-	g := serve(t, configured(t, bolt(path)))
+	g := serve(t, configured(t, sqliteAt(path)))
 	for range 20 {
 		id := g.sold(0)
 		require.Equal(t, http.StatusNoContent, g.ask("POST", "/sessions/"+id+"/stop", "", "Idempotency-Key", id).Status)
@@ -52,7 +52,7 @@ func (s sample) try(t *testing.T, damaged []byte, what string) (started bool) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "rangegate.db")
 	require.NoError(t, os.WriteFile(path, damaged, 0o600))
-	g, ready := launch(t, serving(configured(t, bolt(path))))
+	g, ready := launch(t, serving(configured(t, sqliteAt(path))))
 	if ready {
 		require.Equal(t, s.sessions, g.phases(), what)
 		for _, path := range logPaths {
@@ -126,7 +126,7 @@ func TestStartingAgainAndAgainOnADamagedFile(t *testing.T) {
 	for next := at; next >= 0; next = bytes.LastIndex(damaged[:next], []byte(`"phase":"running"`)) {
 		damaged[next+10] ^= 1
 	}
-	config := configured(t, bolt(path))
+	config := configured(t, sqliteAt(path))
 	require.NoError(t, os.WriteFile(path, damaged, 0o600))
 	for range 5 {
 		g, ready := launch(t, serving(config))
@@ -143,7 +143,7 @@ func TestStartingAgainAndAgainOnADamagedFile(t *testing.T) {
 func TestAFileThatAnotherGatewayHas(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rangegate.db")
-	config := configured(t, bolt(path))
+	config := configured(t, sqliteAt(path))
 	first := serve(t, config)
 	id := first.sold(0)
 	second, ready := launch(t, serving(config))
@@ -161,7 +161,7 @@ func TestAPlaceThatCannotBeWrittenTo(t *testing.T) {
 	s := newSample(t)
 	folder := t.TempDir()
 	path := filepath.Join(folder, "rangegate.db")
-	config := configured(t, bolt(path))
+	config := configured(t, sqliteAt(path))
 	open := func(mode os.FileMode, paths ...string) {
 		for _, path := range paths {
 			require.NoError(t, os.Chmod(path, mode))
@@ -196,7 +196,7 @@ func TestADiskThatIsFullAtTheStart(t *testing.T) {
 	t.Parallel()
 	s := newSample(t)
 	path := filepath.Join(t.TempDir(), "data", "rangegate.db")
-	config := configured(t, bolt(path))
+	config := configured(t, sqliteAt(path))
 	start := func() *gateway {
 		cmd := serving(config)
 		cmd.Args = append([]string{"sh", "-c", `ulimit -f 0 && exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...)

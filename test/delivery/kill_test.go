@@ -27,7 +27,7 @@ func configuration(t testing.TB, webhook string) string {
 environment: playground
 http: {address: 127.0.0.1:0, limits: {requests: 0}}
 operations: {address: 127.0.0.1:0}
-store: {bolt: %s}
+store: {sqlite: %s}
 ranges:
   - id: %s
     name: Range

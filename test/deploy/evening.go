@@ -61,7 +61,7 @@ func anEvening(t testing.TB) (scrape, document string) {
 environment: playground
 http: {address: 127.0.0.1:0, tls: {certificate: %q, key: %q}}
 operations: {address: 127.0.0.1:0, token: %s}
-store: {bolt: %q}
+store: {sqlite: %q}
 ranges:
   - id: %s
     name: North range

@@ -82,7 +82,7 @@ func simulated(t *testing.T, webhook string) int {
 environment: playground
 http: {address: 127.0.0.1:0}
 operations: {address: 127.0.0.1:0}
-store: {bolt: %s}
+store: {sqlite: %s}
 ranges:
   - id: 11111111-1111-4111-8111-111111111111
     name: Range

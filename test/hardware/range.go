@@ -72,7 +72,7 @@ environment: playground
 http: {address: 127.0.0.1:0, limits: {requests: 0}}
 operations: {address: 127.0.0.1:0, token: %s}
 log: {level: debug}   # each try of a link is told
-store: {bolt: %q}
+store: {sqlite: %q}
 ranges:
   - id: %s
     name: Range

@@ -106,7 +106,7 @@ environment: playground
 http: {address: 127.0.0.1:0}
 operations: {address: 127.0.0.1:0, token: %q}
 log: {level: %s}
-store: {bolt: %q}
+store: {sqlite: %q}
 ranges:
   - id: %s
     name: North range

@@ -76,7 +76,7 @@ func open(t *testing.T) *station {
 environment: playground
 http: {address: 127.0.0.1:0}
 operations: {address: 127.0.0.1:0, token: %s}
-store: {bolt: %q}
+store: {sqlite: %q}
 ranges:
   - id: %s
     name: Range

@@ -80,7 +80,7 @@ func (h *house) configuration() string {
 		h.http = "127.0.0.1:0"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "environment: playground\nhttp: {address: %s, limits: {requests: 0}}\noperations: {address: 127.0.0.1:0, token: %s}\nstore: {bolt: %s}\nranges:\n",
+	fmt.Fprintf(&b, "environment: playground\nhttp: {address: %s, limits: {requests: 0}}\noperations: {address: 127.0.0.1:0, token: %s}\nstore: {sqlite: %s}\nranges:\n",
 		h.http, operator, filepath.Join(h.dir, "range.db"))
 	for id, lines := range map[string][]string{firstRange: h.lanes, secondRange: h.second} {
 		if len(lines) == 0 {

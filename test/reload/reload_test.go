@@ -78,7 +78,7 @@ func TestAFileThatIsWrongChangesNothingAndSaysWhy(t *testing.T) {
 	}{
 		{strings.Replace(right, "name: Lane 2", "nam: Lane 2", 1), "configuration_invalid", `lanes[1].nam: unknown key`, 422},
 		{"[", "configuration_invalid", "", 422},
-		{strings.Replace(right, "range.db", "other.db", 1), "needs_restart", "store.bolt", 409},
+		{strings.Replace(right, "range.db", "other.db", 1), "needs_restart", "store.sqlite", 409},
 	} {
 		g.Configure(wrong.configuration)
 		status, answer := g.reload("")

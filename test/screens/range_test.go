@@ -70,7 +70,7 @@ func build(t testing.TB) *house {
 environment: playground
 http: {address: %q}
 operations: {address: 127.0.0.1:0, token: %q}
-store: {bolt: %q}
+store: {sqlite: %q}
 ranges:
   - id: %s
     name: North range

@@ -88,7 +88,7 @@ func buildOf(t testing.TB, addresses ...string) *station {
 environment: playground
 http: {address: 127.0.0.1:0, limits: {requests: 0}}
 operations: {address: 127.0.0.1:0, token: %s}
-store: {bolt: %q}
+store: {sqlite: %q}
 ranges:
   - id: %s
     name: Range

@@ -32,7 +32,7 @@ func TestThereIsNoWayBack(t *testing.T) {
 		store, where string
 		everything   func() []byte
 	}{
-		{fmt.Sprintf("bolt: %q", file), file, func() []byte {
+		{fmt.Sprintf("sqlite: %q", file), file, func() []byte {
 			all, err := os.ReadFile(file)
 			require.NoError(t, err)
 			return all

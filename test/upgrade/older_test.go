@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { process.Run(m) }
 func TestServingWhatEachVersionHasLeft(t *testing.T) {
 	t.Parallel()
 	for version := 1; version <= store.Version; version++ {
-		for name, left := range map[string]func(*testing.T, int) string{"bolt": inFile, "redis": onServer} {
+		for name, left := range map[string]func(*testing.T, int) string{"sqlite": inFile, "redis": onServer} {
 			t.Run(fmt.Sprintf("%s %d", name, version), func(t *testing.T) {
 				t.Parallel()
 				config := configured(t, left(t, version))
@@ -53,10 +53,21 @@ func TestServingWhatEachVersionHasLeft(t *testing.T) {
 	}
 }
 
-// inFile unpacks the file that a version has left.
+// inFile imports what a version has exported.
 func inFile(t *testing.T, version int) (stored string) {
 	t.Helper()
-	packed, err := os.Open(fmt.Sprintf("../../lanes/store/bolt/testdata/version-%d.db.gz", version))
+	stored = fmt.Sprintf("sqlite: %q", filepath.Join(t.TempDir(), "rangegate.db"))
+	exported := fmt.Sprintf("../../lanes/store/archive/testdata/version-%d.jsonl", version)
+	said, err := process.Command("store", "import", "--config", configured(t, stored), exported).CombinedOutput()
+	require.NoError(t, err, string(said))
+	return stored
+}
+
+// A bolt file, which the releases before SQLite wrote, is named with the way out of it, and stays as it is. So is the
+// setting that named it.
+func TestABoltFileIsRefusedWithTheWayOut(t *testing.T) {
+	t.Parallel()
+	packed, err := os.Open("testdata/bolt.db.gz")
 	require.NoError(t, err)
 	defer packed.Close()
 	unpacking, err := gzip.NewReader(packed)
@@ -65,7 +76,21 @@ func inFile(t *testing.T, version int) (stored string) {
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "rangegate.db")
 	require.NoError(t, os.WriteFile(path, file, 0o600))
-	return fmt.Sprintf("bolt: %q", path)
+
+	code, said := refusal(t, configured(t, fmt.Sprintf("sqlite: %q", path)))
+	require.Equal(t, 1, code, said)
+	for _, words := range []string{path, "bolt", "rangegate store export", "rangegate store import"} {
+		require.Contains(t, said, words)
+	}
+	now, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, file, now)
+
+	code, said = refusal(t, configured(t, fmt.Sprintf("bolt: %q", path)))
+	require.Equal(t, 2, code, said)
+	for _, words := range []string{"store.bolt", "store.sqlite", "rangegate store export", "rangegate store import"} {
+		require.Contains(t, said, words)
+	}
 }
 
 // onServer starts a Redis server with the keys that a version has left.

@@ -33,7 +33,7 @@ func lane(n int) string { return fmt.Sprintf("44444444-4444-4444-8444-%012d", n)
 // configuration keeps two ranges in a file: the demo range with 8 lanes and purchasing, another with one lane and
 // without.
 func configuration(t testing.TB) string {
-	return configured("bolt: " + filepath.Join(t.TempDir(), "rangegate.db"))
+	return configured("sqlite: " + filepath.Join(t.TempDir(), "rangegate.db"))
 }
 
 func configured(store string) string {

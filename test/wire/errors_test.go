@@ -12,7 +12,7 @@ import (
 
 	"rangegate/lanes"
 	"rangegate/lanes/store"
-	"rangegate/lanes/store/bolt"
+	"rangegate/lanes/store/sqlite"
 	"rangegate/test/process"
 )
 
@@ -32,7 +32,7 @@ type refusal struct {
 func TestRefusals(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rangegate.db")
 	used := usedUp(t, path)
-	_, pos := serve(t, configured("bolt: "+path))
+	_, pos := serve(t, configured("sqlite: "+path))
 	running := pos.sell(1, 30, "")
 	paused := pos.sell(2, 30, "")
 	require.Equal(t, 204, pos.ask("POST", v2+"/sessions/"+paused+"/pause", "").Status)
@@ -113,7 +113,7 @@ func TestRefusals(t *testing.T) {
 
 // usedUp leaves a paused session in the file, on lane 6, that has used 25 of its 30 minutes.
 func usedUp(t *testing.T, path string) string {
-	s, err := bolt.Open(path, store.Retention{Events: time.Hour, History: time.Hour, Names: time.Hour, Cap: 10})
+	s, err := sqlite.Open(path, store.Retention{Events: time.Hour, History: time.Hour, Names: time.Hour, Cap: 10})
 	require.NoError(t, err)
 	id := uuid.MustParse(rangeID)
 	epoch, err := s.Claim(t.Context(), id, time.Now())

@@ -92,7 +92,7 @@ func medium(folder string) Finding {
 		return Finding{Warn, "store", "what " + folder + " lies on is not known: " + err.Error(), "see that it is a disk of this machine"}
 	}
 	if problem, is := volatile[int64(disk.Type)]; is {
-		return Finding{Warn, "store", folder + " is " + problem, "put store.bolt on a disk of this machine, or a volume"}
+		return Finding{Warn, "store", folder + " is " + problem, "put store.sqlite on a disk of this machine, or a volume"}
 	}
 	return ok("store", "%s is on a disk", folder)
 }

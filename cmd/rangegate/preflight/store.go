@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"rangegate/lanes/store"
-	"rangegate/lanes/store/bolt"
+	"rangegate/lanes/store/sqlite"
 )
 
 // store is reachable, and keeps what it is given.
@@ -18,11 +18,11 @@ func (s Settings) store(ctx context.Context) []Finding {
 	if c := s.Config.Store; c.Redis != "" {
 		return redisServer(ctx, c.Redis.Reveal())
 	}
-	return append(boltFile(ctx, s.Config.Store.Bolt), folderOf(s.Config.Store.Bolt)...)
+	return append(sqliteFile(ctx, s.Config.Store.SQLite), folderOf(s.Config.Store.SQLite)...)
 }
 
-// boltFile looks whether the file opens, as the gateway will open it.
-func boltFile(ctx context.Context, path string) []Finding {
+// sqliteFile looks whether the file opens, as the gateway will open it.
+func sqliteFile(ctx context.Context, path string) []Finding {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -36,9 +36,9 @@ func boltFile(ctx context.Context, path string) []Finding {
 			"give the file to the gateway's user (chown), and check as that user",
 		}}
 	}
-	reader, err := bolt.OpenReader(path)
+	reader, err := sqlite.OpenReader(path)
 	switch {
-	case errors.Is(err, bolt.ErrLocked):
+	case errors.Is(err, sqlite.ErrLocked):
 		return []Finding{ok("store", "%s, %s, is open in a gateway that runs: what is in it was not read", path, size(uint64(info.Size())))}
 	case errors.Is(err, store.ErrNewer):
 		return []Finding{{Fail, "store", err.Error(), fmt.Sprintf("install the release that wrote it; this one reads records up to version %d", store.Version)}}
@@ -60,7 +60,7 @@ func folderOf(path string) []Finding {
 		folder, err = nearest(folder)
 	}
 	if err != nil {
-		return []Finding{{Fail, "store", err.Error(), "make the folder of store.bolt"}}
+		return []Finding{{Fail, "store", err.Error(), "make the folder of store.sqlite"}}
 	}
 	return []Finding{writable(folder), space(folder), medium(folder)}
 }

@@ -12,14 +12,14 @@ import (
 
 	"rangegate/config"
 	"rangegate/lanes/store"
-	"rangegate/lanes/store/bolt"
 	"rangegate/lanes/store/redis/redistest"
+	"rangegate/lanes/store/sqlite"
 	"rangegate/test/needs"
 )
 
 func made(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "range.db")
-	s, err := bolt.Open(path, store.Retention{})
+	s, err := sqlite.Open(path, store.Retention{})
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 	return path
@@ -38,7 +38,7 @@ func TestAFileThatIsInOrder(t *testing.T) {
 	path := made(t)
 	before, err := os.ReadFile(path)
 	require.NoError(t, err)
-	all := boltFile(t.Context(), path)
+	all := sqliteFile(t.Context(), path)
 	fine(t, all)
 	require.Contains(t, all[0].Found, fmt.Sprintf("0 ranges, readable by this release (version %d)", store.Version))
 	require.Equal(t, OK, writable(filepath.Dir(path)).Result)
@@ -52,7 +52,7 @@ func TestAFileThatIsInOrder(t *testing.T) {
 func TestAFileThatIsYetToBeMade(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "var", "lib", "range.db")
-	fine(t, boltFile(t.Context(), path))
+	fine(t, sqliteFile(t.Context(), path))
 	for _, f := range folderOf(path) {
 		require.NotEqual(t, Fail, f.Result, f.Found)
 		require.Contains(t, f.Found, folder)
@@ -62,10 +62,10 @@ func TestAFileThatIsYetToBeMade(t *testing.T) {
 
 func TestAFileThatAGatewayHas(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "range.db")
-	running, err := bolt.Open(path, store.Retention{})
+	running, err := sqlite.Open(path, store.Retention{})
 	require.NoError(t, err)
 	defer running.Close()
-	all := boltFile(t.Context(), path)
+	all := sqliteFile(t.Context(), path)
 	fine(t, all)
 	require.Contains(t, all[0].Found, "is open in a gateway that runs")
 }
@@ -73,8 +73,8 @@ func TestAFileThatAGatewayHas(t *testing.T) {
 func TestAFileThatIsNoStore(t *testing.T) {
 	path := made(t)
 	require.NoError(t, os.Truncate(path, 5000))
-	f := one(t, boltFile(t.Context(), path), Fail)
-	require.Contains(t, f.Found, "range.db: file size too small")
+	f := one(t, sqliteFile(t.Context(), path), Fail)
+	require.Contains(t, f.Found, "range.db: the file is damaged: it is cut short: 5000 bytes of")
 	require.Contains(t, f.Do, "backup")
 
 	f = one(t, folderOf(filepath.Join(path, "range.db")), Fail)
@@ -104,7 +104,7 @@ func TestAFolderThatIsNotOurs(t *testing.T) {
 	t.Cleanup(func() { _ = os.Chmod(folder, 0o700) })
 	var found Finding
 	var file []Finding
-	asAnother(t, func() { found, file = writable(folder), boltFile(t.Context(), path) })
+	asAnother(t, func() { found, file = writable(folder), sqliteFile(t.Context(), path) })
 	require.Equal(t, Fail, found.Result, found.Found)
 	require.Contains(t, found.Found, "permission denied")
 	require.Contains(t, found.Do, "chown")

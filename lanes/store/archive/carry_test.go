@@ -33,7 +33,7 @@ func records(t *testing.T, exported string) (lines []string) {
 }
 
 // Nothing is lost or changed on the way from a file to a server and back, to the byte.
-func TestFromBoltToRedisAndBack(t *testing.T) {
+func TestFromSQLiteToRedisAndBack(t *testing.T) {
 	t.Parallel()
 	for _, way := range [][]place{{file(t), server(t), file(t)}, {server(t), file(t), server(t)}} {
 		first := way[0]

@@ -16,9 +16,9 @@ import (
 	"rangegate/lanes"
 	"rangegate/lanes/store"
 	"rangegate/lanes/store/archive"
-	"rangegate/lanes/store/bolt"
 	"rangegate/lanes/store/redis"
 	"rangegate/lanes/store/redis/redistest"
+	"rangegate/lanes/store/sqlite"
 )
 
 var (
@@ -46,14 +46,14 @@ type reading interface {
 func file(t *testing.T) place {
 	path := filepath.Join(t.TempDir(), "rangegate.db")
 	return place{
-		"bolt",
+		"sqlite",
 		func(t *testing.T, r store.Retention) serving {
-			s, err := bolt.Open(path, r)
+			s, err := sqlite.Open(path, r)
 			require.NoError(t, err)
 			return s
 		},
 		func(t *testing.T) reading {
-			r, err := bolt.OpenReader(path)
+			r, err := sqlite.OpenReader(path)
 			require.NoError(t, err)
 			return r
 		},

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/url"
@@ -51,7 +52,7 @@ func open(path string) (*file, error) {
 	}
 	f := &file{path: path, lock: lock, readers: make(chan *sqlite.Conn, readerCount), ranges: map[uuid.UUID]*rangeState{}}
 	if err := f.open(); err != nil {
-		return nil, errors.Join(err, f.abandon())
+		return nil, errors.Join(why(path, err), f.abandon())
 	}
 	return f, nil
 }
@@ -275,9 +276,9 @@ func waitForLock(f *os.File, how int) error {
 	}
 }
 
-// ErrBolt: the file is one of a release whose embedded store was bolt.
-var ErrBolt = errors.New("it was written by rangegate 0.7 or older, whose embedded store was bolt: with that release run " +
-	"rangegate store export, then with this one rangegate store import into a new file")
+// ErrBolt: the file is one of the releases before SQLite.
+var ErrBolt = errors.New("it is a bolt file of an older rangegate: with the release that wrote it run rangegate store export, " +
+	"then with this one rangegate store import into a new file")
 
 // plausible looks at the first bytes: SQLite takes an empty file for a new database, and says of others little.
 func plausible(f *os.File) error {
@@ -294,6 +295,18 @@ func plausible(f *os.File) error {
 		return ErrBolt
 	case !bytes.HasPrefix(head, []byte("SQLite format 3\x00")):
 		return errors.New("the file is damaged, or no store of rangegate: it does not begin as a SQLite file does")
+	}
+	return whole(f, head)
+}
+
+// whole compares the file's size with its header. While there is a WAL the header may be ahead of the file.
+func whole(f *os.File, head []byte) error {
+	info, err := f.Stat()
+	if err != nil || hasWAL(f.Name()) {
+		return err
+	}
+	if said := int64(binary.BigEndian.Uint32(head[28:])) * pageSize; info.Size() < said {
+		return fmt.Errorf("the file is damaged: it is cut short: %d bytes of %d", info.Size(), said)
 	}
 	return nil
 }

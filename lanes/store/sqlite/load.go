@@ -181,4 +181,3 @@ func decodeRows[T any](rows []row, failed func(record string, err error) error) 
 	}
 	return list, nil
 }
-

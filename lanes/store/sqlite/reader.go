@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
@@ -118,8 +120,8 @@ func rangesIn(c *sqlite.Conn) (ids []uuid.UUID, err error) {
 	return ids, err
 }
 
-// Read tells of every record of the range: how it stands first of all, then the checkpoint, the lanes as they were first
-// written, the keys by their names, the holds, the event log, the history and what staff did by their cursors. It goes on
+// Read tells of every record of the range: how it stands first of all, then the checkpoint, the lanes by their ids,
+// the keys by their names, the holds, the event log, the history and what staff did by their cursors. It goes on
 // behind a record that cannot be read, and ends with the error of visit.
 func (r *Reader) Read(ctx context.Context, rangeID uuid.UUID, visit func(store.Record) error) error {
 	if err := ctx.Err(); err != nil {
@@ -134,6 +136,7 @@ func (r *Reader) Read(ctx context.Context, rangeID uuid.UUID, visit func(store.R
 		if err != nil {
 			return fmt.Errorf("store %s: reading: %w", r.path, err)
 		}
+		slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a.name, b.name) })
 		for _, row := range rows {
 			if err := visit(recordOf(row)); err != nil {
 				return err

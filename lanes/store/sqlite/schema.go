@@ -107,7 +107,7 @@ const (
 )
 
 // positionOf maps cursors to SQLite's signed integers in their order; cursorAt is its inverse.
-func positionOf(cursor uint64) int64  { return int64(cursor ^ 1<<63) }
+func positionOf(cursor uint64) int64 { return int64(cursor ^ 1<<63) }
 func cursorAt(position int64) uint64 { return uint64(position) ^ 1<<63 }
 
 // makeSchema fills an empty database.

@@ -115,4 +115,3 @@ func (b bench) Copy(t *testing.T) (putBack func()) {
 }
 
 func (b bench) Wipe(t *testing.T) { require.NoError(t, os.Remove(b.path)) }
-

@@ -23,13 +23,13 @@ import (
 	"rangegate/lanes"
 	"rangegate/lanes/link/sim"
 	"rangegate/lanes/store"
-	"rangegate/lanes/store/bolt"
+	"rangegate/lanes/store/sqlite"
 	"rangegate/test/credit"
 	"rangegate/webhook"
 )
 
 func main() {
-	path := flag.String("store", "", "the bolt file")
+	path := flag.String("store", "", "the SQLite file")
 	url := flag.String("webhook", "", "the integrator's")
 	flag.Parse()
 	if err := run(*path, *url); err != nil {
@@ -43,7 +43,7 @@ func run(path, url string) error {
 	if err != nil {
 		return err
 	}
-	file, err := bolt.Open(path, store.Retention{Events: time.Hour, History: time.Hour, Names: time.Hour, Cap: 1_000_000})
+	file, err := sqlite.Open(path, store.Retention{Events: time.Hour, History: time.Hour, Names: time.Hour, Cap: 1_000_000})
 	if err != nil {
 		return err
 	}
