@@ -211,7 +211,8 @@ func TestADiskThatIsFullAtTheStart(t *testing.T) {
 	start()
 	start()
 	require.NoFileExists(t, path)
-	serve(t, config).kill() // and what they have left is in nobody's way
+	serve(t, config).kill()                    // and what they have left is in nobody's way
+	require.NoError(t, os.Remove(path+"-wal")) // as one does who puts a file back
 
 	require.NoError(t, os.WriteFile(path, s.whole, 0o600))
 	for range 3 {

@@ -66,38 +66,38 @@ func (f *file) open() (err error) {
 	}
 	f.newGeneration = !hasWAL(f.path)
 	alone, both := withoutWAL(f.path)
-	if f.writer, err = connect(f.path, sqlite.OpenReadWrite); err != nil {
-		return err
-	}
-	if f.row, err = readFileRow(f.writer); err != nil {
-		return damaged(err)
-	}
-	if both && !f.row.follows(alone) {
-		return fmt.Errorf("%w (%s-wal)", errOtherWAL, f.path)
-	}
-	if f.checker, err = connect(f.path, sqlite.OpenReadWrite); err != nil {
-		return err
-	}
 	for range readerCount {
 		reader, err := connect(f.path, sqlite.OpenReadOnly)
 		if err != nil {
 			return err
 		}
 		f.readers <- reader
-		if _, err := readFileRow(reader); err != nil { // opens the WAL on it, see abandon
+		f.row, err = readFileRow(reader)
+		if both && !errors.Is(err, store.ErrNewer) && (err != nil || !f.row.follows(alone)) {
+			return errors.Join(errOtherWAL, err)
+		}
+		if err != nil {
 			return damaged(err)
 		}
-	}
-	if f.opened.Size() <= auditAtOnce {
-		if err := audit(f.writer); err != nil {
-			return err
+		if len(f.readers) == 1 && f.opened.Size() <= auditAtOnce {
+			if err := audit(reader); err != nil {
+				return err
+			}
 		}
+	}
+	// Only now: a connection for writing would bring a WAL into the file when it is the last one to be closed.
+	if f.checker, err = connect(f.path, sqlite.OpenReadWrite); err != nil {
+		return err
+	}
+	if f.writer, err = connect(f.path, sqlite.OpenReadWrite); err != nil {
+		return err
 	}
 	return f.remember()
 }
 
 // errOtherWAL: the file was replaced, or put back from a backup, and the WAL beside it is of the one that was there.
-var errOtherWAL = errors.New("the WAL beside the file is of another one: if the file was put back from a backup, remove the WAL")
+var errOtherWAL = errors.New("the file is damaged, or the WAL beside it (-wal) is of another file: if this one was put back from a " +
+	"backup, remove that WAL")
 
 // withoutWAL reads what the file alone says of itself. It is not ok without a WAL, and where a crash has come into a
 // checkpoint: then the WAL has what is missing.
@@ -142,7 +142,7 @@ func connect(path string, flags sqlite.OpenFlags) (*sqlite.Conn, error) {
 		"PRAGMA cache_size = -16384",           // 16 MiB
 		"PRAGMA temp_store = MEMORY",
 	} {
-		if err := execOnce(c, pragma); err != nil {
+		if err := executeOnce(c, pragma); err != nil {
 			return nil, errors.Join(err, c.Close())
 		}
 	}
@@ -210,9 +210,9 @@ func fill(path string) error {
 	if err != nil {
 		return err
 	}
-	err = execOnce(c, fmt.Sprintf("PRAGMA page_size = %d", pageSize))
+	err = executeOnce(c, fmt.Sprintf("PRAGMA page_size = %d", pageSize))
 	if err == nil {
-		err = execOnce(c, "PRAGMA journal_mode = WAL")
+		err = executeOnce(c, "PRAGMA journal_mode = WAL")
 	}
 	if err == nil {
 		err = makeSchema(c, uuid.NewString())

@@ -190,10 +190,10 @@ func (tx *transaction) write(state *rangeState, batch store.Batch, encoded recor
 // empty takes away all lanes and keys.
 func (tx *transaction) empty(state *rangeState) error {
 	first, last := state.places()
-	if err := exec(tx.writer, "DELETE FROM lanes WHERE place BETWEEN ? AND ?", first, last); err != nil {
+	if err := execute(tx.writer, "DELETE FROM lanes WHERE place BETWEEN ? AND ?", first, last); err != nil {
 		return err
 	}
-	if err := exec(tx.writer, "DELETE FROM keys WHERE range = ?", state.number); err != nil {
+	if err := execute(tx.writer, "DELETE FROM keys WHERE range = ?", state.number); err != nil {
 		return err
 	}
 	clear(state.lanes)
@@ -208,7 +208,7 @@ func (tx *transaction) writeLane(state *rangeState, id uuid.UUID, r row) error {
 	if found {
 		state.Lanes.replace(was.checksum, r.checksum)
 		state.lanes[id] = laneRow{was.place, r.checksum}
-		return exec(tx.writer, "UPDATE lanes SET checksum = ?, record = ? WHERE place = ?", r.checksum, r.record, was.place)
+		return execute(tx.writer, "UPDATE lanes SET checksum = ?, record = ? WHERE place = ?", r.checksum, r.record, was.place)
 	}
 	if len(state.lanes) == maxLanes {
 		return fmt.Errorf("a range has at most %d lanes", maxLanes)
@@ -217,14 +217,14 @@ func (tx *transaction) writeLane(state *rangeState, id uuid.UUID, r row) error {
 	place := first + int64(len(state.lanes)) // none is ever deleted alone
 	state.Lanes.add(r.checksum)
 	state.lanes[id] = laneRow{place, r.checksum}
-	return exec(tx.writer, "INSERT INTO lanes (place, lane_id, checksum, record) VALUES (?, ?, ?, ?)", place, r.name, r.checksum, r.record)
+	return execute(tx.writer, "INSERT INTO lanes (place, lane_id, checksum, record) VALUES (?, ?, ?, ?)", place, r.name, r.checksum, r.record)
 }
 
 func (tx *transaction) writeKeys(state *rangeState, keys []row, forget []string) error {
 	for _, r := range keys {
 		tx.rows++
 		const insert = "INSERT OR IGNORE INTO keys (range, name, checksum, record) VALUES (?, ?, ?, ?)"
-		if err := exec(tx.writer, insert, state.number, r.name, r.checksum, r.record); err != nil {
+		if err := execute(tx.writer, insert, state.number, r.name, r.checksum, r.record); err != nil {
 			return err
 		}
 		if tx.writer.Changes() == 1 {
@@ -237,7 +237,7 @@ func (tx *transaction) writeKeys(state *rangeState, keys []row, forget []string)
 		}
 		state.Keys.replace(was, r.checksum)
 		const update = "UPDATE keys SET checksum = ?, record = ? WHERE range = ? AND name = ?"
-		if err := exec(tx.writer, update, r.checksum, r.record, state.number, r.name); err != nil {
+		if err := execute(tx.writer, update, r.checksum, r.record, state.number, r.name); err != nil {
 			return err
 		}
 	}
@@ -257,7 +257,7 @@ func (tx *transaction) writeKeys(state *rangeState, keys []row, forget []string)
 func (tx *transaction) writeHolds(state *rangeState, r row) error {
 	tx.rows++
 	state.Holds = tally{1, r.checksum}
-	return exec(tx.writer, "INSERT OR REPLACE INTO holds (range, checksum, record) VALUES (?, ?, ?)", state.number, r.checksum, r.record)
+	return execute(tx.writer, "INSERT OR REPLACE INTO holds (range, checksum, record) VALUES (?, ?, ?)", state.number, r.checksum, r.record)
 }
 
 // writeEvent appends an event, or writes over one that is there: its attempt.
@@ -289,7 +289,7 @@ func (tx *transaction) writeEvent(state *rangeState, cursor uint64, r row) (err 
 	state.Events.replace(was, r.checksum)
 	tx.rows++
 	const update = "UPDATE events SET pending = ?, checksum = ?, record = ? WHERE range = ? AND position = ?"
-	return exec(tx.writer, update, r.pending, r.checksum, r.record, state.number, r.position)
+	return execute(tx.writer, update, r.pending, r.checksum, r.record, state.number, r.position)
 }
 
 func (tx *transaction) writeEnded(state *rangeState, cursor uint64, r row) error {
@@ -313,7 +313,7 @@ func (tx *transaction) overwriteEnded(state *rangeState, was int64, r row) error
 	state.Ended.replace(was, r.checksum)
 	tx.rows++
 	const update = "UPDATE ended SET session_id = ?, checksum = ?, record = ? WHERE range = ? AND position = ?"
-	return exec(tx.writer, update, r.name, r.checksum, r.record, state.number, r.position)
+	return execute(tx.writer, update, r.name, r.checksum, r.record, state.number, r.position)
 }
 
 func (tx *transaction) writeAct(state *rangeState, cursor uint64, r row) error {
@@ -329,7 +329,7 @@ func (tx *transaction) writeAct(state *rangeState, cursor uint64, r row) error {
 	state.Acts.replace(was, r.checksum)
 	tx.rows++
 	const update = "UPDATE acts SET checksum = ?, record = ? WHERE range = ? AND position = ?"
-	return exec(tx.writer, update, r.checksum, r.record, state.number, r.position)
+	return execute(tx.writer, update, r.checksum, r.record, state.number, r.position)
 }
 
 // stored is the checksum of the row that this one takes the place of. Behind the last cursor of a log there is none.
@@ -348,5 +348,5 @@ func (tx *transaction) stored(state *rangeState, last, cursor uint64, r row) (ch
 func (tx *transaction) append(state *rangeState, count *tally, r row, insert string, more ...any) error {
 	count.add(r.checksum)
 	tx.rows++
-	return exec(tx.writer, insert, append([]any{state.number, r.position, r.checksum, r.record}, more...)...)
+	return execute(tx.writer, insert, append([]any{state.number, r.position, r.checksum, r.record}, more...)...)
 }

@@ -8,13 +8,13 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// exec runs one statement, prepared once a connection.
-func exec(c *sqlite.Conn, text string, args ...any) error {
+// execute runs one statement, prepared once a connection.
+func execute(c *sqlite.Conn, text string, args ...any) error {
 	return query(c, text, func(*sqlite.Stmt) error { return nil }, args...)
 }
 
-// execOnce runs one statement that is not kept.
-func execOnce(c *sqlite.Conn, text string) error { return sqlitex.ExecuteTransient(c, text, nil) }
+// executeOnce runs one statement that is not kept.
+func executeOnce(c *sqlite.Conn, text string) error { return sqlitex.ExecuteTransient(c, text, nil) }
 
 // query runs one statement and visits its rows; an error of visit ends it. Arguments are int64, string or bool.
 func query(c *sqlite.Conn, text string, visit func(row *sqlite.Stmt) error, args ...any) (err error) {
@@ -59,11 +59,11 @@ func number(c *sqlite.Conn, text string, args ...any) (n int64, err error) {
 
 // inTransaction reads, or makes the schema, in one transaction. The writer has its own way to commit.
 func inTransaction(c *sqlite.Conn, do func() error) error {
-	if err := exec(c, "BEGIN"); err != nil {
+	if err := execute(c, "BEGIN"); err != nil {
 		return err
 	}
 	if err := do(); err != nil {
-		return errors.Join(err, exec(c, "ROLLBACK"))
+		return errors.Join(err, execute(c, "ROLLBACK"))
 	}
-	return exec(c, "COMMIT")
+	return execute(c, "COMMIT")
 }

@@ -134,7 +134,7 @@ func (state *rangeState) readQueue(c *sqlite.Conn) error {
 
 // makeRange makes a range that was never written.
 func (tx *transaction) makeRange(id uuid.UUID) (*rangeState, error) {
-	if err := exec(tx.writer, "INSERT INTO ranges (range_id, checksum, record) VALUES (?, 0, '')", id.String()); err != nil {
+	if err := execute(tx.writer, "INSERT INTO ranges (range_id, checksum, record) VALUES (?, 0, '')", id.String()); err != nil {
 		return nil, err
 	}
 	state := newRangeState(tx.writer.LastInsertRowID(), 0)
@@ -158,7 +158,7 @@ func (tx *transaction) save(state *rangeState) error {
 	tx.about.ranges.replace(state.checksum, own.checksum)
 	state.checksum = own.checksum
 	tx.rows++
-	return exec(tx.writer, "UPDATE ranges SET checksum = ?, record = ? WHERE number = ?", own.checksum, own.record, state.number)
+	return execute(tx.writer, "UPDATE ranges SET checksum = ?, record = ? WHERE number = ?", own.checksum, own.record, state.number)
 }
 
 // enqueue and dequeue keep the cursors of the pending events in order. Nearly always they come at the end and leave

@@ -62,11 +62,11 @@ func (r *Reader) open() (err error) {
 		return err
 	}
 	row, err := readFileRow(r.c)
+	if alone, both := withoutWAL(r.path); both && !errors.Is(err, store.ErrNewer) && (err != nil || !row.follows(alone)) {
+		return errors.Join(errOtherWAL, err)
+	}
 	if err != nil {
 		return damaged(err)
-	}
-	if alone, both := withoutWAL(r.path); both && !row.follows(alone) {
-		return fmt.Errorf("%w (%s-wal)", errOtherWAL, r.path)
 	}
 	return audit(r.c)
 }

@@ -116,7 +116,7 @@ func makeSchema(c *sqlite.Conn, id string) error {
 	if err := sqlitex.ExecuteScript(c, script, nil); err != nil {
 		return err
 	}
-	return exec(c, "INSERT INTO file (id, generation, ranges, sum) VALUES (?, 0, 0, 0)", id)
+	return execute(c, "INSERT INTO file (id, generation, ranges, sum) VALUES (?, 0, 0, 0)", id)
 }
 
 // fileRow is the one row of the table file.
@@ -156,5 +156,5 @@ func readFileRow(c *sqlite.Conn) (row fileRow, err error) {
 }
 
 func writeFileRow(c *sqlite.Conn, row fileRow) error {
-	return exec(c, "UPDATE file SET id = ?, generation = ?, ranges = ?, sum = ?", row.id, row.generation, row.ranges.Count, row.ranges.Sum)
+	return execute(c, "UPDATE file SET id = ?, generation = ?, ranges = ?, sum = ?", row.id, row.generation, row.ranges.Count, row.ranges.Sum)
 }

@@ -42,7 +42,7 @@ func (b bench) Overwrite(t *testing.T, record storetest.Record, data []byte) {
 		if record.Kind == storetest.Checkpoint { // it is part of the range's record
 			own := remade(key{table: "ranges", rangeID: record.Range}, data)
 			tx.about.ranges.replace(state.checksum, own.checksum)
-			return nil, exec(tx.writer, "UPDATE ranges SET checksum = ?, record = ? WHERE number = ?", own.checksum, own.record, state.number)
+			return nil, execute(tx.writer, "UPDATE ranges SET checksum = ?, record = ? WHERE number = ?", own.checksum, own.record, state.number)
 		}
 		rows, counted := rowsLike(t, tx, state, record)
 		for _, r := range rows {
@@ -52,7 +52,7 @@ func (b bench) Overwrite(t *testing.T, record storetest.Record, data []byte) {
 			damaged := remade(r.key, data)
 			counted.replace(r.checksum, damaged.checksum)
 			text, args := "UPDATE "+r.table+" SET checksum = ?, record = ? WHERE checksum = ?", []any{damaged.checksum, damaged.record, r.checksum}
-			if err := exec(tx.writer, text, args...); err != nil {
+			if err := execute(tx.writer, text, args...); err != nil {
 				return nil, err
 			}
 			return nil, tx.save(state)

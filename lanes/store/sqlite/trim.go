@@ -68,7 +68,7 @@ func (tx *transaction) trimLog(state *rangeState, count *tally, old []row, exces
 		delete(state.oldest, last.table)
 	}
 	tx.rows += deleted
-	return exec(tx.writer, "DELETE FROM "+last.table+" WHERE range = ? AND position <= ?", state.number, last.position)
+	return execute(tx.writer, "DELETE FROM "+last.table+" WHERE range = ? AND position <= ?", state.number, last.position)
 }
 
 // next are the oldest rows of a log behind the cursor.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
 	"os"
 )
 
@@ -20,8 +21,8 @@ const (
 )
 
 // auditWAL looks for damage that SQLite's recovery would take for the end of the WAL. A commit is on the disk before the
-// next one begins, so that a crash can tear the last one only: an invalid frame with at least two commits of the same
-// salts behind it is damage. Anything else is cut as SQLite does, and what is lost with it is noticed by the gateway that
+// next one begins, so that a crash can tear the last one only: at least two commits from an invalid frame on, of
+// the same salts, are damage. Anything else is cut as SQLite does, and what is lost with it is noticed by the gateway that
 // wrote it, if it still runs (store.ErrRolledBack).
 func auditWAL(path string) (err error) {
 	f, err := os.Open(path)
@@ -42,7 +43,7 @@ func auditWAL(path string) (err error) {
 		w.order = binary.BigEndian
 	}
 	w.sum(header[:24])
-	broken, commits := int64(-1), 0 // the first frame that is not valid, 0 for the header; commits behind it
+	broken, commits := int64(-1), 0 // the first frame that is not valid, 0 for the header; commits from there on
 	headerValid := binary.BigEndian.Uint32(header)&^1 == walMagic && binary.BigEndian.Uint32(header[8:]) == pageSize &&
 		w.equals(header[24:])
 	salts := [8]byte(header[16:24])
@@ -60,27 +61,26 @@ func auditWAL(path string) (err error) {
 		if number == 1 && !headerValid {
 			salts = [8]byte(frame[8:16])
 		}
-		same := salts == [8]byte(frame[8:16])
+		// Salts that differ in one bit are this WAL's with a bit flipped; those of an older one differ in about 16.
+		distance := bits.OnesCount64(binary.BigEndian.Uint64(salts[:]) ^ binary.BigEndian.Uint64(frame[8:]))
 		if broken < 0 {
 			w.sum(frame[:8])
 			w.sum(frame[frameHeaderSize:])
-			if !same || !w.equals(frame[16:24]) || binary.BigEndian.Uint32(frame) == 0 {
+			if distance != 0 || !w.equals(frame[16:24]) || binary.BigEndian.Uint32(frame) == 0 {
 				broken = number
 			}
 		}
-		if commit := binary.BigEndian.Uint32(frame[4:]) != 0; commit && same && broken >= 0 && number > broken {
-			commits++
-		} else if commit && same && number == broken {
-			commits++ // its own, if that can be read
+		if broken >= 0 && distance <= 1 && binary.BigEndian.Uint32(frame[4:]) != 0 {
+			commits++ // the frame that is not valid may be one itself
 		}
 	}
 	switch {
-	case broken >= 0 && commits >= 2 && broken == 0:
-		return fmt.Errorf("the file is damaged: the header of %s is not what was written, and there are %d commits behind it", path, commits)
-	case broken >= 0 && commits >= 2:
-		return fmt.Errorf("the file is damaged: frame %d of %s is not what was written, and there are %d commits behind it", broken, path, commits)
+	case broken < 0 || commits < 2:
+		return nil
+	case broken == 0:
+		return fmt.Errorf("the file is damaged: the header of %s is not what was written, and it has %d commits", path, commits)
 	}
-	return nil
+	return fmt.Errorf("the file is damaged: frame %d of %s is not what was written, and there are %d commits from it on", broken, path, commits)
 }
 
 // endOfWAL: the WAL ends here, maybe within a frame.

@@ -167,7 +167,7 @@ type transaction struct {
 
 // transact runs one transaction.
 func (f *file) transact(together []*job) (outcome, error) {
-	if err := exec(f.writer, "BEGIN IMMEDIATE"); err != nil {
+	if err := execute(f.writer, "BEGIN IMMEDIATE"); err != nil {
 		return outcomeOf(err), err
 	}
 	tx := &transaction{file: f, about: f.row}
@@ -178,7 +178,7 @@ func (f *file) transact(together []*job) (outcome, error) {
 	if err != nil || !accepted {
 		return outcomeOf(err), errors.Join(err, tx.undo())
 	}
-	if err := exec(f.writer, "COMMIT"); err != nil {
+	if err := execute(f.writer, "COMMIT"); err != nil {
 		came := unknown
 		if notWritten(err) {
 			came = failed
@@ -240,7 +240,7 @@ func (tx *transaction) undo() error {
 	if tx.writer.AutocommitEnabled() {
 		return nil // SQLite has rolled it back itself
 	}
-	return exec(tx.writer, "ROLLBACK")
+	return execute(tx.writer, "ROLLBACK")
 }
 
 // describe writes what the file says of itself, if that has changed.

@@ -1,4 +1,4 @@
-package bolt
+package sqlite
 
 import (
 	"bufio"
@@ -32,7 +32,7 @@ var killedRanges = []uuid.UUID{{1}, {2}, {3}, {4}}
 
 // flushOnAndOn prints the number of a range and the cursor whenever a flush with a new event was acknowledged.
 func flushOnAndOn(path string) error {
-	s, err := openAtPace(path, keepAll, paces["folding"])
+	s, err := Open(path, keepAll)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package bolt
+package sqlite
 
 import (
 	"bytes"
@@ -12,7 +12,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.etcd.io/bbolt"
 
 	"rangegate/lanes/store"
 )
@@ -66,13 +65,12 @@ func TestOnlyOneMakesTheFile(t *testing.T) {
 	require.NoError(t, (<-stores).Close())
 }
 
-func TestAFileLeftHalfMadeIsNoStore(t *testing.T) {
+// A crash may leave a file half made. It is made anew.
+func TestAFileLeftHalfMadeIsInNobodysWay(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rangegate.db")
 	require.NoError(t, os.WriteFile(path+".new", bytes.Repeat([]byte{7}, 5000), 0o600))
-	_, err := Open(path, keepAll)
-	require.ErrorContains(t, err, path)
-	openAt(t, path)
+	claimed(t, openAt(t, path))
 	assert.NoFileExists(t, path+".new")
 }
 
@@ -85,21 +83,15 @@ func TestAnotherFileIsRefused(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, content, 0o600))
 		return path
 	}
-	others := filepath.Join(folder, "others.db")
-	db, err := bbolt.Open(others, 0o600, nil)
-	require.NoError(t, err)
-	require.NoError(t, db.Update(func(tx *bbolt.Tx) error {
-		_, err := tx.CreateBucket([]byte("wallet"))
-		return err
-	}))
-	require.NoError(t, db.Close())
+	others := write("others.db", nil)
+	tamper(t, others, "CREATE TABLE wallet (coins INTEGER)")
 
 	for path, reason := range map[string]string{
 		write("empty", nil): "the file is empty",
 		write("text", bytes.Repeat([]byte("text\n"), 99)):    "",
 		write("zeros", make([]byte, 1<<16)):                  "",
 		write("long text", bytes.Repeat([]byte{'x'}, 1<<20)): "",
-		others: "damaged",
+		others: "this is no store of rangegate",
 		folder: "",
 	} {
 		before, _ := os.ReadFile(path)
@@ -115,10 +107,8 @@ func TestAFileOfANewerVersionIsRefused(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rangegate.db")
 	s := openAt(t, path)
-	require.NoError(t, s.file.db.Update(func(tx *bbolt.Tx) error {
-		return tx.Bucket(formatBucket).Put(formatKey, seal(formatKey, fmt.Appendf(nil, `{"v":%d,"pages":[]}`, store.Version+1)))
-	}))
 	require.NoError(t, s.Close())
+	tamper(t, path, fmt.Sprintf("PRAGMA user_version = %d", schemaVersion+1))
 	before, err := os.ReadFile(path)
 	require.NoError(t, err)
 
@@ -140,13 +130,4 @@ func TestAClosedStoreRefuses(t *testing.T) {
 	require.ErrorIs(t, s.Flush(t.Context(), store.Batch{}), store.ErrRefused)
 	_, err = s.Load(t.Context(), uuid.New())
 	require.Error(t, err)
-}
-
-// openAt opens a store that is closed with the test.
-func openAt(t *testing.T, path string) *Store {
-	t.Helper()
-	s, err := Open(path, keepAll)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	return s
 }

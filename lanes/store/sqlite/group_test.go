@@ -1,20 +1,17 @@
-package bolt
+package sqlite
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.etcd.io/bbolt"
 
-	"rangegate/lanes"
 	"rangegate/lanes/store"
 )
 
@@ -29,7 +26,7 @@ type paused struct {
 func pause(t *testing.T, s *Store) *paused {
 	entered, release := make(chan struct{}), make(chan struct{})
 	go func() {
-		assert.Error(t, s.submit(t.Context(), func(*fileTx) (verdict, failure error) {
+		assert.Error(t, s.submit(t.Context(), func(*transaction) (verdict, failure error) {
 			close(entered)
 			<-release
 			return nil, errors.New("that was a pause")
@@ -43,30 +40,26 @@ func pause(t *testing.T, s *Store) *paused {
 
 // flush flushes, and returns once the batch is in the queue.
 func (p *paused) flush(ctx context.Context, b store.Batch) <-chan error {
+	return p.queue(func() error { return p.Flush(ctx, b) })
+}
+
+func (p *paused) queue(do func() error) <-chan error {
 	answer, before := make(chan error, 1), len(p.jobs)
-	go func() { answer <- p.Flush(ctx, b) }()
+	go func() { answer <- do() }()
 	require.Eventually(p.t, func() bool { return len(p.jobs) > before }, time.Minute, time.Millisecond)
 	return answer
 }
 
-func lastTransaction(t *testing.T, s *Store) (id int) {
-	require.NoError(t, s.file.db.View(func(tx *bbolt.Tx) error {
-		id = tx.ID()
-		return nil
-	}))
-	return id
-}
-
-// claimed is the first batch of a range that is claimed for it.
-func claimed(t *testing.T, s *Store) store.Batch {
+// commits counts the commits in the WAL, which a store that was opened on a closed file began anew.
+func commits(t *testing.T, s *Store) (count int) {
 	t.Helper()
-	id := uuid.New()
-	epoch, err := s.Claim(t.Context(), id, opening)
-	require.NoError(t, err)
-	return store.Batch{
-		Range: id, Epoch: epoch, N: 1, Now: opening,
-		Events: []lanes.Logged{{Cursor: 1, Event: lanes.Event{ID: uuid.New(), At: opening}}},
+	wal := content(t, s.path+"-wal")
+	for at := walHeaderSize; at+frameHeaderSize+pageSize <= len(wal); at += frameHeaderSize + pageSize {
+		if binary.BigEndian.Uint32(wal[at+4:]) != 0 {
+			count++
+		}
 	}
+	return count
 }
 
 func TestFlushesThatWaitTogetherShareATransaction(t *testing.T) {
@@ -76,7 +69,7 @@ func TestFlushesThatWaitTogetherShareATransaction(t *testing.T) {
 	for i := range batches {
 		batches[i] = claimed(t, s)
 	}
-	before := lastTransaction(t, s)
+	before := commits(t, s)
 	p := pause(t, s)
 	var answers []<-chan error
 	for _, b := range batches {
@@ -89,21 +82,24 @@ func TestFlushesThatWaitTogetherShareATransaction(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, batches[i].Events, loaded.Pending)
 	}
-	assert.Equal(t, 1, lastTransaction(t, s)-before, "transactions")
+	assert.Equal(t, 1, commits(t, s)-before, "transactions")
 }
 
 // What is wrong with one batch is no trouble of those that share its transaction.
 func TestABatchThatFailsIsAlone(t *testing.T) {
 	t.Parallel()
 	s := openAt(t, filepath.Join(t.TempDir(), "rangegate.db"))
-	first, good, fenced, ended, bad := claimed(t, s), claimed(t, s), claimed(t, s), claimed(t, s), claimed(t, s)
+	first, good, fenced, ended := claimed(t, s), claimed(t, s), claimed(t, s), claimed(t, s)
 	fenced.Epoch--
-	bad.Checkpoint = &lanes.Checkpoint{At: lanes.Instant{Wall: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)}} // which JSON does not write
 	over, end := context.WithCancel(t.Context())
 	p := pause(t, s)
 	answers := []<-chan error{
 		p.flush(t.Context(), first), p.flush(t.Context(), good), p.flush(t.Context(), fenced), p.flush(over, ended),
-		p.flush(t.Context(), bad),
+		p.queue(func() error {
+			return s.submit(t.Context(), func(tx *transaction) (verdict, failure error) {
+				return nil, execute(tx.writer, "INSERT INTO holds (range) VALUES (1)") // its record is missing
+			})
+		}),
 	}
 	end()
 	require.ErrorIs(t, <-answers[3], context.Canceled)
@@ -119,19 +115,6 @@ func TestABatchThatFailsIsAlone(t *testing.T) {
 	good.N = 2
 	require.NoError(t, s.Flush(t.Context(), good), "the writer goes on")
 	require.NoError(t, s.Flush(t.Context(), ended))
-}
-
-func TestAKeyThatTheFileCannotHoldIsRefused(t *testing.T) {
-	t.Parallel()
-	s := openAt(t, filepath.Join(t.TempDir(), "rangegate.db"))
-	b := claimed(t, s)
-	for _, name := range []string{"", strings.Repeat("k", bbolt.MaxKeySize+1)} {
-		bad := b
-		bad.Keys = []lanes.KeptAnswer{{Name: name}}
-		require.ErrorIs(t, s.Flush(t.Context(), bad), store.ErrRefused)
-	}
-	b.Keys = []lanes.KeptAnswer{{Name: strings.Repeat("k", bbolt.MaxKeySize)}}
-	require.NoError(t, s.Flush(t.Context(), b))
 }
 
 // A caller that stops waiting while its batch is under way does not learn what became of it. The repeat tells.

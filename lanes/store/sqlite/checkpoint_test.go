@@ -1,0 +1,201 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"zombiezen.com/go/sqlite"
+
+	"rangegate/lanes"
+	"rangegate/lanes/store"
+)
+
+// Before 3.51.3 a checkpoint beside a commit could damage the file (the WAL-reset bug).
+func TestTheSQLiteInUseIsNewEnough(t *testing.T) {
+	c, err := sqlite.OpenConn(":memory:")
+	require.NoError(t, err)
+	defer c.Close()
+	var version string
+	require.NoError(t, query(c, "SELECT sqlite_version()", func(r *sqlite.Stmt) error {
+		version = r.ColumnText(0)
+		return nil
+	}))
+	weight := 0
+	for _, part := range strings.Split(version, ".") {
+		n, err := strconv.Atoi(part)
+		require.NoError(t, err)
+		weight = 1000*weight + n
+	}
+	require.GreaterOrEqual(t, weight, 3_051_003, version)
+}
+
+// steadily flushes until n flushes are acknowledged.
+func steadily(t *testing.T, s *Store, id uuid.UUID, flushes int) {
+	t.Helper()
+	epoch, err := s.Claim(t.Context(), id, opening)
+	require.NoError(t, err)
+	loaded, err := s.Load(t.Context(), id)
+	require.NoError(t, err)
+	for n := range uint64(flushes) {
+		b := store.Batch{Range: id, Epoch: epoch, N: n + 1, Now: opening}
+		for i := range uint64(50) {
+			b.Events = append(b.Events, lanes.Logged{
+				Cursor: loaded.LastEvent + 50*n + i + 1, Event: lanes.Event{ID: uuid.New(), At: opening}, Attempt: &lanes.Attempt{},
+			})
+		}
+		require.NoError(t, s.Flush(t.Context(), b))
+	}
+}
+
+// The WAL begins anew again and again, however long the gateway writes.
+func TestTheWALStaysSmall(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "rangegate.db")
+	s := openAt(t, path)
+	for range 12 {
+		steadily(t, s, uuid.UUID{1}, 100)
+		info, err := os.Stat(path + "-wal")
+		require.NoError(t, err)
+		require.Less(t, info.Size(), int64(64<<20))
+	}
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Greater(t, info.Size(), int64(15<<20), "it has come into the file")
+	require.NoError(t, s.Close())
+	require.NoFileExists(t, path+"-wal")
+	require.NoFileExists(t, path+"-shm")
+}
+
+// A read that takes long keeps the WAL from beginning anew. Writing goes on, and when the read has ended the WAL shrinks.
+func TestALongReadHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "rangegate.db")
+	s := openAt(t, path)
+	steadily(t, s, uuid.UUID{1}, 10)
+	c, err := connect(path, sqlite.OpenReadOnly)
+	require.NoError(t, err)
+	require.NoError(t, inTransaction(c, func() error {
+		before, err := number(c, "SELECT count(*) FROM events")
+		require.NoError(t, err)
+		steadily(t, s, uuid.UUID{1}, 300)
+		after, err := number(c, "SELECT count(*) FROM events")
+		require.NoError(t, err)
+		require.Equal(t, before, after, "it reads what was there when it began")
+		return nil
+	}))
+	require.NoError(t, c.Close())
+	steadily(t, s, uuid.UUID{1}, 100)
+	require.NoError(t, s.Close())
+	require.NoFileExists(t, path+"-wal")
+}
+
+// A checkpoint that the disk has no room for is told; what was committed stays in the WAL and is read from there.
+func TestACheckpointThatFailsIsTold(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "rangegate.db")
+	s := openAt(t, path)
+	readOnly, err := os.Open(path)
+	require.NoError(t, err)
+	steadily(t, s, uuid.UUID{1}, 1)
+	instead(t, s, path, readOnly)
+	require.NoError(t, readOnly.Close())
+	steadily(t, s, uuid.UUID{1}, 100)
+	require.ErrorContains(t, <-s.Problems(), "a checkpoint failed")
+	steadily(t, s, uuid.UUID{1}, 10)
+	events, err := s.Events(t.Context(), uuid.UUID{1}, 0, 10_000)
+	require.NoError(t, err)
+	require.Len(t, events, 111*50)
+}
+
+// A backup is of one instant, whatever is written meanwhile, and is a store of its own.
+func TestABackupWhileTheGatewayWrites(t *testing.T) {
+	t.Parallel()
+	path, folder := filepath.Join(t.TempDir(), "rangegate.db"), t.TempDir()
+	s := openAt(t, path)
+	id := uuid.UUID{1}
+	writing, end := context.WithCancel(t.Context())
+	var flushing sync.WaitGroup
+	epoch, err := s.Claim(t.Context(), id, opening)
+	require.NoError(t, err)
+	flushing.Go(func() {
+		for n := uint64(1); writing.Err() == nil; n++ {
+			b := batchOf(id, epoch, n)
+			b.Events, b.Holds = b.Events[:1], holdsAfter(n)
+			b.Events[0].Cursor = n
+			if !assert.NoError(t, s.Flush(t.Context(), b)) {
+				return
+			}
+		}
+	})
+	last := uint64(0)
+	for i := range 5 {
+		to := filepath.Join(folder, fmt.Sprint("backup-", i))
+		require.NoError(t, Backup(t.Context(), path, to, func(r *Reader) error {
+			ids, err := r.Ranges(t.Context())
+			require.Equal(t, []uuid.UUID{id}, ids)
+			return err
+		}))
+		info, err := os.Stat(to)
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o600), info.Mode())
+		copied := openAt(t, to)
+		loaded, err := copied.Load(t.Context(), id)
+		require.NoError(t, err)
+		require.Greater(t, loaded.LastEvent, last)
+		last = allThere(t, copied, id, loaded.LastEvent)
+		require.NoError(t, copied.Close())
+	}
+	end()
+	flushing.Wait()
+	err = Backup(t.Context(), path, filepath.Join(folder, "backup-0"), nil)
+	require.ErrorIs(t, err, os.ErrExist)
+	left, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	require.Len(t, left, 5, "the copies and nothing else")
+}
+
+// A copy that cannot be read is no backup, and is taken away.
+func TestABackupThatCannotBeReadIsNone(t *testing.T) {
+	t.Parallel()
+	path, folder := filepath.Join(t.TempDir(), "rangegate.db"), t.TempDir()
+	s := openAt(t, path)
+	steadily(t, s, uuid.UUID{1}, 10)
+	require.NoError(t, s.Close())
+	verify := func(*Reader) error { return fmt.Errorf("a record cannot be read") }
+	require.ErrorContains(t, Backup(t.Context(), path, filepath.Join(folder, "a"), verify), "a record cannot be read")
+	tamper(t, path, "DELETE FROM events WHERE position = (SELECT min(position) FROM events)")
+	require.ErrorContains(t, Backup(t.Context(), path, filepath.Join(folder, "b"), func(*Reader) error { return nil }), "damaged")
+	left, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+// A read waits for a free connection no longer than its context lasts.
+func TestAReadWaitsNoLongerThanItsContext(t *testing.T) {
+	t.Parallel()
+	s := openAt(t, filepath.Join(t.TempDir(), "rangegate.db"))
+	b := claimed(t, s)
+	var taken []*sqlite.Conn
+	for range readerCount {
+		taken = append(taken, <-s.file.readers)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err := s.Events(ctx, b.Range, 0, 10)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	for _, c := range taken {
+		s.file.readers <- c
+	}
+	_, err = s.Events(t.Context(), b.Range, 0, 10)
+	require.NoError(t, err)
+}

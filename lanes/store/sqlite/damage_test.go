@@ -1,0 +1,394 @@
+package sqlite
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"zombiezen.com/go/sqlite"
+
+	"rangegate/lanes"
+	"rangegate/lanes/store"
+	"rangegate/lanes/store/storetest"
+)
+
+// sample is what a crash has left of a store with something of everything in it, and what reading it gives.
+type sample struct {
+	older, file, wal []byte // the file some flushes before; the file and its WAL
+	ranges           []uuid.UUID
+	sessions         []uuid.UUID // some of those that ended
+	want, before     []any       // of read, and what it gave before the last commit
+	damagedFile      []byte
+	damagedWAL       []byte
+	checked          int
+}
+
+// newSample is a store that was closed, or has the last of 30 flushes of two ranges in its WAL.
+func newSample(t *testing.T, withWAL bool) *sample {
+	path := filepath.Join(t.TempDir(), "rangegate.db")
+	s := openAt(t, path)
+	f := &sample{ranges: []uuid.UUID{{1}, {2}, {3}}}
+	epochs := make([]uint64, len(f.ranges))
+	for i, id := range f.ranges {
+		var err error
+		epochs[i], err = s.Claim(t.Context(), id, opening)
+		require.NoError(t, err)
+	}
+	flush := func(i int, n uint64) {
+		b := batchOf(f.ranges[i], epochs[i], n)
+		require.NoError(t, s.Flush(t.Context(), b))
+		if n%5 == 1 && i < 2 {
+			f.sessions = append(f.sessions, b.Ended[0].Session.ID)
+		}
+	}
+	for n := uint64(1); n <= 30; n++ {
+		if n == 25 {
+			require.NoError(t, s.Close())
+			f.older = content(t, path)
+			s = openAt(t, path)
+		}
+		flush(0, n)
+		flush(1, n)
+	}
+	f.sessions = append(f.sessions, batchOf(f.ranges[2], 0, 1).Ended[0].Session.ID)
+	f.before = f.read(t, s)
+	flush(2, 1) // of this one there is hardly anything, in one page
+	f.want = f.read(t, s)
+	for _, answer := range f.want {
+		require.NotImplements(t, (*error)(nil), answer)
+	}
+	if withWAL {
+		f.wal = content(t, path+"-wal")
+	}
+	if !withWAL {
+		require.NoError(t, s.Close())
+	}
+	f.file = content(t, path)
+	return f
+}
+
+func content(t *testing.T, path string) []byte {
+	t.Helper()
+	all, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return all
+}
+
+// read gives all that can be read, each answer or the error in its place.
+func (f *sample) read(t *testing.T, s *Store) (all []any) {
+	add := func(answer any, err error) {
+		if err != nil {
+			answer = err
+		}
+		all = append(all, answer)
+	}
+	for _, id := range f.ranges {
+		loaded, err := s.Load(t.Context(), id)
+		add(loaded, err)
+		for after := uint64(0); after < 90; after += 15 {
+			events, err := s.Events(t.Context(), id, after, 15)
+			add(events, err)
+			history, err := s.History(t.Context(), id, after, 15)
+			add(history, err)
+			acts, err := s.Acts(t.Context(), id, after, 15)
+			add(acts, err)
+		}
+		for _, session := range f.sessions {
+			ended, err := s.Ended(t.Context(), id, session)
+			if errors.Is(err, store.ErrNotFound) { // it is of another range
+				err = nil
+			}
+			add(ended, err)
+		}
+	}
+	return all
+}
+
+// What a trial came to.
+const (
+	harmless = "harmless"  // everything is as it was
+	named    = "named"     // an error names the file
+	tornTail = "torn tail" // the last commit is gone, as after a crash
+)
+
+// try opens the damaged copy, reads all of it and writes some.
+func (f *sample) try(t *testing.T, damage string) string {
+	path := filepath.Join(t.TempDir(), "damaged.db")
+	require.NoError(t, os.WriteFile(path, f.damagedFile, 0o600))
+	if f.damagedWAL != nil {
+		require.NoError(t, os.WriteFile(path+"-wal", f.damagedWAL, 0o600))
+	}
+	s, err := Open(path, keepAll)
+	if err != nil {
+		require.ErrorContains(t, err, path, damage)
+		require.True(t, bytes.Equal(f.damagedFile, content(t, path)), "%s: the file is left as it is", damage)
+		if f.damagedWAL != nil {
+			require.True(t, bytes.Equal(f.damagedWAL, content(t, path+"-wal")), "%s: the WAL is left as it is", damage)
+		}
+		return named
+	}
+	defer func() { require.NoError(t, s.Close(), damage) }()
+	answers := f.read(t, s)
+	found := harmless
+	if f.wal != nil && reflect.DeepEqual(answers, f.before) {
+		return tornTail
+	}
+	for i, answer := range answers {
+		var corrupt *store.CorruptError
+		if err, failed := answer.(error); failed {
+			found = named
+			if errors.As(err, &corrupt) {
+				require.Equal(t, path, corrupt.Where, damage)
+			} else {
+				require.ErrorContains(t, err, path, damage)
+			}
+			continue
+		}
+		require.Equal(t, f.want[i], answer, damage)
+	}
+	f.checked++
+	id := f.ranges[f.checked%len(f.ranges)]
+	epoch, err := s.Claim(t.Context(), id, opening)
+	if err == nil {
+		err = s.Flush(t.Context(), batchOf(id, epoch, 1))
+	}
+	if err != nil {
+		found = named
+		require.ErrorIs(t, err, store.ErrRefused, damage)
+	}
+	return found
+}
+
+// rounds is how many times as often the damage is done: ROUNDS, which a soak sets.
+func rounds() int {
+	if n, err := strconv.Atoi(os.Getenv("ROUNDS")); err == nil {
+		return n
+	}
+	return 1
+}
+
+// Whatever befalls the file, the store does not open, or says that a record is damaged, or has everything as it was.
+func TestDamageOfTheFileIsNamedOrHarmless(t *testing.T) {
+	t.Parallel()
+	f := newSample(t, false)
+	random := rand.New(rand.NewPCG(2026, 11)) // so that the damage is the same every time
+	file := func() []byte { return f.damagedFile }
+	anywhere := func() int { return random.IntN(len(f.file)) }
+	page := func(of []byte, number int) []byte { return of[number*pageSize:][:pageSize] }
+	aPage := func() []byte { return page(file(), random.IntN(len(f.file)/pageSize)) }
+	for _, damage := range []struct {
+		name  string
+		times int
+		do    func()
+	}{
+		{"a bit flipped", 150, func() { file()[anywhere()] ^= 1 << random.IntN(8) }},
+		{"a bit flipped at a page's begin", 100, func() { aPage()[random.IntN(96)] ^= 1 << random.IntN(8) }},
+		{"a byte written over", 50, func() { file()[anywhere()] = byte(random.Uint32()) }},
+		{"a sector of zeros", 25, func() { clear(file()[anywhere()&^511:][:512]) }},
+		{"a sector of ones", 25, func() { copy(file()[anywhere()&^511:], bytes.Repeat([]byte{0xff}, 512)) }},
+		{"a page of zeros", 25, func() { clear(aPage()) }},
+		{"a page in another's place", 25, func() { copy(aPage(), aPage()) }},
+		{"a page as it was before", 50, func() {
+			number := random.IntN(min(len(f.older), len(f.file)) / pageSize)
+			copy(page(file(), number), page(f.older, number))
+		}},
+		{"the header of an older file", 1, func() { copy(file()[:100], f.older) }},
+	} {
+		counted := map[string]int{}
+		for i := range damage.times {
+			f.damagedFile = slices.Clone(f.file)
+			damage.do()
+			counted[f.try(t, fmt.Sprint(damage.name, " ", i))]++
+		}
+		t.Log(damage.name, counted)
+	}
+}
+
+// Bits flip anywhere in the file and its WAL. SQLite itself notices none of the latter.
+func TestFlippedBitsAreNamedOrHarmlessOrATornTail(t *testing.T) {
+	t.Parallel()
+	f := newSample(t, true)
+	random := rand.New(rand.NewPCG(2026, 14))
+	for _, damaged := range []struct {
+		name  string
+		bytes *[]byte
+		whole []byte
+	}{{"the file", &f.damagedFile, f.file}, {"the WAL", &f.damagedWAL, f.wal}} {
+		counted := map[string]int{}
+		for range 100 * rounds() {
+			f.damagedFile, f.damagedWAL = slices.Clone(f.file), slices.Clone(f.wal)
+			at := random.IntN(len(damaged.whole))
+			(*damaged.bytes)[at] ^= 1 << random.IntN(8)
+			counted[f.try(t, fmt.Sprintf("%s, byte %d", damaged.name, at))]++
+		}
+		t.Log(damaged.name, counted)
+		require.Positive(t, counted[named])
+	}
+}
+
+// A page that the disk has never written, though it said so, is there as it was some transactions before: whole, and with
+// records that are as good as any.
+func TestAPageThatWasLostIsNoticed(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "rangegate.db")
+	f := &sample{ranges: []uuid.UUID{{1}}}
+	var files [][]byte
+	var epoch uint64
+	for n := range uint64(12) {
+		s := openAt(t, path)
+		if n == 0 {
+			var err error
+			epoch, err = s.Claim(t.Context(), f.ranges[0], opening)
+			require.NoError(t, err)
+		}
+		b := batchOf(f.ranges[0], epoch, n+1)
+		if n > 3 { // from then on little of the range changes
+			b.Lanes, b.Events, b.Ended, b.Acts, b.Keys, b.Forget, b.Holds = nil, nil, nil, nil, nil, nil, nil
+		}
+		require.NoError(t, s.Flush(t.Context(), b))
+		f.want = f.read(t, s)
+		require.NoError(t, s.Close())
+		files = append(files, content(t, path))
+	}
+	f.file = files[len(files)-1]
+	for i, older := range files {
+		for at := 0; at < min(len(older), len(f.file)); at += pageSize {
+			f.damagedFile = slices.Clone(f.file)
+			copy(f.damagedFile[at:at+pageSize], older[at:])
+			f.try(t, fmt.Sprintf("page %d of flush %d", at/pageSize, i+1))
+		}
+	}
+}
+
+// A session is found by its id: an entry of that index that is damaged must not look like a session that never was.
+func TestADamagedIndexIsNoticed(t *testing.T) {
+	t.Parallel()
+	f := newSample(t, false)
+	for _, session := range f.sessions[:4] {
+		text := []byte(session.String())
+		noticed := 0
+		for at := 0; ; at++ {
+			next := bytes.Index(f.file[at:], text)
+			if next < 0 {
+				break
+			}
+			at += next
+			f.damagedFile = bytes.Clone(f.file)
+			f.damagedFile[at+len(text)-1] ^= 1
+			if f.try(t, fmt.Sprintf("session %s at %d", session, at)) == named {
+				noticed++
+			}
+		}
+		assert.GreaterOrEqual(t, noticed, 3, "in the index, in the column and in the record; elsewhere it is room that is free by now")
+	}
+}
+
+// Records that are gone must not look like none: of each table one, or all.
+func TestRecordsThatAreGoneAreNoticed(t *testing.T) {
+	t.Parallel()
+	for _, table := range []string{"lanes", "keys", "holds", "events", "ended", "acts"} {
+		for _, which := range []string{"", " WHERE checksum = (SELECT checksum FROM " + table + " LIMIT 1)"} {
+			path := filepath.Join(t.TempDir(), "rangegate.db")
+			s := openAt(t, path)
+			id := uuid.UUID{1}
+			epoch, err := s.Claim(t.Context(), id, opening)
+			require.NoError(t, err)
+			for n := uint64(1); n < 5; n++ {
+				require.NoError(t, s.Flush(t.Context(), batchOf(id, epoch, n)))
+			}
+			require.NoError(t, s.Close())
+			tamper(t, path, "DELETE FROM "+table+which)
+			_, err = Open(path, keepAll)
+			require.ErrorContains(t, err, "the file is damaged", table)
+			require.ErrorContains(t, err, table)
+		}
+	}
+}
+
+// tamper changes the file as sqlite3 would.
+func tamper(t *testing.T, path string, statements ...string) {
+	t.Helper()
+	c, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
+	require.NoError(t, err)
+	for _, text := range statements {
+		require.NoError(t, executeOnce(c, text))
+	}
+	require.NoError(t, c.Close())
+}
+
+func TestATruncatedFileIsAnError(t *testing.T) {
+	t.Parallel()
+	f := newSample(t, false)
+	size := len(f.file)
+	for _, cut := range []int{1, 15, 80, 511, 4095, 4096, 4097, 8192, 12288, size / 2, size - 4096, size - 1} {
+		f.damagedFile = f.file[:cut]
+		assert.Equal(t, named, f.try(t, fmt.Sprint("cut to ", cut)), "cut to %d of %d was not noticed", cut, size)
+	}
+}
+
+// A gateway that cannot bring a range back, and is started again and again, leaves the file as it is.
+func TestARangeThatCannotBeLoadedIsNotClaimed(t *testing.T) {
+	t.Parallel()
+	id := uuid.UUID{1}
+	lane := batchOf(id, 1, 1).Lanes[0].ID.String()
+	for _, record := range []storetest.Record{
+		{Kind: storetest.Lane, Name: lane},
+		{Kind: storetest.Key, Name: "key-1"},
+		{Kind: storetest.Holds},
+		{Kind: storetest.Event, Name: "2"},
+		{Kind: storetest.Checkpoint},
+	} {
+		b := benchAt(filepath.Join(t.TempDir(), "rangegate.db"))
+		s := openAt(t, b.path)
+		epoch, err := s.Claim(t.Context(), id, opening)
+		require.NoError(t, err)
+		require.NoError(t, s.Flush(t.Context(), batchOf(id, epoch, 1)))
+		require.NoError(t, s.Close())
+		record.Range = id
+		b.Overwrite(t, record, fmt.Appendf(nil, `{"v":%d}`, store.Version+1))
+		before := content(t, b.path)
+		for range 2 {
+			s = openAt(t, b.path)
+			_, err = s.Claim(t.Context(), id, opening.Add(time.Hour))
+			require.ErrorIs(t, err, store.ErrRefused)
+			var corrupt *store.CorruptError
+			require.ErrorAs(t, err, &corrupt)
+			require.ErrorContains(t, err, "newer version")
+			require.NoError(t, s.Close())
+			require.True(t, bytes.Equal(before, content(t, b.path)), record)
+		}
+	}
+}
+
+// A file that is too large to be audited while a gateway waits is audited while it serves, and what is found is told.
+func TestALargeFileIsAuditedWhileItServes(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "rangegate.db")
+	s := openAt(t, path)
+	b := claimed(t, s)
+	for cursor := uint64(1); cursor <= 200_000; cursor++ {
+		b.Events = append(b.Events, lanes.Logged{Cursor: cursor, Event: lanes.Event{ID: uuid.New(), At: opening}, Attempt: &lanes.Attempt{}})
+	}
+	require.NoError(t, s.Flush(t.Context(), b))
+	require.NoError(t, s.Close())
+	tamper(t, path, fmt.Sprintf("DELETE FROM events WHERE position = %d", positionOf(100_000)))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Greater(t, info.Size(), int64(auditAtOnce))
+
+	s = openAt(t, path)
+	b.Epoch, err = s.Claim(t.Context(), b.Range, opening)
+	require.NoError(t, err)
+	require.ErrorContains(t, <-s.Problems(), "the file is damaged: not the 200000 events")
+}

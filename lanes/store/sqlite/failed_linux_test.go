@@ -1,0 +1,263 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"rangegate/lanes/store"
+)
+
+// instead puts the other file in the place of every open descriptor of path, but for the one that carries the lock.
+func instead(t *testing.T, s *Store, path string, other *os.File) {
+	t.Helper()
+	descriptors, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	found := 0
+	for _, d := range descriptors {
+		number, err := strconv.Atoi(d.Name())
+		require.NoError(t, err)
+		at, _ := os.Readlink(filepath.Join("/proc/self/fd", d.Name()))
+		if at != path || number == int(other.Fd()) || number == int(s.file.lock.Fd()) {
+			continue
+		}
+		require.NoError(t, unix.Dup3(int(other.Fd()), number, unix.O_CLOEXEC))
+		found++
+	}
+	require.Positive(t, found)
+}
+
+// writesFail makes every write to the WAL fail until it is opened anew, as on a disk that has gone read-only.
+func writesFail(t *testing.T, s *Store) {
+	readOnly, err := os.Open(s.path + "-wal")
+	require.NoError(t, err)
+	defer readOnly.Close()
+	instead(t, s, s.path+"-wal", readOnly)
+}
+
+// syncsFail makes every write to the WAL vanish, and every fsync of it fail.
+func syncsFail(t *testing.T, s *Store) {
+	null, err := os.OpenFile("/dev/null", os.O_RDWR, 0)
+	require.NoError(t, err)
+	defer null.Close()
+	instead(t, s, s.path+"-wal", null)
+}
+
+// A commit whose fsync failed leaves the outcome open. The file is opened again by itself, and the repeat settles it.
+func TestACommitWhoseFsyncFailedIsSettledByTheRepeat(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "rangegate.db")
+	s := openAt(t, path)
+	batches := make([]store.Batch, 10)
+	for i := range batches {
+		batches[i] = claimed(t, s)
+		require.NoError(t, s.Flush(t.Context(), batches[i]))
+		batches[i].N, batches[i].Events[0].Cursor = 2, 2
+	}
+	p := pause(t, s)
+	var answers []<-chan error
+	for _, b := range batches {
+		answers = append(answers, p.flush(t.Context(), b))
+	}
+	syncsFail(t, s)
+	p.goOn()
+	for _, answer := range answers {
+		isUnknown(t, <-answer)
+	}
+	for _, b := range batches {
+		require.NoError(t, s.Flush(t.Context(), b))
+		require.NoError(t, s.Flush(t.Context(), b), "and another repeat")
+		onlyEvents(t, s, b.Range, 2)
+	}
+	require.NoError(t, s.Close())
+	again := openAt(t, path)
+	for _, b := range batches {
+		onlyEvents(t, again, b.Range, 2)
+	}
+}
+
+// A commit that could not be written is refused: nothing of it is there, now or after a crash. Reading goes on.
+func TestACommitThatCannotBeWrittenIsRefused(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "rangegate.db")
+	s := openAt(t, path)
+	b := claimed(t, s)
+	require.NoError(t, s.Flush(t.Context(), b))
+	b.N, b.Events[0].Cursor = 2, 2
+	writesFail(t, s)
+	err := s.Flush(t.Context(), b)
+	require.ErrorIs(t, err, store.ErrRefused)
+	require.ErrorContains(t, err, path)
+	onlyEvents(t, s, b.Range, 1)
+	require.NoError(t, s.Flush(t.Context(), b), "the disk takes writes, so that the file is opened anew")
+	onlyEvents(t, s, b.Range, 2)
+}
+
+// As long as the file cannot be opened again, nothing is written; reading tells why. Then everything goes on.
+func TestABrokenFileRefusesUntilItIsMended(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "rangegate.db")
+	s := openAt(t, path)
+	b := claimed(t, s)
+	require.NoError(t, s.Flush(t.Context(), b))
+	b.N, b.Events[0].Cursor = 2, 2
+
+	syncsFail(t, s)
+	isUnknown(t, s.Flush(t.Context(), b))
+	before := content(t, path)
+	damaged := bytes.Clone(before)
+	clear(damaged[:80])
+	require.NoError(t, os.WriteFile(path, damaged, 0o600))
+	for range 3 {
+		err := s.Flush(t.Context(), b)
+		require.ErrorIs(t, err, store.ErrRefused)
+		require.ErrorContains(t, err, path)
+		require.ErrorContains(t, err, "damaged")
+		_, err = s.Claim(t.Context(), b.Range, opening)
+		require.ErrorIs(t, err, store.ErrRefused)
+		_, err = s.Load(t.Context(), b.Range)
+		require.ErrorContains(t, err, "not open since it failed")
+	}
+	require.NoError(t, os.WriteFile(path, before, 0o600))
+	require.NoError(t, s.Flush(t.Context(), b))
+	onlyEvents(t, s, b.Range, 2)
+}
+
+func TestAFailedClaimIsNotGiven(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "rangegate.db")
+	s := openAt(t, path)
+	b := claimed(t, s)
+	syncsFail(t, s)
+	epoch, err := s.Claim(t.Context(), b.Range, opening)
+	isUnknown(t, err)
+	assert.Zero(t, epoch)
+	epoch, err = s.Claim(t.Context(), b.Range, opening)
+	require.NoError(t, err)
+	assert.Greater(t, epoch, b.Epoch)
+}
+
+// Somebody removes the file, or cuts it, while it is open. Put back as it was, with the WAL that is still there, it has lost
+// nothing.
+func TestAFileThatIsTakenAwayWhileOpenIsAnError(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "rangegate.db")
+	s := openAt(t, path)
+	b := claimed(t, s)
+	require.NoError(t, s.Flush(t.Context(), b))
+	for _, takeAway := range []func() error{
+		func() error { return os.Truncate(path, 0) },
+		func() error { return os.Truncate(path, 8192) },
+		func() error { return os.Remove(path) },
+		func() error { return os.Rename(path, path+".moved") },
+	} {
+		whole := content(t, path)
+		b.N++
+		b.Events[0].Cursor++
+		require.NoError(t, takeAway())
+		for range 2 {
+			_, err := s.Load(t.Context(), b.Range)
+			require.ErrorContains(t, err, path)
+			err = s.Flush(t.Context(), b)
+			require.ErrorIs(t, err, store.ErrRefused)
+			require.ErrorContains(t, err, path)
+		}
+		require.NoError(t, os.WriteFile(path, whole, 0o600))
+		require.NoError(t, s.Flush(t.Context(), b))
+		onlyEvents(t, s, b.Range, int(b.N))
+	}
+}
+
+// An operator puts a backup back while the gateway runs, over the file or in its place. What it lacks is noticed.
+func TestABackupPutBackWhileOpenIsRefilled(t *testing.T) {
+	t.Parallel()
+	for _, putBack := range []func(path string, backup []byte) error{
+		func(path string, backup []byte) error { return os.WriteFile(path, backup, 0o600) },
+		func(path string, backup []byte) error {
+			return errors.Join(os.WriteFile(path+".other", backup, 0o600), os.Rename(path+".other", path))
+		},
+	} {
+		path := filepath.Join(t.TempDir(), "rangegate.db")
+		s := openAt(t, path)
+		b := claimed(t, s)
+		require.NoError(t, s.Flush(t.Context(), b))
+		copied := filepath.Join(t.TempDir(), "backup.db")
+		require.NoError(t, Backup(t.Context(), path, copied, func(*Reader) error { return nil }))
+		for b.N < 3 {
+			b.N++
+			b.Events[0].Cursor++
+			require.NoError(t, s.Flush(t.Context(), b))
+		}
+
+		require.NoError(t, putBack(path, content(t, copied)))
+		b.N++
+		b.Events[0].Cursor++
+		err := s.Flush(t.Context(), b)
+		require.ErrorIs(t, err, store.ErrRefused)
+		require.ErrorContains(t, err, path)
+		require.ErrorIs(t, s.Flush(t.Context(), b), store.ErrRolledBack)
+		require.FileExists(t, path+"-wal.replaced", "what is of no use to the backup is kept")
+		b.Refill = true
+		require.NoError(t, s.Flush(t.Context(), b))
+		require.NoError(t, s.Close())
+		events, err := openAt(t, path).Events(t.Context(), b.Range, 0, 10)
+		require.NoError(t, err)
+		require.Len(t, events, 2)
+	}
+}
+
+// A gateway was killed, and its WAL is still beside the file that is put back. It is never taken for that one's own.
+func TestAWALOfAnotherFileIsRefused(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "rangegate.db")
+	s := openAt(t, path)
+	b := claimed(t, s)
+	copied := filepath.Join(t.TempDir(), "backup.db")
+	require.NoError(t, Backup(t.Context(), path, copied, func(*Reader) error { return nil }))
+	require.NoError(t, s.Flush(t.Context(), b))
+	wal := content(t, path+"-wal")
+	require.NoError(t, s.Close())
+	backup := content(t, copied)
+	require.NoError(t, os.WriteFile(path, backup, 0o600))
+	require.NoError(t, os.WriteFile(path+"-wal", wal, 0o600))
+	for range 2 {
+		_, err := Open(path, keepAll)
+		require.ErrorContains(t, err, "remove that WAL")
+		_, err = OpenReader(path)
+		require.ErrorContains(t, err, "remove that WAL")
+		require.Equal(t, backup, content(t, path))
+	}
+	require.NoError(t, os.Remove(path+"-wal"))
+	loaded, err := openAt(t, path).Load(t.Context(), b.Range)
+	require.NoError(t, err)
+	require.Empty(t, loaded.Pending)
+}
+
+// isUnknown checks that the error leaves open whether it was written.
+func isUnknown(t *testing.T, err error) {
+	t.Helper()
+	require.Error(t, err)
+	for _, definite := range []error{store.ErrRefused, store.ErrFenced, store.ErrRolledBack, context.Canceled} {
+		require.NotErrorIs(t, err, definite)
+	}
+}
+
+// onlyEvents checks that the event log has the cursors up to last, each once.
+func onlyEvents(t *testing.T, s *Store, rangeID uuid.UUID, last int) {
+	t.Helper()
+	events, err := s.Events(t.Context(), rangeID, 0, 1000)
+	require.NoError(t, err)
+	require.Len(t, events, last)
+	for i, event := range events {
+		require.Equal(t, uint64(i+1), event.Cursor)
+	}
+}
