@@ -138,8 +138,8 @@ func (s *shop) bareSells(context.Context) (had []float64, err error) {
 	for _, d := range deeds {
 		all := d.calls(s)
 		if len(all.Paths) == 0 { // nothing is on a lane of the gateway any more
-			for range s.r.Layout().Lanes {
-				all.Paths = append(all.Paths, pathOf(d.name, uuid.New()))
+			for _, place := range s.r.Layout().Lanes { // its records take the place of the same lanes', as ours do
+				all.Paths = append(all.Paths, pathOf(d.name, place.ID))
 			}
 		}
 		all.Status = d.status

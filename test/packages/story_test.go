@@ -92,6 +92,28 @@ func TestTheLifeOfAnInstalledGateway(t *testing.T) {
 	}
 }
 
+// A release that cannot read the bolt file of the one before is not put in its place. It says how to carry the ranges over.
+func TestAnUpgradeFromBoltIsNotMadeUnasked(t *testing.T) {
+	m := newMachine(t)
+	m.install(deb(before, runtime.GOARCH))
+	text, err := os.ReadFile(m.at(configuration))
+	require.NoError(t, err)
+	write := func(text string) { require.NoError(t, os.WriteFile(m.at(configuration), []byte(text), 0)) }
+	write(strings.Replace(string(text), "  sqlite: "+state, "  bolt: "+state, 1))
+	file, err := os.ReadFile(deb(after, runtime.GOARCH))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(m.at("tmp/after.deb"), file, 0o644))
+	said := m.runs(1, "/usr/bin/dpkg", "--install", "/tmp/after.deb")
+	for _, words := range []string{"nothing was installed", "rangegate store export", "rangegate store import", "store.sqlite"} {
+		require.Contains(t, said, words)
+	}
+	require.Equal(t, "rangegate "+before+"\n", m.runs(0, "/usr/bin/rangegate", "version"))
+
+	write(string(text))
+	m.install(deb(after, runtime.GOARCH))
+	require.Equal(t, "rangegate "+after+"\n", m.runs(0, "/usr/bin/rangegate", "version"))
+}
+
 // configure is what an operator does with the configuration that was installed: every setting of the example is made
 // that needs no neighbour, and what is in capitals filled in.
 func (m *machine) configure() {

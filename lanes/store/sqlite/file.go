@@ -149,10 +149,10 @@ func connect(path string, flags sqlite.OpenFlags) (*sqlite.Conn, error) {
 	return c, nil
 }
 
-// close brings the WAL into the file and lets go of it. SQLite removes the WAL with its last connection.
+// close lets go of the file. With its last connection, the writer's, SQLite brings the WAL into the file and removes it;
+// where that fails, or another process still reads, the WAL stays and nothing is lost.
 func (f *file) close() error {
-	err := checkpoint(f.writer, "TRUNCATE").err
-	return errors.Join(err, f.closeReaders(), f.checker.Close(), f.writer.Close(), f.lock.Close())
+	return errors.Join(f.closeReaders(), f.checker.Close(), f.writer.Close(), f.lock.Close())
 }
 
 // abandon lets go of the file and leaves it and its WAL as they are: a connection for reading that is closed last, as
