@@ -1,6 +1,7 @@
 package damage
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -102,4 +103,37 @@ func TestADamagedRecordIsToldAndNotCarriedOver(t *testing.T) {
 	require.Contains(t, said, "range "+rangeID+": event ")
 	require.NoFileExists(t, exported)
 	unchanged(t, path, damaged)
+}
+
+// A backup is taken while the gateway serves. The disk is lost, and the gateway serves from the backup what was there then.
+func TestABackupIsServedFrom(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	path, copied := filepath.Join(folder, "rangegate.db"), filepath.Join(folder, "backup.db")
+	config := configured(t, sqliteAt(path))
+	g := serve(t, config)
+	paused, running := g.sold(0), g.sold(1)
+	require.Equal(t, http.StatusNoContent, g.ask("POST", "/sessions/"+paused+"/pause", "").Status)
+	left := g.sessions()
+
+	out, _ := command(t, 0, "store", "backup", "--config", config, copied)
+	require.Contains(t, out, "lanes: 2, active sessions: 2,")
+	_, said := command(t, 1, "store", "backup", "--config", config, copied)
+	require.Contains(t, said, "file already exists")
+	_, said = command(t, 1, "store", "backup", "--config", configured(t, `redis: "redis://127.0.0.1:1/0"`), copied+"2")
+	require.Contains(t, said, "the store is a Redis server")
+	g.sold(2) // after the backup
+	require.Len(t, g.sessions(), 3)
+	g.kill()
+
+	require.NoError(t, os.Rename(copied, path))
+	refused, ready := launch(t, serving(config))
+	require.False(t, ready)
+	require.Contains(t, refused.said(), "remove that WAL")
+	require.NoError(t, errors.Join(os.Remove(path+"-wal"), os.RemoveAll(path+"-shm")))
+	command(t, 0, "store", "check", "--config", config)
+	g = serve(t, config)
+	require.Equal(t, map[string]string{paused: "paused", running: "running"}, g.phases())
+	require.Equal(t, left[paused].Left, g.sessions()[paused].Left)
+	require.Less(t, g.sessions()[running].Left, left[running].Left)
 }

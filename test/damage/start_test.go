@@ -116,6 +116,31 @@ func TestAFileWithFlippedBits(t *testing.T) {
 	require.Positive(t, refused)
 }
 
+// A bit flips in what a killed gateway has left in its WAL. SQLite would go on without what is behind it.
+func TestAWALWithAFlippedBit(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "rangegate.db")
+	config := configured(t, sqliteAt(path))
+	g := serve(t, config)
+	sold := map[string]string{g.sold(0): "running", g.sold(1): "running", g.sold(2): "running"}
+	g.kill()
+	whole, err := os.ReadFile(path + "-wal")
+	require.NoError(t, err)
+	for _, at := range []int{20, 40, 700, 9000} {
+		damaged := slices.Clone(whole)
+		damaged[at] ^= 4
+		require.NoError(t, os.WriteFile(path+"-wal", damaged, 0o600))
+		g, ready := launch(t, serving(config))
+		require.False(t, ready, "byte %d", at)
+		require.Equal(t, 1, g.cmd.ProcessState.ExitCode())
+		require.Contains(t, g.said(), "the file is damaged")
+		require.Contains(t, g.said(), path+"-wal")
+		unchanged(t, path+"-wal", damaged)
+	}
+	require.NoError(t, os.WriteFile(path+"-wal", whole, 0o600))
+	require.Equal(t, sold, serve(t, config).phases())
+}
+
 // A gateway that is started again and again on what it cannot read does not wear it down.
 func TestStartingAgainAndAgainOnADamagedFile(t *testing.T) {
 	t.Parallel()

@@ -45,7 +45,16 @@ func (s *Store) checkpointInBackground() {
 		return
 	}
 	f.checkpointing, f.unchecked = true, 0
-	go func() { s.checkpoints <- checkpoint(f.checker, "PASSIVE") }()
+	go func() {
+		c, err := connect(f.path, sqlite.OpenReadWrite)
+		if err != nil {
+			s.checkpoints <- checkpointed{err: err}
+			return
+		}
+		result := checkpoint(c, "PASSIVE")
+		result.err = errors.Join(result.err, c.Close())
+		s.checkpoints <- result
+	}()
 }
 
 // finishCheckpoint brings the frames that came during a checkpoint into the file too, so that the WAL begins anew. It runs

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -215,20 +216,26 @@ func TestDamageOfTheFileIsNamedOrHarmless(t *testing.T) {
 	}
 }
 
-// Bits flip anywhere in the file and its WAL. SQLite itself notices none of the latter.
+// Bits flip anywhere in a file that was closed, or in one that a crash has left with its WAL. SQLite itself notices none of
+// those in the WAL.
 func TestFlippedBitsAreNamedOrHarmlessOrATornTail(t *testing.T) {
 	t.Parallel()
-	f := newSample(t, true)
+	closed, crashed := newSample(t, false), newSample(t, true)
 	random := rand.New(rand.NewPCG(2026, 14))
 	for _, damaged := range []struct {
 		name  string
+		f     *sample
 		bytes *[]byte
-		whole []byte
-	}{{"the file", &f.damagedFile, f.file}, {"the WAL", &f.damagedWAL, f.wal}} {
+	}{
+		{"a closed file", closed, &closed.damagedFile},
+		{"a file with its WAL", crashed, &crashed.damagedFile},
+		{"the WAL", crashed, &crashed.damagedWAL},
+	} {
 		counted := map[string]int{}
-		for range 100 * rounds() {
+		for range 70 * rounds() {
+			f := damaged.f
 			f.damagedFile, f.damagedWAL = slices.Clone(f.file), slices.Clone(f.wal)
-			at := random.IntN(len(damaged.whole))
+			at := random.IntN(len(*damaged.bytes))
 			(*damaged.bytes)[at] ^= 1 << random.IntN(8)
 			counted[f.try(t, fmt.Sprintf("%s, byte %d", damaged.name, at))]++
 		}
@@ -377,12 +384,13 @@ func TestALargeFileIsAuditedWhileItServes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rangegate.db")
 	s := openAt(t, path)
 	b := claimed(t, s)
-	for cursor := uint64(1); cursor <= 200_000; cursor++ {
-		b.Events = append(b.Events, lanes.Logged{Cursor: cursor, Event: lanes.Event{ID: uuid.New(), At: opening}, Attempt: &lanes.Attempt{}})
+	said := strings.Repeat("said ", 10_000)
+	for cursor := uint64(1); cursor <= 2000; cursor++ {
+		b.Events = append(b.Events, lanes.Logged{Cursor: cursor, Event: lanes.Event{ID: uuid.New(), At: opening}, Attempt: &lanes.Attempt{Error: said}})
 	}
 	require.NoError(t, s.Flush(t.Context(), b))
 	require.NoError(t, s.Close())
-	tamper(t, path, fmt.Sprintf("DELETE FROM events WHERE position = %d", positionOf(100_000)))
+	tamper(t, path, fmt.Sprintf("DELETE FROM events WHERE position = %d", positionOf(1000)))
 	info, err := os.Stat(path)
 	require.NoError(t, err)
 	require.Greater(t, info.Size(), int64(auditAtOnce))
@@ -390,5 +398,5 @@ func TestALargeFileIsAuditedWhileItServes(t *testing.T) {
 	s = openAt(t, path)
 	b.Epoch, err = s.Claim(t.Context(), b.Range, opening)
 	require.NoError(t, err)
-	require.ErrorContains(t, <-s.Problems(), "the file is damaged: not the 200000 events")
+	require.ErrorContains(t, <-s.Problems(), "the file is damaged: not the 2000 events")
 }

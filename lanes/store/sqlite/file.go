@@ -19,7 +19,7 @@ import (
 
 const (
 	lockPatience = time.Second // how long another process may take to let go of the file
-	readerCount  = 4           // reads that run at the same time
+	readerCount  = 2           // reads that run at the same time
 	pageSize     = 4096
 )
 
@@ -31,7 +31,6 @@ type file struct {
 	path    string
 	lock    *os.File // carries the lock; closed last, since closing it ends SQLite's own locks on the file
 	writer  *sqlite.Conn
-	checker *sqlite.Conn // runs the checkpoints in the background
 	readers chan *sqlite.Conn
 	opened  os.FileInfo
 
@@ -86,9 +85,6 @@ func (f *file) open() (err error) {
 		}
 	}
 	// Only now: a connection for writing would bring a WAL into the file when it is the last one to be closed.
-	if f.checker, err = connect(f.path, sqlite.OpenReadWrite); err != nil {
-		return err
-	}
 	if f.writer, err = connect(f.path, sqlite.OpenReadWrite); err != nil {
 		return err
 	}
@@ -152,19 +148,17 @@ func connect(path string, flags sqlite.OpenFlags) (*sqlite.Conn, error) {
 // close lets go of the file. With its last connection, the writer's, SQLite brings the WAL into the file and removes it;
 // where that fails, or another process still reads, the WAL stays and nothing is lost.
 func (f *file) close() error {
-	return errors.Join(f.closeReaders(), f.checker.Close(), f.writer.Close(), f.lock.Close())
+	return errors.Join(f.closeReaders(), f.writer.Close(), f.lock.Close())
 }
 
 // abandon lets go of the file and leaves it and its WAL as they are: a connection for reading that is closed last, as
 // these are, cannot run the checkpoint that SQLite makes with its last connection.
 func (f *file) abandon() error {
-	var errs []error
-	for _, c := range []*sqlite.Conn{f.checker, f.writer} {
-		if c != nil {
-			errs = append(errs, c.Close())
-		}
+	var err error
+	if f.writer != nil {
+		err = f.writer.Close()
 	}
-	return errors.Join(errors.Join(errs...), f.closeReaders(), f.lock.Close())
+	return errors.Join(err, f.closeReaders(), f.lock.Close())
 }
 
 func (f *file) closeReaders() (err error) {
