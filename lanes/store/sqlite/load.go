@@ -99,55 +99,47 @@ func load(c *sqlite.Conn, path string, state *rangeState) (loaded store.Recovere
 		}
 		return corrupt(path, state.Range, record, err)
 	}
-	rows, err := laneRows(c, state)
-	if err != nil {
-		return loaded, failed("the lanes", err)
-	}
-	if loaded.Lanes, err = decodeAll[lanes.Snapshot](rows, state.Lanes, failed); err != nil {
+	if loaded.Lanes, err = decodeAll[lanes.Snapshot](c, "lanes", state, state.Lanes, failed); err != nil {
 		return loaded, err
 	}
-	if rows, err = keyRows(c, state); err != nil {
-		return loaded, failed("the idempotency keys", err)
-	}
-	if loaded.Keys, err = decodeAll[lanes.KeptAnswer](rows, state.Keys, failed); err != nil {
+	if loaded.Keys, err = decodeAll[lanes.KeptAnswer](c, "keys", state, state.Keys, failed); err != nil {
 		return loaded, err
 	}
-	if rows, err = holdsRows(c, state); err != nil {
-		return loaded, failed("the holds", err)
-	}
-	holds, err := decodeAll[lanes.Holds](rows, state.Holds, failed)
+	holds, err := decodeAll[lanes.Holds](c, "holds", state, state.Holds, failed)
 	if err != nil {
 		return loaded, err
 	}
 	if len(holds) > 0 {
 		loaded.Holds = holds[0]
 	}
-	if rows, err = pendingRows(c, state); err != nil {
+	rows, err := rowsOf(c, "events", state.Range, selectPending, state.number, positionOf(state.OldestOpen))
+	if err == nil && int64(len(rows)) != state.Pending {
+		err = fmt.Errorf("damaged: there are %d of %d", len(rows), state.Pending)
+	}
+	if err != nil {
 		return loaded, failed("the pending events", err)
 	}
-	if loaded.Pending, err = decodeRows[lanes.Logged](rows, failed); err == nil && int64(len(rows)) != state.Pending {
-		err = failed("the pending events", fmt.Errorf("damaged: there are %d of %d", len(rows), state.Pending))
-	}
+	loaded.Pending, err = decodeRows[lanes.Logged](rows, failed)
 	return loaded, err
 }
 
-// decodeAll reads all records of a table, and compares them with what was counted.
-func decodeAll[T any](rows []row, counted tally, failed func(record string, err error) error) ([]T, error) {
-	list, err := decodeRows[T](rows, failed)
+// decodeAll reads all of the range's records in a table, and compares them with what was counted.
+func decodeAll[T any](
+	c *sqlite.Conn, table string, state *rangeState, counted tally, failed func(record string, err error) error,
+) ([]T, error) {
+	rows, err := rowsOf(c, table, state.Range, selects[table], state.number)
 	if err != nil {
-		return nil, err
+		return nil, failed("the "+table, err)
 	}
 	var found tally
 	for _, r := range rows {
 		found.add(r.checksum)
 	}
-	if found != counted && len(rows) > 0 {
-		return nil, failed("the "+rows[0].table, fmt.Errorf("damaged: not the %d that were written, but %d", counted.Count, found.Count))
+	list, err := decodeRows[T](rows, failed)
+	if err == nil && found != counted {
+		err = failed("the "+table, fmt.Errorf("damaged: not the %d that were written, but %d", counted.Count, found.Count))
 	}
-	if found != counted {
-		return nil, failed("the records", fmt.Errorf("damaged: not the %d that were written, but none", counted.Count))
-	}
-	return list, nil
+	return list, err
 }
 
 // worthAGoroutine is how many records are.

@@ -63,7 +63,7 @@ func corrupt(path string, rangeID uuid.UUID, record string, err error) error {
 func findRange(c *sqlite.Conn, path string, id uuid.UUID) (state *rangeState, err error) {
 	var own row
 	err = query(c, "SELECT number, checksum, record FROM ranges WHERE range_id = ?", func(r *sqlite.Stmt) error {
-		own = rowAt(key{table: "ranges", rangeID: id}, r, 1)
+		own = row{key{table: "ranges", rangeID: id}, r.ColumnInt64(1), r.ColumnText(2)}
 		state = newRangeState(r.ColumnInt64(0), own.checksum)
 		return nil
 	}, id.String())
@@ -123,13 +123,12 @@ func (state *rangeState) places() (first, last int64) {
 }
 
 func (state *rangeState) readQueue(c *sqlite.Conn) error {
-	const text = "SELECT position, checksum FROM events WHERE range = ? AND position >= ? AND pending = 1 ORDER BY position"
-	return query(c, text, func(r *sqlite.Stmt) error {
-		cursor := cursorAt(r.ColumnInt64(0))
-		state.queue = append(state.queue, cursor)
-		state.open[cursor] = r.ColumnInt64(1)
-		return nil
-	}, state.number, positionOf(state.OldestOpen))
+	rows, err := rowsOf(c, "events", state.Range, selectPending, state.number, positionOf(state.OldestOpen))
+	for _, r := range rows {
+		state.queue = append(state.queue, cursorAt(r.position))
+		state.open[cursorAt(r.position)] = r.checksum
+	}
+	return err
 }
 
 // makeRange makes a range that was never written.

@@ -14,27 +14,30 @@ import (
 
 // Ended looks a session up in the history.
 func (s *Store) Ended(ctx context.Context, rangeID, session uuid.UUID) (lanes.Ended, error) {
-	var stored *row
-	err := s.view(ctx, func(c *sqlite.Conn) error {
-		const text = `SELECT position, checksum, record FROM ended WHERE session_id = ?
-			AND range = (SELECT number FROM ranges WHERE range_id = ?) ORDER BY position DESC LIMIT 1`
-		return query(c, text, func(r *sqlite.Stmt) error {
-			found := rowAt(key{table: "ended", rangeID: rangeID, name: session.String(), position: r.ColumnInt64(0)}, r, 1)
-			stored = &found
-			return nil
-		}, session.String(), rangeID.String())
+	var rows []row
+	err := s.view(ctx, func(c *sqlite.Conn) (err error) {
+		rangeNumber, err := numberOf(c, rangeID)
+		if err == nil {
+			rows, err = rowsOf(c, "ended", rangeID, selectEnded, rangeNumber, session.String())
+		}
+		return err
 	})
+	if err == nil && len(rows) == 0 {
+		err = store.ErrNotFound
+	}
 	if err != nil {
 		return lanes.Ended{}, err
 	}
-	if stored == nil {
-		return lanes.Ended{}, store.ErrNotFound
-	}
-	ended, err := decode[lanes.Ended](*stored)
+	found, err := decodeRows[lanes.Ended](rows, s.corrupt(rangeID))
 	if err != nil {
-		return lanes.Ended{}, corrupt(s.path, rangeID, stored.key.String(), err)
+		return lanes.Ended{}, err
 	}
-	return ended, nil
+	return found[0], nil
+}
+
+// numberOf is the range's number in the tables, 0 when it was never written.
+func numberOf(c *sqlite.Conn, rangeID uuid.UUID) (int64, error) {
+	return number(c, "SELECT number FROM ranges WHERE range_id = ?", rangeID.String())
 }
 
 // Events reads the event log behind the cursor.
@@ -57,81 +60,53 @@ func page[T any](ctx context.Context, s *Store, table string, rangeID uuid.UUID,
 		return nil, ctx.Err()
 	}
 	var rows []row // decoded while nobody waits for the connection
-	err := s.view(ctx, func(c *sqlite.Conn) (err error) {
-		rangeNumber, err := number(c, "SELECT number FROM ranges WHERE range_id = ?", rangeID.String())
-		if err == nil && rangeNumber != 0 {
-			rows, err = logRows(c, table, rangeID, rangeNumber, after, limit)
+	err := s.view(ctx, func(c *sqlite.Conn) error {
+		rangeNumber, err := numberOf(c, rangeID)
+		if err == nil {
+			rows, err = logRows(c, table, &rangeState{number: rangeNumber, rangeRecord: rangeRecord{Range: rangeID}}, after, limit)
 		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return decodeRows[T](rows, func(record string, err error) error { return corrupt(s.path, rangeID, record, err) })
+	return decodeRows[T](rows, s.corrupt(rangeID))
 }
 
-// selectLog reads a log behind a position.
-var selectLog = map[string]string{
-	"events": "SELECT position, checksum, record, pending FROM events WHERE range = ? AND position > ? ORDER BY position LIMIT ?",
-	"ended":  "SELECT position, checksum, record, session_id FROM ended WHERE range = ? AND position > ? ORDER BY position LIMIT ?",
-	"acts":   "SELECT position, checksum, record FROM acts WHERE range = ? AND position > ? ORDER BY position LIMIT ?",
+// corrupt names records of the range that cannot be read.
+func (s *Store) corrupt(rangeID uuid.UUID) func(record string, err error) error {
+	return func(record string, err error) error { return corrupt(s.path, rangeID, record, err) }
 }
 
-// logRow is a row that selectLog gives.
-func logRow(table string, rangeID uuid.UUID, r *sqlite.Stmt) row {
-	k := key{table: table, rangeID: rangeID, position: r.ColumnInt64(0)}
-	switch table {
-	case "events":
-		k.pending = r.ColumnInt64(3) != 0
-	case "ended":
-		k.name = r.ColumnText(3)
-	}
-	return rowAt(k, r, 1)
+// selects read a range's rows, each in the same columns: what its key is made of, its checksum and its record. Those of the
+// logs go on behind a position.
+var selects = map[string]string{
+	"lanes":  "SELECT lane_id, 0, 0, checksum, record FROM lanes WHERE place >> 24 = ?1 AND place BETWEEN ?1 << 24 AND (?1 + 1) << 24 ORDER BY place",
+	"keys":   "SELECT name, 0, 0, checksum, record FROM keys WHERE range = ? ORDER BY name",
+	"holds":  "SELECT '', 0, 0, checksum, record FROM holds WHERE range = ?",
+	"events": "SELECT '', position, pending, checksum, record FROM events WHERE range = ? AND position > ? ORDER BY position LIMIT ?",
+	"ended":  "SELECT session_id, position, 0, checksum, record FROM ended WHERE range = ? AND position > ? ORDER BY position LIMIT ?",
+	"acts":   "SELECT '', position, 0, checksum, record FROM acts WHERE range = ? AND position > ? ORDER BY position LIMIT ?",
 }
 
-func logRows(c *sqlite.Conn, table string, rangeID uuid.UUID, rangeNumber int64, after uint64, limit int) (rows []row, err error) {
-	err = query(c, selectLog[table], func(r *sqlite.Stmt) error {
-		rows = append(rows, logRow(table, rangeID, r))
-		return nil
-	}, rangeNumber, positionOf(after), int64(limit))
-	return rows, err
-}
+const (
+	selectPending = "SELECT '', position, pending, checksum, record FROM events WHERE range = ? AND position >= ? AND pending = 1 ORDER BY position"
+	selectEnded   = "SELECT session_id, position, 0, checksum, record FROM ended WHERE range = ? AND session_id = ? ORDER BY position DESC LIMIT 1"
+)
 
-func laneRows(c *sqlite.Conn, state *rangeState) (rows []row, err error) {
-	first, last := state.places()
-	const text = "SELECT lane_id, checksum, record FROM lanes WHERE place BETWEEN ? AND ? ORDER BY place"
+// rowsOf are the rows that a text like those gives.
+func rowsOf(c *sqlite.Conn, table string, rangeID uuid.UUID, text string, args ...any) (rows []row, err error) {
 	err = query(c, text, func(r *sqlite.Stmt) error {
-		rows = append(rows, rowAt(key{table: "lanes", rangeID: state.Range, name: r.ColumnText(0)}, r, 1))
+		k := key{table: table, rangeID: rangeID, name: r.ColumnText(0), position: r.ColumnInt64(1), pending: r.ColumnInt64(2) != 0}
+		rows = append(rows, row{k, r.ColumnInt64(3), r.ColumnText(4)})
 		return nil
-	}, first, last)
+	}, args...)
 	return rows, err
 }
 
-func keyRows(c *sqlite.Conn, state *rangeState) (rows []row, err error) {
-	const text = "SELECT name, checksum, record FROM keys WHERE range = ? ORDER BY name"
-	err = query(c, text, func(r *sqlite.Stmt) error {
-		rows = append(rows, rowAt(key{table: "keys", rangeID: state.Range, name: r.ColumnText(0)}, r, 1))
-		return nil
-	}, state.number)
-	return rows, err
-}
-
-func holdsRows(c *sqlite.Conn, state *rangeState) (rows []row, err error) {
-	err = query(c, "SELECT checksum, record FROM holds WHERE range = ?", func(r *sqlite.Stmt) error {
-		rows = append(rows, rowAt(key{table: "holds", rangeID: state.Range}, r, 0))
-		return nil
-	}, state.number)
-	return rows, err
-}
-
-func pendingRows(c *sqlite.Conn, state *rangeState) (rows []row, err error) {
-	const text = "SELECT position, checksum, record FROM events WHERE range = ? AND position >= ? AND pending = 1 ORDER BY position"
-	err = query(c, text, func(r *sqlite.Stmt) error {
-		k := key{table: "events", rangeID: state.Range, position: r.ColumnInt64(0), pending: true}
-		rows = append(rows, rowAt(k, r, 1))
-		return nil
-	}, state.number, positionOf(state.OldestOpen))
-	return rows, err
+// logRows are the rows of a log behind the cursor.
+func logRows(c *sqlite.Conn, table string, state *rangeState, after uint64, limit int) ([]row, error) {
+	return rowsOf(c, table, state.Range, selects[table], state.number, positionOf(after), int64(limit))
 }
 
 // String names a record for people.

@@ -131,8 +131,8 @@ func (r *Reader) Read(ctx context.Context, rangeID uuid.UUID, visit func(store.R
 	if err != nil {
 		return err
 	}
-	for _, read := range []func(*sqlite.Conn, *rangeState) ([]row, error){laneRows, keyRows, holdsRows} {
-		rows, err := read(r.c, state)
+	for _, table := range []string{"lanes", "keys", "holds"} {
+		rows, err := rowsOf(r.c, table, rangeID, selects[table], state.number)
 		if err != nil {
 			return fmt.Errorf("store %s: reading: %w", r.path, err)
 		}
@@ -157,7 +157,7 @@ func (r *Reader) readOwn(rangeID uuid.UUID, visit func(store.Record) error) (sta
 	var unreadable *store.CorruptError
 	switch {
 	case errors.As(err, &unreadable):
-		rangeNumber, failed := number(r.c, "SELECT number FROM ranges WHERE range_id = ?", rangeID.String())
+		rangeNumber, failed := numberOf(r.c, rangeID)
 		state = newRangeState(rangeNumber, 0)
 		state.Range = rangeID
 		return state, errors.Join(failed, visit(store.Record{Name: name, Err: unreadable.Err}))
@@ -179,7 +179,7 @@ func (r *Reader) readOwn(rangeID uuid.UUID, visit func(store.Record) error) (sta
 func (r *Reader) readLog(table string, state *rangeState, visit func(store.Record) error) error {
 	const limit = 1000
 	for after := uint64(0); ; {
-		rows, err := logRows(r.c, table, state.Range, state.number, after, limit)
+		rows, err := logRows(r.c, table, state, after, limit)
 		if err != nil {
 			return fmt.Errorf("store %s: reading: %w", r.path, err)
 		}

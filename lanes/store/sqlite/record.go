@@ -6,7 +6,6 @@ import (
 	"hash/crc32"
 
 	"github.com/google/uuid"
-	"zombiezen.com/go/sqlite"
 
 	"rangegate/lanes/store"
 )
@@ -59,11 +58,6 @@ func decode[T any](r row) (T, error) {
 		return none, errors.New("damaged: it is not what was written")
 	}
 	return store.Decode[T]([]byte(r.record))
-}
-
-// rowAt reads the two columns checksum and record, which stand next to each other.
-func rowAt(k key, from *sqlite.Stmt, column int) row {
-	return row{k, from.ColumnInt64(column), from.ColumnText(column + 1)}
 }
 
 // tally counts records and sums their checksums. A record that is missing, or an older one in its place, shows in it.

@@ -82,23 +82,23 @@ func rowsLike(t *testing.T, tx *transaction, state *rangeState, record storetest
 	var err error
 	switch record.Kind {
 	case storetest.Lane:
-		rows, err = laneRows(tx.writer, state)
 		counted = &state.Lanes
+		rows, err = rowsOf(tx.writer, "lanes", state.Range, selects["lanes"], state.number)
 	case storetest.Key:
-		rows, err = keyRows(tx.writer, state)
 		counted = &state.Keys
+		rows, err = rowsOf(tx.writer, "keys", state.Range, selects["keys"], state.number)
 	case storetest.Holds:
-		rows, err = holdsRows(tx.writer, state)
 		counted = &state.Holds
+		rows, err = rowsOf(tx.writer, "holds", state.Range, selects["holds"], state.number)
 	case storetest.Event:
-		rows, err = logRows(tx.writer, "events", state.Range, state.number, 0, 100)
 		counted = &state.Events
+		rows, err = logRows(tx.writer, "events", state, 0, 100)
 	case storetest.Ended:
-		rows, err = logRows(tx.writer, "ended", state.Range, state.number, 0, 100)
 		counted = &state.Ended
+		rows, err = logRows(tx.writer, "ended", state, 0, 100)
 	case storetest.Act:
-		rows, err = logRows(tx.writer, "acts", state.Range, state.number, 0, 100)
 		counted = &state.Acts
+		rows, err = logRows(tx.writer, "acts", state, 0, 100)
 	}
 	require.NoError(t, err)
 	return rows, counted

@@ -3,8 +3,6 @@ package sqlite
 import (
 	"time"
 
-	"zombiezen.com/go/sqlite"
-
 	"rangegate/lanes"
 	"rangegate/lanes/store"
 )
@@ -33,7 +31,7 @@ func (tx *transaction) trim(state *rangeState, batch store.Batch, keep store.Ret
 		if log.count.Count == 0 || excess <= 0 && state.young(log.table, batch.Now, log.term) {
 			continue
 		}
-		old, err := tx.next(state, log.table, 0, trimStep+2*log.added)
+		old, err := logRows(tx.writer, log.table, state, 0, trimStep+2*log.added)
 		if err != nil {
 			return err
 		}
@@ -71,21 +69,12 @@ func (tx *transaction) trimLog(state *rangeState, count *tally, old []row, exces
 	return execute(tx.writer, "DELETE FROM "+last.table+" WHERE range = ? AND position <= ?", state.number, last.position)
 }
 
-// next are the oldest rows of a log behind the cursor.
-func (tx *transaction) next(state *rangeState, table string, after uint64, limit int) (rows []row, err error) {
-	err = query(tx.writer, selectLog[table], func(r *sqlite.Stmt) error {
-		rows = append(rows, logRow(table, state.Range, r))
-		return nil
-	}, state.number, positionOf(after), int64(limit))
-	return rows, err
-}
-
 // trimNames empties the customers' names in the history. A record that cannot be read is passed over.
 func (tx *transaction) trimNames(state *rangeState, batch store.Batch, term time.Duration) error {
 	if state.Nameless >= state.LastEnded || state.young(names, batch.Now, term) {
 		return nil
 	}
-	rows, err := tx.next(state, "ended", state.Nameless, trimStep+2*len(batch.Ended))
+	rows, err := logRows(tx.writer, "ended", state, state.Nameless, trimStep+2*len(batch.Ended))
 	if err != nil {
 		return err
 	}
