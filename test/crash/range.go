@@ -64,7 +64,7 @@ func (x *trial) configuration(controllers []string) string {
 	}
 	webhook := ""
 	if x.receiver != nil {
-		webhook = fmt.Sprintf("webhook: {url: %q, timeout: 1s, concurrency: %d}", x.receiver.URL, slots)
+		webhook = fmt.Sprintf("webhook: {url: %q, timeout: 1s, concurrency: %d, queue: 1000000}", x.receiver.URL, slots)
 	}
 	for n := range clientCount {
 		fmt.Fprintf(&groups, "      - {id: %s, name: Group %d}\n", groupID(n), n)
