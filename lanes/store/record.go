@@ -17,7 +17,7 @@ import (
 //
 //	2   what staff did, what they decided about a lane, calls for help, stray hits, time that ran while the gateway was down
 //	3   the trace ids of the requests that events and purchases follow from
-//	4   the journal in a bolt file: what is in the buckets alone is not all that was written
+//	4   nothing in the records themselves: it kept older releases from files whose layout they did not know
 const Version = 4
 
 // ErrNewer: a newer version has written it.

@@ -77,18 +77,40 @@ func auditTallies(c *sqlite.Conn) error {
 	return nil
 }
 
-// auditInBackground audits a large file while it serves, on a connection of its own, and ends early with the store.
+// backgroundAudit is the audit of a large file while it serves, on a connection of its own. It ends before the file is let
+// go of: SQLite would otherwise count its locks as those of the connections that come after.
+type backgroundAudit struct {
+	end   chan struct{}
+	ended chan struct{}
+}
+
+func (f *file) endAudit() {
+	if f.audit != nil {
+		close(f.audit.end)
+		<-f.audit.ended
+	}
+}
+
+// auditInBackground begins it, if the file is too large for the audit to come first.
 func (s *Store) auditInBackground() {
-	c, err := connect(s.path, sqlite.OpenReadOnly)
-	if err == nil {
-		c.SetInterrupt(s.closing)
-		err = errors.Join(audit(c), c.Close())
+	if s.file.opened.Size() <= auditAtOnce {
+		return
 	}
-	select {
-	case <-s.closing:
-	default:
-		if err != nil {
-			s.problem(fmt.Errorf("the audit in the background: %w", err))
+	running := &backgroundAudit{make(chan struct{}), make(chan struct{})}
+	s.file.audit = running
+	go func() {
+		defer close(running.ended)
+		c, err := connect(s.path, sqlite.OpenReadOnly)
+		if err == nil {
+			c.SetInterrupt(running.end)
+			err = errors.Join(audit(c), c.Close())
 		}
-	}
+		select {
+		case <-running.end:
+		default:
+			if err != nil {
+				s.problem(fmt.Errorf("the audit in the background: %w", err))
+			}
+		}
+	}()
 }

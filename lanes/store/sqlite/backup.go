@@ -22,6 +22,9 @@ func Backup(ctx context.Context, from, to string, verify func(*Reader) error) er
 }
 
 func backup(ctx context.Context, from, to string, verify func(*Reader) error) (err error) {
+	if from, err = resolve(from); err != nil {
+		return err
+	}
 	fresh := to + ".new"
 	for _, path := range []string{to, fresh} {
 		if _, err := os.Lstat(path); err == nil {
@@ -65,7 +68,7 @@ func copyPages(ctx context.Context, from, to string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(why(to, err), target.Close()) }()
+	defer func() { err = errors.Join(withDiskError(to, err), target.Close()) }()
 	copying, err := sqlite.NewBackup(target, "main", source, "main")
 	if err != nil {
 		return err

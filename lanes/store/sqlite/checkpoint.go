@@ -25,12 +25,15 @@ type checkpointed struct {
 
 func (c checkpointed) complete() bool { return c.err == nil && c.frames == c.done }
 
+// errReading: only a checkpoint that is to be complete minds.
+var errReading = errors.New("somebody reads the file: a backup, or sqlite3")
+
 // checkpoint brings frames of the WAL into the file. PASSIVE waits for nobody, and TRUNCATE also empties the WAL, if
 // nobody reads from it.
 func checkpoint(c *sqlite.Conn, mode string) (result checkpointed) {
 	result.err = query(c, "PRAGMA wal_checkpoint("+mode+")", func(row *sqlite.Stmt) error {
 		if row.ColumnInt64(0) != 0 {
-			return errors.New("another connection is in the way of a checkpoint")
+			return errReading
 		}
 		result.frames, result.done = row.ColumnInt64(1), row.ColumnInt64(2)
 		return nil
@@ -41,10 +44,10 @@ func checkpoint(c *sqlite.Conn, mode string) (result checkpointed) {
 // checkpointInBackground begins a checkpoint when one is due. The writer goes on meanwhile.
 func (s *Store) checkpointInBackground() {
 	f := s.file
-	if s.broken != nil || f.checkpointing || f.unchecked < checkpointAfter {
+	if s.broken != nil || f.checkpointing || f.rows < s.checkpointAfter {
 		return
 	}
-	f.checkpointing, f.unchecked = true, 0
+	f.checkpointing, f.rows = true, 0
 	go func() {
 		c, err := connect(f.path, sqlite.OpenReadWrite)
 		if err != nil {
@@ -65,6 +68,9 @@ func (s *Store) finishCheckpoint(result checkpointed) {
 		return
 	}
 	f.checkpointing = false
+	if s.broken != nil { // the file may not be the one that was opened
+		return
+	}
 	if frames := result.frames; frames > longWAL {
 		s.problem(fmt.Errorf("its WAL has %d MiB: somebody reads the file for long, a backup or sqlite3", frames*pageSize>>20))
 	}
@@ -72,7 +78,7 @@ func (s *Store) finishCheckpoint(result checkpointed) {
 		result = checkpoint(f.writer, "PASSIVE")
 	}
 	if result.err != nil {
-		s.problem(fmt.Errorf("a checkpoint failed, and is tried again later: %w", why(s.path, result.err)))
+		s.problem(fmt.Errorf("a checkpoint failed, and is tried again later: %w", withDiskError(s.path, result.err)))
 	}
 	f.newGeneration = f.newGeneration || result.complete()
 	if err := f.remember(); err != nil {

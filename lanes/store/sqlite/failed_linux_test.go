@@ -3,17 +3,23 @@ package sqlite
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+	"zombiezen.com/go/sqlite"
 
+	"rangegate/lanes"
 	"rangegate/lanes/store"
 )
 
@@ -240,6 +246,213 @@ func TestAWALOfAnotherFileIsRefused(t *testing.T) {
 	loaded, err := openAt(t, path).Load(t.Context(), b.Range)
 	require.NoError(t, err)
 	require.Empty(t, loaded.Pending)
+}
+
+// A backup is put over the file while the gateway runs, and the gateway is stopped, before or after the next write has noticed.
+// The backup stays as it is, and the WAL too.
+func TestABackupPutOverTheFileOutlivesTheStop(t *testing.T) {
+	t.Parallel()
+	for _, noticed := range []bool{false, true} {
+		path := filepath.Join(t.TempDir(), "rangegate.db")
+		s := openAt(t, path)
+		b := claimed(t, s)
+		require.NoError(t, s.Flush(t.Context(), b))
+		copied := filepath.Join(t.TempDir(), "backup.db")
+		require.NoError(t, Backup(t.Context(), path, copied, func(*Reader) error { return nil }))
+		b.N, b.Events[0].Cursor = 2, 2
+		require.NoError(t, s.Flush(t.Context(), b))
+		backup := content(t, copied)
+		require.NoError(t, os.WriteFile(path, backup, 0o600))
+		if noticed {
+			b.N, b.Events[0].Cursor = 3, 3
+			require.ErrorIs(t, s.Flush(t.Context(), b), store.ErrRefused)
+		}
+		require.ErrorContains(t, s.Close(), "somebody else has written to it")
+		require.Equal(t, backup, content(t, path))
+		_, err := Open(path, keepAll)
+		require.ErrorContains(t, err, "remove that WAL")
+	}
+}
+
+// The commit whose outcome is not known is the first of its generation, it is found in the WAL, and somebody reads the file so
+// that it cannot be settled. However often that is tried, the WAL is the file's own.
+func TestAnUnknownCommitThatCannotBeSettledStaysInTheWAL(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "rangegate.db")
+	s := openAt(t, path)
+	b := claimed(t, s)
+	require.NoError(t, s.Close())
+	s = openAt(t, path)
+	before := s.file.row
+	require.NoError(t, s.Flush(t.Context(), b))
+	s.file.row, s.file.newGeneration, s.file.ranges = before, true, map[uuid.UUID]*rangeState{} // as if its fsync had failed
+	s.fail(errors.New("its fsync failed"))
+	c, err := connect(path, sqlite.OpenReadOnly)
+	require.NoError(t, err)
+	require.NoError(t, inTransaction(c, func() error {
+		_, err := number(c, "SELECT count(*) FROM events")
+		for range 3 {
+			err := s.Flush(t.Context(), b)
+			require.ErrorIs(t, err, store.ErrRefused)
+			require.ErrorContains(t, err, "somebody reads the file")
+			require.NoFileExists(t, path+"-wal.replaced")
+		}
+		return err
+	}))
+	require.NoError(t, c.Close())
+	require.NoError(t, s.Flush(t.Context(), b), "a repeat")
+	onlyEvents(t, s, b.Range, 1)
+}
+
+// While a large file is audited the store fails and opens it again. The audit is in nobody's way, and SQLite's locks are held.
+func TestAFailureDuringTheAuditInTheBackground(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "rangegate.db")
+	s := openAt(t, path)
+	b := claimed(t, s)
+	require.NoError(t, s.Flush(t.Context(), b))
+	locks := func() (count int) {
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		all, err := os.ReadFile("/proc/locks")
+		require.NoError(t, err)
+		inode := fmt.Sprintf(":%d ", info.Sys().(*syscall.Stat_t).Ino)
+		for _, line := range strings.Split(string(all), "\n") {
+			if strings.Contains(line, inode) && strings.Contains(line, "POSIX") {
+				count++
+			}
+		}
+		return count
+	}
+	held := locks()
+	require.Positive(t, held)
+	c, err := connect(path, sqlite.OpenReadOnly)
+	require.NoError(t, err)
+	require.NoError(t, execute(c, "BEGIN"))
+	_, err = number(c, "SELECT count(*) FROM events")
+	require.NoError(t, err)
+	running := &backgroundAudit{make(chan struct{}), make(chan struct{})}
+	go func() { // an audit that takes until it is told to end
+		<-running.end
+		assert.NoError(t, errors.Join(execute(c, "COMMIT"), c.Close()))
+		close(running.ended)
+	}()
+	s.file.audit = running
+	s.fail(errors.New("a failure"))
+	b.N, b.Events[0].Cursor = 2, 2
+	require.NoError(t, s.Flush(t.Context(), b))
+	require.Equal(t, held, locks())
+}
+
+// A page of one range's lanes is damaged under the running gateway. That range is refused, and the others go on.
+func TestADamagedPageStopsItsRangeAlone(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "rangegate.db")
+	s := openAt(t, path)
+	b, other := claimed(t, s), claimed(t, s)
+	for i := range 400 {
+		b.Lanes = append(b.Lanes, lanes.Snapshot{Lane: lanes.Lane{ID: uuid.UUID{byte(i), byte(i >> 8)}, Fault: strings.Repeat("lane", 100)}})
+	}
+	require.NoError(t, s.Flush(t.Context(), b))
+	require.NoError(t, s.Flush(t.Context(), other))
+	require.NoError(t, s.Close())
+	s = openAt(t, path)
+	all := content(t, path)
+	at := bytes.LastIndex(all[:len(all)/2], []byte("lanelane")) &^ (pageSize - 1)
+	clear(all[at:][:64])
+	require.NoError(t, os.WriteFile(path, all, 0o600))
+	require.NoError(t, s.file.remember())
+	_, err := s.Claim(t.Context(), b.Range, opening)
+	require.ErrorIs(t, err, store.ErrRefused)
+	var corrupt *store.CorruptError
+	require.ErrorAs(t, err, &corrupt)
+	other.N, other.Events[0].Cursor = 2, 2
+	require.NoError(t, s.Flush(t.Context(), other))
+	onlyEvents(t, s, other.Range, 2)
+}
+
+// A power cut tears the page of the table file in a checkpoint, at the border of a sector. The WAL has it whole.
+func TestATornCheckpointIsNoOtherFile(t *testing.T) {
+	t.Parallel()
+	for range 5 {
+		path := filepath.Join(t.TempDir(), "rangegate.db")
+		s := openAt(t, path)
+		b := claimed(t, s)
+		require.NoError(t, s.Close())
+		s = openAt(t, path)
+		for b.N = 1; b.N <= 4; b.N++ {
+			b.Events[0].Cursor = b.N
+			require.NoError(t, s.Flush(t.Context(), b))
+		}
+		root, err := number(s.file.writer, "SELECT rootpage FROM sqlite_schema WHERE name = 'file'")
+		require.NoError(t, err)
+		file, wal := content(t, path), content(t, path+"-wal")
+		require.NoError(t, s.Close())
+		var page []byte
+		for at := walHeaderSize; at < len(wal); at += frameSize {
+			if int64(binary.BigEndian.Uint32(wal[at:])) == root {
+				page = wal[at+frameHeaderSize:][:pageSize]
+			}
+		}
+		for _, part := range [][2]int{{0, 512}, {512, pageSize}} {
+			torn := bytes.Clone(file)
+			copy(torn[(root-1)*pageSize:][part[0]:part[1]], page[part[0]:])
+			at := filepath.Join(t.TempDir(), "torn.db")
+			require.NoError(t, os.WriteFile(at, torn, 0o600))
+			require.NoError(t, os.WriteFile(at+"-wal", wal, 0o600))
+			onlyEvents(t, openAt(t, at), b.Range, 4)
+		}
+	}
+}
+
+// A gateway is killed before the fsync of a commit, started again, and meets a power cut: what that tears is one commit, since a
+// start settles what it finds.
+func TestAStartSettlesWhatAKillHasLeft(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "rangegate.db")
+	s := openAt(t, path)
+	b := claimed(t, s)
+	require.NoError(t, s.Flush(t.Context(), b))
+	file, wal := content(t, path), content(t, path+"-wal")
+	require.NoError(t, s.Close())
+	require.NoError(t, os.WriteFile(path, file, 0o600))
+	require.NoError(t, os.WriteFile(path+"-wal", wal, 0o600))
+	s = openAt(t, path)
+	require.False(t, hasWAL(path))
+	alone, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NotEqual(t, file, alone)
+	onlyEvents(t, s, b.Range, 1)
+}
+
+// The path is a symbolic link, or is written with a slash too many, or has what a URI minds.
+func TestPathsOfAllKinds(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	for _, name := range []string{"a b", "50%", "a?b", "a#b", "%20", "ä", "a&b=c", "a:b", "a;b", "a'b\"c", "a\\b", "+", "/x"} {
+		path := filepath.Join(folder, name) + "/r.db"
+		s := openAt(t, strings.Replace(path, "/", "//", 1))
+		b := claimed(t, s)
+		require.NoError(t, s.Flush(t.Context(), b))
+		require.FileExists(t, path+"-wal")
+		file, wal := content(t, path), content(t, path+"-wal")
+		require.NoError(t, s.Close())
+		require.NoError(t, os.WriteFile(path, file, 0o600))
+		require.NoError(t, os.WriteFile(path+"-wal", wal, 0o600)) // as a gateway that was killed leaves it
+
+		link := filepath.Join(t.TempDir(), "link.db")
+		require.NoError(t, os.Symlink(path, link))
+		r, err := OpenReader(link)
+		require.NoError(t, err)
+		ids, err := r.Ranges(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []uuid.UUID{b.Range}, ids)
+		require.NoError(t, r.Close())
+		require.NoError(t, Backup(t.Context(), link, path+".backup", func(*Reader) error { return nil }))
+		s = openAt(t, link)
+		onlyEvents(t, s, b.Range, 1)
+		require.NoError(t, s.Close())
+	}
 }
 
 // isUnknown checks that the error leaves open whether it was written.

@@ -33,13 +33,14 @@ type file struct {
 	writer  *sqlite.Conn
 	readers chan *sqlite.Conn
 	opened  os.FileInfo
+	audit   *backgroundAudit // nil: there is none
 
 	// What follows is the writer's.
 	row           fileRow
 	ranges        map[uuid.UUID]*rangeState
 	known, wal    os.FileInfo // of the file and its WAL, after the last checkpoint
 	checkpointing bool        // in the background
-	unchecked     int         // rows written since the last checkpoint
+	rows          int         // written since the last checkpoint
 	newGeneration bool        // the next commit is the first since a complete checkpoint
 }
 
@@ -51,7 +52,7 @@ func open(path string) (*file, error) {
 	}
 	f := &file{path: path, lock: lock, readers: make(chan *sqlite.Conn, readerCount), ranges: map[uuid.UUID]*rangeState{}}
 	if err := f.open(); err != nil {
-		return nil, errors.Join(why(path, err), f.abandon())
+		return nil, errors.Join(withDiskError(path, err), f.abandon())
 	}
 	return f, nil
 }
@@ -76,7 +77,7 @@ func (f *file) open() (err error) {
 			return errors.Join(errOtherWAL, err)
 		}
 		if err != nil {
-			return damaged(err)
+			return err
 		}
 		if len(f.readers) == 1 && f.opened.Size() <= auditAtOnce {
 			if err := audit(reader); err != nil {
@@ -122,6 +123,15 @@ func (row fileRow) follows(alone fileRow) bool {
 	return row.id == alone.id && (row.generation == alone.generation || row.generation == alone.generation+1)
 }
 
+// resolve follows symbolic links: SQLite keeps the WAL beside what they lead to.
+func resolve(path string) (string, error) {
+	resolved, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return filepath.Clean(path), nil
+	}
+	return resolved, err
+}
+
 func uri(path string) string { return "file:" + (&url.URL{Path: path}).EscapedPath() }
 
 // connect opens a connection as all of ours are.
@@ -148,17 +158,30 @@ func connect(path string, flags sqlite.OpenFlags) (*sqlite.Conn, error) {
 // close lets go of the file. With its last connection, the writer's, SQLite brings the WAL into the file and removes it;
 // where that fails, or another process still reads, the WAL stays and nothing is lost.
 func (f *file) close() error {
+	f.endAudit()
 	return errors.Join(f.closeReaders(), f.writer.Close(), f.lock.Close())
 }
 
 // abandon lets go of the file and leaves it and its WAL as they are: a connection for reading that is closed last, as
 // these are, cannot run the checkpoint that SQLite makes with its last connection.
 func (f *file) abandon() error {
+	f.endAudit()
 	var err error
 	if f.writer != nil {
 		err = f.writer.Close()
 	}
 	return errors.Join(err, f.closeReaders(), f.lock.Close())
+}
+
+// settle brings the WAL that was found into the file, so that what comes is in a WAL of its own: a crash may have left
+// commits in it that are not on the disk, and an fsync that failed may have left pages in memory that no later one
+// brings there.
+func (f *file) settle() error {
+	if err := checkpoint(f.writer, "TRUNCATE").err; err != nil {
+		return withDiskError(f.path, err)
+	}
+	f.newGeneration = true
+	return f.remember()
 }
 
 func (f *file) closeReaders() (err error) {
@@ -214,7 +237,7 @@ func fill(path string) error {
 	if err == nil {
 		err = checkpoint(c, "TRUNCATE").err
 	}
-	return why(path, errors.Join(err, c.Close()))
+	return withDiskError(path, errors.Join(err, c.Close()))
 }
 
 func exists(path string) (bool, error) {
@@ -290,11 +313,11 @@ func plausible(f *os.File) error {
 	case !bytes.HasPrefix(head, []byte("SQLite format 3\x00")):
 		return errors.New("the file is damaged, or no store of rangegate: it does not begin as a SQLite file does")
 	}
-	return whole(f, head)
+	return checkSize(f, head)
 }
 
-// whole compares the file's size with its header. While there is a WAL the header may be ahead of the file.
-func whole(f *os.File, head []byte) error {
+// checkSize compares the file's size with its header. While there is a WAL the header may be ahead of the file.
+func checkSize(f *os.File, head []byte) error {
 	info, err := f.Stat()
 	if err != nil || hasWAL(f.Name()) {
 		return err
@@ -320,7 +343,7 @@ func (f *file) inPlace() error {
 	return nil
 }
 
-// remember notes how the file and its WAL are now. (To open them for that would end SQLite's own locks.)
+// remember notes how the file and its WAL are now. (To open the file for that outside SQLite would end SQLite's own locks.)
 func (f *file) remember() (err error) {
 	if f.known, err = os.Stat(f.path); err != nil {
 		return err
@@ -352,18 +375,15 @@ func (f *file) untouched() error {
 
 // damaged names damage that SQLite has noticed.
 func damaged(err error) error {
-	if err == nil || errors.Is(err, store.ErrNewer) || errors.Is(err, ErrBolt) {
-		return err
-	}
 	switch sqlite.ErrCode(err).ToPrimary() {
-	case sqlite.ResultCorrupt, sqlite.ResultNotADB, sqlite.ResultError:
+	case sqlite.ResultCorrupt, sqlite.ResultNotADB:
 		return fmt.Errorf("the file is damaged: %w", err)
 	}
 	return err
 }
 
-// why adds to an error of SQLite what the disk says: SQLite's errors lack the operating system's.
-func why(path string, err error) error {
+// withDiskError adds to an error of SQLite what the disk says: SQLite's errors lack the operating system's.
+func withDiskError(path string, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -55,6 +55,9 @@ type records struct {
 func recordsOf(batch store.Batch) (r records, err error) {
 	add := func(to *[]row, k key, v any) {
 		k.rangeID = batch.Range
+		if k.position == positionOf(0) && err == nil {
+			err = fmt.Errorf("%s: cursors begin at 1", k)
+		}
 		made, failed := rowOf(k, v)
 		if failed != nil && err == nil {
 			err = failed
@@ -203,12 +206,12 @@ func (tx *transaction) empty(state *rangeState) error {
 
 // writeLane gives a lane that is new the next place, so that lanes lie as they came: in the order of the layout.
 func (tx *transaction) writeLane(state *rangeState, id uuid.UUID, r row) error {
-	tx.rows++
+	tx.written++
 	was, found := state.lanes[id]
 	if found {
 		state.Lanes.replace(was.checksum, r.checksum)
 		state.lanes[id] = laneRow{was.place, r.checksum}
-		return execute(tx.writer, "UPDATE lanes SET checksum = ?, record = ? WHERE place = ?", r.checksum, r.record, was.place)
+		return tx.executeOnce("UPDATE lanes SET checksum = ?, record = ? WHERE place = ?", r.checksum, r.record, was.place)
 	}
 	if len(state.lanes) == maxLanes {
 		return fmt.Errorf("a range has at most %d lanes", maxLanes)
@@ -222,7 +225,7 @@ func (tx *transaction) writeLane(state *rangeState, id uuid.UUID, r row) error {
 
 func (tx *transaction) writeKeys(state *rangeState, keys []row, forget []string) error {
 	for _, r := range keys {
-		tx.rows++
+		tx.written++
 		const insert = "INSERT OR IGNORE INTO keys (range, name, checksum, record) VALUES (?, ?, ?, ?)"
 		if err := execute(tx.writer, insert, state.number, r.name, r.checksum, r.record); err != nil {
 			return err
@@ -242,7 +245,7 @@ func (tx *transaction) writeKeys(state *rangeState, keys []row, forget []string)
 		}
 	}
 	for _, name := range forget {
-		tx.rows++
+		tx.written++
 		err := query(tx.writer, "DELETE FROM keys WHERE range = ? AND name = ? RETURNING checksum", func(r *sqlite.Stmt) error {
 			state.Keys.remove(r.ColumnInt64(0))
 			return nil
@@ -255,41 +258,41 @@ func (tx *transaction) writeKeys(state *rangeState, keys []row, forget []string)
 }
 
 func (tx *transaction) writeHolds(state *rangeState, r row) error {
-	tx.rows++
+	tx.written++
 	state.Holds = tally{1, r.checksum}
 	return execute(tx.writer, "INSERT OR REPLACE INTO holds (range, checksum, record) VALUES (?, ?, ?)", state.number, r.checksum, r.record)
 }
 
 // writeEvent appends an event, or writes over one that is there: its attempt.
 func (tx *transaction) writeEvent(state *rangeState, cursor uint64, r row) (err error) {
-	was, found := state.open[cursor]
+	was, found := state.unfinished[cursor]
 	if !found {
 		if was, found, err = tx.stored(state, state.LastEvent, cursor, r); err != nil {
 			return err
 		}
 	}
 	state.LastEvent = max(state.LastEvent, cursor)
-	state.wrote(r.table, cursor)
+	state.forgetOldest(r.table, cursor)
 	wasPending := state.dequeue(cursor)
 	switch {
 	case r.pending:
 		state.enqueue(cursor)
-		state.open[cursor] = r.checksum
+		state.unfinished[cursor] = r.checksum
 	case wasPending: // the outcome of its attempt is to come
-		state.open[cursor] = r.checksum
+		state.unfinished[cursor] = r.checksum
 	default:
-		delete(state.open, cursor)
+		delete(state.unfinished, cursor)
 	}
-	if len(state.open) > 2*len(state.queue)+4096 { // some attempts never had an outcome of their own
-		clear(state.open)
+	if len(state.unfinished) > 2*len(state.queue)+4096 { // some attempts never had an outcome of their own
+		clear(state.unfinished)
 	}
 	if !found {
 		return tx.append(state, &state.Events, r, "INSERT INTO events (range, position, checksum, record, pending) VALUES (?, ?, ?, ?, ?)", r.pending)
 	}
 	state.Events.replace(was, r.checksum)
-	tx.rows++
+	tx.written++
 	const update = "UPDATE events SET pending = ?, checksum = ?, record = ? WHERE range = ? AND position = ?"
-	return execute(tx.writer, update, r.pending, r.checksum, r.record, state.number, r.position)
+	return tx.executeOnce(update, r.pending, r.checksum, r.record, state.number, r.position)
 }
 
 func (tx *transaction) writeEnded(state *rangeState, cursor uint64, r row) error {
@@ -298,8 +301,8 @@ func (tx *transaction) writeEnded(state *rangeState, cursor uint64, r row) error
 		return err
 	}
 	state.LastEnded = max(state.LastEnded, cursor)
-	state.wrote(r.table, cursor)
-	state.wrote(names, cursor)
+	state.forgetOldest(r.table, cursor)
+	state.forgetOldest(names, cursor)
 	if cursor <= state.Nameless { // a refill brings a name back
 		state.Nameless = max(cursor, 1) - 1
 	}
@@ -311,9 +314,9 @@ func (tx *transaction) writeEnded(state *rangeState, cursor uint64, r row) error
 
 func (tx *transaction) overwriteEnded(state *rangeState, was int64, r row) error {
 	state.Ended.replace(was, r.checksum)
-	tx.rows++
+	tx.written++
 	const update = "UPDATE ended SET session_id = ?, checksum = ?, record = ? WHERE range = ? AND position = ?"
-	return execute(tx.writer, update, r.name, r.checksum, r.record, state.number, r.position)
+	return tx.executeOnce(update, r.name, r.checksum, r.record, state.number, r.position)
 }
 
 func (tx *transaction) writeAct(state *rangeState, cursor uint64, r row) error {
@@ -322,14 +325,14 @@ func (tx *transaction) writeAct(state *rangeState, cursor uint64, r row) error {
 		return err
 	}
 	state.LastAct = max(state.LastAct, cursor)
-	state.wrote(r.table, cursor)
+	state.forgetOldest(r.table, cursor)
 	if !found {
 		return tx.append(state, &state.Acts, r, "INSERT INTO acts (range, position, checksum, record) VALUES (?, ?, ?, ?)")
 	}
 	state.Acts.replace(was, r.checksum)
-	tx.rows++
+	tx.written++
 	const update = "UPDATE acts SET checksum = ?, record = ? WHERE range = ? AND position = ?"
-	return execute(tx.writer, update, r.checksum, r.record, state.number, r.position)
+	return tx.executeOnce(update, r.checksum, r.record, state.number, r.position)
 }
 
 // stored is the checksum of the row that this one takes the place of. Behind the last cursor of a log there is none.
@@ -344,9 +347,20 @@ func (tx *transaction) stored(state *rangeState, last, cursor uint64, r row) (ch
 	return checksum, found, err
 }
 
+// executeOnce changes exactly one row: were it none, what is counted would differ from what is there.
+func (tx *transaction) executeOnce(update string, args ...any) error {
+	if err := execute(tx.writer, update, args...); err != nil {
+		return err
+	}
+	if changed := tx.writer.Changes(); changed != 1 {
+		return fmt.Errorf("%d rows and not one are changed by %s", changed, update)
+	}
+	return nil
+}
+
 // append inserts a row of a log. more is the value of its last column, if it has one more.
 func (tx *transaction) append(state *rangeState, count *tally, r row, insert string, more ...any) error {
 	count.add(r.checksum)
-	tx.rows++
+	tx.written++
 	return execute(tx.writer, insert, append([]any{state.number, r.position, r.checksum, r.record}, more...)...)
 }

@@ -36,6 +36,7 @@ func flushOnAndOn(path string) error {
 	if err != nil {
 		return err
 	}
+	s.checkpointAfter = 40 // so that kills come into checkpoints
 	failed := make(chan error)
 	for i, id := range killedRanges {
 		go func() { failed <- flushRange(s, i, id) }()
@@ -70,13 +71,13 @@ func TestKilledAmongFlushes(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rangegate.db")
 	acknowledged := make([]uint64, len(killedRanges))
-	for range 8 {
+	for range 12 {
 		gateway := exec.Command(os.Args[0])
 		gateway.Env = append(os.Environ(), flushing+"="+path)
 		out, err := gateway.StdoutPipe()
 		require.NoError(t, err)
 		require.NoError(t, gateway.Start())
-		lines, killAt := bufio.NewScanner(out), 1+rand.IntN(60)
+		lines, killAt := bufio.NewScanner(out), 1+rand.IntN(150)
 		for line := 1; lines.Scan(); line++ {
 			var number int
 			var cursor uint64

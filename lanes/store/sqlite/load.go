@@ -93,12 +93,7 @@ func load(c *sqlite.Conn, path string, state *rangeState) (loaded store.Recovere
 		loaded.Checkpoint = *state.Checkpoint
 	}
 	loaded.LastEvent, loaded.LastEnded, loaded.LastAct = state.LastEvent, state.LastEnded, state.LastAct
-	failed := func(record string, err error) error {
-		if onDisk(err) {
-			err = damaged(err)
-		}
-		return corrupt(path, state.Range, record, err)
-	}
+	failed := func(record string, err error) error { return corruptUnlessDisk(path, state.Range, record, err) }
 	if loaded.Lanes, err = decodeAll[lanes.Snapshot](c, "lanes", state, state.Lanes, failed); err != nil {
 		return loaded, err
 	}

@@ -40,10 +40,10 @@ type rangeState struct {
 	checksum int64 // of the range's record as it is stored
 	rangeRecord
 
-	lanes  map[uuid.UUID]laneRow
-	open   map[uint64]int64  // checksums of the events whose attempt is not over, by cursor, as far as they are known
-	queue  []uint64          // cursors of the pending events, ascending
-	oldest map[string]oldest // by table, and of the names in the history
+	lanes      map[uuid.UUID]laneRow
+	unfinished map[uint64]int64  // checksums of events whose attempt is not over, by cursor, as far as they are known
+	queue      []uint64          // cursors of the pending events, ascending
+	oldest     map[string]oldest // by table, and of the names in the history
 }
 
 type laneRow struct{ place, checksum int64 }
@@ -57,6 +57,14 @@ type oldest struct {
 // corrupt names a record of the range that cannot be read.
 func corrupt(path string, rangeID uuid.UUID, record string, err error) error {
 	return &store.CorruptError{Where: path, Record: fmt.Sprintf("%s of range %s", record, rangeID), Err: err}
+}
+
+// corruptUnlessDisk leaves an error of the disk as it is, for it is not about the range.
+func corruptUnlessDisk(path string, rangeID uuid.UUID, record string, err error) error {
+	if onDisk(err) {
+		return err
+	}
+	return corrupt(path, rangeID, record, damaged(err))
 }
 
 // findRange reads the range's record. The state has neither lanes nor events yet; nil: the range was never written.
@@ -79,12 +87,11 @@ func findRange(c *sqlite.Conn, path string, id uuid.UUID) (state *rangeState, er
 func newRangeState(number, checksum int64) *rangeState {
 	return &rangeState{
 		number: number, checksum: checksum,
-		lanes: map[uuid.UUID]laneRow{}, open: map[uint64]int64{}, oldest: map[string]oldest{},
+		lanes: map[uuid.UUID]laneRow{}, unfinished: map[uint64]int64{}, oldest: map[string]oldest{},
 	}
 }
 
-// rangeOf is the state of a range in the transaction, or nil when it was never written. With Claim's read it comes with
-// everything that is loaded; without, it reads what a flush needs.
+// rangeOf is the state of a range in the transaction, or nil when it was never written.
 func (tx *transaction) rangeOf(id uuid.UUID) (*rangeState, error) {
 	state := tx.ranges[id]
 	if state == nil {
@@ -93,10 +100,10 @@ func (tx *transaction) rangeOf(id uuid.UUID) (*rangeState, error) {
 			return nil, err
 		}
 		if err := state.readPlaces(tx.writer); err != nil {
-			return nil, err
+			return nil, corruptUnlessDisk(tx.path, id, "the lanes", err)
 		}
 		if err := state.readQueue(tx.writer); err != nil {
-			return nil, err
+			return nil, corruptUnlessDisk(tx.path, id, "the pending events", err)
 		}
 		tx.ranges[id] = state
 	}
@@ -126,7 +133,7 @@ func (state *rangeState) readQueue(c *sqlite.Conn) error {
 	rows, err := rowsOf(c, "events", state.Range, selectPending, state.number, positionOf(state.OldestOpen))
 	for _, r := range rows {
 		state.queue = append(state.queue, cursorAt(r.position))
-		state.open[cursorAt(r.position)] = r.checksum
+		state.unfinished[cursorAt(r.position)] = r.checksum
 	}
 	return err
 }
@@ -156,7 +163,7 @@ func (tx *transaction) save(state *rangeState) error {
 	}
 	tx.about.ranges.replace(state.checksum, own.checksum)
 	state.checksum = own.checksum
-	tx.rows++
+	tx.written++
 	return execute(tx.writer, "UPDATE ranges SET checksum = ?, record = ? WHERE number = ?", own.checksum, own.record, state.number)
 }
 

@@ -18,15 +18,18 @@ import (
 
 // Reader reads a file as a whole, and never writes to it.
 type Reader struct {
-	path   string
-	lock   *os.File
-	c      *sqlite.Conn
-	hadSHM bool // the index of the WAL was there before
+	path string
+	lock *os.File
+	c    *sqlite.Conn
 }
 
 // OpenReader opens the file for reading. One that is missing, locked by a gateway, damaged or newer is an error that
 // names it.
 func OpenReader(path string) (*Reader, error) {
+	path, err := resolve(path)
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
 	r, err := openReader(path)
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", path, err)
@@ -53,10 +56,7 @@ func (r *Reader) open() (err error) {
 	if !hasWAL(r.path) { // nobody writes: the file is all there is, in a folder that may be read-only
 		r.c, err = sqlite.OpenConn(uri(r.path)+"?immutable=1", sqlite.OpenReadOnly|sqlite.OpenURI)
 	} else {
-		r.hadSHM, err = exists(r.path + "-shm")
-		if err == nil {
-			r.c, err = connect(r.path, sqlite.OpenReadOnly)
-		}
+		r.c, err = connect(r.path, sqlite.OpenReadOnly)
 	}
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func (r *Reader) open() (err error) {
 		return errors.Join(errOtherWAL, err)
 	}
 	if err != nil {
-		return damaged(err)
+		return err
 	}
 	return audit(r.c)
 }
@@ -75,9 +75,6 @@ func (r *Reader) open() (err error) {
 func (r *Reader) Close() (err error) {
 	if r.c != nil {
 		err = r.c.Close()
-		if hasWAL(r.path) && !r.hadSHM {
-			err = errors.Join(err, os.RemoveAll(r.path+"-shm"))
-		}
 	}
 	return errors.Join(err, r.lock.Close())
 }
@@ -199,26 +196,26 @@ func (r *Reader) readLog(table string, state *rangeState, visit func(store.Recor
 func recordOf(r row) store.Record {
 	switch r.table {
 	case "lanes":
-		return told[lanes.Snapshot](r, func(lane lanes.Snapshot) bool { return lane.ID.String() == r.name })
+		return recordFrom[lanes.Snapshot](r, func(lane lanes.Snapshot) bool { return lane.ID.String() == r.name })
 	case "keys":
-		return told[lanes.KeptAnswer](r, func(kept lanes.KeptAnswer) bool { return kept.Name == r.name })
+		return recordFrom[lanes.KeptAnswer](r, func(kept lanes.KeptAnswer) bool { return kept.Name == r.name })
 	case "holds":
-		return told[lanes.Holds](r, func(lanes.Holds) bool { return true })
+		return recordFrom[lanes.Holds](r, func(lanes.Holds) bool { return true })
 	case "events":
-		return told[lanes.Logged](r, func(event lanes.Logged) bool {
+		return recordFrom[lanes.Logged](r, func(event lanes.Logged) bool {
 			return event.Cursor == cursorAt(r.position) && r.pending == (event.Attempt == nil)
 		})
 	case "ended":
-		return told[lanes.Ended](r, func(ended lanes.Ended) bool {
+		return recordFrom[lanes.Ended](r, func(ended lanes.Ended) bool {
 			return ended.Cursor == cursorAt(r.position) && ended.Session.ID.String() == r.name
 		})
 	case "acts":
-		return told[lanes.Act](r, func(act lanes.Act) bool { return act.Cursor == cursorAt(r.position) })
+		return recordFrom[lanes.Act](r, func(act lanes.Act) bool { return act.Cursor == cursorAt(r.position) })
 	}
 	panic("there is no table " + r.table)
 }
 
-func told[T any](r row, fits func(T) bool) store.Record {
+func recordFrom[T any](r row, fits func(T) bool) store.Record {
 	value, err := decode[T](r)
 	if err != nil {
 		return store.Record{Name: r.key.String(), Err: err}

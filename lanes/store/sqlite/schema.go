@@ -25,7 +25,8 @@ CREATE TABLE file (
 	id         TEXT    NOT NULL, -- of this file; a backup gets one of its own
 	generation INTEGER NOT NULL, -- raised by the first commit after each complete checkpoint
 	ranges     INTEGER NOT NULL, -- number of ranges
-	sum        INTEGER NOT NULL  -- of their checksums
+	sum        INTEGER NOT NULL, -- of their checksums
+	checksum   INTEGER NOT NULL  -- of all this
 );
 CREATE TABLE ranges (
 	number     INTEGER PRIMARY KEY,
@@ -116,7 +117,10 @@ func makeSchema(c *sqlite.Conn, id string) error {
 	if err := sqlitex.ExecuteScript(c, script, nil); err != nil {
 		return err
 	}
-	return execute(c, "INSERT INTO file (id, generation, ranges, sum) VALUES (?, 0, 0, 0)", id)
+	if err := execute(c, "INSERT INTO file VALUES ('', 0, 0, 0, 0)"); err != nil {
+		return err
+	}
+	return writeFileRow(c, fileRow{id: id})
 }
 
 // fileRow is the one row of the table file.
@@ -130,31 +134,41 @@ type fileRow struct {
 func readFileRow(c *sqlite.Conn) (row fileRow, err error) {
 	application, err := number(c, "PRAGMA application_id")
 	if err != nil {
-		return row, err
+		return row, damaged(err)
 	}
 	version, err := number(c, "PRAGMA user_version")
 	switch {
 	case err != nil:
-		return row, err
+		return row, damaged(err)
 	case application != applicationID:
 		return row, errors.New("this is no store of rangegate")
 	case version > schemaVersion:
 		return row, fmt.Errorf("%w: its schema is %d, this gateway knows up to %d", store.ErrNewer, version, schemaVersion)
 	case version < 1:
-		return row, fmt.Errorf("damaged: its schema version is %d", version)
+		return row, fmt.Errorf("the file is damaged: its schema version is %d", version)
 	}
-	rows := 0
-	err = query(c, "SELECT id, generation, ranges, sum FROM file", func(r *sqlite.Stmt) error {
-		rows++
+	whole := 0
+	err = query(c, "SELECT id, generation, ranges, sum, checksum FROM file", func(r *sqlite.Stmt) error {
 		row = fileRow{r.ColumnText(0), r.ColumnInt64(1), tally{Count: r.ColumnInt64(2), Sum: r.ColumnInt64(3)}}
+		if r.ColumnInt64(4) == row.checksum() {
+			whole++
+		}
 		return nil
 	})
-	if err == nil && rows != 1 {
-		err = fmt.Errorf("damaged: the table file has %d rows", rows)
+	if err == nil && whole != 1 {
+		err = errors.New("what it says of itself is not what was written")
+	}
+	if err != nil {
+		err = fmt.Errorf("the file is damaged: %w", err)
 	}
 	return row, err
 }
 
+func (row fileRow) checksum() int64 {
+	return key{table: "file"}.checksum(fmt.Sprint(row.id, " ", row.generation, " ", row.ranges.Count, " ", row.ranges.Sum))
+}
+
 func writeFileRow(c *sqlite.Conn, row fileRow) error {
-	return execute(c, "UPDATE file SET id = ?, generation = ?, ranges = ?, sum = ?", row.id, row.generation, row.ranges.Count, row.ranges.Sum)
+	return execute(c, "UPDATE file SET id = ?, generation = ?, ranges = ?, sum = ?, checksum = ?",
+		row.id, row.generation, row.ranges.Count, row.ranges.Sum, row.checksum())
 }

@@ -31,9 +31,10 @@ type Store struct {
 	claims    claims
 	problems  chan error
 
-	background  sync.WaitGroup
-	checkpoints chan checkpointed // of 1: what came of the one in the background
-	row         fileRow           // the writer's: of the file that was open last
+	// What follows is the writer's.
+	checkpoints     chan checkpointed // of 1: what came of the one in the background
+	checkpointAfter int               // rows
+	lastRow         fileRow           // of the file that was open last
 
 	mu     sync.RWMutex // held for reading while the file is read, for writing while the writer replaces these
 	file   *file        // nil: it could not be opened again
@@ -43,6 +44,10 @@ type Store struct {
 // Open opens the file, and makes it where there is none. A file that is locked, damaged, newer, or no store is an error
 // that names it; it is left as it is. A file over auditAtOnce bytes is audited in the background: see Problems.
 func Open(path string, r store.Retention) (*Store, error) {
+	path, err := resolve(path)
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
 	if err := create(path); err != nil {
 		return nil, fmt.Errorf("store %s: creating it: %w", path, err)
 	}
@@ -50,14 +55,15 @@ func Open(path string, r store.Retention) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", path, err)
 	}
+	if err := opened.settle(); err != nil && !errors.Is(err, errReading) {
+		return nil, errors.Join(fmt.Errorf("store %s: %w", path, err), opened.abandon())
+	}
 	s := &Store{
-		path: path, retention: r, file: opened,
+		path: path, retention: r, file: opened, checkpointAfter: checkpointAfter,
 		jobs: make(chan *job, 4*maxJobs), closing: make(chan struct{}), written: make(chan struct{}),
 		problems: make(chan error, 16), checkpoints: make(chan checkpointed, 1),
 	}
-	if opened.opened.Size() > auditAtOnce {
-		s.background.Go(s.auditInBackground)
-	}
+	s.auditInBackground()
 	go s.write()
 	return s, nil
 }
@@ -74,22 +80,26 @@ func (s *Store) problem(err error) {
 	}
 }
 
-// Close commits what was submitted, brings all of it into the file itself and releases it.
+// Close commits what was submitted, brings all of it into the file itself and releases it. A file that somebody has
+// replaced is left as it is, with the WAL beside it.
 func (s *Store) Close() (err error) {
 	s.closeOnce.Do(func() {
 		close(s.closing)
 		<-s.written
-		s.background.Wait()
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		close(s.problems)
-		if s.file == nil {
-			return
-		}
-		if err = s.file.close(); err != nil {
-			err = fmt.Errorf("store %s: closing: %w", s.path, err)
+		if s.file != nil {
+			if err = s.file.untouched(); err != nil || s.broken != nil {
+				err = errors.Join(err, s.file.abandon())
+			} else {
+				err = s.file.close()
+			}
+			if err != nil {
+				err = fmt.Errorf("store %s: closing: %w", s.path, err)
+			}
 		}
 		s.file, s.broken = nil, errors.New("it was closed")
+		close(s.problems)
 	})
 	return err
 }
@@ -115,11 +125,11 @@ func (s *Store) view(ctx context.Context, read func(c *sqlite.Conn) error) error
 		return fmt.Errorf("store %s: waiting to read: %w", s.path, ctx.Err())
 	}
 	defer func() { s.file.readers <- c }()
-	return s.named(inTransaction(c, func() error { return read(c) }))
+	return s.withFileName(inTransaction(c, func() error { return read(c) }))
 }
 
-// named adds the file's name to an error of SQLite. The store's own errors pass as they are.
-func (s *Store) named(err error) error {
+// withFileName adds the file's name to an error of SQLite. The store's own errors pass as they are.
+func (s *Store) withFileName(err error) error {
 	var corrupt *store.CorruptError
 	if err == nil || errors.As(err, &corrupt) || errors.Is(err, store.ErrNotFound) {
 		return err

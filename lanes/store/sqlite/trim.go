@@ -28,7 +28,7 @@ func (tx *transaction) trim(state *rangeState, batch store.Batch, keep store.Ret
 		{"acts", &state.Acts, len(batch.Acts), keep.History, timeOfAct},
 	} {
 		excess := int(log.count.Count) - keep.Cap
-		if log.count.Count == 0 || excess <= 0 && state.young(log.table, batch.Now, log.term) {
+		if log.count.Count == 0 || excess <= 0 && state.withinTerm(log.table, batch.Now, log.term) {
 			continue
 		}
 		old, err := logRows(tx.writer, log.table, state, 0, trimStep+2*log.added)
@@ -40,7 +40,7 @@ func (tx *transaction) trim(state *rangeState, batch store.Batch, keep store.Ret
 			if err == nil {
 				state.oldest[r.table] = oldest{cursorAt(r.position), at}
 			}
-			return err == nil && over(at, batch.Now, log.term)
+			return err == nil && expired(at, batch.Now, log.term)
 		}); err != nil {
 			return err
 		}
@@ -56,6 +56,9 @@ func (tx *transaction) trimLog(state *rangeState, count *tally, old []row, exces
 			break
 		}
 		count.remove(r.checksum)
+		if r.table == "events" {
+			delete(state.unfinished, cursorAt(r.position)) // the outcome of its attempt, if it is to come, finds no row
+		}
 		deleted++
 	}
 	if deleted == 0 {
@@ -65,13 +68,13 @@ func (tx *transaction) trimLog(state *rangeState, count *tally, old []row, exces
 	if deleted == len(old) { // what comes next is not known
 		delete(state.oldest, last.table)
 	}
-	tx.rows += deleted
+	tx.written += deleted
 	return execute(tx.writer, "DELETE FROM "+last.table+" WHERE range = ? AND position <= ?", state.number, last.position)
 }
 
 // trimNames empties the customers' names in the history. A record that cannot be read is passed over.
 func (tx *transaction) trimNames(state *rangeState, batch store.Batch, term time.Duration) error {
-	if state.Nameless >= state.LastEnded || state.young(names, batch.Now, term) {
+	if state.Nameless >= state.LastEnded || state.withinTerm(names, batch.Now, term) {
 		return nil
 	}
 	rows, err := logRows(tx.writer, "ended", state, state.Nameless, trimStep+2*len(batch.Ended))
@@ -81,7 +84,7 @@ func (tx *transaction) trimNames(state *rangeState, batch store.Batch, term time
 	for _, r := range rows {
 		cursor := cursorAt(r.position)
 		ended, err := decode[lanes.Ended](r)
-		if err == nil && !over(ended.At, batch.Now, term) {
+		if err == nil && !expired(ended.At, batch.Now, term) {
 			state.oldest[names] = oldest{cursor, ended.At}
 			return nil
 		}
@@ -102,20 +105,20 @@ func (tx *transaction) trimNames(state *rangeState, batch store.Batch, term time
 	return nil
 }
 
-// young tells whether the next record to be trimmed is known, and its term is not over.
-func (state *rangeState) young(what string, now time.Time, term time.Duration) bool {
+// withinTerm tells whether the next record to be trimmed is known, and its term is not over.
+func (state *rangeState) withinTerm(what string, now time.Time, term time.Duration) bool {
 	next, known := state.oldest[what]
-	return known && !over(next.at, now, term)
+	return known && !expired(next.at, now, term)
 }
 
-// wrote forgets what was known of the oldest record when this one is not behind it.
-func (state *rangeState) wrote(what string, cursor uint64) {
+// forgetOldest forgets what was known of the oldest record when this one is not behind it.
+func (state *rangeState) forgetOldest(what string, cursor uint64) {
 	if next, known := state.oldest[what]; known && cursor <= next.cursor {
 		delete(state.oldest, what)
 	}
 }
 
-func over(at, now time.Time, term time.Duration) bool { return now.Sub(at) > term }
+func expired(at, now time.Time, term time.Duration) bool { return now.Sub(at) > term }
 
 func timeOfEvent(r row) (time.Time, error) {
 	event, err := decode[lanes.Logged](r)

@@ -128,7 +128,7 @@ func (s *Store) commit(together []*job) {
 		for _, j := range together {
 			j.done <- fmt.Errorf("store %s: committing: %w", s.path, err)
 		}
-	case impossible:
+	case rejected:
 		if len(together) > 1 { // one of them is to blame, and the others shall not suffer for it
 			for _, j := range together {
 				s.commit([]*job{j})
@@ -137,7 +137,7 @@ func (s *Store) commit(together []*job) {
 		}
 		together[0].done <- fmt.Errorf("%w: store %s: %w", store.ErrRefused, s.path, err)
 	case failed:
-		said := why(s.path, err)
+		said := withDiskError(s.path, err)
 		if said == err { // the disk takes writes, so that something is wrong with the open file
 			s.fail(err)
 		}
@@ -151,16 +151,16 @@ func (s *Store) commit(together []*job) {
 type outcome int
 
 const (
-	written    outcome = iota
-	impossible         // nothing was written: SQLite refused a statement
-	failed             // nothing was written: the disk, or the file, is to blame
-	unknown            // it may be in the WAL, and a crash may find it there
+	written  outcome = iota
+	rejected         // nothing was written: SQLite refused a statement
+	failed           // nothing was written: the disk, or the file, is to blame
+	unknown          // it may be in the WAL, and a crash may find it there
 )
 
 // transaction is one transaction of the writer.
 type transaction struct {
 	*file
-	rows    int     // written
+	written int     // rows
 	about   fileRow // as the commit leaves it
 	touched []uuid.UUID
 }
@@ -176,7 +176,10 @@ func (f *file) transact(together []*job) (outcome, error) {
 		err = tx.describe()
 	}
 	if err != nil || !accepted {
-		return outcomeOf(err), errors.Join(err, tx.undo())
+		if undoing := tx.undo(); undoing != nil {
+			return failed, errors.Join(err, undoing)
+		}
+		return outcomeOf(err), err
 	}
 	if err := execute(f.writer, "COMMIT"); err != nil {
 		came := unknown
@@ -186,7 +189,7 @@ func (f *file) transact(together []*job) (outcome, error) {
 		return came, errors.Join(err, tx.undo())
 	}
 	f.row, f.newGeneration = tx.about, false
-	f.unchecked += tx.rows
+	f.rows += tx.written
 	return written, nil
 }
 
@@ -198,13 +201,14 @@ func outcomeOf(err error) outcome {
 	case onDisk(err):
 		return failed
 	}
-	return impossible
+	return rejected
 }
 
-// onDisk tells whether an error of SQLite is about the disk or the file and not about a statement.
+// onDisk tells whether an error of SQLite is about the disk, and so everybody's. A page that is damaged is the trouble of
+// those who need it.
 func onDisk(err error) bool {
 	switch sqlite.ErrCode(err).ToPrimary() {
-	case sqlite.ResultIOErr, sqlite.ResultFull, sqlite.ResultReadOnly, sqlite.ResultCantOpen, sqlite.ResultCorrupt, sqlite.ResultNotADB:
+	case sqlite.ResultIOErr, sqlite.ResultFull, sqlite.ResultReadOnly, sqlite.ResultCantOpen, sqlite.ResultNotADB:
 		return true
 	}
 	return false
@@ -261,9 +265,8 @@ func (s *Store) fail(err error) {
 	s.broken = err
 }
 
-// reopen opens the file anew after a failure, and brings what it then holds into the file itself before anybody builds on
-// it: a repeat of a batch is told that it was written when it is there, and an fsync that has failed may have left
-// pages in memory that no later one brings to the disk.
+// reopen opens the file anew after a failure, and settles what it then holds before anybody builds on it: a repeat of a
+// batch is told that it was written when it is there.
 func (s *Store) reopen() error {
 	if s.broken == nil { // which nobody but this goroutine changes
 		return nil
@@ -274,26 +277,26 @@ func (s *Store) reopen() error {
 		if s.file.checkpointing {
 			<-s.checkpoints
 		}
-		s.row = s.file.row
+		s.lastRow = s.file.row
 		_ = s.file.abandon() // its file descriptors may be what is broken
 		s.file = nil
 	}
-	if alone, ok := withoutWAL(s.path); ok && !s.row.follows(alone) { // it was replaced while it was open
-		if err := os.Rename(s.path+"-wal", s.path+"-wal.replaced"); err != nil {
+	if alone, ok := withoutWAL(s.path); ok && !s.lastRow.follows(alone) { // it was replaced while it was open
+		aside := s.path + "-wal.replaced"
+		if err := os.Rename(s.path+"-wal", aside); err != nil {
 			return fmt.Errorf("setting the WAL of the replaced file aside: %w", err)
 		}
+		s.problem(fmt.Errorf("the file was replaced; the WAL of the one before is %s", aside))
 	}
 	opened, err := open(s.path)
 	if err != nil {
 		return fmt.Errorf("opening it again after a failure (%w): %w", s.broken, err)
 	}
-	if err := checkpoint(opened.writer, "TRUNCATE").err; err != nil {
-		return errors.Join(fmt.Errorf("writing it anew after a failure (%w): %w", s.broken, why(s.path, err)), opened.abandon())
-	}
-	opened.newGeneration = true
-	if err := opened.remember(); err != nil {
-		return errors.Join(err, opened.abandon())
+	s.lastRow = opened.row // which settling it may bring into the file
+	if err := opened.settle(); err != nil {
+		return errors.Join(fmt.Errorf("writing it anew after a failure (%w): %w", s.broken, err), opened.abandon())
 	}
 	s.file, s.broken = opened, nil
+	s.auditInBackground()
 	return nil
 }
