@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"rangegate/actors/idempotency"
 	"rangegate/lanes"
 	"rangegate/lanes/trace"
 )
@@ -17,21 +18,21 @@ type ask struct {
 	ctx     context.Context
 	command lanes.Command
 	by      lanes.By
-	who     string           // of staff; what their asks change is on record
-	holder  string           // of a hold or its end: who, which is on record with the range's holds
-	at      lanes.Instant    // when it arrived at the lane, or was decided: from when it counts
-	came    lanes.Instant    // when it arrived at first
-	told    bool             // it was answered: see answeredAt
-	taken   time.Duration    // when it was decided, by the clock that nobody sets
-	session uuid.UUID        // that was on the lane then, or is afterwards
-	with    []lanes.Logged   // events of before, to be written with their outcome in the same write
-	roll    *rollcall        // of a hold: who wants to hear how far it comes on the hardware
-	holds   *holdsRecord     // the range's record that goes into the same write
-	claim   *claim           // its idempotency key, nil without one
-	ticket  *ticket          // the reserved destination of a move, nil otherwise
-	reply   chan result      // of one; nil when nobody waits for an answer (timer, hardware)
-	then    func(saved bool) // nil, or told how it ended
-	saved   atomic.Bool      // what it changed, whether or not its lane has heard of that
+	who     string             // of staff; what their asks change is on record
+	holder  string             // of a hold or its end: who, which is on record with the range's holds
+	at      lanes.Instant      // when it arrived at the lane, or was decided: from when it counts
+	came    lanes.Instant      // when it arrived at first
+	told    bool               // it was answered: see answeredAt
+	taken   time.Duration      // when it was decided, by the clock that nobody sets
+	session uuid.UUID          // that was on the lane then, or is afterwards
+	with    []lanes.Logged     // events of before, to be written with their outcome in the same write
+	roll    *rollcall          // of a hold: who wants to hear how far it comes on the hardware
+	holds   *holdsRecord       // the range's record that goes into the same write
+	claim   *idempotency.Claim // its idempotency key, nil without one
+	ticket  *ticket            // the reserved destination of a move, nil otherwise
+	reply   chan result        // of one; nil when nobody waits for an answer (timer, hardware)
+	then    func(saved bool)   // nil, or told how it ended
+	saved   atomic.Bool        // what it changed, whether or not its lane has heard of that
 }
 
 type result struct {

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/actors/clock"
 	"rangegate/lanes"
 	"rangegate/lanes/link/sim"
 	"rangegate/lanes/store"
@@ -169,7 +170,7 @@ func benchRange(b *testing.B, on func(store.Store) store.Store, s Settings) *Ran
 	const long = 24 * time.Hour
 	file, err := sqlite.Open(filepath.Join(b.TempDir(), "range.db"), store.Retention{Events: long, History: long, Names: long, Cap: 1_000_000})
 	require.NoError(b, err)
-	clock, err := NewSystemClock()
+	clock, err := clock.NewSystem()
 	require.NoError(b, err)
 	g := NewGateway(clock, on(file), NewMetrics(prometheus.NewRegistry()), zerolog.Nop())
 	s.Layout.Range, s.Grace, s.Driver = uuid.New(), time.Minute, sim.New(clock.Now)

@@ -11,6 +11,8 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/actors/clock"
+	"rangegate/actors/idempotency"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
 )
@@ -20,7 +22,7 @@ import (
 // drift lets d of time pass, in which the wall clock gains so much in each second.
 func (g *rig) drift(d, gains time.Duration) {
 	for ; d > 0; d -= time.Second {
-		g.clock.step(gains)
+		g.clock.Step(gains)
 		g.pass(min(d, time.Second))
 	}
 }
@@ -45,13 +47,13 @@ func TestNoMillisecondIsLostWhateverTheWallClockDoes(t *testing.T) {
 		for range 200 {
 			switch step := []time.Duration{time.Hour, -time.Hour}[chance.IntN(2)]; chance.IntN(6) {
 			case 0:
-				g.clock.step(step)
+				g.clock.Step(step)
 			case 1:
 				gains := time.Duration(chance.IntN(7)-3) * time.Millisecond
 				passes(func(d time.Duration) { g.drift(d, gains) })
 			case 2: // on this boot the boot clock tells how long it took
 				g.shutDown()
-				g.clock.step(step)
+				g.clock.Step(step)
 				passes(g.pass)
 				g.start()
 			case 3:
@@ -81,13 +83,13 @@ func TestAStepBeforeAnotherBootIsNotTimeThatPassed(t *testing.T) {
 			inFakeTime(t, func(t *testing.T, g *rig) {
 				session := g.create(0, 30)
 				g.pass(checkpointEvery + 457*time.Millisecond)
-				g.clock.step(step)
-				g.pass(2 * watchEvery) // the new checkpoint is written when the step is noticed, not when one is due
+				g.clock.Step(step)
+				g.pass(2 * clock.WatchEvery) // the new checkpoint is written when the step is noticed, not when one is due
 				g.shutDown()
-				g.clock.reboot()
+				g.clock.Reboot()
 				g.pass(2*time.Minute + 89*time.Millisecond)
 				g.start()
-				ran := checkpointEvery + 457*time.Millisecond + 2*watchEvery + 2*time.Minute + 89*time.Millisecond
+				ran := checkpointEvery + 457*time.Millisecond + 2*clock.WatchEvery + 2*time.Minute + 89*time.Millisecond
 				require.Equal(t, 30*time.Minute-ran, g.left(session))
 			})
 		})
@@ -110,8 +112,8 @@ func TestAStepDuringAnotherBoot(t *testing.T) {
 				g.pause(resting)
 				g.pass(2 * checkpointEvery)
 				g.shutDown()
-				g.clock.reboot()
-				g.clock.step(step)
+				g.clock.Reboot()
+				g.clock.Step(step)
 				g.pass(2 * time.Minute)
 				g.start()
 				require.Equal(t, 30*time.Minute, g.left(resting), "a paused one keeps its time in any case")
@@ -140,7 +142,7 @@ func TestLabelsFollowTheWallClock(t *testing.T) {
 		}
 		session := g.create(0, 30)
 		for _, step := range []time.Duration{time.Hour, -2 * time.Hour, 300 * time.Millisecond} {
-			g.clock.step(step)
+			g.clock.Step(step)
 			g.pause(session)
 			require.Equal(t, g.clock.Now().Wall, labelled())
 			g.pass(time.Minute)
@@ -158,20 +160,6 @@ func TestLabelsFollowTheWallClock(t *testing.T) {
 	}, withWebhook(received))
 }
 
-// A wall clock that goes wrong little by little is as wrong in the end as one that is set.
-func TestASlowDriftIsNoticedOnceForEachSecond(t *testing.T) {
-	for _, gains := range []time.Duration{2 * time.Millisecond, -2 * time.Millisecond} {
-		onWatch(t, func(t *testing.T, w *watchman) {
-			for range 1400 {
-				w.clock.step(gains)
-				w.pass(watchEvery)
-			}
-			require.Equal(t, []time.Duration{501 * gains, 501 * gains}, w.steps, "each time it is more than a second off")
-			require.Empty(t, w.slept)
-		})
-	}
-}
-
 func TestADriftIsCountedAndLoggedAndACheckpointKeepsIt(t *testing.T) {
 	var said journal
 	inFakeTime(t, func(t *testing.T, g *rig) {
@@ -182,16 +170,16 @@ func TestADriftIsCountedAndLoggedAndACheckpointKeepsIt(t *testing.T) {
 			}
 			return flush()
 		})
-		g.pass(checkpointEvery + watchEvery/2)
+		g.pass(checkpointEvery + clock.WatchEvery/2)
 		for _, drifts := range []func(){
-			func() { g.clock.step(time.Hour) },
-			func() { g.clock.step(-time.Hour) },
+			func() { g.clock.Step(time.Hour) },
+			func() { g.clock.Step(-time.Hour) },
 			func() { g.drift(500*time.Second, 2*time.Millisecond) },
 		} {
 			counted := g.counted("rangegate_wall_clock_steps_total")
 			drifts()
 			checkpoints = nil
-			g.drift(watchEvery, 2*time.Millisecond)
+			g.drift(clock.WatchEvery, 2*time.Millisecond)
 			require.Equal(t, counted+1, g.counted("rangegate_wall_clock_steps_total"))
 			require.NotEmpty(t, checkpoints)
 			now, kept := g.clock.Now(), checkpoints[len(checkpoints)-1].At
@@ -219,22 +207,22 @@ func TestAKeysTermSurvivesAStep(t *testing.T) {
 					if down {
 						g.shutDown()
 					}
-					g.clock.step(by)
+					g.clock.Step(by)
 					if down {
 						g.start()
 					}
 				}
-				g.clock.suspend(keyTerm / 2)
+				g.clock.Suspend(idempotency.Term / 2)
 				g.pass(checkpointEvery)
 				set(step)
 				stands()
-				g.clock.suspend(keyTerm/2 - 2*time.Minute)
+				g.clock.Suspend(idempotency.Term/2 - 2*time.Minute)
 				stands() // nearly a day old
 				set(-step)
 				stands()
-				g.clock.suspend(2*time.Minute + max(step, -step))
+				g.clock.Suspend(2*time.Minute + max(step, -step))
 				g.pass(2 * checkpointEvery)
-				require.Empty(t, g.keys.all(), "its day is over")
+				require.Empty(t, g.keys.All(), "its day is over")
 			})
 		}
 	}
@@ -256,21 +244,21 @@ func TestWhatIsKeptSurvivesAStep(t *testing.T) {
 			require.Equal(t, "Jo Smith", g.ended(session).Session.Customer, why)
 		}
 		for _, step := range []time.Duration{time.Hour, -time.Hour, years, -years} {
-			g.clock.step(step)
+			g.clock.Step(step)
 			kept("while it is wrong")
-			g.clock.step(-step)
+			g.clock.Step(-step)
 			kept("when it is right again")
 			g.shutDown()
-			g.clock.step(step)
+			g.clock.Step(step)
 			g.start()
 			kept("wrong since the gateway was down")
-			g.clock.step(-step)
+			g.clock.Step(-step)
 			kept("and right again")
 		}
 
-		g.clock.step(years)
+		g.clock.Step(years)
 		kept("for a while")
-		g.clock.suspend(24 * time.Hour)
+		g.clock.Suspend(24 * time.Hour)
 		g.pass(checkpointEvery)
 		require.Empty(t, g.happened(session))
 		_, err := g.store.Ended(t.Context(), g.settings.Layout.Range, session)

@@ -9,6 +9,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
+	"rangegate/actors/clock"
+	"rangegate/actors/idempotency"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
 )
@@ -65,8 +67,8 @@ type committer struct {
 	rangeID uuid.UUID
 	epoch   uint64
 	store   store.Store
-	clock   Clock
-	keys    *keys
+	clock   clock.Clock
+	keys    *idempotency.Keys
 	metrics *Metrics
 	log     zerolog.Logger
 	quit    <-chan struct{}
@@ -80,7 +82,7 @@ type committer struct {
 	away       bool // the store is away: what is not closing is refused at once
 	lost       bool // disowned
 	checkpoint bool // one is due
-	calendar   calendar
+	retention  clock.Retention
 	n          uint64
 	lastEvent  uint64
 	lastEnded  uint64
@@ -174,7 +176,7 @@ func (c *committer) compose() (store.Batch, bool) {
 	size := min(len(c.waiting), maxBatch)
 	c.flying, c.waiting = c.waiting[:size:size], c.waiting[size:]
 	now := c.clock.Now()
-	date := c.calendar.date(now)
+	date := c.retention.Date(now)
 	batch := store.Batch{Range: c.rangeID, Epoch: c.epoch, N: c.n + 1, Now: date}
 	snapshots, events := 0, 0
 	for _, w := range c.flying {
@@ -201,7 +203,7 @@ func (c *committer) compose() (store.Batch, bool) {
 	}
 	if c.checkpoint || c.away {
 		batch.Checkpoint = &lanes.Checkpoint{At: now, Boot: c.clock.Boot()}
-		batch.Forget = c.keys.forget(date)
+		batch.Forget = c.keys.Forget(date)
 		c.checkpoint = false
 	}
 	return batch, true
@@ -280,7 +282,7 @@ func (c *committer) arrived(flown []*write) {
 			}
 		}
 		if w.kept != nil {
-			c.keys.saved(*w.kept)
+			c.keys.Saved(*w.kept)
 		}
 		c.logSaved(w)
 		w.told(saved)

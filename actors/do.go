@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"rangegate/actors/idempotency"
 	"rangegate/lanes"
 )
 
@@ -24,7 +25,7 @@ func (r *Range) Create(ctx context.Context, lane uuid.UUID, command lanes.Create
 func (r *Range) create(
 	ctx context.Context, from asker, lane uuid.UUID, command lanes.Create, key *lanes.Key,
 ) (*lanes.SessionView, error) {
-	return r.once(ctx, key, func(claim *claim) (*lanes.SessionView, error) {
+	return r.once(ctx, key, func(claim *idempotency.Claim) (*lanes.SessionView, error) {
 		a := &ask{ctx: ctx, command: command, by: from.by, who: from.who, claim: claim}
 		switch {
 		case !r.Layout().HasGroup(command.Group):
@@ -78,7 +79,7 @@ func (r *Range) move(ctx context.Context, from asker, session, to uuid.UUID, key
 
 // once has a command done once for its idempotency key; the answer to an earlier one is a *lanes.Repeat.
 func (r *Range) once(
-	ctx context.Context, key *lanes.Key, do func(*claim) (*lanes.SessionView, error),
+	ctx context.Context, key *lanes.Key, do func(*idempotency.Claim) (*lanes.SessionView, error),
 ) (*lanes.SessionView, error) {
 	if err := context.Cause(r.background); err != nil {
 		return nil, err
@@ -86,7 +87,7 @@ func (r *Range) once(
 	if key == nil {
 		return do(nil)
 	}
-	claim, err := r.keys.claim(ctx, *key)
+	claim, err := r.keys.Claim(ctx, *key)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +101,7 @@ func (r *Range) follow(
 ) (*lanes.SessionView, error) {
 	for {
 		var on uuid.UUID
-		view, err := r.once(ctx, key, func(claim *claim) (*lanes.SessionView, error) {
+		view, err := r.once(ctx, key, func(claim *idempotency.Claim) (*lanes.SessionView, error) {
 			a := &ask{ctx: ctx, by: from.by, who: from.who, claim: claim}
 			lane, found := r.board.find(session)
 			if !found {
@@ -118,7 +119,7 @@ func (r *Range) follow(
 
 // turnAway refuses an ask that no lane has to hear of.
 func turnAway(a *ask, err error) error {
-	a.claim.settle(nil)
+	a.claim.Settle(nil)
 	return err
 }
 

@@ -99,7 +99,7 @@ func (h *holding) exchanged(ctx actor.Context, was *settings, m *exchange, lanes
 func nobody(message any) {
 	switch m := message.(type) {
 	case *ask:
-		m.claim.settle(nil)
+		m.claim.Settle(nil)
 		if m.ticket != nil {
 			m.ticket.drop()
 		}

@@ -28,7 +28,7 @@ func (l *laneActor) save(a *ask, change lanes.Change, then func(*flight, outcome
 		f.events = append(f.events, l.of.logged(event, a.trace()))
 	}
 	f.events = append(f.events, a.with...)
-	f.kept = a.claim.keep(change.Answer, a.at)
+	f.kept = a.claim.Answer(change.Answer, a.at)
 	l.flight, l.taking = f, nil
 	w := &write{
 		lanes: []lanes.Lane{change.Lane}, events: f.events, ended: change.Ended, kept: f.kept,
@@ -82,7 +82,7 @@ func (l *laneActor) inherit(f *flight, became outcome) {
 // finish ends an ask that succeeded: what it changed is saved.
 func (l *laneActor) finish(f *flight) {
 	a := f.ask
-	a.claim.settle(f.kept)
+	a.claim.Settle(f.kept)
 	if a.ticket != nil {
 		l.handOver(a.ticket, *f.change.Other)
 	}
@@ -107,7 +107,7 @@ func (l *laneActor) finish(f *flight) {
 
 // refuse ends an ask after which nothing has changed.
 func (l *laneActor) refuse(a *ask, err error) {
-	a.claim.settle(nil)
+	a.claim.Settle(nil)
 	if a.ticket != nil {
 		a.ticket.drop()
 	}
@@ -120,7 +120,7 @@ func (l *laneActor) refuse(a *ask, err error) {
 
 // stand answers a closing command that is in force and not saved yet.
 func (l *laneActor) stand(a *ask) {
-	a.claim.stand()
+	a.claim.NotSaved()
 	a.answer(nil, lanes.ErrNotSaved)
 	l.line(a, lanes.ErrNotSaved, true).Err(lanes.ErrNotSaved).Msg("command")
 }

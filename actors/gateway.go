@@ -21,13 +21,14 @@ import (
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
+	"rangegate/actors/clock"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
 )
 
 // Gateway is the ranges of this process.
 type Gateway struct {
-	clock   Clock
+	clock   clock.Clock
 	store   store.Store
 	metrics *Metrics
 	log     zerolog.Logger
@@ -43,14 +44,14 @@ type Gateway struct {
 const lastAttempts = 2 * time.Second // that attempts under way may take when the range stops
 
 // NewGateway makes a gateway without ranges.
-func NewGateway(clock Clock, s store.Store, metrics *Metrics, log zerolog.Logger) *Gateway {
+func NewGateway(machine clock.Clock, s store.Store, metrics *Metrics, log zerolog.Logger) *Gateway {
 	g := &Gateway{
-		clock: clock, store: s, metrics: metrics, log: log,
+		clock: machine, store: s, metrics: metrics, log: log,
 		quit: make(chan struct{}), ranges: map[uuid.UUID]*Range{},
 	}
 	quiet := slog.New(zerolog.NewSlogHandler(log.Level(zerolog.WarnLevel)))
 	g.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet }))
-	g.watch.Go(func() { watchClocks(clock, g.quit, g.woken, g.stepped, g.drifted) })
+	g.watch.Go(func() { clock.Watch(machine, g.quit, g.woken, g.stepped, g.drifted) })
 	g.watch.Go(g.markAll)
 	return g
 }

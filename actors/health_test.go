@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rangegate/actors/clock"
 	"rangegate/lanes"
 	"rangegate/lanes/link"
 )
@@ -127,9 +128,9 @@ func TestTheHealthOfTimers(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, g *rig) {
 		require.Zero(t, g.Health().LateP99)
 		g.create(0, 1)
-		g.clock.suspend(time.Minute + 3*time.Second)
-		g.pass(watchEvery)
-		require.Equal(t, 3*time.Second+watchEvery, g.Health().LateP99)
+		g.clock.Suspend(time.Minute + 3*time.Second)
+		g.pass(clock.WatchEvery)
+		require.Equal(t, 3*time.Second+clock.WatchEvery, g.Health().LateP99)
 		for i := range 99 {
 			g.late.add(g.clock.Now(), time.Duration(i)*time.Millisecond)
 		}

@@ -23,7 +23,7 @@ func TestARestartKeepsEveryHold(t *testing.T) {
 		for _, reboot := range []bool{false, true} {
 			g.shutDown()
 			if reboot {
-				g.clock.reboot()
+				g.clock.Reboot()
 			}
 			down := time.Now()
 			g.pass(5 * time.Minute)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/actors/idempotency"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
 )
@@ -154,12 +155,12 @@ func TestAKeyIsForgottenAfterADay(t *testing.T) {
 		first, err := g.createOnce(keyed("a", "create"))
 		require.NoError(t, err)
 		g.stop(first)
-		g.clock.suspend(keyTerm - time.Minute)
+		g.clock.Suspend(idempotency.Term - time.Minute)
 		g.pass(30 * time.Second)
 		_, err = g.createOnce(keyed("a", "create"))
 		requireRepeat(t, err, first)
 
-		g.clock.suspend(time.Minute)
+		g.clock.Suspend(time.Minute)
 		g.pass(checkpointEvery)
 		second, err := g.createOnce(keyed("a", "another"))
 		require.NoError(t, err)
@@ -167,25 +168,25 @@ func TestAKeyIsForgottenAfterADay(t *testing.T) {
 		_, err = g.createOnce(keyed("a", "another"))
 		requireRepeat(t, err, second)
 		g.stop(second)
-		g.clock.suspend(keyTerm)
+		g.clock.Suspend(idempotency.Term)
 		g.pass(checkpointEvery)
 		g.restart()
-		require.Empty(t, g.keys.all(), "the store has forgotten them too")
+		require.Empty(t, g.keys.All(), "the store has forgotten them too")
 	})
 }
 
 func TestARangeKeepsSoManyKeys(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, g *rig) {
-		var claims []*claim
-		for i := range maxKeys {
-			claim, err := g.keys.claim(t.Context(), *keyed(fmt.Sprint(i), "f"))
+		var claims []*idempotency.Claim
+		for i := range idempotency.MaxKeys {
+			claim, err := g.keys.Claim(t.Context(), *keyed(fmt.Sprint(i), "f"))
 			require.NoError(t, err)
 			claims = append(claims, claim)
 		}
 		_, err := g.createOnce(keyed("one more", "create"))
 		require.ErrorIs(t, err, lanes.ErrKeysFull)
 		require.Equal(t, "overloaded", lanes.ErrKeysFull.Code())
-		claims[0].settle(nil)
+		claims[0].Settle(nil)
 		_, err = g.createOnce(keyed("one more", "create"))
 		require.NoError(t, err)
 		require.ErrorIs(t, g.tryCreate(0, 30), lanes.ErrLaneOccupied, "without a key there is no cap")

@@ -156,7 +156,7 @@ func TestARangeClaimedElsewhereWhileItStarts(t *testing.T) {
 		session := g.create(0, 30)
 		for range 10 {
 			g.shutDown()
-			g.clock.reboot() // so that the sessions are saved as they are brought back
+			g.clock.Reboot() // so that the sessions are saved as they are brought back
 			g.store.hook(func(context.Context, store.Batch, func() error) error { return store.ErrFenced })
 			if err := g.tryStart(); err != nil {
 				require.ErrorIs(t, err, lanes.ErrNotOwner)

@@ -27,7 +27,7 @@ func checking(took *time.Duration) catalogue {
 func TestAPurchaseThatWasNotSentGoesOnAfterARestart(t *testing.T) {
 	for name, restart := range map[string]func(*rig){
 		"stopped": (*rig).shutDown, "killed": (*rig).kill,
-		"killed, and the machine boots anew": func(g *rig) { g.kill(); g.clock.reboot() },
+		"killed, and the machine boots anew": func(g *rig) { g.kill(); g.clock.Reboot() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			pos := &inbox{}
@@ -54,7 +54,7 @@ func TestAPurchaseThatWasNotSentGoesOnAfterARestart(t *testing.T) {
 func TestAPurchaseThatWasNotSentInTimeIsNotSentAfterARestart(t *testing.T) {
 	for name, restart := range map[string]func(*rig){
 		"stopped": (*rig).shutDown, "killed": (*rig).kill,
-		"killed, and the machine boots anew": func(g *rig) { g.kill(); g.clock.reboot() },
+		"killed, and the machine boots anew": func(g *rig) { g.kill(); g.clock.Reboot() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			pos := &inbox{}

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/semaphore"
 
+	"rangegate/actors/idempotency"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
 )
@@ -25,7 +26,7 @@ type Range struct {
 	board        *Board
 	holds        atomic.Pointer[lanes.Holds]
 	holdsVersion atomic.Uint64 // the newest version of the record that there is, saved or not
-	keys         *keys
+	keys         *idempotency.Keys
 	committer    *committer
 	log          zerolog.Logger
 

@@ -34,7 +34,7 @@ func TestSessionsThatRanOnAreForStaffToMakeUp(t *testing.T) {
 			g.pass(5*time.Minute + 3*time.Second)
 			g.shutDown()
 			if reboot {
-				g.clock.reboot()
+				g.clock.Reboot()
 			}
 			g.pass(2*time.Minute + time.Second)
 			g.start()

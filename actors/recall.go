@@ -76,7 +76,7 @@ func (c *committer) refill(batch store.Batch) store.Batch {
 	if batch.Holds == nil {
 		batch.Holds = &c.holds.Holds
 	}
-	batch.Keys = append(c.keys.all(), batch.Keys...)
+	batch.Keys = append(c.keys.All(), batch.Keys...)
 	batch.Checkpoint = &lanes.Checkpoint{At: c.clock.Now(), Boot: c.clock.Boot()}
 	return batch
 }

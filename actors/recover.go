@@ -9,6 +9,8 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/semaphore"
 
+	"rangegate/actors/clock"
+	"rangegate/actors/idempotency"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
 )
@@ -32,7 +34,7 @@ func (g *Gateway) recover(ctx context.Context, s Settings) (*Range, []*write, er
 	r := &Range{
 		Gateway: g, id: s.Layout.Range,
 		board:       newBoard(is),
-		keys:        newKeys(saved.Keys),
+		keys:        idempotency.New(saved.Keys),
 		slots:       semaphore.NewWeighted(slotsAtMost),
 		tills:       semaphore.NewWeighted(PurchaseSlots),
 		simulations: semaphore.NewWeighted(SimulationSlots),
@@ -55,7 +57,7 @@ func newCommitter(r *Range, epoch uint64, saved store.Recovered) *committer {
 	c := &committer{
 		rangeID: r.id, epoch: epoch, store: r.store, clock: r.clock, keys: r.keys,
 		metrics: r.metrics, log: r.log, quit: r.background.Done(), disown: r.letGo,
-		calendar: newCalendar(r.clock, saved.Checkpoint), lastEvent: saved.LastEvent, lastEnded: saved.LastEnded,
+		retention: clock.NewRetention(r.clock, saved.Checkpoint), lastEvent: saved.LastEvent, lastEnded: saved.LastEnded,
 		lastAct: saved.LastAct,
 		current: make(map[uuid.UUID]lanes.Lane, len(saved.Lanes)),
 		pending: make(map[uint64]lanes.Logged, len(saved.Pending)),

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/actors/clock/clocktest"
 	"rangegate/lanes"
 	"rangegate/lanes/link"
 	"rangegate/lanes/link/sim"
@@ -27,7 +28,7 @@ type rig struct {
 	*testing.T
 	*Range // the one that runs now
 
-	clock    *handClock
+	clock    *clocktest.Clock
 	hardware *sim.Driver
 	settings Settings
 	group    uuid.UUID
@@ -64,7 +65,7 @@ func inFakeTime(t *testing.T, story func(*testing.T, *rig), options ...option) {
 // startRig must be called inside a synctest bubble. The range has two lanes unless withLanes says otherwise.
 func startRig(t *testing.T, options ...option) *rig {
 	t.Helper()
-	g := &rig{T: t, clock: newHandClock(), group: uuid.New(), path: filepath.Join(t.TempDir(), "range.db"), log: zerolog.Nop()}
+	g := &rig{T: t, clock: clocktest.New(), group: uuid.New(), path: filepath.Join(t.TempDir(), "range.db"), log: zerolog.Nop()}
 	g.hardware = sim.New(func() lanes.Instant { return g.clock.Now() })
 	g.settings = Settings{Grace: 30 * time.Second, Driver: g.hardware, Delivery: Delivery{Slots: testSlots, Queue: 10_000}, Layout: lanes.Layout{
 		Range: uuid.New(), Name: "Test range", Purchasing: true,

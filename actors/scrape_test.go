@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/actors/clock/clocktest"
 	"rangegate/lanes"
 )
 
@@ -20,7 +21,7 @@ import (
 // over one of them and a change that is not saved.
 func scrapes(b *testing.B, ranges, laneCount int) {
 	registry := prometheus.NewRegistry()
-	g := &Gateway{clock: newHandClock(), metrics: NewMetrics(registry), log: zerolog.Nop(), ranges: map[uuid.UUID]*Range{}}
+	g := &Gateway{clock: clocktest.New(), metrics: NewMetrics(registry), log: zerolog.Nop(), ranges: map[uuid.UUID]*Range{}}
 	for range ranges {
 		r := populated(g, laneCount)
 		g.ranges[r.id] = r

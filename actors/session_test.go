@@ -97,7 +97,7 @@ func TestATimerThatIsStaleDoesNothing(t *testing.T) {
 func TestATimerThatIsEarlyIsArmedAgain(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, g *rig) {
 		session := g.create(0, 10)
-		g.clock.suspend(-50 * time.Millisecond)
+		g.clock.Suspend(-50 * time.Millisecond)
 		g.pass(10 * time.Minute)
 		require.Equal(t, 50*time.Millisecond, g.left(session))
 		g.pass(50 * time.Millisecond)

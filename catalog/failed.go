@@ -2,15 +2,13 @@ package catalog
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"syscall"
 	"time"
 
-	"code.dny.dev/ssrf"
+	"rangegate/webhook/egress"
 )
 
 // Failed is why there are no products of a type: the integrator's side could not be reached, or answered nonsense. It
@@ -58,28 +56,6 @@ func broken(err error, after time.Duration) Failed {
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return timedOut(after)
 	}
-	return Failed{Reason: "could not be reached: " + why(err), outcome: "unreachable"}
-}
-
-// why has words of its own: those of the net packages quote addresses, and how the names around the gateway resolve.
-func why(err error) string {
-	var (
-		lookup      *net.DNSError
-		certificate *tls.CertificateVerificationError
-	)
-	switch {
-	case errors.Is(err, ssrf.ErrProhibitedIP):
-		return "its address is not a public one, and others are not allowed"
-	case errors.As(err, &lookup) && lookup.IsNotFound:
-		return "its host name is not known"
-	case errors.As(err, &lookup):
-		return "its host name could not be looked up"
-	case errors.As(err, &certificate):
-		return "its TLS certificate is not valid for it"
-	case errors.Is(err, http.ErrSchemeMismatch):
-		return "its address begins with https, but it speaks http"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "the connection was refused"
-	}
-	return "the connection failed, or broke before the answer was complete"
+	reason := egress.Reason(err, "the connection failed, or broke before the answer was complete")
+	return Failed{Reason: "could not be reached: " + reason, outcome: "unreachable"}
 }

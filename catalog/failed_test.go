@@ -14,6 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
+
+	"rangegate/webhook/egress"
 )
 
 // fails asks for ammo and answers what the failure says after its beginning, which is always the same.
@@ -94,26 +96,26 @@ func TestWhoCannotBeReachedIsSaid(t *testing.T) {
 	require.Equal(t, "could not be reached: the connection was refused", r.fails(t, "unreachable"))
 
 	r.point(strings.Replace(r.server.URL, "http:", "https:", 1))
-	require.Contains(t, r.fails(t, "unreachable"), "could not be reached: its address begins with https, but it speaks http")
+	require.Contains(t, r.fails(t, "unreachable"), "could not be reached: it does not speak TLS")
 
 	safe := httptest.NewUnstartedServer(saying("[]"))
 	safe.Config.ErrorLog = nobodyReads
 	safe.StartTLS()
 	defer safe.Close()
 	r.point(safe.URL)
-	require.Contains(t, r.fails(t, "unreachable"), "could not be reached: its TLS certificate is not valid for it")
+	require.Contains(t, r.fails(t, "unreachable"), "could not be reached: its certificate is ")
 
 	r = newRig(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	require.Equal(t, "could not be reached: the connection failed, or broke before the answer was complete", r.fails(t, "unreachable"))
 
 	r.point(r.server.URL)
 	r.client.http.Transport = &http.Transport{DialContext: (&net.Dialer{Control: ssrf.New(ssrf.WithAnyPort()).Safe}).DialContext}
-	require.Equal(t, "could not be reached: its address is not a public one, and others are not allowed", r.fails(t, "unreachable"))
+	require.Equal(t, "could not be reached: the address is not allowed", r.fails(t, "unreachable"))
 
 	for of, want := range map[*net.DNSError]string{
-		{IsNotFound: true}: "its host name is not known", {}: "its host name could not be looked up",
+		{IsNotFound: true}: "the host name is not known", {}: "the host name could not be looked up",
 	} {
-		require.Equal(t, want, why(fmt.Errorf("dial: %w", of)))
+		require.Equal(t, want, egress.Reason(fmt.Errorf("dial: %w", of), ""))
 	}
 
 	for _, address := range []string{":", "http://[", "http://a b"} {

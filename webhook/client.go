@@ -67,7 +67,7 @@ const longestAnswer = 64 << 10
 func (c *Client) deliver(ctx context.Context, event lanes.Event, attempt *lanes.Attempt) []byte {
 	inTime, cancel := context.WithTimeout(ctx, c.of.Timeout)
 	defer cancel()
-	request, letter, err := c.request(inTime, event, attempt.At)
+	request, body, err := c.request(inTime, event, attempt.At)
 	if err != nil {
 		attempt.Error = lanes.Unreachable + ": the request could not be made"
 		return nil
@@ -75,7 +75,7 @@ func (c *Client) deliver(ctx context.Context, event lanes.Event, attempt *lanes.
 	// A transport, not an http.Client: that one follows redirects, keeps cookies and puts the URL into its errors.
 	response, err := c.of.Transport.RoundTrip(request)
 	if err != nil {
-		attempt.Error = unanswered(ctx, inTime, letter.takeBack(), err)
+		attempt.Error = unanswered(ctx, inTime, body.withdraw(), err)
 		return nil
 	}
 	defer response.Body.Close()

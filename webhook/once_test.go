@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes"
+	"rangegate/webhook/egress"
 )
 
 // A connection that was kept breaks when the next event is on it. net/http likes to send such a request again.
@@ -113,7 +114,7 @@ func TestAnEventThatIsTurnedDownOverHTTP2IsNotSentAgain(t *testing.T) {
 			address := rawReceiver(t, listener, func(conn net.Conn) {
 				turnDown(conn, frame, &arrived)
 			})
-			transport := Transport(false, 1)
+			transport := egress.Transport(false, 1)
 			t.Cleanup(transport.CloseIdleConnections)
 			transport.TLSClientConfig.RootCAs = x509.NewCertPool()
 			transport.TLSClientConfig.RootCAs.AddCert(secure.Certificate())
@@ -129,7 +130,7 @@ func TestAnEventGoesOverHTTP2WhereTheReceiverSpeaksIt(t *testing.T) {
 	integrator := receiverOf(t, status(http.StatusOK))
 	integrator.EnableHTTP2 = true
 	integrator.StartTLS()
-	transport := Transport(false, 1)
+	transport := egress.Transport(false, 1)
 	t.Cleanup(transport.CloseIdleConnections)
 	transport.TLSClientConfig.RootCAs = x509.NewCertPool()
 	transport.TLSClientConfig.RootCAs.AddCert(integrator.Certificate())
@@ -174,7 +175,7 @@ func http2Frame(kind byte, stream []byte, payload ...byte) []byte {
 func TestAnHTTP2ConnectionThatHasDiedIsLeft(t *testing.T) {
 	secure := receiverOf(t, status(http.StatusOK))
 	secure.StartTLS()
-	transport := Transport(false, 1)
+	transport := egress.Transport(false, 1)
 	transport.TLSClientConfig.RootCAs = x509.NewCertPool()
 	transport.TLSClientConfig.RootCAs.AddCert(secure.Certificate())
 	transport.TLSClientConfig.ServerName = "example.com"
@@ -189,10 +190,10 @@ func TestAnHTTP2ConnectionThatHasDiedIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := clientOf(t, "https://integrator.test", through(transport), func(s *Settings) { s.Timeout = patience })
 		require.Equal(t, lanes.TimedOut, attempt(t, client).Error)
-		time.Sleep(silence + signOfLife)
+		time.Sleep(egress.PingAfter + egress.PingTimeout)
 		require.Equal(t, lanes.TimedOut, attempt(t, client).Error)
 		require.EqualValues(t, 2, arrived.Load())
 		require.EqualValues(t, 2, connections.Load(), "the second event went over a new one")
-		time.Sleep(silence + signOfLife)
+		time.Sleep(egress.PingAfter + egress.PingTimeout)
 	})
 }

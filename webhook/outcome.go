@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"rangegate/lanes"
+	"rangegate/webhook/egress"
 )
 
 // answered is the error of an attempt that got a status.
@@ -18,13 +19,13 @@ func answered(status int) string {
 }
 
 // unanswered is the error of an attempt that got no status. caller is the context of whoever asked for it, inTime the
-// one within it that ends with the time-out; opened tells whether the receiver may have the event.
-func unanswered(caller, inTime context.Context, opened bool, err error) string {
+// one within it that ends with the time-out; read tells whether the receiver may have the event.
+func unanswered(caller, inTime context.Context, read bool, err error) string {
 	switch {
-	case !opened && caller.Err() != nil:
+	case !read && caller.Err() != nil:
 		return lanes.Unreachable + ": given up before it was sent"
-	case !opened:
-		return lanes.Unreachable + ": " + Reason(err)
+	case !read:
+		return lanes.Unreachable + ": " + egress.Reason(err, "no connection could be made")
 	case caller.Err() != nil:
 		return lanes.Interrupted + ": given up before it was answered"
 	case inTime.Err() != nil:

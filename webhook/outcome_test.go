@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes"
+	"rangegate/webhook/egress"
 )
 
 const brokeOff = lanes.Interrupted + ": the connection broke"
@@ -100,7 +101,7 @@ func TestAReceiverThatCannotBeReached(t *testing.T) {
 	silent := rawReceiver(t, listen(t), func(net.Conn) {})
 
 	trusting := func(change func(*tls.Config)) *http.Transport {
-		transport := Transport(false, 1)
+		transport := egress.Transport(false, 1)
 		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
 		transport.TLSClientConfig.RootCAs.AddCert(secure.Certificate())
 		change(transport.TLSClientConfig)
@@ -112,10 +113,10 @@ func TestAReceiverThatCannotBeReached(t *testing.T) {
 		error     string
 	}{
 		"nothing listens": {
-			"http://" + closed.Addr().String(), Transport(false, 1), "the connection was refused",
+			"http://" + closed.Addr().String(), egress.Transport(false, 1), "the connection was refused",
 		},
 		"its CA is not known": {
-			secure.URL, Transport(false, 1), "its certificate is from an unknown authority",
+			secure.URL, egress.Transport(false, 1), "its certificate is from an unknown authority",
 		},
 		"its certificate is another's": {
 			secure.URL, trusting(func(c *tls.Config) { c.ServerName = "other.test" }), "its certificate is for another name",
@@ -125,13 +126,13 @@ func TestAReceiverThatCannotBeReached(t *testing.T) {
 			"its certificate is not valid at this time",
 		},
 		"it does not speak TLS": {
-			"https://" + plain.Listener.Addr().String(), Transport(false, 1), "it does not speak TLS",
+			"https://" + plain.Listener.Addr().String(), egress.Transport(false, 1), "it does not speak TLS",
 		},
 		"it speaks TLS 1.1": {
 			old.URL, trusting(func(*tls.Config) {}), "it refused the TLS handshake",
 		},
 		"it closes in the TLS handshake": {
-			"https://" + silent, Transport(false, 1), "no connection could be made",
+			"https://" + silent, egress.Transport(false, 1), "no connection could be made",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -163,7 +164,7 @@ func TestAnEventThatWasGivenUpIsNotSentLater(t *testing.T) {
 	made := attempt(t, clientOf(t, "http://integrator.test", through(transport)))
 	close(gaveUp)
 	require.Equal(t, "unreachable: no connection could be made", made.Error)
-	require.ErrorIs(t, <-late, errTakenBack)
+	require.ErrorIs(t, <-late, errWithdrawn)
 }
 
 func TestACallerThatHasGivenUpAlready(t *testing.T) {

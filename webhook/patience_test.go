@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes"
+	"rangegate/webhook/egress"
 )
 
 // These stories run in fake time, so the connections are pipes.
@@ -22,7 +23,7 @@ const patience = 10 * time.Second
 
 // pipes is a transport whose connections end at that receiver, over so many at a time.
 func pipes(connections int, receiver func(net.Conn, *bufio.Reader)) *http.Transport {
-	transport := Transport(false, connections)
+	transport := egress.Transport(false, connections)
 	transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
 		ours, theirs := net.Pipe()
 		go func() {
@@ -110,12 +111,12 @@ func TestHeadersWithoutAnEndAreNotReadFor(t *testing.T) {
 	inFakeTime(t, pipes(1, flood), func(t *testing.T, made lanes.Attempt, _ lanes.Answer) {
 		synctest.Wait()
 		require.Equal(t, lanes.Attempt{At: noon, Error: brokeOff}, made)
-		require.Less(t, written, 2*longestHeaders)
+		require.Less(t, written, 2*egress.MaxHeaderBytes)
 	})
 }
 
 func TestAConnectionThatTakesTooLong(t *testing.T) {
-	transport := Transport(false, 1)
+	transport := egress.Transport(false, 1)
 	transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
 		time.Sleep(time.Hour)
 		return nil, io.EOF
@@ -127,7 +128,7 @@ func TestAConnectionThatTakesTooLong(t *testing.T) {
 }
 
 func TestATLSHandshakeThatTakesTooLong(t *testing.T) {
-	transport := Transport(false, 1)
+	transport := egress.Transport(false, 1)
 	transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
 		ours, theirs := net.Pipe()
 		go hangs(theirs, bufio.NewReader(theirs))
@@ -136,7 +137,7 @@ func TestATLSHandshakeThatTakesTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		made := attempt(t, clientOf(t, "https://integrator.test", through(transport)))
 		require.Equal(t, "unreachable: no connection in time", made.Error)
-		require.Equal(t, handshakeTimeout, made.Duration)
+		require.Equal(t, egress.HandshakeTimeout, made.Duration)
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes"
+	"rangegate/webhook/egress"
 )
 
 var (
@@ -38,7 +39,7 @@ func eventOf(kind lanes.Kind) lanes.Event {
 // clientOf is a client of the webhook at that address, unguarded, as change has it.
 func clientOf(t *testing.T, url string, change ...func(*Settings)) *Client {
 	t.Helper()
-	transport := Transport(false, 4)
+	transport := egress.Transport(false, 4)
 	t.Cleanup(transport.CloseIdleConnections)
 	settings := Settings{
 		Range: rangeID, URL: url, Timeout: ample, Transport: transport, Version: "1.2.3",

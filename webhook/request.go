@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,11 +17,11 @@ import (
 	"rangegate/lanes"
 )
 
-// request is the event as it goes out, signed at that time, and the letter that is its body.
+// request is the event as it goes out, signed at that time, and its body.
 //
 // It is made so that a transport does not send it twice: net/http sends a request again by itself when a connection
 // that it had kept breaks, if it has GetBody or an Idempotency-Key.
-func (c *Client) request(ctx context.Context, event lanes.Event, at time.Time) (*http.Request, *letter, error) {
+func (c *Client) request(ctx context.Context, event lanes.Event, at time.Time) (*http.Request, *requestBody, error) {
 	body, err := textOf(event)
 	if err != nil {
 		return nil, nil, fmt.Errorf("webhook: write the event: %w", err)
@@ -29,9 +31,9 @@ func (c *Client) request(ctx context.Context, event lanes.Event, at time.Time) (
 	if err != nil {
 		return nil, nil, err
 	}
-	letter := seal(body)
+	sent := newRequestBody(body)
 	request := (&http.Request{
-		Method: http.MethodPost, URL: c.url, Header: http.Header{}, Body: letter, ContentLength: int64(len(body)),
+		Method: http.MethodPost, URL: c.url, Header: http.Header{}, Body: sent, ContentLength: int64(len(body)),
 	}).WithContext(ctx)
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("User-Agent", "rangegate/"+c.of.Version)
@@ -42,7 +44,7 @@ func (c *Client) request(ctx context.Context, event lanes.Event, at time.Time) (
 	if signature != "" {
 		request.Header.Set("webhook-signature", signature)
 	}
-	return request, letter, nil
+	return request, sent, nil
 }
 
 // textOf is the event's body as the event log shows it too: nothing is escaped for HTML.
@@ -58,4 +60,43 @@ func textOf(event lanes.Event) ([]byte, error) {
 // is the id's second half, which is never zero: every UUID has a bit set there that tells its variant.
 func traceparent(event uuid.UUID) string {
 	return "00-" + hex.EncodeToString(event[:]) + "-" + hex.EncodeToString(event[8:]) + "-01"
+}
+
+// requestBody is the body of a request, and tells whether it was read. A transport reads it after it has written the headers.
+// It can be read once: a transport that wants to send the request again finds nothing to start over with.
+type requestBody struct {
+	mu     sync.Mutex
+	text   *bytes.Reader
+	read   bool
+	closed bool
+}
+
+var errWithdrawn = errors.New("webhook: the event was withdrawn")
+
+func newRequestBody(text []byte) *requestBody { return &requestBody{text: bytes.NewReader(text)} }
+
+func (b *requestBody) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return 0, errWithdrawn
+	}
+	b.read = true
+	return b.text.Read(p)
+}
+
+func (b *requestBody) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	return nil
+}
+
+// withdraw ends the sending. It tells whether the body was read; one that was not never will be, although the transport's own
+// goroutines may go on for a while after they gave up on the request.
+func (b *requestBody) withdraw() (read bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	return b.read
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/catalog"
-	"rangegate/webhook"
+	"rangegate/webhook/egress"
 )
 
 var jpeg = []byte("\xff\xd8\xff\xe0 a picture")
@@ -94,7 +94,7 @@ func TestNothingIsFetchedThatIsNoProductsPicture(t *testing.T) {
 // A products API that names an address inside of the network gets nobody there.
 func TestPicturesOfInnerAddressesAreNotFetched(t *testing.T) {
 	url, asked := gallery(t, map[string][]byte{"/a.jpg": jpeg})
-	r := newRigWith(t, webhook.Transport(true, 1)).opened()
+	r := newRigWith(t, egress.Transport(true, 1)).opened()
 	require.Equal(t, http.StatusNotFound, r.ask("GET", r.offer(url + "/a.jpg")[0], "").Code)
 	require.Zero(t, asked.Load())
 }

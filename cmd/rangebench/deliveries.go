@@ -18,6 +18,7 @@ import (
 	"rangegate/lanes"
 	"rangegate/lanes/store"
 	"rangegate/webhook"
+	"rangegate/webhook/egress"
 )
 
 var deliveries = experiment{"webhook", "events delivered a second, 64 at a time, each marked before and recorded afterwards", measureDeliveries}
@@ -82,7 +83,7 @@ func deliverAll(ctx context.Context, t *trial, integrator *peer, address string,
 	}
 	to, err := webhook.New(webhook.Settings{
 		Range: layout.Range, URL: address, Secrets: []string{webhookSecret}, Timeout: 10 * time.Second,
-		Transport: webhook.Transport(false, atOnce), Version: "bench", Now: time.Now,
+		Transport: egress.Transport(false, atOnce), Version: "bench", Now: time.Now,
 	})
 	if err != nil {
 		return 0, err

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"rangegate/actors"
+	"rangegate/actors/clock"
 	"rangegate/cmd/rangebench/figures"
 	"rangegate/lanes"
 	"rangegate/lanes/link"
@@ -62,7 +62,7 @@ func writeAndSend(ctx context.Context, t *trial, flushed []store.Batch) (had []f
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, to.close()) }()
-	clock, err := actors.NewSystemClock()
+	clock, err := clock.NewSystem()
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func writeAndSend(ctx context.Context, t *trial, flushed []store.Batch) (had []f
 }
 
 // bareLinks connects to simulated lanes, with nothing behind.
-func bareLinks(ctx context.Context, clock actors.Clock, flushed []store.Batch) (all []link.Connection, err error) {
+func bareLinks(ctx context.Context, clock clock.Clock, flushed []store.Batch) (all []link.Connection, err error) {
 	hardware := sim.New(clock.Now)
 	for _, batch := range flushed {
 		for _, lane := range batch.Lanes {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"rangegate/actors"
+	"rangegate/actors/clock"
 	"rangegate/cmd/rangebench/figures"
 	"rangegate/lanes"
 )
@@ -107,7 +108,7 @@ func (e expiry) once(ctx context.Context, t *trial, lead time.Duration) (late []
 
 // bare arms as many timers with nothing behind them, beside the same sales.
 func (e expiry) bare(ctx context.Context, t *trial) (had []float64, err error) {
-	clock, err := actors.NewSystemClock()
+	clock, err := clock.NewSystem()
 	if err != nil {
 		return nil, err
 	}

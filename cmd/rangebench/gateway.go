@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"rangegate/actors"
+	"rangegate/actors/clock"
 	"rangegate/lanes"
 	"rangegate/lanes/link"
 	"rangegate/lanes/link/sim"
@@ -22,7 +23,7 @@ import (
 // and counts as it does where it serves, from info on, but to nobody.
 type gateway struct {
 	*actors.Gateway
-	clock    actors.Clock
+	clock    clock.Clock
 	hardware *sim.Driver
 	file     *hangingStore
 	disk     *disk
@@ -49,7 +50,7 @@ func newGatewayOn(kind storeKind) (*gateway, error) {
 
 // openGateway is one on what the disk has. The disk is its own from now on.
 func openGateway(d *disk) (*gateway, error) {
-	clock, err := actors.NewSystemClock()
+	clock, err := clock.NewSystem()
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"rangegate/actors"
 	"rangegate/lanes"
 	"rangegate/webhook"
+	"rangegate/webhook/egress"
 )
 
 // hanging delivers the events of many ranges, in turns with all receivers well and with one that hangs for ever.
@@ -89,7 +90,7 @@ func (b *bench) open() error {
 		}
 		to.Client, err = webhook.New(webhook.Settings{
 			Range: r.Layout().Range, URL: "http://" + listener.Addr().String(), Timeout: 10 * time.Second,
-			Transport: webhook.Transport(false, 16), Now: time.Now,
+			Transport: egress.Transport(false, 16), Now: time.Now,
 		})
 		if err != nil {
 			return err

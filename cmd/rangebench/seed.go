@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"rangegate/actors"
+	"rangegate/actors/clock"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
 )
@@ -22,7 +22,7 @@ type seed struct {
 }
 
 // batches are its records, as flushes.
-func (s seed) batches(clock actors.Clock) []store.Batch {
+func (s seed) batches(clock clock.Clock) []store.Batch {
 	now := clock.Now()
 	var all []store.Batch
 	for i, place := range s.layout.Lanes[:s.sessions] {
@@ -54,7 +54,7 @@ func (s seed) lane(i int, id uuid.UUID, now lanes.Instant, boot string) lanes.Sn
 }
 
 // plant puts it into an empty store.
-func (s seed) plant(ctx context.Context, into store.Store, clock actors.Clock) error {
+func (s seed) plant(ctx context.Context, into store.Store, clock clock.Clock) error {
 	epoch, err := into.Claim(ctx, s.layout.Range, clock.Now().Wall)
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (s seed) plant(ctx context.Context, into store.Store, clock actors.Clock) e
 }
 
 // inAnHour is a deadline that no experiment meets.
-func inAnHour(clock actors.Clock) func(int) lanes.Instant {
+func inAnHour(clock clock.Clock) func(int) lanes.Instant {
 	at := clock.Now().Add(time.Hour)
 	return func(int) lanes.Instant { return at }
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"rangegate/actors"
+	"rangegate/actors/clock"
 	"rangegate/cmd/rangebench/figures"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
@@ -25,7 +25,7 @@ func measureStartUp(ctx context.Context, t *trial) error {
 }
 
 func startOnSessions(ctx context.Context, t *trial, n int) (had []float64, err error) {
-	clock, err := actors.NewSystemClock()
+	clock, err := clock.NewSystem()
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func startOnSessions(ctx context.Context, t *trial, n int) (had []float64, err e
 }
 
 // plantOn plants and closes the store.
-func (s seed) plantOn(ctx context.Context, d *disk, clock actors.Clock) error {
+func (s seed) plantOn(ctx context.Context, d *disk, clock clock.Clock) error {
 	kept, err := d.open()
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func (s seed) plantOn(ctx context.Context, d *disk, clock actors.Clock) error {
 }
 
 func readSessions(ctx context.Context, t *trial, n int) (had []float64, err error) {
-	clock, err := actors.NewSystemClock()
+	clock, err := clock.NewSystem()
 	if err != nil {
 		return nil, err
 	}

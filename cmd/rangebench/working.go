@@ -11,6 +11,7 @@ import (
 
 	"rangegate/lanes"
 	"rangegate/webhook"
+	"rangegate/webhook/egress"
 )
 
 // working is a range on a day: real links, its API and its screens served as a gateway serves them, and an integrator.
@@ -41,7 +42,7 @@ func openWorking(ctx context.Context, laneCount int) (w *working, err error) {
 	layout := layoutOf(laneCount)
 	to, err := webhook.New(webhook.Settings{
 		Range: layout.Range, URL: where.Address, Secrets: []string{webhookSecret}, Timeout: 10 * time.Second,
-		Transport: webhook.Transport(false, 16), Version: "bench", Now: time.Now,
+		Transport: egress.Transport(false, 16), Version: "bench", Now: time.Now,
 	})
 	if err != nil {
 		return nil, err

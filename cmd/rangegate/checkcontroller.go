@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"rangegate/actors"
+	"rangegate/actors/clock"
 	"rangegate/cmd/rangegate/exam"
 	"rangegate/lanes/link"
 	"rangegate/lanes/link/websocket"
@@ -22,7 +22,7 @@ type checkController struct {
 
 // Run plays a script with the controller, as the gateway would, and prints which rules of the protocol hold.
 func (c checkController) Run(t *terminal) error {
-	clock, err := actors.NewSystemClock()
+	clock, err := clock.NewSystem()
 	if err != nil {
 		return err
 	}

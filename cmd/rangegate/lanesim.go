@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"rangegate/actors"
+	"rangegate/actors/clock"
 	"rangegate/cmd/rangegate/lanesim"
 	"rangegate/config"
 )
@@ -46,7 +46,7 @@ func (s laneSim) Run(t *terminal) error {
 	if err != nil {
 		return misconfigured{err}
 	}
-	clock, err := actors.NewSystemClock()
+	clock, err := clock.NewSystem()
 	if err != nil {
 		return err
 	}

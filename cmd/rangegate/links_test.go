@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/actors"
+	"rangegate/actors/clock"
 	"rangegate/config"
 	"rangegate/lanes"
 	"rangegate/lanes/link"
@@ -75,7 +76,7 @@ func TestLinksReachWhatLanesimAnswersFor(t *testing.T) {
 
 	cfg, err := config.Load(file, nil)
 	require.NoError(t, err)
-	clock, err := actors.NewSystemClock()
+	clock, err := clock.NewSystem()
 	require.NoError(t, err)
 	driver, _, err := (&service{clock: clock, hardware: sim.New(clock.Now), counts: actors.NewMetrics(prometheus.NewRegistry())}).driverOf(cfg.Ranges[0], 0)
 	require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 	"rangegate/config"
 	"rangegate/lanes"
 	"rangegate/webhook"
+	"rangegate/webhook/egress"
 )
 
 // neighbours are the two sides of the integrator that a range talks to. Either may be missing.
@@ -51,7 +52,7 @@ func (s *service) webhookOf(r config.Range, environment config.Environment) (*we
 	}
 	return webhook.New(webhook.Settings{
 		Range: r.ID, URL: w.URL, Secrets: secrets, Timeout: w.Timeout, Version: built(),
-		Transport: webhook.Transport(environment == config.InProduction && !w.AllowPrivate,
+		Transport: egress.Transport(environment == config.InProduction && !w.AllowPrivate,
 			w.Concurrency+actors.PurchaseSlots+actors.SimulationSlots),
 		Now:     func() time.Time { return s.clock.Now().Wall },
 		Metrics: s.webhooks,
@@ -65,7 +66,7 @@ func (s *service) productsOf(r config.Range, environment config.Environment) *ca
 	}
 	return catalog.New(catalog.Settings{
 		URL: p.URL, Timeout: p.Timeout, UserAgent: "rangegate/" + built(), Metrics: s.catalog,
-		Transport: webhook.Transport(environment == config.InProduction && !p.AllowPrivate, productRequests),
+		Transport: egress.Transport(environment == config.InProduction && !p.AllowPrivate, productRequests),
 		Log:       s.log.With().Stringer("range", r.ID).Logger(),
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"rangegate/actors"
+	"rangegate/actors/clock"
 	"rangegate/api"
 	"rangegate/api/control"
 	"rangegate/catalog"
@@ -49,7 +50,7 @@ func run(t *terminal, p program) (err error) {
 	for _, unused := range p.config.Unused() {
 		log.Warn().Str("path", unused).Msg("configured, and has no effect")
 	}
-	clock, err := actors.NewSystemClock()
+	clock, err := clock.NewSystem()
 	if err != nil {
 		return err
 	}

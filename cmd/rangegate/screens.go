@@ -12,7 +12,7 @@ import (
 	"rangegate/api/lanescreen"
 	"rangegate/config"
 	"rangegate/lanes"
-	"rangegate/webhook"
+	"rangegate/webhook/egress"
 )
 
 // picturesFetched is how many connections a range may have to where its products' pictures are.
@@ -45,7 +45,7 @@ func screensOf(a *arrangement, gateway *actors.Gateway, seen *control.Seen) api.
 		}
 		if p := r.Products; p != nil {
 			guarded := c.Environment == config.InProduction && !p.AllowPrivate
-			transports[r.ID] = webhook.Transport(guarded, picturesFetched)
+			transports[r.ID] = egress.Transport(guarded, picturesFetched)
 		}
 	}
 	s.Pictures = lanescreen.NewPictures("rangegate/"+built(), transports)

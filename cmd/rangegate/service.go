@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"rangegate/actors"
+	"rangegate/actors/clock"
 	"rangegate/api"
 	"rangegate/api/control"
 	"rangegate/api/simulate"
@@ -28,7 +29,7 @@ import (
 // reload puts another one in its place (reload.go).
 type service struct {
 	log          zerolog.Logger
-	clock        actors.Clock
+	clock        clock.Clock
 	gateway      *actors.Gateway
 	hardware     *sim.Driver
 	certificates certificates

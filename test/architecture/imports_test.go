@@ -22,13 +22,16 @@ var may = []struct {
 	{"lanes/link", []string{"lanes"}},
 	{"lanes/store", []string{"lanes"}},
 	{"lanes", nil},
-	{"webhook", []string{"lanes"}},
-	{"catalog", nil},
+	{"webhook/egress", nil},
+	{"webhook", []string{"lanes", "webhook/egress"}},
+	{"catalog", []string{"webhook/egress"}},
 	{"config", nil},
-	{"actors", []string{"lanes", "lanes/link", "lanes/store", "webhook"}},
+	{"actors/clock", []string{"lanes"}},
+	{"actors/idempotency", []string{"lanes"}},
+	{"actors", []string{"actors/clock", "actors/idempotency", "lanes", "lanes/link", "lanes/store", "webhook"}},
 	{"api/endpoint", nil},
 	{"api", []string{"api/endpoint", "lanes", "catalog", "webhook"}},
-	{"cmd", []string{"actors", "api", "catalog", "config", "lanes", "lanes/link", "lanes/store", "webhook"}},
+	{"cmd", []string{"actors", "actors/clock", "api", "catalog", "config", "lanes", "lanes/link", "lanes/store", "webhook", "webhook/egress"}},
 }
 
 type listed struct {

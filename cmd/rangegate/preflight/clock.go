@@ -8,13 +8,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"rangegate/actors"
+	"rangegate/actors/clock"
 )
 
 // clocks are the machine's: the boot clock, by which sessions run, and the wall clock, which dates what is on record and
 // signs what is sent.
 func clocks(context.Context) []Finding {
-	clock, err := actors.NewSystemClock()
+	clock, err := clock.NewSystem()
 	if err != nil {
 		return []Finding{{Fail, "clock", err.Error(), "the gateway needs Linux with /proc and the boot clock"}}
 	}

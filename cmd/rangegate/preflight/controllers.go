@@ -10,7 +10,7 @@ import (
 
 	"rangegate/config"
 	"rangegate/lanes/link/websocket"
-	"rangegate/webhook"
+	"rangegate/webhook/egress"
 )
 
 // How the controllers are knocked at: so many at a time, each for so long, and all of them for so long. What the gateway
@@ -116,7 +116,7 @@ func (c controller) knock(ctx context.Context) string {
 	case errors.Is(err, websocket.ErrFingerprint):
 		return fingerprint
 	}
-	return webhook.Reason(err)
+	return egress.Reason(err, "no connection could be made")
 }
 
 func remedy(problem string) string {

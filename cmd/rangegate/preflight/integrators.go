@@ -13,7 +13,7 @@ import (
 
 	"rangegate/catalog"
 	"rangegate/config"
-	"rangegate/webhook"
+	"rangegate/webhook/egress"
 )
 
 // neighboursAtOnce are asked side by side, and each may take so long.
@@ -36,7 +36,7 @@ func (s Settings) webhooks(ctx context.Context) []Finding {
 	return asked(ctx, hosts, func(ctx context.Context, at endpoint, of string) Finding {
 		if err := at.connect(ctx); err != nil {
 			return Finding{
-				Fail, "webhook", fmt.Sprintf("%s (%s): %s", at.origin, of, webhook.Reason(err)),
+				Fail, "webhook", fmt.Sprintf("%s (%s): %s", at.origin, of, egress.Reason(err, "no connection could be made")),
 				"put webhook.url right, or have the integrator look: events that cannot be delivered are not repeated",
 			}
 		}
@@ -62,7 +62,7 @@ func (s Settings) products(ctx context.Context) []Finding {
 	}
 	metrics := catalog.NewMetrics(prometheus.NewRegistry())
 	return asked(ctx, shops, func(ctx context.Context, at shop, of string) Finding {
-		transport := webhook.Transport(at.guarded, len(catalog.Types))
+		transport := egress.Transport(at.guarded, len(catalog.Types))
 		defer transport.CloseIdleConnections()
 		client := catalog.New(catalog.Settings{
 			URL: at.url, Timeout: at.timeout, Transport: transport, UserAgent: s.UserAgent, Log: zerolog.Nop(), Metrics: metrics,
@@ -109,7 +109,7 @@ func (e endpoint) connect(ctx context.Context) error {
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[to.Scheme]
 	}
-	transport := webhook.Transport(e.guarded, 1)
+	transport := egress.Transport(e.guarded, 1)
 	connection, err := transport.DialContext(ctx, "tcp", net.JoinHostPort(to.Hostname(), port))
 	if err != nil {
 		return err

@@ -20,12 +20,14 @@ import (
 	"github.com/rs/zerolog"
 
 	"rangegate/actors"
+	"rangegate/actors/clock"
 	"rangegate/lanes"
 	"rangegate/lanes/link/sim"
 	"rangegate/lanes/store"
 	"rangegate/lanes/store/sqlite"
 	"rangegate/test/credit"
 	"rangegate/webhook"
+	"rangegate/webhook/egress"
 )
 
 func main() {
@@ -39,7 +41,7 @@ func main() {
 }
 
 func run(path, url string) error {
-	clock, err := actors.NewSystemClock()
+	clock, err := clock.NewSystem()
 	if err != nil {
 		return err
 	}
@@ -48,7 +50,7 @@ func run(path, url string) error {
 		return err
 	}
 	receiver, err := webhook.New(webhook.Settings{
-		Range: credit.Range, URL: url, Timeout: 300 * time.Millisecond, Transport: webhook.Transport(false, 64),
+		Range: credit.Range, URL: url, Timeout: 300 * time.Millisecond, Transport: egress.Transport(false, 64),
 		Now: time.Now,
 	})
 	if err != nil {

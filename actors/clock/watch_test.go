@@ -1,4 +1,4 @@
-package actors
+package clock_test
 
 import (
 	"sync"
@@ -7,11 +7,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"rangegate/actors/clock"
+	"rangegate/actors/clock/clocktest"
 )
 
 // watchman is what was noticed of the clocks.
 type watchman struct {
-	clock *handClock
+	clock *clocktest.Clock
 	mu    sync.Mutex
 	slept []time.Duration
 	steps []time.Duration
@@ -21,9 +24,9 @@ type watchman struct {
 // onWatch tells a story while the clocks are watched.
 func onWatch(t *testing.T, story func(*testing.T, *watchman)) {
 	synctest.Test(t, func(t *testing.T) {
-		w, quit := &watchman{clock: newHandClock()}, make(chan struct{})
+		w, quit := &watchman{clock: clocktest.New()}, make(chan struct{})
 		var watch sync.WaitGroup
-		watch.Go(func() { watchClocks(w.clock, quit, w.note(&w.slept), w.note(&w.steps), w.drifts) })
+		watch.Go(func() { clock.Watch(w.clock, quit, w.note(&w.slept), w.note(&w.steps), w.drifts) })
 		defer watch.Wait()
 		defer close(quit)
 		synctest.Wait()
@@ -53,11 +56,11 @@ func (w *watchman) pass(d time.Duration) {
 func TestASuspendIsNoticedOnce(t *testing.T) {
 	onWatch(t, func(t *testing.T, w *watchman) {
 		w.pass(10 * time.Minute)
-		w.clock.suspend(5 * time.Minute)
-		w.pass(watchEvery)
+		w.clock.Suspend(5 * time.Minute)
+		w.pass(clock.WatchEvery)
 		require.Equal(t, []time.Duration{5 * time.Minute}, w.slept)
 		w.pass(time.Minute)
-		w.clock.suspend(8 * time.Hour)
+		w.clock.Suspend(8 * time.Hour)
 		w.pass(time.Minute)
 		require.Equal(t, []time.Duration{5 * time.Minute, 8 * time.Hour}, w.slept)
 		require.Empty(t, w.steps, "the wall clock went on with the other")
@@ -66,9 +69,9 @@ func TestASuspendIsNoticedOnce(t *testing.T) {
 
 func TestAWallClockThatIsSetIsNoticedOnce(t *testing.T) {
 	onWatch(t, func(t *testing.T, w *watchman) {
-		w.clock.step(time.Hour)
+		w.clock.Step(time.Hour)
 		w.pass(time.Minute)
-		w.clock.step(-2 * time.Hour)
+		w.clock.Step(-2 * time.Hour)
 		w.pass(time.Minute)
 		require.Equal(t, []time.Duration{time.Hour, -2 * time.Hour}, w.steps)
 		require.Empty(t, w.slept)
@@ -77,8 +80,8 @@ func TestAWallClockThatIsSetIsNoticedOnce(t *testing.T) {
 
 func TestAWallClockThatIsSetInASuspend(t *testing.T) {
 	onWatch(t, func(t *testing.T, w *watchman) {
-		w.clock.suspend(time.Hour)
-		w.clock.step(-time.Minute)
+		w.clock.Suspend(time.Hour)
+		w.clock.Step(-time.Minute)
 		w.pass(time.Minute)
 		require.Equal(t, []time.Duration{time.Hour}, w.slept)
 		require.Equal(t, []time.Duration{-time.Minute}, w.steps)
@@ -88,10 +91,10 @@ func TestAWallClockThatIsSetInASuspend(t *testing.T) {
 func TestSmallCorrectionsOfTheClocksAreNotWorthAWord(t *testing.T) {
 	onWatch(t, func(t *testing.T, w *watchman) {
 		for range 100 {
-			w.clock.step(-tolerance)
-			w.clock.suspend(tolerance)
+			w.clock.Step(-time.Second)
+			w.clock.Suspend(time.Second)
 			w.pass(time.Minute)
-			w.clock.step(tolerance)
+			w.clock.Step(time.Second)
 			w.pass(time.Minute)
 		}
 		require.Empty(t, w.slept)
@@ -102,15 +105,29 @@ func TestSmallCorrectionsOfTheClocksAreNotWorthAWord(t *testing.T) {
 // It is told by how much the wall clock is off, until that is acted upon.
 func TestTheDriftOfTheWallClock(t *testing.T) {
 	onWatch(t, func(t *testing.T, w *watchman) {
-		w.clock.step(300 * time.Millisecond)
+		w.clock.Step(300 * time.Millisecond)
 		w.pass(time.Minute)
 		require.Equal(t, 300*time.Millisecond, w.drift)
-		w.clock.step(-500 * time.Millisecond)
+		w.clock.Step(-500 * time.Millisecond)
 		w.pass(time.Minute)
 		require.Equal(t, -200*time.Millisecond, w.drift)
-		w.clock.step(time.Hour)
+		w.clock.Step(time.Hour)
 		w.pass(time.Minute)
 		require.Zero(t, w.drift, "from now on it is held against the new time")
 		require.Len(t, w.steps, 1)
 	})
+}
+
+// A wall clock that goes wrong little by little is as wrong in the end as one that is set.
+func TestASlowDriftIsNoticedOnceForEachSecond(t *testing.T) {
+	for _, gains := range []time.Duration{2 * time.Millisecond, -2 * time.Millisecond} {
+		onWatch(t, func(t *testing.T, w *watchman) {
+			for range 1400 {
+				w.clock.Step(gains)
+				w.pass(clock.WatchEvery)
+			}
+			require.Equal(t, []time.Duration{501 * gains, 501 * gains}, w.steps, "each time it is more than a second off")
+			require.Empty(t, w.slept)
+		})
+	}
 }

@@ -1,4 +1,4 @@
-package actors
+package clock
 
 import (
 	"math/rand/v2"
@@ -145,7 +145,7 @@ func TestTheKernelIsRightWhateverItSays(t *testing.T) {
 }
 
 func TestASystemClockIsTheKernels(t *testing.T) {
-	c, err := NewSystemClock()
+	c, err := NewSystem()
 	require.NoError(t, err)
 	var all sync.WaitGroup
 	for range 4 {

@@ -1,4 +1,5 @@
-package actors
+// Package clocktest has a clock that tests set.
+package clocktest
 
 import (
 	"fmt"
@@ -8,8 +9,8 @@ import (
 	"rangegate/lanes"
 )
 
-// handClock is the machine's two clocks. They follow the scheduler's time until a test sets them.
-type handClock struct {
+// Clock is a clock.Clock. They follow the scheduler's time until a test sets them.
+type Clock struct {
 	begun time.Time
 
 	mu      sync.Mutex
@@ -19,37 +20,38 @@ type handClock struct {
 	boot    int
 }
 
-func newHandClock() *handClock { return &handClock{begun: time.Now(), booted: time.Hour} }
+// New follows the scheduler from now on.
+func New() *Clock { return &Clock{begun: time.Now(), booted: time.Hour} }
 
-func (c *handClock) Now() lanes.Instant {
+func (c *Clock) Now() lanes.Instant {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	ran := time.Since(c.begun) + c.slept
 	return lanes.Instant{Wall: c.begun.Add(ran + c.stepped).UTC().Round(0), Mono: c.booted + ran}
 }
 
-func (c *handClock) Boot() string {
+func (c *Clock) Boot() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return fmt.Sprintf("boot-%d", c.boot)
 }
 
-// step sets the wall clock.
-func (c *handClock) step(d time.Duration) {
+// Step sets the wall clock.
+func (c *Clock) Step(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stepped += d
 }
 
-// suspend makes the machine sleep.
-func (c *handClock) suspend(d time.Duration) {
+// Suspend makes the machine sleep.
+func (c *Clock) Suspend(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.slept += d
 }
 
-// reboot starts the boot clock again from a minute, under another name.
-func (c *handClock) reboot() {
+// Reboot starts the boot clock again from a minute, under another name.
+func (c *Clock) Reboot() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.boot++
