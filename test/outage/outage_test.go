@@ -119,7 +119,7 @@ func TestTheStoreTakesNothing(t *testing.T) {
 			require.Equal(t, 503, pos.ready())
 			require.Contains(t, pos.answered(200, "GET", "/sessions", ""), running)
 			require.NotContains(t, pos.answered(200, "GET", "/sessions", ""), stopped)
-			require.Contains(t, pos.gateway.Log(), "the store is away")
+			pos.gateway.Logged("the store is away")
 
 			require.NoError(t, desk.Do(t.Context(), outage.end...).Err())
 			pos.gateway.Ready()
@@ -127,7 +127,7 @@ func TestTheStoreTakesNothing(t *testing.T) {
 			require.NotContains(t, pos.answered(200, "GET", "/history", ""), running)
 			pos.sell(2)
 			pos.answered(204, "POST", "/sessions/"+running+"/modify?time=5", "")
-			require.Contains(t, pos.gateway.Log(), "the store is back")
+			pos.gateway.Logged("the store is back")
 		})
 	}
 }
@@ -155,7 +155,7 @@ func TestTheStoreHasForgotten(t *testing.T) {
 
 			forget(t, master, older, way)
 			pos.later(201, "POST", "/sessions", order(3)) // the store hears of it, or not yet, its line being new
-			require.Contains(t, pos.gateway.Log(), "the store has lost acknowledged writes")
+			pos.gateway.Logged("the store has lost acknowledged writes")
 			for range 2 {
 				listed := pos.answered(200, "GET", "/sessions", "")
 				require.Contains(t, listed, running)

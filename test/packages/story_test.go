@@ -64,7 +64,7 @@ func TestTheLifeOfAnInstalledGateway(t *testing.T) {
 	goesOn(t, gateway, sold)
 	require.Zero(t, gateway.Terminate())
 	gateway = m.start()
-	require.Contains(t, gateway.Log(), `"version":"`+after+`"`)
+	gateway.Logged(`"version":"` + after + `"`)
 	goesOn(t, gateway, sold)
 	require.Zero(t, gateway.Terminate())
 

@@ -146,6 +146,13 @@ func (p *Process) Log() string {
 	return strings.Join(p.log, "\n")
 }
 
+// Logged waits until the log has the text. A line comes through a pipe, so that what the process has said before it
+// answered may be read after its answer.
+func (p *Process) Logged(text string) {
+	p.t.Helper()
+	require.Eventually(p.t, func() bool { return strings.Contains(p.Log(), text) }, 10*time.Second, 5*time.Millisecond, text)
+}
+
 // tail is the end of the log: under load all of it is too much to read.
 func (p *Process) tail() string {
 	p.mu.Lock()

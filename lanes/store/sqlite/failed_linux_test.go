@@ -283,10 +283,13 @@ func TestAnUnknownCommitThatCannotBeSettledStaysInTheWAL(t *testing.T) {
 	b := claimed(t, s)
 	require.NoError(t, s.Close())
 	s = openAt(t, path)
-	before := s.file.row
+	var before fileRow
+	onWriter(t, s, func() { before = s.file.row })
 	require.NoError(t, s.Flush(t.Context(), b))
-	s.file.row, s.file.newGeneration, s.file.ranges = before, true, map[uuid.UUID]*rangeState{} // as if its fsync had failed
-	s.fail(errors.New("its fsync failed"))
+	onWriter(t, s, func() { // as if its fsync had failed
+		s.file.row, s.file.newGeneration, s.file.ranges = before, true, map[uuid.UUID]*rangeState{}
+		s.fail(errors.New("its fsync failed"))
+	})
 	c, err := connect(path, sqlite.OpenReadOnly)
 	require.NoError(t, err)
 	require.NoError(t, inTransaction(c, func() error {
@@ -337,8 +340,10 @@ func TestAFailureDuringTheAuditInTheBackground(t *testing.T) {
 		assert.NoError(t, errors.Join(execute(c, "COMMIT"), c.Close()))
 		close(running.ended)
 	}()
-	s.file.audit = running
-	s.fail(errors.New("a failure"))
+	onWriter(t, s, func() {
+		s.file.audit = running
+		s.fail(errors.New("a failure"))
+	})
 	b.N, b.Events[0].Cursor = 2, 2
 	require.NoError(t, s.Flush(t.Context(), b))
 	require.Equal(t, held, locks())
@@ -360,8 +365,10 @@ func TestADamagedPageStopsItsRangeAlone(t *testing.T) {
 	all := content(t, path)
 	at := bytes.LastIndex(all[:len(all)/2], []byte("lanelane")) &^ (pageSize - 1)
 	clear(all[at:][:64])
-	require.NoError(t, os.WriteFile(path, all, 0o600))
-	require.NoError(t, s.file.remember())
+	onWriter(t, s, func() { // nothing shows it but the page itself
+		require.NoError(t, os.WriteFile(path, all, 0o600))
+		require.NoError(t, s.file.remember())
+	})
 	_, err := s.Claim(t.Context(), b.Range, opening)
 	require.ErrorIs(t, err, store.ErrRefused)
 	var corrupt *store.CorruptError
@@ -453,6 +460,15 @@ func TestPathsOfAllKinds(t *testing.T) {
 		onlyEvents(t, s, b.Range, 1)
 		require.NoError(t, s.Close())
 	}
+}
+
+// onWriter does something to what is the writer's, in its goroutine. The transaction around it writes nothing.
+func onWriter(t *testing.T, s *Store, do func()) {
+	t.Helper()
+	require.Error(t, s.submit(t.Context(), func(*transaction) (verdict, failure error) {
+		do()
+		return nil, errors.New("nothing is to be written")
+	}))
 }
 
 // isUnknown checks that the error leaves open whether it was written.
