@@ -48,15 +48,12 @@ func worst[T any](all []T) ([]T, int) { return all[:min(len(all), lanes.MaxUnwel
 
 // LaneActor is how a lane and its actors are doing. None of them is asked. found is false for a lane of another range.
 func (r *Range) LaneActor(lane uuid.UUID) (health lanes.LaneHealth, found bool) {
-	status, had, found := r.board.lane(lane)
+	status, link, found := r.board.Lane(lane)
 	if !found {
 		return lanes.LaneHealth{}, false
 	}
 	health = lanes.LaneHealth{
-		Link: lanes.LinkHealth{
-			Lane: lane, Name: status.Name, Link: cmp.Or(status.Link, lanes.LinkDown), Since: status.LinkSince,
-			Restarts: had.restarts, LastError: had.last,
-		},
+		Link: link,
 		Held: status.Lane.Held, Locked: status.Locked, NotUsable: status.NotUsable,
 		Restarts: r.mishaps.all()[lane], Unsaved: r.committer.unsavedLanes()[lane], Commands: r.commands.latest(lane),
 	}
@@ -66,17 +63,6 @@ func (r *Range) LaneActor(lane uuid.UUID) (health lanes.LaneHealth, found bool) 
 		health.Session, health.Phase, health.Remaining = s.ID, s.Phase, s.Remaining(r.clock.Now())
 	}
 	return health, true
-}
-
-// lane is how one lane stands, and what its link has been through.
-func (b *Board) lane(id uuid.UUID) (status lanes.LaneStatus, had trouble, found bool) {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	i, found := b.place[id]
-	if !found {
-		return lanes.LaneStatus{}, trouble{}, false
-	}
-	return b.lanes[i], b.troubles[id], true
 }
 
 // unsavedLanes is the changes that are not durable yet, by lane.
@@ -141,7 +127,7 @@ func (m *mishaps) all() map[uuid.UUID]lanes.LaneRestarts {
 func (g *Gateway) Waiting() map[string]int {
 	waiting := map[string]int{}
 	counted := prometheus.NewRegistry()
-	counted.MustRegister(g.metrics.depth)
+	counted.MustRegister(g.metrics.MailboxDepth)
 	families, err := counted.Gather()
 	if err != nil {
 		return waiting

@@ -15,64 +15,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/actors/clock"
+	"rangegate/actors/metrics"
 	"rangegate/lanes"
 	"rangegate/lanes/link/sim"
 	"rangegate/lanes/store"
 	"rangegate/lanes/store/sqlite"
 )
-
-// full is a board of so many lanes, each with a running session.
-func full(n int) (b *Board, all []lanes.Lane, now lanes.Instant) {
-	now = lanes.Instant{Wall: time.Date(2026, time.November, 21, 9, 0, 0, 0, time.UTC), Mono: time.Hour}
-	layout := lanes.Layout{Lanes: places(n)}
-	b = newBoard(settingsOf(Settings{Layout: layout}))
-	for _, place := range layout.Lanes {
-		lane := lanes.Lane{ID: place.ID, Accessible: true, Usable: true, Session: &lanes.Session{
-			ID: uuid.New(), Group: uuid.New(), Customer: "Jo Smith", Sold: time.Hour, Phase: lanes.Running, Left: time.Hour,
-			Since: now, Created: now, Began: &now,
-		}}
-		b.publish(lane)
-		all = append(all, lane)
-	}
-	return b, all, now
-}
-
-func BenchmarkBoard(b *testing.B) {
-	board, all, now := full(1000)
-	b.Run("publish", func(b *testing.B) {
-		b.ReportAllocs()
-		for n := 0; b.Loop(); n++ {
-			board.publish(all[n%len(all)])
-		}
-	})
-	b.Run("session", func(b *testing.B) {
-		b.ReportAllocs()
-		for n := 0; b.Loop(); n++ {
-			if board.session(all[n%len(all)].Session.ID, now) == nil {
-				b.Fatal("a session is not on the board")
-			}
-		}
-	})
-	b.Run("list of 1000", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if len(board.list(now)) != len(all) {
-				b.Fatal("the list is not whole")
-			}
-		}
-	})
-	b.Run("what changed of 1000", func(b *testing.B) {
-		b.ReportAllocs()
-		_, version, _ := board.since(0)
-		for n := 0; b.Loop(); n++ {
-			board.publish(all[n%len(all)])
-			var changed []lanes.LaneStatus
-			if changed, version, _ = board.since(version); len(changed) != 1 {
-				b.Fatal("not the one lane changed")
-			}
-		}
-	})
-}
 
 // nothing is a store whose flushes are durable at once: what is left is the committer.
 type nothing struct{ store.Store }
@@ -93,8 +41,11 @@ func BenchmarkCommitter(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			r := benchRange(b, c.on, Settings{Delivery: Delivery{Slots: 1, Queue: 1}})
 			now := r.Now()
-			_, all, _ := full(1)
-			lane := all[0]
+			at := lanes.Instant{Wall: time.Date(2026, time.November, 21, 9, 0, 0, 0, time.UTC), Mono: time.Hour}
+			lane := lanes.Lane{ID: uuid.New(), Accessible: true, Usable: true, Session: &lanes.Session{
+				ID: uuid.New(), Group: uuid.New(), Customer: "Jo Smith", Sold: time.Hour, Phase: lanes.Running, Left: time.Hour,
+				Since: at, Created: at, Began: &at,
+			}}
 			var left atomic.Int64
 			left.Store(int64(b.N))
 			done := make(chan struct{}, 64)
@@ -172,7 +123,7 @@ func benchRange(b *testing.B, on func(store.Store) store.Store, s Settings) *Ran
 	require.NoError(b, err)
 	clock, err := clock.NewSystem()
 	require.NoError(b, err)
-	g := NewGateway(clock, on(file), NewMetrics(prometheus.NewRegistry()), zerolog.Nop())
+	g := NewGateway(clock, on(file), metrics.New(prometheus.NewRegistry()), zerolog.Nop())
 	s.Layout.Range, s.Grace, s.Driver = uuid.New(), time.Minute, sim.New(clock.Now)
 	if s.Layout.Lanes == nil {
 		s.Layout.Lanes = places(1)

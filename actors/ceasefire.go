@@ -70,7 +70,7 @@ func (r *Range) Hold(ctx context.Context, over lanes.Scope, who string) (lanes.R
 	select {
 	case call := <-m.reply:
 		answer := call.answer(ctx)
-		r.metrics.held(answer)
+		r.metrics.Held(answer)
 		return answer, nil
 	case <-ctx.Done():
 		return lanes.Reached{}, lanes.ErrTimeout
@@ -105,7 +105,7 @@ func (r *Range) Holds() lanes.Holds { return *r.holds.Load() }
 func (h *holding) next(holds lanes.Holds) *holdsRecord {
 	h.record = holdsRecord{version: h.of.holdsVersion.Add(1), Holds: holds}
 	h.of.holds.Store(&holds)
-	h.of.board.touch()
+	h.of.board.Touch()
 	record := h.record
 	return &record
 }
@@ -119,7 +119,7 @@ func (h *holding) set(ctx actor.Context, m *setHold, lanesOf map[uuid.UUID]*acto
 	h.lastSet[over] = record.version
 	covered := h.covered(over, func(lanes.Place) bool { return true })
 	roll := call(true, covered, 1)
-	roll.reaches = func() { h.of.metrics.fanOut.Observe(h.of.clock.Now().Since(m.asked).Seconds()) }
+	roll.reaches = func() { h.of.metrics.HoldFanOut.Observe(h.of.clock.Now().Since(m.asked).Seconds()) }
 	for _, lane := range covered {
 		ctx.Send(lanesOf[lane], &ask{
 			ctx: trace.With(context.Background(), request), command: lanes.Hold{}, by: lanes.ByStaff, holder: who,

@@ -159,18 +159,3 @@ func TestScreensFollowEveryChange(t *testing.T) {
 		screens.Wait()
 	})
 }
-
-// A hundred thousand lanes that nobody looks at.
-func TestWithoutAnOnlookerAChangeCostsNoMemory(t *testing.T) {
-	layout := lanes.Layout{Lanes: places(1000)}
-	board, lane := newBoard(settingsOf(Settings{Layout: layout})), layout.Lanes[500].ID
-	_, _, wake := board.since(0)
-	board.publish(lanes.Lane{ID: lane})
-	<-wake // who looked once does not look on
-	require.Zero(t, testing.AllocsPerRun(1000, func() {
-		board.publish(lanes.Lane{ID: lane})
-		board.publishLocked(lane, true)
-		board.publishLocked(lane, false)
-		board.touch()
-	}))
-}

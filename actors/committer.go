@@ -11,6 +11,7 @@ import (
 
 	"rangegate/actors/clock"
 	"rangegate/actors/idempotency"
+	"rangegate/actors/metrics"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
 )
@@ -69,7 +70,7 @@ type committer struct {
 	store   store.Store
 	clock   clock.Clock
 	keys    *idempotency.Keys
-	metrics *Metrics
+	metrics *metrics.Metrics
 	log     zerolog.Logger
 	quit    <-chan struct{}
 	disown  func() // lets go of the range

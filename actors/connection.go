@@ -124,7 +124,7 @@ func (r *Range) reach(ctx context.Context, lane uuid.UUID, to link.Receiver) (li
 	target := link.Lane{Range: r.id, ID: lane, Epoch: r.committer.epoch, HoldOnLoss: is.HoldOnLoss}
 	connection, hello, err := is.Driver.Dial(ctx, target, to)
 	if err == nil {
-		r.metrics.dialling.Observe(r.clock.Now().Since(begun).Seconds())
+		r.metrics.DialSeconds.Observe(r.clock.Now().Since(begun).Seconds())
 	}
 	return connection, hello, err
 }

@@ -91,7 +91,7 @@ func (r *Range) record(event lanes.Logged, attempt lanes.Attempt) {
 // told counts and logs an event that is final.
 func (r *Range) told(event lanes.Logged) {
 	outcome := event.Attempt.Outcome()
-	r.metrics.events.WithLabelValues(string(event.Event.Kind), outcome).Inc()
+	r.metrics.Events.WithLabelValues(string(event.Event.Kind), outcome).Inc()
 	traced(r.log.Info(), event.Trace).Str("event", string(event.Event.Kind)).Stringer("event_id", event.Event.ID).
 		Stringer("lane", event.Event.Lane).Stringer("session", event.Event.Session).Uint64("cursor", event.Cursor).
 		Str("outcome", outcome).Int("status", event.Attempt.Status).Dur("took", event.Attempt.Duration).Msg("event")

@@ -30,7 +30,7 @@ func (r *Range) create(
 		switch {
 		case !r.Layout().HasGroup(command.Group):
 			return nil, turnAway(a, lanes.ErrGroupNotFound)
-		case !r.board.has(lane):
+		case !r.board.Has(lane):
 			return nil, turnAway(a, lanes.ErrLaneNotFound)
 		}
 		return r.ask(ctx, lane, a)
@@ -63,7 +63,7 @@ func (r *Range) Move(ctx context.Context, session, to uuid.UUID, key *lanes.Key)
 func (r *Range) move(ctx context.Context, from asker, session, to uuid.UUID, key *lanes.Key) (*lanes.SessionView, error) {
 	return r.follow(ctx, from, session, key, func(lane uuid.UUID, a *ask) (*lanes.SessionView, error) {
 		switch {
-		case !r.board.has(to):
+		case !r.board.Has(to):
 			return nil, turnAway(a, lanes.ErrLaneNotFound)
 		case lane == to:
 			return nil, turnAway(a, lanes.ErrLaneOccupied)
@@ -103,13 +103,13 @@ func (r *Range) follow(
 		var on uuid.UUID
 		view, err := r.once(ctx, key, func(claim *idempotency.Claim) (*lanes.SessionView, error) {
 			a := &ask{ctx: ctx, by: from.by, who: from.who, claim: claim}
-			lane, found := r.board.find(session)
+			lane, found := r.board.Find(session)
 			if !found {
 				_, err := r.Session(ctx, session)
 				return nil, turnAway(a, err)
 			}
-			on = lane
-			return do(lane, a)
+			on = lane.ID
+			return do(lane.ID, a)
 		})
 		if err != lanes.ErrSessionNotFound || on == uuid.Nil || ctx.Err() != nil {
 			return view, err

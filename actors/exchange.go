@@ -50,7 +50,7 @@ func (r *Range) take(ctx context.Context, c Changed, who string) error {
 func (r *rangeActor) exchange(ctx actor.Context, m *exchange) (gone []*actor.PID) {
 	of, was := r.of, r.of.settings()
 	of.configured.Store(m.to)
-	of.board.arrange(m.to)
+	of.board.Arrange(m.to.Layout, m.to.at)
 	for id, lane := range r.lanes {
 		if !m.to.has(id) {
 			of.addresses.drop(id)

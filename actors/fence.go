@@ -124,7 +124,7 @@ func (l *laneActor) locks(state link.State) bool {
 func (l *laneActor) isLocked(locked bool) {
 	if locked != l.fence.locked {
 		l.fence.locked = locked
-		l.of.board.publishLocked(l.id, locked)
+		l.of.board.PublishLocked(l.id, locked)
 	}
 }
 
@@ -139,7 +139,7 @@ func (l *laneActor) compare(hello *link.Hello) {
 	}
 	off := hello.Left - s.Remaining(l.of.clock.Now())
 	if off.Abs() > strays {
-		l.of.metrics.strayed.Inc()
+		l.of.metrics.ClockSkew.Inc()
 		l.of.log.Warn().Stringer("lane", l.id).Stringer("session", s.ID).Dur("off", off).Msg("the controller's time is off")
 	}
 }

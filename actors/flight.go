@@ -70,7 +70,7 @@ func (l *laneActor) inherit(f *flight, became outcome) {
 	switch became {
 	case saved:
 		if f.change.Other != nil {
-			l.of.board.publish(f.change.Lane, *f.change.Other)
+			l.of.board.Publish(f.change.Lane, *f.change.Other)
 		}
 		l.finish(f)
 	case refused, disowned, forsaken:
@@ -95,11 +95,11 @@ func (l *laneActor) finish(f *flight) {
 		l.of.settled(l.id, f.change.Settled, a)
 	}
 	if note := f.change.Note; note != "" {
-		l.of.metrics.reports.WithLabelValues(note).Inc()
+		l.of.metrics.ReportsIgnored.WithLabelValues(note).Inc()
 		line = line.Str("note", note)
 	}
 	if missing := f.change.Missing; missing > 0 {
-		l.of.metrics.missing.Add(float64(missing))
+		l.of.metrics.ReportsMissing.Add(float64(missing))
 		line = line.Uint64("reports_missing", missing)
 	}
 	line.Msg("command")
@@ -190,11 +190,11 @@ func (l *laneActor) leave(why error) {
 // its faults looked at each time: where that changes nothing it is worth no more than a line for debugging.
 func (l *laneActor) line(a *ask, err error, changes bool) *zerolog.Event {
 	command, result, who := a.name(), code(err), cmp.Or(a.who, a.holder)
-	l.of.metrics.commands.WithLabelValues(command, result).Inc()
+	l.of.metrics.Commands.WithLabelValues(command, result).Inc()
 	now, session := l.of.clock.Now(), cmp.Or(a.session, sessionOn(l.lane))
 	took, first := a.answeredAt(now)
 	if first {
-		l.of.metrics.answering.WithLabelValues(command).Observe(took.Seconds())
+		l.of.metrics.CommandSeconds.WithLabelValues(command).Observe(took.Seconds())
 	}
 	_, inspects := a.command.(lanes.Inspect)
 	level := zerolog.InfoLevel

@@ -44,7 +44,7 @@ func (c *committer) flush(batch store.Batch) error {
 		err := c.store.Flush(ctx, batch)
 		cancel()
 		watchdog.Stop()
-		c.metrics.flushed(time.Since(began), len(c.flying), err)
+		c.metrics.Flushed(time.Since(began), len(c.flying), err)
 		switch {
 		case errors.Is(err, store.ErrFenced) && unknown:
 			return errors.Join(err, errUnknown)

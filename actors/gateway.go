@@ -22,6 +22,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"rangegate/actors/clock"
+	"rangegate/actors/metrics"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
 )
@@ -30,7 +31,7 @@ import (
 type Gateway struct {
 	clock   clock.Clock
 	store   store.Store
-	metrics *Metrics
+	metrics *metrics.Metrics
 	log     zerolog.Logger
 	system  *actor.ActorSystem
 	quit    chan struct{} // closed when everything ends
@@ -44,9 +45,9 @@ type Gateway struct {
 const lastAttempts = 2 * time.Second // that attempts under way may take when the range stops
 
 // NewGateway makes a gateway without ranges.
-func NewGateway(machine clock.Clock, s store.Store, metrics *Metrics, log zerolog.Logger) *Gateway {
+func NewGateway(machine clock.Clock, s store.Store, counted *metrics.Metrics, log zerolog.Logger) *Gateway {
 	g := &Gateway{
-		clock: machine, store: s, metrics: metrics, log: log,
+		clock: machine, store: s, metrics: counted, log: log,
 		quit: make(chan struct{}), ranges: map[uuid.UUID]*Range{},
 	}
 	quiet := slog.New(zerolog.NewSlogHandler(log.Level(zerolog.WarnLevel)))
@@ -211,7 +212,7 @@ func (g *Gateway) markAll() {
 
 // woken: the machine was suspended. The timers stood still, so they are armed anew.
 func (g *Gateway) woken(slept time.Duration) {
-	g.metrics.suspends.Inc()
+	g.metrics.Suspends.Inc()
 	g.log.Warn().Dur("slept", slept).Msg("the machine was suspended; every timer is armed anew")
 	for _, r := range g.running() {
 		r.send(r.pid, &toAllLanes{&rearm{}})
@@ -220,11 +221,11 @@ func (g *Gateway) woken(slept time.Duration) {
 
 // stepped: the wall clock was set, or has drifted. Nothing runs by it; the checkpoint keeps the new relation of the clocks.
 func (g *Gateway) stepped(by time.Duration) {
-	g.metrics.steps.Inc()
+	g.metrics.ClockSteps.Inc()
 	g.log.Warn().Dur("by", by).Msg("the wall clock was set, or has drifted; no session's time changes by it")
 	for _, r := range g.running() {
 		r.committer.mark()
 	}
 }
 
-func (g *Gateway) drifted(by time.Duration) { g.metrics.drift.Set(by.Seconds()) }
+func (g *Gateway) drifted(by time.Duration) { g.metrics.ClockDrift.Set(by.Seconds()) }

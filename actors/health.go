@@ -14,7 +14,7 @@ import (
 // Health is how the machinery behind the range is doing. No actor is asked.
 func (r *Range) Health() lanes.Health {
 	now := r.clock.Now()
-	links, unwell := r.board.links(now)
+	links, unwell := r.board.Links(now)
 	return lanes.Health{
 		Links: links, Lanes: unwell,
 		Writable: r.committer.writable(), Unsaved: r.committer.unsaved(),

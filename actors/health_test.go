@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rangegate/actors/board"
 	"rangegate/actors/clock"
 	"rangegate/lanes"
 	"rangegate/lanes/link"
@@ -58,7 +59,7 @@ func TestTheHealthOfLinks(t *testing.T) {
 		g.pass(lastFaulty)
 		require.Len(t, g.Health().Lanes, 3, "shown for a while")
 		require.GreaterOrEqual(t, g.Health().Lanes[0].Restarts, g.Health().Lanes[1].Restarts, "the one with the most first")
-		g.pass(unwellFor + time.Second)
+		g.pass(board.UnwellFor + time.Second)
 		require.Empty(t, g.Health().Lanes)
 	}, withLanes(4))
 }

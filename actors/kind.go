@@ -3,18 +3,21 @@ package actors
 import (
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
+
+	"rangegate/actors/metrics"
 )
 
 // kind is what the actors of a kind have in common: counted by kind, their panics logged with their stack.
 type kind struct {
 	name    string
-	metrics *Metrics
+	metrics *metrics.Metrics
 	log     zerolog.Logger
 	mailbox actor.PropsOption
 	many    *actor.Props // what the actors have in common of which there are many
@@ -32,10 +35,10 @@ func (g *Gateway) kind(name string) *kind {
 	return known.(*kind)
 }
 
-func newKind(name string, metrics *Metrics, log zerolog.Logger) *kind {
-	k := &kind{name: name, metrics: metrics, log: log}
-	fromZero(metrics.restarts, name)
-	common := &post{metrics.depth.WithLabelValues(name), metrics.waiting.WithLabelValues(name)}
+func newKind(name string, counted *metrics.Metrics, log zerolog.Logger) *kind {
+	k := &kind{name: name, metrics: counted, log: log}
+	metrics.FromZero(counted.Restarts, name)
+	common := &post{counted.MailboxDepth.WithLabelValues(name), counted.MailboxWait.WithLabelValues(name)}
 	k.mailbox = actor.WithMailbox(func() actor.Mailbox { return &mailbox{post: common} })
 	k.many = actor.PropsFromProducer(func() actor.Actor { return &life{kind: k, make: k.next} }, k.mailbox)
 	return k
@@ -133,7 +136,7 @@ func (l *life) deal(ctx actor.Context) (defect any) {
 
 // tell counts and logs a panic.
 func (l *life) tell(ctx actor.Context, defect any) {
-	l.kind.metrics.restarts.WithLabelValues(l.kind.name).Inc()
+	l.kind.metrics.Restarts.WithLabelValues(l.kind.name).Inc()
 	line, message := l.kind.log.Error(), messageKind(ctx.Message())
 	if actor, its := l.Actor.(inRange); its {
 		of, lane := actor.home()
@@ -161,4 +164,13 @@ func (l *life) count(message any) {
 		of, _ := actor.home()
 		of.live.add(l.kind.name, by)
 	}
+}
+
+// messageKind names a message as our code does.
+func messageKind(message any) string {
+	kind := fmt.Sprintf("%T", message)
+	if a, is := message.(*ask); is {
+		return a.name()
+	}
+	return kind[strings.LastIndexByte(kind, '.')+1:]
 }

@@ -144,7 +144,7 @@ func (l *laneActor) Receive(ctx actor.Context) {
 func (l *laneActor) start(ctx actor.Context) {
 	l.self = ctx.Self()
 	l.link.lane = l
-	l.of.board.publishLocked(l.id, false) // whatever a life before has shown
+	l.of.board.PublishLocked(l.id, false) // whatever a life before has shown
 	l.linkStands(&linkStands{state: lanes.LinkDown, since: l.of.clock.Now()})
 	l.link.connect()
 	l.lane = lanes.Lane{ID: l.id}
@@ -301,9 +301,9 @@ func (l *laneActor) swap(lane lanes.Lane, other *lanes.Lane) {
 	fault := l.lane.Fault
 	l.lane = lane
 	if other != nil {
-		l.of.board.publish(lane, *other)
+		l.of.board.Publish(lane, *other)
 	} else {
-		l.of.board.publish(lane)
+		l.of.board.Publish(lane)
 	}
 	if lane.Fault != fault {
 		l.publishLink()
@@ -374,7 +374,7 @@ func (l *laneActor) closeAhead(a *ask) {
 func (l *laneActor) observeLateness(a *ask) {
 	if deadline, running := l.lane.Deadline(); running && a.by == lanes.ByTimer {
 		now := l.of.clock.Now()
-		l.of.metrics.lateness.Observe(now.Since(deadline).Seconds())
+		l.of.metrics.TimerLateness.Observe(now.Since(deadline).Seconds())
 		l.of.late.add(now, now.Since(deadline))
 	}
 }

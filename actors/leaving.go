@@ -42,13 +42,13 @@ func leavingOf(to Reload, change, end []*Range) (all leaving) {
 // endSessions stops what is sold on the lanes, and drops the purchases that wait for staff there.
 func (all leaving) endSessions(ctx context.Context, who string) error {
 	for _, d := range all {
-		status, _, _ := d.of.board.lane(d.lane)
+		status, _, _ := d.of.board.Lane(d.lane)
 		if s := status.Lane.Session; s != nil {
 			_, err := d.of.StaffOn(ctx, who, s.ID, lanes.Stop{Session: s.ID, By: lanes.ByStaff})
 			if err != nil && err != lanes.ErrSessionEnded {
 				return fmt.Errorf("stopping session %s on lane %s: %w", s.ID, d.lane, err)
 			}
-			status, _, _ = d.of.board.lane(d.lane)
+			status, _, _ = d.of.board.Lane(d.lane)
 		}
 		for _, open := range status.Lane.Open {
 			if err := d.of.Clear(ctx, who, open.ID, false); err != nil && err != lanes.ErrPurchaseNotFound {

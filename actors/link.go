@@ -82,7 +82,7 @@ func (l *laneLink) broke(m *broken) {
 func (l *laneLink) isUp(hello link.Hello) {
 	of, now := l.lane.of, l.lane.of.clock.Now()
 	l.up, l.since = true, now.Mono
-	of.metrics.links.WithLabelValues("up").Inc()
+	of.metrics.Links.WithLabelValues("up").Inc()
 	of.log.Info().Stringer("lane", l.lane.id).Msg("link up")
 	l.sendAck()
 	l.lane.linkStands(&linkStands{state: lanes.LinkUp, since: now, hello: &hello})
@@ -111,13 +111,13 @@ func (l *laneLink) isDown(err error) {
 	l.tries++
 	next, wait := &connect{l.lane, l.tries}, rand.N(ceiling)
 	l.retry = time.AfterFunc(wait, func() { of.send(next.of.self, next) })
-	of.metrics.links.WithLabelValues(what).Inc()
+	of.metrics.Links.WithLabelValues(what).Inc()
 	level := zerolog.WarnLevel
 	if what != "down" && l.failures+l.faults > 1 { // as it was at the last try
 		level = zerolog.DebugLevel
 	}
 	of.log.WithLevel(level).Stringer("lane", l.lane.id).Err(err).Int32("failures", l.failures+l.faults).Dur("retry_in", wait).Msg("link down")
-	of.metrics.failures.WithLabelValues(cause(err)).Inc()
+	of.metrics.LinkFailures.WithLabelValues(cause(err)).Inc()
 	l.lane.linkStands(&linkStands{state: state, since: now, err: err})
 }
 

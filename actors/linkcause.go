@@ -10,10 +10,7 @@ import (
 	"rangegate/lanes/link"
 )
 
-// causes are the words that there are for why a link failed, or could not be made.
-var causes = []string{"refused", "unreachable", "timeout", "silent", "closed", "faulty", "driver", "other"}
-
-// cause is one of those words. An error may be several things: the first that it is counts.
+// cause is one of metrics.LinkCauses. An error may be several things: the first that it is counts.
 func cause(err error) string {
 	var (
 		slow      net.Error

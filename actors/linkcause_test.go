@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rangegate/actors/metrics"
 	"rangegate/lanes/link"
 )
 
@@ -63,6 +64,6 @@ func TestWhyALinkFailed(t *testing.T) {
 	} {
 		require.Error(t, c.err)
 		require.Equal(t, c.cause, cause(fmt.Errorf("writing: %w", c.err)), "%v", c.err)
-		require.Contains(t, causes, c.cause)
+		require.Contains(t, metrics.LinkCauses, c.cause)
 	}
 }

@@ -202,7 +202,8 @@ func TestAListShowsASessionOnceThoughTheLaneItLeavesPanics(t *testing.T) {
 			on := g.lane(from)
 			for tries := 0; on != g.lane(to) && tries < 1_000_000; tries++ {
 				runtime.Gosched()
-				on, _ = g.board.find(session)
+				lane, _ := g.board.Find(session)
+				on = lane.ID
 			}
 			end()
 			require.Equal(t, g.lane(to), on)

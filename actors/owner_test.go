@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/actors/metrics"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
 )
@@ -124,7 +125,7 @@ func TestTheNewOwnerGoesOnUndisturbed(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, g *rig) {
 		session := g.create(0, 30)
 		g.pass(10 * time.Minute)
-		newer := NewGateway(g.clock, g.store, NewMetrics(prometheus.NewRegistry()), g.log)
+		newer := NewGateway(g.clock, g.store, metrics.New(prometheus.NewRegistry()), g.log)
 		require.NoError(t, newer.StartRange(t.Context(), g.settings))
 		defer func() { require.NoError(t, newer.Stop(context.Background())) }()
 		synctest.Wait()

@@ -61,7 +61,7 @@ func (r *Range) see(p *lanes.Purchase) {
 		if !r.rest(settleRetry) {
 			return
 		}
-		_, p = r.board.holding(p)
+		_, p = r.board.FindPurchase(p)
 	}
 }
 
@@ -143,7 +143,7 @@ func (r *Range) settle(p *lanes.Purchase, settle lanes.Settle, event *lanes.Logg
 	settle.Session, settle.Purchase = p.Session, p.ID
 	for {
 		_, err := r.tell(r.background, p, settle, event)
-		if _, held := r.board.holding(p); err == nil || held == nil { // or an answer was lost, and it is settled
+		if _, held := r.board.FindPurchase(p); err == nil || held == nil { // or an answer was lost, and it is settled
 			return
 		}
 		r.about(r.log.Warn(), p).Err(err).Msg("purchase not settled yet")
@@ -155,7 +155,7 @@ func (r *Range) settle(p *lanes.Purchase, settle lanes.Settle, event *lanes.Logg
 
 // about begins a log line about a purchase on its way.
 func (r *Range) about(line *zerolog.Event, p *lanes.Purchase) *zerolog.Event {
-	if lane, held := r.board.holding(p); held != nil {
+	if lane, held := r.board.FindPurchase(p); held != nil {
 		line = line.Stringer("lane", lane)
 	}
 	return traced(line, p.RequestTrace).Stringer("session", p.Session).Stringer("purchase", p.ID)
@@ -163,7 +163,7 @@ func (r *Range) about(line *zerolog.Event, p *lanes.Purchase) *zerolog.Event {
 
 // settled counts and logs what a purchase came to by that ask.
 func (r *Range) settled(lane uuid.UUID, p *lanes.Purchase, a *ask) {
-	r.metrics.purchases.WithLabelValues(string(p.Phase), string(a.by)).Inc()
+	r.metrics.Purchases.WithLabelValues(string(p.Phase), string(a.by)).Inc()
 	line := r.log.Info()
 	if p.Phase == lanes.Unresolved {
 		line = r.log.Error()
@@ -180,7 +180,7 @@ func (r *Range) settled(lane uuid.UUID, p *lanes.Purchase, a *ask) {
 func (r *Range) tell(ctx context.Context, p *lanes.Purchase, command lanes.Command, event *lanes.Logged) ([]lanes.Logged, error) {
 	ctx = trace.With(ctx, p.RequestTrace)
 	for {
-		lane, held := r.board.holding(p)
+		lane, held := r.board.FindPurchase(p)
 		if held == nil {
 			return nil, lanes.ErrPurchaseNotFound
 		}
@@ -191,7 +191,7 @@ func (r *Range) tell(ctx context.Context, p *lanes.Purchase, command lanes.Comma
 		r.send(r.root(), &toLane{lane, a})
 		select {
 		case answer := <-a.reply:
-			if now, held := r.board.holding(p); answer.err == nil || held == nil || now == lane {
+			if now, held := r.board.FindPurchase(p); answer.err == nil || held == nil || now == lane {
 				return answer.events, answer.err
 			}
 		case <-r.background.Done():

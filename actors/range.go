@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/semaphore"
 
+	"rangegate/actors/board"
 	"rangegate/actors/idempotency"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
@@ -23,7 +24,7 @@ type Range struct {
 	*Gateway
 	id           uuid.UUID
 	configured   atomic.Pointer[settings]
-	board        *Board
+	board        *board.Board
 	holds        atomic.Pointer[lanes.Holds]
 	holdsVersion atomic.Uint64 // the newest version of the record that there is, saved or not
 	keys         *idempotency.Keys
@@ -64,15 +65,21 @@ func (r *Range) Now() lanes.Instant { return r.clock.Now() }
 func (r *Range) Ready() bool { return r.unready.Load() == 0 && r.committer.writable() }
 
 // Sessions is the active sessions in the display order of their lanes.
-func (r *Range) Sessions() []*lanes.SessionView { return r.board.list(r.clock.Now()) }
+func (r *Range) Sessions() []*lanes.SessionView { return r.board.Sessions(r.clock.Now()) }
+
+// Changes are the lanes that changed after that version of the board, and the version that they are of: see board.Since. wake is
+// closed at the next change, of a lane or of the holds.
+func (r *Range) Changes(after uint64) (changed []lanes.LaneStatus, version uint64, wake <-chan struct{}) {
+	return r.board.Since(after)
+}
 
 // Lanes is how every lane stands, in display order.
-func (r *Range) Lanes() []lanes.LaneStatus { return r.board.status() }
+func (r *Range) Lanes() []lanes.LaneStatus { return r.board.Lanes() }
 
 // Session is an active session; one that has ended is lanes.ErrSessionEnded as far back as the history reaches. So is
 // one whose record in the history cannot be read: nobody could ever learn more of it.
 func (r *Range) Session(ctx context.Context, id uuid.UUID) (*lanes.SessionView, error) {
-	if view := r.board.session(id, r.clock.Now()); view != nil {
+	if view := r.board.Session(id, r.clock.Now()); view != nil {
 		return view, nil
 	}
 	if r.committer.ending(id) {

@@ -20,7 +20,7 @@ import (
 // ranOn is how long the session ran while the gateway was down, for staff to make up.
 func (g *rig) ranOn(session uuid.UUID) time.Duration {
 	g.Helper()
-	lane, found := g.board.with(session)
+	lane, found := g.board.Find(session)
 	require.True(g, found)
 	return lane.Session.RanOn
 }

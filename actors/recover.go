@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/semaphore"
 
+	"rangegate/actors/board"
 	"rangegate/actors/clock"
 	"rangegate/actors/idempotency"
 	"rangegate/lanes"
@@ -33,7 +34,7 @@ func (g *Gateway) recover(ctx context.Context, s Settings) (*Range, []*write, er
 	is := settingsOf(s)
 	r := &Range{
 		Gateway: g, id: s.Layout.Range,
-		board:       newBoard(is),
+		board:       board.New(is.Layout, is.at),
 		keys:        idempotency.New(saved.Keys),
 		slots:       semaphore.NewWeighted(slotsAtMost),
 		tills:       semaphore.NewWeighted(PurchaseSlots),
@@ -94,7 +95,7 @@ func (r *Range) bringBack(saved store.Recovered, retire []uuid.UUID) ([]*write, 
 				carried.lanes = append(carried.lanes, lane)
 			}
 			lane.Accessible, lane.Purchasing, lane.Usable = place.Accessible, is.Layout.Purchasing, true
-			r.board.publish(lane)
+			r.board.Publish(lane)
 		case lane.Session == nil && len(lane.Open) == 0: // should the configuration have it again, it is as it was
 			r.committer.current[lane.ID] = lane
 		case slices.Contains(retire, lane.ID):

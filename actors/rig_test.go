@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/actors/clock/clocktest"
+	"rangegate/actors/metrics"
 	"rangegate/lanes"
 	"rangegate/lanes/link"
 	"rangegate/lanes/link/sim"
@@ -105,7 +106,7 @@ func (g *rig) tryStart() error {
 	g.Helper()
 	g.openStore()
 	g.registry = prometheus.NewRegistry()
-	g.gateway = NewGateway(g.clock, g.store, NewMetrics(g.registry), g.log)
+	g.gateway = NewGateway(g.clock, g.store, metrics.New(g.registry), g.log)
 	g.registry.MustRegister(g.gateway.Standing())
 	if err := g.gateway.StartRange(g.Context(), g.settings); err != nil {
 		g.shutDown()

@@ -28,7 +28,7 @@ func (r *Range) Simulate(ctx context.Context, kind lanes.Kind, session uuid.UUID
 	now := r.clock.Now()
 	event := lanes.Event{ID: uuid.New(), Kind: kind, Session: uuid.New(), Lane: uuid.New(), At: now.Wall, Items: items}
 	minutes := 0
-	if lane, found := r.board.with(session); found {
+	if lane, found := r.board.Find(session); found {
 		event.Session, event.Lane, minutes = session, lane.ID, lanes.MinutesIn(items)
 		if _, err := lane.Decide(now, lanes.Modify{Session: session, Minutes: minutes}); minutes > 0 && err == lanes.ErrDurationOutOfRange {
 			return lanes.Logged{}, err

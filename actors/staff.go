@@ -52,7 +52,7 @@ func (r *Range) at(ctx context.Context, from asker, lane uuid.UUID, command lane
 	switch err := context.Cause(r.background); {
 	case err != nil:
 		return nil, err
-	case !r.board.has(lane):
+	case !r.board.Has(lane):
 		return nil, lanes.ErrLaneNotFound
 	}
 	return r.ask(ctx, lane, &ask{ctx: ctx, command: command, by: from.by, who: from.who})

@@ -4,8 +4,10 @@ import (
 	"context"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"rangegate/actors/metrics"
 	"rangegate/lanes"
 )
 
@@ -47,7 +49,7 @@ var (
 )
 
 func ofRange(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc(namespace+"_"+name, help, append([]string{"range"}, labels...), nil)
+	return prometheus.NewDesc(metrics.Namespace+"_"+name, help, append([]string{"range"}, labels...), nil)
 }
 
 // Describe names them all.
@@ -77,20 +79,20 @@ type reading struct {
 
 func (n reading) of(r *Range) {
 	holds := r.Holds()
-	now := r.board.census(covering(holds))
-	n.count(lanesDesc, now.lanes)
-	n.count(notUsableDesc, now.notUsable)
-	n.count(heldDesc, now.held)
-	n.count(unconfirmedDesc, now.unconfirmed)
-	n.count(parkedDesc, now.parked)
-	for phase, many := range now.sessions {
+	now := r.board.Statistics(holds)
+	n.count(lanesDesc, now.Lanes)
+	n.count(notUsableDesc, now.NotUsable)
+	n.count(heldDesc, now.Held)
+	n.count(unconfirmedDesc, now.Unconfirmed)
+	n.count(parkedDesc, now.Parked)
+	for phase, many := range now.Sessions {
 		n.count(sessionsDesc, many, string(phase))
 	}
-	for state, many := range now.links {
+	for state, many := range now.Links {
 		n.count(linksDesc, many, string(state))
 	}
-	n.count(purchasesPendingDesc, now.purchases[lanes.Pending])
-	n.count(purchasesUnresolvedDesc, now.purchases[lanes.Unresolved])
+	n.count(purchasesPendingDesc, now.Purchases[lanes.Pending])
+	n.count(purchasesUnresolvedDesc, now.Purchases[lanes.Unresolved])
 	for scope, began := range since(holds) {
 		n.moment(holdStartedDesc, began, scope)
 	}
@@ -124,4 +126,40 @@ func (n reading) moment(what *prometheus.Desc, at time.Time, labels ...string) {
 
 func (n reading) give(what *prometheus.Desc, value float64, labels []string) {
 	n.to <- prometheus.MustNewConstMetric(what, prometheus.GaugeValue, value, append([]string{n.named}, labels...)...)
+}
+
+// since is when the oldest hold in force began, by the kind of its scope.
+func since(holds lanes.Holds) map[string]time.Time {
+	oldest := map[string]time.Time{}
+	for _, hold := range holds.InForce {
+		if known, found := oldest[hold.Kind]; !found || hold.Since.Before(known) {
+			oldest[hold.Kind] = hold.Since
+		}
+	}
+	return oldest
+}
+
+// backlog is how far the committer is with what it has to save.
+type backlog struct {
+	away    bool
+	flushed time.Time // when the last flush was durable, zero before the first
+	writes  int       // that are not durable yet
+	lanes   int       // that they are of
+}
+
+// backlog holds the lock for no longer than it takes to copy what waits: nothing that a write has is changed later on.
+func (c *committer) backlog() backlog {
+	c.mu.Lock()
+	now := backlog{away: c.away, flushed: c.flushed}
+	unsaved := make([]*write, 0, len(c.flying)+len(c.waiting))
+	unsaved = append(append(unsaved, c.flying...), c.waiting...)
+	c.mu.Unlock()
+	of := map[uuid.UUID]struct{}{}
+	for _, w := range unsaved {
+		for _, lane := range w.lanes {
+			of[lane.ID] = struct{}{}
+		}
+	}
+	now.writes, now.lanes = len(unsaved), len(of)
+	return now
 }

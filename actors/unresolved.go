@@ -11,7 +11,7 @@ import (
 // Unresolved is the purchases that wait for staff, by lane in display order.
 func (r *Range) Unresolved() []lanes.OpenPurchase {
 	var open []lanes.OpenPurchase
-	for _, status := range r.board.status() {
+	for _, status := range r.board.Lanes() {
 		for _, p := range status.Lane.Open {
 			if p.Phase == lanes.Unresolved {
 				open = append(open, lanes.OpenPurchase{Purchase: *p, Lane: status.ID})

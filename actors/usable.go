@@ -39,7 +39,7 @@ func (l *laneActor) linkStands(m *linkStands) {
 	l.fence.stands(m)
 	l.isLocked(false)
 	if m.err != nil {
-		l.of.board.troubled(l.id, m.err, m.since)
+		l.of.board.LinkFailed(l.id, m.err, m.since)
 	}
 	if m.state == lanes.LinkUp {
 		l.compare(m.hello)
@@ -94,7 +94,7 @@ func (l *laneActor) publishLink() {
 		why = "its hardware reports: " + l.lane.Fault
 	}
 	l.lane.Usable = why == ""
-	l.of.board.publishLink(l.id, l.usable.state, l.usable.since, why, l.parked)
+	l.of.board.PublishLink(l.id, l.usable.state, l.usable.since, why, l.parked)
 }
 
 // park holds the hardware of a lane that panics again and again, until it is tried once more. The others do not wait

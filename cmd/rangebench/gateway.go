@@ -14,6 +14,7 @@ import (
 
 	"rangegate/actors"
 	"rangegate/actors/clock"
+	"rangegate/actors/metrics"
 	"rangegate/lanes"
 	"rangegate/lanes/link"
 	"rangegate/lanes/link/sim"
@@ -66,7 +67,7 @@ func openGateway(d *disk) (*gateway, error) {
 		clock: clock, hardware: sim.New(clock.Now), file: &hangingStore{Store: kept}, disk: d,
 		registry: prometheus.NewRegistry(), log: zerolog.New(nowhere).Level(zerolog.InfoLevel).With().Timestamp().Logger(), nowhere: nowhere,
 	}
-	g.Gateway = actors.NewGateway(clock, g.file, actors.NewMetrics(g.registry), g.log)
+	g.Gateway = actors.NewGateway(clock, g.file, metrics.New(g.registry), g.log)
 	return g, nil
 }
 

@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"rangegate/actors"
 	"rangegate/actors/clock"
+	"rangegate/actors/metrics"
 	"rangegate/config"
 	"rangegate/lanes"
 	"rangegate/lanes/link"
@@ -78,7 +78,7 @@ func TestLinksReachWhatLanesimAnswersFor(t *testing.T) {
 	require.NoError(t, err)
 	clock, err := clock.NewSystem()
 	require.NoError(t, err)
-	driver, _, err := (&service{clock: clock, hardware: sim.New(clock.Now), counts: actors.NewMetrics(prometheus.NewRegistry())}).driverOf(cfg.Ranges[0], 0)
+	driver, _, err := (&service{clock: clock, hardware: sim.New(clock.Now), counts: metrics.New(prometheus.NewRegistry())}).driverOf(cfg.Ranges[0], 0)
 	require.NoError(t, err)
 	for i := 1; i <= 3; i++ {
 		conn, hello, err := driver.Dial(t.Context(), lane(i), deaf{})

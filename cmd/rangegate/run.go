@@ -14,6 +14,7 @@ import (
 
 	"rangegate/actors"
 	"rangegate/actors/clock"
+	"rangegate/actors/metrics"
 	"rangegate/api"
 	"rangegate/api/control"
 	"rangegate/catalog"
@@ -67,7 +68,7 @@ func run(t *terminal, p program) (err error) {
 	}
 
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	counts := actors.NewMetrics(registry)
+	counts := metrics.New(registry)
 	gateway := actors.NewGateway(clock, snapshots, counts, log)
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.Background(), stopLanes)

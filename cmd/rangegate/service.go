@@ -14,6 +14,7 @@ import (
 
 	"rangegate/actors"
 	"rangegate/actors/clock"
+	"rangegate/actors/metrics"
 	"rangegate/api"
 	"rangegate/api/control"
 	"rangegate/api/simulate"
@@ -37,7 +38,7 @@ type service struct {
 	read         func() (config.Config, error) // the configuration anew; nil: it is not in a file
 
 	registry *prometheus.Registry // of all counts, and what is counted of
-	counts   *actors.Metrics
+	counts   *metrics.Metrics
 	webhooks *webhook.Metrics
 	catalog  *catalog.Metrics
 	traffic  *api.Traffic

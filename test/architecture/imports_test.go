@@ -26,12 +26,14 @@ var may = []struct {
 	{"webhook", []string{"lanes", "webhook/egress"}},
 	{"catalog", []string{"webhook/egress"}},
 	{"config", nil},
+	{"actors/board", []string{"lanes"}},
 	{"actors/clock", []string{"lanes"}},
 	{"actors/idempotency", []string{"lanes"}},
-	{"actors", []string{"actors/clock", "actors/idempotency", "lanes", "lanes/link", "lanes/store", "webhook"}},
+	{"actors/metrics", []string{"lanes"}},
+	{"actors", []string{"actors/board", "actors/clock", "actors/idempotency", "actors/metrics", "lanes", "lanes/link", "lanes/store", "webhook"}},
 	{"api/endpoint", nil},
 	{"api", []string{"api/endpoint", "lanes", "catalog", "webhook"}},
-	{"cmd", []string{"actors", "actors/clock", "api", "catalog", "config", "lanes", "lanes/link", "lanes/store", "webhook", "webhook/egress"}},
+	{"cmd", []string{"actors", "actors/clock", "actors/metrics", "api", "catalog", "config", "lanes", "lanes/link", "lanes/store", "webhook", "webhook/egress"}},
 }
 
 type listed struct {

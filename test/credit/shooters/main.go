@@ -21,6 +21,7 @@ import (
 
 	"rangegate/actors"
 	"rangegate/actors/clock"
+	"rangegate/actors/metrics"
 	"rangegate/lanes"
 	"rangegate/lanes/link/sim"
 	"rangegate/lanes/store"
@@ -58,7 +59,7 @@ func run(path, url string) error {
 	}
 	log := zerolog.New(os.Stderr).Level(zerolog.FatalLevel)
 	hardware := sim.New(clock.Now)
-	gateway := actors.NewGateway(clock, file, actors.NewMetrics(prometheus.NewRegistry()), log)
+	gateway := actors.NewGateway(clock, file, metrics.New(prometheus.NewRegistry()), log)
 	layout := lanes.Layout{
 		Range: credit.Range, Name: "Range", Purchasing: true, Groups: []lanes.Group{{ID: credit.Group, Name: "Public"}},
 	}

@@ -1,0 +1,218 @@
+// Package board is the read model of a range: what every lane is like, for whoever looks, with what changed since and with
+// statistics. It owns the picture and no lane: lane actors publish, everyone else reads, and no reader messages an actor.
+package board
+
+import (
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"rangegate/lanes"
+)
+
+// Board shows every lane of a range as it is now. Its methods may be called from any goroutine, and wait for no actor. What it
+// shows of a session is saved, or was answered as not saved.
+type Board struct {
+	mu       sync.RWMutex
+	lanes    []lanes.LaneStatus  // in display order
+	places   map[uuid.UUID]int32 // lane → its place in lanes; nobody changes it
+	sessions map[uuid.UUID]int32 // session → the place of its lane
+	version  uint64              // of the newest change
+	changed  []uint64            // likewise of each lane, by its place
+	wake     chan struct{}       // closed at the next change; nil while nobody waits for one
+	failures map[uuid.UUID]linkFailures
+}
+
+// New is the board of a layout with nothing on its lanes. places has each lane's place in the layout; it is kept, and must not
+// be changed.
+func New(layout lanes.Layout, places map[uuid.UUID]int32) *Board {
+	b := &Board{
+		lanes:    make([]lanes.LaneStatus, len(layout.Lanes)),
+		places:   places,
+		sessions: map[uuid.UUID]int32{},
+		version:  1,
+		changed:  make([]uint64, len(layout.Lanes)),
+		failures: map[uuid.UUID]linkFailures{},
+	}
+	for i, place := range layout.Lanes {
+		b.lanes[i] = lanes.LaneStatus{Place: place, Lane: lanes.Lane{ID: place.ID, Accessible: place.Accessible}}
+		b.changed[i] = b.version
+	}
+	return b
+}
+
+// Arrange makes the board that of another layout. Lanes that stay are as they were.
+func (b *Board) Arrange(layout lanes.Layout, places map[uuid.UUID]int32) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	next := New(layout, places)
+	for i := range next.lanes {
+		status := &next.lanes[i]
+		if was, stays := b.places[status.ID]; stays {
+			place := status.Place
+			*status = b.lanes[was]
+			status.Place = place
+		}
+		if s := status.Lane.Session; s != nil {
+			next.sessions[s.ID] = int32(i)
+		}
+		if failures, found := b.failures[status.ID]; found {
+			next.failures[status.ID] = failures
+		}
+		next.changed[i] = b.version + 1
+	}
+	b.lanes, b.places, b.sessions, b.changed, b.failures = next.lanes, next.places, next.sessions, next.changed, next.failures
+	b.raiseVersion()
+}
+
+// Publish shows the lanes as they are now. Lanes given together change together: no reader sees one without the
+// other.
+func (b *Board) Publish(changed ...lanes.Lane) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, lane := range changed {
+		i, found := b.places[lane.ID]
+		if !found { // it has left
+			continue
+		}
+		if s := b.lanes[i].Lane.Session; s != nil && b.sessions[s.ID] == i {
+			delete(b.sessions, s.ID)
+		}
+		b.lanes[i].Lane = lane
+		b.changed[i] = b.version + 1
+	}
+	b.raiseVersion()
+	for _, lane := range changed {
+		if i, found := b.places[lane.ID]; found && lane.Session != nil {
+			b.sessions[lane.Session.ID] = i
+		}
+	}
+}
+
+// PublishLink shows how the lane's link stands, why the lane is not usable (empty when it is), and whether it is parked.
+func (b *Board) PublishLink(lane uuid.UUID, state lanes.LinkState, since time.Time, notUsable string, parked bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	i, found := b.places[lane]
+	if !found {
+		return
+	}
+	status := &b.lanes[i]
+	status.Link, status.LinkSince, status.NotUsable, status.Parked = state, since, notUsable, parked
+	status.Lane.Usable = notUsable == ""
+	b.changed[i] = b.version + 1
+	b.raiseVersion()
+}
+
+// PublishLocked shows whether the lane's hardware has confirmed that its fire line is locked.
+func (b *Board) PublishLocked(lane uuid.UUID, locked bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	i, found := b.places[lane]
+	if !found || b.lanes[i].Locked == locked {
+		return
+	}
+	b.lanes[i].Locked = locked
+	b.changed[i] = b.version + 1
+	b.raiseVersion()
+}
+
+// Has tells whether the range has the lane.
+func (b *Board) Has(lane uuid.UUID) bool {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	_, found := b.places[lane]
+	return found
+}
+
+// Find is the lane that the session is on.
+func (b *Board) Find(session uuid.UUID) (lane lanes.Lane, found bool) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	i, found := b.sessions[session]
+	if !found {
+		return lanes.Lane{}, false
+	}
+	return b.lanes[i].Lane, true
+}
+
+// FindPurchase is the lane that has the purchase, pending or unresolved, and the purchase as it is there: nil if none has.
+func (b *Board) FindPurchase(p *lanes.Purchase) (lane uuid.UUID, found *lanes.Purchase) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	for i := range b.lanes {
+		if found := b.lanes[i].Lane.Holding(p.Session, p.ID); found != nil {
+			return b.lanes[i].ID, found
+		}
+	}
+	return uuid.Nil, nil
+}
+
+// Session is the view of an active session at now, nil when it is on no lane.
+func (b *Board) Session(id uuid.UUID, now lanes.Instant) *lanes.SessionView {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	i, found := b.sessions[id]
+	if !found {
+		return nil
+	}
+	return b.lanes[i].Lane.View(now)
+}
+
+// Sessions are the views of all active sessions at now, in the display order of their lanes.
+func (b *Board) Sessions(now lanes.Instant) []*lanes.SessionView {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	views := make([]*lanes.SessionView, 0, len(b.sessions))
+	together := make([]lanes.SessionView, 0, len(b.sessions)) // one piece of memory instead of as many as there are sessions
+	for i := range b.lanes {
+		if view := b.lanes[i].Lane.View(now); view != nil {
+			together = append(together, *view)
+			views = append(views, &together[len(together)-1])
+		}
+	}
+	return views
+}
+
+// Lanes are all lanes as they are, in display order.
+func (b *Board) Lanes() []lanes.LaneStatus {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return append([]lanes.LaneStatus(nil), b.lanes...)
+}
+
+// Since are the lanes that changed after that version of the board, all of them after 0, in display order, and the version that
+// they are of. wake is closed at the next change: whoever was slow meanwhile is given what there is then, and nothing in
+// between.
+func (b *Board) Since(after uint64) (changed []lanes.LaneStatus, version uint64, wake <-chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if after < b.version {
+		for i, at := range b.changed {
+			if at > after {
+				changed = append(changed, b.lanes[i])
+			}
+		}
+	}
+	if b.wake == nil {
+		b.wake = make(chan struct{})
+	}
+	return changed, b.version, b.wake
+}
+
+// Touch is a change of something that is shown beside the lanes.
+func (b *Board) Touch() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.raiseVersion()
+}
+
+// raiseVersion makes the next version of what has just been changed. b.mu is held.
+func (b *Board) raiseVersion() {
+	b.version++
+	if b.wake != nil {
+		close(b.wake)
+		b.wake = nil
+	}
+}

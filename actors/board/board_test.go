@@ -1,0 +1,111 @@
+package board
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes"
+)
+
+func places(n int) []lanes.Place {
+	places := make([]lanes.Place, n)
+	for i := range places {
+		places[i] = lanes.Place{ID: uuid.New(), Name: fmt.Sprintf("Lane %d", i+1), Accessible: true}
+	}
+	return places
+}
+
+func newBoard(layout lanes.Layout) *Board {
+	at := map[uuid.UUID]int32{}
+	for i, place := range layout.Lanes {
+		at[place.ID] = int32(i)
+	}
+	return New(layout, at)
+}
+
+// full is a board of so many lanes, each with a running session.
+func full(n int) (b *Board, all []lanes.Lane, now lanes.Instant) {
+	now = lanes.Instant{Wall: time.Date(2026, time.November, 21, 9, 0, 0, 0, time.UTC), Mono: time.Hour}
+	layout := lanes.Layout{Lanes: places(n)}
+	b = newBoard(layout)
+	for _, place := range layout.Lanes {
+		lane := lanes.Lane{ID: place.ID, Accessible: true, Usable: true, Session: &lanes.Session{
+			ID: uuid.New(), Group: uuid.New(), Customer: "Jo Smith", Sold: time.Hour, Phase: lanes.Running, Left: time.Hour,
+			Since: now, Created: now, Began: &now,
+		}}
+		b.Publish(lane)
+		all = append(all, lane)
+	}
+	return b, all, now
+}
+
+func BenchmarkBoard(b *testing.B) {
+	board, all, now := full(1000)
+	b.Run("publish", func(b *testing.B) {
+		b.ReportAllocs()
+		for n := 0; b.Loop(); n++ {
+			board.Publish(all[n%len(all)])
+		}
+	})
+	b.Run("session", func(b *testing.B) {
+		b.ReportAllocs()
+		for n := 0; b.Loop(); n++ {
+			if board.Session(all[n%len(all)].Session.ID, now) == nil {
+				b.Fatal("a session is not on the board")
+			}
+		}
+	})
+	b.Run("list of 1000", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if len(board.Sessions(now)) != len(all) {
+				b.Fatal("the list is not whole")
+			}
+		}
+	})
+	b.Run("what changed of 1000", func(b *testing.B) {
+		b.ReportAllocs()
+		_, version, _ := board.Since(0)
+		for n := 0; b.Loop(); n++ {
+			board.Publish(all[n%len(all)])
+			var changed []lanes.LaneStatus
+			if changed, version, _ = board.Since(version); len(changed) != 1 {
+				b.Fatal("not the one lane changed")
+			}
+		}
+	})
+}
+
+// A hundred thousand lanes that nobody looks at.
+func TestWithoutAnOnlookerAChangeCostsNoMemory(t *testing.T) {
+	layout := lanes.Layout{Lanes: places(1000)}
+	board, lane := newBoard(layout), layout.Lanes[500].ID
+	_, _, wake := board.Since(0)
+	board.Publish(lanes.Lane{ID: lane})
+	<-wake // who looked once does not look on
+	require.Zero(t, testing.AllocsPerRun(1000, func() {
+		board.Publish(lanes.Lane{ID: lane})
+		board.PublishLocked(lane, true)
+		board.PublishLocked(lane, false)
+		board.Touch()
+	}))
+}
+
+// Of a thousand lanes that are not well the worst are listed, in the order in which all of them would be.
+func TestTheWorstLinksAreListed(t *testing.T) {
+	chance := rand.New(rand.NewPCG(7, 7))
+	states := []lanes.LinkState{lanes.LinkDown, lanes.LinkFaulty, lanes.LinkUp}
+	var all, listed []lanes.LinkHealth
+	for _, place := range places(1000) {
+		one := lanes.LinkHealth{Lane: place.ID, Link: states[chance.IntN(3)], Since: time.Unix(chance.Int64N(50), 0), Restarts: chance.IntN(5)}
+		all, listed = append(all, one), insert(listed, one)
+	}
+	slices.SortStableFunc(all, worse)
+	require.Equal(t, all[:lanes.MaxUnwell], listed)
+}

@@ -1,0 +1,104 @@
+package board
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"rangegate/lanes"
+)
+
+const (
+	UnwellFor   = 10 * time.Minute // that a link which is up again is shown as one that was made anew
+	keptOfError = 200              // bytes
+)
+
+// linkFailures are those of a lane's link. One that came up at once and stayed up has none.
+type linkFailures struct {
+	count     int
+	lastError string
+	lastAt    time.Duration // monotonic
+}
+
+// LinkFailed notes that a connection to the lane's hardware failed, or could not be made.
+func (b *Board) LinkFailed(lane uuid.UUID, err error, now lanes.Instant) {
+	said := err.Error()
+	if len(said) > keptOfError {
+		said = strings.ToValidUTF8(said[:keptOfError], "") + "…"
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, found := b.places[lane]; !found {
+		return
+	}
+	b.failures[lane] = linkFailures{b.failures[lane].count + 1, strings.Clone(said), now.Mono}
+}
+
+// Links counts the lanes by the state of their links, and lists those that are not up or were made anew of late: the worst
+// first, and not all of them where there are many.
+func (b *Board) Links(now lanes.Instant) (count map[lanes.LinkState]int, unwell []lanes.LinkHealth) {
+	count = map[lanes.LinkState]int{lanes.LinkUp: 0, lanes.LinkDown: 0, lanes.LinkFaulty: 0}
+	b.mu.RLock()
+	defer b.mu.RUnlock() // changes wait meanwhile: nothing is copied but the few that are listed
+	for i := range b.lanes {
+		lane := &b.lanes[i]
+		state := cmp.Or(lane.Link, lanes.LinkDown)
+		count[state]++
+		failures, failed := b.failures[lane.ID]
+		if state != lanes.LinkUp || failed && now.Mono-failures.lastAt <= UnwellFor {
+			unwell = insert(unwell, linkHealth(lane, failures))
+		}
+	}
+	return count, unwell
+}
+
+// Lane is one lane, and the health of its link. found is false for a lane of another range.
+func (b *Board) Lane(id uuid.UUID) (status lanes.LaneStatus, link lanes.LinkHealth, found bool) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	i, found := b.places[id]
+	if !found {
+		return lanes.LaneStatus{}, lanes.LinkHealth{}, false
+	}
+	return b.lanes[i], linkHealth(&b.lanes[i], b.failures[id]), true
+}
+
+func linkHealth(lane *lanes.LaneStatus, failures linkFailures) lanes.LinkHealth {
+	return lanes.LinkHealth{
+		Lane: lane.ID, Name: lane.Name, Link: cmp.Or(lane.Link, lanes.LinkDown), Since: lane.LinkSince,
+		Restarts: failures.count, LastError: failures.lastError,
+	}
+}
+
+// insert puts one more into the list of the worst, if it is among them: behind its equals, which came before it.
+func insert(unwell []lanes.LinkHealth, one lanes.LinkHealth) []lanes.LinkHealth {
+	if full := len(unwell) == lanes.MaxUnwell; full && worse(unwell[len(unwell)-1], one) <= 0 {
+		return unwell
+	} else if full {
+		unwell = unwell[:len(unwell)-1]
+	}
+	at, _ := slices.BinarySearchFunc(unwell, one, func(other, one lanes.LinkHealth) int {
+		if worse(other, one) <= 0 {
+			return -1
+		}
+		return 1
+	})
+	return slices.Insert(unwell, at, one)
+}
+
+var grade = map[lanes.LinkState]int{lanes.LinkFaulty: 0, lanes.LinkDown: 1, lanes.LinkUp: 2}
+
+// worse puts the faulty before those that cannot be reached and these before those that are up again; then who has been so
+// for longest, or was made anew most often.
+func worse(a, b lanes.LinkHealth) int {
+	if by := cmp.Compare(grade[a.Link], grade[b.Link]); by != 0 {
+		return by
+	}
+	if a.Link == lanes.LinkUp {
+		return cmp.Compare(b.Restarts, a.Restarts)
+	}
+	return a.Since.Compare(b.Since)
+}

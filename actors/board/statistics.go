@@ -1,0 +1,74 @@
+package board
+
+import (
+	"cmp"
+
+	"rangegate/lanes"
+)
+
+// Statistics are a range in numbers, at one moment.
+type Statistics struct {
+	Lanes, NotUsable, Held, Parked int
+	Unconfirmed                    int                     // held, and the hardware has not confirmed it
+	Sessions                       map[lanes.Phase]int     // every phase is there
+	Links                          map[lanes.LinkState]int // every state is there
+	Purchases                      map[lanes.PurchasePhase]int
+}
+
+// Statistics counts the lanes of the board, in one walk. A lane under a hold in force is held, also while its own change waits for
+// the store.
+func (b *Board) Statistics(holds lanes.Holds) Statistics {
+	under := covering(holds)
+	c := Statistics{
+		Sessions:  map[lanes.Phase]int{lanes.Waiting: 0, lanes.Running: 0, lanes.Paused: 0},
+		Links:     map[lanes.LinkState]int{lanes.LinkUp: 0, lanes.LinkDown: 0, lanes.LinkFaulty: 0},
+		Purchases: map[lanes.PurchasePhase]int{},
+	}
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	c.Lanes = len(b.lanes)
+	for i := range b.lanes {
+		c.add(&b.lanes[i], under)
+	}
+	return c
+}
+
+func (c *Statistics) add(lane *lanes.LaneStatus, under func(lanes.Place) bool) {
+	if lane.NotUsable != "" {
+		c.NotUsable++
+	}
+	if lane.Parked {
+		c.Parked++
+	}
+	if lane.Lane.Held || under(lane.Place) {
+		c.Held++
+		if !lane.Locked {
+			c.Unconfirmed++
+		}
+	}
+	c.Links[cmp.Or(lane.Link, lanes.LinkDown)]++
+	if s := lane.Lane.Session; s != nil {
+		c.Sessions[s.Phase]++
+		if s.Purchase != nil && s.Purchase.Phase == lanes.Pending {
+			c.Purchases[lanes.Pending]++
+		}
+	}
+	for _, p := range lane.Lane.Open {
+		c.Purchases[p.Phase]++
+	}
+}
+
+// covering tells whether the holds in force lie over a lane. It goes through them once, not once for every lane.
+func covering(holds lanes.Holds) func(lanes.Place) bool {
+	over := make(map[lanes.Scope]bool, len(holds.InForce))
+	for _, hold := range holds.InForce {
+		over[hold.Scope] = true
+	}
+	if len(over) == 0 {
+		return func(lanes.Place) bool { return false }
+	}
+	return func(place lanes.Place) bool {
+		return over[lanes.Scope{Kind: lanes.OverRange}] ||
+			over[lanes.Scope{Kind: lanes.OverBay, ID: place.Bay}] || over[lanes.Scope{Kind: lanes.OverLane, ID: place.ID}]
+	}
+}

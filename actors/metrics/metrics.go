@@ -1,0 +1,175 @@
+// Package metrics has the collectors of the actors: what is counted and measured as it happens. Package actors calls it; how the
+// ranges stand at a moment is computed when Prometheus asks (actors/standing.go). No label has more values than the code
+// knows: never a lane or a session.
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"rangegate/lanes"
+)
+
+// Metrics are the collectors. Each may be used from any goroutine.
+type Metrics struct {
+	laneMetrics
+	holdMetrics
+	linkMetrics
+	storeMetrics
+	eventMetrics
+	actorMetrics
+	clockMetrics
+}
+
+// New registers them.
+func New(registry prometheus.Registerer) *Metrics {
+	m := maker{registry}
+	return &Metrics{
+		m.ofLanes(), m.ofHolds(), m.ofLinks(), m.ofStore(), m.ofEvents(), m.ofActors(), m.ofClocks(),
+	}
+}
+
+// maker registers what it makes.
+type maker struct{ registry prometheus.Registerer }
+
+// Namespace begins the name of every metric.
+const Namespace = "rangegate"
+
+func (m maker) counter(name, help string) prometheus.Counter {
+	made := prometheus.NewCounter(prometheus.CounterOpts{Namespace: Namespace, Name: name, Help: help})
+	m.registry.MustRegister(made)
+	return made
+}
+
+func (m maker) counters(name, help string, labels ...string) *prometheus.CounterVec {
+	made := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: Namespace, Name: name, Help: help}, labels)
+	m.registry.MustRegister(made)
+	return made
+}
+
+func (m maker) gauge(name, help string) prometheus.Gauge {
+	made := prometheus.NewGauge(prometheus.GaugeOpts{Namespace: Namespace, Name: name, Help: help})
+	m.registry.MustRegister(made)
+	return made
+}
+
+func (m maker) gauges(name, help string, labels ...string) *prometheus.GaugeVec {
+	made := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: Namespace, Name: name, Help: help}, labels)
+	m.registry.MustRegister(made)
+	return made
+}
+
+func (m maker) histogram(name, help string, buckets ...float64) prometheus.Histogram {
+	made := prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: Namespace, Name: name, Help: help, Buckets: buckets})
+	m.registry.MustRegister(made)
+	return made
+}
+
+func (m maker) histograms(name, help string, labels []string, buckets ...float64) *prometheus.HistogramVec {
+	made := prometheus.NewHistogramVec(
+		prometheus.HistogramOpts{Namespace: Namespace, Name: name, Help: help, Buckets: buckets}, labels)
+	m.registry.MustRegister(made)
+	return made
+}
+
+// FromZero creates the series at 0, so that increase() sees the first event.
+func FromZero(counters *prometheus.CounterVec, values ...string) {
+	for _, value := range values {
+		counters.WithLabelValues(value)
+	}
+}
+
+// storeMetrics is how the flushes to the store go.
+type storeMetrics struct {
+	flushes  *prometheus.CounterVec
+	flushing prometheus.Histogram
+	writes   prometheus.Histogram
+}
+
+func (m maker) ofStore() storeMetrics {
+	all := storeMetrics{
+		flushes: m.counters("store_flushes_total",
+			"Flushes to the store by result (ok, failed). Each range flushes at least every 10 s; none should fail.", "result"),
+		flushing: m.histogram("store_flush_seconds",
+			"How long a flush to the store took. Normal is what the disk or Redis takes to make one write durable, 1 to 50 ms. "+
+				"After a second the store counts as away.",
+			prometheus.ExponentialBuckets(.0005, 2, 15)...),
+		writes: m.histogram("store_flush_writes",
+			"Changes saved together in one flush. Under load many share one; that is what makes it fast.",
+			prometheus.ExponentialBuckets(1, 4, 7)...),
+	}
+	FromZero(all.flushes, "ok", "failed")
+	return all
+}
+
+// Flushed is called after each try to flush.
+func (m *storeMetrics) Flushed(took time.Duration, writes int, err error) {
+	result := "ok"
+	if err != nil {
+		result = "failed"
+	}
+	m.flushes.WithLabelValues(result).Inc()
+	m.flushing.Observe(took.Seconds())
+	m.writes.Observe(float64(writes))
+}
+
+// eventMetrics is what becomes of events.
+type eventMetrics struct{ Events *prometheus.CounterVec }
+
+func (m maker) ofEvents() eventMetrics {
+	all := eventMetrics{m.counters("events_total",
+		"Events by kind and by what became of them: delivered, refused (the receiver answered, not with 2xx), timed_out, "+
+			"unreachable, interrupted (nobody knows whether it arrived), not_sent (no webhook), dropped (too many waited). "+
+			"Each is attempted once: what is not delivered the POS has to read from the event log.", "kind", "outcome")}
+	for _, kind := range []lanes.Kind{
+		lanes.Help, lanes.CarrierHit, lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused,
+		lanes.SessionResumed, lanes.SessionStopped, lanes.SessionModified, lanes.PurchaseRequest,
+	} {
+		for _, outcome := range lanes.Outcomes {
+			all.Events.WithLabelValues(string(kind), outcome)
+		}
+	}
+	return all
+}
+
+// actorMetrics is how the actors are doing.
+type actorMetrics struct {
+	Restarts     *prometheus.CounterVec
+	MailboxDepth *prometheus.GaugeVec
+	MailboxWait  *prometheus.HistogramVec
+}
+
+func (m maker) ofActors() actorMetrics {
+	return actorMetrics{
+		Restarts: m.counters("actor_restarts_total",
+			"Panics of actors by kind: defects of the gateway. Each one restarts the actor from its last saved state. Normal is none.",
+			"kind"),
+		MailboxDepth: m.gauges("actor_mailbox_messages",
+			"Messages waiting in the mailboxes of the actors, by kind. Normal is near 0; what grows is not keeping up.", "kind"),
+		MailboxWait: m.histograms("actor_mailbox_wait_seconds",
+			"How long messages waited until their actor took them, by kind; one message in 64 is timed. Normal is far less than a "+
+				"ms; more says that the machine has too few processors for what it does.",
+			[]string{"kind"}, .00001, .0001, .0005, .001, .005, .01, .05, .1, .5, 1, 5),
+	}
+}
+
+// clockMetrics is what the machine's clocks do.
+type clockMetrics struct {
+	Suspends   prometheus.Counter
+	ClockSteps prometheus.Counter
+	ClockDrift prometheus.Gauge
+}
+
+func (m maker) ofClocks() clockMetrics {
+	return clockMetrics{
+		Suspends: m.counter("machine_suspends_total",
+			"Times the machine was suspended while the gateway ran; every timer was armed anew. A server should never be."),
+		ClockSteps: m.counter("wall_clock_steps_total",
+			"Times the wall clock was set, or had drifted, by more than a second; no session's time changes by it. One after a "+
+				"start is normal where the time comes from the network."),
+		ClockDrift: m.gauge("clock_drift_seconds",
+			"By how much the wall clock ran ahead of the machine's own clock (negative: behind) since the gateway started, or since "+
+				"the last step of more than a second. Normal is a few ms: more than that says that nothing keeps the wall clock right."),
+	}
+}
