@@ -1,12 +1,12 @@
-// Package actors runs the ranges: a tree of actors for each, and nothing outside this package knows of them.
+// Package actors runs the ranges: two actors and a lane actor a lane for each. Nothing outside this package knows of them.
 //
 //	range-<id>                 spawns its lanes, and sets and lifts its holds
-//	├─ events                  forwards saved events to the webhook: once each, in order per lane
 //	└─ lane-<n>                owns one lane: session, timer, pause and resume          ← lane.go, take: start here;
 //	                           and supervises the connection to its hardware            ← link.go
+//	events-<id>                forwards saved events to the webhook: once each, in order per lane
 //
-// Beside the tree stand the board (what everyone reads), the committer (what is saved, in one flush for many lanes),
-// the idempotency keys, and the courses of purchases (purchase.go).
+// Beside them stand board (what everyone reads), the committer (what is saved, in one flush for many lanes), idempotency (the
+// keys), clock, metrics, and the goroutines of purchases (purchase.go).
 package actors
 
 import (

@@ -1,4 +1,5 @@
-// Package api is the HTTP side of the gateway. Every route of it stands in this file.
+// Package api is the HTTP side of the gateway. This file mounts every part of it; v1, v2 and simulate declare their paths
+// themselves, and the screens and the operations address have routers of their own.
 package api
 
 import (

@@ -271,8 +271,6 @@ func (tx *transaction) writeEvent(state *rangeState, cursor uint64, r row) (err 
 			return err
 		}
 	}
-	state.LastEvent = max(state.LastEvent, cursor)
-	state.forgetOldest(r.table, cursor)
 	wasPending := state.dequeue(cursor)
 	switch {
 	case r.pending:
@@ -286,13 +284,7 @@ func (tx *transaction) writeEvent(state *rangeState, cursor uint64, r row) (err 
 	if len(state.unfinished) > 2*len(state.queue)+4096 { // some attempts never had an outcome of their own
 		clear(state.unfinished)
 	}
-	if !found {
-		return tx.append(state, &state.Events, r, "INSERT INTO events (range, position, checksum, record, pending) VALUES (?, ?, ?, ?, ?)", r.pending)
-	}
-	state.Events.replace(was, r.checksum)
-	tx.written++
-	const update = "UPDATE events SET pending = ?, checksum = ?, record = ? WHERE range = ? AND position = ?"
-	return tx.executeOnce(update, r.pending, r.checksum, r.record, state.number, r.position)
+	return tx.writeRow(state, &state.Events, &state.LastEvent, cursor, was, found, r)
 }
 
 func (tx *transaction) writeEnded(state *rangeState, cursor uint64, r row) error {
@@ -300,23 +292,11 @@ func (tx *transaction) writeEnded(state *rangeState, cursor uint64, r row) error
 	if err != nil {
 		return err
 	}
-	state.LastEnded = max(state.LastEnded, cursor)
-	state.forgetOldest(r.table, cursor)
 	state.forgetOldest(names, cursor)
 	if cursor <= state.Nameless { // a refill brings a name back
 		state.Nameless = max(cursor, 1) - 1
 	}
-	if !found {
-		return tx.append(state, &state.Ended, r, "INSERT INTO ended (range, position, checksum, record, session_id) VALUES (?, ?, ?, ?, ?)", r.name)
-	}
-	return tx.overwriteEnded(state, was, r)
-}
-
-func (tx *transaction) overwriteEnded(state *rangeState, was int64, r row) error {
-	state.Ended.replace(was, r.checksum)
-	tx.written++
-	const update = "UPDATE ended SET session_id = ?, checksum = ?, record = ? WHERE range = ? AND position = ?"
-	return tx.executeOnce(update, r.name, r.checksum, r.record, state.number, r.position)
+	return tx.writeRow(state, &state.Ended, &state.LastEnded, cursor, was, found, r)
 }
 
 func (tx *transaction) writeAct(state *rangeState, cursor uint64, r row) error {
@@ -324,15 +304,43 @@ func (tx *transaction) writeAct(state *rangeState, cursor uint64, r row) error {
 	if err != nil {
 		return err
 	}
-	state.LastAct = max(state.LastAct, cursor)
-	state.forgetOldest(r.table, cursor)
-	if !found {
-		return tx.append(state, &state.Acts, r, "INSERT INTO acts (range, position, checksum, record) VALUES (?, ?, ?, ?)")
+	return tx.writeRow(state, &state.Acts, &state.LastAct, cursor, was, found, r)
+}
+
+// insertRow and updateRow write a row of a log. Their arguments are the same, in the same order.
+var (
+	insertRow = map[string]string{
+		"events": "INSERT INTO events (checksum, record, pending, range, position) VALUES (?, ?, ?, ?, ?)",
+		"ended":  "INSERT INTO ended (checksum, record, session_id, range, position) VALUES (?, ?, ?, ?, ?)",
+		"acts":   "INSERT INTO acts (checksum, record, range, position) VALUES (?, ?, ?, ?)",
 	}
-	state.Acts.replace(was, r.checksum)
+	updateRow = map[string]string{
+		"events": "UPDATE events SET checksum = ?, record = ?, pending = ? WHERE range = ? AND position = ?",
+		"ended":  "UPDATE ended SET checksum = ?, record = ?, session_id = ? WHERE range = ? AND position = ?",
+		"acts":   "UPDATE acts SET checksum = ?, record = ? WHERE range = ? AND position = ?",
+	}
+)
+
+// writeRow appends a row to a log, or, where one was found under its cursor, writes over that. It keeps the log's count and its
+// last cursor.
+func (tx *transaction) writeRow(state *rangeState, count *tally, last *uint64, cursor uint64, was int64, found bool, r row) error {
+	*last = max(*last, cursor)
+	state.forgetOldest(r.table, cursor)
 	tx.written++
-	const update = "UPDATE acts SET checksum = ?, record = ? WHERE range = ? AND position = ?"
-	return tx.executeOnce(update, r.checksum, r.record, state.number, r.position)
+	args := append(make([]any, 0, 5), r.checksum, r.record)
+	switch r.table {
+	case "events":
+		args = append(args, r.pending)
+	case "ended":
+		args = append(args, r.name)
+	}
+	args = append(args, state.number, r.position)
+	if found {
+		count.replace(was, r.checksum)
+		return tx.executeOnce(updateRow[r.table], args...)
+	}
+	count.add(r.checksum)
+	return execute(tx.writer, insertRow[r.table], args...)
 }
 
 // stored is the checksum of the row that this one takes the place of. Behind the last cursor of a log there is none.
@@ -356,11 +364,4 @@ func (tx *transaction) executeOnce(update string, args ...any) error {
 		return fmt.Errorf("%d rows and not one are changed by %s", changed, update)
 	}
 	return nil
-}
-
-// append inserts a row of a log. more is the value of its last column, if it has one more.
-func (tx *transaction) append(state *rangeState, count *tally, r row, insert string, more ...any) error {
-	count.add(r.checksum)
-	tx.written++
-	return execute(tx.writer, insert, append([]any{state.number, r.position, r.checksum, r.record}, more...)...)
 }

@@ -97,7 +97,7 @@ func (tx *transaction) trimNames(state *rangeState, batch store.Batch, term time
 		if err != nil {
 			return err
 		}
-		if err := tx.overwriteEnded(state, r.checksum, nameless); err != nil {
+		if err := tx.writeRow(state, &state.Ended, &state.LastEnded, cursor, r.checksum, true, nameless); err != nil {
 			return err
 		}
 	}
