@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -197,5 +198,17 @@ func (s storeBackup) Run(t *terminal) error {
 	if cfg.Store.Redis != "" {
 		return errors.New("the store is a Redis server: back it up with the means of Redis, or use rangegate store export")
 	}
-	return sqlite.Backup(t.ctx, cfg.Store.SQLite, s.File, func(copied *sqlite.Reader) error { return checkAll(t, cfg, copied) })
+	return sqlite.Backup(t.ctx, cfg.Store.SQLite, s.File, func(copied *sqlite.Reader) error {
+		return checkAll(t, cfg, backup{copied, s.File})
+	})
+}
+
+// backup is the copy under the name that it gets once it was read.
+type backup struct {
+	*sqlite.Reader
+	path string
+}
+
+func (b backup) Describe() string {
+	return strings.Replace(b.Reader.Describe(), b.path+".new", b.path, 1)
 }
