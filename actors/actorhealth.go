@@ -19,7 +19,7 @@ func (r *Range) Actors() lanes.ActorHealth {
 	is := r.settings()
 	health := lanes.ActorHealth{Health: r.Health(), Live: r.live.all()}
 
-	for lane, had := range r.mishaps.all() {
+	for lane, had := range r.panicLog.all() {
 		had.Lane, had.Name = lane, is.name(lane)
 		health.Restarted = append(health.Restarted, had)
 	}
@@ -55,7 +55,7 @@ func (r *Range) LaneActor(lane uuid.UUID) (health lanes.LaneHealth, found bool) 
 	health = lanes.LaneHealth{
 		Link: link,
 		Held: status.Lane.Held, Locked: status.Locked, NotUsable: status.NotUsable,
-		Restarts: r.mishaps.all()[lane], Unsaved: r.committer.unsavedLanes()[lane], Commands: r.commands.latest(lane),
+		Restarts: r.panicLog.all()[lane], Unsaved: r.committer.unsavedLanes()[lane], Commands: r.commands.latest(lane),
 	}
 	health.Restarts.Lane, health.Restarts.Name = lane, status.Name
 	health.Unsaved.Lane, health.Unsaved.Name = lane, status.Name
@@ -84,8 +84,8 @@ func (c *committer) unsavedLanes() map[uuid.UUID]lanes.LaneUnsaved {
 	return all
 }
 
-// mishaps is the panics of the actors of each lane.
-type mishaps struct {
+// panicLog counts the panics of the actors of each lane.
+type panicLog struct {
 	mu sync.Mutex
 	of map[uuid.UUID]lanes.LaneRestarts
 }
@@ -94,11 +94,11 @@ type mishaps struct {
 func (r *Range) panicked(kind string, lane uuid.UUID, message string) {
 	r.restarts.add(kind, 1)
 	if lane != uuid.Nil {
-		r.mishaps.add(lane, kind, message, r.clock.Now().Wall)
+		r.panicLog.add(lane, kind, message, r.clock.Now().Wall)
 	}
 }
 
-func (m *mishaps) add(lane uuid.UUID, kind, message string, at time.Time) {
+func (m *panicLog) add(lane uuid.UUID, kind, message string, at time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.of == nil {
@@ -109,15 +109,15 @@ func (m *mishaps) add(lane uuid.UUID, kind, message string, at time.Time) {
 
 // forget forgets what was of a lane that has left.
 func (r *Range) forget(lane uuid.UUID) {
-	r.mishaps.mu.Lock()
-	delete(r.mishaps.of, lane)
-	r.mishaps.mu.Unlock()
+	r.panicLog.mu.Lock()
+	delete(r.panicLog.of, lane)
+	r.panicLog.mu.Unlock()
 	r.commands.mu.Lock()
 	delete(r.commands.of, lane)
 	r.commands.mu.Unlock()
 }
 
-func (m *mishaps) all() map[uuid.UUID]lanes.LaneRestarts {
+func (m *panicLog) all() map[uuid.UUID]lanes.LaneRestarts {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return maps.Clone(m.of)

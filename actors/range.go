@@ -51,7 +51,7 @@ type Range struct {
 	late          lateness
 	restarts      tally // of its actors, after a panic
 	live          tally // its actors
-	mishaps       mishaps
+	panicLog      panicLog
 	commands      commandLogs
 }
 

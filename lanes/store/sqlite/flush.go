@@ -211,7 +211,7 @@ func (tx *transaction) writeLane(state *rangeState, id uuid.UUID, r row) error {
 	if found {
 		state.Lanes.replace(was.checksum, r.checksum)
 		state.lanes[id] = laneRow{was.place, r.checksum}
-		return tx.executeOnce("UPDATE lanes SET checksum = ?, record = ? WHERE place = ?", r.checksum, r.record, was.place)
+		return tx.updateOne("UPDATE lanes SET checksum = ?, record = ? WHERE place = ?", r.checksum, r.record, was.place)
 	}
 	if len(state.lanes) == maxLanes {
 		return fmt.Errorf("a range has at most %d lanes", maxLanes)
@@ -337,7 +337,7 @@ func (tx *transaction) writeRow(state *rangeState, count *tally, last *uint64, c
 	args = append(args, state.number, r.position)
 	if found {
 		count.replace(was, r.checksum)
-		return tx.executeOnce(updateRow[r.table], args...)
+		return tx.updateOne(updateRow[r.table], args...)
 	}
 	count.add(r.checksum)
 	return execute(tx.writer, insertRow[r.table], args...)
@@ -355,8 +355,8 @@ func (tx *transaction) stored(state *rangeState, last, cursor uint64, r row) (ch
 	return checksum, found, err
 }
 
-// executeOnce changes exactly one row: were it none, what is counted would differ from what is there.
-func (tx *transaction) executeOnce(update string, args ...any) error {
+// updateOne changes exactly one row: were it none, what is counted would differ from what is there.
+func (tx *transaction) updateOne(update string, args ...any) error {
 	if err := execute(tx.writer, update, args...); err != nil {
 		return err
 	}

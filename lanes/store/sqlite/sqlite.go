@@ -42,7 +42,7 @@ type Store struct {
 }
 
 // Open opens the file, and makes it where there is none. A file that is locked, damaged, newer, or no store is an error
-// that names it; it is left as it is. A file over auditAtOnce bytes is audited in the background: see Problems.
+// that names it; it is left as it is. The WAL that a crash left is brought into the file. A file over auditAtOnce bytes is audited in the background: see Problems.
 func Open(path string, r store.Retention) (*Store, error) {
 	path, err := resolve(path)
 	if err != nil {
