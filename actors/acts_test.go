@@ -151,7 +151,7 @@ func TestActsGoOnAfterARestartAndAfterALoss(t *testing.T) {
 		session := g.staffBook(0, 30)
 		g.restart()
 		g.staffOn(session, lanes.Enter{Session: session})
-		g.pass(2 * tailTerm)
+		g.pass(2 * time.Minute)
 		g.staffOn(session, lanes.Modify{Session: session, Minutes: 5})
 		g.stop(session)
 		before := g.acts()

@@ -47,7 +47,7 @@ func (e endless) Name() string {
 func TestAGatewayWithALaneThatIsStuckIsNotAlive(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, g *rig) {
 		gate := make(chan struct{})
-		g.toLane(7, &ask{ctx: g.Context(), command: endless{lanes.Pause{}, gate}})
+		g.toLane(7, &request{ctx: g.Context(), command: endless{lanes.Pause{}, gate}})
 		synctest.Wait()
 		for range 2 {
 			require.ErrorContains(t, g.answers(time.Second), "1 of 1 ranges have actors that do not answer, "+g.settings.Layout.Range.String())

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/actors/clock"
+	"rangegate/actors/commit"
 	"rangegate/actors/metrics"
 	"rangegate/lanes"
 	"rangegate/lanes/link/sim"
@@ -55,9 +56,9 @@ func BenchmarkCommitter(b *testing.B) {
 				}
 				event := lanes.Logged{Event: lanes.Event{ID: uuid.New(), Kind: lanes.SessionModified, Session: lane.Session.ID, Lane: lane.ID, At: now.Wall}}
 				event.Attempt = &lanes.Attempt{At: now.Wall, Error: lanes.NoWebhook}
-				r.committer.save(&write{lanes: []lanes.Lane{lane}, events: []lanes.Logged{event}, told: func(became outcome) {
-					if became != saved {
-						b.Error(became.err())
+				r.committer.Save(&commit.Write{Lanes: []lanes.Lane{lane}, Events: []lanes.Logged{event}, Done: func(became commit.Outcome) {
+					if became != commit.Saved {
+						b.Error(became.Err())
 					}
 					done <- struct{}{}
 				}})
@@ -97,21 +98,21 @@ func BenchmarkDelivery(b *testing.B) {
 				}})
 			}
 			save := func(events []lanes.Logged) {
-				became := make(chan outcome, 1)
-				r.committer.save(&write{events: events, told: func(o outcome) { became <- o }})
-				require.Equal(b, saved, <-became)
+				became := make(chan commit.Outcome, 1)
+				r.committer.Save(&commit.Write{Events: events, Done: func(o commit.Outcome) { became <- o }})
+				require.Equal(b, commit.Saved, <-became)
 			}
-			for batch := range slices.Chunk(events, maxBatch) {
+			for batch := range slices.Chunk(events, 4096) {
 				save(batch)
 			}
 			webhook.awaited.Add(b.N)
 			b.ReportAllocs()
 			b.ResetTimer()
-			r.send(r.events, &announced{events})
+			r.sendEvents(&announced{events})
 			webhook.awaited.Wait()
 			require.NoError(b, r.awaitDeliveries(b.Context()))
 			save(nil) // behind their outcomes
-			require.Empty(b, r.committer.unattempted())
+			require.Empty(b, r.committer.Unattempted())
 		})
 	}
 }

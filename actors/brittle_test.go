@@ -169,7 +169,7 @@ func TestALaneIsRightAgainWhateverBefallsItsLink(t *testing.T) {
 					_ = g.answerOf(g.begin(func() error { return modify(key) }), 0)
 				}
 				require.True(t, g.gateway.Ready(1))
-				require.Equal(t, map[string]int{"range": 1, "events": 1, "lane": 2}, g.Actors().Live)
+				require.Equal(t, map[string]int{"range": 1, "events": 1, "lane": 2, "connection": 2}, g.Actors().Live)
 				g.shutDown()
 				synctest.Wait()
 				require.Zero(t, b.opened(0))

@@ -2,215 +2,355 @@ package actors
 
 import (
 	"context"
+	"sync"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/uuid"
 
+	"rangegate/actors/commit"
 	"rangegate/lanes"
 	"rangegate/lanes/trace"
 )
 
-// A hold belongs to the range: its record says which are in force and which have ended, and is saved with every lane
-// that a hold closes, so that neither is ever there without the other. Setting one tells every link first; lifting one
-// is saved first. Of two that cross, the hold wins.
+// A hold belongs to the range: its record says which are in force and which have ended, and is saved with every lane that a hold
+// closes, so that neither is ever there without the other. Setting one is sent to every link first; lifting one is saved
+// first. Of two that cross, the hold wins.
 
-// holdPatience is how long the answer waits for lanes to confirm and for the store.
+// holdPatience is how long the reply waits for lanes to confirm and for the store.
 const holdPatience = 1900 * time.Millisecond
 
-// holdsRecord is the range's record of its holds as it is to be saved. The highest version counts.
-type holdsRecord struct {
-	version uint64
-	lanes.Holds
-}
-
-// holding is the range actor's part in it.
-type holding struct {
-	of      *Range
-	record  holdsRecord
-	lastSet map[lanes.Scope]uint64 // the version of the record that a hold was last set in
-	lifts   map[lanes.Scope]int    // under way
+// holdKeeper is the part of the range's actor that sets and lifts holds.
+type holdKeeper struct {
+	r       *Range
+	record  commit.HoldRecord
+	lastSet map[lanes.Scope]uint64 // scope → version of the record in which a hold was last set
+	lifting map[lanes.Scope]int    // lifts that are being saved
 }
 
 // The messages of holds.
 type (
 	setHold struct {
-		over  lanes.Scope
+		scope lanes.Scope
 		who   string
 		trace string // of the request, empty for a controller
 		asked lanes.Instant
-		reply chan *rollcall // of one
+		reply chan *holdProgress // of one
 	}
 	liftHold struct {
-		over  lanes.Scope
+		scope lanes.Scope
 		who   string
-		trace string       // of the request
-		reply chan lifting // of one
+		trace string         // of the request
+		reply chan liftReply // of one
+	}
+	liftReply struct {
+		progress *holdProgress
+		err      error
 	}
 	holdLifted struct {
 		lift    *liftHold
 		version uint64 // of the record that was saved
-		became  outcome
+		outcome commit.Outcome
 	}
-	// controllerHolds: a lane's controller came back holding, and its lane knows of no hold.
-	controllerHolds struct{ lane uuid.UUID }
+	controllerHolds struct{ lane uuid.UUID } // its controller came up locked, and the lane knows of no hold
 )
 
-type lifting struct {
-	call *rollcall
-	err  error
-}
-
-// Hold sets a hold over the scope: what it covers is closed at once, and stays so until it is lifted.
-func (r *Range) Hold(ctx context.Context, over lanes.Scope, who string) (lanes.Reached, error) {
-	m := &setHold{over: over, who: who, trace: trace.ID(ctx), asked: r.clock.Now(), reply: make(chan *rollcall, 1)}
+// Hold sets a hold over the scope: what it covers is closed at once, and stays so until it is lifted. It returns how far the hold
+// has come within holdPatience.
+func (r *Range) Hold(ctx context.Context, scope lanes.Scope, who string) (lanes.Reached, error) {
+	m := &setHold{scope: scope, who: who, trace: trace.ID(ctx), asked: r.clock.Now(), reply: make(chan *holdProgress, 1)}
 	ctx, cancel := context.WithTimeout(ctx, holdPatience)
 	defer cancel()
-	r.send(r.root(), m)
+	r.sendRoot(m)
 	select {
-	case call := <-m.reply:
-		answer := call.answer(ctx)
-		r.metrics.Held(answer)
-		return answer, nil
+	case progress := <-m.reply:
+		reached := progress.await(ctx)
+		r.metrics.Held(reached)
+		return reached, nil
 	case <-ctx.Done():
 		return lanes.Reached{}, lanes.ErrTimeout
-	case <-r.background.Done():
-		return lanes.Reached{}, context.Cause(r.background)
+	case <-r.life.Done():
+		return lanes.Reached{}, context.Cause(r.life)
 	}
 }
 
-// Lift ends the hold over the scope. Lanes under another one stay closed.
-func (r *Range) Lift(ctx context.Context, over lanes.Scope, who string) (lanes.Reached, error) {
-	m := &liftHold{over: over, who: who, trace: trace.ID(ctx), reply: make(chan lifting, 1)}
+// Lift ends the hold over the scope. Lanes under another one stay closed. Errors: ErrCeasefire if a hold was set meanwhile.
+func (r *Range) Lift(ctx context.Context, scope lanes.Scope, who string) (lanes.Reached, error) {
+	m := &liftHold{scope: scope, who: who, trace: trace.ID(ctx), reply: make(chan liftReply, 1)}
 	ctx, cancel := context.WithTimeout(ctx, holdPatience)
 	defer cancel()
-	r.send(r.root(), m)
+	r.sendRoot(m)
 	select {
 	case lifted := <-m.reply:
 		if lifted.err != nil {
 			return lanes.Reached{}, lifted.err
 		}
-		return lifted.call.answer(ctx), nil
+		return lifted.progress.await(ctx), nil
 	case <-ctx.Done():
 		return lanes.Reached{}, lanes.ErrTimeout
-	case <-r.background.Done():
-		return lanes.Reached{}, context.Cause(r.background)
+	case <-r.life.Done():
+		return lanes.Reached{}, context.Cause(r.life)
 	}
 }
 
 // Holds is the range's record of its holds.
 func (r *Range) Holds() lanes.Holds { return *r.holds.Load() }
 
-// next is the record after a change, with a version of its own.
-func (h *holding) next(holds lanes.Holds) *holdsRecord {
-	h.record = holdsRecord{version: h.of.holdsVersion.Add(1), Holds: holds}
-	h.of.holds.Store(&holds)
-	h.of.board.Touch()
+func newHoldKeeper(r *Range) holdKeeper {
+	return holdKeeper{
+		r: r, lastSet: map[lanes.Scope]uint64{}, lifting: map[lanes.Scope]int{},
+		record: commit.HoldRecord{Version: r.holdsVersion.Load(), Holds: r.Holds()},
+	}
+}
+
+// change puts the record in force, with a version of its own, and shows it.
+func (h *holdKeeper) change(holds lanes.Holds) *commit.HoldRecord {
+	h.record = commit.HoldRecord{Version: h.r.holdsVersion.Add(1), Holds: holds}
+	h.r.holds.Store(&holds)
+	h.r.board.Touch()
 	record := h.record
 	return &record
 }
 
-// set closes everything that the scope covers: the links are told by the lanes before anything waits for the store.
-func (h *holding) set(ctx actor.Context, m *setHold, lanesOf map[uuid.UUID]*actor.PID) *rollcall {
-	now, over, who := h.of.clock.Now(), m.over, m.who
-	request := m.trace
-	acts := h.acts(lanes.DidHold, over, who, now, !h.record.Has(over) || h.lifts[over] > 0)
-	record := h.next(h.record.Set(over, who, now.Wall))
-	h.lastSet[over] = record.version
-	covered := h.covered(over, func(lanes.Place) bool { return true })
-	roll := call(true, covered, 1)
-	roll.reaches = func() { h.of.metrics.HoldFanOut.Observe(h.of.clock.Now().Since(m.asked).Seconds()) }
+// set closes everything that the scope covers: the lanes tell their links before anything waits for the store.
+func (h *holdKeeper) set(m *setHold) *holdProgress {
+	now := h.r.clock.Now()
+	acts := h.acts(lanes.DidHold, m.scope, m.who, now, !h.record.Has(m.scope) || h.lifting[m.scope] > 0)
+	record := h.change(h.record.Set(m.scope, m.who, now.Wall))
+	h.lastSet[m.scope] = record.Version
+	covered := h.covered(m.scope, func(lanes.Place) bool { return true })
+	progress := newHoldProgress(true, covered, 1)
+	progress.reached = func() { h.r.metrics.HoldFanOut.Observe(h.r.clock.Now().Since(m.asked).Seconds()) }
 	for _, lane := range covered {
-		ctx.Send(lanesOf[lane], &ask{
-			ctx: trace.With(context.Background(), request), command: lanes.Hold{}, by: lanes.ByStaff, holder: who,
-			roll: roll, holds: record, then: roll.saves,
+		h.r.sendListed(lane, &request{
+			ctx: trace.With(context.Background(), m.trace), command: lanes.Hold{}, by: lanes.ByStaff, holder: m.who,
+			progress: progress, holds: record, done: progress.saveEnded,
 		})
 	}
-	h.of.committer.save(&write{holds: record, acts: acts, stands: true, trace: request, told: func(became outcome) {
-		if became != standing {
-			roll.saves(became == saved)
-		}
-	}})
-	traced(h.of.log.Warn(), request).Str("scope", over.Kind).Stringer("id", over.ID).Str("who", who).Int("lanes", len(covered)).Msg("hold set")
-	return roll
+	h.r.committer.Save(&commit.Write{Holds: record, Acts: acts, MustSave: true, Trace: m.trace, Done: progress.recordSaved})
+	traced(h.r.log.Warn(), m.trace).Str("scope", m.scope.Kind).Stringer("id", m.scope.ID).Str("who", m.who).Int("lanes", len(covered)).
+		Msg("hold set")
+	return progress
 }
 
 // lift saves that the hold has ended; the lanes hear of it when that is durable.
-func (h *holding) lift(m *liftHold) {
-	now := h.of.clock.Now()
-	record := holdsRecord{version: h.of.holdsVersion.Add(1), Holds: h.record.Lift(m.over, now.Wall)}
-	acts := h.acts(lanes.DidLift, m.over, m.who, now, h.record.Has(m.over))
-	h.lifts[m.over]++
-	of := h.of
-	of.committer.save(&write{holds: &record, acts: acts, trace: m.trace, told: func(became outcome) {
-		of.send(of.root(), &holdLifted{m, record.version, became})
+func (h *holdKeeper) lift(m *liftHold) {
+	now := h.r.clock.Now()
+	record := commit.HoldRecord{Version: h.r.holdsVersion.Add(1), Holds: h.record.Lift(m.scope, now.Wall)}
+	acts := h.acts(lanes.DidLift, m.scope, m.who, now, h.record.Has(m.scope))
+	h.lifting[m.scope]++
+	r := h.r
+	r.committer.Save(&commit.Write{Holds: &record, Acts: acts, Trace: m.trace, Done: func(outcome commit.Outcome) {
+		r.sendRoot(&holdLifted{m, record.Version, outcome})
 	}})
 }
 
 // lifted opens what no other hold covers. A hold that was set meanwhile was saved after it: it counts.
-func (h *holding) lifted(ctx actor.Context, m *holdLifted, lanesOf map[uuid.UUID]*actor.PID) {
-	if m.became == standing { // not known yet: it will be
-		return
+func (h *holdKeeper) lifted(m *holdLifted) {
+	if m.outcome == commit.Unresolved {
+		return // its outcome follows
 	}
-	if h.lifts[m.lift.over]--; h.lifts[m.lift.over] <= 0 {
-		delete(h.lifts, m.lift.over)
+	scope := m.lift.scope
+	if h.lifting[scope]--; h.lifting[scope] <= 0 {
+		delete(h.lifting, scope)
 	}
 	switch {
-	case m.became != saved:
-		m.lift.reply <- lifting{nil, m.became.err()}
+	case m.outcome != commit.Saved:
+		m.lift.reply <- liftReply{nil, m.outcome.Err()}
 		return
-	case h.lastSet[m.lift.over] > m.version: // and saved after it
-		m.lift.reply <- lifting{nil, lanes.ErrCeasefire}
+	case h.lastSet[scope] > m.version: // and saved after it
+		m.lift.reply <- liftReply{nil, lanes.ErrCeasefire}
 		return
 	}
-	setMeanwhile := h.of.holdsVersion.Load() != m.version
-	over := m.lift.over
-	record := h.next(h.record.Lift(over, h.of.clock.Now().Wall))
-	writes := 0
-	if setMeanwhile { // what was saved since then still had the hold
-		writes = 1
+	changedMeanwhile := h.r.holdsVersion.Load() != m.version
+	record := h.change(h.record.Lift(scope, h.r.clock.Now().Wall))
+	covered := h.covered(scope, func(place lanes.Place) bool { return !record.Over(place) })
+	records := 0
+	if changedMeanwhile { // what was saved since then still had the hold
+		records = 1
 	}
-	covered := h.covered(over, func(place lanes.Place) bool { return !record.Over(place) })
-	roll := call(false, covered, writes)
-	if setMeanwhile {
-		h.of.committer.save(&write{holds: record, stands: true, trace: m.lift.trace, told: func(became outcome) {
-			if became != standing {
-				roll.saves(became == saved)
-			}
-		}})
+	progress := newHoldProgress(false, covered, records)
+	if changedMeanwhile {
+		h.r.committer.Save(&commit.Write{Holds: record, MustSave: true, Trace: m.lift.trace, Done: progress.recordSaved})
 	}
 	for _, lane := range covered {
-		ctx.Send(lanesOf[lane], &ask{
+		h.r.sendListed(lane, &request{
 			ctx: trace.With(context.Background(), m.lift.trace), command: lanes.Release{}, by: lanes.ByStaff, holder: m.lift.who,
-			roll: roll, then: roll.saves,
+			progress: progress, done: progress.saveEnded,
 		})
 	}
-	traced(h.of.log.Warn(), m.lift.trace).Str("scope", over.Kind).Stringer("id", over.ID).Str("who", m.lift.who).Int("lanes", len(covered)).
+	traced(h.r.log.Warn(), m.lift.trace).Str("scope", scope.Kind).Stringer("id", scope.ID).Str("who", m.lift.who).Int("lanes", len(covered)).
 		Msg("hold lifted")
-	m.lift.reply <- lifting{roll, nil}
+	m.lift.reply <- liftReply{progress, nil}
 }
 
-// covered is the lanes under the scope that are also wanted.
-func (h *holding) covered(over lanes.Scope, wanted func(lanes.Place) bool) (covered []uuid.UUID) {
-	for _, place := range h.of.Layout().Lanes {
-		if over.Covers(place) && wanted(place) {
+// covered returns the lanes under the scope that are also wanted.
+func (h *holdKeeper) covered(scope lanes.Scope, wanted func(lanes.Place) bool) (covered []uuid.UUID) {
+	for _, place := range h.r.Layout().Lanes {
+		if scope.Covers(place) && wanted(place) {
 			covered = append(covered, place.ID)
 		}
 	}
 	return covered
 }
 
-// foundHolding decides about a controller that holds although its lane is not held. It may be released when a hold over
-// it is known to have ended; otherwise nobody knows why it holds, and it stays held until staff say so. One whose lane has left
-// meanwhile is nobody's any more.
-func (h *holding) foundHolding(ctx actor.Context, lane uuid.UUID, lanesOf map[uuid.UUID]*actor.PID) {
-	if _, stays := lanesOf[lane]; !stays {
+// decideFound decides about a controller that is locked although its lane is not held. It may be released when a hold over it is
+// known to have ended; otherwise nobody knows why it is locked, and a hold over the lane keeps it so until staff lift it.
+func (h *holdKeeper) decideFound(lane uuid.UUID) {
+	if !h.r.addresses.has(lane) {
+		return // the lane has left
+	}
+	place, _ := h.r.settings().place(lane)
+	if !h.record.Over(place) && !h.record.KnowsOfEnd(place) {
+		scope := lanes.Scope{Kind: lanes.OverLane, ID: lane}
+		h.set(&setHold{scope: scope, who: lanes.ByController, asked: h.r.clock.Now()})
+	}
+	h.r.sendListed(lane, &holdDecided{})
+}
+
+// layoutChanged mends the holds that were set after a reload had looked at them (keepsHolds): a lane that leaves the scope of one is
+// held by itself, and one whose scope is gone has ended.
+func (h *holdKeeper) layoutChanged(before *settings, m *exchange) {
+	after, bays := m.to, map[uuid.UUID]bool{}
+	for _, bay := range after.Layout.Bays {
+		bays[bay.ID] = true
+	}
+	for _, hold := range h.record.InForce {
+		for _, place := range after.Layout.Lanes {
+			if old, found := before.place(place.ID); found && hold.Covers(old) && !h.record.Over(place) {
+				scope := lanes.Scope{Kind: lanes.OverLane, ID: place.ID}
+				h.set(&setHold{scope: scope, who: hold.Who, asked: h.r.clock.Now()})
+			}
+		}
+		if hold.Kind != lanes.OverRange && !after.has(hold.ID) && !bays[hold.ID] {
+			h.lift(&liftHold{scope: hold.Scope, who: m.who, reply: make(chan liftReply, 1)})
+		}
+	}
+}
+
+// acts is the record of staff having set or lifted the hold, empty if that changes nothing or a controller was found locked.
+func (h *holdKeeper) acts(what string, scope lanes.Scope, who string, now lanes.Instant, changes bool) []lanes.Act {
+	if who == lanes.ByController || !changes {
+		return nil
+	}
+	act := lanes.Act{At: now.Wall, Who: who, What: what, Detail: scope.Kind}
+	switch scope.Kind {
+	case lanes.OverLane:
+		act.Lane = scope.ID
+	case lanes.OverBay:
+		for _, bay := range h.r.Layout().Bays {
+			if bay.ID == scope.ID {
+				act.Detail += " " + bay.Name
+			}
+		}
+	}
+	return []lanes.Act{act}
+}
+
+// holdProgress hears from every lane under a hold how far it has come there: on the hardware, and in the store. Lanes report from
+// their actors; one goroutine waits for them.
+type holdProgress struct {
+	hold    bool   // held, or released
+	reached func() // nil, or called once all lanes that could be reached have confirmed, if there is one
+
+	mu        sync.Mutex
+	lanes     []uuid.UUID
+	reach     map[uuid.UUID]reach
+	confirmed bool // by at least one lane
+	awaited   int  // lanes that may still confirm
+	unsaved   int  // writes that are not durable yet
+	failed    bool // one never will be
+	complete  chan struct{}
+}
+
+// reach is how far a hold has come on a lane's hardware.
+type reach int
+
+const (
+	unknown reach = iota
+	notReached
+	sent
+	confirmed
+)
+
+// final reports whether nothing more is waited for: a link that is down may take long to come back.
+func (r reach) final() bool { return r == confirmed || r == notReached }
+
+// newHoldProgress waits for one write of each lane, and for that many of the range's record.
+func newHoldProgress(hold bool, covered []uuid.UUID, records int) *holdProgress {
+	p := &holdProgress{
+		hold: hold, lanes: covered, reach: make(map[uuid.UUID]reach, len(covered)), awaited: len(covered),
+		unsaved: len(covered) + records, complete: make(chan struct{}),
+	}
+	p.closeIfComplete()
+	return p
+}
+
+// report takes in how far the hold has come on the lane.
+func (p *holdProgress) report(lane uuid.UUID, now reach) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before := p.reach[lane]
+	p.reach[lane] = now
+	switch {
+	case now.final() && !before.final():
+		p.awaited--
+	case before.final() && !now.final():
+		p.awaited++
+	}
+	p.confirmed = p.confirmed || now == confirmed
+	if p.awaited == 0 && p.confirmed && p.reached != nil {
+		p.reached()
+		p.reached = nil
+	}
+	p.closeIfComplete()
+}
+
+// saveEnded takes in that a write has ended.
+func (p *holdProgress) saveEnded(saved bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.unsaved--
+	p.failed = p.failed || !saved
+	p.closeIfComplete()
+}
+
+// recordSaved is saveEnded for a write of the range's record.
+func (p *holdProgress) recordSaved(outcome commit.Outcome) {
+	if outcome != commit.Unresolved {
+		p.saveEnded(outcome == commit.Saved)
+	}
+}
+
+// closeIfComplete ends the wait once there is nothing more to wait for. p.mu is held, or nobody else knows of p.
+func (p *holdProgress) closeIfComplete() {
+	if p.unsaved > 0 || p.awaited > 0 {
 		return
 	}
-	place, _ := h.of.settings().place(lane)
-	if !h.record.Over(place) && !h.record.KnowsOfEnd(place) {
-		over := lanes.Scope{Kind: lanes.OverLane, ID: lane}
-		h.set(ctx, &setHold{over: over, who: lanes.ByController, asked: h.of.clock.Now()}, lanesOf)
+	select {
+	case <-p.complete:
+	default:
+		close(p.complete)
 	}
-	ctx.Send(lanesOf[lane], &holdDecided{})
+}
+
+// await waits until the hold has come as far as it will, or ctx ends, and returns how far that is.
+func (p *holdProgress) await(ctx context.Context) lanes.Reached {
+	select {
+	case <-p.complete:
+	case <-ctx.Done():
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	reached := lanes.Reached{Saved: p.unsaved == 0 && !p.failed}
+	for _, lane := range p.lanes {
+		switch p.reach[lane] {
+		case confirmed:
+			reached.Confirmed = append(reached.Confirmed, lane)
+		case sent:
+			reached.Sent = append(reached.Sent, lane)
+		default:
+			reached.NotReached = append(reached.NotReached, lane)
+		}
+	}
+	return reached
 }

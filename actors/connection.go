@@ -2,9 +2,13 @@ package actors
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net"
 	"runtime/debug"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -14,132 +18,266 @@ import (
 	"rangegate/lanes/link"
 )
 
-const dialTimeout = 5 * time.Second // to connect, and for the hello (LINK.md)
+const (
+	dialTimeout = 5 * time.Second // to connect, and for the hello (LINK.md)
+	maxDials    = 64              // of a range at a time: a switch that comes back brings all its lanes at once
+)
 
-// line is one connection's life, shared by the goroutine that dials and the lane that may not want it any more meanwhile.
-type line struct {
-	mu     sync.Mutex
-	made   link.Connection
-	cancel context.CancelFunc // of the dial, nil before and after it
-	hungUp bool
+// connection is the child of a lane: one connection to the lane's controller. The lane tells it to dial, once in a life; from then
+// on it sends states and acks. When the dial or the connection fails it fails itself, and the lane restarts it. A driver
+// that panics costs its connection.
+type connection struct {
+	r      *Range
+	lane   *actor.PID
+	number uint64     // of its dial, 0 before
+	acked  *lanes.Log // the newest, nil before the first: reports may be saved before the dial has returned
+	up     bool
+	socket socket
 }
 
-// take keeps the connection, or closes it when nobody wants it any more.
-func (l *line) take(connection link.Connection) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.made = connection
-	if l.hungUp {
-		connection.Close()
-	}
-}
-
-func (l *line) connection() link.Connection {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.made
-}
-
-// hangUp ends the connection, or the dial.
-func (l *line) hangUp() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.hungUp = true
-	if l.cancel != nil {
-		l.cancel()
-	}
-	if l.made != nil {
-		l.made.Close()
-	}
-}
-
-// begin is the begin of the dial, which ctx ends in time, unless nobody wants the line any more.
-func (l *line) begin(background context.Context) (ctx context.Context, wanted bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.hungUp {
-		return nil, false
-	}
-	ctx, l.cancel = context.WithTimeout(background, dialTimeout)
-	return ctx, true
-}
-
-// dialledNow is the end of the dial: a connection that is up keeps nothing of it.
-func (l *line) dialledNow() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.cancel()
-	l.cancel = nil
-}
-
-// What a lane hears of a line.
+// The messages of a connection. Those with a number are stale for a connection that made another dial.
 type (
-	dialled struct {
-		line  *line
-		hello link.Hello
-		err   error
+	dial struct {
+		number uint64
+		lane   uuid.UUID
 	}
-	appliedAt struct {
-		line     *line
-		revision uint64
+	sendState  struct{ state link.State }
+	ack        struct{ log lanes.Log }
+	disconnect struct {
+		number uint64
+		reason error
 	}
-	broken struct {
-		line *line
-		err  error
+	dialled struct { // of the dial's goroutine
+		number uint64
+		hello  link.Hello
+		err    error
 	}
-	arrived struct {
-		line   *line
-		report lanes.Report
+	broken struct { // of the driver
+		number uint64
+		err    error
 	}
 )
 
-// dial connects the line when it is its turn.
-func (r *Range) dial(self *actor.PID, lane uuid.UUID, line *line) {
-	r.dials.queue(func() {
-		ctx, wanted := line.begin(r.background)
+// Receive takes one message.
+func (c *connection) Receive(ctx actor.Context) {
+	defer c.r.guard(ctx, connectionKind)
+	switch m := c.r.received(ctx, connectionKind).(type) {
+	case *actor.Started:
+		c.lane = ctx.Parent()
+	case *actor.Restarting, *actor.Stopping:
+		c.socket.close()
+	case *dial:
+		c.number = m.number
+		c.dial(ctx.Self(), m)
+	case *dialled:
+		switch {
+		case m.number != c.number: // of an earlier life, whose socket is closed
+		case m.err != nil:
+			c.fail(ctx, m.err)
+		default:
+			c.up = true
+			c.sendAck()
+			c.r.send(c.lane, &linkUp{m.number, m.hello})
+		}
+	case *broken:
+		if m.number == c.number {
+			c.fail(ctx, m.err)
+		}
+	case *disconnect:
+		if m.number == c.number {
+			c.fail(ctx, m.reason)
+		}
+	case *sendState:
+		if c.up {
+			c.socket.connection().Send(m.state)
+		}
+	case *ack:
+		if c.acked == nil || c.acked.ID != m.log.ID || c.acked.Seq < m.log.Seq { // reports that were sent again are saved late
+			c.acked = &m.log
+		}
+		c.sendAck()
+	case *probe:
+		m.answer()
+	}
+}
+
+// fail ends this life: the lane decides when the next one dials.
+func (c *connection) fail(ctx actor.Context, err error) {
+	ctx.(actor.Supervisor).EscalateFailure(&linkFailure{c.number, err}, nil)
+}
+
+// sendAck tells the controller which reports are saved.
+func (c *connection) sendAck() {
+	if c.up && c.acked != nil {
+		c.socket.connection().Ack(*c.acked)
+	}
+}
+
+// dial connects in a goroutine, when it is the connection's turn.
+func (c *connection) dial(self *actor.PID, m *dial) {
+	r, sock, to := c.r, &c.socket, receiver{c.r, c.lane, self, m.number}
+	r.dials.add(func() {
+		ctx, wanted := sock.beginDial(r.life)
 		if !wanted {
 			return
 		}
-		defer line.dialledNow()
-		defer func() {
-			if defect := recover(); defect != nil {
-				r.driverPanicked(lane, defect, debug.Stack())
-				r.send(self, &dialled{line: line, err: errDriver})
-			}
-		}()
-		connection, hello, err := r.reach(ctx, lane, receiver{r, self, line})
-		if err == nil {
-			line.take(connection)
-		}
-		r.send(self, &dialled{line, hello, err})
+		defer sock.endDial()
+		hello, err := r.reach(ctx, m.lane, to, sock)
+		r.send(self, &dialled{m.number, hello, err})
 	})
 }
 
-// reach connects to the lane's controller, unless the range has ended.
-func (r *Range) reach(ctx context.Context, lane uuid.UUID, to link.Receiver) (link.Connection, link.Hello, error) {
+// reach connects to the lane's controller, unless the range has ended. A driver that panics gives errDriver.
+func (r *Range) reach(ctx context.Context, lane uuid.UUID, to link.Receiver, sock *socket) (hello link.Hello, err error) {
 	if err := ctx.Err(); err != nil {
-		return nil, link.Hello{}, err
+		return link.Hello{}, err
 	}
-	is, begun := r.settings(), r.clock.Now()
-	target := link.Lane{Range: r.id, ID: lane, Epoch: r.committer.epoch, HoldOnLoss: is.HoldOnLoss}
-	connection, hello, err := is.Driver.Dial(ctx, target, to)
+	defer func() {
+		if defect := recover(); defect != nil {
+			r.log.Error().Stringer("lane", lane).Str("panic", fmt.Sprint(defect)).Bytes("stack", debug.Stack()).Msg("a link's driver panicked")
+			err = errDriver
+		}
+	}()
+	settings, began := r.settings(), r.clock.Now()
+	target := link.Lane{Range: r.id, ID: lane, Epoch: r.committer.Epoch, HoldOnLoss: settings.HoldOnLoss}
+	made, hello, err := settings.Driver.Dial(ctx, target, to)
 	if err == nil {
-		r.metrics.DialSeconds.Observe(r.clock.Now().Since(begun).Seconds())
+		r.metrics.DialSeconds.Observe(r.clock.Now().Since(began).Seconds())
+		sock.keep(made)
 	}
-	return connection, hello, err
+	return hello, err
 }
 
-func (r *Range) driverPanicked(lane uuid.UUID, defect any, stack []byte) {
-	r.log.Error().Stringer("lane", lane).Str("panic", fmt.Sprint(defect)).Bytes("stack", stack).Msg("a link's driver panicked")
+// socket is what a connection's actor shares with the goroutine that dials: the actor may end before the dial does.
+type socket struct {
+	mu     sync.Mutex
+	made   link.Connection
+	cancel context.CancelFunc // of the dial, nil before and after it
+	closed bool
 }
 
-// receiver turns what the driver hears into messages of the lane.
+// beginDial returns the context of the dial, unless the socket is closed already.
+func (s *socket) beginDial(life context.Context) (ctx context.Context, wanted bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, false
+	}
+	ctx, s.cancel = context.WithTimeout(life, dialTimeout)
+	return ctx, true
+}
+
+// endDial frees the context of the dial.
+func (s *socket) endDial() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cancel()
+	s.cancel = nil
+}
+
+// keep keeps the connection, or closes it when the socket was closed meanwhile.
+func (s *socket) keep(made link.Connection) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.made = made
+	if s.closed {
+		made.Close()
+	}
+}
+
+func (s *socket) connection() link.Connection {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.made
+}
+
+// close ends the connection, or the dial.
+func (s *socket) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if s.cancel != nil {
+		s.cancel()
+	}
+	if s.made != nil {
+		s.made.Close()
+	}
+}
+
+// receiver turns what the driver hears into messages: reports and confirmations go to the lane, a failure to the connection.
 type receiver struct {
-	of   *Range
-	to   *actor.PID
-	line *line
+	r      *Range
+	lane   *actor.PID
+	self   *actor.PID
+	number uint64
 }
 
-func (r receiver) Applied(revision uint64)      { r.of.send(r.to, &appliedAt{r.line, revision}) }
-func (r receiver) Reported(report lanes.Report) { r.of.send(r.to, &arrived{r.line, report}) }
-func (r receiver) Down(err error)               { r.of.send(r.to, &broken{r.line, err}) }
+func (t receiver) Applied(revision uint64)      { t.r.send(t.lane, &applied{t.number, revision}) }
+func (t receiver) Reported(report lanes.Report) { t.r.send(t.lane, &reported{t.number, report}) }
+func (t receiver) Down(err error)               { t.r.send(t.self, &broken{t.number, err}) }
+
+// dialQueue runs at most maxDials dials of a range at a time, in the order in which they came. Those that wait have no goroutine:
+// there may be a hundred thousand.
+type dialQueue struct {
+	mu       sync.Mutex
+	waiting  []func()
+	running  int
+	finished sync.WaitGroup
+}
+
+// add runs the dial in a goroutine when it is its turn. It never blocks.
+func (d *dialQueue) add(dial func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.waiting = append(d.waiting, dial)
+	if d.running < maxDials {
+		d.running++
+		d.finished.Go(func() {
+			for dial := d.next(); dial != nil; dial = d.next() {
+				dial()
+			}
+		})
+	}
+}
+
+// next returns the next dial, nil when none waits.
+func (d *dialQueue) next() func() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.waiting) == 0 {
+		d.waiting = nil
+		d.running--
+		return nil
+	}
+	first := d.waiting[0]
+	d.waiting[0] = nil
+	d.waiting = d.waiting[1:]
+	return first
+}
+
+// linkCause is one of metrics.LinkCauses. An error may match several: the first counts.
+func linkCause(err error) string {
+	var (
+		timeout   net.Error
+		dns       *net.DNSError
+		operation *net.OpError
+	)
+	switch {
+	case errors.Is(err, link.ErrFaulty):
+		return "faulty"
+	case errors.Is(err, errDriver):
+		return "driver"
+	case errors.Is(err, link.ErrSilent):
+		return "silent"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "refused"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return "timeout"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
+		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return "closed"
+	case errors.As(err, &dns), errors.As(err, &operation):
+		return "unreachable"
+	}
+	return "other"
+}

@@ -59,16 +59,16 @@ func TestAStopDoesNotWaitForDials(t *testing.T) {
 func TestDialsThatWaitAreMadeInTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const waiting = 1000
-		var d dials
+		var d dialQueue
 		goOn := make(chan struct{})
-		for range dialsAtOnce {
-			d.queue(func() { <-goOn })
+		for range maxDials {
+			d.add(func() { <-goOn })
 		}
 		before := runtime.NumGoroutine()
 		var mu sync.Mutex
 		var made []int
 		for i := range waiting {
-			d.queue(func() {
+			d.add(func() {
 				mu.Lock()
 				defer mu.Unlock()
 				made = append(made, i)
@@ -78,19 +78,19 @@ func TestDialsThatWaitAreMadeInTheirOrder(t *testing.T) {
 		require.Less(t, runtime.NumGoroutine(), before+waiting/2)
 		require.Empty(t, made)
 		goOn <- struct{}{} // one of them, which makes all that wait
-		d.queue(func() {})
+		d.add(func() {})
 		synctest.Wait()
 		require.Len(t, made, waiting)
 		require.True(t, slices.IsSorted(made))
 		close(goOn)
-		d.turns.Wait()
-		require.Zero(t, d.underWay)
+		d.finished.Wait()
+		require.Zero(t, d.running)
 	})
 }
 
-func TestALineThatNobodyWantsAnyMoreIsNotDialled(t *testing.T) {
-	var l line
-	l.hangUp()
-	_, wanted := l.begin(t.Context())
+func TestASocketThatWasClosedIsNotDialled(t *testing.T) {
+	var s socket
+	s.close()
+	_, wanted := s.beginDial(t.Context())
 	require.False(t, wanted)
 }

@@ -59,7 +59,7 @@ func TestNoStateFromBeforeTheHelloReachesAControllerThatHolds(t *testing.T) {
 		dial := make(chan struct{})
 		slow.wait.Store(&dial)
 		g.controller(0).Cut(errNoAnswer)
-		g.pass(firstBackOff) // it is being dialled
+		g.pass(firstBackoff) // it is being dialled
 		came := time.Now()
 
 		release := g.holdFlushes()
@@ -93,7 +93,7 @@ func TestAnOldHelloDoesNotWipeANewFault(t *testing.T) {
 		release := g.holdFlushes()
 		g.begin(func() error { return g.tryModify(session, 1) })
 		g.controller(0).Cut(errNoAnswer)
-		g.pass(firstBackOff) // hello: no faults
+		g.pass(firstBackoff) // hello: no faults
 		g.fault(0, "lamp")
 		release()
 		g.pass(time.Second)
@@ -109,7 +109,7 @@ func TestAnOldHelloDoesNotBringBackAClearedFault(t *testing.T) {
 		release := g.holdFlushes()
 		g.begin(func() error { return g.tryModify(session, 1) })
 		g.controller(0).Cut(errNoAnswer)
-		g.pass(firstBackOff) // hello: lamp
+		g.pass(firstBackoff) // hello: lamp
 		g.clearFaults(0)
 		release()
 		g.pass(time.Second)
@@ -139,10 +139,10 @@ func TestTheFaultsOfAHelloOutlastAnOutage(t *testing.T) {
 func TestTheFaultsOfAHelloToAParkedLaneAreHeard(t *testing.T) {
 	s := &greeting{}
 	inFakeTime(t, func(t *testing.T, g *rig) {
-		for range maxRestarts + 1 {
+		for range maxPanics + 1 {
 			g.crash(0)
 		}
-		g.pass(firstBackOff)
+		g.pass(firstBackoff)
 		s.faults.Store(&[]string{"lamp"})
 		g.controller(0).Cut(errNoAnswer)
 		g.pass(parkedFor + time.Second)
@@ -172,7 +172,7 @@ func TestAHoldAfterAPanicOfTheRangeIsSaved(t *testing.T) {
 			g.hold(everywhere)
 			g.lift(everywhere)
 		}
-		g.send(g.pid, (*toLane)(nil))
+		g.sendRoot((*toLane)(nil))
 		g.pass(time.Second)
 		require.True(t, g.hold(everywhere).Saved)
 		require.True(t, g.onRecord().Has(everywhere))
@@ -201,10 +201,10 @@ func TestALaneWhoseReleaseWasRefusedIsOpenedInTheEnd(t *testing.T) {
 func TestAParkedLaneWhoseLinkBreaksIsNotHeldForGood(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, g *rig) {
 		g.create(0, 30)
-		for range maxRestarts + 1 {
+		for range maxPanics + 1 {
 			g.crash(0)
 		}
-		g.pass(firstBackOff)
+		g.pass(firstBackoff)
 		require.True(t, g.controller(0).Shown().Hold)
 		g.controller(0).Cut(errNoAnswer)
 		g.pass(parkedFor)
@@ -225,10 +225,10 @@ func TestATimerOfBeforeAPanicDoesNotMixUpTheReports(t *testing.T) {
 		g.store.hook(nil)
 		goOn := history.hold()
 		g.crash(0)
-		g.pass(firstBackOff) // told again, and looked up again
+		g.pass(firstBackoff) // told again, and looked up again
 		g.pass(3 * time.Second)
 		goOn()
-		g.pass(lastBackOff)
+		g.pass(lastBackoff)
 		require.Zero(t, g.controller(0).Unacked())
 		require.Equal(t, 1, countKind(g.happened(session), lanes.CarrierHit))
 	})
@@ -272,10 +272,10 @@ func TestLiftingNothingReleasesNothing(t *testing.T) {
 // A parked lane does not make a ceasefire look unsaved.
 func TestAHoldIsSavedAlthoughALaneIsParked(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, g *rig) {
-		for range maxRestarts + 1 {
+		for range maxPanics + 1 {
 			g.crash(0)
 		}
-		g.pass(firstBackOff)
+		g.pass(firstBackoff)
 		asked := time.Now()
 		require.True(t, g.hold(everywhere).Saved)
 		require.Equal(t, asked, time.Now())

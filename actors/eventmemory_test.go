@@ -19,9 +19,9 @@ func eventAt(cursor uint64, lane, session uuid.UUID) lanes.Logged {
 
 func requireSmall(t *testing.T, q *eventQueue, events int) {
 	t.Helper()
-	require.Len(t, q.known, events)
-	require.LessOrEqual(t, len(q.last), 2*events)
-	require.LessOrEqual(t, len(q.all), 2*events+64)
+	require.Len(t, q.byCursor, events)
+	require.LessOrEqual(t, len(q.newest), 2*events)
+	require.LessOrEqual(t, len(q.added), 2*events+64)
 	require.LessOrEqual(t, len(q.ready), 2*events+64)
 }
 
@@ -52,8 +52,8 @@ func TestNothingIsKeptOfWhatWasDropped(t *testing.T) {
 			require.True(t, hangs)
 			for i := range uint64(passing) {
 				q.add(eventAt(2+i, lane(), uuid.New()))
-				if q.waits > 10 {
-					q.drop()
+				if q.waiting > 10 {
+					q.dropOldest()
 				}
 			}
 			requireSmall(t, q, 11)

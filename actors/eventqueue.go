@@ -9,145 +9,145 @@ import (
 	"rangegate/lanes"
 )
 
-// eventQueue gives out events so that those of one lane, and those of one session on whatever lanes, go one after the
-// other in the order they were added. Everything else may go side by side.
+// eventQueue orders events for delivery: those of one lane, and those of one session on whatever lanes, go one after the other in the
+// order in which they were added. All others may go side by side.
 type eventQueue struct {
-	known map[uint64]*queuedEvent
-	last  map[uuid.UUID]*queuedEvent // lane or session → its newest event that is not done
-	ready []*queuedEvent
-	all   []*queuedEvent // in the order they were added; those that are out are dropped in passing, and see tidied
-	waits int            // how many wait to be given out
+	byCursor map[uint64]*queuedEvent
+	newest   map[uuid.UUID]*queuedEvent // lane or session → its newest event that is not done
+	ready    []*queuedEvent             // that wait for no other
+	added    []*queuedEvent             // in the order they were added; see compact
+	waiting  int                        // events that are not taken out yet
 }
 
 type queuedEvent struct {
-	event    lanes.Logged
-	awaits   [2]*queuedEvent // the one before it on its lane, and the one of its session, until they are done
-	followed []*queuedEvent  // events that wait for this one
-	out      bool            // given out, or dropped
+	event     lanes.Logged
+	before    [2]*queuedEvent // the one before it on its lane, and the one of its session, until they are done
+	followers []*queuedEvent  // that wait for this one
+	taken     bool            // by next or dropOldest
 }
 
-// lines are the two that the event stands in: its lane's and its session's.
-func (e *queuedEvent) lines() [2]uuid.UUID {
+// sequences are the two that the event belongs to: its lane's and its session's.
+func (e *queuedEvent) sequences() [2]uuid.UUID {
 	return [2]uuid.UUID{e.event.Event.Lane, e.event.Event.Session}
 }
 
-func (e *queuedEvent) free() bool { return e.awaits == [2]*queuedEvent{} }
+func (e *queuedEvent) free() bool { return e.before == [2]*queuedEvent{} }
 
 func newEventQueue() *eventQueue {
-	return &eventQueue{known: map[uint64]*queuedEvent{}, last: map[uuid.UUID]*queuedEvent{}}
+	return &eventQueue{byCursor: map[uint64]*queuedEvent{}, newest: map[uuid.UUID]*queuedEvent{}}
 }
 
-// add takes an event. One that is queued already is not taken twice.
+// add queues an event. One that is queued already is ignored.
 func (q *eventQueue) add(event lanes.Logged) {
-	if _, again := q.known[event.Cursor]; again {
+	if _, found := q.byCursor[event.Cursor]; found {
 		return
 	}
 	e := &queuedEvent{event: event}
-	q.known[event.Cursor] = e
-	q.all = append(q.all, e)
-	q.waits++
-	for line, id := range e.lines() {
-		e.follow(line, q.last[id])
-		q.last[id] = e
+	q.byCursor[event.Cursor] = e
+	q.added = append(q.added, e)
+	q.waiting++
+	for i, id := range e.sequences() {
+		e.follow(i, q.newest[id])
+		q.newest[id] = e
 	}
 	if e.free() {
 		q.ready = append(q.ready, e)
 	}
-	q.all, q.ready = q.tidied(q.all), q.tidied(q.ready)
+	q.added, q.ready = q.compact(q.added), q.compact(q.ready)
 }
 
-// tidied is the events without those that are out, once these are most of them: one that waits for long keeps nothing
-// of what passes it.
-func (q *eventQueue) tidied(events []*queuedEvent) []*queuedEvent {
-	if len(events) <= 2*q.waits+64 {
+// compact removes the events that are taken once they are most of the list: an event that waits for long must not keep all that
+// passed it.
+func (q *eventQueue) compact(events []*queuedEvent) []*queuedEvent {
+	if len(events) <= 2*q.waiting+64 {
 		return events
 	}
-	return slices.DeleteFunc(events, func(e *queuedEvent) bool { return e.out })
+	return slices.DeleteFunc(events, func(e *queuedEvent) bool { return e.taken })
 }
 
-// next gives out an event that waits for no other.
-func (q *eventQueue) next() (lanes.Logged, bool) {
+// next takes out an event that waits for no other. done must follow.
+func (q *eventQueue) next() (event lanes.Logged, found bool) {
 	for len(q.ready) > 0 {
 		e := q.ready[0]
 		q.ready = q.ready[1:]
-		if !e.out {
-			return q.giveOut(e), true
+		if !e.taken {
+			return q.take(e), true
 		}
 	}
 	return lanes.Logged{}, false
 }
 
-// drop takes the oldest event that still waits out of its lines: those behind it now wait for those before it.
-func (q *eventQueue) drop() (lanes.Logged, bool) {
-	for len(q.all) > 0 {
-		e := q.all[0]
-		q.all = q.all[1:]
-		if !e.out {
-			event := q.giveOut(e)
-			q.leave(e)
+// dropOldest takes the oldest event that still waits out of its sequences: those behind it now wait for those before it.
+func (q *eventQueue) dropOldest() (event lanes.Logged, found bool) {
+	for len(q.added) > 0 {
+		e := q.added[0]
+		q.added = q.added[1:]
+		if !e.taken {
+			event := q.take(e)
+			q.unlink(e)
 			return event, true
 		}
 	}
 	return lanes.Logged{}, false
 }
 
-// oldest is when the oldest event happened that waits to be given out, nil when none does.
+// oldest returns when the oldest event that waits happened, nil when none waits.
 func (q *eventQueue) oldest() *time.Time {
-	if q.waits == 0 {
+	if q.waiting == 0 {
 		return nil
 	}
-	return &q.all[0].event.Event.At
+	return &q.added[0].event.Event.At
 }
 
-func (q *eventQueue) giveOut(e *queuedEvent) lanes.Logged {
-	e.out = true
-	q.waits--
-	for len(q.all) > 0 && q.all[0].out {
-		q.all = q.all[1:]
+func (q *eventQueue) take(e *queuedEvent) lanes.Logged {
+	e.taken = true
+	q.waiting--
+	for len(q.added) > 0 && q.added[0].taken {
+		q.added = q.added[1:]
 	}
 	return e.event
 }
 
-// done takes an event that was given out as over, and lets those go that waited for nothing else.
+// done ends an event that next took out: those that waited for nothing else are ready.
 func (q *eventQueue) done(cursor uint64) {
-	if e := q.known[cursor]; e != nil {
-		q.leave(e)
+	if e := q.byCursor[cursor]; e != nil {
+		q.unlink(e)
 	}
 }
 
-// leave takes the event out of its lines. One that is done has nobody before it any more.
-func (q *eventQueue) leave(e *queuedEvent) {
-	delete(q.known, e.event.Cursor)
-	for line, id := range e.lines() {
-		before := e.awaits[line]
+// unlink takes the event out of its sequences.
+func (q *eventQueue) unlink(e *queuedEvent) {
+	delete(q.byCursor, e.event.Cursor)
+	for i, id := range e.sequences() {
+		before := e.before[i]
 		if before != nil {
-			before.followed = slices.DeleteFunc(before.followed, func(f *queuedEvent) bool { return f == e })
+			before.followers = slices.DeleteFunc(before.followers, func(f *queuedEvent) bool { return f == e })
 		}
 		switch {
-		case q.last[id] != e:
+		case q.newest[id] != e:
 		case before != nil:
-			q.last[id] = before
+			q.newest[id] = before
 		default:
-			delete(q.last, id)
+			delete(q.newest, id)
 		}
 	}
-	for _, follower := range e.followed {
-		for line, before := range follower.awaits {
+	for _, follower := range e.followers {
+		for i, before := range follower.before {
 			if before == e {
-				follower.follow(line, e.awaits[line])
+				follower.follow(i, e.before[i])
 			}
 		}
-		if follower.free() && !follower.out {
+		if follower.free() && !follower.taken {
 			q.ready = append(q.ready, follower)
 		}
 	}
-	e.followed = nil
+	e.followers = nil
 }
 
-// follow makes the event wait in that line for the one before it, nil for none.
-func (e *queuedEvent) follow(line int, before *queuedEvent) {
-	e.awaits[line] = before
+// follow makes the event wait for the one before it in its i-th sequence, nil for none.
+func (e *queuedEvent) follow(i int, before *queuedEvent) {
+	e.before[i] = before
 	if before != nil {
-		before.followed = append(before.followed, e)
+		before.followers = append(before.followers, e)
 	}
 }

@@ -101,7 +101,7 @@ func TestEventsGoInOrderPerLaneAndPerSession(t *testing.T) {
 			},
 			"drop the oldest": func(t *rapid.T) {
 				i := model.oldest()
-				event, any := queue.drop()
+				event, any := queue.dropOldest()
 				require.Equal(t, i >= 0, any)
 				if any {
 					require.Equal(t, model.added[i].Cursor, event.Cursor)
@@ -117,7 +117,7 @@ func TestEventsGoInOrderPerLaneAndPerSession(t *testing.T) {
 				model.done[cursor] = true
 				queue.done(cursor)
 			},
-			"": func(t *rapid.T) { require.Equal(t, model.waiting(), queue.waits) },
+			"": func(t *rapid.T) { require.Equal(t, model.waiting(), queue.waiting) },
 		})
 		for len(model.done) < len(model.added) { // and nothing gets stuck
 			event, any := queue.next()
@@ -129,7 +129,7 @@ func TestEventsGoInOrderPerLaneAndPerSession(t *testing.T) {
 			model.done[cursor] = true
 			queue.done(cursor)
 		}
-		require.Empty(t, queue.known)
-		require.Empty(t, queue.last, "nothing is remembered of what is done")
+		require.Empty(t, queue.byCursor)
+		require.Empty(t, queue.newest, "nothing is remembered of what is done")
 	})
 }

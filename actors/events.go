@@ -3,125 +3,239 @@ package actors
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
+	"slices"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"golang.org/x/sync/semaphore"
 
+	"rangegate/actors/commit"
 	"rangegate/lanes"
 )
 
-// Webhook makes the one attempt to deliver an event, and says what the integrator answered: its status is in the
-// attempt, what it told a purchaseRequest in the answer. It returns within its own time-out, and when ctx ends.
+const (
+	markRetry = time.Second // before an attempt whose mark could not be saved is tried again
+	// maxDeliverySlots is the size of the semaphore; the settings say how many deliveries may be under way.
+	maxDeliverySlots = 1 << 30
+)
+
+// Webhook makes the one attempt to deliver an event and returns what the integrator answered: its status in the attempt, its reply to
+// a purchaseRequest in the answer. It returns within its own time-out, and when ctx ends.
 type Webhook interface {
 	Attempt(ctx context.Context, event lanes.Event) (lanes.Attempt, lanes.Answer)
 }
 
-// eventsActor forwards the saved events of a range to its webhook. Each event is attempted once (see deliver). Per
-// lane and per session they go in the order of the facts; across lanes, as many at a time as there are slots.
+// eventsActor forwards the saved events of a range to its webhook. Each event is attempted once (see deliver). Per lane and per
+// session they go in the order of the facts; across lanes, as many at a time as there are slots.
 type eventsActor struct {
-	of    *Range
-	self  *actor.PID
-	queue *eventQueue
-	begun bool // the deliveries of an earlier life have ended
-	out   int  // deliveries under way
+	r       *Range
+	self    *actor.PID
+	queue   *eventQueue
+	begun   bool // the deliveries of an earlier life have ended
+	running int  // deliveries
 }
 
-// The messages of the events actor. of is the life that they belong to: after a panic it lives another.
+// The messages of the events actor. life is the instance that a message belongs to: one of an earlier life is stale.
 type (
 	announced struct{ events []lanes.Logged }
-	begin     struct{ of *eventsActor }
+	begin     struct{ life *eventsActor }
 	delivered struct {
-		of     *eventsActor
+		life   *eventsActor
 		cursor uint64
 	}
 )
 
-func newEventsActor(of *Range) *eventsActor {
-	return &eventsActor{of: of, queue: newEventQueue()}
-}
+func newEventsActor(r *Range) *eventsActor { return &eventsActor{r: r, queue: newEventQueue()} }
 
+// Receive takes one message, and then starts as many deliveries as may run.
 func (e *eventsActor) Receive(ctx actor.Context) {
-	switch m := ctx.Message().(type) {
+	defer e.r.guard(ctx, eventsKind)
+	switch m := e.r.received(ctx, eventsKind).(type) {
 	case *actor.Started:
 		e.self = ctx.Self()
+		e.r.events.Store(e.self) // before begin reads what is unattempted: what is announced later comes here
 		e.start()
 	case *begin:
-		if m.of == e {
+		if m.life == e {
 			e.begun = true
-			e.take(e.of.committer.unattempted())
+			e.add(e.r.committer.Unattempted())
 		}
 	case *announced:
-		e.take(m.events)
+		e.add(m.events)
 	case *delivered:
-		if m.of == e {
-			e.out--
+		if m.life == e {
+			e.running--
 			e.queue.done(m.cursor)
 		}
 	}
 	e.deliverAll()
-	e.of.eventsWaiting.Store(int64(e.queue.waits))
-	e.of.oldestEvent.Store(e.queue.oldest())
+	e.r.eventsWaiting.Store(int64(e.queue.waiting))
+	e.r.oldestEvent.Store(e.queue.oldest())
 }
 
-// deliverAll delivers what may go, as long as there are slots.
-func (e *eventsActor) deliverAll() {
-	for e.out < e.of.settings().Slots && e.of.slots.TryAcquire(1) {
-		event, any := e.queue.next()
-		if !any {
-			e.of.slots.Release(1)
-			return
-		}
-		e.out++
-		e.deliver(event)
-	}
-}
-
-// start begins a life of the actor, once what an earlier one had under way is over.
+// start begins a life of the actor once the deliveries of an earlier one have ended.
 func (e *eventsActor) start() {
-	of, self := e.of, e.self
+	r, self := e.r, e.self
 	go func() {
-		if of.awaitDeliveries(context.Background()) == nil {
-			of.send(self, &begin{e})
+		if r.awaitDeliveries(context.Background()) == nil {
+			r.send(self, &begin{e})
 		}
 	}()
 }
 
-// take takes saved events. Those that are final already are only told of; those that are announced before the actor
-// has begun are among the unattempted then.
-func (e *eventsActor) take(events []lanes.Logged) {
+// add queues saved events. Those that are final already are only logged; those that come before the actor has begun are among the
+// unattempted then.
+func (e *eventsActor) add(events []lanes.Logged) {
 	for _, event := range events {
 		switch {
 		case event.Attempt != nil:
-			e.of.told(event)
-		case e.of.settings().Webhook == nil: // there was one when it happened
-			e.of.record(event, notSent(event.Event))
+			e.r.logOutcome(event)
+		case e.r.settings().Webhook == nil: // there was one when it happened
+			e.r.recordAttempt(event, notSent(event.Event))
 		case e.begun:
 			e.queue.add(event)
 		}
 	}
-	for e.queue.waits > e.of.settings().Queue {
-		e.drop()
-	}
-}
-
-// drop gives up on the oldest event that waits: the receiver has been away or slow for long.
-func (e *eventsActor) drop() {
-	if event, any := e.queue.drop(); any {
-		e.of.record(event, lanes.Attempt{
-			At: e.of.clock.Now().Wall, Error: fmt.Sprintf("%s: more than %d events waited", lanes.Dropped, e.of.settings().Queue),
-		})
-	}
-}
-
-// deliver makes the one attempt, in a goroutine that has a slot and outlives a panic of the actor. The attempt is
-// saved as interrupted before it is made, and again when its outcome is known.
-func (e *eventsActor) deliver(event lanes.Logged) {
-	of, self := e.of, e.self
-	go func() {
-		if of.mark(event) {
-			made, _ := of.attempt(event.Event)
-			of.record(event, made)
+	for limit := e.r.settings().Queue; e.queue.waiting > limit; {
+		if event, found := e.queue.dropOldest(); found {
+			reason := fmt.Sprintf("%s: more than %d events waited", lanes.Dropped, limit)
+			e.r.recordAttempt(event, lanes.Attempt{At: e.r.clock.Now().Wall, Error: reason})
 		}
-		of.slots.Release(1)
-		of.send(self, &delivered{e, event.Cursor})
+	}
+}
+
+// deliverAll delivers what may go, as long as there are slots.
+func (e *eventsActor) deliverAll() {
+	for e.running < e.r.settings().Slots && e.r.deliverySlots.TryAcquire(1) {
+		event, found := e.queue.next()
+		if !found {
+			e.r.deliverySlots.Release(1)
+			return
+		}
+		e.running++
+		e.deliver(event)
+	}
+}
+
+// deliver makes the one attempt, in a goroutine that has a slot and outlives a panic of the actor. The attempt is saved as
+// interrupted before it is made, and again when its outcome is known.
+func (e *eventsActor) deliver(event lanes.Logged) {
+	r, self := e.r, e.self
+	go func() {
+		if r.markAttempted(event) {
+			attempt, _ := r.attempt(event.Event)
+			r.recordAttempt(event, attempt)
+		}
+		r.deliverySlots.Release(1)
+		r.send(self, &delivered{e, event.Cursor})
 	}()
+}
+
+// announce sends saved events to the events actor, except those whose attempt somebody else makes. Before that actor has started
+// there is no need to: it begins with what is unattempted.
+func (r *Range) announce(events []lanes.Logged) {
+	mine := slices.DeleteFunc(slices.Clone(events), func(e lanes.Logged) bool {
+		return e.Attempt != nil && e.Attempt.Error == lanes.Interrupted
+	})
+	if len(mine) > 0 {
+		r.sendEvents(&announced{mine})
+	}
+}
+
+func (r *Range) sendEvents(message any) {
+	if events := r.events.Load(); events != nil {
+		r.send(events, message)
+	}
+}
+
+// awaitDeliveries waits until no delivery is under way, or ctx ends.
+func (r *Range) awaitDeliveries(ctx context.Context) error {
+	return awaitFree(ctx, r.deliverySlots, maxDeliverySlots)
+}
+
+// awaitFree waits until all slots are free, or ctx ends.
+func awaitFree(ctx context.Context, slots *semaphore.Weighted, n int64) error {
+	err := slots.Acquire(ctx, n)
+	if err == nil {
+		slots.Release(n)
+	}
+	return err
+}
+
+// markAttempted saves that the event is being attempted, as soon as the store takes it. It returns false for an event that needs no
+// attempt any more, and when the range stops first.
+func (r *Range) markAttempted(event lanes.Logged) bool {
+	for r.committer.IsUnattempted(event.Cursor) {
+		event.Attempt = &lanes.Attempt{At: r.clock.Now().Wall, Error: lanes.Interrupted}
+		result := make(chan commit.Outcome, 1)
+		r.committer.Save(&commit.Write{Events: []lanes.Logged{event}, Trace: event.Trace, Done: func(outcome commit.Outcome) {
+			if outcome != commit.Unresolved { // its outcome follows
+				result <- outcome
+			}
+		}})
+		select {
+		case outcome := <-result:
+			if outcome == commit.Saved {
+				return true
+			}
+		case <-r.life.Done():
+			return false
+		}
+		if !r.sleep(markRetry) {
+			return false
+		}
+	}
+	return false
+}
+
+// attempt makes the attempt. A webhook that panics costs only this event.
+func (r *Range) attempt(event lanes.Event) (attempt lanes.Attempt, answer lanes.Answer) {
+	began := r.clock.Now()
+	defer func() {
+		if defect := recover(); defect != nil {
+			r.log.Error().Stringer("lane", event.Lane).Stringer("session", event.Session).Stringer("event_id", event.ID).
+				Str("panic", fmt.Sprint(defect)).Bytes("stack", debug.Stack()).Msg("the webhook panicked")
+			attempt = lanes.Attempt{At: began.Wall, Error: lanes.Interrupted + ": a defect of the gateway"}
+		}
+	}()
+	webhook := r.settings().Webhook
+	if webhook == nil { // there was one when it happened
+		return notSent(event), lanes.Answer{}
+	}
+	return webhook.Attempt(r.life, event)
+}
+
+// recordAttempt saves the outcome, whenever the store takes it.
+func (r *Range) recordAttempt(event lanes.Logged, attempt lanes.Attempt) {
+	event.Attempt = &attempt
+	r.committer.Save(&commit.Write{Events: []lanes.Logged{event}, Trace: event.Trace, MustSave: true, Done: func(commit.Outcome) {}})
+	r.logOutcome(event)
+}
+
+// logOutcome counts and logs an event that is final.
+func (r *Range) logOutcome(event lanes.Logged) {
+	outcome := event.Attempt.Outcome()
+	r.metrics.Events.WithLabelValues(string(event.Event.Kind), outcome).Inc()
+	traced(r.log.Info(), event.Trace).Str("event", string(event.Event.Kind)).Stringer("event_id", event.Event.ID).
+		Stringer("lane", event.Event.Lane).Stringer("session", event.Event.Session).Uint64("cursor", event.Cursor).
+		Str("outcome", outcome).Int("status", event.Attempt.Status).Dur("took", event.Attempt.Duration).Msg("event")
+}
+
+// logged is the event as it enters the log: unattempted, or final when there is no webhook. A purchase is sent at once by whoever
+// asked for it. trace is that of the request that caused it.
+func (r *Range) logged(event lanes.Event, trace string) lanes.Logged {
+	logged := lanes.Logged{Event: event, Trace: trace}
+	switch {
+	case r.settings().Webhook == nil:
+		attempt := notSent(event)
+		logged.Attempt = &attempt
+	case event.Kind == lanes.PurchaseRequest:
+		logged.Attempt = &lanes.Attempt{At: event.At, Error: lanes.Interrupted}
+	}
+	return logged
+}
+
+func notSent(event lanes.Event) lanes.Attempt {
+	return lanes.Attempt{At: event.At, Error: lanes.NoWebhook}
 }

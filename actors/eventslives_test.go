@@ -93,7 +93,7 @@ func TestEventsLeftOverWhenTheWebhookIsTakenAwayAreFinal(t *testing.T) {
 
 // panicEvents makes the actor that forwards events panic and start again.
 func (g *rig) panicEvents() {
-	g.send(g.Range.events, (*announced)(nil))
+	g.sendEvents((*announced)(nil))
 	synctest.Wait()
 }
 

@@ -30,12 +30,12 @@ func TestAFaultyControllerIsShownAndCostsItsLaneTheGrace(t *testing.T) {
 				s.answers(isFaulty)
 				broken := g.clock.Now().Wall
 				goesWrong()
-				g.pass(firstBackOff)
+				g.pass(firstBackoff)
 				status := g.Lanes()[0]
 				require.Equal(t, lanes.LinkFaulty, status.Link)
-				require.WithinRange(t, status.LinkSince, broken, broken.Add(firstBackOff))
+				require.WithinRange(t, status.LinkSince, broken, broken.Add(firstBackoff))
 				require.True(t, status.Lane.Usable, "for the grace")
-				g.pass(30*time.Second - firstBackOff - time.Nanosecond)
+				g.pass(30*time.Second - firstBackoff - time.Nanosecond)
 				require.Empty(t, g.Lanes()[0].NotUsable)
 				g.pass(time.Nanosecond)
 				require.False(t, g.Lanes()[0].Lane.Usable)
@@ -46,7 +46,7 @@ func TestAFaultyControllerIsShownAndCostsItsLaneTheGrace(t *testing.T) {
 				require.ErrorIs(t, g.tryCreate(0, 30), lanes.ErrLaneNotUsable)
 
 				s.answers(nil)
-				g.pass(lastFaulty)
+				g.pass(lastFaultyBackoff)
 				status = g.Lanes()[0]
 				require.Equal(t, lanes.LinkUp, status.Link)
 				require.True(t, status.Lane.Usable)
@@ -61,17 +61,17 @@ func TestAFaultyControllerIsTriedRarely(t *testing.T) {
 	s := &switchboard{answer: isFaulty}
 	onLine(t, s, func(t *testing.T, g *rig) {
 		g.pass(10 * time.Hour)
-		ceiling, long, longest := firstFaulty, 0, time.Duration(0)
+		ceiling, long, longest := firstFaultyBackoff, 0, time.Duration(0)
 		for _, gap := range s.gaps() {
 			require.LessOrEqual(t, gap, ceiling)
-			if gap > lastFaulty/2 {
+			if gap > lastFaultyBackoff/2 {
 				long++
 			}
 			longest = max(longest, gap)
-			ceiling = min(2*ceiling, lastFaulty)
+			ceiling = min(2*ceiling, lastFaultyBackoff)
 		}
 		require.Greater(t, long, 10)
-		require.Greater(t, longest, lastFaulty*3/4, "with full jitter, bounded by 5 min")
+		require.Greater(t, longest, lastFaultyBackoff*3/4, "with full jitter, bounded by 5 min")
 		require.Less(t, len(s.gaps()), 1000)
 	})
 }
@@ -87,7 +87,7 @@ func TestAFaultyLaneDisturbsNoOther(t *testing.T) {
 		require.False(t, g.Lanes()[0].Lane.Usable)
 		require.Equal(t, before, g.Lanes()[1])
 		g.controller(0).Pose(false)
-		g.pass(lastFaulty)
+		g.pass(lastFaultyBackoff)
 		require.Equal(t, lanes.LinkUp, g.Lanes()[0].Link)
 		g.create(0, 30)
 	})

@@ -1,12 +1,12 @@
-// Package actors runs the ranges: two actors and a lane actor a lane for each. Nothing outside this package knows of them.
+// Package actors runs the ranges: their tree of actors, and what stands beside it. Nothing outside this package knows of actors.
 //
-//	range-<id>                 spawns its lanes, and sets and lifts its holds
-//	└─ lane-<n>                owns one lane: session, timer, pause and resume          ← lane.go, take: start here;
-//	                           and supervises the connection to its hardware            ← link.go
-//	events-<id>                forwards saved events to the webhook: once each, in order per lane
+//	range-<id>                  spawns and supervises its lanes; sets and lifts holds      supervision.go, ceasefire.go
+//	├─ <lane id>                owns one lane: its session, its timer, pause and resume    lane.go: start reading here
+//	│  └─ connection            one connection to the lane's hardware                      connection.go, supervised by link.go
+//	└─ events                   forwards saved events to the webhook, once each            events.go
 //
-// Beside them stand board (what everyone reads), the committer (what is saved, in one flush for many lanes), idempotency (the
-// keys), clock, metrics, and the goroutines of purchases (purchase.go).
+// Beside the tree stand board (what everyone reads), commit (what is saved, in one flush for many lanes), idempotency (the keys),
+// clock, metrics, and the goroutines of purchases (purchase.go).
 package actors
 
 import (
@@ -15,10 +15,12 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
 	"rangegate/actors/clock"
@@ -27,52 +29,52 @@ import (
 	"rangegate/lanes/store"
 )
 
-// Gateway is the ranges of this process.
+const (
+	lastAttempts = 2 * time.Second // for attempts under way when the range stops
+	// checkpointEvery bounds how much running time can be unknown after a boot with a wrong wall clock.
+	checkpointEvery = 10 * time.Second
+)
+
+// Gateway is the ranges of this process. Its methods may be called from any goroutine.
 type Gateway struct {
 	clock   clock.Clock
 	store   store.Store
 	metrics *metrics.Metrics
 	log     zerolog.Logger
 	system  *actor.ActorSystem
-	quit    chan struct{} // closed when everything ends
-	watch   sync.WaitGroup
-	kinds   sync.Map // kind of actor → what its actors share
+	quit    chan struct{}  // closed when the gateway stops
+	tasks   sync.WaitGroup // that run until then
 
 	mu     sync.RWMutex
 	ranges map[uuid.UUID]*Range
 }
 
-const lastAttempts = 2 * time.Second // that attempts under way may take when the range stops
-
-// NewGateway makes a gateway without ranges.
-func NewGateway(machine clock.Clock, s store.Store, counted *metrics.Metrics, log zerolog.Logger) *Gateway {
-	g := &Gateway{
-		clock: machine, store: s, metrics: counted, log: log,
-		quit: make(chan struct{}), ranges: map[uuid.UUID]*Range{},
-	}
-	quiet := slog.New(zerolog.NewSlogHandler(log.Level(zerolog.WarnLevel)))
-	g.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet }))
-	g.watch.Go(func() { clock.Watch(machine, g.quit, g.woken, g.stepped, g.drifted) })
-	g.watch.Go(g.markAll)
+// NewGateway makes a gateway without ranges. Stop must be called.
+func NewGateway(machine clock.Clock, s store.Store, m *metrics.Metrics, log zerolog.Logger) *Gateway {
+	g := &Gateway{clock: machine, store: s, metrics: m, log: log, quit: make(chan struct{}), ranges: map[uuid.UUID]*Range{}}
+	library := slog.New(zerolog.NewSlogHandler(log.Level(zerolog.WarnLevel)))
+	g.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return library }))
+	g.tasks.Go(func() { clock.Watch(machine, g.quit, g.afterSuspend, g.afterClockStep, g.observeDrift) })
+	g.tasks.Go(g.checkpointAll)
 	return g
 }
 
-// Range is the running range with that id. It is lanes.ErrStarting while there is none, and lanes.ErrNotOwner once another
-// process has claimed it: what this one knows of it is not true any more.
+// Range returns the running range with that id. Errors: lanes.ErrStarting while there is none, lanes.ErrNotOwner once another
+// process has claimed it.
 func (g *Gateway) Range(id uuid.UUID) (*Range, error) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	r, running := g.ranges[id]
-	if !running {
+	r, found := g.ranges[id]
+	if !found {
 		return nil, lanes.ErrStarting
 	}
-	if context.Cause(r.background) == lanes.ErrNotOwner {
+	if context.Cause(r.life) == lanes.ErrNotOwner {
 		return nil, lanes.ErrNotOwner
 	}
 	return r, nil
 }
 
-// Ready tells whether so many ranges run, every lane is brought back and the store takes writes.
+// Ready reports whether that many ranges run, every lane of theirs is loaded and the store takes writes.
 func (g *Gateway) Ready(ranges int) bool {
 	running := g.running()
 	for _, r := range running {
@@ -86,14 +88,15 @@ func (g *Gateway) Ready(ranges int) bool {
 func (g *Gateway) running() []*Range {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	all := make([]*Range, 0, len(g.ranges))
+	running := make([]*Range, 0, len(g.ranges))
 	for _, r := range g.ranges {
-		all = append(all, r)
+		running = append(running, r)
 	}
-	return all
+	return running
 }
 
-// StartRange claims the range, loads it and starts its tree. The lanes are brought back by the time Ready says so.
+// StartRange claims the range, loads it and starts its tree. The lanes are loaded by the time that Ready says so. Errors: ErrLayout,
+// those of the store.
 func (g *Gateway) StartRange(ctx context.Context, s Settings) error {
 	r, changed, err := g.recover(ctx, s)
 	if err != nil {
@@ -101,27 +104,22 @@ func (g *Gateway) StartRange(ctx context.Context, s Settings) error {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	r.events = g.system.Root.SpawnPrefix(
-		r.props("events", func() actor.Actor { return newEventsActor(r) }),
-		"events-"+r.id.String())
 	for _, w := range changed {
-		r.committer.save(w)
+		r.committer.Save(w)
 	}
-	r.pid = g.system.Root.SpawnPrefix(
-		r.props("range", func() actor.Actor { return &rangeActor{of: r} }),
-		"range-"+r.id.String())
+	r.root.Store(g.system.Root.SpawnPrefix(r.props(rangeKind, func() actor.Actor { return &rangeActor{r: r} }), rangeKind+"-"+r.id.String()))
 	g.ranges[r.id] = r
 	return nil
 }
 
-// Stop saves what waits to be saved, stops every tree and closes every link. Whoever still waits for an answer gets
-// an error. It ends when ctx does, at the latest; it is called once.
+// Stop saves what waits to be saved, stops every tree and closes every link. Whoever still waits for a reply gets an error. It
+// ends when ctx does, at the latest; it is called once.
 func (g *Gateway) Stop(ctx context.Context) error {
-	var wg sync.WaitGroup
+	var stopped sync.WaitGroup
 	var mu sync.Mutex
 	var errs []error
 	for _, r := range g.running() {
-		wg.Go(func() {
+		stopped.Go(func() {
 			if err := r.stop(ctx); err != nil {
 				mu.Lock()
 				errs = append(errs, fmt.Errorf("range %s: %w", r.id, err))
@@ -129,44 +127,44 @@ func (g *Gateway) Stop(ctx context.Context) error {
 			}
 		})
 	}
-	wg.Wait()
+	stopped.Wait()
 	close(g.quit)
-	g.watch.Wait()
+	g.tasks.Wait()
 	g.system.Shutdown()
 	return errors.Join(errs...)
 }
 
-// stop ends the range's tree, after what it had to save is saved. No event is attempted any more; attempts under way
-// may take a moment, and what they come to is saved too.
+// stop ends the range's tree after what it had to save is saved. No event is attempted any more; attempts under way have
+// lastAttempts, and what they come to is saved too.
 func (r *Range) stop(ctx context.Context) error {
-	errs := []error{r.stopRoot(ctx, r.events)}
-	moment, cancel := context.WithTimeout(ctx, lastAttempts)
-	defer cancel()
-	_ = r.awaitDeliveries(moment)
-	_ = r.awaitPurchases(moment)
-	if r.leaves.Load() && r.background.Err() == nil {
-		r.abandon()
+	var errs []error
+	if events := r.events.Load(); events != nil {
+		errs = append(errs, awaitStopped(ctx, r.system.Root.StopFuture(events)))
 	}
-	r.committer.mark() // what runs on from now on is known to the millisecond
-	errs = append(errs, r.committer.drain(ctx))
-	r.end(lanes.ErrStarting)
-	errs = append(errs, r.stopRoot(ctx, r.pid), over(ctx, &r.dials.turns), over(ctx, &r.errands), r.awaitDeliveries(ctx), r.committer.drain(ctx))
+	attempts, cancel := context.WithTimeout(ctx, lastAttempts)
+	defer cancel()
+	_ = r.awaitDeliveries(attempts)
+	_ = awaitFree(attempts, r.purchaseSlots, PurchaseSlots)
+	if r.leaving.Load() && r.life.Err() == nil {
+		r.dropEvents()
+	}
+	r.committer.Checkpoint() // what runs on from now on is known to the millisecond
+	errs = append(errs, r.committer.Drain(ctx))
+	r.endLife(lanes.ErrStarting)
+	errs = append(errs, awaitStopped(ctx, r.system.Root.StopFuture(r.root.Load())),
+		await(ctx, &r.dials.finished), await(ctx, &r.background), r.awaitDeliveries(ctx), r.committer.Drain(ctx))
 	return errors.Join(errs...)
 }
 
-func (r *Range) stopRoot(ctx context.Context, root *actor.PID) error {
-	return ended(ctx, r.system.Root.StopFuture(root))
-}
-
-// ended waits until an actor has, or ctx ends.
-func ended(ctx context.Context, future *actor.Future) error {
+// awaitStopped waits until an actor has stopped, or ctx ends.
+func awaitStopped(ctx context.Context, future *actor.Future) error {
 	var stopped sync.WaitGroup
 	stopped.Go(func() { _ = future.Wait() })
-	return over(ctx, &stopped)
+	return await(ctx, &stopped)
 }
 
-// over waits until the goroutines have ended, or ctx ends.
-func over(ctx context.Context, goroutines *sync.WaitGroup) error {
+// await waits until the goroutines have ended, or ctx ends.
+func await(ctx context.Context, goroutines *sync.WaitGroup) error {
 	ended := make(chan struct{})
 	go func() {
 		goroutines.Wait()
@@ -182,20 +180,14 @@ func over(ctx context.Context, goroutines *sync.WaitGroup) error {
 
 // letGo stops the range's tree because another process owns the range now: nothing of this one reaches its hardware.
 func (r *Range) letGo() {
-	r.end(lanes.ErrNotOwner)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.pid != nil {
-		r.system.Root.Stop(r.pid)
-		r.system.Root.Stop(r.events)
+	r.endLife(lanes.ErrNotOwner)
+	if root := r.root.Load(); root != nil {
+		r.system.Root.Stop(root)
 	}
 }
 
-// checkpointEvery bounds how much running time can be unknown after a boot with a wrong wall clock.
-const checkpointEvery = 10 * time.Second
-
-// markAll writes the checkpoints of all ranges together, so that the store can save them in one go.
-func (g *Gateway) markAll() {
+// checkpointAll writes the checkpoints of all ranges together, so that the store can save them in one go.
+func (g *Gateway) checkpointAll() {
 	ticker := time.NewTicker(checkpointEvery)
 	defer ticker.Stop()
 	for {
@@ -205,27 +197,81 @@ func (g *Gateway) markAll() {
 		case <-ticker.C:
 		}
 		for _, r := range g.running() {
-			r.committer.mark()
+			r.committer.Checkpoint()
 		}
 	}
 }
 
-// woken: the machine was suspended. The timers stood still, so they are armed anew.
-func (g *Gateway) woken(slept time.Duration) {
+// afterSuspend: timers stood still while the machine was suspended, so they are armed anew.
+func (g *Gateway) afterSuspend(slept time.Duration) {
 	g.metrics.Suspends.Inc()
 	g.log.Warn().Dur("slept", slept).Msg("the machine was suspended; every timer is armed anew")
 	for _, r := range g.running() {
-		r.send(r.pid, &toAllLanes{&rearm{}})
+		r.sendRoot(&toAllLanes{&rearm{}})
 	}
 }
 
-// stepped: the wall clock was set, or has drifted. Nothing runs by it; the checkpoint keeps the new relation of the clocks.
-func (g *Gateway) stepped(by time.Duration) {
+// afterClockStep: the wall clock was set, or has drifted. Nothing runs by it; the checkpoint keeps the new relation of the clocks.
+func (g *Gateway) afterClockStep(by time.Duration) {
 	g.metrics.ClockSteps.Inc()
 	g.log.Warn().Dur("by", by).Msg("the wall clock was set, or has drifted; no session's time changes by it")
 	for _, r := range g.running() {
-		r.committer.mark()
+		r.committer.Checkpoint()
 	}
 }
 
-func (g *Gateway) drifted(by time.Duration) { g.metrics.ClockDrift.Set(by.Seconds()) }
+func (g *Gateway) observeDrift(by time.Duration) { g.metrics.ClockDrift.Set(by.Seconds()) }
+
+// probe goes the way that a hold goes, from the range through each lane to its connection, and changes nothing.
+type probe struct {
+	unanswered atomic.Int64  // of the range and the connections
+	done       chan struct{} // closed when all have answered
+}
+
+func (p *probe) answer() {
+	if p.unanswered.Add(-1) == 0 {
+		close(p.done)
+	}
+}
+
+// Alive asks every actor that a fire line is closed through: every range, lane and connection. It returns nil once all have
+// answered, or an error with the ranges that have not when ctx ends. A range that stops is not waited for.
+func (g *Gateway) Alive(ctx context.Context) error {
+	asked := map[*Range]*probe{}
+	for _, r := range g.running() {
+		p := &probe{done: make(chan struct{})}
+		p.unanswered.Store(1)
+		asked[r] = p
+		r.sendRoot(p)
+	}
+	var silent []uuid.UUID
+	for r, p := range asked {
+		select {
+		case <-p.done:
+		case <-r.life.Done():
+		case <-ctx.Done():
+			silent = append(silent, r.id)
+		}
+	}
+	if len(silent) > 0 {
+		return fmt.Errorf("%d of %d ranges have actors that do not answer, %s among them", len(silent), len(asked), silent[0])
+	}
+	return nil
+}
+
+// Waiting returns how many messages wait in the mailboxes of all ranges, by kind of actor.
+func (g *Gateway) Waiting() map[string]int {
+	waiting := map[string]int{}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(g.metrics.MailboxDepth)
+	families, err := registry.Gather()
+	if err != nil {
+		return waiting
+	}
+	for _, family := range families {
+		for _, kind := range family.GetMetric() {
+			waiting[kind.GetLabel()[0].GetValue()] = int(kind.GetGauge().GetValue())
+		}
+	}
+	return waiting
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"rangegate/actors/commit"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
 )
@@ -27,9 +28,9 @@ func TestWhoWasAnsweredTogetherIsSavedTogether(t *testing.T) {
 		for client := range clients {
 			go func() {
 				for range rounds {
-					answered := make(chan outcome, 1)
-					g.committer.save(&write{lanes: []lanes.Lane{{ID: lane}}, asked: true, told: func(became outcome) { answered <- became }})
-					assert.Equal(t, saved, <-answered)
+					answered := make(chan commit.Outcome, 1)
+					g.committer.Save(&commit.Write{Lanes: []lanes.Lane{{ID: lane}}, Awaited: true, Done: func(became commit.Outcome) { answered <- became }})
+					assert.Equal(t, commit.Saved, <-answered)
 					<-time.After(time.Duration(client) * 10 * time.Microsecond)
 				}
 			}()

@@ -1,105 +1,201 @@
 package actors
 
 import (
-	"maps"
+	"cmp"
+	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
+	"rangegate/actors/metrics"
 	"rangegate/lanes"
 )
 
-// Health is how the machinery behind the range is doing. No actor is asked.
+// Health returns how the range is doing. No actor is asked.
 func (r *Range) Health() lanes.Health {
 	now := r.clock.Now()
 	links, unwell := r.board.Links(now)
 	return lanes.Health{
 		Links: links, Lanes: unwell,
-		Writable: r.committer.writable(), Unsaved: r.committer.unsaved(),
-		Waiting: int(r.eventsWaiting.Load()), LateP99: r.late.p99(now), Restarts: r.restarts.all(),
+		Writable: r.committer.Writable(), Unsaved: r.committer.Backlog().Writes,
+		Waiting: int(r.eventsWaiting.Load()), LateP99: r.lateness.P99(now), Restarts: r.restarts.all(),
 	}
 }
 
-// unsaved is how many changes are not durable yet.
-func (c *committer) unsaved() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.flying) + len(c.waiting)
+// Actors returns how the actors of the range are doing. None of them is asked.
+func (r *Range) Actors() lanes.ActorHealth {
+	now, settings := r.clock.Now(), r.settings()
+	health := lanes.ActorHealth{Health: r.Health(), Live: r.live.all()}
+
+	for lane, restarts := range r.panics.all() {
+		restarts.Lane, restarts.Name = lane, settings.name(lane)
+		health.Restarted = append(health.Restarted, restarts)
+	}
+	slices.SortFunc(health.Restarted, func(a, b lanes.LaneRestarts) int { return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Name, b.Name)) })
+	health.Restarted, health.RestartedLanes = firstUnwell(health.Restarted)
+
+	health.Slowest = r.commands.Slowest(now)
+	for i := range health.Slowest {
+		health.Slowest[i].Name = settings.name(health.Slowest[i].Lane)
+	}
+	slices.SortFunc(health.Slowest, func(a, b lanes.LaneCommand) int {
+		return cmp.Or(cmp.Compare(b.Took, a.Took), cmp.Compare(a.Name, b.Name))
+	})
+	health.Slowest, _ = firstUnwell(health.Slowest)
+
+	for lane, unsaved := range r.committer.Backlog().Lanes {
+		unsaved.Lane, unsaved.Name = lane, settings.name(lane)
+		health.NotSaved = append(health.NotSaved, unsaved)
+	}
+	slices.SortFunc(health.NotSaved, func(a, b lanes.LaneUnsaved) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Name, b.Name)) })
+	health.NotSaved, health.NotSavedLanes = firstUnwell(health.NotSaved)
+	return health
 }
 
-// Which timers count as those of late.
-const (
-	lateTerm   = time.Hour
-	lateAtMost = 512
+// firstUnwell returns the head of a list that begins with the worst, and the length of the list.
+func firstUnwell[T any](sorted []T) ([]T, int) {
+	return sorted[:min(len(sorted), lanes.MaxUnwell)], len(sorted)
+}
+
+// LaneActor returns how a lane and its actors are doing. None of them is asked. found is false for a lane of another range.
+func (r *Range) LaneActor(lane uuid.UUID) (health lanes.LaneHealth, found bool) {
+	status, link, found := r.board.Lane(lane)
+	if !found {
+		return lanes.LaneHealth{}, false
+	}
+	health = lanes.LaneHealth{
+		Link: link, Held: status.Lane.Held, Locked: status.Locked, NotUsable: status.NotUsable,
+		Restarts: r.panics.all()[lane], Unsaved: r.committer.Backlog().Lanes[lane], Commands: r.commands.Newest(lane),
+	}
+	health.Restarts.Lane, health.Restarts.Name = lane, status.Name
+	health.Unsaved.Lane, health.Unsaved.Name = lane, status.Name
+	if s := status.Lane.Session; s != nil {
+		health.Session, health.Phase, health.Remaining = s.ID, s.Phase, s.Remaining(r.clock.Now())
+	}
+	return health, true
+}
+
+// rangeGauges computes the gauges of the ranges at scrape time without messaging an actor. A range that stopped, or that another process
+// owns, has none.
+type rangeGauges struct{ gateway *Gateway }
+
+// Gauges is the collector of the metrics that tell the present state of the ranges.
+func (g *Gateway) Gauges() prometheus.Collector { return rangeGauges{g} }
+
+var (
+	lanesDesc     = rangeDesc("lanes", "Lanes of the range.")
+	notUsableDesc = rangeDesc("lanes_not_usable", "Lanes that cannot be sold because of their hardware: the link is down for longer than link_grace, the "+
+		"controller is faulty or reports a fault, or the lane is parked. Normal is 0.")
+	heldDesc        = rangeDesc("lanes_held", "Lanes that a hold lies over (a ceasefire, or one of a lane): their fire lines are to be locked.")
+	unconfirmedDesc = rangeDesc("lanes_hold_unconfirmed", "Lanes under a hold whose hardware has not confirmed that the fire line is locked. Normal is 0, "+
+		"a second after a hold began: look at each of them.")
+	parkedDesc = rangeDesc("lanes_parked", "Lanes that panicked more than 5 times in a minute: held, not for sale, tried again after a minute. "+
+		"Normal is 0; anything else is a defect of the gateway.")
+	sessionsDesc = rangeDesc("sessions", "Active sessions by phase: waiting (the customer has not entered), running, paused.", "phase")
+	linksDesc    = rangeDesc("links", "Lanes by how the link to their hardware stands: up, down (cannot be reached), faulty (the controller is there and "+
+		"not in order). Normal is all up.", "state")
+	holdStartedDesc = rangeDesc("hold_started_timestamp_seconds", "When the oldest hold in force began, by what it lies over: range, bay or lane. Absent "+
+		"without one.", "scope")
+	lanesUnsavedDesc = rangeDesc("lanes_unsaved", "Lanes with a change that is not durable yet. Some for some ms are normal; those that stay are lost "+
+		"when the gateway is killed before the store is back.")
+	writesUnsavedDesc = rangeDesc("store_writes_unsaved", "Changes that wait to be durable: of lanes, and of events, keys and holds. Normal is near 0.")
+	storeAwayDesc     = rangeDesc("store_away", "1 while the store takes nothing from the range, or takes longer than a second: lanes keep their time and "+
+		"take closings only. Normal is 0.")
+	lastFlushDesc = rangeDesc("store_last_flush_timestamp_seconds", "When the store last made something of the range durable. Normal is less than 15 s "+
+		"ago: without any change there is a checkpoint every 10 s.")
+	eventsWaitingDesc = rangeDesc("events_waiting", "Events that wait for their delivery to the webhook. Normal is near 0; at the range's webhook.queue "+
+		"the oldest are dropped.")
+	oldestEventDesc = rangeDesc("events_oldest_timestamp_seconds", "When the oldest event happened that waits for its delivery. Absent when none waits. "+
+		"Normal is some seconds ago at most.")
+	purchasesPendingDesc    = rangeDesc("purchases_pending", "Purchases that are on their way to the integrator. Normal is some, for some seconds.")
+	purchasesUnresolvedDesc = rangeDesc("purchases_unresolved", "Purchases that wait for staff: nobody here knows what the integrator decided, or the "+
+		"session had ended. Normal is 0: staff settle them on the control screen.")
 )
 
-// lateness is how late the timers of a range were of late.
-type lateness struct {
-	mu   sync.Mutex
-	seen []late // oldest first
+func rangeDesc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(metrics.Namespace+"_"+name, help, append([]string{"range"}, labels...), nil)
 }
 
-type late struct{ at, by time.Duration }
-
-func (l *lateness) add(now lanes.Instant, by time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.forget(now)
-	if len(l.seen) == lateAtMost {
-		l.seen = slices.Delete(l.seen, 0, 1)
+// Describe implements prometheus.Collector.
+func (g rangeGauges) Describe(to chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{
+		lanesDesc, notUsableDesc, heldDesc, unconfirmedDesc, parkedDesc, sessionsDesc, linksDesc, holdStartedDesc, lanesUnsavedDesc,
+		writesUnsavedDesc, storeAwayDesc, lastFlushDesc, eventsWaitingDesc, oldestEventDesc, purchasesPendingDesc, purchasesUnresolvedDesc,
+	} {
+		to <- desc
 	}
-	l.seen = append(l.seen, late{now.Mono, by})
 }
 
-// p99 is what 99 of 100 were not later than, 0 when there were none.
-func (l *lateness) p99(now lanes.Instant) time.Duration {
-	l.mu.Lock()
-	l.forget(now)
-	by := make([]time.Duration, len(l.seen))
-	for i, seen := range l.seen {
-		by[i] = seen.by
+// Collect implements prometheus.Collector.
+func (g rangeGauges) Collect(to chan<- prometheus.Metric) {
+	for _, r := range g.gateway.running() {
+		if context.Cause(r.life) == nil {
+			scrape{to, r.id.String()}.collect(r)
+		}
 	}
-	l.mu.Unlock()
-	if len(by) == 0 {
-		return 0
+}
+
+// scrape collects the gauges of one range.
+type scrape struct {
+	to    chan<- prometheus.Metric
+	label string
+}
+
+func (s scrape) collect(r *Range) {
+	holds := r.Holds()
+	lanesNow := r.board.Statistics(holds)
+	s.count(lanesDesc, lanesNow.Lanes)
+	s.count(notUsableDesc, lanesNow.NotUsable)
+	s.count(heldDesc, lanesNow.Held)
+	s.count(unconfirmedDesc, lanesNow.Unconfirmed)
+	s.count(parkedDesc, lanesNow.Parked)
+	for phase, n := range lanesNow.Sessions {
+		s.count(sessionsDesc, n, string(phase))
 	}
-	slices.Sort(by)
-	return by[(99*len(by)+99)/100-1]
-}
-
-// forget drops those of long ago. l.mu is held.
-func (l *lateness) forget(now lanes.Instant) {
-	l.seen = slices.DeleteFunc(l.seen, func(seen late) bool { return now.Mono-seen.at > lateTerm })
-}
-
-// tally counts by kind.
-type tally struct {
-	mu sync.Mutex
-	by map[string]int
-}
-
-func (t *tally) add(kind string, n int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.by == nil {
-		t.by = map[string]int{}
+	for state, n := range lanesNow.Links {
+		s.count(linksDesc, n, string(state))
 	}
-	t.by[kind] += n
+	s.count(purchasesPendingDesc, lanesNow.Purchases[lanes.Pending])
+	s.count(purchasesUnresolvedDesc, lanesNow.Purchases[lanes.Unresolved])
+	oldest := map[string]time.Time{} // kind of scope → when its oldest hold began
+	for _, hold := range holds.InForce {
+		if began, found := oldest[hold.Kind]; !found || hold.Since.Before(began) {
+			oldest[hold.Kind] = hold.Since
+		}
+	}
+	for kind, began := range oldest {
+		s.timestamp(holdStartedDesc, began, kind)
+	}
+
+	backlog := r.committer.Backlog()
+	storeDown := 0
+	if backlog.StoreDown {
+		storeDown = 1
+	}
+	s.count(storeAwayDesc, storeDown)
+	s.count(lanesUnsavedDesc, len(backlog.Lanes))
+	s.count(writesUnsavedDesc, backlog.Writes)
+	if !backlog.LastFlush.IsZero() {
+		s.timestamp(lastFlushDesc, backlog.LastFlush)
+	}
+
+	s.count(eventsWaitingDesc, int(r.eventsWaiting.Load()))
+	if waiting := r.oldestEvent.Load(); waiting != nil {
+		s.timestamp(oldestEventDesc, *waiting)
+	}
 }
 
-func (t *tally) all() map[string]int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return maps.Clone(t.by)
+func (s scrape) count(desc *prometheus.Desc, n int, labels ...string) {
+	s.gauge(desc, float64(n), labels)
 }
 
-// inRange is an actor that belongs to a range, and to a lane of it unless that is uuid.Nil.
-type inRange interface {
-	home() (of *Range, lane uuid.UUID)
+// timestamp is a time of the wall clock, in Unix seconds.
+func (s scrape) timestamp(desc *prometheus.Desc, at time.Time, labels ...string) {
+	s.gauge(desc, float64(at.UnixMilli())/1e3, labels)
 }
 
-func (r *rangeActor) home() (*Range, uuid.UUID)  { return r.of, uuid.Nil }
-func (e *eventsActor) home() (*Range, uuid.UUID) { return e.of, uuid.Nil }
-func (l *laneActor) home() (*Range, uuid.UUID)   { return l.of, l.id }
+func (s scrape) gauge(desc *prometheus.Desc, value float64, labels []string) {
+	s.to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, append([]string{s.label}, labels...)...)
+}

@@ -99,7 +99,7 @@ func TestAControllerThatHoldsIsLeftHeldWhileItsLaneIsBusy(t *testing.T) {
 				willful.holds.Store(true)
 				came := time.Now()
 				g.controller(0).Cut(errNoAnswer)
-				g.pass(firstBackOff)
+				g.pass(firstBackoff)
 				require.Equal(t, []lanes.Scope{g.overLane(0)}, g.inForce())
 				release()
 				<-sold

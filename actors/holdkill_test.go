@@ -48,7 +48,7 @@ func toldOfAKillUnderAHold(t *testing.T, at int64, written bool) bool {
 
 		restarted := time.Now()
 		g.start()
-		g.pass(lastBackOff)
+		g.pass(lastBackoff)
 		g.requireAsRecorded(staff)
 		if staff.held && !staff.lifted && g.onRecord().Has(g.overBay(0)) {
 			require.False(t, hardware.opened(g.lane(0), restarted), "never open where a hold was saved")
@@ -159,7 +159,7 @@ func toldOfAKillAtTheCrossing(t *testing.T, power *power, crossing func(*rig) la
 		lift := <-lifted
 		g.dies(power)
 		g.start()
-		g.pass(lastBackOff)
+		g.pass(lastBackoff)
 		record := g.onRecord()
 		require.Equal(t, g.Holds(), record)
 		if held.Saved {

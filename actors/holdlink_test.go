@@ -15,7 +15,7 @@ import (
 func (g *rig) reconnects(i int) {
 	g.Helper()
 	g.controller(i).Cut(errNoAnswer)
-	g.pass(lastBackOff)
+	g.pass(lastBackoff)
 	require.Equal(g, lanes.LinkUp, g.Lanes()[i].Link)
 }
 
@@ -49,7 +49,7 @@ func TestALinkThatComesUpUnderAHoldIsToldSo(t *testing.T) {
 			g.pass(time.Second)
 			broken := time.Now()
 			breaks()
-			g.pass(lastBackOff)
+			g.pass(lastBackoff)
 			g.requireHeld(0, 1)
 			requireOnlyHeld(t, hardware.told(g.lane(0), broken))
 		}

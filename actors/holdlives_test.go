@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/actors/commit"
 	"rangegate/lanes"
 )
 
@@ -52,9 +53,9 @@ func TestALaneComesBackAsTheRecordSays(t *testing.T) {
 		session := g.create(0, 30)
 		lane := g.Lanes()[0].Lane
 		g.hold(everywhere)
-		forgotten := make(chan outcome, 1)
-		g.committer.save(&write{lanes: []lanes.Lane{lane}, told: func(o outcome) { forgotten <- o }})
-		require.Equal(t, saved, <-forgotten)
+		forgotten := make(chan commit.Outcome, 1)
+		g.committer.Save(&commit.Write{Lanes: []lanes.Lane{lane}, Done: func(o commit.Outcome) { forgotten <- o }})
+		require.Equal(t, commit.Saved, <-forgotten)
 		g.kill()
 		g.start()
 		g.requireHeld(0, 1)
@@ -64,8 +65,8 @@ func TestALaneComesBackAsTheRecordSays(t *testing.T) {
 
 		held := g.Lanes()[0].Lane
 		held.Held = true
-		g.committer.save(&write{lanes: []lanes.Lane{held}, told: func(o outcome) { forgotten <- o }})
-		require.Equal(t, saved, <-forgotten)
+		g.committer.Save(&commit.Write{Lanes: []lanes.Lane{held}, Done: func(o commit.Outcome) { forgotten <- o }})
+		require.Equal(t, commit.Saved, <-forgotten)
 		g.kill()
 		g.start()
 		g.requireHeld()
@@ -126,10 +127,10 @@ func TestALaneThatIsParkedUnderAHoldStaysHeld(t *testing.T) {
 		session := g.create(0, 30)
 		g.pass(time.Minute)
 		g.hold(everywhere)
-		for range maxRestarts + 1 {
+		for range maxPanics + 1 {
 			g.crash(0)
 		}
-		g.pass(firstBackOff)
+		g.pass(firstBackoff)
 		require.Contains(t, g.Lanes()[0].NotUsable, "defects")
 		require.True(t, g.controller(0).Shown().Hold)
 		g.pass(parkedFor)
@@ -144,10 +145,10 @@ func TestALaneThatIsParkedUnderAHoldStaysHeld(t *testing.T) {
 func TestALaneThatIsParkedIsHeldByAHoldThatComesMeanwhile(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, g *rig) {
 		g.create(0, 30)
-		for range maxRestarts + 1 {
+		for range maxPanics + 1 {
 			g.crash(0)
 		}
-		g.pass(firstBackOff)
+		g.pass(firstBackoff)
 		require.Equal(t, g.theLanes(0, 1), g.answered(g.beginHold(everywhere)).Confirmed)
 		g.pass(parkedFor)
 		g.requireHeld(0, 1)
@@ -160,10 +161,10 @@ func TestALaneThatIsParkedIsHeldByAHoldThatComesMeanwhile(t *testing.T) {
 func TestAHoldThatCameAndWentWhileALaneWasParked(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, g *rig) {
 		g.create(0, 30)
-		for range maxRestarts + 1 {
+		for range maxPanics + 1 {
 			g.crash(0)
 		}
-		g.pass(firstBackOff)
+		g.pass(firstBackoff)
 		g.answered(g.beginHold(everywhere))
 		g.lift(everywhere)
 		require.True(t, g.controller(0).Shown().Hold, "it is parked")

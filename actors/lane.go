@@ -7,107 +7,140 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/uuid"
+	"github.com/rs/zerolog"
 
+	"rangegate/actors/commit"
 	"rangegate/lanes"
 	"rangegate/lanes/link"
 )
 
 const (
-	maxWaiting  = 64          // commands of clients that may wait for a lane
+	maxWaiting  = 64          // requests of clients that may wait for a lane
 	reportRetry = time.Second // before a report that could not be saved is tried again
 )
 
-// laneActor owns one lane: its session, its timer and its link. Whatever changes the lane goes through take.
+// laneActor owns one lane: its session, its timer, and the state that is wanted of its hardware. Its child is the connection to
+// that hardware (connection.go), which it supervises (link.go).
 //
-// One change is saved at a time. What arrives meanwhile waits: closings in front of everything else, then reports of
-// the hardware, then the commands of clients.
+// Whatever changes the lane, a request of a client or of staff, a report of the hardware, the end of the time, goes through
+// process, one at a time, in six steps:
+//
+//	decide   the rules of package lanes say what the request changes
+//	close    a change that closes the fire line is sent to the hardware before it is saved
+//	save     the change, its events, its history and its reply go to the store in one write; the lane goes on when it hears
+//	swap     the saved lane is the lane in force: shown on the board, its timer armed
+//	open     a change that opens the fire line is sent to the hardware only now
+//	answer   the client gets the reply
 type laneActor struct {
-	of   *Range
+	r    *Range
 	id   uuid.UUID
 	self *actor.PID
+	now  lanes.Instant // when the present message was taken from the mailbox
 
-	lane     lanes.Lane // in force
-	past     *past      // its lives so far
-	recalled bool       // its last saved state is known
-	parked   bool       // it panicked too often: its hardware is held
-	ready    bool       // told to the range
-	flight   *flight    // the change being saved
-	taking   *ask       // the ask under decision, should it panic
-	stuck    bool       // the flight takes longer than it should: the store is away
-	ticket   *ticket    // reserved for a session that is about to move here
+	lane    lanes.Lane   // in force
+	loaded  bool         // its last saved state is in force
+	ready   bool         // the range counts it as ready
+	parked  bool         // it panicked too often: its hardware is held and it takes nothing
+	pending *pendingSave // the change being saved
+	current *request     // the request being decided
+	ticket  *ticket      // reserved for a session that is about to move here
 
-	closings []*ask
-	reports  []*ask
-	waiting  []*ask
-	resting  bool // reports wait for the store to come back
-	deaf     bool // reports that did not fit were not heard
+	closing           []*request // these four: see nextRequest
+	reports           []*request
+	waiting           []*request
+	reportsPaused     bool // reports wait for the store, or for a lookup
+	reportsOverflowed bool // some did not fit and were dropped; see reports.go
+	storeStalled      bool // the pending change is unresolved: the store is down
 
-	timer *time.Timer
-	armed uint64 // generation of the timer
+	timer      *time.Timer
+	timerArmed uint64 // counts the timers; an older one is stale
 
-	link   laneLink
-	wanted *link.State // as last given to the link, nil before the first
-	usable usability
-	fence  fence
+	link     laneLink
+	wanted   *link.State // as last sent towards the hardware, nil before the first
+	fireLine fireLine
 }
 
-// The messages of a lane, besides *ask and those of links and moves.
+// pendingSave is a change on its way to the store.
+type pendingSave struct {
+	life    *laneActor // that sent it: after a panic the lane has another
+	request *request
+	change  lanes.Change
+	events  []lanes.Logged
+	kept    *lanes.KeptAnswer
+	settle  func(*pendingSave, commit.Outcome)
+}
+
+// The messages of a lane besides *request. Others stand with what they are about: link.go, fireline.go, reports.go, move.go,
+// reload.go. life is the instance that a message belongs to: one of an earlier life is stale.
 type (
-	recalled struct {
-		of   *laneActor
+	lastSaved struct {
+		life *laneActor
 		lane lanes.Lane
 	}
-	landed struct {
-		flight  *flight
-		outcome outcome
+	saveResult struct {
+		pending *pendingSave
+		outcome commit.Outcome
 	}
-	timeUp     struct{ generation uint64 }
-	rearm      struct{} // the timers stood still while the machine was suspended
-	tryReports struct{ of *laneActor }
-	unpark     struct{ of *laneActor }
+	timeUp        struct{ timer uint64 }
+	rearm         struct{} // timers stood still while the machine was suspended
+	resumeReports struct{ life *laneActor }
+	unpark        struct{ life *laneActor }
 )
 
+// Receive takes one message, and then as many waiting requests as can be decided.
 func (l *laneActor) Receive(ctx actor.Context) {
-	switch m := ctx.Message().(type) {
+	defer l.r.guard(ctx, laneKind)
+	l.now = l.r.clock.Now()
+	switch m := l.r.received(ctx, laneKind).(type) {
 	case *actor.Started:
 		l.start(ctx)
-	case *recalled:
-		if m.of == l {
-			l.goOn(m.lane)
+	case *actor.Restarting:
+		l.leave(lanes.ErrInternal)
+		return
+	case *actor.Stopping:
+		l.leave(l.stopReason())
+		return
+	case *lastSaved:
+		if m.life == l {
+			l.resume(m.lane)
 		}
-	case *ask:
-		l.arrive(m)
-		l.callRoll(m)
-	case *landed:
-		l.land(m)
+	case *request:
+		l.enqueue(m)
+		l.reportHold(m)
+	case *saveResult:
+		l.settle(m)
 	case *timeUp:
 		l.timeUp(m)
 	case *rearm:
 		l.arm()
-	case *tryReports:
-		if m.of == l {
-			l.resting = false
+	case *resumeReports:
+		if m.life == l {
+			l.reportsPaused = false
 		}
-	case *heed:
-		if m.of == l && l.recalled {
-			l.heedHolds()
-		}
-	case *dialled:
-		l.link.dialled(m)
-	case *broken:
-		l.link.broke(m)
-	case *connect:
-		l.link.tryAgain(m)
-	case *arrived:
-		l.link.report(m)
-	case *appliedAt:
-		l.link.applied(m)
-	case *graceOver:
-		l.graceOver(m)
 	case *lookedUp:
 		l.lookedUp(m)
+	case *unpark:
+		if m.life == l {
+			l.load()
+		}
+	case *linkUp:
+		l.linkUp(m)
+	case *redial:
+		l.redial(m)
+	case *applied:
+		l.applied(m)
+	case *reported:
+		l.reported(m)
+	case *graceOver:
+		l.graceOver(m)
+	case *renewLink:
+		l.renewLink()
 	case *holdDecided:
 		l.holdDecided()
+	case *reconcile:
+		if m.life == l && l.loaded {
+			l.reconcileHolds()
+		}
 	case *reserve:
 		l.reserve(m)
 	case *movedIn:
@@ -118,263 +151,509 @@ func (l *laneActor) Receive(ctx actor.Context) {
 		l.vacate(m)
 	case *replaced:
 		l.replaced()
-	case *renewLink:
-		l.link.renew()
-	case *unpark:
-		if m.of == l {
-			l.recall()
-		}
 	case *probe:
-		m.answer()
-		return
-	case *actor.Restarting:
-		l.past.panicked(l.of.clock.Now())
-		l.leave(lanes.ErrInternal)
-		return
-	case *actor.Stopping:
-		l.leave(l.gone())
+		l.r.send(l.link.connection, m)
 		return
 	default:
 		return
 	}
-	l.next()
+	l.processAll()
 }
 
 // start begins a life of the lane: the first one, or the one after a panic.
 func (l *laneActor) start(ctx actor.Context) {
-	l.self = ctx.Self()
-	l.link.lane = l
-	l.of.board.PublishLocked(l.id, false) // whatever a life before has shown
-	l.linkStands(&linkStands{state: lanes.LinkDown, since: l.of.clock.Now()})
-	l.link.connect()
+	l.self, l.id = ctx.Self(), laneNamed(ctx.Self())
 	l.lane = lanes.Lane{ID: l.id}
-	if l.past.tooMany(l.of.clock.Now()) {
+	l.r.board.PublishLocked(l.id, false) // an earlier life may have shown it as locked
+	l.startLink(ctx)
+	if l.r.panics.tooMany(l.id, l.now) {
 		l.park()
 		return
 	}
-	l.recall()
+	l.load()
 }
 
-func (l *laneActor) recall() {
-	l.of.committer.recall(l.id, func(lane lanes.Lane) { l.of.send(l.self, &recalled{l, lane}) })
+// load asks for the last saved state of the lane.
+func (l *laneActor) load() {
+	l.r.committer.LastSaved(l.id, func(lane lanes.Lane) { l.r.send(l.self, &lastSaved{l, lane}) })
 }
 
-// arrive puts the ask in its queue. What closes the fire line goes to the hardware at once, also while another change
-// is being saved.
-func (l *laneActor) arrive(a *ask) {
-	a.arrives(l.of.clock.Now())
-	_, creates := a.command.(lanes.Create)
-	switch {
-	case l.parked && a.roll != nil:
-		a.then(true) // it is held, and heeds the range's record when it is taken up again
-	case a.closing():
-		if l.busy() {
-			l.closeAhead(a)
-		}
-		l.closings = append(l.closings, a)
-		if l.stuck {
-			l.stand(a)
-		}
-	case a.releasing():
-		l.closings = append(l.closings, a)
-	case a.reported():
-		l.hear(a)
-	case l.parked:
-		l.refuse(a, lanes.ErrLaneNotUsable)
-	case l.stuck:
-		l.refuse(a, lanes.ErrStoreUnavailable)
-	case creates && l.ticket != nil:
-		l.refuse(a, lanes.ErrLaneOccupied)
-	case len(l.waiting) >= maxWaiting:
-		l.refuse(a, lanes.ErrOverloaded)
-	default:
-		l.waiting = append(l.waiting, a)
+// resume puts the last saved state in force. A lane that was parked is not any more.
+func (l *laneActor) resume(lane lanes.Lane) {
+	l.loaded = true
+	l.swap(lane, nil)
+	l.reconcileHolds()
+	if l.parked {
+		l.parked = false
+		l.publishLink()
 	}
 }
 
-// busy: no further change can be decided now.
-func (l *laneActor) busy() bool { return !l.recalled || l.flight != nil || l.ticket != nil }
+// park holds the hardware of a lane that panics again and again, and tries it once more after parkedFor.
+func (l *laneActor) park() {
+	l.parked = true
+	l.countReady()
+	l.want(lanes.Lane{ID: l.id, Held: true})
+	l.publishLink()
+	l.r.log.Error().Stringer("lane", l.id).Dur("for", parkedFor).Msg("lane parked: it panicked too often, its hardware is held")
+	time.AfterFunc(parkedFor, func() { l.r.send(l.self, &unpark{l}) })
+}
 
-// next takes what waits, one after the other, until a change is being saved or nothing waits.
-func (l *laneActor) next() {
+// countReady lets the range count the lane as ready, once for all its lives.
+func (l *laneActor) countReady() {
+	if !l.ready {
+		l.ready = true
+		l.r.unready.remove(l.id)
+	}
+}
+
+// enqueue puts the request in its queue, or refuses it. A request that closes the fire line reaches the hardware at once, also
+// while another change is being saved.
+func (l *laneActor) enqueue(q *request) {
+	q.arrive(l.now)
+	_, creates := q.command.(lanes.Create)
+	switch {
+	case l.parked && q.progress != nil:
+		q.done(true) // its hardware is held, and the lane reconciles with the range's holds when it resumes
+	case q.closes():
+		if l.busy() {
+			l.closeAhead(q)
+		}
+		l.closing = append(l.closing, q)
+		if l.storeStalled {
+			l.answerUnsaved(q)
+		}
+	case q.releases():
+		l.closing = append(l.closing, q)
+	case q.reports():
+		l.enqueueReport(q)
+	case l.parked:
+		l.refuse(q, lanes.ErrLaneNotUsable)
+	case l.storeStalled:
+		l.refuse(q, lanes.ErrStoreUnavailable)
+	case creates && l.ticket != nil:
+		l.refuse(q, lanes.ErrLaneOccupied)
+	case len(l.waiting) >= maxWaiting:
+		l.refuse(q, lanes.ErrOverloaded)
+	default:
+		l.waiting = append(l.waiting, q)
+	}
+}
+
+// busy reports whether no further change can be decided now.
+func (l *laneActor) busy() bool { return !l.loaded || l.pending != nil || l.ticket != nil }
+
+// processAll processes what waits, one after the other, until a change is being saved or nothing waits.
+func (l *laneActor) processAll() {
 	for !l.busy() {
-		switch now := l.of.clock.Now(); {
-		case len(l.closings) > 0:
-			l.take(pop(&l.closings), now)
-		case l.lane.Due(now):
-			l.take(l.expiry(now), now)
-		case len(l.reports) > 0 && !l.resting:
-			l.take(pop(&l.reports), now)
-		case len(l.waiting) > 0:
-			l.take(pop(&l.waiting), now)
-		default:
-			l.tell(l.lane)
+		q := l.nextRequest()
+		if q == nil {
+			l.want(l.lane)
 			l.hearAgain()
-			if !l.ready {
-				l.ready = true
-				l.past.broughtBack(l.of)
+			l.countReady()
+			return
+		}
+		l.process(q)
+	}
+}
+
+// nextRequest takes the next request from the queues, nil when all are empty. In this order:
+//
+//	closing   stop, pause, hold, and the release of a hold: those that arrived before the session's time was over
+//	expiry    the session's time is over
+//	closing   those that arrived after it
+//	reports   of the hardware, in their order, unless they are paused
+//	waiting   requests of clients and staff
+func (l *laneActor) nextRequest() *request {
+	if len(l.closing) > 0 && l.closing[0].releases() {
+		l.closing[0].at = l.now
+	}
+	switch due := l.lane.Due(l.now); {
+	case len(l.closing) > 0 && !(due && l.lane.Due(l.closing[0].at)):
+		return pop(&l.closing)
+	case due:
+		return l.expiry()
+	case len(l.reports) > 0 && !l.reportsPaused:
+		return pop(&l.reports)
+	case len(l.waiting) > 0:
+		q := pop(&l.waiting)
+		q.at = l.now
+		return q
+	}
+	return nil
+}
+
+func pop(queue *[]*request) *request {
+	first := (*queue)[0]
+	if *queue = (*queue)[1:]; len(*queue) == 0 {
+		*queue = nil // an idle lane keeps no request
+	}
+	return first
+}
+
+// process is the way of every request through the lane.
+func (l *laneActor) process(q *request) {
+	change, decided := l.decide(q)
+	if !decided {
+		return
+	}
+	if !change.Changes(l.lane) && q.claim == nil && len(q.events) == 0 {
+		l.answer(&pendingSave{request: q, change: change})
+		return
+	}
+	l.close(q, change)
+	inForce := false
+	l.save(q, change, func(p *pendingSave, outcome commit.Outcome) {
+		switch outcome {
+		case commit.Saved:
+			if !inForce {
+				l.swap(change.Lane, change.Other)
+				l.open()
 			}
+			l.answer(p)
+		case commit.Unresolved:
+			if inForce = change.Closing; inForce {
+				l.swap(change.Lane, nil)
+				l.answerUnsaved(q)
+			} else {
+				l.stallStore()
+			}
+		case commit.Rejected:
+			l.putBack(q)
+		case commit.Fenced, commit.Lost:
+			l.refuse(q, outcome.Err())
+		}
+	})
+}
+
+// decide returns what the rules say that the request changes. decided is false when there is nothing to do: the request was
+// refused, or is about a session that is being looked up.
+func (l *laneActor) decide(q *request) (change lanes.Change, decided bool) {
+	if q.abandoned() && !q.closes() || q.ticket != nil && !q.ticket.take() {
+		l.refuse(q, lanes.ErrTimeout)
+		return change, false
+	}
+	l.current = q // leave refuses it if the rules panic
+	q.decided, q.session = l.now.Mono, sessionOn(l.lane)
+	change, err := l.lane.Decide(q.at, q.command)
+	if err == nil && q.claim != nil {
+		q.kept = q.claim.Answer(change.Answer, q.at)
+	}
+	l.current = nil
+	switch {
+	case err == lanes.ErrElsewhere:
+		l.lookUp(q)
+		return change, false
+	case err != nil:
+		l.refuse(q, err)
+		return change, false
+	}
+	q.session = cmp.Or(q.session, sessionOn(change.Lane))
+	return change, true
+}
+
+// close sends a change that closes the fire line to the hardware. It does not wait for the store.
+func (l *laneActor) close(q *request, change lanes.Change) {
+	if !change.Closing {
+		return
+	}
+	l.want(change.Lane)
+	if deadline, running := l.lane.Deadline(); running && q.by == lanes.ByTimer {
+		now := l.r.clock.Now()
+		l.r.metrics.TimerLateness.Observe(now.Since(deadline).Seconds())
+		l.r.lateness.Add(now, now.Since(deadline))
+	}
+}
+
+// closeAhead closes the fire line for a request that has to wait until the pending change is saved. Which of the two states the
+// request will meet is not known yet: the first that accepts it says what closed looks like.
+func (l *laneActor) closeAhead(q *request) {
+	candidates := []lanes.Lane{l.lane}
+	if l.pending != nil {
+		candidates = []lanes.Lane{l.pending.change.Lane, l.lane}
+	}
+	for _, lane := range candidates {
+		if change, err := lane.Decide(q.at, q.command); err == nil {
+			l.want(change.Lane)
 			return
 		}
 	}
 }
 
-func pop(queue *[]*ask) *ask {
-	first := (*queue)[0]
-	if *queue = (*queue)[1:]; len(*queue) == 0 {
-		*queue = nil // an idle lane keeps no ask
+// save sends the change to the store. settle is called in a later turn with what became of it.
+func (l *laneActor) save(q *request, change lanes.Change, settle func(*pendingSave, commit.Outcome)) {
+	p := &pendingSave{life: l, request: q, change: change, kept: q.kept, settle: settle}
+	p.events = make([]lanes.Logged, 0, len(change.Events)+len(q.events))
+	for _, event := range change.Events {
+		p.events = append(p.events, l.r.logged(event, q.traceID()))
 	}
-	return first
+	p.events = append(p.events, q.events...)
+	l.pending = p
+	w := &commit.Write{
+		Lanes: []lanes.Lane{change.Lane}, Events: p.events, Ended: change.Ended, Acts: l.acts(q, change), Kept: p.kept, Holds: q.holds,
+		MustSave: change.Closing, Awaited: q.reply != nil, Trace: q.traceID(),
+		Done: func(outcome commit.Outcome) {
+			switch outcome {
+			case commit.Saved:
+				q.saved.Store(true)
+				l.r.announce(p.events) // here, in the order of the log: two lanes may have events of one session
+			case commit.Fenced, commit.Lost: // the tree is about to be stopped
+				q.answer(nil, outcome.Err())
+			}
+			l.r.send(l.self, &saveResult{p, outcome})
+		},
+	}
+	if q.ticket != nil {
+		w.Cancelled = &q.ticket.void
+	}
+	if change.Other != nil {
+		w.Lanes = append(w.Lanes, *change.Other)
+	}
+	l.r.committer.Save(w)
 }
 
-func (l *laneActor) expiry(now lanes.Instant) *ask {
-	return &ask{ctx: context.Background(), command: lanes.Expire{}, by: lanes.ByTimer, at: now, came: now}
+// settle hands the outcome of a save to the request that waits for it.
+func (l *laneActor) settle(m *saveResult) {
+	p := m.pending
+	if p.life != l {
+		l.settleInherited(p, m.outcome)
+		return
+	}
+	if l.pending == p && (m.outcome != commit.Unresolved || p.change.Closing) {
+		l.pending, l.storeStalled = nil, false
+	}
+	p.settle(p, m.outcome)
 }
 
-// take is the way of every command, report and timer through the lane.
-func (l *laneActor) take(a *ask, now lanes.Instant) {
-	if !a.closing() && !a.reported() {
-		a.at = now
-	}
-	if l.lane.Due(a.at) && a.by != lanes.ByTimer {
-		l.closings = append([]*ask{l.expiry(now), a}, l.closings...)
-		return
-	}
-	if a.givenUp() && !a.closing() || a.ticket != nil && !a.ticket.take() {
-		l.refuse(a, lanes.ErrTimeout)
-		return
-	}
-
-	l.taking = a // until it is answered, or on its way to the store
-	a.taken, a.session = now.Mono, sessionOn(l.lane)
-	change, err := l.lane.Decide(a.at, a.command) // decide
-	if err == lanes.ErrElsewhere {
-		l.taking = nil
-		l.lookUp(a)
-		return
-	}
-	if err != nil {
-		l.taking = nil
-		l.refuse(a, err)
-		return
-	}
-	a.session = cmp.Or(a.session, sessionOn(change.Lane))
-	if !change.Changes(l.lane) && a.claim == nil && len(a.with) == 0 {
-		l.taking = nil
-		l.finish(&flight{ask: a, change: change})
-		return
-	}
-	if change.Closing { // close
-		l.tell(change.Lane)
-		l.observeLateness(a)
-	}
-	stood := false
-	l.save(a, change, func(f *flight, became outcome) { // save
-		switch became {
-		case refused:
-			l.putBack(a)
-		case disowned, forsaken:
-			l.refuse(a, became.err())
-		case standing:
-			if stood = change.Closing; !stood {
-				l.standStill()
-				return
-			}
-			l.swap(change.Lane, nil)
-			l.stand(a)
-		case saved:
-			if !stood {
-				l.swap(change.Lane, change.Other) // swap
-				l.open()                          // open
-			}
-			l.finish(f) // answer; what happened was announced when it was saved
+// settleInherited ends a save that this lane sent before it panicked. The lane itself was loaded with what was saved.
+func (l *laneActor) settleInherited(p *pendingSave, outcome commit.Outcome) {
+	switch outcome {
+	case commit.Saved:
+		if p.change.Other != nil {
+			l.r.board.Publish(p.change.Lane, *p.change.Other)
 		}
-	})
+		l.answer(p)
+	case commit.Rejected, commit.Fenced, commit.Lost:
+		l.refuse(p.request, outcome.Err())
+	case commit.Unresolved:
+	}
 }
 
-// swap makes lane the lane in force: shown on the board, together with the destination of a move, its timer armed.
+// swap puts lane in force: shown on the board, together with the destination of a move, its timer armed, its purchases started.
 func (l *laneActor) swap(lane lanes.Lane, other *lanes.Lane) {
-	is := l.of.settings()
-	place, _ := is.place(l.id)
-	lane.Accessible, lane.Purchasing = place.Accessible, is.Layout.Purchasing
-	lane.Usable, lane.Reserved = l.usable.now() && lane.Fault == "", l.ticket != nil
+	settings := l.r.settings()
+	place, _ := settings.place(l.id)
+	lane.Accessible, lane.Purchasing = place.Accessible, settings.Layout.Purchasing
+	lane.Usable, lane.Reserved = l.link.notUsable == "" && lane.Fault == "", l.ticket != nil
 	fault := l.lane.Fault
 	l.lane = lane
 	if other != nil {
-		l.of.board.Publish(lane, *other)
+		l.r.board.Publish(lane, *other)
 	} else {
-		l.of.board.Publish(lane)
+		l.r.board.Publish(lane)
 	}
 	if lane.Fault != fault {
 		l.publishLink()
 	}
 	l.arm()
-	l.of.buy(lane)
+	l.r.startPurchases(lane)
 }
 
-// arm sets the timer to the deadline, and makes whatever an older one says stale.
+// open sends the lane in force to the hardware, unless a request waits that would close it again.
+func (l *laneActor) open() {
+	if len(l.closing) == 0 {
+		l.want(l.lane)
+	}
+}
+
+// want makes the lane's state the one that is wanted of the hardware.
+func (l *laneActor) want(lane lanes.Lane) {
+	state := link.State{Hold: lane.Held, Session: lane.Session}
+	if lane.Session != nil {
+		state.Purchasing = lane.Session.Purchasing && l.r.settings().Layout.Purchasing
+	}
+	if l.wanted == nil || state != *l.wanted {
+		l.wanted = &state
+		l.sendWanted()
+	}
+}
+
+// answer ends a request that succeeded: what it changed is saved. Its events were announced when they were.
+func (l *laneActor) answer(p *pendingSave) {
+	q := p.request
+	q.claim.Settle(p.kept)
+	if q.ticket != nil {
+		l.handOver(q.ticket, *p.change.Other)
+	}
+	if q.done != nil {
+		q.done(true)
+	}
+	q.answer(p.change.Answer, nil, p.events...)
+	line := l.logLine(q, nil, p.life != nil).Int("events", len(p.events))
+	if p.change.Settled != nil {
+		l.r.purchaseSettled(l.id, p.change.Settled, q)
+	}
+	if note := p.change.Note; note != "" {
+		l.r.metrics.ReportsIgnored.WithLabelValues(note).Inc()
+		line = line.Str("note", note)
+	}
+	if missing := p.change.Missing; missing > 0 {
+		l.r.metrics.ReportsMissing.Add(float64(missing))
+		line = line.Uint64("reports_missing", missing)
+	}
+	line.Msg("command")
+}
+
+// answerUnsaved answers a closing request that is in force and not saved yet.
+func (l *laneActor) answerUnsaved(q *request) {
+	q.claim.NotSaved()
+	q.answer(nil, lanes.ErrNotSaved)
+	l.logLine(q, lanes.ErrNotSaved, true).Err(lanes.ErrNotSaved).Msg("command")
+}
+
+// refuse ends a request that changed nothing.
+func (l *laneActor) refuse(q *request, err error) {
+	q.refuse(err)
+	l.logLine(q, err, true).Err(err).Msg("command")
+}
+
+// stallStore: the pending change is not a closing one and stays unresolved while the store is down. Closing requests that wait
+// for it are in force on the hardware; those of clients are refused.
+func (l *laneActor) stallStore() {
+	l.storeStalled = true
+	for _, q := range l.closing {
+		if q.closes() {
+			l.answerUnsaved(q)
+		}
+	}
+	for _, q := range l.waiting {
+		l.refuse(q, lanes.ErrStoreUnavailable)
+	}
+	l.waiting = nil
+}
+
+// putBack ends a request whose change the store rejected. A report of the hardware is kept and tried again.
+func (l *laneActor) putBack(q *request) {
+	if !q.reports() {
+		l.refuse(q, lanes.ErrStoreUnavailable)
+		if q.releases() { // the range's record has no hold any more, so the lane must not either
+			time.AfterFunc(reportRetry, func() { l.r.send(l.self, &reconcile{l}) })
+		}
+		return
+	}
+	l.reports = append([]*request{q}, l.reports...)
+	l.reportsPaused = true
+	time.AfterFunc(reportRetry, func() { l.r.send(l.self, &resumeReports{l}) })
+}
+
+// arm sets the timer to the deadline. An older timer is stale from then on.
 func (l *laneActor) arm() {
 	if l.timer != nil {
 		l.timer.Stop()
 		l.timer = nil
 	}
-	l.armed++
+	l.timerArmed++
 	if deadline, running := l.lane.Deadline(); running {
-		generation := l.armed
-		wait := max(0, deadline.Since(l.of.clock.Now()))
-		l.timer = time.AfterFunc(wait, func() { l.of.send(l.self, &timeUp{generation}) })
+		armed := l.timerArmed
+		l.timer = time.AfterFunc(max(0, deadline.Since(l.now)), func() { l.r.send(l.self, &timeUp{armed}) })
 	}
 }
 
-// timeUp lets the session expire. By the boot clock its deadline may be a moment off yet: the timer is armed again.
+// timeUp closes the fire line when a change is being saved; processAll then lets the session expire, now or after that save. When
+// the boot clock says that the deadline is still to come, the timer is armed again.
 func (l *laneActor) timeUp(m *timeUp) {
-	switch now := l.of.clock.Now(); {
-	case m.generation != l.armed:
-	case l.lane.Due(now):
-		l.arrive(l.expiry(now))
-	default:
+	switch {
+	case m.timer != l.timerArmed:
+	case !l.lane.Due(l.now):
 		l.arm()
+	case l.busy():
+		l.closeAhead(l.expiry())
 	}
 }
 
-// open lets the hardware have what the change opened, unless a closing waits that would close it again.
-func (l *laneActor) open() {
-	if len(l.closings) == 0 {
-		l.tell(l.lane)
-	}
+// expiry is the request of the timer.
+func (l *laneActor) expiry() *request {
+	return &request{ctx: context.Background(), command: lanes.Expire{}, by: lanes.ByTimer, at: l.now, arrived: l.now}
 }
 
-// tell gives the link the state that is wanted of the hardware.
-func (l *laneActor) tell(lane lanes.Lane) {
-	state := link.State{Hold: lane.Held, Session: lane.Session}
-	if lane.Session != nil {
-		state.Purchasing = lane.Session.Purchasing && l.of.settings().Layout.Purchasing
+// leave ends this life of the lane: after a panic another one begins, or the lane stops. What waits is refused.
+func (l *laneActor) leave(reason error) {
+	if l.timer != nil {
+		l.timer.Stop()
 	}
-	if l.wanted == nil || state != *l.wanted {
-		l.wanted = &state
-		l.want()
+	l.timerArmed++
+	l.stopLink()
+	if l.ticket != nil {
+		l.ticket.void.Store(true)
 	}
-}
-
-// closeAhead closes the fire line for a closing that has to wait until the change under way is saved. Which of the
-// two states it will meet is not known yet, so the first that accepts it says what closed looks like.
-func (l *laneActor) closeAhead(a *ask) {
-	candidates := []lanes.Lane{l.lane}
-	if l.flight != nil {
-		candidates = []lanes.Lane{l.flight.change.Lane, l.lane}
+	if l.current != nil { // it panicked
+		l.refuse(l.current, lanes.ErrInternal)
 	}
-	for _, lane := range candidates {
-		if change, err := lane.Decide(a.at, a.command); err == nil {
-			l.tell(change.Lane)
-			return
+	if l.pending != nil { // the next life settles it
+		l.pending.request.answer(nil, lanes.ErrTimeout, l.pending.events...)
+	}
+	for _, queue := range [][]*request{l.closing, l.reports, l.waiting} {
+		for _, q := range queue {
+			l.refuse(q, reason)
 		}
 	}
 }
 
-func (l *laneActor) observeLateness(a *ask) {
-	if deadline, running := l.lane.Deadline(); running && a.by == lanes.ByTimer {
-		now := l.of.clock.Now()
-		l.of.metrics.TimerLateness.Observe(now.Since(deadline).Seconds())
-		l.of.late.add(now, now.Since(deadline))
+// stopReason is the error of requests that wait for a lane that stops: lanes.ErrLaneNotFound if it has left the layout, else
+// why the range stops.
+func (l *laneActor) stopReason() error {
+	if !l.r.settings().has(l.id) {
+		return lanes.ErrLaneNotFound
 	}
+	return cmp.Or(context.Cause(l.r.life), error(lanes.ErrStarting))
+}
+
+// logLine begins the one log line about a request and adds it to the lane's command log. An inspection of the hardware's faults,
+// one each time that a link comes up, is worth a debug line when it changes nothing.
+func (l *laneActor) logLine(q *request, err error, changes bool) *zerolog.Event {
+	command, result, who := q.name(), code(err), cmp.Or(q.staff, q.holder)
+	l.r.metrics.Commands.WithLabelValues(command, result).Inc()
+	now, session := l.r.clock.Now(), cmp.Or(q.session, sessionOn(l.lane))
+	took, first := q.duration(now)
+	if first {
+		l.r.metrics.CommandSeconds.WithLabelValues(command).Observe(took.Seconds())
+	}
+	_, inspects := q.command.(lanes.Inspect)
+	level := zerolog.InfoLevel
+	switch {
+	case err == lanes.ErrInternal || err == lanes.ErrNotSaved:
+		level = zerolog.ErrorLevel
+	case inspects && !changes:
+		level = zerolog.DebugLevel
+	}
+	if level != zerolog.DebugLevel {
+		l.r.commands.Add(l.id, now, lanes.Commanded{
+			At: q.arrived.Wall, By: q.by, Who: who, Command: command, Result: result, Took: took,
+			Waited: q.waited(now), Session: session, Trace: q.traceID(),
+		})
+	}
+	line := l.r.log.WithLevel(level).Stringer("lane", l.id).
+		Str("command", command).Str("by", string(q.by)).Str("result", result)
+	if who != "" {
+		line = line.Str("who", who)
+	}
+	if session != uuid.Nil {
+		line = line.Stringer("session", session)
+	}
+	return traced(line.Dur("took", took), q.traceID())
+}
+
+// traced adds the trace id of the request that the line is about, if there is one.
+func traced(line *zerolog.Event, id string) *zerolog.Event {
+	if id == "" {
+		return line
+	}
+	return line.Str("trace_id", id)
+}
+
+func sessionOn(lane lanes.Lane) uuid.UUID {
+	if lane.Session == nil {
+		return uuid.Nil
+	}
+	return lane.Session.ID
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/actors/commit"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
 )
@@ -98,7 +99,7 @@ func TestReportsKeepTheirOrderWhileOneIsLookedUp(t *testing.T) {
 			g.controller(0).Cut(errNoAnswer)
 			g.pass(time.Second)
 		}
-		g.pass(lastBackOff)
+		g.pass(lastBackoff)
 		require.Equal(t, 3, g.controller(0).Unacked())
 		require.Len(t, g.happened(next), 2, "they wait")
 		g.modify(next, 5) // what clients ask does not
@@ -131,7 +132,7 @@ func TestALateReportIsLookedUpUntilTheStoreIsBack(t *testing.T) {
 				require.LessOrEqual(t, history.asked.Load(), int64(90), "without haste")
 				g.create(0, 30)
 				history.answers(nil)
-				g.pass(flushTimeout + reportRetry)
+				g.pass(commit.FlushTimeout + reportRetry)
 				require.Zero(t, g.controller(0).Unacked())
 				require.Equal(t, 1, countKind(g.happened(session), lanes.CarrierHit))
 			})
@@ -145,7 +146,7 @@ func TestALateReportAboutASessionWhoseRecordIsDamaged(t *testing.T) {
 		session, letBack := g.gone(0)
 		g.watchLookUps().answers(func(context.Context) error { return &store.CorruptError{Err: errAnswerLost} })
 		letBack()
-		g.pass(lastBackOff)
+		g.pass(lastBackoff)
 		require.Zero(t, g.controller(0).Unacked())
 		require.Equal(t, 1, countKind(g.happened(session), lanes.CarrierHit))
 	})
@@ -158,10 +159,10 @@ func TestALanePanicsWhileAReportIsLookedUp(t *testing.T) {
 		goOn := history.hold()
 		letBack()
 		g.crash(0)
-		g.pass(lastBackOff)
+		g.pass(lastBackoff)
 		require.Equal(t, 1, g.controller(0).Unacked())
 		goOn()
-		g.pass(lastBackOff)
+		g.pass(lastBackoff)
 		require.Zero(t, g.controller(0).Unacked())
 		require.Equal(t, 1, countKind(g.happened(session), lanes.CarrierHit), "told again by the controller, once on record")
 		g.create(0, 30)
@@ -179,7 +180,7 @@ func TestALateReportThroughARestart(t *testing.T) {
 		g.shutDown()
 		for range 2 {
 			g.start()
-			g.pass(lastBackOff)
+			g.pass(lastBackoff)
 			require.Zero(t, g.controller(0).Unacked())
 			require.Equal(t, 1, countKind(g.happened(session), lanes.CarrierHit))
 			g.shutDown()

@@ -1,227 +1,298 @@
 package actors
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
-	"runtime/debug"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"github.com/rs/zerolog"
 
 	"rangegate/lanes"
 	"rangegate/lanes/link"
 )
 
-// Back-off between tries to connect: full jitter under a ceiling that doubles (LINK.md, liveness).
+// Back-off before the next dial: full jitter below a ceiling that doubles with each failure (LINK.md, liveness).
 const (
-	firstBackOff = 250 * time.Millisecond
-	lastBackOff  = 15 * time.Second
-	settledAfter = 30 * time.Second // a link that was up for so long starts again from the first
+	firstBackoff = 250 * time.Millisecond
+	lastBackoff  = 15 * time.Second
+	settledAfter = 30 * time.Second // a link that was up for so long starts again from firstBackoff
 
-	firstFaulty = 15 * time.Second // likewise of a controller that is there and not in order
-	lastFaulty  = 5 * time.Minute
+	firstFaultyBackoff = 15 * time.Second // likewise for a controller that is there and not in order
+	lastFaultyBackoff  = 5 * time.Minute
 )
-
-// laneLink supervises the connection to a lane's hardware: there is one, or one is being made, or the next try waits. It says
-// so whenever one is up; the lane answers with the state that is wanted, so that its hardware is right again as soon as it is
-// reached.
-//
-// It belongs to the lane's actor, and all of it happens there. A panic of the lane ends the connection, and the lane's next
-// life makes another; one of the driver costs the connection, and nothing of the lane.
-type laneLink struct {
-	lane     *laneActor
-	line     *line         // of the connection that is up or being made, nil between two tries
-	up       bool          //
-	since    time.Duration // that it is, by the clock that nobody sets
-	failures int32         // in a row, of a controller that could not be reached
-	faults   int32         // likewise, of one that was not in order
-	tries    uint32        // the one that the timer is for
-	retry    *time.Timer
-	revision uint64      // of the newest state sent on this connection
-	told     *link.State // that state
-	acked    *lanes.Log  // the newest, nil before the first: it may come before the dial has come back
-}
-
-// connect is the time for that try.
-type connect struct {
-	of  *laneActor
-	try uint32
-}
-
-// connect begins to make a connection.
-func (l *laneLink) connect() {
-	l.line, l.revision, l.told, l.acked = &line{}, 0, nil, nil
-	l.lane.of.dial(l.lane.self, l.lane.id, l.line)
-}
-
-// tryAgain is the end of the wait for the next try, unless that was cut short.
-func (l *laneLink) tryAgain(m *connect) {
-	if m.of == l.lane && m.try == l.tries && l.line == nil {
-		l.connect()
-	}
-}
-
-// dialled takes in what came of a dial.
-func (l *laneLink) dialled(m *dialled) {
-	switch {
-	case m.line != l.line: // nobody wants it any more
-	case m.err != nil:
-		l.isDown(m.err)
-	default:
-		l.isUp(m.hello)
-	}
-}
-
-// broke takes in that the connection has failed.
-func (l *laneLink) broke(m *broken) {
-	if m.line == l.line && l.line != nil {
-		l.isDown(m.err)
-	}
-}
-
-func (l *laneLink) isUp(hello link.Hello) {
-	of, now := l.lane.of, l.lane.of.clock.Now()
-	l.up, l.since = true, now.Mono
-	of.metrics.Links.WithLabelValues("up").Inc()
-	of.log.Info().Stringer("lane", l.lane.id).Msg("link up")
-	l.sendAck()
-	l.lane.linkStands(&linkStands{state: lanes.LinkUp, since: now, hello: &hello})
-}
-
-// isDown ends the connection, and waits before the next try.
-func (l *laneLink) isDown(err error) {
-	of, now := l.lane.of, l.lane.of.clock.Now()
-	l.whole(l.line.hangUp)
-	what := "not_made"
-	if l.up {
-		what = "down"
-		if now.Mono-l.since >= settledAfter {
-			l.failures, l.faults = 0, 0
-		}
-	}
-	state, ceiling := lanes.LinkDown, min(firstBackOff<<min(l.failures, 6), lastBackOff)
-	if errors.Is(err, link.ErrFaulty) {
-		state, what = lanes.LinkFaulty, "faulty"
-		ceiling = min(firstFaulty<<min(l.faults, 5), lastFaulty)
-		l.faults, l.failures = l.faults+1, 0
-	} else {
-		l.failures, l.faults = l.failures+1, 0
-	}
-	l.line, l.up = nil, false // whatever the old one still says is stale
-	l.tries++
-	next, wait := &connect{l.lane, l.tries}, rand.N(ceiling)
-	l.retry = time.AfterFunc(wait, func() { of.send(next.of.self, next) })
-	of.metrics.Links.WithLabelValues(what).Inc()
-	level := zerolog.WarnLevel
-	if what != "down" && l.failures+l.faults > 1 { // as it was at the last try
-		level = zerolog.DebugLevel
-	}
-	of.log.WithLevel(level).Stringer("lane", l.lane.id).Err(err).Int32("failures", l.failures+l.faults).Dur("retry_in", wait).Msg("link down")
-	of.metrics.LinkFailures.WithLabelValues(cause(err)).Inc()
-	l.lane.linkStands(&linkStands{state: state, since: now, err: err})
-}
 
 var (
 	errDriver = errors.New("the link's driver panicked")
-	// errRenewed is no failure: the lane's hardware is reached in another way from now on.
+	// errRenewed is no failure: the hardware is reached in another way from now on.
 	errRenewed = errors.New("the link is made anew, as the configuration has changed")
 )
 
-// hangUp ends the connection, so that it is made anew.
-func (l *laneLink) hangUp(why error) {
-	if l.line != nil {
-		l.isDown(why)
+// laneLink is what a lane knows of the connection to its hardware, which it supervises: the connection fails, the lane restarts
+// it at once and tells it to dial after a back-off. Each dial has a number; what comes of an older one is stale.
+type laneLink struct {
+	connection *actor.PID
+	dial       uint64 // number of the newest dial
+	up         bool
+	upSince    time.Duration // on the monotonic clock
+	failures   int32         // in a row, of a controller that could not be reached
+	faults     int32         // in a row, of a controller that was not in order
+	retry      *time.Timer   // of the next dial, nil while one is under way or the link is up
+	revision   uint64        // of the newest state sent on this connection
+	sent       *link.State   // that state
+
+	state     lanes.LinkState
+	since     time.Time     // of that state
+	downSince time.Duration // on the monotonic clock; failed dials do not restart it
+	grace     *time.Timer   // of the time that a lane stays usable without its link
+	notUsable string        // why the link makes the lane unusable, empty while it does not
+}
+
+// The messages about a lane's link.
+type (
+	linkUp struct { // of the connection
+		dial  uint64
+		hello link.Hello
+	}
+	applied struct { // of the connection: the state of that revision is in force
+		dial     uint64
+		revision uint64
+	}
+	reported struct { // of the connection
+		dial   uint64
+		report lanes.Report
+	}
+	redial    struct{ dial uint64 } // of the back-off timer
+	graceOver struct{ downSince time.Duration }
+	renewLink struct{} // of the range: the hardware is reached in another way
+)
+
+// linkFailure is the reason with which a connection fails. Any other reason is a panic of the driver.
+type linkFailure struct {
+	dial uint64
+	err  error
+}
+
+// startLink spawns the connection and lets it dial.
+func (l *laneActor) startLink(ctx actor.Context) {
+	l.link.connection = ctx.SpawnPrefix(l.r.connectionProps, connectionKind)
+	l.linkChanged(lanes.LinkDown)
+	l.dialNow()
+}
+
+func (l *laneActor) dialNow() {
+	l.link.dial++
+	l.link.retry, l.link.revision, l.link.sent = nil, 0, nil
+	l.r.send(l.link.connection, &dial{number: l.link.dial, lane: l.id})
+}
+
+// redial is the end of a back-off that was not cut short.
+func (l *laneActor) redial(m *redial) {
+	if m.dial == l.link.dial && l.link.retry != nil {
+		l.dialNow()
 	}
 }
 
-// renew has the hardware be reached in its new way, at once where the next try was waited for.
-func (l *laneLink) renew() {
-	l.failures, l.faults = 0, 0
-	if l.line != nil {
-		l.isDown(errRenewed)
+// HandleFailure is the supervision of the connection (actor.SupervisorStrategy): it runs in the lane's turn. The connection is
+// restarted at once, which closes what the old one held; only the dial waits.
+func (l *laneActor) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, _ any) {
+	defer l.r.guardFailure(l.self, laneKind)
+	l.now = l.r.clock.Now()
+	supervisor.RestartChildren(child)
+	failure, clean := reason.(*linkFailure)
+	switch {
+	case !clean:
+		l.linkDown(errDriver)
+	case failure.dial == l.link.dial: // else hangUp has dealt with it
+		l.linkDown(failure.err)
+	}
+}
+
+// linkUp takes in that the connection is up. The hardware is sent what is wanted, if that is known yet: hardware that runs is
+// left alone until then.
+func (l *laneActor) linkUp(m *linkUp) {
+	if m.dial != l.link.dial {
 		return
 	}
-	l.retry.Stop()
-	l.connect()
+	l.link.up, l.link.upSince = true, l.now.Mono
+	l.r.metrics.Links.WithLabelValues("up").Inc()
+	l.r.log.Info().Stringer("lane", l.id).Msg("link up")
+	l.fireLine.linkChanged(true)
+	l.setLocked(false)
+	l.observeClockSkew(&m.hello)
+	l.askWhyHeld(&m.hello)
+	l.sendWanted()
+	l.enqueue(&request{ctx: context.Background(), command: lanes.Inspect{Faults: m.hello.Faults}, by: lanes.ByLane})
+	l.linkChanged(lanes.LinkUp)
 }
 
-// end ends the connection, or the tries to make one, with the lane's life.
-func (l *laneLink) end() {
-	if l.line != nil {
-		l.whole(l.line.hangUp)
-		l.line, l.up = nil, false
+// linkDown takes in that the connection has failed or could not be made, and arms the back-off before the next dial.
+func (l *laneActor) linkDown(err error) {
+	k := &l.link
+	what := "not_made"
+	if k.up {
+		what = "down"
+		if l.now.Mono-k.upSince >= settledAfter {
+			k.failures, k.faults = 0, 0
+		}
 	}
-	if l.retry != nil {
-		l.retry.Stop()
+	state, ceiling := lanes.LinkDown, min(firstBackoff<<min(k.failures, 6), lastBackoff)
+	if errors.Is(err, link.ErrFaulty) {
+		state, what = lanes.LinkFaulty, "faulty"
+		ceiling = min(firstFaultyBackoff<<min(k.faults, 5), lastFaultyBackoff)
+		k.faults, k.failures = k.faults+1, 0
+	} else {
+		k.failures, k.faults = k.failures+1, 0
 	}
-	l.tries++
+	k.up = false
+	k.dial++ // whatever the failed connection still says is stale
+	backoff, next := rand.N(ceiling), &redial{k.dial}
+	l.stopRetry()
+	k.retry = time.AfterFunc(backoff, func() { l.r.send(l.self, next) })
+
+	l.r.metrics.Links.WithLabelValues(what).Inc()
+	l.r.metrics.LinkFailures.WithLabelValues(linkCause(err)).Inc()
+	level := zerolog.WarnLevel
+	if what != "down" && k.failures+k.faults > 1 { // as it was at the last dial
+		level = zerolog.DebugLevel
+	}
+	l.r.log.WithLevel(level).Stringer("lane", l.id).Err(err).Int32("failures", k.failures+k.faults).Dur("retry_in", backoff).Msg("link down")
+	l.fireLine.linkChanged(false)
+	l.setLocked(false)
+	l.r.board.LinkFailed(l.id, err, l.now)
+	l.linkChanged(state)
 }
 
-// tell gives the hardware the state that is wanted. Before there is a connection nobody needs to: see linkStands.
-// Nobody changes what it points to.
-func (l *laneLink) tell(wanted *link.State) {
-	if l.up {
-		l.revision++
-		l.told = wanted
+// hangUp ends the connection, or the dial under way; the next dial follows after a back-off.
+func (l *laneActor) hangUp(reason error) {
+	l.r.send(l.link.connection, &disconnect{l.link.dial, reason})
+	l.linkDown(reason)
+}
+
+// renewLink dials anew, as the configuration now says: at once where the next dial was waited for.
+func (l *laneActor) renewLink() {
+	l.link.failures, l.link.faults = 0, 0
+	if l.link.retry == nil {
+		l.hangUp(errRenewed)
+		return
+	}
+	l.stopRetry()
+	l.dialNow()
+}
+
+func (l *laneActor) stopRetry() {
+	if l.link.retry != nil {
+		l.link.retry.Stop()
+	}
+}
+
+// stopLink ends the timers of the link with the lane's life. The library stops the connection.
+func (l *laneActor) stopLink() {
+	l.stopRetry()
+	l.stopGrace()
+	l.link.connection = nil
+}
+
+// sendState sends the state that is wanted. While the link is down nobody needs to: linkUp does.
+func (l *laneActor) sendState(wanted *link.State) {
+	if l.link.up {
+		l.link.revision++
+		l.link.sent = wanted
 		state := *wanted
-		state.Revision = l.revision
-		l.drive(func(c link.Connection) { c.Send(state) })
+		state.Revision = l.link.revision
+		l.r.send(l.link.connection, &sendState{state})
 	}
 }
 
 // applied takes in that the newest state is in force.
-func (l *laneLink) applied(m *appliedAt) {
-	if m.line == l.line && l.up && m.revision == l.revision && l.told != nil {
-		l.lane.inForce(*l.told)
+func (l *laneActor) applied(m *applied) {
+	if m.dial == l.link.dial && m.revision == l.link.revision && l.link.sent != nil {
+		l.stateApplied(*l.link.sent)
 	}
 }
 
-// report hands the lane what its hardware says, and the hardware the acknowledgement once that is saved.
-func (l *laneLink) report(m *arrived) {
-	if m.line != l.line { // the controller tells it again
+// reported queues what the hardware reports. The controller gets the ack once it is saved.
+func (l *laneActor) reported(m *reported) {
+	if m.dial != l.link.dial { // the controller sends it again
 		return
 	}
 	log := m.report.Log
-	l.lane.arrive(&ask{
-		ctx: l.lane.of.background, command: m.report, by: lanes.ByLane,
-		then: func(taken bool) {
-			if taken {
-				l.saved(log)
+	l.enqueue(&request{
+		ctx: l.r.life, command: m.report, by: lanes.ByLane,
+		done: func(saved bool) {
+			if saved && l.link.connection != nil { // of an earlier life the controller sends it again
+				l.r.send(l.link.connection, &ack{log})
 			}
 		},
 	})
 }
 
-// saved takes in that the report is saved. One that was told again comes behind those that came after it when it was told first.
-func (l *laneLink) saved(log lanes.Log) {
-	if l.acked == nil || l.acked.ID != log.ID || l.acked.Seq < log.Seq {
-		l.acked = &log
+// linkChanged shows the state of the link. A lane whose link is down stays usable for the configured grace (WIRE.md, Views).
+func (l *laneActor) linkChanged(state lanes.LinkState) {
+	k, before := &l.link, l.link.state
+	if state == before {
+		return
 	}
-	l.sendAck()
+	k.state, k.since = state, l.now.Wall
+	switch {
+	case state == lanes.LinkUp:
+		l.stopGrace()
+		k.notUsable = ""
+	case before == lanes.LinkUp, before == "":
+		k.downSince = l.now.Mono
+		over := &graceOver{k.downSince}
+		k.grace = time.AfterFunc(l.r.settings().Grace, func() { l.r.send(l.self, over) })
+	case k.notUsable != "":
+		k.notUsable = linkProblems[state]
+	}
+	l.publishLink()
 }
 
-// sendAck tells the hardware which reports are saved.
-func (l *laneLink) sendAck() {
-	if l.up && l.acked != nil {
-		log := *l.acked
-		l.drive(func(c link.Connection) { c.Ack(log) })
+// linkProblems says why a lane is not usable whose link is not up.
+var linkProblems = map[lanes.LinkState]string{
+	lanes.LinkDown: "its link is down", lanes.LinkFaulty: "its controller is faulty",
+}
+
+func (l *laneActor) stopGrace() {
+	if l.link.grace != nil {
+		l.link.grace.Stop()
+		l.link.grace = nil
 	}
 }
 
-// drive does something with the connection. A driver that panics on it has lost it.
-func (l *laneLink) drive(do func(link.Connection)) {
-	if !l.whole(func() { do(l.line.connection()) }) {
-		l.lane.of.send(l.lane.self, &broken{l.line, errDriver})
+func (l *laneActor) graceOver(m *graceOver) {
+	if k := &l.link; k.state != lanes.LinkUp && k.downSince == m.downSince {
+		k.notUsable = linkProblems[k.state]
+		l.publishLink()
 	}
 }
 
-// whole does something with the driver, and tells whether that did not panic.
-func (l *laneLink) whole(do func()) (whole bool) {
-	defer func() {
-		if defect := recover(); defect != nil {
-			l.lane.of.driverPanicked(l.lane.id, defect, debug.Stack())
-		}
-	}()
-	do()
-	return true
+// publishLink shows the link, and whether the lane is usable.
+func (l *laneActor) publishLink() {
+	notUsable := l.link.notUsable
+	switch {
+	case l.parked:
+		notUsable = "it is held after repeated defects of the gateway"
+	case notUsable == "" && l.lane.Fault != "":
+		notUsable = "its hardware reports: " + l.lane.Fault
+	}
+	l.lane.Usable = notUsable == ""
+	l.r.board.PublishLink(l.id, l.link.state, l.link.since, notUsable, l.parked)
+}
+
+// maxClockSkew is how far a controller's time may be off before it is counted and logged.
+const maxClockSkew = time.Second
+
+// observeClockSkew reports how far the controller's time of the session is off. The gateway's time counts.
+func (l *laneActor) observeClockSkew(hello *link.Hello) {
+	s := l.lane.Session
+	if s == nil || hello.Session != s.ID {
+		return
+	}
+	skew := hello.Left - s.Remaining(l.now)
+	if skew.Abs() > maxClockSkew {
+		l.r.metrics.ClockSkew.Inc()
+		l.r.log.Warn().Stringer("lane", l.id).Stringer("session", s.ID).Dur("off", skew).Msg("the controller's time is off")
+	}
 }

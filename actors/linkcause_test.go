@@ -63,7 +63,7 @@ func TestWhyALinkFailed(t *testing.T) {
 		{errors.New("of a driver that is to come"), "other"},
 	} {
 		require.Error(t, c.err)
-		require.Equal(t, c.cause, cause(fmt.Errorf("writing: %w", c.err)), "%v", c.err)
+		require.Equal(t, c.cause, linkCause(fmt.Errorf("writing: %w", c.err)), "%v", c.err)
 		require.Contains(t, metrics.LinkCauses, c.cause)
 	}
 }

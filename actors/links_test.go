@@ -22,11 +22,11 @@ func TestALinkThatCannotBeMadeIsTriedMoreAndMoreRarely(t *testing.T) {
 	onLine(t, s, func(t *testing.T, g *rig) {
 		g.pass(15 * time.Minute)
 		gaps, short, long := s.gaps(), 0, 0
-		ceiling := firstBackOff
+		ceiling := firstBackoff
 		for _, gap := range gaps {
 			require.LessOrEqual(t, gap, ceiling)
-			ceiling = min(2*ceiling, lastBackOff)
-			if gap > lastBackOff/2 {
+			ceiling = min(2*ceiling, lastBackoff)
+			if gap > lastBackoff/2 {
 				long++
 			} else {
 				short++
@@ -43,12 +43,12 @@ func TestALinkThatWasUpForAWhileIsMadeAgainSoon(t *testing.T) {
 	onLine(t, s, func(t *testing.T, g *rig) {
 		g.pass(time.Minute)
 		s.answers(nil)
-		g.pass(lastBackOff)
+		g.pass(lastBackoff)
 		for range 5 {
 			g.pass(settledAfter)
 			s.newest().breaks()
 			before := s.made()
-			g.pass(firstBackOff)
+			g.pass(firstBackoff)
 			require.Equal(t, before+1, s.made())
 		}
 	})
@@ -62,7 +62,7 @@ func TestALinkThatKeepsBreakingIsNotMadeAgainSoon(t *testing.T) {
 			g.pass(time.Second)
 			broken := time.Now()
 			s.newest().breaks()
-			g.pass(lastBackOff)
+			g.pass(lastBackoff)
 			waited += s.dialled()[i+1].begun.Sub(broken)
 		}
 		require.Greater(t, waited, 40*time.Second, "it backs off, although it comes up each time")
@@ -93,7 +93,7 @@ func TestADriverThatPanicsInADialCostsATry(t *testing.T) {
 			require.Equal(t, errDefect.Error(), panicked["panic"], "what it was")
 		}
 		s.answers(nil)
-		g.pass(lastBackOff)
+		g.pass(lastBackoff)
 		require.Equal(t, lanes.LinkUp, g.Lanes()[0].Link)
 		g.create(0, 30)
 		require.NotNil(t, s.newest().told()[len(s.newest().told())-1].Session)
@@ -109,7 +109,7 @@ func TestAStopClosesALinkThatIsBeingMade(t *testing.T) {
 			<-late
 			return nil
 		})
-		g.pass(lastBackOff)
+		g.pass(lastBackoff)
 		time.AfterFunc(time.Second, func() { close(late) })
 		g.shutDown()
 		require.Equal(t, 2, s.made())
@@ -126,7 +126,7 @@ func TestWhatAnOldConnectionSaysIsNotHeard(t *testing.T) {
 		old := s.newest()
 		old.breaks()
 		require.True(t, old.isClosed())
-		g.pass(firstBackOff)
+		g.pass(firstBackoff)
 		require.Equal(t, 2, s.made())
 		old.to.Reported(lanes.Report{Log: lanes.Log{ID: "log", Seq: 1}, Kind: lanes.ReportEntered, Session: session})
 		old.breaks()
@@ -153,9 +153,9 @@ func TestADialThatComesBackTooLateIsNotTheLink(t *testing.T) {
 			return nil
 		})
 		s.newest().breaks()
-		g.pass(firstBackOff)
+		g.pass(firstBackoff)
 		g.toLane(0, &renewLink{})
-		g.pass(firstBackOff)
+		g.pass(firstBackoff)
 		require.Empty(t, dials, "both are under way")
 
 		close(comesBack[0])
@@ -177,9 +177,9 @@ func TestALinkThatIsMadeAnewAsItIsTriedAgainIsMadeOnce(t *testing.T) {
 	onLine(t, s, func(t *testing.T, g *rig) {
 		s.newest().breaks()
 		stayed := make(chan struct{})
-		g.toLane(0, &ask{ctx: t.Context(), command: lanes.Modify{Minutes: 1}, then: func(bool) { <-stayed }})
+		g.toLane(0, &request{ctx: t.Context(), command: lanes.Modify{Minutes: 1}, done: func(bool) { <-stayed }})
 		g.sendTo(g.lane(0), &renewLink{})
-		g.pass(firstBackOff)
+		g.pass(firstBackoff)
 		close(stayed)
 		g.pass(time.Minute)
 		require.Equal(t, 2, s.made())
@@ -201,11 +201,11 @@ func TestADialThatIsNotWantedAnyMoreEnds(t *testing.T) {
 					return ctx.Err()
 				})
 				s.newest().breaks()
-				g.pass(firstBackOff)
+				g.pass(firstBackoff)
 				before := len(s.dialled())
 				why(g)
 				require.Len(t, s.dialled(), before+1)
-				require.Less(t, s.dialled()[before].took, firstBackOff)
+				require.Less(t, s.dialled()[before].took, firstBackoff)
 			})
 		})
 	}
@@ -224,7 +224,7 @@ func TestAReportThatComesWhileTheLinkIsBeingMadeIsAcked(t *testing.T) {
 			return nil
 		})
 		s.newest().breaks()
-		g.pass(lastBackOff)
+		g.pass(lastBackoff)
 		close(connected)
 		synctest.Wait()
 		require.Equal(t, []lanes.Log{help.Log}, s.newest().acked())

@@ -117,7 +117,7 @@ func TestALaneThatPanicsIsLockedWhenItsHardwareSaysSoAgain(t *testing.T) {
 		confirm()
 		require.True(t, locked())
 
-		for range 2 * maxRestarts { // parked, and held
+		for range 2 * maxPanics { // parked, and held
 			g.crash(0)
 		}
 		g.pass(time.Second)
@@ -135,7 +135,7 @@ func TestAConfirmationOverALineOfBeforeAPanicIsNone(t *testing.T) {
 		before := s.newest()
 		before.defect = true
 		g.create(0, 30)
-		g.pass(lastBackOff)
+		g.pass(lastBackoff)
 		now := s.newest()
 		require.NotSame(t, before, now)
 		g.hold(everywhere)

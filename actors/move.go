@@ -6,24 +6,22 @@ import (
 	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/google/uuid"
 
 	"rangegate/lanes"
 )
 
-// A session moves in three steps. The destination reserves itself and gives a ticket; the source decides the move and
-// saves both lanes in one write; then the destination takes over what was saved. A move that comes to nothing drops
-// the ticket.
+// A session moves in three steps. The destination reserves itself and gives a ticket; the source decides the move and saves both
+// lanes in one write; then the destination puts what was saved in force. A move that comes to nothing drops the ticket.
 
 // ticket is a lane that keeps itself free for a session.
 type ticket struct {
-	lane lanes.Lane // as it stood when it was reserved
+	r    *Range
+	lane lanes.Lane // as it was when it was reserved
 	pid  *actor.PID
-	of   *Range
 	used atomic.Bool // the source has it, or nobody will
-	void atomic.Bool // the lane panicked meanwhile and knows of no reservation
+	void atomic.Bool // the lane panicked meanwhile and has forgotten the reservation
 }
-
-func (t *ticket) drop() { t.of.send(t.pid, &unreserve{t}) }
 
 type (
 	reserve struct {
@@ -31,25 +29,53 @@ type (
 		by    lanes.By
 		reply chan reservation // of one
 	}
-	unreserve struct{ ticket *ticket }
-	movedIn   struct {
-		ticket   *ticket
-		lane     lanes.Lane
-		closings []*ask // that arrived for the session at the lane it left
-	}
 	reservation struct {
 		ticket *ticket
 		err    error
 	}
+	unreserve struct{ ticket *ticket }
+	movedIn   struct {
+		ticket  *ticket
+		lane    lanes.Lane
+		closing []*request // that arrived for the session at the lane it left
+	}
 )
 
-// reserve keeps the lane for a session that is about to move here. A lane that is changing is no destination.
+// reserve asks the lane to keep itself free for a session that is about to move there. Errors: ErrLaneNotUsable, ErrLaneOccupied,
+// ErrStarting, those of lanes.Reserve.
+func (r *Range) reserve(ctx context.Context, by lanes.By, lane uuid.UUID) (*ticket, error) {
+	m := &reserve{ctx: ctx, by: by, reply: make(chan reservation, 1)}
+	r.sendTo(lane, m)
+	select {
+	case answer := <-m.reply:
+		return answer.ticket, answer.err
+	case <-ctx.Done():
+		return nil, lanes.ErrTimeout
+	case <-r.life.Done():
+		return nil, context.Cause(r.life)
+	}
+}
+
+// take returns true to the first caller: the source that decides the move, or expire.
+func (t *ticket) take() bool { return t.used.CompareAndSwap(false, true) }
+
+// drop frees the lane.
+func (t *ticket) drop() { t.r.send(t.pid, &unreserve{t}) }
+
+// expire drops a ticket whose request ended before the source could decide the move.
+func (t *ticket) expire() {
+	if t.take() {
+		t.drop()
+	}
+}
+
+// reserve answers. A lane whose state is about to change is no destination.
 func (l *laneActor) reserve(m *reserve) {
 	lane, err := l.lane.Reserve(m.by)
 	switch {
 	case l.parked:
 		err = lanes.ErrLaneNotUsable
-	case !l.recalled:
+	case !l.loaded:
 		err = lanes.ErrStarting
 	case err == nil && l.busy():
 		err = lanes.ErrLaneOccupied
@@ -59,19 +85,14 @@ func (l *laneActor) reserve(m *reserve) {
 		return
 	}
 	l.lane = lane
-	l.ticket = &ticket{lane: lane, pid: l.self, of: l.of}
-	m.reply <- reservation{l.ticket, nil}
-	context.AfterFunc(m.ctx, l.ticket.expire)
+	m.reply <- reservation{l.giveTicket(m.ctx), nil}
 }
 
-// take is true for the first one who takes the ticket: the source that decides the move, or expire.
-func (t *ticket) take() bool { return t.used.CompareAndSwap(false, true) }
-
-// expire drops a ticket whose request has ended before the source could decide the move.
-func (t *ticket) expire() {
-	if t.take() {
-		t.drop()
-	}
+// giveTicket reserves the lane until the ticket is dropped, at the end of ctx if nobody takes it.
+func (l *laneActor) giveTicket(ctx context.Context) *ticket {
+	l.ticket = &ticket{r: l.r, lane: l.lane, pid: l.self}
+	context.AfterFunc(ctx, l.ticket.expire)
+	return l.ticket
 }
 
 func (l *laneActor) unreserve(m *unreserve) {
@@ -80,31 +101,31 @@ func (l *laneActor) unreserve(m *unreserve) {
 	}
 }
 
-// handOver gives the destination what was saved, with the closings for the session that wait here.
+// handOver sends the destination what was saved, with the closing requests for the session that wait here.
 func (l *laneActor) handOver(t *ticket, lane lanes.Lane) {
-	follow := &movedIn{ticket: t, lane: lane}
-	l.closings = slices.DeleteFunc(l.closings, func(a *ask) bool {
+	m := &movedIn{ticket: t, lane: lane}
+	l.closing = slices.DeleteFunc(l.closing, func(q *request) bool {
 		var follows bool
-		switch command := a.command.(type) {
+		switch command := q.command.(type) {
 		case lanes.Stop:
 			follows = command.Session == lane.Session.ID
 		case lanes.Pause:
 			follows = command.Session == lane.Session.ID
 		}
 		if follows {
-			follow.closings = append(follow.closings, a)
+			m.closing = append(m.closing, q)
 		}
 		return follows
 	})
-	l.of.send(t.pid, follow)
+	l.r.send(t.pid, m)
 }
 
-// movedIn takes over the session. Both lanes are shown together, so that no reader sees the session twice or not at
-// all; a hold that came meanwhile waits here and is next.
+// movedIn puts the session in force here. The source has shown both lanes together, so that no reader sees the session twice or not
+// at all; a hold that came meanwhile waits here and is next.
 func (l *laneActor) movedIn(m *movedIn) {
-	l.closings = append(m.closings, l.closings...)
+	l.closing = append(m.closing, l.closing...)
 	if l.ticket != m.ticket {
-		return // a panic came between; the lane was recalled with the session
+		return // the lane panicked meanwhile and was loaded with the session
 	}
 	l.ticket = nil
 	l.swap(m.lane, nil)

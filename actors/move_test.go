@@ -196,7 +196,7 @@ func TestAListShowsASessionOnceThoughTheLaneItLeavesPanics(t *testing.T) {
 			release := g.holdFlushes()
 			moved := g.begin(func() error { return g.tryMove(session, to) })
 			end := g.watchBoard(session)
-			g.sendTo(g.lane(from), &landed{})
+			g.sendTo(g.lane(from), &saveResult{})
 			release()
 			<-moved
 			on := g.lane(from)

@@ -68,7 +68,7 @@ func TestAStopFollowsAMovingSession(t *testing.T) {
 				release := g.holdFlushes()
 				moved := g.begin(func() error { return g.tryMove(session, 1) })
 				stopped := g.begin(func() error {
-					stop := &ask{command: lanes.Stop{Session: session, By: lanes.ByPOS}, by: lanes.ByPOS}
+					stop := &request{command: lanes.Stop{Session: session, By: lanes.ByPOS}, by: lanes.ByPOS}
 					stop.ctx = g.request()
 					_, err := g.ask(stop.ctx, g.lane(at), stop)
 					return err
@@ -99,7 +99,7 @@ func TestAHoldOverTheLaneThatASessionMovesTo(t *testing.T) {
 		over := func(command lanes.Command) func() error {
 			return func() error {
 				ctx := g.request()
-				_, err := g.ask(ctx, g.lane(1), &ask{ctx: ctx, command: command, by: lanes.ByStaff})
+				_, err := g.ask(ctx, g.lane(1), &request{ctx: ctx, command: command, by: lanes.ByStaff})
 				return err
 			}
 		}

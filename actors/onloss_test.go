@@ -20,12 +20,12 @@ func TestAControllerThatHeldForWantOfItsGateway(t *testing.T) {
 			require.False(t, g.open(0), "nobody shoots without the gateway")
 			meanwhile()
 			g.controller(0).Refuse(false)
-			g.pass(lastBackOff)
+			g.pass(lastBackoff)
 		}
 		lose(time.Minute, func() {})
 		require.True(t, g.open(0))
 		require.Empty(t, g.Holds().InForce)
-		require.Equal(t, 30*time.Minute-time.Minute-lastBackOff, g.left(session), "its time goes on all the while")
+		require.Equal(t, 30*time.Minute-time.Minute-lastBackoff, g.left(session), "its time goes on all the while")
 
 		lose(time.Minute, g.restart)
 		require.False(t, g.open(0))

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/actors/commit"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
 )
@@ -225,7 +226,7 @@ func TestAFlushThatTakesASecondToTheDot(t *testing.T) {
 		for range 100 {
 			g.store.hook(func(_ context.Context, _ store.Batch, flush func() error) error {
 				g.store.hook(nil)
-				<-time.After(slowAfter)
+				<-time.After(commit.SlowAfter)
 				return flush()
 			})
 			require.NoError(t, g.tryModify(session, 1))

@@ -96,7 +96,7 @@ func TestWhoeverWaitsWhenTheRangeIsLetGoHearsItAtOnce(t *testing.T) {
 func TestNobodyWaitsForATreeThatHasStopped(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, g *rig) {
 		session := g.create(0, 30)
-		require.NoError(t, g.stopRoot(t.Context(), g.pid))
+		require.NoError(t, awaitStopped(t.Context(), g.system.Root.StopFuture(g.root.Load())))
 		modified := g.begin(func() error { return g.tryModify(session, 1) })
 		moved := g.begin(func() error { return g.tryMove(session, 1) })
 		g.letGo()
@@ -116,7 +116,7 @@ func TestNobodyIsToldThatNothingChangedWhenNobodyKnows(t *testing.T) {
 		require.ErrorIs(t, g.answerOf(modified, time.Second), lanes.ErrTimeout)
 		g.requireLetGo(session)
 		g.restart()
-		g.pass(lastBackOff)
+		g.pass(lastBackoff)
 		require.Equal(t, 35, g.Sessions()[0].Minutes)
 	})
 }

@@ -22,9 +22,9 @@ func TestNobodyIsToldThatNothingChangedAfterItWasSaved(t *testing.T) {
 		// The lane has so much waiting that it refuses the next one, and stays with that.
 		stays, stayed := make(chan struct{}), make(chan struct{})
 		for range maxWaiting {
-			g.toLane(0, &ask{ctx: t.Context(), command: lanes.Modify{Session: session, Minutes: 1}})
+			g.toLane(0, &request{ctx: t.Context(), command: lanes.Modify{Session: session, Minutes: 1}})
 		}
-		g.toLane(0, &ask{ctx: t.Context(), command: lanes.Modify{Session: session, Minutes: 1}, then: func(bool) {
+		g.toLane(0, &request{ctx: t.Context(), command: lanes.Modify{Session: session, Minutes: 1}, done: func(bool) {
 			close(stays)
 			<-stayed
 		}})
@@ -39,7 +39,7 @@ func TestNobodyIsToldThatNothingChangedAfterItWasSaved(t *testing.T) {
 		leave()
 		synctest.Wait()
 		g.restart()
-		g.pass(lastBackOff)
+		g.pass(lastBackoff)
 		require.Equal(t, 35, g.Sessions()[0].Minutes)
 	})
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // crash makes the actor of the i-th lane panic outside of any decision: no such flight can have landed.
-func (g *rig) crash(i int) { g.toLane(i, &landed{}) }
+func (g *rig) crash(i int) { g.toLane(i, &saveResult{}) }
 
 // metric is the value of a counter or gauge for that kind of actor.
 func (g *rig) metric(name, kind string) (value float64) {
@@ -43,13 +43,13 @@ func TestAPanicCostsALaneOneRestart(t *testing.T) {
 		g.pass(10 * time.Minute)
 		before := g.Lanes()
 		require.ErrorIs(t, g.tryNothing(session), lanes.ErrInternal)
-		g.pass(firstBackOff)
+		g.pass(firstBackoff)
 
 		after := g.Lanes()
 		require.Equal(t, before[0].Lane, after[0].Lane)
 		require.Equal(t, lanes.LinkUp, after[0].Link)
 		require.Equal(t, before[1], after[1], "the other lane and its link never noticed")
-		require.Equal(t, 20*time.Minute-firstBackOff, g.left(session))
+		require.Equal(t, 20*time.Minute-firstBackoff, g.left(session))
 		require.True(t, g.open(0))
 		require.True(t, g.gateway.Ready(1))
 

@@ -20,7 +20,7 @@ func TestALaneThatKeepsPanickingIsParkedForAMinute(t *testing.T) {
 			require.True(t, g.open(0), "not parked yet")
 		}
 		require.ErrorIs(t, g.tryNothing(session), lanes.ErrInternal)
-		g.pass(firstBackOff)
+		g.pass(firstBackoff)
 
 		status := g.Lanes()[0]
 		require.True(t, g.controller(0).Shown().Hold, "the hardware is held")
@@ -31,7 +31,7 @@ func TestALaneThatKeepsPanickingIsParkedForAMinute(t *testing.T) {
 		require.True(t, g.gateway.Ready(1))
 		require.Equal(t, undisturbed, g.Lanes()[1])
 
-		g.pass(parkedFor - firstBackOff - time.Millisecond)
+		g.pass(parkedFor - firstBackoff - time.Millisecond)
 		require.True(t, g.controller(0).Shown().Hold)
 		g.pass(time.Millisecond)
 		status = g.Lanes()[0]
@@ -86,7 +86,7 @@ func TestParkingALaneLosesNothing(t *testing.T) {
 		}
 		modified := g.begin(modify)
 		for range 6 {
-			g.sendTo(g.lane(0), &landed{})
+			g.sendTo(g.lane(0), &saveResult{})
 		}
 		late := g.begin(func() error { return g.tryModify(session, 1) })
 		require.ErrorIs(t, <-modified, lanes.ErrTimeout)

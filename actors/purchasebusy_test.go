@@ -64,7 +64,7 @@ func TestABusyShopSellsNothing(t *testing.T) {
 		pos.sells(accepts)
 		g.pass(4*time.Second - time.Millisecond)
 		require.Equal(t, lanes.Pending, g.shown(late+1).Phase)
-		g.pass(time.Millisecond + moment) // the others were told together
+		g.pass(2 * time.Millisecond) // the others were told together
 		require.Equal(t, lanes.Accepted, g.shown(late+1).Phase)
 		require.Len(t, pos.purchases(), PurchaseSlots+1)
 		require.Len(t, g.Unresolved(), PurchaseSlots)
@@ -97,7 +97,7 @@ func TestACrowdAtTheCounter(t *testing.T) {
 			require.Equal(t, 45, g.Sessions()[i].Minutes)
 		}
 		require.EqualValues(t, PurchaseSlots, most.Load())
-		g.courses.Range(func(purchase, _ any) bool {
+		g.purchasing.Range(func(purchase, _ any) bool {
 			require.Fail(t, "nothing is kept of what is over", purchase)
 			return true
 		})

@@ -134,10 +134,10 @@ func toldOfTwoKills(t *testing.T, first, second int64, written bool) (died bool)
 			g.dies(other)
 		}
 		g.start()
-		g.pass(lastBackOff)
+		g.pass(lastBackoff)
 		g.requireNothingLost(book)
 		g.restart()
-		g.pass(lastBackOff)
+		g.pass(lastBackoff)
 		g.requireNothingLost(book)
 	}, withWebhook(pos), withLanes(1))
 	return died

@@ -43,7 +43,7 @@ func TestAPanicAfterADrop(t *testing.T) {
 		session := g.create(0, 30)
 		g.fiddles(session, 9) // 2 to 11 wait
 		hold := g.holdFlushes()
-		g.send(g.Range.events, &announced{[]lanes.Logged{{Cursor: 12, Event: lanes.Event{ID: uuid.New(), Lane: g.lane(1)}}}})
+		g.sendEvents(&announced{[]lanes.Logged{{Cursor: 12, Event: lanes.Event{ID: uuid.New(), Lane: g.lane(1)}}}})
 		synctest.Wait() // 2 is dropped, which is being saved
 		g.panicEvents()
 		release()
@@ -81,7 +81,7 @@ func TestAPurchaseThatWasNeverSentIsNotOnRecordAsSent(t *testing.T) {
 		g.buys(0, minutes(15))
 		g.crash(0)
 		letGo()
-		g.pass(lastBackOff)
+		g.pass(lastBackoff)
 		require.Equal(t, lanes.Declined, g.shown(0).Phase)
 		require.Empty(t, pos.purchases())
 		require.Equal(t, "not_sent", g.requests()[0].Attempt.Outcome())
@@ -97,7 +97,7 @@ func TestAPurchaseThatIsReportedLate(t *testing.T) {
 		g.buys(0, minutes(15))
 		g.pass(10 * time.Minute)
 		letBack()
-		g.pass(lastBackOff)
+		g.pass(lastBackoff)
 		require.Empty(t, pos.purchases())
 		require.Equal(t, lanes.Declined, g.shown(0).Phase)
 	}, withWebhook(pos))

@@ -120,12 +120,12 @@ func TestAPurchaseThatIsReportedAgain(t *testing.T) {
 			g.pass(200 * time.Millisecond)
 		}
 		release()
-		g.pass(lastBackOff)
+		g.pass(lastBackoff)
 		require.Zero(t, g.controller(0).Unacked())
 		require.Len(t, pos.purchases(), 1)
 
 		g.controller(0).PowerCut(true) // it has forgotten what it reported
-		g.pass(lastBackOff)
+		g.pass(lastBackoff)
 		g.buysAs(purchase, 0, minutes(15))
 		require.Len(t, pos.purchases(), 1)
 		require.Equal(t, lanes.Accepted, g.shown(0).Phase)
@@ -201,7 +201,7 @@ func TestALaneThatPanicsWhileAPurchaseIsUnderWay(t *testing.T) {
 						g.crash(0)
 					}
 					letGo()
-					g.pass(lastBackOff)
+					g.pass(lastBackoff)
 					require.Equal(t, purchase, g.shown(0).ID)
 					g.requireOnce(pos, 30)
 					g.restart()
@@ -237,7 +237,7 @@ func TestALaneThatIsParkedWhileThePOSThinks(t *testing.T) {
 		g.shop(0, 30)
 		give := pos.thinks(accepts)
 		g.buys(0, minutes(15))
-		for range maxRestarts + 1 {
+		for range maxPanics + 1 {
 			g.crash(0)
 		}
 		give()

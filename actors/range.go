@@ -3,7 +3,6 @@ package actors
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,75 +13,91 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"rangegate/actors/board"
+	"rangegate/actors/clock"
+	"rangegate/actors/commit"
 	"rangegate/actors/idempotency"
+	"rangegate/actors/metrics"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
+	"rangegate/lanes/trace"
 )
 
-// Range is a running range, as everyone sees it: reads are answered from the board, commands go to the actors.
+// Range is a running range, as everyone sees it: reads are answered from the board and the store, commands go to the actors. Its
+// methods may be called from any goroutine; those with a context wait, until it ends at the latest.
+//
+// Errors are of package lanes and carry a code. Each method with a context may return ErrTimeout, ErrNotOwner (another process
+// has claimed the range) and ErrStarting (the range stops). A method that changes something may also return
+// ErrStoreUnavailable (nothing was changed), ErrNotSaved (a closing command is in force and not durable yet), ErrOverloaded (too
+// many requests wait) and ErrInternal (a defect; nothing was changed). Methods name what else they return.
 type Range struct {
-	*Gateway
-	id           uuid.UUID
-	configured   atomic.Pointer[settings]
-	board        *board.Board
-	holds        atomic.Pointer[lanes.Holds]
-	holdsVersion atomic.Uint64 // the newest version of the record that there is, saved or not
-	keys         *idempotency.Keys
-	committer    *committer
-	log          zerolog.Logger
+	id        uuid.UUID
+	clock     clock.Clock
+	store     store.Store
+	metrics   *metrics.Metrics
+	log       zerolog.Logger
+	system    *actor.ActorSystem
+	inForce   atomic.Pointer[settings]
+	board     *board.Board
+	keys      *idempotency.Keys
+	committer *commit.Committer
 
-	pid         *actor.PID
-	addresses   addresses
-	events      *actor.PID
-	unready     atomic.Int64            // lanes that are not brought back yet
-	background  context.Context         // of the range's life
-	end         context.CancelCauseFunc // with what a request hears that comes afterwards
-	dials       dials
-	slots       *semaphore.Weighted // of deliveries under way
-	simulations *semaphore.Weighted // under way
-	tills       *semaphore.Weighted // of purchases being sent
-	courses     sync.Map            // purchase → struct{}, while it takes its course
-	errands     sync.WaitGroup      // what goes on beside the actors: courses, credits, look-ups
-	leaves      atomic.Bool         // the configuration has lost it: it stops for good
+	life            context.Context         // until the range stops
+	endLife         context.CancelCauseFunc // with the error of requests that come later
+	root            atomic.Pointer[actor.PID]
+	events          atomic.Pointer[actor.PID]
+	laneProps       *actor.Props
+	connectionProps *actor.Props
+	addresses       addresses
+	unready         unreadyLanes
+	leaving         atomic.Bool // the configuration has lost the range: it stops for good
+
+	holds         atomic.Pointer[lanes.Holds]
+	holdsVersion  atomic.Uint64 // of the newest record, saved or not
+	dials         dialQueue
+	deliverySlots *semaphore.Weighted
+	purchaseSlots *semaphore.Weighted
+	simulations   *semaphore.Weighted
+	purchasing    sync.Map       // [2]uuid.UUID{session, purchase} → struct{}, while runPurchase runs
+	background    sync.WaitGroup // goroutines beside the actors: purchases, credits, lookups
 
 	// For its health.
 	eventsWaiting atomic.Int64
-	oldestEvent   atomic.Pointer[time.Time] // of those that wait: when it happened; nil: none waits
-	late          lateness
-	restarts      tally // of its actors, after a panic
-	live          tally // its actors
-	panicLog      panicLog
-	commands      commandLogs
+	oldestEvent   atomic.Pointer[time.Time] // when the oldest event happened that waits for delivery; nil when none waits
+	lateness      board.Lateness
+	commands      board.CommandLog
+	restarts      counters // panics of actors, by kind
+	live          counters // actors, by kind
+	panics        panicLog
 }
 
 // Layout is what the range is made of, until it is reloaded.
 func (r *Range) Layout() lanes.Layout { return r.settings().Layout }
 
-// Now reads the range's clock, for pictures that change with time.
+// Now reads the range's clock.
 func (r *Range) Now() lanes.Instant { return r.clock.Now() }
 
-// Ready tells whether every lane is brought back and the store takes writes.
-func (r *Range) Ready() bool { return r.unready.Load() == 0 && r.committer.writable() }
+// Ready reports whether every lane is loaded and the store takes writes.
+func (r *Range) Ready() bool { return r.unready.count() == 0 && r.committer.Writable() }
 
-// Sessions is the active sessions in the display order of their lanes.
-func (r *Range) Sessions() []*lanes.SessionView { return r.board.Sessions(r.clock.Now()) }
+// Lanes returns every lane in display order.
+func (r *Range) Lanes() []lanes.LaneStatus { return r.board.Lanes() }
 
-// Changes are the lanes that changed after that version of the board, and the version that they are of: see board.Since. wake is
-// closed at the next change, of a lane or of the holds.
+// Changes returns the lanes that changed after that version of the board, and the version that they are of. wake is closed at the
+// next change, of a lane or of the holds.
 func (r *Range) Changes(after uint64) (changed []lanes.LaneStatus, version uint64, wake <-chan struct{}) {
 	return r.board.Since(after)
 }
 
-// Lanes is how every lane stands, in display order.
-func (r *Range) Lanes() []lanes.LaneStatus { return r.board.Lanes() }
+// Sessions returns the active sessions in the display order of their lanes.
+func (r *Range) Sessions() []*lanes.SessionView { return r.board.Sessions(r.clock.Now()) }
 
-// Session is an active session; one that has ended is lanes.ErrSessionEnded as far back as the history reaches. So is
-// one whose record in the history cannot be read: nobody could ever learn more of it.
+// Session returns an active session. Errors: ErrSessionEnded for one in the history, ErrSessionNotFound,
+// ErrStoreUnavailable.
 func (r *Range) Session(ctx context.Context, id uuid.UUID) (*lanes.SessionView, error) {
 	if view := r.board.Session(id, r.clock.Now()); view != nil {
 		return view, nil
 	}
-	if r.committer.ending(id) {
+	if r.committer.Ending(id) {
 		return nil, lanes.ErrSessionEnded
 	}
 	_, err := r.store.Ended(ctx, r.id, id)
@@ -90,34 +105,47 @@ func (r *Range) Session(ctx context.Context, id uuid.UUID) (*lanes.SessionView, 
 	switch {
 	case err == nil:
 		return nil, lanes.ErrSessionEnded
-	case errors.As(err, &corrupt):
+	case errors.As(err, &corrupt): // it has ended, and nobody can ever learn more of it
 		r.log.Error().Stringer("session", id).Err(err).Msg("the record of an ended session cannot be read")
 		return nil, lanes.ErrSessionEnded
 	case errors.Is(err, store.ErrNotFound):
 		return nil, lanes.ErrSessionNotFound
 	}
-	return nil, r.unreadable(err)
+	return nil, r.readFailed(err)
 }
 
-// Events reads the event log behind the cursor, oldest first.
+// Events reads at most limit events behind the cursor from the event log, oldest first. Errors: ErrStoreUnavailable.
 func (r *Range) Events(ctx context.Context, after uint64, limit int) ([]lanes.Logged, error) {
 	events, err := r.store.Events(ctx, r.id, after, limit)
 	if err != nil {
-		return nil, r.unreadable(err)
+		return nil, r.readFailed(err)
 	}
 	return events, nil
 }
 
-// History reads the ended sessions behind the cursor, oldest first.
+// History reads at most limit ended sessions behind the cursor, oldest first. Errors: ErrStoreUnavailable.
 func (r *Range) History(ctx context.Context, after uint64, limit int) ([]lanes.Ended, error) {
 	ended, err := r.store.History(ctx, r.id, after, limit)
 	if err != nil {
-		return nil, r.unreadable(err)
+		return nil, r.readFailed(err)
 	}
 	return ended, nil
 }
 
-func (r *Range) unreadable(err error) error {
+// Acts reads at most limit acts of staff behind the cursor, oldest first. Errors: ErrStoreUnavailable.
+func (r *Range) Acts(ctx context.Context, after uint64, limit int) ([]lanes.Act, error) {
+	acts, err := r.store.Acts(ctx, r.id, after, limit)
+	if err != nil {
+		return nil, r.readFailed(err)
+	}
+	return acts, nil
+}
+
+// Latest returns the highest cursors of the event log, the history and the acts of staff, to read them from their ends.
+func (r *Range) Latest(context.Context) (event, ended, act uint64) { return r.committer.LastCursors() }
+
+// readFailed logs a failed read and returns the error for the client.
+func (r *Range) readFailed(err error) error {
 	r.log.Error().Err(err).Msg("the store could not be read")
 	if errors.Is(err, context.DeadlineExceeded) {
 		return lanes.ErrTimeout
@@ -125,102 +153,239 @@ func (r *Range) unreadable(err error) error {
 	return lanes.ErrStoreUnavailable
 }
 
-// root is the range's actor. A lane is brought back, and asks for it, while StartRange still has to say who it is.
-func (r *Range) root() *actor.PID {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return r.pid
+// Create sells time on a lane for the POS. Errors: ErrGroupNotFound, ErrLaneNotFound, those of lanes.Create, and with a key those of
+// idempotency.Keys.Claim: *lanes.Repeat is the reply to the request that used the key before.
+func (r *Range) Create(ctx context.Context, lane uuid.UUID, command lanes.Create, key *lanes.Key) (*lanes.SessionView, error) {
+	return r.create(ctx, requester{by: lanes.ByPOS}, lane, command, key)
 }
 
-// send gives an actor of the tree a message. It never blocks and may be called from anywhere.
-func (r *Range) send(to *actor.PID, message any) { r.system.Root.Send(to, message) }
+// StaffCreate is Create by staff, also on a lane that is closed for sale.
+func (r *Range) StaffCreate(ctx context.Context, staff string, lane uuid.UUID, command lanes.Create) (*lanes.SessionView, error) {
+	command.ByStaff = true
+	return r.create(ctx, requester{lanes.ByStaff, staff}, lane, command, nil)
+}
 
-// announce hands saved events to the events actor, but for those whose attempt somebody else has begun.
-func (r *Range) announce(events []lanes.Logged) {
-	theirs := slices.DeleteFunc(slices.Clone(events), func(e lanes.Logged) bool {
-		return e.Attempt != nil && e.Attempt.Error == lanes.Interrupted
+// On gives a command of the POS to the lane that the session is on. Errors: ErrSessionNotFound, ErrSessionEnded, those of the
+// command, and those of Create with a key. A stop whose session's end is not durable yet returns ErrNotSaved again.
+func (r *Range) On(ctx context.Context, session uuid.UUID, command lanes.Command, key *lanes.Key) (*lanes.SessionView, error) {
+	return r.on(ctx, requester{by: lanes.ByPOS}, session, command, key)
+}
+
+// StaffOn is On by staff.
+func (r *Range) StaffOn(ctx context.Context, staff string, session uuid.UUID, command lanes.Command) (*lanes.SessionView, error) {
+	return r.on(ctx, requester{lanes.ByStaff, staff}, session, command, nil)
+}
+
+// Move moves the session to another lane of the range for the POS. Errors: ErrLaneNotFound, ErrLaneOccupied, those of On.
+func (r *Range) Move(ctx context.Context, session, to uuid.UUID, key *lanes.Key) (*lanes.SessionView, error) {
+	return r.move(ctx, requester{by: lanes.ByPOS}, session, to, key)
+}
+
+// StaffMove is Move by staff, also to a lane that is closed for sale.
+func (r *Range) StaffMove(ctx context.Context, staff string, session, to uuid.UUID) (*lanes.SessionView, error) {
+	return r.move(ctx, requester{lanes.ByStaff, staff}, session, to, nil)
+}
+
+// StaffLane gives a command of staff to a lane, whatever session is on it. Errors: ErrLaneNotFound, those of the command.
+func (r *Range) StaffLane(ctx context.Context, staff string, lane uuid.UUID, command lanes.Command) error {
+	_, err := r.onLane(ctx, requester{lanes.ByStaff, staff}, lane, command)
+	return err
+}
+
+// LaneOn gives a command of the lane's own screen to the lane. It returns the session on it, nil when there is none. Errors:
+// ErrLaneNotFound, those of the command.
+func (r *Range) LaneOn(ctx context.Context, lane uuid.UUID, command lanes.Command) (*lanes.SessionView, error) {
+	return r.onLane(ctx, requester{by: lanes.ByLane}, lane, command)
+}
+
+// LaneBuy starts a purchase at the lane's own screen. The session on the board shows what becomes of it. The same id is the same
+// purchase, however often it is asked for. Errors: those of LaneOn.
+func (r *Range) LaneBuy(ctx context.Context, lane, session, purchase uuid.UUID, items []lanes.Item) error {
+	_, err := r.LaneOn(ctx, lane, lanes.Buy{Session: session, Purchase: purchase, Items: items, Trace: trace.ID(ctx)})
+	return err
+}
+
+// Unresolved returns the purchases that wait for staff, by lane in display order.
+func (r *Range) Unresolved() []lanes.OpenPurchase {
+	var open []lanes.OpenPurchase
+	for _, status := range r.board.Lanes() {
+		for _, p := range status.Lane.Open {
+			if p.Phase == lanes.Unresolved {
+				open = append(open, lanes.OpenPurchase{Purchase: *p, Lane: status.ID})
+			}
+		}
+	}
+	return open
+}
+
+// Clear settles an unresolved purchase by hand; with credit its minutes are added to the session. Errors: ErrPurchaseNotFound.
+func (r *Range) Clear(ctx context.Context, staff string, purchase uuid.UUID, credit bool) error {
+	for _, open := range r.Unresolved() {
+		if open.ID == purchase {
+			command := lanes.Clear{Purchase: purchase, Credit: credit}
+			_, err := r.ask(ctx, open.Lane, &request{ctx: ctx, command: command, by: lanes.ByStaff, staff: staff})
+			return err
+		}
+	}
+	return lanes.ErrPurchaseNotFound
+}
+
+// requester is who a request comes from.
+type requester struct {
+	by    lanes.By
+	staff string // name of the staff member
+}
+
+func (r *Range) create(
+	ctx context.Context, from requester, lane uuid.UUID, command lanes.Create, key *lanes.Key,
+) (*lanes.SessionView, error) {
+	return r.once(ctx, key, func(claim *idempotency.Claim) (*lanes.SessionView, error) {
+		q := &request{ctx: ctx, command: command, by: from.by, staff: from.staff, claim: claim}
+		switch {
+		case !r.Layout().HasGroup(command.Group):
+			return nil, freeKey(q, lanes.ErrGroupNotFound)
+		case !r.board.Has(lane):
+			return nil, freeKey(q, lanes.ErrLaneNotFound)
+		}
+		return r.ask(ctx, lane, q)
 	})
-	if len(theirs) > 0 {
-		r.send(r.events, &announced{theirs})
+}
+
+func (r *Range) on(
+	ctx context.Context, from requester, session uuid.UUID, command lanes.Command, key *lanes.Key,
+) (*lanes.SessionView, error) {
+	view, err := r.follow(ctx, from, session, key, func(lane uuid.UUID, q *request) (*lanes.SessionView, error) {
+		q.command = command
+		return r.ask(ctx, lane, q)
+	})
+	if _, stop := command.(lanes.Stop); stop && err == lanes.ErrSessionEnded && r.committer.Ending(session) {
+		return nil, lanes.ErrNotSaved
+	}
+	return view, err
+}
+
+func (r *Range) move(ctx context.Context, from requester, session, to uuid.UUID, key *lanes.Key) (*lanes.SessionView, error) {
+	return r.follow(ctx, from, session, key, func(lane uuid.UUID, q *request) (*lanes.SessionView, error) {
+		switch {
+		case !r.board.Has(to):
+			return nil, freeKey(q, lanes.ErrLaneNotFound)
+		case lane == to:
+			return nil, freeKey(q, lanes.ErrLaneOccupied)
+		}
+		ticket, err := r.reserve(ctx, from.by, to)
+		if err != nil {
+			return nil, freeKey(q, err)
+		}
+		q.command, q.ticket = lanes.Move{Session: session, To: ticket.lane}, ticket
+		return r.ask(ctx, lane, q)
+	})
+}
+
+func (r *Range) onLane(ctx context.Context, from requester, lane uuid.UUID, command lanes.Command) (*lanes.SessionView, error) {
+	switch err := context.Cause(r.life); {
+	case err != nil:
+		return nil, err
+	case !r.board.Has(lane):
+		return nil, lanes.ErrLaneNotFound
+	}
+	return r.ask(ctx, lane, &request{ctx: ctx, command: command, by: from.by, staff: from.staff})
+}
+
+// once runs do once for an idempotency key. Errors: those of Keys.Claim.
+func (r *Range) once(
+	ctx context.Context, key *lanes.Key, do func(*idempotency.Claim) (*lanes.SessionView, error),
+) (*lanes.SessionView, error) {
+	if err := context.Cause(r.life); err != nil {
+		return nil, err
+	}
+	if key == nil {
+		return do(nil)
+	}
+	claim, err := r.keys.Claim(ctx, *key)
+	if err != nil {
+		return nil, err
+	}
+	return do(claim)
+}
+
+// follow prepares a request for the lane that the session is on, and another one for the next lane if it moved meanwhile.
+func (r *Range) follow(
+	ctx context.Context, from requester, session uuid.UUID, key *lanes.Key,
+	do func(lane uuid.UUID, q *request) (*lanes.SessionView, error),
+) (*lanes.SessionView, error) {
+	for {
+		var asked uuid.UUID
+		view, err := r.once(ctx, key, func(claim *idempotency.Claim) (*lanes.SessionView, error) {
+			q := &request{ctx: ctx, by: from.by, staff: from.staff, claim: claim}
+			lane, found := r.board.Find(session)
+			if !found {
+				_, err := r.Session(ctx, session)
+				return nil, freeKey(q, err)
+			}
+			asked = lane.ID
+			return do(lane.ID, q)
+		})
+		if err != lanes.ErrSessionNotFound || asked == uuid.Nil || ctx.Err() != nil {
+			return view, err
+		}
 	}
 }
 
-// rangeActor is the root of a range's tree: it spawns its lanes, and sets and lifts its holds. A lane that panics starts again
-// by itself, however often, and sees to it that it is parked: nothing sent to it is lost.
-type rangeActor struct {
-	of      *Range
-	lanes   map[uuid.UUID]*actor.PID // see addresses
-	holding holding
+// freeKey frees the key of a request that is refused before it reaches a lane.
+func freeKey(q *request, err error) error {
+	q.claim.Settle(nil)
+	return err
 }
 
-type (
-	toLane struct {
-		lane    uuid.UUID
-		message any
-	}
-	toAllLanes struct{ message any }
-)
-
-// Receive takes a message. A panic will stop the lanes: nobody sends them anything from then on.
-func (r *rangeActor) Receive(ctx actor.Context) {
-	whole := false
-	defer func() {
-		if !whole {
-			r.of.addresses.begin(0)
-		}
-	}()
-	r.receive(ctx)
-	whole = true
-}
-
-func (r *rangeActor) receive(ctx actor.Context) {
-	switch m := ctx.Message().(type) {
-	case *actor.Started:
-		r.start(ctx)
-	case *toLane:
-		if lane, has := r.lanes[m.lane]; has {
-			ctx.Send(lane, m.message)
-		} else {
-			nobody(m.message)
-		}
-	case *toAllLanes:
-		for _, lane := range r.lanes {
-			ctx.Send(lane, m.message)
-		}
-	case *probe:
-		m.left.Add(int64(len(r.lanes)))
-		for _, lane := range r.lanes {
-			ctx.Send(lane, m)
-		}
-		m.answer()
-	case *setHold:
-		m.reply <- r.holding.set(ctx, m, r.lanes)
-	case *liftHold:
-		r.holding.lift(m)
-	case *holdLifted:
-		r.holding.lifted(ctx, m, r.lanes)
-	case *controllerHolds:
-		r.holding.foundHolding(ctx, m.lane, r.lanes)
-	case *exchange:
-		m.reply <- r.exchange(ctx, m)
+// ask sends the request to the lane and waits for the reply.
+func (r *Range) ask(ctx context.Context, lane uuid.UUID, q *request) (*lanes.SessionView, error) {
+	q.reply = make(chan reply, 1)
+	r.sendTo(lane, q)
+	select {
+	case answer := <-q.reply:
+		return answer.view, answer.err
+	case <-ctx.Done():
+		return nil, lanes.ErrTimeout
+	case <-r.life.Done():
+		return r.lastReply(q)
 	}
 }
 
-func (r *rangeActor) start(ctx actor.Context) {
-	r.holding = holding{of: r.of, lastSet: map[lanes.Scope]uint64{}, lifts: map[lanes.Scope]int{}, record: holdsRecord{version: r.of.holdsVersion.Load(), Holds: r.of.Holds()}}
-	places := r.of.Layout().Lanes
-	r.lanes = r.of.addresses.begin(len(places))
-	r.of.unready.Store(int64(len(places))) // after a panic they are brought back once more
-	for _, place := range places {
-		r.spawn(ctx, place.ID)
+// lastReply returns, while the range stops: the reply if there is one, ErrNotOwner if another process has the range and nothing was
+// saved, else ErrTimeout.
+func (r *Range) lastReply(q *request) (*lanes.SessionView, error) {
+	select {
+	case answer := <-q.reply:
+		return answer.view, answer.err
+	default:
 	}
-	r.of.committer.mark()
+	if err := context.Cause(r.life); err == lanes.ErrNotOwner && !q.saved.Load() {
+		return nil, err
+	}
+	return nil, lanes.ErrTimeout
 }
 
-func (r *rangeActor) parent() {}
+// sendRoot sends the range's actor a message. It has started by the time that anybody knows of the range.
+func (r *Range) sendRoot(message any) { r.send(r.root.Load(), message) }
 
-func (r *rangeActor) spawn(ctx actor.Context, lane uuid.UUID) {
-	past := &past{}
-	props := r.of.propsOfMany("lane", func() actor.Actor { return &laneActor{of: r.of, id: lane, past: past} })
-	r.of.addresses.put(lane, ctx.SpawnPrefix(props, "lane")) // every letter of a name is kept a hundred thousand times
+// sleep waits. It returns false when the range stops.
+func (r *Range) sleep(d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-r.life.Done():
+		return false
+	}
+}
+
+// acts is the record of what staff change by the request, empty for anybody else. It is saved with the change.
+func (l *laneActor) acts(q *request, change lanes.Change) []lanes.Act {
+	if q.staff == "" {
+		return nil
+	}
+	act := lanes.Did(q.staff, q.at, l.lane, q.command, change)
+	if change.Other != nil {
+		act.Detail = l.r.settings().name(change.Other.ID)
+	}
+	return []lanes.Act{act}
 }

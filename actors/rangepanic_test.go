@@ -19,13 +19,13 @@ func TestAPanicOfARangeCostsItOneRestart(t *testing.T) {
 		session := g.create(0, 30)
 		other, _ := g.another(nil) // started later
 		before := other.Lanes()
-		g.send(g.pid, (*toLane)(nil))
+		g.sendRoot((*toLane)(nil))
 		g.pass(time.Second)
 
 		require.True(t, g.gateway.Ready(2))
 		require.Equal(t, before, other.Lanes(), "the other range and its links never noticed")
-		require.Equal(t, map[string]int{"range": 1, "events": 1, "lane": 3}, other.Actors().Live)
-		require.Equal(t, map[string]int{"range": 1, "events": 1, "lane": 2}, g.Actors().Live)
+		require.Equal(t, map[string]int{"range": 1, "events": 1, "lane": 3, "connection": 3}, other.Actors().Live)
+		require.Equal(t, map[string]int{"range": 1, "events": 1, "lane": 2, "connection": 2}, g.Actors().Live)
 		require.True(t, g.open(0))
 		g.modify(session, 5)
 		require.True(t, g.hold(everywhere).Saved)
@@ -42,8 +42,8 @@ func TestWhatIsAskedWhileARangeStartsAgain(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, g *rig) {
 		flushes, ending := g.holdFlushes(), make(chan struct{})
 		first := g.begin(func() error { return g.tryCreate(0, 30) })
-		g.toLane(0, &ask{ctx: t.Context(), command: lanes.Modify{Minutes: 1}, then: func(bool) { <-ending }})
-		g.send(g.pid, (*toLane)(nil))
+		g.toLane(0, &request{ctx: t.Context(), command: lanes.Modify{Minutes: 1}, done: func(bool) { <-ending }})
+		g.sendRoot((*toLane)(nil))
 		synctest.Wait() // lane 1 has ended, lane 0 has not
 		second := g.begin(func() error { return g.tryCreate(1, 30) })
 		require.Empty(t, second)
@@ -79,7 +79,7 @@ func TestNobodySendsToLanesThatArePanickedAway(t *testing.T) {
 	})
 	inFakeTime(t, func(t *testing.T, started *rig) {
 		g = started
-		g.send(g.pid, (*toLane)(nil))
+		g.sendRoot((*toLane)(nil))
 		g.pass(time.Second)
 		require.True(t, panicked)
 		require.Len(t, g.addresses.lanes, 2)

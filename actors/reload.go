@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/uuid"
 
 	"rangegate/lanes"
@@ -15,15 +16,15 @@ import (
 // A reload changes what ranges there are and how they are set up while they run. Whatever could refuse it comes first:
 //
 //	vacate    every lane that leaves keeps itself free from here on, or says what is on it
-//	deliver   the ranges that are no more get rid of their events
-//	begin     the ranges that are new are started
-//	exchange  each range takes its new settings: lanes come, go and change; all others know nothing of it
-//	stop      the ranges that are no more
+//	deliver   the ranges that end deliver their events
+//	begin     the new ranges are started
+//	exchange  each range takes its new settings: lanes come, go and change; all others notice nothing
+//	stop      the ranges that end are stopped
 //
 // With force the ranges begin first; then the sessions of lanes that leave are stopped, before the lanes vacate.
 //
-// What is refused up to there is taken back, so that the gateway is as it was before. From exchange on nothing turns back:
-// neither what does not end in time, nor whoever asked for the reload and went away.
+// What is refused before exchange is taken back, so that the gateway is as it was. From exchange on nothing turns back: neither
+// what does not end in time, nor a caller that went away.
 
 // Reload is what the ranges are to become. Those that are not named stay as they are.
 type Reload struct {
@@ -31,7 +32,7 @@ type Reload struct {
 	Change []Changed
 	End    []uuid.UUID
 	Force  bool   // lanes may leave with a session, which is stopped, or with purchases that wait for staff, which are dropped
-	Who    string // asks for it, on record for what ends by it
+	Who    string // on record for what ends by it
 }
 
 // Changed is a range with other settings.
@@ -40,31 +41,31 @@ type Changed struct {
 	Renew []uuid.UUID // lanes whose link is made anew, by the new driver
 }
 
-// ErrInUse: what the configuration no longer has is in use.
+// ErrInUse: what the configuration no longer has is in use, and nothing was changed.
 var ErrInUse = errors.New("the reload is refused, what was in force stays")
 
-// ErrUnfinished: the ranges are what they were to become, and something of what they were has not ended in time.
+// ErrUnfinished: the ranges are what they were to become, and something that they no longer have has not ended in time.
 var ErrUnfinished = errors.New("the reload took effect, and not everything that it took away has ended")
 
 const (
-	vacatesWithin = 2 * time.Second  // that a lane that leaves may be busy with something else
-	endsWithin    = 20 * time.Second // that what leaves may take to end
+	vacateWithin = 2 * time.Second       // for a lane that leaves and is busy with something that passes
+	endWithin    = 20 * time.Second      // for what leaves to end
+	vacateRetry  = 20 * time.Millisecond // before a busy lane is asked again
 )
 
-// Reload makes the ranges what they are to become, or changes nothing: the error then says why, ErrInUse if that is
-// because lanes or holds are in use. With ErrUnfinished they are what they were to become. One reload goes on at a time; the
-// caller sees to that.
+// Reload makes the ranges what they are to become, or changes nothing and returns why: ErrInUse if lanes or holds are in use. With
+// ErrUnfinished the ranges are what they were to become. The caller sees to it that one reload runs at a time.
 func (g *Gateway) Reload(ctx context.Context, to Reload) error {
-	change, end, err := g.known(to)
+	change, end, err := g.affected(to)
 	if err != nil {
 		return err
 	}
-	leaving := leavingOf(to, change, end)
-	var free tickets
+	leaving := leavingLanes(to, change, end)
+	var vacated []*ticket
 	var begun []*Range
 	takeBack := func(why error) error {
-		free.drop()
-		ctx, cancel := onTheWayOut(ctx)
+		dropAll(vacated)
+		ctx, cancel := detached(ctx)
 		defer cancel()
 		for _, r := range begun {
 			why = errors.Join(why, g.stopRange(ctx, r))
@@ -72,12 +73,12 @@ func (g *Gateway) Reload(ctx context.Context, to Reload) error {
 		return why
 	}
 	vacate := func() (err error) {
-		if free, err = leaving.vacate(ctx); err == nil && !to.Force {
-			err = deliveredOf(ctx, end)
+		if vacated, err = vacateAll(ctx, leaving); err == nil && !to.Force {
+			err = awaitDelivered(ctx, end)
 		}
 		return err
 	}
-	if !to.Force { // before a range is begun: that takes it from the gateway that serves it till then
+	if !to.Force { // before a range begins: that takes it from the gateway that serves it until then
 		if err := vacate(); err != nil {
 			return takeBack(err)
 		}
@@ -93,22 +94,22 @@ func (g *Gateway) Reload(ctx context.Context, to Reload) error {
 		begun = append(begun, r)
 	}
 	if to.Force {
-		if err := leaving.endSessions(ctx, to.Who); err != nil {
+		if err := endSessions(ctx, leaving, to.Who); err != nil {
 			return takeBack(err)
 		}
 		if err := vacate(); err != nil {
 			return takeBack(err)
 		}
-		_ = deliveredOf(ctx, end) // what is not is dropped
+		_ = awaitDelivered(ctx, end) // what is not delivered is dropped
 	}
-	ctx, cancel := onTheWayOut(ctx)
+	ctx, cancel := detached(ctx)
 	defer cancel()
 	errs := make([]error, 0, len(change)+len(end))
 	for i, r := range change {
-		errs = append(errs, r.take(ctx, to.Change[i], to.Who))
+		errs = append(errs, r.exchange(ctx, to.Change[i], to.Who))
 	}
 	for _, r := range end {
-		r.leaves.Store(true)
+		r.leaving.Store(true)
 		errs = append(errs, g.stopRange(ctx, r))
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -117,13 +118,13 @@ func (g *Gateway) Reload(ctx context.Context, to Reload) error {
 	return nil
 }
 
-// onTheWayOut is for what has to be done to its end, whether or not somebody still waits for it.
-func onTheWayOut(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), endsWithin)
+// detached is for what has to be finished whether or not the caller still waits.
+func detached(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), endWithin)
 }
 
-// known is the ranges that change and those that end, with whatever speaks against it at first sight.
-func (g *Gateway) known(to Reload) (change, end []*Range, err error) {
+// affected returns the ranges that change and those that end, or what refuses the reload at first sight.
+func (g *Gateway) affected(to Reload) (change, end []*Range, err error) {
 	var errs []error
 	for _, c := range to.Change {
 		r, err := g.Range(c.Layout.Range)
@@ -135,8 +136,10 @@ func (g *Gateway) known(to Reload) (change, end []*Range, err error) {
 	for _, id := range to.End {
 		r, err := g.Range(id)
 		switch {
-		case err == lanes.ErrNotOwner: // another gateway sees to what is on it
-			r, err = g.disowned(id), nil
+		case err == lanes.ErrNotOwner: // another gateway is responsible for what is on it
+			g.mu.RLock()
+			r, err = g.ranges[id], nil
+			g.mu.RUnlock()
 		case err == nil && r.eventsWaiting.Load() > 0 && !to.Force:
 			err = fmt.Errorf("%w: %d events wait for their delivery", ErrInUse, r.eventsWaiting.Load())
 		}
@@ -145,30 +148,25 @@ func (g *Gateway) known(to Reload) (change, end []*Range, err error) {
 	return change, end, errors.Join(errs...)
 }
 
-// disowned is the range that another process has claimed.
-func (g *Gateway) disowned(id uuid.UUID) *Range {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	return g.ranges[id]
-}
-
-// keepsHolds tells whether every hold still lies over what it was set over. A lane does not slip out from under one, and
-// not under one, by being put into another bay.
+// keepsHolds returns ErrInUse unless every hold still covers what it was set over: changing a lane's bay takes it neither out of a
+// hold nor under one.
 func (r *Range) keepsHolds(layout lanes.Layout) error {
 	var errs []error
-	to, holds := settingsOf(Settings{Layout: layout}), r.Holds()
+	to, holds := newSettings(Settings{Layout: layout}), r.Holds()
 	for _, hold := range holds.InForce {
 		isBay := slices.ContainsFunc(layout.Bays, func(b lanes.Bay) bool { return b.ID == hold.ID })
 		if hold.Kind != lanes.OverRange && !to.has(hold.ID) && !isBay {
 			errs = append(errs, fmt.Errorf("%w: a hold lies over %s %s; lift it first", ErrInUse, hold.Kind, hold.ID))
 		}
 	}
-	for _, was := range r.Layout().Lanes {
-		if place, stays := to.place(was.ID); stays && place.Bay != was.Bay {
-			for _, bay := range []uuid.UUID{was.Bay, place.Bay} {
-				if holds.Has(lanes.Scope{Kind: lanes.OverBay, ID: bay}) {
-					errs = append(errs, fmt.Errorf("%w: lane %s changes its bay, and a hold lies over bay %s; lift it first", ErrInUse, was.ID, bay))
-				}
+	for _, before := range r.Layout().Lanes {
+		place, stays := to.place(before.ID)
+		if !stays || place.Bay == before.Bay {
+			continue
+		}
+		for _, bay := range []uuid.UUID{before.Bay, place.Bay} {
+			if holds.Has(lanes.Scope{Kind: lanes.OverBay, ID: bay}) {
+				errs = append(errs, fmt.Errorf("%w: lane %s changes its bay, and a hold lies over bay %s; lift it first", ErrInUse, before.ID, bay))
 			}
 		}
 	}
@@ -190,4 +188,242 @@ func aboutRange(id uuid.UUID, err error) error {
 		return nil
 	}
 	return fmt.Errorf("range %s: %w", id, err)
+}
+
+// leavingLane is a lane that the configuration no longer has.
+type leavingLane struct {
+	r    *Range
+	lane uuid.UUID
+}
+
+func leavingLanes(to Reload, change, end []*Range) (leaving []leavingLane) {
+	for i, r := range change {
+		after := newSettings(to.Change[i].Settings)
+		for _, place := range r.Layout().Lanes {
+			if !after.has(place.ID) {
+				leaving = append(leaving, leavingLane{r, place.ID})
+			}
+		}
+	}
+	for _, r := range end {
+		if r.life.Err() != nil { // another process has it
+			continue
+		}
+		for _, place := range r.Layout().Lanes {
+			leaving = append(leaving, leavingLane{r, place.ID})
+		}
+	}
+	return leaving
+}
+
+// endSessions stops the sessions on the lanes, and drops the purchases that wait for staff there.
+func endSessions(ctx context.Context, leaving []leavingLane, who string) error {
+	for _, l := range leaving {
+		status, _, _ := l.r.board.Lane(l.lane)
+		if s := status.Lane.Session; s != nil {
+			_, err := l.r.StaffOn(ctx, who, s.ID, lanes.Stop{Session: s.ID, By: lanes.ByStaff})
+			if err != nil && err != lanes.ErrSessionEnded {
+				return fmt.Errorf("stopping session %s on lane %s: %w", s.ID, l.lane, err)
+			}
+			status, _, _ = l.r.board.Lane(l.lane)
+		}
+		for _, open := range status.Lane.Open {
+			if err := l.r.Clear(ctx, who, open.ID, false); err != nil && err != lanes.ErrPurchaseNotFound {
+				return fmt.Errorf("dropping purchase %s of lane %s: %w", open.ID, l.lane, err)
+			}
+		}
+	}
+	return nil
+}
+
+func dropAll(tickets []*ticket) {
+	for _, t := range tickets {
+		t.drop()
+	}
+}
+
+// vacateAll lets every lane keep itself free, or none.
+func vacateAll(ctx context.Context, leaving []leavingLane) ([]*ticket, error) {
+	ctx, cancel := context.WithTimeout(ctx, vacateWithin)
+	defer cancel()
+	var given []*ticket
+	var errs []error
+	for _, l := range leaving {
+		t, err := l.vacate(ctx)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		given = append(given, t)
+	}
+	for _, t := range given {
+		if len(errs) == 0 && !t.take() {
+			errs = append(errs, fmt.Errorf("%w: it took too long", ErrInUse))
+		}
+	}
+	if len(errs) == 0 {
+		return given, nil
+	}
+	dropAll(given)
+	const maxListed = 20
+	if more := len(errs) - maxListed; more > 0 {
+		errs = append(errs[:maxListed], fmt.Errorf("and %d more", more))
+	}
+	return nil, errors.Join(errs...)
+}
+
+// vacate asks the lane, and again while it is busy with something that passes.
+func (d leavingLane) vacate(ctx context.Context) (*ticket, error) {
+	for {
+		m := &vacate{ctx: ctx, reply: make(chan reservation, 1)}
+		d.r.sendTo(d.lane, m)
+		var answer reservation
+		select {
+		case answer = <-m.reply:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: lane %s does not answer", ErrInUse, d.lane)
+		}
+		if answer.err != errBusy {
+			return answer.ticket, answer.err
+		}
+		select {
+		case <-time.After(vacateRetry):
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: lane %s is busy", ErrInUse, d.lane)
+		}
+	}
+}
+
+// The messages of a reload.
+type (
+	vacate struct { // asks a lane that is about to leave to keep itself free, until ctx ends unless the ticket is taken
+		ctx   context.Context
+		reply chan reservation
+	}
+	exchange struct { // gives the range's actor its new settings
+		to    *settings
+		renew []uuid.UUID
+		who   string
+		reply chan []*actor.PID // the lanes that leave: they have vacated, and nothing reaches them any more
+	}
+	replaced struct{} // tells a lane that its place, or what its range sells, is another
+)
+
+var errBusy = errors.New("the lane is busy")
+
+// vacate keeps the lane free, as for a session that moves here, if there is nothing on it.
+func (l *laneActor) vacate(m *vacate) {
+	var err error
+	switch s := l.lane.Session; {
+	case s != nil:
+		err = fmt.Errorf("%w: lane %s has session %s with %s left; end it, or reload with force", ErrInUse, l.id, s.ID,
+			s.Remaining(l.now).Round(time.Second))
+	case len(l.lane.Open) > 0:
+		err = fmt.Errorf("%w: lane %s has %d purchases that wait for staff; settle them, or reload with force", ErrInUse, l.id, len(l.lane.Open))
+	case l.busy() || !l.ready:
+		err = errBusy
+	}
+	if err != nil {
+		m.reply <- reservation{nil, err}
+		return
+	}
+	m.reply <- reservation{l.giveTicket(m.ctx), nil}
+}
+
+// awaitDelivered waits until no event of the ranges waits for its delivery: their lanes are free and make no more.
+func awaitDelivered(ctx context.Context, end []*Range) error {
+	ctx, cancel := context.WithTimeout(ctx, vacateWithin)
+	defer cancel()
+	for _, r := range end {
+		for r.life.Err() == nil && len(r.committer.Unattempted()) > 0 {
+			select {
+			case <-time.After(vacateRetry):
+			case <-ctx.Done():
+				return aboutRange(r.id, fmt.Errorf("%w: %d events wait for their delivery", ErrInUse, len(r.committer.Unattempted())))
+			}
+		}
+	}
+	return nil
+}
+
+// dropEvents makes the events final that the range has not delivered and never will. Their record stays in the store.
+func (r *Range) dropEvents() {
+	for _, event := range r.committer.Unattempted() {
+		r.recordAttempt(event, lanes.Attempt{At: r.clock.Now().Wall, Error: lanes.Dropped + ": the range was taken out of the configuration"})
+	}
+}
+
+// exchange gives the range its new settings, and waits until the lanes that leave have stopped.
+func (r *Range) exchange(ctx context.Context, c Changed, who string) error {
+	m := &exchange{to: newSettings(c.Settings), renew: c.Renew, who: who, reply: make(chan []*actor.PID, 1)}
+	r.sendRoot(m)
+	select {
+	case gone := <-m.reply:
+		stopped := make([]*actor.Future, 0, len(gone))
+		for _, lane := range gone { // after everything that was sent to it
+			stopped = append(stopped, r.system.Root.PoisonFuture(lane))
+		}
+		for _, lane := range stopped {
+			if err := awaitStopped(ctx, lane); err != nil {
+				return err
+			}
+		}
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-r.life.Done():
+		return context.Cause(r.life)
+	}
+}
+
+func (a *rangeActor) exchange(ctx actor.Context, m *exchange) (gone []*actor.PID) {
+	r, before := a.r, a.r.settings()
+	r.inForce.Store(m.to)
+	r.board.Arrange(m.to.Layout, m.to.at)
+	for id, lane := range r.addresses.lanes {
+		if !m.to.has(id) {
+			r.addresses.drop(id)
+			r.panics.forget(id)
+			r.commands.Forget(id)
+			gone = append(gone, lane)
+		}
+	}
+	a.holds.layoutChanged(before, m)
+	for _, place := range m.to.Layout.Lanes {
+		old, found := before.place(place.ID)
+		switch {
+		case !found:
+			r.unready.add(place.ID)
+			a.spawn(ctx, place.ID)
+		case old != place, before.Layout.Purchasing != m.to.Layout.Purchasing:
+			r.sendListed(place.ID, &replaced{})
+		}
+	}
+	for _, lane := range m.renew {
+		r.sendListed(lane, &renewLink{})
+	}
+	r.sendEvents(&announced{}) // there may be more slots
+	return gone
+}
+
+// refuseUnknownLane answers what was sent to a lane that has left.
+func refuseUnknownLane(message any) {
+	switch m := message.(type) {
+	case *request:
+		m.refuse(lanes.ErrLaneNotFound)
+	case *reserve:
+		m.reply <- reservation{nil, lanes.ErrLaneNotFound}
+	case *vacate:
+		m.reply <- reservation{nil, lanes.ErrLaneNotFound}
+	}
+}
+
+// replaced shows the lane as it is offered now, and reconciles it with the holds over its place. A lane that is not loaded yet, or
+// parked, does so when it resumes.
+func (l *laneActor) replaced() {
+	if !l.loaded {
+		return
+	}
+	l.swap(l.lane, nil)
+	l.reconcileHolds()
 }

@@ -286,16 +286,16 @@ func TestALaneThatIsAskedWhileItStops(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, g *rig) {
 		all, lane := g.settings.Layout.Lanes, g.lane(1)
 		for range 300 {
-			asked := make([]*ask, 8)
+			asked := make([]*request, 8)
 			var asking sync.WaitGroup
 			for i := range asked {
-				asked[i] = &ask{ctx: t.Context(), command: lanes.Pause{Session: uuid.New()}, reply: make(chan result, 1)}
+				asked[i] = &request{ctx: t.Context(), command: lanes.Pause{Session: uuid.New()}, reply: make(chan reply, 1)}
 				asking.Go(func() { g.sendTo(lane, asked[i]) })
 			}
 			for _, now := range [][]lanes.Place{all[:1], all} {
 				to := g.settings
 				to.Layout.Lanes = now
-				require.NoError(t, g.take(t.Context(), Changed{Settings: to}, "operator"))
+				require.NoError(t, g.exchange(t.Context(), Changed{Settings: to}, "operator"))
 				asking.Wait()
 			}
 			synctest.Wait()

@@ -188,7 +188,7 @@ func TestAControllerThatHoldsAtALaneThatHasLeft(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, g *rig) {
 		gone := g.lane(3)
 		require.NoError(t, g.reload(false, func(s *Settings) { s.Layout.Lanes = s.Layout.Lanes[:3] }))
-		g.send(g.root(), &controllerHolds{gone})
+		g.sendRoot(&controllerHolds{gone})
 		g.pass(time.Second)
 		require.Zero(t, g.metric("rangegate_actor_restarts_total", "range"))
 		require.Empty(t, g.inForce(), "nobody could lift it")

@@ -42,7 +42,7 @@ func TestAReportThatComesAgainCountsOnce(t *testing.T) {
 			g.pass(200 * time.Millisecond)
 		}
 		release()
-		g.pass(lastBackOff)
+		g.pass(lastBackoff)
 		require.Zero(t, g.controller(0).Unacked(), "acked on the new connection")
 		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.Help}, g.happened(session))
 		g.restart()
@@ -104,7 +104,7 @@ func TestReportsAreKeptThroughAnOutageInOrder(t *testing.T) {
 				require.Equal(t, 8, g.controller(0).Unacked())
 				require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted}, g.happened(session))
 				g.storeReturns()
-				g.pass(lastBackOff)
+				g.pass(lastBackoff)
 				require.Zero(t, g.controller(0).Unacked())
 				require.Equal(t, []lanes.Kind{
 					lanes.SessionCreated, lanes.SessionStarted, lanes.Help, lanes.CarrierHit, lanes.Help, lanes.CarrierHit,
@@ -192,7 +192,7 @@ func TestReportsThatWaitTakeRoomOnce(t *testing.T) {
 		g.callHelp(0)
 		for range 20 {
 			g.controller(0).Cut(errNoAnswer)
-			g.pass(lastBackOff)
+			g.pass(lastBackoff)
 		}
 		g.storeReturns()
 		require.Zero(t, g.controller(0).Unacked())
@@ -249,7 +249,7 @@ func TestTheLastReportIsAckedAlthoughAnEarlierOneComesAgain(t *testing.T) {
 			return nil
 		})
 		s.newest().breaks()
-		g.pass(firstBackOff)
+		g.pass(firstBackoff)
 		release()
 		synctest.Wait()
 		require.Len(t, g.happened(session), 2+3)

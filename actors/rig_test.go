@@ -107,7 +107,7 @@ func (g *rig) tryStart() error {
 	g.openStore()
 	g.registry = prometheus.NewRegistry()
 	g.gateway = NewGateway(g.clock, g.store, metrics.New(g.registry), g.log)
-	g.registry.MustRegister(g.gateway.Standing())
+	g.registry.MustRegister(g.gateway.Gauges())
 	if err := g.gateway.StartRange(g.Context(), g.settings); err != nil {
 		g.shutDown()
 		return err

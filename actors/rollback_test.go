@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/actors/commit"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
 )
@@ -26,7 +27,7 @@ func (g *rig) wipeStore() {
 
 // noticeLoss is the next checkpoint, before anything else is saved.
 func (g *rig) noticeLoss() {
-	g.committer.mark()
+	g.committer.Checkpoint()
 	synctest.Wait()
 }
 
@@ -70,7 +71,7 @@ func TestTheEndsOfTheLogsAreRefilled(t *testing.T) {
 	received := &inbox{}
 	inFakeTime(t, func(t *testing.T, g *rig) {
 		long := g.create(0, 30)
-		g.pass(2 * tailTerm)
+		g.pass(2 * time.Minute)
 		session := g.create(1, 30)
 		g.stop(session)
 		log, err := g.Events(t.Context(), 0, 100)
@@ -139,15 +140,15 @@ func TestEventsThatWaitSurviveTheLossOfTheStore(t *testing.T) {
 // What the store lost may have been acknowledged a moment ago: the lane has not even heard yet that it was saved.
 func TestAKeySavedAMomentBeforeTheStoreIsLostIsKept(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, g *rig) {
-		became := make(chan outcome, 2)
-		told := func(o outcome) { became <- o }
+		became := make(chan commit.Outcome, 2)
+		told := func(o commit.Outcome) { became <- o }
 		kept := lanes.KeptAnswer{Name: "k", Fingerprint: "f", Status: 201, Body: "b", At: g.clock.Now().Wall}
-		g.committer.save(&write{kept: &kept, told: told})
-		require.Equal(t, saved, <-became)
+		g.committer.Save(&commit.Write{Kept: &kept, Done: told})
+		require.Equal(t, commit.Saved, <-became)
 		synctest.Wait()
 		g.wipeStore()
-		g.committer.save(&write{told: told})
-		require.Equal(t, saved, <-became)
+		g.committer.Save(&commit.Write{Done: told})
+		require.Equal(t, commit.Saved, <-became)
 		recovered, err := g.store.Load(t.Context(), g.settings.Layout.Range)
 		require.NoError(t, err)
 		require.Equal(t, []lanes.KeptAnswer{kept}, recovered.Keys)

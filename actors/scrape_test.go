@@ -15,8 +15,10 @@ import (
 
 	"rangegate/actors/board"
 	"rangegate/actors/clock/clocktest"
+	"rangegate/actors/commit"
 	"rangegate/actors/metrics"
 	"rangegate/lanes"
+	"rangegate/lanes/store"
 )
 
 // scrapes reads the metrics of so many ranges with so many lanes each, every lane with a session, every range with a hold
@@ -28,7 +30,7 @@ func scrapes(b *testing.B, ranges, laneCount int) {
 		r := populated(g, laneCount)
 		g.ranges[r.id] = r
 	}
-	registry.MustRegister(g.Standing())
+	registry.MustRegister(g.Gauges())
 	scrape := promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 	size := 0
 	b.ReportAllocs()
@@ -45,8 +47,8 @@ func scrapes(b *testing.B, ranges, laneCount int) {
 func populated(g *Gateway, laneCount int) *Range {
 	layout := lanes.Layout{Range: uuid.New(), Lanes: places(laneCount)}
 	now := g.clock.Now()
-	r := &Range{Gateway: g, id: layout.Range, board: boardOf(layout), background: context.Background()}
-	r.configured.Store(settingsOf(Settings{Layout: layout}))
+	r := &Range{id: layout.Range, clock: g.clock, board: boardOf(layout), life: context.Background()}
+	r.inForce.Store(newSettings(Settings{Layout: layout}))
 	for _, place := range layout.Lanes {
 		r.board.Publish(lanes.Lane{ID: place.ID, Session: &lanes.Session{
 			ID: uuid.New(), Phase: lanes.Running, Sold: time.Hour, Left: time.Hour, Since: now, Customer: "Jo Smith",
@@ -57,12 +59,21 @@ func populated(g *Gateway, laneCount int) *Range {
 	holds := lanes.Holds{}.Set(lanes.Scope{Kind: lanes.OverLane, ID: first}, "sam", now.Wall)
 	r.holds.Store(&holds)
 	r.oldestEvent.Store(&now.Wall)
-	r.committer = &committer{flushed: now.Wall, waiting: []*write{{lanes: []lanes.Lane{{ID: first}}}}}
+	r.committer = unsavedCommitter(g, lanes.Lane{ID: first})
 	return r
 }
 
 // boardOf is the board of a layout.
 func boardOf(layout lanes.Layout) *board.Board {
-	of := settingsOf(Settings{Layout: layout})
-	return board.New(of.Layout, of.at)
+	s := newSettings(Settings{Layout: layout})
+	return board.New(s.Layout, s.at)
+}
+
+// unsavedCommitter is one whose store is down, with a change of the lane in its queue.
+func unsavedCommitter(g *Gateway, lane lanes.Lane) *commit.Committer {
+	quit := make(chan struct{})
+	close(quit) // no flush is tried
+	c := commit.New(commit.Config{Clock: g.clock, Log: zerolog.Nop(), Quit: quit, Metrics: g.metrics}, store.Recovered{})
+	c.Save(&commit.Write{Lanes: []lanes.Lane{lane}, MustSave: true, Done: func(commit.Outcome) {}})
+	return c
 }

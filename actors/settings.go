@@ -14,7 +14,7 @@ type Settings struct {
 	Layout lanes.Layout
 	Grace  time.Duration // how long a lane whose link is down stays usable
 	Driver link.Driver
-	// HoldOnLoss has controllers lock the fire line when they lose the gateway. Each hears of it when its link is made.
+	// HoldOnLoss makes controllers lock the fire line when they lose the gateway. Each is told when its link is made.
 	HoldOnLoss bool
 	Webhook    Webhook // nil: events are kept in the event log as not sent
 	Delivery
@@ -29,40 +29,40 @@ type Delivery struct {
 	Queue int // events that may wait for delivery: beyond them the oldest are dropped
 }
 
-// settings are a range's Settings in force. A reload puts others in their place, whole; nobody changes them.
+// settings are a range's Settings in force. A reload replaces them as a whole; nobody changes them.
 type settings struct {
 	Settings
-	at map[uuid.UUID]int32 // lane → its place in the layout
+	at map[uuid.UUID]int32 // lane → its index in the layout
 }
 
-func settingsOf(s Settings) *settings {
-	all := &settings{Settings: s, at: make(map[uuid.UUID]int32, len(s.Layout.Lanes))}
+func newSettings(s Settings) *settings {
+	indexed := &settings{Settings: s, at: make(map[uuid.UUID]int32, len(s.Layout.Lanes))}
 	for i, place := range s.Layout.Lanes {
-		all.at[place.ID] = int32(i)
+		indexed.at[place.ID] = int32(i)
 	}
-	return all
+	return indexed
 }
 
-// place is the lane in the layout.
-func (s *settings) place(lane uuid.UUID) (place lanes.Place, has bool) {
-	i, has := s.at[lane]
-	if has {
+// place returns the lane in the layout.
+func (s *settings) place(lane uuid.UUID) (place lanes.Place, found bool) {
+	i, found := s.at[lane]
+	if found {
 		place = s.Layout.Lanes[i]
 	}
-	return place, has
+	return place, found
 }
 
-// has tells whether the lane is in the layout.
+// has reports whether the lane is in the layout.
 func (s *settings) has(lane uuid.UUID) bool {
-	_, has := s.at[lane]
-	return has
+	_, found := s.at[lane]
+	return found
 }
 
-// name is the lane's, empty for one that has left.
+// name returns the lane's name, empty for one that has left.
 func (s *settings) name(lane uuid.UUID) string {
 	place, _ := s.place(lane)
 	return place.Name
 }
 
-// settings are those in force now. Whoever needs two things of them that go together asks once.
-func (r *Range) settings() *settings { return r.configured.Load() }
+// settings returns those in force now. A caller that needs two values that belong together reads them once.
+func (r *Range) settings() *settings { return r.inForce.Load() }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"rangegate/actors/commit"
 	"rangegate/lanes"
 	"rangegate/lanes/trace"
 )
@@ -12,11 +13,10 @@ import (
 // SimulationSlots is how many simulated events of a range may be under way.
 const SimulationSlots = 16
 
-// Simulate sends an event to the webhook at once, and records it as simulated: it takes no part in any lane's order.
-// Of an active session the event has the lane; of none both ids are made up. It changes nothing, but for time that the
-// receiver lets an active session buy: that is added. The event comes back with its attempt, unless nobody answered
-// (lanes.ErrWebhookFailed). So many of them may be under way (lanes.ErrOverloaded). What was sent is followed to its end
-// although ctx may be over before.
+// Simulate sends an event to the webhook at once and records it as simulated: it is part of no lane's order. Of an active session the
+// event has the lane; of none both ids are made up. It changes nothing, except that time which the receiver lets an active
+// session buy is added. It returns the event with its attempt. What was sent is followed to its end although ctx may end first.
+// Errors: ErrWebhookNotConfigured, ErrWebhookFailed when nobody answered, ErrDurationOutOfRange, ErrOverloaded.
 func (r *Range) Simulate(ctx context.Context, kind lanes.Kind, session uuid.UUID, items []lanes.Item) (lanes.Logged, error) {
 	if r.settings().Webhook == nil {
 		return lanes.Logged{}, lanes.ErrWebhookNotConfigured
@@ -35,66 +35,65 @@ func (r *Range) Simulate(ctx context.Context, kind lanes.Kind, session uuid.UUID
 		}
 	}
 	logged := lanes.Logged{Event: event, Simulated: true, Trace: trace.ID(ctx)}
-	if err := r.begun(ctx, &logged); err != nil {
+	if err := r.saveSimulated(ctx, &logged); err != nil {
 		return lanes.Logged{}, err
 	}
-	made, answer := r.attempt(event)
-	logged.Attempt = &made
-	if minutes > 0 && lanes.Verdict(made, answer).Phase == lanes.Accepted {
-		r.credit(logged, minutes)
+	attempt, answer := r.attempt(event)
+	logged.Attempt = &attempt
+	if minutes > 0 && lanes.Verdict(attempt, answer).Phase == lanes.Accepted {
+		r.addSimulatedMinutes(logged, minutes)
 	} else {
-		r.record(logged, made)
+		r.recordAttempt(logged, attempt)
 	}
-	if !made.Answered() {
+	if !attempt.Answered() {
 		return lanes.Logged{}, lanes.ErrWebhookFailed
 	}
 	return logged, nil
 }
 
-// begun saves the event as one that is being attempted.
-func (r *Range) begun(ctx context.Context, event *lanes.Logged) error {
+// saveSimulated saves the event as one that is being attempted, and sets its cursor.
+func (r *Range) saveSimulated(ctx context.Context, event *lanes.Logged) error {
 	event.Attempt = &lanes.Attempt{At: event.Event.At, Error: lanes.Interrupted}
-	w := &write{events: []lanes.Logged{*event}, trace: event.Trace}
-	became := make(chan outcome, 2) // standing, and what it was in the end
-	w.told = func(o outcome) { became <- o }
-	r.committer.save(w)
+	result := make(chan commit.Outcome, 2) // unresolved, and the outcome after it
+	w := &commit.Write{Events: []lanes.Logged{*event}, Trace: event.Trace, Done: func(outcome commit.Outcome) { result <- outcome }}
+	r.committer.Save(w)
 	select {
-	case o := <-became:
-		event.Cursor = w.events[0].Cursor
-		if o == standing { // it may be saved yet, as interrupted; it is not sent
+	case outcome := <-result:
+		event.Cursor = w.Events[0].Cursor
+		if outcome == commit.Unresolved { // it may be saved yet, as interrupted; it is not sent
 			return lanes.ErrStoreUnavailable
 		}
-		return o.err()
+		return outcome.Err()
 	case <-ctx.Done():
 		return lanes.ErrTimeout
-	case <-r.background.Done():
+	case <-r.life.Done():
 		return lanes.ErrStarting
 	}
 }
 
-// credit adds the minutes that were bought, in one write with the outcome of the event. While the store is away nobody
+// addSimulatedMinutes adds the minutes that were bought, in one write with the outcome of the event. While the store is down nobody
 // waits for it: it is done once the store is back.
-func (r *Range) credit(event lanes.Logged, minutes int) {
-	if r.tryCredit(event, minutes) {
+func (r *Range) addSimulatedMinutes(event lanes.Logged, minutes int) {
+	if r.tryAddMinutes(event, minutes) {
 		return
 	}
-	r.errands.Go(func() {
-		for r.rest(settleRetry) {
-			if r.tryCredit(event, minutes) {
+	r.background.Go(func() {
+		for r.sleep(settleRetry) {
+			if r.tryAddMinutes(event, minutes) {
 				return
 			}
 		}
 	})
 }
 
-// tryCredit is false when the store does not take it now. A session that can take the minutes no more only has the
-// outcome recorded.
-func (r *Range) tryCredit(event lanes.Logged, minutes int) bool {
+// tryAddMinutes returns false when the store does not take it now. For a session that cannot take the minutes any more only the
+// outcome is recorded.
+func (r *Range) tryAddMinutes(event lanes.Logged, minutes int) bool {
 	session := event.Event.Session
-	ctx := trace.With(r.background, event.Trace)
-	_, err := r.follow(ctx, pos, session, nil, func(lane uuid.UUID, a *ask) (*lanes.SessionView, error) {
-		a.command, a.with = lanes.Modify{Session: session, Minutes: minutes}, []lanes.Logged{event}
-		return r.ask(ctx, lane, a)
+	ctx := trace.With(r.life, event.Trace)
+	_, err := r.follow(ctx, requester{by: lanes.ByPOS}, session, nil, func(lane uuid.UUID, q *request) (*lanes.SessionView, error) {
+		q.command, q.events = lanes.Modify{Session: session, Minutes: minutes}, []lanes.Logged{event}
+		return r.ask(ctx, lane, q)
 	})
 	switch err {
 	case nil:
@@ -103,7 +102,7 @@ func (r *Range) tryCredit(event lanes.Logged, minutes int) bool {
 	default:
 		traced(r.log.Warn(), event.Trace).Stringer("lane", event.Event.Lane).Stringer("session", session).Int("minutes", minutes).Err(err).
 			Msg("a simulated purchase of time was accepted and not added")
-		r.record(event, *event.Attempt)
+		r.recordAttempt(event, *event.Attempt)
 	}
 	return true
 }

@@ -81,7 +81,7 @@ func TestHowARangeStands(t *testing.T) {
 		}, g.gauges(aboutLanes...))
 
 		g.controller(5).Pose(false)
-		g.pass(lastFaulty)
+		g.pass(lastFaultyBackoff)
 		letBack()
 		began := g.clock.Now().Wall
 		g.hold(g.overLane(6))
@@ -126,10 +126,10 @@ func TestAHoldCountsWhileItsLanesAreNotSaved(t *testing.T) {
 func TestParkedLanesAreCounted(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, g *rig) {
 		session := g.create(0, 30)
-		for range maxRestarts + 1 {
+		for range maxPanics + 1 {
 			require.ErrorIs(t, g.tryNothing(session), lanes.ErrInternal)
 		}
-		g.pass(firstBackOff)
+		g.pass(firstBackoff)
 		require.Equal(t, map[string]float64{"lanes_parked": 1, "lanes_not_usable": 1, "lanes_held": 0},
 			g.gauges("lanes_parked", "lanes_not_usable", "lanes_held"))
 		g.pass(parkedFor)
@@ -204,7 +204,7 @@ func TestPurchasesThatWaitAreCounted(t *testing.T) {
 func TestARangeThatEndedTellsNothing(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, g *rig) {
 		require.NotEmpty(t, g.gauges(aboutLanes...))
-		g.end(lanes.ErrNotOwner)
+		g.endLife(lanes.ErrNotOwner)
 		require.Empty(t, g.gauges(aboutLanes...))
 	})
 }
@@ -282,7 +282,7 @@ func TestDialsThatSucceedAreMeasured(t *testing.T) {
 		require.Zero(t, often)
 		require.Positive(t, g.metric("rangegate_link_failures_total", "other"))
 		s.answers(nil)
-		g.pass(lastBackOff)
+		g.pass(lastBackoff)
 		often, _ = g.seconds("link_dial_seconds")
 		require.EqualValues(t, 2, often)
 	}, withDriver(s))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rangegate/actors/commit"
 	"rangegate/lanes"
 )
 
@@ -36,7 +37,7 @@ func TestTheGatewayStopsInTimeThoughTheStoreIsAway(t *testing.T) {
 				require.Equal(t, made, closed, "every link is closed all the same")
 				require.False(t, g.open(0))
 
-				g.pass(flushTimeout)
+				g.pass(commit.FlushTimeout)
 				require.NoError(t, g.store.Close())
 				g.store.hook(nil)
 				g.start()
@@ -55,7 +56,7 @@ func TestTheGatewayStopsInTimeThoughADriverHangs(t *testing.T) {
 			<-deaf
 			return errNoAnswer
 		})
-		g.pass(lastBackOff)
+		g.pass(lastBackoff)
 		require.Error(t, g.stopWithin(3*time.Second))
 		close(deaf)
 		synctest.Wait()

@@ -106,7 +106,7 @@ func TestAHoldOverridesACreateThatHangs(t *testing.T) {
 					_, err := g.Create(t.Context(), g.lane(0), sale, nil)
 					return err
 				})
-				g.toLane(0, &ask{ctx: t.Context(), command: lanes.Hold{}, by: lanes.ByStaff})
+				g.toLane(0, &request{ctx: t.Context(), command: lanes.Hold{}, by: lanes.ByStaff})
 				require.True(t, g.controller(0).Shown().Hold, "held before anything is known")
 				g.pass(3 * time.Second)
 

@@ -192,7 +192,7 @@ func TestALinkThatStaysAwayIsToldOnce(t *testing.T) {
 		}
 		require.LessOrEqual(t, grave, 2, "it went, and it does not come back")
 		letBack()
-		g.pass(lastBackOff)
+		g.pass(lastBackoff)
 		require.Len(t, said.about(t, "link up"), 3)
 	}, withLog(zerolog.New(said)))
 }

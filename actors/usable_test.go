@@ -70,7 +70,7 @@ func TestALaneWhoseLinkNeverCameUp(t *testing.T) {
 		g.pass(30 * time.Second)
 		require.False(t, g.Lanes()[0].Lane.Usable)
 		s.answers(nil)
-		g.pass(lastBackOff)
+		g.pass(lastBackoff)
 		require.True(t, g.Lanes()[0].Lane.Usable)
 	})
 }

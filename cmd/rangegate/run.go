@@ -85,7 +85,7 @@ func run(t *terminal, p program) (err error) {
 		registry: registry, counts: counts, webhooks: webhook.NewMetrics(registry), catalog: catalog.NewMetrics(registry),
 		traffic: api.NewTraffic(registry), reloads: newReloads(registry),
 	}
-	registry.MustRegister(gateway.Standing(), buildInfo(), readiness(s.ready))
+	registry.MustRegister(gateway.Gauges(), buildInfo(), readiness(s.ready))
 	first, _, err := s.arrange(p.config, nil)
 	if err != nil {
 		return err

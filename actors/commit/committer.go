@@ -1,0 +1,426 @@
+// Package commit saves the changes of a range: in the order they come, as many together as are waiting, one flush at a time
+// (group commit). It owns the epoch's write counter, the cursors of the logs, what was last saved of every lane, and the decision
+// that the store is down. Lanes, the range's actor, events and purchases call Save; recovery after a panic calls LastSaved.
+//
+//	committer.go   Save, the next batch, and what becomes of its writes
+//	flush.go       the goroutine that flushes: repeated until the outcome is known, and what a store that is down means
+//	refill.go      what a range knows besides the store, for a store that lost acknowledged writes and for lanes that restart
+package commit
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+
+	"rangegate/actors/clock"
+	"rangegate/actors/idempotency"
+	"rangegate/actors/metrics"
+	"rangegate/lanes"
+	"rangegate/lanes/store"
+)
+
+const maxBatch = 4096 // writes in one flush
+
+// Outcome is what became of a write.
+type Outcome int
+
+const (
+	Saved      Outcome = iota // durable
+	Rejected                  // not written, and never will be
+	Unresolved                // not durable yet: the store is down. A write with MustSave stays in the queue
+	Fenced                    // another process owns the range; the write was not made
+	Lost                      // likewise, and it is unknown whether the write was made before
+)
+
+// Err is what a client hears whose change came to this outcome: nil if it was saved, else lanes.ErrStoreUnavailable,
+// lanes.ErrNotSaved, lanes.ErrNotOwner or lanes.ErrTimeout.
+func (o Outcome) Err() error {
+	switch o {
+	case Rejected:
+		return lanes.ErrStoreUnavailable
+	case Unresolved:
+		return lanes.ErrNotSaved
+	case Fenced:
+		return lanes.ErrNotOwner
+	case Lost:
+		return lanes.ErrTimeout
+	}
+	return nil
+}
+
+// HoldRecord is the range's record of its holds as one change left it. The highest version counts.
+type HoldRecord struct {
+	Version uint64
+	lanes.Holds
+}
+
+// Write is what one change saves, all or nothing: of one lane, of two in a move, or of none.
+type Write struct {
+	Lanes  []lanes.Lane
+	Events []lanes.Logged // Save sets a cursor where it is 0; an event with a cursor replaces the one in the log
+	Ended  *lanes.Ended   // Save sets its cursor
+	Acts   []lanes.Act    // of staff; Save sets their cursors
+	Kept   *lanes.KeptAnswer
+	Holds  *HoldRecord
+
+	MustSave       bool         // a closing change: kept until it is saved, also while the store is down
+	WithCheckpoint bool         // a checkpoint goes into the same flush
+	Awaited        bool         // a client waits for the outcome
+	Cancelled      *atomic.Bool // nil, or set once the write must not be made any more
+	Trace          string       // trace id of the request that caused it, empty without one
+	// Done is called with the outcome. Unresolved comes at most once, and another outcome after it. It is called under the
+	// committer's lock, in the order of the log, and must not block.
+	Done func(Outcome)
+
+	queued     time.Time // wall time of Save
+	unresolved bool      // Done was called with Unresolved
+}
+
+// Committer saves the changes of one range. Its methods may be called from any goroutine.
+type Committer struct {
+	Config
+
+	mu          sync.Mutex
+	saveQueue   []*Write // not in a flush yet
+	batch       []*Write // in the flush under way
+	gathering   gathering
+	flushing    bool // the goroutine of flush.go runs
+	storeDown   bool // the store takes nothing: what is not MustSave is rejected at once
+	closed      bool // another process owns the range, or the gateway stopped with writes that are not known to be saved
+	checkpoint  bool // one is due
+	retention   clock.Retention
+	n           uint64 // of the last durable flush in this epoch
+	lastEvent   uint64
+	lastEnded   uint64
+	lastAct     uint64
+	current     map[uuid.UUID]lanes.Lane // as last saved; lanes that were never saved are missing
+	holds       HoldRecord               // as last saved
+	unattempted map[uint64]lanes.Logged  // saved events without an attempt, by cursor
+	events      recent[lanes.Logged]
+	ended       recent[lanes.Ended]
+	acts        recent[lanes.Act]
+	lastFlush   time.Time // when the last flush became durable, zero before the first
+	lookups     []lookup
+	drained     []chan struct{}
+}
+
+// Config is what a committer works with. Nobody changes it.
+type Config struct {
+	Range   uuid.UUID
+	Epoch   uint64
+	Store   store.Store
+	Clock   clock.Clock
+	Keys    *idempotency.Keys
+	Metrics *metrics.Metrics
+	Log     zerolog.Logger
+	Quit    <-chan struct{} // closed when the range stops: no flush is tried again
+	Fenced  func()          // called once, in a goroutine of its own, when another process has claimed the range
+}
+
+// New is the committer of a range that was loaded from its store. It knows no lane yet: see Restore.
+func New(config Config, loaded store.Recovered) *Committer {
+	c := &Committer{
+		Config: config, retention: clock.NewRetention(config.Clock, loaded.Checkpoint),
+		lastEvent: loaded.LastEvent, lastEnded: loaded.LastEnded, lastAct: loaded.LastAct,
+		holds:       HoldRecord{Holds: loaded.Holds},
+		current:     make(map[uuid.UUID]lanes.Lane, len(loaded.Lanes)),
+		unattempted: make(map[uint64]lanes.Logged, len(loaded.Pending)),
+	}
+	for _, event := range loaded.Pending {
+		c.unattempted[event.Cursor] = event
+	}
+	return c
+}
+
+// Restore sets the lane as it was loaded, carried over to this boot of the machine. It is called before the first Save.
+func (c *Committer) Restore(lane lanes.Lane) { c.current[lane.ID] = lane }
+
+// Save queues the write for the next flush and sets its cursors. It never blocks; Done may be called before it returns.
+func (c *Committer) Save(w *Write) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w.queued = c.Clock.Now().Wall
+	switch {
+	case c.closed:
+		w.Done(Fenced)
+		return
+	case c.storeDown && !w.MustSave, w.Cancelled != nil && w.Cancelled.Load():
+		w.Done(Rejected)
+		return
+	case c.storeDown:
+		w.unresolved = true
+		w.Done(Unresolved)
+	}
+	for i := range w.Events {
+		if w.Events[i].Cursor == 0 {
+			c.lastEvent++
+			w.Events[i].Cursor = c.lastEvent
+		}
+	}
+	if w.Ended != nil {
+		c.lastEnded++
+		w.Ended.Cursor = c.lastEnded
+	}
+	for i := range w.Acts {
+		c.lastAct++
+		w.Acts[i].Cursor = c.lastAct
+	}
+	if w.MustSave { // an event that has its outcome needs no attempt, whenever that is durable
+		for _, event := range w.Events {
+			if event.Attempt != nil {
+				delete(c.unattempted, event.Cursor)
+			}
+		}
+	}
+	c.saveQueue = append(c.saveQueue, w)
+	c.gathering.queued(len(c.saveQueue))
+	c.startFlushing()
+}
+
+// Checkpoint saves a checkpoint with the next flush, which also shows whether the store takes writes. It never blocks.
+func (c *Committer) Checkpoint() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.checkpoint = true
+	c.startFlushing()
+}
+
+// nextBatch moves what waits into the next flush. found is false when there is nothing to flush: the goroutine then ends.
+func (c *Committer) nextBatch() (batch store.Batch, found bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || c.quitting() || (len(c.saveQueue) == 0 && !c.checkpoint && !c.storeDown) {
+		c.flushing = false
+		for _, done := range c.drained {
+			close(done)
+		}
+		c.drained = nil
+		return store.Batch{}, false
+	}
+	size := min(len(c.saveQueue), maxBatch)
+	c.batch, c.saveQueue = c.saveQueue[:size:size], c.saveQueue[size:]
+	now, boot := c.Clock.Now(), c.Clock.Boot()
+	date := c.retention.Date(now)
+	batch = store.Batch{Range: c.Range, Epoch: c.Epoch, N: c.n + 1, Now: date}
+	snapshots, events := 0, 0
+	for _, w := range c.batch {
+		snapshots, events = snapshots+len(w.Lanes), events+len(w.Events)
+	}
+	batch.Lanes, batch.Events = make([]lanes.Snapshot, 0, snapshots), make([]lanes.Logged, 0, events)
+	holdVersion := c.holds.Version
+	for _, w := range c.batch {
+		if w.Holds != nil && w.Holds.Version > holdVersion {
+			holdVersion, batch.Holds = w.Holds.Version, &w.Holds.Holds
+		}
+		for _, lane := range w.Lanes {
+			batch.Lanes = append(batch.Lanes, lanes.Snapshot{Lane: lane, Boot: boot})
+		}
+		batch.Events = append(batch.Events, w.Events...)
+		if w.Ended != nil {
+			batch.Ended = append(batch.Ended, *w.Ended)
+		}
+		batch.Acts = append(batch.Acts, w.Acts...)
+		if w.Kept != nil {
+			batch.Keys = append(batch.Keys, *w.Kept)
+		}
+		c.checkpoint = c.checkpoint || w.WithCheckpoint
+	}
+	if c.checkpoint || c.storeDown {
+		batch.Checkpoint = &lanes.Checkpoint{At: now, Boot: boot}
+		batch.Forget = c.Keys.Forget(date)
+		c.checkpoint = false
+	}
+	return batch, true
+}
+
+// settle calls Done of the writes in the batch with what became of them.
+func (c *Committer) settle(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	batch := c.batch
+	c.batch = nil
+	switch {
+	case err == nil:
+		c.settleSaved(batch)
+	case errors.Is(err, store.ErrFenced):
+		c.closed = true
+		c.Log.Error().Uint64("epoch", c.Epoch).Msg("another process has claimed the range; letting go of it")
+		outcome := Fenced
+		if errors.Is(err, errUnknown) {
+			outcome = Lost
+		}
+		for _, w := range batch {
+			w.Done(outcome)
+		}
+		for _, w := range c.saveQueue {
+			w.Done(Fenced)
+		}
+		c.saveQueue = nil
+		go c.Config.Fenced()
+	case errors.Is(err, errQuit):
+		c.closed = true
+		c.Log.Error().Int("writes", len(batch)+len(c.saveQueue)).Msg("stopped with writes that are not known to be saved")
+	default: // rejected: what must be saved is tried again, before anything else
+		var again []*Write
+		for _, w := range batch {
+			if w.MustSave {
+				again = append(again, w)
+			} else {
+				w.Done(Rejected)
+			}
+		}
+		c.saveQueue = append(again, c.saveQueue...)
+	}
+	c.answerLookups()
+}
+
+// settleSaved records that the batch is durable, and what the range knows by it. c.mu is held.
+func (c *Committer) settleSaved(batch []*Write) {
+	c.n++
+	now := c.Clock.Now()
+	c.lastFlush = now.Wall
+	if c.storeDown {
+		c.storeDown = false
+		c.Log.Info().Int("writes", len(batch)).Msg("the store is back, and everything that was not saved is being saved")
+	}
+	for _, w := range batch {
+		for _, lane := range w.Lanes {
+			c.current[lane.ID] = lane
+		}
+		if w.Holds != nil && w.Holds.Version > c.holds.Version {
+			c.holds = *w.Holds
+		}
+		if w.Ended != nil {
+			c.ended.put(w.Ended.Cursor, *w.Ended, now.Mono)
+		}
+		for _, act := range w.Acts {
+			c.acts.put(act.Cursor, act, now.Mono)
+		}
+		for _, event := range w.Events {
+			c.events.put(event.Cursor, event, now.Mono)
+			if event.Attempt == nil {
+				c.unattempted[event.Cursor] = event
+			} else {
+				delete(c.unattempted, event.Cursor)
+			}
+		}
+		if w.Kept != nil {
+			c.Keys.Saved(*w.Kept)
+		}
+		c.logSaved(w, now.Wall)
+		w.Done(Saved)
+	}
+}
+
+// logSaved writes one debug line for a durable write: its lane, session and request, and the newest cursor of the event log.
+func (c *Committer) logSaved(w *Write, now time.Time) {
+	line := c.Log.Debug()
+	if line == nil {
+		return
+	}
+	var lane, session uuid.UUID
+	if len(w.Events) > 0 {
+		lane, session = w.Events[0].Event.Lane, w.Events[0].Event.Session
+		line = line.Uint64("cursor", w.Events[len(w.Events)-1].Cursor)
+	}
+	if w.Ended != nil {
+		session = w.Ended.Session.ID
+	}
+	if len(w.Lanes) > 0 {
+		lane = w.Lanes[0].ID
+		if s := w.Lanes[0].Session; s != nil {
+			session = cmp.Or(session, s.ID)
+		}
+	}
+	if lane != uuid.Nil {
+		line = line.Stringer("lane", lane)
+	}
+	if session != uuid.Nil {
+		line = line.Stringer("session", session)
+	}
+	if len(w.Lanes) > 1 {
+		line = line.Stringer("other_lane", w.Lanes[1].ID)
+	}
+	if w.Trace != "" {
+		line = line.Str("trace_id", w.Trace)
+	}
+	line.Int("events", len(w.Events)).Uint64("n", c.n).Dur("took", now.Sub(w.queued)).Msg("saved")
+}
+
+// Ending reports whether the session has ended and its end is not durable yet.
+func (c *Committer) Ending(session uuid.UUID) bool {
+	return slices.ContainsFunc(c.unsaved(), func(w *Write) bool { return w.Ended != nil && w.Ended.Session.ID == session })
+}
+
+// Writable reports whether the store took the last flush in time and the range is still this process's.
+func (c *Committer) Writable() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.storeDown && !c.closed
+}
+
+// Unattempted returns the saved events that were not attempted, oldest first.
+func (c *Committer) Unattempted() []lanes.Logged {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	events := make([]lanes.Logged, 0, len(c.unattempted))
+	for _, event := range c.unattempted {
+		events = append(events, event)
+	}
+	slices.SortFunc(events, func(a, b lanes.Logged) int { return cmp.Compare(a.Cursor, b.Cursor) })
+	return events
+}
+
+// IsUnattempted reports whether the event is saved and was not attempted.
+func (c *Committer) IsUnattempted(cursor uint64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, found := c.unattempted[cursor]
+	return found
+}
+
+// LastCursors returns the highest cursors set so far in the event log, the history and the acts of staff.
+func (c *Committer) LastCursors() (event, ended, act uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lastEvent, c.lastEnded, c.lastAct
+}
+
+// Backlog is what is not durable yet.
+type Backlog struct {
+	StoreDown bool
+	LastFlush time.Time // when the last flush became durable, zero before the first
+	Writes    int
+	Lanes     map[uuid.UUID]lanes.LaneUnsaved
+}
+
+// Backlog reads it. The lock is held for no longer than copying the queue takes: a write in it is never changed.
+func (c *Committer) Backlog() Backlog {
+	writes := c.unsaved()
+	c.mu.Lock()
+	backlog := Backlog{StoreDown: c.storeDown, LastFlush: c.lastFlush, Writes: len(writes), Lanes: map[uuid.UUID]lanes.LaneUnsaved{}}
+	c.mu.Unlock()
+	for _, w := range writes {
+		for _, lane := range w.Lanes {
+			unsaved := backlog.Lanes[lane.ID]
+			if unsaved.Changes++; unsaved.Changes == 1 {
+				unsaved.Since = w.queued
+			}
+			backlog.Lanes[lane.ID] = unsaved
+		}
+	}
+	return backlog
+}
+
+// unsaved returns the writes that are not durable yet, oldest first.
+func (c *Committer) unsaved() []*Write {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Concat(c.batch, c.saveQueue)
+}

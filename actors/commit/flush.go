@@ -1,0 +1,201 @@
+package commit
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"rangegate/lanes/store"
+)
+
+const (
+	// SlowAfter is the time after which a flush makes the store count as down.
+	SlowAfter = time.Second
+	// FlushTimeout bounds one try of a flush. Its outcome is then unknown, and the same flush is tried again.
+	FlushTimeout = 5 * time.Second
+
+	// After a flush that answered many clients, the next one waits a moment for them: they come back together, and otherwise
+	// the flush would leave with the first of them and all others would wait for it.
+	manyClients = 8
+	gatherFor   = 250 * time.Microsecond // at most; on an idle machine the timer makes a millisecond of it
+)
+
+var (
+	errSlow    = errors.New("the store takes longer than a second")
+	errUnknown = errors.New("the outcome of the flush is not known")
+	errQuit    = errors.New("the gateway stopped before the outcome of the flush was known")
+)
+
+// startFlushing starts the flushing goroutine unless it runs. c.mu is held.
+func (c *Committer) startFlushing() {
+	if !c.flushing && !c.closed {
+		c.flushing = true
+		go c.flushAll()
+	}
+}
+
+// flushAll flushes until nothing waits. While the store is down it goes on trying, if only with a checkpoint.
+func (c *Committer) flushAll() {
+	for rejections, answered := 0, 0; ; {
+		c.gather(answered)
+		batch, found := c.nextBatch()
+		if !found {
+			return
+		}
+		answered = c.awaited()
+		err := c.flush(batch)
+		c.settle(err)
+		if !errors.Is(err, store.ErrRefused) {
+			rejections = 0
+			continue
+		}
+		c.markStoreDown(err)
+		c.backOff(rejections)
+		rejections++
+	}
+}
+
+// flush gives the batch to the store until the outcome is known.
+func (c *Committer) flush(batch store.Batch) error {
+	unknown := false
+	for try := 0; ; try++ {
+		began := time.Now()
+		watchdog := time.AfterFunc(SlowAfter, func() { c.markStoreDown(errSlow) })
+		ctx, cancel := context.WithTimeout(context.Background(), FlushTimeout)
+		err := c.Store.Flush(ctx, batch)
+		cancel()
+		watchdog.Stop()
+		c.Metrics.Flushed(time.Since(began), len(c.batch), err)
+		switch {
+		case errors.Is(err, store.ErrFenced) && unknown:
+			return errors.Join(err, errUnknown)
+		case err == nil, errors.Is(err, store.ErrFenced):
+			return err
+		case errors.Is(err, store.ErrRolledBack):
+			c.Log.Error().Uint64("epoch", batch.Epoch).Uint64("n", batch.N).
+				Msg("the store has lost acknowledged writes; it is refilled from the running lanes")
+			if !batch.Refill { // a refill that is lost too is complete already
+				batch = c.refill(batch)
+				continue
+			}
+		case errors.Is(err, store.ErrRefused) && !unknown:
+			return err
+		case !errors.Is(err, store.ErrRefused):
+			unknown = true
+		}
+		c.markStoreDown(err)
+		if !c.backOff(try) {
+			return errQuit
+		}
+	}
+}
+
+// backOff waits before the next try: 50 ms, twice as long each time, at most 2 s. It returns false when the range stops.
+func (c *Committer) backOff(try int) bool {
+	timer := time.NewTimer(min(50*time.Millisecond<<min(try, 6), 2*time.Second))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-c.Quit:
+		return false
+	}
+}
+
+// markStoreDown makes the store count as down: writes with MustSave are told Unresolved and stay, what else waits is rejected, and
+// so is what comes from now on.
+func (c *Committer) markStoreDown(reason error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.storeDown {
+		c.Log.Error().Err(reason).Msg("the store is away: lanes keep their time and take closings only")
+	}
+	c.storeDown = true
+	kept := c.saveQueue[:0]
+	for _, w := range c.saveQueue {
+		if w.MustSave {
+			kept = append(kept, w)
+		} else {
+			w.Done(Rejected)
+		}
+	}
+	c.saveQueue = kept
+	for _, w := range append(c.batch[:len(c.batch):len(c.batch)], c.saveQueue...) {
+		if !w.unresolved {
+			w.unresolved = true
+			w.Done(Unresolved)
+		}
+	}
+	c.startFlushing() // in case the flush has ended meanwhile
+}
+
+func (c *Committer) quitting() bool {
+	select {
+	case <-c.Quit:
+		return true
+	default:
+		return false
+	}
+}
+
+// gathering is the wait for the clients that the last flush answered.
+type gathering struct {
+	enough  int           // writes in the queue that end it
+	reached chan struct{} // closed when so many wait, and nil from then on
+}
+
+// queued ends the wait once enough writes wait. c.mu is held.
+func (g *gathering) queued(waiting int) {
+	if g.reached != nil && waiting >= g.enough {
+		close(g.reached)
+		g.reached = nil
+	}
+}
+
+// gather waits until all clients that the last flush answered are back, or for gatherFor.
+func (c *Committer) gather(answered int) {
+	if answered < manyClients {
+		return
+	}
+	reached := make(chan struct{})
+	c.mu.Lock()
+	c.gathering = gathering{enough: answered + len(c.saveQueue), reached: reached}
+	c.gathering.queued(len(c.saveQueue))
+	c.mu.Unlock()
+	timer := time.NewTimer(gatherFor)
+	defer timer.Stop()
+	select {
+	case <-reached:
+	case <-timer.C:
+	}
+}
+
+// awaited returns how many clients wait for the flush under way.
+func (c *Committer) awaited() (clients int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, w := range c.batch {
+		if w.Awaited {
+			clients++
+		}
+	}
+	return clients
+}
+
+// Drain waits until nothing waits to be saved, or returns the error of ctx.
+func (c *Committer) Drain(ctx context.Context) error {
+	c.mu.Lock()
+	if !c.flushing {
+		c.mu.Unlock()
+		return nil
+	}
+	done := make(chan struct{})
+	c.drained = append(c.drained, done)
+	c.mu.Unlock()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,84 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"rangegate/actors/commit"
+	"rangegate/lanes"
+)
+
+// maxReports of a controller wait for the store. The controller keeps those beyond them: they are dropped here and get no ack.
+const maxReports = 256
+
+var errUnheard = errors.New("reports were not heard while the store was away; the controller is asked to tell them again")
+
+// enqueueReport queues what the hardware reports. Once one did not fit, none behind it may come in: an ack of a later one would
+// make the controller forget it.
+func (l *laneActor) enqueueReport(q *request) {
+	_, report := q.command.(lanes.Report)
+	switch {
+	case slices.ContainsFunc(l.reports, q.repeats):
+	case report && (l.reportsOverflowed || len(l.reports) >= maxReports):
+		if !l.reportsOverflowed {
+			l.reportsOverflowed = true
+			l.r.log.Warn().Stringer("lane", l.id).Int("waiting", len(l.reports)).
+				Msg("too many reports of the lane wait for the store: its controller keeps the rest")
+		}
+	default:
+		l.reports = append(l.reports, q)
+	}
+}
+
+// hearAgain makes the connection anew once all reports that waited are saved, so that the controller sends what was dropped.
+func (l *laneActor) hearAgain() {
+	if l.reportsOverflowed && len(l.reports) == 0 {
+		l.reportsOverflowed = false
+		l.hangUp(errUnheard)
+	}
+}
+
+// lookedUp is what became of a lookup of a session that is not on the lane.
+type lookedUp struct {
+	life    *laneActor
+	request *request
+	found   lanes.Known
+}
+
+// lookUp finds out whether the session of a late report is known: on another lane, or in the history. The reports that came after it
+// wait, so that they stay in order.
+func (l *laneActor) lookUp(q *request) {
+	l.reportsPaused = true
+	r, self, report := l.r, l.self, q.command.(lanes.Report)
+	r.background.Go(func() {
+		found := lanes.IsUnknown
+		for {
+			ctx, cancel := context.WithTimeout(r.life, commit.FlushTimeout)
+			_, err := r.Session(ctx, report.Session)
+			cancel()
+			if err == nil || err == lanes.ErrSessionEnded {
+				found = lanes.IsKnown
+			}
+			if found == lanes.IsKnown || err == lanes.ErrSessionNotFound {
+				break
+			}
+			if !r.sleep(reportRetry) { // the store is down
+				return
+			}
+		}
+		r.send(self, &lookedUp{l, q, found})
+	})
+}
+
+// lookedUp puts the report back in front, with what is known of its session.
+func (l *laneActor) lookedUp(m *lookedUp) {
+	if m.life != l {
+		return // the controller sends it again
+	}
+	report := m.request.command.(lanes.Report)
+	report.Elsewhere = m.found
+	m.request.command = report
+	l.reports = append([]*request{m.request}, l.reports...)
+	l.reportsPaused = false
+}

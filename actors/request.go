@@ -1,0 +1,149 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"rangegate/actors/commit"
+	"rangegate/actors/idempotency"
+	"rangegate/lanes"
+	"rangegate/lanes/trace"
+)
+
+// request is one command on its way to a lane, with the way back for the reply. The lane's actor alone changes it once it is sent.
+type request struct {
+	ctx      context.Context
+	command  lanes.Command
+	by       lanes.By
+	staff    string // name of the staff member; what their requests change is on record
+	holder   string // of a hold or its end: who set or lifted it, on record with the range's holds
+	events   []lanes.Logged
+	progress *holdProgress      // of a hold: hears how far it has come on this lane
+	holds    *commit.HoldRecord // the range's record, saved in the same write
+	claim    *idempotency.Claim // of its idempotency key, nil without one
+	ticket   *ticket            // the reserved destination of a move, nil otherwise
+	reply    chan reply         // of one; nil when nobody waits (timer, hardware)
+	done     func(saved bool)   // nil, or called once with how it ended
+
+	at       lanes.Instant     // from when it counts: its arrival if it closes or reports, else when it was decided
+	arrived  lanes.Instant     // when it first reached a lane
+	decided  time.Duration     // when it was decided, on the monotonic clock
+	kept     *lanes.KeptAnswer // its answer, saved for its idempotency key
+	session  uuid.UUID         // on the lane when it was decided, or afterwards
+	answered bool              // its duration is counted
+	saved    atomic.Bool       // its change is durable, whether or not its lane knows
+}
+
+type reply struct {
+	view   *lanes.SessionView
+	events []lanes.Logged // of the change, with their cursors
+	err    error
+}
+
+// abandoned reports whether the client has stopped waiting. A request that was not decided by then is dropped.
+func (r *request) abandoned() bool { return r.reply != nil && r.ctx.Err() != nil }
+
+// closes reports whether the command closes the fire line. Such a request waits for nothing but a save under way, counts from
+// its arrival, and is never dropped.
+func (r *request) closes() bool {
+	switch r.command.(type) {
+	case lanes.Stop, lanes.Pause, lanes.Hold, lanes.Expire:
+		return true
+	}
+	return false
+}
+
+// releases reports whether it ends a hold. It keeps its place among the closing ones: a hold after it is not undone by it.
+func (r *request) releases() bool {
+	_, release := r.command.(lanes.Release)
+	return release
+}
+
+// reports reports whether it comes from the hardware. It counts from its arrival and is kept until it is saved.
+func (r *request) reports() bool {
+	switch r.command.(type) {
+	case lanes.Report, lanes.Inspect:
+		return true
+	}
+	return false
+}
+
+// repeats reports whether both are the same report, sent again by a controller that got no ack.
+func (r *request) repeats(earlier *request) bool {
+	report, isReport := r.command.(lanes.Report)
+	first, wasReport := earlier.command.(lanes.Report)
+	return isReport && wasReport && report.Log == first.Log
+}
+
+// answer sends the reply. Only the first one is read: what becomes of a closing request that was answered as not saved is in
+// the log.
+func (r *request) answer(view *lanes.SessionView, err error, events ...lanes.Logged) {
+	if r.reply == nil {
+		return
+	}
+	select {
+	case r.reply <- reply{view, events, err}:
+	default:
+	}
+}
+
+// refuse ends a request that changed nothing: its key is free again, and a lane reserved for it too.
+func (r *request) refuse(err error) {
+	r.claim.Settle(nil)
+	if r.ticket != nil {
+		r.ticket.drop()
+	}
+	if r.done != nil {
+		r.done(false)
+	}
+	r.answer(nil, err)
+}
+
+func (r *request) traceID() string { return trace.ID(r.ctx) }
+
+// arrive notes when the request reached its lane. One that was handed on from another lane arrived there.
+func (r *request) arrive(now lanes.Instant) {
+	if r.at = now; r.arrived.Wall.IsZero() {
+		r.arrived = now
+	}
+}
+
+// duration returns how long the lane has taken until now; first is true the first time.
+func (r *request) duration(now lanes.Instant) (took time.Duration, first bool) {
+	took, first = now.Since(r.arrived), !r.answered
+	r.answered = true
+	return took, first
+}
+
+// waited returns how long the request was, or has been, in the lane's queue.
+func (r *request) waited(now lanes.Instant) time.Duration {
+	if r.decided == 0 {
+		return now.Since(r.arrived)
+	}
+	return r.decided - r.arrived.Mono
+}
+
+// name is the word for the command in logs and metrics.
+func (r *request) name() string {
+	if r.command == nil {
+		return "none"
+	}
+	return r.command.Name()
+}
+
+// code is the word for how a request ended in logs and metrics.
+func code(err error) string {
+	var coded interface{ Code() string }
+	switch {
+	case err == nil:
+		return "ok"
+	case errors.As(err, &coded):
+		return coded.Code()
+	default:
+		return lanes.ErrInternal.Code()
+	}
+}
