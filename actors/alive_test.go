@@ -11,7 +11,7 @@ import (
 	"rangegate/lanes"
 )
 
-// answers tells whether the gateway is alive within that long.
+// answers reports whether the gateway is alive within that long.
 func (g *rig) answers(within time.Duration) error {
 	ctx, cancel := context.WithTimeout(g.Context(), within)
 	defer cancel()

@@ -24,7 +24,7 @@ type brittle struct {
 	open   int        // connections that nobody has closed
 }
 
-// fails tells whether something fails that does so once in so many times.
+// fails reports whether something fails that does so once in so many times.
 func (b *brittle) fails(once int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -212,7 +212,7 @@ func audit(g *rig, is *assert.Assertions, sessions []*sold, received *inbox) {
 	}
 }
 
-// explains tells whether the minutes sold later are all that were acknowledged, and maybe some that timed out. Each
+// explains reports whether the minutes sold later are all that were acknowledged, and maybe some that timed out. Each
 // sale was twice the one before.
 func explains(s *sold, minutes int) bool {
 	return minutes&s.added == s.added && minutes&^(s.added|s.maybe) == 0

@@ -123,7 +123,7 @@ func (w *witness) told(lane uuid.UUID, since time.Time) []toldState {
 	return told
 }
 
-// opened tells whether the lane's hardware was told to open its fire line since the instant of the scheduler.
+// opened reports whether the lane's hardware was told to open its fire line since the instant of the scheduler.
 func (w *witness) opened(lane uuid.UUID, since time.Time) bool {
 	for _, s := range w.told(lane, since) {
 		if s.open {

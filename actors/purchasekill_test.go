@@ -35,7 +35,7 @@ func (p *power) hook(ctx context.Context, _ store.Batch, flush func() error) err
 	return store.ErrFenced
 }
 
-// failed tells whether the gateway has come to the flush at which it fails.
+// failed reports whether the gateway has come to the flush at which it fails.
 func (p *power) failed() bool { return p.failsAt > 0 && p.flushes.Load() >= p.failsAt }
 
 // on runs the gateway on the power.
@@ -107,7 +107,7 @@ func TestAPurchaseThroughTwoKills(t *testing.T) {
 	}
 }
 
-// dieTwice tells whether the gateways died, both if both should. It is false as well when the story has failed.
+// dieTwice reports whether the gateways died, both if both should. It is false as well when the story has failed.
 func dieTwice(t *testing.T, first, second int64, written bool) (died bool) {
 	t.Run(fmt.Sprintf("at flushes %d and %d, written %t", first, second, written), func(t *testing.T) {
 		died = toldOfTwoKills(t, first, second, written)

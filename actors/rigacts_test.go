@@ -27,7 +27,7 @@ func (g *rig) lane(i int) uuid.UUID { return g.settings.Layout.Lanes[i].ID }
 // controller is the hardware of the i-th lane.
 func (g *rig) controller(i int) *sim.Controller { return g.hardware.Controller(g.lane(i)) }
 
-// open tells whether the fire line of the i-th lane is open.
+// open reports whether the fire line of the i-th lane is open.
 func (g *rig) open(i int) bool { return g.controller(i).Shown().Open }
 
 // sale is what a POS asks for: minutes that run at once.

@@ -21,11 +21,11 @@ type Buy struct {
 func (Buy) Name() string { return "buy" }
 
 func (cmd Buy) decide(now Instant, c *Change) error {
-	s, err := c.on(cmd.Session)
+	s, err := c.sessionOn(cmd.Session)
 	if err != nil {
 		return err
 	}
-	if s.Purchase.is(cmd.Purchase) {
+	if s.Purchase.hasID(cmd.Purchase) {
 		c.Answer, c.Note = c.Lane.View(now), "bought before"
 		return nil
 	}
@@ -33,18 +33,18 @@ func (cmd Buy) decide(now Instant, c *Change) error {
 		return err
 	}
 	s.Purchase = cmd.purchase(s, now)
-	c.stands(s, now)
+	c.setSession(s, now)
 	return nil
 }
 
 func (cmd Buy) purchase(s Session, now Instant) *Purchase {
 	return &Purchase{
-		ID: cmd.Purchase, Session: s.ID, Items: cmd.Items, Phase: Pending, At: s.ago(cmd.Age, now), Earlier: s.Purchase.after(),
+		ID: cmd.Purchase, Session: s.ID, Items: cmd.Items, Phase: Pending, At: s.ago(cmd.Age, now), Earlier: s.Purchase.earlierIDs(),
 		RequestTrace: cmd.Trace,
 	}
 }
 
-// allowed is what can be said of the purchase without the integrator.
+// allowed returns the refusal that is known without asking the integrator, nil if there is none.
 func (cmd Buy) allowed(s Session, lane Lane) error {
 	switch {
 	case !s.Purchasing || !lane.Purchasing:
@@ -68,9 +68,9 @@ func (cmd Buy) allowed(s Session, lane Lane) error {
 	return nil
 }
 
-// asked takes a purchase that the lane's controller reports. What is refused becomes the session's latest purchase too,
-// so that the customer is told why, unless another one is under way.
-func (c *Change) asked(cmd Buy, now Instant) {
+// reportPurchase decides a purchase that the lane's controller reports. A refused one becomes the session's latest purchase too, so
+// that the customer is told why, unless another one is under way.
+func (c *Change) reportPurchase(cmd Buy, now Instant) {
 	err := cmd.decide(now, c)
 	if err == nil {
 		return
@@ -81,7 +81,7 @@ func (c *Change) asked(cmd Buy, now Instant) {
 		s.Purchase = cmd.purchase(s, now).settled(Declined, customerWords(err), err.Error())
 		s.Purchase.Items = nil // whatever they are
 		c.Settled = s.Purchase
-		c.stands(s, now)
+		c.setSession(s, now)
 	}
 }
 
@@ -95,26 +95,26 @@ func customerWords(err error) string {
 	return sayNotTaken
 }
 
-// Request is the moment before the integrator is asked: from now on the purchase counts as sent, come what may.
+// Request marks the purchase as sent, just before the integrator is asked.
 type Request struct{ Session, Purchase uuid.UUID }
 
 func (Request) Name() string { return "purchase_request" }
 
 func (cmd Request) decide(now Instant, c *Change) error {
-	s, err := c.on(cmd.Session)
+	s, err := c.sessionOn(cmd.Session)
 	switch {
 	case err != nil:
 		return err
 	case !s.Purchase.pending() || s.Purchase.ID != cmd.Purchase || s.Purchase.Event != uuid.Nil:
 		return ErrPurchaseNotFound
 	}
-	c.happened(PurchaseRequest, &s, c.Lane.ID, now)
+	c.addEvent(PurchaseRequest, &s, c.Lane.ID, now)
 	fact := &c.Events[len(c.Events)-1]
 	fact.Items = s.Purchase.Items
 	sent := *s.Purchase
 	sent.Event = fact.ID
 	s.Purchase = &sent
-	c.stands(s, now)
+	c.setSession(s, now)
 	return nil
 }
 
@@ -131,7 +131,7 @@ type Settle struct {
 func (Settle) Name() string { return "settle" }
 
 func (cmd Settle) decide(now Instant, c *Change) error {
-	if s, err := c.on(cmd.Session); err == nil && s.Purchase.is(cmd.Purchase) {
+	if s, err := c.sessionOn(cmd.Session); err == nil && s.Purchase.hasID(cmd.Purchase) {
 		c.settle(s, cmd, now)
 		return nil
 	}
@@ -146,34 +146,34 @@ func (cmd Settle) decide(now Instant, c *Change) error {
 			if cmd.Phase == Accepted {
 				reason = "accepted, but the session had ended"
 			}
-			c.Settled = cmd.on(open).settled(Unresolved, saySessionEnd, reason)
+			c.Settled = cmd.settledPurchase(open).settled(Unresolved, saySessionEnd, reason)
 			c.Lane.Open = append(c.Lane.Open, c.Settled)
 		} else {
-			c.Settled = cmd.on(open)
+			c.Settled = cmd.settledPurchase(open)
 		}
 	}
 	return nil
 }
 
-func (cmd Settle) on(p *Purchase) *Purchase {
+func (cmd Settle) settledPurchase(p *Purchase) *Purchase {
 	settled := p.settled(cmd.Phase, cmd.UserMessage, cmd.Reason)
 	settled.Trace = cmd.Trace
 	return settled
 }
 
-// settle settles the latest purchase of the session that is on the lane.
+// settle ends the latest purchase of the session on the lane.
 func (c *Change) settle(s Session, cmd Settle, now Instant) {
 	if s.Purchase.ID != cmd.Purchase || !s.Purchase.pending() {
 		c.Note = "settled before"
 		return
 	}
 	minutes := s.Purchase.Minutes()
-	s.Purchase = cmd.on(s.Purchase)
+	s.Purchase = cmd.settledPurchase(s.Purchase)
 	if cmd.Phase == Accepted && minutes > 0 {
 		longer, err := s.sell(now, time.Duration(minutes)*time.Minute)
 		if err == nil {
 			s = longer
-			c.happened(SessionModified, &s, c.Lane.ID, now)
+			c.addEvent(SessionModified, &s, c.Lane.ID, now)
 		} else {
 			s.Purchase = s.Purchase.settled(Unresolved, sayAskStaff, "accepted, but "+err.Error())
 		}
@@ -182,7 +182,7 @@ func (c *Change) settle(s Session, cmd Settle, now Instant) {
 	if s.Purchase.Phase == Unresolved {
 		c.Lane.Open = append(slices.Clone(c.Lane.Open), s.Purchase)
 	}
-	c.stands(s, now)
+	c.setSession(s, now)
 }
 
 // Clear is staff settling an unresolved purchase by hand. With credit its minutes are added to the session.
@@ -205,7 +205,7 @@ func (cmd Clear) decide(now Instant, c *Change) error {
 		phase = Accepted
 	}
 	c.Settled = open.settled(phase, "", "settled by staff")
-	s, err := c.on(open.Session)
+	s, err := c.sessionOn(open.Session)
 	if err != nil {
 		if cmd.Credit && open.Minutes() > 0 {
 			return ErrSessionEnded
@@ -217,18 +217,18 @@ func (cmd Clear) decide(now Instant, c *Change) error {
 			if s, err = s.sell(now, time.Duration(minutes)*time.Minute); err != nil {
 				return err
 			}
-			c.happened(SessionModified, &s, c.Lane.ID, now)
+			c.addEvent(SessionModified, &s, c.Lane.ID, now)
 		}
 	}
 	if s.Purchase.ID == open.ID {
 		s.Purchase = c.Settled
 	}
-	c.stands(s, now)
+	c.setSession(s, now)
 	return nil
 }
 
-// Holding is the purchase as it is among Purchases, nil if it is not.
-func (l Lane) Holding(session, purchase uuid.UUID) *Purchase {
+// OpenPurchase returns the purchase if it is among Purchases, else nil.
+func (l Lane) OpenPurchase(session, purchase uuid.UUID) *Purchase {
 	for _, p := range l.Purchases() {
 		if p.Session == session && p.ID == purchase {
 			return p
@@ -237,7 +237,7 @@ func (l Lane) Holding(session, purchase uuid.UUID) *Purchase {
 	return nil
 }
 
-// Purchases are those of the lane that nobody has settled yet: pending ones, and the unresolved that wait for staff.
+// Purchases returns those of the lane that are not settled: the pending ones, and the unresolved that wait for staff.
 func (l Lane) Purchases() []*Purchase {
 	open := slices.Clone(l.Open)
 	if l.Session != nil && l.Session.Purchase.pending() {

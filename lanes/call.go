@@ -24,15 +24,15 @@ func (CallHelp) decide(now Instant, c *Change) error {
 	}
 	if c.Lane.Session != nil {
 		s := *c.Lane.Session
-		c.happened(Help, &s, c.Lane.ID, now)
-		c.stands(s, now)
+		c.addEvent(Help, &s, c.Lane.ID, now)
+		c.setSession(s, now)
 	}
-	c.called(now)
+	c.raiseHelp(now)
 	return nil
 }
 
-// called raises the call. One that is up already stays as it is, one that staff are coming for is up again.
-func (c *Change) called(at Instant) {
+// raiseHelp raises the help call. One that is up stays as it is; one that staff are coming for is up again.
+func (c *Change) raiseHelp(at Instant) {
 	if c.Lane.Help == nil || c.Lane.Help.Coming {
 		c.Lane.Help = &HelpCall{At: at.Wall}
 	}
@@ -60,8 +60,8 @@ func (HelpDone) decide(_ Instant, c *Change) error {
 	return nil
 }
 
-// stray takes in a carrier that was hit without a session to charge for it: staff are shown when that was last.
-func (c *Change) stray(at Instant) {
+// noteStrayHit records when a carrier was last hit without a session to charge for it, for staff.
+func (c *Change) noteStrayHit(at Instant) {
 	if c.Lane.Stray == nil || !c.Lane.Stray.Equal(at.Wall) {
 		c.Lane.Stray = &at.Wall
 	}

@@ -27,7 +27,7 @@ type Enter struct {
 func (Enter) Name() string { return "enter" }
 
 func (cmd Enter) decide(now Instant, c *Change) error {
-	s, err := c.on(cmd.Session)
+	s, err := c.sessionOn(cmd.Session)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (cmd Enter) decide(now Instant, c *Change) error {
 	if released := c.Lane.Released; released != nil && entered.Before(*released) {
 		entered = *released // no time under a hold is used, and none before it for want of knowing
 	}
-	c.stands(c.enter(s, entered, now), now)
+	c.setSession(c.enter(s, entered, now), now)
 	return nil
 }
 
@@ -48,7 +48,7 @@ func (c *Change) enter(s Session, entered, now Instant) Session {
 		entered = now
 	}
 	s = s.begin(entered)
-	c.happened(SessionStarted, &s, c.Lane.ID, entered)
+	c.addEvent(SessionStarted, &s, c.Lane.ID, entered)
 	return c.underHold(s, c.Lane, now)
 }
 
@@ -58,7 +58,7 @@ type Pause struct{ Session uuid.UUID }
 func (Pause) Name() string { return "pause" }
 
 func (cmd Pause) decide(now Instant, c *Change) error {
-	s, err := c.on(cmd.Session)
+	s, err := c.sessionOn(cmd.Session)
 	if err != nil {
 		return err
 	}
@@ -66,8 +66,8 @@ func (cmd Pause) decide(now Instant, c *Change) error {
 		return ErrNotRunning
 	}
 	s = s.pause(now, false)
-	c.happened(SessionPaused, &s, c.Lane.ID, now)
-	c.stands(s, now)
+	c.addEvent(SessionPaused, &s, c.Lane.ID, now)
+	c.setSession(s, now)
 	c.Closing = true
 	return nil
 }
@@ -78,7 +78,7 @@ type Resume struct{ Session uuid.UUID }
 func (Resume) Name() string { return "resume" }
 
 func (cmd Resume) decide(now Instant, c *Change) error {
-	s, err := c.on(cmd.Session)
+	s, err := c.sessionOn(cmd.Session)
 	if err != nil {
 		return err
 	}
@@ -89,8 +89,8 @@ func (cmd Resume) decide(now Instant, c *Change) error {
 		return ErrCeasefire
 	}
 	s = s.resume(now)
-	c.happened(SessionResumed, &s, c.Lane.ID, now)
-	c.stands(s, now)
+	c.addEvent(SessionResumed, &s, c.Lane.ID, now)
+	c.setSession(s, now)
 	return nil
 }
 
@@ -103,7 +103,7 @@ type Stop struct {
 func (Stop) Name() string { return "stop" }
 
 func (cmd Stop) decide(now Instant, c *Change) error {
-	s, err := c.on(cmd.Session)
+	s, err := c.sessionOn(cmd.Session)
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ type Advance struct {
 func (Advance) Name() string { return "advance" }
 
 func (cmd Advance) decide(now Instant, c *Change) error {
-	s, err := c.on(cmd.Session)
+	s, err := c.sessionOn(cmd.Session)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (cmd Advance) decide(now Instant, c *Change) error {
 	jump := min(cmd.By, s.Remaining(now))
 	s.Left -= jump
 	if s.Remaining(now) > 0 {
-		c.stands(s, now)
+		c.setSession(s, now)
 		return nil
 	}
 	c.end(s, now, Simulated)
@@ -155,7 +155,7 @@ func (cmd Advance) decide(now Instant, c *Change) error {
 
 // end takes the session off the lane and puts it on record.
 func (c *Change) end(s Session, at Instant, reason EndReason) {
-	c.happened(SessionStopped, &s, c.Lane.ID, at)
+	c.addEvent(SessionStopped, &s, c.Lane.ID, at)
 	ended := Ended{
 		Lane: c.Lane.ID, At: at.Wall.UTC(), Reason: reason,
 		Used: s.Used(at), Paused: s.PausedFor(at),

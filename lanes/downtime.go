@@ -6,10 +6,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// mindedFrom is how long the gateway must have been down for staff to be asked what becomes of the time that ran.
-const mindedFrom = time.Minute
+// makeUpAfter is the shortest downtime after which staff decide about the time that ran meanwhile.
+const makeUpAfter = time.Minute
 
-// Down is how long the range has not been running at now: since its last checkpoint, as far as the clocks tell.
+// Down returns how long the range has not been running at now, since its last checkpoint. It is 0 for a range that never ran.
 func (c Checkpoint) Down(now Instant, boot string) time.Duration {
 	switch {
 	case c.Boot == "": // it never has
@@ -20,11 +20,11 @@ func (c Checkpoint) Down(now Instant, boot string) time.Duration {
 	return max(0, now.Wall.Sub(c.At.Wall))
 }
 
-// RanOn is the lane after the gateway was down for so long. A running session went on without it, on the word of the
-// controller alone: how much of that is to be made up for is for staff to say.
+// RanOn returns the lane after the gateway was down for so long. Its controller kept a running session going, unseen by the gateway:
+// staff decide how much of that is made up for.
 func (l Lane) RanOn(down time.Duration, now Instant) Lane {
 	s := l.Session
-	if down <= mindedFrom || s == nil || s.Phase != Running || s.Remaining(now) == 0 {
+	if down <= makeUpAfter || s == nil || s.Phase != Running || s.Remaining(now) == 0 {
 		return l
 	}
 	ran := *s
@@ -33,7 +33,7 @@ func (l Lane) RanOn(down time.Duration, now Instant) Lane {
 	return l
 }
 
-// ToMakeUp is the minutes that staff may give for the time that ran while the gateway was down.
+// ToMakeUp returns the minutes, rounded up, that staff may give for the time that ran while the gateway was down.
 func (s Session) ToMakeUp() int { return int((s.RanOn + time.Minute - 1) / time.Minute) }
 
 // MakeUp settles the time that ran while the gateway was down: its minutes, rounded up, are added, or nothing is. What is
@@ -46,7 +46,7 @@ type MakeUp struct {
 func (MakeUp) Name() string { return "make_up" }
 
 func (cmd MakeUp) decide(now Instant, c *Change) error {
-	s, err := c.on(cmd.Session)
+	s, err := c.sessionOn(cmd.Session)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (cmd MakeUp) decide(now Instant, c *Change) error {
 	minutes := s.ToMakeUp()
 	s.RanOn = 0
 	if !cmd.Give {
-		c.stands(s, now)
+		c.setSession(s, now)
 		return nil
 	}
 	return c.sell(s, now, minutes)

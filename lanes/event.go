@@ -3,6 +3,7 @@ package lanes
 import (
 	"crypto/sha1"
 	"encoding/binary"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,7 +25,7 @@ const (
 	PurchaseRequest Kind = "purchaseRequest"
 )
 
-// Event is a fact about a session on a lane.
+// Event is a fact about a session on a lane, as the webhook tells it.
 type Event struct {
 	ID      uuid.UUID `json:"id"`
 	Kind    Kind      `json:"event"`
@@ -44,16 +45,16 @@ type Logged struct {
 	Trace string `json:"trace,omitempty"`
 }
 
-// happened appends a fact about the session to the change. The event's id is made of the session's id and the
-// number of the fact, so the same decision taken again names it the same.
-func (c *Change) happened(kind Kind, s *Session, lane uuid.UUID, at Instant) {
+// addEvent appends an event of the session. Its id is made of the session's id and the event's number, so that the same decision
+// taken again gives the same id.
+func (c *Change) addEvent(kind Kind, s *Session, lane uuid.UUID, at Instant) {
 	s.Facts++
-	c.Events = append(c.Events, Event{ID: factID(s.ID, s.Facts), Kind: kind, Session: s.ID, Lane: lane, At: at.Wall})
+	c.Events = append(c.Events, Event{ID: eventID(s.ID, s.Facts), Kind: kind, Session: s.ID, Lane: lane, At: at.Wall})
 }
 
-// factID is the UUID of version 5 (RFC 9562) in the session's namespace whose name is the number, in eight bytes. It is
-// uuid.NewSHA1 without its four allocations, of which every command would have some.
-func factID(session uuid.UUID, number uint64) uuid.UUID {
+// eventID is the UUID of version 5 (RFC 9562) in the session's namespace whose name is the number, in eight bytes: uuid.NewSHA1 without
+// its four allocations.
+func eventID(session uuid.UUID, number uint64) uuid.UUID {
 	var name [len(session) + 8]byte
 	copy(name[:], session[:])
 	binary.BigEndian.PutUint64(name[len(session):], number)
@@ -63,3 +64,40 @@ func factID(session uuid.UUID, number uint64) uuid.UUID {
 	id[8] = id[8]&0x3f | 0x80
 	return id
 }
+
+// Attempt is the one delivery of an event, or why there was none. It is written before the request goes out, as
+// interrupted, and again when the outcome is known: a crash between the two leaves it interrupted.
+type Attempt struct {
+	At       time.Time     `json:"at"`
+	Status   int           `json:"status,omitempty"` // the receiver's HTTP status, 0 when it gave none
+	Error    string        `json:"error,omitempty"`  // empty for a delivery; else one of the words below, and maybe ": " and more
+	Duration time.Duration `json:"duration_ns"`
+}
+
+// The errors of attempts, each the first words of Attempt.Error.
+const (
+	Refused     = "refused"     // the receiver answered, and not with 2xx
+	TimedOut    = "timed out"   // no answer in time
+	Unreachable = "unreachable" // the request could not be sent
+	Interrupted = "interrupted" // begun, and nobody saw its end
+	NotSent     = "not sent"    // never begun, and never will be
+	Dropped     = "dropped"     // never begun: too many events were waiting, or their range has left
+)
+
+// NoWebhook is why an event is not sent that was made while no webhook was configured.
+const NoWebhook = NotSent + ": no webhook is configured"
+
+// Outcomes are the words that there are for what became of an event.
+var Outcomes = []string{"delivered", "refused", "timed_out", "unreachable", "interrupted", "not_sent", "dropped"}
+
+// Outcome is one word for what became of the event, one of Outcomes.
+func (a Attempt) Outcome() string {
+	word, _, _ := strings.Cut(a.Error, ":")
+	if word == "" {
+		return "delivered"
+	}
+	return strings.ReplaceAll(word, " ", "_")
+}
+
+// Answered reports whether the receiver gave a status, whichever.
+func (a Attempt) Answered() bool { return a.Status != 0 }

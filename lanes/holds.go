@@ -20,7 +20,7 @@ const (
 	OverLane  = "lane"
 )
 
-// Covers tells whether the scope has that lane in it.
+// Covers reports whether the scope has that lane in it.
 func (s Scope) Covers(place Place) bool {
 	switch s.Kind {
 	case OverRange:
@@ -54,7 +54,7 @@ type Holds struct {
 	Lifted  []LiftRecord `json:"lifted"`
 }
 
-// Set is the record with a hold over the scope. One that is there already stays as it is.
+// Set returns the record with a hold over the scope. One that is in force already stays as it is.
 func (h Holds) Set(over Scope, who string, at time.Time) Holds {
 	if !h.Has(over) {
 		h.InForce = append(slices.Clone(h.InForce), HoldRecord{over, who, at})
@@ -62,9 +62,9 @@ func (h Holds) Set(over Scope, who string, at time.Time) Holds {
 	return h
 }
 
-// Lift is the record without the hold over the scope. Where there is none, none has ended.
+// Lift returns the record without the hold over the scope. Where there is none it returns h.
 func (h Holds) Lift(over Scope, at time.Time) Holds {
-	i := h.at(over)
+	i := h.index(over)
 	if i < 0 {
 		return h
 	}
@@ -74,22 +74,22 @@ func (h Holds) Lift(over Scope, at time.Time) Holds {
 	return h
 }
 
-// ByController is who sets a hold that a controller was found with, and nobody knew of.
+// ByController is on record as who set a hold that a controller was found with and nobody knew of.
 const ByController = "controller"
 
-// Has tells whether there is a hold over just that scope.
-func (h Holds) Has(over Scope) bool { return h.at(over) >= 0 }
+// Has reports whether there is a hold over just that scope.
+func (h Holds) Has(over Scope) bool { return h.index(over) >= 0 }
 
-func (h Holds) at(over Scope) int {
+func (h Holds) index(over Scope) int {
 	return slices.IndexFunc(h.InForce, func(r HoldRecord) bool { return r.Scope == over })
 }
 
-// Over tells whether any hold lies over the lane.
+// Over reports whether any hold lies over the lane.
 func (h Holds) Over(place Place) bool {
 	return slices.ContainsFunc(h.InForce, func(r HoldRecord) bool { return r.Covers(place) })
 }
 
-// KnowsOfEnd tells whether a hold over the lane is known to have ended.
+// KnowsOfEnd reports whether a hold over the lane is known to have ended.
 func (h Holds) KnowsOfEnd(place Place) bool {
 	return slices.ContainsFunc(h.Lifted, func(r LiftRecord) bool { return r.Covers(place) })
 }
@@ -100,4 +100,53 @@ type Reached struct {
 	Sent       []uuid.UUID // handed to the link, which has not confirmed it
 	NotReached []uuid.UUID // the link is down
 	Saved      bool        // it survives a crash
+}
+
+// Hold locks the lane's fire line and pauses what runs. The holds themselves belong to the range; a lane knows only
+// whether any of them lies over it.
+type Hold struct{}
+
+func (Hold) Name() string { return "hold" }
+
+func (Hold) decide(now Instant, c *Change) error {
+	c.Closing = true
+	if c.Lane.Held {
+		return nil
+	}
+	c.Lane.Held = true
+	if c.Lane.Session != nil {
+		c.setSession(c.underHold(*c.Lane.Session, c.Lane, now), now)
+	}
+	return nil
+}
+
+// Release tells the lane that the last hold over it has ended. A session that a hold paused resumes; one that
+// somebody paused stays paused.
+type Release struct{}
+
+func (Release) Name() string { return "release" }
+
+func (Release) decide(now Instant, c *Change) error {
+	if !c.Lane.Held {
+		return nil
+	}
+	c.Lane.Held, c.Lane.Released = false, &now
+	if c.Lane.Session != nil {
+		c.setSession(c.underHold(*c.Lane.Session, c.Lane, now), now)
+	}
+	return nil
+}
+
+// underHold brings the session in line with the hold over the lane that it is on: held, what runs is paused; not
+// held, what a hold had paused resumes.
+func (c *Change) underHold(s Session, lane Lane, now Instant) Session {
+	switch {
+	case lane.Held && s.Phase == Running:
+		s = s.pause(now, true)
+		c.addEvent(SessionPaused, &s, lane.ID, now)
+	case !lane.Held && s.Phase == Paused && s.ByHold:
+		s = s.resume(now)
+		c.addEvent(SessionResumed, &s, lane.ID, now)
+	}
+	return s
 }

@@ -28,7 +28,7 @@ type Lane struct {
 	// The list is a value as well: to change it is to make another.
 	Open []*Purchase `json:"open_purchases,omitempty"`
 
-	// What the configuration and the hardware say of the lane. Whoever drives the lane sets it; it is not saved.
+	// From the configuration and the hardware. The lane's actor sets these; they are not saved.
 	Accessible bool `json:"-"` // open for sale, unless staff say otherwise: see ForSale
 	Usable     bool `json:"-"` // the hardware is in working order
 	Purchasing bool `json:"-"` // the range offers lane purchasing
@@ -41,7 +41,7 @@ type Log struct {
 	Seq uint64 `json:"seq,omitempty"`
 }
 
-// Change is what follows from a command: the lane as it will be, and everything to save and say with it.
+// Change is what a command changes: the lane as it will be, and everything to save and announce with it.
 type Change struct {
 	Lane    Lane
 	Other   *Lane   // the destination of a move as it will be
@@ -49,19 +49,19 @@ type Change struct {
 	Ended   *Ended  // the session that ended, for the history
 	Answer  *SessionView
 	Settled *Purchase // that was pending, or waited for staff, and no longer does; or now waits for staff
-	Closing bool      // it stands although it could not be saved
+	Closing bool      // it closes the fire line: it stays in force although it cannot be saved yet
 	Note    string    // why a report changed nothing, for the log
 	Missing uint64    // reports of the controller's log before this one that never came
 }
 
-// Changes tells whether anything of lane is different afterwards, so that there is something to save.
+// Changes reports whether the change leaves anything of lane different, so that there is something to save.
 func (c Change) Changes(lane Lane) bool {
 	return c.Lane.Session != lane.Session || c.Lane.Held != lane.Held || c.Lane.Log != lane.Log || c.Lane.Fault != lane.Fault ||
 		c.Lane.Sale != lane.Sale || c.Lane.Help != lane.Help || c.Lane.Stray != lane.Stray ||
 		!slices.Equal(c.Lane.Open, lane.Open) || len(c.Events) > 0
 }
 
-// Command is something asked of a lane. Its types are in sell.go, clock.go, ceasefire.go, move.go, buy.go, sale.go, call.go,
+// Command is something asked of a lane. Its types are in sell.go, clock.go, holds.go, move.go, buy.go, call.go,
 // downtime.go and report.go.
 type Command interface {
 	// Name is the word for it in logs and counts.
@@ -69,8 +69,8 @@ type Command interface {
 	decide(now Instant, c *Change) error
 }
 
-// Decide says what follows from the command at now, or refuses it with an *Error. A lane whose session is due takes
-// nothing but its expiry: ErrDue. Whoever drives the lane lets it expire first and then asks again.
+// Decide returns what the command changes at now, or an *Error that refuses it. A lane whose session is due takes only Expire and
+// returns ErrDue for all else: its actor lets the session expire first.
 func (l Lane) Decide(now Instant, command Command) (Change, error) {
 	if _, expiry := command.(Expire); l.Due(now) && !expiry {
 		return Change{}, ErrDue
@@ -90,22 +90,22 @@ func (l Lane) Deadline() (Instant, bool) {
 	return l.Session.Since.Add(l.Session.Left), true
 }
 
-// Due tells whether the session's time is used up at now, so that it has to expire.
+// Due reports whether the session's time is used up at now, so that it has to expire.
 func (l Lane) Due(now Instant) bool {
 	deadline, running := l.Deadline()
 	return running && !now.Before(deadline)
 }
 
-// on finds the session a command is about: a copy to change, or the refusal.
-func (c *Change) on(session uuid.UUID) (Session, error) {
+// sessionOn returns a copy of the session that a command is about. Errors: ErrSessionNotFound.
+func (c *Change) sessionOn(session uuid.UUID) (Session, error) {
 	if c.Lane.Session == nil || c.Lane.Session.ID != session {
 		return Session{}, ErrSessionNotFound
 	}
 	return *c.Lane.Session, nil
 }
 
-// stands makes s the session of the lane and the answer.
-func (c *Change) stands(s Session, now Instant) {
+// setSession makes s the session of the lane, and the answer.
+func (c *Change) setSession(s Session, now Instant) {
 	c.Lane.Session = &s
 	c.Answer = c.Lane.View(now)
 }

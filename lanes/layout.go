@@ -32,7 +32,7 @@ type Place struct {
 	Accessible bool // open for sale
 }
 
-// HasGroup tells whether the range has the access group.
+// HasGroup reports whether the range has the access group.
 func (l Layout) HasGroup(id uuid.UUID) bool {
 	for _, group := range l.Groups {
 		if group.ID == id {

@@ -16,7 +16,7 @@ type Move struct {
 func (Move) Name() string { return "move" }
 
 func (cmd Move) decide(now Instant, c *Change) error {
-	s, err := c.on(cmd.Session)
+	s, err := c.sessionOn(cmd.Session)
 	if err != nil {
 		return err
 	}
@@ -24,7 +24,7 @@ func (cmd Move) decide(now Instant, c *Change) error {
 	if to.ID == c.Lane.ID {
 		return ErrLaneOccupied
 	}
-	c.happened(SessionModified, &s, to.ID, now)
+	c.addEvent(SessionModified, &s, to.ID, now)
 	s = c.underHold(s, to, now)
 	to.Session, to.Reserved = &s, false
 	c.Lane.Session, c.Lane.Help = nil, nil

@@ -19,7 +19,7 @@ const (
 	MaxItems     = 50
 	MaxQty       = 1_000_000 // of an item; the catalogue knows better
 	MaxProductID = 255       // characters
-	remembered   = 32        // ids of earlier purchases that a session remembers
+	maxEarlier   = 32        // ids of earlier purchases that a session remembers
 	maxOpen      = 100       // purchases that a lane keeps for staff
 )
 
@@ -72,8 +72,8 @@ func MinutesIn(items []Item) int {
 	return minutes
 }
 
-// is tells whether the purchase, or one before it, has that id.
-func (p *Purchase) is(id uuid.UUID) bool {
+// hasID reports whether the purchase, or one before it, has that id.
+func (p *Purchase) hasID(id uuid.UUID) bool {
 	if p == nil {
 		return false
 	}
@@ -85,13 +85,13 @@ func (p *Purchase) is(id uuid.UUID) bool {
 	return p.ID == id
 }
 
-// after is the ids to remember with the purchase that follows p.
-func (p *Purchase) after() []uuid.UUID {
+// earlierIDs is the ids to remember with the purchase that follows p.
+func (p *Purchase) earlierIDs() []uuid.UUID {
 	if p == nil {
 		return nil
 	}
 	earlier := append([]uuid.UUID{p.ID}, p.Earlier...)
-	return earlier[:min(len(earlier), remembered)]
+	return earlier[:min(len(earlier), maxEarlier)]
 }
 
 func (p *Purchase) pending() bool { return p != nil && p.Phase == Pending }

@@ -59,7 +59,7 @@ func (r Report) decide(now Instant, c *Change) error {
 		c.Lane.Log, c.Lane.Fault = r.Log, r.fault()
 		return nil
 	}
-	s, err := c.on(r.Session)
+	s, err := c.sessionOn(r.Session)
 	if err != nil {
 		return r.late(now, c)
 	}
@@ -71,14 +71,14 @@ func (r Report) decide(now Instant, c *Change) error {
 			c.Note = err.Error()
 		}
 	case ReportHelp:
-		c.happened(Help, &s, c.Lane.ID, happened)
-		c.called(happened)
-		c.stands(s, now)
+		c.addEvent(Help, &s, c.Lane.ID, happened)
+		c.raiseHelp(happened)
+		c.setSession(s, now)
 	case ReportCarrierHit:
-		c.happened(CarrierHit, &s, c.Lane.ID, happened)
-		c.stands(s, now)
+		c.addEvent(CarrierHit, &s, c.Lane.ID, happened)
+		c.setSession(s, now)
 	case ReportPurchase:
-		c.asked(Buy{Session: r.Session, Purchase: r.Purchase, Items: r.Items, Age: r.Age}, now)
+		c.reportPurchase(Buy{Session: r.Session, Purchase: r.Purchase, Items: r.Items, Age: r.Age}, now)
 	default:
 		c.Note = "a kind of report that this gateway does not know"
 	}
@@ -108,10 +108,10 @@ func (r Report) late(now Instant, c *Change) error {
 	switch {
 	case fact && r.Elsewhere != IsUnknown:
 	case r.Session == uuid.Nil && r.Kind == ReportHelp: // only staff can do something about these two
-		c.called(now)
+		c.raiseHelp(now)
 		return nil
 	case r.Session == uuid.Nil && r.Kind == ReportCarrierHit:
-		c.stray(now)
+		c.noteStrayHit(now)
 		return nil
 	default:
 		c.Note = "not about the session on this lane"

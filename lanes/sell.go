@@ -36,11 +36,11 @@ func (cmd Create) decide(now Instant, c *Change) error {
 		Sold: sold, Phase: Waiting, Left: sold, Since: now, Created: now,
 	}
 	c.Events = make([]Event, 0, 2)
-	c.happened(SessionCreated, &s, c.Lane.ID, now)
+	c.addEvent(SessionCreated, &s, c.Lane.ID, now)
 	if cmd.AutoStart {
 		s = c.enter(s, now, now)
 	}
-	c.stands(s, now)
+	c.setSession(s, now)
 	return nil
 }
 
@@ -53,7 +53,7 @@ type Modify struct {
 func (Modify) Name() string { return "modify" }
 
 func (cmd Modify) decide(now Instant, c *Change) error {
-	s, err := c.on(cmd.Session)
+	s, err := c.sessionOn(cmd.Session)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ type SetDuration struct {
 func (SetDuration) Name() string { return "set_duration" }
 
 func (cmd SetDuration) decide(now Instant, c *Change) error {
-	s, err := c.on(cmd.Session)
+	s, err := c.sessionOn(cmd.Session)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,43 @@ func (c *Change) sell(s Session, now Instant, minutes int) error {
 	if err != nil {
 		return err
 	}
-	c.happened(SessionModified, &s, c.Lane.ID, now)
-	c.stands(s, now)
+	c.addEvent(SessionModified, &s, c.Lane.ID, now)
+	c.setSession(s, now)
+	return nil
+}
+
+// Sale is what staff decided about offering a lane to the POS. It wins over the configuration until they clear it.
+type Sale string
+
+// What staff may decide.
+const (
+	AsConfigured Sale = ""
+	OnSale       Sale = "open"
+	OffSale      Sale = "closed"
+)
+
+// String is the word for it.
+func (s Sale) String() string {
+	if s == AsConfigured {
+		return "configured"
+	}
+	return string(s)
+}
+
+// ForSale reports whether the POS may sell the lane.
+func (l Lane) ForSale() bool {
+	if l.Sale == AsConfigured {
+		return l.Accessible
+	}
+	return l.Sale == OnSale
+}
+
+// Offer opens the lane for sale, closes it, or leaves that to the configuration again. What is on it goes on.
+type Offer struct{ Sale Sale }
+
+func (Offer) Name() string { return "offer" }
+
+func (cmd Offer) decide(_ Instant, c *Change) error {
+	c.Lane.Sale = cmd.Sale
 	return nil
 }

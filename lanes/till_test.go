@@ -164,7 +164,7 @@ func (b *till) check(t *rapid.T, on ...lanes.Lane) {
 	for _, lane := range on {
 		for _, p := range lane.Purchases() {
 			kept[p.ID]++
-			require.Same(t, p, lane.Holding(p.Session, p.ID))
+			require.Same(t, p, lane.OpenPurchase(p.Session, p.ID))
 			require.Equal(t, b.bought[p.ID].phase, p.Phase)
 		}
 		s := lane.Session

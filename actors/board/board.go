@@ -118,7 +118,7 @@ func (b *Board) PublishLocked(lane uuid.UUID, locked bool) {
 	b.raiseVersion()
 }
 
-// Has tells whether the range has the lane.
+// Has reports whether the range has the lane.
 func (b *Board) Has(lane uuid.UUID) bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -142,7 +142,7 @@ func (b *Board) FindPurchase(p *lanes.Purchase) (lane uuid.UUID, found *lanes.Pu
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	for i := range b.lanes {
-		if found := b.lanes[i].Lane.Holding(p.Session, p.ID); found != nil {
+		if found := b.lanes[i].Lane.OpenPurchase(p.Session, p.ID); found != nil {
 			return b.lanes[i].ID, found
 		}
 	}

@@ -58,7 +58,7 @@ func (c *Statistics) add(lane *lanes.LaneStatus, under func(lanes.Place) bool) {
 	}
 }
 
-// covering tells whether the holds in force lie over a lane. It goes through them once, not once for every lane.
+// covering reports whether the holds in force lie over a lane. It goes through them once, not once for every lane.
 func covering(holds lanes.Holds) func(lanes.Place) bool {
 	over := make(map[lanes.Scope]bool, len(holds.InForce))
 	for _, hold := range holds.InForce {
