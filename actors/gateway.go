@@ -68,7 +68,7 @@ func (g *Gateway) Range(id uuid.UUID) (*Range, error) {
 	if !found {
 		return nil, lanes.ErrStarting
 	}
-	if context.Cause(r.life) == lanes.ErrNotOwner {
+	if errors.Is(context.Cause(r.life), lanes.ErrNotOwner) {
 		return nil, lanes.ErrNotOwner
 	}
 	return r, nil

@@ -271,8 +271,8 @@ func (r *Range) received(ctx actor.Context, kind string) any {
 	return ctx.Message()
 }
 
-// guard is deferred by every Receive: it logs and counts a panic and panics again, so that the supervisor restarts the actor. On its
-// way out an actor must not panic: the library would bring it back to life.
+// guard is deferred by every Receive: it logs and counts a panic and panics again, so that the supervisor restarts the actor. An actor
+// that is stopping must not panic: the library would bring it back to life.
 func (r *Range) guard(ctx actor.Context, kind string) {
 	defect := recover()
 	if defect == nil {
@@ -285,6 +285,9 @@ func (r *Range) guard(ctx actor.Context, kind string) {
 	r.logPanic(ctx.Self(), kind, messageName(message), defect)
 	switch message.(type) {
 	case *actor.Restarting, *actor.Stopping, *actor.Stopped:
+		return
+	}
+	if r.life.Err() != nil {
 		return
 	}
 	r.metrics.MailboxDepth.WithLabelValues(kind).Dec()

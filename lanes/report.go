@@ -45,6 +45,7 @@ const (
 	IsUnknown
 )
 
+// Name implements Command.
 func (r Report) Name() string { return "report " + r.Kind }
 
 func (r Report) decide(now Instant, c *Change) error {
@@ -128,6 +129,7 @@ func (r Report) late(now Instant, c *Change) error {
 // Inspect takes in the faults that the controller says are in force, when its link comes up.
 type Inspect struct{ Faults []string }
 
+// Name implements Command.
 func (Inspect) Name() string { return "inspect" }
 
 func (cmd Inspect) decide(_ Instant, c *Change) error {

@@ -13,8 +13,10 @@ import (
 )
 
 const (
-	MaxKeys = 100_000        // that a range keeps
-	Term    = 24 * time.Hour // for which an answer is kept
+	// MaxKeys is how many keys a range keeps.
+	MaxKeys = 100_000
+	// Term is how long an answer is kept.
+	Term = 24 * time.Hour
 )
 
 // Keys are those of a range. Its methods may be called from any goroutine.
