@@ -65,7 +65,7 @@ type end struct {
 // kindOf names the kind of a range's record.
 func kindOf(value any) string {
 	switch value.(type) {
-	case store.Standing:
+	case store.RangeMeta:
 		return "range"
 	case lanes.Checkpoint:
 		return "checkpoint"
@@ -89,7 +89,7 @@ func kindOf(value any) string {
 func decode(kind string, record []byte) (any, error) {
 	switch kind {
 	case "range":
-		return store.Decode[store.Standing](record)
+		return store.Decode[store.RangeMeta](record)
 	case "checkpoint":
 		return store.Decode[lanes.Checkpoint](record)
 	case "lane":

@@ -233,8 +233,8 @@ func TestWhatThereIsIsCounted(t *testing.T) {
 		assert.Equal(t, len(want.Pending), c.Pending)
 		assert.Equal(t, len(want.History), c.Ended)
 		assert.Equal(t, len(want.Acts), c.Acts)
-		assert.Equal(t, want.LastAct, c.Standing.LastAct)
-		assert.Equal(t, want.LastEvent, c.Standing.LastEvent)
+		assert.Equal(t, want.LastAct, c.Meta.LastAct)
+		assert.Equal(t, want.LastEvent, c.Meta.LastEvent)
 		assert.Equal(t, want.Checkpoint.At.Wall, c.LastSeen)
 	}
 }

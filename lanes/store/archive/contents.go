@@ -14,7 +14,7 @@ import (
 // Contents is what there is of a range, counted.
 type Contents struct {
 	Range    uuid.UUID
-	Standing store.Standing
+	Meta     store.RangeMeta
 	LastSeen time.Time // by its checkpoint; zero: it has none
 
 	Lanes     int
@@ -36,8 +36,8 @@ type Contents struct {
 func (c *Contents) add(value any) error {
 	c.Records++
 	switch v := value.(type) {
-	case store.Standing:
-		c.Standing = v
+	case store.RangeMeta:
+		c.Meta = v
 		return c.once("how it stands")
 	case lanes.Checkpoint:
 		c.LastSeen = v.At.Wall
@@ -97,7 +97,7 @@ func ascends(last *uint64, cursor uint64) error {
 // together is an error when something is missing. A cursor beyond the last one that the range says it gave would be
 // given again.
 func (c *Contents) together() error {
-	switch s := c.Standing; {
+	switch s := c.Meta; {
 	case !c.seen["how it stands"]:
 		return errors.New("how it stands is missing")
 	case c.event > s.LastEvent:

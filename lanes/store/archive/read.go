@@ -94,7 +94,7 @@ func (r *reader) take(l line) error {
 	if err != nil {
 		return err
 	}
-	if standing, is := value.(store.Standing); is {
+	if standing, is := value.(store.RangeMeta); is {
 		if err := r.close(); err != nil {
 			return err
 		}

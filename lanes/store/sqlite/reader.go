@@ -163,7 +163,7 @@ func (r *Reader) readOwn(rangeID uuid.UUID, visit func(store.Record) error) (sta
 	case state == nil:
 		return nil, store.ErrNotFound
 	}
-	err = visit(store.Record{Name: name, Value: store.Standing{
+	err = visit(store.Record{Name: name, Value: store.RangeMeta{
 		Epoch: state.Epoch, N: state.N, LastEvent: state.LastEvent, LastEnded: state.LastEnded, LastAct: state.LastAct,
 	}})
 	if err == nil && state.Checkpoint != nil {

@@ -9,8 +9,8 @@ import (
 	"rangegate/lanes/store/redis/redistest"
 )
 
-// A replica that hangs has not got the flush, and neither the repeat nor one on a connection that has written nothing
-// yet may say so.
+// A replica that hangs does not have the flush. No repeat is acknowledged either, not even on a connection that has
+// written nothing.
 func TestAFlushThatTooFewReplicasHaveIsUnknown(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t)
@@ -31,7 +31,7 @@ func TestAFlushThatTooFewReplicasHaveIsUnknown(t *testing.T) {
 	_, err := o.store.Claim(t.Context(), o.rangeID, opening)
 	require.ErrorContains(t, err, "0 of the 1 replicas")
 
-	// What is refused, fenced or rolled back is that for certain, whatever the replica has.
+	// Refused, fenced and rolled back are certain, whatever the replica has.
 	require.ErrorIs(t, o.store.Flush(t.Context(), batch), store.ErrFenced)
 	replica.Wake()
 	o.epoch, err = o.store.Claim(t.Context(), o.rangeID, opening)
@@ -40,7 +40,7 @@ func TestAFlushThatTooFewReplicasHaveIsUnknown(t *testing.T) {
 	require.ErrorIs(t, o.store.Flush(t.Context(), skipped), store.ErrRolledBack)
 }
 
-// Once the repeat is acknowledged the replica has what the first try wrote, though the master is gone by then.
+// After a repeat is acknowledged the replica has what the first attempt wrote, although the master has died since.
 func TestARepeatThatIsAcknowledgedIsOnTheReplica(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t)
@@ -63,9 +63,8 @@ func TestARepeatThatIsAcknowledgedIsOnTheReplica(t *testing.T) {
 	require.Equal(t, acknowledged, dump(t, client(t, replica.URL()), o.keys("*")))
 }
 
-// Servers remember for each connection what it wrote last, some only that: a repeat writes, or there would be nothing
-// that replicas are waited for with.
-func TestARepeatThatReplicasAreAskedForWrites(t *testing.T) {
+// WAIT covers only writes of its own connection: a repeat writes the stored n, so that it waits for the replicas.
+func TestARepeatThatWaitsForReplicasWrites(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t)
 	replica := redistest.StartReplica(t, master)
@@ -76,15 +75,14 @@ func TestARepeatThatReplicasAreAskedForWrites(t *testing.T) {
 		o := own(t, open(t, master.URL()+options))
 		batch := o.next()
 		require.NoError(t, o.store.Flush(t.Context(), batch))
-		before, had := changes(), dump(t, admin, o.keys("*"))
+		before, keys := changes(), dump(t, admin, o.keys("*"))
 		require.NoError(t, o.store.Flush(t.Context(), batch))
-		require.Equal(t, had, dump(t, admin, o.keys("*")), "it changes nothing")
+		require.Equal(t, keys, dump(t, admin, o.keys("*")), "it changes nothing")
 		require.Equal(t, writes, changes() != before, options)
 	}
 }
 
-// Each node of a cluster has replicas of its own: the ranges of one whose replica hangs are not acknowledged, the others
-// are.
+// Each node of a cluster has replicas of its own: flushes to a node whose replica hangs are not acknowledged, others are.
 func TestReplicasInACluster(t *testing.T) {
 	t.Parallel()
 	nodes := startCluster(t, 2)
@@ -92,19 +90,19 @@ func TestReplicasInACluster(t *testing.T) {
 	nodes.replicate(t, hanging, nodes[0])
 	nodes.replicate(t, well, nodes[1])
 	s := open(t, nodes.url("&wait_replicas=1&read_timeout=2s"))
-	on := map[bool]*owner{}
-	for on[true] == nil || on[false] == nil {
+	byNode := map[bool]*owner{}
+	for byNode[true] == nil || byNode[false] == nil {
 		o := own(t, s)
-		on[nodes[0].has(t, o)] = o
+		byNode[nodes[0].has(t, o)] = o
 	}
 
 	hanging.Hang()
-	batch := on[true].next()
+	batch := byNode[true].next()
 	unknown(t, s.Flush(t.Context(), batch))
-	require.NoError(t, on[false].flush(t.Context()))
+	require.NoError(t, byNode[false].flush(t.Context()))
 	hanging.Wake()
 	require.Eventually(t, func() bool { return s.Flush(t.Context(), batch) == nil }, patience, tick)
-	on[true].n++
-	on[true].saved()
-	on[false].saved()
+	byNode[true].n++
+	byNode[true].saved()
+	byNode[false].saved()
 }

@@ -13,9 +13,9 @@ import (
 	"rangegate/lanes/store/redis/redistest"
 )
 
-// The server dies in the middle of a flush, and leaves half of it in its file (rewrite.go). The store, which lives on,
-// has the file written anew before anything comes behind it: nothing of that flush comes into force at the next start.
-func TestAServerThatDiedWhileItWroteIsMendedByAStoreThatLivesOn(t *testing.T) {
+// The server dies in the middle of a flush and leaves half of it in its file (see rewrite). The store makes it rewrite the
+// file before the next write, so that no part of that flush comes into force at the next start.
+func TestAServerThatDiedWhileItWroteRewritesItsFile(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	admin := client(t, server.URL())
@@ -37,7 +37,7 @@ func TestAServerThatDiedWhileItWroteIsMendedByAStoreThatLivesOn(t *testing.T) {
 	other.saved()
 }
 
-// tear cuts the server's file off behind the first command of its last transaction. The server is down.
+// tear truncates the file of a stopped server behind the first command of its last transaction.
 func tear(t *testing.T, directory string) {
 	files, err := filepath.Glob(filepath.Join(directory, "appendonlydir", "*.incr.aof"))
 	require.NoError(t, err)
@@ -51,8 +51,8 @@ func tear(t *testing.T, directory string) {
 	require.NoError(t, os.WriteFile(files[0], file[:end], 0o600))
 }
 
-// A server is met once each time that it is started, however many connections there are to it.
-func TestAServerIsMetOnceForEachStart(t *testing.T) {
+// A server rewrites its file once for each of its starts, however many connections the store makes.
+func TestAServerIsPreparedOnceForEachStart(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	admin := client(t, server.URL())
@@ -68,20 +68,20 @@ func TestAServerIsMetOnceForEachStart(t *testing.T) {
 			}
 		}
 		require.Equal(t, "1", info(t, admin, "persistence", "aof_rewrites"))
-		require.Empty(t, s.Renewed(), "it is the same server")
+		require.Empty(t, s.ServerChanged(), "it is the same server")
 
 		server.Restart()
 		require.Eventually(t, func() bool { return owners[0].flush(t.Context()) == nil }, patience, tick)
-		<-s.Renewed()
+		<-s.ServerChanged()
 	}
 	require.Empty(t, s.Warnings(t.Context()))
 	require.NoError(t, s.Close())
-	_, open := <-s.Renewed()
+	_, open := <-s.ServerChanged()
 	require.False(t, open)
 }
 
-// A server that may not, or cannot, write its file anew is used all the same, and Warnings says what follows.
-func TestAServerThatCannotBeMendedIsUsed(t *testing.T) {
+// A server that cannot rewrite its file, or whose user may not ask for it, is used; Warnings says so.
+func TestAServerThatCannotRewriteItsFileIsUsed(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "users.acl")
 	users := "user default on nopass ~* &* +@all\nuser gateway on >secret ~rangegate:* +@all -bgrewriteaof\n"
@@ -100,16 +100,16 @@ func TestAServerThatCannotBeMendedIsUsed(t *testing.T) {
 	warned()
 	server.Restart()
 	require.Eventually(t, func() bool { return o.flush(t.Context()) == nil }, patience, tick)
-	<-s.Renewed()
+	<-s.ServerChanged()
 	warned()
 }
 
-// info is one field of what the server says of itself.
+// info is one field of the server's INFO.
 func info(t *testing.T, from *goredis.Client, section, name string) string {
 	t.Helper()
-	all, err := from.Info(t.Context(), section).Result()
+	sections, err := from.Info(t.Context(), section).Result()
 	require.NoError(t, err)
-	_, value, found := strings.Cut(all, "\r\n"+name+":")
+	_, value, found := strings.Cut(sections, "\r\n"+name+":")
 	require.True(t, found, name)
 	value, _, _ = strings.Cut(value, "\r\n")
 	return value

@@ -1,6 +1,6 @@
--- Gives the range what was written aside for it, unless the range is there. The first half of KEYS are the range's keys,
--- the second those aside.
---   {'adopted'} | {'exists'} | {'not allowed', command}
+-- Renames the staging keys to the range's keys, unless the range exists. The first half of KEYS are the range's keys, the
+-- second half the staging keys.
+--   {'restored'} | {'exists'} | {'not allowed', command}
 local half = #KEYS / 2
 if redis.acl_check_cmd and not redis.acl_check_cmd('RENAME', KEYS[half + 1], KEYS[1]) then
   return {'not allowed', 'RENAME'}
@@ -15,4 +15,4 @@ for i = 1, half do
     redis.call('RENAME', KEYS[i + half], KEYS[i])
   end
 end
-return {'adopted'}
+return {'restored'}
