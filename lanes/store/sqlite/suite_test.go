@@ -109,7 +109,7 @@ func rowsOfKind(t *testing.T, tx *transaction, state *rangeState, record storete
 	return rows, counted
 }
 
-func (b bench) Copy(t *testing.T) (putBack func()) {
+func (b bench) Copy(t *testing.T) (restore func()) {
 	require.NoFileExists(t, b.path+"-wal")
 	copied, err := os.ReadFile(b.path)
 	require.NoError(t, err)

@@ -2,15 +2,90 @@ package store_test
 
 import (
 	"math"
+	"reflect"
+	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"rangegate/lanes"
+	"rangegate/lanes/store"
 )
 
-// names are any text in UTF-8, with what breaks careless writers of JSON or HTML more often than chance would.
+// requireRoundTrip requires that a value survives encoding and decoding.
+func requireRoundTrip[T any](t *rapid.T, values *rapid.Generator[T]) {
+	value := values.Draw(t, "value")
+	record, err := store.Encode(value)
+	require.NoError(t, err)
+	got, err := store.Decode[T](record)
+	require.NoError(t, err, string(record))
+	require.Equal(t, value, got, string(record))
+}
+
+func TestRecordsSurviveExactly(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		requireRoundTrip(t, snapshots())
+		requireRoundTrip(t, checkpoints())
+		requireRoundTrip(t, events())
+		requireRoundTrip(t, endedSessions())
+		requireRoundTrip(t, acts())
+		requireRoundTrip(t, answers())
+		requireRoundTrip(t, holds())
+	})
+}
+
+// A saved field that is never drawn would not be tested above.
+func TestEveryFieldIsDrawn(t *testing.T) {
+	drawn := map[string]bool{} // by type and field name: a value that is not zero was drawn
+	draw := func(example func(seed int) any) {
+		for seed := range 200 {
+			noteFields(drawn, reflect.ValueOf(example(seed)))
+		}
+	}
+	draw(func(seed int) any { return snapshots().Example(seed) })
+	draw(func(seed int) any { return checkpoints().Example(seed) })
+	draw(func(seed int) any { return events().Example(seed) })
+	draw(func(seed int) any { return endedSessions().Example(seed) })
+	draw(func(seed int) any { return acts().Example(seed) })
+	draw(func(seed int) any { return answers().Example(seed) })
+	draw(func(seed int) any { return holds().Example(seed) })
+	for field, found := range drawn {
+		assert.True(t, found, field)
+	}
+	assert.Contains(t, drawn, "lanes.HelpCall.Coming")
+}
+
+// noteFields notes which fields of the value, also nested ones, are not zero.
+func noteFields(drawn map[string]bool, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			noteFields(drawn, v.Elem())
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			noteFields(drawn, v.Index(i))
+		}
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			return
+		}
+		for i := range v.NumField() {
+			field := v.Type().Field(i)
+			if field.Tag.Get("json") == "-" {
+				continue
+			}
+			name := v.Type().String() + "." + field.Name
+			drawn[name] = drawn[name] || !v.Field(i).IsZero()
+			noteFields(drawn, v.Field(i))
+		}
+	}
+}
+
+// names draws any text in UTF-8, often one that is hard to encode in JSON or HTML.
 func names() *rapid.Generator[string] {
 	return rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{
 		"", "O'Brien & <sons>", `back\slash "quoted"`, "line\nbreak\ttab\x00nul\x7f", "\u2028\u2029\ufeff\ufffd",
@@ -70,12 +145,12 @@ func items() *rapid.Generator[[]lanes.Item] {
 	}))
 }
 
-// list is nil or has something in it.
-func list[T any](of *rapid.Generator[T]) *rapid.Generator[[]T] {
-	return rapid.OneOf(rapid.Just[[]T](nil), rapid.SliceOfN(of, 1, 3))
+// list draws nil or one to three values.
+func list[T any](values *rapid.Generator[T]) *rapid.Generator[[]T] {
+	return rapid.OneOf(rapid.Just[[]T](nil), rapid.SliceOfN(values, 1, 3))
 }
 
-// snapshots have everything of a lane that is saved.
+// snapshots draws every saved field of a lane.
 func snapshots() *rapid.Generator[lanes.Snapshot] {
 	return rapid.Custom(func(t *rapid.T) lanes.Snapshot {
 		s := lanes.Snapshot{Boot: names().Draw(t, "boot")}
@@ -125,7 +200,7 @@ func cursors() *rapid.Generator[uint64] {
 	return rapid.OneOf(rapid.Uint64(), rapid.Just(uint64(math.MaxUint64)))
 }
 
-func over() *rapid.Generator[lanes.Ended] {
+func endedSessions() *rapid.Generator[lanes.Ended] {
 	return rapid.Custom(func(t *rapid.T) lanes.Ended {
 		return lanes.Ended{
 			Cursor: cursors().Draw(t, "cursor"), Session: sessions().Draw(t, "session"), Lane: ids().Draw(t, "lane"),
@@ -160,23 +235,23 @@ func checkpoints() *rapid.Generator[lanes.Checkpoint] {
 	})
 }
 
-// holds have lists that are nil, empty, or neither: each comes back as it was.
+// holds draws lists that are nil, empty or filled: each must survive as it is.
 func holds() *rapid.Generator[lanes.Holds] {
 	return rapid.Custom(func(t *rapid.T) (h lanes.Holds) {
-		over := func() lanes.Scope { return lanes.Scope{Kind: names().Draw(t, "kind"), ID: ids().Draw(t, "over")} }
+		scope := func() lanes.Scope { return lanes.Scope{Kind: names().Draw(t, "kind"), ID: ids().Draw(t, "over")} }
 		if rapid.Bool().Draw(t, "has holds") {
 			h.InForce = []lanes.HoldRecord{}
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "holds") {
 			h.InForce = append(h.InForce, lanes.HoldRecord{
-				Scope: over(), Who: names().Draw(t, "who"), Since: instants().Draw(t, "since").Wall,
+				Scope: scope(), Who: names().Draw(t, "who"), Since: instants().Draw(t, "since").Wall,
 			})
 		}
 		if rapid.Bool().Draw(t, "has lifts") {
 			h.Lifted = []lanes.LiftRecord{}
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "lifts") {
-			h.Lifted = append(h.Lifted, lanes.LiftRecord{Scope: over(), At: instants().Draw(t, "at").Wall})
+			h.Lifted = append(h.Lifted, lanes.LiftRecord{Scope: scope(), At: instants().Draw(t, "at").Wall})
 		}
 		return h
 	})

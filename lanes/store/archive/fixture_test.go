@@ -26,33 +26,33 @@ var (
 	keepAll = store.Retention{Events: 1e6 * time.Hour, History: 1e6 * time.Hour, Names: 1e6 * time.Hour, Cap: 1_000_000}
 )
 
-// place is a store that does not run: its file, or its server.
-type place struct {
+// testStore is a closed store: a file, or a server.
+type testStore struct {
 	name   string
-	serve  func(t *testing.T, r store.Retention) serving
-	reader func(t *testing.T) reading
+	serve  func(t *testing.T, r store.Retention) openStore
+	reader func(t *testing.T) openReader
 }
 
-type serving interface {
+type openStore interface {
 	store.Store
 	archive.Target
 }
 
-type reading interface {
+type openReader interface {
 	archive.Source
 	Close() error
 }
 
-func file(t *testing.T) place {
+func file(t *testing.T) testStore {
 	path := filepath.Join(t.TempDir(), "rangegate.db")
-	return place{
+	return testStore{
 		"sqlite",
-		func(t *testing.T, r store.Retention) serving {
+		func(t *testing.T, r store.Retention) openStore {
 			s, err := sqlite.Open(path, r)
 			require.NoError(t, err)
 			return s
 		},
-		func(t *testing.T) reading {
+		func(t *testing.T) openReader {
 			r, err := sqlite.OpenReader(path)
 			require.NoError(t, err)
 			return r
@@ -60,17 +60,17 @@ func file(t *testing.T) place {
 	}
 }
 
-func server(t *testing.T) place { return on(redistest.Start(t)) }
+func server(t *testing.T) testStore { return on(redistest.Start(t)) }
 
-func on(server *redistest.Server) place {
-	return place{
+func on(server *redistest.Server) testStore {
+	return testStore{
 		"redis",
-		func(t *testing.T, r store.Retention) serving {
+		func(t *testing.T, r store.Retention) openStore {
 			s, err := redis.Open(t.Context(), server.URL(), r)
 			require.NoError(t, err)
 			return s
 		},
-		func(t *testing.T) reading {
+		func(t *testing.T) openReader {
 			r, err := redis.OpenReader(t.Context(), server.URL())
 			require.NoError(t, err)
 			return r
@@ -84,7 +84,7 @@ func admin(t *testing.T, server *redistest.Server) *goredis.Client {
 	return c
 }
 
-func (p place) export(t *testing.T) string {
+func (p testStore) export(t *testing.T) string {
 	t.Helper()
 	r := p.reader(t)
 	defer func() { require.NoError(t, r.Close()) }()
@@ -94,7 +94,7 @@ func (p place) export(t *testing.T) string {
 	return out.String()
 }
 
-func (p place) bring(t *testing.T, exported string, now time.Time) error {
+func (p testStore) importFrom(t *testing.T, exported string, now time.Time) error {
 	t.Helper()
 	a, err := archive.Open(strings.NewReader(exported))
 	require.NoError(t, err)
@@ -103,9 +103,9 @@ func (p place) bring(t *testing.T, exported string, now time.Time) error {
 	return a.Import(t.Context(), s, now, func(archive.Contents) {})
 }
 
-// fill has ranges served until there is something of everything: what was trimmed already, what is pending, names that
-// are gone, text that careless writers break.
-func (p place) fill(t *testing.T, ids ...uuid.UUID) {
+// fill serves ranges until the store has records of every kind, with trimmed records and names, pending events, and text
+// that is hard to encode.
+func (p testStore) fill(t *testing.T, ids ...uuid.UUID) {
 	t.Helper()
 	s := p.serve(t, store.Retention{Events: 20 * time.Minute, History: 20 * time.Minute, Names: 10 * time.Minute, Cap: 1000})
 	defer func() { require.NoError(t, s.Close()) }()
@@ -162,7 +162,7 @@ func batchOf(id uuid.UUID, epoch, n uint64) store.Batch {
 	return b
 }
 
-// whole is what a gateway finds of a range.
+// whole is everything that a gateway reads of a range.
 type whole struct {
 	store.Recovered
 	Log     []lanes.Logged
@@ -170,7 +170,7 @@ type whole struct {
 	Acts    []lanes.Act
 }
 
-func (p place) read(t *testing.T, ids ...uuid.UUID) (all []whole) {
+func (p testStore) read(t *testing.T, ids ...uuid.UUID) (ranges []whole) {
 	t.Helper()
 	s := p.serve(t, keepAll)
 	defer func() { require.NoError(t, s.Close()) }()
@@ -195,25 +195,25 @@ func (p place) read(t *testing.T, ids ...uuid.UUID) (all []whole) {
 			require.NoError(t, err)
 			require.Equal(t, ended, found)
 		}
-		all = append(all, w)
+		ranges = append(ranges, w)
 	}
-	return all
+	return ranges
 }
 
-// between runs while the first read of a range is under way.
-type between struct {
+// interruptedSource calls interrupt during the first reads of a range.
+type interruptedSource struct {
 	archive.Source
-	do    func()
-	reads int
-	often int
+	interrupt func()
+	reads     int
+	times     int
 }
 
-func (b *between) Read(ctx context.Context, id uuid.UUID, visit func(store.Record) error) error {
+func (b *interruptedSource) Read(ctx context.Context, id uuid.UUID, visit func(store.Record) error) error {
 	b.reads++
 	first := true
 	return b.Source.Read(ctx, id, func(r store.Record) error {
-		if first && b.reads <= b.often {
-			b.do()
+		if first && b.reads <= b.times {
+			b.interrupt()
 		}
 		first = false
 		return visit(r)

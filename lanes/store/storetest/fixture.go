@@ -14,58 +14,58 @@ import (
 	"rangegate/lanes/store"
 )
 
-// stage is what a story is played on: a bench with the store open.
-type stage struct {
+// fixture is a bench with an open store.
+type fixture struct {
 	*testing.T
 	bench     Bench
 	retention store.Retention
 	store     store.Store
 }
 
-// reopen closes the store and opens it again. What is to be done while it is closed is done in between.
-func (s *stage) reopen(meanwhile ...func()) {
+// reopen closes the store, runs the functions, and opens it again.
+func (s *fixture) reopen(whileClosed ...func()) {
 	require.NoError(s, s.store.Close())
-	for _, do := range meanwhile {
-		do()
+	for _, run := range whileClosed {
+		run()
 	}
 	s.store = s.bench.Open(s.T, s.retention)
 }
 
-// keep reopens the store with another retention.
-func (s *stage) keep(r store.Retention) {
+// setRetention reopens the store with another retention.
+func (s *fixture) setRetention(r store.Retention) {
 	s.retention = r
 	s.reopen()
 }
 
 // owner is a process that has claimed a range.
 type owner struct {
-	*stage
+	*fixture
 	rangeID  uuid.UUID
 	epoch, n uint64
 }
 
 // claim makes an owner of a range.
-func (s *stage) claim(rangeID uuid.UUID) *owner { return s.claimAt(rangeID, opening) }
+func (s *fixture) claim(rangeID uuid.UUID) *owner { return s.claimAt(rangeID, opening) }
 
-func (s *stage) claimAt(rangeID uuid.UUID, now time.Time) *owner {
+func (s *fixture) claimAt(rangeID uuid.UUID, now time.Time) *owner {
 	epoch, err := s.store.Claim(s.Context(), rangeID, now)
 	require.NoError(s, err)
-	return &owner{stage: s, rangeID: rangeID, epoch: epoch}
+	return &owner{fixture: s, rangeID: rangeID, epoch: epoch}
 }
 
-// batch is the next batch of the range, with nothing in it yet.
+// batch returns the next batch of the range, without records.
 func (o *owner) batch() store.Batch {
 	return store.Batch{Range: o.rangeID, Epoch: o.epoch, N: o.n + 1, Now: opening}
 }
 
-// flush writes the batch, which has to succeed.
+// flush writes the batch, which must succeed.
 func (o *owner) flush(b store.Batch) {
 	o.Helper()
 	require.NoError(o, o.store.Flush(o.Context(), b))
 	o.n = b.N
 }
 
-// try flushes a batch and gives the answer.
+// try flushes a batch and returns the error.
 func (o *owner) try(b store.Batch) error { return o.store.Flush(o.Context(), b) }
 
 // load reads the range, its lanes and keys sorted.
@@ -73,7 +73,7 @@ func (o *owner) load() store.Recovered {
 	o.Helper()
 	r, err := o.store.Load(o.Context(), o.rangeID)
 	require.NoError(o, err)
-	return tidy(r)
+	return normalize(r)
 }
 
 // events reads the whole event log.
@@ -92,7 +92,7 @@ func (o *owner) history() []lanes.Ended {
 	return append([]lanes.Ended{}, history...)
 }
 
-// acts reads all that staff did.
+// acts reads all acts of staff.
 func (o *owner) acts() []lanes.Act {
 	o.Helper()
 	acts, err := o.store.Acts(o.Context(), o.rangeID, 0, math.MaxInt32)
@@ -100,7 +100,7 @@ func (o *owner) acts() []lanes.Act {
 	return append([]lanes.Act{}, acts...)
 }
 
-// saved is all that can be read of a range.
+// saved is everything that can be read of a range.
 type saved struct {
 	Recovered store.Recovered
 	Events    []lanes.Logged
@@ -113,8 +113,8 @@ func (o *owner) saved() saved {
 	return saved{Recovered: o.load(), Events: o.events(), History: o.history(), Acts: o.acts()}
 }
 
-// tidy sorts what has no order, and makes empty what is nil, so that what is equal compares so.
-func tidy(r store.Recovered) store.Recovered {
+// normalize sorts lists without an order, and makes nil lists empty, so that equal values compare equal.
+func normalize(r store.Recovered) store.Recovered {
 	r.Lanes = append([]lanes.Snapshot{}, r.Lanes...)
 	slices.SortFunc(r.Lanes, func(a, b lanes.Snapshot) int { return slices.Compare(a.ID[:], b.ID[:]) })
 	r.Keys = append([]lanes.KeptAnswer{}, r.Keys...)
@@ -123,14 +123,14 @@ func tidy(r store.Recovered) store.Recovered {
 	return r
 }
 
-// opening is when the range opens: the time in all stories, unless they say another.
+// opening is the time of every flush that names no other.
 var opening = time.Date(2025, time.June, 1, 9, 0, 0, 123_456_789, time.UTC)
 
 func at(later time.Duration) lanes.Instant {
 	return lanes.Instant{Wall: opening.Add(later), Mono: 77*time.Hour + later}
 }
 
-// occupied is a lane with a running session, and with something of everything that staff see to.
+// occupied returns a lane with a running session, and with a value in every field.
 func occupied(lane uuid.UUID, customer string) lanes.Snapshot {
 	s := lanes.Snapshot{Boot: "7d5e36ac"}
 	began := at(time.Minute)
@@ -146,25 +146,25 @@ func occupied(lane uuid.UUID, customer string) lanes.Snapshot {
 	return s
 }
 
-// free is a lane without a session.
+// free returns a lane without a session.
 func free(lane uuid.UUID) lanes.Snapshot {
 	return lanes.Snapshot{Lane: lanes.Lane{ID: lane}, Boot: "7d5e36ac"}
 }
 
-// pending is an event that was not attempted yet.
+// pending returns an event without an attempt.
 func pending(cursor uint64) lanes.Logged {
 	return lanes.Logged{Cursor: cursor, Event: lanes.Event{
 		ID: uuid.New(), Kind: lanes.SessionStarted, Session: uuid.New(), Lane: uuid.New(), At: opening,
 	}}
 }
 
-// delivered is the event with its attempt.
+// delivered returns the event with its attempt.
 func delivered(e lanes.Logged) lanes.Logged {
 	e.Attempt = &lanes.Attempt{At: opening.Add(time.Second), Status: 204, Duration: 3 * time.Millisecond}
 	return e
 }
 
-// ended is a session on record.
+// ended returns an ended session.
 func ended(cursor uint64, customer string) lanes.Ended {
 	session := *occupied(uuid.New(), customer).Session
 	session.Left = 0
@@ -174,14 +174,14 @@ func ended(cursor uint64, customer string) lanes.Ended {
 	}
 }
 
-// act is something that staff did.
+// act returns an act of staff.
 func act(cursor uint64, who string) lanes.Act {
 	return lanes.Act{
 		Cursor: cursor, At: opening, Who: who, What: "add_time", Lane: uuid.New(), Session: uuid.New(), Detail: "15 minutes",
 	}
 }
 
-// holds is a range's record with holds in force and one that has ended.
+// holds returns a record with holds in force and one that has ended.
 func holds(who string) lanes.Holds {
 	lane, bay := lanes.Scope{Kind: lanes.OverLane, ID: uuid.New()}, lanes.Scope{Kind: lanes.OverBay, ID: uuid.New()}
 	return lanes.Holds{}.
@@ -191,7 +191,7 @@ func holds(who string) lanes.Holds {
 		Lift(lane, opening.Add(time.Hour))
 }
 
-// answer is what an idempotency key keeps.
+// answer returns an idempotency key with its answer.
 func answer(name string) lanes.KeptAnswer {
 	return lanes.KeptAnswer{Name: name, Fingerprint: "POST /sessions", Status: 201, Body: `{"a":1}`, At: opening}
 }
