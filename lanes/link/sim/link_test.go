@@ -20,9 +20,9 @@ func TestLink(t *testing.T) {
 
 // In a bubble the tests take no real time, and a deadlock is found at once.
 func TestLinkInABubble(t *testing.T) {
-	for _, story := range linktest.Stories() {
-		t.Run(story.Name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { story.Tell(t, bench(t)) })
+	for _, test := range linktest.Tests() {
+		t.Run(test.Name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { test.Run(t, bench(t)) })
 		})
 	}
 }
