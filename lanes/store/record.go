@@ -79,7 +79,7 @@ func Decode[T any](record []byte) (T, error) {
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		var none T
-		return none, errors.New("there is something behind the record")
+		return none, errors.New("data follows the record")
 	}
 	return value, nil
 }

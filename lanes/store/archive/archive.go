@@ -102,7 +102,7 @@ func kindOf(value any) string {
 			return kind.name
 		}
 	}
-	panic(fmt.Sprintf("a store has told of a %T", value)) // a defect of that store
+	panic(fmt.Sprintf("a store has visited a %T", value)) // a defect of that store
 }
 
 func decode(name string, record []byte) (any, error) {
@@ -135,7 +135,7 @@ type Contents struct {
 	seen              map[string]bool
 }
 
-const metaRecord = "how it stands"
+const metaRecord = "the range's record"
 
 // add counts a record. A record that contradicts an earlier one is an error.
 func (c *Contents) add(value any) error {
@@ -185,7 +185,7 @@ func (c *Contents) once(record string) error {
 		c.seen = map[string]bool{}
 	}
 	if c.seen[record] {
-		return fmt.Errorf("%s is there twice", record)
+		return fmt.Errorf("%s occurs twice", record)
 	}
 	c.seen[record] = true
 	return nil
@@ -193,7 +193,7 @@ func (c *Contents) once(record string) error {
 
 func ascend(last *uint64, cursor uint64) error {
 	if cursor <= *last {
-		return fmt.Errorf("its cursor %d comes behind %d", cursor, *last)
+		return fmt.Errorf("its cursor %d follows %d", cursor, *last)
 	}
 	*last = cursor
 	return nil
@@ -204,13 +204,13 @@ func ascend(last *uint64, cursor uint64) error {
 func (c *Contents) checkComplete() error {
 	switch m := c.Meta; {
 	case !c.seen[metaRecord]:
-		return errors.New("how it stands is missing")
+		return errors.New("the range's record is missing")
 	case c.event > m.LastEvent:
-		return fmt.Errorf("the last event is %d, and it says %d", c.event, m.LastEvent)
+		return fmt.Errorf("the last event is %d, and the range's record says %d", c.event, m.LastEvent)
 	case c.ended > m.LastEnded:
-		return fmt.Errorf("the last ended session is %d, and it says %d", c.ended, m.LastEnded)
+		return fmt.Errorf("the last ended session is %d, and the range's record says %d", c.ended, m.LastEnded)
 	case c.act > m.LastAct:
-		return fmt.Errorf("the last act is %d, and it says %d", c.act, m.LastAct)
+		return fmt.Errorf("the last act is %d, and the range's record says %d", c.act, m.LastAct)
 	}
 	return nil
 }

@@ -55,8 +55,8 @@ func TestADamagedFileIsNoticed(t *testing.T) {
 		require.Error(t, openErr(strings.Join(slices.Delete(slices.Clone(lines), i, i+1), "")), "without line %d", i+1)
 		require.Error(t, openErr(strings.Join(slices.Insert(slices.Clone(lines), i, lines[i]), "")), "line %d twice", i+1)
 	}
-	require.ErrorContains(t, openErr(exported+"x"), "behind the last line")
-	require.ErrorContains(t, openErr(exported+exported), "behind the last line")
+	require.ErrorContains(t, openErr(exported+"x"), "follows the last line")
+	require.ErrorContains(t, openErr(exported+exported), "follows the last line")
 	require.ErrorContains(t, openErr(exported[:len(exported)-1]), "cut short")
 	for _, text := range []string{"x\n", "{}\n", "[1]\n", `{"kind":"lane"}` + "\n"} {
 		require.ErrorContains(t, openErr(text), "no file that was exported")
@@ -105,26 +105,26 @@ func TestRecordsThatContradictEachOther(t *testing.T) {
 	}{
 		"fewer records":            {"1 ranges and 3 records were written", signed(1, 3, meta(first), event(1))},
 		"fewer ranges":             {"2 ranges and 1 records were written", signed(2, 1, meta(first))},
-		"no range":                 {"stands elsewhere", signed(0, 1, event(1))},
-		"of another range":         {"stands elsewhere", signed(2, 3, meta(first), meta(second), event(1))},
-		"a range twice":            {"is there twice", signed(1, 2, meta(first), meta(first))},
-		"a lane twice":             {"is there twice", signed(1, 3, meta(first), lane(1, "null"), lane(1, "null"))},
-		"a session on two lanes":   {"is there twice", signed(1, 3, meta(first), lane(1, busy), lane(2, busy))},
-		"a key twice":              {"is there twice", signed(1, 3, meta(first), key, key)},
-		"two records of holds":     {"is there twice", signed(1, 3, meta(first), holds, holds)},
-		"two checkpoints":          {"is there twice", signed(1, 3, meta(first), checkpoint, checkpoint)},
-		"events out of order":      {"its cursor 1 comes behind 2", signed(1, 3, meta(first), event(2), event(1))},
-		"sessions out of order":    {"its cursor 1 comes behind 1", signed(1, 3, meta(first), ended(1), ended(1))},
-		"an event beyond the last": {"the last event is 4, and it says 3", signed(1, 2, meta(first), event(4))},
-		"a session beyond":         {"the last ended session is 4, and it says 3", signed(1, 2, meta(first), ended(4))},
-		"acts out of order":        {"its cursor 1 comes behind 2", signed(1, 3, meta(first), act(2), act(1))},
-		"an act beyond":            {"the last act is 4, and it says 3", signed(1, 2, meta(first), act(4))},
+		"no range":                 {"is not among its records", signed(0, 1, event(1))},
+		"of another range":         {"is not among its records", signed(2, 3, meta(first), meta(second), event(1))},
+		"a range twice":            {"occurs twice", signed(1, 2, meta(first), meta(first))},
+		"a lane twice":             {"occurs twice", signed(1, 3, meta(first), lane(1, "null"), lane(1, "null"))},
+		"a session on two lanes":   {"occurs twice", signed(1, 3, meta(first), lane(1, busy), lane(2, busy))},
+		"a key twice":              {"occurs twice", signed(1, 3, meta(first), key, key)},
+		"two records of holds":     {"occurs twice", signed(1, 3, meta(first), holds, holds)},
+		"two checkpoints":          {"occurs twice", signed(1, 3, meta(first), checkpoint, checkpoint)},
+		"events out of order":      {"its cursor 1 follows 2", signed(1, 3, meta(first), event(2), event(1))},
+		"sessions out of order":    {"its cursor 1 follows 1", signed(1, 3, meta(first), ended(1), ended(1))},
+		"an event beyond the last": {"the last event is 4, and the range's record says 3", signed(1, 2, meta(first), event(4))},
+		"a session beyond":         {"the last ended session is 4, and the range's record says 3", signed(1, 2, meta(first), ended(4))},
+		"acts out of order":        {"its cursor 1 follows 2", signed(1, 3, meta(first), act(2), act(1))},
+		"an act beyond":            {"the last act is 4, and the range's record says 3", signed(1, 2, meta(first), act(4))},
 		"an unknown kind":          {`kind "wallet" is not known`, signed(1, 2, meta(first), line(first, "wallet", `{"v":1}`))},
 		"an unknown field":         {"unknown field", signed(1, 2, meta(first), line(first, "key", `{"v":2,"colour":"red"}`))},
 		"a newer record":           {"newer version", signed(1, 2, meta(first), line(first, "key", fmt.Sprintf(`{"v":%d,"name":"k"}`, store.Version+1)))},
-		"a record of no range":     {"says not which range", signed(1, 2, meta(first), `{"kind":"key","record":{"v":2}}`)},
+		"a record of no range":     {"names no range", signed(1, 2, meta(first), `{"kind":"key","record":{"v":2}}`)},
 		"a newer file":             {"newer version", fmt.Sprintf(`{"kind":"archive","record":{"v":%d,"at":"2026-11-21T09:00:00Z"}}`, store.Version+1) + "\n"},
-		"another sum":              {"its sum is another one", strings.Replace(signed(1, 2, meta(first), key), `"k"`, `"l"`, 1)},
+		"another sum":              {"their sum differs", strings.Replace(signed(1, 2, meta(first), key), `"k"`, `"l"`, 1)},
 	} {
 		assert.ErrorContains(t, openErr(c.file), c.reason, name)
 	}

@@ -85,7 +85,7 @@ func (a *Archive) read(give func(Contents, store.Batch) error) error {
 		}
 	}
 	if _, err := r.input.ReadByte(); !errors.Is(err, io.EOF) {
-		return errors.Join(errors.New("there is something behind the last line"), err)
+		return errors.Join(errors.New("data follows the last line"), err)
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func (r *reader) addLine(l line) error {
 	case l.Kind == endKind:
 		return r.end(l)
 	case l.Range == nil:
-		return errors.New("it says not which range it belongs to")
+		return errors.New("it names no range")
 	}
 	value, err := decode(l.Kind, l.Record)
 	if err != nil {
@@ -152,7 +152,7 @@ func (r *reader) addLine(l line) error {
 			return err
 		}
 		if r.ranges[l.Range.String()] {
-			return fmt.Errorf("range %s is there twice", l.Range)
+			return fmt.Errorf("range %s occurs twice", l.Range)
 		}
 		r.inRange, r.ranges[l.Range.String()] = true, true
 		r.contents = Contents{Range: *l.Range}
@@ -162,7 +162,7 @@ func (r *reader) addLine(l line) error {
 		}
 	}
 	if !r.inRange || *l.Range != r.contents.Range {
-		return fmt.Errorf("it belongs to range %s, and stands elsewhere", l.Range)
+		return fmt.Errorf("it belongs to range %s, and is not among its records", l.Range)
 	}
 	r.records++
 	addRecord(&r.whole, value)
@@ -215,7 +215,7 @@ func (r *reader) end(l line) error {
 			last.Ranges, last.Records, len(r.ranges), r.records)
 	}
 	if sum := hex.EncodeToString(r.sum.Sum(nil)); sum != last.Sum {
-		return errors.New("what stands before it is not what was written: its sum is another one")
+		return errors.New("the lines before it are not what was written: their sum differs")
 	}
 	r.ended = true
 	return r.endRange()

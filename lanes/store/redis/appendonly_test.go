@@ -94,7 +94,7 @@ func TestAServerThatCannotRewriteItsFileIsUsed(t *testing.T) {
 		require.NoError(t, o.flush(t.Context()))
 		warnings := s.Warnings(t.Context())
 		require.Len(t, warnings, 1)
-		require.Contains(t, warnings[0], "could not be written anew")
+		require.Contains(t, warnings[0], "could not be rewritten")
 		require.Contains(t, warnings[0], "bgrewriteaof")
 	}
 	warned()

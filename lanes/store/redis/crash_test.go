@@ -158,7 +158,7 @@ func TestCloseWaitsForCallsThatHaveBegun(t *testing.T) {
 			go func() { closed <- o.store.Close() }()
 			ended, end := context.WithCancel(t.Context())
 			end()
-			require.Eventually(t, func() bool { // once it is closing it lets nobody in
+			require.Eventually(t, func() bool { // a store that is being closed admits no call
 				return !errors.Is(o.store.Flush(ended, store.Batch{}), context.Canceled)
 			}, patience, tick)
 			select {

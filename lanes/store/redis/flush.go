@@ -62,7 +62,7 @@ func (s *Store) flusherOf(rangeID uuid.UUID) *flusher {
 	return s.flushers[int(rangeID[len(rangeID)-1])%len(s.flushers)]
 }
 
-// flushError is the error that the reply of flush.lua stands for, or nil.
+// flushError returns the error in the reply of flush.lua, or nil.
 func (s *Store) flushError(b store.Batch, r reply) error {
 	if err := s.replyError(r); err != nil {
 		return fmt.Errorf("%w: %w", store.ErrRefused, err)

@@ -204,7 +204,7 @@ func recordOf[T any](name, record string) store.Record {
 	return store.Record{Name: name, Value: v}
 }
 
-var errWrongName = errors.New("it stands under another record's name")
+var errWrongName = errors.New("it is stored under another record's name")
 
 // readHash visits the fields of a hash in the order of their names.
 func (r *rangeRead) readHash(key string, read func(field, record string) store.Record) error {
@@ -265,9 +265,9 @@ func (r *rangeRead) readEvents(map[string]string) error {
 		case orderEntry(event.Cursor, event.Event.At, "") != entry:
 			record.Err = errWrongName
 		case isPending && event.Attempt != nil:
-			record.Err = errors.New("it was attempted, and stands among the pending ones")
+			record.Err = errors.New("it was attempted, and is in the set of pending events")
 		case !isPending && event.Attempt == nil:
-			record.Err = errors.New("it is pending, and does not stand among the pending ones")
+			record.Err = errors.New("it is pending, and is not in the set of pending events")
 		}
 		return record
 	})

@@ -59,7 +59,7 @@ func (s *Store) restore(ctx context.Context, whole store.Batch) error {
 	return err
 }
 
-// splitBatch splits the range into flushes. The first one has what a range has once.
+// splitBatch splits the range into flushes. The first one has the single records, such as the checkpoint.
 func splitBatch(whole store.Batch) (parts []store.Batch) {
 	for n := uint64(1); ; n++ {
 		part := store.Batch{

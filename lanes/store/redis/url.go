@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -76,13 +77,13 @@ func (s *server) setOptions(u *url.URL, options url.Values) error {
 	if options.Has("master_name") {
 		port = sentinelPort
 	}
-	addresses := []string{net.JoinHostPort(u.Hostname(), textOr(u.Port(), port))}
+	addresses := []string{net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port))}
 	for _, text := range options["addr"] {
 		address, err := url.Parse("redis://" + text)
 		if err != nil || address.Hostname() == "" || address.Host != text {
 			return unusable("addr must be host:port")
 		}
-		addresses = append(addresses, net.JoinHostPort(address.Hostname(), textOr(address.Port(), port)))
+		addresses = append(addresses, net.JoinHostPort(address.Hostname(), cmp.Or(address.Port(), port)))
 	}
 	if len(addresses) > 1 && s.options.TLSConfig != nil {
 		s.options.TLSConfig.ServerName = "" // each server is checked by its own address
@@ -115,13 +116,6 @@ func (s *server) setOptions(u *url.URL, options url.Values) error {
 		s.replicas = replicas
 	}
 	return nil
-}
-
-func textOr(text, fallback string) string {
-	if text == "" {
-		return fallback
-	}
-	return text
 }
 
 func timeoutOr(timeout, fallback time.Duration) time.Duration {

@@ -39,7 +39,7 @@ func (s *Store) checkSettings(ctx context.Context, address string, server goredi
 		warnings = append(warnings, fmt.Sprintf("redis server %s: ", address)+fmt.Sprintf(text, values...))
 	}
 	if err := s.rewriteProblem(ctx, server); err != nil {
-		warn("its append-only file could not be written anew: %v. If the server died while it wrote, run "+
+		warn("its append-only file could not be rewritten: %v. If the server died while it wrote, run "+
 			"redis-check-aof --fix or BGREWRITEAOF before its next start", err)
 	}
 

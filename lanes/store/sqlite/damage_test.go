@@ -29,7 +29,7 @@ type sample struct {
 	older, file, wal []byte // the file some flushes before; the file and its WAL
 	ranges           []uuid.UUID
 	sessions         []uuid.UUID // some of those that ended
-	want, before     []any       // of read, and what it gave before the last commit
+	want, before     []any       // results of read, now and before the last commit
 	damagedFile      []byte
 	damagedWAL       []byte
 	checked          int
@@ -120,7 +120,7 @@ func (f *sample) read(t *testing.T, s *Store) (results []any) {
 const (
 	harmless = "harmless"  // everything is as it was
 	named    = "named"     // an error names the file
-	tornTail = "torn tail" // the last commit is gone, as after a crash
+	tornTail = "torn tail" // the last commit is missing, as after a crash
 )
 
 // try opens the damaged copy, reads everything and flushes.

@@ -266,7 +266,7 @@ func TestABackupRestoredOverTheFileSurvivesTheStop(t *testing.T) {
 			b.N, b.Events[0].Cursor = 3, 3
 			require.ErrorIs(t, s.Flush(t.Context(), b), store.ErrRefused)
 		}
-		require.ErrorContains(t, s.Close(), "somebody else has written to it")
+		require.ErrorContains(t, s.Close(), "another process has written to it")
 		require.Equal(t, backup, content(t, path))
 		_, err := Open(path, keepAll)
 		require.ErrorContains(t, err, "remove that WAL")
@@ -334,7 +334,7 @@ func TestAFailureDuringTheAuditInTheBackground(t *testing.T) {
 	_, err = number(c, "SELECT count(*) FROM events")
 	require.NoError(t, err)
 	running := &backgroundAudit{make(chan struct{}), make(chan struct{})}
-	go func() { // an audit that takes until it is told to end
+	go func() { // an audit that runs until it is stopped
 		<-running.stop
 		assert.NoError(t, errors.Join(execute(c, "COMMIT"), c.Close()))
 		close(running.done)

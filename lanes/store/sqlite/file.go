@@ -368,7 +368,7 @@ func (f *file) checkUnchanged() error {
 		return err
 	}
 	if !f.checkpointing && (!now.ModTime().Equal(f.info.ModTime()) || now.Size() != f.info.Size()) {
-		return fmt.Errorf("somebody else has written to it at %s", now.ModTime().UTC().Format(time.RFC3339Nano))
+		return fmt.Errorf("another process has written to it at %s", now.ModTime().UTC().Format(time.RFC3339Nano))
 	}
 	if wal, err := os.Stat(f.path + "-wal"); err != nil {
 		return fmt.Errorf("its WAL was there when it was opened: %w", err)

@@ -343,7 +343,7 @@ func (tx *transaction) updateOne(update string, args ...any) error {
 		return err
 	}
 	if changed := tx.writer.Changes(); changed != 1 {
-		return fmt.Errorf("%d rows and not one are changed by %s", changed, update)
+		return fmt.Errorf("%d rows instead of one were changed by %s", changed, update)
 	}
 	return nil
 }

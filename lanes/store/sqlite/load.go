@@ -16,7 +16,7 @@ import (
 )
 
 // Claim claims the range for this process. It does not claim a range that Load could not read: a gateway that cannot
-// start, and is restarted again and again, leaves it as it is. It keeps what it has read for Load.
+// start, and is restarted again and again, does not change it. Claim keeps the records that it has read for Load.
 func (s *Store) Claim(ctx context.Context, rangeID uuid.UUID, now time.Time) (uint64, error) {
 	var epoch uint64
 	var loaded store.Recovered
@@ -44,7 +44,7 @@ func (s *Store) Claim(ctx context.Context, rangeID uuid.UUID, now time.Time) (ui
 	return epoch, nil
 }
 
-// claims keeps what claims have read until Load takes it or a flush changes it: decoding is most of the cost of loading a
+// claims keeps the records that claims have read until Load or the next flush: decoding is most of the cost of loading a
 // large range.
 type claims struct {
 	mu     sync.Mutex

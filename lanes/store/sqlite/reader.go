@@ -146,7 +146,7 @@ func (r *Reader) Read(ctx context.Context, rangeID uuid.UUID, visit func(store.R
 }
 
 func (r *Reader) readMeta(rangeID uuid.UUID, visit func(store.Record) error) (state *rangeState, err error) {
-	const name = "the range's record of itself"
+	const name = "the range's record"
 	state, err = findRange(r.conn, r.path, rangeID)
 	var unreadable *store.CorruptError
 	switch {
@@ -219,7 +219,7 @@ func compareRecord[T any](r row, match func(T) bool) store.Record {
 	}
 	record := store.Record{Name: r.String(), Value: value}
 	if !match(value) {
-		record.Err = errors.New("it does not go together with the columns beside it")
+		record.Err = errors.New("it contradicts the columns beside it")
 	}
 	return record
 }

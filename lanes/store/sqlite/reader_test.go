@@ -68,7 +68,7 @@ func TestEveryRecordThatCannotBeReadIsVisited(t *testing.T) {
 		for _, told := range bad {
 			require.Contains(t, told, "newer version")
 		}
-		if record.Kind == storetest.Checkpoint { // is within how the range stands
+		if record.Kind == storetest.Checkpoint { // is a part of the range's record
 			i++
 		}
 		require.Equal(t, count-i-1, good)

@@ -156,7 +156,7 @@ func readFileRow(c *sqlite.Conn) (row fileRow, err error) {
 		return nil
 	})
 	if err == nil && valid != 1 {
-		err = errors.New("what it says of itself is not what was written")
+		err = errors.New("the table file is not what was written")
 	}
 	if err != nil {
 		err = fmt.Errorf("the file is damaged: %w", err)

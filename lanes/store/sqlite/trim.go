@@ -14,7 +14,7 @@ const trimStep = 64
 const names = "names" // the key of the history's names in rangeState.oldest
 
 // trim deletes records over their term or over the cap, oldest first. A record that cannot be read has no age: it is
-// deleted when it is over the cap; until then, whoever reads it gets the error.
+// deleted when it is over the cap; until then a read of it is an error.
 func (tx *transaction) trim(state *rangeState, batch store.Batch, retention store.Retention) error {
 	for _, log := range []struct {
 		table string

@@ -288,7 +288,7 @@ func (s *Store) reopen() error {
 	}
 	s.lastRow = opened.row // which emptyWAL may bring into the file
 	if err := opened.emptyWAL(); err != nil {
-		return errors.Join(fmt.Errorf("writing it anew after a failure (%w): %w", s.broken, err), opened.closeKeepingWAL())
+		return errors.Join(fmt.Errorf("emptying its WAL after a failure (%w): %w", s.broken, err), opened.closeKeepingWAL())
 	}
 	s.file, s.broken = opened, nil
 	s.auditInBackground()

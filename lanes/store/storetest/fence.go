@@ -100,7 +100,7 @@ func wiped(s *fixture) {
 	assert.Equal(s, want, o.saved())
 	require.NoError(s, o.try(refill), "a repeat")
 
-	o.flush(o.filled(3)) // the next n goes on
+	o.flush(o.filled(3)) // n continues
 	s.reopen()
 	assert.Len(s, o.events(), 3)
 	newer := s.claim(o.rangeID)
