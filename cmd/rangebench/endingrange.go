@@ -11,20 +11,20 @@ import (
 	"rangegate/lanes/store"
 )
 
-// doomed is a range whose sessions are about to end: it was started on a store in which they run.
-type doomed struct {
+// endingRange is a range whose sessions are about to end. It was started on a store with running sessions.
+type endingRange struct {
 	*gateway
 	r        *actors.Range
 	deadline func(i int) lanes.Instant
 	heard    *orders
-	kept     *ledger
-	took     time.Duration // to plant the sessions and to bring the range up
+	kept     *endCounter
+	took     time.Duration // to write the sessions and to start the range
 }
 
-// doomedInTime brings one up before the first deadline. A machine on which that takes longer than thought gets more time.
-func doomedInTime(ctx context.Context, t *trial, ending, free int, within time.Duration) (*doomed, error) {
+// startEndingRange starts one before the first deadline. A slow machine gets more time.
+func startEndingRange(ctx context.Context, t *trial, ending, free int, within time.Duration) (*endingRange, error) {
 	for lead := 2*time.Second + time.Duration(ending)*150*time.Microsecond; ; {
-		d, err := newDoomed(ctx, t.store(), ending, free, lead, within)
+		d, err := newEndingRange(ctx, t.store(), ending, free, lead, within)
 		if err != nil {
 			return nil, err
 		}
@@ -39,8 +39,8 @@ func doomedInTime(ctx context.Context, t *trial, ending, free int, within time.D
 	}
 }
 
-// newDoomed is a range with so many sessions, which end evenly within some time after the lead, and some free lanes.
-func newDoomed(ctx context.Context, kind storeKind, ending, free int, lead, within time.Duration) (d *doomed, err error) {
+// newEndingRange makes a range with sessions that end evenly within a time after the lead, and with free lanes.
+func newEndingRange(ctx context.Context, kind storeKind, ending, free int, lead, within time.Duration) (d *endingRange, err error) {
 	g, err := newGatewayOn(kind)
 	if err != nil {
 		return nil, err
@@ -52,11 +52,11 @@ func newDoomed(ctx context.Context, kind storeKind, ending, free int, lead, with
 	}()
 	begun := time.Now()
 	layout := layoutOf(ending + free)
-	d = &doomed{gateway: g, deadline: evenly(g.clock.Now().Add(lead), within, ending)}
+	d = &endingRange{gateway: g, deadline: evenDeadlines(g.clock.Now().Add(lead), within, ending)}
 	if err := (seed{layout: layout, sessions: ending, deadline: d.deadline}).plant(ctx, g.file, g.clock); err != nil {
 		return nil, err
 	}
-	d.kept = &ledger{Store: g.file.Store, now: g.clock.Now, all: make(chan struct{})}
+	d.kept = &endCounter{Store: g.file.Store, now: g.clock.Now, all: make(chan struct{})}
 	d.kept.left.Store(int64(ending))
 	g.file.Store = d.kept
 	d.heard = newOrders(g.hardware, g.clock.Now, layout.Lanes[:ending])
@@ -68,11 +68,11 @@ func newDoomed(ctx context.Context, kind storeKind, ending, free int, lead, with
 	return d, err
 }
 
-// until is the time to the first deadline.
-func (d *doomed) until() time.Duration { return d.deadline(0).Since(d.clock.Now()) }
+// until returns the time to the first deadline.
+func (d *endingRange) until() time.Duration { return d.deadline(0).Since(d.clock.Now()) }
 
-// await waits for something that the end of all sessions brings about.
-func (d *doomed) await(ctx context.Context, all <-chan struct{}) error {
+// await waits for a signal that follows the end of all sessions.
+func (d *endingRange) await(ctx context.Context, all <-chan struct{}) error {
 	select {
 	case <-all:
 		return nil
@@ -83,18 +83,18 @@ func (d *doomed) await(ctx context.Context, all <-chan struct{}) error {
 	}
 }
 
-// ledger is a store that knows when the last session's end was durable.
-type ledger struct {
+// endCounter is a store that notes when the last session's end was durable.
+type endCounter struct {
 	store.Store
 	now     func() lanes.Instant
 	left    atomic.Int64 // ends that are not durable
 	at      atomic.Int64 // when the last was, on the boot clock
 	all     chan struct{}
-	flushed []store.Batch // with ends, in their order: a range has one flush under way
+	flushed []store.Batch // with ended sessions, in order: a range flushes one batch at a time
 }
 
-// Flush keeps the batch, and counts the ends in it.
-func (l *ledger) Flush(ctx context.Context, batch store.Batch) error {
+// Flush stores the batch, and counts the ended sessions in it.
+func (l *endCounter) Flush(ctx context.Context, batch store.Batch) error {
 	if err := l.Store.Flush(ctx, batch); err != nil || len(batch.Ended) == 0 {
 		return err
 	}

@@ -10,18 +10,17 @@ import (
 	"rangegate/cmd/rangebench/figures"
 )
 
-// apart measures one thing in a process of its own, which nothing that was measured before has left anything in: no dead
-// goroutines that are used again, no holes in the heap.
-type apart struct {
-	What    string    `help:"One of the halves."`
+// isolated measures in a new process, so that earlier measurements leave no dead goroutines and no holes in the heap.
+type isolated struct {
+	What    string    `help:"One of the measurements."`
 	Lanes   int       `help:"How many."`
 	Ranges  int       `default:"1" help:"In how many ranges."`
 	Store   storeKind `enum:"sqlite,redis" default:"sqlite" help:"The store."`
-	Profile string    `type:"path" help:"Where profiles go, the beginning of their names included."`
+	Profile string    `type:"path" help:"The path prefix of profiles."`
 }
 
-// halves are what can be measured apart.
-var halves = map[string]func(context.Context, apart) ([]float64, error){
+// isolatedMeasurements are the measurements by name.
+var isolatedMeasurements = map[string]func(context.Context, isolated) ([]float64, error){
 	"simulated lanes":  simulatedLanes,
 	"bare actors":      bareActors,
 	"connected lanes":  connectedLanes,
@@ -29,10 +28,10 @@ var halves = map[string]func(context.Context, apart) ([]float64, error){
 	"load":             loaded,
 }
 
-// Run measures, and answers the one question.
-func (a apart) Run() error {
-	measure, known := halves[a.What]
-	if !known {
+// Run measures, and prints the result.
+func (a isolated) Run() error {
+	measure, found := isolatedMeasurements[a.What]
+	if !found {
 		return fmt.Errorf("nothing is called %q", a.What)
 	}
 	return answerAll(func(struct{}) ([]float64, error) {
@@ -40,8 +39,8 @@ func (a apart) Run() error {
 	})
 }
 
-// inProcess has a process measure it.
-func (a apart) inProcess(ctx context.Context) (had []float64, err error) {
+// inProcess measures in a new process.
+func (a isolated) inProcess(ctx context.Context) (had []float64, err error) {
 	args := []string{"apart", "--what", a.What, "--lanes", fmt.Sprint(a.Lanes), "--ranges", fmt.Sprint(max(1, a.Ranges)), "--store", string(a.Store)}
 	if a.Profile != "" {
 		args = append(args, "--profile", a.Profile)
@@ -56,9 +55,9 @@ func (a apart) inProcess(ctx context.Context) (had []float64, err error) {
 	return had, errors.Join(ctx.Err(), err, p.close())
 }
 
-// compareApart is compare, each half in a process of its own.
-func (t *trial) compareApart(ctx context.Context, rounds int, ours, limit apart, into ...figures.Figure) error {
-	measure := func(half apart, profile bool) func(context.Context) ([]float64, error) {
+// compareApart is compare with each measurement in a new process.
+func (t *trial) compareApart(ctx context.Context, rounds int, ours, limit isolated, into ...figures.Figure) error {
+	measure := func(half isolated, profile bool) func(context.Context) ([]float64, error) {
 		half.Store = t.store()
 		return func(ctx context.Context) ([]float64, error) {
 			if profile && t.Profile != "" {
@@ -70,7 +69,7 @@ func (t *trial) compareApart(ctx context.Context, rounds int, ours, limit apart,
 	return t.compare(ctx, rounds, measure(ours, true), measure(limit, false), into...)
 }
 
-// profile is the beginning of the names of an experiment's profiles.
+// profile returns the path prefix of an experiment's profiles.
 func (t *trial) profile(more string) string {
 	return filepath.Join(t.Profile, strings.ReplaceAll(t.experiment.name, "/", "-")+"-"+more)
 }

@@ -7,20 +7,20 @@ import (
 	"rangegate/lanes/store"
 )
 
-// saving is the records that one change saves.
+// saving is the sizes of the records that one change saves.
 type saving []struct {
 	bucket string
 	bytes  int
 }
 
-// scales is a store that weighs what it was flushed last, but for checkpoints alone.
-type scales struct {
+// flushSizes is a store that measures the last flush, except one with only a checkpoint.
+type flushSizes struct {
 	store.Store
 	mu  sync.Mutex
 	had saving
 }
 
-func (s *scales) Flush(ctx context.Context, batch store.Batch) error {
+func (s *flushSizes) Flush(ctx context.Context, batch store.Batch) error {
 	s.mu.Lock()
 	weighed := len(s.had) > 0 || len(batch.Lanes) == 0
 	s.mu.Unlock()
@@ -43,14 +43,14 @@ func (s *scales) Flush(ctx context.Context, batch store.Batch) error {
 	return s.Store.Flush(ctx, batch)
 }
 
-// empty makes room for the next flush.
-func (s *scales) empty() {
+// empty forgets the last flush.
+func (s *flushSizes) empty() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.had = nil
 }
 
-func (s *scales) read() saving {
+func (s *flushSizes) read() saving {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.had
