@@ -38,17 +38,17 @@ func TestADamagedFileIsNoticed(t *testing.T) {
 			require.Error(t, openErr(exported[:size]), "cut to %d of %d", size, len(exported))
 		}
 	}
-	for at := 0; at < len(exported); at += 5 {
+	for offset := 0; offset < len(exported); offset += 5 {
 		flipped := []byte(exported)
-		flipped[at] ^= 1 << (at % 8)
-		require.Error(t, openErr(string(flipped)), "bit %d of byte %d", at%8, at)
+		flipped[offset] ^= 1 << (offset % 8)
+		require.Error(t, openErr(string(flipped)), "bit %d of byte %d", offset%8, offset)
 	}
 	lines := slices.Collect(strings.Lines(exported))
-	for at := len(exported) - len(lines[len(lines)-1]); at < len(exported); at++ { // which no sum covers
+	for offset := len(exported) - len(lines[len(lines)-1]); offset < len(exported); offset++ { // which no sum covers
 		for bit := range 8 {
 			flipped := []byte(exported)
-			flipped[at] ^= 1 << bit
-			require.Error(t, openErr(string(flipped)), "bit %d of byte %d: %s", bit, at, flipped[at:])
+			flipped[offset] ^= 1 << bit
+			require.Error(t, openErr(string(flipped)), "bit %d of byte %d: %s", bit, offset, flipped[offset:])
 		}
 	}
 	for i := range lines {

@@ -42,11 +42,11 @@ func parse(text string) (server, error) {
 		return server{}, errURL
 	}
 	query := u.Query()
-	own := url.Values{}
+	ownValues := url.Values{}
 	for name := range query {
 		switch {
 		case slices.Contains(ownOptions, name):
-			own[name] = query[name]
+			ownValues[name] = query[name]
 			delete(query, name)
 		case !slices.Contains(clientOptions, name):
 			return server{}, errURL
@@ -65,7 +65,7 @@ func parse(text string) (server, error) {
 		ReadTimeout:  o.ReadTimeout, // client has the default
 		PoolTimeout:  timeoutOr(o.PoolTimeout, poolTimeout),
 	}}
-	if err := s.setOptions(u, own); err != nil {
+	if err := s.setOptions(u, ownValues); err != nil {
 		return server{}, err
 	}
 	return s, nil

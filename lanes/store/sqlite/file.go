@@ -336,14 +336,14 @@ func checkSize(f *os.File, head []byte) error {
 // checkInPlace checks that the file still has its path and at least its size. A file that was removed would accept writes
 // that nobody finds again.
 func (f *file) checkInPlace() error {
-	now, err := os.Stat(f.path)
+	info, err := os.Stat(f.path)
 	switch {
 	case err != nil:
 		return fmt.Errorf("it was there when it was opened: %w", err)
-	case !os.SameFile(f.opened, now):
+	case !os.SameFile(f.opened, info):
 		return errors.New("another file is in its place")
-	case now.Size() < f.opened.Size():
-		return fmt.Errorf("it was cut short: %d bytes of %d", now.Size(), f.opened.Size())
+	case info.Size() < f.opened.Size():
+		return fmt.Errorf("it was cut short: %d bytes of %d", info.Size(), f.opened.Size())
 	}
 	return nil
 }
@@ -363,12 +363,12 @@ func (f *file) checkUnchanged() error {
 	if err := f.checkInPlace(); err != nil {
 		return err
 	}
-	now, err := os.Stat(f.path)
+	info, err := os.Stat(f.path)
 	if err != nil {
 		return err
 	}
-	if !f.checkpointing && (!now.ModTime().Equal(f.info.ModTime()) || now.Size() != f.info.Size()) {
-		return fmt.Errorf("another process has written to it at %s", now.ModTime().UTC().Format(time.RFC3339Nano))
+	if !f.checkpointing && (!info.ModTime().Equal(f.info.ModTime()) || info.Size() != f.info.Size()) {
+		return fmt.Errorf("another process has written to it at %s", info.ModTime().UTC().Format(time.RFC3339Nano))
 	}
 	if wal, err := os.Stat(f.path + "-wal"); err != nil {
 		return fmt.Errorf("its WAL was there when it was opened: %w", err)

@@ -118,11 +118,11 @@ func query(c *sqlite.Conn, text string, visit func(row *sqlite.Stmt) error, args
 		}
 	}
 	for {
-		more, err := statement.Step()
+		hasRow, err := statement.Step()
 		if err != nil {
 			return err
 		}
-		if !more {
+		if !hasRow {
 			return statement.Reset()
 		}
 		if err := visit(statement); err != nil {
