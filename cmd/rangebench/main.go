@@ -1,5 +1,5 @@
-// Command rangebench measures how close rangegate comes to what the machine and the libraries allow: every figure stands
-// beside its limit, measured in the same run, in turns, in the same arrangement. docs/performance.md says what each is.
+// Command rangebench measures how close rangegate comes to what the machine and the libraries allow: every figure has
+// its limit beside it, measured by turns in the same run with the same setup. docs/performance.md describes the figures.
 package main
 
 import (
@@ -16,12 +16,12 @@ type commands struct {
 	Hanging hanging `cmd:"" help:"One webhook that hangs among many ranges: how much later do the others get their events?"`
 	Screens screens `cmd:"" help:"What do open control screens cost, and when do they know of a ceasefire?"`
 
-	// Other ends, in processes of their own.
+	// Hidden: processes for clients, controllers and receivers.
 	Controllers controllers `cmd:"" hidden:""`
 	Viewers     viewers     `cmd:"" hidden:""`
 	Callers     callers     `cmd:"" hidden:""`
 	Receiver    receiver    `cmd:"" hidden:""`
-	Apart       apart       `cmd:"" hidden:""`
+	Apart       isolated    `cmd:"" hidden:""`
 }
 
 func main() {
@@ -35,7 +35,7 @@ func main() {
 	}
 }
 
-// bound is what a ratio may be at most.
+// bound fails when a ratio is above its limit.
 func bound(name string, ratio, most float64) error {
 	verdict, err := "within", error(nil)
 	if ratio > most {

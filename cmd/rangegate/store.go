@@ -111,7 +111,7 @@ func describe(c archive.Contents) string {
 		seen = c.LastSeen.Format(time.RFC3339)
 	}
 	return fmt.Sprintf("epoch %d, last checkpoint %s, lanes: %d, active sessions: %d, open purchases: %d, holds: %d, "+
-		"events: %d (pending: %d), ended sessions: %d, acts of staff: %d, idempotency keys: %d", c.Standing.Epoch, seen, c.Lanes,
+		"events: %d (pending: %d), ended sessions: %d, acts of staff: %d, idempotency keys: %d", c.Meta.Epoch, seen, c.Lanes,
 		c.Sessions, c.Purchases, c.Holds, c.Events, c.Pending, c.Ended, c.Acts, c.Keys)
 }
 

@@ -37,7 +37,7 @@ func openStore(ctx context.Context, c config.Store, registry prometheus.Register
 	}
 	warn()
 	go func() {
-		for range s.Renewed() { // until the store is closed
+		for range s.ServerChanged() { // until the store is closed
 			log.Info().Msg("the Redis server was started again, or another one has taken its place")
 			warn()
 		}

@@ -35,7 +35,7 @@ type talk struct {
 	held     []byte     // a report that is kept back so that the next one overtakes it; guarded by speaking
 
 	mu   sync.Mutex
-	line *sim.Line // nil before the gateway's hello
+	line *sim.WireConnection // nil before the gateway's hello
 }
 
 // run is the conversation, from the gateway's hello until one of the two is gone. The error is the rule that the
@@ -85,10 +85,10 @@ func (t *talk) hello() (link.Lane, error) {
 }
 
 // answer says the controller's hello, before anything that it reports.
-func (t *talk) answer(gateway link.Lane) (sim.Line, error) {
+func (t *talk) answer(gateway link.Lane) (sim.WireConnection, error) {
 	t.speaking.Lock()
 	defer t.speaking.Unlock()
-	line, hello, err := t.with.driver.Answer(gateway, t)
+	line, hello, err := t.with.driver.Accept(gateway, t)
 	if err != nil {
 		return line, rule{err}
 	}
@@ -102,7 +102,7 @@ func (t *talk) answer(gateway link.Lane) (sim.Line, error) {
 	return line, nil
 }
 
-func (t *talk) take(line sim.Line, message any) {
+func (t *talk) take(line sim.WireConnection, message any) {
 	switch m := message.(type) {
 	case link.State:
 		if m.Session != nil {

@@ -109,7 +109,7 @@ func (c controller) knock(ctx context.Context) string {
 	}
 	inTime, cancel := context.WithTimeout(ctx, knockWithin)
 	defer cancel()
-	err := websocket.Knock(inTime, c.address, c.trust)
+	err := websocket.Probe(inTime, c.address, c.trust)
 	switch {
 	case err == nil:
 		return ""

@@ -11,7 +11,7 @@ import (
 )
 
 // oldestRedis is the major version from which on everything that is asked of the server is there.
-const oldestRedis = 7
+const oldestRedis = redis.OldestMajor
 
 // redisServer asks the server what it keeps. Nothing is written to it.
 func redisServer(ctx context.Context, url string) []Finding {
