@@ -6,107 +6,110 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/google/uuid"
-	koanfyaml "github.com/knadh/koanf/parsers/yaml"
 	"go.yaml.in/yaml/v3"
 )
 
 // mostValues bounds what a file may unfold to through aliases. 100,000 lanes with every key set are 1.3 million.
 const mostValues = 2_000_000
 
-// document is koanf's parser for our file: YAML in, out a tree that holds nothing but keys of the schema, each with a
-// value of its kind. What does not fit is a fault and is left out, so one reading finds all of them. It walks YAML nodes:
-// koanf's own parser, which it extends, compares every key of a mapping with every other, hours for a hostile 16 MiB.
+// document reads YAML nodes into the structs. A value that does not fit is a fault and is left out, so one reading
+// finds all faults. It walks the nodes itself: yaml's own decoder compares every key of a mapping with every other,
+// which takes hours for a hostile 16 MiB.
 type document struct {
-	koanfyaml.YAML
 	found  *faults
 	values int // read so far, aliases counted each time
 }
 
-// Unmarshal gives the tree. Its error, a [Fault], is for text that is not YAML or unfolds beyond all measure.
-func (d *document) Unmarshal(data []byte) (map[string]any, error) {
+// decode reads the whole file. Its error, a [Fault], says that the text is not YAML or has too many values.
+func (d *document) decode(data []byte) (cfg Config, err error) {
 	root, err := parse(data)
 	if err != nil {
-		return nil, err
+		return Config{}, err
 	}
-	tree, _ := d.value(root, reflect.TypeFor[Config](), "").(map[string]any)
+	d.value(root, reflect.ValueOf(&cfg).Elem(), "")
 	if d.values > mostValues {
-		return nil, Fault{Problem: fmt.Sprintf("holds more than %d values", mostValues)}
+		return Config{}, Fault{Problem: fmt.Sprintf("holds more than %d values", mostValues)}
 	}
-	return tree, nil
+	return cfg, nil
 }
 
-// value reads a node as the kind that the schema wants at this place; nil is a value not given or not readable.
-func (d *document) value(n *yaml.Node, kind reflect.Type, at path) any {
+// value reads a node into the target, and reports whether it did: not a null, nor what does not fit.
+func (d *document) value(n *yaml.Node, target reflect.Value, at path) bool {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
 	if d.values++; d.done() || n.IsZero() || n.ShortTag() == "!!null" {
-		return nil
+		return false
 	}
-	switch kind.Kind() {
+	if target.Kind() == reflect.Pointer {
+		element := reflect.New(target.Type().Elem())
+		if !d.value(n, element.Elem(), at) {
+			return false
+		}
+		target.Set(element)
+		return true
+	}
+	switch target.Kind() {
 	case reflect.Struct:
 		if n.Kind != yaml.MappingNode {
-			d.found.unread(at, "wants keys and values, such as {%s: …} (line %d)", sections[kind][0].key, n.Line)
-			return nil
+			d.found.unread(at, "wants keys and values, such as {%s: …} (line %d)", sections[target.Type()][0].key, n.Line)
+			return false
 		}
-		return d.section(n, kind, at)
+		d.section(n, target, at)
 	case reflect.Slice:
 		if n.Kind != yaml.SequenceNode {
 			d.found.unread(at, "wants a list (line %d)", n.Line)
-			return nil
+			return false
 		}
-		return d.list(n, kind.Elem(), at)
+		d.list(n, target, at)
 	default:
-		return d.leaf(n, kind, at)
+		return d.leaf(n, target, at)
 	}
+	return true
 }
 
-func (d *document) section(n *yaml.Node, kind reflect.Type, at path) map[string]any {
-	tree := map[string]any{}
+func (d *document) section(n *yaml.Node, target reflect.Value, at path) {
+	settings := sections[target.Type()]
+	for _, s := range settings {
+		if s.preset {
+			target.Field(s.field).SetBool(true)
+		}
+	}
 	first := map[string]int{} // the line of each key
 	for i := 0; i+1 < len(n.Content) && !d.done(); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if key.Kind == yaml.AliasNode {
 			key = key.Alias
 		}
-		s, known := find(sections[kind], key.Value)
+		s, ok := find(settings, key.Value)
 		line, twice := first[key.Value]
 		switch {
-		case key.Kind != yaml.ScalarNode || !known:
-			d.unknown(key, sections[kind], at)
+		case key.Kind != yaml.ScalarNode || !ok:
+			d.unknown(key, settings, at)
 		case twice:
 			d.found.add(at.key(s.key), "given twice (lines %d and %d)", line, key.Line)
 		default:
 			first[s.key] = key.Line
-			if v := d.value(value, s.kind, at.key(s.key)); v != nil {
-				tree[s.key] = v
-			}
+			d.value(value, target.Field(s.field), at.key(s.key))
 		}
 	}
-	for _, s := range sections[kind] {
-		if _, given := tree[s.key]; !given && s.preset != nil {
-			tree[s.key] = s.preset
-		}
-	}
-	return tree
 }
 
-// list keeps a place for an item it could not read, so that later faults name the right index.
-func (d *document) list(n *yaml.Node, kind reflect.Type, at path) []any {
-	items := make([]any, 0, len(n.Content))
+// list keeps a place for an item that it cannot read, so that later faults name the right index.
+func (d *document) list(n *yaml.Node, target reflect.Value, at path) {
+	target.Set(reflect.MakeSlice(target.Type(), len(n.Content), len(n.Content)))
 	for i, item := range n.Content {
 		if d.done() {
-			break
+			return
 		}
-		items = append(items, d.value(item, kind, at.item(i)))
+		d.value(item, target.Index(i), at.item(i))
 	}
-	return items
 }
 
 // leaf takes YAML's word for what a plain value is: "true" in quotes is text, no flag. Where text is wanted, a number
 // is taken as it was written, so a lane may be named 12.
-func (d *document) leaf(n *yaml.Node, kind reflect.Type, at path) any {
+func (d *document) leaf(n *yaml.Node, target reflect.Value, at path) bool {
+	kind := target.Type()
 	fits := n.Kind == yaml.ScalarNode
 	want := wantsText
 	switch kind.Kind() {
@@ -125,17 +128,15 @@ func (d *document) leaf(n *yaml.Node, kind reflect.Type, at path) any {
 	}
 	if !fits {
 		d.found.unread(at, "%s (line %d)", want, n.Line)
-		return nil
+		return false
 	}
 	value, problem := scalar(kind, n.Value)
 	if problem != "" {
 		d.found.unread(at, "%s (line %d)", problem, n.Line)
-		return nil
+		return false
 	}
-	if id, ok := value.(uuid.UUID); ok {
-		return id.String() // koanf fills an array byte by byte, but takes the text of one whole
-	}
-	return value
+	target.Set(reflect.ValueOf(value).Convert(kind))
+	return true
 }
 
 // done ends the reading early: there is nothing more to tell.

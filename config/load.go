@@ -2,13 +2,10 @@ package config
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 
-	"github.com/knadh/koanf/providers/rawbytes"
-	"github.com/knadh/koanf/v2"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -37,7 +34,7 @@ func Parse(data []byte, environ []string) (Config, error) {
 		return Config{}, Fault{Problem: fmt.Sprintf("larger than %d MiB", largest>>20)}
 	}
 	var found faults
-	cfg, err := read(data, &found)
+	cfg, err := (&document{found: &found}).decode(data)
 	if err != nil {
 		return Config{}, err
 	}
@@ -58,19 +55,6 @@ func Override(cfg *Config, environ []string) error {
 	cfg.complete()
 	cfg.validate(&found)
 	return found.err()
-}
-
-// read has koanf put the tree that document found into the structs, by their yaml tags.
-func read(data []byte, found *faults) (Config, error) {
-	k := koanf.New(".")
-	if err := k.Load(rawbytes.Provider(data), &document{found: found}); err != nil {
-		return Config{}, err
-	}
-	var cfg Config
-	if err := k.UnmarshalWithConf("", &cfg, koanf.UnmarshalConf{Tag: "yaml"}); err != nil {
-		return Config{}, errors.New("the configuration does not fit its structs") // a fault of this package; err may quote values
-	}
-	return cfg, nil
 }
 
 // YAML is the configuration as it is in effect, defaults included, every secret as ***.

@@ -2,7 +2,6 @@ package config
 
 import (
 	"reflect"
-	"strconv"
 	"strings"
 )
 
@@ -11,7 +10,7 @@ type setting struct {
 	key    string
 	field  int
 	kind   reflect.Type // a pointer's element: an optional section is a section
-	preset any          // the default a zero value cannot stand for; nil for all others
+	preset bool         // a flag that is true when it is left out
 }
 
 // sections holds the settings of every struct of the tree, in the struct's order.
@@ -54,9 +53,7 @@ func settings(t reflect.Type) []setting {
 		if s.kind.Kind() == reflect.Pointer {
 			s.kind = s.kind.Elem()
 		}
-		if text, ok := field.Tag.Lookup("default"); ok {
-			s.preset, _ = strconv.ParseBool(text)
-		}
+		s.preset = field.Tag.Get("default") == "true"
 		list = append(list, s)
 	}
 	return list
