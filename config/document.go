@@ -1,7 +1,10 @@
 package config
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"regexp"
 	"strings"
@@ -9,8 +12,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// mostValues bounds what a file may unfold to through aliases. 100,000 lanes with every key set are 1.3 million.
-const mostValues = 2_000_000
+// maxValues bounds the values of a file with its aliases unfolded. 100,000 lanes with every key set are 1.3 million.
+const maxValues = 2_000_000
 
 // document reads YAML nodes into the structs. A value that does not fit is a fault and is left out, so one reading
 // finds all faults. It walks the nodes itself: yaml's own decoder compares every key of a mapping with every other,
@@ -27,8 +30,8 @@ func (d *document) decode(data []byte) (cfg Config, err error) {
 		return Config{}, err
 	}
 	d.value(root, reflect.ValueOf(&cfg).Elem(), "")
-	if d.values > mostValues {
-		return Config{}, Fault{Problem: fmt.Sprintf("holds more than %d values", mostValues)}
+	if d.values > maxValues {
+		return Config{}, Fault{Problem: fmt.Sprintf("holds more than %d values", maxValues)}
 	}
 	return cfg, nil
 }
@@ -106,8 +109,8 @@ func (d *document) list(n *yaml.Node, target reflect.Value, at path) {
 	}
 }
 
-// leaf takes YAML's word for what a plain value is: "true" in quotes is text, no flag. Where text is wanted, a number
-// is taken as it was written, so a lane may be named 12.
+// leaf reads a scalar. YAML decides about a plain value's type, so "true" in quotes is text and no flag. Text takes a
+// number as it is written, so a lane may be named 12.
 func (d *document) leaf(n *yaml.Node, target reflect.Value, at path) bool {
 	kind := target.Type()
 	fits := n.Kind == yaml.ScalarNode
@@ -139,38 +142,38 @@ func (d *document) leaf(n *yaml.Node, target reflect.Value, at path) bool {
 	return true
 }
 
-// done ends the reading early: there is nothing more to tell.
-func (d *document) done() bool { return d.values > mostValues || d.found.full() }
+// done ends the walk early: the file has too many values or too many faults.
+func (d *document) done() bool { return d.values > maxValues || d.found.full() }
 
-// word is a key that may be shown: a secret that slipped into a key's place, as in {token:2222…}, is not one.
-var word = regexp.MustCompile(`^[A-Za-z_-]{1,24}$`)
+// showable matches a key that a fault may show: a secret may stand in a key's place, as in {token:2222…}.
+var showable = regexp.MustCompile(`^[A-Za-z_-]{1,24}$`)
 
 func (d *document) unknown(key *yaml.Node, among []setting, at path) {
-	var known []string
+	var keys []string
 	for _, s := range among {
-		known = append(known, s.key)
+		keys = append(keys, s.key)
 	}
-	if key.Kind != yaml.ScalarNode || !word.MatchString(key.Value) {
+	if key.Kind != yaml.ScalarNode || !showable.MatchString(key.Value) {
 		at = at.key(fmt.Sprintf("(line %d)", key.Line))
-		d.found.add(at, "unknown key; known are %s", strings.Join(known, ", "))
+		d.found.add(at, "unknown key; known are %s", strings.Join(keys, ", "))
 		return
 	}
 	at = at.key(key.Value)
-	if instead := gone[at]; instead != "" {
-		d.found.add(at, "%s (line %d)", instead, key.Line)
+	if problem := removed[at]; problem != "" {
+		d.found.add(at, "%s (line %d)", problem, key.Line)
 		return
 	}
-	if meant := nearest(key.Value, known); meant != "" {
+	if meant := nearest(key.Value, keys); meant != "" {
 		d.found.add(at, "unknown key (line %d), did you mean %q?", key.Line, meant)
 		return
 	}
-	d.found.add(at, "unknown key (line %d); known are %s", key.Line, strings.Join(known, ", "))
+	d.found.add(at, "unknown key (line %d); known are %s", key.Line, strings.Join(keys, ", "))
 }
 
-// gone are the settings of older releases, and what to do instead.
-var gone = map[path]string{"store.bolt": boltGone}
+// removed are the settings of older releases, with what to do instead.
+var removed = map[path]string{"store.bolt": boltRemoved}
 
-const boltGone = "the embedded store is SQLite now: with the release that wrote the bolt file run rangegate store export, set " +
+const boltRemoved = "the embedded store is SQLite now: with the release that wrote the bolt file run rangegate store export, set " +
 	"store.sqlite to a new file in place of store.bolt, then run rangegate store import"
 
 func find(among []setting, key string) (setting, bool) {
@@ -180,4 +183,45 @@ func find(among []setting, key string) (setting, bool) {
 		}
 	}
 	return setting{}, false
+}
+
+// parse reads one YAML document. An empty file is an empty document.
+func parse(data []byte) (*yaml.Node, error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	var doc, more yaml.Node
+	if err := decoder.Decode(&doc); err != nil && !errors.Is(err, io.EOF) {
+		return nil, malformed(err, data)
+	}
+	switch err := decoder.Decode(&more); {
+	case err == nil:
+		return nil, Fault{Problem: "holds a second YAML document; one file is one configuration"}
+	case !errors.Is(err, io.EOF):
+		return nil, malformed(err, data)
+	}
+	if len(doc.Content) == 0 {
+		return &doc, nil
+	}
+	return doc.Content[0], nil
+}
+
+var (
+	atLine        = regexp.MustCompile(`^yaml: line (\d+): `)
+	unknownAnchor = regexp.MustCompile(`^yaml: unknown anchor '(.*)' referenced$`)
+)
+
+// malformed returns yaml's error as a fault with its line. It replaces the one message that quotes the file: *name is an
+// alias in YAML, and may be a secret without its quotes.
+func malformed(err error, data []byte) error {
+	text := err.Error()
+	if m := unknownAnchor.FindStringSubmatch(text); m != nil {
+		before, _, _ := bytes.Cut(data, []byte("*"+m[1]))
+		return Fault{
+			Path:    fmt.Sprintf("line %d", 1+bytes.Count(before, []byte("\n"))),
+			Problem: "malformed YAML: refers to an anchor that the file does not have; a value that begins with * needs quotes",
+		}
+	}
+	if m := atLine.FindStringSubmatch(text); m != nil {
+		return Fault{Path: "line " + m[1], Problem: "malformed YAML: " + text[len(m[0]):]}
+	}
+	return Fault{Problem: "malformed YAML: " + strings.TrimPrefix(text, "yaml: ")}
 }

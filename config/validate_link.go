@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -22,17 +23,13 @@ func (in *inspection) link(l Link, at path) {
 	}
 }
 
-// controller checks the address of a lane's hardware. No two lanes have the same one: a controller is one lane's.
+// controller checks the address of a lane's controller. Each lane has an address of its own.
 func (in *inspection) controller(address string, at path) {
 	if problem := controllerProblem(address); problem != "" {
 		in.found.add(at, "%s", problem)
 		return
 	}
-	if first, twice := in.links[address]; twice {
-		in.found.add(at, "the same as %s", first)
-		return
-	}
-	in.links[address] = at
+	unique(in, in.links, address, at, "the same as %s")
 }
 
 func controllerProblem(raw string) string {
@@ -59,7 +56,7 @@ func (in *inspection) linkTLS(t LinkTLS, at path) {
 	}
 }
 
-// Pin is the fingerprint, if there is one.
+// Pin returns the configured fingerprint; ok is false without one.
 func (t LinkTLS) Pin() (pin [sha256.Size]byte, ok bool) {
 	digits, ok := strings.CutPrefix(t.Fingerprint, "sha256:")
 	if !ok || len(digits) != hex.EncodedLen(len(pin)) {
@@ -67,4 +64,35 @@ func (t LinkTLS) Pin() (pin [sha256.Size]byte, ok bool) {
 	}
 	_, err := hex.Decode(pin[:], []byte(digits))
 	return pin, err == nil
+}
+
+
+
+func driverProblem(driver string) string {
+	if driver == DriverSim || driver == DriverWebSocket {
+		return ""
+	}
+	return "no such driver; this release has sim and websocket"
+}
+
+// secured reports whether the range has a controller at a wss:// address.
+func (r Range) secured() bool {
+	return slices.ContainsFunc(r.Lanes, func(l Lane) bool { return strings.HasPrefix(l.Link.Address, "wss:") })
+}
+
+// Unused lists the paths of the settings that have no effect because another setting is missing.
+func (c Config) Unused() []string {
+	var unused []string
+	for i, r := range c.Ranges {
+		at := path("ranges").item(i)
+		for key, configured := range map[string]bool{
+			"purchasing": r.Purchasing && !r.Sells(), "link_tls": r.LinkTLS != LinkTLS{} && !r.secured(),
+		} {
+			if configured {
+				unused = append(unused, string(at.key(key)))
+			}
+		}
+	}
+	slices.Sort(unused)
+	return unused
 }

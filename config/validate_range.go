@@ -2,17 +2,18 @@ package config
 
 import (
 	"encoding/base64"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/alexedwards/argon2id"
 	"github.com/google/uuid"
 )
 
-// longestName is in characters.
-const longestName = 200
+const maxNameLength = 200 // characters
 
 func (in *inspection) shootingRange(r *Range, at path) {
-	ids := map[uuid.UUID]path{} // inside a range an id is one thing's, whatever its kind
+	ids := map[uuid.UUID]path{} // of the range, its groups, bays and lanes: unique across all kinds
 	in.claim(r.ID, at, in.ranges, ids)
 	in.expect(at.key("name"), nameProblem(r.Name))
 	in.rangeTokens(r.Tokens, at.key("tokens"))
@@ -42,11 +43,7 @@ func (in *inspection) rangeTokens(tokens []Secret, at path) {
 			in.found.add(at.item(i), "%s", problem)
 			continue
 		}
-		if first, twice := in.tokens[digest]; twice {
-			in.found.add(at.item(i), "the same token as %s", first)
-			continue
-		}
-		in.tokens[digest] = at.item(i)
+		unique(in, in.tokens, digest, at.item(i), "the same token as %s")
 	}
 }
 
@@ -63,7 +60,7 @@ func (in *inspection) webhook(w *Webhook, at path) {
 	in.expect(at.key("queue"), positive(w.Queue))
 }
 
-// layout checks groups, bays and lanes; ids are those that the range has used so far.
+// layout checks groups, bays and lanes; ids holds the ids of the range so far.
 func (in *inspection) layout(r *Range, at path, ids map[uuid.UUID]path) {
 	if len(r.Groups) == 0 {
 		in.found.add(at.key("groups"), "wants at least one group")
@@ -108,13 +105,13 @@ func nameProblem(name string) string {
 	switch n := utf8.RuneCountInString(strings.TrimSpace(name)); {
 	case n == 0:
 		return "missing"
-	case n > longestName:
+	case n > maxNameLength:
 		return "longer than 200 characters"
 	}
 	return ""
 }
 
-// signingProblem checks a secret of Standard Webhooks: whsec_ and base64.
+// signingProblem checks a secret in the form of Standard Webhooks: whsec_ and base64.
 func signingProblem(secret Secret) string {
 	encoded, ok := strings.CutPrefix(secret.Reveal(), "whsec_")
 	key, err := base64.StdEncoding.DecodeString(encoded)
@@ -122,4 +119,58 @@ func signingProblem(secret Secret) string {
 		return "wants whsec_ and base64"
 	}
 	return ""
+}
+
+// The cost limits of comparing one PIN. Any client can cause two comparisons at a time by trying to sign in.
+const (
+	maxHashMemory     = 256 << 10 // KiB
+	maxHashIterations = 16
+)
+
+func (in *inspection) staff(staff []Staff, at path) {
+	names := map[string]path{}
+	for i, s := range staff {
+		at := at.item(i)
+		in.expect(at.key("name"), nameProblem(s.Name))
+		name := strings.TrimSpace(s.Name)
+		if name == "controller" || name == "operator" {
+			in.found.add(at.key("name"), "is not a person's: holds that nobody in particular has set bear it")
+		}
+		if first, duplicate := names[name]; duplicate {
+			in.found.add(at.key("name"), "already the name of %s", first)
+		}
+		names[name] = at
+		in.expect(at.key("pin_hash"), pinProblem(s.PinHash))
+	}
+}
+
+// pinProblem checks the output of the command hash-pin: a valid hash, with a bounded cost of comparing.
+func pinProblem(hash Secret) string {
+	if hash == "" {
+		return "missing"
+	}
+	params, salt, key, err := argon2id.DecodeHash(hash.Reveal())
+	switch {
+	case err != nil:
+		return "wants what the command hash-pin prints, in quotes"
+	case params.Iterations < 1 || params.Parallelism < 1 || len(salt) < 8 || len(key) < 16:
+		return "wants an argon2id hash with t and p of at least 1, a salt of 8 bytes and a hash of 16"
+	case params.Memory > maxHashMemory || params.Iterations > maxHashIterations:
+		return "wants an argon2id hash with m of at most 262144 and t of at most 16"
+	}
+	return ""
+}
+
+// screenKey matches a key that needs no escaping in a URL and is too long to guess.
+var screenKey = regexp.MustCompile(`^[A-Za-z0-9._~-]{16,128}$`)
+
+func (in *inspection) screenKey(key Secret, at path) {
+	if key == "" {
+		return
+	}
+	if !screenKey.MatchString(key.Reveal()) {
+		in.found.add(at, "wants 16 to 128 letters, digits and . _ ~ -")
+		return
+	}
+	unique(in, in.screens, key.Reveal(), at, "the same as %s")
 }

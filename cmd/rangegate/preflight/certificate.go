@@ -28,9 +28,9 @@ func ofCertificate(what string, t config.TLS, now time.Time) []Finding {
 	left := leaf.NotAfter.Sub(now)
 	found := fmt.Sprintf("for %s, until %s", names, leaf.NotAfter.UTC().Format(time.DateOnly))
 	var all []Finding
-	switch outside := certificate.Outside(leaf, now); {
-	case outside != nil:
-		all = append(all, Finding{Fail, what, fmt.Sprintf("%s: %v", t.Certificate, outside), "renew it, and see why that was not done"})
+	switch invalid := certificate.CheckValidity(leaf, now); {
+	case invalid != nil:
+		all = append(all, Finding{Fail, what, fmt.Sprintf("%s: %v", t.Certificate, invalid), "renew it, and see why that was not done"})
 	case left < renewedBy:
 		all = append(all, Finding{Warn, what, fmt.Sprintf("%s: %s left", found, count(int(left.Hours()/24), "day")), "renew it, and see why that was not done"})
 	default:

@@ -8,14 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// serving is a configuration for production with these settings of its addresses.
+// serving returns a configuration for production with these settings of its addresses.
 func serving(t *testing.T, settings string) string {
 	return settings + edited(t, "environment: playground\n", "\n",
 		"name: Lane 1,", "name: Lane 1, link: {driver: websocket, address: 'ws://h/1'},",
 		"name: Lane 2,", "name: Lane 2, link: {driver: websocket, address: 'ws://h/2'},")
 }
 
-// Tokens, PINs and names go over a network that anybody may listen on only under TLS, or where a proxy is said to have it.
+// Tokens, PINs and names cross a public network only under TLS, the gateway's own or a proxy's.
 func TestPlainHTTPOnAPublicAddressIsRefusedInProduction(t *testing.T) {
 	for address, public := range map[string]bool{
 		"127.0.0.1:80": false, "127.8.8.8:80": false, "'[::1]:80'": false, "localhost:80": false, "LOCALHOST:80": false,
@@ -46,7 +46,7 @@ func TestPlainHTTPOnAPublicAddressIsRefusedInProduction(t *testing.T) {
 	}
 }
 
-func TestTheProxyOfTheAPIIsNoneOfOperations(t *testing.T) {
+func TestBehindProxyDoesNotCoverTheOperationsAddress(t *testing.T) {
 	_, err := Parse([]byte(serving(t, "http: {address: ':80', behind_proxy: true}\noperations: {address: ':90'}")), nil)
 	require.Len(t, faultsOf(t, err), 1)
 	require.ErrorContains(t, err, "operations.address: is public")

@@ -19,58 +19,58 @@ import (
 	"rangegate/cmd/rangegate/certificate/certificatetest"
 )
 
-// notes are what was logged.
-type notes struct {
+// logBuffer is a log that can be read while it is written.
+type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (n *notes) Write(line []byte) (int, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.text.Write(line)
+func (l *logBuffer) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(line)
 }
 
-func (n *notes) String() string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.text.String()
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
-// stand is a certificate that is kept, in a bubble of synctest.
-type stand struct {
-	*certificate.Kept
+// fixture is a watched certificate. Its tests run in a bubble of synctest.
+type fixture struct {
+	*certificate.Watcher
 	t        *testing.T
 	files    certificate.Files
 	registry *prometheus.Registry
-	log      *notes
+	log      *logBuffer
 }
 
-func keep(t *testing.T, first certificatetest.Pair) *stand {
-	s := &stand{t: t, registry: prometheus.NewRegistry(), log: &notes{}}
+func watch(t *testing.T, first certificatetest.Pair) *fixture {
+	s := &fixture{t: t, registry: prometheus.NewRegistry(), log: &logBuffer{}}
 	s.files.Certificate, s.files.Key = first.Files(t)
-	kept, err := certificate.Keep("http", s.files, certificate.NewMetrics(s.registry), zerolog.New(s.log))
+	watcher, err := certificate.Watch("http", s.files, certificate.NewMetrics(s.registry), zerolog.New(s.log))
 	require.NoError(t, err)
-	s.Kept = kept
-	t.Cleanup(kept.Close)
+	s.Watcher = watcher
+	t.Cleanup(watcher.Close)
 	return s
 }
 
-// later is after the files were looked at so often.
-func (s *stand) later(looks int) {
-	time.Sleep(time.Duration(looks) * 5 * time.Second)
+// wait waits until the files have been read so many times.
+func (s *fixture) wait(reads int) {
+	time.Sleep(time.Duration(reads) * 5 * time.Second)
 	synctest.Wait()
 }
 
-func (s *stand) serves(p certificatetest.Pair) {
+func (s *fixture) requireServed(p certificatetest.Pair) {
 	s.t.Helper()
-	served, err := s.TLS().GetCertificate(nil)
+	served, err := s.Config().GetCertificate(nil)
 	require.NoError(s.t, err)
 	require.Equal(s.t, certificatetest.Block(p.Certificate), served.Certificate[0])
 	require.InDelta(s.t, float64(p.Expires.Unix()), s.metric("rangegate_tls_certificate_expiry_timestamp_seconds"), 1)
 }
 
-func (s *stand) metric(name string) float64 {
+func (s *fixture) metric(name string) float64 {
 	families, err := s.registry.Gather()
 	require.NoError(s.t, err)
 	for _, f := range families {
@@ -83,49 +83,49 @@ func (s *stand) metric(name string) float64 {
 	return 0
 }
 
-// wrong tells that the files have something that is not in use.
-func (s *stand) wrong() bool {
+// reloadFailed reports whether the metric says that the files cannot be used.
+func (s *fixture) reloadFailed() bool {
 	return s.metric("rangegate_tls_certificate_last_reload_successful") == 0
 }
 
-func (s *stand) errors() int { return strings.Count(s.log.String(), `"level":"error"`) }
+func (s *fixture) errors() int { return strings.Count(s.log.String(), `"level":"error"`) }
 
-func story(t *testing.T, tell func(t *testing.T, s *stand, second certificatetest.Pair)) {
+func withFixture(t *testing.T, test func(t *testing.T, s *fixture, second certificatetest.Pair)) {
 	synctest.Test(t, func(t *testing.T) {
 		first, second := certificatetest.Issue(t, 10*24*time.Hour), certificatetest.Issue(t, 90*24*time.Hour)
-		s := keep(t, first)
-		s.serves(first)
-		tell(t, s, second)
+		s := watch(t, first)
+		s.requireServed(first)
+		test(t, s, second)
 	})
 }
 
-// The two files change one after the other, in either order, with a look in between: nothing is said of that.
-func TestANewPairIsTakenWhicheverFileComesFirst(t *testing.T) {
+// The two files change one after the other, in either order, with a read in between, which logs nothing.
+func TestANewPairIsUsedWhicheverFileComesFirst(t *testing.T) {
 	for _, keyFirst := range []bool{true, false} {
 		t.Run(fmt.Sprint("key first: ", keyFirst), func(t *testing.T) {
-			story(t, func(t *testing.T, s *stand, second certificatetest.Pair) {
+			withFixture(t, func(t *testing.T, s *fixture, second certificatetest.Pair) {
 				if keyFirst {
 					certificatetest.Replace(t, s.files.Key, second.Key)
 				} else {
 					certificatetest.Replace(t, s.files.Certificate, second.Certificate)
 				}
-				s.later(1)
-				require.False(t, s.wrong())
+				s.wait(1)
+				require.False(t, s.reloadFailed())
 				certificatetest.Replace(t, s.files.Key, second.Key)
 				certificatetest.Replace(t, s.files.Certificate, second.Certificate)
-				s.later(1)
-				s.serves(second)
+				s.wait(1)
+				s.requireServed(second)
 				require.Zero(t, s.errors(), s.log.String())
 				require.Contains(t, s.log.String(), `"expires":"`+second.Expires.Format("2006-01-02T15:04"))
-				s.later(10)
-				require.Equal(t, 2, strings.Count(s.log.String(), "TLS certificate in use"), "said once of each")
+				s.wait(10)
+				require.Equal(t, 2, strings.Count(s.log.String(), "TLS certificate in use"), "one line for each pair")
 			})
 		})
 	}
 }
 
-// certbot keeps every pair and lets a link point to the newest; Kubernetes does so with their folder.
-func TestALinkThatPointsElsewhereIsANewPair(t *testing.T) {
+// certbot and Kubernetes point a link to the newest pair, or to its folder.
+func TestARetargetedLinkIsANewPair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, second := certificatetest.Issue(t, time.Hour), certificatetest.Issue(t, 2*time.Hour)
 		folders := map[string]certificatetest.Pair{}
@@ -135,111 +135,111 @@ func TestALinkThatPointsElsewhereIsANewPair(t *testing.T) {
 		}
 		link := filepath.Join(t.TempDir(), "live")
 		files := certificate.Files{Certificate: filepath.Join(link, "fullchain.pem"), Key: filepath.Join(link, "privkey.pem")}
-		s := &stand{t: t, registry: prometheus.NewRegistry(), log: &notes{}}
+		s := &fixture{t: t, registry: prometheus.NewRegistry(), log: &logBuffer{}}
 		for folder, p := range folders {
 			require.NoError(t, os.Symlink(folder, link+".new"))
 			require.NoError(t, os.Rename(link+".new", link))
-			if s.Kept == nil {
+			if s.Watcher == nil {
 				var err error
-				s.Kept, err = certificate.Keep("http", files, certificate.NewMetrics(s.registry), zerolog.New(s.log))
+				s.Watcher, err = certificate.Watch("http", files, certificate.NewMetrics(s.registry), zerolog.New(s.log))
 				require.NoError(t, err)
 				defer s.Close()
 			}
-			s.later(1)
-			s.serves(p)
+			s.wait(1)
+			s.requireServed(p)
 		}
 	})
 }
 
-func TestABadPairIsSaidOnceAndTheOldOneStays(t *testing.T) {
+func TestAnUnusablePairIsLoggedOnceAndTheOldOneStays(t *testing.T) {
 	for name, c := range map[string]struct {
-		spoil func(t *testing.T, s *stand, second certificatetest.Pair)
-		says  string
+		spoil func(t *testing.T, s *fixture, second certificatetest.Pair)
+		want  string
 	}{
-		"the key of another": {func(t *testing.T, s *stand, second certificatetest.Pair) {
+		"the key of another": {func(t *testing.T, s *fixture, second certificatetest.Pair) {
 			certificatetest.Replace(t, s.files.Key, second.Key)
 		}, "is not the key of the certificate in"},
-		"half a certificate": {func(t *testing.T, s *stand, second certificatetest.Pair) {
+		"half a certificate": {func(t *testing.T, s *fixture, second certificatetest.Pair) {
 			certificatetest.Replace(t, s.files.Certificate, second.Certificate[:200])
 		}, "holds no PEM certificate"},
-		"no file": {func(t *testing.T, s *stand, _ certificatetest.Pair) {
+		"no file": {func(t *testing.T, s *fixture, _ certificatetest.Pair) {
 			require.NoError(t, os.Remove(s.files.Certificate))
 		}, "no such file or directory"},
-		"one that has expired": {func(t *testing.T, s *stand, _ certificatetest.Pair) {
+		"one that has expired": {func(t *testing.T, s *fixture, _ certificatetest.Pair) {
 			expired := certificatetest.Issue(t, -time.Hour)
 			certificatetest.Replace(t, s.files.Key, expired.Key)
 			certificatetest.Replace(t, s.files.Certificate, expired.Certificate)
 		}, "it expired on"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			story(t, func(t *testing.T, s *stand, second certificatetest.Pair) {
+			withFixture(t, func(t *testing.T, s *fixture, second certificatetest.Pair) {
 				served := *s.Leaf()
 				c.spoil(t, s, second)
-				s.later(20)
+				s.wait(20)
 				require.Equal(t, 1, s.errors(), s.log.String())
-				require.Contains(t, s.log.String(), c.says)
-				require.True(t, s.wrong())
+				require.Contains(t, s.log.String(), c.want)
+				require.True(t, s.reloadFailed())
 				require.Equal(t, served.Raw, s.Leaf().Raw)
 
 				certificatetest.Replace(t, s.files.Key, second.Key)
 				certificatetest.Replace(t, s.files.Certificate, second.Certificate)
-				s.later(1)
-				s.serves(second)
-				require.False(t, s.wrong())
+				s.wait(1)
+				s.requireServed(second)
+				require.False(t, s.reloadFailed())
 			})
 		})
 	}
 }
 
-func TestARepairThatBringsTheOldPairBackIsOne(t *testing.T) {
-	story(t, func(t *testing.T, s *stand, second certificatetest.Pair) {
+func TestRestoringTheOldPairEndsTheFailure(t *testing.T) {
+	withFixture(t, func(t *testing.T, s *fixture, second certificatetest.Pair) {
 		old, err := os.ReadFile(s.files.Key)
 		require.NoError(t, err)
 		for range 2 {
 			certificatetest.Replace(t, s.files.Key, second.Key)
-			s.later(2)
-			require.True(t, s.wrong())
+			s.wait(2)
+			require.True(t, s.reloadFailed())
 			certificatetest.Replace(t, s.files.Key, old)
-			s.later(1)
-			require.False(t, s.wrong())
+			s.wait(1)
+			require.False(t, s.reloadFailed())
 		}
-		require.Equal(t, 2, s.errors(), "each time once")
+		require.Equal(t, 2, s.errors(), "one line each time")
 	})
 }
 
-// A certificate that begins to be valid in an hour is in use in an hour.
-func TestAPairThatIsNotValidYetIsTakenInItsTime(t *testing.T) {
-	story(t, func(t *testing.T, s *stand, _ certificatetest.Pair) {
+// A certificate that becomes valid in an hour is used in an hour.
+func TestAPairThatIsNotValidYetIsUsedOnceItIs(t *testing.T) {
+	withFixture(t, func(t *testing.T, s *fixture, _ certificatetest.Pair) {
 		later := certificatetest.Issue(t, 30*24*time.Hour, time.Hour)
 		certificatetest.Replace(t, s.files.Key, later.Key)
 		certificatetest.Replace(t, s.files.Certificate, later.Certificate)
-		s.later(2)
+		s.wait(2)
 		require.Contains(t, s.log.String(), "it is not valid before")
 		time.Sleep(time.Hour)
-		s.later(1)
-		s.serves(later)
+		s.wait(1)
+		s.requireServed(later)
 	})
 }
 
-func TestAReloadLooksAtOnce(t *testing.T) {
-	story(t, func(t *testing.T, s *stand, second certificatetest.Pair) {
+func TestReloadReadsTheFilesAtOnce(t *testing.T) {
+	withFixture(t, func(t *testing.T, s *fixture, second certificatetest.Pair) {
 		require.NoError(t, s.Reload())
 		certificatetest.Replace(t, s.files.Key, second.Key)
 		require.ErrorContains(t, s.Reload(), "key: "+s.files.Key+" is not the key of the certificate in "+s.files.Certificate)
-		require.True(t, s.wrong())
+		require.True(t, s.reloadFailed())
 		certificatetest.Replace(t, s.files.Certificate, second.Certificate)
 		require.NoError(t, s.Reload())
-		s.serves(second)
+		s.requireServed(second)
 	})
 }
 
-func TestAnExpiredPairIsServedFromTheStartAndSaidToBe(t *testing.T) {
+func TestAnExpiredPairIsServedAtTheStartAndLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		expired := certificatetest.Issue(t, -time.Minute)
-		s := keep(t, expired)
-		s.serves(expired)
+		s := watch(t, expired)
+		s.requireServed(expired)
 		require.Equal(t, 1, s.errors())
-		require.Error(t, certificate.Outside(s.Leaf(), time.Now()))
+		require.Error(t, certificate.CheckValidity(s.Leaf(), time.Now()))
 		require.Equal(t, []string{"localhost", "127.0.0.1"}, certificate.Names(s.Leaf()))
 	})
 }

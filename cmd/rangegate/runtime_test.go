@@ -23,9 +23,10 @@ import (
 	"rangegate/lanes"
 	"rangegate/lanes/link"
 	"rangegate/lanes/link/sim"
+	"rangegate/lanes/link/websocket"
 )
 
-const wiredRange = `
+const networkRange = `
 environment: playground
 ranges:
   - id: 11111111-1111-4111-8111-111111111111
@@ -52,10 +53,10 @@ func lane(i int) link.Lane {
 	}
 }
 
-// Every lane is reached with its own driver; lanesim is at the other end of those with a websocket.
-func TestLinksReachWhatLanesimAnswersFor(t *testing.T) {
+// Every lane is dialled with its own driver; lanesim answers for the websocket lanes.
+func TestLinksReachLanesim(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "rangegate.yaml")
-	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, wiredRange, freePort(t)), 0o600))
+	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, networkRange, freePort(t)), 0o600))
 	ctx, stop := context.WithCancel(t.Context())
 	out, prints := io.Pipe()
 	var log strings.Builder
@@ -78,36 +79,36 @@ func TestLinksReachWhatLanesimAnswersFor(t *testing.T) {
 	require.NoError(t, err)
 	clock, err := clock.NewSystem()
 	require.NoError(t, err)
-	driver, _, err := (&service{clock: clock, hardware: sim.New(clock.Now), counts: metrics.New(prometheus.NewRegistry())}).driverOf(cfg.Ranges[0], 0)
-	require.NoError(t, err)
+	s := &service{clock: clock, hardware: sim.New(clock.Now), counts: metrics.New(prometheus.NewRegistry())}
+	driver := s.driver(cfg.Ranges[0], websocket.TLS{})
 	for i := 1; i <= 3; i++ {
-		conn, hello, err := driver.Dial(t.Context(), lane(i), deaf{})
+		conn, hello, err := driver.Dial(t.Context(), lane(i), ignoringReceiver{})
 		require.NoError(t, err, "lane %d", i)
 		assert.NotEmpty(t, hello.LogID)
 		conn.Close()
 	}
-	_, _, err = driver.Dial(t.Context(), lane(9), deaf{})
+	_, _, err = driver.Dial(t.Context(), lane(9), ignoringReceiver{})
 	assert.ErrorContains(t, err, "no link is configured")
 
 	stop()
 	require.NoError(t, <-done)
-	_, _, err = driver.Dial(t.Context(), lane(2), deaf{})
+	_, _, err = driver.Dial(t.Context(), lane(2), ignoringReceiver{})
 	assert.Error(t, err)
 }
 
-func TestLinksWantAReadableCA(t *testing.T) {
+func TestTheCAFileMustBeReadable(t *testing.T) {
 	notPEM := filepath.Join(t.TempDir(), "ca.pem")
 	require.NoError(t, os.WriteFile(notPEM, []byte("no certificate"), 0o600))
 	for _, file := range []string{notPEM, notPEM + ".missing"} {
-		_, _, err := (&service{}).driverOf(config.Range{LinkTLS: config.LinkTLS{CA: file}}, 0)
+		_, _, err := (&service{}).build(config.Config{Ranges: []config.Range{{LinkTLS: config.LinkTLS{CA: file}}}}, nil)
 		assert.ErrorAs(t, err, &misconfigured{})
 		assert.ErrorContains(t, err, "ranges[0].link_tls.ca: ")
 	}
 }
 
-func TestLanesimSaysWhatItCannotDo(t *testing.T) {
+func TestLanesimRefusesBadFlags(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "rangegate.yaml")
-	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, wiredRange, freePort(t)), 0o600))
+	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, networkRange, freePort(t)), 0o600))
 	for want, s := range map[string]laneSim{
 		"no such fault: sneeze": {Config: file, Faults: []string{"drop", "sneeze"}, Every: time.Minute},
 		"--every":               {Config: file, Faults: []string{"all", "drop"}[1:]},
@@ -120,11 +121,11 @@ func TestLanesimSaysWhatItCannotDo(t *testing.T) {
 	}
 }
 
-type deaf struct{}
+type ignoringReceiver struct{}
 
-func (deaf) Applied(uint64)        {}
-func (deaf) Reported(lanes.Report) {}
-func (deaf) Down(error)            {}
+func (ignoringReceiver) Applied(uint64)        {}
+func (ignoringReceiver) Reported(lanes.Report) {}
+func (ignoringReceiver) Down(error)            {}
 
 func freePort(t *testing.T) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
