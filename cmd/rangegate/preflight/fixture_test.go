@@ -9,14 +9,13 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Nothing goes on once a check is through, but for the Redis client's own tries to reach a server that is gone: they notice
-// within a second that it was closed.
+// No goroutine survives a check, except the Redis client's attempts to reach a stopped server, which end within a second.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
 }
 
-// told is the findings, a line each, without what they are of.
-func told(all []Finding) string {
+// text returns the findings as lines, without their subjects.
+func text(all []Finding) string {
 	var lines strings.Builder
 	for _, f := range all {
 		fmt.Fprintf(&lines, "%s: %s\n", f.Result, f.Found)
@@ -24,8 +23,8 @@ func told(all []Finding) string {
 	return lines.String()
 }
 
-// one is the only finding that came out so. There is something to do about it, unless it is ok.
-func one(t *testing.T, all []Finding, result Result) Finding {
+// requireOne returns the only finding with that result, and requires a remedy unless it is OK.
+func requireOne(t *testing.T, all []Finding, result Result) Finding {
 	t.Helper()
 	var found []Finding
 	for _, f := range all {
@@ -34,12 +33,12 @@ func one(t *testing.T, all []Finding, result Result) Finding {
 			found = append(found, f)
 		}
 	}
-	require.Len(t, found, 1, told(all))
+	require.Len(t, found, 1, text(all))
 	return found[0]
 }
 
-// fine are findings that need nothing done.
-func fine(t *testing.T, all []Finding) {
+// requireOK requires that all findings are OK.
+func requireOK(t *testing.T, all []Finding) {
 	t.Helper()
-	require.Equal(t, len(all), Count(all, OK), told(all))
+	require.Equal(t, len(all), Count(all, OK), text(all))
 }
