@@ -53,7 +53,7 @@ func (s laneSim) Run(t *terminal) error {
 	log := logger(t.log)
 	hardware, err := lanesim.New(lanesim.Settings{
 		Now: clock.Now, Shooters: s.Shooters, Faults: faults, Every: s.Every, Seed: s.Seed,
-		Told: func(lane uuid.UUID, fault string, lasts time.Duration) {
+		OnFault: func(lane uuid.UUID, fault string, lasts time.Duration) {
 			log.Info().Str("lane", names[lane]).Stringer("lane_id", lane).Str("fault", fault).Dur("lasts", lasts).Msg("fault")
 		},
 	}, served...)
