@@ -26,24 +26,24 @@ const (
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// rig is a demo integrator on loopback.
-type rig struct {
+// fixture is a demo integrator on loopback.
+type fixture struct {
 	t      *testing.T
 	in     *Integrator
 	server *httptest.Server
 }
 
-func newRig(t *testing.T, secrets ...string) *rig {
+func newFixture(t *testing.T, secrets ...string) *fixture {
 	in, err := New(Settings{Secrets: secrets, Log: zerolog.Nop(), Now: func() time.Time { return noon }})
 	require.NoError(t, err)
-	r := &rig{t, in, httptest.NewServer(in)}
+	r := &fixture{t, in, httptest.NewServer(in)}
 	t.Cleanup(r.server.Close)
 	t.Cleanup(in.Close)
 	return r
 }
 
-// signed is an event as the gateway sends it, signed at that time with the secrets.
-func (r *rig) signed(body string, at time.Time, secrets ...string) *http.Request {
+// signed returns a request of the gateway with an event, signed at that time with the secrets.
+func (r *fixture) signed(body string, at time.Time, secrets ...string) *http.Request {
 	request, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.server.URL+"/webhook", bytes.NewBufferString(body))
 	require.NoError(r.t, err)
 	request.Header.Set("Content-Type", "application/json")
@@ -64,35 +64,44 @@ func (r *rig) signed(body string, at time.Time, secrets ...string) *http.Request
 	return request
 }
 
-// sends is the status and the body of what the request is answered.
-func (r *rig) sends(request *http.Request) (int, string) {
+// send sends the request and returns the status and the body of the answer.
+func (r *fixture) send(request *http.Request) (int, string) {
 	response, err := r.server.Client().Do(request)
 	require.NoError(r.t, err)
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
 	require.NoError(r.t, err)
 	return response.StatusCode, string(body)
 }
 
-// event sends an event that is not signed.
-func (r *rig) event(body string) (int, string) { return r.sends(r.signed(body, time.Now())) }
+// event sends an unsigned event.
+func (r *fixture) event(body string) (int, string) { return r.send(r.signed(body, time.Now())) }
 
-func (r *rig) choose(body string) (int, string) {
+func (r *fixture) choose(body string) (int, string) {
 	request, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.server.URL+"/answer", bytes.NewBufferString(body))
 	require.NoError(r.t, err)
-	return r.sends(request)
+	return r.send(request)
 }
 
-func (r *rig) get(path string) *http.Response {
+// page is an answer that has been read to its end.
+type page struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+func (r *fixture) get(path string) page {
 	response, err := r.server.Client().Get(r.server.URL + path)
 	require.NoError(r.t, err)
-	r.t.Cleanup(func() { _ = response.Body.Close() })
-	return response
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(r.t, err)
+	return page{response.StatusCode, response.Header, body}
 }
 
-func (r *rig) arrived() []Arrival {
+func (r *fixture) arrived() []Arrival {
 	var list []Arrival
-	require.NoError(r.t, json.NewDecoder(r.get("/arrived").Body).Decode(&list))
+	require.NoError(r.t, json.Unmarshal(r.get("/arrived").body, &list))
 	require.NotNil(r.t, list)
 	return list
 }

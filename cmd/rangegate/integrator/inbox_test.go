@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAnEventIsNotedAsItCame(t *testing.T) {
-	r := newRig(t, secret)
-	status, _ := r.sends(r.signed(purchase, time.Now(), secret))
+func TestAnEventIsListed(t *testing.T) {
+	r := newFixture(t, secret)
+	status, _ := r.send(r.signed(purchase, time.Now(), secret))
 	require.Equal(t, http.StatusOK, status)
 	require.Equal(t, `[{"number":1,"at":"2026-05-01T12:00:00Z","event":"purchaseRequest",`+
 		`"session_id":"7d1c8a9e-0000-4000-8000-000000000001","lane_id":"44444444-4444-4444-8444-000000000007",`+
@@ -20,7 +20,7 @@ func TestAnEventIsNotedAsItCame(t *testing.T) {
 }
 
 func TestTheSignatureIsChecked(t *testing.T) {
-	r := newRig(t, secret, another)
+	r := newFixture(t, secret, another)
 	now := time.Now()
 	with := func(name, value string) *http.Request {
 		request := r.signed(started, now, secret)
@@ -51,11 +51,11 @@ func TestTheSignatureIsChecked(t *testing.T) {
 		"too new":                {r.signed(started, now.Add(6*time.Minute), secret), Untimely},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status, body := r.sends(c.request)
+			status, body := r.send(c.request)
 			list := r.arrived()
 			arrival := list[len(list)-1]
 			require.Equal(t, c.want, arrival.Signature)
-			require.Equal(t, "sessionStarted", arrival.Event, "it is shown either way")
+			require.Equal(t, "sessionStarted", arrival.Event, "it is listed in any case")
 			require.Equal(t, status, arrival.Status)
 			if c.want == Right {
 				require.Equal(t, http.StatusNoContent, status)
@@ -69,39 +69,39 @@ func TestTheSignatureIsChecked(t *testing.T) {
 	}
 }
 
-func TestABodyThatWasChangedOnItsWayIsRejected(t *testing.T) {
-	r := newRig(t, secret)
+func TestAChangedBodyIsRejected(t *testing.T) {
+	r := newFixture(t, secret)
 	request := r.signed(purchase, time.Now(), secret)
 	changed := r.signed(strings.Replace(purchase, `"qty":2`, `"qty":9`, 1), time.Now())
 	changed.Header = request.Header
-	status, _ := r.sends(changed)
+	status, _ := r.send(changed)
 	require.Equal(t, http.StatusUnauthorized, status)
 	require.Equal(t, Wrong, r.arrived()[0].Signature)
 }
 
 func TestWithoutSecretsNothingIsChecked(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	status, _ := r.event(started)
 	require.Equal(t, http.StatusNoContent, status)
 	require.Equal(t, Unchecked, r.arrived()[0].Signature)
 }
 
-func TestTheTimeIsTheMachinesUnlessAnotherIsGiven(t *testing.T) {
+func TestTheDefaultTimeIsTheMachines(t *testing.T) {
 	in, err := New(Settings{})
 	require.NoError(t, err)
 	before := time.Now()
 	require.WithinRange(t, in.read([]byte(started), http.Header{}).At, before, time.Now())
 }
 
-func TestASecretThatIsNoneIsRefusedAndNotQuoted(t *testing.T) {
+func TestAnInvalidSecretIsRefusedAndNotQuoted(t *testing.T) {
 	for _, bad := range []string{"whsec_%%%", "c2VjcmV0", ""} {
 		_, err := New(Settings{Secrets: []string{secret, bad}})
 		require.EqualError(t, err, "integrator: secret 2 is not whsec_ and base64")
 	}
 }
 
-func TestWhatIsNoEventIsRejectedAndShown(t *testing.T) {
-	r := newRig(t)
+func TestABodyThatIsNoEventIsRejectedAndListed(t *testing.T) {
+	r := newFixture(t)
 	for _, body := range []string{"", "{", "null", "[]", "7", "{}", `{"event":7}`, `{"event":"purchaseRequest","items":[{"qty":"2"}]}`} {
 		status, answered := r.event(body)
 		require.Equal(t, http.StatusBadRequest, status, body)
@@ -110,16 +110,16 @@ func TestWhatIsNoEventIsRejectedAndShown(t *testing.T) {
 	require.Len(t, r.arrived(), 8)
 }
 
-func TestWhatArrivesIsKeptToALength(t *testing.T) {
-	r := newRig(t)
+func TestTextsOfAnEventAreShortened(t *testing.T) {
+	r := newFixture(t)
 	long := strings.Repeat("ü", 200)
 	items := strings.TrimSuffix(strings.Repeat(`{"id":"`+long+`","qty":1},`, 100), ",")
 	request := r.signed(`{"event":"`+long+`","items":[`+items+`]}`, time.Now())
 	request.Header.Set("webhook-id", strings.Repeat("x", 4000))
-	status, _ := r.sends(request)
+	status, _ := r.send(request)
 	require.Equal(t, http.StatusNoContent, status)
 	arrival := r.arrived()[0]
-	require.Equal(t, strings.Repeat("ü", 127), arrival.Event, "no half of a character")
+	require.Equal(t, strings.Repeat("ü", 127), arrival.Event, "no broken character")
 	require.Len(t, arrival.WebhookID, 255)
 	require.Len(t, arrival.Items, 50)
 

@@ -1,8 +1,8 @@
-// What the products API answers, fetched when it is first looked at.
-const shelf = document.querySelector("#shelf");
+// The products, fetched when their section is opened first.
+const section = document.querySelector("#products");
 const types = ["time", "targets", "ammo", "rentals"];
 
-shelf.closest("details").addEventListener("toggle", fill, { once: true });
+section.closest("details").addEventListener("toggle", fill, { once: true });
 
 async function fill() {
   try {
@@ -10,19 +10,19 @@ async function fill() {
       const response = await fetch(`products?type=${type}`);
       return response.text();
     }));
-    shelf.replaceChildren(...lists.flatMap((list) => JSON.parse(list, keepDigits)).map(card));
+    section.replaceChildren(...lists.flatMap((list) => JSON.parse(list, keepDigits)).map(card));
   } catch (cause) {
-    shelf.textContent = `The products could not be had: ${cause.message}.`;
+    section.textContent = `The products could not be loaded: ${cause.message}.`;
   }
 }
 
-// A price is shown with the digits that are on the wire: 3.00, not 3.
+// Keeps a price as it was sent: 3.00, not 3.
 function keepDigits(key, value, context) {
   return key === "price" ? (context?.source ?? value) : value;
 }
 
 function card(product) {
-  const made = document.createElement("figure");
+  const figure = document.createElement("figure");
   const picture = new Image(160, 160);
   picture.src = new URL(product.picture_url).pathname;
   picture.alt = "";
@@ -32,6 +32,6 @@ function card(product) {
   const price = document.createElement("span");
   price.textContent = product.id === "time" ? `${product.price} a minute` : product.price;
   caption.append(name, price);
-  made.append(picture, caption);
-  return made;
+  figure.append(picture, caption);
+  return figure;
 }

@@ -16,12 +16,12 @@ import (
 
 var traceID = regexp.MustCompile(`"trace_id":"[0-9a-f]{32}"`)
 
-// plain is an answer with its trace id blotted out.
-func plain(status int, body string) (int, string) {
+// maskTrace returns an answer with its trace id replaced.
+func maskTrace(status int, body string) (int, string) {
 	return status, strings.TrimSpace(traceID.ReplaceAllString(body, `"trace_id":"…"`))
 }
 
-func TestEveryAnswerIsAsTheSpecificationHasIt(t *testing.T) {
+func TestEveryAnswerFollowsTheSpecification(t *testing.T) {
 	refused := `{"error":"refused by whoever sits at the demo integrator","user_message":"Sold out.","trace_id":"…"}`
 	failed := `{"error":"the demo integrator was told to fail","user_message":"Something went wrong at the till.","trace_id":"…"}`
 	for _, c := range []struct {
@@ -38,33 +38,33 @@ func TestEveryAnswerIsAsTheSpecificationHasIt(t *testing.T) {
 		{`{"answer":"error"}`, purchase, 500, failed},
 		{`{"answer":"error"}`, started, 500, failed},
 	} {
-		r := newRig(t)
+		r := newFixture(t)
 		status, _ := r.choose(c.choice)
 		require.Equal(t, http.StatusOK, status)
-		status, body := plain(r.event(c.event))
+		status, body := maskTrace(r.event(c.event))
 		require.Equal(t, c.status, status, c.choice)
 		require.Equal(t, c.body, body)
 		require.Equal(t, c.status, r.arrived()[0].Status)
 	}
 }
 
-func TestTheTraceIDIsTheGatewaysWhenItSentOne(t *testing.T) {
-	r := newRig(t)
+func TestTheTraceIDOfTheGatewayIsUsed(t *testing.T) {
+	r := newFixture(t)
 	request := r.signed(purchase, time.Now())
 	request.Header.Set("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
-	_, body := r.sends(request)
+	_, body := r.send(request)
 	require.JSONEq(t, `{"success":true,"trace_id":"4bf92f3577b34da6a3ce929d0e0e4736"}`, body)
 }
 
-func TestOnceIsForOneEventAndOtherwiseItStays(t *testing.T) {
-	r := newRig(t, secret)
+func TestOnceAppliesToOneEvent(t *testing.T) {
+	r := newFixture(t, secret)
 	send := func(body string) int {
-		status, _ := r.sends(r.signed(body, time.Now(), secret))
+		status, _ := r.send(r.signed(body, time.Now(), secret))
 		return status
 	}
 	r.choose(`{"answer":"refuse","once":true}`)
 	status, _ := r.event(purchase)
-	require.Equal(t, http.StatusUnauthorized, status, "what is rejected uses up nothing")
+	require.Equal(t, http.StatusUnauthorized, status, "a rejected event uses up no answer")
 	require.Equal(t, http.StatusConflict, send(purchase))
 	require.Equal(t, http.StatusOK, send(purchase))
 
@@ -76,8 +76,8 @@ func TestOnceIsForOneEventAndOtherwiseItStays(t *testing.T) {
 	require.Equal(t, http.StatusNoContent, send(started))
 }
 
-func TestOfManyAtOnceOneGetsTheAnswerThatIsForOne(t *testing.T) {
-	r := newRig(t)
+func TestOnceAppliesToOneOfManyParallelEvents(t *testing.T) {
+	r := newFixture(t)
 	r.choose(`{"answer":"refuse","once":true}`)
 	var all sync.WaitGroup
 	var refused atomic.Int32
@@ -97,56 +97,65 @@ func TestOfManyAtOnceOneGetsTheAnswerThatIsForOne(t *testing.T) {
 	require.Len(t, r.arrived(), 20)
 }
 
-// holding is a rig that hangs on what it gets, and tells when it let go.
-func holding(t *testing.T) (*rig, <-chan struct{}) {
-	r, letGo := newRig(t), make(chan struct{})
+// newHangingFixture returns a fixture that hangs on the next event, and a channel that is closed when the request ends.
+func newHangingFixture(t *testing.T) (*fixture, <-chan struct{}) {
+	r, ended := newFixture(t), make(chan struct{})
 	r.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if request.URL.Path == "/webhook" {
-			defer close(letGo)
+			defer close(ended)
 		}
 		r.in.ServeHTTP(w, request)
 	}))
 	t.Cleanup(r.server.Close)
 	r.choose(`{"answer":"hang","once":true}`)
-	return r, letGo
+	return r, ended
 }
 
-// first waits until something has arrived.
-func (d *desk) first() {
-	if list, _, changed := d.since(0); len(list) == 0 {
+// sendHanging sends a request that gets no answer, and returns its error.
+func (r *fixture) sendHanging(request *http.Request) error {
+	response, err := r.server.Client().Do(request)
+	if err == nil {
+		_ = response.Body.Close()
+	}
+	return err
+}
+
+// waitForFirst waits for the first arrival.
+func (i *inbox) waitForFirst() {
+	if list, _, changed := i.since(0); len(list) == 0 {
 		<-changed
 	}
 }
 
-func TestAHeldRequestEndsWithItsClient(t *testing.T) {
-	r, letGo := holding(t)
+func TestAHangingRequestEndsWithItsClient(t *testing.T) {
+	r, ended := newHangingFixture(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		r.in.desk.first()
+		r.in.inbox.waitForFirst()
 		cancel()
 	}()
-	_, err := r.server.Client().Do(r.signed(purchase, time.Now()).WithContext(ctx))
+	err := r.sendHanging(r.signed(purchase, time.Now()).WithContext(ctx))
 	require.ErrorIs(t, err, context.Canceled)
-	<-letGo
+	<-ended
 	arrival := r.arrived()[0]
 	require.Equal(t, Hang, arrival.Answer)
 	require.Zero(t, arrival.Status)
 }
 
-func TestAHeldRequestEndsWithTheIntegrator(t *testing.T) {
-	r, letGo := holding(t)
+func TestAHangingRequestEndsWithTheIntegrator(t *testing.T) {
+	r, ended := newHangingFixture(t)
 	go func() {
-		r.in.desk.first()
+		r.in.inbox.waitForFirst()
 		r.in.Close()
 		r.in.Close()
 	}()
-	_, err := r.server.Client().Do(r.signed(purchase, time.Now()))
-	require.Error(t, err, "dropped without a word")
-	<-letGo
+	err := r.sendHanging(r.signed(purchase, time.Now()))
+	require.Error(t, err, "closed without an answer")
+	<-ended
 }
 
-func TestAChoiceThatIsNoneIsRefused(t *testing.T) {
-	r := newRig(t)
+func TestAnInvalidChoiceIsRefused(t *testing.T) {
+	r := newFixture(t)
 	r.choose(`{"answer":"refuse","user_message":"Sold out."}`)
 	for _, body := range []string{
 		"", "[]", `{"answer":"rejected"}`, `{"answer":""}`, `{"answer":"refuse","user_message":"` + strings.Repeat("x", 501) + `"}`,
@@ -160,8 +169,8 @@ func TestAChoiceThatIsNoneIsRefused(t *testing.T) {
 	require.JSONEq(t, `{"answer":"refuse","user_message":"`+strings.Repeat("ü", 500)+`","once":true}`, body)
 }
 
-func TestNobodyElsesPageMayChoose(t *testing.T) {
-	r := newRig(t)
+func TestPagesOfOtherOriginsCannotChoose(t *testing.T) {
+	r := newFixture(t)
 	post := func(name, value string) int {
 		request := httptest.NewRequest(http.MethodPost, "http://127.0.0.1:8090/answer", strings.NewReader(`{"answer":"error"}`))
 		request.Header.Set(name, value)
@@ -172,7 +181,7 @@ func TestNobodyElsesPageMayChoose(t *testing.T) {
 	require.Equal(t, http.StatusForbidden, post("Sec-Fetch-Site", "cross-site"))
 	require.Equal(t, http.StatusForbidden, post("Sec-Fetch-Site", "same-site"))
 	require.Equal(t, http.StatusForbidden, post("Origin", "http://example.com"))
-	require.Equal(t, byDefault, r.in.desk.next)
+	require.Equal(t, acceptAll, r.in.inbox.next)
 	require.Equal(t, http.StatusOK, post("Sec-Fetch-Site", "same-origin"))
 	require.Equal(t, http.StatusOK, post("Origin", "http://127.0.0.1:8090"))
 }
