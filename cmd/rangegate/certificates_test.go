@@ -43,13 +43,13 @@ func TestTheCertificateIsRenewedUnderAnOpenScreen(t *testing.T) {
 
 	before := trustingClient(t, first)
 	signIn := g.requestVia(before, "POST", g.url+"/control/sign-in", `{"range_id":"11111111-1111-4111-8111-111111111111","name":"sam","pin":"1234"}`, nil)
-	require.Equal(t, http.StatusNoContent, signIn.StatusCode)
-	require.Equal(t, 2, signIn.ProtoMajor)
-	require.True(t, signIn.Cookies()[0].Secure)
-	stream := g.requestVia(before, "GET", g.url+"/control/stream", "", signIn.Cookies()[0])
-	require.Equal(t, http.StatusOK, stream.StatusCode)
-	require.Equal(t, 2, stream.ProtoMajor)
-	events := bufio.NewScanner(stream.Body)
+	require.Equal(t, http.StatusNoContent, signIn.status)
+	require.Equal(t, 2, signIn.protoMajor)
+	require.True(t, signIn.cookies[0].Secure)
+	stream := g.requestVia(before, "GET", g.url+"/control/stream", "", signIn.cookies[0])
+	require.Equal(t, http.StatusOK, stream.status)
+	require.Equal(t, 2, stream.protoMajor)
+	events := bufio.NewScanner(stream.body)
 	waitFor := func(event string) {
 		t.Helper()
 		for events.Scan() {
@@ -72,17 +72,17 @@ func TestTheCertificateIsRenewedUnderAnOpenScreen(t *testing.T) {
 		return connection.ConnectionState().Version == tls.VersionTLS13
 	}, 30*time.Second, 100*time.Millisecond)
 	waitFor("beat") // of the stream that was there before
-	require.Equal(t, http.StatusOK, g.requestVia(before, "GET", g.url+"/api/v2/pos/openapi.json", "", nil).StatusCode)
+	require.Equal(t, http.StatusOK, g.requestVia(before, "GET", g.url+"/api/v2/pos/openapi.json", "", nil).status)
 
 	metrics := g.requestVia(before, "GET", g.operations+"/metrics", "", nil)
-	text, err := io.ReadAll(metrics.Body)
+	text, err := io.ReadAll(metrics.body)
 	require.NoError(t, err)
 	for address, until := range map[string]time.Time{"http": second.Expires, "operations": first.Expires} {
 		require.Contains(t, string(text), fmt.Sprintf("rangegate_tls_certificate_expiry_timestamp_seconds{address=%q} %g\n", address, float64(until.Unix())))
 	}
 
 	g.stopAndWait()
-	rest, err := io.ReadAll(stream.Body)
+	rest, err := io.ReadAll(stream.body)
 	require.NoError(t, err, "cut off behind %s", rest)
 }
 

@@ -51,12 +51,20 @@ func (g *runningGateway) stopAndWait() {
 	require.NoError(g.t, <-g.ended)
 }
 
+// answer is an HTTP answer whose body is closed at the end of the test.
+type answer struct {
+	status     int
+	protoMajor int
+	cookies    []*http.Cookie
+	body       io.ReadCloser
+}
+
 // request sends a request with that cookie.
-func (g *runningGateway) request(method, path, body string, cookie *http.Cookie) *http.Response {
+func (g *runningGateway) request(method, path, body string, cookie *http.Cookie) answer {
 	return g.requestVia(http.DefaultTransport, method, g.url+path, body, cookie)
 }
 
-func (g *runningGateway) requestVia(transport http.RoundTripper, method, url, body string, cookie *http.Cookie) *http.Response {
+func (g *runningGateway) requestVia(transport http.RoundTripper, method, url, body string, cookie *http.Cookie) answer {
 	request, err := http.NewRequest(method, url, strings.NewReader(body))
 	require.NoError(g.t, err)
 	if cookie != nil {
@@ -64,7 +72,8 @@ func (g *runningGateway) requestVia(transport http.RoundTripper, method, url, bo
 	}
 	response, err := transport.RoundTrip(request)
 	require.NoError(g.t, err)
-	return response
+	g.t.Cleanup(func() { _ = response.Body.Close() })
+	return answer{response.StatusCode, response.ProtoMajor, response.Cookies(), response.Body}
 }
 
 // Open screens end properly when the gateway stops, delay nothing, and work again after the restart.
@@ -73,19 +82,19 @@ func TestScreensAcrossARestart(t *testing.T) {
 	before := startGateway(t, data)
 	const rangeID, lane = "11111111-1111-4111-8111-111111111111", "44444444-4444-4444-8444-000000000001"
 	signIn := before.request("POST", "/control/sign-in", `{"range_id":"`+rangeID+`","name":"sam","pin":"1234"}`, nil)
-	require.Equal(t, http.StatusNoContent, signIn.StatusCode)
+	require.Equal(t, http.StatusNoContent, signIn.status)
 	laneSignIn := before.request("GET", "/lane/"+lane+"?key=playground-lane-1-screen", "", nil)
-	require.Equal(t, http.StatusSeeOther, laneSignIn.StatusCode)
-	open := map[string]*http.Cookie{"/control/stream": signIn.Cookies()[0], "/lane/" + lane + "/stream": laneSignIn.Cookies()[0]}
+	require.Equal(t, http.StatusSeeOther, laneSignIn.status)
+	open := map[string]*http.Cookie{"/control/stream": signIn.cookies[0], "/lane/" + lane + "/stream": laneSignIn.cookies[0]}
 
-	streams := map[string]*http.Response{}
+	streams := map[string]answer{}
 	for path, cookie := range open {
 		streams[path] = before.request("GET", path, "", cookie)
-		require.Equal(t, http.StatusOK, streams[path].StatusCode, path)
+		require.Equal(t, http.StatusOK, streams[path].status, path)
 	}
 	before.stopAndWait()
 	for path, stream := range streams {
-		events, err := io.ReadAll(stream.Body)
+		events, err := io.ReadAll(stream.body)
 		require.NoError(t, err, "%s was cut off", path)
 		require.Contains(t, string(events), "event: picture")
 	}
@@ -93,9 +102,9 @@ func TestScreensAcrossARestart(t *testing.T) {
 	after := startGateway(t, data)
 	for path, cookie := range open {
 		stream := after.request("GET", path, "", cookie)
-		require.Equal(t, http.StatusOK, stream.StatusCode, path)
-		require.NoError(t, stream.Body.Close())
+		require.Equal(t, http.StatusOK, stream.status, path)
+		require.NoError(t, stream.body.Close())
 	}
-	require.Equal(t, http.StatusUnauthorized, after.request("GET", "/control/stream", "", open["/lane/"+lane+"/stream"]).StatusCode)
+	require.Equal(t, http.StatusUnauthorized, after.request("GET", "/control/stream", "", open["/lane/"+lane+"/stream"]).status)
 	after.stopAndWait()
 }
