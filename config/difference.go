@@ -114,10 +114,10 @@ func compareRanges(before, after Range) RangeDifference {
 }
 
 // changedKeys returns the paths of the settings whose values differ. It descends into sections that both have.
-func changedKeys(before, after reflect.Value, at path) (keys []string) {
+func changedKeys(before, after reflect.Value, p path) (keys []string) {
 	if before.Kind() != reflect.Struct {
 		if !reflect.DeepEqual(before.Interface(), after.Interface()) {
-			keys = append(keys, string(at))
+			keys = append(keys, string(p))
 		}
 		return keys
 	}
@@ -126,7 +126,7 @@ func changedKeys(before, after reflect.Value, at path) (keys []string) {
 		if old.Kind() == reflect.Pointer && s.kind.Kind() == reflect.Struct && !old.IsNil() && !updated.IsNil() {
 			old, updated = old.Elem(), updated.Elem()
 		}
-		keys = append(keys, changedKeys(old, updated, at.key(s.key))...)
+		keys = append(keys, changedKeys(old, updated, p.key(s.key))...)
 	}
 	return keys
 }

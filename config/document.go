@@ -37,7 +37,7 @@ func (d *document) decode(data []byte) (cfg Config, err error) {
 }
 
 // value reads a node into the target, and reports whether it did: not a null, nor what does not fit.
-func (d *document) value(n *yaml.Node, target reflect.Value, at path) bool {
+func (d *document) value(n *yaml.Node, target reflect.Value, p path) bool {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
@@ -46,7 +46,7 @@ func (d *document) value(n *yaml.Node, target reflect.Value, at path) bool {
 	}
 	if target.Kind() == reflect.Pointer {
 		element := reflect.New(target.Type().Elem())
-		if !d.value(n, element.Elem(), at) {
+		if !d.value(n, element.Elem(), p) {
 			return false
 		}
 		target.Set(element)
@@ -55,23 +55,23 @@ func (d *document) value(n *yaml.Node, target reflect.Value, at path) bool {
 	switch target.Kind() {
 	case reflect.Struct:
 		if n.Kind != yaml.MappingNode {
-			d.found.unread(at, "wants keys and values, such as {%s: …} (line %d)", sections[target.Type()][0].key, n.Line)
+			d.found.unread(p, "wants keys and values, such as {%s: …} (line %d)", sections[target.Type()][0].key, n.Line)
 			return false
 		}
-		d.section(n, target, at)
+		d.section(n, target, p)
 	case reflect.Slice:
 		if n.Kind != yaml.SequenceNode {
-			d.found.unread(at, "wants a list (line %d)", n.Line)
+			d.found.unread(p, "wants a list (line %d)", n.Line)
 			return false
 		}
-		d.list(n, target, at)
+		d.list(n, target, p)
 	default:
-		return d.leaf(n, target, at)
+		return d.leaf(n, target, p)
 	}
 	return true
 }
 
-func (d *document) section(n *yaml.Node, target reflect.Value, at path) {
+func (d *document) section(n *yaml.Node, target reflect.Value, p path) {
 	settings := sections[target.Type()]
 	for _, s := range settings {
 		if s.preset {
@@ -85,33 +85,33 @@ func (d *document) section(n *yaml.Node, target reflect.Value, at path) {
 			key = key.Alias
 		}
 		s, ok := find(settings, key.Value)
-		line, twice := first[key.Value]
+		line, duplicate := first[key.Value]
 		switch {
 		case key.Kind != yaml.ScalarNode || !ok:
-			d.unknown(key, settings, at)
-		case twice:
-			d.found.add(at.key(s.key), "given twice (lines %d and %d)", line, key.Line)
+			d.unknown(key, settings, p)
+		case duplicate:
+			d.found.add(p.key(s.key), "given twice (lines %d and %d)", line, key.Line)
 		default:
 			first[s.key] = key.Line
-			d.value(value, target.Field(s.field), at.key(s.key))
+			d.value(value, target.Field(s.field), p.key(s.key))
 		}
 	}
 }
 
 // list keeps a place for an item that it cannot read, so that later faults name the right index.
-func (d *document) list(n *yaml.Node, target reflect.Value, at path) {
+func (d *document) list(n *yaml.Node, target reflect.Value, p path) {
 	target.Set(reflect.MakeSlice(target.Type(), len(n.Content), len(n.Content)))
 	for i, item := range n.Content {
 		if d.done() {
 			return
 		}
-		d.value(item, target.Index(i), at.item(i))
+		d.value(item, target.Index(i), p.item(i))
 	}
 }
 
 // leaf reads a scalar. YAML decides about a plain value's type, so "true" in quotes is text and no flag. Text takes a
 // number as it is written, so a lane may be named 12.
-func (d *document) leaf(n *yaml.Node, target reflect.Value, at path) bool {
+func (d *document) leaf(n *yaml.Node, target reflect.Value, p path) bool {
 	kind := target.Type()
 	fits := n.Kind == yaml.ScalarNode
 	want := wantsText
@@ -130,12 +130,12 @@ func (d *document) leaf(n *yaml.Node, target reflect.Value, at path) bool {
 		}
 	}
 	if !fits {
-		d.found.unread(at, "%s (line %d)", want, n.Line)
+		d.found.unread(p, "%s (line %d)", want, n.Line)
 		return false
 	}
 	value, problem := scalar(kind, n.Value)
 	if problem != "" {
-		d.found.unread(at, "%s (line %d)", problem, n.Line)
+		d.found.unread(p, "%s (line %d)", problem, n.Line)
 		return false
 	}
 	target.Set(reflect.ValueOf(value).Convert(kind))
@@ -148,26 +148,26 @@ func (d *document) done() bool { return d.values > maxValues || d.found.full() }
 // showable matches a key that a fault may show: a secret may stand in a key's place, as in {token:2222…}.
 var showable = regexp.MustCompile(`^[A-Za-z_-]{1,24}$`)
 
-func (d *document) unknown(key *yaml.Node, among []setting, at path) {
+func (d *document) unknown(key *yaml.Node, among []setting, p path) {
 	var keys []string
 	for _, s := range among {
 		keys = append(keys, s.key)
 	}
 	if key.Kind != yaml.ScalarNode || !showable.MatchString(key.Value) {
-		at = at.key(fmt.Sprintf("(line %d)", key.Line))
-		d.found.add(at, "unknown key; known are %s", strings.Join(keys, ", "))
+		p = p.key(fmt.Sprintf("(line %d)", key.Line))
+		d.found.add(p, "unknown key; known are %s", strings.Join(keys, ", "))
 		return
 	}
-	at = at.key(key.Value)
-	if problem := removed[at]; problem != "" {
-		d.found.add(at, "%s (line %d)", problem, key.Line)
+	p = p.key(key.Value)
+	if problem := removed[p]; problem != "" {
+		d.found.add(p, "%s (line %d)", problem, key.Line)
 		return
 	}
 	if meant := nearest(key.Value, keys); meant != "" {
-		d.found.add(at, "unknown key (line %d), did you mean %q?", key.Line, meant)
+		d.found.add(p, "unknown key (line %d), did you mean %q?", key.Line, meant)
 		return
 	}
-	d.found.add(at, "unknown key (line %d); known are %s", key.Line, strings.Join(keys, ", "))
+	d.found.add(p, "unknown key (line %d); known are %s", key.Line, strings.Join(keys, ", "))
 }
 
 // removed are the settings of older releases, with what to do instead.

@@ -15,25 +15,25 @@ const prefix = "RANGEGATE_"
 // mistyped override would go unnoticed otherwise. An empty value empties a text.
 func (c *Config) override(environ []string, found *faults) {
 	for _, v := range prefixed(environ) {
-		at := path(prefix + v.name)
+		p := path(prefix + v.name)
 		pattern, indexes := generalize(v.name)
 		steps, ok := variables[pattern]
 		if v.name == "STORE_BOLT" {
-			found.add(at, "%s", boltRemoved)
+			found.add(p, "%s", boltRemoved)
 			continue
 		}
 		if !ok {
-			found.add(at, "no such setting%s", hint(pattern, indexes))
+			found.add(p, "no such setting%s", hint(pattern, indexes))
 			continue
 		}
 		target, problem := locate(reflect.ValueOf(c).Elem(), steps, indexes)
 		if problem != "" {
-			found.add(at, "%s", problem)
+			found.add(p, "%s", problem)
 			continue
 		}
 		value, problem := scalar(target.Type(), v.value)
 		if problem != "" {
-			found.add(at, "%s", problem)
+			found.add(p, "%s", problem)
 			continue
 		}
 		target.Set(reflect.ValueOf(value).Convert(target.Type()))

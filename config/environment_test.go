@@ -134,6 +134,7 @@ func TestFaultsOfTheEnvironment(t *testing.T) {
 		}
 	}
 }
+
 func TestTheNearestKeyIsSuggested(t *testing.T) {
 	keys := []string{"lanes", "name", "on_link_loss", "url", "redis"}
 	for word, meant := range map[string]string{

@@ -29,36 +29,36 @@ type faults struct {
 	unreadable map[path]bool // faults below these paths are dropped
 }
 
-func (f *faults) add(at path, format string, args ...any) {
-	if f.full() || f.paths[at] || f.below(at) {
+func (f *faults) add(p path, format string, args ...any) {
+	if f.full() || f.paths[p] || f.below(p) {
 		return
 	}
 	if f.paths == nil {
 		f.paths = map[path]bool{}
 	}
-	f.paths[at] = true
-	f.list = append(f.list, Fault{Path: string(at), Problem: fmt.Sprintf(format, args...)})
+	f.paths[p] = true
+	f.list = append(f.list, Fault{Path: string(p), Problem: fmt.Sprintf(format, args...)})
 	if f.full() {
 		f.list = append(f.list, Fault{Problem: fmt.Sprintf("only the first %d faults are listed", maxFaults)})
 	}
 }
 
 // unread adds the fault of a value that cannot be read, and drops later faults of it and of everything below it.
-func (f *faults) unread(at path, format string, args ...any) {
-	f.add(at, format, args...)
+func (f *faults) unread(p path, format string, args ...any) {
+	f.add(p, format, args...)
 	if f.unreadable == nil {
 		f.unreadable = map[path]bool{}
 	}
-	f.unreadable[at] = true
+	f.unreadable[p] = true
 }
 
 // below reports whether the path lies below an unreadable value.
-func (f *faults) below(at path) bool {
+func (f *faults) below(p path) bool {
 	if len(f.unreadable) == 0 {
 		return false
 	}
-	for i, c := range at {
-		if (c == '.' || c == '[') && f.unreadable[at[:i]] {
+	for i, c := range p {
+		if (c == '.' || c == '[') && f.unreadable[p[:i]] {
 			return true
 		}
 	}

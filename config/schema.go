@@ -33,11 +33,11 @@ func register(t reflect.Type, name []string, steps []step) {
 	case reflect.Pointer:
 		register(t.Elem(), name, steps)
 	case reflect.Slice:
-		register(t.Elem(), with(name, "#"), with(steps, eachItem))
+		register(t.Elem(), appendCopy(name, "#"), appendCopy(steps, eachItem))
 	case reflect.Struct:
 		sections[t] = settings(t)
 		for _, s := range sections[t] {
-			register(s.kind, with(name, strings.ToUpper(s.key)), with(steps, step(s.field)))
+			register(s.kind, appendCopy(name, strings.ToUpper(s.key)), appendCopy(steps, step(s.field)))
 		}
 	default:
 		variables[strings.Join(name, "_")] = steps
@@ -59,7 +59,7 @@ func settings(t reflect.Type) []setting {
 	return list
 }
 
-// with returns a copy of the list with one more item.
-func with[T any](list []T, item T) []T {
+// appendCopy returns a copy of the list with one more item.
+func appendCopy[T any](list []T, item T) []T {
 	return append(list[:len(list):len(list)], item)
 }

@@ -84,34 +84,34 @@ func (in *inspection) store(s Store) {
 }
 
 // expect adds a fault unless the problem is empty.
-func (in *inspection) expect(at path, problem string) {
+func (in *inspection) expect(p path, problem string) {
 	if problem != "" {
-		in.found.add(at, "%s", problem)
+		in.found.add(p, "%s", problem)
 	}
 }
 
 // unique notes the place of a value, or adds the fault when another place has it already.
-func unique[V comparable](in *inspection, taken map[V]path, value V, at path, problem string) {
+func unique[V comparable](in *inspection, taken map[V]path, value V, p path, problem string) {
 	if first, ok := taken[value]; ok {
-		in.found.add(at, problem, first)
+		in.found.add(p, problem, first)
 		return
 	}
-	taken[value] = at
+	taken[value] = p
 }
 
 // claim notes an id in all of the maps, or adds a fault when one of them has it already.
-func (in *inspection) claim(id uuid.UUID, at path, taken ...map[uuid.UUID]path) {
+func (in *inspection) claim(id uuid.UUID, p path, taken ...map[uuid.UUID]path) {
 	if id == uuid.Nil {
-		in.found.add(at.key("id"), "missing; %s", wantsID)
+		in.found.add(p.key("id"), "missing; %s", wantsID)
 		return
 	}
 	for _, ids := range taken {
-		if first, twice := ids[id]; twice {
-			in.found.add(at.key("id"), "already the id of %s", first)
+		if first, duplicate := ids[id]; duplicate {
+			in.found.add(p.key("id"), "already the id of %s", first)
 			return
 		}
 	}
 	for _, ids := range taken {
-		ids[id] = at
+		ids[id] = p
 	}
 }

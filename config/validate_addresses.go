@@ -89,12 +89,12 @@ func (in *inspection) operations(o Operations) {
 	}
 }
 
-func (in *inspection) tls(t TLS, at path) {
+func (in *inspection) tls(t TLS, p path) {
 	switch {
 	case t.Certificate == "" && t.Key != "":
-		in.found.add(at.key("certificate"), "missing; tls wants certificate and key")
+		in.found.add(p.key("certificate"), "missing; tls wants certificate and key")
 	case t.Certificate != "" && t.Key == "":
-		in.found.add(at.key("key"), "missing; tls wants certificate and key")
+		in.found.add(p.key("key"), "missing; tls wants certificate and key")
 	}
 }
 

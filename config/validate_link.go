@@ -8,28 +8,28 @@ import (
 	"strings"
 )
 
-func (in *inspection) link(l Link, at path) {
-	in.expect(at.key("driver"), driverProblem(l.Driver))
+func (in *inspection) link(l Link, p path) {
+	in.expect(p.key("driver"), driverProblem(l.Driver))
 	switch l.Driver {
 	case DriverSim:
 		if l.Address != "" {
-			in.found.add(at.key("address"), "the sim driver takes no address")
+			in.found.add(p.key("address"), "the sim driver takes no address")
 		}
 		if in.production {
-			in.found.add(at.key("driver"), "the sim driver is for the playground")
+			in.found.add(p.key("driver"), "the sim driver is for the playground")
 		}
 	case DriverWebSocket:
-		in.controller(l.Address, at.key("address"))
+		in.controller(l.Address, p.key("address"))
 	}
 }
 
 // controller checks the address of a lane's controller. Each lane has an address of its own.
-func (in *inspection) controller(address string, at path) {
+func (in *inspection) controller(address string, p path) {
 	if problem := controllerProblem(address); problem != "" {
-		in.found.add(at, "%s", problem)
+		in.found.add(p, "%s", problem)
 		return
 	}
-	unique(in, in.links, address, at, "the same as %s")
+	unique(in, in.links, address, p, "the same as %s")
 }
 
 func controllerProblem(raw string) string {
@@ -45,13 +45,13 @@ func controllerProblem(raw string) string {
 	return ""
 }
 
-func (in *inspection) linkTLS(t LinkTLS, at path) {
+func (in *inspection) linkTLS(t LinkTLS, p path) {
 	if t.CA != "" && t.Fingerprint != "" {
-		in.found.add(at, "two ways to trust, ca and fingerprint; choose one")
+		in.found.add(p, "two ways to trust, ca and fingerprint; choose one")
 	}
 	if t.Fingerprint != "" {
 		if _, ok := t.Pin(); !ok {
-			in.found.add(at.key("fingerprint"), "wants sha256: and 64 hexadecimal digits")
+			in.found.add(p.key("fingerprint"), "wants sha256: and 64 hexadecimal digits")
 		}
 	}
 }
@@ -65,8 +65,6 @@ func (t LinkTLS) Pin() (pin [sha256.Size]byte, ok bool) {
 	_, err := hex.Decode(pin[:], []byte(digits))
 	return pin, err == nil
 }
-
-
 
 func driverProblem(driver string) string {
 	if driver == DriverSim || driver == DriverWebSocket {
@@ -84,12 +82,12 @@ func (r Range) secured() bool {
 func (c Config) Unused() []string {
 	var unused []string
 	for i, r := range c.Ranges {
-		at := path("ranges").item(i)
+		p := path("ranges").item(i)
 		for key, configured := range map[string]bool{
 			"purchasing": r.Purchasing && !r.Sells(), "link_tls": r.LinkTLS != LinkTLS{} && !r.secured(),
 		} {
 			if configured {
-				unused = append(unused, string(at.key(key)))
+				unused = append(unused, string(p.key(key)))
 			}
 		}
 	}

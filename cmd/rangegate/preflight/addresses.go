@@ -39,39 +39,39 @@ func address(ctx context.Context, what, hostPort string, t config.TLS) []Finding
 }
 
 // checkListen listens at the address for a moment.
-func checkListen(ctx context.Context, what, at string) Finding {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", at)
+func checkListen(ctx context.Context, what, hostPort string) Finding {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", hostPort)
 	switch {
 	case err == nil:
 		_ = listener.Close()
-		return ok(what, "%s is free", at)
-	case errors.Is(err, unix.EADDRINUSE) && isGateway(ctx, at):
-		return ok(what, "a gateway answers at %s: it runs", at)
+		return ok(what, "%s is free", hostPort)
+	case errors.Is(err, unix.EADDRINUSE) && isGateway(ctx, hostPort):
+		return ok(what, "a gateway answers at %s: it runs", hostPort)
 	case errors.Is(err, unix.EADDRINUSE):
 		by := "by whom, only root can see"
-		if holder := processAt(at); holder != "" {
+		if holder := processAt(hostPort); holder != "" {
 			by = "by " + holder
 		}
-		return Finding{Fail, what, fmt.Sprintf("%s is in use %s", at, by), "stop that program, or choose another port"}
+		return Finding{Fail, what, fmt.Sprintf("%s is in use %s", hostPort, by), "stop that program, or choose another port"}
 	case errors.Is(err, unix.EACCES):
 		return Finding{
-			Fail, what, fmt.Sprintf("%s is not for %s to listen at", at, user()),
+			Fail, what, fmt.Sprintf("%s is not for %s to listen at", hostPort, user()),
 			"choose a port from 1024 up, or allow it: AmbientCapabilities=CAP_NET_BIND_SERVICE in the unit",
 		}
 	case errors.Is(err, unix.EADDRNOTAVAIL):
-		return Finding{Fail, what, at + " is no address of this machine", "choose one that is (ip address), or 0.0.0.0 for all"}
+		return Finding{Fail, what, hostPort + " is no address of this machine", "choose one that is (ip address), or 0.0.0.0 for all"}
 	}
 	return Finding{Fail, what, err.Error(), "choose an address of this machine"}
 }
 
 // isGateway reports whether a gateway answers at the address, with or without TLS: each of its answers has the header
 // trace-id. It sends nothing secret, so it does not check the certificate.
-func isGateway(ctx context.Context, at string) bool {
+func isGateway(ctx context.Context, hostPort string) bool {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
 	for _, scheme := range []string{"http://", "https://"} {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+at+"/livez", nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+hostPort+"/livez", nil)
 		if err != nil {
 			return false
 		}

@@ -48,29 +48,29 @@ func (s Settings) webhooks(ctx context.Context) []Finding {
 
 // products fetches the products like a lane screen's shop.
 func (s Settings) products(ctx context.Context) []Finding {
-	type shop struct {
+	type productsAPI struct {
 		url     string
 		timeout time.Duration
 		guarded bool
 	}
-	shops := groups[shop]{}
+	apis := groups[productsAPI]{}
 	for _, r := range s.Config.Ranges {
 		if p := r.Products; p != nil {
-			shops.add(shop{p.URL, p.Timeout, s.guarded(p.AllowPrivate)}, r.Name)
+			apis.add(productsAPI{p.URL, p.Timeout, s.guarded(p.AllowPrivate)}, r.Name)
 		}
 	}
-	if len(shops) == 0 {
+	if len(apis) == 0 {
 		return []Finding{ok("products", "no range has any")}
 	}
 	metrics := catalog.NewMetrics(prometheus.NewRegistry())
-	return checkGroups(ctx, shops, func(ctx context.Context, at shop, names string) Finding {
-		transport := egress.Transport(at.guarded, len(catalog.Types))
+	return checkGroups(ctx, apis, func(ctx context.Context, api productsAPI, names string) Finding {
+		transport := egress.Transport(api.guarded, len(catalog.Types))
 		defer transport.CloseIdleConnections()
 		client := catalog.New(catalog.Settings{
-			URL: at.url, Timeout: at.timeout, Transport: transport, UserAgent: s.UserAgent, Log: zerolog.Nop(), Metrics: metrics,
+			URL: api.url, Timeout: api.timeout, Transport: transport, UserAgent: s.UserAgent, Log: zerolog.Nop(), Metrics: metrics,
 		})
 		all, err := client.All(ctx, "")
-		found := fmt.Sprintf("%s (%s): ", origin(at.url), names)
+		found := fmt.Sprintf("%s (%s): ", origin(api.url), names)
 		switch {
 		case err != nil:
 			return Finding{Fail, "products", found + err.Error(), "put products.url right, or have the integrator look: customers see an empty shop"}
