@@ -158,7 +158,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Namespace: "rangegate", Name: "products_request_seconds",
 			Help: "How long the requests to the integrators' products APIs took, to the last byte of the answer, by outcome (as in " +
 				"products_requests_total). Normal is less than a second: customers wait for it when they open the shop.",
-			Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+			Buckets: egress.DurationBuckets,
 		}, []string{"outcome"}),
 	}
 	registry.MustRegister(m.requests, m.seconds)

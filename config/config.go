@@ -36,6 +36,10 @@ const (
 	InProduction Environment = "production"
 )
 
+// PublicOnly reports whether the gateway connects to public addresses of integrators only: in production, unless
+// AllowPrivate is set.
+func (e Environment) PublicOnly(allowPrivate bool) bool { return e == InProduction && !allowPrivate }
+
 // HTTP is the address of the API and the screens.
 type HTTP struct {
 	Address string `yaml:"address"` // host:port, default 127.0.0.1:8080

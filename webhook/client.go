@@ -126,7 +126,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		Help: "How long the requests to the integrators' webhooks took, purchases and simulated events among them, by what became " +
 			"of them: delivered, refused (answered, not with 2xx), timed_out, unreachable, interrupted (the connection broke). Normal " +
 			"is less than a second; slow ones hold up the events behind them.",
-		Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+		Buckets: egress.DurationBuckets,
 	}, []string{"outcome"})}
 	registry.MustRegister(m.seconds)
 	for _, outcome := range outcomes {

@@ -89,11 +89,11 @@ func (s *service) buildRange(
 	built = &rangeRuntime{config: r, trust: trust.CA, settings: actors.Settings{
 		Layout: layout(r), Grace: r.LinkGrace, Driver: s.driver(r, trust), HoldOnLoss: r.OnLinkLoss == config.Hold,
 	}}
-	guarded := func(allowPrivate bool) bool { return environment == config.InProduction && !allowPrivate }
+
 	if w := r.Webhook; w != nil {
 		if old != nil && reflect.DeepEqual(old.config.Webhook, w) {
 			built.webhook = old.webhook
-		} else if built.webhook, err = s.webhookClient(r.ID, w, guarded(w.AllowPrivate)); err != nil {
+		} else if built.webhook, err = s.webhookClient(r.ID, w, environment.PublicOnly(w.AllowPrivate)); err != nil {
 			return nil, err
 		}
 		built.settings.Webhook = built.webhook
@@ -103,7 +103,7 @@ func (s *service) buildRange(
 		if old != nil && reflect.DeepEqual(old.config.Products, p) {
 			built.products = old.products
 		} else {
-			built.products = s.productsClient(r.ID, p, guarded(p.AllowPrivate))
+			built.products = s.productsClient(r.ID, p, environment.PublicOnly(p.AllowPrivate))
 		}
 		built.settings.Catalogue = cartCheck{built.products}
 	}

@@ -117,8 +117,7 @@ func (s *service) screens(next *gatewayRuntime) api.Screens {
 			}
 		}
 		if p := r.Products; p != nil {
-			guarded := next.config.Environment == config.InProduction && !p.AllowPrivate
-			transports[r.ID] = egress.Transport(guarded, pictureConnections)
+			transports[r.ID] = egress.Transport(next.config.Environment.PublicOnly(p.AllowPrivate), pictureConnections)
 		}
 	}
 	screens.Pictures = lanescreen.NewPictures(userAgent(), transports)

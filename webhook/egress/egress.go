@@ -24,6 +24,9 @@ const (
 	MaxHeaderBytes   = 64 << 10 // of an answer
 )
 
+// DurationBuckets are the buckets of histograms of requests to integrators, in seconds.
+var DurationBuckets = []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
+
 // guard refuses every address that is not public: loopback, private, shared, link-local, multicast, reserved, and IPv6
 // addresses that contain IPv4 ones. It checks the resolved address before it connects, so host names cannot evade it.
 var guard = ssrf.New(ssrf.WithAnyPort())

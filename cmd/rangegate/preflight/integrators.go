@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"rangegate/catalog"
-	"rangegate/config"
 	"rangegate/webhook/egress"
 )
 
@@ -29,7 +28,7 @@ func (s Settings) webhooks(ctx context.Context) []Finding {
 	hosts := groups[endpoint]{}
 	for _, r := range s.Config.Ranges {
 		if r.Webhook != nil {
-			hosts.add(endpoint{origin(r.Webhook.URL), s.guarded(r.Webhook.AllowPrivate)}, r.Name)
+			hosts.add(endpoint{origin(r.Webhook.URL), s.Config.Environment.PublicOnly(r.Webhook.AllowPrivate)}, r.Name)
 		}
 	}
 	if len(hosts) == 0 {
@@ -56,7 +55,7 @@ func (s Settings) products(ctx context.Context) []Finding {
 	apis := groups[productsAPI]{}
 	for _, r := range s.Config.Ranges {
 		if p := r.Products; p != nil {
-			apis.add(productsAPI{p.URL, p.Timeout, s.guarded(p.AllowPrivate)}, r.Name)
+			apis.add(productsAPI{p.URL, p.Timeout, s.Config.Environment.PublicOnly(p.AllowPrivate)}, r.Name)
 		}
 	}
 	if len(apis) == 0 {
@@ -79,11 +78,6 @@ func (s Settings) products(ctx context.Context) []Finding {
 		}
 		return ok("products", "%stime: %d, targets: %d, ammo: %d, rentals: %d", found, len(all.Time), len(all.Targets), len(all.Ammo), len(all.Rentals))
 	})
-}
-
-// guarded reports whether only public addresses are allowed: in production, unless the range allows others.
-func (s Settings) guarded(allowPrivate bool) bool {
-	return s.Config.Environment == config.InProduction && !allowPrivate
 }
 
 // endpoint is the server of a webhook.
