@@ -16,12 +16,12 @@ import (
 
 type check struct {
 	Config  string `required:"" placeholder:"FILE" help:"The configuration to check."`
-	Offline bool   `help:"Only the configuration: nothing else of this machine is looked at, and nobody is connected to."`
+	Offline bool   `help:"Check the configuration only, without the machine and the network."`
 }
 
 // Help is shown below the flags.
 func (check) Help() string {
-	return `Prints the configuration as it will be used, and on standard error a table of what the gateway will find: store, integrators, controllers, addresses, certificates, clocks, file limits; with what to do about each. It takes half a minute at most, changes nothing, and may be run beside the gateway that serves the same configuration. Run it as the gateway's user, on its machine.
+	return `Prints the configuration with its defaults, and on standard error a table of the pre-flight: store, integrators, controllers, addresses, certificates, clocks and file limits, each problem with its remedy. It takes half a minute at most, changes nothing, and may run beside the gateway that serves the same configuration. Run it as the gateway's user, on its machine.
 
 Exit codes: 0 all is well, or worth a look; 1 something failed; 2 the configuration is wrong.`
 }
@@ -56,11 +56,11 @@ func (c check) Run(t *terminal) error {
 }
 
 type checkController struct {
-	Address string        `arg:"" placeholder:"ws://…" help:"Where the controller answers."`
-	Lane    uuid.UUID     `required:"" help:"The id of the lane that the controller is for."`
+	Address string        `arg:"" placeholder:"ws://…" help:"The URL of the controller."`
+	Lane    uuid.UUID     `required:"" help:"The id of the controller's lane."`
 	Range   uuid.UUID     `default:"11111111-1111-4111-8111-111111111111" help:"The id of the range."`
 	Key     string        `help:"The lane's key, if it has one."`
-	Reports time.Duration `placeholder:"60s" help:"Also wait so long for somebody to do something at the lane."`
+	Reports time.Duration `placeholder:"60s" help:"Also test reports, and wait so long for a person to do something at the lane."`
 }
 
 // Run tests the rules of the lane link against the controller, and prints which of them hold.

@@ -7,8 +7,8 @@ import (
 )
 
 type demoIntegrator struct {
-	Address string   `default:"127.0.0.1:7070" help:"Where the products API, the webhook receiver and the page answer."`
-	Secret  []string `placeholder:"WHSEC" help:"Secret that the webhook is signed with, whsec_ and base64. May be given again. Without one signatures are not checked."`
+	Address string   `default:"127.0.0.1:7070" help:"The address of the products API, the webhook receiver and the page."`
+	Secret  []string `placeholder:"WHSEC" help:"A secret of the webhook's signatures, whsec_ and base64. Repeatable. Without one signatures are not checked."`
 }
 
 // Run serves until the process is told to stop.

@@ -18,11 +18,11 @@ import (
 )
 
 type laneSim struct {
-	Config      string        `required:"" placeholder:"FILE" help:"The configuration whose websocket lanes are answered for, at their addresses."`
+	Config      string        `required:"" placeholder:"FILE" help:"The configuration with the websocket lanes, which are simulated at their addresses."`
 	Shooters    bool          `help:"Simulated shooters enter the lanes, call for help, hit the carrier and buy."`
-	Faults      []string      `placeholder:"KIND,..." help:"What goes wrong at random: all, or some of those below."`
-	Every       time.Duration `default:"1m" help:"On average between two faults of a lane."`
-	Seed        uint64        `default:"1" help:"Of shooters and faults. With the same seed the same lane has the same ones."`
+	Faults      []string      `placeholder:"KIND,..." help:"The random faults: all, or some of those below."`
+	Every       time.Duration `default:"1m" help:"The mean time between two faults of a lane."`
+	Seed        uint64        `default:"1" help:"The seed of shooters and faults. The same seed gives a lane the same ones."`
 	Certificate string        `placeholder:"FILE" help:"Certificate (PEM) for wss:// addresses."`
 	Key         string        `placeholder:"FILE" help:"Its key (PEM)."`
 }

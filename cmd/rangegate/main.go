@@ -20,12 +20,12 @@ import (
 type commands struct {
 	Playground      playground      `cmd:"" help:"A demo range with simulated lanes, everything on one machine with nothing installed."`
 	Serve           serve           `cmd:"" help:"Serve the ranges of a configuration."`
-	Integrator      demoIntegrator  `cmd:"" help:"A demo integrator: products API, webhook receiver, and a page that shows what arrived."`
-	Lanesim         laneSim         `cmd:"" help:"Answer as the controllers of every websocket lane of a configuration, with faults on request."`
-	Check           check           `cmd:"" help:"Say everything that is wrong with a configuration, or print it as it will be used, and look whether what it counts on is there."`
-	CheckController checkController `cmd:"" help:"Play the lane link with a controller, and say which of its rules hold."`
+	Integrator      demoIntegrator  `cmd:"" help:"A demo integrator: products API, webhook receiver, and a page that shows the events."`
+	Lanesim         laneSim         `cmd:"" help:"Simulate the controllers of every websocket lane of a configuration, with faults on request."`
+	Check           check           `cmd:"" help:"List the faults of a configuration, or print it with its defaults, and check what it depends on."`
+	CheckController checkController `cmd:"" help:"Test the rules of the lane link with a controller."`
 	HashPIN         hashPIN         `cmd:"" name:"hash-pin" help:"Read a PIN from the terminal, or from standard input, and print its argon2id hash for the configuration (pin_hash)."`
-	Store           storeCommands   `cmd:"" help:"Check what a configuration's store has, or carry it to another store."`
+	Store           storeCommands   `cmd:"" help:"Check, export, import and back up a configuration's store."`
 	Version         version         `cmd:"" help:"Print the version."`
 }
 

@@ -7,10 +7,10 @@ import (
 )
 
 type playground struct {
-	Lanes      int    `default:"12" help:"How many lanes the demo range has."`
-	Data       string `default:"data" placeholder:"DIR" help:"Where the demo range is kept; it is there again after a restart."`
-	Address    string `default:"127.0.0.1:8080" help:"Where the API answers."`
-	Integrator string `default:"127.0.0.1:7070" help:"Where the demo integrator answers: products, webhook receiver, and a page that shows what arrived."`
+	Lanes      int    `default:"12" help:"The number of lanes."`
+	Data       string `default:"data" placeholder:"DIR" help:"The folder of the demo range's store."`
+	Address    string `default:"127.0.0.1:8080" help:"The address of the API."`
+	Integrator string `default:"127.0.0.1:7070" help:"The address of the demo integrator: products API, webhook receiver, and a page that shows the events."`
 }
 
 // Run serves the demo range and the demo integrator until the process is told to stop.

@@ -19,10 +19,10 @@ import (
 )
 
 type storeCommands struct {
-	Check  storeCheck  `cmd:"" help:"Read everything that the store has, and say what cannot be read. Changes nothing."`
-	Export storeExport `cmd:"" help:"Write everything that the store has as JSON lines. Customers' names are among it."`
-	Import storeImport `cmd:"" help:"Write the ranges of an export to a store that does not have them."`
-	Backup storeBackup `cmd:"" help:"Copy the SQLite file to a new file, also while a gateway has it, and read the copy."`
+	Check  storeCheck  `cmd:"" help:"Read all records of the store and list the unreadable ones. Changes nothing."`
+	Export storeExport `cmd:"" help:"Write all records of the store as JSON lines, customers' names included."`
+	Import storeImport `cmd:"" help:"Write the ranges of an export to a store without them."`
+	Backup storeBackup `cmd:"" help:"Copy the SQLite file to a new file, also beside a running gateway, and check the copy."`
 }
 
 // source is a store that is only read, target one that ranges are imported to.
@@ -117,7 +117,7 @@ func describe(c archive.Contents) string {
 
 type storeExport struct {
 	Config string `required:"" placeholder:"FILE" help:"The configuration that names the store."`
-	Out    string `placeholder:"FILE" help:"Where to write, a new file that only its owner may read; otherwise to standard output."`
+	Out    string `placeholder:"FILE" help:"A new file that only its owner may read; without it standard output."`
 }
 
 // Run writes the export, and removes an incomplete file.
@@ -156,7 +156,7 @@ func (s storeExport) Run(t *terminal) (err error) {
 
 type storeImport struct {
 	Config string `required:"" placeholder:"FILE" help:"The configuration that names the store."`
-	File   string `arg:"" help:"What was exported."`
+	File   string `arg:"" help:"The export."`
 }
 
 // Run reads the whole file before it opens the store.
@@ -186,7 +186,7 @@ func (s storeImport) Run(t *terminal) (err error) {
 
 type storeBackup struct {
 	Config string `required:"" placeholder:"FILE" help:"The configuration that names the store."`
-	File   string `arg:"" help:"Where to write, a new file that only its owner may read."`
+	File   string `arg:"" help:"A new file that only its owner may read."`
 }
 
 // Run copies the file, and keeps the copy only if every record in it can be read.

@@ -48,18 +48,18 @@ func checkListen(ctx context.Context, what, hostPort string) Finding {
 	case errors.Is(err, unix.EADDRINUSE) && isGateway(ctx, hostPort):
 		return ok(what, "a gateway answers at %s: it runs", hostPort)
 	case errors.Is(err, unix.EADDRINUSE):
-		by := "by whom, only root can see"
+		by := "by a process that only root can see"
 		if holder := processAt(hostPort); holder != "" {
 			by = "by " + holder
 		}
 		return Finding{Fail, what, fmt.Sprintf("%s is in use %s", hostPort, by), "stop that program, or choose another port"}
 	case errors.Is(err, unix.EACCES):
 		return Finding{
-			Fail, what, fmt.Sprintf("%s is not for %s to listen at", hostPort, user()),
+			Fail, what, fmt.Sprintf("%[2]s may not listen at %[1]s", hostPort, user()),
 			"choose a port from 1024 up, or allow it: AmbientCapabilities=CAP_NET_BIND_SERVICE in the unit",
 		}
 	case errors.Is(err, unix.EADDRNOTAVAIL):
-		return Finding{Fail, what, hostPort + " is no address of this machine", "choose one that is (ip address), or 0.0.0.0 for all"}
+		return Finding{Fail, what, hostPort + " is no address of this machine", "choose an address of it (ip address), or 0.0.0.0 for all"}
 	}
 	return Finding{Fail, what, err.Error(), "choose an address of this machine"}
 }
@@ -142,7 +142,7 @@ func checkCertificate(what string, t config.TLS, now time.Time) []Finding {
 	what += ".tls"
 	loaded, err := certificate.Load(certificate.Files(t))
 	if err != nil {
-		return []Finding{{Fail, what, err.Error(), "put the path of the PEM file right; the certificate and its key go together"}}
+		return []Finding{{Fail, what, err.Error(), "correct the paths of the PEM files; the certificate needs its own key"}}
 	}
 	leaf := loaded.Leaf
 	names := strings.Join(certificate.Names(leaf), ", ")
@@ -158,7 +158,7 @@ func checkCertificate(what string, t config.TLS, now time.Time) []Finding {
 		all = append(all, ok(what, "%s: %s left", found, count(int(left.Hours()/24), "day")))
 	}
 	if names == "" {
-		all = append(all, Finding{Fail, what, t.Certificate + " has no names: clients look at nothing else", "have it issued for the names that clients use (subjectAltName)"})
+		all = append(all, Finding{Fail, what, t.Certificate + " has no names, which clients need", "have it issued for the names that clients use (subjectAltName)"})
 	}
 	if info, err := os.Stat(t.Key); err == nil && info.Mode().Perm()&0o004 != 0 {
 		all = append(all, Finding{Warn, what, t.Key + " can be read by everybody on this machine", "chmod 640, or 600, owned by the gateway's user"})
@@ -180,7 +180,7 @@ func checkChain(what string, t config.TLS, loaded *tls.Certificate, now time.Tim
 		return nil // it is trusted, or checkCertificate has reported the problem
 	}
 	return []Finding{{
-		Warn, what, t.Certificate + " is signed by nobody that this machine trusts: by itself, by an authority of your own, or the " +
-			"certificates between are missing", "use the full chain (fullchain.pem); an authority of your own has to be made known to every client",
+		Warn, what, t.Certificate + " is signed by no authority that this machine trusts: by itself, by an authority of your own, or the " +
+			"intermediate certificates are missing", "use the full chain (fullchain.pem); install an authority of your own on every client",
 	}}
 }

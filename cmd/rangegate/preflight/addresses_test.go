@@ -72,7 +72,7 @@ func TestASelfSignedCertificate(t *testing.T) {
 	all, _ := served(t, certificatetest.Issue(t, 60*24*time.Hour+time.Minute))
 	require.Contains(t, text(all), "ok: for localhost, 127.0.0.1, until ")
 	require.Contains(t, text(all), ": 60 days left")
-	require.Contains(t, requireOne(t, all, Warn).Found, "is signed by nobody that this machine trusts")
+	require.Contains(t, requireOne(t, all, Warn).Found, "is signed by no authority that this machine trusts")
 }
 
 func TestACertificateNearItsExpiry(t *testing.T) {

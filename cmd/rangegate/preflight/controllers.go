@@ -35,7 +35,7 @@ func (s Settings) controllers(ctx context.Context) (all []Finding) {
 		trust, err := s.Trust(r.LinkTLS)
 		if err != nil {
 			all = append(all, Finding{
-				Fail, "controllers", fmt.Sprintf("ranges[%d].link_tls.ca: %v", i, err), "put the path of the PEM file right: the gateway does not start without it",
+				Fail, "controllers", fmt.Sprintf("ranges[%d].link_tls.ca: %v", i, err), "correct the path of the PEM file: the gateway does not start without it",
 			})
 			continue
 		}
@@ -121,9 +121,9 @@ func (c controller) connect(ctx context.Context) string {
 func remedy(problem string) string {
 	switch problem {
 	case notTried:
-		return "see to those that do not answer, and check again"
+		return "repair those that do not answer, and check again"
 	case fingerprint:
-		return "see whether the controller was replaced on purpose, and put the fingerprint right"
+		return "find out whether the controller was replaced on purpose, and correct the fingerprint"
 	}
-	return "see that they have power and network, and that link.address is theirs; then rangegate check-controller"
+	return "check their power and network, and link.address; then run rangegate check-controller"
 }

@@ -38,7 +38,7 @@ func (s Settings) webhooks(ctx context.Context) []Finding {
 		if err := server.connect(ctx); err != nil {
 			return Finding{
 				Fail, "webhook", fmt.Sprintf("%s (%s): %s", server.origin, names, egress.Reason(err, "no connection could be made")),
-				"put webhook.url right, or have the integrator look: events that cannot be delivered are not repeated",
+				"correct webhook.url, or ask the integrator: events that cannot be delivered are not repeated",
 			}
 		}
 		return ok("webhook", "%s (%s) is reached", server.origin, names)
@@ -72,9 +72,9 @@ func (s Settings) products(ctx context.Context) []Finding {
 		found := fmt.Sprintf("%s (%s): ", origin(api.url), names)
 		switch {
 		case err != nil:
-			return Finding{Fail, "products", found + err.Error(), "put products.url right, or have the integrator look: customers see an empty shop"}
+			return Finding{Fail, "products", found + err.Error(), "correct products.url, or ask the integrator: customers see an empty shop"}
 		case len(all.Time)+len(all.Targets)+len(all.Ammo)+len(all.Rentals) == 0:
-			return Finding{Warn, "products", found + "nothing is for sale", "have the integrator look; the gateway's log says which products break a rule"}
+			return Finding{Warn, "products", found + "nothing is for sale", "ask the integrator; the gateway's log names the products that break a rule"}
 		}
 		return ok("products", "%stime: %d, targets: %d, ammo: %d, rentals: %d", found, len(all.Time), len(all.Targets), len(all.Ammo), len(all.Rentals))
 	})

@@ -22,8 +22,8 @@ func clocks(context.Context) []Finding {
 	all := []Finding{checkWallClock(clock.Now().Wall), checkSynchronised()}
 	if slept, err := suspendedTime(); err == nil && slept > time.Second {
 		all = append(all, Finding{
-			Warn, "clock", fmt.Sprintf("this machine was suspended for %s since it was started: no lane is controlled meanwhile", slept.Round(time.Second)),
-			"turn suspending off: systemctl mask sleep.target suspend.target hibernate.target",
+			Warn, "clock", fmt.Sprintf("this machine was suspended for %s since its start: no lane is controlled meanwhile", slept.Round(time.Second)),
+			"turn suspend off: systemctl mask sleep.target suspend.target hibernate.target",
 		})
 	}
 	return all
@@ -37,7 +37,7 @@ func checkWallClock(now time.Time) Finding {
 	if now.Year() < minYear || now.Year() >= maxYear {
 		return Finding{
 			Fail, "clock", "the wall clock shows " + shows,
-			"set it (timedatectl set-time), and see that the machine keeps its time while it is off: certificates count as invalid",
+			"set it (timedatectl set-time), and check the machine's battery: certificates count as invalid",
 		}
 	}
 	return ok("clock", "the wall clock shows %s", shows)
@@ -56,9 +56,9 @@ func checkNTP(status int, state unix.Timex, err error) Finding {
 	const unsynchronised = 0x40 // STA_UNSYNC
 	switch {
 	case errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS):
-		return Finding{Warn, "clock", "whether it is synchronised cannot be known here", enableNTP}
+		return Finding{Warn, "clock", "the kernel does not tell whether it is synchronised", enableNTP}
 	case err != nil:
-		return Finding{Warn, "clock", "whether it is synchronised is not known: " + err.Error(), enableNTP}
+		return Finding{Warn, "clock", "whether it is synchronised is unknown: " + err.Error(), enableNTP}
 	case status == unix.TIME_ERROR || state.Status&unsynchronised != 0:
 		return Finding{Warn, "clock", "it is not synchronised", enableNTP}
 	}
@@ -88,7 +88,7 @@ const productFiles = 40
 func (s Settings) openFiles(context.Context) []Finding {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		return []Finding{{Warn, "open files", "their limit is not known: " + err.Error(), "see that it is at least twice the number of lanes"}}
+		return []Finding{{Warn, "open files", "their limit is unknown: " + err.Error(), "set it to at least twice the number of lanes"}}
 	}
 	return []Finding{checkFileLimit(s.Config, limit.Cur)}
 }

@@ -35,8 +35,8 @@ func TestAnUnsynchronisedClock(t *testing.T) {
 		{unix.TIME_ERROR, unix.Timex{Status: unsynchronised}, nil, Warn, "it is not synchronised"},
 		{unix.TIME_OK, unix.Timex{Status: unsynchronised}, nil, Warn, "it is not synchronised"},
 		{unix.TIME_OK, unix.Timex{Maxerror: 16_000_000}, nil, Warn, "it is synchronised to within 16s only"},
-		{-1, unix.Timex{}, unix.EPERM, Warn, "whether it is synchronised cannot be known here"},
-		{-1, unix.Timex{}, unix.EFAULT, Warn, "whether it is synchronised is not known: bad address"},
+		{-1, unix.Timex{}, unix.EPERM, Warn, "the kernel does not tell whether it is synchronised"},
+		{-1, unix.Timex{}, unix.EFAULT, Warn, "whether it is synchronised is unknown: bad address"},
 	} {
 		f := checkNTP(c.status, c.state, c.err)
 		require.Equal(t, c.result, f.Result, c.found)

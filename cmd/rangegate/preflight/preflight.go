@@ -93,7 +93,7 @@ func run(ctx context.Context, timeout time.Duration, checks []check) (all []Find
 			all = append(all, f...)
 		case <-late.Done():
 			all = append(all, Finding{
-				Fail, c.what, fmt.Sprintf("not known after %s", timeout), "look what hangs: the disk, or the network; then check again",
+				Fail, c.what, fmt.Sprintf("no result after %s", timeout), "find out what hangs, the disk or the network, and check again",
 			})
 		}
 	}
@@ -120,7 +120,7 @@ func (s Settings) configuration(context.Context) (all []Finding) {
 	}
 	all = append(all, ok("configuration", "%s: %s, %s", s.Config.Environment, count(len(s.Config.Ranges), "range"), count(lanes, "lane")))
 	for _, path := range s.Config.Unused() {
-		all = append(all, Finding{Warn, "configuration", path + " has no effect", "take it out, or add what it needs to have one"})
+		all = append(all, Finding{Warn, "configuration", path + " has no effect", "remove it, or add the setting that it needs"})
 	}
 	if h := s.Config.HTTP; h.BehindProxy && len(h.TrustedProxies) == 0 {
 		all = append(all, Finding{
@@ -143,7 +143,7 @@ func Write(to io.Writer, all []Finding) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(to, "pre-flight: %d failed, %d to be looked at, %d ok\n", Count(all, Fail), Count(all, Warn), Count(all, OK))
+	_, err := fmt.Fprintf(to, "pre-flight: %d failed, %d to look at, %d ok\n", Count(all, Fail), Count(all, Warn), Count(all, OK))
 	return err
 }
 

@@ -28,7 +28,7 @@ func TestAHangingCheckIsAFailure(t *testing.T) {
 			}},
 		})
 		require.Equal(t, 31*time.Second, time.Since(started))
-		require.Equal(t, "FAIL: not known after 30s\nok: is there\nok: is well\nFAIL: not known after 30s\nok: knows when to stop\n", text(all))
+		require.Equal(t, "FAIL: no result after 30s\nok: is there\nok: is well\nFAIL: no result after 30s\nok: knows when to stop\n", text(all))
 		close(release)
 		synctest.Wait()
 	})
@@ -44,6 +44,6 @@ warn  http.tls  3 days left
                 -> renew it
 FAIL  store     is not there
                 -> start it
-pre-flight: 1 failed, 1 to be looked at, 1 ok
+pre-flight: 1 failed, 1 to look at, 1 ok
 `, table.String())
 }

@@ -31,9 +31,9 @@ func checkSQLite(ctx context.Context, path string) []Finding {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return []Finding{ok("store", "%s is not there yet; the gateway makes it", path)}
+		return []Finding{ok("store", "%s does not exist yet; the gateway creates it", path)}
 	case err != nil:
-		return []Finding{{Fail, "store", err.Error(), "give the gateway's user the right to it: check as that user"}}
+		return []Finding{{Fail, "store", err.Error(), "give the gateway's user access, and check as that user"}}
 	}
 	if err := unix.Faccessat(unix.AT_FDCWD, path, unix.R_OK|unix.W_OK, unix.AT_EACCESS); err != nil {
 		return []Finding{{
@@ -44,11 +44,11 @@ func checkSQLite(ctx context.Context, path string) []Finding {
 	reader, err := sqlite.OpenReader(path)
 	switch {
 	case errors.Is(err, sqlite.ErrLocked):
-		return []Finding{ok("store", "%s, %s, is open in a gateway that runs: what is in it was not read", path, size(uint64(info.Size())))}
+		return []Finding{ok("store", "%s, %s, is open in a gateway that runs, and was not read", path, size(uint64(info.Size())))}
 	case errors.Is(err, store.ErrNewer):
 		return []Finding{{Fail, "store", err.Error(), fmt.Sprintf("install the release that wrote it; this one reads records up to version %d", store.Version)}}
 	case err != nil:
-		return []Finding{{Fail, "store", err.Error(), "put a backup back, or see docs/store.md, When something is wrong with it"}}
+		return []Finding{{Fail, "store", err.Error(), "restore a backup, or see docs/store.md, When something is wrong with it"}}
 	}
 	defer func() { _ = reader.Close() }()
 	ids, err := reader.Ranges(ctx)
@@ -65,7 +65,7 @@ func checkFolder(path string) []Finding {
 		folder, err = existingParent(folder)
 	}
 	if err != nil {
-		return []Finding{{Fail, "store", err.Error(), "make the folder of store.sqlite"}}
+		return []Finding{{Fail, "store", err.Error(), "create the folder of store.sqlite"}}
 	}
 	return []Finding{checkWritable(folder), checkSpace(folder), checkFileSystem(folder)}
 }
@@ -108,7 +108,7 @@ const minRedisVersion = 7
 func checkRedis(ctx context.Context, url string) []Finding {
 	reader, err := redis.OpenReader(ctx, url)
 	if err != nil {
-		return []Finding{{Fail, "store", err.Error(), "start the server, or put store.redis right: address, user, password, TLS"}}
+		return []Finding{{Fail, "store", err.Error(), "start the server, or correct store.redis: address, user, password, TLS"}}
 	}
 	defer func() { _ = reader.Close() }()
 	survey, err := reader.Survey(ctx)
@@ -121,7 +121,7 @@ func checkRedis(ctx context.Context, url string) []Finding {
 		all = append(all, Finding{Fail, "store", "version " + survey.Version + " is too old", fmt.Sprintf("install Redis %d or later", minRedisVersion)})
 	}
 	for _, warning := range survey.Warnings {
-		all = append(all, Finding{Warn, "store", warning, "set the server as docs/store.md, Redis, has it: appendonly yes, appendfsync always, maxmemory-policy noeviction"})
+		all = append(all, Finding{Warn, "store", warning, "configure the server as in docs/store.md, Redis: appendonly yes, appendfsync always, maxmemory-policy noeviction"})
 	}
 	return all
 }
@@ -134,11 +134,11 @@ func checkWritable(folder string) Finding {
 	took, err := syncTimes(folder)
 	switch {
 	case errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT):
-		return Finding{Fail, "store", fmt.Sprintf("there is no room in %s: %v", folder, err), "make room: nothing can be saved"}
+		return Finding{Fail, "store", fmt.Sprintf("there is no space in %s: %v", folder, err), "free some space: nothing can be saved"}
 	case err != nil:
 		return Finding{
 			Fail, "store", fmt.Sprintf("nothing can be saved in %s by %s: %v", folder, user(), err),
-			"give the folder to the gateway's user (chown), see that it is not mounted read-only, and check as that user",
+			"give the folder to the gateway's user (chown), check that it is not mounted read-only, and check as that user",
 		}
 	}
 	slices.Sort(took)
@@ -146,7 +146,7 @@ func checkWritable(folder string) Finding {
 	if typical > slowSyncTime {
 		return Finding{
 			Warn, "store", fmt.Sprintf("the disk of %s takes %s to save: each sale waits for that", folder, typical),
-			"choose a faster disk (an SSD), or see what else uses this one",
+			"choose a faster disk (an SSD), or find out what else uses this one",
 		}
 	}
 	return ok("store", "%s can be written by %s, and the disk takes %s to save", folder, user(), typical)
@@ -179,33 +179,33 @@ const minSpace, lowSpace = 100 << 20, 2 << 30
 func checkSpace(folder string) Finding {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(folder, &disk); err != nil {
-		return Finding{Warn, "store", "how much room there is is not known: " + err.Error(), "see that there are some gigabytes"}
+		return Finding{Warn, "store", "the free space is unknown: " + err.Error(), "check that there are some gigabytes"}
 	}
 	free := disk.Bavail * uint64(disk.Bsize)
 	found := fmt.Sprintf("%s free in %s", size(free), folder)
 	switch {
 	case free < minSpace:
-		return Finding{Fail, "store", found, "make room: when the disk is full nothing more can be sold"}
+		return Finding{Fail, "store", found, "free some space: when the disk is full nothing more can be sold"}
 	case free < lowSpace:
-		return Finding{Warn, "store", found, "make room, or bound what is kept (store.retention)"}
+		return Finding{Warn, "store", found, "free some space, or keep less (store.retention)"}
 	}
 	return ok("store", "%s", found)
 }
 
 // unsafeFileSystems lose files, or do not keep them reliably.
 var unsafeFileSystems = map[int64]string{
-	unix.TMPFS_MAGIC:           "in memory: it is gone when the machine is started again",
-	unix.RAMFS_MAGIC:           "in memory: it is gone when the machine is started again",
-	unix.OVERLAYFS_SUPER_MAGIC: "in a container's own layer: it is gone when the container is replaced",
-	unix.NFS_SUPER_MAGIC:       "on a network drive: locks and mapped files are not to be relied upon",
-	unix.SMB2_SUPER_MAGIC:      "on a network drive: locks and mapped files are not to be relied upon",
+	unix.TMPFS_MAGIC:           "in memory: a restart of the machine loses it",
+	unix.RAMFS_MAGIC:           "in memory: a restart of the machine loses it",
+	unix.OVERLAYFS_SUPER_MAGIC: "in a container's own layer: a replacement of the container loses it",
+	unix.NFS_SUPER_MAGIC:       "on a network drive: locks and mapped files are unreliable",
+	unix.SMB2_SUPER_MAGIC:      "on a network drive: locks and mapped files are unreliable",
 }
 
 // checkFileSystem checks that the folder's file system keeps files.
 func checkFileSystem(folder string) Finding {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(folder, &disk); err != nil {
-		return Finding{Warn, "store", "what " + folder + " lies on is not known: " + err.Error(), "see that it is a disk of this machine"}
+		return Finding{Warn, "store", "the file system of " + folder + " is unknown: " + err.Error(), "check that it is on a disk of this machine"}
 	}
 	if problem, ok := unsafeFileSystems[int64(disk.Type)]; ok {
 		return Finding{Warn, "store", folder + " is " + problem, "put store.sqlite on a disk of this machine, or a volume"}

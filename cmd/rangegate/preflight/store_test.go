@@ -118,7 +118,7 @@ func TestAFolderInMemory(t *testing.T) {
 	}
 	f := checkFileSystem("/dev/shm")
 	require.Equal(t, Warn, f.Result)
-	require.Contains(t, f.Found, "/dev/shm is in memory: it is gone when the machine is started again")
+	require.Contains(t, f.Found, "/dev/shm is in memory: a restart of the machine loses it")
 }
 
 func TestAValidRedis(t *testing.T) {
