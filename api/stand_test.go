@@ -128,13 +128,13 @@ func (s *stand) Simulate(_ context.Context, kind lanes.Kind, session uuid.UUID, 
 	return lanes.Logged{Event: event, Simulated: true, Attempt: &lanes.Attempt{Status: s.status}}, s.refuses
 }
 
-func (s *stand) Of(_ context.Context, t catalog.Type, session string) ([]catalog.Product, error) {
+func (s *stand) Fetch(_ context.Context, t catalog.Type, session string) ([]catalog.Product, error) {
 	s.passed = session
 	return []catalog.Product{{ID: "a", DisplayName: "A of " + string(t), Price: "12.50", MaxQty: 5, MinQty: 1, IncrementBy: 1}}, s.refuses
 }
 
 func (s *stand) All(ctx context.Context, session string) (catalog.Catalogue, error) {
-	products, err := s.Of(ctx, catalog.Ammo, session)
+	products, err := s.Fetch(ctx, catalog.Ammo, session)
 	return catalog.Catalogue{Time: []catalog.Product{}, Targets: []catalog.Product{}, Ammo: products, Rentals: []catalog.Product{}}, err
 }
 

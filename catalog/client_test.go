@@ -30,7 +30,7 @@ func TestARequestIsWhatTheSpecificationSays(t *testing.T) {
 		"?key=1&key=2":     "/products?key=1&key=2&type=ammo",
 	} {
 		r.point(r.server.URL + suffix)
-		_, err := r.client.Of(t.Context(), Ammo, "7d1c")
+		_, err := r.client.Fetch(t.Context(), Ammo, "7d1c")
 		require.NoError(t, err)
 		require.Equal(t, want, asked.URL.String())
 		require.Equal(t, http.MethodGet, asked.Method)
@@ -38,7 +38,7 @@ func TestARequestIsWhatTheSpecificationSays(t *testing.T) {
 		require.Equal(t, "application/json", asked.Header.Get("Accept"))
 		require.Equal(t, "rangegate/test", asked.Header.Get("User-Agent"))
 	}
-	_, err := r.client.Of(t.Context(), Ammo, "")
+	_, err := r.client.Fetch(t.Context(), Ammo, "")
 	require.NoError(t, err)
 	require.NotContains(t, asked.Header, "Session-Id")
 }
@@ -47,7 +47,7 @@ func TestARequestIsWhatTheSpecificationSays(t *testing.T) {
 func TestRequestsAreMeasured(t *testing.T) {
 	r := newRig(t, saying("[]"))
 	for range 3 {
-		_, err := r.client.Of(t.Context(), Ammo, "")
+		_, err := r.client.Fetch(t.Context(), Ammo, "")
 		require.NoError(t, err)
 	}
 	families, err := r.metrics.Gather()
@@ -106,13 +106,13 @@ func TestACallerWhoWentAwayIsNoFailureOfTheIntegrator(t *testing.T) {
 		cancel()
 		<-request.Context().Done()
 	})
-	_, err := r.client.Of(ctx, Ammo, "")
+	_, err := r.client.Fetch(ctx, Ammo, "")
 	require.Equal(t, context.Canceled, err)
 }
 
 func TestAnEmptyListIsNotNil(t *testing.T) {
 	r := newRig(t, saying(" [ ] "))
-	products, err := r.client.Of(t.Context(), Targets, "")
+	products, err := r.client.Fetch(t.Context(), Targets, "")
 	require.NoError(t, err)
 	require.NotNil(t, products)
 	require.Empty(t, products)

@@ -20,7 +20,7 @@ import (
 
 // fails asks for ammo and answers what the failure says after its beginning, which is always the same.
 func (r *rig) fails(t *testing.T, outcome string) string {
-	products, err := r.client.Of(t.Context(), Ammo, "7d1c")
+	products, err := r.client.Fetch(t.Context(), Ammo, "7d1c")
 	require.Nil(t, products)
 	var failed *Failed
 	require.ErrorAs(t, err, &failed)
@@ -47,7 +47,7 @@ func TestABodyThatIsNoArrayFails(t *testing.T) {
 
 func TestAnAnswerMayHaveOneMebibyte(t *testing.T) {
 	body := "[" + aBox + strings.Repeat(" ", 1<<20-len(aBox)-2) + "]"
-	products, err := newRig(t, saying(body)).client.Of(t.Context(), Ammo, "")
+	products, err := newRig(t, saying(body)).client.Fetch(t.Context(), Ammo, "")
 	require.NoError(t, err)
 	require.Len(t, products, 1)
 	require.Equal(t, "answered with more than 1 MiB", newRig(t, saying(body+" ")).fails(t, "too_large"))
@@ -139,7 +139,7 @@ func TestAFailureTellsNoSecretOfTheAddress(t *testing.T) {
 	} {
 		r := newRig(t, h)
 		r.point(strings.Replace(r.server.URL, "://", "://user:hidden@", 1) + "?key=hidden")
-		_, err := r.client.Of(t.Context(), Ammo, "")
+		_, err := r.client.Fetch(t.Context(), Ammo, "")
 		require.Error(t, err, name)
 		require.NotContains(t, err.Error(), "hidden", name)
 	}

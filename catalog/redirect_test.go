@@ -32,7 +32,7 @@ func hops(n int) http.HandlerFunc {
 }
 
 func TestThreeRedirectsOnTheSameHostAreFollowed(t *testing.T) {
-	products, err := newRig(t, hops(3)).client.Of(t.Context(), Ammo, "7d1c")
+	products, err := newRig(t, hops(3)).client.Fetch(t.Context(), Ammo, "7d1c")
 	require.NoError(t, err)
 	require.Len(t, products, 1)
 	require.Equal(t, "redirects more than 3 times", newRig(t, hops(4)).fails(t, "redirected"))
@@ -56,7 +56,7 @@ func TestARedirectToTLSOfTheSameNameIsFollowed(t *testing.T) {
 		http.Redirect(w, request, safe.URL, http.StatusMovedPermanently)
 	})
 	r.client.http.Transport = safe.Client().Transport
-	products, err := r.client.Of(t.Context(), Ammo, "")
+	products, err := r.client.Fetch(t.Context(), Ammo, "")
 	require.NoError(t, err)
 	require.Len(t, products, 1)
 }
@@ -80,10 +80,10 @@ func TestWhatCountsAsTheSameHost(t *testing.T) {
 		{"http://a.example", "http://a.example@b.example", false},
 		{"http://a.example", "ftp://a.example", false},
 	} {
-		err := follow(&http.Request{URL: parsed(t, c.to)}, []*http.Request{{URL: parsed(t, c.from)}})
+		err := checkRedirect(&http.Request{URL: parsed(t, c.to)}, []*http.Request{{URL: parsed(t, c.from)}})
 		require.Equal(t, c.follows, err == nil, "%s to %s", c.from, c.to)
 	}
-	err := follow(&http.Request{URL: parsed(t, "http://a.example")}, []*http.Request{
+	err := checkRedirect(&http.Request{URL: parsed(t, "http://a.example")}, []*http.Request{
 		{URL: parsed(t, "http://a.example")}, {URL: parsed(t, "https://a.example")},
 	})
 	require.Error(t, err, "back from https")

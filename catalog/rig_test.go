@@ -89,5 +89,5 @@ func checked(t Type, body string) ([]Product, []string, error) {
 	}
 	log := &lines{}
 	c := New(Settings{Log: zerolog.New(log)})
-	return c.forSale(t, elements), log.all(), nil
+	return c.validProducts(t, elements), log.all(), nil
 }

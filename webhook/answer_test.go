@@ -39,9 +39,9 @@ func TestWhatTheIntegratorSaysToAPurchase(t *testing.T) {
 		"null":                          {500, `null`, lanes.Answer{}},
 		"bytes that are no text":        {500, "{\"error\":\"\xff\xfe\"}", lanes.Answer{Error: "\uFFFD\uFFFD"}},
 		"an abyss of brackets":          {500, strings.Repeat("[", 30_000), lanes.Answer{}},
-		"just as much as is read":       {500, padded(longestAnswer), lanes.Answer{Error: "sold out"}},
-		"a byte more than is read":      {500, padded(longestAnswer + 1), lanes.Answer{}},
-		"far more than is read":         {500, padded(20 * longestAnswer), lanes.Answer{}},
+		"just as much as is read":       {500, padded(maxAnswerBytes), lanes.Answer{Error: "sold out"}},
+		"a byte more than is read":      {500, padded(maxAnswerBytes + 1), lanes.Answer{}},
+		"far more than is read":         {500, padded(20 * maxAnswerBytes), lanes.Answer{}},
 		"control characters":            {500, `{"user_message":"\u0007No\u001b[31m \u0000more\r\nof\tthese\n"}`, lanes.Answer{UserMessage: "No[31m more  of these"}},
 		"more text than a screen takes": {500, `{"error":"` + strings.Repeat("ж", 501) + `"}`, lanes.Answer{Error: strings.Repeat("ж", 500)}},
 	} {
@@ -52,7 +52,7 @@ func TestWhatTheIntegratorSaysToAPurchase(t *testing.T) {
 			})
 			made, answer := clientOf(t, integrator.URL).Attempt(t.Context(), eventOf(lanes.PurchaseRequest))
 			require.Equal(t, tc.status, made.Status)
-			require.Equal(t, answered(tc.status), made.Error)
+			require.Equal(t, errorOfStatus(tc.status), made.Error)
 			require.Equal(t, tc.answer, answer)
 		})
 	}
@@ -100,11 +100,11 @@ func TestOtherEventsHaveNoAnswer(t *testing.T) {
 func FuzzAnAnswerIsLegible(f *testing.F) {
 	f.Add([]byte(`{"error":"a\u0000b","user_message":"` + strings.Repeat("é", 600) + `","trace_id":"\ud800"}`))
 	f.Fuzz(func(t *testing.T, said []byte) {
-		answer := answerOf(said)
+		answer := parseAnswer(said)
 		for _, text := range []string{answer.Error, answer.UserMessage, answer.Trace} {
 			require.True(t, utf8.ValidString(text))
 			require.LessOrEqual(t, utf8.RuneCountInString(text), longestText)
-			require.Equal(t, text, legible(text), "nothing is left to do")
+			require.Equal(t, text, cleanText(text), "nothing is left to do")
 		}
 	})
 }

@@ -122,7 +122,7 @@ func TestAnEventIsSignedWithEverySecret(t *testing.T) {
 
 // The example is Standard Webhooks' own.
 func TestASignatureIsThatOfTheStandard(t *testing.T) {
-	all, err := signersOf([]string{secretA})
+	all, err := newSigners([]string{secretA})
 	require.NoError(t, err)
 	signature, err := all.sign("msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`))
 	require.NoError(t, err)

@@ -51,5 +51,5 @@ func (h Handlers) ofType(ctx context.Context, q query) ([]catalog.Product, error
 	if err != nil {
 		return nil, err
 	}
-	return products.Of(ctx, q.of, q.session)
+	return products.Fetch(ctx, q.of, q.session)
 }

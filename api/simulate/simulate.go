@@ -23,7 +23,7 @@ type Range interface {
 
 // Products is the integrator's products API. The session goes out as the header session-id; empty, none does.
 type Products interface {
-	Of(ctx context.Context, t catalog.Type, session string) ([]catalog.Product, error)
+	Fetch(ctx context.Context, t catalog.Type, session string) ([]catalog.Product, error)
 	All(ctx context.Context, session string) (catalog.Catalogue, error)
 }
 

@@ -5,10 +5,10 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime"
+	"runtime/debug"
 
 	"github.com/alecthomas/kong"
-
-	"rangegate/cmd/rangegate/pace"
 )
 
 type commands struct {
@@ -25,13 +25,23 @@ type commands struct {
 }
 
 func main() {
-	pace.Set()
+	setProcessors()
 	var line commands
 	command := kong.Parse(&line, kong.Name("rangebench"), kong.UsageOnError(),
 		kong.Description("Measures what rangegate promises of its speed, each figure beside its limit."))
 	if err := command.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "rangebench:", err)
 		os.Exit(1)
+	}
+}
+
+// setProcessors does what the gateway does at its start (cmd/rangegate/run.go).
+func setProcessors() {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 2)
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(200)
 	}
 }
 

@@ -12,7 +12,7 @@ func TestWhichAddressesAreAllowed(t *testing.T) {
 		"93.184.216.34:443", "93.184.216.34:8443", "1.1.1.1:80", "172.15.255.255:443", "172.32.0.1:443",
 		"100.63.255.255:443", "100.128.0.1:443", "[2606:4700:4700::1111]:443", "[2a00:1450:4001::1]:8443",
 	} {
-		require.NoError(t, guardian.Safe("tcp"+version(public), public, nil), public)
+		require.NoError(t, guard.Safe("tcp"+version(public), public, nil), public)
 	}
 	for what, addresses := range map[string][]string{
 		"this host":     {"0.0.0.0:443", "0.1.2.3:443", "[::]:443"},
@@ -33,7 +33,7 @@ func TestWhichAddressesAreAllowed(t *testing.T) {
 		"Teredo":        {"[2001:0:7f00:1::]:443"},
 	} {
 		for _, address := range addresses {
-			require.Error(t, guardian.Safe("tcp"+version(address), address, nil), "%s: %s", what, address)
+			require.Error(t, guard.Safe("tcp"+version(address), address, nil), "%s: %s", what, address)
 		}
 	}
 }
