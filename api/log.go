@@ -15,7 +15,7 @@ import (
 // logged writes one line about every request.
 func logged(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		about, seen := requestOf(r.Context()), endpoint.Seen(w, r)
+		about, seen := requestOf(r.Context()), endpoint.Recorder(w, r)
 		about.from = r.RemoteAddr
 		next.ServeHTTP(seen, r)
 		route := about.routeOf(r)

@@ -38,7 +38,7 @@ var ErrNoRange error = endpoint.Refusal("not_found")
 
 // NewOperations is what operators and their tools call, on an address of its own. Health and metrics are open to all.
 func NewOperations(s Operations) http.Handler {
-	a := &endpoint.API{Errors: operationsErrors, Patience: patience, Defect: defect, Context: carried(s.Log), Routed: routed}
+	a := &endpoint.API{Errors: operationsErrors, Timeout: patience, Defect: defect, Context: carried(s.Log), Routed: routed}
 	r := a.Router(logged)
 	operators := s.operatorOnly(a.Fail)
 	s.Token = "" // its digest is enough

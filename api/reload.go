@@ -72,5 +72,5 @@ func (s Operations) reload() endpoint.Endpoint {
 		},
 		func(ctx context.Context, force bool) (Reloaded, error) { return s.Reload(ctx, force) },
 		string(BadConfiguration), string(NeedsRestart), string(InUse), string(NoConfiguration), string(FailedOnTheWay),
-	).Unhurried()
+	).WithoutTimeout()
 }

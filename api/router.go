@@ -50,7 +50,7 @@ const (
 func New(s Settings) http.Handler {
 	traffic := s.Traffic
 	a := &endpoint.API{
-		Errors: errors, Everywhere: []string{"unauthorized", "too_many_requests", "overloaded"}, Patience: patience, Defect: defect,
+		Errors: errors, GuardCodes: []string{"unauthorized", "too_many_requests", "overloaded"}, Timeout: patience, Defect: defect,
 		Admit:   newCrowd(s.Credentials, traffic.limited.WithLabelValues("process")).admit,
 		Context: carried(s.Log), Routed: routed,
 	}

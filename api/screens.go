@@ -35,7 +35,7 @@ type Screens struct {
 // mount puts the screens' routes on the router. What staff and shooters do is bounded by people, not by the limits on a
 // POS: a ceasefire is never one request too many.
 func (s Screens) mount(r chi.Router, t *Traffic) {
-	a := &endpoint.API{Errors: screenErrors, Patience: patience, Defect: defect}
+	a := &endpoint.API{Errors: screenErrors, Timeout: patience, Defect: defect}
 	r.Route("/screens", func(r chi.Router) {
 		r.Use(screens.Guard(a.Fail))
 		r.Get("/*", screens.Load(web.Files).Handler(a.Fail))

@@ -53,7 +53,7 @@ func NewTraffic(registry prometheus.Registerer) *Traffic {
 // counted counts every request. How long a stream was open says nothing of how fast the gateway answers.
 func (t *Traffic) counted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		about, seen := requestOf(r.Context()), endpoint.Seen(w, r)
+		about, seen := requestOf(r.Context()), endpoint.Recorder(w, r)
 		next.ServeHTTP(seen, r)
 		route := labelOf(about.routeOf(r))
 		t.requests.WithLabelValues(route, methodOf(r), strconv.Itoa(seen.Status())).Inc()

@@ -239,7 +239,7 @@ func newRig(t *testing.T) *rig {
 // restart is another life of the gateway, with the same configuration or another one.
 func (r *rig) restart(staff map[uuid.UUID]map[string]string) {
 	a := &endpoint.API{
-		Errors: table(), Patience: 5 * time.Second,
+		Errors: table(), Timeout: 5 * time.Second,
 		Defect: func(_ *http.Request, cause error, stack []byte) { r.t.Errorf("defect: %v\n%s", cause, stack) },
 	}
 	router := a.Router()

@@ -83,7 +83,7 @@ func (l *screen) endpoints() map[string]endpoint.Endpoint {
 	return map[string]endpoint.Endpoint{
 		"/start":    endpoint.Handle("POST", "/", http.StatusNoContent, "The customer has entered the lane", readStart, l.start, codes("not_waiting")...),
 		"/help":     endpoint.Handle("POST", "/", http.StatusNoContent, "Call for help", endpoint.NoInput, l.help, codes()...),
-		"/products": endpoint.Handle("GET", "/", http.StatusOK, "What can be bought", endpoint.NoInput, l.products, codes("no_purchasing", "products_not_configured", "products_failed")...).Unhurried(),
+		"/products": endpoint.Handle("GET", "/", http.StatusOK, "What can be bought", endpoint.NoInput, l.products, codes("no_purchasing", "products_not_configured", "products_failed")...).WithoutTimeout(),
 		"/purchase": endpoint.Handle("POST", "/", http.StatusAccepted, "Buy", readPurchase, l.buy,
 			codes("no_purchasing", "purchase_pending", "purchase_malformed", "too_many_unresolved", "duration_out_of_range")...),
 	}

@@ -132,7 +132,7 @@ func (r *rig) restart(transport http.RoundTripper, key string) {
 		}
 	}
 	a := &endpoint.API{
-		Errors: table, Patience: 5 * time.Second,
+		Errors: table, Timeout: 5 * time.Second,
 		Defect: func(_ *http.Request, cause error, stack []byte) { r.t.Errorf("defect: %v\n%s", cause, stack) },
 	}
 	router := a.Router()

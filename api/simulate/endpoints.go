@@ -29,9 +29,9 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 		endpoint.Group("Simulation of products", "On the playground only. The products as the integrator's products API answers them "+
 			"at this moment, checked and limited as a lane shows them.",
 			endpoint.Handle("GET", "/simulate/products", 200, "The integrator's products of every type", readSession, h.all,
-				"products_not_configured", "products_failed").Unhurried().Example(exampleCatalogue),
+				"products_not_configured", "products_failed").WithoutTimeout().Example(exampleCatalogue),
 			endpoint.Handle("GET", "/simulate/products/{type}", 200, "The integrator's products of one type", readType, h.ofType,
-				"products_not_configured", "products_failed").Unhurried(),
+				"products_not_configured", "products_failed").WithoutTimeout(),
 		),
 		endpoint.Group("Simulation of time", "On the playground only.",
 			endpoint.Handle("POST", "/simulate/advance", 204, "Let a running session's clock jump ahead", readAdvance, h.advance,
@@ -58,7 +58,7 @@ func (h Handlers) sends(
 ) endpoint.Endpoint {
 	return endpoint.Handle("POST", "/simulate/"+name, 201, summary, read, h.send,
 		append(codes, "webhook_not_configured", "webhook_failed", "starting", "store_unavailable", "overloaded", "not_owner")...).
-		Example(example).Unhurried()
+		Example(example).WithoutTimeout()
 }
 
 // example is what the document shows of an event.

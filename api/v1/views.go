@@ -33,7 +33,7 @@ func appendSession(to []byte, s *lanes.SessionView) []byte {
 	return v2.AppendKeys(to, s)
 }
 
-func writtenAll(all []*lanes.SessionView) endpoint.Written[[]SessionView] {
+func writtenAll(all []*lanes.SessionView) endpoint.Appender[[]SessionView] {
 	return func(to []byte) []byte { return v2.AppendList(to, all, appendSession) }
 }
 
@@ -41,6 +41,6 @@ func bay(current v2.BayView) BayView { return BayView{current.ID, current} }
 
 func lane(current v2.LaneView) LaneView { return LaneView{current.ID, current} }
 
-func sold(_ v2.Sale, s *lanes.SessionView) endpoint.Written[SessionView] {
+func sold(_ v2.Sale, s *lanes.SessionView) endpoint.Appender[SessionView] {
 	return func(to []byte) []byte { return appendSession(to, s) }
 }

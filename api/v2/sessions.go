@@ -76,7 +76,7 @@ func Sessions[Out any](h Handlers, show func([]*lanes.SessionView) Out) func(con
 	}
 }
 
-func (h Handlers) get(ctx context.Context, id uuid.UUID) (endpoint.Written[SessionView], error) {
+func (h Handlers) get(ctx context.Context, id uuid.UUID) (endpoint.Appender[SessionView], error) {
 	r, err := h.RangeOf(ctx)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (h Handlers) Create(ctx context.Context, sale Sale, key *lanes.Key) (*lanes
 	return r.Create(ctx, sale.lane, sale.command, key)
 }
 
-func sold(_ Sale, session *lanes.SessionView) endpoint.Written[SessionView] { return written(session) }
+func sold(_ Sale, session *lanes.SessionView) endpoint.Appender[SessionView] { return written(session) }
 
 func (h Handlers) modify(ctx context.Context, m modify, key *lanes.Key) (*lanes.SessionView, error) {
 	return h.On(ctx, m.session, lanes.Modify{Session: m.session, Minutes: m.minutes}, key)

@@ -15,12 +15,12 @@ import (
 // a list of 1,000, and 7,000 allocations. Tests hold it to what encoding/json makes of ViewOf.
 
 // written is the session as version 2 shows it.
-func written(s *lanes.SessionView) endpoint.Written[SessionView] {
+func written(s *lanes.SessionView) endpoint.Appender[SessionView] {
 	return func(to []byte) []byte { return appendSession(to, s) }
 }
 
 // writtenAll is a list of sessions as version 2 shows it.
-func writtenAll(all []*lanes.SessionView) endpoint.Written[[]SessionView] {
+func writtenAll(all []*lanes.SessionView) endpoint.Appender[[]SessionView] {
 	return func(to []byte) []byte { return AppendList(to, all, appendSession) }
 }
 
