@@ -10,10 +10,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"rangegate/api/endpoint"
+	"rangegate/api/request"
 	"rangegate/api/screens"
 )
 
-// Traffic counts requests and their answers.
+// Traffic has the metrics of requests and streams.
 type Traffic struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
@@ -21,7 +22,7 @@ type Traffic struct {
 	streams  *prometheus.GaugeVec
 }
 
-// NewTraffic registers what it counts.
+// NewTraffic registers the metrics. It panics if the registry has them already.
 func NewTraffic(registry prometheus.Registerer) *Traffic {
 	t := &Traffic{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -43,30 +44,30 @@ func NewTraffic(registry prometheus.Registerer) *Traffic {
 		streams: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "rangegate", Name: "screen_streams",
 			Help: "Screens that are open and being told what happens, by kind: control or lane. A lane that should have a screen and has " +
-				"none is seen here first.",
+				"none is recorder here first.",
 		}, []string{"screen"}),
 	}
 	registry.MustRegister(t.requests, t.seconds, t.limited, t.streams)
 	return t
 }
 
-// counted counts every request. How long a stream was open says nothing of how fast the gateway answers.
-func (t *Traffic) counted(next http.Handler) http.Handler {
+// count counts every request and observes its duration. The duration of a stream is no measure of the gateway's speed.
+func (t *Traffic) count(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		about, seen := requestOf(r.Context()), endpoint.Recorder(w, r)
-		next.ServeHTTP(seen, r)
-		route := labelOf(about.routeOf(r))
-		t.requests.WithLabelValues(route, methodOf(r), strconv.Itoa(seen.Status())).Inc()
-		if seen.Header().Get("Content-Type") != screens.Stream {
-			t.seconds.WithLabelValues(route).Observe(time.Since(about.began).Seconds())
+		i, recorder := request.Of(r.Context()), endpoint.Recorder(w, r)
+		next.ServeHTTP(recorder, r)
+		route := labelOf(i.Route(r))
+		t.requests.WithLabelValues(route, methodOf(r), strconv.Itoa(recorder.Status())).Inc()
+		if recorder.Header().Get("Content-Type") != screens.StreamType {
+			t.seconds.WithLabelValues(route).Observe(time.Since(i.Began).Seconds())
 		}
 	})
 }
 
-// other is the label of whatever somebody makes up, so that there are as many as we know of.
+// other is the label of unknown routes and methods: it bounds the label's cardinality.
 const other = "other"
 
-// labelOf is the pattern of a path as a label. A request that was refused before it was routed to the end has none either.
+// labelOf returns the label of a route. A request that was refused before it was fully routed has the label other.
 func labelOf(pattern string) string {
 	if pattern == "" || strings.HasSuffix(pattern, "*") {
 		return other
@@ -75,10 +76,10 @@ func labelOf(pattern string) string {
 }
 
 func methodOf(r *http.Request) string {
-	known := []string{
+	methods := []string{
 		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
 	}
-	if slices.Contains(known, r.Method) {
+	if slices.Contains(methods, r.Method) {
 		return r.Method
 	}
 	return other

@@ -106,6 +106,9 @@ func (a *API) Problem(err error) Problem {
 // clientGone is the status in the access log where the client closed the connection first; nginx introduced it.
 const clientGone = 499
 
+// FailFunc responds with an error: it is API.Fail, for handlers and middlewares.
+type FailFunc func(http.ResponseWriter, *http.Request, error)
+
 // Fail responds with err: what an endpoint or a middleware could not do. It reports a defect to the Defect hook, unless
 // the client cancelled the request.
 func (a *API) Fail(w http.ResponseWriter, r *http.Request, err error) {
