@@ -27,24 +27,22 @@ func NewTraffic(registry prometheus.Registerer) *Traffic {
 	t := &Traffic{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "rangegate", Name: "http_requests_total",
-			Help: "Requests by route, method and the status of their answer. Those with 5xx want a look; a stream of a screen is counted " +
-				"when it ends.",
+			Help: "Requests by route, method and status of the response. Investigate 5xx; a stream of a screen is counted when it ends.",
 		}, []string{"route", "method", "status"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: "rangegate", Name: "http_request_seconds",
-			Help: "How long requests took, by route; streams of screens, which last for hours, are not among them. Normal is less than " +
-				"0.1 s; 5 s at most but where an integrator is asked.",
+			Help: "Duration of requests by route, without the streams of screens. Normal is below 0.1 s; at most 5 s, unless the request " +
+				"waits for an integrator.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 		}, []string{"route"}),
 		limited: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "rangegate", Name: "requests_limited_total",
-			Help: "Requests refused, by what was too much: those of a range or failed authentications of an address (429), or those being " +
-				"carried out at once (process, 503). Normal is none.",
+			Help: "Refused requests by limit: requests of a range or failed authentications of an address (429), or requests carried out " +
+				"at a time (process, 503). Normal is 0.",
 		}, []string{"limit"}),
 		streams: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "rangegate", Name: "screen_streams",
-			Help: "Screens that are open and being told what happens, by kind: control or lane. A lane that should have a screen and has " +
-				"none is recorder here first.",
+			Help: "Open screens by kind: control or lane. Fewer lane screens than expected mean that a screen is off or not connected.",
 		}, []string{"screen"}),
 	}
 	registry.MustRegister(t.requests, t.seconds, t.limited, t.streams)

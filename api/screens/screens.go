@@ -3,7 +3,16 @@
 package screens
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"io/fs"
 	"net/http"
+	"path"
+	"time"
+
+	"github.com/go-chi/chi/v5"
 
 	"rangegate/api/endpoint"
 )
@@ -33,4 +42,86 @@ func Guard(fail endpoint.FailFunc) func(http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 		})
 	}
+}
+
+// shared holds the style sheet and the ES modules that all pages use: plain files without a build step.
+//
+//go:embed web/*.css web/*.js
+var shared embed.FS
+
+// SharedFiles returns the files that all pages use under /screens/.
+func SharedFiles() Files { return Load(shared) }
+
+// Files are the files of a page, by name. A browser caches them and revalidates them on every load, so that no screen runs
+// on a mixture of versions after an update of the gateway.
+type Files map[string]file
+
+type file struct {
+	body        []byte
+	contentType string
+	tag         string
+}
+
+// contentTypes are those of the files of pages. mime.TypeByExtension would depend on the machine's own table.
+var contentTypes = map[string]string{
+	".html": "text/html; charset=utf-8",
+	".js":   "text/javascript; charset=utf-8",
+	".css":  "text/css; charset=utf-8",
+	".svg":  "image/svg+xml",
+}
+
+// Load reads the files in the folder web of an embedded file system. It panics if there is no such folder.
+func Load(embedded fs.FS) Files {
+	entries, err := fs.ReadDir(embedded, "web")
+	if err != nil {
+		panic(err)
+	}
+	files := Files{}
+	for _, entry := range entries {
+		contentType := contentTypes[path.Ext(entry.Name())]
+		if contentType == "" {
+			continue
+		}
+		body, err := fs.ReadFile(embedded, path.Join("web", entry.Name()))
+		if err != nil {
+			panic(err)
+		}
+		sum := sha256.Sum256(body)
+		files[entry.Name()] = file{body, contentType, `"` + hex.EncodeToString(sum[:16]) + `"`}
+	}
+	return files
+}
+
+// Handler serves the file that the * of the route names.
+func (f Files) Handler(fail endpoint.FailFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { f.serve(w, r, chi.URLParam(r, "*"), fail) }
+}
+
+// Page serves one of the files at every path. It panics if there is no such file.
+func (f Files) Page(name string, fail endpoint.FailFunc) http.HandlerFunc {
+	if _, ok := f[name]; !ok {
+		panic("screens: no page " + name)
+	}
+	return func(w http.ResponseWriter, r *http.Request) { f.serve(w, r, name, fail) }
+}
+
+// Refusal serves one of the files with the status of a refusal.
+func (f Files) Refusal(name string, status int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", f[name].contentType)
+		w.WriteHeader(status)
+		_, _ = w.Write(f[name].body)
+	}
+}
+
+func (f Files) serve(w http.ResponseWriter, r *http.Request, name string, fail endpoint.FailFunc) {
+	file, ok := f[name]
+	if !ok {
+		fail(w, r, endpoint.Refusal("not_found"))
+		return
+	}
+	w.Header().Set("Content-Type", file.contentType)
+	w.Header().Set("Cache-Control", "no-cache")
+	w.Header().Set("ETag", file.tag)
+	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(file.body))
 }

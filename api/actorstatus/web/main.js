@@ -1,91 +1,115 @@
-// How the actors are doing: the page for /actors, of all ranges or one, and for /actors/<lane>. What it shows it fetches from
-// its own address, as JSON, with the operations token, which it keeps for this tab alone.
+// The page of the actors: /actors for all ranges or one, and /actors/<lane>. It fetches its data as JSON from its own address,
+// with the operations token, which it keeps for this tab only.
 import { redraw } from "./draw.js";
-import { fetchHealth, Refused } from "./fetch.js";
-import { lane } from "./lane.js";
-import { overview } from "./overview.js";
+import { lane, overview } from "./views.js";
 
-const OFTEN = 3_000;
-const KEPT = "rangegate operations token";
+const TIMEOUT = 6_000; // ms; the gateway responds within 5 s
 
-const at = (id) => document.getElementById(id);
+// Refused is the error of a failed request. status is 0 without a response.
+class Refused extends Error {
+  constructor(status, sentence) {
+    super(sentence);
+    this.status = status;
+  }
+}
+
+// fetchHealth returns the health at the path. It throws only a Refused.
+async function fetchHealth(path, token) {
+  let response;
+  try {
+    response = await fetch(path, {
+      headers: { Accept: "application/json", Authorization: `Bearer ${token}` }, cache: "no-store", signal: AbortSignal.timeout(TIMEOUT),
+    });
+    if (response.ok) {
+      return await response.json();
+    }
+  } catch (failure) {
+    throw new Refused(0, failure.name === "TimeoutError" ? "it did not answer in time" : "it cannot be reached");
+  }
+  throw new Refused(response.status, `it answers ${response.status}`);
+}
+
+const INTERVAL = 3_000; // ms
+const TOKEN_KEY = "rangegate operations token";
+
+const byId = (id) => document.getElementById(id);
 const onLane = /^\/actors\/./.test(location.pathname);
 
-let token = sessionStorage.getItem(KEPT) ?? "";
+let token = sessionStorage.getItem(TOKEN_KEY) ?? "";
 let timer = 0;
 let drawn = "";
 
-// ask fetches and shows, and goes on doing so for as long as somebody looks.
-async function ask() {
+// poll fetches and shows the health, and repeats that while the page is visible.
+async function poll() {
   clearTimeout(timer);
-  const shown = token;
+  const used = token;
   try {
-    const health = await fetchHealth(location.pathname + location.search, shown);
-    if (token !== shown) { // it was forgotten meanwhile
+    const health = await fetchHealth(location.pathname + location.search, used);
+    if (token !== used) { // the token was forgotten meanwhile
       return;
     }
-    sessionStorage.setItem(KEPT, token);
+    sessionStorage.setItem(TOKEN_KEY, token);
     show(health);
   } catch (refused) {
     if (!(refused instanceof Refused)) {
       throw refused;
     }
-    if (token !== shown) {
+    if (token !== used) {
       return;
     }
     if (refused.status === 401) {
       forget(token === "" ? "" : "That is not the operations token.");
       return;
     }
-    at("contact").textContent = refused.status === 404 ? "There is nothing at this address." : `No contact with the gateway: ${refused.message}. What is shown may be old.`;
-    at("contact").hidden = false;
-    at("shown").hidden = false;
-    at("token").hidden = true;
+    byId("contact").textContent = refused.status === 404 ? "There is nothing at this address." : `No contact with the gateway: ${refused.message}. What is shown may be old.`;
+    byId("contact").hidden = false;
+    byId("shown").hidden = false;
+    byId("token").hidden = true;
   }
-  timer = setTimeout(() => document.hidden || ask(), OFTEN);
+  timer = setTimeout(() => document.hidden || poll(), INTERVAL);
 }
 
 function show(health) {
-  at("token").hidden = true;
-  at("shown").hidden = false;
-  at("contact").hidden = true;
-  at("asked").textContent = `As of ${new Date(health.at).toLocaleTimeString()}`;
-  at("title").textContent = onLane ? `${health.name}, ${health.range}` : "Actors";
-  document.title = `${at("title").textContent} · rangegate`;
+  byId("token").hidden = true;
+  byId("shown").hidden = false;
+  byId("contact").hidden = true;
+  byId("asked").textContent = `As of ${new Date(health.at).toLocaleTimeString()}`;
+  byId("title").textContent = onLane ? `${health.name}, ${health.range}` : "Actors";
+  document.title = `${byId("title").textContent} · rangegate`;
   const { at: _, ...rest } = health;
-  const now = JSON.stringify(rest);
-  if (now !== drawn) {
-    drawn = now;
-    redraw(at("main"), onLane ? lane(health) : overview(health, location.search));
+  const state = JSON.stringify(rest);
+  if (state !== drawn) {
+    drawn = state;
+    redraw(byId("main"), onLane ? lane(health) : overview(health, location.search));
   }
 }
 
-function forget(why) {
+function forget(reason) {
   clearTimeout(timer);
   token = "";
   drawn = "";
-  sessionStorage.removeItem(KEPT);
-  at("main").replaceChildren();
-  at("title").textContent = "Actors";
+  sessionStorage.removeItem(TOKEN_KEY);
+  byId("main").replaceChildren();
+  byId("title").textContent = "Actors";
   document.title = "Actors · rangegate";
-  at("shown").hidden = true;
-  at("token").hidden = false;
-  at("token-trouble").textContent = why;
-  at("token-form").elements.token.focus();
+  byId("shown").hidden = true;
+  byId("token").hidden = false;
+  byId("token-trouble").textContent = reason;
+  byId("token-form").elements.token.focus();
 }
 
-at("token-form").addEventListener("submit", (event) => {
+byId("token-form").addEventListener("submit", (event) => {
   event.preventDefault();
   const input = event.target.elements.token;
   token = input.value.trim();
   input.value = "";
-  ask();
+  poll();
 });
-at("forget").addEventListener("click", () => forget(""));
-document.addEventListener("visibilitychange", () => document.hidden || token === "" || ask());
+byId("forget").addEventListener("click", () => forget(""));
+document.addEventListener("visibilitychange", () => document.hidden || token === "" || poll());
 
 if (token === "") {
   forget("");
 } else {
-  ask();
+  poll();
 }

@@ -1,44 +1,44 @@
-// Building what a page shows. Text is set as text, never as markup, so that a customer's name stays a name.
+// Builds the elements of a page. Text is set as text, never as markup, so that a customer's name cannot become markup.
 
-// element makes "tag.class.class" with properties and children. on<event> is a listener, data-* and aria-* and role are
-// attributes, and everything else is the property of that name. Children that are null or false are left out.
+// element creates "tag.class.class" with properties and children. on<event> is a listener, data-*, aria-* and role are
+// attributes, and everything else is the property of that name. Children that are null or false are skipped.
 export function element(kind, properties = {}, ...children) {
   const [tag, ...classes] = kind.split(".");
-  const made = document.createElement(tag);
-  made.classList.add(...classes);
+  const created = document.createElement(tag);
+  created.classList.add(...classes);
   for (const [name, value] of Object.entries(properties)) {
     if (name.startsWith("on")) {
-      made.addEventListener(name.slice(2), value);
+      created.addEventListener(name.slice(2), value);
     } else if (name.includes("-") || name === "role") {
-      made.setAttribute(name, value);
+      created.setAttribute(name, value);
     } else {
-      made[name] = value;
+      created[name] = value;
     }
   }
-  made.append(...children.filter((child) => child !== null && child !== false && child !== undefined));
-  return made;
+  created.append(...children.filter((child) => child !== null && child !== false && child !== undefined));
+  return created;
 }
 
-// setText changes an element's text only if it is another one: the browser has nothing to do for what stays.
-export function setText(of, text) {
-  if (of.textContent !== text) {
-    of.textContent = text;
+// setText changes an element's text only if it differs, which saves the browser the layout.
+export function setText(target, text) {
+  if (target.textContent !== text) {
+    target.textContent = text;
   }
 }
 
-// replaceIn puts other children into an element. Where the focus was in there, it goes to the first of the new buttons, or
-// to what `otherwise` says.
-export function replaceIn(of, children, otherwise) {
-  const focused = of.contains(document.activeElement);
-  of.replaceChildren(...children);
+// replaceKeepingFocus replaces the children of an element. If the focus was in it, it goes to the first new button, or else
+// to `fallback`.
+export function replaceKeepingFocus(target, children, fallback) {
+  const focused = target.contains(document.activeElement);
+  target.replaceChildren(...children);
   if (focused) {
-    (of.querySelector("button") ?? otherwise)?.focus();
+    (target.querySelector("button") ?? fallback)?.focus();
   }
 }
 
-// setFlag shows a state as an attribute without a value, for style sheets.
-export function setFlag(of, name, on) {
-  if (of.hasAttribute(name) !== on) {
-    of.toggleAttribute(name, on);
+// setFlag sets or removes an attribute without a value, for style sheets.
+export function setFlag(target, name, on) {
+  if (target.hasAttribute(name) !== on) {
+    target.toggleAttribute(name, on);
   }
 }

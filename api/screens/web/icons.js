@@ -1,4 +1,4 @@
-// Signs that say what colour alone must not. Each is drawn on a field of 24 by 24 in the colour of the text beside it.
+// Icons, so that colour is never the only sign. Each has a view box of 24 by 24 and the colour of the text beside it.
 
 const SHAPES = {
   alert: "M12 3 1.8 20.5h20.4L12 3Zm-1 6.5h2v5.5h-2V9.5Zm0 7h2v2h-2v-2Z",
@@ -23,14 +23,14 @@ const SHAPES = {
 
 const SVG = "http://www.w3.org/2000/svg";
 
-// icon draws a sign. It says nothing to a screen reader: the words beside it do.
+// icon creates an icon. It is hidden from screen readers: the text beside it says the same.
 export function icon(name) {
-  const drawing = document.createElementNS(SVG, "svg");
-  drawing.setAttribute("viewBox", "0 0 24 24");
-  drawing.setAttribute("class", "icon");
-  drawing.setAttribute("aria-hidden", "true");
+  const svg = document.createElementNS(SVG, "svg");
+  svg.setAttribute("viewBox", "0 0 24 24");
+  svg.setAttribute("class", "icon");
+  svg.setAttribute("aria-hidden", "true");
   const path = document.createElementNS(SVG, "path");
   path.setAttribute("d", SHAPES[name]);
-  drawing.append(path);
-  return drawing;
+  svg.append(path);
+  return svg;
 }

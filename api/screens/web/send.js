@@ -1,9 +1,9 @@
-// Requests of a screen. Each has its answer within a bound, and what is refused is told by the API's one shape of error.
+// Requests of a screen. Each has a timeout, and each refusal has the API's error body.
 
-const PATIENCE = 6_000; // the gateway answers within 5 s
+const TIMEOUT = 6_000; // ms; the gateway responds within 5 s
 
-// Refusal is what a request came to that did not succeed. code is the gateway's, or `unreachable`, or `no_answer`: then
-// nobody knows whether it has happened.
+// Refusal is the error of a request that did not succeed. code is the gateway's, or `unreachable`, or `no_answer`: then the
+// outcome is unknown.
 export class Refusal extends Error {
   constructor(code, sentence, { fields = {}, trace = "", retryAfter = 0 } = {}) {
     super(sentence);
@@ -11,7 +11,7 @@ export class Refusal extends Error {
   }
 }
 
-// send makes a request and answers its body, null where it has none. It throws nothing but a Refusal.
+// send sends a request and returns the body of its response, null without one. It throws only a Refusal.
 export async function send(method, path, body) {
   let response;
   let text;
@@ -21,22 +21,22 @@ export async function send(method, path, body) {
       headers: body === undefined ? {} : { "Content-Type": "application/json" },
       body: body === undefined ? undefined : JSON.stringify(body),
       cache: "no-store",
-      signal: AbortSignal.timeout(PATIENCE),
+      signal: AbortSignal.timeout(TIMEOUT),
     });
     text = await response.text();
   } catch (failure) {
     throw new Refusal(failure.name === "TimeoutError" ? "no_answer" : "unreachable", failure.message);
   }
-  const answer = parsed(text);
+  const reply = parse(text);
   if (response.ok) {
-    return answer;
+    return reply;
   }
-  throw new Refusal(answer?.code ?? `status_${response.status}`, answer?.error ?? response.statusText, {
-    fields: answer?.fields, trace: answer?.trace_id, retryAfter: Number(response.headers.get("Retry-After")) || 0,
+  throw new Refusal(reply?.code ?? `status_${response.status}`, reply?.error ?? response.statusText, {
+    fields: reply?.fields, trace: reply?.trace_id, retryAfter: Number(response.headers.get("Retry-After")) || 0,
   });
 }
 
-function parsed(text) {
+function parse(text) {
   try {
     return JSON.parse(text);
   } catch {
@@ -44,8 +44,8 @@ function parsed(text) {
   }
 }
 
-// sentence is a refusal in the language of the texts t: by its code where that is known ("error.<code>"), otherwise what
-// the gateway said, with the trace id to quote.
+// sentence returns a refusal in the language of the texts t: by its code if that has a text ("error.<code>"), otherwise the
+// gateway's sentence with the trace id.
 export function sentence(t, refusal) {
   if (!(refusal instanceof Refusal)) {
     throw refusal;

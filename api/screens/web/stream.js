@@ -1,52 +1,51 @@
-// The live stream of a screen: server-sent events, read with fetch because EventSource hides the status, and a session
-// that has ended must not look like a gateway that is down.
-import { SentAt, now } from "./clock.js";
-import { events } from "./events.js";
+// The live stream of a screen: server-sent events, read with fetch because EventSource hides the status: an ended session
+// must not look like a gateway that is down.
+import { MessageClock, now } from "./clock.js";
 
-const SILENCE = 12_000; // a beat comes every 5 s; two of them missing is a dead connection
-const GRACE = 2_000; // a connection that is back within this is not worth a word
-const LATE = 1_500; // a message later than this, and the next one is better read from a new connection
-const RENEWED = 15_000; // at most this often for being late
+const SILENCE = 12_000; // ms without a message after which a connection is dead; a beat is sent every 5 s
+const GRACE = 2_000; // ms within which a reconnection is not reported
+const LATE = 1_500; // ms of delay after which a new connection is better
+const RENEWED = 15_000; // minimum ms between two reconnections because of delay
 const BACKOFF = [500, 1_000, 2_000, 4_000];
-// A tab that nobody looks at gives its connection up after so long: over HTTP/1.1 a browser has six for all its tabs
-// together, and a ceasefire has to find one free.
-const UNSEEN = 30_000;
+// A hidden tab closes its connection after so many ms: over HTTP/1.1 a browser has six connections for all its tabs, and a
+// ceasefire needs a free one.
+const HIDDEN = 30_000;
 
-// Stream keeps one connection alive for as long as the screen is open, and tells:
+// Stream keeps one connection alive while the screen is open, and calls its handlers:
 //
-//   heard(name, data, sentAt)  a message, and when by now() of clock.js it was sent
-//   earlier(ms)                all that was heard of this connection before was sent so much earlier than was said
-//   contact(lost)              null while what is shown is fresh; otherwise since when (a Date) nothing has come
-//   refused()                  there is no session, or it has ended: the stream is closed until open is called
+//   message(name, data, sentAt)  a message, and when it was sent by now() of clock.js
+//   sentEarlier(ms)              all messages of this connection so far were sent so much earlier than reported
+//   contact(lost)                null while the screen is up to date, otherwise the Date of the last message
+//   refused()                    there is no session, or it has ended: the stream is closed until open is called
 export class Stream {
   #url;
-  #told;
+  #handlers;
   #attempt = null; // AbortController of the connection
-  #begun = 0; // when it was begun
-  #last = null; // when the last message came, and by the wall
+  #begun = 0; // when the connection was begun
+  #last = null; // instant and Date of the last message
   #down = null; // since when there is no connection
   #renewed = -RENEWED;
   #failures = 0;
   #retry = 0;
   #lost = null;
-  #unseen = 0; // the timer of a tab that nobody looks at
-  #rests = false;
+  #hiding = 0; // the timer of a hidden tab
+  #suspended = false;
 
-  constructor(url, told, unseen = UNSEEN) {
+  constructor(url, handlers, hiddenTimeout = HIDDEN) {
     this.#url = url;
-    this.#told = told;
-    const wake = () => this.#wake();
+    this.#handlers = handlers;
+    const resume = () => this.#resume();
     document.addEventListener("visibilitychange", () => {
-      clearTimeout(this.#unseen);
+      clearTimeout(this.#hiding);
       if (document.hidden) {
-        this.#unseen = setTimeout(() => this.#rest(), unseen);
+        this.#hiding = setTimeout(() => this.#suspend(), hiddenTimeout);
       } else {
-        wake();
+        resume();
       }
     });
-    window.addEventListener("online", wake);
-    window.addEventListener("pageshow", wake);
-    setInterval(() => this.#watch(), 1000);
+    window.addEventListener("online", resume);
+    window.addEventListener("pageshow", resume);
+    setInterval(() => this.#check(), 1000);
   }
 
   open() {
@@ -58,13 +57,12 @@ export class Stream {
   close() {
     this.#attempt?.abort();
     this.#attempt = this.#down = this.#last = null;
-    this.#rests = false;
+    this.#suspended = false;
     clearTimeout(this.#retry);
-    this.#tell(null);
+    this.#reportContact(null);
   }
 
-  // renew is for whoever has reason to doubt the connection: another one is made at once, and contact is lost if that does
-  // not come about soon.
+  // renew replaces a connection that may be outdated at once, and reports lost contact if that does not succeed soon.
   renew() {
     if (this.isOpen) {
       this.#down ??= now();
@@ -77,68 +75,68 @@ export class Stream {
   }
 
   async #connect() {
-    this.#rests = false;
+    this.#suspended = false;
     clearTimeout(this.#retry);
     this.#attempt?.abort();
     const attempt = (this.#attempt = new AbortController());
     this.#begun = now();
-    const clock = new SentAt(this.#begun);
+    const clock = new MessageClock(this.#begun);
     try {
       const response = await fetch(this.#url, {
         headers: { Accept: "text/event-stream" }, cache: "no-store", signal: attempt.signal,
       });
       if (response.status === 401 || response.status === 403) {
         this.close();
-        this.#told.refused();
+        this.#handlers.refused();
         return;
       }
       if (response.ok) {
-        await events(response.body, (name, data) => {
+        await readEvents(response.body, (name, data) => {
           if (!attempt.signal.aborted) {
-            this.#take(name, data, clock);
+            this.#receive(name, data, clock);
           }
         });
       }
     } catch {
-      // unreachable, cut off, or given up by ourselves
+      // unreachable, interrupted, or aborted by this class
     }
     if (!attempt.signal.aborted) {
       this.#down ??= now();
-      this.#later();
+      this.#scheduleRetry();
     }
   }
 
-  #later() {
-    const pause = BACKOFF[Math.min(this.#failures++, BACKOFF.length - 1)];
-    this.#retry = setTimeout(() => this.#connect(), pause * (0.7 + 0.6 * Math.random()));
+  #scheduleRetry() {
+    const backoff = BACKOFF[Math.min(this.#failures++, BACKOFF.length - 1)];
+    this.#retry = setTimeout(() => this.#connect(), backoff * (0.7 + 0.6 * Math.random()));
   }
 
-  #take(name, text, clock) {
-    const heard = now();
+  #receive(name, text, clock) {
+    const received = now();
     if (name === "bye") {
       this.close();
-      this.#told.refused();
+      this.#handlers.refused();
       return;
     }
     const data = JSON.parse(text);
-    const { sentAt, late, earlier } = clock.of(data.now, heard);
+    const { sentAt, late, earlier } = clock.measure(data.now, received);
     if (earlier > 0) {
-      this.#told.earlier(earlier);
+      this.#handlers.sentEarlier(earlier);
     }
-    this.#last = { at: heard, wall: new Date() };
+    this.#last = { at: received, wall: new Date() };
     this.#down = null;
     this.#failures = 0;
-    this.#tell(null);
-    this.#told.heard(name, data, sentAt);
-    if (late > LATE && heard - this.#renewed > RENEWED) {
-      this.#renewed = heard;
+    this.#reportContact(null);
+    this.#handlers.message(name, data, sentAt);
+    if (late > LATE && received - this.#renewed > RENEWED) {
+      this.#renewed = received;
       this.#connect();
     }
   }
 
-  // watch notices what no event tells of: a connection that is silent, and contact that is lost.
-  #watch() {
-    if (!this.isOpen || this.#rests) {
+  // check detects a silent connection and lost contact, for which the browser has no event.
+  #check() {
+    if (!this.isOpen || this.#suspended) {
       return;
     }
     const at = now();
@@ -146,42 +144,80 @@ export class Stream {
     if (silent && at - this.#begun > SILENCE) {
       this.#connect();
     }
-    // A connection that was just begun may still put it right: a tab that wakes up raises no false alarm.
+    // A new connection gets time to succeed: a tab that resumes raises no false alarm.
     if ((silent && at - this.#begun > GRACE) || (this.#down !== null && at - this.#down > GRACE)) {
-      this.#tell(this.#last.wall);
+      this.#reportContact(this.#last.wall);
     }
   }
 
-  // rest lets go of the connection until somebody looks at the tab again.
-  #rest() {
+  // suspend closes the connection until the tab becomes visible.
+  #suspend() {
     if (this.isOpen && document.hidden) {
-      this.#rests = true;
+      this.#suspended = true;
       clearTimeout(this.#retry);
       this.#attempt?.abort();
     }
   }
 
-  // wake is for a tab that slept, and a network that is back: nothing is waited for.
-  #wake() {
+  // resume reconnects at once, for a tab that was suspended or a network that is back.
+  #resume() {
     if (!this.isOpen || document.hidden) {
       return;
     }
-    if (this.#rests) {
+    if (this.#suspended) {
       this.#failures = 0;
       this.#connect();
       return;
     }
-    this.#watch();
+    this.#check();
     if (this.#down !== null) {
       this.#failures = 0;
       this.#connect();
     }
   }
 
-  #tell(lost) {
+  #reportContact(lost) {
     if (this.#lost?.getTime() !== lost?.getTime()) {
       this.#lost = lost;
-      this.#told.contact(lost);
+      this.#handlers.contact(lost);
     }
+  }
+}
+
+// readEvents parses server-sent events, the fields event and data, and calls handle(name, data) for each event of the body,
+// until it ends or fails. https://html.spec.whatwg.org/multipage/server-sent-events.html, section 9.2.
+export async function readEvents(body, handle) {
+  const reader = body.getReader();
+  const text = new TextDecoder();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) {
+      return;
+    }
+    const blocks = (rest + text.decode(value, { stream: true })).replaceAll("\r\n", "\n").split("\n\n");
+    rest = blocks.pop();
+    for (const block of blocks) {
+      parseBlock(block, handle);
+    }
+  }
+}
+
+function parseBlock(block, handle) {
+  let name = "message";
+  const data = [];
+  for (const line of block.split("\n")) {
+    const colon = line.indexOf(":");
+    const value = line.slice(colon + 1).replace(/^ /, "");
+    switch (line.slice(0, Math.max(colon, 0))) {
+      case "event":
+        name = value;
+        break;
+      case "data":
+        data.push(value);
+    }
+  }
+  if (data.length > 0 || name === "bye") {
+    handle(name, data.join("\n"));
   }
 }

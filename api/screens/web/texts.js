@@ -1,12 +1,12 @@
-// Texts of a screen: one file a language beside its page, texts.de.js and texts.en.js, each a flat list of key and
-// sentence. {name} in a sentence is a value; of "key.one" and "key.other" the value {n} chooses.
+// Texts of a screen: texts.de.js and texts.en.js beside its page, each a flat list of keys and sentences. {name} in a sentence
+// is a value; the value {n} chooses between "key.one" and "key.other".
 
-const LANGUAGES = ["en", "de"]; // the first one is for browsers that want none of them
+const LANGUAGES = ["en", "de"]; // the first one is the default
 
-// loadTexts fetches the language that the browser asks for from the folder at base, and answers the function that speaks
-// it: t(key, values). A key that is missing is shown as it is.
+// loadTexts fetches the browser's preferred language from the folder at base, and returns its function t(key, values), which
+// returns a sentence. A missing key is returned as it is.
 export async function loadTexts(base) {
-  const { language, region } = wanted(navigator.languages ?? [navigator.language]);
+  const { language, region } = preferred(navigator.languages ?? [navigator.language]);
   const { default: sentences } = await import(`${base}texts.${language}.js`);
   const plural = new Intl.PluralRules(language);
 
@@ -16,7 +16,7 @@ export async function loadTexts(base) {
   };
   t.language = language;
   t.has = (key) => key in sentences;
-  // Times of day and dates as the reader's region writes them.
+  // Times of day and dates in the format of the user's region.
   t.time = formatter(region, { timeStyle: "short" });
   t.seconds = formatter(region, { timeStyle: "medium" });
   t.moment = formatter(region, { dateStyle: "short", timeStyle: "medium" });
@@ -24,7 +24,7 @@ export async function loadTexts(base) {
   return t;
 }
 
-function wanted(tags) {
+function preferred(tags) {
   const languageOf = (tag) => tag.split("-")[0].toLowerCase();
   const region = tags.find((tag) => LANGUAGES.includes(languageOf(tag))) ?? LANGUAGES[0];
   return { language: languageOf(region), region };
@@ -35,16 +35,16 @@ function formatter(language, style) {
   return (when) => (when ? format.format(new Date(when)) : "");
 }
 
-// fillIn puts sentences into a page: data-text is an element's text, data-label its aria-label, data-hint its placeholder.
-export function fillIn(root, t) {
+// fillTexts sets the sentences of a page: data-text is an element's text, data-label its aria-label, data-hint its placeholder.
+export function fillTexts(root, t) {
   document.documentElement.lang = t.language;
-  for (const [name, put] of [
+  for (const [name, set] of [
     ["text", (element, sentence) => (element.textContent = sentence)],
     ["label", (element, sentence) => element.setAttribute("aria-label", sentence)],
     ["hint", (element, sentence) => (element.placeholder = sentence)],
   ]) {
     for (const element of root.querySelectorAll(`[data-${name}]`)) {
-      put(element, t(element.dataset[name]));
+      set(element, t(element.dataset[name]));
     }
   }
 }

@@ -1,46 +1,46 @@
-// The middle of the screen: one picture for each state that the lane can be in.
-import { face, now as clock } from "/screens/clock.js";
+// The main part of the screen: one view for each state of the lane.
+import { formatTime, now as clock } from "/screens/clock.js";
 import { element, setFlag, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
 import { send, sentence } from "/screens/send.js";
 
 const MINUTE = 60_000;
 const WARNINGS = [5, 1]; // minutes left
-const FAREWELL = 30_000; // for so long a session that has ended is shown
+const FAREWELL = 30_000; // ms that an ended session is shown
 
-export class Stage {
+export class StateView {
   #t;
   #base;
   #lane;
   #root;
-  #told;
+  #regions; // for screen readers: {status, alarm}
   #shop;
   #drawn = "";
-  #said = ""; // which warning was spoken last, and of which session
-  #gone = 0;
+  #announced = ""; // the last warning, with its session
+  #endedAt = 0;
 
-  constructor(t, base, lane, root, { said, alarm, shop }) {
+  constructor(t, base, lane, root, { status, alarm, shop }) {
     this.#t = t;
     this.#base = base;
     this.#lane = lane;
     this.#root = root;
-    this.#told = { said, alarm };
+    this.#regions = { status, alarm };
     this.#shop = shop;
   }
 
-  // show draws the state anew if it is another one. What only counts down is tick's.
+  // show redraws the view if the state has changed. tick updates the time left.
   show() {
     const lane = this.#lane;
     const state = this.#state();
     const drawn = JSON.stringify([state, lane.session?.session_id, lane.session?.duration, lane.held, lane.purchasing]);
     if (drawn !== this.#drawn) {
-      const spoken = this.#drawn !== "";
+      const announce = this.#drawn !== "";
       this.#drawn = drawn;
       document.body.dataset.state = state;
-      this.#root.replaceChildren(this.#picture(state));
-      if (spoken) {
-        const alarming = state === "ceasefire";
-        setText(alarming ? this.#told.alarm : this.#told.said, this.#t(`${state}.title`, this.#values()));
+      this.#root.replaceChildren(this.#view(state));
+      if (announce) {
+        const alarm = state === "ceasefire";
+        setText(alarm ? this.#regions.alarm : this.#regions.status, this.#t(`${state}.title`, this.#values()));
       }
     }
     this.tick(clock());
@@ -52,10 +52,10 @@ export class Stage {
       if (lane.held) {
         return "closed";
       }
-      this.#gone = lane.ended ? this.#gone || clock() : 0;
-      return lane.ended && clock() - this.#gone < FAREWELL ? "over" : "idle";
+      this.#endedAt = lane.ended ? this.#endedAt || clock() : 0;
+      return lane.ended && clock() - this.#endedAt < FAREWELL ? "over" : "idle";
     }
-    this.#gone = 0;
+    this.#endedAt = 0;
     if (lane.phase === "paused") {
       return lane.session.paused_by_hold || lane.held ? "ceasefire" : "paused";
     }
@@ -67,7 +67,7 @@ export class Stage {
     return { name: session?.customer_name ?? "", n: session?.duration ?? 0, lane: this.#lane.name };
   }
 
-  #picture(state) {
+  #view(state) {
     const t = this.#t;
     const values = this.#values();
     const title = element("h2.title", {}, SIGNS[state] ? icon(SIGNS[state]) : null, t(`${state}.title`, values));
@@ -89,7 +89,7 @@ export class Stage {
             element("progress.bar", { max: values.n * MINUTE, "aria-label": t("left") }),
             element("p.warning", { hidden: true }, icon("hourglass"), element("span", {})),
             element("p.of", {}, t("of", values))),
-          this.#lane.purchasing && !this.#lane.held ? this.#shop.door : null);
+          this.#lane.purchasing && !this.#lane.held ? this.#shop.opener : null);
     }
   }
 
@@ -99,18 +99,18 @@ export class Stage {
 
   #start() {
     const t = this.#t;
-    const trouble = element("p.trouble", { role: "alert" });
+    const error = element("p.trouble", { role: "alert" });
     const button = element("button.button.primary.start", {
       type: "button",
       onclick: async () => {
         button.setAttribute("aria-busy", "true");
         button.disabled = true;
-        trouble.textContent = "";
+        error.textContent = "";
         try {
           await send("POST", `${this.#base}/start`, { session_id: this.#lane.session.session_id });
         } catch (refusal) {
           if (refusal.code !== "not_waiting") {
-            trouble.textContent = sentence(t, refusal);
+            error.textContent = sentence(t, refusal);
           }
         } finally {
           button.removeAttribute("aria-busy");
@@ -118,12 +118,12 @@ export class Stage {
         }
       },
     }, icon("play"), t("start"));
-    return element("div.go", {}, button, trouble);
+    return element("div.go", {}, button, error);
   }
 
-  // tick counts down.
+  // tick updates the time left.
   tick(now) {
-    if (document.body.dataset.state === "over" && now - this.#gone >= FAREWELL) {
+    if (document.body.dataset.state === "over" && now - this.#endedAt >= FAREWELL) {
       this.show();
       return;
     }
@@ -131,9 +131,9 @@ export class Stage {
     if (!shown || !this.#lane.session) {
       return;
     }
-    const left = Math.max(0, this.#lane.left(now));
-    setText(shown, face(left));
-    this.#shop.left(face(left));
+    const left = Math.max(0, this.#lane.timeLeft(now));
+    setText(shown, formatTime(left));
+    this.#shop.showTimeLeft(formatTime(left));
     this.#root.querySelector(".bar").value = left;
     const running = this.#lane.phase === "running";
     const warning = running ? WARNINGS.findLast((minutes) => left <= minutes * MINUTE) : undefined;
@@ -147,10 +147,10 @@ export class Stage {
     const text = minutes === undefined ? "" : this.#t(`warning.${minutes}`);
     line.hidden = text === "";
     setText(line.lastElementChild, text);
-    const said = `${this.#lane.session.session_id} ${text}`;
-    if (said !== this.#said) {
-      this.#said = said;
-      setText(this.#told.alarm, text);
+    const warning = `${this.#lane.session.session_id} ${text}`;
+    if (warning !== this.#announced) {
+      this.#announced = warning;
+      setText(this.#regions.alarm, text);
     }
   }
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
 
-// As much of a page as a button needs: a tree, attributes, and listeners.
+// The parts of the DOM that a button needs: a tree, attributes, and listeners.
 class Node extends EventTarget {
   parent = null;
   children = [];
@@ -18,14 +18,14 @@ class Node extends EventTarget {
   }
 
   append(...nodes) {
-    this.children.push(...nodes.map((node) => this.#adopted(node)));
+    this.children.push(...nodes.map((node) => this.#adopt(node)));
   }
 
   prepend(...nodes) {
-    this.children.unshift(...nodes.map((node) => this.#adopted(node)));
+    this.children.unshift(...nodes.map((node) => this.#adopt(node)));
   }
 
-  #adopted(node) {
+  #adopt(node) {
     const child = node instanceof Node ? node : Object.assign(new Node("#text"), { text: node });
     child.parent = this;
     return child;
@@ -76,53 +76,53 @@ class Node extends EventTarget {
 }
 
 const body = new Node("body");
-const said = new Node("p");
-globalThis.document = { createElement: (tag) => new Node(tag), getElementById: () => said };
+const region = new Node("p");
+globalThis.document = { createElement: (tag) => new Node(tag), getElementById: () => region };
 mock.timers.enable({ apis: ["setTimeout"] });
-const { pressed } = await import("./pressed.js");
+const { holdButton } = await import("./holdbutton.js");
 
-const touch = (of, type) => of.dispatchEvent(Object.assign(new Event(type), { button: 0, pointerId: 1 }));
+const dispatch = (target, type) => target.dispatchEvent(Object.assign(new Event(type), { button: 0, pointerId: 1 }));
 
-// ended is a control that ends something, and how often it did.
-function ended() {
+// newEndControl returns a control that ends something, and how often it did.
+function newEndControl() {
   let times = 0;
-  const trouble = { say() {} };
-  const control = pressed({ sentence: String }, { words: "End", holding: "Keep holding", hint: "or", now: "End now" }, "danger", trouble, () => times++);
+  const error = { show() {} };
+  const control = holdButton({ sentence: String }, { words: "End", holding: "Keep holding", hint: "or", now: "End now" }, "danger", error, () => times++);
   body.append(control);
   const [main, second] = control.all("button");
   return { control, main, second, offer: control.children[1], times: () => times };
 }
 
-test("it ends when it is held down for long enough, and not when it is let go before", () => {
-  const { main, offer, times } = ended();
-  touch(main, "pointerdown");
+test("it acts when it is held for long enough, and not when it is released before", () => {
+  const { main, offer, times } = newEndControl();
+  dispatch(main, "pointerdown");
   mock.timers.tick(1_400);
-  touch(main, "lostpointercapture");
+  dispatch(main, "lostpointercapture");
   mock.timers.tick(10_000);
   assert.equal(times(), 0);
   assert.equal(offer.hidden, true);
 
-  touch(main, "pointerdown");
+  dispatch(main, "pointerdown");
   mock.timers.tick(1_500);
   assert.equal(times(), 1);
 });
 
-test("a control that is taken away under the finger ends nothing: it does not hear when it is let go", () => {
-  const { control, main, times } = ended();
-  touch(main, "pointerdown");
+test("a removed control does not act: it gets no event when it is released", () => {
+  const { control, main, times } = newEndControl();
+  dispatch(main, "pointerdown");
   mock.timers.tick(300);
   control.remove();
   mock.timers.tick(10_000);
   assert.equal(times(), 0);
 });
 
-test("one touch ends nothing; the second button that it brings does, for a while", () => {
-  const { main, second, offer, times } = ended();
-  touch(main, "click");
+test("one click does not act; the second button that it shows does, for a while", () => {
+  const { main, second, offer, times } = newEndControl();
+  dispatch(main, "click");
   assert.deepEqual([times(), offer.hidden], [0, false]);
   mock.timers.tick(8_000);
   assert.equal(offer.hidden, true);
-  touch(main, "click");
-  touch(second, "click");
+  dispatch(main, "click");
+  dispatch(second, "click");
   assert.equal(times(), 1);
 });

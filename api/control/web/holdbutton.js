@@ -1,18 +1,17 @@
-// A button that no accident releases: it has to be held down for a second and a half, by finger, mouse or key. Whoever
-// cannot hold, as with a screen reader, touches it and then the second button that comes up beside it for a while.
+// A button against accidents: it must be held down for a second and a half, by finger, mouse or key. Users who cannot hold,
+// for example with a screen reader, click it and then a second button that appears beside it for a while.
 import { element, setText } from "/screens/element.js";
-import { button, perform } from "./act.js";
-import { announce } from "./announce.js";
+import { announce, button, perform } from "./actions.js";
 
-const HELD = 1_500;
-const OFFERED = 8_000;
+const HOLD = 1_500; // ms
+const OFFER = 8_000; // ms that the second button is shown
 
-// pressed makes one, with its second button. texts are what it says: {words, holding, hint, now}; hint comes with the
-// second button, which says `now`.
-export function pressed(desk, texts, kind, trouble, act) {
+// holdButton creates one with its second button. texts are {words, holding, hint, now}: hint is shown with the second button,
+// whose text is `now`.
+export function holdButton(client, texts, kind, error, act) {
   const main = button({ words: texts.words, kind: `${kind} pressed` });
   main.prepend(element("i", { "aria-hidden": "true" }));
-  const said = main.querySelector("span");
+  const label = main.querySelector("span");
   const second = button({ words: texts.now, kind }, () => run(second));
   const hint = element("span.hint", {}, texts.hint);
   const offer = element("span.offer", { hidden: true }, hint, second);
@@ -21,7 +20,7 @@ export function pressed(desk, texts, kind, trouble, act) {
 
   main.addEventListener("pointerdown", (event) => {
     if (event.button === 0) {
-      main.setPointerCapture(event.pointerId); // the page may move under the finger, when a lane confirms meanwhile
+      main.setPointerCapture(event.pointerId); // the page may move under the finger when a lane confirms
       down();
     }
   });
@@ -29,11 +28,11 @@ export function pressed(desk, texts, kind, trouble, act) {
   main.addEventListener("blur", up);
   main.addEventListener("contextmenu", (event) => event.preventDefault());
   main.addEventListener("click", propose);
-  for (const [type, then] of [["keydown", down], ["keyup", released]]) {
+  for (const [type, handle] of [["keydown", down], ["keyup", released]]) {
     main.addEventListener(type, (event) => {
       if (event.key === " " || event.key === "Enter") {
-        event.preventDefault(); // no click for it
-        event.repeat || then();
+        event.preventDefault(); // suppresses the click
+        event.repeat || handle();
       }
     });
   }
@@ -43,22 +42,22 @@ export function pressed(desk, texts, kind, trouble, act) {
     if (timer || main.getAttribute("aria-disabled") === "true") {
       return;
     }
-    main.style.minWidth = `${main.offsetWidth}px`; // shorter words make no smaller button
+    main.style.minWidth = `${main.offsetWidth}px`; // a shorter text must not shrink the button
     main.classList.add("holding");
-    setText(said, texts.holding);
+    setText(label, texts.holding);
     timer = setTimeout(() => {
       up();
-      if (main.isConnected) { // a button that is taken away under the finger never hears that it was let go
+      if (main.isConnected) { // a removed button gets no event when it is released
         run(main);
       }
-    }, HELD);
+    }, HOLD);
   }
 
   function up() {
     clearTimeout(timer);
     timer = 0;
     main.classList.remove("holding");
-    setText(said, texts.words);
+    setText(label, texts.words);
   }
 
   function released() {
@@ -74,7 +73,7 @@ export function pressed(desk, texts, kind, trouble, act) {
       return;
     }
     clearTimeout(offered);
-    offered = setTimeout(withdraw, OFFERED);
+    offered = setTimeout(withdraw, OFFER);
     offer.hidden = false;
     announce(texts.hint);
   }
@@ -87,8 +86,8 @@ export function pressed(desk, texts, kind, trouble, act) {
     offer.hidden = true;
   }
 
-  async function run(touched) {
-    await perform(desk, touched, trouble, act);
+  async function run(clicked) {
+    await perform(client, clicked, error, act);
     withdraw();
   }
 }
