@@ -181,13 +181,13 @@ var logLevels = []string{"debug", "info", "warn", "error"}
 
 func logLevelEndpoints() []endpoint.Endpoint {
 	return []endpoint.Endpoint{
-		endpoint.Handle("GET", "/", 200, "How grave something must be to be logged", endpoint.NoInput, currentLogLevel),
-		endpoint.Handle("PUT", "/", 200, "Log more or less from now on, until the gateway is started again", readLogLevel, setLogLevel),
+		endpoint.Handle("GET", "/", 200, "The lowest level that is logged", endpoint.NoInput, currentLogLevel),
+		endpoint.Handle("PUT", "/", 200, "Change the level until the gateway restarts", readLogLevel, setLogLevel),
 	}
 }
 
 func readLogLevel(in *endpoint.Input) logLevel {
-	return logLevel{in.OneOf("level", "The least grave level that is logged", logLevels...)}
+	return logLevel{in.OneOf("level", "The lowest level that is logged", logLevels...)}
 }
 
 func currentLogLevel(context.Context, endpoint.Empty) (logLevel, error) {

@@ -64,7 +64,7 @@ func TestTheClientOfARequest(t *testing.T) {
 		"over IPv6 with a port":                {"10.0.0.5:4000", []string{forwardedFor, "[2001:db8::9]:5000"}, "2001:db8::9"},
 		"over IPv6 in brackets":                {"10.0.0.5:4000", []string{forwardedFor, "[2001:db8::9]"}, "2001:db8::9"},
 		"to a socket for both versions of IP":  {"[::ffff:10.0.0.5]:4000", []string{forwardedFor, "::ffff:203.0.113.9"}, "203.0.113.9"},
-		"from nobody that the proxy knows":     {"10.0.0.5:4000", []string{forwardedFor, "203.0.113.9, unknown"}, "10.0.0.5"},
+		"from an address unknown to the proxy": {"10.0.0.5:4000", []string{forwardedFor, "203.0.113.9, unknown"}, "10.0.0.5"},
 		"with nonsense of the client's own":    {"10.0.0.5:4000", []string{forwardedFor, "<script>, 203.0.113.9"}, "203.0.113.9"},
 		"with an empty line":                   {"10.0.0.5:4000", []string{forwardedFor, ""}, "10.0.0.5"},
 		"with the header that is not read":     {"10.0.0.5:4000", []string{"Forwarded", "for=192.0.2.66"}, "10.0.0.5"},

@@ -90,9 +90,9 @@ func (f *fakeRange) setHolds(h lanes.Holds) {
 func (f *fakeRange) Changes(after uint64) (changed []lanes.LaneStatus, version uint64, wake <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for i, each := range f.lanes {
+	for i, lane := range f.lanes {
 		if f.versions[i] > after {
-			changed = append(changed, each)
+			changed = append(changed, lane)
 		}
 	}
 	return changed, f.version, f.wake

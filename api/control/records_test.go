@@ -41,8 +41,8 @@ func (b *browser) readAll(path, list string) (cursors []uint64, pages int) {
 		require.NoError(b.t, json.Unmarshal(response.Body.Bytes(), &page))
 		var found []struct{ Cursor string }
 		require.NoError(b.t, json.Unmarshal(page[list], &found))
-		for _, each := range found {
-			cursor, err := strconv.ParseUint(each.Cursor, 10, 64)
+		for _, record := range found {
+			cursor, err := strconv.ParseUint(record.Cursor, 10, 64)
 			require.NoError(b.t, err)
 			cursors = append(cursors, cursor)
 		}

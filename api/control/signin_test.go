@@ -73,7 +73,7 @@ func TestASignInThatIsMalformed(t *testing.T) {
 }
 
 func TestFiveWrongPINsAMinuteOfAnAddress(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // the clock stands still while PINs are compared
+	synctest.Test(t, func(t *testing.T) { // the clock does not advance while PINs are compared
 		b := newFixture(t).browser()
 		for i := range 5 {
 			require.Equal(t, http.StatusUnauthorized, b.signIn(north, "guess"+string(rune('a'+i)), "0000").Code)
@@ -87,7 +87,7 @@ func TestFiveWrongPINsAMinuteOfAnAddress(t *testing.T) {
 }
 
 func TestFiveWrongPINsAMinuteForAName(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // the clock stands still while PINs are compared
+	synctest.Test(t, func(t *testing.T) { // the clock does not advance while PINs are compared
 		for _, name := range []string{"sam", "nobody"} {
 			b := newFixture(t).browser()
 			for i := range 5 {
@@ -104,7 +104,7 @@ func TestFiveWrongPINsAMinuteForAName(t *testing.T) {
 // While others send wrong PINs for a name, its user can sign in with a browser that has signed in before, and with no other;
 // that browser has five attempts a minute of its own.
 func TestWrongPINsOfOthersDoNotLockAUserOut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // the clock stands still while PINs are compared
+	synctest.Test(t, func(t *testing.T) { // the clock does not advance while PINs are compared
 		f := newFixture(t)
 		own := f.browser()
 		require.Equal(t, http.StatusNoContent, own.signIn(north, "sam", "1234").Code)

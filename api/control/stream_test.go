@@ -123,14 +123,14 @@ func TestAStreamEndsWithItsSession(t *testing.T) {
 	f := newFixture(t)
 	b := f.signedIn()
 	stream, again := b.openStream(), b.openStream()
-	for _, each := range []*streamReader{stream, again} {
-		event, _ := each.next()
+	for _, s := range []*streamReader{stream, again} {
+		event, _ := s.next()
 		require.Equal(t, "picture", event)
 	}
 	b.send("POST", "/control/sign-out", "")
-	for _, each := range []*streamReader{stream, again} {
-		each.expect("bye", `{}`)
-		event, _ := each.next()
+	for _, s := range []*streamReader{stream, again} {
+		s.expect("bye", `{}`)
+		event, _ := s.next()
 		require.Empty(t, event, "the stream has ended")
 	}
 	require.Equal(t, http.StatusUnauthorized, b.openStream().status)

@@ -39,7 +39,7 @@ const (
 	inBody   place = "body"
 )
 
-// field is what the document says of one field.
+// field describes one field for the document.
 type field struct {
 	place       place
 	name        string

@@ -72,9 +72,9 @@ func (f *fakeRange) change(i int, update func(*lanes.Lane)) {
 func (f *fakeRange) Changes(after uint64) (changed []lanes.LaneStatus, version uint64, wake <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for i, each := range f.lanes {
+	for i, lane := range f.lanes {
 		if f.version[i] > after {
-			changed = append(changed, each)
+			changed = append(changed, lane)
 		}
 	}
 	return changed, max(f.version[0], f.version[1]), f.wake

@@ -69,9 +69,9 @@ func events(ctx context.Context, r Range, p page) (Events, error) {
 		return Events{}, err
 	}
 	after, response := p.after, Events{Events: make([]Event, len(logged))}
-	for i, each := range logged {
-		response.Events[i] = eventOf(each)
-		after = each.Cursor
+	for i, event := range logged {
+		response.Events[i] = eventOf(event)
+		after = event.Cursor
 	}
 	response.Next = strconv.FormatUint(after, 10)
 	return response, nil
@@ -105,12 +105,12 @@ func history(ctx context.Context, r Range, p page) (History, error) {
 		return History{}, err
 	}
 	after, response := p.after, History{Sessions: make([]EndedView, len(ended))}
-	for i, each := range ended {
+	for i, e := range ended {
 		response.Sessions[i] = EndedView{
-			SessionView: ViewOf(each.View()), Customer: each.Session.Customer, EndedAt: endpoint.Stamp(each.At),
-			Reason: string(each.Reason), MinutesUsed: Minutes(each.Used), MinutesPaused: Minutes(each.Paused),
+			SessionView: ViewOf(e.View()), Customer: e.Session.Customer, EndedAt: endpoint.Stamp(e.At),
+			Reason: string(e.Reason), MinutesUsed: Minutes(e.Used), MinutesPaused: Minutes(e.Paused),
 		}
-		after = each.Cursor
+		after = e.Cursor
 	}
 	response.Next = strconv.FormatUint(after, 10)
 	return response, nil
