@@ -86,5 +86,5 @@ var operationsErrors = extended(screenErrors, endpoint.Errors{
 	string(NeedsRestart):     {Status: http.StatusConflict, Sentence: "what is different needs a restart; nothing was changed"},
 	string(InUse):            {Status: http.StatusConflict, Sentence: "what the configuration no longer has is in use; nothing was changed"},
 	string(NoConfiguration):  {Status: http.StatusConflict, Sentence: "this gateway was not started with a configuration file"},
-	string(FailedOnTheWay):   {Status: http.StatusInternalServerError, Sentence: "the reload failed"},
+	string(ReloadFailed):     {Status: http.StatusInternalServerError, Sentence: "the reload failed"},
 })

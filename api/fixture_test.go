@@ -160,8 +160,8 @@ func settings(s *fakeRange) Settings {
 		Traffic:    NewTraffic(prometheus.NewRegistry()),
 		Log:        zerolog.Nop(),
 		Screens: Screens{
-			Seen:  control.NewSeen(),
-			Staff: map[uuid.UUID]map[string]string{uuid.MustParse(someRange): {"sam": pinHash}},
+			Sessions: control.NewSessions(),
+			Staff:    map[uuid.UUID]map[string]string{uuid.MustParse(someRange): {"sam": pinHash}},
 			Lanes: map[uuid.UUID]lanescreen.Lane{
 				uuid.MustParse(theLane):   {Range: uuid.MustParse(someRange), Key: laneKey},
 				uuid.MustParse(otherLane): {Range: uuid.MustParse(otherRange), Key: otherLaneKey},

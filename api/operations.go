@@ -28,7 +28,7 @@ type Operations struct {
 	Token   string // the operations token; empty: nobody has one
 	// Range returns the running range with that id, or the reason why there is none: ErrNoRange, lanes.ErrStarting,
 	// lanes.ErrNotOwner.
-	Range   func(id uuid.UUID) (Operated, error)
+	Range   func(id uuid.UUID) (OperatedRange, error)
 	Ranges  func() []uuid.UUID    // the configured ones
 	Waiting func() map[string]int // number of messages in mailboxes, by kind of actor
 	// Reload reads the configuration again and applies it. It blocks until lanes and store are done. Its error is a
@@ -37,8 +37,8 @@ type Operations struct {
 	Log    zerolog.Logger
 }
 
-// Operated is the part of a running range that the operations address uses.
-type Operated interface {
+// OperatedRange is the part of a running range that the operations address uses.
+type OperatedRange interface {
 	staffops.Range
 	actorstatus.Range
 }
@@ -249,7 +249,7 @@ const (
 	NeedsRestart     ReloadReason = "needs_restart"
 	InUse            ReloadReason = "in_use"
 	NoConfiguration  ReloadReason = "no_configuration" // the gateway has no configuration file
-	FailedOnTheWay   ReloadReason = "reload_failed"
+	ReloadFailed     ReloadReason = "reload_failed"
 )
 
 // RefuseReload returns a RefusedReload with the reason.
@@ -262,6 +262,6 @@ func (s Operations) reloadEndpoint() endpoint.Endpoint {
 			return in.Flag("force", false, "Stop the sessions of lanes that are removed, and drop their purchases")
 		},
 		func(ctx context.Context, force bool) (Reloaded, error) { return s.Reload(ctx, force) },
-		string(BadConfiguration), string(NeedsRestart), string(InUse), string(NoConfiguration), string(FailedOnTheWay),
+		string(BadConfiguration), string(NeedsRestart), string(InUse), string(NoConfiguration), string(ReloadFailed),
 	).WithoutTimeout()
 }

@@ -65,7 +65,7 @@ func newOperations(registry prometheus.Gatherer) http.Handler {
 func newOperationsWith(registry prometheus.Gatherer, s *fakeOperatedRange, token string) http.Handler {
 	return NewOperations(Operations{
 		Ready: func() error { return nil }, Metrics: registry, Token: token, Log: zerolog.Nop(),
-		Range: func(id uuid.UUID) (Operated, error) {
+		Range: func(id uuid.UUID) (OperatedRange, error) {
 			switch id {
 			case uuid.MustParse(someRange):
 				return s, nil

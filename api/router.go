@@ -47,8 +47,8 @@ type Settings struct {
 type Screens struct {
 	// Staff has the names of each range's staff and the argon2id hashes of their PINs.
 	Staff map[uuid.UUID]map[string]string
-	// Seen are the sessions of staff that this process has seen.
-	Seen *control.Seen
+	// Sessions are the sessions of staff that this process has seen.
+	Sessions *control.Sessions
 	// Lanes are the lanes that have a screen.
 	Lanes map[uuid.UUID]lanescreen.Lane
 	// Control and Lane return the running range with that id, with the errors of Settings.Range.
@@ -111,7 +111,7 @@ func (s Screens) mount(r chi.Router, t *Traffic) {
 		r.Get("/*", screens.SharedFiles().Handler(a.Fail))
 	})
 	control.Mount(r, a, control.Settings{
-		Staff: s.Staff, Seen: s.Seen, Range: s.Control, Closing: s.Closing, Streams: t.streams.WithLabelValues("control"),
+		Staff: s.Staff, Sessions: s.Sessions, Range: s.Control, Closing: s.Closing, Streams: t.streams.WithLabelValues("control"),
 	})
 	lanescreen.Mount(r, a, lanescreen.Settings{
 		Lanes: s.Lanes, Range: s.Lane, Shop: s.Shop, Pictures: s.Pictures, Closing: s.Closing, Streams: t.streams.WithLabelValues("lane"),

@@ -38,19 +38,19 @@ const (
 	maxIdle = 12 * time.Hour
 )
 
-// Seen are the sessions that the process has seen since it started. They outlive a reload of the configuration, so that
+// Sessions are the sessions that the process has seen since it started. They outlive a reload of the configuration, so that
 // a signed-out session stays signed out. They are safe for concurrent use.
-type Seen struct {
+type Sessions struct {
 	mu    sync.Mutex
 	byID  map[[16]byte]*session
 	swept time.Time
 }
 
-// NewSeen returns an empty set of sessions.
-func NewSeen() *Seen { return &Seen{byID: map[[16]byte]*session{}} }
+// NewSessions returns an empty set of sessions.
+func NewSessions() *Sessions { return &Sessions{byID: map[[16]byte]*session{}} }
 
 // sweep removes sessions whose cookies have expired too. The caller holds the lock.
-func (s *Seen) sweep() {
+func (s *Sessions) sweep() {
 	if time.Since(s.swept) < time.Minute {
 		return
 	}
@@ -65,12 +65,12 @@ func (s *Seen) sweep() {
 
 // authenticator issues and checks the cookies of the configured staff.
 type authenticator struct {
-	*Seen
+	*Sessions
 	keys map[uuid.UUID]map[string][]byte // that sign the cookies, by range and name
 }
 
-func newAuthenticator(staff map[uuid.UUID]map[string]string, seen *Seen) *authenticator {
-	a := &authenticator{Seen: seen, keys: map[uuid.UUID]map[string][]byte{}}
+func newAuthenticator(staff map[uuid.UUID]map[string]string, sessions *Sessions) *authenticator {
+	a := &authenticator{Sessions: sessions, keys: map[uuid.UUID]map[string][]byte{}}
 	for rangeID, members := range staff {
 		a.keys[rangeID] = map[string][]byte{}
 		for name, pinHash := range members {

@@ -50,8 +50,8 @@ type Range interface {
 type Settings struct {
 	// Staff has the names of each range's staff and the argon2id hashes of their PINs. A range without staff has no control
 	// screen.
-	Staff map[uuid.UUID]map[string]string
-	Seen  *Seen
+	Staff    map[uuid.UUID]map[string]string
+	Sessions *Sessions
 	// Range returns the running range with that id, or the reason why there is none: lanes.ErrStarting, lanes.ErrNotOwner.
 	Range   func(id uuid.UUID) (Range, error)
 	Closing <-chan struct{}  // closed when the gateway stops; open streams end
@@ -74,7 +74,7 @@ type screen struct {
 // Mount puts every route of the control screen on the router.
 func Mount(r chi.Router, a *endpoint.API, s Settings) {
 	c := &screen{
-		Settings: s, auth: newAuthenticator(s.Staff, s.Seen), signIns: newSignInLimiter(s.Staff),
+		Settings: s, auth: newAuthenticator(s.Staff, s.Sessions), signIns: newSignInLimiter(s.Staff),
 		streams: map[uuid.UUID]screens.Slots{}, frames: map[uuid.UUID]*frameCache{}, fail: a.Fail,
 	}
 	for id := range s.Staff {

@@ -242,7 +242,7 @@ func (f *fixture) restart(staff map[uuid.UUID]map[string]string) {
 	}
 	router := a.Router()
 	Mount(router, a, Settings{
-		Seen: NewSeen(), Staff: staff, Closing: f.closing, Streams: prometheus.NewGauge(prometheus.GaugeOpts{}),
+		Sessions: NewSessions(), Staff: staff, Closing: f.closing, Streams: prometheus.NewGauge(prometheus.GaugeOpts{}),
 		Range: func(id uuid.UUID) (Range, error) {
 			if id == north {
 				return f.fakeRange, nil

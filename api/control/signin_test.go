@@ -237,7 +237,7 @@ func TestForgedCookies(t *testing.T) {
 		require.False(t, b.isSignedIn())
 	}
 
-	auth := newAuthenticator(map[uuid.UUID]map[string]string{south: {"sam": hashes["alex"]}}, NewSeen())
+	auth := newAuthenticator(map[uuid.UUID]map[string]string{south: {"sam": hashes["alex"]}}, NewSessions())
 	b.cookie.Value = auth.format(auth.begin(south, "sam"))
 	require.False(t, b.isSignedIn(), "signed with the hash of another PIN")
 	inSouth := f.browser()

@@ -19,10 +19,10 @@ import (
 const picturesFetched = 8
 
 // screensOf is what the control screen and the lane screens are made of. Their streams end when the arrangement is over.
-func screensOf(a *arrangement, gateway *actors.Gateway, seen *control.Seen) api.Screens {
+func screensOf(a *arrangement, gateway *actors.Gateway, seen *control.Sessions) api.Screens {
 	c := a.config
 	s := api.Screens{
-		Staff: map[uuid.UUID]map[string]string{}, Seen: seen, Lanes: map[uuid.UUID]lanescreen.Lane{}, Closing: a.over.Done(),
+		Staff: map[uuid.UUID]map[string]string{}, Sessions: seen, Lanes: map[uuid.UUID]lanescreen.Lane{}, Closing: a.over.Done(),
 		Control: func(id uuid.UUID) (control.Range, error) { return gateway.Range(id) },
 		Lane:    func(id uuid.UUID) (lanescreen.Range, error) { return gateway.Range(id) },
 		Shop: func(id uuid.UUID) (lanescreen.Shop, error) {

@@ -34,7 +34,7 @@ type service struct {
 	gateway      *actors.Gateway
 	hardware     *sim.Driver
 	certificates certificates
-	seen         *control.Seen                 // sessions of staff
+	seen         *control.Sessions             // sessions of staff
 	read         func() (config.Config, error) // the configuration anew; nil: it is not in a file
 
 	registry *prometheus.Registry // of all counts, and what is counted of
@@ -61,7 +61,7 @@ func (f *inForce) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *service) open(a *arrangement) {
 	operations := api.NewOperations(api.Operations{
 		Ready: s.ready, Metrics: s.registry, Token: a.operator,
-		Range: func(id uuid.UUID) (api.Operated, error) {
+		Range: func(id uuid.UUID) (api.OperatedRange, error) {
 			if _, configured := a.ranges[id]; !configured {
 				return nil, api.ErrNoRange
 			}
