@@ -92,7 +92,7 @@ func (s *service) tryReload(ctx context.Context, who string, force bool) (config
 	case errors.Is(err, actors.ErrInUse), errors.Is(err, actors.ErrLayout):
 		return none, api.RefuseReload(api.InUse, err)
 	case err != nil:
-		return none, api.RefuseReload(api.FailedOnTheWay, err)
+		return none, api.RefuseReload(api.ReloadFailed, err)
 	}
 	if slices.Contains(d.Keys, "log.level") { // otherwise the level set at run time stays
 		setLogLevel(next.config.Log.Level)

@@ -100,7 +100,7 @@ func run(t *terminal, p program) (err error) {
 		defer sim.NewAutopilot(hardware, uint64(time.Now().UnixNano())).Close()
 	}
 	s := &service{
-		log: log, clock: clock, gateway: gateway, hardware: hardware, seen: control.NewSeen(), read: p.read,
+		log: log, clock: clock, gateway: gateway, hardware: hardware, seen: control.NewSessions(), read: p.read,
 		registry: registry, counts: counts, webhooks: webhook.NewMetrics(registry), catalog: catalog.NewMetrics(registry),
 		traffic: api.NewTraffic(registry), reloads: newReloadMetrics(registry),
 	}

@@ -36,7 +36,7 @@ type service struct {
 	gateway      *actors.Gateway
 	hardware     *sim.Driver
 	certificates certificates
-	seen         *control.Seen                 // sessions of staff
+	seen         *control.Sessions                 // sessions of staff
 	read         func() (config.Config, error) // reads the configuration again; nil without a file
 
 	registry *prometheus.Registry
@@ -64,7 +64,7 @@ func (h *swappableHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *service) activate(next *gatewayRuntime) {
 	operations := api.NewOperations(api.Operations{
 		Ready: s.ready, Metrics: s.registry, Token: next.operationsToken,
-		Range: func(id uuid.UUID) (api.Operated, error) {
+		Range: func(id uuid.UUID) (api.OperatedRange, error) {
 			if _, ok := next.ranges[id]; !ok {
 				return nil, api.ErrNoRange
 			}
@@ -100,7 +100,7 @@ const pictureConnections = 8
 // screens returns the settings of the control screen and the lane screens. Their streams end with the runtime's context.
 func (s *service) screens(next *gatewayRuntime) api.Screens {
 	screens := api.Screens{
-		Staff: map[uuid.UUID]map[string]string{}, Seen: s.seen, Lanes: map[uuid.UUID]lanescreen.Lane{}, Closing: next.ctx.Done(),
+		Staff: map[uuid.UUID]map[string]string{}, Sessions: s.seen, Lanes: map[uuid.UUID]lanescreen.Lane{}, Closing: next.ctx.Done(),
 		Control: func(id uuid.UUID) (control.Range, error) { return s.gateway.Range(id) },
 		Lane:    func(id uuid.UUID) (lanescreen.Range, error) { return s.gateway.Range(id) },
 		Shop:    func(id uuid.UUID) (lanescreen.Shop, error) { return next.products(id) },

@@ -101,7 +101,6 @@ func size(bytes uint64) string {
 	return fmt.Sprintf("%.1f %s", unit, units[n])
 }
 
-
 // checkRedis checks the server's version and configuration, and writes nothing.
 func checkRedis(ctx context.Context, url string) []Finding {
 	reader, err := redis.OpenReader(ctx, url)
