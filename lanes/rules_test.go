@@ -2,6 +2,7 @@ package lanes_test
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"testing"
 	"time"
@@ -124,7 +125,7 @@ func (m *model) run(ran *time.Duration, lane lanes.Lane, d time.Duration) {
 func (m *model) ask(t *rapid.T, command lanes.Command) {
 	before := m.lane
 	change, err := m.lane.Decide(m.now, command)
-	if err == lanes.ErrDue {
+	if errors.Is(err, lanes.ErrDue) {
 		require.True(t, before.Due(m.now))
 		m.ask(t, lanes.Expire{})
 		m.ask(t, command)
