@@ -85,6 +85,7 @@ func TestTheRulesOfAProduct(t *testing.T) {
 		{Ammo, with(aBox, change{"id": strings.Repeat("ü", 256)}), []string{"id must not be longer than 255 characters"}},
 		{Ammo, with(aBox, change{"id": "time"}), []string{`id must not be "time" for anything but lane time`}},
 		{Time, with(aTime, change{"id": "lane-time"}), []string{`id must be "time" for lane time`}},
+		{Ammo, with(aBox, change{"max_qty": 1}), nil},
 		{Ammo, with(aBox, change{"max_qty": 0}), []string{"max_qty" + badInteger}},
 		{Ammo, with(aBox, change{"max_qty": -1}), []string{"max_qty" + badInteger}},
 		{Ammo, with(aBox, change{"max_qty": raw("8.0")}), []string{"max_qty" + badInteger}},
@@ -97,6 +98,7 @@ func TestTheRulesOfAProduct(t *testing.T) {
 		{Time, with(aTime, change{"increment_by": 0}), []string{"increment_by" + badInteger}},
 		{Time, with(aTime, change{"max_qty": 14}), []string{"max_qty must not be less than min_qty"}},
 		{Time, with(aTime, change{"max_qty": 15}), nil},
+		{Time, with(aTime, change{"max_qty": 0}), []string{"max_qty" + badInteger}}, // which is said once
 		{Time, with(aTime, change{"max_qty": 0, "min_qty": 0}), []string{"max_qty" + badInteger, "min_qty" + badInteger}},
 		{Ammo, with(aBox, change{"unheard_of": change{"a": 1}}), nil},
 		{Ammo, `{"id":"x","max_qty":0,` + aBox[1:], nil}, // of a key given twice the last one counts
@@ -108,6 +110,7 @@ func TestTheRulesOfAProduct(t *testing.T) {
 func TestThePriceIsANumberWithinBounds(t *testing.T) {
 	for written, want := range map[string]string{
 		"0": "", "12.50": "", "-0": "", "1e2": "", "1E-6": "", "0.000001": "", "999999999999999999.999999": "", "1e17": "",
+		"1e" + strings.Repeat("0", 61) + "2": "", "1e" + strings.Repeat("0", 62) + "2": badPrice, // 64 characters, and 65
 		"0.0000001": badPrice, "1.0000000": badPrice, "1000000000000000000": badPrice, "1e18": badPrice, "1e999999999": badPrice,
 		"1e99999999999999999999": badPrice, "0e999999999": badPrice, "1e-999999999": badPrice, "-1e999999999": badPrice,
 		"0." + strings.Repeat("0", 1000): badPrice, strings.Repeat("9", 100_000): badPrice,
@@ -187,6 +190,7 @@ func TestBeyondTheLimitTheRestIsIgnored(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, products, 8, "counted without the broken ones")
 		require.Equal(t, "box-7", products[7].ID)
+		require.Len(t, log, 9, "of those that are ignored nothing else is said")
 		require.Equal(t, fmt.Sprintf(`{"level":"debug","type":%q,"ignored":4,`+
 			`"message":"the integrator has more products of the type than can be shown"}`, of), log[8])
 	}
@@ -201,4 +205,23 @@ func TestOneAnswerCannotFloodTheLog(t *testing.T) {
 	require.Len(t, products, 1)
 	require.Len(t, log, 21)
 	require.Equal(t, `{"level":"warn","type":"ammo","more":4980,"message":"more products of the integrator are left out"}`, log[20])
+
+	_, log, err = checked(Ammo, "["+strings.Repeat("0,", 19)+"0]")
+	require.NoError(t, err)
+	require.Len(t, log, 20, "each has its line, and there are no more")
+}
+
+// A line of the log names the product as the integrator does, unless it has no name or one of whatever length.
+func TestALineOfTheLogNamesTheProduct(t *testing.T) {
+	for id, named := range map[string]string{
+		"9mm":                    `"product":"9mm",`,
+		"":                       "",
+		strings.Repeat("ü", 255): `"product":"` + strings.Repeat("ü", 255) + `",`,
+		strings.Repeat("ü", 256): "",
+	} {
+		_, log, err := checked(Ammo, "["+with(aBox, change{"id": id, "price": nil})+"]")
+		require.NoError(t, err)
+		require.Len(t, log, 1)
+		require.Contains(t, log[0], `"position":1,`+named+`"problems"`)
+	}
 }
