@@ -56,11 +56,11 @@ func TestATransportWithoutGuardConnectsAnywhere(t *testing.T) {
 
 func TestAHostNameThatDoesNotResolve(t *testing.T) {
 	resolve(t, map[string]string{"broken.test": ""})
-	for host, error := range map[string]string{
+	for host, reason := range map[string]string{
 		"nowhere.test": "unreachable: the host name is not known",
 		"broken.test":  "unreachable: the host name could not be looked up",
 	} {
 		made := attempt(t, clientOf(t, "https://"+host+"/planted", through(egress.Transport(true, 1))))
-		require.Equal(t, error, made.Error)
+		require.Equal(t, reason, made.Error)
 	}
 }

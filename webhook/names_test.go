@@ -35,7 +35,7 @@ func resolve(t *testing.T, names map[string]string) {
 	}}
 	t.Cleanup(func() {
 		net.DefaultResolver = system
-		server.Close()
+		_ = server.Close()
 		<-ended
 	})
 }

@@ -91,7 +91,7 @@ func TestAConnectionThatBreaks(t *testing.T) {
 
 func TestAReceiverThatCannotBeReached(t *testing.T) {
 	closed := listen(t)
-	closed.Close()
+	require.NoError(t, closed.Close())
 	plain := receive(t, status(http.StatusOK))
 	secure := receiverOf(t, status(http.StatusOK))
 	secure.StartTLS()

@@ -27,11 +27,11 @@ func pipes(connections int, receiver func(net.Conn, *bufio.Reader)) *http.Transp
 	transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
 		ours, theirs := net.Pipe()
 		go func() {
-			defer theirs.Close()
 			from := bufio.NewReader(theirs)
 			if readRequest(from) == nil {
 				receiver(theirs, from)
 			}
+			_ = theirs.Close()
 		}()
 		return ours, nil
 	}

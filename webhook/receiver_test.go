@@ -132,13 +132,13 @@ func rawReceiver(t *testing.T, listener net.Listener, handle func(net.Conn)) str
 				return
 			}
 			all.Go(func() {
-				defer conn.Close()
 				handle(conn)
+				_ = conn.Close()
 			})
 		}
 	})
 	t.Cleanup(func() {
-		listener.Close()
+		_ = listener.Close()
 		all.Wait()
 	})
 	return listener.Addr().String()

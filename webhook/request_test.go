@@ -143,3 +143,11 @@ func TestAClientIsNotMadeOfNonsense(t *testing.T) {
 		require.NotContains(t, err.Error(), "planted")
 	}
 }
+
+// Whoever has several secrets is told which one is wrong, as they stand in the configuration: the first is number 1.
+func TestASecretThatIsNoneIsNamedByItsNumber(t *testing.T) {
+	_, err := New(Settings{URL: "https://integrator.test", Secrets: []string{secretA, "whsec_planted?", secretB}})
+	require.ErrorContains(t, err, "webhook: secret 2: ")
+	_, err = New(Settings{URL: "https://integrator.test", Secrets: []string{"whsec_planted?"}})
+	require.ErrorContains(t, err, "webhook: secret 1: ")
+}
