@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"rangegate/lanes"
 )
@@ -47,58 +48,29 @@ func TestAnAnswerShowsTheSession(t *testing.T) {
 	}
 }
 
-// An event's id is made of its number in the session. A gateway that takes over a record with three events goes on with the
-// fourth: an integrator who drops repeats by id drops none of the next.
+// An event's id is the UUID of version 5 of its number in the session. A gateway that takes over a record goes on with the next
+// number, so that an integrator who drops repeats by id drops no new event.
 func TestEventsAreNumberedFromWhereTheRecordStopped(t *testing.T) {
-	session := uuid.New()
-	saved, err := json.Marshal(map[string]any{
-		"session": map[string]any{
-			"session_id": session, "sold_ns": time.Hour, "left_ns": time.Hour, "phase": lanes.Running, "facts": 3,
-		},
-	})
-	require.NoError(t, err)
-	var lane lanes.Lane
-	require.NoError(t, json.Unmarshal(saved, &lane))
-	for number := uint64(4); number < 7; number++ {
-		change, err := lane.Decide(lanes.Instant{}, lanes.Modify{Session: session, Minutes: 1})
+	rapid.Check(t, func(t *rapid.T) {
+		session := uuid.UUID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "session"))
+		number := rapid.Uint64().Draw(t, "number of events so far")
+		saved, err := json.Marshal(map[string]any{
+			"session": map[string]any{
+				"session_id": session, "sold_ns": time.Hour, "left_ns": time.Hour, "phase": lanes.Running, "facts": number,
+			},
+		})
 		require.NoError(t, err)
-		require.Len(t, change.Events, 1)
-		require.Equal(t, uuid.NewSHA1(session, binary.BigEndian.AppendUint64(nil, number)), change.Events[0].ID)
-		lane = change.Lane
-	}
-}
-
-// Two sessions may have bought under the same id, which a lane screen makes up.
-func TestAPurchaseIsFoundByItsSessionAndItsID(t *testing.T) {
-	one, another := uuid.New(), uuid.New()
-	first := &lanes.Purchase{ID: uuid.New(), Session: one, Phase: lanes.Unresolved}
-	second := &lanes.Purchase{ID: uuid.New(), Session: another, Phase: lanes.Unresolved}
-	again := &lanes.Purchase{ID: first.ID, Session: another, Phase: lanes.Unresolved}
-	lane := lanes.Lane{Open: []*lanes.Purchase{first, second, again}}
-	require.Same(t, first, lane.Holding(one, first.ID))
-	require.Same(t, second, lane.Holding(another, second.ID))
-	require.Same(t, again, lane.Holding(another, first.ID))
-	require.Nil(t, lane.Holding(one, second.ID))
-	require.Nil(t, lane.Holding(uuid.New(), first.ID))
-}
-
-// Staff and the gateway see to what is open: what the lane keeps, and what its session is buying just now.
-func TestTheOpenPurchasesOfALane(t *testing.T) {
-	kept := &lanes.Purchase{ID: uuid.New(), Phase: lanes.Unresolved}
-	pending := &lanes.Purchase{ID: uuid.New(), Phase: lanes.Pending}
-	accepted := &lanes.Purchase{ID: uuid.New(), Phase: lanes.Accepted}
-	for name, tc := range map[string]struct {
-		session *lanes.Session
-		want    []*lanes.Purchase
-	}{
-		"free":                      {nil, []*lanes.Purchase{kept}},
-		"nothing bought":            {&lanes.Session{}, []*lanes.Purchase{kept}},
-		"a purchase under way":      {&lanes.Session{Purchase: pending}, []*lanes.Purchase{kept, pending}},
-		"a purchase that has ended": {&lanes.Session{Purchase: accepted}, []*lanes.Purchase{kept}},
-	} {
-		lane := lanes.Lane{Session: tc.session, Open: []*lanes.Purchase{kept}}
-		require.Equal(t, tc.want, lane.Purchases(), name)
-	}
+		var lane lanes.Lane
+		require.NoError(t, json.Unmarshal(saved, &lane))
+		for range 3 {
+			number++
+			change, err := lane.Decide(lanes.Instant{}, lanes.Modify{Session: session, Minutes: 1})
+			require.NoError(t, err)
+			require.Len(t, change.Events, 1)
+			require.Equal(t, uuid.NewSHA1(session, binary.BigEndian.AppendUint64(nil, number)), change.Events[0].ID)
+			lane = change.Lane
+		}
+	})
 }
 
 func TestARangeKnowsItsGroups(t *testing.T) {
