@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// with is a product of which some keys are different; a nil one is left out.
+// with changes some keys of the product. A key whose value is nil is removed.
 func with(base string, changes map[string]any) string {
 	var keys map[string]any
 	decoder := json.NewDecoder(strings.NewReader(base))
@@ -33,9 +33,9 @@ type change = map[string]any
 
 func raw(written string) json.RawMessage { return json.RawMessage(written) }
 
-// problemsOf is why the one product is left out; none when it is not.
-func problemsOf(t *testing.T, of Type, element string) []string {
-	products, log, err := checked(of, "["+element+"]")
+// problemsOf returns the reasons for which the one product is left out, none if it is not.
+func problemsOf(t *testing.T, kind Type, element string) []string {
+	products, log, err := check(kind, "["+element+"]")
 	require.NoError(t, err)
 	if len(products) == 1 {
 		return nil
@@ -50,7 +50,7 @@ func problemsOf(t *testing.T, of Type, element string) []string {
 	}
 	require.NoError(t, json.Unmarshal([]byte(log[0]), &line))
 	require.Equal(t, "warn", line.Level)
-	require.Equal(t, of, line.Type)
+	require.Equal(t, kind, line.Type)
 	require.Equal(t, 1, line.Position)
 	require.Equal(t, "a product of the integrator is left out", line.Message)
 	require.NotEmpty(t, line.Problems)
@@ -64,7 +64,7 @@ const (
 
 func TestTheRulesOfAProduct(t *testing.T) {
 	for _, c := range []struct {
-		of      Type
+		kind    Type
 		element string
 		want    []string
 	}{
@@ -103,7 +103,7 @@ func TestTheRulesOfAProduct(t *testing.T) {
 		{Ammo, with(aBox, change{"unheard_of": change{"a": 1}}), nil},
 		{Ammo, `{"id":"x","max_qty":0,` + aBox[1:], nil}, // of a key given twice the last one counts
 	} {
-		require.Equal(t, c.want, problemsOf(t, c.of, c.element), "%s %.80s", c.of, c.element)
+		require.Equal(t, c.want, problemsOf(t, c.kind, c.element), "%s %.80s", c.kind, c.element)
 	}
 }
 
@@ -130,7 +130,7 @@ func TestAPriceKeepsTheDigitsItCameWith(t *testing.T) {
 	for written, amount := range map[string]string{
 		"12.50": "12.5", "0.10": "0.1", "1e2": "100", "999999999999999999.999999": "999999999999999999.999999", "0.300000": "0.3",
 	} {
-		products, _, err := checked(Ammo, "["+with(aBox, change{"price": raw(written)})+"]")
+		products, _, err := check(Ammo, "["+with(aBox, change{"price": raw(written)})+"]")
 		require.NoError(t, err)
 		encoded, err := json.Marshal(products)
 		require.NoError(t, err)
@@ -157,7 +157,7 @@ func TestAPictureIsShownOrDroppedButNeverCostsTheProduct(t *testing.T) {
 		{"https://a b/", "", "picture_url must be an absolute http or https URL"},
 		{7, "", "picture_url must be a string"},
 	} {
-		products, log, err := checked(Ammo, "["+with(aBox, change{"picture_url": c.sent})+"]")
+		products, log, err := check(Ammo, "["+with(aBox, change{"picture_url": c.sent})+"]")
 		require.NoError(t, err)
 		require.Equal(t, c.want, products[0].PictureURL)
 		want := ""
@@ -170,7 +170,7 @@ func TestAPictureIsShownOrDroppedButNeverCostsTheProduct(t *testing.T) {
 }
 
 func TestOfProductsWithTheSameIDTheFirstCounts(t *testing.T) {
-	products, log, err := checked(Ammo, "["+with(aBox, change{"price": -1})+","+aBox+","+with(aBox, change{"price": 1})+"]")
+	products, log, err := check(Ammo, "["+with(aBox, change{"price": -1})+","+aBox+","+with(aBox, change{"price": 1})+"]")
 	require.NoError(t, err)
 	require.Len(t, products, 1)
 	require.Equal(t, "24.50", products[0].Price.String())
@@ -185,28 +185,28 @@ func TestBeyondTheLimitTheRestIsIgnored(t *testing.T) {
 	for i := range 10 {
 		boxes = append(boxes, `{"price":"broken"}`, with(aBox, change{"id": fmt.Sprint("box-", i)}))
 	}
-	for _, of := range []Type{Targets, Ammo, Rentals} {
-		products, log, err := checked(of, "["+strings.Join(boxes, ",")+"]")
+	for _, kind := range []Type{Targets, Ammo, Rentals} {
+		products, log, err := check(kind, "["+strings.Join(boxes, ",")+"]")
 		require.NoError(t, err)
 		require.Len(t, products, 8, "counted without the broken ones")
 		require.Equal(t, "box-7", products[7].ID)
 		require.Len(t, log, 9, "of those that are ignored nothing else is said")
 		require.Equal(t, fmt.Sprintf(`{"level":"debug","type":%q,"ignored":4,`+
-			`"message":"the integrator has more products of the type than can be shown"}`, of), log[8])
+			`"message":"the integrator has more products of the type than can be shown"}`, kind), log[8])
 	}
-	products, _, err := checked(Time, "["+aTime+","+aTime+"]")
+	products, _, err := check(Time, "["+aTime+","+aTime+"]")
 	require.NoError(t, err)
 	require.Len(t, products, 1)
 }
 
 func TestOneAnswerCannotFloodTheLog(t *testing.T) {
-	products, log, err := checked(Ammo, "["+strings.Repeat("0,", 5000)+aBox+"]")
+	products, log, err := check(Ammo, "["+strings.Repeat("0,", 5000)+aBox+"]")
 	require.NoError(t, err)
 	require.Len(t, products, 1)
 	require.Len(t, log, 21)
 	require.Equal(t, `{"level":"warn","type":"ammo","more":4980,"message":"more products of the integrator are left out"}`, log[20])
 
-	_, log, err = checked(Ammo, "["+strings.Repeat("0,", 19)+"0]")
+	_, log, err = check(Ammo, "["+strings.Repeat("0,", 19)+"0]")
 	require.NoError(t, err)
 	require.Len(t, log, 20, "each has its line, and there are no more")
 }
@@ -219,7 +219,7 @@ func TestALineOfTheLogNamesTheProduct(t *testing.T) {
 		strings.Repeat("ü", 255): `"product":"` + strings.Repeat("ü", 255) + `",`,
 		strings.Repeat("ü", 256): "",
 	} {
-		_, log, err := checked(Ammo, "["+with(aBox, change{"id": id, "price": nil})+"]")
+		_, log, err := check(Ammo, "["+with(aBox, change{"id": id, "price": nil})+"]")
 		require.NoError(t, err)
 		require.Len(t, log, 1)
 		require.Contains(t, log[0], `"position":1,`+named+`"problems"`)

@@ -18,10 +18,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// These stories run in fake time, so the connections are pipes.
+// These tests run in fake time, so the connections are pipes.
 
-// connecting is a transport each of whose connections serve has the other end of.
-func connecting(serve func(net.Conn)) *http.Transport {
+// pipeTransport is a transport whose connections are pipes. serve gets the other end of each.
+func pipeTransport(serve func(net.Conn)) *http.Transport {
 	transport := Transport(false, 1)
 	transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
 		ours, theirs := net.Pipe()
@@ -46,8 +46,8 @@ func get(t *testing.T, transport *http.Transport, url string) error {
 	return response.Body.Close()
 }
 
-// answers reads requests, says the same to each, and tells when the gateway has closed the connection.
-func answers(says string, closed chan<- time.Time) func(net.Conn) {
+// answer gives each request the same answer, and sends the time at which the gateway closes the connection.
+func answer(text string, closed chan<- time.Time) func(net.Conn) {
 	return func(conn net.Conn) {
 		from := bufio.NewReader(conn)
 		for {
@@ -55,7 +55,7 @@ func answers(says string, closed chan<- time.Time) func(net.Conn) {
 				closed <- time.Now()
 				return
 			}
-			_, _ = io.WriteString(conn, says)
+			_, _ = io.WriteString(conn, text)
 		}
 	}
 }
@@ -79,7 +79,7 @@ func TestConnectingTakesNoLongerThanFiveSeconds(t *testing.T) {
 func TestATLSHandshakeTakesNoLongerThanFiveSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
-		err := get(t, connecting(func(silent net.Conn) { _, _ = io.Copy(io.Discard, silent) }), "https://integrator.test")
+		err := get(t, pipeTransport(func(silent net.Conn) { _, _ = io.Copy(io.Discard, silent) }), "https://integrator.test")
 		require.Equal(t, "no connection in time", Reason(err, ""))
 		require.Equal(t, 5*time.Second, time.Since(begun))
 	})
@@ -89,7 +89,7 @@ func TestATLSHandshakeTakesNoLongerThanFiveSeconds(t *testing.T) {
 func TestAnIdleConnectionIsClosedBeforeAServerClosesIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		closed := make(chan time.Time)
-		transport := connecting(answers("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", closed))
+		transport := pipeTransport(answer("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", closed))
 		for range 2 { // the second time over the same connection, else nobody would read that it is closed
 			require.NoError(t, get(t, transport, "http://integrator.test"))
 			time.Sleep(3 * time.Second)
@@ -103,7 +103,7 @@ func TestHeadersAreReadUpTo64KiB(t *testing.T) {
 	for size, fits := range map[int]bool{60 << 10: true, 70 << 10: false} {
 		synctest.Test(t, func(t *testing.T) {
 			closed := make(chan time.Time, 1)
-			transport := connecting(answers("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nA: "+strings.Repeat("b", size)+"\r\n\r\n", closed))
+			transport := pipeTransport(answer("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nA: "+strings.Repeat("b", size)+"\r\n\r\n", closed))
 			require.Equal(t, fits, get(t, transport, "http://integrator.test") == nil)
 			transport.CloseIdleConnections()
 			<-closed
@@ -111,7 +111,7 @@ func TestHeadersAreReadUpTo64KiB(t *testing.T) {
 	}
 }
 
-// severed is the server's end of a connection whose way is gone: it takes what is written, and none of it arrives.
+// severed is a connection that loses everything that is written to it once gone is set.
 type severed struct {
 	net.Conn
 	gone atomic.Bool
@@ -130,12 +130,12 @@ func TestADeadHTTP2ConnectionIsLeftAfter20Seconds(t *testing.T) {
 	certified.Close()
 	synctest.Test(t, func(t *testing.T) {
 		closed := make(chan time.Time)
-		transport := connecting(func(conn net.Conn) {
-			way := &severed{Conn: conn}
-			server := tls.Server(way, &tls.Config{Certificates: certified.TLS.Certificates, NextProtos: []string{"h2"}})
+		transport := pipeTransport(func(conn net.Conn) {
+			connection := &severed{Conn: conn}
+			server := tls.Server(connection, &tls.Config{Certificates: certified.TLS.Certificates, NextProtos: []string{"h2"}})
 			_, _ = server.Read(make([]byte, 4096))                 // what a client begins with
 			_, _ = server.Write([]byte{0, 0, 0, 4, 0, 0, 0, 0, 0}) // its SETTINGS
-			way.gone.Store(true)
+			connection.gone.Store(true)
 			_, _ = io.Copy(io.Discard, server)
 			closed <- time.Now()
 		})
