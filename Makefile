@@ -1,5 +1,5 @@
 # Every target is a line or two; what it needs and is missing it installs, or says that it cannot.
-.PHONY: build run test contract lint bench profile fuzz soak package clean tools
+.PHONY: build run test contract lint bench profile fuzz soak mutants package clean tools
 
 build: ; go build -o bin/rangegate ./cmd/rangegate
 
@@ -23,6 +23,9 @@ profile: ; .ci/profile bin/profile $(ONLY)
 fuzz: ; .ci/fuzz 30s
 
 soak: tools ; .ci/soak
+
+# Whether the tests of lanes, webhook and catalog notice each changed operator. docs/mutants.md lists the changes that no test can notice.
+mutants: tools ; nice .ci/mutants
 
 # The binaries and the Debian packages for amd64 and arm64, in dist/.
 package: ; deploy/package

@@ -46,11 +46,11 @@ func TestWhatTheIntegratorSaysToAPurchase(t *testing.T) {
 		"more text than a screen takes": {500, `{"error":"` + strings.Repeat("ж", 501) + `"}`, lanes.Answer{Error: strings.Repeat("ж", 500)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			integrator := receive(t, func(w http.ResponseWriter, _ *http.Request) {
+			integrator := startReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(tc.status)
 				_, _ = io.WriteString(w, tc.says)
 			})
-			made, answer := clientOf(t, integrator.URL).Attempt(t.Context(), eventOf(lanes.PurchaseRequest))
+			made, answer := newClient(t, integrator.URL).Attempt(t.Context(), newEvent(lanes.PurchaseRequest))
 			require.Equal(t, tc.status, made.Status)
 			require.Equal(t, errorOfStatus(tc.status), made.Error)
 			require.Equal(t, tc.answer, answer)
@@ -65,13 +65,13 @@ func padded(size int) string {
 }
 
 func TestAnAnswerWithoutAnEnd(t *testing.T) {
-	integrator := receive(t, func(w http.ResponseWriter, _ *http.Request) {
+	integrator := startReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 		for err := error(nil); err == nil; {
 			_, err = w.Write(make([]byte, 4096))
 		}
 	})
 	for _, kind := range []lanes.Kind{lanes.PurchaseRequest, lanes.Help} {
-		made, answer := clientOf(t, integrator.URL).Attempt(t.Context(), eventOf(kind))
+		made, answer := newClient(t, integrator.URL).Attempt(t.Context(), newEvent(kind))
 		require.Empty(t, made.Error)
 		require.Zero(t, answer)
 	}
@@ -79,21 +79,21 @@ func TestAnAnswerWithoutAnEnd(t *testing.T) {
 
 // Nobody asked for compression, so there may be no end to what it unpacks to.
 func TestACompressedAnswerIsNotUnpacked(t *testing.T) {
-	integrator := receive(t, func(w http.ResponseWriter, _ *http.Request) {
+	integrator := startReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
 		packer := gzip.NewWriter(w)
 		_, _ = io.WriteString(packer, `{"user_message":"Sorry"}`)
 		_ = packer.Close()
 	})
-	_, answer := clientOf(t, integrator.URL).Attempt(t.Context(), eventOf(lanes.PurchaseRequest))
+	_, answer := newClient(t, integrator.URL).Attempt(t.Context(), newEvent(lanes.PurchaseRequest))
 	require.Zero(t, answer)
 }
 
 func TestOtherEventsHaveNoAnswer(t *testing.T) {
-	integrator := receive(t, func(w http.ResponseWriter, _ *http.Request) {
+	integrator := startReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"user_message":"Hello"}`)
 	})
-	_, answer := clientOf(t, integrator.URL).Attempt(t.Context(), eventOf(lanes.Help))
+	_, answer := newClient(t, integrator.URL).Attempt(t.Context(), newEvent(lanes.Help))
 	require.Zero(t, answer)
 }
 

@@ -36,7 +36,7 @@ type service struct {
 	gateway      *actors.Gateway
 	hardware     *sim.Driver
 	certificates certificates
-	seen         *control.Sessions                 // sessions of staff
+	seen         *control.Sessions             // sessions of staff
 	read         func() (config.Config, error) // reads the configuration again; nil without a file
 
 	registry *prometheus.Registry

@@ -2,6 +2,7 @@ package lanes_test
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"testing"
 	"time"
@@ -13,51 +14,51 @@ import (
 	"rangegate/lanes"
 )
 
-// Whatever is asked of a lane, in whatever order, with whatever time between and whatever the wall clock does: paid time
-// is neither lost nor made, and whatever is bought at the lane ends once. The model beside the lane counts the time that ran, from nothing but the phases it sees.
+// For any commands in any order, with any time between them and any setting of the wall clock: no paid time is lost or made, and
+// every purchase ends once. The model beside the lane counts the time that ran from the phases alone.
 func TestPaidTimeIsKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel()
 		actions := map[string]func(*rapid.T){
 			"create": func(t *rapid.T) {
-				m.ask(t, lanes.Create{
+				m.decide(t, lanes.Create{
 					Session: uuid.UUID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "session")), Customer: "Jo",
 					Minutes: rapid.IntRange(-1, 500).Draw(t, "minutes"), AutoStart: rapid.Bool().Draw(t, "auto-start"),
 					Purchasing: rapid.IntRange(0, 4).Draw(t, "purchasing") > 0, ByStaff: rapid.Bool().Draw(t, "by staff"),
 				})
 			},
 			"enter": func(t *rapid.T) {
-				m.ask(t, lanes.Enter{Session: m.session(t), Age: m.age(t)})
+				m.decide(t, lanes.Enter{Session: m.session(t), Age: m.age(t)})
 			},
-			"pause":   func(t *rapid.T) { m.ask(t, lanes.Pause{Session: m.session(t)}) },
-			"resume":  func(t *rapid.T) { m.ask(t, lanes.Resume{Session: m.session(t)}) },
-			"hold":    func(t *rapid.T) { m.ask(t, lanes.Hold{}) },
-			"release": func(t *rapid.T) { m.ask(t, lanes.Release{}) },
+			"pause":   func(t *rapid.T) { m.decide(t, lanes.Pause{Session: m.session(t)}) },
+			"resume":  func(t *rapid.T) { m.decide(t, lanes.Resume{Session: m.session(t)}) },
+			"hold":    func(t *rapid.T) { m.decide(t, lanes.Hold{}) },
+			"release": func(t *rapid.T) { m.decide(t, lanes.Release{}) },
 			"modify": func(t *rapid.T) {
-				m.ask(t, lanes.Modify{Session: m.session(t), Minutes: rapid.IntRange(-490, 490).Draw(t, "minutes")})
+				m.decide(t, lanes.Modify{Session: m.session(t), Minutes: rapid.IntRange(-490, 490).Draw(t, "minutes")})
 			},
 			"set duration": func(t *rapid.T) {
-				m.ask(t, lanes.SetDuration{Session: m.session(t), Minutes: rapid.IntRange(0, 490).Draw(t, "minutes")})
+				m.decide(t, lanes.SetDuration{Session: m.session(t), Minutes: rapid.IntRange(0, 490).Draw(t, "minutes")})
 			},
-			"stop":   func(t *rapid.T) { m.ask(t, lanes.Stop{Session: m.session(t), By: lanes.ByStaff}) },
-			"expire": func(t *rapid.T) { m.ask(t, lanes.Expire{}) },
+			"stop":   func(t *rapid.T) { m.decide(t, lanes.Stop{Session: m.session(t), By: lanes.ByStaff}) },
+			"expire": func(t *rapid.T) { m.decide(t, lanes.Expire{}) },
 			"advance": func(t *rapid.T) {
-				m.ask(t, lanes.Advance{Session: m.session(t), By: time.Duration(rapid.Int64Range(1, int64(9*time.Hour)).Draw(t, "by"))})
+				m.decide(t, lanes.Advance{Session: m.session(t), By: time.Duration(rapid.Int64Range(1, int64(9*time.Hour)).Draw(t, "by"))})
 			},
 			"report": func(t *rapid.T) {
-				m.ask(t, lanes.Report{
+				m.decide(t, lanes.Report{
 					Log:  lanes.Log{ID: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "log"), Seq: rapid.Uint64Range(1, 20).Draw(t, "seq")},
 					Kind: rapid.SampledFrom([]string{"entered", "help", "carrier_hit", "?"}).Draw(t, "kind"), Session: m.session(t), Age: m.age(t),
 				})
 			},
 			"offer": func(t *rapid.T) {
-				m.ask(t, lanes.Offer{Sale: rapid.SampledFrom([]lanes.Sale{lanes.OnSale, lanes.OffSale, lanes.AsConfigured}).Draw(t, "sale")})
+				m.decide(t, lanes.Offer{Sale: rapid.SampledFrom([]lanes.Sale{lanes.OnSale, lanes.OffSale, lanes.AsConfigured}).Draw(t, "sale")})
 			},
-			"call help":    func(t *rapid.T) { m.ask(t, lanes.CallHelp{}) },
-			"help coming":  func(t *rapid.T) { m.ask(t, lanes.HelpComing{}) },
-			"help done":    func(t *rapid.T) { m.ask(t, lanes.HelpDone{}) },
-			"hit noted":    func(t *rapid.T) { m.ask(t, lanes.HitNoted{}) },
-			"make up":      func(t *rapid.T) { m.ask(t, lanes.MakeUp{Session: m.session(t), Give: rapid.Bool().Draw(t, "give")}) },
+			"call help":    func(t *rapid.T) { m.decide(t, lanes.CallHelp{}) },
+			"help coming":  func(t *rapid.T) { m.decide(t, lanes.HelpComing{}) },
+			"help done":    func(t *rapid.T) { m.decide(t, lanes.HelpDone{}) },
+			"hit noted":    func(t *rapid.T) { m.decide(t, lanes.HitNoted{}) },
+			"make up":      func(t *rapid.T) { m.decide(t, lanes.MakeUp{Session: m.session(t), Give: rapid.Bool().Draw(t, "give")}) },
 			"move":         func(t *rapid.T) { m.move(t) },
 			"time goes by": func(t *rapid.T) { m.pass(time.Duration(rapid.Int64Range(0, int64(3*time.Hour)).Draw(t, "for"))) },
 			"wall clock is set": func(t *rapid.T) {
@@ -66,30 +67,30 @@ func TestPaidTimeIsKept(t *testing.T) {
 			"crash and recovery": func(t *rapid.T) { m.crash(t) },
 			"":                   m.check,
 		}
-		maps.Copy(actions, m.purchasing())
+		maps.Copy(actions, m.purchaseActions())
 		t.Repeat(actions)
 	})
 }
 
-// model is two lanes, and the time that ran for the session on them as an onlooker counts it.
+// model is two lanes, and the time that ran for the sessions on them as counted from outside.
 type model struct {
-	now    lanes.Instant
-	lane   lanes.Lane // that is asked
-	spare  lanes.Lane
-	ran    time.Duration // for the session on lane
-	other  time.Duration // for the session on spare
-	ended  map[uuid.UUID]int
-	facts  map[uuid.UUID][]lanes.Kind
-	closed map[uuid.UUID]bool // event ids
-	till   *till
+	now       lanes.Instant
+	lane      lanes.Lane // takes the commands
+	spare     lanes.Lane
+	ran       time.Duration // for the session on lane
+	other     time.Duration // for the session on spare
+	ended     map[uuid.UUID]int
+	facts     map[uuid.UUID][]lanes.Kind
+	events    map[uuid.UUID]bool // ids
+	purchases *purchaseModel
 }
 
 func newModel() *model {
 	lane := func() lanes.Lane { return lanes.Lane{ID: uuid.New(), Accessible: true, Usable: true, Purchasing: true} }
 	return &model{
 		now:  lanes.Instant{Wall: time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC), Mono: 100 * time.Hour},
-		lane: lane(), spare: lane(), ended: map[uuid.UUID]int{}, facts: map[uuid.UUID][]lanes.Kind{}, closed: map[uuid.UUID]bool{},
-		till: newTill(),
+		lane: lane(), spare: lane(), ended: map[uuid.UUID]int{}, facts: map[uuid.UUID][]lanes.Kind{}, events: map[uuid.UUID]bool{},
+		purchases: newPurchaseModel(),
 	}
 }
 
@@ -107,7 +108,7 @@ func (m *model) age(t *rapid.T) time.Duration {
 	return time.Duration(rapid.Int64Range(-1e9, int64(time.Hour)).Draw(t, "age"))
 }
 
-// pass lets time go by: whatever runs, runs.
+// pass lets time go by.
 func (m *model) pass(d time.Duration) {
 	m.now = m.now.Add(d)
 	m.run(&m.ran, m.lane, d)
@@ -120,14 +121,14 @@ func (m *model) run(ran *time.Duration, lane lanes.Lane, d time.Duration) {
 	}
 }
 
-// ask asks the lane, and lets it expire first when it has to.
-func (m *model) ask(t *rapid.T, command lanes.Command) {
+// decide gives the lane the command, and lets the session expire first where it is due.
+func (m *model) decide(t *rapid.T, command lanes.Command) {
 	before := m.lane
 	change, err := m.lane.Decide(m.now, command)
-	if err == lanes.ErrDue {
+	if errors.Is(err, lanes.ErrDue) {
 		require.True(t, before.Due(m.now))
-		m.ask(t, lanes.Expire{})
-		m.ask(t, command)
+		m.decide(t, lanes.Expire{})
+		m.decide(t, command)
 		return
 	}
 	require.Equal(t, before, m.lane, "a decision changes nothing by itself")
@@ -139,10 +140,10 @@ func (m *model) ask(t *rapid.T, command lanes.Command) {
 
 func (m *model) follow(t *rapid.T, before lanes.Lane, change lanes.Change, command lanes.Command) {
 	requireChanges(t, before, change)
-	m.till.follow(t, before, change, command)
+	m.purchases.follow(t, before, change, command)
 	for _, event := range change.Events {
-		require.False(t, m.closed[event.ID], "every event has an id of its own")
-		m.closed[event.ID] = true
+		require.False(t, m.events[event.ID], "every event has an id of its own")
+		m.events[event.ID] = true
 		m.facts[event.Session] = append(m.facts[event.Session], event.Kind)
 	}
 	m.lane = change.Lane
@@ -153,7 +154,7 @@ func (m *model) follow(t *rapid.T, before lanes.Lane, change lanes.Change, comma
 	if after != nil && after.Began != nil && (before.Session == nil || before.Session.Began == nil) && !m.lane.Held {
 		m.ran = min(m.now.Since(*after.Began), after.Sold) // entered late: it has been running since
 	}
-	if advance, is := command.(lanes.Advance); is {
+	if advance, ok := command.(lanes.Advance); ok {
 		m.ran = min(m.ran+advance.By, before.Session.Sold)
 	}
 	if change.Ended != nil {
@@ -166,7 +167,7 @@ func (m *model) follow(t *rapid.T, before lanes.Lane, change lanes.Change, comma
 	m.byCeasefire(t, before, command)
 }
 
-// byCeasefire: what a ceasefire paused its end resumes, and nothing else.
+// byCeasefire checks that the end of a hold resumes what the hold paused, and nothing else.
 func (m *model) byCeasefire(t *rapid.T, before lanes.Lane, command lanes.Command) {
 	if _, released := command.(lanes.Release); !released || before.Session == nil {
 		return
@@ -190,8 +191,7 @@ func (m *model) move(t *rapid.T) {
 	m.other = 0
 }
 
-// crash saves the lane and brings it back on the same boot, however long it was down. What ran on meanwhile ran, and is
-// on record to be made up for.
+// crash saves the lane and restores it on the same boot. The time that ran while it was down is used, and recorded for staff.
 func (m *model) crash(t *rapid.T) {
 	saved, err := json.Marshal(lanes.Snapshot{Lane: m.lane, Boot: "boot"})
 	require.NoError(t, err)
@@ -210,9 +210,9 @@ func (m *model) crash(t *rapid.T) {
 	m.lane = lane
 }
 
-// check is what holds at every instant.
+// check checks what holds at every instant.
 func (m *model) check(t *rapid.T) {
-	m.till.check(t, m.lane, m.spare)
+	m.purchases.check(t, m.lane, m.spare)
 	_, deadline := m.lane.Deadline()
 	s := m.lane.Session
 	require.Equal(t, s != nil && s.Phase == lanes.Running, deadline, "a deadline exactly while running")

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// resolve has every host name of the test looked up among these, by the name server of the test. Another name is not
-// known; one that is empty cannot be looked up.
-func resolve(t *testing.T, names map[string]string) {
+// useResolver starts a name server for the test, with these names and addresses. Any other name does not exist; the look-up of one
+// without an address fails.
+func useResolver(t *testing.T, names map[string]string) {
 	t.Helper()
 	server, err := net.ListenPacket("udp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -35,7 +35,7 @@ func resolve(t *testing.T, names map[string]string) {
 	}}
 	t.Cleanup(func() {
 		net.DefaultResolver = system
-		server.Close()
+		_ = server.Close()
 		<-ended
 	})
 }

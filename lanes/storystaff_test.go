@@ -18,8 +18,8 @@ import (
 //	help-coming  help-done  hit-noted
 //	make-up give           of the time that ran while the gateway was down; without give: nothing
 
-// staffed is the command of a step about staff, nil for another step.
-func staffed(t *testing.T, d *datadriven.TestData, session uuid.UUID) lanes.Command {
+// staffCommand is the command of a step about staff, nil for another step.
+func staffCommand(t *testing.T, d *datadriven.TestData, session uuid.UUID) lanes.Command {
 	switch d.Cmd {
 	case "offer":
 		return lanes.Offer{Sale: map[string]lanes.Sale{
@@ -39,19 +39,20 @@ func staffed(t *testing.T, d *datadriven.TestData, session uuid.UUID) lanes.Comm
 	return nil
 }
 
-func (s *story) by(d *datadriven.TestData) lanes.By {
+// issuer is who gives the command.
+func issuer(d *datadriven.TestData) lanes.By {
 	if d.HasArg("by-staff") {
 		return lanes.ByStaff
 	}
 	return lanes.ByPOS
 }
 
-// record is what is kept of a step that staff took.
-func (s *story) record(d *datadriven.TestData, before lanes.Lane, command lanes.Command, change lanes.Change) string {
-	if s.by(d) != lanes.ByStaff || !change.Changes(before) {
+// describeRecord describes the record of a step that staff took.
+func describeRecord(now lanes.Instant, d *datadriven.TestData, before lanes.Lane, command lanes.Command, change lanes.Change) string {
+	if issuer(d) != lanes.ByStaff || !change.Changes(before) {
 		return ""
 	}
-	act := lanes.Did("sam", s.now, before, command, change)
+	act := lanes.Did("sam", now, before, command, change)
 	text := fmt.Sprintf("on record: %s at %s: %s", act.Who, act.At.Format("15:04:05"), act.What)
 	if act.Detail != "" {
 		text += " " + act.Detail
@@ -62,8 +63,8 @@ func (s *story) record(d *datadriven.TestData, before lanes.Lane, command lanes.
 	return text + "\n"
 }
 
-// seen is what staff see of a lane beside its session and its purchases.
-func seen(lane lanes.Lane) string {
+// describeForStaff describes what staff see of a lane beside its session and its purchases.
+func describeForStaff(lane lanes.Lane) string {
 	var out strings.Builder
 	if lane.Sale != lanes.AsConfigured {
 		fmt.Fprintf(&out, "  staff have it %s, for sale: %v\n", lane.Sale, lane.ForSale())

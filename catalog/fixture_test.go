@@ -14,42 +14,42 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// rig is an integrator's products API on loopback, and a client of it.
-type rig struct {
+// fixture is an integrator's products API on loopback, and a client of it.
+type fixture struct {
 	server  *httptest.Server
 	client  *Client
-	log     lines
+	log     logLines
 	metrics *prometheus.Registry
 }
 
-// lines is a log that may be written from several goroutines.
-type lines struct {
+// logLines is a log that may be written from several goroutines.
+type logLines struct {
 	mu      sync.Mutex
 	written bytes.Buffer
 }
 
-func (l *lines) Write(line []byte) (int, error) {
+func (l *logLines) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.written.Write(line)
 }
 
-// all is every line, without its end.
-func (l *lines) all() []string {
+// lines returns every line, without its end.
+func (l *logLines) lines() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Split(strings.TrimSuffix(l.written.String(), "\n"), "\n")
 }
 
-func newRig(t *testing.T, h http.HandlerFunc) *rig {
-	r := &rig{metrics: prometheus.NewRegistry(), server: httptest.NewServer(h)}
+func newFixture(t *testing.T, h http.HandlerFunc) *fixture {
+	r := &fixture{metrics: prometheus.NewRegistry(), server: httptest.NewServer(h)}
 	t.Cleanup(r.server.Close)
-	r.point(r.server.URL)
+	r.setURL(r.server.URL)
 	return r
 }
 
-// point makes the client anew, with another address.
-func (r *rig) point(url string) {
+// setURL makes a new client, with another address of the API.
+func (r *fixture) setURL(url string) {
 	r.metrics = prometheus.NewRegistry()
 	r.client = New(Settings{
 		URL: url, Timeout: 10 * time.Second, Transport: r.server.Client().Transport, UserAgent: "rangegate/test",
@@ -57,8 +57,8 @@ func (r *rig) point(url string) {
 	})
 }
 
-// counted is the requests by type and outcome.
-func (r *rig) counted(t *testing.T) map[string]float64 {
+// counted returns the requests by type and outcome.
+func (r *fixture) counted(t *testing.T) map[string]float64 {
 	families, err := r.metrics.Gather()
 	require.NoError(t, err)
 	counts := map[string]float64{}
@@ -76,18 +76,18 @@ func (r *rig) counted(t *testing.T) map[string]float64 {
 	return counts
 }
 
-// saying is an API that always answers with that body.
-func saying(body string) http.HandlerFunc {
+// answer is an API that always answers with that body.
+func answer(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) }
 }
 
-// checked is the products of a body, and what was logged of it.
-func checked(t Type, body string) ([]Product, []string, error) {
+// check returns the products of a body and the logLines of the log about it.
+func check(t Type, body string) ([]Product, []string, error) {
 	elements, err := split([]byte(body))
 	if err != nil {
 		return nil, nil, err
 	}
-	log := &lines{}
+	log := &logLines{}
 	c := New(Settings{Log: zerolog.New(log)})
-	return c.validProducts(t, elements), log.all(), nil
+	return c.validProducts(t, elements), log.lines(), nil
 }
