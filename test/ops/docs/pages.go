@@ -13,7 +13,7 @@ import (
 // page is a page of the documentation, from the root of the tree.
 func page(t testing.TB, path string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../" + path)
+	text, err := os.ReadFile("../../../" + path)
 	require.NoError(t, err)
 	return string(text)
 }

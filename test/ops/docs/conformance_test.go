@@ -25,7 +25,7 @@ func TestTheTableOfConformanceNamesTestsThatExist(t *testing.T) {
 		where := ""
 		for _, name := range named.FindAllStringSubmatch(held, -1) {
 			if name[1] != "" {
-				if info, err := os.Stat(filepath.Join("../..", name[1])); err == nil && info.IsDir() {
+				if info, err := os.Stat(filepath.Join("../../..", name[1])); err == nil && info.IsDir() {
 					where = name[1]
 				}
 				continue
@@ -39,7 +39,7 @@ func TestTheTableOfConformanceNamesTestsThatExist(t *testing.T) {
 }
 
 func tests(t *testing.T, dir string) string {
-	files, err := filepath.Glob(filepath.Join("../..", dir, "*_test.go"))
+	files, err := filepath.Glob(filepath.Join("../../..", dir, "*_test.go"))
 	require.NoError(t, err)
 	var all strings.Builder
 	for _, file := range files {

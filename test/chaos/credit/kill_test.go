@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"rangegate/test/credit"
+	"rangegate/test/chaos/credit"
 )
 
 // 1,000 purchases of time, the gateway killed all the while.

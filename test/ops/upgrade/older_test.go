@@ -57,7 +57,7 @@ func TestServingWhatEachVersionHasLeft(t *testing.T) {
 func inFile(t *testing.T, version int) (stored string) {
 	t.Helper()
 	stored = fmt.Sprintf("sqlite: %q", filepath.Join(t.TempDir(), "rangegate.db"))
-	exported := fmt.Sprintf("../../lanes/store/archive/testdata/version-%d.jsonl", version)
+	exported := fmt.Sprintf("../../../lanes/store/archive/testdata/version-%d.jsonl", version)
 	said, err := process.Command("store", "import", "--config", configured(t, stored), exported).CombinedOutput()
 	require.NoError(t, err, string(said))
 	return stored
@@ -96,7 +96,7 @@ func TestABoltFileIsRefusedWithTheWayOut(t *testing.T) {
 // onServer starts a Redis server with the keys that a version has left.
 func onServer(t *testing.T, version int) (stored string) {
 	t.Helper()
-	left, err := os.ReadFile(fmt.Sprintf("../../lanes/store/redis/testdata/version-%d.json", version))
+	left, err := os.ReadFile(fmt.Sprintf("../../../lanes/store/redis/testdata/version-%d.json", version))
 	require.NoError(t, err)
 	var keys map[string]any
 	require.NoError(t, json.Unmarshal(left, &keys))

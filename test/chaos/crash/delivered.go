@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"rangegate/test/delivery"
+	"rangegate/test/chaos/delivery"
 )
 
 // attempt is the delivery of an event, as the log has it.

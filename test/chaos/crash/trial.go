@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rangegate/test/delivery"
+	"rangegate/test/chaos/delivery"
 	"rangegate/test/process"
 )
 

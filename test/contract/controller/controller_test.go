@@ -51,7 +51,7 @@ type controller struct {
 func start(t *testing.T, mistake ...string) *controller {
 	needs.Program(t, "node")
 	if _, err := os.Stat("node_modules/ws"); err != nil {
-		needs.Missing(t, "the npm packages of test/controller are not installed (make tools)")
+		needs.Missing(t, "the npm packages of test/contract/controller are not installed (make tools)")
 	}
 	program := exec.Command("node", append([]string{"controller.mjs", laneID, key}, mistake...)...)
 	program.Stderr = os.Stderr

@@ -90,7 +90,7 @@ func refusal(t *testing.T, config string) (code int, said string) {
 // newer builds a gateway whose format is the one after this one's, and gives its path.
 func newer(t *testing.T) string {
 	t.Helper()
-	source, err := filepath.Abs("../../lanes/store/record.go")
+	source, err := filepath.Abs("../../../lanes/store/record.go")
 	require.NoError(t, err)
 	text, err := os.ReadFile(source)
 	require.NoError(t, err)

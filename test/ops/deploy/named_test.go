@@ -109,7 +109,7 @@ func TestWhatAlertsCountIsThereBeforeItHappens(t *testing.T) {
 
 // queriesOf are what a page has of PromQL in its sentences.
 func queriesOf(t testing.TB, page string) (all []string) {
-	text, err := os.ReadFile("../../" + page)
+	text, err := os.ReadFile("../../../" + page)
 	require.NoError(t, err)
 	sentences := regexp.MustCompile("(?s)\n```.*?\n```").ReplaceAllString(string(text), "")
 	for _, code := range firsts(regexp.MustCompile("`([^`]+)`"), sentences) {

@@ -60,7 +60,7 @@ func TestEveryAlertSaysWhatToDo(t *testing.T) {
 
 // runbookSections are the sections of the runbook, by their headings: the names of the alerts.
 func runbookSections(t testing.TB) map[string]string {
-	text, err := os.ReadFile("../../" + runbook)
+	text, err := os.ReadFile("../../../" + runbook)
 	require.NoError(t, err)
 	sections := map[string]string{}
 	for _, section := range regexp.MustCompile(`(?m)^#{2,4} `).Split(string(text), -1) {

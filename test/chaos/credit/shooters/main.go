@@ -26,7 +26,7 @@ import (
 	"rangegate/lanes/link/sim"
 	"rangegate/lanes/store"
 	"rangegate/lanes/store/sqlite"
-	"rangegate/test/credit"
+	"rangegate/test/chaos/credit"
 	"rangegate/webhook"
 	"rangegate/webhook/egress"
 )

@@ -40,7 +40,7 @@ func TestTheReceiversOfThePage(t *testing.T) {
 	})
 	t.Run("Node.js", func(t *testing.T) {
 		needs.Program(t, "node")
-		modules, err := filepath.Abs("../contract/node_modules")
+		modules, err := filepath.Abs("../../contract/node_modules")
 		require.NoError(t, err)
 		if _, err := os.Stat(filepath.Join(modules, "standardwebhooks")); err != nil {
 			needs.Missing(t, "the npm packages of test/contract are not installed")

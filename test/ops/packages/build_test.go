@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 
 // build makes everything for a version, in a second that does not change.
 func build(version, into string) (said []byte, err error) {
-	cmd := exec.Command("../../deploy/package", into)
+	cmd := exec.Command("../../../deploy/package", into)
 	cmd.Env = append(os.Environ(), "VERSION="+version, "SOURCE_DATE_EPOCH=1767225600")
 	return cmd.CombinedOutput()
 }
@@ -111,7 +111,7 @@ func TestWhatAPackageHas(t *testing.T) {
 		} {
 			require.Regexp(t, "(?m)^"+want+"$", contents)
 		}
-		pages, err := filepath.Glob("../../docs/*.md")
+		pages, err := filepath.Glob("../../../docs/*.md")
 		require.NoError(t, err)
 		for _, page := range pages {
 			require.Contains(t, contents, "./usr/share/doc/rangegate/docs/"+filepath.Base(page)+"\n")
@@ -137,7 +137,7 @@ func TestVersionsComeInOrder(t *testing.T) {
 
 // The image is made of binaries that are built.
 func TestTheImageTakesWhatIsBuilt(t *testing.T) {
-	text, err := os.ReadFile("../../deploy/Dockerfile")
+	text, err := os.ReadFile("../../../deploy/Dockerfile")
 	require.NoError(t, err)
 	copied := regexp.MustCompile(`(?m)^COPY dist/(\S+) `).FindAllStringSubmatch(string(text), -1)
 	require.Len(t, copied, 1)
