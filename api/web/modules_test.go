@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rangegate/test/needs"
+	"rangegate/test/support"
 )
 
 // patience bounds the scripts, so that one that hangs ends with its output shown.
@@ -20,7 +20,7 @@ const patience = 2 * time.Minute
 // The modules that need no page are tested without one, by scripts in the folder testdata of each screen and of this
 // package. They find the modules as browsers do, with what is under /screens/ in a folder beside their own.
 func TestModulesByThemselves(t *testing.T) {
-	node := needs.Program(t, "node")
+	node := support.Program(t, "node")
 	site := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(site, "package.json"), []byte(`{"type": "module"}`), 0o600))
 	var scripts []string

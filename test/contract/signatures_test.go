@@ -3,11 +3,9 @@ package contract
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
-	"net/http"
-	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,8 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rangegate/test/needs"
-	"rangegate/test/process"
+	"rangegate/test/support"
 )
 
 // Secrets as an operator gets them from Standard Webhooks: two of the range, while it changes from one to the other,
@@ -76,46 +73,22 @@ func TestASignatureIsOfOneDeliveryOnly(t *testing.T) {
 // got of that.
 func delivered(t *testing.T, secrets []string) []delivery {
 	module(t, "standardwebhooks/package.json") // before anything else, as it may be why there is no test
-	arrived := make(chan delivery, 100)
-	webhook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		d := delivery{Headers: map[string]string{}, Body: string(body)}
-		for name := range r.Header {
-			d.Headers[strings.ToLower(name)] = r.Header.Get(name)
-		}
-		arrived <- d
-		w.WriteHeader(http.StatusNoContent)
-	}))
-	t.Cleanup(webhook.Close)
-	gateway := process.Serve(t, fmt.Sprintf(`
-environment: playground
-http: {address: 127.0.0.1:0}
-operations: {address: 127.0.0.1:0}
-store: {sqlite: %s}
-ranges:
-  - id: %s
-    name: Range
-    token: %s
-    webhook: {url: "%s", secrets: [%s]}
-    groups: [{id: %s, name: Public}]
-    bays: [{id: 55555555-5555-4555-8555-000000000001, name: Bay A}]
-    lanes: [{id: %s, name: Lane 1, bay: 55555555-5555-4555-8555-000000000001}]
-`, filepath.Join(t.TempDir(), "rangegate.db"), rangeID, token, webhook.URL, strings.Join(secrets, ", "), group, lane(1))).Ready()
-	pos := till{t, process.Client{API: gateway.API, Range: rangeID, Token: token}}
-	session := pos.sell(lane(1))
-	pos.begun(session)
-	pos.must("POST", v2+"/simulate/purchaseRequest", `{"product_id":"Zielscheibe, Ø 50 cm","qty":2}`)
-	for _, act := range []string{"pause", "resume", "stop"} {
-		pos.must("POST", v2+"/sessions/"+session+"/"+act, "")
+	webhook := support.NewUnverifiedReceiver(t)
+	pos := support.NewConfig(t, support.Lanes(1, 1),
+		fmt.Sprintf("webhook: {url: %q, secrets: [%s]}", webhook.URL+"/webhook", strings.Join(secrets, ", "))).Serve(t).POS()
+	session := pos.Sell(1, soldMinutes)
+	pos.Expect(201, "POST", "/simulate/purchaseRequest", `{"product_id":"Zielscheibe, Ø 50 cm","qty":2}`)
+	for _, command := range []string{"/pause", "/resume", "/stop"} {
+		pos.Command(session, command)
 	}
+	support.Eventually(t, "the session's end arrives", func() bool { return slices.Contains(webhook.Events(session), "sessionStopped") })
 	var all []delivery
-	for !strings.Contains(fmt.Sprint(all), "sessionStopped") {
-		select {
-		case d := <-arrived:
-			all = append(all, d)
-		case <-time.After(30 * time.Second):
-			require.Fail(t, "the session's end does not arrive", "so far: %v", all)
+	for _, a := range webhook.Arrived() {
+		headers := map[string]string{}
+		for name := range a.Header {
+			headers[strings.ToLower(name)] = a.Header.Get(name)
 		}
+		all = append(all, delivery{Headers: headers, Body: a.Body})
 	}
 	require.Len(t, all, 6, "created, started, a purchase, paused, resumed, stopped")
 	return all
@@ -146,7 +119,7 @@ func (d delivery) sent(t *testing.T, later time.Duration) string {
 
 // verdicts are what npm's standardwebhooks says of the deliveries: nothing, or why it refuses one.
 func verdicts(t *testing.T, deliveries []delivery) []string {
-	node := needs.Program(t, "node")
+	node := support.Program(t, "node")
 	script, err := filepath.Abs("verify.mjs")
 	require.NoError(t, err)
 	in, err := json.Marshal(deliveries)

@@ -1,6 +1,10 @@
 package crash
 
-import "time"
+import (
+	"time"
+
+	"rangegate/test/support"
+)
 
 // What a client sells. Short ones run out by themselves.
 var lengths = []int{1, 1, 2, 3, 5, 30, 60, 240, 480}
@@ -84,5 +88,5 @@ func (c *client) anyLane() string {
 	if len(c.free) > 0 && c.chance(80) {
 		return c.free[c.rng.IntN(len(c.free))]
 	}
-	return laneID(c.rng.IntN(laneCount))
+	return support.LaneID(c.rng.IntN(laneCount))
 }

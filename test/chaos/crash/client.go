@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"rangegate/test/process"
+	"rangegate/test/support"
 )
 
 // client is one POS: a part of the load, and the record that the gateway is judged by. It commands its own sessions
@@ -31,7 +31,7 @@ type client struct {
 // kept is a request that has to be answered with the same answer whenever it is repeated.
 type kept struct {
 	request *request
-	answer  process.Answer
+	answer  support.Answer
 }
 
 const (
@@ -51,7 +51,7 @@ func (c *client) group() string { return groupID(c.number) }
 // work asks one thing after the other until ctx ends or the gateway is gone.
 func (c *client) work(ctx context.Context, gateway pos) {
 	for wait(ctx, time.Duration(c.rng.Int64N(int64(longestRest)))) {
-		if gateway.life.Gone() || !c.act(gateway) {
+		if gateway.life.Ended() || !c.act(gateway) {
 			return
 		}
 	}
@@ -84,9 +84,9 @@ func (c *client) command(gateway pos, r *request) bool {
 			c.trial.fault("%s had not happened before, and was answered as a repeat", r)
 		}
 		c.acknowledged(r, answer)
-	case code(answer) == "not_saved", code(answer) == "timeout":
-		r.inForce = code(answer) == "not_saved"
-		c.trial.tally.count("answered " + code(answer))
+	case answer.Code() == "not_saved", answer.Code() == "timeout":
+		r.inForce = answer.Code() == "not_saved"
+		c.trial.tally.count("answered " + answer.Code())
 		c.lost = append(c.lost, r)
 	default:
 		c.refused(r, answer)
@@ -95,7 +95,7 @@ func (c *client) command(gateway pos, r *request) bool {
 }
 
 // acknowledged writes down what was promised.
-func (c *client) acknowledged(r *request, answer process.Answer) {
+func (c *client) acknowledged(r *request, answer support.Answer) {
 	c.trial.tally.count("acknowledged " + string(r.kind))
 	if r.key != "" {
 		c.kept = &kept{r, answer}
@@ -130,9 +130,9 @@ func (c *client) enter(r *request, s session) {
 }
 
 // refused: nothing has changed. Every request was right when it was sent, so there are few reasons to refuse it.
-func (c *client) refused(r *request, answer process.Answer) {
-	c.trial.tally.count("refused " + code(answer))
-	switch code(answer) {
+func (c *client) refused(r *request, answer support.Answer) {
+	c.trial.tally.count("refused " + answer.Code())
+	switch answer.Code() {
 	case "lane_occupied":
 		if r.kind == create || r.kind == move {
 			return

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"rangegate/test/chaos/delivery"
+	"rangegate/test/support"
 )
 
 // attempt is the delivery of an event, as the log has it.
@@ -26,12 +26,12 @@ func (a attempt) interrupted() bool { return strings.HasPrefix(a.Error, "interru
 // delivered holds the event log against what arrived: nothing twice, nothing that is not in the log, per lane and per
 // session in the order of the log, and all that the log has as answered. What had arrived before the log was read is
 // the first of them; there an attempt is on record before it is made.
-func (v *verdict) delivered(log []event, before int, arrived []delivery.Arrival, contested bool) {
+func (v *verdict) delivered(log []event, before int, arrived []support.Arrival, contested bool) {
 	place := make(map[string]int, len(log))
 	for i, e := range log {
 		place["msg_"+e.ID] = i
 	}
-	seen := make(map[string]delivery.Arrival, len(arrived))
+	seen := make(map[string]support.Arrival, len(arrived))
 	newest := map[string]int{} // lane or session → place in the log of the newest that arrived
 	for n, a := range arrived {
 		if _, again := seen[a.ID]; again {
@@ -54,7 +54,7 @@ func (v *verdict) delivered(log []event, before int, arrived []delivery.Arrival,
 			continue // begun by a gateway that lives on, while the next one delivers what comes behind it
 		}
 		for _, of := range []string{a.Lane, a.Session} {
-			if last, any := newest[of]; any && last > i {
+			if last, found := newest[of]; found && last > i {
 				v.fault("event %+v arrived after a later one of %s, %+v", log[i], of, log[last])
 			}
 			newest[of] = i
@@ -64,9 +64,9 @@ func (v *verdict) delivered(log []event, before int, arrived []delivery.Arrival,
 		if e.Attempt == nil || e.Attempt.Status == 0 {
 			continue
 		}
-		if a, arrived := seen["msg_"+e.ID]; !arrived || a.Answer != e.Attempt.Status {
+		if a, arrived := seen["msg_"+e.ID]; !arrived || a.Status != e.Attempt.Status {
 			v.fault("event %s was answered %d by the log, and by the receiver's record %d (arrived: %v)",
-				e.ID, e.Attempt.Status, a.Answer, arrived)
+				e.ID, e.Attempt.Status, a.Status, arrived)
 		}
 	}
 }

@@ -3,19 +3,17 @@ package crash
 import (
 	"sync"
 	"testing"
-	"time"
-
-	"github.com/google/uuid"
-	"github.com/stretchr/testify/require"
 
 	"rangegate/cmd/rangegate/lanesim"
 	"rangegate/lanes"
+
+	"rangegate/test/support"
 )
 
 // hardware is the lane controllers that answer over real WebSockets. They are in this process, so they outlive every
 // gateway, and what they did and where they stand is known without asking it.
 type hardware struct {
-	controllers *lanesim.Controllers
+	controllers *support.Controllers
 	shooters    []*shooter // by lane
 
 	mu      sync.Mutex
@@ -25,15 +23,8 @@ type hardware struct {
 
 // powerUp has the first lanes' controllers answer, until the test ends.
 func powerUp(t *testing.T, seed uint64) *hardware {
-	var wired []lanesim.Lane
+	h := &hardware{controllers: support.NewControllers(t, 0, wiredCount-1), welcome: map[string]bool{}, entered: map[string]span{}}
 	for n := range wiredCount {
-		wired = append(wired, lanesim.Lane{ID: uuid.MustParse(laneID(n)), Listen: "127.0.0.1:0", Key: laneID(n)})
-	}
-	controllers, err := lanesim.New(lanesim.Settings{Now: instant}, wired...)
-	require.NoError(t, err)
-	t.Cleanup(controllers.Close)
-	h := &hardware{controllers: controllers, welcome: map[string]bool{}, entered: map[string]span{}}
-	for n := range wired {
 		h.shooters = append(h.shooters, newShooter(h, n, seed))
 	}
 	return h
@@ -46,9 +37,6 @@ func (h *hardware) addresses() (all []string) {
 	}
 	return all
 }
-
-// instant is the clock of the controllers.
-func instant() lanes.Instant { return lanes.Instant{Wall: time.Now().UTC(), Mono: now()} }
 
 // admit lets the session's customer enter, which waits on a lane with a controller here.
 func (h *hardware) admit(id string) {

@@ -69,7 +69,7 @@ func judge(clients []*client, p *picture) *verdict {
 func (v *verdict) settle(f finding, known session, p *picture) {
 	var against []string
 	for _, way := range ways(known, f.request, p.asked) {
-		is, err := way.session.agrees(p)
+		is, err := way.agrees(p)
 		if err == nil {
 			f.is, f.happened = &is, way.happened
 			v.found = append(v.found, f)

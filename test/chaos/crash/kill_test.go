@@ -1,28 +1,26 @@
 package crash
 
 import (
-	"fmt"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes/store/redis/redistest"
-	"rangegate/test/process"
+	"rangegate/test/support"
 )
 
 // The gateway is built before the tests.
-func TestMain(m *testing.M) { process.Run(m) }
+func TestMain(m *testing.M) { support.Run(m) }
 
 func TestKillTheGatewayOnSQLite(t *testing.T) {
 	t.Parallel()
-	kills(t, func(t *testing.T) string { return "sqlite: " + filepath.Join(t.TempDir(), "rangegate.db") })
+	kills(t, func(t *testing.T) string { return support.NewSQLite(t) })
 }
 
 func TestKillTheGatewayOnRedis(t *testing.T) {
 	t.Parallel()
-	kills(t, func(t *testing.T) string { return fmt.Sprintf("redis: %q", redistest.Start(t).URL()) })
+	kills(t, func(t *testing.T) string { return support.Redis(redistest.Start(t).URL()) })
 }
 
 // season is how many rounds a range goes through before a new one takes its place: every check reads all that a range
@@ -76,7 +74,7 @@ func killed(t *testing.T, store string, rounds int, all *tally) {
 func TestKillRedisUnderTheGateway(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	x := newTrial(t, fmt.Sprintf("redis: %q", server.URL()))
+	x := newTrial(t, support.Redis(server.URL()))
 	x.start()
 	for range rounds(t, 2, 20) {
 		x.load(func() {
@@ -102,7 +100,7 @@ func TestKillRedisUnderTheGateway(t *testing.T) {
 func TestKillRedisAndTheGateway(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	x := newTrial(t, fmt.Sprintf("redis: %q", server.URL()))
+	x := newTrial(t, support.Redis(server.URL()))
 	x.start()
 	for range rounds(t, 2, 20) {
 		x.load(func() {
@@ -126,7 +124,7 @@ func TestKillRedisWhileItWrites(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	directory := directoryOf(t, server)
-	x := newTrial(t, fmt.Sprintf("redis: %q", server.URL()))
+	x := newTrial(t, support.Redis(server.URL()))
 	x.receiver = nil // what is written last is the stop, and no delivery
 	x.start()
 	x.load(func() { x.moment(soonest, latest) })

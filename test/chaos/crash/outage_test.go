@@ -1,20 +1,21 @@
 package crash
 
 import (
-	"fmt"
 	"testing"
 
 	"rangegate/lanes/store/redis/redistest"
-	"rangegate/test/line"
+	"rangegate/test/support/proxy"
+
+	"rangegate/test/support"
 )
 
 // The way to the store is bad in every way that lines are, under load, one after the other. All that was acknowledged is
 // there afterwards, once, and so is what was in force.
 func TestTheLineToRedisIsBad(t *testing.T) {
 	t.Parallel()
-	type attributes = line.Attributes
-	way := line.To(t, redistest.Start(t).Addr())
-	x := newTrial(t, fmt.Sprintf("redis: redis://%s/0", way.Addr()))
+	type attributes = proxy.Attributes
+	network := proxy.New(t, redistest.Start(t).Addr())
+	x := newTrial(t, support.Redis("redis://"+network.Addr()+"/0"))
 	x.start()
 	for range rounds(t, 1, 100) {
 		for _, bad := range []struct {
@@ -34,9 +35,9 @@ func TestTheLineToRedisIsBad(t *testing.T) {
 		} {
 			x.load(func() {
 				x.moment(soonest, latest)
-				mend := way.Spoil(bad.what, bad.direction, bad.how)
+				repair := network.Disturb(bad.what, bad.direction, bad.how)
 				x.moment(soonest, 2*latest)
-				mend()
+				repair()
 				x.moment(soonest, latest)
 			})
 			x.life().Ready()
@@ -57,7 +58,7 @@ func TestTheLineToRedisIsBad(t *testing.T) {
 func TestRedisStandsStillUnderTheGateway(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	x := newTrial(t, fmt.Sprintf("redis: %q", server.URL()))
+	x := newTrial(t, support.Redis(server.URL()))
 	x.start()
 	for range rounds(t, 2, 20) {
 		x.load(func() {

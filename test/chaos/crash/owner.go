@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"rangegate/test/process"
+	"rangegate/test/support"
 )
 
 // tenure is how long the range is a gateway's, as far as its clients can tell.
@@ -34,10 +34,10 @@ func (t *tenure) ended() (over bool, late int) {
 
 // heard judges an answer. A gateway acknowledges nothing that it was asked after the next one was ready, and after it
 // has said once that the range is another's it says nothing else.
-func (t *tenure) heard(sent time.Duration, method, path string, answer process.Answer) {
+func (t *tenure) heard(sent time.Duration, method, path string, answer support.Answer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	lost := answer.Status == http.StatusServiceUnavailable && code(answer) == "not_owner"
+	lost := answer.Status == http.StatusServiceUnavailable && answer.Code() == "not_owner"
 	succeeded := t.succeeded > 0 && sent > t.succeeded
 	switch {
 	case lost && !t.trial.contested:

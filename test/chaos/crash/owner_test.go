@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes/store/redis/redistest"
-	"rangegate/test/process"
+	"rangegate/test/support"
 )
 
 // A second gateway is started on the range and the store of one that has its hands full. The first one lets go: all that
@@ -19,17 +19,17 @@ import (
 // the second is succeeded in its turn.
 func TestASecondGatewayTakesTheRange(t *testing.T) {
 	t.Parallel()
-	x := newTrial(t, fmt.Sprintf("redis: %q", redistest.Start(t).URL()))
+	x := newTrial(t, support.Redis(redistest.Start(t).URL()))
 	x.contested = true
 	ways := lay(t, x.hardware.addresses())
-	x.serves(x.connect(process.Serve(t, x.configuration(ways.addresses)).Ready()))
+	x.serves(x.connect(x.config(ways.addresses).Serve(t)))
 	for range rounds(t, 3, 20) {
 		first, firstWays := x.gateway, ways
 		var second pos
 		x.load(func() {
 			x.moment(soonest, latest)
 			ways = lay(t, x.hardware.addresses())
-			second = x.connect(process.Serve(t, x.configuration(ways.addresses)).Ready())
+			second = x.connect(x.config(ways.addresses).Serve(t))
 			first.tenure.end()
 			x.moment(soonest, latest) // the clients know of no other yet
 		})
@@ -82,9 +82,9 @@ func insist(ctx context.Context, gateway pos, sessions []string) {
 				{http.MethodPost, "/sessions/" + id + "/stop", ""},
 				{http.MethodPost, "/sessions/" + id + "/pause", ""},
 				{http.MethodPost, "/sessions/" + id + "/modify?time=7", ""},
-				{http.MethodPost, "/sessions/" + id + "/move?lane_id=" + laneID(0), ""},
+				{http.MethodPost, "/sessions/" + id + "/move?lane_id=" + support.LaneID(0), ""},
 				{http.MethodPost, "/sessions", fmt.Sprintf(
-					`{"customer_name":"Jo","lane_id":%q,"group_id":%q,"duration":30}`, laneID(0), groupID(0))},
+					`{"customer_name":"Jo","lane_id":%q,"group_id":%q,"duration":30}`, support.LaneID(0), groupID(0))},
 				{http.MethodGet, "/sessions", ""},
 				{http.MethodGet, "/sessions/" + id, ""},
 			} {

@@ -20,7 +20,8 @@ package crash
 import (
 	"fmt"
 	"slices"
-	"strings"
+
+	"rangegate/test/support"
 )
 
 const (
@@ -28,13 +29,7 @@ const (
 	wiredCount  = 12 // lanes, the first ones, whose controllers answer over WebSockets
 	clientCount = 24
 	slots       = 16 // events that are delivered at a time
-
-	rangeID = "11111111-1111-4111-8111-111111111111"
-	token   = "22222222-2222-4222-8222-222222222222"
-	bay     = "55555555-5555-4555-8555-000000000001"
 )
-
-func laneID(n int) string { return fmt.Sprintf("44444444-4444-4444-8444-%012d", n) }
 
 // wired tells whether the lane's controller is one of this process.
 func wired(lane string) bool { return slices.Contains(allLanes()[:wiredCount], lane) }
@@ -42,7 +37,7 @@ func wired(lane string) bool { return slices.Contains(allLanes()[:wiredCount], l
 func allLanes() []string {
 	all := make([]string, laneCount)
 	for n := range all {
-		all[n] = laneID(n)
+		all[n] = support.LaneID(n)
 	}
 	return all
 }
@@ -51,36 +46,22 @@ func allLanes() []string {
 // be told to be the client's.
 func groupID(client int) string { return fmt.Sprintf("33333333-3333-4333-8333-%012d", client) }
 
-// configuration is a range on the store. The controllers of the first lanes answer at those addresses, the others are
+// config is a range on the store. The controllers of the first lanes answer at those addresses, the others are
 // simulated inside the gateway, where nobody shoots.
-func (x *trial) configuration(controllers []string) string {
-	var lanes, groups strings.Builder
+func (x *trial) config(addresses []string) support.Config {
+	r := support.Range{}
 	for n := range laneCount {
-		link := ""
-		if n < len(controllers) {
-			link = fmt.Sprintf(", link: {driver: websocket, address: %q, key: %s}", controllers[n], laneID(n))
+		if n < len(addresses) {
+			r.Lanes = append(r.Lanes, support.Lane(n, support.Link(addresses[n], support.LaneID(n))))
+		} else {
+			r.Lanes = append(r.Lanes, support.Lane(n))
 		}
-		fmt.Fprintf(&lanes, "      - {id: %s, name: Lane %d, bay: %s%s}\n", laneID(n), n, bay, link)
-	}
-	webhook := ""
-	if x.receiver != nil {
-		webhook = fmt.Sprintf("webhook: {url: %q, timeout: 1s, concurrency: %d, queue: 1000000}", x.receiver.URL, slots)
 	}
 	for n := range clientCount {
-		fmt.Fprintf(&groups, "      - {id: %s, name: Group %d}\n", groupID(n), n)
+		r.Groups = append(r.Groups, support.Entry(groupID(n), fmt.Sprintf("Group %d", n)))
 	}
-	return fmt.Sprintf(`
-environment: playground
-http: {address: 127.0.0.1:0, limits: {requests: 0}}
-operations: {address: 127.0.0.1:0}
-store: {%s}
-ranges:
-  - id: %s
-    name: Range
-    token: %s
-    %s
-    bays: [{id: %s, name: Bay A}]
-    groups:
-%s    lanes:
-%s`, x.store, rangeID, token, webhook, bay, groups.String(), lanes.String())
+	if x.receiver != nil {
+		r.Settings = []string{x.receiver.Setting("timeout: 1s", fmt.Sprintf("concurrency: %d", slots), "queue: 1000000")}
+	}
+	return support.Config{HTTP: support.NoLimit, Store: x.store, Ranges: []support.Range{r}}
 }

@@ -15,9 +15,9 @@ func (c *client) look(gateway pos, s *session) bool {
 	case c.unanswered(s) != nil:
 	case answer.Status == http.StatusOK:
 		c.compare(s, view, at)
-	case code(answer) == "session_ended":
+	case answer.Code() == "session_ended":
 		c.gone(s, at)
-	case code(answer) != "store_unavailable" && code(answer) != "not_owner":
+	case answer.Code() != "store_unavailable" && answer.Code() != "not_owner":
 		c.trial.fault("GET of session %s was answered %d %s", s.id, answer.Status, answer.Body)
 	}
 	return true
@@ -31,7 +31,7 @@ func (c *client) list(gateway pos) bool {
 		return false
 	}
 	if answer.Status != http.StatusOK {
-		if code(answer) != "not_owner" {
+		if answer.Code() != "not_owner" {
 			c.trial.fault("GET /sessions was answered %d %s", answer.Status, answer.Body)
 		}
 		return true

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"rangegate/test/process"
+	"rangegate/test/support"
 )
 
 // kind is what a request asks for.
@@ -58,7 +58,7 @@ func (r *request) body() string {
 }
 
 // send makes the request and notes when it was under way.
-func (r *request) send(to pos) (process.Answer, error) {
+func (r *request) send(to pos) (support.Answer, error) {
 	r.at.lo = now()
 	answer, err := to.Do(http.MethodPost, r.path(), r.body(), "Idempotency-Key", r.key)
 	r.at.hi = now()
@@ -74,7 +74,7 @@ func (r *request) String() string {
 }
 
 // succeeded: a 2xx is the promise that it is done and will stay so.
-func succeeded(answer process.Answer) bool { return answer.Status/100 == 2 }
+func succeeded(answer support.Answer) bool { return answer.Status/100 == 2 }
 
 // replayed: the answer is that of an earlier request with the same key.
-func replayed(answer process.Answer) bool { return answer.Header.Get("idempotency-replayed") == "true" }
+func replayed(answer support.Answer) bool { return answer.Header.Get("idempotency-replayed") == "true" }

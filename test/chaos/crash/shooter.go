@@ -8,6 +8,8 @@ import (
 	"github.com/google/uuid"
 
 	"rangegate/cmd/rangegate/lanesim"
+
+	"rangegate/test/support"
 )
 
 // shooter is whoever is on a lane: what its controller has to report. It writes down what that was.
@@ -33,7 +35,7 @@ const (
 
 func newShooter(h *hardware, lane int, seed uint64) *shooter {
 	return &shooter{
-		hardware: h, lane: laneID(lane), controller: h.controllers.Controller(uuid.MustParse(laneID(lane))),
+		hardware: h, lane: support.LaneID(lane), controller: h.controllers.Controller(lane),
 		rng: rand.New(rand.NewPCG(seed, uint64(clientCount+lane)+1)),
 	}
 }
@@ -58,10 +60,10 @@ func (s *shooter) shoot(ctx context.Context) {
 }
 
 // report makes a report, unless there is no session that it could be about.
-func (s *shooter) report(event string, make func() error) {
+func (s *shooter) report(event string, do func() error) {
 	r := report{event: event, at: span{lo: now()}}
 	r.sessions[0] = s.controller.Shown().Session
-	if make() != nil {
+	if do() != nil {
 		return
 	}
 	r.sessions[1] = s.controller.Shown().Session

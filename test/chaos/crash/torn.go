@@ -34,7 +34,7 @@ func tear(t *testing.T, directory string) {
 // directoryOf is where the server keeps its file.
 func directoryOf(t *testing.T, server *redistest.Server) string {
 	client := goredis.NewClient(&goredis.Options{Addr: server.Addr()})
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	found, err := client.ConfigGet(t.Context(), "dir").Result()
 	require.NoError(t, err)
 	return found["dir"]

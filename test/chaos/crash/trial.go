@@ -12,8 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rangegate/test/chaos/delivery"
-	"rangegate/test/process"
+	"rangegate/test/support"
 )
 
 // trial is one range with its clients, through all the lives of its gateway.
@@ -22,15 +21,15 @@ type trial struct {
 	seed    uint64
 	rng     *rand.Rand
 	store   string // as in the configuration
-	lives   []*process.Process
+	lives   []*support.Gateway
 	gateway pos // to the present life
 	down    span
 	clients []*client
 
 	hardware  *hardware
-	receiver  *delivery.Receiver // nil: the range has no webhook
-	contested bool               // gateways take the range from one another
-	log       []event            // the event log, as far as it was read
+	receiver  *support.Receiver // nil: the range has no webhook
+	contested bool              // gateways take the range from one another
+	log       []event           // the event log, as far as it was read
 	tally     tally
 	widths    []time.Duration // of what was known of deadlines before they were compared
 
@@ -44,8 +43,9 @@ func newTrial(t *testing.T, store string) *trial {
 	t.Logf("SEED=%d", seed)
 	x := &trial{
 		t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 0)), store: store,
-		hardware: powerUp(t, seed), receiver: delivery.Receive(t, seed),
+		hardware: powerUp(t, seed), receiver: support.NewReceiver(t),
 	}
+	x.receiver.Respond(support.Unreliable(seed))
 	for n := range clientCount {
 		x.clients = append(x.clients, newClient(x, n))
 	}
@@ -55,8 +55,7 @@ func newTrial(t *testing.T, store string) *trial {
 // start begins a life of the gateway, and waits until it is ready.
 func (x *trial) start() {
 	x.t.Helper()
-	life := process.Serve(x.t, x.configuration(x.hardware.addresses()))
-	x.serves(x.connect(life.Ready()))
+	x.serves(x.connect(x.config(x.hardware.addresses()).Serve(x.t)))
 }
 
 // serves has the clients go to another gateway from now on.
@@ -70,7 +69,7 @@ func (x *trial) serves(gateway pos) {
 	}
 }
 
-func (x *trial) life() *process.Process { return x.lives[len(x.lives)-1] }
+func (x *trial) life() *support.Gateway { return x.lives[len(x.lives)-1] }
 
 // kill ends the gateway as kill -9 does.
 func (x *trial) kill() {
@@ -117,7 +116,7 @@ func (x *trial) follow(ctx context.Context, gateway pos) {
 		}
 		read, err := gateway.events(after)
 		x.log = append(x.log, read...)
-		if err != nil && gateway.life.Gone() {
+		if err != nil && gateway.life.Ended() {
 			return
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"rangegate/test/process"
+	"rangegate/test/support"
 )
 
 // The bodies of the API, as far as a client needs them (WIRE.md, Views and New paths).
@@ -53,21 +53,21 @@ const pageSize = 1000
 
 // pos is the way to one life of the gateway.
 type pos struct {
-	process.Client
-	life   *process.Process
+	support.Client
+	life   *support.Gateway
 	tenure *tenure
 }
 
-func (x *trial) connect(life *process.Process) pos {
+func (x *trial) connect(life *support.Gateway) pos {
 	// A pool of its own: no connection outlives the gateway that it leads to.
-	return pos{process.Client{
-		API: life.API + "/api/v2/pos", Range: rangeID, Token: token,
+	return pos{support.Client{
+		API: life.API + support.V2, Range: support.RangeID, Token: support.Token,
 		HTTP: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 2 * clientCount}},
 	}, life, &tenure{trial: x}}
 }
 
 // Do makes a request. Whatever is answered has to fit whose the range is.
-func (p pos) Do(method, path, body string, headers ...string) (process.Answer, error) {
+func (p pos) Do(method, path, body string, headers ...string) (support.Answer, error) {
 	sent := now()
 	answer, err := p.Client.Do(method, path, body, headers...)
 	if err == nil {
@@ -80,7 +80,7 @@ func (p pos) Do(method, path, body string, headers ...string) (process.Answer, e
 func (p pos) hangUp() { p.HTTP.CloseIdleConnections() }
 
 // read asks for a view and says when it did.
-func (p pos) read(path string, into any) (process.Answer, span, error) {
+func (p pos) read(path string, into any) (support.Answer, span, error) {
 	asked := now()
 	answer, err := p.Do(http.MethodGet, path, "")
 	at := span{asked, now()}
@@ -132,11 +132,4 @@ func (p pos) history() ([]endedView, error) {
 		}
 		after = page.Next
 	}
-}
-
-// code is the stable word of a refusal.
-func code(answer process.Answer) string {
-	var refusal struct{ Code string }
-	_ = json.Unmarshal([]byte(answer.Body), &refusal) // what is no refusal has no code
-	return refusal.Code
 }

@@ -3,7 +3,6 @@ package credit_test
 import (
 	"encoding/json"
 	"math/rand/v2"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/test/chaos/credit"
+
+	"rangegate/test/support"
 )
 
 // 1,000 purchases of time, the gateway killed all the while.
@@ -23,29 +24,28 @@ func TestAcceptedMinutesAreCreditedOnceOrLeftToStaff(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	chance := rand.New(rand.NewPCG(seed, 1))
-	integrator := &till{chance: rand.New(rand.NewPCG(seed, 2)), purchases: map[string]decision{}}
-	server := httptest.NewServer(integrator)
-	t.Cleanup(server.Close)
-	t.Cleanup(server.CloseClientConnections)
+	integrator := &integrator{chance: rand.New(rand.NewPCG(seed, 2)), purchases: map[string]decision{}}
+	receiver := support.NewUnverifiedReceiver(t)
+	receiver.Respond(integrator.respond)
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "shooters")
-	built, err := exec.Command("go", "build", "-o", binary, "./shooters").CombinedOutput()
-	require.NoError(t, err, string(built))
+	output, err := support.Build(binary, "./shooters")
+	require.NoError(t, err, string(output))
 	start := func() *exec.Cmd {
-		return exec.Command(binary, "-store", filepath.Join(dir, "range.db"), "-webhook", server.URL)
+		return exec.Command(binary, "-store", filepath.Join(dir, "range.db"), "-webhook", receiver.URL+"/webhook")
 	}
 
 	kills := 0
-	for ; integrator.asked() < purchases; kills++ {
+	for ; integrator.count() < purchases; kills++ {
 		require.Less(t, kills, 1000, "purchases get on")
 		gateway := start()
 		gateway.Stderr = os.Stderr
 		gateway.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		hold, err := gateway.StdinPipe()
 		require.NoError(t, err)
-		begun := integrator.asked()
+		begun := integrator.count()
 		require.NoError(t, gateway.Start())
-		require.Eventually(t, func() bool { return integrator.asked() > begun }, 30*time.Second, time.Millisecond)
+		support.Eventually(t, "a purchase", func() bool { return integrator.count() > begun })
 		time.Sleep(time.Duration(chance.Int64N(int64(300 * time.Millisecond)))) // anywhere in a purchase
 		require.NoError(t, gateway.Process.Kill())
 		_ = gateway.Wait()
@@ -62,8 +62,8 @@ func TestAcceptedMinutesAreCreditedOnceOrLeftToStaff(t *testing.T) {
 	judge(t, integrator, standing, kills)
 }
 
-func judge(t *testing.T, integrator *till, standing credit.Standing, kills int) {
-	require.Empty(t, integrator.again, "nothing is asked twice")
+func judge(t *testing.T, integrator *integrator, standing credit.Standing, kills int) {
+	require.Empty(t, integrator.repeated, "nothing is asked twice")
 	unresolved := map[string]bool{}
 	for _, event := range standing.Unresolved {
 		unresolved["msg_"+event.String()] = true

@@ -13,14 +13,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes/store/redis/redistest"
-	"rangegate/test/process"
+	"rangegate/test/support"
 )
 
 // command runs the binary to its end.
 func command(t *testing.T, wanted int, args ...string) (out, said string) {
 	t.Helper()
 	var stdout, stderr strings.Builder
-	cmd := process.Command(args...)
+	cmd := support.Command(args...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
 		var exit *exec.ExitError
@@ -36,27 +36,27 @@ func TestARangeMovesWithWhatRunsOnIt(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	stores := []string{
-		configured(t, sqliteAt(filepath.Join(folder, "a.db"))),
+		configured(t, support.SQLite(filepath.Join(folder, "a.db"))),
 		configured(t, fmt.Sprintf("redis: %q", redistest.Start(t).URL())),
-		configured(t, sqliteAt(filepath.Join(folder, "b.db"))),
+		configured(t, support.SQLite(filepath.Join(folder, "b.db"))),
 	}
 	g := serve(t, stores[0])
-	stopped, paused, running := g.sold(0), g.sold(1), g.sold(2)
-	require.Equal(t, http.StatusNoContent, g.ask("POST", "/sessions/"+stopped+"/stop", "").Status)
-	require.Equal(t, http.StatusNoContent, g.ask("POST", "/sessions/"+paused+"/pause", "").Status)
-	sale := fmt.Sprintf(`{"customer_name":"Ann & <Lee>","duration":5,"lane_id":%q,"group_id":%q}`, laneID(3), group)
-	first := g.ask("POST", "/sessions", sale, "Idempotency-Key", "receipt-1")
+	stopped, paused, running := g.Sell(0, 30), g.Sell(1, 30), g.Sell(2, 30)
+	g.Command(stopped, "/stop")
+	g.Command(paused, "/pause")
+	sale := strings.Replace(support.Order(3, 5), "Jo Smith", "Ann & <Lee>", 1)
+	first := g.Send("POST", "/sessions", sale, "Idempotency-Key", "receipt-1")
 	require.Equal(t, http.StatusCreated, first.Status, first.Body)
-	phases := g.phases()
-	left := g.sessions()
-	events := g.ask("GET", logPaths[1], "").Body
-	history := g.ask("GET", logPaths[0], "").Body
+	phases := g.Phases()
+	left := g.Sessions()
+	events := g.Send("GET", logPaths[1], "").Body
+	history := g.Send("GET", logPaths[0], "").Body
 
 	_, said := command(t, 1, "store", "check", "--config", stores[0])
 	require.Contains(t, said, "locked by another process: is another rangegate running?")
 	_, said = command(t, 1, "store", "export", "--config", stores[0])
 	require.Contains(t, said, "locked by another process")
-	g.stop()
+	g.terminate(t)
 
 	for i, next := range stores[1:] {
 		exported := filepath.Join(folder, fmt.Sprint("export-", i, ".jsonl"))
@@ -69,21 +69,21 @@ func TestARangeMovesWithWhatRunsOnIt(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, os.FileMode(0o600), info.Mode(), "there are names in it")
 		out, _ = command(t, 0, "store", "import", "--config", next, exported)
-		require.Contains(t, out, "imported range "+rangeID)
+		require.Contains(t, out, "imported range "+support.RangeID)
 		_, said = command(t, 1, "store", "import", "--config", next, exported)
 		require.Contains(t, said, "has the range already, and nothing was written")
 
 		g = serve(t, next)
-		require.Equal(t, phases, g.phases())
-		now := g.sessions()
+		require.Equal(t, phases, g.Phases())
+		now := g.Sessions()
 		require.Equal(t, left[paused].Left, now[paused].Left)
-		require.Less(t, now[running].Left, left[running].Left, "it ran on meanwhile")
-		require.Equal(t, events, g.ask("GET", logPaths[1], "").Body)
-		require.Equal(t, history, g.ask("GET", logPaths[0], "").Body)
-		again := g.ask("POST", "/sessions", sale, "Idempotency-Key", "receipt-1")
+		require.Less(t, now[running].Left.Duration, left[running].Left.Duration, "it ran on meanwhile")
+		require.Equal(t, events, g.Send("GET", logPaths[1], "").Body)
+		require.Equal(t, history, g.Send("GET", logPaths[0], "").Body)
+		again := g.Send("POST", "/sessions", sale, "Idempotency-Key", "receipt-1")
 		require.Equal(t, first.Body, again.Body)
 		require.Equal(t, "true", again.Header.Get("idempotency-replayed"))
-		g.stop()
+		g.terminate(t)
 	}
 }
 
@@ -92,15 +92,15 @@ func TestADamagedRecordIsToldAndNotCarriedOver(t *testing.T) {
 	t.Parallel()
 	s := newSample(t)
 	damaged := []byte(strings.ReplaceAll(string(s.whole), `"sessionStarted"`, `"sessionSmarted"`)) // of all events of that kind
-	path := filepath.Join(t.TempDir(), "rangegate.db")
+	path := newPath(t)
 	require.NoError(t, os.WriteFile(path, damaged, 0o600))
-	config, exported := configured(t, sqliteAt(path)), filepath.Join(t.TempDir(), "export.jsonl")
+	config, exported := configured(t, support.SQLite(path)), filepath.Join(t.TempDir(), "export.jsonl")
 	out, said := command(t, 1, "store", "check", "--config", config)
 	require.Contains(t, out, "active sessions: 2")
 	require.Equal(t, 22, strings.Count(out, "it is not what was written"), out)
 	require.Contains(t, said, "cannot be read, or do not go together: 22")
 	_, said = command(t, 1, "store", "export", "--config", config, "--out", exported)
-	require.Contains(t, said, "range "+rangeID+": event ")
+	require.Contains(t, said, "range "+support.RangeID+": event ")
 	require.NoFileExists(t, exported)
 	unchanged(t, path, damaged)
 }
@@ -110,30 +110,30 @@ func TestABackupIsServedFrom(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	path, copied := filepath.Join(folder, "rangegate.db"), filepath.Join(folder, "backup.db")
-	config := configured(t, sqliteAt(path))
+	config := configured(t, support.SQLite(path))
 	g := serve(t, config)
-	paused, running := g.sold(0), g.sold(1)
-	require.Equal(t, http.StatusNoContent, g.ask("POST", "/sessions/"+paused+"/pause", "").Status)
-	left := g.sessions()
+	paused, running := g.Sell(0, 30), g.Sell(1, 30)
+	g.Command(paused, "/pause")
+	left := g.Sessions()
 
 	out, _ := command(t, 0, "store", "backup", "--config", config, copied)
 	require.Contains(t, out, "lanes: 2, active sessions: 2,")
 	_, said := command(t, 1, "store", "backup", "--config", config, copied)
 	require.Contains(t, said, "file already exists")
-	_, said = command(t, 1, "store", "backup", "--config", configured(t, `redis: "redis://127.0.0.1:1/0"`), copied+"2")
+	_, said = command(t, 1, "store", "backup", "--config", configured(t, support.Redis("redis://127.0.0.1:1/0")), copied+"2")
 	require.Contains(t, said, "the store is a Redis server")
-	g.sold(2) // after the backup
-	require.Len(t, g.sessions(), 3)
-	g.kill()
+	g.Sell(2, 30) // after the backup
+	require.Len(t, g.Sessions(), 3)
+	g.Kill()
 
 	require.NoError(t, os.Rename(copied, path))
-	refused, ready := launch(t, serving(config))
+	refused, ready := support.Launch(t, support.ServeCommand(config))
 	require.False(t, ready)
-	require.Contains(t, refused.said(), "remove that WAL")
+	require.Contains(t, refused.Log(), "remove that WAL")
 	require.NoError(t, errors.Join(os.Remove(path+"-wal"), os.RemoveAll(path+"-shm")))
 	command(t, 0, "store", "check", "--config", config)
 	g = serve(t, config)
-	require.Equal(t, map[string]string{paused: "paused", running: "running"}, g.phases())
-	require.Equal(t, left[paused].Left, g.sessions()[paused].Left)
-	require.Less(t, g.sessions()[running].Left, left[running].Left)
+	require.Equal(t, map[string]string{paused: "paused", running: "running"}, g.Phases())
+	require.Equal(t, left[paused].Left, g.Sessions()[paused].Left)
+	require.Less(t, g.Sessions()[running].Left.Duration, left[running].Left.Duration)
 }

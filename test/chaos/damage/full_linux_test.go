@@ -1,48 +1,28 @@
 package damage
 
 import (
-	"encoding/json"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"rangegate/test/support"
 )
 
-// room says how far the gateway's files may reach from now on: the kernel refuses what is beyond, as a full disk does.
-func (g *gateway) room(bytes uint64) {
-	g.t.Helper()
-	limit := unix.Rlimit{Cur: bytes, Max: unix.RLIM_INFINITY}
-	require.NoError(g.t, unix.Prlimit(g.cmd.Process.Pid, unix.RLIMIT_FSIZE, &limit, nil))
-}
-
-func (g *gateway) eventually(what string, is func() bool) {
-	g.t.Helper()
-	require.Eventually(g.t, is, 30*time.Second, 10*time.Millisecond, what)
-}
-
-func code(t *testing.T, body string) string {
+// limitFiles bounds the size of the gateway's files from now on: the kernel refuses what is beyond, as a full disk does.
+func (g gateway) limitFiles(t *testing.T, bytes uint64) {
 	t.Helper()
-	var answer struct{ Code string }
-	require.NoError(t, json.Unmarshal([]byte(body), &answer), body)
-	return answer.Code
+	limit := unix.Rlimit{Cur: bytes, Max: unix.RLIM_INFINITY}
+	require.NoError(t, unix.Prlimit(g.PID(), unix.RLIMIT_FSIZE, &limit, nil))
 }
 
-// stopped are the sessions in the history.
-func (g *gateway) stopped() (ids []string) {
-	g.t.Helper()
-	answer := g.ask("GET", "/history?limit=1000", "")
-	require.Equal(g.t, http.StatusOK, answer.Status, answer.Body)
-	var page struct {
-		Sessions []session `json:"sessions"`
-	}
-	require.NoError(g.t, json.Unmarshal([]byte(answer.Body), &page))
-	for _, s := range page.Sessions {
-		ids = append(ids, s.ID)
+// ended are the sessions in the history.
+func (g gateway) ended() (ids []string) {
+	for _, session := range g.History() {
+		ids = append(ids, session.ID)
 	}
 	return ids
 }
@@ -51,90 +31,90 @@ func (g *gateway) stopped() (ids []string) {
 // once there is room all of it is saved.
 func TestADiskWithoutAnyRoom(t *testing.T) {
 	t.Parallel()
-	config := configured(t, sqliteAt(filepath.Join(t.TempDir(), "rangegate.db")))
+	config := configured(t, support.SQLite(newPath(t)))
 	g := serve(t, config)
-	runs, pauses, stops := g.sold(0), g.sold(1), g.sold(2)
-	g.room(1)
+	runs, pauses, stops := g.Sell(0, 30), g.Sell(1, 30), g.Sell(2, 30)
+	g.limitFiles(t, 1)
 	for _, path := range []string{"/sessions/" + pauses + "/pause", "/sessions/" + stops + "/stop"} {
-		answer := g.ask("POST", path, "")
+		answer := g.Send("POST", path, "")
 		require.Equal(t, http.StatusServiceUnavailable, answer.Status, answer.Body)
-		require.Equal(t, "not_saved", code(t, answer.Body))
+		require.Equal(t, "not_saved", answer.Code())
 	}
 	for range 3 {
-		answer, _ := g.sell(3)
+		answer := g.Send("POST", "/sessions", support.Order(3, 30))
 		require.Equal(t, http.StatusServiceUnavailable, answer.Status, answer.Body)
-		require.Equal(t, "store_unavailable", code(t, answer.Body))
+		require.Equal(t, "store_unavailable", answer.Code())
 	}
-	require.False(t, g.ready())
+	require.False(t, g.IsReady())
 	force := map[string]string{runs: "running", pauses: "paused"}
-	require.Equal(t, force, g.phases(), "what was closed is closed")
-	before := g.sessions()
-	g.eventually("the clock of what runs goes on", func() bool { return g.sessions()[runs].Left < before[runs].Left })
-	require.Equal(t, before[pauses].Left, g.sessions()[pauses].Left)
-	require.Contains(t, g.said(), "the store is away")
-	require.Contains(t, g.said(), "file too large")
+	require.Equal(t, force, g.Phases(), "what was closed is closed")
+	before := g.Sessions()
+	support.Eventually(t, "the clock of what runs goes on", func() bool { return g.Sessions()[runs].Left.Duration < before[runs].Left.Duration })
+	require.Equal(t, before[pauses].Left, g.Sessions()[pauses].Left)
+	require.Contains(t, g.Log(), "the store is away")
+	require.Contains(t, g.Log(), "file too large")
 
-	g.room(unix.RLIM_INFINITY)
-	g.eventually("it is saved again", g.ready)
-	sold := g.sold(3) // which is saved behind all that waited
-	require.Equal(t, []string{stops}, g.stopped())
-	left := g.sessions()[pauses].Left
-	g.kill()
+	g.limitFiles(t, unix.RLIM_INFINITY)
+	support.Eventually(t, "it is saved again", g.IsReady)
+	sold := g.Sell(3, 30) // which is saved behind all that waited
+	require.Equal(t, []string{stops}, g.ended())
+	left := g.Sessions()[pauses].Left
+	g.Kill()
 
 	g = serve(t, config)
 	force[sold] = "running"
-	require.Equal(t, force, g.phases())
-	require.Equal(t, []string{stops}, g.stopped())
-	require.Equal(t, left, g.sessions()[pauses].Left)
+	require.Equal(t, force, g.Phases())
+	require.Equal(t, []string{stops}, g.ended())
+	require.Equal(t, left, g.Sessions()[pauses].Left)
 }
 
 // The file cannot grow any more: some things still fit, others do not. What was acknowledged is there in the end, and so
 // is what was answered as not saved; what was refused never happened.
 func TestADiskWithoutRoomToGrow(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "rangegate.db")
-	config := configured(t, sqliteAt(path))
+	path := newPath(t)
+	config := configured(t, support.SQLite(path))
 	g := serve(t, config)
 	info, err := os.Stat(path)
 	require.NoError(t, err)
-	g.room(uint64(info.Size()))
+	g.limitFiles(t, uint64(info.Size()))
 	active, ended, unknown := "", []string{}, 0
 	refusals := 0
 	for round := 0; refusals < 5; round++ {
 		require.Less(t, round, 5000, "it takes everything")
 		if active == "" {
-			answer, id := g.sell(0)
+			answer := g.Send("POST", "/sessions", support.Order(0, 30))
 			switch answer.Status {
 			case http.StatusCreated:
-				active = id
+				active = answer.SessionID(t)
 			case http.StatusServiceUnavailable:
 				refusals++
 			case http.StatusGatewayTimeout: // it may be saved yet
 				unknown++
 			case http.StatusConflict: // and so it was
 				require.Positive(t, unknown, answer.Body)
-				for active = range g.sessions() {
+				for active = range g.Sessions() {
 				}
 			default:
 				require.Fail(t, answer.Body)
 			}
 			continue
 		}
-		answer := g.ask("POST", "/sessions/"+active+"/stop", "")
+		answer := g.Send("POST", "/sessions/"+active+"/stop", "")
 		if answer.Status != http.StatusNoContent {
 			require.Equal(t, http.StatusServiceUnavailable, answer.Status, answer.Body)
-			require.Equal(t, "not_saved", code(t, answer.Body))
+			require.Equal(t, "not_saved", answer.Code())
 			refusals++
 		}
 		ended, active = append(ended, active), ""
 	}
 	t.Logf("%d sessions, unknown outcomes: %d", len(ended), unknown)
-	g.room(unix.RLIM_INFINITY)
-	g.eventually("it is saved again", g.ready)
-	g.sold(1) // which is saved behind all that waited
+	g.limitFiles(t, unix.RLIM_INFINITY)
+	support.Eventually(t, "it is saved again", g.IsReady)
+	g.Sell(1, 30) // which is saved behind all that waited
 	check := func() {
 		t.Helper()
-		over, running := g.stopped(), g.sessions()
+		over, running := g.ended(), g.Sessions()
 		for _, id := range ended {
 			require.Equal(t, 1, count(over, id), "a stop is saved, once")
 			require.NotContains(t, running, id)
@@ -147,10 +127,10 @@ func TestADiskWithoutRoomToGrow(t *testing.T) {
 		require.LessOrEqual(t, len(over)+len(running), most, "what was refused never happened")
 	}
 	check()
-	g.kill()
+	g.Kill()
 	g = serve(t, config)
 	check()
-	require.NotContains(t, strings.ToLower(g.said()), "damaged")
+	require.NotContains(t, strings.ToLower(g.Log()), "damaged")
 }
 
 func count(list []string, wanted string) (n int) {

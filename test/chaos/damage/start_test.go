@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"rangegate/test/support"
 )
 
 // sample is a file that a gateway has left, and what it has shown of it.
@@ -26,20 +28,20 @@ var logPaths = []string{"/history?limit=1000", "/events?limit=1000"}
 
 func newSample(t *testing.T) sample {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "rangegate.db")
-	g := serve(t, configured(t, sqliteAt(path)))
+	path := newPath(t)
+	g := serve(t, configured(t, support.SQLite(path)))
 	for range 20 {
-		id := g.sold(0)
-		require.Equal(t, http.StatusNoContent, g.ask("POST", "/sessions/"+id+"/stop", "", "Idempotency-Key", id).Status)
+		id := g.Sell(0, 30)
+		require.Equal(t, http.StatusNoContent, g.Send("POST", "/sessions/"+id+"/stop", "", "Idempotency-Key", id).Status)
 	}
-	running, paused := g.sold(1), g.sold(2)
-	require.Equal(t, http.StatusNoContent, g.ask("POST", "/sessions/"+paused+"/pause", "").Status)
+	running, paused := g.Sell(1, 30), g.Sell(2, 30)
+	g.Command(paused, "/pause")
 	s := sample{sessions: map[string]string{running: "running", paused: "paused"}, logs: map[string]string{}}
-	require.Equal(t, s.sessions, g.phases())
+	require.Equal(t, s.sessions, g.Phases())
 	for _, path := range logPaths {
-		s.logs[path] = g.ask("GET", path, "").Body
+		s.logs[path] = g.Send("GET", path, "").Body
 	}
-	g.stop()
+	g.terminate(t)
 	var err error
 	s.whole, err = os.ReadFile(path)
 	require.NoError(t, err)
@@ -50,24 +52,25 @@ func newSample(t *testing.T) sample {
 // serves what was there; of the logs, which need not be whole for that, it shows all or an error.
 func (s sample) try(t *testing.T, damaged []byte, what string) (started bool) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "rangegate.db")
+	path := newPath(t)
 	require.NoError(t, os.WriteFile(path, damaged, 0o600))
-	g, ready := launch(t, serving(configured(t, sqliteAt(path))))
+	g, ready := support.Launch(t, support.ServeCommand(configured(t, support.SQLite(path))))
 	if ready {
-		require.Equal(t, s.sessions, g.phases(), what)
+		pos := g.POS()
+		require.Equal(t, s.sessions, pos.Phases(), what)
 		for _, path := range logPaths {
-			if answer := g.ask("GET", path, ""); answer.Status == http.StatusOK {
+			if answer := pos.Send("GET", path, ""); answer.Status == http.StatusOK {
 				require.Equal(t, s.logs[path], answer.Body, what)
 			} else {
 				require.Equal(t, http.StatusServiceUnavailable, answer.Status, "%s: %s", what, answer.Body)
 			}
 		}
-		g.kill()
+		g.Kill()
 		return true
 	}
-	require.Equal(t, 1, g.cmd.ProcessState.ExitCode(), "%s: %s", what, g.said())
-	require.Contains(t, g.said(), path, what)
-	require.NotContains(t, g.said(), "goroutine ", what)
+	require.Equal(t, 1, g.ExitCode(), "%s: %s", what, g.Log())
+	require.Contains(t, g.Log(), path, what)
+	require.NotContains(t, g.Log(), "goroutine ", what)
 	unchanged(t, path, damaged)
 	return false
 }
@@ -119,65 +122,65 @@ func TestAFileWithFlippedBits(t *testing.T) {
 // A bit flips in what a killed gateway has left in its WAL. SQLite would go on without what is behind it.
 func TestAWALWithAFlippedBit(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "rangegate.db")
-	config := configured(t, sqliteAt(path))
+	path := newPath(t)
+	config := configured(t, support.SQLite(path))
 	g := serve(t, config)
-	sold := map[string]string{g.sold(0): "running", g.sold(1): "running", g.sold(2): "running"}
-	g.kill()
+	sold := map[string]string{g.Sell(0, 30): "running", g.Sell(1, 30): "running", g.Sell(2, 30): "running"}
+	g.Kill()
 	whole, err := os.ReadFile(path + "-wal")
 	require.NoError(t, err)
 	for _, at := range []int{20, 40, 700, 9000} {
 		damaged := slices.Clone(whole)
 		damaged[at] ^= 4
 		require.NoError(t, os.WriteFile(path+"-wal", damaged, 0o600))
-		g, ready := launch(t, serving(config))
+		g, ready := support.Launch(t, support.ServeCommand(config))
 		require.False(t, ready, "byte %d", at)
-		require.Equal(t, 1, g.cmd.ProcessState.ExitCode())
-		require.Contains(t, g.said(), "the file is damaged")
-		require.Contains(t, g.said(), path+"-wal")
+		require.Equal(t, 1, g.ExitCode())
+		require.Contains(t, g.Log(), "the file is damaged")
+		require.Contains(t, g.Log(), path+"-wal")
 		unchanged(t, path+"-wal", damaged)
 	}
 	require.NoError(t, os.WriteFile(path+"-wal", whole, 0o600))
-	require.Equal(t, sold, serve(t, config).phases())
+	require.Equal(t, sold, serve(t, config).Phases())
 }
 
 // A gateway that is started again and again on what it cannot read does not wear it down.
 func TestStartingAgainAndAgainOnADamagedFile(t *testing.T) {
 	t.Parallel()
 	s := newSample(t)
-	path := filepath.Join(t.TempDir(), "rangegate.db")
+	path := newPath(t)
 	damaged := slices.Clone(s.whole)
 	at := bytes.LastIndex(damaged, []byte(`"phase":"running"`)) // in a lane's record, or in a page that is free by now
 	for next := at; next >= 0; next = bytes.LastIndex(damaged[:next], []byte(`"phase":"running"`)) {
 		damaged[next+10] ^= 1
 	}
-	config := configured(t, sqliteAt(path))
+	config := configured(t, support.SQLite(path))
 	require.NoError(t, os.WriteFile(path, damaged, 0o600))
 	for range 5 {
-		g, ready := launch(t, serving(config))
+		g, ready := support.Launch(t, support.ServeCommand(config))
 		require.False(t, ready)
-		require.Equal(t, 1, g.cmd.ProcessState.ExitCode())
-		require.Contains(t, g.said(), path)
-		require.Contains(t, g.said(), "damaged")
+		require.Equal(t, 1, g.ExitCode())
+		require.Contains(t, g.Log(), path)
+		require.Contains(t, g.Log(), "damaged")
 		unchanged(t, path, damaged)
 	}
 	require.NoError(t, os.WriteFile(path, s.whole, 0o600)) // from a backup
-	require.Equal(t, s.sessions, serve(t, config).phases())
+	require.Equal(t, s.sessions, serve(t, config).Phases())
 }
 
 func TestAFileThatAnotherGatewayHas(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "rangegate.db")
-	config := configured(t, sqliteAt(path))
+	path := newPath(t)
+	config := configured(t, support.SQLite(path))
 	first := serve(t, config)
-	id := first.sold(0)
-	second, ready := launch(t, serving(config))
+	id := first.Sell(0, 30)
+	second, ready := support.Launch(t, support.ServeCommand(config))
 	require.False(t, ready)
-	require.Equal(t, 1, second.cmd.ProcessState.ExitCode())
-	require.Contains(t, second.said(), path)
-	require.Contains(t, second.said(), "locked by another process")
-	assert.Equal(t, "running", first.phases()[id])
-	first.sold(1)
+	require.Equal(t, 1, second.ExitCode())
+	require.Contains(t, second.Log(), path)
+	require.Contains(t, second.Log(), "locked by another process")
+	assert.Equal(t, "running", first.Phases()[id])
+	first.Sell(1, 30)
 }
 
 // A folder or a file that the gateway may not write to.
@@ -186,24 +189,24 @@ func TestAPlaceThatCannotBeWrittenTo(t *testing.T) {
 	s := newSample(t)
 	folder := t.TempDir()
 	path := filepath.Join(folder, "rangegate.db")
-	config := configured(t, sqliteAt(path))
+	config := configured(t, support.SQLite(path))
 	open := func(mode os.FileMode, paths ...string) {
 		for _, path := range paths {
 			require.NoError(t, os.Chmod(path, mode))
 		}
 	}
-	start := func() *gateway {
-		cmd := serving(config)
+	start := func() *support.Gateway {
+		cmd := support.ServeCommand(config)
 		if os.Geteuid() == 0 { // to whom no mode of a file means anything
 			open(0o755, filepath.Dir(cmd.Path), filepath.Dir(filepath.Dir(config)), filepath.Dir(config), filepath.Dir(folder))
 			open(0o644, config)
 			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 		}
-		g, ready := launch(t, cmd)
+		g, ready := support.Launch(t, cmd)
 		require.False(t, ready)
-		require.Equal(t, 1, g.cmd.ProcessState.ExitCode(), g.said())
-		require.Contains(t, g.said(), path)
-		require.Contains(t, g.said(), "permission denied")
+		require.Equal(t, 1, g.ExitCode(), g.Log())
+		require.Contains(t, g.Log(), path)
+		require.Contains(t, g.Log(), "permission denied")
 		return g
 	}
 	open(0o555, folder)
@@ -221,22 +224,22 @@ func TestADiskThatIsFullAtTheStart(t *testing.T) {
 	t.Parallel()
 	s := newSample(t)
 	path := filepath.Join(t.TempDir(), "data", "rangegate.db")
-	config := configured(t, sqliteAt(path))
-	start := func() *gateway {
-		cmd := serving(config)
+	config := configured(t, support.SQLite(path))
+	start := func() *support.Gateway {
+		cmd := support.ServeCommand(config)
 		cmd.Args = append([]string{"sh", "-c", `ulimit -f 0 && exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...)
 		cmd.Path = "/bin/sh"
-		g, ready := launch(t, cmd)
+		g, ready := support.Launch(t, cmd)
 		require.False(t, ready)
-		require.Equal(t, 1, g.cmd.ProcessState.ExitCode(), g.said())
-		require.Contains(t, g.said(), path)
-		require.Contains(t, g.said(), "file too large") // which is how this disk is full
+		require.Equal(t, 1, g.ExitCode(), g.Log())
+		require.Contains(t, g.Log(), path)
+		require.Contains(t, g.Log(), "file too large") // which is how this disk is full
 		return g
 	}
 	start()
 	start()
 	require.NoFileExists(t, path)
-	serve(t, config).kill()                    // and what they have left is in nobody's way
+	serve(t, config).Kill()                    // and what they have left is in nobody's way
 	require.NoError(t, os.Remove(path+"-wal")) // as one does who puts a file back
 
 	require.NoError(t, os.WriteFile(path, s.whole, 0o600))
@@ -244,5 +247,5 @@ func TestADiskThatIsFullAtTheStart(t *testing.T) {
 		start()
 		unchanged(t, path, s.whole)
 	}
-	require.Equal(t, s.sessions, serve(t, config).phases())
+	require.Equal(t, s.sessions, serve(t, config).Phases())
 }

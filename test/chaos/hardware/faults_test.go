@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/cmd/rangegate/lanesim"
+	"rangegate/test/support"
 )
 
 const (
@@ -85,24 +86,24 @@ const (
 // while the fault lasts, on the third staff hold the lane.
 func TestEveryFaultIsSeenAndOvercome(t *testing.T) {
 	many := ways*len(faults) + 1
-	s := build(t, many, "link_grace: 200ms")
-	_, till, desk := s.serve()
+	controllers := support.NewControllers(t, 0, many-1)
+	pos, operator := serve(t, newConfig(t, controllers, "link_grace: 200ms"))
 	sessions := make([]string, many)
 	for n := range many {
-		till.until(n, "the link comes up", isUp)
-		sessions[n] = till.sell(n)
-		s.opens(t, n)
+		pos.waitLane(n, "the link comes up", lane.isUp)
+		sessions[n] = pos.sell(n)
+		controllers.WaitOpen(n, sessions[n])
 	}
-	before, sound := till.stand(), many-1
+	before, sound := pos.lanes(), many-1
 
 	over := make(chan struct{})
 	var watching, suffering sync.WaitGroup
 	watching.Go(func() {
 		t.Run("none", func(t *testing.T) {
-			till := pos{t, till.Client}
+			pos := posClient{pos.With(t), t}
 			for {
-				require.Equal(t, before[sound], till.stand()[sound], "the lane beside them is untouched")
-				require.True(t, s.controller(sound).Shown().Open)
+				require.Equal(t, before[sound], pos.lanes()[sound], "the lane beside them is untouched")
+				require.True(t, controllers.Controller(sound).Shown().Open)
 				select {
 				case <-over:
 					return
@@ -116,10 +117,10 @@ func TestEveryFaultIsSeenAndOvercome(t *testing.T) {
 			n := ways*i + way
 			suffering.Go(func() {
 				t.Run(fmt.Sprintf("%s, %s", wrong.name, name), func(t *testing.T) {
-					b := bout{t, wrong, way, n, s.controller(n), pos{t, till.Client}, staff{t, desk.gateway}, sessions[n], before[n]}
-					b.begin()
-					b.meanwhile()
-					b.end()
+					c := faultCase{t, wrong, way, n, controllers.Controller(n), posClient{pos.With(t), t}, operator, sessions[n], before[n]}
+					c.begin()
+					c.act()
+					c.end()
 				})
 			})
 		}
@@ -128,110 +129,109 @@ func TestEveryFaultIsSeenAndOvercome(t *testing.T) {
 	close(over)
 	watching.Wait()
 
-	require.Empty(t, desk.holds(), "no fault leaves a hold behind")
+	require.Empty(t, operator.holds(), "no fault leaves a hold behind")
 	down, refused := 0, 0
-	lost := desk.lost()
+	linkErrors := operator.linkErrors()
 	for n := range sound {
-		down += len(lost[laneID(n)])
+		down += len(linkErrors[support.LaneID(n)])
 		if faults[n/ways].link == "faulty" {
 			refused++
 		}
 	}
-	require.Empty(t, lost[laneID(sound)])
-	counted := func(what string) int { return int(desk.count("rangegate_links_total", `what="`+what+`"`)) }
+	require.Empty(t, linkErrors[support.LaneID(sound)])
+	counted := func(what string) int { return int(operator.metric("rangegate_links_total", `what="`+what+`"`)) }
 	require.Equal(t, down, counted("down")+counted("not_made")+counted("faulty"), "what is logged is counted")
 	require.GreaterOrEqual(t, counted("faulty"), refused)
 }
 
-// bout is one fault on one lane.
-type bout struct {
-	t       *testing.T
-	fault   fault
-	way     int
-	n       int
-	lane    *lanesim.Controller
-	till    pos
-	desk    staff
-	session string
-	before  standing
+// faultCase is one fault on one lane.
+type faultCase struct {
+	t          *testing.T
+	fault      fault
+	way        int
+	n          int
+	controller *lanesim.Controller
+	pos        posClient
+	operator   operator
+	session    string
+	before     lane
 }
 
-func (b bout) begin() {
-	t := b.t
-	b.fault.begin(b.lane)
-	b.till.until(b.n, "it is seen", func(now standing) bool { return now.Link == b.fault.link && now.why() == b.fault.why })
-	require.Equal(t, b.fault.why == "", b.till.stand()[b.n].Usable)
-	if b.fault.link == "up" {
+func (c faultCase) begin() {
+	t := c.t
+	c.fault.begin(c.controller)
+	c.pos.waitLane(c.n, "it is seen", func(l lane) bool { return l.Link == c.fault.link && l.notUsableBecause() == c.fault.why })
+	require.Equal(t, c.fault.why == "", c.pos.lanes()[c.n].Usable)
+	if c.fault.link == "up" {
 		return
 	}
-	require.Equal(t, !b.fault.locks, b.lane.Shown().Open, "a running session runs out")
-	said := func(why string) bool { return strings.Contains(why, b.fault.says) }
-	require.Eventually(t, func() bool { return slices.ContainsFunc(b.desk.lost()[laneID(b.n)], said) }, patience, 10*time.Millisecond, b.fault.says)
+	require.Equal(t, !c.fault.locks, c.controller.Shown().Open, "a running session runs out")
+	logged := func(reason string) bool { return strings.Contains(reason, c.fault.says) }
+	support.Eventually(t, "logged: "+c.fault.says, func() bool {
+		return slices.ContainsFunc(c.operator.linkErrors()[support.LaneID(c.n)], logged)
+	})
 }
 
-// meanwhile is what people do on a lane with a fault.
-func (b bout) meanwhile() {
-	t, id := b.t, laneID(b.n)
-	switch b.way {
+// act is what people do on a lane with a fault.
+func (c faultCase) act() {
+	t, id := c.t, support.LaneID(c.n)
+	switch c.way {
 	case isStopped:
-		b.till.ask("POST", "/sessions/"+b.session+"/stop", "", 204, nil)
-		require.Equal(t, "free", b.till.stand()[b.n].Phase)
-		if b.fault.why != "" {
-			answer, err := b.till.trySell(b.n)
-			require.NoError(t, err)
-			require.Equal(t, 409, answer.Status, answer.Body)
-			require.Contains(t, answer.Body, `"lane_not_usable"`)
+		c.pos.Command(c.session, "/stop")
+		require.Equal(t, "free", c.pos.lanes()[c.n].Phase)
+		if c.fault.why != "" {
+			require.Equal(t, "lane_not_usable", c.pos.Expect(409, "POST", "/sessions", support.Order(c.n, soldMinutes)).Code())
 		}
 	case isHeld:
-		far := b.desk.hold(b.n, true)
-		require.True(t, far.Saved)
-		if b.fault.link != "up" {
-			require.Equal(t, []string{id}, far.NotReached, "staff are told that the lane may be open")
+		reach := c.operator.HoldLane(c.n, true)
+		require.True(t, reach.Saved)
+		if c.fault.link != "up" {
+			require.Equal(t, []string{id}, reach.NotReached, "staff are told that the lane may be open")
 		} else {
-			require.Contains(t, append(far.Confirmed, far.Sent...), id)
+			require.Contains(t, append(reach.Confirmed, reach.Sent...), id)
 		}
-		require.Equal(t, "operator", b.desk.holds()[id])
-		require.Equal(t, "paused", b.till.stand()[b.n].Phase)
+		require.Equal(t, "operator", c.operator.holds()[id])
+		require.Equal(t, "paused", c.pos.lanes()[c.n].Phase)
 	}
-	if b.fault.link == "up" {
-		b.inForce()
+	if c.fault.link == "up" {
+		c.waitInForce()
 	}
 }
 
 // end has what people did meanwhile enforced, and the lane as good as before.
-func (b bout) end() {
-	t := b.t
-	b.fault.end(b.lane)
-	b.till.until(b.n, "it is overcome", isUp)
-	if b.fault.link == "up" {
-		require.Equal(t, b.before.Since, b.till.stand()[b.n].Since, "the link was up throughout")
-		require.Empty(t, b.desk.lost()[laneID(b.n)])
+func (c faultCase) end() {
+	t := c.t
+	c.fault.end(c.controller)
+	c.pos.waitLane(c.n, "it is overcome", lane.isUp)
+	if c.fault.link == "up" {
+		require.Equal(t, c.before.LinkSince, c.pos.lanes()[c.n].LinkSince, "the link was up throughout")
+		require.Empty(t, c.operator.linkErrors()[support.LaneID(c.n)])
 	}
-	b.inForce()
-	switch b.way {
+	c.waitInForce()
+	switch c.way {
 	case isStopped:
-		b.session = b.till.sell(b.n)
+		c.session = c.pos.sell(c.n)
 	case isHeld:
-		require.True(t, b.desk.hold(b.n, false).Saved)
+		require.True(t, c.operator.HoldLane(c.n, false).Saved)
 	}
-	b.way = goesOn
-	b.inForce()
-	now := b.till.stand()[b.n]
+	c.way = goesOn
+	c.waitInForce()
+	now := c.pos.lanes()[c.n]
 	require.Equal(t, "running", now.Phase)
-	require.Equal(t, b.session, *now.Session)
+	require.Equal(t, c.session, *now.Session)
 }
 
-// inForce waits until the hardware does what is wanted.
-func (b bout) inForce() {
-	b.t.Helper()
-	require.Eventually(b.t, func() bool {
-		shown := b.lane.Shown()
-		switch b.way {
+// waitInForce waits until the hardware does what is wanted.
+func (c faultCase) waitInForce() {
+	c.t.Helper()
+	support.Eventually(c.t, "what people want is in force", func() bool {
+		shown := c.controller.Shown()
+		switch c.way {
 		case isStopped:
 			return !shown.Open && shown.Session == uuid.Nil
 		case isHeld:
-			return !shown.Open && shown.Hold && shown.Session.String() == b.session
+			return !shown.Open && shown.Hold && shown.Session.String() == c.session
 		}
-		return shown.Open && shown.Session.String() == b.session
-	}, patience, 5*time.Millisecond, "what people want is in force")
+		return shown.Open && shown.Session.String() == c.session
+	})
 }

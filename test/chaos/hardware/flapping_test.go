@@ -14,15 +14,28 @@ import (
 	"go.uber.org/goleak"
 
 	"rangegate/cmd/rangegate/lanesim"
+	"rangegate/test/support"
 )
 
 const (
-	crowd    = 1000 // lanes
-	flapping = 200  // of them, the first
-	tills    = 16   // that sell them
-	flaps    = 15 * time.Second
-	flapsFor = 2 * time.Minute // with ROUNDS set, in the soak
+	laneCount = 1000 // lanes
+	flapping  = 200  // of them, the first
+	clients   = 16   // that sell them
+	duration  = 15 * time.Second
+	soak      = 2 * time.Minute // with ROUNDS set
 )
+
+// waitSlowly is support.Eventually for a condition that asks about a thousand lanes.
+func waitSlowly(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	support.Eventually(t, what, func() bool {
+		if condition() {
+			return true
+		}
+		time.Sleep(100 * time.Millisecond)
+		return false
+	})
+}
 
 // flap has a lane's link go up and down until it is told to stop.
 func flap(lane *lanesim.Controller, chance *rand.Rand, done <-chan struct{}) {
@@ -50,21 +63,22 @@ func flap(lane *lanesim.Controller, chance *rand.Rand, done <-chan struct{}) {
 	}
 }
 
-// kept is what the gateway keeps at this moment: its goroutines, and what its heap has in objects (how full the runtime's
-// spans are is its own matter). Pings come and go, and so does what asking for it leaves behind: the least of it counts.
-func (s staff) kept() (goroutines, heap float64) {
-	s.t.Helper()
+// memory is what the gateway keeps at this moment: its goroutines, and the objects on its heap in bytes. Pings come and go,
+// and so does what a scrape leaves behind: the least of it counts.
+func (o operator) memory() (goroutines, heap float64) {
+	o.t.Helper()
 	http.DefaultClient.CloseIdleConnections() // the gateway has a goroutine for each
-	return s.count("go_goroutines"), s.count("go_memstats_heap_alloc_bytes")
+	metrics := o.Metrics()
+	return metrics.Sum("go_goroutines"), metrics.Sum("go_memstats_heap_alloc_bytes")
 }
 
-// atRest is the least that the gateway keeps over some collections.
-func (s staff) atRest() (goroutines, heap float64) {
-	s.t.Helper()
-	goroutines, heap = s.kept()
-	collected := func() float64 { return s.count("go_gc_duration_seconds_count") }
-	for enough := collected() + 10; collected() < enough; {
-		g, h := s.kept()
+// idleMemory is the least that the gateway keeps over some collections.
+func (o operator) idleMemory() (goroutines, heap float64) {
+	o.t.Helper()
+	goroutines, heap = o.memory()
+	collections := func() float64 { return o.metric("go_gc_duration_seconds_count") }
+	for enough := collections() + 10; collections() < enough; {
+		g, h := o.memory()
 		goroutines, heap = min(goroutines, g), min(heap, h)
 	}
 	return goroutines, heap
@@ -72,25 +86,25 @@ func (s staff) atRest() (goroutines, heap float64) {
 
 // A session runs on every lane, and every controller locks its fire line when it misses its gateway for 15 s.
 func TestLanesThatFlapDoNotTouchTheOthers(t *testing.T) {
-	before := goleak.IgnoreCurrent()
+	ownGoroutines := goleak.IgnoreCurrent()
 	t.Setenv("GOGC", "10") // the gateway's: it collects often enough to be looked at
-	s := build(t, crowd, "on_link_loss: hold")
-	gateway, till, desk := s.serve()
-	allUp := func() bool { return !slices.ContainsFunc(till.stand(), func(now standing) bool { return !isUp(now) }) }
+	controllers := support.NewControllers(t, 0, laneCount-1)
+	pos, operator := serve(t, newConfig(t, controllers, "on_link_loss: hold"))
+	allUp := func() bool { return !slices.ContainsFunc(pos.lanes(), func(l lane) bool { return !l.isUp() }) }
 	converged := func() bool {
-		for n := range crowd {
-			if !s.controller(n).Shown().Open {
+		for n := range laneCount {
+			if !controllers.Controller(n).Shown().Open {
 				return false
 			}
 		}
 		return allUp()
 	}
-	require.Eventually(t, allUp, patience, 100*time.Millisecond)
+	waitSlowly(t, "every link is up", allUp)
 	var selling sync.WaitGroup
-	for first := range tills {
+	for first := range clients {
 		selling.Go(func() {
-			for n := first; n < crowd; n += tills {
-				answer, err := till.trySell(n)
+			for n := first; n < laneCount; n += clients {
+				answer, err := pos.Do("POST", "/sessions", support.Order(n, soldMinutes))
 				assert.NoError(t, err)
 				assert.Equal(t, 201, answer.Status, answer.Body)
 			}
@@ -98,25 +112,25 @@ func TestLanesThatFlapDoNotTouchTheOthers(t *testing.T) {
 	}
 	selling.Wait()
 	for n := range flapping { // what the first time leaves behind is no leak
-		s.controller(n).Drop()
+		controllers.Controller(n).Drop()
 	}
-	require.Eventually(t, converged, patience, 100*time.Millisecond)
-	goroutines, heap := desk.atRest()
-	stood := till.stand()
+	waitSlowly(t, "every lane is open", converged)
+	goroutines, heap := operator.idleMemory()
+	before := pos.lanes()
 
-	seed, lasts := uint64(time.Now().UnixNano()), flaps
+	seed, lasts := uint64(time.Now().UnixNano()), duration
 	if os.Getenv("ROUNDS") != "" {
-		lasts = flapsFor
+		lasts = soak
 	}
 	t.Logf("seed %d", seed)
 	done, suffering := make(chan struct{}), sync.WaitGroup{}
 	for n := range flapping {
-		suffering.Go(func() { flap(s.controller(n), rand.New(rand.NewPCG(seed, uint64(n))), done) })
+		suffering.Go(func() { flap(controllers.Controller(n), rand.New(rand.NewPCG(seed, uint64(n))), done) })
 	}
 	untouched := func() {
-		require.Equal(t, stood[flapping:], till.stand()[flapping:])
-		for n := flapping; n < crowd; n++ {
-			require.True(t, s.controller(n).Shown().Open, "lane %d", n)
+		require.Equal(t, before[flapping:], pos.lanes()[flapping:])
+		for n := flapping; n < laneCount; n++ {
+			require.True(t, controllers.Controller(n).Shown().Open, "lane %d", n)
 		}
 	}
 	for end := time.Now().Add(lasts); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
@@ -124,27 +138,27 @@ func TestLanesThatFlapDoNotTouchTheOthers(t *testing.T) {
 	}
 	close(done)
 	suffering.Wait()
-	for end := time.Now().Add(patience); !converged(); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(support.Patience); !converged(); time.Sleep(100 * time.Millisecond) {
 		require.True(t, time.Now().Before(end), "not every lane is in order again")
 		untouched()
 	}
-	for lane := range desk.lost() {
-		require.Less(t, lane, laneID(flapping), "whose link was lost")
+	for lane := range operator.linkErrors() {
+		require.Less(t, lane, support.LaneID(flapping), "whose link was lost")
 	}
-	require.Empty(t, desk.holds())
+	require.Empty(t, operator.holds())
 
 	t.Logf("%v links went down, %v could not be made",
-		desk.count("rangegate_links_total", `what="down"`), desk.count("rangegate_links_total", `what="not_made"`))
+		operator.metric("rangegate_links_total", `what="down"`), operator.metric("rangegate_links_total", `what="not_made"`))
 	bound, last := 1.05*heap, [2]float64{}
 	require.Eventually(t, func() bool {
-		g, h := desk.kept()
+		g, h := operator.memory()
 		last = [2]float64{g, h}
 		return g <= goroutines && h < bound
-	}, patience, time.Millisecond, "%v goroutines and less than %.0f bytes of heap; last seen: %.0f", goroutines, bound, &last)
+	}, support.Patience, time.Millisecond, "%v goroutines and less than %.0f bytes of heap; last seen: %.0f", goroutines, bound, &last)
 	t.Logf("goroutines: %v, then %v; heap: %.0f, then %.0f", goroutines, last[0], heap, last[1])
 
-	require.Zero(t, gateway.Terminate())
-	s.controllers.Close()
+	require.Zero(t, operator.Terminate())
+	controllers.Close()
 	http.DefaultClient.CloseIdleConnections()
-	goleak.VerifyNone(t, before) // in the controllers
+	goleak.VerifyNone(t, ownGoroutines) // in the controllers
 }

@@ -7,20 +7,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/cmd/rangegate/lanesim"
+	"rangegate/test/support"
 )
 
 // reporter is a lane with a session on it, of a gateway that has no other.
 type reporter struct {
-	t       *testing.T
-	lane    *lanesim.Controller
-	till    pos
-	desk    staff
-	session string
+	t           *testing.T
+	controllers *support.Controllers
+	controller  *lanesim.Controller
+	pos         posClient
+	operator    operator
+	session     string
 }
 
-// calls is how often a call for help was taken in.
+// calls is how many calls for help the gateway has logged.
 func (r reporter) calls() (many int) {
-	for _, e := range r.till.events() {
+	for _, e := range r.pos.Events("0") {
 		if e.Payload.Event == "help" {
 			require.Equal(r.t, r.session, e.Payload.Session)
 			many++
@@ -29,35 +31,35 @@ func (r reporter) calls() (many int) {
 	return many
 }
 
-func (r reporter) called(many int) {
+func (r reporter) waitCalls(many int) {
 	r.t.Helper()
-	require.Eventually(r.t, func() bool { return r.calls() == many }, patience, 5*time.Millisecond, "%d calls for help", many)
+	support.Eventuallyf(r.t, func() bool { return r.calls() == many }, "%d calls for help", many)
 }
 
-// keeps waits until the controller keeps that many reports.
-func (r reporter) keeps(many int) {
+// waitKept waits until the controller keeps that many reports.
+func (r reporter) waitKept(many int) {
 	r.t.Helper()
-	require.Eventually(r.t, func() bool { return r.lane.Unacked() == many }, patience, time.Millisecond, "%d reports kept", many)
+	support.Eventuallyf(r.t, func() bool { return r.controller.Unacked() == many }, "%d reports kept", many)
 }
 
-func (r reporter) again() float64 {
-	return r.desk.count("rangegate_lane_reports_ignored_total", `reason="reported before"`)
+func (r reporter) repeated() float64 {
+	return r.operator.metric("rangegate_lane_reports_ignored_total", `reason="reported before"`)
 }
 
-func (r reporter) missing() float64 { return r.desk.count("rangegate_lane_reports_missing_total") }
+func (r reporter) missing() float64 { return r.operator.metric("rangegate_lane_reports_missing_total") }
 
-// away cuts the link, and has it stay down until the function is called that is returned.
-func (r reporter) away() (back func()) {
+// cutLink has the link go down. It comes up again when the returned function is called.
+func (r reporter) cutLink() (restore func()) {
 	r.t.Helper()
-	r.lane.Hang(true)
-	r.lane.Drop()
-	r.till.until(0, "the link is down", func(now standing) bool { return now.Link == "down" })
-	require.True(r.t, r.till.stand()[0].Usable, "the grace has not passed")
+	r.controller.Hang(true)
+	r.controller.Drop()
+	r.pos.waitLane(0, "the link is down", func(l lane) bool { return l.Link == "down" })
+	require.True(r.t, r.pos.lanes()[0].Usable, "the grace has not passed")
 	return func() {
 		r.t.Helper()
-		r.lane.Hang(false)
-		r.till.until(0, "the link comes up", isUp)
-		require.Eventually(r.t, func() bool { return r.lane.Shown().Open }, patience, time.Millisecond)
+		r.controller.Hang(false)
+		r.pos.waitLane(0, "the link comes up", lane.isUp)
+		r.controllers.WaitOpen(0, r.session)
 	}
 }
 
@@ -65,97 +67,98 @@ func (r reporter) away() (back func()) {
 func TestWhatGoesWrongWithAReportLog(t *testing.T) {
 	for name, story := range map[string]func(*testing.T, reporter){
 		"every report twice": func(t *testing.T, r reporter) {
-			r.lane.Duplicate(true)
-			require.NoError(t, r.lane.Help())
-			require.Eventually(t, func() bool { return r.again() == 1 }, patience, 5*time.Millisecond)
-			r.called(1)
-			r.keeps(0)
+			r.controller.Duplicate(true)
+			require.NoError(t, r.controller.Help())
+			support.Eventually(t, "the repeat is ignored", func() bool { return r.repeated() == 1 })
+			r.waitCalls(1)
+			r.waitKept(0)
 			require.Zero(t, r.missing())
 		},
 		"acks lost": func(t *testing.T, r reporter) {
-			r.lane.LoseAcks(true)
-			require.NoError(t, r.lane.Help())
-			r.called(1)
-			require.Zero(t, r.again())
-			r.away()()
-			require.Eventually(t, func() bool { return r.again() == 1 }, patience, 5*time.Millisecond, "it comes again")
-			r.keeps(1)
-			r.lane.LoseAcks(false)
-			r.away()()
-			r.keeps(0)
-			r.called(1)
+			r.controller.LoseAcks(true)
+			require.NoError(t, r.controller.Help())
+			r.waitCalls(1)
+			require.Zero(t, r.repeated())
+			r.cutLink()()
+			support.Eventually(t, "it comes again", func() bool { return r.repeated() == 1 })
+			r.waitKept(1)
+			r.controller.LoseAcks(false)
+			r.cutLink()()
+			r.waitKept(0)
+			r.waitCalls(1)
 			require.Zero(t, r.missing())
 		},
 		"one overtakes another": func(t *testing.T, r reporter) {
-			require.NoError(t, r.lane.Help())
-			r.keeps(0)
+			require.NoError(t, r.controller.Help())
+			r.waitKept(0)
 			require.Zero(t, r.missing())
-			r.lane.Reorder(true)
-			require.NoError(t, r.lane.Help())
-			require.NoError(t, r.lane.Help())
-			require.Eventually(t, func() bool { return r.again() == 1 }, patience, 5*time.Millisecond, "the first comes too late")
-			r.keeps(0)
-			r.called(2)
+			r.controller.Reorder(true)
+			require.NoError(t, r.controller.Help())
+			require.NoError(t, r.controller.Help())
+			support.Eventually(t, "the first comes too late", func() bool { return r.repeated() == 1 })
+			r.waitKept(0)
+			r.waitCalls(2)
 			require.Equal(t, 1.0, r.missing(), "the gap before the second")
-			r.lane.Reorder(false)
-			require.NoError(t, r.lane.Help())
-			r.called(3)
+			r.controller.Reorder(false)
+			require.NoError(t, r.controller.Help())
+			r.waitCalls(3)
 			require.Equal(t, 1.0, r.missing())
 		},
 		"power cut while the link is down": func(t *testing.T, r reporter) {
-			require.NoError(t, r.lane.Help())
-			r.keeps(0)
-			back := r.away()
-			require.NoError(t, r.lane.Help())
-			require.NoError(t, r.lane.Help())
-			r.lane.PowerCut(false)
-			require.False(t, r.lane.Shown().Open)
-			r.keeps(2)
-			back()
-			r.called(3)
-			r.keeps(0)
-			require.Zero(t, r.again()+r.missing())
+			require.NoError(t, r.controller.Help())
+			r.waitKept(0)
+			restore := r.cutLink()
+			require.NoError(t, r.controller.Help())
+			require.NoError(t, r.controller.Help())
+			r.controller.PowerCut(false)
+			require.False(t, r.controller.Shown().Open)
+			r.waitKept(2)
+			restore()
+			r.waitCalls(3)
+			r.waitKept(0)
+			require.Zero(t, r.repeated()+r.missing())
 		},
 		"power cut, log lost": func(t *testing.T, r reporter) {
-			require.NoError(t, r.lane.Help())
-			require.NoError(t, r.lane.Help())
-			r.keeps(0)
-			back := r.away()
-			require.NoError(t, r.lane.Help())
-			r.lane.PowerCut(true)
-			r.keeps(0)
-			back()
-			require.NoError(t, r.lane.Help()) // number 1 of another log
-			r.called(3)
-			r.keeps(0)
-			require.Zero(t, r.again()+r.missing())
+			require.NoError(t, r.controller.Help())
+			require.NoError(t, r.controller.Help())
+			r.waitKept(0)
+			restore := r.cutLink()
+			require.NoError(t, r.controller.Help())
+			r.controller.PowerCut(true)
+			r.waitKept(0)
+			restore()
+			require.NoError(t, r.controller.Help()) // number 1 of another log
+			r.waitCalls(3)
+			r.waitKept(0)
+			require.Zero(t, r.repeated()+r.missing())
 		},
 		"clock stands still": func(t *testing.T, r reporter) {
-			off := func() float64 { return r.desk.count("rangegate_controller_times_off_total") }
-			r.lane.StopClock(true)
-			require.NoError(t, r.lane.Help())
-			r.called(1)
-			require.Eventually(t, func() bool { return r.till.remaining(r.session) < r.lane.Shown().Remaining-1100*time.Millisecond },
-				patience, 10*time.Millisecond, "the gateway's goes on")
-			stands := r.lane.Shown().Remaining
-			require.Zero(t, off())
-			back := r.away()
-			r.lane.StopClock(false)
-			back()
-			require.Equal(t, 1.0, off())
-			require.Less(t, r.lane.Shown().Remaining, stands-time.Second, "the gateway's holds")
-			r.away()()
-			require.Equal(t, 1.0, off(), "it goes right again")
+			skewed := func() float64 { return r.operator.metric("rangegate_controller_times_off_total") }
+			r.controller.StopClock(true)
+			require.NoError(t, r.controller.Help())
+			r.waitCalls(1)
+			support.Eventually(t, "the gateway's goes on", func() bool {
+				return r.pos.Session(r.session).Left.Duration < r.controller.Shown().Remaining-1100*time.Millisecond
+			})
+			counted := r.controller.Shown().Remaining
+			require.Zero(t, skewed())
+			restore := r.cutLink()
+			r.controller.StopClock(false)
+			restore()
+			require.Equal(t, 1.0, skewed())
+			require.Less(t, r.controller.Shown().Remaining, counted-time.Second, "the gateway's holds")
+			r.cutLink()()
+			require.Equal(t, 1.0, skewed(), "it goes right again")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := build(t, 1)
-			_, till, desk := s.serve()
-			till.until(0, "the link comes up", isUp)
-			r := reporter{t, s.controller(0), till, desk, till.sell(0)}
-			s.opens(t, 0)
+			controllers := support.NewControllers(t, 0, 0)
+			pos, operator := serve(t, newConfig(t, controllers))
+			pos.waitLane(0, "the link comes up", lane.isUp)
+			r := reporter{t, controllers, controllers.Controller(0), pos, operator, pos.sell(0)}
+			controllers.WaitOpen(0, r.session)
 			story(t, r)
-			require.Empty(t, desk.holds())
+			require.Empty(t, operator.holds())
 		})
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/cmd/rangegate/lanesim"
-	"rangegate/test/process"
+	"rangegate/test/support"
 )
 
-func TestMain(m *testing.M) { process.Run(m) }
+func TestMain(m *testing.M) { support.Run(m) }
 
 const (
 	busyLanes = 20
@@ -101,18 +101,19 @@ func TestNoReportIsLostOrAppliedTwice(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	chance := rand.New(rand.NewPCG(seed, 0))
-	s := build(t, busyLanes)
-	gateway, till, _ := s.serve()
+	controllers := support.NewControllers(t, 0, busyLanes-1)
+	config := newConfig(t, controllers)
+	pos, gateway := serve(t, config)
 	sessions := make([]string, busyLanes)
 	for n := range busyLanes {
-		sessions[n] = till.sell(n)
-		require.Eventually(t, func() bool { return s.controller(n).Shown().Open }, patience, time.Millisecond)
+		sessions[n] = pos.sell(n)
+		controllers.WaitOpen(n, sessions[n])
 	}
 
 	var total atomic.Int64
 	shooters := make([]*shooter, busyLanes)
 	for n := range shooters {
-		shooters[n] = &shooter{s.controller(n), rand.New(rand.NewPCG(seed, uint64(n+1))), map[string]int{}, &total}
+		shooters[n] = &shooter{controllers.Controller(n), rand.New(rand.NewPCG(seed, uint64(n+1))), map[string]int{}, &total}
 	}
 	var wrong sync.Map
 	var shooting sync.WaitGroup
@@ -121,15 +122,15 @@ func TestNoReportIsLostOrAppliedTwice(t *testing.T) {
 	}
 	for life := range lives {
 		if life > 0 {
-			gateway, till, _ = s.serve()
+			pos, gateway = serve(t, config)
 		}
 		done, suffering := make(chan struct{}), sync.WaitGroup{}
 		for n := range shooters {
 			suffers := rand.New(rand.NewPCG(seed, uint64(life*busyLanes+n)<<8))
-			suffering.Go(func() { plague(s.controller(n), suffers, n < disorder, done, &wrong) })
+			suffering.Go(func() { plague(controllers.Controller(n), suffers, n < disorder, done, &wrong) })
 		}
 		enough := int64((life + 1) * reports / lives)
-		require.Eventually(t, func() bool { return total.Load() >= enough }, patience, time.Millisecond, "life %d", life)
+		support.Eventuallyf(t, func() bool { return total.Load() >= enough }, "the reports of life %d", life)
 		if life < lives-1 {
 			time.Sleep(time.Duration(chance.Int64N(int64(20 * time.Millisecond)))) // anywhere in a save, an ack
 			gateway.Kill()
@@ -141,7 +142,7 @@ func TestNoReportIsLostOrAppliedTwice(t *testing.T) {
 	shooting.Wait()
 
 	for n := range shooters {
-		require.Eventually(t, func() bool { return s.controller(n).Unacked() == 0 }, patience, time.Millisecond, "lane %d", n)
+		controllers.WaitAcked(n)
 	}
 	wrong.Range(func(what, many any) bool {
 		t.Logf("%s: %d", what, many.(*atomic.Int64).Load())
@@ -151,13 +152,13 @@ func TestNoReportIsLostOrAppliedTwice(t *testing.T) {
 	for n := range logged {
 		logged[n] = map[string]int{}
 	}
-	for _, e := range till.events() {
+	for _, e := range pos.Events("0") {
 		if e.Payload.Event != "help" && e.Payload.Event != "carrierHit" {
 			continue
 		}
 		n := slices.Index(sessions, e.Payload.Session)
 		require.NotEqual(t, -1, n, "%+v", e)
-		require.Equal(t, laneID(n), e.Payload.Lane)
+		require.Equal(t, support.LaneID(n), e.Payload.Lane)
 		logged[n][e.Payload.Event]++
 	}
 	for n, one := range shooters {

@@ -11,7 +11,8 @@ import (
 	"testing"
 
 	"github.com/coder/websocket"
-	"github.com/stretchr/testify/require"
+
+	"rangegate/test/support"
 )
 
 // device is a controller that says what a test tells it to, right or wrong. Of itself it answers hellos and confirms
@@ -24,7 +25,7 @@ type device struct {
 	mu     sync.Mutex
 	force  string // the state in its hello, as JSON
 	frames *websocket.Conn
-	says   int // hellos
+	hellos int
 	states []state
 	acked  uint64
 	closed websocket.StatusCode // of the latest connection that the gateway has closed
@@ -39,20 +40,25 @@ type state struct {
 	}
 }
 
-const nothing = `{"hold":false,"session_id":null,"phase":null,"remaining_ms":null,"faults":[]}`
+const idle = `{"hold":false,"session_id":null,"phase":null,"remaining_ms":null,"faults":[]}`
 
-// inForce is the state in a device's hello: that session runs, with so many milliseconds left.
-func inForce(session, remaining string) string {
+// running is the state in a device's hello: that session runs, with so many milliseconds left.
+func running(session, remaining string) string {
 	return fmt.Sprintf(`{"hold":false,"session_id":%q,"phase":"running","remaining_ms":%s,"faults":[]}`, session, remaining)
 }
 
 func newDevice(t testing.TB, lane int) *device {
-	d := &device{t: t, lane: lane, force: nothing}
+	d := &device{t: t, lane: lane, force: idle}
 	server := httptest.NewServer(d)
 	t.Cleanup(server.Close)
 	t.Cleanup(d.drop)
 	d.address = "ws" + strings.TrimPrefix(server.URL, "http")
 	return d
+}
+
+// link is the device's lane in a configuration.
+func (d *device) link() string {
+	return support.Lane(d.lane, support.Link(d.address, support.LaneID(d.lane)))
 }
 
 func (d *device) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -70,11 +76,11 @@ func (d *device) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 			return
 		}
-		d.hears(frames, text)
+		d.handle(frames, text)
 	}
 }
 
-func (d *device) hears(frames *websocket.Conn, text []byte) {
+func (d *device) handle(frames *websocket.Conn, text []byte) {
 	var message struct {
 		state
 		Type     string
@@ -89,8 +95,8 @@ func (d *device) hears(frames *websocket.Conn, text []byte) {
 	switch message.Type {
 	case "hello":
 		d.frames = frames
-		d.write(fmt.Sprintf(`{"type":"hello","protocol":1,"lane_id":%q,"log_id":"log","firmware":"f","state":%s}`, laneID(d.lane), d.force))
-		d.says++
+		d.write(fmt.Sprintf(`{"type":"hello","protocol":1,"lane_id":%q,"log_id":"log","firmware":"f","state":%s}`, support.LaneID(d.lane), d.force))
+		d.hellos++
 	case "state":
 		d.states = append(d.states, message.state)
 		d.write(fmt.Sprintf(`{"type":"applied","revision":%d}`, message.Revision))
@@ -123,24 +129,24 @@ func (d *device) drop() {
 	}
 }
 
-// comesBack ends the connection and waits for the next one, whose hello says that this is in force.
-func (d *device) comesBack(force string) {
+// reconnect ends the connection and waits for the next one, whose hello says that this is in force.
+func (d *device) reconnect(force string) {
 	d.t.Helper()
 	d.mu.Lock()
 	d.force, d.states = force, nil
-	said := d.says
+	earlier := d.hellos
 	d.mu.Unlock()
 	d.drop()
-	d.until("it comes back", func() bool { return d.says > said && len(d.states) > 0 })
+	d.waitFor("it comes back", func() bool { return d.hellos > earlier && len(d.states) > 0 })
 }
 
-func (d *device) until(what string, is func() bool) {
+func (d *device) waitFor(what string, condition func() bool) {
 	d.t.Helper()
-	require.Eventually(d.t, func() bool {
+	support.Eventually(d.t, what, func() bool {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		return is()
-	}, patience, often, what)
+		return condition()
+	})
 }
 
 // wanted is the latest state.

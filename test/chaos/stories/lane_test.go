@@ -11,50 +11,50 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"rangegate/test/process"
+	"rangegate/test/support"
 )
 
 // A session that was over stayed on its lane, as nobody had heard of its end. The next customer could not be sold the
 // lane before somebody had cleaned up by hand.
 func TestAStaleSessionBlocksTheNextCreate(t *testing.T) {
-	s := build(t, 3)
-	_, pos := s.serveLinked()
+	f := newFixture(t, 3)
+	_, pos := f.serveLinked()
 	var stale []string
 	for n := range 3 {
-		stale = append(stale, pos.sell(n, 1))
-		s.opens(n, stale[n])
+		stale = append(stale, pos.Sell(n, 1))
+		f.WaitOpen(n, stale[n])
 	}
 	// On the first two lanes the controller cannot hear of the end.
-	s.outOfReach(0)
-	pos.does(stale[0], "/stop")
-	s.outOfReach(1)
+	f.Silence(0)
+	pos.command(stale[0], "/stop")
+	f.Silence(1)
 	pos.advance(stale[1], 0)
-	s.endsDuringAKill(2, stale[2], pos)
+	f.endsDuringAKill(2, stale[2], pos)
 
-	_, pos = s.serve()
-	next := []string{pos.sell(0, 30), pos.sell(1, 30), pos.sell(2, 30)}
+	_, pos = f.serve()
+	next := []string{pos.Sell(0, 30), pos.Sell(1, 30), pos.Sell(2, 30)}
 	for n := range 2 {
-		require.Equal(t, stale[n], s.controller(n).Shown().Session.String(), "the controller still has the session that is over")
-		s.withinReach(n)
+		require.Equal(t, stale[n], f.Controller(n).Shown().Session.String(), "the controller still has the session that is over")
+		f.Restore(n)
 	}
 	for n := range 3 {
-		s.opens(n, next[n])
-		require.Equal(t, next[n], *pos.stand()[n].Session)
-		require.Contains(t, []string{"pos", "simulated", "expired"}, pos.ended(stale[n]).Reason)
+		f.WaitOpen(n, next[n])
+		require.Equal(t, next[n], *pos.LaneStatuses()[n].Session)
+		require.Contains(t, []string{"pos", "simulated", "expired"}, pos.Ended(stale[n]).Reason)
 	}
 }
 
 // POS sent a create twice. The second one failed, and its failure took the session off the lane that the first one had
 // sold.
 func TestADuplicateCreateEndsTheValidSession(t *testing.T) {
-	s := build(t, 1)
-	_, pos := s.serveLinked()
-	first := pos.try("POST", "/sessions", sale(0, 30, ""), "Idempotency-Key", "receipt-1")
+	f := newFixture(t, 1)
+	_, pos := f.serveLinked()
+	first := pos.Send("POST", "/sessions", support.Order(0, 30), "Idempotency-Key", "receipt-1")
 	require.Equal(t, 201, first.Status)
-	var sold view
+	var sold support.Session
 	require.NoError(t, json.Unmarshal([]byte(first.Body), &sold))
-	s.opens(0, sold.ID)
-	revision := s.controller(0).Shown().Revision
+	f.WaitOpen(0, sold.ID)
+	revision := f.Controller(0).Shown().Revision
 
 	var duplicates sync.WaitGroup
 	for i := range 20 {
@@ -63,49 +63,49 @@ func TestADuplicateCreateEndsTheValidSession(t *testing.T) {
 			if i%2 == 0 {
 				headers, status = []string{"Idempotency-Key", "receipt-1"}, 201
 			}
-			answer, err := pos.Do("POST", v2+"/sessions", sale(0, 30, ""), headers...)
+			answer, err := pos.Do("POST", "/sessions", support.Order(0, 30), headers...)
 			if err != nil || answer.Status != status || status == 201 && answer.Body != first.Body {
 				t.Errorf("a duplicate: %v %d %s", err, answer.Status, answer.Body)
 			}
 		})
 	}
 	duplicates.Wait()
-	now := pos.shows(sold.ID)
-	require.Equal(t, sold.Began, now.Began)
-	require.Equal(t, 30, now.Minutes)
-	require.True(t, s.controller(0).Shown().Open)
-	require.Equal(t, revision, s.controller(0).Shown().Revision, "the controller was told nothing")
-	require.Equal(t, []string{"sessionCreated", "sessionStarted"}, pos.happened(sold.ID))
-	require.Len(t, pos.events(), 2, "and nothing else has happened")
+	shown := pos.Session(sold.ID)
+	require.Equal(t, sold.Began, shown.Began)
+	require.Equal(t, 30, shown.Minutes)
+	require.True(t, f.Controller(0).Shown().Open)
+	require.Equal(t, revision, f.Controller(0).Shown().Revision, "the controller was told nothing")
+	require.Equal(t, []string{"sessionCreated", "sessionStarted"}, pos.EventsOf(sold.ID))
+	require.Len(t, pos.AttemptedEvents(), 2, "and nothing else has happened")
 }
 
 // A stop was written to the record, and the lane's device never heard of it: the customer went on shooting for nothing.
 func TestStopMarksTheRecordOnlyAndTheDeviceRunsOn(t *testing.T) {
-	s := build(t, 4)
-	_, pos := s.serveLinked()
+	f := newFixture(t, 4)
+	_, pos := f.serveLinked()
 	var sessions []string
 	for n := range 4 {
-		sessions = append(sessions, pos.sell(n, 30))
-		s.opens(n, sessions[n])
+		sessions = append(sessions, pos.Sell(n, 30))
+		f.WaitOpen(n, sessions[n])
 	}
-	pos.does(sessions[0], "/stop")
+	pos.command(sessions[0], "/stop")
 	pos.advance(sessions[1], 50*time.Millisecond) // its end stops it
-	s.locks(0)
-	s.locks(1)
+	f.WaitLocked(0)
+	f.WaitLocked(1)
 
-	s.outOfReach(2)
-	pos.does(sessions[2], "/stop")
-	require.Equal(t, "free", pos.stand()[2].Phase)
-	require.True(t, s.controller(2).Shown().Open, "it was not told")
-	s.withinReach(2)
-	s.locks(2)
+	f.Silence(2)
+	pos.command(sessions[2], "/stop")
+	require.Equal(t, "free", pos.LaneStatuses()[2].Phase)
+	require.True(t, f.Controller(2).Shown().Open, "it was not told")
+	f.Restore(2)
+	f.WaitLocked(2)
 
-	s.controller(3).PowerCut(false) // in the middle of it
-	pos.does(sessions[3], "/stop")
-	pos.linked()
-	s.locks(3)
+	f.Controller(3).PowerCut(false) // in the middle of it
+	pos.command(sessions[3], "/stop")
+	pos.WaitLinked()
+	f.WaitLocked(3)
 	for n := range 4 {
-		require.Equal(t, "free", pos.stand()[n].Phase)
+		require.Equal(t, "free", pos.LaneStatuses()[n].Phase)
 	}
 }
 
@@ -113,13 +113,13 @@ func TestStopMarksTheRecordOnlyAndTheDeviceRunsOn(t *testing.T) {
 // second start's event came before the first one's.
 func TestTwoStartsAtTheSameMillisecond(t *testing.T) {
 	const many = 10
-	s := build(t, many)
-	_, pos := s.serveLinked()
+	f := newFixture(t, many)
+	_, pos := f.serveLinked()
 	var counting sync.Mutex
 	sold, sales := make([]string, many), 0
 	inOneMoment(2*many, func(i int) { // each lane twice
-		answer, err := pos.Do("POST", v2+"/sessions", sale(i%many, 30, `,"auto_start":false`))
-		var v view
+		answer, err := pos.Do("POST", "/sessions", support.Order(i%many, 30, `,"auto_start":false`))
+		var v support.Session
 		if err == nil && answer.Status == http.StatusCreated && json.Unmarshal([]byte(answer.Body), &v) == nil {
 			counting.Lock()
 			defer counting.Unlock()
@@ -130,26 +130,26 @@ func TestTwoStartsAtTheSameMillisecond(t *testing.T) {
 	require.Len(t, distinct(sold), many)
 
 	for n := range many {
-		s.controller(n).Duplicate(true)
-		require.Eventually(t, func() bool { return s.controller(n).Shown().Session != uuid.Nil }, patience, often)
+		f.Controller(n).Duplicate(true)
+		support.Eventually(t, "the session is on the lane", func() bool { return f.Controller(n).Shown().Session != uuid.Nil })
 	}
-	inOneMoment(2*many, func(i int) { _ = s.controller(i % many).Enter() }) // two entries, each of them told twice
+	inOneMoment(2*many, func(i int) { _ = f.Controller(i % many).Enter() }) // two entries, each of them told twice
 	for n, session := range sold {
-		s.heard(n)
-		s.opens(n, session)
-		require.Equal(t, []string{"sessionCreated", "sessionStarted"}, pos.happened(session))
-		began := pos.shows(session).Began
+		f.WaitAcked(n)
+		f.WaitOpen(n, session)
+		require.Equal(t, []string{"sessionCreated", "sessionStarted"}, pos.EventsOf(session))
+		began := pos.Session(session).Began
 
-		pos.does(session, "/pause")
-		answers := make([]process.Answer, 4)
-		inOneMoment(len(answers), func(i int) { answers[i], _ = pos.Do("POST", v2+"/sessions/"+session+"/resume", "") })
-		slices.SortFunc(answers, func(a, b process.Answer) int { return a.Status - b.Status })
+		pos.command(session, "/pause")
+		answers := make([]support.Answer, 4)
+		inOneMoment(len(answers), func(i int) { answers[i], _ = pos.Do("POST", "/sessions/"+session+"/resume", "") })
+		slices.SortFunc(answers, func(a, b support.Answer) int { return a.Status - b.Status })
 		require.Equal(t, []int{204, 409, 409, 409}, []int{answers[0].Status, answers[1].Status, answers[2].Status, answers[3].Status})
-		require.Equal(t, began, pos.shows(session).Began)
-		s.receiver.gets(session, "sessionCreated", "sessionStarted", "sessionPaused", "sessionResumed")
+		require.Equal(t, began, pos.Session(session).Began)
+		f.receiver.WaitEvents(session, "sessionCreated", "sessionStarted", "sessionPaused", "sessionResumed")
 	}
 	var ids []string
-	for _, event := range pos.events() {
+	for _, event := range pos.AttemptedEvents() {
 		ids = append(ids, event.ID)
 	}
 	require.Len(t, distinct(ids), len(ids), "no two events have one id")

@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes"
+
+	"rangegate/test/support"
 )
 
 // bad are answers that a receiver should not give, and what the log says of them.
@@ -37,15 +39,15 @@ var bad = map[string]struct {
 	"no end": {"200", func(w http.ResponseWriter, r *http.Request) {
 		for r.Context().Err() == nil {
 			_, _ = w.Write(make([]byte, 1024))
-			w.(http.Flusher).Flush()
+			_ = http.NewResponseController(w).Flush()
 		}
 	}},
 	"no end of headers": {"interrupted", func(w http.ResponseWriter, _ *http.Request) {
-		wire, _, err := w.(http.Hijacker).Hijack()
+		wire, _, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			return
 		}
-		defer wire.Close()
+		defer func() { _ = wire.Close() }()
 		_, _ = io.WriteString(wire, "HTTP/1.1 200 OK\r\n")
 		for i := 0; err == nil; i++ {
 			_, err = fmt.Fprintf(wire, "X-%d: %s\r\n", i, strings.Repeat("x", 1000))
@@ -56,7 +58,7 @@ var bad = map[string]struct {
 // raw is an answer as it goes over the wire, after which the receiver hangs up.
 func raw(text string) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, _ *http.Request) {
-		if wire, _, err := w.(http.Hijacker).Hijack(); err == nil {
+		if wire, _, err := http.NewResponseController(w).Hijack(); err == nil {
 			_, _ = io.WriteString(wire, text)
 			_ = wire.Close()
 		}
@@ -71,31 +73,31 @@ func TestABadAnswerOfTheReceiverStallsTheQueueForEver(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	s := build(t, len(names)+1) // and a lane whose events are answered well
-	s.receiver.answers(func(a arrival, w http.ResponseWriter, r *http.Request) {
-		n := slices.IndexFunc(names, func(name string) bool { return laneID(slices.Index(names, name)) == a.Lane })
+	f := newFixture(t, len(names)+1) // and a lane whose events are answered well
+	f.receiver.Respond(func(a support.Arrival, w http.ResponseWriter, r *http.Request) {
+		n := slices.IndexFunc(names, func(name string) bool { return support.LaneID(slices.Index(names, name)) == a.Lane })
 		if n < 0 || a.Event == "sessionPaused" {
-			accept(a, w, r)
+			support.Accept(a, w, r)
 			return
 		}
 		bad[names[n]].answer(w, r)
 	})
-	_, pos := s.serveLinked()
+	_, pos := f.serveLinked()
 	want := []string{"sessionCreated", "sessionStarted", "sessionPaused", "sessionModified", "sessionStopped"}
 	var sessions []string
 	for n := range len(names) + 1 {
-		sessions = append(sessions, pos.sell(n, 30))
-		pos.does(sessions[n], "/pause")
-		pos.does(sessions[n], "/modify?time=5")
-		pos.does(sessions[n], "/stop")
+		sessions = append(sessions, pos.Sell(n, 30))
+		pos.command(sessions[n], "/pause")
+		pos.command(sessions[n], "/modify?time=5")
+		pos.command(sessions[n], "/stop")
 	}
-	log := pos.events()
+	log := pos.AttemptedEvents()
 	for n, session := range sessions {
-		s.receiver.gets(session, want...)
+		f.receiver.WaitEvents(session, want...)
 		var said []string
 		for _, event := range log {
 			if event.Payload.Session == session {
-				said = append(said, event.says())
+				said = append(said, event.Outcome())
 			}
 		}
 		if n == len(names) {
@@ -111,39 +113,39 @@ func TestABadAnswerOfTheReceiverStallsTheQueueForEver(t *testing.T) {
 // of it.
 func TestUpdatedArrivesBeforeCreated(t *testing.T) {
 	const many, changes = 20, 6
-	s := build(t, many)
-	s.receiver.answers(func(a arrival, w http.ResponseWriter, r *http.Request) {
+	f := newFixture(t, many)
+	f.receiver.Respond(func(a support.Arrival, w http.ResponseWriter, r *http.Request) {
 		slow := time.Duration(a.ID[len(a.ID)-1]%8) * 5 * time.Millisecond
 		if a.Event == "sessionCreated" {
 			slow = 50 * time.Millisecond // what comes later is ready long before this is answered
 		}
 		time.Sleep(slow)
-		accept(a, w, r)
+		support.Accept(a, w, r)
 	})
-	_, pos := s.serveLinked()
+	_, pos := f.serveLinked()
 	sessions := make([]string, many)
 	inOneMoment(many, func(n int) {
-		var v view
-		answer, err := pos.Do("POST", v2+"/sessions", sale(n, 30, `,"auto_start":false`))
+		var v support.Session
+		answer, err := pos.Do("POST", "/sessions", support.Order(n, 30, `,"auto_start":false`))
 		if err != nil || json.Unmarshal([]byte(answer.Body), &v) != nil {
 			return
 		}
 		sessions[n] = v.ID
-		inOneMoment(changes, func(int) { _, _ = pos.Do("POST", v2+"/sessions/"+v.ID+"/modify?time=1", "") })
-		_, _ = pos.Do("POST", v2+"/sessions/"+v.ID+"/stop", "")
+		inOneMoment(changes, func(int) { _, _ = pos.Do("POST", "/sessions/"+v.ID+"/modify?time=1", "") })
+		_, _ = pos.Do("POST", "/sessions/"+v.ID+"/stop", "")
 	})
 	order := map[string][]string{}
-	for _, event := range pos.events() {
+	for _, event := range pos.AttemptedEvents() {
 		order[event.Payload.Lane] = append(order[event.Payload.Lane], "msg_"+event.ID)
 	}
 	arrived := map[string][]string{}
-	for _, a := range s.receiver.all() {
+	for _, a := range f.receiver.Arrived() {
 		arrived[a.Lane] = append(arrived[a.Lane], a.ID)
-		require.False(t, a.overlaps, "it came before the one before it was answered: %+v", a)
+		require.False(t, a.Overlaps, "it came before the one before it was answered: %+v", a)
 	}
 	require.Equal(t, order, arrived)
 	for n := range many {
-		kinds := s.receiver.kinds(sessions[n])
+		kinds := f.receiver.Events(sessions[n])
 		require.Equal(t, slices.Concat([]string{"sessionCreated"}, slices.Repeat([]string{"sessionModified"}, changes),
 			[]string{"sessionStopped"}), kinds)
 	}
@@ -152,14 +154,14 @@ func TestUpdatedArrivesBeforeCreated(t *testing.T) {
 // Time was bought once and asked for twice at the same moment, by a till that repeated itself or a lane whose report
 // came over two connections. It was credited twice.
 func TestConcurrentDuplicatesCreditTwice(t *testing.T) {
-	s := build(t, 2)
-	gateway, pos := s.serveLinked()
-	session := pos.sell(0, 30)
+	f := newFixture(t, 2)
+	gateway, pos := f.serveLinked()
+	session := pos.Sell(0, 30)
 	want := []string{"sessionCreated", "sessionStarted"}
 	for receipt := range 10 {
 		var fresh atomic.Int64
 		inOneMoment(20, func(int) {
-			answer, err := pos.Do("POST", v2+"/sessions/"+session+"/modify?time=15", "", "Idempotency-Key", fmt.Sprint(receipt))
+			answer, err := pos.Do("POST", "/sessions/"+session+"/modify?time=15", "", "Idempotency-Key", fmt.Sprint(receipt))
 			if err != nil || answer.Status != 204 {
 				t.Errorf("a repeat: %v %d %s", err, answer.Status, answer.Body)
 			} else if answer.Header.Get("idempotency-replayed") == "" {
@@ -167,15 +169,15 @@ func TestConcurrentDuplicatesCreditTwice(t *testing.T) {
 			}
 		})
 		require.EqualValues(t, 1, fresh.Load())
-		require.Equal(t, 45+15*receipt, pos.shows(session).Minutes)
+		require.Equal(t, 45+15*receipt, pos.Session(session).Minutes)
 		want = append(want, "sessionModified")
 	}
-	s.receiver.gets(session, want...)
+	f.receiver.WaitEvents(session, want...)
 
-	buyer := pos.sell(1, 30, `,"enable_purchasing":true`)
-	s.opens(1, buyer)
-	s.receiver.gets(buyer, "sessionCreated", "sessionStarted") // a purchase waits for no other event
-	lane, purchase, time := s.controller(1), uuid.New(), lanes.Item{ID: lanes.TimeItem, Qty: 15}
+	buyer := pos.Sell(1, 30, `,"enable_purchasing":true`)
+	f.WaitOpen(1, buyer)
+	f.receiver.WaitEvents(buyer, "sessionCreated", "sessionStarted") // a purchase waits for no other event
+	lane, purchase, time := f.Controller(1), uuid.New(), lanes.Item{ID: lanes.TimeItem, Qty: 15}
 	lane.LoseAcks(true)
 	lane.Duplicate(true)
 	for range 3 {
@@ -183,99 +185,99 @@ func TestConcurrentDuplicatesCreditTwice(t *testing.T) {
 	}
 	credited := func() {
 		t.Helper()
-		require.Eventually(t, func() bool {
+		support.Eventually(t, "the customer is sent to staff", func() bool {
 			shown := lane.Shown()
 			return shown.Purchase != nil && shown.Purchase.Phase == lanes.Accepted
-		}, patience, often)
-		require.Equal(t, 45, pos.shows(buyer).Minutes)
+		})
+		require.Equal(t, 45, pos.Session(buyer).Minutes)
 	}
 	credited()
 	for range 3 {
 		lane.Drop() // and everything is told anew
-		pos.linked()
+		pos.WaitLinked()
 		credited()
 	}
-	pos.events()
+	pos.AttemptedEvents()
 	gateway.Kill()
-	_, pos = s.serveLinked()
+	_, pos = f.serveLinked()
 	credited()
 	lane.LoseAcks(false)
 	lane.PowerCut(true) // another log, which the gateway cannot know
-	s.opens(1, buyer)
+	f.WaitOpen(1, buyer)
 	require.NoError(t, lane.Buy(purchase, time))
-	s.heard(1)
+	f.WaitAcked(1)
 	credited()
-	s.receiver.gets(buyer, "sessionCreated", "sessionStarted", "purchaseRequest", "sessionModified")
-	require.Equal(t, 30+10*15, pos.shows(session).Minutes)
+	f.receiver.WaitEvents(buyer, "sessionCreated", "sessionStarted", "purchaseRequest", "sessionModified")
+	require.Equal(t, 30+10*15, pos.Session(session).Minutes)
 }
 
 // A receiver accepted a purchase a moment after the gateway had stopped waiting. The customer was told that it had
 // failed and had paid; or the late answer was taken for that of the next event.
 func TestAReceiverAnsweringJustAfterTheTimeOut(t *testing.T) {
-	s := build(t, 2)
+	f := newFixture(t, 2)
 	var answered atomic.Int64
-	s.receiver.answers(func(a arrival, w http.ResponseWriter, r *http.Request) {
+	f.receiver.Respond(func(a support.Arrival, w http.ResponseWriter, r *http.Request) {
 		switch {
-		case a.Event == "purchaseRequest" && a.Lane == laneID(0):
-			time.Sleep(answersWithin + time.Millisecond)
+		case a.Event == "purchaseRequest" && a.Lane == support.LaneID(0):
+			time.Sleep(webhookTimeout + time.Millisecond)
 		case a.Event == "purchaseRequest", a.Event == "sessionPaused":
 			<-r.Context().Done() // the gateway has just hung up
 		}
-		accept(a, w, r)
+		support.Accept(a, w, r)
 		answered.Add(1)
 	})
-	gateway, pos := s.serveLinked()
+	gateway, pos := f.serveLinked()
 	var buyers []string
 	for n := range 2 {
-		buyers = append(buyers, pos.sell(n, 30, `,"enable_purchasing":true`))
-		s.opens(n, buyers[n])
-		s.receiver.gets(buyers[n], "sessionCreated", "sessionStarted") // a purchase waits for no other event
-		require.NoError(t, s.controller(n).Buy(uuid.New(), lanes.Item{ID: lanes.TimeItem, Qty: 15}))
+		buyers = append(buyers, pos.Sell(n, 30, `,"enable_purchasing":true`))
+		f.WaitOpen(n, buyers[n])
+		f.receiver.WaitEvents(buyers[n], "sessionCreated", "sessionStarted") // a purchase waits for no other event
+		require.NoError(t, f.Controller(n).Buy(uuid.New(), lanes.Item{ID: lanes.TimeItem, Qty: 15}))
 	}
 	for n := range 2 {
-		require.Eventually(t, func() bool {
-			shown := s.controller(n).Shown()
+		support.Eventually(t, "the purchase is accepted", func() bool {
+			shown := f.Controller(n).Shown()
 			return shown.Purchase != nil && shown.Purchase.Phase == lanes.Unresolved
-		}, patience, often, "the customer is sent to staff")
+		})
 	}
-	for _, event := range pos.events() {
+	for _, event := range pos.AttemptedEvents() {
 		if event.Payload.Event == "purchaseRequest" {
-			require.Equal(t, "timed out", event.says())
+			require.Equal(t, "timed out", event.Outcome())
 		}
 	}
-	require.Eventually(t, func() bool { return answered.Load() == 6 }, patience, often, "the receiver has said yes by now")
+	support.Eventually(t, "the receiver has said yes by now", func() bool { return answered.Load() == 6 })
 	for _, buyer := range buyers {
-		require.Equal(t, 30, pos.shows(buyer).Minutes, "nobody knows, so nothing is added")
-		s.receiver.gets(buyer, "sessionCreated", "sessionStarted", "purchaseRequest")
-		pos.does(buyer, "/pause")
-		pos.does(buyer, "/resume")
-		s.receiver.gets(buyer, "sessionCreated", "sessionStarted", "purchaseRequest", "sessionPaused", "sessionResumed")
+		require.Equal(t, 30, pos.Session(buyer).Minutes, "nobody knows, so nothing is added")
+		f.receiver.WaitEvents(buyer, "sessionCreated", "sessionStarted", "purchaseRequest")
+		pos.command(buyer, "/pause")
+		pos.command(buyer, "/resume")
+		f.receiver.WaitEvents(buyer, "sessionCreated", "sessionStarted", "purchaseRequest", "sessionPaused", "sessionResumed")
 	}
 	var said []string
-	for _, event := range pos.events() {
+	for _, event := range pos.AttemptedEvents() {
 		if event.Payload.Session == buyers[0] {
-			said = append(said, event.says())
+			said = append(said, event.Outcome())
 		}
 	}
 	require.Equal(t, []string{"200", "200", "timed out", "timed out", "200"}, said, "each has its own answer")
 
 	gateway.Kill()
-	_, pos = s.serveLinked()
+	gateway, pos = f.serveLinked()
 	var open []struct {
 		ID      string `json:"purchase_id"`
 		Session string `json:"session_id"`
 		Minutes int
 	}
-	require.NoError(t, json.Unmarshal([]byte(pos.operate("GET", "/ranges/"+rangeID+"/purchases", "", 200)), &open))
+	gateway.Operate("GET", "/ranges/"+support.RangeID+"/purchases", "").Decode(t, &open)
 	require.Len(t, open, 2, "they wait for staff")
 	for _, one := range open {
 		require.Equal(t, 15, one.Minutes)
-		settle := "/ranges/" + rangeID + "/purchases/" + one.ID + "/credit"
-		pos.operate("POST", settle, "", 204)
-		pos.operate("POST", settle, "", 404)
-		require.Equal(t, 45, pos.shows(one.Session).Minutes, "what was paid for is added once")
+		settle := "/ranges/" + support.RangeID + "/purchases/" + one.ID + "/credit"
+		require.Equal(t, 204, gateway.Operate("POST", settle, "").Status)
+		require.Equal(t, 404, gateway.Operate("POST", settle, "").Status)
+		require.Equal(t, 45, pos.Session(one.Session).Minutes, "what was paid for is added once")
 	}
 	for _, buyer := range buyers {
-		s.receiver.gets(buyer, "sessionCreated", "sessionStarted", "purchaseRequest", "sessionPaused", "sessionResumed", "sessionModified")
+		f.receiver.WaitEvents(buyer, "sessionCreated", "sessionStarted", "purchaseRequest", "sessionPaused", "sessionResumed", "sessionModified")
 	}
 }

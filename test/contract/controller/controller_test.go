@@ -12,16 +12,13 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
-	"rangegate/test/needs"
+
+	"rangegate/test/support"
 )
 
-const (
-	laneID = "44444444-4444-4444-8444-000000000001"
-	key    = "the key of lane 1"
-)
+const key = "the key of lane 1"
 
 // shown is what the controller says is in force.
 type shown struct {
@@ -49,11 +46,11 @@ type controller struct {
 }
 
 func start(t *testing.T, mistake ...string) *controller {
-	needs.Program(t, "node")
+	support.Program(t, "node")
 	if _, err := os.Stat("node_modules/ws"); err != nil {
-		needs.Missing(t, "the npm packages of test/contract/controller are not installed (make tools)")
+		support.Missing(t, "the npm packages of test/contract/controller are not installed (make tools)")
 	}
-	program := exec.Command("node", append([]string{"controller.mjs", laneID, key}, mistake...)...)
+	program := exec.Command("node", append([]string{"controller.mjs", support.LaneID(1), key}, mistake...)...)
 	program.Stderr = os.Stderr
 	program.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	in, err := program.StdinPipe()
@@ -89,12 +86,12 @@ func (c *controller) do(what string) {
 	require.NoError(c.t, err)
 }
 
-// until waits for what is in force on the lane.
-func (c *controller) until(what string, is func(shown) bool) {
+// waitShown waits for what is in force on the lane.
+func (c *controller) waitShown(what string, condition func(shown) bool) {
 	c.t.Helper()
-	require.Eventually(c.t, func() bool {
+	support.Eventually(c.t, what, func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return is(c.latest)
-	}, 10*time.Second, 5*time.Millisecond, what)
+		return condition(c.latest)
+	})
 }

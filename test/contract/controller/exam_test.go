@@ -8,20 +8,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rangegate/test/process"
+	"rangegate/test/support"
 )
 
 // exam plays the lane link with the controller, as its maker would.
 func exam(lane *controller, more ...string) (said string, err error) {
 	address := fmt.Sprintf("ws://127.0.0.1:%d/lane", lane.port)
-	out, err := process.Command(append([]string{"check-controller", address, "--lane", laneID, "--key", key}, more...)...).CombinedOutput()
+	out, err := support.Command(append([]string{"check-controller", address, "--lane", support.LaneID(1), "--key", key}, more...)...).CombinedOutput()
 	return string(out), err
 }
 
 func TestAControllerThatKeepsEveryRule(t *testing.T) {
 	lane := start(t)
 	go func() {
-		lane.until("a session waits", func(s shown) bool { return s.Remaining != nil && *s.Remaining == 60*60_000 })
+		lane.waitShown("a session waits", func(s shown) bool { return s.Remaining != nil && *s.Remaining == 60*60_000 })
 		lane.do("enter")
 	}()
 	said, err := exam(lane, "--reports", "30s")

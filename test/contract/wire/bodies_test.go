@@ -5,16 +5,18 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"rangegate/test/support"
 )
 
 // Every successful answer, key by key and in order (WIRE.md, Views and New paths of ours).
 func TestSuccessfulAnswers(t *testing.T) {
-	p, pos := open(t)
+	p, pos := serve(t)
 
 	one := pos.sell(1, 30, "")
 	two := pos.sell(2, 60, `,"auto_start":false,"enable_purchasing":true`)
 	view := func(session, lane string, minutes, began, remaining, purchasing string) string {
-		return `{"session_id":"` + session + `","lane_id":"` + lane + `","group_id":"` + group + `","duration":` + minutes +
+		return `{"session_id":"` + session + `","lane_id":"` + lane + `","group_id":"` + support.Group + `","duration":` + minutes +
 			`,"began_at":` + began + `,"created_at":"TIME","minutes_remaining":` + remaining + `,"enable_purchasing":` + purchasing + `}`
 	}
 	running := view("SESSION-1", lane(1), "30", `"TIME"`, "MINUTES", "false")
@@ -31,13 +33,13 @@ func TestSuccessfulAnswers(t *testing.T) {
 	shown(v2+"/sessions", "["+running+","+waiting+"]")
 	shown(v2+"/sessions/"+one, running)
 	shown(v2+"/sessions/"+two, waiting)
-	shown(v2+"/bays", `[{"bay_id":"`+bay+`","name":"Bay A"}]`)
-	shown(v2+"/groups", `[{"id":"`+group+`","name":"Public"}]`)
+	shown(v2+"/bays", `[{"bay_id":"`+support.Bay+`","name":"Bay A"}]`)
+	shown(v2+"/groups", `[{"id":"`+support.Group+`","name":"Public"}]`)
 
 	lanes := masked(pos.ask("GET", v2+"/lanes", "").Body)
-	require.True(t, strings.HasPrefix(lanes, `[{"lane_id":"`+lane(1)+`","bay_id":"`+bay+
+	require.True(t, strings.HasPrefix(lanes, `[{"lane_id":"`+lane(1)+`","bay_id":"`+support.Bay+
 		`","readable_name":"Lane 1","is_accessible":true,"is_usable":true},`), lanes)
-	require.True(t, strings.HasSuffix(lanes, `,{"lane_id":"`+lane(8)+`","bay_id":"`+bay+
+	require.True(t, strings.HasSuffix(lanes, `,{"lane_id":"`+lane(8)+`","bay_id":"`+support.Bay+
 		`","readable_name":"Lane 8","is_accessible":false,"is_usable":true}]`), lanes)
 	status := masked(pos.ask("GET", v2+"/lanes/status", "").Body, one, two)
 	require.True(t, strings.HasPrefix(status, `[{"lane_id":"`+lane(1)+
@@ -93,9 +95,9 @@ func TestSuccessfulAnswers(t *testing.T) {
 
 // Purchasing that the range does not have is accepted, and shown as what it is.
 func TestPurchasingTakesEffectOnlyWhereTheRangeHasIt(t *testing.T) {
-	p, _ := open(t)
-	other := pos{t, clientOf(p, otherRange, otherToken)}
-	body := strings.ReplaceAll(order(otherLane, 30, `,"enable_purchasing":true`), group, "aaaaaaaa-3333-4333-8333-000000000001")
+	p, _ := serve(t)
+	other := posClient{clientOf(p, otherRange, otherToken), t}
+	body := strings.NewReplacer(lane(1), otherLane, support.Group, otherGroup).Replace(order(1, 30, `,"enable_purchasing":true`))
 	answer := other.ask("POST", v2+"/sessions", body)
 	require.Equal(t, 201, answer.Status, answer.Body)
 	require.Contains(t, answer.Body, `"enable_purchasing":false`)

@@ -13,11 +13,11 @@ import (
 	"rangegate/lanes"
 	"rangegate/lanes/store"
 	"rangegate/lanes/store/sqlite"
-	"rangegate/test/process"
+	"rangegate/test/support"
 )
 
-func clientOf(p *process.Process, rangeID, token string) process.Client {
-	return process.Client{API: p.API, Range: rangeID, Token: token}
+func clientOf(p *support.Gateway, rangeID, token string) support.Client {
+	return support.Client{API: p.API, Range: rangeID, Token: token}
 }
 
 // refusal is a row of the table in WIRE.md, Errors: a request, and what it is refused with.
@@ -32,16 +32,16 @@ type refusal struct {
 func TestRefusals(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rangegate.db")
 	used := usedUp(t, path)
-	_, pos := serve(t, configured("sqlite: "+path))
+	_, pos := serveConfig(t, newConfig(support.SQLite(path)))
 	running := pos.sell(1, 30, "")
 	paused := pos.sell(2, 30, "")
 	require.Equal(t, 204, pos.ask("POST", v2+"/sessions/"+paused+"/pause", "").Status)
 	ended := pos.sell(3, 30, "")
 	require.Equal(t, 204, pos.ask("POST", v2+"/sessions/"+ended+"/stop", "").Status)
 	sessions := v2 + "/sessions"
-	require.Equal(t, 201, pos.ask("POST", sessions, order(lane(4), 30, ""), "Idempotency-Key", "used").Status)
+	require.Equal(t, 201, pos.ask("POST", sessions, order(4, 30, ""), "Idempotency-Key", "used").Status)
 
-	body := func(edit ...string) string { return strings.NewReplacer(edit...).Replace(order(lane(5), 30, "")) }
+	body := func(edit ...string) string { return strings.NewReplacer(edit...).Replace(order(5, 30, "")) }
 	for _, r := range []refusal{
 		{name: "every field at once", method: "POST", path: sessions, body: `{}`, status: 400, code: "invalid_request", fields: `{` +
 			`"customer_name":"is required","duration":"is required","group_id":"is required","lane_id":"is required"}`},
@@ -61,19 +61,19 @@ func TestRefusals(t *testing.T) {
 		{name: "no token", method: "GET", path: sessions, headers: []string{"token", ""}, status: 401, code: "unauthorized"},
 		{name: "no range", method: "GET", path: sessions, headers: []string{"range-id", ""}, status: 401, code: "unauthorized"},
 		{name: "malformed token", method: "GET", path: sessions, headers: []string{"token", "x"}, status: 401, code: "unauthorized"},
-		{name: "unknown range", method: "GET", path: sessions, headers: []string{"range-id", unknown}, status: 401, code: "unauthorized"},
+		{name: "unknown range", method: "GET", path: sessions, headers: []string{"range-id", unknownID}, status: 401, code: "unauthorized"},
 		{name: "another range's token", method: "GET", path: sessions, headers: []string{"token", otherToken}, status: 401, code: "unauthorized"},
 		{name: "unknown path, unknown caller", method: "GET", path: v2 + "/nope", headers: []string{"token", ""}, status: 401, code: "unauthorized"},
 		{name: "wrong method, unknown caller", method: "PUT", path: sessions, headers: []string{"token", ""}, status: 401, code: "unauthorized"},
 
 		{name: "unknown path", method: "GET", path: v2 + "/nope", status: 404, code: "not_found"},
 		{name: "outside of everything", method: "GET", path: "/", status: 404, code: "not_found"},
-		{name: "lane", method: "POST", path: sessions, body: body(lane(5), unknown), status: 404, code: "lane_not_found"},
+		{name: "lane", method: "POST", path: sessions, body: body(lane(5), unknownID), status: 404, code: "lane_not_found"},
 		{name: "another range's lane", method: "POST", path: sessions, body: body(lane(5), otherLane), status: 404, code: "lane_not_found"},
-		{name: "group", method: "POST", path: sessions, body: body(group, unknown), status: 404, code: "group_not_found"},
-		{name: "session", method: "GET", path: sessions + "/" + unknown, status: 404, code: "session_not_found"},
-		{name: "session to stop", method: "POST", path: sessions + "/" + unknown + "/stop", status: 404, code: "session_not_found"},
-		{name: "destination", method: "POST", path: sessions + "/" + running + "/move?lane_id=" + unknown, status: 404, code: "lane_not_found"},
+		{name: "group", method: "POST", path: sessions, body: body(support.Group, unknownID), status: 404, code: "group_not_found"},
+		{name: "session", method: "GET", path: sessions + "/" + unknownID, status: 404, code: "session_not_found"},
+		{name: "session to stop", method: "POST", path: sessions + "/" + unknownID + "/stop", status: 404, code: "session_not_found"},
+		{name: "destination", method: "POST", path: sessions + "/" + running + "/move?lane_id=" + unknownID, status: 404, code: "lane_not_found"},
 		{name: "ended", method: "GET", path: sessions + "/" + ended, status: 404, code: "session_ended"},
 		{name: "ended, modify", method: "POST", path: sessions + "/" + ended + "/modify?time=5", status: 404, code: "session_ended"},
 		{name: "ended, stop", method: "POST", path: sessions + "/" + ended + "/stop", status: 404, code: "session_ended"},
@@ -115,12 +115,12 @@ func TestRefusals(t *testing.T) {
 func usedUp(t *testing.T, path string) string {
 	s, err := sqlite.Open(path, store.Retention{Events: time.Hour, History: time.Hour, Names: time.Hour, Cap: 10})
 	require.NoError(t, err)
-	id := uuid.MustParse(rangeID)
+	id := uuid.MustParse(support.RangeID)
 	epoch, err := s.Claim(t.Context(), id, time.Now())
 	require.NoError(t, err)
 	then := lanes.Instant{Wall: time.Now().Add(-time.Hour).UTC()}
 	session := lanes.Session{
-		ID: uuid.New(), Group: uuid.MustParse(group), Customer: "Jo Smith", Sold: 30 * time.Minute,
+		ID: uuid.New(), Group: uuid.MustParse(support.Group), Customer: "Jo Smith", Sold: 30 * time.Minute,
 		Phase: lanes.Paused, Left: 5 * time.Minute, Since: then, Created: then, Began: &then,
 	}
 	require.NoError(t, s.Flush(t.Context(), store.Batch{
@@ -133,7 +133,7 @@ func usedUp(t *testing.T, path string) string {
 
 // The trace id is that of the request's traceparent, when it has a valid one.
 func TestTraceIDs(t *testing.T) {
-	p, pos := open(t)
+	p, pos := serve(t)
 	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
 	answer := pos.ask("GET", v2+"/nope", "", "traceparent", "00-"+trace+"-00f067aa0ba902b7-01")
 	require.Equal(t, trace, answer.Header.Get("trace-id"))

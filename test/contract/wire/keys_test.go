@@ -4,26 +4,28 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"rangegate/test/support"
 )
 
 // A request repeated with its Idempotency-Key is answered as the first time and has no second effect, also when the
 // gateway was killed in between and the session has ended since.
 func TestARepeatHasOneEffect(t *testing.T) {
-	configured := configuration(t)
-	p, pos := serve(t, configured)
+	config := newConfig(support.NewSQLite(t))
+	p, pos := serveConfig(t, config)
 	key := []string{"Idempotency-Key", "till-4-receipt-1017"}
-	first := pos.ask("POST", v2+"/sessions", order(lane(1), 30, ""), key...)
+	first := pos.ask("POST", v2+"/sessions", order(1, 30, ""), key...)
 	require.Equal(t, 201, first.Status)
 	require.Empty(t, first.Header.Get("idempotency-replayed"))
 
-	again := pos.ask("POST", v2+"/sessions", order(lane(1), 30, ""), key...)
+	again := pos.ask("POST", v2+"/sessions", order(1, 30, ""), key...)
 	require.Equal(t, 201, again.Status)
 	require.Equal(t, first.Body, again.Body)
 	require.Equal(t, "true", again.Header.Get("idempotency-replayed"))
 
 	p.Kill()
-	_, pos = serve(t, configured)
-	again = pos.ask("POST", v2+"/sessions", order(lane(1), 30, ""), key...)
+	_, pos = serveConfig(t, config)
+	again = pos.ask("POST", v2+"/sessions", order(1, 30, ""), key...)
 	require.Equal(t, first.Body, again.Body)
 	require.Equal(t, "true", again.Header.Get("idempotency-replayed"))
 
@@ -37,10 +39,10 @@ func TestARepeatHasOneEffect(t *testing.T) {
 
 // A refusal frees the key: the same request may succeed later.
 func TestARefusalFreesTheKey(t *testing.T) {
-	_, pos := open(t)
+	_, pos := serve(t)
 	session := pos.sell(1, 30, "")
 	key := []string{"Idempotency-Key", "k"}
-	require.Equal(t, 409, pos.ask("POST", v2+"/sessions", order(lane(1), 10, ""), key...).Status)
+	require.Equal(t, 409, pos.ask("POST", v2+"/sessions", order(1, 10, ""), key...).Status)
 	require.Equal(t, 204, pos.ask("POST", v2+"/sessions/"+session+"/stop", "").Status)
-	require.Equal(t, 201, pos.ask("POST", v2+"/sessions", order(lane(1), 10, ""), key...).Status)
+	require.Equal(t, 201, pos.ask("POST", v2+"/sessions", order(1, 10, ""), key...).Status)
 }

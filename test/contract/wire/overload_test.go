@@ -16,11 +16,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rangegate/test/process"
+	"rangegate/test/support"
 )
 
 // dial opens a connection to the gateway's API.
-func dial(t *testing.T, p *process.Process) net.Conn {
+func dial(t *testing.T, p *support.Gateway) net.Conn {
 	t.Helper()
 	connection, err := net.Dial("tcp", strings.TrimPrefix(p.API, "http://"))
 	require.NoError(t, err)
@@ -30,8 +30,8 @@ func dial(t *testing.T, p *process.Process) net.Conn {
 
 // Hundreds of clients send a request one byte at a time. Others are served meanwhile, and the slow ones are let go of.
 func TestSlowClients(t *testing.T) {
-	p, pos := open(t)
-	head := fmt.Sprintf("POST %s/sessions HTTP/1.1\r\nHost: here\r\nrange-id: %s\r\ntoken: %s\r\n", v2, rangeID, token)
+	p, pos := serve(t)
+	head := fmt.Sprintf("POST %s/sessions HTTP/1.1\r\nHost: here\r\nrange-id: %s\r\ntoken: %s\r\n", v2, support.RangeID, support.Token)
 	var slow []net.Conn
 	for n := range 400 {
 		connection := dial(t, p)
@@ -80,7 +80,7 @@ func isTimeout(err error) bool {
 
 // What is far too much is refused before it is taken in.
 func TestFloods(t *testing.T) {
-	p, pos := open(t)
+	p, pos := serve(t)
 	session := pos.sell(1, 30, "")
 
 	var headers strings.Builder
@@ -89,9 +89,9 @@ func TestFloods(t *testing.T) {
 		fmt.Fprintf(&headers, "x-%d: %s\r\n", n, strings.Repeat("y", 100))
 	}
 	flood := dial(t, p)
-	_, _ = io.WriteString(flood, headers.String()+"\r\n") // breaks off when the gateway has had enough
-	answer, err := http.ReadResponse(bufio.NewReader(flood), nil)
-	if err == nil { // or the connection was reset first
+	_, _ = io.WriteString(flood, headers.String()+"\r\n")         // breaks off when the gateway has had enough
+	answer, err := http.ReadResponse(bufio.NewReader(flood), nil) //nolint:bodyclose // it ends with the connection
+	if err == nil {                                               // or the connection was reset first
 		require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, answer.StatusCode)
 	}
 
@@ -99,8 +99,8 @@ func TestFloods(t *testing.T) {
 		request, err := http.NewRequest("POST", p.API+v2+"/sessions", io.LimitReader(rand.Reader, 1<<30))
 		require.NoError(t, err)
 		request.ContentLength = size
-		request.Header.Set("range-id", rangeID)
-		request.Header.Set("token", token)
+		request.Header.Set("range-id", support.RangeID)
+		request.Header.Set("token", support.Token)
 		response, err := http.DefaultClient.Do(request)
 		if err == nil {
 			require.Equal(t, http.StatusRequestEntityTooLarge, response.StatusCode)
@@ -116,7 +116,7 @@ func TestFloods(t *testing.T) {
 func TestTenThousandIdleConnections(t *testing.T) {
 	var files syscall.Rlimit
 	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files))
-	p, pos := open(t)
+	p, pos := serve(t)
 	for range min(10_000, files.Cur-500) {
 		dial(t, p)
 	}

@@ -7,16 +7,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rangegate/test/process"
+	"rangegate/test/support"
 )
 
 // Of 50 who want the lane at the same time one gets it, and that one's session is the one that is listed.
 func TestOneOfFiftyGetsTheLane(t *testing.T) {
-	_, pos := open(t)
-	answers := make([]process.Answer, 50)
+	_, pos := serve(t)
+	answers := make([]support.Answer, 50)
 	var wg sync.WaitGroup
 	for i := range answers {
-		wg.Go(func() { answers[i], _ = pos.Do("POST", v2+"/sessions", order(lane(1), 30, "")) })
+		wg.Go(func() { answers[i], _ = pos.Do("POST", v2+"/sessions", order(1, 30, "")) })
 	}
 	wg.Wait()
 

@@ -7,15 +7,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rangegate/test/process"
+	"rangegate/test/support"
 )
-
-const v1 = "/api/v1/pos"
 
 // A POS that was written for version 1 works as it did: the bodies of SPEC.md 4.3, to the byte.
 func TestVersion1(t *testing.T) {
-	_, pos := open(t)
-	ask := func(method, path, body string, status int) process.Answer {
+	_, pos := serve(t)
+	ask := func(method, path, body string, status int) support.Answer {
 		t.Helper()
 		answer := pos.ask(method, v1+path, body)
 		require.Equal(t, status, answer.Status, answer.Body)
@@ -24,18 +22,18 @@ func TestVersion1(t *testing.T) {
 		require.Empty(t, answer.Header.Get("Sunset"), "it stays supported")
 		return answer
 	}
-	require.Equal(t, `[{"id":"`+bay+`","bay_id":"`+bay+`","name":"Bay A"}]`+"\n", ask("GET", "/bays", "", 200).Body)
-	require.Equal(t, `[{"id":"`+group+`","name":"Public"}]`+"\n", ask("GET", "/groups", "", 200).Body)
+	require.Equal(t, `[{"id":"`+support.Bay+`","bay_id":"`+support.Bay+`","name":"Bay A"}]`+"\n", ask("GET", "/bays", "", 200).Body)
+	require.Equal(t, `[{"id":"`+support.Group+`","name":"Public"}]`+"\n", ask("GET", "/groups", "", 200).Body)
 	require.True(t, strings.HasPrefix(ask("GET", "/lanes", "", 200).Body, `[{"id":"`+lane(1)+`","lane_id":"`+lane(1)+
-		`","bay_id":"`+bay+`","readable_name":"Lane 1","is_accessible":true,"is_usable":true},`))
+		`","bay_id":"`+support.Bay+`","readable_name":"Lane 1","is_accessible":true,"is_usable":true},`))
 
-	order := `{"name":"Jo Smith","lane_id":"` + lane(1) + `","group_id":"` + group + `","duration":30,"auto_start":false}`
+	order := `{"name":"Jo Smith","lane_id":"` + lane(1) + `","group_id":"` + support.Group + `","duration":30,"auto_start":false}`
 	created := ask("POST", "/sessions", order, 201)
 	var session struct{ ID string }
 	require.NoError(t, json.Unmarshal([]byte(created.Body), &session))
 	one := session.ID
 	view := func(minutes string) string {
-		return `{"id":"SESSION-1","session_id":"SESSION-1","lane_id":"` + lane(1) + `","group_id":"` + group + `","duration":` + minutes +
+		return `{"id":"SESSION-1","session_id":"SESSION-1","lane_id":"` + lane(1) + `","group_id":"` + support.Group + `","duration":` + minutes +
 			`,"began_at":null,"created_at":"TIME","minutes_remaining":null,"enable_purchasing":false}`
 	}
 	require.Equal(t, view("30"), masked(created.Body, one))
@@ -67,9 +65,9 @@ func TestVersion1(t *testing.T) {
 
 // A repeat of a PATCH under its key does nothing twice.
 func TestVersion1RepeatsSafely(t *testing.T) {
-	_, pos := open(t)
+	_, pos := serve(t)
 	one := pos.sell(1, 30, "")
-	stop := func() process.Answer {
+	stop := func() support.Answer {
 		return pos.ask("PATCH", v1+"/sessions", `{"id":"`+one+`","duration":0}`, "Idempotency-Key", "receipt-9")
 	}
 	first, again := stop(), stop()

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
+
+	"rangegate/test/support"
 )
 
 // There is no Grafana here: the dashboard is held to what Grafana would only show by being wrong.
@@ -72,7 +74,7 @@ func TestTheDashboardAsksPromQL(t *testing.T) {
 	}
 	text, err := yaml.Marshal(map[string][]group{"groups": {asked}})
 	require.NoError(t, err)
-	promtool(t, "check", "rules", written(t, "asked.yaml", string(text)))
+	promtool(t, "check", "rules", support.WriteFile(t, "asked.yaml", string(text)))
 
 	for _, p := range theDashboard(t).Panels {
 		for _, q := range p.Targets {

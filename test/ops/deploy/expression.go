@@ -2,10 +2,10 @@
 // every alert says to its operator what to do.
 //
 //	expression.go      which metrics and labels a PromQL expression names
-//	scrape.go          what a gateway answers at /metrics
+//	scrape.go          the metrics of a gateway with their labels
 //	rules.go           the alert rules and their tests, read
 //	dashboard.go       the dashboard, read
-//	evening.go         a gateway with a bit of everything going on
+//	fixture.go         a gateway with a bit of everything going on
 //	ground.go          whether it has what an expression names
 package deploy
 

@@ -2,7 +2,6 @@ package deploy
 
 import (
 	"maps"
-	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
@@ -12,11 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rangegate/test/needs"
-	"rangegate/test/process"
+	"rangegate/test/support"
 )
 
-func TestMain(m *testing.M) { process.Run(m) }
+func TestMain(m *testing.M) { support.Run(m) }
 
 var (
 	inLegend      = regexp.MustCompile(`\{\{(\w+)\}\}`)
@@ -27,75 +25,75 @@ var (
 // What the dashboard, the rules and their tests name, the program has: the metrics, their labels, and the values that are
 // asked for. A metric that is misspelt shows nothing and alerts of nothing, which looks like a good evening.
 func TestWhatIsNamedIsThere(t *testing.T) {
-	scrape, codes := anEvening(t)
-	there := &ground{families: scraped(scrape), codes: codes}
+	metrics, codes := evening(t)
+	program := &ground{families: familiesOf(metrics), codes: codes}
 
 	t.Run("and has help", func(t *testing.T) {
-		for name, metric := range there.families {
+		for name, metric := range program.families {
 			require.NotEmpty(t, metric.help, name)
 			require.NotEmpty(t, metric.kind, name)
 		}
-		check := exec.Command(needs.Program(t, "promtool"), "check", "metrics")
-		check.Stdin = strings.NewReader(scrape)
+		check := exec.Command(support.Program(t, "promtool"), "check", "metrics")
+		check.Stdin = strings.NewReader(metrics.Text)
 		out, err := check.CombinedOutput()
 		require.NoError(t, err, string(out))
 	})
 
 	d := theDashboard(t)
 	for _, q := range d.queries() {
-		if labels, known := there.named("dashboard", q.Expr); known {
-			there.has("dashboard: the legend of "+q.Expr, labels, firsts(inLegend, q.LegendFormat)...)
+		if labels, known := program.named("dashboard", q.Expr); known {
+			program.has("dashboard: the legend of "+q.Expr, labels, firsts(inLegend, q.LegendFormat)...)
 		}
 	}
 	for _, v := range d.Templating.List {
 		if inside, is := strings.CutPrefix(v.Definition, "label_values("); is {
 			metric, label, _ := strings.Cut(strings.TrimSuffix(inside, ")"), ", ")
-			there.named("dashboard: "+v.Name, metric+"{"+label+`=~".+"}`)
+			program.named("dashboard: "+v.Name, metric+"{"+label+`=~".+"}`)
 		}
 	}
 	for _, alert := range alerts(t) {
-		if labels, known := there.named(alert.Alert, alert.Expr); known {
-			there.has(alert.Alert+": its description", labels, firsts(inDescription, alert.Annotations["description"])...)
+		if labels, known := program.named(alert.Alert, alert.Expr); known {
+			program.has(alert.Alert+": its description", labels, firsts(inDescription, alert.Annotations["description"])...)
 		}
 	}
 	for _, query := range queriesOf(t, runbook) {
-		there.named(runbook, query)
+		program.named(runbook, query)
 	}
 	// What the tests of the rules make up has the labels that the program's has, so that an alert that fires there fires here.
 	for _, trial := range trialsOf(t).Tests {
 		for _, input := range trial.InputSeries {
 			made := parse(input.Series).selected[0]
-			if of := there.families[base(there.families, made.metric)]; of != nil {
+			if of := program.families[base(program.families, made.metric)]; of != nil {
 				var has []string
 				for _, m := range made.matchers {
 					has = append(has, m.label)
 				}
 				for label := range of.labels {
-					there.has("rules_test.yaml: "+input.Series, has, label)
+					program.has("rules_test.yaml: "+input.Series, has, label)
 				}
 				for _, label := range has {
-					there.has("rules_test.yaml: "+input.Series, slices.AppendSeq(slices.Clone(labelsOfPrometheus), maps.Keys(of.labels)), label)
+					program.has("rules_test.yaml: "+input.Series, slices.AppendSeq(slices.Clone(labelsOfPrometheus), maps.Keys(of.labels)), label)
 				}
 			}
 		}
 	}
-	slices.Sort(there.missing)
-	all := slices.Compact(there.missing)
+	slices.Sort(program.missing)
+	all := slices.Compact(program.missing)
 	require.Empty(t, all, strings.Join(all, "\n"))
 }
 
 // A counter that an alert waits for is there from the start: where it only begins with the first thing that it counts, that
 // thing is no increase, and nobody is told of it.
 func TestWhatAlertsCountIsThereBeforeItHappens(t *testing.T) {
-	gateway := process.Playground(t, "--data", t.TempDir()).Ready()
-	there := scraped(get(t, http.DefaultClient, gateway.Operations+"/metrics"))
+	gateway := support.Playground(t).Ready()
+	families := familiesOf(gateway.Metrics())
 	for _, alert := range alerts(t) {
 		for _, counted := range firsts(increases, alert.Expr) {
 			if strings.Contains(alert.Expr, counted+" offset") { // then it minds that itself
 				continue
 			}
 			one := parse(counted).selected[0]
-			metric := there[one.metric]
+			metric := families[one.metric]
 			require.NotNil(t, metric, "%s counts %s", alert.Alert, counted)
 			for _, m := range one.matchers {
 				require.NotEmpty(t, metric.labels[m.label], "%s counts %s", alert.Alert, counted)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rangegate/test/needs"
+	"rangegate/test/support"
 )
 
 func TestTheRulesAreRules(t *testing.T) {
@@ -74,6 +74,6 @@ func runbookSections(t testing.TB) map[string]string {
 
 func promtool(t testing.TB, arguments ...string) {
 	t.Helper()
-	out, err := exec.Command(needs.Program(t, "promtool"), arguments...).CombinedOutput()
+	out, err := exec.Command(support.Program(t, "promtool"), arguments...).CombinedOutput()
 	require.NoError(t, err, string(out))
 }

@@ -1,9 +1,10 @@
 package deploy
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"rangegate/test/support"
 )
 
 // family is one metric as a scrape shows it.
@@ -12,36 +13,20 @@ type family struct {
 	labels     map[string][]string // with the values seen
 }
 
-var sample = regexp.MustCompile(`^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? \S+$`)
-
-// scraped reads the text format.
-func scraped(text string) map[string]*family {
+// familiesOf sorts the series of a scrape by metric.
+func familiesOf(metrics support.Metrics) map[string]*family {
 	families := map[string]*family{}
-	known := func(name string) *family {
-		if families[name] == nil {
-			families[name] = &family{labels: map[string][]string{}}
-		}
-		return families[name]
+	for name, kind := range metrics.Kind {
+		families[name] = &family{help: metrics.Help[name], kind: kind, labels: map[string][]string{}}
 	}
-	for _, line := range strings.Split(text, "\n") {
-		if about, is := strings.CutPrefix(line, "# HELP "); is {
-			name, help, _ := strings.Cut(about, " ")
-			known(name).help = help
-			continue
-		}
-		if about, is := strings.CutPrefix(line, "# TYPE "); is {
-			name, kind, _ := strings.Cut(about, " ")
-			known(name).kind = kind
-			continue
-		}
-		found := sample.FindStringSubmatch(line)
+	for series := range metrics.Series {
+		found := families[metrics.Metric(series)]
 		if found == nil {
 			continue
 		}
-		of := known(base(families, found[1]))
-		for _, m := range matchers.FindAllStringSubmatch(found[2], -1) {
-			if !slices.Contains(of.labels[m[1]], m[3]) {
-				of.labels[m[1]] = append(of.labels[m[1]], m[3])
+		for label, value := range support.Labels(series) {
+			if !slices.Contains(found.labels[label], value) {
+				found.labels[label] = append(found.labels[label], value)
 			}
 		}
 	}

@@ -2,24 +2,22 @@ package docs
 
 import (
 	"encoding/json"
-	"net/http"
 	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"rangegate/test/needs"
-	"rangegate/test/process"
+	"rangegate/test/support"
 )
 
-func TestMain(m *testing.M) { process.Run(m) }
+func TestMain(m *testing.M) { support.Run(m) }
 
 // From zero to a first session, event and purchase: every command line of the page, on a playground.
 func TestTheFirstTenMinutes(t *testing.T) {
-	needs.Program(t, "bash")
-	needs.Program(t, "curl")
-	playground := process.Playground(t, "--data", t.TempDir()).Ready()
+	support.Program(t, "bash")
+	support.Program(t, "curl")
+	playground := support.Playground(t).Ready()
 	script := strings.Join(blocks(page(t, "docs/integrators.md"), "sh"), "\n")
 	require.Contains(t, script, "http://127.0.0.1:8080")
 	script = "set -eu\n" + strings.ReplaceAll(script, "http://127.0.0.1:8080", playground.API)
@@ -42,19 +40,16 @@ func TestTheFirstTenMinutes(t *testing.T) {
 
 // Whatever a version of the API can answer has a line in the tables for cashiers and for POS developers.
 func TestEveryErrorCodeIsExplained(t *testing.T) {
-	playground := process.Playground(t, "--data", t.TempDir())
+	playground := support.Playground(t)
 	text := page(t, "docs/integrators.md")
 	codes := map[string]bool{}
 	for _, path := range []string{"/api/v2/pos/openapi.json", "/api/v1/pos/openapi.json"} {
-		response, err := http.Get(playground.API + path)
-		require.NoError(t, err)
-		defer response.Body.Close()
 		var document struct {
 			Components struct {
 				Examples map[string]struct{ Value json.RawMessage }
 			}
 		}
-		require.NoError(t, json.NewDecoder(response.Body).Decode(&document))
+		playground.POS().Read(path, &document)
 		for _, example := range document.Components.Examples {
 			var failure struct{ Code string }
 			if json.Unmarshal(example.Value, &failure) == nil && failure.Code != "" {

@@ -8,21 +8,19 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"rangegate/test/needs"
-	"rangegate/test/process"
+	"rangegate/test/support"
 )
 
 // What the page for operators says of health and of logs is run on a playground, and its one filter gives the whole evening of
 // a lane and nothing of another's.
 func TestALanesEveningByOneFilter(t *testing.T) {
-	needs.Program(t, "bash")
-	needs.Program(t, "curl")
-	needs.Program(t, "jq")
-	playground := process.Playground(t, "--data", t.TempDir()).Ready()
+	support.Program(t, "bash")
+	support.Program(t, "curl")
+	support.Program(t, "jq")
+	playground := support.Playground(t).Ready()
 	var filter string
 	var lines []string
 	for _, block := range blocks(page(t, "docs/operators.md"), "sh") {
@@ -45,30 +43,18 @@ func TestALanesEveningByOneFilter(t *testing.T) {
 		return string(out)
 	}
 
-	const lane, another = "44444444-4444-4444-8444-000000000001", "44444444-4444-4444-8444-000000000002"
-	pos := process.Client{
-		API: playground.API, Range: "11111111-1111-4111-8111-111111111111", Token: "22222222-2222-4222-8222-222222222222",
-	}
-	for _, on := range []string{lane, another} {
-		answer, err := pos.Do("POST", "/api/v2/pos/sessions", `{"customer_name":"Jo Smith","duration":30,"lane_id":"`+on+
-			`","group_id":"33333333-3333-4333-8333-000000000001"}`)
-		require.NoError(t, err)
-		require.Equal(t, 201, answer.Status, answer.Body)
-	}
-	desk := process.Client{API: playground.Operations}
-	for _, on := range []string{"true", "false"} {
-		answer, err := desk.Do("PUT", "/ranges/11111111-1111-4111-8111-111111111111/holds", `{"scope":"range","id":null,"on":`+on+`}`,
-			"Authorization", "Bearer operator")
-		require.NoError(t, err)
-		require.Equal(t, 200, answer.Status, answer.Body)
-	}
+	lane, another := support.LaneID(1), support.LaneID(2)
+	playground.POS().Sell(1, 30)
+	playground.POS().Sell(2, 30)
+	playground.HoldRange(true)
+	playground.HoldRange(false)
 	said := run(strings.Join(lines, "\n"), t.TempDir())
 	for _, want := range []string{`"live":12`, `"command":"release"`, `{"level":"debug"}`} {
 		require.Contains(t, said, want)
 	}
-	require.Eventually(t, func() bool {
+	support.Eventually(t, "the session is resumed", func() bool {
 		return slices.Contains(evening(t, playground.Log(), lane), "event sessionResumed")
-	}, 30*time.Second, 10*time.Millisecond)
+	})
 
 	dir := t.TempDir()
 	log := "not JSON\n" + playground.Log() + "\n"

@@ -2,7 +2,6 @@ package docs
 
 import (
 	"cmp"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,24 +14,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/config"
-	"rangegate/test/needs"
-	"rangegate/test/process"
+	"rangegate/test/support"
 )
 
 // The command lines for operators, on a playground with a ceasefire.
 func TestTheLinesForOperators(t *testing.T) {
 	for _, program := range []string{"bash", "curl", "jq"} {
-		needs.Program(t, program)
+		support.Program(t, program)
 	}
-	playground := process.Playground(t, "--data", t.TempDir()).Ready()
-	hold, err := http.NewRequest("PUT", playground.Operations+"/ranges/11111111-1111-4111-8111-111111111111/holds",
-		strings.NewReader(`{"scope": "range", "id": null, "on": true}`))
-	require.NoError(t, err)
-	hold.Header.Set("Authorization", "Bearer operator")
-	held, err := http.DefaultClient.Do(hold)
-	require.NoError(t, err)
-	require.NoError(t, held.Body.Close())
-	require.Equal(t, http.StatusOK, held.StatusCode)
+	playground := support.Playground(t).Ready()
+	playground.HoldRange(true)
 
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "rangegate.log"), []byte("Started rangegate.\n"+playground.Log()), 0o600))

@@ -7,15 +7,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rangegate/test/needs"
-	"rangegate/test/process"
+	"rangegate/test/support"
 )
 
 // The command lines of the README, on a playground, but for the one that kills it.
 func TestTheLinesOfTheReadme(t *testing.T) {
-	needs.Program(t, "bash")
-	needs.Program(t, "curl")
-	playground := process.Playground(t, "--data", t.TempDir()).Ready()
+	support.Program(t, "bash")
+	support.Program(t, "curl")
+	playground := support.Playground(t).Ready()
 	script := strings.Join(blocks(page(t, "README.md"), "sh"), "\n")
 	for written, here := range map[string]string{
 		"http://127.0.0.1:8080": playground.API, "http://127.0.0.1:9090": playground.Operations,

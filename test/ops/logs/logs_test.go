@@ -5,66 +5,34 @@ package logs
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
-	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"rangegate/test/process"
+	"rangegate/test/support"
 )
 
-func TestMain(m *testing.M) { process.Run(m) }
+func TestMain(m *testing.M) { support.Run(m) }
 
 const (
-	theRange = "11111111-1111-4111-8111-111111111111"
-	token    = "22222222-2222-4222-8222-222222222222"
 	operator = "an operations token"
 	customer = "Jo Smith"
-	v2       = "/api/v2/pos"
-
-	patience = 30 * time.Second
 )
 
-func laneID(n int) string { return fmt.Sprintf("44444444-4444-4444-8444-%012d", n) }
-
-// till is the integrator's webhook. While it is closed it keeps whoever comes waiting.
-type till struct {
-	url string
-
-	mu      sync.Mutex
-	closed  chan struct{} // nil: it is open
-	arrived []arrival
+// gate holds the receiver's answers back while it is closed.
+type gate struct {
+	mu     sync.Mutex
+	closed chan struct{} // nil: it is open
 }
 
-type arrival struct{ event, session, traceparent, id string }
-
-func newTill(t *testing.T) *till {
-	p := &till{}
-	server := httptest.NewServer(p)
-	t.Cleanup(server.Close)
-	t.Cleanup(server.CloseClientConnections)
-	p.url = server.URL
-	return p
-}
-
-func (p *till) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var event struct {
-		Event   string
-		Session string `json:"session_id"`
-	}
-	if body, err := io.ReadAll(r.Body); err != nil || json.Unmarshal(body, &event) != nil {
-		return
-	}
-	p.mu.Lock()
-	p.arrived = append(p.arrived, arrival{event.Event, event.Session, r.Header.Get("traceparent"), r.Header.Get("webhook-id")})
-	closed := p.closed
-	p.mu.Unlock()
+func (g *gate) pass(_ support.Arrival, w http.ResponseWriter, r *http.Request) {
+	g.mu.Lock()
+	closed := g.closed
+	g.mu.Unlock()
 	if closed != nil {
 		select {
 		case <-closed:
@@ -74,75 +42,48 @@ func (p *till) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-func (p *till) close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.closed = make(chan struct{})
+func (g *gate) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = make(chan struct{})
 }
 
-func (p *till) open() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	close(p.closed)
-	p.closed = nil
+func (g *gate) open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	close(g.closed)
+	g.closed = nil
 }
 
-// got is what arrived about the session.
-func (p *till) got(session string) (about []arrival) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, a := range p.arrived {
-		if a.session == session {
-			about = append(about, a)
-		}
-	}
-	return about
+// configured has two lanes, and a webhook that is given one event at a time.
+func configured(t *testing.T, receiver *support.Receiver, level string) support.Config {
+	config := support.NewConfig(t, support.Lanes(1, 2), receiver.Setting("timeout: 25s", "concurrency: 1"))
+	config.Operator, config.Sections = operator, []string{"log: {level: " + level + "}"}
+	return config
 }
 
-// configuration has two lanes, and a webhook that is given one event at a time.
-func configuration(t *testing.T, webhook, level string) string {
-	return fmt.Sprintf(`
-environment: playground
-http: {address: 127.0.0.1:0}
-operations: {address: 127.0.0.1:0, token: %q}
-log: {level: %s}
-store: {sqlite: %q}
-ranges:
-  - id: %s
-    name: North range
-    token: %s
-    webhook: {url: %q, timeout: 25s, concurrency: 1}
-    bays: [{id: 55555555-5555-4555-8555-000000000001, name: Bay A}]
-    groups: [{id: 33333333-3333-4333-8333-000000000001, name: Public}]
-    lanes:
-      - {id: %s, name: Lane 1, bay: 55555555-5555-4555-8555-000000000001}
-      - {id: %s, name: Lane 2, bay: 55555555-5555-4555-8555-000000000001}
-`, operator, level, filepath.Join(t.TempDir(), "rangegate.db"), theRange, token, webhook, laneID(1), laneID(2))
+// arrived is what the receiver got about the session.
+func arrived(receiver *support.Receiver, session string) []support.Arrival {
+	return slices.DeleteFunc(receiver.Arrived(), func(a support.Arrival) bool { return a.Session != session })
 }
 
 type gateway struct {
-	*process.Process
+	*support.Gateway
 	t *testing.T
 }
 
-func serve(t *testing.T, configuration string) gateway {
-	return gateway{process.Serve(t, configuration).Ready(), t}
+func serve(t *testing.T, config support.Config) gateway { return gateway{config.Serve(t), t} }
+
+func traceparent(trace string) []string {
+	return []string{"traceparent", "00-" + trace + "-00f067aa0ba902b7-01"}
 }
 
 // sell sells 30 minutes of the lane, in a request of that trace.
 func (g gateway) sell(lane int, trace string) (session string) {
 	g.t.Helper()
-	pos := process.Client{API: g.API, Range: theRange, Token: token}
-	body := fmt.Sprintf(`{"customer_name":%q,"lane_id":%q,"group_id":"33333333-3333-4333-8333-000000000001","duration":30}`, customer, laneID(lane))
-	answer, err := pos.Do("POST", v2+"/sessions", body, "traceparent", "00-"+trace+"-00f067aa0ba902b7-01")
-	require.NoError(g.t, err)
-	require.Equal(g.t, 201, answer.Status, answer.Body)
+	answer := g.POS().Expect(201, "POST", "/sessions", support.Order(lane, 30), traceparent(trace)...)
 	require.Equal(g.t, trace, answer.Header.Get("trace-id"))
-	var sold struct {
-		ID string `json:"session_id"`
-	}
-	require.NoError(g.t, json.Unmarshal([]byte(answer.Body), &sold))
-	return sold.ID
+	return answer.SessionID(g.t)
 }
 
 // lines are those with that message about the trace.
@@ -156,48 +97,40 @@ func (g gateway) lines(message, trace string) (found []map[string]any) {
 	return found
 }
 
-// eventually waits until there are so many lines with that message about the trace.
-func (g gateway) eventually(many int, message, trace string) []map[string]any {
+// waitLines waits until there are that many lines with that message about the trace.
+func (g gateway) waitLines(many int, message, trace string) []map[string]any {
 	g.t.Helper()
-	require.Eventually(g.t, func() bool { return len(g.lines(message, trace)) >= many }, patience, 5*time.Millisecond,
-		"%d lines %q of %s", many, message, trace)
+	support.Eventually(g.t, fmt.Sprintf("%d lines %q of %s", many, message, trace), func() bool { return len(g.lines(message, trace)) >= many })
 	return g.lines(message, trace)
-}
-
-func (g gateway) operate(method, path, body string) process.Answer {
-	g.t.Helper()
-	answer, err := process.Client{API: g.Operations}.Do(method, path, body, "Authorization", "Bearer "+operator)
-	require.NoError(g.t, err)
-	return answer
 }
 
 // From the request over the command and the save to the delivery there is one trace id, and the receiver has the event's.
 func TestARequestIsFollowedToItsDelivery(t *testing.T) {
 	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
-	p := newTill(t)
-	g := serve(t, configuration(t, p.url, "debug"))
+	receiver := support.NewReceiver(t)
+	g := serve(t, configured(t, receiver, "debug"))
 	session := g.sell(1, trace)
-	events := g.eventually(2, "event", trace)
+	events := g.waitLines(2, "event", trace)
 	require.Len(t, events, 2, "created, started")
-	for i, arrived := range p.got(session) {
-		require.Equal(t, "msg_"+events[i]["event_id"].(string), arrived.id)
-		require.NotContains(t, arrived.traceparent, trace, "it is the event's own")
+	for i, a := range arrived(receiver, session) {
+		require.Equal(t, "msg_"+events[i]["event_id"].(string), a.ID)
+		require.NotContains(t, a.Header.Get("traceparent"), trace, "it is the event's own")
 	}
-	require.Len(t, p.got(session), 2)
+	require.Len(t, arrived(receiver, session), 2)
 
-	requests, commands := g.eventually(1, "request", trace), g.lines("command", trace)
+	requests, commands := g.waitLines(1, "request", trace), g.lines("command", trace)
 	require.Len(t, requests, 1)
 	require.Len(t, commands, 1)
 	for _, line := range append(events, append(g.lines("saved", trace), commands...)...) {
-		require.Equal(t, []any{theRange, laneID(1), session}, []any{line["range"], line["lane"], line["session"]}, line)
+		require.Equal(t, []any{support.RangeID, support.LaneID(1), session}, []any{line["range"], line["lane"], line["session"]}, line)
 	}
-	require.Equal(t, theRange, requests[0]["range"])
+	require.Equal(t, support.RangeID, requests[0]["range"])
 	require.Equal(t, "create", commands[0]["command"])
 	require.NotEmpty(t, g.lines("saved", trace))
 	require.NotContains(t, g.Log(), customer, "not even for debugging")
 
 	// The same is told of the lane without the log.
-	answer := g.operate("GET", "/actors/"+laneID(1), "")
+	answer := g.Operate("GET", "/actors/"+support.LaneID(1), "")
 	require.Equal(t, 200, answer.Status)
 	require.NotContains(t, answer.Body, customer)
 	var lane struct {
@@ -216,54 +149,49 @@ func TestARequestIsFollowedToItsDelivery(t *testing.T) {
 // request.
 func TestARequestIsFollowedAcrossACrash(t *testing.T) {
 	const first, second = "0af7651916cd43dd8448eb211c80319c", "0af7651916cd43dd8448eb211c80319d"
-	p := newTill(t)
-	cfg := configuration(t, p.url, "debug")
-	g := serve(t, cfg)
-	p.close()
+	receiver, webhook := support.NewReceiver(t), &gate{}
+	receiver.Respond(webhook.pass)
+	config := configured(t, receiver, "debug")
+	g := serve(t, config)
+	webhook.close()
 	holding := g.sell(2, first) // its first event keeps the only slot
-	require.Eventually(t, func() bool { return len(p.got(holding)) == 1 }, patience, time.Millisecond)
+	support.Eventually(t, "the first event arrives", func() bool { return len(arrived(receiver, holding)) == 1 })
 	session := g.sell(1, second)
-	g.eventually(1, "saved", second)
+	g.waitLines(1, "saved", second)
 	require.Empty(t, g.lines("event", second))
 	g.Kill()
 
-	p.open()
-	g = serve(t, cfg)
-	events := g.eventually(2, "event", second)
+	webhook.open()
+	g = serve(t, config)
+	events := g.waitLines(2, "event", second)
 	require.Equal(t, []any{"sessionCreated", "delivered"}, []any{events[0]["event"], events[0]["outcome"]})
-	require.Equal(t, laneID(1), events[0]["lane"])
+	require.Equal(t, support.LaneID(1), events[0]["lane"])
 	require.Equal(t, session, events[1]["session"])
 	require.Empty(t, g.lines("request", second), "which was in the other life")
 }
 
 // The log is turned up for as long as somebody looks for something, and down again.
 func TestTheLogIsTurnedUpAndDown(t *testing.T) {
-	p := newTill(t)
-	g := serve(t, configuration(t, p.url, "info"))
+	g := serve(t, configured(t, support.NewReceiver(t), "info"))
 	traces := []string{"0af7651916cd43dd8448eb211c803191", "0af7651916cd43dd8448eb211c803192", "0af7651916cd43dd8448eb211c803193"}
 	g.sell(1, traces[0])
-	g.eventually(2, "event", traces[0])
+	g.waitLines(2, "event", traces[0])
 	require.Empty(t, g.lines("saved", traces[0]))
 	require.NotContains(t, g.Log(), `"path":"/readyz"`, "which was asked until it was ready")
 
-	require.Equal(t, 401, func() int {
-		answer, err := process.Client{API: g.Operations}.Do("PUT", "/log-level", `{"level":"debug"}`)
-		require.NoError(t, err)
-		return answer.Status
-	}())
-	require.JSONEq(t, `{"level":"debug"}`, g.operate("PUT", "/log-level", `{"level":"debug"}`).Body)
-	g.sell(2, traces[1])
-	g.eventually(1, "saved", traces[1])
-	g.Ready()
-	require.Eventually(t, func() bool { return strings.Contains(g.Log(), `"path":"/readyz"`) }, patience, 5*time.Millisecond)
-
-	require.Equal(t, 200, g.operate("PUT", "/log-level", `{"level":"error"}`).Status)
-	require.Eventually(t, func() bool { return strings.Count(g.Log(), "log level changed") == 2 }, patience, 5*time.Millisecond)
-	require.Contains(t, g.Log(), `"who":"operator"`)
-	answer, err := process.Client{API: g.API, Range: theRange, Token: token}.Do("GET", v2+"/sessions", "",
-		"traceparent", "00-"+traces[2]+"-00f067aa0ba902b7-01")
+	unsigned, err := support.Client{API: g.Operations}.Do("PUT", "/log-level", `{"level":"debug"}`)
 	require.NoError(t, err)
-	require.Equal(t, 200, answer.Status)
+	require.Equal(t, 401, unsigned.Status)
+	require.JSONEq(t, `{"level":"debug"}`, g.Operate("PUT", "/log-level", `{"level":"debug"}`).Body)
+	g.sell(2, traces[1])
+	g.waitLines(1, "saved", traces[1])
+	g.Ready()
+	g.WaitLogged(`"path":"/readyz"`)
+
+	require.Equal(t, 200, g.Operate("PUT", "/log-level", `{"level":"error"}`).Status)
+	support.Eventually(t, "the level is changed back", func() bool { return strings.Count(g.Log(), "log level changed") == 2 })
+	require.Contains(t, g.Log(), `"who":"operator"`)
+	g.POS().Expect(200, "GET", "/sessions", "", traceparent(traces[2])...)
 	require.Zero(t, g.Terminate())
 	require.Empty(t, g.lines("request", traces[2]))
 	require.NotContains(t, g.Log(), operator)

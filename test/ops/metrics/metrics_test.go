@@ -1,19 +1,20 @@
 package metrics
 
 import (
+	"maps"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"rangegate/test/needs"
-	"rangegate/test/process"
+	"rangegate/test/support"
 )
 
-func TestMain(m *testing.M) { process.Run(m) }
+func TestMain(m *testing.M) { support.Run(m) }
 
 // promised is every metric that dashboards and alerts may count on, its kind and its labels.
 var promised = map[string]struct{ kind, labels string }{
@@ -72,69 +73,76 @@ var promised = map[string]struct{ kind, labels string }{
 	"screen_streams":         {"gauge", "screen"},
 }
 
-// anEvening is the scene that everything below is about: lane 1 runs and its screen is open, lane 2 is paused and held, the
-// link of lane 3 is down and it is held nevertheless, and the integrator has stopped answering.
-func anEvening(t *testing.T) scrape {
-	s := open(t)
-	s.until("every link is up", func(seen scrape) bool {
-		up, _ := seen.of("rangegate_links", `state="up"`)
-		return up == 3
+// evening is the scene of the test: lane 1 runs and its screen is open, lane 2 is paused and held, the link of lane 3 is down
+// and it is held nevertheless, and the integrator has stopped answering.
+func evening(t *testing.T) support.Metrics {
+	f := start(t)
+	pos := f.POS()
+	pos.WaitLinked()
+	pos.Sell(1, 30)
+	second := pos.Sell(2, 30)
+	pos.Command(second, "/pause")
+	pos.Expect(200, "GET", "/simulate/products", "")
+	f.openScreen(1)
+	f.waitMetrics("the integrator has every event", func(m support.Metrics) bool {
+		return m.Series[`rangegate_webhook_request_seconds_count{outcome="delivered"}`] == 5
 	})
-	s.sells(1)
-	second := s.sells(2)
-	s.asks("POST", "/sessions/"+second+"/pause", "", 204)
-	s.asks("GET", "/simulate/products", "", 200)
-	s.watches(1)
-	s.until("the integrator has heard of everything", func(seen scrape) bool {
-		return seen.series[`rangegate_webhook_request_seconds_count{outcome="delivered"}`] == 5
+	f.hangs.Store(true)
+	pos.Command(second, "/resume") // this event is on its way,
+	pos.Command(second, "/pause")  // and this one waits for it
+	f.controllers.Controller(3).Hang(true)
+	f.controllers.Controller(3).Drop()
+	f.waitMetrics("the link of lane 3 is down for longer than its grace", func(m support.Metrics) bool {
+		return m.Sum("rangegate_lanes_not_usable") == 1
 	})
-	s.hangs.Store(true)
-	s.asks("POST", "/sessions/"+second+"/resume", "", 204) // this event is on its way,
-	s.asks("POST", "/sessions/"+second+"/pause", "", 204)  // and this one waits for it
-	s.controller(3).Hang(true)
-	s.controller(3).Drop()
-	s.until("the link of lane 3 is down for longer than its grace", func(seen scrape) bool {
-		unusable, _ := seen.of("rangegate_lanes_not_usable")
-		return unusable == 1
-	})
-	s.holds(2)
-	s.holds(3)
-	return s.until("controllers have answered pings, and everything is saved", func(seen scrape) bool {
-		unsaved, _ := seen.of("rangegate_lanes_unsaved")
-		waiting, _ := seen.of("rangegate_events_waiting")
-		return seen.series["rangegate_link_round_trip_seconds_count"] >= 2 && unsaved == 0 && waiting == 1
+	f.HoldLane(2, true)
+	f.HoldLane(3, true)
+	return f.waitMetrics("controllers have answered pings, and everything is saved", func(m support.Metrics) bool {
+		return m.Sum("rangegate_link_round_trip_seconds_count") >= 2 && m.Sum("rangegate_lanes_unsaved") == 0 &&
+			m.Sum("rangegate_events_waiting") == 1
 	})
 }
 
+// seriesOf are the series of a metric. Of a histogram they are those that count.
+func seriesOf(m support.Metrics, name string) (found []string) {
+	for series := range m.Series {
+		full, _, _ := strings.Cut(series, "{")
+		if full == name || m.Kind[name] == "histogram" && full == name+"_count" {
+			found = append(found, series)
+		}
+	}
+	return found
+}
+
 func TestMetrics(t *testing.T) {
-	promtool := needs.Program(t, "promtool")
+	promtool := support.Program(t, "promtool")
 	began := float64(time.Now().Unix())
-	seen := anEvening(t)
+	scraped := evening(t)
 	ended := float64(time.Now().Unix() + 1)
 
 	t.Run("keep to the conventions", func(t *testing.T) {
 		check := exec.Command(promtool, "check", "metrics")
-		check.Stdin = strings.NewReader(seen.text)
-		said, err := check.CombinedOutput()
-		require.NoError(t, err, "%s", said)
-		require.Empty(t, string(said))
+		check.Stdin = strings.NewReader(scraped.Text)
+		output, err := check.CombinedOutput()
+		require.NoError(t, err, "%s", output)
+		require.Empty(t, string(output))
 	})
 
 	t.Run("are those that are promised", func(t *testing.T) {
-		for name, is := range promised {
+		for name, metric := range promised {
 			name = "rangegate_" + name
-			require.Equal(t, is.kind, seen.kind[name], name)
-			for _, series := range seen.named(name) {
-				require.Equal(t, is.labels, names(labels(series)), series)
+			require.Equal(t, metric.kind, scraped.Kind[name], name)
+			for _, series := range seriesOf(scraped, name) {
+				require.Equal(t, metric.labels, strings.Join(slices.Sorted(maps.Keys(support.Labels(series))), " "), series)
 			}
-			require.NotEmpty(t, seen.named(name), name)
+			require.NotEmpty(t, seriesOf(scraped, name), name)
 		}
 	})
 
 	t.Run("say what they mean", func(t *testing.T) {
-		for name := range seen.kind {
+		for name := range scraped.Kind {
 			if strings.HasPrefix(name, "rangegate_") {
-				require.Greater(t, len(seen.help[name]), 10, name)
+				require.Greater(t, len(scraped.Help[name]), 10, name)
 			}
 		}
 	})
@@ -142,10 +150,10 @@ func TestMetrics(t *testing.T) {
 	// A label with as many values as there are lanes, sessions or customers would cost more than all the rest.
 	t.Run("have bounded labels", func(t *testing.T) {
 		id := regexp.MustCompile(`[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-`)
-		for series := range seen.series {
-			for label, value := range labels(series) {
+		for series := range scraped.Series {
+			for label, value := range support.Labels(series) {
 				if label == "range" {
-					require.Equal(t, rangeID, value, series)
+					require.Equal(t, support.RangeID, value, series)
 				} else {
 					require.NotRegexp(t, id, value, series)
 				}
@@ -188,20 +196,20 @@ func TestMetrics(t *testing.T) {
 			`rangegate_actor_restarts_total{kind="lane"}`:                                            0,
 			`rangegate_http_requests_total{method="POST",route="/api/v2/pos/sessions",status="201"}`: 2,
 		} {
-			series = strings.NewReplacer("{R", `{range="`+rangeID+`"`, ",R}", `,range="`+rangeID+`"}`).Replace(series)
-			told, there := seen.series[series]
-			require.True(t, there, series)
-			require.Equal(t, value, told, series)
+			series = strings.NewReplacer("{R", `{range="`+support.RangeID+`"`, ",R}", `,range="`+support.RangeID+`"}`).Replace(series)
+			shown, found := scraped.Series[series]
+			require.True(t, found, series)
+			require.Equal(t, value, shown, series)
 		}
 		for _, moment := range []string{
-			`rangegate_hold_started_timestamp_seconds{range="` + rangeID + `",scope="lane"}`,
-			`rangegate_events_oldest_timestamp_seconds{range="` + rangeID + `"}`,
-			`rangegate_store_last_flush_timestamp_seconds{range="` + rangeID + `"}`,
+			`rangegate_hold_started_timestamp_seconds{range="` + support.RangeID + `",scope="lane"}`,
+			`rangegate_events_oldest_timestamp_seconds{range="` + support.RangeID + `"}`,
+			`rangegate_store_last_flush_timestamp_seconds{range="` + support.RangeID + `"}`,
 		} {
-			require.GreaterOrEqual(t, seen.series[moment], began, moment)
-			require.LessOrEqual(t, seen.series[moment], ended, moment)
+			require.GreaterOrEqual(t, scraped.Series[moment], began, moment)
+			require.LessOrEqual(t, scraped.Series[moment], ended, moment)
 		}
-		require.NotContains(t, seen.text, "/stream", "one that is open has not taken any time")
-		require.NotEmpty(t, labels(seen.named("rangegate_build_info")[0])["goversion"])
+		require.NotContains(t, scraped.Text, "/stream", "one that is open has not taken any time")
+		require.NotEmpty(t, support.Labels(seriesOf(scraped, "rangegate_build_info")[0])["goversion"])
 	})
 }

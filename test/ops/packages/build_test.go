@@ -19,7 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rangegate/test/needs"
+	"rangegate/test/support"
 )
 
 // Two releases, one after the other.
@@ -65,7 +65,7 @@ func TestTheBinariesAreStatic(t *testing.T) {
 	for arch, machine := range machines {
 		binary, err := elf.Open(filepath.Join(built, "rangegate-linux-"+arch))
 		require.NoError(t, err)
-		defer binary.Close()
+		defer func() { _ = binary.Close() }()
 		require.Equal(t, machine, binary.Machine)
 		for _, part := range binary.Progs {
 			require.NotContains(t, []elf.ProgType{elf.PT_INTERP, elf.PT_DYNAMIC}, part.Type, "%s is linked to libraries", arch)
@@ -91,7 +91,7 @@ func TestTheSameSourceGivesTheSameBytes(t *testing.T) {
 
 // What is in a package, with its modes, and of it what is the operator's.
 func TestWhatAPackageHas(t *testing.T) {
-	dpkg := needs.Program(t, "dpkg-deb")
+	dpkg := support.Program(t, "dpkg-deb")
 	ask := func(args ...string) string {
 		out, err := exec.Command(dpkg, args...).CombinedOutput()
 		require.NoError(t, err, string(out))
@@ -128,7 +128,7 @@ func values(fields string) string {
 
 // dpkg takes the versions for what they are: a release candidate is before its release, commits behind a release after it.
 func TestVersionsComeInOrder(t *testing.T) {
-	dpkg := needs.Program(t, "dpkg")
+	dpkg := support.Program(t, "dpkg")
 	order := []string{"0~20261121161311.g1a2b3c4", before, "7.0.0", after, "7.0.1"}
 	for i := range order[1:] {
 		require.NoError(t, exec.Command(dpkg, "--compare-versions", order[i], "lt", order[i+1]).Run(), "%s, %s", order[i], order[i+1])

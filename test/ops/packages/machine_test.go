@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"rangegate/test/needs"
+	"rangegate/test/support"
 )
 
 // machine is a freshly installed Debian in a folder: packages of this machine, and what they need. No systemd runs there.
@@ -28,9 +28,9 @@ type machine struct {
 // newMachine has the essential packages, what the gateway's package depends on, and some more.
 func newMachine(t *testing.T, more ...string) *machine {
 	t.Helper()
-	needs.Program(t, "dpkg-query")
+	support.Program(t, "dpkg-query")
 	if os.Geteuid() != 0 {
-		needs.Missing(t, "a package is installed by root")
+		support.Missing(t, "a package is installed by root")
 	}
 	m := &machine{t, t.TempDir()}
 	require.NoError(t, os.Chmod(m.root, 0o755))
@@ -166,7 +166,7 @@ func (m *machine) install(path string) (said string) {
 	file, err := os.ReadFile(path)
 	require.NoError(m.t, err)
 	require.NoError(m.t, os.WriteFile(m.at("tmp/rangegate.deb"), file, 0o644))
-	defer os.Remove(m.at("tmp/rangegate.deb"))
+	defer func() { _ = os.Remove(m.at("tmp/rangegate.deb")) }()
 	return m.runs(0, "/usr/bin/dpkg", "--install", "/tmp/rangegate.deb")
 }
 

@@ -1,8 +1,6 @@
 package packages
 
 import (
-	"encoding/json"
-	"net/http"
 	"os"
 	"regexp"
 	"runtime"
@@ -14,8 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/cmd/rangegate/lanesim"
-	"rangegate/lanes"
-	"rangegate/test/process"
+	"rangegate/test/support"
 )
 
 const (
@@ -23,15 +20,12 @@ const (
 	state         = "/var/lib/rangegate/rangegate.db"
 )
 
-var (
-	powerUp = time.Now()
-	// What the operator fills in.
-	filled = map[string]string{
-		"RANGE_ID": "11111111-1111-4111-8111-111111111111", "NAME OF THE RANGE": "The range at the mill",
-		"TOKEN": "22222222-2222-4222-8222-222222222222", "GROUP_ID": "33333333-3333-4333-8333-000000000001",
-		"BAY_ID": "55555555-5555-4555-8555-000000000001", "LANE_ID": "44444444-4444-4444-8444-000000000001",
-	}
-)
+// filled is what the operator fills in.
+var filled = map[string]string{
+	"RANGE_ID": support.RangeID, "NAME OF THE RANGE": "The range at the mill",
+	"TOKEN": support.Token, "GROUP_ID": support.Group,
+	"BAY_ID": support.Bay, "LANE_ID": support.LaneID(1),
+}
 
 // From installing to purging. A session that was sold before an upgrade goes on after it, and after a removal.
 func TestTheLifeOfAnInstalledGateway(t *testing.T) {
@@ -55,8 +49,8 @@ func TestTheLifeOfAnInstalledGateway(t *testing.T) {
 	holds, said = m.condition()
 	require.True(t, holds, said)
 	gateway := m.start()
-	sold := ask(t, gateway, "POST", "/sessions", `{"customer_name": "Jo Smith", "duration": 60, "lane_id": "`+
-		filled["LANE_ID"]+`", "group_id": "`+filled["GROUP_ID"]+`"}`)
+	var sold support.Session
+	gateway.POS().Expect(201, "POST", "/sessions", support.Order(1, 60)).Decode(t, &sold)
 	require.Subset(t, m.files(), []string{state + " -rw------- rangegate:rangegate"})
 
 	// It serves while the new one is put in its place, by which the operator's configuration stays.
@@ -64,7 +58,7 @@ func TestTheLifeOfAnInstalledGateway(t *testing.T) {
 	goesOn(t, gateway, sold)
 	require.Zero(t, gateway.Terminate())
 	gateway = m.start()
-	gateway.Logged(`"version":"` + after + `"`)
+	gateway.WaitLogged(`"version":"` + after + `"`)
 	goesOn(t, gateway, sold)
 	require.Zero(t, gateway.Terminate())
 
@@ -127,7 +121,7 @@ func (m *machine) configure() {
 	for _, missing := range []string{"ranges[0].id", "ranges[0].tokens[0]", "groups[0].id", "bays[0].id", "lanes[0].id", "lanes[0].bay", "link.address"} {
 		require.Contains(m.t, said, missing)
 	}
-	controllers, err := lanesim.New(lanesim.Settings{Now: now}, lanesim.Lane{ID: uuid.MustParse(filled["LANE_ID"]), Listen: "127.0.0.1:0"})
+	controllers, err := lanesim.New(lanesim.Settings{Now: support.Now}, lanesim.Lane{ID: uuid.MustParse(filled["LANE_ID"]), Listen: "127.0.0.1:0"})
 	require.NoError(m.t, err)
 	m.t.Cleanup(controllers.Close)
 	filled := strings.NewReplacer("CONTROLLER", controllers.Controller(uuid.MustParse(filled["LANE_ID"])).Address())
@@ -143,39 +137,15 @@ func replaced(text string) string {
 	return text
 }
 
-func now() lanes.Instant {
-	t := time.Now()
-	return lanes.Instant{Wall: t.UTC(), Mono: t.Sub(powerUp)}
-}
-
-// session is what POS sees of one.
-type session struct {
-	ID        string    `json:"session_id"`
-	Customer  string    `json:"customer_name"`
-	Duration  int       `json:"duration"`
-	Began     time.Time `json:"began_at"`
-	Remaining float64   `json:"minutes_remaining"`
-}
-
-func ask(t *testing.T, gateway *process.Process, method, path, body string) (s session) {
-	t.Helper()
-	pos := process.Client{API: gateway.API + "/api/v2/pos", Range: filled["RANGE_ID"], Token: filled["TOKEN"]}
-	answer, err := pos.Do(method, path, body)
-	require.NoError(t, err)
-	require.Less(t, answer.Status, http.StatusMultipleChoices, answer.Body)
-	require.NoError(t, json.Unmarshal([]byte(answer.Body), &s), answer.Body)
-	return s
-}
-
 // goesOn tells that the session is there, and that exactly the time since its beginning was taken off it.
-func goesOn(t *testing.T, gateway *process.Process, sold session) {
+func goesOn(t *testing.T, gateway *support.Gateway, sold support.Session) {
 	t.Helper()
 	const steps = time.Second // of the wall clock, which the gateway does not go by
 	asked := time.Now()
-	is := ask(t, gateway, "GET", "/sessions/"+sold.ID, "")
+	shown := gateway.POS().Session(sold.ID)
 	answered := time.Now()
-	require.Equal(t, sold.Began, is.Began)
-	require.Equal(t, 60, is.Duration)
-	used := time.Duration((60 - is.Remaining) * float64(time.Minute))
-	require.WithinRange(t, is.Began.Add(used), asked.Add(-steps), answered.Add(steps))
+	require.Equal(t, sold.Began, shown.Began)
+	require.Equal(t, 60, shown.Minutes)
+	used := time.Hour - shown.Left.Duration
+	require.WithinRange(t, shown.Began.Add(used), asked.Add(-steps), answered.Add(steps))
 }

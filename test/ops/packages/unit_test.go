@@ -13,13 +13,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rangegate/test/needs"
-	"rangegate/test/process"
+	"rangegate/test/support"
 )
 
 // systemd reads the unit without a word, and judges how much of a machine the service can reach: 0 nothing, 10 all.
 func TestTheUnitIsOneThatSystemdTakes(t *testing.T) {
-	analyze := needs.Program(t, "systemd-analyze")
+	analyze := support.Program(t, "systemd-analyze")
 	m := newMachine(t, "systemd")
 	m.install(deb(after, runtime.GOARCH))
 	ask := func(args ...string) string {
@@ -61,11 +60,11 @@ func (m *machine) condition() (holds bool, said string) {
 }
 
 // start starts the service by its own command line, on free ports.
-func (m *machine) start() *process.Process {
+func (m *machine) start() *support.Gateway {
 	m.t.Helper()
 	cmd := m.asUnit("ExecStart")
 	cmd.Env = append(cmd.Env, "RANGEGATE_HTTP_ADDRESS=127.0.0.1:0", "RANGEGATE_OPERATIONS_ADDRESS=127.0.0.1:0")
-	return process.Start(m.t, cmd).Ready()
+	return support.Start(m.t, cmd).Ready()
 }
 
 // accounts are the lines of /etc/passwd or /etc/group, as fields.

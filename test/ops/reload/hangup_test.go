@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -16,31 +15,29 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rangegate/api/control"
-	"rangegate/test/process"
+	"rangegate/test/support"
 )
 
 // It may come while the gateway still reads its configuration, or brings its lanes back.
 func TestAHangUpDuringTheStartEndsNothing(t *testing.T) {
-	h := &house{t: t, dir: t.TempDir(), tokens: []string{oldToken}, lanes: []string{simulated(1)}}
-	file := filepath.Join(h.dir, "rangegate.yaml")
+	configuration := newFixture(t, support.Lanes(1, 1)).config.String()
+	file := filepath.Join(t.TempDir(), "rangegate.yaml")
 	require.NoError(t, syscall.Mkfifo(file, 0o600))
 	later := file + ".later"
-	require.NoError(t, os.WriteFile(later, []byte(h.configuration()), 0o600))
+	require.NoError(t, os.WriteFile(later, []byte(configuration), 0o600))
 
-	configuration := h.configuration()
-	serve := process.Command("serve", "--config", file)
-	known := file + ".pid"
-	serve.Path, serve.Args = "/bin/sh", append([]string{"sh", "-c", `echo $$ >"$0"; exec "$@"`, known, serve.Path}, serve.Args[1:]...)
-	told := make(chan error, 1)
+	serve := support.ServeCommand(file)
+	pidFile := file + ".pid"
+	serve.Path, serve.Args = "/bin/sh", append([]string{"sh", "-c", `echo $$ >"$0"; exec "$@"`, pidFile, serve.Path}, serve.Args[1:]...)
+	signalled := make(chan error, 1)
 	go func() {
-		told <- func() error {
+		signalled <- func() error {
 			first, err := os.OpenFile(file, os.O_WRONLY, 0) // waits until the gateway reads
 			if err != nil {
 				return err
 			}
-			defer first.Close()
-			text, err := os.ReadFile(known)
+			defer func() { _ = first.Close() }()
+			text, err := os.ReadFile(pidFile)
 			if err != nil {
 				return err
 			}
@@ -52,59 +49,49 @@ func TestAHangUpDuringTheStartEndsNothing(t *testing.T) {
 			return errors.Join(err, os.Rename(later, file), syscall.Kill(pid, syscall.SIGHUP)) // it reads on until the file is closed
 		}()
 	}()
-	g := &gateway{process.Start(t, serve), t}
-	require.NoError(t, <-told)
+	g := support.Start(t, serve)
+	require.NoError(t, <-signalled)
 	g.Ready()
-	g.eventually("it reloads once it runs", func() bool { return strings.Contains(g.Log(), `"by":"SIGHUP"`) })
-	require.EqualValues(t, 1, g.metric("rangegate_config_last_reload_successful"))
+	g.WaitLogged(`"by":"SIGHUP"`)
+	require.EqualValues(t, 1, g.Metrics().Sum("rangegate_config_last_reload_successful"))
 }
 
 // A range is taken away by force while its webhook answers nothing, and the operator does not wait for it. It is gone all the
 // same, for good: the next start finds nothing of it that somebody would have to see to.
 func TestAnOperatorWhoHangsUpStopsNoReloadHalfWay(t *testing.T) {
-	quiet := make(chan struct{})
-	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-quiet }))
-	defer receiver.Close()
-	defer close(quiet)
-	h := &house{t: t, dir: t.TempDir(), tokens: []string{oldToken}, lanes: []string{simulated(1)}, second: []string{simulated(7)}}
-	h.extra = fmt.Sprintf("    webhook: {url: %q, timeout: 1m}\n", receiver.URL)
-	g := h.open()
-	g.sell(oldToken, 1, 1)
+	receiver := support.NewReceiver(t)
+	receiver.Respond(support.Hang)
+	g := newFixture(t, support.Lanes(1, 1), receiver.Setting("timeout: 1m"))
+	g.config.Ranges = append(g.config.Ranges, second())
+	g.serve()
+	g.sell(1, 1)
 
-	h.lanes = nil
-	g.Configure(h.configuration())
+	g.config.Ranges = []support.Range{second()}
+	g.Configure(g.config.String())
 	ctx, hangUp := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer hangUp()
 	request, err := http.NewRequestWithContext(ctx, "POST", g.Operations+"/reload", strings.NewReader(`{"force": true}`))
 	require.NoError(t, err)
-	request.Header.Set("Authorization", "Bearer "+operator)
+	request.Header.Set("Authorization", "Bearer "+g.Token)
 	request.Header.Set("Content-Type", "application/json")
-	_, err = http.DefaultClient.Do(request)
+	_, err = http.DefaultClient.Do(request) //nolint:bodyclose // there is no answer
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 
-	g.eventually("the range is gone", func() bool {
-		answer, err := g.client(oldToken).Do("GET", "/lanes", "")
-		return err == nil && answer.Status == http.StatusUnauthorized
-	})
+	support.Eventually(t, "the range is gone", func() bool { return g.POS().Send("GET", "/lanes", "").Status == http.StatusUnauthorized })
 	g.Ready()
 	require.EqualValues(t, 1, g.metric("rangegate_config_last_reload_successful"))
 	require.Zero(t, g.Terminate())
-	h.open()
+	g.serve()
 }
 
 // A reload of a file that says the same is none: no screen has to connect anew, and whoever guessed a PIN five times still waits.
 func TestAReloadOfTheSameTouchesNothing(t *testing.T) {
-	pin, err := control.HashPIN("123456")
-	require.NoError(t, err)
-	h := &house{t: t, dir: t.TempDir(), tokens: []string{oldToken}, lanes: []string{simulated(1)}}
-	h.extra = fmt.Sprintf("    staff: [{name: sam, pin_hash: %q}]\n", pin)
-	g := h.open()
+	g := newFixture(t, support.Lanes(1, 1), staff(t, "sam")).serve()
 	guess := func() int {
-		body := fmt.Sprintf(`{"range_id":"%s","name":"sam","pin":"654321"}`, firstRange)
-		response, err := http.Post(g.API+"/control/sign-in", "application/json", strings.NewReader(body))
+		body := fmt.Sprintf(`{"range_id":"%s","name":"sam","pin":"654321"}`, support.RangeID)
+		answer, err := support.Client{API: g.API}.Do("POST", "/control/sign-in", body, "Content-Type", "application/json")
 		require.NoError(t, err)
-		defer response.Body.Close()
-		return response.StatusCode
+		return answer.Status
 	}
 	screen := g.signIn("sam").watch()
 	for guess() != http.StatusTooManyRequests {

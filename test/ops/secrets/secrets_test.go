@@ -12,21 +12,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes/store/redis/redistest"
-	"rangegate/test/process"
+	"rangegate/test/support"
 )
 
-func TestMain(m *testing.M) { process.Run(m) }
-
-const (
-	theRange = "11111111-1111-4111-8111-111111111111"
-	theLane  = "44444444-4444-4444-8444-000000000001"
-	v2       = "/api/v2/pos"
-)
+func TestMain(m *testing.M) { support.Run(m) }
 
 // The secrets, each found nowhere else.
 const (
@@ -69,25 +62,19 @@ func requireNone(t *testing.T, where, said string, but ...string) {
 
 // configuration has every secret that there may be.
 func configuration(redis, webhook, products, lane string) string {
-	return fmt.Sprintf(`
-environment: playground
-http: {address: 127.0.0.1:0}
-operations: {address: 127.0.0.1:0, token: %s}
-store: {redis: %q}
-ranges:
-  - id: %s
-    name: Range
-    tokens: [%s, %s]
-    purchasing: true
-    webhook: {url: %q, secrets: [%s], timeout: 1s}
-    products: {url: %q, timeout: 1s}
-    staff: [{name: sam, pin_hash: %q}]
-    groups: [{id: 33333333-3333-4333-8333-000000000001, name: Public}]
-    bays: [{id: 55555555-5555-4555-8555-000000000001, name: Bay A}]
-    lanes:
-      - {id: 44444444-4444-4444-8444-000000000001, name: Lane 1, bay: 55555555-5555-4555-8555-000000000001, screen_key: %s}
-      - {id: 44444444-4444-4444-8444-000000000002, name: Lane 2, bay: 55555555-5555-4555-8555-000000000001, link: {driver: websocket, address: %q, key: %s}}
-`, operator, redis, theRange, token, second, webhook, whsec, products, pin, screenKey, lane, linkKey)
+	return support.Config{Operator: operator, Store: support.Redis(redis), Ranges: []support.Range{{
+		Tokens: []string{token, second},
+		Settings: []string{
+			"purchasing: true",
+			fmt.Sprintf("webhook: {url: %q, secrets: [%s], timeout: 1s}", webhook, whsec),
+			fmt.Sprintf("products: {url: %q, timeout: 1s}", products),
+			fmt.Sprintf("staff: [{name: sam, pin_hash: %q}]", pin),
+		},
+		Lanes: []string{
+			support.Lane(1, "screen_key: "+screenKey),
+			support.Lane(2, fmt.Sprintf("link: {driver: websocket, address: %q, key: %s}", lane, linkKey)),
+		},
+	}}}.String()
 }
 
 // echo is a neighbour that answers with everything it was sent, and refuses.
@@ -105,58 +92,58 @@ func TestNoSecretIsShown(t *testing.T) {
 	store := strings.Replace(redis.URL(), "redis://", "redis://:"+redisPass+"@", 1)
 	text := configuration(store, integrator.URL+"/hook?key="+inQuery, integrator.URL,
 		strings.Replace(controller.URL, "http:", "ws:", 1))
-	p := process.Serve(t, text)
+	p := support.Serve(t, text)
 	var answers strings.Builder
 
 	// Lane 2 has no controller worth the name, so readiness is not waited for; lane 1 is there.
-	at := process.Client{API: p.API, Range: theRange, Token: token}
-	ask := func(c process.Client, method, path, body string, headers ...string) process.Answer {
+	at := support.Client{API: p.API, Range: support.RangeID, Token: token}
+	ask := func(c support.Client, method, path, body string, headers ...string) support.Answer {
 		answer, err := c.Do(method, path, body, headers...)
 		require.NoError(t, err)
 		fmt.Fprintln(&answers, answer.Header, answer.Body)
 		return answer
 	}
-	order := fmt.Sprintf(`{"customer_name":%q,"lane_id":%q,"group_id":"33333333-3333-4333-8333-000000000001","duration":30}`, customer, theLane)
-	require.Eventually(t, func() bool {
-		return ask(at, "POST", v2+"/sessions", order, "Idempotency-Key", idempotent).Status == 201
-	}, 30*time.Second, 20*time.Millisecond)
-	ask(at, "GET", v2+"/sessions", "")
-	ask(at, "POST", v2+"/simulate/purchaseRequest", `{"items":[{"id":"a","qty":1}]}`)
-	ask(at, "GET", v2+"/simulate/products", "")
-	for _, wrong := range []process.Client{
-		{API: p.API, Range: theRange, Token: guessed},
+	order := strings.Replace(support.Order(1, 30), "Jo Smith", customer, 1)
+	support.Eventually(t, "lane 1 is sold", func() bool {
+		return ask(at, "POST", support.V2+"/sessions", order, "Idempotency-Key", idempotent).Status == 201
+	})
+	ask(at, "GET", support.V2+"/sessions", "")
+	ask(at, "POST", support.V2+"/simulate/purchaseRequest", `{"items":[{"id":"a","qty":1}]}`)
+	ask(at, "GET", support.V2+"/simulate/products", "")
+	for _, wrong := range []support.Client{
+		{API: p.API, Range: support.RangeID, Token: guessed},
 		{API: p.API, Range: guessed, Token: token},
-		{API: p.API, Range: token, Token: theRange},
+		{API: p.API, Range: token, Token: support.RangeID},
 		{API: p.API},
 	} {
-		require.Equal(t, 401, ask(wrong, "GET", v2+"/sessions", "").Status)
+		require.Equal(t, 401, ask(wrong, "GET", support.V2+"/sessions", "").Status)
 	}
-	ask(at, "POST", v2+"/sessions", `{"customer_name":12,"lane_id":"`+guessed+`"}`)
-	ask(at, "GET", v2+"/sessions/nothing", "")
-	ask(at, "GET", v2+"/events", "")
+	ask(at, "POST", support.V2+"/sessions", `{"customer_name":12,"lane_id":"`+guessed+`"}`)
+	ask(at, "GET", support.V2+"/sessions/nothing", "")
+	ask(at, "GET", support.V2+"/events", "")
 
-	operations := process.Client{API: p.Operations}
+	operations := support.Client{API: p.Operations}
 	bearer := []string{"Authorization", "Bearer " + operator}
-	require.Equal(t, 200, ask(operations, "GET", "/ranges/"+theRange+"/holds", "", bearer...).Status)
-	require.Equal(t, 401, ask(operations, "GET", "/ranges/"+theRange+"/holds", "", "Authorization", "Bearer "+guessed).Status)
-	ask(operations, "GET", "/ranges/"+theRange+"/purchases", "", bearer...)
+	require.Equal(t, 200, ask(operations, "GET", "/ranges/"+support.RangeID+"/holds", "", bearer...).Status)
+	require.Equal(t, 401, ask(operations, "GET", "/ranges/"+support.RangeID+"/holds", "", "Authorization", "Bearer "+guessed).Status)
+	ask(operations, "GET", "/ranges/"+support.RangeID+"/purchases", "", bearer...)
 	ask(operations, "GET", "/readyz", "")
-	for _, page := range []string{"/actors", "/actors?range=" + theRange, "/actors/" + theLane, "/log-level"} {
+	for _, page := range []string{"/actors", "/actors?range=" + support.RangeID, "/actors/" + support.LaneID(1), "/log-level"} {
 		require.Equal(t, 200, ask(operations, "GET", page, "", bearer...).Status, page)
 		require.Equal(t, 401, ask(operations, "GET", page, "", "Authorization", "Bearer "+guessed).Status, page)
 	}
 	require.Equal(t, 200, ask(operations, "PUT", "/log-level", `{"level":"debug"}`, bearer...).Status)
-	for _, page := range []string{"/metrics", "/ranges/" + theRange + "/holds"} {
+	for _, page := range []string{"/metrics", "/ranges/" + support.RangeID + "/holds"} {
 		ask(operations, "GET", page, "")
 	}
 
 	integrator.Close() // cannot be reached any more
-	ask(at, "POST", v2+"/simulate/help", "")
-	ask(at, "GET", v2+"/simulate/products", "")
-	require.Eventually(t, func() bool { return strings.Contains(p.Log(), `"link down"`) }, 30*time.Second, 10*time.Millisecond)
+	ask(at, "POST", support.V2+"/simulate/help", "")
+	ask(at, "GET", support.V2+"/simulate/products", "")
+	p.WaitLogged(`"link down"`)
 	redis.Kill()
-	ask(at, "GET", v2+"/history", "")
-	require.Eventually(t, func() bool { return strings.Contains(p.Log(), "the store is away") }, 30*time.Second, 10*time.Millisecond)
+	ask(at, "GET", support.V2+"/history", "")
+	p.WaitLogged("the store is away")
 	ask(operations, "GET", "/metrics", "")
 	p.Terminate()
 
@@ -197,7 +184,7 @@ func TestNoSecretOfAConfigurationIsShown(t *testing.T) {
 			}
 			require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 			var out bytes.Buffer
-			cmd := process.Command(append(strings.Fields(story.command), "--config", path)...)
+			cmd := support.Command(append(strings.Fields(story.command), "--config", path)...)
 			cmd.Stdout, cmd.Stderr = &out, &out
 			err := cmd.Run()
 			require.Equal(t, name == "shown", err == nil, out.String())

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -16,7 +15,7 @@ import (
 
 	"rangegate/lanes/store"
 	"rangegate/lanes/store/redis/redistest"
-	"rangegate/test/process"
+	"rangegate/test/support"
 )
 
 // A gateway that is one format ahead has served. This one says that it cannot, and what to do; it changes nothing, and
@@ -27,17 +26,17 @@ func TestThereIsNoWayBack(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "rangegate.db")
 	server := redistest.Start(t)
 	client := goredis.NewClient(&goredis.Options{Addr: server.Addr()})
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	for _, kept := range []struct {
 		store, where string
 		everything   func() []byte
 	}{
-		{fmt.Sprintf("sqlite: %q", file), file, func() []byte {
+		{support.SQLite(file), file, func() []byte {
 			all, err := os.ReadFile(file)
 			require.NoError(t, err)
 			return all
 		}},
-		{fmt.Sprintf("redis: %q", server.URL()), "redis server " + server.URL(), func() (all []byte) {
+		{support.Redis(server.URL()), "redis server " + server.URL(), func() (all []byte) {
 			keys, err := client.Keys(t.Context(), "*").Result()
 			require.NoError(t, err)
 			require.NotEmpty(t, keys)
@@ -51,13 +50,13 @@ func TestThereIsNoWayBack(t *testing.T) {
 		}},
 	} {
 		config := configured(t, kept.store)
-		serve := func() *process.Process {
-			cmd := process.Command("serve", "--config", config)
+		serve := func() *support.Gateway {
+			cmd := support.ServeCommand(config)
 			cmd.Path = ahead
-			return process.Start(t, cmd).Ready()
+			return support.Start(t, cmd).Ready()
 		}
 		gateway := serve()
-		sold := sell(t, gateway, lane1)
+		sold := newPOSClient(t, gateway).sell(lane1)
 		require.Zero(t, gateway.Terminate())
 
 		before := kept.everything()
@@ -70,7 +69,7 @@ func TestThereIsNoWayBack(t *testing.T) {
 			require.Contains(t, said, "install that one, or serve from a backup or an export that is older than it")
 			require.True(t, bytes.Equal(before, kept.everything()), "the older gateway has changed %s", kept.where)
 		}
-		require.Equal(t, []session{sold}, sessions(t, serve()))
+		require.Equal(t, []soldSession{sold}, newPOSClient(t, serve()).active())
 	}
 }
 
@@ -78,7 +77,7 @@ func TestThereIsNoWayBack(t *testing.T) {
 func refusal(t *testing.T, config string) (code int, said string) {
 	t.Helper()
 	var all bytes.Buffer
-	cmd := process.Command("serve", "--config", config)
+	cmd := support.ServeCommand(config)
 	cmd.Stdout, cmd.Stderr = &all, &all
 	require.NoError(t, cmd.Start())
 	serves := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
@@ -104,7 +103,7 @@ func newer(t *testing.T) string {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(path("record.go"), raised, 0o600))
 	require.NoError(t, os.WriteFile(path("overlay.json"), overlay, 0o600))
-	out, err := exec.Command("go", "build", "-overlay", path("overlay.json"), "-o", path("rangegate"), "rangegate/cmd/rangegate").CombinedOutput()
-	require.NoError(t, err, string(out))
+	output, err := support.Build(path("rangegate"), "rangegate/cmd/rangegate", "-overlay", path("overlay.json"))
+	require.NoError(t, err, string(output))
 	return path("rangegate")
 }

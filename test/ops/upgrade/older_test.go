@@ -14,10 +14,10 @@ import (
 
 	"rangegate/lanes/store"
 	"rangegate/lanes/store/redis/redistest"
-	"rangegate/test/process"
+	"rangegate/test/support"
 )
 
-func TestMain(m *testing.M) { process.Run(m) }
+func TestMain(m *testing.M) { support.Run(m) }
 
 // What the gateway of each version has left is served: the first released one among them.
 func TestServingWhatEachVersionHasLeft(t *testing.T) {
@@ -27,27 +27,30 @@ func TestServingWhatEachVersionHasLeft(t *testing.T) {
 			t.Run(fmt.Sprintf("%s %d", name, version), func(t *testing.T) {
 				t.Parallel()
 				config := configured(t, left(t, version))
-				gateway := process.Start(t, process.Command("serve", "--config", config)).Ready()
+				gateway := support.Start(t, support.ServeCommand(config)).Ready()
+				pos := newPOSClient(t, gateway)
 
 				// Two sessions were on the lanes on 1 June 2025. The time of one ran on, and ended long ago; a hold keeps the other's.
-				paused := session{"a5000000-0000-0000-0000-000000000004", lane2, 60}
-				require.Equal(t, []session{paused}, sessions(t, gateway))
-				var statuses []string
-				for _, lane := range get[[]struct{ Phase string }](t, gateway, "/lanes/status") {
-					statuses = append(statuses, lane.Phase)
+				paused := soldSession{"a5000000-0000-0000-0000-000000000004", lane2, 60}
+				require.Equal(t, []soldSession{paused}, pos.active())
+				var phases []string
+				for _, lane := range pos.LaneStatuses() {
+					phases = append(phases, lane.Phase)
 				}
-				require.Equal(t, []string{"free", "paused", "free"}, statuses)
-				history := get[struct{ Sessions []ended }](t, gateway, "/history").Sessions
+				require.Equal(t, []string{"free", "paused", "free"}, phases)
+				history := pos.History()
 				require.Len(t, history, 3)
-				require.Equal(t, ended{
-					session{"a5000000-0000-0000-0000-000000000002", lane1, 60}, "Jo & <Ann> Smith", "2025-06-01T10:01:00.123Z", "expired",
-				}, history[2])
+				oldest := history[2]
+				require.Equal(t, soldSession{"a5000000-0000-0000-0000-000000000002", lane1, 60}, soldSession{oldest.ID, oldest.Lane, oldest.Minutes})
+				require.Equal(t, "Jo & <Ann> Smith", oldest.Customer)
+				require.Equal(t, "2025-06-01T10:01:00.123Z", oldest.Ended.Format("2006-01-02T15:04:05.000Z07:00"))
+				require.Equal(t, "expired", oldest.Reason)
 
 				// It goes on with it, and so does the next start.
-				sold := sell(t, gateway, lane3)
+				sold := pos.sell(lane3)
 				gateway.Kill()
-				gateway = process.Start(t, process.Command("serve", "--config", config)).Ready()
-				require.ElementsMatch(t, []session{paused, sold}, sessions(t, gateway))
+				gateway = support.Start(t, support.ServeCommand(config)).Ready()
+				require.ElementsMatch(t, []soldSession{paused, sold}, newPOSClient(t, gateway).active())
 			})
 		}
 	}
@@ -56,9 +59,9 @@ func TestServingWhatEachVersionHasLeft(t *testing.T) {
 // inFile imports what a version has exported.
 func inFile(t *testing.T, version int) (stored string) {
 	t.Helper()
-	stored = fmt.Sprintf("sqlite: %q", filepath.Join(t.TempDir(), "rangegate.db"))
+	stored = support.NewSQLite(t)
 	exported := fmt.Sprintf("../../../lanes/store/archive/testdata/version-%d.jsonl", version)
-	said, err := process.Command("store", "import", "--config", configured(t, stored), exported).CombinedOutput()
+	said, err := support.Command("store", "import", "--config", configured(t, stored), exported).CombinedOutput()
 	require.NoError(t, err, string(said))
 	return stored
 }
@@ -69,7 +72,7 @@ func TestABoltFileIsRefusedWithTheWayOut(t *testing.T) {
 	t.Parallel()
 	packed, err := os.Open("testdata/bolt.db.gz")
 	require.NoError(t, err)
-	defer packed.Close()
+	defer func() { _ = packed.Close() }()
 	unpacking, err := gzip.NewReader(packed)
 	require.NoError(t, err)
 	file, err := io.ReadAll(unpacking)
@@ -77,7 +80,7 @@ func TestABoltFileIsRefusedWithTheWayOut(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rangegate.db")
 	require.NoError(t, os.WriteFile(path, file, 0o600))
 
-	code, said := refusal(t, configured(t, fmt.Sprintf("sqlite: %q", path)))
+	code, said := refusal(t, configured(t, support.SQLite(path)))
 	require.Equal(t, 1, code, said)
 	for _, words := range []string{path, "bolt", "rangegate store export", "rangegate store import"} {
 		require.Contains(t, said, words)
@@ -102,7 +105,7 @@ func onServer(t *testing.T, version int) (stored string) {
 	require.NoError(t, json.Unmarshal(left, &keys))
 	server := redistest.Start(t)
 	client := goredis.NewClient(&goredis.Options{Addr: server.Addr()})
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	for key, value := range keys {
 		switch value := value.(type) {
 		case map[string]any: // a hash
@@ -113,5 +116,5 @@ func onServer(t *testing.T, version int) (stored string) {
 			}
 		}
 	}
-	return fmt.Sprintf("redis: %q", server.URL())
+	return support.Redis(server.URL())
 }

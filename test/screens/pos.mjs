@@ -1,4 +1,4 @@
-// The POS, which sees the range through the API alone, and the stage behind the scene.
+// The POS, which sees the range through the API alone, and what a story does to the world around the screens.
 import assert from "node:assert/strict";
 import { eventually, scene } from "./story.mjs";
 
@@ -34,22 +34,22 @@ export const advance = (session, minutes) => pos("POST", "/simulate/advance", { 
 export const linked = () =>
   eventually("every link is up", async () => (await pos("GET", "/lanes/status")).every((lane) => lane.link === "up"));
 
-// backstage asks for what no screen can do: see stage_test.go.
-export async function backstage(path, body = {}) {
-  const response = await fetch(scene.stage + path, { method: "POST", body: JSON.stringify(body) });
+// changeWorld asks for what no screen can do: see world_test.go.
+export async function changeWorld(path, body = {}) {
+  const response = await fetch(scene.world + path, { method: "POST", body: JSON.stringify(body) });
   assert.equal(response.status, 200, path);
 }
 
 // controller is what the hardware of the lane has in force: {open, session}.
 export async function controller(n) {
-  return (await fetch(`${scene.stage}/lane/${n}`)).json();
+  return (await fetch(`${scene.world}/lane/${n}`)).json();
 }
 
 // got waits until the webhook has got exactly these events about the session, in their order.
 export async function got(session, ...kinds) {
   let arrived;
   const about = async () => {
-    arrived = (await (await fetch(`${scene.stage}/arrived`)).json()).filter((event) => event.session_id === session);
+    arrived = (await (await fetch(`${scene.world}/arrived`)).json()).filter((event) => event.session_id === session);
     return arrived.length >= kinds.length;
   };
   await eventually(`the webhook gets ${kinds}`, about).catch(() => {});
