@@ -14,12 +14,12 @@ import (
 // world is a server that does what a story asks for and no screen can do. It answers when that is done. It also has a page
 // of another site.
 func (f *fixture) world() (url string) {
-	var one sync.Mutex // request at a time
+	var mu sync.Mutex // request at a time
 	mux := http.NewServeMux()
 	on := func(path string, do func(r *http.Request)) {
 		mux.HandleFunc("POST "+path, func(_ http.ResponseWriter, r *http.Request) {
-			one.Lock()
-			defer one.Unlock()
+			mu.Lock()
+			defer mu.Unlock()
 			do(r)
 		})
 	}

@@ -11,17 +11,17 @@ import (
 )
 
 // check judges what the gateway shows, and takes it over into the records. A fault ends the test.
-func (x *trial) check() {
+func (x *fixture) check() {
 	x.t.Helper()
-	x.reports()
+	x.waitReports()
 	v := x.look()
 	v.faults = append(v.faults, x.converge()...)
-	x.refute(v.faults)
+	x.failOn(v.faults)
 	x.adopt(v)
 }
 
-// refute ends the test if there are faults, or clients have found some.
-func (x *trial) refute(found []string) {
+// failOn ends the test if there are faults, or clients have found some.
+func (x *fixture) failOn(found []string) {
 	x.t.Helper()
 	x.mu.Lock()
 	faults := slices.Concat(x.faults, found)
@@ -32,29 +32,29 @@ func (x *trial) refute(found []string) {
 	}
 }
 
-// settle waits until nothing is wrong with what the gateway shows, for as long as it may take that after the store is
-// back. What is wrong even then, check says.
-func (x *trial) settle() {
-	x.reports()
+// waitSettled waits until the gateway shows no fault, at most 5 s: after an outage it saves what is in force one by one.
+// What is wrong after that is found by check.
+func (x *fixture) waitSettled() {
+	x.waitReports()
 	for limit := now() + 5*time.Second; now() < limit && len(x.look().faults) > 0; {
 		wait(x.t.Context(), 100*time.Millisecond)
 	}
 }
 
-// reports waits until what happened on the lanes is saved, for as long as links take to come up.
-func (x *trial) reports() {
+// waitReports waits until what happened on the lanes is saved, at most as long as links take to come up.
+func (x *fixture) waitReports() {
 	for limit := now() + converges; now() < limit && x.hardware.unacked() > 0; {
 		wait(x.t.Context(), 10*time.Millisecond)
 	}
 }
 
 // look judges what the gateway shows.
-func (x *trial) look() *verdict {
+func (x *fixture) look() *verdict {
 	before := 0
 	if x.receiver != nil {
 		before = len(x.receiver.Arrived())
 	}
-	p, err := takePicture(x.gateway)
+	p, err := readState(x.gateway)
 	if err == nil {
 		err = continues(p.log, x.log)
 	}
@@ -71,36 +71,36 @@ func (x *trial) look() *verdict {
 }
 
 // adopt takes over what was found out.
-func (x *trial) adopt(v *verdict) {
+func (x *fixture) adopt(v *verdict) {
 	for _, c := range x.clients {
 		c.settled, c.lost = append(c.settled, c.lost...), nil
 	}
 	for _, f := range v.found {
-		x.tally.count("sessions compared")
+		x.counters.count("sessions compared")
 		if f.request != nil {
 			f.request.happened = f.happened
-			x.tally.count(fmt.Sprintf("unknown outcomes, happened: %v", f.happened))
+			x.counters.count(fmt.Sprintf("unknown outcomes, happened: %v", f.happened))
 		}
 		switch {
-		case f.is == nil:
+		case f.actual == nil:
 			continue
-		case f.of == nil:
-			f.client.enter(f.request, *f.is)
+		case f.recorded == nil:
+			f.client.enter(f.request, *f.actual)
 		default:
-			if f.of.phase == running && f.is.reason == "expired" && x.down.lo < f.is.endedAt.lo && f.is.endedAt.hi < x.down.hi {
-				x.tally.count("ran out while the gateway was down")
+			if f.recorded.phase == running && f.actual.reason == "expired" && x.down.lo < f.actual.endedAt.lo && f.actual.endedAt.hi < x.down.hi {
+				x.counters.count("ran out while the gateway was down")
 			}
-			if f.of.phase == running {
-				x.widths = append(x.widths, f.of.deadline.hi-f.of.deadline.lo)
+			if f.recorded.phase == running {
+				x.widths = append(x.widths, f.recorded.deadline.hi-f.recorded.deadline.lo)
 			}
-			*f.of = *f.is
+			*f.recorded = *f.actual
 			f.client.forgetEnded()
 		}
 	}
 }
 
 // repeat has every client send again what it may.
-func (x *trial) repeat() {
+func (x *fixture) repeat() {
 	var work sync.WaitGroup
 	for _, c := range x.clients {
 		work.Go(func() { c.repeat(x.gateway) })
@@ -109,7 +109,7 @@ func (x *trial) repeat() {
 }
 
 // fault writes down what a client found wrong by itself.
-func (x *trial) fault(format string, args ...any) {
+func (x *fixture) fault(format string, args ...any) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.faults = append(x.faults, fmt.Sprintf(format, args...))

@@ -47,10 +47,10 @@ func (c *client) sale() *request {
 // change asks for something that the current session takes as it stands.
 func (c *client) change() *request {
 	s := c.current
-	if s == nil || c.unanswered(s) != nil || s.phase == waiting && c.trial.hardware.awaits(s.id) {
+	if s == nil || c.unanswered(s) != nil || s.phase == waiting && c.fixture.hardware.awaits(s.id) {
 		return nil
 	}
-	r := &request{client: c, of: s}
+	r := &request{client: c, session: s}
 	switch dice := c.rng.IntN(100); {
 	case dice < 15:
 		return nil

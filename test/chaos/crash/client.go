@@ -13,7 +13,7 @@ import (
 // client is one POS: a part of the load, and the record that the gateway is judged by. It commands its own sessions
 // only, one request at a time, so it knows of each how it has to stand.
 type client struct {
-	trial    *trial
+	fixture  *fixture
 	number   int
 	rng      *rand.Rand
 	requests int // so far
@@ -39,9 +39,9 @@ const (
 	longestRest  = 10 * time.Millisecond // between a client's requests
 )
 
-func newClient(x *trial, number int) *client {
+func newClient(x *fixture, number int) *client {
 	return &client{
-		trial: x, number: number, rng: rand.New(rand.NewPCG(x.seed, uint64(number)+1)),
+		fixture: x, number: number, rng: rand.New(rand.NewPCG(x.seed, uint64(number)+1)),
 		sessions: map[string]*session{}, seen: map[string]bool{},
 	}
 }
@@ -49,17 +49,17 @@ func newClient(x *trial, number int) *client {
 func (c *client) group() string { return groupID(c.number) }
 
 // work asks one thing after the other until ctx ends or the gateway is gone.
-func (c *client) work(ctx context.Context, gateway pos) {
+func (c *client) work(ctx context.Context, gateway posClient) {
 	for wait(ctx, time.Duration(c.rng.Int64N(int64(longestRest)))) {
-		if gateway.life.Ended() || !c.act(gateway) {
+		if gateway.process.Ended() || !c.act(gateway) {
 			return
 		}
 	}
 }
 
 // act does one thing. It is false when the gateway is gone.
-func (c *client) act(gateway pos) bool {
-	c.trial.tally.count("requests")
+func (c *client) act(gateway posClient) bool {
+	c.fixture.counters.count("requests")
 	command := c.choose()
 	switch {
 	case command != nil:
@@ -72,21 +72,21 @@ func (c *client) act(gateway pos) bool {
 }
 
 // command makes the request and takes in its answer.
-func (c *client) command(gateway pos, r *request) bool {
+func (c *client) command(gateway posClient, r *request) bool {
 	answer, err := r.send(gateway)
 	switch {
 	case err != nil:
-		c.trial.tally.count("lost answers")
+		c.fixture.counters.count("lost answers")
 		c.lost = append(c.lost, r)
 		return false
 	case succeeded(answer):
 		if replayed(answer) {
-			c.trial.fault("%s had not happened before, and was answered as a repeat", r)
+			c.fixture.fault("%s had not happened before, and was answered as a repeat", r)
 		}
 		c.acknowledged(r, answer)
 	case answer.Code() == "not_saved", answer.Code() == "timeout":
 		r.inForce = answer.Code() == "not_saved"
-		c.trial.tally.count("answered " + answer.Code())
+		c.fixture.counters.count("answered " + answer.Code())
 		c.lost = append(c.lost, r)
 	default:
 		c.refused(r, answer)
@@ -96,42 +96,42 @@ func (c *client) command(gateway pos, r *request) bool {
 
 // acknowledged writes down what was promised.
 func (c *client) acknowledged(r *request, answer support.Answer) {
-	c.trial.tally.count("acknowledged " + string(r.kind))
+	c.fixture.counters.count("acknowledged " + string(r.kind))
 	if r.key != "" {
 		c.kept = &kept{r, answer}
 	}
 	if r.kind != create {
-		*r.of = r.of.after(r)
+		*r.session = r.session.after(r)
 		c.forgetEnded()
 		return
 	}
 	var view sessionView
 	if err := json.Unmarshal([]byte(answer.Body), &view); err != nil {
-		c.trial.fault("%s was answered %s", r, answer.Body)
+		c.fixture.fault("%s was answered %s", r, answer.Body)
 		return
 	}
 	c.enter(r, sold(r, view.ID))
-	c.compare(r.of, view, r.at)
+	c.compare(r.session, view, r.at)
 }
 
 // enter puts the session that the request has created on record.
 func (c *client) enter(r *request, s session) {
-	r.of = &s
-	c.sessions[s.id] = r.of
+	r.session = &s
+	c.sessions[s.id] = r.session
 	if r.quiet {
-		c.quiet = r.of
+		c.quiet = r.session
 	} else {
-		c.current = r.of
+		c.current = r.session
 	}
 	if s.phase == waiting && wired(s.lane) && (r.quiet || c.chance(50)) {
-		c.trial.hardware.admit(s.id)
+		c.fixture.hardware.admit(s.id)
 	}
 	c.forgetEnded()
 }
 
 // refused: nothing has changed. Every request was right when it was sent, so there are few reasons to refuse it.
 func (c *client) refused(r *request, answer support.Answer) {
-	c.trial.tally.count("refused " + answer.Code())
+	c.fixture.counters.count("refused " + answer.Code())
 	switch answer.Code() {
 	case "lane_occupied":
 		if r.kind == create || r.kind == move {
@@ -140,19 +140,19 @@ func (c *client) refused(r *request, answer support.Answer) {
 	case "store_unavailable", "overloaded", "not_owner":
 		return
 	case "session_ended":
-		if r.of != nil && r.of.phase == ended {
+		if r.session != nil && r.session.phase == ended {
 			return // while the request waited to be repeated
 		}
-		if r.of != nil {
-			c.gone(r.of, r.at)
+		if r.session != nil {
+			c.missing(r.session, r.at)
 			return
 		}
 	case "no_time_left":
-		if r.kind == modify && r.of.timeLeft(r.at).lo+time.Duration(r.minutes)*time.Minute <= tolerance {
+		if r.kind == modify && r.session.timeLeft(r.at).lo+time.Duration(r.minutes)*time.Minute <= tolerance {
 			return // time ran while the request waited to be repeated
 		}
 	}
-	c.trial.fault("%s was refused: %d %s", r, answer.Status, answer.Body)
+	c.fixture.fault("%s was refused: %d %s", r, answer.Status, answer.Body)
 }
 
 // forgetEnded makes room for other sessions.
@@ -168,14 +168,14 @@ func (c *client) forgetEnded() {
 // unanswered is the request after which it is unknown how s stands, nil when it is known.
 func (c *client) unanswered(s *session) *request {
 	for _, r := range c.lost {
-		if r.of == s {
+		if r.session == s {
 			return r
 		}
 	}
 	return nil
 }
 
-// forgetForce: what was in force without being saved may be gone with the gateway that said so.
+// forgetForce takes in a new gateway: what was in force and not saved may be lost with the old one.
 func (c *client) forgetForce() {
 	for _, r := range c.lost {
 		r.inForce = false
@@ -185,7 +185,7 @@ func (c *client) forgetForce() {
 func (c *client) chance(percent int) bool { return c.rng.IntN(100) < percent }
 
 // name is a new name for a request: a customer or an idempotency key.
-func (c *client) name(of string) string {
+func (c *client) name(prefix string) string {
 	c.requests++
-	return fmt.Sprintf("%s-%d-%d-%d", of, c.trial.seed, c.number, c.requests)
+	return fmt.Sprintf("%s-%d-%d-%d", prefix, c.fixture.seed, c.number, c.requests)
 }

@@ -38,11 +38,11 @@ func (v *verdict) delivered(log []event, before int, arrived []support.Arrival, 
 			v.fault("event %s arrived twice: %+v", a.ID, a)
 		}
 		seen[a.ID] = a
-		i, known := place[a.ID]
+		i, found := place[a.ID]
 		switch {
-		case !known && n >= before:
+		case !found && n >= before:
 			continue // younger than the log that was read
-		case !known:
+		case !found:
 			v.fault("event %s arrived, and is not in the log: %+v", a.ID, a)
 			continue
 		case n < before && log[i].Attempt == nil:
@@ -53,11 +53,11 @@ func (v *verdict) delivered(log []event, before int, arrived []support.Arrival, 
 		if contested && log[i].Attempt != nil && log[i].Attempt.interrupted() {
 			continue // begun by a gateway that lives on, while the next one delivers what comes behind it
 		}
-		for _, of := range []string{a.Lane, a.Session} {
-			if last, found := newest[of]; found && last > i {
-				v.fault("event %+v arrived after a later one of %s, %+v", log[i], of, log[last])
+		for _, key := range []string{a.Lane, a.Session} {
+			if last, found := newest[key]; found && last > i {
+				v.fault("event %+v arrived after a later one of %s, %+v", log[i], key, log[last])
 			}
-			newest[of] = i
+			newest[key] = i
 		}
 	}
 	for _, e := range log {

@@ -3,7 +3,7 @@ package crash
 import "time"
 
 // finish has every event delivered, judges the range once more, and says what it went through.
-func (x *trial) finish() {
+func (x *fixture) finish() {
 	x.t.Helper()
 	for limit := now() + time.Minute; now() < limit && x.pending() > 0; {
 		wait(x.t.Context(), 200*time.Millisecond)
@@ -17,20 +17,20 @@ func (x *trial) finish() {
 		x.account()
 	}
 	for _, s := range x.hardware.shooters {
-		x.tally.add("reports of lanes", len(s.reports))
+		x.counters.add("reports of lanes", len(s.reports))
 	}
-	x.tally.add("entries of customers", len(x.hardware.entered))
+	x.counters.add("entries of customers", len(x.hardware.entered))
 	for _, c := range x.clients {
 		for _, s := range c.sessions {
-			x.tally.strays(s.stray)
+			x.counters.recordError(s.stray)
 		}
 	}
-	x.refute(nil)
+	x.failOn(nil)
 	x.t.Log(x.figures())
 }
 
 // pending is how many events of the log, as last read, nobody has begun to deliver.
-func (x *trial) pending() (many int) {
+func (x *fixture) pending() (many int) {
 	for _, e := range x.log {
 		if e.Attempt == nil {
 			many++
@@ -40,24 +40,24 @@ func (x *trial) pending() (many int) {
 }
 
 // account counts what became of the events. Those that nothing interrupted have to have arrived.
-func (x *trial) account() {
+func (x *fixture) account() {
 	arrived := map[string]bool{}
 	for _, a := range x.receiver.Arrived() {
 		arrived[a.ID] = true
 	}
 	for _, e := range x.log {
-		switch came := arrived["msg_"+e.ID]; {
+		switch arrives := arrived["msg_"+e.ID]; {
 		case e.Attempt == nil:
-		case e.Attempt.interrupted() && came:
-			x.tally.count("events interrupted, arrived")
+		case e.Attempt.interrupted() && arrives:
+			x.counters.count("events interrupted, arrived")
 		case e.Attempt.interrupted():
-			x.tally.count("events interrupted, lost")
-		case !came:
+			x.counters.count("events interrupted, lost")
+		case !arrives:
 			x.fault("event %s did not arrive, and nothing interrupted it: %+v", e.ID, *e.Attempt)
 		case e.Attempt.Error == "":
-			x.tally.count("events delivered")
+			x.counters.count("events delivered")
 		default:
-			x.tally.count("events the receiver refused")
+			x.counters.count("events the receiver refused")
 		}
 	}
 }

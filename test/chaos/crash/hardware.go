@@ -38,7 +38,7 @@ func (h *hardware) addresses() (all []string) {
 	return all
 }
 
-// admit lets the session's customer enter, which waits on a lane with a controller here.
+// admit lets the customer of a waiting session enter.
 func (h *hardware) admit(id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -56,9 +56,9 @@ func (h *hardware) awaits(id string) bool {
 func (h *hardware) enter(controller *lanesim.Controller) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	on := controller.Shown()
-	id := on.Session.String()
-	if on.Phase != lanes.Waiting || !h.welcome[id] {
+	shown := controller.Shown()
+	id := shown.Session.String()
+	if shown.Phase != lanes.Waiting || !h.welcome[id] {
 		return
 	}
 	if _, again := h.entered[id]; again {

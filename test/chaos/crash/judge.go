@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// verdict is what comes of holding the clients' records against a picture. Nothing is taken over before adopt.
+// verdict is the result of comparing the clients' records with what the gateway shows. Only adopt changes the records.
 type verdict struct {
 	faults []string
 	found  []finding
 }
 
-// finding is how one session turned out to stand, or one request whose answer was lost.
+// finding is the actual state of one session, or the outcome of one request whose answer was lost.
 type finding struct {
 	client   *client
-	of       *session // as on record; nil for a create whose answer was lost
-	is       *session // as it stands; nil for a create that did not happen
+	recorded *session // as on record; nil for a create whose answer was lost
+	actual   *session // as it stands; nil for a create that did not happen
 	request  *request // whose answer was lost, nil: none
 	happened bool     // that request
 }
@@ -26,15 +26,15 @@ func (v *verdict) fault(format string, args ...any) {
 	v.faults = append(v.faults, fmt.Sprintf(format, args...))
 }
 
-// judge holds every record against the picture, and the picture against all records.
-func judge(clients []*client, p *picture) *verdict {
+// judge compares every record with what the gateway shows, and what it shows with all records.
+func judge(clients []*client, p *shownState) *verdict {
 	v := &verdict{}
 	sold, seen := map[string]bool{}, map[string]bool{}
 	for _, c := range clients {
 		maps.Copy(seen, c.seen)
 		for id, s := range c.sessions {
 			sold[id] = true
-			v.settle(finding{client: c, of: s, request: c.unanswered(s)}, c.entered(*s), p)
+			v.settle(finding{client: c, recorded: s, request: c.unanswered(s)}, c.entered(*s), p)
 		}
 		for _, r := range c.lost {
 			if r.kind == create {
@@ -65,13 +65,13 @@ func judge(clients []*client, p *picture) *verdict {
 	return v
 }
 
-// settle finds the one way in which the session may stand that the picture agrees with.
-func (v *verdict) settle(f finding, known session, p *picture) {
+// settle finds the possibility that agrees with what the gateway shows.
+func (v *verdict) settle(f finding, expected session, p *shownState) {
 	var against []string
-	for _, way := range ways(known, f.request, p.asked) {
-		is, err := way.agrees(p)
+	for _, possibility := range ways(expected, f.request, p.asked) {
+		actual, err := possibility.agrees(p)
 		if err == nil {
-			f.is, f.happened = &is, way.happened
+			f.actual, f.happened = &actual, possibility.happened
 			v.found = append(v.found, f)
 			return
 		}
@@ -81,12 +81,12 @@ func (v *verdict) settle(f finding, known session, p *picture) {
 	if f.request != nil {
 		asked = fmt.Sprintf(" (asked for and not answered: %s)", f.request)
 	}
-	v.fault("session %s %s%s", known.id, strings.Join(against, "; or else: "), asked)
+	v.fault("session %s %s%s", expected.id, strings.Join(against, "; or else: "), asked)
 }
 
 // settleSale looks for the session of a create whose answer was lost. The client asked for one only, and no other
 // client sells to its group.
-func (v *verdict) settleSale(c *client, r *request, p *picture, found map[string]bool) {
+func (v *verdict) settleSale(c *client, r *request, p *shownState, found map[string]bool) {
 	var ids []string
 	for id, view := range p.active {
 		if view.Group == c.group() && c.sessions[id] == nil {
@@ -114,14 +114,14 @@ func (v *verdict) settleSale(c *client, r *request, p *picture, found map[string
 	}
 }
 
-// way is how a session may stand, and whether the request whose answer was lost has happened then.
+// way is a possible state of a session, and whether the request whose answer was lost has happened in it.
 type way struct {
 	session
 	happened bool
 }
 
-// ways is every way in which the session may stand by a reading at that instant: the request whose answer was lost has
-// happened as a whole or not at all, and after that its time may have run out.
+// ways are all possible states of the session at that instant: the request whose answer was lost has happened as a whole or
+// not at all, and after that its time may have run out.
 func ways(s session, lost *request, at span) (all []way) {
 	var before []way
 	if lost == nil || !lost.inForce {
@@ -131,29 +131,29 @@ func ways(s session, lost *request, at span) (all []way) {
 		before = append(before, way{s.after(lost), true})
 	}
 	for _, w := range before {
-		may, must := w.due(at)
-		if !must {
+		possible, certain := w.due(at)
+		if !certain {
 			all = append(all, w)
 		}
-		if may {
+		if possible {
 			all = append(all, way{w.expired(), w.happened})
 		}
 	}
 	return all
 }
 
-// agrees is the session as the picture shows it, or in what the two differ.
-func (s session) agrees(p *picture) (session, error) {
+// agrees returns the session as the gateway shows it, or an error that says in what the two differ.
+func (s session) agrees(p *shownState) (session, error) {
 	var err error
 	view, active := p.active[s.id]
-	past, over := p.history[s.id]
+	past, inHistory := p.history[s.id]
 	switch {
 	case active:
 		if s.phase != ended && p.phases[s.id] != s.phase {
 			return s, fmt.Errorf("is %s, and should be %s", p.phases[s.id], s.phase)
 		}
 		s, err = s.listed(view, p.asked)
-	case over:
+	case inHistory:
 		s, err = s.recorded(past)
 	default:
 		err = errors.New("is neither active nor in the history, and should be " + string(s.phase))

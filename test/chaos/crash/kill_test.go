@@ -23,23 +23,23 @@ func TestKillTheGatewayOnRedis(t *testing.T) {
 	kills(t, func(t *testing.T) string { return support.Redis(redistest.Start(t).URL()) })
 }
 
-// season is how many rounds a range goes through before a new one takes its place: every check reads all that a range
-// has ever done.
-const season = 25
+// roundsPerRange is how many rounds a range goes through before a new one takes its place: every check reads all that a
+// range has ever done.
+const roundsPerRange = 25
 
-// kills kills the gateway in so many rounds, season by season.
+// kills kills the gateway in that many rounds, range by range.
 func kills(t *testing.T, store func(*testing.T) string) {
-	var all tally
-	for left := rounds(t, 5, 1); left > 0; left -= season {
-		t.Run("season", func(t *testing.T) { killed(t, store(t), min(left, season), &all) })
+	var all counters
+	for left := rounds(t, 5, 1); left > 0; left -= roundsPerRange {
+		t.Run("range", func(t *testing.T) { killed(t, store(t), min(left, roundsPerRange), &all) })
 	}
 	t.Logf("in all:\n%s", &all)
-	require.Positive(t, all.of("ran out while the gateway was down"))
+	require.Positive(t, all.get("ran out while the gateway was down"))
 }
 
 // killed kills the gateway again and again, and at last tells it to stop.
-func killed(t *testing.T, store string, rounds int, all *tally) {
-	x := newTrial(t, store)
+func killed(t *testing.T, store string, rounds int, all *counters) {
+	x := newFixture(t, store)
 	x.start()
 	for round := range rounds {
 		x.load(func() {
@@ -53,8 +53,8 @@ func killed(t *testing.T, store string, rounds int, all *tally) {
 		x.check()
 		x.repeat()
 		x.load(func() { x.moment(0, soonest) })
-		x.check() // in this life
-		x.tally.count("rounds")
+		x.check() // in this process
+		x.counters.count("rounds")
 	}
 
 	x.load(func() {
@@ -66,7 +66,7 @@ func killed(t *testing.T, store string, rounds int, all *tally) {
 	x.start()
 	x.check()
 	x.finish()
-	all.include(&x.tally)
+	all.merge(&x.counters)
 }
 
 // The store is killed and comes back, and the gateway lives on. So do all that it acknowledged, and what it answered as
@@ -74,7 +74,7 @@ func killed(t *testing.T, store string, rounds int, all *tally) {
 func TestKillRedisUnderTheGateway(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	x := newTrial(t, support.Redis(server.URL()))
+	x := newFixture(t, support.Redis(server.URL()))
 	x.start()
 	for range rounds(t, 2, 20) {
 		x.load(func() {
@@ -84,8 +84,8 @@ func TestKillRedisUnderTheGateway(t *testing.T) {
 			server.Restart()
 			x.moment(soonest, latest)
 		})
-		x.life().Ready()
-		x.settle() // what is in force is saved after the store is back, and not all at once
+		x.process().Ready()
+		x.waitSettled() // what is in force is saved after the store is back, and not all at once
 		x.check()
 		x.repeat()
 		x.check()
@@ -100,7 +100,7 @@ func TestKillRedisUnderTheGateway(t *testing.T) {
 func TestKillRedisAndTheGateway(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	x := newTrial(t, support.Redis(server.URL()))
+	x := newFixture(t, support.Redis(server.URL()))
 	x.start()
 	for range rounds(t, 2, 20) {
 		x.load(func() {
@@ -124,16 +124,16 @@ func TestKillRedisWhileItWrites(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	directory := directoryOf(t, server)
-	x := newTrial(t, support.Redis(server.URL()))
+	x := newFixture(t, support.Redis(server.URL()))
 	x.receiver = nil // what is written last is the stop, and no delivery
 	x.start()
 	x.load(func() { x.moment(soonest, latest) })
 	x.check()
-	one, other := x.runs(0), x.runs(1)
-	cutOff := &request{client: one, kind: stop, of: one.current}
+	first, second := x.runs(0), x.runs(1)
+	cutOff := &request{client: first, kind: stop, session: first.current}
 	_, err := cutOff.send(x.gateway)
 	require.NoError(t, err)
-	one.lost = append(one.lost, cutOff) // the answer came too early to be true
+	first.lost = append(first.lost, cutOff) // the answer came too early to be true
 	server.Kill()
 	x.kill()
 	tear(t, directory)
@@ -142,7 +142,7 @@ func TestKillRedisWhileItWrites(t *testing.T) {
 	x.start()
 	x.check()
 	require.False(t, cutOff.happened)
-	other.command(x.gateway, &request{client: other, kind: pause, of: other.current})
+	second.command(x.gateway, &request{client: second, kind: pause, session: second.current})
 	server.Kill()
 	x.kill()
 	server.Restart()

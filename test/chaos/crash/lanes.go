@@ -16,7 +16,7 @@ const (
 
 // reported holds what happened on the lanes against the event log: all of it is there, once, in its order, about its
 // session and at its instant.
-func (v *verdict) reported(h *hardware, p *picture) {
+func (v *verdict) reported(h *hardware, p *shownState) {
 	for _, s := range h.shooters {
 		logged := p.reports[s.lane]
 		if len(logged) != len(s.reports) {
@@ -47,7 +47,7 @@ func (r report) agrees(e event) error {
 
 // converge waits until every controller's state is what the gateway says of its lane, for as long as a link that has
 // just come down may take, and says what differs then.
-func (x *trial) converge() (faults []string) {
+func (x *fixture) converge() (faults []string) {
 	for limit := now() + converges; ; wait(x.t.Context(), 20*time.Millisecond) {
 		if faults = x.apart(); len(faults) == 0 || now() > limit {
 			return faults
@@ -55,13 +55,13 @@ func (x *trial) converge() (faults []string) {
 	}
 }
 
-func (x *trial) apart() (faults []string) {
+func (x *fixture) apart() (faults []string) {
 	var statuses []laneStatus
 	var views []sessionView
-	if _, err := x.gateway.must("/lanes/status", &statuses); err != nil {
+	if _, err := x.gateway.mustRead("/lanes/status", &statuses); err != nil {
 		return []string{err.Error()}
 	}
-	at, err := x.gateway.must("/sessions", &views)
+	at, err := x.gateway.mustRead("/sessions", &views)
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -79,31 +79,31 @@ func (x *trial) apart() (faults []string) {
 
 // agrees compares what is in force on the lane with what it should be. The view is of the lane's session.
 func (l laneStatus) agrees(controller *lanesim.Controller, view sessionView, at span) error {
-	is, after := controller.Shown(), now()
+	shown, after := controller.Shown(), now()
 	if l.Link != "up" {
 		return fmt.Errorf("its link is %s", l.Link)
 	}
-	if l.Session == nil && is.Session != [16]byte{} || l.Session != nil && is.Session.String() != *l.Session {
-		return fmt.Errorf("its controller has session %s, and should be as %s", is.Session, show(l))
+	if l.Session == nil && shown.Session != [16]byte{} || l.Session != nil && shown.Session.String() != *l.Session {
+		return fmt.Errorf("its controller has session %s, and should be as %s", shown.Session, show(l))
 	}
-	if is.Hold != l.Hold {
-		return fmt.Errorf("it is held: %v, and should be as %s", is.Hold, show(l))
+	if shown.Hold != l.Hold {
+		return fmt.Errorf("it is held: %v, and should be as %s", shown.Hold, show(l))
 	}
 	if l.Session == nil {
 		return nil
 	}
-	if phase(is.Phase) != l.Phase || view.ID != *l.Session {
-		return fmt.Errorf("its controller's session is %s, and should be as %s %s", is.Phase, show(l), show(view))
+	if phase(shown.Phase) != l.Phase || view.ID != *l.Session {
+		return fmt.Errorf("its controller's session is %s, and should be as %s %s", shown.Phase, show(l), show(view))
 	}
-	left, may := exactly(time.Duration(view.Duration)*time.Minute), time.Millisecond
+	left, allowed := exactly(time.Duration(view.Duration)*time.Minute), time.Millisecond
 	if view.Remaining != nil {
 		left = exactly(minutes(*view.Remaining))
 	}
 	if l.Phase == running {
-		left, may = left.minus(span{0, after - at.lo}), strayed
+		left, allowed = left.minus(span{0, after - at.lo}), strayed
 	}
-	if off := left.apart(span{is.Remaining, is.Remaining}); off > may {
-		return fmt.Errorf("its controller counts %s, and is %s off: %s", is.Remaining, off, show(view))
+	if off := left.apart(span{shown.Remaining, shown.Remaining}); off > allowed {
+		return fmt.Errorf("its controller counts %s, and is %s off: %s", shown.Remaining, off, show(view))
 	}
 	return nil
 }

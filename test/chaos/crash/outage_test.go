@@ -15,7 +15,7 @@ func TestTheLineToRedisIsBad(t *testing.T) {
 	t.Parallel()
 	type attributes = proxy.Attributes
 	network := proxy.New(t, redistest.Start(t).Addr())
-	x := newTrial(t, support.Redis("redis://"+network.Addr()+"/0"))
+	x := newFixture(t, support.Redis("redis://"+network.Addr()+"/0"))
 	x.start()
 	for range rounds(t, 1, 100) {
 		for _, bad := range []struct {
@@ -40,8 +40,8 @@ func TestTheLineToRedisIsBad(t *testing.T) {
 				repair()
 				x.moment(soonest, latest)
 			})
-			x.life().Ready()
-			x.settle()
+			x.process().Ready()
+			x.waitSettled()
 			x.check()
 			x.repeat()
 			x.check()
@@ -58,7 +58,7 @@ func TestTheLineToRedisIsBad(t *testing.T) {
 func TestRedisStandsStillUnderTheGateway(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	x := newTrial(t, support.Redis(server.URL()))
+	x := newFixture(t, support.Redis(server.URL()))
 	x.start()
 	for range rounds(t, 2, 20) {
 		x.load(func() {
@@ -68,8 +68,8 @@ func TestRedisStandsStillUnderTheGateway(t *testing.T) {
 			server.Wake()
 			x.moment(soonest, latest)
 		})
-		x.life().Ready()
-		x.settle()
+		x.process().Ready()
+		x.waitSettled()
 		x.check()
 		x.repeat()
 		x.check()

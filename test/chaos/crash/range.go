@@ -3,18 +3,18 @@
 // over real WebSockets, and the receiver of the webhook (DESIGN.md, laws 1 to 5). So it does when the store is killed,
 // stands still or is badly reached, and when a second gateway takes the range.
 //
-//	kill_test.go    the gateway is killed, the store is    outage_test.go  the store is there, and hard to reach
-//	owner_test.go   a second gateway on the range          owner.go        whose the range is, by the answers
-//	trial.go        the lives of the gateway, the load     check.go        judge, and take over what was found
-//	client.go       a client's commands, their answers     reading.go      what it reads meanwhile
-//	choice.go       what it asks for                       request.go      one command
-//	session.go      what it knows of a session             moment.go       what it knows of time
-//	shown.go        the session against how it is shown    facts.go        and against the event log
-//	picture.go      all that the gateway shows             judge.go        whether every record fits it
-//	hardware.go     the lanes' controllers                 shooter.go      what happens on the lanes
-//	lanes.go        what controllers say and are told      delivered.go    the event log against what arrived
-//	wires.go        one gateway's ways to the controllers  finish.go       the last check, and what became of the events
-//	repeat.go       requests sent a second time            torn.go         a store that dies while it writes
+//	kill_test.go       the gateway is killed, the store is    outage_test.go  the store is there, and hard to reach
+//	ownership_test.go  a second gateway on the range          ownership.go    whose the range is, by the answers
+//	fixture.go         the gateway's processes, the load      check.go        judge, and take over what was found
+//	client.go          a client's commands, their answers     reading.go      what it reads meanwhile
+//	choice.go          what it asks for                       request.go      one command
+//	session.go         what it knows of a session             moment.go       what it knows of time
+//	shown.go           the session against the views and the event log
+//	state.go           all that the gateway shows             judge.go        whether every record fits it
+//	hardware.go        the lanes' controllers                 shooter.go      what happens on the lanes
+//	lanes.go           what controllers report and are told   delivered.go    the event log against what arrived
+//	network.go         one gateway's connections to them      finish.go       the last check, and what became of the events
+//	repeat.go          requests sent a second time            torn.go         a store that dies while it writes
 package crash
 
 import (
@@ -48,7 +48,7 @@ func groupID(client int) string { return fmt.Sprintf("33333333-3333-4333-8333-%0
 
 // config is a range on the store. The controllers of the first lanes answer at those addresses, the others are
 // simulated inside the gateway, where nobody shoots.
-func (x *trial) config(addresses []string) support.Config {
+func (x *fixture) config(addresses []string) support.Config {
 	r := support.Range{}
 	for n := range laneCount {
 		if n < len(addresses) {

@@ -6,7 +6,7 @@ import (
 )
 
 // look reads one session of the client. It is false when the gateway is gone.
-func (c *client) look(gateway pos, s *session) bool {
+func (c *client) look(gateway posClient, s *session) bool {
 	var view sessionView
 	answer, at, err := gateway.read("/sessions/"+s.id, &view)
 	switch {
@@ -16,15 +16,15 @@ func (c *client) look(gateway pos, s *session) bool {
 	case answer.Status == http.StatusOK:
 		c.compare(s, view, at)
 	case answer.Code() == "session_ended":
-		c.gone(s, at)
+		c.missing(s, at)
 	case answer.Code() != "store_unavailable" && answer.Code() != "not_owner":
-		c.trial.fault("GET of session %s was answered %d %s", s.id, answer.Status, answer.Body)
+		c.fixture.fault("GET of session %s was answered %d %s", s.id, answer.Status, answer.Body)
 	}
 	return true
 }
 
 // list reads all sessions, and finds those of the client among them. It is false when the gateway is gone.
-func (c *client) list(gateway pos) bool {
+func (c *client) list(gateway posClient) bool {
 	var views []sessionView
 	answer, at, err := gateway.read("/sessions", &views)
 	if err != nil {
@@ -32,13 +32,13 @@ func (c *client) list(gateway pos) bool {
 	}
 	if answer.Status != http.StatusOK {
 		if answer.Code() != "not_owner" {
-			c.trial.fault("GET /sessions was answered %d %s", answer.Status, answer.Body)
+			c.fixture.fault("GET /sessions was answered %d %s", answer.Status, answer.Body)
 		}
 		return true
 	}
 	active, err := onePlaceEach(views)
 	if err != nil {
-		c.trial.fault("%v", err)
+		c.fixture.fault("%v", err)
 	}
 	c.free = slices.DeleteFunc(allLanes(), func(lane string) bool {
 		return slices.ContainsFunc(views, func(v sessionView) bool { return v.Lane == lane })
@@ -53,7 +53,7 @@ func (c *client) list(gateway pos) bool {
 		if view, listed := active[s.id]; listed {
 			c.compare(s, view, at)
 		} else {
-			c.gone(s, at)
+			c.missing(s, at)
 		}
 	}
 	return true
@@ -61,14 +61,14 @@ func (c *client) list(gateway pos) bool {
 
 // compare holds what is shown of an active session against the record.
 func (c *client) compare(s *session, view sessionView, at span) {
-	c.trial.tally.count("readings of time left")
-	known := *s
+	c.fixture.counters.count("readings of time left")
+	expected := *s
 	if view.Began != nil {
-		known = c.entered(known)
+		expected = c.entered(expected)
 	}
-	agreed, err := known.listed(view, at)
+	agreed, err := expected.listed(view, at)
 	if err != nil {
-		c.trial.fault("session %s %v", s.id, err)
+		c.fixture.fault("session %s %v", s.id, err)
 		return
 	}
 	*s = agreed
@@ -76,17 +76,17 @@ func (c *client) compare(s *session, view sessionView, at span) {
 
 // entered is the session after its customer has entered the lane, if that has happened since.
 func (c *client) entered(s session) session {
-	if at, entered := c.trial.hardware.since(s.id); entered && s.phase == waiting {
+	if at, entered := c.fixture.hardware.since(s.id); entered && s.phase == waiting {
 		return s.entered(at)
 	}
 	return s
 }
 
-// gone: the session is active no more. It was not the client that ended it, so its time must be used up.
-func (c *client) gone(s *session, at span) {
+// missing takes in that the session is not active any more. It was not the client that ended it, so its time must be used up.
+func (c *client) missing(s *session, at span) {
 	*s = c.entered(*s)
-	if may, _ := s.due(at); !may {
-		c.trial.fault("session %s is not active any more, and should be %s until %s", s.id, s.phase, s.deadline.lo)
+	if possible, _ := s.due(at); !possible {
+		c.fixture.fault("session %s is not active any more, and should be %s until %s", s.id, s.phase, s.deadline.lo)
 		return
 	}
 	*s = s.expired()

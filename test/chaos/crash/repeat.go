@@ -4,7 +4,7 @@ import "encoding/json"
 
 // repeat sends again what the client has reason to send again after a restart: the requests that were never answered,
 // if they have a key, and the last one that was answered to a key. Whatever happened before happens no second time.
-func (c *client) repeat(gateway pos) {
+func (c *client) repeat(gateway posClient) {
 	if c.kept != nil {
 		c.repeatKept(gateway)
 	}
@@ -16,39 +16,39 @@ func (c *client) repeat(gateway pos) {
 		case r.happened:
 			c.repeatDone(gateway, r)
 		default:
-			c.trial.tally.count("repeated, had not happened")
+			c.fixture.counters.count("repeated, had not happened")
 			c.command(gateway, r)
 		}
 	}
 }
 
 // repeatKept: the answer is the same to the byte.
-func (c *client) repeatKept(gateway pos) {
+func (c *client) repeatKept(gateway posClient) {
 	first, second := c.kept, *c.kept.request
 	again, err := second.send(gateway)
 	switch {
 	case err != nil:
-		c.trial.fault("%s was repeated, and not answered: %v", first.request, err)
+		c.fixture.fault("%s was repeated, and not answered: %v", first.request, err)
 	case again.Status != first.answer.Status, again.Body != first.answer.Body, !replayed(again):
-		c.trial.fault("%s was answered %d %s, and repeated %d %s (replayed: %v)",
+		c.fixture.fault("%s was answered %d %s, and repeated %d %s (replayed: %v)",
 			first.request, first.answer.Status, first.answer.Body, again.Status, again.Body, replayed(again))
 	default:
-		c.trial.tally.count("repeated, answered as before")
+		c.fixture.counters.count("repeated, answered as before")
 	}
 }
 
 // repeatDone: the request had happened although its answer was lost, so this is its first answer.
-func (c *client) repeatDone(gateway pos, r *request) {
+func (c *client) repeatDone(gateway posClient, r *request) {
 	second := *r
 	again, err := second.send(gateway)
 	if err != nil || !succeeded(again) || !replayed(again) {
-		c.trial.fault("%s had happened, and repeated it was answered %d %s (replayed: %v; %v)",
+		c.fixture.fault("%s had happened, and repeated it was answered %d %s (replayed: %v; %v)",
 			r, again.Status, again.Body, replayed(again), err)
 		return
 	}
 	var view sessionView
-	if r.kind == create && (json.Unmarshal([]byte(again.Body), &view) != nil || view.ID != r.of.id) {
-		c.trial.fault("%s had made session %s, and repeated it was answered %s", r, r.of.id, again.Body)
+	if r.kind == create && (json.Unmarshal([]byte(again.Body), &view) != nil || view.ID != r.session.id) {
+		c.fixture.fault("%s had made session %s, and repeated it was answered %s", r, r.session.id, again.Body)
 	}
-	c.trial.tally.count("repeated, had happened")
+	c.fixture.counters.count("repeated, had happened")
 }

@@ -9,9 +9,8 @@ import (
 
 var anID = regexp.MustCompile(`[0-9a-f-]{36}`)
 
-// explain is the last that the gateway logged, in all its lives, of the first sessions, lanes and events among the
-// faults.
-func (x *trial) explain(faults []string) string {
+// explain returns the last lines of the gateway's logs about the first sessions, lanes and events among the faults.
+func (x *fixture) explain(faults []string) string {
 	const most, last = 3, 40
 	var ids []string
 	for _, fault := range faults {
@@ -22,22 +21,22 @@ func (x *trial) explain(faults []string) string {
 	var text strings.Builder
 	for _, id := range ids {
 		text.WriteString("the gateway's log of " + id + ":\n")
-		var said []string
-		for n, life := range x.lives {
-			for line := range strings.Lines(life.Log()) {
+		var lines []string
+		for n, process := range x.gateways {
+			for line := range strings.Lines(process.Log()) {
 				if strings.Contains(line, id) {
-					said = append(said, fmt.Sprintf("\tlife %d: %s\n", n+1, strings.TrimSpace(line)))
+					lines = append(lines, fmt.Sprintf("\tprocess %d: %s\n", n+1, strings.TrimSpace(line)))
 				}
 			}
 		}
-		text.WriteString(strings.Join(said[max(0, len(said)-last):], ""))
+		text.WriteString(strings.Join(lines[max(0, len(lines)-last):], ""))
 	}
 	return text.String()
 }
 
-// figures is what the trial went through, and how exactly the clients knew deadlines before they were compared.
-func (x *trial) figures() string {
+// figures returns the counters, and how exactly the clients knew deadlines before they were compared.
+func (x *fixture) figures() string {
 	slices.Sort(x.widths)
 	return fmt.Sprintf("SEED=%d\n%s\nof the deadlines compared, half were known to %s, all to %s",
-		x.seed, &x.tally, x.widths[len(x.widths)/2], x.widths[len(x.widths)-1])
+		x.seed, &x.counters, x.widths[len(x.widths)/2], x.widths[len(x.widths)-1])
 }

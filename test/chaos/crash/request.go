@@ -23,7 +23,7 @@ const (
 type request struct {
 	client    *client
 	kind      kind
-	of        *session // nil for a create, until its session is known
+	session   *session // nil for a create, until its session is known
 	minutes   int      // of a create or modify
 	lane      string   // of a create or move
 	customer  string   // of a create
@@ -41,11 +41,11 @@ func (r *request) path() string {
 	case create:
 		return "/sessions"
 	case modify:
-		return fmt.Sprintf("/sessions/%s/modify?time=%d", r.of.id, r.minutes)
+		return fmt.Sprintf("/sessions/%s/modify?time=%d", r.session.id, r.minutes)
 	case move:
-		return fmt.Sprintf("/sessions/%s/move?lane_id=%s", r.of.id, r.lane)
+		return fmt.Sprintf("/sessions/%s/move?lane_id=%s", r.session.id, r.lane)
 	default:
-		return fmt.Sprintf("/sessions/%s/%s", r.of.id, r.kind)
+		return fmt.Sprintf("/sessions/%s/%s", r.session.id, r.kind)
 	}
 }
 
@@ -58,19 +58,19 @@ func (r *request) body() string {
 }
 
 // send makes the request and notes when it was under way.
-func (r *request) send(to pos) (support.Answer, error) {
+func (r *request) send(gateway posClient) (support.Answer, error) {
 	r.at.lo = now()
-	answer, err := to.Do(http.MethodPost, r.path(), r.body(), "Idempotency-Key", r.key)
+	answer, err := gateway.Do(http.MethodPost, r.path(), r.body(), "Idempotency-Key", r.key)
 	r.at.hi = now()
 	return answer, err
 }
 
 func (r *request) String() string {
-	on := r.customer
-	if r.of != nil {
-		on = r.of.id
+	subject := r.customer
+	if r.session != nil {
+		subject = r.session.id
 	}
-	return fmt.Sprintf("%s of %s (key %q)", r.kind, on, r.key)
+	return fmt.Sprintf("%s of %s (key %q)", r.kind, subject, r.key)
 }
 
 // succeeded: a 2xx is the promise that it is done and will stay so.

@@ -70,7 +70,7 @@ func (s session) after(r *request) session {
 		if s.phase == running {
 			s.left = s.deadline.minus(r.at)
 		}
-		return s.over("pos", r.at)
+		return s.finished("pos", r.at)
 	}
 	panic("no command on a session: " + r.kind)
 }
@@ -84,10 +84,10 @@ func (s session) entered(at span) session {
 // expired is the running session after its time was used up: it ended at its deadline, whoever was there to see it.
 func (s session) expired() session {
 	s.left = span{}
-	return s.over("expired", s.deadline)
+	return s.finished("expired", s.deadline)
 }
 
-func (s session) over(reason string, at span) session {
+func (s session) finished(reason string, at span) session {
 	s.phase, s.reason, s.endedAt = ended, reason, at
 	return s.with("sessionStopped", at)
 }
@@ -110,7 +110,7 @@ func (s session) timeLeft(at span) span {
 const settling = time.Second
 
 // due tells whether the session's end may be on record, and whether it must be, by a reading at that instant.
-func (s session) due(at span) (may, must bool) {
+func (s session) due(at span) (possible, certain bool) {
 	if s.phase != running {
 		return false, false
 	}

@@ -3,6 +3,8 @@ package crash
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -75,15 +77,15 @@ func (s session) sameSale(v sessionView) (session, error) {
 		return s, fmt.Errorf("is %s, and should be %d minutes on %s", show(v), s.minutes, s.lane)
 	}
 	for _, shown := range []struct {
-		what, by string
-		first    *time.Time
-		now      *time.Time
+		what, event string
+		first       *time.Time
+		now         *time.Time
 	}{{"created_at", "sessionCreated", &s.createdAt, &v.Created}, {"began_at", "sessionStarted", &s.beganAt, v.Began}} {
 		switch {
 		case shown.now == nil:
 		case shown.first.IsZero():
-			known := s.first(shown.by)
-			if err := s.measured(shown.what, &known, exactly(labelled(*shown.now))); err != nil {
+			expected := s.first(shown.event)
+			if err := s.measured(shown.what, &expected, exactly(labelled(*shown.now))); err != nil {
 				return s, err
 			}
 			*shown.first = *shown.now
@@ -105,13 +107,13 @@ func (s session) first(kind string) span {
 }
 
 // measured takes a reading of what is known already. The two may be no further apart than promised.
-func (s *session) measured(what string, known *span, reading span) error {
-	apart := known.apart(reading)
+func (s *session) measured(what string, expected *span, reading span) error {
+	apart := expected.apart(reading)
 	if apart > tolerance {
 		return fmt.Errorf("%s is off by %s: read %s to %s, known %s to %s",
-			what, apart, reading.lo, reading.hi, known.lo, known.hi)
+			what, apart, reading.lo, reading.hi, expected.lo, expected.hi)
 	}
-	*known = known.within(reading)
+	*expected = expected.within(reading)
 	s.stray = max(s.stray, apart)
 	return nil
 }
@@ -119,4 +121,27 @@ func (s *session) measured(what string, known *span, reading span) error {
 func show(view any) string {
 	text, _ := json.Marshal(view) // of plain structs
 	return string(text)
+}
+
+// logged compares the session's events with the log. It asks for more than the promise (created first, started at most
+// once, stopped once if it has ended and never before): every change that happened has its event, in the order of the
+// changes, on the lane of that moment and at its instant, and there are no others.
+func (s *session) logged(events []event) error {
+	var should, are []string
+	for _, f := range s.facts {
+		should = append(should, f.kind+" on "+f.lane)
+	}
+	for _, e := range events {
+		are = append(are, e.Payload.Event+" on "+e.Payload.Lane)
+	}
+	if !slices.Equal(should, are) {
+		return fmt.Errorf("has the events\n\t%s\nand should have\n\t%s", strings.Join(are, "\n\t"), strings.Join(should, "\n\t"))
+	}
+	s.facts = slices.Clone(s.facts)
+	for i, e := range events {
+		if err := s.measured("occurred_at of "+e.Payload.Event, &s.facts[i].at, exactly(labelled(e.OccurredAt))); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -51,36 +51,36 @@ type (
 // pageSize is the most that a page of a log may hold.
 const pageSize = 1000
 
-// pos is the way to one life of the gateway.
-type pos struct {
+// posClient is a POS client of one process of the gateway.
+type posClient struct {
 	support.Client
-	life   *support.Gateway
-	tenure *tenure
+	process   *support.Gateway
+	ownership *ownership
 }
 
-func (x *trial) connect(life *support.Gateway) pos {
-	// A pool of its own: no connection outlives the gateway that it leads to.
-	return pos{support.Client{
-		API: life.API + support.V2, Range: support.RangeID, Token: support.Token,
+func (x *fixture) connect(process *support.Gateway) posClient {
+	// Each process has a pool of its own, so that no connection outlives it.
+	return posClient{support.Client{
+		API: process.API + support.V2, Range: support.RangeID, Token: support.Token,
 		HTTP: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 2 * clientCount}},
-	}, life, &tenure{trial: x}}
+	}, process, &ownership{fixture: x}}
 }
 
 // Do makes a request. Whatever is answered has to fit whose the range is.
-func (p pos) Do(method, path, body string, headers ...string) (support.Answer, error) {
+func (p posClient) Do(method, path, body string, headers ...string) (support.Answer, error) {
 	sent := now()
 	answer, err := p.Client.Do(method, path, body, headers...)
 	if err == nil {
-		p.tenure.heard(sent, method, path, answer)
+		p.ownership.check(sent, method, path, answer)
 	}
 	return answer, err
 }
 
 // hangUp closes the connections that nobody uses.
-func (p pos) hangUp() { p.HTTP.CloseIdleConnections() }
+func (p posClient) hangUp() { p.HTTP.CloseIdleConnections() }
 
 // read asks for a view and says when it did.
-func (p pos) read(path string, into any) (support.Answer, span, error) {
+func (p posClient) read(path string, into any) (support.Answer, span, error) {
 	asked := now()
 	answer, err := p.Do(http.MethodGet, path, "")
 	at := span{asked, now()}
@@ -91,7 +91,7 @@ func (p pos) read(path string, into any) (support.Answer, span, error) {
 }
 
 // must reads what cannot be refused by a gateway that is ready.
-func (p pos) must(path string, into any) (span, error) {
+func (p posClient) mustRead(path string, into any) (span, error) {
 	answer, at, err := p.read(path, into)
 	if err == nil && answer.Status != http.StatusOK {
 		err = fmt.Errorf("GET %s: %d %s", path, answer.Status, answer.Body)
@@ -100,11 +100,11 @@ func (p pos) must(path string, into any) (span, error) {
 }
 
 // events reads the event log behind the cursor, to its end.
-func (p pos) events(after uint64) ([]event, error) {
+func (p posClient) events(after uint64) ([]event, error) {
 	var all []event
 	for {
 		var page struct{ Events []event }
-		if _, err := p.must(fmt.Sprintf("/events?after=%d&limit=%d", after, pageSize), &page); err != nil {
+		if _, err := p.mustRead(fmt.Sprintf("/events?after=%d&limit=%d", after, pageSize), &page); err != nil {
 			return all, err
 		}
 		all = append(all, page.Events...)
@@ -116,14 +116,14 @@ func (p pos) events(after uint64) ([]event, error) {
 }
 
 // history reads all sessions that have ended.
-func (p pos) history() ([]endedView, error) {
+func (p posClient) history() ([]endedView, error) {
 	var all []endedView
 	for after := "0"; ; {
 		var page struct {
 			Sessions []endedView
 			Next     string
 		}
-		if _, err := p.must(fmt.Sprintf("/history?after=%s&limit=%d", after, pageSize), &page); err != nil {
+		if _, err := p.mustRead(fmt.Sprintf("/history?after=%s&limit=%d", after, pageSize), &page); err != nil {
 			return all, err
 		}
 		all = append(all, page.Sessions...)

@@ -17,7 +17,7 @@ import (
 )
 
 // command runs the binary to its end.
-func command(t *testing.T, wanted int, args ...string) (out, said string) {
+func command(t *testing.T, wanted int, args ...string) (out, log string) {
 	t.Helper()
 	var stdout, stderr strings.Builder
 	cmd := support.Command(args...)
@@ -52,10 +52,10 @@ func TestARangeMovesWithWhatRunsOnIt(t *testing.T) {
 	events := g.Send("GET", logPaths[1], "").Body
 	history := g.Send("GET", logPaths[0], "").Body
 
-	_, said := command(t, 1, "store", "check", "--config", stores[0])
-	require.Contains(t, said, "locked by another process: is another rangegate running?")
-	_, said = command(t, 1, "store", "export", "--config", stores[0])
-	require.Contains(t, said, "locked by another process")
+	_, log := command(t, 1, "store", "check", "--config", stores[0])
+	require.Contains(t, log, "locked by another process: is another rangegate running?")
+	_, log = command(t, 1, "store", "export", "--config", stores[0])
+	require.Contains(t, log, "locked by another process")
 	g.terminate(t)
 
 	for i, next := range stores[1:] {
@@ -70,8 +70,8 @@ func TestARangeMovesWithWhatRunsOnIt(t *testing.T) {
 		require.Equal(t, os.FileMode(0o600), info.Mode(), "there are names in it")
 		out, _ = command(t, 0, "store", "import", "--config", next, exported)
 		require.Contains(t, out, "imported range "+support.RangeID)
-		_, said = command(t, 1, "store", "import", "--config", next, exported)
-		require.Contains(t, said, "has the range already, and nothing was written")
+		_, log = command(t, 1, "store", "import", "--config", next, exported)
+		require.Contains(t, log, "has the range already, and nothing was written")
 
 		g = serve(t, next)
 		require.Equal(t, phases, g.Phases())
@@ -95,12 +95,12 @@ func TestADamagedRecordIsToldAndNotCarriedOver(t *testing.T) {
 	path := newPath(t)
 	require.NoError(t, os.WriteFile(path, damaged, 0o600))
 	config, exported := configured(t, support.SQLite(path)), filepath.Join(t.TempDir(), "export.jsonl")
-	out, said := command(t, 1, "store", "check", "--config", config)
+	out, log := command(t, 1, "store", "check", "--config", config)
 	require.Contains(t, out, "active sessions: 2")
 	require.Equal(t, 22, strings.Count(out, "it is not what was written"), out)
-	require.Contains(t, said, "cannot be read, or do not go together: 22")
-	_, said = command(t, 1, "store", "export", "--config", config, "--out", exported)
-	require.Contains(t, said, "range "+support.RangeID+": event ")
+	require.Contains(t, log, "cannot be read, or do not go together: 22")
+	_, log = command(t, 1, "store", "export", "--config", config, "--out", exported)
+	require.Contains(t, log, "range "+support.RangeID+": event ")
 	require.NoFileExists(t, exported)
 	unchanged(t, path, damaged)
 }
@@ -118,10 +118,10 @@ func TestABackupIsServedFrom(t *testing.T) {
 
 	out, _ := command(t, 0, "store", "backup", "--config", config, copied)
 	require.Contains(t, out, "lanes: 2, active sessions: 2,")
-	_, said := command(t, 1, "store", "backup", "--config", config, copied)
-	require.Contains(t, said, "file already exists")
-	_, said = command(t, 1, "store", "backup", "--config", configured(t, support.Redis("redis://127.0.0.1:1/0")), copied+"2")
-	require.Contains(t, said, "the store is a Redis server")
+	_, log := command(t, 1, "store", "backup", "--config", config, copied)
+	require.Contains(t, log, "file already exists")
+	_, log = command(t, 1, "store", "backup", "--config", configured(t, support.Redis("redis://127.0.0.1:1/0")), copied+"2")
+	require.Contains(t, log, "the store is a Redis server")
 	g.Sell(2, 30) // after the backup
 	require.Len(t, g.Sessions(), 3)
 	g.Kill()

@@ -114,9 +114,9 @@ func TestADiskWithoutRoomToGrow(t *testing.T) {
 	g.Sell(1, 30) // which is saved behind all that waited
 	check := func() {
 		t.Helper()
-		over, running := g.ended(), g.Sessions()
+		ended, running := g.ended(), g.Sessions()
 		for _, id := range ended {
-			require.Equal(t, 1, count(over, id), "a stop is saved, once")
+			require.Equal(t, 1, count(ended, id), "a stop is saved, once")
 			require.NotContains(t, running, id)
 		}
 		most := len(ended) + 1 + unknown
@@ -124,7 +124,7 @@ func TestADiskWithoutRoomToGrow(t *testing.T) {
 			require.Contains(t, running, active)
 			most++
 		}
-		require.LessOrEqual(t, len(over)+len(running), most, "what was refused never happened")
+		require.LessOrEqual(t, len(ended)+len(running), most, "what was refused never happened")
 	}
 	check()
 	g.Kill()

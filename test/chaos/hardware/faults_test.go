@@ -26,9 +26,9 @@ type fault struct {
 	begin, end func(*lanesim.Controller)
 
 	// What POS sees of it until it is over. Without a reason the lane stays usable.
-	link, why string
-	says      string // in the gateway's log, of the link
-	locks     bool   // the controller has locked its fire line by itself
+	link, notUsable string
+	logs            string // in the gateway's log, of the link
+	locks           bool   // the controller has locked its fire line by itself
 }
 
 var faults = []fault{
@@ -79,13 +79,13 @@ const (
 	goesOn = iota
 	isStopped
 	isHeld
-	ways
+	actions
 )
 
 // Every fault on three lanes, beside a lane without any. On the first the session goes on, on the second POS stops it
 // while the fault lasts, on the third staff hold the lane.
 func TestEveryFaultIsSeenAndOvercome(t *testing.T) {
-	many := ways*len(faults) + 1
+	many := actions*len(faults) + 1
 	controllers := support.NewControllers(t, 0, many-1)
 	pos, operator := serve(t, newConfig(t, controllers, "link_grace: 200ms"))
 	sessions := make([]string, many)
@@ -96,7 +96,7 @@ func TestEveryFaultIsSeenAndOvercome(t *testing.T) {
 	}
 	before, sound := pos.lanes(), many-1
 
-	over := make(chan struct{})
+	done := make(chan struct{})
 	var watching, suffering sync.WaitGroup
 	watching.Go(func() {
 		t.Run("none", func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestEveryFaultIsSeenAndOvercome(t *testing.T) {
 				require.Equal(t, before[sound], pos.lanes()[sound], "the lane beside them is untouched")
 				require.True(t, controllers.Controller(sound).Shown().Open)
 				select {
-				case <-over:
+				case <-done:
 					return
 				case <-time.After(20 * time.Millisecond):
 				}
@@ -113,11 +113,11 @@ func TestEveryFaultIsSeenAndOvercome(t *testing.T) {
 		})
 	})
 	for i, wrong := range faults { // all at once, which t.Parallel would not have them be
-		for way, name := range []string{"it goes on", "it is stopped", "it is held"} {
-			n := ways*i + way
+		for action, name := range []string{"it goes on", "it is stopped", "it is held"} {
+			n := actions*i + action
 			suffering.Go(func() {
 				t.Run(fmt.Sprintf("%s, %s", wrong.name, name), func(t *testing.T) {
-					c := faultCase{t, wrong, way, n, controllers.Controller(n), posClient{pos.With(t), t}, operator, sessions[n], before[n]}
+					c := faultCase{t, wrong, action, n, controllers.Controller(n), posClient{pos.With(t), t}, operator, sessions[n], before[n]}
 					c.begin()
 					c.act()
 					c.end()
@@ -126,7 +126,7 @@ func TestEveryFaultIsSeenAndOvercome(t *testing.T) {
 		}
 	}
 	suffering.Wait()
-	close(over)
+	close(done)
 	watching.Wait()
 
 	require.Empty(t, operator.holds(), "no fault leaves a hold behind")
@@ -134,7 +134,7 @@ func TestEveryFaultIsSeenAndOvercome(t *testing.T) {
 	linkErrors := operator.linkErrors()
 	for n := range sound {
 		down += len(linkErrors[support.LaneID(n)])
-		if faults[n/ways].link == "faulty" {
+		if faults[n/actions].link == "faulty" {
 			refused++
 		}
 	}
@@ -148,7 +148,7 @@ func TestEveryFaultIsSeenAndOvercome(t *testing.T) {
 type faultCase struct {
 	t          *testing.T
 	fault      fault
-	way        int
+	action     int
 	n          int
 	controller *lanesim.Controller
 	pos        posClient
@@ -160,14 +160,14 @@ type faultCase struct {
 func (c faultCase) begin() {
 	t := c.t
 	c.fault.begin(c.controller)
-	c.pos.waitLane(c.n, "it is seen", func(l lane) bool { return l.Link == c.fault.link && l.notUsableBecause() == c.fault.why })
-	require.Equal(t, c.fault.why == "", c.pos.lanes()[c.n].Usable)
+	c.pos.waitLane(c.n, "it is seen", func(l lane) bool { return l.Link == c.fault.link && l.notUsableBecause() == c.fault.notUsable })
+	require.Equal(t, c.fault.notUsable == "", c.pos.lanes()[c.n].Usable)
 	if c.fault.link == "up" {
 		return
 	}
 	require.Equal(t, !c.fault.locks, c.controller.Shown().Open, "a running session runs out")
-	logged := func(reason string) bool { return strings.Contains(reason, c.fault.says) }
-	support.Eventually(t, "logged: "+c.fault.says, func() bool {
+	logged := func(reason string) bool { return strings.Contains(reason, c.fault.logs) }
+	support.Eventually(t, "logged: "+c.fault.logs, func() bool {
 		return slices.ContainsFunc(c.operator.linkErrors()[support.LaneID(c.n)], logged)
 	})
 }
@@ -175,11 +175,11 @@ func (c faultCase) begin() {
 // act is what people do on a lane with a fault.
 func (c faultCase) act() {
 	t, id := c.t, support.LaneID(c.n)
-	switch c.way {
+	switch c.action {
 	case isStopped:
 		c.pos.Command(c.session, "/stop")
 		require.Equal(t, "free", c.pos.lanes()[c.n].Phase)
-		if c.fault.why != "" {
+		if c.fault.notUsable != "" {
 			require.Equal(t, "lane_not_usable", c.pos.Expect(409, "POST", "/sessions", support.Order(c.n, soldMinutes)).Code())
 		}
 	case isHeld:
@@ -208,13 +208,13 @@ func (c faultCase) end() {
 		require.Empty(t, c.operator.linkErrors()[support.LaneID(c.n)])
 	}
 	c.waitInForce()
-	switch c.way {
+	switch c.action {
 	case isStopped:
 		c.session = c.pos.sell(c.n)
 	case isHeld:
 		require.True(t, c.operator.HoldLane(c.n, false).Saved)
 	}
-	c.way = goesOn
+	c.action = goesOn
 	c.waitInForce()
 	now := c.pos.lanes()[c.n]
 	require.Equal(t, "running", now.Phase)
@@ -226,7 +226,7 @@ func (c faultCase) waitInForce() {
 	c.t.Helper()
 	support.Eventually(c.t, "what people want is in force", func() bool {
 		shown := c.controller.Shown()
-		switch c.way {
+		switch c.action {
 		case isStopped:
 			return !shown.Open && shown.Session == uuid.Nil
 		case isHeld:

@@ -56,9 +56,9 @@ func (s *shooter) shoot(enough int64) {
 // plague has one thing after the other go wrong with a lane, until it is done or the connection was broken often enough;
 // then all is well again. It counts what went wrong.
 func plague(lane *lanesim.Controller, chance *rand.Rand, disorderly bool, done <-chan struct{}, counted *sync.Map) {
-	count := func(what string, of int) {
+	count := func(what string, times int) {
 		n, _ := counted.LoadOrStore(what, new(atomic.Int64))
-		n.(*atomic.Int64).Add(int64(of))
+		n.(*atomic.Int64).Add(int64(times))
 	}
 	defer func() {
 		lane.LoseAcks(false)

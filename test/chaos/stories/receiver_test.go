@@ -21,8 +21,8 @@ import (
 
 // bad are answers that a receiver should not give, and what the log says of them.
 var bad = map[string]struct {
-	says   string
-	answer func(http.ResponseWriter, *http.Request)
+	outcome string
+	answer  func(http.ResponseWriter, *http.Request)
 }{
 	"500":      {"500", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }},
 	"410":      {"410", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(410) }},
@@ -94,17 +94,17 @@ func TestABadAnswerOfTheReceiverStallsTheQueueForEver(t *testing.T) {
 	log := pos.AttemptedEvents()
 	for n, session := range sessions {
 		f.receiver.WaitEvents(session, want...)
-		var said []string
+		var outcomes []string
 		for _, event := range log {
 			if event.Payload.Session == session {
-				said = append(said, event.Outcome())
+				outcomes = append(outcomes, event.Outcome())
 			}
 		}
 		if n == len(names) {
-			require.Equal(t, []string{"200", "200", "200", "200", "200"}, said)
+			require.Equal(t, []string{"200", "200", "200", "200", "200"}, outcomes)
 		} else {
-			says := bad[names[n]].says
-			require.Equal(t, []string{says, says, "200", says, says}, said, names[n])
+			outcome := bad[names[n]].outcome
+			require.Equal(t, []string{outcome, outcome, "200", outcome, outcome}, outcomes, names[n])
 		}
 	}
 }
@@ -253,13 +253,13 @@ func TestAReceiverAnsweringJustAfterTheTimeOut(t *testing.T) {
 		pos.command(buyer, "/resume")
 		f.receiver.WaitEvents(buyer, "sessionCreated", "sessionStarted", "purchaseRequest", "sessionPaused", "sessionResumed")
 	}
-	var said []string
+	var outcomes []string
 	for _, event := range pos.AttemptedEvents() {
 		if event.Payload.Session == buyers[0] {
-			said = append(said, event.Outcome())
+			outcomes = append(outcomes, event.Outcome())
 		}
 	}
-	require.Equal(t, []string{"200", "200", "timed out", "timed out", "200"}, said, "each has its own answer")
+	require.Equal(t, []string{"200", "200", "timed out", "timed out", "200"}, outcomes, "each has its own answer")
 
 	gateway.Kill()
 	gateway, pos = f.serveLinked()

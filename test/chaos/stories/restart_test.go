@@ -75,16 +75,16 @@ func TestACrashBetweenStopAndItsConfirmation(t *testing.T) {
 			gateway, pos := f.serveLinked()
 			session := pos.Sell(0, 30)
 			f.WaitOpen(0, session)
-			told := make(chan int, 1)
+			status := make(chan int, 1)
 			go func() {
 				answer, _ := pos.Do("POST", "/sessions/"+session+"/stop", "")
-				told <- answer.Status
+				status <- answer.Status
 			}()
 			time.Sleep(time.Duration(rand.Int64N(int64(3 * time.Millisecond)))) // anywhere in the stop
 			gateway.Kill()
 
 			gateway, pos = f.serve()
-			if <-told == 204 {
+			if <-status == 204 {
 				pos.refused(session, "/stop", 404, "session_ended")
 			}
 			if pos.LaneStatuses()[0].Phase == "running" {

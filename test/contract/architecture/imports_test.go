@@ -15,7 +15,7 @@ import (
 
 // may lists, for each part of the tree, which other parts of it the code (not its tests) may import. The first entry
 // that a package falls under counts.
-var may = []struct {
+var rules = []struct {
 	part    string
 	imports []string
 }{
@@ -43,14 +43,14 @@ type listed struct {
 
 func TestDependenciesRunOneWay(t *testing.T) {
 	for _, p := range packages(t) {
-		part, allowed, known := rule(p.ImportPath)
+		part, allowed, found := rule(p.ImportPath)
 		if strings.HasPrefix(p.ImportPath, "test/") {
 			continue
 		}
-		require.True(t, known, "%s stands in no part of the tree that this test knows", p.ImportPath)
+		require.True(t, found, "%s stands in no part of the tree that this test knows", p.ImportPath)
 		for _, imported := range p.Imports {
-			own, is := strings.CutPrefix(imported, "rangegate/")
-			if !is {
+			own, found := strings.CutPrefix(imported, "rangegate/")
+			if !found {
 				continue
 			}
 			to, _, _ := rule(own)
@@ -86,8 +86,8 @@ func TestLanesIsPure(t *testing.T) {
 	}
 }
 
-func rule(path string) (part string, imports []string, known bool) {
-	for _, r := range may {
+func rule(path string) (part string, imports []string, found bool) {
+	for _, r := range rules {
 		if path == r.part || strings.HasPrefix(path, r.part+"/") {
 			return r.part, r.imports, true
 		}

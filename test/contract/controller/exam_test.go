@@ -12,7 +12,7 @@ import (
 )
 
 // exam plays the lane link with the controller, as its maker would.
-func exam(lane *controller, more ...string) (said string, err error) {
+func exam(lane *controller, more ...string) (output string, err error) {
 	address := fmt.Sprintf("ws://127.0.0.1:%d/lane", lane.port)
 	out, err := support.Command(append([]string{"check-controller", address, "--lane", support.LaneID(1), "--key", key}, more...)...).CombinedOutput()
 	return string(out), err
@@ -24,10 +24,10 @@ func TestAControllerThatKeepsEveryRule(t *testing.T) {
 		lane.waitShown("a session waits", func(s shown) bool { return s.Remaining != nil && *s.Remaining == 60*60_000 })
 		lane.do("enter")
 	}()
-	said, err := exam(lane, "--reports", "30s")
-	require.NoError(t, err, said)
-	require.NotContains(t, said, "BROKEN")
-	require.Equal(t, 14, strings.Count(said, "holds "), said)
+	output, err := exam(lane, "--reports", "30s")
+	require.NoError(t, err, output)
+	require.NotContains(t, output, "BROKEN")
+	require.Equal(t, 14, strings.Count(output, "holds "), output)
 }
 
 func TestMistakesAreFound(t *testing.T) {
@@ -40,9 +40,9 @@ func TestMistakesAreFound(t *testing.T) {
 	} {
 		t.Run(mistake, func(t *testing.T) {
 			t.Parallel()
-			said, err := exam(start(t, mistake))
+			output, err := exam(start(t, mistake))
 			require.Error(t, err)
-			require.Contains(t, said, "BROKEN  "+rule+": ")
+			require.Contains(t, output, "BROKEN  "+rule+": ")
 		})
 	}
 }
@@ -51,8 +51,8 @@ func TestNobodyAnswers(t *testing.T) {
 	lane := start(t)
 	lane.port = 1
 	begun := time.Now()
-	said, err := exam(lane)
+	output, err := exam(lane)
 	require.Error(t, err)
-	require.Contains(t, said, "BROKEN  answers the gateway's hello within 5 s, for its lane: ")
+	require.Contains(t, output, "BROKEN  answers the gateway's hello within 5 s, for its lane: ")
 	require.Less(t, time.Since(begun), time.Minute)
 }

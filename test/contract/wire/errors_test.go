@@ -118,10 +118,10 @@ func usedUp(t *testing.T, path string) string {
 	id := uuid.MustParse(support.RangeID)
 	epoch, err := s.Claim(t.Context(), id, time.Now())
 	require.NoError(t, err)
-	then := lanes.Instant{Wall: time.Now().Add(-time.Hour).UTC()}
+	earlier := lanes.Instant{Wall: time.Now().Add(-time.Hour).UTC()}
 	session := lanes.Session{
 		ID: uuid.New(), Group: uuid.MustParse(support.Group), Customer: "Jo Smith", Sold: 30 * time.Minute,
-		Phase: lanes.Paused, Left: 5 * time.Minute, Since: then, Created: then, Began: &then,
+		Phase: lanes.Paused, Left: 5 * time.Minute, Since: earlier, Created: earlier, Began: &earlier,
 	}
 	require.NoError(t, s.Flush(t.Context(), store.Batch{
 		Range: id, Epoch: epoch, N: 1, Now: time.Now(),

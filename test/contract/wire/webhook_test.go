@@ -87,7 +87,7 @@ func TestSimulationsThatAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		path, body string
 		status     int
-		says       string
+		text       string
 	}{
 		{"help", `{"session_id":"lane 1"}`, 400, `"session_id"`},
 		{"addTime", `{}`, 400, `"qty":"is required"`},
@@ -100,7 +100,7 @@ func TestSimulationsThatAreRefused(t *testing.T) {
 	} {
 		answer := pos.ask("POST", v2+"/simulate/"+c.path, c.body)
 		require.Equal(t, c.status, answer.Status, "%s %s: %s", c.path, c.body, answer.Body)
-		require.Contains(t, answer.Body, c.says)
+		require.Contains(t, answer.Body, c.text)
 	}
 	require.Equal(t, 400, pos.ask("GET", v2+"/simulate/products/drinks", "").Status)
 

@@ -17,9 +17,9 @@ import (
 
 // expression is what PromQL names. Whether it is PromQL at all, promtool says.
 type expression struct {
-	selected []selected
-	grouped  []string // the labels of by (…) and without (…), on (…) and their like
-	by       bool     // only what it is grouped by is left of the labels
+	selected    []selected
+	grouped     []string // the labels of by (…) and without (…), on (…) and their like
+	onlyGrouped bool     // only what it is grouped by is left of the labels
 }
 
 // selected is a metric with the labels that it is selected by.
@@ -42,7 +42,7 @@ var (
 func parse(text string) (e expression) {
 	for _, g := range groupings.FindAllStringSubmatch(text, -1) {
 		e.grouped = append(e.grouped, word.FindAllString(g[2], -1)...)
-		e.by = e.by || g[1] == "by"
+		e.onlyGrouped = e.onlyGrouped || g[1] == "by"
 	}
 	text = groupings.ReplaceAllString(text, "")
 	for text != "" {
@@ -60,7 +60,7 @@ func parse(text string) (e expression) {
 			continue
 		}
 		one := selected{metric: name}
-		if braced, is := strings.CutPrefix(rest, "{"); is {
+		if braced, found := strings.CutPrefix(rest, "{"); found {
 			inside, behind, _ := strings.Cut(braced, "}")
 			for _, m := range matchers.FindAllStringSubmatch(inside, -1) {
 				one.matchers = append(one.matchers, matcher{m[1], m[2], m[3]})

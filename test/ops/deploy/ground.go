@@ -27,47 +27,47 @@ var (
 
 // named looks for everything that the expression names. It gives the labels that its result may have; nothing is known of
 // them where a metric is missing.
-func (g *ground) named(where, text string) (labels []string, known bool) {
+func (g *ground) named(where, text string) (labels []string, found bool) {
 	e := parse(text)
-	labels, known = slices.Clone(labelsOfPrometheus), true
+	labels, found = slices.Clone(labelsOfPrometheus), true
 	for _, one := range e.selected {
 		if slices.Contains(ofPrometheus, one.metric) {
 			continue
 		}
-		of := g.families[base(g.families, one.metric)]
-		if of == nil {
+		shown := g.families[base(g.families, one.metric)]
+		if shown == nil {
 			g.miss(where, "there is no %s", one.metric)
-			known = false
+			found = false
 			continue
 		}
-		for label := range of.labels {
+		for label := range shown.labels {
 			labels = append(labels, label)
 		}
 		for _, m := range one.matchers {
-			g.matched(where, one.metric, of, m)
+			g.matched(where, one.metric, shown, m)
 		}
 	}
-	if known {
+	if found {
 		g.has(where, labels, e.grouped...)
 	}
-	if e.by {
+	if e.onlyGrouped {
 		labels = e.grouped
 	}
-	return labels, known
+	return labels, found
 }
 
 // matched: a value that was not seen has to be one that the metric's help, or the errors, speak of.
-func (g *ground) matched(where, metric string, of *family, m matcher) {
+func (g *ground) matched(where, metric string, shown *family, m matcher) {
 	if slices.Contains(labelsOfPrometheus, m.label) {
 		return
 	}
-	seen, has := of.labels[m.label]
+	seen, has := shown.labels[m.label]
 	if !has {
 		g.miss(where, "%s has no label %s", metric, m.label)
 		return
 	}
 	for _, value := range m.values() {
-		if !slices.Contains(seen, value) && !spokenOf(value, of.help+g.codes) {
+		if !slices.Contains(seen, value) && !spokenOf(value, shown.help+g.codes) {
 			g.miss(where, "%s has no %s %q, and its help does not speak of any", metric, m.label, value)
 		}
 	}

@@ -41,18 +41,18 @@ func TestWhatIsNamedIsThere(t *testing.T) {
 
 	d := theDashboard(t)
 	for _, q := range d.queries() {
-		if labels, known := program.named("dashboard", q.Expr); known {
+		if labels, found := program.named("dashboard", q.Expr); found {
 			program.has("dashboard: the legend of "+q.Expr, labels, firsts(inLegend, q.LegendFormat)...)
 		}
 	}
 	for _, v := range d.Templating.List {
-		if inside, is := strings.CutPrefix(v.Definition, "label_values("); is {
+		if inside, found := strings.CutPrefix(v.Definition, "label_values("); found {
 			metric, label, _ := strings.Cut(strings.TrimSuffix(inside, ")"), ", ")
 			program.named("dashboard: "+v.Name, metric+"{"+label+`=~".+"}`)
 		}
 	}
 	for _, alert := range alerts(t) {
-		if labels, known := program.named(alert.Alert, alert.Expr); known {
+		if labels, found := program.named(alert.Alert, alert.Expr); found {
 			program.has(alert.Alert+": its description", labels, firsts(inDescription, alert.Annotations["description"])...)
 		}
 	}
@@ -63,16 +63,16 @@ func TestWhatIsNamedIsThere(t *testing.T) {
 	for _, trial := range trialsOf(t).Tests {
 		for _, input := range trial.InputSeries {
 			made := parse(input.Series).selected[0]
-			if of := program.families[base(program.families, made.metric)]; of != nil {
+			if shown := program.families[base(program.families, made.metric)]; shown != nil {
 				var has []string
 				for _, m := range made.matchers {
 					has = append(has, m.label)
 				}
-				for label := range of.labels {
+				for label := range shown.labels {
 					program.has("rules_test.yaml: "+input.Series, has, label)
 				}
 				for _, label := range has {
-					program.has("rules_test.yaml: "+input.Series, slices.AppendSeq(slices.Clone(labelsOfPrometheus), maps.Keys(of.labels)), label)
+					program.has("rules_test.yaml: "+input.Series, slices.AppendSeq(slices.Clone(labelsOfPrometheus), maps.Keys(shown.labels)), label)
 				}
 			}
 		}

@@ -36,7 +36,7 @@ func familiesOf(metrics support.Metrics) map[string]*family {
 // base is the name under which a series is described: a histogram's has none of the ends that its series have.
 func base(families map[string]*family, name string) string {
 	for _, end := range []string{"_bucket", "_sum", "_count"} {
-		if whole, is := strings.CutSuffix(name, end); is && families[whole] != nil && families[whole].kind != "counter" && families[whole].kind != "gauge" {
+		if whole, found := strings.CutSuffix(name, end); found && families[whole] != nil && families[whole].kind != "counter" && families[whole].kind != "gauge" {
 			return whole
 		}
 	}

@@ -25,7 +25,7 @@ func TestTheFirstTenMinutes(t *testing.T) {
 	out, err := exec.Command("bash", "-c", script).CombinedOutput()
 	require.NoError(t, err, string(out))
 
-	for _, said := range []string{
+	for _, text := range []string{
 		`"readable_name":"Lane 1"`,           // what there is to sell
 		`"duration":60`,                      // sold
 		`"event":"carrierHit"`,               // sent
@@ -34,7 +34,7 @@ func TestTheFirstTenMinutes(t *testing.T) {
 		`"duration":75`,                      // and added
 		`"payload":{"event":"sessionPaused"`, // and on record
 	} {
-		require.Contains(t, string(out), said)
+		require.Contains(t, string(out), text)
 	}
 }
 

@@ -48,9 +48,9 @@ func TestALanesEveningByOneFilter(t *testing.T) {
 	playground.POS().Sell(2, 30)
 	playground.HoldRange(true)
 	playground.HoldRange(false)
-	said := run(strings.Join(lines, "\n"), t.TempDir())
+	output := run(strings.Join(lines, "\n"), t.TempDir())
 	for _, want := range []string{`"live":12`, `"command":"release"`, `{"level":"debug"}`} {
-		require.Contains(t, said, want)
+		require.Contains(t, output, want)
 	}
 	support.Eventually(t, "the session is resumed", func() bool {
 		return slices.Contains(evening(t, playground.Log(), lane), "event sessionResumed")

@@ -39,8 +39,8 @@ func TestTheLinesForOperators(t *testing.T) {
 	lines.Dir = dir
 	out, err := lines.CombinedOutput()
 	require.NoError(t, err, string(out))
-	for _, said := range []string{"ready", `"scope":"range"`, `"hold":true`} {
-		require.Contains(t, string(out), said)
+	for _, text := range []string{"ready", `"scope":"range"`, `"hold":true`} {
+		require.Contains(t, string(out), text)
 	}
 }
 

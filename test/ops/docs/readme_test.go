@@ -25,11 +25,11 @@ func TestTheLinesOfTheReadme(t *testing.T) {
 	}
 	out, err := exec.Command("bash", "-c", "set -eu\n"+script).CombinedOutput()
 	require.NoError(t, err, string(out))
-	for _, said := range []string{
+	for _, text := range []string{
 		`"readable_name":"Lane 1"`,                                  // what there is to sell
 		`"duration":30`, `"duration":45`, `"event":"sessionPaused"`, // a session
 		`"not_reached":[],"saved":true`, `"who":"operator"`, // a ceasefire
 	} {
-		require.Contains(t, string(out), said)
+		require.Contains(t, string(out), text)
 	}
 }

@@ -42,7 +42,7 @@ func (g *gate) pass(_ support.Arrival, w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-func (g *gate) close() {
+func (g *gate) shut() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = make(chan struct{})
@@ -153,7 +153,7 @@ func TestARequestIsFollowedAcrossACrash(t *testing.T) {
 	receiver.Respond(webhook.pass)
 	config := configured(t, receiver, "debug")
 	g := serve(t, config)
-	webhook.close()
+	webhook.shut()
 	holding := g.sell(2, first) // its first event keeps the only slot
 	support.Eventually(t, "the first event arrives", func() bool { return len(arrived(receiver, holding)) == 1 })
 	session := g.sell(1, second)

@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 }
 
 // build makes everything for a version, in a second that does not change.
-func build(version, into string) (said []byte, err error) {
+func build(version, into string) (output []byte, err error) {
 	cmd := exec.Command("../../../deploy/package", into)
 	cmd.Env = append(os.Environ(), "VERSION="+version, "SOURCE_DATE_EPOCH=1767225600")
 	return cmd.CombinedOutput()

@@ -119,8 +119,8 @@ func (m *machine) copy(packages []string) {
 	}
 	pack := exec.Command("sh", "-c", `tar -C / --no-recursion -c -T - | tar -C "$0" -xp`, m.root)
 	pack.Stdin = strings.NewReader(list.String())
-	said, err := pack.CombinedOutput()
-	require.NoError(m.t, err, string(said))
+	output, err := pack.CombinedOutput()
+	require.NoError(m.t, err, string(output))
 }
 
 // register tells the machine's dpkg what is installed there.
@@ -151,17 +151,17 @@ func (m *machine) command(args ...string) *exec.Cmd {
 // runs runs a command line there, which has to end with that exit code, and gives what it says.
 func (m *machine) runs(code int, args ...string) string {
 	m.t.Helper()
-	var said bytes.Buffer
+	var output bytes.Buffer
 	cmd := m.command(args...)
-	cmd.Stdout, cmd.Stderr = &said, &said
+	cmd.Stdout, cmd.Stderr = &output, &output
 	err := cmd.Run()
 	require.NotNil(m.t, cmd.ProcessState, "%v", err)
-	require.Equal(m.t, code, cmd.ProcessState.ExitCode(), "%v: %s", args, said.String())
-	return said.String()
+	require.Equal(m.t, code, cmd.ProcessState.ExitCode(), "%v: %s", args, output.String())
+	return output.String()
 }
 
 // install installs a package file.
-func (m *machine) install(path string) (said string) {
+func (m *machine) install(path string) (output string) {
 	m.t.Helper()
 	file, err := os.ReadFile(path)
 	require.NoError(m.t, err)

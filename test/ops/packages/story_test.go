@@ -32,22 +32,22 @@ func TestTheLifeOfAnInstalledGateway(t *testing.T) {
 	m := newMachine(t)
 	clean := m.files()
 
-	said := m.install(deb(before, runtime.GOARCH))
-	require.Contains(t, said, "starts once /etc/rangegate/rangegate.yaml names a range")
+	output := m.install(deb(before, runtime.GOARCH))
+	require.Contains(t, output, "starts once /etc/rangegate/rangegate.yaml names a range")
 	require.Equal(t, "rangegate "+before+"\n", m.runs(0, "/usr/bin/rangegate", "version"))
 	require.Subset(t, m.files(), []string{
 		configuration + " -rw-r----- root:rangegate",
 		"/var/lib/rangegate drwxr-x--- rangegate:rangegate",
 		"/etc/systemd/system/multi-user.target.wants/rangegate.service Lrwxrwxrwx root:root",
 	})
-	holds, said := m.condition()
+	holds, output := m.condition()
 	require.False(t, holds)
-	require.Contains(t, said, "names no range yet")
+	require.Contains(t, output, "names no range yet")
 	require.Contains(t, m.runs(2, "/usr/bin/rangegate", "check", "--config", configuration), "ranges: wants at least one range")
 
 	m.configure()
-	holds, said = m.condition()
-	require.True(t, holds, said)
+	holds, output = m.condition()
+	require.True(t, holds, output)
 	gateway := m.start()
 	var sold support.Session
 	gateway.POS().Expect(201, "POST", "/sessions", support.Order(1, 60)).Decode(t, &sold)
@@ -97,9 +97,9 @@ func TestAnUpgradeFromBoltIsNotMadeUnasked(t *testing.T) {
 	file, err := os.ReadFile(deb(after, runtime.GOARCH))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(m.at("tmp/after.deb"), file, 0o644))
-	said := m.runs(1, "/usr/bin/dpkg", "--install", "/tmp/after.deb")
+	output := m.runs(1, "/usr/bin/dpkg", "--install", "/tmp/after.deb")
 	for _, words := range []string{"nothing was installed", "rangegate store export", "rangegate store import", "store.sqlite"} {
-		require.Contains(t, said, words)
+		require.Contains(t, output, words)
 	}
 	require.Equal(t, "rangegate "+before+"\n", m.runs(0, "/usr/bin/rangegate", "version"))
 
@@ -117,9 +117,9 @@ func (m *machine) configure() {
 	made := regexp.MustCompile(`(?m)^#(ranges:| {2})`).ReplaceAllString(string(text), "$1")
 	write := func() { require.NoError(m.t, os.WriteFile(m.at(configuration), []byte(made), 0)) } // with the mode it has
 	write()
-	said := m.runs(2, "/usr/bin/rangegate", "check", "--config", configuration)
+	output := m.runs(2, "/usr/bin/rangegate", "check", "--config", configuration)
 	for _, missing := range []string{"ranges[0].id", "ranges[0].tokens[0]", "groups[0].id", "bays[0].id", "lanes[0].id", "lanes[0].bay", "link.address"} {
-		require.Contains(m.t, said, missing)
+		require.Contains(m.t, output, missing)
 	}
 	controllers, err := lanesim.New(lanesim.Settings{Now: support.Now}, lanesim.Lane{ID: uuid.MustParse(filled["LANE_ID"]), Listen: "127.0.0.1:0"})
 	require.NoError(m.t, err)

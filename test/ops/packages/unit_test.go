@@ -36,7 +36,7 @@ func (m *machine) unit(key string) string {
 	text, err := os.ReadFile(m.at("lib/systemd/system/rangegate.service"))
 	require.NoError(m.t, err)
 	for _, line := range strings.Split(string(text), "\n") {
-		if value, is := strings.CutPrefix(line, key+"="); is {
+		if value, found := strings.CutPrefix(line, key+"="); found {
 			return value
 		}
 	}
@@ -53,7 +53,7 @@ func (m *machine) asUnit(key string) *exec.Cmd {
 }
 
 // condition runs what has to hold before a start, and tells whether it does.
-func (m *machine) condition() (holds bool, said string) {
+func (m *machine) condition() (holds bool, output string) {
 	m.t.Helper()
 	out, err := m.asUnit("ExecCondition").CombinedOutput()
 	return err == nil, string(out)

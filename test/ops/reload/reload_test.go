@@ -58,7 +58,7 @@ func TestAFileThatIsWrongChangesNothingAndSaysWhy(t *testing.T) {
 	g := newFixture(t, support.Lanes(1, 2)).serve()
 	right := g.config.String()
 	for _, wrong := range []struct {
-		configuration, code, says string
+		configuration, code, text string
 		status                    int
 	}{
 		{strings.Replace(right, "name: Lane 2", "nam: Lane 2", 1), "configuration_invalid", `lanes[1].nam: unknown key`, 422},
@@ -70,7 +70,7 @@ func TestAFileThatIsWrongChangesNothingAndSaysWhy(t *testing.T) {
 		status, answer := g.reloadFile("")
 		require.Equal(t, wrong.status, status, answer)
 		require.Equal(t, wrong.code, answer["code"])
-		require.Contains(t, answer["error"], wrong.says)
+		require.Contains(t, answer["error"], wrong.text)
 		require.Zero(t, g.metric("rangegate_config_last_reload_successful"))
 		g.sell(1, 1)
 		g.POS().Command(g.session(), "/stop")

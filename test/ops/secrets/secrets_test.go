@@ -43,18 +43,18 @@ var planted = []string{
 }
 
 // requireNone finds none of the secrets, in no spelling that a program would print by mistake.
-func requireNone(t *testing.T, where, said string, but ...string) {
+func requireNone(t *testing.T, where, text string, except ...string) {
 	t.Helper()
 	for _, secret := range planted {
 		allowed := false
-		for _, b := range but {
+		for _, b := range except {
 			allowed = allowed || strings.Contains(b, secret)
 		}
 		for _, spelling := range []string{secret, strings.ToUpper(secret), fmt.Sprintf("%x", secret)} {
-			if !allowed && strings.Contains(said, spelling) {
-				at := strings.Index(said, spelling)
+			if !allowed && strings.Contains(text, spelling) {
+				at := strings.Index(text, spelling)
 				require.Fail(t, "a secret is shown", "%s shows %s: …%s…", where, secret,
-					said[max(0, at-200):min(len(said), at+len(spelling)+100)])
+					text[max(0, at-200):min(len(text), at+len(spelling)+100)])
 			}
 		}
 	}

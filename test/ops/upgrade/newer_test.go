@@ -61,12 +61,12 @@ func TestThereIsNoWayBack(t *testing.T) {
 
 		before := kept.everything()
 		for range 2 {
-			code, said := refusal(t, config)
-			require.Equal(t, 1, code, said)
-			require.Contains(t, said, kept.where)
-			require.Contains(t, said,
+			code, output := refusal(t, config)
+			require.Equal(t, 1, code, output)
+			require.Contains(t, output, kept.where)
+			require.Contains(t, output,
 				fmt.Sprintf("written by a newer version: its format is %d, this gateway reads up to %d", store.Version+1, store.Version))
-			require.Contains(t, said, "install that one, or serve from a backup or an export that is older than it")
+			require.Contains(t, output, "install that one, or serve from a backup or an export that is older than it")
 			require.True(t, bytes.Equal(before, kept.everything()), "the older gateway has changed %s", kept.where)
 		}
 		require.Equal(t, []soldSession{sold}, newPOSClient(t, serve()).active())
@@ -74,7 +74,7 @@ func TestThereIsNoWayBack(t *testing.T) {
 }
 
 // refusal starts the gateway, which has to end by itself, and gives its exit code and what it says.
-func refusal(t *testing.T, config string) (code int, said string) {
+func refusal(t *testing.T, config string) (code int, output string) {
 	t.Helper()
 	var all bytes.Buffer
 	cmd := support.ServeCommand(config)

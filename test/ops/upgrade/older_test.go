@@ -61,8 +61,8 @@ func inFile(t *testing.T, version int) (stored string) {
 	t.Helper()
 	stored = support.NewSQLite(t)
 	exported := fmt.Sprintf("../../../lanes/store/archive/testdata/version-%d.jsonl", version)
-	said, err := support.Command("store", "import", "--config", configured(t, stored), exported).CombinedOutput()
-	require.NoError(t, err, string(said))
+	output, err := support.Command("store", "import", "--config", configured(t, stored), exported).CombinedOutput()
+	require.NoError(t, err, string(output))
 	return stored
 }
 
@@ -80,19 +80,19 @@ func TestABoltFileIsRefusedWithTheWayOut(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rangegate.db")
 	require.NoError(t, os.WriteFile(path, file, 0o600))
 
-	code, said := refusal(t, configured(t, support.SQLite(path)))
-	require.Equal(t, 1, code, said)
+	code, output := refusal(t, configured(t, support.SQLite(path)))
+	require.Equal(t, 1, code, output)
 	for _, words := range []string{path, "bolt", "rangegate store export", "rangegate store import"} {
-		require.Contains(t, said, words)
+		require.Contains(t, output, words)
 	}
 	now, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, file, now)
 
-	code, said = refusal(t, configured(t, fmt.Sprintf("bolt: %q", path)))
-	require.Equal(t, 2, code, said)
+	code, output = refusal(t, configured(t, fmt.Sprintf("bolt: %q", path)))
+	require.Equal(t, 2, code, output)
 	for _, words := range []string{"store.bolt", "store.sqlite", "rangegate store export", "rangegate store import"} {
-		require.Contains(t, said, words)
+		require.Contains(t, output, words)
 	}
 }
 

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// tally counts what a trial has gone through.
-type tally struct {
+// counters count what a fixture has gone through.
+type counters struct {
 	mu     sync.Mutex
 	counts map[string]int
 	worst  time.Duration // that an instant has strayed
 }
 
-func (t *tally) count(what string) { t.add(what, 1) }
+func (t *counters) count(what string) { t.add(what, 1) }
 
-func (t *tally) add(what string, many int) {
+func (t *counters) add(what string, many int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.counts == nil {
@@ -27,30 +27,30 @@ func (t *tally) add(what string, many int) {
 	t.counts[what] += many
 }
 
-// include adds what another trial has gone through.
-func (t *tally) include(other *tally) {
+// merge adds the counters of another fixture.
+func (t *counters) merge(other *counters) {
 	other.mu.Lock()
 	defer other.mu.Unlock()
 	for what, many := range other.counts {
 		t.add(what, many)
 	}
-	t.strays(other.worst)
+	t.recordError(other.worst)
 }
 
-func (t *tally) of(what string) int {
+func (t *counters) get(what string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.counts[what]
 }
 
-// strays notes how far an instant has strayed.
-func (t *tally) strays(by time.Duration) {
+// recordError keeps the largest error of an instant.
+func (t *counters) recordError(size time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.worst = max(t.worst, by)
+	t.worst = max(t.worst, size)
 }
 
-func (t *tally) String() string {
+func (t *counters) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var lines strings.Builder

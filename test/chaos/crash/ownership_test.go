@@ -19,24 +19,24 @@ import (
 // the second is succeeded in its turn.
 func TestASecondGatewayTakesTheRange(t *testing.T) {
 	t.Parallel()
-	x := newTrial(t, support.Redis(redistest.Start(t).URL()))
+	x := newFixture(t, support.Redis(redistest.Start(t).URL()))
 	x.contested = true
-	ways := lay(t, x.hardware.addresses())
+	ways := newNetwork(t, x.hardware.addresses())
 	x.serves(x.connect(x.config(ways.addresses).Serve(t)))
 	for range rounds(t, 3, 20) {
 		first, firstWays := x.gateway, ways
-		var second pos
+		var second posClient
 		x.load(func() {
 			x.moment(soonest, latest)
-			ways = lay(t, x.hardware.addresses())
+			ways = newNetwork(t, x.hardware.addresses())
 			second = x.connect(x.config(ways.addresses).Serve(t))
-			first.tenure.end()
+			first.ownership.end()
 			x.moment(soonest, latest) // the clients know of no other yet
 		})
-		over, late := first.tenure.ended()
-		require.True(t, over, "the first says that the range is another's")
+		lost, late := first.ownership.ended()
+		require.True(t, lost, "the first says that the range is another's")
 		require.LessOrEqual(t, late, clientCount, "what each client had just asked, at most")
-		x.tally.add("answered by a gateway that was succeeded", late)
+		x.counters.add("answered by a gateway that was succeeded", late)
 		x.serves(second)
 		x.check()
 		x.repeat()
@@ -51,7 +51,7 @@ func TestASecondGatewayTakesTheRange(t *testing.T) {
 		})
 		x.check()
 		require.Equal(t, made, firstWays.made.Load(), "it calls none of them again")
-		first.life.Kill()
+		first.process.Kill()
 		first.hangUp()
 		x.check()
 	}
@@ -62,7 +62,7 @@ func TestASecondGatewayTakesTheRange(t *testing.T) {
 }
 
 // commanded is the sessions that clients command.
-func (x *trial) commanded() (ids []string) {
+func (x *fixture) commanded() (ids []string) {
 	for _, c := range x.clients {
 		if c.current != nil {
 			ids = append(ids, c.current.id)
@@ -72,8 +72,8 @@ func (x *trial) commanded() (ids []string) {
 }
 
 // insist asks a gateway that has let go of the range for everything, as clients do that nobody has told. That it
-// refuses all of it, its tenure sees to; that nothing changes by it, the next check.
-func insist(ctx context.Context, gateway pos, sessions []string) {
+// refuses all of it is checked by its ownership; that nothing changes by it, by the next check.
+func insist(ctx context.Context, gateway posClient, sessions []string) {
 	var work sync.WaitGroup
 	defer work.Wait()
 	for _, id := range sessions {

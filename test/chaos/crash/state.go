@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// picture is what the gateway shows of the range, all of it read one after the other while no client is at work.
-type picture struct {
+// shownState is what the gateway shows of the range, read endpoint by endpoint while no client is at work.
+type shownState struct {
 	asked   span // when the active sessions were read
 	active  map[string]sessionView
 	phases  map[string]phase  // of the active ones
@@ -17,12 +17,12 @@ type picture struct {
 	reports map[string][]event // likewise, those that lanes have reported, by lane
 }
 
-// retakes bounds how often a picture is spoilt by a session that runs out while it is taken.
-const retakes = 5
+// rereads bounds how often a session may run out while the state is read.
+const rereads = 5
 
-// takePicture reads everything, and says what contradicts itself.
-func takePicture(from pos) (p *picture, err error) {
-	for range retakes {
+// readState reads everything, and reports what contradicts itself.
+func readState(from posClient) (p *shownState, err error) {
+	for range rereads {
 		if p, err = readAll(from); err != nil {
 			return p, err
 		}
@@ -33,18 +33,18 @@ func takePicture(from pos) (p *picture, err error) {
 	return p, err
 }
 
-func readAll(from pos) (*picture, error) {
-	p := &picture{}
+func readAll(from posClient) (*shownState, error) {
+	p := &shownState{}
 	var views []sessionView
 	var statuses []laneStatus
 	var err error
-	if p.asked, err = from.must("/sessions", &views); err != nil {
+	if p.asked, err = from.mustRead("/sessions", &views); err != nil {
 		return p, err
 	}
 	if p.active, err = onePlaceEach(views); err != nil {
 		return p, err
 	}
-	if _, err = from.must("/lanes/status", &statuses); err != nil {
+	if _, err = from.mustRead("/lanes/status", &statuses); err != nil {
 		return p, err
 	}
 	p.phases, p.lanes = map[string]phase{}, map[string]string{}
@@ -59,9 +59,9 @@ func readAll(from pos) (*picture, error) {
 	if err = p.sort(); err != nil {
 		return p, err
 	}
-	over, err := from.history()
+	history, err := from.history()
 	p.history = map[string]endedView{}
-	for _, view := range over {
+	for _, view := range history {
 		if _, twice := p.history[view.ID]; twice {
 			return p, fmt.Errorf("session %s is in the history twice", view.ID)
 		}
@@ -71,9 +71,9 @@ func readAll(from pos) (*picture, error) {
 }
 
 // oneStateEach: a session is active or has ended. One that ran out between two readings is both, once.
-func (p *picture) oneStateEach() error {
+func (p *shownState) oneStateEach() error {
 	for id, view := range p.active {
-		if _, over := p.history[id]; over {
+		if _, inHistory := p.history[id]; inHistory {
 			return fmt.Errorf("session %s is active, and is in the history", id)
 		}
 		if _, has := p.phases[id]; !has {
@@ -90,10 +90,10 @@ func (p *picture) oneStateEach() error {
 }
 
 // shows tells whether there is a session with that id.
-func (p *picture) shows(id string) bool {
+func (p *shownState) shows(id string) bool {
 	_, active := p.active[id]
-	_, over := p.history[id]
-	return active || over
+	_, inHistory := p.history[id]
+	return active || inHistory
 }
 
 // onePlaceEach: no lane has two sessions, and no session is on two lanes.
@@ -111,8 +111,8 @@ func onePlaceEach(views []sessionView) (map[string]sessionView, error) {
 	return active, nil
 }
 
-// sort sorts the log by what the events are about. In the log cursors ascend and no event is there twice.
-func (p *picture) sort() error {
+// sort groups the log by what the events are about. In the log cursors ascend and no event is there twice.
+func (p *shownState) sort() error {
 	p.events, p.reports = map[string][]event{}, map[string][]event{}
 	ids := map[string]bool{}
 	for i, e := range p.log {
@@ -141,14 +141,14 @@ func continues(log, before []event) error {
 	if len(log) < len(before) {
 		return fmt.Errorf("%w: %d events, and there were %d", errVanished, len(log), len(before))
 	}
-	for i, was := range before {
-		is := log[i]
-		known := was.Attempt != nil && !was.Attempt.interrupted()
-		if was.Attempt != nil && is.Attempt == nil || known && *is.Attempt != *was.Attempt {
-			return fmt.Errorf("%w: %+v was %s", errVanished, is, was.Attempt)
+	for i, earlier := range before {
+		current := log[i]
+		settled := earlier.Attempt != nil && !earlier.Attempt.interrupted()
+		if earlier.Attempt != nil && current.Attempt == nil || settled && *current.Attempt != *earlier.Attempt {
+			return fmt.Errorf("%w: %+v was %s", errVanished, current, earlier.Attempt)
 		}
-		if is.Attempt, was.Attempt = nil, nil; is != was {
-			return fmt.Errorf("%w: %+v, and there was %+v", errVanished, is, was)
+		if current.Attempt, earlier.Attempt = nil, nil; current != earlier {
+			return fmt.Errorf("%w: %+v, and there was %+v", errVanished, current, earlier)
 		}
 	}
 	return nil

@@ -15,22 +15,22 @@ import (
 	"rangegate/test/support"
 )
 
-// trial is one range with its clients, through all the lives of its gateway.
-type trial struct {
-	t       *testing.T
-	seed    uint64
-	rng     *rand.Rand
-	store   string // as in the configuration
-	lives   []*support.Gateway
-	gateway pos // to the present life
-	down    span
-	clients []*client
+// fixture is one range with its clients, through all the processes of its gateway.
+type fixture struct {
+	t        *testing.T
+	seed     uint64
+	rng      *rand.Rand
+	store    string // as in the configuration
+	gateways []*support.Gateway
+	gateway  posClient // to the present process
+	down     span
+	clients  []*client
 
 	hardware  *hardware
 	receiver  *support.Receiver // nil: the range has no webhook
 	contested bool              // gateways take the range from one another
 	log       []event           // the event log, as far as it was read
-	tally     tally
+	counters  counters
 	widths    []time.Duration // of what was known of deadlines before they were compared
 
 	mu     sync.Mutex
@@ -38,10 +38,10 @@ type trial struct {
 }
 
 // newTrial has its choices made by a seed, which it logs. SEED repeats them; how they meet, the machine decides anew.
-func newTrial(t *testing.T, store string) *trial {
+func newFixture(t *testing.T, store string) *fixture {
 	seed := uint64(number(t, "SEED", rand.IntN(1_000_000)))
 	t.Logf("SEED=%d", seed)
-	x := &trial{
+	x := &fixture{
 		t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 0)), store: store,
 		hardware: powerUp(t, seed), receiver: support.NewReceiver(t),
 	}
@@ -52,43 +52,43 @@ func newTrial(t *testing.T, store string) *trial {
 	return x
 }
 
-// start begins a life of the gateway, and waits until it is ready.
-func (x *trial) start() {
+// start starts a process of the gateway, and waits until it is ready.
+func (x *fixture) start() {
 	x.t.Helper()
 	x.serves(x.connect(x.config(x.hardware.addresses()).Serve(x.t)))
 }
 
-// serves has the clients go to another gateway from now on.
-func (x *trial) serves(gateway pos) {
+// serves has the clients use another gateway from now on.
+func (x *fixture) serves(gateway posClient) {
 	x.down.hi = now()
 	x.gateway = gateway
-	x.lives = append(x.lives, gateway.life)
-	x.tally.count("starts")
+	x.gateways = append(x.gateways, gateway.process)
+	x.counters.count("starts")
 	for _, c := range x.clients {
 		c.forgetForce()
 	}
 }
 
-func (x *trial) life() *support.Gateway { return x.lives[len(x.lives)-1] }
+func (x *fixture) process() *support.Gateway { return x.gateways[len(x.gateways)-1] }
 
 // kill ends the gateway as kill -9 does.
-func (x *trial) kill() {
-	x.life().Kill()
+func (x *fixture) kill() {
+	x.process().Kill()
 	x.down.lo = now()
 	x.gateway.hangUp()
 }
 
 // terminate tells the gateway to stop, and says how it ended and how long that took.
-func (x *trial) terminate() (code int, took time.Duration) {
-	told := now()
-	code = x.life().Terminate()
+func (x *fixture) terminate() (code int, took time.Duration) {
+	asked := now()
+	code = x.process().Terminate()
 	x.down.lo = now()
 	x.gateway.hangUp()
-	return code, x.down.lo - told
+	return code, x.down.lo - asked
 }
 
 // load has all clients and shooters at work while it does something.
-func (x *trial) load(while func()) {
+func (x *fixture) load(while func()) {
 	x.t.Helper()
 	ctx, cancel := context.WithCancel(x.t.Context())
 	var work sync.WaitGroup
@@ -108,7 +108,7 @@ func (x *trial) load(while func()) {
 const followEvery = 50 * time.Millisecond
 
 // follow reads the event log as it grows.
-func (x *trial) follow(ctx context.Context, gateway pos) {
+func (x *fixture) follow(ctx context.Context, gateway posClient) {
 	for wait(ctx, followEvery) {
 		var after uint64
 		if len(x.log) > 0 {
@@ -116,19 +116,19 @@ func (x *trial) follow(ctx context.Context, gateway pos) {
 		}
 		read, err := gateway.events(after)
 		x.log = append(x.log, read...)
-		if err != nil && gateway.life.Ended() {
+		if err != nil && gateway.process.Ended() {
 			return
 		}
 	}
 }
 
 // moment waits for a random time.
-func (x *trial) moment(shortest, longest time.Duration) {
+func (x *fixture) moment(shortest, longest time.Duration) {
 	wait(x.t.Context(), shortest+time.Duration(x.rng.Int64N(int64(longest-shortest))))
 }
 
 // runs is the nth client whose session is running.
-func (x *trial) runs(n int) *client {
+func (x *fixture) runs(n int) *client {
 	for _, c := range x.clients {
 		if c.current == nil || c.current.phase != running {
 			continue
@@ -142,7 +142,7 @@ func (x *trial) runs(n int) *client {
 }
 
 // outlast stays down until some sessions have run out, if any are running.
-func (x *trial) outlast(sessions int) {
+func (x *fixture) outlast(sessions int) {
 	var deadlines []time.Duration
 	for _, c := range x.clients {
 		for _, s := range c.sessions {
