@@ -38,7 +38,7 @@ func TestSignaturesAreThoseOfStandardWebhooks(t *testing.T) {
 				t.Log(d.Headers["webhook-signature"], d.Body)
 				require.Len(t, strings.Fields(d.Headers["webhook-signature"]), len(secrets))
 				for _, secret := range secrets {
-					accepted, refused := d.under(secret), "No matching signature found"
+					accepted, refused := d.withSecret(secret), "No matching signature found"
 					require.Equal(t, []string{
 						"",
 						refused,
@@ -48,11 +48,11 @@ func TestSignaturesAreThoseOfStandardWebhooks(t *testing.T) {
 						"Missing required headers",
 					}, verdicts(t, []delivery{
 						accepted,
-						d.under(alien),
-						accepted.saying(strings.Replace(d.Body, "s", "S", 1)),
-						accepted.with("webhook-timestamp", d.sent(t, time.Second)),
-						accepted.with("webhook-timestamp", d.sent(t, -6*time.Minute)),
-						accepted.with("webhook-signature", ""),
+						d.withSecret(alien),
+						accepted.withBody(strings.Replace(d.Body, "s", "S", 1)),
+						accepted.withHeader("webhook-timestamp", d.sentLater(t, time.Second)),
+						accepted.withHeader("webhook-timestamp", d.sentLater(t, -6*time.Minute)),
+						accepted.withHeader("webhook-signature", ""),
 					}))
 				}
 			}
@@ -63,9 +63,9 @@ func TestSignaturesAreThoseOfStandardWebhooks(t *testing.T) {
 // The ids tell deliveries apart, so a signature of one is none of another.
 func TestASignatureIsOfOneDeliveryOnly(t *testing.T) {
 	all := delivered(t, []string{first})
-	one, another := all[0].under(first), all[1].under(first)
+	one, another := all[0].withSecret(first), all[1].withSecret(first)
 	require.Equal(t, []string{"No matching signature found"}, verdicts(t, []delivery{
-		one.with("webhook-id", another.Headers["webhook-id"]),
+		one.withHeader("webhook-id", another.Headers["webhook-id"]),
 	}))
 }
 
@@ -94,24 +94,24 @@ func delivered(t *testing.T, secrets []string) []delivery {
 	return all
 }
 
-func (d delivery) under(secret string) delivery {
+func (d delivery) withSecret(secret string) delivery {
 	d.Secret = secret
 	return d
 }
 
-func (d delivery) saying(body string) delivery {
+func (d delivery) withBody(body string) delivery {
 	d.Body = body
 	return d
 }
 
-func (d delivery) with(header, value string) delivery {
+func (d delivery) withHeader(header, value string) delivery {
 	d.Headers = maps.Clone(d.Headers)
 	d.Headers[header] = value
 	return d
 }
 
-// sent is the header of a request that was sent so much later.
-func (d delivery) sent(t *testing.T, later time.Duration) string {
+// sentLater is the timestamp of a request that was sent that much later.
+func (d delivery) sentLater(t *testing.T, later time.Duration) string {
 	seconds, err := strconv.ParseInt(d.Headers["webhook-timestamp"], 10, 64)
 	require.NoError(t, err)
 	return strconv.FormatInt(seconds+int64(later/time.Second), 10)

@@ -14,9 +14,9 @@ const safety = 5 * time.Second
 
 // choose is the next command, nil for none. Half of them carry an idempotency key.
 func (c *client) choose() *request {
-	r := c.sale()
+	r := c.chooseSale()
 	if r == nil {
-		r = c.change()
+		r = c.chooseChange()
 	}
 	if r != nil && c.chance(50) {
 		r.key = c.name("key")
@@ -24,9 +24,9 @@ func (c *client) choose() *request {
 	return r
 }
 
-// sale asks for a session when the client has none to command, or no quiet one. While it does not know whether its
+// chooseSale asks for a session when the client has none to command, or no quiet one. While it does not know whether its
 // last sale happened it makes no other: it knows such sessions by its group alone.
-func (c *client) sale() *request {
+func (c *client) chooseSale() *request {
 	for _, r := range c.lost {
 		if r.kind == create {
 			return nil
@@ -44,8 +44,8 @@ func (c *client) sale() *request {
 	return r
 }
 
-// change asks for something that the current session takes as it stands.
-func (c *client) change() *request {
+// chooseChange asks for something that the current session accepts in its phase.
+func (c *client) chooseChange() *request {
 	s := c.current
 	if s == nil || c.unanswered(s) != nil || s.phase == waiting && c.fixture.hardware.awaits(s.id) {
 		return nil

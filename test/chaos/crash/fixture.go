@@ -55,11 +55,11 @@ func newFixture(t *testing.T, store string) *fixture {
 // start starts a process of the gateway, and waits until it is ready.
 func (x *fixture) start() {
 	x.t.Helper()
-	x.serves(x.connect(x.config(x.hardware.addresses()).Serve(x.t)))
+	x.useGateway(x.connect(x.config(x.hardware.addresses()).Serve(x.t)))
 }
 
-// serves has the clients use another gateway from now on.
-func (x *fixture) serves(gateway posClient) {
+// useGateway has the clients use another gateway from now on.
+func (x *fixture) useGateway(gateway posClient) {
 	x.down.hi = now()
 	x.gateway = gateway
 	x.gateways = append(x.gateways, gateway.process)
@@ -122,13 +122,13 @@ func (x *fixture) follow(ctx context.Context, gateway posClient) {
 	}
 }
 
-// moment waits for a random time.
-func (x *fixture) moment(shortest, longest time.Duration) {
+// waitRandom waits for a random time.
+func (x *fixture) waitRandom(shortest, longest time.Duration) {
 	wait(x.t.Context(), shortest+time.Duration(x.rng.Int64N(int64(longest-shortest))))
 }
 
-// runs is the nth client whose session is running.
-func (x *fixture) runs(n int) *client {
+// runningClient is the nth client whose session is running.
+func (x *fixture) runningClient(n int) *client {
 	for _, c := range x.clients {
 		if c.current == nil || c.current.phase != running {
 			continue
@@ -141,8 +141,8 @@ func (x *fixture) runs(n int) *client {
 	return nil
 }
 
-// outlast stays down until some sessions have run out, if any are running.
-func (x *fixture) outlast(sessions int) {
+// waitExpired waits until that many of the running sessions have expired.
+func (x *fixture) waitExpired(sessions int) {
 	var deadlines []time.Duration
 	for _, c := range x.clients {
 		for _, s := range c.sessions {

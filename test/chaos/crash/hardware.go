@@ -71,8 +71,8 @@ func (h *hardware) enter(controller *lanesim.Controller) {
 	}
 }
 
-// since tells whether the session was entered, and when.
-func (h *hardware) since(id string) (at span, entered bool) {
+// enteredAt is when the customer entered, if that has happened.
+func (h *hardware) enteredAt(id string) (at span, entered bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	at, entered = h.entered[id]

@@ -15,50 +15,50 @@ func TestMain(m *testing.M) { support.Run(m) }
 
 func TestKillTheGatewayOnSQLite(t *testing.T) {
 	t.Parallel()
-	kills(t, func(t *testing.T) string { return support.NewSQLite(t) })
+	killOften(t, func(t *testing.T) string { return support.NewSQLite(t) })
 }
 
 func TestKillTheGatewayOnRedis(t *testing.T) {
 	t.Parallel()
-	kills(t, func(t *testing.T) string { return support.Redis(redistest.Start(t).URL()) })
+	killOften(t, func(t *testing.T) string { return support.Redis(redistest.Start(t).URL()) })
 }
 
 // roundsPerRange is how many rounds a range goes through before a new one takes its place: every check reads all that a
 // range has ever done.
 const roundsPerRange = 25
 
-// kills kills the gateway in that many rounds, range by range.
-func kills(t *testing.T, store func(*testing.T) string) {
+// killOften kills the gateway in that many rounds, range by range.
+func killOften(t *testing.T, store func(*testing.T) string) {
 	var all counters
 	for left := rounds(t, 5, 1); left > 0; left -= roundsPerRange {
-		t.Run("range", func(t *testing.T) { killed(t, store(t), min(left, roundsPerRange), &all) })
+		t.Run("range", func(t *testing.T) { killRange(t, store(t), min(left, roundsPerRange), &all) })
 	}
 	t.Logf("in all:\n%s", &all)
 	require.Positive(t, all.get("ran out while the gateway was down"))
 }
 
-// killed kills the gateway again and again, and at last tells it to stop.
-func killed(t *testing.T, store string, rounds int, all *counters) {
+// killRange kills the gateway of one range in each round, and at last tells it to stop.
+func killRange(t *testing.T, store string, rounds int, all *counters) {
 	x := newFixture(t, store)
 	x.start()
 	for round := range rounds {
 		x.load(func() {
-			x.moment(soonest, latest)
+			x.waitRandom(soonest, latest)
 			x.kill()
 		})
 		if round == rounds-1 {
-			x.outlast(2)
+			x.waitExpired(2)
 		}
 		x.start()
 		x.check()
 		x.repeat()
-		x.load(func() { x.moment(0, soonest) })
+		x.load(func() { x.waitRandom(0, soonest) })
 		x.check() // in this process
 		x.counters.count("rounds")
 	}
 
 	x.load(func() {
-		x.moment(soonest, latest)
+		x.waitRandom(soonest, latest)
 		code, took := x.terminate()
 		require.Zero(t, code)
 		require.Less(t, took, 10*time.Second)
@@ -78,11 +78,11 @@ func TestKillRedisUnderTheGateway(t *testing.T) {
 	x.start()
 	for range rounds(t, 2, 20) {
 		x.load(func() {
-			x.moment(soonest, latest)
+			x.waitRandom(soonest, latest)
 			server.Kill()
-			x.moment(0, latest)
+			x.waitRandom(0, latest)
 			server.Restart()
-			x.moment(soonest, latest)
+			x.waitRandom(soonest, latest)
 		})
 		x.process().Ready()
 		x.waitSettled() // what is in force is saved after the store is back, and not all at once
@@ -104,9 +104,9 @@ func TestKillRedisAndTheGateway(t *testing.T) {
 	x.start()
 	for range rounds(t, 2, 20) {
 		x.load(func() {
-			x.moment(soonest, latest)
+			x.waitRandom(soonest, latest)
 			server.Kill()
-			x.moment(0, soonest)
+			x.waitRandom(0, soonest)
 			x.kill()
 		})
 		server.Restart()
@@ -123,20 +123,20 @@ func TestKillRedisAndTheGateway(t *testing.T) {
 func TestKillRedisWhileItWrites(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	directory := directoryOf(t, server)
+	directory := directory(t, server)
 	x := newFixture(t, support.Redis(server.URL()))
 	x.receiver = nil // what is written last is the stop, and no delivery
 	x.start()
-	x.load(func() { x.moment(soonest, latest) })
+	x.load(func() { x.waitRandom(soonest, latest) })
 	x.check()
-	first, second := x.runs(0), x.runs(1)
+	first, second := x.runningClient(0), x.runningClient(1)
 	cutOff := &request{client: first, kind: stop, session: first.current}
 	_, err := cutOff.send(x.gateway)
 	require.NoError(t, err)
 	first.lost = append(first.lost, cutOff) // the answer came too early to be true
 	server.Kill()
 	x.kill()
-	tear(t, directory)
+	cutTransaction(t, directory)
 
 	server.Restart()
 	x.start()

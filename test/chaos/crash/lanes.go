@@ -39,7 +39,7 @@ func (r report) agrees(e event) error {
 		return fmt.Errorf("the log has it of session %s, and it was of %s", e.Payload.Session, r.sessions)
 	}
 	when := span{r.at.lo, r.at.hi + transit}
-	if off := when.apart(exactly(labelled(e.OccurredAt))); off > tolerance {
+	if off := when.apart(rounded(sinceStart(e.OccurredAt))); off > tolerance {
 		return fmt.Errorf("it happened at %s, and the log is %s off", r.at.lo, off)
 	}
 	return nil
@@ -49,13 +49,13 @@ func (r report) agrees(e event) error {
 // just come down may take, and says what differs then.
 func (x *fixture) converge() (faults []string) {
 	for limit := now() + converges; ; wait(x.t.Context(), 20*time.Millisecond) {
-		if faults = x.apart(); len(faults) == 0 || now() > limit {
+		if faults = x.laneDifferences(); len(faults) == 0 || now() > limit {
 			return faults
 		}
 	}
 }
 
-func (x *fixture) apart() (faults []string) {
+func (x *fixture) laneDifferences() (faults []string) {
 	var statuses []laneStatus
 	var views []sessionView
 	if _, err := x.gateway.mustRead("/lanes/status", &statuses); err != nil {
@@ -95,9 +95,9 @@ func (l laneStatus) agrees(controller *lanesim.Controller, view sessionView, at 
 	if phase(shown.Phase) != l.Phase || view.ID != *l.Session {
 		return fmt.Errorf("its controller's session is %s, and should be as %s %s", shown.Phase, show(l), show(view))
 	}
-	left, allowed := exactly(time.Duration(view.Duration)*time.Minute), time.Millisecond
+	left, allowed := rounded(time.Duration(view.Duration)*time.Minute), time.Millisecond
 	if view.Remaining != nil {
-		left = exactly(minutes(*view.Remaining))
+		left = rounded(minutes(*view.Remaining))
 	}
 	if l.Phase == running {
 		left, allowed = left.minus(span{0, after - at.lo}), strayed

@@ -34,11 +34,11 @@ func TestTheLineToRedisIsBad(t *testing.T) {
 			{"slow_close", "downstream", attributes{"delay": 10_000}}, // an end that is not seen
 		} {
 			x.load(func() {
-				x.moment(soonest, latest)
+				x.waitRandom(soonest, latest)
 				repair := network.Disturb(bad.what, bad.direction, bad.how)
-				x.moment(soonest, 2*latest)
+				x.waitRandom(soonest, 2*latest)
 				repair()
-				x.moment(soonest, latest)
+				x.waitRandom(soonest, latest)
 			})
 			x.process().Ready()
 			x.waitSettled()
@@ -62,11 +62,11 @@ func TestRedisStandsStillUnderTheGateway(t *testing.T) {
 	x.start()
 	for range rounds(t, 2, 20) {
 		x.load(func() {
-			x.moment(soonest, latest)
+			x.waitRandom(soonest, latest)
 			server.Hang()
-			x.moment(soonest, 6*latest) // longer than a flush may take, at times
+			x.waitRandom(soonest, 6*latest) // longer than a flush may take, at times
 			server.Wake()
-			x.moment(soonest, latest)
+			x.waitRandom(soonest, latest)
 		})
 		x.process().Ready()
 		x.waitSettled()

@@ -22,22 +22,22 @@ func TestASecondGatewayTakesTheRange(t *testing.T) {
 	x := newFixture(t, support.Redis(redistest.Start(t).URL()))
 	x.contested = true
 	ways := newNetwork(t, x.hardware.addresses())
-	x.serves(x.connect(x.config(ways.addresses).Serve(t)))
+	x.useGateway(x.connect(x.config(ways.addresses).Serve(t)))
 	for range rounds(t, 3, 20) {
 		first, firstWays := x.gateway, ways
 		var second posClient
 		x.load(func() {
-			x.moment(soonest, latest)
+			x.waitRandom(soonest, latest)
 			ways = newNetwork(t, x.hardware.addresses())
 			second = x.connect(x.config(ways.addresses).Serve(t))
 			first.ownership.end()
-			x.moment(soonest, latest) // the clients know of no other yet
+			x.waitRandom(soonest, latest) // the clients know of no other yet
 		})
 		lost, late := first.ownership.ended()
 		require.True(t, lost, "the first says that the range is another's")
 		require.LessOrEqual(t, late, clientCount, "what each client had just asked, at most")
 		x.counters.add("answered by a gateway that was succeeded", late)
-		x.serves(second)
+		x.useGateway(second)
 		x.check()
 		x.repeat()
 		x.check()
@@ -46,8 +46,8 @@ func TestASecondGatewayTakesTheRange(t *testing.T) {
 			"the first has hung up on the controllers")
 		made, sessions := firstWays.made.Load(), x.commanded()
 		x.load(func() {
-			insist(t.Context(), first, sessions)
-			x.moment(soonest, latest)
+			requestEverything(t.Context(), first, sessions)
+			x.waitRandom(soonest, latest)
 		})
 		x.check()
 		require.Equal(t, made, firstWays.made.Load(), "it calls none of them again")
@@ -71,9 +71,9 @@ func (x *fixture) commanded() (ids []string) {
 	return ids
 }
 
-// insist asks a gateway that has let go of the range for everything, as clients do that nobody has told. That it
-// refuses all of it is checked by its ownership; that nothing changes by it, by the next check.
-func insist(ctx context.Context, gateway posClient, sessions []string) {
+// requestEverything makes every request to a gateway that has lost the range, as clients do that do not know. Its ownership
+// checks that it refuses them all, and the next check that nothing has changed.
+func requestEverything(ctx context.Context, gateway posClient, sessions []string) {
 	var work sync.WaitGroup
 	defer work.Wait()
 	for _, id := range sessions {

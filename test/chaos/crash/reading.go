@@ -76,7 +76,7 @@ func (c *client) compare(s *session, view sessionView, at span) {
 
 // entered is the session after its customer has entered the lane, if that has happened since.
 func (c *client) entered(s session) session {
-	if at, entered := c.fixture.hardware.since(s.id); entered && s.phase == waiting {
+	if at, entered := c.fixture.hardware.enteredAt(s.id); entered && s.phase == waiting {
 		return s.entered(at)
 	}
 	return s

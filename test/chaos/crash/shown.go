@@ -26,7 +26,7 @@ func (s session) listed(v sessionView, at span) (session, error) {
 	if v.Began == nil || v.Remaining == nil {
 		return s, fmt.Errorf("has not begun: %s", show(v))
 	}
-	left := exactly(minutes(*v.Remaining))
+	left := rounded(minutes(*v.Remaining))
 	if s.phase == paused {
 		err := s.measured("time left of a paused session", &s.left, left)
 		return s, err
@@ -51,17 +51,17 @@ func (s session) recorded(v endedView) (session, error) {
 	if v.Customer != s.customer || v.Reason != s.reason {
 		return s, fmt.Errorf("ended %q for %q, and should have %q for %q", v.Reason, v.Customer, s.reason, s.customer)
 	}
-	if err := s.measured("ended_at", &s.endedAt, exactly(labelled(v.Ended))); err != nil {
+	if err := s.measured("ended_at", &s.endedAt, rounded(sinceStart(v.Ended))); err != nil {
 		return s, err
 	}
 	if v.Remaining == nil {
 		return s, nil
 	}
-	if err := s.measured("time left at the end", &s.left, exactly(minutes(*v.Remaining))); err != nil {
+	if err := s.measured("time left at the end", &s.left, rounded(minutes(*v.Remaining))); err != nil {
 		return s, err
 	}
 	used, rested := minutes(v.Used), minutes(v.Paused)
-	if off := labelled(v.Ended) - labelled(*v.Began) - used - rested; off.Abs() > tolerance {
+	if off := sinceStart(v.Ended) - sinceStart(*v.Began) - used - rested; off.Abs() > tolerance {
 		return s, fmt.Errorf("from its beginning to its end, %s are neither used nor paused: %s", off, show(v))
 	}
 	if off := used + minutes(*v.Remaining) - minutes(float64(v.Duration)); off.Abs() > 2*time.Millisecond {
@@ -85,7 +85,7 @@ func (s session) sameSale(v sessionView) (session, error) {
 		case shown.now == nil:
 		case shown.first.IsZero():
 			expected := s.first(shown.event)
-			if err := s.measured(shown.what, &expected, exactly(labelled(*shown.now))); err != nil {
+			if err := s.measured(shown.what, &expected, rounded(sinceStart(*shown.now))); err != nil {
 				return s, err
 			}
 			*shown.first = *shown.now
@@ -139,7 +139,7 @@ func (s *session) logged(events []event) error {
 	}
 	s.facts = slices.Clone(s.facts)
 	for i, e := range events {
-		if err := s.measured("occurred_at of "+e.Payload.Event, &s.facts[i].at, exactly(labelled(e.OccurredAt))); err != nil {
+		if err := s.measured("occurred_at of "+e.Payload.Event, &s.facts[i].at, rounded(sinceStart(e.OccurredAt))); err != nil {
 			return err
 		}
 	}

@@ -17,8 +17,8 @@ import (
 // writes on behind them: the next EXEC, at the start after that, executes the half transaction as well. The power cut
 // makes such a file easily, kill -9 seldom: once in some two hundred kills.
 
-// tear cuts the server's file off, in the command behind the first one of its last transaction. The server is down.
-func tear(t *testing.T, directory string) {
+// cutTransaction cuts the server's file off, in the command behind the first one of its last transaction. The server is down.
+func cutTransaction(t *testing.T, directory string) {
 	files, err := filepath.Glob(filepath.Join(directory, "appendonlydir", "*.incr.aof"))
 	require.NoError(t, err)
 	require.Len(t, files, 1)
@@ -31,8 +31,8 @@ func tear(t *testing.T, directory string) {
 	require.NoError(t, os.WriteFile(files[0], file[:end], 0o600))
 }
 
-// directoryOf is where the server keeps its file.
-func directoryOf(t *testing.T, server *redistest.Server) string {
+// directory is where the server keeps its file.
+func directory(t *testing.T, server *redistest.Server) string {
 	client := goredis.NewClient(&goredis.Options{Addr: server.Addr()})
 	defer func() { _ = client.Close() }()
 	found, err := client.ConfigGet(t.Context(), "dir").Result()

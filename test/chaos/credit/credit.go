@@ -27,8 +27,8 @@ func Lanes() []uuid.UUID {
 	return all
 }
 
-// Standing is how the gateway says that the sessions stand in the end.
-type Standing struct {
+// Result is the state of the sessions in the end, as the gateway shows it.
+type Result struct {
 	Sessions   []Session
 	Unresolved []uuid.UUID // the events of the purchases that wait for staff
 }

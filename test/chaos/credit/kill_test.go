@@ -57,15 +57,15 @@ func TestAcceptedMinutesAreCreditedOnceOrLeftToStaff(t *testing.T) {
 	last.Stderr = os.Stderr
 	out, err := last.Output()
 	require.NoError(t, err)
-	var standing credit.Standing
-	require.NoError(t, json.Unmarshal(out, &standing))
-	judge(t, integrator, standing, kills)
+	var result credit.Result
+	require.NoError(t, json.Unmarshal(out, &result))
+	judge(t, integrator, result, kills)
 }
 
-func judge(t *testing.T, integrator *integrator, standing credit.Standing, kills int) {
+func judge(t *testing.T, integrator *integrator, result credit.Result, kills int) {
 	require.Empty(t, integrator.repeated, "nothing is asked twice")
 	unresolved := map[string]bool{}
-	for _, event := range standing.Unresolved {
+	for _, event := range result.Unresolved {
 		unresolved["msg_"+event.String()] = true
 	}
 	accepted, left := map[uuid.UUID]int{}, 0
@@ -78,9 +78,9 @@ func judge(t *testing.T, integrator *integrator, standing credit.Standing, kills
 			accepted[d.session] += d.minutes
 		}
 	}
-	require.Len(t, standing.Sessions, len(credit.Lanes()))
+	require.Len(t, result.Sessions, len(credit.Lanes()))
 	credited := 0
-	for _, session := range standing.Sessions {
+	for _, session := range result.Sessions {
 		require.Equal(t, credit.Sold+accepted[session.ID], session.Minutes, "session %s", session.ID)
 		credited += accepted[session.ID]
 	}

@@ -18,10 +18,10 @@ func TestMain(m *testing.M) { support.Run(m) }
 
 const (
 	busyLanes = 20
-	lives     = 9 // of the gateway; all but the last end with a kill
+	processes = 9 // of the gateway; all but the last end with a kill
 	reports   = 10_000
 	kept      = 8 // reports that a controller keeps before its customer waits
-	troubles  = 4 // that break the connection, of a lane in a life: each doubles the gateway's back-off
+	maxBreaks = 4 // that break the connection, of a lane in a life: each doubles the gateway's back-off
 	disorder  = 2 // lanes whose reports overtake one another, which LINK.md does not allow
 )
 
@@ -53,9 +53,9 @@ func (s *shooter) shoot(enough int64) {
 	}
 }
 
-// plague has one thing after the other go wrong with a lane, until it is done or the connection was broken often enough;
-// then all is well again. It counts what went wrong.
-func plague(lane *lanesim.Controller, chance *rand.Rand, disorderly bool, done <-chan struct{}, counted *sync.Map) {
+// disturb has one fault after the other on a lane, until it is done or the connection was broken often enough; then it ends
+// every fault. It counts them.
+func disturb(lane *lanesim.Controller, chance *rand.Rand, disorderly bool, done <-chan struct{}, counted *sync.Map) {
 	count := func(what string, times int) {
 		n, _ := counted.LoadOrStore(what, new(atomic.Int64))
 		n.(*atomic.Int64).Add(int64(times))
@@ -66,7 +66,7 @@ func plague(lane *lanesim.Controller, chance *rand.Rand, disorderly bool, done <
 		lane.Reorder(false)
 		lane.Drop() // what was kept back, or whose ack was lost, comes again
 	}()
-	for breaks := 0; breaks < troubles; {
+	for breaks := 0; breaks < maxBreaks; {
 		select {
 		case <-done:
 			return
@@ -120,18 +120,18 @@ func TestNoReportIsLostOrAppliedTwice(t *testing.T) {
 	for _, one := range shooters {
 		shooting.Go(func() { one.shoot(reports) })
 	}
-	for life := range lives {
+	for life := range processes {
 		if life > 0 {
 			pos, gateway = serve(t, config)
 		}
 		done, suffering := make(chan struct{}), sync.WaitGroup{}
 		for n := range shooters {
 			suffers := rand.New(rand.NewPCG(seed, uint64(life*busyLanes+n)<<8))
-			suffering.Go(func() { plague(controllers.Controller(n), suffers, n < disorder, done, &wrong) })
+			suffering.Go(func() { disturb(controllers.Controller(n), suffers, n < disorder, done, &wrong) })
 		}
-		enough := int64((life + 1) * reports / lives)
+		enough := int64((life + 1) * reports / processes)
 		support.Eventuallyf(t, func() bool { return total.Load() >= enough }, "the reports of life %d", life)
-		if life < lives-1 {
+		if life < processes-1 {
 			time.Sleep(time.Duration(chance.Int64N(int64(20 * time.Millisecond)))) // anywhere in a save, an ack
 			gateway.Kill()
 		}

@@ -117,7 +117,7 @@ func TestTwoStartsAtTheSameMillisecond(t *testing.T) {
 	_, pos := f.serveLinked()
 	var counting sync.Mutex
 	sold, sales := make([]string, many), 0
-	inOneMoment(2*many, func(i int) { // each lane twice
+	simultaneously(2*many, func(i int) { // each lane twice
 		answer, err := pos.Do("POST", "/sessions", support.Order(i%many, 30, `,"auto_start":false`))
 		var v support.Session
 		if err == nil && answer.Status == http.StatusCreated && json.Unmarshal([]byte(answer.Body), &v) == nil {
@@ -133,7 +133,7 @@ func TestTwoStartsAtTheSameMillisecond(t *testing.T) {
 		f.Controller(n).Duplicate(true)
 		support.Eventually(t, "the session is on the lane", func() bool { return f.Controller(n).Shown().Session != uuid.Nil })
 	}
-	inOneMoment(2*many, func(i int) { _ = f.Controller(i % many).Enter() }) // two entries, each of them told twice
+	simultaneously(2*many, func(i int) { _ = f.Controller(i % many).Enter() }) // two entries, each of them told twice
 	for n, session := range sold {
 		f.WaitAcked(n)
 		f.WaitOpen(n, session)
@@ -142,7 +142,7 @@ func TestTwoStartsAtTheSameMillisecond(t *testing.T) {
 
 		pos.command(session, "/pause")
 		answers := make([]support.Answer, 4)
-		inOneMoment(len(answers), func(i int) { answers[i], _ = pos.Do("POST", "/sessions/"+session+"/resume", "") })
+		simultaneously(len(answers), func(i int) { answers[i], _ = pos.Do("POST", "/sessions/"+session+"/resume", "") })
 		slices.SortFunc(answers, func(a, b support.Answer) int { return a.Status - b.Status })
 		require.Equal(t, []int{204, 409, 409, 409}, []int{answers[0].Status, answers[1].Status, answers[2].Status, answers[3].Status})
 		require.Equal(t, began, pos.Session(session).Began)
@@ -155,8 +155,8 @@ func TestTwoStartsAtTheSameMillisecond(t *testing.T) {
 	require.Len(t, distinct(ids), len(ids), "no two events have one id")
 }
 
-// inOneMoment does something so many times at once.
-func inOneMoment(many int, do func(int)) {
+// simultaneously does something that many times at once.
+func simultaneously(many int, do func(int)) {
 	var ready, doing sync.WaitGroup
 	ready.Add(many)
 	for i := range many {

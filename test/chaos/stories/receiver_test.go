@@ -31,10 +31,10 @@ var bad = map[string]struct {
 	"says nothing": {"timed out", func(_ http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
 	}},
-	"is no HTTP":        {"interrupted", raw("what do you want?\r\n\r\n")},
-	"no status":         {"interrupted", raw("HTTP/1.1 \r\n\r\n")},
-	"impossible status": {"interrupted", raw("HTTP/1.1 -1 No\r\n\r\n")},
-	"wrong length":      {"200", raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort")},
+	"is no HTTP":        {"interrupted", rawResponse("what do you want?\r\n\r\n")},
+	"no status":         {"interrupted", rawResponse("HTTP/1.1 \r\n\r\n")},
+	"impossible status": {"interrupted", rawResponse("HTTP/1.1 -1 No\r\n\r\n")},
+	"wrong length":      {"200", rawResponse("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort")},
 	"not JSON":          {"200", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"success":`) }},
 	"no end": {"200", func(w http.ResponseWriter, r *http.Request) {
 		for r.Context().Err() == nil {
@@ -55,8 +55,8 @@ var bad = map[string]struct {
 	}},
 }
 
-// raw is an answer as it goes over the wire, after which the receiver hangs up.
-func raw(text string) func(http.ResponseWriter, *http.Request) {
+// rawResponse writes an answer as it goes over the wire, and hangs up.
+func rawResponse(text string) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		if wire, _, err := http.NewResponseController(w).Hijack(); err == nil {
 			_, _ = io.WriteString(wire, text)
@@ -124,14 +124,14 @@ func TestUpdatedArrivesBeforeCreated(t *testing.T) {
 	})
 	_, pos := f.serveLinked()
 	sessions := make([]string, many)
-	inOneMoment(many, func(n int) {
+	simultaneously(many, func(n int) {
 		var v support.Session
 		answer, err := pos.Do("POST", "/sessions", support.Order(n, 30, `,"auto_start":false`))
 		if err != nil || json.Unmarshal([]byte(answer.Body), &v) != nil {
 			return
 		}
 		sessions[n] = v.ID
-		inOneMoment(changes, func(int) { _, _ = pos.Do("POST", "/sessions/"+v.ID+"/modify?time=1", "") })
+		simultaneously(changes, func(int) { _, _ = pos.Do("POST", "/sessions/"+v.ID+"/modify?time=1", "") })
 		_, _ = pos.Do("POST", "/sessions/"+v.ID+"/stop", "")
 	})
 	order := map[string][]string{}
@@ -160,7 +160,7 @@ func TestConcurrentDuplicatesCreditTwice(t *testing.T) {
 	want := []string{"sessionCreated", "sessionStarted"}
 	for receipt := range 10 {
 		var fresh atomic.Int64
-		inOneMoment(20, func(int) {
+		simultaneously(20, func(int) {
 			answer, err := pos.Do("POST", "/sessions/"+session+"/modify?time=15", "", "Idempotency-Key", fmt.Sprint(receipt))
 			if err != nil || answer.Status != 204 {
 				t.Errorf("a repeat: %v %d %s", err, answer.Status, answer.Body)

@@ -80,7 +80,7 @@ func TestShorteningBelowTheUsedTimeGoesNegative(t *testing.T) {
 	require.Equal(t, 1, pos.Session(waiting).Minutes)
 
 	var taken atomic.Int64
-	inOneMoment(5, func(int) { // each alone is possible, two are not
+	simultaneously(5, func(int) { // each alone is possible, two are not
 		answer, err := pos.Do("POST", "/sessions/"+paused+"/modify?time=-15", "")
 		if err == nil && answer.Status == http.StatusNoContent {
 			taken.Add(1)

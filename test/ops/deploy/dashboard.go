@@ -36,7 +36,7 @@ type variable struct{ Name, Type, Definition string }
 
 type source struct{ Type, UID string }
 
-func theDashboard(t testing.TB) (d dashboard) {
+func loadDashboard(t testing.TB) (d dashboard) {
 	text, err := os.ReadFile(dashboardFile)
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(text, &d))

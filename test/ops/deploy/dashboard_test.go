@@ -13,7 +13,7 @@ import (
 
 // There is no Grafana here: the dashboard is held to what Grafana would only show by being wrong.
 func TestTheDashboardIsWhole(t *testing.T) {
-	d := theDashboard(t)
+	d := loadDashboard(t)
 	require.Equal(t, "rangegate", d.Title)
 	require.NotEmpty(t, d.UID, "its address stays the same when it is imported again")
 	require.GreaterOrEqual(t, d.SchemaVersion, 39)
@@ -69,14 +69,14 @@ func TestTheDashboardAsksPromQL(t *testing.T) {
 		Rules []rule `yaml:"rules"`
 	}
 	asked := group{Name: "asked"}
-	for i, q := range theDashboard(t).queries() {
+	for i, q := range loadDashboard(t).queries() {
 		asked.Rules = append(asked.Rules, rule{fmt.Sprintf("asked:%d", i), q.Expr})
 	}
 	text, err := yaml.Marshal(map[string][]group{"groups": {asked}})
 	require.NoError(t, err)
 	promtool(t, "check", "rules", support.WriteFile(t, "asked.yaml", string(text)))
 
-	for _, p := range theDashboard(t).Panels {
+	for _, p := range loadDashboard(t).Panels {
 		for _, q := range p.Targets {
 			require.Equal(t, strings.Count(q.Expr, "$range"), strings.Count(q.Expr, `range=~"$range"`), q.Expr)
 		}

@@ -6,7 +6,7 @@
 //	rules.go           the alert rules and their tests, read
 //	dashboard.go       the dashboard, read
 //	fixture.go         a gateway with a bit of everything going on
-//	ground.go          whether it has what an expression names
+//	inventory.go       whether it has what an expression names
 package deploy
 
 import (

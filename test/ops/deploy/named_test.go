@@ -26,7 +26,7 @@ var (
 // asked for. A metric that is misspelt shows nothing and alerts of nothing, which looks like a good evening.
 func TestWhatIsNamedIsThere(t *testing.T) {
 	metrics, codes := evening(t)
-	program := &ground{families: familiesOf(metrics), codes: codes}
+	program := &inventory{metrics: metrics, families: familiesOf(metrics), codes: codes}
 
 	t.Run("and has help", func(t *testing.T) {
 		for name, metric := range program.families {
@@ -39,40 +39,40 @@ func TestWhatIsNamedIsThere(t *testing.T) {
 		require.NoError(t, err, string(out))
 	})
 
-	d := theDashboard(t)
+	d := loadDashboard(t)
 	for _, q := range d.queries() {
-		if labels, found := program.named("dashboard", q.Expr); found {
-			program.has("dashboard: the legend of "+q.Expr, labels, firsts(inLegend, q.LegendFormat)...)
+		if labels, found := program.check("dashboard", q.Expr); found {
+			program.checkLabels("dashboard: the legend of "+q.Expr, labels, firstGroups(inLegend, q.LegendFormat)...)
 		}
 	}
 	for _, v := range d.Templating.List {
 		if inside, found := strings.CutPrefix(v.Definition, "label_values("); found {
 			metric, label, _ := strings.Cut(strings.TrimSuffix(inside, ")"), ", ")
-			program.named("dashboard: "+v.Name, metric+"{"+label+`=~".+"}`)
+			program.check("dashboard: "+v.Name, metric+"{"+label+`=~".+"}`)
 		}
 	}
 	for _, alert := range alerts(t) {
-		if labels, found := program.named(alert.Alert, alert.Expr); found {
-			program.has(alert.Alert+": its description", labels, firsts(inDescription, alert.Annotations["description"])...)
+		if labels, found := program.check(alert.Alert, alert.Expr); found {
+			program.checkLabels(alert.Alert+": its description", labels, firstGroups(inDescription, alert.Annotations["description"])...)
 		}
 	}
-	for _, query := range queriesOf(t, runbook) {
-		program.named(runbook, query)
+	for _, query := range pageQueries(t, runbook) {
+		program.check(runbook, query)
 	}
 	// What the tests of the rules make up has the labels that the program's has, so that an alert that fires there fires here.
-	for _, trial := range trialsOf(t).Tests {
+	for _, trial := range ruleTests(t).Tests {
 		for _, input := range trial.InputSeries {
 			made := parse(input.Series).selected[0]
-			if shown := program.families[base(program.families, made.metric)]; shown != nil {
+			if shown := program.families[program.metrics.Metric(made.metric)]; shown != nil {
 				var has []string
 				for _, m := range made.matchers {
 					has = append(has, m.label)
 				}
 				for label := range shown.labels {
-					program.has("rules_test.yaml: "+input.Series, has, label)
+					program.checkLabels("rules_test.yaml: "+input.Series, has, label)
 				}
 				for _, label := range has {
-					program.has("rules_test.yaml: "+input.Series, slices.AppendSeq(slices.Clone(labelsOfPrometheus), maps.Keys(shown.labels)), label)
+					program.checkLabels("rules_test.yaml: "+input.Series, slices.AppendSeq(slices.Clone(prometheusLabels), maps.Keys(shown.labels)), label)
 				}
 			}
 		}
@@ -88,7 +88,7 @@ func TestWhatAlertsCountIsThereBeforeItHappens(t *testing.T) {
 	gateway := support.Playground(t).Ready()
 	families := familiesOf(gateway.Metrics())
 	for _, alert := range alerts(t) {
-		for _, counted := range firsts(increases, alert.Expr) {
+		for _, counted := range firstGroups(increases, alert.Expr) {
 			if strings.Contains(alert.Expr, counted+" offset") { // then it minds that itself
 				continue
 			}
@@ -105,12 +105,12 @@ func TestWhatAlertsCountIsThereBeforeItHappens(t *testing.T) {
 	}
 }
 
-// queriesOf are what a page has of PromQL in its sentences.
-func queriesOf(t testing.TB, page string) (all []string) {
+// pageQueries are the PromQL expressions in the sentences of a page.
+func pageQueries(t testing.TB, page string) (all []string) {
 	text, err := os.ReadFile("../../../" + page)
 	require.NoError(t, err)
 	sentences := regexp.MustCompile("(?s)\n```.*?\n```").ReplaceAllString(string(text), "")
-	for _, code := range firsts(regexp.MustCompile("`([^`]+)`"), sentences) {
+	for _, code := range firstGroups(regexp.MustCompile("`([^`]+)`"), sentences) {
 		if regexp.MustCompile(`\b(rangegate|process|go)_[a-z]`).MatchString(code) {
 			all = append(all, code)
 		}
@@ -119,8 +119,8 @@ func queriesOf(t testing.TB, page string) (all []string) {
 	return all
 }
 
-// firsts are what the first group of the pattern finds.
-func firsts(pattern *regexp.Regexp, text string) (all []string) {
+// firstGroups are what the first group of the pattern finds.
+func firstGroups(pattern *regexp.Regexp, text string) (all []string) {
 	for _, found := range pattern.FindAllStringSubmatch(text, -1) {
 		all = append(all, found[1])
 	}

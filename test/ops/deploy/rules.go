@@ -33,8 +33,8 @@ func alerts(t testing.TB) (all []alert) {
 	return all
 }
 
-// trials are the tests of the rules: the series that they make up, and when which alert is to fire.
-type trials struct {
+// ruleTestFile is the tests of the rules: the series that they make up, and when which alert is to fire.
+type ruleTestFile struct {
 	Tests []struct {
 		InputSeries   []struct{ Series string } `yaml:"input_series"`
 		AlertRuleTest []struct {
@@ -44,7 +44,7 @@ type trials struct {
 	}
 }
 
-func trialsOf(t testing.TB) (all trials) {
+func ruleTests(t testing.TB) (all ruleTestFile) {
 	read(t, testsFile, &all)
 	require.NotEmpty(t, all.Tests)
 	return all

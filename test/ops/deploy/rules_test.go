@@ -21,7 +21,7 @@ func TestTheRulesFireAsTheirTestsSay(t *testing.T) {
 	promtool(t, "test", "rules", testsFile)
 
 	fires, quiet := map[string]bool{}, map[string]bool{}
-	for _, trial := range trialsOf(t).Tests {
+	for _, trial := range ruleTests(t).Tests {
 		for _, moment := range trial.AlertRuleTest {
 			fires[moment.Alertname] = fires[moment.Alertname] || len(moment.ExpAlerts) > 0
 			quiet[moment.Alertname] = quiet[moment.Alertname] || len(moment.ExpAlerts) == 0

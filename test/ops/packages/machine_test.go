@@ -148,7 +148,7 @@ func (m *machine) command(args ...string) *exec.Cmd {
 	}
 }
 
-// runs runs a command line there, which has to end with that exit code, and gives what it says.
+// runs runs a command line there, which has to end with that exit code, and returns its output.
 func (m *machine) runs(code int, args ...string) string {
 	m.t.Helper()
 	var output bytes.Buffer

@@ -55,11 +55,11 @@ func TestTheLifeOfAnInstalledGateway(t *testing.T) {
 
 	// It serves while the new one is put in its place, by which the operator's configuration stays.
 	m.install(deb(after, runtime.GOARCH))
-	goesOn(t, gateway, sold)
+	requireRunning(t, gateway, sold)
 	require.Zero(t, gateway.Terminate())
 	gateway = m.start()
 	gateway.WaitLogged(`"version":"` + after + `"`)
-	goesOn(t, gateway, sold)
+	requireRunning(t, gateway, sold)
 	require.Zero(t, gateway.Terminate())
 
 	stored, err := os.ReadFile(m.at(state))
@@ -74,7 +74,7 @@ func TestTheLifeOfAnInstalledGateway(t *testing.T) {
 
 	m.install(deb(after, runtime.GOARCH))
 	gateway = m.start()
-	goesOn(t, gateway, sold)
+	requireRunning(t, gateway, sold)
 	gateway.Kill()
 
 	m.runs(0, "/usr/bin/dpkg", "--purge", "rangegate")
@@ -137,8 +137,8 @@ func replaced(text string) string {
 	return text
 }
 
-// goesOn tells that the session is there, and that exactly the time since its beginning was taken off it.
-func goesOn(t *testing.T, gateway *support.Gateway, sold support.Session) {
+// requireRunning requires that the session is active, and that it has used exactly the time since it began.
+func requireRunning(t *testing.T, gateway *support.Gateway, sold support.Session) {
 	t.Helper()
 	const steps = time.Second // of the wall clock, which the gateway does not go by
 	asked := time.Now()

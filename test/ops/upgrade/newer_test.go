@@ -22,7 +22,7 @@ import (
 // the newer one goes on where it was.
 func TestThereIsNoWayBack(t *testing.T) {
 	t.Parallel()
-	ahead := newer(t)
+	ahead := buildNewer(t)
 	file := filepath.Join(t.TempDir(), "rangegate.db")
 	server := redistest.Start(t)
 	client := goredis.NewClient(&goredis.Options{Addr: server.Addr()})
@@ -61,7 +61,7 @@ func TestThereIsNoWayBack(t *testing.T) {
 
 		before := kept.everything()
 		for range 2 {
-			code, output := refusal(t, config)
+			code, output := failedStart(t, config)
 			require.Equal(t, 1, code, output)
 			require.Contains(t, output, kept.where)
 			require.Contains(t, output,
@@ -73,8 +73,8 @@ func TestThereIsNoWayBack(t *testing.T) {
 	}
 }
 
-// refusal starts the gateway, which has to end by itself, and gives its exit code and what it says.
-func refusal(t *testing.T, config string) (code int, output string) {
+// failedStart starts the gateway, which has to end by itself, and returns its exit code and its output.
+func failedStart(t *testing.T, config string) (code int, output string) {
 	t.Helper()
 	var all bytes.Buffer
 	cmd := support.ServeCommand(config)
@@ -86,8 +86,8 @@ func refusal(t *testing.T, config string) (code int, output string) {
 	return cmd.ProcessState.ExitCode(), all.String()
 }
 
-// newer builds a gateway whose format is the one after this one's, and gives its path.
-func newer(t *testing.T) string {
+// buildNewer builds a gateway whose format is the one after this one's, and returns its path.
+func buildNewer(t *testing.T) string {
 	t.Helper()
 	source, err := filepath.Abs("../../../lanes/store/record.go")
 	require.NoError(t, err)

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { support.Run(m) }
 func TestServingWhatEachVersionHasLeft(t *testing.T) {
 	t.Parallel()
 	for version := 1; version <= store.Version; version++ {
-		for name, left := range map[string]func(*testing.T, int) string{"sqlite": inFile, "redis": onServer} {
+		for name, left := range map[string]func(*testing.T, int) string{"sqlite": importedFile, "redis": filledServer} {
 			t.Run(fmt.Sprintf("%s %d", name, version), func(t *testing.T) {
 				t.Parallel()
 				config := configured(t, left(t, version))
@@ -56,8 +56,8 @@ func TestServingWhatEachVersionHasLeft(t *testing.T) {
 	}
 }
 
-// inFile imports what a version has exported.
-func inFile(t *testing.T, version int) (stored string) {
+// importedFile is a new SQLite file into which the export of a version was imported.
+func importedFile(t *testing.T, version int) (stored string) {
 	t.Helper()
 	stored = support.NewSQLite(t)
 	exported := fmt.Sprintf("../../../lanes/store/archive/testdata/version-%d.jsonl", version)
@@ -80,7 +80,7 @@ func TestABoltFileIsRefusedWithTheWayOut(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rangegate.db")
 	require.NoError(t, os.WriteFile(path, file, 0o600))
 
-	code, output := refusal(t, configured(t, support.SQLite(path)))
+	code, output := failedStart(t, configured(t, support.SQLite(path)))
 	require.Equal(t, 1, code, output)
 	for _, words := range []string{path, "bolt", "rangegate store export", "rangegate store import"} {
 		require.Contains(t, output, words)
@@ -89,15 +89,15 @@ func TestABoltFileIsRefusedWithTheWayOut(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, file, now)
 
-	code, output = refusal(t, configured(t, fmt.Sprintf("bolt: %q", path)))
+	code, output = failedStart(t, configured(t, fmt.Sprintf("bolt: %q", path)))
 	require.Equal(t, 2, code, output)
 	for _, words := range []string{"store.bolt", "store.sqlite", "rangegate store export", "rangegate store import"} {
 		require.Contains(t, output, words)
 	}
 }
 
-// onServer starts a Redis server with the keys that a version has left.
-func onServer(t *testing.T, version int) (stored string) {
+// filledServer is a new Redis server with the keys that a version has left.
+func filledServer(t *testing.T, version int) (stored string) {
 	t.Helper()
 	left, err := os.ReadFile(fmt.Sprintf("../../../lanes/store/redis/testdata/version-%d.json", version))
 	require.NoError(t, err)

@@ -1,5 +1,5 @@
 // Command shooters is a gateway whose simulated lanes buy time as fast as they can, for the test of what kills do to
-// that. It buys until its input ends; then it lets every purchase come to its end and prints how the sessions stand.
+// that. It buys until its input ends; then it waits until every purchase has ended and prints the state of the sessions.
 package main
 
 import (
@@ -90,7 +90,7 @@ func run(path, url string) error {
 	_, _ = io.Copy(io.Discard, bufio.NewReader(os.Stdin))
 	close(closing)
 	shooting.Wait()
-	if err := json.NewEncoder(os.Stdout).Encode(standing(r)); err != nil {
+	if err := json.NewEncoder(os.Stdout).Encode(result(r)); err != nil {
 		return err
 	}
 	stopping, cancel := context.WithTimeout(ctx, 10*time.Second)
@@ -139,8 +139,8 @@ func shoot(lane *sim.Controller, closing chan struct{}) {
 	}
 }
 
-// standing is how the sessions stand, and what waits for staff.
-func standing(r *actors.Range) (s credit.Standing) {
+// result is the state of the sessions, and what waits for staff.
+func result(r *actors.Range) (s credit.Result) {
 	for _, session := range r.Sessions() {
 		s.Sessions = append(s.Sessions, credit.Session{ID: session.ID, Minutes: session.Minutes})
 	}

@@ -11,8 +11,8 @@ import (
 	"rangegate/test/support"
 )
 
-// exam plays the lane link with the controller, as its maker would.
-func exam(lane *controller, more ...string) (output string, err error) {
+// checkController runs check-controller against the controller, as its maker would.
+func checkController(lane *controller, more ...string) (output string, err error) {
 	address := fmt.Sprintf("ws://127.0.0.1:%d/lane", lane.port)
 	out, err := support.Command(append([]string{"check-controller", address, "--lane", support.LaneID(1), "--key", key}, more...)...).CombinedOutput()
 	return string(out), err
@@ -24,7 +24,7 @@ func TestAControllerThatKeepsEveryRule(t *testing.T) {
 		lane.waitShown("a session waits", func(s shown) bool { return s.Remaining != nil && *s.Remaining == 60*60_000 })
 		lane.do("enter")
 	}()
-	output, err := exam(lane, "--reports", "30s")
+	output, err := checkController(lane, "--reports", "30s")
 	require.NoError(t, err, output)
 	require.NotContains(t, output, "BROKEN")
 	require.Equal(t, 14, strings.Count(output, "holds "), output)
@@ -40,7 +40,7 @@ func TestMistakesAreFound(t *testing.T) {
 	} {
 		t.Run(mistake, func(t *testing.T) {
 			t.Parallel()
-			output, err := exam(start(t, mistake))
+			output, err := checkController(start(t, mistake))
 			require.Error(t, err)
 			require.Contains(t, output, "BROKEN  "+rule+": ")
 		})
@@ -51,7 +51,7 @@ func TestNobodyAnswers(t *testing.T) {
 	lane := start(t)
 	lane.port = 1
 	begun := time.Now()
-	output, err := exam(lane)
+	output, err := checkController(lane)
 	require.Error(t, err)
 	require.Contains(t, output, "BROKEN  answers the gateway's hello within 5 s, for its lane: ")
 	require.Less(t, time.Since(begun), time.Minute)
