@@ -1,6 +1,7 @@
 package support
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -61,25 +62,25 @@ func (c *Controllers) Lanes() (lanes []string) {
 // WaitOpen waits until the lane's fire line is open, in that session.
 func (c *Controllers) WaitOpen(lane int, session string) {
 	c.t.Helper()
-	Eventuallyf(c.t, func() bool {
+	Eventually(c.t, fmt.Sprintf("lane %d opens", lane), func() bool {
 		shown := c.Controller(lane).Shown()
 		return shown.Open && shown.Session.String() == session
-	}, "lane %d opens", lane)
+	})
 }
 
 // WaitLocked waits until the lane's fire line is locked, with no session on it.
 func (c *Controllers) WaitLocked(lane int) {
 	c.t.Helper()
-	Eventuallyf(c.t, func() bool {
+	Eventually(c.t, fmt.Sprintf("lane %d locks", lane), func() bool {
 		shown := c.Controller(lane).Shown()
 		return !shown.Open && shown.Session == uuid.Nil
-	}, "lane %d locks", lane)
+	})
 }
 
 // WaitAcked waits until every report of the controller is saved.
 func (c *Controllers) WaitAcked(lane int) {
 	c.t.Helper()
-	Eventuallyf(c.t, func() bool { return c.Controller(lane).Unacked() == 0 }, "the reports of lane %d are acked", lane)
+	Eventually(c.t, fmt.Sprintf("the reports of lane %d are acked", lane), func() bool { return c.Controller(lane).Unacked() == 0 })
 }
 
 // Silence has the controller miss everything while its connection stays open.

@@ -228,6 +228,6 @@ func (r *Receiver) Events(session string) (names []string) {
 // WaitEvents waits until that many events of the session have arrived. They have to be these, in this order.
 func (r *Receiver) WaitEvents(session string, names ...string) {
 	r.t.Helper()
-	Eventuallyf(r.t, func() bool { return len(r.Events(session)) >= len(names) }, "events %v", names)
+	Eventually(r.t, fmt.Sprintf("events %v", names), func() bool { return len(r.Events(session)) >= len(names) })
 	require.Equal(r.t, names, r.Events(session))
 }

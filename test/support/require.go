@@ -1,7 +1,6 @@
 package support
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"testing"
@@ -39,10 +38,4 @@ func Eventually(t testing.TB, what string, condition func() bool) {
 			t.Fatal("it never came: " + what)
 		}
 	}
-}
-
-// Eventuallyf is Eventually with a formatted description.
-func Eventuallyf(t testing.TB, condition func() bool, format string, args ...any) {
-	t.Helper()
-	Eventually(t, fmt.Sprintf(format, args...), condition)
 }

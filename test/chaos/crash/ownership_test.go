@@ -21,15 +21,15 @@ func TestASecondGatewayTakesTheRange(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t, support.Redis(redistest.Start(t).URL()))
 	x.contested = true
-	ways := newNetwork(t, x.hardware.addresses())
-	x.useGateway(x.connect(x.config(ways.addresses).Serve(t)))
+	connections := newNetwork(t, x.hardware.addresses())
+	x.useGateway(x.connect(x.config(connections.addresses).Serve(t)))
 	for range rounds(t, 3, 20) {
-		first, firstWays := x.gateway, ways
+		first, firstNetwork := x.gateway, connections
 		var second posClient
 		x.load(func() {
 			x.waitRandom(soonest, latest)
-			ways = newNetwork(t, x.hardware.addresses())
-			second = x.connect(x.config(ways.addresses).Serve(t))
+			connections = newNetwork(t, x.hardware.addresses())
+			second = x.connect(x.config(connections.addresses).Serve(t))
 			first.ownership.end()
 			x.waitRandom(soonest, latest) // the clients know of no other yet
 		})
@@ -42,15 +42,15 @@ func TestASecondGatewayTakesTheRange(t *testing.T) {
 		x.repeat()
 		x.check()
 
-		require.Eventually(t, func() bool { return firstWays.open.Load() == 0 }, converges, 10*time.Millisecond,
+		require.Eventually(t, func() bool { return firstNetwork.open.Load() == 0 }, converges, 10*time.Millisecond,
 			"the first has hung up on the controllers")
-		made, sessions := firstWays.made.Load(), x.commanded()
+		made, sessions := firstNetwork.made.Load(), x.commanded()
 		x.load(func() {
 			requestEverything(t.Context(), first, sessions)
 			x.waitRandom(soonest, latest)
 		})
 		x.check()
-		require.Equal(t, made, firstWays.made.Load(), "it calls none of them again")
+		require.Equal(t, made, firstNetwork.made.Load(), "it calls none of them again")
 		first.process.Kill()
 		first.hangUp()
 		x.check()

@@ -33,7 +33,7 @@ func TestEventsArriveInOrderAndOnceWhateverHappens(t *testing.T) {
 		gateway := config.Serve(t)
 		wait := startClients(gateway.POS(), &made)
 		enough := int64((life + 1) * events / lives)
-		support.Eventuallyf(t, func() bool { return made.Load() >= enough }, "%d events", enough)
+		support.Eventually(t, fmt.Sprintf("%d events", enough), func() bool { return made.Load() >= enough })
 		time.Sleep(time.Duration(chance.Int64N(int64(20 * time.Millisecond)))) // anywhere in a request, a save, an attempt
 		gateway.Kill()
 		wait()

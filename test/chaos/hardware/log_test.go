@@ -1,6 +1,7 @@
 package hardware
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -33,13 +34,13 @@ func (r reporter) calls() (many int) {
 
 func (r reporter) waitCalls(many int) {
 	r.t.Helper()
-	support.Eventuallyf(r.t, func() bool { return r.calls() == many }, "%d calls for help", many)
+	support.Eventually(r.t, fmt.Sprintf("%d calls for help", many), func() bool { return r.calls() == many })
 }
 
 // waitKept waits until the controller keeps that many reports.
 func (r reporter) waitKept(many int) {
 	r.t.Helper()
-	support.Eventuallyf(r.t, func() bool { return r.controller.Unacked() == many }, "%d reports kept", many)
+	support.Eventually(r.t, fmt.Sprintf("%d reports kept", many), func() bool { return r.controller.Unacked() == many })
 }
 
 func (r reporter) repeated() float64 {

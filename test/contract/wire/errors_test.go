@@ -138,8 +138,7 @@ func TestTraceIDs(t *testing.T) {
 	answer := pos.ask("GET", v2+"/nope", "", "traceparent", "00-"+trace+"-00f067aa0ba902b7-01")
 	require.Equal(t, trace, answer.Header.Get("trace-id"))
 	require.Contains(t, answer.Body, trace)
-	require.Eventually(t, func() bool { return strings.Contains(p.Log(), trace) }, 10*time.Second, time.Millisecond,
-		"the log line has it too")
+	p.WaitLogged(trace)
 
 	other := pos.ask("GET", v2+"/bays", "", "traceparent", "00-"+strings.Repeat("0", 32)+"-00f067aa0ba902b7-01")
 	require.NotEqual(t, strings.Repeat("0", 32), other.Header.Get("trace-id"))
