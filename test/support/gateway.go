@@ -1,4 +1,12 @@
-// Package support is what the tests of the running binary share.
+// Package support is what the tests of the running binary share. A test usually begins like this:
+//
+//	controllers, receiver := support.NewControllers(t, 1, 2), support.NewReceiver(t)
+//	gateway := support.NewConfig(t, controllers.Lanes(), receiver.Setting()).Serve(t)
+//	session := gateway.POS().Sell(1, 30)
+//	controllers.WaitOpen(1, session)
+//	receiver.WaitEvents(session, "sessionCreated", "sessionStarted")
+//
+// Everything that it starts ends with the test.
 //
 //	gateway.go      the binary as a process: built once, started on free ports, killed at will
 //	config.go       the configuration of a gateway: one range, its lanes, its store

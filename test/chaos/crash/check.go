@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// check judges what the gateway shows, and takes it over into the records. A fault ends the test.
+// check compares what the gateway shows with the records, and brings these up to date. A fault ends the test.
 func (x *fixture) check() {
 	x.t.Helper()
 	x.waitReports()
@@ -20,7 +20,7 @@ func (x *fixture) check() {
 	x.adopt(v)
 }
 
-// failOn ends the test if there are faults, or clients have found some.
+// failOn ends the test when there are faults, these or those that clients have found.
 func (x *fixture) failOn(found []string) {
 	x.t.Helper()
 	x.mu.Lock()
@@ -48,7 +48,7 @@ func (x *fixture) waitReports() {
 	}
 }
 
-// look judges what the gateway shows.
+// look compares what the gateway shows with the records.
 func (x *fixture) look() *verdict {
 	before := 0
 	if x.receiver != nil {
@@ -70,7 +70,7 @@ func (x *fixture) look() *verdict {
 	return v
 }
 
-// adopt takes over what was found out.
+// adopt brings the records up to date.
 func (x *fixture) adopt(v *verdict) {
 	for _, c := range x.clients {
 		c.settled, c.lost = append(c.settled, c.lost...), nil
@@ -99,7 +99,7 @@ func (x *fixture) adopt(v *verdict) {
 	}
 }
 
-// repeat has every client send again what it may.
+// repeat has every client send requests again.
 func (x *fixture) repeat() {
 	var work sync.WaitGroup
 	for _, c := range x.clients {
@@ -108,7 +108,7 @@ func (x *fixture) repeat() {
 	work.Wait()
 }
 
-// fault writes down what a client found wrong by itself.
+// fault records what a client has found wrong.
 func (x *fixture) fault(format string, args ...any) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -6,13 +6,13 @@ import (
 	"rangegate/test/support"
 )
 
-// What a client sells. Short ones run out by themselves.
+// lengths are the minutes that a client sells. Short sessions expire during the test.
 var lengths = []int{1, 1, 2, 3, 5, 30, 60, 240, 480}
 
-// safety is the time left below which a client takes no minutes away: it knows the deadline only within a span.
+// safety is the time left below which a client subtracts no minutes: it knows the deadline only within a span.
 const safety = 5 * time.Second
 
-// choose is the next command, nil for none. Half of them carry an idempotency key.
+// choose returns the next command, nil for none. Half of them have an idempotency key.
 func (c *client) choose() *request {
 	r := c.chooseSale()
 	if r == nil {
@@ -24,8 +24,8 @@ func (c *client) choose() *request {
 	return r
 }
 
-// chooseSale asks for a session when the client has none to command, or no quiet one. While it does not know whether its
-// last sale happened it makes no other: it knows such sessions by its group alone.
+// chooseSale asks for a session when the client has none to command, or no quiet one. While it is unknown whether its last
+// sale happened it makes no other: such sessions are recognized by the client's group alone.
 func (c *client) chooseSale() *request {
 	for _, r := range c.lost {
 		if r.kind == create {
@@ -73,7 +73,7 @@ func (c *client) chooseChange() *request {
 	return r
 }
 
-// minutes is what a modify may ask for: the total stays within 1 to 480, and time is left.
+// minutes returns what a modify may ask for: the total stays within 1 to 480, and time is left.
 func (c *client) minutes(s *session) int {
 	more := 1 + c.rng.IntN(10)
 	left := s.timeLeft(span{now(), now()}).lo - time.Duration(more)*time.Minute
@@ -83,7 +83,7 @@ func (c *client) minutes(s *session) int {
 	return more
 }
 
-// anyLane is most often one that was free when the client last looked. Others are after it too.
+// anyLane is usually one that was free in the last list. Other clients ask for it too.
 func (c *client) anyLane() string {
 	if len(c.free) > 0 && c.chance(80) {
 		return c.free[c.rng.IntN(len(c.free))]

@@ -10,21 +10,21 @@ import (
 	"rangegate/test/support"
 )
 
-// client is one POS: a part of the load, and the record that the gateway is judged by. It commands its own sessions
-// only, one request at a time, so it knows of each how it has to stand.
+// client is one POS: a part of the load, and the record that the gateway is compared with. It commands only its own
+// sessions, one request at a time, so it knows the state of each.
 type client struct {
 	fixture  *fixture
 	number   int
 	rng      *rand.Rand
-	requests int // so far
+	requests int // sent so far
 
 	sessions map[string]*session // all that it sold, by id
 	current  *session            // the one that it commands; nil: none
-	quiet    *session            // one minute that nobody touches, so that it runs out; nil: none
-	lost     []*request          // without a definite answer, and nobody knows whether they happened
-	settled  []*request          // that were lost until it was found out
-	kept     *kept               // the last one that was answered to a key
-	seen     map[string]bool     // sessions, of any client, that were in a list
+	quiet    *session            // one of one minute that gets no command and expires; nil: none
+	lost     []*request          // without a definite answer: it is unknown whether they happened
+	settled  []*request          // of lost: it is known now whether they happened
+	kept     *kept               // the last request with a key, and its answer
+	seen     map[string]bool     // ids of all sessions that were listed, also of other clients
 	free     []string            // lanes, in the last list
 }
 
@@ -35,7 +35,7 @@ type kept struct {
 }
 
 const (
-	quietClients = 6                     // so many clients keep one quiet session each
+	quietClients = 6                     // the number of clients that keep a quiet session
 	longestRest  = 10 * time.Millisecond // between a client's requests
 )
 
@@ -48,7 +48,7 @@ func newClient(x *fixture, number int) *client {
 
 func (c *client) group() string { return groupID(c.number) }
 
-// work asks one thing after the other until ctx ends or the gateway is gone.
+// work makes one request after the other until ctx ends or the gateway has ended.
 func (c *client) work(ctx context.Context, gateway posClient) {
 	for wait(ctx, time.Duration(c.rng.Int64N(int64(longestRest)))) {
 		if gateway.process.Ended() || !c.act(gateway) {
@@ -57,7 +57,7 @@ func (c *client) work(ctx context.Context, gateway posClient) {
 	}
 }
 
-// act does one thing. It is false when the gateway is gone.
+// act makes one request. It returns false when the gateway has ended.
 func (c *client) act(gateway posClient) bool {
 	c.fixture.counters.count("requests")
 	command := c.choose()
@@ -71,7 +71,7 @@ func (c *client) act(gateway posClient) bool {
 	}
 }
 
-// command makes the request and takes in its answer.
+// command makes the request and records its answer. It returns false when there was none.
 func (c *client) command(gateway posClient, r *request) bool {
 	answer, err := r.send(gateway)
 	switch {
@@ -94,7 +94,7 @@ func (c *client) command(gateway posClient, r *request) bool {
 	return true
 }
 
-// acknowledged writes down what was promised.
+// acknowledged records what the answer promises.
 func (c *client) acknowledged(r *request, answer support.Answer) {
 	c.fixture.counters.count("acknowledged " + string(r.kind))
 	if r.key != "" {
@@ -114,7 +114,7 @@ func (c *client) acknowledged(r *request, answer support.Answer) {
 	c.compare(r.session, view, r.at)
 }
 
-// enter puts the session that the request has created on record.
+// enter records the session that the request has created.
 func (c *client) enter(r *request, s session) {
 	r.session = &s
 	c.sessions[s.id] = r.session
@@ -129,7 +129,7 @@ func (c *client) enter(r *request, s session) {
 	c.forgetEnded()
 }
 
-// refused: nothing has changed. Every request was right when it was sent, so there are few reasons to refuse it.
+// refused checks the reason of a refusal. Every request was valid when it was sent, so few reasons are right.
 func (c *client) refused(r *request, answer support.Answer) {
 	c.fixture.counters.count("refused " + answer.Code())
 	switch answer.Code() {
@@ -155,7 +155,7 @@ func (c *client) refused(r *request, answer support.Answer) {
 	c.fixture.fault("%s was refused: %d %s", r, answer.Status, answer.Body)
 }
 
-// forgetEnded makes room for other sessions.
+// forgetEnded lets the client sell again when its session has ended.
 func (c *client) forgetEnded() {
 	if c.current != nil && c.current.phase == ended {
 		c.current = nil
@@ -165,7 +165,7 @@ func (c *client) forgetEnded() {
 	}
 }
 
-// unanswered is the request after which it is unknown how s stands, nil when it is known.
+// unanswered is the lost request of the session. nil: its state is known.
 func (c *client) unanswered(s *session) *request {
 	for _, r := range c.lost {
 		if r.session == s {

@@ -20,12 +20,12 @@ func (a *attempt) String() string {
 	return fmt.Sprintf("attempted: %d %s", a.Status, a.Error)
 }
 
-// interrupted tells whether nobody saw how the attempt ended.
+// interrupted tells whether the outcome of the attempt is unknown.
 func (a attempt) interrupted() bool { return strings.HasPrefix(a.Error, "interrupted") }
 
-// delivered holds the event log against what arrived: nothing twice, nothing that is not in the log, per lane and per
-// session in the order of the log, and all that the log has as answered. What had arrived before the log was read is
-// the first of them; there an attempt is on record before it is made.
+// delivered compares the event log with what arrived: nothing twice, nothing that is not in the log, per lane and per session
+// in the order of the log, and everything that the log has as answered. The first arrivals, as many as before says, came
+// before the log was read, which has to have their attempts.
 func (v *verdict) delivered(log []event, before int, arrived []support.Arrival, contested bool) {
 	place := make(map[string]int, len(log))
 	for i, e := range log {
@@ -51,7 +51,7 @@ func (v *verdict) delivered(log []event, before int, arrived []support.Arrival, 
 			v.fault("event %s is %+v, and arrived as %+v", a.ID, log[i].Payload, a)
 		}
 		if contested && log[i].Attempt != nil && log[i].Attempt.interrupted() {
-			continue // begun by a gateway that lives on, while the next one delivers what comes behind it
+			continue // begun by a gateway that still runs, while the next one delivers later events
 		}
 		for _, key := range []string{a.Lane, a.Session} {
 			if last, found := newest[key]; found && last > i {

@@ -2,7 +2,7 @@ package crash
 
 import "time"
 
-// finish has every event delivered, judges the range once more, and says what it went through.
+// finish waits until every event is delivered, checks once more, and logs the counters.
 func (x *fixture) finish() {
 	x.t.Helper()
 	for limit := now() + time.Minute; now() < limit && x.pending() > 0; {
@@ -22,14 +22,14 @@ func (x *fixture) finish() {
 	x.counters.add("entries of customers", len(x.hardware.entered))
 	for _, c := range x.clients {
 		for _, s := range c.sessions {
-			x.counters.recordError(s.stray)
+			x.counters.recordError(s.worstError)
 		}
 	}
 	x.failOn(nil)
 	x.t.Log(x.figures())
 }
 
-// pending is how many events of the log, as last read, nobody has begun to deliver.
+// pending is the number of events in the log, as last read, that were not attempted.
 func (x *fixture) pending() (many int) {
 	for _, e := range x.log {
 		if e.Attempt == nil {
@@ -39,7 +39,7 @@ func (x *fixture) pending() (many int) {
 	return many
 }
 
-// account counts what became of the events. Those that nothing interrupted have to have arrived.
+// account counts the outcomes of the events. Those that were not interrupted have to have arrived.
 func (x *fixture) account() {
 	arrived := map[string]bool{}
 	for _, a := range x.receiver.Arrived() {

@@ -22,7 +22,7 @@ type fixture struct {
 	rng      *rand.Rand
 	store    string // as in the configuration
 	gateways []*support.Gateway
-	gateway  posClient // to the present process
+	gateway  posClient // to the current process
 	down     span
 	clients  []*client
 
@@ -31,13 +31,13 @@ type fixture struct {
 	contested bool              // gateways take the range from one another
 	log       []event           // the event log, as far as it was read
 	counters  counters
-	widths    []time.Duration // of what was known of deadlines before they were compared
+	widths    []time.Duration // how exactly deadlines were known before they were compared
 
 	mu     sync.Mutex
 	faults []string
 }
 
-// newTrial has its choices made by a seed, which it logs. SEED repeats them; how they meet, the machine decides anew.
+// newFixture makes its choices by a seed, which it logs. SEED repeats the choices, but not their timing.
 func newFixture(t *testing.T, store string) *fixture {
 	seed := uint64(number(t, "SEED", rand.IntN(1_000_000)))
 	t.Logf("SEED=%d", seed)
@@ -78,7 +78,7 @@ func (x *fixture) kill() {
 	x.gateway.hangUp()
 }
 
-// terminate tells the gateway to stop, and says how it ended and how long that took.
+// terminate tells the gateway to stop, and returns its exit code and how long that took.
 func (x *fixture) terminate() (code int, took time.Duration) {
 	asked := now()
 	code = x.process().Terminate()
@@ -87,7 +87,7 @@ func (x *fixture) terminate() (code int, took time.Duration) {
 	return code, x.down.lo - asked
 }
 
-// load has all clients and shooters at work while it does something.
+// load runs a function while all clients and shooters work.
 func (x *fixture) load(while func()) {
 	x.t.Helper()
 	ctx, cancel := context.WithCancel(x.t.Context())
@@ -157,7 +157,7 @@ func (x *fixture) waitExpired(sessions int) {
 	}
 }
 
-// wait is false when ctx ended first.
+// wait returns false when ctx ended first.
 func wait(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -169,8 +169,8 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// rounds is how often a story is told: so often as a test, and in the soak, which says how often the gateway is killed,
-// one time in so many of that.
+// rounds is the number of rounds: tested in a test run, and in the soak a share of ROUNDS, which is how often the gateway is
+// killed.
 func rounds(t *testing.T, tested, share int) int {
 	if soaked := number(t, "ROUNDS", 0); soaked > 0 {
 		return max(1, soaked/share)
@@ -178,7 +178,7 @@ func rounds(t *testing.T, tested, share int) int {
 	return tested
 }
 
-// number is read from the environment.
+// number reads a variable of the environment.
 func number(t *testing.T, variable string, otherwise int) int {
 	text, set := os.LookupEnv(variable)
 	if !set {

@@ -10,18 +10,18 @@ import (
 	"rangegate/test/support"
 )
 
-// hardware is the lane controllers that answer over real WebSockets. They are in this process, so they outlive every
-// gateway, and what they did and where they stand is known without asking it.
+// hardware is the lane controllers that answer over real WebSockets. They outlive every gateway, and the test knows their
+// state without asking it.
 type hardware struct {
 	controllers *support.Controllers
 	shooters    []*shooter // by lane
 
 	mu      sync.Mutex
-	welcome map[string]bool // the sessions that customers may enter: until they have, nobody else touches them
+	welcome map[string]bool // sessions that their customers may enter: until then they get no command
 	entered map[string]span // of those, when it happened
 }
 
-// powerUp has the first lanes' controllers answer, until the test ends.
+// powerUp starts the controllers of the first lanes until the test ends.
 func powerUp(t *testing.T, seed uint64) *hardware {
 	h := &hardware{controllers: support.NewControllers(t, 0, wiredCount-1), welcome: map[string]bool{}, entered: map[string]span{}}
 	for n := range wiredCount {
@@ -52,7 +52,7 @@ func (h *hardware) awaits(id string) bool {
 	return h.welcome[id]
 }
 
-// enter has the customer of the lane's session enter, if that may be, and keeps when it was.
+// enter has the customer of the lane's session enter, if it was admitted, and records when.
 func (h *hardware) enter(controller *lanesim.Controller) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -62,7 +62,7 @@ func (h *hardware) enter(controller *lanesim.Controller) {
 		return
 	}
 	if _, again := h.entered[id]; again {
-		return // the gateway has not said so yet
+		return // the gateway does not know yet
 	}
 	at := span{lo: now()}
 	if controller.Enter() == nil {
@@ -79,7 +79,7 @@ func (h *hardware) enteredAt(id string) (at span, entered bool) {
 	return at, entered
 }
 
-// unacked is how many reports the gateway has not said to be saved.
+// unacked is the number of reports that the gateway has not acked.
 func (h *hardware) unacked() (many int) {
 	for _, s := range h.shooters {
 		many += s.controller.Unacked()

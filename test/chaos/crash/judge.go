@@ -16,10 +16,10 @@ type verdict struct {
 // finding is the actual state of one session, or the outcome of one request whose answer was lost.
 type finding struct {
 	client   *client
-	recorded *session // as on record; nil for a create whose answer was lost
-	actual   *session // as it stands; nil for a create that did not happen
+	recorded *session // as recorded; nil for a create whose answer was lost
+	actual   *session // as the gateway shows it; nil for a create that did not happen
 	request  *request // whose answer was lost, nil: none
-	happened bool     // that request
+	happened bool     // the request
 }
 
 func (v *verdict) fault(format string, args ...any) {
@@ -68,7 +68,7 @@ func judge(clients []*client, p *shownState) *verdict {
 // settle finds the possibility that agrees with what the gateway shows.
 func (v *verdict) settle(f finding, expected session, p *shownState) {
 	var against []string
-	for _, possibility := range ways(expected, f.request, p.asked) {
+	for _, possibility := range possibilities(expected, f.request, p.asked) {
 		actual, err := possibility.agrees(p)
 		if err == nil {
 			f.actual, f.happened = &actual, possibility.happened
@@ -114,21 +114,21 @@ func (v *verdict) settleSale(c *client, r *request, p *shownState, found map[str
 	}
 }
 
-// way is a possible state of a session, and whether the request whose answer was lost has happened in it.
-type way struct {
+// possibility is a possible state of a session, and whether the request whose answer was lost has happened in it.
+type possibility struct {
 	session
 	happened bool
 }
 
-// ways are all possible states of the session at that instant: the request whose answer was lost has happened as a whole or
+// possibilities are all possible states of the session at that instant: the request whose answer was lost has happened as a whole or
 // not at all, and after that its time may have run out.
-func ways(s session, lost *request, at span) (all []way) {
-	var before []way
+func possibilities(s session, lost *request, at span) (all []possibility) {
+	var before []possibility
 	if lost == nil || !lost.inForce {
-		before = append(before, way{s, false})
+		before = append(before, possibility{s, false})
 	}
 	if lost != nil {
-		before = append(before, way{s.after(lost), true})
+		before = append(before, possibility{s.after(lost), true})
 	}
 	for _, w := range before {
 		possible, certain := w.due(at)
@@ -136,7 +136,7 @@ func ways(s session, lost *request, at span) (all []way) {
 			all = append(all, w)
 		}
 		if possible {
-			all = append(all, way{w.expired(), w.happened})
+			all = append(all, possibility{w.expired(), w.happened})
 		}
 	}
 	return all

@@ -10,7 +10,6 @@ import (
 	"rangegate/test/support"
 )
 
-// The gateway is built before the tests.
 func TestMain(m *testing.M) { support.Run(m) }
 
 func TestKillTheGatewayOnSQLite(t *testing.T) {
@@ -69,8 +68,8 @@ func killRange(t *testing.T, store string, rounds int, all *counters) {
 	all.merge(&x.counters)
 }
 
-// The store is killed and comes back, and the gateway lives on. So do all that it acknowledged, and what it answered as
-// not saved.
+// The store is killed and comes back while the gateway runs. Everything acknowledged is there afterwards, and so is what was
+// answered not_saved.
 func TestKillRedisUnderTheGateway(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -96,7 +95,7 @@ func TestKillRedisUnderTheGateway(t *testing.T) {
 	x.finish()
 }
 
-// The store is killed and then the gateway, before the store is back: what was in force only may be gone, the rest not.
+// The store is killed and then the gateway, before the store is back: only what was not saved may be lost.
 func TestKillRedisAndTheGateway(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -118,8 +117,8 @@ func TestKillRedisAndTheGateway(t *testing.T) {
 	x.finish()
 }
 
-// The store dies in the middle of writing a stop, which nobody gets an answer to. The session goes on, and still does
-// after the next kill, when the store reads again what is left of the stop.
+// The store dies while it writes a stop that gets no answer. The session goes on, also after the next kill, when the store
+// reads the rest of that transaction again.
 func TestKillRedisWhileItWrites(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -133,7 +132,7 @@ func TestKillRedisWhileItWrites(t *testing.T) {
 	cutOff := &request{client: first, kind: stop, session: first.current}
 	_, err := cutOff.send(x.gateway)
 	require.NoError(t, err)
-	first.lost = append(first.lost, cutOff) // the answer came too early to be true
+	first.lost = append(first.lost, cutOff) // its transaction is cut below, as if the answer had not come
 	server.Kill()
 	x.kill()
 	cutTransaction(t, directory)
@@ -150,7 +149,7 @@ func TestKillRedisWhileItWrites(t *testing.T) {
 	x.check()
 }
 
-// When the kill comes, after the clients have begun.
+// The kill comes at a random time between these, after the clients have begun.
 const (
 	soonest = 200 * time.Millisecond
 	latest  = 1200 * time.Millisecond

@@ -7,15 +7,15 @@ import (
 	"rangegate/cmd/rangegate/lanesim"
 )
 
-// How far apart the two ends of a lane's link may be.
+// These are how much the two ends of a lane's link may differ.
 const (
-	transit   = 500 * time.Millisecond // a report may take to the gateway, on a busy machine, and counts from its arrival
-	strayed   = time.Second            // a countdown (LINK.md: what is more is logged and counted)
-	converges = 20 * time.Second       // a lane, once it is left alone: the longest back-off and a connect
+	transit      = 500 * time.Millisecond // that a report may take to the gateway on a busy machine
+	maxClockSkew = time.Second            // of a countdown (LINK.md: more is logged and counted)
+	converges    = 20 * time.Second       // for a lane to converge: the longest back-off and a connect
 )
 
-// reported holds what happened on the lanes against the event log: all of it is there, once, in its order, about its
-// session and at its instant.
+// reported compares what happened on the lanes with the event log, which has all of it, once, in its order, with its session
+// and at its instant.
 func (v *verdict) reported(h *hardware, p *shownState) {
 	for _, s := range h.shooters {
 		logged := p.reports[s.lane]
@@ -25,7 +25,7 @@ func (v *verdict) reported(h *hardware, p *shownState) {
 		for i := range min(len(logged), len(s.reports)) {
 			if err := s.reports[i].agrees(logged[i]); err != nil {
 				v.fault("report %d of lane %s: %v", i+1, s.lane, err)
-				break // what comes behind is shifted
+				break // all later ones would differ too
 			}
 		}
 	}
@@ -45,8 +45,8 @@ func (r report) agrees(e event) error {
 	return nil
 }
 
-// converge waits until every controller's state is what the gateway says of its lane, for as long as a link that has
-// just come down may take, and says what differs then.
+// converge waits until every controller has the state that the gateway shows of its lane, and returns what still differs after
+// the time that a link which has just gone down may take.
 func (x *fixture) converge() (faults []string) {
 	for limit := now() + converges; ; wait(x.t.Context(), 20*time.Millisecond) {
 		if faults = x.laneDifferences(); len(faults) == 0 || now() > limit {
@@ -77,7 +77,7 @@ func (x *fixture) laneDifferences() (faults []string) {
 	return faults
 }
 
-// agrees compares what is in force on the lane with what it should be. The view is of the lane's session.
+// agrees compares what is in force on the lane with what the gateway shows. The view is that of the lane's session.
 func (l laneStatus) agrees(controller *lanesim.Controller, view sessionView, at span) error {
 	shown, after := controller.Shown(), now()
 	if l.Link != "up" {
@@ -100,7 +100,7 @@ func (l laneStatus) agrees(controller *lanesim.Controller, view sessionView, at 
 		left = rounded(minutes(*view.Remaining))
 	}
 	if l.Phase == running {
-		left, allowed = left.minus(span{0, after - at.lo}), strayed
+		left, allowed = left.minus(span{0, after - at.lo}), maxClockSkew
 	}
 	if off := left.apart(span{shown.Remaining, shown.Remaining}); off > allowed {
 		return fmt.Errorf("its controller counts %s, and is %s off: %s", shown.Remaining, off, show(view))

@@ -9,8 +9,8 @@ import (
 	"rangegate/test/support"
 )
 
-// The way to the store is bad in every way that lines are, under load, one after the other. All that was acknowledged is
-// there afterwards, once, and so is what was in force.
+// The network between gateway and store has every kind of disturbance under load, one after the other. Everything
+// acknowledged is there afterwards, once, and so is what was in force.
 func TestTheLineToRedisIsBad(t *testing.T) {
 	t.Parallel()
 	type attributes = proxy.Attributes
@@ -23,7 +23,7 @@ func TestTheLineToRedisIsBad(t *testing.T) {
 			how             attributes
 		}{
 			{"latency", "downstream", attributes{"latency": 100, "jitter": 100}},
-			{"latency", "upstream", attributes{"latency": 2500}}, // longer than the gateway waits before it says so
+			{"latency", "upstream", attributes{"latency": 2500}}, // longer than the gateway waits for a flush
 			{"bandwidth", "upstream", attributes{"rate": 20}},    // KB/s
 			{"slicer", "upstream", attributes{"average_size": 200, "size_variation": 100, "delay": 500}},
 			{"reset_peer", "downstream", attributes{"timeout": 50}},
@@ -31,7 +31,7 @@ func TestTheLineToRedisIsBad(t *testing.T) {
 			{"limit_data", "downstream", attributes{"bytes": 500}},    // or in the middle of the answers
 			{"timeout", "upstream", attributes{"timeout": 0}},         // a black hole: what is sent arrives nowhere
 			{"timeout", "downstream", attributes{"timeout": 0}},       // or it arrives, and no answer comes
-			{"slow_close", "downstream", attributes{"delay": 10_000}}, // an end that is not seen
+			{"slow_close", "downstream", attributes{"delay": 10_000}}, // the end of the connection is noticed late
 		} {
 			x.load(func() {
 				x.waitRandom(soonest, latest)
@@ -54,7 +54,7 @@ func TestTheLineToRedisIsBad(t *testing.T) {
 	x.finish()
 }
 
-// The store stands still for a while and goes on: what was on its way to it is carried out late.
+// The store hangs for a while and goes on: it carries out late what was sent to it.
 func TestRedisStandsStillUnderTheGateway(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -64,7 +64,7 @@ func TestRedisStandsStillUnderTheGateway(t *testing.T) {
 		x.load(func() {
 			x.waitRandom(soonest, latest)
 			server.Hang()
-			x.waitRandom(soonest, 6*latest) // longer than a flush may take, at times
+			x.waitRandom(soonest, 6*latest) // sometimes longer than a flush may take
 			server.Wake()
 			x.waitRandom(soonest, latest)
 		})

@@ -14,8 +14,8 @@ type ownership struct {
 
 	mu        sync.Mutex
 	succeeded time.Duration // when the next gateway was ready; 0: there is none
-	lostAt    time.Duration // when this one said first that the range is another's; 0: never
-	late      int           // what it answered otherwise although the next one was ready
+	lostAt    time.Duration // when this one answered first that it has lost the range; 0: never
+	late      int           // other answers although the next one was ready
 }
 
 // end records that another gateway has the range now.
@@ -25,15 +25,15 @@ func (t *ownership) end() {
 	t.succeeded = now()
 }
 
-// ended tells whether the gateway has said so, and how much it answered before that although it was succeeded.
+// ended tells whether the gateway has answered that it lost the range, and how many answers it gave too late before.
 func (t *ownership) ended() (lost bool, late int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.lostAt > 0, t.late
 }
 
-// check judges an answer. A gateway acknowledges nothing that it was asked after the next one was ready, and after it
-// has said once that the range is another's it says nothing else.
+// check checks an answer. A gateway acknowledges no request that was made after the next one was ready, and after it has
+// answered not_owner once it answers nothing else.
 func (t *ownership) check(sent time.Duration, method, path string, answer support.Answer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// look reads one session of the client. It is false when the gateway is gone.
+// look reads one session of the client. It returns false when the gateway has ended.
 func (c *client) look(gateway posClient, s *session) bool {
 	var view sessionView
 	answer, at, err := gateway.read("/sessions/"+s.id, &view)
@@ -23,7 +23,7 @@ func (c *client) look(gateway posClient, s *session) bool {
 	return true
 }
 
-// list reads all sessions, and finds those of the client among them. It is false when the gateway is gone.
+// list reads all sessions, and compares those of the client. It returns false when the gateway has ended.
 func (c *client) list(gateway posClient) bool {
 	var views []sessionView
 	answer, at, err := gateway.read("/sessions", &views)
@@ -59,7 +59,7 @@ func (c *client) list(gateway posClient) bool {
 	return true
 }
 
-// compare holds what is shown of an active session against the record.
+// compare compares the view of an active session with the record.
 func (c *client) compare(s *session, view sessionView, at span) {
 	c.fixture.counters.count("readings of time left")
 	expected := *s
@@ -82,7 +82,7 @@ func (c *client) entered(s session) session {
 	return s
 }
 
-// missing takes in that the session is not active any more. It was not the client that ended it, so its time must be used up.
+// missing records that the session is not active any more. The client did not end it, so its time must be used up.
 func (c *client) missing(s *session, at span) {
 	*s = c.entered(*s)
 	if possible, _ := s.due(at); !possible {

@@ -2,8 +2,8 @@ package crash
 
 import "encoding/json"
 
-// repeat sends again what the client has reason to send again after a restart: the requests that were never answered,
-// if they have a key, and the last one that was answered to a key. Whatever happened before happens no second time.
+// repeat sends requests again, as a client does after a restart: those that were never answered, if they have a key, and the
+// last one with a key that was answered. What has happened does not happen a second time.
 func (c *client) repeat(gateway posClient) {
 	if c.kept != nil {
 		c.repeatKept(gateway)
@@ -22,7 +22,7 @@ func (c *client) repeat(gateway posClient) {
 	}
 }
 
-// repeatKept: the answer is the same to the byte.
+// repeatKept repeats an answered request. The answer has to be the same to the byte.
 func (c *client) repeatKept(gateway posClient) {
 	first, second := c.kept, *c.kept.request
 	again, err := second.send(gateway)
@@ -37,7 +37,7 @@ func (c *client) repeatKept(gateway posClient) {
 	}
 }
 
-// repeatDone: the request had happened although its answer was lost, so this is its first answer.
+// repeatDone repeats a request that had happened although its answer was lost.
 func (c *client) repeatDone(gateway posClient, r *request) {
 	second := *r
 	again, err := second.send(gateway)

@@ -19,7 +19,7 @@ const (
 	move   kind = "move"
 )
 
-// request is one command of a client, and when it was under way.
+// request is one command of a client, and when it was made.
 type request struct {
 	client    *client
 	kind      kind
@@ -32,8 +32,8 @@ type request struct {
 	key       string   // its idempotency key; empty: none
 	at        span     // from when it was sent until it was answered, or the connection broke
 
-	inForce  bool // it was answered as not saved: it holds on the lane, and must be saved once the store is back
-	happened bool // of one whose answer was lost: what was found out later
+	inForce  bool // it was answered not_saved: it holds on the lane, and is saved when the store is back
+	happened bool // of one whose answer was lost: whether it turned out to have happened
 }
 
 func (r *request) path() string {
@@ -57,7 +57,7 @@ func (r *request) body() string {
 		r.customer, r.lane, r.client.group(), r.minutes, r.autoStart)
 }
 
-// send makes the request and notes when it was under way.
+// send makes the request and records when.
 func (r *request) send(gateway posClient) (support.Answer, error) {
 	r.at.lo = now()
 	answer, err := gateway.Do(http.MethodPost, r.path(), r.body(), "Idempotency-Key", r.key)
@@ -73,8 +73,8 @@ func (r *request) String() string {
 	return fmt.Sprintf("%s of %s (key %q)", r.kind, subject, r.key)
 }
 
-// succeeded: a 2xx is the promise that it is done and will stay so.
+// succeeded tells whether the answer is a 2xx: the request was carried out and is durable.
 func succeeded(answer support.Answer) bool { return answer.Status/100 == 2 }
 
-// replayed: the answer is that of an earlier request with the same key.
+// replayed tells whether the answer is that of an earlier request with the same key.
 func replayed(answer support.Answer) bool { return answer.Header.Get("idempotency-replayed") == "true" }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// phase is where a session stands, in the words of GET /lanes/status; ended ones are in the history.
+// phase is the phase of a session as GET /lanes/status names it, or ended.
 type phase string
 
 const (
@@ -15,14 +15,14 @@ const (
 	ended   phase = "ended"
 )
 
-// fact is an event that the log has to have of a session.
+// fact is an event of the session that the log has to have.
 type fact struct {
 	kind, lane string
 	at         span
 }
 
-// session is what a client knows of a session that it sold, from its own requests and what was answered to them. It is
-// a value: after says how it stands after a request, which may be one that nobody knows of whether it happened.
+// session is what a client knows of a session that it sold, from its own requests and their answers. It is a value: after
+// returns its state after a request, also after one of which it is unknown whether it happened.
 type session struct {
 	id, lane, group, customer string
 	minutes                   int
@@ -33,7 +33,7 @@ type session struct {
 	endedAt                   span
 	facts                     []fact
 	beganAt, createdAt        time.Time // as first shown; they never change
-	stray                     time.Duration
+	worstError                time.Duration
 }
 
 // sold is the session that the request has created.
@@ -49,7 +49,7 @@ func sold(r *request, id string) session {
 	return s
 }
 
-// after is the session once the request has been done.
+// after is the session after the request.
 func (s session) after(r *request) session {
 	switch r.kind {
 	case modify:
@@ -81,7 +81,7 @@ func (s session) entered(at span) session {
 	return s.with("sessionStarted", at)
 }
 
-// expired is the running session after its time was used up: it ended at its deadline, whoever was there to see it.
+// expired is the running session after its time was used up: it ended at its deadline, even if the gateway was down.
 func (s session) expired() session {
 	s.left = span{}
 	return s.finished("expired", s.deadline)
@@ -109,7 +109,7 @@ func (s session) timeLeft(at span) span {
 // saved.
 const settling = time.Second
 
-// due tells whether the session's end may be on record, and whether it must be, by a reading at that instant.
+// due tells whether the session may have expired at that instant, and whether it must have.
 func (s session) due(at span) (possible, certain bool) {
 	if s.phase != running {
 		return false, false

@@ -12,7 +12,7 @@ import (
 	"rangegate/test/support"
 )
 
-// shooter is whoever is on a lane: what its controller has to report. It writes down what that was.
+// shooter makes reports on a lane, and records them.
 type shooter struct {
 	hardware   *hardware
 	lane       string
@@ -24,12 +24,12 @@ type shooter struct {
 // report is a call for help or a shot carrier.
 type report struct {
 	event    string       // the webhook's name for it
-	sessions [2]uuid.UUID // the lane's just before and just after: it is about one of them
+	sessions [2]uuid.UUID // the lane's session just before and just after: the report is about one of them
 	at       span
 }
 
 const (
-	longestLull = 200 * time.Millisecond // between two things that happen on a lane
+	longestLull = 200 * time.Millisecond // between two events on a lane
 	mostKept    = 8                      // reports that a controller keeps before its shooter waits
 )
 
@@ -40,7 +40,7 @@ func newShooter(h *hardware, lane int, seed uint64) *shooter {
 	}
 }
 
-// shoot has one thing after the other happen on the lane, whether or not there is a gateway, until ctx ends.
+// shoot makes one event after the other on the lane, with or without a gateway, until ctx ends.
 func (s *shooter) shoot(ctx context.Context) {
 	for wait(ctx, time.Duration(s.rng.Int64N(int64(longestLull)))) {
 		if s.controller.Unacked() >= mostKept {
@@ -59,7 +59,7 @@ func (s *shooter) shoot(ctx context.Context) {
 	}
 }
 
-// report makes a report, unless there is no session that it could be about.
+// report makes a report, unless there is no session for it.
 func (s *shooter) report(event string, do func() error) {
 	r := report{event: event, at: span{lo: now()}}
 	r.sessions[0] = s.controller.Shown().Session

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// listed compares the session with how the gateway shows an active one, and keeps what the reading says more exactly.
+// listed compares the session with the view of an active one, and keeps what that says more exactly.
 func (s session) listed(v sessionView, at span) (session, error) {
 	if s.phase == ended {
 		return s, fmt.Errorf("still active, and should have ended (%s)", s.reason)
@@ -33,13 +33,13 @@ func (s session) listed(v sessionView, at span) (session, error) {
 	}
 	deadline := at.plus(left)
 	if *v.Remaining == 0 {
-		deadline.lo = min(deadline.lo, s.deadline.lo) // the end has passed, nobody knows how long ago
+		deadline.lo = min(deadline.lo, s.deadline.lo) // the end has passed, it is unknown how long ago
 	}
 	err = s.measured("deadline of a running session", &s.deadline, deadline)
 	return s, err
 }
 
-// recorded compares the session with how the history shows it.
+// recorded compares the session with its entry in the history.
 func (s session) recorded(v endedView) (session, error) {
 	if s.phase != ended {
 		return s, fmt.Errorf("is in the history (%s), and should be %s", v.Reason, s.phase)
@@ -70,8 +70,8 @@ func (s session) recorded(v endedView) (session, error) {
 	return s, nil
 }
 
-// sameSale compares what does not run with time. When it was created and began may stray as any instant may when first
-// shown, and never changes after that.
+// sameSale compares what does not change with time. created_at and began_at may differ by the tolerance when they are first
+// shown, and never change after that.
 func (s session) sameSale(v sessionView) (session, error) {
 	if v.Lane != s.lane || v.Group != s.group || v.Duration != s.minutes {
 		return s, fmt.Errorf("is %s, and should be %d minutes on %s", show(v), s.minutes, s.lane)
@@ -96,7 +96,7 @@ func (s session) sameSale(v sessionView) (session, error) {
 	return s, nil
 }
 
-// first is when the first event of that kind was; one that there is.
+// first is when the first event of that kind happened. The session has to have one.
 func (s session) first(kind string) span {
 	for _, f := range s.facts {
 		if f.kind == kind {
@@ -106,7 +106,7 @@ func (s session) first(kind string) span {
 	panic("the session has no " + kind)
 }
 
-// measured takes a reading of what is known already. The two may be no further apart than promised.
+// measured compares a reading with what was expected, and narrows that. The two may differ by the tolerance.
 func (s *session) measured(what string, expected *span, reading span) error {
 	apart := expected.apart(reading)
 	if apart > tolerance {
@@ -114,7 +114,7 @@ func (s *session) measured(what string, expected *span, reading span) error {
 			what, apart, reading.lo, reading.hi, expected.lo, expected.hi)
 	}
 	*expected = expected.within(reading)
-	s.stray = max(s.stray, apart)
+	s.worstError = max(s.worstError, apart)
 	return nil
 }
 
@@ -123,9 +123,9 @@ func show(view any) string {
 	return string(text)
 }
 
-// logged compares the session's events with the log. It asks for more than the promise (created first, started at most
-// once, stopped once if it has ended and never before): every change that happened has its event, in the order of the
-// changes, on the lane of that moment and at its instant, and there are no others.
+// logged compares the session's events with the log. It checks more than the promise (created first, started at most once,
+// stopped once if it has ended and never before): every change has its event, in the order of the changes, on the lane of
+// that moment and at its instant, and there are no others.
 func (s *session) logged(events []event) error {
 	var should, are []string
 	for _, f := range s.facts {

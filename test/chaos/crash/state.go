@@ -70,7 +70,7 @@ func readAll(from posClient) (*shownState, error) {
 	return p, err
 }
 
-// oneStateEach: a session is active or has ended. One that ran out between two readings is both, once.
+// oneStateEach checks that a session is active or has ended. One that expires while the state is read may be both, once.
 func (p *shownState) oneStateEach() error {
 	for id, view := range p.active {
 		if _, inHistory := p.history[id]; inHistory {
@@ -96,7 +96,7 @@ func (p *shownState) shows(id string) bool {
 	return active || inHistory
 }
 
-// onePlaceEach: no lane has two sessions, and no session is on two lanes.
+// onePlaceEach checks that no lane has two sessions and no session is on two lanes.
 func onePlaceEach(views []sessionView) (map[string]sessionView, error) {
 	active, taken := map[string]sessionView{}, map[string]string{}
 	for _, view := range views {
@@ -111,7 +111,7 @@ func onePlaceEach(views []sessionView) (map[string]sessionView, error) {
 	return active, nil
 }
 
-// sort groups the log by what the events are about. In the log cursors ascend and no event is there twice.
+// sort groups the log by session and lane. It checks that cursors ascend and that no event is there twice.
 func (p *shownState) sort() error {
 	p.events, p.reports = map[string][]event{}, map[string][]event{}
 	ids := map[string]bool{}
@@ -135,8 +135,8 @@ func (p *shownState) sort() error {
 
 var errVanished = errors.New("the event log begins differently than it was read before")
 
-// continues: the log is what was read of it before, and perhaps more. What became of an event may be known meanwhile,
-// and is never forgotten.
+// continues checks that the log begins with what was read of it before. The outcome of an attempt may become known, and
+// never changes after that.
 func continues(log, before []event) error {
 	if len(log) < len(before) {
 		return fmt.Errorf("%w: %d events, and there were %d", errVanished, len(log), len(before))

@@ -14,8 +14,8 @@ import (
 
 // A write that is cut off leaves half a transaction at the end of the server's append-only file. Redis 7.0 (and Valkey
 // before its pull request 4342) leaves MULTI and the commands before the cut in the file when it starts on it, and
-// writes on behind them: the next EXEC, at the start after that, executes the half transaction as well. The power cut
-// makes such a file easily, kill -9 seldom: once in some two hundred kills.
+// appends to them: the next EXEC, at the start after that, executes the half transaction as well. A power cut
+// easily leaves such a file, kill -9 about once in two hundred kills.
 
 // cutTransaction cuts the server's file off, in the command behind the first one of its last transaction. The server is down.
 func cutTransaction(t *testing.T, directory string) {

@@ -44,7 +44,7 @@ type (
 			Session string `json:"session_id"`
 			Lane    string `json:"lane_id"`
 		} `json:"payload"`
-		Attempt *attempt `json:"attempt"` // nil: nobody has begun to deliver it
+		Attempt *attempt `json:"attempt"` // nil: not attempted
 	}
 )
 
@@ -66,7 +66,7 @@ func (x *fixture) connect(process *support.Gateway) posClient {
 	}, process, &ownership{fixture: x}}
 }
 
-// Do makes a request. Whatever is answered has to fit whose the range is.
+// Do makes a request, and checks its answer against who has the range.
 func (p posClient) Do(method, path, body string, headers ...string) (support.Answer, error) {
 	sent := now()
 	answer, err := p.Client.Do(method, path, body, headers...)
@@ -76,10 +76,10 @@ func (p posClient) Do(method, path, body string, headers ...string) (support.Ans
 	return answer, err
 }
 
-// hangUp closes the connections that nobody uses.
+// hangUp closes idle connections.
 func (p posClient) hangUp() { p.HTTP.CloseIdleConnections() }
 
-// read asks for a view and says when it did.
+// read reads a view, and returns when.
 func (p posClient) read(path string, into any) (support.Answer, span, error) {
 	asked := now()
 	answer, err := p.Do(http.MethodGet, path, "")
@@ -90,7 +90,7 @@ func (p posClient) read(path string, into any) (support.Answer, span, error) {
 	return answer, at, err
 }
 
-// must reads what cannot be refused by a gateway that is ready.
+// mustRead reads what a gateway that is ready does not refuse.
 func (p posClient) mustRead(path string, into any) (span, error) {
 	answer, at, err := p.read(path, into)
 	if err == nil && answer.Status != http.StatusOK {
