@@ -2,11 +2,10 @@
 // every alert says to its operator what to do.
 //
 //	expression.go      which metrics and labels a PromQL expression names
-//	scrape.go          the metrics of a gateway with their labels
 //	rules.go           the alert rules and their tests, read
 //	dashboard.go       the dashboard, read
 //	fixture.go         a gateway with a bit of everything going on
-//	inventory.go       whether it has what an expression names
+//	inventory.go       the metrics of a gateway, and whether it has what an expression names
 package deploy
 
 import (
