@@ -195,11 +195,16 @@ func TestAPlaceThatCannotBeWrittenTo(t *testing.T) {
 			require.NoError(t, os.Chmod(path, mode))
 		}
 	}
+	binary := filepath.Join(t.TempDir(), "rangegate") // where another user can reach it
+	text, err := os.ReadFile(support.ServeCommand(config).Path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(binary, text, 0o755))
 	start := func() *support.Gateway {
 		cmd := support.ServeCommand(config)
-		if os.Geteuid() == 0 { // to whom no mode of a file means anything
-			open(0o755, filepath.Dir(cmd.Path), filepath.Dir(filepath.Dir(config)), filepath.Dir(config), filepath.Dir(folder))
+		if os.Geteuid() == 0 { // no mode of a file stops root
+			open(0o755, filepath.Dir(binary), filepath.Dir(config), filepath.Dir(filepath.Dir(config)))
 			open(0o644, config)
+			cmd.Path = binary
 			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 		}
 		g, ready := support.Launch(t, cmd)
