@@ -5,12 +5,11 @@ build: ; go build -o bin/rangegate ./cmd/rangegate
 
 run: build ; bin/rangegate playground
 
-# Nothing from the cache: it does not see that the binary has changed, which many tests build and run.
-# The race detector knows nothing of the memory that SQLite has of its own, and looking there would take twice as long.
-test: tools ; RANGEGATE_NO_SKIP=1 go test -race -gcflags='modernc.org/...=-race=false' -count 1 -timeout 15m ./...
+test: tools ; .ci/test
 
-# Some of the tests: those that hold the gateway against its documents and against standards, with the tools of others.
-contract: tools ; RANGEGATE_NO_SKIP=1 go test -count 1 -timeout 15m -v ./test/contract
+# Some of the tests: the gateway against its documents and against standards, with the tools of others; the code against
+# the rules of its packages.
+contract: tools ; RANGEGATE_NO_SKIP=1 go test -count 1 -timeout 15m -v ./test/contract/...
 
 lint: ; .ci/lint
 

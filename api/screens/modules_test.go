@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rangegate/test/needs"
+	"rangegate/test/support"
 )
 
 // scriptTimeout ends a script that hangs, so that its output is shown.
@@ -20,7 +20,7 @@ const scriptTimeout = 2 * time.Minute
 // The modules that need no page are tested without one, by scripts in the folder testdata of each page and of this package.
 // As in browsers, the shared modules are under /screens/: here in a folder beside the page's own.
 func TestModulesWithoutAPage(t *testing.T) {
-	node := needs.Program(t, "node")
+	node := support.Program(t, "node")
 	site := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(site, "package.json"), []byte(`{"type": "module"}`), 0o600))
 	var scripts []string

@@ -14,7 +14,7 @@ import (
 	"rangegate/lanes/store"
 	"rangegate/lanes/store/redis/redistest"
 	"rangegate/lanes/store/sqlite"
-	"rangegate/test/needs"
+	"rangegate/test/support"
 )
 
 func newFile(t *testing.T) string {
@@ -114,7 +114,7 @@ func TestAFolderOfAnotherUser(t *testing.T) {
 func TestAFolderInMemory(t *testing.T) {
 	var disk unix.Statfs_t
 	if unix.Statfs("/dev/shm", &disk) != nil || disk.Type != unix.TMPFS_MAGIC {
-		needs.Missing(t, "/dev/shm is not in memory here")
+		support.Missing(t, "/dev/shm is not in memory here")
 	}
 	f := checkFileSystem("/dev/shm")
 	require.Equal(t, Warn, f.Result)
