@@ -5,9 +5,11 @@ package docs
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -56,5 +58,24 @@ func TestTheLinesOfTheReadme(t *testing.T) {
 		`"not_reached":[],"saved":true`, `"who":"operator"`, // a ceasefire
 	} {
 		require.Contains(t, string(out), text)
+	}
+}
+
+// A table cell that is longer is a paragraph, which nobody reads in a table; the README leads on, and the rest is in docs/.
+func TestThePagesAreShortWhereTheyHaveToBe(t *testing.T) {
+	require.LessOrEqual(t, strings.Count(page(t, "README.md"), "\n"), 150)
+	pages, err := filepath.Glob("../../../docs/*.md")
+	require.NoError(t, err)
+	for _, path := range append(pages, "../../../README.md") {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		for i, line := range strings.Split(fenced.ReplaceAllString(string(text), "\n"), "\n") {
+			if !strings.HasPrefix(line, "|") {
+				continue
+			}
+			for _, cell := range strings.Split(strings.ReplaceAll(line, `\|`, "/"), "|") {
+				require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSpace(cell)), 200, "%s, line %d: %s", path, i+1, cell)
+			}
+		}
 	}
 }
