@@ -28,7 +28,7 @@ const (
 //
 //	decide   the rules of package lanes say what the request changes
 //	close    a change that closes the fire line is sent to the hardware before it is saved
-//	save     the change, its events, its history and its reply go to the store in one write; the lane goes on when it hears
+//	save     the change, its events, its history and its reply go to the store in one write, whose outcome comes as a message
 //	swap     the saved lane is the lane in force: shown on the board, its timer armed
 //	open     a change that opens the fire line is sent to the hardware only now
 //	answer   the client gets the reply
@@ -336,11 +336,12 @@ func (l *laneActor) process(q *request) {
 // decide returns what the rules say that the request changes. decided is false when there is nothing to do: the request was
 // refused, or is about a session that is being looked up.
 func (l *laneActor) decide(q *request) (change lanes.Change, decided bool) {
+	l.current = q // leave refuses it after a panic
 	if q.abandoned() && !q.closes() || q.ticket != nil && !q.ticket.take() {
+		l.current = nil
 		l.refuse(q, lanes.ErrTimeout)
 		return change, false
 	}
-	l.current = q // leave refuses it if the rules panic
 	q.decided, q.session = l.now.Mono, sessionOn(l.lane)
 	change, err := l.lane.Decide(q.at, q.command)
 	if err == nil && q.claim != nil {

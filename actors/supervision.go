@@ -145,8 +145,8 @@ func laneNamed(pid *actor.PID) uuid.UUID {
 	return uuid.Nil
 }
 
-// addresses are the actors of a range's lanes, for whoever has a message for one of them: it goes straight there, and does not queue
-// at the range's actor, which alone changes the list.
+// addresses lists the actors of a range's lanes, so that a message goes straight to the lane and does not queue at the range's actor.
+// That one alone changes the list.
 type addresses struct {
 	mu    sync.RWMutex
 	lanes map[uuid.UUID]*actor.PID
@@ -201,6 +201,7 @@ func (a *addresses) drop(lane uuid.UUID) {
 // props makes actors of a kind on the library's lock-free mailbox.
 func (r *Range) props(kind string, producer actor.Producer) *actor.Props {
 	metrics.FromZero(r.metrics.Restarts, kind)
+	r.metrics.MailboxWait.WithLabelValues(kind) // the series is there before the first message is timed
 	depth := mailboxDepth{r.metrics.MailboxDepth.WithLabelValues(kind)}
 	return actor.PropsFromProducer(producer, actor.WithMailbox(actor.UnboundedLockfree(depth)), actor.WithDispatcher(dispatcher{}))
 }

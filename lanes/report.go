@@ -126,7 +126,7 @@ func (r Report) late(now Instant, c *Change) error {
 	return nil
 }
 
-// Inspect takes in the faults that the controller says are in force, when its link comes up.
+// Inspect records the faults that the controller has in force when its link comes up.
 type Inspect struct{ Faults []string }
 
 // Name implements Command.

@@ -123,7 +123,7 @@ func (l Lane) ForSale() bool {
 	return l.Sale == OnSale
 }
 
-// Offer opens the lane for sale, closes it, or leaves that to the configuration again. What is on it goes on.
+// Offer opens the lane for sale, closes it, or leaves that to the configuration again. A session on it is not touched.
 type Offer struct{ Sale Sale }
 
 // Name implements Command.
