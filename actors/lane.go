@@ -40,7 +40,7 @@ type laneActor struct {
 	lane    lanes.Lane   // in force
 	loaded  bool         // its last saved state is in force
 	ready   bool         // the range counts it as ready
-	left    bool         // this life has ended: see leave
+	ended   bool         // this life has: see leave
 	parked  bool         // it panicked too often: its hardware is held and it takes nothing
 	pending *pendingSave // the change being saved
 	current *request     // the request being decided
@@ -90,10 +90,10 @@ type (
 
 // Receive takes one message, and then as many waiting requests as can be decided.
 func (l *laneActor) Receive(ctx actor.Context) {
-	defer l.r.guard(ctx, laneKind)
+	defer l.r.guard(ctx, laneKind, &l.ended)
 	l.now = l.r.clock.Now()
 	message := l.r.received(ctx, laneKind)
-	if l.left {
+	if l.ended {
 		l.refuseLate(message)
 		return
 	}
@@ -585,7 +585,7 @@ func (l *laneActor) expiry() *request {
 
 // leave ends this life of the lane: after a panic another one begins, or the lane stops. What waits is refused.
 func (l *laneActor) leave(reason error) {
-	l.left = true
+	l.ended = true
 	if l.timer != nil {
 		l.timer.Stop()
 	}
