@@ -134,7 +134,7 @@ func (r *Range) reach(ctx context.Context, lane uuid.UUID, to link.Receiver, soc
 	}
 	defer func() {
 		if defect := recover(); defect != nil {
-			r.log.Error().Stringer("lane", lane).Str("panic", fmt.Sprint(defect)).Bytes("stack", debug.Stack()).Msg("a link's driver panicked")
+			r.log.Error().Stringer("lane_id", lane).Str("panic", fmt.Sprint(defect)).Bytes("stack", debug.Stack()).Msg("a link's driver panicked")
 			err = errDriver
 		}
 	}()

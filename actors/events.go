@@ -194,7 +194,7 @@ func (r *Range) attempt(event lanes.Event) (attempt lanes.Attempt, answer lanes.
 	began := r.clock.Now()
 	defer func() {
 		if defect := recover(); defect != nil {
-			r.log.Error().Stringer("lane", event.Lane).Stringer("session", event.Session).Stringer("event_id", event.ID).
+			r.log.Error().Stringer("lane_id", event.Lane).Stringer("session_id", event.Session).Stringer("event_id", event.ID).
 				Str("panic", fmt.Sprint(defect)).Bytes("stack", debug.Stack()).Msg("the webhook panicked")
 			attempt = lanes.Attempt{At: began.Wall, Error: lanes.Interrupted + ": a defect of the gateway"}
 		}
@@ -218,8 +218,8 @@ func (r *Range) logOutcome(event lanes.Logged) {
 	outcome := event.Attempt.Outcome()
 	r.metrics.Events.WithLabelValues(string(event.Event.Kind), outcome).Inc()
 	traced(r.log.Info(), event.Trace).Str("event", string(event.Event.Kind)).Stringer("event_id", event.Event.ID).
-		Stringer("lane", event.Event.Lane).Stringer("session", event.Event.Session).Uint64("cursor", event.Cursor).
-		Str("outcome", outcome).Int("status", event.Attempt.Status).Dur("took", event.Attempt.Duration).Msg("event")
+		Stringer("lane_id", event.Event.Lane).Stringer("session_id", event.Event.Session).Uint64("cursor", event.Cursor).
+		Str("outcome", outcome).Int("status", event.Attempt.Status).Dur("duration_ms", event.Attempt.Duration).Msg("event")
 }
 
 // logged is the event as it enters the log: unattempted, or final when there is no webhook. A purchase is sent at once by whoever

@@ -201,7 +201,7 @@ func (l *laneActor) park() {
 	l.countReady()
 	l.want(lanes.Lane{ID: l.id, Held: true})
 	l.publishLink()
-	l.r.log.Error().Stringer("lane", l.id).Dur("for", parkedFor).Msg("lane parked: it panicked too often, its hardware is held")
+	l.r.log.Error().Stringer("lane_id", l.id).Dur("for", parkedFor).Msg("lane parked: it panicked too often, its hardware is held")
 	time.AfterFunc(parkedFor, func() { l.r.send(l.self, &unpark{l}) })
 }
 

@@ -119,7 +119,7 @@ func (l *laneActor) linkUp(m *linkUp) {
 	}
 	l.link.up, l.link.upSince = true, l.now.Mono
 	l.r.metrics.Links.WithLabelValues("up").Inc()
-	l.r.log.Info().Stringer("lane", l.id).Msg("link up")
+	l.r.log.Info().Stringer("lane_id", l.id).Msg("link up")
 	l.fireLine.linkChanged(true)
 	l.setLocked(false)
 	l.observeClockSkew(&m.hello)
@@ -159,7 +159,7 @@ func (l *laneActor) linkDown(err error) {
 	if what != "down" && k.failures+k.faults > 1 { // as it was at the last dial
 		level = zerolog.DebugLevel
 	}
-	l.r.log.WithLevel(level).Stringer("lane", l.id).Err(err).Int32("failures", k.failures+k.faults).Dur("retry_in", backoff).Msg("link down")
+	l.r.log.WithLevel(level).Stringer("lane_id", l.id).Err(err).Int32("failures", k.failures+k.faults).Dur("retry_in", backoff).Msg("link down")
 	l.fireLine.linkChanged(false)
 	l.setLocked(false)
 	l.r.board.LinkFailed(l.id, err, l.now)
@@ -295,6 +295,6 @@ func (l *laneActor) observeClockSkew(hello *link.Hello) {
 	skew := hello.Left - s.Remaining(l.now)
 	if skew.Abs() > maxClockSkew {
 		l.r.metrics.ClockSkew.Inc()
-		l.r.log.Warn().Stringer("lane", l.id).Stringer("session", s.ID).Dur("off", skew).Msg("the controller's time is off")
+		l.r.log.Warn().Stringer("lane_id", l.id).Stringer("session_id", s.ID).Dur("off", skew).Msg("the controller's time is off")
 	}
 }

@@ -176,9 +176,9 @@ func (r *Range) askPurchaseLane(ctx context.Context, p *lanes.Purchase, command 
 // purchaseLine begins a log line about a purchase that is not settled.
 func (r *Range) purchaseLine(line *zerolog.Event, p *lanes.Purchase) *zerolog.Event {
 	if lane, open := r.board.FindPurchase(p); open != nil {
-		line = line.Stringer("lane", lane)
+		line = line.Stringer("lane_id", lane)
 	}
-	return traced(line, p.RequestTrace).Stringer("session", p.Session).Stringer("purchase", p.ID)
+	return traced(line, p.RequestTrace).Stringer("session_id", p.Session).Stringer("purchase_id", p.ID)
 }
 
 // purchaseSettled counts and logs what the request made of a purchase.
@@ -189,7 +189,7 @@ func (r *Range) purchaseSettled(lane uuid.UUID, p *lanes.Purchase, q *request) {
 		line = r.log.Error()
 	}
 	traced(line, cmp.Or(q.traceID(), p.RequestTrace)).
-		Stringer("lane", lane).Stringer("session", p.Session).Stringer("purchase", p.ID).Str("phase", string(p.Phase)).
+		Stringer("lane_id", lane).Stringer("session_id", p.Session).Stringer("purchase_id", p.ID).Str("phase", string(p.Phase)).
 		Str("by", string(q.by)).Str("reason", p.Reason).Str("integrator_trace_id", p.Trace).
 		Int("items", len(p.Items)).Int("minutes", p.Minutes()).Msg("purchase")
 }

@@ -106,7 +106,7 @@ func (r *Range) Session(ctx context.Context, id uuid.UUID) (*lanes.SessionView, 
 	case err == nil:
 		return nil, lanes.ErrSessionEnded
 	case errors.As(err, &corrupt): // it has ended, and nobody can ever learn more of it
-		r.log.Error().Stringer("session", id).Err(err).Msg("the record of an ended session cannot be read")
+		r.log.Error().Stringer("session_id", id).Err(err).Msg("the record of an ended session cannot be read")
 		return nil, lanes.ErrSessionEnded
 	case errors.Is(err, store.ErrNotFound):
 		return nil, lanes.ErrSessionNotFound

@@ -35,7 +35,7 @@ func (g *Gateway) recover(ctx context.Context, s Settings) (*Range, []*commit.Wr
 	inForce := newSettings(s)
 	r := &Range{
 		id: s.Layout.Range, clock: g.clock, store: g.store, metrics: g.metrics, system: g.system,
-		log:           g.log.With().Stringer("range", s.Layout.Range).Logger(),
+		log:           g.log.With().Stringer("range_id", s.Layout.Range).Logger(),
 		board:         board.New(inForce.Layout, inForce.at),
 		keys:          idempotency.New(loaded.Keys),
 		deliverySlots: semaphore.NewWeighted(maxDeliverySlots),
@@ -116,7 +116,7 @@ func lostLane(lane lanes.Lane, now lanes.Instant) error {
 // in the log afterwards, and nowhere else.
 func (r *Range) retire(lane lanes.Lane, now lanes.Instant) *commit.Write {
 	for _, open := range lane.Purchases() {
-		r.log.Warn().Stringer("lane", lane.ID).Stringer("session", open.Session).Stringer("purchase", open.ID).
+		r.log.Warn().Stringer("lane_id", lane.ID).Stringer("session_id", open.Session).Stringer("purchase_id", open.ID).
 			Interface("items", open.Items).Str("reason", open.Reason).Msg("lane retired, and a purchase that waited for staff with it")
 	}
 	lane.Open = nil
@@ -135,7 +135,7 @@ func (r *Range) retire(lane lanes.Lane, now lanes.Instant) *commit.Write {
 	w := &commit.Write{Lanes: []lanes.Lane{change.Lane}, Ended: change.Ended, MustSave: true}
 	w.Done = func(outcome commit.Outcome) {
 		if outcome == commit.Saved {
-			r.log.Warn().Stringer("lane", lane.ID).Stringer("session", lane.Session.ID).Msg("lane retired, its session ended")
+			r.log.Warn().Stringer("lane_id", lane.ID).Stringer("session_id", lane.Session.ID).Msg("lane retired, its session ended")
 			r.announce(w.Events)
 		}
 	}

@@ -23,7 +23,7 @@ func (l *laneActor) enqueueReport(q *request) {
 	case report && (l.reportsOverflowed || len(l.reports) >= maxReports):
 		if !l.reportsOverflowed {
 			l.reportsOverflowed = true
-			l.r.log.Warn().Stringer("lane", l.id).Int("waiting", len(l.reports)).
+			l.r.log.Warn().Stringer("lane_id", l.id).Int("waiting", len(l.reports)).
 				Msg("too many reports of the lane wait for the store: its controller keeps the rest")
 		}
 	default:

@@ -174,15 +174,15 @@ func (l *laneActor) logLine(q *request, err error, changes bool) *zerolog.Event 
 			Waited: q.waited(now), Session: session, Trace: q.traceID(),
 		})
 	}
-	line := l.r.log.WithLevel(level).Stringer("lane", l.id).
+	line := l.r.log.WithLevel(level).Stringer("lane_id", l.id).
 		Str("command", command).Str("by", string(q.by)).Str("result", result)
 	if who != "" {
 		line = line.Str("who", who)
 	}
 	if session != uuid.Nil {
-		line = line.Stringer("session", session)
+		line = line.Stringer("session_id", session)
 	}
-	return traced(line.Dur("took", took), q.traceID())
+	return traced(line.Dur("duration_ms", took), q.traceID())
 }
 
 // traced adds the trace id of the request that the line is about, if there is one.

@@ -101,7 +101,7 @@ func (r *Range) tryAddMinutes(event lanes.Logged, minutes int) bool {
 	case errors.Is(err, lanes.ErrStoreUnavailable), errors.Is(err, lanes.ErrOverloaded):
 		return false
 	default:
-		traced(r.log.Warn(), event.Trace).Stringer("lane", event.Event.Lane).Stringer("session", session).Int("minutes", minutes).Err(err).
+		traced(r.log.Warn(), event.Trace).Stringer("lane_id", event.Event.Lane).Stringer("session_id", session).Int("minutes", minutes).Err(err).
 			Msg("a simulated purchase of time was accepted and not added")
 		r.recordAttempt(event, *event.Attempt)
 	}

@@ -318,7 +318,7 @@ func (r *Range) logPanic(self *actor.PID, kind, message string, defect any) {
 	r.panics.add(lane, kind, message, r.clock.Now())
 	line := r.log.Error()
 	if lane != uuid.Nil {
-		line = line.Stringer("lane", lane)
+		line = line.Stringer("lane_id", lane)
 	}
 	line.Str("actor", self.GetId()).Str("kind", kind).Str("panic", fmt.Sprint(defect)).
 		Str("on", message).Bytes("stack", debug.Stack()).Msg("an actor panicked")

@@ -68,9 +68,9 @@ func TestTheTraceOfACommand(t *testing.T) {
 		}
 		for _, line := range append(said.about(t, "saved"), said.about(t, "event")...) {
 			require.Equal(t, aTrace, line["trace_id"], line)
-			require.Equal(t, g.lane(0).String(), line["lane"])
-			require.Equal(t, sale.Session.String(), line["session"])
-			require.Equal(t, g.settings.Layout.Range.String(), line["range"])
+			require.Equal(t, g.lane(0).String(), line["lane_id"])
+			require.Equal(t, sale.Session.String(), line["session_id"])
+			require.Equal(t, g.settings.Layout.Range.String(), line["range_id"])
 			require.Contains(t, line, "cursor")
 		}
 		created := said.about(t, "command")
@@ -185,7 +185,7 @@ func TestALinkThatStaysAwayIsToldOnce(t *testing.T) {
 		require.Equal(t, "warn", down[0]["level"])
 		grave := 0
 		for _, line := range down {
-			require.Equal(t, g.lane(0).String(), line["lane"])
+			require.Equal(t, g.lane(0).String(), line["lane_id"])
 			if line["level"] == "warn" {
 				grave++
 			}

@@ -340,18 +340,18 @@ func (c *Committer) logSaved(w *Write, now time.Time) {
 		}
 	}
 	if lane != uuid.Nil {
-		line = line.Stringer("lane", lane)
+		line = line.Stringer("lane_id", lane)
 	}
 	if session != uuid.Nil {
-		line = line.Stringer("session", session)
+		line = line.Stringer("session_id", session)
 	}
 	if len(w.Lanes) > 1 {
-		line = line.Stringer("other_lane", w.Lanes[1].ID)
+		line = line.Stringer("other_lane_id", w.Lanes[1].ID)
 	}
 	if w.Trace != "" {
 		line = line.Str("trace_id", w.Trace)
 	}
-	line.Int("events", len(w.Events)).Uint64("n", c.n).Dur("took", now.Sub(w.queued)).Msg("saved")
+	line.Int("events", len(w.Events)).Uint64("n", c.n).Dur("duration_ms", now.Sub(w.queued)).Msg("saved")
 }
 
 // Ending reports whether the session has ended and its end is not durable yet.

@@ -143,7 +143,7 @@ func readSignIn(in *endpoint.Input) signIn {
 func (c *screen) signIn(ctx context.Context, s signIn) (endpoint.Empty, error) {
 	x := ctx.Value(exchangeKey{}).(exchange)
 	logFields := func(line *zerolog.Event) *zerolog.Event {
-		line = line.Stringer("range", s.rangeID)
+		line = line.Stringer("range_id", s.rangeID)
 		if _, ok := c.Staff[s.rangeID][s.name]; ok { // another name may be a PIN typed into the wrong field
 			line = line.Str("name", s.name)
 		}

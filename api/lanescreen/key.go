@@ -106,7 +106,7 @@ func (l *screen) exchangeKey(w http.ResponseWriter, r *http.Request) {
 	}
 	lane, found := l.find(r)
 	if match := equal(r.URL.Query().Get("key"), lane.Key); !match || !found {
-		request.Log(r.Context()).Warn().Stringer("lane", lane.id).Msg("a wrong key of a lane screen")
+		request.Log(r.Context()).Warn().Stringer("lane_id", lane.id).Msg("a wrong key of a lane screen")
 		l.refuse(w, r, http.StatusUnauthorized)
 		return
 	}

@@ -87,7 +87,7 @@ func Log(ctx context.Context) *zerolog.Logger {
 	}
 	fields := i.log.With().Str("trace_id", i.TraceID)
 	if i.RangeID != uuid.Nil {
-		fields = fields.Stringer("range", i.RangeID)
+		fields = fields.Stringer("range_id", i.RangeID)
 	}
 	log := fields.Logger()
 	return &log
@@ -124,10 +124,10 @@ func AccessLog(next http.Handler) http.Handler {
 		route := i.Route(r)
 		line := i.log.WithLevel(levelOf(r.Method, route, recorder.Status())).Str("trace_id", i.TraceID)
 		if i.RangeID != uuid.Nil {
-			line = line.Str("range", i.RangeID.String())
+			line = line.Str("range_id", i.RangeID.String())
 		}
 		line.Str("method", r.Method).Str("path", r.URL.Path).Str("route", route).
-			Int("status", recorder.Status()).Int("bytes", recorder.BytesWritten()).Dur("took", time.Since(i.Began)).
+			Int("status", recorder.Status()).Int("bytes", recorder.BytesWritten()).Dur("duration_ms", time.Since(i.Began)).
 			Str("from", r.RemoteAddr).Msg("request")
 	})
 }

@@ -70,7 +70,7 @@ func TestTheTraceOfARequest(t *testing.T) {
 		var line map[string]any
 		require.NoError(t, decoder.Decode(&line))
 		require.Equal(t, parent, line["trace_id"])
-		require.Equal(t, rangeID.String(), line["range"])
+		require.Equal(t, rangeID.String(), line["range_id"])
 	}
 	require.Equal(t, 2, lines)
 }

@@ -54,7 +54,7 @@ func (s laneSim) Run(t *terminal) error {
 	hardware, err := lanesim.New(lanesim.Settings{
 		Now: clock.Now, Shooters: s.Shooters, Faults: faults, Every: s.Every, Seed: s.Seed,
 		OnFault: func(lane uuid.UUID, fault string, lasts time.Duration) {
-			log.Info().Str("lane", names[lane]).Stringer("lane_id", lane).Str("fault", fault).Dur("lasts", lasts).Msg("fault")
+			log.Info().Str("name", names[lane]).Stringer("lane_id", lane).Str("fault", fault).Dur("lasts", lasts).Msg("fault")
 		},
 	}, served...)
 	if err != nil {

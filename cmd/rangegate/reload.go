@@ -55,7 +55,7 @@ func (s *service) reload(ctx context.Context, who string, force bool) (api.Reloa
 		line = s.log.Error().Err(err)
 	}
 	line.Str("by", who).Bool("force", force).Strs("keys", d.Keys).Int("ranges_added", len(d.Added)).
-		Int("ranges_changed", len(d.Changed)).Int("ranges_removed", len(d.Removed)).Dur("took", time.Since(started)).Msg("reload")
+		Int("ranges_changed", len(d.Changed)).Int("ranges_removed", len(d.Removed)).Dur("duration_ms", time.Since(started)).Msg("reload")
 	if err != nil {
 		return api.Reloaded{}, err
 	}

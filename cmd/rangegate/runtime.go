@@ -138,7 +138,7 @@ func (s *service) productsClient(id uuid.UUID, p *config.Products, guarded bool)
 	return catalog.New(catalog.Settings{
 		URL: p.URL, Timeout: p.Timeout, UserAgent: userAgent(), Metrics: s.catalog,
 		Transport: egress.Transport(guarded, productConnections),
-		Log:       s.log.With().Stringer("range", id).Logger(),
+		Log:       s.log.With().Stringer("range_id", id).Logger(),
 	})
 }
 

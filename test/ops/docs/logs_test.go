@@ -74,7 +74,10 @@ func TestALanesEveningByOneFilter(t *testing.T) {
 func evening(t *testing.T, log, lane string) (short []string) {
 	t.Helper()
 	for _, text := range strings.Split(log, "\n") {
-		var line struct{ Message, Lane, Command, Event, Method string }
+		var line struct {
+			Message, Command, Event, Method string
+			Lane                            string `json:"lane_id"`
+		}
 		if json.Unmarshal([]byte(text), &line) == nil && line.Message != "" && (lane == "" || line.Lane == lane) {
 			short = append(short, strings.TrimSpace(line.Message+" "+line.Command+line.Event+line.Method))
 		}

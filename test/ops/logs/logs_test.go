@@ -122,9 +122,9 @@ func TestARequestIsFollowedToItsDelivery(t *testing.T) {
 	require.Len(t, requests, 1)
 	require.Len(t, commands, 1)
 	for _, line := range append(events, append(g.lines("saved", trace), commands...)...) {
-		require.Equal(t, []any{support.RangeID, support.LaneID(1), session}, []any{line["range"], line["lane"], line["session"]}, line)
+		require.Equal(t, []any{support.RangeID, support.LaneID(1), session}, []any{line["range_id"], line["lane_id"], line["session_id"]}, line)
 	}
-	require.Equal(t, support.RangeID, requests[0]["range"])
+	require.Equal(t, support.RangeID, requests[0]["range_id"])
 	require.Equal(t, "create", commands[0]["command"])
 	require.NotEmpty(t, g.lines("saved", trace))
 	require.NotContains(t, g.Log(), customer, "not even for debugging")
@@ -165,8 +165,8 @@ func TestARequestIsFollowedAcrossACrash(t *testing.T) {
 	g = serve(t, config)
 	events := g.waitLines(2, "event", second)
 	require.Equal(t, []any{"sessionCreated", "delivered"}, []any{events[0]["event"], events[0]["outcome"]})
-	require.Equal(t, support.LaneID(1), events[0]["lane"])
-	require.Equal(t, session, events[1]["session"])
+	require.Equal(t, support.LaneID(1), events[0]["lane_id"])
+	require.Equal(t, session, events[1]["session_id"])
 	require.Empty(t, g.lines("request", second), "which was in the other life")
 }
 
