@@ -14,9 +14,9 @@ import (
 
 // Clients that were answered together come back one shortly after the other. They share the next flush, too.
 func TestWhoWasAnsweredTogetherIsSavedTogether(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, g *rig) {
+	runFixture(t, func(t *testing.T, f *fixture) {
 		var sizes []int
-		g.store.hook(func(_ context.Context, batch store.Batch, flush func() error) error {
+		f.store.setHook(func(_ context.Context, batch store.Batch, flush func() error) error {
 			if len(batch.Lanes) > 0 {
 				sizes = append(sizes, len(batch.Lanes))
 			}
@@ -24,18 +24,18 @@ func TestWhoWasAnsweredTogetherIsSavedTogether(t *testing.T) {
 			return flush()
 		})
 		const clients, rounds = 20, 4
-		lane := g.Layout().Lanes[0].ID
+		lane := f.Layout().Lanes[0].ID
 		for client := range clients {
 			go func() {
 				for range rounds {
 					answered := make(chan commit.Outcome, 1)
-					g.committer.Save(&commit.Write{Lanes: []lanes.Lane{{ID: lane}}, Awaited: true, Done: func(became commit.Outcome) { answered <- became }})
+					f.committer.Save(&commit.Write{Lanes: []lanes.Lane{{ID: lane}}, Awaited: true, Done: func(became commit.Outcome) { answered <- became }})
 					assert.Equal(t, commit.Saved, <-answered)
 					<-time.After(time.Duration(client) * 10 * time.Microsecond)
 				}
 			}()
 		}
-		g.pass(time.Second)
+		f.advance(time.Second)
 		assert.LessOrEqual(t, len(sizes), rounds+1, "%v", sizes)
 	})
 }

@@ -1,0 +1,643 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes"
+	"rangegate/lanes/store"
+)
+
+func TestAPanicCostsALaneOneRestart(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session, other := f.create(0, 30), f.create(1, 30)
+		f.advance(10 * time.Minute)
+		before := f.Lanes()
+		require.ErrorIs(t, f.tryNilCommand(session), lanes.ErrInternal)
+		f.advance(firstBackoff)
+
+		after := f.Lanes()
+		require.Equal(t, before[0].Lane, after[0].Lane)
+		require.Equal(t, lanes.LinkUp, after[0].Link)
+		require.Equal(t, before[1], after[1], "the other lane and its link never noticed")
+		require.Equal(t, 20*time.Minute-firstBackoff, f.remaining(session))
+		require.True(t, f.isOpen(0))
+		require.True(t, f.gateway.Ready(1))
+
+		f.modify(session, 1)
+		f.advance(f.remaining(session) - time.Millisecond)
+		require.Equal(t, session, f.controller(0).Shown().Session)
+		f.advance(time.Millisecond)
+		require.Equal(t, uuid.Nil, f.controller(0).Shown().Session, "the timer is armed as before")
+		require.Equal(t, 31*time.Minute, f.endedSession(session).Used)
+		require.Equal(t, []lanes.Kind{
+			lanes.SessionCreated, lanes.SessionStarted, lanes.SessionModified, lanes.SessionStopped,
+		}, f.eventKinds(session))
+		require.Equal(t, 30*time.Minute, f.endedSession(other).Used)
+		require.Equal(t, 1.0, f.metricValue("rangegate_actor_restarts_total", "lane"))
+		require.Zero(t, f.metricValue("rangegate_actor_mailbox_messages", "lane"), "none is counted as waiting for ever")
+	})
+}
+
+func TestAPausedAndAWaitingSessionSurviveAPanic(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		paused, waiting := f.create(0, 30), f.createWaiting(1, 30)
+		f.advance(10 * time.Minute)
+		f.pause(paused)
+		f.panicLane(0)
+		f.panicLane(1)
+		f.advance(time.Minute)
+		require.Equal(t, 20*time.Minute, f.remaining(paused))
+		require.Equal(t, 30*time.Minute, f.remaining(waiting))
+		require.False(t, f.isOpen(0))
+		require.False(t, f.isOpen(1))
+		f.resume(paused)
+		f.enter(1)
+		require.True(t, f.isOpen(0))
+		require.True(t, f.isOpen(1))
+	})
+}
+
+func TestAPanicDuringASave(t *testing.T) {
+	for which, saving := range map[string]error{"saved": nil, "refused": store.ErrRefused} {
+		t.Run(which, func(t *testing.T) {
+			runFixture(t, func(t *testing.T, f *fixture) {
+				session := f.create(0, 30)
+				f.advance(10 * time.Minute)
+				release := make(chan struct{})
+				f.store.setHook(func(_ context.Context, _ store.Batch, flush func() error) error {
+					<-release
+					if saving != nil {
+						return saving
+					}
+					return flush()
+				})
+				modified := f.runAsync(func() error { return f.tryModify(session, 5) })
+				waited := f.runAsync(func() error { return f.tryModify(session, 7) })
+				f.panicLane(0)
+				require.ErrorIs(t, <-modified, lanes.ErrTimeout, "nobody knows yet")
+				require.ErrorIs(t, <-waited, lanes.ErrInternal, "was not begun")
+				require.Equal(t, 20*time.Minute, f.remaining(session))
+
+				close(release)
+				synctest.Wait()
+				f.store.setHook(nil)
+				f.advance(time.Second)
+				want, happened := 20*time.Minute-time.Second, 2
+				if saving == nil {
+					want, happened = want+5*time.Minute, 3
+				}
+				require.Equal(t, want, f.remaining(session))
+				require.Len(t, f.eventKinds(session), happened)
+				require.True(t, f.isOpen(0))
+				f.advance(want)
+				require.Equal(t, lanes.Expired, f.endedSession(session).Reason)
+			})
+		})
+	}
+}
+
+// A stop is in force as soon as it is taken; the panic does not bring the session back.
+func TestAPanicDuringTheSaveOfAStop(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		f.advance(10 * time.Minute)
+		release := f.blockFlushes()
+		f.runAsync(func() error {
+			_, err := f.On(f.requestContext(), session, lanes.Stop{Session: session, By: lanes.ByPOS}, nil)
+			return err
+		})
+		require.False(t, f.isOpen(0))
+		f.panicLane(0)
+		require.False(t, f.isOpen(0))
+		release()
+		f.advance(time.Second)
+		require.Empty(t, f.activeSessions())
+		require.Equal(t, 10*time.Minute, f.endedSession(session).Used)
+		require.False(t, f.isOpen(0))
+		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionStopped}, f.eventKinds(session))
+	})
+}
+
+func TestAReplyThatPanicsWhenItIsRenderedCostsOneRequest(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		key := &lanes.Key{Name: "k", Fingerprint: "f", Render: func(*lanes.SessionView) (int, []byte) { panic("no words") }}
+		_, err := f.Create(f.requestContext(), f.laneID(0), f.newSale(30), key)
+		require.ErrorIs(t, err, lanes.ErrInternal)
+		synctest.Wait()
+		require.Empty(t, f.activeSessions())
+		_, err = f.Create(f.requestContext(), f.laneID(0), f.newSale(30), keyed("k", "f"))
+		require.NoError(t, err, "the key is free again")
+	})
+}
+
+func TestALaneThatKeepsPanickingIsParkedForAMinute(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session, other := f.create(0, 30), f.create(1, 30)
+		f.advance(10 * time.Minute)
+		undisturbed := f.Lanes()[1]
+		for range 5 {
+			require.ErrorIs(t, f.tryNilCommand(session), lanes.ErrInternal)
+			require.True(t, f.isOpen(0), "not parked yet")
+		}
+		require.ErrorIs(t, f.tryNilCommand(session), lanes.ErrInternal)
+		f.advance(firstBackoff)
+
+		status := f.Lanes()[0]
+		require.True(t, f.controller(0).Shown().Hold, "the hardware is held")
+		require.False(t, status.Lane.Usable)
+		require.Contains(t, status.NotUsable, "defects")
+		require.ErrorIs(t, f.tryModify(session, 1), lanes.ErrLaneNotUsable)
+		require.ErrorIs(t, f.tryMove(other, 0), lanes.ErrLaneNotUsable)
+		require.True(t, f.gateway.Ready(1))
+		require.Equal(t, undisturbed, f.Lanes()[1])
+
+		f.advance(parkedFor - firstBackoff - time.Millisecond)
+		require.True(t, f.controller(0).Shown().Hold)
+		f.advance(time.Millisecond)
+		status = f.Lanes()[0]
+		require.False(t, f.controller(0).Shown().Hold)
+		require.True(t, f.isOpen(0))
+		require.True(t, status.Lane.Usable)
+		require.Empty(t, status.NotUsable)
+		require.Equal(t, 19*time.Minute, f.remaining(session), "the hold was the gateway's fault, and no pause")
+
+		require.ErrorIs(t, f.tryNilCommand(session), lanes.ErrInternal)
+		require.True(t, f.isOpen(0), "the panics of the minute before are forgotten")
+		f.advance(19 * time.Minute)
+		require.Equal(t, 30*time.Minute, f.endedSession(session).Used)
+		require.Equal(t, 30*time.Minute, f.endedSession(other).Used)
+	})
+}
+
+func TestFivePanicsAMinuteParkNoLane(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 60)
+		for range 20 {
+			f.panicLane(0)
+			f.advance(12 * time.Second)
+			require.True(t, f.isOpen(0))
+		}
+		require.Equal(t, 56*time.Minute, f.remaining(session))
+	})
+}
+
+func TestASessionThatEndsOnAParkedLaneEndsAtItsDeadline(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		begun := f.clock.Now()
+		session := f.create(0, 1)
+		f.advance(30 * time.Second)
+		for range 6 {
+			f.panicLane(0)
+		}
+		f.advance(parkedFor)
+		require.Equal(t, lanes.Expired, f.endedSession(session).Reason)
+		require.Equal(t, begun.Wall.Add(time.Minute), f.endedSession(session).At)
+	})
+}
+
+// Requests that wait for a lane when it is parked are answered, and the result of its pending save is not lost.
+func TestParkingALaneLosesNothing(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		release := f.blockFlushes()
+		modify := func() error {
+			_, err := f.On(f.requestContext(), session, lanes.Modify{Session: session, Minutes: 5}, keyed("more", "5"))
+			return err
+		}
+		modified := f.runAsync(modify)
+		for range 6 {
+			f.sendTo(f.laneID(0), &saveResult{})
+		}
+		late := f.runAsync(func() error { return f.tryModify(session, 1) })
+		require.ErrorIs(t, <-modified, lanes.ErrTimeout)
+		require.ErrorIs(t, <-late, lanes.ErrLaneNotUsable)
+		repeated := f.runAsync(modify)
+		release()
+		synctest.Wait()
+		require.ErrorAs(t, <-repeated, new(*lanes.Repeat), "the repeat hears of the first")
+		f.advance(parkedFor)
+		require.Equal(t, 34*time.Minute, f.remaining(session))
+	})
+}
+
+// A panic of a range's own actor restarts the range's tree: its lanes start from their last saved state, and other ranges notice
+// nothing.
+func TestAPanicOfTheRangesActorRestartsItsTree(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		other, _ := f.addRange(nil) // started later
+		before := other.Lanes()
+		f.sendRoot((*toLane)(nil))
+		f.advance(time.Second)
+
+		require.True(t, f.gateway.Ready(2))
+		require.Equal(t, before, other.Lanes(), "the other range and its links never noticed")
+		require.Equal(t, map[string]int{"range": 1, "events": 1, "lane": 3, "connection": 3}, other.Actors().Live)
+		require.Equal(t, map[string]int{"range": 1, "events": 1, "lane": 2, "connection": 2}, f.Actors().Live)
+		require.True(t, f.isOpen(0))
+		f.modify(session, 5)
+		require.True(t, f.setHold(rangeScope).Saved)
+		f.requireHeld(0, 1)
+		for _, lane := range f.Lanes() {
+			require.Equal(t, lanes.LinkUp, lane.Link)
+		}
+	})
+}
+
+// The restart of the range's actor waits for a lane that is still busy. A request to another lane waits until that lane has been
+// spawned again.
+func TestARequestDuringTheRestartOfATreeWaitsForItsLane(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		flushes, ending := f.blockFlushes(), make(chan struct{})
+		first := f.runAsync(func() error { return f.tryCreate(0, 30) })
+		f.sendToLane(0, &request{ctx: t.Context(), command: lanes.Modify{Minutes: 1}, done: func(bool) { <-ending }})
+		f.sendRoot((*toLane)(nil))
+		synctest.Wait() // lane 1 has ended, lane 0 has not
+		second := f.runAsync(func() error { return f.tryCreate(1, 30) })
+		require.Empty(t, second)
+		flushes()
+		close(ending)
+		f.advance(time.Second)
+
+		require.Equal(t, lanes.ErrTimeout, <-first, "nobody knew")
+		require.NoError(t, <-second)
+		require.Len(t, f.activeSessions(), 2)
+	})
+}
+
+// A range's actor that has panicked stops its lanes: messages sent to them from then on would be lost.
+func TestNoMessageIsSentToLanesThatARestartStops(t *testing.T) {
+	var f *fixture
+	panicked := false
+	log := logFunc(func(line string) {
+		if strings.Contains(line, "panicked") {
+			panicked = true
+			f.addresses.mu.RLock()
+			defer f.addresses.mu.RUnlock()
+			require.Empty(t, f.addresses.lanes)
+		}
+	})
+	runFixture(t, func(t *testing.T, started *fixture) {
+		f = started
+		f.sendRoot((*toLane)(nil))
+		f.advance(time.Second)
+		require.True(t, panicked)
+		require.Len(t, f.addresses.lanes, 2)
+		f.create(0, 30)
+	}, withLog(zerolog.New(log)))
+}
+
+// Links, the driver, the lane and the store fail at random. Afterwards there is one connection for each lane, the hardware has
+// the wanted state, and every report was taken once.
+func TestALaneRecoversFromAnyMixOfFailures(t *testing.T) {
+	for seed := range uint64(50) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			b := &panickingDriver{}
+			runFixture(t, func(t *testing.T, f *fixture) {
+				session := f.create(0, 480)
+				b.mu.Lock()
+				b.random = rand.New(rand.NewPCG(seed, 2))
+				b.mu.Unlock()
+				helps, release := 0, func() {}
+				var asked []<-chan error
+				var keys []*lanes.Key
+				ask := func(action func() error) { asked = append(asked, f.runAsync(action)) }
+				modify := func(key *lanes.Key) error {
+					_, err := f.On(f.Context(), session, lanes.Modify{Session: session, Minutes: -1}, key)
+					return err
+				}
+				for range 60 {
+					switch random.IntN(9) {
+					case 0:
+						f.controller(0).Cut(errNoAnswer)
+					case 1:
+						f.panicLane(0)
+					case 2:
+						f.sendToLane(0, &renewLink{})
+					case 3:
+						if f.controller(0).Help() == nil {
+							helps++
+						}
+					case 4:
+						ask(func() error { _, err := f.Hold(f.requestContext(), rangeScope, "sam"); return err })
+					case 5:
+						ask(func() error { _, err := f.Lift(f.requestContext(), rangeScope, "sam"); return err })
+					case 6:
+						key := keyed(fmt.Sprint("k", len(keys)), "f")
+						keys = append(keys, key)
+						ask(func() error { return modify(key) })
+					case 7:
+						release()
+						release = f.blockFlushes()
+					case 8:
+						release()
+						release = func() {}
+					}
+					f.advance(time.Duration(random.IntN(400)) * time.Millisecond)
+				}
+				release()
+				b.stopFailing()
+				f.advance(5 * time.Minute)
+
+				lane, shown := f.Lanes()[0], f.controller(0).Shown()
+				require.Equal(t, lanes.LinkUp, lane.Link)
+				require.Equal(t, 2, b.addOpen(0), "one for each lane")
+				require.Equal(t, lane.Lane.Held, shown.Hold)
+				require.Equal(t, lane.Lane.Held, lane.Locked)
+				require.Equal(t, lane.Lane.Held, len(f.heldScopes()) > 0)
+				require.Equal(t, session, shown.Session)
+				require.Equal(t, lane.Lane.Session.Phase, shown.Phase)
+				require.InDelta(t, f.remaining(session), shown.Remaining, 0)
+				require.Zero(t, f.controller(0).Unacked())
+				require.Equal(t, helps, countKind(f.eventKinds(session), lanes.Help))
+				for _, asking := range asked {
+					select {
+					case <-asking:
+					default:
+						require.Fail(t, "nobody answered")
+					}
+				}
+				for _, key := range keys {
+					_ = f.answerOf(f.runAsync(func() error { return modify(key) }), 0)
+				}
+				require.True(t, f.gateway.Ready(1))
+				require.Equal(t, map[string]int{"range": 1, "events": 1, "lane": 2, "connection": 2}, f.Actors().Live)
+				f.shutDown()
+				synctest.Wait()
+				require.Zero(t, b.addOpen(0))
+			}, func(f *fixture) { b.Driver = f.hardware; f.settings.Driver = b })
+		})
+	}
+}
+
+func TestAPanicInADialCostsOneAttempt(t *testing.T) {
+	driver := &fakeDriver{dialResult: func(context.Context) error { panic(errDefect) }}
+	logs := &logRecorder{}
+	runWithDriver(t, driver, func(t *testing.T, f *fixture) {
+		f.advance(20 * time.Second)
+		require.Greater(t, len(driver.finishedDials()), 3)
+		for _, panicked := range logs.lines(t, "a link's driver panicked") {
+			require.Equal(t, errDefect.Error(), panicked["panic"], "what it was")
+		}
+		driver.setDialResult(nil)
+		f.advance(lastBackoff)
+		require.Equal(t, lanes.LinkUp, f.Lanes()[0].Link)
+		f.create(0, 30)
+		require.NotNil(t, driver.newest().sentStates()[len(driver.newest().sentStates())-1].Session)
+	}, withLog(zerolog.New(logs)))
+}
+
+// A panic in Send costs the connection, and nothing of the lane, however often.
+func TestAPanicInSendCostsOneConnectionAndNothingOfTheLane(t *testing.T) {
+	driver := &fakeDriver{}
+	runWithDriver(t, driver, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		for range 2 * maxPanics {
+			before := driver.newest()
+			before.panicOnSend()
+			f.modify(session, 1)
+			f.advance(2 * lastBackoff)
+			require.True(t, before.isClosed())
+			require.NotSame(t, before, driver.newest())
+			states := driver.newest().sentStates()
+			require.EqualValues(t, 1, states[0].Revision, "counts from 1 in each connection")
+			require.Equal(t, session, states[len(states)-1].Session.ID)
+			require.Equal(t, lanes.LinkUp, f.Lanes()[0].Link)
+		}
+		driver.newest().panicOnSend()
+		f.stop(session)
+		f.advance(2 * lastBackoff)
+		require.NotEmpty(t, driver.newest().sentStates())
+		for _, state := range driver.newest().sentStates() {
+			require.Nil(t, state.Session, "what was wanted before is not said")
+		}
+		require.Equal(t, map[string]int{"connection": 2*maxPanics + 1}, f.Health().Restarts)
+	})
+}
+
+// A panic in Close refuses no request that waits for the lane.
+func TestAPanicInCloseCostsOneConnectionAndNothingOfTheLane(t *testing.T) {
+	driver := &fakeDriver{}
+	runWithDriver(t, driver, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		driver.newest().panicOnClose()
+		driver.newest().fail()
+		f.advance(lastBackoff)
+		require.Equal(t, map[string]int{"connection": 1}, f.Health().Restarts)
+		states := driver.newest().sentStates()
+		require.Equal(t, session, states[len(states)-1].Session.ID)
+
+		release := f.blockFlushes()
+		modified := f.runAsync(func() error { return f.tryModify(session, 5) })
+		waited := f.runAsync(func() error { return f.tryStopOnce(session, keyed("k", "f")) })
+		driver.newest().panicOnClose()
+		f.panicLane(0)
+		require.ErrorIs(t, f.answerOf(modified, 0), lanes.ErrTimeout, "nobody knows yet")
+		require.ErrorIs(t, f.answerOf(waited, 0), lanes.ErrInternal)
+		release()
+		f.advance(lastBackoff)
+		require.NoError(t, f.tryStopOnce(session, keyed("k", "f")), "the key is free again")
+		synctest.Wait()
+		require.Nil(t, driver.newest().sentStates()[len(driver.newest().sentStates())-1].Session)
+		driver.newest().panicOnClose()
+		f.shutDown()
+	})
+}
+
+func TestALaneThatPanicsUnderAHoldStaysHeld(t *testing.T) {
+	for name, outage := range map[string]flushHook{"": nil, " while the store is away": refuseFlush} {
+		t.Run("it panics"+name, func(t *testing.T) {
+			var recorder driverRecorder
+			runFixture(t, func(t *testing.T, f *fixture) {
+				session := f.create(0, 30)
+				f.advance(time.Minute)
+				f.store.setHook(outage)
+				f.awaitHold(f.startHold(rangeScope))
+				f.advance(time.Millisecond)
+				held := time.Now()
+				for range 3 {
+					f.panicLane(0)
+					require.False(t, f.isOpen(0))
+					f.advance(time.Second)
+					f.requireHeld(0, 1)
+				}
+				for _, sent := range recorder.sent(f.laneID(0), held) {
+					require.True(t, sent.state.Hold)
+				}
+				f.storeReturns()
+				require.Equal(t, 29*time.Minute, f.remaining(session))
+				require.Equal(t, []lanes.Scope{rangeScope}, f.heldScopes(), "and no other hold has come of it")
+				f.liftHold(rangeScope)
+				f.requireOpen(0)
+			}, withRecorder(&recorder))
+		})
+	}
+}
+
+// The lane panics with the hold in its mailbox, or on its way to the store.
+func TestALaneThatPanicsWhileAHoldIsSetIsHeld(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.create(0, 30)
+		release := f.blockFlushes()
+		f.runAsync(func() error { return f.tryModify(f.activeSessions()[0], 1) })
+		answer := f.startHold(rangeScope)
+		f.panicLane(0)
+		release()
+		f.awaitHold(answer)
+		f.advance(time.Second)
+		f.requireHeld(0, 1)
+		f.restart()
+		f.requireHeld(0, 1)
+	})
+}
+
+func TestALaneThatIsParkedUnderAHoldStaysHeld(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		f.advance(time.Minute)
+		f.setHold(rangeScope)
+		for range maxPanics + 1 {
+			f.panicLane(0)
+		}
+		f.advance(firstBackoff)
+		require.Contains(t, f.Lanes()[0].NotUsable, "defects")
+		require.True(t, f.controller(0).Shown().Hold)
+		f.advance(parkedFor)
+		f.requireHeld(0, 1)
+		require.Equal(t, []lanes.Scope{rangeScope}, f.heldScopes())
+		f.liftHold(rangeScope)
+		f.requireOpen(0)
+		require.Equal(t, 29*time.Minute, f.remaining(session))
+	})
+}
+
+func TestAHoldSetWhileALaneIsParkedHoldsTheLane(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.create(0, 30)
+		for range maxPanics + 1 {
+			f.panicLane(0)
+		}
+		f.advance(firstBackoff)
+		require.Equal(t, f.laneIDs(0, 1), f.awaitHold(f.startHold(rangeScope)).Confirmed)
+		f.advance(parkedFor)
+		f.requireHeld(0, 1)
+		f.liftHold(rangeScope)
+		f.requireOpen(0)
+	})
+}
+
+// The lane learns of both only afterwards, and must not record the hold again.
+func TestAHoldSetAndLiftedWhileALaneIsParkedIsNotRecordedAgain(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.create(0, 30)
+		for range maxPanics + 1 {
+			f.panicLane(0)
+		}
+		f.advance(firstBackoff)
+		f.awaitHold(f.startHold(rangeScope))
+		f.liftHold(rangeScope)
+		require.True(t, f.controller(0).Shown().Hold, "it is parked")
+		f.advance(parkedFor)
+		for range 2 {
+			f.requireHeld()
+			f.requireOpen(0)
+			require.Empty(t, f.savedHolds().InForce)
+			f.restart()
+		}
+	})
+}
+
+// After a panic of the range's actor the versions of its record of holds continue: what is answered as saved is saved.
+func TestAHoldAfterAPanicOfTheRangeIsSaved(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.create(0, 30)
+		for range 3 {
+			f.setHold(rangeScope)
+			f.liftHold(rangeScope)
+		}
+		f.sendRoot((*toLane)(nil))
+		f.advance(time.Second)
+		require.True(t, f.setHold(rangeScope).Saved)
+		require.True(t, f.savedHolds().Has(rangeScope))
+		f.kill()
+		f.start()
+		f.requireHeld(0, 1)
+	})
+}
+
+// A parked lane is held by the gateway itself. When its link breaks meanwhile, nobody has to lift anything.
+func TestAParkedLaneWhoseLinkBreaksIsNotHeldForever(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.create(0, 30)
+		for range maxPanics + 1 {
+			f.panicLane(0)
+		}
+		f.advance(firstBackoff)
+		require.True(t, f.controller(0).Shown().Hold)
+		f.controller(0).Cut(errNoAnswer)
+		f.advance(parkedFor)
+		require.Empty(t, f.heldScopes())
+		f.requireOpen(0)
+	})
+}
+
+// A parked lane does not make a ceasefire look unsaved.
+func TestAHoldIsSavedAlthoughALaneIsParked(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		for range maxPanics + 1 {
+			f.panicLane(0)
+		}
+		f.advance(firstBackoff)
+		asked := time.Now()
+		require.True(t, f.setHold(rangeScope).Saved)
+		require.Equal(t, asked, time.Now())
+	})
+}
+
+// The counts are of this process.
+func TestTheHealthOfActors(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.panicLane(0)
+		f.panicLane(1)
+		f.sendEvents((*announced)(nil))
+		f.advance(time.Second)
+		require.Equal(t, map[string]int{"lane": 2, "events": 1}, f.Health().Restarts)
+		f.restart()
+		require.Empty(t, f.Health().Restarts)
+	})
+}
+
+// The actors of the tree are counted, through panics and links that break and return.
+func TestTheRunningActorsAreCounted(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		whole := map[string]int{"range": 1, "events": 1, "lane": 3, "connection": 3}
+		require.Equal(t, whole, f.Actors().Live)
+		restoreLink := f.cutLink(1)
+		f.advance(time.Second)
+		f.panicLane(0)
+		f.sendEvents((*announced)(nil))
+		restoreLink()
+		f.advance(time.Minute)
+		require.Equal(t, whole, f.Actors().Live)
+		require.NotEmpty(t, f.gateway.Waiting(), "each kind is there")
+		for kind, waiting := range f.gateway.Waiting() {
+			require.Zero(t, waiting, kind)
+		}
+		r := f.Range
+		f.shutDown()
+		for kind, left := range r.live.all() {
+			require.Zero(t, left, kind)
+		}
+	}, withLanes(3))
+}
