@@ -58,7 +58,7 @@ func TestASuspendCountsAsTime(t *testing.T) {
 		require.Zero(t, f.remaining(short))
 
 		f.advance(2 * time.Second)
-		require.Equal(t, uuid.Nil, f.controller(1).Shown().Session, "what ended meanwhile is stopped as soon as it is noticed")
+		require.Equal(t, uuid.Nil, f.controller(1).Shown().Session, "a session that ended during the suspend is stopped as soon as it is noticed")
 		require.Equal(t, lanes.Expired, f.endedSession(short).Reason)
 		require.Equal(t, begun.Wall.Add(3*time.Minute), f.endedSession(short).At)
 		require.Equal(t, 3*time.Minute, f.endedSession(short).Used)
@@ -66,7 +66,7 @@ func TestASuspendCountsAsTime(t *testing.T) {
 		f.advance(24*time.Minute - 2*time.Second - time.Millisecond)
 		require.True(t, f.isOpen(0), "a millisecond before its end")
 		f.advance(time.Millisecond)
-		require.Equal(t, uuid.Nil, f.controller(0).Shown().Session, "the timer was armed anew")
+		require.Equal(t, uuid.Nil, f.controller(0).Shown().Session, "the timer is armed again")
 		require.Equal(t, 10*time.Minute, f.remaining(paused), "a paused session kept its time")
 	}, withLanes(3))
 }
@@ -87,7 +87,7 @@ func TestAfterARebootTimeCountsByTheWallClock(t *testing.T) {
 		f.advance(time.Minute)
 		f.clock.Step(time.Hour)
 		f.restart()
-		require.Equal(t, 17*time.Minute, f.remaining(running), "it was carried over, and belongs to this boot now")
+		require.Equal(t, 17*time.Minute, f.remaining(running), "its time was converted to this boot's clock")
 		f.resume(paused)
 		f.advance(17 * time.Minute)
 		require.Equal(t, lanes.Expired, f.endedSession(running).Reason)
@@ -224,7 +224,7 @@ func TestAStepDuringAReboot(t *testing.T) {
 				f.clock.Step(step)
 				f.advance(2 * time.Minute)
 				f.start()
-				require.Equal(t, 30*time.Minute, f.remaining(paused), "a paused one keeps its time in any case")
+				require.Equal(t, 30*time.Minute, f.remaining(paused), "a paused session keeps its time in any case")
 				if want == 0 {
 					require.Equal(t, 30*time.Minute, f.endedSession(session).Used)
 					require.Equal(t, begun.Wall.Add(30*time.Minute), f.endedSession(session).At)
@@ -264,7 +264,7 @@ func TestTimestampsFollowTheWallClock(t *testing.T) {
 		next, err := f.Session(t.Context(), f.create(0, 30))
 		require.NoError(t, err)
 		require.Equal(t, f.clock.Now().Wall, next.Created)
-		require.Len(t, webhook.kinds(), 11, "and nothing waits for the hour to come again")
+		require.Len(t, webhook.kinds(), 11, "no event waits until the wall clock shows its time again")
 	}, withWebhook(webhook))
 }
 
@@ -279,19 +279,19 @@ func TestADriftIsCountedLoggedAndSavedInACheckpoint(t *testing.T) {
 			return flush()
 		})
 		f.advance(checkpointEvery + clock.WatchEvery/2)
-		for _, drifts := range []func(){
+		for _, step := range []func(){
 			func() { f.clock.Step(time.Hour) },
 			func() { f.clock.Step(-time.Hour) },
 			func() { f.driftClock(500*time.Second, 2*time.Millisecond) },
 		} {
 			counted := f.counterValue("rangegate_wall_clock_steps_total")
-			drifts()
+			step()
 			checkpoints = nil
 			f.driftClock(clock.WatchEvery, 2*time.Millisecond)
 			require.Equal(t, counted+1, f.counterValue("rangegate_wall_clock_steps_total"))
 			require.NotEmpty(t, checkpoints)
 			now, kept := f.clock.Now(), checkpoints[len(checkpoints)-1].At
-			require.InDelta(t, now.Wall.Sub(kept.Wall), now.Since(kept), float64(3*time.Millisecond), "as the clocks are now")
+			require.InDelta(t, now.Wall.Sub(kept.Wall), now.Since(kept), float64(3*time.Millisecond), "with the new relation of the clocks")
 		}
 		require.Equal(t, 3, strings.Count(logs.String(), "wall clock"))
 	}, withLog(zerolog.New(&logs)))
@@ -330,7 +330,7 @@ func TestAKeyIsKeptForADayThroughClockSteps(t *testing.T) {
 				requireActive()
 				f.clock.Suspend(2*time.Minute + max(step, -step))
 				f.advance(2 * checkpointEvery)
-				require.Empty(t, f.keys.All(), "its day is over")
+				require.Empty(t, f.keys.All(), "the key is a day old")
 			})
 		}
 	}
@@ -361,7 +361,7 @@ func TestTheRetentionOfRecordsSurvivesClockSteps(t *testing.T) {
 			f.start()
 			kept("wrong since the gateway was down")
 			f.clock.Step(-step)
-			kept("and right again")
+			kept("right again")
 		}
 
 		f.clock.Step(years)
@@ -370,6 +370,6 @@ func TestTheRetentionOfRecordsSurvivesClockSteps(t *testing.T) {
 		f.advance(checkpointEvery)
 		require.Empty(t, f.eventKinds(session))
 		_, err := f.store.Ended(t.Context(), f.settings.Layout.Range, session)
-		require.ErrorIs(t, err, store.ErrNotFound, "the date was right, and nothing is kept for ten years")
+		require.ErrorIs(t, err, store.ErrNotFound, "the date is trusted, and no record is kept for ten years")
 	})
 }

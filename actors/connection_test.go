@@ -37,7 +37,7 @@ func TestABoundedNumberOfControllersIsDialledAtOnce(t *testing.T) {
 		require.EqualValues(t, 64, under.Load())
 		f.advance(time.Minute)
 		require.EqualValues(t, 64, most.Load())
-		require.Greater(t, len(driver.finishedDials()), 200, "everybody has a turn")
+		require.Greater(t, len(driver.finishedDials()), 200, "every lane gets its turn")
 		for _, dial := range driver.finishedDials() {
 			require.Equal(t, dialTimeout, dial.took)
 		}
@@ -146,7 +146,7 @@ func TestTheCauseOfALinkFailureIsClassified(t *testing.T) {
 		{link.ErrFaulty, "faulty"},
 		{fmt.Errorf("%w: %w", link.ErrFaulty, io.EOF), "faulty"},
 		{errUnheard, "other"},
-		{errors.New("of a driver that is to come"), "other"},
+		{errors.New("an error that no driver has today"), "other"},
 	} {
 		require.Error(t, c.err)
 		require.Equal(t, c.cause, linkCause(fmt.Errorf("writing: %w", c.err)), "%v", c.err)

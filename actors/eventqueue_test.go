@@ -93,7 +93,7 @@ func TestEventsGoInOrderPerLaneAndPerSession(t *testing.T) {
 			"next": func(t *rapid.T) {
 				may := model.startable()
 				event, found := queue.next()
-				require.Equal(t, len(may) > 0, found, "what may go is not kept back")
+				require.Equal(t, len(may) > 0, found, "an event that may start is not kept back")
 				if found {
 					require.Contains(t, may, event.Cursor)
 					model.started[event.Cursor] = true
@@ -130,7 +130,7 @@ func TestEventsGoInOrderPerLaneAndPerSession(t *testing.T) {
 			queue.done(cursor)
 		}
 		require.Empty(t, queue.byCursor)
-		require.Empty(t, queue.newest, "nothing is remembered of what is done")
+		require.Empty(t, queue.newest, "nothing is kept of events that are done")
 	})
 }
 

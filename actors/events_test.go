@@ -32,7 +32,7 @@ func TestAnEventIsMarkedThenAttemptedThenItsOutcomeSaved(t *testing.T) {
 		for i, logged := range f.eventLog() {
 			require.Equal(t, logged.Event, marks[i].Event)
 			require.Equal(t, lanes.Interrupted, marks[i].Attempt.Error, "saved before it was attempted")
-			require.Equal(t, outcomes[i], *logged.Attempt, "a failed one is not repeated")
+			require.Equal(t, outcomes[i], *logged.Attempt, "a failed attempt is not repeated")
 		}
 	}, withWebhook(webhook))
 }
@@ -50,7 +50,7 @@ func TestAMarkThatTheStoreRefusesIsTriedAgain(t *testing.T) {
 		})
 		f.create(0, 30)
 		f.advance(10 * time.Second)
-		require.Empty(t, webhook.kinds(), "nothing goes out that is not marked")
+		require.Empty(t, webhook.kinds(), "no event is sent before its mark is saved")
 		f.storeReturns()
 		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted}, webhook.kinds())
 	}, withWebhook(webhook))
@@ -67,7 +67,7 @@ func TestOutcomesAreSavedWhenTheStoreReturns(t *testing.T) {
 				require.ErrorIs(t, f.answerOf(f.runAsync(func() error { return f.tryStop(session) }), time.Second), lanes.ErrNotSaved)
 				release()
 				f.advance(time.Minute)
-				require.Len(t, webhook.kinds(), 1, "the next cannot be marked")
+				require.Len(t, webhook.kinds(), 1, "the mark of the next event cannot be saved")
 				f.storeReturns()
 				require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionStopped}, webhook.kinds())
 				for _, logged := range f.eventLog() {
@@ -146,7 +146,7 @@ func TestWithoutAWebhookEventsAreNeverSent(t *testing.T) {
 		webhook := &fakeWebhook{}
 		f.settings.Webhook = webhook
 		f.restart()
-		require.Empty(t, webhook.kinds(), "what was made without one is not sent later")
+		require.Empty(t, webhook.kinds(), "events from before the webhook was configured are not sent later")
 	})
 }
 
@@ -253,13 +253,13 @@ func TestTheOldestWaitingEventsAreDropped(t *testing.T) {
 		one, other := f.create(0, 30), f.create(1, 30) // events 1 and 3 are under way, 2 and 4 wait
 		f.pauseAndResume(one, 4)
 		f.pauseAndResume(other, 4)
-		require.Empty(t, f.droppedCursors(), "ten may wait")
+		require.Empty(t, f.droppedCursors(), "ten events may wait")
 		require.Zero(t, f.countEvents("dropped"))
 
 		f.pauseAndResume(one, 2) // events 13 and 14
 		require.Equal(t, []uint64{2, 4}, f.droppedCursors())
 		f.pauseAndResume(other, 6)
-		require.Equal(t, []uint64{2, 4, 5, 6, 7, 8, 9, 10}, f.droppedCursors(), "those under way are not")
+		require.Equal(t, []uint64{2, 4, 5, 6, 7, 8, 9, 10}, f.droppedCursors(), "events under way are not dropped")
 		require.Equal(t, 8.0, f.countEvents("dropped"))
 		require.Equal(t, "dropped: more than 10 events waited", f.eventLog()[1].Attempt.Error)
 
@@ -272,14 +272,14 @@ func TestTheOldestWaitingEventsAreDropped(t *testing.T) {
 					want = append(want, logged.Event.ID)
 				}
 			}
-			require.Equal(t, want, delivered[f.laneID(i)], "the others are, in the order of the lane")
+			require.Equal(t, want, delivered[f.laneID(i)], "the others are sent, in the order of the lane")
 		}
 		require.Len(t, webhook.kinds(), 12)
 		require.Equal(t, 12.0, f.countEvents("delivered"))
 		f.pauseAndResume(one, 2)
 		require.Len(t, webhook.kinds(), 14, "it goes on as before")
 		f.restart()
-		require.Len(t, webhook.kinds(), 14, "and what was dropped is gone")
+		require.Len(t, webhook.kinds(), 14, "dropped events are not sent")
 	}, withWebhook(webhook), withDelivery(2, 10))
 }
 
@@ -343,8 +343,8 @@ func TestAPurchaseIsNotDropped(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		pos.setPurchaseReply(acceptPurchase)
 		pos.block()
-		f.createShopping(0, 30)
-		session := f.createShopping(1, 30)
+		f.createWithPurchasing(0, 30)
+		session := f.createWithPurchasing(1, 30)
 		f.pauseAndResume(session, 20)
 		f.buy(1, minutes(15))
 		require.Equal(t, lanes.Accepted, f.shownPurchase(1).Phase)
@@ -402,7 +402,7 @@ func TestStoppingTheGatewayDoesNotWaitLongForAReceiver(t *testing.T) {
 		release()
 		f.start()
 		require.Equal(t, lanes.Interrupted, f.eventLog()[0].Attempt.Error)
-		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted}, webhook.kinds(), "each once")
+		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted}, webhook.kinds(), "each event once")
 	}, withWebhook(webhook))
 }
 
@@ -417,7 +417,7 @@ func TestACrashDuringAnAttemptLeavesItInterrupted(t *testing.T) {
 		f.start()
 		require.Equal(t, []lanes.Kind{
 			lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused,
-		}, webhook.kinds(), "those that were not marked are attempted, in order; the marked one is not again")
+		}, webhook.kinds(), "events without a mark are attempted, in order; the marked one is not attempted again")
 		log := f.eventLog()
 		require.Equal(t, lanes.Interrupted, log[0].Attempt.Error)
 		require.Equal(t, 200, log[1].Attempt.Status)
@@ -449,7 +449,7 @@ func TestAPanicDuringAnAttemptLosesAndRepeatsNoEvent(t *testing.T) {
 		f.panicEventsActor()
 		f.pause(session)
 		f.panicEventsActor()
-		require.Len(t, webhook.kinds(), 1, "in order: the next waits for the one that hangs")
+		require.Len(t, webhook.kinds(), 1, "in order: the next event waits for the one that hangs")
 		release()
 		f.stop(session)
 		require.Equal(t, f.eventKinds(session), webhook.kinds())

@@ -63,10 +63,30 @@ func withClosedLane(i int) option {
 	return func(f *fixture) { f.settings.Layout.Lanes[i].Accessible = false }
 }
 
+// withBays puts two lanes into each of two bays: 0 and 1, 2 and 3.
+func withBays(f *fixture) {
+	f.settings.Layout.Lanes = makePlaces(4)
+	f.settings.Layout.Bays = []lanes.Bay{{ID: uuid.New(), Name: "Bay A"}, {ID: uuid.New(), Name: "Bay B"}}
+	for i := range f.settings.Layout.Lanes {
+		f.settings.Layout.Lanes[i].Bay = f.settings.Layout.Bays[i/2].ID
+	}
+}
+
+func withDelivery(slots, queue int) option {
+	return func(f *fixture) { f.settings.Delivery = Delivery{Slots: slots, Queue: queue} }
+}
+
+func withCatalogue(c Catalogue) option { return func(f *fixture) { f.settings.Catalogue = c } }
+
 // runFixture runs a test with a fixture whose range is ready, every link up.
 func runFixture(t *testing.T, story func(*testing.T, *fixture), options ...option) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { story(t, startFixture(t, options...)) })
+}
+
+// runWithDriver runs a test with a range of one lane on the fake driver.
+func runWithDriver(t *testing.T, driver *fakeDriver, story func(*testing.T, *fixture), more ...option) {
+	runFixture(t, story, append(more, withLanes(1), withDriver(driver))...)
 }
 
 // startFixture must be called inside a synctest bubble. The range has two lanes unless withLanes says otherwise.
@@ -151,11 +171,166 @@ func (f *fixture) restart() {
 	f.start()
 }
 
+// kill ends the gateway abruptly: nothing of it reaches the store any more.
+func (f *fixture) kill() {
+	f.Helper()
+	_, err := f.store.Claim(f.Context(), f.settings.Layout.Range, f.clock.Now().Wall)
+	require.NoError(f, err)
+	f.shutDown()
+}
+
+// claimElsewhere claims the range as another process would.
+func (f *fixture) claimElsewhere() {
+	f.Helper()
+	_, err := f.store.Claim(f.Context(), f.settings.Layout.Range, f.clock.Now().Wall)
+	require.NoError(f, err)
+}
+
+// addRange adds a second range to the fixture's gateway and waits until it runs.
+func (f *fixture) addRange(webhook Webhook) (*Range, Settings) {
+	f.Helper()
+	other := f.settings
+	other.Layout.Range, other.Layout.Lanes, other.Webhook = uuid.New(), makePlaces(3), webhook
+	require.NoError(f, f.gateway.Reload(f.Context(), Reload{Begin: []Settings{other}}))
+	synctest.Wait()
+	r, err := f.gateway.Range(other.Layout.Range)
+	require.NoError(f, err)
+	return r, other
+}
+
+// reload changes the settings of the fixture's range.
+func (f *fixture) reload(force bool, change func(s *Settings), renew ...uuid.UUID) error {
+	f.Helper()
+	changed := f.settings
+	changed.Layout.Lanes = slices.Clone(changed.Layout.Lanes)
+	changed.Layout.Bays = slices.Clone(changed.Layout.Bays)
+	change(&changed)
+	err := f.gateway.Reload(f.Context(), Reload{Change: []Changed{{changed, renew}}, Force: force, Who: "operator"})
+	if err == nil {
+		f.settings = changed
+	}
+	synctest.Wait()
+	f.advance(time.Second)
+	require.True(f, f.gateway.Ready(1))
+	return err
+}
+
 // advance lets d pass and waits until everything that was due has happened.
 func (f *fixture) advance(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
 }
+
+// Lanes and their hardware.
+
+// laneID returns the id of the i-th lane, counted from 0.
+func (f *fixture) laneID(i int) uuid.UUID { return f.settings.Layout.Lanes[i].ID }
+
+// laneIDs returns the ids of the lanes with those numbers, nil for none.
+func (f *fixture) laneIDs(numbers ...int) (ids []uuid.UUID) {
+	for _, i := range numbers {
+		ids = append(ids, f.laneID(i))
+	}
+	return ids
+}
+
+// controller returns the hardware of the i-th lane.
+func (f *fixture) controller(i int) *sim.Controller { return f.hardware.Controller(f.laneID(i)) }
+
+// isOpen reports whether the fire line of the i-th lane is open.
+func (f *fixture) isOpen(i int) bool { return f.controller(i).Shown().Open }
+
+// requireOpen requires that exactly the fire lines of the lanes with those numbers are open.
+func (f *fixture) requireOpen(numbers ...int) {
+	f.Helper()
+	var open []uuid.UUID
+	for i := range f.settings.Layout.Lanes {
+		if f.isOpen(i) {
+			open = append(open, f.laneID(i))
+		}
+	}
+	require.Equal(f, f.laneIDs(numbers...), open)
+}
+
+// requireLocked requires that exactly the lanes with those numbers are shown as locked, and that none of them is open.
+func (f *fixture) requireLocked(numbers ...int) {
+	f.Helper()
+	var locked []uuid.UUID
+	for i, status := range f.Lanes() {
+		if status.Locked {
+			locked = append(locked, status.ID)
+			require.False(f, f.isOpen(i), "lane %d is shown as locked and is open", i)
+		}
+	}
+	require.Equal(f, f.laneIDs(numbers...), locked)
+}
+
+// requireFaulty requires that the lane is not usable because its hardware reports that fault, or is usable if detail is empty.
+func (f *fixture) requireFaulty(i int, detail string) {
+	f.Helper()
+	status := f.Lanes()[i]
+	require.Equal(f, lanes.LinkUp, status.Link)
+	require.Equal(f, detail == "", status.Lane.Usable)
+	if detail == "" {
+		require.Empty(f, status.NotUsable)
+	} else {
+		require.Equal(f, "its hardware reports: "+detail, status.NotUsable)
+	}
+}
+
+// requireOnlyHeld requires that states were sent, and that each of them holds.
+func requireOnlyHeld(t *testing.T, states []sentState) {
+	t.Helper()
+	require.NotEmpty(t, states)
+	for _, state := range states {
+		require.True(t, state.state.Hold)
+	}
+}
+
+// cutLink breaks the link of the i-th lane until restore is called.
+func (f *fixture) cutLink(i int) (restoreLink func()) {
+	f.controller(i).Refuse(true)
+	f.controller(i).Cut(errNoAnswer)
+	synctest.Wait()
+	return func() {
+		f.controller(i).Refuse(false)
+		f.advance(lastBackoff)
+	}
+}
+
+// reconnect breaks the link of the i-th lane, and returns when it is up again.
+func (f *fixture) reconnect(i int) {
+	f.Helper()
+	f.controller(i).Cut(errNoAnswer)
+	f.advance(lastBackoff)
+	require.Equal(f, lanes.LinkUp, f.Lanes()[i].Link)
+}
+
+// enter reports that the customer entered the i-th lane.
+func (f *fixture) enter(i int) {
+	f.Helper()
+	require.NoError(f, f.controller(i).Enter())
+	synctest.Wait()
+}
+
+func (f *fixture) callHelp(i int) {
+	f.Helper()
+	require.NoError(f, f.controller(i).Help())
+	synctest.Wait()
+}
+
+// reportFault makes the i-th lane's hardware report a fault, clearFaults that all are repaired.
+func (f *fixture) reportFault(i int, detail string) {
+	f.controller(i).Fault(detail)
+	synctest.Wait()
+}
+
+func (f *fixture) clearFaults(i int) {
+	f.controller(i).ClearFaults()
+	synctest.Wait()
+}
+
+// Requests of the POS.
 
 // requestContext returns a context with the deadline of an API request.
 func (f *fixture) requestContext() context.Context {
@@ -164,14 +339,9 @@ func (f *fixture) requestContext() context.Context {
 	return ctx
 }
 
-// laneID returns the id of the i-th lane, counted from 0.
-func (f *fixture) laneID(i int) uuid.UUID { return f.settings.Layout.Lanes[i].ID }
-
-// controller returns the hardware of the i-th lane.
-func (f *fixture) controller(i int) *sim.Controller { return f.hardware.Controller(f.laneID(i)) }
-
-// isOpen reports whether the fire line of the i-th lane is open.
-func (f *fixture) isOpen(i int) bool { return f.controller(i).Shown().Open }
+func withDeadline(t *testing.T, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(t.Context(), d)
+}
 
 // newSale returns a sale of minutes that run at once.
 func (f *fixture) newSale(minutes int) lanes.Create {
@@ -192,6 +362,14 @@ func (f *fixture) createWaiting(i, minutes int) uuid.UUID {
 	return f.sell(i, sale)
 }
 
+// createWithPurchasing sells minutes on the i-th lane that run at once, to a customer who may buy more there.
+func (f *fixture) createWithPurchasing(i, minutes int) uuid.UUID {
+	f.Helper()
+	sale := f.newSale(minutes)
+	sale.Purchasing = true
+	return f.sell(i, sale)
+}
+
 func (f *fixture) sell(i int, sale lanes.Create) uuid.UUID {
 	f.Helper()
 	view, err := f.Create(f.requestContext(), f.laneID(i), sale, nil)
@@ -199,13 +377,6 @@ func (f *fixture) sell(i int, sale lanes.Create) uuid.UUID {
 	require.Equal(f, sale.Session, view.ID)
 	synctest.Wait()
 	return view.ID
-}
-
-// enter reports that the customer entered the i-th lane.
-func (f *fixture) enter(i int) {
-	f.Helper()
-	require.NoError(f, f.controller(i).Enter())
-	synctest.Wait()
 }
 
 // command gives a command to the session, which must succeed. It returns when the hardware has applied it.
@@ -237,6 +408,120 @@ func (f *fixture) stop(session uuid.UUID) *lanes.SessionView {
 	return f.command(session, lanes.Stop{Session: session, By: lanes.ByPOS})
 }
 
+func (f *fixture) move(session uuid.UUID, i int) {
+	f.Helper()
+	require.NoError(f, f.tryMove(session, i))
+	synctest.Wait()
+}
+
+// tryCreate sells minutes on the i-th lane and returns the error.
+func (f *fixture) tryCreate(i, minutes int) error {
+	_, err := f.Create(f.requestContext(), f.laneID(i), f.newSale(minutes), nil)
+	return err
+}
+
+func (f *fixture) tryModify(session uuid.UUID, minutes int) error {
+	_, err := f.On(f.requestContext(), session, lanes.Modify{Session: session, Minutes: minutes}, nil)
+	return err
+}
+
+func (f *fixture) tryPause(session uuid.UUID) error {
+	_, err := f.On(f.Context(), session, lanes.Pause{Session: session}, nil)
+	return err
+}
+
+func (f *fixture) tryStop(session uuid.UUID) error {
+	_, err := f.On(f.requestContext(), session, lanes.Stop{Session: session, By: lanes.ByPOS}, nil)
+	return err
+}
+
+// tryMove moves the session to the i-th lane and returns the error.
+func (f *fixture) tryMove(session uuid.UUID, i int) error {
+	_, err := f.Move(f.requestContext(), session, f.laneID(i), nil)
+	return err
+}
+
+// keyed returns an idempotency key for the request with that fingerprint. Its answer is the session's id and minutes.
+func keyed(name, fingerprint string) *lanes.Key {
+	return &lanes.Key{Name: name, Fingerprint: fingerprint, Render: func(view *lanes.SessionView) (int, []byte) {
+		return 201, fmt.Appendf(nil, "%s %d", view.ID, view.Minutes)
+	}}
+}
+
+// createOnce sells 30 minutes on the first lane with the key.
+func (f *fixture) createOnce(key *lanes.Key) (uuid.UUID, error) {
+	view, err := f.Create(f.requestContext(), f.laneID(0), f.newSale(30), key)
+	if err != nil {
+		return uuid.Nil, err
+	}
+	return view.ID, nil
+}
+
+// tryStopOnce stops the session with the key.
+func (f *fixture) tryStopOnce(session uuid.UUID, key *lanes.Key) error {
+	_, err := f.On(f.Context(), session, lanes.Stop{Session: session, By: lanes.ByPOS}, key)
+	return err
+}
+
+// requireRepeat requires that err repeats the answer to the sale of 30 minutes.
+func requireRepeat(t *testing.T, err error, session uuid.UUID) {
+	t.Helper()
+	var repeat *lanes.Repeat
+	require.ErrorAs(t, err, &repeat)
+	status, body := repeat.Replay()
+	require.Equal(t, 201, status)
+	require.Equal(t, fmt.Sprintf("%s 30", session), string(body))
+}
+
+// Requests that wait.
+
+// runAsync runs the action in a goroutine up to where it waits. Its error comes through the channel.
+func (f *fixture) runAsync(action func() error) <-chan error {
+	ended := make(chan error, 1)
+	go func() { ended <- action() }()
+	synctest.Wait()
+	return ended
+}
+
+// runTogether runs all actions at the same time and returns their errors.
+func runTogether(action ...func() error) []error {
+	answers := make([]chan error, len(action))
+	for i := range action {
+		answers[i] = make(chan error, 1)
+		go func() { answers[i] <- action[i]() }()
+	}
+	errs := make([]error, len(action))
+	for i := range answers {
+		errs[i] = <-answers[i]
+	}
+	synctest.Wait()
+	return errs
+}
+
+// answerOf waits for the answer, which must come within that time.
+func (f *fixture) answerOf(asked <-chan error, within time.Duration) error {
+	f.Helper()
+	select {
+	case err := <-asked:
+		synctest.Wait()
+		return err
+	case <-time.After(within + time.Nanosecond):
+		require.FailNow(f, "no answer", "within %s", within)
+		return nil
+	}
+}
+
+// What is on the board and in the store.
+
+// activeSessions returns the sessions on the board, in the order of their lanes.
+func (f *fixture) activeSessions() []uuid.UUID {
+	var ids []uuid.UUID
+	for _, view := range f.Sessions() {
+		ids = append(ids, view.ID)
+	}
+	return ids
+}
+
 // remaining returns the time left of an active session.
 func (f *fixture) remaining(session uuid.UUID) time.Duration {
 	f.Helper()
@@ -253,6 +538,14 @@ func (f *fixture) endedSession(session uuid.UUID) lanes.Ended {
 	return record
 }
 
+// eventLog returns the whole event log.
+func (f *fixture) eventLog() []lanes.Logged {
+	f.Helper()
+	log, err := f.Events(f.Context(), 0, 1_000_000)
+	require.NoError(f, err)
+	return log
+}
+
 // eventKinds returns the kinds of the session's events, in the order of the log.
 func (f *fixture) eventKinds(session uuid.UUID) []lanes.Kind {
 	f.Helper()
@@ -267,57 +560,28 @@ func (f *fixture) eventKinds(session uuid.UUID) []lanes.Kind {
 	return kinds
 }
 
-// activeSessions returns the sessions on the board, in the order of their lanes.
-func (f *fixture) activeSessions() []uuid.UUID {
-	var ids []uuid.UUID
-	for _, view := range f.Sessions() {
-		ids = append(ids, view.ID)
+func countKind(kinds []lanes.Kind, kind lanes.Kind) (n int) {
+	for _, k := range kinds {
+		if k == kind {
+			n++
+		}
 	}
-	return ids
+	return n
 }
 
-// sendToLane sends the actor of the i-th lane a message, and returns when every goroutine waits.
-func (f *fixture) sendToLane(i int, message any) {
-	f.sendTo(f.laneID(i), message)
-	synctest.Wait()
+func (f *fixture) countStops(session uuid.UUID) (stops int) {
+	for _, kind := range f.eventKinds(session) {
+		if kind == lanes.SessionStopped {
+			stops++
+		}
+	}
+	return stops
 }
 
-// runAsync runs the action in a goroutine up to where it waits. Its error comes through the channel.
-func (f *fixture) runAsync(action func() error) <-chan error {
-	ended := make(chan error, 1)
-	go func() { ended <- action() }()
-	synctest.Wait()
-	return ended
-}
-
-// tryCreate sells minutes on the i-th lane and returns the error.
-func (f *fixture) tryCreate(i, minutes int) error {
-	_, err := f.Create(f.requestContext(), f.laneID(i), f.newSale(minutes), nil)
-	return err
-}
-
-func (f *fixture) tryModify(session uuid.UUID, minutes int) error {
-	_, err := f.On(f.requestContext(), session, lanes.Modify{Session: session, Minutes: minutes}, nil)
-	return err
-}
-
-// tryMove moves the session to the i-th lane and returns the error.
-func (f *fixture) tryMove(session uuid.UUID, i int) error {
-	_, err := f.Move(f.requestContext(), session, f.laneID(i), nil)
-	return err
-}
+// Holds.
 
 // rangeScope is the scope of the whole range.
 var rangeScope = lanes.Scope{Kind: lanes.OverRange}
-
-// withBays puts two lanes into each of two bays: 0 and 1, 2 and 3.
-func withBays(f *fixture) {
-	f.settings.Layout.Lanes = makePlaces(4)
-	f.settings.Layout.Bays = []lanes.Bay{{ID: uuid.New(), Name: "Bay A"}, {ID: uuid.New(), Name: "Bay B"}}
-	for i := range f.settings.Layout.Lanes {
-		f.settings.Layout.Lanes[i].Bay = f.settings.Layout.Bays[i/2].ID
-	}
-}
 
 // bayScope returns the scope of the i-th bay, laneScope that of the i-th lane, counted from 0.
 func (f *fixture) bayScope(i int) lanes.Scope {
@@ -366,12 +630,19 @@ func (f *fixture) startHold(scope lanes.Scope) <-chan lanes.Reached {
 	return answer
 }
 
-// laneIDs returns the ids of the lanes with those numbers, nil for none.
-func (f *fixture) laneIDs(numbers ...int) (ids []uuid.UUID) {
-	for _, i := range numbers {
-		ids = append(ids, f.laneID(i))
+const holdDeadline = 2 * time.Second
+
+// awaitHold waits for the answer to a hold, which must come within holdDeadline.
+func (f *fixture) awaitHold(answer <-chan lanes.Reached) lanes.Reached {
+	f.Helper()
+	select {
+	case reached, answered := <-answer:
+		require.True(f, answered, "no error")
+		return reached
+	case <-time.After(holdDeadline):
+		require.FailNow(f, "no answer within 2 s")
+		return lanes.Reached{}
 	}
-	return ids
 }
 
 // requireHeld requires that exactly the lanes with those numbers are held, on the board and by their hardware.
@@ -390,18 +661,6 @@ func (f *fixture) requireHeld(numbers ...int) {
 	require.Equal(f, f.laneIDs(numbers...), hardware, "by the hardware")
 }
 
-// requireOpen requires that exactly the fire lines of the lanes with those numbers are open.
-func (f *fixture) requireOpen(numbers ...int) {
-	f.Helper()
-	var open []uuid.UUID
-	for i := range f.settings.Layout.Lanes {
-		if f.isOpen(i) {
-			open = append(open, f.laneID(i))
-		}
-	}
-	require.Equal(f, f.laneIDs(numbers...), open)
-}
-
 // heldScopes returns the scopes of the range's holds.
 func (f *fixture) heldScopes() (scopes []lanes.Scope) {
 	for _, hold := range f.Holds().InForce {
@@ -418,21 +677,11 @@ func (f *fixture) savedHolds() lanes.Holds {
 	return saved.Holds
 }
 
-// What customers, the POS and staff do about purchases.
-
-func withCatalogue(c Catalogue) option { return func(f *fixture) { f.settings.Catalogue = c } }
+// Purchases.
 
 func minutes(n int) lanes.Item { return lanes.Item{ID: lanes.TimeItem, Qty: n} }
 
 func targets(n int) lanes.Item { return lanes.Item{ID: "targets", Qty: n} }
-
-// createShopping sells minutes on the i-th lane that run at once, to a customer who may buy more there.
-func (f *fixture) createShopping(i, minutes int) uuid.UUID {
-	f.Helper()
-	sale := f.newSale(minutes)
-	sale.Purchasing = true
-	return f.sell(i, sale)
-}
 
 // buy reports a purchase at the i-th lane. It returns when every goroutine waits.
 func (f *fixture) buy(i int, items ...lanes.Item) uuid.UUID {
@@ -475,21 +724,64 @@ func (f *fixture) purchaseLog() (log []lanes.Logged) {
 	return log
 }
 
+// Staff.
+
+// staffCommand gives a command of the staff member sam to the session, which must succeed.
+func (f *fixture) staffCommand(session uuid.UUID, command lanes.Command) {
+	f.Helper()
+	_, err := f.StaffOn(f.requestContext(), "sam", session, command)
+	require.NoError(f, err, command.Name())
+	synctest.Wait()
+}
+
+func (f *fixture) staffLaneCommand(i int, command lanes.Command) {
+	f.Helper()
+	require.NoError(f, f.StaffLane(f.requestContext(), "sam", f.laneID(i), command), command.Name())
+	synctest.Wait()
+}
+
+// staffCreateWaiting is createWaiting by the staff member sam.
+func (f *fixture) staffCreateWaiting(i, minutes int) uuid.UUID {
+	f.Helper()
+	sale := f.newSale(minutes)
+	sale.AutoStart = false
+	_, err := f.StaffCreate(f.requestContext(), "sam", f.laneID(i), sale)
+	require.NoError(f, err)
+	return sale.Session
+}
+
+// acts returns the saved acts of staff.
+func (f *fixture) acts() []lanes.Act {
+	f.Helper()
+	acts, err := f.Acts(f.Context(), 0, 1_000_000)
+	require.NoError(f, err)
+	return acts
+}
+
+// actSummaries returns what each act of staff changed, and its detail.
+func (f *fixture) actSummaries() (summaries []string) {
+	f.Helper()
+	for _, act := range f.acts() {
+		summaries = append(summaries, act.What+" "+act.Detail)
+	}
+	return summaries
+}
+
+// Panics, and the loss of the store.
+
+// sendToLane sends the actor of the i-th lane a message, and returns when every goroutine waits.
+func (f *fixture) sendToLane(i int, message any) {
+	f.sendTo(f.laneID(i), message)
+	synctest.Wait()
+}
+
 // panicLane makes the actor of the i-th lane panic outside of any decision: no save has such a result.
 func (f *fixture) panicLane(i int) { f.sendToLane(i, &saveResult{}) }
 
-// metricValue returns the counter or gauge with that value of its first label.
-func (f *fixture) metricValue(name, kind string) (value float64) {
-	families, err := f.registry.Gather()
-	require.NoError(f, err)
-	for _, family := range families {
-		for _, m := range family.GetMetric() {
-			if family.GetName() == name && m.GetLabel()[0].GetValue() == kind {
-				value += m.GetCounter().GetValue() + m.GetGauge().GetValue()
-			}
-		}
-	}
-	return value
+// panicEventsActor makes the events actor panic and restart.
+func (f *fixture) panicEventsActor() {
+	f.sendEvents((*announced)(nil))
+	synctest.Wait()
 }
 
 // tryNilCommand gives the session no command at all, on which the rules panic.
@@ -499,276 +791,12 @@ func (f *fixture) tryNilCommand(session uuid.UUID) error {
 	return err
 }
 
-// runWithDriver runs a test with a range of one lane on the fake driver.
-func runWithDriver(t *testing.T, driver *fakeDriver, story func(*testing.T, *fixture), more ...option) {
-	runFixture(t, story, append(more, withLanes(1), withDriver(driver))...)
-}
-
-// cutLink breaks the link of the i-th lane until restore is called.
-func (f *fixture) cutLink(i int) (restoreLink func()) {
-	f.controller(i).Refuse(true)
-	f.controller(i).Cut(errNoAnswer)
-	synctest.Wait()
-	return func() {
-		f.controller(i).Refuse(false)
-		f.advance(lastBackoff)
-	}
-}
-
-// requireLocked requires that exactly the lanes with those numbers are shown as locked, and that none of them is open.
-func (f *fixture) requireLocked(numbers ...int) {
-	f.Helper()
-	var locked []uuid.UUID
-	for i, status := range f.Lanes() {
-		if status.Locked {
-			locked = append(locked, status.ID)
-			require.False(f, f.isOpen(i), "lane %d is shown as locked and is open", i)
-		}
-	}
-	require.Equal(f, f.laneIDs(numbers...), locked)
-}
-
-// reconnect breaks the link of the i-th lane, and returns when it is up again.
-func (f *fixture) reconnect(i int) {
-	f.Helper()
-	f.controller(i).Cut(errNoAnswer)
-	f.advance(lastBackoff)
-	require.Equal(f, lanes.LinkUp, f.Lanes()[i].Link)
-}
-
-// requireOnlyHeld requires that states were sent, and that each of them holds.
-func requireOnlyHeld(t *testing.T, states []sentState) {
-	t.Helper()
-	require.NotEmpty(t, states)
-	for _, state := range states {
-		require.True(t, state.state.Hold)
-	}
-}
-
-const holdDeadline = 2 * time.Second
-
-// awaitHold waits for the answer to a hold, which must come within holdDeadline.
-func (f *fixture) awaitHold(answer <-chan lanes.Reached) lanes.Reached {
-	f.Helper()
-	select {
-	case reached, answered := <-answer:
-		require.True(f, answered, "no error")
-		return reached
-	case <-time.After(holdDeadline):
-		require.FailNow(f, "no answer within 2 s")
-		return lanes.Reached{}
-	}
-}
-
-// counterValue returns the value of a counter without labels.
-func (f *fixture) counterValue(name string) (value float64) {
-	f.Helper()
-	families, err := f.registry.Gather()
-	require.NoError(f, err)
-	for _, family := range families {
-		if family.GetName() == name {
-			value += family.GetMetric()[0].GetCounter().GetValue()
-		}
-	}
-	return value
-}
-
-// reportFault makes the i-th lane's hardware report a fault, clearFaults that all are repaired.
-func (f *fixture) reportFault(i int, detail string) {
-	f.controller(i).Fault(detail)
-	synctest.Wait()
-}
-
-func (f *fixture) clearFaults(i int) {
-	f.controller(i).ClearFaults()
-	synctest.Wait()
-}
-
-// requireFaulty requires that the lane is not usable because its hardware reports that fault, or is usable if detail is empty.
-func (f *fixture) requireFaulty(i int, detail string) {
-	f.Helper()
-	status := f.Lanes()[i]
-	require.Equal(f, lanes.LinkUp, status.Link)
-	require.Equal(f, detail == "", status.Lane.Usable)
-	if detail == "" {
-		require.Empty(f, status.NotUsable)
-	} else {
-		require.Equal(f, "its hardware reports: "+detail, status.NotUsable)
-	}
-}
-
-func (f *fixture) callHelp(i int) {
-	f.Helper()
-	require.NoError(f, f.controller(i).Help())
-	synctest.Wait()
-}
-
-// eventLog returns the whole event log.
-func (f *fixture) eventLog() []lanes.Logged {
-	f.Helper()
-	log, err := f.Events(f.Context(), 0, 1_000_000)
-	require.NoError(f, err)
-	return log
-}
-
-func withDelivery(slots, queue int) option {
-	return func(f *fixture) { f.settings.Delivery = Delivery{Slots: slots, Queue: queue} }
-}
-
-// kill ends the gateway abruptly: nothing of it reaches the store any more.
-func (f *fixture) kill() {
-	f.Helper()
-	_, err := f.store.Claim(f.Context(), f.settings.Layout.Range, f.clock.Now().Wall)
-	require.NoError(f, err)
-	f.shutDown()
-}
-
-// panicEventsActor makes the events actor panic and restart.
-func (f *fixture) panicEventsActor() {
-	f.sendEvents((*announced)(nil))
-	synctest.Wait()
-}
-
-func countKind(kinds []lanes.Kind, kind lanes.Kind) (n int) {
-	for _, k := range kinds {
-		if k == kind {
-			n++
-		}
-	}
-	return n
-}
-
-func (f *fixture) move(session uuid.UUID, i int) {
-	f.Helper()
-	require.NoError(f, f.tryMove(session, i))
-	synctest.Wait()
-}
-
-// runTogether runs all actions at the same time and returns their errors.
-func runTogether(action ...func() error) []error {
-	answers := make([]chan error, len(action))
-	for i := range action {
-		answers[i] = make(chan error, 1)
-		go func() { answers[i] <- action[i]() }()
-	}
-	errs := make([]error, len(action))
-	for i := range answers {
-		errs[i] = <-answers[i]
-	}
-	synctest.Wait()
-	return errs
-}
-
-func (f *fixture) tryStop(session uuid.UUID) error {
-	_, err := f.On(f.requestContext(), session, lanes.Stop{Session: session, By: lanes.ByPOS}, nil)
-	return err
-}
-
-func (f *fixture) countStops(session uuid.UUID) (stops int) {
-	for _, kind := range f.eventKinds(session) {
-		if kind == lanes.SessionStopped {
-			stops++
-		}
-	}
-	return stops
-}
-
-// reload changes the settings of the fixture's range.
-func (f *fixture) reload(force bool, change func(s *Settings), renew ...uuid.UUID) error {
-	f.Helper()
-	changed := f.settings
-	changed.Layout.Lanes = slices.Clone(changed.Layout.Lanes)
-	changed.Layout.Bays = slices.Clone(changed.Layout.Bays)
-	change(&changed)
-	err := f.gateway.Reload(f.Context(), Reload{Change: []Changed{{changed, renew}}, Force: force, Who: "operator"})
-	if err == nil {
-		f.settings = changed
-	}
-	synctest.Wait()
-	f.advance(time.Second)
-	require.True(f, f.gateway.Ready(1))
-	return err
-}
-
-// addRange adds a second range to the fixture's gateway and waits until it runs.
-func (f *fixture) addRange(webhook Webhook) (*Range, Settings) {
-	f.Helper()
-	other := f.settings
-	other.Layout.Range, other.Layout.Lanes, other.Webhook = uuid.New(), makePlaces(3), webhook
-	require.NoError(f, f.gateway.Reload(f.Context(), Reload{Begin: []Settings{other}}))
-	synctest.Wait()
-	r, err := f.gateway.Range(other.Layout.Range)
-	require.NoError(f, err)
-	return r, other
-}
-
-// claimElsewhere claims the range as another process would.
-func (f *fixture) claimElsewhere() {
-	f.Helper()
-	_, err := f.store.Claim(f.Context(), f.settings.Layout.Range, f.clock.Now().Wall)
-	require.NoError(f, err)
-}
-
-// keyed returns an idempotency key for the request with that fingerprint. Its answer is the session's id and minutes.
-func keyed(name, fingerprint string) *lanes.Key {
-	return &lanes.Key{Name: name, Fingerprint: fingerprint, Render: func(view *lanes.SessionView) (int, []byte) {
-		return 201, fmt.Appendf(nil, "%s %d", view.ID, view.Minutes)
-	}}
-}
-
-// createOnce sells 30 minutes on the first lane with the key.
-func (f *fixture) createOnce(key *lanes.Key) (uuid.UUID, error) {
-	view, err := f.Create(f.requestContext(), f.laneID(0), f.newSale(30), key)
-	if err != nil {
-		return uuid.Nil, err
-	}
-	return view.ID, nil
-}
-
-// requireRepeat requires that err repeats the answer to the sale of 30 minutes.
-func requireRepeat(t *testing.T, err error, session uuid.UUID) {
-	t.Helper()
-	var repeat *lanes.Repeat
-	require.ErrorAs(t, err, &repeat)
-	status, body := repeat.Replay()
-	require.Equal(t, 201, status)
-	require.Equal(t, fmt.Sprintf("%s 30", session), string(body))
-}
-
-// tryStopOnce stops the session with the key.
-func (f *fixture) tryStopOnce(session uuid.UUID, key *lanes.Key) error {
-	_, err := f.On(f.Context(), session, lanes.Stop{Session: session, By: lanes.ByPOS}, key)
-	return err
-}
-
-func (f *fixture) tryPause(session uuid.UUID) error {
-	_, err := f.On(f.Context(), session, lanes.Pause{Session: session}, nil)
-	return err
-}
-
-// answerOf waits for the answer, which must come within that time.
-func (f *fixture) answerOf(asked <-chan error, within time.Duration) error {
-	f.Helper()
-	select {
-	case err := <-asked:
-		synctest.Wait()
-		return err
-	case <-time.After(within + time.Nanosecond):
-		require.FailNow(f, "no answer", "within %s", within)
-		return nil
-	}
-}
-
 // storeReturns ends the outage, and returns when all changes are saved.
 func (f *fixture) storeReturns() {
 	f.Helper()
 	f.store.setHook(nil)
 	f.advance(8 * time.Second) // the longest flush that hangs, and the longest pause between two tries
 	require.True(f, f.Ready())
-}
-
-func withDeadline(t *testing.T, d time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(t.Context(), d)
 }
 
 // wipeStore loses everything that was saved, as a store that is restored from nothing does. No flush may be under way.
@@ -785,11 +813,33 @@ func (f *fixture) noticeLoss() {
 	synctest.Wait()
 }
 
-func laneHealth(t *testing.T, f *fixture, i int) lanes.LaneHealth {
-	t.Helper()
-	health, found := f.LaneActor(f.laneID(i))
-	require.True(t, found)
-	return health
+// Metrics.
+
+// metricValue returns the counter or gauge with that value of its first label.
+func (f *fixture) metricValue(name, kind string) (value float64) {
+	families, err := f.registry.Gather()
+	require.NoError(f, err)
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			if family.GetName() == name && m.GetLabel()[0].GetValue() == kind {
+				value += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
+		}
+	}
+	return value
+}
+
+// counterValue returns the value of a counter without labels.
+func (f *fixture) counterValue(name string) (value float64) {
+	f.Helper()
+	families, err := f.registry.Gather()
+	require.NoError(f, err)
+	for _, family := range families {
+		if family.GetName() == name {
+			value += family.GetMetric()[0].GetCounter().GetValue()
+		}
+	}
+	return value
 }
 
 // gaugeValues scrapes the gauges with those names for the fixture's range. A key is the name and the value of the other label.
@@ -835,43 +885,9 @@ func (f *fixture) histogram(name string) (count uint64, sum time.Duration) {
 	return count, sum
 }
 
-// acts returns the saved acts of staff.
-func (f *fixture) acts() []lanes.Act {
-	f.Helper()
-	acts, err := f.Acts(f.Context(), 0, 1_000_000)
-	require.NoError(f, err)
-	return acts
-}
-
-// actSummaries returns what each act of staff changed, and its detail.
-func (f *fixture) actSummaries() (summaries []string) {
-	f.Helper()
-	for _, act := range f.acts() {
-		summaries = append(summaries, act.What+" "+act.Detail)
-	}
-	return summaries
-}
-
-// staffCommand gives a command of the staff member sam to the session, which must succeed.
-func (f *fixture) staffCommand(session uuid.UUID, command lanes.Command) {
-	f.Helper()
-	_, err := f.StaffOn(f.requestContext(), "sam", session, command)
-	require.NoError(f, err, command.Name())
-	synctest.Wait()
-}
-
-func (f *fixture) staffLaneCommand(i int, command lanes.Command) {
-	f.Helper()
-	require.NoError(f, f.StaffLane(f.requestContext(), "sam", f.laneID(i), command), command.Name())
-	synctest.Wait()
-}
-
-// staffCreateWaiting is createWaiting by the staff member sam.
-func (f *fixture) staffCreateWaiting(i, minutes int) uuid.UUID {
-	f.Helper()
-	sale := f.newSale(minutes)
-	sale.AutoStart = false
-	_, err := f.StaffCreate(f.requestContext(), "sam", f.laneID(i), sale)
-	require.NoError(f, err)
-	return sale.Session
+func laneHealth(t *testing.T, f *fixture, i int) lanes.LaneHealth {
+	t.Helper()
+	health, found := f.LaneActor(f.laneID(i))
+	require.True(t, found)
+	return health
 }

@@ -30,8 +30,8 @@ func TestStoppingTheGatewaySavesPendingChanges(t *testing.T) {
 		require.Empty(t, stopped, "it waits")
 		release()
 		require.NoError(t, <-stopped)
-		require.Contains(t, []error{nil, lanes.ErrTimeout}, <-modified, "nobody is told that it was not done")
-		require.Error(t, f.tryModify(session, 1), "it is over")
+		require.Contains(t, []error{nil, lanes.ErrTimeout}, <-modified, "the client is not told that nothing was changed")
+		require.Error(t, f.tryModify(session, 1), "the gateway has stopped")
 		require.NoError(t, f.store.Close())
 		f.start()
 		require.Equal(t, 35*time.Minute, f.remaining(session))
@@ -54,7 +54,7 @@ func TestAGatewayThatWorksIsAlive(t *testing.T) {
 		require.Zero(t, time.Since(begun))
 		f.letGo()
 		synctest.Wait()
-		require.NoError(t, f.checkAlive(time.Second), "a range that another process owns is none of ours")
+		require.NoError(t, f.checkAlive(time.Second), "a range that another process owns is not asked")
 	}, withLanes(50))
 }
 
@@ -105,14 +105,14 @@ func TestTheGatewayStopsInTimeAlthoughTheStoreIsDown(t *testing.T) {
 				require.ErrorIs(t, f.answerOf(f.runAsync(func() error { return f.tryStop(session) }), time.Second), lanes.ErrNotSaved)
 				require.ErrorIs(t, f.stopWithin(3*time.Second), context.DeadlineExceeded, "it could not save everything")
 				made, closed := recorder.connections()
-				require.Equal(t, made, closed, "every link is closed all the same")
+				require.Equal(t, made, closed, "every link is closed")
 				require.False(t, f.isOpen(0))
 
 				f.advance(commit.FlushTimeout)
 				require.NoError(t, f.store.Close())
 				f.store.setHook(nil)
 				f.start()
-				require.Contains(t, f.activeSessions(), session, "it was told that it is not saved, and it was not")
+				require.Contains(t, f.activeSessions(), session, "the stop was answered as not saved")
 			}, withRecorder(&recorder))
 		})
 	}
@@ -121,15 +121,15 @@ func TestTheGatewayStopsInTimeAlthoughTheStoreIsDown(t *testing.T) {
 func TestTheGatewayStopsInTimeAlthoughADriverHangs(t *testing.T) {
 	driver := &fakeDriver{}
 	runWithDriver(t, driver, func(t *testing.T, f *fixture) {
-		deaf := make(chan struct{})
+		blocked := make(chan struct{})
 		driver.newest().fail()
 		driver.setDialResult(func(context.Context) error {
-			<-deaf
+			<-blocked
 			return errNoAnswer
 		})
 		f.advance(lastBackoff)
 		require.Error(t, f.stopWithin(3*time.Second))
-		close(deaf)
+		close(blocked)
 		synctest.Wait()
 		require.NoError(t, f.store.Close())
 		driver.setDialResult(nil)
@@ -140,14 +140,14 @@ func TestTheGatewayStopsInTimeAlthoughADriverHangs(t *testing.T) {
 func TestTheGatewayStopsInTimeAlthoughAReceiverHangs(t *testing.T) {
 	webhook := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
-		deaf := make(chan struct{})
+		blocked := make(chan struct{})
 		webhook.setReply(func(_ context.Context, event lanes.Event) lanes.Attempt {
-			<-deaf
+			<-blocked
 			return lanes.Attempt{At: event.At, Status: 200}
 		})
 		f.create(0, 30)
 		require.Error(t, f.stopWithin(3*time.Second))
-		close(deaf)
+		close(blocked)
 		synctest.Wait()
 		require.NoError(t, f.store.Close())
 		f.start()
@@ -170,7 +170,7 @@ func (f *fixture) requireNotOwner(session uuid.UUID) {
 	}
 	require.Equal(f, asked, time.Now())
 	_, err := f.gateway.Range(f.settings.Layout.Range)
-	require.Equal(f, lanes.ErrNotOwner, err, "nothing is read from it either")
+	require.Equal(f, lanes.ErrNotOwner, err, "nothing can be read from it either")
 	require.False(f, f.gateway.Ready(1))
 }
 
@@ -186,11 +186,11 @@ func TestARangeThatAnotherProcessClaimedIsStopped(t *testing.T) {
 		made, closed := recorder.connections()
 		require.Equal(t, made, closed, "every link is closed")
 		require.Empty(t, recorder.sent(f.laneID(0), claimed))
-		require.True(t, f.isOpen(0), "whose it is now has not said otherwise")
+		require.True(t, f.isOpen(0), "its new owner has not closed it")
 		f.requireNotOwner(session)
 		f.advance(time.Hour)
 		again, _ := recorder.connections()
-		require.Equal(t, made, again, "none is made anew")
+		require.Equal(t, made, again, "no link is made again")
 	}, withRecorder(&recorder))
 }
 
@@ -314,23 +314,23 @@ func TestASavedChangeIsNotAnsweredAsUnchanged(t *testing.T) {
 		modified := f.runAsync(func() error { return f.tryModify(session, 5) })
 
 		// The lane's queue is full: it refuses the next request, and blocks in that.
-		stays, stayed := make(chan struct{}), make(chan struct{})
+		blocked, unblock := make(chan struct{}), make(chan struct{})
 		for range maxWaiting {
 			f.sendToLane(0, &request{ctx: t.Context(), command: lanes.Modify{Session: session, Minutes: 1}})
 		}
 		f.sendToLane(0, &request{ctx: t.Context(), command: lanes.Modify{Session: session, Minutes: 1}, done: func(bool) {
-			close(stays)
-			<-stayed
+			close(blocked)
+			<-unblock
 		}})
-		leave := sync.OnceFunc(func() { close(stayed) })
-		defer leave()
-		<-stays
+		unblockLane := sync.OnceFunc(func() { close(unblock) })
+		defer unblockLane()
+		<-blocked
 		release()
 		synctest.Wait()
 		f.claimElsewhere()
 		require.ErrorIs(t, f.tryCreate(1, 30), lanes.ErrNotOwner)
 		require.ErrorIs(t, f.answerOf(modified, time.Second), lanes.ErrTimeout)
-		leave()
+		unblockLane()
 		synctest.Wait()
 		f.restart()
 		f.advance(lastBackoff)

@@ -122,19 +122,19 @@ func TestTheClockSkewOfAControllerIsCountedAndTheGatewaysTimeCounts(t *testing.T
 			}
 			restoreLink()
 			require.Equal(t, story.counted, f.counterValue(metric))
-			require.Equal(t, f.remaining(session), f.controller(0).Shown().Remaining, "ours holds")
+			require.Equal(t, f.remaining(session), f.controller(0).Shown().Remaining, "the gateway's time counts")
 		}
 		restoreLink := f.cutLink(0)
 		f.pause(session)
 		f.advance(time.Second)
 		restoreLink()
-		require.Equal(t, 2.0, f.counterValue(metric), "it ran on")
+		require.Equal(t, 2.0, f.counterValue(metric), "the controller did not pause")
 
 		restoreLink = f.cutLink(0)
 		f.stop(session)
 		f.create(0, 30)
 		restoreLink()
-		require.Equal(t, 2.0, f.counterValue(metric), "another session says nothing of this one")
+		require.Equal(t, 2.0, f.counterValue(metric), "the time of another session is not compared")
 		require.Len(t, f.eventKinds(session), 5)
 	})
 }

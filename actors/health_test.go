@@ -44,7 +44,7 @@ func TestTheHealthOfLinks(t *testing.T) {
 		for _, lane := range health.Lanes {
 			names = append(names, lane.Name)
 		}
-		require.Equal(t, []string{"Lane 4", "Lane 3", "Lane 2"}, names, "the faulty, the one that is down, the one that was")
+		require.Equal(t, []string{"Lane 4", "Lane 3", "Lane 2"}, names, "the faulty link, the one that is down, the one that was down")
 		faulty, down, up := health.Lanes[0], health.Lanes[1], health.Lanes[2]
 		require.Equal(t, lanes.LinkFaulty, faulty.Link)
 		require.Contains(t, faulty.LastError, "another lane's")
@@ -61,7 +61,7 @@ func TestTheHealthOfLinks(t *testing.T) {
 		restoreLink()
 		f.advance(lastFaultyBackoff)
 		require.Len(t, f.Health().Lanes, 3, "shown for a while")
-		require.GreaterOrEqual(t, f.Health().Lanes[0].Restarts, f.Health().Lanes[1].Restarts, "the one with the most first")
+		require.GreaterOrEqual(t, f.Health().Lanes[0].Restarts, f.Health().Lanes[1].Restarts, "the link with the most restarts first")
 		f.advance(board.UnwellFor + time.Second)
 		require.Empty(t, f.Health().Lanes)
 	}, withLanes(4))
@@ -78,7 +78,7 @@ func TestTheHealthOfALinkSurvivesItsActor(t *testing.T) {
 		require.Len(t, health.Lanes, 1)
 		require.Equal(t, 1, health.Lanes[0].Restarts)
 		require.Equal(t, lanes.LinkUp, health.Lanes[0].Link)
-		require.Less(t, len(health.Lanes[0].LastError), 300, "as much as somebody reads")
+		require.Less(t, len(health.Lanes[0].LastError), 300, "the text is bounded")
 		require.Equal(t, map[string]int{"lane": 1}, health.Restarts)
 	})
 }
@@ -140,7 +140,7 @@ func TestTheHealthOfTimers(t *testing.T) {
 		}
 		require.Equal(t, 98*time.Millisecond, f.Health().LateP99)
 		f.lateness.Add(f.clock.Now(), time.Second)
-		require.Equal(t, time.Second, f.Health().LateP99, "two of 101")
+		require.Equal(t, time.Second, f.Health().LateP99, "two of 101 timers were late")
 	})
 }
 
@@ -158,7 +158,7 @@ func (f *fixture) commandSummaries(i int) (summaries []string) {
 // The command log of a lane has every request: of the POS, staff, the hardware, the timer, and of holds.
 func TestTheCommandLogOfALane(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
-		require.Empty(t, f.commandSummaries(0), "a link that came up is no command")
+		require.Empty(t, f.commandSummaries(0), "the inspection after a link came up is not listed")
 		asked := f.clock.Now().Wall
 		sale := f.newSale(30)
 		_, err := f.Create(trace.With(f.requestContext(), firstTrace), f.laneID(0), sale, nil)
@@ -184,8 +184,8 @@ func TestTheCommandLogOfALane(t *testing.T) {
 		require.Equal(t, lanes.Commanded{
 			At: asked, By: lanes.ByPOS, Command: "create", Result: "ok", Session: sale.Session, Trace: firstTrace,
 		}, first)
-		require.Equal(t, sale.Session, health.Commands[0].Session, "also of the one that ended it")
-		require.Empty(t, health.Commands[0].Trace, "no request asked for it")
+		require.Equal(t, sale.Session, health.Commands[0].Session, "also for the command that ended it")
+		require.Empty(t, health.Commands[0].Trace, "no request caused it")
 	})
 }
 
@@ -239,8 +239,8 @@ func TestTheSlowestCommandsAreListed(t *testing.T) {
 		require.Equal(t, 700*time.Millisecond, slowest[0].Took)
 		require.Equal(t, "modify", slowest[0].Command)
 		commands := laneHealth(t, f, 1).Commands
-		require.Equal(t, 700*time.Millisecond, commands[0].Waited, "behind the one before it")
-		require.Zero(t, commands[1].Waited, "for the store alone")
+		require.Equal(t, 700*time.Millisecond, commands[0].Waited, "behind the command before it")
+		require.Zero(t, commands[1].Waited, "it waited for the store only")
 
 		f.advance(10*time.Minute + time.Second)
 		require.Empty(t, f.Actors().Slowest)

@@ -137,9 +137,9 @@ func TestSessionsSoldOrEnteredUnderAHoldUseNoTime(t *testing.T) {
 		f.enter(1)
 		f.advance(time.Minute)
 		for i, session := range []uuid.UUID{sold, booked} {
-			require.Equal(t, 30*time.Minute, f.remaining(session), "no time is used")
+			require.Equal(t, 30*time.Minute, f.remaining(session), "it used no time")
 			require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused}, f.eventKinds(session))
-			require.False(t, recorder.everOpened(f.laneID(i), begun), "not for a moment")
+			require.False(t, recorder.everOpened(f.laneID(i), begun), "it never opened")
 		}
 		f.modify(sold, 5)
 		f.liftHold(rangeScope)
@@ -199,7 +199,7 @@ func TestAHoldReportsItsProgressForEachLane(t *testing.T) {
 		f.controller(1).Stall(false)
 		f.advance(0)
 		f.requireOpen(3)
-		require.Equal(t, f.laneIDs(0, 1, 2), f.awaitHold(f.startHold(rangeScope)).Confirmed, "asked again, it is known")
+		require.Equal(t, f.laneIDs(0, 1, 2), f.awaitHold(f.startHold(rangeScope)).Confirmed, "the repeated hold knows it")
 		restoreLink()
 		f.requireOpen()
 		f.requireHeld(0, 1, 2, 3)
@@ -263,7 +263,7 @@ func TestAHoldIsInForceWhileTheStoreIsDown(t *testing.T) {
 				answer := f.startHold(rangeScope)
 				f.requireOpen()
 				reached := f.awaitHold(answer)
-				require.Equal(t, lanes.Reached{Confirmed: f.laneIDs(0, 1)}, reached, "and it is not saved")
+				require.Equal(t, lanes.Reached{Confirmed: f.laneIDs(0, 1)}, reached, "it is not saved")
 				f.advance(time.Minute)
 				f.requireHeld(0, 1)
 				require.False(t, f.awaitHold(f.startHold(rangeScope)).Saved)
@@ -274,7 +274,7 @@ func TestAHoldIsInForceWhileTheStoreIsDown(t *testing.T) {
 				require.True(t, f.awaitHold(f.startHold(rangeScope)).Saved)
 				f.restart()
 				f.requireHeld(0, 1)
-				require.Equal(t, 20*time.Minute, f.remaining(session), "paused as of when that was asked")
+				require.Equal(t, 20*time.Minute, f.remaining(session), "paused from the arrival of the hold")
 				f.liftHold(rangeScope)
 				f.requireOpen(0)
 				require.Equal(t, []lanes.Kind{
@@ -411,7 +411,7 @@ func TestAHoldSetDuringTheLiftOfItsScopeWins(t *testing.T) {
 					require.True(t, f.savedHolds().Has(f.bayScope(0)))
 					f.restart()
 				}
-				require.False(t, recorder.everOpened(f.laneID(0), held), "not for a moment")
+				require.False(t, recorder.everOpened(f.laneID(0), held), "it never opened")
 				f.liftHold(f.bayScope(0))
 				f.requireOpen(0)
 			}, withBays, withRecorder(&recorder))

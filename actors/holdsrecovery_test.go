@@ -37,9 +37,9 @@ func TestARestartKeepsEveryHold(t *testing.T) {
 			f.requireHeld(0, 1, 2)
 			require.Equal(t, 29*time.Minute, f.remaining(running))
 			for _, sent := range recorder.sent(f.laneID(0), down) {
-				require.True(t, sent.state.Hold, "never told anything else")
+				require.True(t, sent.state.Hold, "no other state was sent")
 			}
-			require.Len(t, f.eventKinds(running), 3, "and not paused again")
+			require.Len(t, f.eventKinds(running), 3, "it is not paused again")
 		}
 		f.enter(1)
 		f.liftHold(f.bayScope(0))
@@ -115,7 +115,7 @@ func TestAHoldSurvivesTheLossOfTheStore(t *testing.T) {
 func TestAHoldSurvivesAKillAtAnyFlush(t *testing.T) {
 	for _, written := range []bool{false, true} {
 		for at := int64(1); killUnderHold(t, at, written); at++ {
-			require.Less(t, at, int64(100), "it comes to an end")
+			require.Less(t, at, int64(100), "there is a last flush")
 		}
 	}
 }
@@ -132,15 +132,15 @@ type holdReplies struct{ held, lifted bool }
 
 func testKillUnderHold(t *testing.T, at int64, written bool) bool {
 	var recorder driverRecorder
-	power := &killPoint{flush: at, written: written}
+	point := &killPoint{flush: at, written: written}
 	runFixture(t, func(t *testing.T, f *fixture) {
 		for i := range 4 {
 			f.create(i, 30)
 		}
 		f.advance(time.Minute)
-		f.setKillPoint(power)
+		f.setKillPoint(point)
 		staff := f.holdAndLift()
-		f.killAt(power)
+		f.killAt(point)
 
 		restarted := time.Now()
 		f.start()
@@ -159,7 +159,7 @@ func testKillUnderHold(t *testing.T, at int64, written bool) bool {
 		f.requireHeld()
 		f.requireOpen(0, 1, 2, 3)
 	}, withBays, withRecorder(&recorder))
-	return power.reached()
+	return point.reached()
 }
 
 // holdAndLift sets a hold over a bay and ends it, with a command to one of its lanes in between.
@@ -167,7 +167,7 @@ func (f *fixture) holdAndLift() (replies holdReplies) {
 	f.Helper()
 	reached, err := f.Hold(f.Context(), f.bayScope(0), "sam")
 	require.NoError(f, err)
-	require.Equal(f, f.laneIDs(0, 1), reached.Confirmed, "whatever the store does")
+	require.Equal(f, f.laneIDs(0, 1), reached.Confirmed, "the hold is confirmed although the store failed")
 	replies.held = reached.Saved
 	f.advance(2 * time.Second)
 	_ = f.tryModify(f.activeSessions()[0], 1)
@@ -214,32 +214,32 @@ func TestAHoldSetDuringALiftSurvivesAKillAtAnyFlush(t *testing.T) {
 		"of its own scope": func(f *fixture) lanes.Scope { return f.bayScope(0) },
 	} {
 		for _, written := range []bool{false, true} {
-			power := &killPoint{flush: 1, written: written}
+			point := &killPoint{flush: 1, written: written}
 			for {
-				t.Run(fmt.Sprintf("%s, at flush %d, written %t", name, power.flush, written), func(t *testing.T) {
-					testKillDuringLift(t, power, crossing)
+				t.Run(fmt.Sprintf("%s, at flush %d, written %t", name, point.flush, written), func(t *testing.T) {
+					testKillDuringLift(t, point, crossing)
 				})
-				if !power.reached() || t.Failed() {
+				if !point.reached() || t.Failed() {
 					break
 				}
-				power.flush++
-				power.flushes.Store(0)
+				point.flush++
+				point.flushes.Store(0)
 			}
 		}
 	}
 }
 
-func testKillDuringLift(t *testing.T, power *killPoint, crossing func(*fixture) lanes.Scope) {
+func testKillDuringLift(t *testing.T, point *killPoint, crossing func(*fixture) lanes.Scope) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		for i := range 4 {
 			f.create(i, 30)
 		}
 		require.True(t, f.setHold(f.bayScope(0)).Saved)
 		f.advance(2 * time.Second) // the next checkpoint comes later
-		f.setKillPoint(power)
+		f.setKillPoint(point)
 		f.store.setHook(func(ctx context.Context, batch store.Batch, flush func() error) error {
 			<-time.After(100 * time.Millisecond) // so that the lift is under way
-			return power.hook(ctx, batch, flush)
+			return point.hook(ctx, batch, flush)
 		})
 		lifted := make(chan lanes.Reached, 1)
 		go func() {
@@ -253,7 +253,7 @@ func testKillDuringLift(t *testing.T, power *killPoint, crossing func(*fixture) 
 		held, err := f.Hold(t.Context(), scope, "kim")
 		require.NoError(t, err)
 		lift := <-lifted
-		f.killAt(power)
+		f.killAt(point)
 		f.start()
 		f.advance(lastBackoff)
 		record := f.savedHolds()

@@ -48,7 +48,7 @@ func TestASessionEndsAtItsExactDeadline(t *testing.T) {
 		require.Equal(t, time.Millisecond, f.remaining(session))
 		f.advance(time.Millisecond)
 		require.False(t, f.isOpen(0), "at its end")
-		require.Equal(t, uuid.Nil, f.controller(0).Shown().Session, "the gateway has told the hardware")
+		require.Equal(t, uuid.Nil, f.controller(0).Shown().Session, "the gateway has cleared the hardware")
 		_, err := f.Session(f.requestContext(), session)
 		require.ErrorIs(t, err, lanes.ErrSessionEnded)
 
@@ -75,8 +75,8 @@ func TestTheTimerFollowsTheDeadline(t *testing.T) {
 		}
 		f.modify(session, -5)
 		f.modify(session, 7)
-		requireActive(5*time.Minute, "at the end that it had for a moment")
-		requireActive(5*time.Minute, "at the end that it was sold with")
+		requireActive(5*time.Minute, "at the deadline that it had before the second change")
+		requireActive(5*time.Minute, "at its first deadline")
 		f.pause(session)
 		requireActive(10*time.Minute, "paused")
 		f.resume(session)
@@ -193,11 +193,11 @@ func TestABoundedNumberOfClientsMayWaitForALane(t *testing.T) {
 			_, err := f.On(f.requestContext(), session, lanes.Pause{Session: session}, nil)
 			return err
 		})
-		require.False(t, f.isOpen(0), "what closes the fire line is never too much")
+		require.False(t, f.isOpen(0), "a closing request is never refused as overloaded")
 		release()
 		require.NoError(t, <-first)
 		require.NoError(t, <-paused)
-		require.NoError(t, <-created, "another lane has nothing to do with it")
+		require.NoError(t, <-created, "another lane is not affected")
 		for _, answer := range waiting {
 			require.NoError(t, <-answer)
 		}
@@ -211,9 +211,9 @@ func TestARequestWhoseClientGaveUpIsSkipped(t *testing.T) {
 		session := f.create(0, 30)
 		release := f.blockFlushes()
 		f.runAsync(func() error { return f.tryModify(session, 1) })
-		asking, giveUp := context.WithCancel(t.Context())
+		clientContext, giveUp := context.WithCancel(t.Context())
 		modified := f.runAsync(func() error {
-			_, err := f.On(asking, session, lanes.Modify{Session: session, Minutes: 10}, keyed("k", "modify"))
+			_, err := f.On(clientContext, session, lanes.Modify{Session: session, Minutes: 10}, keyed("k", "modify"))
 			return err
 		})
 		giveUp()
@@ -222,7 +222,7 @@ func TestARequestWhoseClientGaveUpIsSkipped(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, 31*time.Minute, f.remaining(session))
 		_, err := f.On(f.requestContext(), session, lanes.Modify{Session: session, Minutes: 10}, keyed("k", "modify"))
-		require.NoError(t, err, "its key is free")
+		require.NoError(t, err, "the key is free")
 		require.Equal(t, 41*time.Minute, f.remaining(session))
 	})
 }
@@ -232,9 +232,9 @@ func TestAStopIsDoneAlthoughItsClientGaveUp(t *testing.T) {
 		session := f.create(0, 30)
 		release := f.blockFlushes()
 		f.runAsync(func() error { return f.tryModify(session, 1) })
-		asking, giveUp := context.WithCancel(t.Context())
+		clientContext, giveUp := context.WithCancel(t.Context())
 		stopped := f.runAsync(func() error {
-			_, err := f.On(asking, session, lanes.Stop{Session: session, By: lanes.ByPOS}, nil)
+			_, err := f.On(clientContext, session, lanes.Stop{Session: session, By: lanes.ByPOS}, nil)
 			return err
 		})
 		giveUp()
@@ -253,19 +253,19 @@ func TestEveryLaneIsLinearizable(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		var order atomic.Int64
 		var all sync.WaitGroup
-		crowds := make([]*laneClients, len(f.settings.Layout.Lanes))
-		for i := range crowds {
-			crowds[i] = &laneClients{fixture: f, lane: i, order: &order, turns: make(chan struct{}, together)}
+		clientsOfLanes := make([]*laneClients, len(f.settings.Layout.Lanes))
+		for i := range clientsOfLanes {
+			clientsOfLanes[i] = &laneClients{fixture: f, lane: i, order: &order, turns: make(chan struct{}, together)}
 			for client := range clients {
-				all.Go(func() { crowds[i].run(client, commands) })
+				all.Go(func() { clientsOfLanes[i].run(client, commands) })
 			}
 		}
 		all.Wait()
 		heard := map[string]int{}
-		for i, crowd := range crowds {
-			require.Len(t, crowd.history, clients*commands)
-			require.True(t, porcupine.CheckOperations(laneModel, crowd.history), "the history of lane %d", i)
-			for _, did := range crowd.history {
+		for i, group := range clientsOfLanes {
+			require.Len(t, group.history, clients*commands)
+			require.True(t, porcupine.CheckOperations(laneModel, group.history), "the history of lane %d", i)
+			for _, did := range group.history {
 				heard[did.Input.(laneCall).kind+" "+did.Output.(laneReply).code]++
 			}
 		}
@@ -336,13 +336,13 @@ func (c *laneClients) choose(random *rand.Rand) laneCall {
 }
 
 func (c *laneClients) call(op laneCall) laneReply {
-	ctx := c.T.Context()
+	ctx := c.Context()
 	var view *lanes.SessionView
 	var err error
 	switch op.kind {
 	case "create":
 		sale := lanes.Create{Session: op.session, Group: c.group, Customer: "Jo", Minutes: op.minutes, AutoStart: op.minutes%2 == 0}
-		if view, err = c.Create(ctx, c.fixture.laneID(c.lane), sale, nil); err == nil {
+		if view, err = c.Create(ctx, c.laneID(c.lane), sale, nil); err == nil {
 			c.newest.Store(&op.session)
 		}
 	case "modify":

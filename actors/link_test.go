@@ -62,7 +62,7 @@ func TestALinkThatKeepsBreakingBacksOff(t *testing.T) {
 			f.advance(lastBackoff)
 			waited += driver.finishedDials()[i+1].begun.Sub(broken)
 		}
-		require.Greater(t, waited, 40*time.Second, "it backs off, although it comes up each time")
+		require.Greater(t, waited, 40*time.Second, "it backs off although each dial succeeds")
 	})
 }
 
@@ -93,8 +93,8 @@ func TestStoppingTheGatewayClosesALinkThatIsBeingMade(t *testing.T) {
 		time.AfterFunc(time.Second, func() { close(late) })
 		f.shutDown()
 		require.Equal(t, 2, driver.connectionCount())
-		for _, line := range driver.connections {
-			require.True(t, line.isClosed())
+		for _, connection := range driver.connections {
+			require.True(t, connection.isClosed())
 		}
 	})
 }
@@ -124,10 +124,10 @@ func TestADialThatEndsTooLateIsClosed(t *testing.T) {
 	driver := &fakeDriver{}
 	runWithDriver(t, driver, func(t *testing.T, f *fixture) {
 		f.create(0, 30)
-		comesBack := []chan struct{}{make(chan struct{}), make(chan struct{})}
+		returns := []chan struct{}{make(chan struct{}), make(chan struct{})}
 		dials := make(chan chan struct{}, 2)
-		dials <- comesBack[0]
-		dials <- comesBack[1]
+		dials <- returns[0]
+		dials <- returns[1]
 		driver.setDialResult(func(context.Context) error { // it ignores ctx
 			<-<-dials
 			return nil
@@ -138,12 +138,12 @@ func TestADialThatEndsTooLateIsClosed(t *testing.T) {
 		f.advance(firstBackoff)
 		require.Empty(t, dials, "both are under way")
 
-		close(comesBack[0])
+		close(returns[0])
 		synctest.Wait()
 		require.True(t, driver.newest().isClosed())
 		require.Empty(t, driver.newest().sentStates())
 		require.Equal(t, lanes.LinkDown, f.Lanes()[0].Link)
-		close(comesBack[1])
+		close(returns[1])
 		synctest.Wait()
 		require.Equal(t, 3, driver.connectionCount())
 		require.NotEmpty(t, driver.newest().sentStates())
@@ -156,11 +156,11 @@ func TestALinkThatIsRenewedWhenItsRedialIsDueIsMadeOnce(t *testing.T) {
 	driver := &fakeDriver{}
 	runWithDriver(t, driver, func(t *testing.T, f *fixture) {
 		driver.newest().fail()
-		stayed := make(chan struct{})
-		f.sendToLane(0, &request{ctx: t.Context(), command: lanes.Modify{Minutes: 1}, done: func(bool) { <-stayed }})
+		unblock := make(chan struct{})
+		f.sendToLane(0, &request{ctx: t.Context(), command: lanes.Modify{Minutes: 1}, done: func(bool) { <-unblock }})
 		f.sendTo(f.laneID(0), &renewLink{})
 		f.advance(firstBackoff)
-		close(stayed)
+		close(unblock)
 		f.advance(time.Minute)
 		require.Equal(t, 2, driver.connectionCount())
 		require.False(t, driver.newest().isClosed())
@@ -170,8 +170,8 @@ func TestALinkThatIsRenewedWhenItsRedialIsDueIsMadeOnce(t *testing.T) {
 // A dial that is no longer wanted ends at once and frees its turn.
 func TestADialThatIsNoLongerWantedIsCancelled(t *testing.T) {
 	for name, cancel := range map[string]func(*fixture){
-		"made anew": func(f *fixture) { f.sendToLane(0, &renewLink{}) },
-		"panic":     func(f *fixture) { f.panicLane(0) },
+		"the link is renewed": func(f *fixture) { f.sendToLane(0, &renewLink{}) },
+		"panic":               func(f *fixture) { f.panicLane(0) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			driver := &fakeDriver{}
@@ -223,7 +223,7 @@ func TestAStopGivenWhileTheLaneIsOfflineIsEnforcedOnItsReturn(t *testing.T) {
 		f.pause(session)
 		f.resume(session)
 		f.stop(session)
-		require.True(t, f.isOpen(0), "it cannot know")
+		require.True(t, f.isOpen(0), "the hardware was not reached")
 		offline := time.Now()
 		restoreLink()
 		require.Equal(t, uuid.Nil, f.controller(0).Shown().Session)
@@ -279,7 +279,7 @@ func TestHardwareIsSentNothingUntilItsLaneIsLoaded(t *testing.T) {
 		require.Empty(t, recorder.sent(f.laneID(0), began))
 		require.True(t, f.isOpen(0))
 		release()
-		f.answerOf(modified, 0)
+		require.ErrorIs(t, f.answerOf(modified, 0), lanes.ErrTimeout)
 		require.Equal(t, 39*time.Minute-800*time.Millisecond, f.controller(0).Shown().Remaining)
 		require.True(t, f.isOpen(0))
 	}, withRecorder(&recorder))
@@ -289,7 +289,7 @@ func TestHardwareIsSentNothingUntilItsLaneIsLoaded(t *testing.T) {
 
 func TestAFaultyControllerMakesItsLaneUnusableAfterTheGrace(t *testing.T) {
 	driver := &fakeDriver{}
-	for name, goesWrong := range map[string]func(){
+	for name, breakLink := range map[string]func(){
 		"from one dial to the next": func() { driver.newest().fail() },
 		"while it is connected":     func() { driver.newest().receiver.Down(errAnotherLane) },
 	} {
@@ -298,12 +298,12 @@ func TestAFaultyControllerMakesItsLaneUnusableAfterTheGrace(t *testing.T) {
 				session := f.create(0, 60)
 				driver.setDialResult(failDialFaulty)
 				broken := f.clock.Now().Wall
-				goesWrong()
+				breakLink()
 				f.advance(firstBackoff)
 				status := f.Lanes()[0]
 				require.Equal(t, lanes.LinkFaulty, status.Link)
 				require.WithinRange(t, status.LinkSince, broken, broken.Add(firstBackoff))
-				require.True(t, status.Lane.Usable, "for the grace")
+				require.True(t, status.Lane.Usable, "within the grace")
 				f.advance(30*time.Second - firstBackoff - time.Nanosecond)
 				require.Empty(t, f.Lanes()[0].NotUsable)
 				f.advance(time.Nanosecond)
@@ -376,7 +376,7 @@ func TestALaneIsUsableForTheGraceAfterItsLinkBroke(t *testing.T) {
 		f.advance(time.Millisecond)
 		require.False(t, f.Lanes()[0].Lane.Usable)
 		require.NotEmpty(t, f.Lanes()[0].NotUsable)
-		require.Equal(t, broken, f.Lanes()[0].LinkSince, "since the first time")
+		require.Equal(t, broken, f.Lanes()[0].LinkSince, "failed redials do not change it")
 		require.ErrorIs(t, f.tryCreate(0, 30), lanes.ErrLaneNotUsable)
 		require.ErrorIs(t, f.tryMove(f.create(1, 30), 0), lanes.ErrLaneNotUsable)
 
@@ -496,14 +496,14 @@ func TestALinkThatStaysDownIsLoggedOnce(t *testing.T) {
 		down := logs.lines(t, "link down")
 		require.Greater(t, len(down), 10)
 		require.Equal(t, "warn", down[0]["level"])
-		grave := 0
+		warnings := 0
 		for _, line := range down {
 			require.Equal(t, f.laneID(0).String(), line["lane"])
 			if line["level"] == "warn" {
-				grave++
+				warnings++
 			}
 		}
-		require.LessOrEqual(t, grave, 2, "it went, and it does not come back")
+		require.LessOrEqual(t, warnings, 2, "one for the loss, one for the first failed redial")
 		restoreLink()
 		f.advance(lastBackoff)
 		require.Len(t, logs.lines(t, "link up"), 3)

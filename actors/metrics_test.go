@@ -72,7 +72,7 @@ func TestAHoldCountsWhileItsLanesAreNotSaved(t *testing.T) {
 		f.runAsync(func() error { return f.tryModify(session, 1) })
 		f.startHold(rangeScope)
 		synctest.Wait()
-		require.False(t, f.Lanes()[0].Lane.Held, "its change waits for the one under way")
+		require.False(t, f.Lanes()[0].Lane.Held, "its change waits for the pending one")
 		require.Equal(t, map[string]float64{"lanes_held": 2, "lanes_hold_unconfirmed": 0}, f.gaugeValues("lanes_held", "lanes_hold_unconfirmed"))
 		release()
 	})
@@ -143,7 +143,7 @@ func TestTheAgeOfWaitingEventsIsMeasured(t *testing.T) {
 func TestOpenPurchasesAreCounted(t *testing.T) {
 	pos := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
-		session := f.createShopping(0, 30)
+		session := f.createWithPurchasing(0, 30)
 		release := pos.blockPurchases(acceptPurchase)
 		f.buy(0, minutes(15))
 		require.Equal(t, map[string]float64{"purchases_pending": 1, "purchases_unresolved": 0}, f.gaugeValues("purchases_pending", "purchases_unresolved"))
@@ -180,7 +180,7 @@ func TestTheFanOutOfAHoldIsMeasured(t *testing.T) {
 		f.liftHold(rangeScope)
 		f.setHold(f.laneScope(2))
 		count, _ = f.histogram("hold_fanout_seconds")
-		require.EqualValues(t, 1, count, "nothing to measure where nobody is reached, and none of a hold's end")
+		require.EqualValues(t, 1, count, "a hold that reaches no lane is not measured, and no lift is")
 		require.Equal(t, 2.0, f.metricValue("rangegate_hold_lanes_total", "not_reached"))
 	}, withLanes(3))
 }
@@ -189,16 +189,16 @@ func TestAHoldThatOneLaneDoesNotConfirmIsNotMeasured(t *testing.T) {
 	driver := &fakeDriver{}
 	runFixture(t, func(t *testing.T, f *fixture) {
 		answer := f.startHold(rangeScope)
-		for i, line := range driver.connections[:2] {
+		for i, connection := range driver.connections[:2] {
 			f.advance(time.Second)
-			states := line.sentStates()
-			line.receiver.Applied(states[len(states)-1].Revision)
+			states := connection.sentStates()
+			connection.receiver.Applied(states[len(states)-1].Revision)
 			synctest.Wait()
 			count, took := f.histogram("hold_fanout_seconds")
 			require.EqualValues(t, i, count)
 			require.Equal(t, time.Duration(i)*2*time.Second, took)
 		}
-		require.Len(t, (<-answer).Sent, 1, "who asked did not wait for that")
+		require.Len(t, (<-answer).Sent, 1, "the answer did not wait for the second confirmation")
 		require.Equal(t, 1.0, f.metricValue("rangegate_hold_lanes_total", "sent"))
 		require.Equal(t, 1.0, f.metricValue("rangegate_hold_lanes_total", "confirmed"))
 	}, withDriver(driver))

@@ -62,7 +62,7 @@ func TestWhereASessionCannotMove(t *testing.T) {
 		f.controller(3).Refuse(true)
 		f.controller(3).Cut(context.Canceled)
 		f.advance(time.Minute)
-		require.ErrorIs(t, f.tryMove(session, 0), lanes.ErrLaneOccupied, "where it is")
+		require.ErrorIs(t, f.tryMove(session, 0), lanes.ErrLaneOccupied, "the lane that it is on")
 		require.ErrorIs(t, f.tryMove(session, 1), lanes.ErrLaneOccupied)
 		require.ErrorIs(t, f.tryMove(session, 2), lanes.ErrLaneNotAccessible)
 		require.ErrorIs(t, f.tryMove(session, 3), lanes.ErrLaneNotUsable)
@@ -71,7 +71,7 @@ func TestWhereASessionCannotMove(t *testing.T) {
 		require.ErrorIs(t, f.tryMove(uuid.New(), 4), lanes.ErrSessionNotFound)
 		f.stop(other)
 		require.ErrorIs(t, f.tryMove(other, 4), lanes.ErrSessionEnded)
-		require.NoError(t, f.tryCreate(4, 30), "no refusal leaves a lane reserved")
+		require.NoError(t, f.tryCreate(4, 30), "no refused move leaves a lane reserved")
 		require.Equal(t, 29*time.Minute, f.remaining(session))
 	}, withLanes(5), withClosedLane(2))
 }
@@ -110,9 +110,9 @@ func TestAMoveThatIsGivenUpFreesTheDestination(t *testing.T) {
 		session := f.create(0, 30)
 		release := f.blockFlushes()
 		f.runAsync(func() error { return f.tryModify(session, 1) })
-		asking, giveUp := context.WithCancel(t.Context())
+		clientContext, giveUp := context.WithCancel(t.Context())
 		moved := f.runAsync(func() error {
-			_, err := f.Move(asking, session, f.laneID(1), nil)
+			_, err := f.Move(clientContext, session, f.laneID(1), nil)
 			return err
 		})
 		giveUp()
@@ -189,17 +189,17 @@ func TestAListShowsASessionOnceAlthoughTheLaneItLeavesPanics(t *testing.T) {
 			from, to := i%2, (i+1)%2
 			release := f.blockFlushes()
 			moved := f.runAsync(func() error { return f.tryMove(session, to) })
-			end := f.watchBoard(session)
+			stop := f.watchBoard(session)
 			f.sendTo(f.laneID(from), &saveResult{})
 			release()
-			<-moved
+			require.Contains(t, []error{nil, lanes.ErrTimeout}, <-moved)
 			shownOn := f.laneID(from)
 			for tries := 0; shownOn != f.laneID(to) && tries < 1_000_000; tries++ {
 				runtime.Gosched()
 				lane, _ := f.board.Find(session)
 				shownOn = lane.ID
 			}
-			end()
+			stop()
 			require.Equal(t, f.laneID(to), shownOn)
 			f.advance(10 * time.Second)
 		}
@@ -247,7 +247,7 @@ func TestAStopFollowsAMovingSession(t *testing.T) {
 				require.False(t, f.isOpen(0))
 				require.False(t, f.isOpen(1))
 				require.Equal(t, f.laneID(1), f.endedSession(session).Lane)
-				require.Equal(t, 10*time.Minute, f.endedSession(session).Used, "from when it arrived")
+				require.Equal(t, 10*time.Minute, f.endedSession(session).Used, "it counts from its arrival")
 				f.create(0, 30)
 				f.create(1, 30)
 			})
@@ -323,16 +323,16 @@ func TestOneOfTwoSessionsGetsTheFreeLane(t *testing.T) {
 
 // Whichever of the two lanes panics, and whenever, the session is on exactly one of them.
 func TestAPanicDuringAMoveLosesNoSession(t *testing.T) {
-	for crashing, which := range []string{"of the lane it leaves", "of the lane it goes to"} {
+	for panicking, which := range []string{"of the lane it leaves", "of the lane it goes to"} {
 		t.Run(which+", while it is saved", func(t *testing.T) {
 			runFixture(t, func(t *testing.T, f *fixture) {
 				session := f.create(0, 30)
 				release := f.blockFlushes()
 				moved := f.runAsync(func() error { return f.tryMove(session, 1) })
-				f.panicLane(crashing)
+				f.panicLane(panicking)
 				require.Equal(t, []uuid.UUID{session}, f.activeSessions())
 				release()
-				<-moved
+				require.Contains(t, []error{nil, lanes.ErrTimeout}, <-moved)
 				f.advance(time.Second)
 				require.Equal(t, []uuid.UUID{session}, f.activeSessions())
 				require.Equal(t, f.laneID(1), f.Sessions()[0].Lane)
@@ -348,7 +348,7 @@ func TestAPanicDuringAMoveLosesNoSession(t *testing.T) {
 				release := f.blockFlushes()
 				f.runAsync(func() error { return f.tryModify(session, 1) })
 				moved := f.runAsync(func() error { return f.tryMove(session, 1) })
-				f.panicLane(crashing)
+				f.panicLane(panicking)
 				release()
 				require.Error(t, <-moved)
 				f.advance(time.Second)

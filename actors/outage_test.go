@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -35,7 +36,7 @@ func TestACreateThatTheStoreRefusesChangesNothing(t *testing.T) {
 		session := f.create(0, 30)
 		log, err := f.Events(t.Context(), 0, 10)
 		require.NoError(t, err)
-		require.Len(t, log, 2, "created and started, of the one that was sold")
+		require.Len(t, log, 2, "created and started, of the session that was sold")
 		f.restart()
 		require.Equal(t, []uuid.UUID{session}, f.activeSessions())
 	}, withRecorder(&recorder))
@@ -54,7 +55,7 @@ func TestWhileAFlushHangsOthersAreRefusedAtOnce(t *testing.T) {
 		other := f.runAsync(func() error { return f.tryCreate(1, 30) })
 		f.advance(599 * time.Millisecond)
 		require.True(t, f.Ready(), "a flush may take a second")
-		require.ErrorIs(t, f.answerOf(other, time.Millisecond), lanes.ErrStoreUnavailable, "it was not sent")
+		require.ErrorIs(t, f.answerOf(other, time.Millisecond), lanes.ErrStoreUnavailable, "the write was not sent to the store")
 
 		answered := time.Now()
 		for i := range 2 {
@@ -113,7 +114,7 @@ func TestAPauseIsInForceWhileTheStoreIsDown(t *testing.T) {
 				require.Equal(t, 20*time.Minute, f.remaining(session))
 				require.ErrorIs(t, f.tryPause(session), lanes.ErrNotRunning)
 				_, err := f.On(t.Context(), session, lanes.Resume{Session: session}, nil)
-				require.ErrorIs(t, err, lanes.ErrStoreUnavailable, "nothing opens that is not saved")
+				require.ErrorIs(t, err, lanes.ErrStoreUnavailable, "nothing opens before it is saved")
 
 				f.storeReturns()
 				f.restart()
@@ -143,7 +144,7 @@ func TestAnExpiryIsInForceWhileTheStoreIsDown(t *testing.T) {
 				states := recorder.sent(f.laneID(0), late)
 				require.Len(t, states, 1)
 				require.Nil(t, states[0].state.Session, "the lane is cleared")
-				require.Equal(t, late.Add(time.Minute), states[0].at, "at the deadline")
+				require.Equal(t, late.Add(time.Minute), states[0].at, "at its deadline")
 				require.Empty(t, f.activeSessions())
 
 				f.storeReturns()
@@ -207,7 +208,7 @@ func TestAFlushThatTakesExactlyASecond(t *testing.T) {
 			})
 			require.NoError(t, f.tryModify(session, 1))
 			f.advance(100 * time.Millisecond)
-			require.True(t, f.Ready(), "and is back soon")
+			require.True(t, f.Ready(), "the store is up again soon")
 		}
 	})
 }
@@ -243,7 +244,7 @@ func TestAStopOverridesAChangeThatHangs(t *testing.T) {
 					f.advance(500 * time.Millisecond)
 					arrived, locked := f.clock.Now(), time.Now()
 					stopped := f.runAsync(func() error { return f.tryStop(session) })
-					require.False(t, f.isOpen(0), "locked before anything is known")
+					require.False(t, f.isOpen(0), "locked before the outcome is known")
 					require.ErrorIs(t, f.answerOf(stopped, 500*time.Millisecond), lanes.ErrNotSaved)
 					require.ErrorIs(t, f.answerOf(f.runAsync(func() error { return f.tryStop(session) }), 0), lanes.ErrNotSaved)
 					f.advance(2 * time.Second)
@@ -278,7 +279,7 @@ func TestAHoldOverridesACreateThatHangs(t *testing.T) {
 					return err
 				})
 				f.sendToLane(0, &request{ctx: t.Context(), command: lanes.Hold{}, by: lanes.ByStaff})
-				require.True(t, f.controller(0).Shown().Hold, "held before anything is known")
+				require.True(t, f.controller(0).Shown().Hold, "held before the outcome is known")
 				f.advance(3 * time.Second)
 
 				resolve()
@@ -308,7 +309,7 @@ func TestACreateThatHangsTakesEffectOnceItIsSaved(t *testing.T) {
 				defer cancel()
 				_, err := f.Create(ctx, f.laneID(0), sale, nil)
 				require.ErrorIs(t, err, lanes.ErrTimeout)
-				require.Empty(t, f.activeSessions(), "nothing is shown that may not be")
+				require.Empty(t, f.activeSessions(), "an unknown change is not shown")
 				require.False(t, f.isOpen(0))
 
 				resolve()
@@ -341,7 +342,7 @@ func TestADeadlinePassesWhileAnExtensionHangs(t *testing.T) {
 				resolve()
 				if err := f.answerOf(extended, 0); resolution.written {
 					require.NoError(t, err)
-					require.True(t, f.isOpen(0), "it goes on")
+					require.True(t, f.isOpen(0), "the session runs on")
 					f.advance(5 * time.Minute)
 				} else {
 					require.ErrorIs(t, err, lanes.ErrStoreUnavailable)
@@ -363,7 +364,7 @@ func TestAPauseOverridesAnExtensionThatHangs(t *testing.T) {
 				extended := f.runAsync(func() error { return f.tryModify(session, 5) })
 				f.advance(400 * time.Millisecond)
 				paused := f.runAsync(func() error { return f.tryPause(session) })
-				require.False(t, f.isOpen(0), "locked before anything is known")
+				require.False(t, f.isOpen(0), "locked before the outcome is known")
 				require.ErrorIs(t, f.answerOf(paused, 600*time.Millisecond), lanes.ErrNotSaved)
 				f.advance(time.Second)
 
@@ -373,7 +374,7 @@ func TestAPauseOverridesAnExtensionThatHangs(t *testing.T) {
 					require.NoError(t, err)
 					left += 5 * time.Minute
 				}
-				require.Equal(t, left, f.remaining(session), "paused as of when that arrived")
+				require.Equal(t, left, f.remaining(session), "paused from the arrival of the pause")
 				require.False(t, f.isOpen(0))
 				f.restart()
 				require.Equal(t, left, f.remaining(session))
@@ -393,7 +394,7 @@ func TestAStopOverridesAMoveThatHangs(t *testing.T) {
 				moved := f.runAsync(func() error { return f.tryMove(session, 1) })
 				arrived := f.clock.Now()
 				stopped := f.runAsync(func() error { return f.tryStop(session) })
-				require.False(t, f.isOpen(0), "locked before anything is known")
+				require.False(t, f.isOpen(0), "locked before the outcome is known")
 				require.ErrorIs(t, f.answerOf(stopped, time.Second), lanes.ErrNotSaved)
 
 				resolve()
@@ -404,7 +405,7 @@ func TestAStopOverridesAMoveThatHangs(t *testing.T) {
 				}
 				require.Equal(t, arrived.Wall, f.endedSession(session).At)
 				require.Equal(t, 1, f.countStops(session))
-				require.False(t, recorder.everOpened(f.laneID(1), begun), "where it moved to never opened")
+				require.False(t, recorder.everOpened(f.laneID(1), begun), "the destination never opened")
 				f.create(0, 10)
 				f.create(1, 10)
 			}, withRecorder(&recorder))
@@ -418,12 +419,12 @@ type flushFault string
 const (
 	flushPasses         flushFault = "passes"
 	flushRefused        flushFault = "is refused"
-	flushReplyLost      flushFault = "written, the answer is lost"
-	flushLost           flushFault = "not written, and nobody knows"
+	flushReplyLost      flushFault = "written, the reply is lost"
+	flushLost           flushFault = "not written, the outcome is unknown"
 	flushSlow           flushFault = "written after a while"
 	flushHangsUnwritten flushFault = "hangs, and is not written"
 	flushHangsWritten   flushFault = "hangs, and is written"
-	flushLate           flushFault = "hangs, and is written after it was given up"
+	flushLate           flushFault = "hangs, and is written after its timeout"
 )
 
 var flushFaults = []flushFault{
@@ -467,7 +468,7 @@ func (f *faultyStore) nextFault(batch store.Batch) flushFault {
 	defer f.mu.Unlock()
 	record, err := json.Marshal(batch)
 	f.assert.NoError(err)
-	if before, unsure := f.unresolved[batch.N]; unsure {
+	if before, unresolved := f.unresolved[batch.N]; unresolved {
 		f.assert.Equal(before, string(record), "two batches under one n")
 	}
 	next := flushPasses
@@ -524,16 +525,16 @@ func runScript(f *fixture, check *assert.Assertions, lane int, script []clientSt
 			_, session.created = f.Create(ctx, f.laneID(lane), sale, nil)
 		case "modify":
 			_, err = f.On(ctx, session.id, lanes.Modify{Session: session.id, Minutes: minutes}, nil)
-			switch err {
-			case nil:
+			switch {
+			case err == nil:
 				session.added += minutes
-			case lanes.ErrTimeout:
+			case errors.Is(err, lanes.ErrTimeout):
 				session.unconfirmed += minutes
 			}
 			minutes *= 2
 		case "stop":
 			_, err = f.On(ctx, session.id, lanes.Stop{Session: session.id, By: lanes.ByPOS}, nil)
-			session.stopped = session.stopped || err == nil || err == lanes.ErrNotSaved
+			session.stopped = session.stopped || err == nil || errors.Is(err, lanes.ErrNotSaved)
 		case "pause":
 			_, err = f.On(ctx, session.id, lanes.Pause{Session: session.id}, nil)
 		case "move":
@@ -581,10 +582,10 @@ func checkRecords(f *fixture, check *assert.Assertions, sessions []*soldSession,
 		switch {
 		case s.created == nil:
 			check.Equal(1, happened[lanes.SessionCreated])
-		case s.created != lanes.ErrTimeout:
+		case !errors.Is(s.created, lanes.ErrTimeout):
 			check.Empty(happened, "refused: %v", s.created)
 		}
-		check.Equal(isEnded, s.stopped, "stopped exactly when it was told so")
+		check.Equal(isEnded, s.stopped, "stopped exactly if the stop was answered so")
 		check.Equal(isEnded, happened[lanes.SessionStopped] == 1)
 		check.LessOrEqual(happened[lanes.SessionStopped], 1)
 		switch {
@@ -627,13 +628,13 @@ func TestSessionsStayConsistentUnderRandomStoreFaults(t *testing.T) {
 		}
 	}), 1, 10)
 	rapid.Check(t, func(rt *rapid.T) {
-		fated := rapid.SliceOfN(rapid.SampledFrom(flushFaults), 0, 30).Draw(rt, "fates")
+		faults := rapid.SliceOfN(rapid.SampledFrom(flushFaults), 0, 30).Draw(rt, "fates")
 		scripts := rapid.SliceOfN(steps, 1, 3).Draw(rt, "scripts")
 		var found failureRecorder
 		synctest.Test(t, func(t *testing.T) {
 			check, webhook := assert.New(&found), &fakeWebhook{}
 			f := startFixture(t, withLanes(len(scripts)), withWebhook(webhook))
-			faulty := &faultyStore{assert: check, store: f.store, faults: fated, unresolved: map[uint64]string{}}
+			faulty := &faultyStore{assert: check, store: f.store, faults: faults, unresolved: map[uint64]string{}}
 			f.store.setHook(faulty.flush)
 			sessions := runScripts(f, check, scripts)
 			f.store.setHook(nil)

@@ -17,14 +17,14 @@ import (
 func TestBoughtTimeIsAddedOnceThePOSAcceptsIt(t *testing.T) {
 	pos := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
-		session := f.createShopping(0, 30)
+		session := f.createWithPurchasing(0, 30)
 		f.advance(10 * time.Minute)
 		release := pos.blockPurchases(acceptPurchase)
 		purchase := f.buy(0, minutes(15), targets(2))
 		require.Equal(t, lanes.Pending, f.shownPurchase(0).Phase)
-		require.Equal(t, 20*time.Minute, f.remaining(session), "nothing is added before")
+		require.Equal(t, 20*time.Minute, f.remaining(session), "no time is added before")
 		sent := pos.purchases()
-		require.Len(t, sent, 1, "it went out at once")
+		require.Len(t, sent, 1, "it was sent at once")
 		require.Equal(t, []lanes.Item{minutes(15), targets(2)}, sent[0].Items)
 		require.Equal(t, []uuid.UUID{session, f.laneID(0)}, []uuid.UUID{sent[0].Session, sent[0].Lane})
 		require.Equal(t, f.clock.Now().Wall, sent[0].At)
@@ -37,7 +37,7 @@ func TestBoughtTimeIsAddedOnceThePOSAcceptsIt(t *testing.T) {
 		require.Equal(t, f.remaining(session), f.controller(0).Shown().Remaining)
 		require.Equal(t, []lanes.Kind{
 			lanes.SessionCreated, lanes.SessionStarted, lanes.PurchaseRequest, lanes.SessionModified,
-		}, pos.kinds(), "and then the POS hears of the longer session")
+		}, pos.kinds(), "the POS gets the change of the session afterwards")
 		require.Empty(t, f.Unresolved())
 		require.Equal(t, 1.0, f.metricValue("rangegate_purchases_total", string(lanes.ByLane)))
 		require.Equal(t, 1.0, f.metricValue("rangegate_events_total", string(lanes.PurchaseRequest)))
@@ -48,7 +48,7 @@ func TestBoughtTimeIsAddedOnceThePOSAcceptsIt(t *testing.T) {
 func TestBoughtGoodsAddNoTime(t *testing.T) {
 	pos := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
-		session := f.createShopping(0, 30)
+		session := f.createWithPurchasing(0, 30)
 		f.buy(0, targets(2))
 		require.Equal(t, lanes.Accepted, f.shownPurchase(0).Phase)
 		require.Equal(t, 30*time.Minute, f.remaining(session))
@@ -59,7 +59,7 @@ func TestBoughtGoodsAddNoTime(t *testing.T) {
 func TestACustomerReadsWhyAPurchaseFailed(t *testing.T) {
 	pos := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
-		session := f.createShopping(0, 30)
+		session := f.createWithPurchasing(0, 30)
 		for _, answer := range []struct {
 			reply    purchaseReply
 			contains string
@@ -75,7 +75,7 @@ func TestACustomerReadsWhyAPurchaseFailed(t *testing.T) {
 			require.Contains(t, f.shownPurchase(0).UserMessage, answer.contains)
 		}
 		require.Equal(t, 30*time.Minute, f.remaining(session))
-		require.Empty(t, f.Unresolved(), "nothing for staff to see to")
+		require.Empty(t, f.Unresolved(), "no purchase waits for staff")
 	}, withWebhook(pos))
 }
 
@@ -90,7 +90,7 @@ func TestAPurchaseWithAnUnknownOutcomeIsForStaff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pos := &fakeWebhook{}
 			runFixture(t, func(t *testing.T, f *fixture) {
-				session := f.createShopping(1, 30)
+				session := f.createWithPurchasing(1, 30)
 				pos.setPurchaseReply(answer)
 				purchase := f.buy(1, minutes(15))
 				f.advance(webhookTimeout)
@@ -104,7 +104,7 @@ func TestAPurchaseWithAnUnknownOutcomeIsForStaff(t *testing.T) {
 
 				require.NoError(t, f.Clear(f.requestContext(), "sam", purchase, true))
 				f.advance(0)
-				require.Equal(t, 45*time.Minute-webhookTimeout, f.remaining(session), "staff found that it was bought")
+				require.Equal(t, 45*time.Minute-webhookTimeout, f.remaining(session), "staff decided that it was bought")
 				require.Equal(t, lanes.Accepted, f.shownPurchase(1).Phase)
 				require.Empty(t, f.Unresolved())
 				require.ErrorIs(t, f.Clear(f.requestContext(), "sam", purchase, true), lanes.ErrPurchaseNotFound, "once")
@@ -117,7 +117,7 @@ func TestAPurchaseWithAnUnknownOutcomeIsForStaff(t *testing.T) {
 func TestStaffClearWhatWasNotBought(t *testing.T) {
 	pos := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
-		session := f.createShopping(0, 30)
+		session := f.createWithPurchasing(0, 30)
 		pos.setPurchaseReply(timeOutPurchase)
 		first := f.buy(0, minutes(15))
 		require.ErrorIs(t, f.Clear(f.requestContext(), "sam", first, false), lanes.ErrPurchaseNotFound, "it is still under way")
@@ -126,11 +126,11 @@ func TestStaffClearWhatWasNotBought(t *testing.T) {
 		f.advance(webhookTimeout)
 		require.Equal(t, []uuid.UUID{first, second}, f.unresolvedIDs())
 		f.restart()
-		require.Equal(t, []uuid.UUID{first, second}, f.unresolvedIDs(), "they are kept")
+		require.Equal(t, []uuid.UUID{first, second}, f.unresolvedIDs(), "unresolved purchases are saved")
 		require.NoError(t, f.Clear(f.requestContext(), "sam", second, false))
 		require.Equal(t, []uuid.UUID{first}, f.unresolvedIDs())
 		f.stop(session)
-		require.Equal(t, []uuid.UUID{first}, f.unresolvedIDs(), "also when the customer has gone")
+		require.Equal(t, []uuid.UUID{first}, f.unresolvedIDs(), "also after the session has ended")
 		require.ErrorIs(t, f.Clear(f.requestContext(), "sam", first, true), lanes.ErrSessionEnded)
 		require.NoError(t, f.Clear(f.requestContext(), "sam", first, false))
 		f.restart()
@@ -142,7 +142,7 @@ func TestStaffClearWhatWasNotBought(t *testing.T) {
 func TestAPurchaseIsRecordedBeforeItIsSent(t *testing.T) {
 	pos := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
-		f.createShopping(0, 30)
+		f.createWithPurchasing(0, 30)
 		pos.setPurchaseReply(func(ctx context.Context, event lanes.Event) (lanes.Attempt, lanes.Answer) {
 			saved, err := f.store.Load(ctx, f.settings.Layout.Range)
 			require.NoError(t, err)
@@ -152,7 +152,7 @@ func TestAPurchaseIsRecordedBeforeItIsSent(t *testing.T) {
 			logged := f.purchaseLog()[0]
 			require.Equal(t, event, logged.Event)
 			require.Equal(t, lanes.Interrupted, logged.Attempt.Error)
-			require.Zero(t, f.controller(0).Unacked(), "and the lane's controller need not say it again")
+			require.Zero(t, f.controller(0).Unacked(), "the report of the purchase is acked")
 			return acceptPurchase(ctx, event)
 		})
 		f.buy(0, minutes(15))
@@ -163,7 +163,7 @@ func TestAPurchaseIsRecordedBeforeItIsSent(t *testing.T) {
 
 func TestWithoutAWebhookNothingIsBought(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
-		session := f.createShopping(0, 30)
+		session := f.createWithPurchasing(0, 30)
 		f.buy(0, minutes(15))
 		require.Equal(t, lanes.Declined, f.shownPurchase(0).Phase)
 		require.NotEmpty(t, f.shownPurchase(0).UserMessage)
@@ -178,14 +178,14 @@ func TestAPurchaseThatIsNotAllowedIsNotSent(t *testing.T) {
 		f.create(0, 30)
 		f.buy(0, minutes(15))
 		require.Contains(t, f.shownPurchase(0).UserMessage, "Nothing can be bought")
-		session := f.createShopping(1, 470)
+		session := f.createWithPurchasing(1, 470)
 		f.buy(1, minutes(11))
 		require.Contains(t, f.shownPurchase(1).UserMessage, "8 hours")
 		f.buy(1)
 		require.Equal(t, lanes.Declined, f.shownPurchase(1).Phase)
 		require.Empty(t, pos.purchases())
 		require.Equal(t, 470*time.Minute, f.remaining(session))
-		require.Zero(t, f.controller(0).Unacked()+f.controller(1).Unacked(), "taken in all the same")
+		require.Zero(t, f.controller(0).Unacked()+f.controller(1).Unacked(), "the reports are acked")
 	}, withWebhook(pos))
 }
 
@@ -198,7 +198,7 @@ func TestAPurchaseWaitsForNoOtherEvent(t *testing.T) {
 		release := pos.block()
 		var sessions []uuid.UUID
 		for i := range testSlots + 1 {
-			sessions = append(sessions, f.createShopping(i, 30)) // every slot is taken, and further events of these lanes wait
+			sessions = append(sessions, f.createWithPurchasing(i, 30)) // every slot is taken, and further events of these lanes wait
 		}
 		require.Len(t, pos.kinds(), testSlots)
 		for i := range testSlots + 1 {
@@ -221,7 +221,7 @@ func TestAPurchaseThatGetsNoSlotInTimeIsDeclinedAsBusy(t *testing.T) {
 	pos := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
 		for i := range PurchaseSlots + 2 {
-			f.createShopping(i, 30)
+			f.createWithPurchasing(i, 30)
 		}
 		pos.setPurchaseReply(timeOutPurchase)
 		for i := range PurchaseSlots {
@@ -250,7 +250,7 @@ func TestAPurchaseThatGetsNoSlotInTimeIsDeclinedAsBusy(t *testing.T) {
 
 // All customers buy at the same time, and are served in turn.
 func TestManyPurchasesUseTheSlotsInTurn(t *testing.T) {
-	const crowd = 4 * PurchaseSlots
+	const customers = 4 * PurchaseSlots
 	pos := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
 		var inside, most atomic.Int64
@@ -262,23 +262,23 @@ func TestManyPurchasesUseTheSlotsInTurn(t *testing.T) {
 			<-time.After(time.Second)
 			return acceptPurchase(ctx, event)
 		})
-		for i := range crowd {
-			f.createShopping(i, 30)
+		for i := range customers {
+			f.createWithPurchasing(i, 30)
 		}
-		for i := range crowd {
+		for i := range customers {
 			f.buy(i, minutes(15))
 		}
 		f.advance(sendWithin + time.Second)
-		for i := range crowd {
+		for i := range customers {
 			require.Equal(t, lanes.Accepted, f.shownPurchase(i).Phase)
 			require.Equal(t, 45, f.Sessions()[i].Minutes)
 		}
 		require.EqualValues(t, PurchaseSlots, most.Load())
 		f.purchasing.Range(func(purchase, _ any) bool {
-			require.Fail(t, "nothing is kept of what is over", purchase)
+			require.Fail(t, "a purchase that has ended is kept", purchase)
 			return true
 		})
-	}, withWebhook(pos), withLanes(crowd))
+	}, withWebhook(pos), withLanes(customers))
 }
 
 func TestAPurchaseThatTheCatalogueRefusesIsNotSent(t *testing.T) {
@@ -290,7 +290,7 @@ func TestAPurchaseThatTheCatalogueRefusesIsNotSent(t *testing.T) {
 		return ""
 	})
 	runFixture(t, func(t *testing.T, f *fixture) {
-		f.createShopping(0, 30)
+		f.createWithPurchasing(0, 30)
 		f.buy(0, targets(4))
 		require.Equal(t, lanes.Declined, f.shownPurchase(0).Phase)
 		require.Equal(t, "There are 3 targets left.", f.shownPurchase(0).UserMessage)
@@ -306,8 +306,8 @@ func TestASlowCatalogueRefusesNothing(t *testing.T) {
 	pos := &fakeWebhook{}
 	var took time.Duration
 	runFixture(t, func(t *testing.T, f *fixture) {
-		f.createShopping(0, 30)
-		f.createShopping(1, 30)
+		f.createWithPurchasing(0, 30)
+		f.createWithPurchasing(1, 30)
 		for i, long := range []time.Duration{checkWithin, time.Hour} {
 			took = long
 			f.buy(0, targets(2))
@@ -326,24 +326,24 @@ func TestASlowCatalogueRefusesNothing(t *testing.T) {
 // A catalogue that does not return when its context ends uses up the purchase's time to be sent.
 func TestACatalogueThatIgnoresItsDeadlineCostsThePurchase(t *testing.T) {
 	pos := &fakeWebhook{}
-	deaf := fakeCatalogue(func(context.Context, uuid.UUID, []lanes.Item) string {
+	catalogue := fakeCatalogue(func(context.Context, uuid.UUID, []lanes.Item) string {
 		<-time.After(sendWithin)
 		return "There are 3 targets left."
 	})
 	runFixture(t, func(t *testing.T, f *fixture) {
-		f.createShopping(0, 30)
+		f.createWithPurchasing(0, 30)
 		f.buy(0, targets(4))
 		f.advance(sendWithin)
 		require.Equal(t, lanes.Declined, f.shownPurchase(0).Phase)
 		require.Empty(t, pos.purchases())
-	}, withWebhook(pos), withCatalogue(deaf))
+	}, withWebhook(pos), withCatalogue(catalogue))
 }
 
 func TestACatalogueThatPanicsRefusesNothing(t *testing.T) {
 	pos := &fakeWebhook{}
 	broken := fakeCatalogue(func(context.Context, uuid.UUID, []lanes.Item) string { panic(errDefect) })
 	runFixture(t, func(t *testing.T, f *fixture) {
-		f.createShopping(0, 30)
+		f.createWithPurchasing(0, 30)
 		f.buy(0, minutes(15))
 		require.Equal(t, lanes.Accepted, f.shownPurchase(0).Phase)
 		f.requireSettledOnce(pos, 30)
@@ -358,7 +358,7 @@ func TestNoPurchaseIsSentWhileTheStoreIsDown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pos := &fakeWebhook{}
 			runFixture(t, func(t *testing.T, f *fixture) {
-				f.createShopping(0, 30)
+				f.createWithPurchasing(0, 30)
 				f.store.setHook(faultFrom(savesRequest, outage))
 				f.buy(0, minutes(15))
 				f.advance(time.Minute)
@@ -380,7 +380,7 @@ func TestNoPurchaseIsSentWhileTheStoreIsDown(t *testing.T) {
 
 // What the POS has accepted is added once, however long it takes to save it.
 func TestAnAcceptedPurchaseIsSettledWhenTheStoreReturns(t *testing.T) {
-	faults := map[string]flushHook{"answers are lost": flushAndLoseReply, "it goes silent": flushAndHang}
+	faults := map[string]flushHook{"replies are lost": flushAndLoseReply, "it writes and hangs": flushAndHang}
 	for name, outage := range outages {
 		faults[name] = outage
 	}
@@ -388,12 +388,12 @@ func TestAnAcceptedPurchaseIsSettledWhenTheStoreReturns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pos := &fakeWebhook{}
 			runFixture(t, func(t *testing.T, f *fixture) {
-				session := f.createShopping(0, 120)
+				session := f.createWithPurchasing(0, 120)
 				f.store.setHook(faultFrom(savesSettlement, fault))
 				f.buy(0, minutes(15))
 				f.advance(10 * time.Minute)
 				require.Len(t, pos.purchases(), 1)
-				require.Equal(t, lanes.Pending, f.shownPurchase(0).Phase, "nobody is told what is not saved")
+				require.Equal(t, lanes.Pending, f.shownPurchase(0).Phase, "an unsaved settlement is not shown")
 				f.storeReturns()
 				f.advance(time.Minute)
 				require.Equal(t, lanes.Accepted, f.shownPurchase(0).Phase)
@@ -414,12 +414,12 @@ func TestAnAcceptedPurchaseIsSettledWhenTheStoreReturns(t *testing.T) {
 func TestASessionThatEndsBeforeItsPurchaseCouldBeSettled(t *testing.T) {
 	pos := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
-		session := f.createShopping(0, 5)
+		session := f.createWithPurchasing(0, 5)
 		f.store.setHook(faultFrom(savesSettlement, refuseFlush))
 		purchase := f.buy(0, minutes(15))
 		f.advance(10 * time.Minute)
 		require.Empty(t, f.activeSessions())
-		require.Empty(t, f.Unresolved(), "what is not saved is not shown")
+		require.Empty(t, f.Unresolved(), "an unsaved purchase is not shown")
 		f.storeReturns()
 		f.advance(time.Minute)
 		require.Equal(t, 5*time.Minute, f.endedSession(session).Used)
@@ -433,11 +433,11 @@ func TestASessionThatEndsBeforeItsPurchaseCouldBeSettled(t *testing.T) {
 func TestBoughtTimeThatIsBeingSavedAtTheDeadlineCounts(t *testing.T) {
 	pos := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
-		session := f.createShopping(0, 5)
+		session := f.createWithPurchasing(0, 5)
 		f.store.setHook(faultFrom(savesSettlement, hangFlush))
 		f.buy(0, minutes(15))
 		f.advance(10 * time.Minute)
-		require.False(t, f.isOpen(0), "the time that is known is over")
+		require.False(t, f.isOpen(0), "the saved time is over")
 		f.storeReturns()
 		require.Equal(t, lanes.Accepted, f.shownPurchase(0).Phase)
 		require.True(t, f.isOpen(0))
@@ -448,11 +448,11 @@ func TestBoughtTimeThatIsBeingSavedAtTheDeadlineCounts(t *testing.T) {
 
 // A purchase is sent within 5 s or declined as busy, also when the store is slow to save it as sent.
 func TestAPurchaseThatTookTooLongToSaveIsNotSent(t *testing.T) {
-	for name, outage := range map[string]flushHook{"it hangs": hangFlush, "it goes silent": flushAndHang} {
+	for name, outage := range map[string]flushHook{"it hangs": hangFlush, "it writes and hangs": flushAndHang} {
 		t.Run(name, func(t *testing.T) {
 			pos := &fakeWebhook{}
 			runFixture(t, func(t *testing.T, f *fixture) {
-				f.createShopping(0, 30)
+				f.createWithPurchasing(0, 30)
 				f.store.setHook(faultFrom(savesRequest, outage))
 				f.buy(0, minutes(15))
 				f.advance(time.Minute)
@@ -475,7 +475,7 @@ func TestAPurchaseThatTookTooLongToSaveIsNotSent(t *testing.T) {
 func TestAPurchaseThatWasNeverSentIsNotRecordedAsSent(t *testing.T) {
 	pos := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
-		f.createShopping(0, 30)
+		f.createWithPurchasing(0, 30)
 		release := f.blockFlushesFrom(savesRequest)
 		f.buy(0, minutes(15))
 		f.panicLane(0)
@@ -491,7 +491,7 @@ func TestAPurchaseThatWasNeverSentIsNotRecordedAsSent(t *testing.T) {
 func TestAPurchaseThatIsReportedLateIsDeclined(t *testing.T) {
 	pos := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
-		f.createShopping(0, 60)
+		f.createWithPurchasing(0, 60)
 		restoreLink := f.cutLink(0)
 		f.buy(0, minutes(15))
 		f.advance(10 * time.Minute)
@@ -507,7 +507,7 @@ func TestAMoveJustBeforeThePurchaseIsSent(t *testing.T) {
 	pos := &fakeWebhook{}
 	took := time.Second / 2
 	runFixture(t, func(t *testing.T, f *fixture) {
-		session := f.createShopping(0, 30)
+		session := f.createWithPurchasing(0, 30)
 		f.buy(0, minutes(15))
 		release := f.blockFlushes()
 		moved := f.runAsync(func() error { return f.tryMove(session, 1) })
@@ -523,8 +523,8 @@ func TestAMoveJustBeforeThePurchaseIsSent(t *testing.T) {
 func TestTwoLanesWithTheSameIDForAPurchase(t *testing.T) {
 	pos := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
-		f.createShopping(0, 120)
-		f.createShopping(1, 120)
+		f.createWithPurchasing(0, 120)
+		f.createWithPurchasing(1, 120)
 		release := pos.blockPurchases(acceptPurchase)
 		id := uuid.New()
 		f.buyAs(id, 0, minutes(15))
@@ -543,7 +543,7 @@ func TestTwoLanesWithTheSameIDForAPurchase(t *testing.T) {
 func TestASessionThatEndsWhileItsPurchaseWaitsForTheStore(t *testing.T) {
 	pos := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
-		f.createShopping(0, 5)
+		f.createWithPurchasing(0, 5)
 		f.store.setHook(faultFrom(savesRequest, hangFlush))
 		f.buy(0, minutes(15))
 		f.advance(30 * time.Minute)

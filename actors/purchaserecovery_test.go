@@ -25,15 +25,15 @@ func TestASessionThatEndsWhileThePOSDecidesItsPurchase(t *testing.T) {
 			t.Run(name+", "+answer, func(t *testing.T) {
 				pos := &fakeWebhook{}
 				runFixture(t, func(t *testing.T, f *fixture) {
-					session := f.createShopping(0, 5)
+					session := f.createWithPurchasing(0, 5)
 					release := pos.blockPurchases(reply)
 					purchase := f.buy(0, minutes(15))
 					end(f, session)
-					next := f.createShopping(0, 30)
+					next := f.createWithPurchasing(0, 30)
 					release()
 					f.advance(webhookTimeout)
 					require.Equal(t, 5*time.Minute, f.endedSession(session).Session.Sold)
-					require.Equal(t, 30*time.Minute-webhookTimeout, f.remaining(next), "it is nothing to the next customer")
+					require.Equal(t, 30*time.Minute-webhookTimeout, f.remaining(next), "the next session is not changed")
 					require.Nil(t, f.controller(0).Shown().Purchase)
 					if answer == "refused" {
 						require.Empty(t, f.Unresolved())
@@ -51,11 +51,11 @@ func TestASessionThatEndsWhileThePOSDecidesItsPurchase(t *testing.T) {
 func TestASessionThatMovesWhileThePOSDecidesItsPurchase(t *testing.T) {
 	pos := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
-		session := f.createShopping(0, 30)
+		session := f.createWithPurchasing(0, 30)
 		release := pos.blockPurchases(acceptPurchase)
 		purchase := f.buy(0, minutes(15))
 		f.move(session, 1)
-		require.Equal(t, lanes.Pending, f.shownPurchase(1).Phase, "it goes along")
+		require.Equal(t, lanes.Pending, f.shownPurchase(1).Phase, "the purchase moves along")
 		release()
 		require.Equal(t, purchase, f.shownPurchase(1).ID)
 		require.Equal(t, lanes.Accepted, f.shownPurchase(1).Phase)
@@ -65,7 +65,7 @@ func TestASessionThatMovesWhileThePOSDecidesItsPurchase(t *testing.T) {
 		pos.setPurchaseReply(failPurchase(lanes.Attempt{Error: lanes.TimedOut}))
 		lost := f.buy(1, minutes(5))
 		f.move(session, 0)
-		require.Equal(t, f.laneID(0), f.Unresolved()[0].Lane, "and so does what staff have to see to")
+		require.Equal(t, f.laneID(0), f.Unresolved()[0].Lane, "an unresolved purchase moves along")
 		require.NoError(t, f.Clear(f.requestContext(), "sam", lost, true))
 		f.advance(0)
 		require.Equal(t, 50*time.Minute, f.remaining(session))
@@ -82,13 +82,13 @@ func TestAMoveBeforeThePurchaseIsSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		checked = make(chan struct{})
 		f := startFixture(t, withWebhook(pos), withCatalogue(checks))
-		session := f.createShopping(0, 30)
+		session := f.createWithPurchasing(0, 30)
 		f.buy(0, minutes(15))
 		f.move(session, 1)
 		close(checked)
 		synctest.Wait()
 		require.Equal(t, lanes.Accepted, f.shownPurchase(1).Phase)
-		require.Equal(t, f.laneID(1), pos.purchases()[0].Lane, "the POS hears where the customer is now")
+		require.Equal(t, f.laneID(1), pos.purchases()[0].Lane, "the event names the new lane")
 		require.Equal(t, 45*time.Minute, f.remaining(session))
 	})
 }
@@ -100,11 +100,11 @@ func TestASessionThatEndsBeforeThePurchaseIsSent(t *testing.T) {
 		return ""
 	})
 	runFixture(t, func(t *testing.T, f *fixture) {
-		session := f.createShopping(0, 30)
+		session := f.createWithPurchasing(0, 30)
 		f.buy(0, minutes(15))
 		f.stop(session)
 		f.advance(time.Minute)
-		require.Empty(t, pos.purchases(), "nobody is there to buy it")
+		require.Empty(t, pos.purchases(), "the session has ended")
 		require.Empty(t, f.Unresolved())
 	}, withWebhook(pos), withCatalogue(slow))
 }
@@ -113,7 +113,7 @@ func TestASessionThatEndsBeforeThePurchaseIsSent(t *testing.T) {
 func TestAPurchaseThatIsReportedAgain(t *testing.T) {
 	pos := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
-		session := f.createShopping(0, 30)
+		session := f.createWithPurchasing(0, 30)
 		release := f.blockFlushes()
 		purchase := f.buy(0, minutes(15))
 		for range 3 {
@@ -139,12 +139,12 @@ func TestAPurchaseThatIsReportedAgain(t *testing.T) {
 func TestAPurchaseWhileAnotherIsUnderWay(t *testing.T) {
 	pos := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
-		session := f.createShopping(0, 30)
+		session := f.createWithPurchasing(0, 30)
 		release := pos.blockPurchases(acceptPurchase)
 		first := f.buy(0, minutes(15))
 		f.buy(0, minutes(5))
 		require.Equal(t, first, f.shownPurchase(0).ID)
-		require.ErrorIs(t, f.tryModify(session, 440), lanes.ErrDurationOutOfRange, "there is to be room for it")
+		require.ErrorIs(t, f.tryModify(session, 440), lanes.ErrDurationOutOfRange, "the pending purchase needs room")
 		release()
 		require.Equal(t, 45*time.Minute, f.remaining(session))
 		require.Len(t, pos.purchases(), 1)
@@ -163,7 +163,7 @@ type purchaseStage struct {
 var purchaseStages = []purchaseStage{
 	{"before it is saved", func(f *fixture, _ *fakeWebhook) func() { return f.blockFlushes() }},
 	{"before it is saved as sent", func(f *fixture, _ *fakeWebhook) func() { return f.blockFlushesFrom(savesRequest) }},
-	{"while the POS thinks", func(_ *fixture, pos *fakeWebhook) func() { return pos.blockPurchases(acceptPurchase) }},
+	{"while the POS decides", func(_ *fixture, pos *fakeWebhook) func() { return pos.blockPurchases(acceptPurchase) }},
 	{"before its end is saved", func(f *fixture, _ *fakeWebhook) func() { return f.blockFlushesFrom(savesSettlement) }},
 }
 
@@ -173,7 +173,7 @@ func TestALaneThatPanicsWhileAPurchaseIsUnderWay(t *testing.T) {
 			t.Run(stage.name, func(t *testing.T) {
 				pos := &fakeWebhook{}
 				runFixture(t, func(t *testing.T, f *fixture) {
-					f.createShopping(0, 30)
+					f.createWithPurchasing(0, 30)
 					release := stage.block(f, pos)
 					purchase := f.buy(0, minutes(15))
 					for range panics {
@@ -186,7 +186,7 @@ func TestALaneThatPanicsWhileAPurchaseIsUnderWay(t *testing.T) {
 					f.restart()
 					f.requireSettledOnce(pos, 30)
 					f.buy(0, minutes(5))
-					require.Equal(t, lanes.Accepted, f.shownPurchase(0).Phase, "the next one takes its course")
+					require.Equal(t, lanes.Accepted, f.shownPurchase(0).Phase, "the next purchase works")
 				}, withWebhook(pos))
 			})
 		}
@@ -213,7 +213,7 @@ func (f *fixture) requireSettledOnce(pos *fakeWebhook, before int) {
 func TestALaneThatIsParkedWhileThePOSDecidesItsPurchase(t *testing.T) {
 	pos := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
-		f.createShopping(0, 30)
+		f.createWithPurchasing(0, 30)
 		release := pos.blockPurchases(acceptPurchase)
 		f.buy(0, minutes(15))
 		for range maxPanics + 1 {
@@ -233,13 +233,13 @@ func TestALaneThatIsParkedWhileThePOSDecidesItsPurchase(t *testing.T) {
 func TestAPurchaseThatWasNotSentGoesOnAfterARestart(t *testing.T) {
 	for name, restart := range map[string]func(*fixture){
 		"stopped": (*fixture).shutDown, "killed": (*fixture).kill,
-		"killed, and the machine boots anew": func(f *fixture) { f.kill(); f.clock.Reboot() },
+		"killed, and the machine reboots": func(f *fixture) { f.kill(); f.clock.Reboot() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			pos := &fakeWebhook{}
 			took := checkWithin - time.Millisecond
 			runFixture(t, func(t *testing.T, f *fixture) {
-				f.createShopping(0, 30)
+				f.createWithPurchasing(0, 30)
 				purchase := f.buy(0, minutes(15))
 				f.advance(time.Second)
 				restart(f)
@@ -260,13 +260,13 @@ func TestAPurchaseThatWasNotSentGoesOnAfterARestart(t *testing.T) {
 func TestAPurchaseThatWasNotSentInTimeIsNotSentAfterARestart(t *testing.T) {
 	for name, restart := range map[string]func(*fixture){
 		"stopped": (*fixture).shutDown, "killed": (*fixture).kill,
-		"killed, and the machine boots anew": func(f *fixture) { f.kill(); f.clock.Reboot() },
+		"killed, and the machine reboots": func(f *fixture) { f.kill(); f.clock.Reboot() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			pos := &fakeWebhook{}
 			took := checkWithin - time.Millisecond
 			runFixture(t, func(t *testing.T, f *fixture) {
-				f.createShopping(0, 30)
+				f.createWithPurchasing(0, 30)
 				f.buy(0, minutes(15))
 				f.advance(time.Second)
 				restart(f)
@@ -287,7 +287,7 @@ func TestAPurchaseThatWasNotSentInTimeIsNotSentAfterARestart(t *testing.T) {
 func TestStoppingTheGatewayWaitsAMomentForAPurchase(t *testing.T) {
 	pos := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
-		f.createShopping(0, 30)
+		f.createWithPurchasing(0, 30)
 		pos.setPurchaseReply(func(ctx context.Context, event lanes.Event) (lanes.Attempt, lanes.Answer) {
 			select {
 			case <-time.After(lastAttempts - time.Millisecond):
@@ -307,8 +307,8 @@ func TestStoppingTheGatewayWaitsAMomentForAPurchase(t *testing.T) {
 func TestAPurchaseThatWasSentIsForStaffAfterARestart(t *testing.T) {
 	for name, restart := range map[string]func(*fixture){"stopped": (*fixture).shutDown, "killed": (*fixture).kill} {
 		for during, wait := range map[string]func(*fixture, *fakeWebhook) func(){
-			"while the POS thinks": func(_ *fixture, pos *fakeWebhook) func() { return pos.blockPurchases(acceptPurchase) },
-			"while a busy POS is silent": func(_ *fixture, pos *fakeWebhook) func() {
+			"while the POS decides": func(_ *fixture, pos *fakeWebhook) func() { return pos.blockPurchases(acceptPurchase) },
+			"while the POS does not answer": func(_ *fixture, pos *fakeWebhook) func() {
 				pos.setPurchaseReply(timeOutPurchase)
 				return func() {}
 			},
@@ -316,7 +316,7 @@ func TestAPurchaseThatWasSentIsForStaffAfterARestart(t *testing.T) {
 			t.Run(name+" "+during, func(t *testing.T) {
 				pos := &fakeWebhook{}
 				runFixture(t, func(t *testing.T, f *fixture) {
-					session := f.createShopping(0, 30)
+					session := f.createWithPurchasing(0, 30)
 					wait(f, pos)
 					purchase := f.buy(0, minutes(15))
 					f.advance(time.Second)
@@ -349,7 +349,7 @@ func TestAPurchaseOfASessionThatEndedWhileTheGatewayWasDown(t *testing.T) {
 			pos := &fakeWebhook{}
 			took := purchase.took
 			runFixture(t, func(t *testing.T, f *fixture) {
-				session := f.createShopping(0, 5)
+				session := f.createWithPurchasing(0, 5)
 				pos.blockPurchases(acceptPurchase)
 				f.buy(0, minutes(15))
 				f.advance(time.Second)
@@ -369,7 +369,7 @@ func TestAPurchaseOfASessionThatEndedWhileTheGatewayWasDown(t *testing.T) {
 func TestALaneWithAnUnresolvedPurchaseCannotLeaveTheLayout(t *testing.T) {
 	pos := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
-		session := f.createShopping(0, 30)
+		session := f.createWithPurchasing(0, 30)
 		pos.setPurchaseReply(failPurchase(lanes.Attempt{Error: lanes.TimedOut}))
 		f.buy(0, minutes(15))
 		f.stop(session)
@@ -394,7 +394,7 @@ func TestAPurchaseWhoseWebhookIsRemoved(t *testing.T) {
 	pos := &fakeWebhook{}
 	took := checkWithin - time.Millisecond
 	runFixture(t, func(t *testing.T, f *fixture) {
-		f.createShopping(0, 30)
+		f.createWithPurchasing(0, 30)
 		f.buy(0, minutes(15))
 		f.kill()
 		f.settings.Webhook = nil
@@ -427,8 +427,8 @@ func (f *fixture) requireNothingLost(l *posRecord) {
 	f.Helper()
 	require.LessOrEqual(f, l.asked.Load(), int64(1), "the POS is asked at most once")
 	added := (f.Sessions()[0].Minutes - 30) / 15
-	switch open := len(f.Unresolved()); {
-	case open == 0:
+	switch open := len(f.Unresolved()); open {
+	case 0:
 		require.EqualValues(f, l.accepted.Load(), added, "what was accepted is added, and nothing else")
 	default:
 		require.Equal(f, 1, open)
@@ -470,7 +470,7 @@ func testTwoKills(t *testing.T, first, second int64, written bool) (died bool) {
 	pos, record := &fakeWebhook{}, &posRecord{}
 	pos.setPurchaseReply(record.accept)
 	runFixture(t, func(t *testing.T, f *fixture) {
-		f.createShopping(0, 30)
+		f.createWithPurchasing(0, 30)
 		firstKill, secondKill := &killPoint{flush: first, written: written}, &killPoint{flush: second, written: written}
 		f.setKillPoint(firstKill)
 		f.buy(0, minutes(15))

@@ -22,26 +22,26 @@ type screen struct {
 // openScreen returns a screen that has read the whole board.
 func (f *fixture) openScreen() *screen {
 	f.Helper()
-	o := &screen{fixture: f}
-	require.Equal(f, f.laneIDs(0, 1), o.changedLanes())
-	return o
+	s := &screen{fixture: f}
+	require.Equal(f, f.laneIDs(0, 1), s.changedLanes())
+	return s
 }
 
 // changedLanes returns the lanes that changed since the last call.
-func (o *screen) changedLanes() (ids []uuid.UUID) {
-	changed, version, wake := o.Changes(o.version)
-	require.GreaterOrEqual(o, version, o.version)
-	o.version, o.wake = version, wake
+func (s *screen) changedLanes() (ids []uuid.UUID) {
+	changed, version, wake := s.Changes(s.version)
+	require.GreaterOrEqual(s, version, s.version)
+	s.version, s.wake = version, wake
 	for _, lane := range changed {
 		ids = append(ids, lane.ID)
 	}
 	return ids
 }
 
-func (o *screen) isWoken() bool {
+func (s *screen) isWoken() bool {
 	synctest.Wait()
 	select {
-	case <-o.wake:
+	case <-s.wake:
 		return true
 	default:
 		return false
@@ -60,19 +60,19 @@ func TestAScreenGetsTheLanesThatChanged(t *testing.T) {
 			do      func()
 			changes []uuid.UUID
 		}{
-			{"a session", func() { session = f.createShopping(1, 60) }, f.laneIDs(1)},
-			{"time that goes by", func() { f.advance(time.Minute) }, nil},
+			{"a session", func() { session = f.createWithPurchasing(1, 60) }, f.laneIDs(1)},
+			{"time that passes", func() { f.advance(time.Minute) }, nil},
 			{"a pause", func() { f.pause(session) }, f.laneIDs(1)},
-			{"what is refused", func() { _ = f.tryPause(session) }, nil},
+			{"a command that is refused", func() { _ = f.tryPause(session) }, nil},
 			{"a sale that staff close", func() { f.staffLaneCommand(0, lanes.Offer{Sale: lanes.OffSale}) }, f.laneIDs(0)},
 			{"a call for help", func() { _, _ = f.LaneOn(f.requestContext(), f.laneID(0), lanes.CallHelp{}) }, f.laneIDs(0)},
 			{"a link that breaks", func() { f.cutLink(0) }, f.laneIDs(0)},
 			{"a lane that is not usable any more", func() { f.advance(f.settings.Grace) }, f.laneIDs(0)},
 			{"a purchase", func() { f.buy(1, minutes(1)) }, f.laneIDs(1)},
-			{"one for staff to see to", func() { f.advance(webhookTimeout) }, f.laneIDs(1)},
-			{"one that staff settle", func() { _ = f.Clear(f.requestContext(), "sam", f.unresolvedIDs()[0], false) }, f.laneIDs(1)},
+			{"a purchase that becomes unresolved", func() { f.advance(webhookTimeout) }, f.laneIDs(1)},
+			{"a purchase that staff settle", func() { _ = f.Clear(f.requestContext(), "sam", f.unresolvedIDs()[0], false) }, f.laneIDs(1)},
 			{"a hold", func() { f.setHold(rangeScope) }, f.laneIDs(0, 1)},
-			{"its end", func() { f.liftHold(rangeScope) }, f.laneIDs(0, 1)},
+			{"the end of the hold", func() { f.liftHold(rangeScope) }, f.laneIDs(0, 1)},
 			{"a stop", func() { f.stop(session) }, f.laneIDs(1)},
 		} {
 			step.do()
@@ -140,7 +140,7 @@ func TestScreensFollowEveryChange(t *testing.T) {
 					for _, lane := range changed {
 						shown[lane.ID] = lane.Lane.Session
 					}
-					require.NotEqual(t, shown[f.laneID(0)] == nil, shown[f.laneID(1)] == nil, "it is on one lane")
+					require.NotEqual(t, shown[f.laneID(0)] == nil, shown[f.laneID(1)] == nil, "the session is on exactly one lane")
 					select {
 					case <-wake:
 					case <-done:
@@ -166,7 +166,7 @@ func TestACustomerStartsTheSessionAtTheLaneScreen(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		session := f.createWaiting(0, 30)
 		_, err := f.LaneOn(f.requestContext(), f.laneID(1), lanes.Enter{Session: session})
-		require.ErrorIs(t, err, lanes.ErrSessionNotFound, "of another lane")
+		require.ErrorIs(t, err, lanes.ErrSessionNotFound, "the session is on another lane")
 		_, err = f.LaneOn(f.requestContext(), uuid.New(), lanes.Enter{Session: session})
 		require.ErrorIs(t, err, lanes.ErrLaneNotFound)
 		view, err := f.LaneOn(f.requestContext(), f.laneID(0), lanes.Enter{Session: session})
@@ -176,7 +176,7 @@ func TestACustomerStartsTheSessionAtTheLaneScreen(t *testing.T) {
 		require.True(t, f.isOpen(0))
 		_, err = f.LaneOn(f.requestContext(), f.laneID(0), lanes.Enter{Session: session})
 		require.ErrorIs(t, err, lanes.ErrNotWaiting)
-		require.Empty(t, f.acts(), "no doing of staff")
+		require.Empty(t, f.acts(), "the customer's commands are no acts of staff")
 	})
 }
 
@@ -193,14 +193,14 @@ func TestACallForHelpIsShownUntilStaffEndIt(t *testing.T) {
 		call(0)
 		call(1)
 		synctest.Wait()
-		require.Equal(t, 1, len(pos.kinds())-2, "one call, however often; and none without a session")
+		require.Equal(t, 1, len(pos.kinds())-2, "one event for two calls, and none without a session")
 		require.Equal(t, &lanes.HelpCall{At: f.clock.Now().Wall}, help(0))
 		require.Equal(t, help(0), help(1))
 		f.staffLaneCommand(0, lanes.HelpComing{})
 		require.True(t, help(0).Coming)
 		require.False(t, help(1).Coming)
 		f.restart()
-		require.True(t, help(0).Coming, "it is kept")
+		require.True(t, help(0).Coming, "it is saved")
 		f.staffLaneCommand(1, lanes.HelpDone{})
 		require.Nil(t, help(1))
 		f.stop(session)
@@ -228,7 +228,7 @@ func TestAHitWithoutASessionIsNotedByStaff(t *testing.T) {
 func TestAPurchaseAtTheLaneScreen(t *testing.T) {
 	pos := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
-		session := f.createShopping(0, 30)
+		session := f.createWithPurchasing(0, 30)
 		release := pos.blockPurchases(acceptPurchase)
 		purchase := uuid.New()
 		buy := func(i int, purchase uuid.UUID) error {
@@ -239,12 +239,12 @@ func TestAPurchaseAtTheLaneScreen(t *testing.T) {
 		latest := func() lanes.Purchase { return *f.Lanes()[0].Lane.Session.Purchase }
 		require.ErrorIs(t, buy(1, purchase), lanes.ErrSessionNotFound)
 		require.NoError(t, buy(0, purchase))
-		require.NoError(t, buy(0, purchase), "the same one")
+		require.NoError(t, buy(0, purchase), "the same purchase")
 		require.Equal(t, lanes.Pending, latest().Phase)
 		require.ErrorIs(t, buy(0, uuid.New()), lanes.ErrPurchasePending)
-		require.Equal(t, purchase, latest().ID, "and the one that is under way is shown")
+		require.Equal(t, purchase, latest().ID, "the pending purchase is shown")
 		release()
-		require.NoError(t, buy(0, purchase), "the same one still")
+		require.NoError(t, buy(0, purchase), "still the same purchase")
 		require.Equal(t, lanes.Accepted, latest().Phase)
 		require.Equal(t, 45*time.Minute, f.remaining(session))
 		require.Len(t, pos.purchases(), 1)

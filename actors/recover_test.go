@@ -22,7 +22,7 @@ func TestARestartKeepsEverySession(t *testing.T) {
 		f.pause(paused)
 		before := f.Lanes()
 		f.shutDown()
-		require.True(t, f.isOpen(1), "the hardware goes on by itself")
+		require.True(t, f.isOpen(1), "the hardware runs on")
 		f.advance(3 * time.Minute)
 		f.start()
 
@@ -99,7 +99,7 @@ func TestALaneInUseCannotLeaveTheLayout(t *testing.T) {
 		f.settings.Retire = []uuid.UUID{all[0].ID, all[1].ID}
 		f.start()
 		require.Equal(t, lanes.EndReason(lanes.ByStaff), f.endedSession(removed).Reason)
-		require.Equal(t, 10*time.Minute+time.Second, f.endedSession(removed).Used, "a start that fails ends nothing")
+		require.Equal(t, 10*time.Minute+time.Second, f.endedSession(removed).Used, "a start that fails ends no session")
 		require.Equal(t, lanes.Expired, f.endedSession(due).Reason)
 		require.Equal(t, 5*time.Minute, f.endedSession(due).Used)
 		require.Equal(t, 20*time.Minute-time.Second, f.remaining(stays))
@@ -192,7 +192,7 @@ func TestSessionsThatRanOnAreForStaffToMakeUp(t *testing.T) {
 			require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionModified}, f.eventKinds(first))
 			require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted}, f.eventKinds(second))
 			f.restart()
-			require.Zero(t, f.ranOn(first)+f.ranOn(second), "it is settled")
+			require.Zero(t, f.ranOn(first)+f.ranOn(second), "the time is made up")
 		}, withLanes(5), withLog(zerolog.New(&logs)))
 	}
 }

@@ -21,9 +21,9 @@ import (
 func TestAReloadChangesOnlyWhatItNames(t *testing.T) {
 	dials := &dialCounter{}
 	runFixture(t, func(t *testing.T, f *fixture) {
-		var sold []uuid.UUID
+		var sessions []uuid.UUID
 		for i := range 100 {
-			sold = append(sold, f.create(i, 30))
+			sessions = append(sessions, f.create(i, 30))
 		}
 		f.advance(time.Minute)
 		before := f.Sessions()
@@ -41,11 +41,11 @@ func TestAReloadChangesOnlyWhatItNames(t *testing.T) {
 		after := f.Sessions()
 		require.Len(t, after, 100)
 		for i, view := range after {
-			require.Equal(t, sold[i], view.ID)
-			require.Equal(t, before[i].Remaining-passed, view.Remaining, "its time went on, to the nanosecond")
-			found, err := f.Session(f.Context(), sold[i])
+			require.Equal(t, sessions[i], view.ID)
+			require.Equal(t, before[i].Remaining-passed, view.Remaining, "its time ran on, to the nanosecond")
+			found, err := f.Session(f.Context(), sessions[i])
 			require.NoError(t, err)
-			require.Equal(t, view, found, "where it is shown now")
+			require.Equal(t, view, found, "it is found where it is shown now")
 		}
 		dials.mu.Lock()
 		for lane, times := range dials.dials {
@@ -71,7 +71,7 @@ func TestAReloadChangesOnlyWhatItNames(t *testing.T) {
 		require.Equal(t, lanes.ErrLaneNotFound, err)
 
 		f.advance(40 * time.Minute)
-		for _, session := range sold {
+		for _, session := range sessions {
 			require.Equal(t, 30*time.Minute, f.endedSession(session).Used)
 		}
 		f.restart()
@@ -215,11 +215,11 @@ func TestARefusedReloadTakesNoRangeFromAnotherGateway(t *testing.T) {
 func TestALaneThatIsRemovedWhileItIsUsedAnswersItsClients(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		for range 20 {
-			var asking sync.WaitGroup
+			var clients sync.WaitGroup
 			answers := make([]error, 20)
 			lane := f.laneID(1)
 			for i := range answers {
-				asking.Go(func() {
+				clients.Go(func() {
 					session := f.newSale(30)
 					if _, answers[i] = f.Create(f.requestContext(), lane, session, nil); answers[i] == nil {
 						_, _ = f.On(f.requestContext(), session.Session, lanes.Stop{Session: session.Session, By: lanes.ByPOS}, nil)
@@ -228,7 +228,7 @@ func TestALaneThatIsRemovedWhileItIsUsedAnswersItsClients(t *testing.T) {
 			}
 			all := f.settings.Layout.Lanes
 			err := f.reload(false, func(s *Settings) { s.Layout.Lanes = s.Layout.Lanes[:1] })
-			asking.Wait()
+			clients.Wait()
 			for _, answer := range answers {
 				require.NotEqual(t, lanes.ErrTimeout, answer)
 			}
@@ -248,16 +248,16 @@ func TestARequestToAStoppingLaneIsAnswered(t *testing.T) {
 		all, lane := f.settings.Layout.Lanes, f.laneID(1)
 		for range 300 {
 			asked := make([]*request, 8)
-			var asking sync.WaitGroup
+			var clients sync.WaitGroup
 			for i := range asked {
 				asked[i] = &request{ctx: t.Context(), command: lanes.Pause{Session: uuid.New()}, reply: make(chan reply, 1)}
-				asking.Go(func() { f.sendTo(lane, asked[i]) })
+				clients.Go(func() { f.sendTo(lane, asked[i]) })
 			}
 			for _, now := range [][]lanes.Place{all[:1], all} {
 				changed := f.settings
 				changed.Layout.Lanes = now
 				require.NoError(t, f.exchange(t.Context(), Changed{Settings: changed}, "operator"))
-				asking.Wait()
+				clients.Wait()
 			}
 			synctest.Wait()
 			for _, a := range asked {
@@ -333,11 +333,11 @@ func TestAHoldThatIsSetDuringAReloadLosesNoLane(t *testing.T) {
 // A range that is removed by force leaves no session and no event pending in the store: the next start would find it in use and
 // refuse.
 func TestARemovedRangeLeavesNothingPending(t *testing.T) {
-	hanging := &fakeWebhook{}
+	webhook := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
-		release := hanging.block()
+		release := webhook.block()
 		defer release()
-		r, other := f.addRange(hanging)
+		r, other := f.addRange(webhook)
 		_, err := r.Create(f.requestContext(), other.Layout.Lanes[2].ID, f.newSale(30), nil)
 		require.NoError(t, err)
 		end := Reload{End: []uuid.UUID{other.Layout.Range}, Who: "operator"}
@@ -445,6 +445,6 @@ func TestAHoldingControllerOfARemovedLaneIsIgnored(t *testing.T) {
 		f.sendRoot(&controllerHolds{removed})
 		f.advance(time.Second)
 		require.Zero(t, f.metricValue("rangegate_actor_restarts_total", "range"))
-		require.Empty(t, f.heldScopes(), "nobody could lift it")
+		require.Empty(t, f.heldScopes(), "there is no lane to lift it from")
 	}, withBays)
 }

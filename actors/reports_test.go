@@ -65,7 +65,7 @@ func TestAReportThatIsRepeatedCountsOnce(t *testing.T) {
 		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.Help}, f.eventKinds(session))
 		f.restart()
 		f.callHelp(0)
-		require.Len(t, f.eventKinds(session), 4, "the next one is another")
+		require.Len(t, f.eventKinds(session), 4, "the next report is another one")
 	})
 }
 
@@ -159,7 +159,7 @@ func TestAnEntryInAnOutageBeginsTheSessionWhenItHappened(t *testing.T) {
 		entered := f.clock.Now()
 		f.enter(0)
 		f.advance(10 * time.Second)
-		require.False(t, f.isOpen(0), "nothing opens that is not saved")
+		require.False(t, f.isOpen(0), "nothing opens before it is saved")
 		f.storeReturns()
 		require.True(t, f.isOpen(0))
 		require.Equal(t, 30*time.Minute-f.clock.Now().Since(entered), f.remaining(session))
@@ -174,7 +174,7 @@ func TestALateReportDoesNotTouchTheNextSession(t *testing.T) {
 		f.stop(removed)
 		next := f.createWaiting(0, 30)
 		restoreLink()
-		require.Zero(t, f.controller(0).Unacked(), "taken in")
+		require.Zero(t, f.controller(0).Unacked(), "the report is acked")
 		require.Equal(t, lanes.Waiting, f.Sessions()[0].Phase)
 		require.Equal(t, []lanes.Kind{lanes.SessionCreated}, f.eventKinds(next))
 		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStopped}, f.eventKinds(removed))
@@ -287,9 +287,9 @@ func TestMoreReportsThanALaneCanQueue(t *testing.T) {
 			driver := &fakeDriver{}
 			runWithDriver(t, driver, func(t *testing.T, f *fixture) {
 				session := f.create(0, 30)
-				tell := func(line *fakeConnection, from uint64) {
+				tell := func(connection *fakeConnection, from uint64) {
 					for seq := from; seq <= many; seq++ {
-						line.receiver.Reported(helpReport(session, seq))
+						connection.receiver.Reported(helpReport(session, seq))
 					}
 					synctest.Wait()
 				}
@@ -306,7 +306,7 @@ func TestMoreReportsThanALaneCanQueue(t *testing.T) {
 				f.storeReturns()
 				acked := first.sentAcks()
 				heard := acked[len(acked)-1].Seq
-				require.LessOrEqual(t, heard, uint64(maxReports+1), "one was on its way to the store")
+				require.LessOrEqual(t, heard, uint64(maxReports+1), "one more was being saved")
 				f.advance(lastBackoff)
 				require.True(t, first.isClosed())
 				tell(driver.newest(), heard+1)
@@ -355,7 +355,7 @@ func TestALateCarrierHitBelongsToTheSessionThatCausedIt(t *testing.T) {
 		late := log[len(log)-1].Event
 		require.Equal(t, hit, late.At, "when it happened")
 		require.Equal(t, f.laneID(0), late.Lane)
-		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted}, f.eventKinds(next), "who has nothing to do with it")
+		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted}, f.eventKinds(next), "the next session gets no event of it")
 		require.Equal(t, lanes.CarrierHit, webhook.kinds()[len(webhook.kinds())-1])
 		require.Len(t, webhook.kinds(), len(log))
 	}, withWebhook(webhook))
@@ -394,7 +394,7 @@ func TestALateReportOfAnUnknownSession(t *testing.T) {
 		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.CarrierHit}, f.eventKinds(session))
 		require.Len(t, f.eventLog(), 3)
 		require.Equal(t, 1.0, f.metricValue("rangegate_lane_reports_ignored_total", "not about the session on this lane"))
-		require.NotNil(t, f.Lanes()[0].Lane.Stray, "staff are shown the one without a session")
+		require.NotNil(t, f.Lanes()[0].Lane.Stray, "staff are shown the hit without a session")
 	})
 }
 
@@ -413,7 +413,7 @@ func TestReportsKeepTheirOrderWhileOneIsLookedUp(t *testing.T) {
 		}
 		f.advance(lastBackoff)
 		require.Equal(t, 3, f.controller(0).Unacked())
-		require.Len(t, f.eventKinds(next), 2, "they wait")
+		require.Len(t, f.eventKinds(next), 2, "the reports wait")
 		f.modify(next, 5) // requests of clients do not wait
 		f.pause(next)
 		f.requireOpen()
@@ -430,8 +430,8 @@ func TestReportsKeepTheirOrderWhileOneIsLookedUp(t *testing.T) {
 
 func TestALateReportIsLookedUpUntilTheStoreReturns(t *testing.T) {
 	for name, away := range map[string]func(context.Context) error{
-		"it says no":      func(context.Context) error { return errReplyLost },
-		"it says nothing": func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+		"the store fails": func(context.Context) error { return errReplyLost },
+		"the store hangs": func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			runFixture(t, func(t *testing.T, f *fixture) {
@@ -441,7 +441,7 @@ func TestALateReportIsLookedUpUntilTheStoreReturns(t *testing.T) {
 				restoreLink()
 				f.advance(time.Minute)
 				require.Equal(t, 1, f.controller(0).Unacked())
-				require.LessOrEqual(t, history.reads.Load(), int64(90), "without haste")
+				require.LessOrEqual(t, history.reads.Load(), int64(90), "at most 90 lookups in a minute")
 				f.create(0, 30)
 				history.setReply(nil)
 				f.advance(commit.FlushTimeout + reportRetry)
@@ -476,7 +476,7 @@ func TestALanePanicsWhileAReportIsLookedUp(t *testing.T) {
 		release()
 		f.advance(lastBackoff)
 		require.Zero(t, f.controller(0).Unacked())
-		require.Equal(t, 1, countKind(f.eventKinds(session), lanes.CarrierHit), "told again by the controller, once on record")
+		require.Equal(t, 1, countKind(f.eventKinds(session), lanes.CarrierHit), "repeated by the controller, recorded once")
 		f.create(0, 30)
 		f.callHelp(0)
 		require.Zero(t, f.controller(0).Unacked(), "the lane takes reports again")

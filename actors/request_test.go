@@ -26,7 +26,7 @@ func TestARepeatIsAnsweredLikeTheFirstRequest(t *testing.T) {
 			return err
 		}
 		require.NoError(t, stop())
-		require.ErrorAs(t, stop(), new(*lanes.Repeat), "though the session is gone")
+		require.ErrorAs(t, stop(), new(*lanes.Repeat), "although the session has ended")
 		_, err = f.createOnce(keyed("a", "create"))
 		requireRepeat(t, err, session)
 		require.Empty(t, f.activeSessions(), "a repeat has no effect")
@@ -173,7 +173,7 @@ func TestARepeatedStopIsAnsweredNotSavedUntilItIsSaved(t *testing.T) {
 				first := f.runAsync(func() error { return f.tryStopOnce(session, key) })
 				second := f.runAsync(func() error { return f.tryStopOnce(session, key) })
 				require.ErrorIs(t, f.answerOf(first, time.Second), lanes.ErrNotSaved)
-				require.ErrorIs(t, f.answerOf(second, 0), lanes.ErrNotSaved, "it waited for the first")
+				require.ErrorIs(t, f.answerOf(second, 0), lanes.ErrNotSaved, "it waits for the first stop")
 				f.advance(30 * time.Second)
 				asked := time.Now()
 				require.ErrorIs(t, f.tryStopOnce(session, key), lanes.ErrNotSaved)

@@ -69,7 +69,7 @@ func TestTheEndsOfTheLogsAreRefilled(t *testing.T) {
 		f.noticeLoss()
 		after, err := f.Events(t.Context(), 0, 100)
 		require.NoError(t, err)
-		require.Equal(t, log[2:], after, "but for those of long ago")
+		require.Equal(t, log[2:], after, "except for old events")
 		again, err := f.History(t.Context(), 0, 100)
 		require.NoError(t, err)
 		require.Equal(t, history, again)
@@ -118,7 +118,7 @@ func TestWaitingEventsSurviveTheLossOfTheStore(t *testing.T) {
 		require.Equal(t, []lanes.Kind{
 			lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused, lanes.SessionResumed,
 		}, webhook.kinds())
-		require.Equal(t, webhook.kinds(), f.eventKinds(session), "they are on record again")
+		require.Equal(t, webhook.kinds(), f.eventKinds(session), "they are in the log again")
 	}, withWebhook(webhook))
 }
 
@@ -156,7 +156,7 @@ func TestAStoreThatLosesItsRefillTooIsNotPressed(t *testing.T) {
 		require.ErrorIs(t, f.answerOf(f.runAsync(func() error { return f.tryStop(session) }), time.Second), lanes.ErrNotSaved)
 		f.advance(time.Minute)
 		require.Less(t, refills.Load(), int64(60))
-		require.Equal(t, int64(1), most.Load(), "whole once, and not more at each try")
+		require.Equal(t, int64(1), most.Load(), "each try has the same single key")
 		f.storeReturns()
 		require.Equal(t, lanes.EndReason(lanes.ByPOS), f.endedSession(session).Reason)
 	})

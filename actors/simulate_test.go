@@ -125,7 +125,7 @@ func TestASimulatedEventWithoutASessionHasRandomIDs(t *testing.T) {
 				require.False(t, seen[id])
 				seen[id] = true
 			}
-			require.Equal(t, []lanes.Item{minutes(500)}, logged.Event.Items, "no bound: it adds to nothing")
+			require.Equal(t, []lanes.Item{minutes(500)}, logged.Event.Items, "without a session there is no bound")
 			require.Equal(t, logged, f.lastEvent())
 		}
 	}, withWebhook(webhook))
@@ -161,7 +161,7 @@ func TestASimulatedEventWaitsForNoOther(t *testing.T) {
 		webhook.setReply(nil)
 		release()
 		require.Equal(t, f.eventKinds(session)[1], lanes.SessionStarted)
-		require.Equal(t, 200, f.eventLog()[1].Attempt.Status, "nor does any wait for it")
+		require.Equal(t, 200, f.eventLog()[1].Attempt.Status, "no event waits for it")
 		require.Empty(t, result)
 	}, withWebhook(webhook), withLanes(testSlots))
 }
@@ -223,7 +223,7 @@ func TestSimulatedTimeOfASessionThatEnded(t *testing.T) {
 		synctest.Wait()
 		require.NoError(t, answer.err)
 		require.Equal(t, 30*time.Minute, f.endedSession(session).Session.Sold)
-		require.Equal(t, 200, f.eventLog()[answer.logged.Cursor-1].Attempt.Status, "its outcome is on record all the same")
+		require.Equal(t, 200, f.eventLog()[answer.logged.Cursor-1].Attempt.Status, "its outcome is saved all the same")
 	}, withWebhook(pos))
 }
 
@@ -254,7 +254,7 @@ func TestWhatCannotBeSimulatedIsNotSent(t *testing.T) {
 func TestASimulationLeavesRoomForPendingPurchases(t *testing.T) {
 	pos := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
-		session := f.createShopping(0, 460)
+		session := f.createWithPurchasing(0, 460)
 		pos.blockPurchases(acceptPurchase)
 		f.buy(0, minutes(15))
 		pos.setPurchaseReply(acceptPurchase)
@@ -287,9 +287,9 @@ func TestASimulationIsFinishedAlthoughItsClientGaveUp(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		session := f.create(0, 30)
 		release := pos.blockPurchases(acceptPurchase)
-		asking, giveUp := context.WithCancel(t.Context())
+		clientContext, giveUp := context.WithCancel(t.Context())
 		asked := f.runAsync(func() error {
-			_, err := f.Simulate(asking, lanes.PurchaseRequest, session, []lanes.Item{minutes(15)})
+			_, err := f.Simulate(clientContext, lanes.PurchaseRequest, session, []lanes.Item{minutes(15)})
 			return err
 		})
 		giveUp()

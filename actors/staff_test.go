@@ -28,7 +28,7 @@ func TestWhatStaffChangeIsRecorded(t *testing.T) {
 		f.staffLaneCommand(1, lanes.Offer{Sale: lanes.OffSale})
 		f.staffLaneCommand(1, lanes.Offer{Sale: lanes.OffSale})
 		_, err := f.StaffMove(f.requestContext(), "kim", session, f.laneID(1))
-		require.NoError(t, err, "staff know why it is closed")
+		require.NoError(t, err, "staff may move it to a closed lane")
 		synctest.Wait()
 		_, err = f.LaneOn(f.requestContext(), f.laneID(1), lanes.CallHelp{})
 		require.NoError(t, err)
@@ -59,7 +59,7 @@ func TestWhatStaffChangeIsRecorded(t *testing.T) {
 		require.Equal(t, []lanes.Kind{
 			lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused, lanes.SessionResumed, lanes.SessionModified,
 			lanes.SessionModified, lanes.Help, lanes.SessionStopped,
-		}, pos.kinds(), "the POS hears what it always hears")
+		}, pos.kinds(), "the POS gets the usual events")
 		require.Contains(t, logs.String(), `"command":"move","by":"staff","result":"ok","who":"kim"`)
 		require.NotContains(t, logs.String(), `"by":"lane","result":"ok","who"`)
 	}, withWebhook(pos), withLog(zerolog.New(&logs)))
@@ -93,14 +93,14 @@ func TestALaneThatStaffCloseForSale(t *testing.T) {
 		f.staffLaneCommand(1, lanes.Offer{Sale: lanes.OffSale})
 		f.staffLaneCommand(2, lanes.Offer{Sale: lanes.OnSale})
 		f.restart()
-		require.True(t, f.isOpen(0), "what is on it goes on")
+		require.True(t, f.isOpen(0), "its session runs on")
 		require.ErrorIs(t, f.tryCreate(1, 30), lanes.ErrLaneNotAccessible)
 		require.ErrorIs(t, f.tryMove(session, 1), lanes.ErrLaneNotAccessible)
 		f.move(session, 2)
 		f.stop(session)
 		f.staffCreateWaiting(1, 30)
 		f.staffLaneCommand(2, lanes.Offer{Sale: lanes.AsConfigured})
-		require.ErrorIs(t, f.tryCreate(2, 30), lanes.ErrLaneNotAccessible, "as it is configured")
+		require.ErrorIs(t, f.tryCreate(2, 30), lanes.ErrLaneNotAccessible, "the configuration closes it")
 		f.staffLaneCommand(0, lanes.Offer{Sale: lanes.AsConfigured})
 		require.NoError(t, f.tryCreate(0, 30))
 		var forSale []bool
@@ -195,7 +195,7 @@ func TestAHoldSetDuringItsLiftIsRecorded(t *testing.T) {
 		f.liftHold(rangeScope)
 		f.setHold(rangeScope)
 		f.setHold(rangeScope)
-		require.Len(t, f.acts(), 5, "and no more than that")
+		require.Len(t, f.acts(), 5, "no further act")
 	})
 }
 
@@ -206,7 +206,7 @@ func TestALiftThatIsNotSavedIsNotRecorded(t *testing.T) {
 		require.ErrorIs(t, f.tryLiftHold(rangeScope), lanes.ErrStoreUnavailable)
 		f.setHold(f.laneScope(0))
 		f.storeReturns()
-		require.Equal(t, []string{"hold range", "hold lane"}, f.actSummaries(), "a hold stands")
+		require.Equal(t, []string{"hold range", "hold lane"}, f.actSummaries(), "a hold is in force all the same")
 		f.requireHeld(0, 1)
 	})
 }
@@ -229,7 +229,7 @@ func TestAHoldFoundOnAControllerIsNoActOfStaff(t *testing.T) {
 func TestTheActsSayWhoSettledAPurchase(t *testing.T) {
 	pos := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
-		session := f.createShopping(0, 30)
+		session := f.createWithPurchasing(0, 30)
 		pos.setPurchaseReply(timeOutPurchase)
 		first := f.buy(0, minutes(15))
 		f.advance(webhookTimeout)
@@ -262,7 +262,7 @@ func TestTheCursorsOfActsContinueAfterARestartAndAStoreLoss(t *testing.T) {
 
 		f.wipeStore()
 		f.noticeLoss()
-		require.Equal(t, before[2:], f.acts(), "what staff did of late is there again")
+		require.Equal(t, before[2:], f.acts(), "recent acts are in the log again")
 		f.staffCreateWaiting(1, 30)
 		require.Equal(t, uint64(4), f.acts()[1].Cursor)
 		last, err := f.Acts(t.Context(), 3, 10)

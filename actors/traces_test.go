@@ -129,7 +129,7 @@ func TestTheTraceOfAPurchase(t *testing.T) {
 				require.Equal(t, "settle", settled.Command)
 				require.Equal(t, firstTrace, settled.Trace)
 				if !restart {
-					require.Equal(t, firstTrace, traceOf[lanes.SessionModified], "the time that it added")
+					require.Equal(t, firstTrace, traceOf[lanes.SessionModified], "the change of the session")
 				}
 			}, withWebhook(webhook), withLog(zerolog.New(logs)))
 		})
