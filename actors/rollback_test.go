@@ -1,19 +1,14 @@
 package actors
 
 import (
-	"context"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
-	"rangegate/actors/commit"
 	"rangegate/lanes"
-	"rangegate/lanes/store"
 )
 
 func TestAStoreThatLostEverythingIsRefilled(t *testing.T) {
@@ -120,44 +115,4 @@ func TestWaitingEventsSurviveTheLossOfTheStore(t *testing.T) {
 		}, webhook.kinds())
 		require.Equal(t, webhook.kinds(), f.eventKinds(session), "they are in the log again")
 	}, withWebhook(webhook))
-}
-
-// The store may lose what it acknowledged a moment ago, before the lane knows that it was saved.
-func TestAKeySavedAMomentBeforeTheStoreIsLostIsKept(t *testing.T) {
-	runFixture(t, func(t *testing.T, f *fixture) {
-		became := make(chan commit.Outcome, 2)
-		done := func(o commit.Outcome) { became <- o }
-		kept := lanes.KeptAnswer{Name: "k", Fingerprint: "f", Status: 201, Body: "b", At: f.clock.Now().Wall}
-		f.committer.Save(&commit.Write{Kept: &kept, Done: done})
-		require.Equal(t, commit.Saved, <-became)
-		synctest.Wait()
-		f.wipeStore()
-		f.committer.Save(&commit.Write{Done: done})
-		require.Equal(t, commit.Saved, <-became)
-		recovered, err := f.store.Load(t.Context(), f.settings.Layout.Range)
-		require.NoError(t, err)
-		require.Equal(t, []lanes.KeptAnswer{kept}, recovered.Keys)
-	})
-}
-
-func TestAStoreThatLosesItsRefillTooIsNotPressed(t *testing.T) {
-	runFixture(t, func(t *testing.T, f *fixture) {
-		session := f.create(0, 30)
-		_, err := f.Create(t.Context(), f.laneID(1), f.newSale(30), keyed("k", "create"))
-		require.NoError(t, err)
-		var refills, most atomic.Int64
-		f.store.setHook(func(_ context.Context, batch store.Batch, _ func() error) error {
-			if batch.Refill {
-				refills.Add(1)
-				most.Store(max(most.Load(), int64(len(batch.Keys))))
-			}
-			return store.ErrRolledBack
-		})
-		require.ErrorIs(t, f.answerOf(f.runAsync(func() error { return f.tryStop(session) }), time.Second), lanes.ErrNotSaved)
-		f.advance(time.Minute)
-		require.Less(t, refills.Load(), int64(60))
-		require.Equal(t, int64(1), most.Load(), "each try has the same single key")
-		f.storeReturns()
-		require.Equal(t, lanes.EndReason(lanes.ByPOS), f.endedSession(session).Reason)
-	})
 }
