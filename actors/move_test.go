@@ -194,7 +194,7 @@ func TestAListShowsASessionOnceAlthoughTheLaneItLeavesPanics(t *testing.T) {
 			release()
 			require.Contains(t, []error{nil, lanes.ErrTimeout}, <-moved)
 			shownOn := f.laneID(from)
-			for tries := 0; shownOn != f.laneID(to) && tries < 1_000_000; tries++ {
+			for tries := 0; shownOn != f.laneID(to) && tries < 50_000_000; tries++ {
 				runtime.Gosched()
 				lane, _ := f.board.Find(session)
 				shownOn = lane.ID
