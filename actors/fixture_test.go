@@ -79,14 +79,14 @@ func withDelivery(slots, queue int) option {
 func withCatalogue(c Catalogue) option { return func(f *fixture) { f.settings.Catalogue = c } }
 
 // runFixture runs a test with a fixture whose range is ready, every link up.
-func runFixture(t *testing.T, story func(*testing.T, *fixture), options ...option) {
+func runFixture(t *testing.T, test func(*testing.T, *fixture), options ...option) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { story(t, startFixture(t, options...)) })
+	synctest.Test(t, func(t *testing.T) { test(t, startFixture(t, options...)) })
 }
 
 // runWithDriver runs a test with a range of one lane on the fake driver.
-func runWithDriver(t *testing.T, driver *fakeDriver, story func(*testing.T, *fixture), more ...option) {
-	runFixture(t, story, append(more, withLanes(1), withDriver(driver))...)
+func runWithDriver(t *testing.T, driver *fakeDriver, test func(*testing.T, *fixture), more ...option) {
+	runFixture(t, test, append(more, withLanes(1), withDriver(driver))...)
 }
 
 // startFixture must be called inside a synctest bubble. The range has two lanes unless withLanes says otherwise.

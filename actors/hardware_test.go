@@ -112,16 +112,16 @@ func TestTheClockSkewOfAControllerIsCountedAndTheGatewaysTimeCounts(t *testing.T
 	runFixture(t, func(t *testing.T, f *fixture) {
 		session := f.create(0, 30)
 		f.advance(time.Minute)
-		for _, story := range []struct {
+		for _, c := range []struct {
 			more    time.Duration
 			counted float64
 		}{{0, 0}, {0, 0}, {10 * time.Minute, 1}} {
 			restoreLink := f.cutLink(0)
-			if story.more > 0 { // the controller does not receive it
-				f.modify(session, int(story.more.Minutes()))
+			if c.more > 0 { // the controller does not receive it
+				f.modify(session, int(c.more.Minutes()))
 			}
 			restoreLink()
-			require.Equal(t, story.counted, f.counterValue(metric))
+			require.Equal(t, c.counted, f.counterValue(metric))
 			require.Equal(t, f.remaining(session), f.controller(0).Shown().Remaining, "the gateway's time counts")
 		}
 		restoreLink := f.cutLink(0)

@@ -14,7 +14,7 @@ import (
 )
 
 func TestAHoldClosesWhatItCoversAndNothingElse(t *testing.T) {
-	for name, story := range map[string]struct {
+	for name, c := range map[string]struct {
 		scope      func(*fixture) lanes.Scope
 		held, free []int
 	}{
@@ -29,35 +29,35 @@ func TestAHoldClosesWhatItCoversAndNothingElse(t *testing.T) {
 					sessions = append(sessions, f.create(i, 30))
 				}
 				f.advance(10 * time.Minute)
-				reached := f.setHold(story.scope(f))
-				require.Equal(t, lanes.Reached{Confirmed: f.laneIDs(story.held...), Saved: true}, reached)
-				f.requireHeld(story.held...)
-				f.requireOpen(story.free...)
-				require.Equal(t, []lanes.HoldRecord{{Scope: story.scope(f), Who: "sam", Since: f.clock.Now().Wall}}, f.Holds().InForce)
+				reached := f.setHold(c.scope(f))
+				require.Equal(t, lanes.Reached{Confirmed: f.laneIDs(c.held...), Saved: true}, reached)
+				f.requireHeld(c.held...)
+				f.requireOpen(c.free...)
+				require.Equal(t, []lanes.HoldRecord{{Scope: c.scope(f), Who: "sam", Since: f.clock.Now().Wall}}, f.Holds().InForce)
 
 				f.advance(5 * time.Minute)
-				for _, i := range story.held {
+				for _, i := range c.held {
 					require.Equal(t, 20*time.Minute, f.remaining(sessions[i]))
 					require.Equal(t, 20*time.Minute, f.controller(i).Shown().Remaining)
 				}
-				for _, i := range story.free {
+				for _, i := range c.free {
 					require.Equal(t, 15*time.Minute, f.remaining(sessions[i]))
 				}
 
-				reached = f.liftHold(story.scope(f))
-				require.Equal(t, lanes.Reached{Confirmed: f.laneIDs(story.held...), Saved: true}, reached)
+				reached = f.liftHold(c.scope(f))
+				require.Equal(t, lanes.Reached{Confirmed: f.laneIDs(c.held...), Saved: true}, reached)
 				f.requireHeld()
 				f.requireOpen(0, 1, 2, 3)
 				require.Empty(t, f.heldScopes())
 				f.advance(20 * time.Minute)
-				for _, i := range story.held {
+				for _, i := range c.held {
 					require.Equal(t, []lanes.Kind{
 						lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused, lanes.SessionResumed, lanes.SessionStopped,
 					}, f.eventKinds(sessions[i]))
 					require.Equal(t, 30*time.Minute, f.endedSession(sessions[i]).Used)
 					require.Equal(t, 5*time.Minute, f.endedSession(sessions[i]).Paused)
 				}
-				for _, i := range story.free {
+				for _, i := range c.free {
 					require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionStopped}, f.eventKinds(sessions[i]))
 				}
 			}, withBays)
