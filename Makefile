@@ -1,16 +1,15 @@
 # Every target is a line or two; what it needs and is missing it installs, or says that it cannot.
-.PHONY: build run test contract lint bench profile fuzz soak package clean tools
+.PHONY: build run test contract lint bench profile fuzz soak mutants package clean tools
 
 build: ; go build -o bin/rangegate ./cmd/rangegate
 
 run: build ; bin/rangegate playground
 
-# Nothing from the cache: it does not see that the binary has changed, which many tests build and run.
-# The race detector knows nothing of the memory that SQLite has of its own, and looking there would take twice as long.
-test: tools ; RANGEGATE_NO_SKIP=1 go test -race -gcflags='modernc.org/...=-race=false' -count 1 -timeout 15m ./...
+test: tools ; .ci/test
 
-# Some of the tests: those that hold the gateway against its documents and against standards, with the tools of others.
-contract: tools ; RANGEGATE_NO_SKIP=1 go test -count 1 -timeout 15m -v ./test/contract
+# Some of the tests: the gateway against its documents and against standards, with the tools of others; the code against
+# the rules of its packages.
+contract: tools ; RANGEGATE_NO_SKIP=1 go test -count 1 -timeout 15m -v ./test/contract/...
 
 lint: ; .ci/lint
 
@@ -23,6 +22,9 @@ profile: ; .ci/profile bin/profile $(ONLY)
 fuzz: ; .ci/fuzz 30s
 
 soak: tools ; .ci/soak
+
+# Whether the tests of lanes, webhook and catalog notice each changed operator. docs/mutants.md lists the changes that no test can notice.
+mutants: tools ; nice .ci/mutants
 
 # The binaries and the Debian packages for amd64 and arm64, in dist/.
 package: ; deploy/package

@@ -285,7 +285,7 @@ func newHoldProgress(hold bool, covered []uuid.UUID, records int) *holdProgress 
 	return p
 }
 
-// report takes in how far the hold has come on the lane.
+// report records how far the hold has come on the lane.
 func (p *holdProgress) report(lane uuid.UUID, now reach) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -305,7 +305,7 @@ func (p *holdProgress) report(lane uuid.UUID, now reach) {
 	p.closeIfComplete()
 }
 
-// saveEnded takes in that a write has ended.
+// saveEnded records that a write has ended.
 func (p *holdProgress) saveEnded(saved bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -212,9 +212,14 @@ type receiver struct {
 	number uint64
 }
 
-func (t receiver) Applied(revision uint64)      { t.r.send(t.lane, &applied{t.number, revision}) }
+// Applied implements link.Receiver.
+func (t receiver) Applied(revision uint64) { t.r.send(t.lane, &applied{t.number, revision}) }
+
+// Reported implements link.Receiver.
 func (t receiver) Reported(report lanes.Report) { t.r.send(t.lane, &reported{t.number, report}) }
-func (t receiver) Down(err error)               { t.r.send(t.self, &broken{t.number, err}) }
+
+// Down implements link.Receiver.
+func (t receiver) Down(err error) { t.r.send(t.self, &broken{t.number, err}) }
 
 // dialQueue runs at most maxDials dials of a range at a time, in the order in which they came. Those that wait have no goroutine:
 // there may be a hundred thousand.

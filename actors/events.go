@@ -132,7 +132,7 @@ func (e *eventsActor) deliver(event lanes.Logged) {
 	}()
 }
 
-// announce sends saved events to the events actor, except those whose attempt somebody else makes. Before that actor has started
+// announce sends saved events to the events actor, except purchases, whose attempt runPurchase makes. Before that actor has started
 // there is no need to: it begins with what is unattempted.
 func (r *Range) announce(events []lanes.Logged) {
 	mine := slices.DeleteFunc(slices.Clone(events), func(e lanes.Logged) bool {

@@ -90,7 +90,7 @@ func (l *laneActor) reportHold(q *request) {
 	}
 }
 
-// stateApplied takes in that the newest state is in force on the hardware.
+// stateApplied records that the newest state is in force on the hardware.
 func (l *laneActor) stateApplied(state link.State) {
 	f := &l.fireLine
 	f.applied, f.held, f.sawOpen = true, state.Hold, !state.Hold

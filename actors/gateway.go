@@ -1,4 +1,4 @@
-// Package actors runs the ranges: their tree of actors, and what stands beside it. Nothing outside this package knows of actors.
+// Package actors runs the ranges: their tree of actors and what is beside it. No other package knows of actors.
 //
 //	range-<id>                  spawns and supervises its lanes; sets and lifts holds      supervision.go, ceasefire.go
 //	├─ <lane id>                owns one lane: its session, its timer, pause and resume    lane.go: start reading here
@@ -68,7 +68,7 @@ func (g *Gateway) Range(id uuid.UUID) (*Range, error) {
 	if !found {
 		return nil, lanes.ErrStarting
 	}
-	if context.Cause(r.life) == lanes.ErrNotOwner {
+	if errors.Is(context.Cause(r.life), lanes.ErrNotOwner) {
 		return nil, lanes.ErrNotOwner
 	}
 	return r, nil
@@ -135,7 +135,7 @@ func (g *Gateway) Stop(ctx context.Context) error {
 }
 
 // stop ends the range's tree after what it had to save is saved. No event is attempted any more; attempts under way have
-// lastAttempts, and what they come to is saved too.
+// lastAttempts, and their outcomes are saved too.
 func (r *Range) stop(ctx context.Context) error {
 	var errs []error
 	if events := r.events.Load(); events != nil {

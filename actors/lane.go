@@ -3,6 +3,7 @@ package actors
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -27,7 +28,7 @@ const (
 //
 //	decide   the rules of package lanes say what the request changes
 //	close    a change that closes the fire line is sent to the hardware before it is saved
-//	save     the change, its events, its history and its reply go to the store in one write; the lane goes on when it hears
+//	save     the change, its events, its history and its reply go to the store in one write, whose outcome comes as a message
 //	swap     the saved lane is the lane in force: shown on the board, its timer armed
 //	open     a change that opens the fire line is sent to the hardware only now
 //	answer   the client gets the reply
@@ -40,6 +41,7 @@ type laneActor struct {
 	lane    lanes.Lane   // in force
 	loaded  bool         // its last saved state is in force
 	ready   bool         // the range counts it as ready
+	left    bool         // this life has ended: see leave
 	parked  bool         // it panicked too often: its hardware is held and it takes nothing
 	pending *pendingSave // the change being saved
 	current *request     // the request being decided
@@ -91,7 +93,12 @@ type (
 func (l *laneActor) Receive(ctx actor.Context) {
 	defer l.r.guard(ctx, laneKind)
 	l.now = l.r.clock.Now()
-	switch m := l.r.received(ctx, laneKind).(type) {
+	message := l.r.received(ctx, laneKind)
+	if l.left {
+		l.refuseLate(message)
+		return
+	}
+	switch m := message.(type) {
 	case *actor.Started:
 		l.start(ctx)
 	case *actor.Restarting:
@@ -269,7 +276,7 @@ func (l *laneActor) nextRequest() *request {
 		l.closing[0].at = l.now
 	}
 	switch due := l.lane.Due(l.now); {
-	case len(l.closing) > 0 && !(due && l.lane.Due(l.closing[0].at)):
+	case len(l.closing) > 0 && (!due || !l.lane.Due(l.closing[0].at)):
 		return pop(&l.closing)
 	case due:
 		return l.expiry()
@@ -329,11 +336,12 @@ func (l *laneActor) process(q *request) {
 // decide returns what the rules say that the request changes. decided is false when there is nothing to do: the request was
 // refused, or is about a session that is being looked up.
 func (l *laneActor) decide(q *request) (change lanes.Change, decided bool) {
+	l.current = q // leave refuses it after a panic
 	if q.abandoned() && !q.closes() || q.ticket != nil && !q.ticket.take() {
+		l.current = nil
 		l.refuse(q, lanes.ErrTimeout)
 		return change, false
 	}
-	l.current = q // leave refuses it if the rules panic
 	q.decided, q.session = l.now.Mono, sessionOn(l.lane)
 	change, err := l.lane.Decide(q.at, q.command)
 	if err == nil && q.claim != nil {
@@ -341,7 +349,7 @@ func (l *laneActor) decide(q *request) (change lanes.Change, decided bool) {
 	}
 	l.current = nil
 	switch {
-	case err == lanes.ErrElsewhere:
+	case errors.Is(err, lanes.ErrElsewhere):
 		l.lookUp(q)
 		return change, false
 	case err != nil:
@@ -578,6 +586,7 @@ func (l *laneActor) expiry() *request {
 
 // leave ends this life of the lane: after a panic another one begins, or the lane stops. What waits is refused.
 func (l *laneActor) leave(reason error) {
+	l.left = true
 	if l.timer != nil {
 		l.timer.Stop()
 	}
@@ -596,6 +605,18 @@ func (l *laneActor) leave(reason error) {
 		for _, q := range queue {
 			l.refuse(q, reason)
 		}
+	}
+}
+
+// refuseLate answers what reaches the lane while it waits for its connection to stop.
+func (l *laneActor) refuseLate(message any) {
+	switch m := message.(type) {
+	case *request:
+		l.refuse(m, l.stopReason())
+	case *saveResult:
+		l.settleInherited(m.pending, m.outcome)
+	default:
+		refuseUnknownLane(message)
 	}
 }
 
@@ -621,7 +642,7 @@ func (l *laneActor) logLine(q *request, err error, changes bool) *zerolog.Event 
 	_, inspects := q.command.(lanes.Inspect)
 	level := zerolog.InfoLevel
 	switch {
-	case err == lanes.ErrInternal || err == lanes.ErrNotSaved:
+	case errors.Is(err, lanes.ErrInternal), errors.Is(err, lanes.ErrNotSaved):
 		level = zerolog.ErrorLevel
 	case inspects && !changes:
 		level = zerolog.DebugLevel

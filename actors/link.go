@@ -109,8 +109,7 @@ func (l *laneActor) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervi
 	}
 }
 
-// linkUp takes in that the connection is up. The hardware is sent what is wanted, if that is known yet: hardware that runs is
-// left alone until then.
+// linkUp sends the hardware what is wanted, if the lane is loaded: hardware that runs is left alone until then.
 func (l *laneActor) linkUp(m *linkUp) {
 	if m.dial != l.link.dial {
 		return
@@ -127,7 +126,7 @@ func (l *laneActor) linkUp(m *linkUp) {
 	l.linkChanged(lanes.LinkUp)
 }
 
-// linkDown takes in that the connection has failed or could not be made, and arms the back-off before the next dial.
+// linkDown shows that the connection has failed or could not be made, and arms the back-off before the next dial.
 func (l *laneActor) linkDown(err error) {
 	k := &l.link
 	what := "not_made"
@@ -205,7 +204,7 @@ func (l *laneActor) sendState(wanted *link.State) {
 	}
 }
 
-// applied takes in that the newest state is in force.
+// applied handles the hardware's confirmation of a state, unless a newer one was sent since.
 func (l *laneActor) applied(m *applied) {
 	if m.dial == l.link.dial && m.revision == l.link.revision && l.link.sent != nil {
 		l.stateApplied(*l.link.sent)

@@ -12,7 +12,7 @@ import (
 )
 
 // A session moves in three steps. The destination reserves itself and gives a ticket; the source decides the move and saves both
-// lanes in one write; then the destination puts what was saved in force. A move that comes to nothing drops the ticket.
+// lanes in one write; then the destination puts what was saved in force. A move that fails drops the ticket.
 
 // ticket is a lane that keeps itself free for a session.
 type ticket struct {

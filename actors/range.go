@@ -258,7 +258,7 @@ func (r *Range) on(
 		q.command = command
 		return r.ask(ctx, lane, q)
 	})
-	if _, stop := command.(lanes.Stop); stop && err == lanes.ErrSessionEnded && r.committer.Ending(session) {
+	if _, stop := command.(lanes.Stop); stop && errors.Is(err, lanes.ErrSessionEnded) && r.committer.Ending(session) {
 		return nil, lanes.ErrNotSaved
 	}
 	return view, err
@@ -325,7 +325,7 @@ func (r *Range) follow(
 			asked = lane.ID
 			return do(lane.ID, q)
 		})
-		if err != lanes.ErrSessionNotFound || asked == uuid.Nil || ctx.Err() != nil {
+		if !errors.Is(err, lanes.ErrSessionNotFound) || asked == uuid.Nil || ctx.Err() != nil {
 			return view, err
 		}
 	}
@@ -359,7 +359,7 @@ func (r *Range) lastReply(q *request) (*lanes.SessionView, error) {
 		return answer.view, answer.err
 	default:
 	}
-	if err := context.Cause(r.life); err == lanes.ErrNotOwner && !q.saved.Load() {
+	if err := context.Cause(r.life); errors.Is(err, lanes.ErrNotOwner) && !q.saved.Load() {
 		return nil, err
 	}
 	return nil, lanes.ErrTimeout

@@ -18,7 +18,7 @@ import (
 	"rangegate/lanes/store"
 )
 
-// ErrLayout: the store has a lane with paid time on it that the configuration no longer has.
+// ErrLayout means that the store has a lane with paid time on it that the configuration no longer has.
 var ErrLayout = errors.New("the configuration has lost a lane that is in use")
 
 // recover claims the range, loads it, and carries its lanes over to the machine's present boot. What that changed is to be saved

@@ -41,10 +41,10 @@ type Changed struct {
 	Renew []uuid.UUID // lanes whose link is made anew, by the new driver
 }
 
-// ErrInUse: what the configuration no longer has is in use, and nothing was changed.
+// ErrInUse means that what the configuration no longer has is in use, and nothing was changed.
 var ErrInUse = errors.New("the reload is refused, what was in force stays")
 
-// ErrUnfinished: the ranges are what they were to become, and something that they no longer have has not ended in time.
+// ErrUnfinished means that the ranges are what they were to become, and something that they no longer have has not ended in time.
 var ErrUnfinished = errors.New("the reload took effect, and not everything that it took away has ended")
 
 const (
@@ -136,7 +136,7 @@ func (g *Gateway) affected(to Reload) (change, end []*Range, err error) {
 	for _, id := range to.End {
 		r, err := g.Range(id)
 		switch {
-		case err == lanes.ErrNotOwner: // another gateway is responsible for what is on it
+		case errors.Is(err, lanes.ErrNotOwner): // another gateway is responsible for what is on it
 			g.mu.RLock()
 			r, err = g.ranges[id], nil
 			g.mu.RUnlock()
@@ -222,13 +222,13 @@ func endSessions(ctx context.Context, leaving []leavingLane, who string) error {
 		status, _, _ := l.r.board.Lane(l.lane)
 		if s := status.Lane.Session; s != nil {
 			_, err := l.r.StaffOn(ctx, who, s.ID, lanes.Stop{Session: s.ID, By: lanes.ByStaff})
-			if err != nil && err != lanes.ErrSessionEnded {
+			if err != nil && !errors.Is(err, lanes.ErrSessionEnded) {
 				return fmt.Errorf("stopping session %s on lane %s: %w", s.ID, l.lane, err)
 			}
 			status, _, _ = l.r.board.Lane(l.lane)
 		}
 		for _, open := range status.Lane.Open {
-			if err := l.r.Clear(ctx, who, open.ID, false); err != nil && err != lanes.ErrPurchaseNotFound {
+			if err := l.r.Clear(ctx, who, open.ID, false); err != nil && !errors.Is(err, lanes.ErrPurchaseNotFound) {
 				return fmt.Errorf("dropping purchase %s of lane %s: %w", open.ID, l.lane, err)
 			}
 		}
@@ -283,7 +283,7 @@ func (d leavingLane) vacate(ctx context.Context) (*ticket, error) {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("%w: lane %s does not answer", ErrInUse, d.lane)
 		}
-		if answer.err != errBusy {
+		if !errors.Is(answer.err, errBusy) {
 			return answer.ticket, answer.err
 		}
 		select {

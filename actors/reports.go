@@ -57,10 +57,10 @@ func (l *laneActor) lookUp(q *request) {
 			ctx, cancel := context.WithTimeout(r.life, commit.FlushTimeout)
 			_, err := r.Session(ctx, report.Session)
 			cancel()
-			if err == nil || err == lanes.ErrSessionEnded {
+			if err == nil || errors.Is(err, lanes.ErrSessionEnded) {
 				found = lanes.IsKnown
 			}
-			if found == lanes.IsKnown || err == lanes.ErrSessionNotFound {
+			if found == lanes.IsKnown || errors.Is(err, lanes.ErrSessionNotFound) {
 				break
 			}
 			if !r.sleep(reportRetry) { // the store is down

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"errors"
 
 	"github.com/google/uuid"
 
@@ -30,7 +31,7 @@ func (r *Range) Simulate(ctx context.Context, kind lanes.Kind, session uuid.UUID
 	minutes := 0
 	if lane, found := r.board.Find(session); found {
 		event.Session, event.Lane, minutes = session, lane.ID, lanes.MinutesIn(items)
-		if _, err := lane.Decide(now, lanes.Modify{Session: session, Minutes: minutes}); minutes > 0 && err == lanes.ErrDurationOutOfRange {
+		if _, err := lane.Decide(now, lanes.Modify{Session: session, Minutes: minutes}); minutes > 0 && errors.Is(err, lanes.ErrDurationOutOfRange) {
 			return lanes.Logged{}, err
 		}
 	}
@@ -95,9 +96,9 @@ func (r *Range) tryAddMinutes(event lanes.Logged, minutes int) bool {
 		q.command, q.events = lanes.Modify{Session: session, Minutes: minutes}, []lanes.Logged{event}
 		return r.ask(ctx, lane, q)
 	})
-	switch err {
-	case nil:
-	case lanes.ErrStoreUnavailable, lanes.ErrOverloaded:
+	switch {
+	case err == nil:
+	case errors.Is(err, lanes.ErrStoreUnavailable), errors.Is(err, lanes.ErrOverloaded):
 		return false
 	default:
 		traced(r.log.Warn(), event.Trace).Stringer("lane", event.Event.Lane).Stringer("session", session).Int("minutes", minutes).Err(err).

@@ -145,8 +145,8 @@ func laneNamed(pid *actor.PID) uuid.UUID {
 	return uuid.Nil
 }
 
-// addresses are the actors of a range's lanes, for whoever has a message for one of them: it goes straight there, and does not queue
-// at the range's actor, which alone changes the list.
+// addresses lists the actors of a range's lanes, so that a message goes straight to the lane and does not queue at the range's actor.
+// That one alone changes the list.
 type addresses struct {
 	mu    sync.RWMutex
 	lanes map[uuid.UUID]*actor.PID
@@ -201,6 +201,7 @@ func (a *addresses) drop(lane uuid.UUID) {
 // props makes actors of a kind on the library's lock-free mailbox.
 func (r *Range) props(kind string, producer actor.Producer) *actor.Props {
 	metrics.FromZero(r.metrics.Restarts, kind)
+	r.metrics.MailboxWait.WithLabelValues(kind) // the series is there before the first message is timed
 	depth := mailboxDepth{r.metrics.MailboxDepth.WithLabelValues(kind)}
 	return actor.PropsFromProducer(producer, actor.WithMailbox(actor.UnboundedLockfree(depth)), actor.WithDispatcher(dispatcher{}))
 }
@@ -271,8 +272,8 @@ func (r *Range) received(ctx actor.Context, kind string) any {
 	return ctx.Message()
 }
 
-// guard is deferred by every Receive: it logs and counts a panic and panics again, so that the supervisor restarts the actor. On its
-// way out an actor must not panic: the library would bring it back to life.
+// guard is deferred by every Receive: it logs and counts a panic and panics again, so that the supervisor restarts the actor. An actor
+// that is stopping must not panic: the library would bring it back to life.
 func (r *Range) guard(ctx actor.Context, kind string) {
 	defect := recover()
 	if defect == nil {
@@ -285,6 +286,9 @@ func (r *Range) guard(ctx actor.Context, kind string) {
 	r.logPanic(ctx.Self(), kind, messageName(message), defect)
 	switch message.(type) {
 	case *actor.Restarting, *actor.Stopping, *actor.Stopped:
+		return
+	}
+	if r.life.Err() != nil {
 		return
 	}
 	r.metrics.MailboxDepth.WithLabelValues(kind).Dec()

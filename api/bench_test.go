@@ -19,29 +19,28 @@ import (
 	"rangegate/lanes"
 )
 
-// till is a range that has nothing but sessions, and sells at once.
-type till struct {
+// benchRange is a range with sessions only.
+type benchRange struct {
 	v2.Range
 	sessions []*lanes.SessionView
 }
 
-func (s till) Sessions() []*lanes.SessionView { return s.sessions }
+func (r benchRange) Sessions() []*lanes.SessionView { return r.sessions }
 
-func (s till) Session(context.Context, uuid.UUID) (*lanes.SessionView, error) {
-	return s.sessions[0], nil
+func (r benchRange) Session(context.Context, uuid.UUID) (*lanes.SessionView, error) {
+	return r.sessions[0], nil
 }
 
-func (s till) Create(context.Context, uuid.UUID, lanes.Create, *lanes.Key) (*lanes.SessionView, error) {
-	return s.sessions[0], nil
+func (r benchRange) Create(context.Context, uuid.UUID, lanes.Create, *lanes.Key) (*lanes.SessionView, error) {
+	return r.sessions[0], nil
 }
 
-// BenchmarkAPI is what a request takes from its header to its answer, with the access log and the counts, and without a
-// network or a lane.
+// BenchmarkAPI serves requests with the access log and the metrics, without a network or a lane.
 func BenchmarkAPI(b *testing.B) {
 	began := time.Date(2026, time.November, 21, 9, 0, 0, 0, time.UTC)
-	all := till{}
+	running := benchRange{}
 	for range 1000 {
-		all.sessions = append(all.sessions, &lanes.SessionView{
+		running.sessions = append(running.sessions, &lanes.SessionView{
 			ID: uuid.New(), Lane: uuid.New(), Group: uuid.New(), Minutes: 60,
 			Began: &began, Created: began, Remaining: 59*time.Minute + 1234*time.Millisecond,
 		})
@@ -49,12 +48,12 @@ func BenchmarkAPI(b *testing.B) {
 	id, token := uuid.New(), uuid.NewString()
 	h := New(Settings{
 		Credentials: Credentials{id: {sha256.Sum256([]byte(token))}},
-		Range:       func(uuid.UUID) (v2.Range, error) { return all, nil },
+		Range:       func(uuid.UUID) (v2.Range, error) { return running, nil },
 		Traffic:     NewTraffic(prometheus.NewRegistry()), Log: zerolog.New(io.Discard).With().Timestamp().Logger(),
 	})
 	sale := fmt.Sprintf(`{"customer_name":"Jo Smith","lane_id":%q,"group_id":%q,"duration":60}`, uuid.New(), uuid.New())
 	for _, c := range []struct{ name, method, path, body string }{
-		{"get one", http.MethodGet, "/sessions/" + all.sessions[0].ID.String(), ""},
+		{"get one", http.MethodGet, "/sessions/" + running.sessions[0].ID.String(), ""},
 		{"get 1000", http.MethodGet, "/sessions", ""},
 		{"create", http.MethodPost, "/sessions", sale},
 	} {

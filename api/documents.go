@@ -1,41 +1,82 @@
 package api
 
 import (
-	_ "embed" // the descriptions
+	_ "embed" // for the descriptions
+	"fmt"
+	"net/http"
 	"strings"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"rangegate/api/endpoint"
 )
 
-// The descriptions of the versions, and what holds for every path of both.
+// The prefixes of the versions, and their reference pages.
+const (
+	prefix1, page1 = "/api/v1/pos", "/api/v1/swagger"
+	prefix2, page2 = "/api/v2/pos", "/api/v2/swagger"
+)
+
+// The descriptions of the versions, and the part that both have.
 var (
 	//go:embed documents/version1.md
 	description1 string
 	//go:embed documents/version2.md
 	description2 string
 	//go:embed documents/everywhere.md
-	everywhere string
+	sharedDescription string
 )
 
-// release is the version of the API as a whole, of which the paths hold two (SPEC.md part 9).
+// release is the version of the API as a whole, with the paths of both versions (SPEC.md part 9).
 const release = "2.0.0"
 
-// about1 and about2 are what the documents say that the endpoints do not.
+// reference1 and reference2 are the parts of the documents that do not come from endpoints.
 var (
-	about1 = endpoint.Reference{
-		Info:       info("Range POS gateway, version 1", release, description1),
+	reference1 = endpoint.Reference{
+		Info:       info("Range POS gateway, version 1", description1),
 		Prefix:     prefix1,
 		Deprecated: true,
 		Headers:    deprecationHeaders(),
 	}
-	about2 = endpoint.Reference{Info: info("Range POS gateway", release, description2), Prefix: prefix2}
+	reference2 = endpoint.Reference{Info: info("Range POS gateway", description2), Prefix: prefix2}
 )
 
-func info(title, version, description string) openapi3.Info {
+func info(title, description string) openapi3.Info {
 	return openapi3.Info{
-		Title: title, Version: version, Description: strings.Replace(description, "EVERYWHERE\n", everywhere, 1),
+		Title: title, Version: release, Description: strings.Replace(description, "EVERYWHERE\n", sharedDescription, 1),
 		License: &openapi3.License{Name: "Proprietary", Identifier: "LicenseRef-Proprietary"},
+	}
+}
+
+// deprecated is the day on which version 2 was released and version 1 deprecated (SPEC.md part 9).
+var deprecated = time.Date(2024, 2, 3, 0, 0, 0, 0, time.UTC)
+
+// The headers of every response of version 1: RFC 9745 defines the date and the link to the deprecation's meaning, RFC 5829
+// the link to the successor. There is no Sunset: version 1 stays supported.
+var (
+	deprecation = fmt.Sprintf("@%d", deprecated.Unix())
+	successor   = fmt.Sprintf(`<%s/>; rel="successor-version", <%s/>; rel="deprecation"; type="text/html"`, page2, page1)
+)
+
+// addDeprecation adds those headers to every response under the path of version 1, including errors and unknown paths.
+func addDeprecation(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/api/v1/") {
+			w.Header().Set("Deprecation", deprecation)
+			w.Header().Set("Link", successor)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// deprecationHeaders describes those headers.
+func deprecationHeaders() openapi3.Headers {
+	header := func(description, value string) *openapi3.HeaderRef {
+		return endpoint.Header(description, openapi3.NewStringSchema().WithEnum(value))
+	}
+	return openapi3.Headers{
+		"Deprecation": header("Since when this version is deprecated (RFC 9745), in seconds since 1970", deprecation),
+		"Link":        header("What to use instead, and what deprecation means here", successor),
 	}
 }

@@ -12,25 +12,26 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"rangegate/catalog"
 )
 
-// document is one of the documents as a client gets it.
-func document(t *testing.T, h http.Handler, path string) *openapi3.T {
-	answer := ask(h, "GET", path)
-	require.Equal(t, http.StatusOK, answer.Code)
-	require.Equal(t, "application/json", answer.Header().Get("Content-Type"))
-	doc, err := openapi3.NewLoader().LoadFromData(answer.Body.Bytes())
+// loadDocument returns a document as a client gets it.
+func loadDocument(t *testing.T, h http.Handler, path string) *openapi3.T {
+	response := send(h, "GET", path)
+	require.Equal(t, http.StatusOK, response.Code)
+	require.Equal(t, "application/json", response.Header().Get("Content-Type"))
+	doc, err := openapi3.NewLoader().LoadFromData(response.Body.Bytes())
 	require.NoError(t, err)
 	return doc
 }
 
-// operations calls do with everything that is documented of both versions.
-func operations(t *testing.T, h http.Handler, do func(method, path string, op *openapi3.Operation)) {
+// forEachOperation calls do with every documented operation of both versions.
+func forEachOperation(t *testing.T, h http.Handler, do func(method, path string, op *openapi3.Operation)) {
 	for _, prefix := range []string{prefix1, prefix2} {
-		for path, item := range document(t, h, prefix+"/openapi.json").Paths.Map() {
+		for path, item := range loadDocument(t, h, prefix+"/openapi.json").Paths.Map() {
 			for method, op := range item.Operations() {
 				do(method, prefix+path, op)
 			}
@@ -39,11 +40,11 @@ func operations(t *testing.T, h http.Handler, do func(method, path string, op *o
 }
 
 func TestTheDocumentsAreValid(t *testing.T) {
-	h := asleep()
+	h := newStartingAPI()
 	for path, version := range map[string]string{
 		prefix1 + "/openapi.json": "2.0.0", prefix2 + "/openapi.json": "2.0.0", prefix2 + "/products.openapi.json": "2.0.0",
 	} {
-		doc := document(t, h, path)
+		doc := loadDocument(t, h, path)
 		require.NoError(t, doc.Validate(t.Context(), openapi3.EnableExamplesValidation()), path)
 		require.Equal(t, "3.1.0", doc.OpenAPI)
 		require.Equal(t, version, doc.Info.Version)
@@ -52,9 +53,9 @@ func TestTheDocumentsAreValid(t *testing.T) {
 
 // Every route is documented, and everything documented is a route.
 func TestEveryRouteIsInADocument(t *testing.T) {
-	h := asleep()
+	h := newStartingAPI()
 	var documented, routed []string
-	operations(t, h, func(method, path string, op *openapi3.Operation) {
+	forEachOperation(t, h, func(method, path string, op *openapi3.Operation) {
 		documented = append(documented, method+" "+path)
 		require.NotEmpty(t, op.Summary, path)
 		require.Len(t, op.Tags, 1, path)
@@ -62,119 +63,119 @@ func TestEveryRouteIsInADocument(t *testing.T) {
 		for _, p := range op.Parameters {
 			require.NotEmpty(t, p.Value.Description, path)
 		}
-		for status, answer := range op.Responses.Map() {
-			require.Contains(t, answer.Value.Headers, "trace-id", path)
+		for status, response := range op.Responses.Map() {
+			require.Contains(t, response.Value.Headers, "trace-id", path)
 			for _, name := range []string{"Deprecation", "Link"} {
-				require.Equal(t, op.Deprecated, answer.Value.Headers[name] != nil, "%s %s", path, status)
+				require.Equal(t, op.Deprecated, response.Value.Headers[name] != nil, "%s %s", path, status)
 			}
 		}
 	})
-	routes(t, h, func(method, route, _ string) {
-		if !isPublic(route) && strings.HasPrefix(route, "/api/") { // the screens are nobody's to program against
+	forEachRoute(t, h, func(method, route, _ string) {
+		if !isPublic(route) && strings.HasPrefix(route, "/api/") { // the screens are no public API
 			routed = append(routed, method+" "+route)
 		}
 	})
 	require.ElementsMatch(t, routed, documented)
 }
 
-// What the document shows is accepted, and what it requires is required; whatever comes back is as documented.
-func TestWhatTheDocumentsShow(t *testing.T) {
-	h, starting := open(&stand{status: 200}), asleep()
-	operations(t, h, func(method, path string, op *openapi3.Operation) {
+// The documented examples are accepted, the required fields are required, and every response is as documented.
+func TestRequestsAndResponsesAreAsDocumented(t *testing.T) {
+	h, starting := newAPI(&fakeRange{status: 200}), newStartingAPI()
+	forEachOperation(t, h, func(method, path string, op *openapi3.Operation) {
 		name := method + " " + path
 		t.Run(name, func(t *testing.T) {
-			request := shownRequest(t, op)
-			answer := known(h, method, request.target(path, ""), request.content(""))
-			require.Less(t, answer.Code, 300, answer.Body)
-			asDocumented(t, op, answer)
+			request := newExampleRequest(t, op)
+			response := sendAuthorized(h, method, request.target(path, ""), request.content(""))
+			require.Less(t, response.Code, 300, response.Body)
+			requireDocumented(t, op, response)
 			for _, field := range request.required {
-				answer := known(h, method, request.target(path, field), request.content(field))
-				require.Equal(t, http.StatusBadRequest, answer.Code, field)
-				require.Contains(t, answer.Body.String(), `"fields":{"`+field+`":"is required"}`)
-				asDocumented(t, op, answer)
+				response := sendAuthorized(h, method, request.target(path, field), request.content(field))
+				require.Equal(t, http.StatusBadRequest, response.Code, field)
+				require.Contains(t, response.Body.String(), `"fields":{"`+field+`":"is required"}`)
+				requireDocumented(t, op, response)
 			}
-			asDocumented(t, op, send(h, method, request.target(path, ""), request.content("")))
+			requireDocumented(t, op, sendBody(h, method, request.target(path, ""), request.content("")))
 			if request.body != nil {
-				asDocumented(t, op, known(h, method, request.target(path, ""), "<x/>", "Content-Type", "text/xml"))
-				asDocumented(t, op, known(h, method, request.target(path, ""), strings.Repeat(" ", 1<<17)))
+				requireDocumented(t, op, sendAuthorized(h, method, request.target(path, ""), "<x/>", "Content-Type", "text/xml"))
+				requireDocumented(t, op, sendAuthorized(h, method, request.target(path, ""), strings.Repeat(" ", 1<<17)))
 			}
-			asDocumented(t, op, known(starting, method, request.target(path, ""), request.content("")))
+			requireDocumented(t, op, sendAuthorized(starting, method, request.target(path, ""), request.content("")))
 		})
 	})
 }
 
-// asDocumented insists that the answer's status, headers and body are documented.
-func asDocumented(t *testing.T, op *openapi3.Operation, answer *httptest.ResponseRecorder) {
+// requireDocumented requires that the response's status, headers and body are documented.
+func requireDocumented(t *testing.T, op *openapi3.Operation, response *httptest.ResponseRecorder) {
 	t.Helper()
-	documented := op.Responses.Status(answer.Code)
-	require.NotNil(t, documented, "%d %s", answer.Code, answer.Body)
+	documented := op.Responses.Status(response.Code)
+	require.NotNil(t, documented, "%d %s", response.Code, response.Body)
 	for name, header := range documented.Value.Headers {
-		if value := answer.Header().Get(name); value != "" && header.Value.Schema.Value.Type.Is("string") {
+		if value := response.Header().Get(name); value != "" && header.Value.Schema.Value.Type.Is("string") {
 			require.NoError(t, header.Value.Schema.Value.VisitJSON(value), name)
 		}
 	}
 	content := documented.Value.Content["application/json"]
 	if content == nil {
-		require.Empty(t, answer.Body.String())
+		require.Empty(t, response.Body.String())
 		return
 	}
 	var body any
-	require.NoError(t, json.Unmarshal(answer.Body.Bytes(), &body))
-	require.NoError(t, content.Schema.Value.VisitJSON(body), answer.Body)
+	require.NoError(t, json.Unmarshal(response.Body.Bytes(), &body))
+	require.NoError(t, content.Schema.Value.VisitJSON(body), response.Body)
 }
 
-// shown is a request as the document shows it.
-type shown struct {
+// exampleRequest is a request as the document shows it.
+type exampleRequest struct {
 	path     map[string]string
 	query    url.Values
 	body     map[string]any
 	required []string // of the query and the body
 }
 
-func shownRequest(t *testing.T, op *openapi3.Operation) shown {
-	s := shown{path: map[string]string{}, query: url.Values{}}
+func newExampleRequest(t *testing.T, op *openapi3.Operation) exampleRequest {
+	r := exampleRequest{path: map[string]string{}, query: url.Values{}}
 	for _, p := range op.Parameters {
 		switch {
 		case p.Value.In == "path":
-			s.path["{"+p.Value.Name+"}"] = fmt.Sprint(p.Value.Example)
+			r.path["{"+p.Value.Name+"}"] = fmt.Sprint(p.Value.Example)
 		case p.Value.Required:
 			require.Equal(t, "query", p.Value.In)
-			s.query.Set(p.Value.Name, fmt.Sprint(p.Value.Example))
-			s.required = append(s.required, p.Value.Name)
+			r.query.Set(p.Value.Name, fmt.Sprint(p.Value.Example))
+			r.required = append(r.required, p.Value.Name)
 		}
 	}
 	if op.RequestBody != nil {
 		content := op.RequestBody.Value.Content["application/json"]
-		s.body = content.Example.(map[string]any)
-		s.required = append(s.required, content.Schema.Value.Required...)
+		r.body = content.Example.(map[string]any)
+		r.required = append(r.required, content.Schema.Value.Required...)
 	}
-	return s
+	return r
 }
 
-// target is the address of the request, but for one field of its query.
-func (s shown) target(path, without string) string {
-	query := maps.Clone(s.query)
+// target returns the URL of the request, without one field of its query.
+func (r exampleRequest) target(path, without string) string {
+	query := maps.Clone(r.query)
 	query.Del(without)
-	for name, value := range s.path {
+	for name, value := range r.path {
 		path = strings.ReplaceAll(path, name, value)
 	}
 	return path + "?" + query.Encode()
 }
 
-// content is its body, but for one field.
-func (s shown) content(without string) string {
-	if s.body == nil {
+// content returns its body, without one field.
+func (r exampleRequest) content(without string) string {
+	if r.body == nil {
 		return ""
 	}
-	body := maps.Clone(s.body)
+	body := maps.Clone(r.body)
 	delete(body, without)
 	raw, _ := json.Marshal(body)
 	return string(raw)
 }
 
-// Every kind of event is among the webhooks, and nothing else; its example is of its own kind.
+// The webhooks are exactly the kinds of events; the example of each is of its own kind.
 func TestEveryKindOfEventIsDocumented(t *testing.T) {
-	webhooks := document(t, asleep(), prefix2+"/openapi.json").Webhooks
+	webhooks := loadDocument(t, newStartingAPI(), prefix2+"/openapi.json").Webhooks
 	kinds := []string{
 		"carrierHit", "help", "purchaseRequest", "sessionCreated", "sessionModified", "sessionPaused", "sessionResumed",
 		"sessionStarted", "sessionStopped",
@@ -198,13 +199,13 @@ func TestEveryKindOfEventIsDocumented(t *testing.T) {
 	}
 }
 
-// The document of the products API is one that a stub can be made of: what it shows is what the gateway takes.
-func TestTheProductsThatAnIntegratorServes(t *testing.T) {
-	op := document(t, asleep(), prefix2+"/products.openapi.json").Paths.Value("/products").Get
+// The document of the products API describes the products that the gateway accepts.
+func TestTheDocumentOfTheProductsAPI(t *testing.T) {
+	op := loadDocument(t, newStartingAPI(), prefix2+"/products.openapi.json").Paths.Value("/products").Get
 	require.Equal(t, "type", op.Parameters[0].Value.Name)
 	var types []any
-	for _, of := range catalog.Types {
-		types = append(types, string(of))
+	for _, productType := range catalog.Types {
+		types = append(types, string(productType))
 	}
 	require.Equal(t, types, op.Parameters[0].Value.Schema.Value.Enum)
 	require.Equal(t, "session-id", op.Parameters[1].Value.Name)
@@ -218,4 +219,36 @@ func TestTheProductsThatAnIntegratorServes(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(broken), &product))
 		require.Error(t, content.Schema.Value.VisitJSON([]any{product}), broken)
 	}
+}
+
+// Every response of version 1 has the headers of its deprecation; those of version 2 have none.
+func TestVersion1IsMarkedAsDeprecated(t *testing.T) {
+	h := New(settings(&fakeRange{}))
+	session := `{"id":"` + theSession + `","duration":0}`
+	for _, c := range []struct {
+		status             int
+		method, path, body string
+	}{
+		{200, "GET", "/pos/sessions", ""},
+		{200, "PATCH", "/pos/sessions", session},
+		{200, "GET", "/pos/openapi.json", ""},
+		{200, "GET", "/swagger/", ""},
+		{400, "POST", "/pos/sessions", "{}"},
+		{404, "GET", "/pos/nowhere", ""},
+		{404, "GET", "/nowhere", ""},
+		{405, "DELETE", "/pos/sessions", ""},
+	} {
+		response := sendAuthorized(h, c.method, "/api/v1"+c.path, c.body)
+		require.Equal(t, c.status, response.Code, c.path)
+		require.Equal(t, "@1706918400", response.Header().Get("Deprecation"), c.path)
+		require.Equal(t, `</api/v2/swagger/>; rel="successor-version", </api/v1/swagger/>; rel="deprecation"; type="text/html"`,
+			response.Header().Get("Link"), c.path)
+		require.Empty(t, response.Header().Get("Sunset"))
+	}
+	unauthenticated := send(h, "GET", prefix1+"/sessions", "range-id", uuid.NewString())
+	require.Equal(t, http.StatusUnauthorized, unauthenticated.Code)
+	require.Equal(t, "@1706918400", unauthenticated.Header().Get("Deprecation"))
+
+	require.Empty(t, sendAuthorized(h, "GET", prefix2+"/sessions", "").Header().Get("Deprecation"))
+	require.Empty(t, send(h, "GET", "/nowhere").Header().Get("Deprecation"))
 }

@@ -1,14 +1,16 @@
 package api
 
 import (
+	"maps"
+	"net/http"
 	"time"
 
 	"rangegate/api/endpoint"
 	"rangegate/lanes"
 )
 
-// errors is the one table of WIRE.md, Errors: what each code answers.
-var errors = endpoint.Errors{
+// posErrors is the table of WIRE.md, Errors: the response to each code.
+var posErrors = endpoint.Errors{
 	"invalid_request":        {Status: 400, Sentence: "the request is malformed, see fields"},
 	"unauthorized":           {Status: 401, Sentence: "token or range-id is missing, malformed or unknown, or they do not belong together"},
 	"not_found":              {Status: 404, Sentence: "no such path"},
@@ -43,21 +45,46 @@ var errors = endpoint.Errors{
 	"products_failed": {Status: 502, Sentence: "the products API could not be reached, or did not answer as it should"},
 
 	"internal":          refusal(500, lanes.ErrInternal),
-	"store_unavailable": busy(lanes.ErrStoreUnavailable),
-	"starting":          busy(lanes.ErrStarting),
-	"overloaded":        busy(lanes.ErrOverloaded),
-	"not_owner":         busy(lanes.ErrNotOwner),
-	"not_saved":         busy(lanes.ErrNotSaved),
+	"store_unavailable": unavailable(lanes.ErrStoreUnavailable),
+	"starting":          unavailable(lanes.ErrStarting),
+	"overloaded":        unavailable(lanes.ErrOverloaded),
+	"not_owner":         unavailable(lanes.ErrNotOwner),
+	"not_saved":         unavailable(lanes.ErrNotSaved),
 	"timeout":           refusal(504, lanes.ErrTimeout),
 }
 
-// retryAfter is what a client is asked to wait for something that passes by itself.
+// retryAfter is the wait that a response suggests for a condition that ends by itself.
 const retryAfter = time.Second
 
 func refusal(status int, err *lanes.Error) endpoint.Error {
 	return endpoint.Error{Status: status, Sentence: err.Error()}
 }
 
-func busy(err *lanes.Error) endpoint.Error {
+func unavailable(err *lanes.Error) endpoint.Error {
 	return endpoint.Error{Status: 503, Sentence: err.Error(), RetryAfter: retryAfter}
 }
+
+func extended(table, extension endpoint.Errors) endpoint.Errors {
+	table = maps.Clone(table)
+	maps.Copy(table, extension)
+	return table
+}
+
+// screenErrors adds the errors that only screens have.
+var screenErrors = extended(posErrors, endpoint.Errors{
+	"cross_site":          {Status: http.StatusForbidden, Sentence: "the request comes from a page of another site"},
+	"not_waiting":         refusal(409, lanes.ErrNotWaiting),
+	"no_purchasing":       refusal(409, lanes.ErrNoPurchasing),
+	"purchase_pending":    refusal(409, lanes.ErrPurchasePending),
+	"too_many_unresolved": refusal(409, lanes.ErrTooManyOpen),
+	"purchase_malformed":  refusal(400, lanes.ErrItems),
+})
+
+// operationsErrors adds the errors of a reload to those of the operations page.
+var operationsErrors = extended(screenErrors, endpoint.Errors{
+	string(BadConfiguration): {Status: http.StatusUnprocessableEntity, Sentence: "the configuration has faults; nothing was changed"},
+	string(NeedsRestart):     {Status: http.StatusConflict, Sentence: "what is different needs a restart; nothing was changed"},
+	string(InUse):            {Status: http.StatusConflict, Sentence: "what the configuration no longer has is in use; nothing was changed"},
+	string(NoConfiguration):  {Status: http.StatusConflict, Sentence: "this gateway was not started with a configuration file"},
+	string(ReloadFailed):     {Status: http.StatusInternalServerError, Sentence: "the reload failed"},
+})

@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var aTrace = regexp.MustCompile(`^[0-9a-f]{32}$`)
+var traceID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
-// Whatever the headers are: only who has the token of the range is let in, every answer has a trace id and is JSON, and
-// nothing of what was sent in a header stands in it.
+// For all headers: only the token of the range authenticates, every response has a trace id and is JSON, and it does not
+// contain the token.
 func FuzzHeaders(f *testing.F) {
 	parent := "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	f.Add(someRange, someToken, "k-1", parent, "application/json")
@@ -22,7 +22,7 @@ func FuzzHeaders(f *testing.F) {
 	f.Add("urn:uuid:"+someRange, "{"+someToken+"}", strings.Repeat("k", 256), parent+"-more", "application/json; charset=latin1")
 	f.Add("", "", "ключ", "ff"+parent[2:], ";;;")
 	f.Add(someRange+" ", " "+someToken, "a b", strings.ToUpper(parent), "application/json;")
-	h := open(&stand{})
+	h := newAPI(&fakeRange{})
 	body := `{"customer_name":"Jo","lane_id":"` + theLane + `","group_id":"` + theGroup + `","duration":30}`
 	f.Fuzz(func(t *testing.T, rangeID, token, key, trace, contentType string) {
 		request := httptest.NewRequest("POST", prefix2+"/sessions", strings.NewReader(body))
@@ -31,16 +31,16 @@ func FuzzHeaders(f *testing.F) {
 		} {
 			request.Header.Set(name, value)
 		}
-		answer := httptest.NewRecorder()
-		h.ServeHTTP(answer, request)
-		require.Regexp(t, aTrace, answer.Header().Get("trace-id"))
-		require.True(t, json.Valid(answer.Body.Bytes()), answer.Body.String())
-		require.Contains(t, []int{201, 400, 401, 415}, answer.Code)
+		response := httptest.NewRecorder()
+		h.ServeHTTP(response, request)
+		require.Regexp(t, traceID, response.Header().Get("trace-id"))
+		require.True(t, json.Valid(response.Body.Bytes()), response.Body.String())
+		require.Contains(t, []int{201, 400, 401, 415}, response.Code)
 		own := strings.EqualFold(rangeID, someRange) && strings.EqualFold(token, someToken) ||
 			strings.EqualFold(rangeID, otherRange) && strings.EqualFold(token, otherToken)
-		require.Equal(t, own, answer.Code != 401)
+		require.Equal(t, own, response.Code != 401)
 		if len(token) > 12 {
-			require.NotContains(t, answer.Body.String(), token)
+			require.NotContains(t, response.Body.String(), token)
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"strings"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
@@ -14,75 +15,88 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/rs/zerolog"
 
+	"rangegate/api/actorstatus"
 	"rangegate/api/endpoint"
-	"rangegate/api/machinery"
+	"rangegate/api/request"
+	"rangegate/api/staffops"
 )
 
-// Operations is what the operators' address is made of.
+// Operations is what the operations address is configured with.
 type Operations struct {
-	Ready   func() error // what is still missing
+	Ready   func() error // nil once the gateway is ready, else what is missing
 	Metrics prometheus.Gatherer
-	Token   string // of the operator; empty: what demands it is open to nobody
-	// Range is the running range with that id, or why there is none: ErrNoRange, lanes.ErrStarting,
+	Token   string // the operations token; empty: nobody has one
+	// Range returns the running range with that id, or the reason why there is none: ErrNoRange, lanes.ErrStarting,
 	// lanes.ErrNotOwner.
-	Range   func(id uuid.UUID) (Operated, error)
-	Ranges  func() []uuid.UUID    // that are configured
-	Waiting func() map[string]int // messages in mailboxes, by kind of actor
-	// Reload reads the configuration again and has it take effect. Its error is a RefusedReload.
+	Range   func(id uuid.UUID) (OperatedRange, error)
+	Ranges  func() []uuid.UUID    // the configured ones
+	Waiting func() map[string]int // number of messages in mailboxes, by kind of actor
+	// Reload reads the configuration again and applies it. It blocks until lanes and store are done. Its error is a
+	// RefusedReload.
 	Reload func(ctx context.Context, force bool) (Reloaded, error)
 	Log    zerolog.Logger
 }
 
-// ErrNoRange: no range with that id is configured.
+// OperatedRange is the part of a running range that the operations address uses.
+type OperatedRange interface {
+	staffops.Range
+	actorstatus.Range
+}
+
+// ErrNoRange means that no range with that id is configured.
 var ErrNoRange error = endpoint.Refusal("not_found")
 
-// NewOperations is what operators and their tools call, on an address of its own. Health and metrics are open to all.
+// operatorName is who changed something, for the record: the holder of the operations token.
+const operatorName = "operator"
+
+// NewOperations returns the handler of the operations address. Health and metrics are public; everything else requires the
+// operations token.
 func NewOperations(s Operations) http.Handler {
-	a := &endpoint.API{Errors: operationsErrors, Patience: patience, Defect: defect, Context: carried(s.Log), Routed: routed}
-	r := a.Router(logged)
-	operators := s.operatorOnly(a.Fail)
-	s.Token = "" // its digest is enough
-	r.Get("/livez", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "up") })
+	a := &endpoint.API{Errors: operationsErrors, Timeout: timeout, Defect: logDefect, Context: request.Track(s.Log), Routed: request.SetRoute}
+	r := a.Router(request.AccessLog)
+	guard := requireToken(s.Token, a.Fail)
+	s.Token = "" // the guard has its digest
+	r.Get("/livez", func(w http.ResponseWriter, _ *http.Request) { writeLine(w, http.StatusOK, "up") })
 	r.Get("/readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if err := s.Ready(); err != nil {
-			say(w, http.StatusServiceUnavailable, err.Error())
+			writeLine(w, http.StatusServiceUnavailable, err.Error())
 			return
 		}
-		say(w, http.StatusOK, "ready")
+		writeLine(w, http.StatusOK, "ready")
 	})
 	r.Method(http.MethodGet, "/metrics", promhttp.HandlerFor(s.Metrics, promhttp.HandlerOpts{}))
 	r.Route("/debug/pprof", func(r chi.Router) {
-		r.Use(operators)
+		r.Use(guard)
 		r.Get("/", pprof.Index)
 		r.Get("/profile", pprof.Profile)
 		r.Get("/trace", pprof.Trace)
 		r.Get("/{profile}", pprof.Index)
 	})
-	a.Mount(r, "/reload", []endpoint.Endpoint{s.reload()}, operators)
-	a.Mount(r, "/ranges", office{s.Range}.endpoints(), operators)
-	a.Mount(r, "/log-level", logLevelEndpoints(), operators)
-	machinery.Mount(r, a, machinery.Settings{
+	a.Mount(r, "/reload", []endpoint.Endpoint{s.reloadEndpoint()}, guard)
+	a.Mount(r, "/ranges", s.rangeEndpoints(), guard)
+	a.Mount(r, "/log-level", logLevelEndpoints(), guard)
+	actorstatus.Mount(r, a, actorstatus.Settings{
 		Ranges: s.Ranges, Waiting: s.Waiting,
-		Range: func(id uuid.UUID) (machinery.Range, error) { return s.Range(id) },
-	}, operators)
+		Range: func(id uuid.UUID) (actorstatus.Range, error) { return s.Range(id) },
+	}, guard)
 	return r
 }
 
-func say(w http.ResponseWriter, status int, sentence string) {
+func writeLine(w http.ResponseWriter, status int, sentence string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte(sentence + "\n"))
 }
 
-// operatorOnly lets nobody in without the operations token.
-func (s Operations) operatorOnly(fail failer) func(http.Handler) http.Handler {
-	want, known := sha256.Sum256([]byte(s.Token)), s.Token != ""
+// requireToken refuses requests without the operations token. An empty token is nobody's.
+func requireToken(token string, fail endpoint.FailFunc) func(http.Handler) http.Handler {
+	want, configured := sha256.Sum256([]byte(token)), token != ""
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 			given := sha256.Sum256([]byte(token))
-			if match := subtle.ConstantTimeCompare(given[:], want[:]) == 1; !match || !bearer || !known {
-				fail(w, r, noOperator{})
+			if match := subtle.ConstantTimeCompare(given[:], want[:]) == 1; !match || !bearer || !configured {
+				fail(w, r, endpoint.Refuse("unauthorized", "the header Authorization must be Bearer and the operations token", 0))
 				return
 			}
 			next.ServeHTTP(w, r)
@@ -90,9 +104,164 @@ func (s Operations) operatorOnly(fail failer) func(http.Handler) http.Handler {
 	}
 }
 
-type noOperator struct{}
-
-func (noOperator) Error() string {
-	return "the header Authorization must be Bearer and the operations token"
+// rangeEndpoints are those by which operators and their scripts do what staff do at the control screen.
+func (s Operations) rangeEndpoints() []endpoint.Endpoint {
+	settleCodes := []string{"not_found", "purchase_not_found", "store_unavailable", "starting", "overloaded", "not_owner", "lane_not_usable"}
+	return []endpoint.Endpoint{
+		endpoint.Handle("GET", "/{range_id}/holds", 200, "The holds in force", readRange, s.holds, "not_found", "starting", "not_owner"),
+		endpoint.Handle("PUT", "/{range_id}/holds", 200, "Set a hold, or lift it", readHoldChange, s.changeHold,
+			"not_found", "ceasefire", "store_unavailable", "starting", "not_owner"),
+		endpoint.Handle("GET", "/{range_id}/purchases", 200, "The purchases that wait for staff", readRange, s.purchases, "not_found", "starting", "not_owner"),
+		endpoint.Handle("POST", "/{range_id}/purchases/{purchase_id}/credit", 204, "Add the minutes that were bought",
+			readSettlement(true), s.settle, append(settleCodes, "session_ended", "duration_out_of_range")...),
+		endpoint.Handle("POST", "/{range_id}/purchases/{purchase_id}/drop", 204, "Add nothing", readSettlement(false), s.settle, settleCodes...),
+	}
 }
-func (noOperator) Code() string { return "unauthorized" }
+
+func readRange(in *endpoint.Input) uuid.UUID { return in.PathID("range_id", "Range") }
+
+func (s Operations) holds(_ context.Context, id uuid.UUID) ([]staffops.HoldView, error) {
+	r, err := s.Range(id)
+	if err != nil {
+		return nil, err
+	}
+	return staffops.HoldViews(r.Holds(), func(t time.Time) string { return t.UTC().Format(time.RFC3339) }), nil
+}
+
+type holdChange struct {
+	rangeID uuid.UUID
+	staffops.HoldChange
+}
+
+func readHoldChange(in *endpoint.Input) holdChange {
+	return holdChange{readRange(in), staffops.ReadHoldChange(in)}
+}
+
+func (s Operations) changeHold(ctx context.Context, h holdChange) (staffops.HoldResult, error) {
+	r, err := s.Range(h.rangeID)
+	if err != nil {
+		return staffops.HoldResult{}, err
+	}
+	return h.Apply(ctx, r, operatorName)
+}
+
+func (s Operations) purchases(_ context.Context, id uuid.UUID) ([]staffops.PurchaseView, error) {
+	r, err := s.Range(id)
+	if err != nil {
+		return nil, err
+	}
+	return staffops.PurchaseViews(r), nil
+}
+
+type settlement struct {
+	rangeID, purchase uuid.UUID
+	credit            bool
+}
+
+func readSettlement(credit bool) func(*endpoint.Input) settlement {
+	return func(in *endpoint.Input) settlement {
+		return settlement{readRange(in), in.PathID("purchase_id", "Purchase"), credit}
+	}
+}
+
+func (s Operations) settle(ctx context.Context, p settlement) (endpoint.Empty, error) {
+	r, err := s.Range(p.rangeID)
+	if err != nil {
+		return endpoint.Empty{}, err
+	}
+	return endpoint.Empty{}, r.Clear(ctx, operatorName, p.purchase, p.credit)
+}
+
+// logLevel is the lowest level that is logged, as the configuration names it.
+type logLevel struct {
+	Level string `json:"level"`
+}
+
+var logLevels = []string{"debug", "info", "warn", "error"}
+
+func logLevelEndpoints() []endpoint.Endpoint {
+	return []endpoint.Endpoint{
+		endpoint.Handle("GET", "/", 200, "The lowest level that is logged", endpoint.NoInput, currentLogLevel),
+		endpoint.Handle("PUT", "/", 200, "Change the level until the gateway restarts", readLogLevel, setLogLevel),
+	}
+}
+
+func readLogLevel(in *endpoint.Input) logLevel {
+	return logLevel{in.OneOf("level", "The lowest level that is logged", logLevels...)}
+}
+
+func currentLogLevel(context.Context, endpoint.Empty) (logLevel, error) {
+	return logLevel{zerolog.GlobalLevel().String()}, nil
+}
+
+// setLogLevel changes the level, and logs the change at every level.
+func setLogLevel(ctx context.Context, l logLevel) (logLevel, error) {
+	level, err := zerolog.ParseLevel(l.Level)
+	if err != nil {
+		return logLevel{}, err
+	}
+	before := zerolog.GlobalLevel()
+	zerolog.SetGlobalLevel(level)
+	client := ""
+	if i := request.Of(ctx); i != nil {
+		client = i.Client
+	}
+	request.Log(ctx).Log().Str(zerolog.LevelFieldName, zerolog.LevelInfoValue).Str("who", operatorName).Str("from", client).
+		Stringer("was", before).Stringer("is", level).Msg("log level changed")
+	return l, nil
+}
+
+// Reloaded is what a reload of the configuration has changed.
+type Reloaded struct {
+	Keys   []string        `json:"keys"` // outside of the ranges
+	Ranges []ReloadedRange `json:"ranges"`
+}
+
+// ReloadedRange is what a reload has changed in one range.
+type ReloadedRange struct {
+	ID      uuid.UUID   `json:"range_id"`
+	Change  string      `json:"change"` // added, changed or removed
+	Keys    []string    `json:"keys"`
+	Added   []uuid.UUID `json:"lanes_added"`
+	Changed []uuid.UUID `json:"lanes_changed"`
+	Removed []uuid.UUID `json:"lanes_removed"`
+	Renewed []uuid.UUID `json:"links_renewed"`
+}
+
+// RefusedReload is the error of a reload that has changed nothing.
+type RefusedReload struct {
+	error
+	Reason ReloadReason
+}
+
+// Code is the reason.
+func (r RefusedReload) Code() string { return string(r.Reason) }
+
+// Unwrap returns the cause.
+func (r RefusedReload) Unwrap() error { return r.error }
+
+// ReloadReason is the reason for which a reload was refused.
+type ReloadReason string
+
+// The reasons for which a reload is refused.
+const (
+	BadConfiguration ReloadReason = "configuration_invalid"
+	NeedsRestart     ReloadReason = "needs_restart"
+	InUse            ReloadReason = "in_use"
+	NoConfiguration  ReloadReason = "no_configuration" // the gateway has no configuration file
+	ReloadFailed     ReloadReason = "reload_failed"
+)
+
+// RefuseReload returns a RefusedReload with the reason.
+func RefuseReload(reason ReloadReason, err error) error { return RefusedReload{err, reason} }
+
+// reloadEndpoint reads the configuration again. It may take longer than other requests: it waits for lanes and the store.
+func (s Operations) reloadEndpoint() endpoint.Endpoint {
+	return endpoint.Handle("POST", "/", http.StatusOK, "Read the configuration again",
+		func(in *endpoint.Input) bool {
+			return in.Flag("force", false, "Stop the sessions of lanes that are removed, and drop their purchases")
+		},
+		func(ctx context.Context, force bool) (Reloaded, error) { return s.Reload(ctx, force) },
+		string(BadConfiguration), string(NeedsRestart), string(InUse), string(NoConfiguration), string(ReloadFailed),
+	).WithoutTimeout()
+}

@@ -7,74 +7,71 @@ import (
 	"slices"
 	"strings"
 
-	"rangegate/api/screens"
+	"rangegate/api/request"
 )
 
-// Proxies are the networks of the proxies in front of the gateway: what they say of a request's way is believed, and what
-// anybody else says of it is not.
+// Proxies are the networks of the trusted proxies in front of the gateway. Forwarding headers of other peers are ignored.
 //
-// X-Forwarded-For lists the addresses that the request came by, each proxy adding at the right whom it heard it from. So it
-// is read from the right, past trusted proxies; the first that is none is the client, and whatever stands left of it is his
-// own word. X-Forwarded-Proto says whether the client asked over TLS. RFC 7239's Forwarded is not read: of two headers that
-// say the same, a proxy that knows only one hands on the other as its client wrote it.
+// X-Forwarded-For lists the addresses on the request's path; each proxy appends the address of its own peer. So it is read
+// from the right, past trusted proxies. The first other address is the client, and everything to the left of it is unverified.
+// X-Forwarded-Proto tells whether the client used TLS. Forwarded (RFC 7239) is not read: a proxy that only knows the other
+// header passes it on as the client wrote it.
 type Proxies []netip.Prefix
 
-// forwarded gives every request the address of its client as RemoteAddr, with port 0 where a proxy told it.
-func (p Proxies) forwarded(next http.Handler) http.Handler {
+// identifyClient sets RemoteAddr to the address of the request's client, with port 0 if a proxy reported it.
+func (p Proxies) identifyClient(next http.Handler) http.Handler {
 	if len(p) == 0 {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		peer, err := netip.ParseAddrPort(r.RemoteAddr)
-		if err != nil || !p.trust(peer.Addr()) {
+		if err != nil || !p.trusts(peer.Addr()) {
 			next.ServeHTTP(w, r)
 			return
 		}
-		if overTLS(r.Header.Values("X-Forwarded-Proto")) {
-			r = screens.Secured(r)
-		}
+		request.Of(r.Context()).ProxyTLS = allHTTPS(r.Header.Values("X-Forwarded-Proto"))
 		if client := p.client(peer.Addr(), r.Header.Values("X-Forwarded-For")); client != peer.Addr() {
-			r = r.WithContext(r.Context()) // a copy: the request itself is its server's
+			r = r.WithContext(r.Context()) // copies the request, which belongs to the server
 			r.RemoteAddr = net.JoinHostPort(client.String(), "0")
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-func (p Proxies) trust(address netip.Addr) bool {
+func (p Proxies) trusts(address netip.Addr) bool {
 	address = address.Unmap().WithZone("")
 	return slices.ContainsFunc(p, func(network netip.Prefix) bool { return network.Contains(address) })
 }
 
-// client is where the request came from before the trusted proxies. What a proxy wrote that is no address, such as
-// "unknown", ends the search: the client is then that proxy.
+// client returns the address from which the request reached the trusted proxies. An entry that is no address, such as
+// "unknown", ends the search: the client is then the proxy that wrote it.
 func (p Proxies) client(peer netip.Addr, lines []string) netip.Addr {
 	client := peer
 	hops := strings.Split(strings.Join(lines, ","), ",")
 	for _, hop := range slices.Backward(hops) {
-		address, ok := readHop(strings.TrimSpace(hop))
+		address, ok := parseHop(strings.TrimSpace(hop))
 		if !ok {
 			break
 		}
 		client = address
-		if !p.trust(client) {
+		if !p.trusts(client) {
 			break
 		}
 	}
 	return client
 }
 
-// readHop reads an address as proxies write it: bare, in brackets, or with the port.
-func readHop(hop string) (netip.Addr, bool) {
-	if with, err := netip.ParseAddrPort(hop); err == nil {
-		return with.Addr().Unmap(), true
+// parseHop parses an address as proxies write it: bare, in brackets, or with the port.
+func parseHop(hop string) (netip.Addr, bool) {
+	if withPort, err := netip.ParseAddrPort(hop); err == nil {
+		return withPort.Addr().Unmap(), true
 	}
 	address, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(hop, "["), "]"))
 	return address.Unmap(), err == nil
 }
 
-// overTLS: every proxy that says anything says https.
-func overTLS(lines []string) bool {
+// allHTTPS is true if the header is present and every proxy wrote https.
+func allHTTPS(lines []string) bool {
 	if len(lines) == 0 {
 		return false
 	}

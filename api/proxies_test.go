@@ -16,75 +16,75 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// seen is the client's address and whether it asks over TLS, as the API sees them in a request from that peer.
-func seen(proxies Proxies, peer string, headers ...string) (client string, secure bool) {
+// identify returns the client's address and whether it uses TLS, as the API identifies them in a request from that peer.
+func identify(proxies Proxies, peer string, headers ...string) (client string, secure bool) {
 	var log bytes.Buffer
-	s := settings(&stand{status: 200})
+	s := settings(&fakeRange{status: 200})
 	s.Proxies, s.Log = proxies, zerolog.New(&log)
 	request := httptest.NewRequest("GET", "/lane/"+theLane+"?key="+laneKey, nil)
 	request.RemoteAddr = peer
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Add(headers[i], headers[i+1])
 	}
-	answer := httptest.NewRecorder()
-	New(s).ServeHTTP(answer, request)
+	response := httptest.NewRecorder()
+	New(s).ServeHTTP(response, request)
 	var line struct{ From string }
 	_ = json.Unmarshal(log.Bytes(), &line)
 	host, _, _ := net.SplitHostPort(line.From)
-	cookies := answer.Result().Cookies()
+	cookies := response.Result().Cookies()
 	return host, len(cookies) == 1 && cookies[0].Secure
 }
 
-func networks(all ...string) (p Proxies) {
-	for _, one := range all {
-		p = append(p, netip.MustParsePrefix(one))
+func networks(prefixes ...string) (p Proxies) {
+	for _, prefix := range prefixes {
+		p = append(p, netip.MustParsePrefix(prefix))
 	}
 	return p
 }
 
-// Read from the right, past trusted proxies: what stands left of the first other address is the client's own word.
-func TestWhereARequestCameFrom(t *testing.T) {
-	const by = "X-Forwarded-For"
+// The header is read from the right, past trusted proxies: everything to the left of the first other address is unverified.
+func TestTheClientOfARequest(t *testing.T) {
+	const forwardedFor = "X-Forwarded-For"
 	for name, c := range map[string]struct {
 		peer   string
 		lines  []string
 		client string
 	}{
-		"through the proxy":                    {"10.0.0.5:4000", []string{by, "203.0.113.9"}, "203.0.113.9"},
-		"through two proxies":                  {"10.0.0.5:4000", []string{by, "203.0.113.9, 10.1.2.3"}, "203.0.113.9"},
-		"with words of the client's own":       {"10.0.0.5:4000", []string{by, "192.0.2.66, 10.1.9.9, 203.0.113.9"}, "203.0.113.9"},
-		"with words that name a trusted proxy": {"10.0.0.5:4000", []string{by, "192.0.2.66, 203.0.113.9, 10.1.2.3"}, "203.0.113.9"},
-		"in several lines":                     {"10.0.0.5:4000", []string{by, "192.0.2.66", by, "203.0.113.9"}, "203.0.113.9"},
-		"from a proxy that is not trusted":     {"10.0.0.6:4000", []string{by, "203.0.113.9"}, "10.0.0.6"},
-		"from a client that asks directly":     {"203.0.113.9:4000", []string{by, "10.0.0.5"}, "203.0.113.9"},
+		"through the proxy":                    {"10.0.0.5:4000", []string{forwardedFor, "203.0.113.9"}, "203.0.113.9"},
+		"through two proxies":                  {"10.0.0.5:4000", []string{forwardedFor, "203.0.113.9, 10.1.2.3"}, "203.0.113.9"},
+		"with words of the client's own":       {"10.0.0.5:4000", []string{forwardedFor, "192.0.2.66, 10.1.9.9, 203.0.113.9"}, "203.0.113.9"},
+		"with words that name a trusted proxy": {"10.0.0.5:4000", []string{forwardedFor, "192.0.2.66, 203.0.113.9, 10.1.2.3"}, "203.0.113.9"},
+		"in several lines":                     {"10.0.0.5:4000", []string{forwardedFor, "192.0.2.66", forwardedFor, "203.0.113.9"}, "203.0.113.9"},
+		"from a proxy that is not trusted":     {"10.0.0.6:4000", []string{forwardedFor, "203.0.113.9"}, "10.0.0.6"},
+		"from a client that asks directly":     {"203.0.113.9:4000", []string{forwardedFor, "10.0.0.5"}, "203.0.113.9"},
 		"from the proxy itself":                {"10.0.0.5:4000", nil, "10.0.0.5"},
-		"from a proxy behind the proxy":        {"10.0.0.5:4000", []string{by, "10.1.2.3"}, "10.1.2.3"},
-		"with a port":                          {"10.0.0.5:4000", []string{by, "203.0.113.9:5000"}, "203.0.113.9"},
-		"over IPv6":                            {"10.0.0.5:4000", []string{by, "2001:db8::9"}, "2001:db8::9"},
-		"over IPv6 with a port":                {"10.0.0.5:4000", []string{by, "[2001:db8::9]:5000"}, "2001:db8::9"},
-		"over IPv6 in brackets":                {"10.0.0.5:4000", []string{by, "[2001:db8::9]"}, "2001:db8::9"},
-		"to a socket for both versions of IP":  {"[::ffff:10.0.0.5]:4000", []string{by, "::ffff:203.0.113.9"}, "203.0.113.9"},
-		"from nobody that the proxy knows":     {"10.0.0.5:4000", []string{by, "203.0.113.9, unknown"}, "10.0.0.5"},
-		"with nonsense of the client's own":    {"10.0.0.5:4000", []string{by, "<script>, 203.0.113.9"}, "203.0.113.9"},
-		"with an empty line":                   {"10.0.0.5:4000", []string{by, ""}, "10.0.0.5"},
+		"from a proxy behind the proxy":        {"10.0.0.5:4000", []string{forwardedFor, "10.1.2.3"}, "10.1.2.3"},
+		"with a port":                          {"10.0.0.5:4000", []string{forwardedFor, "203.0.113.9:5000"}, "203.0.113.9"},
+		"over IPv6":                            {"10.0.0.5:4000", []string{forwardedFor, "2001:db8::9"}, "2001:db8::9"},
+		"over IPv6 with a port":                {"10.0.0.5:4000", []string{forwardedFor, "[2001:db8::9]:5000"}, "2001:db8::9"},
+		"over IPv6 in brackets":                {"10.0.0.5:4000", []string{forwardedFor, "[2001:db8::9]"}, "2001:db8::9"},
+		"to a socket for both versions of IP":  {"[::ffff:10.0.0.5]:4000", []string{forwardedFor, "::ffff:203.0.113.9"}, "203.0.113.9"},
+		"from an address unknown to the proxy": {"10.0.0.5:4000", []string{forwardedFor, "203.0.113.9, unknown"}, "10.0.0.5"},
+		"with nonsense of the client's own":    {"10.0.0.5:4000", []string{forwardedFor, "<script>, 203.0.113.9"}, "203.0.113.9"},
+		"with an empty line":                   {"10.0.0.5:4000", []string{forwardedFor, ""}, "10.0.0.5"},
 		"with the header that is not read":     {"10.0.0.5:4000", []string{"Forwarded", "for=192.0.2.66"}, "10.0.0.5"},
-		"with another header that is not read": {"10.0.0.5:4000", []string{"X-Real-IP", "192.0.2.66", by, "203.0.113.9"}, "203.0.113.9"},
+		"with another header that is not read": {"10.0.0.5:4000", []string{"X-Real-IP", "192.0.2.66", forwardedFor, "203.0.113.9"}, "203.0.113.9"},
 	} {
-		client, _ := seen(networks("10.0.0.5/32", "10.1.0.0/16"), c.peer, c.lines...)
+		client, _ := identify(networks("10.0.0.5/32", "10.1.0.0/16"), c.peer, c.lines...)
 		require.Equal(t, c.client, client, name)
 	}
-	client, _ := seen(nil, "10.0.0.5:4000", by, "203.0.113.9")
+	client, _ := identify(nil, "10.0.0.5:4000", forwardedFor, "203.0.113.9")
 	require.Equal(t, "10.0.0.5", client, "no proxy is trusted")
-	client, _ = seen(networks("0.0.0.0/0", "::/0"), "10.0.0.5:4000", by, "192.0.2.66, 203.0.113.9")
-	require.Equal(t, "192.0.2.66", client, "whoever trusts everybody gets what everybody says")
+	client, _ = identify(networks("0.0.0.0/0", "::/0"), "10.0.0.5:4000", forwardedFor, "192.0.2.66, 203.0.113.9")
+	require.Equal(t, "192.0.2.66", client, "with every peer trusted, the leftmost address counts")
 }
 
-func TestWhetherABrowserAsksOverTLS(t *testing.T) {
+func TestTLSOfTheClient(t *testing.T) {
 	const scheme = "X-Forwarded-Proto"
 	for _, c := range []struct {
-		peer   string
-		said   []string
-		secure bool
+		peer    string
+		headers []string
+		secure  bool
 	}{
 		{"10.0.0.5:4000", []string{scheme, "https"}, true},
 		{"10.0.0.5:4000", []string{scheme, "HTTPS, https"}, true},
@@ -94,19 +94,19 @@ func TestWhetherABrowserAsksOverTLS(t *testing.T) {
 		{"10.0.0.5:4000", nil, false},
 		{"10.0.0.6:4000", []string{scheme, "https"}, false},
 	} {
-		_, secure := seen(networks("10.0.0.5/32"), c.peer, c.said...)
+		_, secure := identify(networks("10.0.0.5/32"), c.peer, c.headers...)
 		require.Equal(t, c.secure, secure, c)
 	}
 }
 
-// front is a proxy with TLS and HTTP/2 in front of the API.
-func front(t *testing.T, s Settings, rewrite func(*httputil.ProxyRequest)) *httptest.Server {
+// newProxy returns a proxy with TLS and HTTP/2 in front of the API.
+func newProxy(t *testing.T, s Settings, rewrite func(*httputil.ProxyRequest)) *httptest.Server {
 	gateway := httptest.NewServer(New(s))
 	t.Cleanup(gateway.Close)
-	to, err := url.Parse(gateway.URL)
+	target, err := url.Parse(gateway.URL)
 	require.NoError(t, err)
 	proxy := httptest.NewUnstartedServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(to)
+		r.SetURL(target)
 		r.Out.Host = r.In.Host
 		rewrite(r)
 	}})
@@ -116,18 +116,24 @@ func front(t *testing.T, s Settings, rewrite func(*httputil.ProxyRequest)) *http
 	return proxy
 }
 
-// appends is what nginx does with proxy_add_x_forwarded_for, and most others without being told: what the client wrote
-// stays, and the proxy's word comes behind it.
-func appends(r *httputil.ProxyRequest) {
+// appendHeader keeps the client's header and appends to it, as nginx does with proxy_add_x_forwarded_for and most other
+// proxies do by default.
+func appendHeader(r *httputil.ProxyRequest) {
 	r.Out.Header["X-Forwarded-For"] = r.In.Header["X-Forwarded-For"]
 	r.SetXForwarded()
 }
 
-// overwrites is what other proxies do.
-func overwrites(r *httputil.ProxyRequest) { r.SetXForwarded() }
+// replaceHeader drops the client's header, as other proxies do.
+func replaceHeader(r *httputil.ProxyRequest) { r.SetXForwarded() }
 
-// through sends a request through the proxy.
-func through(t *testing.T, proxy *httptest.Server, method, path, body string, headers ...string) *http.Response {
+// reply is the response of a proxy, without its body.
+type reply struct {
+	status, protoMajor int
+	cookies            []*http.Cookie
+}
+
+// sendThrough sends a request through the proxy.
+func sendThrough(t *testing.T, proxy *httptest.Server, method, path, body string, headers ...string) reply {
 	t.Helper()
 	r, err := http.NewRequest(method, proxy.URL+path, strings.NewReader(body))
 	require.NoError(t, err)
@@ -136,60 +142,59 @@ func through(t *testing.T, proxy *httptest.Server, method, path, body string, he
 	}
 	client := proxy.Client()
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	answer, err := client.Do(r)
+	response, err := client.Do(r)
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = answer.Body.Close() })
-	return answer
+	_ = response.Body.Close()
+	return reply{response.StatusCode, response.ProtoMajor, response.Cookies()}
 }
 
-// Somebody guesses credentials through the proxy and calls himself another every time. It is one address that guesses, and
-// another one that comes through the same proxy is answered.
-func TestBehindAProxyNobodyChoosesHisAddress(t *testing.T) {
-	for name, rewrite := range map[string]func(*httputil.ProxyRequest){"appends": appends, "overwrites": overwrites} {
+// A client that forges another address for every guess is limited as one; another client of the same proxy is not.
+func TestBehindAProxyAClientCannotForgeItsAddress(t *testing.T) {
+	for name, rewrite := range map[string]func(*httputil.ProxyRequest){"append": appendHeader, "replace": replaceHeader} {
 		t.Run(name, func(t *testing.T) {
-			s := settings(&stand{status: 200})
+			s := settings(&fakeRange{status: 200})
 			s.Proxies, s.Limits = networks("127.0.0.0/8"), Limits{FailuresPerMinute: 3}
 			client := "203.0.113.9"
-			proxy := front(t, s, func(r *httputil.ProxyRequest) {
-				r.In.RemoteAddr = client + ":4711" // who is at the other end of the proxy
+			proxy := newProxy(t, s, func(r *httputil.ProxyRequest) {
+				r.In.RemoteAddr = client + ":4711" // the peer of the proxy
 				rewrite(r)
 			})
-			guess := func(says string) int {
-				return through(t, proxy, "GET", prefix2+"/groups", "", "range-id", someRange, "token", "wrong", "X-Forwarded-For", says).StatusCode
+			guess := func(forged string) int {
+				return sendThrough(t, proxy, "GET", prefix2+"/groups", "", "range-id", someRange, "token", "wrong", "X-Forwarded-For", forged).status
 			}
-			for _, says := range []string{"192.0.2.1", "192.0.2.2", "192.0.2.3, 127.0.0.1"} {
-				require.Equal(t, 401, guess(says))
+			for _, forged := range []string{"192.0.2.1", "192.0.2.2", "192.0.2.3, 127.0.0.1"} {
+				require.Equal(t, 401, guess(forged))
 			}
 			require.Equal(t, 429, guess("192.0.2.4"))
 			client = "203.0.113.10"
-			require.Equal(t, 401, guess("203.0.113.9"), "it is not held up by what another has done")
+			require.Equal(t, 401, guess("203.0.113.9"), "another client has its own limit")
 		})
 	}
 }
 
-// Staff sign in through the proxy: their browser keeps the cookies for TLS alone, their pages may ask, and another site's
-// may not, whether or not their browser is so old that it only tells the origin.
+// Staff sign in through the proxy: their cookies are for TLS only, and requests of other sites are refused, also those of old
+// browsers, which only send the origin.
 func TestTheControlScreenBehindAProxy(t *testing.T) {
-	s := settings(&stand{status: 200})
+	s := settings(&fakeRange{status: 200})
 	s.Proxies = networks("127.0.0.1/32")
-	proxy := front(t, s, appends)
+	proxy := newProxy(t, s, appendHeader)
 	const signIn = `{"range_id":"` + someRange + `","name":"sam","pin":"1234"}`
 	json := []string{"Content-Type", "application/json"}
 	for name, page := range map[string][]string{
 		"a browser": {"Sec-Fetch-Site", "same-origin", "Origin", proxy.URL}, "an old browser": {"Origin", proxy.URL},
 	} {
-		answer := through(t, proxy, "POST", "/control/sign-in", signIn, append(page, json...)...)
-		require.Equal(t, 2, answer.ProtoMajor)
-		require.Equal(t, 204, answer.StatusCode, name)
-		require.Len(t, answer.Cookies(), 2, name)
-		for _, cookie := range answer.Cookies() {
+		response := sendThrough(t, proxy, "POST", "/control/sign-in", signIn, append(page, json...)...)
+		require.Equal(t, 2, response.protoMajor)
+		require.Equal(t, 204, response.status, name)
+		require.Len(t, response.cookies, 2, name)
+		for _, cookie := range response.cookies {
 			require.True(t, cookie.Secure, "%s: %s", name, cookie.Name)
 		}
 	}
 	for name, page := range map[string][]string{
 		"a browser": {"Sec-Fetch-Site", "cross-site", "Origin", "https://elsewhere.example"}, "an old browser": {"Origin", "https://elsewhere.example"},
 	} {
-		answer := through(t, proxy, "POST", "/control/sign-in", signIn, append(page, json...)...)
-		require.Equal(t, 403, answer.StatusCode, name)
+		response := sendThrough(t, proxy, "POST", "/control/sign-in", signIn, append(page, json...)...)
+		require.Equal(t, 403, response.status, name)
 	}
 }

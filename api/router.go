@@ -11,53 +11,67 @@ import (
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
+	"rangegate/api/control"
 	"rangegate/api/endpoint"
-	"rangegate/api/hosted"
+	"rangegate/api/lanescreen"
 	"rangegate/api/reference"
+	"rangegate/api/request"
+	"rangegate/api/screens"
 	"rangegate/api/simulate"
 	v1 "rangegate/api/v1"
 	v2 "rangegate/api/v2"
 )
 
-// patience is how long a request may take. What has no outcome by then is answered 504.
-const patience = 5 * time.Second
+// timeout is how long a request may take. A request without an outcome by then gets 504.
+const timeout = 5 * time.Second
 
-// Settings is what the API is made of.
+// Settings is what the API is configured with.
 type Settings struct {
 	Credentials Credentials
-	// Range is the running range with that id, or why there is none: lanes.ErrStarting, lanes.ErrNotOwner.
+	// Range returns the running range with that id, or the reason why there is none: lanes.ErrStarting, lanes.ErrNotOwner.
 	Range func(id uuid.UUID) (v2.Range, error)
-	// Playground opens the simulation, which needs the two functions below. Otherwise its paths do not exist.
+	// Playground adds the paths of the simulation, which needs the two functions below.
 	Playground bool
-	// Simulate is the running range as the simulation needs it, found as by Range.
+	// Simulate returns the running range for the simulation, with the errors of Range.
 	Simulate func(id uuid.UUID) (simulate.Range, error)
-	// Products is the products API of the range's integrator, or lanes.ErrProductsNotConfigured.
+	// Products returns the products API of the range's integrator, or lanes.ErrProductsNotConfigured.
 	Products func(id uuid.UUID) (simulate.Products, error)
 	Screens  Screens
 	Limits   Limits
 	Traffic  *Traffic
-	Proxies  Proxies // whose word on where a request came from is taken; none: nobody's
+	Proxies  Proxies // trusted to name the client of a request; none: nobody is
 	Log      zerolog.Logger
 }
 
-// Where the versions are, and their reference pages.
-const (
-	prefix1, page1 = "/api/v1/pos", "/api/v1/swagger"
-	prefix2, page2 = "/api/v2/pos", "/api/v2/swagger"
-)
+// Screens is what the control screen and the lane screens are configured with.
+type Screens struct {
+	// Staff has the names of each range's staff and the argon2id hashes of their PINs.
+	Staff map[uuid.UUID]map[string]string
+	// Sessions are the sessions of staff that this process has seen.
+	Sessions *control.Sessions
+	// Lanes are the lanes that have a screen.
+	Lanes map[uuid.UUID]lanescreen.Lane
+	// Control and Lane return the running range with that id, with the errors of Settings.Range.
+	Control func(id uuid.UUID) (control.Range, error)
+	Lane    func(id uuid.UUID) (lanescreen.Range, error)
+	// Shop returns the products of the range's integrator, or lanes.ErrProductsNotConfigured.
+	Shop     func(rangeID uuid.UUID) (lanescreen.Shop, error)
+	Pictures *lanescreen.Pictures
+	Closing  <-chan struct{} // closed when the gateway stops; open streams end
+}
 
-// New is the API that POS systems call, and the screens.
+// New returns the handler of the API that POS systems call, and of the screens.
 func New(s Settings) http.Handler {
 	traffic := s.Traffic
 	a := &endpoint.API{
-		Errors: errors, Everywhere: []string{"unauthorized", "too_many_requests", "overloaded"}, Patience: patience, Defect: defect,
-		Admit:   newCrowd(s.Credentials, traffic.limited.WithLabelValues("process")).admit,
-		Context: carried(s.Log), Routed: routed,
+		Errors: posErrors, GuardCodes: []string{"unauthorized", "too_many_requests", "overloaded"}, Timeout: timeout, Defect: logDefect,
+		Admit:   newConcurrencyLimit(s.Credentials, traffic.limited.WithLabelValues("process")).admit,
+		Context: request.Track(s.Log), Routed: request.SetRoute,
 	}
-	r := a.Router(s.Proxies.forwarded, logged, traffic.counted, deprecated)
+	r := a.Router(s.Proxies.identifyClient, request.AccessLog, traffic.count, addDeprecation)
 
-	current := v2.Handlers{RangeOf: ofRequest(s.Range)}
-	version1, version2 := v1.Endpoints(current), current.Endpoints()
+	handlers := v2.Handlers{RangeOf: ofRequest(s.Range)}
+	version1, version2 := v1.Endpoints(handlers), handlers.Endpoints()
 	if s.Playground {
 		version2 = append(version2, simulate.Handlers{
 			RangeOf:    ofRequest(s.Simulate),
@@ -65,12 +79,12 @@ func New(s Settings) http.Handler {
 		}.Endpoints()...)
 	}
 
-	document2 := a.Document(about2, version2)
-	hosted.AddWebhooks(document2)
+	document2 := a.Document(reference2, version2)
+	reference.AddWebhooks(document2)
 	documents := []reference.Document{
 		{Name: "Version 2", Path: prefix2 + "/openapi.json", Text: document2},
-		{Name: "Products API", Path: prefix2 + "/products.openapi.json", Text: hosted.Products()},
-		{Name: "Version 1 (deprecated)", Path: prefix1 + "/openapi.json", Text: a.Document(about1, version1)},
+		{Name: "Products API", Path: prefix2 + "/products.openapi.json", Text: reference.ProductsAPI()},
+		{Name: "Version 1 (deprecated)", Path: prefix1 + "/openapi.json", Text: a.Document(reference1, version1)},
 	}
 	for _, d := range documents {
 		r.Get(d.Path, endpoint.DocumentHandler(d.Text))
@@ -79,7 +93,7 @@ func New(s Settings) http.Handler {
 	reference.Mount(r, page1, "Range POS gateway: version 1", documents[2])
 
 	guards := []func(http.Handler) http.Handler{
-		s.authenticate(&strangers{perMinute: s.Limits.FailuresPerMinute, refused: traffic.limited.WithLabelValues("address")}, a.Fail),
+		s.authenticate(newFailedAuthLimit(s.Limits.FailuresPerMinute, traffic.limited.WithLabelValues("address")), a.Fail),
 		s.Limits.perRange(s.Credentials, traffic.limited.WithLabelValues("range"), a.Fail),
 	}
 	a.Mount(r, prefix1, version1, guards...)
@@ -88,13 +102,29 @@ func New(s Settings) http.Handler {
 	return r
 }
 
-// ofRequest looks up what belongs to the range of a request.
-func ofRequest[R any](find func(id uuid.UUID) (R, error)) func(context.Context) (R, error) {
-	return func(ctx context.Context) (R, error) { return find(rangeOf(ctx)) }
+// mount puts the screens' routes on the router. The limits on a POS do not apply to staff and shooters: a ceasefire is never
+// refused as one request too many.
+func (s Screens) mount(r chi.Router, t *Traffic) {
+	a := &endpoint.API{Errors: screenErrors, Timeout: timeout, Defect: logDefect}
+	r.Route("/screens", func(r chi.Router) {
+		r.Use(screens.Guard(a.Fail))
+		r.Get("/*", screens.SharedFiles().Handler(a.Fail))
+	})
+	control.Mount(r, a, control.Settings{
+		Staff: s.Staff, Sessions: s.Sessions, Range: s.Control, Closing: s.Closing, Streams: t.streams.WithLabelValues("control"),
+	})
+	lanescreen.Mount(r, a, lanescreen.Settings{
+		Lanes: s.Lanes, Range: s.Lane, Shop: s.Shop, Pictures: s.Pictures, Closing: s.Closing, Streams: t.streams.WithLabelValues("lane"),
+	})
 }
 
-// defect logs what is our own fault, under the trace id that the client was given.
-func defect(r *http.Request, cause error, stack []byte) {
-	logOf(r.Context()).Error().Err(cause).Bytes("stack", stack).
+// ofRequest returns the function that finds what belongs to the range of a request.
+func ofRequest[R any](find func(id uuid.UUID) (R, error)) func(context.Context) (R, error) {
+	return func(ctx context.Context) (R, error) { return find(request.RangeID(ctx)) }
+}
+
+// logDefect logs an internal error under the trace id of its response.
+func logDefect(r *http.Request, cause error, stack []byte) {
+	request.Log(r.Context()).Error().Err(cause).Bytes("stack", stack).
 		Str("route", chi.RouteContext(r.Context()).RoutePattern()).Msg("defect")
 }

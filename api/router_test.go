@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// public to all, on either address: health, metrics, the API reference, the page to sign in on and the files of pages. What
-// /actors gives a browser that asks for a page is among those: see TestThePageOfTheActorsHoldsNothing.
+// public are the routes without a credential, on either address: health, metrics, the API reference, the sign-in page and
+// the files of pages. The page that /actors serves to browsers is public too, see TestThePageOfTheActorsContainsNoData.
 var public = []string{
 	"/livez", "/readyz", "/metrics",
 	"/api/v1/pos/openapi.json", "/api/v2/pos/openapi.json", "/api/v2/pos/products.openapi.json",
@@ -29,8 +29,8 @@ func isPublic(route string) bool {
 	return false
 }
 
-// routes calls do with every route of the handler, and a path of it.
-func routes(t *testing.T, h http.Handler, do func(method, route, path string)) {
+// forEachRoute calls do with every route of the handler, and a path of it.
+func forEachRoute(t *testing.T, h http.Handler, do func(method, route, path string)) {
 	placeholders := strings.NewReplacer(
 		"{id}", uuid.NewString(), "{type}", "ammo", "{range_id}", someRange, "{purchase_id}", uuid.NewString(),
 		"{range_id:[0-9a-fA-F-]{36}}", someRange, "{lane_id:[0-9a-fA-F-]{36}}", theLane, "{lane_id}", theLane,
@@ -44,118 +44,118 @@ func routes(t *testing.T, h http.Handler, do func(method, route, path string)) {
 	require.NoError(t, err)
 }
 
-// Every route demands its credential, but those that are public. A route that is added is asked too.
-func TestEveryRouteDemandsItsCredential(t *testing.T) {
-	operations := operationsOf(prometheus.NewRegistry())
-	asked := 0
-	for _, h := range []http.Handler{asleep(), operations} {
-		routes(t, h, func(method, route, path string) {
-			asked++
-			if route == "/control/sign-in/" { // which is where one shows one's credential
+// Every route that is not public requires its credential. The test finds new routes by itself.
+func TestEveryRouteRequiresItsCredential(t *testing.T) {
+	operations := newOperations(prometheus.NewRegistry())
+	count := 0
+	for _, h := range []http.Handler{newStartingAPI(), operations} {
+		forEachRoute(t, h, func(method, route, path string) {
+			count++
+			if route == "/control/sign-in/" { // the credential is in the body
 				wrong := `{"range_id":"` + someRange + `","name":"sam","pin":"0000"}`
-				require.Equal(t, http.StatusUnauthorized, send(h, method, path, wrong).Code)
+				require.Equal(t, http.StatusUnauthorized, sendBody(h, method, path, wrong).Code)
 				return
 			}
-			status := ask(h, method, path).Code
+			status := send(h, method, path).Code
 			if isPublic(route) {
 				require.Less(t, status, 400, route)
 				return
 			}
 			require.Equal(t, http.StatusUnauthorized, status, "%s %s", method, route)
-			require.NotEqual(t, http.StatusUnauthorized, known(h, method, path, "").Code, "%s %s", method, route)
+			require.NotEqual(t, http.StatusUnauthorized, sendAuthorized(h, method, path, "").Code, "%s %s", method, route)
 		})
 	}
-	require.Greater(t, asked, 70)
+	require.Greater(t, count, 70)
 }
 
-// What is nobody's, or somebody else's, opens no route of a screen; nor does the token of the range's POS.
-func TestNoRouteOfAScreenTakesAnothersCredential(t *testing.T) {
-	h := asleep()
+// No route of a screen accepts an invalid credential, that of another screen, or the token of the range's POS.
+func TestNoRouteOfAScreenAcceptsAnotherCredential(t *testing.T) {
+	h := newStartingAPI()
 	wrong := [][]string{
 		{"range-id", someRange, "token", someToken, "Authorization", "Bearer operator"},
 		{"Cookie", "rangegate_control=x; rangegate_lane=x"},
-		{"Cookie", strings.ReplaceAll(signedIn(h), "rangegate_control=", "rangegate_lane=")},
-		{"Cookie", strings.ReplaceAll(atTheLane(h, theLane, laneKey), "rangegate_lane=", "rangegate_control=")},
-		{"Cookie", atTheLane(h, otherLane, otherLaneKey)},
+		{"Cookie", strings.ReplaceAll(staffCookie(h), "rangegate_control=", "rangegate_lane=")},
+		{"Cookie", strings.ReplaceAll(laneCookie(h, theLane, laneKey), "rangegate_lane=", "rangegate_control=")},
+		{"Cookie", laneCookie(h, otherLane, otherLaneKey)},
 	}
-	asked := 0
-	routes(t, h, func(method, route, path string) {
+	count := 0
+	forEachRoute(t, h, func(method, route, path string) {
 		if isPublic(route) || strings.HasPrefix(route, "/api/") || route == "/control/sign-in/" {
 			return
 		}
-		asked++
+		count++
 		for _, headers := range wrong {
-			require.Equal(t, http.StatusUnauthorized, ask(h, method, path, headers...).Code, "%s %s %v", method, route, headers)
+			require.Equal(t, http.StatusUnauthorized, send(h, method, path, headers...).Code, "%s %s %v", method, route, headers)
 		}
 		if method != http.MethodGet {
-			answer := known(h, method, path, "{}", "Sec-Fetch-Site", "cross-site")
-			require.Equal(t, http.StatusForbidden, answer.Code, "%s %s", method, route)
-			require.Contains(t, answer.Body.String(), `"code":"cross_site"`)
+			response := sendAuthorized(h, method, path, "{}", "Sec-Fetch-Site", "cross-site")
+			require.Equal(t, http.StatusForbidden, response.Code, "%s %s", method, route)
+			require.Contains(t, response.Body.String(), `"code":"cross_site"`)
 		}
-		require.Equal(t, "nosniff", ask(h, method, path).Header().Get("X-Content-Type-Options"), route)
-		require.NotEmpty(t, ask(h, method, path).Header().Get("Content-Security-Policy"), route)
+		require.Equal(t, "nosniff", send(h, method, path).Header().Get("X-Content-Type-Options"), route)
+		require.NotEmpty(t, send(h, method, path).Header().Get("Content-Security-Policy"), route)
 	})
-	require.Greater(t, asked, 25)
+	require.Greater(t, count, 25)
 }
 
-// A POS at its limit, or one that keeps every request busy, takes nothing from staff.
-func TestTheLimitsOfThePOSAreNotTheScreens(t *testing.T) {
+// The limits on a POS do not apply to staff.
+func TestTheLimitsOfThePOSDoNotApplyToScreens(t *testing.T) {
 	s := settings(nil)
 	s.Limits = Limits{PerSecond: 1, Burst: 1}
 	h := New(s)
 	status := 0
 	for range 3 {
-		status = known(h, "GET", prefix2+"/sessions", "").Code
+		status = sendAuthorized(h, "GET", prefix2+"/sessions", "").Code
 	}
 	require.Equal(t, http.StatusTooManyRequests, status)
 	for range 10 {
-		require.Equal(t, http.StatusServiceUnavailable, known(h, "GET", "/control/api/health", "").Code, "which is that the range is starting")
+		require.Equal(t, http.StatusServiceUnavailable, sendAuthorized(h, "GET", "/control/api/health", "").Code, "the range is starting")
 	}
 }
 
-// While its range is being brought back, every path answers that, and when to ask again.
+// While a range is starting, every path returns 503 and Retry-After.
 func TestARangeThatIsStarting(t *testing.T) {
-	h := asleep()
+	h := newStartingAPI()
 	for _, path := range []string{
 		prefix2 + "/sessions", prefix2 + "/lanes", prefix2 + "/events", prefix2 + "/sessions/" + uuid.NewString(),
 		prefix1 + "/sessions", prefix1 + "/bays",
 	} {
-		answer := known(h, "GET", path, "")
-		require.Equal(t, http.StatusServiceUnavailable, answer.Code)
-		require.Contains(t, answer.Body.String(), `"code":"starting"`)
-		require.Equal(t, "1", answer.Header().Get("Retry-After"))
+		response := sendAuthorized(h, "GET", path, "")
+		require.Equal(t, http.StatusServiceUnavailable, response.Code)
+		require.Contains(t, response.Body.String(), `"code":"starting"`)
+		require.Equal(t, "1", response.Header().Get("Retry-After"))
 	}
-	answer := known(h, "POST", prefix2+"/simulate/help", "")
-	require.Equal(t, http.StatusServiceUnavailable, answer.Code)
+	response := sendAuthorized(h, "POST", prefix2+"/simulate/help", "")
+	require.Equal(t, http.StatusServiceUnavailable, response.Code)
 }
 
-// In production the simulation's paths are like any that do not exist.
+// In production the simulation's paths are refused like paths that do not exist.
 func TestTheSimulationIsOnThePlaygroundOnly(t *testing.T) {
-	production := settings(&stand{status: 200})
+	production := settings(&fakeRange{status: 200})
 	production.Playground = false
 	h := New(production)
 	for _, request := range [][2]string{
 		{"POST", "/simulate/help"}, {"POST", "/simulate/advance"}, {"GET", "/simulate/products"}, {"GET", "/simulate/help"}, {"GET", "/simulate"},
 	} {
 		method, path := request[0], prefix2+request[1]
-		require.Equal(t, http.StatusUnauthorized, ask(h, method, path).Code)
-		there, nowhere := known(h, method, path, ""), known(h, method, prefix2+"/nowhere", "")
-		require.Equal(t, http.StatusNotFound, there.Code)
+		require.Equal(t, http.StatusUnauthorized, send(h, method, path).Code)
+		simulated, unknown := sendAuthorized(h, method, path, ""), sendAuthorized(h, method, prefix2+"/nowhere", "")
+		require.Equal(t, http.StatusNotFound, simulated.Code)
 		masked := func(body string) string { return body[:strings.Index(body, "trace_id")] }
-		require.Equal(t, masked(nowhere.Body.String()), masked(there.Body.String()))
+		require.Equal(t, masked(unknown.Body.String()), masked(simulated.Body.String()))
 	}
-	require.NotContains(t, ask(h, "GET", prefix2+"/openapi.json").Body.String(), "/simulate")
+	require.NotContains(t, send(h, "GET", prefix2+"/openapi.json").Body.String(), "/simulate")
 }
 
-// A token is compared as the same UUID however it is written, and as nothing else.
+// The case of a token does not matter; everything else does.
 func TestCredentials(t *testing.T) {
 	c := Credentials{uuid.MustParse(someRange): {digest("aaaaaaaa-2222-4222-8222-222222222222"), digest(someToken)}}
-	admits := func(rangeID, token string) bool { _, ok := c.admits(rangeID, token); return ok }
-	require.True(t, admits(someRange, someToken))
-	require.True(t, admits(someRange, "AAAAAAAA-2222-4222-8222-222222222222"))
-	require.False(t, admits(someRange, ""))
-	require.False(t, admits("", someToken))
-	require.False(t, admits("urn:uuid:"+someRange, someToken))
-	require.False(t, admits(uuid.Nil.String(), someToken))
-	require.False(t, admits(uuid.NewString(), someToken))
+	check := func(rangeID, token string) bool { _, ok := c.check(rangeID, token); return ok }
+	require.True(t, check(someRange, someToken))
+	require.True(t, check(someRange, "AAAAAAAA-2222-4222-8222-222222222222"))
+	require.False(t, check(someRange, ""))
+	require.False(t, check("", someToken))
+	require.False(t, check("urn:uuid:"+someRange, someToken))
+	require.False(t, check(uuid.Nil.String(), someToken))
+	require.False(t, check(uuid.NewString(), someToken))
 }

@@ -12,8 +12,8 @@ import (
 	"rangegate/lanes"
 )
 
-// What each path sends to the webhook, and that it answers with the same.
-func TestWhatIsSimulated(t *testing.T) {
+// Each path sends its event to the webhook and returns the same.
+func TestSimulatedEvents(t *testing.T) {
 	minutes := []lanes.Item{{ID: "time", Qty: 30}}
 	for path, c := range map[string]struct {
 		fields string
@@ -33,29 +33,29 @@ func TestWhatIsSimulated(t *testing.T) {
 		"addTime":         {`"qty":30`, lanes.PurchaseRequest, minutes, `,"items":[{"id":"time","qty":30}]`},
 	} {
 		t.Run(path, func(t *testing.T) {
-			s := &stand{status: 202}
-			h := open(s)
+			s := &fakeRange{status: 202}
+			h := newAPI(s)
 			for session, with := range map[string]string{
 				uuid.Nil.String(): "{" + c.fields + "}",
 				theSession:        strings.TrimSuffix(`{"session_id":"`+theSession+`",`+c.fields, ",") + "}",
 			} {
-				answer := known(h, "POST", prefix2+"/simulate/"+path, with)
-				require.Equal(t, 201, answer.Code, answer.Body)
-				require.Equal(t, "202", answer.Header().Get("webhook-status"))
+				response := sendAuthorized(h, "POST", prefix2+"/simulate/"+path, with)
+				require.Equal(t, 201, response.Code, response.Body)
+				require.Equal(t, "202", response.Header().Get("webhook-status"))
 				require.Equal(t, `{"event":"`+string(c.kind)+`","session_id":"`+theSession+`","lane_id":"`+theLane+`"`+c.sent+"}\n",
-					answer.Body.String())
+					response.Body.String())
 				require.Equal(t, c.kind, s.kind)
 				require.Equal(t, session, s.session.String())
 				require.Equal(t, c.items, s.items)
 			}
-			bare := known(h, "POST", prefix2+"/simulate/"+path, "").Code
-			require.Equal(t, c.fields == "", bare == 201, "a body is needed only for what has to be in it")
+			bare := sendAuthorized(h, "POST", prefix2+"/simulate/"+path, "").Code
+			require.Equal(t, c.fields == "", bare == 201, "a body is required only if it has required fields")
 		})
 	}
 }
 
-func TestWhatCannotBeSimulated(t *testing.T) {
-	h := open(&stand{status: 200})
+func TestRefusedSimulations(t *testing.T) {
+	h := newAPI(&fakeRange{status: 200})
 	for _, c := range [][3]string{
 		{"help", `{"session_id":"x"}`, "session_id"},
 		{"purchaseRequest", `{"qty":1}`, "product_id"},
@@ -68,68 +68,68 @@ func TestWhatCannotBeSimulated(t *testing.T) {
 		{"advance", `{"minutes":1}`, "session_id"},
 		{"advance", `{"session_id":"` + theSession + `","minutes":0}`, "minutes"},
 	} {
-		answer := known(h, "POST", prefix2+"/simulate/"+c[0], c[1])
-		require.Equal(t, 400, answer.Code, c)
-		require.Contains(t, answer.Body.String(), `"fields":{"`+c[2]+`":"`)
+		response := sendAuthorized(h, "POST", prefix2+"/simulate/"+c[0], c[1])
+		require.Equal(t, 400, response.Code, c)
+		require.Contains(t, response.Body.String(), `"fields":{"`+c[2]+`":"`)
 	}
 	for status, err := range map[int]error{
 		409: lanes.ErrWebhookNotConfigured, 502: lanes.ErrWebhookFailed, 503: lanes.ErrStoreUnavailable,
 	} {
-		answer := known(open(&stand{refuses: err}), "POST", prefix2+"/simulate/help", "")
-		require.Equal(t, status, answer.Code)
-		require.Contains(t, answer.Body.String(), err.Error())
-		require.Empty(t, answer.Header().Get("webhook-status"))
+		response := sendAuthorized(newAPI(&fakeRange{err: err}), "POST", prefix2+"/simulate/help", "")
+		require.Equal(t, status, response.Code)
+		require.Contains(t, response.Body.String(), err.Error())
+		require.Empty(t, response.Header().Get("webhook-status"))
 	}
-	answer := known(open(&stand{refuses: lanes.ErrDurationOutOfRange}), "POST", prefix2+"/simulate/addTime", `{"qty":481}`)
-	require.Equal(t, 409, answer.Code)
+	response := sendAuthorized(newAPI(&fakeRange{err: lanes.ErrDurationOutOfRange}), "POST", prefix2+"/simulate/addTime", `{"qty":481}`)
+	require.Equal(t, 409, response.Code)
 }
 
-// An event that nobody answered was not sent, whatever else was recorded of it.
-func TestAWebhookThatGaveNoStatus(t *testing.T) {
-	answer := known(open(&stand{}), "POST", prefix2+"/simulate/help", "")
-	require.Equal(t, 502, answer.Code)
-	require.Contains(t, answer.Body.String(), `"code":"webhook_failed"`)
+// An event without a response of the receiver counts as not sent.
+func TestAWebhookWithoutAStatus(t *testing.T) {
+	response := sendAuthorized(newAPI(&fakeRange{}), "POST", prefix2+"/simulate/help", "")
+	require.Equal(t, 502, response.Code)
+	require.Contains(t, response.Body.String(), `"code":"webhook_failed"`)
 }
 
-func TestAClockJumps(t *testing.T) {
-	s := &stand{}
-	h := open(s)
+func TestAdvancingAClock(t *testing.T) {
+	s := &fakeRange{}
+	h := newAPI(s)
 	for minutes, jump := range map[string]time.Duration{
 		"1": time.Minute, "0.25": 15 * time.Second, "12.5": 12*time.Minute + 30*time.Second, "1e-300": 1, "1000000": 1_000_000 * time.Minute,
 	} {
-		answer := known(h, "POST", prefix2+"/simulate/advance", `{"session_id":"`+theSession+`","minutes":`+minutes+`}`)
-		require.Equal(t, 204, answer.Code, answer.Body)
-		require.Empty(t, answer.Body.String())
+		response := sendAuthorized(h, "POST", prefix2+"/simulate/advance", `{"session_id":"`+theSession+`","minutes":`+minutes+`}`)
+		require.Equal(t, 204, response.Code, response.Body)
+		require.Empty(t, response.Body.String())
 		require.Equal(t, lanes.Advance{Session: uuid.MustParse(theSession), By: jump}, s.command)
 	}
-	s.refuses = lanes.ErrNotRunning
-	answer := known(h, "POST", prefix2+"/simulate/advance", `{"session_id":"`+theSession+`","minutes":1}`)
-	require.Equal(t, 409, answer.Code)
+	s.err = lanes.ErrNotRunning
+	response := sendAuthorized(h, "POST", prefix2+"/simulate/advance", `{"session_id":"`+theSession+`","minutes":1}`)
+	require.Equal(t, 409, response.Code)
 }
 
 func TestProductsOfTheIntegrator(t *testing.T) {
-	s := &stand{}
-	h := open(s)
-	product := func(of string) string {
-		return `[{"id":"a","display_name":"A of ` + of + `","price":12.50,"max_qty":5,"min_qty":1,"increment_by":1,"picture_url":""}]`
+	s := &fakeRange{}
+	h := newAPI(s)
+	product := func(productType string) string {
+		return `[{"id":"a","display_name":"A of ` + productType + `","price":12.50,"max_qty":5,"min_qty":1,"increment_by":1,"picture_url":""}]`
 	}
-	for _, of := range catalog.Types {
-		answer := known(h, "GET", prefix2+"/simulate/products/"+string(of), "")
-		require.Equal(t, 200, answer.Code)
-		require.Equal(t, product(string(of))+"\n", answer.Body.String())
-		require.Empty(t, s.passed)
+	for _, productType := range catalog.Types {
+		response := sendAuthorized(h, "GET", prefix2+"/simulate/products/"+string(productType), "")
+		require.Equal(t, 200, response.Code)
+		require.Equal(t, product(string(productType))+"\n", response.Body.String())
+		require.Empty(t, s.productsSession)
 	}
-	answer := known(h, "GET", prefix2+"/simulate/products", "", "session-id", "till-7")
-	require.Equal(t, `{"time":[],"targets":[],"ammo":`+product("ammo")+`,"rentals":[]}`+"\n", answer.Body.String())
-	require.Equal(t, "till-7", s.passed)
+	response := sendAuthorized(h, "GET", prefix2+"/simulate/products", "", "session-id", "till-7")
+	require.Equal(t, `{"time":[],"targets":[],"ammo":`+product("ammo")+`,"rentals":[]}`+"\n", response.Body.String())
+	require.Equal(t, "till-7", s.productsSession)
 
-	require.Equal(t, 400, known(h, "GET", prefix2+"/simulate/products/beer", "").Code)
-	require.Equal(t, 400, known(h, "GET", prefix2+"/simulate/products", "", "session-id", "two words").Code)
-	answer = known(asleep(), "GET", prefix2+"/simulate/products", "")
-	require.Equal(t, 409, answer.Code)
-	require.Contains(t, answer.Body.String(), `"code":"products_not_configured"`)
-	s.refuses = &catalog.Failed{Type: catalog.Ammo, Reason: "did not answer with a JSON array"}
-	answer = known(h, "GET", prefix2+"/simulate/products/ammo", "")
-	require.Equal(t, 502, answer.Code)
-	require.Contains(t, answer.Body.String(), `{"error":"products of type ammo: the products API did not answer with a JSON array","code":"products_failed"`)
+	require.Equal(t, 400, sendAuthorized(h, "GET", prefix2+"/simulate/products/beer", "").Code)
+	require.Equal(t, 400, sendAuthorized(h, "GET", prefix2+"/simulate/products", "", "session-id", "two words").Code)
+	response = sendAuthorized(newStartingAPI(), "GET", prefix2+"/simulate/products", "")
+	require.Equal(t, 409, response.Code)
+	require.Contains(t, response.Body.String(), `"code":"products_not_configured"`)
+	s.err = &catalog.Failed{Type: catalog.Ammo, Reason: "did not response with a JSON array"}
+	response = sendAuthorized(h, "GET", prefix2+"/simulate/products/ammo", "")
+	require.Equal(t, 502, response.Code)
+	require.Contains(t, response.Body.String(), `{"error":"products of type ammo: the products API did not response with a JSON array","code":"products_failed"`)
 }

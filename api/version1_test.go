@@ -13,9 +13,9 @@ import (
 const waiting1 = `{"id":"` + theSession + `","session_id":"` + theSession + `","lane_id":"` + theLane + `","group_id":"` + theGroup +
 	`","duration":60,"began_at":null,"created_at":"2026-05-01T12:00:00.250Z","minutes_remaining":null,"enable_purchasing":true}`
 
-// The views of version 1 are those of version 2 with an id first.
+// The views of version 1 are those of version 2 with an id before them.
 func TestTheViewsOfVersion1(t *testing.T) {
-	h := open(&stand{})
+	h := newAPI(&fakeRange{})
 	running := strings.NewReplacer(`"began_at":null`, `"began_at":"2026-05-01T12:00:00.250Z"`,
 		`"minutes_remaining":null`, `"minutes_remaining":59.5`).Replace(waiting1)
 	lane := `{"id":"` + theLane + `","lane_id":"` + theLane + `","bay_id":"` + theBay + `","readable_name":"Lane 1","is_accessible":true,"is_usable":true}`
@@ -25,38 +25,38 @@ func TestTheViewsOfVersion1(t *testing.T) {
 		"/groups":   `[{"id":"` + theGroup + `","name":"Public"}]`,
 		"/lanes":    "[" + lane + "," + strings.ReplaceAll(strings.Replace(lane, "Lane 1", "Lane 2", 1), "true", "false") + "]",
 	} {
-		answer := known(h, "GET", prefix1+path, "")
-		require.Equal(t, 200, answer.Code)
-		require.Equal(t, want+"\n", answer.Body.String())
+		response := sendAuthorized(h, "GET", prefix1+path, "")
+		require.Equal(t, 200, response.Code)
+		require.Equal(t, want+"\n", response.Body.String())
 	}
 }
 
 func TestVersion1SellsWithAName(t *testing.T) {
-	s := &stand{}
-	h := open(s)
-	answer := known(h, "POST", prefix1+"/sessions",
+	s := &fakeRange{}
+	h := newAPI(s)
+	response := sendAuthorized(h, "POST", prefix1+"/sessions",
 		`{"name":"Jo Smith","lane_id":"`+theLane+`","group_id":"`+theGroup+`","duration":60,"auto_start":false}`)
-	require.Equal(t, 201, answer.Code)
-	require.Equal(t, waiting1+"\n", answer.Body.String())
+	require.Equal(t, 201, response.Code)
+	require.Equal(t, waiting1+"\n", response.Body.String())
 	sold := s.command.(lanes.Create)
 	require.NotEqual(t, uuid.Nil, sold.Session)
 	require.Equal(t, uuid.MustParse(theLane), s.lane)
 	require.Equal(t, lanes.Create{Session: sold.Session, Customer: "Jo Smith", Group: uuid.MustParse(theGroup), Minutes: 60}, sold)
 
-	answer = known(h, "POST", prefix1+"/sessions", `{"customer_name":"Jo Smith","duration":481}`)
-	require.Equal(t, 400, answer.Code)
-	require.Contains(t, answer.Body.String(), `"fields":{"duration":"must be an integer from 1 to 480",`+
+	response = sendAuthorized(h, "POST", prefix1+"/sessions", `{"customer_name":"Jo Smith","duration":481}`)
+	require.Equal(t, 400, response.Code)
+	require.Contains(t, response.Body.String(), `"fields":{"duration":"must be an integer from 1 to 480",`+
 		`"group_id":"is required","lane_id":"is required","name":"is required"}`)
 }
 
 func TestPatchSetsADurationOrStops(t *testing.T) {
-	s := &stand{}
-	h := open(s)
+	s := &fakeRange{}
+	h := newAPI(s)
 	id := uuid.MustParse(theSession)
 	patch := func(duration string) (int, string) {
 		s.command = nil
-		answer := known(h, "PATCH", prefix1+"/sessions", `{"id":"`+theSession+`","duration":`+duration+`}`)
-		return answer.Code, answer.Body.String()
+		response := sendAuthorized(h, "PATCH", prefix1+"/sessions", `{"id":"`+theSession+`","duration":`+duration+`}`)
+		return response.Code, response.Body.String()
 	}
 	status, body := patch("90")
 	require.Equal(t, 200, status)
@@ -75,7 +75,7 @@ func TestPatchSetsADurationOrStops(t *testing.T) {
 		require.Contains(t, body, `"fields":{"duration":"`)
 		require.Nil(t, s.command)
 	}
-	s.refuses = lanes.ErrNoTimeLeft
+	s.err = lanes.ErrNoTimeLeft
 	status, body = patch("1")
 	require.Equal(t, 409, status)
 	require.Contains(t, body, `"code":"no_time_left"`)

@@ -8,11 +8,10 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// maxLogged is how many products of one answer get a log line of their own: an answer within 1 MiB could hold some
-// hundred thousand broken ones.
+// maxLogged bounds the log lines about the products of one answer: 1 MiB may hold a hundred thousand invalid ones.
 const maxLogged = 20
 
-// split takes the array apart, and looks into none of its elements.
+// split returns the elements of a JSON array, without parsing them.
 func split(body []byte) ([]json.RawMessage, error) {
 	if trimmed := bytes.TrimLeft(body, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '[' {
 		return nil, &noArray
@@ -24,9 +23,9 @@ func split(body []byte) ([]json.RawMessage, error) {
 	return elements, nil
 }
 
-// forSale is the products among the elements that keep the rules, the first ones up to the type's limit. The others are
-// left out and logged, with everything that is wrong with them.
-func (c *Client) forSale(t Type, elements []json.RawMessage) []Product {
+// validProducts returns the first products that keep the rules, up to the type's limit. It logs the others with all of
+// their problems.
+func (c *Client) validProducts(t Type, elements []json.RawMessage) []Product {
 	products, leftOut := []Product{}, 0
 	seen := map[string]bool{}
 	for i, element := range elements {
@@ -41,12 +40,12 @@ func (c *Client) forSale(t Type, elements []json.RawMessage) []Product {
 		}
 		if len(found.problems) > 0 {
 			if leftOut++; leftOut <= maxLogged {
-				c.about(t, i, found).Strs("problems", found.problems).Msg("a product of the integrator is left out")
+				c.logProduct(t, i, found).Strs("problems", found.problems).Msg("a product of the integrator is left out")
 			}
 			continue
 		}
 		if found.noPicture != "" {
-			c.about(t, i, found).Str("problem", found.noPicture).Msg("a product of the integrator is shown without its picture")
+			c.logProduct(t, i, found).Str("problem", found.noPicture).Msg("a product of the integrator is shown without its picture")
 		}
 		seen[found.product.ID] = true
 		products = append(products, found.product)
@@ -57,8 +56,8 @@ func (c *Client) forSale(t Type, elements []json.RawMessage) []Product {
 	return products
 }
 
-// about begins a line on the element with that index. position counts from 1.
-func (c *Client) about(t Type, index int, found reading) *zerolog.Event {
+// logProduct begins a log line about the element with that index. The logged position counts from 1.
+func (c *Client) logProduct(t Type, index int, found reading) *zerolog.Event {
 	line := c.settings.Log.Warn().Str("type", string(t)).Int("position", index+1)
 	if id := found.product.ID; id != "" && utf8.RuneCountInString(id) <= maxID {
 		line.Str("product", id)

@@ -4,74 +4,79 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"net"
 	"net/http"
 	"runtime/debug"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
+
+	"rangegate/webhook/egress"
 )
 
-// Settings is what a Client needs to know.
+// Settings configures a Client.
 type Settings struct {
 	URL       string            // of the products API, http or https, without the last path element "products"
-	Timeout   time.Duration     // for a whole request, to the last byte of its answer; above zero
+	Timeout   time.Duration     // of a request, to the last byte of its answer; more than 0
 	Transport http.RoundTripper // nil: http.DefaultTransport
 	UserAgent string
 	Log       zerolog.Logger
 	Metrics   *Metrics // shared by the clients of all ranges
 }
 
-// Client asks one integrator's products API. It keeps nothing of what it was answered: every call is a request.
+// Client fetches from one integrator's products API, without a cache. It is safe for concurrent use.
 type Client struct {
 	settings Settings
 	http     http.Client
 }
 
-// New is a client with these settings.
+// New returns a client.
 func New(s Settings) *Client {
-	return &Client{settings: s, http: http.Client{Transport: s.Transport, CheckRedirect: follow}}
+	return &Client{settings: s, http: http.Client{Transport: s.Transport, CheckRedirect: checkRedirect}}
 }
 
-// Of is the products of one type, in the integrator's order, as the session's customer is offered them; an empty session
-// is none. It never answers nil without an error. The error is a *Failed, which is logged, or context.Canceled when ctx was.
-func (c *Client) Of(ctx context.Context, t Type, session string) (products []Product, err error) {
-	begun := time.Now()
+// Fetch returns the products of one type for the session's customer, in the integrator's order. An empty session is none.
+// The list is not nil without an error. The error is a *Failed, which Fetch logs, or context.Canceled when ctx was.
+func (c *Client) Fetch(ctx context.Context, t Type, session string) (products []Product, err error) {
+	started := time.Now()
 	defer func() {
-		if defect := recover(); defect != nil { // All asks in goroutines, where nobody else would catch it
-			c.settings.Metrics.asked(t, "defect", time.Since(begun))
+		if defect := recover(); defect != nil { // All calls Fetch in goroutines, which have no other recover
+			c.settings.Metrics.observe(t, "defect", time.Since(started))
 			c.settings.Log.Error().Str("type", string(t)).Interface("panic", defect).Bytes("stack", debug.Stack()).
 				Msg("a catalogue panicked")
 			products, err = nil, &Failed{Type: t, Reason: "could not be asked: a defect of the gateway", outcome: "defect"}
 		}
 	}()
-	body, err := c.fetch(ctx, t, session)
+	body, err := c.get(ctx, t, session)
 	if err == nil {
 		var elements []json.RawMessage
 		if elements, err = split(body); err == nil {
-			c.settings.Metrics.asked(t, "ok", time.Since(begun))
-			return c.forSale(t, elements), nil
+			c.settings.Metrics.observe(t, "ok", time.Since(started))
+			return c.validProducts(t, elements), nil
 		}
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {
-		c.settings.Metrics.asked(t, "abandoned", time.Since(begun))
+		c.settings.Metrics.observe(t, "abandoned", time.Since(started))
 		return nil, context.Canceled
 	}
-	took := time.Since(begun)
-	failed := broken(err, took)
+	took := time.Since(started)
+	failed := failure(err, took)
 	failed.Type = t
-	c.settings.Metrics.asked(t, failed.outcome, took)
+	c.settings.Metrics.observe(t, failed.outcome, took)
 	c.settings.Log.Warn().Str("type", string(t)).Str("outcome", failed.outcome).Msg(failed.Error())
 	return nil, &failed
 }
 
-// All is the products of every type. The four requests run side by side; the first that fails is the error, as of Of.
+// All returns the products of every type. It makes the four requests in parallel, and returns the first error of Fetch.
 func (c *Client) All(ctx context.Context, session string) (Catalogue, error) {
 	var all Catalogue
 	group, ctx := errgroup.WithContext(ctx)
 	for _, t := range Types {
 		group.Go(func() (err error) {
-			*all.of(t), err = c.Of(ctx, t, session)
+			*all.list(t), err = c.Fetch(ctx, t, session)
 			return err
 		})
 	}
@@ -79,4 +84,94 @@ func (c *Client) All(ctx context.Context, session string) (Catalogue, error) {
 		return Catalogue{}, err
 	}
 	return all, nil
+}
+
+// Failed is the error of a request: the products API cannot be reached, or its answer is invalid. It contains neither the
+// query of an address nor a user or password.
+type Failed struct {
+	Type    Type
+	Reason  string // a clause about the products API, for developers of a POS
+	outcome string
+}
+
+// Error names the type and the reason.
+func (f *Failed) Error() string {
+	return fmt.Sprintf("products of type %s: the products API %s", f.Type, f.Reason)
+}
+
+// Code returns products_failed (WIRE.md, Errors).
+func (f *Failed) Code() string { return "products_failed" }
+
+// The failures without a parameter.
+var (
+	noURL     = Failed{Reason: "is configured with an address that is no URL", outcome: "unreachable"}
+	noArray   = Failed{Reason: "did not answer with a JSON array", outcome: "invalid"}
+	tooLarge  = Failed{Reason: "answered with more than 1 MiB", outcome: "too_large"}
+	otherHost = Failed{Reason: "redirects to another host, which is not followed", outcome: "redirected"}
+	tooFar    = Failed{Reason: "redirects more than 3 times", outcome: "redirected"}
+)
+
+func badStatus(status int) Failed {
+	return Failed{
+		Reason:  fmt.Sprintf("answered with status %d %s, where 200 is wanted", status, http.StatusText(status)),
+		outcome: "refused",
+	}
+}
+
+func timedOut(took time.Duration) Failed {
+	return Failed{Reason: fmt.Sprintf("did not answer in full within %s", took.Round(10*time.Millisecond)), outcome: "timed_out"}
+}
+
+// failure turns the error of a request, which took so long, into a Failed.
+func failure(err error, took time.Duration) Failed {
+	var failed *Failed
+	var timeout net.Error
+	switch {
+	case errors.As(err, &failed):
+		return *failed
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return timedOut(took)
+	}
+	reason := egress.Reason(err, "the connection failed, or broke before the answer was complete")
+	return Failed{Reason: "could not be reached: " + reason, outcome: "unreachable"}
+}
+
+// Metrics counts and measures the requests of all clients.
+type Metrics struct {
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+}
+
+// outcomes are the possible outcomes of a request.
+var outcomes = []string{"ok", "refused", "timed_out", "unreachable", "invalid", "too_large", "redirected", "abandoned", "defect"}
+
+// NewMetrics registers the metrics.
+func NewMetrics(registry prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: "rangegate", Name: "products_requests_total",
+			Help: "Requests to the integrators' products APIs by type of product and outcome: ok, refused (a status that is not " +
+				"200), timed_out, unreachable, invalid (not a JSON array), too_large, redirected, abandoned (nobody waited any more), or " +
+				"defect (of the gateway).",
+		}, []string{"type", "outcome"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: "rangegate", Name: "products_request_seconds",
+			Help: "How long the requests to the integrators' products APIs took, to the last byte of the answer, by outcome (as in " +
+				"products_requests_total). Normal is less than a second: customers wait for it when they open the shop.",
+			Buckets: egress.DurationBuckets,
+		}, []string{"outcome"}),
+	}
+	registry.MustRegister(m.requests, m.seconds)
+	for _, outcome := range outcomes {
+		m.seconds.WithLabelValues(outcome)
+		for _, t := range Types {
+			m.requests.WithLabelValues(string(t), outcome)
+		}
+	}
+	return m
+}
+
+func (m *Metrics) observe(t Type, outcome string, took time.Duration) {
+	m.requests.WithLabelValues(string(t), outcome).Inc()
+	m.seconds.WithLabelValues(outcome).Observe(took.Seconds())
 }

@@ -17,7 +17,7 @@ const (
 
 func TestARequestIsWhatTheSpecificationSays(t *testing.T) {
 	var asked *http.Request
-	r := newRig(t, func(w http.ResponseWriter, request *http.Request) {
+	r := newFixture(t, func(w http.ResponseWriter, request *http.Request) {
 		asked = request
 		_, _ = w.Write([]byte("[" + aBox + "]"))
 	})
@@ -29,8 +29,8 @@ func TestARequestIsWhatTheSpecificationSays(t *testing.T) {
 		"/pos?key=a%2Fb;c": "/pos/products?key=a%2Fb;c&type=ammo",
 		"?key=1&key=2":     "/products?key=1&key=2&type=ammo",
 	} {
-		r.point(r.server.URL + suffix)
-		_, err := r.client.Of(t.Context(), Ammo, "7d1c")
+		r.setURL(r.server.URL + suffix)
+		_, err := r.client.Fetch(t.Context(), Ammo, "7d1c")
 		require.NoError(t, err)
 		require.Equal(t, want, asked.URL.String())
 		require.Equal(t, http.MethodGet, asked.Method)
@@ -38,16 +38,16 @@ func TestARequestIsWhatTheSpecificationSays(t *testing.T) {
 		require.Equal(t, "application/json", asked.Header.Get("Accept"))
 		require.Equal(t, "rangegate/test", asked.Header.Get("User-Agent"))
 	}
-	_, err := r.client.Of(t.Context(), Ammo, "")
+	_, err := r.client.Fetch(t.Context(), Ammo, "")
 	require.NoError(t, err)
 	require.NotContains(t, asked.Header, "Session-Id")
 }
 
 // The counter of each type and outcome has a time beside it, by outcome alone.
 func TestRequestsAreMeasured(t *testing.T) {
-	r := newRig(t, saying("[]"))
+	r := newFixture(t, answer("[]"))
 	for range 3 {
-		_, err := r.client.Of(t.Context(), Ammo, "")
+		_, err := r.client.Fetch(t.Context(), Ammo, "")
 		require.NoError(t, err)
 	}
 	families, err := r.metrics.Gather()
@@ -68,7 +68,7 @@ func TestRequestsAreMeasured(t *testing.T) {
 func TestAllAsksForAllFourTypesAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	all.Add(len(Types))
-	r := newRig(t, func(w http.ResponseWriter, request *http.Request) {
+	r := newFixture(t, func(w http.ResponseWriter, request *http.Request) {
 		all.Done()
 		all.Wait() // nobody is answered before all have asked
 		_, _ = w.Write([]byte(map[string]string{
@@ -85,7 +85,7 @@ func TestAllAsksForAllFourTypesAtOnce(t *testing.T) {
 }
 
 func TestAllFailsWhenOneTypeDoes(t *testing.T) {
-	r := newRig(t, func(w http.ResponseWriter, request *http.Request) {
+	r := newFixture(t, func(w http.ResponseWriter, request *http.Request) {
 		if request.URL.Query().Get("type") != "rentals" {
 			<-request.Context().Done() // until the failure has the others called off
 			return
@@ -102,17 +102,17 @@ func TestAllFailsWhenOneTypeDoes(t *testing.T) {
 
 func TestACallerWhoWentAwayIsNoFailureOfTheIntegrator(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	r := newRig(t, func(_ http.ResponseWriter, request *http.Request) {
+	r := newFixture(t, func(_ http.ResponseWriter, request *http.Request) {
 		cancel()
 		<-request.Context().Done()
 	})
-	_, err := r.client.Of(ctx, Ammo, "")
+	_, err := r.client.Fetch(ctx, Ammo, "")
 	require.Equal(t, context.Canceled, err)
 }
 
 func TestAnEmptyListIsNotNil(t *testing.T) {
-	r := newRig(t, saying(" [ ] "))
-	products, err := r.client.Of(t.Context(), Targets, "")
+	r := newFixture(t, answer(" [ ] "))
+	products, err := r.client.Fetch(t.Context(), Targets, "")
 	require.NoError(t, err)
 	require.NotNil(t, products)
 	require.Empty(t, products)

@@ -18,16 +18,16 @@ import (
 	"rangegate/webhook/egress"
 )
 
-// fails asks for ammo and answers what the failure says after its beginning, which is always the same.
-func (r *rig) fails(t *testing.T, outcome string) string {
-	products, err := r.client.Of(t.Context(), Ammo, "7d1c")
+// fails asks for ammo, expects a failure with that outcome, and returns its reason.
+func (r *fixture) fails(t *testing.T, outcome string) string {
+	products, err := r.client.Fetch(t.Context(), Ammo, "7d1c")
 	require.Nil(t, products)
 	var failed *Failed
 	require.ErrorAs(t, err, &failed)
 	require.Equal(t, "products_failed", failed.Code())
 	require.Equal(t, Ammo, failed.Type)
 	require.Equal(t, map[string]float64{"ammo " + outcome: 1}, r.counted(t))
-	log := r.log.all()
+	log := r.log.lines()
 	said, fault := json.Marshal(err.Error())
 	require.NoError(t, fault)
 	require.Equal(t, `{"level":"warn","type":"ammo","outcome":"`+outcome+`","message":`+string(said)+`}`, log[len(log)-1])
@@ -41,16 +41,16 @@ func TestABodyThatIsNoArrayFails(t *testing.T) {
 		"", "null", "{}", `{"products":[]}`, `"[]"`, "[", "[]]", "[] []", "[1,]", "<html>", "[{]", "\ufeff[]",
 		strings.Repeat("[", 100_000),
 	} {
-		require.Equal(t, "did not answer with a JSON array", newRig(t, saying(body)).fails(t, "invalid"), "%.20q", body)
+		require.Equal(t, "did not answer with a JSON array", newFixture(t, answer(body)).fails(t, "invalid"), "%.20q", body)
 	}
 }
 
 func TestAnAnswerMayHaveOneMebibyte(t *testing.T) {
 	body := "[" + aBox + strings.Repeat(" ", 1<<20-len(aBox)-2) + "]"
-	products, err := newRig(t, saying(body)).client.Of(t.Context(), Ammo, "")
+	products, err := newFixture(t, answer(body)).client.Fetch(t.Context(), Ammo, "")
 	require.NoError(t, err)
 	require.Len(t, products, 1)
-	require.Equal(t, "answered with more than 1 MiB", newRig(t, saying(body+" ")).fails(t, "too_large"))
+	require.Equal(t, "answered with more than 1 MiB", newFixture(t, answer(body+" ")).fails(t, "too_large"))
 }
 
 func TestAnyStatusBut200Fails(t *testing.T) {
@@ -60,7 +60,7 @@ func TestAnyStatusBut200Fails(t *testing.T) {
 		500: "answered with status 500 Internal Server Error, where 200 is wanted",
 		302: "answered with status 302 Found, where 200 is wanted", // it says not where to
 	} {
-		r := newRig(t, func(w http.ResponseWriter, _ *http.Request) {
+		r := newFixture(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(status)
 			_, _ = w.Write([]byte("[]"))
 		})
@@ -77,7 +77,7 @@ func TestTheTimeoutCoversTheWholeAnswer(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, func(w http.ResponseWriter, request *http.Request) {
+			r := newFixture(t, func(w http.ResponseWriter, request *http.Request) {
 				begin(w)
 				<-request.Context().Done()
 			})
@@ -88,38 +88,38 @@ func TestTheTimeoutCoversTheWholeAnswer(t *testing.T) {
 }
 
 func TestWhoCannotBeReachedIsSaid(t *testing.T) {
-	r := newRig(t, saying("[]"))
+	r := newFixture(t, answer("[]"))
 	nobody, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, nobody.Close())
-	r.point("http://" + nobody.Addr().String() + "/?key=hidden")
+	r.setURL("http://" + nobody.Addr().String() + "/?key=hidden")
 	require.Equal(t, "could not be reached: the connection was refused", r.fails(t, "unreachable"))
 
-	r.point(strings.Replace(r.server.URL, "http:", "https:", 1))
+	r.setURL(strings.Replace(r.server.URL, "http:", "https:", 1))
 	require.Contains(t, r.fails(t, "unreachable"), "could not be reached: it does not speak TLS")
 
-	safe := httptest.NewUnstartedServer(saying("[]"))
-	safe.Config.ErrorLog = nobodyReads
+	safe := httptest.NewUnstartedServer(answer("[]"))
+	safe.Config.ErrorLog = discardLog
 	safe.StartTLS()
 	defer safe.Close()
-	r.point(safe.URL)
+	r.setURL(safe.URL)
 	require.Contains(t, r.fails(t, "unreachable"), "could not be reached: its certificate is ")
 
-	r = newRig(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	r = newFixture(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	require.Equal(t, "could not be reached: the connection failed, or broke before the answer was complete", r.fails(t, "unreachable"))
 
-	r.point(r.server.URL)
+	r.setURL(r.server.URL)
 	r.client.http.Transport = &http.Transport{DialContext: (&net.Dialer{Control: ssrf.New(ssrf.WithAnyPort()).Safe}).DialContext}
 	require.Equal(t, "could not be reached: the address is not allowed", r.fails(t, "unreachable"))
 
-	for of, want := range map[*net.DNSError]string{
+	for failure, want := range map[*net.DNSError]string{
 		{IsNotFound: true}: "the host name is not known", {}: "the host name could not be looked up",
 	} {
-		require.Equal(t, want, egress.Reason(fmt.Errorf("dial: %w", of), ""))
+		require.Equal(t, want, egress.Reason(fmt.Errorf("dial: %w", failure), ""))
 	}
 
 	for _, address := range []string{":", "http://[", "http://a b"} {
-		r.point(address)
+		r.setURL(address)
 		require.Equal(t, "is configured with an address that is no URL", r.fails(t, "unreachable"))
 	}
 }
@@ -137,9 +137,9 @@ func TestAFailureTellsNoSecretOfTheAddress(t *testing.T) {
 			http.Redirect(w, request, "http://example.invalid/?"+request.URL.RawQuery, http.StatusFound)
 		},
 	} {
-		r := newRig(t, h)
-		r.point(strings.Replace(r.server.URL, "://", "://user:hidden@", 1) + "?key=hidden")
-		_, err := r.client.Of(t.Context(), Ammo, "")
+		r := newFixture(t, h)
+		r.setURL(strings.Replace(r.server.URL, "://", "://user:hidden@", 1) + "?key=hidden")
+		_, err := r.client.Fetch(t.Context(), Ammo, "")
 		require.Error(t, err, name)
 		require.NotContains(t, err.Error(), "hidden", name)
 	}

@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	maxBody      = 1 << 20 // bytes of an answer, unpacked
+	maxBody      = 1 << 20 // bytes of an answer, decompressed
 	maxRedirects = 3
 )
 
-// fetch is the body of the integrator's answer.
-func (c *Client) fetch(ctx context.Context, t Type, session string) ([]byte, error) {
+// get returns the body of the integrator's answer.
+func (c *Client) get(ctx context.Context, t Type, session string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.settings.Timeout)
 	defer cancel()
 	request, err := c.request(ctx, t, session)
@@ -25,7 +25,7 @@ func (c *Client) fetch(ctx context.Context, t Type, session string) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
 		failed := badStatus(response.StatusCode)
 		return nil, &failed
@@ -46,7 +46,7 @@ func (c *Client) request(ctx context.Context, t Type, session string) (*http.Req
 		return nil, &noURL
 	}
 	address = address.JoinPath("products")
-	// The integrator's own query stays as it was written: it may be signed.
+	// The integrator's own query stays unchanged, as it may be signed.
 	address.RawQuery = strings.TrimPrefix(address.RawQuery+"&type="+url.QueryEscape(string(t)), "&")
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
@@ -60,16 +60,16 @@ func (c *Client) request(ctx context.Context, t Type, session string) (*http.Req
 	return request, nil
 }
 
-// follow lets a redirect stay on its host: the same scheme, name and port, or from http to https of the same name.
-func follow(next *http.Request, before []*http.Request) error {
+// checkRedirect allows redirects on the same host: the same scheme, name and port, or from http to https of the same name.
+func checkRedirect(next *http.Request, before []*http.Request) error {
 	from, to := before[len(before)-1].URL, next.URL
 	if len(before) > maxRedirects {
 		return &tooFar
 	}
 	sameName := strings.EqualFold(from.Hostname(), to.Hostname())
-	samePlace := from.Scheme == to.Scheme && port(from) == port(to)
-	toSafety := from.Scheme == "http" && to.Scheme == "https"
-	if sameName && (samePlace || toSafety) {
+	sameServer := from.Scheme == to.Scheme && port(from) == port(to)
+	upgrade := from.Scheme == "http" && to.Scheme == "https"
+	if sameName && (sameServer || upgrade) {
 		return nil
 	}
 	return &otherHost

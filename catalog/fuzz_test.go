@@ -22,9 +22,9 @@ func FuzzProducts(f *testing.F) {
 			f.Add(uint8(i), seed)
 		}
 	}
-	f.Fuzz(func(t *testing.T, of uint8, body string) {
-		kind := Types[int(of)%len(Types)]
-		products, _, err := checked(kind, body)
+	f.Fuzz(func(t *testing.T, number uint8, body string) {
+		kind := Types[int(number)%len(Types)]
+		products, _, err := check(kind, body)
 		var array []json.RawMessage
 		isArray := json.Unmarshal([]byte(body), &array) == nil && array != nil
 		require.Equal(t, isArray, err == nil)
@@ -49,7 +49,7 @@ func FuzzProducts(f *testing.F) {
 		}
 		encoded, err := json.Marshal(products)
 		require.NoError(t, err)
-		again, _, err := checked(kind, string(encoded))
+		again, _, err := check(kind, string(encoded))
 		require.NoError(t, err)
 		require.Equal(t, products, again)
 	})

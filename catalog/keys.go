@@ -6,11 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// keys is an object of JSON. Its keys are exact in case; of one given twice it has the last. null is as good as missing.
+// keys is a JSON object. Its keys are case-sensitive; the last one of two equal keys counts; null counts as missing. The
+// methods named after a type return the value and the problem with it, or "".
 type keys map[string]json.RawMessage
 
-// keysOf takes one element of the integrator's array apart: on its own, so that a broken one costs no other.
-func keysOf(element json.RawMessage) (keys, string) {
+// parseKeys parses one element of the array, so that an invalid one does not affect the others.
+func parseKeys(element json.RawMessage) (keys, string) {
 	if !utf8.Valid(element) {
 		return nil, "is not UTF-8"
 	}
@@ -23,7 +24,7 @@ func keysOf(element json.RawMessage) (keys, string) {
 
 func (k keys) has(name string) bool { return k[name] != nil && string(k[name]) != "null" }
 
-// text is a string that says something. As of all that follow, the second answer is the problem with it.
+// text returns a string that is not blank.
 func (k keys) text(name string) (string, string) {
 	if !k.has(name) {
 		return "", name + " is missing"
@@ -38,7 +39,7 @@ func (k keys) text(name string) (string, string) {
 	return text, ""
 }
 
-// integer is an integer of at least 1. 8.0 is not one, nor is "8".
+// integer returns an integer of at least 1. 8.0 and "8" are none.
 func (k keys) integer(name string) (int, string) {
 	if !k.has(name) {
 		return 0, name + " is missing"
@@ -50,7 +51,7 @@ func (k keys) integer(name string) (int, string) {
 	return n, ""
 }
 
-// price is a number, as it is written.
+// price returns a number as it is written.
 func (k keys) price(name string) (string, string) {
 	if !k.has(name) {
 		return "", name + " is missing"
@@ -65,7 +66,7 @@ func (k keys) price(name string) (string, string) {
 	return written, ""
 }
 
-// picture is an address, or "" where there is none that could be shown.
+// picture returns an address, or "" without one that can be shown.
 func (k keys) picture(name string) (string, string) {
 	if !k.has(name) {
 		return "", ""

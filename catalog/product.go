@@ -1,5 +1,5 @@
-// Package catalog is the integrator's products API as the gateway uses it (SPEC.md parts 2, 4.4 and 8; WIRE.md,
-// Products): it fetches the products, checks each of them, and knows in what quantities they can be bought.
+// Package catalog is the client of the integrator's products API (SPEC.md parts 2, 4.4 and 8; WIRE.md, Products): it
+// fetches the products, checks each of them, and checks the quantities of a cart.
 package catalog
 
 import (
@@ -19,13 +19,13 @@ const (
 	Rentals Type = "rentals"
 )
 
-// Types is every type, in the order in which they are shown.
+// Types are all types in display order.
 var Types = []Type{Time, Targets, Ammo, Rentals}
 
-// timeID is the id of the one product that is lane time.
+// timeID is the id of the product that is lane time.
 const timeID = "time"
 
-// limit is how many products of the type count (SPEC.md part 8).
+// limit returns the maximum number of products of the type (SPEC.md part 8).
 func (t Type) limit() int {
 	if t == Time {
 		return 1
@@ -33,7 +33,7 @@ func (t Type) limit() int {
 	return 8
 }
 
-// Product is what a customer can buy at the lane. One that a Client hands out keeps every rule of the package.
+// Product is something that a customer can buy at the lane. A Client returns only products that keep every rule.
 type Product struct {
 	ID          string      `json:"id" doc:"The integrator's product identifier; lane time has time" example:"9mm-box-50"`
 	DisplayName string      `json:"display_name" doc:"Name shown to the customer" example:"9 mm, box of 50"`
@@ -44,7 +44,7 @@ type Product struct {
 	PictureURL  string      `json:"picture_url" doc:"Image URL; empty when there is no image" example:"https://pos.example.com/9mm.jpg"`
 }
 
-// Amount is the price to reckon with. It is zero where Price is no number, which a Client's products never have.
+// Amount returns the price as a decimal. It is zero when Price is no number, which a Client never returns.
 func (p Product) Amount() decimal.Decimal {
 	amount, err := decimal.NewFromString(string(p.Price))
 	if err != nil {
@@ -53,8 +53,7 @@ func (p Product) Amount() decimal.Decimal {
 	return amount
 }
 
-// Catalogue is everything that is for sale. The lists of one that a Client hands out are never nil, so that an empty one
-// is [] in JSON.
+// Catalogue holds all products for sale. A Client returns no nil lists, so that an empty one is [] in JSON.
 type Catalogue struct {
 	Time    []Product `json:"time" doc:"Lane time: one product at most"`
 	Targets []Product `json:"targets" doc:"8 at most"`
@@ -62,7 +61,7 @@ type Catalogue struct {
 	Rentals []Product `json:"rentals" doc:"8 at most"`
 }
 
-func (c *Catalogue) of(t Type) *[]Product {
+func (c *Catalogue) list(t Type) *[]Product {
 	switch t {
 	case Time:
 		return &c.Time

@@ -13,10 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var nobodyReads = log.New(io.Discard, "", 0)
+var discardLog = log.New(io.Discard, "", 0)
 
-// hops redirects that many times on its own host, and then answers.
-func hops(n int) http.HandlerFunc {
+// redirects answers with that many redirects on its own host, and then with products.
+func redirects(n int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		done, _ := strconv.Atoi(r.URL.Query().Get("done"))
 		if done < n {
@@ -32,10 +32,10 @@ func hops(n int) http.HandlerFunc {
 }
 
 func TestThreeRedirectsOnTheSameHostAreFollowed(t *testing.T) {
-	products, err := newRig(t, hops(3)).client.Of(t.Context(), Ammo, "7d1c")
+	products, err := newFixture(t, redirects(3)).client.Fetch(t.Context(), Ammo, "7d1c")
 	require.NoError(t, err)
 	require.Len(t, products, 1)
-	require.Equal(t, "redirects more than 3 times", newRig(t, hops(4)).fails(t, "redirected"))
+	require.Equal(t, "redirects more than 3 times", newFixture(t, redirects(4)).fails(t, "redirected"))
 }
 
 func TestARedirectToAnotherHostIsRefused(t *testing.T) {
@@ -43,20 +43,20 @@ func TestARedirectToAnotherHostIsRefused(t *testing.T) {
 		t.Error("the other host was asked")
 	}))
 	defer other.Close()
-	r := newRig(t, func(w http.ResponseWriter, request *http.Request) {
+	r := newFixture(t, func(w http.ResponseWriter, request *http.Request) {
 		http.Redirect(w, request, other.URL, http.StatusTemporaryRedirect)
 	})
 	require.Equal(t, "redirects to another host, which is not followed", r.fails(t, "redirected"), "another port is another host")
 }
 
 func TestARedirectToTLSOfTheSameNameIsFollowed(t *testing.T) {
-	safe := httptest.NewTLSServer(saying("[" + aBox + "]"))
+	safe := httptest.NewTLSServer(answer("[" + aBox + "]"))
 	defer safe.Close()
-	r := newRig(t, func(w http.ResponseWriter, request *http.Request) {
+	r := newFixture(t, func(w http.ResponseWriter, request *http.Request) {
 		http.Redirect(w, request, safe.URL, http.StatusMovedPermanently)
 	})
 	r.client.http.Transport = safe.Client().Transport
-	products, err := r.client.Of(t.Context(), Ammo, "")
+	products, err := r.client.Fetch(t.Context(), Ammo, "")
 	require.NoError(t, err)
 	require.Len(t, products, 1)
 }
@@ -80,10 +80,10 @@ func TestWhatCountsAsTheSameHost(t *testing.T) {
 		{"http://a.example", "http://a.example@b.example", false},
 		{"http://a.example", "ftp://a.example", false},
 	} {
-		err := follow(&http.Request{URL: parsed(t, c.to)}, []*http.Request{{URL: parsed(t, c.from)}})
+		err := checkRedirect(&http.Request{URL: parsed(t, c.to)}, []*http.Request{{URL: parsed(t, c.from)}})
 		require.Equal(t, c.follows, err == nil, "%s to %s", c.from, c.to)
 	}
-	err := follow(&http.Request{URL: parsed(t, "http://a.example")}, []*http.Request{
+	err := checkRedirect(&http.Request{URL: parsed(t, "http://a.example")}, []*http.Request{
 		{URL: parsed(t, "http://a.example")}, {URL: parsed(t, "https://a.example")},
 	})
 	require.Error(t, err, "back from https")

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Refusal is why that many cannot be bought, in words for the customer; "" when they can. The quantities that can are
-// min_qty, min_qty + increment_by and so on, max_qty included.
+// Refusal returns why this quantity cannot be bought, in words for the customer, or "". The valid quantities are min_qty,
+// min_qty + increment_by and so on, up to and with max_qty.
 func (p Product) Refusal(qty int) string {
 	switch {
 	case qty < p.MinQty:
@@ -31,22 +31,22 @@ func (p Product) measured(qty int) string {
 	return fmt.Sprintf("%d minutes", qty)
 }
 
-// Refusal is why a cart, quantities by product id, cannot be bought as it is, in words for the customer; "" when it can.
-// A product that is unknown comes first, then the catalogue's order.
+// Refusal returns why a cart, quantities by product id, cannot be bought, in words for the customer, or "". It names an
+// unknown product first, and then the first product in the catalogue's order.
 func (c Catalogue) Refusal(quantities map[string]int) string {
-	known := map[string]bool{}
+	offered := map[string]bool{}
 	refusal := ""
 	for _, t := range Types {
-		for _, p := range *c.of(t) {
+		for _, p := range *c.list(t) {
 			qty, wanted := quantities[p.ID]
-			if wanted && !known[p.ID] && refusal == "" {
+			if wanted && !offered[p.ID] && refusal == "" {
 				refusal = p.Refusal(qty)
 			}
-			known[p.ID] = true
+			offered[p.ID] = true
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(quantities)) {
-		if !known[id] {
+		if !offered[id] {
 			return fmt.Sprintf("%q is not sold here.", id)
 		}
 	}

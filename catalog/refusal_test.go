@@ -23,6 +23,10 @@ func TestAQuantityThatCannotBeBoughtIsExplained(t *testing.T) {
 	} {
 		require.Equal(t, want, laneTime.Refusal(qty), qty)
 	}
+	fromTen := Product{ID: "time", DisplayName: "Lane time", MinQty: 10, MaxQty: 100, IncrementBy: 30}
+	for qty, sold := range map[int]bool{10: true, 20: false, 30: false, 40: true, 50: false, 70: true, 100: true} {
+		require.Equal(t, sold, fromTen.Refusal(qty) == "", qty)
+	}
 	require.Equal(t, "Ear muffs: the least that can be bought is 1.", muffs.Refusal(0))
 	require.Equal(t, "Ear muffs: the most that can be bought is 1.", muffs.Refusal(2))
 	require.Equal(t, "Lane time: the least that can be bought is 1 minute.", Product{

@@ -17,16 +17,16 @@ const (
 	maxPriceWritten = 64  // characters
 )
 
-// reading is what an element of the integrator's array comes to.
+// reading is a parsed element of the array.
 type reading struct {
 	product   Product
 	problems  []string // why it cannot be sold, each with its key
-	noPicture string   // why it is shown without a picture, though it has one
+	noPicture string   // why its picture is not shown, else empty
 }
 
 // read checks an element against the rules of its type (SPEC.md part 2; WIRE.md, Products).
 func read(t Type, element json.RawMessage) reading {
-	keys, problem := keysOf(element)
+	keys, problem := parseKeys(element)
 	if problem != "" {
 		return reading{problems: []string{problem}}
 	}
@@ -49,7 +49,7 @@ func read(t Type, element json.RawMessage) reading {
 	return r
 }
 
-// note keeps the problem, if there is one.
+// note appends the problem unless it is empty, and returns the value.
 func (r *reading) note(value, problem string) string {
 	if problem != "" {
 		r.problems = append(r.problems, problem)
@@ -57,18 +57,18 @@ func (r *reading) note(value, problem string) string {
 	return value
 }
 
-// integer is an integer of at least 1, and 0 where that is a problem.
+// integer returns an integer of at least 1, or notes the problem and returns 0.
 func (r *reading) integer(keys keys, name string) int {
 	n, problem := keys.integer(name)
 	r.note("", problem)
 	return n
 }
 
-// idProblem keeps lane time apart from everything else: what is bought with the id time extends the session.
+// idProblem reserves the id time for lane time, as its purchase extends the session.
 func idProblem(t Type, id string) string {
 	switch {
 	case id == "":
-		return "" // said already
+		return "" // noted before
 	case utf8.RuneCountInString(id) > maxID:
 		return fmt.Sprintf("id must not be longer than %d characters", maxID)
 	case t == Time && id != timeID:
@@ -79,7 +79,7 @@ func idProblem(t Type, id string) string {
 	return ""
 }
 
-// priceProblem holds a number of JSON within bounds, without ever writing out its exponent.
+// priceProblem checks the bounds of a JSON number without expanding its exponent, which may be huge.
 func priceProblem(written string) string {
 	const bounds = "price must have at most 18 digits before the point and 6 behind it"
 	if len(written) > maxPriceWritten {
@@ -88,7 +88,7 @@ func priceProblem(written string) string {
 	amount, err := decimal.NewFromString(written)
 	switch {
 	case err != nil:
-		return bounds // an exponent that fits in no decimal
+		return bounds // the exponent exceeds the range of decimals
 	case amount.IsNegative():
 		return "price must not be negative"
 	case amount.Exponent() < -maxDecimals, int(amount.Exponent()) > maxWholeDigits,

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// with is a product of which some keys are different; a nil one is left out.
+// with changes some keys of the product. A key whose value is nil is removed.
 func with(base string, changes map[string]any) string {
 	var keys map[string]any
 	decoder := json.NewDecoder(strings.NewReader(base))
@@ -33,9 +33,9 @@ type change = map[string]any
 
 func raw(written string) json.RawMessage { return json.RawMessage(written) }
 
-// problemsOf is why the one product is left out; none when it is not.
-func problemsOf(t *testing.T, of Type, element string) []string {
-	products, log, err := checked(of, "["+element+"]")
+// problemsOf returns the reasons for which the one product is left out, none if it is not.
+func problemsOf(t *testing.T, kind Type, element string) []string {
+	products, log, err := check(kind, "["+element+"]")
 	require.NoError(t, err)
 	if len(products) == 1 {
 		return nil
@@ -50,7 +50,7 @@ func problemsOf(t *testing.T, of Type, element string) []string {
 	}
 	require.NoError(t, json.Unmarshal([]byte(log[0]), &line))
 	require.Equal(t, "warn", line.Level)
-	require.Equal(t, of, line.Type)
+	require.Equal(t, kind, line.Type)
 	require.Equal(t, 1, line.Position)
 	require.Equal(t, "a product of the integrator is left out", line.Message)
 	require.NotEmpty(t, line.Problems)
@@ -64,7 +64,7 @@ const (
 
 func TestTheRulesOfAProduct(t *testing.T) {
 	for _, c := range []struct {
-		of      Type
+		kind    Type
 		element string
 		want    []string
 	}{
@@ -85,6 +85,7 @@ func TestTheRulesOfAProduct(t *testing.T) {
 		{Ammo, with(aBox, change{"id": strings.Repeat("ü", 256)}), []string{"id must not be longer than 255 characters"}},
 		{Ammo, with(aBox, change{"id": "time"}), []string{`id must not be "time" for anything but lane time`}},
 		{Time, with(aTime, change{"id": "lane-time"}), []string{`id must be "time" for lane time`}},
+		{Ammo, with(aBox, change{"max_qty": 1}), nil},
 		{Ammo, with(aBox, change{"max_qty": 0}), []string{"max_qty" + badInteger}},
 		{Ammo, with(aBox, change{"max_qty": -1}), []string{"max_qty" + badInteger}},
 		{Ammo, with(aBox, change{"max_qty": raw("8.0")}), []string{"max_qty" + badInteger}},
@@ -97,17 +98,19 @@ func TestTheRulesOfAProduct(t *testing.T) {
 		{Time, with(aTime, change{"increment_by": 0}), []string{"increment_by" + badInteger}},
 		{Time, with(aTime, change{"max_qty": 14}), []string{"max_qty must not be less than min_qty"}},
 		{Time, with(aTime, change{"max_qty": 15}), nil},
+		{Time, with(aTime, change{"max_qty": 0}), []string{"max_qty" + badInteger}}, // which is said once
 		{Time, with(aTime, change{"max_qty": 0, "min_qty": 0}), []string{"max_qty" + badInteger, "min_qty" + badInteger}},
 		{Ammo, with(aBox, change{"unheard_of": change{"a": 1}}), nil},
 		{Ammo, `{"id":"x","max_qty":0,` + aBox[1:], nil}, // of a key given twice the last one counts
 	} {
-		require.Equal(t, c.want, problemsOf(t, c.of, c.element), "%s %.80s", c.of, c.element)
+		require.Equal(t, c.want, problemsOf(t, c.kind, c.element), "%s %.80s", c.kind, c.element)
 	}
 }
 
 func TestThePriceIsANumberWithinBounds(t *testing.T) {
 	for written, want := range map[string]string{
 		"0": "", "12.50": "", "-0": "", "1e2": "", "1E-6": "", "0.000001": "", "999999999999999999.999999": "", "1e17": "",
+		"1e" + strings.Repeat("0", 61) + "2": "", "1e" + strings.Repeat("0", 62) + "2": badPrice, // 64 characters, and 65
 		"0.0000001": badPrice, "1.0000000": badPrice, "1000000000000000000": badPrice, "1e18": badPrice, "1e999999999": badPrice,
 		"1e99999999999999999999": badPrice, "0e999999999": badPrice, "1e-999999999": badPrice, "-1e999999999": badPrice,
 		"0." + strings.Repeat("0", 1000): badPrice, strings.Repeat("9", 100_000): badPrice,
@@ -127,7 +130,7 @@ func TestAPriceKeepsTheDigitsItCameWith(t *testing.T) {
 	for written, amount := range map[string]string{
 		"12.50": "12.5", "0.10": "0.1", "1e2": "100", "999999999999999999.999999": "999999999999999999.999999", "0.300000": "0.3",
 	} {
-		products, _, err := checked(Ammo, "["+with(aBox, change{"price": raw(written)})+"]")
+		products, _, err := check(Ammo, "["+with(aBox, change{"price": raw(written)})+"]")
 		require.NoError(t, err)
 		encoded, err := json.Marshal(products)
 		require.NoError(t, err)
@@ -154,7 +157,7 @@ func TestAPictureIsShownOrDroppedButNeverCostsTheProduct(t *testing.T) {
 		{"https://a b/", "", "picture_url must be an absolute http or https URL"},
 		{7, "", "picture_url must be a string"},
 	} {
-		products, log, err := checked(Ammo, "["+with(aBox, change{"picture_url": c.sent})+"]")
+		products, log, err := check(Ammo, "["+with(aBox, change{"picture_url": c.sent})+"]")
 		require.NoError(t, err)
 		require.Equal(t, c.want, products[0].PictureURL)
 		want := ""
@@ -167,7 +170,7 @@ func TestAPictureIsShownOrDroppedButNeverCostsTheProduct(t *testing.T) {
 }
 
 func TestOfProductsWithTheSameIDTheFirstCounts(t *testing.T) {
-	products, log, err := checked(Ammo, "["+with(aBox, change{"price": -1})+","+aBox+","+with(aBox, change{"price": 1})+"]")
+	products, log, err := check(Ammo, "["+with(aBox, change{"price": -1})+","+aBox+","+with(aBox, change{"price": 1})+"]")
 	require.NoError(t, err)
 	require.Len(t, products, 1)
 	require.Equal(t, "24.50", products[0].Price.String())
@@ -182,23 +185,43 @@ func TestBeyondTheLimitTheRestIsIgnored(t *testing.T) {
 	for i := range 10 {
 		boxes = append(boxes, `{"price":"broken"}`, with(aBox, change{"id": fmt.Sprint("box-", i)}))
 	}
-	for _, of := range []Type{Targets, Ammo, Rentals} {
-		products, log, err := checked(of, "["+strings.Join(boxes, ",")+"]")
+	for _, kind := range []Type{Targets, Ammo, Rentals} {
+		products, log, err := check(kind, "["+strings.Join(boxes, ",")+"]")
 		require.NoError(t, err)
 		require.Len(t, products, 8, "counted without the broken ones")
 		require.Equal(t, "box-7", products[7].ID)
+		require.Len(t, log, 9, "of those that are ignored nothing else is said")
 		require.Equal(t, fmt.Sprintf(`{"level":"debug","type":%q,"ignored":4,`+
-			`"message":"the integrator has more products of the type than can be shown"}`, of), log[8])
+			`"message":"the integrator has more products of the type than can be shown"}`, kind), log[8])
 	}
-	products, _, err := checked(Time, "["+aTime+","+aTime+"]")
+	products, _, err := check(Time, "["+aTime+","+aTime+"]")
 	require.NoError(t, err)
 	require.Len(t, products, 1)
 }
 
 func TestOneAnswerCannotFloodTheLog(t *testing.T) {
-	products, log, err := checked(Ammo, "["+strings.Repeat("0,", 5000)+aBox+"]")
+	products, log, err := check(Ammo, "["+strings.Repeat("0,", 5000)+aBox+"]")
 	require.NoError(t, err)
 	require.Len(t, products, 1)
 	require.Len(t, log, 21)
 	require.Equal(t, `{"level":"warn","type":"ammo","more":4980,"message":"more products of the integrator are left out"}`, log[20])
+
+	_, log, err = check(Ammo, "["+strings.Repeat("0,", 19)+"0]")
+	require.NoError(t, err)
+	require.Len(t, log, 20, "each has its line, and there are no more")
+}
+
+// A line of the log names the product as the integrator does, unless it has no name or one of whatever length.
+func TestALineOfTheLogNamesTheProduct(t *testing.T) {
+	for id, named := range map[string]string{
+		"9mm":                    `"product":"9mm",`,
+		"":                       "",
+		strings.Repeat("ü", 255): `"product":"` + strings.Repeat("ü", 255) + `",`,
+		strings.Repeat("ü", 256): "",
+	} {
+		_, log, err := check(Ammo, "["+with(aBox, change{"id": id, "price": nil})+"]")
+		require.NoError(t, err)
+		require.Len(t, log, 1)
+		require.Contains(t, log[0], `"position":1,`+named+`"problems"`)
+	}
 }

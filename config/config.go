@@ -1,13 +1,13 @@
-// Package config is what the operator decides: one tree of structs that mirrors the YAML file key by key.
+// Package config is the gateway's configuration: one tree of structs that mirrors the YAML file key by key.
 //
-// Reading goes file, environment, defaults, rules:
+// A configuration is read in four steps:
 //
-//	document     YAML to the tree, every key and value checked against the structs below (document.go)
-//	environment  RANGEGATE_… variables laid over it (environment.go)
-//	complete     what was left out gets its default (defaults.go)
-//	validate     the rules that need more than one value, or more than its type (validate.go)
+//	document     reads YAML into the structs and checks every key and value against them (document.go)
+//	environment  applies the RANGEGATE_… variables (environment.go)
+//	complete     sets the default of every setting that is left out (defaults.go)
+//	validate     checks the rules that need several values, or more than a value's type (validate*.go)
 //
-// All faults come back at once, joined, each a [Fault]. No fault and no output of this package shows a secret.
+// All faults are returned at once, joined, each a [Fault]. No fault and no output of this package shows a secret.
 package config
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Config is the whole configuration of one gateway. The yaml tags are the only place where keys are named: reading,
-// the environment and the suggestions for mistyped keys all go by them.
+// Config is the whole configuration of one gateway. Only the yaml tags name the keys: document, environment and the
+// suggestions for mistyped keys use them.
 type Config struct {
 	Environment Environment `yaml:"environment"` // default production
 	HTTP        HTTP        `yaml:"http"`
@@ -27,37 +27,42 @@ type Config struct {
 	Ranges      []Range     `yaml:"ranges"` // at least one
 }
 
-// Environment says whether real ranges depend on this gateway.
+// Environment tells a demo from a gateway that real ranges depend on.
 type Environment string
 
+// The environments.
 const (
 	InPlayground Environment = "playground" // simulation endpoints, simulated lanes, plain http to the integrator
 	InProduction Environment = "production"
 )
 
+// PublicOnly reports whether the gateway connects to public addresses of integrators only: in production, unless
+// AllowPrivate is set.
+func (e Environment) PublicOnly(allowPrivate bool) bool { return e == InProduction && !allowPrivate }
+
 // HTTP is the address of the API and the screens.
 type HTTP struct {
 	Address string `yaml:"address"` // host:port, default 127.0.0.1:8080
 	TLS     TLS    `yaml:"tls,omitempty"`
-	// BehindProxy says that whoever comes from a public network comes through a proxy that has TLS.
+	// BehindProxy states that clients of public networks connect through a proxy that has TLS.
 	BehindProxy bool `yaml:"behind_proxy,omitempty"`
-	// TrustedProxies are addresses, or networks such as 10.1.0.0/16, whose X-Forwarded-For and X-Forwarded-Proto are
-	// believed. Only with BehindProxy; without any nobody's are.
+	// TrustedProxies are the addresses, or networks such as 10.1.0.0/16, whose X-Forwarded-For and X-Forwarded-Proto
+	// the gateway believes. They need BehindProxy.
 	TrustedProxies []string `yaml:"trusted_proxies,omitempty"`
 	Limits         Limits   `yaml:"limits"`
 }
 
-// Limits bounds what one client may ask for; what is beyond is answered 429.
+// Limits bounds the requests of clients; a request above a limit gets 429.
 type Limits struct {
-	Requests *Limit `yaml:"requests"` // a second and range, in the long run; default 1000
-	Burst    *Limit `yaml:"burst"`    // at once, of a range; default twice the requests; not 0 while requests is not
-	Failures *Limit `yaml:"failures"` // requests with wrong credentials, a minute and address; default 60
+	Requests *Limit `yaml:"requests"` // per second and range, on average; default 1000
+	Burst    *Limit `yaml:"burst"`    // at once, per range; default twice the requests; not 0 unless requests is 0
+	Failures *Limit `yaml:"failures"` // requests with wrong credentials, per minute and address; default 60
 }
 
-// Limit is a number of requests. 0 is no limit.
+// Limit is a number of requests. 0 means no limit.
 type Limit int
 
-// TLS names two PEM files. Both or none.
+// TLS names two PEM files: both are set, or neither.
 type TLS struct {
 	Certificate string `yaml:"certificate,omitempty"`
 	Key         string `yaml:"key,omitempty"`
@@ -67,18 +72,18 @@ type TLS struct {
 type Operations struct {
 	Address string `yaml:"address"` // host:port, default 127.0.0.1:9090
 	TLS     TLS    `yaml:"tls,omitempty"`
-	Token   Secret `yaml:"token,omitempty"` // for writes and profiles; empty: nobody may
+	Token   Secret `yaml:"token,omitempty"` // for writes and profiles; empty: these are off
 }
 
-// Log is what is written to standard error.
+// Log configures the log on standard error.
 type Log struct {
 	Level Level `yaml:"level"` // default info
 }
 
-// Level is how grave something must be to be logged.
+// Level is the lowest level that is logged.
 type Level string
 
-// The levels, from what is only for finding out to what somebody has to see to.
+// The log levels, lowest first.
 const (
 	Debug Level = "debug"
 	Info  Level = "info"
@@ -86,31 +91,31 @@ const (
 	Error Level = "error"
 )
 
-// Store is where the gateway keeps its state: exactly one of SQLite and Redis.
+// Store configures where the gateway keeps its state: exactly one of SQLite and Redis.
 type Store struct {
 	SQLite    string    `yaml:"sqlite,omitempty"` // path of the file; default data/rangegate.db when Redis is empty too
 	Redis     Secret    `yaml:"redis,omitempty"`  // redis:// or rediss:// url (redisOptions); a Secret, as it may carry passwords
 	Retention Retention `yaml:"retention"`
 }
 
-// Retention bounds what a range keeps. All are more than 0.
+// Retention bounds what the store keeps of a range. Every value is more than 0.
 type Retention struct {
 	Events  time.Duration `yaml:"events"`  // default 720h on SQLite, 72h on Redis
 	History time.Duration `yaml:"history"` // default 2160h on SQLite, 720h on Redis
 	Names   time.Duration `yaml:"names"`   // customer names in the history; default 720h
-	Cap     int           `yaml:"cap"`     // records a range, whatever their age; default 1,000,000
+	Cap     int           `yaml:"cap"`     // records per range, of any age; default 1,000,000
 }
 
 // Range is one shooting range with its credentials and its layout.
 type Range struct {
 	ID         uuid.UUID     `yaml:"id"`
 	Name       string        `yaml:"name"`
-	Token      Secret        `yaml:"token,omitempty"` // the short way to write one token; always empty once read, see Tokens
+	Token      Secret        `yaml:"token,omitempty"` // a single token; complete moves it to Tokens
 	Tokens     []Secret      `yaml:"tokens"`          // each a UUID or sha256:<64 hex>; several during rotation
 	Purchasing bool          `yaml:"purchasing"`
 	OnLinkLoss LinkLoss      `yaml:"on_link_loss"` // default run_out
 	LinkTLS    LinkTLS       `yaml:"link_tls,omitempty"`
-	LinkGrace  time.Duration `yaml:"link_grace"` // how long a lane whose link is down stays usable; default 30s
+	LinkGrace  time.Duration `yaml:"link_grace"` // time for which a lane with a link that is down stays usable; default 30s
 	Webhook    *Webhook      `yaml:"webhook,omitempty"`
 	Products   *Products     `yaml:"products,omitempty"`
 	Staff      []Staff       `yaml:"staff,omitempty"`
@@ -119,34 +124,34 @@ type Range struct {
 	Lanes      []Lane        `yaml:"lanes"`  // at least one, in display order
 }
 
-// LinkLoss is what the lane controller does with a running session when it loses the gateway.
+// LinkLoss tells a lane controller what to do with a running session when it loses the gateway.
 type LinkLoss string
 
+// What a lane controller can do when it loses the gateway.
 const (
 	RunOut LinkLoss = "run_out" // the session runs to its end
 	Hold   LinkLoss = "hold"    // the fire line is locked until the link is back
 )
 
-// LinkTLS says which certificates are trusted of the range's lane controllers at wss:// addresses; at most one of the
-// two. Without either they need one that every program on this machine trusts.
+// LinkTLS names the certificates that the range's lane controllers at wss:// addresses may have; at most one of the two
+// is set. Without either the machine's own list of authorities decides.
 type LinkTLS struct {
 	CA          string `yaml:"ca,omitempty"`          // a PEM file: certificates signed by one of these
 	Fingerprint string `yaml:"fingerprint,omitempty"` // sha256: and 64 hexadecimal digits: that one certificate (of its DER)
 }
 
-// Webhook is where the integrator receives events.
+// Webhook configures where and how the integrator receives events.
 type Webhook struct {
 	URL         string        `yaml:"url"`               // https; http in the playground
 	Secrets     []Secret      `yaml:"secrets,omitempty"` // whsec_<base64>, at most two; two during rotation
 	Timeout     time.Duration `yaml:"timeout"`           // of one attempt, default 10s
-	Concurrency int           `yaml:"concurrency"`       // attempts at a time, default 16; purchases have their own
-	Queue       int           `yaml:"queue"`             // events that may wait, default 10,000; beyond, the oldest are dropped
-	// In production an address that is loopback, private, link-local or multicast is refused, whatever the name of the
-	// host, unless this is true.
+	Concurrency int           `yaml:"concurrency"`       // attempts at a time, default 16; purchases have slots of their own
+	Queue       int           `yaml:"queue"`             // events that may wait, default 10,000; above it the oldest are dropped
+	// AllowPrivate permits loopback, private, link-local and multicast addresses in production.
 	AllowPrivate bool `yaml:"allow_private,omitempty"`
 }
 
-// Products is where the integrator's products API answers.
+// Products configures the integrator's products API.
 type Products struct {
 	URL     string        `yaml:"url"`     // https; http in the playground; without the /products at its end
 	Timeout time.Duration `yaml:"timeout"` // of one request, default 5s
@@ -157,7 +162,7 @@ type Products struct {
 // Staff is one person who may sign in on the range's control screen.
 type Staff struct {
 	Name    string `yaml:"name"`
-	PinHash Secret `yaml:"pin_hash"` // what the command hash-pin makes of the PIN
+	PinHash Secret `yaml:"pin_hash"` // the output of the command hash-pin
 }
 
 // Group is an access group of the range.
@@ -177,17 +182,23 @@ type Lane struct {
 	ID         uuid.UUID `yaml:"id"`
 	Name       string    `yaml:"name"`
 	Bay        uuid.UUID `yaml:"bay"`                       // a bay of the same range
-	Accessible bool      `yaml:"accessible" default:"true"` // a tag, as false is an answer and not the lack of one
-	ScreenKey  Secret    `yaml:"screen_key,omitempty"`      // of the lane screen, 16 to 128 letters, digits, . _ ~ -; empty: the lane has none
+	Accessible bool      `yaml:"accessible" default:"true"` // the default is a tag, as complete cannot tell false from left out
+	ScreenKey  Secret    `yaml:"screen_key,omitempty"`      // of the lane screen, 16 to 128 letters, digits, . _ ~ -; empty: no lane screen
 	Link       Link      `yaml:"link"`
 }
 
-// Link is how the gateway reaches the lane's controller.
+// Link configures the connection to the lane's controller.
 type Link struct {
 	Driver  string `yaml:"driver"`            // sim or websocket, default sim
 	Address string `yaml:"address,omitempty"` // of websocket: ws:// or wss:// url, each lane's own; sim has none
-	Key     Secret `yaml:"key,omitempty"`     // that the gateway shows to the controller; empty: none
+	Key     Secret `yaml:"key,omitempty"`     // sent to the controller in the handshake; empty: none
 }
 
-// Sells tells whether customers can buy at the lanes: there has to be a webhook that takes the purchases.
+// The link drivers of this release.
+const (
+	DriverSim       = "sim"       // simulated hardware, in process
+	DriverWebSocket = "websocket" // LINK.md version 1
+)
+
+// Sells reports whether customers can buy at the lanes: purchases need a webhook.
 func (r Range) Sells() bool { return r.Purchasing && r.Webhook != nil }

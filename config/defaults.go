@@ -7,8 +7,8 @@ import (
 
 const day = 24 * time.Hour
 
-// complete gives its default to everything left out. Zero stands for left out: no duration and no number of this
-// configuration may be 0, but for a Limit.
+// complete sets the default of every setting that was left out. Zero means left out: no duration and no number of this
+// configuration may be 0, except a Limit, which is a pointer.
 func (c *Config) complete() {
 	c.Environment = cmp.Or(c.Environment, InProduction)
 	c.HTTP.Address = cmp.Or(c.HTTP.Address, "127.0.0.1:8080")
@@ -29,7 +29,7 @@ func (l *Limits) complete() {
 
 func ptr(l Limit) *Limit { return &l }
 
-// complete keeps less on Redis, where all of it is memory.
+// complete keeps records for a shorter time on Redis, where they occupy memory.
 func (s *Store) complete() {
 	events, history := 3*day, 30*day
 	if s.Redis == "" {

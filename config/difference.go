@@ -8,133 +8,125 @@ import (
 	"github.com/google/uuid"
 )
 
-// Difference is what another configuration changes.
+// Difference is the difference between two configurations.
 type Difference struct {
-	Restart []string // what cannot change while the gateway runs, by path
-	Also    []string // what else is different outside of the ranges, by path
-	Begin   []uuid.UUID
-	End     []uuid.UUID
-	Change  []RangeDifference
-}
-
-// RangeDifference is what is different about a range that both configurations have.
-type RangeDifference struct {
-	ID      uuid.UUID
-	Keys    []string    // of the range, but for its lanes
-	Added   []uuid.UUID // lanes; and so on
-	Changed []uuid.UUID
+	Restart []string // paths of changed settings that need a restart
+	Keys    []string // paths of all other changed settings outside the ranges
+	Added   []uuid.UUID
 	Removed []uuid.UUID
-	Sorted  bool        // the lanes that both have are in another order
-	Renew   []uuid.UUID // lanes of both whose hardware is reached in another way, or hears another on_link_loss
+	Changed []RangeDifference
 }
 
-// fixed is what a running gateway stands on.
-var fixed = []string{
+// RangeDifference is the difference of a range that both configurations have.
+type RangeDifference struct {
+	ID        uuid.UUID
+	Keys      []string    // changed settings of the range, without its lanes
+	Added     []uuid.UUID // lanes
+	Changed   []uuid.UUID // lanes
+	Removed   []uuid.UUID // lanes
+	Reordered bool        // the lanes that both have are in another order
+	Reconnect []uuid.UUID // lanes of both with another link or another on_link_loss
+}
+
+// needRestart are the settings that cannot change while the gateway runs.
+var needRestart = []string{
 	"environment", "http.address", "http.tls", "operations.address", "operations.tls", "store.sqlite", "store.redis", "store.retention",
 }
 
-// Differences compares two configurations, both complete and without faults.
-func Differences(before, after Config) Difference {
+// Compare compares two configurations, both complete and without faults.
+func Compare(before, after Config) Difference {
 	var d Difference
-	keys := differences(reflect.ValueOf(before), reflect.ValueOf(after), "")
-	for _, key := range keys {
-		switch at := func(root string) bool { return key == root || strings.HasPrefix(key, root+".") }; {
+	for _, key := range changedKeys(reflect.ValueOf(before), reflect.ValueOf(after), "") {
+		within := func(section string) bool { return key == section || strings.HasPrefix(key, section+".") }
+		switch {
 		case key == "ranges":
-		case slices.ContainsFunc(fixed, at):
+		case slices.ContainsFunc(needRestart, within):
 			d.Restart = append(d.Restart, key)
 		default:
-			d.Also = append(d.Also, key)
+			d.Keys = append(d.Keys, key)
 		}
 	}
-	was := map[uuid.UUID]Range{}
+	old := map[uuid.UUID]Range{}
 	for _, r := range before.Ranges {
-		was[r.ID] = r
+		old[r.ID] = r
 	}
 	for _, r := range after.Ranges {
-		old, had := was[r.ID]
-		delete(was, r.ID)
-		if !had {
-			d.Begin = append(d.Begin, r.ID)
-		} else if change := compared(old, r); change.any() {
-			d.Change = append(d.Change, change)
+		previous, ok := old[r.ID]
+		delete(old, r.ID)
+		if !ok {
+			d.Added = append(d.Added, r.ID)
+		} else if change := compareRanges(previous, r); !change.empty() {
+			d.Changed = append(d.Changed, change)
 		}
 	}
 	for _, r := range before.Ranges {
-		if _, gone := was[r.ID]; gone {
-			d.End = append(d.End, r.ID)
+		if _, removed := old[r.ID]; removed {
+			d.Removed = append(d.Removed, r.ID)
 		}
 	}
 	return d
 }
 
-// None tells whether the two configurations say the same.
-func (d Difference) None() bool {
-	return len(d.Restart)+len(d.Also)+len(d.Begin)+len(d.End)+len(d.Change) == 0
+// Empty reports whether the two configurations are equal.
+func (d Difference) Empty() bool {
+	return len(d.Restart)+len(d.Keys)+len(d.Added)+len(d.Removed)+len(d.Changed) == 0
 }
 
-func (d RangeDifference) any() bool {
-	return len(d.Keys)+len(d.Added)+len(d.Changed)+len(d.Removed) > 0 || d.Sorted
+func (d RangeDifference) empty() bool {
+	return len(d.Keys)+len(d.Added)+len(d.Changed)+len(d.Removed) == 0 && !d.Reordered
 }
 
-func compared(before, after Range) RangeDifference {
+func compareRanges(before, after Range) RangeDifference {
 	d := RangeDifference{ID: after.ID}
-	was, toAll := map[uuid.UUID]Lane{}, before.OnLinkLoss != after.OnLinkLoss
-	var order []uuid.UUID
+	old := map[uuid.UUID]Lane{}
 	for _, lane := range before.Lanes {
-		was[lane.ID] = lane
+		old[lane.ID] = lane
 	}
+	var kept []uuid.UUID // in the new order
 	for _, lane := range after.Lanes {
-		old, had := was[lane.ID]
-		if !had {
+		previous, ok := old[lane.ID]
+		delete(old, lane.ID)
+		if !ok {
 			d.Added = append(d.Added, lane.ID)
 			continue
 		}
-		order = append(order, lane.ID)
-		if old != lane {
+		kept = append(kept, lane.ID)
+		if previous != lane {
 			d.Changed = append(d.Changed, lane.ID)
 		}
-		if old.Link != lane.Link || toAll || before.LinkTLS != after.LinkTLS && strings.HasPrefix(lane.Link.Address, "wss:") {
-			d.Renew = append(d.Renew, lane.ID)
+		if previous.Link != lane.Link || before.OnLinkLoss != after.OnLinkLoss ||
+			before.LinkTLS != after.LinkTLS && strings.HasPrefix(lane.Link.Address, "wss:") {
+			d.Reconnect = append(d.Reconnect, lane.ID)
 		}
 	}
-	removed, stayed := apart(before.Lanes, after.Lanes)
-	d.Removed = removed
-	d.Sorted = !slices.Equal(order, stayed)
+	var oldOrder []uuid.UUID // of the lanes in kept
+	for _, lane := range before.Lanes {
+		if _, removed := old[lane.ID]; removed {
+			d.Removed = append(d.Removed, lane.ID)
+		} else {
+			oldOrder = append(oldOrder, lane.ID)
+		}
+	}
+	d.Reordered = !slices.Equal(kept, oldOrder)
 	before.Lanes, after.Lanes = nil, nil
-	d.Keys = differences(reflect.ValueOf(before), reflect.ValueOf(after), "")
+	d.Keys = changedKeys(reflect.ValueOf(before), reflect.ValueOf(after), "")
 	return d
 }
 
-// apart is the lanes that another list no longer has, and those that it has.
-func apart(lanes, others []Lane) (gone, stayed []uuid.UUID) {
-	has := map[uuid.UUID]bool{}
-	for _, lane := range others {
-		has[lane.ID] = true
-	}
-	for _, lane := range lanes {
-		if has[lane.ID] {
-			stayed = append(stayed, lane.ID)
-		} else {
-			gone = append(gone, lane.ID)
-		}
-	}
-	return gone, stayed
-}
-
-// differences is the keys whose values are different: of sections that both have, each key in them.
-func differences(before, after reflect.Value, at path) (keys []string) {
+// changedKeys returns the paths of the settings whose values differ. It descends into sections that both have.
+func changedKeys(before, after reflect.Value, p path) (keys []string) {
 	if before.Kind() != reflect.Struct {
 		if !reflect.DeepEqual(before.Interface(), after.Interface()) {
-			keys = append(keys, string(at))
+			keys = append(keys, string(p))
 		}
 		return keys
 	}
 	for _, s := range sections[before.Type()] {
-		was, is := before.Field(s.field), after.Field(s.field)
-		if was.Kind() == reflect.Pointer && s.kind.Kind() == reflect.Struct && !was.IsNil() && !is.IsNil() {
-			was, is = was.Elem(), is.Elem()
+		old, updated := before.Field(s.field), after.Field(s.field)
+		if old.Kind() == reflect.Pointer && s.kind.Kind() == reflect.Struct && !old.IsNil() && !updated.IsNil() {
+			old, updated = old.Elem(), updated.Elem()
 		}
-		keys = append(keys, differences(was, is, at.key(s.key))...)
+		keys = append(keys, changedKeys(old, updated, p.key(s.key))...)
 	}
 	return keys
 }

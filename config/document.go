@@ -1,112 +1,118 @@
 package config
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"regexp"
 	"strings"
 
-	"github.com/google/uuid"
-	koanfyaml "github.com/knadh/koanf/parsers/yaml"
 	"go.yaml.in/yaml/v3"
 )
 
-// mostValues bounds what a file may unfold to through aliases. 100,000 lanes with every key set are 1.3 million.
-const mostValues = 2_000_000
+// maxValues bounds the values of a file with its aliases unfolded. 100,000 lanes with every key set are 1.3 million.
+const maxValues = 2_000_000
 
-// document is koanf's parser for our file: YAML in, out a tree that holds nothing but keys of the schema, each with a
-// value of its kind. What does not fit is a fault and is left out, so one reading finds all of them. It walks YAML nodes:
-// koanf's own parser, which it extends, compares every key of a mapping with every other, hours for a hostile 16 MiB.
+// document reads YAML nodes into the structs. A value that does not fit is a fault and is left out, so one reading
+// finds all faults. It walks the nodes itself: yaml's own decoder compares every key of a mapping with every other,
+// which takes hours for a hostile 16 MiB.
 type document struct {
-	koanfyaml.YAML
 	found  *faults
 	values int // read so far, aliases counted each time
 }
 
-// Unmarshal gives the tree. Its error, a [Fault], is for text that is not YAML or unfolds beyond all measure.
-func (d *document) Unmarshal(data []byte) (map[string]any, error) {
+// decode reads the whole file. Its error, a [Fault], says that the text is not YAML or has too many values.
+func (d *document) decode(data []byte) (cfg Config, err error) {
 	root, err := parse(data)
 	if err != nil {
-		return nil, err
+		return Config{}, err
 	}
-	tree, _ := d.value(root, reflect.TypeFor[Config](), "").(map[string]any)
-	if d.values > mostValues {
-		return nil, Fault{Problem: fmt.Sprintf("holds more than %d values", mostValues)}
+	d.value(root, reflect.ValueOf(&cfg).Elem(), "")
+	if d.values > maxValues {
+		return Config{}, Fault{Problem: fmt.Sprintf("holds more than %d values", maxValues)}
 	}
-	return tree, nil
+	return cfg, nil
 }
 
-// value reads a node as the kind that the schema wants at this place; nil is a value not given or not readable.
-func (d *document) value(n *yaml.Node, kind reflect.Type, at path) any {
+// value reads a node into the target, and reports whether it did: not a null, nor what does not fit.
+func (d *document) value(n *yaml.Node, target reflect.Value, p path) bool {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
 	if d.values++; d.done() || n.IsZero() || n.ShortTag() == "!!null" {
-		return nil
+		return false
 	}
-	switch kind.Kind() {
+	if target.Kind() == reflect.Pointer {
+		element := reflect.New(target.Type().Elem())
+		if !d.value(n, element.Elem(), p) {
+			return false
+		}
+		target.Set(element)
+		return true
+	}
+	switch target.Kind() {
 	case reflect.Struct:
 		if n.Kind != yaml.MappingNode {
-			d.found.unread(at, "wants keys and values, such as {%s: …} (line %d)", sections[kind][0].key, n.Line)
-			return nil
+			d.found.unread(p, "wants keys and values, such as {%s: …} (line %d)", sections[target.Type()][0].key, n.Line)
+			return false
 		}
-		return d.section(n, kind, at)
+		d.section(n, target, p)
 	case reflect.Slice:
 		if n.Kind != yaml.SequenceNode {
-			d.found.unread(at, "wants a list (line %d)", n.Line)
-			return nil
+			d.found.unread(p, "wants a list (line %d)", n.Line)
+			return false
 		}
-		return d.list(n, kind.Elem(), at)
+		d.list(n, target, p)
 	default:
-		return d.leaf(n, kind, at)
+		return d.leaf(n, target, p)
 	}
+	return true
 }
 
-func (d *document) section(n *yaml.Node, kind reflect.Type, at path) map[string]any {
-	tree := map[string]any{}
+func (d *document) section(n *yaml.Node, target reflect.Value, p path) {
+	settings := sections[target.Type()]
+	for _, s := range settings {
+		if s.preset {
+			target.Field(s.field).SetBool(true)
+		}
+	}
 	first := map[string]int{} // the line of each key
 	for i := 0; i+1 < len(n.Content) && !d.done(); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if key.Kind == yaml.AliasNode {
 			key = key.Alias
 		}
-		s, known := find(sections[kind], key.Value)
-		line, twice := first[key.Value]
+		s, ok := find(settings, key.Value)
+		line, duplicate := first[key.Value]
 		switch {
-		case key.Kind != yaml.ScalarNode || !known:
-			d.unknown(key, sections[kind], at)
-		case twice:
-			d.found.add(at.key(s.key), "given twice (lines %d and %d)", line, key.Line)
+		case key.Kind != yaml.ScalarNode || !ok:
+			d.unknown(key, settings, p)
+		case duplicate:
+			d.found.add(p.key(s.key), "given twice (lines %d and %d)", line, key.Line)
 		default:
 			first[s.key] = key.Line
-			if v := d.value(value, s.kind, at.key(s.key)); v != nil {
-				tree[s.key] = v
-			}
+			d.value(value, target.Field(s.field), p.key(s.key))
 		}
 	}
-	for _, s := range sections[kind] {
-		if _, given := tree[s.key]; !given && s.preset != nil {
-			tree[s.key] = s.preset
-		}
-	}
-	return tree
 }
 
-// list keeps a place for an item it could not read, so that later faults name the right index.
-func (d *document) list(n *yaml.Node, kind reflect.Type, at path) []any {
-	items := make([]any, 0, len(n.Content))
+// list keeps a place for an item that it cannot read, so that later faults name the right index.
+func (d *document) list(n *yaml.Node, target reflect.Value, p path) {
+	target.Set(reflect.MakeSlice(target.Type(), len(n.Content), len(n.Content)))
 	for i, item := range n.Content {
 		if d.done() {
-			break
+			return
 		}
-		items = append(items, d.value(item, kind, at.item(i)))
+		d.value(item, target.Index(i), p.item(i))
 	}
-	return items
 }
 
-// leaf takes YAML's word for what a plain value is: "true" in quotes is text, no flag. Where text is wanted, a number
-// is taken as it was written, so a lane may be named 12.
-func (d *document) leaf(n *yaml.Node, kind reflect.Type, at path) any {
+// leaf reads a scalar. YAML decides about a plain value's type, so "true" in quotes is text and no flag. Text takes a
+// number as it is written, so a lane may be named 12.
+func (d *document) leaf(n *yaml.Node, target reflect.Value, p path) bool {
+	kind := target.Type()
 	fits := n.Kind == yaml.ScalarNode
 	want := wantsText
 	switch kind.Kind() {
@@ -124,52 +130,50 @@ func (d *document) leaf(n *yaml.Node, kind reflect.Type, at path) any {
 		}
 	}
 	if !fits {
-		d.found.unread(at, "%s (line %d)", want, n.Line)
-		return nil
+		d.found.unread(p, "%s (line %d)", want, n.Line)
+		return false
 	}
 	value, problem := scalar(kind, n.Value)
 	if problem != "" {
-		d.found.unread(at, "%s (line %d)", problem, n.Line)
-		return nil
+		d.found.unread(p, "%s (line %d)", problem, n.Line)
+		return false
 	}
-	if id, ok := value.(uuid.UUID); ok {
-		return id.String() // koanf fills an array byte by byte, but takes the text of one whole
-	}
-	return value
+	target.Set(reflect.ValueOf(value).Convert(kind))
+	return true
 }
 
-// done ends the reading early: there is nothing more to tell.
-func (d *document) done() bool { return d.values > mostValues || d.found.full() }
+// done ends the walk early: the file has too many values or too many faults.
+func (d *document) done() bool { return d.values > maxValues || d.found.full() }
 
-// word is a key that may be shown: a secret that slipped into a key's place, as in {token:2222…}, is not one.
-var word = regexp.MustCompile(`^[A-Za-z_-]{1,24}$`)
+// showable matches a key that a fault may show: a secret may stand in a key's place, as in {token:2222…}.
+var showable = regexp.MustCompile(`^[A-Za-z_-]{1,24}$`)
 
-func (d *document) unknown(key *yaml.Node, among []setting, at path) {
-	var known []string
+func (d *document) unknown(key *yaml.Node, among []setting, p path) {
+	var keys []string
 	for _, s := range among {
-		known = append(known, s.key)
+		keys = append(keys, s.key)
 	}
-	if key.Kind != yaml.ScalarNode || !word.MatchString(key.Value) {
-		at = at.key(fmt.Sprintf("(line %d)", key.Line))
-		d.found.add(at, "unknown key; known are %s", strings.Join(known, ", "))
+	if key.Kind != yaml.ScalarNode || !showable.MatchString(key.Value) {
+		p = p.key(fmt.Sprintf("(line %d)", key.Line))
+		d.found.add(p, "unknown key; known are %s", strings.Join(keys, ", "))
 		return
 	}
-	at = at.key(key.Value)
-	if instead := gone[at]; instead != "" {
-		d.found.add(at, "%s (line %d)", instead, key.Line)
+	p = p.key(key.Value)
+	if problem := removed[p]; problem != "" {
+		d.found.add(p, "%s (line %d)", problem, key.Line)
 		return
 	}
-	if meant := nearest(key.Value, known); meant != "" {
-		d.found.add(at, "unknown key (line %d), did you mean %q?", key.Line, meant)
+	if meant := nearest(key.Value, keys); meant != "" {
+		d.found.add(p, "unknown key (line %d), did you mean %q?", key.Line, meant)
 		return
 	}
-	d.found.add(at, "unknown key (line %d); known are %s", key.Line, strings.Join(known, ", "))
+	d.found.add(p, "unknown key (line %d); known are %s", key.Line, strings.Join(keys, ", "))
 }
 
-// gone are the settings of older releases, and what to do instead.
-var gone = map[path]string{"store.bolt": boltGone}
+// removed are the settings of older releases, with what to do instead.
+var removed = map[path]string{"store.bolt": boltRemoved}
 
-const boltGone = "the embedded store is SQLite now: with the release that wrote the bolt file run rangegate store export, set " +
+const boltRemoved = "the embedded store is SQLite now: with the release that wrote the bolt file run rangegate store export, set " +
 	"store.sqlite to a new file in place of store.bolt, then run rangegate store import"
 
 func find(among []setting, key string) (setting, bool) {
@@ -179,4 +183,45 @@ func find(among []setting, key string) (setting, bool) {
 		}
 	}
 	return setting{}, false
+}
+
+// parse reads one YAML document. An empty file is an empty document.
+func parse(data []byte) (*yaml.Node, error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	var doc, more yaml.Node
+	if err := decoder.Decode(&doc); err != nil && !errors.Is(err, io.EOF) {
+		return nil, malformed(err, data)
+	}
+	switch err := decoder.Decode(&more); {
+	case err == nil:
+		return nil, Fault{Problem: "holds a second YAML document; one file is one configuration"}
+	case !errors.Is(err, io.EOF):
+		return nil, malformed(err, data)
+	}
+	if len(doc.Content) == 0 {
+		return &doc, nil
+	}
+	return doc.Content[0], nil
+}
+
+var (
+	atLine        = regexp.MustCompile(`^yaml: line (\d+): `)
+	unknownAnchor = regexp.MustCompile(`^yaml: unknown anchor '(.*)' referenced$`)
+)
+
+// malformed returns yaml's error as a fault with its line. It replaces the one message that quotes the file: *name is an
+// alias in YAML, and may be a secret without its quotes.
+func malformed(err error, data []byte) error {
+	text := err.Error()
+	if m := unknownAnchor.FindStringSubmatch(text); m != nil {
+		before, _, _ := bytes.Cut(data, []byte("*"+m[1]))
+		return Fault{
+			Path:    fmt.Sprintf("line %d", 1+bytes.Count(before, []byte("\n"))),
+			Problem: "malformed YAML: refers to an anchor that the file does not have; a value that begins with * needs quotes",
+		}
+	}
+	if m := atLine.FindStringSubmatch(text); m != nil {
+		return Fault{Path: "line " + m[1], Problem: "malformed YAML: " + text[len(m[0]):]}
+	}
+	return Fault{Problem: "malformed YAML: " + strings.TrimPrefix(text, "yaml: ")}
 }

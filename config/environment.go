@@ -8,32 +8,32 @@ import (
 	"strings"
 )
 
-// prefix marks a variable as ours: RANGEGATE_HTTP_ADDRESS, RANGEGATE_RANGES_0_LANES_1_LINK_KEY.
+// prefix begins the name of every variable: RANGEGATE_HTTP_ADDRESS, RANGEGATE_RANGES_0_LANES_1_LINK_KEY.
 const prefix = "RANGEGATE_"
 
-// lay puts the variables of the environment over the configuration. One of ours that names no setting is a fault: a
-// mistyped override would otherwise go unnoticed. An empty value empties a text.
-func (c *Config) lay(environ []string, found *faults) {
-	for _, v := range ours(environ) {
-		at := path(prefix + v.name)
+// override applies the variables of the environment. A variable with our prefix that names no setting is a fault, as a
+// mistyped override would go unnoticed otherwise. An empty value empties a text.
+func (c *Config) override(environ []string, found *faults) {
+	for _, v := range prefixed(environ) {
+		p := path(prefix + v.name)
 		pattern, indexes := generalize(v.name)
-		steps, known := variables[pattern]
+		steps, ok := variables[pattern]
 		if v.name == "STORE_BOLT" {
-			found.add(at, "%s", boltGone)
+			found.add(p, "%s", boltRemoved)
 			continue
 		}
-		if !known {
-			found.add(at, "no such setting%s", hint(pattern, indexes))
+		if !ok {
+			found.add(p, "no such setting%s", hint(pattern, indexes))
 			continue
 		}
 		target, problem := locate(reflect.ValueOf(c).Elem(), steps, indexes)
 		if problem != "" {
-			found.add(at, "%s", problem)
+			found.add(p, "%s", problem)
 			continue
 		}
 		value, problem := scalar(target.Type(), v.value)
 		if problem != "" {
-			found.add(at, "%s", problem)
+			found.add(p, "%s", problem)
 			continue
 		}
 		target.Set(reflect.ValueOf(value).Convert(target.Type()))
@@ -42,12 +42,13 @@ func (c *Config) lay(environ []string, found *faults) {
 
 type assignment struct{ name, value string }
 
-// ours sorts short names first, so that TOKENS_2 comes before TOKENS_10 and a list grows in order.
-func ours(environ []string) []assignment {
+// prefixed returns the variables with our prefix, short names first: TOKENS_2 precedes TOKENS_10, so a list grows in
+// order.
+func prefixed(environ []string) []assignment {
 	var list []assignment
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
-		if name, mine := strings.CutPrefix(name, prefix); mine {
+		if name, ok := strings.CutPrefix(name, prefix); ok {
 			list = append(list, assignment{name, value})
 		}
 	}
@@ -70,8 +71,8 @@ func generalize(name string) (pattern string, indexes []string) {
 	return strings.Join(parts, "_"), indexes
 }
 
-// locate walks to the value that a variable names. A section that may be left out comes to be on the way. An index is
-// of an item that is there; a list of plain values, such as tokens, also takes the next one.
+// locate walks to the value that a variable names, and creates an optional section on the way. An index names an
+// existing item; a list of plain values, such as tokens, also takes the next index.
 func locate(v reflect.Value, steps []step, indexes []string) (target reflect.Value, problem string) {
 	for _, s := range steps {
 		if s != eachItem {
@@ -98,7 +99,7 @@ func locate(v reflect.Value, steps []step, indexes []string) (target reflect.Val
 	return v, ""
 }
 
-// hint names the setting that was probably meant, with the indexes as they were given.
+// hint suggests the variable with the nearest name, with the given indexes.
 func hint(pattern string, indexes []string) string {
 	names := make([]string, 0, len(variables))
 	for name := range variables {
@@ -114,3 +115,45 @@ func hint(pattern string, indexes []string) string {
 	}
 	return ", did you mean " + prefix + meant + "?"
 }
+
+// nearest returns the candidate with the smallest distance to the word, or "" when none is near.
+func nearest(word string, candidates []string) string {
+	word = strings.ReplaceAll(strings.ToLower(word), "-", "_")
+	best, least := "", min(1+len(word)/4, 2)+1
+	for _, candidate := range candidates {
+		if abs(len(candidate)-len(word)) >= least {
+			continue
+		}
+		if d := distance(word, strings.ToLower(candidate)); d < least {
+			best, least = candidate, d
+		}
+	}
+	return best
+}
+
+// distance counts the edits from a to b: letters to add, drop, change, or swap with the next one.
+func distance(a, b string) int {
+	var before []int // the row of i-2
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		next := make([]int, len(b)+1)
+		next[0] = i
+		for j := 1; j <= len(b); j++ {
+			change := row[j-1]
+			if a[i-1] != b[j-1] {
+				change++
+			}
+			next[j] = min(row[j]+1, next[j-1]+1, change)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				next[j] = min(next[j], before[j-2]+1)
+			}
+		}
+		before, row = row, next
+	}
+	return row[len(b)]
+}
+
+func abs(n int) int { return max(n, -n) }

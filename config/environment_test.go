@@ -107,7 +107,7 @@ func TestMovingToRedisByTheEnvironment(t *testing.T) {
 func TestFaultsOfTheEnvironment(t *testing.T) {
 	for entry, problem := range map[string]string{
 		"RANGEGATE_RANGES_0_STAF_0_NAME=x":             "no such setting, did you mean RANGEGATE_RANGES_0_STAFF_0_NAME?",
-		"RANGEGATE_HTTP_ADRESS=x":                      "no such setting, did you mean RANGEGATE_HTTP_ADDRESS?",
+		"RANGEGATE_HTTP_ADDRSS=x":                      "no such setting, did you mean RANGEGATE_HTTP_ADDRESS?",
 		"RANGEGATE_RANGES_0_LANES_12_LINK_KEI=x":       "no such setting, did you mean RANGEGATE_RANGES_0_LANES_12_LINK_KEY?",
 		"RANGEGATE_RANGES_0_ON_LINKLOSS=x":             "no such setting, did you mean RANGEGATE_RANGES_0_ON_LINK_LOSS?",
 		"RANGEGATE_COFFEE=x":                           "no such setting",
@@ -132,5 +132,22 @@ func TestFaultsOfTheEnvironment(t *testing.T) {
 			name, _, _ := strings.Cut(entry, "=")
 			assert.Equal(t, name+": "+problem, list[0])
 		}
+	}
+}
+
+func TestTheNearestKeyIsSuggested(t *testing.T) {
+	keys := []string{"lanes", "name", "on_link_loss", "url", "redis"}
+	for word, meant := range map[string]string{
+		"lane":        "lanes", // name is near too, but not as near
+		"anme":        "name",  // two letters swapped
+		"onLinkLoss":  "on_link_loss",
+		"OnLink-Loss": "on_link_loss",
+		"uri":         "url",
+		"radis":       "redis",
+		"link":        "",
+		"x":           "",
+		"":            "",
+	} {
+		assert.Equal(t, meant, nearest(word, keys), word)
 	}
 }

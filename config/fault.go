@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// Fault is one thing that is wrong with the configuration. It never holds a secret.
+// Fault is one broken rule of the configuration. It never holds a secret.
 type Fault struct {
-	Path    string // such as ranges[0].lanes[3].bay, the name of an environment variable, or a line; empty: the whole file
+	Path    string // such as ranges[0].lanes[3].bay, an environment variable, or a line; empty: the whole file
 	Problem string
 }
 
@@ -19,57 +19,57 @@ func (f Fault) Error() string {
 	return f.Path + ": " + f.Problem
 }
 
-// mostFaults is how many are listed: beyond it the file is of another kind, and a list nobody can read helps nobody.
-const mostFaults = 1000
+// maxFaults bounds the list of faults. A file with more is probably no configuration.
+const maxFaults = 1000
 
-// faults collects what is wrong, at most one fault a path: what was unreadable is not reported as missing as well.
+// faults collects at most one fault per path: an unreadable value is not reported as missing as well.
 type faults struct {
 	list       []error
 	paths      map[path]bool
-	unreadable map[path]bool // nothing is known of what lies below these
+	unreadable map[path]bool // faults below these paths are dropped
 }
 
-func (f *faults) add(at path, format string, args ...any) {
-	if f.full() || f.paths[at] || f.below(at) {
+func (f *faults) add(p path, format string, args ...any) {
+	if f.full() || f.paths[p] || f.below(p) {
 		return
 	}
 	if f.paths == nil {
 		f.paths = map[path]bool{}
 	}
-	f.paths[at] = true
-	f.list = append(f.list, Fault{Path: string(at), Problem: fmt.Sprintf(format, args...)})
+	f.paths[p] = true
+	f.list = append(f.list, Fault{Path: string(p), Problem: fmt.Sprintf(format, args...)})
 	if f.full() {
-		f.list = append(f.list, Fault{Problem: fmt.Sprintf("only the first %d faults are listed", mostFaults)})
+		f.list = append(f.list, Fault{Problem: fmt.Sprintf("only the first %d faults are listed", maxFaults)})
 	}
 }
 
-// unread is a fault of a value that could not be read at all, with everything below it.
-func (f *faults) unread(at path, format string, args ...any) {
-	f.add(at, format, args...)
+// unread adds the fault of a value that cannot be read, and drops later faults of it and of everything below it.
+func (f *faults) unread(p path, format string, args ...any) {
+	f.add(p, format, args...)
 	if f.unreadable == nil {
 		f.unreadable = map[path]bool{}
 	}
-	f.unreadable[at] = true
+	f.unreadable[p] = true
 }
 
-// below reports whether something above the path could not be read.
-func (f *faults) below(at path) bool {
+// below reports whether the path lies below an unreadable value.
+func (f *faults) below(p path) bool {
 	if len(f.unreadable) == 0 {
 		return false
 	}
-	for i, c := range at {
-		if (c == '.' || c == '[') && f.unreadable[at[:i]] {
+	for i, c := range p {
+		if (c == '.' || c == '[') && f.unreadable[p[:i]] {
 			return true
 		}
 	}
 	return f.unreadable[""]
 }
 
-func (f *faults) full() bool { return len(f.list) >= mostFaults }
+func (f *faults) full() bool { return len(f.list) >= maxFaults }
 
 func (f *faults) err() error { return errors.Join(f.list...) }
 
-// path leads to a value the way the operator would write it: ranges[0].lanes[3].bay.
+// path names a value: ranges[0].lanes[3].bay.
 type path string
 
 func (p path) key(name string) path {

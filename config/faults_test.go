@@ -89,7 +89,7 @@ func TestFaultsAgainstTheRules(t *testing.T) {
 		{"one address covers the other", smallest + "http: {address: ':9090'}", "operations.address: the same as http.address"},
 		{"tls without key", smallest + "http: {tls: {certificate: a}}", "http.tls.key: " + tlsBoth},
 		{"tls without certificate", smallest + "http: {tls: {key: a}}", "http.tls.certificate: " + tlsBoth},
-		{"the store of older releases", smallest + "store: {bolt: a}", "store.bolt: " + boltGone + " (line 12)"},
+		{"the store of older releases", smallest + "store: {bolt: a}", "store.bolt: " + boltRemoved + " (line 12)"},
 		{"two stores", smallest + "store: {sqlite: a, redis: 'redis://h'}", "store: two stores, sqlite and redis; choose one"},
 		{"redis of another scheme", smallest + "store: {redis: 'http://h:1/0'}", redisURL},
 		{"redis without host", smallest + "store: {redis: 'redis:///0'}", redisURL},
@@ -195,7 +195,7 @@ func TestRulesOfTheWebhook(t *testing.T) {
 	}, faultsOf(t, err))
 }
 
-func TestRangesDoNotShareWhatIsTheirOwn(t *testing.T) {
+func TestIdsTokensAndAddressesAreUniqueAcrossRanges(t *testing.T) {
 	_, second, _ := strings.Cut(smallest, "ranges:\n")
 	_, err := Parse([]byte(smallest+second), nil)
 	assert.Equal(t, []string{
@@ -219,7 +219,7 @@ func TestATokenIsTheSameInEverySpelling(t *testing.T) {
 	assert.False(t, ok)
 }
 
-func TestAllFaultsComeAtOnce(t *testing.T) {
+func TestAllFaultsAreListedAtOnce(t *testing.T) {
 	_, err := Parse([]byte(`
 environment: playground
 htpp: {address: x}
@@ -252,9 +252,20 @@ ranges:
 	}, faultsOf(t, err), "and what could not be read is not reported as missing too")
 }
 
-func TestMoreFaultsThanAnyoneReads(t *testing.T) {
+func TestTheListOfFaultsIsBounded(t *testing.T) {
 	_, err := Parse([]byte("ranges: ["+strings.Repeat("{}, ", 2000)+"]"), nil)
 	list := faultsOf(t, err)
-	require.Len(t, list, mostFaults+1)
-	assert.Equal(t, "only the first 1000 faults are listed", list[mostFaults])
+	require.Len(t, list, maxFaults+1)
+	assert.Equal(t, "only the first 1000 faults are listed", list[maxFaults])
+}
+
+func TestUnusedListsSettingsWithoutEffect(t *testing.T) {
+	cfg := Playground(2, "data", "127.0.0.1:0", "http://127.0.0.1:7070")
+	assert.Empty(t, cfg.Unused())
+	cfg.Ranges[0].Webhook = nil
+	cfg.Ranges[0].OnLinkLoss = Hold
+	cfg.Ranges[0].LinkTLS.CA = "ca.pem"
+	assert.Equal(t, []string{"ranges[0].link_tls", "ranges[0].purchasing"}, cfg.Unused())
+	cfg.Ranges[0].Lanes[0].Link = Link{Driver: DriverWebSocket, Address: "wss://h/lane"}
+	assert.NotContains(t, cfg.Unused(), "ranges[0].link_tls")
 }

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What a hostile or a broken file may cost: an error, in time.
+// A hostile or broken file costs an error and a bounded time.
 func TestHostileFilesAreOnlyFaults(t *testing.T) {
 	laughs := "a: &a [x, x, x, x, x, x, x, x, x]\n"
 	for c := 'b'; c < 'j'; c++ {
@@ -46,13 +46,13 @@ func TestHostileFilesAreOnlyFaults(t *testing.T) {
 	}
 }
 
-func TestAliasesUnfoldOnlySoFar(t *testing.T) {
+func TestUnfoldedAliasesAreBounded(t *testing.T) {
 	repeated := "ranges:\n  - &r {lanes: [" + strings.Repeat("{}, ", 5000) + "]}\n" + strings.Repeat("  - *r\n", 5000)
 	_, err := Parse([]byte(repeated), nil)
 	assert.EqualError(t, err, "holds more than 2000000 values")
 }
 
-// pieces are what configurations are made of, put together without sense.
+// pieces are fragments of configurations. The test joins them at random.
 var pieces = []string{
 	"environment", "http", "address", "ranges", "lanes", "tokens", "token", "webhook", "secrets", "id", "name", "link", "accessible", "store", "retention", "cap",
 	"playground", "127.0.0.1:0", "11111111-1111-4111-8111-111111111111", "true", "10s", "5", ".nan", "~", "''", "\"", "*a", "&a ", "!!str ", "<<",

@@ -2,46 +2,43 @@ package config
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 
-	"github.com/knadh/koanf/providers/rawbytes"
-	"github.com/knadh/koanf/v2"
 	"go.yaml.in/yaml/v3"
 )
 
-// largest is how big a configuration file may be, in bytes.
-const largest = 16 << 20
+// maxBytes is the size limit of a configuration file.
+const maxBytes = 16 << 20
 
-// Load reads the file at path and lays the environment, in the form of os.Environ, over it. A configuration that comes
-// back without an error is complete and keeps every rule.
+// Load reads the file at path and applies the environment, in the form of os.Environ. A configuration returned without
+// an error is complete and keeps every rule. The error is of the file, or joins every [Fault].
 func Load(path string, environ []string) (Config, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return Config{}, fmt.Errorf("read the configuration: %w", err)
 	}
 	defer func() { _ = file.Close() }()
-	data, err := io.ReadAll(io.LimitReader(file, largest+1)) // the one byte more tells Parse that it is too large
+	data, err := io.ReadAll(io.LimitReader(file, maxBytes+1)) // one byte more lets Parse see that it is too large
 	if err != nil {
 		return Config{}, fmt.Errorf("read the configuration: %w", err)
 	}
 	return Parse(data, environ)
 }
 
-// Parse is Load for a file already in memory. The error joins every [Fault], in the order file, environment, rules;
-// text that is not YAML is the only fault of its file.
+// Parse is Load for a file in memory. The error joins every [Fault], in the order file, environment, rules; text that is
+// not YAML is the only fault of its file.
 func Parse(data []byte, environ []string) (Config, error) {
-	if len(data) > largest {
-		return Config{}, Fault{Problem: fmt.Sprintf("larger than %d MiB", largest>>20)}
+	if len(data) > maxBytes {
+		return Config{}, Fault{Problem: fmt.Sprintf("larger than %d MiB", maxBytes>>20)}
 	}
 	var found faults
-	cfg, err := read(data, &found)
+	cfg, err := (&document{found: &found}).decode(data)
 	if err != nil {
 		return Config{}, err
 	}
-	cfg.lay(environ, &found)
+	cfg.override(environ, &found)
 	cfg.complete()
 	cfg.validate(&found)
 	if err := found.err(); err != nil {
@@ -50,30 +47,17 @@ func Parse(data []byte, environ []string) (Config, error) {
 	return cfg, nil
 }
 
-// Override lays the environment over a configuration that was not read from a file, fills in what is still missing and
-// checks the outcome. After an error cfg is of no use.
+// Override applies the environment to a configuration that does not come from a file, sets the defaults and checks the
+// rules. After an error cfg must not be used.
 func Override(cfg *Config, environ []string) error {
 	var found faults
-	cfg.lay(environ, &found)
+	cfg.override(environ, &found)
 	cfg.complete()
 	cfg.validate(&found)
 	return found.err()
 }
 
-// read has koanf put the tree that document found into the structs, by their yaml tags.
-func read(data []byte, found *faults) (Config, error) {
-	k := koanf.New(".")
-	if err := k.Load(rawbytes.Provider(data), &document{found: found}); err != nil {
-		return Config{}, err
-	}
-	var cfg Config
-	if err := k.UnmarshalWithConf("", &cfg, koanf.UnmarshalConf{Tag: "yaml"}); err != nil {
-		return Config{}, errors.New("the configuration does not fit its structs") // a fault of this package; err may quote values
-	}
-	return cfg, nil
-}
-
-// YAML is the configuration as it is in effect, defaults included, every secret as ***.
+// YAML returns the effective configuration, with its defaults, and with *** for every secret.
 func YAML(cfg Config) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// smallest is a configuration with nothing in it that may be left out.
+// smallest is a configuration with the required settings only.
 const smallest = `
 environment: playground
 ranges:
@@ -28,7 +28,7 @@ ranges:
       - {id: 44444444-4444-4444-8444-000000000002, name: Lane 2, bay: 55555555-5555-4555-8555-000000000001}
 `
 
-// edited is the smallest configuration with some of its text replaced.
+// edited returns the smallest configuration with some of its text replaced.
 func edited(t testing.TB, oldnew ...string) string {
 	t.Helper()
 	text := smallest
@@ -39,7 +39,7 @@ func edited(t testing.TB, oldnew ...string) string {
 	return text
 }
 
-// faultsOf are the faults joined in an error, as they print.
+// faultsOf returns the text of every fault that the error joins.
 func faultsOf(t testing.TB, err error) []string {
 	t.Helper()
 	if err == nil {
@@ -83,7 +83,7 @@ func TestTheSmallestConfigurationGetsEveryDefault(t *testing.T) {
 	}, demo.Lanes[1])
 }
 
-func TestEveryKeyArrives(t *testing.T) {
+func TestEveryKeyIsRead(t *testing.T) {
 	cfg, err := Parse([]byte(`
 environment: playground
 http: {address: ":8443", tls: {certificate: c.pem, key: k.pem}, limits: {requests: 7, burst: 8, failures: 9}}
@@ -162,7 +162,7 @@ func TestAddressesOfRedis(t *testing.T) {
 	}
 }
 
-func TestRedisKeepsLess(t *testing.T) {
+func TestRetentionDefaultsAreShorterOnRedis(t *testing.T) {
 	cfg, err := Parse([]byte(smallest+`store: {redis: "redis://127.0.0.1:6379/0", retention: {names: 1h}}`), nil)
 	require.NoError(t, err)
 	assert.Equal(t, Retention{3 * day, 30 * day, time.Hour, 1_000_000}, cfg.Store.Retention)
@@ -190,12 +190,12 @@ func TestLoadReadsTheFile(t *testing.T) {
 	_, err = Load(filepath.Dir(file), nil)
 	assert.ErrorContains(t, err, "read the configuration")
 
-	require.NoError(t, os.WriteFile(file, []byte(strings.Repeat("#\n", largest/2+1)), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(strings.Repeat("#\n", maxBytes/2+1)), 0o600))
 	_, err = Load(file, nil)
 	assert.EqualError(t, err, "larger than 16 MiB")
 }
 
-func TestYAMLIsTheConfigurationInEffect(t *testing.T) {
+func TestYAMLShowsTheEffectiveConfiguration(t *testing.T) {
 	cfg, err := Parse([]byte(smallest), nil)
 	require.NoError(t, err)
 	text, err := YAML(cfg)
@@ -265,7 +265,7 @@ func TestALargeRangeLoads(t *testing.T) {
 	assert.Equal(t, "The last", cfg.Ranges[0].Lanes[lanes-1].Name)
 }
 
-func TestErrorsJoinSoThatEachCanBeTaken(t *testing.T) {
+func TestEachJoinedFaultCanBeUnwrapped(t *testing.T) {
 	_, err := Parse([]byte(edited(t, "name: Demo range", "name: ''", "name: Lane 2", "name: ' '")), nil)
 	var fault Fault
 	require.True(t, errors.As(err, &fault))

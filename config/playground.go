@@ -7,35 +7,35 @@ import (
 	"github.com/google/uuid"
 )
 
-// The playground's range, the same in every run: documents and scripts rely on it.
+// The ids of the playground's range. Documents and scripts rely on them.
 const (
 	demoRange = "11111111-1111-4111-8111-111111111111"
 	demoToken = "22222222-2222-4222-8222-222222222222"
 
-	demoGroup = "33333333-3333-4333-8333-" // and a number of twelve digits
+	demoGroup = "33333333-3333-4333-8333-" // a number of twelve digits follows
 	demoLane  = "44444444-4444-4444-8444-"
 	demoBay   = "55555555-5555-4555-8555-"
 
 	lanesInBay = 6
 )
 
-// demoOperator is the operations token: the playground answers to the machine it runs on alone.
+// demoOperator is the operations token. It is no secret: the playground listens on its own machine only.
 const demoOperator = "operator"
 
-// Who may sign in on the playground's control screen.
+// The one staff member of the playground.
 const (
 	PlaygroundStaff = "sam"
 	PlaygroundPIN   = "1234"
 	demoPINHash     = "$argon2id$v=19$m=19456,t=2,p=1$5/poc9cfOXgglkzjX2mR2A$ka25KlWQ7223z73XpcQIYUn5k6+cUAcAEy0Wj+tvCbg"
 )
 
-// PlaygroundSecret signs what the demo integrator gets.
+// PlaygroundSecret signs the events for the demo integrator.
 const PlaygroundSecret = "whsec_cmFuZ2VnYXRlIHBsYXlncm91bmQ6IG5vIHNlY3JldCBhdCBhbGw="
 
-// Playground is the configuration of a demo range with simulated lanes, which needs no file: the store is
-// dataDir/rangegate.db, address is the API's, integrator the URL of the demo integrator. Ids do not depend on the number
-// of lanes: lane 7 is always 44444444-4444-4444-8444-000000000007. It keeps every rule for at least one lane and an
-// address of host:port.
+// Playground returns the configuration of a demo range with simulated lanes, which needs no file. The store is
+// dataDir/rangegate.db, address is the API's, integrator the URL of the demo integrator. The ids do not depend on the
+// number of lanes: lane 7 is always 44444444-4444-4444-8444-000000000007. The configuration is valid for one lane or more
+// and an address of host:port.
 func Playground(lanes int, dataDir, address, integrator string) Config {
 	demo := Range{
 		ID:         uuid.MustParse(demoRange),
@@ -73,7 +73,7 @@ func Playground(lanes int, dataDir, address, integrator string) Config {
 
 func numbered(start string, n int) uuid.UUID { return uuid.MustParse(fmt.Sprintf("%s%012d", start, n)) }
 
-// letters counts A to Z, then AA, as spreadsheets do; n is from 1.
+// letters counts A to Z, then AA, like the columns of a spreadsheet. n begins at 1.
 func letters(n int) string {
 	text := ""
 	for ; n > 0; n = (n - 1) / 26 {

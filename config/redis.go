@@ -12,10 +12,10 @@ import (
 const (
 	wantsRedis   = "wants redis://host:port/db or rediss://host:port/db"
 	wantsTimeout = "as a duration such as 500ms, or a number of seconds"
-	maxReplicas  = 64 // more than anybody has
+	maxReplicas  = 64
 )
 
-// redisOptions are what may stand behind the ? of a Redis url, and what each wants; "" for any text.
+// redisOptions are the query parameters of a Redis url, with what each wants; "" means any text.
 var redisOptions = map[string]string{
 	"addr":              "as host:port",
 	"master_name":       "as the name that the Sentinels know the master by",
@@ -25,8 +25,8 @@ var redisOptions = map[string]string{
 	"skip_verify": "as true or false, and rediss://",
 }
 
-// redisProblem takes the url of one server, of the nodes of a cluster (addr), or of the Sentinels that know the master
-// (master_name). It names the options that it knows, and nothing else of the url.
+// redisProblem checks the url of one server, of a cluster's nodes (addr), or of the Sentinels of a master (master_name).
+// It quotes nothing of the url except the names of known options, as the url may carry passwords.
 func redisProblem(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || (u.Scheme != "redis" && u.Scheme != "rediss") || !reachable(u) || u.Fragment != "" {
@@ -41,8 +41,8 @@ func redisProblem(raw string) string {
 		return wantsRedis
 	}
 	for _, name := range slices.Sorted(maps.Keys(options)) {
-		wants, known := redisOptions[name]
-		if !known {
+		wants, ok := redisOptions[name]
+		if !ok {
 			return "wants no other options than those of the documentation behind ?"
 		}
 		for _, value := range options[name] {

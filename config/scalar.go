@@ -15,7 +15,7 @@ var (
 	limitKind    = reflect.TypeFor[Limit]()
 )
 
-// What a setting says when it cannot take a value. The value itself is never part of it: it may be a secret.
+// The problems of unreadable values. They never quote the value, which may be a secret.
 const (
 	wantsText     = "wants text"
 	wantsFlag     = "wants true or false"
@@ -26,9 +26,8 @@ const (
 	wantsLimit    = "must be 0 (no limit) or more"
 )
 
-// scalar makes a value of the setting's kind from its text: a string, a bool, an int, a time.Duration or a uuid.UUID.
-// Durations and numbers are more than 0 throughout this configuration, so a 0 in the structs means "not given". A Limit
-// may be 0.
+// scalar parses the text of a setting: a string, a bool, an int, a time.Duration or a uuid.UUID. Durations and numbers
+// must be more than 0, as a 0 in the structs means that the setting was left out. Only a Limit may be 0.
 func scalar(kind reflect.Type, text string) (value any, problem string) {
 	switch {
 	case kind == idKind:
@@ -78,7 +77,7 @@ func positive[T int | time.Duration](n T) (problem string) {
 	return ""
 }
 
-// canonical reads the one spelling of a UUID that has 36 characters: uuid.Parse takes four more.
+// canonical parses a UUID of 36 characters. uuid.Parse accepts four more spellings.
 func canonical(text string) (id uuid.UUID, ok bool) {
 	if len(text) != 36 {
 		return uuid.Nil, false

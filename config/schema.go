@@ -2,43 +2,42 @@ package config
 
 import (
 	"reflect"
-	"strconv"
 	"strings"
 )
 
-// setting is one key of a section, as the struct's yaml tag names it.
+// setting is one key of a section, named by the yaml tag of its struct field.
 type setting struct {
 	key    string
 	field  int
-	kind   reflect.Type // a pointer's element: an optional section is a section
-	preset any          // the default a zero value cannot stand for; nil for all others
+	kind   reflect.Type // of a pointer its element
+	preset bool         // the value is true when it is left out
 }
 
-// sections holds the settings of every struct of the tree, in the struct's order.
+// sections holds the settings of every struct of the configuration, in the struct's order.
 var sections = map[reflect.Type][]setting{}
 
-// variables holds every scalar by the name the environment has for it, without the prefix and with # for each index of
-// a list: RANGES_#_LANES_#_LINK_KEY. Whole names are looked up, so keys that contain underscores need no guessing.
+// variables holds the way to every scalar by the name of its environment variable, without the prefix and with # for each
+// index of a list: RANGES_#_LANES_#_LINK_KEY. Whole names are looked up, as keys contain underscores too.
 var variables = map[string][]step{}
 
-// step leads from a value to one inside it: a field of a section, or, at eachItem, an item of a list.
+// step leads from a value to one inside it: the index of a struct's field, or eachItem for an item of a list.
 type step int
 
 const eachItem step = -1
 
-func init() { survey(reflect.TypeFor[Config](), nil, nil) }
+func init() { register(reflect.TypeFor[Config](), nil, nil) }
 
-// survey walks the types once and fills sections and variables.
-func survey(t reflect.Type, name []string, steps []step) {
+// register walks the types and fills sections and variables.
+func register(t reflect.Type, name []string, steps []step) {
 	switch t.Kind() {
 	case reflect.Pointer:
-		survey(t.Elem(), name, steps)
+		register(t.Elem(), name, steps)
 	case reflect.Slice:
-		survey(t.Elem(), with(name, "#"), with(steps, eachItem))
+		register(t.Elem(), appendCopy(name, "#"), appendCopy(steps, eachItem))
 	case reflect.Struct:
 		sections[t] = settings(t)
 		for _, s := range sections[t] {
-			survey(s.kind, with(name, strings.ToUpper(s.key)), with(steps, step(s.field)))
+			register(s.kind, appendCopy(name, strings.ToUpper(s.key)), appendCopy(steps, step(s.field)))
 		}
 	default:
 		variables[strings.Join(name, "_")] = steps
@@ -54,15 +53,13 @@ func settings(t reflect.Type) []setting {
 		if s.kind.Kind() == reflect.Pointer {
 			s.kind = s.kind.Elem()
 		}
-		if text, ok := field.Tag.Lookup("default"); ok {
-			s.preset, _ = strconv.ParseBool(text)
-		}
+		s.preset = field.Tag.Get("default") == "true"
 		list = append(list, s)
 	}
 	return list
 }
 
-// with is append that never shares memory with the list it was given.
-func with[T any](list []T, item T) []T {
+// appendCopy returns a copy of the list with one more item.
+func appendCopy[T any](list []T, item T) []T {
 	return append(list[:len(list):len(list)], item)
 }

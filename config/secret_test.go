@@ -32,7 +32,7 @@ func TestASecretPrintsAsStarsHoweverItIsPrinted(t *testing.T) {
 	assert.Empty(t, Secret("").String(), "an empty one shows that none is set")
 }
 
-// Every place that takes a secret gets one that cannot be mistaken, right or wrong, in the file or from the environment.
+// Plants a secret in every place that takes one, in valid and in invalid forms, in the file and in the environment.
 func TestNoFaultAndNoOutputShowsASecret(t *testing.T) {
 	const planted = "planted"
 	good := edited(t,
@@ -84,15 +84,15 @@ func TestAKeyThatMayBeASecretIsNotShown(t *testing.T) {
 	}
 }
 
-func TestTokensAreForgottenOnceTheirDigestsAreKnown(t *testing.T) {
+func TestForgetTokensKeepsOnlyTheirDigests(t *testing.T) {
 	cfg := Playground(1, t.TempDir(), "127.0.0.1:0", "http://127.0.0.1:7070")
 	held, token, operator := cfg.Ranges, cfg.Ranges[0].Tokens[0], cfg.Operations.Token.Reveal()
 	require.NotEmpty(t, operator)
 	digest, _ := TokenDigest(token)
 	cfg.ForgetTokens()
-	assert.NotContains(t, held[0].Tokens, token, "wherever the configuration is held")
+	assert.NotContains(t, held[0].Tokens, token, "in every copy of the configuration")
 	assert.NotContains(t, cfg.Operations.Token.Reveal(), operator)
 	kept, ok := TokenDigest(held[0].Tokens[0])
 	assert.True(t, ok)
-	assert.Equal(t, digest, kept, "the same tokens are known as such")
+	assert.Equal(t, digest, kept, "Compare sees the same token")
 }

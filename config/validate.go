@@ -6,23 +6,22 @@ import (
 	"github.com/google/uuid"
 )
 
-// Validate reports every rule that a complete configuration breaks, joined. What Load, Parse and Override return
-// without an error has passed it.
+// Validate returns every broken rule of a complete configuration, joined. Load, Parse and Override call it too.
 func (c Config) Validate() error {
 	var found faults
 	c.validate(&found)
 	return found.err()
 }
 
-// inspection is one walk over the configuration and what it has seen on the way.
+// inspection is one walk over the configuration. Its maps hold the values that must be unique in all ranges.
 type inspection struct {
 	found      *faults
 	production bool
-	ranges     map[uuid.UUID]path // every range's id
-	lanes      map[uuid.UUID]path // every lane's id, over all ranges
-	tokens     map[Digest]path    // every token, over all ranges
-	links      map[string]path    // every controller's address, over all ranges
-	screens    map[string]path    // every lane screen's key, over all ranges
+	ranges     map[uuid.UUID]path // range ids
+	lanes      map[uuid.UUID]path // lane ids
+	tokens     map[Digest]path
+	links      map[string]path // controllers' addresses
+	screens    map[string]path // lane screens' keys
 }
 
 func (c *Config) validate(found *faults) {
@@ -84,26 +83,35 @@ func (in *inspection) store(s Store) {
 	in.expect("store.retention.cap", positive(s.Retention.Cap))
 }
 
-// expect turns the outcome of a rule into a fault; an empty problem is none.
-func (in *inspection) expect(at path, problem string) {
+// expect adds a fault unless the problem is empty.
+func (in *inspection) expect(p path, problem string) {
 	if problem != "" {
-		in.found.add(at, "%s", problem)
+		in.found.add(p, "%s", problem)
 	}
 }
 
-// claim takes an id for the thing at this place: no other thing in any of the maps has it.
-func (in *inspection) claim(id uuid.UUID, at path, taken ...map[uuid.UUID]path) {
+// unique notes the place of a value, or adds the fault when another place has it already.
+func unique[V comparable](in *inspection, taken map[V]path, value V, p path, problem string) {
+	if first, ok := taken[value]; ok {
+		in.found.add(p, problem, first)
+		return
+	}
+	taken[value] = p
+}
+
+// claim notes an id in all of the maps, or adds a fault when one of them has it already.
+func (in *inspection) claim(id uuid.UUID, p path, taken ...map[uuid.UUID]path) {
 	if id == uuid.Nil {
-		in.found.add(at.key("id"), "missing; %s", wantsID)
+		in.found.add(p.key("id"), "missing; %s", wantsID)
 		return
 	}
 	for _, ids := range taken {
-		if first, twice := ids[id]; twice {
-			in.found.add(at.key("id"), "already the id of %s", first)
+		if first, duplicate := ids[id]; duplicate {
+			in.found.add(p.key("id"), "already the id of %s", first)
 			return
 		}
 	}
 	for _, ids := range taken {
-		ids[id] = at
+		ids[id] = p
 	}
 }

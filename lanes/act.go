@@ -33,7 +33,7 @@ const (
 	DidLift   = "lift"    // likewise
 )
 
-// Did is the record of somebody's command to the lane, from which the change followed.
+// Did returns the record of a staff member's command to the lane and of the change that followed.
 func Did(who string, at Instant, lane Lane, command Command, change Change) Act {
 	act := Act{At: at.Wall, Who: who, What: command.Name(), Lane: lane.ID}
 	for _, on := range []*Session{change.Lane.Session, lane.Session} {

@@ -1,6 +1,7 @@
 package lanes
 
 import (
+	"errors"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -18,6 +19,7 @@ type Buy struct {
 	Trace    string        // of the request, empty without one
 }
 
+// Name implements Command.
 func (Buy) Name() string { return "buy" }
 
 func (cmd Buy) decide(now Instant, c *Change) error {
@@ -76,7 +78,7 @@ func (c *Change) reportPurchase(cmd Buy, now Instant) {
 		return
 	}
 	c.Note = err.Error()
-	if err != ErrPurchasePending {
+	if !errors.Is(err, ErrPurchasePending) {
 		s := *c.Lane.Session
 		s.Purchase = cmd.purchase(s, now).settled(Declined, customerWords(err), err.Error())
 		s.Purchase.Items = nil // whatever they are
@@ -86,10 +88,10 @@ func (c *Change) reportPurchase(cmd Buy, now Instant) {
 }
 
 func customerWords(err error) string {
-	switch err {
-	case ErrNoPurchasing:
+	switch {
+	case errors.Is(err, ErrNoPurchasing):
 		return "Nothing can be bought in this session."
-	case ErrDurationOutOfRange:
+	case errors.Is(err, ErrDurationOutOfRange):
 		return "That would make the session longer than 8 hours. Nothing was bought."
 	}
 	return sayNotTaken
@@ -98,6 +100,7 @@ func customerWords(err error) string {
 // Request marks the purchase as sent, just before the integrator is asked.
 type Request struct{ Session, Purchase uuid.UUID }
 
+// Name implements Command.
 func (Request) Name() string { return "purchase_request" }
 
 func (cmd Request) decide(now Instant, c *Change) error {
@@ -128,6 +131,7 @@ type Settle struct {
 	Trace             string
 }
 
+// Name implements Command.
 func (Settle) Name() string { return "settle" }
 
 func (cmd Settle) decide(now Instant, c *Change) error {
@@ -191,6 +195,7 @@ type Clear struct {
 	Credit   bool
 }
 
+// Name implements Command.
 func (Clear) Name() string { return "clear_purchase" }
 
 func (cmd Clear) decide(now Instant, c *Change) error {

@@ -15,6 +15,7 @@ type HelpCall struct {
 // the call is up, asking again is the same call.
 type CallHelp struct{}
 
+// Name implements Command.
 func (CallHelp) Name() string { return "call_help" }
 
 func (CallHelp) decide(now Instant, c *Change) error {
@@ -41,6 +42,7 @@ func (c *Change) raiseHelp(at Instant) {
 // HelpComing tells the customer that staff are on their way.
 type HelpComing struct{}
 
+// Name implements Command.
 func (HelpComing) Name() string { return "help_coming" }
 
 func (HelpComing) decide(_ Instant, c *Change) error {
@@ -53,6 +55,7 @@ func (HelpComing) decide(_ Instant, c *Change) error {
 // HelpDone ends the call.
 type HelpDone struct{}
 
+// Name implements Command.
 func (HelpDone) Name() string { return "help_done" }
 
 func (HelpDone) decide(_ Instant, c *Change) error {
@@ -67,9 +70,10 @@ func (c *Change) noteStrayHit(at Instant) {
 	}
 }
 
-// HitNoted: staff have seen that a carrier was hit without a session.
+// HitNoted records that staff have seen that a carrier was hit without a session.
 type HitNoted struct{}
 
+// Name implements Command.
 func (HitNoted) Name() string { return "hit_noted" }
 
 func (HitNoted) decide(_ Instant, c *Change) error {

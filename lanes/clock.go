@@ -24,6 +24,7 @@ type Enter struct {
 	Age     time.Duration // how long ago; a session does not begin before it was created
 }
 
+// Name implements Command.
 func (Enter) Name() string { return "enter" }
 
 func (cmd Enter) decide(now Instant, c *Change) error {
@@ -55,6 +56,7 @@ func (c *Change) enter(s Session, entered, now Instant) Session {
 // Pause stops a running session's clock until it is resumed.
 type Pause struct{ Session uuid.UUID }
 
+// Name implements Command.
 func (Pause) Name() string { return "pause" }
 
 func (cmd Pause) decide(now Instant, c *Change) error {
@@ -75,6 +77,7 @@ func (cmd Pause) decide(now Instant, c *Change) error {
 // Resume starts a paused session's clock again. A hold refuses it.
 type Resume struct{ Session uuid.UUID }
 
+// Name implements Command.
 func (Resume) Name() string { return "resume" }
 
 func (cmd Resume) decide(now Instant, c *Change) error {
@@ -100,6 +103,7 @@ type Stop struct {
 	By      By
 }
 
+// Name implements Command.
 func (Stop) Name() string { return "stop" }
 
 func (cmd Stop) decide(now Instant, c *Change) error {
@@ -115,6 +119,7 @@ func (cmd Stop) decide(now Instant, c *Change) error {
 // Expire ends a session whose time is used up. It ended at its deadline, however late anyone noticed.
 type Expire struct{}
 
+// Name implements Command.
 func (Expire) Name() string { return "expire" }
 
 func (Expire) decide(now Instant, c *Change) error {
@@ -133,6 +138,7 @@ type Advance struct {
 	By      time.Duration // more than 0
 }
 
+// Name implements Command.
 func (Advance) Name() string { return "advance" }
 
 func (cmd Advance) decide(now Instant, c *Change) error {

@@ -12,8 +12,8 @@
 //	               4. what opens the fire line goes to the hardware
 //	               5. the answer is given
 //
-// Dropping a change is its rollback. Only a closing change (hold, pause, stop, expiry) stands although it could not
-// be saved: a lane that was told to stop has stopped.
+// Dropping a change is its rollback. Only a closing change (hold, pause, stop, expiry) stays in force although it
+// could not be saved: a lane that was told to stop has stopped.
 //
 // The phases of a session (SPEC.md part 3):
 //

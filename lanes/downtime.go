@@ -11,10 +11,10 @@ const makeUpAfter = time.Minute
 
 // Down returns how long the range has not been running at now, since its last checkpoint. It is 0 for a range that never ran.
 func (c Checkpoint) Down(now Instant, boot string) time.Duration {
-	switch {
-	case c.Boot == "": // it never has
+	switch c.Boot {
+	case "": // it never has
 		return 0
-	case c.Boot == boot:
+	case boot:
 		return max(0, now.Since(c.At))
 	}
 	return max(0, now.Wall.Sub(c.At.Wall))
@@ -43,6 +43,7 @@ type MakeUp struct {
 	Give    bool
 }
 
+// Name implements Command.
 func (MakeUp) Name() string { return "make_up" }
 
 func (cmd MakeUp) decide(now Instant, c *Change) error {

@@ -8,7 +8,7 @@ import (
 
 // Health is how the machinery behind a range is doing, for staff and operators.
 type Health struct {
-	Links    map[LinkState]int // lanes by how their link stands; every state is there
+	Links    map[LinkState]int // lanes by the state of their link; every state is present
 	Lanes    []LinkHealth      // whose link is not up, or was made anew of late: the worst first, at most MaxUnwell
 	Writable bool              // the store took the last write in time
 	Unsaved  int               // changes that are not durable yet

@@ -106,6 +106,7 @@ type Reached struct {
 // whether any of them lies over it.
 type Hold struct{}
 
+// Name implements Command.
 func (Hold) Name() string { return "hold" }
 
 func (Hold) decide(now Instant, c *Change) error {
@@ -124,6 +125,7 @@ func (Hold) decide(now Instant, c *Change) error {
 // somebody paused stays paused.
 type Release struct{}
 
+// Name implements Command.
 func (Release) Name() string { return "release" }
 
 func (Release) decide(now Instant, c *Change) error {

@@ -23,10 +23,10 @@ var (
 
 func laneNo(i int) lanes.Scope { return lanes.Scope{Kind: lanes.OverLane, ID: layout[i].ID} }
 
-// such is the lanes, by their places in the layout, of which that is true.
-func such(is func(lanes.Place) bool) (lanes []int) {
+// lanesWhere is the lanes of which the condition is true, by their places in the layout.
+func lanesWhere(condition func(lanes.Place) bool) (lanes []int) {
 	for i, place := range layout {
-		if is(place) {
+		if condition(place) {
 			lanes = append(lanes, i)
 		}
 	}
@@ -44,74 +44,74 @@ func TestHolds(t *testing.T) {
 	all := []int{0, 1, 2, 3}
 	for name, story := range map[string]struct {
 		steps   steps
-		held    []int // that a hold lies over
-		ended   []int // that a hold over them is known to have ended
+		held    []int // lanes that a hold covers
+		ended   []int // lanes with a hold that is known to have ended
 		inForce int
 	}{
-		"nothing":                           {steps{}, nil, nil, 0},
-		"the range":                         {steps{set(wholeRange)}, all, nil, 1},
-		"a bay":                             {steps{set(bayA)}, []int{0, 1}, nil, 1},
-		"another bay":                       {steps{set(bayB)}, []int{2}, nil, 1},
-		"a lane":                            {steps{set(laneNo(1))}, []int{1}, nil, 1},
-		"a lane of another range":           {steps{set(lanes.Scope{Kind: lanes.OverLane, ID: uuid.New()})}, nil, nil, 1},
-		"a kind of scope that nobody knows": {steps{set(lanes.Scope{Kind: "shelf", ID: layout[0].ID})}, nil, nil, 1},
-		"twice":                             {steps{set(bayA), set(bayA)}, []int{0, 1}, nil, 1},
-		"set and lifted":                    {steps{set(bayA), lift(bayA)}, nil, []int{0, 1}, 0},
-		"twice, and lifted once":            {steps{set(bayA), set(bayA), lift(bayA)}, nil, []int{0, 1}, 0},
-		"set again":                         {steps{set(bayA), lift(bayA), set(bayA)}, []int{0, 1}, []int{0, 1}, 1},
-		"lifted what is not there":          {steps{set(bayB), lift(bayA)}, []int{2}, nil, 1},
-		"lifted around it":                  {steps{set(laneNo(0)), lift(wholeRange), lift(bayA)}, []int{0}, nil, 1},
-		"lifted beneath it":                 {steps{set(wholeRange), lift(bayA), lift(laneNo(3))}, all, nil, 1},
-		"three over one":                    {steps{set(wholeRange), set(bayA), set(laneNo(0))}, all, nil, 3},
-		"two over one":                      {steps{set(wholeRange), set(bayA), set(laneNo(0)), lift(wholeRange)}, []int{0, 1}, all, 2},
-		"one over one":                      {steps{set(wholeRange), set(bayA), set(laneNo(0)), lift(wholeRange), lift(bayA)}, []int{0}, all, 1},
-		"none, in another order":            {steps{set(wholeRange), set(laneNo(0)), lift(laneNo(0)), lift(wholeRange)}, nil, all, 0},
+		"nothing":                  {steps{}, nil, nil, 0},
+		"the range":                {steps{set(wholeRange)}, all, nil, 1},
+		"a bay":                    {steps{set(bayA)}, []int{0, 1}, nil, 1},
+		"another bay":              {steps{set(bayB)}, []int{2}, nil, 1},
+		"a lane":                   {steps{set(laneNo(1))}, []int{1}, nil, 1},
+		"a lane of another range":  {steps{set(lanes.Scope{Kind: lanes.OverLane, ID: uuid.New()})}, nil, nil, 1},
+		"an unknown kind of scope": {steps{set(lanes.Scope{Kind: "shelf", ID: layout[0].ID})}, nil, nil, 1},
+		"twice":                    {steps{set(bayA), set(bayA)}, []int{0, 1}, nil, 1},
+		"set and lifted":           {steps{set(bayA), lift(bayA)}, nil, []int{0, 1}, 0},
+		"twice, and lifted once":   {steps{set(bayA), set(bayA), lift(bayA)}, nil, []int{0, 1}, 0},
+		"set again":                {steps{set(bayA), lift(bayA), set(bayA)}, []int{0, 1}, []int{0, 1}, 1},
+		"lifted what is not there": {steps{set(bayB), lift(bayA)}, []int{2}, nil, 1},
+		"lifted around it":         {steps{set(laneNo(0)), lift(wholeRange), lift(bayA)}, []int{0}, nil, 1},
+		"lifted beneath it":        {steps{set(wholeRange), lift(bayA), lift(laneNo(3))}, all, nil, 1},
+		"three over one":           {steps{set(wholeRange), set(bayA), set(laneNo(0))}, all, nil, 3},
+		"two over one":             {steps{set(wholeRange), set(bayA), set(laneNo(0)), lift(wholeRange)}, []int{0, 1}, all, 2},
+		"one over one":             {steps{set(wholeRange), set(bayA), set(laneNo(0)), lift(wholeRange), lift(bayA)}, []int{0}, all, 1},
+		"none, in another order":   {steps{set(wholeRange), set(laneNo(0)), lift(laneNo(0)), lift(wholeRange)}, nil, all, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var holds lanes.Holds
 			for _, step := range story.steps {
 				holds = step(holds)
 			}
-			require.Equal(t, story.held, such(holds.Over))
-			require.Equal(t, story.ended, such(holds.KnowsOfEnd))
+			require.Equal(t, story.held, lanesWhere(holds.Over))
+			require.Equal(t, story.ended, lanesWhere(holds.KnowsOfEnd))
 			require.Len(t, holds.InForce, story.inForce)
 
 			saved, err := json.Marshal(holds)
 			require.NoError(t, err)
 			var loaded lanes.Holds
 			require.NoError(t, json.Unmarshal(saved, &loaded))
-			require.Equal(t, story.held, such(loaded.Over), "as it was saved")
-			require.Equal(t, story.ended, such(loaded.KnowsOfEnd), "as it was saved")
+			require.Equal(t, story.held, lanesWhere(loaded.Over), "as it was saved")
+			require.Equal(t, story.ended, lanesWhere(loaded.KnowsOfEnd), "as it was saved")
 		})
 	}
 }
 
-func TestAHoldIsWhoSetItFirst(t *testing.T) {
+func TestAHoldKeepsWhoSetItFirst(t *testing.T) {
 	holds := lanes.Holds{}.Set(bayA, "sam", noon).Set(bayA, "kim", noon.Add(time.Hour))
 	require.Equal(t, []lanes.HoldRecord{{Scope: bayA, Who: "sam", Since: noon}}, holds.InForce)
 	require.True(t, holds.Has(bayA))
 	require.False(t, holds.Has(bayB))
 }
 
-// Whoever has the record as it was still has it: it is shown and saved while the next one is made.
+// A record of holds does not change while the next one is made from it: it may be shown and saved meanwhile.
 func TestARecordOfHoldsIsAValue(t *testing.T) {
-	var was, is lanes.Holds
+	var before, holds lanes.Holds
 	for i := range layout {
-		is = is.Set(laneNo(i), "sam", noon)
+		holds = holds.Set(laneNo(i), "sam", noon)
 	}
 	for i := range layout {
-		was = is
-		before, err := json.Marshal(was)
+		before = holds
+		saved, err := json.Marshal(before)
 		require.NoError(t, err)
-		is = was.Lift(laneNo(i), noon)
-		is.Set(wholeRange, "kim", noon)
-		after, err := json.Marshal(was)
+		holds = before.Lift(laneNo(i), noon)
+		holds.Set(wholeRange, "kim", noon)
+		savedAfter, err := json.Marshal(before)
 		require.NoError(t, err)
-		require.JSONEq(t, string(before), string(after))
+		require.JSONEq(t, string(saved), string(savedAfter))
 	}
 }
 
-// The record does not grow by what happens again and again.
+// The record does not grow with each ceasefire.
 func TestOnlyTheLastEndOfAHoldIsKept(t *testing.T) {
 	var holds lanes.Holds
 	for i := range 100 {

@@ -13,6 +13,7 @@ type Move struct {
 	To      Lane // the destination as it reserved itself; see Reserve
 }
 
+// Name implements Command.
 func (Move) Name() string { return "move" }
 
 func (cmd Move) decide(now Instant, c *Change) error {

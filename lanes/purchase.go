@@ -23,7 +23,7 @@ const (
 	maxOpen      = 100       // purchases that a lane keeps for staff
 )
 
-// PurchasePhase is where a purchase stands.
+// PurchasePhase is the state of a purchase.
 type PurchasePhase string
 
 // The phases of a purchase.
@@ -102,7 +102,7 @@ func (p Purchase) settled(phase PurchasePhase, userMessage, reason string) *Purc
 	return &p
 }
 
-// What a customer is told in our own words.
+// The texts for the customer that the gateway chooses itself.
 const (
 	sayAskStaff   = "Please ask the staff: nobody here knows whether this purchase went through."
 	sayNotTaken   = "The purchase was not accepted. Please ask the staff."
@@ -111,8 +111,8 @@ const (
 	saySessionEnd = "The session has ended. Please ask the staff about this purchase."
 )
 
-// Verdict is what the one attempt to ask the integrator, and its answer, come to (SPEC.md part 6): the status decides.
-// A request that never reached anybody bought nothing; one that was cut off, or not answered in time, nobody knows of.
+// Verdict returns how a purchase ends after the one attempt to ask the integrator (SPEC.md part 6): the status decides. A request
+// that reached nobody bought nothing; of one that was cut off, or not answered in time, the outcome is unknown.
 func Verdict(attempt Attempt, answer Answer) Settle {
 	settle := Settle{UserMessage: answer.UserMessage, Reason: attempt.Error, Trace: answer.Trace}
 	switch {

@@ -45,6 +45,7 @@ const (
 	IsUnknown
 )
 
+// Name implements Command.
 func (r Report) Name() string { return "report " + r.Kind }
 
 func (r Report) decide(now Instant, c *Change) error {
@@ -125,9 +126,10 @@ func (r Report) late(now Instant, c *Change) error {
 	return nil
 }
 
-// Inspect takes in the faults that the controller says are in force, when its link comes up.
+// Inspect records the faults that the controller has in force when its link comes up.
 type Inspect struct{ Faults []string }
 
+// Name implements Command.
 func (Inspect) Name() string { return "inspect" }
 
 func (cmd Inspect) decide(_ Instant, c *Change) error {

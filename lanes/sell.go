@@ -17,6 +17,7 @@ type Create struct {
 	ByStaff    bool // who may use a lane that is closed for sale
 }
 
+// Name implements Command.
 func (Create) Name() string { return "create" }
 
 func (cmd Create) decide(now Instant, c *Change) error {
@@ -50,6 +51,7 @@ type Modify struct {
 	Minutes int // not 0
 }
 
+// Name implements Command.
 func (Modify) Name() string { return "modify" }
 
 func (cmd Modify) decide(now Instant, c *Change) error {
@@ -66,6 +68,7 @@ type SetDuration struct {
 	Minutes int // MinMinutes to MaxMinutes
 }
 
+// Name implements Command.
 func (SetDuration) Name() string { return "set_duration" }
 
 func (cmd SetDuration) decide(now Instant, c *Change) error {
@@ -120,9 +123,10 @@ func (l Lane) ForSale() bool {
 	return l.Sale == OnSale
 }
 
-// Offer opens the lane for sale, closes it, or leaves that to the configuration again. What is on it goes on.
+// Offer opens the lane for sale, closes it, or leaves that to the configuration again. A session on it is not touched.
 type Offer struct{ Sale Sale }
 
+// Name implements Command.
 func (Offer) Name() string { return "offer" }
 
 func (cmd Offer) decide(_ Instant, c *Change) error {

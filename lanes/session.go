@@ -12,7 +12,7 @@ const (
 	MaxMinutes = 480
 )
 
-// Phase is where a session stands.
+// Phase is the state of a session.
 type Phase string
 
 // The phases of a session that is on a lane. A session that has ended is on no lane: it is an Ended.

@@ -14,9 +14,9 @@ import (
 	"rangegate/lanes"
 )
 
-// The stories under testdata tell what a lane does, in the order in which it happens. Each step is something asked of
-// the lane, or time that goes by; under the line stands what follows: events, the end of a session, and how the lane
-// is left. To write down what the code does now: go test ./lanes -run Stories -rewrite, and then read the difference.
+// The stories under testdata tell what a lane does, in the order in which it happens. Each step is a command to
+// the lane, or time that goes by. Under the line stands what follows: events, the end of a session, and the lanes afterwards. To
+// write down what the code does now: go test ./lanes -run Stories -rewrite, and then read the difference.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		if strings.Contains(path, "rapid") { // what a property that failed leaves behind
@@ -27,24 +27,24 @@ func TestStories(t *testing.T) {
 	})
 }
 
-// story is two lanes and two clocks. Lane 1 is the one that is asked; a session may move to lane 2.
+// story is two lanes and two clocks. Lane 1 takes the commands unless ask-lane names the other.
 type story struct {
-	now   lanes.Instant
-	boot  string
-	lanes map[string]lanes.Lane
-	at    string // the lane that is asked
-	last  uuid.UUID
-	sold  int
-	shop  shop
+	now       lanes.Instant
+	boot      string
+	lanes     map[string]lanes.Lane
+	at        string // name of the lane that takes the commands
+	last      uuid.UUID
+	sold      int
+	purchases purchases
 }
 
 func newStory() *story {
 	s := &story{
-		now:   lanes.Instant{Wall: time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC), Mono: time.Hour},
-		boot:  "boot-1",
-		lanes: map[string]lanes.Lane{},
-		at:    "1",
-		shop:  newShop(),
+		now:       lanes.Instant{Wall: time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC), Mono: time.Hour},
+		boot:      "boot-1",
+		lanes:     map[string]lanes.Lane{},
+		at:        "1",
+		purchases: newPurchases(),
 	}
 	for _, name := range []string{"1", "2"} {
 		s.lanes[name] = lanes.Lane{
@@ -59,19 +59,19 @@ func (s *story) step(t *testing.T, d *datadriven.TestData) string {
 	switch d.Cmd {
 	case "wait": // both clocks go on
 		s.now = s.now.Add(s.duration(t, d, "for"))
-		return s.left()
+		return s.describeLanes()
 	case "set-wall-clock": // somebody sets it; nothing else happens
 		s.now.Wall = s.now.Wall.Add(s.duration(t, d, "by"))
-		return s.left()
-	case "ask-lane": // the steps that follow are asked of that lane
+		return s.describeLanes()
+	case "ask-lane": // the commands that follow go to that lane
 		d.ScanArgs(t, "name", &s.at)
-		return s.left()
+		return s.describeLanes()
 	case "lane-is": // what the configuration and the hardware say
 		lane := s.lanes[s.at]
 		lane.Accessible, lane.Usable = !d.HasArg("closed"), !d.HasArg("broken")
 		lane.Purchasing = !d.HasArg("without-purchasing")
 		s.lanes[s.at] = lane
-		return s.left()
+		return s.describeLanes()
 	case "crash": // the gateway starts again from what is saved, on the same boot of the machine or another
 		return s.crash(t, d)
 	}
@@ -80,7 +80,7 @@ func (s *story) step(t *testing.T, d *datadriven.TestData) string {
 	if err == nil {
 		var change lanes.Change
 		if change, err = lane.Decide(s.now, command); err == nil {
-			return s.became(lane, change) + s.record(d, lane, command, change) + s.left()
+			return s.apply(lane, change) + describeRecord(s.now, d, lane, command, change) + s.describeLanes()
 		}
 	}
 	var refusal *lanes.Error
@@ -103,13 +103,13 @@ func (s *story) command(t *testing.T, d *datadriven.TestData, lane lanes.Lane) (
 	case d.HasArg("of-session"): // as they were sold, counted from 1
 		var number int
 		d.ScanArgs(t, "of-session", &number)
-		session = numbered(number)
+		session = sessionID(number)
 	}
 	number := func(name string) (n int) { d.ScanArgs(t, name, &n); return n }
 	switch d.Cmd {
 	case "create":
 		s.sold++
-		s.last = numbered(s.sold)
+		s.last = sessionID(s.sold)
 		return lanes.Create{
 			Session: s.last, Customer: "Jo Smith", Minutes: number("minutes"),
 			Purchasing: !d.HasArg("without-purchasing"), AutoStart: d.HasArg("auto-start"), ByStaff: d.HasArg("by-staff"),
@@ -145,7 +145,7 @@ func (s *story) command(t *testing.T, d *datadriven.TestData, lane lanes.Lane) (
 		}
 		r.Kind = word(t, d, "kind")
 		if r.Kind == lanes.ReportPurchase {
-			r.Purchase, r.Items = s.shop.purchase(t, d, session), items(t, d)
+			r.Purchase, r.Items = s.purchases.purchase(t, d, session), parseItems(t, d)
 		}
 		return r, nil
 	case "inspect": // the faults under it, one a line
@@ -155,7 +155,7 @@ func (s *story) command(t *testing.T, d *datadriven.TestData, lane lanes.Lane) (
 		d.ScanArgs(t, "to", &name)
 		to := s.lanes[name]
 		if name != s.at {
-			reserved, err := to.Reserve(s.by(d))
+			reserved, err := to.Reserve(issuer(d))
 			if err != nil {
 				return nil, err
 			}
@@ -163,13 +163,13 @@ func (s *story) command(t *testing.T, d *datadriven.TestData, lane lanes.Lane) (
 		}
 		return lanes.Move{Session: session, To: to}, nil
 	}
-	if command := s.shop.purchasing(t, d, session); command != nil {
+	if command := s.purchases.command(t, d, session); command != nil {
 		return command, nil
 	}
-	if command := staffed(t, d, session); command != nil {
+	if command := staffCommand(t, d, session); command != nil {
 		return command, nil
 	}
-	t.Fatalf("%s: a step that nobody knows: %s", d.Pos, d.Cmd)
+	t.Fatalf("%s: unknown step: %s", d.Pos, d.Cmd)
 	return nil, nil
 }
 
@@ -186,11 +186,11 @@ func (s *story) duration(t *testing.T, d *datadriven.TestData, name string) time
 	return length
 }
 
-func numbered(session int) uuid.UUID {
+func sessionID(session int) uuid.UUID {
 	return uuid.MustParse(fmt.Sprintf("99999999-9999-4999-8999-%012d", session))
 }
 
-// word is what the step says under that name, empty if nothing.
+// word is the value of the argument with that name, empty without one.
 func word(t *testing.T, d *datadriven.TestData, name string) (word string) {
 	if d.HasArg(name) {
 		d.ScanArgs(t, name, &word)
@@ -198,7 +198,7 @@ func word(t *testing.T, d *datadriven.TestData, name string) (word string) {
 	return word
 }
 
-// crash saves the lane, loses everything else, and brings it back some time later.
+// crash saves the lane and restores it from nothing else, some time later.
 func (s *story) crash(t *testing.T, d *datadriven.TestData) string {
 	saved, err := json.Marshal(lanes.Snapshot{Lane: s.lanes[s.at], Boot: s.boot})
 	if err != nil {
@@ -219,5 +219,84 @@ func (s *story) crash(t *testing.T, d *datadriven.TestData) string {
 	lane := snapshot.Restore(s.now, s.boot, checkpoint).RanOn(checkpoint.Down(s.now, s.boot), s.now)
 	lane.Accessible, lane.Usable, lane.Purchasing = before.Accessible, before.Usable, before.Purchasing
 	s.lanes[s.at] = lane
-	return s.left()
+	return s.describeLanes()
+}
+
+// apply takes the change over and describes it.
+func (s *story) apply(before lanes.Lane, change lanes.Change) string {
+	var out strings.Builder
+	for _, event := range change.Events {
+		fmt.Fprintf(&out, "%s at %s on lane %s%s%s\n", event.Kind, event.At.Format("15:04:05"),
+			s.laneName(event.Lane), describeItems(event.Items), s.otherSession(event, before, change.Lane))
+	}
+	unread := before
+	unread.Log = change.Lane.Log
+	if change.Lane.Log != before.Log && !change.Changes(unread) {
+		fmt.Fprintf(&out, "nothing but: %s is read up to %d\n", change.Lane.Log.ID, change.Lane.Log.Seq)
+	}
+	if e := change.Ended; e != nil {
+		fmt.Fprintf(&out, "ended %s at %s: %s used, %s left, %s in pauses\n",
+			e.Reason, e.At.Format("15:04:05"), e.Used, e.Session.Left, e.Paused)
+	}
+	out.WriteString(s.purchases.describeSettled(change))
+	if change.Missing > 0 {
+		fmt.Fprintf(&out, "missing: %d reports before this one\n", change.Missing)
+	}
+	if change.Note != "" {
+		fmt.Fprintf(&out, "note: %s\n", change.Note)
+	}
+	if change.Closing {
+		out.WriteString("closing: it stands although it cannot be saved\n")
+	}
+	s.lanes[s.at] = change.Lane
+	if change.Other != nil {
+		s.lanes[s.laneName(change.Other.ID)] = *change.Other
+	}
+	return out.String()
+}
+
+func (s *story) laneName(lane uuid.UUID) string { return lane.String()[35:] }
+
+// otherSession names the event's session where it is not the one on the lane.
+func (s *story) otherSession(event lanes.Event, shown ...lanes.Lane) string {
+	for _, lane := range shown {
+		if lane.Session != nil && lane.Session.ID == event.Session {
+			return ""
+		}
+	}
+	if event.Session == uuid.Max {
+		return " of another session"
+	}
+	return " of session " + strings.TrimLeft(event.Session.String()[24:], "0")
+}
+
+// describeLanes describes the lanes as they are now.
+func (s *story) describeLanes() string {
+	var out strings.Builder
+	for _, name := range []string{"1", "2"} {
+		lane := s.lanes[name]
+		if name == "2" && s.at == "1" && lane.Session == nil && !lane.Held && len(lane.Open) == 0 && describeForStaff(lane) == "" {
+			continue // not part of the story
+		}
+		fmt.Fprintf(&out, "lane %s: ", name)
+		if lane.Held {
+			out.WriteString("held, ")
+		}
+		if lane.Fault != "" {
+			fmt.Fprintf(&out, "faulty (%s), ", lane.Fault)
+		}
+		if lane.Session == nil {
+			out.WriteString("free\n" + s.purchases.describe(lane) + describeForStaff(lane))
+			continue
+		}
+		fmt.Fprintf(&out, "%s, %s left of %s", lane.Session.Phase, lane.Session.Remaining(s.now), lane.Session.Sold)
+		if deadline, running := lane.Deadline(); running {
+			fmt.Fprintf(&out, ", until %s", deadline.Wall.Format("15:04:05"))
+		}
+		if lane.Due(s.now) {
+			out.WriteString(", due")
+		}
+		out.WriteString("\n" + s.purchases.describe(lane) + describeForStaff(lane))
+	}
+	return out.String()
 }

@@ -21,7 +21,7 @@ type SessionView struct {
 }
 
 // View is the picture of the session on the lane at now, nil when the lane is free. It is short enough to be inlined, so that
-// whoever keeps a copy, and not the pointer, has no allocation.
+// a caller that keeps a copy instead of the pointer has no allocation.
 func (l Lane) View(now Instant) *SessionView {
 	if l.Session == nil {
 		return nil
@@ -54,7 +54,7 @@ func (s *Session) view(lane uuid.UUID, remaining time.Duration) SessionView {
 	return view
 }
 
-// LinkState is how a lane's link stands.
+// LinkState is the state of a lane's link.
 type LinkState string
 
 // The states of a link.

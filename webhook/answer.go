@@ -8,30 +8,30 @@ import (
 	"rangegate/lanes"
 )
 
-// longestText is how much is kept of a text of the integrator, in characters.
+// longestText bounds a text of the integrator, in characters.
 const longestText = 500
 
-// answerOf reads what the integrator said to a purchaseRequest. What cannot be read, or has another shape, says
-// nothing: whether it succeeded the status tells, not the body's success.
-func answerOf(said []byte) lanes.Answer {
+// parseAnswer reads the texts of an answer to a purchaseRequest. An unreadable body has none. The status decides whether
+// the purchase succeeded, not the body.
+func parseAnswer(body []byte) lanes.Answer {
 	var shape struct {
 		Error       string `json:"error"`
 		UserMessage string `json:"user_message"`
 		Trace       string `json:"trace_id"`
 	}
-	if json.Unmarshal(said, &shape) != nil {
+	if json.Unmarshal(body, &shape) != nil {
 		return lanes.Answer{}
 	}
-	return lanes.Answer{UserMessage: legible(shape.UserMessage), Error: legible(shape.Error), Trace: legible(shape.Trace)}
+	return lanes.Answer{UserMessage: cleanText(shape.UserMessage), Error: cleanText(shape.Error), Trace: cleanText(shape.Trace)}
 }
 
-// legible is a text of the integrator, fit for a lane's screen and a line of a log.
-func legible(text string) string {
+// cleanText makes a text of the integrator fit for a lane's screen and a line of a log: short, without control characters.
+func cleanText(text string) string {
 	text = strings.Map(func(r rune) rune {
 		switch {
 		case !unicode.IsControl(r):
 			return r
-		case unicode.IsSpace(r): // a line break parts words
+		case unicode.IsSpace(r): // a line break separates words
 			return ' '
 		}
 		return -1

@@ -39,20 +39,20 @@ func TestWhatTheIntegratorSaysToAPurchase(t *testing.T) {
 		"null":                          {500, `null`, lanes.Answer{}},
 		"bytes that are no text":        {500, "{\"error\":\"\xff\xfe\"}", lanes.Answer{Error: "\uFFFD\uFFFD"}},
 		"an abyss of brackets":          {500, strings.Repeat("[", 30_000), lanes.Answer{}},
-		"just as much as is read":       {500, padded(longestAnswer), lanes.Answer{Error: "sold out"}},
-		"a byte more than is read":      {500, padded(longestAnswer + 1), lanes.Answer{}},
-		"far more than is read":         {500, padded(20 * longestAnswer), lanes.Answer{}},
+		"just as much as is read":       {500, padded(maxAnswerBytes), lanes.Answer{Error: "sold out"}},
+		"a byte more than is read":      {500, padded(maxAnswerBytes + 1), lanes.Answer{}},
+		"far more than is read":         {500, padded(20 * maxAnswerBytes), lanes.Answer{}},
 		"control characters":            {500, `{"user_message":"\u0007No\u001b[31m \u0000more\r\nof\tthese\n"}`, lanes.Answer{UserMessage: "No[31m more  of these"}},
 		"more text than a screen takes": {500, `{"error":"` + strings.Repeat("ж", 501) + `"}`, lanes.Answer{Error: strings.Repeat("ж", 500)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			integrator := receive(t, func(w http.ResponseWriter, _ *http.Request) {
+			integrator := startReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(tc.status)
 				_, _ = io.WriteString(w, tc.says)
 			})
-			made, answer := clientOf(t, integrator.URL).Attempt(t.Context(), eventOf(lanes.PurchaseRequest))
+			made, answer := newClient(t, integrator.URL).Attempt(t.Context(), newEvent(lanes.PurchaseRequest))
 			require.Equal(t, tc.status, made.Status)
-			require.Equal(t, answered(tc.status), made.Error)
+			require.Equal(t, errorOfStatus(tc.status), made.Error)
 			require.Equal(t, tc.answer, answer)
 		})
 	}
@@ -65,13 +65,13 @@ func padded(size int) string {
 }
 
 func TestAnAnswerWithoutAnEnd(t *testing.T) {
-	integrator := receive(t, func(w http.ResponseWriter, _ *http.Request) {
+	integrator := startReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 		for err := error(nil); err == nil; {
 			_, err = w.Write(make([]byte, 4096))
 		}
 	})
 	for _, kind := range []lanes.Kind{lanes.PurchaseRequest, lanes.Help} {
-		made, answer := clientOf(t, integrator.URL).Attempt(t.Context(), eventOf(kind))
+		made, answer := newClient(t, integrator.URL).Attempt(t.Context(), newEvent(kind))
 		require.Empty(t, made.Error)
 		require.Zero(t, answer)
 	}
@@ -79,32 +79,32 @@ func TestAnAnswerWithoutAnEnd(t *testing.T) {
 
 // Nobody asked for compression, so there may be no end to what it unpacks to.
 func TestACompressedAnswerIsNotUnpacked(t *testing.T) {
-	integrator := receive(t, func(w http.ResponseWriter, _ *http.Request) {
+	integrator := startReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
 		packer := gzip.NewWriter(w)
 		_, _ = io.WriteString(packer, `{"user_message":"Sorry"}`)
 		_ = packer.Close()
 	})
-	_, answer := clientOf(t, integrator.URL).Attempt(t.Context(), eventOf(lanes.PurchaseRequest))
+	_, answer := newClient(t, integrator.URL).Attempt(t.Context(), newEvent(lanes.PurchaseRequest))
 	require.Zero(t, answer)
 }
 
 func TestOtherEventsHaveNoAnswer(t *testing.T) {
-	integrator := receive(t, func(w http.ResponseWriter, _ *http.Request) {
+	integrator := startReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"user_message":"Hello"}`)
 	})
-	_, answer := clientOf(t, integrator.URL).Attempt(t.Context(), eventOf(lanes.Help))
+	_, answer := newClient(t, integrator.URL).Attempt(t.Context(), newEvent(lanes.Help))
 	require.Zero(t, answer)
 }
 
 func FuzzAnAnswerIsLegible(f *testing.F) {
 	f.Add([]byte(`{"error":"a\u0000b","user_message":"` + strings.Repeat("é", 600) + `","trace_id":"\ud800"}`))
 	f.Fuzz(func(t *testing.T, said []byte) {
-		answer := answerOf(said)
+		answer := parseAnswer(said)
 		for _, text := range []string{answer.Error, answer.UserMessage, answer.Trace} {
 			require.True(t, utf8.ValidString(text))
 			require.LessOrEqual(t, utf8.RuneCountInString(text), longestText)
-			require.Equal(t, text, legible(text), "nothing is left to do")
+			require.Equal(t, text, cleanText(text), "nothing is left to do")
 		}
 	})
 }

@@ -9,77 +9,134 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"rangegate/lanes"
+	"rangegate/webhook/egress"
 )
 
-// Settings are of the webhook of one range. All of them are needed, but Secrets and Metrics.
+// Settings configures the Client of one range. Only Secrets and Metrics may be left out.
 type Settings struct {
 	Range     uuid.UUID
 	URL       string            // absolute, http or https
-	Secrets   []string          // whsec_…, each gives every request a signature
-	Timeout   time.Duration     // of a whole attempt: connect, send, and read the answer
-	Transport http.RoundTripper // see func Transport
+	Secrets   []string          // whsec_…, each adds a signature to every request
+	Timeout   time.Duration     // of an attempt: connect, send, and read the answer
+	Transport http.RoundTripper // see egress.Transport
 	Version   string            // of the gateway
-	Now       func() time.Time  // the wall clock: it dates attempts and signatures
-	Metrics   *Metrics          // shared by the clients of all ranges; nil: nothing is measured
+	Now       func() time.Time  // wall clock, for the time of attempts and signatures
+	Metrics   *Metrics          // shared by the clients of all ranges; nil: none
 }
 
-// Client delivers the events of one range to its webhook. Many goroutines may use it.
+// Client delivers the events of one range to its webhook. It is safe for concurrent use.
 type Client struct {
-	of      Settings
-	url     *url.URL
-	signers signers
+	settings Settings
+	url      *url.URL
+	signers  signers
 }
 
-// New is the client of the webhook. It connects to nothing yet. Its errors show neither the URL nor the secrets.
+// New returns a client, without connecting. It fails for an invalid URL or secret, and quotes neither.
 func New(settings Settings) (*Client, error) {
 	to, err := url.Parse(settings.URL)
 	if err != nil || (to.Scheme != "http" && to.Scheme != "https") || to.Hostname() == "" {
 		return nil, errors.New("webhook: wants an absolute http or https url")
 	}
-	signers, err := signersOf(settings.Secrets)
+	signers, err := newSigners(settings.Secrets)
 	if err != nil {
 		return nil, err
 	}
-	return &Client{of: settings, url: to, signers: signers}, nil
+	return &Client{settings: settings, url: to, signers: signers}, nil
 }
 
-// Attempt makes the one attempt to deliver the event, and says what became of it and, of a purchaseRequest, what the
-// integrator answered. The receiver gets the event at most once. It returns when the attempt is over, at the latest
-// after Timeout, and when ctx ends.
+// Attempt makes the one attempt to deliver the event, and returns its outcome and, of a purchaseRequest, the integrator's
+// answer. The receiver gets the event at most once. Attempt blocks until the attempt ends, Timeout has passed, or ctx
+// ends.
 func (c *Client) Attempt(ctx context.Context, event lanes.Event) (lanes.Attempt, lanes.Answer) {
-	begun := time.Now() // for the duration alone: Now may be stepped
-	attempt := lanes.Attempt{At: c.of.Now().UTC().Round(0)}
-	said := c.deliver(ctx, event, &attempt)
-	attempt.Duration = time.Since(begun)
-	c.of.Metrics.attempted(attempt)
+	started := time.Now() // for the duration only, as the wall clock may be stepped
+	attempt := lanes.Attempt{At: c.settings.Now().UTC().Round(0)}
+	body := c.deliver(ctx, event, &attempt)
+	attempt.Duration = time.Since(started)
+	c.settings.Metrics.observe(attempt)
 	if event.Kind != lanes.PurchaseRequest {
 		return attempt, lanes.Answer{}
 	}
-	return attempt, answerOf(said)
+	return attempt, parseAnswer(body)
 }
 
-// longestAnswer is how much of an answer is read, in bytes. A connection on which more comes is not used again.
-const longestAnswer = 64 << 10
+// maxAnswerBytes bounds what is read of an answer. A connection with a longer answer is closed.
+const maxAnswerBytes = 64 << 10
 
-// deliver sends the event and notes the outcome in the attempt. It returns what came of the answer's body.
+// deliver sends the event, notes the outcome in the attempt, and returns the answer's body as far as it was read.
 func (c *Client) deliver(ctx context.Context, event lanes.Event, attempt *lanes.Attempt) []byte {
-	inTime, cancel := context.WithTimeout(ctx, c.of.Timeout)
+	limited, cancel := context.WithTimeout(ctx, c.settings.Timeout)
 	defer cancel()
-	request, body, err := c.request(inTime, event, attempt.At)
+	request, sent, err := c.request(limited, event, attempt.At)
 	if err != nil {
 		attempt.Error = lanes.Unreachable + ": the request could not be made"
 		return nil
 	}
-	// A transport, not an http.Client: that one follows redirects, keeps cookies and puts the URL into its errors.
-	response, err := c.of.Transport.RoundTrip(request)
+	// A transport, as an http.Client follows redirects, keeps cookies and has the URL in its errors.
+	response, err := c.settings.Transport.RoundTrip(request)
 	if err != nil {
-		attempt.Error = unanswered(ctx, inTime, body.withdraw(), err)
+		attempt.Error = errorWithoutStatus(ctx, limited, sent.withdraw(), err)
 		return nil
 	}
-	defer response.Body.Close()
-	attempt.Status, attempt.Error = response.StatusCode, answered(response.StatusCode)
-	said, _ := io.ReadAll(io.LimitReader(response.Body, longestAnswer)) // the status has decided already
-	return said
+	defer func() { _ = response.Body.Close() }()
+	attempt.Status, attempt.Error = response.StatusCode, errorOfStatus(response.StatusCode)
+	body, _ := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes)) // the status has decided the outcome
+	return body
+}
+
+// errorOfStatus returns the error of an attempt with that status.
+func errorOfStatus(status int) string {
+	switch status / 100 {
+	case 2:
+		return ""
+	case 3:
+		return lanes.Refused + ": redirects are not followed"
+	}
+	return lanes.Refused
+}
+
+// errorWithoutStatus returns the error of an attempt without a status. caller is the caller's context, limited the one
+// with the timeout; read reports whether the receiver may have the event.
+func errorWithoutStatus(caller, limited context.Context, read bool, err error) string {
+	switch {
+	case !read && caller.Err() != nil:
+		return lanes.Unreachable + ": given up before it was sent"
+	case !read:
+		return lanes.Unreachable + ": " + egress.Reason(err, "no connection could be made")
+	case caller.Err() != nil:
+		return lanes.Interrupted + ": given up before it was answered"
+	case limited.Err() != nil:
+		return lanes.TimedOut
+	}
+	return lanes.Interrupted + ": the connection broke"
+}
+
+// Metrics measures the attempts of all clients.
+type Metrics struct{ seconds *prometheus.HistogramVec }
+
+// outcomes are the possible outcomes of an attempt.
+var outcomes = []string{"delivered", "refused", "timed_out", "unreachable", "interrupted"}
+
+// NewMetrics registers the metrics.
+func NewMetrics(registry prometheus.Registerer) *Metrics {
+	m := &Metrics{prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Namespace: "rangegate", Name: "webhook_request_seconds",
+		Help: "How long the requests to the integrators' webhooks took, purchases and simulated events among them, by what became " +
+			"of them: delivered, refused (answered, not with 2xx), timed_out, unreachable, interrupted (the connection broke). Normal " +
+			"is less than a second; slow ones hold up the events behind them.",
+		Buckets: egress.DurationBuckets,
+	}, []string{"outcome"})}
+	registry.MustRegister(m.seconds)
+	for _, outcome := range outcomes {
+		m.seconds.WithLabelValues(outcome)
+	}
+	return m
+}
+
+func (m *Metrics) observe(a lanes.Attempt) {
+	if m != nil {
+		m.seconds.WithLabelValues(a.Outcome()).Observe(a.Duration.Seconds())
+	}
 }

@@ -31,7 +31,7 @@ func TestAnEventOnAConnectionThatBreaksIsNotSentAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var arrived atomic.Int32
-			address := rawReceiver(t, listen(t), func(conn net.Conn) {
+			address := startRawReceiver(t, listen(t), func(conn net.Conn) {
 				from := bufio.NewReader(conn)
 				if _, err := from.Peek(1); err != nil {
 					return
@@ -46,10 +46,10 @@ func TestAnEventOnAConnectionThatBreaksIsNotSentAgain(t *testing.T) {
 					breakOff(conn, from)
 				}
 			})
-			client := clientOf(t, "http://"+address)
+			client := newClient(t, "http://"+address)
 			for i := range int32(10) {
 				require.Empty(t, attempt(t, client).Error, "on a new connection")
-				require.Equal(t, brokeOff, attempt(t, client).Error, "on the same")
+				require.Equal(t, connectionBroke, attempt(t, client).Error, "on the same")
 				require.Equal(t, 2*(i+1), arrived.Load(), "each event once")
 			}
 		})
@@ -62,7 +62,7 @@ func TestAnEventThatCrossesTheEndOfAConnectionArrivesOnce(t *testing.T) {
 		mu      sync.Mutex
 		arrived = map[string]int{}
 	)
-	address := rawReceiver(t, listen(t), func(conn net.Conn) {
+	address := startRawReceiver(t, listen(t), func(conn net.Conn) {
 		from := bufio.NewReader(conn)
 		for first := true; ; first = false {
 			request, err := http.ReadRequest(from)
@@ -79,9 +79,9 @@ func TestAnEventThatCrossesTheEndOfAConnectionArrivesOnce(t *testing.T) {
 			}
 		}
 	})
-	client := clientOf(t, "http://"+address)
+	client := newClient(t, "http://"+address)
 	for range 100 {
-		event := eventOf(lanes.CarrierHit)
+		event := newEvent(lanes.CarrierHit)
 		made, _ := client.Attempt(t.Context(), event)
 		mu.Lock()
 		times := arrived["msg_"+event.ID.String()]
@@ -99,7 +99,7 @@ func TestAnEventThatIsTurnedDownOverHTTP2IsNotSentAgain(t *testing.T) {
 		goAway, rstStream            = 7, 3
 		protocolError, refusedStream = 1, 7
 	)
-	secure := receiverOf(t, status(http.StatusOK))
+	secure := newReceiver(t, status(http.StatusOK))
 	secure.StartTLS()
 	for name, frame := range map[string]func(stream []byte) []byte{
 		"refused":          func(stream []byte) []byte { return http2Frame(rstStream, stream, 0, 0, 0, refusedStream) },
@@ -111,23 +111,23 @@ func TestAnEventThatIsTurnedDownOverHTTP2IsNotSentAgain(t *testing.T) {
 			listener := tls.NewListener(listen(t), &tls.Config{
 				Certificates: secure.TLS.Certificates, NextProtos: []string{"h2"},
 			})
-			address := rawReceiver(t, listener, func(conn net.Conn) {
-				turnDown(conn, frame, &arrived)
+			address := startRawReceiver(t, listener, func(conn net.Conn) {
+				serveHTTP2(conn, frame, &arrived)
 			})
 			transport := egress.Transport(false, 1)
 			t.Cleanup(transport.CloseIdleConnections)
 			transport.TLSClientConfig.RootCAs = x509.NewCertPool()
 			transport.TLSClientConfig.RootCAs.AddCert(secure.Certificate())
 
-			made := attempt(t, clientOf(t, "https://"+address, through(transport)))
-			require.Equal(t, brokeOff, made.Error)
+			made := attempt(t, newClient(t, "https://"+address, withTransport(transport)))
+			require.Equal(t, connectionBroke, made.Error)
 			require.EqualValues(t, 1, arrived.Load())
 		})
 	}
 }
 
 func TestAnEventGoesOverHTTP2WhereTheReceiverSpeaksIt(t *testing.T) {
-	integrator := receiverOf(t, status(http.StatusOK))
+	integrator := newReceiver(t, status(http.StatusOK))
 	integrator.EnableHTTP2 = true
 	integrator.StartTLS()
 	transport := egress.Transport(false, 1)
@@ -135,12 +135,12 @@ func TestAnEventGoesOverHTTP2WhereTheReceiverSpeaksIt(t *testing.T) {
 	transport.TLSClientConfig.RootCAs = x509.NewCertPool()
 	transport.TLSClientConfig.RootCAs.AddCert(integrator.Certificate())
 
-	require.Empty(t, attempt(t, clientOf(t, integrator.URL, through(transport))).Error)
+	require.Empty(t, attempt(t, newClient(t, integrator.URL, withTransport(transport))).Error)
 	require.Equal(t, "HTTP/2.0", integrator.requests()[0].proto)
 }
 
-// turnDown speaks as much of HTTP/2 as it takes to turn requests down, once they have arrived whole.
-func turnDown(conn net.Conn, frame func(stream []byte) []byte, arrived *atomic.Int32) {
+// serveHTTP2 speaks as much of HTTP/2 as it takes to answer each whole request with that frame.
+func serveHTTP2(conn net.Conn, frame func(stream []byte) []byte, arrived *atomic.Int32) {
 	const (
 		data, settings = 0, 4
 		endOfStream    = 1
@@ -173,7 +173,7 @@ func http2Frame(kind byte, stream []byte, payload ...byte) []byte {
 // The way to the receiver is gone, and nothing says so. Without a sign of life the connection would be used for as
 // long as the machine repeats what it had sent: a quarter of an hour, in which no event arrives.
 func TestAnHTTP2ConnectionThatHasDiedIsLeft(t *testing.T) {
-	secure := receiverOf(t, status(http.StatusOK))
+	secure := newReceiver(t, status(http.StatusOK))
 	secure.StartTLS()
 	transport := egress.Transport(false, 1)
 	transport.TLSClientConfig.RootCAs = x509.NewCertPool()
@@ -183,12 +183,12 @@ func TestAnHTTP2ConnectionThatHasDiedIsLeft(t *testing.T) {
 	transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
 		connections.Add(1)
 		ours, theirs := net.Pipe()
-		go turnDown(tls.Server(theirs, &tls.Config{Certificates: secure.TLS.Certificates, NextProtos: []string{"h2"}}),
+		go serveHTTP2(tls.Server(theirs, &tls.Config{Certificates: secure.TLS.Certificates, NextProtos: []string{"h2"}}),
 			func([]byte) []byte { return nil }, &arrived)
 		return ours, nil
 	}
 	synctest.Test(t, func(t *testing.T) {
-		client := clientOf(t, "https://integrator.test", through(transport), func(s *Settings) { s.Timeout = patience })
+		client := newClient(t, "https://integrator.test", withTransport(transport), func(s *Settings) { s.Timeout = attemptTimeout })
 		require.Equal(t, lanes.TimedOut, attempt(t, client).Error)
 		time.Sleep(egress.PingAfter + egress.PingTimeout)
 		require.Equal(t, lanes.TimedOut, attempt(t, client).Error)

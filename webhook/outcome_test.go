@@ -19,7 +19,7 @@ import (
 	"rangegate/webhook/egress"
 )
 
-const brokeOff = lanes.Interrupted + ": the connection broke"
+const connectionBroke = lanes.Interrupted + ": the connection broke"
 
 func TestTheStatusDecides(t *testing.T) {
 	for code, outcome := range map[int]string{
@@ -29,8 +29,8 @@ func TestTheStatusDecides(t *testing.T) {
 		500: "refused", 503: "refused", 600: "refused", 999: "refused",
 	} {
 		t.Run(strconv.Itoa(code), func(t *testing.T) {
-			integrator := receive(t, status(code))
-			made := attempt(t, clientOf(t, integrator.URL))
+			integrator := startReceiver(t, status(code))
+			made := attempt(t, newClient(t, integrator.URL))
 			require.Equal(t, code, made.Status)
 			require.Equal(t, outcome, made.Error)
 			require.Len(t, integrator.requests(), 1, "nothing is tried again")
@@ -41,11 +41,11 @@ func TestTheStatusDecides(t *testing.T) {
 func TestARedirectIsNotFollowed(t *testing.T) {
 	for _, code := range []int{301, 302, 303, 307, 308} {
 		t.Run(strconv.Itoa(code), func(t *testing.T) {
-			elsewhere := receive(t, status(http.StatusOK))
-			integrator := receive(t, func(w http.ResponseWriter, r *http.Request) {
+			elsewhere := startReceiver(t, status(http.StatusOK))
+			integrator := startReceiver(t, func(w http.ResponseWriter, r *http.Request) {
 				http.Redirect(w, r, elsewhere.URL, code)
 			})
-			made := attempt(t, clientOf(t, integrator.URL))
+			made := attempt(t, newClient(t, integrator.URL))
 			require.Equal(t, code, made.Status)
 			require.Equal(t, "refused: redirects are not followed", made.Error)
 			require.Len(t, integrator.requests(), 1)
@@ -62,10 +62,10 @@ func TestAConnectionThatBreaks(t *testing.T) {
 		status int
 		error  string
 	}{
-		"before it says anything":          {"", 0, brokeOff},
-		"in the first line":                {"HTTP/1.1 20", 0, brokeOff},
-		"in the headers":                   {"HTTP/1.1 200 OK\r\nContent-", 0, brokeOff},
-		"after something that is not HTTP": {"SSH-2.0-OpenSSH_9.9\r\n", 0, brokeOff},
+		"before it says anything":          {"", 0, connectionBroke},
+		"in the first line":                {"HTTP/1.1 20", 0, connectionBroke},
+		"in the headers":                   {"HTTP/1.1 200 OK\r\nContent-", 0, connectionBroke},
+		"after something that is not HTTP": {"SSH-2.0-OpenSSH_9.9\r\n", 0, connectionBroke},
 		"in the body of a success":         {cut, 200, ""},
 		"in the body of a refusal":         {"HTTP/1.1 500 Oops\r\nContent-Length: 10\r\n\r\nabc", 500, lanes.Refused},
 		"having switched protocols":        {"HTTP/1.1 101 Switching Protocols\r\n\r\n", 101, lanes.Refused},
@@ -75,13 +75,13 @@ func TestAConnectionThatBreaks(t *testing.T) {
 				continue // it may overtake what was said before it
 			}
 			t.Run(name+", "+end, func(t *testing.T) {
-				address := rawReceiver(t, listen(t), func(conn net.Conn) {
+				address := startRawReceiver(t, listen(t), func(conn net.Conn) {
 					if readRequest(bufio.NewReader(conn)) == nil {
 						_, _ = io.WriteString(conn, tc.says)
 						gone(conn)
 					}
 				})
-				made := attempt(t, clientOf(t, "http://"+address))
+				made := attempt(t, newClient(t, "http://"+address))
 				require.Equal(t, tc.status, made.Status)
 				require.Equal(t, tc.error, made.Error)
 			})
@@ -91,14 +91,14 @@ func TestAConnectionThatBreaks(t *testing.T) {
 
 func TestAReceiverThatCannotBeReached(t *testing.T) {
 	closed := listen(t)
-	closed.Close()
-	plain := receive(t, status(http.StatusOK))
-	secure := receiverOf(t, status(http.StatusOK))
+	require.NoError(t, closed.Close())
+	plain := startReceiver(t, status(http.StatusOK))
+	secure := newReceiver(t, status(http.StatusOK))
 	secure.StartTLS()
-	old := receiverOf(t, status(http.StatusOK))
+	old := newReceiver(t, status(http.StatusOK))
 	old.TLS = &tls.Config{MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}
 	old.StartTLS()
-	silent := rawReceiver(t, listen(t), func(net.Conn) {})
+	silent := startRawReceiver(t, listen(t), func(net.Conn) {})
 
 	trusting := func(change func(*tls.Config)) *http.Transport {
 		transport := egress.Transport(false, 1)
@@ -137,7 +137,7 @@ func TestAReceiverThatCannotBeReached(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Cleanup(tc.transport.CloseIdleConnections)
-			made := attempt(t, clientOf(t, tc.url+"/planted?planted=1", through(tc.transport)))
+			made := attempt(t, newClient(t, tc.url+"/planted?planted=1", withTransport(tc.transport)))
 			require.Zero(t, made.Status)
 			require.Equal(t, "unreachable: "+tc.error, made.Error)
 		})
@@ -146,7 +146,7 @@ func TestAReceiverThatCannotBeReached(t *testing.T) {
 	require.Empty(t, secure.requests())
 	require.Empty(t, old.requests())
 
-	made := attempt(t, clientOf(t, secure.URL, through(trusting(func(*tls.Config) {}))))
+	made := attempt(t, newClient(t, secure.URL, withTransport(trusting(func(*tls.Config) {}))))
 	require.Empty(t, made.Error, "trusted, it is reached")
 }
 
@@ -161,17 +161,17 @@ func TestAnEventThatWasGivenUpIsNotSentLater(t *testing.T) {
 		}()
 		return nil, io.EOF
 	})
-	made := attempt(t, clientOf(t, "http://integrator.test", through(transport)))
+	made := attempt(t, newClient(t, "http://integrator.test", withTransport(transport)))
 	close(gaveUp)
 	require.Equal(t, "unreachable: no connection could be made", made.Error)
 	require.ErrorIs(t, <-late, errWithdrawn)
 }
 
 func TestACallerThatHasGivenUpAlready(t *testing.T) {
-	integrator := receive(t, status(http.StatusOK))
+	integrator := startReceiver(t, status(http.StatusOK))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	made, _ := clientOf(t, integrator.URL).Attempt(ctx, eventOf(lanes.Help))
+	made, _ := newClient(t, integrator.URL).Attempt(ctx, newEvent(lanes.Help))
 	require.Equal(t, "unreachable: given up before it was sent", made.Error)
 	require.Empty(t, integrator.requests())
 }
@@ -185,10 +185,10 @@ func TestAttemptsAreMeasured(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	metrics := NewMetrics(registry)
 	measured := func(s *Settings) { s.Metrics = metrics }
-	integrator, gone := receive(t, status(http.StatusOK)), receive(t, status(http.StatusOK))
+	integrator, gone := startReceiver(t, status(http.StatusOK)), startReceiver(t, status(http.StatusOK))
 	gone.Close()
 	for _, at := range []string{integrator.URL, integrator.URL, gone.URL} {
-		attempt(t, clientOf(t, at, measured))
+		attempt(t, newClient(t, at, measured))
 	}
 	families, err := registry.Gather()
 	require.NoError(t, err)

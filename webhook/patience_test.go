@@ -16,51 +16,51 @@ import (
 	"rangegate/webhook/egress"
 )
 
-// These stories run in fake time, so the connections are pipes.
+// These tests run in fake time, so the connections are pipes.
 
-// patience is the time-out of the attempts in these stories.
-const patience = 10 * time.Second
+// attemptTimeout is the time-out of the attempts in these tests.
+const attemptTimeout = 10 * time.Second
 
-// pipes is a transport whose connections end at that receiver, over so many at a time.
-func pipes(connections int, receiver func(net.Conn, *bufio.Reader)) *http.Transport {
+// pipeTransport is a transport with at most so many connections, each a pipe to that receiver.
+func pipeTransport(connections int, receiver func(net.Conn, *bufio.Reader)) *http.Transport {
 	transport := egress.Transport(false, connections)
 	transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
 		ours, theirs := net.Pipe()
 		go func() {
-			defer theirs.Close()
 			from := bufio.NewReader(theirs)
 			if readRequest(from) == nil {
 				receiver(theirs, from)
 			}
+			_ = theirs.Close()
 		}()
 		return ours, nil
 	}
 	return transport
 }
 
-// inFakeTime makes one attempt to deliver a purchaseRequest.
-func inFakeTime(t *testing.T, transport *http.Transport, check func(*testing.T, lanes.Attempt, lanes.Answer)) {
+// attemptInFakeTime makes one attempt to deliver a purchaseRequest.
+func attemptInFakeTime(t *testing.T, transport *http.Transport, check func(*testing.T, lanes.Attempt, lanes.Answer)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		defer transport.CloseIdleConnections()
-		made, answer := patientClient(t, transport).Attempt(t.Context(), eventOf(lanes.PurchaseRequest))
+		made, answer := newTimedClient(t, transport).Attempt(t.Context(), newEvent(lanes.PurchaseRequest))
 		check(t, made, answer)
 	})
 }
 
-func patientClient(t *testing.T, transport *http.Transport) *Client {
-	return clientOf(t, "http://integrator.test", through(transport), func(s *Settings) { s.Timeout = patience })
+func newTimedClient(t *testing.T, transport *http.Transport) *Client {
+	return newClient(t, "http://integrator.test", withTransport(transport), func(s *Settings) { s.Timeout = attemptTimeout })
 }
 
-// hangs waits until the gateway closes the connection.
-func hangs(_ net.Conn, from *bufio.Reader) { _, _ = io.Copy(io.Discard, from) }
+// hang waits until the gateway closes the connection.
+func hang(_ net.Conn, from *bufio.Reader) { _, _ = io.Copy(io.Discard, from) }
 
-// drips says that, and then more of it every second until the gateway closes the connection.
-func drips(says, more string) func(net.Conn, *bufio.Reader) {
+// drip sends the beginning, and then more every second until the gateway closes the connection.
+func drip(says, more string) func(net.Conn, *bufio.Reader) {
 	return func(conn net.Conn, from *bufio.Reader) {
 		closed := make(chan struct{})
 		go func() {
-			hangs(conn, from)
+			hang(conn, from)
 			close(closed)
 		}()
 		for _, err := io.WriteString(conn, says); err == nil; _, err = io.WriteString(conn, more) {
@@ -81,19 +81,19 @@ func TestAReceiverThatTakesTooLong(t *testing.T) {
 		error    string
 		answer   lanes.Answer
 	}{
-		"it hangs":                      {hangs, 0, lanes.TimedOut, lanes.Answer{}},
-		"its headers drip":              {drips("HTTP/1.1 200 OK\r\n", "A: b\r\n"), 0, lanes.TimedOut, lanes.Answer{}},
-		"the body of its success drips": {drips("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{", "."), 200, "", lanes.Answer{}},
-		"the body of its refusal drips": {drips("HTTP/1.1 402 No\r\nContent-Length: 99\r\n\r\n{", "."), 402, lanes.Refused, lanes.Answer{}},
+		"it hang":                       {hang, 0, lanes.TimedOut, lanes.Answer{}},
+		"its headers drip":              {drip("HTTP/1.1 200 OK\r\n", "A: b\r\n"), 0, lanes.TimedOut, lanes.Answer{}},
+		"the body of its success drips": {drip("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{", "."), 200, "", lanes.Answer{}},
+		"the body of its refusal drips": {drip("HTTP/1.1 402 No\r\nContent-Length: 99\r\n\r\n{", "."), 402, lanes.Refused, lanes.Answer{}},
 		"its answer is whole but for its end": {
-			drips("HTTP/1.1 402 No\r\nTransfer-Encoding: chunked\r\n\r\n18\r\n{\"user_message\":\"broke\"}\r\n", chunk),
+			drip("HTTP/1.1 402 No\r\nTransfer-Encoding: chunked\r\n\r\n18\r\n{\"user_message\":\"broke\"}\r\n", chunk),
 			402, lanes.Refused,
 			lanes.Answer{UserMessage: "broke"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inFakeTime(t, pipes(1, tc.receiver), func(t *testing.T, made lanes.Attempt, answer lanes.Answer) {
-				require.Equal(t, lanes.Attempt{At: noon, Status: tc.status, Error: tc.error, Duration: patience}, made)
+			attemptInFakeTime(t, pipeTransport(1, tc.receiver), func(t *testing.T, made lanes.Attempt, answer lanes.Answer) {
+				require.Equal(t, lanes.Attempt{At: noon, Status: tc.status, Error: tc.error, Duration: attemptTimeout}, made)
 				require.Equal(t, tc.answer, answer)
 			})
 		})
@@ -108,9 +108,9 @@ func TestHeadersWithoutAnEndAreNotReadFor(t *testing.T) {
 			written += n
 		}
 	}
-	inFakeTime(t, pipes(1, flood), func(t *testing.T, made lanes.Attempt, _ lanes.Answer) {
+	attemptInFakeTime(t, pipeTransport(1, flood), func(t *testing.T, made lanes.Attempt, _ lanes.Answer) {
 		synctest.Wait()
-		require.Equal(t, lanes.Attempt{At: noon, Error: brokeOff}, made)
+		require.Equal(t, lanes.Attempt{At: noon, Error: connectionBroke}, made)
 		require.Less(t, written, 2*egress.MaxHeaderBytes)
 	})
 }
@@ -121,8 +121,8 @@ func TestAConnectionThatTakesTooLong(t *testing.T) {
 		time.Sleep(time.Hour)
 		return nil, io.EOF
 	}
-	inFakeTime(t, transport, func(t *testing.T, made lanes.Attempt, _ lanes.Answer) {
-		require.Equal(t, lanes.Attempt{At: noon, Error: "unreachable: no connection in time", Duration: patience}, made)
+	attemptInFakeTime(t, transport, func(t *testing.T, made lanes.Attempt, _ lanes.Answer) {
+		require.Equal(t, lanes.Attempt{At: noon, Error: "unreachable: no connection in time", Duration: attemptTimeout}, made)
 		time.Sleep(time.Hour)
 	})
 }
@@ -131,31 +131,31 @@ func TestATLSHandshakeThatTakesTooLong(t *testing.T) {
 	transport := egress.Transport(false, 1)
 	transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
 		ours, theirs := net.Pipe()
-		go hangs(theirs, bufio.NewReader(theirs))
+		go hang(theirs, bufio.NewReader(theirs))
 		return ours, nil
 	}
 	synctest.Test(t, func(t *testing.T) {
-		made := attempt(t, clientOf(t, "https://integrator.test", through(transport)))
+		made := attempt(t, newClient(t, "https://integrator.test", withTransport(transport)))
 		require.Equal(t, "unreachable: no connection in time", made.Error)
 		require.Equal(t, egress.HandshakeTimeout, made.Duration)
 	})
 }
 
 func TestAnEventThatFindsEveryConnectionBusyIsNotSent(t *testing.T) {
-	transport := pipes(1, hangs)
+	transport := pipeTransport(1, hang)
 	synctest.Test(t, func(t *testing.T) {
-		client := patientClient(t, transport)
+		client := newTimedClient(t, transport)
 		first := make(chan lanes.Attempt)
 		go func() {
-			made, _ := client.Attempt(t.Context(), eventOf(lanes.Help))
+			made, _ := client.Attempt(t.Context(), newEvent(lanes.Help))
 			first <- made
 		}()
 		synctest.Wait()
-		ctx, cancel := context.WithTimeout(t.Context(), patience/2)
+		ctx, cancel := context.WithTimeout(t.Context(), attemptTimeout/2)
 		defer cancel()
-		second, _ := client.Attempt(ctx, eventOf(lanes.Help))
+		second, _ := client.Attempt(ctx, newEvent(lanes.Help))
 		require.Equal(t, "unreachable: given up before it was sent", second.Error)
-		require.Equal(t, patience/2, second.Duration)
+		require.Equal(t, attemptTimeout/2, second.Duration)
 		require.Equal(t, lanes.TimedOut, (<-first).Error)
 	})
 }
@@ -166,16 +166,16 @@ func TestACallerThatGivesUp(t *testing.T) {
 		status   int
 		error    string
 	}{
-		"before there is an answer":   {hangs, 0, "interrupted: given up before it was answered"},
-		"in the body of the answer":   {drips("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{", "."), 200, ""},
-		"in the headers of an answer": {drips("HTTP/1.1 200 OK\r\n", "A: b\r\n"), 0, "interrupted: given up before it was answered"},
+		"before there is an answer":   {hang, 0, "interrupted: given up before it was answered"},
+		"in the body of the answer":   {drip("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{", "."), 200, ""},
+		"in the headers of an answer": {drip("HTTP/1.1 200 OK\r\n", "A: b\r\n"), 0, "interrupted: given up before it was answered"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			transport := pipes(1, tc.receiver)
+			transport := pipeTransport(1, tc.receiver)
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(2500*time.Millisecond, cancel)
-				made, _ := patientClient(t, transport).Attempt(ctx, eventOf(lanes.SessionStopped))
+				made, _ := newTimedClient(t, transport).Attempt(ctx, newEvent(lanes.SessionStopped))
 				require.Equal(t, lanes.Attempt{
 					At: noon, Status: tc.status, Error: tc.error, Duration: 2500 * time.Millisecond,
 				}, made)

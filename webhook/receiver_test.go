@@ -25,10 +25,10 @@ var (
 	noon    = time.Date(2026, time.May, 1, 12, 0, 0, 123456789, time.UTC)
 )
 
-// ample is a time-out that no test waits for.
-const ample = 30 * time.Second
+// longTimeout is a time-out that no test reaches.
+const longTimeout = 30 * time.Second
 
-func eventOf(kind lanes.Kind) lanes.Event {
+func newEvent(kind lanes.Kind) lanes.Event {
 	event := lanes.Event{ID: uuid.New(), Kind: kind, Session: session, Lane: lane, At: noon}
 	if kind == lanes.PurchaseRequest {
 		event.Items = []lanes.Item{{ID: "time", Qty: 30}, {ID: "target <b>", Qty: 2}}
@@ -36,13 +36,13 @@ func eventOf(kind lanes.Kind) lanes.Event {
 	return event
 }
 
-// clientOf is a client of the webhook at that address, unguarded, as change has it.
-func clientOf(t *testing.T, url string, change ...func(*Settings)) *Client {
+// newClient is a client of the webhook at that address, without the guard, with the changed settings.
+func newClient(t *testing.T, url string, change ...func(*Settings)) *Client {
 	t.Helper()
 	transport := egress.Transport(false, 4)
 	t.Cleanup(transport.CloseIdleConnections)
 	settings := Settings{
-		Range: rangeID, URL: url, Timeout: ample, Transport: transport, Version: "1.2.3",
+		Range: rangeID, URL: url, Timeout: longTimeout, Transport: transport, Version: "1.2.3",
 		Now: func() time.Time { return noon },
 	}
 	for _, c := range change {
@@ -53,18 +53,18 @@ func clientOf(t *testing.T, url string, change ...func(*Settings)) *Client {
 	return client
 }
 
-func through(transport http.RoundTripper) func(*Settings) {
+func withTransport(transport http.RoundTripper) func(*Settings) {
 	return func(s *Settings) { s.Transport = transport }
 }
 
-func signedWith(secrets ...string) func(*Settings) {
+func withSecrets(secrets ...string) func(*Settings) {
 	return func(s *Settings) { s.Secrets = secrets }
 }
 
-// attempt makes an attempt to deliver an event of no consequence.
+// attempt makes one attempt to deliver a call for help.
 func attempt(t *testing.T, c *Client) lanes.Attempt {
 	t.Helper()
-	made, answer := c.Attempt(t.Context(), eventOf(lanes.Help))
+	made, answer := c.Attempt(t.Context(), newEvent(lanes.Help))
 	require.Zero(t, answer, "only a purchaseRequest has an answer")
 	require.Equal(t, noon, made.At)
 	require.GreaterOrEqual(t, made.Duration, time.Duration(0))
@@ -85,15 +85,15 @@ type receiver struct {
 	got []received
 }
 
-// receive starts a receiver that answers like that.
-func receive(t *testing.T, answer http.HandlerFunc) *receiver {
+// startReceiver starts a receiver with that handler.
+func startReceiver(t *testing.T, answer http.HandlerFunc) *receiver {
 	t.Helper()
-	r := receiverOf(t, answer)
+	r := newReceiver(t, answer)
 	r.Start()
 	return r
 }
 
-func receiverOf(t *testing.T, answer http.HandlerFunc) *receiver {
+func newReceiver(t *testing.T, answer http.HandlerFunc) *receiver {
 	t.Helper()
 	r := &receiver{}
 	r.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
@@ -120,9 +120,8 @@ func status(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }
 
-// rawReceiver is a receiver that is no web server: it does that with every connection, and closes it. It returns its
-// address.
-func rawReceiver(t *testing.T, listener net.Listener, handle func(net.Conn)) string {
+// startRawReceiver starts a receiver that is no web server: it handles every connection and closes it. It returns the address.
+func startRawReceiver(t *testing.T, listener net.Listener, handle func(net.Conn)) string {
 	t.Helper()
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -132,13 +131,13 @@ func rawReceiver(t *testing.T, listener net.Listener, handle func(net.Conn)) str
 				return
 			}
 			all.Go(func() {
-				defer conn.Close()
 				handle(conn)
+				_ = conn.Close()
 			})
 		}
 	})
 	t.Cleanup(func() {
-		listener.Close()
+		_ = listener.Close()
 		all.Wait()
 	})
 	return listener.Addr().String()

@@ -17,12 +17,12 @@ import (
 	"rangegate/lanes"
 )
 
-// request is the event as it goes out, signed at that time, and its body.
+// request returns the signed request of an event, and its body.
 //
-// It is made so that a transport does not send it twice: net/http sends a request again by itself when a connection
-// that it had kept breaks, if it has GetBody or an Idempotency-Key.
+// A transport cannot send it twice: net/http repeats a request on a broken idle connection only if it has GetBody or an
+// Idempotency-Key.
 func (c *Client) request(ctx context.Context, event lanes.Event, at time.Time) (*http.Request, *requestBody, error) {
-	body, err := textOf(event)
+	body, err := encode(event)
 	if err != nil {
 		return nil, nil, fmt.Errorf("webhook: write the event: %w", err)
 	}
@@ -36,8 +36,8 @@ func (c *Client) request(ctx context.Context, event lanes.Event, at time.Time) (
 		Method: http.MethodPost, URL: c.url, Header: http.Header{}, Body: sent, ContentLength: int64(len(body)),
 	}).WithContext(ctx)
 	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("User-Agent", "rangegate/"+c.of.Version)
-	request.Header.Set("range-id", c.of.Range.String())
+	request.Header.Set("User-Agent", "rangegate/"+c.settings.Version)
+	request.Header.Set("range-id", c.settings.Range.String())
 	request.Header.Set("traceparent", traceparent(event.ID))
 	request.Header.Set("webhook-id", id)
 	request.Header.Set("webhook-timestamp", strconv.FormatInt(at.Unix(), 10))
@@ -47,8 +47,8 @@ func (c *Client) request(ctx context.Context, event lanes.Event, at time.Time) (
 	return request, sent, nil
 }
 
-// textOf is the event's body as the event log shows it too: nothing is escaped for HTML.
-func textOf(event lanes.Event) ([]byte, error) {
+// encode returns the event's body without escapes for HTML, like the event log.
+func encode(event lanes.Event) ([]byte, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
@@ -56,14 +56,14 @@ func textOf(event lanes.Event) ([]byte, error) {
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
 }
 
-// traceparent puts the attempt into the trace that the event names: W3C Trace Context, version 00, sampled. The parent
-// is the id's second half, which is never zero: every UUID has a bit set there that tells its variant.
+// traceparent returns the header of W3C Trace Context, version 00, sampled, for the trace of the event's id. The parent is
+// the second half of the id, which is never zero, as it holds the variant of the UUID.
 func traceparent(event uuid.UUID) string {
 	return "00-" + hex.EncodeToString(event[:]) + "-" + hex.EncodeToString(event[8:]) + "-01"
 }
 
-// requestBody is the body of a request, and tells whether it was read. A transport reads it after it has written the headers.
-// It can be read once: a transport that wants to send the request again finds nothing to start over with.
+// requestBody is the body of a request, and notes whether it was read. A transport reads it after it has written the
+// headers. It can be read once only, so a transport cannot send the request again.
 type requestBody struct {
 	mu     sync.Mutex
 	text   *bytes.Reader
@@ -75,6 +75,7 @@ var errWithdrawn = errors.New("webhook: the event was withdrawn")
 
 func newRequestBody(text []byte) *requestBody { return &requestBody{text: bytes.NewReader(text)} }
 
+// Read implements io.Reader. It fails after Close and after withdraw.
 func (b *requestBody) Read(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -85,6 +86,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	return b.text.Read(p)
 }
 
+// Close implements io.Closer.
 func (b *requestBody) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -92,11 +94,28 @@ func (b *requestBody) Close() error {
 	return nil
 }
 
-// withdraw ends the sending. It tells whether the body was read; one that was not never will be, although the transport's own
-// goroutines may go on for a while after they gave up on the request.
+// withdraw closes the body and reports whether it was read. An unread body stays unread, although the transport's
+// goroutines may go on for a while.
 func (b *requestBody) withdraw() (read bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = true
 	return b.read
+}
+
+// Body is the payload of an event: exactly the keys of SPEC.md part 6, in that order.
+type Body struct {
+	Event   string       `json:"event" doc:"What happened; ignore kinds that you do not know" example:"sessionStarted"`
+	Session uuid.UUID    `json:"session_id"`
+	Lane    uuid.UUID    `json:"lane_id"`
+	Items   []lanes.Item `json:"items,omitempty" doc:"What the customer asks for; in a purchaseRequest only" example:"[{\"id\":\"time\",\"qty\":30}]"`
+}
+
+// BodyOf returns the payload of the event.
+func BodyOf(event lanes.Event) Body {
+	body := Body{Event: string(event.Kind), Session: event.Session, Lane: event.Lane}
+	if event.Kind == lanes.PurchaseRequest {
+		body.Items = event.Items
+	}
+	return body
 }

@@ -32,8 +32,8 @@ func TestTheBodyOfEveryKind(t *testing.T) {
 			`,"items":[{"id":"time","qty":30},{"id":"target <b>","qty":2}]}`,
 	} {
 		t.Run(string(kind), func(t *testing.T) {
-			integrator := receive(t, status(http.StatusNoContent))
-			made, _ := clientOf(t, integrator.URL).Attempt(t.Context(), eventOf(kind))
+			integrator := startReceiver(t, status(http.StatusNoContent))
+			made, _ := newClient(t, integrator.URL).Attempt(t.Context(), newEvent(kind))
 			require.Empty(t, made.Error)
 			require.Equal(t, 204, made.Status)
 			require.Len(t, integrator.requests(), 1)
@@ -43,17 +43,17 @@ func TestTheBodyOfEveryKind(t *testing.T) {
 }
 
 func TestOnlyAPurchaseRequestHasItems(t *testing.T) {
-	event := eventOf(lanes.PurchaseRequest)
+	event := newEvent(lanes.PurchaseRequest)
 	event.Kind = lanes.Help
 	require.Nil(t, BodyOf(event).Items)
 }
 
 func TestTheHeadersOfAnEvent(t *testing.T) {
-	integrator := receive(t, func(w http.ResponseWriter, _ *http.Request) {
+	integrator := startReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 		http.SetCookie(w, &http.Cookie{Name: "crumb", Value: "1"})
 	})
-	client := clientOf(t, integrator.URL+"/events/in?shop=7", signedWith(secretA))
-	event := eventOf(lanes.SessionStarted)
+	client := newClient(t, integrator.URL+"/events/in?shop=7", withSecrets(secretA))
+	event := newEvent(lanes.SessionStarted)
 	for range 2 { // the second could bring the first one's cookie
 		made, _ := client.Attempt(t.Context(), event)
 		require.Empty(t, made.Error)
@@ -77,12 +77,12 @@ func TestTheHeadersOfAnEvent(t *testing.T) {
 }
 
 func TestAnAttemptIsDatedInUTC(t *testing.T) {
-	integrator := receive(t, status(http.StatusOK))
+	integrator := startReceiver(t, status(http.StatusOK))
 	there := time.FixedZone("there", 3*60*60)
-	client := clientOf(t, integrator.URL, func(s *Settings) {
+	client := newClient(t, integrator.URL, func(s *Settings) {
 		s.Now = func() time.Time { return time.Now().In(there) }
 	})
-	made, _ := client.Attempt(t.Context(), eventOf(lanes.Help))
+	made, _ := client.Attempt(t.Context(), newEvent(lanes.Help))
 	require.Equal(t, made.At.UTC().Round(0), made.At, "as the store gives it back")
 }
 
@@ -100,8 +100,8 @@ const (
 
 func TestAnEventIsSignedWithEverySecret(t *testing.T) {
 	for _, secrets := range [][]string{{}, {secretA}, {secretA, secretB}} {
-		integrator := receive(t, status(http.StatusOK))
-		require.Empty(t, attempt(t, clientOf(t, integrator.URL, signedWith(secrets...))).Error)
+		integrator := startReceiver(t, status(http.StatusOK))
+		require.Empty(t, attempt(t, newClient(t, integrator.URL, withSecrets(secrets...))).Error)
 		got := integrator.requests()[0]
 
 		require.Len(t, strings.Fields(got.header.Get("webhook-signature")), len(secrets))
@@ -122,7 +122,7 @@ func TestAnEventIsSignedWithEverySecret(t *testing.T) {
 
 // The example is Standard Webhooks' own.
 func TestASignatureIsThatOfTheStandard(t *testing.T) {
-	all, err := signersOf([]string{secretA})
+	all, err := newSigners([]string{secretA})
 	require.NoError(t, err)
 	signature, err := all.sign("msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`))
 	require.NoError(t, err)
@@ -142,4 +142,12 @@ func TestAClientIsNotMadeOfNonsense(t *testing.T) {
 		require.Error(t, err)
 		require.NotContains(t, err.Error(), "planted")
 	}
+}
+
+// Whoever has several secrets is told which one is wrong, as they stand in the configuration: the first is number 1.
+func TestASecretThatIsNoneIsNamedByItsNumber(t *testing.T) {
+	_, err := New(Settings{URL: "https://integrator.test", Secrets: []string{secretA, "whsec_planted?", secretB}})
+	require.ErrorContains(t, err, "webhook: secret 2: ")
+	_, err = New(Settings{URL: "https://integrator.test", Secrets: []string{"whsec_planted?"}})
+	require.ErrorContains(t, err, "webhook: secret 1: ")
 }

@@ -8,11 +8,11 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// signers sign what is sent, each with one of the integrator's secrets. There are two while it rotates them.
+// signers sign requests, each with one of the integrator's secrets. There are two during a rotation.
 type signers []*standardwebhooks.Webhook
 
-// signersOf takes secrets as Standard Webhooks writes them: whsec_ and base64. Its errors do not show them.
-func signersOf(secrets []string) (signers, error) {
+// newSigners takes secrets in the form of Standard Webhooks: whsec_ and base64. Its errors do not quote them.
+func newSigners(secrets []string) (signers, error) {
 	var all signers
 	for i, secret := range secrets {
 		signer, err := standardwebhooks.NewWebhook(secret)
@@ -24,7 +24,7 @@ func signersOf(secrets []string) (signers, error) {
 	return all, nil
 }
 
-// sign is the webhook-signature of the message: one for each secret, apart by a space. Without secrets it is empty.
+// sign returns the header webhook-signature: a signature for each secret, separated by spaces; empty without secrets.
 func (all signers) sign(id string, at time.Time, body []byte) (string, error) {
 	signatures := make([]string, len(all))
 	for i, signer := range all {

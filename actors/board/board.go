@@ -1,4 +1,4 @@
-// Package board is the read model of a range: what every lane is like, for whoever looks, with what changed since and with
+// Package board is the read model of a range: the state of every lane, with what changed since a version and with
 // statistics. It owns the picture and no lane: lane actors publish, everyone else reads, and no reader messages an actor.
 package board
 
@@ -90,7 +90,7 @@ func (b *Board) Publish(changed ...lanes.Lane) {
 	}
 }
 
-// PublishLink shows how the lane's link stands, why the lane is not usable (empty when it is), and whether it is parked.
+// PublishLink shows the state of the lane's link, why the lane is not usable (empty when it is), and whether it is parked.
 func (b *Board) PublishLink(lane uuid.UUID, state lanes.LinkState, since time.Time, notUsable string, parked bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

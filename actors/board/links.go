@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	UnwellFor   = 10 * time.Minute // that a link which is up again is shown as one that was made anew
-	keptOfError = 200              // bytes
+	// UnwellFor is how long a link that is up again is listed among those that failed.
+	UnwellFor    = 10 * time.Minute
+	maxLastError = 200 // bytes
 )
 
 // linkFailures are those of a lane's link. One that came up at once and stayed up has none.
@@ -26,8 +27,8 @@ type linkFailures struct {
 // LinkFailed notes that a connection to the lane's hardware failed, or could not be made.
 func (b *Board) LinkFailed(lane uuid.UUID, err error, now lanes.Instant) {
 	said := err.Error()
-	if len(said) > keptOfError {
-		said = strings.ToValidUTF8(said[:keptOfError], "") + "…"
+	if len(said) > maxLastError {
+		said = strings.ToValidUTF8(said[:maxLastError], "") + "…"
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -55,7 +55,8 @@ func readBootClock() (time.Duration, error) {
 }
 
 const (
-	WatchEvery = time.Second // that Watch compares the clocks
+	// WatchEvery is how often Watch compares the clocks.
+	WatchEvery = time.Second
 	tolerance  = time.Second // by which a clock may differ from another before that is logged and acted upon
 )
 

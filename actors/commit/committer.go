@@ -30,6 +30,7 @@ const maxBatch = 4096 // writes in one flush
 // Outcome is what became of a write.
 type Outcome int
 
+// The outcomes of a write.
 const (
 	Saved      Outcome = iota // durable
 	Rejected                  // not written, and never will be
@@ -262,7 +263,7 @@ func (c *Committer) settle(err error) {
 			w.Done(Fenced)
 		}
 		c.saveQueue = nil
-		go c.Config.Fenced()
+		go c.Fenced()
 	case errors.Is(err, errQuit):
 		c.closed = true
 		c.Log.Error().Int("writes", len(batch)+len(c.saveQueue)).Msg("stopped with writes that are not known to be saved")

@@ -1,5 +1,5 @@
 // Package idempotency keeps the idempotency keys of a range (WIRE.md, Requests): claimed before the command goes out, kept with
-// the answer, repeated for whoever asks again. It owns the table in memory; what is durable is in the store. A range
+// the answer, repeated for the same request. It owns the table in memory; what is durable is in the store. A range
 // claims, the lane that answers keeps and settles, and the committer says what was saved and what is to be forgotten.
 package idempotency
 
@@ -13,8 +13,10 @@ import (
 )
 
 const (
-	MaxKeys = 100_000        // that a range keeps
-	Term    = 24 * time.Hour // for which an answer is kept
+	// MaxKeys is how many keys a range keeps.
+	MaxKeys = 100_000
+	// Term is how long an answer is kept.
+	Term = 24 * time.Hour
 )
 
 // Keys are those of a range. Its methods may be called from any goroutine.
@@ -101,7 +103,7 @@ func (c *Claim) Answer(answer *lanes.SessionView, now lanes.Instant) *lanes.Kept
 	}
 }
 
-// NotSaved says that the command is in force although its answer is not durable. A repeat is told the same at once.
+// NotSaved says that the command is in force although its answer is not durable. A repeat gets the same answer at once.
 func (c *Claim) NotSaved() {
 	if c == nil {
 		return

@@ -114,7 +114,7 @@ func (m *storeMetrics) Flushed(took time.Duration, writes int, err error) {
 	m.writes.Observe(float64(writes))
 }
 
-// eventMetrics is what becomes of events.
+// eventMetrics counts the outcomes of events.
 type eventMetrics struct{ Events *prometheus.CounterVec }
 
 func (m maker) ofEvents() eventMetrics {

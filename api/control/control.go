@@ -1,109 +1,167 @@
+// Package control is the control screen: staff sign in with name and PIN, see every lane of their range, and control it.
+// The page is in web/.
+//
+// A signed cookie holds who is signed in, see auth.go. So staff can declare a ceasefire while the store is down, also right
+// after the gateway was started.
 package control
 
 import (
 	"context"
-	"net/http"
-	"net/netip"
+	"embed"
+	"maps"
+	"slices"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/rs/zerolog"
 
-	"rangegate/api/control/web"
 	"rangegate/api/endpoint"
 	"rangegate/api/screens"
+	"rangegate/api/staffops"
+	"rangegate/lanes"
 )
 
-// Settings is what the control screen is made of.
-type Settings struct {
-	// Staff is who may sign in, by range: names and the argon2id hashes of their PINs. A range with nobody has no control
-	// screen.
-	Staff map[uuid.UUID]map[string]string
-	Seen  *Seen
-	// Range is the running range with that id, or why there is none: lanes.ErrStarting, lanes.ErrNotOwner.
-	Range func(id uuid.UUID) (Range, error)
-	// Network is whose address it is that a request comes from.
-	Network func(remote string) netip.Prefix
-	// Note is told which range a request is for.
-	Note func(ctx context.Context, rangeID uuid.UUID)
-	// Log is for what is to be said of a request.
-	Log     func(ctx context.Context) *zerolog.Logger
-	Closing <-chan struct{}  // closed when the gateway stops: open streams end
-	Streams prometheus.Gauge // that are open
+//go:embed web/*.html web/*.css web/*.js web/*.svg
+var web embed.FS
+
+// Range is the part of a running range that the control screen uses. staff is the name of the signed-in user, for the record.
+type Range interface {
+	staffops.Range
+	Now() lanes.Instant
+	// Changes returns the lanes that have changed since that version, in display order, the current version, and a channel
+	// that is closed when a lane or the holds change next. Since version 0 every lane has changed.
+	Changes(after uint64) (changed []lanes.LaneStatus, version uint64, wake <-chan struct{})
+	Health() lanes.Health
+
+	StaffCreate(ctx context.Context, staff string, lane uuid.UUID, c lanes.Create) (*lanes.SessionView, error)
+	StaffOn(ctx context.Context, staff string, session uuid.UUID, c lanes.Command) (*lanes.SessionView, error)
+	StaffMove(ctx context.Context, staff string, session, to uuid.UUID) (*lanes.SessionView, error)
+	StaffLane(ctx context.Context, staff string, lane uuid.UUID, c lanes.Command) error
+
+	// Events, History and Acts return at most limit records after the cursor, oldest first; 0 is before the first.
+	Events(ctx context.Context, after uint64, limit int) ([]lanes.Logged, error)
+	History(ctx context.Context, after uint64, limit int) ([]lanes.Ended, error)
+	Acts(ctx context.Context, after uint64, limit int) ([]lanes.Act, error)
+	// Latest returns the highest cursor of each.
+	Latest(ctx context.Context) (lastEvent, lastEnded, lastAct uint64)
 }
 
-// streamsAtMost are open at a time for one range.
-const streamsAtMost = 500
+// Settings is what the control screens are configured with.
+type Settings struct {
+	// Staff has the names of each range's staff and the argon2id hashes of their PINs. A range without staff has no control
+	// screen.
+	Staff    map[uuid.UUID]map[string]string
+	Sessions *Sessions
+	// Range returns the running range with that id, or the reason why there is none: lanes.ErrStarting, lanes.ErrNotOwner.
+	Range   func(id uuid.UUID) (Range, error)
+	Closing <-chan struct{}  // closed when the gateway stops; open streams end
+	Streams prometheus.Gauge // number of open streams
+}
+
+// maxStreams is the maximum number of open streams of one range.
+const maxStreams = 500
 
 // screen is the control screen of every range.
 type screen struct {
 	Settings
-	sessions *sessions
-	door     *door
-	streams  map[uuid.UUID]screens.Places
-	frames   map[uuid.UUID]*frames
-	fail     screens.Fail
+	auth    *authenticator
+	signIns *signInLimiter
+	streams map[uuid.UUID]screens.Slots
+	frames  map[uuid.UUID]*frameCache
+	fail    endpoint.FailFunc
 }
 
 // Mount puts every route of the control screen on the router.
 func Mount(r chi.Router, a *endpoint.API, s Settings) {
 	c := &screen{
-		Settings: s, sessions: newSessions(s.Staff, s.Seen), door: newDoor(s.Staff),
-		streams: map[uuid.UUID]screens.Places{}, frames: map[uuid.UUID]*frames{}, fail: a.Fail,
+		Settings: s, auth: newAuthenticator(s.Staff, s.Sessions), signIns: newSignInLimiter(s.Staff),
+		streams: map[uuid.UUID]screens.Slots{}, frames: map[uuid.UUID]*frameCache{}, fail: a.Fail,
 	}
 	for id := range s.Staff {
-		c.streams[id] = make(screens.Places, streamsAtMost)
-		c.frames[id] = &frames{}
+		c.streams[id] = make(screens.Slots, maxStreams)
+		c.frames[id] = &frameCache{}
 	}
-	files := screens.Load(web.Files)
-	page := c.used(files.Page("page.html", a.Fail))
+	files := screens.Load(web)
+	page := c.refreshSession(files.Page("page.html", a.Fail))
 	r.Route("/control", func(r chi.Router) {
-		r.Use(screens.Guard(a.Fail), visited)
+		r.Use(screens.Guard(a.Fail), withExchange)
 		r.Get("/", page)
 		r.Get("/{range_id:[0-9a-fA-F-]{36}}", page)
 		r.Get("/assets/*", files.Handler(a.Fail))
 		a.Mount(r, "/sign-in", []endpoint.Endpoint{c.signInEndpoint()})
 		r.Group(func(r chi.Router) {
-			r.Use(c.signedIn)
+			r.Use(c.requireSession)
 			r.Post("/sign-out", c.signOut)
 			r.Get("/stream", c.stream)
 			r.Get("/history.csv", c.historyCSV)
 		})
-		a.Mount(r, "/api", c.endpoints(), c.signedIn)
+		a.Mount(r, "/api", slices.Concat(c.sessionEndpoints(), c.laneEndpoints(), c.recordEndpoints()), c.requireSession)
 	})
 }
 
-func (c *screen) endpoints() []endpoint.Endpoint {
-	var all []endpoint.Endpoint
-	for _, some := range [][]endpoint.Endpoint{
-		c.sessionEndpoints(), c.laneEndpoints(), c.purchaseEndpoints(), c.recordEndpoints(), c.healthEndpoints(),
-	} {
-		all = append(all, some...)
+// rangeCodes are the codes of a range that is not running here.
+var rangeCodes = []string{"unauthorized", "starting", "not_owner"}
+
+// staffRange is the range of a signed-in user.
+type staffRange struct {
+	Range
+	staff string // the user's name
+}
+
+// rangeOf returns the running range of the user who sent the request.
+func (c *screen) rangeOf(ctx context.Context) (staffRange, error) {
+	s := sessionOf(ctx)
+	r, err := c.Range(s.rangeID)
+	return staffRange{r, s.name}, err
+}
+
+// healthView is the state of the range's links, store, events, timers and actors.
+type healthView struct {
+	Links  map[lanes.LinkState]int `json:"links"`
+	Lanes  []linkView              `json:"lanes"`
+	Store  storeView               `json:"store"`
+	Events eventsView              `json:"events"`
+	Timers timersView              `json:"timers"`
+	Actors actorsView              `json:"actors"`
+}
+
+type linkView struct {
+	Lane      uuid.UUID       `json:"lane_id"`
+	Name      string          `json:"name"`
+	Link      lanes.LinkState `json:"link"`
+	Since     string          `json:"since"`
+	Restarts  int             `json:"restarts"`
+	LastError string          `json:"last_error"`
+}
+
+type (
+	storeView struct {
+		Writable bool `json:"writable"`
+		Unsaved  int  `json:"unsaved"`
 	}
-	return all
-}
+	eventsView struct {
+		Waiting int `json:"waiting"`
+	}
+	timersView struct {
+		LateP99 float64 `json:"late_p99_ms"`
+	}
+	actorsView struct {
+		Restarts map[string]int `json:"restarts"`
+	}
+)
 
-// notRunning are the codes of a range that is not there.
-var notRunning = []string{"unauthorized", "starting", "not_owner"}
-
-// staffed is the range of who is signed in, and their name.
-func (c *screen) staffed(ctx context.Context) (Range, string, error) {
-	of := sessionOf(ctx)
-	r, err := c.Range(of.rangeID)
-	return r, of.name, err
-}
-
-// visit is a request and where its answer goes, for the endpoint that sets a cookie.
-type visit struct {
-	w http.ResponseWriter
-	r *http.Request
-}
-
-type visitKey struct{}
-
-func visited(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), visitKey{}, visit{w, r})))
-	})
+func health(_ context.Context, r staffRange, _ endpoint.Empty) (healthView, error) {
+	h := r.Health()
+	view := healthView{
+		Links: h.Links, Lanes: []linkView{},
+		Store:  storeView{h.Writable, h.Unsaved},
+		Events: eventsView{h.Waiting},
+		Timers: timersView{float64(h.LateP99.Microseconds()) / 1000},
+		Actors: actorsView{map[string]int{}},
+	}
+	maps.Copy(view.Actors.Restarts, h.Restarts) // {} instead of null if nothing was restarted
+	for _, l := range h.Lanes {
+		view.Lanes = append(view.Lanes, linkView{l.Lane, l.Name, l.Link, endpoint.Stamp(l.Since), l.Restarts, l.LastError})
+	}
+	return view, nil
 }

@@ -6,30 +6,32 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"rangegate/api/request"
 )
 
-// heading names the columns of the history as a table.
-var heading = []string{
+// csvHeader names the columns of the history as a table.
+var csvHeader = []string{
 	"ended_at", "end_reason", "lane", "group", "customer", "created_at", "began_at",
 	"minutes_sold", "minutes_used", "minutes_paused", "session_id",
 }
 
 const (
-	byteOrderMark = "\ufeff" // by which spreadsheets know UTF-8
-	pagePatience  = 30 * time.Second
+	byteOrderMark   = "\ufeff" // tells spreadsheets that the file is UTF-8
+	csvWriteTimeout = 30 * time.Second
 )
 
-// historyCSV is every ended session that is looked for, newest first, as a table (RFC 4180). It is read and sent piece by
-// piece. What breaks off breaks the download off: a table that looks whole is whole.
+// historyCSV sends every matching ended session, newest first, as a table (RFC 4180). It reads and sends the table in
+// pieces. If a read fails, it aborts the connection, so that an incomplete table never looks complete.
 func (c *screen) historyCSV(w http.ResponseWriter, r *http.Request) {
-	running, _, err := c.staffed(r.Context())
+	running, err := c.rangeOf(r.Context())
 	if err != nil {
 		c.fail(w, r, err)
 		return
 	}
-	book, wanted := bookOf(running), r.URL.Query().Get("search")
-	records := book.records(r.Context())
-	found, next, err := records.backwards(r.Context(), 0, atATime, book.wanted(wanted))
+	h := historyOf(running)
+	log, matches := h.log(r.Context()), h.matcher(r.URL.Query().Get("search"))
+	found, next, err := log.readBackwards(r.Context(), 0, readSize, matches)
 	if err != nil {
 		c.fail(w, r, err)
 		return
@@ -40,21 +42,21 @@ func (c *screen) historyCSV(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(byteOrderMark))
 	table := csv.NewWriter(w)
 	table.UseCRLF = true
-	_ = table.Write(heading) // its error is told by Error below
+	_ = table.Write(csvHeader) // table.Error below returns its error
 	for {
-		_ = connection.SetWriteDeadline(time.Now().Add(pagePatience)) // a writer that has none is a test's
-		for _, each := range found {
-			_ = table.Write(book.view(each).row())
+		_ = connection.SetWriteDeadline(time.Now().Add(csvWriteTimeout)) // a test's recorder has no deadline
+		for _, ended := range found {
+			_ = table.Write(h.view(ended).row())
 		}
 		table.Flush()
 		if next == 0 && table.Error() == nil {
 			return
 		}
 		if err = table.Error(); err == nil {
-			found, next, err = records.backwards(r.Context(), next, atATime, book.wanted(wanted))
+			found, next, err = log.readBackwards(r.Context(), next, readSize, matches)
 		}
 		if err != nil {
-			c.Log(r.Context()).Warn().Err(err).Msg("the table of ended sessions broke off")
+			request.Log(r.Context()).Warn().Err(err).Msg("the table of ended sessions broke off")
 			panic(http.ErrAbortHandler)
 		}
 	}
@@ -67,15 +69,15 @@ func (e endedView) row() []string {
 	}
 	number := func(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 	return []string{
-		e.EndedAt, e.Reason, harmless(e.LaneName), harmless(e.GroupName), harmless(e.Customer), e.CreatedAt, began,
+		e.EndedAt, e.Reason, escapeFormula(e.LaneName), escapeFormula(e.GroupName), escapeFormula(e.Customer), e.CreatedAt, began,
 		strconv.Itoa(e.Duration), number(e.Used), number(e.Paused), e.ID.String(),
 	}
 }
 
-// harmless is a text that no spreadsheet takes for a formula. Some look behind blanks in front of it.
-func harmless(text string) string {
-	begins := strings.TrimSpace(text)
-	if begins != "" && strings.ContainsAny(begins[:1], "=+-@") {
+// escapeFormula returns a text that no spreadsheet treats as a formula. Some spreadsheets ignore leading blanks.
+func escapeFormula(text string) string {
+	trimmed := strings.TrimSpace(text)
+	if trimmed != "" && strings.ContainsAny(trimmed[:1], "=+-@") {
 		return "'" + text
 	}
 	return text

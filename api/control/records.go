@@ -2,25 +2,85 @@ package control
 
 import (
 	"context"
-	"math"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"rangegate/api/endpoint"
-	"rangegate/api/screens"
+	v2 "rangegate/api/v2"
 	"rangegate/lanes"
 	"rangegate/webhook"
 )
 
 func (c *screen) recordEndpoints() []endpoint.Endpoint {
-	codes := append([]string{"store_unavailable"}, notRunning...)
+	codes := append([]string{"store_unavailable"}, rangeCodes...)
 	return []endpoint.Endpoint{
-		endpoint.Handle("GET", "/history", 200, "Ended sessions, newest first", readSearch, c.history, codes...),
-		endpoint.Handle("GET", "/deliveries", 200, "Webhook deliveries, newest first", readPage, c.deliveries, codes...),
-		endpoint.Handle("GET", "/acts", 200, "What staff did, newest first", readPage, c.acts, codes...),
+		endpoint.Handle("GET", "/history", 200, "Ended sessions, newest first", readSearch, endpoint.WithTarget(c.rangeOf, history), codes...),
+		endpoint.Handle("GET", "/deliveries", 200, "Webhook deliveries, newest first", readPage, endpoint.WithTarget(c.rangeOf, deliveries), codes...),
+		endpoint.Handle("GET", "/acts", 200, "What staff did, newest first", readPage, endpoint.WithTarget(c.rangeOf, acts), codes...),
+		endpoint.Handle("GET", "/health", 200, "Health of links, store, events, timers and actors", endpoint.NoInput, endpoint.WithTarget(c.rangeOf, health), rangeCodes...),
 	}
+}
+
+const (
+	// readSize is how many records one read of the store returns.
+	readSize = 500
+	// maxReads bounds the reads for one response: a search through a long history returns several pages.
+	maxReads = 40
+)
+
+// log is a log of the store, which reads it forwards only: after a cursor, oldest first.
+type log[E any] struct {
+	last   uint64 // the highest cursor
+	read   func(ctx context.Context, after uint64, limit int) ([]E, error)
+	cursor func(E) uint64
+}
+
+// readBackwards returns at most limit matching records before the cursor, newest first; 0 starts at the newest. next is the
+// cursor for the next call, 0 at the oldest record. There may be more records although fewer than limit were found.
+func (l log[E]) readBackwards(ctx context.Context, before uint64, limit int, matches func(E) bool) (found []E, next uint64, err error) {
+	if before == 0 || before > l.last {
+		before = l.last + 1
+	}
+	first, err := l.read(ctx, 0, 1)
+	if err != nil || len(first) == 0 {
+		return nil, 0, err
+	}
+	oldest := l.cursor(first[0])
+	for range maxReads {
+		if before <= oldest {
+			return found, 0, nil
+		}
+		// At most readSize cursors are between after and before.
+		after := max(before-1, readSize) - readSize
+		records, err := l.read(ctx, after, readSize)
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, record := range slices.Backward(records) {
+			cursor := l.cursor(record)
+			if cursor >= before || !matches(record) {
+				continue
+			}
+			found = append(found, record)
+			if len(found) == limit {
+				return found, nextCursor(cursor, oldest), nil
+			}
+		}
+		before = after + 1
+	}
+	return found, nextCursor(before, oldest), nil
+}
+
+// nextCursor returns the cursor to continue before; 0 at the oldest record.
+func nextCursor(before, oldest uint64) uint64 {
+	if before <= oldest {
+		return 0
+	}
+	return before
 }
 
 type page struct {
@@ -35,110 +95,172 @@ func readPage(in *endpoint.Input) page {
 	}
 }
 
-// next is the cursor of the next page, null where there is none.
-func nextOf(cursor uint64) *string {
-	if cursor == 0 {
-		return nil
+// viewPage returns the views of a page of matching records, and the cursor of the next page; nil if there is none.
+func viewPage[E, View any](
+	ctx context.Context, l log[E], p page, matches func(E) bool, view func(E) View,
+) (views []View, next *string, err error) {
+	found, cursor, err := l.readBackwards(ctx, p.before, p.limit, matches)
+	if err != nil {
+		return nil, nil, err
 	}
-	next := strconv.FormatUint(cursor, 10)
-	return &next
+	views = make([]View, len(found))
+	for i, record := range found {
+		views[i] = view(record)
+	}
+	if cursor != 0 {
+		text := strconv.FormatUint(cursor, 10)
+		next = &text
+	}
+	return views, next, nil
 }
 
-// deliveries is a page of the event log.
-type deliveries struct {
-	Events []delivery `json:"events"`
-	Next   *string    `json:"next"`
+func matchAll[E any](E) bool { return true }
+
+// historyPage is a page of the ended sessions.
+type historyPage struct {
+	Sessions []endedView `json:"sessions"`
+	Next     *string     `json:"next"`
 }
 
-type delivery struct {
+// endedView is a session that has ended.
+type endedView struct {
+	Cursor    string    `json:"cursor"`
+	ID        uuid.UUID `json:"session_id"`
+	Lane      uuid.UUID `json:"lane_id"`
+	LaneName  string    `json:"lane_name"` // empty if the range no longer has the lane
+	Group     uuid.UUID `json:"group_id"`
+	GroupName string    `json:"group_name"`
+	Customer  string    `json:"customer_name"` // empty after the retention time of names
+	CreatedAt string    `json:"created_at"`
+	BeganAt   *string   `json:"began_at"`
+	EndedAt   string    `json:"ended_at"`
+	Reason    string    `json:"end_reason"`
+	Duration  int       `json:"duration"` // minutes sold
+	Used      float64   `json:"minutes_used"`
+	Paused    float64   `json:"minutes_paused"`
+}
+
+// search is a page of the sessions that match a text: a part of the customer's or the lane's name, or the beginning of a
+// session id.
+type search struct {
+	page
+	text string
+}
+
+func readSearch(in *endpoint.Input) search {
+	return search{page: readPage(in), text: in.QueryText("search", 200, "A part of the customer's or the lane's name, or the beginning of a session id")}
+}
+
+func history(ctx context.Context, r staffRange, s search) (shown historyPage, err error) {
+	h := historyOf(r)
+	shown.Sessions, shown.Next, err = viewPage(ctx, h.log(ctx), s.page, h.matcher(s.text), h.view)
+	return shown, err
+}
+
+// rangeHistory is the history of a range, with the names of the ids in it.
+type rangeHistory struct {
+	r          Range
+	laneNames  map[uuid.UUID]string
+	groupNames map[uuid.UUID]string
+}
+
+func historyOf(r Range) rangeHistory {
+	h := rangeHistory{r: r, laneNames: laneNames(r.Layout()), groupNames: map[uuid.UUID]string{}}
+	for _, group := range r.Layout().Groups {
+		h.groupNames[group.ID] = group.Name
+	}
+	return h
+}
+
+func (h rangeHistory) log(ctx context.Context) log[lanes.Ended] {
+	_, last, _ := h.r.Latest(ctx)
+	return log[lanes.Ended]{last, h.r.History, func(e lanes.Ended) uint64 { return e.Cursor }}
+}
+
+func (h rangeHistory) matcher(text string) func(lanes.Ended) bool {
+	text = strings.ToLower(strings.TrimSpace(text))
+	return func(e lanes.Ended) bool {
+		return text == "" ||
+			strings.Contains(strings.ToLower(e.Session.Customer), text) ||
+			strings.Contains(strings.ToLower(h.laneNames[e.Lane]), text) ||
+			strings.HasPrefix(e.Session.ID.String(), text)
+	}
+}
+
+func (h rangeHistory) view(e lanes.Ended) endedView {
+	view := endedView{
+		Cursor: strconv.FormatUint(e.Cursor, 10), ID: e.Session.ID,
+		Lane: e.Lane, LaneName: h.laneNames[e.Lane], Group: e.Session.Group, GroupName: h.groupNames[e.Session.Group],
+		Customer: e.Session.Customer, CreatedAt: endpoint.Stamp(e.Session.Created.Wall), EndedAt: endpoint.Stamp(e.At),
+		Reason: string(e.Reason), Duration: int(e.Session.Sold / time.Minute), Used: v2.Minutes(e.Used), Paused: v2.Minutes(e.Paused),
+	}
+	if e.Session.Began != nil {
+		began := endpoint.Stamp(e.Session.Began.Wall)
+		view.BeganAt = &began
+	}
+	return view
+}
+
+// deliveriesPage is a page of the event log.
+type deliveriesPage struct {
+	Events []deliveryView `json:"events"`
+	Next   *string        `json:"next"`
+}
+
+type deliveryView struct {
 	Cursor     string       `json:"cursor"`
 	OccurredAt string       `json:"occurred_at"`
-	Lane       string       `json:"lane_name"` // empty when the range no longer has the lane
+	Lane       string       `json:"lane_name"` // empty if the range no longer has the lane
 	Payload    webhook.Body `json:"payload"`
 	Simulated  bool         `json:"simulated"`
-	Attempt    *attempt     `json:"attempt"` // null while it is pending
+	Attempt    *v2.Attempt  `json:"attempt"` // null while it is pending
 }
 
-type attempt struct {
-	At       string  `json:"at"`
-	Status   *int    `json:"status"`
-	Error    *string `json:"error"`
-	Duration int64   `json:"duration_ms"`
-}
-
-func (c *screen) deliveries(ctx context.Context, p page) (deliveries, error) {
-	r, _, err := c.staffed(ctx)
-	if err != nil {
-		return deliveries{}, err
-	}
+func deliveries(ctx context.Context, r staffRange, p page) (shown deliveriesPage, err error) {
 	last, _, _ := r.Latest(ctx)
 	events := log[lanes.Logged]{last, r.Events, func(e lanes.Logged) uint64 { return e.Cursor }}
-	found, next, err := events.backwards(ctx, p.before, p.limit, func(lanes.Logged) bool { return true })
-	if err != nil {
-		return deliveries{}, err
-	}
 	names := laneNames(r.Layout())
-	shown := deliveries{Events: []delivery{}, Next: nextOf(next)}
-	for _, each := range found {
-		d := delivery{
-			Cursor: strconv.FormatUint(each.Cursor, 10), OccurredAt: screens.Stamp(each.Event.At), Lane: names[each.Event.Lane],
-			Payload: webhook.BodyOf(each.Event), Simulated: each.Simulated,
+	shown.Events, shown.Next, err = viewPage(ctx, events, p, matchAll, func(e lanes.Logged) deliveryView {
+		return deliveryView{
+			Cursor: strconv.FormatUint(e.Cursor, 10), OccurredAt: endpoint.Stamp(e.Event.At), Lane: names[e.Event.Lane],
+			Payload: webhook.BodyOf(e.Event), Simulated: e.Simulated, Attempt: v2.AttemptOf(e.Attempt),
 		}
-		if a := each.Attempt; a != nil {
-			d.Attempt = &attempt{At: screens.Stamp(a.At), Duration: a.Duration.Milliseconds()}
-			if a.Answered() {
-				d.Attempt.Status = &a.Status
-			}
-			if a.Error != "" {
-				d.Attempt.Error = &a.Error
-			}
-		}
-		shown.Events = append(shown.Events, d)
-	}
-	return shown, nil
+	})
+	return shown, err
 }
 
-// acts is a page of what staff did.
-type acts struct {
-	Acts []act   `json:"acts"`
-	Next *string `json:"next"`
+// actsPage is a page of what staff did.
+type actsPage struct {
+	Acts []actView `json:"acts"`
+	Next *string   `json:"next"`
 }
 
-type act struct {
+type actView struct {
 	Cursor   string     `json:"cursor"`
 	At       string     `json:"at"`
 	Who      string     `json:"who"`
 	What     string     `json:"what"`
-	Lane     *uuid.UUID `json:"lane_id"` // null: about no single lane
+	Lane     *uuid.UUID `json:"lane_id"` // null: not about one lane
 	LaneName string     `json:"lane_name"`
-	Session  *uuid.UUID `json:"session_id"` // null: about none
+	Session  *uuid.UUID `json:"session_id"` // null: not about one session
 	Detail   string     `json:"detail"`
 }
 
-func (c *screen) acts(ctx context.Context, p page) (acts, error) {
-	r, _, err := c.staffed(ctx)
-	if err != nil {
-		return acts{}, err
-	}
+func acts(ctx context.Context, r staffRange, p page) (shown actsPage, err error) {
 	_, _, last := r.Latest(ctx)
 	done := log[lanes.Act]{last, r.Acts, func(a lanes.Act) uint64 { return a.Cursor }}
-	found, next, err := done.backwards(ctx, p.before, p.limit, func(lanes.Act) bool { return true })
-	if err != nil {
-		return acts{}, err
-	}
 	names := laneNames(r.Layout())
-	shown := acts{Acts: []act{}, Next: nextOf(next)}
-	for _, a := range found {
-		shown.Acts = append(shown.Acts, act{
-			Cursor: strconv.FormatUint(a.Cursor, 10), At: screens.Stamp(a.At), Who: a.Who, What: a.What,
-			Lane: some(a.Lane), LaneName: names[a.Lane], Session: some(a.Session), Detail: a.Detail,
-		})
-	}
-	return shown, nil
+	shown.Acts, shown.Next, err = viewPage(ctx, done, p, matchAll, func(a lanes.Act) actView {
+		return actView{
+			Cursor: strconv.FormatUint(a.Cursor, 10), At: endpoint.Stamp(a.At), Who: a.Who, What: a.What,
+			Lane: optionalID(a.Lane), LaneName: names[a.Lane], Session: optionalID(a.Session), Detail: a.Detail,
+		}
+	})
+	return shown, err
 }
 
-// some is an id, null where there is none.
-func some(id uuid.UUID) *uuid.UUID {
+// optionalID returns nil for uuid.Nil.
+func optionalID(id uuid.UUID) *uuid.UUID {
 	if id == uuid.Nil {
 		return nil
 	}
@@ -152,6 +274,3 @@ func laneNames(layout lanes.Layout) map[uuid.UUID]string {
 	}
 	return names
 }
-
-// minutes is exact to the millisecond: at most 5 decimals.
-func minutes(d time.Duration) float64 { return math.Round(d.Minutes()*1e5) / 1e5 }

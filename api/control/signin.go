@@ -6,85 +6,119 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/alexedwards/argon2id"
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
 	"rangegate/api/endpoint"
+	"rangegate/api/request"
 	"rangegate/api/screens"
 )
 
-// wrongAtMost is how many wrong PINs a minute are taken of an address, and for a name: from one of that person's own browsers,
-// or from all others together.
-const wrongAtMost = 5
+// pinHashing is the cost of hashing a PIN: 19 MiB and about 30 ms, as OWASP recommends. A PIN has few digits, so the limit on
+// wrong PINs protects the PIN; the cost protects the configuration file.
+var pinHashing = argon2id.Params{Memory: 19 << 10, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32}
 
-// door is what signing in passes.
-type door struct {
-	staff     map[uuid.UUID]map[string]string
-	byAddress *screens.Attempts[netip.Prefix]
-	byName    *screens.Attempts[member]
-	byDevice  *screens.Attempts[device]
-	comparing chan struct{}
+// HashPIN returns the hash of a PIN for the configuration (pin_hash). It takes about 30 ms.
+func HashPIN(pin string) (string, error) { return argon2id.CreateHash(pin, &pinHashing) }
+
+// dummyHash is compared with the PIN of an unknown name, so that the refusal takes as long as for a known one.
+const dummyHash = "$argon2id$v=19$m=19456,t=2,p=1$EEK29Vw/dH7VqlgfaIF6mw$WA2gFBOKHPEEDk8mgP2ylg1vpLNO5fG01YC/oRedUco"
+
+const (
+	// maxComparisons is the number of parallel PIN comparisons; it bounds their memory.
+	maxComparisons = 2
+	// maxWrongPINs is the number of wrong PINs a minute for a client's network, and for a name: from each of the user's own
+	// devices, and from all other browsers together.
+	maxWrongPINs = 5
+)
+
+// signInLimiter checks PINs and limits wrong ones.
+type signInLimiter struct {
+	staff       map[uuid.UUID]map[string]string
+	byNetwork   *screens.AttemptLimiter[netip.Prefix]
+	byName      *screens.AttemptLimiter[member]
+	byDevice    *screens.AttemptLimiter[device]
+	comparisons chan struct{}
 }
 
-// member is a name of a range, whether there is somebody of that name or not.
+// member is a name of a range, also an unknown one.
 type member struct {
 	rangeID uuid.UUID
 	name    string
 }
 
-func newDoor(staff map[uuid.UUID]map[string]string) *door {
-	var known []member
-	for rangeID, members := range staff {
-		for name := range members {
-			known = append(known, member{rangeID, name})
+func newSignInLimiter(staff map[uuid.UUID]map[string]string) *signInLimiter {
+	var members []member
+	for rangeID, names := range staff {
+		for name := range names {
+			members = append(members, member{rangeID, name})
 		}
 	}
-	return &door{
-		staff:     staff,
-		byAddress: screens.NewAttempts[netip.Prefix](wrongAtMost),
-		byName:    screens.NewAttempts(wrongAtMost, known...),
-		byDevice:  screens.NewAttempts[device](wrongAtMost),
-		comparing: make(chan struct{}, comparisons),
+	return &signInLimiter{
+		staff:       staff,
+		byNetwork:   screens.NewAttemptLimiter[netip.Prefix](maxWrongPINs),
+		byName:      screens.NewAttemptLimiter(maxWrongPINs, members...),
+		byDevice:    screens.NewAttemptLimiter[device](maxWrongPINs),
+		comparisons: make(chan struct{}, maxComparisons),
 	}
 }
 
-// opens tells whether that is the PIN of that name. Of who is unknown it says no more than of a wrong PIN, and as slowly.
-// Whoever was wrong too often is not even compared, so a right PIN says nothing either. own is the browser, if it is one of
-// that person's; nil otherwise.
-func (d *door) opens(ctx context.Context, who member, pin string, from netip.Prefix, own *device) error {
-	if wait, ok := d.byAddress.Take(from); !ok {
-		return screens.TooMany{Wait: wait}
+// check returns nil if that is the PIN of that name. An unknown name gets the same refusal as a wrong PIN, after the same
+// time. Beyond the limit the PIN is not compared, so that a right one reveals nothing either. own is the browser if it is
+// one of the user's devices, else nil. check blocks while other PINs are compared, until ctx ends.
+func (l *signInLimiter) check(ctx context.Context, m member, pin string, from netip.Prefix, own *device) error {
+	if wait, ok := l.byNetwork.Reserve(from); !ok {
+		return screens.TooManyAttempts(wait)
 	}
-	take, giveBack := func() (time.Duration, bool) { return d.byName.Take(who) }, func() { d.byName.GiveBack(who) }
+	reserve, refund := func() (time.Duration, bool) { return l.byName.Reserve(m) }, func() { l.byName.Refund(m) }
 	if own != nil {
-		take, giveBack = func() (time.Duration, bool) { return d.byDevice.Take(*own) }, func() { d.byDevice.GiveBack(*own) }
+		reserve, refund = func() (time.Duration, bool) { return l.byDevice.Reserve(*own) }, func() { l.byDevice.Refund(*own) }
 	}
-	if wait, ok := take(); !ok {
-		return screens.TooMany{Wait: wait}
+	if wait, ok := reserve(); !ok {
+		return screens.TooManyAttempts(wait)
 	}
-	hash, known := d.staff[who.rangeID][who.name]
-	if !known {
-		hash = nobody
+	hash, found := l.staff[m.rangeID][m.name]
+	if !found {
+		hash = dummyHash
 	}
-	match, err := d.fits(ctx, pin, hash)
+	match, err := l.compare(ctx, pin, hash)
 	if err != nil {
 		return err
 	}
-	if !match || !known {
-		return stranger{}
+	if !match || !found {
+		return endpoint.Refuse("unauthorized", "the range, the name or the PIN is wrong", 0)
 	}
-	d.byAddress.GiveBack(from)
-	giveBack()
+	l.byNetwork.Refund(from)
+	refund()
 	return nil
 }
 
-// stranger is the one answer to all that is wrong with a sign-in.
-type stranger struct{}
+// compare is true if the hash is of the PIN. It blocks while other PINs are compared, until ctx ends.
+func (l *signInLimiter) compare(ctx context.Context, pin, hash string) (bool, error) {
+	select {
+	case l.comparisons <- struct{}{}:
+		defer func() { <-l.comparisons }()
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	match, err := argon2id.ComparePasswordAndHash(pin, hash)
+	return match && err == nil, nil
+}
 
-func (stranger) Error() string { return "the range, the name or the PIN is wrong" }
+// exchange is a request and its response, for the endpoint that sets cookies.
+type exchange struct {
+	w http.ResponseWriter
+	r *http.Request
+}
 
-// Code is unauthorized.
-func (stranger) Code() string { return "unauthorized" }
+type exchangeKey struct{}
+
+func withExchange(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, exchange{w, r})))
+	})
+}
 
 type signIn struct {
 	member
@@ -105,40 +139,41 @@ func readSignIn(in *endpoint.Input) signIn {
 	}
 }
 
-// signIn begins a session. One that the browser had before is over.
+// signIn begins a session and ends the one that the browser had before.
 func (c *screen) signIn(ctx context.Context, s signIn) (endpoint.Empty, error) {
-	at := ctx.Value(visitKey{}).(visit)
-	about := func(line *zerolog.Event) *zerolog.Event {
+	x := ctx.Value(exchangeKey{}).(exchange)
+	logFields := func(line *zerolog.Event) *zerolog.Event {
 		line = line.Stringer("range", s.rangeID)
-		if _, known := c.Staff[s.rangeID][s.name]; known { // anything else may be a PIN that was typed into the wrong field
+		if _, ok := c.Staff[s.rangeID][s.name]; ok { // another name may be a PIN typed into the wrong field
 			line = line.Str("name", s.name)
 		}
 		return line
 	}
 	var own *device
-	if id, known := c.sessions.device(at.r, s.member); known {
+	if id, ok := c.auth.device(x.r, s.member); ok {
 		own = &id
 	}
-	if err := c.door.opens(ctx, s.member, s.pin, c.Network(at.r.RemoteAddr), own); err != nil {
-		about(c.Log(ctx).Warn()).Err(err).Msg("a sign-in was refused")
+	log := request.Log(ctx)
+	if err := c.signIns.check(ctx, s.member, s.pin, request.ClientNetwork(x.r), own); err != nil {
+		logFields(log.Warn()).Err(err).Msg("a sign-in was refused")
 		return endpoint.Empty{}, err
 	}
-	about(c.Log(ctx).Info()).Msg("signed in")
-	c.Note(ctx, s.rangeID)
-	if before, in := c.sessions.of(at.r); in {
+	logFields(log.Info()).Msg("signed in")
+	request.SetRange(ctx, s.rangeID)
+	if before, ok := c.auth.find(x.r); ok {
 		before.end()
 	}
-	c.sessions.give(c.sessions.begin(s.rangeID, s.name), at.w, at.r)
-	c.sessions.remember(s.member, at.w, at.r)
+	c.auth.use(c.auth.begin(s.rangeID, s.name), x.w, x.r)
+	c.auth.rememberDevice(s.member, x.w, x.r)
 	return endpoint.Empty{}, nil
 }
 
-// signOut ends the session, on every screen that has it.
+// signOut ends the session, in every window that has it.
 func (c *screen) signOut(w http.ResponseWriter, r *http.Request) {
-	of := sessionOf(r.Context())
-	of.end()
+	s := sessionOf(r.Context())
+	s.end()
 	w.Header().Del("Set-Cookie")
 	setCookie(w, r, "", -1)
-	c.Log(r.Context()).Info().Str("name", of.name).Msg("signed out")
+	request.Log(r.Context()).Info().Str("name", s.name).Msg("signed out")
 	w.WriteHeader(http.StatusNoContent)
 }

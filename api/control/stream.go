@@ -3,88 +3,121 @@ package control
 import (
 	"net/http"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
+	"rangegate/api/endpoint"
 	"rangegate/api/screens"
+	"rangegate/api/staffops"
 	"rangegate/lanes"
 )
 
-// stream is the live picture of the range: `picture` first, then `change` whenever something has, `beat` in between, and
-// `bye` when the session is over. It ends when the range is no longer run here.
+// stream sends the live state of the range: the event `picture` first, then `change` after every change, `beat` in between,
+// and `bye` when the session ends. It ends when the range no longer runs here.
 func (c *screen) stream(w http.ResponseWriter, r *http.Request) {
-	of := sessionOf(r.Context())
-	leave, in := c.streams[of.rangeID].Enter()
-	if !in {
-		c.fail(w, r, screens.Full{What: "screens of this range are open"})
+	s := sessionOf(r.Context())
+	slots := c.streams[s.rangeID]
+	if !slots.TryAcquire() {
+		c.fail(w, r, screens.Overloaded("screens of this range are open"))
 		return
 	}
-	defer leave()
+	defer slots.Release()
 	c.Streams.Inc()
 	defer c.Streams.Dec()
-	running, err := c.Range(of.rangeID)
+	running, err := c.Range(s.rangeID)
 	if err != nil {
 		c.fail(w, r, err)
 		return
 	}
-	watched := &watch{of: running, who: of.name, frames: c.frames[of.rangeID], waiting: map[uuid.UUID]int{}}
+	v := &viewer{r: running, staff: s.name, frames: c.frames[s.rangeID], unresolved: map[uuid.UUID]int{}}
 	screens.Feed{
-		Next: watched.next,
-		Beat: func() (any, bool) {
-			of.over()
-			now, err := c.Range(of.rangeID)
-			return beat{screens.Stamp(running.Now().Wall)}, err == nil && now == running
+		Next: v.next,
+		Beat: func() (time.Time, bool) {
+			s.hasEnded() // ends an idle session
+			current, err := c.Range(s.rangeID)
+			return running.Now().Wall, err == nil && current == running
 		},
-		Over: of.ended, Closing: c.Closing,
+		Revoked: s.ended, Closing: c.Closing,
 	}.Follow(w, r)
 }
 
-type beat struct {
-	Now string `json:"now"`
-}
-
-// watch is how far one screen has been told.
-type watch struct {
-	of         Range
-	who        string
-	frames     *frames
-	begun      bool
+// viewer is the state of one stream: what its screen was sent.
+type viewer struct {
+	r          Range
+	staff      string
+	frames     *frameCache
+	started    bool
 	version    uint64
 	holds      []lanes.HoldRecord
-	waiting    map[uuid.UUID]int // purchases that wait for staff, by lane
-	unresolved int               // all of them
+	unresolved map[uuid.UUID]int // purchases that wait for staff, by lane
+	total      int               // of unresolved
 }
 
-func (w *watch) next() (event string, data any, wake <-chan struct{}) {
-	after := w.version
-	changed, version, wake := w.of.Changes(after)
-	w.version = version
-	for _, each := range changed {
-		waiting := unresolvedOn(each.Lane)
-		w.unresolved += waiting - w.waiting[each.ID]
-		w.waiting[each.ID] = waiting
+func (v *viewer) next() (event string, data any, wake <-chan struct{}) {
+	after := v.version
+	changed, version, wake := v.r.Changes(after)
+	v.version = version
+	for _, lane := range changed {
+		unresolved := countUnresolved(lane.Lane)
+		v.total += unresolved - v.unresolved[lane.ID]
+		v.unresolved[lane.ID] = unresolved
 	}
-	holds := w.of.Holds()
-	if w.begun && len(changed) == 0 && slices.Equal(holds.InForce, w.holds) {
+	holds := v.r.Holds()
+	if v.started && len(changed) == 0 && slices.Equal(holds.InForce, v.holds) {
 		return "", nil, wake
 	}
-	w.holds = holds.InForce
-	now, encoded := w.frames.of(w.of, after, version, changed)
-	if w.begun {
-		return "change", with(encoded, change{now, holdsOf(holds), w.unresolved}), wake
+	v.holds = holds.InForce
+	now, encoded := v.frames.lanes(v.r, after, version, changed)
+	holdViews := staffops.HoldViews(holds, endpoint.Stamp)
+	if v.started {
+		return "change", appendLanes(change{now, holdViews, v.total}, encoded), wake
 	}
-	w.begun = true
-	layout := w.of.Layout()
+	v.started = true
+	layout := v.r.Layout()
 	all := picture{
 		Now:   now,
-		Range: theRange{layout.Range, layout.Name, layout.Purchasing},
-		Who:   w.who, Bays: []named{}, Groups: []named{}, Holds: holdsOf(holds), Unresolved: w.unresolved,
+		Range: rangeView{layout.Range, layout.Name, layout.Purchasing},
+		Who:   v.staff, Bays: []namedView{}, Groups: []namedView{}, Holds: holdViews, Unresolved: v.total,
 	}
 	for _, bay := range layout.Bays {
-		all.Bays = append(all.Bays, named(bay))
+		all.Bays = append(all.Bays, namedView(bay))
 	}
 	for _, group := range layout.Groups {
-		all.Groups = append(all.Groups, named(group))
+		all.Groups = append(all.Groups, namedView(group))
 	}
-	return "picture", with(encoded, all), wake
+	return "picture", appendLanes(all, encoded), wake
+}
+
+// frameLifetime is how long lanes that were encoded for one screen are reused for others. Every message has the instant of
+// its times, so an older one is correct, only slightly late.
+const frameLifetime = 50 * time.Millisecond
+
+// frameCache encodes the lanes of a message once for all screens with the same state: a ceasefire changes every lane, and
+// all screens of the range get that at once.
+type frameCache struct {
+	mu             sync.Mutex
+	r              Range
+	after, version uint64
+	at             lanes.Instant
+	encoded        []byte
+}
+
+// lanes returns the lanes that have changed between two versions, encoded, and the instant of their times.
+func (f *frameCache) lanes(r Range, after, version uint64, changed []lanes.LaneStatus) (now string, encoded []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	at := r.Now()
+	if f.r != r || f.after != after || f.version != version || at.Since(f.at) > frameLifetime || at.Before(f.at) {
+		f.r, f.after, f.version, f.at, f.encoded = r, after, version, at, screens.Encode(viewsOf(changed, at))
+	}
+	return endpoint.Stamp(f.at.Wall), f.encoded
+}
+
+// appendLanes returns a message with the encoded lanes as its last key.
+func appendLanes(rest any, encoded []byte) screens.Encoded {
+	text := screens.Encode(rest)
+	message := append(make([]byte, 0, len(text)+len(encoded)+len(`,"lanes":`)), text[:len(text)-1]...)
+	return append(append(append(message, `,"lanes":`...), encoded...), '}')
 }

@@ -16,16 +16,16 @@ import (
 	"rangegate/lanes"
 )
 
-// listener hears a stream over a real connection.
-type listener struct {
+// streamReader reads a stream over a real connection.
+type streamReader struct {
 	t      *testing.T
 	status int
 	lines  *bufio.Scanner
 	hangUp func()
 }
 
-// listen opens the stream with the browser's cookie.
-func (b *browser) listen() *listener {
+// openStream opens the stream with the browser's cookie.
+func (b *browser) openStream() *streamReader {
 	server := httptest.NewServer(b.handler)
 	b.t.Cleanup(server.Close)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -43,27 +43,27 @@ func (b *browser) listen() *listener {
 	b.t.Cleanup(hangUp)
 	lines := bufio.NewScanner(response.Body)
 	lines.Buffer(nil, 1<<20)
-	return &listener{b.t, response.StatusCode, lines, hangUp}
+	return &streamReader{b.t, response.StatusCode, lines, hangUp}
 }
 
-// next is the next message that is no beat; "" at the end.
-func (l *listener) next() (event, data string) {
-	for l.lines.Scan() {
-		if name, is := strings.CutPrefix(l.lines.Text(), "event: "); is {
+// next returns the next message that is no beat; "" at the end.
+func (s *streamReader) next() (event, data string) {
+	for s.lines.Scan() {
+		if name, ok := strings.CutPrefix(s.lines.Text(), "event: "); ok {
 			event = name
 		}
-		if text, is := strings.CutPrefix(l.lines.Text(), "data: "); is && event != "beat" {
+		if text, ok := strings.CutPrefix(s.lines.Text(), "data: "); ok && event != "beat" {
 			return event, text
 		}
 	}
 	return "", ""
 }
 
-func (l *listener) hears(event, data string) {
-	l.t.Helper()
-	gotEvent, gotData := l.next()
-	require.Equal(l.t, event, gotEvent)
-	require.JSONEq(l.t, data, gotData)
+func (s *streamReader) expect(event, data string) {
+	s.t.Helper()
+	gotEvent, gotData := s.next()
+	require.Equal(s.t, event, gotEvent)
+	require.JSONEq(s.t, data, gotData)
 }
 
 const (
@@ -77,105 +77,108 @@ const (
 	now = `"now":"2026-05-01T12:01:30.250Z"`
 )
 
-func TestAStreamBeginsWithEverything(t *testing.T) {
-	r := newRig(t)
-	r.setHolds(lanes.Holds{}.Set(lanes.Scope{Kind: lanes.OverRange}, "sam", noon.Wall).Set(lanes.Scope{Kind: lanes.OverBay, ID: theBay}, "alex", noon.Wall))
-	r.signedIn().listen().hears("picture", `{`+now+`,"range":{"id":"`+north.String()+`","name":"North","purchasing":true},"who":"sam",`+
+func TestAStreamBeginsWithTheWholeState(t *testing.T) {
+	f := newFixture(t)
+	f.setHolds(lanes.Holds{}.Set(lanes.Scope{Kind: lanes.OverRange}, "sam", noon.Wall).Set(lanes.Scope{Kind: lanes.OverBay, ID: theBay}, "alex", noon.Wall))
+	f.signedIn().openStream().expect("picture", `{`+now+`,"range":{"id":"`+north.String()+`","name":"North","purchasing":true},"who":"sam",`+
 		`"bays":[{"id":"`+bayA+`","name":"Bay A"}],"groups":[{"id":"33333333-3333-4333-8333-000000000001","name":"Public"}],`+
 		`"lanes":[`+shownFirst+`],"holds":[{"scope":"range","id":null,"who":"sam","since":"2026-05-01T12:00:00.250Z"},`+
 		`{"scope":"bay","id":"`+bayA+`","who":"alex","since":"2026-05-01T12:00:00.250Z"}],"unresolved":0}`)
 }
 
-func TestAStreamGoesOnWithWhatHasChanged(t *testing.T) {
-	r := newRig(t)
+func TestAStreamContinuesWithChanges(t *testing.T) {
+	f := newFixture(t)
 	second := uuid.MustParse("44444444-4444-4444-8444-000000000002")
-	r.add(lanes.LaneStatus{Place: lanes.Place{ID: second, Bay: theBay, Name: "Lane 2"}, Lane: lanes.Lane{ID: second}})
-	b := r.signedIn()
-	stream := b.listen()
+	f.add(lanes.LaneStatus{Place: lanes.Place{ID: second, Bay: theBay, Name: "Lane 2"}, Lane: lanes.Lane{ID: second}})
+	b := f.signedIn()
+	stream := b.openStream()
 	event, data := stream.next()
 	require.Equal(t, "picture", event)
 	require.Contains(t, data, `"name":"Lane 2","phase":"free","session":null`)
 
 	stray := noon.Wall
-	r.change(1, func(s *lanes.LaneStatus) {
+	f.change(1, func(s *lanes.LaneStatus) {
 		s.Lane = lanes.Lane{
 			ID: second, Held: true, Sale: lanes.OffSale, Accessible: true, Stray: &stray, Help: &lanes.HelpCall{At: noon.Wall, Coming: true},
 			Open: []*lanes.Purchase{{Phase: lanes.Unresolved}, {Phase: lanes.Unresolved}, {Phase: lanes.Pending}},
 		}
 		s.Link, s.LinkSince, s.NotUsable, s.Locked = lanes.LinkDown, noon.Wall, "its link is down", true
 	})
-	stream.hears("change", `{`+now+`,"lanes":[{"lane_id":"`+second.String()+`","bay_id":"`+bayA+`","name":"Lane 2","phase":"free","session":null,`+
+	stream.expect("change", `{`+now+`,"lanes":[{"lane_id":"`+second.String()+`","bay_id":"`+bayA+`","name":"Lane 2","phase":"free","session":null,`+
 		`"for_sale":false,"sale":"closed","usable":false,"not_usable_because":"its link is down","link":"down","link_since":"2026-05-01T12:00:00.250Z",`+
 		`"held":true,"locked":true,"help":{"at":"2026-05-01T12:00:00.250Z","coming":true},"stray_hit":"2026-05-01T12:00:00.250Z","purchase":null}],`+
 		`"holds":[],"unresolved":2}`)
 
-	r.setHolds(lanes.Holds{}.Set(lanes.Scope{Kind: lanes.OverRange}, "sam", noon.Wall))
-	stream.hears("change", `{`+now+`,"lanes":[],"holds":[{"scope":"range","id":null,"who":"sam","since":"2026-05-01T12:00:00.250Z"}],"unresolved":2}`)
-	r.setHolds(lanes.Holds{})
-	stream.hears("change", `{`+now+`,"lanes":[],"holds":[],"unresolved":2}`)
+	f.setHolds(lanes.Holds{}.Set(lanes.Scope{Kind: lanes.OverRange}, "sam", noon.Wall))
+	stream.expect("change", `{`+now+`,"lanes":[],"holds":[{"scope":"range","id":null,"who":"sam","since":"2026-05-01T12:00:00.250Z"}],"unresolved":2}`)
+	f.setHolds(lanes.Holds{})
+	stream.expect("change", `{`+now+`,"lanes":[],"holds":[],"unresolved":2}`)
 
-	r.change(1, func(s *lanes.LaneStatus) { s.Lane.Open = s.Lane.Open[:1] })
+	f.change(1, func(s *lanes.LaneStatus) { s.Lane.Open = s.Lane.Open[:1] })
 	_, data = stream.next()
 	require.Contains(t, data, `"unresolved":1`)
 }
 
 func TestAStreamEndsWithItsSession(t *testing.T) {
-	r := newRig(t)
-	b := r.signedIn()
-	stream, again := b.listen(), b.listen()
-	for _, each := range []*listener{stream, again} {
-		event, _ := each.next()
+	f := newFixture(t)
+	b := f.signedIn()
+	stream, again := b.openStream(), b.openStream()
+	for _, s := range []*streamReader{stream, again} {
+		event, _ := s.next()
 		require.Equal(t, "picture", event)
 	}
-	b.ask("POST", "/control/sign-out", "")
-	for _, each := range []*listener{stream, again} {
-		each.hears("bye", `{}`)
-		event, _ := each.next()
-		require.Empty(t, event, "it is over")
+	b.send("POST", "/control/sign-out", "")
+	for _, s := range []*streamReader{stream, again} {
+		s.expect("bye", `{}`)
+		event, _ := s.next()
+		require.Empty(t, event, "the stream has ended")
 	}
-	require.Equal(t, http.StatusUnauthorized, b.listen().status)
+	require.Equal(t, http.StatusUnauthorized, b.openStream().status)
 }
 
 func TestOpenStreamsAreBounded(t *testing.T) {
-	r := newRig(t)
-	b := r.signedIn()
-	server := httptest.NewServer(r.handler)
+	f := newFixture(t)
+	b := f.signedIn()
+	server := httptest.NewServer(f.handler)
 	defer server.Close()
-	open := func() *http.Response {
-		request, err := http.NewRequest("GET", server.URL+"/control/stream", nil)
+	open := func() (status int, cancel context.CancelFunc) {
+		ctx, cancel := context.WithCancel(t.Context())
+		request, err := http.NewRequestWithContext(ctx, "GET", server.URL+"/control/stream", nil)
 		require.NoError(t, err)
 		request.AddCookie(b.cookie)
 		response, err := http.DefaultClient.Do(request)
 		require.NoError(t, err)
-		return response
+		t.Cleanup(func() { _ = response.Body.Close() })
+		return response.StatusCode, cancel
 	}
-	var all []*http.Response
-	for range streamsAtMost {
-		all = append(all, open())
-		require.Equal(t, http.StatusOK, all[len(all)-1].StatusCode)
+	var cancels []context.CancelFunc
+	for range maxStreams {
+		status, cancel := open()
+		require.Equal(t, http.StatusOK, status)
+		cancels = append(cancels, cancel)
 	}
-	refused := open()
-	require.Equal(t, http.StatusServiceUnavailable, refused.StatusCode)
-	_ = refused.Body.Close()
-	for _, each := range all {
-		_ = each.Body.Close()
+	status, cancel := open()
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	cancel()
+	for _, cancel := range cancels {
+		cancel()
 	}
 	require.Eventually(t, func() bool {
-		response := open()
-		_ = response.Body.Close()
-		return response.StatusCode == http.StatusOK
-	}, 10*time.Second, 10*time.Millisecond, "who has gone leaves a place")
+		status, cancel := open()
+		cancel()
+		return status == http.StatusOK
+	}, 10*time.Second, 10*time.Millisecond, "a closed stream releases its slot")
 }
 
-// What 50 screens of a range of 400 lanes cost when every lane changes at once, as at the beginning of a ceasefire.
+// BenchmarkACeasefireOn50Screens changes all of 400 lanes at once, as a ceasefire does.
 func BenchmarkACeasefireOn50Screens(b *testing.B) {
-	s := newStand()
+	s := newFakeRange()
 	for range 399 {
 		s.add(s.lanes[0])
 	}
-	shared, all := &frames{}, make([]*watch, 50)
+	shared, all := &frameCache{}, make([]*viewer, 50)
 	for i := range all {
-		all[i] = &watch{of: s, frames: shared, begun: true, waiting: map[uuid.UUID]int{}}
+		all[i] = &viewer{r: s, frames: shared, started: true, unresolved: map[uuid.UUID]int{}}
 	}
 	bytes := 0
 	for b.Loop() {
@@ -189,15 +192,15 @@ func BenchmarkACeasefireOn50Screens(b *testing.B) {
 	b.ReportMetric(float64(bytes)/float64(b.N)/50/400, "B/lane")
 }
 
-// What one change costs 50 screens of 400 lanes.
+// BenchmarkAChangeOn50Screens changes one of 400 lanes.
 func BenchmarkAChangeOn50Screens(b *testing.B) {
-	s := newStand()
+	s := newFakeRange()
 	for range 399 {
 		s.add(s.lanes[0])
 	}
-	shared, all := &frames{}, make([]*watch, 50)
+	shared, all := &frameCache{}, make([]*viewer, 50)
 	for i := range all {
-		all[i] = &watch{of: s, frames: shared, waiting: map[uuid.UUID]int{}}
+		all[i] = &viewer{r: s, frames: shared, unresolved: map[uuid.UUID]int{}}
 		all[i].next()
 	}
 	bytes := 0

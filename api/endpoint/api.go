@@ -2,7 +2,10 @@ package endpoint
 
 import (
 	"context"
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"runtime/debug"
 	"slices"
@@ -16,54 +19,57 @@ import (
 
 // API is what all endpoints share.
 type API struct {
-	// Errors has every code that is answered anywhere.
+	// Errors has every code that any response has.
 	Errors Errors
-	// Everywhere names the codes of the middlewares given to Mount, such as `unauthorized`, for the document.
-	Everywhere []string
-	// Context adds to the context of every request what else it is to have with it on its way. nil: nothing.
+	// GuardCodes are the codes of the middlewares given to Mount, such as `unauthorized`, for the document.
+	GuardCodes []string
+	// Context extends the context of every request. nil: the context stays as it is.
 	Context func(ctx context.Context, traceID string) context.Context
-	// Routed is told by which route, as chi writes its pattern, a request has come to its endpoint. nil: nobody asks.
+	// Routed is called with the route of a request, as chi writes its pattern. nil: nothing is called.
 	Routed func(ctx context.Context, route string)
-	// Patience is how long an endpoint may take, unless it is Unhurried. What has no outcome by then is answered
-	// `timeout`. Zero: as long as it likes.
-	Patience time.Duration
-	// Admit lets a request in that is read and about to be carried out, and is told when that is over. Its error is
-	// answered instead. nil: every request is let in.
-	Admit func(context.Context) (leave func(), err error)
-	// Defect hears of every fault of ours, once, before the answer is written: its cause, and the stack if it was a panic.
+	// Timeout is how long an endpoint may take, unless it is declared WithoutTimeout; after it the response is `timeout`.
+	// Zero: no limit.
+	Timeout time.Duration
+	// Admit is called after a request is read and before it is carried out; release is called when that is done. Its error
+	// becomes the response. nil: every request is admitted.
+	Admit func(context.Context) (release func(), err error)
+	// Defect is called once for every internal error, before the response is written: with its cause, and with the stack
+	// if it was a panic.
 	Defect func(r *http.Request, cause error, stack []byte)
 }
 
-// ownCodes are answered by the package itself.
+// ownCodes are the codes that the package itself responds with.
 var ownCodes = []string{
 	"invalid_request", "not_found", "method_not_allowed", "too_large", "unsupported_media_type", "timeout", "internal",
 }
 
-// Router answers a router on which every response has a trace id and every failure the one shape, unknown paths, wrong
-// methods and panics included. The watchers (access log, metrics) see each request with its trace id and its final status.
-func (a *API) Router(watchers ...func(http.Handler) http.Handler) *chi.Mux {
+// Router returns a router that gives every response a trace id and every failure the one error body, also for unknown
+// paths, wrong methods and panics. The observers (access log, metrics) see each request with its trace id and its final
+// status. It panics if Errors lacks one of the package's own codes.
+func (a *API) Router(observers ...func(http.Handler) http.Handler) *chi.Mux {
 	for _, code := range ownCodes {
-		a.Errors.of(code)
+		a.Errors.lookUp(code)
 	}
 	r := chi.NewRouter()
 	r.Use(a.trace)
-	r.Use(watchers...)
-	r.Use(a.recover, routeAnyMethod)
+	r.Use(observers...)
+	r.Use(a.recoverPanics, routeUnknownMethods)
 	r.NotFound(func(w http.ResponseWriter, r *http.Request) { a.Fail(w, r, Refusal("not_found")) })
 	r.MethodNotAllowed(a.methodNotAllowed)
 	return r
 }
 
-// Mount puts endpoints under prefix, behind guards: authentication and limits, outermost first. The guards stand before
-// the prefix's own routing, so that a stranger is told 401 whatever the path and method, and learns of neither.
+// Mount puts endpoints under prefix, behind guards: authentication and limits, outermost first. The guards run before
+// the prefix's own routing, so that an unauthenticated client gets 401 for every path and method and cannot probe them.
+// It panics if an endpoint names a code that Errors lacks.
 func (a *API) Mount(r chi.Router, prefix string, endpoints []Endpoint, guards ...func(http.Handler) http.Handler) {
 	r.Route(prefix, func(r chi.Router) {
 		r.Use(guards...)
 		for _, e := range endpoints {
 			for _, code := range e.codes {
-				a.Errors.of(code)
+				a.Errors.lookUp(code)
 			}
-			var once sync.Once // there is one route to it, which chi would put together again for each request
+			var once sync.Once // the route is the same for every request, and chi builds the string anew each time
 			var route string
 			r.MethodFunc(e.method, e.path, func(w http.ResponseWriter, r *http.Request) {
 				if a.Routed != nil {
@@ -78,60 +84,99 @@ func (a *API) Mount(r chi.Router, prefix string, endpoints []Endpoint, guards ..
 	})
 }
 
-// serve lets the endpoint answer, in the time that it has.
+// serve runs the endpoint within its timeout.
 func (a *API) serve(e Endpoint, w http.ResponseWriter, r *http.Request) error {
-	if e.unhurried {
-		// The server's time-out for writing counts from the end of the request's header. A writer that has none is a test's.
+	if e.withoutTimeout {
+		// The server's write timeout counts from the end of the request's header. A test's recorder has no deadline to set.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 		return e.serve(r.Context(), a, w, r)
 	}
-	if a.Patience == 0 {
+	if a.Timeout == 0 {
 		return e.serve(r.Context(), a, w, r)
 	}
-	ctx := &patient{Context: r.Context(), until: time.Now().Add(a.Patience)}
+	ctx := &lazyTimeout{Context: r.Context(), deadline: time.Now().Add(a.Timeout)}
 	defer ctx.end()
 	return e.serve(ctx, a, w, r)
 }
 
-// carryOut does what a request asks for, if it is let in. Reading it and writing the answer, which a slow client can drag
-// out, are no part of that.
-func carryOut[Out any](ctx context.Context, a *API, do func() (Out, error)) (Out, error) {
+// runAdmitted runs do if the request is admitted. Reading the request and writing the response, which a slow client can
+// delay, are outside of it.
+func runAdmitted[Out any](ctx context.Context, a *API, do func() (Out, error)) (Out, error) {
 	if a.Admit != nil {
-		leave, err := a.Admit(ctx)
+		release, err := a.Admit(ctx)
 		if err != nil {
 			var none Out
 			return none, err
 		}
-		defer leave()
+		defer release()
 	}
 	return do()
 }
 
-// Seen is the writer of an answer, which knows what it was told: one for all who watch a request.
-func Seen(w http.ResponseWriter, r *http.Request) middleware.WrapResponseWriter {
-	if seen, already := w.(middleware.WrapResponseWriter); already {
-		return seen
+// lazyTimeout is a context with a deadline whose timer is created only when somebody first waits for it: a request that
+// is served from memory never needs one.
+type lazyTimeout struct {
+	context.Context // of the request
+	deadline        time.Time
+
+	once   sync.Once
+	timed  context.Context
+	cancel context.CancelFunc
+}
+
+func (c *lazyTimeout) wait() context.Context {
+	c.once.Do(func() { c.timed, c.cancel = context.WithDeadline(c.Context, c.deadline) })
+	return c.timed
+}
+
+// Deadline is that of the context with the timeout.
+func (c *lazyTimeout) Deadline() (time.Time, bool) { return c.wait().Deadline() }
+
+// Done is that of the context with the timeout.
+func (c *lazyTimeout) Done() <-chan struct{} { return c.wait().Done() }
+
+// Err is that of the context with the timeout.
+func (c *lazyTimeout) Err() error { return c.wait().Err() }
+
+// end cancels the context. A goroutine that first waits after it finds the context already cancelled.
+func (c *lazyTimeout) end() {
+	c.once.Do(func() { c.timed, c.cancel = cancelled, func() {} })
+	c.cancel()
+}
+
+// cancelled is the context of every finished request that nobody waited for.
+var cancelled = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+// Recorder returns w as a writer that records the status and the size of the response: the same one for all observers of
+// a request.
+func Recorder(w http.ResponseWriter, r *http.Request) middleware.WrapResponseWriter {
+	if recorder, ok := w.(middleware.WrapResponseWriter); ok {
+		return recorder
 	}
 	return middleware.NewWrapResponseWriter(w, r.ProtoMajor)
 }
 
-// recover answers a panic with `internal`, if the answer has not begun.
-func (a *API) recover(next http.Handler) http.Handler {
+// recoverPanics responds to a panic with `internal`, unless the response has begun.
+func (a *API) recoverPanics(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		seen := Seen(w, r)
+		recorder := Recorder(w, r)
 		defer func() {
 			switch cause := recover(); cause {
 			case nil:
-			case http.ErrAbortHandler: // the server's own word for breaking a response off
+			case http.ErrAbortHandler: // net/http's own signal to abort a response
 				panic(cause)
 			default:
 				a.Defect(r, fmt.Errorf("panic: %v", cause), debug.Stack())
-				if seen.Status() == 0 {
+				if recorder.Status() == 0 {
 					a.Problem(Refusal("internal")).write(w, r)
 				}
 			}
 		}()
-		next.ServeHTTP(seen, r)
+		next.ServeHTTP(recorder, r)
 	})
 }
 
@@ -140,9 +185,9 @@ var methods = []string{
 	http.MethodConnect, http.MethodOptions, http.MethodTrace,
 }
 
-// routeAnyMethod sends a method chi has never heard of the way of one that nothing answers to. chi itself would answer it
-// 405 at the root: before authentication, and on paths that do not exist.
-func routeAnyMethod(next http.Handler) http.Handler {
+// routeUnknownMethods routes a method that chi does not know like one that no endpoint has. chi itself would respond 405
+// at the root: before authentication, and on paths that do not exist.
+func routeUnknownMethods(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !slices.Contains(methods, r.Method) {
 			chi.RouteContext(r.Context()).RouteMethod = http.MethodTrace
@@ -151,7 +196,7 @@ func routeAnyMethod(next http.Handler) http.Handler {
 	})
 }
 
-// methodNotAllowed answers 405 with what is allowed. chi keeps that list to itself, so each method is tried.
+// methodNotAllowed responds 405 with the allowed methods. chi does not export that list, so each method is tried.
 func (a *API) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.RawPath
 	if path == "" {
@@ -165,4 +210,61 @@ func (a *API) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
 	a.Fail(w, r, Refusal("method_not_allowed"))
+}
+
+type traceKey struct{}
+
+// TraceID returns the trace id of a request, 32 hex digits; empty outside of a router made by API.Router.
+func TraceID(ctx context.Context) string {
+	id, _ := ctx.Value(traceKey{}).(string)
+	return id
+}
+
+// traceHeader is spelled as net/http canonicalizes it, which saves the conversion for every response.
+const traceHeader = "Trace-Id"
+
+// trace gives every request a trace id and its context, and every response the header `trace-id` (WIRE.md, Errors).
+func (a *API) trace(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := newTraceID()
+		if parents := r.Header["Traceparent"]; len(parents) == 1 {
+			if parent, ok := parentTrace(parents[0]); ok {
+				id = parent
+			}
+		}
+		w.Header().Set(traceHeader, id)
+		ctx := context.WithValue(r.Context(), traceKey{}, id)
+		if a.Context != nil {
+			ctx = a.Context(ctx, id)
+		}
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// newTraceID returns a random id. It is unique for practical purposes, and no secret.
+func newTraceID() string {
+	var id [16]byte
+	binary.NativeEndian.PutUint64(id[:], rand.Uint64())
+	binary.NativeEndian.PutUint64(id[8:], rand.Uint64())
+	return hex.EncodeToString(id[:])
+}
+
+// parentTrace parses the trace id of a W3C traceparent, version-trace-parent-flags. Version 00 has exactly that length; a
+// later one, ff excepted, may continue after another dash. Neither id may be all zeros.
+func parentTrace(s string) (id string, ok bool) {
+	const length = len("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+	if len(s) < length || len(s) > length && (s[:2] == "00" || s[length] != '-') {
+		return "", false
+	}
+	parts := strings.Split(s[:length], "-")
+	if len(parts) != 4 {
+		return "", false
+	}
+	for i, size := range []int{2, 32, 16, 2} {
+		if len(parts[i]) != size || strings.Trim(parts[i], "0123456789abcdef") != "" {
+			return "", false
+		}
+	}
+	zeros := strings.Trim(parts[1], "0") == "" || strings.Trim(parts[2], "0") == ""
+	return parts[1], !zeros && parts[0] != "ff"
 }

@@ -34,7 +34,7 @@ func TestUnknownPathsAndWrongMethods(t *testing.T) {
 	}
 }
 
-func TestAStrangerLearnsNothing(t *testing.T) {
+func TestAnUnauthenticatedClientLearnsNothing(t *testing.T) {
 	_, h := newDemo()
 	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "BREW"} {
 		for _, path := range []string{"", "/", "/sessions", "/sessions/" + laneID, "/nowhere", "/sessions/x/modify?%zz"} {
@@ -43,10 +43,10 @@ func TestAStrangerLearnsNothing(t *testing.T) {
 			require.Empty(t, w.Header().Get("Allow"))
 		}
 	}
-	require.Equal(t, 200, serve(h, httptest.NewRequest("GET", prefix+"/openapi.json", nil)).Code, "open to all")
+	require.Equal(t, 200, serve(h, httptest.NewRequest("GET", prefix+"/openapi.json", nil)).Code, "public")
 }
 
-func TestAPanicIsAnsweredAndTold(t *testing.T) {
+func TestAPanicIsAnsweredAndReported(t *testing.T) {
 	d, h := newDemo()
 	d.panics = "index out of range"
 	w := call(h, "POST", prefix+"/sessions", ordered)
@@ -54,14 +54,14 @@ func TestAPanicIsAnsweredAndTold(t *testing.T) {
 	require.NotContains(t, w.Body.String(), "index")
 	require.Len(t, d.defects, 1)
 	require.Contains(t, d.defects[0], w.Header().Get("trace-id")+" panic: index out of range")
-	require.Contains(t, d.defects[0], "demo_test.go", "the stack leads to the place")
+	require.Contains(t, d.defects[0], "demo_test.go", "the stack names the source file")
 }
 
-func TestAPanicInTheMiddleOfAnAnswerIsOnlyTold(t *testing.T) {
+func TestAPanicInTheMiddleOfAResponseIsOnlyReported(t *testing.T) {
 	d, h := newDemo()
 	w := call(h, "GET", "/raw/half", "")
 	require.Equal(t, 200, w.Code)
-	require.Equal(t, "half an ans", w.Body.String())
+	require.Equal(t, "half a resp", w.Body.String())
 	require.Len(t, d.defects, 1)
 }
 
@@ -71,7 +71,7 @@ func TestAnAbortPassesThrough(t *testing.T) {
 	require.Empty(t, d.defects)
 }
 
-func TestAnAnswerThatJSONCannotHoldIsADefect(t *testing.T) {
+func TestAResponseThatJSONCannotHoldIsADefect(t *testing.T) {
 	d := &demo{}
 	api := d.api()
 	r := api.Router()
@@ -81,20 +81,64 @@ func TestAnAnswerThatJSONCannotHoldIsADefect(t *testing.T) {
 	require.Len(t, d.defects, 1)
 }
 
-func TestWatchersSeeTheTraceAndTheFinalStatus(t *testing.T) {
+func TestObserversSeeTheTraceAndTheFinalStatus(t *testing.T) {
 	d := &demo{panics: "boom"}
 	api := d.api()
 	var trace string
 	var status int
 	r := api.Router(func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			answer := httptest.NewRecorder()
-			next.ServeHTTP(answer, r)
-			trace, status = TraceID(r.Context()), answer.Code
+			recorder := httptest.NewRecorder()
+			next.ServeHTTP(recorder, r)
+			trace, status = TraceID(r.Context()), recorder.Code
 		})
 	})
 	api.Mount(r, prefix, d.endpoints())
 	w := call(r, "GET", prefix+"/sessions", "")
 	require.Equal(t, w.Header().Get("trace-id"), trace)
 	require.Equal(t, 500, status)
+}
+
+func TestTheTraceIDOfATraceparent(t *testing.T) {
+	const id = "4bf92f3577b34da6a3ce929d0e0e4736"
+	for parent, valid := range map[string]bool{
+		"00-" + id + "-00f067aa0ba902b7-01":                       true,
+		"00-" + id + "-00f067aa0ba902b7-ff":                       true,
+		"cc-" + id + "-00f067aa0ba902b7-01":                       true,
+		"cc-" + id + "-00f067aa0ba902b7-01-future":                true,
+		"cc-" + id + "-00f067aa0ba902b7-01.future":                false,
+		"00-" + id + "-00f067aa0ba902b7-01-more":                  false,
+		"ff-" + id + "-00f067aa0ba902b7-01":                       false,
+		"0-" + id + "-00f067aa0ba902b7-01":                        false,
+		"00-" + id + "-0000000000000000-01":                       false,
+		"00-00000000000000000000000000000000-00f067aa0ba902b7-01": false,
+		"00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01": false,
+		"00-" + id + "-00f067aa0ba902b7-0G":                       false,
+		"00-" + id + "-00f067aa0ba902b7-1":                        false,
+		"00-" + id + "-00f067aa0ba902b-001":                       false,
+		"00_" + id + "_00f067aa0ba902b7_01":                       false,
+		"00-4bf92f35-7b34da6a3ce929d0e0e47361-00f067aa0ba902b-01": false,
+		"": false,
+	} {
+		t.Run(parent, func(t *testing.T) {
+			_, h := newDemo()
+			got := call(h, "GET", prefix+"/sessions", "", "traceparent", parent).Header().Get("trace-id")
+			require.Regexp(t, "^[0-9a-f]{32}$", got)
+			require.Equal(t, valid, got == id)
+		})
+	}
+}
+
+func TestEveryResponseHasATraceIDOfItsOwn(t *testing.T) {
+	_, h := newDemo()
+	seen := map[string]bool{}
+	for _, path := range []string{prefix + "/sessions", prefix + "/nowhere", "/nowhere", prefix + "/openapi.json"} {
+		id := call(h, "GET", path, "").Header().Get("trace-id")
+		require.Len(t, id, 32, path)
+		require.False(t, seen[id])
+		seen[id] = true
+	}
+	const one = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	two := call(h, "GET", "/nowhere", "", "traceparent", one, "traceparent", one)
+	require.NotEqual(t, one[3:35], two.Header().Get("trace-id"), "two parents are ignored")
 }

@@ -56,22 +56,22 @@ func TestTheSizeOfABody(t *testing.T) {
 }
 
 func TestContentTypes(t *testing.T) {
-	for kind, taken := range map[string]bool{
+	for mediaType, accepted := range map[string]bool{
 		"": true, "application/json": true, "Application/JSON": true, "application/json; charset=utf-8": true,
 		"application/json;charset": true, "text/plain": false, "application/json-patch+json": false,
 		"application/x-www-form-urlencoded": false, "json": false, "application/json, text/plain": false,
 	} {
 		_, h := newDemo()
-		w := call(h, "POST", prefix+"/sessions", ordered, "Content-Type", kind)
-		if taken {
-			require.Equal(t, 201, w.Code, kind)
+		w := call(h, "POST", prefix+"/sessions", ordered, "Content-Type", mediaType)
+		if accepted {
+			require.Equal(t, 201, w.Code, mediaType)
 		} else {
-			require.Equal(t, "unsupported_media_type", problem(t, w).Code, kind)
+			require.Equal(t, "unsupported_media_type", problem(t, w).Code, mediaType)
 		}
 	}
 }
 
-func TestABodyNobodyAsksForIsIgnored(t *testing.T) {
+func TestABodyThatIsNotReadIsIgnored(t *testing.T) {
 	_, h := newDemo()
 	junk := strings.Repeat("junk", 64<<10)
 	require.Equal(t, 204, call(h, "POST", prefix+"/sessions/"+laneID+"/modify?time=5", junk, "Content-Type", "text/plain").Code)
@@ -88,7 +88,7 @@ func TestABodyOfOptionalFieldsIsOptional(t *testing.T) {
 	require.Contains(t, problem(t, call(h, "POST", prefix+"/simulate/help", "x")).Fields, "body")
 }
 
-// Whatever is sent as a body gets a create or one of the four answers it can deserve, and a create keeps its rules.
+// Every body results in a create or in one of the documented refusals, and a create keeps its rules.
 func FuzzBody(f *testing.F) {
 	for _, seed := range []string{
 		ordered, "", "null", "{}", "[]", `{"duration":60.0}`, `{"duration":1e2,"duration":5}`, "{\"customer_name\":\"\xff\"}",

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestARepeatGetsTheFirstAnswer(t *testing.T) {
+func TestARepeatGetsTheFirstResponse(t *testing.T) {
 	d, h := newDemo()
 	first := call(h, "POST", prefix+"/sessions", ordered, "Idempotency-Key", "order-1")
 	again := call(h, "POST", prefix+"/sessions", ordered, "Idempotency-Key", "order-1")
@@ -21,7 +21,7 @@ func TestARepeatGetsTheFirstAnswer(t *testing.T) {
 	require.Equal(t, 1, d.changes)
 }
 
-func TestARepeatOfAnAnswerWithoutABody(t *testing.T) {
+func TestARepeatOfAResponseWithoutABody(t *testing.T) {
 	d, h := newDemo()
 	path := prefix + "/sessions/" + laneID + "/modify?time=5"
 	require.Equal(t, 204, call(h, "POST", path, "", "Idempotency-Key", "m").Code)
@@ -43,10 +43,10 @@ func TestWithoutAKeyEveryRequestCounts(t *testing.T) {
 func TestAKeyIsForOneRequest(t *testing.T) {
 	modify := prefix + "/sessions/" + laneID + "/modify?time=5"
 	for name, c := range map[string]struct{ path, body string }{
-		"another body":                {prefix + "/sessions", ordered + " "},
-		"another path":                {modify, ordered},
-		"another query":               {modify + "0", ""},
-		"a body where none was asked": {modify, "x"},
+		"another body":            {prefix + "/sessions", ordered + " "},
+		"another path":            {modify, ordered},
+		"another query":           {modify + "0", ""},
+		"a body that is not read": {modify, "x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, h := newDemo()
@@ -61,11 +61,11 @@ func TestAKeyIsForOneRequest(t *testing.T) {
 	}
 }
 
-func TestTheFingerprintIsHexAndSettled(t *testing.T) {
+func TestTheFingerprintNeverChanges(t *testing.T) {
 	d, h := newDemo()
 	call(h, "POST", prefix+"/sessions", ordered, "Idempotency-Key", "k")
-	// Keys outlive a restart and an update: this may never change.
-	require.Equal(t, "c576b53cf4ad754fbb331dac36eca40408692fccd9914b0239614796cd4fd67c", d.prints["k"])
+	// Stored keys survive restarts and updates, so the fingerprint must stay the same.
+	require.Equal(t, "c576b53cf4ad754fbb331dac36eca40408692fccd9914b0239614796cd4fd67c", d.fingerprints["k"])
 }
 
 func TestKeysAreVisibleASCIIAndGivenOnce(t *testing.T) {
@@ -80,7 +80,7 @@ func TestKeysAreVisibleASCIIAndGivenOnce(t *testing.T) {
 	for _, key := range []string{"k", strings.Repeat("k", 255), `!"#~`} {
 		require.Equal(t, 201, call(h, "POST", prefix+"/sessions", ordered, "Idempotency-Key", key).Code)
 	}
-	require.Equal(t, 201, call(h, "POST", prefix+"/simulate/help", "", "Idempotency-Key", "").Code, "no command, no key")
+	require.Equal(t, 201, call(h, "POST", prefix+"/simulate/help", "", "Idempotency-Key", "").Code, "only commands take a key")
 }
 
 func TestARefusedCommandIsNotReplayed(t *testing.T) {

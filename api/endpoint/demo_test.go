@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The demo is a small range of the shape that v2 has: enough domain to tell the stories of requests by.
+// The demo is a small range with endpoints like those of v2, for tests of whole requests.
 
 var demoErrors = Errors{
 	"invalid_request":        {Status: 400, Sentence: "the request is invalid"},
@@ -39,7 +39,7 @@ type refused struct{ code, sentence string }
 func (e refused) Error() string { return e.sentence }
 func (e refused) Code() string  { return e.code }
 
-// replay is what the domain answers to a repeat.
+// replay is the domain's error for a repeat.
 type replay struct {
 	status int
 	body   []byte
@@ -76,7 +76,7 @@ type (
 		ID      uuid.UUID `json:"id"`
 		Message string    `json:"message" example:"session stopped"`
 	}
-	// key is the domain's own, as lanes has one.
+	// key is the domain's own type, as in lanes.
 	key struct {
 		Name, Fingerprint string
 		Render            func(session) (status int, body []byte)
@@ -138,7 +138,7 @@ func readPage(in *Input) page {
 	}
 }
 
-// simulated reads everything the other readers do not.
+// simulated has the kinds of fields that the other readers lack.
 type simulated struct {
 	Kind, Header  string
 	Session, Lane uuid.UUID
@@ -157,49 +157,49 @@ func readSimulated(in *Input) simulated {
 
 func readHelp(in *Input) uuid.UUID { return in.OptionalID("session_id", "A real session") }
 
-// demo is the domain: what its endpoints were last asked, what they fail with, and the answers kept under keys.
+// demo is the domain: the last input of its endpoints, the error they return, and the responses stored under keys.
 type demo struct {
-	mu      sync.Mutex
-	last    any
-	changes int
-	fails   error
-	panics  any
-	firsts  map[string]replay
-	prints  map[string]string
-	defects []string
+	mu           sync.Mutex
+	last         any
+	changes      int
+	fails        error
+	panics       any
+	firsts       map[string]replay
+	fingerprints map[string]string
+	defects      []string
 }
 
-// do is the domain's one way in: it notes what it was asked.
-func do[T, A any](d *demo, answer func(T) A) func(context.Context, T) (A, error) {
-	return func(_ context.Context, asked T) (A, error) {
-		d.last = asked
+// do returns a handler that records its input.
+func do[T, A any](d *demo, result func(T) A) func(context.Context, T) (A, error) {
+	return func(_ context.Context, input T) (A, error) {
+		d.last = input
 		if d.panics != nil {
 			panic(d.panics)
 		}
-		return answer(asked), d.fails
+		return result(input), d.fails
 	}
 }
 
-// change is do for commands: a key is claimed, and what was rendered for it is given again.
-func change[C any](d *demo, answer func(C) session) func(context.Context, C, *key) (session, error) {
+// change is do for commands: it claims a key, and repeats the response rendered for it.
+func change[C any](d *demo, result func(C) session) func(context.Context, C, *key) (session, error) {
 	return func(ctx context.Context, c C, k *key) (session, error) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if k != nil {
-			if print, taken := d.prints[k.Name]; taken && print != k.Fingerprint {
+			if fingerprint, ok := d.fingerprints[k.Name]; ok && fingerprint != k.Fingerprint {
 				return session{}, refused{"idempotency_key_reused", "the key was used for another request"}
-			} else if taken {
+			} else if ok {
 				return session{}, d.firsts[k.Name]
 			}
 		}
-		made, err := do(d, answer)(ctx, c)
+		made, err := do(d, result)(ctx, c)
 		if err != nil {
 			return session{}, err
 		}
 		d.changes++
 		if k != nil {
 			status, body := k.Render(made)
-			d.prints[k.Name], d.firsts[k.Name] = k.Fingerprint, replay{status, body}
+			d.fingerprints[k.Name], d.firsts[k.Name] = k.Fingerprint, replay{status, body}
 		}
 		return made, nil
 	}
@@ -225,7 +225,7 @@ func (d *demo) endpoints() []Endpoint {
 	}
 }
 
-// passedOn is an answer with a header of its own.
+// passedOn is a response with a header of its own.
 type passedOn struct {
 	Kind   string `json:"kind"`
 	Status int    `json:"-" header:"webhook-status" doc:"The receiver's status" example:"202"`
@@ -236,7 +236,7 @@ const prefix = "/api/v2/pos"
 func (d *demo) api() *API {
 	return &API{
 		Errors:     demoErrors,
-		Everywhere: []string{"unauthorized"},
+		GuardCodes: []string{"unauthorized"},
 		Defect: func(r *http.Request, cause error, stack []byte) {
 			note := TraceID(r.Context()) + " " + cause.Error()
 			if stack != nil {
@@ -251,9 +251,9 @@ func (d *demo) document() *openapi3.T {
 	return d.api().Document(Reference{Info: openapi3.Info{Title: "Demo", Version: "2.0.0"}, Prefix: prefix}, d.endpoints())
 }
 
-// newDemo starts the demo behind a guard that wants any token at all; /open needs none.
+// newDemo starts the demo behind a guard that requires some token; /raw needs none.
 func newDemo() (*demo, http.Handler) {
-	d := &demo{firsts: map[string]replay{}, prints: map[string]string{}}
+	d := &demo{firsts: map[string]replay{}, fingerprints: map[string]string{}}
 	api := d.api()
 	guard := func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -269,7 +269,7 @@ func newDemo() (*demo, http.Handler) {
 	api.Mount(r, prefix, d.endpoints(), guard)
 	r.Route("/raw", func(r chi.Router) {
 		r.Get("/half", func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = w.Write([]byte("half an ans"))
+			_, _ = w.Write([]byte("half a resp"))
 			panic("too late")
 		})
 		r.Get("/abort", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
@@ -298,7 +298,7 @@ func serve(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	return w
 }
 
-// problem reads an error off a response, and insists on the one shape.
+// problem parses the error of a response and checks its shape.
 func problem(t *testing.T, w *httptest.ResponseRecorder) failure {
 	t.Helper()
 	require.Equal(t, "application/json", w.Header().Get("Content-Type"))

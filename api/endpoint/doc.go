@@ -6,20 +6,19 @@
 //
 //	func readID(in *endpoint.Input) uuid.UUID { return in.PathID("id", "Session") }
 //
-// Run on a request, the reader answers the value, and all its faults are collected by field name. Run blank, once, when
-// the endpoint is declared, it says what it asks for: the OpenAPI document is written from that, so it cannot drift.
-// A reader therefore asks for the same fields whatever their values are, and does nothing else.
+// For a request, the reader returns the value, and all faults are collected by field name. When the endpoint is declared,
+// the reader runs once without a request and records the fields that it reads: the OpenAPI document is generated from
+// those and cannot drift. A reader therefore reads the same fields whatever their values are, and does nothing else.
 //
-// The document groups endpoints (Group), says more of one (Describe) and shows an example of every answer, made of the tags
-// of its type: doc, example, format, pattern, enum, min, max. A field with the tag header is answered as a header.
+// The document groups endpoints (Group), describes them (Describe) and has an example of every response, built from the
+// tags of its type: doc, example, format, pattern, enum, min, max. A field with the tag header is sent as a header.
 //
-// What the package expects of the code behind an endpoint are four small methods on errors, so that the domain needs no
-// import of it:
+// The code behind an endpoint needs no import of this package. Its errors may have these methods:
 //
 //	Code() string                  the code of WIRE.md, Errors; the error's text is the sentence for people
-//	RetryAfter() time.Duration     overrides the wait that the table gives the code
-//	Replay() (int, []byte)         not a failure: the answer that an Idempotency-Key stands for (see Command)
-//	Is/As/Unwrap                   as usual: any of the above may be wrapped
+//	RetryAfter() time.Duration     overrides the wait that the table has for the code, if above zero
+//	Replay() (int, []byte)         not a failure: the stored response of an Idempotency-Key (see Command)
+//	Is/As/Unwrap                   as usual: each of the above may be wrapped
 //
-// Everything else that comes out of an endpoint as an error is a defect: 500 `internal`, and API.Defect hears the cause.
+// Every other error of an endpoint is a defect: 500 `internal`, and API.Defect gets the cause.
 package endpoint

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// served is the document as a client gets it.
+// served returns the document as a client gets it.
 func served(t *testing.T, h http.Handler) *openapi3.T {
 	w := serve(h, httptest.NewRequest("GET", prefix+"/openapi.json", nil))
 	require.Equal(t, "application/json", w.Header().Get("Content-Type"))
@@ -32,7 +32,7 @@ func TestTheDocumentIsValid(t *testing.T) {
 	require.NoError(t, served(t, h).Validate(t.Context(), openapi3.EnableExamplesValidation()))
 }
 
-func TestTheDocumentSaysWhatACreateTakesAndAnswers(t *testing.T) {
+func TestTheDocumentDescribesACreate(t *testing.T) {
 	_, h := newDemo()
 	doc := served(t, h)
 	require.Equal(t, prefix, doc.Servers[0].URL)
@@ -76,20 +76,20 @@ func TestTheDocumentSaysWhatACreateTakesAndAnswers(t *testing.T) {
 	require.Empty(t, modify.Responses.Status(204).Value.Content)
 	require.Nil(t, modify.RequestBody)
 	list := doc.Paths.Value("/sessions").Get
-	require.Nil(t, list.Responses.Status(400), "nothing to get wrong")
+	require.Nil(t, list.Responses.Status(400), "it reads nothing that can be malformed")
 }
 
-// The example of an answer is what the type makes of itself: the keys of the wire, in its order.
-func TestTheDocumentShowsAnswersAsTheyAre(t *testing.T) {
+// The example of a response is encoded as the type encodes itself: the keys of the wire, in its order.
+func TestTheDocumentShowsResponsesAsTheyAre(t *testing.T) {
 	_, h := newDemo()
-	const shown = `{"session_id":"` + exampleID + `","customer_name":"Jo Smith","duration":60,"auto_start":false,` +
+	const shown = `{"session_id":"` + ExampleID + `","customer_name":"Jo Smith","duration":60,"auto_start":false,` +
 		`"began_at":"2026-05-01T10:00:00.000Z","enable_purchasing":false}`
 	page := serve(h, httptest.NewRequest("GET", prefix+"/openapi.json", nil)).Body.String()
 	require.Contains(t, page, `"sessionView":{"value":`+shown+`}`)
 	require.Contains(t, page, `"sessionViewList":{"value":[`+shown+`]}`)
 	require.Contains(t, page, `"lane_occupied":{"summary":"lane is occupied by another session","value":{"error":"lane is occupied `+
 		`by another session","code":"lane_occupied","trace_id":"4bf92f3577b34da6a3ce929d0e0e4736"}}`)
-	require.Contains(t, page, `"fields":{"id":"must be a UUID like `+exampleID+`"}`)
+	require.Contains(t, page, `"fields":{"id":"must be a UUID like `+ExampleID+`"}`)
 
 	answer := served(t, h).Paths.Value("/sessions").Post.Responses.Status(201).Value
 	require.JSONEq(t, `{"sessionView": {"$ref": "#/components/examples/sessionView"}}`,
@@ -102,7 +102,7 @@ func TestTheDocumentShowsAnswersAsTheyAre(t *testing.T) {
 		asJSON(t, doc.Paths.Value("/x").Get.Responses.Status(200).Value.Content["application/json"].Example))
 }
 
-func TestAnAnswerOfTwoShapes(t *testing.T) {
+func TestAResponseOfTwoShapes(t *testing.T) {
 	_, h := newDemo()
 	require.Equal(t, `{"id":"`+laneID+`","duration":90}`+"\n",
 		call(h, "PATCH", prefix+"/sessions", `{"id":"`+laneID+`","duration":90}`).Body.String())
@@ -116,7 +116,7 @@ func TestAnAnswerOfTwoShapes(t *testing.T) {
 	require.Contains(t, answer.Examples, "stopped")
 }
 
-func TestTheDocumentSaysWhatHoldsForAll(t *testing.T) {
+func TestGroupsDescriptionsAndHeadersOfTheDocument(t *testing.T) {
 	d := &demo{}
 	get := func(path string) Endpoint {
 		return Handle("GET", path, 200, "Summary", NoInput, do(d, func(Empty) passedOn { return passedOn{} }))
@@ -140,7 +140,7 @@ func TestTheDocumentSaysWhatHoldsForAll(t *testing.T) {
 		asJSON(t, operation.Responses.Status(200).Value.Headers["webhook-status"]))
 }
 
-func TestShapes(t *testing.T) {
+func TestSchemas(t *testing.T) {
 	type part struct {
 		Name string `json:"name"`
 	}
@@ -164,8 +164,8 @@ func TestShapes(t *testing.T) {
 		private string
 	}
 	_ = whole{}.private
-	all := shapes{}
-	require.JSONEq(t, `{"$ref":"#/components/schemas/whole"}`, asJSON(t, all.of(reflect.TypeFor[whole]())))
+	all := schemas{}
+	require.JSONEq(t, `{"$ref":"#/components/schemas/whole"}`, asJSON(t, all.schemaOf(reflect.TypeFor[whole]())))
 	require.JSONEq(t, `{
 		"type": "object",
 		"required": ["id", "at", "left", "parts", "attempt", "payload", "price", "phase", "qty", "reason", "inline"],
@@ -183,13 +183,13 @@ func TestShapes(t *testing.T) {
 			"words": {"type": "object", "additionalProperties": {"type": "string"}},
 			"inline": {"type": "object", "required": ["Flag"], "properties": {"Flag": {"type": "boolean"}}}
 		}}`, asJSON(t, all["whole"]))
-	require.Panics(t, func() { all.of(reflect.TypeFor[chan int]()) })
-	other := func() { type part struct{ Other int }; all.of(reflect.TypeFor[part]()) }
-	require.Panics(t, other, "one name, two shapes")
+	require.Panics(t, func() { all.schemaOf(reflect.TypeFor[chan int]()) })
+	other := func() { type part struct{ Other int }; all.schemaOf(reflect.TypeFor[part]()) }
+	require.Panics(t, other, "one name, two types")
 }
 
-// Each documented example is accepted; without any one of the required fields it is a fault of that field.
-func TestTheExamplesHoldAndTheRequiredIsRequired(t *testing.T) {
+// Each documented example is accepted; without one of its required fields it is a fault of that field.
+func TestExamplesAreAcceptedAndRequiredFieldsAreRequired(t *testing.T) {
 	_, h := newDemo()
 	accepted, faulted := 0, 0
 	doc := served(t, h)
@@ -209,7 +209,7 @@ func TestTheExamplesHoldAndTheRequiredIsRequired(t *testing.T) {
 	require.Equal(t, 8, faulted)
 }
 
-// example makes the request that the document shows, but for one field.
+// example returns the request that the document shows, without one field.
 func example(t *testing.T, method, path string, op *openapi3.Operation, without string) *http.Request {
 	query, headers, body := url.Values{}, http.Header{"Token": {"any"}}, ""
 	for _, ref := range op.Parameters {
@@ -232,7 +232,7 @@ func example(t *testing.T, method, path string, op *openapi3.Operation, without 
 	return r
 }
 
-// required names the fields of query and body that the document requires; those of the path cannot be left out.
+// required returns the names of the required fields of query and body; those of the path cannot be left out.
 func required(op *openapi3.Operation) (names []string) {
 	for _, p := range op.Parameters {
 		if p.Value.Required && p.Value.In != "path" {

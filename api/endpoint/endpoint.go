@@ -2,6 +2,10 @@ package endpoint
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -11,128 +15,224 @@ import (
 // Endpoint is one method on one path.
 type Endpoint struct {
 	method, path, summary string
-	about                 string // what the summary has no room for
+	description           string
 	group                 group
 	status                int          // of success
-	answer                reflect.Type // of success
-	example               any          // of the answer; nil: made of its type's tags
+	response              reflect.Type // of success
+	example               any          // of the response; nil: built from its type's tags
 	command               bool         // takes an Idempotency-Key
-	unhurried             bool
-	fields                []field  // what the reader asks for
-	codes                 []string // all it may answer
+	withoutTimeout        bool
+	fields                []field  // that the reader reads
+	codes                 []string // that it may respond with
 	serve                 func(ctx context.Context, a *API, w http.ResponseWriter, r *http.Request) error
 }
 
 // group is a heading of the document.
-type group struct{ name, about string }
+type group struct{ name, description string }
 
 // Group puts endpoints under one heading of the document.
-func Group(name, about string, endpoints ...Endpoint) []Endpoint {
+func Group(name, description string, endpoints ...Endpoint) []Endpoint {
 	for i := range endpoints {
-		endpoints[i].group = group{name, about}
+		endpoints[i].group = group{name, description}
 	}
 	return endpoints
 }
 
-// Describe says in the document what the summary has no room for, in Markdown.
-func (e Endpoint) Describe(about string) Endpoint {
-	e.about = about
+// Describe adds a description to the document, in Markdown, beside the summary.
+func (e Endpoint) Describe(description string) Endpoint {
+	e.description = description
 	return e
 }
 
-// Example shows this answer in the document, instead of one made of the tags of its type.
-func (e Endpoint) Example(answer any) Endpoint {
-	e.example = answer
+// Example puts this response into the document, instead of one built from the tags of its type.
+func (e Endpoint) Example(response any) Endpoint {
+	e.example = response
 	return e
 }
 
-// Unhurried is an endpoint that waits for somebody else's server, which has a time-out of its own: neither
-// API.Patience nor the write time-out of our own server cuts it off.
-func (e Endpoint) Unhurried() Endpoint {
-	e.unhurried = true
+// WithoutTimeout exempts an endpoint that waits for another server, which has its own timeout, from API.Timeout and from
+// the write timeout of the gateway's server.
+func (e Endpoint) WithoutTimeout() Endpoint {
+	e.withoutTimeout = true
 	return e
 }
 
-// Handle declares an endpoint: read takes the request apart, do does it, and its answer goes out with status. Fields of
-// an answer with the tag `header` go out as headers. The codes are those that do may answer beside `internal`
-// and `timeout`; what is wrong with requests as such is added by itself.
-func Handle[T, Out any](
+// Handle declares an endpoint: read parses the request, do carries it out, and its response is sent with status. Fields of
+// a response with the tag `header` are sent as headers. The codes are those that do may respond with beside `internal`
+// and `timeout`; those of malformed requests are added here.
+func Handle[In, Out any](
 	method, path string, status int, summary string,
-	read func(*Input) T,
-	do func(context.Context, T) (Out, error),
+	read func(*Input) In,
+	do func(context.Context, In) (Out, error),
 	codes ...string,
 ) Endpoint {
 	e := declare[Out](method, path, status, summary, func(in *Input) { read(in) }, codes)
-	headers := headersOf(e.answer)
+	headers := headerFields(e.response)
 	e.serve = func(ctx context.Context, a *API, w http.ResponseWriter, r *http.Request) error {
 		in, err := e.receive(w, r)
 		if err != nil {
 			return err
 		}
-		asked := read(in)
+		input := read(in)
 		if err := in.refusal(); err != nil {
 			return err
 		}
-		out, err := carryOut(ctx, a, func() (Out, error) { return do(ctx, asked) })
+		out, err := runAdmitted(ctx, a, func() (Out, error) { return do(ctx, input) })
 		if err != nil {
 			return err
 		}
 		setHeaders(w.Header(), headers, out)
-		answer(w, status, out)
+		respond(w, status, out)
 		return nil
 	}
 	return e
 }
 
-// NoInput is the reader of an endpoint that asks for nothing.
+// NoInput is the reader of an endpoint that reads nothing.
 func NoInput(*Input) Empty { return Empty{} }
 
-// declare makes an endpoint that cannot serve yet: it runs the reader blank to learn what it asks for.
+// WithTarget returns the handler that looks a target up, such as the running range of the request, and calls do with it.
+// An error of find becomes the response.
+func WithTarget[Target, In, Out any](
+	find func(context.Context) (Target, error), do func(context.Context, Target, In) (Out, error),
+) func(context.Context, In) (Out, error) {
+	return func(ctx context.Context, input In) (out Out, err error) {
+		target, err := find(ctx)
+		if err != nil {
+			return out, err
+		}
+		return do(ctx, target, input)
+	}
+}
+
+const (
+	keyHeader      = "Idempotency-Key"
+	replayedHeader = "idempotency-replayed"
+)
+
+// Command declares an endpoint that changes something, so that a client may repeat it under an Idempotency-Key
+// (WIRE.md, Requests). It is Handle with two differences.
+//
+// do gets the key, or nil if the request has none. It claims the name, waits for another request that holds it, and
+// stores, in the same write as the change, what Render returns for its result. K is the domain's own struct of these
+// three fields:
+//
+//	Name         as the client chose it, 1 to 255 visible ASCII characters
+//	Fingerprint  of the request: the same name with another fingerprint is the error `idempotency_key_reused`
+//	Render       the response as it will be sent, status and body; safe to call from any goroutine
+//
+// For a repeat, do returns an error with the method Replay() (status int, body []byte), which is what Render returned for
+// the first request. That is sent again, byte for byte, with the header `idempotency-replayed: true`.
+//
+// show converts the command and the domain's result into the response; it is NoBody for 204.
+func Command[C, A, Out any, K ~struct {
+	Name, Fingerprint string
+	Render            func(A) (status int, body []byte)
+}](
+	method, path string, status int, summary string,
+	read func(*Input) C,
+	do func(context.Context, C, *K) (A, error),
+	show func(C, A) Out,
+	codes ...string,
+) Endpoint {
+	e := declare[Out](method, path, status, summary, func(in *Input) { in.key(); read(in) }, codes)
+	e.command = true
+	e.codes = append(e.codes, "idempotency_key_reused", "too_large")
+	e.serve = func(ctx context.Context, a *API, w http.ResponseWriter, r *http.Request) error {
+		in, err := e.receive(w, r)
+		if err != nil {
+			return err
+		}
+		name, command := in.key(), read(in)
+		if err := in.refusal(); err != nil {
+			return err
+		}
+		var key *K
+		if name != "" {
+			render := func(result A) (int, []byte) { return status, encode(show(command, result)) }
+			key = &K{Name: name, Fingerprint: in.fingerprint(), Render: render}
+		}
+		result, err := runAdmitted(ctx, a, func() (A, error) { return do(ctx, command, key) })
+		if err == nil {
+			respond(w, status, show(command, result))
+			return nil
+		}
+		var first interface{ Replay() (int, []byte) }
+		if !errors.As(err, &first) {
+			return err
+		}
+		w.Header().Set(replayedHeader, "true")
+		status, body := first.Replay()
+		write(w, status, body)
+		return nil
+	}
+	return e
+}
+
+// NoBody is the empty response to a command.
+func NoBody[C, A any](C, A) Empty { return Empty{} }
+
+func (in *Input) key() string {
+	return in.Header(keyHeader, 255, "Makes repeating safe: within 24 hours the same request under the same key has no "+
+		"second effect and gets the first successful answer again, with the header "+replayedHeader+": true. "+
+		"A refused request frees its key.")
+}
+
+// fingerprint identifies a request by its method, path, query and body as they were sent. None of the first three can
+// contain a newline.
+func (in *Input) fingerprint() string {
+	sum := sha256.New()
+	_, _ = fmt.Fprintf(sum, "%s\n%s\n%s\n", in.request.Method, in.request.URL.EscapedPath(), in.request.URL.RawQuery) // a hash never fails
+	sum.Write(in.raw)
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// declare returns an endpoint that cannot serve yet. It runs the reader without a request to record its fields.
 func declare[Out any](method, path string, status int, summary string, read func(*Input), codes []string) Endpoint {
-	blank := &Input{}
-	read(blank)
+	recording := &Input{}
+	read(recording)
 	e := Endpoint{
 		method: method, path: path, status: status, summary: summary,
-		answer: answerOf[Out](),
-		fields: blank.fields,
-		codes:  append([]string{"internal", "timeout"}, codes...),
+		response: documentedType[Out](),
+		fields:   recording.fields,
+		codes:    append([]string{"internal", "timeout"}, codes...),
 	}
 	if len(e.fields) > 0 {
 		e.codes = append(e.codes, "invalid_request")
 	}
-	if e.asks(inBody) {
+	if e.reads(inBody) {
 		e.codes = append(e.codes, "too_large", "unsupported_media_type")
 	}
 	return e
 }
 
-func (e *Endpoint) asks(where place) bool {
-	return slices.ContainsFunc(e.fields, func(f field) bool { return f.in == where })
+func (e *Endpoint) reads(p place) bool {
+	return slices.ContainsFunc(e.fields, func(f field) bool { return f.place == p })
 }
 
-// bodyOptional says whether the endpoint can do without a body.
+// bodyOptional is true if the endpoint requires no field of the body.
 func (e *Endpoint) bodyOptional() bool {
-	return !slices.ContainsFunc(e.fields, func(f field) bool { return f.in == inBody && f.required })
+	return !slices.ContainsFunc(e.fields, func(f field) bool { return f.place == inBody && f.required })
 }
 
-// receive opens a request for the reader. A query or a body that the reader asks nothing of is not looked at; the body
-// of a request with an Idempotency-Key is loaded all the same, being part of its fingerprint.
+// receive opens a request for the reader. It ignores a query or a body that the reader reads nothing of; the body of a
+// request with an Idempotency-Key is loaded in any case, because it is part of the fingerprint.
 func (e *Endpoint) receive(w http.ResponseWriter, r *http.Request) (*Input, error) {
 	in := &Input{request: r}
-	if e.asks(inQuery) {
+	if e.reads(inQuery) {
 		query, err := url.ParseQuery(r.URL.RawQuery)
 		if err != nil {
 			in.unreadable(inQuery, "must be properly encoded")
 		}
 		in.query = query
 	}
-	reads := e.asks(inBody)
-	if reads || e.command && r.Header.Get(keyHeader) != "" {
+	readsBody := e.reads(inBody)
+	if readsBody || e.command && r.Header.Get(keyHeader) != "" {
 		if err := in.load(w); err != nil {
 			return nil, err
 		}
 	}
-	if reads {
+	if readsBody {
 		return in, in.decode(e.bodyOptional())
 	}
 	return in, nil

@@ -10,26 +10,26 @@ import (
 	"time"
 )
 
-// Errors is the one table of all codes: what they answer, and what the document says of them.
+// Errors is the table of all codes: the response of each, which the document repeats.
 type Errors map[string]Error
 
-// Error is what a code stands for.
+// Error is the response to a code.
 type Error struct {
 	Status     int
-	Sentence   string        // for people; an error that brings a text of its own says that instead
+	Sentence   string        // for people; the text of an error that has its own replaces it
 	RetryAfter time.Duration // zero: no Retry-After
 }
 
-// of answers what a code stands for. A code that is used and not in the table is found at start, and stops it.
-func (e Errors) of(code string) Error {
-	known, ok := e[code]
+// lookUp returns the entry of a code. It panics if the table has none, so that a missing code stops the start.
+func (e Errors) lookUp(code string) Error {
+	entry, ok := e[code]
 	if !ok {
 		panic(fmt.Sprintf("endpoint: the table of errors has no code %q", code))
 	}
-	return known
+	return entry
 }
 
-// Refusal is an error that is nothing but its code; the table has the sentence.
+// Refusal is an error that is only a code; the table has the sentence.
 type Refusal string
 
 func (r Refusal) Error() string { return string(r) }
@@ -37,8 +37,25 @@ func (r Refusal) Error() string { return string(r) }
 // Code is the refusal itself.
 func (r Refusal) Code() string { return string(r) }
 
-// Faults is the error of a malformed request: a sentence for each field. Beside readers, an endpoint may answer it for
-// what only it can see, such as a cursor that was never given out.
+// Refuse returns an error with a code and a sentence of its own. The wait becomes the header Retry-After; zero leaves the
+// wait that the table has for the code.
+func Refuse(code, sentence string, wait time.Duration) error { return explained{code, sentence, wait} }
+
+type explained struct {
+	code, sentence string
+	wait           time.Duration
+}
+
+func (e explained) Error() string { return e.sentence }
+
+// Code is the code of the refusal.
+func (e explained) Code() string { return e.code }
+
+// RetryAfter is the wait of the refusal.
+func (e explained) RetryAfter() time.Duration { return e.wait }
+
+// Faults is the error of a malformed request: a sentence for each field. An endpoint may return it for a fault that the
+// reader cannot see, such as a cursor that was never issued.
 type Faults map[string]string
 
 func (f Faults) Error() string { return fmt.Sprintf("invalid request: %v", map[string]string(f)) }
@@ -55,7 +72,7 @@ type Problem struct {
 	RetryAfter time.Duration
 }
 
-// Problem answers how err is shown. Code `internal` means that it is a defect of ours, of which nothing is told.
+// Problem returns how the wire shows err. An error without a code of the table is a defect: `internal`, without its text.
 func (a *API) Problem(err error) Problem {
 	var coded interface {
 		error
@@ -68,29 +85,32 @@ func (a *API) Problem(err error) Problem {
 	default:
 		coded = Refusal("internal")
 	}
-	known, ok := a.Errors[coded.Code()]
+	entry, ok := a.Errors[coded.Code()]
 	if !ok || coded.Code() == "internal" {
-		coded, known = Refusal("internal"), a.Errors.of("internal")
+		coded, entry = Refusal("internal"), a.Errors.lookUp("internal")
 	}
-	p := Problem{Status: known.Status, Code: coded.Code(), Message: coded.Error(), RetryAfter: known.RetryAfter}
+	p := Problem{Status: entry.Status, Code: coded.Code(), Message: coded.Error(), RetryAfter: entry.RetryAfter}
 	switch coded := coded.(type) {
 	case Refusal:
-		p.Message = known.Sentence
+		p.Message = entry.Sentence
 	case Faults:
-		p.Message, p.Fields = known.Sentence, coded
+		p.Message, p.Fields = entry.Sentence, coded
 	}
-	var later interface{ RetryAfter() time.Duration }
-	if errors.As(err, &later) {
-		p.RetryAfter = later.RetryAfter()
+	var waiting interface{ RetryAfter() time.Duration }
+	if errors.As(err, &waiting) && waiting.RetryAfter() > 0 {
+		p.RetryAfter = waiting.RetryAfter()
 	}
 	return p
 }
 
-// clientGone is the status the access log shows where nobody was left to answer; nginx made it customary.
+// clientGone is the status in the access log where the client closed the connection first; nginx introduced it.
 const clientGone = 499
 
-// Fail answers err: what an endpoint or a middleware could not do. The Defect hook hears of defects, and not of a client
-// that went away in the middle.
+// FailFunc responds with an error: it is API.Fail, for handlers and middlewares.
+type FailFunc func(http.ResponseWriter, *http.Request, error)
+
+// Fail responds with err: what an endpoint or a middleware could not do. It reports a defect to the Defect hook, unless
+// the client cancelled the request.
 func (a *API) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	p := a.Problem(err)
 	if p.Code == "internal" {
@@ -103,7 +123,7 @@ func (a *API) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	p.write(w, r)
 }
 
-// failure is the one shape of every error (WIRE.md, Errors).
+// failure is the body of every error (WIRE.md, Errors).
 type failure struct {
 	Error   string `json:"error" doc:"What went wrong, for people and logs"`
 	Code    string `json:"code" doc:"What went wrong, for programs; stable"`

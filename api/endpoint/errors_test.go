@@ -12,14 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// busy is a domain error that knows how long to wait.
+// busy is a domain error with a wait of its own.
 type busy struct{ wait time.Duration }
 
 func (busy) Error() string               { return "queue is full" }
 func (busy) Code() string                { return "overloaded" }
 func (b busy) RetryAfter() time.Duration { return b.wait }
 
-func TestWhatErrorsBecome(t *testing.T) {
+func TestTheResponsesToErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		err     error
 		code    string
@@ -27,17 +27,17 @@ func TestWhatErrorsBecome(t *testing.T) {
 		retry   string
 		defects int
 	}{
-		"a code and its own sentence": {refused{"lane_occupied", "lane 3 is taken"}, "lane_occupied", "lane 3 is taken", "", 0},
-		"wrapped":                     {fmt.Errorf("range 7: %w", refused{"lane_occupied", "lane 3 is taken"}), "lane_occupied", "lane 3 is taken", "", 0},
-		"joined":                      {errors.Join(errors.New("x"), refused{"lane_occupied", "lane 3 is taken"}), "lane_occupied", "lane 3 is taken", "", 0},
-		"a mere code":                 {Refusal("lane_occupied"), "lane_occupied", "lane is occupied by another session", "", 0},
-		"waiting as the table says":   {Refusal("overloaded"), "overloaded", "too busy; nothing was changed", "2", 0},
-		"waiting as the error says":   {fmt.Errorf("x: %w", busy{1200 * time.Millisecond}), "overloaded", "queue is full", "2", 0},
-		"out of time":                 {fmt.Errorf("save: %w", context.DeadlineExceeded), "timeout", "the outcome is not known", "", 0},
-		"an unknown code":             {refused{"no_such_code", "secret"}, "internal", "a defect of ours; quote the trace_id", "", 1},
-		"the code of a defect":        {refused{"internal", "secret"}, "internal", "a defect of ours; quote the trace_id", "", 1},
-		"a bare error":                {errors.New("secret"), "internal", "a defect of ours; quote the trace_id", "", 1},
-		"cancelled, the client there": {fmt.Errorf("secret: %w", context.Canceled), "internal", "a defect of ours; quote the trace_id", "", 1},
+		"a code and its own sentence":           {refused{"lane_occupied", "lane 3 is taken"}, "lane_occupied", "lane 3 is taken", "", 0},
+		"wrapped":                               {fmt.Errorf("range 7: %w", refused{"lane_occupied", "lane 3 is taken"}), "lane_occupied", "lane 3 is taken", "", 0},
+		"joined":                                {errors.Join(errors.New("x"), refused{"lane_occupied", "lane 3 is taken"}), "lane_occupied", "lane 3 is taken", "", 0},
+		"only a code":                           {Refusal("lane_occupied"), "lane_occupied", "lane is occupied by another session", "", 0},
+		"the wait of the table":                 {Refusal("overloaded"), "overloaded", "too busy; nothing was changed", "2", 0},
+		"the wait of the error":                 {fmt.Errorf("x: %w", busy{1200 * time.Millisecond}), "overloaded", "queue is full", "2", 0},
+		"out of time":                           {fmt.Errorf("save: %w", context.DeadlineExceeded), "timeout", "the outcome is not known", "", 0},
+		"an unknown code":                       {refused{"no_such_code", "secret"}, "internal", "a defect of ours; quote the trace_id", "", 1},
+		"the code of a defect":                  {refused{"internal", "secret"}, "internal", "a defect of ours; quote the trace_id", "", 1},
+		"a bare error":                          {errors.New("secret"), "internal", "a defect of ours; quote the trace_id", "", 1},
+		"cancelled, the client still connected": {fmt.Errorf("secret: %w", context.Canceled), "internal", "a defect of ours; quote the trace_id", "", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, h := newDemo()
@@ -56,7 +56,7 @@ func TestWhatErrorsBecome(t *testing.T) {
 	}
 }
 
-func TestAnEndpointMayFindAFaultItself(t *testing.T) {
+func TestAnEndpointMayReturnFaultsItself(t *testing.T) {
 	d, h := newDemo()
 	d.fails = fmt.Errorf("history: %w", Faults{"after": "is no cursor of ours"})
 	f := problem(t, call(h, "GET", prefix+"/history?after=1042", ""))
@@ -64,19 +64,19 @@ func TestAnEndpointMayFindAFaultItself(t *testing.T) {
 	require.Equal(t, "the request is invalid", f.Error)
 }
 
-func TestAClientThatVanishedIsNoDefect(t *testing.T) {
+func TestACancelledRequestIsNoDefect(t *testing.T) {
 	d, h := newDemo()
-	ctx, vanish := context.WithCancel(t.Context())
-	vanish()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
 	d.fails = fmt.Errorf("ask lane: %w", context.Canceled)
 	r := httptest.NewRequest("GET", prefix+"/sessions", nil).WithContext(ctx)
 	r.Header.Set("token", "any")
 	require.Equal(t, clientGone, serve(h, r).Code)
 	require.Empty(t, d.defects)
 
-	d.fails = errors.New("a real one")
+	d.fails = errors.New("a real defect")
 	serve(h, r)
-	require.Len(t, d.defects, 1, "a defect stays one, whoever left")
+	require.Len(t, d.defects, 1, "a defect is reported also if the client is gone")
 }
 
 func TestACodeOutsideTheTableStopsTheStart(t *testing.T) {

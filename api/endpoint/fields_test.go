@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestACreateIsReadAsItWasMeant(t *testing.T) {
+func TestACreateIsParsed(t *testing.T) {
 	d, h := newDemo()
 	w := call(h, "POST", prefix+"/sessions", `{
 		"customer_name": "  Zoë O'Neill\n", "lane_id": "`+strings.ToUpper(laneID)+`", "duration": 480,
@@ -18,7 +18,7 @@ func TestACreateIsReadAsItWasMeant(t *testing.T) {
 	require.Equal(t, create{Customer: "Zoë O'Neill", Lane: uuid.MustParse(laneID), Duration: 480}, d.last)
 }
 
-func TestAllFaultsComeAtOnce(t *testing.T) {
+func TestAllFaultsAreReportedAtOnce(t *testing.T) {
 	_, h := newDemo()
 	w := call(h, "POST", prefix+"/sessions",
 		`{"customer_name":" ","duration":481,"auto_start":"yes"}`, "Idempotency-Key", "")
@@ -32,12 +32,12 @@ func TestAllFaultsComeAtOnce(t *testing.T) {
 
 	w = call(h, "POST", prefix+"/sessions/7/modify?time=0", "")
 	require.Equal(t, Faults{
-		"id":   "must be a UUID like " + exampleID,
+		"id":   "must be a UUID like " + ExampleID,
 		"time": "must be a non-zero integer from -1000000 to 1000000",
 	}, problem(t, w).Fields)
 }
 
-func TestTheErrorIsInItsOrderOfKeys(t *testing.T) {
+func TestTheErrorBodyHasItsOrderOfKeys(t *testing.T) {
 	_, h := newDemo()
 	w := call(h, "POST", prefix+"/sessions", `{"customer_name":"Jo","lane_id":"`+laneID+`","duration":60.0}`,
 		"traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
@@ -46,7 +46,7 @@ func TestTheErrorIsInItsOrderOfKeys(t *testing.T) {
 		`"fields":{"duration":"must be an integer from 1 to 480"}}`+"\n", w.Body.String())
 }
 
-// One field of the body at a time: the others are as ordered. An empty want is a fault.
+// Each case replaces one field of a valid body. A nil want is a fault.
 func TestBodyFields(t *testing.T) {
 	for _, c := range []struct {
 		field, json string
@@ -65,7 +65,7 @@ func TestBodyFields(t *testing.T) {
 		{"duration", `{}`, nil},
 		{"duration", `null`, nil},
 		{"duration", `99999999999999999999999999`, nil},
-		{"duration", `18446744073709551676`, nil}, // 60, if 64 bits overflowed
+		{"duration", `18446744073709551676`, nil}, // 60 after an overflow of 64 bits
 		{"customer_name", `"é"`, "é"},
 		{"customer_name", `"\u00e9\ud83d\ude00"`, "é😀"},
 		{"customer_name", `"` + strings.Repeat("é", 200) + `"`, strings.Repeat("é", 200)},
@@ -93,7 +93,7 @@ func TestBodyFields(t *testing.T) {
 	} {
 		t.Run(c.field+" "+c.json, func(t *testing.T) {
 			d, h := newDemo()
-			// The last one of two alike counts, so the one under test goes last.
+			// Of two fields with one name the last one counts, so the one under test goes last.
 			body := strings.TrimSuffix(ordered, "}") + `,"` + c.field + `":` + c.json + `}`
 			w := call(h, "POST", prefix+"/sessions", body)
 			if c.want == nil {
@@ -138,7 +138,7 @@ func TestAMalformedQueryIsOneFaultOfTheQuery(t *testing.T) {
 		require.Equal(t, Faults{"query": "must be properly encoded"}, problem(t, w).Fields, query)
 	}
 	require.Nil(t, d.last)
-	require.Equal(t, 200, call(h, "GET", prefix+"/sessions?%zz", "").Code, "no query is asked for, none is looked at")
+	require.Equal(t, 200, call(h, "GET", prefix+"/sessions?%zz", "").Code, "a query that is not read is ignored")
 }
 
 func TestAPage(t *testing.T) {
@@ -195,7 +195,7 @@ func TestTheOtherFields(t *testing.T) {
 	}
 }
 
-func TestAnswersAreWrittenPlainly(t *testing.T) {
+func TestTheEncodingOfResponses(t *testing.T) {
 	_, h := newDemo()
 	w := call(h, "GET", prefix+"/sessions", "")
 	require.Equal(t, "[]\n", w.Body.String(), "an empty list is a list")

@@ -3,30 +3,33 @@ package endpoint
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/go-chi/chi/v5"
 )
 
-// Input is what a reader reads from: a request, or nothing at all when the endpoint is being declared. Its methods
-// answer the field's value; where the request breaks the field's rule they note the fault and answer a zero value,
-// which nobody gets to see, because a request with a fault goes no further.
+// Input is what a reader reads from: a request, or nothing while the endpoint is declared. Its methods return the field's
+// value. Where the request breaks the field's rule they record the fault and return a zero value, which is never used: a
+// request with a fault is refused.
 type Input struct {
-	request *http.Request // nil: a blank run, which only notes the fields
-	fields  []field       // of a blank run, in the order asked
+	request *http.Request // nil: only the fields are recorded
+	fields  []field       // as recorded, in the reader's order
 
 	query  url.Values
-	raw    []byte // the body, where one was read
+	raw    []byte // the body, if it was read
 	body   map[string]json.RawMessage
-	broken []place // where nothing can be read: one fault for the whole of it, none for its fields
+	broken []place // that cannot be parsed: one fault for each of them, none for its fields
 	faults Faults
 }
 
-// place is where a field stands, as OpenAPI names it (but for the body).
+// place is the part of a request that a field is in, as OpenAPI names it (except for the body).
 type place string
 
 const (
@@ -36,29 +39,29 @@ const (
 	inBody   place = "body"
 )
 
-// field is what the document says of one field.
+// field describes one field for the document.
 type field struct {
-	in       place
-	name     string
-	about    string
-	required bool
-	example  any // nil: none
-	standard any // of an optional field; nil: none worth telling
-	schema   *openapi3.Schema
+	place       place
+	name        string
+	description string
+	required    bool
+	example     any // nil: none
+	fallback    any // of an optional field, as the document shows it; nil: not shown
+	schema      *openapi3.Schema
 }
 
-// ask is the way of every field: a blank run notes it; a request is asked for it, and what it gives is checked.
-// Where it gives nothing, standard is the answer.
-func ask[V any](in *Input, f field, k kind[V], standard V) V {
+// readField reads one field: it records the field, or looks it up in the request and checks it. It returns the fallback
+// where the request does not have the field.
+func readField[V any](in *Input, f field, k kind[V], fallback V) V {
 	if in.request == nil {
 		f.schema = k.schema()
 		in.fields = append(in.fields, f)
-		return standard
+		return fallback
 	}
-	text, form, given := in.find(f.in, f.name)
+	text, form, found := in.lookUp(f.place, f.name)
 	switch {
-	case slices.Contains(in.broken, f.in):
-	case given:
+	case slices.Contains(in.broken, f.place):
+	case found:
 		if v, ok := k.parse(text, form); ok {
 			return v
 		}
@@ -66,38 +69,38 @@ func ask[V any](in *Input, f field, k kind[V], standard V) V {
 	case f.required:
 		in.fault(f.name, "is required")
 	}
-	return standard
+	return fallback
 }
 
-// find looks a field up. Given twice, the last one counts, in the query as in the body (WIRE.md, Requests); header lines
-// of one name are joined by a comma and a space, as HTTP has it.
-func (in *Input) find(where place, name string) (text string, as form, given bool) {
-	switch where {
+// lookUp returns the text of a field. Of two with one name the last one counts, in the query as in the body (WIRE.md,
+// Requests); header lines of one name are joined by a comma and a space, as HTTP defines.
+func (in *Input) lookUp(p place, name string) (text string, form valueForm, found bool) {
+	switch p {
 	case inPath:
 		return chi.URLParam(in.request, name), bare, true
 	case inQuery:
-		if all := in.query[name]; len(all) > 0 {
-			return all[len(all)-1], bare, true
+		if values := in.query[name]; len(values) > 0 {
+			return values[len(values)-1], bare, true
 		}
 		return "", bare, false
 	case inHeader:
-		all := in.request.Header.Values(name)
-		return strings.Join(all, ", "), bare, len(all) > 0
+		values := in.request.Header.Values(name)
+		return strings.Join(values, ", "), bare, len(values) > 0
 	}
-	raw, given := in.body[name]
-	if !given || string(raw) == "null" {
+	raw, found := in.body[name]
+	if !found || string(raw) == "null" {
 		return "", literal, false
 	}
 	if raw[0] != '"' {
 		return string(raw), literal, true
 	}
-	word, err := unquoted(raw)
+	word, err := unquote(raw)
 	return word, quoted, err == nil
 }
 
-// unquoted is what a JSON string says. One without a backslash says what stands between its quotes, the body being valid
-// JSON and UTF-8: see decode.
-func unquoted(raw json.RawMessage) (text string, err error) {
+// unquote returns the content of a JSON string. Without a backslash that is the bytes between its quotes: decode has
+// checked that the body is valid JSON and UTF-8.
+func unquote(raw json.RawMessage) (text string, err error) {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return string(raw[1 : len(raw)-1]), nil
 	}
@@ -112,16 +115,62 @@ func (in *Input) fault(name, sentence string) {
 	in.faults[name] = sentence
 }
 
-// unreadable notes a fault of a whole place, under the place's name.
-func (in *Input) unreadable(where place, sentence string) {
-	in.broken = append(in.broken, where)
-	in.fault(string(where), sentence)
+// unreadable records a fault of a whole place, under the place's name.
+func (in *Input) unreadable(p place, sentence string) {
+	in.broken = append(in.broken, p)
+	in.fault(string(p), sentence)
 }
 
-// refusal is the error of a request with faults, all of them at once; nil if it has none.
+// refusal returns all faults of a request as one error; nil if it has none.
 func (in *Input) refusal() error {
 	if len(in.faults) > 0 {
 		return in.faults
 	}
 	return nil
+}
+
+// maxBody is the maximum size of a body in bytes (WIRE.md, Requests).
+const maxBody = 64 << 10
+
+// load reads the whole body. A body that is too large is an error; one that breaks off is recorded as a fault.
+func (in *Input) load(w http.ResponseWriter) error {
+	raw, err := io.ReadAll(http.MaxBytesReader(w, in.request.Body, maxBody))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return Refusal("too_large")
+	case err != nil:
+		in.unreadable(inBody, "could not be read to its end")
+	}
+	in.raw = raw
+	return nil
+}
+
+// decode parses the loaded body as one JSON object. An optional body may be empty.
+//
+// A map of raw values makes it exact: keys are case-sensitive, unknown ones are ignored, of two with one name the last one
+// counts, and bytes after the object are refused. encoding/json silently repairs broken UTF-8, so that is checked first.
+func (in *Input) decode(optional bool) error {
+	if len(in.broken) > 0 || optional && len(in.raw) == 0 {
+		return nil
+	}
+	if !acceptsJSON(in.request.Header.Get("Content-Type")) {
+		return Refusal("unsupported_media_type")
+	}
+	if !utf8.Valid(in.raw) {
+		in.unreadable(inBody, "must be UTF-8")
+		return nil
+	}
+	// null decodes without an error and leaves the map nil.
+	if err := json.Unmarshal(in.raw, &in.body); err != nil || in.body == nil {
+		in.unreadable(inBody, "must be one JSON object")
+	}
+	return nil
+}
+
+// acceptsJSON is true if a body of that content type is read as JSON: with any parameters, and also without a type.
+func acceptsJSON(contentType string) bool {
+	mediaType, _, _ := strings.Cut(contentType, ";")
+	mediaType = strings.TrimSpace(mediaType)
+	return mediaType == "" || strings.EqualFold(mediaType, "application/json")
 }

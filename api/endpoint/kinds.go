@@ -13,78 +13,78 @@ import (
 	"github.com/google/uuid"
 )
 
-// kind is one sort of value: how it is checked, how its rule reads after "must be", how the document puts it.
+// kind is one kind of value: its check, its rule as it reads after "must be", and its schema in the document.
 type kind[V any] interface {
-	parse(text string, as form) (V, bool)
+	parse(text string, form valueForm) (V, bool)
 	rule() string
 	schema() *openapi3.Schema
 }
 
-// form is how a value was written: JSON tells "60" from 60, the rest of a request does not.
-type form int
+// valueForm is how a value was written: JSON distinguishes "60" from 60, the other parts of a request do not.
+type valueForm int
 
 const (
-	bare    form = iota // in the path, the query or a header, where all is text
-	quoted              // a JSON string, which the text is the content of
-	literal             // any other JSON value, as it was written
+	bare    valueForm = iota // in the path, the query or a header
+	quoted                   // the content of a JSON string
+	literal                  // another JSON value, as it was written
 )
 
-type text struct{ min, max int }
+type text struct{ shortest, longest int }
 
-func (k text) parse(s string, as form) (string, bool) {
+func (k text) parse(s string, form valueForm) (string, bool) {
 	s = strings.TrimSpace(s)
 	length := utf8.RuneCountInString(s)
-	fits := k.min <= length && length <= k.max && utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
-	return s, fits && as != literal
+	fits := k.shortest <= length && length <= k.longest && utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
+	return s, fits && form != literal
 }
 
 func (k text) rule() string {
-	return fmt.Sprintf("a text of %d to %d characters, none of them a control character", k.min, k.max)
+	return fmt.Sprintf("a text of %d to %d characters, none of them a control character", k.shortest, k.longest)
 }
 
-// schema leaves the trimming and the control characters to the field's description: a pattern for them would not mean the
-// same to all who read patterns, and what is generated from one is nonsense.
+// schema has no pattern for the trimming and the control characters: tools read such a pattern differently and generate
+// unusable examples from it. The field's description states the rule.
 func (k text) schema() *openapi3.Schema {
-	return openapi3.NewStringSchema().WithMinLength(int64(k.min)).WithMaxLength(int64(k.max))
+	return openapi3.NewStringSchema().WithMinLength(int64(k.shortest)).WithMaxLength(int64(k.longest))
 }
 
-// exampleID is shown wherever the document needs a UUID.
-const exampleID = "7d9f2c4e-31b8-4a56-9c0d-5e8f1a2b3c4d"
+// ExampleID is the UUID of examples in the document.
+const ExampleID = "7d9f2c4e-31b8-4a56-9c0d-5e8f1a2b3c4d"
 
-// id is a UUID in its canonical form of 36 characters; uuid.Parse alone would take braces and urn: as well.
+// id is a UUID in its canonical form of 36 characters; uuid.Parse alone also accepts braces and urn:.
 type id struct{}
 
-func (id) parse(s string, as form) (uuid.UUID, bool) {
+func (id) parse(s string, form valueForm) (uuid.UUID, bool) {
 	v, err := uuid.Parse(s)
-	return v, err == nil && len(s) == len(exampleID) && as != literal
+	return v, err == nil && len(s) == len(ExampleID) && form != literal
 }
 
-func (id) rule() string { return "a UUID like " + exampleID }
+func (id) rule() string { return "a UUID like " + ExampleID }
 
 func (id) schema() *openapi3.Schema { return openapi3.NewUUIDSchema() }
 
-type integer struct{ min, max int }
+type integer struct{ lowest, highest int }
 
-func (k integer) parse(s string, as form) (int, bool) {
+func (k integer) parse(s string, form valueForm) (int, bool) {
 	n, err := strconv.Atoi(s)
-	return n, err == nil && k.min <= n && n <= k.max && as != quoted
+	return n, err == nil && k.lowest <= n && n <= k.highest && form != quoted
 }
 
-func (k integer) rule() string { return fmt.Sprintf("an integer from %d to %d", k.min, k.max) }
+func (k integer) rule() string { return fmt.Sprintf("an integer from %d to %d", k.lowest, k.highest) }
 
 func (k integer) schema() *openapi3.Schema {
-	return openapi3.NewIntegerSchema().WithMin(float64(k.min)).WithMax(float64(k.max))
+	return openapi3.NewIntegerSchema().WithMin(float64(k.lowest)).WithMax(float64(k.highest))
 }
 
-// signed is a change by so much, up or down. The public docs write time=+15, whose plus a query decodes to a space: a
-// leading space counts as a plus (WIRE.md, Requests).
+// signed is a change, up or down. The public docs write time=+15, whose plus a query decodes to a space: a leading space
+// counts as a plus (WIRE.md, Requests).
 type signed struct{ limit int }
 
-func (k signed) parse(s string, as form) (int, bool) {
-	if rest, plus := strings.CutPrefix(s, " "); plus {
+func (k signed) parse(s string, form valueForm) (int, bool) {
+	if rest, ok := strings.CutPrefix(s, " "); ok {
 		s = "+" + rest
 	}
-	n, fits := integer{-k.limit, k.limit}.parse(s, as)
+	n, fits := integer{-k.limit, k.limit}.parse(s, form)
 	return n, fits && n != 0
 }
 
@@ -98,15 +98,15 @@ func (k signed) schema() *openapi3.Schema {
 	return schema
 }
 
-// cursor is a place in a log, in decimal. No text at all is the place before the first entry.
+// cursor is a position in a log, in decimal. The empty text is the position before the first entry.
 type cursor struct{}
 
-func (cursor) parse(s string, as form) (uint64, bool) {
+func (cursor) parse(s string, form valueForm) (uint64, bool) {
 	if s == "" {
 		return 0, true
 	}
-	place, err := strconv.ParseUint(s, 10, 63)
-	return place, err == nil && as != literal
+	position, err := strconv.ParseUint(s, 10, 63)
+	return position, err == nil && form != literal
 }
 
 func (cursor) rule() string { return "a cursor from an earlier answer" }
@@ -115,23 +115,23 @@ func (cursor) schema() *openapi3.Schema {
 	return openapi3.NewStringSchema().WithPattern("^[0-9]{0,18}$")
 }
 
-type positive struct{ max float64 }
+type positive struct{ highest float64 }
 
-func (k positive) parse(s string, as form) (float64, bool) {
+func (k positive) parse(s string, form valueForm) (float64, bool) {
 	n, err := strconv.ParseFloat(s, 64)
-	return n, err == nil && 0 < n && n <= k.max && as != quoted
+	return n, err == nil && 0 < n && n <= k.highest && form != quoted
 }
 
-func (k positive) rule() string { return fmt.Sprintf("a number above 0 and up to %g", k.max) }
+func (k positive) rule() string { return fmt.Sprintf("a number above 0 and up to %g", k.highest) }
 
 func (k positive) schema() *openapi3.Schema {
-	return openapi3.NewFloat64Schema().WithExclusiveMinValue(0).WithMax(k.max)
+	return openapi3.NewFloat64Schema().WithExclusiveMinValue(0).WithMax(k.highest)
 }
 
 type flag struct{}
 
-func (flag) parse(s string, as form) (bool, bool) {
-	return s == "true", (s == "true" || s == "false") && as != quoted
+func (flag) parse(s string, form valueForm) (bool, bool) {
+	return s == "true", (s == "true" || s == "false") && form != quoted
 }
 
 func (flag) rule() string { return "true or false" }
@@ -140,8 +140,8 @@ func (flag) schema() *openapi3.Schema { return openapi3.NewBoolSchema() }
 
 type oneOf []string
 
-func (k oneOf) parse(s string, as form) (string, bool) {
-	return s, slices.Contains(k, s) && as != literal
+func (k oneOf) parse(s string, form valueForm) (string, bool) {
+	return s, slices.Contains(k, s) && form != literal
 }
 
 func (k oneOf) rule() string { return "one of " + strings.Join(k, ", ") }
@@ -157,26 +157,26 @@ func (k oneOf) schema() *openapi3.Schema {
 // composite is a list or an object.
 type composite struct{}
 
-func (composite) parse(s string, as form) (json.RawMessage, bool) {
-	return json.RawMessage(s), as == literal && (s[0] == '[' || s[0] == '{')
+func (composite) parse(s string, form valueForm) (json.RawMessage, bool) {
+	return json.RawMessage(s), form == literal && (s[0] == '[' || s[0] == '{')
 }
 
 func (composite) rule() string { return "a list or an object" }
 
 func (composite) schema() *openapi3.Schema { return openapi3.NewSchema() }
 
-// visible is 1 to max visible ASCII characters: what a header can carry without doubt.
-type visible struct{ max int }
+// visible is 1 to longest visible ASCII characters, which every header can carry.
+type visible struct{ longest int }
 
-func (k visible) parse(s string, as form) (string, bool) {
+func (k visible) parse(s string, form valueForm) (string, bool) {
 	hidden := func(r rune) bool { return r < '!' || r > '~' }
-	return s, 1 <= len(s) && len(s) <= k.max && !strings.ContainsFunc(s, hidden) && as != literal
+	return s, 1 <= len(s) && len(s) <= k.longest && !strings.ContainsFunc(s, hidden) && form != literal
 }
 
 func (k visible) rule() string {
-	return fmt.Sprintf("1 to %d visible ASCII characters, given once", k.max)
+	return fmt.Sprintf("1 to %d visible ASCII characters, given once", k.longest)
 }
 
 func (k visible) schema() *openapi3.Schema {
-	return openapi3.NewStringSchema().WithMinLength(1).WithMaxLength(int64(k.max)).WithPattern("^[!-~]+$")
+	return openapi3.NewStringSchema().WithMinLength(1).WithMaxLength(int64(k.longest)).WithPattern("^[!-~]+$")
 }

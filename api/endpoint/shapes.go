@@ -13,14 +13,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// shapes are the schemas of the types that are answered, by the name of the type. A named struct is described once and
-// referred to. A field may carry the tags doc (what it is) and example, and those that narrow it down: format, pattern,
-// enum (words with commas between), min and max.
-type shapes openapi3.Schemas
+// schemas are those of the types of responses, by the name of the type. A named struct is described once and referred to.
+// A field may have the tags doc (its description) and example, and those of its constraints: format, pattern, enum (words
+// separated by commas), min and max.
+type schemas openapi3.Schemas
 
-// of answers the schema of a type as encoding/json writes it; a pointer may be null. A type whose JSON cannot be told from
-// the type stops the start, as a document that leaves something out would be wrong.
-func (s shapes) of(t reflect.Type) *openapi3.SchemaRef {
+// schemaOf returns the schema of a type as encoding/json writes it; a pointer may be null. It panics on a type whose JSON
+// does not follow from the type: an incomplete document would be wrong.
+func (s schemas) schemaOf(t reflect.Type) *openapi3.SchemaRef {
 	switch {
 	case t == reflect.TypeFor[uuid.UUID]():
 		return openapi3.NewUUIDSchema().NewRef()
@@ -31,15 +31,15 @@ func (s shapes) of(t reflect.Type) *openapi3.SchemaRef {
 	case t == reflect.TypeFor[json.RawMessage](), t.Kind() == reflect.Interface:
 		return openapi3.NewSchema().NewRef()
 	case t.Kind() == reflect.Pointer:
-		return nullable(s.of(t.Elem()))
-	case len(alternatives(t)) > 1:
+		return nullable(s.schemaOf(t.Elem()))
+	case len(shapesOf(t)) > 1:
 		either := openapi3.NewSchema()
-		for _, one := range alternatives(t) {
-			either.OneOf = append(either.OneOf, s.of(one))
+		for _, shape := range shapesOf(t) {
+			either.OneOf = append(either.OneOf, s.schemaOf(shape))
 		}
 		return either.NewRef()
 	case t.Implements(reflect.TypeFor[json.Marshaler]()):
-		panic(fmt.Sprintf("endpoint: the document cannot know what JSON %s makes of itself", t))
+		panic(fmt.Sprintf("endpoint: the document cannot know the JSON of %s", t))
 	case t.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
 		return openapi3.NewStringSchema().NewRef()
 	}
@@ -55,38 +55,38 @@ func (s shapes) of(t reflect.Type) *openapi3.SchemaRef {
 		return openapi3.NewFloat64Schema().NewRef()
 	case reflect.Slice:
 		list := openapi3.NewArraySchema()
-		list.Items = s.of(t.Elem())
+		list.Items = s.schemaOf(t.Elem())
 		return list.NewRef()
 	case reflect.Map:
 		object := openapi3.NewObjectSchema()
-		object.AdditionalProperties.Schema = s.of(t.Elem())
+		object.AdditionalProperties.Schema = s.schemaOf(t.Elem())
 		return object.NewRef()
 	case reflect.Struct:
 		return s.named(t)
 	}
-	panic(fmt.Sprintf("endpoint: an answer cannot hold %s", t))
+	panic(fmt.Sprintf("endpoint: a response cannot hold %s", t))
 }
 
 // named describes a struct under its own name, or in place if it has none.
-func (s shapes) named(t reflect.Type) *openapi3.SchemaRef {
+func (s schemas) named(t reflect.Type) *openapi3.SchemaRef {
 	if t.Name() == "" {
 		return s.object(t).NewRef()
 	}
 	object := s.object(t)
 	if known, ok := s[t.Name()]; ok && !reflect.DeepEqual(known.Value, object) {
-		panic(fmt.Sprintf("endpoint: two different answers are called %s", t.Name()))
+		panic(fmt.Sprintf("endpoint: two different responses are called %s", t.Name()))
 	}
 	s[t.Name()] = object.NewRef()
 	return s.ref(t.Name())
 }
 
-func (s shapes) ref(name string) *openapi3.SchemaRef {
+func (s schemas) ref(name string) *openapi3.SchemaRef {
 	return openapi3.NewSchemaRef("#/components/schemas/"+name, s[name].Value)
 }
 
-// object describes a struct by its JSON keys, those of embedded structs among them. All are required but those that may
-// be left out.
-func (s shapes) object(t reflect.Type) *openapi3.Schema {
+// object describes a struct by its JSON keys, including those of embedded structs. All are required except those with
+// omitempty or omitzero.
+func (s schemas) object(t reflect.Type) *openapi3.Schema {
 	object := openapi3.NewObjectSchema()
 	for _, f := range reflect.VisibleFields(t) {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -96,7 +96,7 @@ func (s shapes) object(t reflect.Type) *openapi3.Schema {
 		if name == "" {
 			name = f.Name
 		}
-		property := s.of(f.Type)
+		property := s.schemaOf(f.Type)
 		if property.Ref == "" {
 			describe(property.Value, f.Tag)
 		}
@@ -137,12 +137,12 @@ func bound(text string) *float64 {
 	}
 	bound, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		panic(fmt.Sprintf("endpoint: %q bounds nothing", text))
+		panic(fmt.Sprintf("endpoint: %q is no number", text))
 	}
 	return &bound
 }
 
-// nullable is OpenAPI 3.1's way of saying that a value may be null.
+// nullable returns the schema of the value or null, as OpenAPI 3.1 writes it.
 func nullable(ref *openapi3.SchemaRef) *openapi3.SchemaRef {
 	if ref.Ref == "" && ref.Value.Type != nil {
 		*ref.Value.Type = append(*ref.Value.Type, openapi3.TypeNull)
@@ -150,4 +150,46 @@ func nullable(ref *openapi3.SchemaRef) *openapi3.SchemaRef {
 	}
 	null := &openapi3.Schema{Type: &openapi3.Types{openapi3.TypeNull}}
 	return (&openapi3.Schema{AnyOf: openapi3.SchemaRefs{ref, null.NewRef()}}).NewRef()
+}
+
+// exampleOf returns an example of a response, built from the tags `example` of its fields and encoded as the type encodes
+// itself: with the keys of the wire, in its order. Lists have one element; a field with omitempty is omitted unless it has an
+// example.
+func exampleOf(t reflect.Type) json.RawMessage {
+	v := reflect.New(t).Elem()
+	setExample(v, "")
+	return rawJSON(v.Interface())
+}
+
+func rawJSON(v any) json.RawMessage { return json.RawMessage(encode(v)) }
+
+func setExample(v reflect.Value, tag reflect.StructTag) {
+	text, ok := tag.Lookup("example")
+	_, options, _ := strings.Cut(tag.Get("json"), ",")
+	switch {
+	case ok:
+		// A string may stand in the tag without quotes.
+		if json.Unmarshal([]byte(text), v.Addr().Interface()) == nil {
+			return
+		}
+		quoted, _ := json.Marshal(text)
+		if err := json.Unmarshal(quoted, v.Addr().Interface()); err != nil {
+			panic(fmt.Sprintf("endpoint: example:%q is no %s", text, v.Type()))
+		}
+	case strings.Contains(options, "omit"):
+	case v.Type() == reflect.TypeFor[uuid.UUID]():
+		v.Set(reflect.ValueOf(uuid.MustParse(ExampleID)))
+	case v.Kind() == reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		setExample(v.Elem(), "")
+	case v.Kind() == reflect.Slice && v.Type() != reflect.TypeFor[json.RawMessage]():
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		setExample(v.Index(0), "")
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() {
+				setExample(v.Field(i), f.Tag)
+			}
+		}
+	}
 }

@@ -12,121 +12,115 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 
-	"rangegate/api/screens"
+	"rangegate/api/endpoint"
+	"rangegate/api/request"
 )
 
 const (
 	cookieName = "rangegate_lane"
-	// cookieLasts is as long as browsers allow. The cookie is worthless once the lane's key is another.
-	cookieLasts = 400 * 24 * 60 * 60 // seconds
+	// cookieMaxAge is the maximum that browsers allow, in seconds. The cookie becomes invalid with the lane's key.
+	cookieMaxAge = 400 * 24 * 60 * 60
 )
 
-// proof is what the cookie of the lane's screen is: it can be made of the key, and the key not of it.
-func (of Lane) proof(lane uuid.UUID) string {
-	return of.signed("screen", lane.String())
-}
+// cookieValue returns the cookie of the lane's screen. It is derived from the key; the key cannot be derived from it.
+func (l Lane) cookieValue(lane uuid.UUID) string { return l.sign("screen", lane.String()) }
 
-// signed is the MAC of a text, for one purpose.
-func (of Lane) signed(purpose, text string) string {
-	mac := hmac.New(sha256.New, []byte(of.Key))
+// sign returns the MAC of a text, for one purpose.
+func (l Lane) sign(purpose, text string) string {
+	mac := hmac.New(sha256.New, []byte(l.Key))
 	mac.Write([]byte("rangegate lane " + purpose + "\n" + text))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// same compares without telling by its time how much is alike.
-func same(a, b string) bool {
+// equal compares in constant time.
+func equal(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return hmac.Equal(x[:], y[:])
 }
 
-// admits tells which lane a request is about, and whether its cookie is that lane's.
-func (l *screen) admits(r *http.Request) (at theLane, admitted bool) {
-	at, known := l.laneOf(r)
-	if !known {
-		return at, false
-	}
-	cookie, err := r.Cookie(cookieName)
-	return at, err == nil && same(cookie.Value, at.proof(at.id))
-}
-
-// theLane is the lane that a request is about.
-type theLane struct {
+// screenLane is a lane with its id.
+type screenLane struct {
 	Lane
 	id uuid.UUID
 }
 
-func (l *screen) laneOf(r *http.Request) (theLane, bool) {
+// find returns the lane that a request's path names.
+func (l *screen) find(r *http.Request) (lane screenLane, ok bool) {
 	id, err := uuid.Parse(chi.URLParam(r, "lane_id"))
-	lane, known := l.Lanes[id]
-	return theLane{lane, id}, err == nil && known
+	found, ok := l.Lanes[id]
+	return screenLane{found, id}, err == nil && ok
+}
+
+// authenticate returns the lane that a request's path names. ok is false without the lane's cookie.
+func (l *screen) authenticate(r *http.Request) (lane screenLane, ok bool) {
+	lane, ok = l.find(r)
+	if !ok {
+		return lane, false
+	}
+	cookie, err := r.Cookie(cookieName)
+	return lane, err == nil && equal(cookie.Value, lane.cookieValue(lane.id))
 }
 
 type laneKey struct{}
 
-func laneIn(ctx context.Context) theLane { return ctx.Value(laneKey{}).(theLane) }
+// laneOf returns the lane of a request behind requireCookie.
+func laneOf(ctx context.Context) screenLane { return ctx.Value(laneKey{}).(screenLane) }
 
-// admitted lets nobody in but the lane's own screen.
-func (l *screen) admitted(next http.Handler) http.Handler {
+// requireCookie refuses requests that do not come from the lane's own screen.
+func (l *screen) requireCookie(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		at, admitted := l.admits(r)
-		if !admitted {
-			l.fail(w, r, stranger{})
+		lane, ok := l.authenticate(r)
+		if !ok {
+			l.fail(w, r, endpoint.Refuse("unauthorized", "this is not the screen of that lane", 0))
 			return
 		}
-		l.Note(r.Context(), at.Range)
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), laneKey{}, at)))
+		request.SetRange(r.Context(), lane.Range)
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), laneKey{}, lane)))
 	})
 }
 
-// page is the lane's screen. With the key in its address it is sent on to the address without, and the key stays in no
+// page serves the lane's screen. An address with the key is redirected to the one without, so that the key remains in no
 // history and no log.
 func (l *screen) page(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Has("key") {
-		l.open(w, r)
+		l.exchangeKey(w, r)
 		return
 	}
-	at, admitted := l.admits(r)
-	if !admitted {
+	lane, ok := l.authenticate(r)
+	if !ok {
 		l.refuse(w, r, http.StatusUnauthorized)
 		return
 	}
-	l.Note(r.Context(), at.Range)
+	request.SetRange(r.Context(), lane.Range)
 	l.files.Page("lane.html", l.fail)(w, r)
 }
 
-func (l *screen) open(w http.ResponseWriter, r *http.Request) {
-	from := l.Network(r.RemoteAddr)
-	wait, ok := l.wrong.Take(from)
+// exchangeKey checks the key in the address and sets the cookie.
+func (l *screen) exchangeKey(w http.ResponseWriter, r *http.Request) {
+	from := request.ClientNetwork(r)
+	wait, ok := l.wrongKeys.Reserve(from)
 	if !ok {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 		l.refuse(w, r, http.StatusTooManyRequests)
 		return
 	}
-	at, known := l.laneOf(r)
-	if right := same(r.URL.Query().Get("key"), at.Key); !right || !known {
-		l.Log(r.Context()).Warn().Stringer("lane", at.id).Msg("a wrong key of a lane screen")
+	lane, found := l.find(r)
+	if match := equal(r.URL.Query().Get("key"), lane.Key); !match || !found {
+		request.Log(r.Context()).Warn().Stringer("lane", lane.id).Msg("a wrong key of a lane screen")
 		l.refuse(w, r, http.StatusUnauthorized)
 		return
 	}
-	l.wrong.GiveBack(from)
-	l.Note(r.Context(), at.Range)
-	path := "/lane/" + at.id.String()
+	l.wrongKeys.Refund(from)
+	request.SetRange(r.Context(), lane.Range)
+	path := "/lane/" + lane.id.String()
 	http.SetCookie(w, &http.Cookie{
-		Name: cookieName, Value: at.proof(at.id), Path: path, MaxAge: cookieLasts,
-		HttpOnly: true, Secure: screens.Secure(r), SameSite: http.SameSiteStrictMode,
+		Name: cookieName, Value: lane.cookieValue(lane.id), Path: path, MaxAge: cookieMaxAge,
+		HttpOnly: true, Secure: request.OverTLS(r), SameSite: http.SameSiteStrictMode,
 	})
 	http.Redirect(w, r, path, http.StatusSeeOther)
 }
 
-// refuse says on a page that the address is not this lane's.
+// refuse serves the page which says that the address is not this lane's.
 func (l *screen) refuse(w http.ResponseWriter, r *http.Request, status int) {
 	l.files.Refusal("refused.html", status)(w, r)
 }
-
-// stranger is the refusal of what does not come from the lane's own screen.
-type stranger struct{}
-
-func (stranger) Error() string { return "this is not the screen of that lane" }
-
-// Code is unauthorized.
-func (stranger) Code() string { return "unauthorized" }

@@ -8,89 +8,89 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheKeyMovesIntoACookieAndTheAddressIsCleaned(t *testing.T) {
-	r := newRig(t)
-	answer := r.ask("GET", "/lane/"+lane1+"?key="+key1, "")
-	require.Equal(t, http.StatusSeeOther, answer.Code)
-	require.Equal(t, "/lane/"+lane1, answer.Header().Get("Location"))
-	cookie := r.cookies[lane1]
+func TestTheKeyIsExchangedForACookie(t *testing.T) {
+	f := newFixture(t)
+	response := f.send("GET", "/lane/"+lane1+"?key="+key1, "")
+	require.Equal(t, http.StatusSeeOther, response.Code)
+	require.Equal(t, "/lane/"+lane1, response.Header().Get("Location"))
+	cookie := f.cookies[lane1]
 	require.Equal(t, "/lane/"+lane1, cookie.Path)
 	require.True(t, cookie.HttpOnly)
 	require.False(t, cookie.Secure)
 	require.Equal(t, http.SameSiteStrictMode, cookie.SameSite)
 	require.NotContains(t, cookie.Value, key1)
 
-	page := r.ask("GET", "/lane/"+lane1, "")
+	page := f.send("GET", "/lane/"+lane1, "")
 	require.Equal(t, http.StatusOK, page.Code)
 	require.Contains(t, page.Body.String(), "/lane/assets/main.js")
-	require.Equal(t, http.StatusOK, r.ask("GET", "/lane/"+lane1+"/", "").Code)
+	require.Equal(t, http.StatusOK, f.send("GET", "/lane/"+lane1+"/", "").Code)
 }
 
-func TestUnderTLSTheCookieIsForTLSOnly(t *testing.T) {
-	r := newRig(t)
-	r.askAs(lane1, "GET", "https://range.example/lane/"+lane1+"?key="+key1, "")
-	require.True(t, r.cookies[lane1].Secure)
+func TestTheCookieIsSecureUnderTLS(t *testing.T) {
+	f := newFixture(t)
+	f.sendAs(lane1, "GET", "https://range.example/lane/"+lane1+"?key="+key1, "")
+	require.True(t, f.cookies[lane1].Secure)
 }
 
-func TestTheCookieOutlivesARestartAndEndsWithTheKey(t *testing.T) {
-	r := newRig(t).opened()
-	r.restart(http.DefaultTransport, key1)
-	require.Equal(t, http.StatusOK, r.ask("GET", "/lane/"+lane1, "").Code)
-	r.restart(http.DefaultTransport, "another-key-of-lane-one")
-	require.Equal(t, http.StatusUnauthorized, r.ask("GET", "/lane/"+lane1, "").Code)
+func TestTheCookieSurvivesARestartAndEndsWithTheKey(t *testing.T) {
+	f := newFixture(t).opened()
+	f.restart(http.DefaultTransport, key1)
+	require.Equal(t, http.StatusOK, f.send("GET", "/lane/"+lane1, "").Code)
+	f.restart(http.DefaultTransport, "another-key-of-lane-one")
+	require.Equal(t, http.StatusUnauthorized, f.send("GET", "/lane/"+lane1, "").Code)
 }
 
-func TestWithoutTheKeyThereIsAPageThatSaysSo(t *testing.T) {
-	r := newRig(t)
+func TestWithoutTheKeyTheRefusalIsAPage(t *testing.T) {
+	f := newFixture(t)
 	for _, path := range []string{
 		"/lane/" + lane1, "/lane/" + lane1 + "?key=", "/lane/" + lane1 + "?key=" + key2, "/lane/" + session1, "/lane/" + session1 + "?key=" + key1,
 	} {
-		answer := r.ask("GET", path, "")
-		require.Equal(t, http.StatusUnauthorized, answer.Code, path)
-		require.Equal(t, "text/html; charset=utf-8", answer.Header().Get("Content-Type"))
-		require.Contains(t, answer.Body.String(), "not the address")
-		require.NotContains(t, answer.Body.String(), "main.js")
+		response := f.send("GET", path, "")
+		require.Equal(t, http.StatusUnauthorized, response.Code, path)
+		require.Equal(t, "text/html; charset=utf-8", response.Header().Get("Content-Type"))
+		require.Contains(t, response.Body.String(), "not the address")
+		require.NotContains(t, response.Body.String(), "main.js")
 	}
-	require.Empty(t, r.cookies)
+	require.Empty(t, f.cookies)
 }
 
-func TestALanesCookieOpensNoOther(t *testing.T) {
-	r := newRig(t).opened()
-	require.Equal(t, http.StatusOK, r.askAs(lane1, "GET", "/lane/"+lane1, "").Code)
+func TestALanesCookieIsInvalidForOtherLanes(t *testing.T) {
+	f := newFixture(t).opened()
+	require.Equal(t, http.StatusOK, f.sendAs(lane1, "GET", "/lane/"+lane1, "").Code)
 	for path, method := range map[string]string{
 		"": "GET", "/stream": "GET", "/products": "GET", "/picture": "GET", "/help": "POST", "/start": "POST", "/purchase": "POST",
 	} {
-		answer := r.askAs(lane1, method, "/lane/"+lane2+path, "{}")
-		require.Equal(t, http.StatusUnauthorized, answer.Code, path)
+		response := f.sendAs(lane1, method, "/lane/"+lane2+path, "{}")
+		require.Equal(t, http.StatusUnauthorized, response.Code, path)
 	}
-	require.Empty(t, r.did)
+	require.Empty(t, f.last)
 }
 
-func TestACookieIsOfItsLaneAlsoWhereTwoHaveOneKey(t *testing.T) {
-	of := Lane{Key: key1}
-	require.NotEqual(t, of.proof(uuid.MustParse(lane1)), of.proof(uuid.MustParse(lane2)))
-	require.NotEqual(t, of.signed("screen", lane1), of.signed("picture", lane1), "nor does a picture's address open it")
+func TestLanesWithTheSameKeyHaveDifferentCookies(t *testing.T) {
+	lane := Lane{Key: key1}
+	require.NotEqual(t, lane.cookieValue(uuid.MustParse(lane1)), lane.cookieValue(uuid.MustParse(lane2)))
+	require.NotEqual(t, lane.sign("screen", lane1), lane.sign("picture", lane1), "a picture's signature is no cookie")
 }
 
 func TestFiveWrongKeysAMinuteOfAnAddress(t *testing.T) {
-	r := newRig(t)
-	for range wrongAtMost {
-		require.Equal(t, http.StatusUnauthorized, r.ask("GET", "/lane/"+lane1+"?key=wrong", "").Code)
+	f := newFixture(t)
+	for range maxWrongKeys {
+		require.Equal(t, http.StatusUnauthorized, f.send("GET", "/lane/"+lane1+"?key=wrong", "").Code)
 	}
-	answer := r.ask("GET", "/lane/"+lane1+"?key="+key1, "")
-	require.Equal(t, http.StatusTooManyRequests, answer.Code, "the right one too")
-	require.Equal(t, "12", answer.Header().Get("Retry-After"))
-	r.from = "192.0.2.2:1"
-	for range 2 * wrongAtMost {
-		require.Equal(t, http.StatusSeeOther, r.ask("GET", "/lane/"+lane1+"?key="+key1, "").Code, "right ones are not counted")
+	response := f.send("GET", "/lane/"+lane1+"?key="+key1, "")
+	require.Equal(t, http.StatusTooManyRequests, response.Code, "also the right one")
+	require.Equal(t, "12", response.Header().Get("Retry-After"))
+	f.from = "192.0.2.2:1"
+	for range 2 * maxWrongKeys {
+		require.Equal(t, http.StatusSeeOther, f.send("GET", "/lane/"+lane1+"?key="+key1, "").Code, "right ones are not counted")
 	}
 }
 
-func TestAPageOfAnotherSiteDoesNothing(t *testing.T) {
-	r := newRig(t).opened()
+func TestRequestsOfOtherSitesAreRefused(t *testing.T) {
+	f := newFixture(t).opened()
 	for _, path := range []string{"/start", "/help", "/purchase"} {
-		answer := r.ask("POST", "/lane/"+lane1+path, "{}", "Origin", "https://evil.example")
-		require.Equal(t, http.StatusForbidden, answer.Code, path)
+		response := f.send("POST", "/lane/"+lane1+path, "{}", "Origin", "https://evil.example")
+		require.Equal(t, http.StatusForbidden, response.Code, path)
 	}
-	require.Empty(t, r.did)
+	require.Empty(t, f.last)
 }

@@ -1,37 +1,60 @@
+// Package lanescreen is the lane screen: a shooter sees the session's time, starts it, calls for help, and buys. The page is
+// in web/.
+//
+// A lane's screen authenticates with the lane's own key, which its first address contains; then a cookie derived from the
+// key replaces it. It shows that one lane only and changes no other.
 package lanescreen
 
 import (
 	"context"
+	"embed"
 	"net/http"
 	"net/netip"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/rs/zerolog"
 
 	"rangegate/api/endpoint"
-	"rangegate/api/lanescreen/web"
 	"rangegate/api/screens"
+	"rangegate/catalog"
+	"rangegate/lanes"
 )
 
-// Settings is what the lane screens are made of.
+//go:embed web/*.html web/*.css web/*.js
+var web embed.FS
+
+// Range is the part of a running range that a lane screen uses.
+type Range interface {
+	Layout() lanes.Layout
+	Now() lanes.Instant
+	// Changes returns the lanes that have changed since that version, the current version, and a channel that is closed when
+	// a lane or the holds change next. Since version 0 every lane has changed.
+	Changes(after uint64) (changed []lanes.LaneStatus, version uint64, wake <-chan struct{})
+	// LaneOn sends a command of the shooter to the lane.
+	LaneOn(ctx context.Context, lane uuid.UUID, c lanes.Command) (*lanes.SessionView, error)
+	// LaneBuy begins a purchase with the id that the screen has chosen, so that repeating it is safe. Changes reports its
+	// outcome.
+	LaneBuy(ctx context.Context, lane, session, purchase uuid.UUID, items []lanes.Item) error
+}
+
+// Shop is the integrator's products API.
+type Shop interface {
+	// All returns the products of every type, as the integrator offers them to the session's customer.
+	All(ctx context.Context, session string) (catalog.Catalogue, error)
+}
+
+// Settings is what the lane screens are configured with.
 type Settings struct {
-	// Lanes are those that have a screen.
+	// Lanes are the lanes that have a screen.
 	Lanes map[uuid.UUID]Lane
-	// Range is the running range with that id, or why there is none: lanes.ErrStarting, lanes.ErrNotOwner.
+	// Range returns the running range with that id, or the reason why there is none: lanes.ErrStarting, lanes.ErrNotOwner.
 	Range func(id uuid.UUID) (Range, error)
-	// Shop is the products of a range's integrator, or lanes.ErrProductsNotConfigured.
+	// Shop returns the products of the range's integrator, or lanes.ErrProductsNotConfigured.
 	Shop     func(rangeID uuid.UUID) (Shop, error)
 	Pictures *Pictures
-	// Network is whose address it is that a request comes from.
-	Network func(remote string) netip.Prefix
-	// Note is told which range a request is for.
-	Note func(ctx context.Context, rangeID uuid.UUID)
-	// Log is for what is to be said of a request.
-	Log     func(ctx context.Context) *zerolog.Logger
-	Closing <-chan struct{}  // closed when the gateway stops: open streams end
-	Streams prometheus.Gauge // that are open
+	Closing  <-chan struct{}  // closed when the gateway stops; open streams end
+	Streams  prometheus.Gauge // number of open streams
 }
 
 // Lane is a lane that has a screen.
@@ -41,36 +64,36 @@ type Lane struct {
 }
 
 const (
-	streamsAtMost = 8 // open at a time for one lane
-	wrongAtMost   = 5 // wrong keys a minute of one address
+	maxStreams   = 8 // open streams of one lane
+	maxWrongKeys = 5 // wrong keys a minute for a client's network
 )
 
 type screen struct {
 	Settings
-	wrong   *screens.Attempts[netip.Prefix]
-	streams map[uuid.UUID]screens.Places
-	files   screens.Files
-	fail    screens.Fail
+	wrongKeys *screens.AttemptLimiter[netip.Prefix]
+	streams   map[uuid.UUID]screens.Slots
+	files     screens.Files
+	fail      endpoint.FailFunc
 }
 
 // Mount puts every route of the lane screens on the router.
 func Mount(r chi.Router, a *endpoint.API, s Settings) {
 	l := &screen{
-		Settings: s, wrong: screens.NewAttempts[netip.Prefix](wrongAtMost), streams: map[uuid.UUID]screens.Places{},
-		files: screens.Load(web.Files), fail: a.Fail,
+		Settings: s, wrongKeys: screens.NewAttemptLimiter[netip.Prefix](maxWrongKeys), streams: map[uuid.UUID]screens.Slots{},
+		files: screens.Load(web), fail: a.Fail,
 	}
 	for id := range s.Lanes {
-		l.streams[id] = make(screens.Places, streamsAtMost)
+		l.streams[id] = make(screens.Slots, maxStreams)
 	}
 	r.Route("/lane", func(r chi.Router) {
 		r.Use(screens.Guard(a.Fail))
 		r.Get("/assets/*", l.files.Handler(a.Fail))
 		r.Route("/{lane_id:[0-9a-fA-F-]{36}}", func(r chi.Router) {
 			r.Get("/", l.page)
-			r.With(l.admitted).Get("/stream", l.stream)
-			r.With(l.admitted).Get("/picture", l.picture)
+			r.With(l.requireCookie).Get("/stream", l.stream)
+			r.With(l.requireCookie).Get("/picture", l.picture)
 			for path, e := range l.endpoints() {
-				a.Mount(r, path, []endpoint.Endpoint{e}, l.admitted)
+				a.Mount(r, path, []endpoint.Endpoint{e}, l.requireCookie)
 			}
 		})
 	})
@@ -81,10 +104,41 @@ func (l *screen) endpoints() map[string]endpoint.Endpoint {
 		return append(own, "unauthorized", "starting", "not_owner", "store_unavailable", "overloaded", "session_not_found", "session_ended")
 	}
 	return map[string]endpoint.Endpoint{
-		"/start":    endpoint.Handle("POST", "/", http.StatusNoContent, "The customer has entered the lane", readStart, l.start, codes("not_waiting")...),
-		"/help":     endpoint.Handle("POST", "/", http.StatusNoContent, "Call for help", endpoint.NoInput, l.help, codes()...),
-		"/products": endpoint.Handle("GET", "/", http.StatusOK, "What can be bought", endpoint.NoInput, l.products, codes("no_purchasing", "products_not_configured", "products_failed")...).Unhurried(),
+		"/start": endpoint.Handle("POST", "/", http.StatusNoContent, "The customer has entered the lane",
+			readStart, endpoint.WithTarget(l.target, start), codes("not_waiting")...),
+		"/help": endpoint.Handle("POST", "/", http.StatusNoContent, "Call for help",
+			endpoint.NoInput, endpoint.WithTarget(l.target, callHelp), codes()...),
+		"/products": endpoint.Handle("GET", "/", http.StatusOK, "What can be bought",
+			endpoint.NoInput, endpoint.WithTarget(l.target, l.products),
+			codes("no_purchasing", "products_not_configured", "products_failed")...).WithoutTimeout(),
 		"/purchase": endpoint.Handle("POST", "/", http.StatusAccepted, "Buy", readPurchase, l.buy,
 			codes("no_purchasing", "purchase_pending", "purchase_malformed", "too_many_unresolved", "duration_out_of_range")...),
 	}
+}
+
+// target is the lane of a request and its running range.
+type target struct {
+	Range
+	lane screenLane
+}
+
+func (l *screen) target(ctx context.Context) (target, error) {
+	lane := laneOf(ctx)
+	r, err := l.Range(lane.Range)
+	return target{r, lane}, err
+}
+
+// readStart reads the session that the shooter sees, so that an outdated screen does not start the next session.
+func readStart(in *endpoint.Input) lanes.Enter {
+	return lanes.Enter{Session: in.ID("session_id", "The session on the lane", endpoint.ExampleID)}
+}
+
+func start(ctx context.Context, t target, enter lanes.Enter) (endpoint.Empty, error) {
+	_, err := t.LaneOn(ctx, t.lane.id, enter)
+	return endpoint.Empty{}, err
+}
+
+func callHelp(ctx context.Context, t target, _ endpoint.Empty) (endpoint.Empty, error) {
+	_, err := t.LaneOn(ctx, t.lane.id, lanes.CallHelp{})
+	return endpoint.Empty{}, err
 }

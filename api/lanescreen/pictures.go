@@ -18,37 +18,36 @@ import (
 )
 
 const (
-	largestPicture  = 96 << 10 // bytes (SPEC.md part 8)
-	picturesAtMost  = 32 << 20 // bytes that are kept, of all ranges together
-	pictureLasts    = 10 * time.Minute
-	failureLasts    = 30 * time.Second
+	maxPictureSize  = 96 << 10 // bytes (SPEC.md part 8)
+	cacheSize       = 32 << 20 // bytes, for all ranges together
+	pictureLifetime = 10 * time.Minute
+	failureLifetime = 30 * time.Second
 	pictureTimeout  = 5 * time.Second
-	fetchesAtMost   = 8 // at a time, of one range
-	redirectsAtMost = 3
-	overhead        = 1 << 10 // bytes that a picture takes beside its own, also one that there is not
+	maxFetches      = 8 // in parallel, for one range
+	maxRedirects    = 3
+	entryOverhead   = 1 << 10 // bytes of a cache entry beside its picture, also of a failure
 )
 
-// shownKinds are the images that are shown, by what their first bytes say. SVG is a document, which can do more than be
-// looked at.
-var shownKinds = []string{"image/jpeg", "image/png", "image/webp", "image/gif"}
+// imageTypes are the accepted content types, as detected from the first bytes. SVG is not accepted: it may contain scripts.
+var imageTypes = []string{"image/jpeg", "image/png", "image/webp", "image/gif"}
 
-// Pictures fetches the pictures of products for the lane screens, so that no screen talks to the integrator, and keeps
-// them for a while. Its methods are safe for concurrent use.
+// Pictures fetches the pictures of products for the lane screens, so that no screen connects to the integrator, and caches
+// them: the least recently used are dropped first. Its methods are safe for concurrent use.
 type Pictures struct {
 	userAgent string
-	ways      map[uuid.UUID]way
-	flights   singleflight.Group
+	sources   map[uuid.UUID]source
+	fetches   singleflight.Group
 
-	mu    sync.Mutex
-	bytes int
-	known map[pictureID]*list.Element
-	used  *list.List // of *kept, the latest first
+	mu      sync.Mutex
+	bytes   int
+	entries map[pictureID]*list.Element
+	recent  *list.List // of *picture, the most recently used first
 }
 
-// way is how the pictures of one range are reached.
-type way struct {
+// source fetches the pictures of one range.
+type source struct {
 	client http.Client
-	turns  chan struct{}
+	slots  chan struct{}
 }
 
 type pictureID struct {
@@ -56,66 +55,67 @@ type pictureID struct {
 	address string
 }
 
-// kept is a picture, or that there is none: then kind is empty.
-type kept struct {
-	id    pictureID
-	kind  string
-	body  []byte
-	until time.Time
+// picture is a cached picture, or a failure to fetch it: then contentType is empty.
+type picture struct {
+	id          pictureID
+	contentType string
+	body        []byte
+	expires     time.Time
 }
 
-// NewPictures reaches the pictures of each range by its transport, which guards against addresses that are not allowed.
+// NewPictures fetches the pictures of each range with its transport, which refuses addresses that are not allowed.
 func NewPictures(userAgent string, transports map[uuid.UUID]http.RoundTripper) *Pictures {
-	p := &Pictures{userAgent: userAgent, ways: map[uuid.UUID]way{}, known: map[pictureID]*list.Element{}, used: list.New()}
+	p := &Pictures{userAgent: userAgent, sources: map[uuid.UUID]source{}, entries: map[pictureID]*list.Element{}, recent: list.New()}
 	for id, transport := range transports {
-		p.ways[id] = way{http.Client{Transport: transport, CheckRedirect: fewRedirects}, make(chan struct{}, fetchesAtMost)}
+		p.sources[id] = source{http.Client{Transport: transport, CheckRedirect: limitRedirects}, make(chan struct{}, maxFetches)}
 	}
 	return p
 }
 
-func fewRedirects(_ *http.Request, before []*http.Request) error {
-	if len(before) > redirectsAtMost {
+func limitRedirects(_ *http.Request, via []*http.Request) error {
+	if len(via) > maxRedirects {
 		return errors.New("too many redirects")
 	}
 	return nil
 }
 
-// of is the picture at the address. One that is asked for many times at once is fetched once.
-func (p *Pictures) of(ctx context.Context, id pictureID) (*kept, error) {
-	if found := p.recall(id); found != nil {
+// get returns the picture at the address. It blocks until the picture is fetched, once for parallel calls, or until ctx ends,
+// which is its only error.
+func (p *Pictures) get(ctx context.Context, id pictureID) (*picture, error) {
+	if found := p.cached(id); found != nil {
 		return found, nil
 	}
-	done := p.flights.DoChan(id.rangeID.String()+id.address, func() (any, error) {
-		if found := p.recall(id); found != nil { // by the flight before this one
+	done := p.fetches.DoChan(id.rangeID.String()+id.address, func() (any, error) {
+		if found := p.cached(id); found != nil { // by the fetch before this one
 			return found, nil
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pictureTimeout)
 		defer cancel()
-		fetched := &kept{id: id, until: time.Now().Add(pictureLasts)}
-		if kind, body, err := p.fetch(ctx, id); err == nil {
-			fetched.kind, fetched.body = kind, body
+		fetched := &picture{id: id, expires: time.Now().Add(pictureLifetime)}
+		if contentType, body, err := p.fetch(ctx, id); err == nil {
+			fetched.contentType, fetched.body = contentType, body
 		} else {
-			fetched.until = time.Now().Add(failureLasts)
+			fetched.expires = time.Now().Add(failureLifetime)
 		}
-		p.keep(fetched)
+		p.store(fetched)
 		return fetched, nil
 	})
 	select {
-	case answer := <-done:
-		return answer.Val.(*kept), nil
+	case result := <-done:
+		return result.Val.(*picture), nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
-func (p *Pictures) fetch(ctx context.Context, id pictureID) (kind string, body []byte, err error) {
-	way, known := p.ways[id.rangeID]
-	if !known {
+func (p *Pictures) fetch(ctx context.Context, id pictureID) (contentType string, body []byte, err error) {
+	source, ok := p.sources[id.rangeID]
+	if !ok {
 		return "", nil, errors.New("the range has no pictures")
 	}
 	select {
-	case way.turns <- struct{}{}:
-		defer func() { <-way.turns }()
+	case source.slots <- struct{}{}:
+		defer func() { <-source.slots }()
 	case <-ctx.Done():
 		return "", nil, ctx.Err()
 	}
@@ -125,74 +125,75 @@ func (p *Pictures) fetch(ctx context.Context, id pictureID) (kind string, body [
 	}
 	request.Header.Set("Accept", "image/webp, image/jpeg, image/png, image/gif")
 	request.Header.Set("User-Agent", p.userAgent)
-	response, err := way.client.Do(request)
+	response, err := source.client.Do(request)
 	if err != nil {
 		return "", nil, err
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
 		return "", nil, fmt.Errorf("status %d", response.StatusCode)
 	}
-	if body, err = io.ReadAll(io.LimitReader(response.Body, largestPicture+1)); err != nil {
+	if body, err = io.ReadAll(io.LimitReader(response.Body, maxPictureSize+1)); err != nil {
 		return "", nil, err
 	}
-	kind = http.DetectContentType(body)
-	if len(body) > largestPicture || !slices.Contains(shownKinds, kind) {
+	contentType = http.DetectContentType(body)
+	if len(body) > maxPictureSize || !slices.Contains(imageTypes, contentType) {
 		return "", nil, errors.New("no image of at most 96 KB")
 	}
-	return kind, body, nil
+	return contentType, body, nil
 }
 
-func (p *Pictures) recall(id pictureID) *kept {
+// cached returns a picture that has not expired, or nil.
+func (p *Pictures) cached(id pictureID) *picture {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	at := p.known[id]
-	if at == nil || time.Now().After(at.Value.(*kept).until) {
+	entry := p.entries[id]
+	if entry == nil || time.Now().After(entry.Value.(*picture).expires) {
 		return nil
 	}
-	p.used.MoveToFront(at)
-	return at.Value.(*kept)
+	p.recent.MoveToFront(entry)
+	return entry.Value.(*picture)
 }
 
-// keep keeps it, and forgets those that were not asked for for longest as far as they do not fit.
-func (p *Pictures) keep(fetched *kept) {
+// store adds a picture to the cache, and drops the least recently used ones until the cache fits.
+func (p *Pictures) store(fetched *picture) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.forget(p.known[fetched.id])
-	p.known[fetched.id] = p.used.PushFront(fetched)
+	p.drop(p.entries[fetched.id])
+	p.entries[fetched.id] = p.recent.PushFront(fetched)
 	p.bytes += fetched.size()
-	for p.bytes > picturesAtMost {
-		p.forget(p.used.Back())
+	for p.bytes > cacheSize {
+		p.drop(p.recent.Back())
 	}
 }
 
-func (p *Pictures) forget(at *list.Element) {
-	if at == nil {
+func (p *Pictures) drop(entry *list.Element) {
+	if entry == nil {
 		return
 	}
-	gone := p.used.Remove(at).(*kept)
-	delete(p.known, gone.id)
-	p.bytes -= gone.size()
+	dropped := p.recent.Remove(entry).(*picture)
+	delete(p.entries, dropped.id)
+	p.bytes -= dropped.size()
 }
 
-func (k *kept) size() int { return len(k.body) + len(k.id.address) + overhead }
+func (p *picture) size() int { return len(p.body) + len(p.id.address) + entryOverhead }
 
-// picture is a product's picture, by an address that products has signed.
+// picture serves a product's picture at an address that picturePath has signed.
 func (l *screen) picture(w http.ResponseWriter, r *http.Request) {
-	at, query := laneIn(r.Context()), r.URL.Query()
+	lane, query := laneOf(r.Context()), r.URL.Query()
 	address := query.Get("url")
-	if !same(query.Get("signed"), at.signed("picture", address)) {
+	if !equal(query.Get("signed"), lane.sign("picture", address)) {
 		l.fail(w, r, endpoint.Refusal("not_found"))
 		return
 	}
-	found, err := l.Pictures.of(r.Context(), pictureID{at.Range, address})
+	found, err := l.Pictures.get(r.Context(), pictureID{lane.Range, address})
 	switch {
 	case err != nil:
 		l.fail(w, r, err)
-	case found.kind == "":
+	case found.contentType == "":
 		l.fail(w, r, endpoint.Refusal("not_found"))
 	default:
-		w.Header().Set("Content-Type", found.kind)
+		w.Header().Set("Content-Type", found.contentType)
 		w.Header().Set("Cache-Control", "private, max-age=600")
 		_, _ = w.Write(found.body)
 	}

@@ -3,39 +3,37 @@ package lanescreen
 import (
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
+	"rangegate/api/endpoint"
 	"rangegate/api/screens"
 	"rangegate/lanes"
 )
 
-// told is one message: the lane, whole.
-type told struct {
-	Now  string `json:"now"`
-	Lane shown  `json:"lane"`
+// message is one message of the stream: the whole lane.
+type message struct {
+	Now  string   `json:"now"`
+	Lane laneView `json:"lane"`
 }
 
-type beat struct {
-	Now string `json:"now"`
+// laneView is the lane as its shooter sees it, at the time of the message.
+type laneView struct {
+	Name       string        `json:"name"`
+	Phase      lanes.Phase   `json:"phase"`
+	Held       bool          `json:"held"`
+	Help       *helpView     `json:"help"`
+	Purchasing bool          `json:"purchasing"`
+	Session    *sessionView  `json:"session"`
+	Purchase   *purchaseView `json:"purchase"`
 }
 
-// shown is the lane as its shooter sees it, at the moment of the message.
-type shown struct {
-	Name       string      `json:"name"`
-	Phase      lanes.Phase `json:"phase"`
-	Held       bool        `json:"held"`
-	Help       *help       `json:"help"`
-	Purchasing bool        `json:"purchasing"`
-	Session    *session    `json:"session"`
-	Purchase   *purchase   `json:"purchase"`
-}
-
-type help struct {
+type helpView struct {
 	Coming bool `json:"coming"`
 }
 
-type session struct {
+type sessionView struct {
 	ID           uuid.UUID `json:"session_id"`
 	Customer     string    `json:"customer_name"`
 	Duration     int       `json:"duration"` // minutes sold
@@ -43,7 +41,7 @@ type session struct {
 	PausedByHold bool      `json:"paused_by_hold"`
 }
 
-type purchase struct {
+type purchaseView struct {
 	ID          uuid.UUID           `json:"purchase_id"`
 	Phase       lanes.PurchasePhase `json:"phase"`
 	UserMessage string              `json:"user_message"`
@@ -52,56 +50,57 @@ type purchase struct {
 // free is the phase of a lane without a session.
 const free lanes.Phase = "free"
 
-func laneShown(s lanes.LaneStatus, now lanes.Instant) shown {
-	lane := shown{Name: s.Name, Phase: free, Held: s.Lane.Held}
+func viewOf(s lanes.LaneStatus, now lanes.Instant) laneView {
+	lane := laneView{Name: s.Name, Phase: free, Held: s.Lane.Held}
 	if s.Lane.Help != nil {
-		lane.Help = &help{s.Lane.Help.Coming}
+		lane.Help = &helpView{s.Lane.Help.Coming}
 	}
-	on := s.Lane.Session
-	if on == nil {
+	session := s.Lane.Session
+	if session == nil {
 		return lane
 	}
 	view := s.Lane.View(now)
 	lane.Phase, lane.Purchasing = view.Phase, view.Purchasing
-	lane.Session = &session{view.ID, view.Customer, view.Minutes, view.Remaining.Milliseconds(), on.ByHold}
-	if p := on.Purchase; p != nil {
-		lane.Purchase = &purchase{p.ID, p.Phase, p.UserMessage}
+	lane.Session = &sessionView{view.ID, view.Customer, view.Minutes, view.Remaining.Milliseconds(), session.ByHold}
+	if p := session.Purchase; p != nil {
+		lane.Purchase = &purchaseView{p.ID, p.Phase, p.UserMessage}
 	}
 	return lane
 }
 
-// stream is the live picture of the lane: `picture` first, then `change` whenever something has, and `beat` in between.
+// stream sends the live state of the lane: the event `picture` first, then `change` after every change, and `beat` in
+// between.
 func (l *screen) stream(w http.ResponseWriter, r *http.Request) {
-	at := laneIn(r.Context())
-	leave, in := l.streams[at.id].Enter()
-	if !in {
-		l.fail(w, r, screens.Full{What: "screens of this lane are open"})
+	lane := laneOf(r.Context())
+	slots := l.streams[lane.id]
+	if !slots.TryAcquire() {
+		l.fail(w, r, screens.Overloaded("screens of this lane are open"))
 		return
 	}
-	defer leave()
+	defer slots.Release()
 	l.Streams.Inc()
 	defer l.Streams.Dec()
-	running, err := l.Range(at.Range)
+	running, err := l.Range(lane.Range)
 	if err != nil {
 		l.fail(w, r, err)
 		return
 	}
-	version, event := uint64(0), "picture"
+	version, nextEvent := uint64(0), "picture"
 	screens.Feed{
 		Next: func() (string, any, <-chan struct{}) {
-			changed, next, wake := running.Changes(version)
-			version = next
-			i := slices.IndexFunc(changed, func(s lanes.LaneStatus) bool { return s.ID == at.id })
+			changed, current, wake := running.Changes(version)
+			version = current
+			i := slices.IndexFunc(changed, func(s lanes.LaneStatus) bool { return s.ID == lane.id })
 			if i < 0 {
 				return "", nil, wake
 			}
-			now, kind := running.Now(), event
-			event = "change"
-			return kind, told{screens.Stamp(now.Wall), laneShown(changed[i], now)}, wake
+			now, event := running.Now(), nextEvent
+			nextEvent = "change"
+			return event, message{endpoint.Stamp(now.Wall), viewOf(changed[i], now)}, wake
 		},
-		Beat: func() (any, bool) {
-			now, err := l.Range(at.Range)
-			return beat{screens.Stamp(running.Now().Wall)}, err == nil && now == running
+		Beat: func() (time.Time, bool) {
+			current, err := l.Range(lane.Range)
+			return running.Now().Wall, err == nil && current == running
 		},
 		Closing: l.Closing,
 	}.Follow(w, r)

@@ -14,6 +14,6 @@ SwaggerUIBundle({
   presets: [SwaggerUIBundle.presets.apis, SwaggerUIStandalonePreset],
   plugins: [SwaggerUIBundle.plugins.DownloadUrl],
   deepLinking: true,
-  validatorUrl: null, // asks nobody else
+  validatorUrl: null, // sends the document to no validator
   defaultModelsExpandDepth: 0,
 });

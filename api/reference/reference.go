@@ -1,10 +1,11 @@
-// Package reference serves the API reference page: Swagger UI, with every file of it in the binary.
+// Package reference serves the API reference page, Swagger UI with all its files in the binary, and describes the APIs that the
+// integrator hosts: the webhook and the products API.
 package reference
 
 import (
 	"bytes"
 	"compress/gzip"
-	_ "embed" // page.html and page.js
+	_ "embed" // for page.html and page.js
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -40,9 +41,9 @@ var (
 // assets are the files of Swagger UI that the page loads.
 var assets = []string{"swagger-ui.css", "swagger-ui-bundle.js", "swagger-ui-standalone-preset.js", "favicon-32x32.png"}
 
-// Mount serves the page at path, with a slash behind it and without, and what it loads below. It shows the first document,
-// and offers the others.
-func Mount(r chi.Router, at, title string, documents ...Document) {
+// Mount serves the page at prefix, with and without a slash after it, and its files below. It shows the first document and
+// offers the others. It panics if a file of Swagger UI is missing.
+func Mount(r chi.Router, prefix, title string, documents ...Document) {
 	list, err := json.Marshal(documents)
 	if err != nil {
 		panic(fmt.Errorf("reference: %w", err))
@@ -51,15 +52,15 @@ func Mount(r chi.Router, at, title string, documents ...Document) {
 	if err := page.Execute(&html, map[string]any{"Title": title, "Documents": documents, "List": string(list)}); err != nil {
 		panic(fmt.Errorf("reference: %w", err))
 	}
-	r.Method(http.MethodGet, at, http.RedirectHandler(at+"/", http.StatusMovedPermanently))
-	r.Method(http.MethodGet, at+"/", file("page.html", html.Bytes()))
-	r.Method(http.MethodGet, at+"/page.js", file("page.js", pageJS))
+	r.Method(http.MethodGet, prefix, http.RedirectHandler(prefix+"/", http.StatusMovedPermanently))
+	r.Method(http.MethodGet, prefix+"/", file("page.html", html.Bytes()))
+	r.Method(http.MethodGet, prefix+"/page.js", file("page.js", pageJS))
 	for _, name := range assets {
-		r.Method(http.MethodGet, at+"/"+name, asset(name))
+		r.Method(http.MethodGet, prefix+"/"+name, asset(name))
 	}
 }
 
-// policy lets the page load nothing from elsewhere. Swagger UI sets styles of its own, and has pictures in its styles.
+// policy lets the page load files from this gateway only. Swagger UI needs inline styles, and images in its styles.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
 	"font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -69,7 +70,7 @@ func file(name string, content []byte) http.HandlerFunc {
 	}
 }
 
-// asset serves a file of Swagger UI. Most are kept compressed, and go out so to whoever takes them.
+// asset serves a file of Swagger UI. Most are embedded compressed, and sent so to clients that accept gzip.
 func asset(name string) http.HandlerFunc {
 	content, err := static.FS.ReadFile(name)
 	if err == nil {
@@ -79,7 +80,7 @@ func asset(name string) http.HandlerFunc {
 	if err != nil {
 		panic(fmt.Errorf("reference: %w", err))
 	}
-	unpacked := sync.OnceValue(func() []byte { return plain(compressed) })
+	uncompressed := sync.OnceValue(func() []byte { return uncompress(compressed) })
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Vary", "Accept-Encoding")
 		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
@@ -87,25 +88,25 @@ func asset(name string) http.HandlerFunc {
 			write(w, name, compressed, aDay)
 			return
 		}
-		write(w, name, unpacked(), aDay)
+		write(w, name, uncompressed(), aDay)
 	}
 }
 
 const aDay = "public, max-age=86400"
 
-func write(w http.ResponseWriter, name string, content []byte, keep string) {
+func write(w http.ResponseWriter, name string, content []byte, cacheControl string) {
 	h := w.Header()
 	h.Set("Content-Type", mime.TypeByExtension(path.Ext(name)))
 	h.Set("Content-Length", strconv.Itoa(len(content)))
-	h.Set("Cache-Control", keep)
+	h.Set("Cache-Control", cacheControl)
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(http.StatusOK)
 	_, _ = w.Write(content) // fails only if the client is gone
 }
 
-// plain undoes the compression of a file that came with the binary.
-func plain(compressed []byte) []byte {
+// uncompress returns the content of an embedded file. It panics if that is no gzip.
+func uncompress(compressed []byte) []byte {
 	reader, err := gzip.NewReader(bytes.NewReader(compressed))
 	if err != nil {
 		panic(fmt.Errorf("reference: %w", err))

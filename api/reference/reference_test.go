@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func served() http.Handler {
+func newHandler() http.Handler {
 	r := chi.NewRouter()
 	Mount(r, "/swagger", `Range "A" & <co>`, Document{Name: "First", Path: "/first.json"}, Document{Name: `Second "2"`, Path: "/second.json"})
 	return r
@@ -23,14 +23,14 @@ func served() http.Handler {
 func get(h http.Handler, path, encoding string) *httptest.ResponseRecorder {
 	request := httptest.NewRequest("GET", path, nil)
 	request.Header.Set("Accept-Encoding", encoding)
-	answer := httptest.NewRecorder()
-	h.ServeHTTP(answer, request)
-	return answer
+	response := httptest.NewRecorder()
+	h.ServeHTTP(response, request)
+	return response
 }
 
-// The page names the documents, and everything it loads is served beside it, from here and in the right type.
-func TestThePageLoadsNothingFromElsewhere(t *testing.T) {
-	h := served()
+// The page names the documents, and the gateway serves every file that it loads with the right type.
+func TestThePageLoadsFilesOfTheGatewayOnly(t *testing.T) {
+	h := newHandler()
 	page := get(h, "/swagger/", "")
 	require.Equal(t, 200, page.Code)
 	require.Equal(t, "text/html; charset=utf-8", page.Header().Get("Content-Type"))
@@ -41,26 +41,26 @@ func TestThePageLoadsNothingFromElsewhere(t *testing.T) {
 
 	loaded := 0
 	for _, found := range regexp.MustCompile(`(?:src|href)="([a-z][^"]*)"`).FindAllStringSubmatch(html, -1) {
-		answer := get(h, "/swagger/"+found[1], "")
-		require.Equal(t, 200, answer.Code, found[1])
+		response := get(h, "/swagger/"+found[1], "")
+		require.Equal(t, 200, response.Code, found[1])
 		want := map[string]string{"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "png": "image/png"}
-		require.Equal(t, want[found[1][strings.LastIndex(found[1], ".")+1:]], answer.Header().Get("Content-Type"))
-		require.NotEmpty(t, answer.Body.Bytes())
-		require.Contains(t, answer.Header().Get("Content-Security-Policy"), "default-src 'none'")
+		require.Equal(t, want[found[1][strings.LastIndex(found[1], ".")+1:]], response.Header().Get("Content-Type"))
+		require.NotEmpty(t, response.Body.Bytes())
+		require.Contains(t, response.Header().Get("Content-Security-Policy"), "default-src 'none'")
 		loaded++
 	}
 	require.Equal(t, 5, loaded)
 }
 
-func TestWithoutTheSlashItLeadsToThePage(t *testing.T) {
-	answer := get(served(), "/swagger", "")
-	require.Equal(t, http.StatusMovedPermanently, answer.Code)
-	require.Equal(t, "/swagger/", answer.Header().Get("Location"))
+func TestThePathWithoutASlashRedirectsToThePage(t *testing.T) {
+	response := get(newHandler(), "/swagger", "")
+	require.Equal(t, http.StatusMovedPermanently, response.Code)
+	require.Equal(t, "/swagger/", response.Header().Get("Location"))
 }
 
-// Whoever takes gzip gets the file as it is kept; the others get the same, plain.
-func TestAssetsAreCompressedForWhoTakesIt(t *testing.T) {
-	h := served()
+// Clients that accept gzip get the compressed file; others get the same content uncompressed.
+func TestAssetsAreCompressedForClientsThatAcceptIt(t *testing.T) {
+	h := newHandler()
 	compressed, plain := get(h, "/swagger/swagger-ui.css", "br, gzip"), get(h, "/swagger/swagger-ui.css", "")
 	require.Equal(t, "gzip", compressed.Header().Get("Content-Encoding"))
 	require.Empty(t, plain.Header().Get("Content-Encoding"))

@@ -5,68 +5,70 @@ import (
 	"encoding/json"
 	"net/http"
 	"time"
+
+	"rangegate/api/endpoint"
 )
 
 const (
-	// BeatEvery is how often a stream with nothing to say gives a sign of life.
-	BeatEvery = 5 * time.Second
-	// rest is between two messages at least: what changes meanwhile comes in one.
-	rest = 100 * time.Millisecond
-	// stuckFor is how long a browser may take to take a message. Then the connection ends; nothing is kept for it.
-	stuckFor = 10 * time.Second
+	// BeatInterval is the time between two heartbeats of a stream.
+	BeatInterval = 5 * time.Second
+	// minInterval is the minimum time between two messages; changes in between are sent together.
+	minInterval = 100 * time.Millisecond
+	// writeTimeout is how long a browser may take to accept a message. Then the connection is closed; nothing is queued.
+	writeTimeout = 10 * time.Second
 )
 
-// Stream is the content type of a stream.
-const Stream = "text/event-stream"
+// StreamType is the content type of a stream.
+const StreamType = "text/event-stream"
 
-// Encoded is data that is JSON already, on one line.
+// Encoded is data that is already JSON, on one line.
 type Encoded []byte
 
-// Feed is what one stream tells. Its functions are called one at a time.
+// Feed is the content of one stream. Its functions are called by one goroutine.
 type Feed struct {
-	// Next is what has changed since it was called last, the whole picture at first, and a channel that is closed at the
-	// next change. Without an event there is nothing to say.
+	// Next returns what has changed since the call before, everything at first, and a channel that is closed at the next
+	// change. An empty event means that nothing has changed.
 	Next func() (event string, data any, wake <-chan struct{})
-	// Beat is the sign of life. When it answers false the stream ends.
-	Beat func() (data any, on bool)
-	// Over is closed when whoever watches is not allowed to any longer; the last message says so. nil: never.
-	Over <-chan struct{}
-	// Closing is closed when the gateway stops.
+	// Beat returns the gateway's time for a heartbeat. If ok is false, the stream ends.
+	Beat func() (now time.Time, ok bool)
+	// Revoked is closed when the viewer's access ends; the stream ends with the event bye. nil: never.
+	Revoked <-chan struct{}
+	// Closing is closed when the gateway stops; the stream ends.
 	Closing <-chan struct{}
 }
 
-// Follow serves the feed as server-sent events until one side ends it. A browser that is slow is not told everything: it
-// is told what is so when it can hear it.
+// Follow serves the feed as server-sent events until one side ends it. A slow browser skips intermediate states and gets
+// the latest one.
 func (f Feed) Follow(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", Stream)
-	w.Header().Set("X-Accel-Buffering", "no") // for a proxy in between
+	w.Header().Set("Content-Type", StreamType)
+	w.Header().Set("X-Accel-Buffering", "no") // tells nginx not to buffer
 	out := sender{w, http.NewResponseController(w)}
-	beat := time.NewTicker(BeatEvery)
+	beat := time.NewTicker(BeatInterval)
 	defer beat.Stop()
 	for {
 		event, data, wake := f.Next()
 		if event != "" && !out.send(event, data) {
 			return
 		}
-		rested := time.NewTimer(rest)
-		if !wait(f, out, r.Context(), beat.C, wake) || !wait(f, out, r.Context(), beat.C, rested.C) {
+		pause := time.NewTimer(minInterval)
+		if !wait(f, out, r.Context(), beat.C, wake) || !wait(f, out, r.Context(), beat.C, pause.C) {
 			return
 		}
 	}
 }
 
-// wait keeps the stream alive until something comes of the channel. It answers false when the stream is to end.
+// wait keeps the stream alive until the channel delivers or is closed. It returns false when the stream ends.
 func wait[T any](f Feed, out sender, ctx context.Context, beat <-chan time.Time, channel <-chan T) bool {
 	for {
 		select {
 		case <-channel:
 			return true
 		case <-beat:
-			data, on := f.Beat()
-			if !on || !out.send("beat", data) {
+			now, ok := f.Beat()
+			if !ok || !out.send("beat", heartbeat{endpoint.Stamp(now)}) {
 				return false
 			}
-		case <-f.Over:
+		case <-f.Revoked:
 			out.send("bye", struct{}{})
 			return false
 		case <-f.Closing:
@@ -77,25 +79,36 @@ func wait[T any](f Feed, out sender, ctx context.Context, beat <-chan time.Time,
 	}
 }
 
-// sender writes one message at a time. It answers false when the browser is gone.
+type heartbeat struct {
+	Now string `json:"now"`
+}
+
+// sender writes one message at a time.
 type sender struct {
 	w          http.ResponseWriter
 	connection *http.ResponseController
 }
 
+// send writes and flushes a message. It returns false when the browser is gone or too slow.
 func (s sender) send(event string, data any) bool {
-	encoded, is := data.(Encoded)
-	if !is {
-		var err error
-		if encoded, err = json.Marshal(data); err != nil { // no line break comes of it, so it is one line of the stream
-			panic(err)
-		}
+	encoded, ok := data.(Encoded)
+	if !ok {
+		encoded = Encode(data)
 	}
-	// The server's own deadline is one for a whole answer, and this one has no end. A writer that has none is a test's.
-	_ = s.connection.SetWriteDeadline(time.Now().Add(stuckFor))
+	// The server's own write timeout covers a whole response, and a stream has no end. A test's recorder has no deadline.
+	_ = s.connection.SetWriteDeadline(time.Now().Add(writeTimeout))
 	message := make([]byte, 0, len(event)+len(encoded)+len("event: \ndata: \n\n"))
 	message = append(append(message, "event: "...), event...)
 	message = append(append(message, "\ndata: "...), encoded...)
 	_, err := s.w.Write(append(message, "\n\n"...))
 	return err == nil && s.connection.Flush() == nil
+}
+
+// Encode returns data as JSON on one line. It panics on data that JSON cannot hold, which is a defect.
+func Encode(data any) Encoded {
+	encoded, err := json.Marshal(data)
+	if err != nil {
+		panic(err)
+	}
+	return encoded
 }

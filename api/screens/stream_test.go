@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// counter is something that changes: its count. A feed of it tells the count.
+// counter is a state that changes: its count. Its feed sends the count.
 type counter struct {
 	mu    sync.Mutex
 	count int
@@ -30,65 +30,70 @@ func (c *counter) add() {
 	c.wake = make(chan struct{})
 }
 
+var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+
+// beat is the data of every heartbeat.
+const beat = `{"now":"2026-05-01T12:00:00.000Z"}`
+
 func newCounter() *counter { return &counter{wake: make(chan struct{})} }
 
 func (c *counter) feed() Feed {
-	told := -1
+	sent := -1
 	return Feed{
 		Next: func() (string, any, <-chan struct{}) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			if c.count == told {
+			if c.count == sent {
 				return "", nil, c.wake
 			}
-			told = c.count
-			return "change", told, c.wake
+			sent = c.count
+			return "change", sent, c.wake
 		},
-		Beat: func() (any, bool) { return "alive", true },
+		Beat: func() (time.Time, bool) { return noon, true },
 	}
 }
 
-// page hears a stream, in a bubble of synctest.
-type page struct {
+// recorder records a stream inside a synctest bubble.
+type recorder struct {
 	http.ResponseWriter
-	mu    sync.Mutex
-	heard []string
+	mu       sync.Mutex
+	messages []string
 }
 
-func (p *page) Write(text []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.heard = append(p.heard, strings.TrimSpace(strings.ReplaceAll(string(text), "\ndata:", "")))
+func (r *recorder) Write(text []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.messages = append(r.messages, strings.TrimSpace(strings.ReplaceAll(string(text), "\ndata:", "")))
 	return len(text), nil
 }
 
-func (p *page) FlushError() error { return nil }
+func (r *recorder) FlushError() error { return nil }
 
-func (p *page) all() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return strings.ReplaceAll(strings.Join(p.heard, ", "), "event: ", "")
+func (r *recorder) all() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strings.ReplaceAll(strings.Join(r.messages, ", "), "event: ", "")
 }
 
-// watching tells a story while a page hears the feed. It answers once the stream has ended.
-func watching(t *testing.T, f Feed, story func(p *page)) string {
-	p := &page{ResponseWriter: httptest.NewRecorder()}
+// follow runs the story while a recorder follows the feed. It returns the messages once the stream has ended.
+func follow(t *testing.T, f Feed, story func(r *recorder)) string {
+	rec := &recorder{ResponseWriter: httptest.NewRecorder()}
 	request := httptest.NewRequestWithContext(t.Context(), "GET", "/stream", nil)
 	var following sync.WaitGroup
-	following.Go(func() { f.Follow(p, request) })
+	following.Go(func() { f.Follow(rec, request) })
 	synctest.Wait()
-	story(p)
+	story(rec)
 	following.Wait()
-	return p.all()
+	return rec.all()
 }
 
-func TestChangesOfATenthOfASecondComeInOneMessage(t *testing.T) {
+func TestChangesWithinATenthOfASecondAreSentTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, closing := newCounter(), make(chan struct{})
 		feed := c.feed()
 		feed.Closing = closing
-		heard := watching(t, feed, func(p *page) {
-			require.Equal(t, "change 0", p.all(), "the picture is there at once")
+		messages := follow(t, feed, func(r *recorder) {
+			require.Equal(t, "change 0", r.all(), "the first message is sent at once")
 			for range 1000 {
 				time.Sleep(time.Millisecond)
 				c.add()
@@ -97,35 +102,35 @@ func TestChangesOfATenthOfASecondComeInOneMessage(t *testing.T) {
 			time.Sleep(time.Second)
 			close(closing)
 		})
-		require.LessOrEqual(t, strings.Count(heard, "change"), 12)
-		require.GreaterOrEqual(t, strings.Count(heard, "change"), 10)
-		require.True(t, strings.HasSuffix(heard, "change 1000"), "the last change is told: %s", heard)
+		require.LessOrEqual(t, strings.Count(messages, "change"), 12)
+		require.GreaterOrEqual(t, strings.Count(messages, "change"), 10)
+		require.True(t, strings.HasSuffix(messages, "change 1000"), "the last change is sent: %s", messages)
 	})
 }
 
-func TestAQuietStreamBeatsEveryFiveSecondsUntilItsSessionIsOver(t *testing.T) {
+func TestAQuietStreamBeatsEveryFiveSecondsUntilItIsRevoked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		over := make(chan struct{})
+		revoked := make(chan struct{})
 		feed := newCounter().feed()
-		feed.Over = over
-		heard := watching(t, feed, func(*page) {
+		feed.Revoked = revoked
+		messages := follow(t, feed, func(*recorder) {
 			time.Sleep(15 * time.Second)
 			synctest.Wait()
-			close(over)
+			close(revoked)
 		})
-		require.Equal(t, `change 0, beat "alive", beat "alive", beat "alive", bye {}`, heard)
+		require.Equal(t, `change 0, beat `+beat+`, beat `+beat+`, beat `+beat+`, bye {}`, messages)
 	})
 }
 
-func TestAStreamOfARangeThatIsGoneEndsAtTheNextBeat(t *testing.T) {
+func TestAStreamEndsWhenItsBeatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		feed := newCounter().feed()
-		feed.Beat = func() (any, bool) { return nil, false }
-		require.Equal(t, "change 0", watching(t, feed, func(*page) {}))
+		feed.Beat = func() (time.Time, bool) { return noon, false }
+		require.Equal(t, "change 0", follow(t, feed, func(*recorder) {}))
 	})
 }
 
-// serve answers the feed on a real connection, with the time-outs of a server that knows nothing of streams.
+// serve serves the feed on a real connection, with timeouts that are shorter than a stream.
 func serve(t *testing.T, f Feed, ended chan<- struct{}) *httptest.Server {
 	server := unstarted(f, ended)
 	server.Start()
@@ -142,17 +147,17 @@ func unstarted(f Feed, ended chan<- struct{}) *httptest.Server {
 	return server
 }
 
-func TestAStreamOutlivesTheTimeOutsOfItsServer(t *testing.T) {
+func TestAStreamOutlivesTheTimeoutsOfItsServer(t *testing.T) {
 	c, ended := newCounter(), make(chan struct{})
 	server := serve(t, c.feed(), ended)
 	response, err := http.Get(server.URL)
 	require.NoError(t, err)
-	outlives(t, response, c)
-	<-ended // who has gone is noticed
+	readFor500ms(t, response, c)
+	<-ended // the server notices that the client is gone
 }
 
-// HTTP/2 has the time-outs for each stream of a connection.
-func TestAStreamOutlivesTheTimeOutsOfAServerOfHTTP2(t *testing.T) {
+// HTTP/2 applies the timeouts to each stream of a connection.
+func TestAStreamOutlivesTheTimeoutsOfAnHTTP2Server(t *testing.T) {
 	c, ended := newCounter(), make(chan struct{})
 	server := unstarted(c.feed(), ended)
 	server.EnableHTTP2 = true
@@ -161,12 +166,12 @@ func TestAStreamOutlivesTheTimeOutsOfAServerOfHTTP2(t *testing.T) {
 	response, err := server.Client().Get(server.URL)
 	require.NoError(t, err)
 	require.Equal(t, 2, response.ProtoMajor)
-	outlives(t, response, c)
+	readFor500ms(t, response, c)
 	<-ended
 }
 
-// outlives reads a stream of what changes whenever it is read, ten times as long as its server's patience.
-func outlives(t *testing.T, response *http.Response, c *counter) {
+// readFor500ms reads a stream that changes after every message, for ten times the timeouts of its server.
+func readFor500ms(t *testing.T, response *http.Response, c *counter) {
 	t.Helper()
 	require.Equal(t, "text/event-stream", response.Header.Get("Content-Type"))
 	lines := bufio.NewScanner(response.Body)
@@ -188,20 +193,20 @@ func TestAStreamEndsWhenTheGatewayStops(t *testing.T) {
 	server.Config.RegisterOnShutdown(func() { close(closing) })
 	response, err := http.Get(server.URL)
 	require.NoError(t, err)
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	require.NoError(t, server.Config.Shutdown(t.Context()))
 	<-ended
 }
 
-// pipe is a listener of one connection, which holds nothing that the browser has not read.
+// pipe is a listener of one connection without a buffer.
 type pipe struct {
 	net.Listener
 	connections chan net.Conn
 }
 
 func (p pipe) Accept() (net.Conn, error) {
-	connection, open := <-p.connections
-	if !open {
+	connection, ok := <-p.connections
+	if !ok {
 		return nil, net.ErrClosed
 	}
 	return connection, nil
@@ -211,19 +216,19 @@ func (p pipe) Close() error { return nil }
 
 func (p pipe) Addr() net.Addr { return &net.TCPAddr{} }
 
-// browser has the feed open on a connection of its own, in a bubble of synctest.
-func browser(f Feed, ended chan struct{}) (lines *bufio.Scanner, hangUp func()) {
-	here, there := net.Pipe()
+// connect opens the feed on a connection inside a synctest bubble.
+func connect(f Feed, ended chan struct{}) (lines *bufio.Scanner, hangUp func()) {
+	client, server := net.Pipe()
 	listener := pipe{connections: make(chan net.Conn, 1)}
-	listener.connections <- there
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	listener.connections <- server
+	handler := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer close(ended)
 		f.Follow(w, r)
 	})}
-	go func() { _ = server.Serve(listener) }()
-	_, _ = io.WriteString(here, "GET / HTTP/1.1\r\nHost: range.example\r\n\r\n")
-	return bufio.NewScanner(here), func() {
-		_ = here.Close()
+	go func() { _ = handler.Serve(listener) }()
+	_, _ = io.WriteString(client, "GET / HTTP/1.1\r\nHost: range.example\r\n\r\n")
+	return bufio.NewScanner(client), func() {
+		_ = client.Close()
 		close(listener.connections)
 		<-ended
 		synctest.Wait()
@@ -232,26 +237,26 @@ func browser(f Feed, ended chan struct{}) (lines *bufio.Scanner, hangUp func()) 
 
 func next(lines *bufio.Scanner) string {
 	for lines.Scan() {
-		if data, is := strings.CutPrefix(lines.Text(), "data: "); is {
+		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
 			return data
 		}
 	}
 	return ""
 }
 
-func TestASlowBrowserIsSkippedForward(t *testing.T) {
+func TestASlowBrowserSkipsToTheLatestState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, ended := newCounter(), make(chan struct{})
-		lines, hangUp := browser(c.feed(), ended)
+		lines, hangUp := connect(c.feed(), ended)
 		require.Equal(t, "0", next(lines))
 		for range 90 {
 			time.Sleep(100 * time.Millisecond)
 			c.add()
 		}
-		// One message was on its way, and one more is made of all that came after it.
+		// One message was already being sent; the next one has all later changes.
 		first, second := next(lines), next(lines)
-		require.Contains(t, []string{"1", "2", `"alive"`}, first)
-		for second == `"alive"` {
+		require.Contains(t, []string{"1", "2", beat}, first)
+		for second == beat {
 			second = next(lines)
 		}
 		require.Equal(t, "90", second)
@@ -259,14 +264,14 @@ func TestASlowBrowserIsSkippedForward(t *testing.T) {
 	})
 }
 
-func TestABrowserThatTakesNothingIsHungUpOn(t *testing.T) {
+func TestABrowserThatReadsNothingIsDisconnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, ended := newCounter(), make(chan struct{})
-		lines, hangUp := browser(c.feed(), ended)
+		lines, hangUp := connect(c.feed(), ended)
 		require.Equal(t, "0", next(lines))
 		begun := time.Now()
 		<-ended
-		require.Equal(t, BeatEvery+stuckFor, time.Since(begun).Round(100*time.Millisecond), "the first beat was not taken in time")
+		require.Equal(t, BeatInterval+writeTimeout, time.Since(begun).Round(100*time.Millisecond), "the first beat was not read in time")
 		hangUp()
 	})
 }

@@ -16,42 +16,42 @@ import (
 	"rangegate/lanes"
 )
 
-// taker is a range that takes whatever it is asked, and remembers it.
-type taker struct {
+// fakeRange accepts every command and records it.
+type fakeRange struct {
 	Range
 	created  *lanes.Create
 	modified *lanes.Modify
 }
 
-func (r *taker) Create(_ context.Context, lane uuid.UUID, command lanes.Create, _ *lanes.Key) (*lanes.SessionView, error) {
+func (r *fakeRange) Create(_ context.Context, lane uuid.UUID, command lanes.Create, _ *lanes.Key) (*lanes.SessionView, error) {
 	r.created = &command
 	return &lanes.SessionView{ID: command.Session, Lane: lane, Group: command.Group, Minutes: command.Minutes}, nil
 }
 
-func (r *taker) On(_ context.Context, _ uuid.UUID, command lanes.Command, _ *lanes.Key) (*lanes.SessionView, error) {
+func (r *fakeRange) On(_ context.Context, _ uuid.UUID, command lanes.Command, _ *lanes.Key) (*lanes.SessionView, error) {
 	modify := command.(lanes.Modify)
 	r.modified = &modify
 	return &lanes.SessionView{}, nil
 }
 
-// ask sends one request to the endpoints of a range that takes everything.
-func ask(t *testing.T, method, path, body string) (*taker, *httptest.ResponseRecorder) {
-	r := &taker{}
+// send sends one request to the endpoints of a fake range.
+func send(t *testing.T, method, path, body string) (*fakeRange, *httptest.ResponseRecorder) {
+	r := &fakeRange{}
 	codes := endpoint.Errors{"lane_not_usable": {Status: 409}}
-	for _, code := range append(OnSession("not_saved", "not_running", "not_paused", "ceasefire", "duration_out_of_range",
+	for _, code := range append(SessionCodes("not_saved", "not_running", "not_paused", "ceasefire", "duration_out_of_range",
 		"no_time_left", "group_not_found", "lane_not_found", "lane_occupied", "lane_not_accessible"),
 		"invalid_request", "not_found", "method_not_allowed", "too_large", "unsupported_media_type", "timeout", "internal") {
 		codes[code] = endpoint.Error{Status: http.StatusBadRequest, Sentence: code}
 	}
-	a := &endpoint.API{Errors: codes, Defect: func(_ *http.Request, cause error, _ []byte) { t.Error("a defect:", cause) }}
+	a := &endpoint.API{Errors: codes, Defect: func(_ *http.Request, cause error, _ []byte) { t.Error("defect:", cause) }}
 	router := a.Router()
 	a.Mount(router, "/", Handlers{RangeOf: func(context.Context) (Range, error) { return r, nil }}.Endpoints())
-	answer := httptest.NewRecorder()
-	router.ServeHTTP(answer, httptest.NewRequest(method, path, strings.NewReader(body)))
-	return r, answer
+	response := httptest.NewRecorder()
+	router.ServeHTTP(response, httptest.NewRequest(method, path, strings.NewReader(body)))
+	return r, response
 }
 
-// Whatever body comes, it is a well-formed order or is refused; nothing in between reaches a lane.
+// Every body is a well-formed sale or is refused; nothing else reaches a lane.
 func FuzzCreateBody(f *testing.F) {
 	whole := `{"customer_name":"Jo Smith","lane_id":"44444444-4444-4444-8444-000000000001","group_id":"33333333-3333-4333-8333-000000000001","duration":60}`
 	for _, seed := range []string{
@@ -64,18 +64,18 @@ func FuzzCreateBody(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
-		r, answer := ask(t, "POST", "/sessions", body)
-		require.Equal(t, answer.Code == http.StatusCreated, r.created != nil)
+		r, response := send(t, "POST", "/sessions", body)
+		require.Equal(t, response.Code == http.StatusCreated, r.created != nil)
 		if r.created == nil {
-			require.Equal(t, http.StatusBadRequest, answer.Code)
+			require.Equal(t, http.StatusBadRequest, response.Code)
 			return
 		}
-		var order struct {
+		var sale struct {
 			Customer string    `json:"customer_name"`
 			Lane     uuid.UUID `json:"lane_id"`
 			Group    uuid.UUID `json:"group_id"`
 		}
-		require.NoError(t, json.Unmarshal([]byte(body), &order), "what was taken is JSON")
+		require.NoError(t, json.Unmarshal([]byte(body), &sale), "an accepted body is JSON")
 		require.GreaterOrEqual(t, r.created.Minutes, lanes.MinMinutes)
 		require.LessOrEqual(t, r.created.Minutes, lanes.MaxMinutes)
 		require.NotEmpty(t, r.created.Customer)
@@ -84,7 +84,7 @@ func FuzzCreateBody(f *testing.F) {
 	})
 }
 
-// Whatever query comes, it is a number of minutes that is not zero, or is refused.
+// Every query is a non-zero number of minutes or is refused.
 func FuzzModifyQuery(f *testing.F) {
 	for _, seed := range []string{
 		"time=15", "time=-15", "time=+15", "time=%2B15", "time=0", "time=-0", "time=", "", "time=1.5", "time=1e3", "time=1000001",
@@ -94,19 +94,19 @@ func FuzzModifyQuery(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, query string) {
 		path := "/sessions/" + uuid.NewString() + "/modify?" + strings.Map(printable, query)
-		r, answer := ask(t, "POST", path, "")
-		require.Equal(t, answer.Code == http.StatusNoContent, r.modified != nil)
+		r, response := send(t, "POST", path, "")
+		require.Equal(t, response.Code == http.StatusNoContent, r.modified != nil)
 		if r.modified != nil {
 			require.NotZero(t, r.modified.Minutes)
 			require.LessOrEqual(t, r.modified.Minutes, wellFormedMinutes)
 			require.GreaterOrEqual(t, r.modified.Minutes, -wellFormedMinutes)
 			return
 		}
-		require.Equal(t, http.StatusBadRequest, answer.Code)
+		require.Equal(t, http.StatusBadRequest, response.Code)
 	})
 }
 
-// printable leaves out what cannot stand in a request line at all.
+// printable drops the characters that a request line cannot contain.
 func printable(r rune) rune {
 	if r <= ' ' || r == 0x7f || r == '#' {
 		return -1

@@ -9,7 +9,7 @@ import (
 	"rangegate/lanes"
 )
 
-// BayView is an organisational container that groups lanes.
+// BayView is a bay: it groups lanes.
 type BayView struct {
 	ID   uuid.UUID `json:"bay_id" example:"55555555-5555-4555-8555-000000000001"`
 	Name string    `json:"name" example:"Bay A"`
@@ -30,7 +30,7 @@ type LaneView struct {
 	Usable     bool      `json:"is_usable" doc:"The lane's hardware is in working order" example:"true"`
 }
 
-// LaneStatus is what LaneView cannot say.
+// LaneStatus is the state of a lane.
 type LaneStatus struct {
 	ID        uuid.UUID  `json:"lane_id" example:"44444444-4444-4444-8444-000000000001"`
 	Session   *uuid.UUID `json:"session_id" doc:"Null while the lane is free"`
@@ -41,51 +41,45 @@ type LaneStatus struct {
 	NotUsable *string    `json:"not_usable_because" doc:"Null while the lane is usable" example:"null"`
 }
 
-// Bays is the range's bays.
-func (h Handlers) Bays(ctx context.Context, _ endpoint.Empty) ([]BayView, error) {
-	return list(ctx, h, func(r Range) []lanes.Bay { return r.Layout().Bays },
-		func(bay lanes.Bay) BayView { return BayView{bay.ID, bay.Name} })
+// Bays returns the range's bays.
+func Bays(r Range) []lanes.Bay { return r.Layout().Bays }
+
+// Groups returns the range's access groups.
+func Groups(r Range) []lanes.Group { return r.Layout().Groups }
+
+// ViewOfBay returns a bay as version 2 shows it.
+func ViewOfBay(bay lanes.Bay) BayView { return BayView{bay.ID, bay.Name} }
+
+// ViewOfGroup returns a group as both versions show it.
+func ViewOfGroup(group lanes.Group) GroupView { return GroupView{group.ID, group.Name} }
+
+// ViewOfLane returns a lane as version 2 shows it.
+func ViewOfLane(lane lanes.LaneStatus) LaneView {
+	return LaneView{lane.ID, lane.Bay, lane.Name, lane.Lane.ForSale(), lane.NotUsable == ""}
 }
 
-// Groups is the range's access groups.
-func (h Handlers) Groups(ctx context.Context, _ endpoint.Empty) ([]GroupView, error) {
-	return list(ctx, h, func(r Range) []lanes.Group { return r.Layout().Groups },
-		func(group lanes.Group) GroupView { return GroupView{group.ID, group.Name} })
-}
-
-// Lanes is the range's lanes.
-func (h Handlers) Lanes(ctx context.Context, _ endpoint.Empty) ([]LaneView, error) {
-	return list(ctx, h, Range.Lanes, func(lane lanes.LaneStatus) LaneView {
-		return LaneView{lane.ID, lane.Bay, lane.Name, lane.Lane.ForSale(), lane.NotUsable == ""}
-	})
-}
-
-func (h Handlers) laneStatus(ctx context.Context, _ endpoint.Empty) ([]LaneStatus, error) {
-	return list(ctx, h, Range.Lanes, func(lane lanes.LaneStatus) LaneStatus {
-		status := LaneStatus{
-			ID: lane.ID, Phase: "free", Hold: lane.Lane.Held,
-			Link: string(lane.Link), LinkSince: stamp(lane.LinkSince),
-		}
-		if session := lane.Lane.Session; session != nil {
-			status.Session, status.Phase = &session.ID, string(session.Phase)
-		}
-		if lane.NotUsable != "" {
-			status.NotUsable = &lane.NotUsable
-		}
-		return status
-	})
-}
-
-// list reads a list of the range and shows each of it.
-func list[T, View any](ctx context.Context, h Handlers, read func(Range) []T, show func(T) View) ([]View, error) {
-	r, err := h.RangeOf(ctx)
-	if err != nil {
-		return nil, err
+func statusOf(lane lanes.LaneStatus) LaneStatus {
+	status := LaneStatus{
+		ID: lane.ID, Phase: "free", Hold: lane.Lane.Held,
+		Link: string(lane.Link), LinkSince: endpoint.Stamp(lane.LinkSince),
 	}
-	all := read(r)
-	views := make([]View, len(all))
-	for i, each := range all {
-		views[i] = show(each)
+	if session := lane.Lane.Session; session != nil {
+		status.Session, status.Phase = &session.ID, string(session.Phase)
 	}
-	return views, nil
+	if lane.NotUsable != "" {
+		status.NotUsable = &lane.NotUsable
+	}
+	return status
+}
+
+// List returns the handler that responds with a list of the range, each element as show returns it.
+func List[T, View any](h Handlers, read func(Range) []T, show func(T) View) func(context.Context, endpoint.Empty) ([]View, error) {
+	return endpoint.WithTarget(h.RangeOf, func(_ context.Context, r Range, _ endpoint.Empty) ([]View, error) {
+		elements := read(r)
+		views := make([]View, len(elements))
+		for i, element := range elements {
+			views[i] = show(element)
+		}
+		return views, nil
+	})
 }

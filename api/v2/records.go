@@ -63,58 +63,55 @@ func readPage(in *endpoint.Input) page {
 	}
 }
 
-func (h Handlers) events(ctx context.Context, p page) (Events, error) {
-	r, err := h.RangeOf(ctx)
-	if err != nil {
-		return Events{}, err
-	}
+func events(ctx context.Context, r Range, p page) (Events, error) {
 	logged, err := r.Events(ctx, p.after, p.limit)
 	if err != nil {
 		return Events{}, err
 	}
-	after, answer := p.after, Events{Events: make([]Event, len(logged))}
-	for i, each := range logged {
-		answer.Events[i] = eventOf(each)
-		after = each.Cursor
+	after, response := p.after, Events{Events: make([]Event, len(logged))}
+	for i, event := range logged {
+		response.Events[i] = eventOf(event)
+		after = event.Cursor
 	}
-	answer.Next = strconv.FormatUint(after, 10)
-	return answer, nil
+	response.Next = strconv.FormatUint(after, 10)
+	return response, nil
 }
 
 func eventOf(logged lanes.Logged) Event {
-	event := Event{
-		Cursor: strconv.FormatUint(logged.Cursor, 10), ID: logged.Event.ID, OccurredAt: stamp(logged.Event.At),
-		Payload: webhook.BodyOf(logged.Event), Simulated: logged.Simulated,
+	return Event{
+		Cursor: strconv.FormatUint(logged.Cursor, 10), ID: logged.Event.ID, OccurredAt: endpoint.Stamp(logged.Event.At),
+		Payload: webhook.BodyOf(logged.Event), Simulated: logged.Simulated, Attempt: AttemptOf(logged.Attempt),
 	}
-	if a := logged.Attempt; a != nil {
-		event.Attempt = &Attempt{At: stamp(a.At), Duration: a.Duration.Milliseconds()}
-		if a.Status != 0 {
-			event.Attempt.Status = &a.Status
-		}
-		if a.Error != "" {
-			event.Attempt.Error = &a.Error
-		}
-	}
-	return event
 }
 
-func (h Handlers) history(ctx context.Context, p page) (History, error) {
-	r, err := h.RangeOf(ctx)
-	if err != nil {
-		return History{}, err
+// AttemptOf returns the delivery of an event as the wire shows it; nil while it is pending.
+func AttemptOf(a *lanes.Attempt) *Attempt {
+	if a == nil {
+		return nil
 	}
+	view := &Attempt{At: endpoint.Stamp(a.At), Duration: a.Duration.Milliseconds()}
+	if a.Answered() {
+		view.Status = &a.Status
+	}
+	if a.Error != "" {
+		view.Error = &a.Error
+	}
+	return view
+}
+
+func history(ctx context.Context, r Range, p page) (History, error) {
 	ended, err := r.History(ctx, p.after, p.limit)
 	if err != nil {
 		return History{}, err
 	}
-	after, answer := p.after, History{Sessions: make([]EndedView, len(ended))}
-	for i, each := range ended {
-		answer.Sessions[i] = EndedView{
-			SessionView: ViewOf(each.View()), Customer: each.Session.Customer, EndedAt: stamp(each.At),
-			Reason: string(each.Reason), MinutesUsed: minutes(each.Used), MinutesPaused: minutes(each.Paused),
+	after, response := p.after, History{Sessions: make([]EndedView, len(ended))}
+	for i, e := range ended {
+		response.Sessions[i] = EndedView{
+			SessionView: ViewOf(e.View()), Customer: e.Session.Customer, EndedAt: endpoint.Stamp(e.At),
+			Reason: string(e.Reason), MinutesUsed: Minutes(e.Used), MinutesPaused: Minutes(e.Paused),
 		}
-		after = each.Cursor
+		after = e.Cursor
 	}
-	answer.Next = strconv.FormatUint(after, 10)
-	return answer, nil
+	response.Next = strconv.FormatUint(after, 10)
+	return response, nil
 }

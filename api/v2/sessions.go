@@ -2,6 +2,7 @@ package v2
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -9,34 +10,67 @@ import (
 	"rangegate/lanes"
 )
 
-// Sale is an order to sell time on a lane.
+// SessionView is a session as the wire shows it: the keys of WIRE.md, Views, in its order.
+type SessionView struct {
+	ID         uuid.UUID `json:"session_id"`
+	Lane       uuid.UUID `json:"lane_id" example:"44444444-4444-4444-8444-000000000001"`
+	Group      uuid.UUID `json:"group_id" example:"33333333-3333-4333-8333-000000000001"`
+	Duration   int       `json:"duration" doc:"Minutes sold in all" example:"60" min:"1" max:"480"`
+	BeganAt    *string   `json:"began_at" format:"date-time" doc:"When the time began; null until then" example:"2026-05-01T10:00:00.000Z"`
+	CreatedAt  string    `json:"created_at" format:"date-time" example:"2026-05-01T09:58:30.250Z"`
+	Remaining  *float64  `json:"minutes_remaining" doc:"Minutes left, exact to the millisecond; null until the time began" example:"59.5" min:"0" max:"480"`
+	Purchasing bool      `json:"enable_purchasing" doc:"Lane purchasing is in effect"`
+}
+
+// ViewOf returns a session as version 2 shows it.
+func ViewOf(s *lanes.SessionView) SessionView {
+	view := SessionView{
+		ID: s.ID, Lane: s.Lane, Group: s.Group, Duration: s.Minutes,
+		CreatedAt: endpoint.Stamp(s.Created), Purchasing: s.Purchasing,
+	}
+	if s.Began != nil {
+		began, remaining := endpoint.Stamp(*s.Began), Minutes(s.Remaining)
+		view.BeganAt, view.Remaining = &began, &remaining
+	}
+	return view
+}
+
+// Minutes returns a duration in minutes, exact to the millisecond: with at most 5 decimals.
+func Minutes(d time.Duration) float64 { return float64(minuteDecimals(d)) / 1e5 }
+
+// minuteDecimals returns a duration in units of the fifth decimal of a minute, rounded half away from zero.
+func minuteDecimals(d time.Duration) int64 { return int64(d.Round(minuteDecimal) / minuteDecimal) }
+
+const minuteDecimal = time.Minute / 1e5
+
+// Sale is a request to sell time on a lane.
 type Sale struct {
 	lane    uuid.UUID
 	command lanes.Create
 }
 
-// ReadSale reads a sale. The customer's name is the one key that the versions call by different names.
+// ReadSale returns the reader of a sale. The versions differ in the key of the customer's name.
 func ReadSale(customer string) func(*endpoint.Input) Sale {
 	return func(in *endpoint.Input) Sale {
 		return Sale{
 			command: lanes.Create{
 				Customer: in.Text(customer, 1, 200, "Name of the customer; it is trimmed, and has no control characters", "Jo Smith"),
-				Group:    in.ID("group_id", "Access group", exampleGroup),
+				Group:    in.ID("group_id", "Access group", ExampleGroup),
 				Minutes:  in.Integer("duration", lanes.MinMinutes, lanes.MaxMinutes, "Minutes", 60),
 				Purchasing: in.Flag("enable_purchasing", false,
 					"Enables lane purchasing, if the range supports it"),
 				AutoStart: in.Flag("auto_start", true,
 					"If false, the time does not count down until the customer enters the lane"),
 			},
-			lane: in.ID("lane_id", "Lane for the session", exampleLane),
+			lane: in.ID("lane_id", "Lane for the session", ExampleLane),
 		}
 	}
 }
 
-// The first lane and the first group of the playground, so that what the document shows can be tried there.
+// Examples of the document are the first lane and the first group of the playground, so that they work there.
 const (
-	exampleLane  = "44444444-4444-4444-8444-000000000001"
-	exampleGroup = "33333333-3333-4333-8333-000000000001"
+	ExampleLane  = "44444444-4444-4444-8444-000000000001"
+	ExampleGroup = "33333333-3333-4333-8333-000000000001"
 )
 
 func readID(in *endpoint.Input) uuid.UUID { return in.PathID("id", "The session") }
@@ -46,7 +80,7 @@ type modify struct {
 	minutes int
 }
 
-// wellFormedMinutes bounds what modify reads as a number at all. Whether so many can be added is the lane's to say.
+// wellFormedMinutes is the limit of a well-formed request. The lane decides how many minutes can be added.
 const wellFormedMinutes = 1_000_000
 
 func readModify(in *endpoint.Input) modify {
@@ -65,30 +99,23 @@ func readMove(in *endpoint.Input) move {
 	}
 }
 
-// Sessions is the active sessions, as shown.
+// Sessions returns the handler that responds with the active sessions, as show returns them.
 func Sessions[Out any](h Handlers, show func([]*lanes.SessionView) Out) func(context.Context, endpoint.Empty) (Out, error) {
-	return func(ctx context.Context, _ endpoint.Empty) (out Out, err error) {
-		r, err := h.RangeOf(ctx)
-		if err != nil {
-			return out, err
-		}
+	return endpoint.WithTarget(h.RangeOf, func(_ context.Context, r Range, _ endpoint.Empty) (Out, error) {
 		return show(r.Sessions()), nil
-	}
+	})
 }
 
-func (h Handlers) get(ctx context.Context, id uuid.UUID) (endpoint.Written[SessionView], error) {
-	r, err := h.RangeOf(ctx)
-	if err != nil {
-		return nil, err
-	}
+func session(ctx context.Context, r Range, id uuid.UUID) (endpoint.Appender[SessionView], error) {
 	session, err := r.Session(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return written(session), nil
+	return appendView(session), nil
 }
 
-// Create sells the time. The session gets an id of its own.
+// Create sells the time, to a session with a new id. It blocks until the lane has saved it; its errors are those of
+// Range.Create and RangeOf.
 func (h Handlers) Create(ctx context.Context, sale Sale, key *lanes.Key) (*lanes.SessionView, error) {
 	r, err := h.RangeOf(ctx)
 	if err != nil {
@@ -98,7 +125,9 @@ func (h Handlers) Create(ctx context.Context, sale Sale, key *lanes.Key) (*lanes
 	return r.Create(ctx, sale.lane, sale.command, key)
 }
 
-func sold(_ Sale, session *lanes.SessionView) endpoint.Written[SessionView] { return written(session) }
+func sold(_ Sale, session *lanes.SessionView) endpoint.Appender[SessionView] {
+	return appendView(session)
+}
 
 func (h Handlers) modify(ctx context.Context, m modify, key *lanes.Key) (*lanes.SessionView, error) {
 	return h.On(ctx, m.session, lanes.Modify{Session: m.session, Minutes: m.minutes}, key)
@@ -124,7 +153,8 @@ func (h Handlers) move(ctx context.Context, m move, key *lanes.Key) (*lanes.Sess
 	return r.Move(ctx, m.session, m.lane, key)
 }
 
-// On gives a command to an active session.
+// On sends a command to an active session. It blocks until the lane has saved it; its errors are those of Range.On and
+// RangeOf.
 func (h Handlers) On(
 	ctx context.Context, session uuid.UUID, command lanes.Command, key *lanes.Key,
 ) (*lanes.SessionView, error) {

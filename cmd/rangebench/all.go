@@ -15,7 +15,7 @@ import (
 	"rangegate/cmd/rangebench/figures"
 )
 
-// all measures every experiment, or some.
+// all measures all experiments, or those that --only names.
 type all struct {
 	Only    []string  `placeholder:"NAME" help:"Measure only what has this name, or begins with it. Can be given again."`
 	Lanes   int       `placeholder:"N" help:"At most so many lanes in any experiment: a smaller machine, or less time."`
@@ -27,21 +27,21 @@ type all struct {
 	Strict  bool      `help:"Exit with 1 when a goal is missed."`
 }
 
-// experiment measures some figures that belong together.
+// experiment measures a group of figures.
 type experiment struct {
-	name    string // its figures' names begin with it
+	name    string // the beginning of its figures' names
 	what    string
 	measure func(ctx context.Context, t *trial) error
 }
 
-// named tells whether somebody who says so much of a name means the experiment, or a figure of it.
+// named reports whether only is the beginning of the experiment's name, or of one of its figures'.
 func (e experiment) named(only string) bool {
 	return strings.HasPrefix(e.name, only) || strings.HasPrefix(only, e.name+" ")
 }
 
 var errMissed = errors.New("not every goal is met")
 
-// Run measures, and prints the table in any case: also of what was measured before an interrupt.
+// Run measures and prints the table, after an interrupt too.
 func (a all) Run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -91,28 +91,28 @@ func (a all) chosen() ([]experiment, error) {
 	}
 	var chosen []experiment
 	for _, only := range a.Only {
-		known := false
+		found := false
 		for _, e := range experiments {
 			if e.named(only) {
-				chosen, known = append(chosen, e), true
+				chosen, found = append(chosen, e), true
 			}
 		}
-		if !known {
+		if !found {
 			return nil, fmt.Errorf("nothing is called %q: there are %s", only, names(experiments))
 		}
 	}
 	return chosen, nil
 }
 
-func names(of []experiment) string {
-	var all []string
-	for _, e := range of {
-		all = append(all, e.name)
+func names(experiments []experiment) string {
+	var list []string
+	for _, e := range experiments {
+		list = append(list, e.name)
 	}
-	return strings.Join(all, ", ")
+	return strings.Join(list, ", ")
 }
 
-// publish prints the table, and writes what was asked for beside it.
+// publish prints the table, and writes the files that were asked for.
 func (a all) publish(report figures.Report) error {
 	if err := figures.Table(os.Stdout, report.Figures); err != nil {
 		return err
@@ -145,7 +145,7 @@ func write(path string, text func(to io.Writer) error) error {
 	return errors.Join(text(file), file.Close())
 }
 
-// create makes a file, and the directory that it is in.
+// create makes a file and its directory.
 func create(path string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err

@@ -91,7 +91,7 @@ type memoryStore struct {
 	mu     sync.Mutex
 	writes int
 	all    []entry
-	began  chan struct{} // a write stands at the gate
+	began  chan struct{} // a write waits at the gate
 	gate   chan struct{}
 }
 
@@ -111,7 +111,7 @@ func TestWhatWaitsIsCommittedTogether(t *testing.T) {
 	var saving sync.WaitGroup
 	save := func() { _ = commit.save(entry{bucket: "lanes"}, entry{bucket: "events"}) }
 	saving.Go(save)
-	<-kept.began // alone: those that come now wait for it, however slowly it was taken
+	<-kept.began // alone: later writes wait for it
 	for range 49 {
 		saving.Go(save)
 	}
@@ -158,7 +158,7 @@ func TestAPlantedRangeRunsOn(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, g.close()) }()
 	layout := layoutOf(5)
-	at := inAnHour(g.clock)
+	at := deadlineInAnHour(g.clock)
 	require.NoError(t, seed{layout: layout, sessions: 3, deadline: at}.plant(t.Context(), g.file, g.clock))
 	r, err := g.startWith(t.Context(), actors.Settings{Layout: layout, Driver: g.hardware})
 	require.NoError(t, err)

@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// bareCounter is the least that a server can do for the same requests: it decodes the body, saves records of the same
-// sizes in a group commit of the same database, and writes an answer of the same bytes. It checks and knows nothing.
+// bareCounter is the minimal server for the same requests: it decodes the body, saves records of the same sizes in a group
+// commit of the same database, and writes the same bytes. It checks nothing.
 type bareCounter struct {
 	disk    *disk
 	kept    bareStore
@@ -23,7 +23,7 @@ type bareCounter struct {
 	cursor  atomic.Uint64
 }
 
-// saleBody is what a POS sends.
+// saleBody is the body of a POS's request.
 type saleBody struct {
 	Customer   string    `json:"customer_name"`
 	Lane       uuid.UUID `json:"lane_id"`
@@ -65,7 +65,7 @@ func newBareCounter(kind storeKind, saved map[string]saving, answers map[string]
 	return b, err
 }
 
-// save commits records of those sizes, and answers.
+// save commits records of those sizes, and writes the response.
 func (b *bareCounter) save(w http.ResponseWriter, lane uuid.UUID, sizes saving, status int, body []byte) {
 	records := make([]entry, 0, len(sizes))
 	for _, s := range sizes {
@@ -82,10 +82,10 @@ func (b *bareCounter) save(w http.ResponseWriter, lane uuid.UUID, sizes saving, 
 	say(w, status, body)
 }
 
-// filler is what nobody reads.
+// filler is the content of the records.
 var filler = make([]byte, 64<<10)
 
-// say writes the answer.
+// say writes the response.
 func say(w http.ResponseWriter, status int, body []byte) {
 	if len(body) > 0 {
 		w.Header().Set("Content-Type", "application/json")

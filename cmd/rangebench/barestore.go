@@ -14,18 +14,18 @@ import (
 	"rangegate/lanes/store"
 )
 
-// entry is what a store keeps of something, under a key.
+// entry is a record with its key.
 type entry struct {
 	bucket string
 	key    []byte
 	value  []byte
 }
 
-// bareStore is the database of a store and nothing of ours: the records of one call are written together, and durable
-// when it returns. It has one caller at a time.
+// bareStore is the database of a store without the store's code. write writes its records in one transaction and returns when
+// they are durable. It has one caller at a time.
 type bareStore interface {
 	write(records []entry) error
-	// read gives every record of a bucket. The value is overwritten when each has returned.
+	// read gives every record of a bucket. The value is valid during the call.
 	read(bucket string, each func(value []byte) error) error
 	close() error
 }
@@ -39,7 +39,7 @@ func (d *disk) bare() (bareStore, error) {
 	return openBareSQLite(filepath.Join(d.dir, "bare.db"))
 }
 
-// bareSQLite is one connection, and a statement to write to each bucket.
+// bareSQLite is a connection with a writing statement for each bucket.
 type bareSQLite struct {
 	connection *sqlite.Conn
 	upserts    map[string]*sqlite.Stmt
@@ -51,13 +51,13 @@ func openBareSQLite(path string) (bareStore, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.SetBusyTimeout(0) // the library's default waits for ever
+	c.SetBusyTimeout(0) // the library's default has no limit
 	once := []string{
 		"PRAGMA synchronous = FULL",
-		"PRAGMA wal_autocheckpoint = 4000", // SQLite checkpoints by itself, in the commit that makes the WAL so many pages long
+		"PRAGMA wal_autocheckpoint = 4000", // SQLite checkpoints in the commit that reaches that many pages
 		"PRAGMA cache_size = -16384",       // 16 MiB
 	}
-	for _, name := range buckets { // WITHOUT ROWID: one tree a table, and not another for its keys
+	for _, name := range buckets { // WITHOUT ROWID: one tree for each table
 		once = append(once, "CREATE TABLE IF NOT EXISTS "+name+" (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID")
 	}
 	for _, statement := range once {
@@ -134,7 +134,7 @@ func (b bareRedis) read(bucket string, each func(value []byte) error) error {
 
 func (b bareRedis) close() error { return b.client.Close() }
 
-// recordsOf is what a batch is as records: as they are in the store, encoded as there.
+// recordsOf returns a batch as the records that the store would write.
 func recordsOf(batch store.Batch) (all []entry, err error) {
 	add := func(bucket string, key []byte, value any) {
 		encoded, failed := store.Encode(value)
@@ -155,7 +155,7 @@ func recordsOf(batch store.Batch) (all []entry, err error) {
 
 func cursorKey(cursor uint64) []byte { return binary.BigEndian.AppendUint64(nil, cursor) }
 
-// groupCommit is the committer that everyone writes first: what waits is written together, and told when it is durable.
+// groupCommit is the simplest committer: entries that wait are written together.
 type groupCommit struct {
 	to    bareStore
 	queue chan waiting
@@ -167,10 +167,10 @@ type waiting struct {
 	done    chan error
 }
 
-const together = 512 // that wait are written in one go
+const maxBatch = 512 // entries in one write
 
 func newGroupCommit(to bareStore) *groupCommit {
-	g := &groupCommit{to: to, queue: make(chan waiting, together), ended: make(chan struct{})}
+	g := &groupCommit{to: to, queue: make(chan waiting, maxBatch), ended: make(chan struct{})}
 	go g.run()
 	return g
 }
@@ -180,7 +180,7 @@ func (g *groupCommit) run() {
 	for first := range g.queue {
 		group := []waiting{first}
 		records := first.records
-		for more := true; more && len(group) < together; {
+		for more := true; more && len(group) < maxBatch; {
 			select {
 			case next, open := <-g.queue:
 				if more = open; open {

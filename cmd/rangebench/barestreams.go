@@ -12,14 +12,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// recording is what one screen is told, word for word.
+// recording is the stream of one screen, byte by byte.
 type recording struct {
 	stream io.ReadCloser
 	mu     sync.Mutex
 	heard  bytes.Buffer
 }
 
-// record opens a screen and keeps what it is told.
+// record opens a screen and records its stream.
 func record(ctx context.Context, address string, rangeID uuid.UUID) (*recording, error) {
 	stream, err := openStream(ctx, address, rangeID.String())
 	if err != nil {
@@ -41,7 +41,7 @@ func record(ctx context.Context, address string, rangeID uuid.UUID) (*recording,
 	return r, nil
 }
 
-// cut is everything since the last cut, what is still being said included.
+// cut returns the bytes since the last cut, with those that are still coming.
 func (r *recording) cut() []byte {
 	time.Sleep(10 * restOfScreens)
 	r.mu.Lock()
@@ -51,7 +51,7 @@ func (r *recording) cut() []byte {
 	return text
 }
 
-// bareStreams is screens with nothing behind them: what was recorded is all that there is to say.
+// bareStreams serves screens with recorded bytes.
 type bareStreams struct {
 	picture, closing, opening []byte
 
@@ -61,7 +61,7 @@ type bareStreams struct {
 
 func (b *bareStreams) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost {
-		w.WriteHeader(http.StatusNoContent) // everyone may watch
+		w.WriteHeader(http.StatusNoContent) // no sign-in is needed
 		return
 	}
 	said := make(chan []byte, 1)
@@ -82,7 +82,7 @@ func (b *bareStreams) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// turn says on all of them what a screen was told of a ceasefire, or of its end.
+// turn sends the recorded bytes of a ceasefire, or of its end, to all screens.
 func (b *bareStreams) turn(_ context.Context, closed bool) (begun time.Time, err error) {
 	text := b.opening
 	if closed {

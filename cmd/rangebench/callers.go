@@ -14,11 +14,11 @@ import (
 	"rangegate/cmd/rangebench/figures"
 )
 
-// callers is the clients of an HTTP server, in a process of their own: each has a connection, and sends one request after
-// the other. They do as little as can be done: what a client takes of the machine, the server does not have.
+// callers are HTTP clients in a process of their own: each has a connection and sends one request after the other. They do as
+// little as possible, because they share the machine with the server.
 type callers struct{}
 
-// calls is what they are to send, each request once. All are of one method and have the same headers.
+// calls are requests, each sent once, with one method and the same headers.
 type calls struct {
 	Address string // host:port
 	Clients int
@@ -26,26 +26,26 @@ type calls struct {
 	Header  map[string]string
 	Paths   []string
 	Bodies  []string // of the same length, or none
-	Status  int      // that each is to be answered with
+	Status  int      // expected
 }
 
-// called is how it went.
-type called struct {
+// callResult is the result of the calls.
+type callResult struct {
 	PerSecond float64
 	P99       float64 // milliseconds
-	Wrong     string  // an answer that was not as it should be; empty: there was none
-	Body      string  // of the last answer that the first client got
+	Wrong     string  // an unexpected response; empty: none
+	Body      string  // of the first client's last response
 }
 
 // Run answers until its input ends.
 func (callers) Run() error { return answerAll(calls.send) }
 
-func (c calls) send() (called, error) {
+func (c calls) send() (callResult, error) {
 	connections := make([]net.Conn, c.Clients)
 	for i := range connections {
 		connection, err := net.Dial("tcp", c.Address)
 		if err != nil {
-			return called{}, err
+			return callResult{}, err
 		}
 		defer func() { _ = connection.Close() }()
 		connections[i] = connection
@@ -54,7 +54,7 @@ func (c calls) send() (called, error) {
 	took := make([]float64, len(requests))
 	var next, failed atomic.Int64
 	var mu sync.Mutex
-	var all called
+	var all callResult
 	var working sync.WaitGroup
 	begun := time.Now()
 	for i, connection := range connections {
@@ -91,7 +91,7 @@ func (c calls) send() (called, error) {
 	return all, nil
 }
 
-// requests are the bytes to send.
+// requests returns the bytes to send.
 func (c calls) requests() [][]byte {
 	all := make([][]byte, len(c.Paths))
 	for i, path := range c.Paths {

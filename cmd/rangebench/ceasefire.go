@@ -23,8 +23,8 @@ var (
 	ceasefireLarge = ceasefire{"ceasefire/10k", 10_000, 2}.experiment("a hold over 10,000 lanes, until the last controller has it")
 )
 
-// ceasefire measures how long it takes from a hold's being asked for to the last controller's having it, beside the same
-// frames written, one after the other, to as many bare connections.
+// ceasefire measures the time from a hold's request until the last controller has it. The limit writes the same frames, one
+// after the other, to as many bare connections.
 type ceasefire struct {
 	name   string
 	lanes  int
@@ -32,11 +32,11 @@ type ceasefire struct {
 }
 
 const (
-	holdsARound = 5 // of which the median counts
+	holdsARound = 5 // the median counts
 	patience    = 30 * time.Second
 )
 
-// circumstances are what else goes on.
+// circumstances are the loads during a ceasefire.
 var circumstances = []struct {
 	name, what string
 	with       func(*held) (end func())
@@ -67,7 +67,7 @@ func (c ceasefire) measure(ctx context.Context, t *trial) error {
 		func(ctx context.Context) ([]float64, error) { return writeAll(ctx, n) }, into...)
 }
 
-// holdAll holds a range under each of the circumstances.
+// holdAll holds a range under each load.
 func holdAll(ctx context.Context, n int) (had []float64, err error) {
 	r, err := newHeld(ctx, layoutOf(n), nil)
 	if err != nil {
@@ -76,7 +76,7 @@ func holdAll(ctx context.Context, n int) (had []float64, err error) {
 	defer func() { err = errors.Join(err, r.close()) }()
 	for _, circumstance := range circumstances {
 		end := circumstance.with(r)
-		took, err := reach(ctx, r.hall, r.turn)
+		took, err := measureHolds(ctx, r.controllers, r.turn)
 		end()
 		if err != nil {
 			return nil, err
@@ -86,19 +86,19 @@ func holdAll(ctx context.Context, n int) (had []float64, err error) {
 	return had, nil
 }
 
-// writeAll writes to bare connections: the same limit under any circumstance.
+// writeAll writes to bare connections: the limit is the same under every load.
 func writeAll(ctx context.Context, n int) (had []float64, err error) {
 	b, err := newBare(ctx, n)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
-	took, err := reach(ctx, b.hall, b.write)
+	took, err := measureHolds(ctx, b.controllers, b.write)
 	return slices.Repeat([]float64{took}, len(circumstances)), err
 }
 
-// reach closes and opens all lanes some times, and answers the median of how long closing takes, in milliseconds.
-func reach(ctx context.Context, at *hall, turn func(context.Context, bool) error) (float64, error) {
+// measureHolds closes and opens all lanes repeatedly, and returns the median time of closing, in milliseconds.
+func measureHolds(ctx context.Context, at *controllerProcess, turn func(context.Context, bool) error) (float64, error) {
 	var took []float64
 	for range holdsARound {
 		for _, closed := range []bool{true, false} {
@@ -122,26 +122,26 @@ func reach(ctx context.Context, at *hall, turn func(context.Context, bool) error
 	return figures.Median(took), nil
 }
 
-// bare is connections with nothing behind them.
+// bare is a set of connections without a gateway.
 type bare struct {
-	hall *hall
-	all  []*websocket.Conn
-	next atomic.Uint64
+	controllers *controllerProcess
+	all         []*websocket.Conn
+	next        atomic.Uint64
 }
 
 func newBare(ctx context.Context, n int) (*bare, error) {
-	h, err := newHall(n)
+	h, err := newControllerProcess(n)
 	if err != nil {
 		return nil, err
 	}
-	b := &bare{hall: h}
+	b := &bare{controllers: h}
 	for range n {
-		conn, _, err := websocket.Dial(ctx, h.address, &websocket.DialOptions{Subprotocols: []string{"rangegate.lane.v1"}})
+		conn, _, err := websocket.Dial(ctx, h.address, &websocket.DialOptions{Subprotocols: []string{"rangegate.lane.v1"}}) //nolint:bodyclose // the library closes the body of the handshake
 		if err != nil {
 			return nil, errors.Join(err, b.close())
 		}
 		b.all = append(b.all, conn)
-		go func() { // read the confirmations away
+		go func() { // discard the confirmations
 			for {
 				if _, _, err := conn.Read(ctx); err != nil {
 					return
@@ -162,7 +162,7 @@ func (b *bare) write(ctx context.Context, closed bool) error {
 	return nil
 }
 
-func (b *bare) hangUp() {
+func (b *bare) disconnect() {
 	for _, conn := range b.all {
 		_ = conn.CloseNow()
 	}
@@ -170,19 +170,19 @@ func (b *bare) hangUp() {
 }
 
 func (b *bare) close() error {
-	b.hangUp()
-	return b.hall.close()
+	b.disconnect()
+	return b.controllers.close()
 }
 
-// held is a range on real connections.
+// held is a range with real connections.
 type held struct {
-	hall    *hall
-	gateway *gateway
-	r       *actors.Range
+	controllers *controllerProcess
+	gateway     *gateway
+	r           *actors.Range
 }
 
 func newHeld(ctx context.Context, layout lanes.Layout, webhook actors.Webhook) (*held, error) {
-	h, err := newHall(len(layout.Lanes))
+	h, err := newControllerProcess(len(layout.Lanes))
 	if err != nil {
 		return nil, err
 	}
@@ -205,25 +205,25 @@ func newHeld(ctx context.Context, layout lanes.Layout, webhook actors.Webhook) (
 	return all, nil
 }
 
-// turn sets the hold, or lifts it. How far it came is the controllers' to say.
+// turn sets or lifts the hold. The controllers report when they have it.
 func (h *held) turn(ctx context.Context, closed bool) error {
 	over := lanes.Scope{Kind: lanes.OverRange}
 	if closed {
 		go func() { _, _ = h.r.Hold(ctx, over, "bench") }()
 		return nil
 	}
-	h.gateway.file.unhang() // what is opened is saved first
-	defer h.gateway.file.hangAgain()
+	h.gateway.file.resume() // a lift is saved before the lanes open
+	defer h.gateway.file.hangIfWanted()
 	for {
 		_, err := h.r.Lift(ctx, over, "bench")
 		if !errors.Is(err, lanes.ErrStoreUnavailable) || ctx.Err() != nil {
 			return err
 		}
-		time.Sleep(10 * time.Millisecond) // the flush that hung has yet to return
+		time.Sleep(10 * time.Millisecond) // the flush that hangs has not returned yet
 	}
 }
 
-// busy sells and stops sessions all the while.
+// busy sells and stops sessions until end is called.
 func (h *held) busy() (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var selling sync.WaitGroup
@@ -244,10 +244,10 @@ func (h *held) busy() (end func()) {
 	}
 }
 
-// storeHangs keeps every flush from returning, but for those that a lift waits for.
+// storeHangs makes every flush hang, except those that a lift waits for.
 func (h *held) storeHangs() (end func()) {
 	h.gateway.file.hang()
-	return h.gateway.file.mend
+	return h.gateway.file.release
 }
 
-func (h *held) close() error { return errors.Join(h.gateway.close(), h.hall.close()) }
+func (h *held) close() error { return errors.Join(h.gateway.close(), h.controllers.close()) }

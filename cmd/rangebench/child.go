@@ -11,13 +11,12 @@ import (
 	"time"
 )
 
-// child is this program once more, in a process of its own: what it does takes nothing of the gateway's. It says on its
-// output when the last of what it looks after was closed, and when the last was opened, and how much it was told when it
-// is asked for it.
+// child is another process of this program, so that its work is not counted as the gateway's. It prints when its last lane or
+// screen has closed or opened, and, on request, how much it has received.
 type child struct {
 	process *exec.Cmd
 	in      io.WriteCloser
-	turned  chan turn
+	turns   chan turn
 	counted chan count
 }
 
@@ -26,12 +25,12 @@ type turn struct {
 	at     time.Time
 }
 
-// count is how much a child was told so far.
+// count is what a child has received so far.
 type count struct{ bytes, messages int64 }
 
-// newChild starts one. It is up when it has said its first line.
+// newChild starts a child. It is ready when it has printed its first line.
 func newChild(args ...string) (c *child, first string, err error) {
-	c = &child{turned: make(chan turn, 100), counted: make(chan count, 1)}
+	c = &child{turns: make(chan turn, 100), counted: make(chan count, 1)}
 	var out io.ReadCloser
 	if c.process, c.in, out, err = start(args...); err != nil {
 		return nil, "", err
@@ -45,7 +44,7 @@ func newChild(args ...string) (c *child, first string, err error) {
 }
 
 func (c *child) listen(lines *bufio.Scanner) {
-	defer close(c.turned)
+	defer close(c.turns)
 	defer close(c.counted)
 	for lines.Scan() {
 		word, rest, _ := strings.Cut(lines.Text(), " ")
@@ -58,18 +57,18 @@ func (c *child) listen(lines *bufio.Scanner) {
 		}
 		var at int64
 		if _, err := fmt.Sscan(rest, &at); err == nil {
-			c.turned <- turn{word == "closed", time.Unix(0, at)}
+			c.turns <- turn{word == "closed", time.Unix(0, at)}
 		}
 	}
 }
 
 var errEnded = errors.New("the other process has ended")
 
-// wait is when everything was closed, or opened.
+// wait returns when everything was closed, or opened.
 func (c *child) wait(ctx context.Context, closed bool) (time.Time, error) {
 	for {
 		select {
-		case t, going := <-c.turned:
+		case t, going := <-c.turns:
 			if !going {
 				return time.Time{}, errEnded
 			}
@@ -82,8 +81,8 @@ func (c *child) wait(ctx context.Context, closed bool) (time.Time, error) {
 	}
 }
 
-// soFar asks how much the child was told.
-func (c *child) soFar() (count, error) {
+// receivedSoFar asks how much the child has received.
+func (c *child) receivedSoFar() (count, error) {
 	if _, err := fmt.Fprintln(c.in); err != nil {
 		return count{}, err
 	}

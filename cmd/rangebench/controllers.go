@@ -13,14 +13,14 @@ import (
 	"github.com/coder/websocket"
 )
 
-// controllers is the other end of many lanes, in a process of its own: it says hello as LINK.md has it, confirms every
-// state, and prints when the last lane was closed, and when the last was opened.
+// controllers are the controllers of many lanes, in a process of their own. They send hellos, confirm every state, and print
+// when the last lane was closed and when the last was opened.
 type controllers struct {
 	Lanes int `default:"1000" help:"How many lanes."`
 }
 
-// tally counts the lanes that are closed, and prints when all are, and when none is.
-type tally struct {
+// closedLanes counts the closed lanes, and prints when all are closed and when none is.
+type closedLanes struct {
 	lanes int
 	mu    sync.Mutex
 	held  int
@@ -32,7 +32,7 @@ func (c controllers) Run() error {
 	if err != nil {
 		return err
 	}
-	t := &tally{lanes: c.Lanes}
+	t := &closedLanes{lanes: c.Lanes}
 	server := &http.Server{Handler: t, ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(listener) }()
 	fmt.Println(listener.Addr())
@@ -40,12 +40,12 @@ func (c controllers) Run() error {
 	return server.Close()
 }
 
-func (t *tally) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (t *closedLanes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	frames, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"rangegate.lane.v1"}})
 	if err != nil {
 		return
 	}
-	defer frames.CloseNow()
+	defer func() { _ = frames.CloseNow() }()
 	held := false
 	for {
 		_, text, err := frames.Read(r.Context())
@@ -69,7 +69,7 @@ func (t *tally) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		case "state":
 			if m.Hold != held {
 				held = m.Hold
-				t.turned(held)
+				t.setHeld(held)
 			}
 		default:
 			continue
@@ -80,7 +80,7 @@ func (t *tally) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (t *tally) turned(held bool) {
+func (t *closedLanes) setHeld(held bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if held {
@@ -96,16 +96,16 @@ func (t *tally) turned(held bool) {
 	}
 }
 
-// hall is a process of controllers, as seen from here.
-type hall struct {
+// controllerProcess is the process with the controllers.
+type controllerProcess struct {
 	*child
 	address string
 }
 
-func newHall(lanes int) (*hall, error) {
+func newControllerProcess(lanes int) (*controllerProcess, error) {
 	c, address, err := newChild("controllers", "--lanes", fmt.Sprint(lanes))
 	if err != nil {
 		return nil, err
 	}
-	return &hall{c, "ws://" + address}, nil
+	return &controllerProcess{c, "ws://" + address}, nil
 }

@@ -12,11 +12,11 @@ import (
 
 const (
 	prefix  = "/api/v2/pos"
-	clients = 64 // unless a call says otherwise
+	clients = 64 // the default
 )
 
-// counter is where POS systems are served: a range behind its API, as a gateway serves it, and its clients in a process
-// of their own. The same clients call the limit.
+// counter is a range behind the API, served as a gateway does, and its clients in a process of their own. The same clients
+// call the limit.
 type counter struct {
 	gateway *gateway
 	r       *actors.Range
@@ -36,20 +36,19 @@ func newCounter(r *actors.Range, g *gateway) (c *counter, err error) {
 	return c, nil
 }
 
-// call has the clients send the requests to the gateway.
-func (c *counter) call(requests calls) (called, error) { return c.send(c.address, requests) }
+// call sends the requests to the gateway.
+func (c *counter) call(requests calls) (callResult, error) { return c.send(c.address, requests) }
 
-// send has them sent to whatever is at the address, each with what a POS has to say of itself: a limit is sent the very
-// requests that the gateway is.
-func (c *counter) send(address string, requests calls) (called, error) {
+// send sends the requests to the address with the headers of a POS: gateway and limit get the same requests.
+func (c *counter) send(address string, requests calls) (callResult, error) {
 	requests.Header = map[string]string{"token": posToken, "range-id": c.r.Layout().Range.String()}
 	requests.Address, requests.Clients = strings.TrimPrefix(address, "http://"), cmp.Or(requests.Clients, clients)
-	var how called
+	var how callResult
 	if err := c.callers.question(requests, &how); err != nil {
-		return called{}, err
+		return callResult{}, err
 	}
 	if how.Wrong != "" {
-		return called{}, fmt.Errorf("a request was not answered %d: %s", requests.Status, how.Wrong)
+		return callResult{}, fmt.Errorf("a request was not answered %d: %s", requests.Status, how.Wrong)
 	}
 	return how, nil
 }

@@ -10,8 +10,8 @@ import (
 
 var day = experiment{"day", "a range of 100 lanes on a busy minute of its day: CPU of one core", measureDay}
 
-// Half-hour sessions on nearly all of 100 lanes are 3 sales and 3 stops a minute. The script is such a minute, with a
-// list, a change and a ceasefire, in half the time, and no hour of the day is quieter.
+// Half-hour sessions on nearly all of 100 lanes are 3 sales and 3 stops a minute. The script is such a minute in half the
+// time, with a list, a change and a ceasefire.
 const (
 	dayLanes   = 100
 	dayScreens = 3
@@ -19,7 +19,7 @@ const (
 	dayRounds  = 1
 )
 
-// script is what happens in those seconds, each after so much of them.
+// script is the sequence of requests, each with its time.
 var script = []struct {
 	after time.Duration
 	what  func(*working) error
@@ -40,7 +40,7 @@ func measureDay(ctx context.Context, t *trial) error {
 	var busy, idle []float64
 	for range t.rounds(dayRounds) {
 		_, err := t.ours(ctx, len(busy), func(ctx context.Context) ([]float64, error) {
-			b, i, err := workADay(ctx, t.lanes(dayLanes))
+			b, i, err := runDay(ctx, t.lanes(dayLanes))
 			busy, idle = append(busy, b), append(idle, i)
 			return nil, err
 		})
@@ -57,8 +57,8 @@ func measureDay(ctx context.Context, t *trial) error {
 	return nil
 }
 
-// workADay answers what share of a core the script takes, and what nothing takes, in percent.
-func workADay(ctx context.Context, laneCount int) (busy, idle float64, err error) {
+// runDay returns the share of a core during the script, and without requests, in percent.
+func runDay(ctx context.Context, laneCount int) (busy, idle float64, err error) {
 	w, err := openWorking(ctx, laneCount)
 	if err != nil {
 		return 0, 0, err
@@ -69,7 +69,7 @@ func workADay(ctx context.Context, laneCount int) (busy, idle float64, err error
 		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, audience.close()) }()
-	time.Sleep(2 * time.Second) // what signing in took is over
+	time.Sleep(2 * time.Second) // signing in has ended
 	if idle, err = share(func() error { return pause(ctx, 10*time.Second) }); err != nil {
 		return 0, 0, err
 	}
@@ -77,7 +77,7 @@ func workADay(ctx context.Context, laneCount int) (busy, idle float64, err error
 	return busy, idle, err
 }
 
-// share is what this process takes of a core meanwhile, in percent.
+// share returns the share of a core that this process uses during the call, in percent.
 func share(during func() error) (float64, error) {
 	before, begun := cpuTime(), time.Now()
 	err := during()

@@ -64,7 +64,7 @@ func measureDeliveries(ctx context.Context, t *trial) (err error) {
 		})
 }
 
-// deliverAll starts a range on whose lanes events wait that were never attempted.
+// deliverAll starts a range with pending events.
 func deliverAll(ctx context.Context, t *trial, integrator *peer, address string, laneCount int) (perSecond float64, err error) {
 	g, err := newGatewayOn(t.store())
 	if err != nil {
@@ -72,7 +72,7 @@ func deliverAll(ctx context.Context, t *trial, integrator *peer, address string,
 	}
 	defer func() { err = errors.Join(err, g.close()) }()
 	layout := layoutOf(laneCount)
-	planted := seed{layout: layout, sessions: laneCount, deadline: inAnHour(g.clock), pending: func(i int) (waiting []lanes.Logged) {
+	planted := seed{layout: layout, sessions: laneCount, deadline: deadlineInAnHour(g.clock), pending: func(i int) (waiting []lanes.Logged) {
 		for range eventsALane {
 			waiting = append(waiting, lanes.Logged{Event: waitingEvent(layout.Lanes[i].ID, time.Now().UTC())})
 		}
@@ -98,7 +98,7 @@ func deliverAll(ctx context.Context, t *trial, integrator *peer, address string,
 
 const webhookSecret = "whsec_cmFuZ2VnYXRlIHBsYXlncm91bmQ6IG5vIHNlY3JldCBhdCBhbGw="
 
-// countWhile counts what arrives from now on, until so many have.
+// countWhile counts deliveries until n have arrived.
 func countWhile(integrator *peer, n int, send func() error) (perSecond float64, err error) {
 	var listening struct{}
 	if err := integrator.question(awaited{n}, &listening); err != nil {
@@ -117,7 +117,7 @@ func countWhile(integrator *peer, n int, send func() error) (perSecond float64, 
 	return had.PerSecond, nil
 }
 
-// postAll posts as many bodies of the same kind, each between what is to be done before and after.
+// postAll posts n bodies of the same kind; around wraps each post.
 func postAll(ctx context.Context, integrator *peer, address string, n int, around func(i int, post func() error) error) (float64, error) {
 	transport := &http.Transport{MaxIdleConnsPerHost: atOnce, MaxConnsPerHost: atOnce}
 	defer transport.CloseIdleConnections()
@@ -158,8 +158,7 @@ func postOnce(ctx context.Context, client *http.Client, address string, body []b
 
 func unsaved(_ int, post func() error) error { return post() }
 
-// postSaved is postAll by somebody who keeps the law that an event is saved as begun before its one attempt, and as
-// little else as can be.
+// postSaved is postAll with the one rule that an event is saved as begun before its attempt.
 func postSaved(ctx context.Context, t *trial, integrator *peer, address string, n int) (perSecond float64, err error) {
 	d, err := newDisk(t.store())
 	if err != nil {
@@ -209,7 +208,7 @@ func attempted(event lanes.Logged, attempt lanes.Attempt) ([]entry, error) {
 	return recordsOf(store.Batch{Events: []lanes.Logged{event}})
 }
 
-// waitingEvent is of a session of its own, so that on its lane alone it waits for others.
+// waitingEvent has a session of its own: only events of the same lane are before it.
 func waitingEvent(lane uuid.UUID, at time.Time) lanes.Event {
 	return lanes.Event{ID: uuid.New(), Kind: lanes.SessionModified, Session: uuid.New(), Lane: lane, At: at}
 }

@@ -17,10 +17,10 @@ var ending = experiment{"ending", "100,000 sessions end within the same 100 ms: 
 
 func measureEnding(ctx context.Context, t *trial) error {
 	n := t.lanes(100_000)
-	var ended []store.Batch // by ours, which the limit writes too
+	var ended []store.Batch // of the gateway; the limit writes the same
 	return t.compare(ctx, 1,
 		func(ctx context.Context) (had []float64, err error) {
-			had, ended, err = endTogether(ctx, t, n)
+			had, ended, err = endAllAtOnce(ctx, t, n)
 			return had, err
 		},
 		func(ctx context.Context) ([]float64, error) { return writeAndSend(ctx, t, ended) },
@@ -31,9 +31,9 @@ func measureEnding(ctx context.Context, t *trial) error {
 		})
 }
 
-// endTogether answers how long the end of all of them took, and what was flushed.
-func endTogether(ctx context.Context, t *trial, n int) (had []float64, flushed []store.Batch, err error) {
-	d, err := doomedInTime(ctx, t, n, 0, 100*time.Millisecond)
+// endAllAtOnce returns how long the end of all sessions took, and the flushed batches.
+func endAllAtOnce(ctx context.Context, t *trial, n int) (had []float64, flushed []store.Batch, err error) {
+	d, err := startEndingRange(ctx, t, n, 0, 100*time.Millisecond)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -50,7 +50,7 @@ func endTogether(ctx context.Context, t *trial, n int) (had []float64, flushed [
 	return []float64{milliseconds(time.Duration(last) - d.deadline(0).Mono)}, d.kept.flushed, nil
 }
 
-// writeAndSend writes all of it in one go, and tells every lane.
+// writeAndSend writes all batches at once, and sends a state to every lane.
 func writeAndSend(ctx context.Context, t *trial, flushed []store.Batch) (had []float64, err error) {
 	d, err := newDisk(t.store())
 	if err != nil {
@@ -88,12 +88,12 @@ func writeAndSend(ctx context.Context, t *trial, flushed []store.Batch) (had []f
 	return []float64{milliseconds(time.Since(begun))}, nil
 }
 
-// bareLinks connects to simulated lanes, with nothing behind.
+// bareLinks connects to simulated lanes without a gateway.
 func bareLinks(ctx context.Context, clock clock.Clock, flushed []store.Batch) (all []link.Connection, err error) {
 	hardware := sim.New(clock.Now)
 	for _, batch := range flushed {
 		for _, lane := range batch.Lanes {
-			connection, _, err := hardware.Dial(ctx, link.Lane{ID: lane.ID}, deaf{})
+			connection, _, err := hardware.Dial(ctx, link.Lane{ID: lane.ID}, ignoreAll{})
 			if err != nil {
 				return nil, err
 			}
@@ -103,9 +103,9 @@ func bareLinks(ctx context.Context, clock clock.Clock, flushed []store.Batch) (a
 	return all, nil
 }
 
-// deaf hears nothing of a connection.
-type deaf struct{}
+// ignoreAll ignores all calls of a connection.
+type ignoreAll struct{}
 
-func (deaf) Applied(uint64)        {}
-func (deaf) Reported(lanes.Report) {}
-func (deaf) Down(error)            {}
+func (ignoreAll) Applied(uint64)        {}
+func (ignoreAll) Reported(lanes.Report) {}
+func (ignoreAll) Down(error)            {}

@@ -1,6 +1,6 @@
 package main
 
-// experiments is everything that is measured, in the order of the table.
+// experiments are all experiments in the order of the table.
 var experiments = []experiment{
 	expiryQuiet, expirySelling, expiryLarge,
 	ending,

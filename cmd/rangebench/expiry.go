@@ -15,10 +15,10 @@ import (
 	"rangegate/lanes"
 )
 
-// Sessions end one after the other, evenly over this long.
+// Sessions end one after the other, evenly over this time.
 const endsWithin = 10 * time.Second
 
-const salesPerSecond = 500 // meanwhile, where there are any
+const salesPerSecond = 500 // in the experiment with sales
 
 var (
 	expiryQuiet = expiry{"expiry/10k", 10_000, false, 2}.experiment(
@@ -55,8 +55,7 @@ func (e expiry) measure(ctx context.Context, t *trial) error {
 		figure("p99"), figure("p99.9"))
 }
 
-// ours starts a range whose sessions are about to end. A machine on which that takes longer than until the first
-// deadline gets more time.
+// ours starts a range whose sessions are about to end. A machine that is too slow for the first deadline gets more time.
 func (e expiry) ours(ctx context.Context, t *trial) ([]float64, error) {
 	for lead := e.lead(); ; lead *= 2 {
 		late, inTime, err := e.once(ctx, t, lead)
@@ -67,7 +66,7 @@ func (e expiry) ours(ctx context.Context, t *trial) ([]float64, error) {
 	}
 }
 
-// lead is between the planting of the sessions and the first deadline.
+// lead is the time from writing the sessions to the first deadline.
 func (e expiry) lead() time.Duration {
 	return 2*time.Second + time.Duration(e.lanes)*100*time.Microsecond
 }
@@ -80,7 +79,7 @@ func (e expiry) once(ctx context.Context, t *trial, lead time.Duration) (late []
 	defer func() { err = errors.Join(err, g.close()) }()
 	layout := layoutOf(e.lanes + e.free())
 	ending := layout.Lanes[:e.lanes]
-	deadline := evenly(g.clock.Now().Add(lead), endsWithin, e.lanes)
+	deadline := evenDeadlines(g.clock.Now().Add(lead), endsWithin, e.lanes)
 	if err := (seed{layout: layout, sessions: e.lanes, deadline: deadline}).plant(ctx, g.file, g.clock); err != nil {
 		return nil, false, err
 	}
@@ -106,7 +105,7 @@ func (e expiry) once(ctx context.Context, t *trial, lead time.Duration) (late []
 	return heard.late(deadline), true, nil
 }
 
-// bare arms as many timers with nothing behind them, beside the same sales.
+// bare arms as many timers without sessions, during the same sales.
 func (e expiry) bare(ctx context.Context, t *trial) (had []float64, err error) {
 	clock, err := clock.NewSystem()
 	if err != nil {
@@ -128,7 +127,7 @@ func (e expiry) bare(ctx context.Context, t *trial) (had []float64, err error) {
 		}
 		defer e.sellMeanwhile(ctx, r, r.Layout().Lanes, lead)()
 	}
-	deadline := evenly(clock.Now().Add(lead), endsWithin, e.lanes)
+	deadline := evenDeadlines(clock.Now().Add(lead), endsWithin, e.lanes)
 	late := make([]float64, e.lanes)
 	var left atomic.Int64
 	left.Store(int64(e.lanes))
@@ -149,7 +148,7 @@ func (e expiry) bare(ctx context.Context, t *trial) (had []float64, err error) {
 	}
 }
 
-// free is how many lanes there are to sell on.
+// free returns how many lanes can be sold.
 func (e expiry) free() int {
 	if !e.selling {
 		return 0
@@ -157,7 +156,7 @@ func (e expiry) free() int {
 	return salesPerSecond * int(endsWithin/time.Second)
 }
 
-// sellMeanwhile sells a session on each of the lanes, so many a second from the first deadline on, until end is called.
+// sellMeanwhile sells a session on each of the lanes at a fixed rate from the first deadline on, until end is called.
 func (e expiry) sellMeanwhile(ctx context.Context, r *actors.Range, free []lanes.Place, from time.Duration) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var selling sync.WaitGroup
@@ -172,7 +171,7 @@ func (e expiry) sellMeanwhile(ctx context.Context, r *actors.Range, free []lanes
 				return
 			}
 			sales.Go(func() error {
-				_, _ = sell(ctx, r, place.ID) // one that is refused was work all the same
+				_, _ = sell(ctx, r, place.ID) // a refused sale is work too
 				return nil
 			})
 		}
@@ -184,8 +183,8 @@ func (e expiry) sellMeanwhile(ctx context.Context, r *actors.Range, free []lanes
 	}
 }
 
-// evenly gives n deadlines from first on.
-func evenly(first lanes.Instant, within time.Duration, n int) func(i int) lanes.Instant {
+// evenDeadlines returns n deadlines from first on.
+func evenDeadlines(first lanes.Instant, within time.Duration, n int) func(i int) lanes.Instant {
 	return func(i int) lanes.Instant { return first.Add(within * time.Duration(i) / time.Duration(n)) }
 }
 

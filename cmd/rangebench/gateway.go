@@ -20,8 +20,8 @@ import (
 	"rangegate/lanes/link/sim"
 )
 
-// gateway is ranges in this process, on a store of their own, with simulated lanes unless they are given others. It logs
-// and counts as it does where it serves, from info on, but to nobody.
+// gateway has ranges in this process, with a store of their own and, by default, simulated lanes. It logs from info on and
+// counts as in production; the output is discarded.
 type gateway struct {
 	*actors.Gateway
 	clock    clock.Clock
@@ -33,10 +33,10 @@ type gateway struct {
 	nowhere  io.Closer
 }
 
-// newGateway is one on an empty SQLite file.
+// newGateway makes a gateway on an empty SQLite file.
 func newGateway() (*gateway, error) { return newGatewayOn(sqliteStore) }
 
-// newGatewayOn is one on an empty store of that kind.
+// newGatewayOn makes a gateway on an empty store of that kind.
 func newGatewayOn(kind storeKind) (*gateway, error) {
 	d, err := newDisk(kind)
 	if err != nil {
@@ -49,7 +49,7 @@ func newGatewayOn(kind storeKind) (*gateway, error) {
 	return g, nil
 }
 
-// openGateway is one on what the disk has. The disk is its own from now on.
+// openGateway makes a gateway on a disk, which it owns.
 func openGateway(d *disk) (*gateway, error) {
 	clock, err := clock.NewSystem()
 	if err != nil {
@@ -71,7 +71,7 @@ func openGateway(d *disk) (*gateway, error) {
 	return g, nil
 }
 
-// layoutOf is a range with so many lanes.
+// layoutOf returns a range with that many lanes.
 func layoutOf(laneCount int) lanes.Layout {
 	layout := lanes.Layout{Range: uuid.New(), Name: "Range", Groups: []lanes.Group{{ID: uuid.New(), Name: "Public"}}}
 	for range laneCount {
@@ -80,7 +80,7 @@ func layoutOf(laneCount int) lanes.Layout {
 	return layout
 }
 
-// start brings up a range with so many simulated lanes.
+// start starts a range with that many simulated lanes.
 func (g *gateway) start(ctx context.Context, laneCount int, webhook actors.Webhook) (*actors.Range, error) {
 	return g.startOn(ctx, layoutOf(laneCount), g.hardware, webhook)
 }
@@ -111,7 +111,7 @@ func (g *gateway) startWith(ctx context.Context, s actors.Settings) (*actors.Ran
 	return r, nil
 }
 
-// linksUp waits until every lane of the range has its link. It looks as often as costs nothing: a look is at every lane.
+// linksUp waits until every lane has its link. It checks seldom, because a check reads every lane.
 func linksUp(ctx context.Context, r *actors.Range) error {
 	look := max(20*time.Millisecond, time.Duration(len(r.Layout().Lanes))*5*time.Microsecond)
 	for late := time.After(4 * patience); ; {
@@ -128,7 +128,7 @@ func linksUp(ctx context.Context, r *actors.Range) error {
 	}
 }
 
-// close stops everything and removes what was kept.
+// close stops everything and removes the store.
 func (g *gateway) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()

@@ -12,7 +12,7 @@ var (
 	manyRanges = experiment{"ranges", "1,000 ranges of 100 lanes instead of one of 100,000", measureRanges}
 )
 
-// measureGrowth holds the largest size against the smallest.
+// measureGrowth compares the largest size with the smallest.
 func measureGrowth(ctx context.Context, t *trial) error {
 	sizes := []int{t.lanes(1000), t.lanes(10_000), t.lanes(100_000)}
 	at := make([][][]float64, len(sizes)) // size, burden, round
@@ -22,7 +22,7 @@ func measureGrowth(ctx context.Context, t *trial) error {
 	for round := range t.rounds(1) {
 		for i, size := range sizes {
 			t.say("round %d of %d, %d lanes", round+1, t.rounds(1), size)
-			one := apart{What: "load", Lanes: size, Store: t.store()}
+			one := isolated{What: "load", Lanes: size, Store: t.store()}
 			if t.Profile != "" {
 				one.Profile = t.profile(fmt.Sprint(size))
 			}
@@ -60,5 +60,5 @@ func measureRanges(ctx context.Context, t *trial) error {
 			Name: of.name, Unit: of.unit, Goal: figures.AtMost(1.1), What: of.what + ", in ranges of 100", Limit: "the same lanes in one range",
 		})
 	}
-	return t.compareApart(ctx, 1, apart{What: "load", Lanes: n, Ranges: max(1, n/100)}, apart{What: "load", Lanes: n}, into...)
+	return t.compareApart(ctx, 1, isolated{What: "load", Lanes: n, Ranges: max(1, n/100)}, isolated{What: "load", Lanes: n}, into...)
 }

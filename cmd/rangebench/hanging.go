@@ -20,7 +20,7 @@ import (
 	"rangegate/webhook/egress"
 )
 
-// hanging delivers the events of many ranges, in turns with all receivers well and with one that hangs for ever.
+// hanging delivers the events of many ranges, by turns with all receivers working and with one that hangs.
 type hanging struct {
 	Ranges int           `default:"100" help:"How many ranges."`
 	Lanes  int           `default:"8" help:"How many lanes each has."`
@@ -29,7 +29,7 @@ type hanging struct {
 	Every  time.Duration `default:"200ms" help:"How long between two events of a range."`
 }
 
-// Run says how much later the others get their events beside one that hangs.
+// Run prints how much later the others get their events while one hangs.
 func (h hanging) Run() (err error) {
 	b := &bench{hanging: h, sent: map[uuid.UUID]time.Time{}}
 	if err := b.open(); err != nil {
@@ -55,7 +55,7 @@ func (h hanging) Run() (err error) {
 	)
 }
 
-// bench is the ranges, their sessions, and the receivers: one server, which tells the ranges apart by their header.
+// bench has the ranges, their sessions, and one server as the receiver of all, which reads the range from a header.
 type bench struct {
 	hanging
 	gateway  *gateway
@@ -67,7 +67,7 @@ type bench struct {
 	hung     atomic.Int64
 
 	mu      sync.Mutex
-	sent    map[uuid.UUID]time.Time // session → when its newest command went out
+	sent    map[uuid.UUID]time.Time // session → time of its newest command
 	latency []time.Duration
 }
 
@@ -112,7 +112,7 @@ func (b *bench) open() error {
 	return nil
 }
 
-// named is a webhook whose range is known only once it has started.
+// named is a webhook whose range is set after its start.
 type named struct{ *webhook.Client }
 
 func (b *bench) close() error { return errors.Join(b.receiver.Close(), b.gateway.close()) }
@@ -135,12 +135,12 @@ func (b *bench) receive(w http.ResponseWriter, r *http.Request) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if sent, known := b.sent[event.Session]; known {
+	if sent, found := b.sent[event.Session]; found {
 		b.latency = append(b.latency, arrived.Sub(sent))
 	}
 }
 
-// turn lets every range make events for a while, and answers how long they took to arrive.
+// turn makes events in every range for a while, and returns how long they took to arrive.
 func (b *bench) turn(oneHangs bool) []time.Duration {
 	b.hangs.Store(oneHangs)
 	b.mu.Lock()
@@ -158,7 +158,7 @@ func (b *bench) turn(oneHangs bool) []time.Duration {
 		})
 	}
 	working.Wait()
-	time.Sleep(time.Second) // what is under way
+	time.Sleep(time.Second) // for deliveries that have begun
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.latency)
@@ -173,7 +173,7 @@ func (b *bench) act(r *actors.Range, session uuid.UUID, pause bool) {
 	if pause {
 		command = lanes.Pause{Session: session}
 	}
-	_, _ = r.On(context.Background(), session, command, nil) // a turn may begin with either
+	_, _ = r.On(context.Background(), session, command, nil) // a turn begins with either
 }
 
 func at(all []time.Duration, percent int) time.Duration {
@@ -181,8 +181,7 @@ func at(all []time.Duration, percent int) time.Duration {
 	return all[len(all)*percent/100].Round(10 * time.Microsecond)
 }
 
-// ratio is the median, over the turns, of how the one stands to the other that was measured next to it: what else the
-// machine does meets both.
+// ratio is the median, over the turns, of the ratio of neighbouring measurements: other load affects both.
 func ratio(a, b [][]time.Duration, percent int) float64 {
 	ratios := make([]float64, len(a))
 	for i := range a {

@@ -14,7 +14,7 @@ import (
 	"rangegate/lanes"
 )
 
-// burdens are what is looked at of ranges at work.
+// burdens are the figures of ranges under load.
 var burdens = []struct{ name, what, unit string }{
 	{"cpu", "CPU of a sale, a change and a stop, 64 under way at once", "µs"},
 	{"memory", "memory of a lane with nothing on it", "KB"},
@@ -24,12 +24,12 @@ var burdens = []struct{ name, what, unit string }{
 const (
 	turns      = 12_000 // sales, changes and stops
 	busySpan   = 3 * time.Second
-	busyRate   = 1000 // commands a second, spread over all other lanes
-	atLaneRate = 100  // of the one lane
+	busyRate   = 1000 // commands a second on all other lanes
+	atLaneRate = 100  // on the one lane
 )
 
-// loaded answers a burden in the order of burdens.
-func loaded(ctx context.Context, a apart) (had []float64, err error) {
+// loaded returns the figures in the order of burdens.
+func loaded(ctx context.Context, a isolated) (had []float64, err error) {
 	g, err := newGatewayOn(a.Store)
 	if err != nil {
 		return nil, err
@@ -50,17 +50,17 @@ func loaded(ctx context.Context, a apart) (had []float64, err error) {
 		}
 	}
 	memory := each(before, a.Lanes)
-	cpu, err := workOff(ctx, all)
+	cpu, err := timeCommands(ctx, all)
 	if err != nil {
 		return nil, err
 	}
-	latency, err := besideAllOthers(ctx, all)
+	latency, err := timeOneLane(ctx, all)
 	return []float64{cpu, memory, latency}, err
 }
 
-// workOff sells, changes and stops, going round the ranges and their lanes, and answers what one of these takes of the
-// processor, in microseconds.
-func workOff(ctx context.Context, all []*actors.Range) (float64, error) {
+// timeCommands sells, changes and stops on each lane of each range in turn, and returns the processor time of a command, in
+// microseconds.
+func timeCommands(ctx context.Context, all []*actors.Range) (float64, error) {
 	before := cpuTime()
 	var working errgroup.Group
 	working.SetLimit(clients)
@@ -68,14 +68,14 @@ func workOff(ctx context.Context, all []*actors.Range) (float64, error) {
 		working.Go(func() error {
 			r := all[n%len(all)]
 			places := r.Layout().Lanes
-			return oneTurn(ctx, r, places[n/len(all)%len(places)].ID)
+			return sellChangeStop(ctx, r, places[n/len(all)%len(places)].ID)
 		})
 	}
 	err := working.Wait()
 	return float64((cpuTime() - before).Microseconds()) / turns, err
 }
 
-func oneTurn(ctx context.Context, r *actors.Range, lane uuid.UUID) error {
+func sellChangeStop(ctx context.Context, r *actors.Range, lane uuid.UUID) error {
 	session, err := sell(ctx, r, lane)
 	if err != nil {
 		return err
@@ -87,8 +87,8 @@ func oneTurn(ctx context.Context, r *actors.Range, lane uuid.UUID) error {
 	return err
 }
 
-// besideAllOthers pauses and resumes one session, while commands go round all other lanes.
-func besideAllOthers(ctx context.Context, all []*actors.Range) (float64, error) {
+// timeOneLane pauses and resumes one session while all other lanes get commands.
+func timeOneLane(ctx context.Context, all []*actors.Range) (float64, error) {
 	first := all[0].Layout().Lanes[0].ID
 	session, err := sell(ctx, all[0], first)
 	if err != nil {
@@ -96,7 +96,7 @@ func besideAllOthers(ctx context.Context, all []*actors.Range) (float64, error) 
 	}
 	busy, cancel := context.WithCancel(ctx)
 	var others sync.WaitGroup
-	others.Go(func() { everywhere(busy, all) })
+	others.Go(func() { loadOtherLanes(busy, all) })
 	var took []float64
 	commands := time.NewTicker(time.Second / atLaneRate)
 	defer commands.Stop()
@@ -114,8 +114,8 @@ func besideAllOthers(ctx context.Context, all []*actors.Range) (float64, error) 
 	return figures.Percentile(took, 50), err
 }
 
-// everywhere sells and stops, so many commands a second, on one lane after the other, but for the first.
-func everywhere(ctx context.Context, all []*actors.Range) {
+// loadOtherLanes sells and stops at a fixed rate on every lane but the first.
+func loadOtherLanes(ctx context.Context, all []*actors.Range) {
 	var working errgroup.Group
 	working.SetLimit(1000)
 	begun := time.Now()
@@ -125,7 +125,7 @@ func everywhere(ctx context.Context, all []*actors.Range) {
 		places := r.Layout().Lanes[1:]
 		lane := places[n/len(all)%len(places)].ID
 		working.Go(func() error {
-			_ = oneTurn(ctx, r, lane) // one that is cut off at the end was work all the same
+			_ = sellChangeStop(ctx, r, lane) // one that is interrupted is work too
 			return nil
 		})
 	}

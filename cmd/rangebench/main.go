@@ -1,14 +1,14 @@
-// Command rangebench measures how close rangegate comes to what the machine and the libraries allow: every figure stands
-// beside its limit, measured in the same run, in turns, in the same arrangement. docs/performance.md says what each is.
+// Command rangebench measures how close rangegate comes to what the machine and the libraries allow: every figure has
+// its limit beside it, measured by turns in the same run with the same setup. docs/performance.md describes the figures.
 package main
 
 import (
 	"fmt"
 	"os"
+	"runtime"
+	"runtime/debug"
 
 	"github.com/alecthomas/kong"
-
-	"rangegate/cmd/rangegate/pace"
 )
 
 type commands struct {
@@ -16,16 +16,16 @@ type commands struct {
 	Hanging hanging `cmd:"" help:"One webhook that hangs among many ranges: how much later do the others get their events?"`
 	Screens screens `cmd:"" help:"What do open control screens cost, and when do they know of a ceasefire?"`
 
-	// Other ends, in processes of their own.
+	// Hidden: processes for clients, controllers and receivers.
 	Controllers controllers `cmd:"" hidden:""`
 	Viewers     viewers     `cmd:"" hidden:""`
 	Callers     callers     `cmd:"" hidden:""`
 	Receiver    receiver    `cmd:"" hidden:""`
-	Apart       apart       `cmd:"" hidden:""`
+	Apart       isolated    `cmd:"" hidden:""`
 }
 
 func main() {
-	pace.Set()
+	setProcessors()
 	var line commands
 	command := kong.Parse(&line, kong.Name("rangebench"), kong.UsageOnError(),
 		kong.Description("Measures what rangegate promises of its speed, each figure beside its limit."))
@@ -35,7 +35,17 @@ func main() {
 	}
 }
 
-// bound is what a ratio may be at most.
+// setProcessors does what the gateway does at its start (cmd/rangegate/run.go).
+func setProcessors() {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 2)
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(200)
+	}
+}
+
+// bound fails when a ratio is above its limit.
 func bound(name string, ratio, most float64) error {
 	verdict, err := "within", error(nil)
 	if ratio > most {

@@ -17,8 +17,7 @@ import (
 	"rangegate/cmd/rangebench/figures"
 )
 
-// memory is what a lane takes on which nothing happens: everything that is its own, the actors, the connection, its
-// buffers and stacks.
+// memory is the memory of an idle lane: actors, connection, buffers and stacks.
 var memory = experiment{"memory", "what a lane takes on which nothing happens", measureMemory}
 
 func measureMemory(ctx context.Context, t *trial) error {
@@ -28,20 +27,20 @@ func measureMemory(ctx context.Context, t *trial) error {
 		connected = have - spare
 		t.say("this process may open %d files: %d connections", have, connected)
 	}
-	err := t.compareApart(ctx, 2, apart{What: "simulated lanes", Lanes: simulated}, apart{What: "bare actors", Lanes: simulated},
-		figures.Figure{Name: "idle", Unit: "KB", Goal: figures.Below(3), What: "a simulated lane", Limit: "an actor that does nothing"},
-		figures.Figure{Name: "session", Unit: "KB", Goal: figures.Below(4), What: "a simulated lane with a running session", Limit: "an actor that does nothing"})
+	err := t.compareApart(ctx, 2, isolated{What: "simulated lanes", Lanes: simulated}, isolated{What: "bare actors", Lanes: simulated},
+		figures.Figure{Name: "idle", Unit: "KB", Goal: figures.Below(4), What: "a simulated lane", Limit: "an actor that does nothing"},
+		figures.Figure{Name: "session", Unit: "KB", Goal: figures.Below(5), What: "a simulated lane with a running session", Limit: "an actor that does nothing"})
 	if err != nil {
 		return err
 	}
-	return t.compareApart(ctx, 2, apart{What: "connected lanes", Lanes: connected}, apart{What: "bare connections", Lanes: connected},
+	return t.compareApart(ctx, 2, isolated{What: "connected lanes", Lanes: connected}, isolated{What: "bare connections", Lanes: connected},
 		figures.Figure{
-			Name: "connected", Unit: "KB", Goal: figures.AtMost(1.5),
+			Name: "connected", Unit: "KB", Goal: figures.AtMost(1.1),
 			What: "a lane on a websocket, pinged", Limit: "a websocket connection with a goroutine that reads it through a bufio.Reader",
 		})
 }
 
-func simulatedLanes(ctx context.Context, a apart) (had []float64, err error) {
+func simulatedLanes(ctx context.Context, a isolated) (had []float64, err error) {
 	g, err := newGatewayOn(a.Store)
 	if err != nil {
 		return nil, err
@@ -62,7 +61,7 @@ func simulatedLanes(ctx context.Context, a apart) (had []float64, err error) {
 	return []float64{idle, each(before, a.Lanes)}, nil
 }
 
-func bareActors(_ context.Context, a apart) ([]float64, error) {
+func bareActors(_ context.Context, a isolated) ([]float64, error) {
 	before := inUse()
 	bare := bareactors.Spawn(a.Lanes)
 	defer bare.Stop()
@@ -70,19 +69,19 @@ func bareActors(_ context.Context, a apart) ([]float64, error) {
 	return []float64{one, one}, nil
 }
 
-func connectedLanes(ctx context.Context, a apart) (had []float64, err error) {
+func connectedLanes(ctx context.Context, a isolated) (had []float64, err error) {
 	before := inUse()
 	r, err := newHeld(ctx, layoutOf(a.Lanes), nil)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
-	time.Sleep(6 * time.Second) // every lane has had a ping
+	time.Sleep(6 * time.Second) // until every lane has been pinged
 	return []float64{each(before, a.Lanes)}, nil
 }
 
-func bareConnections(ctx context.Context, a apart) (had []float64, err error) {
-	h, err := newHall(a.Lanes)
+func bareConnections(ctx context.Context, a isolated) (had []float64, err error) {
+	h, err := newControllerProcess(a.Lanes)
 	if err != nil {
 		return nil, err
 	}
@@ -112,14 +111,14 @@ func bareConnections(ctx context.Context, a apart) (had []float64, err error) {
 	return []float64{each(before, a.Lanes)}, nil
 }
 
-// each is the kilobytes of one.
+// each returns the kilobytes of one.
 func each(before uint64, n int) float64 {
 	runtime.GC()
 	time.Sleep(time.Second)
 	return (float64(inUse()) - float64(before)) / float64(n) / 1024
 }
 
-// sellAll puts a session on every lane.
+// sellAll sells a session on every lane.
 func sellAll(r *actors.Range) error {
 	var selling errgroup.Group
 	selling.SetLimit(64)
@@ -132,8 +131,8 @@ func sellAll(r *actors.Range) error {
 	return selling.Wait()
 }
 
-// inUse is the bytes of everything that is alive, and of the stacks. What the heap keeps free between what is alive is no
-// lane's: it depends on what there was before (for a simulated lane 0.6 to 0.9 KB after a start).
+// inUse returns the bytes of live objects and stacks. Free space in the heap is not counted: it depends on earlier work (for a
+// simulated lane 0.6 to 0.9 KB after a start).
 func inUse() uint64 {
 	runtime.GC()
 	runtime.GC()
@@ -142,14 +141,13 @@ func inUse() uint64 {
 	return m.HeapAlloc + m.StackInuse
 }
 
-// files asks for so many file descriptors, as far as this process may, and says how many there are. The processes of the
-// other ends inherit it.
+// files raises the limit of file descriptors as far as allowed, and returns it. Child processes inherit it.
 func files(n int) int {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil || limit.Cur >= uint64(n) {
 		return n
 	}
-	for _, most := range []uint64{max(uint64(n), limit.Max), limit.Max} { // the first only for who may do anything
+	for _, most := range []uint64{max(uint64(n), limit.Max), limit.Max} { // the first needs privileges
 		if syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: min(uint64(n), most), Max: most}) == nil {
 			return int(min(uint64(n), most))
 		}

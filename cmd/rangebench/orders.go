@@ -11,7 +11,7 @@ import (
 	"rangegate/lanes/link"
 )
 
-// orders is simulated hardware that notes when the order to stop arrives at each lane's link.
+// orders is simulated hardware that notes when each lane's link gets the stop.
 type orders struct {
 	link.Driver
 	now     func() lanes.Instant
@@ -30,23 +30,23 @@ func newOrders(hardware link.Driver, now func() lanes.Instant, of []lanes.Place)
 	return o
 }
 
-// Dial connects to the simulated lane, and listens to what it is told.
+// Dial connects to the simulated lane, and observes its states.
 func (o *orders) Dial(ctx context.Context, lane link.Lane, to link.Receiver) (link.Connection, link.Hello, error) {
 	connection, hello, err := o.Driver.Dial(ctx, lane, to)
-	if number, known := o.of[lane.ID]; known && err == nil {
-		connection = &overheard{Connection: connection, by: o, number: number}
+	if number, found := o.of[lane.ID]; found && err == nil {
+		connection = &observedConnection{Connection: connection, by: o, number: number}
 	}
 	return connection, hello, err
 }
 
-// overheard is a connection. Its lane has a session when it comes up.
-type overheard struct {
+// observedConnection is a connection to a lane with a session.
+type observedConnection struct {
 	link.Connection
 	by     *orders
 	number int
 }
 
-func (c *overheard) Send(s link.State) {
+func (c *observedConnection) Send(s link.State) {
 	if s.Session == nil {
 		c.by.stops(c.number)
 	}
@@ -59,7 +59,7 @@ func (o *orders) stops(number int) {
 	}
 }
 
-// late is how much later than its deadline each order came, in milliseconds.
+// late returns how long after its deadline each stop came, in milliseconds.
 func (o *orders) late(deadline func(i int) lanes.Instant) []float64 {
 	late := make([]float64, len(o.stopped))
 	for i := range o.stopped {

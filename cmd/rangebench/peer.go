@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// peer is this program once more, in a process of its own, which answers questions: one line of JSON each.
+// peer is another process of this program that answers questions, one line of JSON each.
 type peer struct {
 	process *exec.Cmd
 	in      io.WriteCloser
@@ -18,7 +18,7 @@ type peer struct {
 	answers *json.Decoder
 }
 
-// start makes a process of the hidden command, which ends with this one.
+// start starts a process with a hidden command, which ends with this one.
 func start(args ...string) (process *exec.Cmd, in io.WriteCloser, out io.ReadCloser, err error) {
 	process = exec.Command(os.Args[0], args...)
 	process.Stderr = os.Stderr
@@ -40,7 +40,7 @@ func newPeer(args ...string) (*peer, error) {
 	return &peer{process, in, json.NewEncoder(in), json.NewDecoder(out)}, nil
 }
 
-// question asks, and reads the answer.
+// question sends a question and reads the answer.
 func (p *peer) question(question, answer any) error {
 	if err := p.ask.Encode(question); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (p *peer) close() error {
 	return p.process.Wait()
 }
 
-// answerAll is the other side: it answers every question until there are no more.
+// answerAll answers questions until the input ends.
 func answerAll[Q, A any](answer func(Q) (A, error)) error {
 	questions, answers := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
 	for {

@@ -12,16 +12,16 @@ import (
 )
 
 var (
-	getOne  = reading{"http/get", 40_000, 0.8, func(s *shop) string { return prefix + "/sessions/" + s.r.Sessions()[0].ID.String() }}.experiment("64 clients read one session")
-	getList = reading{"http/list", 600, 0.7, func(*shop) string { return prefix + "/sessions" }}.experiment("64 clients read the list of 1,000 active sessions")
+	getOne  = reading{"http/get", 40_000, 0.8, func(s *salesFixture) string { return prefix + "/sessions/" + s.r.Sessions()[0].ID.String() }}.experiment("64 clients read one session")
+	getList = reading{"http/list", 600, 0.7, func(*salesFixture) string { return prefix + "/sessions" }}.experiment("64 clients read the list of 1,000 active sessions")
 )
 
-// reading is clients that only read.
+// reading measures clients that only read.
 type reading struct {
 	name     string
 	requests int
 	goal     float64
-	path     func(*shop) string
+	path     func(*salesFixture) string
 }
 
 func (r reading) experiment(what string) experiment { return experiment{r.name, what, r.measure} }
@@ -45,8 +45,8 @@ func (r reading) measure(ctx context.Context, t *trial) (err error) {
 	all := one
 	all.Clients, all.Paths = clients, slices.Repeat(one.Paths, r.requests)
 	return t.compare(ctx, 5,
-		func(context.Context) ([]float64, error) { return speed(s.call(all)) },
-		func(context.Context) ([]float64, error) { return speed(s.send(address, all)) },
+		func(context.Context) ([]float64, error) { return requestRate(s.call(all)) },
+		func(context.Context) ([]float64, error) { return requestRate(s.send(address, all)) },
 		figures.Figure{
 			Unit: "1/s", Goal: figures.AtLeast(r.goal),
 			What: "requests a second with 64 clients", Limit: "a bare chi handler that writes the same bytes from memory",
@@ -54,12 +54,12 @@ func (r reading) measure(ctx context.Context, t *trial) (err error) {
 		figures.Figure{Name: "p99", Unit: "ms", What: "the 99th percentile of the same", Limit: "of the same"})
 }
 
-func speed(how called, err error) ([]float64, error) {
+func requestRate(how callResult, err error) ([]float64, error) {
 	return []float64{how.PerSecond, how.P99}, err
 }
 
-// openFull is a range with a session on each of its 1,000 lanes.
-func openFull(ctx context.Context, t *trial) (*shop, error) {
+// openFull opens a range with a session on each of its 1,000 lanes.
+func openFull(ctx context.Context, t *trial) (*salesFixture, error) {
 	g, err := newGatewayOn(t.store())
 	if err != nil {
 		return nil, err
@@ -78,10 +78,10 @@ func openFull(ctx context.Context, t *trial) (*shop, error) {
 	if err != nil {
 		return nil, errors.Join(err, g.close())
 	}
-	return &shop{counter: c}, nil
+	return &salesFixture{counter: c}, nil
 }
 
-// bareReading writes the same bytes to whoever asks.
+// bareReading responds with the same bytes.
 func bareReading(body []byte) http.Handler {
 	r := chi.NewRouter()
 	for _, path := range []string{"/sessions", "/sessions/{id}"} {

@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// receiver is an integrator's webhook in a process of its own: it reads what it is sent and answers 204.
+// receiver is an integrator's webhook in a process of its own: it reads each request and responds 204.
 type receiver struct{}
 
 type (
-	// awaited is how many deliveries are awaited from now on.
+	// awaited is the number of deliveries to wait for.
 	awaited struct{ Deliveries int }
-	// delivered is how many came a second, counted from the first to the last.
+	// delivered is the rate of deliveries from the first to the last.
 	delivered struct {
-		Address   string // where it answers, said for none awaited
+		Address   string // of the receiver, when none are awaited
 		PerSecond float64
-		Missing   int // that did not come in time
+		Missing   int // not in time
 	}
 )
 
-// arrivals counts them.
+// arrivals counts deliveries.
 type arrivals struct {
 	mu          sync.Mutex
 	left        int
@@ -64,12 +64,12 @@ func (a *arrivals) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// await counts those that come from now on.
+// await counts deliveries from now on.
 func (a *arrivals) await(n int) delivered {
 	a.mu.Lock()
 	a.left, a.first, a.all = n, time.Time{}, make(chan struct{})
 	a.mu.Unlock()
-	fmt.Println(`{}`) // they may come
+	fmt.Println(`{}`) // ready
 	select {
 	case <-a.all:
 	case <-time.After(patience + time.Minute):

@@ -16,7 +16,7 @@ var (
 	salesOnRedis  = salesOn(redisStore)
 )
 
-// salesOn is what 64 clients of a POS can do at once, everything durable before it is answered.
+// salesOn measures 64 clients of a POS at once; every change is durable before its response.
 func salesOn(kind storeKind) experiment {
 	return experiment{
 		"http/" + string(kind), "64 clients sell, change and stop sessions; saved in " + string(kind),
@@ -29,21 +29,21 @@ func salesOn(kind storeKind) experiment {
 	}
 }
 
-// deed is one of the things that a POS does to a session.
-type deed struct {
+// operation is an operation of a POS on a session.
+type operation struct {
 	name   string
 	status int
-	calls  func(s *shop) calls
+	calls  func(s *salesFixture) calls
 }
 
-var deeds = []deed{
-	{"create", http.StatusCreated, (*shop).creates},
-	{"modify", http.StatusNoContent, (*shop).modifies},
-	{"stop", http.StatusNoContent, (*shop).stops},
+var deeds = []operation{
+	{"create", http.StatusCreated, (*salesFixture).creates},
+	{"modify", http.StatusNoContent, (*salesFixture).modifies},
+	{"stop", http.StatusNoContent, (*salesFixture).stops},
 }
 
 func measureSales(ctx context.Context, t *trial, kind storeKind) (err error) {
-	s, err := openShop(ctx, t, kind)
+	s, err := openSalesFixture(ctx, t, kind)
 	if err != nil {
 		return err
 	}
@@ -57,33 +57,33 @@ func measureSales(ctx context.Context, t *trial, kind storeKind) (err error) {
 			},
 			figures.Figure{Name: d.name + " p99", Unit: "ms", Goal: latency(d), What: "the 99th percentile of the same", Limit: "of the same"})
 	}
-	return t.compare(ctx, 3, s.gatewaySells, s.bareSells, into...)
+	return t.compare(ctx, 3, s.measureGatewaySales, s.measureBareSales, into...)
 }
 
-// latency: a p99 is promised of sales alone.
-func latency(d deed) figures.Goal {
+// latency returns the goal for the p99, which only sales have.
+func latency(d operation) figures.Goal {
 	if d.name == "create" {
 		return figures.AtMost(2)
 	}
 	return figures.Goal{}
 }
 
-// shop is a range that sells, and a bare server beside it.
-type shop struct {
+// salesFixture is a range behind the API, and a bare server.
+type salesFixture struct {
 	*counter
-	bare   *bareCounter
-	scales *scales
-	saved  map[string]saving // deed → what the gateway saved for one
-	answer map[string]string // deed → what it answered
+	bare       *bareCounter
+	flushSizes *flushSizes
+	saved      map[string]saving // operation → what the gateway saved for one
+	answer     map[string]string // operation → its response
 }
 
-func openShop(ctx context.Context, t *trial, kind storeKind) (s *shop, err error) {
+func openSalesFixture(ctx context.Context, t *trial, kind storeKind) (s *salesFixture, err error) {
 	g, err := newGatewayOn(kind)
 	if err != nil {
 		return nil, err
 	}
-	s = &shop{scales: &scales{Store: g.file.Store}, saved: map[string]saving{}, answer: map[string]string{}}
-	g.file.Store = s.scales
+	s = &salesFixture{flushSizes: &flushSizes{Store: g.file.Store}, saved: map[string]saving{}, answer: map[string]string{}}
+	g.file.Store = s.flushSizes
 	r, err := g.start(ctx, t.lanes(10_000), nil)
 	if err == nil {
 		err = linksUp(ctx, r)
@@ -103,24 +103,24 @@ func openShop(ctx context.Context, t *trial, kind storeKind) (s *shop, err error
 	return s, nil
 }
 
-// rehearse does each deed once, to see what the gateway saves for it and answers.
-func (s *shop) rehearse() error {
+// rehearse does each operation once, to record what the gateway saves and responds.
+func (s *salesFixture) rehearse() error {
 	for _, d := range deeds {
 		one := d.calls(s)
 		one.Clients, one.Status, one.Paths = 1, d.status, one.Paths[:1]
 		one.Bodies = one.Bodies[:min(1, len(one.Bodies))]
-		s.scales.empty()
+		s.flushSizes.empty()
 		how, err := s.call(one)
 		if err != nil {
 			return err
 		}
-		s.saved[d.name], s.answer[d.name] = s.scales.read(), how.Body
+		s.saved[d.name], s.answer[d.name] = s.flushSizes.read(), how.Body
 	}
 	return nil
 }
 
-// gatewaySells sells a session on every lane, changes each, and stops it.
-func (s *shop) gatewaySells(context.Context) (had []float64, err error) {
+// measureGatewaySales sells a session on every lane, changes each, and stops it.
+func (s *salesFixture) measureGatewaySales(context.Context) (had []float64, err error) {
 	for _, d := range deeds {
 		all := d.calls(s)
 		all.Status = d.status
@@ -133,12 +133,12 @@ func (s *shop) gatewaySells(context.Context) (had []float64, err error) {
 	return had, nil
 }
 
-// bareSells sends a bare server the same.
-func (s *shop) bareSells(context.Context) (had []float64, err error) {
+// measureBareSales sends the same requests to a bare server.
+func (s *salesFixture) measureBareSales(context.Context) (had []float64, err error) {
 	for _, d := range deeds {
 		all := d.calls(s)
-		if len(all.Paths) == 0 { // nothing is on a lane of the gateway any more
-			for _, place := range s.r.Layout().Lanes { // its records take the place of the same lanes', as ours do
+		if len(all.Paths) == 0 { // no lane of the gateway has a session
+			for _, place := range s.r.Layout().Lanes { // its records replace those of the same lanes, as the gateway's do
 				all.Paths = append(all.Paths, pathOf(d.name, place.ID))
 			}
 		}
@@ -152,7 +152,7 @@ func (s *shop) bareSells(context.Context) (had []float64, err error) {
 	return had, nil
 }
 
-func (s *shop) creates() calls {
+func (s *salesFixture) creates() calls {
 	var all calls
 	all.Method = http.MethodPost
 	group := s.r.Layout().Groups[0].ID
@@ -168,26 +168,26 @@ func saleOf(lane, group uuid.UUID) string {
 		`{"customer_name":"Jo Smith","lane_id":%q,"group_id":%q,"duration":60,"enable_purchasing":false,"auto_start":true}`, lane, group)
 }
 
-func (s *shop) modifies() calls { return s.toEach("modify") }
-func (s *shop) stops() calls    { return s.toEach("stop") }
+func (s *salesFixture) modifies() calls { return s.requestEach("modify") }
+func (s *salesFixture) stops() calls    { return s.requestEach("stop") }
 
-// toEach is a request to each session that is on a lane now.
-func (s *shop) toEach(deed string) calls {
+// requestEach returns a request to each present session.
+func (s *salesFixture) requestEach(operation string) calls {
 	all := calls{Method: http.MethodPost}
 	for _, session := range s.r.Sessions() {
-		all.Paths = append(all.Paths, pathOf(deed, session.ID))
+		all.Paths = append(all.Paths, pathOf(operation, session.ID))
 	}
 	return all
 }
 
-func pathOf(deed string, session uuid.UUID) string {
-	path := prefix + "/sessions/" + session.String() + "/" + deed
-	if deed == "modify" {
+func pathOf(operation string, session uuid.UUID) string {
+	path := prefix + "/sessions/" + session.String() + "/" + operation
+	if operation == "modify" {
 		path += "?time=15"
 	}
 	return path
 }
 
-func (s *shop) close() error {
+func (s *salesFixture) close() error {
 	return errors.Join(s.counter.close(), s.gateway.close(), s.bare.close())
 }

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// screens measures what open control screens of a large range cost the gateway, and how long it takes from a ceasefire's
-// being asked for to the last screen's showing every lane of it, beside the floor: the same bytes written to as many bare
-// connections.
+// screens measures the cost of open control screens of a large range, and the time from a ceasefire's request until the last
+// screen shows every lane. The floor writes the same bytes to as many bare connections.
 type screens struct {
 	Lanes    int           `default:"400" help:"How many lanes the range has."`
 	Sessions int           `default:"200" help:"How many of them have a session."`
@@ -19,21 +18,21 @@ type screens struct {
 	Rounds   int           `default:"9" help:"How often a ceasefire is measured."`
 }
 
-// What the screens may take. A change of one lane costs each screen one message and one write: 20 to 50 µs and 720 bytes
-// with the names of the bench. 50 screens took 0.2 to 0.4 % of a core while nothing happened, 1.3 to 2.9 % at ten changes
-// a second, on two cores that had four times more to do than they could. The bounds are twice that; to tell every lane
-// instead of the one that has changed takes 25 %, and 260 times the bytes.
+// The limits of the screens. A change of one lane costs each screen one message and one write: 20 to 50 µs and 720 bytes
+// with the names of the benchmark. 50 screens used 0.2 to 0.4 % of a core while idle, and 1.3 to 2.9 % at ten changes a
+// second, on two cores under four times their load. The limits are twice that. Sending every lane instead of the changed one
+// uses 25 %, and 260 times the bytes.
 const (
 	perSecond   = 10   // changes
 	coreIdle    = 0.01 // of a core, for all screens: a beat of each every 5 s
-	coreBusy    = 0.06 // at so many changes a second
+	coreBusy    = 0.06 // at perSecond changes
 	bytesIdle   = 16.  // a screen a second
 	bytesChange = 1 << 10
-	// lastScreen is when the last screen may show all of a ceasefire, beside what nothing can be faster than: 0.9 to 1.2 of
-	// it were measured.
+	// lastScreen limits the time until the last screen shows all of a ceasefire, as a multiple of the fastest possible one:
+	// 0.9 to 1.2 were measured.
 	lastScreen = 1.5
-	// restOfScreens is between two messages of a stream at least (api/screens). The first change of a ceasefire is told at
-	// once; the other lanes, which close within that time, in the message after it.
+	// restOfScreens is the least time between two messages of a stream (api/screens). The first change of a ceasefire is sent
+	// at once; lanes that close within that time are in the next message.
 	restOfScreens = 100 * time.Millisecond
 )
 
@@ -62,18 +61,18 @@ func (s screens) Run() (err error) {
 	return errors.Join(s.costs(without, with), w.ceasefires(ctx, audience))
 }
 
-// costs is what the screens add, a screen.
+// costs prints the cost of each screen.
 func (s screens) costs(without, with usage) error {
 	if without.busy.changes == 0 || with.busy.changes == 0 {
 		return errors.New("no change was done")
 	}
-	if told, due := with.busy.messages-with.idle.messages, int64(with.busy.changes*s.Screens); told < due/2 {
-		return fmt.Errorf("%d changes came to %d messages on %d screens", with.busy.changes, told, s.Screens)
+	if received, due := with.busy.messages-with.idle.messages, int64(with.busy.changes*s.Screens); received < due/2 {
+		return fmt.Errorf("%d changes came to %d messages on %d screens", with.busy.changes, received, s.Screens)
 	}
 	each := float64(s.Screens)
 	cpuIdle := (with.idle.perSecond() - without.idle.perSecond()) / each
 	bytesASecond := float64(with.idle.bytes) / with.idle.took.Seconds() / each
-	added := (with.busy.perSecond()-without.busy.perSecond())/each - cpuIdle // by the changes of a second
+	added := (with.busy.perSecond()-without.busy.perSecond())/each - cpuIdle // for the changes in a second
 	cpuChange := added / (float64(with.busy.changes) / with.busy.took.Seconds())
 	bytesAChange := (float64(with.busy.bytes)/each - bytesASecond*with.busy.took.Seconds()) / float64(with.busy.changes)
 	cpuBusy := cpuIdle + perSecond*cpuChange
@@ -89,7 +88,7 @@ func (s screens) costs(without, with usage) error {
 	)
 }
 
-// ceasefires measures them, in turns with the floor, for which one more screen writes down what it is told.
+// ceasefires measures ceasefires by turns with the floor, for which one more screen records its stream.
 func (w *watched) ceasefires(ctx context.Context, audience *child) (err error) {
 	bare, err := w.rehearse(ctx, audience)
 	if err != nil {
@@ -105,10 +104,10 @@ func (w *watched) ceasefires(ctx context.Context, audience *child) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, beside.close()) }()
-	all := map[bool][]lap{}
+	all := map[bool][]turnTimes{}
 	for range w.Rounds {
 		for _, closed := range []bool{true, false} {
-			time.Sleep(6 * restOfScreens) // what is told now is told at once
+			time.Sleep(6 * restOfScreens) // the next message is sent at once
 			floor, err := until(ctx, beside, bare.turn, closed)
 			if err != nil {
 				return err
@@ -125,29 +124,29 @@ func (w *watched) ceasefires(ctx context.Context, audience *child) (err error) {
 	return errors.Join(summary("a ceasefire", all[true]), summary("its end", all[false]))
 }
 
-// lap is how long it took from a turn's being asked for.
-type lap struct {
+// turnTimes are the times since the request of a turn.
+type turnTimes struct {
 	gateway time.Duration // until the range had all of it
 	screens time.Duration // until the last screen had
 	floor   time.Duration // until the last of the bare connections had the same bytes
 }
 
-// until asks for a turn, and waits until it has come to all of them.
-func until(ctx context.Context, all *child, turn func(context.Context, bool) (time.Time, error), closed bool) (lap, error) {
+// until requests a turn, and waits until all have it.
+func until(ctx context.Context, all *child, turn func(context.Context, bool) (time.Time, error), closed bool) (turnTimes, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	begun := time.Now()
 	had, err := turn(ctx, closed)
 	if err != nil {
-		return lap{}, err
+		return turnTimes{}, err
 	}
 	done, err := all.wait(ctx, closed)
-	return lap{gateway: had.Sub(begun), screens: done.Sub(begun)}, err
+	return turnTimes{gateway: had.Sub(begun), screens: done.Sub(begun)}, err
 }
 
-// summary holds the laps against what nothing can be faster than: the range, the rest of a stream, the bytes.
-func summary(name string, laps []lap) error {
-	median := func(of func(lap) float64) float64 {
+// summary compares the times with the fastest possible one: of the range, the pause of a stream and the bytes.
+func summary(name string, laps []turnTimes) error {
+	median := func(of func(turnTimes) float64) float64 {
 		var some []float64
 		for _, each := range laps {
 			some = append(some, of(each))
@@ -155,11 +154,11 @@ func summary(name string, laps []lap) error {
 		slices.Sort(some)
 		return some[len(some)/2]
 	}
-	ms := func(of func(lap) time.Duration) float64 {
-		return median(func(l lap) float64 { return of(l).Seconds() * 1000 })
+	ms := func(of func(turnTimes) time.Duration) float64 {
+		return median(func(l turnTimes) float64 { return of(l).Seconds() * 1000 })
 	}
-	fmt.Printf("  %-30s %6.1f ms  %6.1f ms  %6.1f ms\n", name, ms(func(l lap) time.Duration { return l.gateway }),
-		ms(func(l lap) time.Duration { return l.screens }), ms(func(l lap) time.Duration { return l.floor }))
+	fmt.Printf("  %-30s %6.1f ms  %6.1f ms  %6.1f ms\n", name, ms(func(l turnTimes) time.Duration { return l.gateway }),
+		ms(func(l turnTimes) time.Duration { return l.screens }), ms(func(l turnTimes) time.Duration { return l.floor }))
 	return bound(name+" / (range + 100 ms + bare)",
-		median(func(l lap) float64 { return float64(l.screens) / float64(l.gateway+restOfScreens+l.floor) }), lastScreen)
+		median(func(l turnTimes) float64 { return float64(l.screens) / float64(l.gateway+restOfScreens+l.floor) }), lastScreen)
 }

@@ -11,17 +11,17 @@ import (
 	"rangegate/lanes/store"
 )
 
-const atATime = 4096 // records of a kind in one flush, as the committer has it
+const atATime = 4096 // records of a kind in one flush, as in the committer
 
-// seed is what a range was doing when its gateway stopped, a moment ago.
+// seed is the state of a range whose gateway has just stopped.
 type seed struct {
 	layout   lanes.Layout
 	sessions int                        // running, on the first lanes
 	deadline func(i int) lanes.Instant  // of the session on lane i
-	pending  func(i int) []lanes.Logged // events that wait for their attempt, their cursors not given yet; nil: none
+	pending  func(i int) []lanes.Logged // pending events without cursors; nil: none
 }
 
-// batches are its records, as flushes.
+// batches returns the records as flushes.
 func (s seed) batches(clock clock.Clock) []store.Batch {
 	now := clock.Now()
 	var all []store.Batch
@@ -36,7 +36,7 @@ func (s seed) batches(clock clock.Clock) []store.Batch {
 		if s.pending == nil {
 			continue
 		}
-		for round, event := range s.pending(i) { // they came from one lane after the other
+		for round, event := range s.pending(i) { // one lane after the other
 			event.Cursor = uint64(round*s.sessions + i + 1)
 			batch.Events = append(batch.Events, event)
 		}
@@ -44,7 +44,7 @@ func (s seed) batches(clock clock.Clock) []store.Batch {
 	return all
 }
 
-// lane is a lane with a session that was sold for an hour, and began when that gives the deadline.
+// lane returns a lane with a session of an hour that ends at its deadline.
 func (s seed) lane(i int, id uuid.UUID, now lanes.Instant, boot string) lanes.Snapshot {
 	began := now
 	return lanes.Snapshot{Boot: boot, Lane: lanes.Lane{ID: id, Session: &lanes.Session{
@@ -53,7 +53,7 @@ func (s seed) lane(i int, id uuid.UUID, now lanes.Instant, boot string) lanes.Sn
 	}}}
 }
 
-// plant puts it into an empty store.
+// plant writes the seed to an empty store.
 func (s seed) plant(ctx context.Context, into store.Store, clock clock.Clock) error {
 	epoch, err := into.Claim(ctx, s.layout.Range, clock.Now().Wall)
 	if err != nil {
@@ -68,8 +68,8 @@ func (s seed) plant(ctx context.Context, into store.Store, clock clock.Clock) er
 	return nil
 }
 
-// inAnHour is a deadline that no experiment meets.
-func inAnHour(clock clock.Clock) func(int) lanes.Instant {
+// deadlineInAnHour is a deadline after every experiment.
+func deadlineInAnHour(clock clock.Clock) func(int) lanes.Instant {
 	at := clock.Now().Add(time.Hour)
 	return func(int) lanes.Instant { return at }
 }

@@ -14,10 +14,10 @@ import (
 	v2 "rangegate/api/v2"
 )
 
-// posToken is that of the POS of every range.
+// posToken is the token of every range's POS.
 const posToken = "22222222-2222-4222-8222-222222222222"
 
-// serveAll serves the range's API and its control screen as a gateway does, with its access log and its counts.
+// serveAll serves the range's API and its control screen as a gateway does, with access log and metrics.
 func serveAll(g *gateway, r *actors.Range) (server *http.Server, address string, err error) {
 	pin, err := control.HashPIN(viewerPIN)
 	if err != nil {
@@ -28,16 +28,16 @@ func serveAll(g *gateway, r *actors.Range) (server *http.Server, address string,
 		Credentials: api.Credentials{id: {sha256.Sum256([]byte(posToken))}},
 		Range:       func(id uuid.UUID) (v2.Range, error) { return g.Range(id) },
 		Screens: api.Screens{
-			Staff:   map[uuid.UUID]map[string]string{id: {viewerName: pin}},
-			Seen:    control.NewSeen(),
-			Control: func(id uuid.UUID) (control.Range, error) { return g.Range(id) },
+			Staff:    map[uuid.UUID]map[string]string{id: {viewerName: pin}},
+			Sessions: control.NewSessions(),
+			Control:  func(id uuid.UUID) (control.Range, error) { return g.Range(id) },
 		},
 		Traffic: api.NewTraffic(g.registry),
 		Log:     g.log,
 	}))
 }
 
-// serve serves ours and the limits, with the time-outs of a gateway.
+// serve serves the gateway and the limits, with the timeouts of a gateway.
 func serve(handler http.Handler) (server *http.Server, address string, err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

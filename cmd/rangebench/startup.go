@@ -34,7 +34,7 @@ func startOnSessions(ctx context.Context, t *trial, n int) (had []float64, err e
 		return nil, err
 	}
 	layout := layoutOf(n)
-	if err := (seed{layout: layout, sessions: n, deadline: inAnHour(clock)}).plantOn(ctx, d, clock); err != nil {
+	if err := (seed{layout: layout, sessions: n, deadline: deadlineInAnHour(clock)}).plantOn(ctx, d, clock); err != nil {
 		return nil, errors.Join(err, d.remove())
 	}
 	begun := time.Now()
@@ -49,7 +49,7 @@ func startOnSessions(ctx context.Context, t *trial, n int) (had []float64, err e
 	return []float64{milliseconds(time.Since(begun))}, nil
 }
 
-// plantOn plants and closes the store.
+// plantOn writes the seed to the store and closes it.
 func (s seed) plantOn(ctx context.Context, d *disk, clock clock.Clock) error {
 	kept, err := d.open()
 	if err != nil {
@@ -68,7 +68,7 @@ func readSessions(ctx context.Context, t *trial, n int) (had []float64, err erro
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, d.remove()) }()
-	if err := fill(d, seed{layout: layoutOf(n), sessions: n, deadline: inAnHour(clock)}.batches(clock)); err != nil {
+	if err := fill(d, seed{layout: layoutOf(n), sessions: n, deadline: deadlineInAnHour(clock)}.batches(clock)); err != nil {
 		return nil, err
 	}
 	begun := time.Now()

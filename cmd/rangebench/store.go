@@ -12,7 +12,7 @@ type hangingStore struct {
 	store.Store
 	mu     sync.Mutex
 	wanted bool
-	held   chan struct{} // open while flushes wait
+	held   chan struct{} // not closed while flushes wait
 }
 
 func (s *hangingStore) Flush(ctx context.Context, batch store.Batch) error {
@@ -38,16 +38,16 @@ func (s *hangingStore) hang() {
 	}
 }
 
-// mend lets them go, for good.
-func (s *hangingStore) mend() {
+// release continues the flushes for good.
+func (s *hangingStore) release() {
 	s.mu.Lock()
 	s.wanted = false
 	s.mu.Unlock()
-	s.unhang()
+	s.resume()
 }
 
-// unhang lets them go.
-func (s *hangingStore) unhang() {
+// resume continues the flushes.
+func (s *hangingStore) resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.held != nil {
@@ -56,8 +56,8 @@ func (s *hangingStore) unhang() {
 	}
 }
 
-// hangAgain goes back to waiting, if that was wanted.
-func (s *hangingStore) hangAgain() {
+// hangIfWanted makes flushes wait again, if that was wanted.
+func (s *hangingStore) hangIfWanted() {
 	s.mu.Lock()
 	wanted := s.wanted
 	s.mu.Unlock()

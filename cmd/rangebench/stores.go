@@ -27,8 +27,7 @@ const (
 	redisStore  storeKind = "redis"
 )
 
-// disk is where a store keeps what it is given: a directory of this run and, for Redis, a server on it that syncs every
-// write before it answers.
+// disk is the directory of a store in this run and, for Redis, a server that syncs every write before its reply.
 type disk struct {
 	kind   storeKind
 	dir    string
@@ -49,7 +48,7 @@ func newDisk(kind storeKind) (d *disk, err error) {
 	return d, nil
 }
 
-// serve starts a server on some free port below those that the kernel hands out by itself.
+// serve starts a server on a free port below the kernel's ephemeral ports.
 func (d *disk) serve() error {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		return &notMeasured{"redis-server is not installed"}
@@ -80,7 +79,7 @@ func (d *disk) serve() error {
 
 func (d *disk) address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(d.port)) }
 
-// open opens the gateway's store there.
+// open opens the gateway's store on the disk.
 func (d *disk) open() (store.Store, error) {
 	const long = 24 * time.Hour
 	keep := store.Retention{Events: long, History: long, Names: long, Cap: 1_000_000}
@@ -90,7 +89,7 @@ func (d *disk) open() (store.Store, error) {
 	return sqlite.Open(filepath.Join(d.dir, "range.db"), keep)
 }
 
-// remove leaves nothing behind.
+// remove stops the server and removes the directory.
 func (d *disk) remove() error {
 	if d.server != nil {
 		_ = d.server.Process.Kill()

@@ -17,9 +17,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// viewers is many open control screens, in a process of their own. Each is signed in for itself, counts what it is told,
-// and looks in it for nothing but which lanes are closed: the gateway is measured, and a browser would take more of the
-// machine than it.
+// viewers are open control screens in a process of their own. Each signs in, counts what it receives, and reads only which
+// lanes are closed: a browser would use more of the machine than the gateway.
 type viewers struct {
 	Address string `help:"Where the gateway answers."`
 	Range   string `help:"The range."`
@@ -27,21 +26,21 @@ type viewers struct {
 	Screens int    `help:"How many screens."`
 }
 
-// told is how much all of them were told.
-type told struct{ bytes, messages atomic.Int64 }
+// received is what all screens have received.
+type received struct{ bytes, messages atomic.Int64 }
 
-// Run says so when every screen has its picture, and goes on until its input ends. A screen that is cut off is an error:
-// what the others cost would look cheap.
+// Run prints a line when every screen has its first message, and runs until its input ends. A screen that loses its connection
+// is an error: the cost of the others would look too low.
 func (v viewers) Run() error {
 	ctx := context.Background()
-	all, sum := &tally{lanes: v.Screens * v.Lanes}, &told{}
+	all, sum := &closedLanes{lanes: v.Screens * v.Lanes}, &received{}
 	ended, pictured := make(chan error, v.Screens+1), make(chan struct{}, v.Screens)
 	for range v.Screens {
 		stream, err := openStream(ctx, v.Address, v.Range)
 		if err != nil {
 			return err
 		}
-		s := &viewer{all: all, told: sum, closed: map[string]bool{}, pictured: func() { pictured <- struct{}{} }}
+		s := &viewer{all: all, received: sum, closed: map[string]bool{}, pictured: func() { pictured <- struct{}{} }}
 		go func() { ended <- s.watch(stream) }()
 	}
 	late := time.After(patience)
@@ -69,7 +68,7 @@ const (
 	viewerPIN  = "2468"
 )
 
-// openStream signs somebody in, as a browser does it, and opens their stream.
+// openStream signs in as a browser does, and opens the stream.
 func openStream(ctx context.Context, address, rangeID string) (io.ReadCloser, error) {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -103,9 +102,9 @@ func openStream(ctx context.Context, address, rangeID string) (io.ReadCloser, er
 
 // viewer is one screen.
 type viewer struct {
-	all      *tally
-	told     *told
-	closed   map[string]bool // as it shows it, by lane
+	all      *closedLanes
+	received *received
+	closed   map[string]bool // as shown, by lane
 	pictured func()
 }
 
@@ -114,12 +113,12 @@ func (v *viewer) watch(stream io.ReadCloser) error {
 	lines := bufio.NewScanner(stream)
 	lines.Buffer(make([]byte, 64<<10), 8<<20)
 	for first := true; lines.Scan(); {
-		v.told.bytes.Add(int64(len(lines.Bytes()) + len("\n")))
+		v.received.bytes.Add(int64(len(lines.Bytes()) + len("\n")))
 		message, is := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
 		if !is {
 			continue
 		}
-		v.told.messages.Add(1)
+		v.received.messages.Add(1)
 		v.read(message)
 		if first {
 			v.pictured()
@@ -129,8 +128,8 @@ func (v *viewer) watch(stream io.ReadCloser) error {
 	return errors.Join(errors.New("a screen was cut off"), lines.Err())
 }
 
-// read looks which of a message's lanes are shown closed, the order and its confirmation, and which open. It does not
-// decode: that would take more than the gateway does.
+// read finds which lanes a message shows closed, both ordered and confirmed, and which open. It does not decode JSON, which
+// would cost more than the gateway's work.
 func (v *viewer) read(message []byte) {
 	for {
 		_, lane, another := bytes.Cut(message, []byte(`"lane_id":"`))
@@ -143,13 +142,13 @@ func (v *viewer) read(message []byte) {
 		open := bytes.HasPrefix(rest, []byte(`false,"locked":false`))
 		if closed && !v.closed[string(id)] || open && v.closed[string(id)] {
 			v.closed[string(id)] = closed
-			v.all.turned(closed)
+			v.all.setHeld(closed)
 		}
 		message = rest
 	}
 }
 
-// newAudience is a process of screens, as seen from here.
+// newAudience starts the process with the screens.
 func newAudience(address string, rangeID uuid.UUID, lanes, screens int) (*child, error) {
 	c, _, err := newChild("viewers", "--address", address, "--range", rangeID.String(),
 		"--lanes", fmt.Sprint(lanes), "--screens", fmt.Sprint(screens))

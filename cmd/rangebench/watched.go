@@ -15,7 +15,7 @@ import (
 	"rangegate/lanes"
 )
 
-// watched is a range whose control screen is served, as a gateway serves it.
+// watched is a range with a control screen, served as a gateway does.
 type watched struct {
 	screens
 	gateway  *gateway
@@ -24,7 +24,7 @@ type watched struct {
 	server   *http.Server
 	address  string
 	commands int // so far
-	changes  int // those that were done
+	changes  int // that succeeded
 }
 
 func (s screens) open(ctx context.Context) (w *watched, err error) {
@@ -54,21 +54,21 @@ func (s screens) open(ctx context.Context) (w *watched, err error) {
 
 func (w *watched) close() error { return errors.Join(w.server.Close(), w.gateway.close()) }
 
-// used is what this process took for a while, and what the screens were told.
+// used is the processor time of a measurement, and what the screens have received.
 type used struct {
 	cpu, took time.Duration
 	changes   int
 	count
 }
 
-// perSecond is how much of a core it took.
+// perSecond returns the share of a core.
 func (u used) perSecond() float64 { return u.cpu.Seconds() / u.took.Seconds() }
 
-// usage is what is used while nothing happens, and while lanes change.
+// usage is measured while idle and while lanes change.
 type usage struct{ idle, busy used }
 
 func (w *watched) use(ctx context.Context, audience *child) (u usage, err error) {
-	runtime.GC() // what came before, signing in for one
+	runtime.GC() // of earlier work, such as signing in
 	time.Sleep(time.Second)
 	if u.idle, err = w.measure(audience, func() { time.Sleep(w.Span) }); err != nil {
 		return u, err
@@ -78,25 +78,25 @@ func (w *watched) use(ctx context.Context, audience *child) (u usage, err error)
 }
 
 func (w *watched) measure(audience *child, during func()) (u used, err error) {
-	told := func() (count, error) {
+	received := func() (count, error) {
 		if audience == nil {
 			return count{}, nil
 		}
-		return audience.soFar()
+		return audience.receivedSoFar()
 	}
-	before, err := told()
+	before, err := received()
 	if err != nil {
 		return u, err
 	}
 	changes, cpu, begun := w.changes, cpuTime(), time.Now()
 	during()
 	u = used{cpu: cpuTime() - cpu, took: time.Since(begun), changes: w.changes - changes}
-	after, err := told()
+	after, err := received()
 	u.count = count{after.bytes - before.bytes, after.messages - before.messages}
 	return u, err
 }
 
-// change pauses sessions and resumes them, one after the other. On a machine whose disk is busy one may be refused.
+// change pauses and resumes sessions one after the other. With a busy disk one may be refused.
 func (w *watched) change(ctx context.Context) {
 	next := time.NewTicker(time.Second / perSecond)
 	defer next.Stop()
@@ -113,15 +113,14 @@ func (w *watched) change(ctx context.Context) {
 	}
 }
 
-// cpuTime is what this process has taken so far.
+// cpuTime returns the processor time of this process so far.
 func cpuTime() time.Duration {
 	var taken syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &taken) // fails for no one but who asks of a process that is none
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &taken) // cannot fail for this process
 	return time.Duration(taken.Utime.Nano() + taken.Stime.Nano())
 }
 
-// turn sets a ceasefire, or lifts it, and answers when the range itself had all of it: what is opened is saved first, and
-// a disk takes its time.
+// turn sets or lifts a ceasefire, and returns when the range had all of it: a lift is saved before the lanes open.
 func (w *watched) turn(ctx context.Context, closed bool) (done time.Time, err error) {
 	over := lanes.Scope{Kind: lanes.OverRange}
 	asked := make(chan error, 1)
@@ -158,7 +157,7 @@ func (w *watched) turn(ctx context.Context, closed bool) (done time.Time, err er
 	}
 }
 
-// rehearse holds one ceasefire, and keeps what a screen is told of it.
+// rehearse makes one ceasefire, and records what a screen receives.
 func (w *watched) rehearse(ctx context.Context, audience *child) (*bareStreams, error) {
 	heard, err := record(ctx, w.address, w.r.Layout().Range)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"rangegate/webhook/egress"
 )
 
-// working is a range on a day: real links, its API and its screens served as a gateway serves them, and an integrator.
+// working is a range on a busy day: real links, API and screens served as a gateway does, and an integrator.
 type working struct {
 	*held
 	*counter
@@ -24,7 +24,7 @@ type working struct {
 	next       int         // lane to sell
 }
 
-// openWorking is one with a session on most of its lanes.
+// openWorking opens one with a session on most of its lanes.
 func openWorking(ctx context.Context, laneCount int) (w *working, err error) {
 	w = &working{ctx: ctx}
 	defer func() {
@@ -61,7 +61,7 @@ func openWorking(ctx context.Context, laneCount int) (w *working, err error) {
 	return w, nil
 }
 
-// close ends what there is.
+// close closes everything that is open.
 func (w *working) close() error {
 	var errs []error
 	if w.counter != nil {
@@ -76,7 +76,7 @@ func (w *working) close() error {
 	return errors.Join(errs...)
 }
 
-// work follows the script to the end of its span.
+// work runs the script to its end.
 func (w *working) work() error {
 	begun := time.Now()
 	for _, act := range script {
@@ -90,7 +90,7 @@ func (w *working) work() error {
 	return pause(w.ctx, time.Until(begun.Add(daySpan)))
 }
 
-// ask is one request of the POS.
+// ask sends one request of the POS.
 func (w *working) ask(method, path string, status int, bodies ...string) error {
 	_, err := w.call(calls{Clients: 1, Method: method, Paths: []string{path}, Bodies: bodies, Status: status})
 	return err

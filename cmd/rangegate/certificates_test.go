@@ -20,8 +20,8 @@ import (
 	"rangegate/config"
 )
 
-// trusting is a client that trusts these certificates, and takes HTTP/2 where it can.
-func trusting(t *testing.T, pairs ...certificatetest.Pair) *http.Transport {
+// trustingClient returns a client that trusts these certificates, and uses HTTP/2 where it can.
+func trustingClient(t *testing.T, pairs ...certificatetest.Pair) *http.Transport {
 	pool := x509.NewCertPool()
 	for _, p := range pairs {
 		require.True(t, pool.AppendCertsFromPEM(p.Certificate))
@@ -31,76 +31,76 @@ func trusting(t *testing.T, pairs ...certificatetest.Pair) *http.Transport {
 	return client
 }
 
-// The certificate is renewed while a control screen is open: its stream goes on, and who connects from then on gets the new
-// one. Everything is on one connection of HTTP/2, and ends in order when the gateway stops.
+// The certificate is renewed while a control screen is open: its stream goes on, and new connections get the new one. The
+// stream is on one connection of HTTP/2, and ends properly when the gateway stops.
 func TestTheCertificateIsRenewedUnderAnOpenScreen(t *testing.T) {
 	first, second := certificatetest.Issue(t, time.Hour), certificatetest.Issue(t, 2*time.Hour)
 	var files, own config.TLS
 	files.Certificate, files.Key = first.Files(t)
 	own.Certificate, own.Key = first.Files(t)
-	l := begin(t, t.TempDir(), func(c *config.Config) { c.HTTP.TLS, c.Operations.TLS = files, own })
-	require.True(t, strings.HasPrefix(l.url, "https://") && strings.HasPrefix(l.operations, "https://"))
+	g := startGateway(t, t.TempDir(), func(c *config.Config) { c.HTTP.TLS, c.Operations.TLS = files, own })
+	require.True(t, strings.HasPrefix(g.url, "https://") && strings.HasPrefix(g.operations, "https://"))
 
-	before := trusting(t, first)
-	signedIn := l.askThrough(before, "POST", l.url+"/control/sign-in", `{"range_id":"11111111-1111-4111-8111-111111111111","name":"sam","pin":"1234"}`, nil)
-	require.Equal(t, http.StatusNoContent, signedIn.StatusCode)
-	require.Equal(t, 2, signedIn.ProtoMajor)
-	require.True(t, signedIn.Cookies()[0].Secure)
-	stream := l.askThrough(before, "GET", l.url+"/control/stream", "", signedIn.Cookies()[0])
-	require.Equal(t, http.StatusOK, stream.StatusCode)
-	require.Equal(t, 2, stream.ProtoMajor)
-	told := bufio.NewScanner(stream.Body)
-	hears := func(event string) {
+	before := trustingClient(t, first)
+	signIn := g.requestVia(before, "POST", g.url+"/control/sign-in", `{"range_id":"11111111-1111-4111-8111-111111111111","name":"sam","pin":"1234"}`, nil)
+	require.Equal(t, http.StatusNoContent, signIn.status)
+	require.Equal(t, 2, signIn.protoMajor)
+	require.True(t, signIn.cookies[0].Secure)
+	stream := g.requestVia(before, "GET", g.url+"/control/stream", "", signIn.cookies[0])
+	require.Equal(t, http.StatusOK, stream.status)
+	require.Equal(t, 2, stream.protoMajor)
+	events := bufio.NewScanner(stream.body)
+	waitFor := func(event string) {
 		t.Helper()
-		for told.Scan() {
-			if told.Text() == "event: "+event {
+		for events.Scan() {
+			if events.Text() == "event: "+event {
 				return
 			}
 		}
-		require.Fail(t, "the stream ended without "+event, told.Err())
+		require.Fail(t, "the stream ended without "+event, events.Err())
 	}
-	hears("picture")
+	waitFor("picture")
 
 	certificatetest.Replace(t, files.Key, second.Key)
 	certificatetest.Replace(t, files.Certificate, second.Certificate)
 	require.Eventually(t, func() bool {
-		connection, err := tls.Dial("tcp", strings.TrimPrefix(l.url, "https://"), trusting(t, second).TLSClientConfig)
+		connection, err := tls.Dial("tcp", strings.TrimPrefix(g.url, "https://"), trustingClient(t, second).TLSClientConfig)
 		if err != nil {
 			return false
 		}
-		defer connection.Close()
+		defer func() { _ = connection.Close() }()
 		return connection.ConnectionState().Version == tls.VersionTLS13
 	}, 30*time.Second, 100*time.Millisecond)
-	hears("beat") // of the stream that was there before
-	require.Equal(t, http.StatusOK, l.askThrough(before, "GET", l.url+"/api/v2/pos/openapi.json", "", nil).StatusCode)
+	waitFor("beat") // of the stream that was there before
+	require.Equal(t, http.StatusOK, g.requestVia(before, "GET", g.url+"/api/v2/pos/openapi.json", "", nil).status)
 
-	metrics := l.askThrough(before, "GET", l.operations+"/metrics", "", nil)
-	text, err := io.ReadAll(metrics.Body)
+	metrics := g.requestVia(before, "GET", g.operations+"/metrics", "", nil)
+	text, err := io.ReadAll(metrics.body)
 	require.NoError(t, err)
 	for address, until := range map[string]time.Time{"http": second.Expires, "operations": first.Expires} {
 		require.Contains(t, string(text), fmt.Sprintf("rangegate_tls_certificate_expiry_timestamp_seconds{address=%q} %g\n", address, float64(until.Unix())))
 	}
 
-	l.end()
-	rest, err := io.ReadAll(stream.Body)
+	g.stopAndWait()
+	rest, err := io.ReadAll(stream.body)
 	require.NoError(t, err, "cut off behind %s", rest)
 }
 
-// What is too old to be safe is not spoken, and what went wrong in a handshake is a line of the log like any other.
-func TestOldVersionsOfTLSAreNotSpoken(t *testing.T) {
-	before := zerolog.GlobalLevel() // as a gateway of another test has left it
+// TLS 1.1 is refused, and the failed handshake is a line of the log.
+func TestOldVersionsOfTLSAreRefused(t *testing.T) {
+	before := zerolog.GlobalLevel() // set by the gateway of another test
 	zerolog.SetGlobalLevel(zerolog.DebugLevel)
 	defer zerolog.SetGlobalLevel(before)
 	p := certificatetest.Issue(t, time.Hour)
 	var files config.TLS
 	files.Certificate, files.Key = p.Files(t)
-	kept, err := keepCertificates(config.Config{HTTP: config.HTTP{TLS: files}}, prometheus.NewRegistry(), zerolog.Nop())
+	watched, err := watchCertificates(config.Config{HTTP: config.HTTP{TLS: files}}, prometheus.NewRegistry(), zerolog.Nop())
 	require.NoError(t, err)
-	defer kept.close()
-	require.NoError(t, kept.reload())
-	require.Nil(t, kept.operations)
+	defer watched.close()
+	require.NoError(t, watched.reload())
+	require.Nil(t, watched.operations)
 	read, log := io.Pipe()
-	s, err := listen("127.0.0.1:0", kept.http, http.NotFoundHandler(), zerolog.New(log))
+	s, err := listen("127.0.0.1:0", watched.http, http.NotFoundHandler(), zerolog.New(log))
 	require.NoError(t, err)
 	defer s.close(time.Second)
 	_, err = tls.Dial("tcp", strings.TrimPrefix(s.url, "https://"), &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})
@@ -110,8 +110,8 @@ func TestOldVersionsOfTLSAreNotSpoken(t *testing.T) {
 	require.Contains(t, line, `{"level":"debug","message":"http: TLS handshake error from 127.0.0.1`)
 }
 
-// What is wrong with the files of any address is said at once, and is for the operator to put right.
-func TestFilesThatAreNoPairStopTheStart(t *testing.T) {
+// The faults of both addresses' files are reported together, and exit with 2.
+func TestUnusableCertificateFilesStopTheStart(t *testing.T) {
 	one, another := certificatetest.Issue(t, time.Hour), certificatetest.Issue(t, time.Hour)
 	certificate, _ := one.Files(t)
 	_, key := another.Files(t)
@@ -119,7 +119,7 @@ func TestFilesThatAreNoPairStopTheStart(t *testing.T) {
 		HTTP:       config.HTTP{TLS: config.TLS{Certificate: certificate, Key: key}},
 		Operations: config.Operations{TLS: config.TLS{Certificate: certificate, Key: "nowhere.pem"}},
 	}
-	_, err := keepCertificates(cfg, prometheus.NewRegistry(), zerolog.Nop())
+	_, err := watchCertificates(cfg, prometheus.NewRegistry(), zerolog.Nop())
 	require.ErrorAs(t, err, &misconfigured{})
 	require.ErrorContains(t, err, "http.tls.key: "+key+" is not the key of the certificate in "+certificate)
 	require.ErrorContains(t, err, "operations.tls.key: open nowhere.pem: no such file or directory")

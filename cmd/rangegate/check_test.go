@@ -12,13 +12,13 @@ import (
 	"rangegate/config"
 )
 
-// An operator checks the configuration that a gateway serves at this moment, before it is started with it again: what the
-// gateway has itself is no fault, and nothing that it does is disturbed.
-func TestThePreflightBesideTheGatewayThatServesTheConfiguration(t *testing.T) {
+// check beside the gateway that serves the configuration finds no fault in what the gateway itself holds, and does not
+// disturb it.
+func TestThePreflightBesideARunningGateway(t *testing.T) {
 	data := t.TempDir()
-	l := begin(t, data)
-	cfg := config.Playground(2, data, strings.TrimPrefix(l.url, "http://"), "")
-	cfg.Operations.Address = strings.TrimPrefix(l.operations, "http://")
+	g := startGateway(t, data)
+	cfg := config.Playground(2, data, strings.TrimPrefix(g.url, "http://"), "")
+	cfg.Operations.Address = strings.TrimPrefix(g.operations, "http://")
 	cfg.Operations.Token, cfg.Ranges[0].Staff, cfg.Ranges[0].Webhook, cfg.Ranges[0].Products = "", nil, nil, nil
 	cfg.Ranges[0].Purchasing = false
 	for i := range cfg.Ranges[0].Lanes {
@@ -36,5 +36,5 @@ func TestThePreflightBesideTheGatewayThatServesTheConfiguration(t *testing.T) {
 	require.Regexp(t, `(?m)^ok +http.address +a gateway answers at `+cfg.HTTP.Address, table.String())
 	require.Regexp(t, `(?m)^ok +operations.address +a gateway answers at `+cfg.Operations.Address, table.String())
 	require.NotContains(t, out.String()+table.String(), token)
-	l.end()
+	g.stopAndWait()
 }

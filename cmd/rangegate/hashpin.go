@@ -16,21 +16,21 @@ import (
 
 // The length of a PIN, in characters.
 const (
-	shortestPIN = 6
-	longestPIN  = 100
+	minPINLength = 6
+	maxPINLength = 100
 )
 
 type hashPIN struct{}
 
-// Run prints what the configuration keeps of a PIN, which is typed in, or comes on standard input as one line.
+// Run reads a PIN from the terminal, or one line from standard input, and prints its hash for the configuration.
 func (hashPIN) Run(t *terminal) error {
 	pin, err := readPIN(t)
 	if err != nil {
 		return err
 	}
 	pin = strings.TrimSpace(pin)
-	if n := utf8.RuneCountInString(pin); n < shortestPIN || n > longestPIN {
-		return misconfigured{fmt.Errorf("a PIN has %d to %d characters", shortestPIN, longestPIN)}
+	if n := utf8.RuneCountInString(pin); n < minPINLength || n > maxPINLength {
+		return misconfigured{fmt.Errorf("a PIN has %d to %d characters", minPINLength, maxPINLength)}
 	}
 	hash, err := control.HashPIN(pin)
 	if err != nil {
@@ -40,33 +40,34 @@ func (hashPIN) Run(t *terminal) error {
 	return err
 }
 
-// readPIN asks for the PIN twice where a person types it, and does not show it.
+// readPIN asks twice on a terminal, without echo.
 func readPIN(t *terminal) (string, error) {
 	if !isTerminal(os.Stdin) {
-		return line(bufio.NewReader(os.Stdin))
+		return readLine(bufio.NewReader(os.Stdin))
 	}
-	before, err := hideInput(os.Stdin)
+	echo, err := disableEcho(os.Stdin)
 	if err != nil {
 		return "", err
 	}
-	shown := make(chan struct{})
-	defer close(shown)
-	defer func() { _ = unix.IoctlSetTermios(int(os.Stdin.Fd()), unix.TCSETS, before) }()
-	go func() { // a signal that ends the process would leave the terminal blind
+	restore := func() { _ = unix.IoctlSetTermios(int(os.Stdin.Fd()), unix.TCSETS, echo) }
+	finished := make(chan struct{})
+	defer close(finished)
+	defer restore()
+	go func() { // a signal would end the process without echo on the terminal
 		select {
 		case <-t.ctx.Done():
-			_ = unix.IoctlSetTermios(int(os.Stdin.Fd()), unix.TCSETS, before)
-			fmt.Fprintln(t.log)
+			restore()
+			t.logf("\n")
 			os.Exit(exitFailed)
-		case <-shown:
+		case <-finished:
 		}
 	}()
-	typed := bufio.NewReader(os.Stdin)
+	input := bufio.NewReader(os.Stdin)
 	var pins [2]string
 	for i, prompt := range []string{"PIN: ", "The same again: "} {
-		fmt.Fprint(t.log, prompt)
-		pins[i], err = line(typed)
-		fmt.Fprintln(t.log)
+		t.logf("%s", prompt)
+		pins[i], err = readLine(input)
+		t.logf("\n")
 		if err != nil {
 			return "", err
 		}
@@ -77,20 +78,20 @@ func readPIN(t *terminal) (string, error) {
 	return pins[0], nil
 }
 
-// hideInput lets the terminal show nothing of what is typed, and answers how it was before.
-func hideInput(of *os.File) (before *unix.Termios, err error) {
-	before, err = unix.IoctlGetTermios(int(of.Fd()), unix.TCGETS)
+// disableEcho turns the terminal's echo off, and returns its former settings.
+func disableEcho(terminal *os.File) (former *unix.Termios, err error) {
+	former, err = unix.IoctlGetTermios(int(terminal.Fd()), unix.TCGETS)
 	if err != nil {
 		return nil, err
 	}
-	hidden := *before
+	hidden := *former
 	hidden.Lflag &^= unix.ECHO
-	return before, unix.IoctlSetTermios(int(of.Fd()), unix.TCSETS, &hidden)
+	return former, unix.IoctlSetTermios(int(terminal.Fd()), unix.TCSETS, &hidden)
 }
 
-// line is the next line, with or without its end.
-func line(from *bufio.Reader) (string, error) {
-	text, err := from.ReadString('\n')
+// readLine reads a line. The last one may lack its end.
+func readLine(input *bufio.Reader) (string, error) {
+	text, err := input.ReadString('\n')
 	if errors.Is(err, io.EOF) && text != "" {
 		err = nil
 	}

@@ -18,11 +18,11 @@ import (
 )
 
 type laneSim struct {
-	Config      string        `required:"" placeholder:"FILE" help:"The configuration whose websocket lanes are answered for, at their addresses."`
+	Config      string        `required:"" placeholder:"FILE" help:"The configuration with the websocket lanes, which are simulated at their addresses."`
 	Shooters    bool          `help:"Simulated shooters enter the lanes, call for help, hit the carrier and buy."`
-	Faults      []string      `placeholder:"KIND,..." help:"What goes wrong at random: all, or some of those below."`
-	Every       time.Duration `default:"1m" help:"On average between two faults of a lane."`
-	Seed        uint64        `default:"1" help:"Of shooters and faults. With the same seed the same lane has the same ones."`
+	Faults      []string      `placeholder:"KIND,..." help:"The random faults: all, or some of those below."`
+	Every       time.Duration `default:"1m" help:"The mean time between two faults of a lane."`
+	Seed        uint64        `default:"1" help:"The seed of shooters and faults. The same seed gives a lane the same ones."`
 	Certificate string        `placeholder:"FILE" help:"Certificate (PEM) for wss:// addresses."`
 	Key         string        `placeholder:"FILE" help:"Its key (PEM)."`
 }
@@ -32,7 +32,7 @@ func (laneSim) Help() string {
 	return "Faults: " + strings.Join(lanesim.Kinds, ", ") + ".\n\nOnly addresses of this machine can be listened on, such as ws://127.0.0.1:7400/lane-1."
 }
 
-// Run answers as the controllers of every websocket lane until the process is told to stop.
+// Run serves the controllers of every websocket lane until the process is told to stop.
 func (s laneSim) Run(t *terminal) error {
 	cfg, err := config.Load(s.Config, t.environ)
 	if err != nil {
@@ -53,7 +53,7 @@ func (s laneSim) Run(t *terminal) error {
 	log := logger(t.log)
 	hardware, err := lanesim.New(lanesim.Settings{
 		Now: clock.Now, Shooters: s.Shooters, Faults: faults, Every: s.Every, Seed: s.Seed,
-		Told: func(lane uuid.UUID, fault string, lasts time.Duration) {
+		OnFault: func(lane uuid.UUID, fault string, lasts time.Duration) {
 			log.Info().Str("lane", names[lane]).Stringer("lane_id", lane).Str("fault", fault).Dur("lasts", lasts).Msg("fault")
 		},
 	}, served...)
@@ -62,9 +62,9 @@ func (s laneSim) Run(t *terminal) error {
 	}
 	defer hardware.Close()
 	for _, lane := range served {
-		fmt.Fprintf(t.out, "%s\t%s\t%s\n", lane.ID, hardware.Controller(lane.ID).Address(), names[lane.ID])
+		t.printf("%s\t%s\t%s\n", lane.ID, hardware.Controller(lane.ID).Address(), names[lane.ID])
 	}
-	fmt.Fprintf(t.out, "answering as the controllers of %d lanes\n", len(served))
+	t.printf("answering as the controllers of %d lanes\n", len(served))
 	<-t.ctx.Done()
 	return nil
 }
@@ -84,7 +84,8 @@ func (s laneSim) faults() ([]string, error) {
 	return s.Faults, nil
 }
 
-// lanes are those that can be answered for here. Every other websocket lane is named, with the reason.
+// lanes returns the lanes whose controllers can be served on this machine. It logs the other websocket lanes with the
+// reason.
 func (s laneSim) lanes(t *terminal, cfg config.Config) (served []lanesim.Lane, names map[uuid.UUID]string, err error) {
 	secured, err := s.tls()
 	if err != nil {
@@ -100,12 +101,12 @@ func (s laneSim) lanes(t *terminal, cfg config.Config) (served []lanesim.Lane, n
 			if lane.Link.Driver != config.DriverWebSocket {
 				continue
 			}
-			one, problem := standIn(lane, secured, here)
+			controller, problem := simulatedLane(lane, secured, here)
 			if problem != "" {
-				fmt.Fprintf(t.log, "%s (%s) at %s: %s\n", lane.Name, lane.ID, lane.Link.Address, problem)
+				t.logf("%s (%s) at %s: %s\n", lane.Name, lane.ID, lane.Link.Address, problem)
 				continue
 			}
-			served, names[lane.ID] = append(served, one), lane.Name
+			served, names[lane.ID] = append(served, controller), lane.Name
 		}
 	}
 	if len(served) == 0 {
@@ -125,36 +126,36 @@ func (s laneSim) tls() (*tls.Config, error) {
 	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}}, nil
 }
 
-// standIn is the lane as it is answered for here, or why it cannot be.
-func standIn(lane config.Lane, secured *tls.Config, here []net.Addr) (one lanesim.Lane, problem string) {
+// simulatedLane returns the simulated controller of the lane, or why this machine cannot serve it.
+func simulatedLane(lane config.Lane, secured *tls.Config, here []net.Addr) (controller lanesim.Lane, problem string) {
 	address, err := url.Parse(lane.Link.Address)
 	if err != nil {
-		return one, "is no URL"
+		return controller, "is no URL"
 	}
-	one = lanesim.Lane{ID: lane.ID, Path: address.RequestURI(), Key: lane.Link.Key.Reveal()}
+	controller = lanesim.Lane{ID: lane.ID, Path: address.RequestURI(), Key: lane.Link.Key.Reveal()}
 	port := "80"
 	if address.Scheme == "wss" {
-		if port, one.TLS = "443", secured; secured == nil {
-			return one, "wants --certificate and --key"
+		if port, controller.TLS = "443", secured; secured == nil {
+			return controller, "wants --certificate and --key"
 		}
 	}
 	if address.Port() != "" {
 		port = address.Port()
 	}
-	one.Listen = net.JoinHostPort(address.Hostname(), port)
-	resolved, err := net.ResolveTCPAddr("tcp", one.Listen)
+	controller.Listen = net.JoinHostPort(address.Hostname(), port)
+	resolved, err := net.ResolveTCPAddr("tcp", controller.Listen)
 	if err != nil {
-		return one, err.Error()
+		return controller, err.Error()
 	}
 	if !local(resolved.IP, here) {
-		return one, "is not an address of this machine; only those can be listened on"
+		return controller, "is not an address of this machine; only those can be listened on"
 	}
-	return one, ""
+	return controller, ""
 }
 
 func local(ip net.IP, here []net.Addr) bool {
 	return ip.IsLoopback() || slices.ContainsFunc(here, func(a net.Addr) bool {
-		network, is := a.(*net.IPNet)
-		return is && network.IP.Equal(ip)
+		network, ok := a.(*net.IPNet)
+		return ok && network.IP.Equal(ip)
 	})
 }

@@ -13,45 +13,50 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"rangegate/cmd/rangegate/pace"
-
 	"rangegate/lanes/store"
 )
 
-// commands is the command line. Others script against it.
+// commands is the command line. Operators' scripts depend on it.
 type commands struct {
 	Playground      playground      `cmd:"" help:"A demo range with simulated lanes, everything on one machine with nothing installed."`
 	Serve           serve           `cmd:"" help:"Serve the ranges of a configuration."`
-	Integrator      demoIntegrator  `cmd:"" help:"A demo integrator: products API, webhook receiver, and a page that shows what arrived."`
-	Lanesim         laneSim         `cmd:"" help:"Answer as the controllers of every websocket lane of a configuration, with faults on request."`
-	Check           check           `cmd:"" help:"Say everything that is wrong with a configuration, or print it as it will be used, and look whether what it counts on is there."`
-	CheckController checkController `cmd:"" help:"Play the lane link with a controller, and say which of its rules hold."`
+	Integrator      demoIntegrator  `cmd:"" help:"A demo integrator: products API, webhook receiver, and a page that shows the events."`
+	Lanesim         laneSim         `cmd:"" help:"Simulate the controllers of every websocket lane of a configuration, with faults on request."`
+	Check           check           `cmd:"" help:"List the faults of a configuration, or print it with its defaults, and check what it depends on."`
+	CheckController checkController `cmd:"" help:"Test the rules of the lane link with a controller."`
 	HashPIN         hashPIN         `cmd:"" name:"hash-pin" help:"Read a PIN from the terminal, or from standard input, and print its argon2id hash for the configuration (pin_hash)."`
-	Store           storeCommands   `cmd:"" help:"Check what a configuration's store has, or carry it to another store."`
+	Store           storeCommands   `cmd:"" help:"Check, export, import and back up a configuration's store."`
 	Version         version         `cmd:"" help:"Print the version."`
 }
 
-// Exit codes: 1 what went wrong at run time, 2 what the operator has to put right.
+// Exit codes: 1 for failures at run time, 2 for what the operator has to correct.
 const (
 	exitFailed        = 1
 	exitMisconfigured = 2
 )
 
-// misconfigured is an error that the operator has to put right.
+// misconfigured is an error that the operator has to correct. The process exits with 2.
 type misconfigured struct{ error }
 
+// Unwrap returns the cause.
 func (m misconfigured) Unwrap() error { return m.error }
 
-// terminal is what a command may read and write.
+// terminal is what a command reads and writes.
 type terminal struct {
-	ctx     context.Context // ends when the process is told to stop
+	ctx     context.Context // ends with SIGTERM or SIGINT
 	environ []string
 	out     io.Writer
 	log     io.Writer
 }
 
+// printf writes to standard output. It ignores a closed pipe.
+func (t *terminal) printf(format string, values ...any) { _, _ = fmt.Fprintf(t.out, format, values...) }
+
+// logf writes a line for people to standard error.
+func (t *terminal) logf(format string, values ...any) { _, _ = fmt.Fprintf(t.log, format, values...) }
+
 func main() {
-	pace.Set()
+	setProcessors()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	var line commands
@@ -82,16 +87,17 @@ func main() {
 
 type version struct{}
 
-// Run prints the version that the build gave the binary.
+// Run prints the version.
 func (version) Run(t *terminal) error {
-	_, err := fmt.Fprintln(t.out, "rangegate", built())
+	_, err := fmt.Fprintln(t.out, "rangegate", buildVersion())
 	return err
 }
 
-// packaged is the version of the package that the binary is part of, which deploy/package has the linker write here.
+// packaged is the version of the package that the binary is part of. deploy/package has the linker set it.
 var packaged string
 
-func built() string {
+// buildVersion returns the version of the package, or else of the module.
+func buildVersion() string {
 	if packaged != "" {
 		return packaged
 	}
@@ -101,3 +107,5 @@ func built() string {
 	}
 	return info.Main.Version
 }
+
+func userAgent() string { return "rangegate/" + buildVersion() }

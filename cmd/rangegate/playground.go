@@ -1,17 +1,16 @@
 package main
 
 import (
-	"fmt"
 	"os"
 
 	"rangegate/config"
 )
 
 type playground struct {
-	Lanes      int    `default:"12" help:"How many lanes the demo range has."`
-	Data       string `default:"data" placeholder:"DIR" help:"Where the demo range is kept; it is there again after a restart."`
-	Address    string `default:"127.0.0.1:8080" help:"Where the API answers."`
-	Integrator string `default:"127.0.0.1:7070" help:"Where the demo integrator answers: products, webhook receiver, and a page that shows what arrived."`
+	Lanes      int    `default:"12" help:"The number of lanes."`
+	Data       string `default:"data" placeholder:"DIR" help:"The folder of the demo range's store."`
+	Address    string `default:"127.0.0.1:8080" help:"The address of the API."`
+	Integrator string `default:"127.0.0.1:7070" help:"The address of the demo integrator: products API, webhook receiver, and a page that shows the events."`
 }
 
 // Run serves the demo range and the demo integrator until the process is told to stop.
@@ -28,14 +27,14 @@ func (p playground) Run(t *terminal) error {
 	if err := config.Override(&cfg, t.environ); err != nil {
 		return misconfigured{err}
 	}
-	token := cfg.Ranges[0].Tokens[0].Reveal() // which the program forgets
-	return run(t, program{config: cfg, shooters: true, listening: func(at addresses) { p.welcome(t, cfg, at, integrator, token) }})
+	token := cfg.Ranges[0].Tokens[0].Reveal() // run keeps its digest only
+	return run(t, program{config: cfg, shooters: true, listening: func(urls addresses) { p.welcome(t, cfg, urls, integrator, token) }})
 }
 
-// welcome prints what a newcomer needs for a first session.
-func (p playground) welcome(t *terminal, cfg config.Config, at addresses, integrator, token string) {
+// welcome prints the addresses, the credentials and a first request.
+func (p playground) welcome(t *terminal, cfg config.Config, urls addresses, integrator, token string) {
 	demo := cfg.Ranges[0]
-	fmt.Fprintf(t.out, `
+	t.printf(`
 rangegate playground: %s, %d simulated lanes, kept in %s
 
   control     %s/control/%s   (sign in as %s with PIN %s)
@@ -56,7 +55,7 @@ Sell lane 1 for 30 minutes:
     -H 'Content-Type: application/json' \
     -d '{"customer_name":"Jo Smith","lane_id":"%s","group_id":"%s","duration":30}'
 
-`, demo.Name, len(demo.Lanes), p.Data, at.api, demo.ID, config.PlaygroundStaff, config.PlaygroundPIN,
-		at.api, demo.Lanes[0].ID, demo.Lanes[0].ScreenKey.Reveal(), at.api, at.api, integrator, at.operations, cfg.Operations.Token.Reveal(), demo.ID, token,
-		config.PlaygroundSecret, at.api, demo.ID, token, demo.Lanes[0].ID, demo.Groups[0].ID)
+`, demo.Name, len(demo.Lanes), p.Data, urls.api, demo.ID, config.PlaygroundStaff, config.PlaygroundPIN,
+		urls.api, demo.Lanes[0].ID, demo.Lanes[0].ScreenKey.Reveal(), urls.api, urls.api, integrator, urls.operations, cfg.Operations.Token.Reveal(), demo.ID, token,
+		config.PlaygroundSecret, urls.api, demo.ID, token, demo.Lanes[0].ID, demo.Groups[0].ID)
 }

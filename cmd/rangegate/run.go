@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime"
+	"runtime/debug"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/google/uuid"
+	"github.com/mattn/go-isatty"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/rs/zerolog"
@@ -24,30 +27,46 @@ import (
 	"rangegate/webhook"
 )
 
-// How long the way out takes at most, 10 s in all: requests get their answer, then everything is saved and closed.
+// The time limits of a stop, 10 s in all: open requests are answered, then everything is saved and closed.
 const (
 	drainRequests   = 5500 * time.Millisecond // a request takes 5 s at most
 	drainOperations = 500 * time.Millisecond
 	stopLanes       = 3 * time.Second
 )
 
-// program is what one process does: it is wired up in run.
-type program struct {
-	config    config.Config
-	reread    func() (config.Config, error) // nil: the configuration is not in a file
-	hungUp    <-chan os.Signal              // tells to read it again
-	retire    []uuid.UUID
-	shooters  bool               // simulated shooters enter the lanes, call for help and hit the carrier
-	listening func(at addresses) // nil, or told once the addresses are known
+type serve struct {
+	Config string      `required:"" placeholder:"FILE" help:"The configuration to serve."`
+	Retire []uuid.UUID `placeholder:"LANE_ID" help:"End the session of a lane that the configuration no longer has. May be given again."`
 }
 
-// addresses are where the program answers, as URLs.
+// Run serves the configuration until the process is told to stop.
+func (s serve) Run(t *terminal) error {
+	reloadSignals := notifyReload()
+	read := func() (config.Config, error) { return config.Load(s.Config, t.environ) }
+	cfg, err := read()
+	if err != nil {
+		return misconfigured{err}
+	}
+	return run(t, program{config: cfg, read: read, reloadSignals: reloadSignals, retire: s.Retire})
+}
+
+// program is what one process is to serve.
+type program struct {
+	config        config.Config
+	read          func() (config.Config, error) // reads the configuration again; nil without a file
+	reloadSignals <-chan os.Signal
+	retire        []uuid.UUID
+	shooters      bool                 // simulated shooters enter the lanes, call for help and hit the carrier
+	listening     func(urls addresses) // called once the gateway serves; may be nil
+}
+
+// addresses are the URLs of the two servers.
 type addresses struct{ api, operations string }
 
-// run brings everything up, serves until the process is told to stop, and takes everything down again in reverse.
+// run starts everything, serves until the process is told to stop, and stops everything in reverse order.
 func run(t *terminal, p program) (err error) {
 	log := logger(t.log)
-	logFrom(p.config.Log.Level)
+	setLogLevel(p.config.Log.Level)
 	for _, unused := range p.config.Unused() {
 		log.Warn().Str("path", unused).Msg("configured, and has no effect")
 	}
@@ -61,8 +80,8 @@ func run(t *terminal, p program) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, snapshots.Close()) }()
-	if file, is := snapshots.(*sqlite.Store); is {
-		if err := leftOut(t.ctx, file, p.config); err != nil {
+	if file, ok := snapshots.(*sqlite.Store); ok {
+		if err := checkAllConfigured(t.ctx, file, p.config); err != nil {
 			return misconfigured{err}
 		}
 	}
@@ -81,45 +100,44 @@ func run(t *terminal, p program) (err error) {
 		defer sim.NewAutopilot(hardware, uint64(time.Now().UnixNano())).Close()
 	}
 	s := &service{
-		log: log, clock: clock, gateway: gateway, hardware: hardware, seen: control.NewSeen(), read: p.reread,
+		log: log, clock: clock, gateway: gateway, hardware: hardware, seen: control.NewSessions(), read: p.read,
 		registry: registry, counts: counts, webhooks: webhook.NewMetrics(registry), catalog: catalog.NewMetrics(registry),
-		traffic: api.NewTraffic(registry), reloads: newReloads(registry),
+		traffic: api.NewTraffic(registry), reloads: newReloadMetrics(registry),
 	}
 	registry.MustRegister(gateway.Gauges(), buildInfo(), readiness(s.ready))
-	first, _, err := s.arrange(p.config, nil)
+	first, _, err := s.build(p.config, nil)
 	if err != nil {
 		return err
 	}
-	kept, err := keepCertificates(p.config, registry, log)
+	s.certificates, err = watchCertificates(p.config, registry, log)
 	if err != nil {
 		return err
 	}
-	defer kept.close()
-	s.certificates = kept
-	s.open(first)
-	operations, err := listen(p.config.Operations.Address, kept.operations, &s.operations, log)
+	defer s.certificates.close()
+	s.activate(first)
+	operations, err := listen(p.config.Operations.Address, s.certificates.operations, &s.operations, log)
 	if err != nil {
 		return err
 	}
 	defer operations.close(drainOperations)
-	requests, err := listen(p.config.HTTP.Address, kept.http, &s.requests, log)
+	requests, err := listen(p.config.HTTP.Address, s.certificates.http, &s.requests, log)
 	if err != nil {
 		return err
 	}
-	requests.http.RegisterOnShutdown(func() { s.now.Load().end() }) // it waits for open streams as for any request
+	requests.http.RegisterOnShutdown(func() { s.current.Load().cancel() }) // Shutdown waits for open streams too
 	defer requests.close(drainRequests)
 
-	at := addresses{requests.url, operations.url}
-	log.Info().Str("api", at.api).Str("operations", at.operations).Str("version", built()).Msg("listening")
+	urls := addresses{requests.url, operations.url}
+	log.Info().Str("api", urls.api).Str("operations", urls.operations).Str("version", buildVersion()).Msg("listening")
 	if err := s.start(t.ctx, p.retire); err != nil {
 		return err
 	}
-	s.reloads.ended(true)
-	if p.reread != nil {
-		s.onHangUp(t.ctx, p.hungUp)
+	s.reloads.finish(true)
+	if p.read != nil {
+		go s.reloadOnSignal(t.ctx, p.reloadSignals)
 	}
 	if p.listening != nil {
-		p.listening(at)
+		p.listening(urls)
 	}
 	_, _ = daemon.SdNotify(false, daemon.SdNotifyReady)
 	defer startWatchdog(gateway.Alive, log)()
@@ -134,10 +152,38 @@ func run(t *terminal, p program) (err error) {
 	return err
 }
 
-func logger(to interface{ Write([]byte) (int, error) }) zerolog.Logger {
-	zerolog.TimeFieldFormat = time.RFC3339Nano
-	if isTerminal(to) {
-		return zerolog.New(zerolog.ConsoleWriter{Out: to, TimeFormat: time.TimeOnly}).With().Timestamp().Logger()
+// setProcessors sets GOMAXPROCS to two more than cores, as a write to the disk occupies a processor until the runtime
+// notices, and so does the garbage collector; and GOGC to 200, so that the collector runs half as often. The environment
+// wins over both. On two cores, of 10,000 lanes that end over 10 s, 99 of 100 stop within 1.3 ms of their deadline, and
+// within 7 ms without it (rangebench expiry/10k).
+func setProcessors() {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 2)
 	}
-	return zerolog.New(to).With().Timestamp().Logger()
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(200)
+	}
+}
+
+// logger writes JSON lines, or lines for people to a terminal.
+func logger(out interface{ Write([]byte) (int, error) }) zerolog.Logger {
+	zerolog.TimeFieldFormat = time.RFC3339Nano
+	if isTerminal(out) {
+		return zerolog.New(zerolog.ConsoleWriter{Out: out, TimeFormat: time.TimeOnly}).With().Timestamp().Logger()
+	}
+	return zerolog.New(out).With().Timestamp().Logger()
+}
+
+// setLogLevel sets the lowest level that every log of the process writes. The configuration has checked the level.
+func setLogLevel(level config.Level) {
+	parsed, err := zerolog.ParseLevel(string(level))
+	if err != nil {
+		panic(err)
+	}
+	zerolog.SetGlobalLevel(parsed)
+}
+
+func isTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
+	return ok && isatty.IsTerminal(file.Fd())
 }

@@ -12,8 +12,8 @@ import (
 	"rangegate/config"
 )
 
-// life is one life of a gateway with a demo range of two lanes.
-type life struct {
+// runningGateway is a gateway with a demo range of two lanes, from its start to its stop.
+type runningGateway struct {
 	t          *testing.T
 	url        string
 	operations string
@@ -21,81 +21,90 @@ type life struct {
 	ended      chan error
 }
 
-// begin starts a gateway that keeps its range in the folder, and waits until it answers.
-func begin(t *testing.T, data string, changes ...func(*config.Config)) *life {
+// startGateway starts a gateway with its store in the folder, and waits until it serves.
+func startGateway(t *testing.T, data string, changes ...func(*config.Config)) *runningGateway {
 	cfg := config.Playground(2, data, "127.0.0.1:0", "http://127.0.0.1:1")
 	cfg.Operations.Address = "127.0.0.1:0"
 	for _, change := range changes {
 		change(&cfg)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	l := &life{t: t, stop: stop, ended: make(chan error, 1)}
+	g := &runningGateway{t: t, stop: stop, ended: make(chan error, 1)}
 	listening := make(chan addresses, 1)
 	go func() {
-		l.ended <- run(&terminal{ctx: ctx, out: io.Discard, log: io.Discard}, program{
-			config: cfg, listening: func(at addresses) { listening <- at },
+		g.ended <- run(&terminal{ctx: ctx, out: io.Discard, log: io.Discard}, program{
+			config: cfg, listening: func(urls addresses) { listening <- urls },
 		})
 	}()
 	select {
-	case at := <-listening:
-		l.url, l.operations = at.api, at.operations
-	case err := <-l.ended:
+	case urls := <-listening:
+		g.url, g.operations = urls.api, urls.operations
+	case err := <-g.ended:
 		require.NoError(t, err)
 	}
 	t.Cleanup(stop)
-	return l
+	return g
 }
 
-func (l *life) end() {
-	l.stop()
-	require.NoError(l.t, <-l.ended)
+func (g *runningGateway) stopAndWait() {
+	g.stop()
+	require.NoError(g.t, <-g.ended)
 }
 
-// ask sends a request with that cookie.
-func (l *life) ask(method, path, body string, cookie *http.Cookie) *http.Response {
-	return l.askThrough(http.DefaultTransport, method, l.url+path, body, cookie)
+// answer is an HTTP answer whose body is closed at the end of the test.
+type answer struct {
+	status     int
+	protoMajor int
+	cookies    []*http.Cookie
+	body       io.ReadCloser
 }
 
-func (l *life) askThrough(transport http.RoundTripper, method, url, body string, cookie *http.Cookie) *http.Response {
+// request sends a request with that cookie.
+func (g *runningGateway) request(method, path, body string, cookie *http.Cookie) answer {
+	return g.requestVia(http.DefaultTransport, method, g.url+path, body, cookie)
+}
+
+func (g *runningGateway) requestVia(transport http.RoundTripper, method, url, body string, cookie *http.Cookie) answer {
 	request, err := http.NewRequest(method, url, strings.NewReader(body))
-	require.NoError(l.t, err)
+	require.NoError(g.t, err)
 	if cookie != nil {
 		request.AddCookie(cookie)
 	}
 	response, err := transport.RoundTrip(request)
-	require.NoError(l.t, err)
-	return response
+	require.NoError(g.t, err)
+	g.t.Cleanup(func() { _ = response.Body.Close() })
+	return answer{response.StatusCode, response.ProtoMajor, response.Cookies(), response.Body}
 }
 
-// Open screens end in order when the gateway stops, hold nothing up, and find everything again when it is back.
+// Open screens end properly when the gateway stops, delay nothing, and work again after the restart.
 func TestScreensAcrossARestart(t *testing.T) {
 	data := t.TempDir()
-	before := begin(t, data)
+	before := startGateway(t, data)
 	const rangeID, lane = "11111111-1111-4111-8111-111111111111", "44444444-4444-4444-8444-000000000001"
-	signedIn := before.ask("POST", "/control/sign-in", `{"range_id":"`+rangeID+`","name":"sam","pin":"1234"}`, nil)
-	require.Equal(t, http.StatusNoContent, signedIn.StatusCode)
-	atLane := before.ask("GET", "/lane/"+lane+"?key=playground-lane-1-screen", "", nil)
-	require.Equal(t, http.StatusSeeOther, atLane.StatusCode)
-	open := map[string]*http.Cookie{"/control/stream": signedIn.Cookies()[0], "/lane/" + lane + "/stream": atLane.Cookies()[0]}
+	signIn := before.request("POST", "/control/sign-in", `{"range_id":"`+rangeID+`","name":"sam","pin":"1234"}`, nil)
+	require.Equal(t, http.StatusNoContent, signIn.status)
+	laneSignIn := before.request("GET", "/lane/"+lane+"?key=playground-lane-1-screen", "", nil)
+	require.Equal(t, http.StatusSeeOther, laneSignIn.status)
+	open := map[string]*http.Cookie{"/control/stream": signIn.cookies[0], "/lane/" + lane + "/stream": laneSignIn.cookies[0]}
 
-	streams := map[string]*http.Response{}
+	streams := map[string]answer{}
 	for path, cookie := range open {
-		streams[path] = before.ask("GET", path, "", cookie)
-		require.Equal(t, http.StatusOK, streams[path].StatusCode, path)
+		streams[path] = before.request("GET", path, "", cookie)
+		require.Equal(t, http.StatusOK, streams[path].status, path)
 	}
-	before.end()
+	before.stopAndWait()
 	for path, stream := range streams {
-		told, err := io.ReadAll(stream.Body)
-		require.NoError(t, err, "%s was cut off: its end was not asked for", path)
-		require.Contains(t, string(told), "event: picture")
+		events, err := io.ReadAll(stream.body)
+		require.NoError(t, err, "%s was cut off", path)
+		require.Contains(t, string(events), "event: picture")
 	}
 
-	after := begin(t, data)
+	after := startGateway(t, data)
 	for path, cookie := range open {
-		stream := after.ask("GET", path, "", cookie)
-		require.Equal(t, http.StatusOK, stream.StatusCode, path)
-		require.NoError(t, stream.Body.Close())
+		stream := after.request("GET", path, "", cookie)
+		require.Equal(t, http.StatusOK, stream.status, path)
+		require.NoError(t, stream.body.Close())
 	}
-	require.Equal(t, http.StatusUnauthorized, after.ask("GET", "/control/stream", "", open["/lane/"+lane+"/stream"]).StatusCode)
-	after.end()
+	require.Equal(t, http.StatusUnauthorized, after.request("GET", "/control/stream", "", open["/lane/"+lane+"/stream"]).status)
+	after.stopAndWait()
 }

@@ -19,13 +19,13 @@ import (
 )
 
 type storeCommands struct {
-	Check  storeCheck  `cmd:"" help:"Read everything that the store has, and say what cannot be read. Changes nothing."`
-	Export storeExport `cmd:"" help:"Write everything that the store has as JSON lines. Customers' names are among it."`
-	Import storeImport `cmd:"" help:"Write the ranges of an export to a store that does not have them."`
-	Backup storeBackup `cmd:"" help:"Copy the SQLite file to a new file, also while a gateway has it, and read the copy."`
+	Check  storeCheck  `cmd:"" help:"Read all records of the store and list the unreadable ones. Changes nothing."`
+	Export storeExport `cmd:"" help:"Write all records of the store as JSON lines, customers' names included."`
+	Import storeImport `cmd:"" help:"Write the ranges of an export to a store without them."`
+	Backup storeBackup `cmd:"" help:"Copy the SQLite file to a new file, also beside a running gateway, and check the copy."`
 }
 
-// source is a store that is only read, and target one that ranges are carried to.
+// source is a store that is only read, target one that ranges are imported to.
 type (
 	source interface {
 		archive.Source
@@ -45,7 +45,7 @@ func openSource(ctx context.Context, c config.Store) (source, error) {
 	return redis.OpenReader(ctx, c.Redis.Reveal())
 }
 
-// openTarget takes no retention from the configuration: what is carried over is trimmed by the gateway that serves it.
+// openTarget opens the store without retention: the import keeps every record, and the gateway trims later.
 func openTarget(ctx context.Context, c config.Store) (target, error) {
 	if c.Redis == "" {
 		return sqlite.Open(c.SQLite, store.Retention{})
@@ -57,7 +57,7 @@ type storeCheck struct {
 	Config string `required:"" placeholder:"FILE" help:"The configuration that names the store."`
 }
 
-// Run prints what there is of every range, and behind each what cannot be read of it.
+// Run prints the contents of every range, each followed by its unreadable records.
 func (s storeCheck) Run(t *terminal) (err error) {
 	cfg, err := config.Load(s.Config, t.environ)
 	if err != nil {
@@ -76,16 +76,16 @@ func checkAll(t *terminal, cfg config.Config, from source) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(t.out, "%s, ranges: %d\n", from.Describe(), len(ids))
+	t.printf("%s, ranges: %d\n", from.Describe(), len(ids))
 	bad := 0
 	for _, id := range ids {
 		contents, faults, err := archive.Check(t.ctx, from, id)
 		if err != nil {
 			return fmt.Errorf("range %s: %w", id, err)
 		}
-		fmt.Fprintf(t.out, "range %s%s: %s\n", id, nameOf(cfg, id), describe(contents))
+		t.printf("range %s%s: %s\n", id, nameOf(cfg, id), describe(contents))
 		for _, fault := range faults {
-			fmt.Fprintf(t.out, "  %v\n", fault)
+			t.printf("  %v\n", fault)
 		}
 		bad += len(faults)
 	}
@@ -95,7 +95,7 @@ func checkAll(t *terminal, cfg config.Config, from source) error {
 	return nil
 }
 
-// nameOf is the range's name in the configuration.
+// nameOf returns the range's name in the configuration.
 func nameOf(cfg config.Config, id uuid.UUID) string {
 	for _, r := range cfg.Ranges {
 		if r.ID == id {
@@ -106,21 +106,21 @@ func nameOf(cfg config.Config, id uuid.UUID) string {
 }
 
 func describe(c archive.Contents) string {
-	seen := "never"
+	checkpoint := "never"
 	if !c.LastSeen.IsZero() {
-		seen = c.LastSeen.Format(time.RFC3339)
+		checkpoint = c.LastSeen.Format(time.RFC3339)
 	}
 	return fmt.Sprintf("epoch %d, last checkpoint %s, lanes: %d, active sessions: %d, open purchases: %d, holds: %d, "+
-		"events: %d (pending: %d), ended sessions: %d, acts of staff: %d, idempotency keys: %d", c.Standing.Epoch, seen, c.Lanes,
+		"events: %d (pending: %d), ended sessions: %d, acts of staff: %d, idempotency keys: %d", c.Meta.Epoch, checkpoint, c.Lanes,
 		c.Sessions, c.Purchases, c.Holds, c.Events, c.Pending, c.Ended, c.Acts, c.Keys)
 }
 
 type storeExport struct {
 	Config string `required:"" placeholder:"FILE" help:"The configuration that names the store."`
-	Out    string `placeholder:"FILE" help:"Where to write, a new file that only its owner may read; otherwise to standard output."`
+	Out    string `placeholder:"FILE" help:"A new file that only its owner may read; without it standard output."`
 }
 
-// Run writes the export, and takes a file away again that it could not complete.
+// Run writes the export, and removes an incomplete file.
 func (s storeExport) Run(t *terminal) (err error) {
 	cfg, err := config.Load(s.Config, t.environ)
 	if err != nil {
@@ -137,7 +137,7 @@ func (s storeExport) Run(t *terminal) (err error) {
 			return err
 		}
 		for _, contents := range all {
-			fmt.Fprintf(t.log, "exported range %s: %s\n", contents.Range, describe(contents))
+			t.logf("exported range %s: %s\n", contents.Range, describe(contents))
 		}
 		return nil
 	}
@@ -156,7 +156,7 @@ func (s storeExport) Run(t *terminal) (err error) {
 
 type storeImport struct {
 	Config string `required:"" placeholder:"FILE" help:"The configuration that names the store."`
-	File   string `arg:"" help:"What was exported."`
+	File   string `arg:"" help:"The export."`
 }
 
 // Run reads the whole file before it opens the store.
@@ -180,16 +180,16 @@ func (s storeImport) Run(t *terminal) (err error) {
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
 	return exported.Import(t.ctx, to, time.Now(), func(contents archive.Contents) {
-		fmt.Fprintf(t.out, "imported range %s: %s\n", contents.Range, describe(contents))
+		t.printf("imported range %s: %s\n", contents.Range, describe(contents))
 	})
 }
 
 type storeBackup struct {
 	Config string `required:"" placeholder:"FILE" help:"The configuration that names the store."`
-	File   string `arg:"" help:"Where to write, a new file that only its owner may read."`
+	File   string `arg:"" help:"A new file that only its owner may read."`
 }
 
-// Run copies the file, and keeps a copy only if every record in it can be read.
+// Run copies the file, and keeps the copy only if every record in it can be read.
 func (s storeBackup) Run(t *terminal) error {
 	cfg, err := config.Load(s.Config, t.environ)
 	if err != nil {
@@ -203,7 +203,7 @@ func (s storeBackup) Run(t *terminal) error {
 	})
 }
 
-// backup is the copy under the name that it gets once it was read.
+// backup describes the copy by its final name, which it gets after the check.
 type backup struct {
 	*sqlite.Reader
 	path string

@@ -9,32 +9,31 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// startWatchdog begins to tell the service manager that the gateway is alive, until stop; but not where nobody wants to
-// know (WatchdogSec of the unit).
+// startWatchdog pings the service manager's watchdog until stop. It does nothing without WatchdogSec in the unit.
 func startWatchdog(alive func(context.Context) error, log zerolog.Logger) (stop func()) {
-	patience, err := daemon.SdWatchdogEnabled(false)
+	timeout, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
-		log.Warn().Err(err).Msg("what the service manager says of its watchdog is not understood; it is told nothing")
+		log.Warn().Err(err).Msg("the watchdog settings of the service manager are not valid; it gets no pings")
 	}
-	if patience <= 0 {
+	if timeout <= 0 {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	var telling sync.WaitGroup
-	telling.Go(func() { tellAlive(ctx, patience, alive, log) })
+	var pinger sync.WaitGroup
+	pinger.Go(func() { ping(ctx, timeout, alive, log) })
 	return func() {
 		cancel()
-		telling.Wait()
+		pinger.Wait()
 	}
 }
 
-// tellAlive tells it twice in the time after which the service manager starts the gateway again. What it tells was so a
-// moment ago: every actor that a fire line is closed through has answered. It tells nothing while one does not.
-func tellAlive(ctx context.Context, patience time.Duration, alive func(context.Context) error, log zerolog.Logger) {
-	next := time.NewTicker(patience / 2)
+// ping pings systemd twice per timeout, and only after every range and lane has answered: the service manager restarts a
+// gateway that cannot close its fire lines.
+func ping(ctx context.Context, timeout time.Duration, alive func(context.Context) error, log zerolog.Logger) {
+	next := time.NewTicker(timeout / 2)
 	defer next.Stop()
 	for {
-		for !answers(ctx, alive, patience/4, log) {
+		for !checkAlive(ctx, alive, timeout/4, log) {
 			if ctx.Err() != nil {
 				return
 			}
@@ -48,13 +47,13 @@ func tellAlive(ctx context.Context, patience time.Duration, alive func(context.C
 	}
 }
 
-// answers asks whether the gateway is alive, for that long.
-func answers(ctx context.Context, alive func(context.Context) error, within time.Duration, log zerolog.Logger) bool {
-	inTime, cancel := context.WithTimeout(ctx, within)
+// checkAlive reports whether the gateway answers within the timeout.
+func checkAlive(ctx context.Context, alive func(context.Context) error, timeout time.Duration, log zerolog.Logger) bool {
+	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	err := alive(inTime)
+	err := alive(limited)
 	if err != nil && ctx.Err() == nil {
-		log.Error().Err(err).Dur("within", within).Msg("not alive: the service manager's watchdog is not told otherwise")
+		log.Error().Err(err).Dur("within", timeout).Msg("not alive: the service manager's watchdog gets no ping")
 	}
 	return err == nil
 }

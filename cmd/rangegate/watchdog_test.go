@@ -12,59 +12,59 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// serviceManager is at the other end of NOTIFY_SOCKET, and hears what it is told.
+// serviceManager receives the messages of NOTIFY_SOCKET.
 type serviceManager struct {
 	t      *testing.T
 	socket *net.UnixConn
 }
 
-// supervised has this process be a service whose watchdog has that patience.
-func supervised(t *testing.T, patience string) serviceManager {
+// startServiceManager makes this process a service with that watchdog timeout in microseconds.
+func startServiceManager(t *testing.T, timeout string) serviceManager {
 	path := filepath.Join(t.TempDir(), "notify")
 	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = socket.Close() })
 	t.Setenv("NOTIFY_SOCKET", path)
-	t.Setenv("WATCHDOG_USEC", patience)
+	t.Setenv("WATCHDOG_USEC", timeout)
 	return serviceManager{t, socket}
 }
 
-// hears is the next thing that it is told; empty when it is told nothing for that long.
-func (m serviceManager) hears(within time.Duration) string {
+// next returns the next message, or "" when none arrives within the timeout.
+func (m serviceManager) next(within time.Duration) string {
 	require.NoError(m.t, m.socket.SetReadDeadline(time.Now().Add(within)))
-	said := make([]byte, 1000)
-	n, err := m.socket.Read(said)
+	message := make([]byte, 1000)
+	n, err := m.socket.Read(message)
 	if err != nil {
 		return ""
 	}
-	return string(said[:n])
+	return string(message[:n])
 }
 
-const long = 30 * time.Second
+const longTimeout = 30 * time.Second
 
-func TestTheServiceManagerHearsOfAWholeLife(t *testing.T) {
-	manager := supervised(t, "100000")
-	l := begin(t, t.TempDir())
-	require.Equal(t, "READY=1", manager.hears(long))
+func TestTheServiceManagerGetsReadyPingsAndStopping(t *testing.T) {
+	manager := startServiceManager(t, "100000")
+	g := startGateway(t, t.TempDir())
+	require.Equal(t, "READY=1", manager.next(longTimeout))
 	for range 5 {
-		require.Equal(t, "WATCHDOG=1", manager.hears(long))
+		require.Equal(t, "WATCHDOG=1", manager.next(longTimeout))
 	}
 	ended := make(chan struct{})
 	go func() {
-		l.end()
+		g.stopAndWait()
 		close(ended)
 	}()
-	said := manager.hears(long)
-	for said == "WATCHDOG=1" {
-		said = manager.hears(long)
+	message := manager.next(longTimeout)
+	for message == "WATCHDOG=1" {
+		message = manager.next(longTimeout)
 	}
-	require.Equal(t, "STOPPING=1", said)
+	require.Equal(t, "STOPPING=1", message)
 	<-ended
 }
 
-// The actors do not answer any more, as in a deadlock: nothing is told, until they answer again.
-func TestTheWatchdogIsToldNothingWhileActorsDoNotAnswer(t *testing.T) {
-	manager := supervised(t, "40000")
+// While the actors do not answer, as in a deadlock, the watchdog gets no ping.
+func TestTheWatchdogGetsNoPingWhileActorsDoNotAnswer(t *testing.T) {
+	manager := startServiceManager(t, "40000")
 	var stuck atomic.Bool
 	asked := make(chan struct{}, 1000)
 	defer startWatchdog(func(ctx context.Context) error {
@@ -75,26 +75,26 @@ func TestTheWatchdogIsToldNothingWhileActorsDoNotAnswer(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}, zerolog.Nop())()
-	require.Equal(t, "WATCHDOG=1", manager.hears(long))
+	require.Equal(t, "WATCHDOG=1", manager.next(longTimeout))
 	stuck.Store(true)
-	<-asked // whatever was told before is on its way
-	for manager.hears(time.Millisecond) != "" {
+	<-asked // earlier pings are on their way
+	for manager.next(time.Millisecond) != "" {
 	}
-	for range 20 { // five times its patience
+	for range 20 { // five timeouts
 		<-asked
 	}
-	require.Empty(t, manager.hears(time.Millisecond))
+	require.Empty(t, manager.next(time.Millisecond))
 	stuck.Store(false)
-	require.Equal(t, "WATCHDOG=1", manager.hears(long))
+	require.Equal(t, "WATCHDOG=1", manager.next(longTimeout))
 }
 
-func TestWithoutAWatchdogNobodyIsAsked(t *testing.T) {
-	for _, patience := range []string{"", "0", "soon"} {
-		manager := supervised(t, patience)
+func TestWithoutAWatchdogActorsAreNotAsked(t *testing.T) {
+	for _, timeout := range []string{"", "0", "soon"} {
+		manager := startServiceManager(t, timeout)
 		startWatchdog(func(context.Context) error {
 			require.Fail(t, "asked")
 			return nil
 		}, zerolog.Nop())()
-		require.Empty(t, manager.hears(10*time.Millisecond))
+		require.Empty(t, manager.next(10*time.Millisecond))
 	}
 }

@@ -1,8 +1,8 @@
-// Package link says what a connection to a lane's hardware is. Each folder below it is a driver: code that speaks one
-// kind of link. Every driver passes the suite in linktest.
+// Package link is the contract of a connection to a lane's hardware. The folders sim and websocket are drivers, and pass the
+// suite in linktest.
 //
-// A link is told the state that is wanted of the lane, whole, never a queue of orders: whatever was missed while it
-// was down, the newest state alone makes the lane right again.
+// A link sends the complete desired state of the lane, never a queue of orders: after any outage the newest state alone
+// corrects the lane.
 package link
 
 import (
@@ -15,30 +15,31 @@ import (
 	"rangegate/lanes"
 )
 
-// Driver connects to the hardware of lanes. It is used by many lanes at once.
+// Driver connects to the hardware of lanes. Many lanes use it at once.
 type Driver interface {
-	// Dial connects to the lane's controller and gives its hello. It blocks until the link is up or ctx ends. What
-	// comes in afterwards goes to the receiver, which may be called before Dial has returned.
-	Dial(ctx context.Context, lane Lane, to Receiver) (Connection, Hello, error)
+	// Dial connects to the lane's controller and returns its hello. It blocks until the link is up or ctx ends. The
+	// receiver may be called before Dial has returned. Errors: ErrFaulty; any other means that the controller could not
+	// be reached.
+	Dial(ctx context.Context, lane Lane, receiver Receiver) (Connection, Hello, error)
 }
 
-// Lane names the lane to connect to and what its controller is told in the gateway's hello (LINK.md).
+// Lane is the lane to connect to, with the content of the gateway's hello (LINK.md).
 type Lane struct {
 	Range uuid.UUID
 	ID    uuid.UUID
 	Epoch uint64
-	// HoldOnLoss locks the fire line when the controller loses the gateway; otherwise what runs goes on to its end.
+	// HoldOnLoss locks the fire line when the controller loses the gateway; otherwise a running session runs to its end.
 	HoldOnLoss bool
 }
 
-// ErrFaulty is of a controller that is there and not in order: it refuses the hello, is another lane's, or breaks a rule
-// of the protocol. Errors of Dial and Down that are not ErrFaulty mean that it could not be reached, or not any more.
+// ErrFaulty means that the controller answers and is not in order: it refuses the hello, belongs to another lane, or breaks a
+// rule of the protocol. Other errors of Dial and Down mean that it could not be reached, or is no longer reachable.
 var ErrFaulty = errors.New("the controller is faulty")
 
-// ErrSilent is of a controller that has given no sign of life for too long, although nothing says that it is gone.
+// ErrSilent means that the controller has sent nothing for too long, although the connection has not failed.
 var ErrSilent = errors.New("the controller has been silent")
 
-// Hello is what the controller says of itself when the link comes up.
+// Hello is the controller's hello, when the link comes up.
 type Hello struct {
 	LogID    string // names its report log
 	Firmware string
@@ -49,36 +50,37 @@ type Hello struct {
 	Faults   []string      // of the hardware, in force
 }
 
-// Connection is one connection's life. None of its methods blocks.
+// Connection is one connection to a controller. Its methods do not block, except that Close waits for a call of the
+// receiver.
 type Connection interface {
-	// Send makes s the state that is wanted. A newer one replaces one that is not sent yet.
+	// Send makes s the desired state. It replaces an older one that was not sent yet.
 	Send(s State)
-	// Ack tells the controller that the report seq of the log and all before it are saved.
+	// Ack tells the controller that the report with that number, and all before it in that log, are saved.
 	Ack(log lanes.Log)
-	// Close ends the connection and releases all it holds. Once it has returned the receiver hears no more of it.
-	// It may be called again, and after the connection has failed.
+	// Close ends the connection. The receiver is not called after it has returned. It may be called again, and after the
+	// connection has failed.
 	Close()
 }
 
-// Receiver hears of one connection. Its methods do not block and do not call the connection.
+// Receiver receives the messages of one connection. Its methods do not block and do not call the connection.
 type Receiver interface {
-	// Applied: the state of that revision is in force on the lane.
+	// Applied means that the state of that revision is in force on the lane.
 	Applied(revision uint64)
-	// Reported: something happened on the lane. A report comes again on a later connection until it is acked.
+	// Reported is a report from the lane. It is repeated on later connections until it is acked.
 	Reported(lanes.Report)
-	// Down: the connection has failed. Called once, and never for one that was closed.
+	// Down means that the connection has failed. It is called once, and never after Close.
 	Down(err error)
 }
 
-// State is everything that is wanted of a lane's hardware.
+// State is the complete desired state of a lane's hardware.
 type State struct {
 	Revision   uint64         // counts from 1 in each connection
 	Hold       bool           // the fire line is locked, whatever the session
-	Session    *lanes.Session // nil: none, the fire line is locked; what it points to is never changed
+	Session    *lanes.Session // nil: none, and the fire line is locked; never modified
 	Purchasing bool           // lane purchasing is in effect for the session
 }
 
-// Open tells whether the state lets anyone shoot at now.
+// Open reports whether the state opens the fire line at that time.
 func (s State) Open(now lanes.Instant) bool {
 	return !s.Hold && s.Session != nil && s.Session.Phase == lanes.Running && s.Session.Remaining(now) > 0
 }

@@ -6,37 +6,32 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"sync"
 )
 
-// Version is the format of the records that this gateway writes, and the highest that it reads. Whoever adds a field
-// to what is saved, or gives one another meaning, raises it. Records of the versions before are read: what they lack is
-// zero.
+// Version is the format of the records that this gateway writes, and the highest that it reads. A change that adds a field
+// or changes its meaning raises it. Older records are read; fields that they lack are zero.
 //
-//	2   what staff did, what they decided about a lane, calls for help, stray hits, time that ran while the gateway was down
-//	3   the trace ids of the requests that events and purchases follow from
-//	4   nothing in the records themselves: it kept older releases from files whose layout they did not know
+//	2   acts of staff, decisions about a lane, calls for help, stray hits, time that ran while the gateway was down
+//	3   the trace ids of the requests behind events and purchases
+//	4   the same records: it kept older releases from a new file format
 const Version = 4
 
-// ErrNewer: a newer version has written it.
+// ErrNewer means that a newer version has written the record or the store.
 var ErrNewer = errors.New("written by a newer version")
 
-// Newer is ErrNewer with both versions of the format.
+// Newer returns ErrNewer with both versions of the format.
 func Newer(version uint64) error {
 	return fmt.Errorf("%w: its format is %d, this gateway reads up to %d", ErrNewer, version, Version)
 }
 
-// A record is one line of readable JSON: an object whose first key is the version of its format. Text that is not
-// UTF-8 is saved with U+FFFD in place of its broken bytes; everything else comes back exactly as it was.
+// A record is one line of readable JSON: an object whose first key is the version. Text that is not UTF-8 is saved with
+// U+FFFD for its invalid bytes; every other value survives exactly.
 const versionKey = `{"v":`
 
-// Encode makes a record of a value that JSON writes as an object.
-func Encode(value any) ([]byte, error) { return Append(nil, value) }
-
-// Append is Encode behind what is there.
-func Append(to []byte, value any) ([]byte, error) {
+// Encode makes a record of a value that encodes as a JSON object.
+func Encode(value any) ([]byte, error) {
 	w := writers.Get().(*writer)
 	defer writers.Put(w)
 	w.body.Reset()
@@ -47,16 +42,16 @@ func Append(to []byte, value any) ([]byte, error) {
 	if !isObject {
 		return nil, fmt.Errorf("encode record: %T is not an object", value)
 	}
-	to = slices.Grow(to, len(versionKey)+len("1,")+len(fields))
-	to = append(to, versionKey...)
-	to = strconv.AppendInt(to, Version, 10)
+	record := make([]byte, 0, len(versionKey)+len("1,")+len(fields))
+	record = append(record, versionKey...)
+	record = strconv.AppendInt(record, Version, 10)
 	if len(fields) > len("}") {
-		to = append(to, ',')
+		record = append(record, ',')
 	}
-	return append(to, fields...), nil
+	return append(record, fields...), nil
 }
 
-// writer writes JSON to a buffer that is used again.
+// writer encodes JSON to a buffer that is reused.
 type writer struct {
 	body bytes.Buffer
 	json *json.Encoder
@@ -69,8 +64,7 @@ var writers = sync.Pool{New: func() any {
 	return w
 }}
 
-// Decode reads a record. One of a newer version is refused (ErrNewer), and so is one with anything in it that is not
-// known: to go on without it would be to lose it at the next write.
+// Decode reads a record. It refuses a newer version (ErrNewer), and an unknown field, which the next write would lose.
 func Decode[T any](record []byte) (T, error) {
 	var value T
 	body, err := unversioned(record)
@@ -85,12 +79,12 @@ func Decode[T any](record []byte) (T, error) {
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		var none T
-		return none, errors.New("there is something behind the record")
+		return none, errors.New("data follows the record")
 	}
 	return value, nil
 }
 
-// unversioned is the object without its version, which has to be one that this gateway knows.
+// unversioned returns the object without its version, after a check of the version.
 func unversioned(record []byte) ([]byte, error) {
 	rest, found := bytes.CutPrefix(record, []byte(versionKey))
 	end := bytes.IndexAny(rest, ",}")
@@ -104,8 +98,8 @@ func unversioned(record []byte) ([]byte, error) {
 	case version > Version:
 		return nil, Newer(version)
 	}
-	fields, more := bytes.CutPrefix(rest[end:], []byte(","))
-	if more && !bytes.HasPrefix(fields, []byte(`"`)) {
+	fields, hasFields := bytes.CutPrefix(rest[end:], []byte(","))
+	if hasFields && !bytes.HasPrefix(fields, []byte(`"`)) {
 		return nil, errors.New("the version of its format is followed by no field")
 	}
 	return append([]byte("{"), fields...), nil

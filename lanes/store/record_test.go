@@ -63,7 +63,7 @@ func TestANewerRecordSaysSo(t *testing.T) {
 	assert.ErrorIs(t, err, store.ErrNewer)
 }
 
-// What an older version has written lacks what it did not know.
+// Records of older versions lack newer fields.
 func TestAnOlderRecordIsRead(t *testing.T) {
 	lane, err := store.Decode[lanes.Snapshot]([]byte(`{"v":1,"lane_id":"01000000-0000-0000-0000-000000000000",` +
 		`"session":{"customer_name":"Jo Smith","sold_ns":60000000000},"held":true,"log":{"id":"log","seq":4},"boot":"b"}`))
@@ -101,4 +101,33 @@ func TestADamagedRecordIsAnError(t *testing.T) {
 		assert.Error(t, err, name)
 		assert.Zero(t, got, name)
 	}
+}
+
+// BenchmarkRecord writes and reads the record of a lane with a running session.
+func BenchmarkRecord(b *testing.B) {
+	now := lanes.Instant{Wall: time.Date(2026, time.November, 21, 9, 0, 0, 0, time.UTC), Mono: time.Hour}
+	lane := lanes.Snapshot{Boot: uuid.NewString(), Lane: lanes.Lane{ID: uuid.New(), Session: &lanes.Session{
+		ID: uuid.New(), Group: uuid.New(), Customer: "Jo Smith", Sold: time.Hour, Phase: lanes.Running, Left: time.Hour,
+		Since: now, Created: now, Began: &now, Facts: 2,
+	}}}
+	b.Run("encode", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := store.Encode(lane); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	record, err := store.Encode(lane)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("decode", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := store.Decode[lanes.Snapshot](record); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }

@@ -11,18 +11,20 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+
+	"rangegate/test/support"
 )
 
 // adapted is the generated request as it makes sense at the range: where it has some id it gets the one of something
 // that is there, and minutes become as many as the session can take. What was made wrong stays wrong.
-func (s *stage) adapted(r *http.Request, session string) *http.Request {
+func (f *fixture) adapted(r *http.Request, session string) *http.Request {
 	adapt := func(field, value string) string {
 		if isID(value) {
 			switch field {
 			case "lane_id":
-				return lane(2) // free
+				return support.LaneID(2) // free
 			case "group_id":
-				return group
+				return support.Group
 			default:
 				return session
 			}
@@ -34,7 +36,7 @@ func (s *stage) adapted(r *http.Request, session string) *http.Request {
 	}
 
 	body, err := io.ReadAll(r.Body)
-	require.NoError(s.t, err)
+	require.NoError(f.t, err)
 	url := *r.URL
 	path := strings.Split(url.EscapedPath(), "/")
 	for i := range path {
@@ -44,15 +46,15 @@ func (s *stage) adapted(r *http.Request, session string) *http.Request {
 	for field, values := range query {
 		values[0] = adapt(field, values[0])
 	}
-	target := s.pos.API + strings.Join(path, "/")
+	target := f.pos.API + strings.Join(path, "/")
 	if url.RawQuery != "" {
 		target += "?" + query.Encode()
 	}
 	request, err := http.NewRequest(r.Method, target, bytes.NewReader(adaptedBody(body, adapt)))
-	require.NoError(s.t, err)
+	require.NoError(f.t, err)
 	request.Header = r.Header.Clone()
 	if key := r.Header.Get(keyHeader); key != "" {
-		request.Header.Set(keyHeader, s.unused(key))
+		request.Header.Set(keyHeader, f.unused(key))
 	}
 	return request
 }
@@ -92,21 +94,21 @@ func reachable(r *http.Request, minutes string) string {
 	if n == 0 {
 		n = 1
 	}
-	return strconv.Itoa(min(max(n, 1-sold), sold))
+	return strconv.Itoa(min(max(n, 1-soldMinutes), soldMinutes))
 }
 
 const keyHeader = "Idempotency-Key"
 
 // unused is the key, or where it was used for another request already, which is an error of its own, one of its length.
 // Of the shortest there are 94; after them it is longer.
-func (s *stage) unused(key string) string {
-	for tries := 0; s.keys[key]; tries++ {
+func (f *fixture) unused(key string) string {
+	for tries := 0; f.keys[key]; tries++ {
 		random := make([]byte, len(key)+tries/1000)
 		for i := range random {
 			random[i] = byte('!' + rand.IntN('~'-'!'+1))
 		}
 		key = string(random)
 	}
-	s.keys[key] = true
+	f.keys[key] = true
 	return key
 }

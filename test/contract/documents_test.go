@@ -1,7 +1,10 @@
+// Package contract holds the running gateway against what others make of its documents and of the standards it claims:
+// a linter of OpenAPI, tests generated from the documents, and a verifier of webhook signatures. None of them shares
+// code with the gateway. They come from npm, at the versions in package-lock.json, and one of them wants Java; `make
+// tools` installs both. The folders below hold it against WIRE.md, docs/hardware.md and the rules of its own packages.
 package contract
 
 import (
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -9,24 +12,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rangegate/test/needs"
-	"rangegate/test/process"
+	"rangegate/test/support"
 )
 
-const (
-	v1 = "/api/v1/pos"
-	v2 = "/api/v2/pos"
-)
+func TestMain(m *testing.M) { support.Run(m) }
 
 // Every document that the gateway serves passes the linter with the rules that it recommends.
 func TestTheDocumentsPassTheLinter(t *testing.T) {
-	lint := []string{needs.Program(t, "node"), module(t, "@redocly/cli/bin/cli.js"), "lint"}
+	lint := []string{support.Program(t, "node"), module(t, "@redocly/cli/bin/cli.js"), "lint"}
 	dir := t.TempDir()
-	playground := process.Playground(t, "--data", t.TempDir())
+	playground := support.Playground(t)
 	for name, path := range map[string]string{
-		"v1.json":       v1 + "/openapi.json",
-		"v2.json":       v2 + "/openapi.json",
-		"products.json": v2 + "/products.openapi.json",
+		"v1.json":       support.V1 + "/openapi.json",
+		"v2.json":       support.V2 + "/openapi.json",
+		"products.json": support.V2 + "/products.openapi.json",
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), served(t, playground.API+path), 0o600))
 		lint = append(lint, name)
@@ -36,14 +35,11 @@ func TestTheDocumentsPassTheLinter(t *testing.T) {
 	require.True(t, success, "the linter finds an error")
 }
 
-// served is a document as anybody gets it, without credentials.
+// served is a document as the gateway serves it without credentials.
 func served(t testing.TB, url string) []byte {
 	t.Helper()
-	response, err := http.Get(url)
+	answer, err := support.Client{API: url}.Do("GET", "", "", "range-id", "", "token", "")
 	require.NoError(t, err)
-	defer response.Body.Close()
-	document, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, response.StatusCode, string(document))
-	return document
+	require.Equal(t, http.StatusOK, answer.Status, answer.Body)
+	return []byte(answer.Body)
 }

@@ -12,22 +12,21 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rangegate/test/needs"
-	"rangegate/test/process"
+	"rangegate/test/support"
 )
 
 // Specmatic reads a document, makes of each operation as many requests as its schemas have edges, right ones and wrong
 // ones, and checks that the right ones succeed as the document says, and that the wrong ones are refused as it says.
 func TestGeneratedRequests(t *testing.T) {
-	for name, prefix := range map[string]string{"version 1": v1, "version 2": v2} {
+	for name, prefix := range map[string]string{"version 1": support.V1, "version 2": support.V2} {
 		t.Run(name, func(t *testing.T) {
-			java, jar := needs.Program(t, "java"), module(t, "specmatic/specmatic.jar")
-			playground := process.Playground(t, "--data", t.TempDir()).Ready()
+			java, jar := support.Program(t, "java"), module(t, "specmatic/specmatic.jar")
+			playground := support.Playground(t).Ready()
 			document := served(t, playground.API+prefix+"/openapi.json")
-			stage := newStage(t, playground.API)
-			t.Log(specmatic(t, java, jar, document, stage.URL+prefix))
+			fixture := newFixture(t, playground)
+			t.Log(specmatic(t, java, jar, document, fixture.URL+prefix))
 			for _, operation := range operations(t, document) {
-				require.True(t, stage.succeeded(prefix, operation), "%s has not succeeded once", operation)
+				require.True(t, fixture.succeeded(prefix, operation), "%s has not succeeded once", operation)
 			}
 		})
 	}
@@ -44,7 +43,7 @@ contracts: [{provides: [openapi.json]}]
 test: {resiliencyTests: {enable: all}, timeoutInMilliseconds: 30000}
 security: {OpenAPI: {securitySchemes: {range-id: {type: apiKey, value: %s}, token: {type: apiKey, value: %s}}}}
 disable_telemetry: true
-`, rangeID, token),
+`, support.RangeID, support.Token),
 		// Java knows no other names than these, so that nothing can be reported to anybody.
 		"hosts": "127.0.0.1 localhost\n",
 	} {

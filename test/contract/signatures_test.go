@@ -3,11 +3,9 @@ package contract
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
-	"net/http"
-	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,8 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rangegate/test/needs"
-	"rangegate/test/process"
+	"rangegate/test/support"
 )
 
 // Secrets as an operator gets them from Standard Webhooks: two of the range, while it changes from one to the other,
@@ -41,7 +38,7 @@ func TestSignaturesAreThoseOfStandardWebhooks(t *testing.T) {
 				t.Log(d.Headers["webhook-signature"], d.Body)
 				require.Len(t, strings.Fields(d.Headers["webhook-signature"]), len(secrets))
 				for _, secret := range secrets {
-					accepted, refused := d.under(secret), "No matching signature found"
+					accepted, refused := d.withSecret(secret), "No matching signature found"
 					require.Equal(t, []string{
 						"",
 						refused,
@@ -51,11 +48,11 @@ func TestSignaturesAreThoseOfStandardWebhooks(t *testing.T) {
 						"Missing required headers",
 					}, verdicts(t, []delivery{
 						accepted,
-						d.under(alien),
-						accepted.saying(strings.Replace(d.Body, "s", "S", 1)),
-						accepted.with("webhook-timestamp", d.sent(t, time.Second)),
-						accepted.with("webhook-timestamp", d.sent(t, -6*time.Minute)),
-						accepted.with("webhook-signature", ""),
+						d.withSecret(alien),
+						accepted.withBody(strings.Replace(d.Body, "s", "S", 1)),
+						accepted.withHeader("webhook-timestamp", d.sentLater(t, time.Second)),
+						accepted.withHeader("webhook-timestamp", d.sentLater(t, -6*time.Minute)),
+						accepted.withHeader("webhook-signature", ""),
 					}))
 				}
 			}
@@ -66,9 +63,9 @@ func TestSignaturesAreThoseOfStandardWebhooks(t *testing.T) {
 // The ids tell deliveries apart, so a signature of one is none of another.
 func TestASignatureIsOfOneDeliveryOnly(t *testing.T) {
 	all := delivered(t, []string{first})
-	one, another := all[0].under(first), all[1].under(first)
+	one, another := all[0].withSecret(first), all[1].withSecret(first)
 	require.Equal(t, []string{"No matching signature found"}, verdicts(t, []delivery{
-		one.with("webhook-id", another.Headers["webhook-id"]),
+		one.withHeader("webhook-id", another.Headers["webhook-id"]),
 	}))
 }
 
@@ -76,69 +73,45 @@ func TestASignatureIsOfOneDeliveryOnly(t *testing.T) {
 // got of that.
 func delivered(t *testing.T, secrets []string) []delivery {
 	module(t, "standardwebhooks/package.json") // before anything else, as it may be why there is no test
-	arrived := make(chan delivery, 100)
-	webhook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		d := delivery{Headers: map[string]string{}, Body: string(body)}
-		for name := range r.Header {
-			d.Headers[strings.ToLower(name)] = r.Header.Get(name)
-		}
-		arrived <- d
-		w.WriteHeader(http.StatusNoContent)
-	}))
-	t.Cleanup(webhook.Close)
-	gateway := process.Serve(t, fmt.Sprintf(`
-environment: playground
-http: {address: 127.0.0.1:0}
-operations: {address: 127.0.0.1:0}
-store: {sqlite: %s}
-ranges:
-  - id: %s
-    name: Range
-    token: %s
-    webhook: {url: "%s", secrets: [%s]}
-    groups: [{id: %s, name: Public}]
-    bays: [{id: 55555555-5555-4555-8555-000000000001, name: Bay A}]
-    lanes: [{id: %s, name: Lane 1, bay: 55555555-5555-4555-8555-000000000001}]
-`, filepath.Join(t.TempDir(), "rangegate.db"), rangeID, token, webhook.URL, strings.Join(secrets, ", "), group, lane(1))).Ready()
-	pos := till{t, process.Client{API: gateway.API, Range: rangeID, Token: token}}
-	session := pos.sell(lane(1))
-	pos.begun(session)
-	pos.must("POST", v2+"/simulate/purchaseRequest", `{"product_id":"Zielscheibe, Ø 50 cm","qty":2}`)
-	for _, act := range []string{"pause", "resume", "stop"} {
-		pos.must("POST", v2+"/sessions/"+session+"/"+act, "")
+	webhook := support.NewUnverifiedReceiver(t)
+	pos := support.NewConfig(t, support.Lanes(1, 1),
+		fmt.Sprintf("webhook: {url: %q, secrets: [%s]}", webhook.URL+"/webhook", strings.Join(secrets, ", "))).Serve(t).POS()
+	session := pos.Sell(1, soldMinutes)
+	pos.Expect(201, "POST", "/simulate/purchaseRequest", `{"product_id":"Zielscheibe, Ø 50 cm","qty":2}`)
+	for _, command := range []string{"/pause", "/resume", "/stop"} {
+		pos.Command(session, command)
 	}
+	support.Eventually(t, "the session's end arrives", func() bool { return slices.Contains(webhook.Events(session), "sessionStopped") })
 	var all []delivery
-	for !strings.Contains(fmt.Sprint(all), "sessionStopped") {
-		select {
-		case d := <-arrived:
-			all = append(all, d)
-		case <-time.After(30 * time.Second):
-			require.Fail(t, "the session's end does not arrive", "so far: %v", all)
+	for _, a := range webhook.Arrived() {
+		headers := map[string]string{}
+		for name := range a.Header {
+			headers[strings.ToLower(name)] = a.Header.Get(name)
 		}
+		all = append(all, delivery{Headers: headers, Body: a.Body})
 	}
 	require.Len(t, all, 6, "created, started, a purchase, paused, resumed, stopped")
 	return all
 }
 
-func (d delivery) under(secret string) delivery {
+func (d delivery) withSecret(secret string) delivery {
 	d.Secret = secret
 	return d
 }
 
-func (d delivery) saying(body string) delivery {
+func (d delivery) withBody(body string) delivery {
 	d.Body = body
 	return d
 }
 
-func (d delivery) with(header, value string) delivery {
+func (d delivery) withHeader(header, value string) delivery {
 	d.Headers = maps.Clone(d.Headers)
 	d.Headers[header] = value
 	return d
 }
 
-// sent is the header of a request that was sent so much later.
-func (d delivery) sent(t *testing.T, later time.Duration) string {
+// sentLater is the timestamp of a request that was sent that much later.
+func (d delivery) sentLater(t *testing.T, later time.Duration) string {
 	seconds, err := strconv.ParseInt(d.Headers["webhook-timestamp"], 10, 64)
 	require.NoError(t, err)
 	return strconv.FormatInt(seconds+int64(later/time.Second), 10)
@@ -146,7 +119,7 @@ func (d delivery) sent(t *testing.T, later time.Duration) string {
 
 // verdicts are what npm's standardwebhooks says of the deliveries: nothing, or why it refuses one.
 func verdicts(t *testing.T, deliveries []delivery) []string {
-	node := needs.Program(t, "node")
+	node := support.Program(t, "node")
 	script, err := filepath.Abs("verify.mjs")
 	require.NoError(t, err)
 	in, err := json.Marshal(deliveries)

@@ -12,19 +12,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rangegate/test/needs"
+	"rangegate/test/support"
 )
 
 // patience bounds how long a tool may take, so that one that hangs ends with its output shown.
 const patience = 8 * time.Minute
 
-// module is the path of a file of an npm package. Where that is not installed, see needs.Missing.
+// module is the path of a file of an npm package. Where that is not installed, see support.Missing.
 func module(t testing.TB, file string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("node_modules", file))
 	require.NoError(t, err)
 	if _, err := os.Stat(path); err != nil {
-		needs.Missing(t, "the npm packages of test/contract are not installed (make tools)")
+		support.Missing(t, "the npm packages of test/contract are not installed (make tools)")
 	}
 	return path
 }

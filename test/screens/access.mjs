@@ -5,7 +5,7 @@ import AxeBuilder from "@axe-core/playwright";
 import { Control } from "./control.mjs";
 import { Lane } from "./lane.mjs";
 import { device, open, scene, story, tell } from "./story.mjs";
-import { advance, backstage, linked, pos, sell, sessionOn } from "./till.mjs";
+import { advance, changeWorld, linked, pos, sell, sessionOn } from "./pos.mjs";
 
 // What depends on colours: the rest is the same in the dark.
 const COLOURS = ["color-contrast", "link-in-text-block"];
@@ -62,7 +62,7 @@ await story(async () => {
   await jo.page.getByRole("button", { name: "Help" }).click();
   await staff.says(1, "Help! since");
   await staff.says(1, "ends soon");
-  await backstage("/lane/6/off");
+  await changeWorld("/lane/6/off");
   await staff.says(6, "controller faulty since");
   await look(page, "board");
   await staff.openLane(1);
@@ -90,16 +90,16 @@ await story(async () => {
   await look(ann.page, "shop: time");
   await ann.shop.getByRole("tab", { name: "Targets" }).click();
   await look(ann.page, "shop: targets");
-  await backstage("/till", { how: "refuse", message: "Sold out." });
+  await changeWorld("/purchases", { how: "refuse", message: "Sold out." });
   await ann.buy();
   await ann.shopSays("Sold out.");
   await look(ann.page, "shop: refused");
-  await backstage("/till", { how: "accept" });
+  await changeWorld("/purchases", { how: "accept" });
   await ann.buy();
   await ann.shopSays("Your purchase went through");
   await look(ann.page, "shop: accepted");
   await ann.leaveShop();
-  await backstage("/till", { how: "hang" });
+  await changeWorld("/purchases", { how: "hang" });
   await ann.openShop();
   await ann.more("Lane time");
   await ann.buy();
@@ -144,12 +144,12 @@ await story(async () => {
   }
 
   tell("No contact, and no key");
-  await backstage("/gateway/kill");
+  await changeWorld("/gateway/kill");
   await page.locator("#contact").filter({ hasText: "No contact" }).waitFor();
   await look(page, "control: no contact");
   await free.page.locator("#contact").filter({ hasText: "No contact" }).waitFor();
   await look(free.page, "lane: no contact");
-  await backstage("/gateway/start");
+  await changeWorld("/gateway/start");
   await look(await open(await device(), `${scene.api}/lane/${scene.lanes[0].id}?key=wrong`), "lane: refused");
 
   assert.equal(violations.length, 0, violations.join("\n"));

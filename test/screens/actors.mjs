@@ -4,14 +4,14 @@ import assert from "node:assert/strict";
 import AxeBuilder from "@axe-core/playwright";
 import { Control } from "./control.mjs";
 import { device, open, scene, story, tell } from "./story.mjs";
-import { backstage, linked, pos, sell } from "./till.mjs";
+import { changeWorld, linked, pos, sell } from "./pos.mjs";
 
 await story(async () => {
   await linked();
   const { session_id: session } = await sell(1, "Jo Smith");
   await pos("POST", `/sessions/${session}/pause`);
   await pos("POST", `/sessions/${session}/pause`, undefined, 409);
-  await backstage("/lane/6/off");
+  await changeWorld("/lane/6/off");
 
   const context = await device();
   const page = await open(context, `${scene.operations}/actors`);
@@ -86,7 +86,7 @@ await story(async () => {
   await page.getByRole("heading", { name: "Lane 1, North range" }).waitFor();
 
   tell("No contact");
-  await backstage("/gateway/kill");
+  await changeWorld("/gateway/kill");
   await page.getByText("No contact with the gateway").waitFor();
   assert.ok(await commands.count() > 1, "what was known is still shown");
   await look("no contact");

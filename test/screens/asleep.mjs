@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Control } from "./control.mjs";
 import { Lane } from "./lane.mjs";
 import { device, eventually, open, scene, story, tell } from "./story.mjs";
-import { advance, backstage, linked, pos, sell } from "./till.mjs";
+import { advance, changeWorld, linked, pos, sell } from "./pos.mjs";
 import { deadline, milliseconds, rightly } from "./times.mjs";
 
 const NAP = 10 * 60_000;
@@ -50,8 +50,8 @@ await story(async () => {
     await page.clock.pauseAt(Date.now() + 100);
     await watchFace(page, selector);
   }
-  await backstage("/gateway/kill");
-  await backstage("/gateway/start");
+  await changeWorld("/gateway/kill");
+  await changeWorld("/gateway/start");
   await pos("GET", `/sessions/${session}`);
   await advance(session, NAP / 60_000);
   const then = await deadline(session);

@@ -1,9 +1,9 @@
-// A day at the range: staff at the control screen, shooters at their lanes, and the till that hears of all of it.
+// A day at the range: staff at the control screen, shooters at their lanes, and the POS that hears of all of it.
 import assert from "node:assert/strict";
 import { Control } from "./control.mjs";
 import { Lane } from "./lane.mjs";
 import { eventually, scene, story, tell } from "./story.mjs";
-import { advance, backstage, controller, got, linked, pos, sessionOn, sessions } from "./till.mjs";
+import { advance, changeWorld, controller, got, linked, pos, sessionOn, sessions } from "./pos.mjs";
 
 await story(async () => {
   await linked();
@@ -52,7 +52,7 @@ await story(async () => {
   await jo.leaveShop();
 
   tell("A purchase is refused: Jo reads why, and the cart is as it was");
-  await backstage("/till", { how: "refuse", message: "Your card was declined." });
+  await changeWorld("/purchases", { how: "refuse", message: "Your card was declined." });
   await jo.openShop();
   assert.equal(await jo.total(), "0");
   await jo.more("Lane time");
@@ -63,8 +63,8 @@ await story(async () => {
   await got(session, ...happened);
   assert.equal((await sessionOn(1)).duration, 45);
 
-  tell("The next one is never answered: Jo asks staff, who look at the till and add the time");
-  await backstage("/till", { how: "hang" });
+  tell("The next one is never answered: Jo asks staff, who look at the POS and add the time");
+  await changeWorld("/purchases", { how: "hang" });
   await jo.buy();
   await jo.shopSays("Please ask the staff");
   await jo.leaveShop();
@@ -76,7 +76,7 @@ await story(async () => {
   await staff.says(1, "of 60 min");
   happened.push("purchaseRequest", "sessionModified");
   await got(session, ...happened);
-  await backstage("/till", { how: "accept" });
+  await changeWorld("/purchases", { how: "accept" });
 
   tell("Jo calls for help, Sam is on the way, and helps");
   await jo.page.getByRole("button", { name: "Help" }).click();
@@ -90,7 +90,7 @@ await story(async () => {
   await got(session, ...happened);
 
   tell("A ceasefire; the controller of lane 5 hears nothing, and that is the largest text there is");
-  await backstage("/lane/5/out-of-reach");
+  await changeWorld("/lane/5/out-of-reach");
   await staff.beginCeasefire();
   await staff.alarm.getByText("Not reached: Lane 5", { exact: true }).waitFor();
   const sizes = await staff.page.evaluate(() => [...document.body.querySelectorAll("*")]
@@ -106,7 +106,7 @@ await story(async () => {
   const left = (await sessionOn(1)).minutes_remaining;
 
   tell("It is within reach again; the ceasefire stands on every page until it is ended on purpose");
-  await backstage("/lane/5/within-reach");
+  await changeWorld("/lane/5/within-reach");
   await staff.alarm.getByText("Ceasefire: whole range, all locked").waitFor();
   await staff.go("Health");
   await staff.page.locator("#health table").waitFor();
@@ -180,7 +180,7 @@ await story(async () => {
   await eventually("the fire line is closed", async () => !(await controller(2)).open);
   await got(last, "sessionCreated", "sessionStarted", "sessionStopped");
 
-  tell("In the evening all of it is on record: who, what, and what the till was told");
+  tell("In the evening all of it is on record: who, what, and what the POS was told");
   await staff.go("Ended");
   await staff.row("Ann Lee", "Lane 2", "Public", "time").waitFor();
   await staff.row("Jo Smith", "Lane 4", "52 min", "staff").waitFor();

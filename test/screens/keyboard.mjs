@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Control } from "./control.mjs";
 import { Lane } from "./lane.mjs";
 import { device, eventually, open, scene, story, tell } from "./story.mjs";
-import { backstage, linked, sessionOn } from "./till.mjs";
+import { changeWorld, linked, sessionOn } from "./pos.mjs";
 
 await story(async () => {
   await linked();
@@ -119,11 +119,11 @@ await story(async () => {
   await lane.press("Space");
   await lane.press("Space");
   assert.equal(await jo.total(), "4");
-  await backstage("/till", { how: "refuse", message: "Sold out." });
+  await changeWorld("/purchases", { how: "refuse", message: "Sold out." });
   await lane.to(jo.shop.getByRole("button", { name: "Buy" }));
   await lane.press("Enter");
   await jo.shopSays("Sold out.");
-  await backstage("/till", { how: "accept" });
+  await changeWorld("/purchases", { how: "accept" });
   await lane.to(jo.shop.getByRole("button", { name: "Buy" }));
   await lane.press("Enter");
   await jo.shopSays("Your purchase went through");

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Control } from "./control.mjs";
 import { Lane } from "./lane.mjs";
 import { device, open, scene, story, tell } from "./story.mjs";
-import { linked, pos, sell, sessionOn } from "./till.mjs";
+import { linked, pos, sell, sessionOn } from "./pos.mjs";
 
 await story(async () => {
   await linked();
@@ -62,7 +62,7 @@ await story(async () => {
   await posts(staff.page, `${scene.api}/control/api/lanes/${second.id}/sale`);
   await staff.inState(2, "closed"); // from a page of its own it is done
   for (const host of ["127.0.0.1", "localhost"]) { // the same site at another port, and another site
-    const elsewhere = `${scene.stage.replace("127.0.0.1", host)}/elsewhere`;
+    const elsewhere = `${scene.world.replace("127.0.0.1", host)}/elsewhere`;
     for (const [screen, paths] of [
       [staff, [`/control/api/sessions/${session}/stop`, `/control/api/lanes/${first.id}/sale`, "/control/sign-out"]],
       [shooter, [`/lane/${first.id}/help`]],

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Control } from "./control.mjs";
 import { Lane } from "./lane.mjs";
 import { scene, story, tell } from "./story.mjs";
-import { backstage, linked, pos, sell } from "./till.mjs";
+import { changeWorld, linked, pos, sell } from "./pos.mjs";
 import { deadline, rightly, timesOf, watchTime } from "./times.mjs";
 
 await story(async () => {
@@ -24,13 +24,13 @@ await story(async () => {
 
   for (const end of ["kill", "stop"]) {
     tell(`The gateway ends (${end}): every screen says that it has no contact, and what staff do that it did not arrive`);
-    await backstage(`/gateway/${end}`);
+    await changeWorld(`/gateway/${end}`);
     await Promise.all(contacts.map((contact) => contact.filter({ hasText: "No contact" }).waitFor()));
     await staff.quick("Pause", 1).click();
     await staff.says(1, "The gateway cannot be reached");
 
     tell("It starts again: every screen goes on by itself");
-    await backstage("/gateway/start");
+    await changeWorld("/gateway/start");
     await Promise.all(contacts.map((contact) => contact.waitFor({ state: "hidden" })));
     await linked();
   }

@@ -1,3 +1,12 @@
+// Package screens has staff and shooters at the screens of the real binary: stories that a browser plays, Debian's
+// chromium steered by playwright-core. A story is a .mjs file of its name; what it does to the world around the screens
+// (the POS, the lanes' controllers, the gateway's power) it asks of the test that runs it.
+//
+//	fixture_test.go     the range: its controllers, its configuration   story.mjs    a story's browser, and what becomes of it
+//	integrator_test.go  the integrator: products, webhook               control.mjs  staff at the control screen
+//	world_test.go       what a story may ask for                        lane.mjs     a shooter at the lane screen
+//	story_test.go       the stories                                     pos.mjs      the POS, and the world around the screens
+//	                                                                    times.mjs    times on a screen, right or wrong
 package screens
 
 import (
@@ -12,8 +21,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rangegate/test/needs"
+	"rangegate/test/support"
 )
+
+func TestMain(m *testing.M) { support.Run(m) }
 
 // patience bounds how long a story may take, so that one that hangs ends with its output shown.
 const patience = 3 * time.Minute
@@ -71,7 +82,7 @@ type scene struct {
 	API          string      `json:"api"`
 	Operations   string      `json:"operations"`
 	Operator     string      `json:"operator"` // the operations token
-	Stage        string      `json:"stage"`
+	World        string      `json:"world"`
 	Range        string      `json:"range"`
 	Token        string      `json:"token"`
 	PIN          string      `json:"pin"`
@@ -79,7 +90,7 @@ type scene struct {
 	AnotherRange string      `json:"another_range"`
 	AnotherLane  string      `json:"another_lane"`
 	Chromium     string      `json:"chromium"`
-	Kept         string      `json:"kept"` // the directory for pictures of what went wrong
+	Kept         string      `json:"kept"` // the directory for screenshots of a failed story
 }
 
 type sceneLane struct {
@@ -89,35 +100,35 @@ type sceneLane struct {
 
 // play has the story played at a range of its own.
 func play(t *testing.T, story string) {
-	node, chromium := needs.Program(t, "node"), needs.Program(t, "chromium")
+	node, chromium := support.Program(t, "node"), support.Program(t, "chromium")
 	for _, installed := range []string{"playwright-core", "@axe-core/playwright"} {
 		if _, err := os.Stat("node_modules/" + installed); err != nil {
-			needs.Missing(t, "the npm packages of test/screens are not installed (make tools)")
+			support.Missing(t, "the npm packages of test/screens are not installed (make tools)")
 		}
 	}
-	h := build(t)
-	h.serve()
-	told := scene{
-		API: h.gateway.API, Operations: h.gateway.Operations, Operator: operator, Stage: h.stage(), Range: rangeID, Token: token, PIN: pin,
-		AnotherRange: anotherRange, AnotherLane: anotherLane, Chromium: chromium, Kept: kept(t),
+	f := newFixture(t)
+	f.serve()
+	scene := scene{
+		API: f.gateway.API, Operations: f.gateway.Operations, Operator: support.Operator, World: f.world(), Range: support.RangeID, Token: support.Token, PIN: pin,
+		AnotherRange: otherRange, AnotherLane: otherLane, Chromium: chromium, Kept: kept(t),
 	}
-	for n := range many {
-		told.Lanes = append(told.Lanes, sceneLane{laneID(n + 1), screenKey(n + 1)})
+	for n := range laneCount {
+		scene.Lanes = append(scene.Lanes, sceneLane{support.LaneID(n + 1), screenKey(n + 1)})
 	}
-	words, err := json.Marshal(told)
+	argument, err := json.Marshal(scene)
 	require.NoError(t, err)
 
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, node, story+".mjs", string(words))
+	cmd := exec.CommandContext(ctx, node, story+".mjs", string(argument))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // the browser too
 	cmd.WaitDelay = 5 * time.Second
 	output, err := cmd.CombinedOutput()
 	t.Logf("%s\n%s", story, output)
 	if err != nil {
-		log := filepath.Join(told.Kept, "gateway.log")
-		require.NoError(t, os.WriteFile(log, []byte(h.gateway.Log()), 0o600))
+		log := filepath.Join(scene.Kept, "gateway.log")
+		require.NoError(t, os.WriteFile(log, []byte(f.gateway.Log()), 0o600))
 		require.NoError(t, err, "%s; the gateway's log is %s", story, log)
 	}
 }

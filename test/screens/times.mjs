@@ -1,6 +1,6 @@
 // The times that a screen shows, held against the time that there is.
 import assert from "node:assert/strict";
-import { pos } from "./till.mjs";
+import { pos } from "./pos.mjs";
 
 // deadline is when the session's time runs out, by this machine's wall clock, as the API has it: {from, to}.
 export async function deadline(session) {

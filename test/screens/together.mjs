@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Control } from "./control.mjs";
 import { Lane } from "./lane.mjs";
 import { scene, story, tell } from "./story.mjs";
-import { linked, sell } from "./till.mjs";
+import { linked, sell } from "./pos.mjs";
 
 const SOON = 500; // ms, from the touch to the other's screen
 const TRIES = 3; // a machine that is busy elsewhere is late now and then

@@ -1,5 +1,5 @@
-// Package egress is how the gateway reaches an integrator's servers: which addresses it connects to, how long it waits, and why a
-// connection could not be made. Webhook, products and pictures use it.
+// Package egress connects to the integrators' servers: it decides which addresses are allowed, how long to wait, and why a
+// connection failed. Webhook, products and pictures use it.
 package egress
 
 import (
@@ -14,27 +14,29 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// How long a Transport waits, and what it reads at most.
+// The limits of a Transport.
 const (
 	connectTimeout   = 5 * time.Second
 	HandshakeTimeout = 5 * time.Second
-	idleTimeout      = 4 * time.Second  // less than servers have: Node.js closes an idle connection after 5 s, and what crosses that is lost
+	idleTimeout      = 4 * time.Second  // less than servers have: Node.js closes an idle connection after 5 s, and a request that crosses the close is lost
 	PingAfter        = 15 * time.Second // without a frame on an HTTP/2 connection
 	PingTimeout      = 5 * time.Second
 	MaxHeaderBytes   = 64 << 10 // of an answer
 )
 
-// guardian refuses every address that is not public: loopback, private, shared, link-local, multicast, reserved, and
-// the IPv6 addresses that stand for IPv4 ones. It judges the address that is about to be connected to, so it does not
-// matter how a host name came to resolve to it.
-var guardian = ssrf.New(ssrf.WithAnyPort())
+// DurationBuckets are the buckets of histograms of requests to integrators, in seconds.
+var DurationBuckets = []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
 
-// Transport is how the gateway reaches the integrator, over so many connections to a host. Guarded, it connects to
-// public addresses only. It takes no proxy from the environment.
+// guard refuses every address that is not public: loopback, private, shared, link-local, multicast, reserved, and IPv6
+// addresses that contain IPv4 ones. It checks the resolved address before it connects, so host names cannot evade it.
+var guard = ssrf.New(ssrf.WithAnyPort())
+
+// Transport returns a transport with at most that many connections to a host. A guarded one connects to public addresses
+// only. It uses no proxy of the environment.
 func Transport(guarded bool, connections int) *http.Transport {
 	dialer := &net.Dialer{Timeout: connectTimeout}
 	if guarded {
-		dialer.Control = guardian.Safe
+		dialer.Control = guard.Safe
 	}
 	return &http.Transport{
 		DialContext:            dialer.DialContext,
@@ -50,9 +52,8 @@ func Transport(guarded bool, connections int) *http.Transport {
 	}
 }
 
-// Reason says in a few words why no connection could be made; otherwise is for an error that does not tell. The words are
-// ours: the errors of package net carry addresses, and whoever reads the event log need not know how the names around the
-// gateway resolve.
+// Reason returns in a few words why a connection failed, or otherwise for an unknown error. It never quotes the error: the
+// errors of package net contain resolved addresses, which readers of the event log must not see.
 func Reason(err error, otherwise string) string {
 	var (
 		lookup      *net.DNSError
@@ -72,7 +73,7 @@ func Reason(err error, otherwise string) string {
 		return certificateReason(certificate)
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
 		return "it does not speak TLS"
-	case errors.As(err, &operation) && operation.Op == "remote error": // so crypto/tls names an alert that came in
+	case errors.As(err, &operation) && operation.Op == "remote error": // crypto/tls, for a received alert
 		return "it refused the TLS handshake"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "the connection was refused"

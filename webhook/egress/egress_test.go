@@ -1,8 +1,18 @@
 package egress
 
 import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"syscall"
 	"testing"
 
+	"code.dny.dev/ssrf"
 	"github.com/stretchr/testify/require"
 )
 
@@ -12,7 +22,7 @@ func TestWhichAddressesAreAllowed(t *testing.T) {
 		"93.184.216.34:443", "93.184.216.34:8443", "1.1.1.1:80", "172.15.255.255:443", "172.32.0.1:443",
 		"100.63.255.255:443", "100.128.0.1:443", "[2606:4700:4700::1111]:443", "[2a00:1450:4001::1]:8443",
 	} {
-		require.NoError(t, guardian.Safe("tcp"+version(public), public, nil), public)
+		require.NoError(t, guard.Safe("tcp"+version(public), public, nil), public)
 	}
 	for what, addresses := range map[string][]string{
 		"this host":     {"0.0.0.0:443", "0.1.2.3:443", "[::]:443"},
@@ -33,7 +43,7 @@ func TestWhichAddressesAreAllowed(t *testing.T) {
 		"Teredo":        {"[2001:0:7f00:1::]:443"},
 	} {
 		for _, address := range addresses {
-			require.Error(t, guardian.Safe("tcp"+version(address), address, nil), "%s: %s", what, address)
+			require.Error(t, guard.Safe("tcp"+version(address), address, nil), "%s: %s", what, address)
 		}
 	}
 }
@@ -50,4 +60,35 @@ func version(address string) string {
 func TestAProxyInTheEnvironmentIsNotUsed(t *testing.T) {
 	require.Nil(t, Transport(true, 1).Proxy)
 	require.Nil(t, Transport(false, 1).Proxy)
+}
+
+// Each reason is in our words: the errors of package net carry addresses.
+func TestTheReasonIsSaidWithoutAnyAddress(t *testing.T) {
+	const silent = "it broke"
+	certificate := func(err error) error { return &tls.CertificateVerificationError{Err: err} }
+	operation := func(op string, err error) error {
+		return &net.OpError{Op: op, Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 9, 8, 7)}, Err: err}
+	}
+	for name, tc := range map[string]struct {
+		err  error
+		want string
+	}{
+		"not allowed":             {operation("dial", ssrf.ErrProhibitedIP), "the address is not allowed"},
+		"no such name":            {operation("dial", &net.DNSError{IsNotFound: true}), "the host name is not known"},
+		"no name server":          {operation("dial", &net.DNSError{IsTimeout: true}), "the host name could not be looked up"},
+		"unknown authority":       {certificate(x509.UnknownAuthorityError{}), "its certificate is from an unknown authority"},
+		"another name":            {certificate(x509.HostnameError{}), "its certificate is for another name"},
+		"expired":                 {certificate(x509.CertificateInvalidError{Reason: x509.Expired}), "its certificate is not valid at this time"},
+		"not for servers":         {certificate(x509.CertificateInvalidError{Reason: x509.IncompatibleUsage}), "its certificate is not valid"},
+		"wrong in some other way": {certificate(errors.New("x509: cannot sign")), "its certificate is not valid"},
+		"no TLS":                  {tls.RecordHeaderError{}, "it does not speak TLS"},
+		"http on an https port":   {http.ErrSchemeMismatch, "it does not speak TLS"},
+		"a TLS alert":             {operation("remote error", tls.AlertError(40)), "it refused the TLS handshake"},
+		"refused":                 {operation("dial", os.NewSyscallError("connect", syscall.ECONNREFUSED)), "the connection was refused"},
+		"no answer":               {operation("dial", os.ErrDeadlineExceeded), "no connection in time"},
+		"reset":                   {operation("read", os.NewSyscallError("read", syscall.ECONNRESET)), silent},
+		"something else":          {io.EOF, silent},
+	} {
+		require.Equal(t, tc.want, Reason(fmt.Errorf("get: %w", tc.err), silent), name)
+	}
 }

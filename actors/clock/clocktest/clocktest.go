@@ -23,6 +23,7 @@ type Clock struct {
 // New follows the scheduler from now on.
 func New() *Clock { return &Clock{begun: time.Now(), booted: time.Hour} }
 
+// Now implements clock.Clock.
 func (c *Clock) Now() lanes.Instant {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -30,6 +31,7 @@ func (c *Clock) Now() lanes.Instant {
 	return lanes.Instant{Wall: c.begun.Add(ran + c.stepped).UTC().Round(0), Mono: c.booted + ran}
 }
 
+// Boot implements clock.Clock.
 func (c *Clock) Boot() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

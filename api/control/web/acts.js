@@ -1,17 +1,17 @@
-// What staff did: who, what, when.
+// The acts of staff: who, what, when.
 import { Journal } from "./journal.js";
-import { pageHead } from "./pagehead.js";
+import { pageHead } from "./pages.js";
 
 const SALES = ["configured", "open", "closed"];
 
 export class Acts {
-  #desk;
+  #client;
   #journal;
 
-  constructor(desk, root) {
-    this.#desk = desk;
-    const { t } = desk;
-    this.#journal = new Journal(desk, {
+  constructor(client, root) {
+    this.#client = client;
+    const { t } = client;
+    this.#journal = new Journal(client, {
       title: "acts.title", empty: "acts.empty", list: "acts", key: (act) => act.cursor, query: () => "/acts",
       columns: ["acts.when", "acts.who", "acts.what", "acts.lane", "acts.detail"],
       cells: (act) => [
@@ -29,9 +29,9 @@ export class Acts {
     this.#journal.hide();
   }
 
-  // The detail in words, where what was done says how it is meant.
+  // detail returns the detail in words, depending on the act.
   #detail({ what, detail }) {
-    const { t } = this.#desk;
+    const { t } = this.#client;
     if (!detail) {
       return "";
     }

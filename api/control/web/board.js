@@ -1,13 +1,14 @@
 // The board: every lane of the range, by bay, in display order.
-import { eachTick, now } from "/screens/clock.js";
+import { onTick, now } from "/screens/clock.js";
 import { element, setFlag, setText } from "/screens/element.js";
-import { BayHead } from "./bayhead.js";
+import { icon } from "/screens/icons.js";
+import { ErrorText, action } from "./actions.js";
 import { LaneCard } from "./lanecard.js";
+import { FILTERS, matches, stateOf } from "./rules.js";
 import { Toolbar } from "./toolbar.js";
-import { FILTERS, matches, stateOf } from "./urgency.js";
 
 export class Board {
-  #desk;
+  #client;
   #root;
   #cards = new Map(); // by lane
   #bays = []; // {bay, section, head, cards}
@@ -15,17 +16,17 @@ export class Board {
   #none = element("p.empty", { role: "status" });
   #list = element("div.bays");
 
-  // opened is called with the lane that staff want to see, and the button that they touched.
-  constructor(desk, root, opened) {
-    this.#desk = desk;
+  // onOpen is called with the id of a lane that is opened, and its button.
+  constructor(client, root, onOpen) {
+    this.#client = client;
     this.#root = root;
-    this.#toolbar = new Toolbar(desk, () => this.#filter());
+    this.#toolbar = new Toolbar(client, () => this.#filter());
     root.append(this.#toolbar.element, this.#none, this.#list);
-    desk.range.addEventListener("picture", ({ detail }) => detail.layout && this.#build(opened));
-    desk.range.addEventListener("lanes", ({ detail }) => this.#show(detail.lanes));
-    desk.range.addEventListener("holds", () => this.#bays.forEach(({ head }) => head.show()));
-    eachTick((at) => this.#tick(at));
-    this.#arrows();
+    client.range.addEventListener("picture", ({ detail }) => detail.layout && this.#build(onOpen));
+    client.range.addEventListener("lanes", ({ detail }) => this.#show(detail.lanes));
+    client.range.addEventListener("holds", () => this.#bays.forEach(({ head }) => head.show()));
+    onTick((at) => this.#tick(at));
+    this.#addArrowKeys();
   }
 
   show() {
@@ -34,32 +35,32 @@ export class Board {
 
   hide() {}
 
-  // mark shows which lane is opened.
+  // mark marks the opened lane.
   mark(laneID) {
     for (const [id, card] of this.#cards) {
       setFlag(card.element, "data-shown", id === laneID);
     }
   }
 
-  // focus goes back to the lane's card, from what was opened of it.
+  // focus returns the focus to a lane's card.
   focus(laneID) {
     const card = this.#cards.get(laneID);
     card && !card.element.hidden ? card.focus() : this.#toolbar.focus();
   }
 
-  #build(opened) {
-    const { range } = this.#desk;
+  #build(onOpen) {
+    const { range } = this.#client;
     const lanes = [...range.lanes.values()];
-    this.#cards = new Map(lanes.map((lane) => [lane.lane_id, new LaneCard(this.#desk, lane, opened)]));
+    this.#cards = new Map(lanes.map((lane) => [lane.lane_id, new LaneCard(this.#client, lane, onOpen)]));
     const inBay = (id) => lanes.filter((lane) => lane.bay_id === id).map((lane) => this.#cards.get(lane.lane_id));
     this.#bays = range.bays.map((bay) => {
       const cards = inBay(bay.id);
-      const head = new BayHead(this.#desk, bay, cards);
+      const head = new BayHead(this.#client, bay, cards);
       const grid = element("ul.lanes", {}, ...cards.map((card) => card.element));
       return { bay, head, cards, section: element("section.bay", { "aria-label": bay.name }, head.element, grid) };
     });
     this.#list.replaceChildren(...this.#bays.map(({ section }) => section));
-    this.#toolbar.suits(lanes.length);
+    this.#toolbar.setDensity(lanes.length);
   }
 
   #show(lanes) {
@@ -72,18 +73,18 @@ export class Board {
   }
 
   #tick(at) {
-    let other = false;
+    let changed = false;
     for (const card of this.#cards.values()) {
-      other = card.tick(at) || other;
+      changed = card.tick(at) || changed;
     }
-    if (other) {
+    if (changed) {
       this.#filter();
     }
   }
 
-  // Lanes that are filtered away stay where they are, hidden: what is shown again needs no drawing.
+  // Filtered lanes are hidden and stay in the document, so that showing them again needs no drawing.
   #filter() {
-    const { range, t } = this.#desk;
+    const { range, t } = this.#client;
     const chosen = FILTERS[this.#toolbar.filter];
     const counts = Object.fromEntries(Object.keys(FILTERS).map((name) => [name, 0]));
     let shown = 0;
@@ -104,19 +105,52 @@ export class Board {
     setText(this.#none, shown === 0 && this.#cards.size > 0 ? t("board.none") : "");
   }
 
-  // Arrow keys go from lane to lane, so that a desk without a mouse needs no 400 tabs.
-  #arrows() {
+  // Arrow keys move from lane to lane, so that keyboard users need no 400 tabs.
+  #addArrowKeys() {
     this.#list.addEventListener("keydown", (event) => {
       const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
       if (!step || !event.target.classList.contains("open")) {
         return;
       }
-      const all = [...this.#list.querySelectorAll(".bay:not([hidden]) .lane:not([hidden]) .open")];
-      const next = all[all.indexOf(event.target) + step];
+      const buttons = [...this.#list.querySelectorAll(".bay:not([hidden]) .lane:not([hidden]) .open")];
+      const next = buttons[buttons.indexOf(event.target) + step];
       if (next) {
         event.preventDefault();
         next.focus();
       }
     });
+  }
+}
+
+// BayHead is the head of a bay: its name, how many of its lanes are free, and its ceasefire.
+export class BayHead {
+  #client;
+  #bay;
+  #cards;
+  #free = element("span.free");
+  #held;
+  #begin;
+
+  constructor(client, bay, cards) {
+    this.#client = client;
+    this.#bay = bay;
+    this.#cards = cards;
+    const { t } = client;
+    const error = new ErrorText();
+    this.#held = element("strong.held", { hidden: true }, icon("lock"), t("ceasefire.in_force"));
+    this.#begin = action(client, { words: t("ceasefire.word"), sign: "lock", kind: "danger", label: t("ceasefire.begin_bay", { bay: bay.name }) },
+      error, () => client.ceasefire("bay", bay.id));
+    this.element = element("header.bay-head", {}, element("div.name", {}, element("h2", {}, bay.name), this.#free, this.#held), this.#begin, error.element);
+  }
+
+  show() {
+    const { range, t } = this.#client;
+    const free = this.#cards.filter(({ lane }) => stateOf(lane) === "free").length;
+    setText(this.#free, t("bay.free", { free, all: this.#cards.length }));
+    const own = range.findHold("bay", this.#bay.id) !== undefined;
+    const held = own || range.findHold("range") !== undefined;
+    this.#held.hidden = !held;
+    this.#begin.hidden = own;
+    setFlag(this.element, "data-held", held);
   }
 }

@@ -1,21 +1,21 @@
-// What was sent to the webhook, what came back, and how long that took.
+// Webhook deliveries: what was sent, the response, and how long it took.
 import { element } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
 import { Journal } from "./journal.js";
-import { pageHead } from "./pagehead.js";
+import { pageHead } from "./pages.js";
 
 export class Deliveries {
-  #desk;
+  #client;
   #journal;
 
-  constructor(desk, root) {
-    this.#desk = desk;
-    const { t } = desk;
-    this.#journal = new Journal(desk, {
+  constructor(client, root) {
+    this.#client = client;
+    const { t } = client;
+    this.#journal = new Journal(client, {
       title: "deliveries.title", empty: "deliveries.empty", list: "events", key: (event) => event.cursor, query: () => "/deliveries",
       columns: ["deliveries.when", "deliveries.event", "deliveries.lane", "deliveries.answer", "deliveries.took", "deliveries.payload"],
       cells: (event) => [
-        t.moment(event.occurred_at), this.#named(event), event.lane_name ?? "", this.#answer(event.attempt),
+        t.moment(event.occurred_at), this.#eventName(event), event.lane_name ?? "", this.#response(event.attempt),
         event.attempt?.duration_ms != null ? t("deliveries.ms", { n: t.number(event.attempt.duration_ms) }) : "", this.#payload(event.payload),
       ],
     });
@@ -30,12 +30,12 @@ export class Deliveries {
     this.#journal.hide();
   }
 
-  #named({ payload, simulated }) {
-    return element("span", {}, payload.event, simulated ? element("span.badge.plain", {}, this.#desk.t("deliveries.simulated")) : null);
+  #eventName({ payload, simulated }) {
+    return element("span", {}, payload.event, simulated ? element("span.badge.plain", {}, this.#client.t("deliveries.simulated")) : null);
   }
 
-  #answer(attempt) {
-    const { t } = this.#desk;
+  #response(attempt) {
+    const { t } = this.#client;
     if (!attempt) {
       return element("span.badge.plain", {}, icon("hourglass"), t("deliveries.waiting"));
     }
@@ -46,6 +46,6 @@ export class Deliveries {
   }
 
   #payload(payload) {
-    return element("details", {}, element("summary", {}, this.#desk.t("deliveries.show")), element("pre", {}, JSON.stringify(payload, null, 2)));
+    return element("details", {}, element("summary", {}, this.#client.t("deliveries.show")), element("pre", {}, JSON.stringify(payload, null, 2)));
   }
 }

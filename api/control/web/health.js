@@ -1,69 +1,69 @@
-// How the lanes' hardware and the gateway are: what is not in order comes first.
+// The health of the lanes' hardware and of the gateway: problems come first.
 import { element } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
-import { Trouble } from "./act.js";
-import { Live } from "./live.js";
-import { pageHead } from "./pagehead.js";
+import { ErrorText } from "./actions.js";
+import { pageHead } from "./pages.js";
+import { Poller } from "./poller.js";
 
 const ORDER = ["faulty", "down", "up"];
 const SIGNS = { up: "check", down: "unlink", faulty: "alert" };
 const KINDS = { up: "good", down: "warn", faulty: "danger" };
 
 export class Health {
-  #desk;
-  #live;
-  #trouble = new Trouble();
+  #client;
+  #poller;
+  #error = new ErrorText();
   #tiles = element("dl.tiles");
   #rows = element("tbody");
   #table;
-  #well;
+  #allWell;
   #columns;
   #drawn = "";
 
-  constructor(desk, root) {
-    this.#desk = desk;
-    const { t } = desk;
+  constructor(client, root) {
+    this.#client = client;
+    const { t } = client;
     this.#columns = ["health.lane", "health.link", "health.since", "health.restarts", "health.last_error"].map((key) => t(key));
-    this.#well = element("p", {}, t("health.all_well"));
+    this.#allWell = element("p", {}, t("health.all_well"));
     this.#table = element("table", {}, element("caption.unseen", {}, t("health.links")),
       element("thead", {}, element("tr", {}, ...this.#columns.map((name) => element("th", { scope: "col" }, name)))), this.#rows);
-    this.#well.hidden = this.#table.hidden = true; // until it is known
-    root.append(pageHead(t("tab.health"), t("health.explained")), this.#trouble.element, this.#tiles,
-      element("h3", {}, t("health.links")), this.#well, this.#table);
-    this.#live = new Live(() => this.#load());
-    desk.range.addEventListener("lanes", () => this.#live.nudge());
+    this.#allWell.hidden = this.#table.hidden = true; // until it is loaded
+    root.append(pageHead(t("tab.health"), t("health.explained")), this.#error.element, this.#tiles,
+      element("h3", {}, t("health.links")), this.#allWell, this.#table);
+    this.#poller = new Poller(() => this.#load());
+    client.range.addEventListener("lanes", () => this.#poller.refreshSoon());
   }
 
   show() {
-    this.#live.start();
+    this.#poller.start();
   }
 
   hide() {
-    this.#live.stop();
+    this.#poller.stop();
   }
 
   async #load() {
     try {
-      const health = await this.#desk.ask("GET", "/health");
-      this.#trouble.element.textContent = "";
+      const health = await this.#client.request("GET", "/health");
+      this.#error.element.textContent = "";
       const drawn = JSON.stringify(health);
       if (drawn !== this.#drawn) {
         this.#drawn = drawn;
         this.#tiles.replaceChildren(...this.#tilesOf(health));
         this.#table.hidden = health.lanes.length === 0;
-        this.#well.hidden = health.lanes.length > 0;
+        this.#allWell.hidden = health.lanes.length > 0;
         const order = (lane) => ORDER.indexOf(lane.link || "down");
         this.#rows.replaceChildren(...health.lanes.toSorted((a, b) => order(a) - order(b)).map((lane) => this.#row(lane)));
       }
     } catch (refusal) {
-      this.#trouble.element.textContent = this.#desk.sentence(refusal);
+      this.#error.element.textContent = this.#client.sentence(refusal);
     }
   }
 
   #tilesOf({ links, store, events, timers, actors }) {
-    const { t } = this.#desk;
-    const { up = 0, faulty = 0, "": begun = 0 } = links;
-    const down = (links.down ?? 0) + begun; // a link that has not come up yet since the gateway started is down
+    const { t } = this.#client;
+    const { up = 0, faulty = 0, "": connecting = 0 } = links;
+    const down = (links.down ?? 0) + connecting; // a link that has never been up is down
     const restarts = Object.entries(actors.restarts).filter(([, n]) => n > 0);
     const tile = (title, kind, value, more = "") =>
       element(`div.tile.${kind}`, {}, element("dt", {}, title), element("dd", {}, element("span", {}, icon(kind === "good" ? "check" : "alert"), value), more ? element("small", {}, more) : null));
@@ -80,7 +80,7 @@ export class Health {
   }
 
   #row(lane) {
-    const { t } = this.#desk;
+    const { t } = this.#client;
     const state = lane.link || "down";
     const link = element(`span.badge.${KINDS[state]}`, {}, icon(SIGNS[state]), t(`health.link_${state}`));
     const cells = [lane.name, link, t.moment(lane.since), String(lane.restarts ?? 0), lane.last_error || "–"];

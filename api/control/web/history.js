@@ -1,19 +1,19 @@
-// The sessions that have ended, to search and to take along.
+// Ended sessions, with search and download.
 import { element } from "/screens/element.js";
 import { Journal } from "./journal.js";
-import { pageHead } from "./pagehead.js";
+import { pageHead } from "./pages.js";
 
 const CSV = "/control/history.csv";
-const TYPING = 300;
+const TYPING = 300; // ms without input before the search
 
 export class History {
   #journal;
 
-  constructor(desk, root) {
-    const { t } = desk;
+  constructor(client, root) {
+    const { t } = client;
     const search = element("input.input", { type: "search", placeholder: t("history.search"), "aria-label": t("history.search") });
     const csv = element("a.button", { href: CSV, download: "" }, t("history.csv"));
-    this.#journal = new Journal(desk, {
+    this.#journal = new Journal(client, {
       title: "history.title", empty: "history.empty", list: "sessions", key: (session) => session.session_id,
       query: () => `/history?${new URLSearchParams({ search: search.value.trim() })}`,
       columns: ["history.ended", "history.customer", "history.lane", "history.group", "history.sold", "history.used", "history.paused", "history.reason"],

@@ -1,29 +1,29 @@
-// What can be done to a lane itself, with a session or without: help, hold, and whether it is for sale.
-import { element, replaceIn } from "/screens/element.js";
-import { Trouble, action, perform } from "./act.js";
+// The actions on a lane itself, with or without a session: help, hold, and whether it is for sale.
+import { element, replaceKeepingFocus } from "/screens/element.js";
+import { ErrorText, action, perform } from "./actions.js";
 import { endTexts } from "./ceasefire.js";
-import { pressed } from "./pressed.js";
+import { holdButton } from "./holdbutton.js";
 
 const SALES = ["configured", "open", "closed"];
 
 export class LaneActions {
-  #desk;
+  #client;
   #lane;
-  #trouble = new Trouble();
+  #error = new ErrorText();
   #calls = element("div.section.row", { hidden: true });
   #hold = element("div.section");
   #sale;
-  #called = "";
-  #held = "";
+  #drawnCalls = "";
+  #drawnHold = "";
 
-  constructor(desk) {
-    this.#desk = desk;
-    this.element = element("div.sections", {}, this.#calls, this.#hold, this.#saleSection(), this.#trouble.element);
+  constructor(client) {
+    this.#client = client;
+    this.element = element("div.sections", {}, this.#calls, this.#hold, this.#saleSection(), this.#error.element);
   }
 
   show(lane) {
     if (this.#lane?.lane_id !== lane.lane_id) {
-      this.#trouble.say("");
+      this.#error.show("");
     }
     this.#lane = lane;
     this.#drawHold(lane);
@@ -33,55 +33,56 @@ export class LaneActions {
     }
   }
 
-  // What somebody at the lane waits for, first.
+  // Calls from the lane come first.
   #drawCalls(lane) {
-    const { t } = this.#desk;
+    const { t } = this.#client;
     const key = `${lane.lane_id} ${lane.help?.at} ${lane.help?.coming} ${lane.stray_hit}`;
-    if (key === this.#called) {
+    if (key === this.#drawnCalls) {
       return;
     }
-    this.#called = key;
-    const act = (words, sign, kind, what, body) => action(this.#desk, { words, sign, kind }, this.#trouble, () => this.#desk.lane(this.#lane, what, body));
+    this.#drawnCalls = key;
+    const call = (words, sign, kind, command, body) =>
+      action(this.#client, { words, sign, kind }, this.#error, () => this.#client.lane(this.#lane, command, body));
     const calls = [];
     if (lane.help && !lane.help.coming) {
-      calls.push(act(t("help.coming"), "bell", "primary", "help", { done: false }));
+      calls.push(call(t("help.coming"), "bell", "primary", "help", { done: false }));
     }
     if (lane.help) {
-      calls.push(act(t("help.done"), "check", "", "help", { done: true }));
+      calls.push(call(t("help.done"), "check", "", "help", { done: true }));
     }
     if (lane.stray_hit) {
-      calls.push(act(t("hit.noted"), "hit", "", "stray-hit"));
+      calls.push(call(t("hit.noted"), "hit", "", "stray-hit"));
     }
     this.#calls.hidden = calls.length === 0;
-    replaceIn(this.#calls, calls, this.#hold.querySelector("button"));
+    replaceKeepingFocus(this.#calls, calls, this.#hold.querySelector("button"));
   }
 
   #drawHold(lane) {
-    const { t, range } = this.#desk;
-    const hold = range.holdOver("lane", lane.lane_id);
+    const { t, range } = this.#client;
+    const hold = range.findHold("lane", lane.lane_id);
     const key = `${lane.lane_id} ${hold?.since} ${lane.held}`;
-    if (key === this.#held) {
+    if (key === this.#drawnHold) {
       return;
     }
-    this.#held = key;
+    this.#drawnHold = key;
     const parts = [element("h3", {}, t("hold.title"))];
     if (hold) {
       parts.push(element("p.note", {}, t("hold.since", { time: t.seconds(hold.since), who: hold.who })),
-        pressed(this.#desk, endTexts(t, "hold", lane.name), "danger", this.#trouble, () => this.#desk.endHold(hold)));
+        holdButton(this.#client, endTexts(t, "hold", lane.name), "danger", this.#error, () => this.#client.endHold(hold)));
     } else {
       parts.push(lane.held ? element("p.note", {}, t("hold.by_other")) : null,
-        action(this.#desk, { words: t("hold.begin"), sign: "lock", kind: "danger" }, this.#trouble, () => this.#desk.ceasefire("lane", lane.lane_id)));
+        action(this.#client, { words: t("hold.begin"), sign: "lock", kind: "danger" }, this.#error, () => this.#client.ceasefire("lane", lane.lane_id)));
     }
-    replaceIn(this.#hold, parts.filter(Boolean));
+    replaceKeepingFocus(this.#hold, parts.filter(Boolean));
   }
 
   #saleSection() {
-    const { t } = this.#desk;
+    const { t } = this.#client;
     const choices = SALES.map((sale) => {
       const radio = element("input", { type: "radio", name: "sale", value: sale });
       radio.addEventListener("change", async () => {
-        if (!(await perform(this.#desk, this.#sale, this.#trouble, () => this.#desk.lane(this.#lane, "sale", { sale })))) {
-          this.show(this.#lane); // as it is, not as it was wished
+        if (!(await perform(this.#client, this.#sale, this.#error, () => this.#client.lane(this.#lane, "sale", { sale })))) {
+          this.show(this.#lane); // resets the choice
         }
       });
       return element("label.choice", {}, radio, element("span", {}, t(`sale.${sale}`)));

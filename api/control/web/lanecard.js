@@ -1,20 +1,18 @@
-// One lane on the board. It is built once; a change of the lane changes what differs, and nothing else is drawn anew.
-import { face } from "/screens/clock.js";
-import { element, replaceIn, setFlag, setText } from "/screens/element.js";
+// One lane on the board. It is built once; a change updates only the parts that differ.
+import { formatTime } from "/screens/clock.js";
+import { element, replaceKeepingFocus, setFlag, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
-import { Trouble } from "./act.js";
-import { left } from "./model.js";
-import { badges } from "./badges.js";
+import { ErrorText, ignoreStaleClicks } from "./actions.js";
+import { laneTimeLeft } from "./model.js";
 import { quickActions } from "./quick.js";
-import { noSlips } from "./slip.js";
-import { stateOf, urgency } from "./urgency.js";
+import { notReached, stateOf, urgency } from "./rules.js";
 
 const SIGNS = { free: "check", closed: "close", unusable: "alert", waiting: "person", running: "play", paused: "pause" };
 
 export class LaneCard {
   urgent = "";
   lane;
-  #desk;
+  #client;
   #open;
   #name = element("span");
   #state = element("span.state");
@@ -24,29 +22,29 @@ export class LaneCard {
   #fill = element("i");
   #badges = element("p.badges");
   #actions = element("div.quick");
-  #trouble = new Trouble();
-  #drawn = {}; // what the parts were drawn from
+  #error = new ErrorText();
+  #drawn = {}; // the state that each part was drawn from
 
-  // opened is called when staff want to see the lane.
-  constructor(desk, lane, opened) {
-    this.#desk = desk;
+  // onOpen is called when the lane is opened.
+  constructor(client, lane, onOpen) {
+    this.#client = client;
     this.lane = lane;
-    this.#open = element("button.open", { type: "button", onclick: () => opened(lane.lane_id, this.#open) }, this.#name);
+    this.#open = element("button.open", { type: "button", onclick: () => onOpen(lane.lane_id, this.#open) }, this.#name);
     this.element = element(
       "li.lane", { "data-lane": lane.lane_id },
       element("div.title", {}, element("h3", {}, this.#open), this.#state),
       this.#customer,
       element("div.clock", {}, this.#time, this.#sold),
       element("div.bar", { "aria-hidden": "true" }, this.#fill),
-      this.#badges, this.#actions, this.#trouble.element,
+      this.#badges, this.#actions, this.#error.element,
     );
     setText(this.#name, lane.name);
-    noSlips(this.#actions);
+    ignoreStaleClicks(this.#actions);
   }
 
   show(lane, at) {
     this.lane = lane;
-    const { t } = this.#desk;
+    const { t } = this.#client;
     const state = stateOf(lane);
     const session = lane.session;
     this.element.dataset.state = state;
@@ -57,18 +55,18 @@ export class LaneCard {
     setText(this.#sold, session ? t("card.sold", { minutes: session.duration }) : "");
     this.#redraw("badges", JSON.stringify([lane.help, lane.stray_hit, lane.purchase, lane.link, lane.link_since, lane.held, lane.locked,
       lane.not_usable_because, session?.ran_on_ms, session?.paused_by_hold]),
-    () => this.#badges.replaceChildren(...badges(this.#desk, lane)));
+    () => this.#badges.replaceChildren(...badges(this.#client, lane)));
     this.#redraw("actions", `${state} ${session?.session_id} ${session?.paused_by_hold} ${lane.help?.coming}`, () => this.#drawActions());
     this.tick(at);
   }
 
-  // tick counts down. It answers whether the lane has become more or less urgent.
+  // tick updates the time left. It returns whether the urgency has changed.
   tick(at) {
     const session = this.lane.session;
     setFlag(this.element, "data-session", session !== null);
-    const leftMs = session ? left(this.lane, at) : 0;
+    const leftMs = session ? laneTimeLeft(this.lane, at) : 0;
     if (session) {
-      setText(this.#time, leftMs > 0 ? face(leftMs) : this.#desk.t("card.over", { time: face(leftMs) }));
+      setText(this.#time, leftMs > 0 ? formatTime(leftMs) : this.#client.t("card.over", { time: formatTime(leftMs) }));
       const share = Math.min(Math.max(leftMs / (session.duration * 60_000), 0), 1).toFixed(3);
       this.#redraw("share", share, () => (this.#fill.style.transform = `scaleX(${share})`));
     }
@@ -78,7 +76,7 @@ export class LaneCard {
     }
     this.urgent = urgent;
     this.element.dataset.urgent = urgent;
-    this.#redraw("urgent", urgent, () => this.#sayUrgent(urgent));
+    this.#redraw("urgent", urgent, () => this.#drawUrgency(urgent));
     return true;
   }
 
@@ -86,23 +84,59 @@ export class LaneCard {
     this.#open.focus();
   }
 
-  // The word beside the time, since colour alone says nothing to some.
-  #sayUrgent(urgent) {
+  // The urgency is also a word, because colour must not be the only sign.
+  #drawUrgency(urgent) {
     this.element.querySelector(".urgent")?.remove();
     if (urgent) {
-      this.#time.after(element("span.urgent", {}, icon(urgent === "soon" ? "hourglass" : "alert"), this.#desk.t(`urgent.${urgent}`)));
+      this.#time.after(element("span.urgent", {}, icon(urgent === "soon" ? "hourglass" : "alert"), this.#client.t(`urgent.${urgent}`)));
     }
   }
 
   #drawActions() {
-    this.#trouble.say("");
-    replaceIn(this.#actions, quickActions(this.#desk, this.lane, this.#trouble, () => this.#open.click()), this.#open);
+    this.#error.show("");
+    replaceKeepingFocus(this.#actions, quickActions(this.#client, this.lane, this.#error, () => this.#open.click()), this.#open);
   }
 
-  #redraw(part, from, draw) {
-    if (this.#drawn[part] !== from) {
-      this.#drawn[part] = from;
+  #redraw(part, state, draw) {
+    if (this.#drawn[part] !== state) {
+      this.#drawn[part] = state;
       draw();
     }
   }
+}
+
+// badges are the further states of a lane, each with an icon and words: help, hold, link, purchase, a hit without a session.
+export function badges(client, lane) {
+  const { t } = client;
+  const list = [];
+  const add = (kind, sign, sentence) => list.push(element(`span.badge.${kind}`, {}, icon(sign), element("span", {}, sentence)));
+
+  if (lane.held) {
+    notReached(lane) ? add("missing", "alert", t("badge.not_reached")) : add("danger", "lock", t("badge.locked"));
+  }
+  if (lane.help) {
+    add(lane.help.coming ? "plain" : "warn", "bell", t(lane.help.coming ? "badge.help_coming" : "badge.help", { time: t.time(lane.help.at) }));
+  }
+  if (lane.link !== "up") {
+    add("warn", "unlink", t(`badge.link_${lane.link}`, { time: t.time(lane.link_since) }));
+  }
+  if (!lane.usable && lane.link === "up") {
+    add("warn", "alert", t("badge.unusable", { reason: lane.not_usable_because ?? "" }));
+  }
+  if (lane.purchase) {
+    const minutes = lane.purchase.minutes ? t("badge.purchase_minutes", { minutes: lane.purchase.minutes }) : "";
+    lane.purchase.phase === "unresolved"
+      ? add("warn", "cart", t("badge.purchase_unresolved", { minutes }))
+      : lane.purchase.phase === "pending" && add("plain", "cart", t("badge.purchase", { minutes }));
+  }
+  if (lane.stray_hit) {
+    add("warn", "hit", t("badge.stray_hit", { time: t.time(lane.stray_hit) }));
+  }
+  if (lane.session?.paused_by_hold) {
+    add("plain", "pause", t("badge.resumes"));
+  }
+  if (lane.session?.ran_on_ms > 0) {
+    add("plain", "hourglass", t("badge.ran_on"));
+  }
+  return list;
 }

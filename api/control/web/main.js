@@ -1,12 +1,13 @@
-// The control screen: what stands on it, put together.
-import { Stream } from "/screens/stream.js";
-import { fillIn, loadTexts } from "/screens/texts.js";
+// The control screen: creates and connects its parts.
 import { send } from "/screens/send.js";
+import { Stream } from "/screens/stream.js";
+import { fillTexts, loadTexts } from "/screens/texts.js";
 import { Acts } from "./acts.js";
 import { Board } from "./board.js";
 import { Ceasefire } from "./ceasefire.js";
+import { Client } from "./client.js";
 import { Deliveries } from "./deliveries.js";
-import { Desk } from "./desk.js";
+import { Header } from "./header.js";
 import { Health } from "./health.js";
 import { History } from "./history.js";
 import { Range } from "./model.js";
@@ -15,64 +16,63 @@ import { Panel } from "./panel.js";
 import { Purchases } from "./purchases.js";
 import { RanOn } from "./ranon.js";
 import { SignIn } from "./signin.js";
-import { Top } from "./top.js";
 
-const at = (id) => document.getElementById(id);
+const byId = (id) => document.getElementById(id);
 
 const t = await loadTexts("/control/assets/");
-fillIn(document, t);
+fillTexts(document, t);
 
 const range = new Range();
-const desk = new Desk(t, range, () => signedOut(t("sign_in.ended")));
+const client = new Client(t, range, () => signedOut(t("sign_in.ended")));
 const stream = new Stream("/control/stream", {
-  heard: (name, data, sentAt) => range.heard(name, data, sentAt),
-  earlier: (ms) => range.earlier(ms),
-  contact: (lost) => top.contact(lost),
+  message: (name, data, sentAt) => range.receive(name, data, sentAt),
+  sentEarlier: (ms) => range.shiftSentAt(ms),
+  contact: (lost) => header.contact(lost),
   refused: () => signedOut(range.info ? t("sign_in.ended") : ""),
 });
-desk.doubted = () => stream.renew();
-const signIn = new SignIn(desk, () => stream.open());
+client.onStale = () => stream.renew();
+const signIn = new SignIn(client, () => stream.open());
 
-const ceasefire = new Ceasefire(desk, at("alarm"), at("begin"));
-const top = new Top(desk, signOut);
-const panel = new Panel(desk, at("panel"), { shows: (lane) => board.mark(lane), closed: (lane) => board.focus(lane) });
-const board = new Board(desk, at("board"), (lane) => panel.open(lane));
+const ceasefire = new Ceasefire(client, byId("alarm"), byId("begin"));
+const header = new Header(client, signOut);
+const panel = new Panel(client, byId("panel"), { onShow: (lane) => board.mark(lane), onClose: (lane) => board.focus(lane) });
+const board = new Board(client, byId("board"), (lane) => panel.open(lane));
 const pages = new Pages({
   board,
-  purchases: new Purchases(desk, at("purchases")),
-  "ran-on": new RanOn(desk, at("ran-on")),
-  history: new History(desk, at("history")),
-  deliveries: new Deliveries(desk, at("deliveries")),
-  acts: new Acts(desk, at("acts")),
-  health: new Health(desk, at("health")),
+  purchases: new Purchases(client, byId("purchases")),
+  "ran-on": new RanOn(client, byId("ran-on")),
+  history: new History(client, byId("history")),
+  deliveries: new Deliveries(client, byId("deliveries")),
+  acts: new Acts(client, byId("acts")),
+  health: new Health(client, byId("health")),
 }, () => panel.close());
 
 range.addEventListener("picture", () => {
-  if (signIn.elsewhere()) {
+  if (signIn.isForAnotherRange()) {
     stream.close();
-    at("screen").hidden = true;
+    byId("screen").hidden = true;
     pages.stop();
     return;
   }
   signIn.hide();
-  at("screen").hidden = false;
+  byId("screen").hidden = false;
   pages.start();
 });
 
-function signedOut(why) {
+function signedOut(reason) {
   stream.close();
   panel.close();
   pages.stop();
   range.forget();
-  desk.forget();
+  client.forget();
   ceasefire.show();
-  at("screen").hidden = true;
-  signIn.show(why);
+  byId("screen").hidden = true;
+  signIn.show(reason);
 }
 
 async function signOut() {
   await send("POST", "/control/sign-out");
-  location.reload(); // nothing of the range stays behind in the page
+  location.reload(); // removes all data of the range from the page
 }
 
 stream.open();

@@ -1,10 +1,10 @@
-// The range as the stream tells it. Whoever shows a part of it listens:
+// The range as the stream reports it. The parts of the screen listen to its events:
 //
-//   picture     everything is new: detail.layout says whether bays, groups or lanes are others than before
-//   lanes       detail.lanes are those that changed
-//   holds       what lies over the range, its bays and lanes
-//   unresolved  how many purchases wait for staff
-import { leftAt } from "/screens/clock.js";
+//   picture     everything is new; detail.layout is true if bays, groups or lanes differ from before
+//   lanes       detail.lanes have changed
+//   holds       the holds have changed
+//   unresolved  the number of purchases that wait for staff has changed
+import { timeLeft } from "/screens/clock.js";
 
 export class Range extends EventTarget {
   info = null; // {id, name, purchasing}; null before the first picture
@@ -16,8 +16,8 @@ export class Range extends EventTarget {
   unresolved = 0;
   #layout = "";
 
-  // heard takes a message of the stream, sent at that instant of this device's clock.
-  heard(name, data, sentAt) {
+  // receive applies a message of the stream, sent at that instant of now().
+  receive(name, data, sentAt) {
     switch (name) {
       case "picture":
         this.#picture(data, sentAt);
@@ -27,14 +27,14 @@ export class Range extends EventTarget {
     }
   }
 
-  // earlier takes in that what was heard was sent so much earlier. Whoever counts down does so from the lane itself.
-  earlier(ms) {
+  // shiftSentAt corrects when the messages so far were sent. Countdowns read it from the lane.
+  shiftSentAt(ms) {
     for (const lane of this.lanes.values()) {
       lane.sentAt -= ms;
     }
   }
 
-  // forget is for a session that has ended: nothing of the range stays on the screen.
+  // forget clears the range when the session has ended.
   forget() {
     this.info = null;
     this.#layout = "";
@@ -49,69 +49,69 @@ export class Range extends EventTarget {
     this.groups = data.groups;
     this.holds = data.holds;
     this.unresolved = data.unresolved;
-    this.lanes = new Map(data.lanes.map((lane) => [lane.lane_id, asOf(lane, sentAt)]));
-    this.#heed();
+    this.lanes = new Map(data.lanes.map((lane) => [lane.lane_id, received(lane, sentAt)]));
+    this.#applyHolds();
     const layout = JSON.stringify([data.range, data.bays, data.groups, data.lanes.map((l) => [l.lane_id, l.bay_id, l.name])]);
     const changed = layout !== this.#layout;
     this.#layout = layout;
-    this.#tell("picture", { layout: changed });
-    this.#tell("lanes", { lanes: [...this.lanes.values()] });
-    this.#tell("holds");
-    this.#tell("unresolved");
+    this.#dispatch("picture", { layout: changed });
+    this.#dispatch("lanes", { lanes: [...this.lanes.values()] });
+    this.#dispatch("holds");
+    this.#dispatch("unresolved");
   }
 
   #change(data, sentAt) {
-    const other = new Set();
+    const changed = new Set();
     for (const lane of (data.lanes ?? []).filter(({ lane_id: id }) => this.lanes.has(id))) {
-      this.lanes.set(lane.lane_id, asOf(lane, sentAt));
-      other.add(lane.lane_id);
+      this.lanes.set(lane.lane_id, received(lane, sentAt));
+      changed.add(lane.lane_id);
     }
     this.holds = data.holds ?? this.holds;
-    this.#heed().forEach((id) => other.add(id));
-    if (other.size > 0) {
-      this.#tell("lanes", { lanes: [...other].map((id) => this.lanes.get(id)) });
+    this.#applyHolds().forEach((id) => changed.add(id));
+    if (changed.size > 0) {
+      this.#dispatch("lanes", { lanes: [...changed].map((id) => this.lanes.get(id)) });
     }
     if (data.holds) {
-      this.#tell("holds");
+      this.#dispatch("holds");
     }
     if (data.unresolved !== undefined && data.unresolved !== this.unresolved) {
       this.unresolved = data.unresolved;
-      this.#tell("unresolved");
+      this.#dispatch("unresolved");
     }
   }
 
-  // reached takes in how far a hold has come by the answer to it: for a screen whose stream is lost meanwhile.
-  reached(over, answer) {
-    const locked = new Set(answer.confirmed);
-    for (const id of [...answer.confirmed, ...answer.sent, ...answer.not_reached]) {
+  // applyProgress applies the response to a hold, for a screen whose stream is lost.
+  applyProgress(hold, reply) {
+    const locked = new Set(reply.confirmed);
+    for (const id of [...reply.confirmed, ...reply.sent, ...reply.not_reached]) {
       const lane = this.lanes.get(id);
       if (lane) {
-        this.lanes.set(id, { ...lane, held: true, heeds: true, locked: locked.has(id) });
+        this.lanes.set(id, { ...lane, held: true, reportedHeld: true, locked: locked.has(id) });
       }
     }
-    if (!this.holdOver(over.scope, over.id)) {
-      this.holds = [...this.holds, { ...over, who: this.who, since: new Date().toISOString() }];
+    if (!this.findHold(hold.scope, hold.id)) {
+      this.holds = [...this.holds, { ...hold, who: this.who, since: new Date().toISOString() }];
     }
-    this.#tell("lanes", { lanes: [...this.lanes.values()] });
-    this.#tell("holds");
+    this.#dispatch("lanes", { lanes: [...this.lanes.values()] });
+    this.#dispatch("holds");
   }
 
-  // heed has every lane held that a hold lies over. A lane says so itself only when that is saved, and until then its
-  // silence would look as if nothing were left to lock. It answers which lanes are others by that.
-  #heed() {
-    const over = (lane) => this.holds.some(({ scope, id }) => scope === "range" || id === (scope === "bay" ? lane.bay_id : lane.lane_id));
-    const other = [];
+  // applyHolds marks every lane in the scope of a hold as held. The lane itself reports that only once it is saved; until then
+  // the screen would not show that it must be locked. It returns the ids of the changed lanes.
+  #applyHolds() {
+    const inScope = (lane) => this.holds.some(({ scope, id }) => scope === "range" || id === (scope === "bay" ? lane.bay_id : lane.lane_id));
+    const changed = [];
     for (const [id, lane] of this.lanes) {
-      const held = lane.heeds || over(lane);
+      const held = lane.reportedHeld || inScope(lane);
       if (held !== lane.held) {
         this.lanes.set(id, { ...lane, held });
-        other.push(id);
+        changed.push(id);
       }
     }
-    return other;
+    return changed;
   }
 
-  holdOver(scope, id) {
+  findHold(scope, id) {
     return this.holds.find((hold) => hold.scope === scope && (hold.id ?? null) === (id ?? null));
   }
 
@@ -123,18 +123,18 @@ export class Range extends EventTarget {
     return this.groups.find((group) => group.id === id)?.name ?? "";
   }
 
-  #tell(type, detail) {
+  #dispatch(type, detail) {
     this.dispatchEvent(new CustomEvent(type, { detail }));
   }
 }
 
-// asOf is a lane as it was at an instant, with whether it heeds a hold by its own word. A link that has not come up yet since
-// the gateway started is down.
-function asOf(lane, sentAt) {
-  return { ...lane, heeds: lane.held, link: lane.link || "down", sentAt };
+// received returns a lane of a message with the time of sending, and with whether the lane itself reported that it is held. A
+// link that has never been up is down.
+function received(lane, sentAt) {
+  return { ...lane, reportedHeld: lane.held, link: lane.link || "down", sentAt };
 }
 
-// left is the time left of the lane's session at the instant `at`, in milliseconds; negative when its time is over.
-export function left(lane, at) {
-  return leftAt(lane.session.left_ms, lane.phase === "running", lane.sentAt, at);
+// laneTimeLeft returns the time left of the lane's session at the instant `at`, in ms; negative after its end.
+export function laneTimeLeft(lane, at) {
+  return timeLeft(lane.session.left_ms, lane.phase === "running", lane.sentAt, at);
 }

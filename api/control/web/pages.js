@@ -1,17 +1,18 @@
-// The pages of the screen, by the address behind #. Only the one that is shown fetches anything.
+// The pages of the screen, by the hash of the address. Only the shown page fetches data.
+import { element } from "/screens/element.js";
 
 const FIRST = "board";
 
 export class Pages {
   #pages;
-  #left;
+  #onLeave;
   #shown = null;
   #running = false;
 
-  // left is called when another page is gone to.
-  constructor(pages, left) {
+  // onLeave is called when the user leaves a page.
+  constructor(pages, onLeave) {
     this.#pages = pages;
-    this.#left = left;
+    this.#onLeave = onLeave;
     window.addEventListener("hashchange", () => this.#running && this.#go());
   }
 
@@ -29,13 +30,13 @@ export class Pages {
   }
 
   #go() {
-    const asked = location.hash.slice(1);
-    const name = asked in this.#pages ? asked : (this.#shown ?? FIRST);
+    const requested = location.hash.slice(1);
+    const name = requested in this.#pages ? requested : (this.#shown ?? FIRST);
     if (name === this.#shown) {
       return;
     }
     if (this.#shown) {
-      this.#left();
+      this.#onLeave();
       this.#pages[this.#shown].hide();
     }
     this.#shown = name;
@@ -48,4 +49,9 @@ export class Pages {
     document.getElementById("main").scrollTop = 0;
     this.#pages[name].show();
   }
+}
+
+// pageHead is the head of a page: its title and its purpose.
+export function pageHead(title, explained) {
+  return element("header.page-head", {}, element("h2", {}, title), element("p", {}, explained));
 }

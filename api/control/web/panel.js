@@ -1,19 +1,19 @@
-// One lane with all that can be done to it, beside the board. The ceasefire stays within reach: nothing lies over it.
-import { eachTick, face, now } from "/screens/clock.js";
+// One lane with all its actions, beside the board. It never covers the ceasefire.
+import { onTick, formatTime, now } from "/screens/clock.js";
 import { element, setText } from "/screens/element.js";
-import { Trouble, button } from "./act.js";
-import { badges } from "./badges.js";
+import { ErrorText, button } from "./actions.js";
 import { LaneActions } from "./laneactions.js";
-import { left } from "./model.js";
+import { badges } from "./lanecard.js";
+import { laneTimeLeft } from "./model.js";
+import { stateOf, urgency } from "./rules.js";
 import { SessionActions } from "./sessionactions.js";
 import { SessionForm } from "./sessionform.js";
-import { stateOf, urgency } from "./urgency.js";
 
 export class Panel {
-  #desk;
+  #client;
   #root;
-  #shows;
-  #closed;
+  #onShow;
+  #onClose;
   #laneID = null;
   #sessionID;
   #title = element("h2", { tabIndex: -1, id: "panel-title" });
@@ -22,71 +22,71 @@ export class Panel {
   #urgent = element("p.urgent");
   #badges = element("p.badges");
   #facts = element("dl.facts");
-  #trouble = new Trouble();
+  #error = new ErrorText();
   #form;
   #session;
   #lane;
 
-  // shows is called with the lane that is shown, and with null when none is; closed with the lane that was shown, when the
-  // focus has to go back to it.
-  constructor(desk, root, { shows, closed }) {
-    this.#desk = desk;
+  // onShow is called with the id of the shown lane, or null; onClose with the id of the lane that was shown, if the focus
+  // must return to it.
+  constructor(client, root, { onShow, onClose }) {
+    this.#client = client;
     this.#root = root;
-    this.#shows = shows;
-    this.#closed = closed;
-    const { t } = desk;
-    this.#form = new SessionForm(desk, this.#trouble, () => this.close());
-    this.#session = new SessionActions(desk, this.#trouble);
-    this.#lane = new LaneActions(desk);
+    this.#onShow = onShow;
+    this.#onClose = onClose;
+    const { t } = client;
+    this.#form = new SessionForm(client, this.#error, () => this.close());
+    this.#session = new SessionActions(client, this.#error);
+    this.#lane = new LaneActions(client);
     const close = button({ sign: "close", kind: "quiet", label: t("panel.close") }, () => this.close());
     root.setAttribute("aria-labelledby", "panel-title");
     root.append(
       element("header.panel-head", {}, element("div", {}, this.#title, this.#bay), close),
-      this.#time, this.#urgent, this.#badges, this.#trouble.element, this.#form.element, this.#session.element, this.#lane.element, this.#facts,
+      this.#time, this.#urgent, this.#badges, this.#error.element, this.#form.element, this.#session.element, this.#lane.element, this.#facts,
     );
     document.addEventListener("keydown", (event) => {
       if (event.key === "Escape" && (root.contains(event.target) || event.target === document.body)) {
         this.close();
       }
     });
-    desk.range.addEventListener("lanes", ({ detail }) => {
+    client.range.addEventListener("lanes", ({ detail }) => {
       if (this.#laneID !== null && detail.lanes.some((lane) => lane.lane_id === this.#laneID || lane.phase === "free")) {
         this.#show();
       }
     });
-    desk.range.addEventListener("holds", () => this.#laneID !== null && this.#show());
-    eachTick((at) => this.#laneID !== null && this.#tick(at));
+    client.range.addEventListener("holds", () => this.#laneID !== null && this.#show());
+    onTick((at) => this.#laneID !== null && this.#tick(at));
   }
 
   open(laneID) {
     if (this.#laneID !== laneID) {
       this.#laneID = laneID;
-      this.#sessionID = false; // another lane: everything is begun anew
-      this.#trouble.say("");
+      this.#sessionID = false; // resets the forms for another lane
+      this.#error.show("");
     }
     this.#root.hidden = false;
-    this.#shows(laneID);
+    this.#onShow(laneID);
     this.#root.scrollTop = 0;
     this.#show();
-    stateOf(this.#desk.range.lanes.get(laneID)) === "free" ? this.#form.focus() : this.#title.focus();
+    stateOf(this.#client.range.lanes.get(laneID)) === "free" ? this.#form.focus() : this.#title.focus();
   }
 
   close() {
     if (this.#laneID === null) {
       return;
     }
-    const was = this.#laneID;
+    const closed = this.#laneID;
     const focused = this.#root.contains(document.activeElement) || document.activeElement === document.body;
     this.#laneID = null;
     this.#root.hidden = true;
-    this.#shows(null);
+    this.#onShow(null);
     if (focused) {
-      this.#closed(was);
+      this.#onClose(closed);
     }
   }
 
   #show() {
-    const { range, t } = this.#desk;
+    const { range, t } = this.#client;
     const lane = range.lanes.get(this.#laneID);
     if (!lane) {
       this.close();
@@ -101,7 +101,7 @@ export class Panel {
     }
     setText(this.#title, session ? `${lane.name} · ${session.customer_name}` : lane.name);
     setText(this.#bay, `${range.bayOf(lane)?.name ?? ""} · ${t(`state.${stateOf(lane)}`)}`);
-    this.#badges.replaceChildren(...badges(this.#desk, lane));
+    this.#badges.replaceChildren(...badges(this.#client, lane));
     this.#form.element.hidden = session !== null;
     this.#session.element.hidden = session === null;
     this.#form.show(lane);
@@ -110,12 +110,12 @@ export class Panel {
     this.#facts.replaceChildren(...this.#factsOf(lane).flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
     this.#tick(now());
     if (focused && document.activeElement.offsetParent === null) {
-      this.#title.focus(); // what was touched is gone
+      this.#title.focus(); // the focused control is gone
     }
   }
 
   #factsOf(lane) {
-    const { range, t } = this.#desk;
+    const { range, t } = this.#client;
     const { session } = lane;
     const facts = [];
     if (session) {
@@ -131,13 +131,13 @@ export class Panel {
   }
 
   #tick(at) {
-    const { range, t } = this.#desk;
+    const { range, t } = this.#client;
     const lane = range.lanes.get(this.#laneID);
     this.#time.hidden = !lane?.session;
-    const leftMs = lane?.session ? left(lane, at) : 0;
+    const leftMs = lane?.session ? laneTimeLeft(lane, at) : 0;
     const urgent = lane?.session ? urgency(lane.phase, leftMs) : "";
     this.#root.dataset.urgent = urgent;
-    setText(this.#time, leftMs > 0 ? face(leftMs) : t("card.over", { time: face(leftMs) }));
+    setText(this.#time, leftMs > 0 ? formatTime(leftMs) : t("card.over", { time: formatTime(leftMs) }));
     setText(this.#urgent, urgent ? t(`urgent.${urgent}`) : "");
   }
 }

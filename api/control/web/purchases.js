@@ -1,38 +1,38 @@
-// Purchases whose outcome nobody knows: staff ask at the till, and add the time or not.
+// Purchases with an unknown outcome: staff ask at the POS, and add the time or not.
 import { element } from "/screens/element.js";
-import { Trouble, action } from "./act.js";
-import { Live } from "./live.js";
-import { pageHead } from "./pagehead.js";
+import { ErrorText, action } from "./actions.js";
+import { pageHead } from "./pages.js";
+import { Poller } from "./poller.js";
 
 export class Purchases {
-  #desk;
-  #live;
+  #client;
+  #poller;
   #list = element("ul.cards");
   #empty = element("p.empty", { hidden: true });
-  #trouble = new Trouble();
+  #error = new ErrorText();
   #drawn = "";
 
-  constructor(desk, root) {
-    this.#desk = desk;
-    const { t } = desk;
+  constructor(client, root) {
+    this.#client = client;
+    const { t } = client;
     this.#empty.textContent = t("purchases.empty");
-    root.append(pageHead(t("purchases.title"), t("purchases.explained")), this.#trouble.element, this.#list, this.#empty);
-    this.#live = new Live(() => this.#load());
-    desk.range.addEventListener("unresolved", () => this.#live.nudge());
+    root.append(pageHead(t("purchases.title"), t("purchases.explained")), this.#error.element, this.#list, this.#empty);
+    this.#poller = new Poller(() => this.#load());
+    client.range.addEventListener("unresolved", () => this.#poller.refreshSoon());
   }
 
   show() {
-    this.#live.start();
+    this.#poller.start();
   }
 
   hide() {
-    this.#live.stop();
+    this.#poller.stop();
   }
 
   async #load() {
     try {
-      const open = await this.#desk.ask("GET", "/purchases");
-      this.#trouble.element.textContent = "";
+      const open = await this.#client.request("GET", "/purchases");
+      this.#error.element.textContent = "";
       const drawn = JSON.stringify(open);
       if (drawn !== this.#drawn) {
         this.#drawn = drawn;
@@ -40,32 +40,32 @@ export class Purchases {
         this.#empty.hidden = open.length > 0;
       }
     } catch (refusal) {
-      this.#trouble.element.textContent = this.#desk.sentence(refusal);
+      this.#error.element.textContent = this.#client.sentence(refusal);
     }
   }
 
   #card(purchase) {
-    const { t, range } = this.#desk;
-    const trouble = new Trouble();
+    const { t, range } = this.#client;
+    const error = new ErrorText();
     const lane = range.lanes.get(purchase.lane_id);
-    const mine = lane?.session?.session_id === purchase.session_id;
+    const active = lane?.session?.session_id === purchase.session_id;
     const settle = async (credit) => {
-      await this.#desk.ask("POST", `/purchases/${purchase.purchase_id}/settle`, { credit });
-      this.#live.nudge();
+      await this.#client.request("POST", `/purchases/${purchase.purchase_id}/settle`, { credit });
+      this.#poller.refreshSoon();
     };
     const name = (words) => t("quick.on_lane", { words, lane: lane?.name ?? "" });
-    const one = (words, kind, credit) => action(this.#desk, { words, kind, label: name(words) }, trouble, () => settle(credit));
+    const choice = (words, kind, credit) => action(this.#client, { words, kind, label: name(words) }, error, () => settle(credit));
     const items = purchase.items.map(({ id, qty }) => element("li", {}, id === "time" ? t("minutes", { n: qty }) : t("purchases.item", { id, n: qty })));
     return element("li.card", {},
-      element("h3", {}, [lane?.name, mine ? lane.session.customer_name : t("purchases.session_over")].filter(Boolean).join(" · ")),
+      element("h3", {}, [lane?.name, active ? lane.session.customer_name : t("purchases.session_over")].filter(Boolean).join(" · ")),
       element("p.note", {}, t("purchases.asked", { time: t.moment(purchase.asked_at) })),
       element("ul.items", {}, ...items),
       element("p", {}, t("purchases.reason", { reason: purchase.reason })),
       purchase.trace_id ? element("p.note", {}, t("purchases.trace", { trace: purchase.trace_id })) : null,
       element("div.row", {},
-        mine && purchase.minutes > 0 ? one(t("purchases.credit", { n: purchase.minutes }), "primary", true) : null,
-        mine && purchase.minutes === 0 ? one(t("purchases.accept"), "primary", true) : null,
-        one(t("purchases.drop"), "", false)),
-      trouble.element);
+        active && purchase.minutes > 0 ? choice(t("purchases.credit", { n: purchase.minutes }), "primary", true) : null,
+        active && purchase.minutes === 0 ? choice(t("purchases.accept"), "primary", true) : null,
+        choice(t("purchases.drop"), "", false)),
+      error.element);
   }
 }

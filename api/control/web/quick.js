@@ -1,42 +1,42 @@
-// The actions that a lane offers on the board itself, one touch each; stopping takes two.
-import { action, button } from "./act.js";
-import { twice } from "./twice.js";
-import { stateOf } from "./urgency.js";
+// The quick actions of a lane on the board: one click each; stopping needs a confirmation.
+import { action, button } from "./actions.js";
+import { confirmButton } from "./confirmbutton.js";
+import { stateOf } from "./rules.js";
 
-// quickActions are the buttons for the lane as it stands. open shows the lane with everything that can be done.
-export function quickActions(desk, lane, trouble, open) {
-  const { t } = desk;
-  const named = (words) => t("quick.on_lane", { words, lane: lane.name }); // a name of its own for each of 400 buttons
-  const one = (key, sign, act, kind = "") => {
+// quickActions are the buttons for the lane's state. open shows the lane with all its actions.
+export function quickActions(client, lane, error, open) {
+  const { t } = client;
+  const named = (words) => t("quick.on_lane", { words, lane: lane.name }); // a distinct name for each of 400 buttons
+  const command = (key, sign, act, kind = "") => {
     const words = t(`quick.${key}`);
-    return action(desk, { words, sign, kind, label: named(words) }, trouble, act);
+    return action(client, { words, sign, kind, label: named(words) }, error, act);
   };
   const more = (minutes) =>
-    action(desk, { words: `+${minutes}`, label: named(t("quick.more", { minutes })) }, trouble,
-      () => desk.session(lane, "modify", { minutes }));
+    action(client, { words: `+${minutes}`, label: named(t("quick.more", { minutes })) }, error,
+      () => client.session(lane, "modify", { minutes }));
   const stop = () =>
-    twice(desk, { words: t("quick.stop"), kind: "danger", label: named(t("quick.stop")) }, t("quick.stop_sure"), trouble,
-      () => desk.session(lane, "stop"));
+    confirmButton(client, { words: t("quick.stop"), kind: "danger", label: named(t("quick.stop")) }, t("quick.stop_sure"), error,
+      () => client.session(lane, "stop"));
 
-  const offered = [];
+  const buttons = [];
   if (lane.help) {
-    offered.push(lane.help.coming
-      ? one("help_done", "check", () => desk.lane(lane, "help", { done: true }), "wide")
-      : one("help_coming", "bell", () => desk.lane(lane, "help", { done: false }), "wide primary"));
+    buttons.push(lane.help.coming
+      ? command("help_done", "check", () => client.lane(lane, "help", { done: true }), "wide")
+      : command("help_coming", "bell", () => client.lane(lane, "help", { done: false }), "wide primary"));
   }
   switch (stateOf(lane)) {
     case "free":
-    case "closed": // for the till; staff may use it
-      offered.push(button({ words: t("quick.create"), sign: "plus", label: named(t("quick.create")) }, open));
+    case "closed": // closed for the POS; staff may use it
+      buttons.push(button({ words: t("quick.create"), sign: "plus", label: named(t("quick.create")) }, open));
       break;
     case "waiting":
-      offered.push(one("start", "play", () => desk.session(lane, "start"), "primary"), more(15), stop());
+      buttons.push(command("start", "play", () => client.session(lane, "start"), "primary"), more(15), stop());
       break;
     case "running":
-      offered.push(more(5), more(15), one("pause", "", () => desk.session(lane, "pause")), stop());
+      buttons.push(more(5), more(15), command("pause", "", () => client.session(lane, "pause")), stop());
       break;
     case "paused":
-      offered.push(...(lane.session.paused_by_hold ? [] : [one("resume", "play", () => desk.session(lane, "resume"), "primary")]), more(5), stop());
+      buttons.push(...(lane.session.paused_by_hold ? [] : [command("resume", "play", () => client.session(lane, "resume"), "primary")]), more(5), stop());
   }
-  return offered;
+  return buttons;
 }

@@ -1,13 +1,13 @@
-// A new session on a lane: a name, a touch on the minutes, and it is made.
+// The form for a new session on a lane: a name and the minutes.
 import { element, setText } from "/screens/element.js";
-import { perform } from "./act.js";
-import { stateOf } from "./urgency.js";
+import { perform } from "./actions.js";
+import { stateOf } from "./rules.js";
 
 const MINUTES = [15, 30, 45, 60, 90, 120];
-const USUAL = 60;
+const DEFAULT_MINUTES = 60;
 
 export class SessionForm {
-  #desk;
+  #client;
   #lane;
   #name;
   #group;
@@ -19,23 +19,23 @@ export class SessionForm {
   #closed = element("p.note");
   #groups = "";
 
-  // done is called when the session is made.
-  constructor(desk, trouble, done) {
-    this.#desk = desk;
-    const { t } = desk;
+  // done is called when the session is created.
+  constructor(client, error, done) {
+    this.#client = client;
+    const { t } = client;
     this.#name = element("input.input", { name: "customer_name", maxLength: 200, required: true, autocomplete: "off", autocapitalize: "words", enterKeyHint: "done" });
     this.#group = element("select.input", { name: "group_id", required: true });
-    this.#minutes = element("input.input", { name: "minutes", type: "number", min: 1, max: 480, step: 1, value: USUAL, required: true, inputMode: "numeric" });
-    this.#minutes.addEventListener("input", () => this.#mark());
+    this.#minutes = element("input.input", { name: "minutes", type: "number", min: 1, max: 480, step: 1, value: DEFAULT_MINUTES, required: true, inputMode: "numeric" });
+    this.#minutes.addEventListener("input", () => this.#update());
     this.#presets = MINUTES.map((minutes) => element("button.button", {
       type: "button", "data-minutes": minutes, "aria-label": t("minutes", { n: minutes }), onclick: () => {
         this.#minutes.value = minutes;
-        this.#mark();
+        this.#update();
       },
     }, String(minutes)));
     this.#purchasing = element("input", { type: "checkbox", name: "purchasing" });
-    this.#start = element("input", { type: "radio", name: "start", value: "now", checked: true, onchange: () => this.#mark() });
-    const entry = element("input", { type: "radio", name: "start", value: "entry", onchange: () => this.#mark() });
+    this.#start = element("input", { type: "radio", name: "start", value: "now", checked: true, onchange: () => this.#update() });
+    const entry = element("input", { type: "radio", name: "start", value: "entry", onchange: () => this.#update() });
     this.#submit = element("button.button.primary.wide", { type: "submit" }, "");
     this.element = element("form.section", { noValidate: false, "aria-label": t("form.title") },
       this.#closed,
@@ -49,23 +49,23 @@ export class SessionForm {
       this.#submit);
     this.element.addEventListener("submit", async (event) => {
       event.preventDefault();
-      if (await perform(desk, this.#submit, trouble, () => this.#create())) {
+      if (await perform(client, this.#submit, error, () => this.#create())) {
         done();
       }
     });
   }
 
-  // begin empties the form for the next customer; group and the rest stay as they were last chosen.
+  // begin clears the form for the next customer, except the group and the other choices.
   begin(lane) {
     this.#lane = lane;
     this.#name.value = "";
-    this.#minutes.value = USUAL;
-    this.#mark();
+    this.#minutes.value = DEFAULT_MINUTES;
+    this.#update();
   }
 
   show(lane) {
     this.#lane = lane;
-    const { range, t } = this.#desk;
+    const { range, t } = this.#client;
     const groups = JSON.stringify(range.groups);
     if (groups !== this.#groups) {
       this.#groups = groups;
@@ -82,21 +82,21 @@ export class SessionForm {
     this.#name.focus();
   }
 
-  #mark() {
+  #update() {
     for (const preset of this.#presets) {
       preset.setAttribute("aria-pressed", String(preset.dataset.minutes === this.#minutes.value));
     }
     const key = this.#start.checked ? "form.create_now" : "form.create_entry";
-    this.#submit.textContent = this.#desk.t(key, { minutes: this.#minutes.value });
+    this.#submit.textContent = this.#client.t(key, { minutes: this.#minutes.value });
   }
 
   #create() {
-    return this.#desk.ask("POST", "/sessions", {
+    return this.#client.request("POST", "/sessions", {
       lane_id: this.#lane.lane_id,
       customer_name: this.#name.value.trim(),
       group_id: this.#group.value,
       duration: Number(this.#minutes.value),
-      enable_purchasing: this.#purchasing.checked && this.#desk.range.info.purchasing,
+      enable_purchasing: this.#purchasing.checked && this.#client.range.info.purchasing,
       auto_start: this.#start.checked,
     });
   }

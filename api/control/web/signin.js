@@ -1,25 +1,25 @@
 // Sign-in: which range, who, and the PIN.
 import { element, setText } from "/screens/element.js";
 import { send } from "/screens/send.js";
-import { perform } from "./act.js";
-import { remember, remembered } from "./remember.js";
+import { perform } from "./actions.js";
+import { remember, remembered } from "./client.js";
 
 const PAGE = "/control";
 
 export class SignIn {
-  #desk;
+  #client;
   #root = document.getElementById("sign-in");
   #form = document.getElementById("sign-in-form");
   #note = document.getElementById("sign-in-note");
-  #trouble = document.getElementById("sign-in-trouble");
+  #error = document.getElementById("sign-in-trouble");
 
   // signedIn is called when the browser has a session.
-  constructor(desk, signedIn) {
-    this.#desk = desk;
+  constructor(client, signedIn) {
+    this.#client = client;
     this.#form.addEventListener("submit", async (event) => {
       event.preventDefault();
       const { range_id: range, name, pin } = this.#form.elements;
-      const done = await perform(this.#refused(), event.submitter ?? this.#form, { say: (text) => setText(this.#trouble, text) }, () =>
+      const done = await perform(this.#uniformRefusal(), event.submitter ?? this.#form, { show: (text) => setText(this.#error, text) }, () =>
         send("POST", `${PAGE}/sign-in`, { range_id: range.value.trim(), name: name.value.trim(), pin: pin.value }));
       pin.value = "";
       if (done) {
@@ -32,15 +32,15 @@ export class SignIn {
     });
   }
 
-  // show asks for a sign-in, and says why if there is something to say.
-  show(why) {
-    const named = rangeOfPage();
+  // show shows the form, with the reason for it.
+  show(reason) {
+    const rangeID = rangeOfPage();
     const { range_id: range, name } = this.#form.elements;
-    range.value = named || range.value || remembered("range");
-    document.getElementById("sign-in-range").hidden = named !== "";
-    document.title = this.#desk.t("sign_in.title");
-    this.#note.replaceChildren(why);
-    setText(this.#trouble, "");
+    range.value = rangeID || range.value || remembered("range");
+    document.getElementById("sign-in-range").hidden = rangeID !== "";
+    document.title = this.#client.t("sign_in.title");
+    this.#note.replaceChildren(reason);
+    setText(this.#error, "");
     this.#root.hidden = false;
     (range.value ? name : range).focus();
   }
@@ -49,11 +49,11 @@ export class SignIn {
     this.#root.hidden = true;
   }
 
-  // elsewhere: the page is of one range, and the browser is signed in to another one. It asks then.
-  elsewhere() {
-    const { range, t } = this.#desk;
-    const named = rangeOfPage();
-    if (named === "" || named === range.info.id) {
+  // isForAnotherRange is true if the page is of another range than the browser's session. It shows the form then.
+  isForAnotherRange() {
+    const { range, t } = this.#client;
+    const rangeID = rangeOfPage();
+    if (rangeID === "" || rangeID === range.info.id) {
       history.replaceState(null, "", `${PAGE}/${range.info.id}${location.hash}`);
       return false;
     }
@@ -62,11 +62,11 @@ export class SignIn {
     return true;
   }
 
-  // One answer stands for all that can be wrong with a name and a PIN.
-  #refused() {
-    const { t } = this.#desk;
+  // uniformRefusal shows one sentence for everything that can be wrong with a name and a PIN.
+  #uniformRefusal() {
+    const { t } = this.#client;
     return {
-      sentence: (refusal) => (["unauthorized", "invalid_request"].includes(refusal.code) ? t("sign_in.wrong") : this.#desk.sentence(refusal)),
+      sentence: (refusal) => (["unauthorized", "invalid_request"].includes(refusal.code) ? t("sign_in.wrong") : this.#client.sentence(refusal)),
     };
   }
 }

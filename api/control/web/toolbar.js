@@ -1,10 +1,10 @@
-// What is shown of the board: search, filters, and how close the lanes stand.
+// The toolbar of the board: search, filters, and density.
 import { element, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
-import { remember, remembered } from "./remember.js";
-import { FILTERS } from "./urgency.js";
+import { remember, remembered } from "./client.js";
+import { FILTERS } from "./rules.js";
 
-const MANY = 60; // lanes: from here on they stand close unless staff chose otherwise
+const COMPACT_FROM = 60; // lanes; above, the default is compact
 
 export class Toolbar {
   filter = "all";
@@ -13,8 +13,8 @@ export class Toolbar {
   #counts = {};
   #compact;
 
-  constructor(desk, changed) {
-    const { t } = desk;
+  constructor(client, changed) {
+    const { t } = client;
     this.#search = element("input.input", { type: "search", placeholder: t("board.search"), "aria-label": t("board.search") });
     this.#search.addEventListener("input", () => {
       this.typed = this.#search.value;
@@ -31,19 +31,19 @@ export class Toolbar {
     this.#compact = element("button.button.quiet", { type: "button", "aria-pressed": "false", onclick: () => {
       const on = this.#compact.getAttribute("aria-pressed") !== "true";
       remember("compact", on ? "yes" : "no");
-      this.#stand(on);
+      this.#setCompact(on);
     } }, icon("bay"), element("span", {}, t("board.compact")));
     this.element = element("div.toolbar", { role: "search" },
       element("div.search", {}, icon("search"), this.#search),
       element("fieldset.chips", {}, element("legend.unseen", {}, t("board.filter")), ...chips),
       this.#compact);
-    document.addEventListener("keydown", (event) => this.#slash(event));
+    document.addEventListener("keydown", (event) => this.#focusOnSlash(event));
   }
 
-  // suits a range of that many lanes.
-  suits(lanes) {
+  // setDensity sets the chosen density, or the default for that many lanes.
+  setDensity(lanes) {
     const chosen = remembered("compact");
-    this.#stand(chosen ? chosen === "yes" : lanes > MANY);
+    this.#setCompact(chosen ? chosen === "yes" : lanes > COMPACT_FROM);
   }
 
   count(counts) {
@@ -56,14 +56,14 @@ export class Toolbar {
     this.#search.focus();
   }
 
-  #stand(close) {
-    this.#compact.setAttribute("aria-pressed", String(close));
-    document.getElementById("board").toggleAttribute("data-compact", close);
+  #setCompact(compact) {
+    this.#compact.setAttribute("aria-pressed", String(compact));
+    document.getElementById("board").toggleAttribute("data-compact", compact);
   }
 
-  #slash(event) {
-    const writing = event.target.matches?.("input, select, textarea");
-    if (event.key === "/" && !writing && this.element.offsetParent !== null) {
+  #focusOnSlash(event) {
+    const typing = event.target.matches?.("input, select, textarea");
+    if (event.key === "/" && !typing && this.element.offsetParent !== null) {
       event.preventDefault();
       this.#search.focus();
     }

@@ -1,4 +1,4 @@
-// Calling for help: the button, and what has become of the call.
+// Calling for help: the button, and the state of the call.
 import { element } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
 import { send, sentence } from "/screens/send.js";
@@ -8,7 +8,7 @@ export class Help {
   #base;
   #lane;
   #button;
-  #answer;
+  #status;
   #drawn = "";
 
   constructor(t, base, lane, root) {
@@ -16,8 +16,8 @@ export class Help {
     this.#base = base;
     this.#lane = lane;
     this.#button = element("button.button.call", { type: "button", onclick: () => this.#call() }, icon("bell"), t("help"));
-    this.#answer = element("p.answer", { role: "status" });
-    root.append(this.#answer, this.#button);
+    this.#status = element("p.answer", { role: "status" });
+    root.append(this.#status, this.#button);
   }
 
   async #call() {
@@ -25,7 +25,7 @@ export class Help {
     try {
       await send("POST", `${this.#base}/help`);
     } catch (refusal) {
-      this.#answer.replaceChildren(icon("alert"), sentence(this.#t, refusal));
+      this.#status.replaceChildren(icon("alert"), sentence(this.#t, refusal));
       this.#drawn = "refused";
     } finally {
       this.#button.disabled = false;
@@ -39,9 +39,9 @@ export class Help {
       return;
     }
     this.#drawn = drawn;
-    // Whoever is waiting for help that is on its way may call again; a call that is up is up.
+    // While help is on its way the customer may call again; an open call cannot be repeated.
     this.#button.hidden = call !== null && !call.coming;
-    this.#answer.dataset.coming = call?.coming ?? "";
-    this.#answer.replaceChildren(...(call ? [icon(call.coming ? "check" : "bell"), this.#t(call.coming ? "help.coming" : "help.called")] : []));
+    this.#status.dataset.coming = call?.coming ?? "";
+    this.#status.replaceChildren(...(call ? [icon(call.coming ? "check" : "bell"), this.#t(call.coming ? "help.coming" : "help.called")] : []));
   }
 }

@@ -1,50 +1,84 @@
-// The lane screen: what is on this one lane, and what its shooter can do about it.
-import { eachTick } from "/screens/clock.js";
+// The lane screen: the state of one lane, and what its shooter can do.
+import { onTick, timeLeft } from "/screens/clock.js";
 import { setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
 import { Stream } from "/screens/stream.js";
 import { loadTexts } from "/screens/texts.js";
 import { Help } from "./help.js";
-import { Lane } from "./lane.js";
 import { Shop } from "./shop.js";
-import { Stage } from "./stage.js";
+import { StateView } from "./stateview.js";
 
-const at = (id) => document.getElementById(id);
+// Lane is the lane as the stream reports it.
+class Lane {
+  name = "";
+  phase = ""; // free, waiting, running, paused; empty before the first message
+  held = false;
+  help = null; // {coming}
+  purchasing = false;
+  session = null;
+  purchase = null; // {purchase_id, phase, user_message}, the latest of the session
+  ended = null; // the last session, until the next one
+  #sentAt = 0;
+
+  // receive applies a message, sent at that instant of now().
+  receive(lane, sentAt) {
+    if (this.session && lane.session?.session_id !== this.session.session_id) {
+      this.ended = this.phase === "waiting" ? null : this.session;
+    }
+    if (lane.session) {
+      this.ended = null;
+    }
+    Object.assign(this, lane);
+    this.#sentAt = sentAt;
+  }
+
+  // shiftSentAt corrects when the messages so far were sent.
+  shiftSentAt(ms) {
+    this.#sentAt -= ms;
+  }
+
+  // timeLeft returns the time left at that instant of now(), in ms.
+  timeLeft(now) {
+    return this.session ? timeLeft(this.session.left_ms, this.phase === "running", this.#sentAt, now) : 0;
+  }
+}
+
+const byId = (id) => document.getElementById(id);
 const base = location.pathname.replace(/\/$/, "");
 const t = await loadTexts("/lane/assets/");
 document.documentElement.lang = t.language;
 document.title = t("title");
 
 const lane = new Lane();
-const help = new Help(t, base, lane, at("help"));
+const help = new Help(t, base, lane, byId("help"));
 const shop = new Shop(t, base, lane);
-const stage = new Stage(t, base, lane, at("main"), { said: at("said"), alarm: at("alarm"), shop });
+const stateView = new StateView(t, base, lane, byId("main"), { status: byId("said"), alarm: byId("alarm"), shop });
 
 function show() {
-  setText(at("lane"), lane.name);
-  setText(at("customer"), lane.session?.customer_name ?? "");
+  setText(byId("lane"), lane.name);
+  setText(byId("customer"), lane.session?.customer_name ?? "");
   document.title = lane.name || t("title");
   help.show();
   shop.show();
-  stage.show();
+  stateView.show();
 }
 
 const stream = new Stream(`${base}/stream`, {
-  heard(name, data, sentAt) {
+  message(name, data, sentAt) {
     if (data.lane) {
-      lane.heard(data.lane, sentAt);
+      lane.receive(data.lane, sentAt);
       show();
     }
   },
-  earlier: (ms) => lane.earlier(ms),
+  sentEarlier: (ms) => lane.shiftSentAt(ms),
   contact(lost) {
-    at("contact").hidden = lost === null;
-    at("contact").replaceChildren(...(lost === null ? [] : [icon("unlink"), t("contact", { time: t.time(lost) })]));
+    byId("contact").hidden = lost === null;
+    byId("contact").replaceChildren(...(lost === null ? [] : [icon("unlink"), t("contact", { time: t.time(lost) })]));
   },
-  // The lane's key was changed: the page says so when it is loaded again.
+  // The lane's key has changed: the reloaded page says so.
   refused() {
     location.reload();
   },
 });
 stream.open();
-eachTick((now) => stage.tick(now));
+onTick((now) => stateView.tick(now));

@@ -1,7 +1,7 @@
-// What is for sale: a tab for each type of product, and in it a card for each product.
+// The products for sale: a tab for each type, with a card for each product.
 import { element, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
-import { amountOf, written } from "./money.js";
+import { parseAmount, formatAmount } from "./cart.js";
 
 const TYPES = ["time", "targets", "ammo", "rentals"];
 
@@ -50,25 +50,25 @@ export class Shelf {
 
   #card(product, type) {
     const t = this.#t;
-    const price = written(amountOf(product.price), t.language);
+    const price = formatAmount(parseAmount(product.price), t.language);
     const name = product.display_name;
     const quantity = element("output.quantity", { "aria-live": "polite" });
     const fewer = element("button.button", { type: "button", "aria-label": t("fewer", { name }) }, icon("minus"));
     const more = element("button.button", { type: "button", "aria-label": t("more", { name }) }, icon("plus"));
     const show = () => {
-      const n = this.#cart.of(product);
+      const n = this.#cart.quantityOf(product);
       setText(quantity, type === "time" ? t("min", { n }) : String(n));
-      // Not disabled: the button that is pressed keeps the focus.
+      // Not disabled, so that the pressed button keeps the focus.
       fewer.setAttribute("aria-disabled", String(n === 0));
-      more.setAttribute("aria-disabled", String(!this.#cart.canMore(product)));
+      more.setAttribute("aria-disabled", String(!this.#cart.canAdd(product)));
       card.toggleAttribute("data-chosen", n > 0);
     };
-    const change = (by) => () => {
-      by();
+    const change = (update) => () => {
+      update();
       show();
     };
-    fewer.addEventListener("click", change(() => this.#cart.of(product) > 0 && this.#cart.fewer(product)));
-    more.addEventListener("click", change(() => this.#cart.canMore(product) && this.#cart.more(product)));
+    fewer.addEventListener("click", change(() => this.#cart.quantityOf(product) > 0 && this.#cart.remove(product)));
+    more.addEventListener("click", change(() => this.#cart.canAdd(product) && this.#cart.add(product)));
     const card = element("article.product", {}, picture(product, type),
       element("h3", {}, name), element("p.price", {}, type === "time" ? t("price.minute", { price }) : price),
       element("div.stepper", {}, fewer, quantity, more));
@@ -77,14 +77,14 @@ export class Shelf {
   }
 }
 
-// picture is the product's, or a sign where there is none, or none that can be shown.
+// picture is the product's picture, or an icon if it has none or the picture cannot be shown.
 function picture(product, type) {
   const frame = element("div.picture", {});
-  const sign = () => frame.replaceChildren(icon({ time: "hourglass", targets: "hit", ammo: "cart", rentals: "person" }[type]));
+  const showIcon = () => frame.replaceChildren(icon({ time: "hourglass", targets: "hit", ammo: "cart", rentals: "person" }[type]));
   if (product.picture) {
-    frame.append(element("img", { src: product.picture, alt: "", decoding: "async", onerror: sign }));
+    frame.append(element("img", { src: product.picture, alt: "", decoding: "async", onerror: showIcon }));
   } else {
-    sign();
+    showIcon();
   }
   return frame;
 }

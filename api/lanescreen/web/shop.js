@@ -1,15 +1,14 @@
-// The shop: what is for sale, the cart, and what becomes of a purchase.
+// The shop: the products, the cart, and the outcome of a purchase.
 import { element, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
 import { Refusal, send, sentence } from "/screens/send.js";
-import { Cart } from "./cart.js";
-import { written } from "./money.js";
+import { Cart, formatAmount } from "./cart.js";
 import { Shelf } from "./shelf.js";
 
-const TRIES = 3; // the same purchase, when nothing came back
+const TRIES = 3; // of the same purchase, without a response
 
 export class Shop {
-  door; // the button that leads here, or what has become of the purchase
+  opener; // the button that opens the shop
   #t;
   #base;
   #lane;
@@ -18,10 +17,10 @@ export class Shop {
   #body;
   #foot;
   #session = "";
-  #mine = ""; // the purchase whose outcome is awaited
+  #pending = ""; // the id of the purchase whose outcome is awaited
   #sending = false;
   #shown = "";
-  #waits = false; // for the fire line to be open again: nothing hides a ceasefire
+  #interrupted = false; // closed by a ceasefire, which nothing may hide
   #left;
 
   constructor(t, base, lane) {
@@ -29,7 +28,7 @@ export class Shop {
     this.#base = base;
     this.#lane = lane;
     this.#cart = new Cart(() => this.#total());
-    this.door = element("div.door", {}, element("button.button.primary", { type: "button", onclick: () => this.#open() }, icon("cart"), t("shop")));
+    this.opener = element("div.door", {}, element("button.button.primary", { type: "button", onclick: () => this.#open() }, icon("cart"), t("shop")));
     this.#body = element("div.goods", {});
     this.#foot = element("div.till", {});
     this.#left = element("span.remaining", {});
@@ -41,44 +40,44 @@ export class Shop {
     document.body.append(this.#dialog);
   }
 
-  // show takes in what the lane says: another session, or what has become of the purchase.
+  // show applies the state of the lane: another session, or the outcome of the purchase.
   show() {
     const { session, purchase, purchasing } = this.#lane;
     const id = session?.session_id ?? "";
     if (id !== this.#session || !purchasing) {
       this.#session = id;
-      this.#mine = "";
+      this.#pending = "";
       this.#sending = false;
       this.#cart.clear();
-      this.#waits = false;
+      this.#interrupted = false;
       this.#dialog.close();
     }
-    this.#giveWay();
+    this.#yieldToCeasefire();
     if (!purchase) {
       return;
     }
     if (purchase.phase === "pending") { // also one that was begun before the page was loaded, or at the lane's hardware
-      this.#mine = purchase.purchase_id;
-      this.#under("pending");
-    } else if (purchase.purchase_id === this.#mine) {
-      this.#mine = "";
+      this.#pending = purchase.purchase_id;
+      this.#showStatus("pending");
+    } else if (purchase.purchase_id === this.#pending) {
+      this.#pending = "";
       this.#sending = false;
       this.#outcome(purchase);
     }
   }
 
-  // left shows the time left, which the shop would hide otherwise.
-  left(face) {
-    setText(this.#left, face);
+  // showTimeLeft shows the time left, which the shop covers.
+  showTimeLeft(text) {
+    setText(this.#left, text);
   }
 
-  // giveWay leaves the screen to a ceasefire, and comes back after it.
-  #giveWay() {
+  // yieldToCeasefire closes the shop during a ceasefire, and reopens it afterwards.
+  #yieldToCeasefire() {
     if (this.#lane.held && this.#dialog.open) {
-      this.#waits = true;
+      this.#interrupted = true;
       this.#dialog.close();
-    } else if (!this.#lane.held && this.#waits) {
-      this.#waits = false;
+    } else if (!this.#lane.held && this.#interrupted) {
+      this.#interrupted = false;
       this.#showDialog();
     }
   }
@@ -87,27 +86,27 @@ export class Shop {
     switch (phase) {
       case "accepted":
         this.#cart.clear();
-        this.#under("accepted");
+        this.#showStatus("accepted");
         break;
       case "refused":
-        this.#browse(this.#own(message));
+        this.#browse(this.#translate(message));
         break;
       default:
         this.#cart.clear();
-        this.#under("unresolved");
+        this.#showStatus("unresolved");
     }
   }
 
-  // own is what the customer is told, in their language where the words are the gateway's.
-  #own(message) {
+  // translate returns the message for the customer, in their language if it is one of the gateway's.
+  #translate(message) {
     return this.#t.has(`said.${message}`) ? this.#t(`said.${message}`) : message;
   }
 
-  // The fetched products are of one session; each opening asks anew, as prices and stock change.
+  // The products are fetched at each opening: they depend on the session, and prices and stock change.
   async #open() {
     this.#showDialog();
-    if (this.#mine) {
-      this.#under("pending");
+    if (this.#pending) {
+      this.#showStatus("pending");
       return;
     }
     const t = this.#t;
@@ -116,7 +115,7 @@ export class Shop {
     this.#foot.replaceChildren();
     try {
       const products = await send("GET", `${this.#base}/products`);
-      this.#cart.offer(products);
+      this.#cart.setProducts(products);
       this.#browse("");
     } catch (refusal) {
       this.#body.replaceChildren(element("p.trouble", { role: "alert" }, this.#sentence(refusal)),
@@ -126,20 +125,20 @@ export class Shop {
 
   #showDialog() {
     if (this.#lane.held) {
-      this.#waits = true;
+      this.#interrupted = true;
     } else if (!this.#dialog.open) {
       this.#dialog.showModal();
     }
   }
 
-  #browse(trouble) {
+  #browse(error) {
     this.#shown = "goods";
     this.#showDialog();
     const t = this.#t;
     const shelf = new Shelf(t, this.#cart);
     this.#body.replaceChildren(shelf.element);
     this.#foot.replaceChildren(
-      element("p.trouble", { role: "alert" }, trouble),
+      element("p.trouble", { role: "alert" }, error),
       element("p.total", { role: "status" }, element("span", {}, t("total")), element("strong", {})),
       element("button.button.primary.buy", { type: "button", onclick: () => this.#buy() }, icon("check"), t("buy")));
     this.#total();
@@ -152,27 +151,27 @@ export class Shop {
   #total() {
     const total = this.#foot.querySelector(".total strong");
     if (total) {
-      setText(total, written(this.#cart.total, this.#t.language));
+      setText(total, formatAmount(this.#cart.total, this.#t.language));
       this.#foot.querySelector(".buy").disabled = this.#cart.items.length === 0;
     }
   }
 
   async #buy() {
     const purchase = { purchase_id: newID(), session_id: this.#session, items: this.#cart.items };
-    this.#mine = purchase.purchase_id;
+    this.#pending = purchase.purchase_id;
     this.#sending = true;
-    this.#under("pending");
+    this.#showStatus("pending");
     for (let tried = 1; ; tried++) {
       try {
         await send("POST", `${this.#base}/purchase`, purchase);
-        return; // the stream tells what it came to
+        return; // the stream reports the outcome
       } catch (refusal) {
-        const unknown = refusal instanceof Refusal && ["unreachable", "no_answer", "timeout"].includes(refusal.code);
-        if (this.#mine !== purchase.purchase_id) {
-          return; // its outcome is there already
+        const noOutcome = refusal instanceof Refusal && ["unreachable", "no_answer", "timeout"].includes(refusal.code);
+        if (this.#pending !== purchase.purchase_id) {
+          return; // the stream has already reported its outcome
         }
-        if (!unknown || tried === TRIES) {
-          this.#mine = unknown ? this.#mine : "";
+        if (!noOutcome || tried === TRIES) {
+          this.#pending = noOutcome ? this.#pending : "";
           this.#sending = false;
           this.#browse(this.#sentence(refusal));
           return;
@@ -185,25 +184,25 @@ export class Shop {
     return sentence(this.#t, refusal);
   }
 
-  // under shows one sign and a sentence in the place of the goods.
-  #under(what) {
-    if (this.#shown === what && this.#dialog.open) {
+  // showStatus shows an icon and a sentence instead of the products.
+  #showStatus(status) {
+    if (this.#shown === status && this.#dialog.open) {
       return;
     }
-    this.#shown = what;
-    if (what !== "pending" || this.#sending) {
+    this.#shown = status;
+    if (status !== "pending" || this.#sending) {
       this.#showDialog();
     }
     const t = this.#t;
-    const [title, text] = [t(`${what}.title`), t(`${what}.explained`)];
-    this.#body.replaceChildren(element(`div.outcome.${what}`, { role: what === "unresolved" ? "alert" : "status" },
-      icon({ pending: "hourglass", accepted: "check", unresolved: "alert" }[what]), element("p.title", {}, title), element("p.explained", {}, text)));
-    this.#foot.replaceChildren(...(what === "pending" ? [] :
+    const [title, text] = [t(`${status}.title`), t(`${status}.explained`)];
+    this.#body.replaceChildren(element(`div.outcome.${status}`, { role: status === "unresolved" ? "alert" : "status" },
+      icon({ pending: "hourglass", accepted: "check", unresolved: "alert" }[status]), element("p.title", {}, title), element("p.explained", {}, text)));
+    this.#foot.replaceChildren(...(status === "pending" ? [] :
       [element("button.button.primary", { type: "button", onclick: () => this.#dialog.close() }, t("done"))]));
   }
 }
 
-// newID is a random UUID. crypto.randomUUID is for pages under TLS only.
+// newID returns a random UUID. crypto.randomUUID works only under TLS.
 function newID() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[6] = (bytes[6] & 0x0f) | 0x40;

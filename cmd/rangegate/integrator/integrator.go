@@ -1,6 +1,6 @@
-// Package integrator is a demo of what an integrator hosts (SPEC.md parts 4.4, 4.5 and 6): a products API with pictures,
-// a webhook, and a page that shows what arrived and chooses how it is answered. It knows of the gateway only what is on
-// the wire, and keeps everything in memory.
+// Package integrator is a demo of an integrator's servers (SPEC.md parts 4.4, 4.5 and 6): a products API with pictures,
+// a webhook, and a page that shows the events and chooses the answers. It uses nothing of the gateway but its requests,
+// and keeps everything in memory.
 package integrator
 
 import (
@@ -20,30 +20,29 @@ import (
 //go:embed page pictures
 var files embed.FS
 
-// Settings is what an Integrator needs to know.
+// Settings configures an Integrator.
 type Settings struct {
-	Secrets []string // whsec_<base64>; an event is right when it is signed with one of them. None: nothing is checked
+	Secrets []string // whsec_<base64>; an event needs a signature of one of them. Empty: signatures are not checked
 	Log     zerolog.Logger
-	Now     func() time.Time // nil: time.Now. It stamps what arrives; a signature's age is told by the machine's clock
+	Now     func() time.Time // time of the arrivals; nil: time.Now. The age of a signature always depends on time.Now
 }
 
-// Integrator answers for all paths. Close it before the server that it is in is shut down.
+// Integrator is the handler of all paths. Close it before its server shuts down.
 type Integrator struct {
 	settings Settings
 	keys     []*standardwebhooks.Webhook
-	desk     *desk
+	inbox    *inbox
 	handler  http.Handler
 	closed   chan struct{}
 	close    sync.Once
 }
 
-// New is an Integrator that accepts everything until it is told otherwise. The error is a secret that is none; it does not
-// quote it.
+// New returns an Integrator that accepts every event at first. It fails for an invalid secret, which it does not quote.
 func New(s Settings) (*Integrator, error) {
 	if s.Now == nil {
 		s.Now = time.Now
 	}
-	in := &Integrator{settings: s, desk: newDesk(), closed: make(chan struct{})}
+	in := &Integrator{settings: s, inbox: newInbox(), closed: make(chan struct{})}
 	for i, secret := range s.Secrets {
 		key, err := standardwebhooks.NewWebhook(secret)
 		if err != nil || !strings.HasPrefix(secret, "whsec_") {
@@ -55,10 +54,10 @@ func New(s Settings) (*Integrator, error) {
 	return in, nil
 }
 
+// ServeHTTP serves all paths.
 func (in *Integrator) ServeHTTP(w http.ResponseWriter, r *http.Request) { in.handler.ServeHTTP(w, r) }
 
-// Close ends the open streams, and the answers that are held back, so that the server can shut down. It may be called
-// again.
+// Close ends open streams and hanging requests, so that the server can shut down. It may be called again.
 func (in *Integrator) Close() { in.close.Do(func() { close(in.closed) }) }
 
 func (in *Integrator) routes() http.Handler {
@@ -71,15 +70,15 @@ func (in *Integrator) routes() http.Handler {
 	mux.HandleFunc("GET /stream", in.stream)
 	page, err := fs.Sub(files, "page")
 	if err != nil {
-		panic(err) // only a name that is no path would be one
+		panic(err) // "page" is a valid path
 	}
 	mux.Handle("GET /", http.FileServerFS(page))
-	// Nobody else's page may choose the answer. The gateway, which is no browser, passes.
-	return guarded(http.NewCrossOriginProtection().Handler(mux))
+	// Pages of other origins must not choose the answer. The gateway passes, as it is no browser.
+	return secureHeaders(http.NewCrossOriginProtection().Handler(mux))
 }
 
-// guarded forbids the page everything that it does not need: what it shows comes from outside.
-func guarded(next http.Handler) http.Handler {
+// secureHeaders forbids the page everything that it does not need, as it shows texts of others.
+func secureHeaders(next http.Handler) http.Handler {
 	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -91,7 +90,7 @@ func guarded(next http.Handler) http.Handler {
 	})
 }
 
-// cached lets pictures be kept for an hour.
+// cached allows clients to keep pictures for an hour.
 func cached(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "max-age=3600")
@@ -99,19 +98,71 @@ func cached(next http.Handler) http.Handler {
 	})
 }
 
-// arrived is the list as the page has it, oldest first.
+// arrived returns the page's list, oldest first.
 func (in *Integrator) arrived(w http.ResponseWriter, _ *http.Request) {
-	list, _, _ := in.desk.since(0)
+	list, _, _ := in.inbox.since(0)
 	answer(w, http.StatusOK, list)
 }
 
 func answer(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // who went away needs no answer
+	_ = json.NewEncoder(w).Encode(body) // fails when the client is gone
 }
 
-// fault answers a request that is not what its path takes.
+// fault answers an invalid request.
 func fault(w http.ResponseWriter, status int, sentence string) {
 	answer(w, status, map[string]string{"error": sentence})
+}
+
+// product is a product of SPEC.md part 2. Only time has a minimum and a step.
+type product struct {
+	ID          string      `json:"id"`
+	DisplayName string      `json:"display_name"`
+	Price       json.Number `json:"price"` // per unit; of time, per minute
+	MaxQty      int         `json:"max_qty"`
+	MinQty      int         `json:"min_qty,omitempty"`
+	IncrementBy int         `json:"increment_by,omitempty"`
+	PictureURL  string      `json:"picture_url"`
+}
+
+// onSale are the products by type. The name of a product's picture is its id.
+var onSale = map[string][]product{
+	"time": {
+		{ID: "time", DisplayName: "Lane time", Price: "0.40", MinQty: 15, MaxQty: 120, IncrementBy: 15},
+	},
+	"targets": {
+		{ID: "bullseye", DisplayName: "Bull's-eye, 50 cm", Price: "1.20", MaxQty: 20},
+		{ID: "silhouette", DisplayName: "Silhouette, life size", Price: "1.95", MaxQty: 20},
+		{ID: "steel-plates", DisplayName: "Falling plates, one lane hour", Price: "9.50", MaxQty: 1},
+	},
+	"ammo": {
+		{ID: "9mm-box-50", DisplayName: "9 mm, box of 50", Price: "18.90", MaxQty: 10},
+		{ID: "22lr-box-100", DisplayName: ".22 LR, box of 100", Price: "12.50", MaxQty: 10},
+		{ID: "12-gauge-box-25", DisplayName: "12 gauge, box of 25", Price: "14.75", MaxQty: 6},
+	},
+	"rentals": {
+		{ID: "ear-muffs", DisplayName: "Ear muffs", Price: "3.00", MaxQty: 4},
+		{ID: "safety-glasses", DisplayName: "Safety glasses", Price: "2.50", MaxQty: 4},
+		{ID: "pistol", DisplayName: "Pistol, 9 mm", Price: "15.00", MaxQty: 1},
+	},
+}
+
+// products is the products API. The addresses of the pictures have the host of the request.
+func (in *Integrator) products(w http.ResponseWriter, r *http.Request) {
+	sold, ok := onSale[r.URL.Query().Get("type")]
+	if !ok {
+		fault(w, http.StatusBadRequest, "type must be time, targets, ammo or rentals")
+		return
+	}
+	scheme := "http"
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	list := make([]product, len(sold))
+	for i, p := range sold {
+		p.PictureURL = scheme + "://" + r.Host + "/pictures/" + p.ID + ".jpg"
+		list[i] = p
+	}
+	answer(w, http.StatusOK, list)
 }

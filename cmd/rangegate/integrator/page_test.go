@@ -21,8 +21,8 @@ import (
 	"rangegate/catalog"
 )
 
-// What is sold here passes the checks of the gateway itself, without a word in its log.
-func TestTheGatewayTakesTheProducts(t *testing.T) {
+// The demo products pass the checks of the gateway without a line in its log.
+func TestTheGatewayAcceptsTheProducts(t *testing.T) {
 	in, err := New(Settings{Now: time.Now})
 	require.NoError(t, err)
 	server := httptest.NewTLSServer(in)
@@ -35,12 +35,12 @@ func TestTheGatewayTakesTheProducts(t *testing.T) {
 	all, err := client.All(t.Context(), "7d1c")
 	require.NoError(t, err)
 	require.Empty(t, log.String())
-	for of, list := range map[string][]catalog.Product{
+	for kind, list := range map[string][]catalog.Product{
 		"time": all.Time, "targets": all.Targets, "ammo": all.Ammo, "rentals": all.Rentals,
 	} {
-		require.Len(t, list, len(onSale[of]))
+		require.Len(t, list, len(onSale[kind]))
 		for i, p := range list {
-			require.Equal(t, onSale[of][i].ID, p.ID, "in the same order")
+			require.Equal(t, onSale[kind][i].ID, p.ID, "in the same order")
 			requirePicture(t, server, p.PictureURL)
 		}
 	}
@@ -48,12 +48,12 @@ func TestTheGatewayTakesTheProducts(t *testing.T) {
 	require.Empty(t, all.Refusal(map[string]int{"time": 120, "bullseye": 5, "9mm-box-50": 2, "ear-muffs": 1}))
 }
 
-// requirePicture holds a picture to the guidelines of SPEC.md part 2.
+// requirePicture checks the guidelines of SPEC.md part 2.
 func requirePicture(t *testing.T, server *httptest.Server, address string) {
 	require.True(t, strings.HasPrefix(address, server.URL+"/pictures/"), address)
 	response, err := server.Client().Get(address)
 	require.NoError(t, err)
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	require.Equal(t, http.StatusOK, response.StatusCode)
 	require.Equal(t, "image/jpeg", response.Header.Get("Content-Type"))
 	body, err := io.ReadAll(response.Body)
@@ -80,62 +80,58 @@ func TestEveryPictureIsOfAProduct(t *testing.T) {
 	}
 }
 
-func TestAProductTypeThatIsNoneIsRefused(t *testing.T) {
-	r := newRig(t)
+func TestAnUnknownProductTypeIsRefused(t *testing.T) {
+	r := newFixture(t)
 	for _, query := range []string{"", "?type=", "?type=beer", "?type=Time"} {
 		response := r.get("/products" + query)
-		require.Equal(t, http.StatusBadRequest, response.StatusCode)
-		require.Equal(t, "application/json", response.Header.Get("Content-Type"))
+		require.Equal(t, http.StatusBadRequest, response.status)
+		require.Equal(t, "application/json", response.header.Get("Content-Type"))
 	}
-	require.True(t, strings.HasPrefix(urlOf(t, r.get("/products?type=ammo")), r.server.URL+"/pictures/"), "http where it was asked by http")
+	require.True(t, strings.HasPrefix(pictureURL(t, r.get("/products?type=ammo").body), r.server.URL+"/pictures/"), "the scheme of the request")
 }
 
-func urlOf(t *testing.T, response *http.Response) string {
-	body, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
+func pictureURL(t *testing.T, body []byte) string {
 	address := regexp.MustCompile(`"picture_url":"([^"]+)"`).FindSubmatch(body)
-	_, err = url.Parse(string(address[1]))
+	_, err := url.Parse(string(address[1]))
 	require.NoError(t, err)
 	return string(address[1])
 }
 
-var refers = regexp.MustCompile(`(?:href|src)="([^"]+)"|from "\./([^"]+)"|import "\./([^"]+)"`)
+var references = regexp.MustCompile(`(?:href|src)="([^"]+)"|from "\./([^"]+)"|import "\./([^"]+)"`)
 
-// The page is whole in itself: all that it refers to is served here, of the right type, under a policy that lets it work.
-func TestThePageNeedsNothingFromElsewhere(t *testing.T) {
-	r := newRig(t)
+// Every file that the page refers to is served here with the right type, under a policy that permits it.
+func TestThePageIsSelfContained(t *testing.T) {
+	r := newFixture(t)
 	types := map[string]string{
 		".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml",
 	}
-	served := map[string]bool{}
+	visited := map[string]bool{}
 	var visit func(name string)
 	visit = func(name string) {
-		if served[name] {
+		if visited[name] {
 			return
 		}
-		served[name] = true
+		visited[name] = true
 		response := r.get("/" + strings.TrimSuffix(name, "index.html"))
-		require.Equal(t, http.StatusOK, response.StatusCode, name)
-		require.Contains(t, response.Header.Get("Content-Type"), types[path.Ext(name)], name)
-		require.Contains(t, response.Header.Get("Content-Security-Policy"), "default-src 'none'; script-src 'self'; style-src 'self';")
-		require.NotContains(t, response.Header.Get("Content-Security-Policy"), "unsafe")
-		body, err := io.ReadAll(response.Body)
-		require.NoError(t, err)
-		text := strings.Replace(string(body), `xmlns="http://www.w3.org/2000/svg"`, "", 1)
+		require.Equal(t, http.StatusOK, response.status, name)
+		require.Contains(t, response.header.Get("Content-Type"), types[path.Ext(name)], name)
+		require.Contains(t, response.header.Get("Content-Security-Policy"), "default-src 'none'; script-src 'self'; style-src 'self';")
+		require.NotContains(t, response.header.Get("Content-Security-Policy"), "unsafe")
+		text := strings.Replace(string(response.body), `xmlns="http://www.w3.org/2000/svg"`, "", 1)
 		require.NotRegexp(t, `https?://|<style|style="|<script>| on[a-z]+="|innerHTML|insertAdjacentHTML|outerHTML`, text, name)
-		for _, found := range refers.FindAllStringSubmatch(text, -1) {
-			visit(strings.Join(found[1:], ""))
+		for _, match := range references.FindAllStringSubmatch(text, -1) {
+			visit(strings.Join(match[1:], ""))
 		}
 	}
 	visit("index.html")
 	pages, err := fs.Glob(files, "page/*")
 	require.NoError(t, err)
-	require.Len(t, served, len(pages), "and nothing is served that it does not use")
+	require.Len(t, visited, len(pages), "every file of the page is used")
 }
 
-func TestPathsThatAreNoneAreNotFound(t *testing.T) {
-	r := newRig(t)
+func TestUnknownPathsAreNotFound(t *testing.T) {
+	r := newFixture(t)
 	for _, path := range []string{"/pictures/", "/pictures/none.jpg", "/pictures/../page/page.js", "/integrator.go", "/page/page.js", "/webhook"} {
-		require.Equal(t, http.StatusNotFound, r.get(path).StatusCode, path)
+		require.Equal(t, http.StatusNotFound, r.get(path).status, path)
 	}
 }

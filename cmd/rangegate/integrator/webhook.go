@@ -1,12 +1,14 @@
 package integrator
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"regexp"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 )
@@ -14,11 +16,11 @@ import (
 const (
 	purchaseRequest = "purchaseRequest"
 
-	maxEvent = 64 << 10         // bytes of a body
-	patience = 60 * time.Second // that an answer is held back when nobody gives up
+	maxEventBytes = 64 << 10
+	maxHang       = 60 * time.Second
 )
 
-// success and failure are the bodies of SPEC.md part 6.
+// success and failure are the bodies of answers (SPEC.md part 6).
 type success struct {
 	Success bool   `json:"success"`
 	TraceID string `json:"trace_id"`
@@ -30,9 +32,9 @@ type failure struct {
 	TraceID     string `json:"trace_id"`
 }
 
-// webhook takes an event, notes it, and answers as chosen.
+// webhook receives an event and gives the chosen answer.
 func (in *Integrator) webhook(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxEvent))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxEventBytes))
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
 		fault(w, http.StatusRequestEntityTooLarge, "an event has at most 64 KiB")
 		return
@@ -41,7 +43,7 @@ func (in *Integrator) webhook(w http.ResponseWriter, r *http.Request) {
 		fault(w, http.StatusBadRequest, "the body broke off")
 		return
 	}
-	arrival, next := in.desk.take(in.read(body, r.Header))
+	arrival, next := in.inbox.add(in.read(body, r.Header))
 	in.settings.Log.Info().Int("number", arrival.Number).Str("event", arrival.Event).Str("webhook_id", arrival.WebhookID).
 		Str("signature", string(arrival.Signature)).Str("answer", string(arrival.Answer)).Int("status", arrival.Status).
 		Msg("an event arrived at the demo integrator")
@@ -66,24 +68,89 @@ func (in *Integrator) webhook(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// hang holds the request until somebody has had enough, and then drops the connection without a word.
+// hang holds the request until the client gives up, and then closes the connection without an answer.
 func (in *Integrator) hang(r *http.Request) {
-	enough := time.NewTimer(patience)
-	defer enough.Stop()
+	timeout := time.NewTimer(maxHang)
+	defer timeout.Stop()
 	select {
 	case <-r.Context().Done():
 	case <-in.closed:
-	case <-enough.C:
+	case <-timeout.C:
 	}
 	panic(http.ErrAbortHandler)
 }
 
 var traceparent = regexp.MustCompile(`^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$`)
 
-// traceOf is the trace id that the gateway sent along, so that the logs of both sides meet in it, or a new one.
+// traceOf returns the gateway's trace id, which joins the logs of both sides, or a new one.
 func traceOf(r *http.Request) string {
 	if parts := traceparent.FindStringSubmatch(r.Header.Get("traceparent")); parts != nil {
 		return parts[1]
 	}
 	return strings.ReplaceAll(uuid.NewString(), "-", "")
+}
+
+// Answer is an answer to an event.
+type Answer string
+
+// The answers.
+const (
+	Accept   Answer = "accept"   // 200 for a purchaseRequest, 204 for every other event
+	Refuse   Answer = "refuse"   // 409 with a message for the customer
+	Hang     Answer = "hang"     // none
+	Error    Answer = "error"    // 500
+	Rejected Answer = "rejected" // 401 or 400 for a wrong signature or no event; cannot be chosen
+)
+
+// Next is the answer to the next event.
+type Next struct {
+	Answer      Answer `json:"answer"`
+	UserMessage string `json:"user_message"` // for the customer, with Refuse only
+	Once        bool   `json:"once"`         // accept every event after the next one
+}
+
+var acceptAll = Next{Answer: Accept}
+
+func (n Next) status(event string) int {
+	switch {
+	case n.Answer == Refuse:
+		return http.StatusConflict
+	case n.Answer == Error:
+		return http.StatusInternalServerError
+	case n.Answer == Hang:
+		return 0
+	case event == purchaseRequest:
+		return http.StatusOK
+	}
+	return http.StatusNoContent
+}
+
+const (
+	maxChoiceBytes = 8 << 10
+	maxMessage     = 500 // characters
+)
+
+// choose receives a Next.
+func (in *Integrator) choose(w http.ResponseWriter, r *http.Request) {
+	var next Next
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxChoiceBytes)).Decode(&next); err != nil {
+		fault(w, http.StatusBadRequest, `the body must be {"answer": …, "user_message": …, "once": …}`)
+		return
+	}
+	switch next.Answer {
+	case Accept:
+		next = acceptAll // without Once, which changes nothing
+	case Hang, Error:
+		next.UserMessage = ""
+	case Refuse:
+		if utf8.RuneCountInString(next.UserMessage) > maxMessage {
+			fault(w, http.StatusBadRequest, "user_message must have at most 500 characters")
+			return
+		}
+	default:
+		fault(w, http.StatusBadRequest, "answer must be accept, refuse, hang or error")
+		return
+	}
+	in.inbox.setNext(next)
+	answer(w, http.StatusOK, next)
 }

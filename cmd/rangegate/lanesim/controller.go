@@ -14,123 +14,104 @@ import (
 	"rangegate/lanes/link/websocket/frame"
 )
 
-// Controller is one lane's: a sim.Controller, and what may be wrong with the way to it.
+// Controller is the simulated controller of one lane on a real socket, with its faults.
 type Controller struct {
 	*sim.Controller
-	of      *Controllers
-	lane    Lane
-	address string
-	driver  *sim.Driver // of this one controller, as each has its own clock
-	clock   *clock
+	controllers *Controllers
+	lane        Lane
+	address     string
+	driver      *sim.Driver // of this controller alone, as each has a clock of its own
+	clock       *clock
 
-	mu    sync.Mutex
-	wrong wrong
-	talks map[*talk]struct{}
+	mu          sync.Mutex
+	faults      faults
+	connections map[*connection]struct{}
 }
 
-// wrong is what is wrong at the moment, beside what sim.Controller knows of.
-type wrong struct {
-	refuses, hangs, poses     bool // reaching.go
-	halfOpen, slow            bool // wire.go
-	losesAcks, twice, shuffle bool // reporting.go
-}
-
-func newController(of *Controllers, lane Lane, address string) *Controller {
-	clock := &clock{now: of.settings.Now}
+func newController(controllers *Controllers, lane Lane, address string) *Controller {
+	clock := &clock{now: controllers.settings.Now}
 	driver := sim.New(clock.Now)
 	return &Controller{
-		Controller: driver.Controller(lane.ID), of: of, lane: lane, address: address, driver: driver, clock: clock,
-		talks: make(map[*talk]struct{}),
+		Controller: driver.Controller(lane.ID), controllers: controllers, lane: lane, address: address, driver: driver,
+		clock: clock, connections: make(map[*connection]struct{}),
 	}
 }
 
-// Address is the URL that a gateway dials.
+// Address returns the URL of the controller.
 func (c *Controller) Address() string { return c.address }
 
-func (c *Controller) is() wrong {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.wrong
-}
+type socketKey struct{} // of a request's net.Conn in its context
 
-func (c *Controller) set(change func(*wrong)) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	change(&c.wrong)
-}
-
-type wireOf struct{} // the key of a request's connection
-
-// ServeHTTP is the WebSocket handshake, and all that follows.
+// ServeHTTP serves one connection of a gateway, from the WebSocket handshake to its end.
 func (c *Controller) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c.of.talking.Add(1)
-	defer c.of.talking.Done()
-	wire := r.Context().Value(wireOf{}).(net.Conn)
-	switch wrong := c.is(); {
-	case wrong.refuses:
+	c.controllers.running.Add(1)
+	defer c.controllers.running.Done()
+	socket := r.Context().Value(socketKey{}).(net.Conn)
+	switch faults := c.currentFaults(); {
+	case faults.refuse:
 		http.Error(w, "this controller refuses connections", http.StatusServiceUnavailable)
 		return
-	case wrong.hangs:
+	case faults.hang:
 		c.hang(r.Context())
 		return
-	case !c.knows(r.Header.Get("Authorization")):
+	case !c.authorized(r.Header.Get("Authorization")):
 		http.Error(w, "wrong key", http.StatusUnauthorized)
 		return
 	}
-	t := &talk{with: c, wire: wire}
+	conn := &connection{controller: c, socket: socket}
 	frames, err := websocket.Accept(w, r, &websocket.AcceptOptions{
-		Subprotocols: []string{frame.Subprotocol}, InsecureSkipVerify: true, // the origin: there is no browser here
-		OnPingReceived: func(context.Context, []byte) bool { return t.pinged() },
+		Subprotocols: []string{frame.Subprotocol}, InsecureSkipVerify: true, // no check of the origin, as there is no browser
+		OnPingReceived: func(context.Context, []byte) bool { return conn.receivePing() },
 	})
 	if err != nil {
 		return
 	}
-	t.frames = frames
-	if !c.begin(t) {
+	conn.frames = frames
+	if !c.add(conn) {
 		_ = frames.CloseNow()
 		return
 	}
-	defer c.ended(t)
+	defer c.remove(conn)
 	if frames.Subprotocol() != frame.Subprotocol {
-		t.end(errors.New("wants " + frame.Subprotocol))
+		conn.close(errors.New("wants " + frame.Subprotocol))
 		return
 	}
-	t.end(t.run())
+	conn.close(conn.run())
 }
 
-func (c *Controller) knows(authorization string) bool {
+func (c *Controller) authorized(authorization string) bool {
 	want := "Bearer " + c.lane.Key
 	return c.lane.Key == "" || subtle.ConstantTimeCompare([]byte(authorization), []byte(want)) == 1
 }
 
-// begin counts the conversation in, unless the controllers are closing.
-func (c *Controller) begin(t *talk) bool {
+// add notes the connection, and returns false when the controllers are closing.
+func (c *Controller) add(conn *connection) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	select {
-	case <-c.of.closing:
+	case <-c.controllers.closing:
 		return false
 	default:
-		c.talks[t] = struct{}{}
+		c.connections[conn] = struct{}{}
 		return true
 	}
 }
 
-func (c *Controller) ended(t *talk) {
+func (c *Controller) remove(conn *connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.talks, t)
+	delete(c.connections, conn)
 }
 
-// each calls what for every conversation, outside the lock.
-func (c *Controller) each(what func(*talk)) {
+// eachConnection calls do for every connection, without the lock.
+func (c *Controller) eachConnection(do func(*connection)) {
 	c.mu.Lock()
-	talks := make([]*talk, 0, len(c.talks))
-	for t := range c.talks {
-		talks = append(talks, t)
+	connections := make([]*connection, 0, len(c.connections))
+	for conn := range c.connections {
+		connections = append(connections, conn)
 	}
 	c.mu.Unlock()
-	for _, t := range talks {
-		what(t)
+	for _, conn := range connections {
+		do(conn)
 	}
 }

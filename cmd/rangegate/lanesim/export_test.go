@@ -8,20 +8,20 @@ import (
 	"github.com/google/uuid"
 )
 
-// Foreseen are the first of a lane's mishaps.
-func Foreseen(seed uint64, lane uuid.UUID, many int) (all []string) {
-	for m := range mishaps(seed, lane, Kinds, time.Minute) {
-		if all = append(all, fmt.Sprint(m)); len(all) == many {
+// RandomFaults returns the first random faults of a lane.
+func RandomFaults(seed uint64, lane uuid.UUID, count int) (all []string) {
+	for f := range randomFaults(seed, lane, Kinds, time.Minute) {
+		if all = append(all, fmt.Sprint(f)); len(all) == count {
 			break
 		}
 	}
 	return all
 }
 
-// Have is one of Kinds beginning or ending.
-func (c *Controller) Have(kind string, on bool) { c.have(kind, on) }
+// SetKind begins or ends one of Kinds.
+func (c *Controller) SetKind(kind string, on bool) { c.setKind(kind, on) }
 
-// Ports are those that the controllers answer on.
+// Ports returns the ports of the controllers.
 func (cs *Controllers) Ports() (ports []string) {
 	for _, c := range cs.lanes {
 		address, _ := url.Parse(c.address)

@@ -1,13 +1,13 @@
-// Package lanesim is lane controllers that answer over real WebSockets, the controller's side of LINK.md version 1: for
-// the tests of the driver, and for an operator who has the gateway but not yet the hardware. What is on the lane is a
-// sim.Controller; here are the wire, and what goes wrong with it.
+// Package lanesim serves simulated lane controllers over real WebSockets, the controller's side of LINK.md version 1. The
+// tests of the driver use it, and operators who have no hardware yet. The lane itself is a sim.Controller; this package
+// adds the network and its faults.
 //
-// Every fault can be had on request, and at random from a seed:
+// Every fault can be set on request, or happens at random from a seed (faults.go):
 //
-//	reaching it       refuse, hang, wrong-lane                         reaching.go
-//	the wire          drop, half-open, slow, garbage, oversize         wire.go
-//	the report log    lost-acks, duplicate, reorder                    reporting.go
-//	its power, clock  power-cut, log-lost, clock-stop                  power.go
+//	handshake         refuse, hang, wrong-lane
+//	connection        drop, half-open, slow, garbage, oversize
+//	report log        lost-acks, duplicate, reorder
+//	power and clock   power-cut, log-lost, clock-stop
 package lanesim
 
 import (
@@ -28,55 +28,56 @@ import (
 	"rangegate/lanes/link/sim"
 )
 
-// Settings are the same for all controllers.
+// Settings apply to all controllers.
 type Settings struct {
 	Now      func() lanes.Instant // countdowns and ages use its Mono only
 	Shooters bool                 // simulated shooters enter, call for help, hit the carrier and buy
-	Faults   []string             // of Kinds: these happen at random; none: only on request
-	Every    time.Duration        // on average between two random faults of a lane; default a minute
-	Seed     uint64               // with the same one the same lane has the same shooters and faults
-	// Told, if there is one, hears of every random fault.
-	Told func(lane uuid.UUID, fault string, lasts time.Duration)
+	Faults   []string             // of Kinds, happen at random; empty: faults happen on request only
+	Every    time.Duration        // mean time between two random faults of a lane; default a minute
+	Seed     uint64               // the same seed gives a lane the same shooters and faults
+	// OnFault is called at every random fault. It may be nil.
+	OnFault func(lane uuid.UUID, fault string, lasts time.Duration)
 }
 
-// Lane is a lane whose controller answers here.
+// Lane is a lane whose controller is simulated.
 type Lane struct {
 	ID     uuid.UUID
 	Listen string      // host:port; port 0 is any free one. Several lanes may share an address
 	Path   string      // of the URL, with its query; empty: /
-	Key    string      // that a gateway has to show; empty: none
-	TLS    *tls.Config // nil: ws://. Lanes that share an address share the first one's
+	Key    string      // required of the gateway; empty: none
+	TLS    *tls.Config // nil: ws://. Lanes with the same address use the first one's
 }
 
-// Controllers are the controllers of some lanes, answering.
+// Controllers are the running controllers of some lanes.
 type Controllers struct {
 	settings  Settings
 	lanes     map[uuid.UUID]*Controller
-	listeners map[string]*listener // by address as it was asked for; those with port 0 are not shared
+	listeners map[string]*listener // by Lane.Listen; those with port 0 are not shared
 	servers   []*http.Server
 	autopilot []*sim.Autopilot
 
 	closing chan struct{}
-	talking sync.WaitGroup // servers, conversations
+	running sync.WaitGroup // servers, connections and random faults
 }
 
-// listener is one address, and the controllers that answer there.
+// listener is one address with its controllers.
 type listener struct {
 	net.Listener
 	scheme string
 	paths  sync.Map // string to *Controller
 }
 
+// ServeHTTP passes the request to the controller at its path.
 func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c, known := l.paths.Load(r.URL.RequestURI())
-	if !known {
+	c, ok := l.paths.Load(r.URL.RequestURI())
+	if !ok {
 		http.NotFound(w, r)
 		return
 	}
 	c.(*Controller).ServeHTTP(w, r)
 }
 
-// New listens for these lanes. After an error nothing does.
+// New listens for these lanes. After an error it listens for none.
 func New(settings Settings, served ...Lane) (*Controllers, error) {
 	cs := &Controllers{
 		settings: settings, lanes: make(map[uuid.UUID]*Controller, len(served)),
@@ -93,16 +94,16 @@ func New(settings Settings, served ...Lane) (*Controllers, error) {
 			cs.autopilot = append(cs.autopilot, sim.NewAutopilot(c.driver, settings.Seed))
 		}
 		if len(settings.Faults) > 0 {
-			cs.talking.Go(c.suffer)
+			cs.running.Go(c.failAtRandom)
 		}
 	}
 	return cs, nil
 }
 
-// Controller is that lane's; nil if it is none of these.
+// Controller returns the lane's controller, or nil.
 func (cs *Controllers) Controller(lane uuid.UUID) *Controller { return cs.lanes[lane] }
 
-// Close ends every connection. Once it has returned nothing answers any more. It may be called again.
+// Close closes every connection and listener, and waits for them. It may be called again.
 func (cs *Controllers) Close() {
 	select {
 	case <-cs.closing:
@@ -118,7 +119,7 @@ func (cs *Controllers) Close() {
 	for _, c := range cs.lanes {
 		c.Drop()
 	}
-	cs.talking.Wait()
+	cs.running.Wait()
 }
 
 func (cs *Controllers) add(lane Lane) error {
@@ -156,17 +157,17 @@ func (cs *Controllers) listen(lane Lane) (*listener, error) {
 		cs.listeners[lane.Listen] = l
 	}
 	server := &http.Server{
-		Handler: l, ReadHeaderTimeout: heardWithin, TLSConfig: lane.TLS,
+		Handler: l, ReadHeaderTimeout: livenessTimeout, TLSConfig: lane.TLS,
 		ErrorLog: log.New(io.Discard, "", 0),
-		ConnContext: func(ctx context.Context, wire net.Conn) context.Context {
-			return context.WithValue(ctx, wireOf{}, wire)
+		ConnContext: func(ctx context.Context, socket net.Conn) context.Context {
+			return context.WithValue(ctx, socketKey{}, socket)
 		},
 	}
 	cs.servers = append(cs.servers, server)
-	serve := func() { _ = server.Serve(impatient{bound}) }
+	serve := func() { _ = server.Serve(timeoutListener{bound}) }
 	if lane.TLS != nil {
-		serve = func() { _ = server.ServeTLS(impatient{bound}, "", "") }
+		serve = func() { _ = server.ServeTLS(timeoutListener{bound}, "", "") }
 	}
-	cs.talking.Go(serve)
+	cs.running.Go(serve)
 	return l, nil
 }

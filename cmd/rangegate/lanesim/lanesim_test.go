@@ -17,12 +17,12 @@ import (
 	"rangegate/lanes/link/websocket"
 )
 
-// What a controller does that is in order is told in lanes/link/websocket, by linktest; here is what can be wrong.
+// The tests of lanes/link/websocket cover a controller without faults, with linktest; these tests cover the faults.
 
-const patience = 10 * time.Second
+const timeout = 10 * time.Second
 
-// rig is a lane with a gateway that connects to it, and a clock that can be put ahead.
-type rig struct {
+// fixture is a lane with a driver that connects to it, and a clock that can be moved ahead.
+type fixture struct {
 	*testing.T
 	*lanesim.Controller
 	lane   link.Lane
@@ -30,8 +30,8 @@ type rig struct {
 	ahead  *atomic.Int64
 }
 
-func newRig(t *testing.T) *rig {
-	r := &rig{T: t, lane: link.Lane{Range: uuid.New(), ID: uuid.New(), Epoch: 1}, ahead: new(atomic.Int64)}
+func newFixture(t *testing.T) *fixture {
+	r := &fixture{T: t, lane: link.Lane{Range: uuid.New(), ID: uuid.New(), Epoch: 1}, ahead: new(atomic.Int64)}
 	hardware, err := lanesim.New(lanesim.Settings{Now: r.now}, lanesim.Lane{ID: r.lane.ID, Listen: "127.0.0.1:0"})
 	require.NoError(t, err)
 	t.Cleanup(hardware.Close)
@@ -44,63 +44,63 @@ func newRig(t *testing.T) *rig {
 
 var start = time.Now()
 
-func (r *rig) now() lanes.Instant {
+func (r *fixture) now() lanes.Instant {
 	now := time.Now()
 	return lanes.Instant{Wall: now.UTC(), Mono: now.Sub(start) + time.Duration(r.ahead.Load())}
 }
 
-func (r *rig) dial() (link.Connection, link.Hello, *ear) {
+func (r *fixture) dial() (link.Connection, link.Hello, *receiver) {
 	r.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	heard := &ear{applied: make(chan uint64, 100), reports: make(chan lanes.Report, 100), down: make(chan error, 1)}
-	conn, hello, err := r.driver.Dial(ctx, r.lane, heard)
+	received := &receiver{applied: make(chan uint64, 100), reports: make(chan lanes.Report, 100), down: make(chan error, 1)}
+	conn, hello, err := r.driver.Dial(ctx, r.lane, received)
 	require.NoError(r, err)
 	r.Cleanup(conn.Close)
-	return conn, hello, heard
+	return conn, hello, received
 }
 
-// shooting dials, and has a session run.
-func (r *rig) shooting() (link.Connection, link.Hello, *ear) {
+// startSession dials and starts a session.
+func (r *fixture) startSession() (link.Connection, link.Hello, *receiver) {
 	r.Helper()
-	conn, hello, heard := r.dial()
+	conn, hello, received := r.dial()
 	conn.Send(link.State{Revision: 1, Session: r.session()})
-	got(r, heard.applied)
-	return conn, hello, heard
+	receive(r, received.applied)
+	return conn, hello, received
 }
 
-func (r *rig) session() *lanes.Session {
+func (r *fixture) session() *lanes.Session {
 	return &lanes.Session{ID: uuid.New(), Group: uuid.New(), Customer: "Jo", Phase: lanes.Running, Left: time.Hour, Since: r.now()}
 }
 
-type ear struct {
+type receiver struct {
 	applied chan uint64
 	reports chan lanes.Report
 	down    chan error
 }
 
-func (e *ear) Applied(revision uint64) { e.applied <- revision }
-func (e *ear) Reported(r lanes.Report) { e.reports <- r }
-func (e *ear) Down(err error)          { e.down <- err }
+func (r *receiver) Applied(revision uint64)      { r.applied <- revision }
+func (r *receiver) Reported(report lanes.Report) { r.reports <- report }
+func (r *receiver) Down(err error)               { r.down <- err }
 
-func got[T any](t testing.TB, from <-chan T) (one T) {
+func receive[T any](t testing.TB, from <-chan T) (value T) {
 	t.Helper()
 	select {
-	case one = <-from:
-	case <-time.After(patience):
-		require.Fail(t, "it never came")
+	case value = <-from:
+	case <-time.After(timeout):
+		require.Fail(t, "timeout")
 	}
-	return one
+	return value
 }
 
-func TestCloseLeavesNothing(t *testing.T) {
+func TestCloseLeavesNoGoroutine(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	all := []lanesim.Lane{
 		{ID: uuid.New(), Listen: "127.0.0.1:0"},
 		{ID: uuid.New(), Listen: "127.0.0.1:0", Path: "/b"},
 	}
 	hardware, err := lanesim.New(lanesim.Settings{
-		Now: (&rig{ahead: new(atomic.Int64)}).now, Shooters: true, Faults: lanesim.Kinds, Every: time.Millisecond, Seed: 1,
+		Now: (&fixture{ahead: new(atomic.Int64)}).now, Shooters: true, Faults: lanesim.Kinds, Every: time.Millisecond, Seed: 1,
 	}, all...)
 	require.NoError(t, err)
 	hardware.Controller(all[1].ID).Hang(true)
@@ -108,10 +108,10 @@ func TestCloseLeavesNothing(t *testing.T) {
 	for _, lane := range all {
 		targets[lane.ID] = websocket.Target{Address: hardware.Controller(lane.ID).Address()}
 	}
-	driver := websocket.New(websocket.Settings{Now: (&rig{ahead: new(atomic.Int64)}).now, Lanes: targets})
+	driver := websocket.New(websocket.Settings{Now: (&fixture{ahead: new(atomic.Int64)}).now, Lanes: targets})
 	for _, lane := range all {
 		go func() {
-			conn, _, err := driver.Dial(t.Context(), link.Lane{Range: uuid.New(), ID: lane.ID}, &ear{down: make(chan error, 1)})
+			conn, _, err := driver.Dial(t.Context(), link.Lane{Range: uuid.New(), ID: lane.ID}, &receiver{down: make(chan error, 1)})
 			if err == nil {
 				t.Cleanup(conn.Close)
 			}
@@ -123,10 +123,10 @@ func TestCloseLeavesNothing(t *testing.T) {
 }
 
 func TestLanesMayShareAnAddress(t *testing.T) {
-	now := (&rig{ahead: new(atomic.Int64)}).now
+	now := (&fixture{ahead: new(atomic.Int64)}).now
 	first, err := lanesim.New(lanesim.Settings{Now: now}, lanesim.Lane{ID: uuid.New(), Listen: "127.0.0.1:0"})
 	require.NoError(t, err)
-	first.Close() // its port is free now
+	first.Close() // frees its port
 	listen := "127.0.0.1:" + portOf(t, first)
 	a, b := uuid.New(), uuid.New()
 	both, err := lanesim.New(lanesim.Settings{Now: now},
@@ -143,26 +143,26 @@ func TestLanesMayShareAnAddress(t *testing.T) {
 	assert.ErrorContains(t, err, "already")
 }
 
-func TestMishapsComeFromTheSeed(t *testing.T) {
+func TestRandomFaultsDependOnTheSeed(t *testing.T) {
 	lane := uuid.New()
-	assert.Equal(t, lanesim.Foreseen(1, lane, 50), lanesim.Foreseen(1, lane, 50))
-	assert.NotEqual(t, lanesim.Foreseen(1, lane, 50), lanesim.Foreseen(2, lane, 50))
-	assert.NotEqual(t, lanesim.Foreseen(1, lane, 50), lanesim.Foreseen(1, uuid.New(), 50))
+	assert.Equal(t, lanesim.RandomFaults(1, lane, 50), lanesim.RandomFaults(1, lane, 50))
+	assert.NotEqual(t, lanesim.RandomFaults(1, lane, 50), lanesim.RandomFaults(2, lane, 50))
+	assert.NotEqual(t, lanesim.RandomFaults(1, lane, 50), lanesim.RandomFaults(1, uuid.New(), 50))
 }
 
 func TestEveryKindCanHappen(t *testing.T) {
 	for _, kind := range lanesim.Kinds {
-		r := newRig(t)
-		r.shooting()
-		r.Have(kind, true)
-		r.Have(kind, false)
+		r := newFixture(t)
+		r.startSession()
+		r.SetKind(kind, true)
+		r.SetKind(kind, false)
 		require.Eventually(t, func() bool {
-			conn, _, err := r.driver.Dial(t.Context(), r.lane, &ear{make(chan uint64, 9), make(chan lanes.Report, 9), make(chan error, 1)})
+			conn, _, err := r.driver.Dial(t.Context(), r.lane, &receiver{make(chan uint64, 9), make(chan lanes.Report, 9), make(chan error, 1)})
 			if err == nil {
 				conn.Close()
 			}
 			return err == nil
-		}, patience, time.Millisecond, "%s is over", kind)
+		}, timeout, time.Millisecond, "after %s", kind)
 	}
 }
 

@@ -13,22 +13,21 @@ import (
 	"rangegate/webhook/egress"
 )
 
-// How the controllers are knocked at: so many at a time, each for so long, and all of them for so long. What the gateway
-// dials with is as patient (LINK.md), and tries again for ever.
+// The limits of the connections to controllers. connectTimeout is the gateway's own (LINK.md).
 const (
-	knocksAtOnce = 64
-	knockWithin  = 3 * time.Second
-	knocksWithin = 20 * time.Second
+	parallelConnects  = 64
+	connectTimeout    = 3 * time.Second
+	connectAllTimeout = 20 * time.Second
 )
 
-// controller is where a lane's is, and whom its range trusts.
+// controller is the controller of a lane.
 type controller struct {
 	lane, address string
 	trust         websocket.TLS
 }
 
-// controllers are connected to, TLS included, and hung up on: not a word of the link is spoken, so that whoever is
-// connected stays so. That the one who answers is the lane's controller, and takes its key, check-controller shows.
+// controllers connects to every controller, with TLS, and disconnects without a message, so that a controller stays with
+// the gateway that it has. Whether the right controller answers and accepts the key is left to check-controller.
 func (s Settings) controllers(ctx context.Context) (all []Finding) {
 	var wired []controller
 	simulated := 0
@@ -36,7 +35,7 @@ func (s Settings) controllers(ctx context.Context) (all []Finding) {
 		trust, err := s.Trust(r.LinkTLS)
 		if err != nil {
 			all = append(all, Finding{
-				Fail, "controllers", fmt.Sprintf("ranges[%d].link_tls.ca: %v", i, err), "put the path of the PEM file right: the gateway does not start without it",
+				Fail, "controllers", fmt.Sprintf("ranges[%d].link_tls.ca: %v", i, err), "correct the path of the PEM file: the gateway does not start without it",
 			})
 			continue
 		}
@@ -56,29 +55,29 @@ func (s Settings) controllers(ctx context.Context) (all []Finding) {
 	if simulated > 0 {
 		all = append(all, ok("controllers", "%s simulated", count(simulated, "lane")))
 	}
-	return append(all, knockedAt(ctx, wired)...)
+	return append(all, connectAll(ctx, wired)...)
 }
 
-// knockedAt groups the lanes by what came of it.
-func knockedAt(ctx context.Context, wired []controller) (all []Finding) {
+// connectAll connects to the controllers and groups the lanes by the outcome.
+func connectAll(ctx context.Context, wired []controller) (all []Finding) {
 	if len(wired) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, knocksWithin)
+	ctx, cancel := context.WithTimeout(ctx, connectAllTimeout)
 	defer cancel()
 	outcome := make([]string, len(wired))
-	var knocking errgroup.Group
-	knocking.SetLimit(knocksAtOnce)
+	var connects errgroup.Group
+	connects.SetLimit(parallelConnects)
 	for i, c := range wired {
-		knocking.Go(func() error {
-			outcome[i] = c.knock(ctx)
+		connects.Go(func() error {
+			outcome[i] = c.connect(ctx)
 			return nil
 		})
 	}
-	_ = knocking.Wait()
+	_ = connects.Wait()
 
 	answered := 0
-	problems := grouped[string]{}
+	problems := groups[string]{}
 	for i, c := range wired {
 		if outcome[i] == "" {
 			answered++
@@ -91,7 +90,7 @@ func knockedAt(ctx context.Context, wired []controller) (all []Finding) {
 	}
 	for _, p := range problems {
 		all = append(all, Finding{
-			Fail, "controllers", fmt.Sprintf("%d of %d: %s: %s", len(p.of), len(wired), p.key, named(p.of)), remedy(p.key),
+			Fail, "controllers", fmt.Sprintf("%d of %d: %s: %s", len(p.names), len(wired), p.key, joinNames(p.names)), remedy(p.key),
 		})
 	}
 	return all
@@ -102,14 +101,14 @@ const (
 	fingerprint = "another certificate than that of link_tls.fingerprint"
 )
 
-// knock is empty, or why the controller is not reached.
-func (c controller) knock(ctx context.Context) string {
+// connect returns "" or why the controller cannot be reached.
+func (c controller) connect(ctx context.Context) string {
 	if ctx.Err() != nil {
 		return notTried
 	}
-	inTime, cancel := context.WithTimeout(ctx, knockWithin)
+	limited, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	err := websocket.Knock(inTime, c.address, c.trust)
+	err := websocket.Probe(limited, c.address, c.trust)
 	switch {
 	case err == nil:
 		return ""
@@ -122,9 +121,9 @@ func (c controller) knock(ctx context.Context) string {
 func remedy(problem string) string {
 	switch problem {
 	case notTried:
-		return "see to those that do not answer, and check again"
+		return "repair those that do not answer, and check again"
 	case fingerprint:
-		return "see whether the controller was replaced on purpose, and put the fingerprint right"
+		return "find out whether the controller was replaced on purpose, and correct the fingerprint"
 	}
-	return "see that they have power and network, and that link.address is theirs; then rangegate check-controller"
+	return "check their power and network, and link.address; then run rangegate check-controller"
 }

@@ -6,91 +6,87 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
 
 	"rangegate/catalog"
-	"rangegate/config"
 	"rangegate/webhook/egress"
 )
 
-// neighboursAtOnce are asked side by side, and each may take so long.
+// The limits of the requests to integrators.
 const (
-	neighboursAtOnce = 64
-	neighbourWithin  = 5 * time.Second
+	parallelRequests = 64
+	requestTimeout   = 5 * time.Second
 )
 
-// webhooks are connected to, TLS included. No event is sent: every one that arrived would be taken for true.
+// webhooks connects to each webhook, with TLS, and sends no event, as the integrator would process it.
 func (s Settings) webhooks(ctx context.Context) []Finding {
-	hosts := grouped[endpoint]{}
+	hosts := groups[endpoint]{}
 	for _, r := range s.Config.Ranges {
 		if r.Webhook != nil {
-			hosts.add(endpoint{origin(r.Webhook.URL), s.guarded(r.Webhook.AllowPrivate)}, r.Name)
+			hosts.add(endpoint{origin(r.Webhook.URL), s.Config.Environment.PublicOnly(r.Webhook.AllowPrivate)}, r.Name)
 		}
 	}
 	if len(hosts) == 0 {
 		return []Finding{ok("webhook", "no range has one")}
 	}
-	return asked(ctx, hosts, func(ctx context.Context, at endpoint, of string) Finding {
-		if err := at.connect(ctx); err != nil {
+	return checkGroups(ctx, hosts, func(ctx context.Context, server endpoint, names string) Finding {
+		if err := server.connect(ctx); err != nil {
 			return Finding{
-				Fail, "webhook", fmt.Sprintf("%s (%s): %s", at.origin, of, egress.Reason(err, "no connection could be made")),
-				"put webhook.url right, or have the integrator look: events that cannot be delivered are not repeated",
+				Fail, "webhook", fmt.Sprintf("%s (%s): %s", server.origin, names, egress.Reason(err, "no connection could be made")),
+				"correct webhook.url, or ask the integrator: events that cannot be delivered are not repeated",
 			}
 		}
-		return ok("webhook", "%s (%s) is reached", at.origin, of)
+		return ok("webhook", "%s (%s) is reached", server.origin, names)
 	})
 }
 
-// products are fetched, as for a customer who opens the shop.
+// products fetches the products like a lane screen's shop.
 func (s Settings) products(ctx context.Context) []Finding {
-	type shop struct {
+	type productsAPI struct {
 		url     string
 		timeout time.Duration
 		guarded bool
 	}
-	shops := grouped[shop]{}
+	apis := groups[productsAPI]{}
 	for _, r := range s.Config.Ranges {
 		if p := r.Products; p != nil {
-			shops.add(shop{p.URL, p.Timeout, s.guarded(p.AllowPrivate)}, r.Name)
+			apis.add(productsAPI{p.URL, p.Timeout, s.Config.Environment.PublicOnly(p.AllowPrivate)}, r.Name)
 		}
 	}
-	if len(shops) == 0 {
+	if len(apis) == 0 {
 		return []Finding{ok("products", "no range has any")}
 	}
 	metrics := catalog.NewMetrics(prometheus.NewRegistry())
-	return asked(ctx, shops, func(ctx context.Context, at shop, of string) Finding {
-		transport := egress.Transport(at.guarded, len(catalog.Types))
+	return checkGroups(ctx, apis, func(ctx context.Context, api productsAPI, names string) Finding {
+		transport := egress.Transport(api.guarded, len(catalog.Types))
 		defer transport.CloseIdleConnections()
 		client := catalog.New(catalog.Settings{
-			URL: at.url, Timeout: at.timeout, Transport: transport, UserAgent: s.UserAgent, Log: zerolog.Nop(), Metrics: metrics,
+			URL: api.url, Timeout: api.timeout, Transport: transport, UserAgent: s.UserAgent, Log: zerolog.Nop(), Metrics: metrics,
 		})
 		all, err := client.All(ctx, "")
-		found := fmt.Sprintf("%s (%s): ", origin(at.url), of)
+		found := fmt.Sprintf("%s (%s): ", origin(api.url), names)
 		switch {
 		case err != nil:
-			return Finding{Fail, "products", found + err.Error(), "put products.url right, or have the integrator look: customers see an empty shop"}
+			return Finding{Fail, "products", found + err.Error(), "correct products.url, or ask the integrator: customers see an empty shop"}
 		case len(all.Time)+len(all.Targets)+len(all.Ammo)+len(all.Rentals) == 0:
-			return Finding{Warn, "products", found + "nothing is for sale", "have the integrator look; the gateway's log says which products break a rule"}
+			return Finding{Warn, "products", found + "nothing is for sale", "ask the integrator; the gateway's log names the products that break a rule"}
 		}
 		return ok("products", "%stime: %d, targets: %d, ammo: %d, rentals: %d", found, len(all.Time), len(all.Targets), len(all.Ammo), len(all.Rentals))
 	})
 }
 
-// guarded: in production only public addresses are connected to, unless the range allows others.
-func (s Settings) guarded(allowed bool) bool {
-	return s.Config.Environment == config.InProduction && !allowed
-}
-
-// endpoint is a server of an integrator.
+// endpoint is the server of a webhook.
 type endpoint struct {
 	origin  string
 	guarded bool
 }
 
-// origin is scheme, host and port of a URL: its path and query may be secret.
+// origin returns scheme, host and port of a URL, as its path and query may be secret.
 func origin(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -99,7 +95,7 @@ func origin(raw string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// connect does what the gateway does before it sends, and hangs up.
+// connect connects like the gateway, with TLS, and disconnects.
 func (e endpoint) connect(ctx context.Context) error {
 	to, err := url.Parse(e.origin)
 	if err != nil {
@@ -121,4 +117,50 @@ func (e endpoint) connect(ctx context.Context) error {
 	trust := transport.TLSClientConfig.Clone()
 	trust.ServerName = to.Hostname()
 	return tls.Client(connection, trust).HandshakeContext(ctx)
+}
+
+// groups collects the names of ranges or lanes by a key, in the order of the first names: the server of a hundred ranges
+// is checked once.
+type groups[K comparable] []*group[K]
+
+type group[K comparable] struct {
+	key   K
+	names []string
+}
+
+func (g *groups[K]) add(key K, name string) {
+	for _, existing := range *g {
+		if existing.key == key {
+			existing.names = append(existing.names, name)
+			return
+		}
+	}
+	*g = append(*g, &group[K]{key, []string{name}})
+}
+
+// checkGroups calls check for every group, parallelRequests at a time.
+func checkGroups[K comparable](ctx context.Context, all groups[K], check func(ctx context.Context, key K, names string) Finding) []Finding {
+	found := make([]Finding, len(all))
+	var checks errgroup.Group
+	checks.SetLimit(parallelRequests)
+	for i, g := range all {
+		checks.Go(func() error {
+			limited, cancel := context.WithTimeout(ctx, requestTimeout)
+			defer cancel()
+			found[i] = check(limited, g.key, joinNames(g.names))
+			return nil
+		})
+	}
+	_ = checks.Wait()
+	return found
+}
+
+// maxNames bounds the names in a finding.
+const maxNames = 10
+
+func joinNames(all []string) string {
+	if len(all) <= maxNames {
+		return strings.Join(all, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(all[:maxNames], ", "), len(all)-maxNames)
 }

@@ -14,15 +14,15 @@ func TestClocks(t *testing.T) {
 	for _, f := range clocks(t.Context()) {
 		require.NotEqual(t, Fail, f.Result, f.Found)
 	}
-	require.Equal(t, Fail, wallClock(time.Unix(0, 0)).Result)
-	require.Equal(t, Fail, wallClock(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)).Result)
-	require.Equal(t, OK, wallClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)).Result)
-	slept, err := suspended()
+	require.Equal(t, Fail, checkWallClock(time.Unix(0, 0)).Result)
+	require.Equal(t, Fail, checkWallClock(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)).Result)
+	require.Equal(t, OK, checkWallClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)).Result)
+	slept, err := suspendedTime()
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, slept, time.Duration(0).Truncate(time.Second)-time.Millisecond)
 }
 
-func TestAClockThatNobodyKeepsRight(t *testing.T) {
+func TestAnUnsynchronisedClock(t *testing.T) {
 	const unsynchronised = 0x40
 	for _, c := range []struct {
 		status int
@@ -35,17 +35,17 @@ func TestAClockThatNobodyKeepsRight(t *testing.T) {
 		{unix.TIME_ERROR, unix.Timex{Status: unsynchronised}, nil, Warn, "it is not synchronised"},
 		{unix.TIME_OK, unix.Timex{Status: unsynchronised}, nil, Warn, "it is not synchronised"},
 		{unix.TIME_OK, unix.Timex{Maxerror: 16_000_000}, nil, Warn, "it is synchronised to within 16s only"},
-		{-1, unix.Timex{}, unix.EPERM, Warn, "whether it is synchronised cannot be known here"},
-		{-1, unix.Timex{}, unix.EFAULT, Warn, "whether it is synchronised is not known: bad address"},
+		{-1, unix.Timex{}, unix.EPERM, Warn, "the kernel does not tell whether it is synchronised"},
+		{-1, unix.Timex{}, unix.EFAULT, Warn, "whether it is synchronised is unknown: bad address"},
 	} {
-		f := ofNTP(c.status, c.state, c.err)
+		f := checkNTP(c.status, c.state, c.err)
 		require.Equal(t, c.result, f.Result, c.found)
 		require.Equal(t, c.found, f.Found)
 		require.Equal(t, c.result == OK, f.Do == "")
 	}
 }
 
-func TestOpenFilesForThatManyLanes(t *testing.T) {
+func TestTheFileLimitForManyLanes(t *testing.T) {
 	lanes := make([]config.Lane, 1000)
 	for i := range lanes {
 		lanes[i].Link.Driver = config.DriverWebSocket
@@ -53,23 +53,23 @@ func TestOpenFilesForThatManyLanes(t *testing.T) {
 	c := config.Config{Ranges: []config.Range{{
 		Lanes: append(lanes, config.Lane{Link: config.Link{Driver: config.DriverSim}}), Webhook: &config.Webhook{Concurrency: 16},
 	}}}
-	wanted := filesFor(c, 1<<20).Found
+	wanted := checkFileLimit(c, 1<<20).Found
 	for limit, result := range map[uint64]Result{1024: Fail, 1099: Fail, 1100: Warn, 2200: Warn, 4096: OK} {
-		f := filesFor(c, limit)
+		f := checkFileLimit(c, limit)
 		require.Equal(t, result, f.Result, limit)
 		require.Equal(t, result == OK, f.Do == "")
 	}
 	require.Contains(t, wanted, "1000 links and what belongs to them need 1100")
-	require.Contains(t, filesFor(c, 1024).Do, "LimitNOFILE=")
+	require.Contains(t, checkFileLimit(c, 1024).Do, "LimitNOFILE=")
 	require.NotEqual(t, Fail, Settings{Config: config.Config{}}.openFiles(t.Context())[0].Result)
 }
 
-func TestAConfigurationWithWhatHasNoEffect(t *testing.T) {
+func TestSettingsWithoutEffect(t *testing.T) {
 	c := config.Config{
 		Environment: config.InPlayground, HTTP: config.HTTP{BehindProxy: true},
 		Ranges: []config.Range{{Purchasing: true, Lanes: make([]config.Lane, 2)}},
 	}
 	all := Settings{Config: c}.configuration(t.Context())
 	require.Equal(t, "ok: playground: 1 range, 2 lanes\nwarn: ranges[0].purchasing has no effect\n"+
-		"warn: http.behind_proxy without http.trusted_proxies: all clients count as one address, the proxy's\n", told(all))
+		"warn: http.behind_proxy without http.trusted_proxies: all clients count as one address, the proxy's\n", text(all))
 }

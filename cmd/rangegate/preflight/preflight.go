@@ -1,31 +1,33 @@
-// Package preflight looks whether a gateway will find what its configuration counts on, before it is started: the store,
-// the integrators, the controllers, the machine. One check stands in a file.
+// Package preflight checks before the start what a configuration depends on: the store, the integrators, the controllers,
+// the machine.
 //
-// It may be run beside the gateway that serves the same configuration: nothing is written to the store, no event is sent,
-// no controller loses its gateway. Nothing that a finding says is secret.
+// It may run beside the gateway that serves the same configuration: it writes nothing to the store, sends no event, and
+// disconnects no controller. Its findings contain no secrets.
 package preflight
 
 import (
 	"context"
 	"fmt"
+	"io"
+	"text/tabwriter"
 	"time"
 
 	"rangegate/config"
 	"rangegate/lanes/link/websocket"
 )
 
-// Settings are what is looked at.
+// Settings is the input of the checks.
 type Settings struct {
 	Config    config.Config
-	Trust     func(config.LinkTLS) (websocket.TLS, error) // whom a range trusts to be its controllers
+	Trust     func(config.LinkTLS) (websocket.TLS, error) // the certificates that a range's controllers may have
 	UserAgent string                                      // for the products API
 }
 
-// Result is how a check came out.
+// Result is the outcome of a check.
 type Result int
 
-// OK: nothing to do. Warn: the gateway serves, and something is not as it should be. Fail: it would not start, or
-// something would not work.
+// OK: nothing to do. Warn: the gateway serves, with a disadvantage. Fail: it does not start, or a part of it does not
+// work.
 const (
 	OK Result = iota
 	Warn
@@ -34,25 +36,25 @@ const (
 
 func (r Result) String() string { return [...]string{"ok", "warn", "FAIL"}[r] }
 
-// Finding is what a check has to say of one thing.
+// Finding is one result of a check.
 type Finding struct {
 	Result Result
-	What   string // was looked at
+	What   string // the subject of the check
 	Found  string
-	Do     string // what to do about it; empty with OK
+	Do     string // the remedy; empty with OK
 }
 
-// patience is how long all of it may take.
-const patience = 30 * time.Second
+// runTimeout bounds all checks together.
+const runTimeout = 30 * time.Second
 
-// check looks at one thing, and ends soon after ctx.
+// check examines one subject. It ends soon after ctx.
 type check struct {
 	what string
-	look func(ctx context.Context) []Finding
+	run  func(ctx context.Context) []Finding
 }
 
-// Run makes all checks side by side. It takes 30 s at most.
-func Run(ctx context.Context, s Settings) []Finding { return run(ctx, patience, s.checks()) }
+// Run runs all checks in parallel. It takes 30 s at most.
+func Run(ctx context.Context, s Settings) []Finding { return run(ctx, runTimeout, s.checks()) }
 
 func (s Settings) checks() []check {
 	return []check{
@@ -68,17 +70,17 @@ func (s Settings) checks() []check {
 	}
 }
 
-// run gives what the checks found in their order. One that is not through in time has found nothing out.
-func run(ctx context.Context, within time.Duration, checks []check) (all []Finding) {
-	inTime, cancel := context.WithTimeout(ctx, within)
+// run returns the findings in the order of the checks. A check that does not end in time is a failure.
+func run(ctx context.Context, timeout time.Duration, checks []check) (all []Finding) {
+	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	found := make([]chan []Finding, len(checks))
 	for i, c := range checks {
 		found[i] = make(chan []Finding, 1)
-		go func() { found[i] <- c.look(inTime) }()
+		go func() { found[i] <- c.run(limited) }()
 	}
-	const afterwards = time.Second // for what is being given up
-	late := time.After(within + afterwards)
+	late, stop := context.WithTimeout(context.WithoutCancel(ctx), timeout+time.Second) // 1 s for a check to return after its ctx
+	defer stop()
 	for i, c := range checks {
 		select {
 		case f := <-found[i]:
@@ -89,31 +91,68 @@ func run(ctx context.Context, within time.Duration, checks []check) (all []Findi
 		select {
 		case f := <-found[i]:
 			all = append(all, f...)
-		case <-late:
-			late = closed
+		case <-late.Done():
 			all = append(all, Finding{
-				Fail, c.what, fmt.Sprintf("not known after %s", within), "look what hangs: the disk, or the network; then check again",
+				Fail, c.what, fmt.Sprintf("no result after %s", timeout), "find out what hangs, the disk or the network, and check again",
 			})
 		}
 	}
 	return all
 }
 
-// closed is an alarm that has gone off for good.
-var closed = func() <-chan time.Time {
-	c := make(chan time.Time)
-	close(c)
-	return c
-}()
-
 func ok(what, found string, values ...any) Finding {
 	return Finding{Result: OK, What: what, Found: fmt.Sprintf(found, values...)}
 }
 
-// count is a number of things in words: 1 lane, 12 lanes.
-func count(n int, one string) string {
+// count returns a number with its noun: 1 lane, 12 lanes.
+func count(n int, noun string) string {
 	if n == 1 {
-		return "1 " + one
+		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, one)
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// configuration finds settings without effect, or with a poor one. Its faults have been reported before.
+func (s Settings) configuration(context.Context) (all []Finding) {
+	lanes := 0
+	for _, r := range s.Config.Ranges {
+		lanes += len(r.Lanes)
+	}
+	all = append(all, ok("configuration", "%s: %s, %s", s.Config.Environment, count(len(s.Config.Ranges), "range"), count(lanes, "lane")))
+	for _, path := range s.Config.Unused() {
+		all = append(all, Finding{Warn, "configuration", path + " has no effect", "remove it, or add the setting that it needs"})
+	}
+	if h := s.Config.HTTP; h.BehindProxy && len(h.TrustedProxies) == 0 {
+		all = append(all, Finding{
+			Warn, "configuration", "http.behind_proxy without http.trusted_proxies: all clients count as one address, the proxy's",
+			"name the proxy's address in http.trusted_proxies",
+		})
+	}
+	return all
+}
+
+// Write prints a table of the findings, each followed by its remedy, and a line with the totals.
+func Write(to io.Writer, all []Finding) error {
+	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	for _, f := range all {
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\n", f.Result, f.What, f.Found) // Flush returns the error
+		if f.Do != "" {
+			_, _ = fmt.Fprintf(table, "\t\t-> %s\n", f.Do)
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(to, "pre-flight: %d failed, %d to look at, %d ok\n", Count(all, Fail), Count(all, Warn), Count(all, OK))
+	return err
+}
+
+// Count returns the number of findings with that result.
+func Count(all []Finding, result Result) (n int) {
+	for _, f := range all {
+		if f.Result == result {
+			n++
+		}
+	}
+	return n
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Something that hangs, whatever it does about its context, keeps nobody from hearing of the rest.
-func TestWhatHangsIsSaidToHang(t *testing.T) {
+// A check that ignores its context does not hold up the findings of the others.
+func TestAHangingCheckIsAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		begun, release := time.Now(), make(chan struct{})
+		started, release := time.Now(), make(chan struct{})
 		hangs := func(context.Context) []Finding {
 			<-release
 			return nil
@@ -27,14 +27,14 @@ func TestWhatHangsIsSaidToHang(t *testing.T) {
 				return []Finding{ok("fourth", "knows when to stop")}
 			}},
 		})
-		require.Equal(t, 31*time.Second, time.Since(begun))
-		require.Equal(t, "FAIL: not known after 30s\nok: is there\nok: is well\nFAIL: not known after 30s\nok: knows when to stop\n", told(all))
+		require.Equal(t, 31*time.Second, time.Since(started))
+		require.Equal(t, "FAIL: no result after 30s\nok: is there\nok: is well\nFAIL: no result after 30s\nok: knows when to stop\n", text(all))
 		close(release)
 		synctest.Wait()
 	})
 }
 
-func TestTheTableSaysWhatToDo(t *testing.T) {
+func TestTheTableShowsTheRemedies(t *testing.T) {
 	var table strings.Builder
 	require.NoError(t, Write(&table, []Finding{
 		ok("clock", "synchronised"), {Warn, "http.tls", "3 days left", "renew it"}, {Fail, "store", "is not there", "start it"},
@@ -44,6 +44,6 @@ warn  http.tls  3 days left
                 -> renew it
 FAIL  store     is not there
                 -> start it
-pre-flight: 1 failed, 1 to be looked at, 1 ok
+pre-flight: 1 failed, 1 to look at, 1 ok
 `, table.String())
 }

@@ -14,10 +14,10 @@ import (
 	"rangegate/lanes/store"
 	"rangegate/lanes/store/redis/redistest"
 	"rangegate/lanes/store/sqlite"
-	"rangegate/test/needs"
+	"rangegate/test/support"
 )
 
-func made(t *testing.T) string {
+func newFile(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "range.db")
 	s, err := sqlite.Open(path, store.Retention{})
 	require.NoError(t, err)
@@ -34,14 +34,14 @@ func files(t *testing.T, folder string) (names []string) {
 	return names
 }
 
-func TestAFileThatIsInOrder(t *testing.T) {
-	path := made(t)
+func TestAValidFile(t *testing.T) {
+	path := newFile(t)
 	before, err := os.ReadFile(path)
 	require.NoError(t, err)
-	all := sqliteFile(t.Context(), path)
-	fine(t, all)
+	all := checkSQLite(t.Context(), path)
+	requireOK(t, all)
 	require.Contains(t, all[0].Found, fmt.Sprintf("0 ranges, readable by this release (version %d)", store.Version))
-	require.Equal(t, OK, writable(filepath.Dir(path)).Result)
+	require.Equal(t, OK, checkWritable(filepath.Dir(path)).Result)
 
 	after, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -49,40 +49,40 @@ func TestAFileThatIsInOrder(t *testing.T) {
 	require.Equal(t, []string{"range.db"}, files(t, filepath.Dir(path)), "nothing is left behind")
 }
 
-func TestAFileThatIsYetToBeMade(t *testing.T) {
+func TestAMissingFile(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "var", "lib", "range.db")
-	fine(t, sqliteFile(t.Context(), path))
-	for _, f := range folderOf(path) {
+	requireOK(t, checkSQLite(t.Context(), path))
+	for _, f := range checkFolder(path) {
 		require.NotEqual(t, Fail, f.Result, f.Found)
 		require.Contains(t, f.Found, folder)
 	}
-	require.Empty(t, files(t, folder), "it is the gateway that makes it")
+	require.Empty(t, files(t, folder), "only the gateway creates it")
 }
 
-func TestAFileThatAGatewayHas(t *testing.T) {
+func TestAFileOfARunningGateway(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "range.db")
 	running, err := sqlite.Open(path, store.Retention{})
 	require.NoError(t, err)
-	defer running.Close()
-	all := sqliteFile(t.Context(), path)
-	fine(t, all)
+	defer func() { _ = running.Close() }()
+	all := checkSQLite(t.Context(), path)
+	requireOK(t, all)
 	require.Contains(t, all[0].Found, "is open in a gateway that runs")
 }
 
-func TestAFileThatIsNoStore(t *testing.T) {
-	path := made(t)
+func TestADamagedFile(t *testing.T) {
+	path := newFile(t)
 	require.NoError(t, os.Truncate(path, 5000))
-	f := one(t, sqliteFile(t.Context(), path), Fail)
+	f := requireOne(t, checkSQLite(t.Context(), path), Fail)
 	require.Contains(t, f.Found, "range.db: the file is damaged: it is cut short: 5000 bytes of")
 	require.Contains(t, f.Do, "backup")
 
-	f = one(t, folderOf(filepath.Join(path, "range.db")), Fail)
+	f = requireOne(t, checkFolder(filepath.Join(path, "range.db")), Fail)
 	require.Contains(t, f.Found, "is no folder")
 }
 
-// asAnother does it as a user who has nothing here: root may do anything everywhere.
-func asAnother(t *testing.T, do func()) {
+// asAnotherUser calls do as a user without rights: root may do everything.
+func asAnotherUser(t *testing.T, do func()) {
 	if os.Geteuid() != 0 {
 		do()
 		return
@@ -95,8 +95,8 @@ func asAnother(t *testing.T, do func()) {
 	do()
 }
 
-func TestAFolderThatIsNotOurs(t *testing.T) {
-	path := made(t)
+func TestAFolderOfAnotherUser(t *testing.T) {
+	path := newFile(t)
 	require.NoError(t, os.Chmod(path, 0o400))
 	folder := filepath.Dir(path)
 	require.NoError(t, os.Chmod(folder, 0o555))
@@ -104,46 +104,46 @@ func TestAFolderThatIsNotOurs(t *testing.T) {
 	t.Cleanup(func() { _ = os.Chmod(folder, 0o700) })
 	var found Finding
 	var file []Finding
-	asAnother(t, func() { found, file = writable(folder), sqliteFile(t.Context(), path) })
+	asAnotherUser(t, func() { found, file = checkWritable(folder), checkSQLite(t.Context(), path) })
 	require.Equal(t, Fail, found.Result, found.Found)
 	require.Contains(t, found.Found, "permission denied")
 	require.Contains(t, found.Do, "chown")
-	require.Contains(t, one(t, file, Fail).Found, "permission denied")
+	require.Contains(t, requireOne(t, file, Fail).Found, "permission denied")
 }
 
 func TestAFolderInMemory(t *testing.T) {
 	var disk unix.Statfs_t
 	if unix.Statfs("/dev/shm", &disk) != nil || disk.Type != unix.TMPFS_MAGIC {
-		needs.Missing(t, "/dev/shm is not in memory here")
+		support.Missing(t, "/dev/shm is not in memory here")
 	}
-	f := medium("/dev/shm")
+	f := checkFileSystem("/dev/shm")
 	require.Equal(t, Warn, f.Result)
-	require.Contains(t, f.Found, "/dev/shm is in memory: it is gone when the machine is started again")
+	require.Contains(t, f.Found, "/dev/shm is in memory: a restart of the machine loses it")
 }
 
-func TestAServerThatIsInOrder(t *testing.T) {
+func TestAValidRedis(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction")
-	all := redisServer(t.Context(), server.URL())
-	fine(t, all)
+	all := checkRedis(t.Context(), server.URL())
+	requireOK(t, all)
 	require.Regexp(t, `redis server redis://\S+ answers in \S+, version \d+\.\d+`, all[0].Found)
 }
 
-func TestAServerThatForgets(t *testing.T) {
+func TestARedisWithoutPersistence(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "no", "--save", "")
 	secret := config.Store{Redis: config.Secret(server.URL() + "?wait_replicas=2")}
 	all := Settings{Config: config.Config{Store: secret}}.store(t.Context())
-	require.Equal(t, 3, Count(all, Warn), told(all))
-	require.Contains(t, told(all), "appendonly is not yes: what was acknowledged is lost when the server stops")
-	require.Contains(t, told(all), "min-replicas-to-write is 0, less than wait_replicas, 2")
-	require.Contains(t, told(all), "it has 0 of the 2 replicas that wait_replicas waits for")
+	require.Equal(t, 3, Count(all, Warn), text(all))
+	require.Contains(t, text(all), "appendonly is not yes: what was acknowledged is lost when the server stops")
+	require.Contains(t, text(all), "min-replicas-to-write is 0, less than wait_replicas, 2")
+	require.Contains(t, text(all), "it has 0 of the 2 replicas that wait_replicas waits for")
 }
 
-func TestAServerThatIsNotThere(t *testing.T) {
+func TestARedisThatCannotBeReached(t *testing.T) {
 	server := redistest.Start(t, "--requirepass", "sesame")
-	refused := one(t, redisServer(t.Context(), server.URL()), Fail)
+	refused := requireOne(t, checkRedis(t.Context(), server.URL()), Fail)
 	require.Contains(t, refused.Found, "NOAUTH")
 	server.Stop()
-	gone := one(t, redisServer(t.Context(), "redis://:sesame@"+server.Addr()+"/0"), Fail)
+	gone := requireOne(t, checkRedis(t.Context(), "redis://:sesame@"+server.Addr()+"/0"), Fail)
 	require.Contains(t, gone.Found, "connection refused")
 	require.NotContains(t, gone.Found, "sesame")
 }

@@ -11,68 +11,68 @@ import (
 	"rangegate/lanes/link"
 )
 
-var closing = []Story{
-	{"close leaves nothing behind", told(leavesNothing)},
-	{"close may be called again, and after a failure", told(closeAgain)},
-	{"a connection that is closed takes nothing more", told(closedTakesNothing)},
-	{"once close has returned the receiver hears no more, whatever is under way", told(silence)},
-	{"whoever takes the reports may send, ack and close meanwhile", told(oneTaker)},
+var closing = []Test{
+	{"close leaks nothing", with(leaksNothing)},
+	{"close may be called again, and after a failure", with(closeAgain)},
+	{"a closed connection accepts nothing", with(closedAcceptsNothing)},
+	{"after close the receiver is not called, also during reports and failures", with(silence)},
+	{"the goroutine that receives reports may send, ack and close", with(oneReceiver)},
 }
 
-func leavesNothing(s scene) {
+func leaksNothing(s fixture) {
 	before := goleak.IgnoreCurrent()
-	conn, _, heard := s.dial()
+	conn, _, received := s.dial()
 	state := s.running()
-	s.send(conn, heard, state)
+	s.send(conn, received, state)
 	require.NoError(s, s.Controller.Help())
-	s.hears(heard, 1)
-	s.cut(heard)
+	s.waitReports(received, 1)
+	s.cut(received)
 	conn.Close()
 
-	conn, _, heard = s.dial()
-	s.send(conn, heard, state)
+	conn, _, received = s.dial()
+	s.send(conn, received, state)
 	conn.Close()
 	goleak.VerifyNone(s, before)
 }
 
-func closeAgain(s scene) {
-	conn, _, heard := s.dial()
+func closeAgain(s fixture) {
+	conn, _, received := s.dial()
 	conn.Close()
-	heard.cover()
+	received.markClosed()
 	conn.Close()
 	s.Controller.Cut()
 
-	conn, _, heard = s.dial()
-	s.cut(heard)
+	conn, _, received = s.dial()
+	s.cut(received)
 	conn.Close()
-	heard.cover()
+	received.markClosed()
 	conn.Close()
 
-	conn, _, heard = s.dial()
-	s.send(conn, heard, s.running())
+	conn, _, received = s.dial()
+	s.send(conn, received, s.running())
 }
 
-func closedTakesNothing(s scene) {
-	conn, heard, log, _ := s.watched(lanes.Running)
+func closedAcceptsNothing(s fixture) {
+	conn, received, log, _ := s.dialWithSession(lanes.Running)
 	require.NoError(s, s.Controller.Help())
-	s.hears(heard, 1)
+	s.waitReports(received, 1)
 	conn.Close()
-	heard.cover()
+	received.markClosed()
 	conn.Send(link.State{Revision: 2})
 	log.Seq = 1
 	conn.Ack(log)
 
-	conn, _, heard = s.dial()
-	assert.Equal(s, []uint64{1}, numbers(s.hears(heard, 1)))
+	conn, _, received = s.dial()
+	assert.Equal(s, []uint64{1}, numbers(s.waitReports(received, 1)))
 	assert.True(s, s.Controller.Shown().Open)
-	s.send(conn, heard, link.State{Revision: 1})
+	s.send(conn, received, link.State{Revision: 1})
 }
 
-func silence(s scene) {
+func silence(s fixture) {
 	const rounds, calls = 20, 10
 	for range rounds {
-		conn, hello, heard := s.dial()
-		s.send(conn, heard, s.running())
+		conn, hello, received := s.dial()
+		s.send(conn, received, s.running())
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -81,35 +81,34 @@ func silence(s scene) {
 			}
 			s.Controller.Cut()
 		}()
-		s.hears(heard, 1)
-		conn.Ack(lanes.Log{ID: hello.LogID, Seq: heard.reported()[0].Log.Seq})
+		s.waitReports(received, 1)
+		conn.Ack(lanes.Log{ID: hello.LogID, Seq: received.reported()[0].Log.Seq})
 		conn.Close()
-		heard.cover()
+		received.markClosed()
 		<-done
 	}
-	_, _, heard := s.dial()
-	s.hears(heard, s.Controller.Unacked())
+	_, _, received := s.dial()
+	s.waitReports(received, s.Controller.Unacked())
 }
 
-// oneTaker is how a lane's actor uses a connection: one goroutine takes what comes, one after the other, and acts on
-// it at once.
-func oneTaker(s scene) {
-	const taken = 50
-	conn, heard, log, _ := s.watched(lanes.Running)
+// oneReceiver uses a connection as a lane's actor does: one goroutine receives the reports and reacts to each at once.
+func oneReceiver(s fixture) {
+	const count = 50
+	conn, received, log, _ := s.dialWithSession(lanes.Running)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for range 4 * taken {
+		for range 4 * count {
 			assert.NoError(s, s.Controller.Help())
 		}
 	}()
-	for seq := uint64(1); seq <= taken; seq++ {
-		s.hears(heard, int(seq))
+	for seq := uint64(1); seq <= count; seq++ {
+		s.waitReports(received, int(seq))
 		log.Seq = seq
 		conn.Ack(log)
 		conn.Send(link.State{Revision: seq + 1, Session: s.session(lanes.Running, time.Hour)})
 	}
 	conn.Close()
-	heard.cover()
+	received.markClosed()
 	<-done
 }

@@ -11,29 +11,29 @@ import (
 	"rangegate/lanes/link"
 )
 
-var connecting = []Story{
-	{"a connection that fails is down once, and silent after", told(downOnce)},
-	{"a refused dial is an error, and the next one may succeed", told(refused)},
-	{"a dial whose context has ended fails at once", told(endedContext)},
-	{"a newer connection replaces the older, which is down once", told(replaced)},
-	{"a gateway of an older epoch is refused until the next power-up", told(olderEpoch)},
-	{"a controller of another lane is faulty", told(anotherLane)},
+var connecting = []Test{
+	{"a connection that fails is down once, and makes no call afterwards", with(downOnce)},
+	{"a refused dial is an error, and the next one may succeed", with(refused)},
+	{"a dial whose context has ended fails at once", with(endedContext)},
+	{"a newer connection replaces the older, which is down once", with(replaced)},
+	{"a gateway of an older epoch is refused until the next power-up", with(olderEpoch)},
+	{"a controller of another lane is faulty", with(anotherLane)},
 }
 
-// fails dials the lane and expects an error, at once.
-func (s scene) fails(ctx context.Context, lane link.Lane) error {
+// dialFails dials the lane and requires an error within a second.
+func (s fixture) dialFails(ctx context.Context, lane link.Lane) error {
 	s.Helper()
 	began := s.Now()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	conn, _, err := s.Driver.Dial(ctx, lane, newEar(s.T))
+	conn, _, err := s.Driver.Dial(ctx, lane, newReceiver(s.T))
 	require.Error(s, err)
 	assert.Nil(s, conn)
 	assert.Less(s, s.Now().Since(began), time.Second)
 	return err
 }
 
-func downOnce(s scene) {
+func downOnce(s fixture) {
 	conn, _, old := s.dial()
 	s.send(conn, old, s.running())
 	s.cut(old)
@@ -41,73 +41,73 @@ func downOnce(s scene) {
 	conn.Send(link.State{Revision: 2})
 	conn.Ack(lanes.Log{ID: "any", Seq: 1})
 
-	// Once the next connection works, all that the old one had to say has been said.
-	conn, _, heard := s.dial()
+	// When the next connection works, the old one has made all its calls.
+	conn, _, received := s.dial()
 	require.NoError(s, s.Controller.Help())
-	s.hears(heard, 1)
+	s.waitReports(received, 1)
 	assert.True(s, s.Controller.Shown().Open, "what is sent into a failed connection is lost")
-	s.send(conn, heard, link.State{Revision: 1})
+	s.send(conn, received, link.State{Revision: 1})
 }
 
-func refused(s scene) {
-	conn, _, heard := s.dial()
+func refused(s fixture) {
+	conn, _, received := s.dial()
 	s.Controller.Refuse(true)
-	_ = s.fails(context.Background(), s.Lane)
-	s.send(conn, heard, s.running())
-	s.cut(heard)
-	_ = s.fails(context.Background(), s.Lane)
+	_ = s.dialFails(context.Background(), s.Lane)
+	s.send(conn, received, s.running())
+	s.cut(received)
+	_ = s.dialFails(context.Background(), s.Lane)
 	s.Controller.Refuse(false)
 	s.dial()
 }
 
-func endedContext(s scene) {
-	conn, _, heard := s.dial()
+func endedContext(s fixture) {
+	conn, _, received := s.dial()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	assert.NotErrorIs(s, s.fails(ctx, s.Lane), link.ErrFaulty)
-	s.send(conn, heard, s.running())
-	assert.False(s, heard.isDown(), "a dial that failed replaces nothing")
+	assert.NotErrorIs(s, s.dialFails(ctx, s.Lane), link.ErrFaulty)
+	s.send(conn, received, s.running())
+	assert.False(s, received.isDown(), "a dial that failed replaces nothing")
 }
 
-func replaced(s scene) {
+func replaced(s fixture) {
 	older, _, old := s.dial()
 	state := s.running()
 	s.send(older, old, state)
 
-	newer, _, heard := s.dial()
+	newer, _, received := s.dial()
 	s.wait("the older connection is down", old.isDown)
 	older.Send(link.State{Revision: 2})
 	state.Revision = 3
-	s.send(newer, heard, state)
+	s.send(newer, received, state)
 	older.Close()
 
 	require.NoError(s, s.Controller.Help())
-	s.hears(heard, 1)
+	s.waitReports(received, 1)
 	assert.Empty(s, old.reported())
 	assert.True(s, s.Controller.Shown().Open)
-	assert.False(s, heard.isDown())
+	assert.False(s, received.isDown())
 }
 
-func olderEpoch(s scene) {
+func olderEpoch(s fixture) {
 	younger, older := s.Lane, s.Lane
 	younger.Epoch = s.Lane.Epoch + 1
 	s.Lane = younger
-	conn, _, heard := s.dial()
-	assert.ErrorIs(s, s.fails(context.Background(), older), link.ErrFaulty)
-	s.send(conn, heard, s.running())
-	assert.False(s, heard.isDown(), "a dial that failed replaces nothing")
+	conn, _, received := s.dial()
+	assert.ErrorIs(s, s.dialFails(context.Background(), older), link.ErrFaulty)
+	s.send(conn, received, s.running())
+	assert.False(s, received.isDown(), "a dial that failed replaces nothing")
 
 	s.Controller.PowerCut(false)
 	s.Lane = older
 	s.dial()
 }
 
-func anotherLane(s scene) {
-	conn, _, heard := s.dial()
+func anotherLane(s fixture) {
+	conn, _, received := s.dial()
 	s.Controller.Pose(true)
-	assert.ErrorIs(s, s.fails(context.Background(), s.Lane), link.ErrFaulty)
-	s.send(conn, heard, s.running())
-	assert.False(s, heard.isDown(), "a dial that failed replaces nothing")
+	assert.ErrorIs(s, s.dialFails(context.Background(), s.Lane), link.ErrFaulty)
+	s.send(conn, received, s.running())
+	assert.False(s, received.isDown(), "a dial that failed replaces nothing")
 
 	s.Controller.Pose(false)
 	_, hello, _ := s.dial()

@@ -7,40 +7,40 @@ import (
 	"rangegate/lanes"
 )
 
-var faults = []Story{
-	{"faults of the hardware are reported, whatever the session, and those in force are in the hello", told(hardware)},
-	{"a fault stays through a power cut", told(lastingFault)},
+var faults = []Test{
+	{"faults of the hardware are reported with or without a session, and those in force are in the hello", with(hardware)},
+	{"a fault survives a power cut", with(lastingFault)},
 }
 
-func hardware(s scene) {
-	_, _, heard := s.dial()
+func hardware(s fixture) {
+	_, _, received := s.dial()
 	s.Controller.Fault("target carrier: no answer")
 	s.Controller.Fault("lamp 3: worn out")
-	all := s.hears(heard, 2)
-	assert.Equal(s, []string{"target carrier: no answer", "lamp 3: worn out"}, []string{all[0].Detail, all[1].Detail})
-	for _, r := range all {
+	found := s.waitReports(received, 2)
+	assert.Equal(s, []string{"target carrier: no answer", "lamp 3: worn out"}, []string{found[0].Detail, found[1].Detail})
+	for _, r := range found {
 		assert.Equal(s, lanes.ReportFault, r.Kind)
 		assert.Equal(s, uuid.Nil, r.Session)
 	}
-	s.cut(heard)
+	s.cut(received)
 
-	_, hello, heard := s.dial()
+	_, hello, received := s.dial()
 	assert.Equal(s, []string{"target carrier: no answer", "lamp 3: worn out"}, hello.Faults)
 	s.Controller.ClearFaults()
-	cleared := s.hears(heard, 3)[2]
+	cleared := s.waitReports(received, 3)[2]
 	assert.Equal(s, lanes.ReportCleared, cleared.Kind)
 	assert.Equal(s, uint64(3), cleared.Log.Seq)
-	s.cut(heard)
+	s.cut(received)
 
 	_, hello, _ = s.dial()
 	assert.Empty(s, hello.Faults)
 }
 
-func lastingFault(s scene) {
+func lastingFault(s fixture) {
 	s.Controller.Fault("fire line: relay stuck")
 	s.Controller.PowerCut(true)
-	_, hello, heard := s.dial()
+	_, hello, received := s.dial()
 	assert.Equal(s, []string{"fire line: relay stuck"}, hello.Faults)
 	s.Controller.ClearFaults()
-	assert.Equal(s, []uint64{1}, numbers(s.hears(heard, 1)))
+	assert.Equal(s, []uint64{1}, numbers(s.waitReports(received, 1)))
 }

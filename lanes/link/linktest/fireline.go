@@ -10,19 +10,19 @@ import (
 	"rangegate/lanes/link"
 )
 
-var fireLine = []Story{
-	{"powered up and without a state it is locked", told(poweredUp)},
-	{"only a running session that is not held is open and counts", told(safetyTable)},
-	{"at zero it locks by itself", told(countdown)},
-	{"it runs out while the link is down", told(runOut)},
-	{"a hold locks at once, and over a reconnect until a state says otherwise", told(holdOverReconnect)},
-	{"after a power cut it is locked until a state comes", told(powerCut)},
+var fireLine = []Test{
+	{"after power-up it is locked until a state comes", with(poweredUp)},
+	{"only a running session that is not held is open and counts", with(safetyTable)},
+	{"at zero it locks by itself", with(countdown)},
+	{"it runs out while the link is down", with(runOut)},
+	{"a hold locks at once, and over a reconnect until a state says otherwise", with(holdOverReconnect)},
+	{"after a power cut it is locked until a state comes", with(powerCut)},
 }
 
-// tick is the finest time on a wire: a countdown may end that much early.
+// tick is the resolution of time on a wire: a countdown may end that much early.
 const tick = time.Millisecond
 
-func poweredUp(s scene) {
+func poweredUp(s fixture) {
 	assert.False(s, s.Controller.Shown().Open)
 	_, hello, _ := s.dial()
 	assert.Equal(s, uuid.Nil, hello.Session)
@@ -33,8 +33,8 @@ func poweredUp(s scene) {
 	assert.Equal(s, Shown{}, s.Controller.Shown())
 }
 
-func safetyTable(s scene) {
-	conn, _, heard := s.dial()
+func safetyTable(s fixture) {
+	conn, _, received := s.dial()
 	for i, row := range []struct {
 		about string
 		phase lanes.Phase
@@ -48,39 +48,39 @@ func safetyTable(s scene) {
 		{"paused", lanes.Paused, false, false},
 		{"paused and held", lanes.Paused, true, false},
 	} {
-		s.send(conn, heard, link.State{
+		s.send(conn, received, link.State{
 			Revision: uint64(i + 1), Hold: row.hold, Session: s.session(row.phase, time.Hour),
 		})
 		before := s.Controller.Shown()
 		assert.Equal(s, row.open, before.Open, row.about)
 		assert.Equal(s, row.hold, before.Hold, row.about)
 		assert.Equal(s, row.phase, before.Phase, row.about)
-		s.pass(3 * tick)
+		s.elapse(3 * tick)
 		after := s.Controller.Shown()
 		assert.Equal(s, row.open, after.Remaining < before.Remaining, "%s: the countdown runs", row.about)
 	}
 }
 
-func countdown(s scene) {
-	conn, _, heard := s.dial()
+func countdown(s fixture) {
+	conn, _, received := s.dial()
 	session := s.session(lanes.Running, time.Hour)
-	s.send(conn, heard, link.State{Revision: 1, Session: session})
+	s.send(conn, received, link.State{Revision: 1, Session: session})
 	assert.True(s, s.Controller.Shown().Open)
 
-	s.locksAtZero(s.almostOver(conn, heard, *session))
+	s.locksAtZero(s.almostOver(conn, received, *session))
 	assert.Equal(s, session.ID, s.Controller.Shown().Session, "the session is the gateway's to end")
 }
 
-func runOut(s scene) {
-	conn, _, heard := s.dial()
+func runOut(s fixture) {
+	conn, _, received := s.dial()
 	session := s.session(lanes.Running, time.Hour)
-	s.send(conn, heard, link.State{Revision: 1, Session: session})
-	s.cut(heard)
+	s.send(conn, received, link.State{Revision: 1, Session: session})
+	s.cut(received)
 	assert.True(s, s.Controller.Shown().Open)
 
-	conn, _, heard = s.dial()
-	deadline := s.almostOver(conn, heard, *session)
-	s.cut(heard)
+	conn, _, received = s.dial()
+	deadline := s.almostOver(conn, received, *session)
+	s.cut(received)
 	s.locksAtZero(deadline)
 
 	_, hello, _ := s.dial()
@@ -88,51 +88,51 @@ func runOut(s scene) {
 	assert.Zero(s, hello.Left)
 }
 
-// almostOver takes the time of a running session away but for a moment, and gives its new deadline.
-func (s scene) almostOver(conn link.Connection, heard *ear, session lanes.Session) lanes.Instant {
+// almostOver leaves a running session 200 ms, and returns its deadline.
+func (s fixture) almostOver(conn link.Connection, received *receiver, session lanes.Session) lanes.Instant {
 	session.Left, session.Since = 200*time.Millisecond, s.Now()
-	s.send(conn, heard, link.State{Revision: 2, Session: &session})
+	s.send(conn, received, link.State{Revision: 2, Session: &session})
 	return session.Since.Add(session.Left)
 }
 
-func (s scene) locksAtZero(deadline lanes.Instant) {
+func (s fixture) locksAtZero(deadline lanes.Instant) {
 	s.wait("it locks by itself", func() bool { return !s.Controller.Shown().Open })
 	assert.False(s, s.Now().Before(deadline.Add(-tick)), "locked before the time was used up")
 	assert.Zero(s, s.Controller.Shown().Remaining)
 }
 
-func holdOverReconnect(s scene) {
-	conn, _, heard := s.dial()
+func holdOverReconnect(s fixture) {
+	conn, _, received := s.dial()
 	state := s.running()
-	s.send(conn, heard, state)
+	s.send(conn, received, state)
 	state.Revision, state.Hold = 2, true
-	s.send(conn, heard, state)
+	s.send(conn, received, state)
 	assert.False(s, s.Controller.Shown().Open)
 
-	s.cut(heard)
+	s.cut(received)
 	assert.False(s, s.Controller.Shown().Open)
-	conn, hello, heard := s.dial()
+	conn, hello, received := s.dial()
 	assert.True(s, hello.Hold)
 	assert.Equal(s, state.Session.ID, hello.Session)
 	assert.Equal(s, lanes.Running, hello.Phase, "as the gateway said; the hold is beside it")
 	assert.False(s, s.Controller.Shown().Open)
 
 	state.Revision, state.Hold = 1, false
-	s.send(conn, heard, state)
+	s.send(conn, received, state)
 	assert.True(s, s.Controller.Shown().Open)
 }
 
-func powerCut(s scene) {
-	conn, _, heard := s.dial()
+func powerCut(s fixture) {
+	conn, _, received := s.dial()
 	state := s.running()
-	s.send(conn, heard, state)
+	s.send(conn, received, state)
 	s.Controller.PowerCut(false)
-	s.wait("the receiver hears that the connection failed", heard.isDown)
+	s.wait("the receiver hears that the connection failed", received.isDown)
 	assert.False(s, s.Controller.Shown().Open)
 
-	conn, hello, heard := s.dial()
+	conn, hello, received := s.dial()
 	assert.Equal(s, uuid.Nil, hello.Session)
 	assert.False(s, s.Controller.Shown().Open)
-	s.send(conn, heard, state)
+	s.send(conn, received, state)
 	assert.True(s, s.Controller.Shown().Open)
 }

@@ -1,8 +1,7 @@
-// Package linktest is the suite that every driver passes. A story is told of one lane, its controller, and the
-// connections to it; it waits for what must come, with a deadline, and assumes nothing about how soon.
+// Package linktest is the suite of tests that every driver passes. Each test has one lane, its controller, and connections
+// to it. It waits for conditions with a deadline, and does not depend on how soon they come true.
 //
-// That something never comes is shown without waiting for nothing: the story lets something come afterwards, by the
-// same way, and then looks back.
+// To show that a message never comes, a test provokes a later one on the same connection, and then checks what came before.
 package linktest
 
 import (
@@ -15,10 +14,10 @@ import (
 	"rangegate/lanes/link"
 )
 
-// Bench is what a story is told with. Each story has a new one.
+// Bench is a driver with one lane. Each test has a new one.
 type Bench struct {
 	Driver     link.Driver
-	Lane       link.Lane // to dial; nobody has dialled it before
+	Lane       link.Lane // not dialled before
 	Controller Controller
 	Now        func() lanes.Instant // the clock of the driver and the controller; in synctest, the bubble's
 }
@@ -27,26 +26,26 @@ type Bench struct {
 // run_out.
 type Controller interface {
 	Shown() Shown
-	Unacked() int // how many reports it keeps
+	Unacked() int // how many reports it stores
 
-	// Enter, Help, HitCarrier and Buy make a report about the session now on the controller, whether the link is up or not.
+	// Enter, Help, HitCarrier and Buy make a report about the controller's session, whether the link is up or not.
 	Enter() error
 	Help() error
 	HitCarrier() error
 	Buy(purchase uuid.UUID, items ...lanes.Item) error
 
-	// Fault and ClearFaults are about the hardware, whatever the session.
+	// Fault and ClearFaults report about the hardware, with or without a session.
 	Fault(detail string)
 	ClearFaults()
 
 	Cut()                  // fails the connection
 	Refuse(refusing bool)  // makes dials fail; a connection that is up stays up
 	Pose(posing bool)      // makes it answer as another lane's; a connection that is up stays up
-	Stall(stalled bool)    // keeps states from being applied; reports and acks go on
+	Stall(stalled bool)    // stops it from applying states; reports and acks continue
 	PowerCut(logLost bool) // off and on again
 }
 
-// Shown is what can be seen of the hardware.
+// Shown is the visible state of the hardware.
 type Shown struct {
 	Open      bool // the fire line: anyone can shoot
 	Session   uuid.UUID
@@ -59,24 +58,24 @@ type Shown struct {
 	Purchase   *lanes.Purchase // its id, phase and message for the customer; nil: none in this session
 }
 
-// Story is one promise of a driver, shown.
-type Story struct {
+// Test checks one promise of a driver.
+type Test struct {
 	Name string
-	Tell func(*testing.T, Bench)
+	Run  func(*testing.T, Bench)
 }
 
-// Run tells every story. A driver without sockets can also tell each of Stories in a synctest bubble of its own.
+// Run runs every test. A driver without sockets can also run each of Tests in a synctest bubble.
 func Run(t *testing.T, bench func(t *testing.T) Bench) {
-	for _, story := range Stories() {
-		t.Run(story.Name, func(t *testing.T) { story.Tell(t, bench(t)) })
+	for _, test := range Tests() {
+		t.Run(test.Name, func(t *testing.T) { test.Run(t, bench(t)) })
 	}
 }
 
-// Stories are the suite.
-func Stories() []Story {
-	var all []Story
-	for _, chapter := range [][]Story{states, fireLine, reports, faults, connecting, closing} {
-		all = append(all, chapter...)
+// Tests returns the suite.
+func Tests() []Test {
+	var tests []Test
+	for _, group := range [][]Test{states, fireLine, reports, faults, connecting, closing} {
+		tests = append(tests, group...)
 	}
-	return all
+	return tests
 }

@@ -11,26 +11,26 @@ import (
 	"rangegate/lanes/link"
 )
 
-var reports = []Story{
-	{"what happens on the lane is reported, each once, in order", told(inOrder)},
-	{"a report comes again after a reconnect until it is acked, and never after", told(untilAcked)},
-	{"an ack of another log forgets nothing", told(otherLog)},
-	{"a report that comes late says how long ago it happened", told(late)},
-	{"a log that survives a power cut keeps its name, numbers and reports", told(logKept)},
-	{"a log that is lost is begun anew", told(logLost)},
-	{"a purchase is reported whole, also when it comes late", told(purchase)},
-	{"a purchase that comes after its session names that session", told(afterItsSession)},
+var reports = []Test{
+	{"reports come once and in order", with(inOrder)},
+	{"a report is repeated after a reconnect until it is acked", with(untilAcked)},
+	{"an ack of another log is ignored", with(otherLog)},
+	{"a late report has its age", with(late)},
+	{"a log that survives a power cut keeps its name, numbers and reports", with(logKept)},
+	{"a lost log is replaced by a new one", with(logLost)},
+	{"a purchase is reported completely, also when it is late", with(purchase)},
+	{"a purchase that is reported after its session names that session", with(afterItsSession)},
 }
 
-// watched is a connection to a lane with a session on it, whose log is known.
-func (s scene) watched(phase lanes.Phase) (link.Connection, *ear, lanes.Log, uuid.UUID) {
-	conn, hello, heard := s.dial()
+// dialWithSession connects to a lane and gives it a session. It returns the log and the session's id too.
+func (s fixture) dialWithSession(phase lanes.Phase) (link.Connection, *receiver, lanes.Log, uuid.UUID) {
+	conn, hello, received := s.dial()
 	state := link.State{Revision: 1, Session: s.session(phase, time.Hour)}
-	s.send(conn, heard, state)
-	return conn, heard, lanes.Log{ID: hello.LogID}, state.Session.ID
+	s.send(conn, received, state)
+	return conn, received, lanes.Log{ID: hello.LogID}, state.Session.ID
 }
 
-// numbers are the numbers of the reports.
+// numbers returns the numbers of the reports.
 func numbers(reports []lanes.Report) []uint64 {
 	seqs := make([]uint64, 0, len(reports))
 	for _, r := range reports {
@@ -39,120 +39,120 @@ func numbers(reports []lanes.Report) []uint64 {
 	return seqs
 }
 
-func inOrder(s scene) {
-	_, heard, log, session := s.watched(lanes.Waiting)
+func inOrder(s fixture) {
+	_, received, log, session := s.dialWithSession(lanes.Waiting)
 	require.NoError(s, s.Controller.Enter())
 	require.NoError(s, s.Controller.Help())
 	require.NoError(s, s.Controller.HitCarrier())
 
-	all := s.hears(heard, 3)
-	require.Len(s, all, 3)
+	found := s.waitReports(received, 3)
+	require.Len(s, found, 3)
 	for i, kind := range []string{lanes.ReportEntered, lanes.ReportHelp, lanes.ReportCarrierHit} {
-		assert.Equal(s, kind, all[i].Kind)
-		assert.Equal(s, session, all[i].Session)
-		assert.Equal(s, lanes.Log{ID: log.ID, Seq: uint64(i + 1)}, all[i].Log)
-		assert.GreaterOrEqual(s, all[i].Age, time.Duration(0))
-		assert.Less(s, all[i].Age, patience)
+		assert.Equal(s, kind, found[i].Kind)
+		assert.Equal(s, session, found[i].Session)
+		assert.Equal(s, lanes.Log{ID: log.ID, Seq: uint64(i + 1)}, found[i].Log)
+		assert.GreaterOrEqual(s, found[i].Age, time.Duration(0))
+		assert.Less(s, found[i].Age, patience)
 	}
 	assert.Equal(s, 3, s.Controller.Unacked())
 }
 
-func untilAcked(s scene) {
-	conn, heard, log, _ := s.watched(lanes.Running)
+func untilAcked(s fixture) {
+	conn, received, log, _ := s.dialWithSession(lanes.Running)
 	for range 4 {
 		require.NoError(s, s.Controller.Help())
 	}
-	s.hears(heard, 4)
+	s.waitReports(received, 4)
 	log.Seq = 3
 	conn.Ack(log)
-	s.wait("all up to the acked one are forgotten", func() bool { return s.Controller.Unacked() == 1 })
-	s.cut(heard)
-	require.NoError(s, s.Controller.HitCarrier(), "what happens while the link is down is kept")
+	s.wait("the acked reports are removed", func() bool { return s.Controller.Unacked() == 1 })
+	s.cut(received)
+	require.NoError(s, s.Controller.HitCarrier(), "a report is stored while the link is down")
 
-	_, _, heard = s.dial()
-	assert.Equal(s, []uint64{4, 5}, numbers(s.hears(heard, 2)))
-	s.cut(heard)
+	_, _, received = s.dial()
+	assert.Equal(s, []uint64{4, 5}, numbers(s.waitReports(received, 2)))
+	s.cut(received)
 
-	conn, _, heard = s.dial()
-	assert.Equal(s, []uint64{4, 5}, numbers(s.hears(heard, 2)), "it was not acked")
+	conn, _, received = s.dial()
+	assert.Equal(s, []uint64{4, 5}, numbers(s.waitReports(received, 2)), "it was not acked")
 	log.Seq = 5
 	conn.Ack(log)
-	s.wait("all are forgotten", func() bool { return s.Controller.Unacked() == 0 })
-	s.cut(heard)
+	s.wait("all reports are removed", func() bool { return s.Controller.Unacked() == 0 })
+	s.cut(received)
 
-	_, _, heard = s.dial()
+	_, _, received = s.dial()
 	require.NoError(s, s.Controller.Help())
-	assert.Equal(s, []uint64{6}, numbers(s.hears(heard, 1)), "what was acked never comes again")
+	assert.Equal(s, []uint64{6}, numbers(s.waitReports(received, 1)), "an acked report is not repeated")
 }
 
-func otherLog(s scene) {
-	conn, heard, log, _ := s.watched(lanes.Running)
+func otherLog(s fixture) {
+	conn, received, log, _ := s.dialWithSession(lanes.Running)
 	require.NoError(s, s.Controller.Help())
 	require.NoError(s, s.Controller.Help())
-	s.hears(heard, 2)
+	s.waitReports(received, 2)
 	conn.Ack(lanes.Log{ID: "another", Seq: 2})
 	log.Seq = 1
 	conn.Ack(log)
-	s.wait("the first report is forgotten", func() bool { return s.Controller.Unacked() < 2 })
+	s.wait("the first report is removed", func() bool { return s.Controller.Unacked() < 2 })
 	assert.Equal(s, 1, s.Controller.Unacked())
 }
 
-func late(s scene) {
-	_, heard, _, session := s.watched(lanes.Waiting)
-	s.cut(heard)
+func late(s fixture) {
+	_, received, _, session := s.dialWithSession(lanes.Waiting)
+	s.cut(received)
 	before := s.Now()
 	require.NoError(s, s.Controller.Enter())
 	after := s.Now()
 	for range 2 {
-		s.pass(20 * tick)
+		s.elapse(20 * tick)
 		dialled := s.Now()
-		_, _, heard = s.dial()
-		entered := s.hears(heard, 1)[0]
+		_, _, received = s.dial()
+		entered := s.waitReports(received, 1)[0]
 		assert.Equal(s, session, entered.Session)
 		assert.GreaterOrEqual(s, entered.Age, dialled.Since(after)-tick)
 		assert.LessOrEqual(s, entered.Age, s.Now().Since(before)+tick)
-		s.cut(heard)
+		s.cut(received)
 	}
 }
 
-func logKept(s scene) {
-	_, heard, log, _ := s.watched(lanes.Running)
+func logKept(s fixture) {
+	_, received, log, _ := s.dialWithSession(lanes.Running)
 	require.NoError(s, s.Controller.Help())
-	s.hears(heard, 1)
+	s.waitReports(received, 1)
 	s.Controller.PowerCut(false)
 
-	conn, hello, heard := s.dial()
+	conn, hello, received := s.dial()
 	assert.Equal(s, log.ID, hello.LogID)
-	s.send(conn, heard, s.running())
+	s.send(conn, received, s.running())
 	require.NoError(s, s.Controller.Help())
-	assert.Equal(s, []uint64{1, 2}, numbers(s.hears(heard, 2)))
+	assert.Equal(s, []uint64{1, 2}, numbers(s.waitReports(received, 2)))
 }
 
-func logLost(s scene) {
-	_, heard, log, _ := s.watched(lanes.Running)
+func logLost(s fixture) {
+	_, received, log, _ := s.dialWithSession(lanes.Running)
 	require.NoError(s, s.Controller.Help())
-	s.hears(heard, 1)
+	s.waitReports(received, 1)
 	s.Controller.PowerCut(true)
 
-	conn, hello, heard := s.dial()
+	conn, hello, received := s.dial()
 	assert.NotEqual(s, log.ID, hello.LogID)
 	assert.Zero(s, s.Controller.Unacked())
-	s.send(conn, heard, s.running())
+	s.send(conn, received, s.running())
 	require.NoError(s, s.Controller.Help())
-	all := s.hears(heard, 1)
-	assert.Equal(s, []uint64{1}, numbers(all))
-	assert.Equal(s, hello.LogID, all[0].Log.ID)
+	found := s.waitReports(received, 1)
+	assert.Equal(s, []uint64{1}, numbers(found))
+	assert.Equal(s, hello.LogID, found[0].Log.ID)
 }
 
-func purchase(s scene) {
-	_, heard, _, session := s.watched(lanes.Running)
-	s.cut(heard)
+func purchase(s fixture) {
+	_, received, _, session := s.dialWithSession(lanes.Running)
+	s.cut(received)
 	items := []lanes.Item{{ID: lanes.TimeItem, Qty: 30}, {ID: "9mm \u00e0 50", Qty: 2}}
 	id := uuid.New()
 	require.NoError(s, s.Controller.Buy(id, items...))
-	s.pass(20 * time.Millisecond)
-	_, _, heard = s.dial()
-	report := s.hears(heard, 1)[0]
+	s.elapse(20 * time.Millisecond)
+	_, _, received = s.dial()
+	report := s.waitReports(received, 1)[0]
 	assert.Equal(s, lanes.ReportPurchase, report.Kind)
 	assert.Equal(s, session, report.Session)
 	assert.Equal(s, id, report.Purchase)
@@ -160,17 +160,17 @@ func purchase(s scene) {
 	assert.GreaterOrEqual(s, report.Age, 20*time.Millisecond)
 }
 
-func afterItsSession(s scene) {
-	conn, heard, _, session := s.watched(lanes.Running)
+func afterItsSession(s fixture) {
+	conn, received, _, session := s.dialWithSession(lanes.Running)
 	require.NoError(s, s.Controller.Buy(uuid.New(), lanes.Item{ID: lanes.TimeItem, Qty: 15}))
-	s.hears(heard, 1)
+	s.waitReports(received, 1)
 	next := link.State{Revision: 2, Session: s.session(lanes.Running, time.Hour)}
-	s.send(conn, heard, next)
-	s.cut(heard)
+	s.send(conn, received, next)
+	s.cut(received)
 
-	_, _, heard = s.dial()
+	_, _, received = s.dial()
 	require.NoError(s, s.Controller.Help())
-	all := s.hears(heard, 2)
-	assert.Equal(s, session, all[0].Session)
-	assert.Equal(s, next.Session.ID, all[1].Session)
+	found := s.waitReports(received, 2)
+	assert.Equal(s, session, found[0].Session)
+	assert.Equal(s, next.Session.ID, found[1].Session)
 }

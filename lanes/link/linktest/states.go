@@ -12,19 +12,19 @@ import (
 	"rangegate/lanes/link"
 )
 
-var states = []Story{
-	{"the wanted state is applied", told(wantedState)},
-	{"of a burst of states the last is in force", told(burst)},
-	{"a state older than the one in force changes nothing", told(olderState)},
-	{"a controller that stalled applies the newest state when it goes on", told(stalled)},
-	{"what became of the session's latest purchase is shown", told(purchaseShown)},
-	{"the first state of a new connection is taken, though its revision is lower", told(firstState)},
+var states = []Test{
+	{"the wanted state is applied", with(wantedState)},
+	{"after a burst of states the last one is in force", with(burst)},
+	{"a state older than the one in force is ignored", with(olderState)},
+	{"a controller that stalled applies the newest state afterwards", with(stalled)},
+	{"the result of the session's latest purchase is shown", with(purchaseShown)},
+	{"the first state of a new connection is applied, although its revision is lower", with(firstState)},
 }
 
-func wantedState(s scene) {
-	conn, _, heard := s.dial()
+func wantedState(s fixture) {
+	conn, _, received := s.dial()
 	state := s.running()
-	s.send(conn, heard, state)
+	s.send(conn, received, state)
 
 	shown := s.Controller.Shown()
 	assert.True(s, shown.Open)
@@ -34,83 +34,83 @@ func wantedState(s scene) {
 	assert.LessOrEqual(s, shown.Remaining, time.Hour)
 	assert.Greater(s, shown.Remaining, time.Hour-patience)
 
-	s.send(conn, heard, link.State{Revision: 2})
+	s.send(conn, received, link.State{Revision: 2})
 	shown = s.Controller.Shown()
 	assert.False(s, shown.Open)
 	assert.Equal(s, uuid.Nil, shown.Session)
 }
 
-func burst(s scene) {
+func burst(s fixture) {
 	const last = 500
-	conn, _, heard := s.dial()
+	conn, _, received := s.dial()
 	session := s.session(lanes.Running, time.Hour)
 	for revision := uint64(1); revision <= last; revision++ {
 		conn.Send(link.State{Revision: revision, Session: session, Hold: revision%2 == 1})
 	}
-	s.wait("the last state is applied", func() bool { return heard.hasApplied(last) })
+	s.wait("the last state is applied", func() bool { return received.hasApplied(last) })
 
 	assert.True(s, s.Controller.Shown().Open)
-	revisions := heard.revisions()
+	revisions := received.revisions()
 	assert.True(s, slices.IsSorted(revisions), "revisions are applied in order: %v", revisions)
-	assert.Len(s, slices.Compact(revisions), len(heard.revisions()), "none is applied twice")
+	assert.Len(s, slices.Compact(revisions), len(received.revisions()), "none is applied twice")
 }
 
-func olderState(s scene) {
-	conn, _, heard := s.dial()
+func olderState(s fixture) {
+	conn, _, received := s.dial()
 	session := s.session(lanes.Running, time.Hour)
-	s.send(conn, heard, link.State{Revision: 5, Session: session, Hold: true})
+	s.send(conn, received, link.State{Revision: 5, Session: session, Hold: true})
 	conn.Send(link.State{Revision: 4, Session: session})
 	require.NoError(s, s.Controller.Help())
-	s.hears(heard, 1)
+	s.waitReports(received, 1)
 	assert.False(s, s.Controller.Shown().Open, "the hold stands")
-	s.send(conn, heard, link.State{Revision: 6, Session: session})
+	s.send(conn, received, link.State{Revision: 6, Session: session})
 
-	assert.Equal(s, []uint64{5, 6}, heard.revisions())
+	assert.Equal(s, []uint64{5, 6}, received.revisions())
 }
 
-func stalled(s scene) {
-	conn, _, heard := s.dial()
+func stalled(s fixture) {
+	conn, _, received := s.dial()
 	state := s.running()
-	s.send(conn, heard, state)
+	s.send(conn, received, state)
 
 	s.Controller.Stall(true)
 	conn.Send(link.State{Revision: 2, Session: state.Session, Hold: true})
 	conn.Send(link.State{Revision: 3})
 	require.NoError(s, s.Controller.Help())
-	s.hears(heard, 1)
-	assert.Equal(s, []uint64{1}, heard.revisions())
+	s.waitReports(received, 1)
+	assert.Equal(s, []uint64{1}, received.revisions())
 	assert.True(s, s.Controller.Shown().Open)
 
 	s.Controller.Stall(false)
-	s.wait("the newest state is applied", func() bool { return heard.hasApplied(3) })
+	s.wait("the newest state is applied", func() bool { return received.hasApplied(3) })
 	assert.Equal(s, uuid.Nil, s.Controller.Shown().Session)
 }
 
-func firstState(s scene) {
-	conn, _, heard := s.dial()
+func firstState(s fixture) {
+	conn, _, received := s.dial()
 	state := s.running()
 	state.Revision = 900
-	s.send(conn, heard, state)
-	s.cut(heard)
+	s.send(conn, received, state)
+	s.cut(received)
 
-	conn, hello, heard := s.dial()
+	conn, hello, received := s.dial()
 	assert.Equal(s, state.Session.ID, hello.Session)
 	assert.Equal(s, lanes.Running, hello.Phase)
 	assert.False(s, hello.Hold)
 	assert.LessOrEqual(s, hello.Left, time.Hour)
 	assert.Greater(s, hello.Left, time.Hour-patience)
-	assert.True(s, s.Controller.Shown().Open, "what runs goes on until a state says otherwise")
+	assert.True(s, s.Controller.Shown().Open, "a running session continues until a state changes it")
 
-	s.send(conn, heard, link.State{Revision: 1})
+	s.send(conn, received, link.State{Revision: 1})
 	assert.False(s, s.Controller.Shown().Open)
-	assert.Equal(s, []uint64{1}, heard.revisions())
+	assert.Equal(s, []uint64{1}, received.revisions())
 }
 
-func purchaseShown(s scene) {
-	conn, _, heard := s.dial()
+func purchaseShown(s fixture) {
+	conn, _, received := s.dial()
 	state := s.running()
 	state.Purchasing = true
-	s.send(conn, heard, state)
+	s.send(conn, received, state)
 	assert.True(s, s.Controller.Shown().Purchasing)
 	assert.Nil(s, s.Controller.Shown().Purchase)
 
@@ -120,7 +120,7 @@ func purchaseShown(s scene) {
 	} {
 		session := *state.Session
 		session.Purchase = &latest
-		s.send(conn, heard, link.State{Revision: uint64(i + 2), Session: &session, Purchasing: true})
+		s.send(conn, received, link.State{Revision: uint64(i + 2), Session: &session, Purchasing: true})
 		shown := s.Controller.Shown().Purchase
 		require.NotNil(s, shown)
 		assert.Equal(s, latest, lanes.Purchase{ID: shown.ID, Phase: shown.Phase, UserMessage: shown.UserMessage})

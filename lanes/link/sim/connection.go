@@ -7,128 +7,153 @@ import (
 	"rangegate/lanes/link"
 )
 
-// connection is one connection's life. Its receiver is called from a goroutine that lives only while there is
-// something to tell: never from inside Send, Ack or a method of the controller, just as with hardware on a wire.
+// connection is one connection to a controller. A goroutine calls the receiver, and exists only while calls are queued: the
+// receiver is never called inside Send, Ack or a method of the controller, as with hardware on a wire.
 type connection struct {
 	controller *Controller
-	to         link.Receiver
-	wired      bool // over a real wire: see watch
+	receiver   link.Receiver
+	wired      bool // over a wire: see liveness
 
-	// speaking is held during every call of the receiver. Close takes it, and so waits for a call under way; as
-	// receivers do not block and do not call the connection, that is never long.
-	speaking sync.Mutex
+	// calling is held during every call of the receiver. Close acquires it, and so waits for a call that has begun;
+	// receivers do not block and do not call the connection.
+	calling sync.Mutex
 
-	// The rest is guarded by the controller's mu.
-	over    bool                  // failed or closed: it takes nothing more and has nothing more to tell
-	taken   bool                  // a state was applied in this connection
-	wanted  *link.State           // not applied yet
-	outbox  []func(link.Receiver) // not told yet, in order
-	telling bool                  // the goroutine is there
+	// The controller's mu guards these.
+	ended      bool                  // failed or closed: it accepts nothing and queues no more calls
+	stateTaken bool                  // it has applied a state
+	wanted     *link.State           // not applied yet
+	queue      []func(link.Receiver) // calls of the receiver, in order
+	running    bool                  // the goroutine runs
 }
 
-// Send applies the state at once, unless the controller is stalled. A state older than the last one taken changes
-// nothing; the first one is always taken.
+var _ link.Connection = (*connection)(nil)
+
+// Send applies the state at once, unless the controller is stalled. It ignores a state older than the last one; the first
+// one is never ignored.
 func (conn *connection) Send(s link.State) {
 	c := conn.controller
 	c.mu.Lock()
 	conn.heard()
 	applied := false
-	if !conn.over && (conn.wanted == nil || s.Revision >= conn.wanted.Revision) {
+	if !conn.ended && (conn.wanted == nil || s.Revision >= conn.wanted.Revision) {
 		conn.wanted = &s
 		applied = conn.apply()
 	}
 	c.mu.Unlock()
 	if applied {
-		c.driver.noticed(c)
+		c.driver.stateChanged(c)
 	}
 }
 
-// apply puts the wanted state in force, if there is one and it may be. The controller's mu is held.
+// apply applies the wanted state, if there is one and the controller is not stalled. The controller's mu is held.
 func (conn *connection) apply() bool {
 	c, s := conn.controller, conn.wanted
 	if s == nil || c.stalled {
 		return false
 	}
 	conn.wanted = nil
-	if conn.taken && s.Revision < c.line.revision {
+	if conn.stateTaken && s.Revision < c.line.revision {
 		return false
 	}
-	conn.taken = true
-	c.line = inForce(*s, c.driver.now())
+	conn.stateTaken = true
+	c.line = newFireLine(*s, c.driver.now())
 	revision := s.Revision
-	conn.tell(func(to link.Receiver) { to.Applied(revision) })
+	conn.enqueue(func(receiver link.Receiver) { receiver.Applied(revision) })
 	return true
 }
 
-// Ack forgets the reports of that log up to that number.
+// Ack removes the reports of that log up to that number.
 func (conn *connection) Ack(log lanes.Log) {
 	c := conn.controller
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	conn.heard()
-	if !conn.over {
+	if !conn.ended {
 		c.log.ack(log)
 	}
 }
 
-// Close waits for a call of the receiver that is under way, and lets no other begin.
+// Close waits for a call of the receiver that has begun, and prevents further ones.
 func (conn *connection) Close() {
-	conn.speaking.Lock()
-	defer conn.speaking.Unlock()
+	conn.calling.Lock()
+	defer conn.calling.Unlock()
 	c := conn.controller
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	conn.over, conn.outbox, conn.wanted = true, nil, nil
+	conn.ended, conn.queue, conn.wanted = true, nil, nil
 	if c.newest == conn {
-		conn.left(c.look())
+		conn.left(c.update())
 		c.newest = nil
 	}
 }
 
-// report tells the receiver what happened, with the age that it has then. The controller's mu is held.
-func (conn *connection) report(log string, h happening) {
+// heard notes a sign of life of the gateway. The controller's mu is held.
+func (conn *connection) heard() {
+	if c := conn.controller; c.newest == conn {
+		c.liveness.heard = c.update().Mono
+	}
+}
+
+// left notes that the connection has ended. The controller's mu is held.
+func (conn *connection) left(now lanes.Instant) {
+	if !conn.wired {
+		conn.controller.liveness.heard = now.Mono
+	}
+}
+
+// report queues a report, whose age is computed when it is sent. The controller's mu is held.
+func (conn *connection) report(log string, r report) {
 	now := conn.controller.driver.now
-	conn.tell(func(to link.Receiver) { to.Reported(h.report(log, now())) })
+	conn.enqueue(func(receiver link.Receiver) { receiver.Reported(r.message(log, now())) })
 }
 
-// fail ends the connection; the receiver hears of it after all that came before. The controller's mu is held.
+// fail ends the connection; the call of Down follows all queued calls. The controller's mu is held.
 func (conn *connection) fail(err error) {
-	conn.tell(func(to link.Receiver) { to.Down(err) })
-	conn.over, conn.wanted = true, nil
+	conn.enqueue(func(receiver link.Receiver) { receiver.Down(err) })
+	conn.ended, conn.wanted = true, nil
 }
 
-func (conn *connection) tell(what func(link.Receiver)) {
-	conn.outbox = append(conn.outbox, what)
-	if !conn.telling {
-		conn.telling = true
-		go conn.tellAll()
+func (conn *connection) enqueue(call func(link.Receiver)) {
+	conn.queue = append(conn.queue, call)
+	if !conn.running {
+		conn.running = true
+		go func() {
+			for conn.callNext() {
+			}
+		}()
 	}
 }
 
-func (conn *connection) tellAll() {
-	for conn.tellNext() {
+// callNext removes the next call from the queue while it holds calling: after Close the queue is empty for good.
+func (conn *connection) callNext() bool {
+	conn.calling.Lock()
+	defer conn.calling.Unlock()
+	call := conn.next()
+	if call == nil {
+		return false
 	}
-}
-
-// tellNext takes the next call out of the box under speaking: once Close has had that lock, the box is empty for good.
-func (conn *connection) tellNext() bool {
-	conn.speaking.Lock()
-	defer conn.speaking.Unlock()
-	if what := conn.next(); what != nil {
-		what(conn.to)
-		return true
-	}
-	return false
+	call(conn.receiver)
+	return true
 }
 
 func (conn *connection) next() func(link.Receiver) {
 	conn.controller.mu.Lock()
 	defer conn.controller.mu.Unlock()
-	if len(conn.outbox) == 0 {
-		conn.outbox, conn.telling = nil, false
+	if len(conn.queue) == 0 {
+		conn.queue, conn.running = nil, false
 		return nil
 	}
-	what := conn.outbox[0]
-	conn.outbox = conn.outbox[1:]
-	return what
+	call := conn.queue[0]
+	conn.queue = conn.queue[1:]
+	return call
+}
+
+// WireConnection is a connection over a wire, for the program at the controller's end of it.
+type WireConnection struct{ *connection }
+
+// Heard resets the liveness timer, for a ping or an unknown message.
+func (w WireConnection) Heard() {
+	w.controller.mu.Lock()
+	defer w.controller.mu.Unlock()
+	w.heard()
 }

@@ -23,41 +23,51 @@ var (
 	errNotNow   = errors.New("the controller has no session that this could be about")
 )
 
-// Controller is a lane's simulated hardware. Its methods never block and may be called at any time, also by a
-// receiver; none of them calls one.
+// lostAfter is how long the gateway may be silent before the controller does what the hello's on_loss says (LINK.md).
+const lostAfter = 15 * time.Second
+
+// Controller is a lane's simulated hardware. Its methods never block and may be called at any time, also by a receiver;
+// none of them calls a receiver.
 type Controller struct {
 	driver *Driver
 
 	mu       sync.Mutex
 	line     fireLine
 	log      reportLog
-	epoch    uint64      // the highest seen since power-up
+	epoch    uint64      // the highest one since power-up
 	newest   *connection // nil: the link is down
-	watch    watch
+	liveness liveness
 	faults   []string // in force, each once
 	refusing bool
 	posing   bool
 	stalled  bool
 }
 
-// Shown is what can be seen of a controller at one instant.
+// liveness is what the controller knows of the gateway. A connection in the process counts as a sign of life while it is
+// up; over a wire, each message and ping does (WireConnection.Heard).
+type liveness struct {
+	holdOnLoss bool          // as in the hello
+	heard      time.Duration // of the last sign of life, on the controller's own clock
+}
+
+// Shown is the visible state of a controller at one instant.
 type Shown struct {
 	Open      bool // the fire line: anyone can shoot
 	Session   uuid.UUID
-	Phase     lanes.Phase // as the gateway said: a session that ran out stays Running with nothing remaining
+	Phase     lanes.Phase // as the gateway sent it: a session that ran out is Running with nothing remaining
 	Remaining time.Duration
 	Hold      bool
-	Revision  uint64 // of the state in force, in the connection that it came by; 0: none since power-up
+	Revision  uint64 // of the state in force, in its connection; 0: none since power-up
 
 	Purchasing bool
 	Purchase   *lanes.Purchase // the latest of the session, nil before the first
 }
 
-// Shown looks at the controller now.
+// Shown returns the present state of the controller.
 func (c *Controller) Shown() Shown {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := c.look()
+	now := c.update()
 	return Shown{
 		Open: c.line.open(now), Session: c.line.session, Phase: c.line.phase,
 		Remaining: c.line.remaining(now), Hold: c.line.hold, Revision: c.line.revision,
@@ -65,58 +75,86 @@ func (c *Controller) Shown() Shown {
 	}
 }
 
-// Unacked is how many reports the controller keeps.
+// Unacked returns how many reports the controller stores.
 func (c *Controller) Unacked() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.log.unacked)
 }
 
-// Enter is the customer entering the lane. It is an error when no session is waiting there.
+// Enter reports that the customer enters the lane. It is an error when no session is waiting.
 func (c *Controller) Enter() error {
 	return c.report(lanes.ReportEntered, basket{}, func(f fireLine, _ lanes.Instant) bool { return f.phase == lanes.Waiting })
 }
 
-// Help is the customer calling for help. It is an error when no session is on the lane.
-func (c *Controller) Help() error {
-	return c.report(lanes.ReportHelp, basket{}, occupied)
-}
+// Help reports that the customer calls for help. It is an error when the lane has no session.
+func (c *Controller) Help() error { return c.report(lanes.ReportHelp, basket{}, isOccupied) }
 
-// HitCarrier is a shot at the target carrier. It is an error when no session is on the lane.
+// HitCarrier reports a shot at the target carrier. It is an error when the lane has no session.
 func (c *Controller) HitCarrier() error {
-	return c.report(lanes.ReportCarrierHit, basket{}, occupied)
+	return c.report(lanes.ReportCarrierHit, basket{}, isOccupied)
 }
 
-// Buy is the customer buying the items at the lane. What becomes of it shows as Shown.Purchase. The same id again is
-// the same purchase. It is an error when no session is on the lane.
+// Buy reports a purchase at the lane, whose result is in Shown.Purchase. The same id is the same purchase. It is an error
+// when the lane has no session.
 func (c *Controller) Buy(purchase uuid.UUID, items ...lanes.Item) error {
-	return c.report(lanes.ReportPurchase, basket{purchase, items}, occupied)
+	return c.report(lanes.ReportPurchase, basket{purchase, items}, isOccupied)
 }
 
-func occupied(f fireLine, _ lanes.Instant) bool { return f.session != uuid.Nil }
+func isOccupied(f fireLine, _ lanes.Instant) bool { return f.session != uuid.Nil }
 
-// report keeps a report about the session now on the controller, and tells it if the link is up.
-func (c *Controller) report(kind string, buy basket, fits func(fireLine, lanes.Instant) bool) error {
+// report makes a report about the present session.
+func (c *Controller) report(kind string, buy basket, allowed func(fireLine, lanes.Instant) bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := c.look()
-	if !fits(c.line, now) {
+	now := c.update()
+	if !allowed(c.line, now) {
 		return errNotNow
 	}
-	h := happening{kind: kind, session: c.line.session, buy: buy}
-	c.keep(h, now)
+	c.addReport(report{kind: kind, session: c.line.session, buy: buy}, now)
 	return nil
 }
 
-// keep notes what happened, and tells it if the link is up. mu is held.
-func (c *Controller) keep(h happening, now lanes.Instant) {
-	h = c.log.keep(h, now)
+// Fault reports a fault of the hardware, which is in force until ClearFaults.
+func (c *Controller) Fault(detail string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !slices.Contains(c.faults, detail) {
+		c.faults = append(c.faults, detail)
+	}
+	c.addReport(report{kind: lanes.ReportFault, detail: detail}, c.update())
+}
+
+// ClearFaults reports that no fault is in force any more, if there was one.
+func (c *Controller) ClearFaults() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.faults) == 0 {
+		return
+	}
+	c.faults = nil
+	c.addReport(report{kind: lanes.ReportCleared}, c.update())
+}
+
+// addReport adds a report to the log, and sends it if the link is up. mu is held.
+func (c *Controller) addReport(r report, now lanes.Instant) {
+	r = c.log.add(r, now)
 	if c.newest != nil {
-		c.newest.report(c.log.id, h)
+		c.newest.report(c.log.id, r)
 	}
 }
 
-// Cut fails the connection, if there is one. What is in force stays so, and the countdown goes on.
+// update reads the clock, and applies what the controller has done by itself until now. mu is held.
+func (c *Controller) update() lanes.Instant {
+	now := c.driver.now()
+	connected := c.newest != nil && !c.newest.wired
+	if lost := c.liveness.heard + lostAfter; c.liveness.holdOnLoss && !connected && !c.line.hold && now.Mono >= lost {
+		c.line = c.line.heldAt(lost)
+	}
+	return now
+}
+
+// Cut fails the connection, if there is one. The state in force remains, and the countdown continues.
 func (c *Controller) Cut(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,7 +162,7 @@ func (c *Controller) Cut(err error) {
 }
 
 func (c *Controller) cut(err error) {
-	now := c.look()
+	now := c.update()
 	if c.newest != nil {
 		c.newest.fail(err)
 		c.newest.left(now)
@@ -132,48 +170,47 @@ func (c *Controller) cut(err error) {
 	}
 }
 
-// PowerCut turns the controller off and on again: the connection fails and the fire line is locked until a state
-// comes. The report log survives, or is lost and a new one begun. Faults of the hardware stay.
+// PowerCut turns the controller off and on: the connection fails, and the fire line is locked until a state comes. The
+// report log survives, or is lost and replaced by a new one. Faults of the hardware remain.
 func (c *Controller) PowerCut(logLost bool) {
 	c.mu.Lock()
 	c.cut(errPowerCut)
-	c.line, c.epoch, c.watch = fireLine{}, 0, watch{}
+	c.line, c.epoch, c.liveness = fireLine{}, 0, liveness{}
 	if logLost {
 		c.log = newReportLog()
 	}
 	c.mu.Unlock()
-	c.driver.noticed(c)
+	c.driver.stateChanged(c)
 }
 
-// Refuse makes dials fail until it is taken back. A connection that is up stays up.
+// Refuse makes dials fail while it is on. A connection that is up stays up.
 func (c *Controller) Refuse(refusing bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.refusing = refusing
 }
 
-// Pose makes the controller answer as another lane's until it is taken back. A connection that is up stays up.
+// Pose makes the controller answer as another lane's while it is on. A connection that is up stays up.
 func (c *Controller) Pose(posing bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.posing = posing
 }
 
-// Stall keeps the controller from applying states until it is taken back; then the newest one is applied. Reports
-// and acks go on.
+// Stall stops the controller from applying states while it is on; afterwards it applies the newest one. Reports and acks
+// continue.
 func (c *Controller) Stall(stalled bool) {
 	c.mu.Lock()
 	c.stalled = stalled
 	applied := c.newest != nil && c.newest.apply()
 	c.mu.Unlock()
 	if applied {
-		c.driver.noticed(c)
+		c.driver.stateChanged(c)
 	}
 }
 
-// connect makes the newest connection, which replaces an older one, and tells all that was not acked. Over a real wire
-// only what comes over it shows that the gateway is there.
-func (c *Controller) connect(lane link.Lane, to link.Receiver, wired bool) (*connection, link.Hello, error) {
+// connect makes the newest connection, which replaces an older one, and sends all unacked reports.
+func (c *Controller) connect(lane link.Lane, receiver link.Receiver, wired bool) (*connection, link.Hello, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -186,11 +223,11 @@ func (c *Controller) connect(lane link.Lane, to link.Receiver, wired bool) (*con
 	}
 	c.epoch = lane.Epoch
 	c.cut(errReplaced)
-	now := c.look()
-	c.watch = watch{hold: lane.HoldOnLoss, heard: now.Mono}
-	c.newest = &connection{controller: c, to: to, wired: wired}
-	for _, h := range c.log.unacked {
-		c.newest.report(c.log.id, h)
+	now := c.update()
+	c.liveness = liveness{holdOnLoss: lane.HoldOnLoss, heard: now.Mono}
+	c.newest = &connection{controller: c, receiver: receiver, wired: wired}
+	for _, r := range c.log.unacked {
+		c.newest.report(c.log.id, r)
 	}
 	hello := link.Hello{LogID: c.log.id, Firmware: "sim", Hold: c.line.hold, Faults: slices.Clone(c.faults)}
 	if c.line.session != uuid.Nil {

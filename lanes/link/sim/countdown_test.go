@@ -16,17 +16,17 @@ import (
 
 func TestCountdown(t *testing.T) {
 	sold := lanes.Session{ID: uuid.New(), Left: 30 * time.Minute}
-	tell := func(name string, story func(*testing.T, *rig)) {
+	tell := func(name string, story func(*testing.T, *fixture)) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				now := clock()
-				story(t, newRig(t, sim.New(now), now))
+				story(t, newFixture(t, sim.New(now), now))
 			})
 		})
 	}
 
-	tell("is open to the last millisecond and locked at zero", func(t *testing.T, lane *rig) {
-		lane.want(sold, lanes.Running, false)
+	tell("is open to the last millisecond and locked at zero", func(t *testing.T, lane *fixture) {
+		lane.send(sold, lanes.Running, false)
 		<-time.After(30*time.Minute - time.Millisecond)
 		assert.True(t, lane.Shown().Open)
 		assert.Equal(t, time.Millisecond, lane.Shown().Remaining)
@@ -36,8 +36,8 @@ func TestCountdown(t *testing.T) {
 		assert.Zero(t, lane.Shown().Remaining)
 	})
 
-	tell("goes on without the link", func(t *testing.T, lane *rig) {
-		lane.want(sold, lanes.Running, false)
+	tell("goes on without the link", func(t *testing.T, lane *fixture) {
+		lane.send(sold, lanes.Running, false)
 		lane.Cut(errors.New("cut by the test"))
 		<-time.After(10 * time.Minute)
 		assert.Equal(t, 20*time.Minute, lane.Shown().Remaining)
@@ -46,34 +46,34 @@ func TestCountdown(t *testing.T) {
 		assert.False(t, lane.Shown().Open)
 	})
 
-	tell("stands still while waiting, paused or held", func(t *testing.T, lane *rig) {
+	tell("stands still while waiting, paused or held", func(t *testing.T, lane *fixture) {
 		for _, phase := range []lanes.Phase{lanes.Waiting, lanes.Paused, lanes.Running} {
-			lane.want(sold, phase, true)
+			lane.send(sold, phase, true)
 			<-time.After(time.Hour)
 			assert.Equal(t, 30*time.Minute, lane.Shown().Remaining, phase)
 			assert.False(t, lane.Shown().Open, phase)
 		}
-		lane.want(sold, lanes.Running, false)
+		lane.send(sold, lanes.Running, false)
 		<-time.After(time.Minute)
 		assert.Equal(t, 29*time.Minute, lane.Shown().Remaining)
 	})
 
-	tell("added time opens a line that had locked by itself", func(t *testing.T, lane *rig) {
-		lane.want(sold, lanes.Running, false)
+	tell("added time opens a line that had locked by itself", func(t *testing.T, lane *fixture) {
+		lane.send(sold, lanes.Running, false)
 		<-time.After(31 * time.Minute)
 		assert.False(t, lane.Shown().Open)
-		lane.want(sold, lanes.Running, false)
+		lane.send(sold, lanes.Running, false)
 		assert.True(t, lane.Shown().Open)
 	})
 }
 
 func TestReportsNeedASession(t *testing.T) {
 	now := clock()
-	lane := newRig(t, sim.New(now), now)
+	lane := newFixture(t, sim.New(now), now)
 	for _, report := range []func() error{lane.Enter, lane.Help, lane.HitCarrier} {
 		require.Error(t, report(), "no session is on the lane")
 	}
-	lane.want(lanes.Session{ID: uuid.New(), Left: time.Minute}, lanes.Running, false)
+	lane.send(lanes.Session{ID: uuid.New(), Left: time.Minute}, lanes.Running, false)
 	require.Error(t, lane.Enter(), "the session has begun")
 	assert.Zero(t, lane.Unacked())
 	require.NoError(t, lane.Help())

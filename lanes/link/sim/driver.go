@@ -1,9 +1,9 @@
-// Package sim is simulated lane hardware, in process. It behaves as LINK.md demands of a controller; what it leaves
-// out is the wire. A lane that nothing happens on holds no goroutine and no timer (a countdown is worked out when
-// somebody looks), and about 400 bytes (TestAnIdleLaneIsCheap).
+// Package sim is simulated lane hardware in the process. It behaves as LINK.md requires of a controller, without the wire.
+// An idle lane has no goroutine and no timer (a countdown is computed when it is read), and uses about 400 bytes
+// (TestAnIdleLaneIsCheap).
 //
-// A Controller outlives the connections to it, as real hardware does. Locks are taken in this order:
-// connection.speaking, Autopilot.mu, Controller.mu. Receivers are called with only speaking held.
+// A Controller outlives its connections, as hardware does. Locks are acquired in this order: connection.calling,
+// Autopilot.mu, Controller.mu. Receivers are called with only calling held.
 package sim
 
 import (
@@ -17,7 +17,7 @@ import (
 	"rangegate/lanes/link"
 )
 
-// Driver connects to simulated controllers: one a lane, made when it is first asked for.
+// Driver connects to simulated controllers, one for each lane. It makes a controller at its first use.
 type Driver struct {
 	now       func() lanes.Instant
 	autopilot atomic.Pointer[Autopilot]
@@ -28,49 +28,55 @@ type Driver struct {
 
 var _ link.Driver = (*Driver)(nil)
 
-// New is a driver whose controllers count time by now. Countdowns use its Mono only.
+// New makes a driver whose controllers use that clock. Countdowns use only its Mono.
 func New(now func() lanes.Instant) *Driver {
 	return &Driver{now: now, controllers: make(map[uuid.UUID]*Controller)}
 }
 
-// Controller is the lane's controller. It was powered up when it was first asked for.
+// Controller returns the lane's controller, which was powered up at its first use.
 func (d *Driver) Controller(lane uuid.UUID) *Controller {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	c, known := d.controllers[lane]
-	if !known {
+	c, found := d.controllers[lane]
+	if !found {
 		c = &Controller{driver: d, log: newReportLog()}
 		d.controllers[lane] = c
 	}
 	return c
 }
 
-// Dial never waits: it connects at once, or fails at once when ctx has ended or the controller refuses.
-func (d *Driver) Dial(ctx context.Context, lane link.Lane, to link.Receiver) (link.Connection, link.Hello, error) {
+// Dial does not block: it fails when ctx has ended or the controller refuses, and otherwise connects.
+func (d *Driver) Dial(ctx context.Context, lane link.Lane, receiver link.Receiver) (link.Connection, link.Hello, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, link.Hello{}, err
 	}
-	conn, hello, err := d.Controller(lane.ID).connect(lane, to, false)
+	conn, hello, err := d.Controller(lane.ID).connect(lane, receiver, false)
 	if err != nil {
 		return nil, link.Hello{}, err
 	}
 	return conn, hello, nil
 }
 
-// noticed tells the autopilot, if one is on, that something else is in force on the controller. It is called without
-// the controller's lock; the autopilot looks for itself, so notices may come in any order.
-func (d *Driver) noticed(c *Controller) {
+// Accept is Dial for a gateway that has sent its hello over a wire.
+func (d *Driver) Accept(lane link.Lane, receiver link.Receiver) (WireConnection, link.Hello, error) {
+	conn, hello, err := d.Controller(lane.ID).connect(lane, receiver, true)
+	return WireConnection{conn}, hello, err
+}
+
+// stateChanged notifies the autopilot, if one runs. The caller does not hold the controller's lock; calls may come in any
+// order, since the autopilot reads the state itself.
+func (d *Driver) stateChanged(c *Controller) {
 	if autopilot := d.autopilot.Load(); autopilot != nil {
-		autopilot.look(c)
+		autopilot.update(c)
 	}
 }
 
-func (d *Driver) all() []*Controller {
+func (d *Driver) allControllers() []*Controller {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	all := make([]*Controller, 0, len(d.controllers))
+	controllers := make([]*Controller, 0, len(d.controllers))
 	for _, c := range d.controllers {
-		all = append(all, c)
+		controllers = append(controllers, c)
 	}
-	return all
+	return controllers
 }

@@ -15,20 +15,20 @@ import (
 
 // Measured on amd64, Go 1.26: about 400 bytes of heap a lane with its link up and a state in force, and no goroutine.
 func TestAnIdleLaneIsCheap(t *testing.T) {
-	const many = 10_000
+	const count = 10_000
 	driver := sim.New(clock())
 	autopilot := sim.NewAutopilot(driver, 1)
 	defer autopilot.Close()
-	conns := make([]link.Connection, many)
-	goroutines, before := runtime.NumGoroutine(), heap()
+	conns := make([]link.Connection, count)
+	goroutines, used := runtime.NumGoroutine(), heap()
 	for i := range conns {
-		conn, _, err := driver.Dial(t.Context(), link.Lane{ID: uuid.New()}, deaf{})
+		conn, _, err := driver.Dial(t.Context(), link.Lane{ID: uuid.New()}, ignoreAll{})
 		require.NoError(t, err)
 		conn.Send(link.State{Revision: 1})
 		conns[i] = conn
 	}
 	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= goroutines+2 }, 10*time.Second, time.Millisecond)
-	each := (heap() - before) / many
+	each := (heap() - used) / count
 	t.Logf("%d bytes a lane", each)
 	assert.Less(t, each, uint64(1024))
 	runtime.KeepAlive(conns)

@@ -18,11 +18,11 @@ func TestLink(t *testing.T) {
 	linktest.Run(t, bench)
 }
 
-// In a bubble the stories wait without spending time, and one that hangs is caught at once.
+// In a bubble the tests take no real time, and a deadlock is found at once.
 func TestLinkInABubble(t *testing.T) {
-	for _, story := range linktest.Stories() {
-		t.Run(story.Name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { story.Tell(t, bench(t)) })
+	for _, test := range linktest.Tests() {
+		t.Run(test.Name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { test.Run(t, bench(t)) })
 		})
 	}
 }
@@ -42,7 +42,7 @@ type controller struct{ *sim.Controller }
 func (c controller) Shown() linktest.Shown { return linktest.Shown(c.Controller.Shown()) }
 func (c controller) Cut()                  { c.Controller.Cut(errors.New("cut by the test")) }
 
-// clock reads the time since it was made; in a bubble, the bubble's.
+// clock returns a clock; in a bubble, the bubble's.
 func clock() func() lanes.Instant {
 	start := time.Now()
 	return func() lanes.Instant {

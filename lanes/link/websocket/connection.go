@@ -1,6 +1,7 @@
 package websocket
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -12,53 +13,55 @@ import (
 	"rangegate/lanes/link/websocket/frame"
 )
 
-// connection is one connection's life, from the hellos on. Whatever ends it closes the socket, and the goroutine that
-// reads notices: that one alone tells the receiver.
-type connection struct {
-	driver *Driver
-	socket *socket
-	log    string // the name of the controller's
-	to     link.Receiver
+var errSilent = fmt.Errorf("%w for %s", link.ErrSilent, silenceTimeout)
 
-	// speaking is held during every call of the receiver. Close takes it, and so waits for a call under way; as
-	// receivers do not block and do not call the connection, that is never long.
-	speaking sync.Mutex
-	silent   bool // guarded by speaking: the receiver hears no more
+// connection is one connection to a controller, after the hellos. Whatever ends it closes the socket; only the goroutine
+// that reads then calls Down.
+type connection struct {
+	driver   *Driver
+	socket   *socket
+	log      string // the id of the controller's report log
+	receiver link.Receiver
+
+	// calling is held during every call of the receiver. Close acquires it, and so waits for a call that has begun;
+	// receivers do not block and do not call the connection.
+	calling sync.Mutex
+	muted   bool // no more calls of the receiver; guarded by calling
 
 	mu      sync.Mutex
-	over    bool        // failed or closed: it takes nothing more
+	ended   bool        // failed or closed: it accepts nothing more
 	cause   error       // why it failed; nil when it was closed
 	wanted  *link.State // not sent yet
-	acks    []lanes.Log // not sent yet, one a log
-	writing bool        // the goroutine is there
-	pulse   *time.Timer
+	acks    []lanes.Log // not sent yet, one for each log
+	writing bool        // the writing goroutine runs
+	pinger  *time.Timer
 }
 
-func newConnection(d *Driver, s *socket, log string, to link.Receiver) *connection {
-	c := &connection{driver: d, socket: s, log: log, to: to}
-	c.mu.Lock() // the first beat waits until there is a pulse
-	c.pulse = time.AfterFunc(d.waits.ping, c.beat)
+func newConnection(d *Driver, s *socket, log string, receiver link.Receiver) *connection {
+	c := &connection{driver: d, socket: s, log: log, receiver: receiver}
+	c.mu.Lock() // ping waits until pinger is set
+	c.pinger = time.AfterFunc(d.timeouts.ping, c.ping)
 	c.mu.Unlock()
-	go c.listen()
+	go c.read()
 	return c
 }
 
-// Send makes s the state that is wanted. An older one does not replace one that is not sent yet.
+// Send makes s the desired state. A newer state that was not sent yet remains.
 func (c *connection) Send(s link.State) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over || c.wanted != nil && s.Revision < c.wanted.Revision {
+	if c.ended || c.wanted != nil && s.Revision < c.wanted.Revision {
 		return
 	}
 	c.wanted = &s
-	c.write()
+	c.startWriter()
 }
 
-// Ack is cumulative, so of acks not sent yet the newest of a log is enough.
+// Ack acks a report and all before it. Of several acks for a log only the newest is sent.
 func (c *connection) Ack(log lanes.Log) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over {
+	if c.ended {
 		return
 	}
 	for i, waiting := range c.acks {
@@ -68,18 +71,18 @@ func (c *connection) Ack(log lanes.Log) {
 		}
 	}
 	c.acks = append(c.acks, log)
-	c.write()
+	c.startWriter()
 }
 
-// write sees to it that somebody writes. mu is held.
-func (c *connection) write() {
+// startWriter starts the writing goroutine unless it runs. mu is held.
+func (c *connection) startWriter() {
 	if !c.writing {
 		c.writing = true
-		go c.writeAll()
+		go c.write()
 	}
 }
 
-func (c *connection) writeAll() {
+func (c *connection) write() {
 	for {
 		text := c.next()
 		if text == nil {
@@ -92,7 +95,7 @@ func (c *connection) writeAll() {
 	}
 }
 
-// next is what is to be written now: the state before the acks, as it may close a fire line.
+// next returns the next message to write: the state before the acks, because it may close a fire line.
 func (c *connection) next() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,7 +106,7 @@ func (c *connection) next() []byte {
 	if len(c.acks) > 0 {
 		log := c.acks[0]
 		if c.acks = c.acks[1:]; len(c.acks) == 0 {
-			c.acks = nil // an idle lane keeps no buffer
+			c.acks = nil // an idle lane has no buffer
 		}
 		return frame.Ack(log)
 	}
@@ -111,30 +114,113 @@ func (c *connection) next() []byte {
 	return nil
 }
 
-// fail ends the connection for that cause.
+// ping pings the controller periodically, and fails the connection when the controller was silent for too long.
+func (c *connection) ping() {
+	timeouts := c.driver.timeouts
+	silence := c.socket.silence()
+	if silence >= timeouts.silence {
+		c.fail(errSilent)
+		return
+	}
+	if !c.schedulePing(min(timeouts.ping, timeouts.silence-silence)) {
+		return
+	}
+	c.socket.notePing()
+	if err := c.socket.write(ws.OpPing, nil); err != nil {
+		c.fail(fmt.Errorf("writing a ping: %w", err))
+	}
+}
+
+func (c *connection) schedulePing(after time.Duration) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return false
+	}
+	c.pinger.Reset(after)
+	return true
+}
+
+// read reads the next message, and continues in a new goroutine: reading a message needs more stack than waiting for one,
+// and a stack that has grown seldom shrinks. At the end of the connection it calls Down.
+func (c *connection) read() {
+	h, err := c.socket.readHeader(newMessage)
+	if err == nil {
+		err = c.handle(h)
+	}
+	if err == nil {
+		go c.read()
+		return
+	}
+	c.end(err)
+}
+
+func (c *connection) handle(h ws.Header) error {
+	message, err := c.socket.readBody(h)
+	if err != nil {
+		return err
+	}
+	switch m := message.(type) {
+	case frame.Applied:
+		c.call(func(receiver link.Receiver) { receiver.Applied(uint64(m)) })
+	case lanes.Report:
+		m.Log.ID = c.log
+		c.call(func(receiver link.Receiver) { receiver.Reported(m) })
+	case frame.Hello:
+		return violation{ws.StatusPolicyViolation, errors.New("a second hello")}
+	}
+	return nil
+}
+
+func (c *connection) call(method func(link.Receiver)) {
+	c.calling.Lock()
+	defer c.calling.Unlock()
+	if !c.muted {
+		method(c.receiver)
+	}
+}
+
+// end closes the socket, and calls Down with the first cause unless the connection was closed.
+func (c *connection) end(err error) {
+	c.stop(err)
+	c.socket.end(c.driver.timeouts.write, err)
+	c.mu.Lock()
+	cause := c.cause
+	c.mu.Unlock()
+	if cause == nil {
+		return
+	}
+	c.call(func(receiver link.Receiver) {
+		c.muted = true
+		receiver.Down(cause)
+	})
+}
+
+// fail ends the connection with a cause.
 func (c *connection) fail(cause error) {
 	if c.stop(cause) {
 		_ = c.socket.wire.Close()
 	}
 }
 
-// stop takes nothing more from here on, for that cause; nil: it is being closed. It tells whether it was the first to.
+// stop makes the connection accept nothing more, and keeps the cause, nil for Close. It reports whether this was the first
+// call.
 func (c *connection) stop(cause error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over {
+	if c.ended {
 		return false
 	}
-	c.over, c.cause, c.wanted, c.acks = true, cause, nil, nil
-	c.pulse.Stop()
+	c.ended, c.cause, c.wanted, c.acks = true, cause, nil, nil
+	c.pinger.Stop()
 	return true
 }
 
-// Close waits for a call of the receiver that is under way, and lets no other begin.
+// Close waits for a call of the receiver that has begun, and prevents further ones.
 func (c *connection) Close() {
 	c.stop(nil)
 	_ = c.socket.wire.Close()
-	c.speaking.Lock()
-	defer c.speaking.Unlock()
-	c.silent = true
+	c.calling.Lock()
+	defer c.calling.Unlock()
+	c.muted = true
 }

@@ -20,52 +20,53 @@ import (
 
 	"rangegate/cmd/rangegate/lanesim"
 	"rangegate/lanes/link"
+	"rangegate/lanes/link/websocket"
 	"rangegate/lanes/link/websocket/frame"
 )
 
-func TestWhatCannotBeReachedIsNotFaulty(t *testing.T) {
-	_, _, err := newRig(t, "ws://127.0.0.1:"+freePort(t)+"/", "").dial()
+func TestAnUnreachableControllerIsNotFaulty(t *testing.T) {
+	_, _, err := newFixture(t, "ws://127.0.0.1:"+freePort(t)+"/", "").dial()
 	require.Error(t, err, "nobody listens there")
 	assert.NotErrorIs(t, err, link.ErrFaulty)
 
-	r := newRig(t, "ws://127.0.0.1:1/", "")
+	r := newFixture(t, "ws://127.0.0.1:1/", "")
 	r.lane.ID = uuid.New()
 	_, _, err = r.dial()
 	assert.ErrorContains(t, err, "no address is known")
 
-	address := listening(t, func(conn net.Conn) { _ = conn.Close() })
-	_, _, err = newRig(t, "ws://"+address, "").dial()
+	address := listen(t, func(conn net.Conn) { _ = conn.Close() })
+	_, _, err = newFixture(t, "ws://"+address, "").dial()
 	require.Error(t, err, "it hangs up")
 	assert.NotErrorIs(t, err, link.ErrFaulty)
 }
 
 func TestHangingHandshakes(t *testing.T) {
-	r, at := simulated(t)
-	at.Hang(true)
+	r, controller := newSimulated(t)
+	controller.Hang(true)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, _, err := r.driver.Dial(ctx, r.lane, &ear{})
+	_, _, err := r.driver.Dial(ctx, r.lane, &receiver{})
 	require.Error(t, err, "the caller's patience")
 	assert.NotErrorIs(t, err, link.ErrFaulty)
 
-	r.driver.Hurry(50*time.Millisecond, time.Hour, time.Hour, time.Second)
+	r.driver.SetTimeouts(50*time.Millisecond, time.Hour, time.Hour, time.Second)
 	_, _, err = r.dial()
 	assert.ErrorIs(t, err, context.DeadlineExceeded, "the driver's own")
 
-	silent := scripted(t, func(_ *rig, to *coder.Conn) { _, _, _ = to.Read(context.Background()) })
-	silent.driver.Hurry(50*time.Millisecond, time.Hour, time.Hour, time.Second)
+	silent := newScripted(t, func(_ *fixture, to *coder.Conn) { _, _, _ = to.Read(context.Background()) })
+	silent.driver.SetTimeouts(50*time.Millisecond, time.Hour, time.Hour, time.Second)
 	_, _, err = silent.dial()
 	assert.ErrorIs(t, err, context.DeadlineExceeded, "no hello")
 	assert.NotErrorIs(t, err, link.ErrFaulty)
 
-	at.Hang(false)
-	r.driver.Hurry(patience, time.Hour, time.Hour, time.Second)
+	controller.Hang(false)
+	r.driver.SetTimeouts(patience, time.Hour, time.Hour, time.Second)
 	r.connected()
 }
 
 func TestAControllerThatRefusesIsFaulty(t *testing.T) {
-	r, at := simulated(t)
-	at.Refuse(true)
+	r, controller := newSimulated(t)
+	controller.Refuse(true)
 	_, _, err := r.dial()
 	assert.ErrorIs(t, err, link.ErrFaulty)
 	assert.ErrorContains(t, err, "503")
@@ -73,40 +74,40 @@ func TestAControllerThatRefusesIsFaulty(t *testing.T) {
 	hardware, err := lanesim.New(lanesim.Settings{Now: clock()}, lanesim.Lane{ID: r.lane.ID, Listen: "127.0.0.1:0", Key: "sesame"})
 	require.NoError(t, err)
 	defer hardware.Close()
-	wrong := newRig(t, hardware.Controller(r.lane.ID).Address(), "simsim")
+	wrong := newFixture(t, hardware.Controller(r.lane.ID).Address(), "simsim")
 	_, _, err = wrong.dial()
 	assert.ErrorIs(t, err, link.ErrFaulty)
 	assert.ErrorContains(t, err, "401")
 	assert.NotContains(t, err.Error(), "simsim")
 }
 
-func TestWhatSpeaksAnotherLanguageIsFaulty(t *testing.T) {
-	address := listening(t, func(conn net.Conn) {
+func TestAnotherProtocolIsFaulty(t *testing.T) {
+	address := listen(t, func(conn net.Conn) {
 		_, _ = bufio.NewReader(conn).ReadString('\n')
 		_, _ = io.WriteString(conn, "220 lane.example ESMTP\r\n")
 		_ = conn.Close()
 	})
-	_, _, err := newRig(t, "ws://"+address, "").dial()
+	_, _, err := newFixture(t, "ws://"+address, "").dial()
 	assert.ErrorIs(t, err, link.ErrFaulty)
 
 	server := httptest.NewServer(http.RedirectHandler("http://192.0.2.1/", http.StatusFound))
 	defer server.Close()
-	_, _, err = newRig(t, "ws"+strings.TrimPrefix(server.URL, "http"), "key").dial()
+	_, _, err = newFixture(t, "ws"+strings.TrimPrefix(server.URL, "http"), "key").dial()
 	assert.ErrorIs(t, err, link.ErrFaulty, "the key goes nowhere else")
 
-	any := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if to, err := coder.Accept(w, r, nil); err == nil {
-			_, _, err := to.Read(context.Background())
+	otherServer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if conn, err := coder.Accept(w, r, nil); err == nil {
+			_, _, err := conn.Read(context.Background())
 			assert.Equal(t, coder.StatusPolicyViolation, coder.CloseStatus(err))
 		}
 	}))
-	defer any.Close()
-	_, _, err = newRig(t, "ws"+strings.TrimPrefix(any.URL, "http"), "").dial()
+	defer otherServer.Close()
+	_, _, err = newFixture(t, "ws"+strings.TrimPrefix(otherServer.URL, "http"), "").dial()
 	assert.ErrorIs(t, err, link.ErrFaulty)
 	assert.ErrorContains(t, err, "rangegate.lane.v1")
 }
 
-func TestHellosThatAreWrong(t *testing.T) {
+func TestWrongHellos(t *testing.T) {
 	for _, c := range []struct{ name, text, problem string }{
 		{"another lane", `{"type":"hello","protocol":1,"lane_id":"44444444-4444-4444-8444-000000000001","log_id":"log","state":{"hold":true}}`, "lane 44444444-"},
 		{"another protocol", `{"type":"hello","protocol":2,"lane_id":"44444444-4444-4444-8444-000000000001","log_id":"log","state":{"hold":true}}`, "protocol: wants 1"},
@@ -114,9 +115,9 @@ func TestHellosThatAreWrong(t *testing.T) {
 		{"no message", `hello`, "not a JSON object"},
 	} {
 		closed := make(chan coder.StatusCode, 1)
-		_, _, err := scripted(t, func(_ *rig, to *coder.Conn) {
-			says(to, `{"type":"weather"}`)
-			says(to, c.text)
+		_, _, err := newScripted(t, func(_ *fixture, to *coder.Conn) {
+			send(to, `{"type":"weather"}`)
+			send(to, c.text)
 			_, _, err := to.Read(context.Background())
 			closed <- coder.CloseStatus(err)
 		}).dial()
@@ -126,27 +127,27 @@ func TestHellosThatAreWrong(t *testing.T) {
 	}
 }
 
-// A controller may be so quick that its hello comes along with its answer to the handshake.
+// A controller's hello may come together with its response to the handshake.
 func TestAHelloMayComeWithTheHandshake(t *testing.T) {
-	var r *rig
-	address := listening(t, func(conn net.Conn) {
+	var r *fixture
+	address := listen(t, func(conn net.Conn) {
 		defer func() { _ = conn.Close() }()
 		request, err := http.ReadRequest(bufio.NewReader(conn))
 		if err != nil {
 			return
 		}
-		_, _ = io.WriteString(conn, agreed(request)+long(whole, r.hello()+strings.Repeat(" ", 5000))+sent(whole, help))
+		_, _ = io.WriteString(conn, acceptResponse(request)+longFrame(whole, r.hello()+strings.Repeat(" ", 5000))+shortFrame(whole, help))
 		_, _ = io.Copy(io.Discard, conn)
 	})
-	r = newRig(t, "ws://"+address+"/lane", "sesame")
-	conn, heard := r.connected()
-	require.Eventually(t, func() bool { return heard.count() == 1 }, patience, time.Millisecond)
+	r = newFixture(t, "ws://"+address+"/lane", "sesame")
+	conn, received := r.connected()
+	require.Eventually(t, func() bool { return received.count() == 1 }, patience, time.Millisecond)
 	conn.Close()
-	assert.Empty(t, heard.down)
+	assert.Empty(t, received.down)
 }
 
-// agreed is how a controller says yes to the handshake. It looks for what LINK.md has the gateway ask.
-func agreed(request *http.Request) string {
+// acceptResponse is the response that accepts the handshake. It requires the headers of LINK.md.
+func acceptResponse(request *http.Request) string {
 	if request.URL.Path != "/lane" || request.Header.Get("Authorization") != "Bearer sesame" ||
 		request.Header.Get("Sec-WebSocket-Protocol") != frame.Subprotocol || request.Header.Get("Sec-WebSocket-Version") != "13" {
 		return "HTTP/1.1 400 Bad Request\r\n\r\n"
@@ -157,21 +158,21 @@ func agreed(request *http.Request) string {
 		"sec-websocket-accept: " + base64.StdEncoding.EncodeToString(key[:]) + "\r\n\r\n"
 }
 
-// An answer to the handshake that never ends is not waited for, nor kept.
-func TestAnEndlessAnswerIsFaulty(t *testing.T) {
-	address := listening(t, func(conn net.Conn) {
+// The driver limits the size of a response to the handshake.
+func TestAnEndlessResponseIsFaulty(t *testing.T) {
+	address := listen(t, func(conn net.Conn) {
 		_, err := io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nX-Noise: ")
 		for err == nil {
 			_, err = io.WriteString(conn, filler)
 		}
 	})
-	_, _, err := newRig(t, "ws://"+address, "").dial()
+	_, _, err := newFixture(t, "ws://"+address, "").dial()
 	assert.ErrorIs(t, err, link.ErrFaulty)
 	assert.ErrorContains(t, err, "longer than 16 KiB")
 }
 
-// listening is a TCP server that does so with every connection.
-func listening(t *testing.T, does func(net.Conn)) (address string) {
+// listen starts a TCP server that runs handle on every connection.
+func listen(t *testing.T, handle func(net.Conn)) (address string) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
@@ -181,8 +182,28 @@ func listening(t *testing.T, does func(net.Conn)) (address string) {
 			if err != nil {
 				return
 			}
-			go does(conn)
+			go handle(conn)
 		}
 	}()
 	return listener.Addr().String()
+}
+
+// A probe sends nothing.
+func TestAProbeSendsNothing(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = listener.Close() }()
+	received := make(chan string, 1)
+	go func() {
+		connection, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer func() { _ = connection.Close() }()
+		sent, _ := io.ReadAll(connection)
+		received <- string(sent)
+	}()
+	require.NoError(t, websocket.Probe(t.Context(), "ws://"+listener.Addr().String()+"/lane-1", websocket.TLS{}))
+	require.Empty(t, <-received)
+	require.Error(t, websocket.Probe(t.Context(), "ws://%zz", websocket.TLS{}))
 }

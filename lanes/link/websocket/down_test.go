@@ -20,7 +20,7 @@ import (
 	"rangegate/lanes/link/websocket/frame"
 )
 
-func TestRulesThatAreBrokenLater(t *testing.T) {
+func TestViolationsAfterTheHello(t *testing.T) {
 	for _, c := range []struct {
 		name, text, problem string
 		status              coder.StatusCode
@@ -32,17 +32,17 @@ func TestRulesThatAreBrokenLater(t *testing.T) {
 		{"much too long", strings.Repeat(" ", 1<<20), "longer than 16 KiB", coder.StatusMessageTooBig},
 	} {
 		closed := make(chan coder.StatusCode, 1)
-		r := scripted(t, func(r *rig, to *coder.Conn) {
-			says(to, r.hello())
+		r := newScripted(t, func(r *fixture, to *coder.Conn) {
+			send(to, r.hello())
 			if c.text == "" {
 				c.text = r.hello()
 			}
-			says(to, c.text)
+			send(to, c.text)
 			_, _, err := to.Read(context.Background())
 			closed <- coder.CloseStatus(err)
 		})
-		_, heard := r.connected()
-		err := heard.fails(t)
+		_, received := r.connected()
+		err := received.waitDown(t)
 		assert.ErrorIs(t, err, link.ErrFaulty, c.name)
 		assert.ErrorContains(t, err, c.problem, c.name)
 		assert.Equal(t, c.status, <-closed, c.name)
@@ -50,44 +50,44 @@ func TestRulesThatAreBrokenLater(t *testing.T) {
 }
 
 func TestABinaryMessageBreaksARule(t *testing.T) {
-	r := scripted(t, func(r *rig, to *coder.Conn) {
-		says(to, r.hello())
+	r := newScripted(t, func(r *fixture, to *coder.Conn) {
+		send(to, r.hello())
 		_ = to.Write(context.Background(), coder.MessageBinary, []byte(`{"type":"weather"}`))
 		_, _, _ = to.Read(context.Background())
 	})
-	_, heard := r.connected()
-	assert.ErrorIs(t, heard.fails(t), link.ErrFaulty)
+	_, received := r.connected()
+	assert.ErrorIs(t, received.waitDown(t), link.ErrFaulty)
 }
 
-// The longest message that may be is taken.
-func TestALongMessageIsTaken(t *testing.T) {
+// A message of the greatest allowed length is read.
+func TestTheLongestMessageIsRead(t *testing.T) {
 	report := `{"type":"report","seq":1,"kind":"help","age_ms":0}`
-	r := scripted(t, func(r *rig, to *coder.Conn) {
-		says(to, r.hello())
-		says(to, report+strings.Repeat(" ", frame.Longest-len(report)))
+	r := newScripted(t, func(r *fixture, to *coder.Conn) {
+		send(to, r.hello())
+		send(to, report+strings.Repeat(" ", frame.Longest-len(report)))
 		_ = to.Close(coder.StatusGoingAway, "")
 	})
-	_, heard := r.connected()
-	assert.NotErrorIs(t, heard.fails(t), link.ErrFaulty)
-	assert.Equal(t, []lanes.Report{{Log: lanes.Log{ID: "log", Seq: 1}, Kind: "help"}}, heard.reports)
+	_, received := r.connected()
+	assert.NotErrorIs(t, received.waitDown(t), link.ErrFaulty)
+	assert.Equal(t, []lanes.Report{{Log: lanes.Log{ID: "log", Seq: 1}, Kind: "help"}}, received.reports)
 }
 
-func TestWhatAControllerSaysWhenItCloses(t *testing.T) {
+func TestCloseFramesOfTheController(t *testing.T) {
 	for status, faulty := range map[coder.StatusCode]bool{
 		coder.StatusNormalClosure: false, coder.StatusGoingAway: false, coder.StatusServiceRestart: false,
 		coder.StatusPolicyViolation: true, coder.StatusMessageTooBig: true, coder.StatusProtocolError: true,
 	} {
-		early := scripted(t, func(_ *rig, to *coder.Conn) { _ = to.Close(status, "because") })
+		early := newScripted(t, func(_ *fixture, to *coder.Conn) { _ = to.Close(status, "because") })
 		_, _, err := early.dial()
 		assert.ErrorContains(t, err, "because")
 		assert.Equal(t, faulty, isFaulty(err), "instead of a hello: %v", status)
 
-		late := scripted(t, func(r *rig, to *coder.Conn) {
-			says(to, r.hello())
+		late := newScripted(t, func(r *fixture, to *coder.Conn) {
+			send(to, r.hello())
 			_ = to.Close(status, "because")
 		})
-		_, heard := late.connected()
-		err = heard.fails(t)
+		_, received := late.connected()
+		err = received.waitDown(t)
 		assert.ErrorContains(t, err, "because")
 		assert.Equal(t, faulty, isFaulty(err), "later: %v", status)
 		assert.ErrorIs(t, err, io.EOF, "there is no more to hear")
@@ -95,68 +95,67 @@ func TestWhatAControllerSaysWhenItCloses(t *testing.T) {
 }
 
 func TestFaultsOfTheWire(t *testing.T) {
-	r, at := simulated(t)
-	_, heard := r.connected()
-	at.Drop()
-	assert.False(t, isFaulty(heard.fails(t)))
-	_, heard = r.connected()
-	at.Garbage()
-	assert.True(t, isFaulty(heard.fails(t)))
-	_, heard = r.connected()
-	at.Oversize()
-	assert.True(t, isFaulty(heard.fails(t)))
+	r, controller := newSimulated(t)
+	_, received := r.connected()
+	controller.Drop()
+	assert.False(t, isFaulty(received.waitDown(t)))
+	_, received = r.connected()
+	controller.Garbage()
+	assert.True(t, isFaulty(received.waitDown(t)))
+	_, received = r.connected()
+	controller.Oversize()
+	assert.True(t, isFaulty(received.waitDown(t)))
 }
 
-// The reader notices at once that the connection is gone, and must not take it for a failure.
+// The reader notices the end of a closed connection, which is no failure.
 func TestAConnectionThatIsClosedDoesNotFail(t *testing.T) {
-	r, _ := simulated(t)
+	r, _ := newSimulated(t)
 	for range 100 {
-		conn, heard := r.connected()
+		conn, received := r.connected()
 		conn.Close()
-		require.Empty(t, heard.down)
+		require.Empty(t, received.down)
 	}
 }
 
 func TestAConnectionWithoutPongsIsDown(t *testing.T) {
-	r, at := simulated(t)
-	r.driver.Hurry(patience, 10*time.Millisecond, 100*time.Millisecond, time.Second)
-	_, heard := r.connected()
-	at.HalfOpen(true)
-	err := heard.fails(t)
+	r, controller := newSimulated(t)
+	r.driver.SetTimeouts(patience, 10*time.Millisecond, 100*time.Millisecond, time.Second)
+	_, received := r.connected()
+	controller.HalfOpen(true)
+	err := received.waitDown(t)
 	assert.ErrorIs(t, err, link.ErrSilent)
 	assert.False(t, isFaulty(err))
-	at.HalfOpen(false)
+	controller.HalfOpen(false)
 	r.connected()
 }
 
-// Pongs alone keep a connection up, for as long as they come.
+// Pongs alone keep a connection up.
 func TestPongsKeepAConnectionUp(t *testing.T) {
-	r, at := simulated(t)
+	r, controller := newSimulated(t)
 	var ahead atomic.Int64
 	now := clock()
 	r.driver = websocket.New(websocket.Settings{
 		Now:   func() lanes.Instant { return now().Add(time.Duration(ahead.Load())) },
-		Lanes: map[uuid.UUID]websocket.Target{r.lane.ID: {Address: at.Address()}},
+		Lanes: map[uuid.UUID]websocket.Target{r.lane.ID: {Address: controller.Address()}},
 	})
-	r.driver.Hurry(patience, time.Millisecond, 15*time.Second, time.Second)
-	conn, heard := r.connected()
+	r.driver.SetTimeouts(patience, time.Millisecond, 15*time.Second, time.Second)
+	conn, received := r.connected()
 	for range 10 {
 		ahead.Add(int64(10 * time.Second))
-		require.Eventually(t, func() bool { return websocket.Silent(conn) < 5*time.Second }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { return websocket.Silence(conn) < 5*time.Second }, patience, time.Millisecond)
 	}
-	assert.Empty(t, heard.down)
+	assert.Empty(t, received.down)
 	conn.Send(link.State{Revision: 1})
-	require.Eventually(t, func() bool { return at.Shown().Revision == 1 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return controller.Shown().Revision == 1 }, patience, time.Millisecond)
 }
 
-// From a ping to its pong, and no pong counts from a ping that another has answered; of pings that are not answered nothing
-// is told.
-func TestTheRoundTripIsTold(t *testing.T) {
+// The round trip is the time from a ping to its pong. A ping without a pong has none, and each ping counts once.
+func TestTheRoundTripIsMeasured(t *testing.T) {
 	const late = 70 * time.Millisecond
 	pings, begun := 0, time.Now()
-	var told []time.Duration
-	r := scripted(t, func(r *rig, to *coder.Conn) {
-		says(to, r.hello())
+	var roundTrips []time.Duration
+	r := newScripted(t, func(r *fixture, to *coder.Conn) {
+		send(to, r.hello())
 		_, _, _ = to.Read(context.Background())
 	}, func() bool {
 		pings++
@@ -165,39 +164,39 @@ func TestTheRoundTripIsTold(t *testing.T) {
 	})
 	r.driver = websocket.New(websocket.Settings{
 		Now: clock(), Lanes: map[uuid.UUID]websocket.Target{r.lane.ID: {Address: r.address}},
-		RoundTrip: func(took time.Duration) { // before Down, so nobody reads told meanwhile
-			told = append(told, took)
+		RoundTrip: func(took time.Duration) { // before Down, so no other goroutine reads it
+			roundTrips = append(roundTrips, took)
 			assert.GreaterOrEqual(t, took, late)
 			assert.Less(t, took, time.Since(begun), "the ping was sent after the pong before")
 			begun = time.Now()
 		},
 	})
-	r.driver.Hurry(patience, 200*time.Millisecond, 2*time.Second, time.Second)
-	_, heard := r.connected()
-	assert.ErrorIs(t, heard.fails(t), link.ErrSilent)
-	require.NotEmpty(t, told)
-	require.LessOrEqual(t, len(told), 3)
+	r.driver.SetTimeouts(patience, 200*time.Millisecond, 2*time.Second, time.Second)
+	_, received := r.connected()
+	assert.ErrorIs(t, received.waitDown(t), link.ErrSilent)
+	require.NotEmpty(t, roundTrips)
+	require.LessOrEqual(t, len(roundTrips), 3)
 }
 
-// A controller that reads nothing more lets the writes block; states do not queue up before it meanwhile.
+// Writes block when the controller stops reading; states do not queue up meanwhile.
 func TestABlockedWriteEndsTheConnection(t *testing.T) {
 	done := make(chan struct{})
 	defer close(done)
-	r := scripted(t, func(r *rig, to *coder.Conn) {
-		says(to, r.hello())
+	r := newScripted(t, func(r *fixture, to *coder.Conn) {
+		send(to, r.hello())
 		<-done
 	})
-	r.driver.Hurry(patience, time.Hour, time.Hour, 50*time.Millisecond)
-	conn, heard := r.connected()
+	r.driver.SetTimeouts(patience, time.Hour, time.Hour, 50*time.Millisecond)
+	conn, received := r.connected()
 	state := link.State{Session: &lanes.Session{
 		ID: uuid.New(), Group: uuid.New(), Phase: lanes.Running, Left: time.Hour, Customer: strings.Repeat("x", 1<<20),
 	}}
-	for len(heard.down) == 0 {
+	for len(received.down) == 0 {
 		state.Revision++
 		conn.Send(state)
 		time.Sleep(time.Millisecond)
 	}
-	err := heard.fails(t)
+	err := received.waitDown(t)
 	assert.ErrorContains(t, err, "writing")
 	assert.False(t, isFaulty(err))
 }

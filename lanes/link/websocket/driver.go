@@ -1,8 +1,7 @@
-// Package websocket is the driver of lane controllers that speak LINK.md version 1: the gateway's side of it.
+// Package websocket is the driver of lane controllers that speak LINK.md version 1: the gateway's side.
 //
-// A lane that nothing happens on costs one goroutine, which reads, and one timer, which pings; it has no buffers (see
-// TestAnIdleLaneIsCheap). Whatever is sent is written by a goroutine that lives only as long as there is something to
-// write.
+// An idle lane uses one goroutine, which reads, and one timer, which pings; it has no buffers (TestAnIdleLaneIsCheap).
+// Another goroutine writes, and exists only while there is something to write.
 package websocket
 
 import (
@@ -20,98 +19,121 @@ import (
 	"rangegate/lanes/link/websocket/frame"
 )
 
-// How long the driver waits (LINK.md).
+// The driver's timeouts (LINK.md).
 const (
-	helloWithin = 5 * time.Second  // to connect, and for the controller's hello
-	pingEvery   = 5 * time.Second  //
-	silentFor   = 15 * time.Second // without pong or message: the link is down
-	writeWithin = time.Second      // a write blocked for longer closes the connection
+	helloTimeout   = 5 * time.Second // to connect, and for the controller's hello
+	pingInterval   = 5 * time.Second
+	silenceTimeout = 15 * time.Second // without pong or message: the link is down
+	writeTimeout   = time.Second      // a write that blocks longer closes the connection
 )
 
-// Settings says where the controllers are.
+// Settings are the addresses of the controllers and what the driver needs of the gateway.
 type Settings struct {
-	Lanes map[uuid.UUID]Target // by the id of the lane
-	TLS   map[uuid.UUID]TLS    // by the id of the range, for its wss:// addresses; none: as with any web server
+	Lanes map[uuid.UUID]Target // by lane id
+	TLS   map[uuid.UUID]TLS    // by range id, for wss:// addresses; without an entry the system's certificates are trusted
 	Now   func() lanes.Instant
-	// RoundTrip is told how long a controller took to answer a ping. It does not block. nil: nobody is told.
+	// RoundTrip receives the time from a ping to its pong. It does not block. It may be nil.
 	RoundTrip func(took time.Duration)
 }
 
-// Target is where a lane's controller answers.
+// Target is the address of a lane's controller.
 type Target struct {
 	Address string // ws:// or wss://
-	Key     string // empty: the controller wants none
+	Key     string // empty: the controller requires none
 }
 
 // Driver connects to the controllers of many lanes.
 type Driver struct {
 	settings Settings
-	waits    waits
+	timeouts timeouts
 }
 
-type waits struct{ hello, ping, silent, write time.Duration }
+type timeouts struct{ hello, ping, silence, write time.Duration }
 
 var _ link.Driver = (*Driver)(nil)
 
-// New is a driver of these lanes.
+// New makes a driver of these lanes.
 func New(settings Settings) *Driver {
-	return &Driver{settings, waits{helloWithin, pingEvery, silentFor, writeWithin}}
+	return &Driver{settings, timeouts{helloTimeout, pingInterval, silenceTimeout, writeTimeout}}
 }
 
-// Dial connects, and exchanges hellos. The error is ErrFaulty when the controller answers and is not in order.
-func (d *Driver) Dial(ctx context.Context, lane link.Lane, to link.Receiver) (link.Connection, link.Hello, error) {
-	target, known := d.settings.Lanes[lane.ID]
-	if !known {
+// Dial connects and exchanges hellos. The error is link.ErrFaulty when the controller answers and is not in order.
+func (d *Driver) Dial(ctx context.Context, lane link.Lane, receiver link.Receiver) (link.Connection, link.Hello, error) {
+	target, found := d.settings.Lanes[lane.ID]
+	if !found {
 		return nil, link.Hello{}, fmt.Errorf("no address is known of lane %s", lane.ID)
 	}
-	address, err := url.Parse(target.Address)
-	if err != nil {
-		return nil, link.Hello{}, errors.New("the lane's address is no URL") // err may quote a password
-	}
-	ctx, cancel := context.WithTimeout(ctx, d.waits.hello)
-	defer cancel()
-	s, err := d.reach(ctx, address, d.settings.TLS[lane.Range])
+	address, err := parseAddress(target.Address)
 	if err != nil {
 		return nil, link.Hello{}, err
 	}
-	inTime := context.AfterFunc(ctx, func() { _ = s.wire.Close() })
+	ctx, cancel := context.WithTimeout(ctx, d.timeouts.hello)
+	defer cancel()
+	s, err := d.connect(ctx, address, d.settings.TLS[lane.Range])
+	if err != nil {
+		return nil, link.Hello{}, err
+	}
+	stopTimeout := context.AfterFunc(ctx, func() { _ = s.wire.Close() })
 	var hello link.Hello
 	if err = s.upgrade(ctx, address, target.Key); err == nil {
-		hello, err = greet(s, lane)
+		hello, err = exchangeHellos(s, lane)
 	}
-	if !inTime() && !errors.Is(err, link.ErrFaulty) {
+	if !stopTimeout() && !errors.Is(err, link.ErrFaulty) {
 		err = ctx.Err()
 	}
 	if err != nil {
-		s.end(d.waits.write, err)
+		s.end(d.timeouts.write, err)
 		return nil, link.Hello{}, err
 	}
-	return newConnection(d, s, hello.LogID, to), hello, nil
+	return newConnection(d, s, hello.LogID, receiver), hello, nil
 }
 
-// greet says the gateway's hello and hears the controller's.
-func greet(s *socket, lane link.Lane) (link.Hello, error) {
+// Probe connects to a controller, TLS included, and disconnects. It sends nothing of the protocol, so a controller keeps
+// the connection of its gateway. The error is link.ErrFaulty when the certificate is not trusted, or the controller does
+// not speak TLS.
+func Probe(ctx context.Context, address string, trust TLS) error {
+	parsed, err := parseAddress(address)
+	if err != nil {
+		return err
+	}
+	s, err := New(Settings{}).connect(ctx, parsed, trust)
+	if err != nil {
+		return err
+	}
+	return s.wire.Close()
+}
+
+func parseAddress(address string) (*url.URL, error) {
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return nil, errors.New("the lane's address is no URL") // err may quote a password
+	}
+	return parsed, nil
+}
+
+// exchangeHellos sends the gateway's hello and reads the controller's.
+func exchangeHellos(s *socket, lane link.Lane) (link.Hello, error) {
 	if err := s.write(ws.OpText, frame.GatewayHello(lane)); err != nil {
 		return link.Hello{}, fmt.Errorf("saying hello: %w", err)
 	}
 	for {
-		h, err := s.header(between)
-		if err != nil {
-			return link.Hello{}, fmt.Errorf("waiting for the controller's hello: %w", err)
+		h, err := s.readHeader(newMessage)
+		var message any
+		if err == nil {
+			message, err = s.readBody(h)
 		}
-		message, err := s.rest(h)
 		if err != nil {
 			return link.Hello{}, fmt.Errorf("waiting for the controller's hello: %w", err)
 		}
 		switch m := message.(type) {
-		case nil: // a control frame, or of a later version
+		case nil: // a control frame, or a message of a later version
 		case frame.Hello:
 			if m.Lane != lane.ID {
-				return link.Hello{}, broken{ws.StatusPolicyViolation, fmt.Errorf("the controller is that of lane %s", m.Lane)}
+				return link.Hello{}, violation{ws.StatusPolicyViolation, fmt.Errorf("the controller is that of lane %s", m.Lane)}
 			}
 			return m.Hello, nil
 		default:
-			return link.Hello{}, broken{ws.StatusPolicyViolation, errors.New("the controller reports before its hello")}
+			return link.Hello{}, violation{ws.StatusPolicyViolation, errors.New("the controller reports before its hello")}
 		}
 	}
 }

@@ -10,21 +10,21 @@ import (
 	"rangegate/lanes/link"
 )
 
-// Hurry makes the driver wait for so long, for tests that cannot wait for LINK.md's times.
-func (d *Driver) Hurry(hello, ping, silent, write time.Duration) {
-	d.waits = waits{hello, ping, silent, write}
+// SetTimeouts shortens LINK.md's times for tests.
+func (d *Driver) SetTimeouts(hello, ping, silence, write time.Duration) {
+	d.timeouts = timeouts{hello, ping, silence, write}
 }
 
-// Silent is how long the controller has given no sign of life.
-func Silent(c link.Connection) time.Duration { return c.(*connection).socket.silent() }
+// Silence returns the time since the controller's last sign of life.
+func Silence(c link.Connection) time.Duration { return c.(*connection).socket.silence() }
 
-// Met is a connection on which the handshake and the hellos are over.
-func Met(wire net.Conn, to link.Receiver) link.Connection {
+// Connected returns a connection after the handshake and the hellos.
+func Connected(wire net.Conn, receiver link.Receiver) link.Connection {
 	d := New(Settings{Now: func() lanes.Instant { return lanes.Instant{} }})
-	return newConnection(d, d.socket(wire, wire), "log", to)
+	return newConnection(d, d.newSocket(wire, wire), "log", receiver)
 }
 
-// Upgrade is the handshake alone.
+// Upgrade makes only the handshake.
 func Upgrade(wire net.Conn) error {
 	s := &socket{frames: wire, wire: wire}
 	return s.upgrade(context.Background(), &url.URL{Scheme: "ws", Host: "lane.example", Path: "/"}, "key")

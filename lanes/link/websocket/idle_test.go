@@ -22,13 +22,13 @@ import (
 )
 
 const (
-	idleLanes = 2000
-	elsewhere = "RANGEGATE_TEST_CONTROLLERS" // set: this process is the other end of TestAnIdleLaneIsCheap
+	idleLanes      = 2000
+	controllersEnv = "RANGEGATE_TEST_CONTROLLERS" // set: this process has the controllers of TestAnIdleLaneIsCheap
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(elsewhere) != "" {
-		controllers()
+	if os.Getenv(controllersEnv) != "" {
+		serveControllers()
 		return
 	}
 	os.Exit(m.Run())
@@ -36,13 +36,13 @@ func TestMain(m *testing.M) {
 
 func idleLane(i int) uuid.UUID { return uuid.NewSHA1(uuid.NameSpaceOID, fmt.Append(nil, "lane ", i)) }
 
-// controllers answers for all lanes on one address, which it prints, until its input ends.
-func controllers() {
-	listen, all := "127.0.0.1:"+os.Getenv(elsewhere), []lanesim.Lane(nil)
+// serveControllers serves all lanes on one port until its input ends.
+func serveControllers() {
+	address, served := "127.0.0.1:"+os.Getenv(controllersEnv), []lanesim.Lane(nil)
 	for i := range idleLanes {
-		all = append(all, lanesim.Lane{ID: idleLane(i), Listen: listen, Path: fmt.Sprintf("/lane/%d", i)})
+		served = append(served, lanesim.Lane{ID: idleLane(i), Listen: address, Path: fmt.Sprintf("/lane/%d", i)})
 	}
-	if _, err := lanesim.New(lanesim.Settings{Now: clock()}, all...); err != nil {
+	if _, err := lanesim.New(lanesim.Settings{Now: clock()}, served...); err != nil {
 		panic(err)
 	}
 	fmt.Println("ready")
@@ -54,7 +54,7 @@ func controllers() {
 func TestAnIdleLaneIsCheap(t *testing.T) {
 	port := freePort(t)
 	hardware := exec.Command(os.Args[0])
-	hardware.Env = append(os.Environ(), elsewhere+"="+port)
+	hardware.Env = append(os.Environ(), controllersEnv+"="+port)
 	hardware.Stderr = os.Stderr
 	stop, err := hardware.StdinPipe()
 	require.NoError(t, err)
@@ -82,16 +82,16 @@ func TestAnIdleLaneIsCheap(t *testing.T) {
 			}
 		}
 	})
-	rangeID, heard := uuid.New(), make(chan uint64, idleLanes)
+	rangeID, received := uuid.New(), make(chan uint64, idleLanes)
 	goroutines, before, began := runtime.NumGoroutine(), used(), time.Now()
 	for i := range conns {
-		conn, _, err := driver.Dial(t.Context(), link.Lane{Range: rangeID, ID: idleLane(i), Epoch: 1}, counting{heard})
+		conn, _, err := driver.Dial(t.Context(), link.Lane{Range: rangeID, ID: idleLane(i), Epoch: 1}, counting{received})
 		require.NoError(t, err)
 		conn.Send(link.State{Revision: 1})
 		conns[i] = conn
 	}
 	for range conns {
-		<-heard
+		<-received
 	}
 	took := time.Since(began)
 	for range 6 { // each collection halves a stack that is mostly unused
@@ -117,7 +117,7 @@ func used() uint64 {
 	return m.HeapAlloc + m.StackInuse
 }
 
-// allocated is how much memory was ever asked for, in bytes.
+// allocated returns the bytes allocated since the start.
 func allocated() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

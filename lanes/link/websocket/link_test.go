@@ -23,11 +23,11 @@ func TestLink(t *testing.T) {
 			lanesim.Lane{ID: lane.ID, Listen: "127.0.0.1:0", Path: "/lane", Key: "sesame"})
 		require.NoError(t, err)
 		t.Cleanup(hardware.Close)
-		at := hardware.Controller(lane.ID)
+		simulated := hardware.Controller(lane.ID)
 		driver := websocket.New(websocket.Settings{
-			Now: now, Lanes: map[uuid.UUID]websocket.Target{lane.ID: {Address: at.Address(), Key: "sesame"}},
+			Now: now, Lanes: map[uuid.UUID]websocket.Target{lane.ID: {Address: simulated.Address(), Key: "sesame"}},
 		})
-		return linktest.Bench{Driver: driver, Lane: lane, Now: now, Controller: controller{at}}
+		return linktest.Bench{Driver: driver, Lane: lane, Now: now, Controller: controller{simulated}}
 	})
 }
 
@@ -36,7 +36,7 @@ type controller struct{ *lanesim.Controller }
 func (c controller) Shown() linktest.Shown { return linktest.Shown(c.Controller.Shown()) }
 func (c controller) Cut()                  { c.Controller.Cut(errors.New("cut by the test")) }
 
-// clock reads the time since it was made.
+// clock returns a clock that starts now.
 func clock() func() lanes.Instant {
 	start := time.Now()
 	return func() lanes.Instant {

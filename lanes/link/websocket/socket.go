@@ -3,6 +3,7 @@ package websocket
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -13,43 +14,44 @@ import (
 	"github.com/gobwas/ws"
 
 	"rangegate/lanes"
+	"rangegate/lanes/link/websocket/frame"
 )
 
-// socket is a WebSocket, seen from its client, and the connection under it. It keeps no buffers: what is read goes to
-// where it belongs, and what is written is written in one piece.
+// socket is the client's end of a WebSocket, with the connection under it. It has no buffers: it reads into the caller's, and
+// writes a frame in one piece.
 type socket struct {
-	frames net.Conn // what they go through: wire, or TLS over it
-	wire   net.Conn // closing it ends whatever the socket does, at once
+	frames net.Conn // carries the frames: wire, or TLS over it
+	wire   net.Conn // closing it ends every read and write at once
 
 	now       func() lanes.Instant
-	alive     atomic.Int64 // when the controller last gave a sign of life: now's Mono
-	pinged    atomic.Int64 // when the oldest ping was sent that is not answered: likewise; 0: none
+	heardAt   atomic.Int64 // the controller's last sign of life: now's Mono
+	pingedAt  atomic.Int64 // the oldest unanswered ping: now's Mono; 0: none
 	roundTrip func(took time.Duration)
 
 	writing sync.Mutex
-	over    bool // nothing more is written: a write failed, or a close frame was the last; guarded by writing
+	ended   bool // a write failed, or a close frame was written: nothing follows; guarded by writing
 }
 
-func (d *Driver) socket(frames, wire net.Conn) *socket {
+func (d *Driver) newSocket(frames, wire net.Conn) *socket {
 	return &socket{frames: frames, wire: wire, now: d.settings.Now, roundTrip: d.settings.RoundTrip}
 }
 
-func (s *socket) heard() { s.alive.Store(int64(s.now().Mono)) }
+func (s *socket) noteSignOfLife() { s.heardAt.Store(int64(s.now().Mono)) }
 
-func (s *socket) silent() time.Duration { return s.now().Mono - time.Duration(s.alive.Load()) }
+func (s *socket) silence() time.Duration { return s.now().Mono - time.Duration(s.heardAt.Load()) }
 
-// pings takes in that the controller is about to be pinged.
-func (s *socket) pings() { s.pinged.CompareAndSwap(0, int64(s.now().Mono)) }
+func (s *socket) notePing() { s.pingedAt.CompareAndSwap(0, int64(s.now().Mono)) }
 
-// ponged tells how long the controller took to answer. Pongs come in the order of the pings: the first answers the oldest.
-func (s *socket) ponged() {
-	if pinged := s.pinged.Swap(0); pinged != 0 && s.roundTrip != nil {
+// notePong measures the round trip. Pongs come in the order of the pings, so the first one answers the oldest.
+func (s *socket) notePong() {
+	s.noteSignOfLife()
+	if pinged := s.pingedAt.Swap(0); pinged != 0 && s.roundTrip != nil {
 		s.roundTrip(s.now().Mono - time.Duration(pinged))
 	}
 }
 
-// write writes a frame, and masks the payload in its place. It blocks no longer than the wire does. Once it has failed
-// nothing more is written: the connection is at its end.
+// write writes a frame, and masks the payload in place. It blocks no longer than the wire does. After a failed write nothing
+// more is written.
 func (s *socket) write(kind ws.OpCode, payload []byte) error {
 	var text bytes.Buffer
 	text.Grow(ws.MaxHeaderSize + len(payload))
@@ -58,54 +60,138 @@ func (s *socket) write(kind ws.OpCode, payload []byte) error {
 	}
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	if s.over {
+	if s.ended {
 		return net.ErrClosed
 	}
 	_, err := s.frames.Write(text.Bytes())
-	s.over = err != nil || kind == ws.OpClose
+	s.ended = err != nil || kind == ws.OpClose
 	return err
 }
 
-// end closes the connection. A controller that broke a rule is told so, as far as it listens for that long; one that
-// said goodbye is answered.
-func (s *socket) end(patience time.Duration, err error) {
-	var rule broken
-	var bye goodbye
+// end closes the connection. It sends a controller that broke a rule the reason, and waits for it to disconnect within the
+// timeout; it answers a close frame.
+func (s *socket) end(timeout time.Duration, err error) {
+	var broken violation
+	var closed closeError
 	switch {
-	case errors.As(err, &rule):
-		if s.write(ws.OpClose, ws.NewCloseFrameBody(rule.status, reason(rule.error))) == nil {
-			s.hearOut(patience)
+	case errors.As(err, &broken):
+		if s.write(ws.OpClose, ws.NewCloseFrameBody(broken.status, closeReason(broken.error))) == nil {
+			s.drain(timeout)
 		}
-	case errors.As(err, &bye):
-		_ = s.write(ws.OpClose, bye.answer())
+	case errors.As(err, &closed):
+		_ = s.write(ws.OpClose, closed.answer())
 	}
 	_ = s.wire.Close()
 }
 
-// hearOut reads away what is still on its way, until the controller hangs up: closing a connection on unread bytes
-// would take back what was written last, the reason.
-func (s *socket) hearOut(patience time.Duration) {
-	if s.frames.SetReadDeadline(time.Now().Add(patience)) == nil {
+// drain reads until the controller disconnects: closing a connection with unread bytes would discard the reason that was
+// written last.
+func (s *socket) drain(timeout time.Duration) {
+	if s.frames.SetReadDeadline(time.Now().Add(timeout)) == nil {
 		_, _ = io.Copy(io.Discard, s.frames)
 	}
 }
 
-// reason is what fits into a close frame.
-func reason(err error) string {
+// closeReason cuts the text of an error to the size of a close frame.
+func closeReason(err error) string {
 	const longest = ws.MaxControlFramePayloadSize - 2
 	text := err.Error()
 	return strings.ToValidUTF8(text[:min(len(text), longest)], "")
 }
 
-// impatient is a connection whose writes do not block for long. One that did has broken the connection.
-type impatient struct {
-	net.Conn
-	within time.Duration
+// Whether the next frame begins a message or continues one. Control frames may come in both.
+const (
+	newMessage = ws.StateClientSide
+	inMessage  = ws.StateClientSide | ws.StateFragmented
+)
+
+// readHeader waits for the header of the next frame. Only one goroutine reads. It is here while the lane is idle, so nothing
+// here may grow the stack.
+func (s *socket) readHeader(state ws.State) (ws.Header, error) {
+	h, err := ws.ReadHeader(s.frames)
+	if err == nil {
+		err = ws.CheckHeader(h, state)
+	}
+	if err != nil {
+		err = readError(err)
+	}
+	return h, err
 }
 
-func (c impatient) Write(p []byte) (int, error) {
-	if err := c.SetWriteDeadline(time.Now().Add(c.within)); err != nil {
-		return 0, err
+// buffers hold one message each; a lane uses one only while it reads a message.
+var buffers = sync.Pool{New: func() any { return new([frame.Longest]byte) }}
+
+// readBody reads the message that begins with that header. It returns nil for a message of an unknown type and for a control
+// frame.
+func (s *socket) readBody(h ws.Header) (message any, err error) {
+	if h.OpCode.IsControl() {
+		return nil, s.handleControl(h)
 	}
-	return c.Conn.Write(p)
+	if h.OpCode != ws.OpText {
+		return nil, violation{ws.StatusPolicyViolation, errNotText}
+	}
+	buffer := buffers.Get().(*[frame.Longest]byte)
+	defer buffers.Put(buffer)
+	text, err := s.readText(h, buffer)
+	if err != nil {
+		return nil, err
+	}
+	s.noteSignOfLife()
+	if message, err = frame.FromController(text); err != nil {
+		return nil, violation{ws.StatusPolicyViolation, err}
+	}
+	return message, nil
+}
+
+// readText reads all fragments of a message.
+func (s *socket) readText(h ws.Header, buffer *[frame.Longest]byte) ([]byte, error) {
+	n := 0
+	for {
+		if h.Length > int64(len(buffer)-n) {
+			return nil, violation{ws.StatusMessageTooBig, errTooLong}
+		}
+		fragment := buffer[n : n+int(h.Length)]
+		if _, err := io.ReadFull(s.frames, fragment); err != nil {
+			return nil, readError(err)
+		}
+		n += len(fragment)
+		if h.Fin {
+			return buffer[:n], nil
+		}
+		var err error
+		if h, err = s.readContinuation(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// readContinuation waits for the header of the next fragment.
+func (s *socket) readContinuation() (ws.Header, error) {
+	for {
+		h, err := s.readHeader(inMessage)
+		if err != nil || !h.OpCode.IsControl() {
+			return h, err
+		}
+		if err := s.handleControl(h); err != nil {
+			return h, err
+		}
+	}
+}
+
+func (s *socket) handleControl(h ws.Header) error {
+	payload := make([]byte, h.Length) // at most 125: readHeader refuses more
+	if _, err := io.ReadFull(s.frames, payload); err != nil {
+		return readError(err)
+	}
+	switch h.OpCode {
+	case ws.OpPing:
+		if err := s.write(ws.OpPong, payload); err != nil {
+			return fmt.Errorf("answering a ping: %w", err)
+		}
+	case ws.OpPong:
+		s.notePong()
+	case ws.OpClose:
+		return closeErrorOf(payload)
+	}
+	return nil
 }

@@ -42,7 +42,7 @@ func TestTrust(t *testing.T) {
 		{"by its fingerprint", []websocket.TLS{{Fingerprint: &right}}, true},
 		{"by another fingerprint", []websocket.TLS{{Fingerprint: &wrong}}, false},
 	} {
-		r := newRig(t, address, "", c.trust...)
+		r := newFixture(t, address, "", c.trust...)
 		r.driver = websocket.New(websocket.Settings{
 			Now: clock(), Lanes: map[uuid.UUID]websocket.Target{lane: {Address: address}},
 			TLS: map[uuid.UUID]websocket.TLS{r.lane.Range: first(c.trust)},

@@ -10,7 +10,7 @@ import (
 	"rangegate/lanes/store/redis/redistest"
 )
 
-// Nobody gives these calls a context that ends. They end by themselves, whatever has become of the server.
+// Every call ends by its own timeout, whatever state the server is in: the context of these calls does not end.
 func TestEveryCallEndsWithinItsBound(t *testing.T) {
 	t.Parallel()
 	for name, fails := range map[string]func(*redistest.Server, *proxy){
@@ -22,12 +22,12 @@ func TestEveryCallEndsWithinItsBound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := redistest.Start(t)
-			between := startProxy(t, server.Addr())
-			url := between.url() + "?read_timeout=200ms&dial_timeout=500ms"
+			proxy := startProxy(t, server.Addr())
+			url := proxy.url() + "?read_timeout=200ms&dial_timeout=500ms"
 			s := open(t, url)
 			o := own(t, s)
 			require.NoError(t, o.flush(t.Context()))
-			fails(server, between)
+			fails(server, proxy)
 
 			require.Error(t, flush(o))
 			require.Error(t, claim(o))
@@ -46,18 +46,18 @@ func TestEveryCallEndsWithinItsBound(t *testing.T) {
 	}
 }
 
-// A flush that nobody answered is settled once the network is back.
+// A flush without a reply is unknown; a repeat resolves it once the network is back.
 func TestAFlushThatTheNetworkSwallowedIsUnknown(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	between := startProxy(t, server.Addr())
-	o := own(t, open(t, between.url()+"?read_timeout=200ms"))
+	proxy := startProxy(t, server.Addr())
+	o := own(t, open(t, proxy.url()+"?read_timeout=200ms"))
 	for _, trouble := range []mode{swallow, halfClose} {
 		require.NoError(t, o.flush(t.Context()))
-		between.set(trouble)
+		proxy.set(trouble)
 		batch := o.next()
 		unknown(t, o.store.Flush(t.Context(), batch))
-		between.set(forward)
+		proxy.set(forward)
 		require.Eventually(t, func() bool { return o.store.Flush(t.Context(), batch) == nil }, patience, tick)
 		o.n++
 		o.saved()

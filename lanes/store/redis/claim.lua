@@ -1,9 +1,9 @@
--- Takes the range: its epoch is the stored one + 1, or ARGV[1] (now, in Unix milliseconds) if that is more.
---   {'claimed', epoch} | {'not allowed', command} | {'corrupt', record, reason}
+-- Claims the range: its epoch becomes the stored one + 1, or ARGV[1] (now, in Unix milliseconds) if that is more.
+--   {'claimed', epoch} | {'not allowed', command} | {'layout', record, layout} | {'corrupt', record, reason}
 local now = ARGV[1]
 
-if foreign then
-  return foreign
+if layout_error then
+  return layout_error
 end
 local forbidden = forbidden_command()
 if forbidden then
@@ -17,7 +17,7 @@ end
 if below(epoch, now) then
   redis.call('HSET', meta, 'epoch', now)
 else
-  redis.call('HINCRBY', meta, 'epoch', 1) -- the server adds exactly
+  redis.call('HINCRBY', meta, 'epoch', 1) -- the server adds exactly; Lua would round
 end
 redis.call('HSET', meta, 'layout', layout, 'n', '0')
 return {'claimed', redis.call('HGET', meta, 'epoch')}

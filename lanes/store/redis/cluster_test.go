@@ -21,18 +21,18 @@ type node struct {
 	admin *goredis.Client
 }
 
-// What the package says that a user needs is enough in a cluster, too.
+// The commands that the package documents are enough in a cluster.
 func TestAUserOfFewRightsInACluster(t *testing.T) {
 	t.Parallel()
-	all := startCluster(t, 2)
-	for _, n := range all {
+	masters := startCluster(t, 2)
+	for _, n := range masters {
 		user := []any{"ACL", "SETUSER", "gateway", "on", ">secret", "resetkeys", "~rangegate:*", "-@all"}
 		for _, command := range strings.Fields(rights + " wait cluster|slots command") {
 			user = append(user, "+"+command)
 		}
 		require.NoError(t, n.admin.Do(t.Context(), user...).Err())
 	}
-	url := strings.Replace(all.url(""), "redis://", "redis://gateway:secret@", 1)
+	url := strings.Replace(masters.url(""), "redis://", "redis://gateway:secret@", 1)
 	s := open(t, url)
 	for range 4 {
 		o := own(t, s)
@@ -44,23 +44,23 @@ func TestAUserOfFewRightsInACluster(t *testing.T) {
 	require.ErrorContains(t, err, "0 of the 1 replicas")
 }
 
-// startCluster starts so many masters, each with its share of the slots.
-func startCluster(t *testing.T, masters int) nodes {
+// startCluster starts that many masters, each with its share of the slots.
+func startCluster(t *testing.T, count int) nodes {
 	t.Helper()
 	const slots = 16384
-	var all nodes
-	for i := range masters {
+	var masters nodes
+	for i := range count {
 		server := redistest.Start(t, "--cluster-enabled", "yes")
 		n := node{server, client(t, server.URL())}
-		first, last := i*slots/masters, (i+1)*slots/masters-1
+		first, last := i*slots/count, (i+1)*slots/count-1
 		require.NoError(t, n.admin.Do(t.Context(), "CLUSTER", "ADDSLOTSRANGE", first, last).Err())
-		all = append(all, n)
+		masters = append(masters, n)
 	}
-	for _, n := range all[1:] {
-		all.meet(t, n.Server)
+	for _, n := range masters[1:] {
+		masters.meet(t, n.Server)
 	}
-	all.settled(t, masters)
-	return all
+	masters.settled(t, count)
+	return masters
 }
 
 func (n nodes) meet(t *testing.T, other *redistest.Server) {
@@ -70,34 +70,34 @@ func (n nodes) meet(t *testing.T, other *redistest.Server) {
 	require.NoError(t, n[0].admin.ClusterMeet(t.Context(), host, port).Err())
 }
 
-// settled waits until every master knows so many nodes.
-func (n nodes) settled(t *testing.T, known int) {
+// settled waits until every master knows that many nodes.
+func (n nodes) settled(t *testing.T, count int) {
 	t.Helper()
 	for _, each := range n {
 		require.Eventually(t, func() bool {
 			info, err := each.admin.ClusterInfo(t.Context()).Result()
 			return err == nil && strings.Contains(info, "cluster_state:ok") &&
-				strings.Contains(info, "cluster_known_nodes:"+strconv.Itoa(known))
+				strings.Contains(info, "cluster_known_nodes:"+strconv.Itoa(count))
 		}, patience, tick)
 	}
 }
 
 // replicate makes the server a replica of a master.
-func (n nodes) replicate(t *testing.T, replica *redistest.Server, of node) {
+func (n nodes) replicate(t *testing.T, replica *redistest.Server, master node) {
 	t.Helper()
 	n.meet(t, replica)
-	master, err := of.admin.ClusterMyID(t.Context()).Result()
+	id, err := master.admin.ClusterMyID(t.Context()).Result()
 	require.NoError(t, err)
 	c := client(t, replica.URL())
-	require.Eventually(t, func() bool { return c.ClusterReplicate(t.Context(), master).Err() == nil }, patience, tick)
-	inSync(t, of.Server, replica)
+	require.Eventually(t, func() bool { return c.ClusterReplicate(t.Context(), id).Err() == nil }, patience, tick)
+	inSync(t, master.Server, replica)
 }
 
 func (n nodes) url(options string) string {
 	return "redis://" + n[0].Addr() + "?addr=" + n[1].Addr() + options
 }
 
-// has tells whether the range is on the node.
+// has reports whether the node has the range.
 func (n node) has(t *testing.T, o *owner) bool {
 	t.Helper()
 	found, err := n.admin.Keys(t.Context(), o.keys("*")).Result()
@@ -107,23 +107,23 @@ func (n node) has(t *testing.T, o *owner) bool {
 
 func TestRangesSpreadOverACluster(t *testing.T) {
 	t.Parallel()
-	all := startCluster(t, 2)
-	s := open(t, all.url(""))
+	masters := startCluster(t, 2)
+	s := open(t, masters.url(""))
 	var owned []uuid.UUID
 	for range 12 {
 		o := own(t, s)
 		require.NoError(t, o.flush(t.Context()))
 		require.NoError(t, o.flush(t.Context()))
 		o.saved()
-		carried := o.next()
-		carried.Range = uuid.New()
-		require.NoError(t, s.Restore(t.Context(), carried))
-		owned = append(owned, o.rangeID, carried.Range)
+		restored := o.next()
+		restored.Range = uuid.New()
+		require.NoError(t, s.Restore(t.Context(), restored))
+		owned = append(owned, o.rangeID, restored.Range)
 	}
-	there, err := s.Ranges(t.Context())
+	ids, err := s.Ranges(t.Context())
 	require.NoError(t, err)
-	require.ElementsMatch(t, owned, there)
-	for _, n := range all {
+	require.ElementsMatch(t, owned, ids)
+	for _, n := range masters {
 		keys, err := n.admin.DBSize(t.Context()).Result()
 		require.NoError(t, err)
 		require.Positive(t, keys)

@@ -69,8 +69,8 @@ func TestARecordThatCannotBeReadIsNamed(t *testing.T) {
 	}
 }
 
-// Somebody has put something else where a range is kept. No flush may fail on it halfway.
-func TestAKeyOfSomebodyElseIsNamed(t *testing.T) {
+// Another program has written a key of the range. No flush may fail on it halfway.
+func TestAKeyOfAnotherTypeIsNamed(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	admin := client(t, server.URL())
@@ -95,7 +95,7 @@ func TestAKeyOfSomebodyElseIsNamed(t *testing.T) {
 	}
 }
 
-// Members of the orders that are not ours stop trimming and reading; they do not break a flush.
+// A damaged order entry stops trimming and reading; flushes succeed.
 func TestADamagedOrderDoesNotBreakFlushes(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

@@ -29,8 +29,8 @@ func TestKillBetweenFlushesKeepsWhatWasAcknowledged(t *testing.T) {
 	}
 }
 
-// Many ranges flush while the server is killed. Each knows its flush as acknowledged, refused or unknown, and repeating
-// the ones that are not acknowledged brings everything in, once.
+// Many ranges flush while the server is killed. Each flush is acknowledged, refused or unknown. After the others are
+// repeated, the store has every flush once.
 func TestKillAmongFlushes(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -92,7 +92,7 @@ func TestAnEmptiedServerIsARollbackUntilItIsRefilled(t *testing.T) {
 	require.Equal(t, uint64(4), r.LastEvent)
 }
 
-// A refill has every lane and every answer: what an old state of the store has besides is gone.
+// A refill has every lane and every key: other ones of an old state are removed.
 func TestARefillReplacesAnOldState(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -113,8 +113,8 @@ func TestARefillReplacesAnOldState(t *testing.T) {
 	require.Equal(t, "kept", r.Keys[0].Name)
 }
 
-// The server forgets scripts when it restarts, or is told to. Flushes that share a pipeline all get through.
-func TestAServerThatForgotTheScriptIsGivenIt(t *testing.T) {
+// A server forgets its scripts at a restart or on command. All flushes of a pipeline succeed nevertheless.
+func TestAServerWithoutTheScriptReceivesIt(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := open(t, server.URL())
@@ -138,7 +138,7 @@ func TestAServerThatForgotTheScriptIsGivenIt(t *testing.T) {
 	}
 }
 
-func TestCloseWaitsForWhatIsUnderWay(t *testing.T) {
+func TestCloseWaitsForCallsThatHaveBegun(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	for name, work := range map[string]func(*owner) error{
@@ -149,16 +149,16 @@ func TestCloseWaitsForWhatIsUnderWay(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			between := startProxy(t, server.Addr())
-			o := own(t, open(t, between.url()))
-			between.set(hold)
+			proxy := startProxy(t, server.Addr())
+			o := own(t, open(t, proxy.url()))
+			proxy.set(hold)
 			done, closed := make(chan error, 1), make(chan error, 1)
 			go func() { done <- work(o) }()
-			<-between.arrived
+			<-proxy.arrived
 			go func() { closed <- o.store.Close() }()
 			ended, end := context.WithCancel(t.Context())
 			end()
-			require.Eventually(t, func() bool { // once it is closing it lets nobody in
+			require.Eventually(t, func() bool { // a store that is being closed admits no call
 				return !errors.Is(o.store.Flush(ended, store.Batch{}), context.Canceled)
 			}, patience, tick)
 			select {
@@ -169,7 +169,7 @@ func TestCloseWaitsForWhatIsUnderWay(t *testing.T) {
 			case <-time.After(5 * tick):
 			}
 
-			between.set(forward)
+			proxy.set(forward)
 			require.NoError(t, <-done)
 			require.NoError(t, <-closed)
 			require.ErrorIs(t, o.flush(t.Context()), store.ErrRefused)

@@ -1,7 +1,8 @@
 -- Finds the session ARGV[1] in the history.
---   {'read', {cursor, record, customer's name or ''}} | {'not found'} | {'corrupt', record, reason}
-if foreign then
-  return foreign
+--   {'read', {cursor, record, customer's name or ''}} | {'not found'}
+--   {'layout', record, layout} | {'corrupt', record, reason}
+if layout_error then
+  return layout_error
 end
 local cursor = redis.call('HGET', sessions, ARGV[1])
 if not cursor then

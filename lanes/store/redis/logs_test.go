@@ -14,16 +14,16 @@ import (
 	"rangegate/lanes/store/redis/redistest"
 )
 
-// The customer's name is kept beside the record, so that it can leave without the record being written again.
-func TestNamesLeaveAndRecordsStay(t *testing.T) {
+// The customer's name is stored beside the record, so that it is removed without writing the record again.
+func TestNamesAreRemovedAndRecordsStay(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	admin := client(t, server.URL())
 	o := own(t, open(t, server.URL()))
 	hash := func(name string) map[string]string {
-		all, err := admin.HGetAll(t.Context(), o.keys(name)).Result()
+		fields, err := admin.HGetAll(t.Context(), o.keys(name)).Result()
 		require.NoError(t, err)
-		return all
+		return fields
 	}
 
 	batch := o.next()
@@ -47,10 +47,10 @@ func TestNamesLeaveAndRecordsStay(t *testing.T) {
 	require.NoError(t, o.store.Flush(t.Context(), batch))
 	require.Equal(t, map[string]string{"2": "Ann Lee"}, hash("names"))
 	require.Equal(t, records, hash("history"))
-	one, err := o.store.Ended(t.Context(), o.rangeID, found[0].Session.ID)
+	ended, err := o.store.Ended(t.Context(), o.rangeID, found[0].Session.ID)
 	require.NoError(t, err)
 	found[0].Session.Customer = ""
-	require.Equal(t, found[0], one)
+	require.Equal(t, found[0], ended)
 
 	batch.N, batch.Now = 3, opening.Add(retention.History+30*24*time.Hour)
 	require.NoError(t, o.store.Flush(t.Context(), batch))
@@ -59,7 +59,7 @@ func TestNamesLeaveAndRecordsStay(t *testing.T) {
 	}
 }
 
-// Lua's numbers are exact up to 2^53 only. Ours never become any.
+// Lua's numbers are exact up to 2^53. The scripts compare cursors and epochs as text.
 func TestNumbersStayExact(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -97,15 +97,15 @@ func TestNumbersStayExact(t *testing.T) {
 	require.Equal(t, uint64(9007199254740994), epoch)
 }
 
-// However much has come over its term while nobody flushed, one flush drops only a little of it.
-func TestTrimmingIsALittleAtATime(t *testing.T) {
+// One flush trims a limited number of records, however count have expired since the last one.
+func TestAFlushTrimsALimitedNumber(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	o := own(t, open(t, server.URL()))
-	const many = 1000
+	const count = 1000
 	batch := o.next()
 	batch.Events = nil
-	for i := range many {
+	for i := range count {
 		batch.Events = append(batch.Events, lanes.Logged{
 			Cursor: uint64(i + 1), Event: lanes.Event{At: opening}, Attempt: &lanes.Attempt{At: opening},
 		})
@@ -113,12 +113,12 @@ func TestTrimmingIsALittleAtATime(t *testing.T) {
 	require.NoError(t, o.store.Flush(t.Context(), batch))
 
 	batch.Events, batch.Now = nil, opening.Add(retention.Events+time.Second)
-	left, flushes := many, 0
+	left, flushes := count, 0
 	for left > 0 {
 		batch.N++
 		flushes++
 		require.NoError(t, o.store.Flush(t.Context(), batch))
-		found, err := o.store.Events(t.Context(), o.rangeID, 0, many)
+		found, err := o.store.Events(t.Context(), o.rangeID, 0, count)
 		require.NoError(t, err)
 		require.Less(t, len(found), left)
 		left = len(found)
@@ -126,7 +126,7 @@ func TestTrimmingIsALittleAtATime(t *testing.T) {
 	require.Greater(t, flushes, 5)
 }
 
-// The store's cap holds after every flush, also when one flush has more than that.
+// The cap holds after every flush, also after one with more records than the cap.
 func TestTheCapHoldsAtOnce(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -134,7 +134,7 @@ func TestTheCapHoldsAtOnce(t *testing.T) {
 	capped.Cap = 3
 	s, err := redis.Open(t.Context(), server.URL(), capped)
 	require.NoError(t, err)
-	defer s.Close()
+	defer func() { require.NoError(t, s.Close()) }()
 	o := own(t, s)
 	batch := o.next()
 	batch.Events = nil

@@ -15,15 +15,15 @@ import (
 	"rangegate/lanes/store/redis/redistest"
 )
 
-// More of everything than goes into one command, some of it there already.
+// More records of each kind than one command has, some of which exist already.
 func TestMoreThanOneCommandTakes(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	o := own(t, open(t, server.URL()))
-	const many = 2500
+	const count = 2500
 	first := o.next()
 	first.Events, first.Lanes = nil, nil
-	for i := range many {
+	for i := range count {
 		cursor, name := uint64(2*i+1), strconv.Itoa(i)
 		first.Lanes = append(first.Lanes, lanes.Snapshot{Lane: lanes.Lane{ID: uuid.New()}, Boot: name})
 		first.Keys = append(first.Keys, lanes.KeptAnswer{Name: name})
@@ -35,7 +35,7 @@ func TestMoreThanOneCommandTakes(t *testing.T) {
 	require.NoError(t, o.store.Flush(t.Context(), first))
 	o.n++
 
-	// Of the events every one is attempted, and behind each is one that is new.
+	// Every event is attempted, and a new one follows each.
 	second := o.next()
 	second.Lanes, second.Events = nil, nil
 	for _, event := range first.Events {
@@ -52,24 +52,24 @@ func TestMoreThanOneCommandTakes(t *testing.T) {
 	require.NoError(t, err)
 	require.ElementsMatch(t, first.Lanes, r.Lanes)
 	require.Empty(t, r.Keys)
-	require.Len(t, r.Pending, many)
+	require.Len(t, r.Pending, count)
 	for i, event := range r.Pending {
 		require.Equal(t, second.Events[2*i+1], event)
 	}
-	log, err := o.store.Events(t.Context(), o.rangeID, 0, 3*many)
+	log, err := o.store.Events(t.Context(), o.rangeID, 0, 3*count)
 	require.NoError(t, err)
 	require.Equal(t, second.Events, log)
-	history, err := o.store.History(t.Context(), o.rangeID, 0, 2*many)
+	history, err := o.store.History(t.Context(), o.rangeID, 0, 2*count)
 	require.NoError(t, err)
 	require.Equal(t, first.Ended, history)
-	for _, at := range []int{0, many / 2, many - 1} {
-		found, err := o.store.Ended(t.Context(), o.rangeID, first.Ended[at].Session.ID)
+	for _, i := range []int{0, count / 2, count - 1} {
+		found, err := o.store.Ended(t.Context(), o.rangeID, first.Ended[i].Session.ID)
 		require.NoError(t, err)
-		require.Equal(t, first.Ended[at], found)
+		require.Equal(t, first.Ended[i], found)
 	}
 }
 
-// An event that is dropped before it was ever saved is in one flush twice.
+// An event that is dropped before its first save is in one flush twice.
 func TestAnEventThatIsTwiceInAFlush(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -86,9 +86,9 @@ func TestAnEventThatIsTwiceInAFlush(t *testing.T) {
 	require.Empty(t, r.Pending)
 }
 
-// A store that was put back from a copy may have another event under a cursor. The one that is written over it takes its
-// place in the order, and does not get a second one.
-func TestARecordThatIsWrittenOverKeepsItsPlace(t *testing.T) {
+// A store that was restored from a copy may have another event under a cursor. The event that replaces it gets no second
+// order entry.
+func TestAReplacedRecordKeepsItsOrderEntry(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	admin := client(t, server.URL())
@@ -116,8 +116,8 @@ func TestARecordThatIsWrittenOverKeepsItsPlace(t *testing.T) {
 	require.Equal(t, batch.Events, log)
 }
 
-// What a command costs, on the server and in its file, is paid once for what many lanes do at once, and for what leaves.
-func TestAFlushOfManyTakesAsManyCommandsAsOneOfFew(t *testing.T) {
+// A flush of many lanes, trimming included, runs as count commands as one of few: each command costs time and log space.
+func TestAFlushOfManyLanesRunsAsManyCommandsAsOneOfFew(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	admin := client(t, server.URL())
@@ -153,14 +153,14 @@ func TestAFlushOfManyTakesAsManyCommandsAsOneOfFew(t *testing.T) {
 	require.Equal(t, leaves, manyLeave)
 }
 
-// writes is how many commands the server has run that write records.
-func writes(t *testing.T, on *goredis.Client) (count int) {
+// writes returns how count writing commands the server has run.
+func writes(t *testing.T, c *goredis.Client) (count int) {
 	t.Helper()
-	all, err := on.Info(t.Context(), "commandstats").Result()
+	stats, err := c.Info(t.Context(), "commandstats").Result()
 	require.NoError(t, err)
-	for line := range strings.Lines(all) {
+	for line := range strings.Lines(stats) {
 		for _, name := range []string{"hset", "hdel", "zadd", "zrem"} {
-			if calls, is := strings.CutPrefix(line, "cmdstat_"+name+":calls="); is {
+			if calls, found := strings.CutPrefix(line, "cmdstat_"+name+":calls="); found {
 				calls, _, _ = strings.Cut(calls, ",")
 				n, err := strconv.Atoi(calls)
 				require.NoError(t, err)

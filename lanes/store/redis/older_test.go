@@ -17,28 +17,28 @@ import (
 	"rangegate/lanes/store/storetest"
 )
 
-// older is what an older version has left on a server, as dump gives it.
+// older returns the keys that an older version wrote, in the form of dump.
 func older(t *testing.T, name string) map[string]any {
 	t.Helper()
 	file, err := os.ReadFile(filepath.Join("testdata", name+".json"))
 	require.NoError(t, err)
 	var keys map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal(file, &keys))
-	all := map[string]any{}
+	values := map[string]any{}
 	for key, value := range keys {
 		var hash map[string]string
 		var order []string
 		if json.Unmarshal(value, &hash) == nil {
-			all[key] = hash
+			values[key] = hash
 			continue
 		}
 		require.NoError(t, json.Unmarshal(value, &order), key)
-		all[key] = order
+		values[key] = order
 	}
-	return all
+	return values
 }
 
-// The gateway of each version has left its keys.
+// The keys of each older version are read and written.
 func TestKeysOfEachVersion(t *testing.T) {
 	t.Parallel()
 	for version := 1; version <= store.Version; version++ {
@@ -52,8 +52,8 @@ func TestKeysOfEachVersion(t *testing.T) {
 	}
 }
 
-// A claim says so where an older gateway looks first.
-func TestOlderKeysSaySoWhenTheyAreClaimed(t *testing.T) {
+// A claim writes the layout of this version, which an older gateway reads first.
+func TestAClaimRaisesTheLayout(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	admin := client(t, server.URL())
@@ -67,7 +67,7 @@ func TestOlderKeysSaySoWhenTheyAreClaimed(t *testing.T) {
 	require.Equal(t, strconv.Itoa(store.Version), admin.HGet(t.Context(), o.keys("meta"), "layout").Val())
 }
 
-// An older gateway that is started by mistake takes nothing, and one that a newer one has taken the range from lets go.
+// An older gateway that is started by mistake claims nothing, and one whose range a newer one has claimed is fenced.
 func TestKeysOfANewerVersionAreLeftAsTheyAre(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -91,7 +91,7 @@ func TestKeysOfANewerVersionAreLeftAsTheyAre(t *testing.T) {
 	require.Equal(t, before, dump(t, admin, "*"))
 }
 
-// The keys were written when there was no record of holds: a lane, two events, two ended sessions, an answer.
+// These keys have no record of holds: a lane, two events, two ended sessions, an idempotency key.
 func TestKeysFromBeforeHolds(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
@@ -92,11 +93,11 @@ func TestOpenNamesTheServerAndNotThePassword(t *testing.T) {
 	require.NotContains(t, err.Error(), "secret")
 }
 
-// rights are what the package says that a user needs.
+// rights are the commands that the package documents.
 const rights = "ping select eval evalsha type hget hmget hgetall hset hdel hincrby zadd zrem zcard zrange zrangebylex " +
 	"del config|get info bgrewriteaof"
 
-// What the package says that a user needs is enough.
+// The commands that the package documents are enough.
 func TestAUserOfFewRights(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -128,8 +129,8 @@ func TestTLS(t *testing.T) {
 	defer certificate.Close()
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", certificate.TLS)
 	require.NoError(t, err)
-	between := startProxyOn(t, listener, server.Addr())
-	url := strings.Replace(between.url(), "redis://", "rediss://", 1)
+	proxy := startProxyOn(t, listener, server.Addr())
+	url := strings.Replace(proxy.url(), "redis://", "rediss://", 1)
 
 	_, err = redis.Open(t.Context(), url, retention)
 	require.ErrorContains(t, err, "certificate")
@@ -138,11 +139,40 @@ func TestTLS(t *testing.T) {
 	o.saved()
 }
 
-func TestOpenEndsWithTheTimeOutAndWithTheContext(t *testing.T) {
+// A server older than Redis 7 is refused at the start, and its records can be exported.
+func TestAServerThatIsTooOldIsRefused(t *testing.T) {
 	t.Parallel()
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing
+	for version, refused := range map[string]bool{"6.2.14": true, "7.0.0": false, "7.2.4": false, "10.1.0": false} {
+		url := "redis://" + startFake(t, "redis_version:"+version)
+		s, err := redis.Open(t.Context(), url, retention)
+		if refused {
+			require.ErrorContains(t, err, "its version is 6.2.14, and rangegate needs Redis 7.0 or newer")
+			require.ErrorContains(t, err, url)
+		} else {
+			require.NoError(t, err, version)
+			require.NoError(t, s.Close())
+		}
+		r, err := redis.OpenReader(t.Context(), url)
+		require.NoError(t, err)
+		require.NoError(t, r.Close())
+	}
+}
+
+// startFake starts a server that replies with the text to INFO, and with an error to other commands than PING.
+func startFake(t *testing.T, info string) (address string) {
+	fake, err := server.NewServer("127.0.0.1:0")
 	require.NoError(t, err)
-	defer silent.Close()
+	t.Cleanup(fake.Close)
+	require.NoError(t, fake.Register("PING", func(c *server.Peer, _ string, _ []string) { c.WriteInline("PONG") }))
+	require.NoError(t, fake.Register("INFO", func(c *server.Peer, _ string, _ []string) { c.WriteBulk(info + "\r\n") }))
+	return fake.Addr().String()
+}
+
+func TestOpenEndsWithTheTimeoutAndWithTheContext(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and sends nothing
+	require.NoError(t, err)
+	defer func() { require.NoError(t, silent.Close()) }()
 
 	_, err = redis.Open(t.Context(), "redis://"+silent.Addr().String()+"?read_timeout=100ms", retention)
 	require.ErrorContains(t, err, silent.Addr().String())
@@ -189,7 +219,7 @@ func TestWarnings(t *testing.T) {
 	}
 
 	require.NoError(t, admin.ConfigSet(t.Context(), "maxmemory-policy", "volatile-lru").Err())
-	require.Empty(t, s.Warnings(t.Context()), "nothing of ours is volatile")
+	require.Empty(t, s.Warnings(t.Context()), "no key of the store expires")
 
 	require.NoError(t, admin.ConfigSet(t.Context(), "appendonly", "no").Err())
 	require.NotContains(t, s.Warnings(t.Context())[0], "snapshot", "there is none")

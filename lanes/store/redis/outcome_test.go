@@ -12,7 +12,7 @@ import (
 	"rangegate/lanes/store/redis/redistest"
 )
 
-// A server that refuses must not have written anything, and what it refused can be flushed again.
+// A server that refuses a flush has written nothing of it, and the same flush can be repeated.
 func TestARefusedFlushLeavesNothing(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -55,7 +55,7 @@ func TestARefusedFlushLeavesNothing(t *testing.T) {
 	}
 }
 
-// The server ends the connections of a user that is gone, and refuses new ones before anything is sent on them.
+// The server ends the connections of a deleted user, and refuses new ones before a command is sent.
 func TestAUserThatIsGoneIsRefused(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -75,7 +75,7 @@ func TestAUserThatIsGoneIsRefused(t *testing.T) {
 	o.saved()
 }
 
-// What servers answer instead of running a script, as far as a real one is not easily brought to it.
+// Error replies that a real server does not give easily.
 func TestErrorRepliesAreRefusals(t *testing.T) {
 	t.Parallel()
 	server := miniredis.RunT(t)
@@ -116,7 +116,7 @@ func TestAServerThatIsDownRefuses(t *testing.T) {
 	o.saved()
 }
 
-// A failure inside the script that nobody foresaw promises nothing.
+// After an unexpected failure inside the script the outcome is unknown.
 func TestAnUnforeseenFailureInTheScriptIsUnknown(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -127,16 +127,16 @@ func TestAnUnforeseenFailureInTheScriptIsUnknown(t *testing.T) {
 	unknown(t, o.flush(t.Context()))
 }
 
-// The reply is lost behind a flush that was written. The client does not repeat it by itself; who does is told that it
-// is written, and it is there once.
-func TestALostReplyIsUnknownAndTheRepeatSettlesIt(t *testing.T) {
+// The reply to a flush that was written is lost. The client does not repeat the flush by itself; a repeat succeeds, and
+// the store has it once.
+func TestALostReplyIsUnknownAndTheRepeatResolvesIt(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	between := startProxy(t, server.Addr())
-	o := own(t, open(t, between.url()))
+	proxy := startProxy(t, server.Addr())
+	o := own(t, open(t, proxy.url()))
 	require.NoError(t, o.flush(t.Context()))
 
-	between.set(mute)
+	proxy.set(mute)
 	batch := o.next()
 	unknown(t, o.store.Flush(t.Context(), batch))
 	require.NoError(t, o.store.Flush(t.Context(), batch))
@@ -144,7 +144,7 @@ func TestALostReplyIsUnknownAndTheRepeatSettlesIt(t *testing.T) {
 	o.saved()
 }
 
-// A server that hangs may still write what it was sent, even when whoever sent it has hung up.
+// A server that hangs may still write what it received, even after the client has disconnected.
 func TestAServerThatHangsIsUnknownWithinTheBound(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -167,8 +167,8 @@ func TestAServerThatHangsIsUnknownWithinTheBound(t *testing.T) {
 func TestAFlushWhoseContextEndsBeforeItIsSentIsRefused(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	between := startProxy(t, server.Addr())
-	o := own(t, open(t, between.url()))
+	proxy := startProxy(t, server.Addr())
+	o := own(t, open(t, proxy.url()))
 	require.NoError(t, o.flush(t.Context()))
 
 	ended, end := context.WithCancel(t.Context())
@@ -177,15 +177,15 @@ func TestAFlushWhoseContextEndsBeforeItIsSentIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrRefused)
 	require.ErrorIs(t, err, context.Canceled)
 
-	// One flush is on its way and hangs. It stays unknown; another one behind it never leaves.
-	between.set(hold)
+	// One flush is sent and hangs: it stays unknown. The next one is never sent.
+	proxy.set(hold)
 	sent, endSent := context.WithCancel(t.Context())
 	ctx, endWaiting := context.WithCancel(t.Context())
 	waiting := watched{ctx, make(chan struct{}, 2)}
 	first, second := make(chan error, 1), make(chan error, 1)
 	batch := o.next()
 	go func() { first <- o.store.Flush(sent, batch) }()
-	<-between.arrived
+	<-proxy.arrived
 	later := o.next()
 	later.N++
 	later.Events[0].Cursor++
@@ -199,13 +199,13 @@ func TestAFlushWhoseContextEndsBeforeItIsSentIsRefused(t *testing.T) {
 	endSent()
 	unknown(t, <-first)
 
-	between.set(forward)
+	proxy.set(forward)
 	require.NoError(t, o.store.Flush(t.Context(), batch))
 	o.n++
 	o.saved()
 }
 
-// watched tells each time that somebody begins to wait for its end.
+// watched is a context that reports each call of Done.
 type watched struct {
 	context.Context
 	asked chan struct{}
@@ -216,7 +216,7 @@ func (w watched) Done() <-chan struct{} {
 	return w.Context.Done()
 }
 
-// unknown checks that the error leaves open whether the flush was written.
+// unknown requires an error after which the outcome is unknown.
 func unknown(t *testing.T, err error) {
 	t.Helper()
 	require.Error(t, err)

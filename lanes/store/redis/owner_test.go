@@ -28,7 +28,7 @@ func open(t *testing.T, url string) *redis.Store {
 	return s
 }
 
-// client is a connection beside the store's, to look at the server and to change it.
+// client is a connection besides the store's, to read and change the server.
 func client(t *testing.T, url string) *goredis.Client {
 	t.Helper()
 	options, err := goredis.ParseURL(url)
@@ -38,8 +38,8 @@ func client(t *testing.T, url string) *goredis.Client {
 	return c
 }
 
-// owner is a gateway that owns a range. Each of its flushes has a lane and an event, whose cursor is n, and every other
-// one has holds.
+// owner owns a range as a gateway does. Each of its flushes has a lane and an event with the cursor n, and every other one
+// has holds.
 type owner struct {
 	t       testing.TB
 	store   *redis.Store
@@ -58,10 +58,10 @@ func own(t testing.TB, s *redis.Store) *owner {
 	return o
 }
 
-// keys is the name of a key of the range, or a pattern of several.
+// keys returns the name of a key of the range, or a pattern of several.
 func (o *owner) keys(name string) string { return "rangegate:{" + o.rangeID.String() + "}:" + name }
 
-// next is the batch that comes after the last one acknowledged.
+// next returns the batch after the last one acknowledged.
 func (o *owner) next() store.Batch {
 	n := o.n + 1
 	at := opening.Add(time.Duration(n) * time.Second)
@@ -80,7 +80,7 @@ func (o *owner) next() store.Batch {
 	return batch
 }
 
-// holds is the record of holds that flush n leaves.
+// holds returns the holds after flush n.
 func (o *owner) holds(n uint64) *lanes.Holds {
 	var h lanes.Holds
 	if n > 0 {
@@ -100,7 +100,7 @@ func (o *owner) flush(ctx context.Context) error {
 	return err
 }
 
-// saved checks that the store has what was acknowledged, once, and nothing more.
+// saved requires that the store has every acknowledged flush once, and nothing else.
 func (o *owner) saved() {
 	o.t.Helper()
 	r, err := o.store.Load(o.t.Context(), o.rangeID)
@@ -120,16 +120,16 @@ func (o *owner) saved() {
 	require.Equal(o.t, time.Duration(o.n), r.Checkpoint.At.Mono)
 }
 
-// How long a test waits for what has to come, and how often it looks.
+// How long a test waits for a condition, and how often it checks.
 const (
 	patience = 20 * time.Second
 	tick     = 20 * time.Millisecond
 )
 
-// restore puts back what dump gave.
-func restore(t *testing.T, c *goredis.Client, all map[string]any) {
+// restore writes keys that dump has read.
+func restore(t *testing.T, c *goredis.Client, values map[string]any) {
 	t.Helper()
-	for key, value := range all {
+	for key, value := range values {
 		switch value := value.(type) {
 		case map[string]string:
 			require.NoError(t, c.HSet(t.Context(), key, value).Err())
@@ -141,10 +141,10 @@ func restore(t *testing.T, c *goredis.Client, all map[string]any) {
 	}
 }
 
-// dump is all that the server has under the keys of a pattern.
+// dump returns the values of all keys that match the pattern.
 func dump(t *testing.T, c *goredis.Client, pattern string) map[string]any {
 	t.Helper()
-	all := map[string]any{}
+	values := map[string]any{}
 	found, err := c.Keys(t.Context(), pattern).Result()
 	require.NoError(t, err)
 	for _, key := range found {
@@ -152,13 +152,13 @@ func dump(t *testing.T, c *goredis.Client, pattern string) map[string]any {
 		require.NoError(t, err)
 		switch kind {
 		case "hash":
-			all[key], err = c.HGetAll(t.Context(), key).Result()
+			values[key], err = c.HGetAll(t.Context(), key).Result()
 		case "zset":
-			all[key], err = c.ZRange(t.Context(), key, 0, -1).Result()
+			values[key], err = c.ZRange(t.Context(), key, 0, -1).Result()
 		default:
-			all[key] = kind
+			values[key] = kind
 		}
 		require.NoError(t, err)
 	}
-	return all
+	return values
 }

@@ -1,32 +1,32 @@
--- Reads a log behind the rank ARGV[2], oldest first, at most ARGV[3] records.
+-- Reads the log ARGV[1] behind the padded cursor ARGV[2], oldest first, at most ARGV[3] records.
 --   {'read', {cursor, record, ...}}, of the history {'read', {cursor, record, customer's name or '', ...}}
---   {'corrupt', record, reason}
-if foreign then
-  return foreign
+--   {'layout', record, layout} | {'corrupt', record, reason}
+if layout_error then
+  return layout_error
 end
-local order, records, named = events_order, events, false
+local order, records, has_names = events_order, events, false
 if ARGV[1] == 'history' then
-  order, records, named = history_order, history, true
+  order, records, has_names = history_order, history, true
 elseif ARGV[1] == 'acts' then
-  order, records = acts, nil -- which are in their places
+  order, records = acts, nil -- the order entries have the records
 end
 
 local page = {}
--- ';' is the character behind ':', so that '<rank>;' is behind every place with that cursor.
-for _, place in ipairs(redis.call('ZRANGEBYLEX', order, '(' .. ARGV[2] .. ';', '+', 'LIMIT', 0, ARGV[3])) do
-  local cursor = string.match(place, '^0*(%d+):')
+-- ';' is the character behind ':', so '<cursor>;' is behind every order entry with that cursor.
+for _, entry in ipairs(redis.call('ZRANGEBYLEX', order, '(' .. ARGV[2] .. ';', '+', 'LIMIT', 0, ARGV[3])) do
+  local cursor = string.match(entry, '^0*(%d+):')
   local record
   if not records then
-    record = select(3, read_place(place))
+    record = select(3, parse_entry(entry))
   elseif cursor then
     record = redis.call('HGET', records, cursor)
   end
   if not record then
-    return {'corrupt', order .. ' ' .. string.sub(place, 1, 64), 'there is no such record'}
+    return {'corrupt', order .. ' ' .. string.sub(entry, 1, 64), 'there is no such record'}
   end
   page[#page + 1] = cursor
   page[#page + 1] = record
-  if named then
+  if has_names then
     page[#page + 1] = redis.call('HGET', names, cursor) or ''
   end
 end

@@ -1,40 +1,39 @@
--- In front of every script: the keys of a range. keys.go says what is in each. In front of this stands the layout.
+-- In front of every script but finish_restore.lua: the keys of a range (keys.go). In front of this file stands the layout.
 local meta, lanes, answers = KEYS[1], KEYS[2], KEYS[3]
 local events, events_order, pending = KEYS[4], KEYS[5], KEYS[6]
 local history, history_order, sessions, names, acts = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
 
--- A key that holds something of somebody else's would fail a command in the middle of a write.
-local sorted = {[events_order] = true, [pending] = true, [history_order] = true, [acts] = true}
+-- A key of another type would make a command fail in the middle of a write.
+local is_sorted_set = {[events_order] = true, [pending] = true, [history_order] = true, [acts] = true}
 for _, key in ipairs(KEYS) do
   local kind = redis.call('TYPE', key).ok
-  local wanted = sorted[key] and 'zset' or 'hash'
+  local wanted = is_sorted_set[key] and 'zset' or 'hash'
   if kind ~= wanted and kind ~= 'none' then
     return {'corrupt', key, 'holds a ' .. kind .. ' instead of a ' .. wanted}
   end
 end
 
--- Numbers stay the decimal strings that they are: Lua would round those above 2^53.
+-- Numbers remain decimal strings: Lua would round those above 2^53.
 local function below(a, b)
   return #a < #b or (#a == #b and a < b)
 end
 
--- The answer where a newer version has written, whose records must not be touched; nil where none has. Older layouts
--- are this one without some of it.
-local found = redis.call('HGET', meta, 'layout')
-local foreign
-if found and (not string.match(found, '^%d+$') or below(layout, found)) then
-  foreign = {'foreign', meta, found}
+-- The reply where a newer version has written records, which must not be changed; otherwise nil. Older layouts are this
+-- one without some of its keys.
+local stored_layout = redis.call('HGET', meta, 'layout')
+local layout_error
+if stored_layout and (not string.match(stored_layout, '^%d+$') or below(layout, stored_layout)) then
+  layout_error = {'layout', meta, stored_layout}
 end
 
--- A place in a log is '<cursor, 20 digits>:<milliseconds>:<more>', so that their order as text is the order of the
--- cursors. More is the session in the history, and the record itself of what staff did. One that is damaged reads as nil.
-local function read_place(place)
-  local cursor, at, more = string.match(place, '^0*(%d+):(-?%d+):(.*)$')
-  return cursor, tonumber(at or ''), more
+-- Splits an order entry '<cursor, 20 digits>:<milliseconds>:<detail>' (batch.go). A damaged one gives nil.
+local function parse_entry(entry)
+  local cursor, at, detail = string.match(entry, '^0*(%d+):(-?%d+):(.*)$')
+  return cursor, tonumber(at or ''), detail
 end
 
--- Names a command of those that write which the user may not use. The rights to the keys were checked when the script
--- was called. Only a server since Redis 7 can be asked.
+-- Names a command of the writing scripts that the user may not use. The server has checked the rights to the keys before
+-- the script. A server that cannot be asked (miniredis) refuses nothing.
 local function forbidden_command()
   local may = redis.acl_check_cmd
   return may and (

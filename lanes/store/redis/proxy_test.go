@@ -1,6 +1,7 @@
 package redis_test
 
 import (
+	"errors"
 	"io"
 	"net"
 	"sync"
@@ -9,24 +10,24 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// proxy stands between a store and its server, and fails as networks do.
+// proxy connects a store with its server, and simulates failures of the network.
 type proxy struct {
 	listener net.Listener
 	server   string
-	arrived  chan struct{} // one for each request that is held back
+	arrived  chan struct{} // one for each request that is held
 
 	mu   sync.Mutex
 	mode mode
-	held sync.Cond // tells that the mode has changed
+	held sync.Cond // signals a change of mode
 }
 
 type mode int
 
 const (
 	forward   mode = iota
-	hold           // requests are kept back until the mode changes
+	hold           // requests are held until the mode changes
 	mute           // the request reaches the server, and the connection breaks when it replies; once
-	swallow        // whatever is sent disappears, and connections stay open
+	swallow        // what is sent is dropped, and connections stay open
 	halfClose      // requests reach the server, and its side of the connection is closed instead of a reply
 )
 
@@ -73,7 +74,7 @@ func (p *proxy) accept() {
 	}
 }
 
-// verdict is what happens to a part of what is sent.
+// verdict says what happens to a part of the data.
 type verdict int
 
 const (
@@ -82,23 +83,22 @@ const (
 	broken // and the connection with it
 )
 
-// pass copies from one side to the other, as it is allowed.
-func (p *proxy) pass(from, to net.Conn, allowed func() verdict) {
-	defer from.Close()
-	defer to.Close()
+// pass copies from one side to the other, as decide says.
+func (p *proxy) pass(from, to net.Conn, decide func() verdict) {
+	defer func() { _, _ = from.Close(), to.Close() }() // either may be closed already
 	part := make([]byte, 64<<10)
 	for {
 		size, err := from.Read(part)
 		if err != nil {
 			return
 		}
-		switch allowed() {
+		switch decide() {
 		case broken:
 			return
 		case dropped:
 			continue
 		}
-		if _, err := to.Write(part[:size]); err != nil && err != io.EOF {
+		if _, err := to.Write(part[:size]); err != nil && !errors.Is(err, io.EOF) {
 			return
 		}
 	}
@@ -129,7 +129,7 @@ func (p *proxy) reply(to net.Conn) verdict {
 	case swallow:
 		return dropped
 	case halfClose:
-		if tcp, is := to.(*net.TCPConn); is {
+		if tcp, isTCP := to.(*net.TCPConn); isTCP {
 			_ = tcp.CloseWrite()
 		}
 		return dropped

@@ -2,74 +2,77 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/google/uuid"
 	goredis "github.com/redis/go-redis/v9"
 
+	"rangegate/lanes"
 	"rangegate/lanes/store"
 )
 
-// Reader reads what a server has as a whole, and never writes to it. A gateway may serve the ranges meanwhile.
+// Reader reads everything that a server has, and writes nothing. A gateway may serve the ranges at the same time.
 type Reader struct {
-	where    string
-	replicas int // that a flush of the URL's waits for
+	address  string
+	replicas int // as in the URL, for Survey
 	client   goredis.UniversalClient
 }
 
-// OpenReader connects to the server. The URL is as for Open.
+// OpenReader connects to the server. The URL is as for Open; the server may be older.
 func OpenReader(ctx context.Context, url string) (*Reader, error) {
 	server, err := parse(url)
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{where: server.where, replicas: server.replicas, client: server.client(1, loadTimeout, nil)}
+	r := &Reader{address: server.address, replicas: server.replicas, client: server.client(1, loadTimeout, nil)}
 	checking, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	if err := r.client.Ping(checking).Err(); err != nil {
 		_ = r.client.Close()
-		return nil, r.failed(err)
+		return nil, r.readError(err)
 	}
 	return r, nil
 }
 
-func (r *Reader) failed(err error) error { return fmt.Errorf("redis server %s: %w", r.where, err) }
+func (r *Reader) readError(err error) error { return fmt.Errorf("redis server %s: %w", r.address, err) }
 
 // Close releases the connections.
 func (r *Reader) Close() error { return r.client.Close() }
 
 // Describe names the server.
-func (r *Reader) Describe() string { return "redis server " + r.where }
+func (r *Reader) Describe() string { return "redis server " + r.address }
 
-// Ranges are all that the server has something of.
+// Ranges returns the ranges that the server has records of.
 func (r *Reader) Ranges(ctx context.Context) ([]uuid.UUID, error) {
 	ids, err := rangesOn(ctx, r.client)
 	if err != nil {
-		return nil, r.failed(err)
+		return nil, r.readError(err)
 	}
 	return ids, nil
 }
 
-// Ranges are all that the server has something of.
+// Ranges returns the ranges that the server has records of.
 func (s *Store) Ranges(ctx context.Context) ([]uuid.UUID, error) {
 	ids, err := call(ctx, s, func(ctx context.Context) ([]uuid.UUID, error) { return rangesOn(ctx, s.reads) })
 	if err != nil {
-		return nil, fmt.Errorf("redis server %s: %w", s.where, err)
+		return nil, fmt.Errorf("redis server %s: %w", s.address, err)
 	}
 	return ids, nil
 }
 
 func rangesOn(ctx context.Context, client goredis.UniversalClient) ([]uuid.UUID, error) {
-	const begin = "rangegate:{"
+	const prefix = "rangegate:{"
 	var mu sync.Mutex
 	found := map[uuid.UUID]bool{}
 	scan := func(ctx context.Context, node goredis.Cmdable) error {
-		keys := node.Scan(ctx, 0, begin+"*", 1000).Iterator()
+		keys := node.Scan(ctx, 0, prefix+"*", 1000).Iterator()
 		for keys.Next(ctx) {
-			text, _, _ := strings.Cut(strings.TrimPrefix(keys.Val(), begin), "}")
+			text, _, _ := strings.Cut(strings.TrimPrefix(keys.Val(), prefix), "}")
 			if id, err := uuid.Parse(text); err == nil {
 				mu.Lock()
 				found[id] = true
@@ -79,7 +82,7 @@ func rangesOn(ctx context.Context, client goredis.UniversalClient) ([]uuid.UUID,
 		return keys.Err()
 	}
 	var err error
-	if cluster, is := client.(*goredis.ClusterClient); is {
+	if cluster, isCluster := client.(*goredis.ClusterClient); isCluster {
 		err = cluster.ForEachMaster(ctx, func(ctx context.Context, node *goredis.Client) error { return scan(ctx, node) })
 	} else {
 		err = scan(ctx, client)
@@ -92,9 +95,279 @@ func rangesOn(ctx context.Context, client goredis.UniversalClient) ([]uuid.UUID,
 	return ids, err
 }
 
-// Read tells of every record of the range: how it stands first of all, then the checkpoint, the lanes by their ids, the
-// keys by their names, the holds, the event log, the history and what staff did by their cursors. It goes on behind a
-// record that cannot be read, and ends with the error of visit. ErrChanging: a gateway has written to the range meanwhile.
+// Read visits every record of the range: the store.RangeMeta first, then the checkpoint, the lanes by id, the keys by
+// name, the holds, and the event log, the history and the acts of staff by cursor. It continues after a record that cannot
+// be read, and ends with the error of visit. store.ErrChanging: a gateway has written to the range meanwhile.
 func (r *Reader) Read(ctx context.Context, rangeID uuid.UUID, visit func(store.Record) error) error {
-	return (&reading{Reader: r, ctx: ctx, keys: keysOf(rangeID), visit: visit}).all()
+	return (&rangeRead{Reader: r, ctx: ctx, keys: keysOf(rangeID), visit: visit}).read()
+}
+
+// rangeRead reads one range with single commands, so that the server can serve others in between. Every write of the
+// range changes the pair (epoch, n): where it is the same afterwards, all records are of one instant.
+type rangeRead struct {
+	*Reader
+	ctx   context.Context
+	keys  rangeKeys
+	visit func(store.Record) error
+}
+
+func (r *rangeRead) read() error {
+	meta, err := r.hash(r.keys.meta)
+	if err != nil {
+		return err
+	}
+	if text, found := meta["layout"]; found { // a newer layout may have its records elsewhere
+		if err := checkLayout(text); err != nil {
+			return r.visitFault(r.keys.meta, err.Error())
+		}
+	}
+	for _, step := range []func(meta map[string]string) error{
+		r.readMeta, r.readLanes, r.readKeys, r.readHolds, r.readEvents, r.readHistory, r.readActs,
+	} {
+		if err := step(meta); err != nil {
+			return err
+		}
+	}
+	after, err := r.hash(r.keys.meta)
+	if err == nil && (meta["epoch"] != after["epoch"] || meta["n"] != after["n"]) {
+		err = r.readError(store.ErrChanging)
+	}
+	return err
+}
+
+// visitFault visits a record that cannot be read.
+func (r *rangeRead) visitFault(record, reason string) error {
+	return r.visit(store.Record{Name: record, Err: errors.New(reason)})
+}
+
+// hash reads a whole hash. A key of another type is visited as a fault, and reads as empty.
+func (r *rangeRead) hash(key string) (map[string]string, error) {
+	fields, err := r.client.HGetAll(r.ctx, key).Result()
+	return fields, r.unlessWrongType(key, err)
+}
+
+// unlessWrongType returns the error of a command, unless it is that the key has another type.
+func (r *rangeRead) unlessWrongType(key string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case goredis.HasErrorPrefix(err, "WRONGTYPE"):
+		return r.visitFault(key, "it holds something else")
+	}
+	return r.readError(err)
+}
+
+func (r *rangeRead) readMeta(meta map[string]string) error {
+	value, err := parseMeta(meta)
+	if err != nil {
+		return r.visit(store.Record{Name: r.keys.meta, Err: err})
+	}
+	if err := r.visit(store.Record{Name: r.keys.meta, Value: value}); err != nil {
+		return err
+	}
+	if record, found := meta["checkpoint"]; found {
+		return r.visit(recordOf[lanes.Checkpoint]("checkpoint", record))
+	}
+	return nil
+}
+
+func parseMeta(meta map[string]string) (m store.RangeMeta, err error) {
+	if len(meta) == 0 {
+		return m, errors.New("it is gone")
+	}
+	for field, number := range map[string]*uint64{
+		"epoch": &m.Epoch, "n": &m.N, "last_event": &m.LastEvent, "last_ended": &m.LastEnded, "last_act": &m.LastAct,
+	} {
+		text, found := meta[field]
+		if !found && strings.HasPrefix(field, "last_") { // none was ever given
+			continue
+		}
+		if *number, err = strconv.ParseUint(text, 10, 64); err != nil {
+			return m, fmt.Errorf("its %s is no number: %q", field, text)
+		}
+	}
+	return m, nil
+}
+
+func (r *rangeRead) readHolds(meta map[string]string) error {
+	if record, found := meta["holds"]; found {
+		return r.visit(recordOf[lanes.Holds]("holds", record))
+	}
+	return nil
+}
+
+func recordOf[T any](name, record string) store.Record {
+	v, err := store.Decode[T]([]byte(record))
+	if err != nil {
+		return store.Record{Name: name, Err: err}
+	}
+	return store.Record{Name: name, Value: v}
+}
+
+var errWrongName = errors.New("it is stored under another record's name")
+
+// readHash visits the fields of a hash in the order of their names.
+func (r *rangeRead) readHash(key string, read func(field, record string) store.Record) error {
+	fields, err := r.hash(key)
+	if err != nil {
+		return err
+	}
+	names := make([]string, 0, len(fields))
+	for name := range fields {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if err := r.visit(read(name, fields[name])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *rangeRead) readLanes(map[string]string) error {
+	return r.readHash(r.keys.lanes, func(id, text string) store.Record {
+		record := recordOf[lanes.Snapshot]("lane "+id, text)
+		if lane, readable := record.Value.(lanes.Snapshot); readable && lane.ID.String() != id {
+			record.Err = errWrongName
+		}
+		return record
+	})
+}
+
+func (r *rangeRead) readKeys(map[string]string) error {
+	return r.readHash(r.keys.answers, func(name, text string) store.Record {
+		record := recordOf[lanes.KeptAnswer](fmt.Sprintf("idempotency key %q", name), text)
+		if kept, readable := record.Value.(lanes.KeptAnswer); readable && kept.Name != name {
+			record.Err = errWrongName
+		}
+		return record
+	})
+}
+
+func (r *rangeRead) readEvents(map[string]string) error {
+	cursors, err := r.client.ZRange(r.ctx, r.keys.pending, 0, -1).Result()
+	if err := r.unlessWrongType(r.keys.pending, err); err != nil {
+		return err
+	}
+	pending := make(map[string]bool, len(cursors)) // padded cursors whose event was not read yet
+	for _, cursor := range cursors {
+		pending[cursor] = true
+	}
+	err = r.readLog(r.keys.eventsOrder, r.keys.events, "event ", func(entry, cursor, text string) store.Record {
+		record := recordOf[lanes.Logged]("event "+cursor, text)
+		event, readable := record.Value.(lanes.Logged)
+		padded := entry[:min(len(entry), cursorDigits)]
+		isPending := pending[padded]
+		delete(pending, padded)
+		switch {
+		case !readable:
+		case orderEntry(event.Cursor, event.Event.At, "") != entry:
+			record.Err = errWrongName
+		case isPending && event.Attempt != nil:
+			record.Err = errors.New("it was attempted, and is in the set of pending events")
+		case !isPending && event.Attempt == nil:
+			record.Err = errors.New("it is pending, and is not in the set of pending events")
+		}
+		return record
+	})
+	for _, cursor := range cursors {
+		if err == nil && pending[cursor] {
+			err = r.visitFault("event "+strings.TrimLeft(cursor, "0"), "it is pending, and there is no such event")
+		}
+	}
+	return err
+}
+
+func (r *rangeRead) readHistory(map[string]string) error {
+	names, err := r.hash(r.keys.names)
+	if err != nil {
+		return err
+	}
+	sessions, err := r.hash(r.keys.sessions)
+	if err != nil {
+		return err
+	}
+	return r.readLog(r.keys.historyOrder, r.keys.history, "ended session ", func(entry, cursor, text string) store.Record {
+		record := recordOf[lanes.Ended]("ended session "+cursor, text)
+		ended, readable := record.Value.(lanes.Ended)
+		if !readable {
+			return record
+		}
+		ended.Session.Customer = names[cursor]
+		record.Value = ended
+		id := ended.Session.ID.String()
+		switch {
+		case orderEntry(ended.Cursor, ended.At, id) != entry:
+			record.Err = errWrongName
+		case sessions[id] == "":
+			record.Err = fmt.Errorf("session %s would not be found by its id", id)
+		}
+		return record
+	})
+}
+
+// readActs visits the acts of staff. An order entry that is damaged has no cursor.
+func (r *rangeRead) readActs(map[string]string) error {
+	return r.readOrder(r.keys.acts, func(entries []string) error {
+		for _, entry := range entries {
+			parts := strings.SplitN(entry, ":", 3)
+			if len(parts) < 3 {
+				if err := r.visitFault(r.keys.acts, fmt.Sprintf("not what was written: %.64q", entry)); err != nil {
+					return err
+				}
+				continue
+			}
+			record := recordOf[lanes.Act]("act "+strings.TrimLeft(parts[0], "0"), parts[2])
+			if act, readable := record.Value.(lanes.Act); readable && orderEntry(act.Cursor, act.At, parts[2]) != entry {
+				record.Err = errWrongName
+			}
+			if err := r.visit(record); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// readOrder gives the order entries of a log, a thousand at a time.
+func (r *rangeRead) readOrder(key string, give func(entries []string) error) error {
+	for from := "-"; ; {
+		entries, err := r.client.ZRangeByLex(r.ctx, key, &goredis.ZRangeBy{Min: from, Max: "+", Count: 1000}).Result()
+		if err := r.unlessWrongType(key, err); err != nil || len(entries) == 0 {
+			return err
+		}
+		from = "(" + entries[len(entries)-1]
+		if err := give(entries); err != nil {
+			return err
+		}
+	}
+}
+
+// readLog visits the records of a log by cursor.
+func (r *rangeRead) readLog(
+	orderKey, recordsKey, kind string, read func(entry, cursor, text string) store.Record,
+) error {
+	return r.readOrder(orderKey, func(entries []string) error {
+		cursors := make([]string, len(entries))
+		for i, entry := range entries {
+			padded, _, _ := strings.Cut(entry, ":")
+			cursors[i] = strings.TrimLeft(padded, "0")
+		}
+		found, err := r.client.HMGet(r.ctx, recordsKey, cursors...).Result()
+		if err := r.unlessWrongType(recordsKey, err); err != nil {
+			return err
+		}
+		for i, entry := range entries {
+			if reply(found).has(i) {
+				err = r.visit(read(entry, cursors[i], reply(found).text(i)))
+			} else {
+				err = r.visitFault(kind+cursors[i], "there is no such record")
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

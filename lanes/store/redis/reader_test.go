@@ -25,7 +25,7 @@ func reader(t *testing.T, url string) *redis.Reader {
 	return r
 }
 
-// readRange reads all of a range: how many records can be read, and what is said of the others.
+// readRange reads a range: how many records are readable, and the faults of the others.
 func readRange(t *testing.T, r *redis.Reader, id uuid.UUID) (good int, bad []string) {
 	t.Helper()
 	require.NoError(t, r.Read(t.Context(), id, func(record store.Record) error {
@@ -39,7 +39,7 @@ func readRange(t *testing.T, r *redis.Reader, id uuid.UUID) (good int, bad []str
 	return good, bad
 }
 
-// history is a batch with an ended session, and of the event before what became of it.
+// history returns a batch with an ended session and the attempt of the event before.
 func (o *owner) history() store.Batch {
 	b := o.next()
 	b.Keys = []lanes.KeptAnswer{{Name: fmt.Sprint("key-", b.N)}}
@@ -51,8 +51,8 @@ func (o *owner) history() store.Batch {
 	return b
 }
 
-// Whatever is damaged in a server, or was put there by somebody else, is told of, and hides nothing else.
-func TestEveryRecordThatCannotBeReadIsTold(t *testing.T) {
+// Every damaged or foreign record is visited as a fault, and hides no other record.
+func TestEveryRecordThatCannotBeReadIsVisited(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	admin, s, r := client(t, server.URL()), open(t, server.URL()), reader(t, server.URL())
@@ -62,81 +62,81 @@ func TestEveryRecordThatCannotBeReadIsTold(t *testing.T) {
 		o.n++
 	}
 	require.NoError(t, o.flush(t.Context()))
-	all, bad := readRange(t, r, o.rangeID)
+	wholeCount, bad := readRange(t, r, o.rangeID)
 	require.Empty(t, bad)
-	require.Equal(t, 1+1+1+1+4+4+5+4, all, "how it stands, checkpoint, holds, lanes, keys, ended sessions, events, acts")
+	require.Equal(t, 1+1+1+1+4+4+5+4, wholeCount, "meta, checkpoint, holds, lanes, keys, ended sessions, events, acts")
 
 	whole := dump(t, admin, "*")
 	session := uuid.NewSHA1(o.lane, []byte{2}).String()
-	rank := func(cursor int) string { return fmt.Sprintf("%020d", cursor) }
+	padded := func(cursor int) string { return fmt.Sprintf("%020d", cursor) }
 	at := func(n int) string { return fmt.Sprint(opening.Add(time.Duration(n) * time.Second).UnixMilli()) }
 	for name, c := range map[string]struct {
-		do   *goredis.Cmd
-		told string
-		lost int // records that cannot be read beside the one
+		command *goredis.Cmd
+		fault   string
+		lost    int // records that cannot be read beside the one
 	}{
-		"a lane":                    {told: "lane " + o.lane.String() + ": ", do: goredis.NewCmd(t.Context(), "hset", o.keys("lanes"), o.lane.String(), "x")},
-		"a lane under another name": {told: "it stands under another", lost: -1, do: goredis.NewCmd(t.Context(), "hset", o.keys("lanes"), uuid.NewString(), whole[o.keys("lanes")].(map[string]string)[o.lane.String()])},
-		"a key":                     {told: `idempotency key "key-2": `, do: goredis.NewCmd(t.Context(), "hset", o.keys("answers"), "key-2", `{"v":99}`)},
-		"a key under another name":  {told: "it stands under another", do: goredis.NewCmd(t.Context(), "hset", o.keys("answers"), "key-2", `{"v":1,"name":"key-3"}`)},
-		"an event":                  {told: "event 3: ", do: goredis.NewCmd(t.Context(), "hset", o.keys("events"), "3", `{"v":1`)},
-		"an event that is gone":     {told: "event 3: there is no such record", do: goredis.NewCmd(t.Context(), "hdel", o.keys("events"), "3")},
-		"another event":             {told: "event 3: it stands under another", do: goredis.NewCmd(t.Context(), "hset", o.keys("events"), "3", `{"v":1,"cursor":4}`)},
-		"an event in no order":      {told: "event 5: it is pending, and there is no such event", do: goredis.NewCmd(t.Context(), "zrem", o.keys("events:order"), rank(5)+":"+at(5)+":")},
-		"pending twice":             {told: "event 3: it was attempted, and stands", do: goredis.NewCmd(t.Context(), "zadd", o.keys("pending"), "0", rank(3))},
-		"no longer pending":         {told: "event 5: it is pending, and does not stand", do: goredis.NewCmd(t.Context(), "zrem", o.keys("pending"), rank(5))},
-		"pending and gone":          {told: "event 99: it is pending, and there is no such event", lost: -1, do: goredis.NewCmd(t.Context(), "zadd", o.keys("pending"), "0", rank(99))},
-		"a place":                   {told: "event 8: there is no such record", lost: -1, do: goredis.NewCmd(t.Context(), "zadd", o.keys("events:order"), "0", rank(8)+":x:")},
-		"an ended session":          {told: "ended session 2: ", do: goredis.NewCmd(t.Context(), "hset", o.keys("history"), "2", `{}`)},
-		"a session not found":       {told: "session " + session + " would not be found", do: goredis.NewCmd(t.Context(), "hdel", o.keys("sessions"), session)},
-		"an act":                    {told: "act 7: ", lost: -1, do: goredis.NewCmd(t.Context(), "zadd", o.keys("acts"), "0", rank(7)+":"+at(7)+":{")},
-		"an act elsewhere":          {told: "act 7: it stands under another", lost: -1, do: goredis.NewCmd(t.Context(), "zadd", o.keys("acts"), "0", rank(7)+":"+at(7)+`:{"v":2,"cursor":8}`)},
-		"no act":                    {told: "acts: not what was written: ", lost: -1, do: goredis.NewCmd(t.Context(), "zadd", o.keys("acts"), "0", "x")},
-		"the holds":                 {told: "holds: ", do: goredis.NewCmd(t.Context(), "hset", o.keys("meta"), "holds", `{"v":1,"x":2}`)},
-		"the checkpoint":            {told: "checkpoint: ", do: goredis.NewCmd(t.Context(), "hset", o.keys("meta"), "checkpoint", ``)},
-		"the epoch":                 {told: "its epoch is no number", lost: 1, do: goredis.NewCmd(t.Context(), "hset", o.keys("meta"), "epoch", `x`)},
-		"all of its own":            {told: "it is gone", lost: 2, do: goredis.NewCmd(t.Context(), "del", o.keys("meta"))},
-		"another layout":            {told: fmt.Sprintf("its format is 99, this gateway reads up to %d", store.Version), lost: all - 1, do: goredis.NewCmd(t.Context(), "hset", o.keys("meta"), "layout", `99`)},
-		"somebody else's key":       {told: "lanes: it holds something else", do: goredis.NewCmd(t.Context(), "set", o.keys("lanes"), "x")},
-		"somebody else's order":     {told: "history:order: it holds something else", lost: 3, do: goredis.NewCmd(t.Context(), "set", o.keys("history:order"), "x")},
+		"a lane":                    {fault: "lane " + o.lane.String() + ": ", command: goredis.NewCmd(t.Context(), "hset", o.keys("lanes"), o.lane.String(), "x")},
+		"a lane under another name": {fault: "it is stored under another", lost: -1, command: goredis.NewCmd(t.Context(), "hset", o.keys("lanes"), uuid.NewString(), whole[o.keys("lanes")].(map[string]string)[o.lane.String()])},
+		"a key":                     {fault: `idempotency key "key-2": `, command: goredis.NewCmd(t.Context(), "hset", o.keys("answers"), "key-2", `{"v":99}`)},
+		"a key under another name":  {fault: "it is stored under another", command: goredis.NewCmd(t.Context(), "hset", o.keys("answers"), "key-2", `{"v":1,"name":"key-3"}`)},
+		"an event":                  {fault: "event 3: ", command: goredis.NewCmd(t.Context(), "hset", o.keys("events"), "3", `{"v":1`)},
+		"an event that is gone":     {fault: "event 3: there is no such record", command: goredis.NewCmd(t.Context(), "hdel", o.keys("events"), "3")},
+		"another event":             {fault: "event 3: it is stored under another", command: goredis.NewCmd(t.Context(), "hset", o.keys("events"), "3", `{"v":1,"cursor":4}`)},
+		"an event in no order":      {fault: "event 5: it is pending, and there is no such event", command: goredis.NewCmd(t.Context(), "zrem", o.keys("events:order"), padded(5)+":"+at(5)+":")},
+		"pending twice":             {fault: "event 3: it was attempted, and is in the set", command: goredis.NewCmd(t.Context(), "zadd", o.keys("pending"), "0", padded(3))},
+		"no longer pending":         {fault: "event 5: it is pending, and is not in the set", command: goredis.NewCmd(t.Context(), "zrem", o.keys("pending"), padded(5))},
+		"pending and gone":          {fault: "event 99: it is pending, and there is no such event", lost: -1, command: goredis.NewCmd(t.Context(), "zadd", o.keys("pending"), "0", padded(99))},
+		"an order entry":            {fault: "event 8: there is no such record", lost: -1, command: goredis.NewCmd(t.Context(), "zadd", o.keys("events:order"), "0", padded(8)+":x:")},
+		"an ended session":          {fault: "ended session 2: ", command: goredis.NewCmd(t.Context(), "hset", o.keys("history"), "2", `{}`)},
+		"a session not found":       {fault: "session " + session + " would not be found", command: goredis.NewCmd(t.Context(), "hdel", o.keys("sessions"), session)},
+		"an act":                    {fault: "act 7: ", lost: -1, command: goredis.NewCmd(t.Context(), "zadd", o.keys("acts"), "0", padded(7)+":"+at(7)+":{")},
+		"an act elsewhere":          {fault: "act 7: it is stored under another", lost: -1, command: goredis.NewCmd(t.Context(), "zadd", o.keys("acts"), "0", padded(7)+":"+at(7)+`:{"v":2,"cursor":8}`)},
+		"no act":                    {fault: "acts: not what was written: ", lost: -1, command: goredis.NewCmd(t.Context(), "zadd", o.keys("acts"), "0", "x")},
+		"the holds":                 {fault: "holds: ", command: goredis.NewCmd(t.Context(), "hset", o.keys("meta"), "holds", `{"v":1,"x":2}`)},
+		"the checkpoint":            {fault: "checkpoint: ", command: goredis.NewCmd(t.Context(), "hset", o.keys("meta"), "checkpoint", ``)},
+		"the epoch":                 {fault: "its epoch is no number", lost: 1, command: goredis.NewCmd(t.Context(), "hset", o.keys("meta"), "epoch", `x`)},
+		"no meta":                   {fault: "it is gone", lost: 2, command: goredis.NewCmd(t.Context(), "del", o.keys("meta"))},
+		"another layout":            {fault: fmt.Sprintf("its format is 99, this gateway reads up to %d", store.Version), lost: wholeCount - 1, command: goredis.NewCmd(t.Context(), "hset", o.keys("meta"), "layout", `99`)},
+		"a key of another type":     {fault: "lanes: it holds something else", command: goredis.NewCmd(t.Context(), "set", o.keys("lanes"), "x")},
+		"an order of another type":  {fault: "history:order: it holds something else", lost: 3, command: goredis.NewCmd(t.Context(), "set", o.keys("history:order"), "x")},
 	} {
 		require.NoError(t, admin.FlushAll(t.Context()).Err())
 		restore(t, admin, whole)
-		require.NoError(t, admin.Process(t.Context(), c.do), name)
+		require.NoError(t, admin.Process(t.Context(), c.command), name)
 		good, bad := readRange(t, r, o.rangeID)
 		require.Len(t, bad, 1, name)
-		assert.Contains(t, bad[0], c.told, name)
-		assert.Equal(t, all-1-c.lost, good, name)
+		assert.Contains(t, bad[0], c.fault, name)
+		assert.Equal(t, wholeCount-1-c.lost, good, name)
 	}
 }
 
-// What the package says that a user needs is enough to check and to carry, and none of it is needed to serve.
-func TestAUserThatCarriesRanges(t *testing.T) {
+// The commands that the package documents are enough to check, export and import; scan and rename are not needed to serve.
+func TestAUserThatExportsAndImports(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	user := []any{"ACL", "SETUSER", "carrier", "on", ">secret", "resetkeys", "~rangegate:*", "-@all"}
+	user := []any{"ACL", "SETUSER", "importer", "on", ">secret", "resetkeys", "~rangegate:*", "-@all"}
 	for _, command := range strings.Fields("ping select eval evalsha type hget hmget hgetall hset hdel hincrby " +
 		"zadd zrem zcard zrange zrangebylex del config|get info bgrewriteaof scan rename") {
 		user = append(user, "+"+command)
 	}
 	admin := client(t, server.URL())
 	require.NoError(t, admin.Do(t.Context(), user...).Err())
-	url := "redis://carrier:secret@" + server.Addr() + "/1"
+	url := "redis://importer:secret@" + server.Addr() + "/1"
 	s := open(t, url)
 	whole := store.Batch{Range: uuid.UUID{1}, Epoch: 7, LastEvent: 90, Lanes: []lanes.Snapshot{{Boot: "boot"}}}
 	require.NoError(t, s.Restore(t.Context(), whole))
-	there, err := reader(t, url).Ranges(t.Context())
+	ids, err := reader(t, url).Ranges(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []uuid.UUID{{1}}, there)
+	require.Equal(t, []uuid.UUID{{1}}, ids)
 	_, bad := readRange(t, reader(t, url), uuid.UUID{1})
 	require.Empty(t, bad)
 
-	require.NoError(t, admin.Do(t.Context(), "ACL", "SETUSER", "carrier", "-rename").Err())
+	require.NoError(t, admin.Do(t.Context(), "ACL", "SETUSER", "importer", "-rename").Err())
 	whole.Range = uuid.UUID{2}
 	require.ErrorContains(t, s.Restore(t.Context(), whole), "RENAME")
-	there, err = s.Ranges(t.Context())
+	ids, err = s.Ranges(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []uuid.UUID{{1}}, there, "nothing of the other is there")
+	require.Equal(t, []uuid.UUID{{1}}, ids, "nothing of the other was written")
 }
 
 func TestAReaderThatCannotConnect(t *testing.T) {

@@ -2,79 +2,69 @@ package redis
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"math"
-
-	goredis "github.com/redis/go-redis/v9"
 
 	"rangegate/lanes/store"
 )
 
-// restoredTogether is how many records of a kind one script writes aside. A range may have more than a server takes at
-// once, or writes before others have waited too long.
-const restoredTogether = 5000
+// restoreLimit is how many records of a kind one script writes. A range may have more than fit in one command, and other
+// clients wait while a script runs.
+const restoreLimit = 5000
 
-var (
-	//go:embed adopt.lua
-	adoptLua    string
-	adoptScript = goredis.NewScript(adoptLua)
-)
+// keepAll trims nothing: the parts have no Now to compare with.
+var keepAll = store.Retention{Cap: math.MaxInt}
 
-// untrimmed keeps everything: the parts have no time by which something could be old.
-var untrimmed = store.Retention{Cap: math.MaxInt}
-
-// Restore writes a whole range that the server does not have, all of it or nothing, and trims nothing of it: ErrExists.
-// It is written part by part under keys beside the range's own, which take its place in one step. What a try leaves
-// there that did not get so far, the next one removes.
+// Restore writes a range that the server does not have, all of it or nothing, and trims nothing: store.ErrExists. It
+// writes parts to staging keys, which one last script renames. It removes what an earlier attempt left there.
 func (s *Store) Restore(ctx context.Context, whole store.Batch) error {
 	if err := s.begin(); err != nil {
 		return fmt.Errorf("%w: %w", store.ErrRefused, err)
 	}
-	defer s.underWay.Done()
-	keys, aside := keysOf(whole.Range).list(), keysAside(whole.Range).list()
-	if _, err := call(ctx, s, func(ctx context.Context) (int64, error) { return s.reads.Del(ctx, aside...).Result() }); err != nil {
-		return s.unrestored(whole, err)
-	}
-	for _, part := range partsOf(whole) {
-		w, err := newWrite(part, untrimmed, s.replicas)
-		if err != nil {
-			return s.unrestored(whole, err)
-		}
-		w.keys = aside
-		a, err := s.write(ctx, w, whole.Range)
-		if err == nil {
-			err = s.verdict(part, a)
-		}
-		if err != nil {
-			return s.unrestored(whole, err)
-		}
-	}
-	a, err := call(ctx, s, func(ctx context.Context) (answer, error) {
-		return adoptScript.Run(ctx, s.reads, append(keys, aside...)).Slice()
-	})
-	if err == nil {
-		err = s.fault(a)
-	}
-	switch {
-	case err != nil:
-		return s.unrestored(whole, err)
-	case a.text(0) != "adopted":
-		return s.unrestored(whole, store.ErrExists)
+	defer s.calls.Done()
+	if err := s.restore(ctx, whole); err != nil {
+		return fmt.Errorf("redis server %s: range %s: %w", s.address, whole.Range, err)
 	}
 	return nil
 }
 
-func (s *Store) unrestored(whole store.Batch, err error) error {
-	return fmt.Errorf("redis server %s: range %s: %w", s.where, whole.Range, err)
+func (s *Store) restore(ctx context.Context, whole store.Batch) error {
+	keys, staging := keysOf(whole.Range).list(), stagingKeysOf(whole.Range).list()
+	if _, err := call(ctx, s, func(ctx context.Context) (int64, error) { return s.reads.Del(ctx, staging...).Result() }); err != nil {
+		return err
+	}
+	for _, part := range splitBatch(whole) {
+		w, err := newFlush(part, keepAll, s.replicas)
+		if err != nil {
+			return err
+		}
+		w.keys = staging
+		r, err := s.write(ctx, w, whole.Range)
+		if err == nil {
+			err = s.flushError(part, r)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	r, err := call(ctx, s, func(ctx context.Context) (reply, error) {
+		return finishRestoreScript.Run(ctx, s.reads, append(keys, staging...)).Slice()
+	})
+	if err == nil {
+		err = s.replyError(r)
+	}
+	if err == nil && r.text(0) != "restored" {
+		err = store.ErrExists
+	}
+	return err
 }
 
-// partsOf makes flushes of the range, the first of which has what is there once.
-func partsOf(whole store.Batch) (parts []store.Batch) {
+// splitBatch splits the range into flushes. The first one has the single records, such as the checkpoint.
+func splitBatch(whole store.Batch) (parts []store.Batch) {
 	for n := uint64(1); ; n++ {
 		part := store.Batch{
-			Range: whole.Range, Epoch: whole.Epoch, N: n,
-			Lanes: upTo(&whole.Lanes), Keys: upTo(&whole.Keys), Events: upTo(&whole.Events), Ended: upTo(&whole.Ended), Acts: upTo(&whole.Acts),
+			Range: whole.Range, Epoch: whole.Epoch, N: n, Lanes: takeFirst(&whole.Lanes), Keys: takeFirst(&whole.Keys),
+			Events: takeFirst(&whole.Events), Ended: takeFirst(&whole.Ended), Acts: takeFirst(&whole.Acts),
 		}
 		if n == 1 {
 			part.Refill, part.Checkpoint, part.Holds = true, whole.Checkpoint, whole.Holds
@@ -87,9 +77,9 @@ func partsOf(whole store.Batch) (parts []store.Batch) {
 	}
 }
 
-// upTo takes the next records off the list.
-func upTo[T any](list *[]T) (taken []T) {
-	count := min(len(*list), restoredTogether)
-	taken, *list = (*list)[:count:count], (*list)[count:]
-	return taken
+// takeFirst removes the first restoreLimit records from the list and returns them.
+func takeFirst[T any](list *[]T) (first []T) {
+	count := min(len(*list), restoreLimit)
+	first, *list = (*list)[:count:count], (*list)[count:]
+	return first
 }

@@ -12,27 +12,26 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// masterTerm is how long a connection is used before the Sentinels are asked again. It bounds how long flushes go to a
-// master that is cut off from the Sentinels, which have promoted another one, but not from the gateway.
-const masterTerm = 10 * time.Second
+// masterLifetime is how long a connection is used before the Sentinels are asked again. It limits how long flushes go to
+// an old master that the gateway reaches and the Sentinels do not.
+const masterLifetime = 10 * time.Second
 
-// sentinels know where the master is. They are asked whenever a connection is made: after a failover the connections to
-// the master that was are of no use, and those that take their place go to the new one.
+// sentinels name the master. They are asked for each new connection: after a failover the connections to the old master
+// fail, and their successors go to the new one.
 type sentinels struct {
 	addresses []string
-	master    string          // its name with them
-	options   goredis.Options // of a connection to one of them
+	master    string          // its name with the Sentinels
+	options   goredis.Options // of a connection to a Sentinel
 	connect   dialFunc
-	within    time.Duration // they have to answer
+	timeout   time.Duration // for the first answer
 
 	mu   sync.Mutex
-	last string // where the master was when one of them answered last
+	last string // address of the master in the latest answer
 }
 
-// sentinels are asked through connections of their own.
 func (s server) sentinels(connect dialFunc) *sentinels {
 	return &sentinels{
-		addresses: s.options.Addrs, master: s.master, connect: connect, within: s.options.DialTimeout / 2,
+		addresses: s.options.Addrs, master: s.master, connect: connect, timeout: s.options.DialTimeout / 2,
 		options: goredis.Options{
 			Username: s.sentinelUser, Password: s.sentinelPassword,
 			DialTimeout: s.options.DialTimeout, DialerRetries: 1, ContextTimeoutEnabled: true,
@@ -42,7 +41,7 @@ func (s server) sentinels(connect dialFunc) *sentinels {
 	}
 }
 
-// dial connects to the master. As long as no Sentinel answers it is where it was.
+// dial connects to the master. While no Sentinel answers, it uses the latest answer.
 func (s *sentinels) dial(ctx context.Context, network, _ string) (net.Conn, error) {
 	address, err := s.find(ctx)
 	s.mu.Lock()
@@ -54,16 +53,16 @@ func (s *sentinels) dial(ctx context.Context, network, _ string) (net.Conn, erro
 	if last == "" {
 		return nil, err
 	}
-	connection, failed := s.connect(ctx, network, last)
-	if failed != nil {
-		return nil, errors.Join(err, failed)
+	connection, dialErr := s.connect(ctx, network, last)
+	if dialErr != nil {
+		return nil, errors.Join(err, dialErr)
 	}
 	return connection, nil
 }
 
-// find asks all of them at once: those that are down or hang delay nothing as long as one answers.
+// find asks all Sentinels at once and gives the first answer: one that is down or hangs delays nothing.
 func (s *sentinels) find(ctx context.Context) (address string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.within)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	type answer struct {
 		address string
@@ -76,18 +75,18 @@ func (s *sentinels) find(ctx context.Context) (address string, err error) {
 			answers <- answer{address, err}
 		}()
 	}
-	var failed []error
+	var errs []error
 	for range s.addresses {
 		a := <-answers
 		if a.err == nil {
 			return a.address, nil
 		}
-		failed = append(failed, a.err)
+		errs = append(errs, a.err)
 	}
-	return "", errors.Join(failed...)
+	return "", errors.Join(errs...)
 }
 
-// ask asks one of them.
+// ask asks one Sentinel.
 func (s *sentinels) ask(ctx context.Context, sentinel string) (address string, err error) {
 	o := s.options
 	o.Addr = sentinel
@@ -99,7 +98,7 @@ func (s *sentinels) ask(ctx context.Context, sentinel string) (address string, e
 		return connection, err
 	}
 	client := goredis.NewClient(&o)
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	found, err := client.Do(ctx, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", s.master).StringSlice()
 	switch {
 	case errors.Is(err, goredis.Nil):

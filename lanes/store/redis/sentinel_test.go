@@ -14,7 +14,7 @@ import (
 	"rangegate/lanes/store/redis/redistest"
 )
 
-// watched servers: a master, a replica that has all of it, and the Sentinel that watches both.
+// watchedServers are a master, a replica in sync, and the Sentinel that watches both.
 type watchedServers struct{ master, replica, sentinel *redistest.Server }
 
 func watch(t *testing.T) watchedServers {
@@ -31,7 +31,7 @@ func watch(t *testing.T) watchedServers {
 	return w
 }
 
-// ask is a connection to the Sentinel.
+// ask connects to the Sentinel.
 func (w watchedServers) ask(t *testing.T) *goredis.SentinelClient {
 	t.Helper()
 	c := goredis.NewSentinelClient(&goredis.Options{Addr: w.sentinel.Addr()})
@@ -43,7 +43,7 @@ func (w watchedServers) url(options string) string {
 	return "redis://" + w.sentinel.Addr() + "/0?master_name=main" + options
 }
 
-// promoted waits until the Sentinel names the replica as master, and the replica is one.
+// promoted waits until the Sentinel names the replica as master and it is one.
 func (w watchedServers) promoted(t *testing.T) {
 	t.Helper()
 	asked, replica := w.ask(t), client(t, w.replica.URL())
@@ -57,24 +57,24 @@ func (w watchedServers) promoted(t *testing.T) {
 	}, patience, tick)
 }
 
-// inSync waits until the replica has what the master has, and says so.
+// inSync waits until the replica has acknowledged everything of the master.
 func inSync(t *testing.T, master, replica *redistest.Server) {
 	t.Helper()
 	c := client(t, master.URL())
 	_, port, err := net.SplitHostPort(replica.Addr())
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
-		all, err := c.Info(t.Context(), "replication").Result()
-		_, state, found := strings.Cut(all, ",port="+port+",state=online,offset=")
+		replication, err := c.Info(t.Context(), "replication").Result()
+		_, state, found := strings.Cut(replication, ",port="+port+",state=online,offset=")
 		offset, _, _ := strings.Cut(state, ",")
-		_, has, _ := strings.Cut(all, "\r\nmaster_repl_offset:")
+		_, has, _ := strings.Cut(replication, "\r\nmaster_repl_offset:")
 		has, _, _ = strings.Cut(has, "\r\n")
 		return err == nil && found && offset == has
 	}, patience, tick)
 }
 
-// The master dies, and a replica takes its place. What was acknowledged while a replica was waited for is there, and the
-// store goes on with the new master by itself.
+// The master dies and a replica is promoted. It has every flush that was acknowledged with wait_replicas, and the store
+// continues with it.
 func TestAfterAFailoverTheStoreIsWithTheNewMaster(t *testing.T) {
 	t.Parallel()
 	w := watch(t)
@@ -83,7 +83,7 @@ func TestAfterAFailoverTheStoreIsWithTheNewMaster(t *testing.T) {
 		require.NoError(t, o.flush(t.Context()))
 	}
 	w.master.Kill()
-	// There is nobody left that it could wait for.
+	// No replica is left to wait for.
 	batch := o.next()
 	unsettled := func() error { return o.store.Flush(t.Context(), batch) }
 	require.Error(t, unsettled())
@@ -98,7 +98,7 @@ func TestAfterAFailoverTheStoreIsWithTheNewMaster(t *testing.T) {
 	require.Equal(t, dump(t, client(t, w.replica.URL()), o.keys("*")), dump(t, client(t, third.URL()), o.keys("*")))
 }
 
-// The replica that is promoted has not got what was acknowledged last: nobody waited for it.
+// Without wait_replicas the promoted replica lacks the last acknowledged flush.
 func TestAReplicaPromotedWithOlderDataIsARollback(t *testing.T) {
 	t.Parallel()
 	w := watch(t)
@@ -130,7 +130,7 @@ func TestAReplicaPromotedWithOlderDataIsARollback(t *testing.T) {
 	require.Equal(t, o.n, r.Lanes[0].Log.Seq)
 }
 
-// The address that one Sentinel has is of no use when it is down, and one that hangs does not delay what another knows.
+// One Sentinel that answers is enough: others may be down or hang, and delay nothing.
 func TestOneSentinelThatAnswersIsEnough(t *testing.T) {
 	t.Parallel()
 	w := watch(t)
@@ -142,7 +142,7 @@ func TestOneSentinelThatAnswersIsEnough(t *testing.T) {
 	require.NoError(t, o.flush(t.Context()))
 	o.saved()
 
-	// With none left the master is taken to be where it was.
+	// With no Sentinel left, the store uses the last known address.
 	w.sentinel.Stop()
 	require.NoError(t, client(t, w.master.URL()).Do(t.Context(), "CLIENT", "KILL", "TYPE", "normal").Err())
 	require.NoError(t, o.flush(t.Context()))
@@ -164,17 +164,17 @@ func TestSentinelsThatDoNotKnowTheMaster(t *testing.T) {
 	require.ErrorContains(t, err, "the Sentinel "+server.Addr())
 }
 
-// A Sentinel with users of its own, and a master with others.
+// The Sentinel and the master have different users.
 func TestUsersOfTheSentinelAndOfTheMaster(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	sentinel := redistest.StartSentinel(t, "main", server)
-	for _, of := range []*redistest.Server{server, sentinel} {
+	for _, s := range []*redistest.Server{server, sentinel} {
 		name := "gateway"
-		if of == sentinel {
+		if s == sentinel {
 			name = "asker"
 		}
-		require.NoError(t, client(t, of.URL()).Do(t.Context(), "ACL", "SETUSER", name, "on", ">pass-"+name, "~*", "+@all").Err())
+		require.NoError(t, client(t, s.URL()).Do(t.Context(), "ACL", "SETUSER", name, "on", ">pass-"+name, "~*", "+@all").Err())
 	}
 	require.NoError(t, client(t, sentinel.URL()).Do(t.Context(), "ACL", "SETUSER", "default", "off").Err())
 	url := "redis://gateway:pass-gateway@" + sentinel.Addr() + "?master_name=main"
@@ -185,8 +185,7 @@ func TestUsersOfTheSentinelAndOfTheMaster(t *testing.T) {
 	o.saved()
 }
 
-// The Sentinel has not noticed yet that the master is a replica of another one by now. What it has may be old: it is not
-// read.
+// The Sentinel still names a master that has become a replica. Its data may be old: it is not read.
 func TestAMasterThatIsAReplicaIsNotRead(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

@@ -2,18 +2,22 @@ package redis_test
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"rangegate/lanes/store"
 	"rangegate/lanes/store/redis"
 	"rangegate/lanes/store/redis/redistest"
 	"rangegate/lanes/store/storetest"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestStoreOnARealServer(t *testing.T) {
 	t.Parallel()
@@ -33,7 +37,7 @@ func TestStoreOnMiniredis(t *testing.T) {
 	})
 }
 
-// bench is a server, and a connection to it that does the damage.
+// bench is a server, and a connection that damages its data.
 type bench struct {
 	address string
 	admin   *goredis.Client
@@ -80,11 +84,26 @@ func (b bench) Overwrite(t *testing.T, record storetest.Record, data []byte) {
 }
 
 func (b bench) Copy(t *testing.T) func() {
-	all := dump(t, b.admin, "*")
+	values := dump(t, b.admin, "*")
 	return func() {
 		b.Wipe(t)
-		restore(t, b.admin, all)
+		restore(t, b.admin, values)
 	}
 }
 
 func (b bench) Wipe(t *testing.T) { require.NoError(t, b.admin.FlushAll(t.Context()).Err()) }
+
+// A range uses eleven keys, however old it is, and its memory stays bounded.
+func TestAMonthStaysUnderTheRetention(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	admin := client(t, server.URL())
+	storetest.Growth(t, bench{address: server.Addr(), admin: admin}, func() int64 {
+		used, err := strconv.ParseInt(info(t, admin, "memory", "used_memory_dataset"), 10, 64)
+		require.NoError(t, err)
+		return used
+	})
+	keys, err := admin.DBSize(t.Context()).Result()
+	require.NoError(t, err)
+	require.LessOrEqual(t, keys, int64(11))
+}

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -13,39 +14,39 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// errURL repeats nothing of the URL: where a password is not escaped, any part of it may be part of the password.
+// errURL quotes nothing of the URL: where a password is not escaped, any part may belong to it.
 var errURL = errors.New("the URL of the Redis server cannot be used: it must be redis://user:password@host:6379/0, " +
 	"or rediss:// for TLS, with special characters of the password as %XX and only known options behind ?")
 
-// clientOptions are the options that the client reads by itself. There are no others but those of takeOptions.
+// clientOptions are the options that the client reads. No others exist besides ownOptions.
 var clientOptions = []string{
 	"dial_timeout", "read_timeout", "write_timeout", "pool_timeout", "client_name", "skip_verify",
 }
 
-// takeOptions are read here: the other addresses, the master that Sentinels are asked for and the user there, and how
-// many replicas a flush waits for.
-var takeOptions = []string{"addr", "master_name", "sentinel_username", "sentinel_password", "wait_replicas"}
+// ownOptions are read here: further addresses, the master's name and the user with the Sentinels, and how many replicas
+// a flush waits for.
+var ownOptions = []string{"addr", "master_name", "sentinel_username", "sentinel_password", "wait_replicas"}
 
 const (
 	serverPort   = "6379"
 	sentinelPort = "26379"
-	maxReplicas  = 64 // more than anybody has: a larger number is a slip
+	maxReplicas  = 64 // a larger number is a mistake
 )
 
 func unusable(rule string) error { return fmt.Errorf("%w: %s", errURL, rule) }
 
-// parse reads what Open documents.
+// parse reads the URL that Open documents.
 func parse(text string) (server, error) {
 	u, err := url.Parse(text)
 	if err != nil || (u.Scheme != "redis" && u.Scheme != "rediss") || u.Hostname() == "" || u.Fragment != "" {
 		return server{}, errURL
 	}
 	query := u.Query()
-	taken := url.Values{}
+	ownValues := url.Values{}
 	for name := range query {
 		switch {
-		case slices.Contains(takeOptions, name):
-			taken[name] = query[name]
+		case slices.Contains(ownOptions, name):
+			ownValues[name] = query[name]
 			delete(query, name)
 		case !slices.Contains(clientOptions, name):
 			return server{}, errURL
@@ -59,36 +60,36 @@ func parse(text string) (server, error) {
 
 	s := server{options: goredis.UniversalOptions{
 		DB: o.DB, Username: o.Username, Password: o.Password, ClientName: o.ClientName, TLSConfig: o.TLSConfig,
-		DialTimeout:  bounded(o.DialTimeout, dialTimeout),
-		WriteTimeout: bounded(o.WriteTimeout, writeTimeout),
-		ReadTimeout:  o.ReadTimeout, // bounded by client
-		PoolTimeout:  bounded(o.PoolTimeout, poolTimeout),
+		DialTimeout:  timeoutOr(o.DialTimeout, dialTimeout),
+		WriteTimeout: timeoutOr(o.WriteTimeout, writeTimeout),
+		ReadTimeout:  o.ReadTimeout, // client has the default
+		PoolTimeout:  timeoutOr(o.PoolTimeout, poolTimeout),
 	}}
-	if err := s.take(u, taken); err != nil {
+	if err := s.setOptions(u, ownValues); err != nil {
 		return server{}, err
 	}
 	return s, nil
 }
 
-// take reads the addresses and the other options that the client does not read by itself.
-func (s *server) take(u *url.URL, options url.Values) error {
+// setOptions reads the addresses and ownOptions.
+func (s *server) setOptions(u *url.URL, options url.Values) error {
 	port := serverPort
 	if options.Has("master_name") {
 		port = sentinelPort
 	}
-	addresses := []string{net.JoinHostPort(u.Hostname(), orElse(u.Port(), port))}
-	for _, more := range options["addr"] {
-		address, err := url.Parse("redis://" + more)
-		if err != nil || address.Hostname() == "" || address.Host != more {
+	addresses := []string{net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port))}
+	for _, text := range options["addr"] {
+		address, err := url.Parse("redis://" + text)
+		if err != nil || address.Hostname() == "" || address.Host != text {
 			return unusable("addr must be host:port")
 		}
-		addresses = append(addresses, net.JoinHostPort(address.Hostname(), orElse(address.Port(), port)))
+		addresses = append(addresses, net.JoinHostPort(address.Hostname(), cmp.Or(address.Port(), port)))
 	}
 	if len(addresses) > 1 && s.options.TLSConfig != nil {
-		s.options.TLSConfig.ServerName = "" // each server has the name that it is addressed by
+		s.options.TLSConfig.ServerName = "" // each server is checked by its own address
 	}
 	s.options.Addrs = addresses
-	s.where = fmt.Sprintf("%s://%s/%d", u.Scheme, strings.Join(addresses, ","), s.options.DB)
+	s.address = fmt.Sprintf("%s://%s/%d", u.Scheme, strings.Join(addresses, ","), s.options.DB)
 
 	switch name := options.Get("master_name"); {
 	case name != "":
@@ -97,7 +98,7 @@ func (s *server) take(u *url.URL, options url.Values) error {
 		if s.options.TLSConfig != nil {
 			s.options.TLSConfig.ServerName = ""
 		}
-		s.where = fmt.Sprintf("%s behind the Sentinels %s://%s/%d",
+		s.address = fmt.Sprintf("%s behind the Sentinels %s://%s/%d",
 			name, u.Scheme, strings.Join(addresses, ","), s.options.DB)
 	case options.Has("master_name"):
 		return unusable("master_name must be the name that the Sentinels know the master by")
@@ -117,16 +118,9 @@ func (s *server) take(u *url.URL, options url.Values) error {
 	return nil
 }
 
-func orElse(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
-}
-
-func bounded(timeout, otherwise time.Duration) time.Duration {
+func timeoutOr(timeout, fallback time.Duration) time.Duration {
 	if timeout <= 0 {
-		return otherwise
+		return fallback
 	}
 	return timeout
 }

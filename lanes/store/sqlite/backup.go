@@ -8,27 +8,26 @@ import (
 	"path/filepath"
 
 	"github.com/google/uuid"
-	"golang.org/x/sys/unix"
 	"zombiezen.com/go/sqlite"
 )
 
-// Backup copies the file, as it was at one instant, to a new file that only its owner may read; a gateway may have it
-// open and goes on. verify reads the copy before it gets its name. Where to is there already, it is an error.
-func Backup(ctx context.Context, from, to string, verify func(*Reader) error) error {
-	if err := backup(ctx, from, to, verify); err != nil {
-		return fmt.Errorf("backup of %s to %s: %w", from, to, err)
+// Backup copies the file, as it is at one instant, to a new file that only its owner may read, while a gateway may use it.
+// verify reads the copy before it gets its name. An existing file at target is os.ErrExist.
+func Backup(ctx context.Context, path, target string, verify func(*Reader) error) error {
+	if err := backup(ctx, path, target, verify); err != nil {
+		return fmt.Errorf("backup of %s to %s: %w", path, target, err)
 	}
 	return nil
 }
 
-func backup(ctx context.Context, from, to string, verify func(*Reader) error) (err error) {
-	if from, err = resolve(from); err != nil {
+func backup(ctx context.Context, path, target string, verify func(*Reader) error) (err error) {
+	if path, err = resolve(path); err != nil {
 		return err
 	}
-	fresh := to + ".new"
-	for _, path := range []string{to, fresh} {
-		if _, err := os.Lstat(path); err == nil {
-			return fmt.Errorf("%s: %w", path, os.ErrExist)
+	fresh := target + ".new"
+	for _, output := range []string{target, fresh} {
+		if _, err := os.Lstat(output); err == nil {
+			return fmt.Errorf("%s: %w", output, os.ErrExist)
 		}
 	}
 	made, err := os.OpenFile(fresh, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
@@ -43,7 +42,7 @@ func backup(ctx context.Context, from, to string, verify func(*Reader) error) (e
 			err = errors.Join(err, os.RemoveAll(fresh), os.RemoveAll(fresh+"-wal"), os.RemoveAll(fresh+"-shm"))
 		}
 	}()
-	if err := copyPages(ctx, from, fresh); err != nil {
+	if err := copyPages(ctx, path, fresh); err != nil {
 		return err
 	}
 	reader, err := OpenReader(fresh)
@@ -53,22 +52,22 @@ func backup(ctx context.Context, from, to string, verify func(*Reader) error) (e
 	if err := errors.Join(verify(reader), reader.Close()); err != nil {
 		return err
 	}
-	return errors.Join(os.Rename(fresh, to), syncFolder(filepath.Dir(to)))
+	return errors.Join(os.Rename(fresh, target), syncFolder(filepath.Dir(target)))
 }
 
-// copyPages copies in one transaction for reading: the writer of the file is not held up, and its WAL grows meanwhile.
-// The copy gets an id of its own, so that a WAL of the file it is a copy of is never taken for its own.
-func copyPages(ctx context.Context, from, to string) (err error) {
-	source, unlock, err := besideAGateway(from)
+// copyPages copies in one read transaction: writers continue, and the WAL grows meanwhile. The copy gets an id of its own,
+// so that the WAL of the original is never taken for its own.
+func copyPages(ctx context.Context, path, copyPath string) (err error) {
+	source, closeSource, err := connectToRead(path)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, unlock()) }()
-	target, err := sqlite.OpenConn(uri(to), sqlite.OpenReadWrite|sqlite.OpenURI)
+	defer func() { err = errors.Join(err, closeSource()) }()
+	target, err := sqlite.OpenConn(uri(copyPath), sqlite.OpenReadWrite|sqlite.OpenURI)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(withDiskError(to, err), target.Close()) }()
+	defer func() { err = errors.Join(withDiskError(copyPath, err), target.Close()) }()
 	copying, err := sqlite.NewBackup(target, "main", source, "main")
 	if err != nil {
 		return err
@@ -90,10 +89,9 @@ func copyPages(ctx context.Context, from, to string) (err error) {
 	return checkpoint(target, "TRUNCATE").err
 }
 
-// besideAGateway opens a file for reading that a gateway may have open. Where none has, the WAL that it left is audited
-// first.
-func besideAGateway(path string) (c *sqlite.Conn, unlock func() error, err error) {
-	lock, err := lockFile(path, unix.LOCK_SH)
+// connectToRead opens a file that a gateway may have open. Where none has, file and WAL are audited first.
+func connectToRead(path string) (c *sqlite.Conn, closeFile func() error, err error) {
+	r, err := openReader(path)
 	switch {
 	case errors.Is(err, ErrLocked):
 		if c, err = connect(path, sqlite.OpenReadOnly); err != nil {
@@ -103,9 +101,5 @@ func besideAGateway(path string) (c *sqlite.Conn, unlock func() error, err error
 	case err != nil:
 		return nil, nil, err
 	}
-	r := &Reader{path: path, lock: lock}
-	if err := r.open(); err != nil {
-		return nil, nil, errors.Join(err, r.Close())
-	}
-	return r.c, r.Close, nil
+	return r.conn, r.Close, nil
 }

@@ -20,8 +20,8 @@ const (
 	laneCount = 10_000 // that a range's flushes go round
 )
 
-// BenchmarkFlush writes, and syncs, 64 records at a time: events, and the lanes of a range of 10,000 with a session each.
-// The last one has 64 ranges flush at once, each a lane with an ended session and two events.
+// BenchmarkFlush writes and syncs 64 records at a time: events, and the lanes of a range of 10,000 with a session each.
+// In the last case 64 ranges flush at once, each a lane with an ended session and two events.
 func BenchmarkFlush(b *testing.B) {
 	now := lanes.Instant{Wall: time.Now().UTC(), Mono: time.Hour}
 	for _, c := range []struct {
@@ -49,7 +49,7 @@ func BenchmarkFlush(b *testing.B) {
 			const long = 24 * time.Hour
 			kept, err := sqlite.Open(filepath.Join(b.TempDir(), "range.db"), store.Retention{Events: long, History: long, Names: long, Cap: 1_000_000})
 			require.NoError(b, err)
-			defer kept.Close()
+			defer func() { require.NoError(b, kept.Close()) }()
 			batches := make([]store.Batch, c.ranges)
 			for i := range batches {
 				batches[i] = store.Batch{Range: uuid.New(), Now: now.Wall}
@@ -89,27 +89,27 @@ func session(now lanes.Instant) *lanes.Session {
 	}
 }
 
-// id is a lane's, anywhere among the others.
+// id returns the id of a lane, in no order.
 func id(n uint64) (id uuid.UUID) {
 	n = n * 7919 % laneCount
 	id[0], id[1] = byte(n>>8), byte(n)
 	return id
 }
 
-// cpuTime is what the process has used of the processor. It says more than the time where others use the machine too.
+// cpuTime is the processor time of this process: it depends less on other processes than the elapsed time.
 func cpuTime() time.Duration {
 	var used syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &used)
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// BenchmarkStart claims and loads a range of 10,000 lanes with a session each, as a gateway does that starts.
+// BenchmarkStart claims and loads a range of 10,000 lanes with a session each, as a gateway does at its start.
 func BenchmarkStart(b *testing.B) {
 	const long = 24 * time.Hour
 	now := lanes.Instant{Wall: time.Now().UTC(), Mono: time.Hour}
 	kept, err := sqlite.Open(filepath.Join(b.TempDir(), "range.db"), store.Retention{Events: long, History: long, Names: long, Cap: 1_000_000})
 	require.NoError(b, err)
-	defer kept.Close()
+	defer func() { require.NoError(b, kept.Close()) }()
 	batch := store.Batch{Range: uuid.New(), N: 1, Now: now.Wall}
 	batch.Epoch, err = kept.Claim(b.Context(), batch.Range, now.Wall)
 	require.NoError(b, err)

@@ -20,11 +20,11 @@ import (
 	"rangegate/lanes/store"
 )
 
-// Before 3.51.3 a checkpoint beside a commit could damage the file (the WAL-reset bug).
+// Before 3.51.3 a checkpoint during a commit could damage the file (the WAL-reset bug).
 func TestTheSQLiteInUseIsNewEnough(t *testing.T) {
 	c, err := sqlite.OpenConn(":memory:")
 	require.NoError(t, err)
-	defer c.Close()
+	defer func() { require.NoError(t, c.Close()) }()
 	var version string
 	require.NoError(t, query(c, "SELECT sqlite_version()", func(r *sqlite.Stmt) error {
 		version = r.ColumnText(0)
@@ -39,8 +39,8 @@ func TestTheSQLiteInUseIsNewEnough(t *testing.T) {
 	require.GreaterOrEqual(t, weight, 3_051_003, version)
 }
 
-// steadily flushes until n flushes are acknowledged.
-func steadily(t *testing.T, s *Store, id uuid.UUID, flushes int) {
+// flushMany makes that many flushes.
+func flushMany(t *testing.T, s *Store, id uuid.UUID, flushes int) {
 	t.Helper()
 	epoch, err := s.Claim(t.Context(), id, opening)
 	require.NoError(t, err)
@@ -57,13 +57,13 @@ func steadily(t *testing.T, s *Store, id uuid.UUID, flushes int) {
 	}
 }
 
-// The WAL begins anew again and again, however long the gateway writes.
+// The WAL starts over again and again, however long the gateway writes.
 func TestTheWALStaysSmall(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rangegate.db")
 	s := openAt(t, path)
 	for range 12 {
-		steadily(t, s, uuid.UUID{1}, 100)
+		flushMany(t, s, uuid.UUID{1}, 100)
 		info, err := os.Stat(path + "-wal")
 		require.NoError(t, err)
 		require.Less(t, info.Size(), int64(64<<20))
@@ -76,55 +76,55 @@ func TestTheWALStaysSmall(t *testing.T) {
 	require.NoFileExists(t, path+"-shm")
 }
 
-// A read that takes long keeps the WAL from beginning anew. Writing goes on, and when the read has ended the WAL shrinks.
-func TestALongReadHoldsNobodyUp(t *testing.T) {
+// During a long read the WAL grows and writing continues. After the read the WAL shrinks.
+func TestALongReadBlocksNoFlush(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rangegate.db")
 	s := openAt(t, path)
-	steadily(t, s, uuid.UUID{1}, 10)
+	flushMany(t, s, uuid.UUID{1}, 10)
 	c, err := connect(path, sqlite.OpenReadOnly)
 	require.NoError(t, err)
 	require.NoError(t, inTransaction(c, func() error {
 		before, err := number(c, "SELECT count(*) FROM events")
 		require.NoError(t, err)
-		steadily(t, s, uuid.UUID{1}, 300)
+		flushMany(t, s, uuid.UUID{1}, 300)
 		after, err := number(c, "SELECT count(*) FROM events")
 		require.NoError(t, err)
 		require.Equal(t, before, after, "it reads what was there when it began")
 		return nil
 	}))
 	require.NoError(t, c.Close())
-	steadily(t, s, uuid.UUID{1}, 100)
+	flushMany(t, s, uuid.UUID{1}, 100)
 	require.NoError(t, s.Close())
 	require.NoFileExists(t, path+"-wal")
 }
 
-// A checkpoint that cannot write to the file is told; what was committed stays in the WAL and is read from there.
-func TestACheckpointThatFailsIsTold(t *testing.T) {
+// A checkpoint that cannot write to the file is reported; commits stay in the WAL and are read from there.
+func TestACheckpointThatFailsIsReported(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rangegate.db")
 	s := openAt(t, path)
 	s.checkpointAfter = 1 << 30 // the one of this test comes by hand
-	steadily(t, s, uuid.UUID{1}, 10)
+	flushMany(t, s, uuid.UUID{1}, 10)
 	c, err := connect(path, sqlite.OpenReadWrite)
 	require.NoError(t, err)
 	readOnly, err := os.Open(path)
 	require.NoError(t, err)
-	instead(t, s, path, readOnly)
+	redirect(t, s, path, readOnly)
 	require.NoError(t, readOnly.Close())
 	result := checkpoint(c, "PASSIVE")
 	require.Error(t, result.err)
 	onWriter(t, s, func() { s.file.checkpointing = true })
 	s.checkpoints <- result
 	require.ErrorContains(t, <-s.Problems(), "a checkpoint failed")
-	steadily(t, s, uuid.UUID{1}, 10)
+	flushMany(t, s, uuid.UUID{1}, 10)
 	events, err := s.Events(t.Context(), uuid.UUID{1}, 0, 10_000)
 	require.NoError(t, err)
 	require.Len(t, events, 20*50)
 	_ = c.Close()
 }
 
-// A backup is of one instant, whatever is written meanwhile, and is a store of its own.
+// A backup is the file at one instant, although flushes continue, and a store of its own.
 func TestABackupWhileTheGatewayWrites(t *testing.T) {
 	t.Parallel()
 	path, folder := filepath.Join(t.TempDir(), "rangegate.db"), t.TempDir()
@@ -146,20 +146,20 @@ func TestABackupWhileTheGatewayWrites(t *testing.T) {
 	})
 	last := uint64(0)
 	for i := range 5 {
-		to := filepath.Join(folder, fmt.Sprint("backup-", i))
-		require.NoError(t, Backup(t.Context(), path, to, func(r *Reader) error {
+		target := filepath.Join(folder, fmt.Sprint("backup-", i))
+		require.NoError(t, Backup(t.Context(), path, target, func(r *Reader) error {
 			ids, err := r.Ranges(t.Context())
 			require.Equal(t, []uuid.UUID{id}, ids)
 			return err
 		}))
-		info, err := os.Stat(to)
+		info, err := os.Stat(target)
 		require.NoError(t, err)
 		require.Equal(t, os.FileMode(0o600), info.Mode())
-		copied := openAt(t, to)
+		copied := openAt(t, target)
 		loaded, err := copied.Load(t.Context(), id)
 		require.NoError(t, err)
 		require.Greater(t, loaded.LastEvent, last)
-		last = allThere(t, copied, id, loaded.LastEvent)
+		last = requireAcknowledged(t, copied, id, loaded.LastEvent)
 		require.NoError(t, copied.Close())
 	}
 	end()
@@ -171,12 +171,12 @@ func TestABackupWhileTheGatewayWrites(t *testing.T) {
 	require.Len(t, left, 5, "the copies and nothing else")
 }
 
-// A copy that cannot be read is no backup, and is taken away.
-func TestABackupThatCannotBeReadIsNone(t *testing.T) {
+// A copy that cannot be read is removed.
+func TestABackupThatCannotBeReadIsRemoved(t *testing.T) {
 	t.Parallel()
 	path, folder := filepath.Join(t.TempDir(), "rangegate.db"), t.TempDir()
 	s := openAt(t, path)
-	steadily(t, s, uuid.UUID{1}, 10)
+	flushMany(t, s, uuid.UUID{1}, 10)
 	require.NoError(t, s.Close())
 	verify := func(*Reader) error { return fmt.Errorf("a record cannot be read") }
 	require.ErrorContains(t, Backup(t.Context(), path, filepath.Join(folder, "a"), verify), "a record cannot be read")
@@ -187,7 +187,7 @@ func TestABackupThatCannotBeReadIsNone(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// A read waits for a free connection no longer than its context lasts.
+// A read waits for a free connection until its context ends.
 func TestAReadWaitsNoLongerThanItsContext(t *testing.T) {
 	t.Parallel()
 	s := openAt(t, filepath.Join(t.TempDir(), "rangegate.db"))

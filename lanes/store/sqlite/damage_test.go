@@ -24,18 +24,18 @@ import (
 	"rangegate/lanes/store/storetest"
 )
 
-// sample is what a crash has left of a store with something of everything in it, and what reading it gives.
+// sample is the file, and perhaps the WAL, of a store with records of every kind, and the result of reading it.
 type sample struct {
 	older, file, wal []byte // the file some flushes before; the file and its WAL
 	ranges           []uuid.UUID
 	sessions         []uuid.UUID // some of those that ended
-	want, before     []any       // of read, and what it gave before the last commit
+	want, before     []any       // results of read, now and before the last commit
 	damagedFile      []byte
 	damagedWAL       []byte
 	checked          int
 }
 
-// newSample is a store that was closed, or has the last of 30 flushes of two ranges in its WAL.
+// newSample makes a store that was closed, or one with the last of 30 flushes of two ranges in its WAL.
 func newSample(t *testing.T, withWAL bool) *sample {
 	path := filepath.Join(t.TempDir(), "rangegate.db")
 	s := openAt(t, path)
@@ -81,18 +81,18 @@ func newSample(t *testing.T, withWAL bool) *sample {
 
 func content(t *testing.T, path string) []byte {
 	t.Helper()
-	all, err := os.ReadFile(path)
+	data, err := os.ReadFile(path)
 	require.NoError(t, err)
-	return all
+	return data
 }
 
-// read gives all that can be read, each answer or the error in its place.
-func (f *sample) read(t *testing.T, s *Store) (all []any) {
-	add := func(answer any, err error) {
+// read returns the result of every read, or its error.
+func (f *sample) read(t *testing.T, s *Store) (results []any) {
+	add := func(result any, err error) {
 		if err != nil {
-			answer = err
+			result = err
 		}
-		all = append(all, answer)
+		results = append(results, result)
 	}
 	for _, id := range f.ranges {
 		loaded, err := s.Load(t.Context(), id)
@@ -107,23 +107,23 @@ func (f *sample) read(t *testing.T, s *Store) (all []any) {
 		}
 		for _, session := range f.sessions {
 			ended, err := s.Ended(t.Context(), id, session)
-			if errors.Is(err, store.ErrNotFound) { // it is of another range
+			if errors.Is(err, store.ErrNotFound) { // another range has it
 				err = nil
 			}
 			add(ended, err)
 		}
 	}
-	return all
+	return results
 }
 
-// What a trial came to.
+// The results of a trial.
 const (
 	harmless = "harmless"  // everything is as it was
 	named    = "named"     // an error names the file
-	tornTail = "torn tail" // the last commit is gone, as after a crash
+	tornTail = "torn tail" // the last commit is missing, as after a crash
 )
 
-// try opens the damaged copy, reads all of it and writes some.
+// try opens the damaged copy, reads everything and flushes.
 func (f *sample) try(t *testing.T, damage string) string {
 	path := filepath.Join(t.TempDir(), "damaged.db")
 	require.NoError(t, os.WriteFile(path, f.damagedFile, 0o600))
@@ -171,7 +171,7 @@ func (f *sample) try(t *testing.T, damage string) string {
 	return found
 }
 
-// rounds is how many times as often the damage is done: ROUNDS, which a soak sets.
+// rounds multiplies the number of trials: ROUNDS, which a soak sets.
 func rounds() int {
 	if n, err := strconv.Atoi(os.Getenv("ROUNDS")); err == nil {
 		return n
@@ -179,7 +179,7 @@ func rounds() int {
 	return 1
 }
 
-// Whatever befalls the file, the store does not open, or says that a record is damaged, or has everything as it was.
+// After any damage to the file, the store does not open, or names a damaged record, or has all its data.
 func TestDamageOfTheFileIsNamedOrHarmless(t *testing.T) {
 	t.Parallel()
 	f := newSample(t, false)
@@ -216,8 +216,7 @@ func TestDamageOfTheFileIsNamedOrHarmless(t *testing.T) {
 	}
 }
 
-// Bits flip anywhere in a file that was closed, or in one that a crash has left with its WAL. SQLite itself notices none of
-// those in the WAL.
+// One bit flips, in a closed file, in a file with its WAL after a crash, or in that WAL, where SQLite itself notices none.
 func TestFlippedBitsAreNamedOrHarmlessOrATornTail(t *testing.T) {
 	t.Parallel()
 	closed, crashed := newSample(t, false), newSample(t, true)
@@ -235,17 +234,16 @@ func TestFlippedBitsAreNamedOrHarmlessOrATornTail(t *testing.T) {
 		for range 70 * rounds() {
 			f := damaged.f
 			f.damagedFile, f.damagedWAL = slices.Clone(f.file), slices.Clone(f.wal)
-			at := random.IntN(len(*damaged.bytes))
-			(*damaged.bytes)[at] ^= 1 << random.IntN(8)
-			counted[f.try(t, fmt.Sprintf("%s, byte %d", damaged.name, at))]++
+			offset := random.IntN(len(*damaged.bytes))
+			(*damaged.bytes)[offset] ^= 1 << random.IntN(8)
+			counted[f.try(t, fmt.Sprintf("%s, byte %d", damaged.name, offset))]++
 		}
 		t.Log(damaged.name, counted)
 		require.Positive(t, counted[named])
 	}
 }
 
-// A page that the disk has never written, though it said so, is there as it was some transactions before: whole, and with
-// records that are as good as any.
+// A page that the disk has acknowledged and not written has its content of some transactions before, with valid records.
 func TestAPageThatWasLostIsNoticed(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rangegate.db")
@@ -270,39 +268,39 @@ func TestAPageThatWasLostIsNoticed(t *testing.T) {
 	}
 	f.file = files[len(files)-1]
 	for i, older := range files {
-		for at := 0; at < min(len(older), len(f.file)); at += pageSize {
+		for offset := 0; offset < min(len(older), len(f.file)); offset += pageSize {
 			f.damagedFile = slices.Clone(f.file)
-			copy(f.damagedFile[at:at+pageSize], older[at:])
-			f.try(t, fmt.Sprintf("page %d of flush %d", at/pageSize, i+1))
+			copy(f.damagedFile[offset:offset+pageSize], older[offset:])
+			f.try(t, fmt.Sprintf("page %d of flush %d", offset/pageSize, i+1))
 		}
 	}
 }
 
-// A session is found by its id: an entry of that index that is damaged must not look like a session that never was.
+// A damaged entry of the index of session ids is damage, not a session that never was.
 func TestADamagedIndexIsNoticed(t *testing.T) {
 	t.Parallel()
 	f := newSample(t, false)
 	for _, session := range f.sessions[:4] {
 		text := []byte(session.String())
 		noticed := 0
-		for at := 0; ; at++ {
-			next := bytes.Index(f.file[at:], text)
+		for offset := 0; ; offset++ {
+			next := bytes.Index(f.file[offset:], text)
 			if next < 0 {
 				break
 			}
-			at += next
+			offset += next
 			f.damagedFile = bytes.Clone(f.file)
-			f.damagedFile[at+len(text)-1] ^= 1
-			if f.try(t, fmt.Sprintf("session %s at %d", session, at)) == named {
+			f.damagedFile[offset+len(text)-1] ^= 1
+			if f.try(t, fmt.Sprintf("session %s at %d", session, offset)) == named {
 				noticed++
 			}
 		}
-		assert.GreaterOrEqual(t, noticed, 3, "in the index, in the column and in the record; elsewhere it is room that is free by now")
+		assert.GreaterOrEqual(t, noticed, 3, "in the index, in the column and in the record; elsewhere it is free space")
 	}
 }
 
-// Records that are gone must not look like none: of each table one, or all.
-func TestRecordsThatAreGoneAreNoticed(t *testing.T) {
+// Missing records are damage: one of each table, or all.
+func TestMissingRecordsAreNoticed(t *testing.T) {
 	t.Parallel()
 	for _, table := range []string{"lanes", "keys", "holds", "events", "ended", "acts"} {
 		for _, which := range []string{"", " WHERE checksum = (SELECT checksum FROM " + table + " LIMIT 1)"} {
@@ -344,7 +342,7 @@ func TestATruncatedFileIsAnError(t *testing.T) {
 	}
 }
 
-// A gateway that cannot bring a range back, and is started again and again, leaves the file as it is.
+// A gateway that cannot load a range, and is restarted again and again, does not change the file.
 func TestARangeThatCannotBeLoadedIsNotClaimed(t *testing.T) {
 	t.Parallel()
 	id := uuid.UUID{1}
@@ -378,7 +376,7 @@ func TestARangeThatCannotBeLoadedIsNotClaimed(t *testing.T) {
 	}
 }
 
-// A file that is too large to be audited while a gateway waits is audited while it serves, and what is found is told.
+// A large file is audited while the gateway serves, and damage is reported.
 func TestALargeFileIsAuditedWhileItServes(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rangegate.db")

@@ -18,33 +18,33 @@ import (
 )
 
 const (
-	lockPatience = time.Second // how long another process may take to let go of the file
-	readerCount  = 2           // reads that run at the same time
-	pageSize     = 4096
+	lockTimeout = time.Second // for another process to release the file
+	readerCount = 2           // reads at the same time
+	pageSize    = 4096
 )
 
-// ErrLocked: another process has the file open to write to it.
+// ErrLocked means that another process has the file open for writing.
 var ErrLocked = errors.New("the file is locked by another process: is another rangegate running?")
 
-// file is a file that is open.
+// file is the open file.
 type file struct {
 	path    string
-	lock    *os.File // carries the lock; closed last, since closing it ends SQLite's own locks on the file
+	lock    *os.File // holds the lock; closed last, because closing it ends SQLite's own locks on the file
 	writer  *sqlite.Conn
 	readers chan *sqlite.Conn
 	opened  os.FileInfo
-	audit   *backgroundAudit // nil: there is none
+	audit   *backgroundAudit // nil: none runs
 
-	// What follows is the writer's.
+	// These belong to the writer.
 	row           fileRow
 	ranges        map[uuid.UUID]*rangeState
-	known, wal    os.FileInfo // of the file and its WAL, after the last checkpoint
+	info, walInfo os.FileInfo // of the file and its WAL after the last checkpoint
 	checkpointing bool        // in the background
 	rows          int         // written since the last checkpoint
 	newGeneration bool        // the next commit is the first since a complete checkpoint
 }
 
-// open opens a file that is there, after an audit of its WAL and, up to auditAtOnce bytes, of all of it.
+// open opens an existing file, after an audit of its WAL and, up to auditAtOnce bytes, of the whole file.
 func open(path string) (*file, error) {
 	lock, err := lockFile(path, unix.LOCK_EX)
 	if err != nil {
@@ -52,7 +52,7 @@ func open(path string) (*file, error) {
 	}
 	f := &file{path: path, lock: lock, readers: make(chan *sqlite.Conn, readerCount), ranges: map[uuid.UUID]*rangeState{}}
 	if err := f.open(); err != nil {
-		return nil, errors.Join(withDiskError(path, err), f.abandon())
+		return nil, errors.Join(withDiskError(path, err), f.closeKeepingWAL())
 	}
 	return f, nil
 }
@@ -65,18 +65,14 @@ func (f *file) open() (err error) {
 		return err
 	}
 	f.newGeneration = !hasWAL(f.path)
-	alone, both := withoutWAL(f.path)
+	without, ok := readFileRowWithoutWAL(f.path)
 	for range readerCount {
 		reader, err := connect(f.path, sqlite.OpenReadOnly)
 		if err != nil {
 			return err
 		}
 		f.readers <- reader
-		f.row, err = readFileRow(reader)
-		if both && !errors.Is(err, store.ErrNewer) && (err != nil || !f.row.follows(alone)) {
-			return errors.Join(errOtherWAL, err)
-		}
-		if err != nil {
+		if f.row, err = readFileRowWithWAL(reader, without, ok); err != nil {
 			return err
 		}
 		if len(f.readers) == 1 && f.opened.Size() <= auditAtOnce {
@@ -85,20 +81,30 @@ func (f *file) open() (err error) {
 			}
 		}
 	}
-	// Only now: a connection for writing would bring a WAL into the file when it is the last one to be closed.
+	// After the checks: closing the last connection for writing would checkpoint the WAL.
 	if f.writer, err = connect(f.path, sqlite.OpenReadWrite); err != nil {
 		return err
 	}
-	return f.remember()
+	return f.noteInfo()
 }
 
-// errOtherWAL: the file was replaced, or put back from a backup, and the WAL beside it is of the one that was there.
+// errOtherWAL means that the file was replaced, or restored from a backup, and its WAL belongs to the old file.
 var errOtherWAL = errors.New("the file is damaged, or the WAL beside it (-wal) is of another file: if this one was put back from a " +
 	"backup, remove that WAL")
 
-// withoutWAL reads what the file alone says of itself. It is not ok without a WAL, and where a crash has come into a
-// checkpoint: then the WAL has what is missing.
-func withoutWAL(path string) (row fileRow, ok bool) {
+// readFileRowWithWAL reads the row of the table file, and checks that the WAL belongs to the file: without is the row that
+// readFileRowWithoutWAL has read, if it was ok.
+func readFileRowWithWAL(c *sqlite.Conn, without fileRow, ok bool) (fileRow, error) {
+	row, err := readFileRow(c)
+	if ok && !errors.Is(err, store.ErrNewer) && (err != nil || !row.follows(without)) {
+		err = errors.Join(errOtherWAL, err)
+	}
+	return row, err
+}
+
+// readFileRowWithoutWAL reads the row from the file alone. It is not ok without a WAL, and after a crash during a
+// checkpoint: the WAL then has the missing pages.
+func readFileRowWithoutWAL(path string) (row fileRow, ok bool) {
 	if !hasWAL(path) {
 		return row, false
 	}
@@ -111,19 +117,19 @@ func withoutWAL(path string) (row fileRow, ok bool) {
 	return row, err == nil
 }
 
-// hasWAL tells whether there is a WAL with a frame in it.
+// hasWAL reports whether there is a WAL with a frame.
 func hasWAL(path string) bool {
 	info, err := os.Stat(path + "-wal")
 	return err == nil && info.Size() > walHeaderSize
 }
 
-// follows tells whether the row, read with the WAL, is of the file that alone was read from. A WAL has the commits of one
-// generation, and the checkpoint of it may be under way.
-func (row fileRow) follows(alone fileRow) bool {
-	return row.id == alone.id && (row.generation == alone.generation || row.generation == alone.generation+1)
+// follows reports whether the row, read with the WAL, belongs to the file whose row was read without it. A WAL has the
+// commits of one generation, and its checkpoint may not be complete.
+func (row fileRow) follows(without fileRow) bool {
+	return row.id == without.id && (row.generation == without.generation || row.generation == without.generation+1)
 }
 
-// resolve follows symbolic links: SQLite keeps the WAL beside what they lead to.
+// resolve follows symbolic links: SQLite keeps the WAL beside their target.
 func resolve(path string) (string, error) {
 	resolved, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -134,17 +140,17 @@ func resolve(path string) (string, error) {
 
 func uri(path string) string { return "file:" + (&url.URL{Path: path}).EscapedPath() }
 
-// connect opens a connection as all of ours are.
+// connect opens a connection with the settings of the store.
 func connect(path string, flags sqlite.OpenFlags) (*sqlite.Conn, error) {
 	c, err := sqlite.OpenConn(uri(path), flags|sqlite.OpenURI)
 	if err != nil {
 		return nil, err
 	}
-	c.SetBusyTimeout(0) // the library's default waits for ever
+	c.SetBusyTimeout(0) // the library's default has no limit
 	for _, pragma := range []string{
 		"PRAGMA synchronous = FULL",
 		"PRAGMA wal_autocheckpoint = 0",
-		"PRAGMA journal_size_limit = 67108864", // the WAL file shrinks to 64 MiB when it begins anew
+		"PRAGMA journal_size_limit = 67108864", // the WAL file shrinks to 64 MiB when it starts over
 		"PRAGMA cache_size = -16384",           // 16 MiB
 		"PRAGMA temp_store = MEMORY",
 	} {
@@ -155,17 +161,17 @@ func connect(path string, flags sqlite.OpenFlags) (*sqlite.Conn, error) {
 	return c, nil
 }
 
-// close lets go of the file. With its last connection, the writer's, SQLite brings the WAL into the file and removes it;
-// where that fails, or another process still reads, the WAL stays and nothing is lost.
+// close releases the file. When the last connection is closed, SQLite checkpoints the WAL and removes it; where that fails,
+// or another process still reads, the WAL stays and nothing is lost.
 func (f *file) close() error {
-	f.endAudit()
+	f.stopAudit()
 	return errors.Join(f.closeReaders(), f.writer.Close(), f.lock.Close())
 }
 
-// abandon lets go of the file and leaves it and its WAL as they are: a connection for reading that is closed last, as
-// these are, cannot run the checkpoint that SQLite makes with its last connection.
-func (f *file) abandon() error {
-	f.endAudit()
+// closeKeepingWAL releases the file without a checkpoint: it closes the connections for reading last, which cannot run the
+// one that SQLite makes with its last connection.
+func (f *file) closeKeepingWAL() error {
+	f.stopAudit()
 	var err error
 	if f.writer != nil {
 		err = f.writer.Close()
@@ -173,15 +179,14 @@ func (f *file) abandon() error {
 	return errors.Join(err, f.closeReaders(), f.lock.Close())
 }
 
-// settle brings the WAL that was found into the file, so that what comes is in a WAL of its own: a crash may have left
-// commits in it that are not on the disk, and an fsync that failed may have left pages in memory that no later one
-// brings there.
-func (f *file) settle() error {
+// emptyWAL checkpoints the WAL that was found, so that new commits are in a new one: after a crash the old one may have
+// commits that are not on the disk, and after a failed fsync pages that no later fsync writes.
+func (f *file) emptyWAL() error {
 	if err := checkpoint(f.writer, "TRUNCATE").err; err != nil {
 		return withDiskError(f.path, err)
 	}
 	f.newGeneration = true
-	return f.remember()
+	return f.noteInfo()
 }
 
 func (f *file) closeReaders() (err error) {
@@ -191,8 +196,8 @@ func (f *file) closeReaders() (err error) {
 	return err
 }
 
-// create makes an empty store where there is no file. It is made beside and renamed, so that whatever stands at path
-// was whole once, and one that is empty or cut short is damage. Of two processes at it the second finds the file.
+// create makes an empty store where there is no file. It makes another file and renames it: a file at path was complete
+// once, and one that is empty or cut short is damaged. Of two processes the second finds the file.
 func create(path string) error {
 	if found, err := exists(path); found || err != nil {
 		return err
@@ -211,9 +216,9 @@ func create(path string) error {
 	if found, err := exists(path); found || err != nil {
 		return errors.Join(err, os.RemoveAll(fresh.Name()))
 	}
-	err = fresh.Truncate(0) // what a crash has left
+	err = fresh.Truncate(0) // the rest of a crash
 	if err == nil {
-		err = fill(fresh.Name())
+		err = initialize(fresh.Name())
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(fresh.Name()))
@@ -221,8 +226,8 @@ func create(path string) error {
 	return errors.Join(os.Rename(fresh.Name(), path), syncFolder(filepath.Dir(path)))
 }
 
-// fill makes the empty file a store.
-func fill(path string) error {
+// initialize makes the empty file a store.
+func initialize(path string) error {
 	c, err := connect(path, sqlite.OpenReadWrite)
 	if err != nil {
 		return err
@@ -257,7 +262,7 @@ func syncFolder(folder string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// lockFile locks a file that is there, for writing (LOCK_EX) or reading (LOCK_SH), and refuses what can be no store.
+// lockFile locks an existing file, for writing (LOCK_EX) or reading (LOCK_SH), and refuses one that cannot be a store.
 func lockFile(path string, how int) (*os.File, error) {
 	mode := os.O_RDWR
 	if how == unix.LOCK_SH {
@@ -269,7 +274,7 @@ func lockFile(path string, how int) (*os.File, error) {
 	}
 	err = waitForLock(f, how)
 	if err == nil {
-		err = plausible(f)
+		err = checkHeader(f)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -277,28 +282,28 @@ func lockFile(path string, how int) (*os.File, error) {
 	return f, nil
 }
 
-// waitForLock takes an advisory lock (flock) for a while. It is not of the kind that SQLite uses, so sqlite3 can read
-// the file while a gateway has it.
+// waitForLock acquires an advisory lock (flock) within lockTimeout: ErrLocked. SQLite uses locks of another kind, so
+// sqlite3 can read the file while a gateway has it.
 func waitForLock(f *os.File, how int) error {
-	for until := time.Now().Add(lockPatience); ; time.Sleep(lockPatience / 20) {
+	for deadline := time.Now().Add(lockTimeout); ; time.Sleep(lockTimeout / 20) {
 		err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
 		switch {
 		case err == nil:
 			return nil
 		case !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR):
 			return err
-		case time.Now().After(until):
+		case time.Now().After(deadline):
 			return ErrLocked
 		}
 	}
 }
 
-// ErrBolt: the file is one of the releases before SQLite.
+// ErrBolt means that a release before SQLite has written the file.
 var ErrBolt = errors.New("it is a bolt file of an older rangegate: with the release that wrote it run rangegate store export, " +
 	"then with this one rangegate store import into a new file")
 
-// plausible looks at the first bytes: SQLite takes an empty file for a new database, and says of others little.
-func plausible(f *os.File) error {
+// checkHeader checks the first bytes: SQLite takes an empty file for a new database, and describes no other fault.
+func checkHeader(f *os.File) error {
 	head := make([]byte, 100)
 	n, err := f.ReadAt(head, 0)
 	switch {
@@ -316,65 +321,65 @@ func plausible(f *os.File) error {
 	return checkSize(f, head)
 }
 
-// checkSize compares the file's size with its header. While there is a WAL the header may be ahead of the file.
+// checkSize compares the file's size with its header, unless there is a WAL: the header may then have the later size.
 func checkSize(f *os.File, head []byte) error {
 	info, err := f.Stat()
 	if err != nil || hasWAL(f.Name()) {
 		return err
 	}
-	if said := int64(binary.BigEndian.Uint32(head[28:])) * pageSize; info.Size() < said {
-		return fmt.Errorf("the file is damaged: it is cut short: %d bytes of %d", info.Size(), said)
+	if size := int64(binary.BigEndian.Uint32(head[28:])) * pageSize; info.Size() < size {
+		return fmt.Errorf("the file is damaged: it is cut short: %d bytes of %d", info.Size(), size)
 	}
 	return nil
 }
 
-// inPlace looks whether the file is still where it was opened, and as long. A file that was removed would go on taking
-// what nobody finds again.
-func (f *file) inPlace() error {
-	now, err := os.Stat(f.path)
+// checkInPlace checks that the file still has its path and at least its size. A file that was removed would accept writes
+// that nobody finds again.
+func (f *file) checkInPlace() error {
+	info, err := os.Stat(f.path)
 	switch {
 	case err != nil:
 		return fmt.Errorf("it was there when it was opened: %w", err)
-	case !os.SameFile(f.opened, now):
+	case !os.SameFile(f.opened, info):
 		return errors.New("another file is in its place")
-	case now.Size() < f.opened.Size():
-		return fmt.Errorf("it was cut short: %d bytes of %d", now.Size(), f.opened.Size())
+	case info.Size() < f.opened.Size():
+		return fmt.Errorf("it was cut short: %d bytes of %d", info.Size(), f.opened.Size())
 	}
 	return nil
 }
 
-// remember notes how the file and its WAL are now. (To open the file for that outside SQLite would end SQLite's own locks.)
-func (f *file) remember() (err error) {
-	if f.known, err = os.Stat(f.path); err != nil {
+// noteInfo notes size and time of the file and its WAL. It opens neither: closing them would end SQLite's own locks.
+func (f *file) noteInfo() (err error) {
+	if f.info, err = os.Stat(f.path); err != nil {
 		return err
 	}
-	f.wal, err = os.Stat(f.path + "-wal")
+	f.walInfo, err = os.Stat(f.path + "-wal")
 	return err
 }
 
-// untouched looks whether nobody but this process has written to the file, which happens in checkpoints alone, and
-// whether its WAL is there: a copy that was put back over the file would be ruined by the next checkpoint.
-func (f *file) untouched() error {
-	if err := f.inPlace(); err != nil {
+// checkUnchanged checks that only this process has written to the file, which it does in checkpoints, and that the WAL is
+// the same: the next checkpoint would ruin a copy that was restored over the file.
+func (f *file) checkUnchanged() error {
+	if err := f.checkInPlace(); err != nil {
 		return err
 	}
-	now, err := os.Stat(f.path)
+	info, err := os.Stat(f.path)
 	if err != nil {
 		return err
 	}
-	if !f.checkpointing && (!now.ModTime().Equal(f.known.ModTime()) || now.Size() != f.known.Size()) {
-		return fmt.Errorf("somebody else has written to it at %s", now.ModTime().UTC().Format(time.RFC3339Nano))
+	if !f.checkpointing && (!info.ModTime().Equal(f.info.ModTime()) || info.Size() != f.info.Size()) {
+		return fmt.Errorf("another process has written to it at %s", info.ModTime().UTC().Format(time.RFC3339Nano))
 	}
 	if wal, err := os.Stat(f.path + "-wal"); err != nil {
 		return fmt.Errorf("its WAL was there when it was opened: %w", err)
-	} else if !os.SameFile(f.wal, wal) {
+	} else if !os.SameFile(f.walInfo, wal) {
 		return errors.New("another file is in the place of its WAL")
 	}
 	return nil
 }
 
-// damaged names damage that SQLite has noticed.
-func damaged(err error) error {
+// asDamage adds that the file is damaged to such an error of SQLite.
+func asDamage(err error) error {
 	switch sqlite.ErrCode(err).ToPrimary() {
 	case sqlite.ResultCorrupt, sqlite.ResultNotADB:
 		return fmt.Errorf("the file is damaged: %w", err)
@@ -382,22 +387,27 @@ func damaged(err error) error {
 	return err
 }
 
-// withDiskError adds to an error of SQLite what the disk says: SQLite's errors lack the operating system's.
-func withDiskError(path string, err error) error {
-	if err == nil {
-		return nil
+// withDiskError adds the error of the operating system, which SQLite's errors lack.
+func withDiskError(path string, err error) error { return withReason(err, diskReason(path, err)) }
+
+func withReason(err, reason error) error {
+	if reason == nil {
+		return err
 	}
-	switch sqlite.ErrCode(err).ToPrimary() {
-	case sqlite.ResultIOErr, sqlite.ResultFull, sqlite.ResultReadOnly, sqlite.ResultCantOpen:
-		if reason := probe(path + ".probe"); reason != nil {
-			return fmt.Errorf("%w (writing beside it: %w)", err, reason)
-		}
-	}
-	return err
+	return fmt.Errorf("%w (writing beside it: %w)", err, reason)
 }
 
-// probe has a page on the disk and takes it away again.
-func probe(path string) error {
+// diskReason returns why the disk cannot be written, if SQLite's error is about that.
+func diskReason(path string, err error) error {
+	switch sqlite.ErrCode(err).ToPrimary() {
+	case sqlite.ResultIOErr, sqlite.ResultFull, sqlite.ResultReadOnly, sqlite.ResultCantOpen:
+		return writePage(path + ".probe")
+	}
+	return nil
+}
+
+// writePage writes a page to a new file, and removes the file.
+func writePage(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err

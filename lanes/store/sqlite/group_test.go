@@ -15,8 +15,8 @@ import (
 	"rangegate/lanes/store"
 )
 
-// paused is a store whose writer stands in the middle of a transaction, so that what is flushed meanwhile queues up.
-// When it goes on, that transaction writes nothing.
+// paused is a store whose writer waits in the middle of a transaction, so that flushes queue up. Afterwards that
+// transaction writes nothing.
 type paused struct {
 	*Store
 	t    *testing.T
@@ -26,7 +26,7 @@ type paused struct {
 func pause(t *testing.T, s *Store) *paused {
 	entered, release := make(chan struct{}), make(chan struct{})
 	go func() {
-		assert.Error(t, s.submit(t.Context(), func(*transaction) (verdict, failure error) {
+		assert.Error(t, s.submit(t.Context(), func(*transaction) (rejection, failure error) {
 			close(entered)
 			<-release
 			return nil, errors.New("that was a pause")
@@ -38,31 +38,31 @@ func pause(t *testing.T, s *Store) *paused {
 	return p
 }
 
-// flush flushes, and returns once the batch is in the queue.
+// flush returns once the batch is in the queue.
 func (p *paused) flush(ctx context.Context, b store.Batch) <-chan error {
 	return p.queue(func() error { return p.Flush(ctx, b) })
 }
 
-func (p *paused) queue(do func() error) <-chan error {
-	answer, before := make(chan error, 1), len(p.jobs)
-	go func() { answer <- do() }()
-	require.Eventually(p.t, func() bool { return len(p.jobs) > before }, time.Minute, time.Millisecond)
+func (p *paused) queue(call func() error) <-chan error {
+	answer, queued := make(chan error, 1), len(p.jobs)
+	go func() { answer <- call() }()
+	require.Eventually(p.t, func() bool { return len(p.jobs) > queued }, time.Minute, time.Millisecond)
 	return answer
 }
 
-// commits counts the commits in the WAL, which a store that was opened on a closed file began anew.
+// commits counts the commits in the WAL, which has those since the store was opened.
 func commits(t *testing.T, s *Store) (count int) {
 	t.Helper()
 	wal := content(t, s.path+"-wal")
-	for at := walHeaderSize; at+frameHeaderSize+pageSize <= len(wal); at += frameHeaderSize + pageSize {
-		if binary.BigEndian.Uint32(wal[at+4:]) != 0 {
+	for offset := walHeaderSize; offset+frameHeaderSize+pageSize <= len(wal); offset += frameHeaderSize + pageSize {
+		if binary.BigEndian.Uint32(wal[offset+4:]) != 0 {
 			count++
 		}
 	}
 	return count
 }
 
-func TestFlushesThatWaitTogetherShareATransaction(t *testing.T) {
+func TestFlushesThatWaitAtOnceShareATransaction(t *testing.T) {
 	t.Parallel()
 	s := openAt(t, filepath.Join(t.TempDir(), "rangegate.db"))
 	batches := make([]store.Batch, 64)
@@ -85,23 +85,23 @@ func TestFlushesThatWaitTogetherShareATransaction(t *testing.T) {
 	assert.Equal(t, 1, commits(t, s)-before, "transactions")
 }
 
-// What is wrong with one batch is no trouble of those that share its transaction.
+// A batch that fails does not affect the others in its transaction.
 func TestABatchThatFailsIsAlone(t *testing.T) {
 	t.Parallel()
 	s := openAt(t, filepath.Join(t.TempDir(), "rangegate.db"))
 	first, good, fenced, ended := claimed(t, s), claimed(t, s), claimed(t, s), claimed(t, s)
 	fenced.Epoch--
-	over, end := context.WithCancel(t.Context())
+	canceled, cancel := context.WithCancel(t.Context())
 	p := pause(t, s)
 	answers := []<-chan error{
-		p.flush(t.Context(), first), p.flush(t.Context(), good), p.flush(t.Context(), fenced), p.flush(over, ended),
+		p.flush(t.Context(), first), p.flush(t.Context(), good), p.flush(t.Context(), fenced), p.flush(canceled, ended),
 		p.queue(func() error {
-			return s.submit(t.Context(), func(tx *transaction) (verdict, failure error) {
+			return s.submit(t.Context(), func(tx *transaction) (rejection, failure error) {
 				return nil, execute(tx.writer, "INSERT INTO holds (range) VALUES (1)") // its record is missing
 			})
 		}),
 	}
-	end()
+	cancel()
 	require.ErrorIs(t, <-answers[3], context.Canceled)
 	p.goOn()
 	require.NoError(t, <-answers[0])
@@ -117,16 +117,16 @@ func TestABatchThatFailsIsAlone(t *testing.T) {
 	require.NoError(t, s.Flush(t.Context(), ended))
 }
 
-// A caller that stops waiting while its batch is under way does not learn what became of it. The repeat tells.
-func TestTheRepeatSettlesWhatNobodyWaitedFor(t *testing.T) {
+// The outcome is unknown to a caller that stops waiting for its commit. A repeat resolves it.
+func TestARepeatResolvesAFlushThatNobodyWaitedFor(t *testing.T) {
 	t.Parallel()
 	s := openAt(t, filepath.Join(t.TempDir(), "rangegate.db"))
 	b := claimed(t, s)
 	for range 20 {
-		ctx, end := context.WithCancel(t.Context())
+		ctx, cancel := context.WithCancel(t.Context())
 		answer := make(chan error, 1)
 		go func() { answer <- s.Flush(ctx, b) }()
-		end()
+		cancel()
 		if err := <-answer; err != nil {
 			require.ErrorIs(t, err, context.Canceled)
 		}
@@ -139,8 +139,8 @@ func TestTheRepeatSettlesWhatNobodyWaitedFor(t *testing.T) {
 	}
 }
 
-// Closing waits for what was taken, and refuses the rest: no answer is lost, and none is wrong.
-func TestClosingAmongFlushes(t *testing.T) {
+// Close commits what is queued and refuses the rest: every caller gets the right answer.
+func TestCloseDuringFlushes(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rangegate.db")
 	s := openAt(t, path)

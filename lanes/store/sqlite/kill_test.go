@@ -17,12 +17,12 @@ import (
 	"rangegate/lanes/store"
 )
 
-// flushing makes this program a gateway that does nothing but flush to the file it names.
+// flushing makes this program a gateway that only flushes, to the file that it names.
 const flushing = "RANGEGATE_TEST_FLUSHES_TO"
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(flushing); path != "" {
-		fmt.Println(flushOnAndOn(path))
+		fmt.Println(flushForever(path))
 		os.Exit(1)
 	}
 	os.Exit(m.Run())
@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 
 var killedRanges = []uuid.UUID{{1}, {2}, {3}, {4}}
 
-// flushOnAndOn prints the number of a range and the cursor whenever a flush with a new event was acknowledged.
-func flushOnAndOn(path string) error {
+// flushForever prints the number of a range and the cursor after each acknowledged flush with a new event.
+func flushForever(path string) error {
 	s, err := Open(path, keepAll)
 	if err != nil {
 		return err
@@ -66,8 +66,8 @@ func flushRange(s *Store, number int, id uuid.UUID) error {
 	}
 }
 
-// What was acknowledged survives a gateway that is killed at any instant, whole and once.
-func TestKilledAmongFlushes(t *testing.T) {
+// Acknowledged flushes survive a kill at any instant, complete and once.
+func TestKilledDuringFlushes(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rangegate.db")
 	acknowledged := make([]uint64, len(killedRanges))
@@ -93,14 +93,14 @@ func TestKilledAmongFlushes(t *testing.T) {
 		s, err := Open(path, keepAll)
 		require.NoError(t, err)
 		for i, id := range killedRanges {
-			acknowledged[i] = allThere(t, s, id, acknowledged[i])
+			acknowledged[i] = requireAcknowledged(t, s, id, acknowledged[i])
 		}
 		require.NoError(t, s.Close())
 	}
 }
 
-// allThere checks that the range has what was acknowledged, and at most the one flush more that was under way.
-func allThere(t *testing.T, s store.Store, id uuid.UUID, acknowledged uint64) (last uint64) {
+// requireAcknowledged requires that the range has every acknowledged flush, and at most one more, which had begun.
+func requireAcknowledged(t *testing.T, s store.Store, id uuid.UUID, acknowledged uint64) (last uint64) {
 	t.Helper()
 	loaded, err := s.Load(t.Context(), id)
 	require.NoError(t, err)

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"sync"
 	"time"
@@ -14,18 +15,18 @@ import (
 	"rangegate/lanes/store"
 )
 
-// Claim takes the range for this process. A range that Load could not read is not claimed: a gateway that cannot start,
-// and is started again and again, leaves it as it is. What it has read of it is kept for Load.
+// Claim claims the range for this process. It does not claim a range that Load could not read: a gateway that cannot
+// start, and is restarted again and again, does not change it. Claim keeps the records that it has read for Load.
 func (s *Store) Claim(ctx context.Context, rangeID uuid.UUID, now time.Time) (uint64, error) {
 	var epoch uint64
 	var loaded store.Recovered
-	err := s.submit(ctx, func(tx *transaction) (verdict, failure error) {
+	err := s.submit(ctx, func(tx *transaction) (rejection, failure error) {
 		state, err := tx.rangeOf(rangeID)
 		if state != nil && err == nil {
 			loaded, err = load(tx.writer, s.path, state)
 		}
 		if err != nil {
-			return refusal(err)
+			return rejectUnlessDisk(err)
 		}
 		if state == nil {
 			if state, err = tx.makeRange(rangeID); err != nil {
@@ -39,18 +40,18 @@ func (s *Store) Claim(ctx context.Context, rangeID uuid.UUID, now time.Time) (ui
 	if err != nil {
 		return 0, err
 	}
-	s.claims.keep(rangeID, loaded)
+	s.claims.add(rangeID, loaded)
 	return epoch, nil
 }
 
-// claims is what claims have read, until it is loaded or a flush makes it old: to decode a large range is most of what
-// loading it takes.
+// claims keeps the records that claims have read until Load or the next flush: decoding is most of the cost of loading a
+// large range.
 type claims struct {
 	mu     sync.Mutex
 	loaded map[uuid.UUID]store.Recovered
 }
 
-func (c *claims) keep(id uuid.UUID, loaded store.Recovered) {
+func (c *claims) add(id uuid.UUID, loaded store.Recovered) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.loaded == nil {
@@ -59,8 +60,7 @@ func (c *claims) keep(id uuid.UUID, loaded store.Recovered) {
 	c.loaded[id] = loaded
 }
 
-// drop forgets what was read of the range, and gives it.
-func (c *claims) drop(id uuid.UUID) (loaded store.Recovered, found bool) {
+func (c *claims) remove(id uuid.UUID) (loaded store.Recovered, found bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	loaded, found = c.loaded[id]
@@ -68,11 +68,11 @@ func (c *claims) drop(id uuid.UUID) (loaded store.Recovered, found bool) {
 	return loaded, found
 }
 
-// Load reads what is needed to bring the range back.
+// Load reads what brings the range back.
 func (s *Store) Load(ctx context.Context, rangeID uuid.UUID) (loaded store.Recovered, err error) {
 	err = s.view(ctx, func(c *sqlite.Conn) error {
 		var found bool
-		if loaded, found = s.claims.drop(rangeID); found {
+		if loaded, found = s.claims.remove(rangeID); found {
 			return nil
 		}
 		state, err := findRange(c, s.path, rangeID)
@@ -87,20 +87,20 @@ func (s *Store) Load(ctx context.Context, rangeID uuid.UUID) (loaded store.Recov
 	return loaded, nil
 }
 
-// load reads a range that was found. That no record is missing shows in the range's own.
+// load reads the records of a range, and compares them with the totals in its own record.
 func load(c *sqlite.Conn, path string, state *rangeState) (loaded store.Recovered, err error) {
 	if state.Checkpoint != nil {
 		loaded.Checkpoint = *state.Checkpoint
 	}
 	loaded.LastEvent, loaded.LastEnded, loaded.LastAct = state.LastEvent, state.LastEnded, state.LastAct
-	failed := func(record string, err error) error { return corruptUnlessDisk(path, state.Range, record, err) }
-	if loaded.Lanes, err = decodeAll[lanes.Snapshot](c, "lanes", state, state.Lanes, failed); err != nil {
+	asCorrupt := func(record string, err error) error { return corruptUnlessDisk(path, state.Range, record, err) }
+	if loaded.Lanes, err = decodeTable[lanes.Snapshot](c, "lanes", state, state.Lanes, asCorrupt); err != nil {
 		return loaded, err
 	}
-	if loaded.Keys, err = decodeAll[lanes.KeptAnswer](c, "keys", state, state.Keys, failed); err != nil {
+	if loaded.Keys, err = decodeTable[lanes.KeptAnswer](c, "keys", state, state.Keys, asCorrupt); err != nil {
 		return loaded, err
 	}
-	holds, err := decodeAll[lanes.Holds](c, "holds", state, state.Holds, failed)
+	holds, err := decodeTable[lanes.Holds](c, "holds", state, state.Holds, asCorrupt)
 	if err != nil {
 		return loaded, err
 	}
@@ -112,59 +112,151 @@ func load(c *sqlite.Conn, path string, state *rangeState) (loaded store.Recovere
 		err = fmt.Errorf("damaged: there are %d of %d", len(rows), state.Pending)
 	}
 	if err != nil {
-		return loaded, failed("the pending events", err)
+		return loaded, asCorrupt("the pending events", err)
 	}
-	loaded.Pending, err = decodeRows[lanes.Logged](rows, failed)
+	loaded.Pending, err = decodeRows[lanes.Logged](rows, asCorrupt)
 	return loaded, err
 }
 
-// decodeAll reads all of the range's records in a table, and compares them with what was counted.
-func decodeAll[T any](
-	c *sqlite.Conn, table string, state *rangeState, counted tally, failed func(record string, err error) error,
+// decodeTable reads all records of the range in a table, and compares them with the stored total.
+func decodeTable[T any](
+	c *sqlite.Conn, table string, state *rangeState, stored total, asCorrupt func(record string, err error) error,
 ) ([]T, error) {
 	rows, err := rowsOf(c, table, state.Range, selects[table], state.number)
 	if err != nil {
-		return nil, failed("the "+table, err)
+		return nil, asCorrupt("the "+table, err)
 	}
-	var found tally
+	var found total
 	for _, r := range rows {
 		found.add(r.checksum)
 	}
-	list, err := decodeRows[T](rows, failed)
-	if err == nil && found != counted {
-		err = failed("the "+table, fmt.Errorf("damaged: not the %d that were written, but %d", counted.Count, found.Count))
+	list, err := decodeRows[T](rows, asCorrupt)
+	if err == nil && found != stored {
+		err = asCorrupt("the "+table, fmt.Errorf("damaged: not the %d that were written, but %d", stored.Count, found.Count))
 	}
 	return list, err
 }
 
-// worthAGoroutine is how many records are.
-const worthAGoroutine = 256
+// rowsPerGoroutine is how many rows justify another goroutine.
+const rowsPerGoroutine = 256
 
-// decodeRows reads the records, each processor a share of them. If some cannot be read, the error is about the first.
-func decodeRows[T any](rows []row, failed func(record string, err error) error) ([]T, error) {
+// decodeRows decodes the rows on all processors. The error is about the first row that cannot be read.
+func decodeRows[T any](rows []row, asCorrupt func(record string, err error) error) ([]T, error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
 	list := make([]T, len(rows))
-	shares := min(runtime.GOMAXPROCS(0), 1+len(rows)/worthAGoroutine)
+	shares := min(runtime.GOMAXPROCS(0), 1+len(rows)/rowsPerGoroutine)
 	errs := make([]error, shares)
-	var reading sync.WaitGroup
+	var decoding sync.WaitGroup
 	for s := range shares {
-		reading.Go(func() {
+		decoding.Go(func() {
 			for i := len(rows) * s / shares; i < len(rows)*(s+1)/shares; i++ {
 				var err error
 				if list[i], err = decode[T](rows[i]); err != nil {
-					errs[s] = failed(rows[i].key.String(), err)
+					errs[s] = asCorrupt(rows[i].String(), err)
 					return
 				}
 			}
 		})
 	}
-	reading.Wait()
+	decoding.Wait()
 	for _, err := range errs {
 		if err != nil {
 			return nil, err
 		}
 	}
 	return list, nil
+}
+
+// Ended finds a session in the history: store.ErrNotFound.
+func (s *Store) Ended(ctx context.Context, rangeID, session uuid.UUID) (lanes.Ended, error) {
+	found, err := read[lanes.Ended](ctx, s, rangeID, func(c *sqlite.Conn, state *rangeState) ([]row, error) {
+		return rowsOf(c, "ended", rangeID, selectEnded, state.number, session.String())
+	})
+	if err == nil && len(found) == 0 {
+		err = store.ErrNotFound
+	}
+	if err != nil {
+		return lanes.Ended{}, err
+	}
+	return found[0], nil
+}
+
+// Events reads the event log behind the cursor, oldest first.
+func (s *Store) Events(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Logged, error) {
+	return page[lanes.Logged](ctx, s, "events", rangeID, after, limit)
+}
+
+// History reads the ended sessions behind the cursor, oldest first.
+func (s *Store) History(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Ended, error) {
+	return page[lanes.Ended](ctx, s, "ended", rangeID, after, limit)
+}
+
+// Acts reads the acts of staff behind the cursor, oldest first.
+func (s *Store) Acts(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Act, error) {
+	return page[lanes.Act](ctx, s, "acts", rangeID, after, limit)
+}
+
+func page[T any](ctx context.Context, s *Store, table string, rangeID uuid.UUID, after uint64, limit int) ([]T, error) {
+	if limit <= 0 || after == math.MaxUint64 {
+		return nil, ctx.Err()
+	}
+	return read[T](ctx, s, rangeID, func(c *sqlite.Conn, state *rangeState) ([]row, error) {
+		return logRows(c, table, state, after, limit)
+	})
+}
+
+// read decodes rows of a range after the connection is free again. The state has the range's number only, 0 for a range
+// that was never written.
+func read[T any](
+	ctx context.Context, s *Store, rangeID uuid.UUID, query func(c *sqlite.Conn, state *rangeState) ([]row, error),
+) ([]T, error) {
+	var rows []row
+	err := s.view(ctx, func(c *sqlite.Conn) error {
+		rangeNumber, err := numberOf(c, rangeID)
+		if err == nil {
+			rows, err = query(c, &rangeState{number: rangeNumber, rangeRecord: rangeRecord{Range: rangeID}})
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return decodeRows[T](rows, func(record string, err error) error { return corrupt(s.path, rangeID, record, err) })
+}
+
+// numberOf returns the range's number in the tables, 0 for a range that was never written.
+func numberOf(c *sqlite.Conn, rangeID uuid.UUID) (int64, error) {
+	return number(c, "SELECT number FROM ranges WHERE range_id = ?", rangeID.String())
+}
+
+// selects read a range's rows, all in the columns of rowsOf. Those of the logs begin behind a position.
+var selects = map[string]string{
+	"lanes":  "SELECT lane_id, 0, 0, checksum, record FROM lanes WHERE place >> 24 = ?1 AND place BETWEEN ?1 << 24 AND (?1 + 1) << 24 ORDER BY place",
+	"keys":   "SELECT name, 0, 0, checksum, record FROM keys WHERE range = ? ORDER BY name",
+	"holds":  "SELECT '', 0, 0, checksum, record FROM holds WHERE range = ?",
+	"events": "SELECT '', position, pending, checksum, record FROM events WHERE range = ? AND position > ? ORDER BY position LIMIT ?",
+	"ended":  "SELECT session_id, position, 0, checksum, record FROM ended WHERE range = ? AND position > ? ORDER BY position LIMIT ?",
+	"acts":   "SELECT '', position, 0, checksum, record FROM acts WHERE range = ? AND position > ? ORDER BY position LIMIT ?",
+}
+
+const (
+	selectPending = "SELECT '', position, pending, checksum, record FROM events WHERE range = ? AND position >= ? AND pending = 1 ORDER BY position"
+	selectEnded   = "SELECT session_id, position, 0, checksum, record FROM ended WHERE range = ? AND session_id = ? ORDER BY position DESC LIMIT 1"
+)
+
+// rowsOf runs a statement such as those in selects.
+func rowsOf(c *sqlite.Conn, table string, rangeID uuid.UUID, text string, args ...any) (rows []row, err error) {
+	err = query(c, text, func(r *sqlite.Stmt) error {
+		k := key{table: table, rangeID: rangeID, name: r.ColumnText(0), position: r.ColumnInt64(1), pending: r.ColumnInt64(2) != 0}
+		rows = append(rows, row{k, r.ColumnInt64(3), r.ColumnText(4)})
+		return nil
+	}, args...)
+	return rows, err
+}
+
+// logRows reads rows of a log behind the cursor.
+func logRows(c *sqlite.Conn, table string, state *rangeState, after uint64, limit int) ([]row, error) {
+	return rowsOf(c, table, state.Range, selects[table], state.number, positionOf(after), int64(limit))
 }

@@ -17,8 +17,8 @@ import (
 	"rangegate/lanes/store"
 )
 
-// What a claim has read is given to the load behind it, and to nobody once anything was flushed.
-func TestALoadBehindAClaimIsWhatTheFileHas(t *testing.T) {
+// A load after a claim gives what the claim has read, and after a flush what the file has.
+func TestALoadAfterAClaimGivesWhatTheFileHas(t *testing.T) {
 	t.Parallel()
 	s := openAt(t, filepath.Join(t.TempDir(), "rangegate.db"))
 	b := claimed(t, s)
@@ -42,7 +42,7 @@ func TestALoadBehindAClaimIsWhatTheFileHas(t *testing.T) {
 	assert.Equal(t, "flushed", faultOf(), "the claim before the flush had read another")
 }
 
-// What a transaction that came to nothing has counted, numbered and queued is not remembered.
+// The writer's memory keeps nothing of a transaction that failed.
 func TestATransactionThatFailsIsNotRemembered(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rangegate.db")
@@ -52,25 +52,25 @@ func TestATransactionThatFailsIsNotRemembered(t *testing.T) {
 	require.NoError(t, err)
 	for n := uint64(1); n < 12; n++ {
 		b := batchOf(id, epoch, n)
-		encoded, err := recordsOf(b)
+		rows, err := encodeBatch(b)
 		require.NoError(t, err)
-		require.ErrorContains(t, s.submit(t.Context(), func(tx *transaction) (verdict, failure error) {
-			verdict, failure = tx.flush(b, encoded, keepAll)
-			require.NoError(t, errors.Join(verdict, failure))
-			return nil, errors.New("came to nothing")
-		}), "came to nothing")
+		require.ErrorContains(t, s.submit(t.Context(), func(tx *transaction) (rejection, failure error) {
+			rejection, failure = tx.flush(b, rows, keepAll)
+			require.NoError(t, errors.Join(rejection, failure))
+			return nil, errors.New("failed on purpose")
+		}), "failed on purpose")
 		require.NoError(t, s.Flush(t.Context(), b))
 	}
 	require.NoError(t, s.Close())
-	again := openAt(t, path) // audits what was counted
+	again := openAt(t, path) // audits the totals
 	loaded, err := again.Load(t.Context(), id)
 	require.NoError(t, err)
 	require.Len(t, loaded.Lanes, 7)
 	require.Equal(t, uint64(33), loaded.LastEvent)
 }
 
-// An event whose attempt began is over its term, or beyond the cap, and leaves before the outcome comes.
-func TestAnEventThatIsTrimmedBeforeItsOutcomeComes(t *testing.T) {
+// An event whose attempt has begun is trimmed before the result of the attempt is written.
+func TestAnEventThatIsTrimmedBeforeTheResultOfItsAttempt(t *testing.T) {
 	t.Parallel()
 	for _, keep := range []store.Retention{
 		{Events: time.Hour, History: time.Hour, Names: time.Hour, Cap: 1000},
@@ -90,7 +90,7 @@ func TestAnEventThatIsTrimmedBeforeItsOutcomeComes(t *testing.T) {
 		b.N = 3
 		b.Events[0].Attempt = &lanes.Attempt{At: b.Now, Status: 204}
 		require.NoError(t, s.Flush(t.Context(), b))
-		inStep(t, s, b.Range)
+		compareMemory(t, s, b.Range)
 		require.NoError(t, s.Close())
 		openAt(t, path)
 	}
@@ -99,13 +99,13 @@ func TestAnEventThatIsTrimmedBeforeItsOutcomeComes(t *testing.T) {
 func TestWhatTheWriterRemembersIsWhatTheFileHas(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
-		anyBatches(t, seed)
+		randomBatches(t, seed)
 	}
 }
 
-// anyBatches flushes what nobody would, with transactions that fail in between, and compares after each flush what the writer
-// remembers with what the file has.
-func anyBatches(t *testing.T, seed uint64) {
+// randomBatches flushes random batches, with transactions that fail in between, and compares the writer's memory with the
+// file after each flush.
+func randomBatches(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	path := filepath.Join(t.TempDir(), "r.db")
 	keep := store.Retention{Events: 30 * time.Second, History: 40 * time.Second, Names: 10 * time.Second, Cap: 20 + r.IntN(200)}
@@ -188,12 +188,12 @@ func anyBatches(t *testing.T, seed uint64) {
 			last += 5
 			b.LastEvent = last
 		}
-		if r.IntN(4) == 0 { // a transaction that fails behind it
-			encoded, err := recordsOf(b)
+		if r.IntN(4) == 0 { // followed by a transaction that fails
+			rows, err := encodeBatch(b)
 			require.NoError(t, err)
-			require.Error(t, s.submit(t.Context(), func(tx *transaction) (verdict, failure error) {
-				verdict, failure = tx.flush(b, encoded, keep)
-				require.NoError(t, errors.Join(verdict, failure))
+			require.Error(t, s.submit(t.Context(), func(tx *transaction) (rejection, failure error) {
+				rejection, failure = tx.flush(b, rows, keep)
+				require.NoError(t, errors.Join(rejection, failure))
 				return nil, errors.New("nothing")
 			}))
 		}
@@ -210,16 +210,16 @@ func anyBatches(t *testing.T, seed uint64) {
 			require.NoError(t, err)
 			n = 0
 		}
-		inStep(t, s, id)
+		compareMemory(t, s, id)
 	}
 	require.NoError(t, s.Close())
 }
 
-// inStep compares what the writer remembers of the range with what the file has. Nothing is under way.
-func inStep(t *testing.T, s *Store, id uuid.UUID) {
+// compareMemory compares the writer's memory of the range with the file. No flush runs.
+func compareMemory(t *testing.T, s *Store, id uuid.UUID) {
 	t.Helper()
-	require.Error(t, s.submit(t.Context(), func(tx *transaction) (verdict, failure error) {
-		require.NoError(t, auditTallies(tx.writer))
+	require.Error(t, s.submit(t.Context(), func(tx *transaction) (rejection, failure error) {
+		require.NoError(t, auditTotals(tx.writer))
 		remembered, err := tx.rangeOf(id)
 		require.NoError(t, err)
 		delete(tx.ranges, id)

@@ -38,13 +38,13 @@ func TestAFileThatIsOpenElsewhereIsNamedSoon(t *testing.T) {
 	_, err := Open(path, keepAll)
 	assert.ErrorContains(t, err, path)
 	assert.ErrorContains(t, err, "locked by another process")
-	assert.Less(t, time.Since(began), 20*lockPatience)
+	assert.Less(t, time.Since(began), 20*lockTimeout)
 
 	_, err = s.Claim(t.Context(), uuid.New(), opening)
 	require.NoError(t, err, "the first one goes on")
 }
 
-// Several processes that start at once on an empty folder: one gets the file, the others are told so.
+// Several processes start at once in an empty folder: one gets the file, the others an error.
 func TestOnlyOneMakesTheFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rangegate.db")
@@ -65,8 +65,8 @@ func TestOnlyOneMakesTheFile(t *testing.T) {
 	require.NoError(t, (<-stores).Close())
 }
 
-// A crash may leave a file half made. It is made anew.
-func TestAFileLeftHalfMadeIsInNobodysWay(t *testing.T) {
+// A crash may leave an incomplete new file. The next start replaces it.
+func TestAnIncompleteNewFileIsReplaced(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rangegate.db")
 	require.NoError(t, os.WriteFile(path+".new", bytes.Repeat([]byte{7}, 5000), 0o600))
@@ -74,7 +74,7 @@ func TestAFileLeftHalfMadeIsInNobodysWay(t *testing.T) {
 	assert.NoFileExists(t, path+".new")
 }
 
-// What is no store of ours is refused, and not touched.
+// A file that is no store is refused and not changed.
 func TestAnotherFileIsRefused(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

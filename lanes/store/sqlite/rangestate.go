@@ -12,43 +12,43 @@ import (
 	"rangegate/lanes/store"
 )
 
-// rangeRecord is what a range says of itself: the record in the table ranges.
+// rangeRecord is the range's record in the table ranges.
 type rangeRecord struct {
-	Range      uuid.UUID         `json:"range_id"`
-	Epoch      uint64            `json:"epoch"`
-	N          uint64            `json:"n"`
-	Checkpoint *lanes.Checkpoint `json:"checkpoint"` // nil until one was flushed
-	LastEvent  uint64            `json:"last_event"`
-	LastEnded  uint64            `json:"last_ended"`
-	LastAct    uint64            `json:"last_act"`
-	Nameless   uint64            `json:"nameless"`    // up to this cursor the history has lost its names
-	OldestOpen uint64            `json:"oldest_open"` // no event before this cursor is pending
-	Pending    int64             `json:"pending"`     // events
+	Range        uuid.UUID         `json:"range_id"`
+	Epoch        uint64            `json:"epoch"`
+	N            uint64            `json:"n"`
+	Checkpoint   *lanes.Checkpoint `json:"checkpoint"` // nil until one was flushed
+	LastEvent    uint64            `json:"last_event"`
+	LastEnded    uint64            `json:"last_ended"`
+	LastAct      uint64            `json:"last_act"`
+	NamesTrimmed uint64            `json:"nameless"`    // the history has no names up to this cursor
+	OldestOpen   uint64            `json:"oldest_open"` // no event before this cursor is pending
+	Pending      int64             `json:"pending"`     // events
 
-	Lanes  tally `json:"lanes"`
-	Keys   tally `json:"keys"`
-	Holds  tally `json:"holds"`
-	Events tally `json:"events"`
-	Ended  tally `json:"ended"`
-	Acts   tally `json:"acts"`
+	Lanes  total `json:"lanes"`
+	Keys   total `json:"keys"`
+	Holds  total `json:"holds"`
+	Events total `json:"events"`
+	Ended  total `json:"ended"`
+	Acts   total `json:"acts"`
 }
 
-// rangeState is what the writer remembers of a range, so that a flush reads nothing but what it has to: the range's
-// record, where its lanes are, which events are open, and what is trimmed next. It is dropped when a transaction fails.
+// rangeState is the writer's memory of a range: its record, the places of its lanes, its open events and what is trimmed
+// next. It saves a flush most reads, and is dropped when a transaction fails.
 type rangeState struct {
 	number   int64 // in the tables
-	checksum int64 // of the range's record as it is stored
+	checksum int64 // of the stored record
 	rangeRecord
 
 	lanes      map[uuid.UUID]laneRow
-	unfinished map[uint64]int64  // checksums of events whose attempt is not over, by cursor, as far as they are known
+	unfinished map[uint64]int64  // checksums of events without the result of their attempt, by cursor; may lack some
 	queue      []uint64          // cursors of the pending events, ascending
-	oldest     map[string]oldest // by table, and of the names in the history
+	oldest     map[string]oldest // by table, and for names
 }
 
 type laneRow struct{ place, checksum int64 }
 
-// oldest is the record of a table that is trimmed next, if it is known.
+// oldest is the record of a log that is trimmed next.
 type oldest struct {
 	cursor uint64
 	at     time.Time
@@ -59,26 +59,27 @@ func corrupt(path string, rangeID uuid.UUID, record string, err error) error {
 	return &store.CorruptError{Where: path, Record: fmt.Sprintf("%s of range %s", record, rangeID), Err: err}
 }
 
-// corruptUnlessDisk leaves an error of the disk as it is, for it is not about the range.
+// corruptUnlessDisk returns an error of the disk as it is: it does not concern the range.
 func corruptUnlessDisk(path string, rangeID uuid.UUID, record string, err error) error {
-	if onDisk(err) {
+	if isDiskError(err) {
 		return err
 	}
-	return corrupt(path, rangeID, record, damaged(err))
+	return corrupt(path, rangeID, record, asDamage(err))
 }
 
-// findRange reads the range's record. The state has neither lanes nor events yet; nil: the range was never written.
+// findRange reads the range's record; lanes and events are not read yet. It returns nil for a range that was never
+// written.
 func findRange(c *sqlite.Conn, path string, id uuid.UUID) (state *rangeState, err error) {
-	var own row
+	var stored row
 	err = query(c, "SELECT number, checksum, record FROM ranges WHERE range_id = ?", func(r *sqlite.Stmt) error {
-		own = row{key{table: "ranges", rangeID: id}, r.ColumnInt64(1), r.ColumnText(2)}
-		state = newRangeState(r.ColumnInt64(0), own.checksum)
+		stored = row{key{table: "ranges", rangeID: id}, r.ColumnInt64(1), r.ColumnText(2)}
+		state = newRangeState(r.ColumnInt64(0), stored.checksum)
 		return nil
 	}, id.String())
 	if err != nil || state == nil {
 		return nil, err
 	}
-	if state.rangeRecord, err = decode[rangeRecord](own); err != nil {
+	if state.rangeRecord, err = decode[rangeRecord](stored); err != nil {
 		return nil, corrupt(path, id, "the record", err)
 	}
 	return state, nil
@@ -91,7 +92,7 @@ func newRangeState(number, checksum int64) *rangeState {
 	}
 }
 
-// rangeOf is the state of a range in the transaction, or nil when it was never written.
+// rangeOf returns the state of a range in the transaction, or nil for a range that was never written.
 func (tx *transaction) rangeOf(id uuid.UUID) (*rangeState, error) {
 	state := tx.ranges[id]
 	if state == nil {
@@ -107,7 +108,7 @@ func (tx *transaction) rangeOf(id uuid.UUID) (*rangeState, error) {
 		}
 		tx.ranges[id] = state
 	}
-	tx.touched = append(tx.touched, id)
+	tx.modified = append(tx.modified, id)
 	return state, nil
 }
 
@@ -124,7 +125,7 @@ func (state *rangeState) readPlaces(c *sqlite.Conn) error {
 	}, first, last)
 }
 
-// places are the first and the last that the range's lanes may have.
+// places returns the first and the last place that a lane of the range can have.
 func (state *rangeState) places() (first, last int64) {
 	return state.number << placeBits, state.number<<placeBits + maxLanes - 1
 }
@@ -145,40 +146,40 @@ func (tx *transaction) makeRange(id uuid.UUID) (*rangeState, error) {
 	}
 	state := newRangeState(tx.writer.LastInsertRowID(), 0)
 	state.Range = id
-	tx.about.ranges.add(0)
+	tx.next.ranges.add(0)
 	tx.ranges[id] = state
-	tx.touched = append(tx.touched, id)
+	tx.modified = append(tx.modified, id)
 	return state, nil
 }
 
-// save writes the range's record, last of all.
+// save writes the range's record, after all other rows.
 func (tx *transaction) save(state *rangeState) error {
 	state.Pending, state.OldestOpen = int64(len(state.queue)), state.LastEvent
 	if len(state.queue) > 0 {
 		state.OldestOpen = state.queue[0]
 	}
-	own, err := rowOf(key{table: "ranges", rangeID: state.Range}, state.rangeRecord)
+	r, err := rowOf(key{table: "ranges", rangeID: state.Range}, state.rangeRecord)
 	if err != nil {
 		return err
 	}
-	tx.about.ranges.replace(state.checksum, own.checksum)
-	state.checksum = own.checksum
+	tx.next.ranges.replace(state.checksum, r.checksum)
+	state.checksum = r.checksum
 	tx.written++
-	return execute(tx.writer, "UPDATE ranges SET checksum = ?, record = ? WHERE number = ?", own.checksum, own.record, state.number)
+	return execute(tx.writer, "UPDATE ranges SET checksum = ?, record = ? WHERE number = ?", r.checksum, r.record, state.number)
 }
 
-// enqueue and dequeue keep the cursors of the pending events in order. Nearly always they come at the end and leave
-// near the front.
+// enqueue and dequeue keep the cursors of the pending events in order. Nearly all come at the end and leave near the
+// front.
 func (state *rangeState) enqueue(cursor uint64) {
-	if at, found := slices.BinarySearch(state.queue, cursor); !found {
-		state.queue = slices.Insert(state.queue, at, cursor)
+	if i, found := slices.BinarySearch(state.queue, cursor); !found {
+		state.queue = slices.Insert(state.queue, i, cursor)
 	}
 }
 
 func (state *rangeState) dequeue(cursor uint64) (wasPending bool) {
-	at, found := slices.BinarySearch(state.queue, cursor)
+	i, found := slices.BinarySearch(state.queue, cursor)
 	if found {
-		state.queue = slices.Delete(state.queue, at, at+1)
+		state.queue = slices.Delete(state.queue, i, i+1)
 	}
 	return found
 }

@@ -16,14 +16,14 @@ import (
 	"rangegate/lanes/store"
 )
 
-// Reader reads a file as a whole, and never writes to it.
+// Reader reads everything in a file, and writes nothing.
 type Reader struct {
 	path string
 	lock *os.File
-	c    *sqlite.Conn
+	conn *sqlite.Conn
 }
 
-// OpenReader opens the file for reading. One that is missing, locked by a gateway, damaged or newer is an error that
+// OpenReader opens the file for reading. A file that is missing, locked by a gateway, damaged or newer is an error that
 // names it.
 func OpenReader(path string) (*Reader, error) {
 	path, err := resolve(path)
@@ -53,33 +53,30 @@ func (r *Reader) open() (err error) {
 	if err := auditWAL(r.path + "-wal"); err != nil {
 		return err
 	}
-	if !hasWAL(r.path) { // nobody writes: the file is all there is, in a folder that may be read-only
-		r.c, err = sqlite.OpenConn(uri(r.path)+"?immutable=1", sqlite.OpenReadOnly|sqlite.OpenURI)
+	without, ok := readFileRowWithoutWAL(r.path)
+	if !hasWAL(r.path) { // immutable: the file alone, in a folder that may be read-only
+		r.conn, err = sqlite.OpenConn(uri(r.path)+"?immutable=1", sqlite.OpenReadOnly|sqlite.OpenURI)
 	} else {
-		r.c, err = connect(r.path, sqlite.OpenReadOnly)
+		r.conn, err = connect(r.path, sqlite.OpenReadOnly)
 	}
 	if err != nil {
 		return err
 	}
-	row, err := readFileRow(r.c)
-	if alone, both := withoutWAL(r.path); both && !errors.Is(err, store.ErrNewer) && (err != nil || !row.follows(alone)) {
-		return errors.Join(errOtherWAL, err)
-	}
-	if err != nil {
+	if _, err := readFileRowWithWAL(r.conn, without, ok); err != nil {
 		return err
 	}
-	return audit(r.c)
+	return audit(r.conn)
 }
 
-// Close lets go of the file.
+// Close releases the file.
 func (r *Reader) Close() (err error) {
-	if r.c != nil {
-		err = r.c.Close()
+	if r.conn != nil {
+		err = r.conn.Close()
 	}
 	return errors.Join(err, r.lock.Close())
 }
 
-// Describe names the file and says how large it is.
+// Describe names the file and its size.
 func (r *Reader) Describe() string {
 	info, err := os.Stat(r.path)
 	if err != nil {
@@ -88,15 +85,15 @@ func (r *Reader) Describe() string {
 	return fmt.Sprintf("%s: %d bytes", r.path, info.Size())
 }
 
-// Ranges are all that the file has something of.
+// Ranges returns the ranges in the file.
 func (r *Reader) Ranges(ctx context.Context) (ids []uuid.UUID, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return rangesIn(r.c)
+	return rangesIn(r.conn)
 }
 
-// Ranges are all that the file has something of.
+// Ranges returns the ranges in the file.
 func (s *Store) Ranges(ctx context.Context) (ids []uuid.UUID, err error) {
 	err = s.view(ctx, func(c *sqlite.Conn) error {
 		ids, err = rangesIn(c)
@@ -117,19 +114,19 @@ func rangesIn(c *sqlite.Conn) (ids []uuid.UUID, err error) {
 	return ids, err
 }
 
-// Read tells of every record of the range: how it stands first of all, then the checkpoint, the lanes by their ids,
-// the keys by their names, the holds, the event log, the history and what staff did by their cursors. It goes on
-// behind a record that cannot be read, and ends with the error of visit.
+// Read visits every record of the range: the store.RangeMeta first, then the checkpoint, the lanes by id, the keys by name,
+// the holds, and the event log, the history and the acts of staff by cursor. It continues after a record that cannot be
+// read, and ends with the error of visit.
 func (r *Reader) Read(ctx context.Context, rangeID uuid.UUID, visit func(store.Record) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	state, err := r.readOwn(rangeID, visit)
+	state, err := r.readMeta(rangeID, visit)
 	if err != nil {
 		return err
 	}
 	for _, table := range []string{"lanes", "keys", "holds"} {
-		rows, err := rowsOf(r.c, table, rangeID, selects[table], state.number)
+		rows, err := rowsOf(r.conn, table, rangeID, selects[table], state.number)
 		if err != nil {
 			return fmt.Errorf("store %s: reading: %w", r.path, err)
 		}
@@ -148,22 +145,22 @@ func (r *Reader) Read(ctx context.Context, rangeID uuid.UUID, visit func(store.R
 	return nil
 }
 
-func (r *Reader) readOwn(rangeID uuid.UUID, visit func(store.Record) error) (state *rangeState, err error) {
-	const name = "the range's record of itself"
-	state, err = findRange(r.c, r.path, rangeID)
+func (r *Reader) readMeta(rangeID uuid.UUID, visit func(store.Record) error) (state *rangeState, err error) {
+	const name = "the range's record"
+	state, err = findRange(r.conn, r.path, rangeID)
 	var unreadable *store.CorruptError
 	switch {
 	case errors.As(err, &unreadable):
-		rangeNumber, failed := numberOf(r.c, rangeID)
+		rangeNumber, numberErr := numberOf(r.conn, rangeID)
 		state = newRangeState(rangeNumber, 0)
 		state.Range = rangeID
-		return state, errors.Join(failed, visit(store.Record{Name: name, Err: unreadable.Err}))
+		return state, errors.Join(numberErr, visit(store.Record{Name: name, Err: unreadable.Err}))
 	case err != nil:
 		return nil, fmt.Errorf("store %s: reading: %w", r.path, err)
 	case state == nil:
 		return nil, store.ErrNotFound
 	}
-	err = visit(store.Record{Name: name, Value: store.Standing{
+	err = visit(store.Record{Name: name, Value: store.RangeMeta{
 		Epoch: state.Epoch, N: state.N, LastEvent: state.LastEvent, LastEnded: state.LastEnded, LastAct: state.LastAct,
 	}})
 	if err == nil && state.Checkpoint != nil {
@@ -176,7 +173,7 @@ func (r *Reader) readOwn(rangeID uuid.UUID, visit func(store.Record) error) (sta
 func (r *Reader) readLog(table string, state *rangeState, visit func(store.Record) error) error {
 	const limit = 1000
 	for after := uint64(0); ; {
-		rows, err := logRows(r.c, table, state, after, limit)
+		rows, err := logRows(r.conn, table, state, after, limit)
 		if err != nil {
 			return fmt.Errorf("store %s: reading: %w", r.path, err)
 		}
@@ -192,37 +189,37 @@ func (r *Reader) readLog(table string, state *rangeState, visit func(store.Recor
 	}
 }
 
-// recordOf is a row as it is told of.
+// recordOf decodes a row, and compares the record with the columns beside it.
 func recordOf(r row) store.Record {
 	switch r.table {
 	case "lanes":
-		return recordFrom[lanes.Snapshot](r, func(lane lanes.Snapshot) bool { return lane.ID.String() == r.name })
+		return compareRecord(r, func(lane lanes.Snapshot) bool { return lane.ID.String() == r.name })
 	case "keys":
-		return recordFrom[lanes.KeptAnswer](r, func(kept lanes.KeptAnswer) bool { return kept.Name == r.name })
+		return compareRecord(r, func(kept lanes.KeptAnswer) bool { return kept.Name == r.name })
 	case "holds":
-		return recordFrom[lanes.Holds](r, func(lanes.Holds) bool { return true })
+		return compareRecord(r, func(lanes.Holds) bool { return true })
 	case "events":
-		return recordFrom[lanes.Logged](r, func(event lanes.Logged) bool {
+		return compareRecord(r, func(event lanes.Logged) bool {
 			return event.Cursor == cursorAt(r.position) && r.pending == (event.Attempt == nil)
 		})
 	case "ended":
-		return recordFrom[lanes.Ended](r, func(ended lanes.Ended) bool {
+		return compareRecord(r, func(ended lanes.Ended) bool {
 			return ended.Cursor == cursorAt(r.position) && ended.Session.ID.String() == r.name
 		})
 	case "acts":
-		return recordFrom[lanes.Act](r, func(act lanes.Act) bool { return act.Cursor == cursorAt(r.position) })
+		return compareRecord(r, func(act lanes.Act) bool { return act.Cursor == cursorAt(r.position) })
 	}
 	panic("there is no table " + r.table)
 }
 
-func recordFrom[T any](r row, fits func(T) bool) store.Record {
+func compareRecord[T any](r row, match func(T) bool) store.Record {
 	value, err := decode[T](r)
 	if err != nil {
-		return store.Record{Name: r.key.String(), Err: err}
+		return store.Record{Name: r.String(), Err: err}
 	}
-	record := store.Record{Name: r.key.String(), Value: value}
-	if !fits(value) {
-		record.Err = errors.New("it does not go together with the columns beside it")
+	record := store.Record{Name: r.String(), Value: value}
+	if !match(value) {
+		record.Err = errors.New("it contradicts the columns beside it")
 	}
 	return record
 }

@@ -18,7 +18,7 @@ import (
 	"rangegate/lanes/store/storetest"
 )
 
-// readRange reads all of a range: how many records can be read, and what is said of the others.
+// readRange reads a range: how many records are readable, and the faults of the others.
 func readRange(t *testing.T, path string, id uuid.UUID) (good int, bad []string) {
 	t.Helper()
 	r, err := OpenReader(path)
@@ -35,8 +35,8 @@ func readRange(t *testing.T, path string, id uuid.UUID) (good int, bad []string)
 	return good, bad
 }
 
-// One record that is damaged hides no other.
-func TestEveryRecordThatCannotBeReadIsTold(t *testing.T) {
+// A damaged record hides no second.
+func TestEveryRecordThatCannotBeReadIsVisited(t *testing.T) {
 	t.Parallel()
 	b := benchAt(filepath.Join(t.TempDir(), "rangegate.db"))
 	s := openAt(t, b.path)
@@ -48,9 +48,9 @@ func TestEveryRecordThatCannotBeReadIsTold(t *testing.T) {
 	}
 	lane := batchOf(id, epoch, 1).Lanes[0].ID.String()
 	require.NoError(t, s.Close())
-	all, bad := readRange(t, b.path, id)
+	count, bad := readRange(t, b.path, id)
 	require.Empty(t, bad)
-	require.Equal(t, 1+1+4+2+1+12+4+2, all, "how it stands, checkpoint, lanes, keys, holds, events, ended sessions, acts")
+	require.Equal(t, 1+1+4+2+1+12+4+2, count, "meta, checkpoint, lanes, keys, holds, events, ended sessions, acts")
 
 	for i, record := range []storetest.Record{
 		{Kind: storetest.Lane, Name: lane},
@@ -68,14 +68,14 @@ func TestEveryRecordThatCannotBeReadIsTold(t *testing.T) {
 		for _, told := range bad {
 			require.Contains(t, told, "newer version")
 		}
-		if record.Kind == storetest.Checkpoint { // is within how the range stands
+		if record.Kind == storetest.Checkpoint { // is a part of the range's record
 			i++
 		}
-		require.Equal(t, all-i-1, good)
+		require.Equal(t, count-i-1, good)
 	}
 }
 
-// What a gateway would look for in vain is told, though every record is whole.
+// A record that a gateway would not find is a fault, although the record itself is readable.
 func TestRecordsThatWouldNotBeFound(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rangegate.db")
@@ -99,7 +99,7 @@ func TestRecordsThatWouldNotBeFound(t *testing.T) {
 	}, bad)
 }
 
-// A reader leaves the file as it is, to the byte, and a gateway that runs keeps it to itself.
+// A reader changes no byte of the file, and cannot open it while a gateway has it.
 func TestAReaderChangesNothing(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rangegate.db")
@@ -118,17 +118,17 @@ func TestAReaderChangesNothing(t *testing.T) {
 	require.NoError(t, os.Chmod(path, 0o400))
 	before, err := os.ReadFile(path)
 	require.NoError(t, err)
-	one, err := OpenReader(path)
+	first, err := OpenReader(path)
 	require.NoError(t, err)
-	other, err := OpenReader(path)
+	second, err := OpenReader(path)
 	require.NoError(t, err, "two may read")
-	there, err := one.Ranges(t.Context())
+	ids, err := first.Ranges(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []uuid.UUID{b.Range}, there)
-	require.ErrorIs(t, other.Read(t.Context(), uuid.New(), nil), store.ErrNotFound)
+	require.Equal(t, []uuid.UUID{b.Range}, ids)
+	require.ErrorIs(t, second.Read(t.Context(), uuid.New(), nil), store.ErrNotFound)
 	stop := errors.New("enough")
-	require.ErrorIs(t, one.Read(t.Context(), b.Range, func(store.Record) error { return stop }), stop)
-	require.NoError(t, errors.Join(one.Close(), other.Close()))
+	require.ErrorIs(t, first.Read(t.Context(), b.Range, func(store.Record) error { return stop }), stop)
+	require.NoError(t, errors.Join(first.Close(), second.Close()))
 	after, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(before, after))
@@ -148,9 +148,9 @@ func TestRestoreTakesARangeThatIsNotThere(t *testing.T) {
 	require.NoError(t, s.Close())
 
 	s = openAt(t, path)
-	there, err := s.Ranges(t.Context())
+	ids, err := s.Ranges(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []uuid.UUID{{1}}, there)
+	require.Equal(t, []uuid.UUID{{1}}, ids)
 	loaded, err := s.Load(t.Context(), uuid.UUID{1})
 	require.NoError(t, err)
 	require.Equal(t, uint64(90), loaded.LastEvent)

@@ -17,7 +17,7 @@ var (
 	opening = time.Date(2026, time.November, 21, 9, 0, 0, 0, time.UTC)
 )
 
-// batchOf has new records in it, and others in place of older ones.
+// batchOf makes a batch with new records, and with some that replace older ones.
 func batchOf(rangeID uuid.UUID, epoch, n uint64) store.Batch {
 	now := lanes.Instant{Wall: opening.Add(time.Duration(n) * time.Second), Mono: time.Duration(n)}
 	lane := uuid.NewSHA1(rangeID, []byte{byte(n % 7)})
@@ -47,20 +47,20 @@ func batchOf(rangeID uuid.UUID, epoch, n uint64) store.Batch {
 	return b
 }
 
-// holdsAfter is the record of holds as flush n leaves it. It is a few words or takes a page of its own.
+// holdsAfter returns the holds after flush n, short or longer than a page.
 func holdsAfter(n uint64) *lanes.Holds {
 	var h lanes.Holds
 	for i := range byte(n % 25) {
-		over := lanes.Scope{Kind: lanes.OverLane, ID: uuid.UUID{i}}
-		h = h.Set(over, fmt.Sprint("who ", n), opening)
+		scope := lanes.Scope{Kind: lanes.OverLane, ID: uuid.UUID{i}}
+		h = h.Set(scope, fmt.Sprint("who ", n), opening)
 		if i%2 == 0 {
-			h = h.Lift(over, opening)
+			h = h.Lift(scope, opening)
 		}
 	}
 	return &h
 }
 
-// claimed is the first batch of a range that is claimed for it.
+// claimed claims a range and returns its first batch.
 func claimed(t *testing.T, s *Store) store.Batch {
 	t.Helper()
 	id := uuid.New()
@@ -72,7 +72,7 @@ func claimed(t *testing.T, s *Store) store.Batch {
 	}
 }
 
-// openAt opens a store that is closed with the test.
+// openAt opens a store, which is closed at the end of the test.
 func openAt(t *testing.T, path string) *Store {
 	t.Helper()
 	s, err := Open(path, keepAll)

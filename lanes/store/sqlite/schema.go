@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	applicationID = 0x72676174 // "rgat": tells a store of rangegate from other SQLite files
+	applicationID = 0x72676174 // "rgat": marks a store of rangegate
 	schemaVersion = 1          // user_version
 )
 
-// schema makes the tables, whose records are the versioned JSON of package store, and the views that show an operator
-// what is in the records. (Computed columns in the tables would be computed at every write.)
+// schema makes the tables, whose records are the versioned JSON of package store, and the views that show the fields of
+// the records. (Computed columns in the tables would be computed at every write.)
 //
 // A cursor is stored as position = cursor - 2^63: SQLite's integers are signed, and positions sort as cursors do.
-// Checksums stand before their records, so that counting and summing them reads no overflow pages.
+// Checksums come before their records: adding them up reads no overflow pages.
 const schema = `
 CREATE TABLE file (
 	id         TEXT    NOT NULL, -- of this file; a backup gets one of its own
@@ -103,7 +103,7 @@ CREATE VIEW act_view AS SELECT range_id, position + 9223372036854775807 + 1 AS c
 `
 
 const (
-	placeBits = 24 // of a lane's place are its number in the range
+	placeBits = 24 // of a lane's place, for its number in the range
 	maxLanes  = 1 << placeBits
 )
 
@@ -123,23 +123,23 @@ func makeSchema(c *sqlite.Conn, id string) error {
 	return writeFileRow(c, fileRow{id: id})
 }
 
-// fileRow is the one row of the table file.
+// fileRow is the row of the table file.
 type fileRow struct {
 	id         string
 	generation int64
-	ranges     tally
+	ranges     total
 }
 
-// readFileRow reads what the file says of itself, and refuses what this release cannot use.
+// readFileRow reads the row of the table file, and refuses a file that this release cannot use.
 func readFileRow(c *sqlite.Conn) (row fileRow, err error) {
 	application, err := number(c, "PRAGMA application_id")
 	if err != nil {
-		return row, damaged(err)
+		return row, asDamage(err)
 	}
 	version, err := number(c, "PRAGMA user_version")
 	switch {
 	case err != nil:
-		return row, damaged(err)
+		return row, asDamage(err)
 	case application != applicationID:
 		return row, errors.New("this is no store of rangegate")
 	case version > schemaVersion:
@@ -147,16 +147,16 @@ func readFileRow(c *sqlite.Conn) (row fileRow, err error) {
 	case version < 1:
 		return row, fmt.Errorf("the file is damaged: its schema version is %d", version)
 	}
-	whole := 0
+	valid := 0
 	err = query(c, "SELECT id, generation, ranges, sum, checksum FROM file", func(r *sqlite.Stmt) error {
-		row = fileRow{r.ColumnText(0), r.ColumnInt64(1), tally{Count: r.ColumnInt64(2), Sum: r.ColumnInt64(3)}}
+		row = fileRow{r.ColumnText(0), r.ColumnInt64(1), total{Count: r.ColumnInt64(2), Sum: r.ColumnInt64(3)}}
 		if r.ColumnInt64(4) == row.checksum() {
-			whole++
+			valid++
 		}
 		return nil
 	})
-	if err == nil && whole != 1 {
-		err = errors.New("what it says of itself is not what was written")
+	if err == nil && valid != 1 {
+		err = errors.New("the table file is not what was written")
 	}
 	if err != nil {
 		err = fmt.Errorf("the file is damaged: %w", err)

@@ -11,7 +11,7 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// The queries that docs/store.md gives to operators answer something on a file that a gateway has open.
+// The queries in docs/store.md give rows on a file that a gateway has open.
 func TestTheQueriesOfTheDocumentation(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rangegate.db")
@@ -34,7 +34,7 @@ func TestTheQueriesOfTheDocumentation(t *testing.T) {
 	require.Len(t, queries, 3)
 	c, err := sqlite.OpenConn(path, sqlite.OpenReadOnly)
 	require.NoError(t, err)
-	defer c.Close()
+	defer func() { require.NoError(t, c.Close()) }()
 	for _, q := range queries {
 		rows := 0
 		require.NoError(t, query(c, string(q[1]), func(r *sqlite.Stmt) error {

@@ -1,12 +1,11 @@
-// Package sqlite keeps snapshots in one SQLite file: the store that needs nothing installed.
+// Package sqlite stores ranges in one SQLite file. It needs no other software.
 //
 // The file is in WAL mode with synchronous=FULL. One goroutine writes (writer.go): flushes that wait at the same time, of
-// whatever ranges, share one transaction and so one fsync. Readers have connections of their own and see only what is
-// durable. Checkpoints run in the background (checkpoint.go). The tables are in schema.go.
+// any ranges, share one transaction and so one fsync. Readers have connections of their own and see only durable data.
+// Checkpoints run in the background (wal.go). The tables are in schema.go.
 //
-// Damage is an error that names the file, never another number: each record has a checksum (record.go), each range
-// counts its records and sums their checksums, and the file and its WAL are audited before they are used (audit.go,
-// wal.go).
+// Damage is an error that names the file, never wrong data: each record has a checksum (record.go), each range has the
+// number of its records and the sum of their checksums, and the file and its WAL are audited before use (audit.go, wal.go).
 package sqlite
 
 import (
@@ -31,18 +30,19 @@ type Store struct {
 	claims    claims
 	problems  chan error
 
-	// What follows is the writer's.
-	checkpoints     chan checkpointed // of 1: what came of the one in the background
-	checkpointAfter int               // rows
-	lastRow         fileRow           // of the file that was open last
+	// These belong to the writer.
+	checkpoints     chan checkpointResult // of one: from the checkpoint in the background
+	checkpointAfter int                   // rows
+	lastRow         fileRow               // of the file that was open last
 
-	mu     sync.RWMutex // held for reading while the file is read, for writing while the writer replaces these
+	mu     sync.RWMutex // read-locked while the file is read; locked while the writer replaces the two below
 	file   *file        // nil: it could not be opened again
-	broken error        // why nothing is written until the file is opened again
+	broken error        // why the file must be opened again before the next write
 }
 
-// Open opens the file, and makes it where there is none. A file that is locked, damaged, newer, or no store is an error
-// that names it; it is left as it is. The WAL that a crash left is brought into the file. A file over auditAtOnce bytes is audited in the background: see Problems.
+// Open opens the file, or makes it where there is none. A file that is locked, damaged, newer or no store is an error that
+// names it, and is not changed. Open checkpoints the WAL that a crash left. A file over auditAtOnce bytes is audited in the
+// background: see Problems.
 func Open(path string, r store.Retention) (*Store, error) {
 	path, err := resolve(path)
 	if err != nil {
@@ -55,33 +55,33 @@ func Open(path string, r store.Retention) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", path, err)
 	}
-	if err := opened.settle(); err != nil && !errors.Is(err, errReading) {
-		return nil, errors.Join(fmt.Errorf("store %s: %w", path, err), opened.abandon())
+	if err := opened.emptyWAL(); err != nil && !errors.Is(err, errReading) {
+		return nil, errors.Join(fmt.Errorf("store %s: %w", path, err), opened.closeKeepingWAL())
 	}
 	s := &Store{
 		path: path, retention: r, file: opened, checkpointAfter: checkpointAfter,
 		jobs: make(chan *job, 4*maxJobs), closing: make(chan struct{}), written: make(chan struct{}),
-		problems: make(chan error, 16), checkpoints: make(chan checkpointed, 1),
+		problems: make(chan error, 16), checkpoints: make(chan checkpointResult, 1),
 	}
 	s.auditInBackground()
-	go s.write()
+	go s.runWriter()
 	return s, nil
 }
 
-// Problems tells of what an operator should know and no caller asked for: a checkpoint that failed, a WAL that a long
-// read keeps from shrinking, damage that the background audit found. It is closed by Close.
+// Problems receives errors that no caller gets: a failed checkpoint, a WAL that does not shrink during a long read, damage
+// that the background audit found. Close closes the channel.
 func (s *Store) Problems() <-chan error { return s.problems }
 
-// problem drops what nobody reads.
-func (s *Store) problem(err error) {
+// reportProblem drops the error when the channel is full.
+func (s *Store) reportProblem(err error) {
 	select {
 	case s.problems <- fmt.Errorf("store %s: %w", s.path, err):
 	default:
 	}
 }
 
-// Close commits what was submitted, brings all of it into the file itself and releases it. A file that somebody has
-// replaced is left as it is, with the WAL beside it.
+// Close commits what was submitted, checkpoints the WAL and releases the file. It does not change a file that another
+// process has replaced, nor its WAL.
 func (s *Store) Close() (err error) {
 	s.closeOnce.Do(func() {
 		close(s.closing)
@@ -89,8 +89,8 @@ func (s *Store) Close() (err error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.file != nil {
-			if err = s.file.untouched(); err != nil || s.broken != nil {
-				err = errors.Join(err, s.file.abandon())
+			if err = s.file.checkUnchanged(); err != nil || s.broken != nil {
+				err = errors.Join(err, s.file.closeKeepingWAL())
 			} else {
 				err = s.file.close()
 			}
@@ -104,15 +104,14 @@ func (s *Store) Close() (err error) {
 	return err
 }
 
-// view reads in one transaction on a connection for reading. It waits for a free one until ctx ends; a read that has
-// begun is not cut short.
+// view reads in one transaction. It waits for a free connection until ctx ends; a read that has begun runs to its end.
 func (s *Store) view(ctx context.Context, read func(c *sqlite.Conn) error) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.file == nil {
 		return fmt.Errorf("store %s: not open since it failed: %w", s.path, s.broken)
 	}
-	if err := s.file.inPlace(); err != nil {
+	if err := s.file.checkInPlace(); err != nil {
 		return fmt.Errorf("store %s: %w", s.path, err)
 	}
 	if ctx.Err() != nil {
@@ -128,7 +127,7 @@ func (s *Store) view(ctx context.Context, read func(c *sqlite.Conn) error) error
 	return s.withFileName(inTransaction(c, func() error { return read(c) }))
 }
 
-// withFileName adds the file's name to an error of SQLite. The store's own errors pass as they are.
+// withFileName adds the file's name to an error of SQLite. Errors of the store have it already.
 func (s *Store) withFileName(err error) error {
 	var corrupt *store.CorruptError
 	if err == nil || errors.As(err, &corrupt) || errors.Is(err, store.ErrNotFound) {

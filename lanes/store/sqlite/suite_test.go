@@ -1,13 +1,18 @@
 package sqlite
 
 import (
+	"encoding/binary"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/lanes"
 	"rangegate/lanes/store"
 	"rangegate/lanes/store/storetest"
 )
@@ -31,22 +36,22 @@ func (b bench) Open(t *testing.T, r store.Retention) store.Store {
 	return s
 }
 
-// Overwrite puts the data where the record was, as if a version of rangegate had written them.
+// Overwrite replaces the record by the data, as if a version of rangegate had written them.
 func (b bench) Overwrite(t *testing.T, record storetest.Record, data []byte) {
 	s, err := Open(b.path, store.Retention{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
-	require.NoError(t, s.submit(t.Context(), func(tx *transaction) (verdict, failure error) {
+	require.NoError(t, s.submit(t.Context(), func(tx *transaction) (rejection, failure error) {
 		state, err := tx.rangeOf(record.Range)
 		require.NoError(t, err)
 		if record.Kind == storetest.Checkpoint { // it is part of the range's record
-			own := remade(key{table: "ranges", rangeID: record.Range}, data)
-			tx.about.ranges.replace(state.checksum, own.checksum)
-			return nil, execute(tx.writer, "UPDATE ranges SET checksum = ?, record = ? WHERE number = ?", own.checksum, own.record, state.number)
+			r := remade(key{table: "ranges", rangeID: record.Range}, data)
+			tx.next.ranges.replace(state.checksum, r.checksum)
+			return nil, execute(tx.writer, "UPDATE ranges SET checksum = ?, record = ? WHERE number = ?", r.checksum, r.record, state.number)
 		}
-		rows, counted := rowsLike(t, tx, state, record)
+		rows, counted := rowsOfKind(t, tx, state, record)
 		for _, r := range rows {
-			if r.key.String() != nameOf(record) {
+			if r.String() != nameOf(record) {
 				continue
 			}
 			damaged := remade(r.key, data)
@@ -64,7 +69,7 @@ func (b bench) Overwrite(t *testing.T, record storetest.Record, data []byte) {
 
 func remade(k key, data []byte) row { return row{k, k.checksum(string(data)), string(data)} }
 
-// nameOf is the record's name in this package.
+// nameOf returns the record's name in this package.
 func nameOf(record storetest.Record) string {
 	switch record.Kind {
 	case storetest.Lane:
@@ -77,8 +82,8 @@ func nameOf(record storetest.Record) string {
 	return string(record.Kind) + " " + record.Name
 }
 
-// rowsLike are the rows of the record's table.
-func rowsLike(t *testing.T, tx *transaction, state *rangeState, record storetest.Record) (rows []row, counted *tally) {
+// rowsOfKind returns the rows of the record's table.
+func rowsOfKind(t *testing.T, tx *transaction, state *rangeState, record storetest.Record) (rows []row, counted *total) {
 	var err error
 	switch record.Kind {
 	case storetest.Lane:
@@ -104,7 +109,7 @@ func rowsLike(t *testing.T, tx *transaction, state *rangeState, record storetest
 	return rows, counted
 }
 
-func (b bench) Copy(t *testing.T) (putBack func()) {
+func (b bench) Copy(t *testing.T) (restore func()) {
 	require.NoFileExists(t, b.path+"-wal")
 	copied, err := os.ReadFile(b.path)
 	require.NoError(t, err)
@@ -115,3 +120,64 @@ func (b bench) Copy(t *testing.T) (putBack func()) {
 }
 
 func (b bench) Wipe(t *testing.T) { require.NoError(t, os.Remove(b.path)) }
+
+func TestAMonthStaysUnderTheRetention(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "rangegate.db")
+	storetest.Growth(t, benchAt(file), func() int64 {
+		found, err := os.Stat(file)
+		require.NoError(t, err)
+		return found.Size()
+	})
+}
+
+// A range with 100,000 lanes, in one flush and one Load.
+func TestAHundredThousandLanes(t *testing.T) {
+	t.Parallel()
+	const count = 100_000
+	path := filepath.Join(t.TempDir(), "rangegate.db")
+	s := openAt(t, path)
+	b := claimed(t, s)
+	for i := range count {
+		var id uuid.UUID
+		binary.BigEndian.PutUint32(id[:], uint32(i)) // as the file orders them
+		b.Lanes = append(b.Lanes, lanes.Snapshot{Lane: lanes.Lane{ID: id}, Boot: fmt.Sprint("boot ", i)})
+	}
+	require.NoError(t, s.Flush(t.Context(), b))
+	require.NoError(t, s.Close())
+	loaded, err := openAt(t, path).Load(t.Context(), b.Range)
+	require.NoError(t, err)
+	require.Len(t, loaded.Lanes, count)
+	for i, lane := range loaded.Lanes {
+		if lane.ID != b.Lanes[i].ID || lane.Boot != b.Lanes[i].Boot {
+			t.Fatalf("lane %d: %v", i, lane)
+		}
+	}
+}
+
+// A refill may write an expired name again. It is removed again.
+func TestANameThatARefillWritesIsTrimmedAgain(t *testing.T) {
+	t.Parallel()
+	s, err := Open(filepath.Join(t.TempDir(), "rangegate.db"), store.Retention{
+		Events: 10 * time.Hour, History: 10 * time.Hour, Names: time.Hour, Cap: 100,
+	})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	b := claimed(t, s)
+	b.Ended = []lanes.Ended{{Cursor: 1, At: opening, Session: lanes.Session{Customer: "Jo Smith"}}}
+	name := func() string {
+		ended, err := s.History(t.Context(), b.Range, 0, 10)
+		require.NoError(t, err)
+		require.Len(t, ended, 1)
+		return ended[0].Session.Customer
+	}
+	require.NoError(t, s.Flush(t.Context(), b))
+	require.Equal(t, "Jo Smith", name())
+
+	for range 2 {
+		b.N++
+		b.Now, b.Refill = opening.Add(2*time.Hour), true
+		require.NoError(t, s.Flush(t.Context(), b))
+		require.Empty(t, name())
+	}
+}

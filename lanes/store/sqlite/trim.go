@@ -7,97 +7,102 @@ import (
 	"rangegate/lanes/store"
 )
 
-// trimStep is how many records of a table a flush trims at most, beyond twice what it added: a little at a time, and
-// always more than comes in.
+// trimStep is how many records of a log a flush trims at most, besides twice as many as it added: always more than come
+// in.
 const trimStep = 64
 
-const names = "names" // what the history is trimmed of before its sessions, in rangeState.oldest
+const names = "names" // the key of the history's names in rangeState.oldest
 
-// trim takes away what is past its term or beyond the cap, oldest first. A record that cannot be read has no age and
-// waits until it is beyond the cap; whoever reads it is told.
-func (tx *transaction) trim(state *rangeState, batch store.Batch, keep store.Retention) error {
+// trim deletes records over their term or over the cap, oldest first. A record that cannot be read has no age: it is
+// deleted when it is over the cap; until then a read of it is an error.
+func (tx *transaction) trim(state *rangeState, batch store.Batch, retention store.Retention) error {
 	for _, log := range []struct {
 		table string
-		count *tally
 		added int
 		term  time.Duration
-		at    func(row) (time.Time, error)
 	}{
-		{"events", &state.Events, len(batch.Events), keep.Events, timeOfEvent},
-		{"ended", &state.Ended, len(batch.Ended), keep.History, timeOfEnded},
-		{"acts", &state.Acts, len(batch.Acts), keep.History, timeOfAct},
+		{"events", len(batch.Events), retention.Events},
+		{"ended", len(batch.Ended), retention.History},
+		{"acts", len(batch.Acts), retention.History},
 	} {
-		excess := int(log.count.Count) - keep.Cap
-		if log.count.Count == 0 || excess <= 0 && state.withinTerm(log.table, batch.Now, log.term) {
+		count, _ := state.log(log.table)
+		excess := int(count.Count) - retention.Cap
+		if count.Count == 0 || excess <= 0 && state.isWithinTerm(log.table, batch.Now, log.term) {
 			continue
 		}
-		old, err := logRows(tx.writer, log.table, state, 0, trimStep+2*log.added)
+		rows, err := logRows(tx.writer, log.table, state, 0, trimStep+2*log.added)
 		if err != nil {
 			return err
 		}
-		if err := tx.trimLog(state, log.count, old, excess, func(r row) bool {
-			at, err := log.at(r)
-			if err == nil {
-				state.oldest[r.table] = oldest{cursorAt(r.position), at}
-			}
-			return err == nil && expired(at, batch.Now, log.term)
-		}); err != nil {
+		if err := tx.trimLog(state, log.table, rows, excess, func(at time.Time) bool { return isExpired(at, batch.Now, log.term) }); err != nil {
 			return err
 		}
 	}
-	return tx.trimNames(state, batch, keep.Names)
+	return tx.trimNames(state, batch, retention.Names)
 }
 
-// trimLog deletes the first of the old rows: as many as are in excess, or over their term, and no pending event.
-func (tx *transaction) trimLog(state *rangeState, count *tally, old []row, excess int, expired func(row) bool) error {
+// trimLog deletes the first rows of a log: those in excess and those that are expired, up to the first pending event.
+func (tx *transaction) trimLog(
+	state *rangeState, table string, rows []row, excess int, expired func(at time.Time) bool,
+) error {
+	count, _ := state.log(table)
 	deleted := 0
-	for i, r := range old {
-		if r.pending || (i >= excess && !expired(r)) {
+	for _, r := range rows {
+		if r.pending {
 			break
 		}
+		if deleted >= excess {
+			at, err := timeOf(r)
+			if err == nil {
+				state.oldest[table] = oldest{cursorAt(r.position), at}
+			}
+			if err != nil || !expired(at) {
+				break
+			}
+		}
 		count.remove(r.checksum)
-		if r.table == "events" {
-			delete(state.unfinished, cursorAt(r.position)) // the outcome of its attempt, if it is to come, finds no row
+		if table == "events" {
+			delete(state.unfinished, cursorAt(r.position)) // the result of its attempt may come later, and finds no row
 		}
 		deleted++
 	}
 	if deleted == 0 {
 		return nil
 	}
-	last := old[deleted-1]
-	if deleted == len(old) { // what comes next is not known
-		delete(state.oldest, last.table)
+	if deleted == len(rows) { // the next record was not read
+		delete(state.oldest, table)
 	}
 	tx.written += deleted
-	return execute(tx.writer, "DELETE FROM "+last.table+" WHERE range = ? AND position <= ?", state.number, last.position)
+	return execute(tx.writer, "DELETE FROM "+table+" WHERE range = ? AND position <= ?", state.number, rows[deleted-1].position)
 }
 
-// trimNames empties the customers' names in the history. A record that cannot be read is passed over.
+// trimNames removes expired customers' names from the history. It skips a record that cannot be read.
 func (tx *transaction) trimNames(state *rangeState, batch store.Batch, term time.Duration) error {
-	if state.Nameless >= state.LastEnded || state.withinTerm(names, batch.Now, term) {
+	if state.NamesTrimmed >= state.LastEnded || state.isWithinTerm(names, batch.Now, term) {
 		return nil
 	}
-	rows, err := logRows(tx.writer, "ended", state, state.Nameless, trimStep+2*len(batch.Ended))
+	rows, err := logRows(tx.writer, "ended", state, state.NamesTrimmed, trimStep+2*len(batch.Ended))
 	if err != nil {
 		return err
 	}
 	for _, r := range rows {
 		cursor := cursorAt(r.position)
 		ended, err := decode[lanes.Ended](r)
-		if err == nil && !expired(ended.At, batch.Now, term) {
+		if err == nil && !isExpired(ended.At, batch.Now, term) {
 			state.oldest[names] = oldest{cursor, ended.At}
 			return nil
 		}
-		state.Nameless = cursor
+		state.NamesTrimmed = cursor
 		if err != nil || ended.Session.Customer == "" {
 			continue
 		}
 		ended.Session.Customer = ""
-		nameless, err := rowOf(r.key, ended)
+		trimmed, err := rowOf(r.key, ended)
 		if err != nil {
 			return err
 		}
-		if err := tx.writeRow(state, &state.Ended, &state.LastEnded, cursor, r.checksum, true, nameless); err != nil {
+		tx.written++
+		if err := tx.replaceLogRow(state, trimmed, r.checksum); err != nil {
 			return err
 		}
 	}
@@ -105,32 +110,31 @@ func (tx *transaction) trimNames(state *rangeState, batch store.Batch, term time
 	return nil
 }
 
-// withinTerm tells whether the next record to be trimmed is known, and its term is not over.
-func (state *rangeState) withinTerm(what string, now time.Time, term time.Duration) bool {
-	next, known := state.oldest[what]
-	return known && !expired(next.at, now, term)
+// isWithinTerm reports whether the next record to be trimmed is known and not expired.
+func (state *rangeState) isWithinTerm(log string, now time.Time, term time.Duration) bool {
+	next, found := state.oldest[log]
+	return found && !isExpired(next.at, now, term)
 }
 
-// forgetOldest forgets what was known of the oldest record when this one is not behind it.
-func (state *rangeState) forgetOldest(what string, cursor uint64) {
-	if next, known := state.oldest[what]; known && cursor <= next.cursor {
-		delete(state.oldest, what)
+// forgetOldest drops the oldest record of a log from memory when a record at or before it is written.
+func (state *rangeState) forgetOldest(log string, cursor uint64) {
+	if next, found := state.oldest[log]; found && cursor <= next.cursor {
+		delete(state.oldest, log)
 	}
 }
 
-func expired(at, now time.Time, term time.Duration) bool { return now.Sub(at) > term }
+func isExpired(at, now time.Time, term time.Duration) bool { return now.Sub(at) > term }
 
-func timeOfEvent(r row) (time.Time, error) {
-	event, err := decode[lanes.Logged](r)
-	return event.Event.At, err
-}
-
-func timeOfEnded(r row) (time.Time, error) {
-	ended, err := decode[lanes.Ended](r)
-	return ended.At, err
-}
-
-func timeOfAct(r row) (time.Time, error) {
+// timeOf reads the time of a row of a log.
+func timeOf(r row) (time.Time, error) {
+	switch r.table {
+	case "events":
+		event, err := decode[lanes.Logged](r)
+		return event.Event.At, err
+	case "ended":
+		ended, err := decode[lanes.Ended](r)
+		return ended.At, err
+	}
 	act, err := decode[lanes.Act](r)
 	return act.At, err
 }

@@ -13,8 +13,8 @@ import (
 
 const frameSize = frameHeaderSize + pageSize
 
-// aWAL has four commits, and where each of them ends.
-func aWAL(t *testing.T) (wal []byte, ends []int) {
+// sampleWAL returns a WAL with four commits, and the end of each.
+func sampleWAL(t *testing.T) (wal []byte, ends []int) {
 	path := filepath.Join(t.TempDir(), "rangegate.db")
 	s := openAt(t, path)
 	b := claimed(t, s)
@@ -23,9 +23,9 @@ func aWAL(t *testing.T) (wal []byte, ends []int) {
 		require.NoError(t, s.Flush(t.Context(), b))
 	}
 	wal = content(t, path+"-wal")
-	for at := walHeaderSize; at < len(wal); at += frameSize {
-		if binary.BigEndian.Uint32(wal[at+4:]) != 0 {
-			ends = append(ends, at+frameSize)
+	for offset := walHeaderSize; offset < len(wal); offset += frameSize {
+		if binary.BigEndian.Uint32(wal[offset+4:]) != 0 {
+			ends = append(ends, offset+frameSize)
 		}
 	}
 	require.Len(t, ends, 4)
@@ -38,38 +38,38 @@ func auditOf(t *testing.T, wal []byte) error {
 	return auditWAL(path)
 }
 
-// A crash leaves a WAL that ends anywhere, or whose last commit has pages in it that never came to the disk.
+// After a crash the WAL may end anywhere, or its last commit may lack pages.
 func TestATornTailIsNoDamage(t *testing.T) {
 	t.Parallel()
-	wal, ends := aWAL(t)
+	wal, ends := sampleWAL(t)
 	require.NoError(t, auditOf(t, wal))
 	require.NoError(t, auditWAL(filepath.Join(t.TempDir(), "there is none")))
 	for cut := 0; cut <= len(wal); cut += 97 {
 		require.NoError(t, auditOf(t, wal[:cut]), "cut to %d", cut)
 	}
-	for at := ends[2]; at < len(wal); at += 97 {
+	for offset := ends[2]; offset < len(wal); offset += 97 {
 		torn := slices.Clone(wal)
-		torn[at] ^= 4
-		require.NoError(t, auditOf(t, torn), "byte %d", at)
+		torn[offset] ^= 4
+		require.NoError(t, auditOf(t, torn), "byte %d", offset)
 	}
-	rest := append(slices.Clone(wal), wal[walHeaderSize:]...) // of a WAL that was longer, before this one began anew
-	for at := len(wal); at < len(rest); at += frameSize {
-		rest[at+8]++ // as SQLite does: one salt goes up by 1, the other is drawn anew
-		copy(rest[at+12:], "\xa5\x17\x5c\xe9")
+	longer := append(slices.Clone(wal), wal[walHeaderSize:]...) // from a longer WAL, before this one started over
+	for offset := len(wal); offset < len(longer); offset += frameSize {
+		longer[offset+8]++ // as SQLite does: one salt goes up by 1, the other is random
+		copy(longer[offset+12:], "\xa5\x17\x5c\xe9")
 	}
-	require.NoError(t, auditOf(t, rest))
+	require.NoError(t, auditOf(t, longer))
 }
 
-// What is before the last commit was on the disk when that began.
+// All commits before the last one were on the disk when it began.
 func TestDamageBeforeTheLastCommitIsNamed(t *testing.T) {
 	t.Parallel()
-	wal, ends := aWAL(t)
-	for at := 0; at < ends[2]; at++ {
-		if frame := (at - walHeaderSize) % frameSize; at > 100 && frame > 24 && frame%61 != 0 { // all of the headers, some of the pages
+	wal, ends := sampleWAL(t)
+	for offset := 0; offset < ends[2]; offset++ {
+		if frame := (offset - walHeaderSize) % frameSize; offset > 100 && frame > 24 && frame%61 != 0 { // all of the headers, some of the pages
 			continue
 		}
 		damaged := slices.Clone(wal)
-		damaged[at] ^= 1 << (at % 8)
-		assert.ErrorContains(t, auditOf(t, damaged), "the file is damaged", "byte %d", at)
+		damaged[offset] ^= 1 << (offset % 8)
+		assert.ErrorContains(t, auditOf(t, damaged), "the file is damaged", "byte %d", offset)
 	}
 }

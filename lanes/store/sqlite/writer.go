@@ -17,18 +17,18 @@ const maxJobs = 512 // in one transaction
 // job is what one caller wants written.
 type job struct {
 	ctx context.Context
-	// apply writes it. A verdict is the answer to this job alone, which then has written nothing; a failure is one of
-	// the whole transaction.
-	apply   func(tx *transaction) (verdict, failure error)
-	verdict error
-	done    chan error // of one
+	// apply writes the job. A rejection concerns this job alone, which then has written nothing; a failure concerns the
+	// whole transaction.
+	apply     func(tx *transaction) (rejection, failure error)
+	rejection error
+	done      chan error // of one
 }
 
 var errClosing = fmt.Errorf("%w: it is being closed", store.ErrRefused)
 
-// submit has the job written together with whatever else waits. When ctx ends after the writer has begun with it, the
-// transaction goes on and its outcome is not known.
-func (s *Store) submit(ctx context.Context, apply func(tx *transaction) (verdict, failure error)) error {
+// submit queues a job and waits until it is committed. When ctx ends after the writer has begun with the job, the
+// transaction continues and the outcome is unknown.
+func (s *Store) submit(ctx context.Context, apply func(tx *transaction) (rejection, failure error)) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", store.ErrRefused, ctx.Err())
 	}
@@ -60,13 +60,13 @@ func (s *Store) submit(ctx context.Context, apply func(tx *transaction) (verdict
 	}
 }
 
-// write is the one goroutine that commits: all jobs that wait at the same time in one transaction.
-func (s *Store) write() {
+// runWriter is the one goroutine that commits. Jobs that wait at the same time share a transaction.
+func (s *Store) runWriter() {
 	defer close(s.written)
 	for {
 		select {
 		case j := <-s.jobs:
-			s.commit(s.gather(j))
+			s.commit(s.collect(j))
 			s.checkpointInBackground()
 		case result := <-s.checkpoints:
 			s.finishCheckpoint(result)
@@ -74,139 +74,133 @@ func (s *Store) write() {
 			if s.file != nil && s.file.checkpointing {
 				s.finishCheckpoint(<-s.checkpoints)
 			}
-			s.commitRest()
-			return
-		}
-	}
-}
-
-func (s *Store) commitRest() {
-	for {
-		select {
-		case j := <-s.jobs:
-			s.commit(s.gather(j))
-		default:
-			return
-		}
-	}
-}
-
-func (s *Store) gather(first *job) []*job {
-	together := []*job{first}
-	for len(together) < maxJobs {
-		select {
-		case j := <-s.jobs:
-			together = append(together, j)
-		default:
-			return together
-		}
-	}
-	return together
-}
-
-// commit writes the jobs and tells each what became of it.
-func (s *Store) commit(together []*job) {
-	err := s.reopen()
-	if err == nil {
-		if err = s.file.untouched(); err != nil {
-			s.fail(err)
-		}
-	}
-	if err != nil {
-		for _, j := range together {
-			j.done <- fmt.Errorf("%w: store %s: %w", store.ErrRefused, s.path, err)
-		}
-		return
-	}
-	switch came, err := s.file.transact(together); came {
-	case written:
-		for _, j := range together {
-			j.done <- j.verdict
-		}
-	case unknown: // whether the file has it shows when it is opened again
-		s.fail(err)
-		for _, j := range together {
-			j.done <- fmt.Errorf("store %s: committing: %w", s.path, err)
-		}
-	case rejected:
-		if len(together) > 1 { // one of them is to blame, and the others shall not suffer for it
-			for _, j := range together {
-				s.commit([]*job{j})
+			for len(s.jobs) > 0 {
+				s.commit(s.collect(<-s.jobs))
 			}
 			return
 		}
-		together[0].done <- fmt.Errorf("%w: store %s: %w", store.ErrRefused, s.path, err)
-	case failed:
-		said := withDiskError(s.path, err)
-		if said == err { // the disk takes writes, so that something is wrong with the open file
-			s.fail(err)
-		}
-		for _, j := range together {
-			j.done <- fmt.Errorf("%w: store %s: %w", store.ErrRefused, s.path, said)
-		}
 	}
 }
 
-// outcome is what came of a transaction.
+// collect gives the first job and those queued behind it, at most maxJobs.
+func (s *Store) collect(first *job) []*job {
+	jobs := []*job{first}
+	for len(jobs) < maxJobs {
+		select {
+		case j := <-s.jobs:
+			jobs = append(jobs, j)
+		default:
+			return jobs
+		}
+	}
+	return jobs
+}
+
+// commit writes the jobs in one transaction and answers each.
+func (s *Store) commit(jobs []*job) {
+	err := s.reopen()
+	if err == nil {
+		if err = s.file.checkUnchanged(); err != nil {
+			s.markBroken(err)
+		}
+	}
+	if err != nil {
+		s.refuse(jobs, err)
+		return
+	}
+	switch outcome, err := s.file.transact(jobs); outcome {
+	case written:
+		for _, j := range jobs {
+			j.done <- j.rejection
+		}
+	case unknown: // the next opening of the file shows whether it is there
+		s.markBroken(err)
+		for _, j := range jobs {
+			j.done <- fmt.Errorf("store %s: committing: %w", s.path, err)
+		}
+	case rejected:
+		if len(jobs) == 1 {
+			s.refuse(jobs, err)
+			return
+		}
+		for _, j := range jobs { // only one of them may be at fault
+			s.commit([]*job{j})
+		}
+	case failed:
+		reason := diskReason(s.path, err)
+		if reason == nil { // the disk can be written: the open file is at fault
+			s.markBroken(err)
+		}
+		s.refuse(jobs, withReason(err, reason))
+	}
+}
+
+func (s *Store) refuse(jobs []*job, err error) {
+	for _, j := range jobs {
+		j.done <- fmt.Errorf("%w: store %s: %w", store.ErrRefused, s.path, err)
+	}
+}
+
+// outcome is the outcome of a transaction.
 type outcome int
 
 const (
 	written  outcome = iota
 	rejected         // nothing was written: SQLite refused a statement
-	failed           // nothing was written: the disk, or the file, is to blame
-	unknown          // it may be in the WAL, and a crash may find it there
+	failed           // nothing was written: the disk or the file failed
+	unknown          // it may be in the WAL, where recovery after a crash would find it
 )
 
 // transaction is one transaction of the writer.
 type transaction struct {
 	*file
-	written int     // rows
-	about   fileRow // as the commit leaves it
-	touched []uuid.UUID
+	written  int     // rows
+	next     fileRow // the row of the table file after the commit
+	modified []uuid.UUID
 }
 
 // transact runs one transaction.
-func (f *file) transact(together []*job) (outcome, error) {
+func (f *file) transact(jobs []*job) (outcome, error) {
 	if err := execute(f.writer, "BEGIN IMMEDIATE"); err != nil {
-		return outcomeOf(err), err
+		return outcomeBeforeCommit(err), err
 	}
-	tx := &transaction{file: f, about: f.row}
-	accepted, err := tx.apply(together)
+	tx := &transaction{file: f, next: f.row}
+	accepted, err := tx.apply(jobs)
 	if err == nil && accepted {
-		err = tx.describe()
+		err = tx.saveFileRow()
 	}
 	if err != nil || !accepted {
-		if undoing := tx.undo(); undoing != nil {
-			return failed, errors.Join(err, undoing)
+		if rollbackErr := tx.rollback(); rollbackErr != nil {
+			return failed, errors.Join(err, rollbackErr)
 		}
-		return outcomeOf(err), err
+		return outcomeBeforeCommit(err), err
 	}
 	if err := execute(f.writer, "COMMIT"); err != nil {
-		came := unknown
-		if notWritten(err) {
-			came = failed
+		outcome := unknown
+		if isSurelyNotCommitted(err) {
+			outcome = failed
 		}
-		return came, errors.Join(err, tx.undo())
+		return outcome, errors.Join(err, tx.rollback())
 	}
-	f.row, f.newGeneration = tx.about, false
+	f.row, f.newGeneration = tx.next, false
 	f.rows += tx.written
 	return written, nil
 }
 
-// outcomeOf is that of a transaction that did not come to its COMMIT.
-func outcomeOf(err error) outcome {
+// outcomeBeforeCommit is the outcome of a transaction that has not reached its COMMIT.
+func outcomeBeforeCommit(err error) outcome {
 	switch {
 	case err == nil:
 		return written
-	case onDisk(err):
+	case isDiskError(err):
 		return failed
 	}
 	return rejected
 }
 
-// onDisk tells whether an error of SQLite is about the disk, and so everybody's. A page that is damaged is the trouble of
-// those who need it.
-func onDisk(err error) bool {
+// isDiskError reports whether an error of SQLite concerns the disk, and so every range. A damaged page concerns the ranges
+// that need it.
+func isDiskError(err error) bool {
 	switch sqlite.ErrCode(err).ToPrimary() {
 	case sqlite.ResultIOErr, sqlite.ResultFull, sqlite.ResultReadOnly, sqlite.ResultCantOpen, sqlite.ResultNotADB:
 		return true
@@ -214,31 +208,31 @@ func onDisk(err error) bool {
 	return false
 }
 
-// notWritten tells whether a COMMIT that failed has surely left nothing: the write of a frame failed, and the frame that
-// commits is the last. After a failed fsync a crash might find the commit in the WAL.
-func notWritten(err error) bool {
+// isSurelyNotCommitted reports whether a failed COMMIT has left nothing: the write of a frame failed, and the frame that
+// commits is the last one. After a failed fsync a crash may leave the commit in the WAL.
+func isSurelyNotCommitted(err error) bool {
 	code := sqlite.ErrCode(err)
 	return code.ToPrimary() == sqlite.ResultFull || code == sqlite.ResultIOErrWrite
 }
 
-// apply writes the jobs. accepted: something is to be committed.
-func (tx *transaction) apply(together []*job) (accepted bool, err error) {
-	for _, j := range together {
+// apply writes the jobs. accepted: at least one is to be committed.
+func (tx *transaction) apply(jobs []*job) (accepted bool, err error) {
+	for _, j := range jobs {
 		if j.ctx.Err() != nil {
-			j.verdict = fmt.Errorf("%w: %w", store.ErrRefused, j.ctx.Err())
+			j.rejection = fmt.Errorf("%w: %w", store.ErrRefused, j.ctx.Err())
 			continue
 		}
-		if j.verdict, err = j.apply(tx); err != nil {
+		if j.rejection, err = j.apply(tx); err != nil {
 			return false, err
 		}
-		accepted = accepted || j.verdict == nil
+		accepted = accepted || j.rejection == nil
 	}
 	return accepted, nil
 }
 
-// undo ends a transaction that writes nothing. What it has changed in memory is read again when it is needed.
-func (tx *transaction) undo() error {
-	for _, id := range tx.touched {
+// rollback ends a transaction without writing. The states of its ranges are read again when they are needed.
+func (tx *transaction) rollback() error {
+	for _, id := range tx.modified {
 		delete(tx.ranges, id)
 	}
 	if tx.writer.AutocommitEnabled() {
@@ -247,28 +241,28 @@ func (tx *transaction) undo() error {
 	return execute(tx.writer, "ROLLBACK")
 }
 
-// describe writes what the file says of itself, if that has changed.
-func (tx *transaction) describe() error {
+// saveFileRow writes the row of the table file, if it has changed.
+func (tx *transaction) saveFileRow() error {
 	if tx.newGeneration {
-		tx.about.generation++
+		tx.next.generation++
 	}
-	if tx.about == tx.row {
+	if tx.next == tx.row {
 		return nil
 	}
-	return writeFileRow(tx.writer, tx.about)
+	return writeFileRow(tx.writer, tx.next)
 }
 
-// fail keeps the writer from the file until it is opened again.
-func (s *Store) fail(err error) {
+// markBroken makes the writer open the file again before the next transaction.
+func (s *Store) markBroken(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.broken = err
 }
 
-// reopen opens the file anew after a failure, and settles what it then holds before anybody builds on it: a repeat of a
-// batch is told that it was written when it is there.
+// reopen opens the file again after a failure, and empties its WAL, before the next write: a repeat of a batch whose
+// outcome was unknown then sees whether it was written.
 func (s *Store) reopen() error {
-	if s.broken == nil { // which nobody but this goroutine changes
+	if s.broken == nil { // which only this goroutine changes
 		return nil
 	}
 	s.mu.Lock()
@@ -278,23 +272,23 @@ func (s *Store) reopen() error {
 			<-s.checkpoints
 		}
 		s.lastRow = s.file.row
-		_ = s.file.abandon() // its file descriptors may be what is broken
+		_ = s.file.closeKeepingWAL() // its file descriptors may be at fault
 		s.file = nil
 	}
-	if alone, ok := withoutWAL(s.path); ok && !s.lastRow.follows(alone) { // it was replaced while it was open
-		aside := s.path + "-wal.replaced"
-		if err := os.Rename(s.path+"-wal", aside); err != nil {
+	if row, ok := readFileRowWithoutWAL(s.path); ok && !s.lastRow.follows(row) { // the file was replaced while it was open
+		replaced := s.path + "-wal.replaced"
+		if err := os.Rename(s.path+"-wal", replaced); err != nil {
 			return fmt.Errorf("setting the WAL of the replaced file aside: %w", err)
 		}
-		s.problem(fmt.Errorf("the file was replaced; the WAL of the one before is %s", aside))
+		s.reportProblem(fmt.Errorf("the file was replaced; the WAL of the one before is %s", replaced))
 	}
 	opened, err := open(s.path)
 	if err != nil {
 		return fmt.Errorf("opening it again after a failure (%w): %w", s.broken, err)
 	}
-	s.lastRow = opened.row // which settling it may bring into the file
-	if err := opened.settle(); err != nil {
-		return errors.Join(fmt.Errorf("writing it anew after a failure (%w): %w", s.broken, err), opened.abandon())
+	s.lastRow = opened.row // which emptyWAL may bring into the file
+	if err := opened.emptyWAL(); err != nil {
+		return errors.Join(fmt.Errorf("emptying its WAL after a failure (%w): %w", s.broken, err), opened.closeKeepingWAL())
 	}
 	s.file, s.broken = opened, nil
 	s.auditInBackground()

@@ -11,41 +11,41 @@ import (
 	"rangegate/lanes/store"
 )
 
-func pagesOfActs(s *stage) {
+func pagesOfActs(s *fixture) {
 	o := s.claim(uuid.New())
-	var all []lanes.Act
+	var records []lanes.Act
 	for _, cursor := range cursors {
 		batch := o.batch()
 		batch.Acts = []lanes.Act{act(cursor, fmt.Sprint("staff ", cursor))}
 		o.flush(batch)
-		o.flush(o.batch()) // one without any leaves them
-		all = append(all, batch.Acts...)
+		o.flush(o.batch()) // a batch without acts changes none
+		records = append(records, batch.Acts...)
 	}
 	read := func(after uint64, limit int) ([]lanes.Act, error) {
 		return s.store.Acts(s.Context(), o.rangeID, after, limit)
 	}
-	pages(s, all, read)
+	pages(s, records, read)
 	s.reopen()
-	pages(s, all, read)
+	pages(s, records, read)
 }
 
-// actsAgain: a refill has acts that the store has kept, and others that it has lost, in between as well.
-func actsAgain(s *stage) {
+// actsFlushedTwice makes a refill with acts that the store has, and with acts that it has lost.
+func actsFlushedTwice(s *fixture) {
 	o := s.claim(uuid.New())
-	var all []lanes.Act
+	var records []lanes.Act
 	for cursor := uint64(1); cursor <= 12; cursor++ {
-		all = append(all, act(cursor, "sam"))
+		records = append(records, act(cursor, "sam"))
 	}
 	batch := o.batch()
-	batch.Acts = slices.Concat(all[:3], all[5:7])
+	batch.Acts = slices.Concat(records[:3], records[5:7])
 	o.flush(batch)
 	for _, last := range []uint64{40, 20} {
 		refill := o.batch()
-		refill.Refill, refill.Acts, refill.LastAct = true, slices.Clone(all[2:]), last
-		refill.Acts[0].Detail = "as it is known now"
+		refill.Refill, refill.Acts, refill.LastAct = true, slices.Clone(records[2:]), last
+		refill.Acts[0].Detail = "changed since"
 		refill.Acts[0].At = refill.Acts[0].At.Add(day)
 		o.flush(refill)
-		assert.Equal(s, slices.Concat(all[:2], refill.Acts), o.acts())
+		assert.Equal(s, slices.Concat(records[:2], refill.Acts), o.acts())
 		assert.Equal(s, uint64(40), o.load().LastAct, "the highest ever given")
 		s.reopen()
 	}
@@ -57,11 +57,11 @@ func actsAgain(s *stage) {
 	assert.Len(s, o.acts(), 13)
 }
 
-// staffStay: when customers' names leave the history, who did something is told on.
-func staffStay(s *stage) {
-	s.keep(store.Retention{Events: 90 * day, History: 90 * day, Names: day, Cap: 1000})
+// staffNamesRemain checks that trimming customers' names keeps the names in the acts of staff.
+func staffNamesRemain(s *fixture) {
+	s.setRetention(store.Retention{Events: 90 * day, History: 90 * day, Names: day, Cap: 1000})
 	o := s.claim(uuid.New())
-	acts := o.logged(opening, opening).Acts
+	acts := o.fillLogs(opening, opening).Acts
 	o.trim(opening.Add(30*day), func() bool { return o.history()[1].Session.Customer == "" })
 	assert.Equal(s, acts, o.acts())
 }

@@ -1,4 +1,4 @@
-// Package storetest is the suite that every store passes: what store.Store says, told as stories.
+// Package storetest is the suite of tests that every store passes: the contract of store.Store, one test for each promise.
 package storetest
 
 import (
@@ -10,17 +10,17 @@ import (
 	"rangegate/lanes/store"
 )
 
-// Bench is where the suite has a store, and how it does damage to it. Its data begin empty.
+// Bench opens the store under test, and damages its data. The data are empty at first.
 type Bench interface {
-	// Open opens the store anew on the data as they are. The suite has closed the one before.
+	// Open opens the store on the present data. The suite has closed the store before.
 	Open(t *testing.T, r store.Retention) store.Store
-	// Where is the file or server that a *store.CorruptError has to name.
+	// Where returns the file or server that a *store.CorruptError must name.
 	Where() string
-	// Overwrite puts data where the record was saved. No store is open meanwhile.
+	// Overwrite replaces a saved record by data. No store is open.
 	Overwrite(t *testing.T, record Record, data []byte)
-	// Copy takes a copy of all data, which putBack puts in place of what is there by then. No store is open at either.
-	Copy(t *testing.T) (putBack func())
-	// Wipe removes all data. No store is open meanwhile.
+	// Copy copies all data; restore replaces the data by the copy. No store is open during either.
+	Copy(t *testing.T) (restore func())
+	// Wipe removes all data. No store is open.
 	Wipe(t *testing.T)
 }
 
@@ -31,10 +31,10 @@ type Record struct {
 	Name  string // the lane's id, the cursor in decimal, the key's name, or "holds"; empty for the checkpoint
 }
 
-// Kind is what a record holds.
+// Kind is the kind of a record.
 type Kind string
 
-// The kinds of records that every store keeps.
+// The kinds of records in every store.
 const (
 	Checkpoint Kind = "checkpoint"
 	Lane       Kind = "lane"
@@ -45,30 +45,30 @@ const (
 	Holds      Kind = "holds"
 )
 
-// Run tells every story, one after the other, each on a fresh bench.
+// Run runs every test in sequence, each on a fresh bench.
 func Run(t *testing.T, fresh func(t *testing.T) Bench) {
-	for _, story := range []struct {
+	for _, c := range []struct {
 		name string
-		tell func(*stage)
+		test func(*fixture)
 	}{
 		{"a range that was never flushed has nothing", freshRange},
 		{"a claim raises the epoch, whatever the clock says", claimRaisesEpoch},
 		{"a claim keeps what was saved", claimKeepsData},
 		{"an ended context claims, reads and writes nothing", endedContext},
 
-		{"what was flushed comes back, also after reopening", comesBack},
-		{"a record that is there is written over", writtenOver},
-		{"text and numbers come back whatever they are", comesBackExactly},
-		{"a batch that cannot be written leaves no trace", noTrace},
-		{"keys are forgotten", forgetsKeys},
-		{"holds stay until others are flushed", holdsStay},
-		{"the record of holds comes back exactly", holdsComeBackExactly},
+		{"a flushed batch is read back, also after reopening", survivesReopening},
+		{"a record is replaced", recordsAreReplaced},
+		{"text and numbers survive exactly", survivesExactly},
+		{"nothing of a batch that cannot be encoded is written", unwritableBatch},
+		{"keys are deleted", keysAreDeleted},
+		{"holds remain until others are flushed", holdsRemain},
+		{"the record of holds survives exactly", holdsSurviveExactly},
 
 		{"a repeat is not written again", repeat},
 		{"a flush that skips one finds the store rolled back", skipped},
 		{"an older epoch is fenced", fenced},
 		{"a wiped store is refilled", wiped},
-		{"an older copy of the data is refilled", putBack},
+		{"an older copy of the data is refilled", olderCopy},
 		{"a refill drops what the range no longer has", refillReplaces},
 		{"a refill is fenced like any flush", refillFenced},
 
@@ -76,34 +76,34 @@ func Run(t *testing.T, fresh func(t *testing.T) Bench) {
 		{"the event log is read page by page", pagesOfEvents},
 		{"the history is read page by page", pagesOfHistory},
 		{"an ended session is found by its id, in its range", endedByID},
-		{"what staff did is read page by page", pagesOfActs},
-		{"an act that is flushed again stands once", actsAgain},
+		{"the acts of staff are read page by page", pagesOfActs},
+		{"an act that is flushed twice is stored once", actsFlushedTwice},
 
-		{"ranges do not see each other", apart},
-		{"many ranges flush at once", atOnce},
+		{"ranges do not see each other", rangesAreSeparate},
+		{"many ranges flush at once", concurrentFlushes},
 
-		{"what is over its term goes, a little at a time", overTerm},
-		{"what is over the cap goes, the oldest first", overCap},
-		{"no pending event goes, nor any behind it", pendingStays},
-		{"names leave the history before the sessions", namesLeave},
-		{"the names of staff stay", staffStay},
-		{"cursors never go back, though all was trimmed", cursorsStay},
+		{"expired records are trimmed, some in each flush", trimsExpired},
+		{"records over the cap are trimmed, the oldest first", trimsExcess},
+		{"no pending event is trimmed, nor one behind it", pendingRemains},
+		{"names are trimmed before their sessions", namesAreTrimmed},
+		{"the names of staff remain", staffNamesRemain},
+		{"cursors never fall, although all records were trimmed", cursorsNeverFall},
 
 		{"a damaged record is named", damaged},
 		{"a record of a newer version is named", newer},
 
-		{"any sequence gives what a simple model gives", likeTheModel},
+		{"any sequence gives what a simple model gives", behavesLikeTheModel},
 	} {
-		t.Run(story.name, func(t *testing.T) {
-			s := &stage{T: t, bench: fresh(t), retention: generous}
+		t.Run(c.name, func(t *testing.T) {
+			s := &fixture{T: t, bench: fresh(t), retention: generous}
 			s.store = s.bench.Open(t, s.retention)
 			t.Cleanup(func() { _ = s.store.Close() })
-			story.tell(s)
+			c.test(s)
 		})
 	}
 }
 
-// generous trims nothing that a story writes.
+// generous trims nothing that a test writes.
 var generous = store.Retention{
 	Events: 100 * day, History: 100 * day, Names: 100 * day, Cap: 1_000_000,
 }

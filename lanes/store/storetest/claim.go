@@ -12,9 +12,9 @@ import (
 	"rangegate/lanes/store"
 )
 
-func freshRange(s *stage) {
-	nothing := saved{Recovered: tidy(store.Recovered{})}
-	o := &owner{stage: s, rangeID: uuid.New()}
+func freshRange(s *fixture) {
+	nothing := saved{Recovered: normalize(store.Recovered{})}
+	o := &owner{fixture: s, rangeID: uuid.New()}
 	for range 2 {
 		got := o.saved()
 		assert.Equal(s, nothing.Recovered, got.Recovered)
@@ -27,7 +27,7 @@ func freshRange(s *stage) {
 	}
 }
 
-func claimRaisesEpoch(s *stage) {
+func claimRaisesEpoch(s *fixture) {
 	rangeID := uuid.New()
 	claim := func(now time.Time) uint64 {
 		epoch, err := s.store.Claim(s.Context(), rangeID, now)
@@ -44,7 +44,7 @@ func claimRaisesEpoch(s *stage) {
 	assert.Equal(s, first+1000, claim(opening.Add(time.Second)), "the clock went on")
 }
 
-func claimKeepsData(s *stage) {
+func claimKeepsData(s *fixture) {
 	first := s.claim(uuid.New())
 	batch := first.batch()
 	batch.Checkpoint = &lanes.Checkpoint{At: at(0), Boot: "b"}
@@ -59,35 +59,35 @@ func claimKeepsData(s *stage) {
 
 	second := s.claim(first.rangeID)
 	assert.Equal(s, before, second.saved())
-	second.flush(second.batch()) // its n begins anew
+	second.flush(second.batch()) // its n starts at 0
 	assert.Equal(s, before, second.saved())
 }
 
-func endedContext(s *stage) {
+func endedContext(s *fixture) {
 	o := s.claim(uuid.New())
 	o.flush(o.batch())
 	before := o.saved()
-	over, end := context.WithCancel(s.Context())
-	end()
+	canceled, cancel := context.WithCancel(s.Context())
+	cancel()
 
 	batch := o.batch()
 	batch.Lanes = []lanes.Snapshot{occupied(uuid.New(), "Jo Smith")}
 	batch.Holds = new(holds("Ann Lee"))
 	batch.Acts = []lanes.Act{act(1, "sam")}
-	err := s.store.Flush(over, batch)
+	err := s.store.Flush(canceled, batch)
 	require.ErrorIs(s, err, store.ErrRefused)
 	require.ErrorIs(s, err, context.Canceled)
-	_, err = s.store.Claim(over, o.rangeID, opening.Add(time.Hour))
+	_, err = s.store.Claim(canceled, o.rangeID, opening.Add(time.Hour))
 	require.ErrorIs(s, err, context.Canceled)
-	_, err = s.store.Load(over, o.rangeID)
+	_, err = s.store.Load(canceled, o.rangeID)
 	require.ErrorIs(s, err, context.Canceled)
-	_, err = s.store.Ended(over, o.rangeID, uuid.New())
+	_, err = s.store.Ended(canceled, o.rangeID, uuid.New())
 	require.ErrorIs(s, err, context.Canceled)
-	_, err = s.store.Events(over, o.rangeID, 0, 10)
+	_, err = s.store.Events(canceled, o.rangeID, 0, 10)
 	require.ErrorIs(s, err, context.Canceled)
-	_, err = s.store.History(over, o.rangeID, 0, 10)
+	_, err = s.store.History(canceled, o.rangeID, 0, 10)
 	require.ErrorIs(s, err, context.Canceled)
-	_, err = s.store.Acts(over, o.rangeID, 0, 10)
+	_, err = s.store.Acts(canceled, o.rangeID, 0, 10)
 	require.ErrorIs(s, err, context.Canceled)
 
 	assert.Equal(s, before, o.saved())

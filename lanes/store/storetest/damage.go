@@ -11,38 +11,38 @@ import (
 	"rangegate/lanes/store"
 )
 
-func damaged(s *stage) {
+func damaged(s *fixture) {
 	for i, record := range []string{"", "{", "\x00\x00\x00\x00", `{"v":1}{"v":1}`, `{"cursor":1}`, `{"v":1,"wrong":true}`} {
 		overwritten(s, fmt.Sprint("damage ", i), []byte(record), "")
 	}
 }
 
-func newer(s *stage) {
+func newer(s *fixture) {
 	overwritten(s, "newer", fmt.Appendf(nil, `{"v":%d}`, store.Version+1), "newer version")
 }
 
-// overwritten puts data in place of each kind of record, one range for each. What reads it names it and gives the
-// reason; what does not read it goes on.
-func overwritten(s *stage, damage string, data []byte, reason string) {
+// overwritten replaces one record of each kind by data, in a range of its own. A read of it names the record and the
+// reason; other reads succeed.
+func overwritten(s *fixture, damage string, data []byte, reason string) {
 	lane, session := uuid.New(), uuid.New()
-	load := func(o *owner) error { return second(s.store.Load(s.Context(), o.rangeID)) }
-	events := func(o *owner) error { return second(s.store.Events(s.Context(), o.rangeID, 0, 10)) }
-	history := func(o *owner) error { return second(s.store.History(s.Context(), o.rangeID, 0, 10)) }
-	acts := func(o *owner) error { return second(s.store.Acts(s.Context(), o.rangeID, 0, 10)) }
-	lookup := func(o *owner) error { return second(s.store.Ended(s.Context(), o.rangeID, session)) }
+	load := func(o *owner) error { return errorOf(s.store.Load(s.Context(), o.rangeID)) }
+	events := func(o *owner) error { return errorOf(s.store.Events(s.Context(), o.rangeID, 0, 10)) }
+	history := func(o *owner) error { return errorOf(s.store.History(s.Context(), o.rangeID, 0, 10)) }
+	acts := func(o *owner) error { return errorOf(s.store.Acts(s.Context(), o.rangeID, 0, 10)) }
+	lookup := func(o *owner) error { return errorOf(s.store.Ended(s.Context(), o.rangeID, session)) }
 	for _, broken := range []struct {
-		kind   Kind
-		name   string
-		breaks func(*owner) error
-		spares func(*owner) error
+		kind     Kind
+		name     string
+		fails    func(*owner) error
+		succeeds func(*owner) error
 	}{
 		{Checkpoint, "", load, events},
 		{Lane, lane.String(), load, events},
 		{Key, "a-key", load, history},
 		{Holds, "holds", load, lookup},
-		{Event, "1", load, history}, // it is pending
+		{Event, "1", load, history}, // pending
 		{Event, "1", events, history},
-		{Event, "2", events, load}, // it is not
+		{Event, "2", events, load}, // not pending
 		{Ended, "1", history, load},
 		{Ended, "1", lookup, events},
 		{Act, "1", acts, load},
@@ -64,9 +64,9 @@ func overwritten(s *stage, damage string, data []byte, reason string) {
 		})
 
 		about := fmt.Sprintf("%s %s: %s", broken.kind, broken.name, damage)
-		require.NoError(s, broken.spares(o), about)
+		require.NoError(s, broken.succeeds(o), about)
 		var corrupt *store.CorruptError
-		require.ErrorAs(s, broken.breaks(o), &corrupt, about)
+		require.ErrorAs(s, broken.fails(o), &corrupt, about)
 		assert.Contains(s, corrupt.Where, s.bench.Where(), about)
 		assert.Contains(s, corrupt.Record, o.rangeID.String(), about)
 		assert.Contains(s, corrupt.Record, broken.name, about)
@@ -74,4 +74,4 @@ func overwritten(s *stage, damage string, data []byte, reason string) {
 	}
 }
 
-func second[T any](_ T, err error) error { return err }
+func errorOf[T any](_ T, err error) error { return err }

@@ -11,8 +11,8 @@ import (
 	"rangegate/lanes/store"
 )
 
-// with is the next batch with something in it, so that it leaves a trace where it is written.
-func (o *owner) with(cursor uint64) store.Batch {
+// filled returns the next batch with a record of each kind.
+func (o *owner) filled(cursor uint64) store.Batch {
 	batch := o.batch()
 	batch.Lanes = []lanes.Snapshot{occupied(uuid.New(), "Jo Smith")}
 	batch.Events = []lanes.Logged{pending(cursor)}
@@ -23,15 +23,15 @@ func (o *owner) with(cursor uint64) store.Batch {
 	return batch
 }
 
-func repeat(s *stage) {
+func repeat(s *fixture) {
 	o := s.claim(uuid.New())
-	first, second := o.with(1), o.with(2)
+	first, second := o.filled(1), o.filled(2)
 	second.N = 2
 	o.flush(first)
 	o.flush(second)
 	want := o.saved()
 
-	altered := o.with(3) // what it holds does not matter: the pair says that it was written
+	altered := o.filled(3) // its records do not matter: the pair says that it was written
 	altered.N = 2
 	for range 2 {
 		require.NoError(s, o.try(second))
@@ -43,49 +43,49 @@ func repeat(s *stage) {
 		assert.Equal(s, want, o.saved())
 		s.reopen()
 	}
-	o.flush(o.with(3))
+	o.flush(o.filled(3))
 }
 
-func skipped(s *stage) {
+func skipped(s *fixture) {
 	o := s.claim(uuid.New())
-	early := o.with(1)
+	early := o.filled(1)
 	early.N = 2
 	require.ErrorIs(s, o.try(early), store.ErrRolledBack, "nothing was flushed yet")
-	o.flush(o.with(1))
+	o.flush(o.filled(1))
 	want := o.saved()
 
 	for _, ahead := range []uint64{2, 3, 1000} {
-		batch := o.with(2)
+		batch := o.filled(2)
 		batch.N = o.n + ahead
 		require.ErrorIs(s, o.try(batch), store.ErrRolledBack)
 	}
 	assert.Equal(s, want, o.saved())
-	o.flush(o.with(2))
+	o.flush(o.filled(2))
 }
 
-func fenced(s *stage) {
+func fenced(s *fixture) {
 	first := s.claim(uuid.New())
-	first.flush(first.with(1))
+	first.flush(first.filled(1))
 	second := s.claim(first.rangeID)
 	want := second.saved()
 
-	require.ErrorIs(s, first.try(first.with(2)), store.ErrFenced, "the new owner has flushed nothing yet")
+	require.ErrorIs(s, first.try(first.filled(2)), store.ErrFenced, "the new owner has flushed nothing yet")
 	assert.Equal(s, want, second.saved())
-	second.flush(second.with(2))
+	second.flush(second.filled(2))
 	want = second.saved()
-	again := first.with(1)
-	again.N = 1
-	require.ErrorIs(s, first.try(again), store.ErrFenced, "a repeat of what was written")
+	repeated := first.filled(1)
+	repeated.N = 1
+	require.ErrorIs(s, first.try(repeated), store.ErrFenced, "a repeat of what was written")
 	s.reopen()
-	require.ErrorIs(s, first.try(first.with(3)), store.ErrFenced)
+	require.ErrorIs(s, first.try(first.filled(3)), store.ErrFenced)
 	assert.Equal(s, want, second.saved())
-	second.flush(second.with(3))
+	second.flush(second.filled(3))
 }
 
-func wiped(s *stage) {
+func wiped(s *fixture) {
 	o := s.claim(uuid.New())
-	o.flush(o.with(1))
-	o.flush(o.with(2))
+	o.flush(o.filled(1))
+	o.flush(o.filled(2))
 	want := o.saved()
 	s.reopen(func() { s.bench.Wipe(s.T) })
 
@@ -100,22 +100,22 @@ func wiped(s *stage) {
 	assert.Equal(s, want, o.saved())
 	require.NoError(s, o.try(refill), "a repeat")
 
-	o.flush(o.with(3)) // the next n goes on
+	o.flush(o.filled(3)) // n continues
 	s.reopen()
 	assert.Len(s, o.events(), 3)
 	newer := s.claim(o.rangeID)
 	assert.Greater(s, newer.epoch, o.epoch)
 }
 
-func putBack(s *stage) {
+func olderCopy(s *fixture) {
 	o := s.claim(uuid.New())
 	lane := uuid.New()
-	batch := o.with(1)
+	batch := o.filled(1)
 	batch.Lanes = []lanes.Snapshot{occupied(lane, "Jo Smith")}
 	o.flush(batch)
 	var older func()
 	s.reopen(func() { older = s.bench.Copy(s.T) })
-	batch = o.with(2)
+	batch = o.filled(2)
 	batch.Lanes = []lanes.Snapshot{free(lane)}
 	batch.Events = append(batch.Events, delivered(o.events()[0]))
 	o.flush(batch)
@@ -130,7 +130,7 @@ func putBack(s *stage) {
 	refill.Events, refill.Ended, refill.Acts = want.Events, want.History, want.Acts
 	o.flush(refill)
 	assert.Equal(s, want, o.saved())
-	o.flush(o.with(3))
+	o.flush(o.filled(3))
 
 	// A copy from before the claim: the epoch itself is lower.
 	s.reopen(older)
@@ -144,9 +144,9 @@ func putBack(s *stage) {
 	require.ErrorIs(s, o.try(o.batch()), store.ErrFenced)
 }
 
-func refillReplaces(s *stage) {
+func refillReplaces(s *fixture) {
 	o := s.claim(uuid.New())
-	first := o.with(1)
+	first := o.filled(1)
 	first.Lanes = []lanes.Snapshot{occupied(uuid.New(), "Jo Smith"), free(uuid.New())}
 	first.Checkpoint = &lanes.Checkpoint{At: at(time.Minute), Boot: "b"}
 	o.flush(first)
@@ -161,26 +161,26 @@ func refillReplaces(s *stage) {
 		Checkpoint: *first.Checkpoint, Lanes: refill.Lanes, Keys: refill.Keys, Pending: first.Events,
 		Holds: *refill.Holds, LastEvent: 1, LastEnded: 1, LastAct: 1,
 	}
-	assert.Equal(s, tidy(want), o.load())
+	assert.Equal(s, normalize(want), o.load())
 	assert.Equal(s, first.Ended, o.history())
 	assert.Equal(s, first.Acts, o.acts())
 	refill.N, refill.Holds = o.n+1, nil
 	o.flush(refill)
-	assert.Equal(s, tidy(want), o.load(), "holds that it does not have stay, rather than be lifted by it")
+	assert.Equal(s, normalize(want), o.load(), "holds that it does not have stay, rather than be lifted by it")
 	o.flush(o.batch())
 }
 
-func refillFenced(s *stage) {
+func refillFenced(s *fixture) {
 	first := s.claim(uuid.New())
-	first.flush(first.with(1))
+	first.flush(first.filled(1))
 	second := s.claim(first.rangeID)
 	want := second.saved()
 
-	refill := first.with(2)
+	refill := first.filled(2)
 	refill.Refill = true
 	require.ErrorIs(s, first.try(refill), store.ErrFenced)
 	refill.N = 100
 	require.ErrorIs(s, first.try(refill), store.ErrFenced)
 	assert.Equal(s, want, second.saved())
-	second.flush(second.with(2))
+	second.flush(second.filled(2))
 }

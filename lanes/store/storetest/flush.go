@@ -12,7 +12,7 @@ import (
 	"rangegate/lanes/store"
 )
 
-func comesBack(s *stage) {
+func survivesReopening(s *fixture) {
 	o := s.claim(uuid.New())
 	batch := o.batch()
 	batch.Checkpoint = &lanes.Checkpoint{At: at(time.Minute), Boot: "7d5e36ac"}
@@ -25,7 +25,7 @@ func comesBack(s *stage) {
 	o.flush(batch)
 
 	want := saved{
-		Recovered: tidy(store.Recovered{
+		Recovered: normalize(store.Recovered{
 			Checkpoint: *batch.Checkpoint, Lanes: batch.Lanes, Keys: batch.Keys, Holds: *batch.Holds,
 			Pending:   []lanes.Logged{batch.Events[0], batch.Events[2]},
 			LastEvent: 6, LastEnded: 4, LastAct: 8,
@@ -39,7 +39,7 @@ func comesBack(s *stage) {
 	assert.Equal(s, want, o.saved())
 }
 
-func writtenOver(s *stage) {
+func recordsAreReplaced(s *fixture) {
 	o := s.claim(uuid.New())
 	lane, other := uuid.New(), free(uuid.New())
 	first := o.batch()
@@ -54,21 +54,21 @@ func writtenOver(s *stage) {
 	second.Keys = []lanes.KeptAnswer{answer("k")}
 	second.Keys[0].Status = 204
 	o.flush(second)
-	o.flush(o.batch()) // one with nothing in it leaves all of it
+	o.flush(o.batch()) // an empty batch changes no record
 
 	want := store.Recovered{
 		Checkpoint: *second.Checkpoint, Lanes: []lanes.Snapshot{second.Lanes[0], other}, Keys: second.Keys,
 	}
-	assert.Equal(s, tidy(want), o.load())
+	assert.Equal(s, normalize(want), o.load())
 }
 
-// texts are in UTF-8, and each breaks some careless writer of JSON.
+// texts are valid UTF-8 that is hard to encode in JSON.
 var texts = []string{
 	"", " ", "O'Brien & <sons>", `back\slash "quoted"`, "line\r\nbreak\ttab\x00nul\x7f", "\u2028\u2029\ufeff\ufffd",
 	"Зоя Щукина", "山田太郎", "👩‍👩‍👧‍👦", "e\u0301 \u202eright to left", "\U0010ffff",
 }
 
-func comesBackExactly(s *stage) {
+func survivesExactly(s *fixture) {
 	o := s.claim(uuid.New())
 	batch := o.batch()
 	for i, name := range texts {
@@ -85,11 +85,11 @@ func comesBackExactly(s *stage) {
 		key.Body = name
 		batch.Keys = append(batch.Keys, key)
 	}
-	far := ended(math.MaxUint64, "the last cursor there is")
-	far.At = time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC)
-	batch.Ended = append(batch.Ended, far)
+	latest := ended(math.MaxUint64, "the last cursor there is")
+	latest.At = time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC)
+	batch.Ended = append(batch.Ended, latest)
 	last := act(math.MaxUint64, "sam")
-	last.At = far.At
+	last.At = latest.At
 	batch.Acts = append(batch.Acts, last)
 	batch.Events = []lanes.Logged{delivered(pending(math.MaxInt64)), pending(math.MaxUint64)}
 	batch.Events[0].Simulated = true
@@ -98,7 +98,7 @@ func comesBackExactly(s *stage) {
 	s.reopen()
 
 	got := o.saved()
-	want := tidy(store.Recovered{Lanes: batch.Lanes, Keys: batch.Keys})
+	want := normalize(store.Recovered{Lanes: batch.Lanes, Keys: batch.Keys})
 	assert.Equal(s, want.Lanes, got.Recovered.Lanes)
 	assert.Equal(s, want.Keys, got.Recovered.Keys)
 	assert.Equal(s, batch.Ended, got.History)
@@ -109,7 +109,7 @@ func comesBackExactly(s *stage) {
 	assert.Equal(s, uint64(math.MaxUint64), got.Recovered.LastAct)
 }
 
-func noTrace(s *stage) {
+func unwritableBatch(s *fixture) {
 	o := s.claim(uuid.New())
 	first := o.batch()
 	first.Lanes = []lanes.Snapshot{occupied(uuid.New(), "Jo Smith")}
@@ -129,7 +129,7 @@ func noTrace(s *stage) {
 		return batch
 	}
 	noRecord := time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC) // JSON has no such time
-	for name, breakIt := range map[string]func(*store.Batch){
+	for name, spoil := range map[string]func(*store.Batch){
 		"checkpoint": func(b *store.Batch) { b.Checkpoint.At.Wall = noRecord },
 		"lane":       func(b *store.Batch) { b.Lanes[1].Session.Created.Wall = noRecord },
 		"event":      func(b *store.Batch) { b.Events[1].Event.At = noRecord },
@@ -140,7 +140,7 @@ func noTrace(s *stage) {
 		"lift":       func(b *store.Batch) { b.Holds.Lifted[0].At = noRecord },
 	} {
 		batch := whole()
-		breakIt(&batch)
+		spoil(&batch)
 		require.ErrorIs(s, o.try(batch), store.ErrRefused, name)
 		assert.Equal(s, before, o.saved(), name)
 	}
@@ -151,7 +151,7 @@ func noTrace(s *stage) {
 	assert.NotEqual(s, before, o.saved())
 }
 
-func forgetsKeys(s *stage) {
+func keysAreDeleted(s *fixture) {
 	o := s.claim(uuid.New())
 	batch := o.batch()
 	batch.Keys = []lanes.KeptAnswer{answer("a"), answer("b"), answer("c")}

@@ -12,20 +12,20 @@ import (
 	"rangegate/lanes/store"
 )
 
-// A range and its month.
+// The month of a large range.
 const (
 	monthLanes    = 100
 	monthDays     = 30
 	monthSessions = 4 // of a lane, each day
 	monthEvents   = 6 // of a session
-	monthFlushes  = 2 // each day: many at once, or the month would take one
+	monthFlushes  = 2 // each day, with many records, so that the test is short
 )
 
-// Growth lives a month of a large range on the bench, and checks after every flush that the store keeps no more than it
-// was told to, and in the last third, when all that leaves is made up for by what comes, that its size stays. The size
-// is in bytes, wherever the store has them. (Run does not tell this one: not every bench is fast enough.)
+// Growth flushes a month of a large range. It checks after every flush that the store has no more records than its
+// retention allows, and that its size in bytes is stable in the last third, when as many records come as are trimmed. Run
+// does not include it: some benches are too slow.
 func Growth(t *testing.T, bench Bench, size func() int64) {
-	s := &stage{T: t, bench: bench, retention: store.Retention{
+	s := &fixture{T: t, bench: bench, retention: store.Retention{
 		Events: 3 * day, History: 30 * day, Names: 10 * day,
 		Cap: monthLanes * monthSessions * monthDays * 2 / 3, // more than the events of their term, less than the history
 	}}
@@ -39,8 +39,8 @@ func Growth(t *testing.T, bench Bench, size func() int64) {
 	var settled int64
 	for today := range monthDays {
 		for part := range monthFlushes {
-			m.live(opening.Add(time.Duration(today)*day + time.Duration(part+1)*day/monthFlushes))
-			m.bounded()
+			m.flushPart(opening.Add(time.Duration(today)*day + time.Duration(part+1)*day/monthFlushes))
+			m.requireBounded()
 		}
 		if today == monthDays*2/3 {
 			settled = size()
@@ -49,7 +49,7 @@ func Growth(t *testing.T, bench Bench, size func() int64) {
 	require.LessOrEqual(t, size(), settled+settled/5, "after %d days, and %d before", monthDays, settled)
 
 	events, history := m.events(), m.history()
-	require.GreaterOrEqual(t, len(events), 3*monthLanes*monthSessions*monthEvents, "and no less than it was told to")
+	require.GreaterOrEqual(t, len(events), 3*monthLanes*monthSessions*monthEvents, "and no fewer than the retention allows")
 	require.Len(t, history, s.retention.Cap)
 	require.Len(t, m.acts(), s.retention.Cap)
 	named := slices.IndexFunc(history, func(e lanes.Ended) bool { return e.Session.Customer != "" })
@@ -58,7 +58,7 @@ func Growth(t *testing.T, bench Bench, size func() int64) {
 	require.Len(t, m.load().Lanes, monthLanes)
 }
 
-// month is what happens on the range.
+// month is the range during the month.
 type month struct {
 	*owner
 	lanes                []uuid.UUID
@@ -67,8 +67,8 @@ type month struct {
 	lastAct              uint64
 }
 
-// live flushes what has happened up to now since the last time.
-func (m *month) live(now time.Time) {
+// flushPart flushes the records since the last flush.
+func (m *month) flushPart(now time.Time) {
 	m.now = now
 	batch := m.batch()
 	batch.Now = now
@@ -95,8 +95,8 @@ func (m *month) live(now time.Time) {
 	m.flush(batch)
 }
 
-// bounded checks that nothing is kept over its term, nor over the cap. Cursors have no gaps here.
-func (m *month) bounded() {
+// requireBounded requires that no record is over its term or over the cap. Cursors have no gaps.
+func (m *month) requireBounded() {
 	m.Helper()
 	events, err := m.store.Events(m.Context(), m.rangeID, 0, 1)
 	require.NoError(m, err)

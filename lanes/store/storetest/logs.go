@@ -12,7 +12,7 @@ import (
 	"rangegate/lanes/store"
 )
 
-func attempted(s *stage) {
+func attempted(s *fixture) {
 	o := s.claim(uuid.New())
 	batch := o.batch()
 	batch.Events = []lanes.Logged{pending(1), pending(2), pending(3)}
@@ -38,27 +38,27 @@ func attempted(s *stage) {
 	assert.Equal(s, uint64(4), o.load().LastEvent)
 }
 
-// cursors have gaps, and sizes that need more than one byte.
+// cursors have gaps, and need one or more bytes.
 var cursors = []uint64{1, 2, 3, 9, 10, 100, 255, 256, 65_536, 1 << 40}
 
-// pages reads a log of these cursors in every way: each page begins right behind its cursor and has its limit at most.
-func pages[T any](s *stage, all []T, read func(after uint64, limit int) ([]T, error)) {
-	for i, record := range append([]uint64{0}, cursors...) {
-		rest := all[i:] // behind the cursor of record
-		for _, limit := range []int{1, 2, len(rest) - 1, len(rest), len(rest) + 1, 1000, math.MaxInt} {
-			got, err := read(record, limit)
+// pages reads a log of these cursors after each cursor and with many limits.
+func pages[T any](s *fixture, records []T, read func(after uint64, limit int) ([]T, error)) {
+	for i, cursor := range append([]uint64{0}, cursors...) {
+		after := records[i:]
+		for _, limit := range []int{1, 2, len(after) - 1, len(after), len(after) + 1, 1000, math.MaxInt} {
+			got, err := read(cursor, limit)
 			require.NoError(s, err)
-			want := rest[:min(max(limit, 0), len(rest))]
+			want := after[:min(max(limit, 0), len(after))]
 			if len(want) == 0 {
-				assert.Empty(s, got, "after %d, limit %d", record, limit)
+				assert.Empty(s, got, "after %d, limit %d", cursor, limit)
 				continue
 			}
-			assert.Equal(s, want, got, "after %d, limit %d", record, limit)
+			assert.Equal(s, want, got, "after %d, limit %d", cursor, limit)
 		}
 	}
-	between, err := read(4, 2) // a cursor that is in a gap
+	inGap, err := read(4, 2) // no record has this cursor
 	require.NoError(s, err)
-	assert.Equal(s, all[3:5], between)
+	assert.Equal(s, records[3:5], inGap)
 	for _, limit := range []int{0, -1} {
 		none, err := read(0, limit)
 		require.NoError(s, err)
@@ -69,24 +69,24 @@ func pages[T any](s *stage, all []T, read func(after uint64, limit int) ([]T, er
 	assert.Empty(s, tail)
 }
 
-func pagesOfEvents(s *stage) {
+func pagesOfEvents(s *fixture) {
 	o := s.claim(uuid.New())
-	var all []lanes.Logged
+	var records []lanes.Logged
 	for _, cursor := range cursors {
 		batch := o.batch()
 		batch.Events = []lanes.Logged{pending(cursor)}
 		o.flush(batch)
-		all = append(all, batch.Events...)
+		records = append(records, batch.Events...)
 	}
 	read := func(after uint64, limit int) ([]lanes.Logged, error) {
 		return s.store.Events(s.Context(), o.rangeID, after, limit)
 	}
-	pages(s, all, read)
+	pages(s, records, read)
 	s.reopen()
-	pages(s, all, read)
+	pages(s, records, read)
 }
 
-func pagesOfHistory(s *stage) {
+func pagesOfHistory(s *fixture) {
 	o := s.claim(uuid.New())
 	batch := o.batch()
 	for _, cursor := range cursors {
@@ -101,7 +101,7 @@ func pagesOfHistory(s *stage) {
 	pages(s, batch.Ended, read)
 }
 
-func endedByID(s *stage) {
+func endedByID(s *fixture) {
 	o, other := s.claim(uuid.New()), s.claim(uuid.New())
 	batch := o.batch()
 	batch.Ended = []lanes.Ended{ended(1, "Jo Smith"), ended(2, "Ann Lee")}

@@ -13,7 +13,7 @@ import (
 	"rangegate/lanes/store"
 )
 
-// model is a range as the simplest store would keep it.
+// model is a range in the simplest store.
 type model struct {
 	owner
 	checkpoint *lanes.Checkpoint
@@ -26,7 +26,7 @@ type model struct {
 	last       store.Batch // that was written
 }
 
-// apply is what a flush does.
+// apply does what a flush does.
 func (m *model) apply(b store.Batch) {
 	if b.Refill {
 		m.lanes, m.keys = map[uuid.UUID]lanes.Snapshot{}, map[string]lanes.KeptAnswer{}
@@ -56,7 +56,7 @@ func (m *model) apply(b store.Batch) {
 	m.n, m.last = b.N, b
 }
 
-// want is what the store has to give.
+// want returns what the store must have saved.
 func (m *model) want() saved {
 	var r store.Recovered
 	if m.checkpoint != nil {
@@ -83,14 +83,14 @@ func (m *model) want() saved {
 		acts = append(acts, m.acts[cursor])
 		r.LastAct = cursor
 	}
-	return saved{Recovered: tidy(r), Events: log, History: history, Acts: acts}
+	return saved{Recovered: normalize(r), Events: log, History: history, Acts: acts}
 }
 
-// draw is a next batch of the range with anything in it.
+// draw returns a random next batch of the range.
 func (m *model) draw(t *rapid.T, lanePool []uuid.UUID) store.Batch {
 	b := m.batch()
 	b.Now = opening.Add(time.Duration(rapid.IntRange(0, 1000).Draw(t, "now")) * time.Second)
-	known := m.want()
+	stored := m.want()
 	if rapid.Bool().Draw(t, "checkpoint") {
 		b.Checkpoint = &lanes.Checkpoint{At: at(b.Now.Sub(opening)), Boot: "b"}
 	}
@@ -101,28 +101,28 @@ func (m *model) draw(t *rapid.T, lanePool []uuid.UUID) store.Batch {
 			b.Lanes = append(b.Lanes, free(lane))
 		}
 	}
-	for _, event := range known.Recovered.Pending {
+	for _, event := range stored.Recovered.Pending {
 		if rapid.Bool().Draw(t, "attempted") {
 			b.Events = append(b.Events, delivered(event))
 		}
 	}
 	gap := rapid.Uint64Range(1, 300)
-	for cursor := known.Recovered.LastEvent; rapid.Bool().Draw(t, "another event"); {
+	for cursor := stored.Recovered.LastEvent; rapid.Bool().Draw(t, "another event"); {
 		cursor += gap.Draw(t, "gap")
 		b.Events = append(b.Events, pending(cursor))
 	}
-	for cursor := known.Recovered.LastEnded; rapid.Bool().Draw(t, "another ended"); {
+	for cursor := stored.Recovered.LastEnded; rapid.Bool().Draw(t, "another ended"); {
 		cursor += gap.Draw(t, "gap")
 		b.Ended = append(b.Ended, ended(cursor, rapid.String().Draw(t, "customer")))
 	}
-	if b.Refill { // which has acts again that are there already
-		for _, act := range known.Acts {
+	if b.Refill { // a refill repeats stored acts
+		for _, act := range stored.Acts {
 			if rapid.Bool().Draw(t, "act again") {
 				b.Acts = append(b.Acts, act)
 			}
 		}
 	}
-	for cursor := known.Recovered.LastAct; rapid.Bool().Draw(t, "another act"); {
+	for cursor := stored.Recovered.LastAct; rapid.Bool().Draw(t, "another act"); {
 		cursor += gap.Draw(t, "gap")
 		b.Acts = append(b.Acts, act(cursor, rapid.String().Draw(t, "who")))
 	}
@@ -141,7 +141,7 @@ func (m *model) draw(t *rapid.T, lanePool []uuid.UUID) store.Batch {
 	return b
 }
 
-func likeTheModel(s *stage) {
+func behavesLikeTheModel(s *fixture) {
 	lanePool := []uuid.UUID{uuid.New(), uuid.New(), uuid.New(), uuid.New()}
 	rapid.Check(s.T, func(t *rapid.T) {
 		s.reopen(func() { s.bench.Wipe(s.T) })
@@ -152,23 +152,23 @@ func likeTheModel(s *stage) {
 				events: map[uint64]lanes.Logged{}, acts: map[uint64]lanes.Act{}, keys: map[string]lanes.KeptAnswer{},
 			}
 		}
-		any := func(t *rapid.T) *model { return rapid.SampledFrom(models).Draw(t, "range") }
+		pick := func(t *rapid.T) *model { return rapid.SampledFrom(models).Draw(t, "range") }
 		t.Repeat(map[string]func(*rapid.T){
 			"claim": func(t *rapid.T) {
-				m := any(t)
+				m := pick(t)
 				now := opening.Add(time.Duration(rapid.IntRange(-5, 5).Draw(t, "now")) * time.Second)
 				want := max(m.epoch+1, uint64(now.UnixMilli()))
 				m.owner = *s.claimAt(m.rangeID, now)
 				require.Equal(t, want, m.epoch)
 			},
 			"flush": func(t *rapid.T) {
-				m := any(t)
+				m := pick(t)
 				b := m.draw(t, lanePool)
 				require.NoError(t, m.try(b))
 				m.apply(b)
 			},
 			"refill": func(t *rapid.T) {
-				m := any(t)
+				m := pick(t)
 				b := m.draw(t, lanePool)
 				b.Refill = true
 				b.N += rapid.Uint64Range(0, 5).Draw(t, "ahead")
@@ -176,20 +176,20 @@ func likeTheModel(s *stage) {
 				m.apply(b)
 			},
 			"repeat": func(t *rapid.T) {
-				m := any(t)
+				m := pick(t)
 				if m.n == 0 {
 					return
 				}
 				require.NoError(t, m.try(m.last))
 			},
 			"skip": func(t *rapid.T) {
-				m := any(t)
+				m := pick(t)
 				b := m.draw(t, lanePool)
 				b.N += rapid.Uint64Range(1, 5).Draw(t, "ahead")
 				require.ErrorIs(t, m.try(b), store.ErrRolledBack)
 			},
 			"stale": func(t *rapid.T) {
-				m := any(t)
+				m := pick(t)
 				b := m.draw(t, lanePool)
 				b.Epoch -= rapid.Uint64Range(1, 5).Draw(t, "older")
 				b.Refill = rapid.Bool().Draw(t, "refill")
@@ -197,7 +197,7 @@ func likeTheModel(s *stage) {
 			},
 			"reopen": func(*rapid.T) { s.reopen() },
 			"": func(t *rapid.T) {
-				m := any(t)
+				m := pick(t)
 				require.Equal(t, m.want(), m.saved())
 			},
 		})

@@ -12,8 +12,8 @@ import (
 	"rangegate/lanes/store"
 )
 
-// Written is what the stored samples of a version were made of, with something of everything that its records have: a
-// range that was claimed at opening, by rangegate of that version, and given this one flush.
+// Written returns the batch in the samples of a version: that version's rangegate claimed the range at opening and flushed
+// this batch, which has a value in every field of its records.
 func Written(version int) store.Batch {
 	id := func(n byte) uuid.UUID { return uuid.UUID{0xa5, 15: n} }
 	began := at(time.Minute)
@@ -34,14 +34,14 @@ func Written(version int) store.Batch {
 		events[i].Event.ID, events[i].Event.Session, events[i].Event.Lane = id(byte(30+i)), id(2), id(1)
 	}
 	events[2].Simulated, events[2].Event.Kind, events[2].Event.Items = true, lanes.PurchaseRequest, purchase.Items
-	over := []lanes.Ended{ended(3, "Ann Lee"), ended(4, "")}
-	for i := range over {
-		over[i].Session.ID, over[i].Session.Group, over[i].Lane = id(byte(40+i)), id(6), id(5)
+	sessions := []lanes.Ended{ended(3, "Ann Lee"), ended(4, "")}
+	for i := range sessions {
+		sessions[i].Session.ID, sessions[i].Session.Group, sessions[i].Lane = id(byte(40+i)), id(6), id(5)
 	}
 	batch := store.Batch{
 		Range: id(0), Epoch: uint64(opening.UnixMilli()), N: 1, Now: opening,
 		Checkpoint: &lanes.Checkpoint{At: began, Boot: "7d5e36ac"},
-		Lanes:      snapshots, Events: events, Ended: over, LastEvent: 9, LastEnded: 8,
+		Lanes:      snapshots, Events: events, Ended: sessions, LastEvent: 9, LastEnded: 8,
 		Keys: []lanes.KeptAnswer{answer("k-1"), answer("k-2")},
 		Holds: &lanes.Holds{
 			InForce: []lanes.HoldRecord{{Scope: lanes.Scope{Kind: lanes.OverLane, ID: id(3)}, Who: "sam", Since: opening}},
@@ -60,8 +60,8 @@ func Written(version int) store.Batch {
 				lane.Session.RanOn = 0
 			}
 		}
-		for i := range over {
-			over[i].Session.RanOn = 0
+		for i := range sessions {
+			sessions[i].Session.RanOn = 0
 		}
 		return batch
 	}
@@ -71,21 +71,21 @@ func Written(version int) store.Batch {
 	return batch
 }
 
-// OfVersion tells the story of a store that rangegate of that version has left. The bench has the sample in place.
+// OfVersion tests a store that rangegate of that version has written. The bench has the sample.
 func OfVersion(t *testing.T, bench Bench, version int) {
-	s := &stage{T: t, bench: bench, retention: generous}
+	s := &fixture{T: t, bench: bench, retention: generous}
 	s.store = bench.Open(t, s.retention)
 	t.Cleanup(func() { _ = s.store.Close() })
 	was := Written(version)
 	want := saved{
-		Recovered: tidy(store.Recovered{
+		Recovered: normalize(store.Recovered{
 			Checkpoint: *was.Checkpoint, Lanes: was.Lanes, Keys: was.Keys, Holds: *was.Holds,
 			Pending:   []lanes.Logged{was.Events[0], was.Events[2]},
 			LastEvent: was.LastEvent, LastEnded: was.LastEnded, LastAct: was.LastAct,
 		}),
 		Events: was.Events, History: was.Ended, Acts: append([]lanes.Act{}, was.Acts...),
 	}
-	o := &owner{stage: s, rangeID: was.Range}
+	o := &owner{fixture: s, rangeID: was.Range}
 	require.Equal(t, want, o.saved())
 	for _, ended := range was.Ended {
 		found, err := s.store.Ended(t.Context(), was.Range, ended.Session.ID)
@@ -93,7 +93,7 @@ func OfVersion(t *testing.T, bench Bench, version int) {
 		assert.Equal(t, ended, found)
 	}
 
-	// It goes on, and is given everything that there is by now.
+	// It accepts flushes, with every present field.
 	o = s.claim(was.Range)
 	require.Equal(t, was.Epoch+1, o.epoch)
 	o.flush(o.batch())
@@ -114,7 +114,7 @@ func OfVersion(t *testing.T, bench Bench, version int) {
 	want.Recovered.Lanes, want.Recovered.Holds = now.Lanes, *now.Holds
 	want.Recovered.Pending = append(want.Recovered.Pending, now.Events[0], now.Events[2])
 	want.Recovered.LastEvent, want.Recovered.LastEnded, want.Recovered.LastAct = 15, 14, 16
-	want.Recovered = tidy(want.Recovered)
+	want.Recovered = normalize(want.Recovered)
 	want.Events, want.History = append(want.Events, now.Events...), append(want.History, now.Ended...)
 	want.Acts = append(want.Acts, now.Acts...)
 	require.Equal(t, want, o.saved())

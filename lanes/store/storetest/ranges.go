@@ -12,16 +12,16 @@ import (
 	"rangegate/lanes/store"
 )
 
-func apart(s *stage) {
-	one, other := s.claim(uuid.New()), s.claim(uuid.New())
-	one.flush(one.with(1))
-	one.flush(one.with(2))
-	want := one.saved()
-	assert.Empty(s, other.load().Lanes)
-	assert.Zero(s, other.load().Holds)
+func rangesAreSeparate(s *fixture) {
+	first, second := s.claim(uuid.New()), s.claim(uuid.New())
+	first.flush(first.filled(1))
+	first.flush(first.filled(2))
+	want := first.saved()
+	assert.Empty(s, second.load().Lanes)
+	assert.Zero(s, second.load().Holds)
 
 	// The same ids and cursors in another range are other records.
-	batch := other.batch()
+	batch := second.batch()
 	batch.Lanes = []lanes.Snapshot{free(want.Recovered.Lanes[0].ID)}
 	batch.Events = []lanes.Logged{delivered(pending(1))}
 	batch.Ended = []lanes.Ended{want.History[0]}
@@ -30,19 +30,19 @@ func apart(s *stage) {
 	batch.Keys = want.Recovered.Keys
 	batch.Holds = new(want.Recovered.Holds.Lift(lanes.Scope{Kind: lanes.OverRange}, opening))
 	batch.Forget = []string{want.Recovered.Keys[0].Name}
-	other.flush(batch)
-	s.claim(other.rangeID)
+	second.flush(batch)
+	s.claim(second.rangeID)
 
 	s.reopen()
-	assert.Equal(s, want, one.saved())
-	assert.Equal(s, batch.Lanes, other.load().Lanes)
-	assert.Equal(s, *batch.Holds, other.load().Holds)
-	assert.Equal(s, batch.Acts, other.acts())
-	one.flush(one.with(3)) // nor has the other's claim fenced it
-	require.ErrorIs(s, other.try(other.batch()), store.ErrFenced)
+	assert.Equal(s, want, first.saved())
+	assert.Equal(s, batch.Lanes, second.load().Lanes)
+	assert.Equal(s, *batch.Holds, second.load().Holds)
+	assert.Equal(s, batch.Acts, second.acts())
+	first.flush(first.filled(3)) // the claim of another range does not fence it
+	require.ErrorIs(s, second.try(second.batch()), store.ErrFenced)
 }
 
-func atOnce(s *stage) {
+func concurrentFlushes(s *fixture) {
 	const ranges, flushes = 64, 8
 	want := make([]saved, ranges)
 	owners := make([]*owner, ranges)
@@ -54,7 +54,7 @@ func atOnce(s *stage) {
 		working.Go(func() {
 			o := owners[i]
 			for n := uint64(1); n <= flushes; n++ {
-				batch := o.with(n)
+				batch := o.filled(n)
 				batch.N = n
 				batch.Lanes = []lanes.Snapshot{occupied(lane, fmt.Sprint("customer ", i, " ", n))}
 				want[i].Recovered.Lanes, want[i].Recovered.Holds = batch.Lanes, *batch.Holds
@@ -78,7 +78,7 @@ func atOnce(s *stage) {
 		want[i].Recovered.Pending = want[i].Events
 		want[i].Recovered.LastEvent, want[i].Recovered.LastEnded = flushes, flushes
 		want[i].Recovered.LastAct = flushes
-		want[i].Recovered = tidy(want[i].Recovered)
+		want[i].Recovered = normalize(want[i].Recovered)
 		assert.Equal(s, want[i], o.saved())
 	}
 }

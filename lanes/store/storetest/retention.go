@@ -11,14 +11,14 @@ import (
 	"rangegate/lanes/store"
 )
 
-// enough is more flushes than any trimming takes that is worth the name.
-const enough = 2000
+// maxTrimFlushes is more than a store needs to trim the records of any test.
+const maxTrimFlushes = 2000
 
-// trim flushes nothing at that time, again and again, until done. It has to come true.
+// trim makes empty flushes at that time until done.
 func (o *owner) trim(now time.Time, done func() bool) (flushes int) {
 	o.Helper()
 	for ; !done(); flushes++ {
-		require.Less(o, flushes, enough, "flush after flush, and it is still there")
+		require.Less(o, flushes, maxTrimFlushes, "records remain after all these flushes")
 		batch := o.batch()
 		batch.Now = now
 		o.flush(batch)
@@ -26,8 +26,8 @@ func (o *owner) trim(now time.Time, done func() bool) (flushes int) {
 	return flushes
 }
 
-// logged fills the logs: a delivered event, an ended session and an act for each of the times, their cursors from 1 up.
-func (o *owner) logged(times ...time.Time) store.Batch {
+// fillLogs writes a delivered event, an ended session and an act at each of the times, with cursors from 1.
+func (o *owner) fillLogs(times ...time.Time) store.Batch {
 	batch := o.batch()
 	for i, at := range times {
 		event, session := delivered(pending(uint64(i+1))), ended(uint64(i+1), "Jo Smith")
@@ -42,8 +42,8 @@ func (o *owner) logged(times ...time.Time) store.Batch {
 	return batch
 }
 
-func overTerm(s *stage) {
-	s.keep(store.Retention{Events: 3 * day, History: 9 * day, Names: 9 * day, Cap: 1_000_000})
+func trimsExpired(s *fixture) {
+	s.setRetention(store.Retention{Events: 3 * day, History: 9 * day, Names: 9 * day, Cap: 1_000_000})
 	o := s.claim(uuid.New())
 	const old = 1000
 	times := make([]time.Time, old, old+2)
@@ -51,7 +51,7 @@ func overTerm(s *stage) {
 		times[i] = opening
 	}
 	times = append(times, opening.Add(day), opening.Add(2*day))
-	log := o.logged(times...)
+	log := o.fillLogs(times...)
 	events, history := log.Events, log.Ended
 	batch := o.batch()
 	batch.Now = opening.Add(3 * day)
@@ -79,17 +79,17 @@ func overTerm(s *stage) {
 	assert.Equal(s, history[old], found)
 }
 
-func overCap(s *stage) {
+func trimsExcess(s *fixture) {
 	r := generous
 	r.Cap = 10
-	s.keep(r)
+	s.setRetention(r)
 	o := s.claim(uuid.New())
 	var events []lanes.Logged
 	var history []lanes.Ended
 	var acts []lanes.Act
 	for cursor := uint64(1); cursor <= 25; cursor++ {
 		batch := o.batch()
-		batch.Events = []lanes.Logged{delivered(pending(cursor * 2))} // cursors may have gaps
+		batch.Events = []lanes.Logged{delivered(pending(cursor * 2))} // cursors with gaps
 		batch.Ended = []lanes.Ended{ended(cursor*2, "Jo Smith")}
 		batch.Acts = []lanes.Act{act(cursor*2, "sam")}
 		o.flush(batch)
@@ -105,15 +105,15 @@ func overCap(s *stage) {
 	assert.Equal(s, acts[15:], o.acts())
 
 	batch := o.batch()
-	batch.Events, batch.Acts = events[20:], acts[20:] // written over: that makes no more of them
+	batch.Events, batch.Acts = events[20:], acts[20:] // replaced: their number does not rise
 	o.flush(batch)
 	o.flush(o.batch())
 	assert.Equal(s, events[15:], o.events())
 	assert.Equal(s, acts[15:], o.acts())
 }
 
-func pendingStays(s *stage) {
-	s.keep(store.Retention{Events: day, History: day, Names: day, Cap: 3})
+func pendingRemains(s *fixture) {
+	s.setRetention(store.Retention{Events: day, History: day, Names: day, Cap: 3})
 	o := s.claim(uuid.New())
 	batch := o.batch()
 	for cursor := uint64(1); cursor <= 20; cursor++ {
@@ -142,10 +142,10 @@ func pendingStays(s *stage) {
 	assert.Empty(s, o.load().Pending)
 }
 
-func namesLeave(s *stage) {
-	s.keep(store.Retention{Events: 90 * day, History: 90 * day, Names: 30 * day, Cap: 1000})
+func namesAreTrimmed(s *fixture) {
+	s.setRetention(store.Retention{Events: 90 * day, History: 90 * day, Names: 30 * day, Cap: 1000})
 	o := s.claim(uuid.New())
-	history := o.logged(opening, opening.Add(day), opening.Add(2*day)).Ended
+	history := o.fillLogs(opening, opening.Add(day), opening.Add(2*day)).Ended
 	o.flush(o.batch())
 	require.Equal(s, history, o.history())
 
@@ -178,10 +178,10 @@ func namesLeave(s *stage) {
 	assert.Equal(s, batch.Ended[0], got[3], "one that ended meanwhile keeps its name")
 }
 
-func cursorsStay(s *stage) {
-	s.keep(store.Retention{Events: day, History: day, Names: day, Cap: 1000})
+func cursorsNeverFall(s *fixture) {
+	s.setRetention(store.Retention{Events: day, History: day, Names: day, Cap: 1000})
 	o := s.claim(uuid.New())
-	o.logged(opening, opening, opening)
+	o.fillLogs(opening, opening, opening)
 	o.trim(opening.Add(2*day), func() bool { return len(o.events())+len(o.history())+len(o.acts()) == 0 })
 	for range 2 {
 		r := o.load()

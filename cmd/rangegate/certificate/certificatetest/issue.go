@@ -18,13 +18,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Pair is a certificate of localhost and 127.0.0.1, which has signed itself, and its key, as PEM.
+// Pair is a self-signed certificate of localhost and 127.0.0.1 with its key, as PEM.
 type Pair struct {
 	Certificate, Key []byte
 	Expires          time.Time
 }
 
-// Issue makes one that is valid until then, from an hour before now, or before its end. From says otherwise.
+// Issue makes a pair that expires in until, which may be negative. It becomes valid in from, by default an hour before
+// now or before its expiry.
 func Issue(t testing.TB, until time.Duration, from ...time.Duration) Pair {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -49,13 +50,13 @@ func Issue(t testing.TB, until time.Duration, from ...time.Duration) Pair {
 	}
 }
 
-// Block is what the first block of PEM text holds.
+// Block returns the content of the first PEM block.
 func Block(text []byte) []byte {
 	block, _ := pem.Decode(text)
 	return block.Bytes
 }
 
-// Files writes the pair to a folder of its own.
+// Files writes the pair to a new folder, and returns the paths.
 func (p Pair) Files(t testing.TB) (certificate, key string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -65,7 +66,7 @@ func (p Pair) Files(t testing.TB) (certificate, key string) {
 	return certificate, key
 }
 
-// Replace puts a new file in the place of one at once, as what renews certificates does.
+// Replace replaces a file atomically, as certbot does.
 func Replace(t testing.TB, path string, content []byte) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(path+".new", content, 0o600))

@@ -1,11 +1,11 @@
-// The buttons that choose the next answer. Which one is on comes back by the stream, as another page may choose too.
+// The buttons that choose the next answer. The stream tells which one is on, as another page may choose too.
 const buttons = [...document.querySelectorAll("[data-answer]")];
 const message = document.querySelector("#message");
 const once = document.querySelector("#once");
 const next = document.querySelector("#next");
 const problem = document.querySelector("#problem");
 
-const deeds = { refuse: "refused", hang: "not answered", error: "answered with an error" };
+const outcomes = { refuse: "refused", hang: "not answered", error: "answered with an error" };
 
 export function showNext(chosen) {
   for (const button of buttons) {
@@ -17,10 +17,10 @@ export function showNext(chosen) {
     return;
   }
   const words = chosen.user_message ? ` with “${chosen.user_message}”` : "";
-  const deed = deeds[chosen.answer] + words;
+  const outcome = outcomes[chosen.answer] + words;
   next.textContent = chosen.once
-    ? `The next event is ${deed}; after it everything is accepted again.`
-    : `Every event is ${deed}, until you change it.`;
+    ? `The next event is ${outcome}; after it everything is accepted again.`
+    : `Every event is ${outcome}, until you change it.`;
 }
 
 async function choose(answer) {

@@ -1,5 +1,5 @@
-// The list of what arrived, newest on top.
-const kept = 500; // as many as the integrator remembers
+// The list of arrivals, newest first.
+const maxArrivals = 500; // as many as the integrator keeps
 const list = document.querySelector("#arrivals");
 const empty = document.querySelector("#empty");
 const count = document.querySelector("#count");
@@ -24,23 +24,23 @@ const answers = {
 export function showAll(arrived) {
   list.replaceChildren(...arrived.map(row).reverse());
   newest = arrived.at(-1)?.number ?? 0;
-  settle();
+  updateCount();
 }
 
 export function show(arrival) {
   const line = row(arrival);
   line.classList.add("new");
   list.prepend(line);
-  while (list.children.length > kept) {
+  while (list.children.length > maxArrivals) {
     list.lastElementChild.remove();
   }
   newest = arrival.number;
-  settle();
+  updateCount();
 }
 
-function settle() {
+function updateCount() {
   empty.hidden = newest > 0;
-  count.textContent = newest > kept ? `the last ${kept} of ${newest}` : newest || "";
+  count.textContent = newest > maxArrivals ? `the last ${maxArrivals} of ${newest}` : newest || "";
 }
 
 function row(a) {
@@ -79,7 +79,7 @@ function answered({ answer, status }) {
   return element("span", "answered", status === 0 ? word : `${word} ${status}`);
 }
 
-// The end of an id tells more than its beginning: ids that were made by hand begin alike.
+// Shows the end of an id, as handmade ids begin alike.
 function fact(name, id) {
   const shown = element("span", "", `${name} `);
   const short = element("code", "", id ? `…${id.slice(-6)}` : "none");
@@ -89,8 +89,8 @@ function fact(name, id) {
 }
 
 function element(tag, className, text = "") {
-  const made = document.createElement(tag);
-  made.className = className;
-  made.textContent = text;
-  return made;
+  const node = document.createElement(tag);
+  node.className = className;
+  node.textContent = text;
+  return node;
 }

@@ -1,12 +1,12 @@
-// The page of the demo integrator: it shows what the stream says. Everything that came from outside is put in as text.
+// The page of the demo integrator shows the events of its stream. Texts of others are only ever set as text.
 import { show, showAll } from "./arrivals.js";
 import { showNext } from "./answers.js";
-import "./shelf.js";
+import "./products.js";
 
 const connection = document.querySelector("#connection");
 const unchecked = document.querySelector("#unchecked");
 
-function say(state, text) {
+function showState(state, text) {
   connection.dataset.state = state;
   connection.textContent = text;
 }
@@ -18,14 +18,14 @@ function connect() {
     unchecked.hidden = all.checks_signatures;
     showAll(all.arrived);
     showNext(all.next);
-    say("connected", "Connected");
+    showState("connected", "Connected");
   });
   stream.addEventListener("arrived", ({ data }) => show(JSON.parse(data)));
   stream.addEventListener("next", ({ data }) => showNext(JSON.parse(data)));
   stream.addEventListener("error", () => {
-    say("lost", "Not connected, trying again…");
+    showState("lost", "Not connected, trying again…");
     if (stream.readyState === EventSource.CLOSED) {
-      setTimeout(connect, 3000); // the browser gives up by itself when it was answered something else than a stream
+      setTimeout(connect, 3000); // the browser gives up when the answer is no stream
     }
   });
 }

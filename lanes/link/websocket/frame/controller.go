@@ -8,7 +8,7 @@ import (
 	"rangegate/lanes"
 )
 
-// ControllerHello is the first message of a controller, in answer to the gateway's.
+// ControllerHello encodes the first message of a controller, which answers the gateway's hello.
 func ControllerHello(h Hello) []byte {
 	type state struct {
 		Hold      bool         `json:"hold"`
@@ -17,12 +17,12 @@ func ControllerHello(h Hello) []byte {
 		Remaining *int64       `json:"remaining_ms"`
 		Faults    []string     `json:"faults"`
 	}
-	inForce := state{Hold: h.Hold, Session: orNull(h.Session), Faults: append([]string{}, h.Faults...)}
+	inForce := state{Hold: h.Hold, Session: pointerOrNil(h.Session), Faults: append([]string{}, h.Faults...)}
 	if h.Session != uuid.Nil {
 		remaining := milliseconds(h.Left)
 		inForce.Phase, inForce.Remaining = &h.Phase, &remaining
 	}
-	return written(struct {
+	return encode(struct {
 		Type     string    `json:"type"`
 		Protocol int       `json:"protocol"`
 		Lane     uuid.UUID `json:"lane_id"`
@@ -32,15 +32,15 @@ func ControllerHello(h Hello) []byte {
 	}{typeHello, protocol, h.Lane, h.LogID, h.Firmware, inForce})
 }
 
-// AppliedRevision says that the state of that revision is in force.
+// AppliedRevision encodes the message that the state of that revision is in force.
 func AppliedRevision(revision uint64) []byte {
-	return written(struct {
+	return encode(struct {
 		Type     string `json:"type"`
 		Revision uint64 `json:"revision"`
 	}{typeApplied, revision})
 }
 
-// Report says that something happened. The log that it is of is the one in the controller's hello.
+// Report encodes a report. Its log is the one in the controller's hello.
 func Report(r lanes.Report) []byte {
 	message := struct {
 		Type     string        `json:"type"`
@@ -51,56 +51,56 @@ func Report(r lanes.Report) []byte {
 		Purchase *uuid.UUID    `json:"purchase_id,omitempty"`
 		Items    *[]lanes.Item `json:"items,omitempty"`
 		Detail   *string       `json:"detail,omitempty"`
-	}{Type: typeReport, Seq: r.Log.Seq, Session: orNull(r.Session), Kind: r.Kind, Age: milliseconds(r.Age)}
+	}{Type: typeReport, Seq: r.Log.Seq, Session: pointerOrNil(r.Session), Kind: r.Kind, Age: milliseconds(r.Age)}
 	switch r.Kind {
 	case lanes.ReportPurchase:
 		items := append([]lanes.Item{}, r.Items...)
-		message.Purchase, message.Items = orNull(r.Purchase), &items
+		message.Purchase, message.Items = pointerOrNil(r.Purchase), &items
 	case lanes.ReportFault:
 		message.Detail = &r.Detail
 	}
-	return written(message)
+	return encode(message)
 }
 
-// FromController reads what a controller sent: a Hello, Applied or lanes.Report, or nil for a type that this version
-// does not know. A report's log has no name yet: that is in the hello. A kind of report that LINK.md does not have is a
-// report all the same, as it has its number in the log. The error says which rule the message breaks.
+// FromController decodes a message of a controller: a Hello, Applied or lanes.Report, or nil for an unknown type. The
+// report's log has no id, which is in the hello. A report of an unknown kind is decoded, because it has a number in the log.
+// The error names the broken rule.
 func FromController(text []byte) (any, error) {
-	k := parse(text)
+	o := parse(text)
 	var message any
-	switch k.text("type") {
+	switch o.text("type") {
 	case typeHello:
-		message = readHello(k)
+		message = readHello(o)
 	case typeApplied:
-		message = Applied(k.count("revision", 1))
+		message = Applied(o.count("revision", 1))
 	case typeReport:
-		message = readReport(k)
+		message = readReport(o)
 	}
-	if err := k.err(); err != nil {
+	if err := o.err(); err != nil {
 		return nil, err
 	}
 	return message, nil
 }
 
-func readHello(k keys) Hello {
-	if k.count("protocol", 0) != protocol {
-		k.breaks("protocol", "1")
+func readHello(o object) Hello {
+	if o.count("protocol", 0) != protocol {
+		o.fail("protocol", "1")
 	}
-	h := Hello{Lane: k.id("lane_id")}
-	h.LogID, h.Firmware = k.text("log_id"), k.optionalText("firmware")
+	h := Hello{Lane: o.id("lane_id")}
+	h.LogID, h.Firmware = o.text("log_id"), o.optionalText("firmware")
 	if h.LogID == "" {
-		k.breaks("log_id", "a name")
+		o.fail("log_id", "a name")
 	}
-	state := k.object("state")
+	state := o.object("state")
 	h.Hold = state.flag("hold")
 	if h.Session = state.optionalID("session_id"); h.Session != uuid.Nil {
-		h.Phase, h.Left = readPhase(state), state.span("remaining_ms")
+		h.Phase, h.Left = readPhase(state), state.duration("remaining_ms")
 	}
-	if state.given("faults") {
+	if state.has("faults") {
 		for _, raw := range state.list("faults") {
 			var fault *string
 			if json.Unmarshal(raw, &fault) != nil || fault == nil {
-				state.breaks("faults", "a list of texts")
+				state.fail("faults", "a list of texts")
 				break
 			}
 			h.Faults = append(h.Faults, *fault)
@@ -109,24 +109,24 @@ func readHello(k keys) Hello {
 	return h
 }
 
-func readReport(k keys) lanes.Report {
+func readReport(o object) lanes.Report {
 	r := lanes.Report{
-		Log: lanes.Log{Seq: k.count("seq", 1)}, Kind: k.text("kind"),
-		Session: k.optionalID("session_id"), Age: k.span("age_ms"),
+		Log: lanes.Log{Seq: o.count("seq", 1)}, Kind: o.text("kind"),
+		Session: o.optionalID("session_id"), Age: o.duration("age_ms"),
 	}
 	switch r.Kind {
 	case lanes.ReportPurchase:
-		r.Purchase = k.id("purchase_id")
-		for _, raw := range k.list("items") {
-			item := keys{within: "items.", broken: k.broken}
+		r.Purchase = o.id("purchase_id")
+		for _, raw := range o.list("items") {
+			item := object{prefix: "items.", first: o.first}
 			if json.Unmarshal(raw, &item.values) != nil || item.values == nil {
-				k.breaks("items", "a list of objects")
+				o.fail("items", "a list of objects")
 				break
 			}
 			r.Items = append(r.Items, lanes.Item{ID: item.text("id"), Qty: item.quantity("qty")})
 		}
 	case lanes.ReportFault:
-		r.Detail = k.text("detail")
+		r.Detail = o.text("detail")
 	}
 	return r
 }

@@ -22,7 +22,7 @@ var (
 	purchase = uuid.MustParse("77777777-7777-4777-8777-000000000001")
 )
 
-// The messages as LINK.md shows them.
+// The messages in LINK.md.
 func TestGatewayWrites(t *testing.T) {
 	now := lanes.Instant{Mono: time.Hour}
 	running := &lanes.Session{
@@ -84,7 +84,7 @@ func TestControllerWrites(t *testing.T) {
 	}
 }
 
-// A state is never too long, whatever a POS and an integrator wrote.
+// A state is never longer than Longest, whatever text a POS and an integrator send.
 func TestTheLongestStateFits(t *testing.T) {
 	s := &lanes.Session{
 		ID: session, Group: groupID, Customer: strings.Repeat("\u2028", 200), Phase: lanes.Running, Left: 8 * time.Hour,
@@ -174,8 +174,8 @@ func TestRulesOfAController(t *testing.T) {
 
 func TestRulesOfAGateway(t *testing.T) {
 	hello := string(frame.GatewayHello(link.Lane{Range: rangeID, ID: laneID, Epoch: 3}))
-	on := &lanes.Session{ID: session, Group: groupID, Customer: "Jo", Phase: lanes.Waiting, Purchase: &lanes.Purchase{ID: purchase, Phase: lanes.Pending}}
-	state := string(frame.State(link.State{Revision: 1, Session: on}, lanes.Instant{}))
+	current := &lanes.Session{ID: session, Group: groupID, Customer: "Jo", Phase: lanes.Waiting, Purchase: &lanes.Purchase{ID: purchase, Phase: lanes.Pending}}
+	state := string(frame.State(link.State{Revision: 1, Session: current}, lanes.Instant{}))
 	for _, c := range []struct{ text, old, new, rule string }{
 		{hello, "run_out", "open", "on_loss: wants one of [run_out hold]"},
 		{hello, `"epoch":3`, `"epoch":-3`, "epoch: wants a whole number from 0"},

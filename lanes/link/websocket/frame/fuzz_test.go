@@ -11,16 +11,15 @@ import (
 	"rangegate/lanes/link/websocket/frame"
 )
 
-// Nothing that comes over the wire makes the reading panic, and what is taken means the same when it is written and
-// read again.
+// No bytes make the decoder panic, and a decoded message stays the same when it is encoded and decoded again.
 func FuzzFrame(f *testing.F) {
-	on := &lanes.Session{
+	running := &lanes.Session{
 		ID: session, Group: groupID, Customer: "Jo", Phase: lanes.Running, Left: time.Minute,
 		Purchase: &lanes.Purchase{ID: purchase, Phase: lanes.Accepted, UserMessage: "Thanks"},
 	}
 	for _, text := range [][]byte{
 		frame.GatewayHello(link.Lane{Range: rangeID, ID: laneID, Epoch: 3}),
-		frame.State(link.State{Revision: 1, Session: on, Purchasing: true}, lanes.Instant{}),
+		frame.State(link.State{Revision: 1, Session: running, Purchasing: true}, lanes.Instant{}),
 		frame.Ack(lanes.Log{ID: "log", Seq: 1}),
 		frame.ControllerHello(frame.Hello{Lane: laneID, Hello: link.Hello{
 			LogID: "log", Firmware: "1", Session: session, Phase: lanes.Paused, Left: time.Second, Faults: []string{"lamp"},
@@ -35,23 +34,23 @@ func FuzzFrame(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if len(text) > frame.Longest/6 {
-			return // written again it may be too long: escapes take up to six times as much
+			return // encoded repeated it may be too long: escapes need up to six times the space
 		}
 		if message, err := frame.FromController(text); err == nil && message != nil {
-			again, err := frame.FromController(rewritten(message))
+			repeated, err := frame.FromController(rewritten(message))
 			require.NoError(t, err)
-			require.Equal(t, message, again)
+			require.Equal(t, message, repeated)
 		}
 		message, err := frame.FromGateway(text)
 		if err != nil || message == nil {
 			return
 		}
-		if s, is := message.(link.State); is && s.Session != nil && s.Session.Purchase != nil && len(s.Session.Purchase.UserMessage) > 1000 {
-			return // is cut when it is written
+		if s, ok := message.(link.State); ok && s.Session != nil && s.Session.Purchase != nil && len(s.Session.Purchase.UserMessage) > 1000 {
+			return // encoding truncates it
 		}
-		again, err := frame.FromGateway(rewritten(message))
+		repeated, err := frame.FromGateway(rewritten(message))
 		require.NoError(t, err)
-		require.Equal(t, message, again)
+		require.Equal(t, message, repeated)
 	})
 }
 

@@ -9,23 +9,23 @@ import (
 	"rangegate/lanes/link"
 )
 
-// What a controller does when it loses the gateway.
+// The values of on_loss: what a controller does when it loses the gateway.
 const (
 	runOut = "run_out"
 	hold   = "hold"
 )
 
-// longestNote is how many characters of the customer's message about a purchase are sent: a state with it and with the
-// longest name stays below Longest, however they are written in JSON.
+// longestNote limits the characters of the message about a purchase: a state with it and with the longest name is shorter
+// than Longest in any JSON encoding.
 const longestNote = 1000
 
-// GatewayHello is the first message of a gateway.
+// GatewayHello encodes the first message of a gateway.
 func GatewayHello(lane link.Lane) []byte {
 	onLoss := runOut
 	if lane.HoldOnLoss {
 		onLoss = hold
 	}
-	return written(struct {
+	return encode(struct {
 		Type     string    `json:"type"`
 		Protocol int       `json:"protocol"`
 		Range    uuid.UUID `json:"range_id"`
@@ -50,8 +50,8 @@ type purchase struct {
 	Message string              `json:"user_message"`
 }
 
-// State is the whole state that is wanted, with the time that remains of its session at now. A part of a millisecond is
-// taken from the customer: no lane is open longer than it was sold.
+// State encodes the complete desired state, with the time that its session has left at now. Milliseconds are rounded down:
+// no lane is open longer than it was sold.
 func State(s link.State, now lanes.Instant) []byte {
 	message := struct {
 		Type     string    `json:"type"`
@@ -60,71 +60,70 @@ func State(s link.State, now lanes.Instant) []byte {
 		Session  *session  `json:"session"`
 		Purchase *purchase `json:"purchase"`
 	}{Type: typeState, Revision: s.Revision, Hold: s.Hold}
-	if on := s.Session; on != nil {
-		message.Session = &session{on.ID, on.Customer, on.Group, on.Phase, milliseconds(on.Remaining(now)), s.Purchasing}
-		if latest := on.Purchase; latest != nil {
-			message.Purchase = &purchase{latest.ID, latest.Phase, beginning(latest.UserMessage)}
+	if current := s.Session; current != nil {
+		message.Session = &session{current.ID, current.Customer, current.Group, current.Phase, milliseconds(current.Remaining(now)), s.Purchasing}
+		if latest := current.Purchase; latest != nil {
+			message.Purchase = &purchase{latest.ID, latest.Phase, truncate(latest.UserMessage)}
 		}
 	}
-	return written(message)
+	return encode(message)
 }
 
-// beginning is as much of the note as is sent.
-func beginning(note string) string {
+// truncate cuts a note to longestNote characters.
+func truncate(note string) string {
 	if characters := []rune(note); len(characters) > longestNote {
 		return string(characters[:longestNote-1]) + "…"
 	}
 	return note
 }
 
-// Ack says that the report of that number, and all before it of that log, are saved.
+// Ack encodes the message that the report with that number, and all before it in that log, are saved.
 func Ack(log lanes.Log) []byte {
-	return written(struct {
+	return encode(struct {
 		Type string `json:"type"`
 		Log  string `json:"log_id"`
 		Seq  uint64 `json:"seq"`
 	}{typeAck, log.ID, log.Seq})
 }
 
-// FromGateway reads what a gateway sent: a link.Lane, link.State or lanes.Log, or nil for a type that this version does
-// not know. The session of a state has the time that remains as Left; Since, when that was, is for the reader to set.
-// The error says which rule the message breaks.
+// FromGateway decodes a message of a gateway: a link.Lane, link.State or lanes.Log, or nil for an unknown type. The session
+// of a state has its remaining time as Left; the caller sets Since. The error names the broken rule.
 func FromGateway(text []byte) (any, error) {
-	k := parse(text)
+	o := parse(text)
 	var message any
-	switch k.text("type") {
+	switch o.text("type") {
 	case typeHello:
-		if k.count("protocol", 0) != protocol {
-			k.breaks("protocol", "1")
+		if o.count("protocol", 0) != protocol {
+			o.fail("protocol", "1")
 		}
 		message = link.Lane{
-			Range: k.id("range_id"), ID: k.id("lane_id"), Epoch: k.count("epoch", 0),
-			HoldOnLoss: k.oneOf("on_loss", runOut, hold) == hold,
+			Range: o.id("range_id"), ID: o.id("lane_id"), Epoch: o.count("epoch", 0),
+			HoldOnLoss: o.oneOf("on_loss", runOut, hold) == hold,
 		}
 	case typeState:
-		message = readState(k)
+		message = readState(o)
 	case typeAck:
-		message = lanes.Log{ID: k.text("log_id"), Seq: k.count("seq", 1)}
+		message = lanes.Log{ID: o.text("log_id"), Seq: o.count("seq", 1)}
 	}
-	if err := k.err(); err != nil {
+	if err := o.err(); err != nil {
 		return nil, err
 	}
 	return message, nil
 }
 
-func readState(k keys) link.State {
-	s := link.State{Revision: k.count("revision", 1), Hold: k.flag("hold")}
-	if !k.given("session") {
+func readState(o object) link.State {
+	s := link.State{Revision: o.count("revision", 1), Hold: o.flag("hold")}
+	if !o.has("session") {
 		return s
 	}
-	on := k.object("session")
+	current := o.object("session")
 	s.Session = &lanes.Session{
-		ID: on.id("session_id"), Customer: on.text("customer_name"), Group: on.id("group_id"),
-		Phase: readPhase(on), Left: on.span("remaining_ms"),
+		ID: current.id("session_id"), Customer: current.text("customer_name"), Group: current.id("group_id"),
+		Phase: readPhase(current), Left: current.duration("remaining_ms"),
 	}
-	s.Purchasing = on.flag("enable_purchasing")
-	if k.given("purchase") {
-		latest := k.object("purchase")
+	s.Purchasing = current.flag("enable_purchasing")
+	if o.has("purchase") {
+		latest := o.object("purchase")
 		s.Session.Purchase = &lanes.Purchase{
 			ID: latest.id("purchase_id"), UserMessage: latest.optionalText("user_message"),
 			Phase: lanes.PurchasePhase(latest.oneOf("phase",
@@ -134,8 +133,8 @@ func readState(k keys) link.State {
 	return s
 }
 
-func readPhase(k keys) lanes.Phase {
-	return lanes.Phase(k.oneOf("phase", string(lanes.Waiting), string(lanes.Running), string(lanes.Paused)))
+func readPhase(o object) lanes.Phase {
+	return lanes.Phase(o.oneOf("phase", string(lanes.Waiting), string(lanes.Running), string(lanes.Paused)))
 }
 
 func milliseconds(d time.Duration) int64 { return max(0, d).Milliseconds() }

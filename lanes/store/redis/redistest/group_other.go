@@ -4,5 +4,5 @@ package redistest
 
 import "syscall"
 
-// groupOfItsOwn makes signals reach the server and its children. A server whose test binary was killed stays.
-func groupOfItsOwn() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+// newProcessGroup makes signals reach the server and its children. When the test binary is killed the server remains.
+func newProcessGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

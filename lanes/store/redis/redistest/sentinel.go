@@ -9,22 +9,22 @@ import (
 	"testing"
 )
 
-// StartReplica starts a server that copies the other one, until it is told otherwise.
-func StartReplica(t testing.TB, of *Server, options ...string) *Server {
+// StartReplica starts a replica of a master.
+func StartReplica(t testing.TB, master *Server, options ...string) *Server {
 	t.Helper()
-	host, port, err := net.SplitHostPort(of.Addr())
+	host, port, err := net.SplitHostPort(master.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return Start(t, append([]string{"--replicaof", host, port}, options...)...)
 }
 
-// StartSentinel starts a Sentinel that knows the master under that name, and by itself promotes a replica when the
-// master has been gone for half a second. It has to find the replicas with the master.
+// StartSentinel starts a Sentinel that knows the master by that name. It promotes a replica when the master has been down
+// for half a second.
 func StartSentinel(t testing.TB, name string, master *Server) *Server {
 	t.Helper()
 	s := &Server{t: t, dir: t.TempDir(), ready: "+monitor master"}
-	file := filepath.Join(s.dir, "sentinel.conf") // it keeps there what it finds out
+	file := filepath.Join(s.dir, "sentinel.conf") // the Sentinel also writes to it
 	text := fmt.Sprintf(`bind 127.0.0.1
 dir %s
 daemonize no

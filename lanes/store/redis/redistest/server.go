@@ -1,5 +1,5 @@
 // Package redistest runs a real redis-server for tests: on a port of 127.0.0.1, its data in a temporary directory,
-// every write fsync'd to the append-only file before it is answered.
+// every write synced to the append-only file before the reply.
 package redistest
 
 import (
@@ -17,24 +17,23 @@ import (
 	"time"
 )
 
-// startLimit bounds how long a server may take until it accepts connections.
-const startLimit = 30 * time.Second
+// startTimeout limits the time until a server accepts connections.
+const startTimeout = 30 * time.Second
 
-// Server is a redis-server that belongs to one test and ends with it. Its methods fail the test when they cannot do
-// what they say; they are not safe for concurrent use.
+// Server is a redis-server that ends with its test. Its methods fail the test on an error, and are not safe for concurrent
+// use.
 type Server struct {
 	t       testing.TB
 	dir     string
 	port    int
-	command func(port int) []string // its arguments
-	ready   string                  // what it says once it accepts connections
+	command func(port int) []string // the arguments
+	ready   string                  // the log line of a server that accepts connections
 	process *exec.Cmd               // nil while the server is down
-	gone    chan struct{}           // nobody has the server's output open any more
+	ended   chan struct{}           // closed when the server's output has ended
 }
 
-// Start starts a server with an empty database. The options are those of redis-server's command line, behind the
-// ones of this package: "--maxmemory", "1mb". Where redis-server is not installed the test is skipped, or fails when
-// the environment has CI or RANGEGATE_NO_SKIP.
+// Start starts a server with an empty database. The options of redis-server, such as "--maxmemory", "1mb", follow those of
+// this package. Without redis-server the test is skipped, or fails when the environment has CI or RANGEGATE_NO_SKIP.
 func Start(t testing.TB, options ...string) *Server {
 	t.Helper()
 	s := &Server{t: t, dir: t.TempDir(), ready: "Ready to accept connections"}
@@ -48,7 +47,7 @@ func Start(t testing.TB, options ...string) *Server {
 	return s
 }
 
-// start finds a port for the server and starts it there.
+// start starts the server on a free port.
 func (s *Server) start() {
 	t := s.t
 	t.Helper()
@@ -59,16 +58,15 @@ func (s *Server) start() {
 		t.Skip("redis-server is not installed")
 	}
 	t.Cleanup(s.end)
-	var taken string
+	var inUse string
 	for range 20 {
-		// Below the ports that kernels hand out by themselves, so that nobody is given this one while the server
-		// is down for a while.
+		// Below the kernel's ephemeral ports: no other process gets the port while the server is down.
 		s.port = 20000 + rand.IntN(12000)
-		if taken = s.launch(); taken == "" {
+		if inUse = s.launch(); inUse == "" {
 			return
 		}
 	}
-	t.Fatalf("redis-server found no free port:\n%s", taken)
+	t.Fatalf("redis-server found no free port:\n%s", inUse)
 }
 
 // Addr is the server's host:port, the same after a Restart.
@@ -77,49 +75,48 @@ func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.It
 // URL is the server's address for a configuration.
 func (s *Server) URL() string { return "redis://" + s.Addr() + "/0" }
 
-// Stop ends the server in order, as a restart of the machine would. Its data stays for Restart.
+// Stop ends the server with SIGTERM, as a restart of the machine does. Its data remain for Restart.
 func (s *Server) Stop() {
 	s.t.Helper()
 	s.signal(syscall.SIGTERM)
 	s.wait()
 }
 
-// Kill ends the server as kill -9 does. What it has on disk stays for Restart.
+// Kill ends the server as kill -9 does. Its data on disk remain for Restart.
 func (s *Server) Kill() {
 	s.t.Helper()
 	s.signal(syscall.SIGKILL)
 	s.wait()
 }
 
-// Restart starts the server again, on the same address and on the data that it left. A server that runs is killed.
+// Restart starts the server again with its address and its data. It kills a server that runs.
 func (s *Server) Restart() {
 	s.t.Helper()
 	if s.process != nil {
 		s.Kill()
 	}
-	if taken := s.launch(); taken != "" {
-		s.t.Fatalf("redis-server did not start again, its port was taken:\n%s", taken)
+	if inUse := s.launch(); inUse != "" {
+		s.t.Fatalf("redis-server did not start again, its port was in use:\n%s", inUse)
 	}
 }
 
-// Hang stops the server from doing anything. Its connections stay open, and new ones are accepted by the kernel.
+// Hang suspends the server. Its connections stay open, and the kernel accepts new ones.
 func (s *Server) Hang() {
 	s.t.Helper()
 	s.signal(syscall.SIGSTOP)
 }
 
-// Wake lets a server go on that hangs. It does then what it was sent meanwhile.
+// Wake continues a server that hangs. It then handles what it has received.
 func (s *Server) Wake() {
 	s.t.Helper()
 	s.signal(syscall.SIGCONT)
 }
 
-// launch starts the process and waits until it accepts connections. When the port is taken it answers what the server
-// said of that.
-func (s *Server) launch() (taken string) {
+// launch starts the process and waits until it accepts connections. When the port is in use it returns the server's output.
+func (s *Server) launch() (inUse string) {
 	s.t.Helper()
 	process := exec.Command("redis-server", s.command(s.port)...)
-	process.SysProcAttr = groupOfItsOwn()
+	process.SysProcAttr = newProcessGroup()
 	output, err := process.StdoutPipe()
 	if err != nil {
 		s.t.Fatal(err)
@@ -128,52 +125,52 @@ func (s *Server) launch() (taken string) {
 	if err := process.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	s.process, s.gone = process, make(chan struct{})
+	s.process, s.ended = process, make(chan struct{})
 
-	started := make(chan outcome, 1)
+	started := make(chan startResult, 1)
 	go func() {
-		defer close(s.gone)
+		defer close(s.ended)
 		follow(output, s.ready, started)
 	}()
-	var o outcome
+	var result startResult
 	select {
-	case o = <-started:
-	case <-time.After(startLimit):
+	case result = <-started:
+	case <-time.After(startTimeout):
 		s.kill()
-		o = <-started
+		result = <-started
 	}
-	if o.accepts {
+	if result.accepts {
 		return ""
 	}
 	s.wait()
-	if !strings.Contains(o.said, "Address already in use") {
-		s.t.Fatalf("redis-server did not start:\n%s", o.said)
+	if !strings.Contains(result.output, "Address already in use") {
+		s.t.Fatalf("redis-server did not start:\n%s", result.output)
 	}
-	return o.said
+	return result.output
 }
 
-// outcome is how a start went: the server accepts connections, or what it said until it ended.
-type outcome struct {
+// startResult is the result of a start: the server accepts connections, or has ended with this output.
+type startResult struct {
 	accepts bool
-	said    string
+	output  string
 }
 
-// follow reads what the server says, as long as it runs, and tells how its start went.
-func follow(output io.Reader, ready string, started chan<- outcome) {
-	var said strings.Builder
+// follow reads the server's output while it runs, and sends the result of its start.
+func follow(output io.Reader, ready string, started chan<- startResult) {
+	var text strings.Builder
 	lines := bufio.NewScanner(output)
 	for lines.Scan() {
 		if strings.Contains(lines.Text(), ready) {
-			started <- outcome{accepts: true}
-			_, _ = io.Copy(io.Discard, output) // a server whose output nobody reads would block
+			started <- startResult{accepts: true}
+			_, _ = io.Copy(io.Discard, output) // a server whose output is not read would block
 			return
 		}
-		fmt.Fprintln(&said, lines.Text())
+		fmt.Fprintln(&text, lines.Text())
 	}
-	started <- outcome{said: said.String()}
+	started <- startResult{output: text.String()}
 }
 
-// signal reaches the server and the child that it may have for rewriting its file.
+// signal signals the server and its child that rewrites the file.
 func (s *Server) signal(signal syscall.Signal) {
 	s.t.Helper()
 	if s.process == nil {
@@ -186,10 +183,10 @@ func (s *Server) signal(signal syscall.Signal) {
 
 func (s *Server) kill() { _ = syscall.Kill(-s.process.Process.Pid, syscall.SIGKILL) }
 
-// wait waits for the server and its child to be gone, and with them their hold on the port and on the data.
+// wait waits until the server and its child have ended and have released the port and the data.
 func (s *Server) wait() {
-	<-s.gone
-	_ = s.process.Wait() // how it ended is what the test asked for
+	<-s.ended
+	_ = s.process.Wait() // the error is the signal that the test has sent
 	s.process = nil
 }
 

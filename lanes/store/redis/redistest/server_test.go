@@ -17,7 +17,7 @@ func connect(t *testing.T, s *redistest.Server) *goredis.Client {
 	return client
 }
 
-func TestWhatWasAcknowledgedSurvivesStopKillAndRestart(t *testing.T) {
+func TestAcknowledgedWritesSurviveStopKillAndRestart(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	require.NoError(t, connect(t, server).Set(t.Context(), "stopped", "kept", 0).Err())
@@ -56,7 +56,7 @@ func TestAServerThatHangsAnswersWhenItWakes(t *testing.T) {
 	require.NoError(t, <-answered)
 }
 
-func TestServersBesideEachOtherAndOptions(t *testing.T) {
+func TestSeveralServersAndOptions(t *testing.T) {
 	t.Parallel()
 	one, two := redistest.Start(t), redistest.Start(t, "--maxmemory", "64mb")
 	require.NotEqual(t, one.URL(), two.URL())

@@ -1,0 +1,300 @@
+package actorstatus
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"rangegate/api/endpoint"
+	"rangegate/lanes"
+)
+
+// overview is the actor tree with its counts, and the problems in it. Every list has the worst first and at most
+// lanes.MaxUnwell entries; the counts include all.
+type overview struct {
+	At        string         `json:"at"`
+	All       totals         `json:"all"`
+	Ranges    []rangeView    `json:"ranges"`
+	Restarted []restartsView `json:"restarted"`
+	Slowest   []slowView     `json:"slowest"`
+	Links     []linkView     `json:"links"`
+	Unsaved   []unsavedView  `json:"unsaved"`
+}
+
+// totals is the sum of all ranges.
+type totals struct {
+	Ranges    int                     `json:"ranges"`
+	Running   int                     `json:"running"`
+	Lanes     int                     `json:"lanes"`
+	Actors    map[string]kindView     `json:"actors"`
+	Links     map[lanes.LinkState]int `json:"links"`
+	Restarted int                     `json:"lanes_restarted"`
+	NotSaved  int                     `json:"lanes_unsaved"`
+	Unsaved   int                     `json:"changes_unsaved"`
+	StoreDown int                     `json:"stores_away"` // ranges whose store is down
+	Events    int                     `json:"events_waiting"`
+}
+
+// kindView counts the actors of a kind. Waiting messages are counted over all ranges only.
+type kindView struct {
+	Live     int `json:"live"`
+	Restarts int `json:"restarts"`
+	Waiting  int `json:"messages_waiting"`
+}
+
+type rangeView struct {
+	ID       uuid.UUID               `json:"range_id"`
+	Name     string                  `json:"name"`
+	State    string                  `json:"state"` // running, or the error code of why it does not run
+	Lanes    int                     `json:"lanes"`
+	Live     map[string]int          `json:"live"`
+	Restarts map[string]int          `json:"restarts"`
+	Links    map[lanes.LinkState]int `json:"links"`
+	Writable bool                    `json:"store_writable"`
+	Unsaved  int                     `json:"changes_unsaved"`
+	NotSaved int                     `json:"lanes_unsaved"`
+	Events   int                     `json:"events_waiting"`
+	LateP99  float64                 `json:"timers_late_p99_ms"`
+}
+
+// laneName identifies the lane of an entry.
+type laneName struct {
+	Range uuid.UUID `json:"range_id"`
+	Lane  uuid.UUID `json:"lane_id"`
+	Name  string    `json:"name"`
+}
+
+type restartsView struct {
+	laneName
+	Restarts int    `json:"restarts"`
+	Last     string `json:"last_at"`
+	Kind     string `json:"last_kind"`
+	Message  string `json:"last_on"` // that it panicked on
+}
+
+type slowView struct {
+	laneName
+	commandView
+}
+
+type linkView struct {
+	laneName
+	Link      lanes.LinkState `json:"link"`
+	Since     string          `json:"since"`
+	Restarts  int             `json:"restarts"`
+	LastError string          `json:"last_error"`
+}
+
+type unsavedView struct {
+	laneName
+	unsavedChanges
+}
+
+func newOverview(now time.Time, waiting map[string]int) *overview {
+	o := &overview{
+		At: endpoint.Stamp(now), Ranges: []rangeView{}, Restarted: []restartsView{}, Slowest: []slowView{}, Links: []linkView{},
+		Unsaved: []unsavedView{},
+		All: totals{
+			Actors: map[string]kindView{}, Links: map[lanes.LinkState]int{lanes.LinkUp: 0, lanes.LinkDown: 0, lanes.LinkFaulty: 0},
+		},
+	}
+	for kind, n := range waiting {
+		o.All.Actors[kind] = kindView{Waiting: n}
+	}
+	return o
+}
+
+// addNotRunning adds a range that does not run here.
+func (o *overview) addNotRunning(id uuid.UUID, reason error) {
+	state := "internal"
+	var coded interface{ Code() string }
+	if errors.As(reason, &coded) {
+		state = coded.Code()
+	}
+	o.All.Ranges++
+	o.Ranges = append(o.Ranges, rangeView{
+		ID: id, State: state, Live: map[string]int{}, Restarts: map[string]int{}, Links: map[lanes.LinkState]int{},
+	})
+}
+
+func (o *overview) add(id uuid.UUID, layout lanes.Layout, health lanes.ActorHealth) {
+	r := rangeView{
+		ID: id, Name: layout.Name, State: "running", Lanes: len(layout.Lanes), Live: health.Live, Restarts: map[string]int{},
+		Links: health.Links, Writable: health.Writable, Unsaved: health.Unsaved, NotSaved: health.NotSavedLanes, Events: health.Waiting,
+		LateP99: milliseconds(health.LateP99),
+	}
+	maps.Copy(r.Restarts, health.Restarts) // {} instead of null if nothing was restarted
+	o.Ranges = append(o.Ranges, r)
+	o.All.sum(r, health.RestartedLanes)
+
+	for _, restarted := range health.Restarted {
+		o.Restarted = append(o.Restarted, restartsView{
+			laneName{id, restarted.Lane, restarted.Name}, restarted.Restarts, endpoint.Stamp(restarted.Last), restarted.Kind, restarted.Message,
+		})
+	}
+	for _, slow := range health.Slowest {
+		o.Slowest = append(o.Slowest, slowView{laneName{id, slow.Lane, slow.Name}, viewOfCommand(slow.Commanded)})
+	}
+	for _, l := range health.Lanes {
+		o.Links = append(o.Links, linkView{laneName{id, l.Lane, l.Name}, l.Link, endpoint.Stamp(l.Since), l.Restarts, l.LastError})
+	}
+	for _, u := range health.NotSaved {
+		o.Unsaved = append(o.Unsaved, unsavedView{laneName{id, u.Lane, u.Name}, unsavedChanges{endpoint.Stamp(u.Since), u.Changes}})
+	}
+}
+
+func (t *totals) sum(r rangeView, restarted int) {
+	t.Ranges, t.Running, t.Lanes = t.Ranges+1, t.Running+1, t.Lanes+r.Lanes
+	for kind, n := range r.Live {
+		actors := t.Actors[kind]
+		actors.Live += n
+		t.Actors[kind] = actors
+	}
+	for kind, n := range r.Restarts {
+		actors := t.Actors[kind]
+		actors.Restarts += n
+		t.Actors[kind] = actors
+	}
+	for state, n := range r.Links {
+		t.Links[state] += n
+	}
+	t.Restarted += restarted
+	t.NotSaved += r.NotSaved
+	t.Unsaved += r.Unsaved
+	t.Events += r.Events
+	if !r.Writable {
+		t.StoreDown++
+	}
+}
+
+// bounded sorts every list, the worst first, and cuts it to lanes.MaxUnwell entries.
+func (o *overview) bounded() overview {
+	latest := func(a, b string) int { return cmp.Compare(b, a) } // stamps sort like their times
+	o.Ranges = worst(o.Ranges, func(a, b rangeView) int { return cmp.Compare(b.severity(), a.severity()) })
+	o.Restarted = worst(o.Restarted, func(a, b restartsView) int { return latest(a.Last, b.Last) })
+	o.Slowest = worst(o.Slowest, func(a, b slowView) int { return cmp.Compare(b.Took, a.Took) })
+	o.Links = worst(o.Links, func(a, b linkView) int {
+		grade := map[lanes.LinkState]int{lanes.LinkFaulty: 0, lanes.LinkDown: 1, lanes.LinkUp: 2}
+		return cmp.Or(cmp.Compare(grade[a.Link], grade[b.Link]), cmp.Compare(a.Since, b.Since))
+	})
+	o.Unsaved = worst(o.Unsaved, func(a, b unsavedView) int { return cmp.Compare(a.Since, b.Since) })
+	return *o
+}
+
+func worst[T any](all []T, worse func(a, b T) int) []T {
+	slices.SortStableFunc(all, worse)
+	return all[:min(len(all), lanes.MaxUnwell)]
+}
+
+// severity orders ranges by urgency: not running, not saving, then the number of broken links and restarts.
+func (r rangeView) severity() int {
+	n := r.Links[lanes.LinkDown] + r.Links[lanes.LinkFaulty]
+	for _, restarts := range r.Restarts {
+		n += restarts
+	}
+	switch {
+	case r.State != "running":
+		return 2_000_000_000
+	case !r.Writable:
+		return 1_000_000_000 + n
+	}
+	return n
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// laneView is the state of one lane and its latest commands.
+type laneView struct {
+	At        string `json:"at"`
+	RangeName string `json:"range"`
+	laneName
+	Session  *sessionView    `json:"session"` // null: the lane is free
+	Held     bool            `json:"hold"`
+	Locked   bool            `json:"locked"` // the hardware has confirmed the hold
+	Unusable *string         `json:"not_usable_because"`
+	Link     laneLink        `json:"link"`
+	Restarts laneRestarts    `json:"restarts"` // of its actors, after panics
+	Unsaved  *unsavedChanges `json:"unsaved"`  // null: everything is saved
+	Commands []commandView   `json:"commands"` // newest first
+}
+
+// sessionView names no customer.
+type sessionView struct {
+	ID      uuid.UUID   `json:"session_id"`
+	Phase   lanes.Phase `json:"phase"`
+	Minutes float64     `json:"minutes_remaining"`
+}
+
+type laneLink struct {
+	State     lanes.LinkState `json:"state"`
+	Since     string          `json:"since"`
+	Restarts  int             `json:"restarts"`
+	LastError string          `json:"last_error"`
+}
+
+type laneRestarts struct {
+	Count int     `json:"count"`
+	Last  *string `json:"last_at"`
+	Kind  string  `json:"last_kind"`
+	On    string  `json:"last_on"` // the message
+}
+
+type unsavedChanges struct {
+	Since   string `json:"since"`
+	Changes int    `json:"changes"`
+}
+
+// commandView is a command and its result.
+type commandView struct {
+	At      string     `json:"at"`
+	By      lanes.By   `json:"by"`
+	Who     string     `json:"who"`
+	Command string     `json:"command"`
+	Result  string     `json:"result"`
+	Took    float64    `json:"took_ms"`
+	Waited  float64    `json:"waited_ms"`
+	Session *uuid.UUID `json:"session_id"`
+	Trace   string     `json:"trace_id"`
+}
+
+func viewOf(now time.Time, rangeID uuid.UUID, rangeName string, health lanes.LaneHealth) laneView {
+	v := laneView{
+		At: endpoint.Stamp(now), RangeName: rangeName, laneName: laneName{rangeID, health.Link.Lane, health.Link.Name},
+		Held: health.Held, Locked: health.Locked,
+		Link:     laneLink{health.Link.Link, endpoint.Stamp(health.Link.Since), health.Link.Restarts, health.Link.LastError},
+		Restarts: laneRestarts{Count: health.Restarts.Restarts, Kind: health.Restarts.Kind, On: health.Restarts.Message},
+		Commands: []commandView{},
+	}
+	if health.Session != uuid.Nil {
+		v.Session = &sessionView{health.Session, health.Phase, health.Remaining.Round(time.Millisecond).Minutes()}
+	}
+	if health.NotUsable != "" {
+		v.Unusable = &health.NotUsable
+	}
+	if health.Restarts.Restarts > 0 {
+		last := endpoint.Stamp(health.Restarts.Last)
+		v.Restarts.Last = &last
+	}
+	if health.Unsaved.Changes > 0 {
+		v.Unsaved = &unsavedChanges{endpoint.Stamp(health.Unsaved.Since), health.Unsaved.Changes}
+	}
+	for _, c := range health.Commands {
+		v.Commands = append(v.Commands, viewOfCommand(c))
+	}
+	return v
+}
+
+func viewOfCommand(c lanes.Commanded) commandView {
+	v := commandView{
+		At: endpoint.Stamp(c.At), By: c.By, Who: c.Who, Command: c.Command, Result: c.Result,
+		Took: milliseconds(c.Took), Waited: milliseconds(c.Waited), Trace: c.Trace,
+	}
+	if c.Session != uuid.Nil {
+		v.Session = &c.Session
+	}
+	return v
+}

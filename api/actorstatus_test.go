@@ -1,0 +1,136 @@
+package api
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes"
+)
+
+// actorHealth has as many lanes with problems as a response shows.
+var actorHealth = func() lanes.ActorHealth {
+	health := lanes.ActorHealth{
+		Health: lanes.Health{
+			Links: map[lanes.LinkState]int{lanes.LinkUp: 1, lanes.LinkDown: 100, lanes.LinkFaulty: 0}, Unsaved: 4, Waiting: 7,
+			LateP99: 1500 * time.Microsecond, Restarts: map[string]int{"lane": 2},
+		},
+		Live:      map[string]int{"range": 1, "events": 1, "lane": 2},
+		Restarted: []lanes.LaneRestarts{{Lane: uuid.MustParse(theLane), Name: "Lane 1", Restarts: 2, Last: noon, Kind: "lane", Message: "landed"}},
+		Slowest: []lanes.LaneCommand{{Lane: uuid.MustParse(theLane), Name: "Lane 1", Commanded: lanes.Commanded{
+			At: noon, By: lanes.ByPOS, Command: "create", Result: "ok", Took: 1200 * time.Millisecond, Waited: time.Second,
+		}}},
+		NotSaved:       []lanes.LaneUnsaved{{Lane: uuid.MustParse(theLane), Name: "Lane 1", Since: noon, Changes: 4}},
+		RestartedLanes: 1, NotSavedLanes: 1,
+	}
+	for range lanes.MaxUnwell {
+		health.Lanes = append(health.Lanes, lanes.LinkHealth{Lane: uuid.New(), Link: lanes.LinkDown, Since: noon, LastError: "no route"})
+	}
+	return health
+}()
+
+func (s *fakeOperatedRange) Actors() lanes.ActorHealth { return actorHealth }
+
+func (s *fakeOperatedRange) LaneActor(lane uuid.UUID) (lanes.LaneHealth, bool) {
+	return lanes.LaneHealth{
+		Link:    lanes.LinkHealth{Lane: lane, Name: "Lane 1", Link: lanes.LinkFaulty, Since: noon, Restarts: 3, LastError: "another lane's"},
+		Session: uuid.MustParse(theSession), Phase: lanes.Paused, Remaining: 90 * time.Second, Held: true, NotUsable: "its controller is faulty",
+		Restarts: actorHealth.Restarted[0], Unsaved: actorHealth.NotSaved[0],
+		Commands: []lanes.Commanded{{
+			At: noon, By: lanes.ByStaff, Who: "sam", Command: "pause", Result: "ceasefire", Took: 5 * time.Millisecond,
+			Session: uuid.MustParse(theSession), Trace: "4bf92f3577b34da6a3ce929d0e0e4736",
+		}, {At: noon, By: lanes.ByTimer, Command: "expire", Result: "ok"}},
+	}, lane == uuid.MustParse(theLane)
+}
+
+// getJSON returns the body of a successful response.
+func getJSON(t *testing.T, path string) (body map[string]any) {
+	t.Helper()
+	response := sendAuthorized(newOperations(prometheus.NewRegistry()), "GET", path, "")
+	require.Equal(t, 200, response.Code, response.Body)
+	require.Equal(t, "no-store", response.Header().Get("Cache-Control"))
+	require.NoError(t, json.Unmarshal(response.Body.Bytes(), &body))
+	return body
+}
+
+// One range runs here; another process owns the other one.
+func TestTheActorsOfAllRanges(t *testing.T) {
+	body := getJSON(t, "/actors")
+	all := body["all"].(map[string]any)
+	require.EqualValues(t, 2, all["ranges"])
+	require.EqualValues(t, 1, all["running"])
+	require.EqualValues(t, 1, all["stores_away"])
+	require.EqualValues(t, 1, all["lanes_restarted"])
+	require.EqualValues(t, 1, all["lanes_unsaved"])
+	require.EqualValues(t, 4, all["changes_unsaved"])
+	require.EqualValues(t, 7, all["events_waiting"])
+	require.Equal(t, map[string]any{"up": 1.0, "down": 100.0, "faulty": 0.0}, all["links"])
+	actors := all["actors"].(map[string]any)
+	require.Equal(t, map[string]any{"live": 2.0, "restarts": 2.0, "messages_waiting": 3.0}, actors["lane"])
+	require.Equal(t, map[string]any{"live": 1.0, "restarts": 0.0, "messages_waiting": 0.0}, actors["range"])
+
+	ranges := body["ranges"].([]any)
+	require.Equal(t, "not_owner", ranges[0].(map[string]any)["state"], "a range that is not running comes first")
+	require.Equal(t, 1.5, ranges[1].(map[string]any)["timers_late_p99_ms"])
+	require.Len(t, body["links"], lanes.MaxUnwell)
+	restarted := body["restarted"].([]any)[0].(map[string]any)
+	require.Equal(t, map[string]any{
+		"range_id": someRange, "lane_id": theLane, "name": "Lane 1", "restarts": 2.0, "last_at": "2026-05-01T12:00:00.250Z",
+		"last_kind": "lane", "last_on": "landed",
+	}, restarted)
+	slow := body["slowest"].([]any)[0].(map[string]any)
+	require.Equal(t, 1200.0, slow["took_ms"])
+	require.Equal(t, 1000.0, slow["waited_ms"])
+	require.Equal(t, 4.0, body["unsaved"].([]any)[0].(map[string]any)["changes"])
+}
+
+func TestTheActorsOfOneRange(t *testing.T) {
+	one := getJSON(t, "/actors?range="+otherRange)
+	require.Len(t, one["ranges"], 1)
+	require.Empty(t, one["links"])
+	require.NotNil(t, one["links"], "an empty list is no null")
+	h := newOperations(prometheus.NewRegistry())
+	require.Equal(t, 404, sendAuthorized(h, "GET", "/actors?range="+theLane, "").Code)
+	require.Equal(t, 400, sendAuthorized(h, "GET", "/actors?range=north", "").Code)
+}
+
+func TestTheActorsOfALane(t *testing.T) {
+	lane := getJSON(t, "/actors/"+theLane)
+	require.Equal(t, map[string]any{"session_id": theSession, "phase": "paused", "minutes_remaining": 1.5}, lane["session"])
+	require.Equal(t, true, lane["hold"])
+	require.Equal(t, map[string]any{"state": "faulty", "since": "2026-05-01T12:00:00.250Z", "restarts": 3.0, "last_error": "another lane's"}, lane["link"])
+	require.Equal(t, map[string]any{"since": "2026-05-01T12:00:00.250Z", "changes": 4.0}, lane["unsaved"])
+	commands := lane["commands"].([]any)
+	require.Equal(t, map[string]any{
+		"at": "2026-05-01T12:00:00.250Z", "by": "staff", "who": "sam", "command": "pause", "result": "ceasefire", "took_ms": 5.0,
+		"waited_ms": 0.0, "session_id": theSession, "trace_id": "4bf92f3577b34da6a3ce929d0e0e4736",
+	}, commands[0])
+	require.Nil(t, commands[1].(map[string]any)["session_id"])
+	h := newOperations(prometheus.NewRegistry())
+	require.Contains(t, sendAuthorized(h, "GET", "/actors/"+theSession, "").Body.String(), `"code":"lane_not_found"`)
+}
+
+// Without the token a browser gets a page that contains no data.
+func TestThePageOfTheActorsContainsNoData(t *testing.T) {
+	h := newOperations(prometheus.NewRegistry())
+	written, err := os.ReadFile("actorstatus/web/page.html")
+	require.NoError(t, err)
+	for _, path := range []string{"/actors", "/actors/" + theLane, "/actors?range=" + someRange} {
+		page := send(h, "GET", path, "Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
+		require.Equal(t, 200, page.Code, path)
+		require.Equal(t, string(written), page.Body.String())
+		require.True(t, strings.HasPrefix(page.Header().Get("Content-Security-Policy"), "default-src 'none'; script-src 'self'; style-src 'self'"))
+		require.Contains(t, page.Header().Values("Vary"), "Accept")
+		for _, accept := range []string{"", "*/*", "application/json"} {
+			refused := send(h, "GET", path, "Accept", accept)
+			require.Equal(t, 401, refused.Code, accept)
+			require.NotContains(t, refused.Body.String(), "Lane 1")
+		}
+	}
+}

@@ -1,0 +1,268 @@
+package control
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"rangegate/api/endpoint"
+	"rangegate/api/request"
+)
+
+// A session is one signed-in user of one range. All of it is in a cookie, signed with a key that is derived from the hash
+// of the user's PIN: so it survives a restart of the gateway without a store, it ends when the PIN changes or the user is
+// removed from the configuration, and no other range's staff can forge one. In memory the gateway keeps only when a session
+// was last used, and which sessions were signed out.
+type session struct {
+	rangeID uuid.UUID
+	name    string
+	id      [16]byte
+
+	mu    sync.Mutex
+	used  time.Time
+	ended chan struct{} // closed when the session has ended
+}
+
+const (
+	cookieName = "rangegate_control"
+	// maxIdle is how long a session lasts without use: loading the page, or a command. Requests that a page repeats by itself
+	// are no use.
+	maxIdle = 12 * time.Hour
+)
+
+// Sessions are the sessions that the process has seen since it started. They outlive a reload of the configuration, so that
+// a signed-out session stays signed out. They are safe for concurrent use.
+type Sessions struct {
+	mu    sync.Mutex
+	byID  map[[16]byte]*session
+	swept time.Time
+}
+
+// NewSessions returns an empty set of sessions.
+func NewSessions() *Sessions { return &Sessions{byID: map[[16]byte]*session{}} }
+
+// sweep removes sessions whose cookies have expired too. The caller holds the lock.
+func (s *Sessions) sweep() {
+	if time.Since(s.swept) < time.Minute {
+		return
+	}
+	s.swept = time.Now()
+	for id, session := range s.byID {
+		if session.idle() > maxIdle {
+			session.end()
+			delete(s.byID, id)
+		}
+	}
+}
+
+// authenticator issues and checks the cookies of the configured staff.
+type authenticator struct {
+	*Sessions
+	keys map[uuid.UUID]map[string][]byte // that sign the cookies, by range and name
+}
+
+func newAuthenticator(staff map[uuid.UUID]map[string]string, sessions *Sessions) *authenticator {
+	a := &authenticator{Sessions: sessions, keys: map[uuid.UUID]map[string][]byte{}}
+	for rangeID, members := range staff {
+		a.keys[rangeID] = map[string][]byte{}
+		for name, pinHash := range members {
+			a.keys[rangeID][name] = sign([]byte(pinHash), []byte("rangegate control session"))
+		}
+	}
+	return a
+}
+
+func sign(key, text []byte) []byte {
+	mac := hmac.New(sha256.New, key)
+	mac.Write(text)
+	return mac.Sum(nil)
+}
+
+// begin returns a new session.
+func (a *authenticator) begin(rangeID uuid.UUID, name string) *session {
+	s := &session{rangeID: rangeID, name: name, used: time.Now(), ended: make(chan struct{})}
+	_, _ = rand.Read(s.id[:]) // never fails
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.byID[s.id] = s
+	return s
+}
+
+// find returns the session of a request's cookie, if it is valid and has not ended.
+func (a *authenticator) find(r *http.Request) (s *session, ok bool) {
+	cookie, err := r.Cookie(cookieName)
+	if err != nil {
+		return nil, false
+	}
+	claimed, ok := a.parse(cookie.Value)
+	if !ok {
+		return nil, false
+	}
+	a.mu.Lock()
+	a.sweep()
+	s = a.byID[claimed.id]
+	if s == nil && !claimed.hasEnded() {
+		s = claimed
+		a.byID[claimed.id] = s
+	}
+	a.mu.Unlock()
+	if s == nil || s.hasEnded() {
+		return nil, false
+	}
+	return s, true
+}
+
+// headerSize is the size of the cookie's fixed part: range, id, and last use in Unix seconds. The name and the MAC follow.
+const headerSize = 16 + 16 + 8
+
+func (a *authenticator) format(s *session) string {
+	s.mu.Lock()
+	text := append(append([]byte(nil), s.rangeID[:]...), s.id[:]...)
+	text = binary.BigEndian.AppendUint64(text, uint64(s.used.Unix()))
+	s.mu.Unlock()
+	text = append(text, s.name...)
+	return base64.RawURLEncoding.EncodeToString(append(text, sign(a.keys[s.rangeID][s.name], text)...))
+}
+
+// parse returns the session of a cookie. ok is false if this gateway has not signed it.
+func (a *authenticator) parse(value string) (s *session, ok bool) {
+	decoded, err := base64.RawURLEncoding.DecodeString(value)
+	if err != nil || len(decoded) < headerSize+sha256.Size {
+		return nil, false
+	}
+	text, mac := decoded[:len(decoded)-sha256.Size], decoded[len(decoded)-sha256.Size:]
+	s = &session{
+		rangeID: uuid.UUID(text[:16]), id: [16]byte(text[16:32]), name: string(text[headerSize:]),
+		used:  time.Unix(int64(binary.BigEndian.Uint64(text[32:headerSize])), 0),
+		ended: make(chan struct{}),
+	}
+	key, ok := a.keys[s.rangeID][s.name]
+	return s, ok && hmac.Equal(mac, sign(key, text))
+}
+
+// use records that the user has used the session now, also in the cookie.
+func (a *authenticator) use(s *session, w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	s.used = time.Now()
+	s.mu.Unlock()
+	setCookie(w, r, a.format(s), int(maxIdle.Seconds()))
+}
+
+func setCookie(w http.ResponseWriter, r *http.Request, value string, maxAge int) {
+	http.SetCookie(w, &http.Cookie{
+		Name: cookieName, Value: value, Path: "/control", MaxAge: maxAge,
+		HttpOnly: true, Secure: request.OverTLS(r), SameSite: http.SameSiteStrictMode,
+	})
+}
+
+// idle returns for how long the session was not used. A clock that was set back does not prolong it for ever.
+func (s *session) idle() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Since(s.used).Abs()
+}
+
+// hasEnded is true if the session has ended. It ends a session that was idle for too long.
+func (s *session) hasEnded() bool {
+	if s.idle() > maxIdle {
+		s.end()
+	}
+	select {
+	case <-s.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+func (s *session) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.ended:
+	default:
+		close(s.ended)
+	}
+}
+
+type sessionKey struct{}
+
+// sessionOf returns the session of a request behind requireSession.
+func sessionOf(ctx context.Context) *session { return ctx.Value(sessionKey{}).(*session) }
+
+// requireSession refuses requests without a session. A command is use of the session.
+func (c *screen) requireSession(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s, ok := c.auth.find(r)
+		if !ok {
+			c.fail(w, r, endpoint.Refuse("unauthorized", "nobody is signed in, or the session is over", 0))
+			return
+		}
+		request.SetRange(r.Context(), s.rangeID)
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			c.auth.use(s, w, r)
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), sessionKey{}, s)))
+	})
+}
+
+// refreshSession serves the page, which is public. Loading it is use of the session, if there is one.
+func (c *screen) refreshSession(page http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if s, ok := c.auth.find(r); ok {
+			c.auth.use(s, w, r)
+		}
+		page(w, r)
+	}
+}
+
+// A device is a browser in which a user has signed in before. Wrong PINs that others send for the user's name are limited,
+// and must not keep the user from declaring a ceasefire: the user's own browsers have limits of their own. The device cookie
+// is an id and a MAC that binds it to the user.
+type device [16]byte
+
+const (
+	deviceCookie = "rangegate_device"
+	deviceMaxAge = 400 * 24 * 3600 // seconds: the maximum that browsers allow
+)
+
+func (a *authenticator) deviceMAC(id device, m member) []byte {
+	return sign(a.keys[m.rangeID][m.name], append([]byte("device of "), id[:]...))
+}
+
+// rememberDevice makes the browser one of the user's devices.
+func (a *authenticator) rememberDevice(m member, w http.ResponseWriter, r *http.Request) {
+	id, ok := a.device(r, m)
+	if !ok {
+		_, _ = rand.Read(id[:]) // never fails
+	}
+	http.SetCookie(w, &http.Cookie{
+		Name: deviceCookie, Value: base64.RawURLEncoding.EncodeToString(append(id[:], a.deviceMAC(id, m)...)),
+		Path: "/control/sign-in", MaxAge: deviceMaxAge, HttpOnly: true, Secure: request.OverTLS(r), SameSite: http.SameSiteStrictMode,
+	})
+}
+
+// device returns the browser that a request comes from, if it is one of the user's devices.
+func (a *authenticator) device(r *http.Request, m member) (id device, ok bool) {
+	if _, ok := a.keys[m.rangeID][m.name]; !ok {
+		return id, false
+	}
+	cookie, err := r.Cookie(deviceCookie)
+	if err != nil {
+		return id, false
+	}
+	decoded, err := base64.RawURLEncoding.DecodeString(cookie.Value)
+	if err != nil || len(decoded) != len(id)+sha256.Size {
+		return id, false
+	}
+	id = device(decoded[:len(id)])
+	return id, hmac.Equal(decoded[len(id):], a.deviceMAC(id, m))
+}

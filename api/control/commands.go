@@ -1,0 +1,175 @@
+package control
+
+import (
+	"context"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"rangegate/api/endpoint"
+	"rangegate/api/staffops"
+	v2 "rangegate/api/v2"
+	"rangegate/lanes"
+)
+
+// commandCodes returns the codes of every command, and the given ones.
+func commandCodes(codes ...string) []string {
+	return slices.Concat(codes, []string{"store_unavailable", "overloaded", "not_saved"}, rangeCodes)
+}
+
+// order is a command to a session or to a lane.
+type order struct {
+	id      uuid.UUID
+	command lanes.Command
+}
+
+func (c *screen) sessionEndpoints() []endpoint.Endpoint {
+	command := func(name, summary string, read func(in *endpoint.Input, id uuid.UUID) lanes.Command, codes ...string) endpoint.Endpoint {
+		readOrder := func(in *endpoint.Input) order {
+			id := readSession(in)
+			return order{id, read(in, id)}
+		}
+		return endpoint.Handle("POST", "/sessions/{id}/"+name, 204, summary, readOrder, endpoint.WithTarget(c.rangeOf, commandSession),
+			commandCodes(append(codes, "session_not_found", "session_ended")...)...)
+	}
+	return []endpoint.Endpoint{
+		endpoint.Handle("POST", "/sessions", 201, "Sell time on a lane", readSale, endpoint.WithTarget(c.rangeOf, sell),
+			commandCodes("lane_not_found", "group_not_found", "lane_occupied", "lane_not_usable")...),
+		command("start", "Start now", func(_ *endpoint.Input, id uuid.UUID) lanes.Command {
+			return lanes.Enter{Session: id}
+		}, "not_waiting"),
+		command("pause", "Pause", func(_ *endpoint.Input, id uuid.UUID) lanes.Command {
+			return lanes.Pause{Session: id}
+		}, "not_running"),
+		command("resume", "Resume", func(_ *endpoint.Input, id uuid.UUID) lanes.Command {
+			return lanes.Resume{Session: id}
+		}, "not_paused", "ceasefire"),
+		command("stop", "Stop", func(_ *endpoint.Input, id uuid.UUID) lanes.Command {
+			return lanes.Stop{Session: id, By: lanes.ByStaff}
+		}),
+		command("modify", "Add minutes or take them away", readModify, "duration_out_of_range", "no_time_left"),
+		command("make-up", "Settle the time that ran while the gateway was down", func(in *endpoint.Input, id uuid.UUID) lanes.Command {
+			return lanes.MakeUp{Session: id, Give: in.YesOrNo("give", "Whether the time is given back")}
+		}, "duration_out_of_range"),
+		endpoint.Handle("POST", "/sessions/{id}/move", 204, "Move to another lane", readMove, endpoint.WithTarget(c.rangeOf, moveSession),
+			commandCodes("session_not_found", "session_ended", "lane_not_found", "lane_occupied", "lane_not_accessible", "lane_not_usable")...),
+	}
+}
+
+func readSession(in *endpoint.Input) uuid.UUID { return in.PathID("id", "The session") }
+
+func commandSession(ctx context.Context, r staffRange, o order) (endpoint.Empty, error) {
+	if m, ok := o.command.(lanes.Modify); ok && m.Minutes == 0 {
+		return endpoint.Empty{}, endpoint.Faults{"minutes": "must not be 0"}
+	}
+	_, err := r.StaffOn(ctx, r.staff, o.id, o.command)
+	return endpoint.Empty{}, err
+}
+
+func readModify(in *endpoint.Input, id uuid.UUID) lanes.Command {
+	return lanes.Modify{
+		Session: id,
+		Minutes: in.Integer("minutes", -lanes.MaxMinutes, lanes.MaxMinutes, "Minutes to add, or with a minus to take away; not 0", 15),
+	}
+}
+
+type sale struct {
+	lane    uuid.UUID
+	command lanes.Create
+}
+
+func readSale(in *endpoint.Input) sale {
+	return sale{
+		lane: in.ID("lane_id", "The lane", v2.ExampleLane),
+		command: lanes.Create{
+			Customer:   in.Text("customer_name", 1, 200, "Name of the customer", "Jo Smith"),
+			Group:      in.ID("group_id", "Access group", v2.ExampleGroup),
+			Minutes:    in.Integer("duration", lanes.MinMinutes, lanes.MaxMinutes, "Minutes", 60),
+			Purchasing: in.Flag("enable_purchasing", false, "Enables lane purchasing, if the range supports it"),
+			AutoStart:  in.Flag("auto_start", true, "If false, the time runs from when the customer enters the lane"),
+			ByStaff:    true,
+		},
+	}
+}
+
+func sell(ctx context.Context, r staffRange, s sale) (v2.SessionView, error) {
+	s.command.Session = uuid.New()
+	created, err := r.StaffCreate(ctx, r.staff, s.lane, s.command)
+	if err != nil {
+		return v2.SessionView{}, err
+	}
+	return v2.ViewOf(created), nil
+}
+
+type move struct{ session, lane uuid.UUID }
+
+func readMove(in *endpoint.Input) move {
+	return move{session: readSession(in), lane: in.ID("lane_id", "The lane to go on in", v2.ExampleLane)}
+}
+
+func moveSession(ctx context.Context, r staffRange, m move) (endpoint.Empty, error) {
+	_, err := r.StaffMove(ctx, r.staff, m.session, m.lane)
+	return endpoint.Empty{}, err
+}
+
+func (c *screen) laneEndpoints() []endpoint.Endpoint {
+	command := func(name, summary string, read func(*endpoint.Input) lanes.Command) endpoint.Endpoint {
+		readOrder := func(in *endpoint.Input) order { return order{in.PathID("id", "The lane"), read(in)} }
+		return endpoint.Handle("POST", "/lanes/{id}/"+name, 204, summary, readOrder, endpoint.WithTarget(c.rangeOf, commandLane),
+			commandCodes("lane_not_found")...)
+	}
+	return []endpoint.Endpoint{
+		endpoint.Handle("PUT", "/holds", 200, "Set a hold, or lift it", staffops.ReadHoldChange, endpoint.WithTarget(c.rangeOf, changeHold),
+			commandCodes("ceasefire")...),
+		command("sale", "Offer the lane, or not", readOffer),
+		command("help", "Help is coming, or was given", readHelp),
+		command("stray-hit", "The hit without a session is known", func(*endpoint.Input) lanes.Command { return lanes.HitNoted{} }),
+		endpoint.Handle("GET", "/purchases", 200, "The purchases that wait for staff", endpoint.NoInput,
+			endpoint.WithTarget(c.rangeOf, purchases), rangeCodes...),
+		endpoint.Handle("POST", "/purchases/{id}/settle", 204, "Settle one by hand", readSettlement, endpoint.WithTarget(c.rangeOf, settle),
+			commandCodes("purchase_not_found", "session_ended", "duration_out_of_range", "lane_not_usable")...),
+	}
+}
+
+func commandLane(ctx context.Context, r staffRange, o order) (endpoint.Empty, error) {
+	return endpoint.Empty{}, r.StaffLane(ctx, r.staff, o.id, o.command)
+}
+
+func readOffer(in *endpoint.Input) lanes.Command {
+	sales := map[string]lanes.Sale{
+		lanes.AsConfigured.String(): lanes.AsConfigured, lanes.OnSale.String(): lanes.OnSale, lanes.OffSale.String(): lanes.OffSale,
+	}
+	word := in.OneOf("sale", "What staff decide", lanes.AsConfigured.String(), lanes.OnSale.String(), lanes.OffSale.String())
+	return lanes.Offer{Sale: sales[word]}
+}
+
+func readHelp(in *endpoint.Input) lanes.Command {
+	if in.YesOrNo("done", "Whether the call is over; otherwise somebody is on their way") {
+		return lanes.HelpDone{}
+	}
+	return lanes.HelpComing{}
+}
+
+func changeHold(ctx context.Context, r staffRange, h staffops.HoldChange) (staffops.HoldResult, error) {
+	return h.Apply(ctx, r, r.staff)
+}
+
+func purchases(_ context.Context, r staffRange, _ endpoint.Empty) ([]staffops.PurchaseView, error) {
+	return staffops.PurchaseViews(r), nil
+}
+
+type settlement struct {
+	purchase uuid.UUID
+	credit   bool
+}
+
+func readSettlement(in *endpoint.Input) settlement {
+	return settlement{
+		purchase: in.PathID("id", "The purchase"),
+		credit:   in.YesOrNo("credit", "Whether the minutes that were bought are added"),
+	}
+}
+
+func settle(ctx context.Context, r staffRange, s settlement) (endpoint.Empty, error) {
+	return endpoint.Empty{}, r.Clear(ctx, r.staff, s.purchase, s.credit)
+}

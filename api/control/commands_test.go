@@ -1,0 +1,145 @@
+package control
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes"
+)
+
+const (
+	lane1    = "44444444-4444-4444-8444-000000000001"
+	bayA     = "55555555-5555-4555-8555-000000000001"
+	session1 = "66666666-6666-4666-8666-000000000001"
+	sold     = `{"lane_id":"` + lane1 + `","customer_name":" Jo Smith ","group_id":"33333333-3333-4333-8333-000000000001","duration":30`
+)
+
+func TestCommandsAreGivenInTheNameOfTheUser(t *testing.T) {
+	for _, c := range []struct {
+		method, path, body string
+		status             int
+		command            string
+	}{
+		{"POST", "sessions", sold + `}`, 201, "sam on " + lane1 + ": {Session:00000000-0000-0000-0000-000000000000 Group:33333333-3333-4333-8333-000000000001 Customer:Jo Smith Minutes:30 Purchasing:false AutoStart:true ByStaff:true}, its own id: true"},
+		{"POST", "sessions", sold + `,"enable_purchasing":true,"auto_start":false}`, 201, "sam on " + lane1 + ": {Session:00000000-0000-0000-0000-000000000000 Group:33333333-3333-4333-8333-000000000001 Customer:Jo Smith Minutes:30 Purchasing:true AutoStart:false ByStaff:true}, its own id: true"},
+		{"POST", "sessions/" + session1 + "/start", "", 204, "sam on " + session1 + ": enter {Session:" + session1 + " Age:0s}"},
+		{"POST", "sessions/" + session1 + "/pause", "", 204, "sam on " + session1 + ": pause {Session:" + session1 + "}"},
+		{"POST", "sessions/" + session1 + "/resume", "", 204, "sam on " + session1 + ": resume {Session:" + session1 + "}"},
+		{"POST", "sessions/" + session1 + "/stop", "", 204, "sam on " + session1 + ": stop {Session:" + session1 + " By:staff}"},
+		{"POST", "sessions/" + session1 + "/modify", `{"minutes":-15}`, 204, "sam on " + session1 + ": modify {Session:" + session1 + " Minutes:-15}"},
+		{"POST", "sessions/" + session1 + "/make-up", `{"give":true}`, 204, "sam on " + session1 + ": make_up {Session:" + session1 + " Give:true}"},
+		{"POST", "sessions/" + session1 + "/move", `{"lane_id":"` + lane1 + `"}`, 204, "sam moves " + session1 + " to " + lane1},
+		{"PUT", "holds", `{"scope":"range","on":true}`, 200, "sam holds range 00000000-0000-0000-0000-000000000000"},
+		{"PUT", "holds", `{"scope":"bay","id":"` + bayA + `","on":false}`, 200, "sam lifts bay " + bayA},
+		{"PUT", "holds", `{"scope":"lane","id":"` + lane1 + `","on":true}`, 200, "sam holds lane " + lane1},
+		{"POST", "lanes/" + lane1 + "/sale", `{"sale":"configured"}`, 204, "sam at " + lane1 + ": offer {Sale:configured}"},
+		{"POST", "lanes/" + lane1 + "/sale", `{"sale":"open"}`, 204, "sam at " + lane1 + ": offer {Sale:open}"},
+		{"POST", "lanes/" + lane1 + "/sale", `{"sale":"closed"}`, 204, "sam at " + lane1 + ": offer {Sale:closed}"},
+		{"POST", "lanes/" + lane1 + "/help", `{"done":false}`, 204, "sam at " + lane1 + ": help_coming {}"},
+		{"POST", "lanes/" + lane1 + "/help", `{"done":true}`, 204, "sam at " + lane1 + ": help_done {}"},
+		{"POST", "lanes/" + lane1 + "/stray-hit", "", 204, "sam at " + lane1 + ": hit_noted {}"},
+		{"POST", "purchases/" + lane1 + "/settle", `{"credit":true}`, 204, "sam settles " + lane1 + ": true"},
+		{"POST", "purchases/" + lane1 + "/settle", `{"credit":false}`, 204, "sam settles " + lane1 + ": false"},
+	} {
+		t.Run(c.path+" "+c.body, func(t *testing.T) {
+			b := newFixture(t).signedIn()
+			response := b.send(c.method, "/control/api/"+c.path, c.body)
+			require.Equal(t, c.status, response.Code, response.Body)
+			require.Equal(t, c.command, b.lastCommand())
+
+			b.err = lanes.ErrNotSaved
+			response = b.send(c.method, "/control/api/"+c.path, c.body)
+			require.Equal(t, http.StatusServiceUnavailable, response.Code)
+			require.Contains(t, response.Body.String(), `"code":"not_saved"`)
+		})
+	}
+}
+
+func TestMalformedCommandsAreRefused(t *testing.T) {
+	for path, body := range map[string]string{
+		"POST sessions":                           sold[:len(sold)-2] + `0}`,
+		"POST sessions/x/stop":                    ``,
+		"POST sessions/" + session1 + "/modify":   `{"minutes":0}`,
+		"POST sessions/" + session1 + "/modify ":  `{"minutes":481}`,
+		"POST sessions/" + session1 + "/modify  ": `{"minutes":"15"}`,
+		"POST sessions/" + session1 + "/make-up":  `{}`,
+		"POST sessions/" + session1 + "/move":     `{"lane_id":"1"}`,
+		"PUT holds":                               `{"scope":"range","id":"` + lane1 + `","on":true}`,
+		"PUT holds ":                              `{"scope":"lane","id":"` + bayA + `","on":true}`,
+		"PUT holds  ":                             `{"scope":"bay","on":true}`,
+		"PUT holds   ":                            `{"scope":"world","on":true}`,
+		"PUT holds    ":                           `{"scope":"range"}`,
+		"POST lanes/" + lane1 + "/sale":           `{"sale":""}`,
+		"POST lanes/" + lane1 + "/help":           `{}`,
+		"POST purchases/" + lane1 + "/settle":     `{"credit":"yes"}`,
+	} {
+		b := newFixture(t).signedIn()
+		method, target, _ := cut(path)
+		response := b.send(method, "/control/api/"+target, body)
+		require.Equal(t, http.StatusBadRequest, response.Code, "%s %s", path, body)
+		require.Contains(t, response.Body.String(), `"fields"`)
+		require.Empty(t, b.lastCommand(), path)
+	}
+}
+
+func TestAHoldReturnsTheLanesItReached(t *testing.T) {
+	b := newFixture(t).signedIn()
+	response := b.send("PUT", "/control/api/holds", `{"scope":"range","on":true}`)
+	require.JSONEq(t, `{"confirmed":["`+lane1+`"],"sent":[],"not_reached":[],"saved":true}`, response.Body.String())
+}
+
+func TestASaleReturnsTheSession(t *testing.T) {
+	b := newFixture(t).signedIn()
+	response := b.send("POST", "/control/api/sessions", sold+`}`)
+	require.Contains(t, response.Body.String(), `"session_id":"`+session1+`"`)
+}
+
+func TestPurchasesThatWaitForStaff(t *testing.T) {
+	b := newFixture(t).signedIn()
+	require.JSONEq(t, `[{"purchase_id":"77777777-7777-4777-8777-000000000001","lane_id":"`+lane1+`","session_id":"`+session1+
+		`","items":[{"id":"time","qty":15}],"minutes":15,"asked_at":"2026-05-01T12:00:00.250Z","reason":"timed out",`+
+		`"event_id":"00000000-0000-0000-0000-000000000000","trace_id":""}]`, b.send("GET", "/control/api/purchases", "").Body.String())
+}
+
+func TestHealth(t *testing.T) {
+	b := newFixture(t).signedIn()
+	require.JSONEq(t, `{"links":{"up":1,"down":0,"faulty":0},"lanes":[{"lane_id":"`+lane1+`","name":"Lane 1","link":"up",`+
+		`"since":"2026-05-01T12:00:00.250Z","restarts":4,"last_error":"refused"}],"store":{"writable":true,"unsaved":2},`+
+		`"events":{"waiting":3},"timers":{"late_p99_ms":1.5},"actors":{"restarts":{}}}`, b.send("GET", "/control/api/health", "").Body.String())
+}
+
+func TestARangeThatIsNotRunning(t *testing.T) {
+	b := newFixture(t).browser()
+	require.Equal(t, http.StatusNoContent, b.signIn(south, "sam", "1234").Code, "signing in needs no range")
+	for _, path := range []string{"/control/stream", "/control/history.csv", "/control/api/history", "/control/api/health"} {
+		response := b.send("GET", path, "")
+		require.Equal(t, http.StatusServiceUnavailable, response.Code, path)
+		require.Contains(t, response.Body.String(), `"code":"starting"`)
+	}
+}
+
+func TestRequestsOfOtherSitesAreRefusedForASignedInUser(t *testing.T) {
+	b := newFixture(t).signedIn()
+	for _, path := range []string{"/control/api/sessions/" + session1 + "/stop", "/control/sign-out", "/control/sign-in"} {
+		response := b.send("POST", path, "", "Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example")
+		require.Equal(t, http.StatusForbidden, response.Code, path)
+		require.Contains(t, response.Body.String(), `"code":"cross_site"`)
+	}
+	require.Empty(t, b.lastCommand())
+	require.True(t, b.isSignedIn())
+}
+
+func TestThePageIsPublic(t *testing.T) {
+	b := newFixture(t).browser()
+	var page *httptest.ResponseRecorder
+	for _, path := range []string{"/control", "/control/" + north.String(), "/control/" + lane1} {
+		page = b.send("GET", path, "")
+		require.Equal(t, http.StatusOK, page.Code)
+		require.Contains(t, page.Body.String(), "<!DOCTYPE html>")
+	}
+	require.Equal(t, http.StatusNotFound, b.send("GET", "/control/nowhere", "").Code)
+	require.Equal(t, http.StatusOK, b.send("GET", "/control/assets/main.js", "").Code)
+}

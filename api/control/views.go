@@ -1,0 +1,148 @@
+package control
+
+import (
+	"github.com/google/uuid"
+
+	"rangegate/api/endpoint"
+	"rangegate/api/staffops"
+	"rangegate/lanes"
+)
+
+// picture is the first message of a stream: the whole state. The lanes, in display order, are appended to it under the key
+// lanes, see appendLanes.
+type picture struct {
+	Now        string              `json:"now"`
+	Range      rangeView           `json:"range"`
+	Who        string              `json:"who"`
+	Bays       []namedView         `json:"bays"`
+	Groups     []namedView         `json:"groups"`
+	Holds      []staffops.HoldView `json:"holds"`
+	Unresolved int                 `json:"unresolved"`
+}
+
+// change is a later message: the changed lanes, and the rest of the state.
+type change struct {
+	Now        string              `json:"now"`
+	Holds      []staffops.HoldView `json:"holds"` // all in force
+	Unresolved int                 `json:"unresolved"`
+}
+
+type rangeView struct {
+	ID         uuid.UUID `json:"id"`
+	Name       string    `json:"name"`
+	Purchasing bool      `json:"purchasing"`
+}
+
+type namedView struct {
+	ID   uuid.UUID `json:"id"`
+	Name string    `json:"name"`
+}
+
+// laneView is a lane as staff see it, at the time of the message.
+type laneView struct {
+	ID        uuid.UUID     `json:"lane_id"`
+	Bay       uuid.UUID     `json:"bay_id"`
+	Name      string        `json:"name"`
+	Phase     lanes.Phase   `json:"phase"`
+	Session   *sessionView  `json:"session"`
+	ForSale   bool          `json:"for_sale"`
+	Sale      string        `json:"sale"` // decided by staff: configured, open, closed
+	Usable    bool          `json:"usable"`
+	NotUsable *string       `json:"not_usable_because"`
+	Link      string        `json:"link"`
+	LinkSince *string       `json:"link_since"`
+	Held      bool          `json:"held"`
+	Locked    bool          `json:"locked"` // as the hardware reports; a lane that is held and not locked was not reached
+	Help      *helpView     `json:"help"`
+	Stray     *string       `json:"stray_hit"`
+	Purchase  *purchaseView `json:"purchase"`
+}
+
+type sessionView struct {
+	ID           uuid.UUID `json:"session_id"`
+	Customer     string    `json:"customer_name"`
+	Group        uuid.UUID `json:"group_id"`
+	Duration     int       `json:"duration"` // minutes sold
+	LeftMS       int64     `json:"left_ms"`
+	BeganAt      *string   `json:"began_at"`
+	CreatedAt    string    `json:"created_at"`
+	Purchasing   bool      `json:"purchasing"` // in effect
+	PausedByHold bool      `json:"paused_by_hold"`
+	RanOnMS      int64     `json:"ran_on_ms"` // while the gateway was down; staff may give it back
+}
+
+type helpView struct {
+	At     string `json:"at"`
+	Coming bool   `json:"coming"`
+}
+
+type purchaseView struct {
+	ID      uuid.UUID           `json:"purchase_id"`
+	Phase   lanes.PurchasePhase `json:"phase"`
+	Minutes int                 `json:"minutes"`
+}
+
+// free is the phase of a lane without a session.
+const free lanes.Phase = "free"
+
+func viewOf(s lanes.LaneStatus, now lanes.Instant) laneView {
+	shown := laneView{
+		ID: s.ID, Bay: s.Bay, Name: s.Name, Phase: free,
+		ForSale: s.Lane.ForSale(), Sale: s.Lane.Sale.String(), Usable: s.NotUsable == "", Link: string(s.Link),
+		Held: s.Lane.Held, Locked: s.Locked,
+	}
+	if s.NotUsable != "" {
+		shown.NotUsable = &s.NotUsable
+	}
+	if !s.LinkSince.IsZero() {
+		since := endpoint.Stamp(s.LinkSince)
+		shown.LinkSince = &since
+	}
+	if call := s.Lane.Help; call != nil {
+		shown.Help = &helpView{endpoint.Stamp(call.At), call.Coming}
+	}
+	if s.Lane.Stray != nil {
+		at := endpoint.Stamp(*s.Lane.Stray)
+		shown.Stray = &at
+	}
+	if session := s.Lane.Session; session != nil {
+		shown.Phase, shown.Session = session.Phase, viewOfSession(s.Lane, now)
+		if p := session.Purchase; p != nil {
+			shown.Purchase = &purchaseView{p.ID, p.Phase, p.Minutes()}
+		}
+	}
+	return shown
+}
+
+func viewOfSession(lane lanes.Lane, now lanes.Instant) *sessionView {
+	view := lane.View(now)
+	shown := &sessionView{
+		ID: view.ID, Customer: view.Customer, Group: view.Group, Duration: view.Minutes, LeftMS: view.Remaining.Milliseconds(),
+		CreatedAt: endpoint.Stamp(view.Created), Purchasing: view.Purchasing,
+		PausedByHold: lane.Session.ByHold, RanOnMS: lane.Session.RanOn.Milliseconds(),
+	}
+	if view.Began != nil {
+		began := endpoint.Stamp(*view.Began)
+		shown.BeganAt = &began
+	}
+	return shown
+}
+
+func viewsOf(list []lanes.LaneStatus, now lanes.Instant) []laneView {
+	shown := make([]laneView, len(list))
+	for i, lane := range list {
+		shown[i] = viewOf(lane, now)
+	}
+	return shown
+}
+
+// countUnresolved returns how many purchases of the lane wait for staff.
+func countUnresolved(lane lanes.Lane) int {
+	count := 0
+	for _, p := range lane.Open {
+		if p.Phase == lanes.Unresolved {
+			count++
+		}
+	}
+	return count
+}

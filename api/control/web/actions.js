@@ -1,0 +1,81 @@
+// Buttons: each sends one request and is disabled while that is under way. A refusal is shown beside the button, and
+// announced to screen readers.
+import { element } from "/screens/element.js";
+import { icon } from "/screens/icons.js";
+
+// button creates a button: {words, sign (icon), kind (classes), label}.
+export function button({ words, sign, kind = "", label }, onclick) {
+  const classes = kind.split(" ").filter(Boolean).map((name) => `.${name}`).join("");
+  const created = element(`button.button${classes}`, { type: "button" }, sign ? icon(sign) : null, words ? element("span", {}, words) : null);
+  if (label) {
+    created.setAttribute("aria-label", label);
+  }
+  if (onclick) {
+    created.addEventListener("click", onclick);
+  }
+  return created;
+}
+
+// ErrorText is the place of a refusal beside what was acted on.
+export class ErrorText {
+  element = element("p.trouble");
+
+  show(sentence) {
+    this.element.textContent = sentence;
+    if (sentence) {
+      announce(sentence);
+    }
+  }
+}
+
+// perform runs an action unless it is under way already, and returns whether it succeeded. The button keeps the focus.
+export async function perform(client, button, error, act) {
+  if (button.getAttribute("aria-disabled") === "true") {
+    return false;
+  }
+  error.show("");
+  button.setAttribute("aria-disabled", "true");
+  button.setAttribute("aria-busy", "true");
+  try {
+    await act();
+    return true;
+  } catch (refusal) {
+    error.show(client.sentence(refusal));
+    return false;
+  } finally {
+    button.removeAttribute("aria-disabled");
+    button.removeAttribute("aria-busy");
+  }
+}
+
+// action creates a button that performs its action at one click.
+export function action(client, look, error, act) {
+  const created = button(look, () => perform(client, created, error, act));
+  return created;
+}
+
+const ANNOUNCE_DELAY = 150; // ms; a region that changes faster may not be read
+
+let pending = 0;
+
+// announce has a screen reader speak the sentence at once, also one that it has just spoken.
+export function announce(sentence) {
+  const region = document.getElementById("said");
+  region.textContent = "";
+  clearTimeout(pending);
+  pending = setTimeout(() => (region.textContent = sentence), ANNOUNCE_DELAY);
+}
+
+// ignoreStaleClicks ignores the later clicks of a series in an element whose first button is gone: a lane's buttons change with
+// its state, and a double click on "start" must not add 15 minutes.
+export function ignoreStaleClicks(target) {
+  let first = null; // the button of the first click of the series
+  target.addEventListener("click", (event) => {
+    if (event.detail > 1 && first !== null && !first.isConnected) {
+      event.preventDefault();
+      event.stopPropagation();
+      return;
+    }
+    first = event.target.closest("button");
+  }, { capture: true });
+}

@@ -1,0 +1,54 @@
+// The head of the screen: the range, its lanes by phase, the user, what waits for staff, and lost contact.
+import { setText } from "/screens/element.js";
+import { icon } from "/screens/icons.js";
+
+const byId = (id) => document.getElementById(id);
+
+export class Header {
+  #client;
+
+  constructor(client, signOut) {
+    this.#client = client;
+    const { range } = client;
+    byId("sign-out").addEventListener("click", async () => {
+      try {
+        await signOut();
+      } catch (refusal) {
+        setText(byId("who"), client.sentence(refusal));
+      }
+    });
+    range.addEventListener("picture", () => {
+      setText(byId("range-name"), range.info.name);
+      setText(byId("who"), range.who);
+    });
+    range.addEventListener("lanes", () => this.#countPhases());
+    range.addEventListener("unresolved", () => this.#count("count-purchases", range.unresolved));
+  }
+
+  // contact shows since when contact is lost; null hides it.
+  contact(lost) {
+    const { t } = this.#client;
+    this.#client.lost = lost;
+    byId("contact").hidden = lost === null;
+    document.body.toggleAttribute("data-lost", lost !== null);
+    if (lost) {
+      byId("screen").hidden = false; // also if the gateway has never responded
+      byId("contact").replaceChildren(icon("unlink"), t(this.#client.range.info ? "contact.lost" : "contact.none", { time: t.seconds(lost) }));
+    }
+  }
+
+  #countPhases() {
+    const { range, t } = this.#client;
+    const lanes = [...range.lanes.values()];
+    const inPhase = (phase) => lanes.filter((lane) => lane.phase === phase).length;
+    setText(byId("tally"), ["free", "running", "paused", "waiting"]
+      .map((phase) => [phase, inPhase(phase)]).filter(([, n]) => n > 0)
+      .map(([phase, n]) => t(`tally.${phase}`, { n })).join(" · "));
+    this.#count("count-ran-on", lanes.filter((lane) => lane.session?.ran_on_ms > 0).length);
+  }
+
+  #count(id, n) {
+    byId(id).hidden = n === 0;
+    setText(byId(id), String(n));
+  }
+}

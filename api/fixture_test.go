@@ -1,0 +1,230 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"rangegate/api/control"
+	"rangegate/api/lanescreen"
+	"rangegate/api/simulate"
+	v2 "rangegate/api/v2"
+	"rangegate/catalog"
+	"rangegate/lanes"
+)
+
+const (
+	someRange  = "11111111-1111-4111-8111-111111111111"
+	someToken  = "22222222-2222-4222-8222-222222222222"
+	otherRange = "99999999-1111-4111-8111-111111111111"
+	otherToken = "99999999-2222-4222-8222-222222222222"
+
+	theGroup   = "33333333-3333-4333-8333-000000000001"
+	theLane    = "44444444-4444-4444-8444-000000000001"
+	theBay     = "55555555-5555-4555-8555-000000000001"
+	theSession = "66666666-6666-4666-8666-000000000001"
+)
+
+// fakeRange is a range of two lanes; a session waits on the first. It accepts every command and records it.
+type fakeRange struct {
+	lane            uuid.UUID
+	command         lanes.Command
+	kind            lanes.Kind
+	session         uuid.UUID
+	items           []lanes.Item
+	err             error
+	status          int           // of the webhook
+	productsSession string        // session-id that the products API got
+	gate            chan struct{} // that a create waits for; nil: none
+}
+
+var noon = time.Date(2026, 5, 1, 12, 0, 0, 250_000_000, time.UTC)
+
+func (f *fakeRange) Layout() lanes.Layout {
+	return lanes.Layout{
+		Bays:   []lanes.Bay{{ID: uuid.MustParse(theBay), Name: "Bay A"}},
+		Groups: []lanes.Group{{ID: uuid.MustParse(theGroup), Name: "Public"}},
+	}
+}
+
+func (f *fakeRange) Lanes() []lanes.LaneStatus {
+	first := lanes.LaneStatus{
+		Place: lanes.Place{ID: uuid.MustParse(theLane), Bay: uuid.MustParse(theBay), Name: "Lane 1", Accessible: true},
+		Lane:  lanes.Lane{Session: &lanes.Session{ID: uuid.MustParse(theSession), Phase: lanes.Waiting}, Accessible: true},
+		Link:  lanes.LinkUp, LinkSince: noon,
+	}
+	second := first
+	second.Name, second.Link, second.NotUsable, second.Lane = "Lane 2", lanes.LinkDown, "its link is down", lanes.Lane{Held: true, Accessible: true, Sale: lanes.OffSale}
+	return []lanes.LaneStatus{first, second}
+}
+
+func (f *fakeRange) view() *lanes.SessionView {
+	return &lanes.SessionView{
+		ID: uuid.MustParse(theSession), Lane: uuid.MustParse(theLane), Group: uuid.MustParse(theGroup),
+		Minutes: 60, Remaining: time.Hour, Created: noon, Purchasing: true,
+	}
+}
+
+func (f *fakeRange) Sessions() []*lanes.SessionView {
+	running := f.view()
+	running.Began, running.Remaining = &noon, 59*time.Minute+30*time.Second
+	return []*lanes.SessionView{f.view(), running}
+}
+
+func (f *fakeRange) Session(context.Context, uuid.UUID) (*lanes.SessionView, error) {
+	return f.view(), f.err
+}
+
+func (f *fakeRange) Create(_ context.Context, lane uuid.UUID, command lanes.Create, _ *lanes.Key) (*lanes.SessionView, error) {
+	if f.gate != nil {
+		<-f.gate
+		return f.view(), nil
+	}
+	f.lane, f.command = lane, command
+	return f.view(), f.err
+}
+
+func (f *fakeRange) On(_ context.Context, session uuid.UUID, command lanes.Command, _ *lanes.Key) (*lanes.SessionView, error) {
+	f.session, f.command = session, command
+	view := f.view()
+	if set, ok := command.(lanes.SetDuration); ok {
+		view.Minutes = set.Minutes
+	}
+	return view, f.err
+}
+
+func (f *fakeRange) Move(_ context.Context, _, to uuid.UUID, _ *lanes.Key) (*lanes.SessionView, error) {
+	f.lane = to
+	return f.view(), f.err
+}
+
+func (f *fakeRange) Events(context.Context, uint64, int) ([]lanes.Logged, error) {
+	event := lanes.Event{
+		ID: uuid.New(), Kind: lanes.SessionCreated, Session: uuid.MustParse(theSession), Lane: uuid.MustParse(theLane), At: noon,
+	}
+	return []lanes.Logged{
+		{Cursor: 1, Event: event, Attempt: &lanes.Attempt{At: noon, Status: 200, Duration: 35 * time.Millisecond}},
+		{Cursor: 2, Event: event, Attempt: &lanes.Attempt{At: noon, Error: lanes.NoWebhook}},
+		{Cursor: 3, Event: event, Simulated: true},
+	}, f.err
+}
+
+func (f *fakeRange) History(context.Context, uint64, int) ([]lanes.Ended, error) {
+	return []lanes.Ended{{
+		Cursor: 1, Lane: uuid.MustParse(theLane), At: noon, Reason: lanes.Expired, Used: time.Hour, Paused: time.Second,
+		Session: lanes.Session{ID: uuid.MustParse(theSession), Sold: time.Hour, Created: lanes.Instant{Wall: noon}},
+	}}, f.err
+}
+
+func (f *fakeRange) Simulate(_ context.Context, kind lanes.Kind, session uuid.UUID, items []lanes.Item) (lanes.Logged, error) {
+	f.kind, f.session, f.items = kind, session, items
+	event := lanes.Event{Kind: kind, Session: uuid.MustParse(theSession), Lane: uuid.MustParse(theLane), Items: items}
+	return lanes.Logged{Event: event, Simulated: true, Attempt: &lanes.Attempt{Status: f.status}}, f.err
+}
+
+func (f *fakeRange) Fetch(_ context.Context, t catalog.Type, session string) ([]catalog.Product, error) {
+	f.productsSession = session
+	return []catalog.Product{{ID: "a", DisplayName: "A of " + string(t), Price: "12.50", MaxQty: 5, MinQty: 1, IncrementBy: 1}}, f.err
+}
+
+func (f *fakeRange) All(ctx context.Context, session string) (catalog.Catalogue, error) {
+	products, err := f.Fetch(ctx, catalog.Ammo, session)
+	return catalog.Catalogue{Time: []catalog.Product{}, Targets: []catalog.Product{}, Ammo: products, Rentals: []catalog.Product{}}, err
+}
+
+// missing returns the error if there is no range.
+func (f *fakeRange) missing(err error) error {
+	if f == nil {
+		return err
+	}
+	return nil
+}
+
+// settings are those of a playground with that range; with nil its range is starting, and has no products API.
+func settings(s *fakeRange) Settings {
+	return Settings{
+		Credentials: Credentials{
+			uuid.MustParse(someRange):  {digest(someToken)},
+			uuid.MustParse(otherRange): {digest(otherToken)},
+		},
+		Range:      func(uuid.UUID) (v2.Range, error) { return s, s.missing(lanes.ErrStarting) },
+		Playground: true,
+		Simulate:   func(uuid.UUID) (simulate.Range, error) { return s, s.missing(lanes.ErrStarting) },
+		Products:   func(uuid.UUID) (simulate.Products, error) { return s, s.missing(lanes.ErrProductsNotConfigured) },
+		Traffic:    NewTraffic(prometheus.NewRegistry()),
+		Log:        zerolog.Nop(),
+		Screens: Screens{
+			Sessions: control.NewSessions(),
+			Staff:    map[uuid.UUID]map[string]string{uuid.MustParse(someRange): {"sam": pinHash}},
+			Lanes: map[uuid.UUID]lanescreen.Lane{
+				uuid.MustParse(theLane):   {Range: uuid.MustParse(someRange), Key: laneKey},
+				uuid.MustParse(otherLane): {Range: uuid.MustParse(otherRange), Key: otherLaneKey},
+			},
+			Control:  func(uuid.UUID) (control.Range, error) { return nil, lanes.ErrStarting },
+			Lane:     func(uuid.UUID) (lanescreen.Range, error) { return nil, lanes.ErrStarting },
+			Shop:     func(uuid.UUID) (lanescreen.Shop, error) { return nil, lanes.ErrProductsNotConfigured },
+			Pictures: lanescreen.NewPictures("rangegate", nil),
+		},
+	}
+}
+
+const (
+	otherLane    = "44444444-4444-4444-8444-000000000002"
+	laneKey      = "the-key-of-a-screen"
+	otherLaneKey = "the-key-of-another-screen"
+	// pinHash is the hash of the PIN 1234, at the lowest cost.
+	pinHash = "$argon2id$v=19$m=8,t=1,p=1$ac+mRtgPGpfnU3slhEcbfw$k38ZPzodCFblFONCXg2JBgLsYY/9kyiegHHsxXWpwzA"
+)
+
+// staffCookie returns the cookie of sam, staff of the range.
+func staffCookie(h http.Handler) string {
+	return cookieOf(sendBody(h, "POST", "/control/sign-in", `{"range_id":"`+someRange+`","name":"sam","pin":"1234"}`))
+}
+
+// laneCookie returns the cookie of a lane's screen.
+func laneCookie(h http.Handler, lane, key string) string {
+	return cookieOf(send(h, "GET", "/lane/"+lane+"?key="+key))
+}
+
+func cookieOf(response *httptest.ResponseRecorder) string {
+	for _, cookie := range response.Result().Cookies() {
+		return cookie.Name + "=" + cookie.Value
+	}
+	return ""
+}
+
+// newStartingAPI returns an API whose ranges are starting.
+func newStartingAPI() http.Handler { return New(settings(nil)) }
+
+// newAPI returns an API with that range.
+func newAPI(s *fakeRange) http.Handler { return New(settings(s)) }
+
+// send sends a request without a body; headers come in pairs.
+func send(h http.Handler, method, path string, headers ...string) *httptest.ResponseRecorder {
+	return sendBody(h, method, path, "", headers...)
+}
+
+func sendBody(h http.Handler, method, path, body string, headers ...string) *httptest.ResponseRecorder {
+	request := httptest.NewRequest(method, path, strings.NewReader(body))
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	response := httptest.NewRecorder()
+	h.ServeHTTP(response, request)
+	return response
+}
+
+// sendAuthorized sends a request with the credentials of the range, of the operator, and of the screens.
+func sendAuthorized(h http.Handler, method, path, body string, headers ...string) *httptest.ResponseRecorder {
+	headers = append(headers, "range-id", someRange, "token", someToken, "Authorization", "Bearer operator")
+	if strings.HasPrefix(path, "/control") || strings.HasPrefix(path, "/lane") {
+		headers = append(headers, "Cookie", staffCookie(h)+"; "+laneCookie(h, theLane, laneKey))
+	}
+	return sendBody(h, method, path, body, headers...)
+}

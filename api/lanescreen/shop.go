@@ -1,0 +1,116 @@
+package lanescreen
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/url"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"rangegate/api/endpoint"
+	"rangegate/catalog"
+	"rangegate/lanes"
+)
+
+// product is a product that can be bought. The price is text: a browser would convert a number to a binary fraction.
+type product struct {
+	ID          string `json:"id"`
+	DisplayName string `json:"display_name"`
+	Price       string `json:"price"`
+	MaxQty      int    `json:"max_qty"`
+	MinQty      int    `json:"min_qty"`
+	IncrementBy int    `json:"increment_by"`
+	Picture     string `json:"picture"` // a path of the gateway; empty if there is none
+}
+
+// products is everything that is for sale, by type.
+type products struct {
+	Time    []product `json:"time"`
+	Targets []product `json:"targets"`
+	Ammo    []product `json:"ammo"`
+	Rentals []product `json:"rentals"`
+}
+
+func (l *screen) products(ctx context.Context, t target, _ endpoint.Empty) (products, error) {
+	session, err := t.buyingSession()
+	if err != nil {
+		return products{}, err
+	}
+	shop, err := l.Shop(t.lane.Range)
+	if err != nil {
+		return products{}, err
+	}
+	all, err := shop.All(ctx, session.String())
+	if err != nil {
+		return products{}, err
+	}
+	return products{t.lane.views(all.Time), t.lane.views(all.Targets), t.lane.views(all.Ammo), t.lane.views(all.Rentals)}, nil
+}
+
+// buyingSession returns the session on the lane, or lanes.ErrSessionNotFound, or lanes.ErrNoPurchasing if it may not buy.
+func (t target) buyingSession() (uuid.UUID, error) {
+	all, _, _ := t.Changes(0)
+	i := slices.IndexFunc(all, func(s lanes.LaneStatus) bool { return s.ID == t.lane.id })
+	if i < 0 || all[i].Lane.Session == nil {
+		return uuid.Nil, lanes.ErrSessionNotFound
+	}
+	view := all[i].Lane.View(t.Now())
+	if !view.Purchasing {
+		return uuid.Nil, lanes.ErrNoPurchasing
+	}
+	return view.ID, nil
+}
+
+func (l screenLane) views(all []catalog.Product) []product {
+	views := make([]product, len(all))
+	for i, p := range all {
+		views[i] = product{
+			ID: p.ID, DisplayName: p.DisplayName, Price: p.Amount().String(),
+			MaxQty: p.MaxQty, MinQty: p.MinQty, IncrementBy: p.IncrementBy, Picture: l.picturePath(p.PictureURL),
+		}
+		if amount := p.Amount(); amount.Exponent() < 0 {
+			views[i].Price = amount.StringFixed(-amount.Exponent()) // keeps the integrator's trailing zeros
+		}
+	}
+	return views
+}
+
+// picturePath returns the path of a picture at the gateway, which fetches only addresses that it has signed.
+func (l screenLane) picturePath(address string) string {
+	if address == "" {
+		return ""
+	}
+	query := url.Values{"url": {address}, "signed": {l.sign("picture", address)}}
+	return "/lane/" + l.id.String() + "/picture?" + query.Encode()
+}
+
+// cart is what a shooter buys.
+type cart struct {
+	purchase, session uuid.UUID
+	items             json.RawMessage
+}
+
+func readPurchase(in *endpoint.Input) cart {
+	return cart{
+		purchase: in.ID("purchase_id", "Chosen by the screen; the same one again is the same purchase", endpoint.ExampleID),
+		session:  in.ID("session_id", "The session on the lane", endpoint.ExampleID),
+		items:    in.JSON("items", "Products and how many of each", []lanes.Item{{ID: lanes.TimeItem, Qty: 30}}),
+	}
+}
+
+// buy begins the purchase. The stream reports its outcome.
+func (l *screen) buy(ctx context.Context, c cart) (endpoint.Empty, error) {
+	var items []lanes.Item
+	decoder := json.NewDecoder(bytes.NewReader(c.items))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&items); err != nil {
+		return endpoint.Empty{}, endpoint.Faults{"items": `must be a list of items like {"id":"time","qty":30}`}
+	}
+	t, err := l.target(ctx)
+	if err != nil {
+		return endpoint.Empty{}, err
+	}
+	return endpoint.Empty{}, t.LaneBuy(ctx, t.lane.id, c.session, c.purchase, items)
+}

@@ -1,0 +1,158 @@
+// The main part of the screen: one view for each state of the lane.
+import { formatTime, now as clock } from "/screens/clock.js";
+import { element, setFlag, setText } from "/screens/element.js";
+import { icon } from "/screens/icons.js";
+import { send, sentence } from "/screens/send.js";
+
+const MINUTE = 60_000;
+const WARNINGS = [5, 1]; // minutes left
+const FAREWELL = 30_000; // ms that an ended session is shown
+
+export class StateView {
+  #t;
+  #base;
+  #lane;
+  #root;
+  #regions; // for screen readers: {status, alarm}
+  #shop;
+  #drawn = "";
+  #announced = ""; // the last warning, with its session
+  #endedAt = 0;
+
+  constructor(t, base, lane, root, { status, alarm, shop }) {
+    this.#t = t;
+    this.#base = base;
+    this.#lane = lane;
+    this.#root = root;
+    this.#regions = { status, alarm };
+    this.#shop = shop;
+  }
+
+  // show redraws the view if the state has changed. tick updates the time left.
+  show() {
+    const lane = this.#lane;
+    const state = this.#state();
+    const drawn = JSON.stringify([state, lane.session?.session_id, lane.session?.duration, lane.held, lane.purchasing]);
+    if (drawn !== this.#drawn) {
+      const announce = this.#drawn !== "";
+      this.#drawn = drawn;
+      document.body.dataset.state = state;
+      this.#root.replaceChildren(this.#view(state));
+      if (announce) {
+        const alarm = state === "ceasefire";
+        setText(alarm ? this.#regions.alarm : this.#regions.status, this.#t(`${state}.title`, this.#values()));
+      }
+    }
+    this.tick(clock());
+  }
+
+  #state() {
+    const lane = this.#lane;
+    if (lane.phase === "free") {
+      if (lane.held) {
+        return "closed";
+      }
+      this.#endedAt = lane.ended ? this.#endedAt || clock() : 0;
+      return lane.ended && clock() - this.#endedAt < FAREWELL ? "over" : "idle";
+    }
+    this.#endedAt = 0;
+    if (lane.phase === "paused") {
+      return lane.session.paused_by_hold || lane.held ? "ceasefire" : "paused";
+    }
+    return lane.phase || "loading";
+  }
+
+  #values() {
+    const session = this.#lane.session ?? this.#lane.ended;
+    return { name: session?.customer_name ?? "", n: session?.duration ?? 0, lane: this.#lane.name };
+  }
+
+  #view(state) {
+    const t = this.#t;
+    const values = this.#values();
+    const title = element("h2.title", {}, SIGNS[state] ? icon(SIGNS[state]) : null, t(`${state}.title`, values));
+    const explained = element("p.explained", {}, t(`${state}.explained`, values));
+    switch (state) {
+      case "idle":
+      case "loading":
+      case "over":
+      case "closed":
+        return element("section.quiet", {}, title, explained);
+      case "waiting":
+        return element("section.quiet", {}, title, element("p.sold", {}, t("minutes", values)), explained, this.#start(),
+          this.#lane.held ? this.#notice("lock", t("waiting.held")) : null);
+      default:
+        return element("section.time", {},
+          element("div.clock", {},
+            state === "running" ? null : element("div.why", {}, title, explained),
+            element("p.left", { role: "timer", "aria-live": "off" }, element("span.unseen", {}, t("left")), element("span.face", {})),
+            element("progress.bar", { max: values.n * MINUTE, "aria-label": t("left") }),
+            element("p.warning", { hidden: true }, icon("hourglass"), element("span", {})),
+            element("p.of", {}, t("of", values))),
+          this.#lane.purchasing && !this.#lane.held ? this.#shop.opener : null);
+    }
+  }
+
+  #notice(sign, text) {
+    return element("p.notice", {}, icon(sign), text);
+  }
+
+  #start() {
+    const t = this.#t;
+    const error = element("p.trouble", { role: "alert" });
+    const button = element("button.button.primary.start", {
+      type: "button",
+      onclick: async () => {
+        button.setAttribute("aria-busy", "true");
+        button.disabled = true;
+        error.textContent = "";
+        try {
+          await send("POST", `${this.#base}/start`, { session_id: this.#lane.session.session_id });
+        } catch (refusal) {
+          if (refusal.code !== "not_waiting") {
+            error.textContent = sentence(t, refusal);
+          }
+        } finally {
+          button.removeAttribute("aria-busy");
+          button.disabled = false;
+        }
+      },
+    }, icon("play"), t("start"));
+    return element("div.go", {}, button, error);
+  }
+
+  // tick updates the time left.
+  tick(now) {
+    if (document.body.dataset.state === "over" && now - this.#endedAt >= FAREWELL) {
+      this.show();
+      return;
+    }
+    const shown = this.#root.querySelector(".face");
+    if (!shown || !this.#lane.session) {
+      return;
+    }
+    const left = Math.max(0, this.#lane.timeLeft(now));
+    setText(shown, formatTime(left));
+    this.#shop.showTimeLeft(formatTime(left));
+    this.#root.querySelector(".bar").value = left;
+    const running = this.#lane.phase === "running";
+    const warning = running ? WARNINGS.findLast((minutes) => left <= minutes * MINUTE) : undefined;
+    setFlag(document.body, "data-soon", warning === 5);
+    setFlag(document.body, "data-last", warning === 1);
+    this.#warn(running && left === 0 ? 0 : warning);
+  }
+
+  #warn(minutes) {
+    const line = this.#root.querySelector(".warning");
+    const text = minutes === undefined ? "" : this.#t(`warning.${minutes}`);
+    line.hidden = text === "";
+    setText(line.lastElementChild, text);
+    const warning = `${this.#lane.session.session_id} ${text}`;
+    if (warning !== this.#announced) {
+      this.#announced = warning;
+      setText(this.#regions.alarm, text);
+    }
+  }
+}
+
+const SIGNS = { paused: "pause", ceasefire: "lock", closed: "lock", over: "check" };

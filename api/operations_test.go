@@ -1,0 +1,200 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes"
+)
+
+// fakeOperatedRange is a range with one purchase that waits for staff.
+type fakeOperatedRange struct {
+	credited *bool
+	scope    lanes.Scope
+	staff    string
+	lifted   bool
+}
+
+const thePurchase = "77777777-7777-4777-8777-000000000001"
+
+func (s *fakeOperatedRange) Unresolved() []lanes.OpenPurchase {
+	return []lanes.OpenPurchase{{Lane: uuid.MustParse(theLane), Purchase: lanes.Purchase{
+		ID: uuid.MustParse(thePurchase), Session: uuid.MustParse(theSession), At: lanes.Instant{Wall: noon},
+		Items: []lanes.Item{{ID: lanes.TimeItem, Qty: 15}, {ID: "9mm", Qty: 1}}, Reason: "timed out",
+	}}}
+}
+
+func (s *fakeOperatedRange) Clear(_ context.Context, staff string, purchase uuid.UUID, credit bool) error {
+	if purchase != uuid.MustParse(thePurchase) {
+		return lanes.ErrPurchaseNotFound
+	}
+	s.credited, s.staff = &credit, staff
+	return nil
+}
+
+func (s *fakeOperatedRange) Layout() lanes.Layout { return (&fakeRange{}).Layout() }
+
+func (s *fakeOperatedRange) Holds() lanes.Holds {
+	return lanes.Holds{}.Set(lanes.Scope{Kind: lanes.OverRange}, "operator", noon).
+		Set(lanes.Scope{Kind: lanes.OverBay, ID: uuid.MustParse(theBay)}, "sam", noon)
+}
+
+func (s *fakeOperatedRange) Hold(_ context.Context, scope lanes.Scope, staff string) (lanes.Reached, error) {
+	s.scope, s.staff = scope, staff
+	return lanes.Reached{Confirmed: []uuid.UUID{uuid.MustParse(theLane)}, Saved: true}, nil
+}
+
+func (s *fakeOperatedRange) Lift(_ context.Context, scope lanes.Scope, staff string) (lanes.Reached, error) {
+	s.scope, s.staff, s.lifted = scope, staff, true
+	return lanes.Reached{}, lanes.ErrStoreUnavailable
+}
+
+func newOperations(registry prometheus.Gatherer) http.Handler {
+	return newOperationsWith(registry, &fakeOperatedRange{}, "operator")
+}
+
+func newOperationsWith(registry prometheus.Gatherer, s *fakeOperatedRange, token string) http.Handler {
+	return NewOperations(Operations{
+		Ready: func() error { return nil }, Metrics: registry, Token: token, Log: zerolog.Nop(),
+		Range: func(id uuid.UUID) (OperatedRange, error) {
+			switch id {
+			case uuid.MustParse(someRange):
+				return s, nil
+			case uuid.MustParse(otherRange):
+				return nil, lanes.ErrNotOwner
+			}
+			return nil, ErrNoRange
+		},
+		Ranges:  func() []uuid.UUID { return []uuid.UUID{uuid.MustParse(someRange), uuid.MustParse(otherRange)} },
+		Waiting: func() map[string]int { return map[string]int{"lane": 3} },
+	})
+}
+
+// Operators settle purchases with the operations token.
+func TestPurchasesThatWaitForStaff(t *testing.T) {
+	fake := &fakeOperatedRange{}
+	h := newOperationsWith(prometheus.NewRegistry(), fake, "operator")
+	at := "/ranges/" + someRange + "/purchases"
+	response := sendAuthorized(h, "GET", at, "")
+	require.Equal(t, 200, response.Code)
+	require.Equal(t, `[{"purchase_id":"`+thePurchase+`","lane_id":"`+theLane+`","session_id":"`+theSession+
+		`","items":[{"id":"time","qty":15},{"id":"9mm","qty":1}],"minutes":15,"asked_at":"2026-05-01T12:00:00.250Z",`+
+		`"reason":"timed out","event_id":"00000000-0000-0000-0000-000000000000","trace_id":""}]`+"\n", response.Body.String())
+
+	require.Equal(t, 204, sendAuthorized(h, "POST", at+"/"+thePurchase+"/credit", "").Code)
+	require.True(t, *fake.credited)
+	require.Equal(t, "operator", fake.staff)
+	require.Equal(t, 204, sendAuthorized(h, "POST", at+"/"+thePurchase+"/drop", "").Code)
+	require.False(t, *fake.credited)
+	require.Equal(t, 404, sendAuthorized(h, "POST", at+"/"+theLane+"/drop", "").Code)
+	for _, page := range []string{"/purchases", "/holds"} {
+		require.Equal(t, 404, sendAuthorized(h, "GET", "/ranges/"+theLane+page, "").Code)
+		require.Contains(t, sendAuthorized(h, "GET", "/ranges/"+otherRange+page, "").Body.String(), `"code":"not_owner"`)
+	}
+	require.Equal(t, 400, sendAuthorized(h, "GET", "/ranges/lane/purchases", "").Code)
+}
+
+func TestTheOperationsToken(t *testing.T) {
+	path := "/ranges/" + someRange + "/purchases"
+	h := newOperationsWith(prometheus.NewRegistry(), &fakeOperatedRange{}, "operator")
+	for _, wrong := range []string{"", "operator", "Bearer", "Bearer ", "Bearer operatox", "Basic operator"} {
+		require.Equal(t, 401, send(h, "GET", path, "Authorization", wrong).Code, wrong)
+	}
+	unset := newOperationsWith(prometheus.NewRegistry(), &fakeOperatedRange{}, "")
+	require.Equal(t, 401, send(unset, "GET", path, "Authorization", "Bearer ").Code, "an unset token is nobody's")
+}
+
+func TestProfilesRequireTheOperationsToken(t *testing.T) {
+	h := newOperations(prometheus.NewRegistry())
+	heap := send(h, "GET", "/debug/pprof/heap?debug=1", "Authorization", "Bearer operator")
+	require.Equal(t, 200, heap.Code)
+	require.Contains(t, heap.Body.String(), "heap profile")
+}
+
+// Operators set and lift holds with the operations token.
+func TestHolds(t *testing.T) {
+	fake := &fakeOperatedRange{}
+	h := newOperationsWith(prometheus.NewRegistry(), fake, "operator")
+	at := "/ranges/" + someRange + "/holds"
+	set := func(body string) (int, string) {
+		response := sendAuthorized(h, "PUT", at, body)
+		return response.Code, response.Body.String()
+	}
+	status, body := set(`{"scope":"range","id":null,"on":true}`)
+	require.Equal(t, 200, status)
+	require.Equal(t, `{"confirmed":["`+theLane+`"],"sent":[],"not_reached":[],"saved":true}`+"\n", body)
+	require.Equal(t, lanes.Scope{Kind: lanes.OverRange}, fake.scope)
+	require.Equal(t, "operator", fake.staff)
+
+	fake.staff = ""
+	status, body = set(`{"scope":"bay","id":"` + theBay + `","on":false}`)
+	require.Equal(t, 503, status)
+	require.Contains(t, body, "store_unavailable")
+	require.Equal(t, lanes.Scope{Kind: lanes.OverBay, ID: uuid.MustParse(theBay)}, fake.scope)
+	require.True(t, fake.lifted)
+	require.Equal(t, "operator", fake.staff)
+
+	for change, field := range map[string]string{
+		`{"scope":"range"}`: "on", `{"on":true}`: "scope", `{"scope":"world","on":true}`: "scope",
+		`{"scope":"bay","on":true}`: "id", `{"scope":"lane","id":"` + theBay + `","on":true}`: "id",
+		`{"scope":"range","id":"` + theBay + `","on":true}`: "id", `{"scope":"range","on":"yes"}`: "on",
+	} {
+		status, body := set(change)
+		require.Equal(t, 400, status, change)
+		require.Contains(t, body, `"`+field+`":"`, change)
+	}
+	require.Equal(t, `[{"scope":"range","id":null,"who":"operator","since":"2026-05-01T12:00:00Z"},`+
+		`{"scope":"bay","id":"`+theBay+`","who":"sam","since":"2026-05-01T12:00:00Z"}]`+"\n", sendAuthorized(h, "GET", at, "").Body.String())
+}
+
+// logLines parses the lines of a log.
+func logLines(t *testing.T, log *bytes.Buffer) (all []map[string]any) {
+	t.Helper()
+	for decoder := json.NewDecoder(log); decoder.More(); {
+		var line map[string]any
+		require.NoError(t, decoder.Decode(&line))
+		all = append(all, line)
+	}
+	return all
+}
+
+// The level is global to the process: this test must not run in parallel with others.
+func TestTheLogLevel(t *testing.T) {
+	before := zerolog.GlobalLevel()
+	t.Cleanup(func() { zerolog.SetGlobalLevel(before) })
+	zerolog.SetGlobalLevel(zerolog.InfoLevel)
+	var log bytes.Buffer
+	s := Operations{Token: "operator", Metrics: prometheus.NewRegistry(), Ready: func() error { return nil }, Log: zerolog.New(&log)}
+	h := NewOperations(s)
+	set := func(body string) *httptest.ResponseRecorder { return sendAuthorized(h, "PUT", "/log-level", body) }
+	require.JSONEq(t, `{"level":"info"}`, sendAuthorized(h, "GET", "/log-level", "").Body.String())
+
+	for _, level := range []string{"error", "debug", "warn", "info"} { // above and below info
+		log.Reset()
+		response := set(`{"level":"` + level + `"}`)
+		require.Equal(t, 200, response.Code)
+		require.JSONEq(t, `{"level":"`+level+`"}`, response.Body.String())
+		require.JSONEq(t, `{"level":"`+level+`"}`, sendAuthorized(h, "GET", "/log-level", "").Body.String())
+		change := logLines(t, &log)[0]
+		require.Equal(t, "log level changed", change["message"], "is logged at every level")
+		require.Equal(t, []any{"info", level, "operator", "192.0.2.1:1234"}, []any{change["level"], change["is"], change["who"], change["from"]})
+		require.NotEmpty(t, change["trace_id"])
+	}
+
+	zerolog.SetGlobalLevel(zerolog.WarnLevel)
+	for _, wrong := range []string{``, `{}`, `{"level":"trace"}`, `{"level":"DEBUG"}`, `{"level":0}`, `{"level":"disabled"}`} {
+		require.Equal(t, 400, set(wrong).Code, wrong)
+	}
+	require.Equal(t, 401, sendBody(h, "PUT", "/log-level", `{"level":"debug"}`).Code)
+	require.Equal(t, 401, send(h, "GET", "/log-level").Code)
+	require.Equal(t, zerolog.WarnLevel, zerolog.GlobalLevel(), "a refused change changes nothing")
+}

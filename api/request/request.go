@@ -1,0 +1,148 @@
+// Package request holds what the gateway learns of an HTTP request while it serves it: the trace id, the client's address,
+// the range, the route. The access log, the metrics and the log lines of the code that works for the request use it.
+package request
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+
+	"rangegate/api/endpoint"
+	"rangegate/lanes/trace"
+)
+
+// Info is what is known of one request. Only the goroutine that serves the request uses it.
+type Info struct {
+	Began    time.Time
+	TraceID  string
+	Client   string    // the address, with port
+	RangeID  uuid.UUID // uuid.Nil until it is known
+	ProxyTLS bool      // a trusted proxy received the request over TLS
+
+	log   *zerolog.Logger
+	route string // see Route
+}
+
+type infoKey struct{}
+
+// Of returns what is known of the request; nil outside of one.
+func Of(ctx context.Context) *Info {
+	i, _ := ctx.Value(infoKey{}).(*Info)
+	return i
+}
+
+// Track returns the hook of endpoint.API that begins an Info for each request and passes its trace id on to the code that
+// works for it.
+func Track(log zerolog.Logger) func(context.Context, string) context.Context {
+	return func(ctx context.Context, traceID string) context.Context {
+		return context.WithValue(trace.With(ctx, traceID), infoKey{}, &Info{log: &log, Began: time.Now(), TraceID: traceID})
+	}
+}
+
+// SetRange records which range the request is for.
+func SetRange(ctx context.Context, rangeID uuid.UUID) {
+	if i := Of(ctx); i != nil {
+		i.RangeID = rangeID
+	}
+}
+
+// RangeID returns the range that the request is for; uuid.Nil if it is not known.
+func RangeID(ctx context.Context) uuid.UUID {
+	if i := Of(ctx); i != nil {
+		return i.RangeID
+	}
+	return uuid.Nil
+}
+
+// SetRoute is the hook of endpoint.API that records the route of a request. Handlers that are no endpoints do not call it.
+func SetRoute(ctx context.Context, route string) {
+	if i := Of(ctx); i != nil {
+		i.route = route
+	}
+}
+
+// Route returns the pattern of the path that the request was routed by, as far as it was. It is known once the request is
+// served.
+func (i *Info) Route(r *http.Request) string {
+	if i.route == "" {
+		i.route = chi.RouteContext(r.Context()).RoutePattern()
+	}
+	return i.route
+}
+
+// Log returns a log for the code that works for the request: its lines have the trace id and the range. Outside of a
+// request it discards them.
+func Log(ctx context.Context) *zerolog.Logger {
+	i := Of(ctx)
+	if i == nil {
+		discard := zerolog.Nop()
+		return &discard
+	}
+	fields := i.log.With().Str("trace_id", i.TraceID)
+	if i.RangeID != uuid.Nil {
+		fields = fields.Stringer("range", i.RangeID)
+	}
+	log := fields.Logger()
+	return &log
+}
+
+// OverTLS is true if the client sent the request over TLS, to the gateway or to a trusted proxy.
+func OverTLS(r *http.Request) bool {
+	i := Of(r.Context())
+	return r.TLS != nil || i != nil && i.ProxyTLS
+}
+
+// ClientNetwork returns the network that counts as one client: the address of IPv4, the /64 of IPv6, which is what one
+// customer has. Everything that is no address counts as one client.
+func ClientNetwork(r *http.Request) netip.Prefix {
+	remote, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	address := remote.Addr().Unmap().WithZone("")
+	bits := address.BitLen()
+	if address.Is6() {
+		bits = 64
+	}
+	prefix, _ := address.Prefix(bits)
+	return prefix
+}
+
+// AccessLog writes one line about every request.
+func AccessLog(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		i, recorder := Of(r.Context()), endpoint.Recorder(w, r)
+		i.Client = r.RemoteAddr
+		next.ServeHTTP(recorder, r)
+		route := i.Route(r)
+		line := i.log.WithLevel(levelOf(r.Method, route, recorder.Status())).Str("trace_id", i.TraceID)
+		if i.RangeID != uuid.Nil {
+			line = line.Str("range", i.RangeID.String())
+		}
+		line.Str("method", r.Method).Str("path", r.URL.Path).Str("route", route).
+			Int("status", recorder.Status()).Int("bytes", recorder.BytesWritten()).Dur("took", time.Since(i.Began)).
+			Str("from", r.RemoteAddr).Msg("request")
+	})
+}
+
+// levelOf returns the level of a request's line. Successful requests that programs and open pages repeat all the time, and
+// the files of pages, are logged at debug; so is a gateway that is not ready, which is no error.
+func levelOf(method, route string, status int) zerolog.Level {
+	switch {
+	case route == "/readyz":
+		return zerolog.DebugLevel
+	case method != http.MethodGet || status >= http.StatusBadRequest:
+		return zerolog.InfoLevel
+	case slices.Contains([]string{"/livez", "/metrics", "/actors", "/actors/{lane_id}"}, route),
+		strings.HasPrefix(route, "/control/api/"), strings.HasPrefix(route, "/screens/"), strings.Contains(route, "/assets/"):
+		return zerolog.DebugLevel
+	}
+	return zerolog.InfoLevel
+}

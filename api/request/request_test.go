@@ -1,0 +1,89 @@
+package request
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/api/endpoint"
+	"rangegate/lanes/trace"
+)
+
+// Successful requests that are repeated all the time are logged at debug.
+func TestTheLevelOfARequest(t *testing.T) {
+	for _, c := range []struct {
+		method, route string
+		status        int
+		level         zerolog.Level
+	}{
+		{"GET", "/livez", 200, zerolog.DebugLevel},
+		{"GET", "/readyz", 200, zerolog.DebugLevel},
+		{"GET", "/readyz", 503, zerolog.DebugLevel},
+		{"GET", "/metrics", 200, zerolog.DebugLevel},
+		{"GET", "/metrics", 500, zerolog.InfoLevel},
+		{"GET", "/actors", 200, zerolog.DebugLevel},
+		{"GET", "/actors", 401, zerolog.InfoLevel},
+		{"GET", "/actors/{lane_id}", 200, zerolog.DebugLevel},
+		{"GET", "/screens/*", 200, zerolog.DebugLevel},
+		{"GET", "/control/assets/*", 304, zerolog.DebugLevel},
+		{"GET", "/control/api/health", 200, zerolog.DebugLevel},
+		{"POST", "/control/api/sessions", 201, zerolog.InfoLevel},
+		{"GET", "/control/stream", 200, zerolog.InfoLevel},
+		{"GET", "/api/v2/pos/sessions", 200, zerolog.InfoLevel},
+		{"PUT", "/log-level", 200, zerolog.InfoLevel},
+		{"GET", "", 404, zerolog.InfoLevel},
+	} {
+		require.Equal(t, c.level, levelOf(c.method, c.route, c.status), "%s %s %d", c.method, c.route, c.status)
+	}
+}
+
+// The access log, and the log and the context of the code that works for a request, have its trace id and its range.
+func TestTheTraceOfARequest(t *testing.T) {
+	var log bytes.Buffer
+	errors := endpoint.Errors{}
+	for _, code := range []string{
+		"invalid_request", "not_found", "method_not_allowed", "too_large", "unsupported_media_type", "timeout", "internal",
+	} {
+		errors[code] = endpoint.Error{Status: http.StatusBadRequest}
+	}
+	a := &endpoint.API{Errors: errors, Context: Track(zerolog.New(&log))}
+	r := a.Router(AccessLog)
+	rangeID := uuid.MustParse("11111111-1111-4111-8111-111111111111")
+	const parent = "4bf92f3577b34da6a3ce929d0e0e4736"
+	r.Get("/", func(_ http.ResponseWriter, r *http.Request) {
+		require.Equal(t, parent, trace.ID(r.Context()))
+		SetRange(r.Context(), rangeID)
+		require.Equal(t, rangeID, RangeID(r.Context()))
+		Log(r.Context()).Info().Msg("at work")
+	})
+	received := httptest.NewRequest("GET", "/", nil)
+	received.Header.Set("traceparent", "00-"+parent+"-00f067aa0ba902b7-01")
+	r.ServeHTTP(httptest.NewRecorder(), received)
+	lines := 0
+	for decoder := json.NewDecoder(&log); decoder.More(); lines++ {
+		var line map[string]any
+		require.NoError(t, decoder.Decode(&line))
+		require.Equal(t, parent, line["trace_id"])
+		require.Equal(t, rangeID.String(), line["range"])
+	}
+	require.Equal(t, 2, lines)
+}
+
+func TestTheNetworkOfAClient(t *testing.T) {
+	for remote, prefix := range map[string]string{
+		"192.0.2.1:80":           "192.0.2.1/32",
+		"[::ffff:192.0.2.1]:80":  "192.0.2.1/32",
+		"[2001:db8:1:2:3::4]:80": "2001:db8:1:2::/64",
+		"[fe80::1%eth0]:80":      "fe80::/64",
+		"@":                      "invalid Prefix",
+		"":                       "invalid Prefix",
+	} {
+		require.Equal(t, prefix, ClientNetwork(&http.Request{RemoteAddr: remote}).String(), remote)
+	}
+}

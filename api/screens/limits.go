@@ -1,0 +1,105 @@
+package screens
+
+import (
+	"sync"
+	"time"
+
+	"rangegate/api/endpoint"
+)
+
+// AttemptLimiter limits wrong attempts by key, such as a client's network: perMinute at once, and perMinute a minute after
+// that. Permanent keys are kept for ever. Of other keys, which a client may invent, the least recently used are dropped, so
+// that memory is bounded. Its methods are safe for concurrent use.
+type AttemptLimiter[K comparable] struct {
+	perMinute int
+
+	mu                        sync.Mutex
+	permanent, recent, former map[K]*allowance
+}
+
+// generation is the maximum number of keys in recent, and in former.
+const generation = 5000
+
+// allowance is the number of attempts that a key has left at an instant.
+type allowance struct {
+	left float64
+	at   time.Time
+}
+
+// NewAttemptLimiter returns a limiter of perMinute wrong attempts a minute.
+func NewAttemptLimiter[K comparable](perMinute int, permanent ...K) *AttemptLimiter[K] {
+	l := &AttemptLimiter[K]{perMinute: perMinute, permanent: map[K]*allowance{}, recent: map[K]*allowance{}}
+	for _, key := range permanent {
+		l.permanent[key] = l.full()
+	}
+	return l
+}
+
+// Reserve uses one attempt, before it is known whether it is wrong: parallel attempts get no further than sequential ones.
+// If none is left, it returns the time until the next one.
+func (l *AttemptLimiter[K]) Reserve(key K) (wait time.Duration, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a, now := l.allowanceOf(key), time.Now()
+	perSecond := float64(l.perMinute) / 60
+	a.left = min(float64(l.perMinute), a.left+now.Sub(a.at).Seconds()*perSecond)
+	a.at = now
+	if a.left < 1 {
+		return time.Duration((1 - a.left) / perSecond * float64(time.Second)), false
+	}
+	a.left--
+	return 0, true
+}
+
+// Refund returns the attempt of a key that was right.
+func (l *AttemptLimiter[K]) Refund(key K) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.allowanceOf(key)
+	a.left = min(float64(l.perMinute), a.left+1)
+}
+
+func (l *AttemptLimiter[K]) full() *allowance { return &allowance{float64(l.perMinute), time.Now()} }
+
+// allowanceOf returns the allowance of a key, which becomes a recent one. The caller holds the lock.
+func (l *AttemptLimiter[K]) allowanceOf(key K) *allowance {
+	if a := l.permanent[key]; a != nil {
+		return a
+	}
+	if a := l.recent[key]; a != nil {
+		return a
+	}
+	a := l.former[key]
+	if a == nil {
+		a = l.full()
+	}
+	if len(l.recent) >= generation {
+		l.recent, l.former = map[K]*allowance{}, l.recent
+	}
+	l.recent[key] = a
+	return a
+}
+
+// TooManyAttempts returns the refusal of an attempt beyond the limit.
+func TooManyAttempts(wait time.Duration) error {
+	return endpoint.Refuse("too_many_requests", "wrong too often; wait a moment", wait)
+}
+
+// Slots limits how many may hold a slot at a time.
+type Slots chan struct{}
+
+// TryAcquire takes a slot without waiting. It returns false if none is free.
+func (s Slots) TryAcquire() bool {
+	select {
+	case s <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+// Release frees a slot.
+func (s Slots) Release() { <-s }
+
+// Overloaded returns the refusal `overloaded` for lack of a slot. Its sentence is "too many" and what the slots are for.
+func Overloaded(purpose string) error { return endpoint.Refuse("overloaded", "too many "+purpose, 0) }

@@ -1,0 +1,127 @@
+// Package screens is what the pages of the gateway share: the security headers, the files, the live stream, and the limits
+// on wrong attempts and on open streams. The browser's part is in web/.
+package screens
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"io/fs"
+	"net/http"
+	"path"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"rangegate/api/endpoint"
+)
+
+// policy lets a page load files from this gateway only. It allows no inline script and no inline style, so that a
+// customer's name can never become one.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// Guard sets the security headers on every response of a screen, and refuses requests that a page of another site makes in
+// the browser of a signed-in user. Browsers cache nothing unless its handler sets another Cache-Control.
+func Guard(fail endpoint.FailFunc) func(http.Handler) http.Handler {
+	crossOrigin := http.NewCrossOriginProtection()
+	crossOrigin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fail(w, r, endpoint.Refusal("cross_site"))
+	}))
+	return func(next http.Handler) http.Handler {
+		next = crossOrigin.Handler(next)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			h := w.Header()
+			h.Set("Content-Security-Policy", policy)
+			h.Set("X-Content-Type-Options", "nosniff")
+			h.Set("Referrer-Policy", "no-referrer")
+			h.Set("Cross-Origin-Resource-Policy", "same-origin")
+			h.Set("Cross-Origin-Opener-Policy", "same-origin")
+			h.Set("Cache-Control", "no-store")
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// shared holds the style sheet and the ES modules that all pages use: plain files without a build step.
+//
+//go:embed web/*.css web/*.js
+var shared embed.FS
+
+// SharedFiles returns the files that all pages use under /screens/.
+func SharedFiles() Files { return Load(shared) }
+
+// Files are the files of a page, by name. A browser caches them and revalidates them on every load, so that no screen runs
+// on a mixture of versions after an update of the gateway.
+type Files map[string]file
+
+type file struct {
+	body        []byte
+	contentType string
+	tag         string
+}
+
+// contentTypes are those of the files of pages. mime.TypeByExtension would depend on the machine's own table.
+var contentTypes = map[string]string{
+	".html": "text/html; charset=utf-8",
+	".js":   "text/javascript; charset=utf-8",
+	".css":  "text/css; charset=utf-8",
+	".svg":  "image/svg+xml",
+}
+
+// Load reads the files in the folder web of an embedded file system. It panics if there is no such folder.
+func Load(embedded fs.FS) Files {
+	entries, err := fs.ReadDir(embedded, "web")
+	if err != nil {
+		panic(err)
+	}
+	files := Files{}
+	for _, entry := range entries {
+		contentType := contentTypes[path.Ext(entry.Name())]
+		if contentType == "" {
+			continue
+		}
+		body, err := fs.ReadFile(embedded, path.Join("web", entry.Name()))
+		if err != nil {
+			panic(err)
+		}
+		sum := sha256.Sum256(body)
+		files[entry.Name()] = file{body, contentType, `"` + hex.EncodeToString(sum[:16]) + `"`}
+	}
+	return files
+}
+
+// Handler serves the file that the * of the route names.
+func (f Files) Handler(fail endpoint.FailFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { f.serve(w, r, chi.URLParam(r, "*"), fail) }
+}
+
+// Page serves one of the files at every path. It panics if there is no such file.
+func (f Files) Page(name string, fail endpoint.FailFunc) http.HandlerFunc {
+	if _, ok := f[name]; !ok {
+		panic("screens: no page " + name)
+	}
+	return func(w http.ResponseWriter, r *http.Request) { f.serve(w, r, name, fail) }
+}
+
+// Refusal serves one of the files with the status of a refusal.
+func (f Files) Refusal(name string, status int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", f[name].contentType)
+		w.WriteHeader(status)
+		_, _ = w.Write(f[name].body)
+	}
+}
+
+func (f Files) serve(w http.ResponseWriter, r *http.Request, name string, fail endpoint.FailFunc) {
+	file, ok := f[name]
+	if !ok {
+		fail(w, r, endpoint.Refusal("not_found"))
+		return
+	}
+	w.Header().Set("Content-Type", file.contentType)
+	w.Header().Set("Cache-Control", "no-cache")
+	w.Header().Set("ETag", file.tag)
+	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(file.body))
+}

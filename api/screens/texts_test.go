@@ -1,0 +1,154 @@
+package screens
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// sharedFolder has the files that all pages use.
+const sharedFolder = "../screens/web"
+
+// pageFolders returns the folders of the pages.
+func pageFolders(t *testing.T) []string {
+	pages, err := filepath.Glob("../*/web/*.html")
+	require.NoError(t, err)
+	var folders []string
+	for _, page := range pages {
+		folders = append(folders, filepath.Dir(page))
+	}
+	slices.Sort(folders)
+	folders = slices.Compact(folders)
+	require.Contains(t, folders, "../control/web")
+	return folders
+}
+
+// translatedFolders returns the folders of the pages for staff and shooters, which are translated. The page for operators is
+// in English only, like their documentation.
+func translatedFolders(t *testing.T) []string {
+	return slices.DeleteFunc(pageFolders(t), func(folder string) bool { return folder == "../actorstatus/web" })
+}
+
+// source returns the concatenated files of a folder with one of the endings.
+func source(t *testing.T, folder string, endings ...string) string {
+	var all strings.Builder
+	for _, ending := range endings {
+		paths, err := filepath.Glob(folder + "/*" + ending)
+		require.NoError(t, err)
+		for _, path := range paths {
+			if strings.Contains(filepath.Base(path), "texts.") && filepath.Base(path) != "texts.js" {
+				continue
+			}
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			all.Write(text)
+		}
+	}
+	return all.String()
+}
+
+var (
+	entries     = regexp.MustCompile(`(?m)^  ("(?:[^"\\]|\\.)+"): ("(?:[^"\\]|\\.)*"),$`)
+	placeholder = regexp.MustCompile(`\{\w+\}`)
+)
+
+// sentences parses a file of texts: an object with one key and one sentence on each line, and nothing else.
+func sentences(t *testing.T, path string) map[string]string {
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	found := map[string]string{}
+	for _, line := range strings.Split(string(text), "\n") {
+		line = strings.TrimRight(line, " ")
+		if line == "" || strings.HasPrefix(strings.TrimSpace(line), "//") || line == "export default {" || line == "};" {
+			continue
+		}
+		parts := entries.FindStringSubmatch(line)
+		require.NotNil(t, parts, "%s has a line that is no entry: %s", path, line)
+		var key, sentence string
+		require.NoError(t, json.Unmarshal([]byte(parts[1]), &key))
+		require.NoError(t, json.Unmarshal([]byte(parts[2]), &sentence))
+		require.NotContains(t, found, key, "%s has it twice", path)
+		found[key] = sentence
+	}
+	return found
+}
+
+func TestEveryLanguageHasTheSameSentencesWithTheSameValues(t *testing.T) {
+	for _, folder := range translatedFolders(t) {
+		t.Run(folder, func(t *testing.T) {
+			english, german := sentences(t, folder+"/texts.en.js"), sentences(t, folder+"/texts.de.js")
+			require.NotEmpty(t, english)
+			require.Equal(t, keys(english), keys(german))
+			for key, sentence := range english {
+				values := func(in string) []string {
+					return slices.Compact(slices.Sorted(slices.Values(placeholder.FindAllString(in, -1))))
+				}
+				require.Equal(t, values(sentence), values(german[key]), "of %s", key)
+				require.Equal(t, sentence == "", german[key] == "", key) // an empty sentence is empty in every language
+			}
+		})
+	}
+}
+
+// keys returns the keys that every language has. A language may also have "said.<sentence>", the translation of an English
+// sentence of the gateway.
+func keys(texts map[string]string) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(texts)), func(key string) bool { return strings.HasPrefix(key, "said.") })
+}
+
+var (
+	used    = regexp.MustCompile(`\bt\(\s*"([\w.]+)"|data-(?:text|label|hint)="([\w.]+)"`)
+	literal = regexp.MustCompile(`"([\w.-]+)"`)
+	built   = regexp.MustCompile("`((?:[\\w.]|\\$\\{[^}]*\\})+)`")
+	value   = regexp.MustCompile(`\$\{[^}]*\}`)
+)
+
+// No sentence is translated in vain, and no key without a sentence is shown to people.
+func TestEverySentenceIsUsedAndEveryUsedKeyHasASentence(t *testing.T) {
+	shared := source(t, sharedFolder, ".js")
+	for _, folder := range translatedFolders(t) {
+		t.Run(folder, func(t *testing.T) {
+			known := map[string]bool{}
+			for _, key := range keys(sentences(t, folder+"/texts.en.js")) {
+				known[key] = true
+			}
+			for key := range known { // plural forms
+				if base, plural := strings.CutSuffix(key, ".one"); plural && known[base+".other"] {
+					delete(known, key)
+					delete(known, base+".other")
+					known[base] = true
+				}
+			}
+			own := source(t, folder, ".js", ".html")
+			for _, found := range used.FindAllStringSubmatch(own, -1) {
+				assert.Contains(t, known, found[1]+found[2], "is used and has no sentence")
+			}
+			mentioned := map[string]bool{}
+			for _, found := range literal.FindAllStringSubmatch(own+shared, -1) {
+				mentioned[found[1]] = true
+			}
+			var patterns []*regexp.Regexp
+			for _, found := range built.FindAllStringSubmatch(own+shared, -1) {
+				if fixed := value.ReplaceAllString(found[1], ""); strings.ContainsAny(fixed, "._") && fixed != found[1] {
+					parts := value.Split(found[1], -1)
+					for i := range parts {
+						parts[i] = regexp.QuoteMeta(parts[i])
+					}
+					patterns = append(patterns, regexp.MustCompile("^"+strings.Join(parts, ".+")+"$"))
+				}
+			}
+			for key := range known {
+				fits := func(pattern *regexp.Regexp) bool { return pattern.MatchString(key) }
+				assert.True(t, mentioned[key] || slices.ContainsFunc(patterns, fits), "nothing uses %s", key)
+			}
+		})
+	}
+}

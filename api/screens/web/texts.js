@@ -1,0 +1,50 @@
+// Texts of a screen: texts.de.js and texts.en.js beside its page, each a flat list of keys and sentences. {name} in a sentence
+// is a value; the value {n} chooses between "key.one" and "key.other".
+
+const LANGUAGES = ["en", "de"]; // the first one is the default
+
+// loadTexts fetches the browser's preferred language from the folder at base, and returns its function t(key, values), which
+// returns a sentence. A missing key is returned as it is.
+export async function loadTexts(base) {
+  const { language, region } = preferred(navigator.languages ?? [navigator.language]);
+  const { default: sentences } = await import(`${base}texts.${language}.js`);
+  const plural = new Intl.PluralRules(language);
+
+  const t = (key, values = {}) => {
+    const sentence = sentences[key] ?? sentences[`${key}.${plural.select(values.n ?? 0)}`] ?? sentences[`${key}.other`] ?? key;
+    return sentence.replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
+  };
+  t.language = language;
+  t.has = (key) => key in sentences;
+  // Times of day and dates in the format of the user's region.
+  t.time = formatter(region, { timeStyle: "short" });
+  t.seconds = formatter(region, { timeStyle: "medium" });
+  t.moment = formatter(region, { dateStyle: "short", timeStyle: "medium" });
+  t.number = new Intl.NumberFormat(region, { maximumFractionDigits: 1 }).format;
+  return t;
+}
+
+function preferred(tags) {
+  const languageOf = (tag) => tag.split("-")[0].toLowerCase();
+  const region = tags.find((tag) => LANGUAGES.includes(languageOf(tag))) ?? LANGUAGES[0];
+  return { language: languageOf(region), region };
+}
+
+function formatter(language, style) {
+  const format = new Intl.DateTimeFormat(language, style);
+  return (when) => (when ? format.format(new Date(when)) : "");
+}
+
+// fillTexts sets the sentences of a page: data-text is an element's text, data-label its aria-label, data-hint its placeholder.
+export function fillTexts(root, t) {
+  document.documentElement.lang = t.language;
+  for (const [name, set] of [
+    ["text", (element, sentence) => (element.textContent = sentence)],
+    ["label", (element, sentence) => element.setAttribute("aria-label", sentence)],
+    ["hint", (element, sentence) => (element.placeholder = sentence)],
+  ]) {
+    for (const element of root.querySelectorAll(`[data-${name}]`)) {
+      set(element, t(element.dataset[name]));
+    }
+  }
+}

@@ -1,0 +1,135 @@
+// Package staffops has the operations on holds and purchases that the control screen and the operations address share, and
+// their wire format.
+package staffops
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"rangegate/api/endpoint"
+	"rangegate/lanes"
+)
+
+// Range is the part of a running range that staff and operators change. staff is the name of who does it, for the record.
+type Range interface {
+	Layout() lanes.Layout
+	// Hold closes the fire line of everything in the scope. It returns within 2 s which lanes have confirmed.
+	Hold(ctx context.Context, scope lanes.Scope, staff string) (lanes.Reached, error)
+	// Lift opens what no other hold covers.
+	Lift(ctx context.Context, scope lanes.Scope, staff string) (lanes.Reached, error)
+	// Holds returns the holds in force.
+	Holds() lanes.Holds
+	// Unresolved returns the purchases that wait for staff, by lane in display order.
+	Unresolved() []lanes.OpenPurchase
+	// Clear settles a purchase. With credit its minutes are added to the session, which must be active.
+	Clear(ctx context.Context, staff string, purchase uuid.UUID, credit bool) error
+}
+
+// HoldChange is a request to set or lift a hold.
+type HoldChange struct {
+	Scope lanes.Scope
+	On    bool
+}
+
+// ReadHoldChange reads it from a request.
+func ReadHoldChange(in *endpoint.Input) HoldChange {
+	return HoldChange{
+		Scope: lanes.Scope{
+			Kind: in.OneOf("scope", "What the hold lies over", lanes.OverRange, lanes.OverBay, lanes.OverLane),
+			ID:   in.OptionalID("id", "The bay or the lane; none for the range"),
+		},
+		On: in.YesOrNo("on", "Whether the hold is set or lifted"),
+	}
+}
+
+// check returns endpoint.Faults if the layout does not have the scope.
+func (h HoldChange) check(layout lanes.Layout) error {
+	valid := map[string]bool{
+		lanes.OverRange: h.Scope.ID == uuid.Nil,
+		lanes.OverBay:   slices.ContainsFunc(layout.Bays, func(b lanes.Bay) bool { return b.ID == h.Scope.ID }),
+		lanes.OverLane:  slices.ContainsFunc(layout.Lanes, func(p lanes.Place) bool { return p.ID == h.Scope.ID }),
+	}
+	if valid[h.Scope.Kind] {
+		return nil
+	}
+	return endpoint.Faults{"id": map[string]string{
+		lanes.OverRange: "must not be given with the scope range",
+		lanes.OverBay:   "must be a bay of this range",
+		lanes.OverLane:  "must be a lane of this range",
+	}[h.Scope.Kind]}
+}
+
+// HoldResult is how far a change of a hold has come: every lane in its scope is in one of the lists.
+type HoldResult struct {
+	Confirmed  []uuid.UUID `json:"confirmed"`
+	Sent       []uuid.UUID `json:"sent"`
+	NotReached []uuid.UUID `json:"not_reached"`
+	Saved      bool        `json:"saved"`
+}
+
+// Apply sets or lifts the hold in the range. Its errors are endpoint.Faults for a scope that the range does not have, and
+// those of Range.Hold and Range.Lift.
+func (h HoldChange) Apply(ctx context.Context, r Range, staff string) (HoldResult, error) {
+	if err := h.check(r.Layout()); err != nil {
+		return HoldResult{}, err
+	}
+	change := r.Lift
+	if h.On {
+		change = r.Hold
+	}
+	reached, err := change(ctx, h.Scope, staff)
+	if err != nil {
+		return HoldResult{}, err
+	}
+	list := func(ids []uuid.UUID) []uuid.UUID { return append([]uuid.UUID{}, ids...) } // [] instead of null
+	return HoldResult{list(reached.Confirmed), list(reached.Sent), list(reached.NotReached), reached.Saved}, nil
+}
+
+// HoldView is a hold in force.
+type HoldView struct {
+	Scope string     `json:"scope"`
+	ID    *uuid.UUID `json:"id"` // null: the range
+	Who   string     `json:"who"`
+	Since string     `json:"since"`
+}
+
+// HoldViews returns the holds in force, their times formatted by stamp.
+func HoldViews(holds lanes.Holds, stamp func(time.Time) string) []HoldView {
+	views := []HoldView{}
+	for _, h := range holds.InForce {
+		view := HoldView{Scope: h.Kind, Who: h.Who, Since: stamp(h.Since)}
+		if h.ID != uuid.Nil {
+			view.ID = &h.ID
+		}
+		views = append(views, view)
+	}
+	return views
+}
+
+// PurchaseView is a purchase that waits for staff.
+type PurchaseView struct {
+	ID      uuid.UUID    `json:"purchase_id"`
+	Lane    uuid.UUID    `json:"lane_id"`
+	Session uuid.UUID    `json:"session_id"`
+	Items   []lanes.Item `json:"items"`
+	Minutes int          `json:"minutes"`
+	AskedAt string       `json:"asked_at"`
+	Reason  string       `json:"reason"`
+	Event   uuid.UUID    `json:"event_id"`
+	Trace   string       `json:"trace_id"` // the integrator's; empty if it sent none
+}
+
+// PurchaseViews returns the range's purchases that wait for staff.
+func PurchaseViews(r Range) []PurchaseView {
+	views := []PurchaseView{}
+	for _, p := range r.Unresolved() {
+		views = append(views, PurchaseView{
+			ID: p.ID, Lane: p.Lane, Session: p.Session, Items: p.Items, Minutes: p.Minutes(),
+			AskedAt: endpoint.Stamp(p.At.Wall), Reason: p.Reason, Event: p.Event, Trace: p.Trace,
+		})
+	}
+	return views
+}

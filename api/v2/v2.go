@@ -1,0 +1,102 @@
+// Package v2 is version 2 of the range POS API (SPEC.md 4.1 and 4.2, WIRE.md). Version 1 uses what it exports beside its
+// endpoints.
+package v2
+
+import (
+	"context"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"rangegate/api/endpoint"
+	"rangegate/lanes"
+)
+
+// Range is the part of a running range that the API uses.
+type Range interface {
+	Layout() lanes.Layout
+	// Lanes returns the state of every lane, in display order.
+	Lanes() []lanes.LaneStatus
+	// Sessions returns the active sessions, in the display order of their lanes.
+	Sessions() []*lanes.SessionView
+	// Session returns an active session, or lanes.ErrSessionEnded or lanes.ErrSessionNotFound.
+	Session(ctx context.Context, id uuid.UUID) (*lanes.SessionView, error)
+
+	// Create, On and Move return the session as it is after the command. For a repeat of an earlier request with the key
+	// the error is a *lanes.Repeat.
+	Create(ctx context.Context, lane uuid.UUID, command lanes.Create, key *lanes.Key) (*lanes.SessionView, error)
+	On(ctx context.Context, session uuid.UUID, command lanes.Command, key *lanes.Key) (*lanes.SessionView, error)
+	Move(ctx context.Context, session, to uuid.UUID, key *lanes.Key) (*lanes.SessionView, error)
+
+	// Events and History return at most limit records after the cursor, oldest first.
+	Events(ctx context.Context, after uint64, limit int) ([]lanes.Logged, error)
+	History(ctx context.Context, after uint64, limit int) ([]lanes.Ended, error)
+}
+
+// Handlers respond for the range that the request was authenticated for.
+type Handlers struct {
+	// RangeOf returns the running range of the request, or lanes.ErrStarting, or lanes.ErrNotOwner.
+	RangeOf func(ctx context.Context) (Range, error)
+}
+
+// Endpoints returns every path of version 2 below its prefix.
+func (h Handlers) Endpoints() []endpoint.Endpoint {
+	return slices.Concat(
+		endpoint.Group("Range information", "What the range is made of, and how its lanes stand. Bays, groups and lanes hardly ever "+
+			"change: read them when the POS starts, and once a day at most.",
+			endpoint.Handle("GET", "/bays", 200, "The range's bays, in display order",
+				endpoint.NoInput, List(h, Bays, ViewOfBay), "starting", "not_owner"),
+			endpoint.Handle("GET", "/groups", 200, "The range's access groups",
+				endpoint.NoInput, List(h, Groups, ViewOfGroup), "starting", "not_owner"),
+			endpoint.Handle("GET", "/lanes", 200, "The range's lanes, in display order, not grouped by bay",
+				endpoint.NoInput, List(h, Range.Lanes, ViewOfLane), "starting", "not_owner"),
+			endpoint.Handle("GET", "/lanes/status", 200, "How every lane stands, in display order",
+				endpoint.NoInput, List(h, Range.Lanes, statusOf), "starting", "not_owner").
+				Describe("Who is on a lane, whether the fire line is locked, and why a lane is not usable."),
+		),
+		endpoint.Group("Sessions", "Sell lane time, change it, end it.",
+			endpoint.Handle("GET", "/sessions", 200, "The active sessions, in the display order of their lanes",
+				endpoint.NoInput, Sessions(h, appendViews), "starting", "not_owner").
+				Describe("Sessions made at the control screen are among them. Without a webhook, poll this every 30 to 60 seconds."),
+			endpoint.Handle("GET", "/sessions/{id}", 200, "One active session", readID, endpoint.WithTarget(h.RangeOf, session),
+				"starting", "not_owner", "session_not_found", "session_ended", "store_unavailable"),
+			endpoint.Command("POST", "/sessions", 201, "Sell time on a free lane", ReadSale("customer_name"), h.Create,
+				sold, SaleCodes()...).
+				Describe("With `auto_start` the time runs at once, otherwise from when the customer enters the lane."),
+			endpoint.Command("POST", "/sessions/{id}/modify", 204, "Add minutes to a session, or take minutes away", readModify, h.modify,
+				endpoint.NoBody, SessionCodes("duration_out_of_range", "no_time_left")...).
+				Describe("The new total must be within 1 to 480 minutes and must leave the session some time: to end it, stop it."),
+			endpoint.Command("POST", "/sessions/{id}/stop", 204, "End a session", readID, h.stop,
+				endpoint.NoBody, SessionCodes("not_saved")...),
+			endpoint.Command("POST", "/sessions/{id}/pause", 204, "Stop a session's clock until it is resumed", readID, h.pause,
+				endpoint.NoBody, SessionCodes("not_running", "not_saved")...),
+			endpoint.Command("POST", "/sessions/{id}/resume", 204, "Start a paused session's clock again", readID, h.resume,
+				endpoint.NoBody, SessionCodes("not_paused", "ceasefire")...),
+			endpoint.Command("POST", "/sessions/{id}/move", 204, "Let a session go on in another lane, with its time left",
+				readMove, h.move, endpoint.NoBody,
+				SessionCodes("lane_not_found", "lane_occupied", "lane_not_accessible", "lane_not_usable")...),
+		),
+		endpoint.Group("Records", "What has happened, page by page: read behind the cursor `next` of the page before.",
+			endpoint.Handle("GET", "/events", 200, "The event log behind a cursor, oldest first",
+				readPage, endpoint.WithTarget(h.RangeOf, events), "starting", "not_owner", "store_unavailable").
+				Describe("What a webhook receiver missed can be read again here."),
+			endpoint.Handle("GET", "/history", 200, "The ended sessions behind a cursor, in the order in which they ended",
+				readPage, endpoint.WithTarget(h.RangeOf, history), "starting", "not_owner", "store_unavailable"),
+		),
+	)
+}
+
+// commandCodes returns the codes of every command, and the given ones.
+func commandCodes(codes ...string) []string {
+	return append(codes, "idempotency_key_reused", "store_unavailable", "starting", "overloaded", "not_owner")
+}
+
+// SessionCodes returns the codes of a command to a session, and the given ones.
+func SessionCodes(codes ...string) []string {
+	return commandCodes(append(codes, "session_not_found", "session_ended")...)
+}
+
+// SaleCodes returns the codes of selling time on a lane.
+func SaleCodes() []string {
+	return commandCodes("lane_not_found", "group_not_found", "lane_occupied", "lane_not_accessible", "lane_not_usable")
+}

@@ -1,0 +1,233 @@
+// Package certificate serves the TLS certificate of an address, and replaces it when its files change.
+package certificate
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+)
+
+// Files are the paths of two PEM files: the certificate followed by its chain, and its private key.
+type Files struct{ Certificate, Key string }
+
+// contents are what the files hold. Equal contents are the same pair, whatever the files' times and links.
+type contents struct {
+	certificate, key string
+	unreadable       string // why the files cannot be read, else empty
+}
+
+func (f Files) read() contents {
+	certificate, err := os.ReadFile(f.Certificate)
+	if err != nil {
+		return contents{unreadable: "certificate: " + err.Error()}
+	}
+	key, err := os.ReadFile(f.Key)
+	if err != nil {
+		return contents{unreadable: "key: " + err.Error()}
+	}
+	return contents{certificate: string(certificate), key: string(key)}
+}
+
+// Load reads the pair. Its error names the wrong file, or both, and quotes neither.
+func Load(f Files) (*tls.Certificate, error) { return f.parse(f.read()) }
+
+func (f Files) parse(c contents) (*tls.Certificate, error) {
+	if c.unreadable != "" {
+		return nil, errors.New(c.unreadable)
+	}
+	if err := parseCertificate([]byte(c.certificate)); err != nil {
+		return nil, fmt.Errorf("certificate: %s: %w", f.Certificate, err)
+	}
+	pair, err := tls.X509KeyPair([]byte(c.certificate), []byte(c.key))
+	if err != nil {
+		return nil, fmt.Errorf("key: %s is not the key of the certificate in %s: %w", f.Key, f.Certificate, err)
+	}
+	return &pair, nil
+}
+
+// parseCertificate parses the certificate without its key, so that an error can name the wrong file.
+func parseCertificate(text []byte) error {
+	for rest := text; ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			return errors.New("holds no PEM certificate")
+		}
+		if block.Type == "CERTIFICATE" {
+			_, err := x509.ParseCertificate(block.Bytes)
+			return err
+		}
+	}
+}
+
+// CheckValidity returns an error when the certificate is not valid at that time.
+func CheckValidity(c *x509.Certificate, now time.Time) error {
+	switch {
+	case now.After(c.NotAfter):
+		return fmt.Errorf("it expired on %s", c.NotAfter.UTC().Format(time.RFC3339))
+	case now.Before(c.NotBefore):
+		return fmt.Errorf("it is not valid before %s", c.NotBefore.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
+// Names returns the host names and IP addresses of the certificate.
+func Names(c *x509.Certificate) []string {
+	names := append([]string(nil), c.DNSNames...)
+	for _, ip := range c.IPAddresses {
+		names = append(names, ip.String())
+	}
+	return names
+}
+
+// Metrics are the gauges of the certificates of all addresses.
+type Metrics struct{ expiry, successful *prometheus.GaugeVec }
+
+// NewMetrics registers the gauges.
+func NewMetrics(registry prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		expiry: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Namespace: "rangegate", Name: "tls_certificate_expiry_timestamp_seconds",
+			Help: "When the TLS certificate in use expires, by the address that it is served at (http, operations).",
+		}, []string{"address"}),
+		successful: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Namespace: "rangegate", Name: "tls_certificate_last_reload_successful",
+			Help: "1 while the TLS certificate in use is the one in the files, 0 while the files have one that cannot be used.",
+		}, []string{"address"}),
+	}
+	registry.MustRegister(m.expiry, m.successful)
+	return m
+}
+
+// interval is the time between two reads of the files.
+const interval = 5 * time.Second
+
+// Watcher serves the certificate in its files. It reads the files every 5 s, and goes on with the last usable pair while
+// they hold another one that cannot be used. A nil *Watcher stands for plain HTTP: Reload and Close do nothing.
+type Watcher struct {
+	address string // http or operations, for logs and metrics
+	files   Files
+	metrics *Metrics
+	log     zerolog.Logger
+
+	current atomic.Pointer[tls.Certificate]
+	stop    chan struct{}
+	stopped sync.WaitGroup
+
+	mu       sync.Mutex
+	used     contents // of current
+	unusable contents // of the last read, when they could not be used
+	logged   string   // the last logged error, empty after a success
+}
+
+// Watch loads the pair, and keeps it up to date until Close. It fails when the files hold no usable pair. It accepts an
+// expired certificate and logs an error, as a gateway that does not start controls no lane.
+func Watch(address string, files Files, metrics *Metrics, log zerolog.Logger) (*Watcher, error) {
+	w := &Watcher{
+		address: address, files: files, metrics: metrics, stop: make(chan struct{}),
+		log: log.With().Str("address", address).Str("certificate", files.Certificate).Str("key", files.Key).Logger(),
+	}
+	found := files.read()
+	pair, err := files.parse(found)
+	if err != nil {
+		return nil, err
+	}
+	w.use(found, pair)
+	if err := CheckValidity(pair.Leaf, time.Now()); err != nil {
+		w.log.Error().Err(err).Msg("the TLS certificate is not valid at this time; clients will refuse it")
+	}
+	w.stopped.Go(w.watch)
+	return w, nil
+}
+
+// Close stops reading the files. Open servers go on with the last certificate.
+func (w *Watcher) Close() {
+	if w != nil {
+		close(w.stop)
+		w.stopped.Wait()
+	}
+}
+
+// Config returns the server's configuration: TLS 1.2 and 1.3 with Go's choice of ciphers, HTTP/2 and HTTP/1.1.
+func (w *Watcher) Config() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return w.current.Load(), nil },
+	}
+}
+
+// Leaf returns the certificate in use.
+func (w *Watcher) Leaf() *x509.Certificate { return w.current.Load().Leaf }
+
+// Reload reads the files at once. Its error says why their pair cannot be used; the current one stays in use then.
+func (w *Watcher) Reload() error {
+	if w == nil {
+		return nil
+	}
+	return w.reload(true)
+}
+
+func (w *Watcher) watch() {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-w.stop:
+			return
+		case <-ticker.C:
+			_ = w.reload(false) // reload logs its error
+		}
+	}
+}
+
+// reload uses the pair in the files if it is new and valid. It logs an error at once, or else when it reads the same
+// unusable contents twice: key and certificate are written one after the other and do not match in between.
+func (w *Watcher) reload(logAtOnce bool) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	found := w.files.read()
+	if found == w.used {
+		w.succeed()
+		return nil
+	}
+	pair, err := w.files.parse(found)
+	if err == nil {
+		if invalid := CheckValidity(pair.Leaf, time.Now()); invalid != nil {
+			err = fmt.Errorf("certificate: %s: %w", w.files.Certificate, invalid)
+		}
+	}
+	if err == nil {
+		w.use(found, pair)
+		return nil
+	}
+	if (logAtOnce || found == w.unusable) && w.logged != err.Error() {
+		w.logged = err.Error()
+		w.metrics.successful.WithLabelValues(w.address).Set(0)
+		w.log.Error().Err(err).Time("expires", w.Leaf().NotAfter).
+			Msg("the new TLS certificate cannot be used; the one before stays in use")
+	}
+	w.unusable = found
+	return err
+}
+
+// use serves the pair to new connections; open ones keep theirs.
+func (w *Watcher) use(found contents, pair *tls.Certificate) {
+	w.current.Store(pair)
+	w.used = found
+	w.metrics.expiry.WithLabelValues(w.address).Set(float64(pair.Leaf.NotAfter.Unix()))
+	w.succeed()
+	w.log.Info().Time("expires", pair.Leaf.NotAfter).Strs("names", Names(pair.Leaf)).Msg("TLS certificate in use")
+}
+
+func (w *Watcher) succeed() {
+	w.unusable, w.logged = contents{}, ""
+	w.metrics.successful.WithLabelValues(w.address).Set(1)
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"rangegate/config"
+	"rangegate/lanes/store"
+	"rangegate/lanes/store/redis"
+	"rangegate/lanes/store/sqlite"
+)
+
+// openStore opens the configured store for the gateway.
+func openStore(ctx context.Context, c config.Store, registry prometheus.Registerer, log zerolog.Logger) (store.Store, error) {
+	retention := store.Retention{
+		Events: c.Retention.Events, History: c.Retention.History, Names: c.Retention.Names, Cap: c.Retention.Cap,
+	}
+	if c.Redis == "" {
+		return openSQLite(c.SQLite, retention, registry, log)
+	}
+	s, err := redis.Open(ctx, c.Redis.Reveal(), retention)
+	if err != nil {
+		return nil, err
+	}
+	warn := func() {
+		for _, warning := range s.Warnings(ctx) {
+			log.Warn().Msg(warning)
+		}
+	}
+	warn()
+	go func() {
+		for range s.ServerChanged() { // until the store is closed
+			log.Info().Msg("the Redis server was started again, or another one has taken its place")
+			warn()
+		}
+	}()
+	return s, nil
+}
+
+// openSQLite opens the file. It logs and counts the problems of the file's background work.
+func openSQLite(path string, retention store.Retention, registry prometheus.Registerer, log zerolog.Logger) (store.Store, error) {
+	file, err := sqlite.Open(path, retention)
+	if err != nil {
+		return nil, err
+	}
+	problems := prometheus.NewCounter(prometheus.CounterOpts{
+		Namespace: "rangegate", Name: "store_problems_total",
+		Help: "Checkpoints of the SQLite file that failed, WALs that do not shrink, and damage that the audit in the background found.",
+	})
+	registry.MustRegister(problems)
+	go func() {
+		for problem := range file.Problems() { // until the store is closed
+			problems.Inc()
+			log.Error().Err(problem).Msg("the SQLite file needs attention")
+		}
+	}()
+	return file, nil
+}
+
+// checkAllConfigured returns an error when the file has a range in use that is not configured: nobody would serve its
+// sessions. It is for stores of one gateway; a Redis may hold the ranges of other gateways.
+func checkAllConfigured(ctx context.Context, file *sqlite.Store, c config.Config) error {
+	ids, err := file.Ranges(ctx)
+	if err != nil {
+		return err
+	}
+	configured := map[uuid.UUID]bool{}
+	for _, r := range c.Ranges {
+		configured[r.ID] = true
+	}
+	var errs []error
+	for _, id := range ids {
+		if configured[id] {
+			continue
+		}
+		saved, err := file.Load(ctx, id)
+		if err != nil {
+			return fmt.Errorf("range %s: %w", id, err)
+		}
+		if contents := inUse(saved); contents != "" {
+			errs = append(errs, fmt.Errorf("range %s is not configured, and the store has %s of it; configure it again, and take it away while the gateway runs (POST /reload)", id, contents))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// inUse describes what a range has that needs somebody, or returns "".
+func inUse(saved store.Recovered) string {
+	sessions, open := 0, 0
+	for _, snapshot := range saved.Lanes {
+		if snapshot.Session != nil {
+			sessions++
+		}
+		open += len(snapshot.Open)
+	}
+	if sessions+open+len(saved.Pending) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d sessions, %d purchases that wait for staff and %d events that wait for their delivery", sessions, open, len(saved.Pending))
+}

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"time"
+
+	"github.com/google/uuid"
+
+	"rangegate/actors"
+	"rangegate/api"
+	"rangegate/catalog"
+	"rangegate/config"
+	"rangegate/lanes"
+	"rangegate/lanes/link"
+	"rangegate/lanes/link/websocket"
+	"rangegate/webhook"
+	"rangegate/webhook/egress"
+)
+
+// gatewayRuntime is everything that runs with one configuration. A reload builds another one and puts it in force.
+type gatewayRuntime struct {
+	config          config.Config // with digests instead of tokens
+	ranges          map[uuid.UUID]*rangeRuntime
+	operationsToken string          // dropped by activate
+	credentials     api.Credentials // dropped by activate
+	ctx             context.Context // open streams end with it
+	cancel          context.CancelFunc
+}
+
+// rangeRuntime is what runs with the configuration of one range.
+type rangeRuntime struct {
+	config   config.Range
+	settings actors.Settings
+	webhook  *webhook.Client
+	products *catalog.Client
+	trust    *x509.CertPool // authorities of the controllers' certificates, nil for those of the machine
+}
+
+// build makes the runtime of a configuration, without putting it in force, and compares it with the runtime before, which
+// is nil at the start. An unchanged range keeps its rangeRuntime. The error is misconfigured.
+func (s *service) build(c config.Config, before *gatewayRuntime) (*gatewayRuntime, config.Difference, error) {
+	next := &gatewayRuntime{
+		ranges: make(map[uuid.UUID]*rangeRuntime, len(c.Ranges)), operationsToken: c.Operations.Token.Reveal(),
+		credentials: credentials(c),
+	}
+	next.ctx, next.cancel = context.WithCancel(context.Background())
+	c.ForgetTokens()
+	next.config = c
+	var d config.Difference
+	if before == nil {
+		before = &gatewayRuntime{}
+	} else {
+		d = config.Compare(before.config, c)
+	}
+	changed := map[uuid.UUID]bool{}
+	for _, change := range d.Changed {
+		changed[change.ID] = true
+	}
+	for i, r := range c.Ranges {
+		trust, err := trustOf(r.LinkTLS)
+		if err != nil {
+			return nil, d, misconfigured{fmt.Errorf("ranges[%d].link_tls.ca: %w", i, err)}
+		}
+		old := before.ranges[r.ID]
+		if old != nil && !changed[r.ID] {
+			if trust.CA.Equal(old.trust) {
+				next.ranges[r.ID] = old
+				continue
+			}
+			d.Changed = append(d.Changed, config.RangeDifference{ID: r.ID, Keys: []string{"link_tls.ca"}}) // the file's content
+		}
+		if next.ranges[r.ID], err = s.buildRange(r, c.Environment, trust, old); err != nil {
+			return nil, d, misconfigured{fmt.Errorf("range %s: %w", r.ID, err)}
+		}
+	}
+	return next, d, nil
+}
+
+// buildRange makes the runtime of a range. Each range has clients with connections of their own, so a slow integrator
+// delays no other range; a client with an unchanged configuration is taken over from the old runtime, which may be nil.
+func (s *service) buildRange(
+	r config.Range, environment config.Environment, trust websocket.TLS, old *rangeRuntime,
+) (built *rangeRuntime, err error) {
+	built = &rangeRuntime{config: r, trust: trust.CA, settings: actors.Settings{
+		Layout: layout(r), Grace: r.LinkGrace, Driver: s.driver(r, trust), HoldOnLoss: r.OnLinkLoss == config.Hold,
+	}}
+
+	if w := r.Webhook; w != nil {
+		if old != nil && reflect.DeepEqual(old.config.Webhook, w) {
+			built.webhook = old.webhook
+		} else if built.webhook, err = s.webhookClient(r.ID, w, environment.PublicOnly(w.AllowPrivate)); err != nil {
+			return nil, err
+		}
+		built.settings.Webhook = built.webhook
+		built.settings.Delivery = actors.Delivery{Slots: w.Concurrency, Queue: w.Queue}
+	}
+	if p := r.Products; p != nil {
+		if old != nil && reflect.DeepEqual(old.config.Products, p) {
+			built.products = old.products
+		} else {
+			built.products = s.productsClient(r.ID, p, environment.PublicOnly(p.AllowPrivate))
+		}
+		built.settings.Catalogue = cartCheck{built.products}
+	}
+	return built, nil
+}
+
+// products returns the products API of the range, or ErrProductsNotConfigured.
+func (g *gatewayRuntime) products(id uuid.UUID) (*catalog.Client, error) {
+	if r := g.ranges[id]; r != nil && r.products != nil {
+		return r.products, nil
+	}
+	return nil, lanes.ErrProductsNotConfigured
+}
+
+func (s *service) webhookClient(id uuid.UUID, w *config.Webhook, guarded bool) (*webhook.Client, error) {
+	secrets := make([]string, len(w.Secrets))
+	for i, secret := range w.Secrets {
+		secrets[i] = secret.Reveal()
+	}
+	return webhook.New(webhook.Settings{
+		Range: id, URL: w.URL, Secrets: secrets, Timeout: w.Timeout, Version: buildVersion(),
+		Transport: egress.Transport(guarded, w.Concurrency+actors.PurchaseSlots+actors.SimulationSlots),
+		Now:       func() time.Time { return s.clock.Now().Wall },
+		Metrics:   s.webhooks,
+	})
+}
+
+// productConnections bounds the connections to a products API: some catalogues of four requests each.
+const productConnections = 32
+
+func (s *service) productsClient(id uuid.UUID, p *config.Products, guarded bool) *catalog.Client {
+	return catalog.New(catalog.Settings{
+		URL: p.URL, Timeout: p.Timeout, UserAgent: userAgent(), Metrics: s.catalog,
+		Transport: egress.Transport(guarded, productConnections),
+		Log:       s.log.With().Stringer("range", id).Logger(),
+	})
+}
+
+// cartCheck checks carts against the products API. When the API cannot be reached it refuses nothing: the integrator
+// decides about the purchase anyway. The client counts and logs the failure.
+type cartCheck struct{ products *catalog.Client }
+
+// Refusal returns why the items cannot be bought, in words for the customer, or "".
+func (c cartCheck) Refusal(ctx context.Context, session uuid.UUID, items []lanes.Item) string {
+	products, err := c.products.All(ctx, session.String())
+	if err != nil {
+		return ""
+	}
+	quantities := make(map[string]int, len(items))
+	for _, item := range items {
+		quantities[item.ID] += item.Qty
+	}
+	return products.Refusal(quantities)
+}
+
+// laneDrivers holds the configured driver of each lane.
+type laneDrivers map[uuid.UUID]link.Driver
+
+func (s *service) driver(r config.Range, trust websocket.TLS) link.Driver {
+	targets, drivers := map[uuid.UUID]websocket.Target{}, laneDrivers{}
+	overNetwork := websocket.New(websocket.Settings{
+		Lanes: targets, TLS: map[uuid.UUID]websocket.TLS{r.ID: trust}, Now: s.clock.Now, RoundTrip: s.counts.RoundTrip,
+	})
+	for _, lane := range r.Lanes {
+		switch lane.Link.Driver {
+		case config.DriverWebSocket:
+			targets[lane.ID] = websocket.Target{Address: lane.Link.Address, Key: lane.Link.Key.Reveal()}
+			drivers[lane.ID] = overNetwork
+		default:
+			drivers[lane.ID] = s.hardware
+		}
+	}
+	return drivers
+}
+
+// Dial connects with the lane's driver.
+func (d laneDrivers) Dial(ctx context.Context, lane link.Lane, receiver link.Receiver) (link.Connection, link.Hello, error) {
+	driver, ok := d[lane.ID]
+	if !ok {
+		return nil, link.Hello{}, fmt.Errorf("no link is configured for lane %s", lane.ID)
+	}
+	return driver.Dial(ctx, lane, receiver)
+}
+
+// trustOf reads which certificates the controllers of a range may have.
+func trustOf(t config.LinkTLS) (websocket.TLS, error) {
+	var trust websocket.TLS
+	if pin, ok := t.Pin(); ok {
+		trust.Fingerprint = &pin
+	}
+	if t.CA == "" {
+		return trust, nil
+	}
+	file, err := os.ReadFile(t.CA)
+	if err != nil {
+		return trust, err
+	}
+	trust.CA = x509.NewCertPool()
+	if !trust.CA.AppendCertsFromPEM(file) {
+		return trust, errors.New(t.CA + " holds no PEM certificate")
+	}
+	return trust, nil
+}
+
+// layout is the part of a range's configuration that its lanes need.
+func layout(r config.Range) lanes.Layout {
+	l := lanes.Layout{Range: r.ID, Name: r.Name, Purchasing: r.Sells()}
+	for _, bay := range r.Bays {
+		l.Bays = append(l.Bays, lanes.Bay{ID: bay.ID, Name: bay.Name})
+	}
+	for _, group := range r.Groups {
+		l.Groups = append(l.Groups, lanes.Group{ID: group.ID, Name: group.Name})
+	}
+	for _, lane := range r.Lanes {
+		l.Lanes = append(l.Lanes, lanes.Place{ID: lane.ID, Bay: lane.Bay, Name: lane.Name, Accessible: lane.Accessible})
+	}
+	return l
+}
+
+// credentials returns the digest of every token by range.
+func credentials(c config.Config) api.Credentials {
+	digests := api.Credentials{}
+	for _, r := range c.Ranges {
+		for _, token := range r.Tokens {
+			if digest, ok := config.TokenDigest(token); ok {
+				digests[r.ID] = append(digests[r.ID], digest)
+			}
+		}
+	}
+	return digests
+}

@@ -1,0 +1,77 @@
+package config
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// serving returns a configuration for production with these settings of its addresses.
+func serving(t *testing.T, settings string) string {
+	return settings + edited(t, "environment: playground\n", "\n",
+		"name: Lane 1,", "name: Lane 1, link: {driver: websocket, address: 'ws://h/1'},",
+		"name: Lane 2,", "name: Lane 2, link: {driver: websocket, address: 'ws://h/2'},")
+}
+
+// Tokens, PINs and names cross a public network only under TLS, the gateway's own or a proxy's.
+func TestPlainHTTPOnAPublicAddressIsRefusedInProduction(t *testing.T) {
+	for address, public := range map[string]bool{
+		"127.0.0.1:80": false, "127.8.8.8:80": false, "'[::1]:80'": false, "localhost:80": false, "LOCALHOST:80": false,
+		"10.0.0.1:80": false, "172.16.0.1:80": false, "192.168.1.1:80": false, "'[fd00::1]:80'": false,
+		"169.254.0.1:80": false, "'[fe80::1%eth0]:80'": false, "'[::ffff:10.0.0.1]:80'": false,
+
+		"':80'": true, "0.0.0.0:80": true, "'[::]:80'": true, "'[::ffff:0.0.0.0]:80'": true, "203.0.113.1:80": true, "172.32.0.1:80": true,
+		"100.64.0.1:80": true, "'[2001:db8::1]:80'": true, "'[::ffff:203.0.113.1]:80'": true, "range.example:80": true,
+	} {
+		api, operations := "http: {address: "+address, "operations: {address: "+address
+		_, err := Parse([]byte(serving(t, api+"}")), nil)
+		_, errOperations := Parse([]byte(serving(t, operations+"}")), nil)
+		if !public {
+			assert.NoError(t, err, address)
+			assert.NoError(t, errOperations, address)
+			continue
+		}
+		assert.ErrorContains(t, err, "http.address: is public", address)
+		assert.ErrorContains(t, errOperations, "operations.address: is public", address)
+		for _, right := range []string{
+			api + ", tls: {certificate: c, key: k}}", api + ", behind_proxy: true}",
+			operations + ", tls: {certificate: c, key: k}}",
+			"environment: playground\n" + api + "}", "environment: playground\n" + operations + "}",
+		} {
+			_, err := Parse([]byte(serving(t, right)), nil)
+			assert.NoError(t, err, right)
+		}
+	}
+}
+
+func TestBehindProxyDoesNotCoverTheOperationsAddress(t *testing.T) {
+	_, err := Parse([]byte(serving(t, "http: {address: ':80', behind_proxy: true}\noperations: {address: ':90'}")), nil)
+	require.Len(t, faultsOf(t, err), 1)
+	require.ErrorContains(t, err, "operations.address: is public")
+}
+
+func TestTrustedProxiesAreAddressesAndNetworks(t *testing.T) {
+	cfg, err := Parse([]byte(serving(t, "http: {behind_proxy: true, trusted_proxies: [10.0.0.5, 10.1.0.0/16, '2001:db8::/32', '::1', '::ffff:10.0.0.6']}")),
+		[]string{"RANGEGATE_HTTP_TRUSTED_PROXIES_5=192.0.2.7"})
+	require.NoError(t, err)
+	var networks []string
+	for _, n := range cfg.HTTP.Proxies() {
+		networks = append(networks, n.String())
+	}
+	require.Equal(t, []string{"10.0.0.5/32", "10.1.0.0/16", "2001:db8::/32", "::1/128", "10.0.0.6/32", "192.0.2.7/32"}, networks)
+	require.True(t, cfg.HTTP.Proxies()[1].Contains(netip.MustParseAddr("10.1.2.3")))
+
+	for _, wrong := range []string{"proxy.example", "10.1.2.3/16", "10.0.0.0/33", "''", "10.0.0.5:80", "'fe80::1%eth0'", "'::ffff:10.1.0.0/112'", "0.0.0.0/0", "'::/0'"} {
+		_, err := Parse([]byte(serving(t, "http: {behind_proxy: true, trusted_proxies: [10.0.0.5, "+wrong+"]}")), nil)
+		require.Equal(t, []string{"http.trusted_proxies[1]: wants an IP address, or a network such as 10.1.0.0/16"}, faultsOf(t, err), wrong)
+	}
+	_, err = Parse([]byte(serving(t, "http: {trusted_proxies: [10.0.0.5]}")), nil)
+	require.Equal(t, []string{"http.trusted_proxies: wants http.behind_proxy: true"}, faultsOf(t, err))
+}
+
+func TestTheOperationsAddressWantsBothFilesToo(t *testing.T) {
+	_, err := Parse([]byte(serving(t, "operations: {tls: {key: a}}")), nil)
+	require.Equal(t, []string{"operations.tls.certificate: missing; tls wants certificate and key"}, faultsOf(t, err))
+}

@@ -1,0 +1,249 @@
+package lanes_test
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"rangegate/lanes"
+)
+
+// For any commands in any order, with any time between them and any setting of the wall clock: no paid time is lost or made, and
+// every purchase ends once. The model beside the lane counts the time that ran from the phases alone.
+func TestPaidTimeIsKept(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := newModel()
+		actions := map[string]func(*rapid.T){
+			"create": func(t *rapid.T) {
+				m.decide(t, lanes.Create{
+					Session: uuid.UUID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "session")), Customer: "Jo",
+					Minutes: rapid.IntRange(-1, 500).Draw(t, "minutes"), AutoStart: rapid.Bool().Draw(t, "auto-start"),
+					Purchasing: rapid.IntRange(0, 4).Draw(t, "purchasing") > 0, ByStaff: rapid.Bool().Draw(t, "by staff"),
+				})
+			},
+			"enter": func(t *rapid.T) {
+				m.decide(t, lanes.Enter{Session: m.session(t), Age: m.age(t)})
+			},
+			"pause":   func(t *rapid.T) { m.decide(t, lanes.Pause{Session: m.session(t)}) },
+			"resume":  func(t *rapid.T) { m.decide(t, lanes.Resume{Session: m.session(t)}) },
+			"hold":    func(t *rapid.T) { m.decide(t, lanes.Hold{}) },
+			"release": func(t *rapid.T) { m.decide(t, lanes.Release{}) },
+			"modify": func(t *rapid.T) {
+				m.decide(t, lanes.Modify{Session: m.session(t), Minutes: rapid.IntRange(-490, 490).Draw(t, "minutes")})
+			},
+			"set duration": func(t *rapid.T) {
+				m.decide(t, lanes.SetDuration{Session: m.session(t), Minutes: rapid.IntRange(0, 490).Draw(t, "minutes")})
+			},
+			"stop":   func(t *rapid.T) { m.decide(t, lanes.Stop{Session: m.session(t), By: lanes.ByStaff}) },
+			"expire": func(t *rapid.T) { m.decide(t, lanes.Expire{}) },
+			"advance": func(t *rapid.T) {
+				m.decide(t, lanes.Advance{Session: m.session(t), By: time.Duration(rapid.Int64Range(1, int64(9*time.Hour)).Draw(t, "by"))})
+			},
+			"report": func(t *rapid.T) {
+				m.decide(t, lanes.Report{
+					Log:  lanes.Log{ID: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "log"), Seq: rapid.Uint64Range(1, 20).Draw(t, "seq")},
+					Kind: rapid.SampledFrom([]string{"entered", "help", "carrier_hit", "?"}).Draw(t, "kind"), Session: m.session(t), Age: m.age(t),
+				})
+			},
+			"offer": func(t *rapid.T) {
+				m.decide(t, lanes.Offer{Sale: rapid.SampledFrom([]lanes.Sale{lanes.OnSale, lanes.OffSale, lanes.AsConfigured}).Draw(t, "sale")})
+			},
+			"call help":    func(t *rapid.T) { m.decide(t, lanes.CallHelp{}) },
+			"help coming":  func(t *rapid.T) { m.decide(t, lanes.HelpComing{}) },
+			"help done":    func(t *rapid.T) { m.decide(t, lanes.HelpDone{}) },
+			"hit noted":    func(t *rapid.T) { m.decide(t, lanes.HitNoted{}) },
+			"make up":      func(t *rapid.T) { m.decide(t, lanes.MakeUp{Session: m.session(t), Give: rapid.Bool().Draw(t, "give")}) },
+			"move":         func(t *rapid.T) { m.move(t) },
+			"time goes by": func(t *rapid.T) { m.pass(time.Duration(rapid.Int64Range(0, int64(3*time.Hour)).Draw(t, "for"))) },
+			"wall clock is set": func(t *rapid.T) {
+				m.now.Wall = m.now.Wall.Add(time.Duration(rapid.Int64Range(-1e13, 1e13).Draw(t, "by")))
+			},
+			"crash and recovery": func(t *rapid.T) { m.crash(t) },
+			"":                   m.check,
+		}
+		maps.Copy(actions, m.purchaseActions())
+		t.Repeat(actions)
+	})
+}
+
+// model is two lanes, and the time that ran for the sessions on them as counted from outside.
+type model struct {
+	now       lanes.Instant
+	lane      lanes.Lane // takes the commands
+	spare     lanes.Lane
+	ran       time.Duration // for the session on lane
+	other     time.Duration // for the session on spare
+	ended     map[uuid.UUID]int
+	facts     map[uuid.UUID][]lanes.Kind
+	events    map[uuid.UUID]bool // ids
+	purchases *purchaseModel
+}
+
+func newModel() *model {
+	lane := func() lanes.Lane { return lanes.Lane{ID: uuid.New(), Accessible: true, Usable: true, Purchasing: true} }
+	return &model{
+		now:  lanes.Instant{Wall: time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC), Mono: 100 * time.Hour},
+		lane: lane(), spare: lane(), ended: map[uuid.UUID]int{}, facts: map[uuid.UUID][]lanes.Kind{}, events: map[uuid.UUID]bool{},
+		purchases: newPurchaseModel(),
+	}
+}
+
+func (m *model) session(t *rapid.T) uuid.UUID {
+	switch another := rapid.IntRange(0, 20).Draw(t, "another"); {
+	case another == 1:
+		return uuid.Nil
+	case another == 0, m.lane.Session == nil:
+		return uuid.Max
+	}
+	return m.lane.Session.ID
+}
+
+func (m *model) age(t *rapid.T) time.Duration {
+	return time.Duration(rapid.Int64Range(-1e9, int64(time.Hour)).Draw(t, "age"))
+}
+
+// pass lets time go by.
+func (m *model) pass(d time.Duration) {
+	m.now = m.now.Add(d)
+	m.run(&m.ran, m.lane, d)
+	m.run(&m.other, m.spare, d)
+}
+
+func (m *model) run(ran *time.Duration, lane lanes.Lane, d time.Duration) {
+	if lane.Session != nil && lane.Session.Phase == lanes.Running {
+		*ran = min(*ran+d, lane.Session.Sold) // nobody gets more than was sold
+	}
+}
+
+// decide gives the lane the command, and lets the session expire first where it is due.
+func (m *model) decide(t *rapid.T, command lanes.Command) {
+	before := m.lane
+	change, err := m.lane.Decide(m.now, command)
+	if errors.Is(err, lanes.ErrDue) {
+		require.True(t, before.Due(m.now))
+		m.decide(t, lanes.Expire{})
+		m.decide(t, command)
+		return
+	}
+	require.Equal(t, before, m.lane, "a decision changes nothing by itself")
+	if err != nil {
+		return
+	}
+	m.follow(t, before, change, command)
+}
+
+func (m *model) follow(t *rapid.T, before lanes.Lane, change lanes.Change, command lanes.Command) {
+	requireChanges(t, before, change)
+	m.purchases.follow(t, before, change, command)
+	for _, event := range change.Events {
+		require.False(t, m.events[event.ID], "every event has an id of its own")
+		m.events[event.ID] = true
+		m.facts[event.Session] = append(m.facts[event.Session], event.Kind)
+	}
+	m.lane = change.Lane
+	after := change.Lane.Session
+	if before.Session == nil && after != nil {
+		m.ran = 0
+	}
+	if after != nil && after.Began != nil && (before.Session == nil || before.Session.Began == nil) && !m.lane.Held {
+		m.ran = min(m.now.Since(*after.Began), after.Sold) // entered late: it has been running since
+	}
+	if advance, ok := command.(lanes.Advance); ok {
+		m.ran = min(m.ran+advance.By, before.Session.Sold)
+	}
+	if change.Ended != nil {
+		m.ended[change.Ended.Session.ID]++
+		require.Equal(t, change.Ended.Session.Sold, change.Ended.Used+change.Ended.Session.Left, "used + left = sold")
+		require.Equal(t, m.ran, change.Ended.Used, "used = the time that ran")
+		require.GreaterOrEqual(t, change.Ended.Paused, time.Duration(0))
+		m.ran = 0
+	}
+	m.byCeasefire(t, before, command)
+}
+
+// byCeasefire checks that the end of a hold resumes what the hold paused, and nothing else.
+func (m *model) byCeasefire(t *rapid.T, before lanes.Lane, command lanes.Command) {
+	if _, released := command.(lanes.Release); !released || before.Session == nil {
+		return
+	}
+	resumed := before.Session.Phase == lanes.Paused && m.lane.Session.Phase == lanes.Running
+	require.Equal(t, before.Held && before.Session.Phase == lanes.Paused && before.Session.ByHold, resumed)
+}
+
+func (m *model) move(t *rapid.T) {
+	reserved, err := m.spare.Reserve(lanes.ByStaff)
+	if err != nil || m.lane.Session == nil || m.lane.Due(m.now) {
+		return
+	}
+	change, err := m.lane.Decide(m.now, lanes.Move{Session: m.lane.Session.ID, To: reserved})
+	require.NoError(t, err)
+	require.Nil(t, change.Lane.Session)
+	for _, event := range change.Events {
+		m.facts[event.Session] = append(m.facts[event.Session], event.Kind)
+	}
+	m.lane, m.spare = *change.Other, change.Lane
+	m.other = 0
+}
+
+// crash saves the lane and restores it on the same boot. The time that ran while it was down is used, and recorded for staff.
+func (m *model) crash(t *rapid.T) {
+	saved, err := json.Marshal(lanes.Snapshot{Lane: m.lane, Boot: "boot"})
+	require.NoError(t, err)
+	checkpoint := lanes.Checkpoint{At: m.now, Boot: "boot"}
+	down := time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "down"))
+	m.pass(down)
+	var snapshot lanes.Snapshot
+	require.NoError(t, json.Unmarshal(saved, &snapshot))
+	lane := snapshot.Restore(m.now, "boot", checkpoint).RanOn(checkpoint.Down(m.now, "boot"), m.now)
+	if s := m.lane.Session; s != nil && s.Phase == lanes.Running && !lane.Due(m.now) && down > time.Minute {
+		require.Equal(t, s.RanOn+down, lane.Session.RanOn)
+	} else if s != nil {
+		require.Equal(t, s.RanOn, lane.Session.RanOn)
+	}
+	lane.Accessible, lane.Usable, lane.Purchasing = true, true, true
+	m.lane = lane
+}
+
+// check checks what holds at every instant.
+func (m *model) check(t *rapid.T) {
+	m.purchases.check(t, m.lane, m.spare)
+	_, deadline := m.lane.Deadline()
+	s := m.lane.Session
+	require.Equal(t, s != nil && s.Phase == lanes.Running, deadline, "a deadline exactly while running")
+	if s != nil {
+		require.LessOrEqual(t, s.RanOn, s.Used(m.now), "nothing ran on that did not run")
+		require.GreaterOrEqual(t, s.Remaining(m.now), time.Duration(0), "left is never negative")
+		require.Equal(t, s.Sold, s.Used(m.now)+s.Remaining(m.now), "used + left = sold")
+		require.Equal(t, m.ran, s.Used(m.now), "used = the time that ran")
+		require.False(t, m.lane.Held && s.Phase == lanes.Running, "nothing runs under a hold")
+		require.GreaterOrEqual(t, s.Sold, time.Minute)
+		require.LessOrEqual(t, s.Sold, 480*time.Minute)
+	}
+	for id, kinds := range m.facts {
+		onLane := s != nil && s.ID == id
+		stopped := count(kinds, lanes.SessionStopped)
+		require.Equal(t, 1, count(kinds, lanes.SessionCreated))
+		require.LessOrEqual(t, count(kinds, lanes.SessionStarted), 1)
+		require.Equal(t, m.ended[id], stopped, "one sessionStopped for each end")
+		require.True(t, onLane && stopped == 0 || !onLane && stopped == 1, "it is on the lane or has stopped")
+		require.Equal(t, lanes.SessionCreated, kinds[0])
+		if stopped == 1 {
+			require.Equal(t, lanes.SessionStopped, kinds[len(kinds)-1])
+		}
+	}
+}
+
+func count(kinds []lanes.Kind, kind lanes.Kind) (n int) {
+	for _, k := range kinds {
+		if k == kind {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,244 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	goredis "github.com/redis/go-redis/v9"
+
+	"rangegate/lanes"
+	"rangegate/lanes/store"
+)
+
+// Claim claims the range for this process. A claim that too few replicas have is an error and counts nevertheless;
+// claiming again gives the next epoch.
+func (s *Store) Claim(ctx context.Context, rangeID uuid.UUID, now time.Time) (uint64, error) {
+	if err := s.begin(); err != nil {
+		return 0, err
+	}
+	defer s.calls.Done()
+	w := newWrite(claimScript, rangeID, []any{strconv.FormatInt(max(0, now.UnixMilli()), 10)}, 0)
+	r, err := s.write(ctx, w, rangeID)
+	if err == nil {
+		err = s.replyError(r)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("range %s: claim: %w", rangeID, err)
+	}
+	d := replyDecoder{store: s, reply: r}
+	epoch := d.number(1, keysOf(rangeID).meta+" epoch")
+	return epoch, d.err
+}
+
+// Load reads what brings the range back.
+func (s *Store) Load(ctx context.Context, rangeID uuid.UUID) (store.Recovered, error) {
+	r, err := s.run(ctx, loadScript, rangeID)
+	if err != nil {
+		return store.Recovered{}, err
+	}
+	keys := keysOf(rangeID)
+	d := &replyDecoder{store: s, reply: r}
+	recovered := store.Recovered{
+		Checkpoint: decodeOptional[lanes.Checkpoint](d, 1, keys.meta+" checkpoint"),
+		Holds:      decodeOptional[lanes.Holds](d, 7, keys.meta+" holds"),
+		LastEvent:  d.number(2, keys.meta+" last_event"),
+		LastEnded:  d.number(3, keys.meta+" last_ended"),
+		LastAct:    d.number(8, keys.meta+" last_act"),
+		Lanes:      decodeList[lanes.Snapshot](d, 4, keys.lanes),
+		Keys:       decodeList[lanes.KeptAnswer](d, 5, keys.answers),
+		Pending:    decodeList[lanes.Logged](d, 6, keys.events),
+	}
+	if d.err != nil {
+		return store.Recovered{}, d.err
+	}
+	return recovered, nil
+}
+
+// Events reads the event log behind the cursor, oldest first.
+func (s *Store) Events(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Logged, error) {
+	return page[lanes.Logged](ctx, s, rangeID, "events", keysOf(rangeID).events, after, limit)
+}
+
+// Acts reads the acts of staff behind the cursor, oldest first.
+func (s *Store) Acts(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Act, error) {
+	return page[lanes.Act](ctx, s, rangeID, "acts", keysOf(rangeID).acts, after, limit)
+}
+
+// History reads the ended sessions behind the cursor, oldest first.
+func (s *Store) History(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Ended, error) {
+	r, err := s.pageReply(ctx, rangeID, "history", after, limit)
+	if err != nil {
+		return nil, err
+	}
+	return s.decodeEnded(rangeID, r.list(1))
+}
+
+// Ended finds a session in the history: store.ErrNotFound.
+func (s *Store) Ended(ctx context.Context, rangeID, session uuid.UUID) (lanes.Ended, error) {
+	r, err := s.run(ctx, endedScript, rangeID, session.String())
+	if err != nil {
+		return lanes.Ended{}, err
+	}
+	found, err := s.decodeEnded(rangeID, r.list(1))
+	if err != nil {
+		return lanes.Ended{}, err
+	}
+	if len(found) == 0 {
+		return lanes.Ended{}, store.ErrNotFound
+	}
+	return found[0], nil
+}
+
+func page[T any](ctx context.Context, s *Store, rangeID uuid.UUID, log, key string, after uint64, limit int) ([]T, error) {
+	r, err := s.pageReply(ctx, rangeID, log, after, limit)
+	if err != nil || r == nil {
+		return nil, err
+	}
+	d := &replyDecoder{store: s, reply: r}
+	records := decodeList[T](d, 1, key)
+	return records, d.err
+}
+
+func (s *Store) pageReply(ctx context.Context, rangeID uuid.UUID, log string, after uint64, limit int) (reply, error) {
+	if limit <= 0 {
+		return nil, nil
+	}
+	return s.run(ctx, pageScript, rangeID, log, paddedCursor(after), strconv.Itoa(limit))
+}
+
+// decodeEnded decodes ended sessions: of each the cursor, the record, and the customer's name or nothing.
+func (s *Store) decodeEnded(rangeID uuid.UUID, fields []string) ([]lanes.Ended, error) {
+	sessions := make([]lanes.Ended, 0, len(fields)/3)
+	for i := 0; i+2 < len(fields); i += 3 {
+		ended, err := store.Decode[lanes.Ended]([]byte(fields[i+1]))
+		if err != nil {
+			return nil, s.corrupt(keysOf(rangeID).history+" "+fields[i], err)
+		}
+		ended.Session.Customer = fields[i+2]
+		sessions = append(sessions, ended)
+	}
+	return sessions, nil
+}
+
+// run runs a script that only reads.
+func (s *Store) run(ctx context.Context, script *goredis.Script, rangeID uuid.UUID, args ...any) (reply, error) {
+	r, err := call(ctx, s, func(ctx context.Context) (reply, error) {
+		return script.Run(ctx, s.reads, keysOf(rangeID).list(), args...).Slice()
+	})
+	if err != nil {
+		return nil, fmt.Errorf("redis server %s: range %s: %w", s.address, rangeID, err)
+	}
+	if err := s.replyError(r); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// reply is what a script replies: a word, and values that depend on it.
+type reply []any
+
+func (r reply) has(i int) bool { return i < len(r) && r[i] != nil }
+
+func (r reply) text(i int) string {
+	if i >= len(r) {
+		return ""
+	}
+	text, _ := r[i].(string)
+	return text
+}
+
+func (r reply) list(i int) []string {
+	if i >= len(r) {
+		return nil
+	}
+	values, _ := r[i].([]any)
+	texts := make([]string, len(values))
+	for j := range values {
+		texts[j] = reply(values).text(j)
+	}
+	return texts
+}
+
+// isWritten reports whether the script has written its arguments, now or before.
+func (r reply) isWritten() bool {
+	switch r.text(0) {
+	case "applied", "repeated", "claimed":
+		return true
+	}
+	return false
+}
+
+// replyError is the error in the replies that every script can give.
+func (s *Store) replyError(r reply) error {
+	switch r.text(0) {
+	case "corrupt":
+		return s.corrupt(r.text(1), errors.New(r.text(2)))
+	case "layout":
+		return s.corrupt(r.text(1), checkLayout(r.text(2)))
+	case "not allowed":
+		return fmt.Errorf("redis server %s: the user may not use the command %s", s.address, r.text(1))
+	}
+	return nil
+}
+
+// checkLayout returns why this gateway must not touch a range of that layout, or nil.
+func checkLayout(stored string) error {
+	version, err := strconv.ParseUint(stored, 10, 64)
+	switch {
+	case err != nil || strconv.FormatUint(version, 10) != stored:
+		return fmt.Errorf("its layout is no number: %.20q", stored)
+	case version > layout:
+		return store.Newer(version)
+	}
+	return nil
+}
+
+func (s *Store) corrupt(record string, err error) error {
+	return &store.CorruptError{Where: "redis server " + s.address, Record: record, Err: err}
+}
+
+// replyDecoder decodes the values of a reply, and keeps the first error.
+type replyDecoder struct {
+	store *Store
+	reply reply
+	err   error
+}
+
+// fail keeps an error about the named record.
+func (d *replyDecoder) fail(record string, err error) {
+	if err != nil && d.err == nil {
+		d.err = d.store.corrupt(record, err)
+	}
+}
+
+func (d *replyDecoder) number(i int, record string) uint64 {
+	number, err := strconv.ParseUint(d.reply.text(i), 10, 64)
+	d.fail(record, err)
+	return number
+}
+
+// decodeOptional decodes the record at that index, or gives the zero value where there is none.
+func decodeOptional[T any](d *replyDecoder, i int, record string) (value T) {
+	if d.reply.has(i) {
+		var err error
+		value, err = store.Decode[T]([]byte(d.reply.text(i)))
+		d.fail(record, err)
+	}
+	return value
+}
+
+// decodeList decodes the list at that index: names, each with its record.
+func decodeList[T any](d *replyDecoder, i int, key string) []T {
+	fields := d.reply.list(i)
+	values := make([]T, 0, len(fields)/2)
+	for i := 0; i+1 < len(fields) && d.err == nil; i += 2 {
+		value, err := store.Decode[T]([]byte(fields[i+1]))
+		d.fail(key+" "+fields[i], err)
+		values = append(values, value)
+	}
+	return values
+}

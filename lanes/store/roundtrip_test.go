@@ -1,0 +1,258 @@
+package store_test
+
+import (
+	"math"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"rangegate/lanes"
+	"rangegate/lanes/store"
+)
+
+// requireRoundTrip requires that a value survives encoding and decoding.
+func requireRoundTrip[T any](t *rapid.T, values *rapid.Generator[T]) {
+	value := values.Draw(t, "value")
+	record, err := store.Encode(value)
+	require.NoError(t, err)
+	got, err := store.Decode[T](record)
+	require.NoError(t, err, string(record))
+	require.Equal(t, value, got, string(record))
+}
+
+func TestRecordsSurviveExactly(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		requireRoundTrip(t, snapshots())
+		requireRoundTrip(t, checkpoints())
+		requireRoundTrip(t, events())
+		requireRoundTrip(t, endedSessions())
+		requireRoundTrip(t, acts())
+		requireRoundTrip(t, answers())
+		requireRoundTrip(t, holds())
+	})
+}
+
+// A saved field that is never drawn would not be tested above.
+func TestEveryFieldIsDrawn(t *testing.T) {
+	drawn := map[string]bool{} // by type and field name: a value that is not zero was drawn
+	draw := func(example func(seed int) any) {
+		for seed := range 200 {
+			noteFields(drawn, reflect.ValueOf(example(seed)))
+		}
+	}
+	draw(func(seed int) any { return snapshots().Example(seed) })
+	draw(func(seed int) any { return checkpoints().Example(seed) })
+	draw(func(seed int) any { return events().Example(seed) })
+	draw(func(seed int) any { return endedSessions().Example(seed) })
+	draw(func(seed int) any { return acts().Example(seed) })
+	draw(func(seed int) any { return answers().Example(seed) })
+	draw(func(seed int) any { return holds().Example(seed) })
+	for field, found := range drawn {
+		assert.True(t, found, field)
+	}
+	assert.Contains(t, drawn, "lanes.HelpCall.Coming")
+}
+
+// noteFields notes which fields of the value, also nested ones, are not zero.
+func noteFields(drawn map[string]bool, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			noteFields(drawn, v.Elem())
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			noteFields(drawn, v.Index(i))
+		}
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			return
+		}
+		for i := range v.NumField() {
+			field := v.Type().Field(i)
+			if field.Tag.Get("json") == "-" {
+				continue
+			}
+			name := v.Type().String() + "." + field.Name
+			drawn[name] = drawn[name] || !v.Field(i).IsZero()
+			noteFields(drawn, v.Field(i))
+		}
+	}
+}
+
+// names draws any text in UTF-8, often one that is hard to encode in JSON or HTML.
+func names() *rapid.Generator[string] {
+	return rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{
+		"", "O'Brien & <sons>", `back\slash "quoted"`, "line\nbreak\ttab\x00nul\x7f", "\u2028\u2029\ufeff\ufffd",
+		"Зоя Щукина", "山田太郎", "👩‍👩‍👧‍👦", "e\u0301 \u202eright to left", "\U0010ffff",
+	}))
+}
+
+func instants() *rapid.Generator[lanes.Instant] {
+	return rapid.Custom(func(t *rapid.T) lanes.Instant {
+		wall := time.Unix(rapid.Int64Range(0, 200_000_000_000).Draw(t, "s"), rapid.Int64Range(0, 999_999_999).Draw(t, "ns"))
+		return lanes.Instant{Wall: wall.UTC(), Mono: time.Duration(rapid.Int64().Draw(t, "mono"))}
+	})
+}
+
+func ids() *rapid.Generator[uuid.UUID] {
+	return rapid.Custom(func(t *rapid.T) uuid.UUID {
+		return uuid.UUID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "id"))
+	})
+}
+
+func sessions() *rapid.Generator[lanes.Session] {
+	return rapid.Custom(func(t *rapid.T) lanes.Session {
+		s := lanes.Session{
+			ID: ids().Draw(t, "id"), Group: ids().Draw(t, "group"), Customer: names().Draw(t, "customer"),
+			Purchasing: rapid.Bool().Draw(t, "purchasing"), Sold: time.Duration(rapid.Int64().Draw(t, "sold")),
+			Phase: rapid.SampledFrom([]lanes.Phase{lanes.Waiting, lanes.Running, lanes.Paused}).Draw(t, "phase"),
+			Left:  time.Duration(rapid.Int64().Draw(t, "left")),
+			Since: instants().Draw(t, "since"), Created: instants().Draw(t, "created"),
+			Rested: time.Duration(rapid.Int64().Draw(t, "rested")), ByHold: rapid.Bool().Draw(t, "hold"),
+			Facts: rapid.Uint64().Draw(t, "facts"), RanOn: time.Duration(rapid.Int64().Draw(t, "ran on")),
+		}
+		if rapid.Bool().Draw(t, "has begun") {
+			began := instants().Draw(t, "began")
+			s.Began = &began
+		}
+		if rapid.Bool().Draw(t, "buys") {
+			s.Purchase = new(purchases().Draw(t, "purchase"))
+		}
+		return s
+	})
+}
+
+func purchases() *rapid.Generator[lanes.Purchase] {
+	return rapid.Custom(func(t *rapid.T) lanes.Purchase {
+		return lanes.Purchase{
+			ID: ids().Draw(t, "id"), Session: ids().Draw(t, "session"), Items: items().Draw(t, "items"),
+			Phase: lanes.PurchasePhase(names().Draw(t, "phase")), At: instants().Draw(t, "at"), Event: ids().Draw(t, "event"),
+			UserMessage: names().Draw(t, "user message"), Reason: names().Draw(t, "reason"), Trace: names().Draw(t, "trace"),
+			Earlier: list(ids()).Draw(t, "earlier"), RequestTrace: names().Draw(t, "request trace"),
+		}
+	})
+}
+
+func items() *rapid.Generator[[]lanes.Item] {
+	return list(rapid.Custom(func(t *rapid.T) lanes.Item {
+		return lanes.Item{ID: names().Draw(t, "product"), Qty: rapid.Int().Draw(t, "qty")}
+	}))
+}
+
+// list draws nil or one to three values.
+func list[T any](values *rapid.Generator[T]) *rapid.Generator[[]T] {
+	return rapid.OneOf(rapid.Just[[]T](nil), rapid.SliceOfN(values, 1, 3))
+}
+
+// snapshots draws every saved field of a lane.
+func snapshots() *rapid.Generator[lanes.Snapshot] {
+	return rapid.Custom(func(t *rapid.T) lanes.Snapshot {
+		s := lanes.Snapshot{Boot: names().Draw(t, "boot")}
+		s.ID = ids().Draw(t, "lane")
+		s.Held, s.Fault = rapid.Bool().Draw(t, "held"), names().Draw(t, "fault")
+		s.Log = lanes.Log{ID: names().Draw(t, "log"), Seq: rapid.Uint64().Draw(t, "seq")}
+		s.Sale = lanes.Sale(names().Draw(t, "sale"))
+		if rapid.Bool().Draw(t, "occupied") {
+			s.Session = new(sessions().Draw(t, "session"))
+		}
+		if rapid.Bool().Draw(t, "released") {
+			s.Released = new(instants().Draw(t, "released"))
+		}
+		if rapid.Bool().Draw(t, "calls") {
+			s.Help = &lanes.HelpCall{At: instants().Draw(t, "call").Wall, Coming: rapid.Bool().Draw(t, "coming")}
+		}
+		if rapid.Bool().Draw(t, "hit") {
+			s.Stray = new(instants().Draw(t, "stray").Wall)
+		}
+		for _, open := range list(purchases()).Draw(t, "open") {
+			s.Open = append(s.Open, &open)
+		}
+		return s
+	})
+}
+
+func events() *rapid.Generator[lanes.Logged] {
+	return rapid.Custom(func(t *rapid.T) lanes.Logged {
+		e := lanes.Logged{
+			Cursor: cursors().Draw(t, "cursor"), Simulated: rapid.Bool().Draw(t, "simulated"), Trace: names().Draw(t, "trace"),
+			Event: lanes.Event{
+				ID: ids().Draw(t, "event"), Kind: lanes.Kind(names().Draw(t, "kind")), Session: ids().Draw(t, "session"),
+				Lane: ids().Draw(t, "lane"), At: instants().Draw(t, "at").Wall, Items: items().Draw(t, "items"),
+			},
+		}
+		if rapid.Bool().Draw(t, "attempted") {
+			e.Attempt = &lanes.Attempt{
+				At: instants().Draw(t, "at").Wall, Status: rapid.Int().Draw(t, "status"), Error: names().Draw(t, "error"),
+				Duration: time.Duration(rapid.Int64().Draw(t, "duration")),
+			}
+		}
+		return e
+	})
+}
+
+func cursors() *rapid.Generator[uint64] {
+	return rapid.OneOf(rapid.Uint64(), rapid.Just(uint64(math.MaxUint64)))
+}
+
+func endedSessions() *rapid.Generator[lanes.Ended] {
+	return rapid.Custom(func(t *rapid.T) lanes.Ended {
+		return lanes.Ended{
+			Cursor: cursors().Draw(t, "cursor"), Session: sessions().Draw(t, "session"), Lane: ids().Draw(t, "lane"),
+			At: instants().Draw(t, "at").Wall, Reason: lanes.EndReason(names().Draw(t, "reason")),
+			Used: time.Duration(rapid.Int64().Draw(t, "used")), Paused: time.Duration(rapid.Int64().Draw(t, "paused")),
+		}
+	})
+}
+
+func acts() *rapid.Generator[lanes.Act] {
+	return rapid.Custom(func(t *rapid.T) lanes.Act {
+		return lanes.Act{
+			Cursor: cursors().Draw(t, "cursor"), At: instants().Draw(t, "at").Wall, Who: names().Draw(t, "who"),
+			What: names().Draw(t, "what"), Lane: ids().Draw(t, "lane"), Session: ids().Draw(t, "session"),
+			Detail: names().Draw(t, "detail"),
+		}
+	})
+}
+
+func answers() *rapid.Generator[lanes.KeptAnswer] {
+	return rapid.Custom(func(t *rapid.T) lanes.KeptAnswer {
+		return lanes.KeptAnswer{
+			Name: names().Draw(t, "name"), Fingerprint: names().Draw(t, "fingerprint"), Status: rapid.Int().Draw(t, "status"),
+			Body: names().Draw(t, "body"), At: instants().Draw(t, "at").Wall,
+		}
+	})
+}
+
+func checkpoints() *rapid.Generator[lanes.Checkpoint] {
+	return rapid.Custom(func(t *rapid.T) lanes.Checkpoint {
+		return lanes.Checkpoint{At: instants().Draw(t, "at"), Boot: names().Draw(t, "boot")}
+	})
+}
+
+// holds draws lists that are nil, empty or filled: each must survive as it is.
+func holds() *rapid.Generator[lanes.Holds] {
+	return rapid.Custom(func(t *rapid.T) (h lanes.Holds) {
+		scope := func() lanes.Scope { return lanes.Scope{Kind: names().Draw(t, "kind"), ID: ids().Draw(t, "over")} }
+		if rapid.Bool().Draw(t, "has holds") {
+			h.InForce = []lanes.HoldRecord{}
+		}
+		for range rapid.IntRange(0, 3).Draw(t, "holds") {
+			h.InForce = append(h.InForce, lanes.HoldRecord{
+				Scope: scope(), Who: names().Draw(t, "who"), Since: instants().Draw(t, "since").Wall,
+			})
+		}
+		if rapid.Bool().Draw(t, "has lifts") {
+			h.Lifted = []lanes.LiftRecord{}
+		}
+		for range rapid.IntRange(0, 3).Draw(t, "lifts") {
+			h.Lifted = append(h.Lifted, lanes.LiftRecord{Scope: scope(), At: instants().Draw(t, "at").Wall})
+		}
+		return h
+	})
+}

@@ -1,0 +1,190 @@
+package crash
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rangegate/test/support"
+)
+
+// fixture is one range with its clients, through all the processes of its gateway.
+type fixture struct {
+	t        *testing.T
+	seed     uint64
+	rng      *rand.Rand
+	store    string // as in the configuration
+	gateways []*support.Gateway
+	gateway  posClient // to the current process
+	down     span
+	clients  []*client
+
+	hardware  *hardware
+	receiver  *support.Receiver // nil: the range has no webhook
+	contested bool              // gateways take the range from one another
+	log       []event           // the event log, as far as it was read
+	counters  counters
+	widths    []time.Duration // how exactly deadlines were known before they were compared
+
+	mu     sync.Mutex
+	faults []string
+}
+
+// newFixture makes its choices by a seed, which it logs. SEED repeats the choices, but not their timing.
+func newFixture(t *testing.T, store string) *fixture {
+	seed := uint64(number(t, "SEED", rand.IntN(1_000_000)))
+	t.Logf("SEED=%d", seed)
+	x := &fixture{
+		t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 0)), store: store,
+		hardware: powerUp(t, seed), receiver: support.NewReceiver(t),
+	}
+	x.receiver.Respond(support.Unreliable(seed))
+	for n := range clientCount {
+		x.clients = append(x.clients, newClient(x, n))
+	}
+	return x
+}
+
+// start starts a process of the gateway, and waits until it is ready.
+func (x *fixture) start() {
+	x.t.Helper()
+	x.useGateway(x.connect(x.config(x.hardware.addresses()).Serve(x.t)))
+}
+
+// useGateway has the clients use another gateway from now on.
+func (x *fixture) useGateway(gateway posClient) {
+	x.down.hi = now()
+	x.gateway = gateway
+	x.gateways = append(x.gateways, gateway.process)
+	x.counters.count("starts")
+	for _, c := range x.clients {
+		c.forgetForce()
+	}
+}
+
+func (x *fixture) process() *support.Gateway { return x.gateways[len(x.gateways)-1] }
+
+// kill ends the gateway as kill -9 does.
+func (x *fixture) kill() {
+	x.process().Kill()
+	x.down.lo = now()
+	x.gateway.hangUp()
+}
+
+// terminate tells the gateway to stop, and returns its exit code and how long that took.
+func (x *fixture) terminate() (code int, took time.Duration) {
+	asked := now()
+	code = x.process().Terminate()
+	x.down.lo = now()
+	x.gateway.hangUp()
+	return code, x.down.lo - asked
+}
+
+// load runs a function while all clients and shooters work.
+func (x *fixture) load(while func()) {
+	x.t.Helper()
+	ctx, cancel := context.WithCancel(x.t.Context())
+	var work sync.WaitGroup
+	defer work.Wait()
+	defer cancel()
+	gateway := x.gateway
+	for _, c := range x.clients {
+		work.Go(func() { c.work(ctx, gateway) })
+	}
+	for _, s := range x.hardware.shooters {
+		work.Go(func() { s.shoot(ctx) })
+	}
+	work.Go(func() { x.follow(ctx, gateway) })
+	while()
+}
+
+const followEvery = 50 * time.Millisecond
+
+// follow reads the event log as it grows.
+func (x *fixture) follow(ctx context.Context, gateway posClient) {
+	for wait(ctx, followEvery) {
+		var after uint64
+		if len(x.log) > 0 {
+			after = x.log[len(x.log)-1].Cursor
+		}
+		read, err := gateway.events(after)
+		x.log = append(x.log, read...)
+		if err != nil && gateway.process.Ended() {
+			return
+		}
+	}
+}
+
+// waitRandom waits for a random time.
+func (x *fixture) waitRandom(shortest, longest time.Duration) {
+	wait(x.t.Context(), shortest+time.Duration(x.rng.Int64N(int64(longest-shortest))))
+}
+
+// runningClient is the nth client whose session is running.
+func (x *fixture) runningClient(n int) *client {
+	for _, c := range x.clients {
+		if c.current == nil || c.current.phase != running {
+			continue
+		}
+		if n--; n < 0 {
+			return c
+		}
+	}
+	require.Fail(x.t, "too few sessions are running")
+	return nil
+}
+
+// waitExpired waits until that many of the running sessions have expired.
+func (x *fixture) waitExpired(sessions int) {
+	var deadlines []time.Duration
+	for _, c := range x.clients {
+		for _, s := range c.sessions {
+			if s.phase == running && s.deadline.hi > now() && c.unanswered(s) == nil {
+				deadlines = append(deadlines, s.deadline.hi)
+			}
+		}
+	}
+	slices.Sort(deadlines)
+	if len(deadlines) > 0 {
+		wait(x.t.Context(), deadlines[min(sessions, len(deadlines))-1]+settling-now())
+	}
+}
+
+// wait returns false when ctx ended first.
+func wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// rounds is the number of rounds: tested in a test run, and in the soak a share of ROUNDS, which is how often the gateway is
+// killed.
+func rounds(t *testing.T, tested, share int) int {
+	if soaked := number(t, "ROUNDS", 0); soaked > 0 {
+		return max(1, soaked/share)
+	}
+	return tested
+}
+
+// number reads a variable of the environment.
+func number(t *testing.T, variable string, otherwise int) int {
+	text, set := os.LookupEnv(variable)
+	if !set {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	require.NoError(t, err, variable)
+	return n
+}

@@ -1,0 +1,164 @@
+package hardware
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"rangegate/cmd/rangegate/lanesim"
+	"rangegate/test/support"
+)
+
+const (
+	laneCount = 1000 // lanes
+	flapping  = 200  // of them, the first
+	clients   = 16   // that sell them
+	duration  = 15 * time.Second
+	soak      = 2 * time.Minute // with ROUNDS set
+)
+
+// waitSlowly is support.Eventually for a condition that asks about a thousand lanes.
+func waitSlowly(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	support.Eventually(t, what, func() bool {
+		if condition() {
+			return true
+		}
+		time.Sleep(100 * time.Millisecond)
+		return false
+	})
+}
+
+// flap has a lane's link go up and down until it is told to stop.
+func flap(lane *lanesim.Controller, chance *rand.Rand, done <-chan struct{}) {
+	defer lane.HalfOpen(false)
+	defer lane.Hang(false)
+	for {
+		select {
+		case <-done:
+			return
+		case <-time.After(time.Duration(chance.Int64N(int64(time.Second)))):
+		}
+		switch chance.IntN(8) {
+		case 0, 1, 2:
+			lane.Drop()
+		case 3, 4:
+			lane.PowerCut(false)
+		case 5:
+			lane.Hang(true)
+			lane.Drop()
+		case 6:
+			lane.Hang(false)
+		case 7:
+			lane.HalfOpen(chance.IntN(4) == 0)
+		}
+	}
+}
+
+// memory is what the gateway keeps at this moment: its goroutines, and the objects on its heap in bytes. Pings come and go,
+// and so does what a scrape leaves behind: the least of it counts.
+func (o operator) memory() (goroutines, heap float64) {
+	o.t.Helper()
+	http.DefaultClient.CloseIdleConnections() // the gateway has a goroutine for each
+	metrics := o.Metrics()
+	return metrics.Sum("go_goroutines"), metrics.Sum("go_memstats_heap_alloc_bytes")
+}
+
+// idleMemory is the least that the gateway keeps over some collections.
+func (o operator) idleMemory() (goroutines, heap float64) {
+	o.t.Helper()
+	goroutines, heap = o.memory()
+	collections := func() float64 { return o.metric("go_gc_duration_seconds_count") }
+	for enough := collections() + 10; collections() < enough; {
+		g, h := o.memory()
+		goroutines, heap = min(goroutines, g), min(heap, h)
+	}
+	return goroutines, heap
+}
+
+// A session runs on every lane, and every controller locks its fire line when it misses its gateway for 15 s.
+func TestLanesThatFlapDoNotTouchTheOthers(t *testing.T) {
+	ownGoroutines := goleak.IgnoreCurrent()
+	t.Setenv("GOGC", "10") // the gateway's: it collects often enough to be looked at
+	controllers := support.NewControllers(t, 0, laneCount-1)
+	pos, operator := serve(t, newConfig(t, controllers, "on_link_loss: hold"))
+	allUp := func() bool { return !slices.ContainsFunc(pos.lanes(), func(l lane) bool { return !l.isUp() }) }
+	converged := func() bool {
+		for n := range laneCount {
+			if !controllers.Controller(n).Shown().Open {
+				return false
+			}
+		}
+		return allUp()
+	}
+	waitSlowly(t, "every link is up", allUp)
+	var selling sync.WaitGroup
+	for first := range clients {
+		selling.Go(func() {
+			for n := first; n < laneCount; n += clients {
+				answer, err := pos.Do("POST", "/sessions", support.Order(n, soldMinutes))
+				assert.NoError(t, err)
+				assert.Equal(t, 201, answer.Status, answer.Body)
+			}
+		})
+	}
+	selling.Wait()
+	for n := range flapping { // what the first time leaves behind is no leak
+		controllers.Controller(n).Drop()
+	}
+	waitSlowly(t, "every lane is open", converged)
+	goroutines, heap := operator.idleMemory()
+	before := pos.lanes()
+
+	seed, lasts := uint64(time.Now().UnixNano()), duration
+	if os.Getenv("ROUNDS") != "" {
+		lasts = soak
+	}
+	t.Logf("seed %d", seed)
+	done, suffering := make(chan struct{}), sync.WaitGroup{}
+	for n := range flapping {
+		suffering.Go(func() { flap(controllers.Controller(n), rand.New(rand.NewPCG(seed, uint64(n))), done) })
+	}
+	untouched := func() {
+		require.Equal(t, before[flapping:], pos.lanes()[flapping:])
+		for n := flapping; n < laneCount; n++ {
+			require.True(t, controllers.Controller(n).Shown().Open, "lane %d", n)
+		}
+	}
+	for end := time.Now().Add(lasts); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		untouched()
+	}
+	close(done)
+	suffering.Wait()
+	for end := time.Now().Add(support.Patience); !converged(); time.Sleep(100 * time.Millisecond) {
+		require.True(t, time.Now().Before(end), "not every lane is in order again")
+		untouched()
+	}
+	for lane := range operator.linkErrors() {
+		require.Less(t, lane, support.LaneID(flapping), "whose link was lost")
+	}
+	require.Empty(t, operator.holds())
+
+	t.Logf("%v links went down, %v could not be made",
+		operator.metric("rangegate_links_total", `what="down"`), operator.metric("rangegate_links_total", `what="not_made"`))
+	bound, last := 1.05*heap, [2]float64{}
+	require.Eventually(t, func() bool {
+		g, h := operator.memory()
+		last = [2]float64{g, h}
+		return g <= goroutines && h < bound
+	}, support.Patience, time.Millisecond, "%v goroutines and less than %.0f bytes of heap; last seen: %.0f", goroutines, bound, &last)
+	t.Logf("goroutines: %v, then %v; heap: %.0f, then %.0f", goroutines, last[0], heap, last[1])
+
+	require.Zero(t, operator.Terminate())
+	controllers.Close()
+	http.DefaultClient.CloseIdleConnections()
+	goleak.VerifyNone(t, ownGoroutines) // in the controllers
+}

@@ -1,0 +1,151 @@
+// Package outage takes the store away from the running binary in the ways that stores go, and gives it back.
+package outage
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes/store/redis/redistest"
+	"rangegate/test/support"
+	"rangegate/test/support/proxy"
+)
+
+func TestMain(m *testing.M) { support.Run(m) }
+
+// gateway serves a range of four simulated lanes from a Redis server, and has its POS.
+type gateway struct {
+	*support.Gateway
+	support.POS
+	t *testing.T
+}
+
+func serve(t *testing.T, redis string) gateway {
+	config := support.NewConfig(t, support.Lanes(0, 3))
+	config.Store = support.Redis(redis)
+	g := config.Serve(t)
+	return gateway{g, g.POS(), t}
+}
+
+// sellOnce sells the lane under an idempotency key of its own.
+func (g gateway) sellOnce(lane int) (session string) {
+	g.t.Helper()
+	return g.Expect(201, "POST", "/sessions", support.Order(lane, 30), "Idempotency-Key", fmt.Sprint("lane-", lane)).SessionID(g.t)
+}
+
+func admin(t *testing.T, server *redistest.Server) *goredis.Client {
+	client := goredis.NewClient(&goredis.Options{Addr: server.Addr()})
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// The store answers, and takes nothing: it is full, or has become somebody's replica. Nothing is sold that could not be
+// kept; what closes a fire line is in force at once, and saved when the store takes it again.
+func TestTheStoreTakesNothing(t *testing.T) {
+	for name, outage := range map[string]struct{ begin, end []any }{
+		"it is full": {
+			[]any{"CONFIG", "SET", "maxmemory", "1"}, []any{"CONFIG", "SET", "maxmemory", "0"},
+		},
+		"it is read-only": {
+			[]any{"REPLICAOF", "127.0.0.1", "1"}, []any{"REPLICAOF", "NO", "ONE"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			redis := redistest.Start(t)
+			operator := admin(t, redis)
+			g := serve(t, redis.URL())
+			running, stopped := g.sellOnce(0), g.sellOnce(1)
+
+			require.NoError(t, operator.Do(t.Context(), outage.begin...).Err())
+			require.Contains(t, g.Expect(503, "POST", "/sessions", support.Order(2, 30)).Body, `"code":"store_unavailable"`)
+			require.Contains(t, g.Expect(503, "POST", "/sessions/"+running+"/modify?time=5", "").Body, `"code":"store_unavailable"`)
+			require.Contains(t, g.Expect(503, "POST", "/sessions/"+stopped+"/stop", "").Body, `"code":"not_saved"`)
+			require.False(t, g.IsReady())
+			require.Contains(t, g.Expect(200, "GET", "/sessions", "").Body, running)
+			require.NotContains(t, g.Expect(200, "GET", "/sessions", "").Body, stopped)
+			g.WaitLogged("the store is away")
+
+			require.NoError(t, operator.Do(t.Context(), outage.end...).Err())
+			g.Ready()
+			require.Contains(t, g.Expect(200, "GET", "/history", "").Body, stopped)
+			require.NotContains(t, g.Expect(200, "GET", "/history", "").Body, running)
+			g.sellOnce(2)
+			g.Expect(204, "POST", "/sessions/"+running+"/modify?time=5", "")
+			g.WaitLogged("the store is back")
+		})
+	}
+}
+
+// The store comes back without what it had acknowledged: with nothing at all, or as a replica that had not heard of the
+// last of it. The range brings everything back that it knows of, and operators are told.
+func TestTheStoreHasForgotten(t *testing.T) {
+	for name, forget := range map[string]func(t *testing.T, master, older *redistest.Server, network *proxy.Proxy){
+		"everything": func(t *testing.T, master, _ *redistest.Server, _ *proxy.Proxy) {
+			require.NoError(t, admin(t, master).FlushAll(t.Context()).Err())
+		},
+		"the last of it": func(t *testing.T, _, older *redistest.Server, network *proxy.Proxy) { network.Redirect(older.Addr()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			master, older := redistest.Start(t), redistest.Start(t)
+			network := proxy.New(t, master.Addr())
+			g := serve(t, "redis://"+network.Addr()+"/0")
+			before := g.sellOnce(0)
+			replicate(t, master, older)
+			running, stopped := g.sellOnce(1), g.sellOnce(2)
+			g.Expect(204, "POST", "/sessions/"+before+"/modify?time=10", "")
+			g.Expect(204, "POST", "/sessions/"+before+"/pause", "")
+			g.Expect(204, "POST", "/sessions/"+stopped+"/stop", "")
+			events := g.Expect(200, "GET", "/events", "").Body
+
+			forget(t, master, older, network)
+			support.Eventually(t, "it sells again", func() bool { return g.Send("POST", "/sessions", support.Order(3, 30)).Status == 201 })
+			g.WaitLogged("the store has lost acknowledged writes")
+			for range 2 {
+				listed := g.Expect(200, "GET", "/sessions", "").Body
+				require.Contains(t, listed, running)
+				require.Contains(t, listed, before)
+				require.Contains(t, listed, `"duration":40`)
+				require.NotContains(t, listed, stopped)
+				require.Contains(t, g.Expect(200, "GET", "/lanes/status", "").Body, `"paused"`)
+				require.Contains(t, g.Expect(200, "GET", "/history", "").Body, stopped)
+				require.Contains(t, g.Expect(201, "POST", "/sessions", support.Order(1, 30), "Idempotency-Key", "lane-1").Body, running, "a repeat")
+				requirePrefix(t, events, g.Expect(200, "GET", "/events", "").Body)
+
+				g.Kill()
+				g = serve(t, "redis://"+network.Addr()+"/0")
+			}
+		})
+	}
+}
+
+// replicate makes one server a copy of another at this moment.
+func replicate(t *testing.T, from, to *redistest.Server) {
+	t.Helper()
+	host, port, found := strings.Cut(from.Addr(), ":")
+	require.True(t, found)
+	copying := admin(t, to)
+	require.NoError(t, admin(t, from).ConfigSet(t.Context(), "repl-diskless-sync-delay", "0").Err())
+	require.NoError(t, copying.Do(t.Context(), "REPLICAOF", host, port).Err())
+	support.Eventually(t, "the replica is up to date", func() bool {
+		info, err := copying.Info(t.Context(), "replication").Result()
+		return err == nil && strings.Contains(info, "master_link_status:up")
+	})
+	require.NoError(t, copying.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err())
+}
+
+// requirePrefix compares two answers of the event log: the later one begins with the earlier one.
+func requirePrefix(t *testing.T, earlier, later string) {
+	t.Helper()
+	type log struct{ Events []json.RawMessage }
+	var first, second log
+	require.NoError(t, json.Unmarshal([]byte(earlier), &first))
+	require.NoError(t, json.Unmarshal([]byte(later), &second))
+	require.GreaterOrEqual(t, len(second.Events), len(first.Events))
+	for i := range first.Events {
+		require.JSONEq(t, string(first.Events[i]), string(second.Events[i]))
+	}
+}

@@ -1,0 +1,58 @@
+package controller
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rangegate/test/support"
+)
+
+// checkController runs check-controller against the controller, as its maker would.
+func checkController(lane *controller, more ...string) (output string, err error) {
+	address := fmt.Sprintf("ws://127.0.0.1:%d/lane", lane.port)
+	out, err := support.Command(append([]string{"check-controller", address, "--lane", support.LaneID(1), "--key", key}, more...)...).CombinedOutput()
+	return string(out), err
+}
+
+func TestAControllerThatKeepsEveryRule(t *testing.T) {
+	lane := start(t)
+	go func() {
+		lane.waitShown("a session waits", func(s shown) bool { return s.Remaining != nil && *s.Remaining == 60*60_000 })
+		lane.do("enter")
+	}()
+	output, err := checkController(lane, "--reports", "30s")
+	require.NoError(t, err, output)
+	require.NotContains(t, output, "BROKEN")
+	require.Equal(t, 14, strings.Count(output, "holds "), output)
+}
+
+func TestMistakesAreFound(t *testing.T) {
+	for mistake, rule := range map[string]string{
+		"confirms nothing":       "confirms a state",
+		"forgets":                "knows what is in force in its next hello",
+		"takes older states":     "a state that is older than the one in force changes nothing",
+		"keeps every connection": "a new connection replaces the one before",
+		"lets anybody in":        "refuses a gateway with an older epoch",
+	} {
+		t.Run(mistake, func(t *testing.T) {
+			t.Parallel()
+			output, err := checkController(start(t, mistake))
+			require.Error(t, err)
+			require.Contains(t, output, "BROKEN  "+rule+": ")
+		})
+	}
+}
+
+func TestNobodyAnswers(t *testing.T) {
+	lane := start(t)
+	lane.port = 1
+	begun := time.Now()
+	output, err := checkController(lane)
+	require.Error(t, err)
+	require.Contains(t, output, "BROKEN  answers the gateway's hello within 5 s, for its lane: ")
+	require.Less(t, time.Since(begun), time.Minute)
+}

@@ -1,0 +1,65 @@
+package controller
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rangegate/test/support"
+)
+
+func TestMain(m *testing.M) { support.Run(m) }
+
+// A whole session, with everything that a controller does and is told.
+func TestAWholeSession(t *testing.T) {
+	lane := start(t)
+	gateway := support.NewConfig(t,
+		[]string{support.Lane(1, support.Link(fmt.Sprintf("ws://127.0.0.1:%d/lane", lane.port), key))},
+		"purchasing: true", "link_grace: 100ms", support.NewReceiver(t).Setting()).Serve(t)
+	pos := gateway.POS()
+	waitStatus := func(text string) {
+		t.Helper()
+		support.Eventually(t, text, func() bool { return strings.Contains(pos.Expect(200, "GET", "/lanes/status", "").Body, text) })
+	}
+	waitStatus(`"link":"up"`)
+
+	session := pos.Sell(1, 30, `,"auto_start":false,"enable_purchasing":true`)
+	lane.waitShown("it waits, locked", func(s shown) bool { return s.Phase != nil && *s.Phase == "waiting" && !s.Open })
+	lane.waitShown("for its customer", func(s shown) bool { return *s.Customer == "Jo Smith" && *s.Remaining == 30*60_000 })
+
+	lane.do("enter")
+	lane.waitShown("it is open once the customer has entered", func(s shown) bool { return s.Open && s.Kept == 0 })
+
+	confirmed := support.Reach{Confirmed: []string{support.LaneID(1)}, Sent: []string{}, NotReached: []string{}, Saved: true}
+	require.Equal(t, confirmed, gateway.HoldRange(true))
+	lane.waitShown("a ceasefire locks it", func(s shown) bool { return s.Hold && !s.Open })
+	require.Equal(t, confirmed, gateway.HoldRange(false))
+	lane.waitShown("its end opens it", func(s shown) bool { return s.Open })
+
+	lane.do("buy")
+	lane.waitShown("the purchase is accepted", func(s shown) bool { return s.Purchase != nil && s.Purchase.Phase == "accepted" })
+	require.Contains(t, pos.Expect(200, "GET", "/sessions/"+session, "").Body, `"duration":45`)
+
+	lane.do("help")
+	lane.do("hit")
+	lane.do("unplug")
+	var log string
+	support.Eventually(t, "what happens arrives, whichever connection it goes over", func() bool {
+		log = pos.Expect(200, "GET", "/events", "").Body
+		return strings.Contains(log, `"event":"carrierHit"`)
+	})
+	lane.waitShown("and is acknowledged", func(s shown) bool { return s.Kept == 0 })
+	for kind, times := range map[string]int{"help": 1, "carrierHit": 1, "purchaseRequest": 1, "sessionStarted": 1, "sessionPaused": 1} {
+		require.Equal(t, times, strings.Count(log, `"event":"`+kind+`"`), kind)
+	}
+
+	lane.do("fault")
+	waitStatus(`"not_usable_because":"its hardware reports: the carrier is stuck"`)
+	lane.do("mend")
+	waitStatus(`"not_usable_because":null`)
+
+	pos.Command(session, "/stop")
+	lane.waitShown("a stopped lane has stopped", func(s shown) bool { return !s.Open && s.Session == nil })
+}

@@ -1,0 +1,105 @@
+package contract
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"rangegate/test/support"
+)
+
+// fixture is a proxy between Specmatic and the gateway, because a document cannot say what there is at a range. Before each
+// request it brings the range into one state: its only session is on lane 1 and runs, or is paused where the request is to
+// resume it. Then it adapts the request to that and passes it on. It leaves the answer as it is.
+type fixture struct {
+	URL string
+
+	t       testing.TB
+	pos     support.POS
+	mu      sync.Mutex
+	keys    map[string]bool // idempotency keys that were used
+	answers []string        // "GET /api/v2/pos/lanes 200"
+}
+
+func newFixture(t testing.TB, gateway *support.Gateway) *fixture {
+	f := &fixture{t: t, pos: gateway.POS(), keys: map[string]bool{}}
+	server := httptest.NewServer(f)
+	t.Cleanup(server.Close)
+	f.URL = server.URL
+	return f
+}
+
+func (f *fixture) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	session := f.reset(strings.HasSuffix(r.URL.Path, "/resume"))
+	request := f.adapted(r, session)
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		f.t.Error(err)
+		panic(http.ErrAbortHandler)
+	}
+	defer func() { _ = response.Body.Close() }()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil {
+		f.t.Error(err)
+		panic(http.ErrAbortHandler)
+	}
+	f.judge(request, response, answer)
+	for name, values := range response.Header {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(response.StatusCode)
+	_, _ = w.Write(answer)
+}
+
+// soldMinutes is the time of every session: half of the longest, so that it can be doubled.
+const soldMinutes = 240
+
+// reset returns the id of the only session.
+func (f *fixture) reset(paused bool) string {
+	for id := range f.pos.Sessions() {
+		f.pos.Command(id, "/stop")
+	}
+	session := f.pos.Sell(1, soldMinutes)
+	support.Eventually(f.t, "the session begins", func() bool { return f.pos.Session(session).Began != nil })
+	if paused {
+		f.pos.Command(session, "/pause")
+	}
+	return session
+}
+
+// judge writes the answer down, and is stricter than Specmatic, to which one 4xx is as good as another: as everything
+// else about the request is right, what is wrong with it is its form.
+func (f *fixture) judge(request *http.Request, response *http.Response, answer []byte) {
+	f.answers = append(f.answers, fmt.Sprintf("%s %s %d", request.Method, request.URL.Path, response.StatusCode))
+	if meantToFail(request) && response.StatusCode != http.StatusBadRequest {
+		f.t.Errorf("malformed, and not answered 400: %s %s\n%v\n%d %s",
+			request.Method, request.URL, request.Header, response.StatusCode, answer)
+	}
+}
+
+// meantToFail tells whether Specmatic has made the request wrong: it sends along the status that it expects.
+func meantToFail(r *http.Request) bool {
+	return strings.HasPrefix(r.Header.Get("Specmatic-Response-Code"), "4")
+}
+
+// succeeded tells whether a request for the operation ("GET /lanes") was answered 2xx.
+func (f *fixture) succeeded(prefix, operation string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	method, path, _ := strings.Cut(operation, " ")
+	path = regexp.MustCompile(`\\\{[^}]*\\\}`).ReplaceAllString(regexp.QuoteMeta(path), `[^/ ]+`)
+	pattern := regexp.MustCompile("^" + method + " " + prefix + path + " 2..$")
+	for _, answer := range f.answers {
+		if pattern.MatchString(answer) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,105 @@
+package packages
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rangegate/test/support"
+)
+
+// systemd reads the unit without a word, and judges how much of a machine the service can reach: 0 nothing, 10 all.
+func TestTheUnitIsOneThatSystemdTakes(t *testing.T) {
+	analyze := support.Program(t, "systemd-analyze")
+	m := newMachine(t, "systemd")
+	m.install(deb(after, runtime.GOARCH))
+	ask := func(args ...string) string {
+		out, err := exec.Command(analyze, append(args, "--root="+m.root, "rangegate.service")...).CombinedOutput()
+		require.NoError(t, err, string(out))
+		return string(out)
+	}
+	require.Empty(t, ask("verify"))
+	ask("security", "--offline=true", "--threshold=20", "--no-pager") // 2.0 at most
+}
+
+// unit is a setting of the installed unit.
+func (m *machine) unit(key string) string {
+	m.t.Helper()
+	text, err := os.ReadFile(m.at("lib/systemd/system/rangegate.service"))
+	require.NoError(m.t, err)
+	for _, line := range strings.Split(string(text), "\n") {
+		if value, found := strings.CutPrefix(line, key+"="); found {
+			return value
+		}
+	}
+	require.Fail(m.t, "the unit has no "+key)
+	return ""
+}
+
+// asUnit is one of the unit's command lines, as the user of the unit and with its umask.
+func (m *machine) asUnit(key string) *exec.Cmd {
+	// Words and single quotes are to a shell what they are to systemd.
+	cmd := m.command("/bin/sh", "-c", "umask "+m.unit("UMask")+"; exec "+m.unit(key))
+	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: m.id("passwd", m.unit("User")), Gid: m.id("group", m.unit("Group"))}
+	return cmd
+}
+
+// condition runs what has to hold before a start, and tells whether it does.
+func (m *machine) condition() (holds bool, output string) {
+	m.t.Helper()
+	out, err := m.asUnit("ExecCondition").CombinedOutput()
+	return err == nil, string(out)
+}
+
+// start starts the service by its own command line, on free ports.
+func (m *machine) start() *support.Gateway {
+	m.t.Helper()
+	cmd := m.asUnit("ExecStart")
+	cmd.Env = append(cmd.Env, "RANGEGATE_HTTP_ADDRESS=127.0.0.1:0", "RANGEGATE_OPERATIONS_ADDRESS=127.0.0.1:0")
+	return support.Start(m.t, cmd).Ready()
+}
+
+// accounts are the lines of /etc/passwd or /etc/group, as fields.
+func (m *machine) accounts(file string) (all [][]string) {
+	text, err := os.ReadFile(m.at("etc/" + file))
+	require.NoError(m.t, err)
+	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
+		all = append(all, strings.Split(line, ":"))
+	}
+	return all
+}
+
+func (m *machine) id(file, name string) uint32 {
+	m.t.Helper()
+	for _, account := range m.accounts(file) {
+		if account[0] == name {
+			id, err := strconv.ParseUint(account[2], 10, 32)
+			require.NoError(m.t, err)
+			return uint32(id)
+		}
+	}
+	require.Fail(m.t, name+" is not in /etc/"+file)
+	return 0
+}
+
+func (m *machine) name(file string, id uint32) string {
+	for _, account := range m.accounts(file) {
+		if account[2] == fmt.Sprint(id) {
+			return account[0]
+		}
+	}
+	return fmt.Sprint(id)
+}
+
+// describe is how a file is listed.
+func describe(path string, mode fs.FileMode, owner, group string) string {
+	return fmt.Sprintf("%s %s %s:%s", path, mode, owner, group)
+}

@@ -1,0 +1,100 @@
+package screens
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rangegate/test/support"
+)
+
+const (
+	pin       = "471147"
+	laneCount = 6 // half of them in each bay
+
+	otherRange = "11111111-1111-4111-8111-222222222222"
+	otherLane  = "44444444-4444-4444-8444-999999999999"
+	otherBay   = "55555555-5555-4555-8555-000000000009"
+)
+
+func bay(n int) string       { return fmt.Sprintf("55555555-5555-4555-8555-00000000000%d", n) }
+func screenKey(n int) string { return fmt.Sprintf("the-key-of-screen-%d", n) }
+
+// fixture is a range with its controllers, which outlive the gateway, and the integrator.
+type fixture struct {
+	t           testing.TB
+	integrator  *integrator
+	controllers *support.Controllers
+	config      support.Config
+	gateway     *support.Gateway
+}
+
+// newFixture starts everything but the gateway.
+func newFixture(t testing.TB) *fixture {
+	f := &fixture{t: t, integrator: newIntegrator(t), controllers: support.NewControllers(t, 1, laneCount)}
+	var lanes []string
+	for n := 1; n <= laneCount; n++ {
+		lane := f.controllers.Lane(n, "screen_key: "+screenKey(n))
+		lanes = append(lanes, strings.Replace(lane, support.Bay, bay(1+(n-1)/(laneCount/2)), 1))
+	}
+	hash := hashPIN(t, pin)
+	staff := func(names ...string) string {
+		var members []string
+		for _, name := range names {
+			members = append(members, fmt.Sprintf("{name: %s, pin_hash: %q}", name, hash))
+		}
+		return "staff: [" + strings.Join(members, ", ") + "]"
+	}
+	f.config = support.Config{API: freeAddress(t), Store: support.NewSQLite(t), Ranges: []support.Range{
+		{
+			Name: "North range", Lanes: lanes,
+			Settings: []string{"purchasing: true", f.integrator.Setting("timeout: 2s"), f.integrator.ProductsSetting(), staff("sam", "kim")},
+			Bays:     []string{support.Entry(bay(1), "Bay A"), support.Entry(bay(2), "Bay B")},
+			Groups:   []string{support.Entry(support.Group, "Public"), support.Entry("33333333-3333-4333-8333-000000000002", "Members")},
+		},
+		{
+			ID: otherRange, Name: "South range", Tokens: []string{"22222222-2222-4222-8222-333333333333"},
+			Settings: []string{staff("sam")},
+			Bays:     []string{support.Entry(otherBay, "Bay Z")},
+			Groups:   []string{support.Entry("33333333-3333-4333-8333-000000000009", "Public")},
+			Lanes:    []string{support.Entry(otherLane, "Lane 99", "bay: "+otherBay)},
+		},
+	}}
+	return f
+}
+
+// serve starts the gateway, always at the same address.
+func (f *fixture) serve() { f.gateway = f.config.Serve(f.t) }
+
+// ports counts up from anywhere: no two ranges of this process get the same one.
+var ports atomic.Int64
+
+func init() { ports.Store(20_000 + rand.Int64N(10_000)) }
+
+// freeAddress is one that a gateway can come back to: below those that connections are given, so that none of them takes
+// it meanwhile.
+func freeAddress(t testing.TB) string {
+	for range 2_000 {
+		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", ports.Add(1)))
+		if err == nil {
+			_ = listener.Close()
+			return listener.Addr().String()
+		}
+	}
+	require.Fail(t, "no port is free")
+	return ""
+}
+
+// hashPIN is what the configuration keeps of a PIN.
+func hashPIN(t testing.TB, pin string) string {
+	cmd := support.Command("hash-pin")
+	cmd.Stdin = strings.NewReader(pin + "\n")
+	hash, err := cmd.Output()
+	require.NoError(t, err)
+	return strings.TrimSpace(string(hash))
+}

@@ -1,0 +1,58 @@
+// The POS, which sees the range through the API alone, and what a story does to the world around the screens.
+import assert from "node:assert/strict";
+import { eventually, scene } from "./story.mjs";
+
+// pos makes a request below /api/v2/pos and answers its body. It is answered with that status.
+export async function pos(method, path, body, status = method === "GET" ? 200 : 204) {
+  const response = await fetch(`${scene.api}/api/v2/pos${path}`, {
+    method, headers: { "range-id": scene.range, token: scene.token, "Content-Type": "application/json" },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  const text = await response.text();
+  assert.equal(response.status, status, `${method} ${path}: ${text}`);
+  return text === "" ? null : JSON.parse(text);
+}
+
+export const sessions = () => pos("GET", "/sessions");
+
+// sessionOn is the one session that the POS sees on the lane.
+export async function sessionOn(n) {
+  return (await sessions()).find((session) => session.lane_id === scene.lanes[n - 1].id);
+}
+
+// sell begins a session as the POS does, and answers it.
+export function sell(n, customer, more = {}) {
+  return pos("POST", "/sessions", {
+    customer_name: customer, lane_id: scene.lanes[n - 1].id, group_id: "33333333-3333-4333-8333-000000000001", duration: 60,
+    enable_purchasing: true, ...more,
+  }, 201);
+}
+
+export const advance = (session, minutes) => pos("POST", "/simulate/advance", { session_id: session, minutes });
+
+// linked waits until the controllers of all lanes are reached.
+export const linked = () =>
+  eventually("every link is up", async () => (await pos("GET", "/lanes/status")).every((lane) => lane.link === "up"));
+
+// changeWorld asks for what no screen can do: see world_test.go.
+export async function changeWorld(path, body = {}) {
+  const response = await fetch(scene.world + path, { method: "POST", body: JSON.stringify(body) });
+  assert.equal(response.status, 200, path);
+}
+
+// controller is what the hardware of the lane has in force: {open, session}.
+export async function controller(n) {
+  return (await fetch(`${scene.world}/lane/${n}`)).json();
+}
+
+// got waits until the webhook has got exactly these events about the session, in their order.
+export async function got(session, ...kinds) {
+  let arrived;
+  const about = async () => {
+    arrived = (await (await fetch(`${scene.world}/arrived`)).json()).filter((event) => event.session_id === session);
+    return arrived.length >= kinds.length;
+  };
+  await eventually(`the webhook gets ${kinds}`, about).catch(() => {});
+  assert.deepEqual(arrived.map(({ event }) => event), kinds);
+  return arrived;
+}

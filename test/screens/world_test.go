@@ -1,0 +1,66 @@
+package screens
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"sync"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// world is a server that does what a story asks for and no screen can do. It answers when that is done. It also has a page
+// of another site.
+func (f *fixture) world() (url string) {
+	var mu sync.Mutex // request at a time
+	mux := http.NewServeMux()
+	on := func(path string, do func(r *http.Request)) {
+		mux.HandleFunc("POST "+path, func(_ http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			do(r)
+		})
+	}
+	on("/gateway/kill", func(*http.Request) { f.gateway.Kill() })
+	on("/gateway/stop", func(*http.Request) { f.gateway.Terminate() })
+	on("/gateway/start", func(*http.Request) { f.serve() })
+	on("/purchases", func(r *http.Request) {
+		var answer purchaseAnswer
+		assert.NoError(f.t, json.NewDecoder(r.Body).Decode(&answer))
+		f.integrator.answerPurchases(answer)
+	})
+	// The controller misses everything, while its connection stays open; and it comes back on another one.
+	on("/lane/{n}/out-of-reach", func(r *http.Request) { f.controllers.Controller(laneNumber(r)).HalfOpen(true) })
+	on("/lane/{n}/within-reach", func(r *http.Request) {
+		f.controllers.Controller(laneNumber(r)).HalfOpen(false)
+		f.controllers.Controller(laneNumber(r)).Drop()
+	})
+	on("/lane/{n}/off", func(r *http.Request) {
+		f.controllers.Controller(laneNumber(r)).Refuse(true)
+		f.controllers.Controller(laneNumber(r)).Drop()
+	})
+	mux.HandleFunc("GET /lane/{n}", func(w http.ResponseWriter, r *http.Request) {
+		shown := f.controllers.Controller(laneNumber(r)).Shown()
+		_ = json.NewEncoder(w).Encode(map[string]any{"open": shown.Open, "session": shown.Session})
+	})
+	mux.HandleFunc("GET /arrived", func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(f.integrator.bodies())
+	})
+	mux.HandleFunc("GET /elsewhere", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, "<!DOCTYPE html><title>Somebody else's page</title>")
+	})
+	server := httptest.NewServer(mux)
+	f.t.Cleanup(server.Close)
+	return server.URL
+}
+
+func laneNumber(r *http.Request) int {
+	n, err := strconv.Atoi(r.PathValue("n"))
+	if err != nil {
+		return 0
+	}
+	return n
+}

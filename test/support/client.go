@@ -1,0 +1,72 @@
+package support
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Client makes requests to an address for one range.
+type Client struct {
+	API, Range, Token string
+	HTTP              *http.Client // nil: the default one
+}
+
+// Answer is what a request was answered.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   string
+}
+
+// Do makes a request. Headers come in pairs; an empty value takes a header away.
+func (c Client) Do(method, path, body string, headers ...string) (Answer, error) {
+	request, err := http.NewRequest(method, c.API+path, strings.NewReader(body))
+	if err != nil {
+		return Answer{}, err
+	}
+	request.Header.Set("range-id", c.Range)
+	request.Header.Set("token", c.Token)
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+		if headers[i+1] == "" {
+			request.Header.Del(headers[i])
+		}
+	}
+	client := c.HTTP
+	if client == nil {
+		client = http.DefaultClient
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	read, err := io.ReadAll(response.Body)
+	return Answer{response.StatusCode, response.Header, string(read)}, err
+}
+
+// Code is the stable word of a refusal, empty for any other answer.
+func (a Answer) Code() string {
+	var refusal struct{ Code string }
+	_ = json.Unmarshal([]byte(a.Body), &refusal)
+	return refusal.Code
+}
+
+// Decode reads the body as JSON.
+func (a Answer) Decode(t testing.TB, into any) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal([]byte(a.Body), into), a.Body)
+}
+
+// SessionID is the id of the session that the answer shows.
+func (a Answer) SessionID(t testing.TB) string {
+	t.Helper()
+	var view Session
+	a.Decode(t, &view)
+	return view.ID
+}
