@@ -337,7 +337,7 @@ func TestAKeyIsKeptForADayThroughClockSteps(t *testing.T) {
 }
 
 // A wrong date that is corrected deletes no record. A date that stays is trusted after a day.
-func TestTheRetentionOfRecordsSurvivesClockSteps(t *testing.T) {
+func TestRetentionSurvivesClockSteps(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		const years = 10 * 365 * 24 * time.Hour
 		session := f.create(0, 30)
