@@ -31,14 +31,14 @@ func (f *fixture) requireWholeTree(lanes int) {
 	}
 }
 
-// panicsOn is a log whose writer panics on the lines of the first lane with that message, while it is switched on.
-type panicsOn struct {
+// panickingLog is a log whose writer panics on the lines of the first lane with that message, while it is switched on.
+type panickingLog struct {
 	logRecorder
 	message string
 	lane    atomic.Pointer[string]
 }
 
-func (p *panicsOn) Write(line []byte) (int, error) {
+func (p *panickingLog) Write(line []byte) (int, error) {
 	if lane := p.lane.Load(); lane != nil && strings.Contains(string(line), `"`+p.message) && strings.Contains(string(line), *lane) {
 		panic(errDefect)
 	}
@@ -46,7 +46,7 @@ func (p *panicsOn) Write(line []byte) (int, error) {
 }
 
 // switchOn makes the writer panic for that lane; an empty id switches it off.
-func (p *panicsOn) switchOn(lane string) {
+func (p *panickingLog) switchOn(lane string) {
 	if lane == "" {
 		p.lane.Store(nil)
 		return
@@ -324,7 +324,7 @@ func TestAReplyThatPanicsWhenItIsRenderedCostsOneRequest(t *testing.T) {
 
 // A lane handles the failures of its connection outside of Receive. A panic there costs the lane one restart, like any other.
 func TestAPanicOfALaneThatHandlesAFailureCostsItOneRestart(t *testing.T) {
-	log := &panicsOn{message: "link down"}
+	log := &panickingLog{message: "link down"}
 	runFixture(t, func(t *testing.T, f *fixture) {
 		session := f.create(0, 30)
 		f.advance(time.Minute)
