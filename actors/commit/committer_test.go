@@ -186,8 +186,8 @@ func TestAStoreThatLosesItsRefillTooIsTriedRarely(t *testing.T) {
 		require.EqualValues(t, 1, mostKeys.Load())
 		require.EqualValues(t, 1, mostLanes.Load())
 
-		f.store.setHook(nil)
 		f.wipeStore()
+		f.store.setHook(nil)
 		f.advance(8 * time.Second)
 		require.Equal(t, commit.Saved, <-outcomes)
 		require.True(t, f.Writable())
