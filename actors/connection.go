@@ -60,7 +60,7 @@ type (
 
 // Receive takes one message.
 func (c *connection) Receive(ctx actor.Context) {
-	defer c.r.guard(ctx, connectionKind)
+	defer c.r.guard(ctx, connectionKind, nil)
 	switch m := c.r.received(ctx, connectionKind).(type) {
 	case *actor.Started:
 		c.lane = ctx.Parent()

@@ -50,7 +50,7 @@ func newEventsActor(r *Range) *eventsActor { return &eventsActor{r: r, queue: ne
 
 // Receive takes one message, and then starts as many deliveries as may run.
 func (e *eventsActor) Receive(ctx actor.Context) {
-	defer e.r.guard(ctx, eventsKind)
+	defer e.r.guard(ctx, eventsKind, nil)
 	switch m := e.r.received(ctx, eventsKind).(type) {
 	case *actor.Started:
 		e.self = ctx.Self()

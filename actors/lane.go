@@ -8,7 +8,6 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/uuid"
-	"github.com/rs/zerolog"
 
 	"rangegate/actors/commit"
 	"rangegate/lanes"
@@ -41,7 +40,7 @@ type laneActor struct {
 	lane    lanes.Lane   // in force
 	loaded  bool         // its last saved state is in force
 	ready   bool         // the range counts it as ready
-	left    bool         // this life has ended: see leave
+	ended   bool         // this life has: see leave
 	parked  bool         // it panicked too often: its hardware is held and it takes nothing
 	pending *pendingSave // the change being saved
 	current *request     // the request being decided
@@ -91,10 +90,10 @@ type (
 
 // Receive takes one message, and then as many waiting requests as can be decided.
 func (l *laneActor) Receive(ctx actor.Context) {
-	defer l.r.guard(ctx, laneKind)
+	defer l.r.guard(ctx, laneKind, &l.ended)
 	l.now = l.r.clock.Now()
 	message := l.r.received(ctx, laneKind)
-	if l.left {
+	if l.ended {
 		l.refuseLate(message)
 		return
 	}
@@ -586,7 +585,7 @@ func (l *laneActor) expiry() *request {
 
 // leave ends this life of the lane: after a panic another one begins, or the lane stops. What waits is refused.
 func (l *laneActor) leave(reason error) {
-	l.left = true
+	l.ended = true
 	if l.timer != nil {
 		l.timer.Stop()
 	}
@@ -627,54 +626,4 @@ func (l *laneActor) stopReason() error {
 		return lanes.ErrLaneNotFound
 	}
 	return cmp.Or(context.Cause(l.r.life), error(lanes.ErrStarting))
-}
-
-// logLine begins the one log line about a request and adds it to the lane's command log. An inspection of the hardware's faults,
-// one each time that a link comes up, is worth a debug line when it changes nothing.
-func (l *laneActor) logLine(q *request, err error, changes bool) *zerolog.Event {
-	command, result, who := q.name(), code(err), cmp.Or(q.staff, q.holder)
-	l.r.metrics.Commands.WithLabelValues(command, result).Inc()
-	now, session := l.r.clock.Now(), cmp.Or(q.session, sessionOn(l.lane))
-	took, first := q.duration(now)
-	if first {
-		l.r.metrics.CommandSeconds.WithLabelValues(command).Observe(took.Seconds())
-	}
-	_, inspects := q.command.(lanes.Inspect)
-	level := zerolog.InfoLevel
-	switch {
-	case errors.Is(err, lanes.ErrInternal), errors.Is(err, lanes.ErrNotSaved):
-		level = zerolog.ErrorLevel
-	case inspects && !changes:
-		level = zerolog.DebugLevel
-	}
-	if level != zerolog.DebugLevel {
-		l.r.commands.Add(l.id, now, lanes.Commanded{
-			At: q.arrived.Wall, By: q.by, Who: who, Command: command, Result: result, Took: took,
-			Waited: q.waited(now), Session: session, Trace: q.traceID(),
-		})
-	}
-	line := l.r.log.WithLevel(level).Stringer("lane", l.id).
-		Str("command", command).Str("by", string(q.by)).Str("result", result)
-	if who != "" {
-		line = line.Str("who", who)
-	}
-	if session != uuid.Nil {
-		line = line.Stringer("session", session)
-	}
-	return traced(line.Dur("took", took), q.traceID())
-}
-
-// traced adds the trace id of the request that the line is about, if there is one.
-func traced(line *zerolog.Event, id string) *zerolog.Event {
-	if id == "" {
-		return line
-	}
-	return line.Str("trace_id", id)
-}
-
-func sessionOn(lane lanes.Lane) uuid.UUID {
-	if lane.Session == nil {
-		return uuid.Nil
-	}
-	return lane.Session.ID
 }

@@ -98,6 +98,9 @@ func (l *laneActor) redial(m *redial) {
 // restarted at once, which closes what the old one held; only the dial waits.
 func (l *laneActor) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, _ any) {
 	defer l.r.guardFailure(l.self, laneKind)
+	if l.ended { // a connection that is being stopped must not be restarted: the library would bring it back to life
+		return
+	}
 	l.now = l.r.clock.Now()
 	supervisor.RestartChildren(child)
 	failure, clean := reason.(*linkFailure)

@@ -1,12 +1,14 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/rs/zerolog"
 
 	"rangegate/actors/commit"
 	"rangegate/actors/idempotency"
@@ -146,4 +148,54 @@ func code(err error) string {
 	default:
 		return lanes.ErrInternal.Code()
 	}
+}
+
+// logLine begins the one log line about a request and adds it to the lane's command log. An inspection of the hardware's faults,
+// one each time that a link comes up, is worth a debug line when it changes nothing.
+func (l *laneActor) logLine(q *request, err error, changes bool) *zerolog.Event {
+	command, result, who := q.name(), code(err), cmp.Or(q.staff, q.holder)
+	l.r.metrics.Commands.WithLabelValues(command, result).Inc()
+	now, session := l.r.clock.Now(), cmp.Or(q.session, sessionOn(l.lane))
+	took, first := q.duration(now)
+	if first {
+		l.r.metrics.CommandSeconds.WithLabelValues(command).Observe(took.Seconds())
+	}
+	_, inspects := q.command.(lanes.Inspect)
+	level := zerolog.InfoLevel
+	switch {
+	case errors.Is(err, lanes.ErrInternal), errors.Is(err, lanes.ErrNotSaved):
+		level = zerolog.ErrorLevel
+	case inspects && !changes:
+		level = zerolog.DebugLevel
+	}
+	if level != zerolog.DebugLevel {
+		l.r.commands.Add(l.id, now, lanes.Commanded{
+			At: q.arrived.Wall, By: q.by, Who: who, Command: command, Result: result, Took: took,
+			Waited: q.waited(now), Session: session, Trace: q.traceID(),
+		})
+	}
+	line := l.r.log.WithLevel(level).Stringer("lane", l.id).
+		Str("command", command).Str("by", string(q.by)).Str("result", result)
+	if who != "" {
+		line = line.Str("who", who)
+	}
+	if session != uuid.Nil {
+		line = line.Stringer("session", session)
+	}
+	return traced(line.Dur("took", took), q.traceID())
+}
+
+// traced adds the trace id of the request that the line is about, if there is one.
+func traced(line *zerolog.Event, id string) *zerolog.Event {
+	if id == "" {
+		return line
+	}
+	return line.Str("trace_id", id)
+}
+
+func sessionOn(lane lanes.Lane) uuid.UUID {
+	if lane.Session == nil {
+		return uuid.Nil
+	}
+	return lane.Session.ID
 }

@@ -42,6 +42,7 @@ type rangeActor struct {
 	r     *Range
 	self  *actor.PID
 	holds holdKeeper
+	ended bool // this life has: its children are being stopped
 }
 
 // The messages of a range's actor. Others stand in ceasefire.go and reload.go.
@@ -56,7 +57,7 @@ type (
 
 // Receive takes one message.
 func (a *rangeActor) Receive(ctx actor.Context) {
-	defer a.r.guard(ctx, rangeKind)
+	defer a.r.guard(ctx, rangeKind, &a.ended)
 	completed := false
 	defer func() {
 		if !completed { // a restart stops the lanes: what they are sent from now on would be lost
@@ -71,6 +72,8 @@ func (a *rangeActor) receive(ctx actor.Context) {
 	switch m := a.r.received(ctx, rangeKind).(type) {
 	case *actor.Started:
 		a.start(ctx)
+	case *actor.Restarting, *actor.Stopping:
+		a.ended = true
 	case *toLane:
 		a.r.sendListed(m.lane, m.message)
 	case *toAllLanes:
@@ -84,7 +87,7 @@ func (a *rangeActor) receive(ctx actor.Context) {
 		}
 		m.answer()
 	case *restartChild:
-		if slices.ContainsFunc(ctx.Children(), m.child.Equal) {
+		if !a.ended && slices.ContainsFunc(ctx.Children(), m.child.Equal) {
 			ctx.(actor.Supervisor).RestartChildren(m.child)
 		}
 	case *setHold:
@@ -124,6 +127,9 @@ func (a *rangeActor) spawn(ctx actor.Context, lane uuid.UUID) {
 // HandleFailure is the supervision of the lanes and the events actor (actor.SupervisorStrategy).
 func (a *rangeActor) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, _, message any) {
 	defer a.r.guardFailure(a.self, rangeKind)
+	if a.ended { // a child that is being stopped must not be restarted: the library would bring it back to life
+		return
+	}
 	switch message.(type) {
 	case *actor.Started, *actor.Restart:
 		if a.r.panics.recent(laneNamed(child), a.r.clock.Now()) > maxPanics+1 {
@@ -273,8 +279,9 @@ func (r *Range) received(ctx actor.Context, kind string) any {
 }
 
 // guard is deferred by every Receive: it logs and counts a panic and panics again, so that the supervisor restarts the actor. An actor
-// that is stopping must not panic: the library would bring it back to life.
-func (r *Range) guard(ctx actor.Context, kind string) {
+// that is stopping must not panic: the library would bring it back to life. One with children goes on receiving while they stop:
+// ended tells so, nil for an actor without children.
+func (r *Range) guard(ctx actor.Context, kind string, ended *bool) {
 	defect := recover()
 	if defect == nil {
 		return
@@ -288,7 +295,7 @@ func (r *Range) guard(ctx actor.Context, kind string) {
 	case *actor.Restarting, *actor.Stopping, *actor.Stopped:
 		return
 	}
-	if r.life.Err() != nil {
+	if ended != nil && *ended {
 		return
 	}
 	r.metrics.MailboxDepth.WithLabelValues(kind).Dec()
