@@ -11,54 +11,54 @@ import (
 	"rangegate/lanes"
 )
 
-// queueModel is what an event queue is to do, in the plainest words: an event may go once all that were added before
-// it on its lane, or of its session, are done.
+// queueModel is the specification of an event queue: an event may start once all events that were added before it on its lane, or
+// of its session, are done.
 type queueModel struct {
-	added  []lanes.Logged
-	gone   map[uint64]bool
-	done   map[uint64]bool
-	cursor uint64
+	added   []lanes.Logged
+	started map[uint64]bool
+	done    map[uint64]bool
+	cursor  uint64
 }
 
-func (m *queueModel) mayGo(i int) bool {
+func (m *queueModel) canStart(i int) bool {
 	for _, before := range m.added[:i] {
 		related := before.Event.Lane == m.added[i].Event.Lane || before.Event.Session == m.added[i].Event.Session
 		if related && !m.done[before.Cursor] {
 			return false
 		}
 	}
-	return !m.gone[m.added[i].Cursor]
+	return !m.started[m.added[i].Cursor]
 }
 
-// going is the events that may go now.
-func (m *queueModel) going() (cursors []uint64) {
+// startable returns the events that may start now.
+func (m *queueModel) startable() (cursors []uint64) {
 	for i, event := range m.added {
-		if m.mayGo(i) {
+		if m.canStart(i) {
 			cursors = append(cursors, event.Cursor)
 		}
 	}
 	return cursors
 }
 
-// oldest is the one that waits and was added first, -1 when none waits.
-func (m *queueModel) oldest() int {
-	return slices.IndexFunc(m.added, func(e lanes.Logged) bool { return !m.gone[e.Cursor] })
+// oldestWaiting returns the index of the waiting event that was added first, -1 when none waits.
+func (m *queueModel) oldestWaiting() int {
+	return slices.IndexFunc(m.added, func(e lanes.Logged) bool { return !m.started[e.Cursor] })
 }
 
-// waiting is how many wait, whatever for.
+// waiting returns how many events have not started.
 func (m *queueModel) waiting() (n int) {
 	for _, event := range m.added {
-		if !m.gone[event.Cursor] {
+		if !m.started[event.Cursor] {
 			n++
 		}
 	}
 	return n
 }
 
-// under is the events that went and are not done.
-func (m *queueModel) under() (cursors []uint64) {
+// inProgress returns the events that have started and are not done.
+func (m *queueModel) inProgress() (cursors []uint64) {
 	for _, event := range m.added {
-		if m.gone[event.Cursor] && !m.done[event.Cursor] {
+		if m.started[event.Cursor] && !m.done[event.Cursor] {
 			cursors = append(cursors, event.Cursor)
 		}
 	}
@@ -72,7 +72,7 @@ func TestEventsGoInOrderPerLaneAndPerSession(t *testing.T) {
 	}
 	onLane, ofSession := rapid.SampledFrom(ids[:3]), rapid.SampledFrom(ids[3:])
 	rapid.Check(t, func(t *rapid.T) {
-		queue, model := newEventQueue(), queueModel{gone: map[uint64]bool{}, done: map[uint64]bool{}}
+		queue, model := newEventQueue(), queueModel{started: map[uint64]bool{}, done: map[uint64]bool{}}
 		t.Repeat(map[string]func(*rapid.T){
 			"add": func(t *rapid.T) {
 				model.cursor++
@@ -84,34 +84,34 @@ func TestEventsGoInOrderPerLaneAndPerSession(t *testing.T) {
 			},
 			"add again": func(t *rapid.T) {
 				if len(model.added) == 0 {
-					return // nothing to do it with
+					return // there is no event to repeat
 				}
 				if event := rapid.SampledFrom(model.added).Draw(t, "event"); !model.done[event.Cursor] {
 					queue.add(event)
 				}
 			},
 			"next": func(t *rapid.T) {
-				may := model.going()
-				event, any := queue.next()
-				require.Equal(t, len(may) > 0, any, "what may go is not kept back")
-				if any {
+				may := model.startable()
+				event, found := queue.next()
+				require.Equal(t, len(may) > 0, found, "an event that may start is not kept back")
+				if found {
 					require.Contains(t, may, event.Cursor)
-					model.gone[event.Cursor] = true
+					model.started[event.Cursor] = true
 				}
 			},
 			"drop the oldest": func(t *rapid.T) {
-				i := model.oldest()
-				event, any := queue.dropOldest()
-				require.Equal(t, i >= 0, any)
-				if any {
+				i := model.oldestWaiting()
+				event, found := queue.dropOldest()
+				require.Equal(t, i >= 0, found)
+				if found {
 					require.Equal(t, model.added[i].Cursor, event.Cursor)
-					model.gone[event.Cursor], model.done[event.Cursor] = true, true
+					model.started[event.Cursor], model.done[event.Cursor] = true, true
 				}
 			},
 			"done": func(t *rapid.T) {
-				under := model.under()
+				under := model.inProgress()
 				if len(under) == 0 {
-					return // nothing to do it with
+					return // there is no event to end
 				}
 				cursor := rapid.SampledFrom(under).Draw(t, "cursor")
 				model.done[cursor] = true
@@ -119,17 +119,69 @@ func TestEventsGoInOrderPerLaneAndPerSession(t *testing.T) {
 			},
 			"": func(t *rapid.T) { require.Equal(t, model.waiting(), queue.waiting) },
 		})
-		for len(model.done) < len(model.added) { // and nothing gets stuck
-			event, any := queue.next()
-			if any {
-				model.gone[event.Cursor] = true
+		for len(model.done) < len(model.added) { // every event comes to its end
+			event, found := queue.next()
+			if found {
+				model.started[event.Cursor] = true
 			}
-			require.NotEmpty(t, model.under())
-			cursor := model.under()[0]
+			require.NotEmpty(t, model.inProgress())
+			cursor := model.inProgress()[0]
 			model.done[cursor] = true
 			queue.done(cursor)
 		}
 		require.Empty(t, queue.byCursor)
-		require.Empty(t, queue.newest, "nothing is remembered of what is done")
+		require.Empty(t, queue.newest, "nothing is kept of events that are done")
 	})
+}
+
+// The memory of the event queue is bounded by the events that wait and are under way, not by those that passed through it.
+
+const eventCount = 10_000 // events
+
+func newEvent(cursor uint64, lane, session uuid.UUID) lanes.Logged {
+	return lanes.Logged{Cursor: cursor, Event: lanes.Event{Lane: lane, Session: session}}
+}
+
+func requireBounded(t *testing.T, q *eventQueue, events int) {
+	t.Helper()
+	require.Len(t, q.byCursor, events)
+	require.LessOrEqual(t, len(q.newest), 2*events)
+	require.LessOrEqual(t, len(q.added), 2*events+64)
+	require.LessOrEqual(t, len(q.ready), 2*events+64)
+}
+
+func TestAHangingEventDoesNotGrowTheQueue(t *testing.T) {
+	q := newEventQueue()
+	stuck, busy, session := uuid.New(), uuid.New(), uuid.New()
+	q.add(newEvent(1, stuck, uuid.New()))
+	_, hangs := q.next()
+	require.True(t, hangs)
+	q.add(newEvent(2, stuck, uuid.New())) // waits for it
+	for i := range uint64(eventCount) {
+		q.add(newEvent(3+i, busy, session))
+		event, found := q.next()
+		require.True(t, found)
+		q.done(event.Cursor)
+	}
+	requireBounded(t, q, 2)
+}
+
+func TestDroppedEventsLeaveNothingInTheQueue(t *testing.T) {
+	for name, lane := range map[string]func() uuid.UUID{
+		"each on a lane of its own": uuid.New, "all on one lane": func() uuid.UUID { return uuid.Max },
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := newEventQueue()
+			q.add(newEvent(1, lane(), uuid.New()))
+			_, hangs := q.next()
+			require.True(t, hangs)
+			for i := range uint64(eventCount) {
+				q.add(newEvent(2+i, lane(), uuid.New()))
+				if q.waiting > 10 {
+					q.dropOldest()
+				}
+			}
+			requireBounded(t, q, 11)
+		})
+	}
 }

@@ -107,7 +107,8 @@ func (g *Gateway) StartRange(ctx context.Context, s Settings) error {
 	for _, w := range changed {
 		r.committer.Save(w)
 	}
-	r.root.Store(g.system.Root.SpawnPrefix(r.props(rangeKind, func() actor.Actor { return &rangeActor{r: r} }), rangeKind+"-"+r.id.String()))
+	root := r.props(rangeKind, func() actor.Actor { return &rangeActor{r: r} }).Configure(actor.WithGuardian(rootSupervisor{r}))
+	r.root.Store(g.system.Root.SpawnPrefix(root, rangeKind+"-"+r.id.String()))
 	g.ranges[r.id] = r
 	return nil
 }

@@ -1,208 +1,204 @@
 package actors
 
 import (
-	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes"
-	"rangegate/lanes/link"
 )
 
-// What the hardware says of itself: its faults, and the time that it has.
-
-// counted is the value of a counter that has no labels.
-func (g *rig) counted(name string) (value float64) {
-	g.Helper()
-	families, err := g.registry.Gather()
-	require.NoError(g, err)
-	for _, family := range families {
-		if family.GetName() == name {
-			value += family.GetMetric()[0].GetCounter().GetValue()
-		}
-	}
-	return value
-}
-
-// fault is something of the i-th lane's hardware going wrong, clearFaults that being put right.
-func (g *rig) fault(i int, detail string) {
-	g.controller(i).Fault(detail)
-	synctest.Wait()
-}
-
-func (g *rig) clearFaults(i int) {
-	g.controller(i).ClearFaults()
-	synctest.Wait()
-}
-
-// requireFaulty wants the lane not usable for what its hardware reports, or usable if that is nothing.
-func (g *rig) requireFaulty(i int, detail string) {
-	g.Helper()
-	status := g.Lanes()[i]
-	require.Equal(g, lanes.LinkUp, status.Link)
-	require.Equal(g, detail == "", status.Lane.Usable)
-	if detail == "" {
-		require.Empty(g, status.NotUsable)
-	} else {
-		require.Equal(g, "its hardware reports: "+detail, status.NotUsable)
-	}
-}
+// What the hardware reports about itself: its faults, and its clock.
 
 func TestALaneWhoseHardwareReportsAFaultIsNotUsable(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		g.fault(0, "the target motor is blocked")
-		require.Zero(t, g.controller(0).Unacked())
-		g.requireFaulty(0, "the target motor is blocked")
-		g.requireFaulty(1, "")
-		require.ErrorIs(t, g.tryCreate(0, 30), lanes.ErrLaneNotUsable)
-		require.ErrorIs(t, g.tryMove(g.create(1, 30), 0), lanes.ErrLaneNotUsable)
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.reportFault(0, "the target motor is blocked")
+		require.Zero(t, f.controller(0).Unacked())
+		f.requireFaulty(0, "the target motor is blocked")
+		f.requireFaulty(1, "")
+		require.ErrorIs(t, f.tryCreate(0, 30), lanes.ErrLaneNotUsable)
+		require.ErrorIs(t, f.tryMove(f.create(1, 30), 0), lanes.ErrLaneNotUsable)
 
-		g.restart()
-		g.requireFaulty(0, "the target motor is blocked")
-		g.crash(0)
-		g.pass(time.Second)
-		g.requireFaulty(0, "the target motor is blocked")
-		require.ErrorIs(t, g.tryCreate(0, 30), lanes.ErrLaneNotUsable)
+		f.restart()
+		f.requireFaulty(0, "the target motor is blocked")
+		f.panicLane(0)
+		f.advance(time.Second)
+		f.requireFaulty(0, "the target motor is blocked")
+		require.ErrorIs(t, f.tryCreate(0, 30), lanes.ErrLaneNotUsable)
 
-		g.clearFaults(0)
-		g.requireFaulty(0, "")
-		g.create(0, 30)
-		g.restart()
-		g.requireFaulty(0, "")
+		f.clearFaults(0)
+		f.requireFaulty(0, "")
+		f.create(0, 30)
+		f.restart()
+		f.requireFaulty(0, "")
 	})
 }
 
 func TestASessionGoesOnWhereTheHardwareReportsAFault(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		session := g.create(0, 30)
-		g.fault(0, "lamp")
-		g.requireOpen(0)
-		g.pause(session)
-		g.resume(session)
-		g.modify(session, 5)
-		g.requireFaulty(0, "lamp")
-		g.requireOpen(0)
-		g.move(session, 1)
-		g.requireFaulty(0, "lamp")
-		g.requireFaulty(1, "")
-		require.NotContains(t, g.happened(session), lanes.Help, "a fault is no event")
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		f.reportFault(0, "lamp")
+		f.requireOpen(0)
+		f.pause(session)
+		f.resume(session)
+		f.modify(session, 5)
+		f.requireFaulty(0, "lamp")
+		f.requireOpen(0)
+		f.move(session, 1)
+		f.requireFaulty(0, "lamp")
+		f.requireFaulty(1, "")
+		require.NotContains(t, f.eventKinds(session), lanes.Help, "a fault is no event")
 	})
 }
 
-// A link that comes up says what is in force: what was reported before no longer counts.
-func TestWhatIsWrongWhenTheLinkComesUp(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		letBack := g.cutOff(0)
-		g.fault(0, "lamp")
-		g.fault(0, "door open")
-		g.requireFaulty(1, "")
-		letBack()
-		require.False(t, g.Lanes()[0].Lane.Usable)
-		require.Contains(t, g.Lanes()[0].NotUsable, "door open")
+// The hello of a new connection says which faults there are: what was reported before no longer counts.
+func TestTheHelloReplacesTheFaultsReportedBefore(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		restoreLink := f.cutLink(0)
+		f.reportFault(0, "lamp")
+		f.reportFault(0, "door open")
+		f.requireFaulty(1, "")
+		restoreLink()
+		require.False(t, f.Lanes()[0].Lane.Usable)
+		require.Contains(t, f.Lanes()[0].NotUsable, "door open")
 
-		letBack = g.cutOff(0)
-		g.clearFaults(0)
-		letBack()
-		g.requireFaulty(0, "")
+		restoreLink = f.cutLink(0)
+		f.clearFaults(0)
+		restoreLink()
+		f.requireFaulty(0, "")
 
-		g.fault(0, "lamp")
-		g.shutDown()
-		g.clearFaults(0)
-		g.controller(0).PowerCut(true) // and nothing is left of its reports
-		g.start()
-		g.requireFaulty(0, "")
+		f.reportFault(0, "lamp")
+		f.shutDown()
+		f.clearFaults(0)
+		f.controller(0).PowerCut(true) // and forgets its reports
+		f.start()
+		f.requireFaulty(0, "")
 	})
 }
 
-// A lane that is away and has a fault is not usable for either; for the fault alone once it is back.
-func TestAFaultOutlivesTheGrace(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		g.fault(0, "lamp")
-		letBack := g.cutOff(0)
-		g.pass(10 * time.Second)
-		require.Equal(t, "its hardware reports: lamp", g.Lanes()[0].NotUsable)
-		g.pass(20 * time.Second)
-		require.Equal(t, "its link is down", g.Lanes()[0].NotUsable)
-		letBack()
-		g.requireFaulty(0, "lamp")
+// A lane whose link is down and which has a fault is not usable for either reason; for the fault alone once its link is up.
+func TestAFaultRemainsWhenTheLinkReturns(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.reportFault(0, "lamp")
+		restoreLink := f.cutLink(0)
+		f.advance(10 * time.Second)
+		require.Equal(t, "its hardware reports: lamp", f.Lanes()[0].NotUsable)
+		f.advance(20 * time.Second)
+		require.Equal(t, "its link is down", f.Lanes()[0].NotUsable)
+		restoreLink()
+		f.requireFaulty(0, "lamp")
 	})
 }
 
-func TestAFaultInAnOutageIsTakenInWhenTheStoreIsBack(t *testing.T) {
+func TestAFaultDuringAnOutageIsSavedWhenTheStoreReturns(t *testing.T) {
 	for name, outage := range outages {
 		t.Run(name, func(t *testing.T) {
-			inFakeTime(t, func(t *testing.T, g *rig) {
-				g.store.hook(outage)
-				g.fault(0, "lamp")
-				require.Equal(t, 1, g.controller(0).Unacked())
-				g.storeReturns()
-				g.pass(time.Second)
-				g.requireFaulty(0, "lamp")
-				require.Zero(t, g.controller(0).Unacked())
+			runFixture(t, func(t *testing.T, f *fixture) {
+				f.store.setHook(outage)
+				f.reportFault(0, "lamp")
+				require.Equal(t, 1, f.controller(0).Unacked())
+				f.storeReturns()
+				f.advance(time.Second)
+				f.requireFaulty(0, "lamp")
+				require.Zero(t, f.controller(0).Unacked())
 			})
 		})
 	}
 }
 
-func TestATimeThatIsOffIsCountedAndOursHolds(t *testing.T) {
+func TestTheClockSkewOfAControllerIsCountedAndTheGatewaysTimeCounts(t *testing.T) {
 	const metric = "rangegate_controller_times_off_total"
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		session := g.create(0, 30)
-		g.pass(time.Minute)
-		for _, story := range []struct {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		f.advance(time.Minute)
+		for _, c := range []struct {
 			more    time.Duration
 			counted float64
 		}{{0, 0}, {0, 0}, {10 * time.Minute, 1}} {
-			letBack := g.cutOff(0)
-			if story.more > 0 { // it does not hear of it
-				g.modify(session, int(story.more.Minutes()))
+			restoreLink := f.cutLink(0)
+			if c.more > 0 { // the controller does not receive it
+				f.modify(session, int(c.more.Minutes()))
 			}
-			letBack()
-			require.Equal(t, story.counted, g.counted(metric))
-			require.Equal(t, g.left(session), g.controller(0).Shown().Remaining, "ours holds")
+			restoreLink()
+			require.Equal(t, c.counted, f.counterValue(metric))
+			require.Equal(t, f.remaining(session), f.controller(0).Shown().Remaining, "the gateway's time counts")
 		}
-		letBack := g.cutOff(0)
-		g.pause(session)
-		g.pass(time.Second)
-		letBack()
-		require.Equal(t, 2.0, g.counted(metric), "it ran on")
+		restoreLink := f.cutLink(0)
+		f.pause(session)
+		f.advance(time.Second)
+		restoreLink()
+		require.Equal(t, 2.0, f.counterValue(metric), "the controller did not pause")
 
-		letBack = g.cutOff(0)
-		g.stop(session)
-		g.create(0, 30)
-		letBack()
-		require.Equal(t, 2.0, g.counted(metric), "another session says nothing of this one")
-		require.Len(t, g.happened(session), 5)
+		restoreLink = f.cutLink(0)
+		f.stop(session)
+		f.create(0, 30)
+		restoreLink()
+		require.Equal(t, 2.0, f.counterValue(metric), "the time of another session is not compared")
+		require.Len(t, f.eventKinds(session), 5)
 	})
 }
 
-// The grace counts from when the link was up, however it fails meanwhile.
-func TestTheGraceOfALinkThatIsNowDownNowFaulty(t *testing.T) {
-	s := &switchboard{}
-	onLine(t, s, func(t *testing.T, g *rig) {
-		broken := time.Now()
-		s.newest().breaks()
-		s.answers(func(context.Context) error { // as they are tried again within the grace
-			if len(s.dialled())%2 == 0 {
-				return errNoAnswer
-			}
-			return link.ErrFaulty
-		})
-		g.pass(30*time.Second - time.Nanosecond)
-		require.Greater(t, len(s.dialled()), 2)
-		require.Empty(t, g.Lanes()[0].NotUsable)
-		g.pass(time.Nanosecond)
-		require.Equal(t, broken.Add(30*time.Second), time.Now())
-		said := map[lanes.LinkState]string{}
-		for range 600 {
-			said[g.Lanes()[0].Link] = g.Lanes()[0].NotUsable
-			g.pass(100 * time.Millisecond)
-		}
-		require.Equal(t, map[lanes.LinkState]string{
-			lanes.LinkFaulty: "its controller is faulty", lanes.LinkDown: "its link is down",
-		}, said)
+// The hello's faults keep their place in the order of the reports.
+func TestAnOldHelloDoesNotClearANewFault(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		release := f.blockFlushes()
+		f.runAsync(func() error { return f.tryModify(session, 1) })
+		f.controller(0).Cut(errNoAnswer)
+		f.advance(firstBackoff) // hello: no faults
+		f.reportFault(0, "lamp")
+		release()
+		f.advance(time.Second)
+		f.requireFaulty(0, "lamp")
 	})
+}
+
+// The reverse: the fault is cleared after the hello, and does not stay forever.
+func TestAnOldHelloDoesNotBringBackAClearedFault(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		f.reportFault(0, "lamp")
+		release := f.blockFlushes()
+		f.runAsync(func() error { return f.tryModify(session, 1) })
+		f.controller(0).Cut(errNoAnswer)
+		f.advance(firstBackoff) // hello: lamp
+		f.clearFaults(0)
+		release()
+		f.advance(time.Second)
+		f.requireFaulty(0, "")
+	})
+}
+
+// A hello that arrives while the store is down is kept.
+func TestTheFaultsOfAHelloSurviveAnOutage(t *testing.T) {
+	for name, outage := range outages {
+		t.Run(name, func(t *testing.T) {
+			s := &faultReportingDriver{}
+			runFixture(t, func(t *testing.T, f *fixture) {
+				f.store.setHook(outage)
+				s.faults.Store(&[]string{"lamp"})
+				f.controller(0).Cut(errNoAnswer)
+				f.advance(5 * time.Second)
+				f.storeReturns()
+				f.advance(time.Minute)
+				f.requireFaulty(0, "lamp")
+			}, func(f *fixture) { s.Driver = f.hardware; f.settings.Driver = s })
+		})
+	}
+}
+
+// A hello that arrives while the lane is parked is kept as well.
+func TestTheFaultsOfAHelloToAParkedLaneAreKept(t *testing.T) {
+	s := &faultReportingDriver{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		for range maxPanics + 1 {
+			f.panicLane(0)
+		}
+		f.advance(firstBackoff)
+		s.faults.Store(&[]string{"lamp"})
+		f.controller(0).Cut(errNoAnswer)
+		f.advance(parkedFor + time.Second)
+		f.requireFaulty(0, "lamp")
+	}, func(f *fixture) { s.Driver = f.hardware; f.settings.Driver = s })
 }

@@ -407,7 +407,7 @@ func (l *laneActor) save(q *request, change lanes.Change, settle func(*pendingSa
 			case commit.Fenced, commit.Lost: // the tree is about to be stopped
 				q.answer(nil, outcome.Err())
 			}
-			l.r.send(l.self, &saveResult{p, outcome})
+			l.r.sendTo(l.id, &saveResult{p, outcome}) // after a restart of the tree the lane has another actor
 		},
 	}
 	if q.ticket != nil {

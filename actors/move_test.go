@@ -15,141 +15,135 @@ import (
 	"rangegate/lanes/store"
 )
 
-func (g *rig) move(session uuid.UUID, i int) {
-	g.Helper()
-	require.NoError(g, g.tryMove(session, i))
-	synctest.Wait()
-}
-
-func TestAMoveTakesTheTimeLeftAlong(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		session := g.create(0, 30)
-		g.pass(10 * time.Minute)
+func TestAMoveKeepsTheTimeLeft(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		f.advance(10 * time.Minute)
 		var together []bool
-		g.store.hook(func(_ context.Context, batch store.Batch, flush func() error) error {
+		f.store.setHook(func(_ context.Context, batch store.Batch, flush func() error) error {
 			if len(batch.Lanes) > 0 {
 				together = append(together, len(batch.Lanes) == 2 && batch.Lanes[0].Session == nil && batch.Lanes[1].Session.ID == session)
 			}
 			return flush()
 		})
-		g.move(session, 1)
-		g.store.hook(nil)
+		f.move(session, 1)
+		f.store.setHook(nil)
 		require.Equal(t, []bool{true}, together, "both lanes change in one write")
-		require.False(t, g.open(0))
-		require.True(t, g.open(1))
-		require.Equal(t, 20*time.Minute, g.left(session))
-		require.Equal(t, g.lane(1), g.Sessions()[0].Lane)
+		require.False(t, f.isOpen(0))
+		require.True(t, f.isOpen(1))
+		require.Equal(t, 20*time.Minute, f.remaining(session))
+		require.Equal(t, f.laneID(1), f.Sessions()[0].Lane)
 
-		g.pause(session)
-		g.pass(time.Minute)
-		g.move(session, 0)
-		require.False(t, g.open(0), "it stays paused")
-		g.resume(session)
-		g.restart()
-		require.True(t, g.open(0))
-		g.pass(20*time.Minute - time.Millisecond)
-		require.True(t, g.open(0), "a millisecond before its end")
-		g.pass(time.Millisecond)
-		require.Equal(t, uuid.Nil, g.controller(0).Shown().Session)
-		ended := g.ended(session)
-		require.Equal(t, g.lane(0), ended.Lane)
+		f.pause(session)
+		f.advance(time.Minute)
+		f.move(session, 0)
+		require.False(t, f.isOpen(0), "it stays paused")
+		f.resume(session)
+		f.restart()
+		require.True(t, f.isOpen(0))
+		f.advance(20*time.Minute - time.Millisecond)
+		require.True(t, f.isOpen(0), "a millisecond before its end")
+		f.advance(time.Millisecond)
+		require.Equal(t, uuid.Nil, f.controller(0).Shown().Session)
+		ended := f.endedSession(session)
+		require.Equal(t, f.laneID(0), ended.Lane)
 		require.Equal(t, 30*time.Minute, ended.Used)
 		require.Equal(t, time.Minute, ended.Paused)
 		require.Equal(t, []lanes.Kind{
 			lanes.SessionCreated, lanes.SessionStarted, lanes.SessionModified, lanes.SessionPaused,
 			lanes.SessionModified, lanes.SessionResumed, lanes.SessionStopped,
-		}, g.happened(session))
+		}, f.eventKinds(session))
 	})
 }
 
 func TestWhereASessionCannotMove(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		session, other := g.create(0, 30), g.create(1, 30)
-		g.controller(3).Refuse(true)
-		g.controller(3).Cut(context.Canceled)
-		g.pass(time.Minute)
-		require.ErrorIs(t, g.tryMove(session, 0), lanes.ErrLaneOccupied, "where it is")
-		require.ErrorIs(t, g.tryMove(session, 1), lanes.ErrLaneOccupied)
-		require.ErrorIs(t, g.tryMove(session, 2), lanes.ErrLaneNotAccessible)
-		require.ErrorIs(t, g.tryMove(session, 3), lanes.ErrLaneNotUsable)
-		_, err := g.Move(g.request(), session, uuid.New(), nil)
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session, other := f.create(0, 30), f.create(1, 30)
+		f.controller(3).Refuse(true)
+		f.controller(3).Cut(context.Canceled)
+		f.advance(time.Minute)
+		require.ErrorIs(t, f.tryMove(session, 0), lanes.ErrLaneOccupied, "the lane that it is on")
+		require.ErrorIs(t, f.tryMove(session, 1), lanes.ErrLaneOccupied)
+		require.ErrorIs(t, f.tryMove(session, 2), lanes.ErrLaneNotAccessible)
+		require.ErrorIs(t, f.tryMove(session, 3), lanes.ErrLaneNotUsable)
+		_, err := f.Move(f.requestContext(), session, uuid.New(), nil)
 		require.ErrorIs(t, err, lanes.ErrLaneNotFound)
-		require.ErrorIs(t, g.tryMove(uuid.New(), 4), lanes.ErrSessionNotFound)
-		g.stop(other)
-		require.ErrorIs(t, g.tryMove(other, 4), lanes.ErrSessionEnded)
-		require.NoError(t, g.tryCreate(4, 30), "no refusal leaves a lane reserved")
-		require.Equal(t, 29*time.Minute, g.left(session))
+		require.ErrorIs(t, f.tryMove(uuid.New(), 4), lanes.ErrSessionNotFound)
+		f.stop(other)
+		require.ErrorIs(t, f.tryMove(other, 4), lanes.ErrSessionEnded)
+		require.NoError(t, f.tryCreate(4, 30), "no refused move leaves a lane reserved")
+		require.Equal(t, 29*time.Minute, f.remaining(session))
 	}, withLanes(5), withClosedLane(2))
 }
 
 func TestAReservedLaneIsNotSold(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		session, other := g.create(0, 30), g.create(2, 30)
-		release := g.holdFlushes()
-		moved := g.begin(func() error { return g.tryMove(session, 1) })
-		require.ErrorIs(t, g.tryCreate(1, 30), lanes.ErrLaneOccupied)
-		require.ErrorIs(t, g.tryMove(other, 1), lanes.ErrLaneOccupied)
-		require.Equal(t, []uuid.UUID{session, other}, g.onBoard(), "not moved before it is saved")
-		require.False(t, g.open(1))
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session, other := f.create(0, 30), f.create(2, 30)
+		release := f.blockFlushes()
+		moved := f.runAsync(func() error { return f.tryMove(session, 1) })
+		require.ErrorIs(t, f.tryCreate(1, 30), lanes.ErrLaneOccupied)
+		require.ErrorIs(t, f.tryMove(other, 1), lanes.ErrLaneOccupied)
+		require.Equal(t, []uuid.UUID{session, other}, f.activeSessions(), "not moved before it is saved")
+		require.False(t, f.isOpen(1))
 		release()
 		require.NoError(t, <-moved)
-		require.Equal(t, []uuid.UUID{session, other}, g.onBoard())
-		require.Equal(t, g.lane(1), g.Sessions()[0].Lane)
-		g.create(0, 30)
+		require.Equal(t, []uuid.UUID{session, other}, f.activeSessions())
+		require.Equal(t, f.laneID(1), f.Sessions()[0].Lane)
+		f.create(0, 30)
 	}, withLanes(3))
 }
 
 func TestAMoveThatIsNotSavedFreesTheDestination(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		session := g.create(0, 30)
-		g.store.hook(refuseAll)
-		require.ErrorIs(t, g.tryMove(session, 1), lanes.ErrStoreUnavailable)
-		g.store.hook(nil)
-		g.pass(time.Second)
-		require.True(t, g.open(0))
-		g.create(1, 30)
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		f.store.setHook(refuseFlush)
+		require.ErrorIs(t, f.tryMove(session, 1), lanes.ErrStoreUnavailable)
+		f.store.setHook(nil)
+		f.advance(time.Second)
+		require.True(t, f.isOpen(0))
+		f.create(1, 30)
 	})
 }
 
 func TestAMoveThatIsGivenUpFreesTheDestination(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		session := g.create(0, 30)
-		release := g.holdFlushes()
-		g.begin(func() error { return g.tryModify(session, 1) })
-		asking, giveUp := context.WithCancel(t.Context())
-		moved := g.begin(func() error {
-			_, err := g.Move(asking, session, g.lane(1), nil)
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		release := f.blockFlushes()
+		f.runAsync(func() error { return f.tryModify(session, 1) })
+		clientContext, giveUp := context.WithCancel(t.Context())
+		moved := f.runAsync(func() error {
+			_, err := f.Move(clientContext, session, f.laneID(1), nil)
 			return err
 		})
 		giveUp()
 		require.ErrorIs(t, <-moved, lanes.ErrTimeout)
 		synctest.Wait()
-		created := g.begin(func() error { return g.tryCreate(1, 30) })
+		created := f.runAsync(func() error { return f.tryCreate(1, 30) })
 		release()
 		require.NoError(t, <-created)
 		synctest.Wait()
-		require.Equal(t, g.lane(0), g.Sessions()[0].Lane)
-		require.True(t, g.open(0))
+		require.Equal(t, f.laneID(0), f.Sessions()[0].Lane)
+		require.True(t, f.isOpen(0))
 	})
 }
 
 func TestAMoveIsMadeOnceForItsKey(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		session := g.create(0, 30)
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
 		move := func() error {
-			_, err := g.Move(g.request(), session, g.lane(1), keyed("m", "move to 1"))
+			_, err := f.Move(f.requestContext(), session, f.laneID(1), keyed("m", "move to 1"))
 			return err
 		}
 		require.NoError(t, move())
 		require.ErrorAs(t, move(), new(*lanes.Repeat))
-		g.move(session, 0)
+		f.move(session, 0)
 		require.ErrorAs(t, move(), new(*lanes.Repeat))
-		require.Equal(t, g.lane(0), g.Sessions()[0].Lane)
+		require.Equal(t, f.laneID(0), f.Sessions()[0].Lane)
 	})
 }
 
-// watchBoard lists the sessions again and again until it is told to end: there must be this one, once.
-func (g *rig) watchBoard(session uuid.UUID) (end func()) {
+// watchBoard lists the sessions again and again until end is called: each list must have this one, once.
+func (f *fixture) watchBoard(session uuid.UUID) (end func()) {
 	var lists sync.WaitGroup
 	done := make(chan struct{})
 	lists.Go(func() {
@@ -159,12 +153,12 @@ func (g *rig) watchBoard(session uuid.UUID) (end func()) {
 				return
 			default:
 			}
-			if shown := g.onBoard(); len(shown) != 1 || shown[0] != session {
-				g.Errorf("a list with %v", shown)
+			if shown := f.activeSessions(); len(shown) != 1 || shown[0] != session {
+				f.Errorf("a list with %v", shown)
 				return
 			}
-			if _, err := g.Session(g.Context(), session); err != nil {
-				g.Errorf("looked up: %v", err)
+			if _, err := f.Session(f.Context(), session); err != nil {
+				f.Errorf("looked up: %v", err)
 				return
 			}
 		}
@@ -176,11 +170,11 @@ func (g *rig) watchBoard(session uuid.UUID) (end func()) {
 }
 
 func TestAListShowsAMovingSessionOnce(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		session := g.create(0, 30)
-		end := g.watchBoard(session)
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		end := f.watchBoard(session)
 		for i := range 50 {
-			if err := g.tryMove(session, (i+1)%2); err != nil {
+			if err := f.tryMove(session, (i+1)%2); err != nil {
 				t.Errorf("move %d: %v", i, err)
 			}
 		}
@@ -188,26 +182,180 @@ func TestAListShowsAMovingSessionOnce(t *testing.T) {
 	})
 }
 
-func TestAListShowsASessionOnceThoughTheLaneItLeavesPanics(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		session := g.create(0, 480)
+func TestAListShowsASessionOnceAlthoughTheLaneItLeavesPanics(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 480)
 		for i := range 20 {
 			from, to := i%2, (i+1)%2
-			release := g.holdFlushes()
-			moved := g.begin(func() error { return g.tryMove(session, to) })
-			end := g.watchBoard(session)
-			g.sendTo(g.lane(from), &saveResult{})
+			release := f.blockFlushes()
+			moved := f.runAsync(func() error { return f.tryMove(session, to) })
+			stop := f.watchBoard(session)
+			f.sendTo(f.laneID(from), &saveResult{})
 			release()
-			<-moved
-			on := g.lane(from)
-			for tries := 0; on != g.lane(to) && tries < 1_000_000; tries++ {
+			require.Contains(t, []error{nil, lanes.ErrTimeout}, <-moved)
+			shownOn := f.laneID(from)
+			for tries := 0; shownOn != f.laneID(to) && tries < 50_000_000; tries++ {
 				runtime.Gosched()
-				lane, _ := g.board.Find(session)
-				on = lane.ID
+				lane, _ := f.board.Find(session)
+				shownOn = lane.ID
 			}
-			end()
-			require.Equal(t, g.lane(to), on)
-			g.pass(10 * time.Second)
+			stop()
+			require.Equal(t, f.laneID(to), shownOn)
+			f.advance(10 * time.Second)
 		}
 	})
+}
+
+func TestAStopThatRacesAMoveEndsTheSessionOnce(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		for round := range 50 {
+			session := f.create(0, 30)
+			errs := runTogether(
+				func() error { return f.tryMove(session, 1) },
+				func() error { return f.tryStop(session) },
+			)
+			require.NoError(t, errs[1], "round %d", round)
+			require.Empty(t, f.activeSessions())
+			require.Equal(t, 1, f.countStops(session))
+			for i := range 2 {
+				require.Equal(t, uuid.Nil, f.controller(i).Shown().Session)
+			}
+		}
+	})
+}
+
+// The stop arrives at the lane that the session is leaving, or at its destination.
+func TestAStopFollowsAMovingSession(t *testing.T) {
+	for at, which := range []string{"to the lane it leaves", "to the lane it goes to"} {
+		t.Run(which, func(t *testing.T) {
+			runFixture(t, func(t *testing.T, f *fixture) {
+				session := f.create(0, 30)
+				f.advance(10 * time.Minute)
+				release := f.blockFlushes()
+				moved := f.runAsync(func() error { return f.tryMove(session, 1) })
+				stopped := f.runAsync(func() error {
+					stop := &request{command: lanes.Stop{Session: session, By: lanes.ByPOS}, by: lanes.ByPOS}
+					stop.ctx = f.requestContext()
+					_, err := f.ask(stop.ctx, f.laneID(at), stop)
+					return err
+				})
+				f.advance(500 * time.Millisecond)
+				release()
+				require.NoError(t, <-moved)
+				require.NoError(t, <-stopped)
+				synctest.Wait()
+				require.False(t, f.isOpen(0))
+				require.False(t, f.isOpen(1))
+				require.Equal(t, f.laneID(1), f.endedSession(session).Lane)
+				require.Equal(t, 10*time.Minute, f.endedSession(session).Used, "it counts from its arrival")
+				f.create(0, 30)
+				f.create(1, 30)
+			})
+		})
+	}
+}
+
+// A hold over the destination that is set during the move finds the session there and pauses it.
+func TestAHoldOverTheLaneThatASessionMovesTo(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		f.advance(10 * time.Minute)
+		release := f.blockFlushes()
+		moved := f.runAsync(func() error { return f.tryMove(session, 1) })
+		send := func(command lanes.Command) func() error {
+			return func() error {
+				ctx := f.requestContext()
+				_, err := f.ask(ctx, f.laneID(1), &request{ctx: ctx, command: command, by: lanes.ByStaff})
+				return err
+			}
+		}
+		held := f.runAsync(send(lanes.Hold{}))
+		require.True(t, f.controller(1).Shown().Hold, "at once")
+		release()
+		require.NoError(t, <-moved)
+		require.NoError(t, <-held)
+		f.advance(time.Minute)
+		require.False(t, f.isOpen(1))
+		require.Equal(t, 20*time.Minute, f.remaining(session))
+		require.Equal(t, []lanes.Kind{
+			lanes.SessionCreated, lanes.SessionStarted, lanes.SessionModified, lanes.SessionPaused,
+		}, f.eventKinds(session))
+		require.NoError(t, send(lanes.Release{})())
+		synctest.Wait()
+		require.True(t, f.isOpen(1))
+	})
+}
+
+func TestTwoSessionsCannotSwapLanes(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		a, b := f.create(0, 30), f.create(1, 30)
+		for range 50 {
+			errs := runTogether(
+				func() error { return f.tryMove(a, 1) },
+				func() error { return f.tryMove(b, 0) },
+			)
+			require.Equal(t, []error{lanes.ErrLaneOccupied, lanes.ErrLaneOccupied}, errs)
+		}
+		require.Equal(t, []uuid.UUID{a, b}, f.activeSessions())
+		f.modify(a, 1)
+		f.modify(b, 1)
+	})
+}
+
+func TestOneOfTwoSessionsGetsTheFreeLane(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		for range 50 {
+			a, b := f.create(0, 30), f.create(1, 30)
+			errs := runTogether(
+				func() error { return f.tryMove(a, 2) },
+				func() error { return f.tryMove(b, 2) },
+				func() error { return f.tryMove(a, 1) },
+			)
+			require.ElementsMatch(t, []error{nil, lanes.ErrLaneOccupied}, errs[:2])
+			require.Len(t, f.activeSessions(), 2)
+			f.stop(a)
+			f.stop(b)
+			require.Empty(t, f.activeSessions())
+		}
+		require.NoError(t, f.tryCreate(2, 30), "no lane stays reserved")
+	}, withLanes(3))
+}
+
+// Whichever of the two lanes panics, and whenever, the session is on exactly one of them.
+func TestAPanicDuringAMoveLosesNoSession(t *testing.T) {
+	for panicking, which := range []string{"of the lane it leaves", "of the lane it goes to"} {
+		t.Run(which+", while it is saved", func(t *testing.T) {
+			runFixture(t, func(t *testing.T, f *fixture) {
+				session := f.create(0, 30)
+				release := f.blockFlushes()
+				moved := f.runAsync(func() error { return f.tryMove(session, 1) })
+				f.panicLane(panicking)
+				require.Equal(t, []uuid.UUID{session}, f.activeSessions())
+				release()
+				require.Contains(t, []error{nil, lanes.ErrTimeout}, <-moved)
+				f.advance(time.Second)
+				require.Equal(t, []uuid.UUID{session}, f.activeSessions())
+				require.Equal(t, f.laneID(1), f.Sessions()[0].Lane)
+				require.False(t, f.isOpen(0))
+				require.True(t, f.isOpen(1))
+				f.create(0, 30)
+				f.modify(session, 1)
+			})
+		})
+		t.Run(which+", before it is decided", func(t *testing.T) {
+			runFixture(t, func(t *testing.T, f *fixture) {
+				session := f.create(0, 30)
+				release := f.blockFlushes()
+				f.runAsync(func() error { return f.tryModify(session, 1) })
+				moved := f.runAsync(func() error { return f.tryMove(session, 1) })
+				f.panicLane(panicking)
+				release()
+				require.Error(t, <-moved)
+				f.advance(time.Second)
+				require.Equal(t, f.laneID(0), f.Sessions()[0].Lane)
+				require.True(t, f.isOpen(0))
+				f.create(1, 30)
+			})
+		})
+	}
 }

@@ -2,208 +2,185 @@ package actors
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"rangegate/actors/commit"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
 )
 
-// What becomes of commands while the store is away: it says no, at once or after a while, or it says nothing.
-var outages = map[string]flushHook{"it refuses": refuses, "it refuses after a while": refusesSlowly, "it hangs": hangs}
-
-func (g *rig) tryPause(session uuid.UUID) error {
-	_, err := g.On(g.Context(), session, lanes.Pause{Session: session}, nil)
-	return err
-}
-
-// answerOf waits for the answer, which has to come within the time.
-func (g *rig) answerOf(asked <-chan error, within time.Duration) error {
-	g.Helper()
-	select {
-	case err := <-asked:
-		synctest.Wait()
-		return err
-	case <-time.After(within + time.Nanosecond):
-		require.FailNow(g, "no answer", "within %s", within)
-		return nil
-	}
-}
-
-// storeReturns ends the outage, and comes back when what was not saved is saved.
-func (g *rig) storeReturns() {
-	g.Helper()
-	g.store.hook(nil)
-	g.pass(8 * time.Second) // a flush that hangs, and the longest pause between two tries
-	require.True(g, g.Ready())
-}
-
 func TestACreateThatTheStoreRefusesChangesNothing(t *testing.T) {
-	var hardware witness
-	inFakeTime(t, func(t *testing.T, g *rig) {
+	var recorder driverRecorder
+	runFixture(t, func(t *testing.T, f *fixture) {
 		begun := time.Now()
-		told := len(hardware.told(g.lane(0), begun))
-		g.store.hook(refuses)
-		require.ErrorIs(t, g.tryCreate(0, 30), lanes.ErrStoreUnavailable)
+		sentBefore := len(recorder.sent(f.laneID(0), begun))
+		f.store.setHook(refuseFlush)
+		require.ErrorIs(t, f.tryCreate(0, 30), lanes.ErrStoreUnavailable)
 		synctest.Wait()
-		require.Empty(t, g.onBoard())
-		require.Len(t, hardware.told(g.lane(0), begun), told, "nothing reached the hardware")
-		require.False(t, g.Ready())
+		require.Empty(t, f.activeSessions())
+		require.Len(t, recorder.sent(f.laneID(0), begun), sentBefore, "nothing reached the hardware")
+		require.False(t, f.Ready())
 
-		g.storeReturns()
-		session := g.create(0, 30)
-		log, err := g.Events(t.Context(), 0, 10)
+		f.storeReturns()
+		session := f.create(0, 30)
+		log, err := f.Events(t.Context(), 0, 10)
 		require.NoError(t, err)
-		require.Len(t, log, 2, "created and started, of the one that was sold")
-		g.restart()
-		require.Equal(t, []uuid.UUID{session}, g.onBoard())
-	}, watchedBy(&hardware))
+		require.Len(t, log, 2, "created and started, of the session that was sold")
+		f.restart()
+		require.Equal(t, []uuid.UUID{session}, f.activeSessions())
+	}, withRecorder(&recorder))
 }
 
 func TestWhileAFlushHangsOthersAreRefusedAtOnce(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		g.store.hook(hangs)
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.store.setHook(hangFlush)
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
-		sold := g.begin(func() error {
-			_, err := g.Create(ctx, g.lane(0), g.sale(30), nil)
+		sold := f.runAsync(func() error {
+			_, err := f.Create(ctx, f.laneID(0), f.newSale(30), nil)
 			return err
 		})
-		g.pass(400 * time.Millisecond)
-		other := g.begin(func() error { return g.tryCreate(1, 30) })
-		g.pass(599 * time.Millisecond)
-		require.True(t, g.Ready(), "a flush may take a second")
-		require.ErrorIs(t, g.answerOf(other, time.Millisecond), lanes.ErrStoreUnavailable, "it was not sent")
+		f.advance(400 * time.Millisecond)
+		other := f.runAsync(func() error { return f.tryCreate(1, 30) })
+		f.advance(599 * time.Millisecond)
+		require.True(t, f.Ready(), "a flush may take a second")
+		require.ErrorIs(t, f.answerOf(other, time.Millisecond), lanes.ErrStoreUnavailable, "the write was not sent to the store")
 
-		known := time.Now()
+		answered := time.Now()
 		for i := range 2 {
-			require.ErrorIs(t, g.tryCreate(i, 30), lanes.ErrStoreUnavailable)
+			require.ErrorIs(t, f.tryCreate(i, 30), lanes.ErrStoreUnavailable)
 		}
-		require.Equal(t, known, time.Now(), "at once")
-		require.ErrorIs(t, g.answerOf(sold, 2*time.Second), lanes.ErrTimeout)
-		require.Empty(t, g.onBoard())
-		require.False(t, g.open(0))
+		require.Equal(t, answered, time.Now(), "at once")
+		require.ErrorIs(t, f.answerOf(sold, 2*time.Second), lanes.ErrTimeout)
+		require.Empty(t, f.activeSessions())
+		require.False(t, f.isOpen(0))
 	})
 }
 
-func TestAStopIsInForceWhileTheStoreIsAway(t *testing.T) {
+func TestAStopIsInForceWhileTheStoreIsDown(t *testing.T) {
 	for name, outage := range outages {
 		t.Run(name, func(t *testing.T) {
-			inFakeTime(t, func(t *testing.T, g *rig) {
-				session := g.create(0, 30)
-				g.pass(10 * time.Minute)
-				g.store.hook(outage)
-				arrived := g.clock.Now()
-				stopped := g.begin(func() error { return g.tryStop(session) })
-				require.False(t, g.open(0), "locked before anyone has an answer")
-				require.ErrorIs(t, g.answerOf(stopped, time.Second), lanes.ErrNotSaved)
-				require.Empty(t, g.onBoard())
+			runFixture(t, func(t *testing.T, f *fixture) {
+				session := f.create(0, 30)
+				f.advance(10 * time.Minute)
+				f.store.setHook(outage)
+				arrived := f.clock.Now()
+				stopped := f.runAsync(func() error { return f.tryStop(session) })
+				require.False(t, f.isOpen(0), "locked before anyone has an answer")
+				require.ErrorIs(t, f.answerOf(stopped, time.Second), lanes.ErrNotSaved)
+				require.Empty(t, f.activeSessions())
 
 				asked := time.Now()
-				require.ErrorIs(t, g.tryStop(session), lanes.ErrNotSaved, "repeating is safe")
-				require.ErrorIs(t, g.tryModify(session, 5), lanes.ErrSessionEnded)
-				_, err := g.Session(t.Context(), session)
+				require.ErrorIs(t, f.tryStop(session), lanes.ErrNotSaved, "repeating is safe")
+				require.ErrorIs(t, f.tryModify(session, 5), lanes.ErrSessionEnded)
+				_, err := f.Session(t.Context(), session)
 				require.ErrorIs(t, err, lanes.ErrSessionEnded)
 				require.Equal(t, asked, time.Now(), "at once")
 
-				g.pass(time.Minute)
-				g.storeReturns()
-				require.ErrorIs(t, g.tryStop(session), lanes.ErrSessionEnded)
-				require.Equal(t, arrived.Wall, g.ended(session).At)
-				require.Equal(t, 10*time.Minute, g.ended(session).Used)
-				require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionStopped}, g.happened(session))
-				g.create(0, 30)
+				f.advance(time.Minute)
+				f.storeReturns()
+				require.ErrorIs(t, f.tryStop(session), lanes.ErrSessionEnded)
+				require.Equal(t, arrived.Wall, f.endedSession(session).At)
+				require.Equal(t, 10*time.Minute, f.endedSession(session).Used)
+				require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionStopped}, f.eventKinds(session))
+				f.create(0, 30)
 			})
 		})
 	}
 }
 
-func TestAPauseIsInForceWhileTheStoreIsAway(t *testing.T) {
+func TestAPauseIsInForceWhileTheStoreIsDown(t *testing.T) {
 	for name, outage := range outages {
 		t.Run(name, func(t *testing.T) {
-			inFakeTime(t, func(t *testing.T, g *rig) {
-				session := g.create(0, 30)
-				g.pass(10 * time.Minute)
-				g.store.hook(outage)
-				paused := g.begin(func() error { return g.tryPause(session) })
-				require.False(t, g.open(0), "locked before anyone has an answer")
-				require.ErrorIs(t, g.answerOf(paused, time.Second), lanes.ErrNotSaved)
-				g.pass(time.Minute)
-				require.Equal(t, 20*time.Minute, g.left(session))
-				require.ErrorIs(t, g.tryPause(session), lanes.ErrNotRunning)
-				_, err := g.On(t.Context(), session, lanes.Resume{Session: session}, nil)
-				require.ErrorIs(t, err, lanes.ErrStoreUnavailable, "nothing opens that is not saved")
+			runFixture(t, func(t *testing.T, f *fixture) {
+				session := f.create(0, 30)
+				f.advance(10 * time.Minute)
+				f.store.setHook(outage)
+				paused := f.runAsync(func() error { return f.tryPause(session) })
+				require.False(t, f.isOpen(0), "locked before anyone has an answer")
+				require.ErrorIs(t, f.answerOf(paused, time.Second), lanes.ErrNotSaved)
+				f.advance(time.Minute)
+				require.Equal(t, 20*time.Minute, f.remaining(session))
+				require.ErrorIs(t, f.tryPause(session), lanes.ErrNotRunning)
+				_, err := f.On(t.Context(), session, lanes.Resume{Session: session}, nil)
+				require.ErrorIs(t, err, lanes.ErrStoreUnavailable, "nothing opens before it is saved")
 
-				g.storeReturns()
-				g.restart()
-				require.Equal(t, 20*time.Minute, g.left(session))
-				require.False(t, g.open(0))
-				g.resume(session)
-				require.True(t, g.open(0))
+				f.storeReturns()
+				f.restart()
+				require.Equal(t, 20*time.Minute, f.remaining(session))
+				require.False(t, f.isOpen(0))
+				f.resume(session)
+				require.True(t, f.isOpen(0))
 				require.Equal(t, []lanes.Kind{
 					lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused, lanes.SessionResumed,
-				}, g.happened(session))
+				}, f.eventKinds(session))
 			})
 		})
 	}
 }
 
-func TestAnExpiryIsInForceWhileTheStoreIsAway(t *testing.T) {
-	var hardware witness
+func TestAnExpiryIsInForceWhileTheStoreIsDown(t *testing.T) {
+	var recorder driverRecorder
 	for name, outage := range outages {
 		t.Run(name, func(t *testing.T) {
-			inFakeTime(t, func(t *testing.T, g *rig) {
-				begun := g.clock.Now()
-				session := g.create(0, 10)
-				g.pass(9 * time.Minute)
-				g.store.hook(outage)
+			runFixture(t, func(t *testing.T, f *fixture) {
+				begun := f.clock.Now()
+				session := f.create(0, 10)
+				f.advance(9 * time.Minute)
+				f.store.setHook(outage)
 				late := time.Now()
-				g.pass(2 * time.Minute)
-				told := hardware.told(g.lane(0), late)
-				require.Len(t, told, 1)
-				require.Nil(t, told[0].state.Session, "the lane is cleared")
-				require.Equal(t, late.Add(time.Minute), told[0].at, "at the deadline")
-				require.Empty(t, g.onBoard())
+				f.advance(2 * time.Minute)
+				states := recorder.sent(f.laneID(0), late)
+				require.Len(t, states, 1)
+				require.Nil(t, states[0].state.Session, "the lane is cleared")
+				require.Equal(t, late.Add(time.Minute), states[0].at, "at its deadline")
+				require.Empty(t, f.activeSessions())
 
-				g.storeReturns()
-				require.Equal(t, lanes.Expired, g.ended(session).Reason)
-				require.Equal(t, begun.Wall.Add(10*time.Minute), g.ended(session).At)
-				require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionStopped}, g.happened(session))
-			}, watchedBy(&hardware))
+				f.storeReturns()
+				require.Equal(t, lanes.Expired, f.endedSession(session).Reason)
+				require.Equal(t, begun.Wall.Add(10*time.Minute), f.endedSession(session).At)
+				require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionStopped}, f.eventKinds(session))
+			}, withRecorder(&recorder))
 		})
 	}
 }
 
-func TestWhatHappenedInAnOutageIsSavedInOrder(t *testing.T) {
+func TestChangesDuringAnOutageAreSavedInOrder(t *testing.T) {
 	for name, outage := range outages {
 		t.Run(name, func(t *testing.T) {
-			inFakeTime(t, func(t *testing.T, g *rig) {
-				first, second, third := g.create(0, 30), g.create(1, 30), g.create(2, 30)
-				g.store.hook(outage)
+			runFixture(t, func(t *testing.T, f *fixture) {
+				first, second, third := f.create(0, 30), f.create(1, 30), f.create(2, 30)
+				f.store.setHook(outage)
 				for _, closing := range []func() error{
-					func() error { return g.tryPause(second) },
-					func() error { return g.tryStop(third) },
-					func() error { return g.tryStop(second) },
-					func() error { return g.tryStop(first) },
+					func() error { return f.tryPause(second) },
+					func() error { return f.tryStop(third) },
+					func() error { return f.tryStop(second) },
+					func() error { return f.tryStop(first) },
 				} {
-					require.ErrorIs(t, g.answerOf(g.begin(closing), time.Second), lanes.ErrNotSaved)
-					g.pass(100 * time.Millisecond) // into the next try
+					require.ErrorIs(t, f.answerOf(f.runAsync(closing), time.Second), lanes.ErrNotSaved)
+					f.advance(100 * time.Millisecond) // into the next try
 				}
-				g.storeReturns()
+				f.storeReturns()
 
-				history, err := g.History(t.Context(), 0, 10)
+				history, err := f.History(t.Context(), 0, 10)
 				require.NoError(t, err)
 				var ended []uuid.UUID
 				for _, record := range history {
 					ended = append(ended, record.Session.ID)
 				}
 				require.Equal(t, []uuid.UUID{third, second, first}, ended)
-				log, err := g.Events(t.Context(), 6, 10)
+				log, err := f.Events(t.Context(), 6, 10)
 				require.NoError(t, err)
 				var happened []lanes.Kind
 				for _, logged := range log {
@@ -212,26 +189,460 @@ func TestWhatHappenedInAnOutageIsSavedInOrder(t *testing.T) {
 				require.Equal(t, []lanes.Kind{
 					lanes.SessionPaused, lanes.SessionStopped, lanes.SessionStopped, lanes.SessionStopped,
 				}, happened)
-				g.restart()
-				require.Empty(t, g.onBoard())
+				f.restart()
+				require.Empty(t, f.activeSessions())
 			}, withLanes(3))
 		})
 	}
 }
 
-// The store counts as away at the very moment that it answers.
-func TestAFlushThatTakesASecondToTheDot(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		session := g.create(0, 100)
+// The committer declares the store down at the very moment that the flush returns.
+func TestAFlushThatTakesExactlyASecond(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 100)
 		for range 100 {
-			g.store.hook(func(_ context.Context, _ store.Batch, flush func() error) error {
-				g.store.hook(nil)
+			f.store.setHook(func(_ context.Context, _ store.Batch, flush func() error) error {
+				f.store.setHook(nil)
 				<-time.After(commit.SlowAfter)
 				return flush()
 			})
-			require.NoError(t, g.tryModify(session, 1))
-			g.pass(100 * time.Millisecond)
-			require.True(t, g.Ready(), "and is back soon")
+			require.NoError(t, f.tryModify(session, 1))
+			f.advance(100 * time.Millisecond)
+			require.True(t, f.Ready(), "the store is up again soon")
+		}
+	})
+}
+
+// A change of the lane hangs in the store: it is unknown whether it will be saved. Closing requests that come meanwhile are in
+// force at once.
+
+func TestAStopOverridesAChangeThatHangs(t *testing.T) {
+	changes := map[string]struct {
+		paused  bool
+		command func(session uuid.UUID) lanes.Command
+		fact    lanes.Kind
+	}{
+		"modify": {false, func(s uuid.UUID) lanes.Command { return lanes.Modify{Session: s, Minutes: 10} }, lanes.SessionModified},
+		"resume": {true, func(s uuid.UUID) lanes.Command { return lanes.Resume{Session: s} }, lanes.SessionResumed},
+	}
+	for name, change := range changes {
+		for ending, resolution := range resolutions {
+			t.Run(name+" that ends "+ending, func(t *testing.T) {
+				var recorder driverRecorder
+				runFixture(t, func(t *testing.T, f *fixture) {
+					session := f.create(0, 30)
+					f.advance(time.Minute)
+					if change.paused {
+						f.pause(session)
+					}
+					before := f.eventKinds(session)
+					resolve := f.blockNextFlush(resolution.end)
+					changed := f.runAsync(func() error {
+						_, err := f.On(t.Context(), session, change.command(session), nil)
+						return err
+					})
+					f.advance(500 * time.Millisecond)
+					arrived, locked := f.clock.Now(), time.Now()
+					stopped := f.runAsync(func() error { return f.tryStop(session) })
+					require.False(t, f.isOpen(0), "locked before the outcome is known")
+					require.ErrorIs(t, f.answerOf(stopped, 500*time.Millisecond), lanes.ErrNotSaved)
+					require.ErrorIs(t, f.answerOf(f.runAsync(func() error { return f.tryStop(session) }), 0), lanes.ErrNotSaved)
+					f.advance(2 * time.Second)
+
+					resolve()
+					if err := f.answerOf(changed, 0); resolution.written {
+						require.NoError(t, err)
+						before = append(before, change.fact)
+					} else {
+						require.ErrorIs(t, err, lanes.ErrStoreUnavailable)
+					}
+					require.Equal(t, append(before, lanes.SessionStopped), f.eventKinds(session))
+					require.Equal(t, arrived.Wall, f.endedSession(session).At)
+					require.Empty(t, f.activeSessions())
+					require.False(t, recorder.everOpened(f.laneID(0), locked), "it never opened in between")
+				}, withRecorder(&recorder))
+			})
+		}
+	}
+}
+
+func TestAHoldOverridesACreateThatHangs(t *testing.T) {
+	for ending, resolution := range resolutions {
+		t.Run(ending, func(t *testing.T) {
+			var recorder driverRecorder
+			runFixture(t, func(t *testing.T, f *fixture) {
+				begun := time.Now()
+				resolve := f.blockNextFlush(resolution.end)
+				sale := f.newSale(30)
+				sold := f.runAsync(func() error {
+					_, err := f.Create(t.Context(), f.laneID(0), sale, nil)
+					return err
+				})
+				f.sendToLane(0, &request{ctx: t.Context(), command: lanes.Hold{}, by: lanes.ByStaff})
+				require.True(t, f.controller(0).Shown().Hold, "held before the outcome is known")
+				f.advance(3 * time.Second)
+
+				resolve()
+				if err := f.answerOf(sold, 0); resolution.written {
+					require.NoError(t, err)
+					require.Equal(t, 30*time.Minute, f.remaining(sale.Session))
+					require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused}, f.eventKinds(sale.Session))
+				} else {
+					require.ErrorIs(t, err, lanes.ErrStoreUnavailable)
+					require.Empty(t, f.activeSessions())
+					require.Empty(t, f.eventKinds(sale.Session))
+				}
+				require.True(t, f.controller(0).Shown().Hold)
+				require.False(t, recorder.everOpened(f.laneID(0), begun), "it never opened")
+			}, withRecorder(&recorder))
+		})
+	}
+}
+
+func TestACreateThatHangsTakesEffectOnceItIsSaved(t *testing.T) {
+	for ending, resolution := range resolutions {
+		t.Run(ending, func(t *testing.T) {
+			runFixture(t, func(t *testing.T, f *fixture) {
+				resolve := f.blockNextFlush(resolution.end)
+				sale := f.newSale(30)
+				ctx, cancel := withDeadline(t, 2*time.Second)
+				defer cancel()
+				_, err := f.Create(ctx, f.laneID(0), sale, nil)
+				require.ErrorIs(t, err, lanes.ErrTimeout)
+				require.Empty(t, f.activeSessions(), "an unknown change is not shown")
+				require.False(t, f.isOpen(0))
+
+				resolve()
+				require.Equal(t, resolution.written, f.isOpen(0))
+				f.restart()
+				require.Equal(t, resolution.written, f.isOpen(0))
+				if resolution.written {
+					require.Equal(t, []uuid.UUID{sale.Session}, f.activeSessions())
+				} else {
+					require.Empty(t, f.activeSessions())
+				}
+			})
+		})
+	}
+}
+
+// The old deadline passes while it is unknown whether the new one is saved: the lane is locked until it is known.
+func TestADeadlinePassesWhileAnExtensionHangs(t *testing.T) {
+	for ending, resolution := range resolutions {
+		t.Run(ending, func(t *testing.T) {
+			runFixture(t, func(t *testing.T, f *fixture) {
+				begun := f.clock.Now()
+				session := f.create(0, 10)
+				f.advance(10*time.Minute - time.Second)
+				resolve := f.blockNextFlush(resolution.end)
+				extended := f.runAsync(func() error { return f.tryModify(session, 5) })
+				f.advance(2 * time.Second)
+				require.Equal(t, uuid.Nil, f.controller(0).Shown().Session, "locked")
+
+				resolve()
+				if err := f.answerOf(extended, 0); resolution.written {
+					require.NoError(t, err)
+					require.True(t, f.isOpen(0), "the session runs on")
+					f.advance(5 * time.Minute)
+				} else {
+					require.ErrorIs(t, err, lanes.ErrStoreUnavailable)
+				}
+				ended := f.endedSession(session)
+				require.Equal(t, lanes.Expired, ended.Reason)
+				require.Equal(t, begun.Wall.Add(ended.Session.Sold), ended.At)
+			})
+		})
+	}
+}
+
+func TestAPauseOverridesAnExtensionThatHangs(t *testing.T) {
+	for ending, resolution := range resolutions {
+		t.Run(ending, func(t *testing.T) {
+			runFixture(t, func(t *testing.T, f *fixture) {
+				session := f.create(0, 10)
+				resolve := f.blockNextFlush(resolution.end)
+				extended := f.runAsync(func() error { return f.tryModify(session, 5) })
+				f.advance(400 * time.Millisecond)
+				paused := f.runAsync(func() error { return f.tryPause(session) })
+				require.False(t, f.isOpen(0), "locked before the outcome is known")
+				require.ErrorIs(t, f.answerOf(paused, 600*time.Millisecond), lanes.ErrNotSaved)
+				f.advance(time.Second)
+
+				resolve()
+				left := 10*time.Minute - 400*time.Millisecond
+				if err := f.answerOf(extended, 0); resolution.written {
+					require.NoError(t, err)
+					left += 5 * time.Minute
+				}
+				require.Equal(t, left, f.remaining(session), "paused from the arrival of the pause")
+				require.False(t, f.isOpen(0))
+				f.restart()
+				require.Equal(t, left, f.remaining(session))
+			})
+		})
+	}
+}
+
+func TestAStopOverridesAMoveThatHangs(t *testing.T) {
+	for ending, resolution := range resolutions {
+		t.Run(ending, func(t *testing.T) {
+			var recorder driverRecorder
+			runFixture(t, func(t *testing.T, f *fixture) {
+				session, begun := f.create(0, 10), time.Now()
+				f.advance(time.Minute)
+				resolve := f.blockNextFlush(resolution.end)
+				moved := f.runAsync(func() error { return f.tryMove(session, 1) })
+				arrived := f.clock.Now()
+				stopped := f.runAsync(func() error { return f.tryStop(session) })
+				require.False(t, f.isOpen(0), "locked before the outcome is known")
+				require.ErrorIs(t, f.answerOf(stopped, time.Second), lanes.ErrNotSaved)
+
+				resolve()
+				if err := f.answerOf(moved, 0); resolution.written {
+					require.NoError(t, err)
+				} else {
+					require.ErrorIs(t, err, lanes.ErrStoreUnavailable)
+				}
+				require.Equal(t, arrived.Wall, f.endedSession(session).At)
+				require.Equal(t, 1, f.countStops(session))
+				require.False(t, recorder.everOpened(f.laneID(1), begun), "the destination never opened")
+				f.create(0, 10)
+				f.create(1, 10)
+			}, withRecorder(&recorder))
+		})
+	}
+}
+
+// flushFault is what the store does to a flush.
+type flushFault string
+
+const (
+	flushPasses         flushFault = "passes"
+	flushRefused        flushFault = "is refused"
+	flushReplyLost      flushFault = "written, the reply is lost"
+	flushLost           flushFault = "not written, the outcome is unknown"
+	flushSlow           flushFault = "written after a while"
+	flushHangsUnwritten flushFault = "hangs, and is not written"
+	flushHangsWritten   flushFault = "hangs, and is written"
+	flushLate           flushFault = "hangs, and is written after its timeout"
+)
+
+var flushFaults = []flushFault{
+	flushPasses, flushPasses, flushRefused, flushReplyLost, flushLost, flushSlow, flushHangsUnwritten, flushHangsWritten, flushLate,
+}
+
+// faultyStore applies one fault after the other to the flushes, and passes those after the last.
+type faultyStore struct {
+	assert *assert.Assertions
+	store  *hookedStore
+
+	mu         sync.Mutex
+	faults     []flushFault
+	unresolved map[uint64]string // n → the batch whose outcome is unknown
+}
+
+func (f *faultyStore) flush(ctx context.Context, batch store.Batch, flush func() error) error {
+	switch f.nextFault(batch) {
+	case flushRefused:
+		return store.ErrRefused
+	case flushReplyLost:
+		return flushAndLoseReply(ctx, batch, flush)
+	case flushLost:
+		return errReplyLost
+	case flushSlow:
+		<-time.After(700 * time.Millisecond)
+	case flushHangsUnwritten:
+		return hangFlush(ctx, batch, flush)
+	case flushHangsWritten:
+		return flushAndHang(ctx, batch, flush)
+	case flushLate:
+		time.AfterFunc(7*time.Second, func() { _ = f.store.Store.Flush(context.Background(), batch) })
+		return hangFlush(ctx, batch, flush)
+	}
+	return flush()
+}
+
+// nextFault returns the fault for the batch. As long as the outcome of an n is unknown, no other batch may have that n.
+func (f *faultyStore) nextFault(batch store.Batch) flushFault {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	record, err := json.Marshal(batch)
+	f.assert.NoError(err)
+	if before, unresolved := f.unresolved[batch.N]; unresolved {
+		f.assert.Equal(before, string(record), "two batches under one n")
+	}
+	next := flushPasses
+	if len(f.faults) > 0 {
+		next, f.faults = f.faults[0], f.faults[1:]
+	}
+	if next != flushPasses && next != flushRefused && next != flushSlow {
+		f.unresolved[batch.N] = string(record)
+	}
+	return next
+}
+
+// clientStep is the next action of a lane's client.
+type clientStep struct {
+	Action string
+	After  time.Duration
+}
+
+// soldSession is a session as the POS knows it: its requests, and their answers.
+type soldSession struct {
+	id          uuid.UUID
+	created     error
+	added       int  // minutes whose sale was acknowledged
+	unconfirmed int  // minutes whose sale has an unknown outcome
+	stopped     bool // the stop was answered, saved or not
+}
+
+// runScripts runs the scripts of all lanes concurrently.
+func runScripts(f *fixture, check *assert.Assertions, scripts [][]clientStep) (all []*soldSession) {
+	var lanes sync.WaitGroup
+	sessions := make([][]*soldSession, len(scripts))
+	for i, script := range scripts {
+		lanes.Go(func() { sessions[i] = runScript(f, check, i, script) })
+	}
+	lanes.Wait()
+	for _, sessionsOfLane := range sessions {
+		all = append(all, sessionsOfLane...)
+	}
+	return all
+}
+
+func runScript(f *fixture, check *assert.Assertions, lane int, script []clientStep) (all []*soldSession) {
+	session, minutes := &soldSession{}, 1
+	for _, next := range script {
+		<-time.After(next.After)
+		ctx, cancel := context.WithTimeout(f.Context(), 5*time.Second)
+		begun := time.Now()
+		var err error
+		switch next.Action {
+		case "create":
+			sale := f.newSale(100)
+			session, minutes = &soldSession{id: sale.Session}, 1
+			all = append(all, session)
+			_, session.created = f.Create(ctx, f.laneID(lane), sale, nil)
+		case "modify":
+			_, err = f.On(ctx, session.id, lanes.Modify{Session: session.id, Minutes: minutes}, nil)
+			switch {
+			case err == nil:
+				session.added += minutes
+			case errors.Is(err, lanes.ErrTimeout):
+				session.unconfirmed += minutes
+			}
+			minutes *= 2
+		case "stop":
+			_, err = f.On(ctx, session.id, lanes.Stop{Session: session.id, By: lanes.ByPOS}, nil)
+			session.stopped = session.stopped || err == nil || errors.Is(err, lanes.ErrNotSaved)
+		case "pause":
+			_, err = f.On(ctx, session.id, lanes.Pause{Session: session.id}, nil)
+		case "move":
+			_, err = f.Move(ctx, session.id, f.laneID((lane+1)%len(f.settings.Layout.Lanes)), nil)
+		case "resume":
+			_, err = f.On(ctx, session.id, lanes.Resume{Session: session.id}, nil)
+		}
+		if next.Action == "stop" || next.Action == "pause" {
+			check.NotEqual(lanes.ErrTimeout, err, "%s is answered", next.Action)
+			check.LessOrEqual(time.Since(begun), 2*time.Second, "%s is answered soon", next.Action)
+		}
+		cancel()
+	}
+	return all
+}
+
+// checkRecords compares what the POS was answered with the store, the board, the hardware and the webhook.
+func checkRecords(f *fixture, check *assert.Assertions, sessions []*soldSession, webhook *fakeWebhook) {
+	log, err := f.Events(f.Context(), 0, 1_000_000)
+	check.NoError(err)
+	facts, delivered := map[uuid.UUID]map[lanes.Kind]int{}, map[uuid.UUID][]uuid.UUID{}
+	for i, logged := range log {
+		check.True(i == 0 || log[i-1].Cursor < logged.Cursor, "cursors ascend")
+		if facts[logged.Event.Session] == nil {
+			facts[logged.Event.Session] = map[lanes.Kind]int{}
+		}
+		facts[logged.Event.Session][logged.Event.Kind]++
+		delivered[logged.Event.Lane] = append(delivered[logged.Event.Lane], logged.Event.ID)
+		check.True(logged.Attempt != nil && logged.Attempt.Status == 200, "attempted: %v", logged)
+	}
+	check.Equal(delivered, webhook.idsByLane(), "each once, in order per lane")
+
+	history, err := f.History(f.Context(), 0, 1_000_000)
+	check.NoError(err)
+	ended := map[uuid.UUID]lanes.Ended{}
+	for _, record := range history {
+		check.NotContains(ended, record.Session.ID)
+		check.Equal(record.Session.Sold, record.Used+record.Session.Left)
+		ended[record.Session.ID] = record
+	}
+	for _, s := range sessions {
+		record, isEnded := ended[s.id]
+		view, _ := f.Session(f.Context(), s.id)
+		happened := facts[s.id]
+		switch {
+		case s.created == nil:
+			check.Equal(1, happened[lanes.SessionCreated])
+		case !errors.Is(s.created, lanes.ErrTimeout):
+			check.Empty(happened, "refused: %v", s.created)
+		}
+		check.Equal(isEnded, s.stopped, "stopped exactly if the stop was answered so")
+		check.Equal(isEnded, happened[lanes.SessionStopped] == 1)
+		check.LessOrEqual(happened[lanes.SessionStopped], 1)
+		switch {
+		case isEnded:
+			check.Nil(view)
+			check.True(accountsFor(s, int(record.Session.Sold/time.Minute)-100), "%+v, sold %s", s, record.Session.Sold)
+		case happened[lanes.SessionCreated] == 1:
+			if check.NotNil(view) {
+				check.True(accountsFor(s, view.Minutes-100), "%+v, sold %d", s, view.Minutes)
+				hardware := f.hardware.Controller(view.Lane).Shown()
+				check.Equal(s.id, hardware.Session)
+				check.Equal(view.Phase == lanes.Running, hardware.Open)
+			}
+		}
+	}
+	shown := f.Lanes()
+	f.restart()
+	for i, lane := range f.Lanes() {
+		check.Equal(shown[i].Lane, lane.Lane, "what is shown is what is saved")
+	}
+}
+
+// accountsFor reports whether the minutes sold later are all that were acknowledged, and maybe some that timed out. Each sale was
+// twice the one before.
+func accountsFor(s *soldSession, minutes int) bool {
+	return minutes&s.added == s.added && minutes&^(s.added|s.unconfirmed) == 0
+}
+
+type failureRecorder []string
+
+func (f *failureRecorder) Errorf(format string, args ...any) {
+	*f = append(*f, fmt.Sprintf(format, args...))
+}
+
+func TestSessionsStayConsistentUnderRandomStoreFaults(t *testing.T) {
+	steps := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) clientStep {
+		return clientStep{
+			rapid.SampledFrom([]string{"create", "create", "modify", "modify", "pause", "resume", "move", "stop"}).Draw(t, "do"),
+			time.Duration(rapid.IntRange(0, 3000).Draw(t, "after")) * time.Millisecond,
+		}
+	}), 1, 10)
+	rapid.Check(t, func(rt *rapid.T) {
+		faults := rapid.SliceOfN(rapid.SampledFrom(flushFaults), 0, 30).Draw(rt, "fates")
+		scripts := rapid.SliceOfN(steps, 1, 3).Draw(rt, "scripts")
+		var found failureRecorder
+		synctest.Test(t, func(t *testing.T) {
+			check, webhook := assert.New(&found), &fakeWebhook{}
+			f := startFixture(t, withLanes(len(scripts)), withWebhook(webhook))
+			faulty := &faultyStore{assert: check, store: f.store, faults: faults, unresolved: map[uint64]string{}}
+			f.store.setHook(faulty.flush)
+			sessions := runScripts(f, check, scripts)
+			f.store.setHook(nil)
+			f.advance(30 * time.Second)
+			checkRecords(f, check, sessions, webhook)
+		})
+		if len(found) > 0 {
+			rt.Fatal(found)
 		}
 	})
 }

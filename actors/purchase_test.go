@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,100 +14,100 @@ import (
 
 // What becomes of a purchase, as customer, POS and staff see it.
 
-func TestTimeThatIsBoughtIsAddedOnceThePOSTakesIt(t *testing.T) {
-	pos := &inbox{}
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		session := g.shop(0, 30)
-		g.pass(10 * time.Minute)
-		give := pos.thinks(accepts)
-		purchase := g.buys(0, minutes(15), targets(2))
-		require.Equal(t, lanes.Pending, g.shown(0).Phase)
-		require.Equal(t, 20*time.Minute, g.left(session), "nothing is added before")
+func TestBoughtTimeIsAddedOnceThePOSAcceptsIt(t *testing.T) {
+	pos := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.createWithPurchasing(0, 30)
+		f.advance(10 * time.Minute)
+		release := pos.blockPurchases(acceptPurchase)
+		purchase := f.buy(0, minutes(15), targets(2))
+		require.Equal(t, lanes.Pending, f.shownPurchase(0).Phase)
+		require.Equal(t, 20*time.Minute, f.remaining(session), "no time is added before")
 		sent := pos.purchases()
-		require.Len(t, sent, 1, "it went out at once")
+		require.Len(t, sent, 1, "it was sent at once")
 		require.Equal(t, []lanes.Item{minutes(15), targets(2)}, sent[0].Items)
-		require.Equal(t, []uuid.UUID{session, g.lane(0)}, []uuid.UUID{sent[0].Session, sent[0].Lane})
-		require.Equal(t, g.clock.Now().Wall, sent[0].At)
+		require.Equal(t, []uuid.UUID{session, f.laneID(0)}, []uuid.UUID{sent[0].Session, sent[0].Lane})
+		require.Equal(t, f.clock.Now().Wall, sent[0].At)
 
-		g.pass(3 * time.Second)
-		give()
-		require.Equal(t, purchase, g.shown(0).ID)
-		require.Equal(t, lanes.Accepted, g.shown(0).Phase)
-		require.Equal(t, 35*time.Minute-3*time.Second, g.left(session))
-		require.Equal(t, g.left(session), g.controller(0).Shown().Remaining)
+		f.advance(3 * time.Second)
+		release()
+		require.Equal(t, purchase, f.shownPurchase(0).ID)
+		require.Equal(t, lanes.Accepted, f.shownPurchase(0).Phase)
+		require.Equal(t, 35*time.Minute-3*time.Second, f.remaining(session))
+		require.Equal(t, f.remaining(session), f.controller(0).Shown().Remaining)
 		require.Equal(t, []lanes.Kind{
 			lanes.SessionCreated, lanes.SessionStarted, lanes.PurchaseRequest, lanes.SessionModified,
-		}, pos.kinds(), "and then the POS hears of the longer session")
-		require.Empty(t, g.Unresolved())
-		require.Equal(t, 1.0, g.metric("rangegate_purchases_total", string(lanes.ByLane)))
-		require.Equal(t, 1.0, g.metric("rangegate_events_total", string(lanes.PurchaseRequest)))
-		require.Equal(t, 200, g.requests()[0].Attempt.Status)
+		}, pos.kinds(), "the POS gets the change of the session afterwards")
+		require.Empty(t, f.Unresolved())
+		require.Equal(t, 1.0, f.metricValue("rangegate_purchases_total", string(lanes.ByLane)))
+		require.Equal(t, 1.0, f.metricValue("rangegate_events_total", string(lanes.PurchaseRequest)))
+		require.Equal(t, 200, f.purchaseLog()[0].Attempt.Status)
 	}, withWebhook(pos))
 }
 
-func TestGoodsLeaveTheTimeAlone(t *testing.T) {
-	pos := &inbox{}
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		session := g.shop(0, 30)
-		g.buys(0, targets(2))
-		require.Equal(t, lanes.Accepted, g.shown(0).Phase)
-		require.Equal(t, 30*time.Minute, g.left(session))
+func TestBoughtGoodsAddNoTime(t *testing.T) {
+	pos := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.createWithPurchasing(0, 30)
+		f.buy(0, targets(2))
+		require.Equal(t, lanes.Accepted, f.shownPurchase(0).Phase)
+		require.Equal(t, 30*time.Minute, f.remaining(session))
 		require.NotContains(t, pos.kinds(), lanes.SessionModified)
 	}, withWebhook(pos))
 }
 
-func TestACustomerReadsWhyNot(t *testing.T) {
-	pos := &inbox{}
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		session := g.shop(0, 30)
+func TestACustomerReadsWhyAPurchaseFailed(t *testing.T) {
+	pos := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.createWithPurchasing(0, 30)
 		for _, answer := range []struct {
-			as       counter
+			reply    purchaseReply
 			contains string
 		}{
-			{declines("Your tab is full."), "Your tab is full."},
-			{declines(""), "not accepted"},
-			{failing(lanes.Attempt{Error: lanes.Unreachable + ": no route"}), "cannot be reached"},
+			{declinePurchase("Your tab is full."), "Your tab is full."},
+			{declinePurchase(""), "not accepted"},
+			{failPurchase(lanes.Attempt{Error: lanes.Unreachable + ": no route"}), "cannot be reached"},
 		} {
-			pos.sells(answer.as)
-			purchase := g.buys(0, minutes(15))
-			require.Equal(t, purchase, g.shown(0).ID)
-			require.Equal(t, lanes.Declined, g.shown(0).Phase)
-			require.Contains(t, g.shown(0).UserMessage, answer.contains)
+			pos.setPurchaseReply(answer.reply)
+			purchase := f.buy(0, minutes(15))
+			require.Equal(t, purchase, f.shownPurchase(0).ID)
+			require.Equal(t, lanes.Declined, f.shownPurchase(0).Phase)
+			require.Contains(t, f.shownPurchase(0).UserMessage, answer.contains)
 		}
-		require.Equal(t, 30*time.Minute, g.left(session))
-		require.Empty(t, g.Unresolved(), "nothing for staff to see to")
+		require.Equal(t, 30*time.Minute, f.remaining(session))
+		require.Empty(t, f.Unresolved(), "no purchase waits for staff")
 	}, withWebhook(pos))
 }
 
-func TestAPurchaseThatNobodyKnowsOfIsForStaff(t *testing.T) {
-	for name, answer := range map[string]counter{
-		"no answer in time": silent,
-		"cut off":           failing(lanes.Attempt{Error: lanes.Interrupted}),
+func TestAPurchaseWithAnUnknownOutcomeIsForStaff(t *testing.T) {
+	for name, answer := range map[string]purchaseReply{
+		"no answer in time": timeOutPurchase,
+		"cut off":           failPurchase(lanes.Attempt{Error: lanes.Interrupted}),
 		"a webhook that panics": func(context.Context, lanes.Event) (lanes.Attempt, lanes.Answer) {
 			panic(errDefect)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pos := &inbox{}
-			inFakeTime(t, func(t *testing.T, g *rig) {
-				session := g.shop(1, 30)
-				pos.sells(answer)
-				purchase := g.buys(1, minutes(15))
-				g.pass(patience)
-				require.Equal(t, lanes.Unresolved, g.shown(1).Phase)
-				require.Contains(t, g.shown(1).UserMessage, "ask the staff")
-				require.Equal(t, 30*time.Minute-patience, g.left(session))
-				open := g.Unresolved()
+			pos := &fakeWebhook{}
+			runFixture(t, func(t *testing.T, f *fixture) {
+				session := f.createWithPurchasing(1, 30)
+				pos.setPurchaseReply(answer)
+				purchase := f.buy(1, minutes(15))
+				f.advance(webhookTimeout)
+				require.Equal(t, lanes.Unresolved, f.shownPurchase(1).Phase)
+				require.Contains(t, f.shownPurchase(1).UserMessage, "ask the staff")
+				require.Equal(t, 30*time.Minute-webhookTimeout, f.remaining(session))
+				open := f.Unresolved()
 				require.Len(t, open, 1)
-				require.Equal(t, []uuid.UUID{purchase, session, g.lane(1)}, []uuid.UUID{open[0].ID, open[0].Session, open[0].Lane})
+				require.Equal(t, []uuid.UUID{purchase, session, f.laneID(1)}, []uuid.UUID{open[0].ID, open[0].Session, open[0].Lane})
 				require.NotEmpty(t, open[0].Reason)
 
-				require.NoError(t, g.Clear(g.request(), "sam", purchase, true))
-				g.pass(0)
-				require.Equal(t, 45*time.Minute-patience, g.left(session), "staff found that it was bought")
-				require.Equal(t, lanes.Accepted, g.shown(1).Phase)
-				require.Empty(t, g.Unresolved())
-				require.ErrorIs(t, g.Clear(g.request(), "sam", purchase, true), lanes.ErrPurchaseNotFound, "once")
+				require.NoError(t, f.Clear(f.requestContext(), "sam", purchase, true))
+				f.advance(0)
+				require.Equal(t, 45*time.Minute-webhookTimeout, f.remaining(session), "staff decided that it was bought")
+				require.Equal(t, lanes.Accepted, f.shownPurchase(1).Phase)
+				require.Empty(t, f.Unresolved())
+				require.ErrorIs(t, f.Clear(f.requestContext(), "sam", purchase, true), lanes.ErrPurchaseNotFound, "once")
 				require.Len(t, pos.purchases(), 1)
 			}, withWebhook(pos))
 		})
@@ -114,76 +115,442 @@ func TestAPurchaseThatNobodyKnowsOfIsForStaff(t *testing.T) {
 }
 
 func TestStaffClearWhatWasNotBought(t *testing.T) {
-	pos := &inbox{}
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		session := g.shop(0, 30)
-		pos.sells(silent)
-		first := g.buys(0, minutes(15))
-		require.ErrorIs(t, g.Clear(g.request(), "sam", first, false), lanes.ErrPurchaseNotFound, "it is still under way")
-		g.pass(patience)
-		second := g.buys(0, minutes(5))
-		g.pass(patience)
-		require.Equal(t, []uuid.UUID{first, second}, g.unresolved())
-		g.restart()
-		require.Equal(t, []uuid.UUID{first, second}, g.unresolved(), "they are kept")
-		require.NoError(t, g.Clear(g.request(), "sam", second, false))
-		require.Equal(t, []uuid.UUID{first}, g.unresolved())
-		g.stop(session)
-		require.Equal(t, []uuid.UUID{first}, g.unresolved(), "also when the customer has gone")
-		require.ErrorIs(t, g.Clear(g.request(), "sam", first, true), lanes.ErrSessionEnded)
-		require.NoError(t, g.Clear(g.request(), "sam", first, false))
-		g.restart()
-		require.Empty(t, g.Unresolved())
-		require.Equal(t, 30*time.Minute, g.ended(session).Session.Sold)
+	pos := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.createWithPurchasing(0, 30)
+		pos.setPurchaseReply(timeOutPurchase)
+		first := f.buy(0, minutes(15))
+		require.ErrorIs(t, f.Clear(f.requestContext(), "sam", first, false), lanes.ErrPurchaseNotFound, "it is still under way")
+		f.advance(webhookTimeout)
+		second := f.buy(0, minutes(5))
+		f.advance(webhookTimeout)
+		require.Equal(t, []uuid.UUID{first, second}, f.unresolvedIDs())
+		f.restart()
+		require.Equal(t, []uuid.UUID{first, second}, f.unresolvedIDs(), "unresolved purchases are saved")
+		require.NoError(t, f.Clear(f.requestContext(), "sam", second, false))
+		require.Equal(t, []uuid.UUID{first}, f.unresolvedIDs())
+		f.stop(session)
+		require.Equal(t, []uuid.UUID{first}, f.unresolvedIDs(), "also after the session has ended")
+		require.ErrorIs(t, f.Clear(f.requestContext(), "sam", first, true), lanes.ErrSessionEnded)
+		require.NoError(t, f.Clear(f.requestContext(), "sam", first, false))
+		f.restart()
+		require.Empty(t, f.Unresolved())
+		require.Equal(t, 30*time.Minute, f.endedSession(session).Session.Sold)
 	}, withWebhook(pos))
 }
 
 func TestAPurchaseIsRecordedBeforeItIsSent(t *testing.T) {
-	pos := &inbox{}
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		g.shop(0, 30)
-		pos.sells(func(ctx context.Context, event lanes.Event) (lanes.Attempt, lanes.Answer) {
-			saved, err := g.store.Load(ctx, g.settings.Layout.Range)
+	pos := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.createWithPurchasing(0, 30)
+		pos.setPurchaseReply(func(ctx context.Context, event lanes.Event) (lanes.Attempt, lanes.Answer) {
+			saved, err := f.store.Load(ctx, f.settings.Layout.Range)
 			require.NoError(t, err)
 			p := saved.Lanes[0].Session.Purchase
 			require.Equal(t, lanes.Pending, p.Phase)
 			require.Equal(t, event.ID, p.Event, "saved as sent")
-			logged := g.requests()[0]
+			logged := f.purchaseLog()[0]
 			require.Equal(t, event, logged.Event)
 			require.Equal(t, lanes.Interrupted, logged.Attempt.Error)
-			require.Zero(t, g.controller(0).Unacked(), "and the lane's controller need not say it again")
-			return accepts(ctx, event)
+			require.Zero(t, f.controller(0).Unacked(), "the report of the purchase is acked")
+			return acceptPurchase(ctx, event)
 		})
-		g.buys(0, minutes(15))
-		require.Equal(t, lanes.Accepted, g.shown(0).Phase)
-		require.Empty(t, g.requests()[0].Attempt.Error)
+		f.buy(0, minutes(15))
+		require.Equal(t, lanes.Accepted, f.shownPurchase(0).Phase)
+		require.Empty(t, f.purchaseLog()[0].Attempt.Error)
 	}, withWebhook(pos), withLanes(1))
 }
 
 func TestWithoutAWebhookNothingIsBought(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		session := g.shop(0, 30)
-		g.buys(0, minutes(15))
-		require.Equal(t, lanes.Declined, g.shown(0).Phase)
-		require.NotEmpty(t, g.shown(0).UserMessage)
-		require.Equal(t, 30*time.Minute, g.left(session))
-		require.Empty(t, g.Unresolved())
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.createWithPurchasing(0, 30)
+		f.buy(0, minutes(15))
+		require.Equal(t, lanes.Declined, f.shownPurchase(0).Phase)
+		require.NotEmpty(t, f.shownPurchase(0).UserMessage)
+		require.Equal(t, 30*time.Minute, f.remaining(session))
+		require.Empty(t, f.Unresolved())
 	})
 }
 
-func TestWhereNothingMayBeBoughtThePOSHearsNothing(t *testing.T) {
-	pos := &inbox{}
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		g.create(0, 30)
-		g.buys(0, minutes(15))
-		require.Contains(t, g.shown(0).UserMessage, "Nothing can be bought")
-		session := g.shop(1, 470)
-		g.buys(1, minutes(11))
-		require.Contains(t, g.shown(1).UserMessage, "8 hours")
-		g.buys(1)
-		require.Equal(t, lanes.Declined, g.shown(1).Phase)
+func TestAPurchaseThatIsNotAllowedIsNotSent(t *testing.T) {
+	pos := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.create(0, 30)
+		f.buy(0, minutes(15))
+		require.Contains(t, f.shownPurchase(0).UserMessage, "Nothing can be bought")
+		session := f.createWithPurchasing(1, 470)
+		f.buy(1, minutes(11))
+		require.Contains(t, f.shownPurchase(1).UserMessage, "8 hours")
+		f.buy(1)
+		require.Equal(t, lanes.Declined, f.shownPurchase(1).Phase)
 		require.Empty(t, pos.purchases())
-		require.Equal(t, 470*time.Minute, g.left(session))
-		require.Zero(t, g.controller(0).Unacked()+g.controller(1).Unacked(), "taken in all the same")
+		require.Equal(t, 470*time.Minute, f.remaining(session))
+		require.Zero(t, f.controller(0).Unacked()+f.controller(1).Unacked(), "the reports are acked")
+	}, withWebhook(pos))
+}
+
+// A purchase is sent within 5 s, or nothing was bought.
+
+func TestAPurchaseWaitsForNoOtherEvent(t *testing.T) {
+	pos := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		pos.setPurchaseReply(acceptPurchase)
+		release := pos.block()
+		var sessions []uuid.UUID
+		for i := range testSlots + 1 {
+			sessions = append(sessions, f.createWithPurchasing(i, 30)) // every slot is taken, and further events of these lanes wait
+		}
+		require.Len(t, pos.kinds(), testSlots)
+		for i := range testSlots + 1 {
+			bought := time.Now()
+			f.buy(i, minutes(15))
+			require.Equal(t, lanes.Accepted, f.shownPurchase(i).Phase)
+			require.Equal(t, bought, time.Now(), "at once")
+			require.Equal(t, 45*time.Minute, f.remaining(sessions[i]))
+		}
+		require.Len(t, pos.purchases(), testSlots+1)
+		release()
+		require.Equal(t, []lanes.Kind{
+			lanes.SessionCreated, lanes.SessionStarted, lanes.PurchaseRequest, lanes.SessionModified,
+		}, f.eventKinds(sessions[0]))
+		require.Len(t, pos.kinds(), 4*(testSlots+1))
+	}, withWebhook(pos), withLanes(testSlots+1))
+}
+
+func TestAPurchaseThatGetsNoSlotInTimeIsDeclinedAsBusy(t *testing.T) {
+	pos := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		for i := range PurchaseSlots + 2 {
+			f.createWithPurchasing(i, 30)
+		}
+		pos.setPurchaseReply(timeOutPurchase)
+		for i := range PurchaseSlots {
+			f.buy(i, minutes(15))
+		}
+		late := PurchaseSlots
+		f.buy(late, minutes(15))
+		f.advance(sendWithin - time.Millisecond)
+		require.Equal(t, lanes.Pending, f.shownPurchase(late).Phase)
+		f.advance(time.Millisecond)
+		require.Equal(t, lanes.Declined, f.shownPurchase(late).Phase)
+		require.Contains(t, f.shownPurchase(late).UserMessage, "busy")
+		require.Len(t, pos.purchases(), PurchaseSlots)
+
+		f.advance(time.Second)
+		f.buy(late+1, minutes(15)) // its 5 s end after the POS has timed out the others
+		pos.setPurchaseReply(acceptPurchase)
+		f.advance(4*time.Second - time.Millisecond)
+		require.Equal(t, lanes.Pending, f.shownPurchase(late+1).Phase)
+		f.advance(2 * time.Millisecond) // all others time out at the same instant
+		require.Equal(t, lanes.Accepted, f.shownPurchase(late+1).Phase)
+		require.Len(t, pos.purchases(), PurchaseSlots+1)
+		require.Len(t, f.Unresolved(), PurchaseSlots)
+	}, withWebhook(pos), withLanes(PurchaseSlots+2))
+}
+
+// All customers buy at the same time, and are served in turn.
+func TestManyPurchasesUseTheSlotsInTurn(t *testing.T) {
+	const customers = 4 * PurchaseSlots
+	pos := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		var inside, most atomic.Int64
+		pos.setPurchaseReply(func(ctx context.Context, event lanes.Event) (lanes.Attempt, lanes.Answer) {
+			if n := inside.Add(1); n > most.Load() {
+				most.Store(n)
+			}
+			defer inside.Add(-1)
+			<-time.After(time.Second)
+			return acceptPurchase(ctx, event)
+		})
+		for i := range customers {
+			f.createWithPurchasing(i, 30)
+		}
+		for i := range customers {
+			f.buy(i, minutes(15))
+		}
+		f.advance(sendWithin + time.Second)
+		for i := range customers {
+			require.Equal(t, lanes.Accepted, f.shownPurchase(i).Phase)
+			require.Equal(t, 45, f.Sessions()[i].Minutes)
+		}
+		require.EqualValues(t, PurchaseSlots, most.Load())
+		f.purchasing.Range(func(purchase, _ any) bool {
+			require.Fail(t, "a purchase that has ended is kept", purchase)
+			return true
+		})
+	}, withWebhook(pos), withLanes(customers))
+}
+
+func TestAPurchaseThatTheCatalogueRefusesIsNotSent(t *testing.T) {
+	pos := &fakeWebhook{}
+	checks := fakeCatalogue(func(_ context.Context, _ uuid.UUID, items []lanes.Item) string {
+		if items[0].Qty > 3 {
+			return "There are 3 targets left."
+		}
+		return ""
+	})
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.createWithPurchasing(0, 30)
+		f.buy(0, targets(4))
+		require.Equal(t, lanes.Declined, f.shownPurchase(0).Phase)
+		require.Equal(t, "There are 3 targets left.", f.shownPurchase(0).UserMessage)
+		require.Empty(t, pos.purchases())
+		require.Empty(t, f.purchaseLog())
+		f.buy(0, targets(3))
+		require.Equal(t, lanes.Accepted, f.shownPurchase(0).Phase)
+	}, withWebhook(pos), withCatalogue(checks))
+}
+
+// A catalogue that is slow is no reason not to sell: the POS decides anyway. It delays no other purchases.
+func TestASlowCatalogueRefusesNothing(t *testing.T) {
+	pos := &fakeWebhook{}
+	var took time.Duration
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.createWithPurchasing(0, 30)
+		f.createWithPurchasing(1, 30)
+		for i, long := range []time.Duration{checkWithin, time.Hour} {
+			took = long
+			f.buy(0, targets(2))
+			took = 0
+			f.buy(1, targets(1))
+			require.Equal(t, lanes.Pending, f.shownPurchase(0).Phase)
+			require.Equal(t, lanes.Accepted, f.shownPurchase(1).Phase)
+			f.advance(checkWithin - time.Millisecond)
+			require.Len(t, pos.purchases(), 2*i+1)
+			f.advance(time.Millisecond)
+			require.Equal(t, lanes.Accepted, f.shownPurchase(0).Phase, "it was sent unchecked")
+		}
+	}, withWebhook(pos), withCatalogue(slowCatalogue(&took)))
+}
+
+// A catalogue that does not return when its context ends uses up the purchase's time to be sent.
+func TestACatalogueThatIgnoresItsDeadlineCostsThePurchase(t *testing.T) {
+	pos := &fakeWebhook{}
+	catalogue := fakeCatalogue(func(context.Context, uuid.UUID, []lanes.Item) string {
+		<-time.After(sendWithin)
+		return "There are 3 targets left."
+	})
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.createWithPurchasing(0, 30)
+		f.buy(0, targets(4))
+		f.advance(sendWithin)
+		require.Equal(t, lanes.Declined, f.shownPurchase(0).Phase)
+		require.Empty(t, pos.purchases())
+	}, withWebhook(pos), withCatalogue(catalogue))
+}
+
+func TestACatalogueThatPanicsRefusesNothing(t *testing.T) {
+	pos := &fakeWebhook{}
+	broken := fakeCatalogue(func(context.Context, uuid.UUID, []lanes.Item) string { panic(errDefect) })
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.createWithPurchasing(0, 30)
+		f.buy(0, minutes(15))
+		require.Equal(t, lanes.Accepted, f.shownPurchase(0).Phase)
+		f.requireSettledOnce(pos, 30)
+	}, withWebhook(pos), withCatalogue(broken))
+}
+
+// Purchases while the store is down.
+
+// No purchase is sent before it is saved.
+func TestNoPurchaseIsSentWhileTheStoreIsDown(t *testing.T) {
+	for name, outage := range map[string]flushHook{"it refuses": refuseFlush, "it refuses after a while": refuseFlushSlowly} {
+		t.Run(name, func(t *testing.T) {
+			pos := &fakeWebhook{}
+			runFixture(t, func(t *testing.T, f *fixture) {
+				f.createWithPurchasing(0, 30)
+				f.store.setHook(faultFrom(savesRequest, outage))
+				f.buy(0, minutes(15))
+				f.advance(time.Minute)
+				require.Empty(t, pos.purchases())
+				f.storeReturns()
+				f.advance(time.Minute)
+				require.Empty(t, pos.purchases())
+				require.Equal(t, lanes.Declined, f.shownPurchase(0).Phase)
+				require.Contains(t, f.shownPurchase(0).UserMessage, "busy")
+				require.Empty(t, f.Unresolved())
+				require.Equal(t, 30, f.Sessions()[0].Minutes)
+				f.restart()
+				require.Empty(t, f.Unresolved())
+				require.Empty(t, pos.purchases())
+			}, withWebhook(pos))
+		})
+	}
+}
+
+// What the POS has accepted is added once, however long it takes to save it.
+func TestAnAcceptedPurchaseIsSettledWhenTheStoreReturns(t *testing.T) {
+	faults := map[string]flushHook{"replies are lost": flushAndLoseReply, "it writes and hangs": flushAndHang}
+	for name, outage := range outages {
+		faults[name] = outage
+	}
+	for name, fault := range faults {
+		t.Run(name, func(t *testing.T) {
+			pos := &fakeWebhook{}
+			runFixture(t, func(t *testing.T, f *fixture) {
+				session := f.createWithPurchasing(0, 120)
+				f.store.setHook(faultFrom(savesSettlement, fault))
+				f.buy(0, minutes(15))
+				f.advance(10 * time.Minute)
+				require.Len(t, pos.purchases(), 1)
+				require.Equal(t, lanes.Pending, f.shownPurchase(0).Phase, "an unsaved settlement is not shown")
+				f.storeReturns()
+				f.advance(time.Minute)
+				require.Equal(t, lanes.Accepted, f.shownPurchase(0).Phase)
+				require.Equal(t, 135, f.Sessions()[0].Minutes)
+				require.Equal(t, []lanes.Kind{
+					lanes.SessionCreated, lanes.SessionStarted, lanes.PurchaseRequest, lanes.SessionModified,
+				}, f.eventKinds(session))
+				require.Len(t, pos.purchases(), 1)
+				f.restart()
+				require.Equal(t, 135, f.Sessions()[0].Minutes)
+				require.Empty(t, f.Unresolved())
+			}, withWebhook(pos))
+		})
+	}
+}
+
+// The session may end while the store is down: then there is nothing to add the time to.
+func TestASessionThatEndsBeforeItsPurchaseCouldBeSettled(t *testing.T) {
+	pos := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.createWithPurchasing(0, 5)
+		f.store.setHook(faultFrom(savesSettlement, refuseFlush))
+		purchase := f.buy(0, minutes(15))
+		f.advance(10 * time.Minute)
+		require.Empty(t, f.activeSessions())
+		require.Empty(t, f.Unresolved(), "an unsaved purchase is not shown")
+		f.storeReturns()
+		f.advance(time.Minute)
+		require.Equal(t, 5*time.Minute, f.endedSession(session).Used)
+		require.Equal(t, []uuid.UUID{purchase}, f.unresolvedIDs())
+		f.restart()
+		require.Equal(t, []uuid.UUID{purchase}, f.unresolvedIDs())
+	}, withWebhook(pos))
+}
+
+// A settlement that was on its way to the store before the deadline counts, however long the store takes.
+func TestBoughtTimeThatIsBeingSavedAtTheDeadlineCounts(t *testing.T) {
+	pos := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.createWithPurchasing(0, 5)
+		f.store.setHook(faultFrom(savesSettlement, hangFlush))
+		f.buy(0, minutes(15))
+		f.advance(10 * time.Minute)
+		require.False(t, f.isOpen(0), "the saved time is over")
+		f.storeReturns()
+		require.Equal(t, lanes.Accepted, f.shownPurchase(0).Phase)
+		require.True(t, f.isOpen(0))
+		require.Equal(t, 10*time.Minute-8*time.Second, f.remaining(session))
+		require.Empty(t, f.Unresolved())
+	}, withWebhook(pos))
+}
+
+// A purchase is sent within 5 s or declined as busy, also when the store is slow to save it as sent.
+func TestAPurchaseThatTookTooLongToSaveIsNotSent(t *testing.T) {
+	for name, outage := range map[string]flushHook{"it hangs": hangFlush, "it writes and hangs": flushAndHang} {
+		t.Run(name, func(t *testing.T) {
+			pos := &fakeWebhook{}
+			runFixture(t, func(t *testing.T, f *fixture) {
+				f.createWithPurchasing(0, 30)
+				f.store.setHook(faultFrom(savesRequest, outage))
+				f.buy(0, minutes(15))
+				f.advance(time.Minute)
+				require.Empty(t, pos.purchases())
+				f.storeReturns()
+				f.advance(time.Minute)
+				require.Empty(t, pos.purchases(), "the customer asked two minutes ago")
+				require.Equal(t, lanes.Declined, f.shownPurchase(0).Phase)
+				require.Contains(t, f.shownPurchase(0).UserMessage, "busy")
+				require.Equal(t, "not_sent", f.purchaseLog()[0].Attempt.Outcome())
+				f.restart()
+				f.requireSettledOnce(pos, 30)
+			}, withWebhook(pos))
+		})
+	}
+}
+
+// A lane panics while the purchase is being saved as sent: it is declined as busy, and the event log must not say that an attempt
+// was begun.
+func TestAPurchaseThatWasNeverSentIsNotRecordedAsSent(t *testing.T) {
+	pos := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.createWithPurchasing(0, 30)
+		release := f.blockFlushesFrom(savesRequest)
+		f.buy(0, minutes(15))
+		f.panicLane(0)
+		release()
+		f.advance(lastBackoff)
+		require.Equal(t, lanes.Declined, f.shownPurchase(0).Phase)
+		require.Empty(t, pos.purchases())
+		require.Equal(t, "not_sent", f.purchaseLog()[0].Attempt.Outcome())
+	}, withWebhook(pos))
+}
+
+// A controller that was cut off reports a purchase long after it was made: the customer has given up.
+func TestAPurchaseThatIsReportedLateIsDeclined(t *testing.T) {
+	pos := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.createWithPurchasing(0, 60)
+		restoreLink := f.cutLink(0)
+		f.buy(0, minutes(15))
+		f.advance(10 * time.Minute)
+		restoreLink()
+		f.advance(lastBackoff)
+		require.Empty(t, pos.purchases())
+		require.Equal(t, lanes.Declined, f.shownPurchase(0).Phase)
+	}, withWebhook(pos))
+}
+
+// A move is being saved when the purchase is due to be sent: it is sent from the destination.
+func TestAMoveJustBeforeThePurchaseIsSent(t *testing.T) {
+	pos := &fakeWebhook{}
+	took := time.Second / 2
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.createWithPurchasing(0, 30)
+		f.buy(0, minutes(15))
+		release := f.blockFlushes()
+		moved := f.runAsync(func() error { return f.tryMove(session, 1) })
+		f.advance(took) // the purchase is due to be sent now
+		release()
+		require.NoError(t, <-moved)
+		f.advance(time.Second)
+		require.Equal(t, lanes.Accepted, f.shownPurchase(1).Phase, f.shownPurchase(1).Reason)
+	}, withWebhook(pos), withCatalogue(slowCatalogue(&took)))
+}
+
+// The lanes make the ids of purchases: two may make the same.
+func TestTwoLanesWithTheSameIDForAPurchase(t *testing.T) {
+	pos := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.createWithPurchasing(0, 120)
+		f.createWithPurchasing(1, 120)
+		release := pos.blockPurchases(acceptPurchase)
+		id := uuid.New()
+		f.buyAs(id, 0, minutes(15))
+		f.buyAs(id, 1, minutes(30))
+		release()
+		f.advance(time.Minute)
+		for i, sold := range []int{135, 150} {
+			require.Equal(t, lanes.Accepted, f.shownPurchase(i).Phase)
+			require.Equal(t, sold, f.Sessions()[i].Minutes)
+		}
+		require.Len(t, pos.purchases(), 2)
+	}, withWebhook(pos))
+}
+
+// The store hangs so long that the session ends: its customer is not charged afterwards.
+func TestASessionThatEndsWhileItsPurchaseWaitsForTheStore(t *testing.T) {
+	pos := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.createWithPurchasing(0, 5)
+		f.store.setHook(faultFrom(savesRequest, hangFlush))
+		f.buy(0, minutes(15))
+		f.advance(30 * time.Minute)
+		f.storeReturns()
+		f.advance(time.Minute)
+		require.Empty(t, pos.purchases())
+		require.Empty(t, f.Unresolved())
+		require.Empty(t, f.Sessions())
 	}, withWebhook(pos))
 }

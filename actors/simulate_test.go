@@ -13,140 +13,178 @@ import (
 	"rangegate/lanes/store"
 )
 
-// Simulated events: an integrator tries out a receiver.
+// Simulated time that a receiver accepted is added although the store is down for a while.
+func TestSimulatedTimeIsAddedWhenTheStoreReturns(t *testing.T) {
+	pos := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		release := pos.blockPurchases(acceptPurchase)
+		result := f.startSimulation(lanes.PurchaseRequest, session, minutes(15))
+		f.store.setHook(refuseFlush)
+		release()
+		f.advance(2 * time.Second)
+		f.storeReturns()
+		f.advance(2 * time.Second)
+		require.NoError(t, (<-result).err)
+		require.Equal(t, 45, f.Sessions()[0].Minutes)
+	}, withWebhook(pos))
+}
 
-// simulated is what came of simulating an event.
-type simulated struct {
+// More simulations than may run at once are refused.
+func TestABoundedNumberOfSimulationsRunsAtOnce(t *testing.T) {
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		release := webhook.block()
+		var result []<-chan error
+		for range SimulationSlots {
+			result = append(result, f.runAsync(func() error {
+				_, err := f.Simulate(f.requestContext(), lanes.Help, uuid.Nil, nil)
+				return err
+			}))
+		}
+		_, err := f.Simulate(f.requestContext(), lanes.Help, uuid.Nil, nil)
+		require.ErrorIs(t, err, lanes.ErrOverloaded)
+		release()
+		for _, one := range result {
+			require.NoError(t, <-one)
+		}
+	}, withWebhook(webhook))
+}
+
+// Simulated events: an integrator tests a receiver.
+
+// simulationResult is the result of simulating an event.
+type simulationResult struct {
 	logged lanes.Logged
 	err    error
 }
 
-// simulates begins to simulate the event. What comes of it comes through the channel.
-func (g *rig) simulates(kind lanes.Kind, session uuid.UUID, items ...lanes.Item) <-chan simulated {
-	came := make(chan simulated, 1)
+// startSimulation begins to simulate the event. Its result comes through the channel.
+func (f *fixture) startSimulation(kind lanes.Kind, session uuid.UUID, items ...lanes.Item) <-chan simulationResult {
+	result := make(chan simulationResult, 1)
 	go func() {
-		logged, err := g.Simulate(g.Context(), kind, session, items)
-		came <- simulated{logged, err}
+		logged, err := f.Simulate(f.Context(), kind, session, items)
+		result <- simulationResult{logged, err}
 	}()
 	synctest.Wait()
-	return came
+	return result
 }
 
 // simulate simulates the event, which the receiver answers at once.
-func (g *rig) simulate(kind lanes.Kind, session uuid.UUID, items ...lanes.Item) lanes.Logged {
-	g.Helper()
+func (f *fixture) simulate(kind lanes.Kind, session uuid.UUID, items ...lanes.Item) lanes.Logged {
+	f.Helper()
 	select {
-	case came := <-g.simulates(kind, session, items...):
-		require.NoError(g, came.err)
-		return came.logged
+	case result := <-f.startSimulation(kind, session, items...):
+		require.NoError(f, result.err)
+		return result.logged
 	default:
-		require.FailNow(g, "no answer")
+		require.FailNow(f, "no answer")
 		return lanes.Logged{}
 	}
 }
 
-// last is the newest event in the log.
-func (g *rig) last() lanes.Logged {
-	g.Helper()
-	log := g.eventLog()
+// lastEvent returns the newest event in the log.
+func (f *fixture) lastEvent() lanes.Logged {
+	f.Helper()
+	log := f.eventLog()
 	return log[len(log)-1]
 }
 
 func TestASimulatedEventIsSentAndMarked(t *testing.T) {
-	received := &inbox{}
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		session := g.create(1, 30)
-		before := g.Lanes()
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(1, 30)
+		before := f.Lanes()
 		for _, kind := range []lanes.Kind{lanes.Help, lanes.CarrierHit, lanes.SessionStopped, lanes.SessionPaused} {
-			logged := g.simulate(kind, session)
-			require.Equal(t, logged, g.last())
-			require.Equal(t, []uuid.UUID{session, g.lane(1)}, []uuid.UUID{logged.Event.Session, logged.Event.Lane})
+			logged := f.simulate(kind, session)
+			require.Equal(t, logged, f.lastEvent())
+			require.Equal(t, []uuid.UUID{session, f.laneID(1)}, []uuid.UUID{logged.Event.Session, logged.Event.Lane})
 			require.Equal(t, kind, logged.Event.Kind)
 			require.True(t, logged.Simulated)
 			require.Equal(t, 200, logged.Attempt.Status)
-			require.Equal(t, kind, received.kinds()[len(received.kinds())-1])
+			require.Equal(t, kind, webhook.kinds()[len(webhook.kinds())-1])
 		}
-		require.Equal(t, before, g.Lanes(), "nothing has changed")
-		for _, logged := range g.eventLog()[:2] {
+		require.Equal(t, before, f.Lanes(), "nothing has changed")
+		for _, logged := range f.eventLog()[:2] {
 			require.False(t, logged.Simulated)
 		}
-		g.restart()
-		require.Len(t, received.kinds(), 6, "none is sent again")
-	}, withWebhook(received))
+		f.restart()
+		require.Len(t, webhook.kinds(), 6, "none is sent again")
+	}, withWebhook(webhook))
 }
 
-func TestASimulatedEventOfNoSessionHasMadeUpIds(t *testing.T) {
-	received := &inbox{}
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		g.create(0, 30)
-		seen := map[uuid.UUID]bool{uuid.Nil: true, g.lane(0): true, g.lane(1): true}
+func TestASimulatedEventWithoutASessionHasRandomIDs(t *testing.T) {
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.create(0, 30)
+		seen := map[uuid.UUID]bool{uuid.Nil: true, f.laneID(0): true, f.laneID(1): true}
 		for _, session := range []uuid.UUID{uuid.Nil, uuid.New(), uuid.New()} {
 			seen[session] = true
-			logged := g.simulate(lanes.PurchaseRequest, session, minutes(500))
+			logged := f.simulate(lanes.PurchaseRequest, session, minutes(500))
 			for _, id := range []uuid.UUID{logged.Event.Session, logged.Event.Lane, logged.Event.ID} {
 				require.False(t, seen[id])
 				seen[id] = true
 			}
-			require.Equal(t, []lanes.Item{minutes(500)}, logged.Event.Items, "no bound: it adds to nothing")
-			require.Equal(t, logged, g.last())
+			require.Equal(t, []lanes.Item{minutes(500)}, logged.Event.Items, "without a session there is no bound")
+			require.Equal(t, logged, f.lastEvent())
 		}
-	}, withWebhook(received))
+	}, withWebhook(webhook))
 }
 
-func TestASimulatedEventRefusedIsAnAnswer(t *testing.T) {
-	received := &inbox{}
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		session := g.create(0, 30)
-		received.sells(declines("No."))
-		logged := g.simulate(lanes.PurchaseRequest, session, minutes(15))
+func TestASimulatedEventThatIsRefusedReturnsTheResponse(t *testing.T) {
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		webhook.setPurchaseReply(declinePurchase("No."))
+		logged := f.simulate(lanes.PurchaseRequest, session, minutes(15))
 		require.Equal(t, 402, logged.Attempt.Status)
-		require.Equal(t, logged, g.last())
-		require.Equal(t, 30*time.Minute, g.left(session))
-	}, withWebhook(received))
+		require.Equal(t, logged, f.lastEvent())
+		require.Equal(t, 30*time.Minute, f.remaining(session))
+	}, withWebhook(webhook))
 }
 
 func TestASimulatedEventWaitsForNoOther(t *testing.T) {
-	received := &inbox{}
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		release := received.hold()
-		session := g.create(0, 30) // its first event hangs, the second waits for it
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		release := webhook.block()
+		session := f.create(0, 30) // its first event hangs, the second waits for it
 		for i := 1; i < testSlots; i++ {
-			g.create(i, 30)
+			f.create(i, 30)
 		}
-		require.Len(t, received.kinds(), testSlots, "every slot is taken")
-		received.answers(nil)
-		g.simulate(lanes.SessionStopped, session)
-		require.Len(t, received.kinds(), testSlots+1)
+		require.Len(t, webhook.kinds(), testSlots, "every slot is taken")
+		webhook.setReply(nil)
+		f.simulate(lanes.SessionStopped, session)
+		require.Len(t, webhook.kinds(), testSlots+1)
 
-		received.hold()
-		came := g.simulates(lanes.SessionPaused, session)
-		received.answers(nil)
+		webhook.block()
+		result := f.startSimulation(lanes.SessionPaused, session)
+		webhook.setReply(nil)
 		release()
-		require.Equal(t, g.happened(session)[1], lanes.SessionStarted)
-		require.Equal(t, 200, g.eventLog()[1].Attempt.Status, "nor does any wait for it")
-		require.Empty(t, came)
-	}, withWebhook(received), withLanes(testSlots))
+		require.Equal(t, f.eventKinds(session)[1], lanes.SessionStarted)
+		require.Equal(t, 200, f.eventLog()[1].Attempt.Status, "no event waits for it")
+		require.Empty(t, result)
+	}, withWebhook(webhook), withLanes(testSlots))
 }
 
 func TestSimulatedTimeIsAddedOnceItIsAccepted(t *testing.T) {
-	pos := &inbox{}
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		session := g.create(0, 30)
-		g.create(1, 30)
-		give := pos.thinks(accepts)
-		came := g.simulates(lanes.PurchaseRequest, session, minutes(10), targets(3), minutes(5))
-		require.Equal(t, lanes.Interrupted, g.last().Attempt.Error, "saved before it is sent")
-		require.True(t, g.last().Simulated)
-		require.Equal(t, 30*time.Minute, g.left(session))
+	pos := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		f.create(1, 30)
+		release := pos.blockPurchases(acceptPurchase)
+		result := f.startSimulation(lanes.PurchaseRequest, session, minutes(10), targets(3), minutes(5))
+		require.Equal(t, lanes.Interrupted, f.lastEvent().Attempt.Error, "saved before it is sent")
+		require.True(t, f.lastEvent().Simulated)
+		require.Equal(t, 30*time.Minute, f.remaining(session))
 
 		var flushed []store.Batch
-		g.store.hook(func(_ context.Context, batch store.Batch, flush func() error) error {
+		f.store.setHook(func(_ context.Context, batch store.Batch, flush func() error) error {
 			flushed = append(flushed, batch)
 			return flush()
 		})
-		give()
-		require.Equal(t, 200, (<-came).logged.Attempt.Status)
-		require.Equal(t, 45*time.Minute, g.left(session))
+		release()
+		require.Equal(t, 200, (<-result).logged.Attempt.Status)
+		require.Equal(t, 45*time.Minute, f.remaining(session))
 		var with []lanes.Kind
 		for _, event := range flushed[0].Events {
 			with = append(with, event.Event.Kind)
@@ -154,110 +192,110 @@ func TestSimulatedTimeIsAddedOnceItIsAccepted(t *testing.T) {
 		require.Equal(t, []lanes.Kind{lanes.SessionModified, lanes.PurchaseRequest}, with, "in one write")
 		require.Equal(t, 45*time.Minute, flushed[0].Lanes[0].Session.Sold)
 		require.Equal(t, 1, countKind(pos.kinds(), lanes.SessionModified))
-		g.restart()
-		require.Equal(t, 45, g.Sessions()[0].Minutes)
-		require.Equal(t, 30, g.Sessions()[1].Minutes)
+		f.restart()
+		require.Equal(t, 45, f.Sessions()[0].Minutes)
+		require.Equal(t, 30, f.Sessions()[1].Minutes)
 	}, withWebhook(pos))
 }
 
 func TestSimulatedTimeFollowsASessionThatMoves(t *testing.T) {
-	pos := &inbox{}
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		session := g.create(0, 30)
-		give := pos.thinks(accepts)
-		came := g.simulates(lanes.PurchaseRequest, session, minutes(15))
-		g.moves(session, 1)
-		give()
-		require.NoError(t, (<-came).err)
-		require.Equal(t, 45*time.Minute, g.left(session))
+	pos := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		release := pos.blockPurchases(acceptPurchase)
+		result := f.startSimulation(lanes.PurchaseRequest, session, minutes(15))
+		f.move(session, 1)
+		release()
+		require.NoError(t, (<-result).err)
+		require.Equal(t, 45*time.Minute, f.remaining(session))
 	}, withWebhook(pos))
 }
 
 func TestSimulatedTimeOfASessionThatEnded(t *testing.T) {
-	pos := &inbox{}
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		session := g.create(0, 30)
-		give := pos.thinks(accepts)
-		came := g.simulates(lanes.PurchaseRequest, session, minutes(15))
-		g.stop(session)
-		give()
-		answer := <-came
+	pos := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		release := pos.blockPurchases(acceptPurchase)
+		result := f.startSimulation(lanes.PurchaseRequest, session, minutes(15))
+		f.stop(session)
+		release()
+		answer := <-result
 		synctest.Wait()
 		require.NoError(t, answer.err)
-		require.Equal(t, 30*time.Minute, g.ended(session).Session.Sold)
-		require.Equal(t, 200, g.eventLog()[answer.logged.Cursor-1].Attempt.Status, "its outcome is on record all the same")
+		require.Equal(t, 30*time.Minute, f.endedSession(session).Session.Sold)
+		require.Equal(t, 200, f.eventLog()[answer.logged.Cursor-1].Attempt.Status, "its outcome is saved all the same")
 	}, withWebhook(pos))
 }
 
 func TestWhatCannotBeSimulatedIsNotSent(t *testing.T) {
-	received := &inbox{}
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		session := g.create(0, 470)
-		came := <-g.simulates(lanes.PurchaseRequest, session, minutes(6), minutes(5))
-		require.ErrorIs(t, came.err, lanes.ErrDurationOutOfRange)
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 470)
+		result := <-f.startSimulation(lanes.PurchaseRequest, session, minutes(6), minutes(5))
+		require.ErrorIs(t, result.err, lanes.ErrDurationOutOfRange)
 		for name, outage := range outages {
-			g.store.hook(outage)
-			asked := g.simulates(lanes.Help, session)
-			g.pass(2 * time.Second)
+			f.store.setHook(outage)
+			asked := f.startSimulation(lanes.Help, session)
+			f.advance(2 * time.Second)
 			require.ErrorIs(t, (<-asked).err, lanes.ErrStoreUnavailable, name)
-			g.storeReturns()
+			f.storeReturns()
 		}
-		require.Len(t, received.kinds(), 2)
-		require.NotContains(t, received.kinds(), lanes.Help)
+		require.Len(t, webhook.kinds(), 2)
+		require.NotContains(t, webhook.kinds(), lanes.Help)
 
-		g.settings.Webhook = nil
-		g.restart()
-		came = <-g.simulates(lanes.Help, session)
-		require.ErrorIs(t, came.err, lanes.ErrWebhookNotConfigured)
-	}, withWebhook(received))
+		f.settings.Webhook = nil
+		f.restart()
+		result = <-f.startSimulation(lanes.Help, session)
+		require.ErrorIs(t, result.err, lanes.ErrWebhookNotConfigured)
+	}, withWebhook(webhook))
 }
 
-// Minutes that are being bought at the lane count in a simulation too.
-func TestASimulationLeavesRoomForWhatIsBeingBought(t *testing.T) {
-	pos := &inbox{}
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		session := g.shop(0, 460)
-		pos.thinks(accepts)
-		g.buys(0, minutes(15))
-		pos.sells(accepts)
-		came := <-g.simulates(lanes.PurchaseRequest, session, minutes(10))
-		require.ErrorIs(t, came.err, lanes.ErrDurationOutOfRange)
+// The minutes of a pending purchase at the lane count in a simulation too.
+func TestASimulationLeavesRoomForPendingPurchases(t *testing.T) {
+	pos := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.createWithPurchasing(0, 460)
+		pos.blockPurchases(acceptPurchase)
+		f.buy(0, minutes(15))
+		pos.setPurchaseReply(acceptPurchase)
+		result := <-f.startSimulation(lanes.PurchaseRequest, session, minutes(10))
+		require.ErrorIs(t, result.err, lanes.ErrDurationOutOfRange)
 		require.Len(t, pos.purchases(), 1)
 	}, withWebhook(pos))
 }
 
 func TestASimulatedEventThatNobodyAnswersIsRecorded(t *testing.T) {
-	received := &inbox{}
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		session := g.create(0, 30)
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
 		for _, attempt := range []lanes.Attempt{
-			{Error: lanes.Unreachable + ": no route"}, {Error: lanes.TimedOut + ": after 10s", Duration: patience},
+			{Error: lanes.Unreachable + ": no route"}, {Error: lanes.TimedOut + ": after 10s", Duration: webhookTimeout},
 		} {
-			received.sells(failing(attempt))
-			came := <-g.simulates(lanes.PurchaseRequest, session, minutes(15))
-			require.ErrorIs(t, came.err, lanes.ErrWebhookFailed)
+			webhook.setPurchaseReply(failPurchase(attempt))
+			result := <-f.startSimulation(lanes.PurchaseRequest, session, minutes(15))
+			require.ErrorIs(t, result.err, lanes.ErrWebhookFailed)
 			synctest.Wait()
-			require.Equal(t, attempt, *g.last().Attempt)
+			require.Equal(t, attempt, *f.lastEvent().Attempt)
 		}
-		require.Equal(t, 30*time.Minute, g.left(session))
-	}, withWebhook(received))
+		require.Equal(t, 30*time.Minute, f.remaining(session))
+	}, withWebhook(webhook))
 }
 
-// Whoever asked may have gone: what was sent is followed to its end.
-func TestASimulatedEventOutlivesItsRequest(t *testing.T) {
-	pos := &inbox{}
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		session := g.create(0, 30)
-		give := pos.thinks(accepts)
-		asking, giveUp := context.WithCancel(t.Context())
-		asked := g.begin(func() error {
-			_, err := g.Simulate(asking, lanes.PurchaseRequest, session, []lanes.Item{minutes(15)})
+// The client may have given up: what was sent is followed to its end.
+func TestASimulationIsFinishedAlthoughItsClientGaveUp(t *testing.T) {
+	pos := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		release := pos.blockPurchases(acceptPurchase)
+		clientContext, giveUp := context.WithCancel(t.Context())
+		asked := f.runAsync(func() error {
+			_, err := f.Simulate(clientContext, lanes.PurchaseRequest, session, []lanes.Item{minutes(15)})
 			return err
 		})
 		giveUp()
 		synctest.Wait()
-		give()
+		release()
 		require.NoError(t, <-asked)
-		require.Equal(t, 45*time.Minute, g.left(session))
+		require.Equal(t, 45*time.Minute, f.remaining(session))
 	}, withWebhook(pos))
 }

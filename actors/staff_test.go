@@ -12,77 +12,36 @@ import (
 	"rangegate/lanes"
 )
 
-// What staff do, and what is kept of it.
+// Commands of staff, and the record of what they changed.
 
-// acts is what staff did, as it is on record.
-func (g *rig) acts() []lanes.Act {
-	g.Helper()
-	acts, err := g.Acts(g.Context(), 0, 1_000_000)
-	require.NoError(g, err)
-	return acts
-}
-
-// did is the same in a few words each: what, and its detail.
-func (g *rig) did() (words []string) {
-	g.Helper()
-	for _, act := range g.acts() {
-		words = append(words, act.What+" "+act.Detail)
-	}
-	return words
-}
-
-// staffOn gives a command of sam's to the session, which must take it.
-func (g *rig) staffOn(session uuid.UUID, command lanes.Command) {
-	g.Helper()
-	_, err := g.StaffOn(g.request(), "sam", session, command)
-	require.NoError(g, err, command.Name())
-	synctest.Wait()
-}
-
-func (g *rig) staffLane(i int, command lanes.Command) {
-	g.Helper()
-	require.NoError(g, g.StaffLane(g.request(), "sam", g.lane(i), command), command.Name())
-	synctest.Wait()
-}
-
-// staffBook is sam selling minutes on the i-th lane, which run once the customer enters.
-func (g *rig) staffBook(i, minutes int) uuid.UUID {
-	g.Helper()
-	sale := g.sale(minutes)
-	sale.AutoStart = false
-	_, err := g.StaffCreate(g.request(), "sam", g.lane(i), sale)
-	require.NoError(g, err)
-	return sale.Session
-}
-
-func TestWhatStaffDoIsOnRecord(t *testing.T) {
-	var said journal
-	pos := &inbox{}
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		begun := g.clock.Now().Wall
-		session := g.staffBook(0, 30)
-		g.staffOn(session, lanes.Enter{Session: session})
-		g.pass(time.Minute)
-		g.staffOn(session, lanes.Pause{Session: session})
-		g.staffOn(session, lanes.Resume{Session: session})
-		g.staffOn(session, lanes.Modify{Session: session, Minutes: 15})
-		g.staffLane(1, lanes.Offer{Sale: lanes.OffSale})
-		g.staffLane(1, lanes.Offer{Sale: lanes.OffSale})
-		_, err := g.StaffMove(g.request(), "kim", session, g.lane(1))
-		require.NoError(t, err, "staff know why it is closed")
+func TestWhatStaffChangeIsRecorded(t *testing.T) {
+	var logs logRecorder
+	pos := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		begun := f.clock.Now().Wall
+		session := f.staffCreateWaiting(0, 30)
+		f.staffCommand(session, lanes.Enter{Session: session})
+		f.advance(time.Minute)
+		f.staffCommand(session, lanes.Pause{Session: session})
+		f.staffCommand(session, lanes.Resume{Session: session})
+		f.staffCommand(session, lanes.Modify{Session: session, Minutes: 15})
+		f.staffLaneCommand(1, lanes.Offer{Sale: lanes.OffSale})
+		f.staffLaneCommand(1, lanes.Offer{Sale: lanes.OffSale})
+		_, err := f.StaffMove(f.requestContext(), "kim", session, f.laneID(1))
+		require.NoError(t, err, "staff may move it to a closed lane")
 		synctest.Wait()
-		_, err = g.LaneOn(g.request(), g.lane(1), lanes.CallHelp{})
+		_, err = f.LaneOn(f.requestContext(), f.laneID(1), lanes.CallHelp{})
 		require.NoError(t, err)
-		g.staffLane(1, lanes.HelpComing{})
-		g.staffOn(session, lanes.Stop{Session: session, By: lanes.ByStaff})
+		f.staffLaneCommand(1, lanes.HelpComing{})
+		f.staffCommand(session, lanes.Stop{Session: session, By: lanes.ByStaff})
 
 		require.Equal(t, []string{
 			"create 30", "start ", "pause ", "resume ", "modify +15", "offer closed", "move Lane 2", "help_coming ", "stop ",
-		}, g.did())
-		acts := g.acts()
+		}, f.actSummaries())
+		acts := f.acts()
 		for i, act := range acts {
 			require.Equal(t, uint64(i+1), act.Cursor)
-			who, lane, about := "sam", g.lane(0), session
+			who, lane, about := "sam", f.laneID(0), session
 			if act.What == "offer" {
 				about = uuid.Nil
 			}
@@ -90,64 +49,231 @@ func TestWhatStaffDoIsOnRecord(t *testing.T) {
 				who = "kim"
 			}
 			if act.What == "offer" || i > 6 {
-				lane = g.lane(1)
+				lane = f.laneID(1)
 			}
 			require.Equal(t, []any{who, lane, about}, []any{act.Who, act.Lane, act.Session}, act.What)
 		}
 		require.Equal(t, begun, acts[0].At)
 		require.Equal(t, begun.Add(time.Minute), acts[2].At)
-		require.Equal(t, lanes.EndReason(lanes.ByStaff), g.ended(session).Reason)
+		require.Equal(t, lanes.EndReason(lanes.ByStaff), f.endedSession(session).Reason)
 		require.Equal(t, []lanes.Kind{
 			lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused, lanes.SessionResumed, lanes.SessionModified,
 			lanes.SessionModified, lanes.Help, lanes.SessionStopped,
-		}, pos.kinds(), "the POS hears what it always hears")
-		require.Contains(t, said.String(), `"command":"move","by":"staff","result":"ok","who":"kim"`)
-		require.NotContains(t, said.String(), `"by":"lane","result":"ok","who"`)
-	}, withWebhook(pos), withLog(zerolog.New(&said)))
+		}, pos.kinds(), "the POS gets the usual events")
+		require.Contains(t, logs.String(), `"command":"move","by":"staff","result":"ok","who":"kim"`)
+		require.NotContains(t, logs.String(), `"by":"lane","result":"ok","who"`)
+	}, withWebhook(pos), withLog(zerolog.New(&logs)))
 }
 
-func TestWhatChangesNothingAndWhatOthersDoIsNotOnRecord(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		session := g.create(0, 30)
-		g.pause(session)
-		g.pass(2 * time.Second)
+func TestWhatChangesNothingAndWhatOthersChangeIsNotRecorded(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		f.pause(session)
+		f.advance(2 * time.Second)
 		refused := func(_ any, err error) { require.Error(t, err) }
-		refused(g.StaffOn(g.request(), "sam", session, lanes.Pause{Session: session}))
-		refused(g.StaffOn(g.request(), "sam", session, lanes.Modify{Session: session, Minutes: 481}))
-		refused(g.StaffOn(g.request(), "sam", uuid.New(), lanes.Stop{Session: session}))
-		refused(g.StaffMove(g.request(), "sam", session, g.lane(0)))
-		refused(g.StaffCreate(g.request(), "sam", g.lane(0), g.sale(30)))
-		refused(g.StaffCreate(g.request(), "sam", uuid.New(), g.sale(30)))
-		require.ErrorIs(t, g.StaffLane(g.request(), "sam", uuid.New(), lanes.HelpDone{}), lanes.ErrLaneNotFound)
-		g.staffLane(0, lanes.HelpDone{})
-		g.staffLane(0, lanes.Offer{Sale: lanes.AsConfigured})
-		g.staffOn(session, lanes.MakeUp{Session: session, Give: true})
-		g.stop(session)
-		require.Empty(t, g.acts())
+		refused(f.StaffOn(f.requestContext(), "sam", session, lanes.Pause{Session: session}))
+		refused(f.StaffOn(f.requestContext(), "sam", session, lanes.Modify{Session: session, Minutes: 481}))
+		refused(f.StaffOn(f.requestContext(), "sam", uuid.New(), lanes.Stop{Session: session}))
+		refused(f.StaffMove(f.requestContext(), "sam", session, f.laneID(0)))
+		refused(f.StaffCreate(f.requestContext(), "sam", f.laneID(0), f.newSale(30)))
+		refused(f.StaffCreate(f.requestContext(), "sam", uuid.New(), f.newSale(30)))
+		require.ErrorIs(t, f.StaffLane(f.requestContext(), "sam", uuid.New(), lanes.HelpDone{}), lanes.ErrLaneNotFound)
+		f.staffLaneCommand(0, lanes.HelpDone{})
+		f.staffLaneCommand(0, lanes.Offer{Sale: lanes.AsConfigured})
+		f.staffCommand(session, lanes.MakeUp{Session: session, Give: true})
+		f.stop(session)
+		require.Empty(t, f.acts())
 	})
 }
 
 func TestALaneThatStaffCloseForSale(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, g *rig) {
-		session := g.create(0, 30)
-		g.staffLane(0, lanes.Offer{Sale: lanes.OffSale})
-		g.staffLane(1, lanes.Offer{Sale: lanes.OffSale})
-		g.staffLane(2, lanes.Offer{Sale: lanes.OnSale})
-		g.restart()
-		require.True(t, g.open(0), "what is on it goes on")
-		require.ErrorIs(t, g.tryCreate(1, 30), lanes.ErrLaneNotAccessible)
-		require.ErrorIs(t, g.tryMove(session, 1), lanes.ErrLaneNotAccessible)
-		g.moves(session, 2)
-		g.stop(session)
-		g.staffBook(1, 30)
-		g.staffLane(2, lanes.Offer{Sale: lanes.AsConfigured})
-		require.ErrorIs(t, g.tryCreate(2, 30), lanes.ErrLaneNotAccessible, "as it is configured")
-		g.staffLane(0, lanes.Offer{Sale: lanes.AsConfigured})
-		require.NoError(t, g.tryCreate(0, 30))
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		f.staffLaneCommand(0, lanes.Offer{Sale: lanes.OffSale})
+		f.staffLaneCommand(1, lanes.Offer{Sale: lanes.OffSale})
+		f.staffLaneCommand(2, lanes.Offer{Sale: lanes.OnSale})
+		f.restart()
+		require.True(t, f.isOpen(0), "its session runs on")
+		require.ErrorIs(t, f.tryCreate(1, 30), lanes.ErrLaneNotAccessible)
+		require.ErrorIs(t, f.tryMove(session, 1), lanes.ErrLaneNotAccessible)
+		f.move(session, 2)
+		f.stop(session)
+		f.staffCreateWaiting(1, 30)
+		f.staffLaneCommand(2, lanes.Offer{Sale: lanes.AsConfigured})
+		require.ErrorIs(t, f.tryCreate(2, 30), lanes.ErrLaneNotAccessible, "the configuration closes it")
+		f.staffLaneCommand(0, lanes.Offer{Sale: lanes.AsConfigured})
+		require.NoError(t, f.tryCreate(0, 30))
 		var forSale []bool
-		for _, lane := range g.Lanes() {
+		for _, lane := range f.Lanes() {
 			forSale = append(forSale, lane.Lane.ForSale())
 		}
 		require.Equal(t, []bool{true, false, false}, forSale)
 	}, withLanes(3), withClosedLane(2))
+}
+
+// The record of staff's acts through outages and restarts.
+
+func TestAnActIsSavedWithWhatItChanged(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		f.store.setHook(refuseFlush)
+		_, err := f.StaffOn(f.requestContext(), "sam", session, lanes.Modify{Session: session, Minutes: 5})
+		require.ErrorIs(t, err, lanes.ErrStoreUnavailable)
+		require.ErrorIs(t, f.StaffLane(f.requestContext(), "sam", f.laneID(1), lanes.Offer{Sale: lanes.OffSale}), lanes.ErrStoreUnavailable)
+		f.storeReturns()
+		require.Empty(t, f.acts())
+		require.True(t, f.Lanes()[1].Lane.ForSale())
+	})
+}
+
+// A stop or pause is in force before it is saved, and its act is saved with it, whatever happens in between.
+func TestAStopOrPauseThatIsNotSavedYetKeepsItsAct(t *testing.T) {
+	for name, outage := range outages {
+		t.Run(name, func(t *testing.T) {
+			runFixture(t, func(t *testing.T, f *fixture) {
+				stopped, paused := f.create(0, 30), f.create(1, 30)
+				f.store.setHook(outage)
+				at := f.clock.Now().Wall
+				stop := lanes.Stop{Session: stopped, By: lanes.ByStaff}
+				require.ErrorIs(t, f.answerOf(f.runAsync(func() error {
+					_, err := f.StaffOn(t.Context(), "sam", stopped, stop)
+					return err
+				}), time.Second), lanes.ErrNotSaved)
+				_, err := f.StaffOn(t.Context(), "sam", stopped, stop)
+				require.ErrorIs(t, err, lanes.ErrNotSaved, "repeating is safe")
+				require.ErrorIs(t, f.answerOf(f.runAsync(func() error {
+					_, err := f.StaffOn(t.Context(), "kim", paused, lanes.Pause{Session: paused})
+					return err
+				}), time.Second), lanes.ErrNotSaved)
+				f.advance(time.Minute)
+				f.panicLane(0)
+				f.storeReturns()
+				f.restart()
+				require.Equal(t, []string{"stop ", "pause "}, f.actSummaries())
+				require.Equal(t, at, f.acts()[0].At)
+				require.Equal(t, stopped, f.acts()[0].Session)
+				require.Equal(t, "kim", f.acts()[1].Who)
+			})
+		})
+	}
+}
+
+func TestTheActsSayWhoSetAndWhoLiftedAHold(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.create(0, 30)
+		f.liftHold(rangeScope)
+		f.setHold(rangeScope)
+		f.setHold(rangeScope)
+		f.setHold(f.bayScope(1))
+		f.setHold(f.laneScope(2))
+		f.liftHold(rangeScope)
+		f.liftHold(f.laneScope(2))
+		require.Equal(t, []string{"hold range", "hold bay Bay B", "hold lane", "lift range", "lift lane"}, f.actSummaries())
+		for _, act := range f.acts() {
+			require.Equal(t, map[string]string{"hold": "sam", "lift": "kim"}[act.What], act.Who)
+			if act.Detail == "lane" {
+				require.Equal(t, f.laneID(2), act.Lane)
+			} else {
+				require.Equal(t, uuid.Nil, act.Lane)
+			}
+			require.Equal(t, uuid.Nil, act.Session)
+		}
+	}, withBays)
+}
+
+// A hold that is set during the lift of an earlier one wins, and is recorded.
+func TestAHoldSetDuringItsLiftIsRecorded(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.setHold(rangeScope)
+		release := f.blockFlushes()
+		lifted := f.runAsync(func() error { return f.tryLiftHold(rangeScope) })
+		again := f.startHold(rangeScope)
+		release()
+		require.ErrorIs(t, f.answerOf(lifted, 0), lanes.ErrCeasefire)
+		f.awaitHold(again)
+		require.Equal(t, []string{"hold range", "lift range", "hold range"}, f.actSummaries())
+		f.liftHold(rangeScope)
+		f.setHold(rangeScope)
+		f.setHold(rangeScope)
+		require.Len(t, f.acts(), 5, "no further act")
+	})
+}
+
+func TestALiftThatIsNotSavedIsNotRecorded(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.setHold(rangeScope)
+		f.store.setHook(refuseFlush)
+		require.ErrorIs(t, f.tryLiftHold(rangeScope), lanes.ErrStoreUnavailable)
+		f.setHold(f.laneScope(0))
+		f.storeReturns()
+		require.Equal(t, []string{"hold range", "hold lane"}, f.actSummaries(), "a hold is in force all the same")
+		f.requireHeld(0, 1)
+	})
+}
+
+// Nobody set the hold that a controller is found with. Who lifts it is recorded.
+func TestAHoldFoundOnAControllerIsNoActOfStaff(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.setHold(rangeScope)
+		f.shutDown()
+		f.path += ".new" // an empty store
+		f.start()
+		f.advance(time.Second)
+		require.Len(t, f.heldScopes(), 2)
+		require.Empty(t, f.acts())
+		f.liftHold(f.laneScope(0))
+		require.Equal(t, []string{"lift lane"}, f.actSummaries())
+	})
+}
+
+func TestTheActsSayWhoSettledAPurchase(t *testing.T) {
+	pos := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.createWithPurchasing(0, 30)
+		pos.setPurchaseReply(timeOutPurchase)
+		first := f.buy(0, minutes(15))
+		f.advance(webhookTimeout)
+		second := f.buy(0, targets(1))
+		f.advance(webhookTimeout)
+		require.NoError(t, f.Clear(f.requestContext(), "sam", first, true))
+		f.stop(session)
+		require.NoError(t, f.Clear(f.requestContext(), "kim", second, false))
+		require.ErrorIs(t, f.Clear(f.requestContext(), "kim", second, false), lanes.ErrPurchaseNotFound)
+		require.Equal(t, []string{"settle credit", "settle drop"}, f.actSummaries())
+		for i, who := range []string{"sam", "kim"} {
+			act := f.acts()[i]
+			require.Equal(t, []any{who, f.laneID(0), session}, []any{act.Who, act.Lane, act.Session})
+		}
+	}, withWebhook(pos))
+}
+
+func TestTheCursorsOfActsContinueAfterARestartAndAStoreLoss(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.staffCreateWaiting(0, 30)
+		f.restart()
+		f.staffCommand(session, lanes.Enter{Session: session})
+		f.advance(2 * time.Minute)
+		f.staffCommand(session, lanes.Modify{Session: session, Minutes: 5})
+		f.stop(session)
+		before := f.acts()
+		require.Len(t, before, 3)
+		event, ended, act := f.Latest(t.Context())
+		require.Equal(t, []uint64{uint64(len(f.eventLog())), 1, 3}, []uint64{event, ended, act})
+
+		f.wipeStore()
+		f.noticeLoss()
+		require.Equal(t, before[2:], f.acts(), "recent acts are in the log again")
+		f.staffCreateWaiting(1, 30)
+		require.Equal(t, uint64(4), f.acts()[1].Cursor)
+		last, err := f.Acts(t.Context(), 3, 10)
+		require.NoError(t, err)
+		require.Equal(t, f.acts()[1:], last)
+
+		f.restart()
+		f.wipeStore()
+		f.noticeLoss()
+		f.restart()
+		f.staffLaneCommand(1, lanes.Offer{Sale: lanes.OffSale})
+		require.Equal(t, uint64(5), f.acts()[0].Cursor, "no cursor is given twice")
+	})
 }

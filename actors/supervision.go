@@ -130,14 +130,38 @@ func (a *rangeActor) HandleFailure(_ *actor.ActorSystem, supervisor actor.Superv
 	if a.ended { // a child that is being stopped must not be restarted: the library would bring it back to life
 		return
 	}
-	switch message.(type) {
-	case *actor.Started, *actor.Restart:
-		if a.r.panics.recent(laneNamed(child), a.r.clock.Now()) > maxPanics+1 {
-			time.AfterFunc(restartPause, func() { a.r.send(a.self, &restartChild{child}) })
-			return
-		}
+	if atStart(message) && a.r.panics.recent(laneNamed(child), a.r.clock.Now()) > maxPanics+1 {
+		time.AfterFunc(restartPause, func() { a.r.send(a.self, &restartChild{child}) })
+		return
 	}
 	supervisor.RestartChildren(child)
+}
+
+// rootSupervisor restarts a range's actor, however often it panics: the library's own supervision stops an actor for good after ten
+// panics in ten seconds. A panic at its start is followed by restartPause.
+type rootSupervisor struct{ r *Range }
+
+// HandleFailure implements actor.SupervisorStrategy.
+func (s rootSupervisor) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, _, message any) {
+	if !atStart(message) {
+		supervisor.RestartChildren(child)
+		return
+	}
+	time.AfterFunc(restartPause, func() {
+		if s.r.life.Err() == nil {
+			supervisor.RestartChildren(child)
+		}
+	})
+}
+
+// atStart reports whether an actor that panicked on the message was starting: of a restart that had to wait for a child to stop, the
+// message is the end of that child.
+func atStart(message any) bool {
+	switch message.(type) {
+	case *actor.Started, *actor.Restart, *actor.Terminated:
+		return true
+	}
+	return false
 }
 
 // laneNamed returns the lane of a lane's actor or of its connection, uuid.Nil for any other actor.

@@ -13,7 +13,7 @@ import (
 	"rangegate/lanes"
 )
 
-func places(n int) []lanes.Place {
+func makePlaces(n int) []lanes.Place {
 	places := make([]lanes.Place, n)
 	for i := range places {
 		places[i] = lanes.Place{ID: uuid.New(), Name: fmt.Sprintf("Lane %d", i+1), Accessible: true}
@@ -29,10 +29,10 @@ func newBoard(layout lanes.Layout) *Board {
 	return New(layout, at)
 }
 
-// full is a board of so many lanes, each with a running session.
-func full(n int) (b *Board, all []lanes.Lane, now lanes.Instant) {
+// fullBoard returns a board of n lanes, each with a running session.
+func fullBoard(n int) (b *Board, all []lanes.Lane, now lanes.Instant) {
 	now = lanes.Instant{Wall: time.Date(2026, time.November, 21, 9, 0, 0, 0, time.UTC), Mono: time.Hour}
-	layout := lanes.Layout{Lanes: places(n)}
+	layout := lanes.Layout{Lanes: makePlaces(n)}
 	b = newBoard(layout)
 	for _, place := range layout.Lanes {
 		lane := lanes.Lane{ID: place.ID, Accessible: true, Usable: true, Session: &lanes.Session{
@@ -46,7 +46,7 @@ func full(n int) (b *Board, all []lanes.Lane, now lanes.Instant) {
 }
 
 func BenchmarkBoard(b *testing.B) {
-	board, all, now := full(1000)
+	board, all, now := fullBoard(1000)
 	b.Run("publish", func(b *testing.B) {
 		b.ReportAllocs()
 		for n := 0; b.Loop(); n++ {
@@ -82,13 +82,13 @@ func BenchmarkBoard(b *testing.B) {
 	})
 }
 
-// A hundred thousand lanes that nobody looks at.
-func TestWithoutAnOnlookerAChangeCostsNoMemory(t *testing.T) {
-	layout := lanes.Layout{Lanes: places(1000)}
+// A hundred thousand lanes may have no screen that follows them.
+func TestAChangeThatNoScreenWaitsForAllocatesNothing(t *testing.T) {
+	layout := lanes.Layout{Lanes: makePlaces(1000)}
 	board, lane := newBoard(layout), layout.Lanes[500].ID
 	_, _, wake := board.Since(0)
 	board.Publish(lanes.Lane{ID: lane})
-	<-wake // who looked once does not look on
+	<-wake // a screen that read once does not wait for the next change
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
 		board.Publish(lanes.Lane{ID: lane})
 		board.PublishLocked(lane, true)
@@ -97,12 +97,12 @@ func TestWithoutAnOnlookerAChangeCostsNoMemory(t *testing.T) {
 	}))
 }
 
-// Of a thousand lanes that are not well the worst are listed, in the order in which all of them would be.
+// Of a thousand links with failures the worst are listed, in the order of the whole list.
 func TestTheWorstLinksAreListed(t *testing.T) {
 	chance := rand.New(rand.NewPCG(7, 7))
 	states := []lanes.LinkState{lanes.LinkDown, lanes.LinkFaulty, lanes.LinkUp}
 	var all, listed []lanes.LinkHealth
-	for _, place := range places(1000) {
+	for _, place := range makePlaces(1000) {
 		one := lanes.LinkHealth{Lane: place.ID, Link: states[chance.IntN(3)], Since: time.Unix(chance.Int64N(50), 0), Restarts: chance.IntN(5)}
 		all, listed = append(all, one), insert(listed, one)
 	}

@@ -10,7 +10,7 @@ import (
 	"rangegate/lanes"
 )
 
-// A busy lane is remembered by its newest fifty commands, and a lane that nobody commands by nothing.
+// The log keeps the newest commands of a busy lane, and nothing of a lane without commands.
 func TestTheCommandLogIsBounded(t *testing.T) {
 	var log CommandLog
 	lane, now := uuid.New(), lanes.Instant{Wall: time.Now(), Mono: time.Hour}
@@ -27,7 +27,7 @@ func TestTheCommandLogIsBounded(t *testing.T) {
 	require.Nil(t, log.Newest(lane))
 }
 
-// Only so many timers count, and only those of the last hour.
+// A bounded number of timers counts, and only those of the last hour.
 func TestLatenessIsBounded(t *testing.T) {
 	var lateness Lateness
 	now := lanes.Instant{Mono: time.Hour}

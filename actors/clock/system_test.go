@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Mono is the kernel's boot clock, whatever else the machine does.
-func TestASystemClockIsTheKernels(t *testing.T) {
+// Mono is the kernel's boot clock.
+func TestTheSystemClockReadsTheKernelsBootClock(t *testing.T) {
 	c, err := NewSystem()
 	require.NoError(t, err)
 	require.NotEmpty(t, c.Boot())

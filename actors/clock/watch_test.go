@@ -12,119 +12,119 @@ import (
 	"rangegate/actors/clock/clocktest"
 )
 
-// watchman is what was noticed of the clocks.
-type watchman struct {
+// watchRecorder records what Watch reports.
+type watchRecorder struct {
 	clock *clocktest.Clock
 	mu    sync.Mutex
 	slept []time.Duration
 	steps []time.Duration
-	drift time.Duration // as told last
+	drift time.Duration // the newest
 }
 
-// onWatch tells a story while the clocks are watched.
-func onWatch(t *testing.T, story func(*testing.T, *watchman)) {
+// runWatched runs a test while Watch compares the clocks.
+func runWatched(t *testing.T, test func(*testing.T, *watchRecorder)) {
 	synctest.Test(t, func(t *testing.T) {
-		w, quit := &watchman{clock: clocktest.New()}, make(chan struct{})
+		w, quit := &watchRecorder{clock: clocktest.New()}, make(chan struct{})
 		var watch sync.WaitGroup
-		watch.Go(func() { clock.Watch(w.clock, quit, w.note(&w.slept), w.note(&w.steps), w.drifts) })
+		watch.Go(func() { clock.Watch(w.clock, quit, w.record(&w.slept), w.record(&w.steps), w.setDrift) })
 		defer watch.Wait()
 		defer close(quit)
 		synctest.Wait()
-		story(t, w)
+		test(t, w)
 	})
 }
 
-func (w *watchman) note(on *[]time.Duration) func(time.Duration) {
-	return func(by time.Duration) {
+func (w *watchRecorder) record(on *[]time.Duration) func(time.Duration) {
+	return func(step time.Duration) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		*on = append(*on, by)
+		*on = append(*on, step)
 	}
 }
 
-func (w *watchman) drifts(by time.Duration) {
+func (w *watchRecorder) setDrift(step time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.drift = by
+	w.drift = step
 }
 
-func (w *watchman) pass(d time.Duration) {
+func (w *watchRecorder) advance(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
 }
 
-func TestASuspendIsNoticedOnce(t *testing.T) {
-	onWatch(t, func(t *testing.T, w *watchman) {
-		w.pass(10 * time.Minute)
+func TestASuspendIsReportedOnce(t *testing.T) {
+	runWatched(t, func(t *testing.T, w *watchRecorder) {
+		w.advance(10 * time.Minute)
 		w.clock.Suspend(5 * time.Minute)
-		w.pass(clock.WatchEvery)
+		w.advance(clock.WatchEvery)
 		require.Equal(t, []time.Duration{5 * time.Minute}, w.slept)
-		w.pass(time.Minute)
+		w.advance(time.Minute)
 		w.clock.Suspend(8 * time.Hour)
-		w.pass(time.Minute)
+		w.advance(time.Minute)
 		require.Equal(t, []time.Duration{5 * time.Minute, 8 * time.Hour}, w.slept)
-		require.Empty(t, w.steps, "the wall clock went on with the other")
+		require.Empty(t, w.steps, "the wall clock ran on with the boot clock")
 	})
 }
 
-func TestAWallClockThatIsSetIsNoticedOnce(t *testing.T) {
-	onWatch(t, func(t *testing.T, w *watchman) {
+func TestAStepOfTheWallClockIsReportedOnce(t *testing.T) {
+	runWatched(t, func(t *testing.T, w *watchRecorder) {
 		w.clock.Step(time.Hour)
-		w.pass(time.Minute)
+		w.advance(time.Minute)
 		w.clock.Step(-2 * time.Hour)
-		w.pass(time.Minute)
+		w.advance(time.Minute)
 		require.Equal(t, []time.Duration{time.Hour, -2 * time.Hour}, w.steps)
 		require.Empty(t, w.slept)
 	})
 }
 
-func TestAWallClockThatIsSetInASuspend(t *testing.T) {
-	onWatch(t, func(t *testing.T, w *watchman) {
+func TestAStepOfTheWallClockDuringASuspendIsReportedToo(t *testing.T) {
+	runWatched(t, func(t *testing.T, w *watchRecorder) {
 		w.clock.Suspend(time.Hour)
 		w.clock.Step(-time.Minute)
-		w.pass(time.Minute)
+		w.advance(time.Minute)
 		require.Equal(t, []time.Duration{time.Hour}, w.slept)
 		require.Equal(t, []time.Duration{-time.Minute}, w.steps)
 	})
 }
 
-func TestSmallCorrectionsOfTheClocksAreNotWorthAWord(t *testing.T) {
-	onWatch(t, func(t *testing.T, w *watchman) {
+func TestSmallCorrectionsOfTheClocksAreNotReported(t *testing.T) {
+	runWatched(t, func(t *testing.T, w *watchRecorder) {
 		for range 100 {
 			w.clock.Step(-time.Second)
 			w.clock.Suspend(time.Second)
-			w.pass(time.Minute)
+			w.advance(time.Minute)
 			w.clock.Step(time.Second)
-			w.pass(time.Minute)
+			w.advance(time.Minute)
 		}
 		require.Empty(t, w.slept)
 		require.Empty(t, w.steps)
 	})
 }
 
-// It is told by how much the wall clock is off, until that is acted upon.
-func TestTheDriftOfTheWallClock(t *testing.T) {
-	onWatch(t, func(t *testing.T, w *watchman) {
+// The drift is how far the wall clock is off, until that is reported as a step.
+func TestTheDriftOfTheWallClockIsMeasured(t *testing.T) {
+	runWatched(t, func(t *testing.T, w *watchRecorder) {
 		w.clock.Step(300 * time.Millisecond)
-		w.pass(time.Minute)
+		w.advance(time.Minute)
 		require.Equal(t, 300*time.Millisecond, w.drift)
 		w.clock.Step(-500 * time.Millisecond)
-		w.pass(time.Minute)
+		w.advance(time.Minute)
 		require.Equal(t, -200*time.Millisecond, w.drift)
 		w.clock.Step(time.Hour)
-		w.pass(time.Minute)
-		require.Zero(t, w.drift, "from now on it is held against the new time")
+		w.advance(time.Minute)
+		require.Zero(t, w.drift, "the drift counts from the new time")
 		require.Len(t, w.steps, 1)
 	})
 }
 
-// A wall clock that goes wrong little by little is as wrong in the end as one that is set.
-func TestASlowDriftIsNoticedOnceForEachSecond(t *testing.T) {
+// A slow drift is reported like a step, each time that it exceeds a second.
+func TestASlowDriftIsReportedOnceForEachSecond(t *testing.T) {
 	for _, gains := range []time.Duration{2 * time.Millisecond, -2 * time.Millisecond} {
-		onWatch(t, func(t *testing.T, w *watchman) {
+		runWatched(t, func(t *testing.T, w *watchRecorder) {
 			for range 1400 {
 				w.clock.Step(gains)
-				w.pass(clock.WatchEvery)
+				w.advance(clock.WatchEvery)
 			}
 			require.Equal(t, []time.Duration{501 * gains, 501 * gains}, w.steps, "each time it is more than a second off")
 			require.Empty(t, w.slept)

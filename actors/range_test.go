@@ -1,0 +1,259 @@
+package actors
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes"
+)
+
+// screen follows the changes of the board.
+type screen struct {
+	*fixture
+	version uint64
+	wake    <-chan struct{}
+}
+
+// openScreen returns a screen that has read the whole board.
+func (f *fixture) openScreen() *screen {
+	f.Helper()
+	s := &screen{fixture: f}
+	require.Equal(f, f.laneIDs(0, 1), s.changedLanes())
+	return s
+}
+
+// changedLanes returns the lanes that changed since the last call.
+func (s *screen) changedLanes() (ids []uuid.UUID) {
+	changed, version, wake := s.Changes(s.version)
+	require.GreaterOrEqual(s, version, s.version)
+	s.version, s.wake = version, wake
+	for _, lane := range changed {
+		ids = append(ids, lane.ID)
+	}
+	return ids
+}
+
+func (s *screen) isWoken() bool {
+	synctest.Wait()
+	select {
+	case <-s.wake:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestAScreenGetsTheLanesThatChanged(t *testing.T) {
+	pos := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		screen := f.openScreen()
+		require.False(t, screen.isWoken())
+		pos.setPurchaseReply(timeOutPurchase)
+		var session uuid.UUID
+		for _, step := range []struct {
+			name    string
+			do      func()
+			changes []uuid.UUID
+		}{
+			{"a session", func() { session = f.createWithPurchasing(1, 60) }, f.laneIDs(1)},
+			{"time that passes", func() { f.advance(time.Minute) }, nil},
+			{"a pause", func() { f.pause(session) }, f.laneIDs(1)},
+			{"a command that is refused", func() { _ = f.tryPause(session) }, nil},
+			{"a sale that staff close", func() { f.staffLaneCommand(0, lanes.Offer{Sale: lanes.OffSale}) }, f.laneIDs(0)},
+			{"a call for help", func() { _, _ = f.LaneOn(f.requestContext(), f.laneID(0), lanes.CallHelp{}) }, f.laneIDs(0)},
+			{"a link that breaks", func() { f.cutLink(0) }, f.laneIDs(0)},
+			{"a lane that is not usable any more", func() { f.advance(f.settings.Grace) }, f.laneIDs(0)},
+			{"a purchase", func() { f.buy(1, minutes(1)) }, f.laneIDs(1)},
+			{"a purchase that becomes unresolved", func() { f.advance(webhookTimeout) }, f.laneIDs(1)},
+			{"a purchase that staff settle", func() { _ = f.Clear(f.requestContext(), "sam", f.unresolvedIDs()[0], false) }, f.laneIDs(1)},
+			{"a hold", func() { f.setHold(rangeScope) }, f.laneIDs(0, 1)},
+			{"the end of the hold", func() { f.liftHold(rangeScope) }, f.laneIDs(0, 1)},
+			{"a stop", func() { f.stop(session) }, f.laneIDs(1)},
+		} {
+			step.do()
+			synctest.Wait()
+			require.Equal(t, len(step.changes) > 0, screen.isWoken(), step.name)
+			require.Equal(t, step.changes, screen.changedLanes(), step.name)
+			require.Empty(t, screen.changedLanes(), "once")
+		}
+	}, withWebhook(pos))
+}
+
+// A hold that changes no lane wakes screens all the same, and they see it as soon as they are woken.
+func TestAChangeOfTheHoldsWakesScreens(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.setHold(f.laneScope(0))
+		f.setHold(f.laneScope(1))
+		screen := f.openScreen()
+		var holds []int
+		var following sync.WaitGroup
+		following.Go(func() {
+			for range 2 {
+				select {
+				case <-screen.wake:
+				case <-time.After(time.Minute):
+				}
+				holds = append(holds, len(f.Holds().InForce))
+				screen.changedLanes()
+			}
+		})
+		f.setHold(rangeScope)
+		f.liftHold(rangeScope)
+		following.Wait()
+		require.Equal(t, []int{3, 2}, holds)
+	})
+}
+
+// A slow screen sees the newest state, however much it missed.
+func TestASlowScreenSkipsChanges(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		slow, session := f.openScreen(), f.create(0, 30)
+		for range 100 {
+			f.modify(session, 1)
+		}
+		require.True(t, slow.isWoken())
+		changed, _, _ := f.Changes(slow.version)
+		require.Len(t, changed, 1)
+		require.Equal(t, f.Lanes()[0], changed[0])
+	})
+}
+
+// Screens read while lanes change: each change reaches each of them, and both lanes of a move together.
+func TestScreensFollowEveryChange(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 480)
+		const moves = 100
+		var screens sync.WaitGroup
+		done := make(chan struct{})
+		for range 8 {
+			screens.Go(func() {
+				shown := map[uuid.UUID]*lanes.Session{}
+				var version uint64
+				for {
+					changed, now, wake := f.Changes(version)
+					version = now
+					for _, lane := range changed {
+						shown[lane.ID] = lane.Lane.Session
+					}
+					require.NotEqual(t, shown[f.laneID(0)] == nil, shown[f.laneID(1)] == nil, "the session is on exactly one lane")
+					select {
+					case <-wake:
+					case <-done:
+						last, _, _ := f.Changes(version)
+						require.Empty(t, last)
+						require.Equal(t, f.Lanes()[0].Lane.Session, shown[f.laneID(0)])
+						return
+					}
+				}
+			})
+		}
+		for i := range moves {
+			f.move(session, (i+1)%2)
+		}
+		close(done)
+		screens.Wait()
+	})
+}
+
+// What a customer does at the lane screen.
+
+func TestACustomerStartsTheSessionAtTheLaneScreen(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.createWaiting(0, 30)
+		_, err := f.LaneOn(f.requestContext(), f.laneID(1), lanes.Enter{Session: session})
+		require.ErrorIs(t, err, lanes.ErrSessionNotFound, "the session is on another lane")
+		_, err = f.LaneOn(f.requestContext(), uuid.New(), lanes.Enter{Session: session})
+		require.ErrorIs(t, err, lanes.ErrLaneNotFound)
+		view, err := f.LaneOn(f.requestContext(), f.laneID(0), lanes.Enter{Session: session})
+		require.NoError(t, err)
+		require.Equal(t, lanes.Running, view.Phase)
+		synctest.Wait()
+		require.True(t, f.isOpen(0))
+		_, err = f.LaneOn(f.requestContext(), f.laneID(0), lanes.Enter{Session: session})
+		require.ErrorIs(t, err, lanes.ErrNotWaiting)
+		require.Empty(t, f.acts(), "the customer's commands are no acts of staff")
+	})
+}
+
+func TestACallForHelpIsShownUntilStaffEndIt(t *testing.T) {
+	pos := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		help := func(i int) *lanes.HelpCall { return f.Lanes()[i].Lane.Help }
+		call := func(i int) {
+			_, err := f.LaneOn(f.requestContext(), f.laneID(i), lanes.CallHelp{})
+			require.NoError(t, err)
+		}
+		session := f.create(0, 30)
+		call(0)
+		call(0)
+		call(1)
+		synctest.Wait()
+		require.Equal(t, 1, len(pos.kinds())-2, "one event for two calls, and none without a session")
+		require.Equal(t, &lanes.HelpCall{At: f.clock.Now().Wall}, help(0))
+		require.Equal(t, help(0), help(1))
+		f.staffLaneCommand(0, lanes.HelpComing{})
+		require.True(t, help(0).Coming)
+		require.False(t, help(1).Coming)
+		f.restart()
+		require.True(t, help(0).Coming, "it is saved")
+		f.staffLaneCommand(1, lanes.HelpDone{})
+		require.Nil(t, help(1))
+		f.stop(session)
+		require.Nil(t, help(0))
+		require.Equal(t, []string{"help_coming ", "help_done "}, f.actSummaries())
+	}, withWebhook(pos))
+}
+
+func TestAHitWithoutASessionIsNotedByStaff(t *testing.T) {
+	driver := &fakeDriver{}
+	runWithDriver(t, driver, func(t *testing.T, f *fixture) {
+		driver.newest().receiver.Reported(lanes.Report{Log: lanes.Log{ID: "log", Seq: 1}, Kind: lanes.ReportCarrierHit})
+		synctest.Wait()
+		require.Equal(t, f.clock.Now().Wall, *f.Lanes()[0].Lane.Stray)
+		f.restart()
+		require.NotNil(t, f.Lanes()[0].Lane.Stray)
+		f.staffLaneCommand(0, lanes.HitNoted{})
+		require.Nil(t, f.Lanes()[0].Lane.Stray)
+		require.Equal(t, []string{"hit_noted "}, f.actSummaries())
+		require.Empty(t, f.eventLog())
+	})
+}
+
+// A purchase at the lane screen runs like one that the controller reports.
+func TestAPurchaseAtTheLaneScreen(t *testing.T) {
+	pos := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.createWithPurchasing(0, 30)
+		release := pos.blockPurchases(acceptPurchase)
+		purchase := uuid.New()
+		buy := func(i int, purchase uuid.UUID) error {
+			err := f.LaneBuy(f.requestContext(), f.laneID(i), session, purchase, []lanes.Item{minutes(15)})
+			synctest.Wait()
+			return err
+		}
+		latest := func() lanes.Purchase { return *f.Lanes()[0].Lane.Session.Purchase }
+		require.ErrorIs(t, buy(1, purchase), lanes.ErrSessionNotFound)
+		require.NoError(t, buy(0, purchase))
+		require.NoError(t, buy(0, purchase), "the same purchase")
+		require.Equal(t, lanes.Pending, latest().Phase)
+		require.ErrorIs(t, buy(0, uuid.New()), lanes.ErrPurchasePending)
+		require.Equal(t, purchase, latest().ID, "the pending purchase is shown")
+		release()
+		require.NoError(t, buy(0, purchase), "still the same purchase")
+		require.Equal(t, lanes.Accepted, latest().Phase)
+		require.Equal(t, 45*time.Minute, f.remaining(session))
+		require.Len(t, pos.purchases(), 1)
+		require.ErrorIs(t, f.LaneBuy(f.requestContext(), f.laneID(0), session, uuid.New(), nil), lanes.ErrItems)
+
+		pos.setPurchaseReply(declinePurchase("Your tab is full."))
+		require.NoError(t, buy(0, uuid.New()))
+		require.Equal(t, lanes.Declined, latest().Phase)
+		require.Equal(t, "Your tab is full.", latest().UserMessage)
+		require.Equal(t, f.shownPurchase(0), latest(), "the controller shows it too")
+	}, withWebhook(pos))
+}
