@@ -3,10 +3,8 @@ package actors
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
-	"runtime/debug"
 	"sync"
 	"syscall"
 	"time"
@@ -128,13 +126,13 @@ func (c *connection) dial(self *actor.PID, m *dial) {
 }
 
 // reach connects to the lane's controller, unless the range has ended. A driver that panics gives errDriver.
-func (r *Range) reach(ctx context.Context, lane uuid.UUID, to link.Receiver, sock *socket) (hello link.Hello, err error) {
+func (r *Range) reach(ctx context.Context, lane uuid.UUID, to receiver, sock *socket) (hello link.Hello, err error) {
 	if err := ctx.Err(); err != nil {
 		return link.Hello{}, err
 	}
 	defer func() {
 		if defect := recover(); defect != nil {
-			r.log.Error().Stringer("lane_id", lane).Str("panic", fmt.Sprint(defect)).Bytes("stack", debug.Stack()).Msg("a link's driver panicked")
+			r.logPanic(to.self, connectionKind, "dial", defect)
 			err = errDriver
 		}
 	}()

@@ -82,7 +82,7 @@ func TestAFailureOfADriverCostsOneConnectionAndNothingOfTheLane(t *testing.T) {
 				return nil
 			})
 			driver.newest().fail()
-		}, "driver", nil},
+		}, "driver", map[string]int{"connection": 1}},
 		"Send panics": {func(f *fixture, driver *fakeDriver) {
 			driver.newest().panicOnSend()
 			f.startHold(rangeScope)
@@ -129,9 +129,12 @@ func TestAPanicInADialCostsOneAttempt(t *testing.T) {
 	runWithDriver(t, driver, func(t *testing.T, f *fixture) {
 		f.advance(20 * time.Second)
 		require.Greater(t, len(driver.finishedDials()), 3)
-		for _, panicked := range logs.lines(t, "a link's driver panicked") {
-			require.Equal(t, errDefect.Error(), panicked["panic"], "what it was")
+		panics := logs.lines(t, "an actor panicked")
+		require.Len(t, panics, len(driver.finishedDials()))
+		for _, panicked := range panics {
+			require.Equal(t, []any{errDefect.Error(), "connection", "dial"}, []any{panicked["panic"], panicked["kind"], panicked["on"]})
 		}
+		require.Equal(t, map[string]int{"connection": len(panics)}, f.Health().Restarts)
 		driver.setDialResult(nil)
 		f.advance(lastBackoff)
 		require.Equal(t, lanes.LinkUp, f.Lanes()[0].Link)
