@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -15,29 +16,26 @@ const prefix = "RANGEGATE_"
 // mistyped override would go unnoticed otherwise. An empty value empties a text.
 func (c *Config) override(environ []string, found *faults) {
 	for _, v := range prefixed(environ) {
-		p := path(prefix + v.name)
-		pattern, indexes := generalize(v.name)
-		steps, ok := variables[pattern]
-		if v.name == "STORE_BOLT" {
-			found.add(p, "%s", boltRemoved)
-			continue
+		if problem := c.set(v.name, v.value); problem != "" {
+			found.add(path(prefix+v.name), "%s", problem)
 		}
-		if !ok {
-			found.add(p, "no such setting%s", hint(pattern, indexes))
-			continue
-		}
-		target, problem := locate(reflect.ValueOf(c).Elem(), steps, indexes)
-		if problem != "" {
-			found.add(p, "%s", problem)
-			continue
-		}
-		value, problem := scalar(target.Type(), v.value)
-		if problem != "" {
-			found.add(p, "%s", problem)
-			continue
-		}
-		target.Set(reflect.ValueOf(value).Convert(target.Type()))
 	}
+}
+
+func (c *Config) set(name, value string) (problem string) {
+	pattern, indexes := generalize(name)
+	steps, ok := variables[pattern]
+	switch {
+	case name == "STORE_BOLT":
+		return boltRemoved
+	case !ok:
+		return "no such setting" + hint(pattern, indexes)
+	}
+	target, problem := locate(reflect.ValueOf(c).Elem(), steps, indexes)
+	if problem != "" {
+		return problem
+	}
+	return setScalar(target, value)
 }
 
 type assignment struct{ name, value string }
@@ -101,12 +99,7 @@ func locate(v reflect.Value, steps []step, indexes []string) (target reflect.Val
 
 // hint suggests the variable with the nearest name, with the given indexes.
 func hint(pattern string, indexes []string) string {
-	names := make([]string, 0, len(variables))
-	for name := range variables {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	meant := nearest(pattern, names)
+	meant := nearest(pattern, slices.Sorted(maps.Keys(variables)))
 	if meant == "" || strings.Count(meant, "#") != len(indexes) {
 		return ""
 	}
@@ -121,9 +114,6 @@ func nearest(word string, candidates []string) string {
 	word = strings.ReplaceAll(strings.ToLower(word), "-", "_")
 	best, least := "", min(1+len(word)/4, 2)+1
 	for _, candidate := range candidates {
-		if abs(len(candidate)-len(word)) >= least {
-			continue
-		}
 		if d := distance(word, strings.ToLower(candidate)); d < least {
 			best, least = candidate, d
 		}
@@ -155,5 +145,3 @@ func distance(a, b string) int {
 	}
 	return row[len(b)]
 }
-
-func abs(n int) int { return max(n, -n) }

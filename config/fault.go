@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 )
@@ -66,8 +65,6 @@ func (f *faults) below(p path) bool {
 }
 
 func (f *faults) full() bool { return len(f.list) >= maxFaults }
-
-func (f *faults) err() error { return errors.Join(f.list...) }
 
 // path names a value: ranges[0].lanes[3].bay.
 type path string

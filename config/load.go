@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -38,10 +39,7 @@ func Parse(data []byte, environ []string) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	cfg.override(environ, &found)
-	cfg.complete()
-	cfg.validate(&found)
-	if err := found.err(); err != nil {
+	if err := cfg.finish(environ, &found); err != nil {
 		return Config{}, err
 	}
 	return cfg, nil
@@ -50,11 +48,14 @@ func Parse(data []byte, environ []string) (Config, error) {
 // Override applies the environment to a configuration that does not come from a file, sets the defaults and checks the
 // rules. After an error cfg must not be used.
 func Override(cfg *Config, environ []string) error {
-	var found faults
-	cfg.override(environ, &found)
-	cfg.complete()
-	cfg.validate(&found)
-	return found.err()
+	return cfg.finish(environ, new(faults))
+}
+
+func (c *Config) finish(environ []string, found *faults) error {
+	c.override(environ, found)
+	c.complete()
+	c.validate(found)
+	return errors.Join(found.list...)
 }
 
 // YAML returns the effective configuration, with its defaults, and with *** for every secret.

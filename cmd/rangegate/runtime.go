@@ -228,7 +228,7 @@ func credentials(c config.Config) api.Credentials {
 	digests := api.Credentials{}
 	for _, r := range c.Ranges {
 		for _, token := range r.Tokens {
-			if digest, ok := config.TokenDigest(token); ok {
+			if digest, problem := config.TokenDigest(token); problem == "" {
 				digests[r.ID] = append(digests[r.ID], digest)
 			}
 		}
