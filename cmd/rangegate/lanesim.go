@@ -91,17 +91,13 @@ func (s laneSim) lanes(t *terminal, cfg config.Config) (served []lanesim.Lane, n
 	if err != nil {
 		return nil, nil, err
 	}
-	here, err := net.InterfaceAddrs()
-	if err != nil {
-		return nil, nil, err
-	}
 	names = map[uuid.UUID]string{}
 	for _, r := range cfg.Ranges {
 		for _, lane := range r.Lanes {
 			if lane.Link.Driver != config.DriverWebSocket {
 				continue
 			}
-			controller, problem := simulatedLane(lane, secured, here)
+			controller, problem := simulatedLane(lane, secured)
 			if problem != "" {
 				t.logf("%s (%s) at %s: %s\n", lane.Name, lane.ID, lane.Link.Address, problem)
 				continue
@@ -127,7 +123,7 @@ func (s laneSim) tls() (*tls.Config, error) {
 }
 
 // simulatedLane returns the simulated controller of the lane, or why this machine cannot serve it.
-func simulatedLane(lane config.Lane, secured *tls.Config, here []net.Addr) (controller lanesim.Lane, problem string) {
+func simulatedLane(lane config.Lane, secured *tls.Config) (controller lanesim.Lane, problem string) {
 	address, err := url.Parse(lane.Link.Address)
 	if err != nil {
 		return controller, "is no URL"
@@ -147,15 +143,11 @@ func simulatedLane(lane config.Lane, secured *tls.Config, here []net.Addr) (cont
 	if err != nil {
 		return controller, err.Error()
 	}
-	if !local(resolved.IP, here) {
+	resolved.Port = 0 // any port of an address of this machine can be listened on
+	listener, err := net.ListenTCP("tcp", resolved)
+	if err != nil {
 		return controller, "is not an address of this machine; only those can be listened on"
 	}
+	_ = listener.Close()
 	return controller, ""
-}
-
-func local(ip net.IP, here []net.Addr) bool {
-	return ip.IsLoopback() || slices.ContainsFunc(here, func(a net.Addr) bool {
-		network, ok := a.(*net.IPNet)
-		return ok && network.IP.Equal(ip)
-	})
 }

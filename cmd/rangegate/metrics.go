@@ -4,6 +4,7 @@ import (
 	"runtime/debug"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 // buildInfo is a metric that names the build.
@@ -43,18 +44,17 @@ func readiness(ready func() error) prometheus.Collector {
 type reloadMetrics struct{ successful, succeededAt prometheus.Gauge }
 
 func newReloadMetrics(registry prometheus.Registerer) *reloadMetrics {
-	m := &reloadMetrics{
-		successful: prometheus.NewGauge(prometheus.GaugeOpts{
+	factory := promauto.With(registry)
+	return &reloadMetrics{
+		successful: factory.NewGauge(prometheus.GaugeOpts{
 			Namespace: "rangegate", Name: "config_last_reload_successful",
 			Help: "0 after the configuration was to be reloaded and was refused: what is in the file is not in force. 1 otherwise.",
 		}),
-		succeededAt: prometheus.NewGauge(prometheus.GaugeOpts{
+		succeededAt: factory.NewGauge(prometheus.GaugeOpts{
 			Namespace: "rangegate", Name: "config_last_reload_success_timestamp_seconds",
 			Help: "When the configuration in force was read.",
 		}),
 	}
-	registry.MustRegister(m.successful, m.succeededAt)
-	return m
 }
 
 // finish notes the outcome of a reload.

@@ -27,7 +27,6 @@ type gatewayRuntime struct {
 	config          config.Config // with digests instead of tokens
 	ranges          map[uuid.UUID]*rangeRuntime
 	operationsToken string          // dropped by activate
-	credentials     api.Credentials // dropped by activate
 	ctx             context.Context // open streams end with it
 	cancel          context.CancelFunc
 }
@@ -44,10 +43,7 @@ type rangeRuntime struct {
 // build makes the runtime of a configuration, without putting it in force, and compares it with the runtime before, which
 // is nil at the start. An unchanged range keeps its rangeRuntime. The error is misconfigured.
 func (s *service) build(c config.Config, before *gatewayRuntime) (*gatewayRuntime, config.Difference, error) {
-	next := &gatewayRuntime{
-		ranges: make(map[uuid.UUID]*rangeRuntime, len(c.Ranges)), operationsToken: c.Operations.Token.Reveal(),
-		credentials: credentials(c),
-	}
+	next := &gatewayRuntime{ranges: map[uuid.UUID]*rangeRuntime{}, operationsToken: c.Operations.Token.Reveal()}
 	next.ctx, next.cancel = context.WithCancel(context.Background())
 	c.ForgetTokens()
 	next.config = c
@@ -212,10 +208,10 @@ func trustOf(t config.LinkTLS) (websocket.TLS, error) {
 func layout(r config.Range) lanes.Layout {
 	l := lanes.Layout{Range: r.ID, Name: r.Name, Purchasing: r.Sells()}
 	for _, bay := range r.Bays {
-		l.Bays = append(l.Bays, lanes.Bay{ID: bay.ID, Name: bay.Name})
+		l.Bays = append(l.Bays, lanes.Bay(bay))
 	}
 	for _, group := range r.Groups {
-		l.Groups = append(l.Groups, lanes.Group{ID: group.ID, Name: group.Name})
+		l.Groups = append(l.Groups, lanes.Group(group))
 	}
 	for _, lane := range r.Lanes {
 		l.Lanes = append(l.Lanes, lanes.Place{ID: lane.ID, Bay: lane.Bay, Name: lane.Name, Accessible: lane.Accessible})

@@ -76,19 +76,20 @@ func (s *service) activate(next *gatewayRuntime) {
 		},
 		Log: s.log,
 	})
+	limits := next.config.HTTP.Limits
 	requests := api.New(api.Settings{
-		Credentials: next.credentials,
+		Credentials: credentials(next.config),
 		Range:       func(id uuid.UUID) (v2.Range, error) { return s.gateway.Range(id) },
 		Playground:  next.config.Environment == config.InPlayground,
 		Simulate:    func(id uuid.UUID) (simulate.Range, error) { return s.gateway.Range(id) },
 		Products:    func(id uuid.UUID) (simulate.Products, error) { return next.products(id) },
 		Screens:     s.screens(next),
-		Limits:      limits(next.config.HTTP.Limits),
+		Limits:      api.Limits{PerSecond: int(*limits.Requests), Burst: int(*limits.Burst), FailuresPerMinute: int(*limits.Failures)},
 		Proxies:     s.proxies(next.config.HTTP),
 		Traffic:     s.traffic,
 		Log:         s.log,
 	})
-	next.operationsToken, next.credentials = "", nil // the configuration keeps their digests
+	next.operationsToken = "" // the configuration keeps its digest
 	s.operations.handler.Store(&operations)
 	s.requests.handler.Store(&requests)
 	s.current.Store(next)
@@ -122,10 +123,6 @@ func (s *service) screens(next *gatewayRuntime) api.Screens {
 	}
 	screens.Pictures = lanescreen.NewPictures(userAgent(), transports)
 	return screens
-}
-
-func limits(l config.Limits) api.Limits {
-	return api.Limits{PerSecond: int(*l.Requests), Burst: int(*l.Burst), FailuresPerMinute: int(*l.Failures)}
 }
 
 // proxies returns the trusted proxies. Behind other proxies every client has the proxy's address, which it warns of.

@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/rs/zerolog"
-)
 
-// Files are the paths of two PEM files: the certificate followed by its chain, and its private key.
-type Files struct{ Certificate, Key string }
+	"rangegate/config"
+)
 
 // contents are what the files hold. Equal contents are the same pair, whatever the files' times and links.
 type contents struct {
@@ -25,7 +25,7 @@ type contents struct {
 	unreadable       string // why the files cannot be read, else empty
 }
 
-func (f Files) read() contents {
+func read(f config.TLS) contents {
 	certificate, err := os.ReadFile(f.Certificate)
 	if err != nil {
 		return contents{unreadable: "certificate: " + err.Error()}
@@ -37,10 +37,11 @@ func (f Files) read() contents {
 	return contents{certificate: string(certificate), key: string(key)}
 }
 
-// Load reads the pair. Its error names the wrong file, or both, and quotes neither.
-func Load(f Files) (*tls.Certificate, error) { return f.parse(f.read()) }
+// Load reads the pair: the certificate followed by its chain, and its private key. The error names the wrong file, or
+// both, and quotes neither.
+func Load(f config.TLS) (*tls.Certificate, error) { return parse(f, read(f)) }
 
-func (f Files) parse(c contents) (*tls.Certificate, error) {
+func parse(f config.TLS, c contents) (*tls.Certificate, error) {
 	if c.unreadable != "" {
 		return nil, errors.New(c.unreadable)
 	}
@@ -93,18 +94,17 @@ type Metrics struct{ expiry, successful *prometheus.GaugeVec }
 
 // NewMetrics registers the gauges.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
-	m := &Metrics{
-		expiry: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+	factory := promauto.With(registry)
+	return &Metrics{
+		expiry: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "rangegate", Name: "tls_certificate_expiry_timestamp_seconds",
 			Help: "When the TLS certificate in use expires, by the address that it is served at (http, operations).",
 		}, []string{"address"}),
-		successful: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		successful: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "rangegate", Name: "tls_certificate_last_reload_successful",
 			Help: "1 while the TLS certificate in use is the one in the files, 0 while the files have one that cannot be used.",
 		}, []string{"address"}),
 	}
-	registry.MustRegister(m.expiry, m.successful)
-	return m
 }
 
 // interval is the time between two reads of the files.
@@ -114,7 +114,7 @@ const interval = 5 * time.Second
 // they hold another one that cannot be used. A nil *Watcher stands for plain HTTP: Reload and Close do nothing.
 type Watcher struct {
 	address string // http or operations, for logs and metrics
-	files   Files
+	files   config.TLS
 	metrics *Metrics
 	log     zerolog.Logger
 
@@ -130,13 +130,13 @@ type Watcher struct {
 
 // Watch loads the pair, and keeps it up to date until Close. It fails when the files hold no usable pair. It accepts an
 // expired certificate and logs an error, as a gateway that does not start controls no lane.
-func Watch(address string, files Files, metrics *Metrics, log zerolog.Logger) (*Watcher, error) {
+func Watch(address string, files config.TLS, metrics *Metrics, log zerolog.Logger) (*Watcher, error) {
 	w := &Watcher{
 		address: address, files: files, metrics: metrics, stop: make(chan struct{}),
 		log: log.With().Str("address", address).Str("certificate", files.Certificate).Str("key", files.Key).Logger(),
 	}
-	found := files.read()
-	pair, err := files.parse(found)
+	found := read(files)
+	pair, err := parse(files, found)
 	if err != nil {
 		return nil, err
 	}
@@ -193,12 +193,12 @@ func (w *Watcher) watch() {
 func (w *Watcher) reload(logAtOnce bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	found := w.files.read()
+	found := read(w.files)
 	if found == w.used {
 		w.succeed()
 		return nil
 	}
-	pair, err := w.files.parse(found)
+	pair, err := parse(w.files, found)
 	if err == nil {
 		if invalid := CheckValidity(pair.Leaf, time.Now()); invalid != nil {
 			err = fmt.Errorf("certificate: %s: %w", w.files.Certificate, invalid)

@@ -4,13 +4,13 @@
 package integrator
 
 import (
+	"context"
 	"embed"
 	"encoding/json"
 	"fmt"
 	"io/fs"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -24,25 +24,23 @@ var files embed.FS
 type Settings struct {
 	Secrets []string // whsec_<base64>; an event needs a signature of one of them. Empty: signatures are not checked
 	Log     zerolog.Logger
-	Now     func() time.Time // time of the arrivals; nil: time.Now. The age of a signature always depends on time.Now
+	Now     func() time.Time // time of the arrivals. The age of a signature always depends on time.Now
 }
 
 // Integrator is the handler of all paths. Close it before its server shuts down.
 type Integrator struct {
+	http.Handler
 	settings Settings
 	keys     []*standardwebhooks.Webhook
 	inbox    *inbox
-	handler  http.Handler
-	closed   chan struct{}
-	close    sync.Once
+	closed   <-chan struct{}
+	close    context.CancelFunc
 }
 
 // New returns an Integrator that accepts every event at first. It fails for an invalid secret, which it does not quote.
 func New(s Settings) (*Integrator, error) {
-	if s.Now == nil {
-		s.Now = time.Now
-	}
-	in := &Integrator{settings: s, inbox: newInbox(), closed: make(chan struct{})}
+	ctx, cancel := context.WithCancel(context.Background())
+	in := &Integrator{settings: s, inbox: newInbox(), closed: ctx.Done(), close: cancel}
 	for i, secret := range s.Secrets {
 		key, err := standardwebhooks.NewWebhook(secret)
 		if err != nil || !strings.HasPrefix(secret, "whsec_") {
@@ -50,15 +48,12 @@ func New(s Settings) (*Integrator, error) {
 		}
 		in.keys = append(in.keys, key)
 	}
-	in.handler = in.routes()
+	in.Handler = in.routes()
 	return in, nil
 }
 
-// ServeHTTP serves all paths.
-func (in *Integrator) ServeHTTP(w http.ResponseWriter, r *http.Request) { in.handler.ServeHTTP(w, r) }
-
 // Close ends open streams and hanging requests, so that the server can shut down. It may be called again.
-func (in *Integrator) Close() { in.close.Do(func() { close(in.closed) }) }
+func (in *Integrator) Close() { in.close() }
 
 func (in *Integrator) routes() http.Handler {
 	mux := http.NewServeMux()

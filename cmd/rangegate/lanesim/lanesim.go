@@ -33,7 +33,7 @@ type Settings struct {
 	Now      func() lanes.Instant // countdowns and ages use its Mono only
 	Shooters bool                 // simulated shooters enter, call for help, hit the carrier and buy
 	Faults   []string             // of Kinds, happen at random; empty: faults happen on request only
-	Every    time.Duration        // mean time between two random faults of a lane; default a minute
+	Every    time.Duration        // mean time between two random faults of a lane
 	Seed     uint64               // the same seed gives a lane the same shooters and faults
 	// OnFault is called at every random fault. It may be nil.
 	OnFault func(lane uuid.UUID, fault string, lasts time.Duration)
@@ -56,7 +56,8 @@ type Controllers struct {
 	servers   []*http.Server
 	autopilot []*sim.Autopilot
 
-	closing chan struct{}
+	closing context.Context // ends with Close
+	close   context.CancelFunc
 	running sync.WaitGroup // servers, connections and random faults
 }
 
@@ -80,9 +81,9 @@ func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // New listens for these lanes. After an error it listens for none.
 func New(settings Settings, served ...Lane) (*Controllers, error) {
 	cs := &Controllers{
-		settings: settings, lanes: make(map[uuid.UUID]*Controller, len(served)),
-		listeners: make(map[string]*listener), closing: make(chan struct{}),
+		settings: settings, lanes: make(map[uuid.UUID]*Controller, len(served)), listeners: make(map[string]*listener),
 	}
+	cs.closing, cs.close = context.WithCancel(context.Background())
 	for _, lane := range served {
 		if err := cs.add(lane); err != nil {
 			cs.Close()
@@ -105,11 +106,7 @@ func (cs *Controllers) Controller(lane uuid.UUID) *Controller { return cs.lanes[
 
 // Close closes every connection and listener, and waits for them. It may be called again.
 func (cs *Controllers) Close() {
-	select {
-	case <-cs.closing:
-	default:
-		close(cs.closing)
-	}
+	cs.close()
 	for _, a := range cs.autopilot {
 		a.Close()
 	}

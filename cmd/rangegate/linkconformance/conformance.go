@@ -4,6 +4,7 @@ package linkconformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -170,5 +171,172 @@ func (r *receiver) wait(ctx context.Context, timeout time.Duration, condition fu
 		case <-ctx.Done():
 			return false
 		}
+	}
+}
+
+// shortSession is the time of the session that runs out.
+const shortSession = 3 * time.Second
+
+// rules are tested in order. Each one begins with the state that the one before left.
+var rules = []rule{
+	{"answers the gateway's hello within 5 s, for its lane", func(c *Check, ctx context.Context) string {
+		hello, err := c.dial(ctx)
+		switch {
+		case err != nil:
+			return err.Error()
+		case hello.LogID == "":
+			return "the hello names no report log"
+		}
+		return ""
+	}},
+	{"confirms a state", func(c *Check, ctx context.Context) string {
+		return c.apply(ctx, link.State{Revision: 1})
+	}},
+	{"takes a session that waits for its customer", func(c *Check, ctx context.Context) string {
+		return c.apply(ctx, link.State{Revision: 2, Session: c.session(lanes.Waiting, time.Minute)})
+	}},
+	{"knows what is in force in its next hello", func(c *Check, ctx context.Context) string {
+		return c.checkHello(ctx, func(h link.Hello) string {
+			switch {
+			case h.Session != sessionID:
+				return fmt.Sprintf("session_id is %s, not %s", h.Session, sessionID)
+			case h.Left != time.Minute:
+				return fmt.Sprintf("remaining_ms is %d of a session that waits with 60000", h.Left.Milliseconds())
+			}
+			return ""
+		})
+	}},
+	{"takes the first state of a new connection, though its revision is lower", func(c *Check, ctx context.Context) string {
+		return c.apply(ctx, link.State{Revision: 1, Hold: true, Session: c.session(lanes.Running, time.Minute)})
+	}},
+	{"stands still under a hold, and says so", func(c *Check, ctx context.Context) string {
+		pause(ctx, time.Second)
+		return c.checkHello(ctx, func(h link.Hello) string {
+			switch {
+			case !h.Hold:
+				return "hold is false"
+			case h.Left < 59*time.Second+500*time.Millisecond:
+				return fmt.Sprintf("the countdown went on to %s", h.Left)
+			}
+			return ""
+		})
+	}},
+	{"a state that is older than the one in force changes nothing", func(c *Check, ctx context.Context) string {
+		if problem := c.apply(ctx, link.State{Revision: 5, Hold: true}); problem != "" {
+			return problem
+		}
+		c.conn.Send(link.State{Revision: 3})
+		pause(ctx, time.Second/2)
+		return c.checkHello(ctx, func(h link.Hello) string {
+			if !h.Hold {
+				return "an older state released the hold"
+			}
+			return ""
+		})
+	}},
+	{"counts down by itself, without a connection", func(c *Check, ctx context.Context) string {
+		if problem := c.apply(ctx, link.State{Revision: 1, Session: c.session(lanes.Running, shortSession)}); problem != "" {
+			return problem
+		}
+		c.disconnect()
+		pause(ctx, shortSession/3)
+		return c.checkHello(ctx, func(h link.Hello) string {
+			if left := shortSession - shortSession/3; h.Left > left || h.Left < left-time.Second {
+				return fmt.Sprintf("%s left where about %s are", h.Left, left)
+			}
+			return ""
+		})
+	}},
+	{"has nothing left when the time is used up", func(c *Check, ctx context.Context) string {
+		c.disconnect()
+		pause(ctx, shortSession)
+		return c.checkHello(ctx, func(h link.Hello) string {
+			if h.Left != 0 {
+				return fmt.Sprintf("%s left", h.Left)
+			}
+			return ""
+		})
+	}},
+	{"a new connection replaces the one before", func(c *Check, ctx context.Context) string {
+		before, conn := c.received, c.conn
+		c.conn = nil
+		if _, err := c.dial(ctx); err != nil {
+			return err.Error()
+		}
+		defer conn.Close()
+		if !before.wait(ctx, replyTimeout, func() bool { return before.down != nil }) {
+			return fmt.Sprintf("the one before is still open after %s", replyTimeout)
+		}
+		return ""
+	}},
+	{"refuses a gateway with an older epoch", func(c *Check, ctx context.Context) string {
+		older := c.Lane
+		older.Epoch--
+		conn, _, err := c.Driver.Dial(ctx, older, newReceiver())
+		switch {
+		case err == nil:
+			conn.Close()
+			return "it was let in"
+		case !errors.Is(err, link.ErrFaulty):
+			return "it went away, and did not refuse: " + err.Error()
+		}
+		return ""
+	}},
+	{"is free when there is no session", func(c *Check, ctx context.Context) string {
+		if _, err := c.dial(ctx); err != nil {
+			return err.Error()
+		}
+		if problem := c.apply(ctx, link.State{Revision: 1}); problem != "" {
+			return problem
+		}
+		return c.checkHello(ctx, func(h link.Hello) string {
+			if h.Session != uuid.Nil {
+				return "the session is still there"
+			}
+			return ""
+		})
+	}},
+}
+
+// reportRules need a person at the lane.
+var reportRules = []rule{
+	{"reports what happens at the lane, and again until it is acknowledged", func(c *Check, ctx context.Context) string {
+		if problem := c.apply(ctx, link.State{Revision: 1, Session: c.session(lanes.Waiting, time.Hour), Purchasing: true}); problem != "" {
+			return problem
+		}
+		c.printf("        do something at the lane now: enter, call for help, or buy (%s)\n", c.Reports)
+		if !c.received.wait(ctx, c.Reports, func() bool { return len(c.received.reports) > 0 }) {
+			return "nothing was reported"
+		}
+		first := c.received.reported()[0]
+		if _, err := c.dial(ctx); err != nil {
+			return err.Error()
+		}
+		if !c.received.wait(ctx, replyTimeout, func() bool { return len(c.received.reports) > 0 && c.received.reports[0].Log == first.Log }) {
+			return "it was not reported again in a new connection, although nobody had acknowledged it"
+		}
+		return ""
+	}},
+	{"forgets what is acknowledged", func(c *Check, ctx context.Context) string {
+		reports := c.received.reported()
+		if c.conn == nil || len(reports) == 0 {
+			return "nothing was reported"
+		}
+		c.conn.Ack(reports[len(reports)-1].Log)
+		pause(ctx, time.Second)
+		if _, err := c.dial(ctx); err != nil {
+			return err.Error()
+		}
+		if c.received.wait(ctx, time.Second, func() bool { return len(c.received.reports) > 0 }) {
+			return "it was reported again"
+		}
+		return ""
+	}},
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
 	}
 }

@@ -1,7 +1,6 @@
 package preflight
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -21,15 +20,7 @@ import (
 	"rangegate/config"
 )
 
-// http checks that the address is free, and its certificate.
-func (s Settings) http(ctx context.Context) []Finding {
-	return address(ctx, "http", s.Config.HTTP.Address, s.Config.HTTP.TLS)
-}
-
-func (s Settings) operations(ctx context.Context) []Finding {
-	return address(ctx, "operations", s.Config.Operations.Address, s.Config.Operations.TLS)
-}
-
+// address checks that the address is free, and its certificate.
 func address(ctx context.Context, what, hostPort string, t config.TLS) []Finding {
 	all := []Finding{checkListen(ctx, what+".address", hostPort)}
 	if t.Certificate != "" {
@@ -89,22 +80,21 @@ func isGateway(ctx context.Context, hostPort string) bool {
 
 // processAt returns the name of the process that listens at the address, or "". Only root sees the processes of others.
 func processAt(address string) string {
-	_, text, err := net.SplitHostPort(address)
-	if err != nil {
-		return ""
-	}
+	_, text, _ := net.SplitHostPort(address)
 	port, err := strconv.ParseUint(text, 10, 16)
 	if err != nil {
 		return ""
 	}
 	sockets := map[string]bool{}
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-		for _, inode := range listeningInodes(table, port) {
-			sockets["socket:["+inode+"]"] = true
+		text, _ := os.ReadFile(table)
+		const local, state, inode, listens = 1, 3, 9, "0A"
+		for line := range strings.Lines(string(text)) {
+			columns := strings.Fields(line)
+			if len(columns) > inode && columns[state] == listens && strings.HasSuffix(columns[local], fmt.Sprintf(":%04X", port)) {
+				sockets["socket:["+columns[inode]+"]"] = true
+			}
 		}
-	}
-	if len(sockets) == 0 {
-		return ""
 	}
 	open, _ := filepath.Glob("/proc/[0-9]*/fd/*")
 	for _, file := range open {
@@ -117,30 +107,13 @@ func processAt(address string) string {
 	return ""
 }
 
-// listeningInodes returns the inodes of the sockets in a table of /proc/net that listen at the port.
-func listeningInodes(table string, port uint64) (inodes []string) {
-	file, err := os.Open(table)
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = file.Close() }()
-	const local, state, inode, listens = 1, 3, 9, "0A"
-	for lines := bufio.NewScanner(file); lines.Scan(); {
-		columns := strings.Fields(lines.Text())
-		if len(columns) > inode && columns[state] == listens && strings.HasSuffix(columns[local], fmt.Sprintf(":%04X", port)) {
-			inodes = append(inodes, columns[inode])
-		}
-	}
-	return inodes
-}
-
 // renewalTime is the remaining validity below which a certificate should have been renewed automatically.
 const renewalTime = 14 * 24 * time.Hour
 
 // checkCertificate checks the certificate files of an address.
 func checkCertificate(what string, t config.TLS, now time.Time) []Finding {
 	what += ".tls"
-	loaded, err := certificate.Load(certificate.Files(t))
+	loaded, err := certificate.Load(t)
 	if err != nil {
 		return []Finding{{Fail, what, err.Error(), "correct the paths of the PEM files; the certificate needs its own key"}}
 	}
