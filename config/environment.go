@@ -15,9 +15,19 @@ const prefix = "RANGEGATE_"
 // override applies the variables of the environment. A variable with our prefix that names no setting is a fault, as a
 // mistyped override would go unnoticed otherwise. An empty value empties a text.
 func (c *Config) override(environ []string, found *faults) {
-	for _, v := range prefixed(environ) {
-		if problem := c.set(v.name, v.value); problem != "" {
-			found.add(path(prefix+v.name), "%s", problem)
+	name := func(entry string) string {
+		name, _, _ := strings.Cut(entry, "=")
+		return name
+	}
+	ours := slices.DeleteFunc(slices.Clone(environ), func(entry string) bool { return !strings.HasPrefix(entry, prefix) })
+	// Short names come first: TOKENS_2 precedes TOKENS_10, so a list grows in order.
+	slices.SortStableFunc(ours, func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(name(a)), len(name(b))), cmp.Compare(name(a), name(b)))
+	})
+	for _, entry := range ours {
+		name, value, _ := strings.Cut(entry, "=")
+		if problem := c.set(name[len(prefix):], value); problem != "" {
+			found.add(path(name), "%s", problem)
 		}
 	}
 }
@@ -36,24 +46,6 @@ func (c *Config) set(name, value string) (problem string) {
 		return problem
 	}
 	return setScalar(target, value)
-}
-
-type assignment struct{ name, value string }
-
-// prefixed returns the variables with our prefix, short names first: TOKENS_2 precedes TOKENS_10, so a list grows in
-// order.
-func prefixed(environ []string) []assignment {
-	var list []assignment
-	for _, entry := range environ {
-		name, value, _ := strings.Cut(entry, "=")
-		if name, ok := strings.CutPrefix(name, prefix); ok {
-			list = append(list, assignment{name, value})
-		}
-	}
-	slices.SortStableFunc(list, func(a, b assignment) int {
-		return cmp.Or(cmp.Compare(len(a.name), len(b.name)), cmp.Compare(a.name, b.name))
-	})
-	return list
 }
 
 // generalize turns RANGES_0_LANES_12_NAME into RANGES_#_LANES_#_NAME and its indexes. A # that was in the name counts

@@ -82,62 +82,55 @@ const (
 	wantsLimit    = "must be 0 (no limit) or more"
 )
 
-// setScalar parses the text of a setting into the target, unless there is a problem.
+// setScalar parses the text of a setting into the target: a string, a bool, an int, a time.Duration or a uuid.UUID. Durations
+// and numbers must be more than 0, as a 0 in the structs means that the setting was left out. Only a Limit may be 0.
 func setScalar(target reflect.Value, text string) (problem string) {
-	value, problem := scalar(target.Type(), text)
-	if problem == "" {
-		target.Set(reflect.ValueOf(value).Convert(target.Type()))
-	}
-	return problem
-}
-
-// scalar parses a string, a bool, an int, a time.Duration or a uuid.UUID. Durations and numbers must be more than 0, as a 0
-// in the structs means that the setting was left out. Only a Limit may be 0.
-func scalar(kind reflect.Type, text string) (value any, problem string) {
-	switch {
-	case kind == idKind:
+	switch target.Type() {
+	case idKind:
 		id, ok := canonical(text)
 		if !ok {
-			return nil, wantsID
+			return wantsID
 		}
-		return id, ""
-	case kind == durationKind:
+		target.Set(reflect.ValueOf(id))
+		return ""
+	case durationKind:
 		d, err := time.ParseDuration(text)
-		if err != nil {
-			return nil, wantsDuration
+		switch {
+		case err != nil:
+			return wantsDuration
+		case d <= 0:
+			return wantsPositive
 		}
-		return d, positive(d)
-	case kind.Kind() == reflect.Int:
+		target.SetInt(int64(d))
+		return ""
+	}
+	switch target.Kind() {
+	case reflect.Int:
 		n, err := strconv.Atoi(text)
-		if err != nil {
-			return nil, wantsNumber
+		limit := target.Type() == limitKind
+		switch {
+		case err != nil:
+			return wantsNumber
+		case limit && n < 0:
+			return wantsLimit
+		case !limit && n <= 0:
+			return wantsPositive
 		}
-		if kind == limitKind {
-			if n < 0 {
-				return n, wantsLimit
-			}
-			return n, ""
-		}
-		return n, positive(n)
-	case kind.Kind() == reflect.Bool:
+		target.SetInt(int64(n))
+	case reflect.Bool:
 		switch text {
 		case "true", "True", "TRUE":
-			return true, ""
+			target.SetBool(true)
 		case "false", "False", "FALSE":
-			return false, ""
+			target.SetBool(false)
+		default:
+			return wantsFlag
 		}
-		return nil, wantsFlag
 	default:
 		if !utf8.ValidString(text) {
-			return nil, wantsText + " in UTF-8"
+			return wantsText + " in UTF-8"
 		}
-		return text, ""
-	}
-}
-
-func positive[T int | time.Duration](n T) (problem string) {
-	if n <= 0 {
-		return wantsPositive
+		target.SetString(text)
 	}
 	return ""
 }

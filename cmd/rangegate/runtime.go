@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"reflect"
 	"time"
@@ -29,13 +30,14 @@ type gatewayRuntime struct {
 	operationsToken string          // dropped by activate
 	ctx             context.Context // open streams end with it
 	cancel          context.CancelFunc
+
+	requests, operations http.Handler // of the two addresses, set by activate
 }
 
 // rangeRuntime is what runs with the configuration of one range.
 type rangeRuntime struct {
 	config   config.Range
 	settings actors.Settings
-	webhook  *webhook.Client
 	products *catalog.Client
 	trust    *x509.CertPool // authorities of the controllers' certificates, nil for those of the machine
 }
@@ -88,11 +90,10 @@ func (s *service) buildRange(
 
 	if w := r.Webhook; w != nil {
 		if old != nil && reflect.DeepEqual(old.config.Webhook, w) {
-			built.webhook = old.webhook
-		} else if built.webhook, err = s.webhookClient(r.ID, w, environment.PublicOnly(w.AllowPrivate)); err != nil {
+			built.settings.Webhook = old.settings.Webhook
+		} else if built.settings.Webhook, err = s.webhookClient(r.ID, w, environment.PublicOnly(w.AllowPrivate)); err != nil {
 			return nil, err
 		}
-		built.settings.Webhook = built.webhook
 		built.settings.Delivery = actors.Delivery{Slots: w.Concurrency, Queue: w.Queue}
 	}
 	if p := r.Products; p != nil {

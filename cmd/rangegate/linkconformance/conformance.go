@@ -33,10 +33,10 @@ type Check struct {
 	conn     link.Connection
 }
 
-// rule is one promise of the protocol. Its test returns the problem, or "" when the rule holds.
+// rule is one promise of the protocol. Its test returns an error when the rule is broken.
 type rule struct {
 	name string
-	test func(*Check, context.Context) string
+	test func(*Check, context.Context) error
 }
 
 // Run tests one rule after the other and returns the number of broken ones. It ends early when ctx ends, which counts as
@@ -51,13 +51,13 @@ func (c *Check) Run(ctx context.Context) (broken int) {
 		if ctx.Err() != nil {
 			return broken + 1
 		}
-		problem := rule.test(c, ctx)
-		if problem == "" {
+		err := rule.test(c, ctx)
+		if err == nil {
 			c.printf("holds   %s\n", rule.name)
 			continue
 		}
 		broken++
-		c.printf("BROKEN  %s: %s\n", rule.name, problem)
+		c.printf("BROKEN  %s: %v\n", rule.name, err)
 		if i == 0 {
 			return broken
 		}
@@ -86,24 +86,15 @@ func (c *Check) disconnect() {
 }
 
 // apply sends the state and waits until the controller confirms it.
-func (c *Check) apply(ctx context.Context, s link.State) (problem string) {
+func (c *Check) apply(ctx context.Context, s link.State) error {
 	if c.conn == nil {
-		return "there is no connection to try it on"
+		return errors.New("there is no connection to try it on")
 	}
 	c.conn.Send(s)
 	if !c.received.wait(ctx, replyTimeout, func() bool { return c.received.applied >= s.Revision }) {
-		return fmt.Sprintf("no \"applied\" of revision %d within %s", s.Revision, replyTimeout)
+		return fmt.Errorf("no \"applied\" of revision %d within %s", s.Revision, replyTimeout)
 	}
-	return ""
-}
-
-// checkHello connects anew and checks the controller's hello.
-func (c *Check) checkHello(ctx context.Context, problem func(link.Hello) string) string {
-	hello, err := c.dial(ctx)
-	if err != nil {
-		return err.Error()
-	}
-	return problem(hello)
+	return nil
 }
 
 var sessionID = uuid.MustParse("5e55104e-0000-4000-8000-000000000001")
@@ -179,158 +170,149 @@ const shortSession = 3 * time.Second
 
 // rules are tested in order. Each one begins with the state that the one before left.
 var rules = []rule{
-	{"answers the gateway's hello within 5 s, for its lane", func(c *Check, ctx context.Context) string {
+	{"answers the gateway's hello within 5 s, for its lane", func(c *Check, ctx context.Context) error {
 		hello, err := c.dial(ctx)
-		switch {
-		case err != nil:
-			return err.Error()
-		case hello.LogID == "":
-			return "the hello names no report log"
+		if err == nil && hello.LogID == "" {
+			return errors.New("the hello names no report log")
 		}
-		return ""
+		return err
 	}},
-	{"confirms a state", func(c *Check, ctx context.Context) string {
+	{"confirms a state", func(c *Check, ctx context.Context) error {
 		return c.apply(ctx, link.State{Revision: 1})
 	}},
-	{"takes a session that waits for its customer", func(c *Check, ctx context.Context) string {
+	{"takes a session that waits for its customer", func(c *Check, ctx context.Context) error {
 		return c.apply(ctx, link.State{Revision: 2, Session: c.session(lanes.Waiting, time.Minute)})
 	}},
-	{"knows what is in force in its next hello", func(c *Check, ctx context.Context) string {
-		return c.checkHello(ctx, func(h link.Hello) string {
-			switch {
-			case h.Session != sessionID:
-				return fmt.Sprintf("session_id is %s, not %s", h.Session, sessionID)
-			case h.Left != time.Minute:
-				return fmt.Sprintf("remaining_ms is %d of a session that waits with 60000", h.Left.Milliseconds())
-			}
-			return ""
-		})
+	{"knows what is in force in its next hello", func(c *Check, ctx context.Context) error {
+		hello, err := c.dial(ctx)
+		switch {
+		case err == nil && hello.Session != sessionID:
+			return fmt.Errorf("session_id is %s, not %s", hello.Session, sessionID)
+		case err == nil && hello.Left != time.Minute:
+			return fmt.Errorf("remaining_ms is %d of a session that waits with 60000", hello.Left.Milliseconds())
+		}
+		return err
 	}},
-	{"takes the first state of a new connection, though its revision is lower", func(c *Check, ctx context.Context) string {
+	{"takes the first state of a new connection, though its revision is lower", func(c *Check, ctx context.Context) error {
 		return c.apply(ctx, link.State{Revision: 1, Hold: true, Session: c.session(lanes.Running, time.Minute)})
 	}},
-	{"stands still under a hold, and says so", func(c *Check, ctx context.Context) string {
+	{"stands still under a hold, and says so", func(c *Check, ctx context.Context) error {
 		pause(ctx, time.Second)
-		return c.checkHello(ctx, func(h link.Hello) string {
-			switch {
-			case !h.Hold:
-				return "hold is false"
-			case h.Left < 59*time.Second+500*time.Millisecond:
-				return fmt.Sprintf("the countdown went on to %s", h.Left)
-			}
-			return ""
-		})
+		hello, err := c.dial(ctx)
+		switch {
+		case err == nil && !hello.Hold:
+			return errors.New("hold is false")
+		case err == nil && hello.Left < 59*time.Second+500*time.Millisecond:
+			return fmt.Errorf("the countdown went on to %s", hello.Left)
+		}
+		return err
 	}},
-	{"a state that is older than the one in force changes nothing", func(c *Check, ctx context.Context) string {
-		if problem := c.apply(ctx, link.State{Revision: 5, Hold: true}); problem != "" {
-			return problem
+	{"a state that is older than the one in force changes nothing", func(c *Check, ctx context.Context) error {
+		if err := c.apply(ctx, link.State{Revision: 5, Hold: true}); err != nil {
+			return err
 		}
 		c.conn.Send(link.State{Revision: 3})
 		pause(ctx, time.Second/2)
-		return c.checkHello(ctx, func(h link.Hello) string {
-			if !h.Hold {
-				return "an older state released the hold"
-			}
-			return ""
-		})
+		hello, err := c.dial(ctx)
+		if err == nil && !hello.Hold {
+			return errors.New("an older state released the hold")
+		}
+		return err
 	}},
-	{"counts down by itself, without a connection", func(c *Check, ctx context.Context) string {
-		if problem := c.apply(ctx, link.State{Revision: 1, Session: c.session(lanes.Running, shortSession)}); problem != "" {
-			return problem
+	{"counts down by itself, without a connection", func(c *Check, ctx context.Context) error {
+		if err := c.apply(ctx, link.State{Revision: 1, Session: c.session(lanes.Running, shortSession)}); err != nil {
+			return err
 		}
 		c.disconnect()
 		pause(ctx, shortSession/3)
-		return c.checkHello(ctx, func(h link.Hello) string {
-			if left := shortSession - shortSession/3; h.Left > left || h.Left < left-time.Second {
-				return fmt.Sprintf("%s left where about %s are", h.Left, left)
-			}
-			return ""
-		})
+		hello, err := c.dial(ctx)
+		if left := shortSession - shortSession/3; err == nil && (hello.Left > left || hello.Left < left-time.Second) {
+			return fmt.Errorf("%s left where about %s are", hello.Left, left)
+		}
+		return err
 	}},
-	{"has nothing left when the time is used up", func(c *Check, ctx context.Context) string {
+	{"has nothing left when the time is used up", func(c *Check, ctx context.Context) error {
 		c.disconnect()
 		pause(ctx, shortSession)
-		return c.checkHello(ctx, func(h link.Hello) string {
-			if h.Left != 0 {
-				return fmt.Sprintf("%s left", h.Left)
-			}
-			return ""
-		})
+		hello, err := c.dial(ctx)
+		if err == nil && hello.Left != 0 {
+			return fmt.Errorf("%s left", hello.Left)
+		}
+		return err
 	}},
-	{"a new connection replaces the one before", func(c *Check, ctx context.Context) string {
+	{"a new connection replaces the one before", func(c *Check, ctx context.Context) error {
 		before, conn := c.received, c.conn
 		c.conn = nil
 		if _, err := c.dial(ctx); err != nil {
-			return err.Error()
+			return err
 		}
 		defer conn.Close()
 		if !before.wait(ctx, replyTimeout, func() bool { return before.down != nil }) {
-			return fmt.Sprintf("the one before is still open after %s", replyTimeout)
+			return fmt.Errorf("the one before is still open after %s", replyTimeout)
 		}
-		return ""
+		return nil
 	}},
-	{"refuses a gateway with an older epoch", func(c *Check, ctx context.Context) string {
+	{"refuses a gateway with an older epoch", func(c *Check, ctx context.Context) error {
 		older := c.Lane
 		older.Epoch--
 		conn, _, err := c.Driver.Dial(ctx, older, newReceiver())
 		switch {
 		case err == nil:
 			conn.Close()
-			return "it was let in"
+			return errors.New("it was let in")
 		case !errors.Is(err, link.ErrFaulty):
-			return "it went away, and did not refuse: " + err.Error()
+			return fmt.Errorf("it went away, and did not refuse: %w", err)
 		}
-		return ""
+		return nil
 	}},
-	{"is free when there is no session", func(c *Check, ctx context.Context) string {
+	{"is free when there is no session", func(c *Check, ctx context.Context) error {
 		if _, err := c.dial(ctx); err != nil {
-			return err.Error()
+			return err
 		}
-		if problem := c.apply(ctx, link.State{Revision: 1}); problem != "" {
-			return problem
+		if err := c.apply(ctx, link.State{Revision: 1}); err != nil {
+			return err
 		}
-		return c.checkHello(ctx, func(h link.Hello) string {
-			if h.Session != uuid.Nil {
-				return "the session is still there"
-			}
-			return ""
-		})
+		hello, err := c.dial(ctx)
+		if err == nil && hello.Session != uuid.Nil {
+			return errors.New("the session is still there")
+		}
+		return err
 	}},
 }
 
 // reportRules need a person at the lane.
 var reportRules = []rule{
-	{"reports what happens at the lane, and again until it is acknowledged", func(c *Check, ctx context.Context) string {
-		if problem := c.apply(ctx, link.State{Revision: 1, Session: c.session(lanes.Waiting, time.Hour), Purchasing: true}); problem != "" {
-			return problem
+	{"reports what happens at the lane, and again until it is acknowledged", func(c *Check, ctx context.Context) error {
+		if err := c.apply(ctx, link.State{Revision: 1, Session: c.session(lanes.Waiting, time.Hour), Purchasing: true}); err != nil {
+			return err
 		}
 		c.printf("        do something at the lane now: enter, call for help, or buy (%s)\n", c.Reports)
 		if !c.received.wait(ctx, c.Reports, func() bool { return len(c.received.reports) > 0 }) {
-			return "nothing was reported"
+			return errors.New("nothing was reported")
 		}
 		first := c.received.reported()[0]
 		if _, err := c.dial(ctx); err != nil {
-			return err.Error()
+			return err
 		}
 		if !c.received.wait(ctx, replyTimeout, func() bool { return len(c.received.reports) > 0 && c.received.reports[0].Log == first.Log }) {
-			return "it was not reported again in a new connection, although nobody had acknowledged it"
+			return errors.New("it was not reported again in a new connection, although nobody had acknowledged it")
 		}
-		return ""
+		return nil
 	}},
-	{"forgets what is acknowledged", func(c *Check, ctx context.Context) string {
+	{"forgets what is acknowledged", func(c *Check, ctx context.Context) error {
 		reports := c.received.reported()
 		if c.conn == nil || len(reports) == 0 {
-			return "nothing was reported"
+			return errors.New("nothing was reported")
 		}
 		c.conn.Ack(reports[len(reports)-1].Log)
 		pause(ctx, time.Second)
 		if _, err := c.dial(ctx); err != nil {
-			return err.Error()
+			return err
 		}
 		if c.received.wait(ctx, time.Second, func() bool { return len(c.received.reports) > 0 }) {
-			return "it was reported again"
+			return errors.New("it was reported again")
 		}
-		return ""
+		return nil
 	}},
 }
 
