@@ -4,8 +4,8 @@
 //
 //	document     reads YAML into the structs and checks every key and value against them (document.go)
 //	environment  applies the RANGEGATE_… variables (environment.go)
-//	complete     sets the default of every setting that is left out (defaults.go)
-//	validate     checks the rules that need several values, or more than a value's type (validate*.go)
+//	complete     sets the default of every setting that is left out
+//	validate     checks the rules that need several values, or more than a value's type (validate.go)
 //
 // All faults are returned at once, joined, each a [Fault]. No fault and no output of this package shows a secret.
 package config
@@ -182,9 +182,9 @@ type Bay struct {
 type Lane struct {
 	ID         uuid.UUID `yaml:"id"`
 	Name       string    `yaml:"name"`
-	Bay        uuid.UUID `yaml:"bay"`                       // a bay of the same range
-	Accessible bool      `yaml:"accessible" default:"true"` // the default is a tag, as complete cannot tell false from left out
-	ScreenKey  Secret    `yaml:"screen_key,omitempty"`      // of the lane screen, 16 to 128 letters, digits, . _ ~ -; empty: no lane screen
+	Bay        uuid.UUID `yaml:"bay"`                  // a bay of the same range
+	Accessible bool      `yaml:"accessible"`           // default true
+	ScreenKey  Secret    `yaml:"screen_key,omitempty"` // of the lane screen, 16 to 128 letters, digits, . _ ~ -; empty: no lane screen
 	Link       Link      `yaml:"link"`
 }
 

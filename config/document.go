@@ -74,10 +74,8 @@ func (d *document) value(n *yaml.Node, target reflect.Value, p path) bool {
 
 func (d *document) section(n *yaml.Node, target reflect.Value, p path) {
 	settings := sections[target.Type()]
-	for _, s := range settings {
-		if s.preset {
-			target.Field(s.field).SetBool(true)
-		}
+	if lane, ok := target.Addr().Interface().(*Lane); ok {
+		lane.Accessible = true // complete cannot tell false from left out
 	}
 	first := map[string]int{} // the line of each key
 	for i := 0; i+1 < len(n.Content) && !d.done(); i += 2 {

@@ -13,10 +13,9 @@ import (
 
 // setting is one key of a section, named by the yaml tag of its struct field.
 type setting struct {
-	key    string
-	field  int
-	kind   reflect.Type // of a pointer its element
-	preset bool         // the value is true when it is left out
+	key   string
+	field int
+	kind  reflect.Type // of a pointer its element
 }
 
 // sections holds the settings of every struct of the configuration, in the struct's order.
@@ -59,7 +58,6 @@ func settings(t reflect.Type) []setting {
 		if s.kind.Kind() == reflect.Pointer {
 			s.kind = s.kind.Elem()
 		}
-		s.preset = field.Tag.Get("default") == "true"
 		list = append(list, s)
 	}
 	return list

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
 	"rangegate/actors/clock"
 	"rangegate/cmd/rangegate/integrator"
 	"rangegate/cmd/rangegate/lanesim"
@@ -133,7 +131,7 @@ func (s laneSim) Run(t *terminal) error {
 	if err != nil {
 		return misconfigured{err}
 	}
-	served, names, err := s.lanes(t, cfg)
+	served, err := s.lanes(t, cfg)
 	if err != nil {
 		return misconfigured{err}
 	}
@@ -144,8 +142,8 @@ func (s laneSim) Run(t *terminal) error {
 	log := logger(t.log)
 	hardware, err := lanesim.New(lanesim.Settings{
 		Now: clock.Now, Shooters: s.Shooters, Faults: faults, Every: s.Every, Seed: s.Seed,
-		OnFault: func(lane uuid.UUID, fault string, lasts time.Duration) {
-			log.Info().Str("lane", names[lane]).Stringer("lane_id", lane).Str("fault", fault).Dur("lasts", lasts).Msg("fault")
+		OnFault: func(lane lanesim.Lane, fault string, lasts time.Duration) {
+			log.Info().Str("lane", lane.Name).Stringer("lane_id", lane.ID).Str("fault", fault).Dur("lasts", lasts).Msg("fault")
 		},
 	}, served...)
 	if err != nil {
@@ -153,7 +151,7 @@ func (s laneSim) Run(t *terminal) error {
 	}
 	defer hardware.Close()
 	for _, lane := range served {
-		t.printf("%s\t%s\t%s\n", lane.ID, hardware.Controller(lane.ID).Address(), names[lane.ID])
+		t.printf("%s\t%s\t%s\n", lane.ID, hardware.Controller(lane.ID).Address(), lane.Name)
 	}
 	t.printf("answering as the controllers of %d lanes\n", len(served))
 	<-t.ctx.Done()
@@ -177,12 +175,11 @@ func (s laneSim) faults() ([]string, error) {
 
 // lanes returns the lanes whose controllers can be served on this machine. It logs the other websocket lanes with the
 // reason.
-func (s laneSim) lanes(t *terminal, cfg config.Config) (served []lanesim.Lane, names map[uuid.UUID]string, err error) {
+func (s laneSim) lanes(t *terminal, cfg config.Config) (served []lanesim.Lane, err error) {
 	secured, err := s.tls()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	names = map[uuid.UUID]string{}
 	for _, r := range cfg.Ranges {
 		for _, lane := range r.Lanes {
 			if lane.Link.Driver != config.DriverWebSocket {
@@ -193,13 +190,13 @@ func (s laneSim) lanes(t *terminal, cfg config.Config) (served []lanesim.Lane, n
 				t.logf("%s (%s) at %s: %s\n", lane.Name, lane.ID, lane.Link.Address, problem)
 				continue
 			}
-			served, names[lane.ID] = append(served, controller), lane.Name
+			served = append(served, controller)
 		}
 	}
 	if len(served) == 0 {
-		return nil, nil, errors.New("there is no websocket lane in " + s.Config + " that can be answered for here")
+		return nil, errors.New("there is no websocket lane in " + s.Config + " that can be answered for here")
 	}
-	return served, names, nil
+	return served, nil
 }
 
 func (s laneSim) tls() (*tls.Config, error) {
@@ -219,7 +216,7 @@ func simulatedLane(lane config.Lane, secured *tls.Config) (controller lanesim.La
 	if err != nil {
 		return controller, "is no URL"
 	}
-	controller = lanesim.Lane{ID: lane.ID, Path: address.RequestURI(), Key: lane.Link.Key.Reveal()}
+	controller = lanesim.Lane{ID: lane.ID, Name: lane.Name, Path: address.RequestURI(), Key: lane.Link.Key.Reveal()}
 	port := "80"
 	if address.Scheme == "wss" {
 		if port, controller.TLS = "443", secured; secured == nil {

@@ -58,7 +58,10 @@ func (in *Integrator) Close() { in.close() }
 func (in *Integrator) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /products", in.products)
-	mux.Handle("GET /pictures/{picture}", cached(http.FileServerFS(files)))
+	mux.HandleFunc("GET /pictures/{picture}", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "max-age=3600")
+		http.ServeFileFS(w, r, files, r.URL.Path)
+	})
 	mux.HandleFunc("POST /webhook", in.webhook)
 	mux.HandleFunc("POST /answer", in.choose)
 	mux.HandleFunc("GET /arrived", in.arrived)
@@ -81,14 +84,6 @@ func secureHeaders(next http.Handler) http.Handler {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Referrer-Policy", "no-referrer")
 		w.Header().Set("Cache-Control", "no-cache")
-		next.ServeHTTP(w, r)
-	})
-}
-
-// cached allows clients to keep pictures for an hour.
-func cached(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Cache-Control", "max-age=3600")
 		next.ServeHTTP(w, r)
 	})
 }

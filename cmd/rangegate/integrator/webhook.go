@@ -52,34 +52,30 @@ func (in *Integrator) webhook(w http.ResponseWriter, r *http.Request) {
 		Str("signature", string(arrival.Signature)).Str("answer", string(arrival.Answer)).Int("status", arrival.Status).
 		Msg("an event arrived at the demo integrator")
 	trace := traceOf(r)
-	switch {
-	case arrival.Answer == Rejected:
-		answer(w, arrival.Status, failure{Error: arrival.Reason, TraceID: trace})
-	case arrival.Answer == Hang:
+	switch arrival.Answer {
+	case Rejected:
+		answer(w, arrival.Status, failure{arrival.Reason, "", trace})
+	case Hang:
 		in.hang(r)
-	case arrival.Answer == Refuse:
-		answer(w, arrival.Status, failure{
-			Error: "refused by whoever sits at the demo integrator", UserMessage: next.UserMessage, TraceID: trace,
-		})
-	case arrival.Answer == Error:
-		answer(w, arrival.Status, failure{
-			Error: "the demo integrator was told to fail", UserMessage: "Something went wrong at the till.", TraceID: trace,
-		})
-	case arrival.Event == purchaseRequest:
-		answer(w, arrival.Status, success{Success: true, TraceID: trace})
-	default:
+	case Refuse:
+		answer(w, arrival.Status, failure{"refused by whoever sits at the demo integrator", next.UserMessage, trace})
+	case Error:
+		answer(w, arrival.Status, failure{"the demo integrator was told to fail", "Something went wrong at the till.", trace})
+	case Accept:
+		if arrival.Event == purchaseRequest {
+			answer(w, arrival.Status, success{true, trace})
+			return
+		}
 		w.WriteHeader(arrival.Status)
 	}
 }
 
 // hang holds the request until the client gives up, and then closes the connection without an answer.
 func (in *Integrator) hang(r *http.Request) {
-	timeout := time.NewTimer(maxHang)
-	defer timeout.Stop()
 	select {
 	case <-r.Context().Done():
 	case <-in.closed:
-	case <-timeout.C:
+	case <-time.After(maxHang):
 	}
 	panic(http.ErrAbortHandler)
 }
@@ -332,7 +328,10 @@ func (in *Integrator) stream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := sender{w, http.NewResponseController(w)}
 	list, next, changed := in.inbox.since(0)
-	sent := last(list, 0)
+	sent := 0
+	for _, arrival := range list {
+		sent = arrival.Number
+	}
 	ok := out.send("all", snapshot{Arrived: list, Next: next, Checks: len(in.keys) > 0})
 	idle := time.NewTicker(keepAlive)
 	defer idle.Stop()
@@ -342,12 +341,12 @@ func (in *Integrator) stream(w http.ResponseWriter, r *http.Request) {
 			var current Next
 			list, current, changed = in.inbox.since(sent)
 			for _, arrival := range list {
-				ok = ok && out.send("arrived", arrival)
+				ok, sent = ok && out.send("arrived", arrival), arrival.Number
 			}
 			if current != next {
 				ok = ok && out.send("next", current)
 			}
-			sent, next = last(list, sent), current
+			next = current
 		case <-idle.C:
 			ok = out.write(": still here\n\n")
 		case <-r.Context().Done():
@@ -356,14 +355,6 @@ func (in *Integrator) stream(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-}
-
-// last returns the number of the last arrival, or the number before for an empty list.
-func last(list []Arrival, before int) int {
-	if len(list) == 0 {
-		return before
-	}
-	return list[len(list)-1].Number
 }
 
 // sender writes events. Its methods return false when the reader is gone.

@@ -134,8 +134,7 @@ type connection struct {
 	writing sync.Mutex // held during every write, and until the hello is written
 	delayed []byte     // a report that the next one overtakes; guarded by writing
 
-	mu   sync.Mutex
-	link *sim.WireConnection // nil before the gateway's hello
+	link *sim.WireConnection // nil before the gateway's hello; used by the goroutine of run, which also receives pings
 }
 
 // protocolError is a rule that the gateway broke. It closes the connection with a status that names the rule.
@@ -206,9 +205,7 @@ func (c *connection) writeHello(gateway link.Lane) (sim.WireConnection, error) {
 	if err != nil {
 		return line, protocolError{err}
 	}
-	c.mu.Lock()
 	c.link = &line
-	c.mu.Unlock()
 	if err := c.writeLocked(frame.ControllerHello(frame.Hello{Lane: c.controller.lane.ID, Hello: hello})); err != nil {
 		line.Close()
 		return line, err
@@ -222,8 +219,6 @@ func (c *connection) resetLiveness() {
 		return
 	}
 	_ = c.socket.SetReadDeadline(time.Now().Add(livenessTimeout))
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.link != nil {
 		c.link.Heard()
 	}

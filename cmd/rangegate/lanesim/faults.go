@@ -231,7 +231,7 @@ func (c *Controller) failAtRandom() {
 			return
 		}
 		if s.OnFault != nil {
-			s.OnFault(c.lane.ID, f.kind, f.lasts)
+			s.OnFault(c.lane, f.kind, f.lasts)
 		}
 		c.setKind(f.kind, true)
 		if !c.sleep(f.lasts) {

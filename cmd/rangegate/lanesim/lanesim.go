@@ -36,12 +36,13 @@ type Settings struct {
 	Every    time.Duration        // mean time between two random faults of a lane
 	Seed     uint64               // the same seed gives a lane the same shooters and faults
 	// OnFault is called at every random fault. It may be nil.
-	OnFault func(lane uuid.UUID, fault string, lasts time.Duration)
+	OnFault func(lane Lane, fault string, lasts time.Duration)
 }
 
 // Lane is a lane whose controller is simulated.
 type Lane struct {
 	ID     uuid.UUID
+	Name   string      // for OnFault
 	Listen string      // host:port; port 0 is any free one. Several lanes may share an address
 	Path   string      // of the URL, with its query; empty: /
 	Key    string      // required of the gateway; empty: none
@@ -146,25 +147,20 @@ func (cs *Controllers) listen(lane Lane) (*listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &listener{Listener: bound, scheme: "ws"}
+	l := &listener{Listener: timeoutListener{bound}, scheme: "ws"}
 	if lane.TLS != nil {
-		l.scheme = "wss"
+		l.Listener, l.scheme = tls.NewListener(l.Listener, lane.TLS), "wss"
 	}
 	if _, port, _ := net.SplitHostPort(lane.Listen); port != "0" {
 		cs.listeners[lane.Listen] = l
 	}
 	server := &http.Server{
-		Handler: l, ReadHeaderTimeout: livenessTimeout, TLSConfig: lane.TLS,
-		ErrorLog: log.New(io.Discard, "", 0),
+		Handler: l, ReadHeaderTimeout: livenessTimeout, ErrorLog: log.New(io.Discard, "", 0),
 		ConnContext: func(ctx context.Context, socket net.Conn) context.Context {
 			return context.WithValue(ctx, socketKey{}, socket)
 		},
 	}
 	cs.servers = append(cs.servers, server)
-	serve := func() { _ = server.Serve(timeoutListener{bound}) }
-	if lane.TLS != nil {
-		serve = func() { _ = server.ServeTLS(timeoutListener{bound}, "", "") }
-	}
-	cs.running.Go(serve)
+	cs.running.Go(func() { _ = server.Serve(l) })
 	return l, nil
 }
