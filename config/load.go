@@ -88,19 +88,18 @@ const maxFaults = 1000
 
 // faults collects at most one fault per path: an unreadable value is not reported as missing as well.
 type faults struct {
-	list       []error
-	paths      map[path]bool
-	unreadable map[path]bool // faults below these paths are dropped
+	list  []error
+	paths map[path]bool // with a fault; true for an unreadable value, below which faults are dropped
 }
 
 func (f *faults) add(p path, format string, args ...any) {
-	if f.full() || f.paths[p] || f.below(p) {
+	if _, listed := f.paths[p]; listed || f.full() || f.below(p) {
 		return
 	}
 	if f.paths == nil {
 		f.paths = map[path]bool{}
 	}
-	f.paths[p] = true
+	f.paths[p] = false
 	f.list = append(f.list, Fault{Path: string(p), Problem: fmt.Sprintf(format, args...)})
 	if f.full() {
 		f.list = append(f.list, Fault{Problem: fmt.Sprintf("only the first %d faults are listed", maxFaults)})
@@ -110,23 +109,17 @@ func (f *faults) add(p path, format string, args ...any) {
 // unread adds the fault of a value that cannot be read, and drops later faults of it and of everything below it.
 func (f *faults) unread(p path, format string, args ...any) {
 	f.add(p, format, args...)
-	if f.unreadable == nil {
-		f.unreadable = map[path]bool{}
-	}
-	f.unreadable[p] = true
+	f.paths[p] = true
 }
 
 // below reports whether the path lies below an unreadable value.
 func (f *faults) below(p path) bool {
-	if len(f.unreadable) == 0 {
-		return false
-	}
 	for i, c := range p {
-		if (c == '.' || c == '[') && f.unreadable[p[:i]] {
+		if (c == '.' || c == '[') && f.paths[p[:i]] {
 			return true
 		}
 	}
-	return f.unreadable[""]
+	return f.paths[""]
 }
 
 func (f *faults) full() bool { return len(f.list) >= maxFaults }

@@ -271,7 +271,9 @@ func (c *connection) writeLocked(text []byte) error {
 	if c.controller.currentFaults().halfOpen {
 		return nil
 	}
-	return c.frames.Write(context.Background(), websocket.MessageText, text)
+	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+	defer cancel()
+	return c.frames.Write(ctx, websocket.MessageText, text)
 }
 
 // close closes the connection. A protocolError is sent as the reason.
@@ -299,25 +301,3 @@ func (c *connection) Reported(r lanes.Report) { c.report(frame.Report(r)) }
 
 // Down implements link.Receiver.
 func (c *connection) Down(error) { _ = c.socket.Close() }
-
-// timeoutListener accepts sockets whose writes fail after writeTimeout.
-type timeoutListener struct{ net.Listener }
-
-// Accept implements net.Listener.
-func (l timeoutListener) Accept() (net.Conn, error) {
-	socket, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	return timeoutSocket{socket}, nil
-}
-
-type timeoutSocket struct{ net.Conn }
-
-// Write implements net.Conn.
-func (s timeoutSocket) Write(p []byte) (int, error) {
-	if err := s.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
-		return 0, err
-	}
-	return s.Conn.Write(p)
-}

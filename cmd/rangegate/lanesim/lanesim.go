@@ -147,7 +147,7 @@ func (cs *Controllers) listen(lane Lane) (*listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &listener{Listener: timeoutListener{bound}, scheme: "ws"}
+	l := &listener{Listener: bound, scheme: "ws"}
 	if lane.TLS != nil {
 		l.Listener, l.scheme = tls.NewListener(l.Listener, lane.TLS), "wss"
 	}

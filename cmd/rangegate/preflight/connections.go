@@ -219,9 +219,6 @@ func (s Settings) controllers(ctx context.Context) (all []Finding) {
 
 // connectAll connects to the controllers and groups the lanes by the outcome.
 func connectAll(ctx context.Context, wired []controller) (all []Finding) {
-	if len(wired) == 0 {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, connectAllTimeout)
 	defer cancel()
 	outcome := make([]string, len(wired))
