@@ -78,13 +78,17 @@ func (in *inspection) expect(p path, problem string) {
 	}
 }
 
-// unique notes the place of a value, or adds the fault when another place has it already.
-func unique[V comparable](in *inspection, taken map[V]path, value V, p path, problem string) {
-	if first, ok := taken[value]; ok {
-		in.found.add(p, problem, first)
-		return
+// unique notes the place of a value. It adds a fault when there is a problem, or when another place has the value already.
+func unique[V comparable](in *inspection, taken map[V]path, value V, p path, problem, duplicate string) {
+	first, found := taken[value]
+	switch {
+	case problem != "":
+		in.found.add(p, "%s", problem)
+	case found:
+		in.found.add(p, duplicate, first)
+	default:
+		taken[value] = p
 	}
-	taken[value] = p
 }
 
 // claim checks the id and the name at the path. It notes the id in all of the maps, or adds a fault when one of them has it
@@ -128,11 +132,7 @@ func (in *inspection) rangeTokens(tokens []Secret, p path) {
 	in.require(p, len(tokens) > 0, "wants at least one token")
 	for i, token := range tokens {
 		digest, problem := TokenDigest(token)
-		if problem != "" {
-			in.found.add(p.item(i), "%s", problem)
-			continue
-		}
-		unique(in, in.tokens, digest, p.item(i), "the same token as %s")
+		unique(in, in.tokens, digest, p.item(i), problem, "the same token as %s")
 	}
 }
 
@@ -170,7 +170,9 @@ func (in *inspection) lane(l *Lane, p path, bays map[uuid.UUID]bool, ids map[uui
 	case !bays[l.Bay]:
 		in.found.add(p.key("bay"), "no bay with id %.8s… in this range", l.Bay)
 	}
-	in.screenKey(l.ScreenKey, p.key("screen_key"))
+	if key := l.ScreenKey.Reveal(); key != "" {
+		unique(in, in.screens, key, p.key("screen_key"), screenKeyProblem(key), "the same as %s")
+	}
 	in.link(l.Link, p.key("link"))
 }
 
@@ -235,15 +237,11 @@ func pinProblem(hash Secret) string {
 // screenKey matches a key that needs no escaping in a URL and is too long to guess.
 var screenKey = regexp.MustCompile(`^[A-Za-z0-9._~-]{16,128}$`)
 
-func (in *inspection) screenKey(key Secret, p path) {
-	if key == "" {
-		return
+func screenKeyProblem(key string) string {
+	if !screenKey.MatchString(key) {
+		return "wants 16 to 128 letters, digits and . _ ~ -"
 	}
-	if !screenKey.MatchString(key.Reveal()) {
-		in.found.add(p, "wants 16 to 128 letters, digits and . _ ~ -")
-		return
-	}
-	unique(in, in.screens, key.Reveal(), p, "the same as %s")
+	return ""
 }
 
 func (in *inspection) link(l Link, p path) {
@@ -252,11 +250,7 @@ func (in *inspection) link(l Link, p path) {
 		in.require(p.key("address"), l.Address == "", "the sim driver takes no address")
 		in.require(p.key("driver"), !in.production, "the sim driver is for the playground")
 	case DriverWebSocket:
-		if problem := controllerProblem(l.Address); problem != "" {
-			in.found.add(p.key("address"), "%s", problem)
-			return
-		}
-		unique(in, in.links, l.Address, p.key("address"), "the same as %s")
+		unique(in, in.links, l.Address, p.key("address"), controllerProblem(l.Address), "the same as %s")
 	default:
 		in.found.add(p.key("driver"), "no such driver; this release has sim and websocket")
 	}

@@ -182,10 +182,7 @@ func logger(out interface{ Write([]byte) (int, error) }) zerolog.Logger {
 
 // setLogLevel sets the lowest level that every log of the process writes. The configuration has checked the level.
 func setLogLevel(level config.Level) {
-	parsed, err := zerolog.ParseLevel(string(level))
-	if err != nil {
-		panic(err)
-	}
+	parsed, _ := zerolog.ParseLevel(string(level))
 	zerolog.SetGlobalLevel(parsed)
 }
 

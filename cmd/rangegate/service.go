@@ -80,7 +80,12 @@ func (s *service) activate(next *gatewayRuntime) {
 		},
 		Log: s.log,
 	})
-	limits := next.config.HTTP.Limits
+	public := next.config.HTTP
+	if public.BehindProxy && len(public.TrustedProxies) == 0 {
+		s.log.Warn().Msg("http.behind_proxy without http.trusted_proxies: all clients count as one address, the proxy's, and " +
+			"are limited together when one guesses credentials; cookies are not kept to TLS")
+	}
+	limits := public.Limits
 	next.requests = api.New(api.Settings{
 		Credentials: credentials(next.config),
 		Range:       func(id uuid.UUID) (v2.Range, error) { return s.gateway.Range(id) },
@@ -89,7 +94,7 @@ func (s *service) activate(next *gatewayRuntime) {
 		Products:    func(id uuid.UUID) (simulate.Products, error) { return next.products(id) },
 		Screens:     s.screens(next),
 		Limits:      api.Limits{PerSecond: int(*limits.Requests), Burst: int(*limits.Burst), FailuresPerMinute: int(*limits.Failures)},
-		Proxies:     s.proxies(next.config.HTTP),
+		Proxies:     public.Proxies(),
 		Traffic:     s.traffic,
 		Log:         s.log,
 	})
@@ -125,15 +130,6 @@ func (s *service) screens(next *gatewayRuntime) api.Screens {
 	}
 	screens.Pictures = lanescreen.NewPictures(userAgent(), transports)
 	return screens
-}
-
-// proxies returns the trusted proxies. Behind other proxies every client has the proxy's address, which it warns of.
-func (s *service) proxies(h config.HTTP) api.Proxies {
-	if h.BehindProxy && len(h.TrustedProxies) == 0 {
-		s.log.Warn().Msg("http.behind_proxy without http.trusted_proxies: all clients count as one address, the proxy's, and " +
-			"are limited together when one guesses credentials; cookies are not kept to TLS")
-	}
-	return h.Proxies()
 }
 
 func rangeIDs(c config.Config) []uuid.UUID {

@@ -138,10 +138,10 @@ type connection struct {
 }
 
 // protocolError is a rule that the gateway broke. It closes the connection with a status that names the rule.
-type protocolError struct{ error }
-
-// Unwrap returns the cause.
-func (e protocolError) Unwrap() error { return e.error }
+type protocolError struct {
+	status websocket.StatusCode
+	error
+}
 
 // run serves the connection until it ends. The error is a protocolError, or of the socket.
 func (c *connection) run() error {
@@ -188,11 +188,11 @@ func (c *connection) readHello() (link.Lane, error) {
 		case nil:
 		case link.Lane:
 			if m.ID != c.controller.lane.ID && !c.controller.currentFaults().wrongLane {
-				return m, protocolError{fmt.Errorf("this is the controller of lane %s", c.controller.lane.ID)}
+				return m, protocolError{websocket.StatusPolicyViolation, fmt.Errorf("this is the controller of lane %s", c.controller.lane.ID)}
 			}
 			return m, nil
 		default:
-			return link.Lane{}, protocolError{errors.New("the first message is the hello")}
+			return link.Lane{}, protocolError{websocket.StatusPolicyViolation, errors.New("the first message is the hello")}
 		}
 	}
 }
@@ -203,7 +203,7 @@ func (c *connection) writeHello(gateway link.Lane) (sim.WireConnection, error) {
 	defer c.writing.Unlock()
 	line, hello, err := c.controller.driver.Accept(gateway, c)
 	if err != nil {
-		return line, protocolError{err}
+		return line, protocolError{websocket.StatusPolicyViolation, err}
 	}
 	c.link = &line
 	if err := c.writeLocked(frame.ControllerHello(frame.Hello{Lane: c.controller.lane.ID, Hello: hello})); err != nil {
@@ -242,15 +242,15 @@ func (c *connection) read() (any, error) {
 	case err != nil:
 		return nil, err
 	case len(text) > frame.Longest:
-		return nil, protocolError{websocket.ErrMessageTooBig}
+		return nil, protocolError{websocket.StatusMessageTooBig, websocket.ErrMessageTooBig}
 	case kind != websocket.MessageText:
-		return nil, protocolError{errors.New("a message that is not text")}
+		return nil, protocolError{websocket.StatusPolicyViolation, errors.New("a message that is not text")}
 	case c.controller.currentFaults().halfOpen:
 		return nil, nil
 	}
 	message, err := frame.FromGateway(text)
 	if err != nil {
-		return nil, protocolError{err}
+		return nil, protocolError{websocket.StatusPolicyViolation, err}
 	}
 	return message, nil
 }
@@ -280,13 +280,9 @@ func (c *connection) writeLocked(text []byte) error {
 func (c *connection) close(err error) {
 	var broken protocolError
 	if errors.As(err, &broken) {
-		status := websocket.StatusPolicyViolation
-		if errors.Is(err, websocket.ErrMessageTooBig) {
-			status = websocket.StatusMessageTooBig
-		}
 		text := broken.Error()
 		timer := time.AfterFunc(writeTimeout, func() { _ = c.socket.Close() })
-		_ = c.frames.Close(status, text[:min(len(text), 123)])
+		_ = c.frames.Close(broken.status, text[:min(len(text), 123)])
 		timer.Stop()
 	}
 	_ = c.socket.Close()
