@@ -243,10 +243,8 @@ func (c *Controller) failAtRandom() {
 
 // sleep returns false when the controllers are closing.
 func (c *Controller) sleep(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return true
 	case <-c.controllers.closing.Done():
 		return false
