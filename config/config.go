@@ -4,13 +4,14 @@
 //
 //	document     reads YAML into the structs and checks every key and value against them (document.go)
 //	environment  applies the RANGEGATE_… variables (environment.go)
-//	complete     sets the default of every setting that is left out (defaults.go)
-//	validate     checks the rules that need several values, or more than a value's type (validate*.go)
+//	complete     sets the default of every setting that is left out
+//	validate     checks the rules that need several values, or more than a value's type (validate.go)
 //
 // All faults are returned at once, joined, each a [Fault]. No fault and no output of this package shows a secret.
 package config
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/google/uuid"
@@ -181,9 +182,9 @@ type Bay struct {
 type Lane struct {
 	ID         uuid.UUID `yaml:"id"`
 	Name       string    `yaml:"name"`
-	Bay        uuid.UUID `yaml:"bay"`                       // a bay of the same range
-	Accessible bool      `yaml:"accessible" default:"true"` // the default is a tag, as complete cannot tell false from left out
-	ScreenKey  Secret    `yaml:"screen_key,omitempty"`      // of the lane screen, 16 to 128 letters, digits, . _ ~ -; empty: no lane screen
+	Bay        uuid.UUID `yaml:"bay"`                  // a bay of the same range
+	Accessible bool      `yaml:"accessible"`           // default true
+	ScreenKey  Secret    `yaml:"screen_key,omitempty"` // of the lane screen, 16 to 128 letters, digits, . _ ~ -; empty: no lane screen
 	Link       Link      `yaml:"link"`
 }
 
@@ -202,3 +203,60 @@ const (
 
 // Sells reports whether customers can buy at the lanes: purchases need a webhook.
 func (r Range) Sells() bool { return r.Purchasing && r.Webhook != nil }
+
+const day = 24 * time.Hour
+
+// complete sets the default of every setting that was left out. Zero means left out: no duration and no number of this
+// configuration may be 0, except a Limit, which is a pointer.
+func (c *Config) complete() {
+	c.Environment = cmp.Or(c.Environment, InProduction)
+	c.HTTP.Address = cmp.Or(c.HTTP.Address, "127.0.0.1:8080")
+	c.Operations.Address = cmp.Or(c.Operations.Address, "127.0.0.1:9090")
+	c.Log.Level = cmp.Or(c.Log.Level, Info)
+	c.HTTP.Limits.complete()
+	c.Store.complete()
+	for i := range c.Ranges {
+		c.Ranges[i].complete()
+	}
+}
+
+func (l *Limits) complete() {
+	l.Requests = cmp.Or(l.Requests, ptr(1000))
+	l.Burst = cmp.Or(l.Burst, ptr(2**l.Requests))
+	l.Failures = cmp.Or(l.Failures, ptr(60))
+}
+
+func ptr(l Limit) *Limit { return &l }
+
+// complete keeps records for a shorter time on Redis, where they occupy memory.
+func (s *Store) complete() {
+	events, history := 3*day, 30*day
+	if s.Redis == "" {
+		s.SQLite = cmp.Or(s.SQLite, "data/rangegate.db")
+		events, history = 30*day, 90*day
+	}
+	s.Retention.Events = cmp.Or(s.Retention.Events, events)
+	s.Retention.History = cmp.Or(s.Retention.History, history)
+	s.Retention.Names = cmp.Or(s.Retention.Names, 30*day)
+	s.Retention.Cap = cmp.Or(s.Retention.Cap, 1_000_000)
+}
+
+func (r *Range) complete() {
+	if r.Token != "" {
+		r.Tokens, r.Token = append(r.Tokens, r.Token), ""
+	}
+	r.OnLinkLoss = cmp.Or(r.OnLinkLoss, RunOut)
+	r.LinkGrace = cmp.Or(r.LinkGrace, 30*time.Second)
+	if w := r.Webhook; w != nil {
+		w.Timeout = cmp.Or(w.Timeout, 10*time.Second)
+		w.Concurrency = cmp.Or(w.Concurrency, 16)
+		w.Queue = cmp.Or(w.Queue, 10_000)
+	}
+	if p := r.Products; p != nil {
+		p.Timeout = cmp.Or(p.Timeout, 5*time.Second)
+	}
+	for i := range r.Lanes {
+		link := &r.Lanes[i].Link
+		link.Driver = cmp.Or(link.Driver, DriverSim)
+	}
+}

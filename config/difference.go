@@ -46,25 +46,39 @@ func Compare(before, after Config) Difference {
 			d.Keys = append(d.Keys, key)
 		}
 	}
-	old := map[uuid.UUID]Range{}
-	for _, r := range before.Ranges {
-		old[r.ID] = r
-	}
-	for _, r := range after.Ranges {
-		previous, ok := old[r.ID]
-		delete(old, r.ID)
-		if !ok {
-			d.Added = append(d.Added, r.ID)
-		} else if change := compareRanges(previous, r); !change.empty() {
+	var kept []pair
+	d.Added, d.Removed, kept = match(before.Ranges, after.Ranges, func(r Range) uuid.UUID { return r.ID })
+	for _, at := range kept {
+		if change := compareRanges(before.Ranges[at.before], after.Ranges[at.after]); !change.empty() {
 			d.Changed = append(d.Changed, change)
 		}
 	}
-	for _, r := range before.Ranges {
-		if _, removed := old[r.ID]; removed {
-			d.Removed = append(d.Removed, r.ID)
+	return d
+}
+
+// pair is the place of an item in two lists.
+type pair struct{ before, after int }
+
+// match compares two lists by their items' ids. kept is what both have, in the order of after.
+func match[T any](before, after []T, id func(T) uuid.UUID) (added, removed []uuid.UUID, kept []pair) {
+	old := make(map[uuid.UUID]int, len(before))
+	for i, item := range before {
+		old[id(item)] = i
+	}
+	for i, item := range after {
+		if previous, ok := old[id(item)]; ok {
+			kept = append(kept, pair{previous, i})
+			delete(old, id(item))
+		} else {
+			added = append(added, id(item))
 		}
 	}
-	return d
+	for _, item := range before {
+		if _, gone := old[id(item)]; gone {
+			removed = append(removed, id(item))
+		}
+	}
+	return added, removed, kept
 }
 
 // Empty reports whether the two configurations are equal.
@@ -78,36 +92,19 @@ func (d RangeDifference) empty() bool {
 
 func compareRanges(before, after Range) RangeDifference {
 	d := RangeDifference{ID: after.ID}
-	old := map[uuid.UUID]Lane{}
-	for _, lane := range before.Lanes {
-		old[lane.ID] = lane
-	}
-	var kept []uuid.UUID // in the new order
-	for _, lane := range after.Lanes {
-		previous, ok := old[lane.ID]
-		delete(old, lane.ID)
-		if !ok {
-			d.Added = append(d.Added, lane.ID)
-			continue
-		}
-		kept = append(kept, lane.ID)
+	var kept []pair
+	d.Added, d.Removed, kept = match(before.Lanes, after.Lanes, func(l Lane) uuid.UUID { return l.ID })
+	for _, at := range kept {
+		previous, lane := before.Lanes[at.before], after.Lanes[at.after]
 		if previous != lane {
 			d.Changed = append(d.Changed, lane.ID)
 		}
 		if previous.Link != lane.Link || before.OnLinkLoss != after.OnLinkLoss ||
-			before.LinkTLS != after.LinkTLS && strings.HasPrefix(lane.Link.Address, "wss:") {
+			before.LinkTLS != after.LinkTLS && lane.secured() {
 			d.Reconnect = append(d.Reconnect, lane.ID)
 		}
 	}
-	var oldOrder []uuid.UUID // of the lanes in kept
-	for _, lane := range before.Lanes {
-		if _, removed := old[lane.ID]; removed {
-			d.Removed = append(d.Removed, lane.ID)
-		} else {
-			oldOrder = append(oldOrder, lane.ID)
-		}
-	}
-	d.Reordered = !slices.Equal(kept, oldOrder)
+	d.Reordered = !slices.IsSortedFunc(kept, func(a, b pair) int { return a.before - b.before })
 	before.Lanes, after.Lanes = nil, nil
 	d.Keys = changedKeys(reflect.ValueOf(before), reflect.ValueOf(after), "")
 	return d

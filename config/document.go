@@ -7,6 +7,7 @@ import (
 	"io"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -73,10 +74,8 @@ func (d *document) value(n *yaml.Node, target reflect.Value, p path) bool {
 
 func (d *document) section(n *yaml.Node, target reflect.Value, p path) {
 	settings := sections[target.Type()]
-	for _, s := range settings {
-		if s.preset {
-			target.Field(s.field).SetBool(true)
-		}
+	if lane, ok := target.Addr().Interface().(*Lane); ok {
+		lane.Accessible = true // complete cannot tell false from left out
 	}
 	first := map[string]int{} // the line of each key
 	for i := 0; i+1 < len(n.Content) && !d.done(); i += 2 {
@@ -84,16 +83,16 @@ func (d *document) section(n *yaml.Node, target reflect.Value, p path) {
 		if key.Kind == yaml.AliasNode {
 			key = key.Alias
 		}
-		s, ok := find(settings, key.Value)
+		at := slices.IndexFunc(settings, func(s setting) bool { return s.key == key.Value })
 		line, duplicate := first[key.Value]
 		switch {
-		case key.Kind != yaml.ScalarNode || !ok:
+		case key.Kind != yaml.ScalarNode || at < 0:
 			d.unknown(key, settings, p)
 		case duplicate:
-			d.found.add(p.key(s.key), "given twice (lines %d and %d)", line, key.Line)
+			d.found.add(p.key(key.Value), "given twice (lines %d and %d)", line, key.Line)
 		default:
-			first[s.key] = key.Line
-			d.value(value, target.Field(s.field), p.key(s.key))
+			first[key.Value] = key.Line
+			d.value(value, target.Field(settings[at].field), p.key(key.Value))
 		}
 	}
 }
@@ -133,12 +132,10 @@ func (d *document) leaf(n *yaml.Node, target reflect.Value, p path) bool {
 		d.found.unread(p, "%s (line %d)", want, n.Line)
 		return false
 	}
-	value, problem := scalar(kind, n.Value)
-	if problem != "" {
+	if problem := setScalar(target, n.Value); problem != "" {
 		d.found.unread(p, "%s (line %d)", problem, n.Line)
 		return false
 	}
-	target.Set(reflect.ValueOf(value).Convert(kind))
 	return true
 }
 
@@ -175,15 +172,6 @@ var removed = map[path]string{"store.bolt": boltRemoved}
 
 const boltRemoved = "the embedded store is SQLite now: with the release that wrote the bolt file run rangegate store export, set " +
 	"store.sqlite to a new file in place of store.bolt, then run rangegate store import"
-
-func find(among []setting, key string) (setting, bool) {
-	for _, s := range among {
-		if s.key == key {
-			return s, true
-		}
-	}
-	return setting{}, false
-}
 
 // parse reads one YAML document. An empty file is an empty document.
 func parse(data []byte) (*yaml.Node, error) {

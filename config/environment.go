@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -14,48 +15,37 @@ const prefix = "RANGEGATE_"
 // override applies the variables of the environment. A variable with our prefix that names no setting is a fault, as a
 // mistyped override would go unnoticed otherwise. An empty value empties a text.
 func (c *Config) override(environ []string, found *faults) {
-	for _, v := range prefixed(environ) {
-		p := path(prefix + v.name)
-		pattern, indexes := generalize(v.name)
-		steps, ok := variables[pattern]
-		if v.name == "STORE_BOLT" {
-			found.add(p, "%s", boltRemoved)
-			continue
+	name := func(entry string) string {
+		name, _, _ := strings.Cut(entry, "=")
+		return name
+	}
+	ours := slices.DeleteFunc(slices.Clone(environ), func(entry string) bool { return !strings.HasPrefix(entry, prefix) })
+	// Short names come first: TOKENS_2 precedes TOKENS_10, so a list grows in order.
+	slices.SortStableFunc(ours, func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(name(a)), len(name(b))), cmp.Compare(name(a), name(b)))
+	})
+	for _, entry := range ours {
+		name, value, _ := strings.Cut(entry, "=")
+		if problem := c.set(name[len(prefix):], value); problem != "" {
+			found.add(path(name), "%s", problem)
 		}
-		if !ok {
-			found.add(p, "no such setting%s", hint(pattern, indexes))
-			continue
-		}
-		target, problem := locate(reflect.ValueOf(c).Elem(), steps, indexes)
-		if problem != "" {
-			found.add(p, "%s", problem)
-			continue
-		}
-		value, problem := scalar(target.Type(), v.value)
-		if problem != "" {
-			found.add(p, "%s", problem)
-			continue
-		}
-		target.Set(reflect.ValueOf(value).Convert(target.Type()))
 	}
 }
 
-type assignment struct{ name, value string }
-
-// prefixed returns the variables with our prefix, short names first: TOKENS_2 precedes TOKENS_10, so a list grows in
-// order.
-func prefixed(environ []string) []assignment {
-	var list []assignment
-	for _, entry := range environ {
-		name, value, _ := strings.Cut(entry, "=")
-		if name, ok := strings.CutPrefix(name, prefix); ok {
-			list = append(list, assignment{name, value})
-		}
+func (c *Config) set(name, value string) (problem string) {
+	pattern, indexes := generalize(name)
+	steps, ok := variables[pattern]
+	switch {
+	case name == "STORE_BOLT":
+		return boltRemoved
+	case !ok:
+		return "no such setting" + hint(pattern, indexes)
 	}
-	slices.SortStableFunc(list, func(a, b assignment) int {
-		return cmp.Or(cmp.Compare(len(a.name), len(b.name)), cmp.Compare(a.name, b.name))
-	})
-	return list
+	target, problem := locate(reflect.ValueOf(c).Elem(), steps, indexes)
+	if problem != "" {
+		return problem
+	}
+	return setScalar(target, value)
 }
 
 // generalize turns RANGES_0_LANES_12_NAME into RANGES_#_LANES_#_NAME and its indexes. A # that was in the name counts
@@ -101,12 +91,7 @@ func locate(v reflect.Value, steps []step, indexes []string) (target reflect.Val
 
 // hint suggests the variable with the nearest name, with the given indexes.
 func hint(pattern string, indexes []string) string {
-	names := make([]string, 0, len(variables))
-	for name := range variables {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	meant := nearest(pattern, names)
+	meant := nearest(pattern, slices.Sorted(maps.Keys(variables)))
 	if meant == "" || strings.Count(meant, "#") != len(indexes) {
 		return ""
 	}
@@ -121,9 +106,6 @@ func nearest(word string, candidates []string) string {
 	word = strings.ReplaceAll(strings.ToLower(word), "-", "_")
 	best, least := "", min(1+len(word)/4, 2)+1
 	for _, candidate := range candidates {
-		if abs(len(candidate)-len(word)) >= least {
-			continue
-		}
 		if d := distance(word, strings.ToLower(candidate)); d < least {
 			best, least = candidate, d
 		}
@@ -155,5 +137,3 @@ func distance(a, b string) int {
 	}
 	return row[len(b)]
 }
-
-func abs(n int) int { return max(n, -n) }

@@ -208,15 +208,15 @@ func TestIdsTokensAndAddressesAreUniqueAcrossRanges(t *testing.T) {
 
 func TestATokenIsTheSameInEverySpelling(t *testing.T) {
 	const plain, capitals = "abcdefab-2222-4222-8222-222222222222", "ABCDEFAB-2222-4222-8222-222222222222"
-	digest, ok := TokenDigest(plain)
-	require.True(t, ok)
+	digest, problem := TokenDigest(plain)
+	require.Empty(t, problem)
 	for _, spelling := range []Secret{capitals, Secret(fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(plain))))} {
-		other, ok := TokenDigest(spelling)
-		require.True(t, ok)
+		other, problem := TokenDigest(spelling)
+		require.Empty(t, problem)
 		assert.Equal(t, digest, other)
 	}
-	_, ok = TokenDigest("no token")
-	assert.False(t, ok)
+	_, problem = TokenDigest("no token")
+	assert.NotEmpty(t, problem)
 }
 
 func TestAllFaultsAreListedAtOnce(t *testing.T) {

@@ -72,7 +72,7 @@ func TestNoInputPanics(t *testing.T) {
 			environ = append(environ, prefix+strings.Join(names.Draw(t, "name"), "")+"=x")
 		}
 		if cfg, err := Parse([]byte(text), environ); err == nil {
-			assert.NoError(t, cfg.Validate())
+			assert.NoError(t, Override(&cfg, nil))
 		}
 	})
 }

@@ -2,9 +2,11 @@ package config
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -38,10 +40,7 @@ func Parse(data []byte, environ []string) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	cfg.override(environ, &found)
-	cfg.complete()
-	cfg.validate(&found)
-	if err := found.err(); err != nil {
+	if err := cfg.finish(environ, &found); err != nil {
 		return Config{}, err
 	}
 	return cfg, nil
@@ -50,11 +49,14 @@ func Parse(data []byte, environ []string) (Config, error) {
 // Override applies the environment to a configuration that does not come from a file, sets the defaults and checks the
 // rules. After an error cfg must not be used.
 func Override(cfg *Config, environ []string) error {
-	var found faults
-	cfg.override(environ, &found)
-	cfg.complete()
-	cfg.validate(&found)
-	return found.err()
+	return cfg.finish(environ, new(faults))
+}
+
+func (c *Config) finish(environ []string, found *faults) error {
+	c.override(environ, found)
+	c.complete()
+	c.validate(found)
+	return errors.Join(found.list...)
 }
 
 // YAML returns the effective configuration, with its defaults, and with *** for every secret.
@@ -67,3 +69,69 @@ func YAML(cfg Config) ([]byte, error) {
 	}
 	return out.Bytes(), nil
 }
+
+// Fault is one broken rule of the configuration. It never holds a secret.
+type Fault struct {
+	Path    string // such as ranges[0].lanes[3].bay, an environment variable, or a line; empty: the whole file
+	Problem string
+}
+
+func (f Fault) Error() string {
+	if f.Path == "" {
+		return f.Problem
+	}
+	return f.Path + ": " + f.Problem
+}
+
+// maxFaults bounds the list of faults. A file with more is probably no configuration.
+const maxFaults = 1000
+
+// faults collects at most one fault per path: an unreadable value is not reported as missing as well.
+type faults struct {
+	list  []error
+	paths map[path]bool // with a fault; true for an unreadable value, below which faults are dropped
+}
+
+func (f *faults) add(p path, format string, args ...any) {
+	if _, listed := f.paths[p]; listed || f.full() || f.below(p) {
+		return
+	}
+	if f.paths == nil {
+		f.paths = map[path]bool{}
+	}
+	f.paths[p] = false
+	f.list = append(f.list, Fault{Path: string(p), Problem: fmt.Sprintf(format, args...)})
+	if f.full() {
+		f.list = append(f.list, Fault{Problem: fmt.Sprintf("only the first %d faults are listed", maxFaults)})
+	}
+}
+
+// unread adds the fault of a value that cannot be read, and drops later faults of it and of everything below it.
+func (f *faults) unread(p path, format string, args ...any) {
+	f.add(p, format, args...)
+	f.paths[p] = true
+}
+
+// below reports whether the path lies below an unreadable value.
+func (f *faults) below(p path) bool {
+	for i, c := range p {
+		if (c == '.' || c == '[') && f.paths[p[:i]] {
+			return true
+		}
+	}
+	return f.paths[""]
+}
+
+func (f *faults) full() bool { return len(f.list) >= maxFaults }
+
+// path names a value: ranges[0].lanes[3].bay.
+type path string
+
+func (p path) key(name string) path {
+	if p == "" {
+		return path(name)
+	}
+	return p + "." + path(name)
+}
+
+func (p path) item(i int) path { return p + path("["+strconv.Itoa(i)+"]") }

@@ -11,10 +11,10 @@ import (
 
 func TestThePlaygroundKeepsEveryRule(t *testing.T) {
 	for _, lanes := range []int{1, 6, 7, 12, 1000} {
-		require.NoError(t, Playground(lanes, "data", "127.0.0.1:0", "http://127.0.0.1:7070").Validate())
+		require.NoError(t, Override(new(Playground(lanes, "data", "127.0.0.1:0", "http://127.0.0.1:7070")), nil))
 	}
-	assert.Error(t, Playground(0, "data", "127.0.0.1:0", "http://127.0.0.1:7070").Validate())
-	assert.Error(t, Playground(-1, "data", "127.0.0.1:0", "http://127.0.0.1:7070").Validate())
+	assert.Error(t, Override(new(Playground(0, "data", "127.0.0.1:0", "http://127.0.0.1:7070")), nil))
+	assert.Error(t, Override(new(Playground(-1, "data", "127.0.0.1:0", "http://127.0.0.1:7070")), nil))
 }
 
 func TestThePlaygroundIsTheSameInEveryRun(t *testing.T) {

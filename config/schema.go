@@ -2,15 +2,20 @@ package config
 
 import (
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
 )
 
 // setting is one key of a section, named by the yaml tag of its struct field.
 type setting struct {
-	key    string
-	field  int
-	kind   reflect.Type // of a pointer its element
-	preset bool         // the value is true when it is left out
+	key   string
+	field int
+	kind  reflect.Type // of a pointer its element
 }
 
 // sections holds the settings of every struct of the configuration, in the struct's order.
@@ -25,22 +30,22 @@ type step int
 
 const eachItem step = -1
 
-func init() { register(reflect.TypeFor[Config](), nil, nil) }
+func init() { register(reflect.TypeFor[Config](), "", nil) }
 
 // register walks the types and fills sections and variables.
-func register(t reflect.Type, name []string, steps []step) {
+func register(t reflect.Type, name string, steps []step) {
 	switch t.Kind() {
 	case reflect.Pointer:
 		register(t.Elem(), name, steps)
 	case reflect.Slice:
-		register(t.Elem(), appendCopy(name, "#"), appendCopy(steps, eachItem))
+		register(t.Elem(), name+"_#", append(slices.Clip(steps), eachItem))
 	case reflect.Struct:
 		sections[t] = settings(t)
 		for _, s := range sections[t] {
-			register(s.kind, appendCopy(name, strings.ToUpper(s.key)), appendCopy(steps, step(s.field)))
+			register(s.kind, name+"_"+strings.ToUpper(s.key), append(slices.Clip(steps), step(s.field)))
 		}
 	default:
-		variables[strings.Join(name, "_")] = steps
+		variables[name[len("_"):]] = steps
 	}
 }
 
@@ -53,13 +58,86 @@ func settings(t reflect.Type) []setting {
 		if s.kind.Kind() == reflect.Pointer {
 			s.kind = s.kind.Elem()
 		}
-		s.preset = field.Tag.Get("default") == "true"
 		list = append(list, s)
 	}
 	return list
 }
 
-// appendCopy returns a copy of the list with one more item.
-func appendCopy[T any](list []T, item T) []T {
-	return append(list[:len(list):len(list)], item)
+var (
+	idKind       = reflect.TypeFor[uuid.UUID]()
+	durationKind = reflect.TypeFor[time.Duration]()
+	limitKind    = reflect.TypeFor[Limit]()
+)
+
+// The problems of unreadable values. They never quote the value, which may be a secret.
+const (
+	wantsText     = "wants text"
+	wantsFlag     = "wants true or false"
+	wantsNumber   = "wants a whole number"
+	wantsDuration = "wants a duration with its unit, such as 10s or 720h"
+	wantsID       = "wants a UUID such as 11111111-1111-4111-8111-111111111111"
+	wantsPositive = "must be more than 0"
+	wantsLimit    = "must be 0 (no limit) or more"
+)
+
+// setScalar parses the text of a setting into the target: a string, a bool, an int, a time.Duration or a uuid.UUID. Durations
+// and numbers must be more than 0, as a 0 in the structs means that the setting was left out. Only a Limit may be 0.
+func setScalar(target reflect.Value, text string) (problem string) {
+	switch target.Type() {
+	case idKind:
+		id, ok := canonical(text)
+		if !ok {
+			return wantsID
+		}
+		target.Set(reflect.ValueOf(id))
+		return ""
+	case durationKind:
+		d, err := time.ParseDuration(text)
+		switch {
+		case err != nil:
+			return wantsDuration
+		case d <= 0:
+			return wantsPositive
+		}
+		target.SetInt(int64(d))
+		return ""
+	}
+	switch target.Kind() {
+	case reflect.Int:
+		n, err := strconv.Atoi(text)
+		limit := target.Type() == limitKind
+		switch {
+		case err != nil:
+			return wantsNumber
+		case limit && n < 0:
+			return wantsLimit
+		case !limit && n <= 0:
+			return wantsPositive
+		}
+		target.SetInt(int64(n))
+	case reflect.Bool:
+		switch text {
+		case "true", "True", "TRUE":
+			target.SetBool(true)
+		case "false", "False", "FALSE":
+			target.SetBool(false)
+		default:
+			return wantsFlag
+		}
+	default:
+		if !utf8.ValidString(text) {
+			return wantsText + " in UTF-8"
+		}
+		target.SetString(text)
+	}
+	return ""
+}
+
+// canonical parses a UUID of 36 characters. uuid.Parse accepts four more spellings.
+func canonical(text string) (id uuid.UUID, ok bool) {
+	if len(text) != 36 {
+		return uuid.Nil, false
+	}
+	id, err := uuid.Parse(text)
+	return id, err == nil
 }

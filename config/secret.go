@@ -3,7 +3,6 @@ package config
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -29,29 +28,43 @@ func (s Secret) String() string {
 	return mask
 }
 
-// GoString keeps %#v from showing the value.
-func (s Secret) GoString() string { return s.String() }
-
-// Format keeps verbs that do not call String, such as %x, from showing the value.
+// Format keeps verbs that do not call String, such as %x and %#v, from showing the value.
 func (s Secret) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, s.String()) }
 
-// MarshalText returns the mask, for encoders such as slog's.
+// MarshalText returns the mask, for encoders such as those of JSON, YAML and slog.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// MarshalJSON returns the mask as a JSON string.
-func (s Secret) MarshalJSON() ([]byte, error) { return json.Marshal(s.String()) }
+// Digest is a SHA-256: of a token, which a request's token is compared with, or of a controller's certificate.
+type Digest = [sha256.Size]byte
 
-// MarshalYAML returns the mask as a YAML string.
-func (s Secret) MarshalYAML() (any, error) { return s.String(), nil }
-
-// Digest is the SHA-256 of a token. A request's token is compared by its digest.
-type Digest [sha256.Size]byte
+// parseDigest parses sha256: and 64 hexadecimal digits.
+func parseDigest(text string) (digest Digest, ok bool) {
+	digits, ok := strings.CutPrefix(text, "sha256:")
+	if !ok || len(digits) != hex.EncodedLen(len(digest)) {
+		return digest, false
+	}
+	_, err := hex.Decode(digest[:], []byte(digits))
+	return digest, err == nil
+}
 
 // TokenDigest returns the digest of a configured token: of a UUID the digest of its lower-case text, of sha256:<64 hex>
-// those bytes. ok is false for anything else and for the nil UUID.
-func TokenDigest(token Secret) (digest Digest, ok bool) {
-	digest, problem := digestOf(token)
-	return digest, problem == ""
+// those bytes. The problem is empty, or says why it is no token.
+func TokenDigest(token Secret) (digest Digest, problem string) {
+	if strings.HasPrefix(token.Reveal(), "sha256:") {
+		digest, ok := parseDigest(token.Reveal())
+		if !ok {
+			return digest, "wants 64 hexadecimal digits after sha256:"
+		}
+		return digest, ""
+	}
+	id, ok := canonical(token.Reveal())
+	switch {
+	case !ok:
+		return digest, "wants a UUID or sha256: and 64 hexadecimal digits"
+	case id == uuid.Nil:
+		return digest, "the nil UUID is no token"
+	}
+	return sha256.Sum256([]byte(id.String())), ""
 }
 
 // ForgetTokens replaces every token by sha256: and its digest, which Compare needs.
@@ -61,29 +74,11 @@ func (c *Config) ForgetTokens() {
 	}
 	for i := range c.Ranges {
 		for j, token := range c.Ranges[i].Tokens {
-			if digest, ok := TokenDigest(token); ok {
+			if digest, problem := TokenDigest(token); problem == "" {
 				c.Ranges[i].Tokens[j] = digestSecret(digest)
 			}
 		}
 	}
 }
 
-func digestSecret(digest Digest) Secret { return Secret("sha256:" + hex.EncodeToString(digest[:])) }
-
-func digestOf(token Secret) (digest Digest, problem string) {
-	if text, hashed := strings.CutPrefix(token.Reveal(), "sha256:"); hashed {
-		sum, err := hex.DecodeString(text)
-		if err != nil || len(sum) != len(digest) {
-			return Digest{}, "wants 64 hexadecimal digits after sha256:"
-		}
-		return Digest(sum), ""
-	}
-	id, ok := canonical(token.Reveal())
-	switch {
-	case !ok:
-		return Digest{}, "wants a UUID or sha256: and 64 hexadecimal digits"
-	case id == uuid.Nil:
-		return Digest{}, "the nil UUID is no token"
-	}
-	return sha256.Sum256([]byte(id.String())), ""
-}
+func digestSecret(digest Digest) Secret { return Secret(fmt.Sprintf("sha256:%x", digest)) }

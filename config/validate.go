@@ -1,17 +1,16 @@
 package config
 
 import (
+	"encoding/base64"
+	"net/url"
+	"regexp"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
+	"github.com/alexedwards/argon2id"
 	"github.com/google/uuid"
 )
-
-// Validate returns every broken rule of a complete configuration, joined. Load, Parse and Override call it too.
-func (c Config) Validate() error {
-	var found faults
-	c.validate(&found)
-	return found.err()
-}
 
 // inspection is one walk over the configuration. Its maps hold the values that must be unique in all ranges.
 type inspection struct {
@@ -24,6 +23,8 @@ type inspection struct {
 	screens    map[string]path // lane screens' keys
 }
 
+// validate checks the rules of a complete configuration. The settings themselves have been read: a number or a duration is
+// more than 0.
 func (c *Config) validate(found *faults) {
 	in := inspection{
 		found:      found,
@@ -34,21 +35,13 @@ func (c *Config) validate(found *faults) {
 		links:      map[string]path{},
 		screens:    map[string]path{},
 	}
-	if c.Environment != InPlayground && c.Environment != InProduction {
-		found.add("environment", "wants playground or production")
-	}
+	in.require("environment", c.Environment == InPlayground || c.Environment == InProduction, "wants playground or production")
 	in.http(c.HTTP)
 	in.operations(c.Operations)
-	if sameListener(c.HTTP.Address, c.Operations.Address) {
-		found.add("operations.address", "the same as http.address")
-	}
-	if !slices.Contains([]Level{Debug, Info, Warn, Error}, c.Log.Level) {
-		found.add("log.level", "wants debug, info, warn or error")
-	}
+	in.require("operations.address", !sameListener(c.HTTP.Address, c.Operations.Address), "the same as http.address")
+	in.require("log.level", slices.Contains([]Level{Debug, Info, Warn, Error}, c.Log.Level), "wants debug, info, warn or error")
 	in.store(c.Store)
-	if len(c.Ranges) == 0 {
-		found.add("ranges", "wants at least one range")
-	}
+	in.require("ranges", len(c.Ranges) > 0, "wants at least one range")
 	for i := range c.Ranges {
 		in.shootingRange(&c.Ranges[i], path("ranges").item(i))
 	}
@@ -56,31 +49,26 @@ func (c *Config) validate(found *faults) {
 
 func (in *inspection) http(h HTTP) {
 	in.expect("http.address", listenProblem(h.Address))
-	if *h.Limits.Requests > 0 && *h.Limits.Burst == 0 {
-		in.found.add("http.limits.burst", "must be more than 0 while requests is limited")
-	}
+	in.require("http.limits.burst", *h.Limits.Burst > 0 || *h.Limits.Requests == 0, "must be more than 0 while requests is limited")
 	in.tls(h.TLS, "http.tls")
 	in.proxies(h)
-	if in.production && h.TLS == (TLS{}) && !h.BehindProxy && public(h.Address) {
-		in.found.add("http.address", "is public, and without TLS tokens and names would go over it in the clear: wants "+
-			"http.tls, a loopback or private IP address, or http.behind_proxy: true where a proxy in front has TLS")
-	}
+	in.require("http.address", !in.production || h.TLS != (TLS{}) || h.BehindProxy || !public(h.Address),
+		"is public, and without TLS tokens and names would go over it in the clear: wants http.tls, a loopback or private IP "+
+			"address, or http.behind_proxy: true where a proxy in front has TLS")
 }
 
 func (in *inspection) store(s Store) {
-	switch {
-	case s.SQLite != "" && s.Redis != "":
-		in.found.add("store", "two stores, sqlite and redis; choose one")
-	case s.SQLite == "" && s.Redis == "":
-		in.found.add("store", "no store; choose sqlite or redis")
-	}
+	in.require("store", s.SQLite == "" || s.Redis == "", "two stores, sqlite and redis; choose one")
 	if s.Redis != "" {
 		in.expect("store.redis", redisProblem(s.Redis.Reveal()))
 	}
-	in.expect("store.retention.events", positive(s.Retention.Events))
-	in.expect("store.retention.history", positive(s.Retention.History))
-	in.expect("store.retention.names", positive(s.Retention.Names))
-	in.expect("store.retention.cap", positive(s.Retention.Cap))
+}
+
+// require adds a fault unless the rule holds.
+func (in *inspection) require(p path, holds bool, problem string) {
+	if !holds {
+		in.found.add(p, "%s", problem)
+	}
 }
 
 // expect adds a fault unless the problem is empty.
@@ -90,17 +78,23 @@ func (in *inspection) expect(p path, problem string) {
 	}
 }
 
-// unique notes the place of a value, or adds the fault when another place has it already.
-func unique[V comparable](in *inspection, taken map[V]path, value V, p path, problem string) {
-	if first, ok := taken[value]; ok {
-		in.found.add(p, problem, first)
-		return
+// unique notes the place of a value. It adds a fault when there is a problem, or when another place has the value already.
+func unique[V comparable](in *inspection, taken map[V]path, value V, p path, problem, duplicate string) {
+	first, found := taken[value]
+	switch {
+	case problem != "":
+		in.found.add(p, "%s", problem)
+	case found:
+		in.found.add(p, duplicate, first)
+	default:
+		taken[value] = p
 	}
-	taken[value] = p
 }
 
-// claim notes an id in all of the maps, or adds a fault when one of them has it already.
-func (in *inspection) claim(id uuid.UUID, p path, taken ...map[uuid.UUID]path) {
+// claim checks the id and the name at the path. It notes the id in all of the maps, or adds a fault when one of them has it
+// already.
+func (in *inspection) claim(id uuid.UUID, name string, p path, taken ...map[uuid.UUID]path) {
+	in.expect(p.key("name"), nameProblem(name))
 	if id == uuid.Nil {
 		in.found.add(p.key("id"), "missing; %s", wantsID)
 		return
@@ -114,4 +108,191 @@ func (in *inspection) claim(id uuid.UUID, p path, taken ...map[uuid.UUID]path) {
 	for _, ids := range taken {
 		ids[id] = p
 	}
+}
+
+const maxNameLength = 200 // characters
+
+func (in *inspection) shootingRange(r *Range, p path) {
+	ids := map[uuid.UUID]path{} // of the range, its groups, bays and lanes: unique across all kinds
+	in.claim(r.ID, r.Name, p, in.ranges, ids)
+	in.rangeTokens(r.Tokens, p.key("tokens"))
+	in.require(p.key("on_link_loss"), r.OnLinkLoss == RunOut || r.OnLinkLoss == Hold, "wants run_out or hold")
+	in.linkTLS(r.LinkTLS, p.key("link_tls"))
+	if r.Webhook != nil {
+		in.webhook(r.Webhook, p.key("webhook"))
+	}
+	if r.Products != nil {
+		in.expect(p.key("products").key("url"), urlProblem(r.Products.URL, in.production))
+	}
+	in.staff(r.Staff, p.key("staff"))
+	in.layout(r, p, ids)
+}
+
+func (in *inspection) rangeTokens(tokens []Secret, p path) {
+	in.require(p, len(tokens) > 0, "wants at least one token")
+	for i, token := range tokens {
+		digest, problem := TokenDigest(token)
+		unique(in, in.tokens, digest, p.item(i), problem, "the same token as %s")
+	}
+}
+
+func (in *inspection) webhook(w *Webhook, p path) {
+	in.expect(p.key("url"), urlProblem(w.URL, in.production))
+	in.require(p.key("secrets"), len(w.Secrets) <= 2, "at most two, the second for rotation")
+	for i, secret := range w.Secrets {
+		in.expect(p.key("secrets").item(i), signingProblem(secret))
+	}
+}
+
+// layout checks groups, bays and lanes; ids holds the ids of the range so far.
+func (in *inspection) layout(r *Range, p path, ids map[uuid.UUID]path) {
+	in.require(p.key("groups"), len(r.Groups) > 0, "wants at least one group")
+	for i, g := range r.Groups {
+		in.claim(g.ID, g.Name, p.key("groups").item(i), ids)
+	}
+	in.require(p.key("bays"), len(r.Bays) > 0, "wants at least one bay")
+	bays := map[uuid.UUID]bool{}
+	for i, b := range r.Bays {
+		in.claim(b.ID, b.Name, p.key("bays").item(i), ids)
+		bays[b.ID] = true
+	}
+	in.require(p.key("lanes"), len(r.Lanes) > 0, "wants at least one lane")
+	for i := range r.Lanes {
+		in.lane(&r.Lanes[i], p.key("lanes").item(i), bays, ids)
+	}
+}
+
+func (in *inspection) lane(l *Lane, p path, bays map[uuid.UUID]bool, ids map[uuid.UUID]path) {
+	in.claim(l.ID, l.Name, p, in.lanes, ids)
+	switch {
+	case l.Bay == uuid.Nil:
+		in.found.add(p.key("bay"), "missing; %s", wantsID)
+	case !bays[l.Bay]:
+		in.found.add(p.key("bay"), "no bay with id %.8s… in this range", l.Bay)
+	}
+	if key := l.ScreenKey.Reveal(); key != "" {
+		unique(in, in.screens, key, p.key("screen_key"), screenKeyProblem(key), "the same as %s")
+	}
+	in.link(l.Link, p.key("link"))
+}
+
+func nameProblem(name string) string {
+	switch n := utf8.RuneCountInString(strings.TrimSpace(name)); {
+	case n == 0:
+		return "missing"
+	case n > maxNameLength:
+		return "longer than 200 characters"
+	}
+	return ""
+}
+
+// signingProblem checks a secret in the form of Standard Webhooks: whsec_ and base64.
+func signingProblem(secret Secret) string {
+	encoded, ok := strings.CutPrefix(secret.Reveal(), "whsec_")
+	key, err := base64.StdEncoding.DecodeString(encoded)
+	if !ok || err != nil || len(key) == 0 {
+		return "wants whsec_ and base64"
+	}
+	return ""
+}
+
+// The cost limits of comparing one PIN. Any client can cause two comparisons at a time by trying to sign in.
+const (
+	maxHashMemory     = 256 << 10 // KiB
+	maxHashIterations = 16
+)
+
+func (in *inspection) staff(staff []Staff, p path) {
+	names := map[string]path{}
+	for i, s := range staff {
+		p := p.item(i)
+		in.expect(p.key("name"), nameProblem(s.Name))
+		name := strings.TrimSpace(s.Name)
+		in.require(p.key("name"), name != "controller" && name != "operator", "is not a person's: holds that nobody in particular has set bear it")
+		if first, duplicate := names[name]; duplicate {
+			in.found.add(p.key("name"), "already the name of %s", first)
+		}
+		names[name] = p
+		in.expect(p.key("pin_hash"), pinProblem(s.PinHash))
+	}
+}
+
+// pinProblem checks the output of the command hash-pin: a valid hash, with a bounded cost of comparing.
+func pinProblem(hash Secret) string {
+	if hash == "" {
+		return "missing"
+	}
+	params, salt, key, err := argon2id.DecodeHash(hash.Reveal())
+	switch {
+	case err != nil:
+		return "wants what the command hash-pin prints, in quotes"
+	case params.Iterations < 1 || params.Parallelism < 1 || len(salt) < 8 || len(key) < 16:
+		return "wants an argon2id hash with t and p of at least 1, a salt of 8 bytes and a hash of 16"
+	case params.Memory > maxHashMemory || params.Iterations > maxHashIterations:
+		return "wants an argon2id hash with m of at most 262144 and t of at most 16"
+	}
+	return ""
+}
+
+// screenKey matches a key that needs no escaping in a URL and is too long to guess.
+var screenKey = regexp.MustCompile(`^[A-Za-z0-9._~-]{16,128}$`)
+
+func screenKeyProblem(key string) string {
+	if !screenKey.MatchString(key) {
+		return "wants 16 to 128 letters, digits and . _ ~ -"
+	}
+	return ""
+}
+
+func (in *inspection) link(l Link, p path) {
+	switch l.Driver {
+	case DriverSim:
+		in.require(p.key("address"), l.Address == "", "the sim driver takes no address")
+		in.require(p.key("driver"), !in.production, "the sim driver is for the playground")
+	case DriverWebSocket:
+		unique(in, in.links, l.Address, p.key("address"), controllerProblem(l.Address), "the same as %s")
+	default:
+		in.found.add(p.key("driver"), "no such driver; this release has sim and websocket")
+	}
+}
+
+func controllerProblem(raw string) string {
+	u, err := url.Parse(raw)
+	switch {
+	case raw == "":
+		return "missing; the websocket driver wants a ws or wss url"
+	case err != nil || (u.Scheme != "ws" && u.Scheme != "wss") || !reachable(u) || u.Fragment != "":
+		return "wants an absolute ws or wss url"
+	case u.User != nil:
+		return "wants a url without user and password"
+	}
+	return ""
+}
+
+func (in *inspection) linkTLS(t LinkTLS, p path) {
+	in.require(p, t.CA == "" || t.Fingerprint == "", "two ways to trust, ca and fingerprint; choose one")
+	_, ok := t.Pin()
+	in.require(p.key("fingerprint"), ok || t.Fingerprint == "", "wants sha256: and 64 hexadecimal digits")
+}
+
+// Pin returns the configured fingerprint; ok is false without one.
+func (t LinkTLS) Pin() (pin Digest, ok bool) { return parseDigest(t.Fingerprint) }
+
+// secured reports whether the lane's controller is at a wss:// address.
+func (l Lane) secured() bool { return strings.HasPrefix(l.Link.Address, "wss:") }
+
+// Unused lists the paths of the settings that have no effect because another setting is missing.
+func (c Config) Unused() []string {
+	var unused []string
+	for i, r := range c.Ranges {
+		p := path("ranges").item(i)
+		secured := slices.ContainsFunc(r.Lanes, func(l Lane) bool { return l.secured() })
+		if r.LinkTLS != (LinkTLS{}) && !secured {
+			unused = append(unused, string(p.key("link_tls")))
+		}
+		if r.Purchasing && !r.Sells() {
+			unused = append(unused, string(p.key("purchasing")))
+		}
+	}
+	return unused
 }

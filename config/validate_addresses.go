@@ -1,12 +1,15 @@
 package config
 
 import (
+	"maps"
 	"net"
 	"net/netip"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // The functions named …Problem return what is wrong with an address, or "". They never quote it: a url may carry a
@@ -83,29 +86,21 @@ func public(address string) bool {
 func (in *inspection) operations(o Operations) {
 	in.expect("operations.address", listenProblem(o.Address))
 	in.tls(o.TLS, "operations.tls")
-	if in.production && o.TLS == (TLS{}) && public(o.Address) {
-		in.found.add("operations.address", "is public, and without TLS the operations token would go over it in the clear: "+
-			"wants operations.tls, or a loopback or private IP address")
-	}
+	in.require("operations.address", !in.production || o.TLS != (TLS{}) || !public(o.Address),
+		"is public, and without TLS the operations token would go over it in the clear: wants operations.tls, or a loopback or "+
+			"private IP address")
 }
 
 func (in *inspection) tls(t TLS, p path) {
-	switch {
-	case t.Certificate == "" && t.Key != "":
-		in.found.add(p.key("certificate"), "missing; tls wants certificate and key")
-	case t.Certificate != "" && t.Key == "":
-		in.found.add(p.key("key"), "missing; tls wants certificate and key")
-	}
+	in.require(p.key("certificate"), t.Certificate != "" || t.Key == "", "missing; tls wants certificate and key")
+	in.require(p.key("key"), t.Key != "" || t.Certificate == "", "missing; tls wants certificate and key")
 }
 
 func (in *inspection) proxies(h HTTP) {
-	if len(h.TrustedProxies) > 0 && !h.BehindProxy {
-		in.found.add("http.trusted_proxies", "wants http.behind_proxy: true")
-	}
+	in.require("http.trusted_proxies", len(h.TrustedProxies) == 0 || h.BehindProxy, "wants http.behind_proxy: true")
 	for i, text := range h.TrustedProxies {
-		if _, ok := network(text); !ok {
-			in.found.add(path("http.trusted_proxies").item(i), "wants an IP address, or a network such as 10.1.0.0/16")
-		}
+		_, ok := network(text)
+		in.require(path("http.trusted_proxies").item(i), ok, "wants an IP address, or a network such as 10.1.0.0/16")
 	}
 }
 
@@ -129,4 +124,81 @@ func network(text string) (prefix netip.Prefix, ok bool) {
 	}
 	prefix, err := netip.ParsePrefix(text)
 	return prefix, err == nil && prefix.Bits() > 0 && prefix == prefix.Masked() && !prefix.Addr().Is4In6()
+}
+
+const (
+	wantsRedis   = "wants redis://host:port/db or rediss://host:port/db"
+	wantsTimeout = "as a duration such as 500ms, or a number of seconds"
+	maxReplicas  = 64
+)
+
+// redisOptions are the query parameters of a Redis url, with what each wants; "" means any text.
+var redisOptions = map[string]string{
+	"addr":              "as host:port",
+	"master_name":       "as the name that the Sentinels know the master by",
+	"sentinel_username": "", "sentinel_password": "", "client_name": "",
+	"wait_replicas": "as a number from 1 to " + strconv.Itoa(maxReplicas),
+	"dial_timeout":  wantsTimeout, "read_timeout": wantsTimeout, "write_timeout": wantsTimeout, "pool_timeout": wantsTimeout,
+	"skip_verify": "as true or false, and rediss://",
+}
+
+// redisProblem checks the url of one server, of a cluster's nodes (addr), or of the Sentinels of a master (master_name).
+// It quotes nothing of the url except the names of known options, as the url may carry passwords.
+func redisProblem(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil || (u.Scheme != "redis" && u.Scheme != "rediss") || !reachable(u) || u.Fragment != "" {
+		return wantsRedis
+	}
+	database := strings.Trim(u.Path, "/")
+	if _, err := strconv.ParseUint(database, 10, 16); err != nil && database != "" {
+		return "wants a number for the database"
+	}
+	options, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return wantsRedis
+	}
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		wants, ok := redisOptions[name]
+		if !ok {
+			return "wants no other options than those of the documentation behind ?"
+		}
+		for _, value := range options[name] {
+			if !redisOptionFits(name, value, u.Scheme == "rediss") {
+				return "wants " + name + " " + wants
+			}
+		}
+	}
+	sentinel := options.Has("master_name")
+	switch {
+	case !sentinel && (options.Has("sentinel_username") || options.Has("sentinel_password")):
+		return "wants master_name beside sentinel_username and sentinel_password"
+	case !sentinel && options.Has("addr") && strings.Trim(database, "0") != "":
+		return "wants database 0 in a cluster, which addr without master_name makes it"
+	}
+	return ""
+}
+
+func redisOptionFits(name, value string, encrypted bool) bool {
+	switch redisOptions[name] {
+	case "":
+		return true
+	case wantsTimeout:
+		seconds, err := strconv.Atoi(value)
+		if err != nil {
+			duration, err := time.ParseDuration(value)
+			return err == nil && duration > 0
+		}
+		return seconds > 0
+	}
+	switch name {
+	case "addr":
+		u, err := url.Parse("redis://" + value)
+		return err == nil && u.Host == value && reachable(u)
+	case "wait_replicas":
+		replicas, err := strconv.Atoi(value)
+		return err == nil && replicas >= 1 && replicas <= maxReplicas
+	case "skip_verify":
+		return encrypted && (value == "true" || value == "false")
+	}
+	return value != "" // master_name
 }

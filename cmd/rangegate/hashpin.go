@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -50,18 +51,13 @@ func readPIN(t *terminal) (string, error) {
 		return "", err
 	}
 	restore := func() { _ = unix.IoctlSetTermios(int(os.Stdin.Fd()), unix.TCSETS, echo) }
-	finished := make(chan struct{})
-	defer close(finished)
 	defer restore()
-	go func() { // a signal would end the process without echo on the terminal
-		select {
-		case <-t.ctx.Done():
-			restore()
-			t.logf("\n")
-			os.Exit(exitFailed)
-		case <-finished:
-		}
-	}()
+	stop := context.AfterFunc(t.ctx, func() { // a signal would end the process without echo on the terminal
+		restore()
+		t.logf("\n")
+		os.Exit(exitFailed)
+	})
+	defer stop()
 	input := bufio.NewReader(os.Stdin)
 	var pins [2]string
 	for i, prompt := range []string{"PIN: ", "The same again: "} {

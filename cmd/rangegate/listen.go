@@ -75,7 +75,7 @@ func watchCertificates(c config.Config, registry prometheus.Registerer, log zero
 		if files.Certificate == "" {
 			return nil
 		}
-		watcher, problem := certificate.Watch(address, certificate.Files(files), metrics, log)
+		watcher, problem := certificate.Watch(address, files, metrics, log)
 		if problem != nil {
 			err = errors.Join(err, fmt.Errorf("%s.tls.%w", address, problem))
 		}

@@ -3,9 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"net/http"
 	"os"
+	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
@@ -13,6 +17,7 @@ import (
 	"github.com/mattn/go-isatty"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/rs/zerolog"
 
 	"rangegate/actors"
@@ -41,7 +46,8 @@ type serve struct {
 
 // Run serves the configuration until the process is told to stop.
 func (s serve) Run(t *terminal) error {
-	reloadSignals := notifyReload()
+	reloadSignals := make(chan os.Signal, 1) // a signal during the start waits until it is over
+	signal.Notify(reloadSignals, syscall.SIGHUP)
 	read := func() (config.Config, error) { return config.Load(s.Config, t.environ) }
 	cfg, err := read()
 	if err != nil {
@@ -115,12 +121,12 @@ func run(t *terminal, p program) (err error) {
 	}
 	defer s.certificates.close()
 	s.activate(first)
-	operations, err := listen(p.config.Operations.Address, s.certificates.operations, &s.operations, log)
+	operations, err := listen(p.config.Operations.Address, s.certificates.operations, http.HandlerFunc(s.serveOperations), log)
 	if err != nil {
 		return err
 	}
 	defer operations.close(drainOperations)
-	requests, err := listen(p.config.HTTP.Address, s.certificates.http, &s.requests, log)
+	requests, err := listen(p.config.HTTP.Address, s.certificates.http, http.HandlerFunc(s.serveRequests), log)
 	if err != nil {
 		return err
 	}
@@ -176,14 +182,114 @@ func logger(out interface{ Write([]byte) (int, error) }) zerolog.Logger {
 
 // setLogLevel sets the lowest level that every log of the process writes. The configuration has checked the level.
 func setLogLevel(level config.Level) {
-	parsed, err := zerolog.ParseLevel(string(level))
-	if err != nil {
-		panic(err)
-	}
+	parsed, _ := zerolog.ParseLevel(string(level))
 	zerolog.SetGlobalLevel(parsed)
 }
 
 func isTerminal(stream any) bool {
 	file, ok := stream.(*os.File)
 	return ok && isatty.IsTerminal(file.Fd())
+}
+
+// startWatchdog pings the service manager's watchdog until stop. It does nothing without WatchdogSec in the unit.
+func startWatchdog(alive func(context.Context) error, log zerolog.Logger) (stop func()) {
+	timeout, err := daemon.SdWatchdogEnabled(false)
+	if err != nil {
+		log.Warn().Err(err).Msg("the watchdog settings of the service manager are not valid; it gets no pings")
+	}
+	if timeout <= 0 {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var pinger sync.WaitGroup
+	pinger.Go(func() { ping(ctx, timeout, alive, log) })
+	return func() {
+		cancel()
+		pinger.Wait()
+	}
+}
+
+// ping pings systemd twice per timeout, and only after every range and lane has answered: the service manager restarts a
+// gateway that cannot close its fire lines.
+func ping(ctx context.Context, timeout time.Duration, alive func(context.Context) error, log zerolog.Logger) {
+	next := time.NewTicker(timeout / 2)
+	defer next.Stop()
+	for {
+		limited, cancel := context.WithTimeout(ctx, timeout/4)
+		err := alive(limited)
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			log.Error().Err(err).Dur("within", timeout/4).Msg("not alive: the service manager's watchdog gets no ping")
+			continue
+		}
+		_, _ = daemon.SdNotify(false, daemon.SdNotifyWatchdog)
+		select {
+		case <-next.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// buildInfo is a metric that names the build.
+func buildInfo() prometheus.Collector {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = &debug.BuildInfo{}
+	}
+	revision := ""
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			revision = setting.Value
+		}
+	}
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Namespace: "rangegate", Name: "build_info",
+		Help:        "Always 1; its labels say which build of the gateway runs: version, revision of the source, and version of Go.",
+		ConstLabels: prometheus.Labels{"version": buildVersion(), "revision": revision, "goversion": info.GoVersion},
+	}, func() float64 { return 1 })
+}
+
+// readiness is a metric that follows /readyz.
+func readiness(ready func() error) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Namespace: "rangegate", Name: "ready",
+		Help: "1 when /readyz says ready: every range runs, every lane is brought back and the store takes writes. 0 for some seconds " +
+			"after a start is normal; later it means that nothing can be sold on some range.",
+	}, func() float64 {
+		if ready() != nil {
+			return 0
+		}
+		return 1
+	})
+}
+
+// reloadMetrics tell whether the configuration in force is the one in the file.
+type reloadMetrics struct{ successful, succeededAt prometheus.Gauge }
+
+func newReloadMetrics(registry prometheus.Registerer) *reloadMetrics {
+	factory := promauto.With(registry)
+	return &reloadMetrics{
+		successful: factory.NewGauge(prometheus.GaugeOpts{
+			Namespace: "rangegate", Name: "config_last_reload_successful",
+			Help: "0 after the configuration was to be reloaded and was refused: what is in the file is not in force. 1 otherwise.",
+		}),
+		succeededAt: factory.NewGauge(prometheus.GaugeOpts{
+			Namespace: "rangegate", Name: "config_last_reload_success_timestamp_seconds",
+			Help: "When the configuration in force was read.",
+		}),
+	}
+}
+
+// finish notes the outcome of a reload.
+func (m *reloadMetrics) finish(ok bool) {
+	if !ok {
+		m.successful.Set(0)
+		return
+	}
+	m.successful.Set(1)
+	m.succeededAt.SetToCurrentTime()
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"reflect"
 	"time"
@@ -27,16 +28,16 @@ type gatewayRuntime struct {
 	config          config.Config // with digests instead of tokens
 	ranges          map[uuid.UUID]*rangeRuntime
 	operationsToken string          // dropped by activate
-	credentials     api.Credentials // dropped by activate
 	ctx             context.Context // open streams end with it
 	cancel          context.CancelFunc
+
+	requests, operations http.Handler // of the two addresses, set by activate
 }
 
 // rangeRuntime is what runs with the configuration of one range.
 type rangeRuntime struct {
 	config   config.Range
 	settings actors.Settings
-	webhook  *webhook.Client
 	products *catalog.Client
 	trust    *x509.CertPool // authorities of the controllers' certificates, nil for those of the machine
 }
@@ -44,10 +45,7 @@ type rangeRuntime struct {
 // build makes the runtime of a configuration, without putting it in force, and compares it with the runtime before, which
 // is nil at the start. An unchanged range keeps its rangeRuntime. The error is misconfigured.
 func (s *service) build(c config.Config, before *gatewayRuntime) (*gatewayRuntime, config.Difference, error) {
-	next := &gatewayRuntime{
-		ranges: make(map[uuid.UUID]*rangeRuntime, len(c.Ranges)), operationsToken: c.Operations.Token.Reveal(),
-		credentials: credentials(c),
-	}
+	next := &gatewayRuntime{ranges: map[uuid.UUID]*rangeRuntime{}, operationsToken: c.Operations.Token.Reveal()}
 	next.ctx, next.cancel = context.WithCancel(context.Background())
 	c.ForgetTokens()
 	next.config = c
@@ -92,11 +90,10 @@ func (s *service) buildRange(
 
 	if w := r.Webhook; w != nil {
 		if old != nil && reflect.DeepEqual(old.config.Webhook, w) {
-			built.webhook = old.webhook
-		} else if built.webhook, err = s.webhookClient(r.ID, w, environment.PublicOnly(w.AllowPrivate)); err != nil {
+			built.settings.Webhook = old.settings.Webhook
+		} else if built.settings.Webhook, err = s.webhookClient(r.ID, w, environment.PublicOnly(w.AllowPrivate)); err != nil {
 			return nil, err
 		}
-		built.settings.Webhook = built.webhook
 		built.settings.Delivery = actors.Delivery{Slots: w.Concurrency, Queue: w.Queue}
 	}
 	if p := r.Products; p != nil {
@@ -212,10 +209,10 @@ func trustOf(t config.LinkTLS) (websocket.TLS, error) {
 func layout(r config.Range) lanes.Layout {
 	l := lanes.Layout{Range: r.ID, Name: r.Name, Purchasing: r.Sells()}
 	for _, bay := range r.Bays {
-		l.Bays = append(l.Bays, lanes.Bay{ID: bay.ID, Name: bay.Name})
+		l.Bays = append(l.Bays, lanes.Bay(bay))
 	}
 	for _, group := range r.Groups {
-		l.Groups = append(l.Groups, lanes.Group{ID: group.ID, Name: group.Name})
+		l.Groups = append(l.Groups, lanes.Group(group))
 	}
 	for _, lane := range r.Lanes {
 		l.Lanes = append(l.Lanes, lanes.Place{ID: lane.ID, Bay: lane.Bay, Name: lane.Name, Accessible: lane.Accessible})
@@ -228,7 +225,7 @@ func credentials(c config.Config) api.Credentials {
 	digests := api.Credentials{}
 	for _, r := range c.Ranges {
 		for _, token := range r.Tokens {
-			if digest, ok := config.TokenDigest(token); ok {
+			if digest, problem := config.TokenDigest(token); problem == "" {
 				digests[r.ID] = append(digests[r.ID], digest)
 			}
 		}

@@ -3,10 +3,14 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
@@ -46,23 +50,23 @@ type service struct {
 	traffic  *api.Traffic
 	reloads  *reloadMetrics
 
-	requests, operations swappableHandler // of the two addresses
-
 	reloading sync.Mutex
 	current   atomic.Pointer[gatewayRuntime]
 }
 
-// swappableHandler is a handler that can be replaced. Requests under way finish with the handler that they began with.
-type swappableHandler struct{ handler atomic.Pointer[http.Handler] }
+// serveRequests is the handler of the API's address. A request under way finishes with the runtime that it began with.
+func (s *service) serveRequests(w http.ResponseWriter, r *http.Request) {
+	s.current.Load().requests.ServeHTTP(w, r)
+}
 
-// ServeHTTP calls the current handler.
-func (h *swappableHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	(*h.handler.Load()).ServeHTTP(w, r)
+// serveOperations is the handler of the operations address.
+func (s *service) serveOperations(w http.ResponseWriter, r *http.Request) {
+	s.current.Load().operations.ServeHTTP(w, r)
 }
 
 // activate makes both addresses answer with the runtime from now on.
 func (s *service) activate(next *gatewayRuntime) {
-	operations := api.NewOperations(api.Operations{
+	next.operations = api.NewOperations(api.Operations{
 		Ready: s.ready, Metrics: s.registry, Token: next.operationsToken,
 		Range: func(id uuid.UUID) (api.OperatedRange, error) {
 			if _, ok := next.ranges[id]; !ok {
@@ -76,21 +80,25 @@ func (s *service) activate(next *gatewayRuntime) {
 		},
 		Log: s.log,
 	})
-	requests := api.New(api.Settings{
-		Credentials: next.credentials,
+	public := next.config.HTTP
+	if public.BehindProxy && len(public.TrustedProxies) == 0 {
+		s.log.Warn().Msg("http.behind_proxy without http.trusted_proxies: all clients count as one address, the proxy's, and " +
+			"are limited together when one guesses credentials; cookies are not kept to TLS")
+	}
+	limits := public.Limits
+	next.requests = api.New(api.Settings{
+		Credentials: credentials(next.config),
 		Range:       func(id uuid.UUID) (v2.Range, error) { return s.gateway.Range(id) },
 		Playground:  next.config.Environment == config.InPlayground,
 		Simulate:    func(id uuid.UUID) (simulate.Range, error) { return s.gateway.Range(id) },
 		Products:    func(id uuid.UUID) (simulate.Products, error) { return next.products(id) },
 		Screens:     s.screens(next),
-		Limits:      limits(next.config.HTTP.Limits),
-		Proxies:     s.proxies(next.config.HTTP),
+		Limits:      api.Limits{PerSecond: int(*limits.Requests), Burst: int(*limits.Burst), FailuresPerMinute: int(*limits.Failures)},
+		Proxies:     public.Proxies(),
 		Traffic:     s.traffic,
 		Log:         s.log,
 	})
-	next.operationsToken, next.credentials = "", nil // the configuration keeps their digests
-	s.operations.handler.Store(&operations)
-	s.requests.handler.Store(&requests)
+	next.operationsToken = "" // the configuration keeps its digest
 	s.current.Store(next)
 }
 
@@ -122,19 +130,6 @@ func (s *service) screens(next *gatewayRuntime) api.Screens {
 	}
 	screens.Pictures = lanescreen.NewPictures(userAgent(), transports)
 	return screens
-}
-
-func limits(l config.Limits) api.Limits {
-	return api.Limits{PerSecond: int(*l.Requests), Burst: int(*l.Burst), FailuresPerMinute: int(*l.Failures)}
-}
-
-// proxies returns the trusted proxies. Behind other proxies every client has the proxy's address, which it warns of.
-func (s *service) proxies(h config.HTTP) api.Proxies {
-	if h.BehindProxy && len(h.TrustedProxies) == 0 {
-		s.log.Warn().Msg("http.behind_proxy without http.trusted_proxies: all clients count as one address, the proxy's, and " +
-			"are limited together when one guesses credentials; cookies are not kept to TLS")
-	}
-	return h.Proxies()
 }
 
 func rangeIDs(c config.Config) []uuid.UUID {
@@ -169,4 +164,111 @@ func (s *service) ready() error {
 		return errors.New("not ready: lanes are still being brought back, or the store takes no writes")
 	}
 	return nil
+}
+
+// reloadTimeout bounds a reload. New ranges are claimed in the store, and removed ones have to end.
+const reloadTimeout = time.Minute
+
+// reloadOnSignal reloads on every signal, without force, until ctx ends.
+func (s *service) reloadOnSignal(ctx context.Context, signals <-chan os.Signal) {
+	for {
+		select {
+		case <-signals:
+			_, _ = s.reload(ctx, "SIGHUP", false) // reload logs its error
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// reload reads the configuration again and puts it in force. After an error, an api.RefusedReload, nothing has changed.
+// who is recorded with the sessions and purchases that force ends.
+func (s *service) reload(ctx context.Context, who string, force bool) (api.Reloaded, error) {
+	s.reloading.Lock()
+	defer s.reloading.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, reloadTimeout)
+	defer cancel()
+	started := time.Now()
+	d, err := s.tryReload(ctx, who, force)
+	s.reloads.finish(err == nil)
+	line := s.log.Info()
+	if err != nil {
+		line = s.log.Error().Err(err)
+	}
+	line.Str("by", who).Bool("force", force).Strs("keys", d.Keys).Int("ranges_added", len(d.Added)).
+		Int("ranges_changed", len(d.Changed)).Int("ranges_removed", len(d.Removed)).Dur("duration_ms", time.Since(started)).Msg("reload")
+	if err != nil {
+		return api.Reloaded{}, err
+	}
+	return reloaded(d), nil
+}
+
+func (s *service) tryReload(ctx context.Context, who string, force bool) (config.Difference, error) {
+	var none config.Difference
+	if s.read == nil {
+		return none, api.RefuseReload(api.NoConfiguration, errors.New("this gateway was not started with a configuration file"))
+	}
+	cfg, err := s.read()
+	if err != nil {
+		return none, api.RefuseReload(api.BadConfiguration, err)
+	}
+	before := s.current.Load()
+	next, d, err := s.build(cfg, before)
+	if err != nil {
+		return none, api.RefuseReload(api.BadConfiguration, err)
+	}
+	if len(d.Restart) > 0 {
+		return none, api.RefuseReload(api.NeedsRestart,
+			fmt.Errorf("different, and only a restart can change it: %s; nothing was changed", strings.Join(d.Restart, ", ")))
+	}
+	if err := s.certificates.reload(); err != nil {
+		return none, api.RefuseReload(api.BadConfiguration, err)
+	}
+	if d.Empty() { // activate would close open screens and forget failed sign-ins
+		return d, nil
+	}
+	switch err := s.gateway.Reload(ctx, next.rangeChanges(d, who, force)); {
+	case errors.Is(err, actors.ErrUnfinished):
+		s.log.Error().Err(err).Msg("reload: something has not ended in time")
+	case errors.Is(err, actors.ErrInUse), errors.Is(err, actors.ErrLayout):
+		return none, api.RefuseReload(api.InUse, err)
+	case err != nil:
+		return none, api.RefuseReload(api.ReloadFailed, err)
+	}
+	if slices.Contains(d.Keys, "log.level") { // otherwise the level set at run time stays
+		setLogLevel(next.config.Log.Level)
+	}
+	s.activate(next)
+	before.cancel()
+	return d, nil
+}
+
+// rangeChanges returns the part of the difference that concerns the ranges' actors.
+func (g *gatewayRuntime) rangeChanges(d config.Difference, who string, force bool) actors.Reload {
+	changes := actors.Reload{End: d.Removed, Force: force, Who: who}
+	for _, id := range d.Added {
+		changes.Begin = append(changes.Begin, g.ranges[id].settings)
+	}
+	for _, change := range d.Changed {
+		changes.Change = append(changes.Change, actors.Changed{Settings: g.ranges[change.ID].settings, Renew: change.Reconnect})
+	}
+	return changes
+}
+
+// reloaded returns the difference as the answer to the operator.
+func reloaded(d config.Difference) api.Reloaded {
+	answer := api.Reloaded{Keys: d.Keys, Ranges: []api.ReloadedRange{}}
+	add := func(change string, ids []uuid.UUID) {
+		for _, id := range ids {
+			answer.Ranges = append(answer.Ranges, api.ReloadedRange{ID: id, Change: change})
+		}
+	}
+	add("added", d.Added)
+	for _, r := range d.Changed {
+		answer.Ranges = append(answer.Ranges, api.ReloadedRange{
+			ID: r.ID, Change: "changed", Keys: r.Keys, Added: r.Added, Changed: r.Changed, Removed: r.Removed, Renewed: r.Reconnect,
+		})
+	}
+	add("removed", d.Removed)
+	return answer
 }

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"github.com/rs/zerolog"
 
 	"rangegate/config"
 	"rangegate/lanes/store"
@@ -53,22 +56,37 @@ func openTarget(ctx context.Context, c config.Store) (target, error) {
 	return redis.Open(ctx, c.Redis.Reveal(), store.Retention{})
 }
 
-type storeCheck struct {
+// storeConfig names the store of a command.
+type storeConfig struct {
 	Config string `required:"" placeholder:"FILE" help:"The configuration that names the store."`
 }
 
-// Run prints the contents of every range, each followed by its unreadable records.
-func (s storeCheck) Run(t *terminal) (err error) {
+func (s storeConfig) load(t *terminal) (config.Config, error) {
 	cfg, err := config.Load(s.Config, t.environ)
 	if err != nil {
-		return misconfigured{err}
+		return cfg, misconfigured{err}
+	}
+	return cfg, nil
+}
+
+// read opens the store for do, and closes it.
+func (s storeConfig) read(t *terminal, do func(config.Config, source) error) error {
+	cfg, err := s.load(t)
+	if err != nil {
+		return err
 	}
 	from, err := openSource(t.ctx, cfg.Store)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, from.Close()) }()
-	return checkAll(t, cfg, from)
+	return errors.Join(do(cfg, from), from.Close())
+}
+
+type storeCheck struct{ storeConfig }
+
+// Run prints the contents of every range, each followed by its unreadable records.
+func (s storeCheck) Run(t *terminal) error {
+	return s.read(t, func(cfg config.Config, from source) error { return checkAll(t, cfg, from) })
 }
 
 func checkAll(t *terminal, cfg config.Config, from source) error {
@@ -116,54 +134,48 @@ func describe(c archive.Contents) string {
 }
 
 type storeExport struct {
-	Config string `required:"" placeholder:"FILE" help:"The configuration that names the store."`
-	Out    string `placeholder:"FILE" help:"A new file that only its owner may read; without it standard output."`
+	storeConfig
+	Out string `placeholder:"FILE" help:"A new file that only its owner may read; without it standard output."`
 }
 
 // Run writes the export, and removes an incomplete file.
-func (s storeExport) Run(t *terminal) (err error) {
-	cfg, err := config.Load(s.Config, t.environ)
-	if err != nil {
-		return misconfigured{err}
-	}
-	from, err := openSource(t.ctx, cfg.Store)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, from.Close()) }()
-	export := func(to io.Writer) error {
-		all, err := archive.Export(t.ctx, from, time.Now(), to)
+func (s storeExport) Run(t *terminal) error {
+	return s.read(t, func(_ config.Config, from source) error {
+		if s.Out == "" {
+			return export(t, from, t.out)
+		}
+		file, err := os.OpenFile(s.Out, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if err != nil {
 			return err
 		}
-		for _, contents := range all {
-			t.logf("exported range %s: %s\n", contents.Range, describe(contents))
+		if err := errors.Join(export(t, from, file), file.Sync(), file.Close()); err != nil {
+			return errors.Join(err, os.Remove(s.Out))
 		}
 		return nil
-	}
-	if s.Out == "" {
-		return export(t.out)
-	}
-	file, err := os.OpenFile(s.Out, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	})
+}
+
+func export(t *terminal, from source, to io.Writer) error {
+	all, err := archive.Export(t.ctx, from, time.Now(), to)
 	if err != nil {
 		return err
 	}
-	if err = errors.Join(export(file), file.Sync(), file.Close()); err != nil {
-		return errors.Join(err, os.Remove(s.Out))
+	for _, contents := range all {
+		t.logf("exported range %s: %s\n", contents.Range, describe(contents))
 	}
 	return nil
 }
 
 type storeImport struct {
-	Config string `required:"" placeholder:"FILE" help:"The configuration that names the store."`
-	File   string `arg:"" help:"The export."`
+	storeConfig
+	File string `arg:"" help:"The export."`
 }
 
 // Run reads the whole file before it opens the store.
 func (s storeImport) Run(t *terminal) (err error) {
-	cfg, err := config.Load(s.Config, t.environ)
+	cfg, err := s.load(t)
 	if err != nil {
-		return misconfigured{err}
+		return err
 	}
 	file, err := os.Open(s.File)
 	if err != nil {
@@ -185,15 +197,15 @@ func (s storeImport) Run(t *terminal) (err error) {
 }
 
 type storeBackup struct {
-	Config string `required:"" placeholder:"FILE" help:"The configuration that names the store."`
-	File   string `arg:"" help:"A new file that only its owner may read."`
+	storeConfig
+	File string `arg:"" help:"A new file that only its owner may read."`
 }
 
 // Run copies the file, and keeps the copy only if every record in it can be read.
 func (s storeBackup) Run(t *terminal) error {
-	cfg, err := config.Load(s.Config, t.environ)
+	cfg, err := s.load(t)
 	if err != nil {
-		return misconfigured{err}
+		return err
 	}
 	if cfg.Store.Redis != "" {
 		return errors.New("the store is a Redis server: back it up with the means of Redis, or use rangegate store export")
@@ -211,4 +223,89 @@ type backup struct {
 
 func (b backup) Describe() string {
 	return strings.Replace(b.Reader.Describe(), b.path+".new", b.path, 1)
+}
+
+// openStore opens the configured store for the gateway.
+func openStore(ctx context.Context, c config.Store, registry prometheus.Registerer, log zerolog.Logger) (store.Store, error) {
+	if c.Redis == "" {
+		return openSQLite(c.SQLite, store.Retention(c.Retention), registry, log)
+	}
+	s, err := redis.Open(ctx, c.Redis.Reveal(), store.Retention(c.Retention))
+	if err != nil {
+		return nil, err
+	}
+	warn := func() {
+		for _, warning := range s.Warnings(ctx) {
+			log.Warn().Msg(warning)
+		}
+	}
+	warn()
+	go func() {
+		for range s.ServerChanged() { // until the store is closed
+			log.Info().Msg("the Redis server was started again, or another one has taken its place")
+			warn()
+		}
+	}()
+	return s, nil
+}
+
+// openSQLite opens the file. It logs and counts the problems of the file's background work.
+func openSQLite(path string, retention store.Retention, registry prometheus.Registerer, log zerolog.Logger) (store.Store, error) {
+	file, err := sqlite.Open(path, retention)
+	if err != nil {
+		return nil, err
+	}
+	problems := promauto.With(registry).NewCounter(prometheus.CounterOpts{
+		Namespace: "rangegate", Name: "store_problems_total",
+		Help: "Checkpoints of the SQLite file that failed, WALs that do not shrink, and damage that the audit in the background found.",
+	})
+	go func() {
+		for problem := range file.Problems() { // until the store is closed
+			problems.Inc()
+			log.Error().Err(problem).Msg("the SQLite file needs attention")
+		}
+	}()
+	return file, nil
+}
+
+// checkAllConfigured returns an error when the file has a range in use that is not configured: nobody would serve its
+// sessions. It is for stores of one gateway; a Redis may hold the ranges of other gateways.
+func checkAllConfigured(ctx context.Context, file *sqlite.Store, c config.Config) error {
+	ids, err := file.Ranges(ctx)
+	if err != nil {
+		return err
+	}
+	configured := map[uuid.UUID]bool{}
+	for _, r := range c.Ranges {
+		configured[r.ID] = true
+	}
+	var errs []error
+	for _, id := range ids {
+		if configured[id] {
+			continue
+		}
+		saved, err := file.Load(ctx, id)
+		if err != nil {
+			return fmt.Errorf("range %s: %w", id, err)
+		}
+		if contents := inUse(saved); contents != "" {
+			errs = append(errs, fmt.Errorf("range %s is not configured, and the store has %s of it; configure it again, and take it away while the gateway runs (POST /reload)", id, contents))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// inUse describes what a range has that needs somebody, or returns "".
+func inUse(saved store.Recovered) string {
+	sessions, open := 0, 0
+	for _, snapshot := range saved.Lanes {
+		if snapshot.Session != nil {
+			sessions++
+		}
+		open += len(snapshot.Open)
+	}
+	if sessions+open+len(saved.Pending) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d sessions, %d purchases that wait for staff and %d events that wait for their delivery", sessions, open, len(saved.Pending))
 }

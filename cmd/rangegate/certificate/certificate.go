@@ -13,45 +13,38 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/rs/zerolog"
+
+	"rangegate/config"
 )
 
-// Files are the paths of two PEM files: the certificate followed by its chain, and its private key.
-type Files struct{ Certificate, Key string }
-
-// contents are what the files hold. Equal contents are the same pair, whatever the files' times and links.
-type contents struct {
-	certificate, key string
-	unreadable       string // why the files cannot be read, else empty
+// Load reads the pair: the certificate followed by its chain, and its private key. The error names the wrong file, or
+// both, and quotes neither.
+func Load(f config.TLS) (*tls.Certificate, error) {
+	pair, _, err := load(f)
+	return pair, err
 }
 
-func (f Files) read() contents {
+// load also returns what the files hold: equal texts are the same pair, whatever the files' times and links.
+func load(f config.TLS) (pair *tls.Certificate, text string, err error) {
 	certificate, err := os.ReadFile(f.Certificate)
 	if err != nil {
-		return contents{unreadable: "certificate: " + err.Error()}
+		return nil, "", fmt.Errorf("certificate: %w", err)
 	}
 	key, err := os.ReadFile(f.Key)
 	if err != nil {
-		return contents{unreadable: "key: " + err.Error()}
+		return nil, "", fmt.Errorf("key: %w", err)
 	}
-	return contents{certificate: string(certificate), key: string(key)}
-}
-
-// Load reads the pair. Its error names the wrong file, or both, and quotes neither.
-func Load(f Files) (*tls.Certificate, error) { return f.parse(f.read()) }
-
-func (f Files) parse(c contents) (*tls.Certificate, error) {
-	if c.unreadable != "" {
-		return nil, errors.New(c.unreadable)
+	text = string(certificate) + string(key)
+	if err := parseCertificate(certificate); err != nil {
+		return nil, text, fmt.Errorf("certificate: %s: %w", f.Certificate, err)
 	}
-	if err := parseCertificate([]byte(c.certificate)); err != nil {
-		return nil, fmt.Errorf("certificate: %s: %w", f.Certificate, err)
-	}
-	pair, err := tls.X509KeyPair([]byte(c.certificate), []byte(c.key))
+	parsed, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
-		return nil, fmt.Errorf("key: %s is not the key of the certificate in %s: %w", f.Key, f.Certificate, err)
+		return nil, text, fmt.Errorf("key: %s is not the key of the certificate in %s: %w", f.Key, f.Certificate, err)
 	}
-	return &pair, nil
+	return &parsed, text, nil
 }
 
 // parseCertificate parses the certificate without its key, so that an error can name the wrong file.
@@ -93,18 +86,17 @@ type Metrics struct{ expiry, successful *prometheus.GaugeVec }
 
 // NewMetrics registers the gauges.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
-	m := &Metrics{
-		expiry: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+	factory := promauto.With(registry)
+	return &Metrics{
+		expiry: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "rangegate", Name: "tls_certificate_expiry_timestamp_seconds",
 			Help: "When the TLS certificate in use expires, by the address that it is served at (http, operations).",
 		}, []string{"address"}),
-		successful: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		successful: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "rangegate", Name: "tls_certificate_last_reload_successful",
 			Help: "1 while the TLS certificate in use is the one in the files, 0 while the files have one that cannot be used.",
 		}, []string{"address"}),
 	}
-	registry.MustRegister(m.expiry, m.successful)
-	return m
 }
 
 // interval is the time between two reads of the files.
@@ -114,7 +106,7 @@ const interval = 5 * time.Second
 // they hold another one that cannot be used. A nil *Watcher stands for plain HTTP: Reload and Close do nothing.
 type Watcher struct {
 	address string // http or operations, for logs and metrics
-	files   Files
+	files   config.TLS
 	metrics *Metrics
 	log     zerolog.Logger
 
@@ -122,25 +114,24 @@ type Watcher struct {
 	stop    chan struct{}
 	stopped sync.WaitGroup
 
-	mu       sync.Mutex
-	used     contents // of current
-	unusable contents // of the last read, when they could not be used
-	logged   string   // the last logged error, empty after a success
+	mu     sync.Mutex
+	used   string // the text of current
+	failed string // the text of the last read with its error, empty after a success
+	logged string // the last logged error, empty after a success
 }
 
 // Watch loads the pair, and keeps it up to date until Close. It fails when the files hold no usable pair. It accepts an
 // expired certificate and logs an error, as a gateway that does not start controls no lane.
-func Watch(address string, files Files, metrics *Metrics, log zerolog.Logger) (*Watcher, error) {
+func Watch(address string, files config.TLS, metrics *Metrics, log zerolog.Logger) (*Watcher, error) {
 	w := &Watcher{
 		address: address, files: files, metrics: metrics, stop: make(chan struct{}),
 		log: log.With().Str("address", address).Str("certificate", files.Certificate).Str("key", files.Key).Logger(),
 	}
-	found := files.read()
-	pair, err := files.parse(found)
+	pair, text, err := load(files)
 	if err != nil {
 		return nil, err
 	}
-	w.use(found, pair)
+	w.use(text, pair)
 	if err := CheckValidity(pair.Leaf, time.Now()); err != nil {
 		w.log.Error().Err(err).Msg("the TLS certificate is not valid at this time; clients will refuse it")
 	}
@@ -193,41 +184,41 @@ func (w *Watcher) watch() {
 func (w *Watcher) reload(logAtOnce bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	found := w.files.read()
-	if found == w.used {
+	pair, text, err := load(w.files)
+	if err == nil && text == w.used {
 		w.succeed()
 		return nil
 	}
-	pair, err := w.files.parse(found)
 	if err == nil {
 		if invalid := CheckValidity(pair.Leaf, time.Now()); invalid != nil {
 			err = fmt.Errorf("certificate: %s: %w", w.files.Certificate, invalid)
 		}
 	}
 	if err == nil {
-		w.use(found, pair)
+		w.use(text, pair)
 		return nil
 	}
-	if (logAtOnce || found == w.unusable) && w.logged != err.Error() {
+	failed := text + err.Error()
+	if (logAtOnce || failed == w.failed) && w.logged != err.Error() {
 		w.logged = err.Error()
 		w.metrics.successful.WithLabelValues(w.address).Set(0)
 		w.log.Error().Err(err).Time("expires", w.Leaf().NotAfter).
 			Msg("the new TLS certificate cannot be used; the one before stays in use")
 	}
-	w.unusable = found
+	w.failed = failed
 	return err
 }
 
 // use serves the pair to new connections; open ones keep theirs.
-func (w *Watcher) use(found contents, pair *tls.Certificate) {
+func (w *Watcher) use(text string, pair *tls.Certificate) {
 	w.current.Store(pair)
-	w.used = found
+	w.used = text
 	w.metrics.expiry.WithLabelValues(w.address).Set(float64(pair.Leaf.NotAfter.Unix()))
 	w.succeed()
 	w.log.Info().Time("expires", pair.Leaf.NotAfter).Strs("names", Names(pair.Leaf)).Msg("TLS certificate in use")
 }
 
 func (w *Watcher) succeed() {
-	w.unusable, w.logged = contents{}, ""
+	w.failed, w.logged = "", ""
 	w.metrics.successful.WithLabelValues(w.address).Set(1)
 }

@@ -17,6 +17,7 @@ import (
 
 	"rangegate/cmd/rangegate/certificate"
 	"rangegate/cmd/rangegate/certificate/certificatetest"
+	"rangegate/config"
 )
 
 // logBuffer is a log that can be read while it is written.
@@ -41,7 +42,7 @@ func (l *logBuffer) String() string {
 type fixture struct {
 	*certificate.Watcher
 	t        *testing.T
-	files    certificate.Files
+	files    config.TLS
 	registry *prometheus.Registry
 	log      *logBuffer
 }
@@ -134,7 +135,7 @@ func TestARetargetedLinkIsANewPair(t *testing.T) {
 			folders[filepath.Dir(path)] = p
 		}
 		link := filepath.Join(t.TempDir(), "live")
-		files := certificate.Files{Certificate: filepath.Join(link, "fullchain.pem"), Key: filepath.Join(link, "privkey.pem")}
+		files := config.TLS{Certificate: filepath.Join(link, "fullchain.pem"), Key: filepath.Join(link, "privkey.pem")}
 		s := &fixture{t: t, registry: prometheus.NewRegistry(), log: &logBuffer{}}
 		for folder, p := range folders {
 			require.NoError(t, os.Symlink(folder, link+".new"))

@@ -86,13 +86,6 @@ func TestWithoutSecretsNothingIsChecked(t *testing.T) {
 	require.Equal(t, Unchecked, r.arrived()[0].Signature)
 }
 
-func TestTheDefaultTimeIsTheMachines(t *testing.T) {
-	in, err := New(Settings{})
-	require.NoError(t, err)
-	before := time.Now()
-	require.WithinRange(t, in.read([]byte(started), http.Header{}).At, before, time.Now())
-}
-
 func TestAnInvalidSecretIsRefusedAndNotQuoted(t *testing.T) {
 	for _, bad := range []string{"whsec_%%%", "c2VjcmV0", ""} {
 		_, err := New(Settings{Secrets: []string{secret, bad}})

@@ -4,13 +4,13 @@
 package integrator
 
 import (
+	"context"
 	"embed"
 	"encoding/json"
 	"fmt"
 	"io/fs"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -24,25 +24,23 @@ var files embed.FS
 type Settings struct {
 	Secrets []string // whsec_<base64>; an event needs a signature of one of them. Empty: signatures are not checked
 	Log     zerolog.Logger
-	Now     func() time.Time // time of the arrivals; nil: time.Now. The age of a signature always depends on time.Now
+	Now     func() time.Time // time of the arrivals. The age of a signature always depends on time.Now
 }
 
 // Integrator is the handler of all paths. Close it before its server shuts down.
 type Integrator struct {
+	http.Handler
 	settings Settings
 	keys     []*standardwebhooks.Webhook
 	inbox    *inbox
-	handler  http.Handler
-	closed   chan struct{}
-	close    sync.Once
+	closed   <-chan struct{}
+	close    context.CancelFunc
 }
 
 // New returns an Integrator that accepts every event at first. It fails for an invalid secret, which it does not quote.
 func New(s Settings) (*Integrator, error) {
-	if s.Now == nil {
-		s.Now = time.Now
-	}
-	in := &Integrator{settings: s, inbox: newInbox(), closed: make(chan struct{})}
+	ctx, cancel := context.WithCancel(context.Background())
+	in := &Integrator{settings: s, inbox: newInbox(), closed: ctx.Done(), close: cancel}
 	for i, secret := range s.Secrets {
 		key, err := standardwebhooks.NewWebhook(secret)
 		if err != nil || !strings.HasPrefix(secret, "whsec_") {
@@ -50,20 +48,20 @@ func New(s Settings) (*Integrator, error) {
 		}
 		in.keys = append(in.keys, key)
 	}
-	in.handler = in.routes()
+	in.Handler = in.routes()
 	return in, nil
 }
 
-// ServeHTTP serves all paths.
-func (in *Integrator) ServeHTTP(w http.ResponseWriter, r *http.Request) { in.handler.ServeHTTP(w, r) }
-
 // Close ends open streams and hanging requests, so that the server can shut down. It may be called again.
-func (in *Integrator) Close() { in.close.Do(func() { close(in.closed) }) }
+func (in *Integrator) Close() { in.close() }
 
 func (in *Integrator) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /products", in.products)
-	mux.Handle("GET /pictures/{picture}", cached(http.FileServerFS(files)))
+	mux.HandleFunc("GET /pictures/{picture}", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "max-age=3600")
+		http.ServeFileFS(w, r, files, r.URL.Path)
+	})
 	mux.HandleFunc("POST /webhook", in.webhook)
 	mux.HandleFunc("POST /answer", in.choose)
 	mux.HandleFunc("GET /arrived", in.arrived)
@@ -86,14 +84,6 @@ func secureHeaders(next http.Handler) http.Handler {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Referrer-Policy", "no-referrer")
 		w.Header().Set("Cache-Control", "no-cache")
-		next.ServeHTTP(w, r)
-	})
-}
-
-// cached allows clients to keep pictures for an hour.
-func cached(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Cache-Control", "max-age=3600")
 		next.ServeHTTP(w, r)
 	})
 }

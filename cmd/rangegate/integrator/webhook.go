@@ -3,14 +3,18 @@ package integrator
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
 const (
@@ -48,34 +52,30 @@ func (in *Integrator) webhook(w http.ResponseWriter, r *http.Request) {
 		Str("signature", string(arrival.Signature)).Str("answer", string(arrival.Answer)).Int("status", arrival.Status).
 		Msg("an event arrived at the demo integrator")
 	trace := traceOf(r)
-	switch {
-	case arrival.Answer == Rejected:
-		answer(w, arrival.Status, failure{Error: arrival.Reason, TraceID: trace})
-	case arrival.Answer == Hang:
+	switch arrival.Answer {
+	case Rejected:
+		answer(w, arrival.Status, failure{arrival.Reason, "", trace})
+	case Hang:
 		in.hang(r)
-	case arrival.Answer == Refuse:
-		answer(w, arrival.Status, failure{
-			Error: "refused by whoever sits at the demo integrator", UserMessage: next.UserMessage, TraceID: trace,
-		})
-	case arrival.Answer == Error:
-		answer(w, arrival.Status, failure{
-			Error: "the demo integrator was told to fail", UserMessage: "Something went wrong at the till.", TraceID: trace,
-		})
-	case arrival.Event == purchaseRequest:
-		answer(w, arrival.Status, success{Success: true, TraceID: trace})
-	default:
+	case Refuse:
+		answer(w, arrival.Status, failure{"refused by whoever sits at the demo integrator", next.UserMessage, trace})
+	case Error:
+		answer(w, arrival.Status, failure{"the demo integrator was told to fail", "Something went wrong at the till.", trace})
+	case Accept:
+		if arrival.Event == purchaseRequest {
+			answer(w, arrival.Status, success{true, trace})
+			return
+		}
 		w.WriteHeader(arrival.Status)
 	}
 }
 
 // hang holds the request until the client gives up, and then closes the connection without an answer.
 func (in *Integrator) hang(r *http.Request) {
-	timeout := time.NewTimer(maxHang)
-	defer timeout.Stop()
 	select {
 	case <-r.Context().Done():
 	case <-in.closed:
-	case <-timeout.C:
+	case <-time.After(maxHang):
 	}
 	panic(http.ErrAbortHandler)
 }
@@ -153,4 +153,224 @@ func (in *Integrator) choose(w http.ResponseWriter, r *http.Request) {
 	}
 	in.inbox.setNext(next)
 	answer(w, http.StatusOK, next)
+}
+
+// Arrival is a request to the webhook with its answer. Texts of the request are shortened, to bound the memory.
+type Arrival struct {
+	Number    int       `json:"number"` // from 1, in order of arrival
+	At        time.Time `json:"at"`
+	Event     string    `json:"event"` // empty when the body is no event
+	Session   string    `json:"session_id"`
+	Lane      string    `json:"lane_id"`
+	Items     []Item    `json:"items"` // of a purchaseRequest, else []
+	Range     string    `json:"range_id"`
+	WebhookID string    `json:"webhook_id"`
+	Signature Signature `json:"signature"`
+	Answer    Answer    `json:"answer"`
+	Status    int       `json:"status"` // 0 when it is not answered at all
+	Reason    string    `json:"reason"` // of a rejection, else empty
+}
+
+// Item is a product with its quantity in a purchaseRequest.
+type Item struct {
+	ID  string `json:"id"`
+	Qty int    `json:"qty"`
+}
+
+// Signature is the outcome of checking a signature.
+type Signature string
+
+// The outcomes.
+const (
+	Right     Signature = "right"
+	Wrong     Signature = "wrong"
+	Missing   Signature = "missing"
+	Untimely  Signature = "untimely"  // the timestamp differs by more than five minutes: it may be a replay
+	Unchecked Signature = "unchecked" // there are no secrets
+)
+
+const (
+	maxTextBytes = 255
+	maxItems     = 50
+)
+
+// read parses a request. It rejects a wrong signature, and a body that is no event.
+func (in *Integrator) read(body []byte, header http.Header) Arrival {
+	a := Arrival{
+		At: in.settings.Now().UTC(), Items: []Item{}, Range: shorten(header.Get("range-id")),
+		WebhookID: shorten(header.Get("webhook-id")), Signature: in.checkSignature(body, header),
+	}
+	var event struct {
+		Event   string `json:"event"`
+		Session string `json:"session_id"`
+		Lane    string `json:"lane_id"`
+		Items   []Item `json:"items"`
+	}
+	err := json.Unmarshal(body, &event)
+	if err == nil {
+		a.Event, a.Session, a.Lane = shorten(event.Event), shorten(event.Session), shorten(event.Lane)
+		for _, item := range event.Items[:min(len(event.Items), maxItems)] {
+			a.Items = append(a.Items, Item{shorten(item.ID), item.Qty})
+		}
+	}
+	switch {
+	case a.Signature != Right && a.Signature != Unchecked:
+		a.Answer, a.Status, a.Reason = Rejected, http.StatusUnauthorized, reasons[a.Signature]
+	case err != nil || a.Event == "":
+		a.Answer, a.Status, a.Reason = Rejected, http.StatusBadRequest, "the body is not an event in JSON"
+	}
+	return a
+}
+
+var reasons = map[Signature]string{
+	Wrong:    "the signature is not of any secret that is known here",
+	Missing:  "a header is missing: webhook-id, webhook-timestamp or webhook-signature",
+	Untimely: "the timestamp is more than five minutes off",
+}
+
+func (in *Integrator) checkSignature(body []byte, header http.Header) Signature {
+	if len(in.keys) == 0 {
+		return Unchecked
+	}
+	outcome := Wrong
+	for _, key := range in.keys {
+		switch err := key.Verify(body, header); {
+		case err == nil:
+			return Right
+		case errors.Is(err, standardwebhooks.ErrRequiredHeaders):
+			outcome = Missing
+		case errors.Is(err, standardwebhooks.ErrMessageTooOld), errors.Is(err, standardwebhooks.ErrMessageTooNew):
+			outcome = Untimely
+		}
+	}
+	return outcome
+}
+
+// shorten returns the first maxTextBytes bytes, without a broken character at the end.
+func shorten(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), maxTextBytes)], "")
+}
+
+// maxArrivals bounds the kept arrivals.
+const maxArrivals = 500
+
+// inbox holds the last arrivals and the answer to the next event.
+type inbox struct {
+	mu      sync.Mutex
+	list    []Arrival // oldest first
+	count   int       // of all arrivals
+	next    Next
+	changed chan struct{} // closed at the next change
+}
+
+func newInbox() *inbox {
+	return &inbox{list: []Arrival{}, next: acceptAll, changed: make(chan struct{})}
+}
+
+// add gives the arrival its number and, unless it is rejected, its answer.
+func (i *inbox) add(a Arrival) (Arrival, Next) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.count++
+	a.Number = i.count
+	next := i.next
+	if a.Answer != Rejected {
+		a.Answer, a.Status = next.Answer, next.status(a.Event)
+		if next.Once {
+			i.next = acceptAll
+		}
+	}
+	i.list = append(i.list, a)
+	if len(i.list) > maxArrivals {
+		i.list = slices.Delete(i.list, 0, len(i.list)-maxArrivals)
+	}
+	i.notify()
+	return a, next
+}
+
+// setNext sets the answer to the next event.
+func (i *inbox) setNext(next Next) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.next = next
+	i.notify()
+}
+
+// since returns the kept arrivals after that number, the answer to the next event, and a channel that is closed at the
+// next change.
+func (i *inbox) since(number int) ([]Arrival, Next, <-chan struct{}) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	added := min(i.count-number, len(i.list))
+	return slices.Clone(i.list[len(i.list)-added:]), i.next, i.changed
+}
+
+func (i *inbox) notify() {
+	close(i.changed)
+	i.changed = make(chan struct{})
+}
+
+const (
+	keepAlive    = 15 * time.Second // between two comments on an idle stream
+	writeTimeout = 10 * time.Second
+)
+
+// snapshot is the first event of a stream.
+type snapshot struct {
+	Arrived []Arrival `json:"arrived"` // oldest first
+	Next    Next      `json:"next"`
+	Checks  bool      `json:"checks_signatures"`
+}
+
+// stream sends server-sent events: first `all`, then `arrived` for each arrival in order, and `next` when the next answer
+// changes. A slow reader misses the arrivals that are no longer kept.
+func (in *Integrator) stream(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	out := sender{w, http.NewResponseController(w)}
+	list, next, changed := in.inbox.since(0)
+	sent := 0
+	for _, arrival := range list {
+		sent = arrival.Number
+	}
+	ok := out.send("all", snapshot{Arrived: list, Next: next, Checks: len(in.keys) > 0})
+	idle := time.NewTicker(keepAlive)
+	defer idle.Stop()
+	for ok {
+		select {
+		case <-changed:
+			var current Next
+			list, current, changed = in.inbox.since(sent)
+			for _, arrival := range list {
+				ok, sent = ok && out.send("arrived", arrival), arrival.Number
+			}
+			if current != next {
+				ok = ok && out.send("next", current)
+			}
+			next = current
+		case <-idle.C:
+			ok = out.write(": still here\n\n")
+		case <-r.Context().Done():
+			return
+		case <-in.closed:
+			return
+		}
+	}
+}
+
+// sender writes events. Its methods return false when the reader is gone.
+type sender struct {
+	w          http.ResponseWriter
+	connection *http.ResponseController
+}
+
+func (s sender) send(event string, data any) bool {
+	encoded, err := json.Marshal(data) // has no line break, so it is one line of the stream
+	return err == nil && s.write(fmt.Sprintf("event: %s\ndata: %s\n\n", event, encoded))
+}
+
+func (s sender) write(text string) bool {
+	// The server's write deadline is for a whole answer, and a stream has no end.
+	_ = s.connection.SetWriteDeadline(time.Now().Add(writeTimeout))
+	_, err := s.w.Write([]byte(text))
+	return err == nil && s.connection.Flush() == nil
 }

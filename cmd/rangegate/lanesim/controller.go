@@ -4,12 +4,19 @@ import (
 	"context"
 	"crypto/subtle"
 	"errors"
+	"fmt"
+	"io"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/coder/websocket"
 
+	"rangegate/lanes"
+	"rangegate/lanes/link"
 	"rangegate/lanes/link/sim"
 	"rangegate/lanes/link/websocket/frame"
 )
@@ -88,13 +95,11 @@ func (c *Controller) authorized(authorization string) bool {
 func (c *Controller) add(conn *connection) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	select {
-	case <-c.controllers.closing:
+	if c.controllers.closing.Err() != nil {
 		return false
-	default:
-		c.connections[conn] = struct{}{}
-		return true
 	}
+	c.connections[conn] = struct{}{}
+	return true
 }
 
 func (c *Controller) remove(conn *connection) {
@@ -106,12 +111,189 @@ func (c *Controller) remove(conn *connection) {
 // eachConnection calls do for every connection, without the lock.
 func (c *Controller) eachConnection(do func(*connection)) {
 	c.mu.Lock()
-	connections := make([]*connection, 0, len(c.connections))
-	for conn := range c.connections {
-		connections = append(connections, conn)
-	}
+	connections := slices.Collect(maps.Keys(c.connections))
 	c.mu.Unlock()
 	for _, conn := range connections {
 		do(conn)
 	}
 }
+
+// The timeouts of a controller (LINK.md).
+const (
+	livenessTimeout = 15 * time.Second // without a message or ping
+	helloTimeout    = 5 * time.Second
+	writeTimeout    = time.Second
+)
+
+// connection is one connection of a gateway. It is the link.Receiver of the simulated controller, and sends its reports.
+type connection struct {
+	controller *Controller
+	frames     *websocket.Conn
+	socket     net.Conn
+
+	writing sync.Mutex // held during every write, and until the hello is written
+	delayed []byte     // a report that the next one overtakes; guarded by writing
+
+	link *sim.WireConnection // nil before the gateway's hello; used by the goroutine of run, which also receives pings
+}
+
+// protocolError is a rule that the gateway broke. It closes the connection with a status that names the rule.
+type protocolError struct {
+	status websocket.StatusCode
+	error
+}
+
+// run serves the connection until it ends. The error is a protocolError, or of the socket.
+func (c *connection) run() error {
+	_ = c.socket.SetReadDeadline(time.Now().Add(helloTimeout))
+	gateway, err := c.readHello()
+	if err != nil {
+		return err
+	}
+	if c.controller.currentFaults().wrongLane {
+		return c.pose()
+	}
+	line, err := c.writeHello(gateway)
+	if err != nil {
+		return err
+	}
+	defer line.Close()
+	for {
+		c.resetLiveness()
+		message, err := c.read()
+		if err != nil {
+			return err
+		}
+		switch m := message.(type) {
+		case link.State:
+			if m.Session != nil {
+				m.Session.Since = c.controller.clock.Now()
+			}
+			line.Send(m)
+		case lanes.Log:
+			if !c.controller.currentFaults().loseAcks {
+				line.Ack(m)
+			}
+		}
+	}
+}
+
+func (c *connection) readHello() (link.Lane, error) {
+	for {
+		message, err := c.read()
+		if err != nil {
+			return link.Lane{}, err
+		}
+		switch m := message.(type) {
+		case nil:
+		case link.Lane:
+			if m.ID != c.controller.lane.ID && !c.controller.currentFaults().wrongLane {
+				return m, protocolError{websocket.StatusPolicyViolation, fmt.Errorf("this is the controller of lane %s", c.controller.lane.ID)}
+			}
+			return m, nil
+		default:
+			return link.Lane{}, protocolError{websocket.StatusPolicyViolation, errors.New("the first message is the hello")}
+		}
+	}
+}
+
+// writeHello writes the controller's hello before any report.
+func (c *connection) writeHello(gateway link.Lane) (sim.WireConnection, error) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	line, hello, err := c.controller.driver.Accept(gateway, c)
+	if err != nil {
+		return line, protocolError{websocket.StatusPolicyViolation, err}
+	}
+	c.link = &line
+	if err := c.writeLocked(frame.ControllerHello(frame.Hello{Lane: c.controller.lane.ID, Hello: hello})); err != nil {
+		line.Close()
+		return line, err
+	}
+	return line, nil
+}
+
+// resetLiveness notes a sign of life of the gateway.
+func (c *connection) resetLiveness() {
+	if c.controller.currentFaults().halfOpen {
+		return
+	}
+	_ = c.socket.SetReadDeadline(time.Now().Add(livenessTimeout))
+	if c.link != nil {
+		c.link.Heard()
+	}
+}
+
+// receivePing reports whether to answer with a pong.
+func (c *connection) receivePing() bool {
+	c.resetLiveness()
+	return !c.controller.currentFaults().halfOpen
+}
+
+// read returns the next message, nil for one of an unknown type or one that a fault loses.
+func (c *connection) read() (any, error) {
+	c.controller.delayRead()
+	kind, reader, err := c.frames.Reader(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(reader, frame.Longest+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(text) > frame.Longest:
+		return nil, protocolError{websocket.StatusMessageTooBig, websocket.ErrMessageTooBig}
+	case kind != websocket.MessageText:
+		return nil, protocolError{websocket.StatusPolicyViolation, errors.New("a message that is not text")}
+	case c.controller.currentFaults().halfOpen:
+		return nil, nil
+	}
+	message, err := frame.FromGateway(text)
+	if err != nil {
+		return nil, protocolError{websocket.StatusPolicyViolation, err}
+	}
+	return message, nil
+}
+
+// write writes messages after the hello, and closes the socket after an error.
+func (c *connection) write(texts ...[]byte) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	for _, text := range texts {
+		if c.writeLocked(text) != nil {
+			_ = c.socket.Close()
+		}
+	}
+}
+
+// writeLocked writes one message. The caller holds writing.
+func (c *connection) writeLocked(text []byte) error {
+	if c.controller.currentFaults().halfOpen {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+	defer cancel()
+	return c.frames.Write(ctx, websocket.MessageText, text)
+}
+
+// close closes the connection. A protocolError is sent as the reason.
+func (c *connection) close(err error) {
+	var broken protocolError
+	if errors.As(err, &broken) {
+		text := broken.Error()
+		timer := time.AfterFunc(writeTimeout, func() { _ = c.socket.Close() })
+		_ = c.frames.Close(broken.status, text[:min(len(text), 123)])
+		timer.Stop()
+	}
+	_ = c.socket.Close()
+	_ = c.frames.CloseNow()
+}
+
+// Applied implements link.Receiver.
+func (c *connection) Applied(revision uint64) { c.write(frame.AppliedRevision(revision)) }
+
+// Reported implements link.Receiver.
+func (c *connection) Reported(r lanes.Report) { c.report(frame.Report(r)) }
+
+// Down implements link.Receiver.
+func (c *connection) Down(error) { _ = c.socket.Close() }

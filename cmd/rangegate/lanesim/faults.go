@@ -1,7 +1,6 @@
 package lanesim
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"iter"
@@ -47,7 +46,7 @@ func (c *Controller) Hang(on bool) { c.setFault(func(f *faults) { f.hang = on })
 func (c *Controller) hang(gateway context.Context) {
 	select {
 	case <-gateway.Done():
-	case <-c.controllers.closing:
+	case <-c.controllers.closing.Done():
 	}
 	panic(http.ErrAbortHandler) // a return would send an answer
 }
@@ -205,10 +204,7 @@ type randomFault struct {
 	lasts time.Duration
 }
 
-const (
-	defaultEvery = time.Minute
-	meanDuration = 20 * time.Second
-)
+const meanDuration = 20 * time.Second
 
 // randomFaults returns an endless sequence of a lane's faults, the same one for the same seed.
 func randomFaults(seed uint64, lane uuid.UUID, kinds []string, every time.Duration) iter.Seq[randomFault] {
@@ -230,12 +226,12 @@ func randomFaults(seed uint64, lane uuid.UUID, kinds []string, every time.Durati
 // failAtRandom has one fault after the other until the controllers are closed.
 func (c *Controller) failAtRandom() {
 	s := c.controllers.settings
-	for f := range randomFaults(s.Seed, c.lane.ID, s.Faults, cmp.Or(s.Every, defaultEvery)) {
+	for f := range randomFaults(s.Seed, c.lane.ID, s.Faults, s.Every) {
 		if !c.sleep(f.after) {
 			return
 		}
 		if s.OnFault != nil {
-			s.OnFault(c.lane.ID, f.kind, f.lasts)
+			s.OnFault(c.lane, f.kind, f.lasts)
 		}
 		c.setKind(f.kind, true)
 		if !c.sleep(f.lasts) {
@@ -247,12 +243,10 @@ func (c *Controller) failAtRandom() {
 
 // sleep returns false when the controllers are closing.
 func (c *Controller) sleep(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return true
-	case <-c.controllers.closing:
+	case <-c.controllers.closing.Done():
 		return false
 	}
 }

@@ -33,15 +33,16 @@ type Settings struct {
 	Now      func() lanes.Instant // countdowns and ages use its Mono only
 	Shooters bool                 // simulated shooters enter, call for help, hit the carrier and buy
 	Faults   []string             // of Kinds, happen at random; empty: faults happen on request only
-	Every    time.Duration        // mean time between two random faults of a lane; default a minute
+	Every    time.Duration        // mean time between two random faults of a lane
 	Seed     uint64               // the same seed gives a lane the same shooters and faults
 	// OnFault is called at every random fault. It may be nil.
-	OnFault func(lane uuid.UUID, fault string, lasts time.Duration)
+	OnFault func(lane Lane, fault string, lasts time.Duration)
 }
 
 // Lane is a lane whose controller is simulated.
 type Lane struct {
 	ID     uuid.UUID
+	Name   string      // for OnFault
 	Listen string      // host:port; port 0 is any free one. Several lanes may share an address
 	Path   string      // of the URL, with its query; empty: /
 	Key    string      // required of the gateway; empty: none
@@ -56,7 +57,8 @@ type Controllers struct {
 	servers   []*http.Server
 	autopilot []*sim.Autopilot
 
-	closing chan struct{}
+	closing context.Context // ends with Close
+	close   context.CancelFunc
 	running sync.WaitGroup // servers, connections and random faults
 }
 
@@ -80,9 +82,9 @@ func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // New listens for these lanes. After an error it listens for none.
 func New(settings Settings, served ...Lane) (*Controllers, error) {
 	cs := &Controllers{
-		settings: settings, lanes: make(map[uuid.UUID]*Controller, len(served)),
-		listeners: make(map[string]*listener), closing: make(chan struct{}),
+		settings: settings, lanes: make(map[uuid.UUID]*Controller, len(served)), listeners: make(map[string]*listener),
 	}
+	cs.closing, cs.close = context.WithCancel(context.Background())
 	for _, lane := range served {
 		if err := cs.add(lane); err != nil {
 			cs.Close()
@@ -105,11 +107,7 @@ func (cs *Controllers) Controller(lane uuid.UUID) *Controller { return cs.lanes[
 
 // Close closes every connection and listener, and waits for them. It may be called again.
 func (cs *Controllers) Close() {
-	select {
-	case <-cs.closing:
-	default:
-		close(cs.closing)
-	}
+	cs.close()
 	for _, a := range cs.autopilot {
 		a.Close()
 	}
@@ -151,23 +149,18 @@ func (cs *Controllers) listen(lane Lane) (*listener, error) {
 	}
 	l := &listener{Listener: bound, scheme: "ws"}
 	if lane.TLS != nil {
-		l.scheme = "wss"
+		l.Listener, l.scheme = tls.NewListener(l.Listener, lane.TLS), "wss"
 	}
 	if _, port, _ := net.SplitHostPort(lane.Listen); port != "0" {
 		cs.listeners[lane.Listen] = l
 	}
 	server := &http.Server{
-		Handler: l, ReadHeaderTimeout: livenessTimeout, TLSConfig: lane.TLS,
-		ErrorLog: log.New(io.Discard, "", 0),
+		Handler: l, ReadHeaderTimeout: livenessTimeout, ErrorLog: log.New(io.Discard, "", 0),
 		ConnContext: func(ctx context.Context, socket net.Conn) context.Context {
 			return context.WithValue(ctx, socketKey{}, socket)
 		},
 	}
 	cs.servers = append(cs.servers, server)
-	serve := func() { _ = server.Serve(timeoutListener{bound}) }
-	if lane.TLS != nil {
-		serve = func() { _ = server.ServeTLS(timeoutListener{bound}, "", "") }
-	}
-	cs.running.Go(serve)
+	cs.running.Go(func() { _ = server.Serve(l) })
 	return l, nil
 }

@@ -4,6 +4,7 @@ package linkconformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -32,10 +33,10 @@ type Check struct {
 	conn     link.Connection
 }
 
-// rule is one promise of the protocol. Its test returns the problem, or "" when the rule holds.
+// rule is one promise of the protocol. Its test returns an error when the rule is broken.
 type rule struct {
 	name string
-	test func(*Check, context.Context) string
+	test func(*Check, context.Context) error
 }
 
 // Run tests one rule after the other and returns the number of broken ones. It ends early when ctx ends, which counts as
@@ -50,13 +51,13 @@ func (c *Check) Run(ctx context.Context) (broken int) {
 		if ctx.Err() != nil {
 			return broken + 1
 		}
-		problem := rule.test(c, ctx)
-		if problem == "" {
+		err := rule.test(c, ctx)
+		if err == nil {
 			c.printf("holds   %s\n", rule.name)
 			continue
 		}
 		broken++
-		c.printf("BROKEN  %s: %s\n", rule.name, problem)
+		c.printf("BROKEN  %s: %v\n", rule.name, err)
 		if i == 0 {
 			return broken
 		}
@@ -85,24 +86,15 @@ func (c *Check) disconnect() {
 }
 
 // apply sends the state and waits until the controller confirms it.
-func (c *Check) apply(ctx context.Context, s link.State) (problem string) {
+func (c *Check) apply(ctx context.Context, s link.State) error {
 	if c.conn == nil {
-		return "there is no connection to try it on"
+		return errors.New("there is no connection to try it on")
 	}
 	c.conn.Send(s)
 	if !c.received.wait(ctx, replyTimeout, func() bool { return c.received.applied >= s.Revision }) {
-		return fmt.Sprintf("no \"applied\" of revision %d within %s", s.Revision, replyTimeout)
+		return fmt.Errorf("no \"applied\" of revision %d within %s", s.Revision, replyTimeout)
 	}
-	return ""
-}
-
-// checkHello connects anew and checks the controller's hello.
-func (c *Check) checkHello(ctx context.Context, problem func(link.Hello) string) string {
-	hello, err := c.dial(ctx)
-	if err != nil {
-		return err.Error()
-	}
-	return problem(hello)
+	return nil
 }
 
 var sessionID = uuid.MustParse("5e55104e-0000-4000-8000-000000000001")
@@ -170,5 +162,163 @@ func (r *receiver) wait(ctx context.Context, timeout time.Duration, condition fu
 		case <-ctx.Done():
 			return false
 		}
+	}
+}
+
+// shortSession is the time of the session that runs out.
+const shortSession = 3 * time.Second
+
+// rules are tested in order. Each one begins with the state that the one before left.
+var rules = []rule{
+	{"answers the gateway's hello within 5 s, for its lane", func(c *Check, ctx context.Context) error {
+		hello, err := c.dial(ctx)
+		if err == nil && hello.LogID == "" {
+			return errors.New("the hello names no report log")
+		}
+		return err
+	}},
+	{"confirms a state", func(c *Check, ctx context.Context) error {
+		return c.apply(ctx, link.State{Revision: 1})
+	}},
+	{"takes a session that waits for its customer", func(c *Check, ctx context.Context) error {
+		return c.apply(ctx, link.State{Revision: 2, Session: c.session(lanes.Waiting, time.Minute)})
+	}},
+	{"knows what is in force in its next hello", func(c *Check, ctx context.Context) error {
+		hello, err := c.dial(ctx)
+		switch {
+		case err == nil && hello.Session != sessionID:
+			return fmt.Errorf("session_id is %s, not %s", hello.Session, sessionID)
+		case err == nil && hello.Left != time.Minute:
+			return fmt.Errorf("remaining_ms is %d of a session that waits with 60000", hello.Left.Milliseconds())
+		}
+		return err
+	}},
+	{"takes the first state of a new connection, though its revision is lower", func(c *Check, ctx context.Context) error {
+		return c.apply(ctx, link.State{Revision: 1, Hold: true, Session: c.session(lanes.Running, time.Minute)})
+	}},
+	{"stands still under a hold, and says so", func(c *Check, ctx context.Context) error {
+		pause(ctx, time.Second)
+		hello, err := c.dial(ctx)
+		switch {
+		case err == nil && !hello.Hold:
+			return errors.New("hold is false")
+		case err == nil && hello.Left < 59*time.Second+500*time.Millisecond:
+			return fmt.Errorf("the countdown went on to %s", hello.Left)
+		}
+		return err
+	}},
+	{"a state that is older than the one in force changes nothing", func(c *Check, ctx context.Context) error {
+		if err := c.apply(ctx, link.State{Revision: 5, Hold: true}); err != nil {
+			return err
+		}
+		c.conn.Send(link.State{Revision: 3})
+		pause(ctx, time.Second/2)
+		hello, err := c.dial(ctx)
+		if err == nil && !hello.Hold {
+			return errors.New("an older state released the hold")
+		}
+		return err
+	}},
+	{"counts down by itself, without a connection", func(c *Check, ctx context.Context) error {
+		if err := c.apply(ctx, link.State{Revision: 1, Session: c.session(lanes.Running, shortSession)}); err != nil {
+			return err
+		}
+		c.disconnect()
+		pause(ctx, shortSession/3)
+		hello, err := c.dial(ctx)
+		if left := shortSession - shortSession/3; err == nil && (hello.Left > left || hello.Left < left-time.Second) {
+			return fmt.Errorf("%s left where about %s are", hello.Left, left)
+		}
+		return err
+	}},
+	{"has nothing left when the time is used up", func(c *Check, ctx context.Context) error {
+		c.disconnect()
+		pause(ctx, shortSession)
+		hello, err := c.dial(ctx)
+		if err == nil && hello.Left != 0 {
+			return fmt.Errorf("%s left", hello.Left)
+		}
+		return err
+	}},
+	{"a new connection replaces the one before", func(c *Check, ctx context.Context) error {
+		before, conn := c.received, c.conn
+		c.conn = nil
+		if _, err := c.dial(ctx); err != nil {
+			return err
+		}
+		defer conn.Close()
+		if !before.wait(ctx, replyTimeout, func() bool { return before.down != nil }) {
+			return fmt.Errorf("the one before is still open after %s", replyTimeout)
+		}
+		return nil
+	}},
+	{"refuses a gateway with an older epoch", func(c *Check, ctx context.Context) error {
+		older := c.Lane
+		older.Epoch--
+		conn, _, err := c.Driver.Dial(ctx, older, newReceiver())
+		switch {
+		case err == nil:
+			conn.Close()
+			return errors.New("it was let in")
+		case !errors.Is(err, link.ErrFaulty):
+			return fmt.Errorf("it went away, and did not refuse: %w", err)
+		}
+		return nil
+	}},
+	{"is free when there is no session", func(c *Check, ctx context.Context) error {
+		if _, err := c.dial(ctx); err != nil {
+			return err
+		}
+		if err := c.apply(ctx, link.State{Revision: 1}); err != nil {
+			return err
+		}
+		hello, err := c.dial(ctx)
+		if err == nil && hello.Session != uuid.Nil {
+			return errors.New("the session is still there")
+		}
+		return err
+	}},
+}
+
+// reportRules need a person at the lane.
+var reportRules = []rule{
+	{"reports what happens at the lane, and again until it is acknowledged", func(c *Check, ctx context.Context) error {
+		if err := c.apply(ctx, link.State{Revision: 1, Session: c.session(lanes.Waiting, time.Hour), Purchasing: true}); err != nil {
+			return err
+		}
+		c.printf("        do something at the lane now: enter, call for help, or buy (%s)\n", c.Reports)
+		if !c.received.wait(ctx, c.Reports, func() bool { return len(c.received.reports) > 0 }) {
+			return errors.New("nothing was reported")
+		}
+		first := c.received.reported()[0]
+		if _, err := c.dial(ctx); err != nil {
+			return err
+		}
+		if !c.received.wait(ctx, replyTimeout, func() bool { return len(c.received.reports) > 0 && c.received.reports[0].Log == first.Log }) {
+			return errors.New("it was not reported again in a new connection, although nobody had acknowledged it")
+		}
+		return nil
+	}},
+	{"forgets what is acknowledged", func(c *Check, ctx context.Context) error {
+		reports := c.received.reported()
+		if c.conn == nil || len(reports) == 0 {
+			return errors.New("nothing was reported")
+		}
+		c.conn.Ack(reports[len(reports)-1].Log)
+		pause(ctx, time.Second)
+		if _, err := c.dial(ctx); err != nil {
+			return err
+		}
+		if c.received.wait(ctx, time.Second, func() bool { return len(c.received.reports) > 0 }) {
+			return errors.New("it was reported again")
+		}
+		return nil
+	}},
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
 	}
 }

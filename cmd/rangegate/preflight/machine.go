@@ -2,14 +2,23 @@ package preflight
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"rangegate/actors"
 	"rangegate/actors/clock"
+	"rangegate/cmd/rangegate/certificate"
 	"rangegate/config"
 )
 
@@ -120,4 +129,142 @@ func checkFileLimit(c config.Config, limit uint64) Finding {
 		return Finding{Warn, "open files", found, do}
 	}
 	return ok("open files", "%s", found)
+}
+
+// address checks that the address is free, and its certificate.
+func address(ctx context.Context, what, hostPort string, t config.TLS) []Finding {
+	all := []Finding{checkListen(ctx, what+".address", hostPort)}
+	if t.Certificate != "" {
+		all = append(all, checkCertificate(what, t, time.Now())...)
+	}
+	return all
+}
+
+// checkListen listens at the address for a moment.
+func checkListen(ctx context.Context, what, hostPort string) Finding {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", hostPort)
+	switch {
+	case err == nil:
+		_ = listener.Close()
+		return ok(what, "%s is free", hostPort)
+	case errors.Is(err, unix.EADDRINUSE) && isGateway(ctx, hostPort):
+		return ok(what, "a gateway answers at %s: it runs", hostPort)
+	case errors.Is(err, unix.EADDRINUSE):
+		by := "by a process that only root can see"
+		if holder := processAt(hostPort); holder != "" {
+			by = "by " + holder
+		}
+		return Finding{Fail, what, fmt.Sprintf("%s is in use %s", hostPort, by), "stop that program, or choose another port"}
+	case errors.Is(err, unix.EACCES):
+		return Finding{
+			Fail, what, fmt.Sprintf("%[2]s may not listen at %[1]s", hostPort, user()),
+			"choose a port from 1024 up, or allow it: AmbientCapabilities=CAP_NET_BIND_SERVICE in the unit",
+		}
+	case errors.Is(err, unix.EADDRNOTAVAIL):
+		return Finding{Fail, what, hostPort + " is no address of this machine", "choose an address of it (ip address), or 0.0.0.0 for all"}
+	}
+	return Finding{Fail, what, err.Error(), "choose an address of this machine"}
+}
+
+// isGateway reports whether a gateway answers at the address, with or without TLS: each of its answers has the header
+// trace-id. It sends nothing secret, so it does not check the certificate.
+func isGateway(ctx context.Context, hostPort string) bool {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
+	for _, scheme := range []string{"http://", "https://"} {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+hostPort+"/livez", nil)
+		if err != nil {
+			return false
+		}
+		answer, err := transport.RoundTrip(request)
+		if err != nil {
+			continue
+		}
+		_ = answer.Body.Close()
+		if len(answer.Header.Get("trace-id")) == 32 {
+			return true
+		}
+	}
+	return false
+}
+
+// processAt returns the name of the process that listens at the address, or "". Only root sees the processes of others.
+func processAt(address string) string {
+	_, text, _ := net.SplitHostPort(address)
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return ""
+	}
+	sockets := map[string]bool{}
+	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		text, _ := os.ReadFile(table)
+		const local, state, inode, listens = 1, 3, 9, "0A"
+		for line := range strings.Lines(string(text)) {
+			columns := strings.Fields(line)
+			if len(columns) > inode && columns[state] == listens && strings.HasSuffix(columns[local], fmt.Sprintf(":%04X", port)) {
+				sockets["socket:["+columns[inode]+"]"] = true
+			}
+		}
+	}
+	open, _ := filepath.Glob("/proc/[0-9]*/fd/*")
+	for _, file := range open {
+		if to, err := os.Readlink(file); err == nil && sockets[to] {
+			process := filepath.Dir(filepath.Dir(file))
+			name, _ := os.ReadFile(filepath.Join(process, "comm"))
+			return fmt.Sprintf("%s (pid %s)", strings.TrimSpace(string(name)), filepath.Base(process))
+		}
+	}
+	return ""
+}
+
+// renewalTime is the remaining validity below which a certificate should have been renewed automatically.
+const renewalTime = 14 * 24 * time.Hour
+
+// checkCertificate checks the certificate files of an address.
+func checkCertificate(what string, t config.TLS, now time.Time) []Finding {
+	what += ".tls"
+	loaded, err := certificate.Load(t)
+	if err != nil {
+		return []Finding{{Fail, what, err.Error(), "correct the paths of the PEM files; the certificate needs its own key"}}
+	}
+	leaf := loaded.Leaf
+	names := strings.Join(certificate.Names(leaf), ", ")
+	left := leaf.NotAfter.Sub(now)
+	found := fmt.Sprintf("for %s, until %s", names, leaf.NotAfter.UTC().Format(time.DateOnly))
+	var all []Finding
+	switch invalid := certificate.CheckValidity(leaf, now); {
+	case invalid != nil:
+		all = append(all, Finding{Fail, what, fmt.Sprintf("%s: %v", t.Certificate, invalid), "renew it, and see why that was not done"})
+	case left < renewalTime:
+		all = append(all, Finding{Warn, what, fmt.Sprintf("%s: %s left", found, count(int(left.Hours()/24), "day")), "renew it, and see why that was not done"})
+	default:
+		all = append(all, ok(what, "%s: %s left", found, count(int(left.Hours()/24), "day")))
+	}
+	if names == "" {
+		all = append(all, Finding{Fail, what, t.Certificate + " has no names, which clients need", "have it issued for the names that clients use (subjectAltName)"})
+	}
+	if info, err := os.Stat(t.Key); err == nil && info.Mode().Perm()&0o004 != 0 {
+		all = append(all, Finding{Warn, what, t.Key + " can be read by everybody on this machine", "chmod 640, or 600, owned by the gateway's user"})
+	}
+	return append(all, checkChain(what, t, loaded, now)...)
+}
+
+// checkChain checks whether clients that trust the usual authorities trust the certificate.
+func checkChain(what string, t config.TLS, loaded *tls.Certificate, now time.Time) []Finding {
+	between := x509.NewCertPool()
+	for _, der := range loaded.Certificate[1:] {
+		if c, err := x509.ParseCertificate(der); err == nil {
+			between.AddCert(c)
+		}
+	}
+	_, err := loaded.Leaf.Verify(x509.VerifyOptions{Intermediates: between, CurrentTime: now})
+	var unknown x509.UnknownAuthorityError
+	if !errors.As(err, &unknown) {
+		return nil // it is trusted, or checkCertificate has reported the problem
+	}
+	return []Finding{{
+		Warn, what, t.Certificate + " is signed by no authority that this machine trusts: by itself, by an authority of your own, or the " +
+			"intermediate certificates are missing", "use the full chain (fullchain.pem); install an authority of your own on every client",
+	}}
 }

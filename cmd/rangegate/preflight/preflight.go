@@ -9,6 +9,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -60,8 +62,12 @@ func (s Settings) checks() []check {
 	return []check{
 		{"configuration", s.configuration},
 		{"store", s.store},
-		{"http", s.http},
-		{"operations", s.operations},
+		{"http", func(ctx context.Context) []Finding {
+			return address(ctx, "http", s.Config.HTTP.Address, s.Config.HTTP.TLS)
+		}},
+		{"operations", func(ctx context.Context) []Finding {
+			return address(ctx, "operations", s.Config.Operations.Address, s.Config.Operations.TLS)
+		}},
 		{"webhook", s.webhooks},
 		{"products", s.products},
 		{"controllers", s.controllers},
@@ -71,33 +77,28 @@ func (s Settings) checks() []check {
 }
 
 // run returns the findings in the order of the checks. A check that does not end in time is a failure.
-func run(ctx context.Context, timeout time.Duration, checks []check) (all []Finding) {
+func run(ctx context.Context, timeout time.Duration, checks []check) []Finding {
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	found := make([]chan []Finding, len(checks))
-	for i, c := range checks {
-		found[i] = make(chan []Finding, 1)
-		go func() { found[i] <- c.run(limited) }()
-	}
 	late, stop := context.WithTimeout(context.WithoutCancel(ctx), timeout+time.Second) // 1 s for a check to return after its ctx
 	defer stop()
+	found := make([][]Finding, len(checks))
+	var running sync.WaitGroup
 	for i, c := range checks {
-		select {
-		case f := <-found[i]:
-			all = append(all, f...)
-			continue
-		default:
-		}
-		select {
-		case f := <-found[i]:
-			all = append(all, f...)
-		case <-late.Done():
-			all = append(all, Finding{
-				Fail, c.what, fmt.Sprintf("no result after %s", timeout), "find out what hangs, the disk or the network, and check again",
-			})
-		}
+		running.Go(func() {
+			ended := make(chan []Finding, 1)
+			go func() { ended <- c.run(limited) }()
+			select {
+			case found[i] = <-ended:
+			case <-late.Done():
+				found[i] = []Finding{{
+					Fail, c.what, fmt.Sprintf("no result after %s", timeout), "find out what hangs, the disk or the network, and check again",
+				}}
+			}
+		})
 	}
-	return all
+	running.Wait()
+	return slices.Concat(found...)
 }
 
 func ok(what, found string, values ...any) Finding {

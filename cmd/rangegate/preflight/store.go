@@ -67,7 +67,7 @@ func checkFolder(path string) []Finding {
 	if err != nil {
 		return []Finding{{Fail, "store", err.Error(), "create the folder of store.sqlite"}}
 	}
-	return []Finding{checkWritable(folder), checkSpace(folder), checkFileSystem(folder)}
+	return append([]Finding{checkWritable(folder)}, checkDisk(folder)...)
 }
 
 // existingParent returns the folder or its nearest existing parent. The gateway creates the others.
@@ -173,22 +173,6 @@ func syncTimes(folder string) (took []time.Duration, err error) {
 // The limits of free space in bytes. A file of a million events and ended sessions takes about a gigabyte.
 const minSpace, lowSpace = 100 << 20, 2 << 30
 
-func checkSpace(folder string) Finding {
-	var disk unix.Statfs_t
-	if err := unix.Statfs(folder, &disk); err != nil {
-		return Finding{Warn, "store", "the free space is unknown: " + err.Error(), "check that there are some gigabytes"}
-	}
-	free := disk.Bavail * uint64(disk.Bsize)
-	found := fmt.Sprintf("%s free in %s", size(free), folder)
-	switch {
-	case free < minSpace:
-		return Finding{Fail, "store", found, "free some space: when the disk is full nothing more can be sold"}
-	case free < lowSpace:
-		return Finding{Warn, "store", found, "free some space, or keep less (store.retention)"}
-	}
-	return ok("store", "%s", found)
-}
-
 // unsafeFileSystems lose files, or do not keep them reliably.
 var unsafeFileSystems = map[int64]string{
 	unix.TMPFS_MAGIC:           "in memory: a restart of the machine loses it",
@@ -198,14 +182,26 @@ var unsafeFileSystems = map[int64]string{
 	unix.SMB2_SUPER_MAGIC:      "on a network drive: locks and mapped files are unreliable",
 }
 
-// checkFileSystem checks that the folder's file system keeps files.
-func checkFileSystem(folder string) Finding {
+// checkDisk checks the free space of the folder's file system, and that it keeps files.
+func checkDisk(folder string) []Finding {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(folder, &disk); err != nil {
-		return Finding{Warn, "store", "the file system of " + folder + " is unknown: " + err.Error(), "check that it is on a disk of this machine"}
+		return []Finding{{
+			Warn, "store", "the free space and the file system of " + folder + " are unknown: " + err.Error(),
+			"check that it is on a disk of this machine with some free gigabytes",
+		}}
 	}
-	if problem, ok := unsafeFileSystems[int64(disk.Type)]; ok {
-		return Finding{Warn, "store", folder + " is " + problem, "put store.sqlite on a disk of this machine, or a volume"}
+	kept := ok("store", "%s is on a disk", folder)
+	if problem, found := unsafeFileSystems[int64(disk.Type)]; found {
+		kept = Finding{Warn, "store", folder + " is " + problem, "put store.sqlite on a disk of this machine, or a volume"}
 	}
-	return ok("store", "%s is on a disk", folder)
+	free := disk.Bavail * uint64(disk.Bsize)
+	found := fmt.Sprintf("%s free in %s", size(free), folder)
+	switch {
+	case free < minSpace:
+		return []Finding{{Fail, "store", found, "free some space: when the disk is full nothing more can be sold"}, kept}
+	case free < lowSpace:
+		return []Finding{{Warn, "store", found, "free some space, or keep less (store.retention)"}, kept}
+	}
+	return []Finding{ok("store", "%s", found), kept}
 }

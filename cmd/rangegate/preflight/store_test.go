@@ -116,7 +116,7 @@ func TestAFolderInMemory(t *testing.T) {
 	if unix.Statfs("/dev/shm", &disk) != nil || disk.Type != unix.TMPFS_MAGIC {
 		support.Missing(t, "/dev/shm is not in memory here")
 	}
-	f := checkFileSystem("/dev/shm")
+	f := checkDisk("/dev/shm")[1]
 	require.Equal(t, Warn, f.Result)
 	require.Contains(t, f.Found, "/dev/shm is in memory: a restart of the machine loses it")
 }

@@ -3,6 +3,7 @@ package preflight
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -14,13 +15,17 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"rangegate/catalog"
+	"rangegate/config"
+	"rangegate/lanes/link/websocket"
 	"rangegate/webhook/egress"
 )
 
-// The limits of the requests to integrators.
+// The time limits of a request to an integrator and of connections to controllers. connectTimeout is the gateway's own
+// (LINK.md).
 const (
-	parallelRequests = 64
-	requestTimeout   = 5 * time.Second
+	requestTimeout    = 5 * time.Second
+	connectTimeout    = 3 * time.Second
+	connectAllTimeout = 20 * time.Second
 )
 
 // webhooks connects to each webhook, with TLS, and sends no event, as the integrator would process it.
@@ -138,21 +143,30 @@ func (g *groups[K]) add(key K, name string) {
 	*g = append(*g, &group[K]{key, []string{name}})
 }
 
-// checkGroups calls check for every group, parallelRequests at a time.
+// checkGroups calls check for every group, maxParallel at a time.
 func checkGroups[K comparable](ctx context.Context, all groups[K], check func(ctx context.Context, key K, names string) Finding) []Finding {
 	found := make([]Finding, len(all))
-	var checks errgroup.Group
-	checks.SetLimit(parallelRequests)
-	for i, g := range all {
-		checks.Go(func() error {
-			limited, cancel := context.WithTimeout(ctx, requestTimeout)
-			defer cancel()
-			found[i] = check(limited, g.key, joinNames(g.names))
+	inParallel(len(all), func(i int) {
+		limited, cancel := context.WithTimeout(ctx, requestTimeout)
+		defer cancel()
+		found[i] = check(limited, all[i].key, joinNames(all[i].names))
+	})
+	return found
+}
+
+// maxParallel bounds the connections that are made at once.
+const maxParallel = 64
+
+func inParallel(n int, do func(i int)) {
+	var group errgroup.Group
+	group.SetLimit(maxParallel)
+	for i := range n {
+		group.Go(func() error {
+			do(i)
 			return nil
 		})
 	}
-	_ = checks.Wait()
-	return found
+	_ = group.Wait()
 }
 
 // maxNames bounds the names in a finding.
@@ -163,4 +177,100 @@ func joinNames(all []string) string {
 		return strings.Join(all, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(all[:maxNames], ", "), len(all)-maxNames)
+}
+
+// controller is the controller of a lane.
+type controller struct {
+	lane, address string
+	trust         websocket.TLS
+}
+
+// controllers connects to every controller, with TLS, and disconnects without a message, so that a controller stays with
+// the gateway that it has. Whether the right controller answers and accepts the key is left to check-controller.
+func (s Settings) controllers(ctx context.Context) (all []Finding) {
+	var wired []controller
+	simulated := 0
+	for i, r := range s.Config.Ranges {
+		trust, err := s.Trust(r.LinkTLS)
+		if err != nil {
+			all = append(all, Finding{
+				Fail, "controllers", fmt.Sprintf("ranges[%d].link_tls.ca: %v", i, err), "correct the path of the PEM file: the gateway does not start without it",
+			})
+			continue
+		}
+		for _, lane := range r.Lanes {
+			switch lane.Link.Driver {
+			case config.DriverWebSocket:
+				name := lane.Name
+				if len(s.Config.Ranges) > 1 {
+					name = r.Name + "/" + name
+				}
+				wired = append(wired, controller{name, lane.Link.Address, trust})
+			default:
+				simulated++
+			}
+		}
+	}
+	if simulated > 0 {
+		all = append(all, ok("controllers", "%s simulated", count(simulated, "lane")))
+	}
+	return append(all, connectAll(ctx, wired)...)
+}
+
+// connectAll connects to the controllers and groups the lanes by the outcome.
+func connectAll(ctx context.Context, wired []controller) (all []Finding) {
+	ctx, cancel := context.WithTimeout(ctx, connectAllTimeout)
+	defer cancel()
+	outcome := make([]string, len(wired))
+	inParallel(len(wired), func(i int) { outcome[i] = wired[i].connect(ctx) })
+	answered := 0
+	problems := groups[string]{}
+	for i, c := range wired {
+		if outcome[i] == "" {
+			answered++
+			continue
+		}
+		problems.add(outcome[i], c.lane)
+	}
+	if answered > 0 {
+		all = append(all, ok("controllers", "%d of %d are reached", answered, len(wired)))
+	}
+	for _, p := range problems {
+		all = append(all, Finding{
+			Fail, "controllers", fmt.Sprintf("%d of %d: %s: %s", len(p.names), len(wired), p.key, joinNames(p.names)), remedy(p.key),
+		})
+	}
+	return all
+}
+
+const (
+	notTried    = "not tried: the others took too long"
+	fingerprint = "another certificate than that of link_tls.fingerprint"
+)
+
+// connect returns "" or why the controller cannot be reached.
+func (c controller) connect(ctx context.Context) string {
+	if ctx.Err() != nil {
+		return notTried
+	}
+	limited, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	err := websocket.Probe(limited, c.address, c.trust)
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, websocket.ErrFingerprint):
+		return fingerprint
+	}
+	return egress.Reason(err, "no connection could be made")
+}
+
+func remedy(problem string) string {
+	switch problem {
+	case notTried:
+		return "repair those that do not answer, and check again"
+	case fingerprint:
+		return "find out whether the controller was replaced on purpose, and correct the fingerprint"
+	}
+	return "check their power and network, and link.address; then run rangegate check-controller"
 }
