@@ -1,8 +1,8 @@
 // Package redis stores ranges in a Redis server, in a Redis Cluster, or in the master that Redis Sentinels name.
 //
-// All keys of a range share one hash tag (keys.go). Every read and every write of a range is one script on the server
+// All keys of a range share one hash tag (load.go). Every read and every write of a range is one script on the server
 // (*.lua): it sees the range at one instant, and a flush is written completely or not at all. Flushes of several ranges
-// share a pipeline (flusher.go).
+// share a pipeline (flush.go).
 //
 // A flush is as durable as the settings of the server make it: Warnings lists settings that weaken the promise of the
 // gateway. With wait_replicas a flush is acknowledged once that many replicas have it; before, its outcome is unknown, and
@@ -12,7 +12,7 @@
 // The server is Redis 7.0 or newer, or a compatible one such as Valkey. Its user needs the keys ~rangegate:* and the
 // commands ping, select, eval, evalsha, type, hget, hmget, hgetall, hset, hdel, hincrby, zadd, zrem, zcard, zrange,
 // zrangebylex, del, config|get, info and bgrewriteaof; in a cluster also cluster|slots and command, with wait_replicas
-// also wait. Checking, exporting and importing (reader.go, restore.go) also need scan and rename.
+// also wait. Checking, exporting and importing (reader.go) also need scan and rename.
 package redis
 
 import (
