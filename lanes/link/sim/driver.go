@@ -126,7 +126,7 @@ func (conn *connection) apply() bool {
 		return false
 	}
 	conn.wanted = nil
-	if conn.stateTaken && s.Revision < c.line.revision {
+	if conn.stateTaken && s.Revision < c.line.Revision {
 		return false
 	}
 	conn.stateTaken = true
@@ -175,10 +175,13 @@ func (conn *connection) left(now lanes.Instant) {
 	}
 }
 
-// report queues a report, whose age is computed when it is sent. The controller's mu is held.
-func (conn *connection) report(log string, r report) {
+// report queues a report, whose age is computed when it is sent: clocks need not agree. The controller's mu is held.
+func (conn *connection) report(r report) {
 	now := conn.controller.driver.now
-	conn.enqueue(func(receiver link.Receiver) { receiver.Reported(r.message(log, now())) })
+	conn.enqueue(func(receiver link.Receiver) {
+		r.Age = now().Mono - r.at
+		receiver.Reported(r.Report)
+	})
 }
 
 // fail ends the connection; the call of Down follows all queued calls. The controller's mu is held.
