@@ -154,6 +154,7 @@ func (tx *transaction) writeBatch(state *rangeState, batch store.Batch, rows []r
 			return err
 		}
 	}
+	tx.written += len(rows) + len(batch.Forget)
 	for _, name := range batch.Forget {
 		if err := tx.deleteKey(state, name); err != nil {
 			return err
@@ -178,79 +179,63 @@ func (tx *transaction) deleteLanesAndKeys(state *rangeState) error {
 	return nil
 }
 
-func (tx *transaction) writeRow(state *rangeState, r row) error {
-	tx.written++
+// writeRow writes a row, in the place of the one that it replaces, and keeps the totals in line.
+func (tx *transaction) writeRow(state *rangeState, r row) (err error) {
 	switch r.table {
 	case "lanes":
 		return tx.writeLane(state, r)
 	case "keys":
-		return tx.writeKey(state, r)
+		if err := tx.deleteKey(state, r.name); err != nil {
+			return err
+		}
+		state.Keys.add(r.checksum)
 	case "holds":
 		state.Holds = total{1, r.checksum}
-		const insert = "INSERT OR REPLACE INTO holds (range, checksum, record) VALUES (?, ?, ?)"
-		return execute(tx.writer, insert, state.number, r.checksum, r.record)
+	default:
+		if err := tx.noteLogRow(state, r); err != nil {
+			return err
+		}
 	}
-	return tx.writeLogRow(state, r)
+	return execute(tx.writer, puts[r.table], r.columns(state)...)
 }
 
 // writeLane gives a new lane the next place, so that lanes are stored in the order of the layout.
 func (tx *transaction) writeLane(state *rangeState, r row) error {
 	id := uuid.MustParse(r.name)
-	old, found := state.lanes[id]
+	lane, found := state.lanes[id]
 	if found {
-		state.Lanes.replace(old.checksum, r.checksum)
-		state.lanes[id] = laneRow{old.place, r.checksum}
-		return tx.updateOne("UPDATE lanes SET checksum = ?, record = ? WHERE place = ?", r.checksum, r.record, old.place)
+		state.Lanes.remove(lane.checksum)
+	} else {
+		if len(state.lanes) == maxLanes {
+			return fmt.Errorf("a range has at most %d lanes", maxLanes)
+		}
+		first, _ := state.places()
+		lane.place = first + int64(len(state.lanes)) // a lane is never deleted alone
 	}
-	if len(state.lanes) == maxLanes {
-		return fmt.Errorf("a range has at most %d lanes", maxLanes)
-	}
-	first, _ := state.places()
-	place := first + int64(len(state.lanes)) // a lane is never deleted alone
 	state.Lanes.add(r.checksum)
-	state.lanes[id] = laneRow{place, r.checksum}
-	return execute(tx.writer, "INSERT INTO lanes (place, lane_id, checksum, record) VALUES (?, ?, ?, ?)", place, r.name, r.checksum, r.record)
-}
-
-func (tx *transaction) writeKey(state *rangeState, r row) error {
-	const insert = "INSERT OR IGNORE INTO keys (range, name, checksum, record) VALUES (?, ?, ?, ?)"
-	if err := execute(tx.writer, insert, state.number, r.name, r.checksum, r.record); err != nil {
-		return err
-	}
-	if tx.writer.Changes() == 1 {
-		state.Keys.add(r.checksum)
-		return nil
-	}
-	old, err := number(tx.writer, "SELECT checksum FROM keys WHERE range = ? AND name = ?", state.number, r.name)
-	if err != nil {
-		return err
-	}
-	state.Keys.replace(old, r.checksum)
-	const update = "UPDATE keys SET checksum = ?, record = ? WHERE range = ? AND name = ?"
-	return execute(tx.writer, update, r.checksum, r.record, state.number, r.name)
+	state.lanes[id] = laneRow{lane.place, r.checksum}
+	return execute(tx.writer, puts["lanes"], lane.place, r.name, r.checksum, r.record)
 }
 
 func (tx *transaction) deleteKey(state *rangeState, name string) error {
-	tx.written++
 	return query(tx.writer, "DELETE FROM keys WHERE range = ? AND name = ? RETURNING checksum", func(r *sqlite.Stmt) error {
 		state.Keys.remove(r.ColumnInt64(0))
 		return nil
 	}, state.number, name)
 }
 
-// writeLogRow appends a row to a log, or replaces the row with its cursor: the attempt of an event.
-func (tx *transaction) writeLogRow(state *rangeState, r row) (err error) {
+// noteLogRow notes a row that is appended to a log, or that replaces the row with its cursor: the attempt of an event.
+func (tx *transaction) noteLogRow(state *rangeState, r row) (err error) {
 	cursor := cursorAt(r.position)
 	count, last := state.log(r.table)
-	var old int64
-	var found bool
-	if r.table == "events" {
-		old, found = state.unfinished[cursor]
-	}
-	if !found && cursor <= *last {
-		if old, found, err = tx.storedChecksum(state, r); err != nil {
-			return err
-		}
+	if old, found := state.unfinished[cursor]; found && r.table == "events" {
+		count.remove(old)
+	} else if cursor <= *last {
+		text := "SELECT checksum FROM " + r.table + " WHERE range = ? AND position = ?"
+		err = query(tx.writer, text, func(stored *sqlite.Stmt) error {
+			count.remove(stored.ColumnInt64(0))
+			return nil
+		}, state.number, r.position)
 	}
 	switch r.table {
 	case "events":
@@ -263,18 +248,8 @@ func (tx *transaction) writeLogRow(state *rangeState, r row) (err error) {
 	}
 	*last = max(*last, cursor)
 	state.forgetOldest(r.table, cursor)
-	if found {
-		return tx.replaceLogRow(state, r, old)
-	}
 	count.add(r.checksum)
-	return execute(tx.writer, insertRow[r.table], r.columns(state)...)
-}
-
-// replaceLogRow replaces the row of a log that has the checksum old.
-func (tx *transaction) replaceLogRow(state *rangeState, r row, old int64) error {
-	count, _ := state.log(r.table)
-	count.replace(old, r.checksum)
-	return tx.updateOne(updateRow[r.table], r.columns(state)...)
+	return err
 }
 
 // log gives what the range's record has of a log: its total and its last cursor.
@@ -305,49 +280,29 @@ func (state *rangeState) noteEvent(cursor uint64, r row) {
 	}
 }
 
-// insertRow and updateRow write a row of a log. Both have the parameters of columns.
-var (
-	insertRow = map[string]string{
-		"events": "INSERT INTO events (checksum, record, pending, range, position) VALUES (?, ?, ?, ?, ?)",
-		"ended":  "INSERT INTO ended (checksum, record, session_id, range, position) VALUES (?, ?, ?, ?, ?)",
-		"acts":   "INSERT INTO acts (checksum, record, range, position) VALUES (?, ?, ?, ?)",
-	}
-	updateRow = map[string]string{
-		"events": "UPDATE events SET checksum = ?, record = ?, pending = ? WHERE range = ? AND position = ?",
-		"ended":  "UPDATE ended SET checksum = ?, record = ?, session_id = ? WHERE range = ? AND position = ?",
-		"acts":   "UPDATE acts SET checksum = ?, record = ? WHERE range = ? AND position = ?",
-	}
-)
+// puts write a row of a table, or replace the one with its key. All but that of lanes have the parameters of columns.
+var puts = map[string]string{
+	"lanes":  "INSERT OR REPLACE INTO lanes (place, lane_id, checksum, record) VALUES (?, ?, ?, ?)",
+	"keys":   "INSERT OR REPLACE INTO keys (checksum, record, range, name) VALUES (?, ?, ?, ?)",
+	"holds":  "INSERT OR REPLACE INTO holds (checksum, record, range) VALUES (?, ?, ?)",
+	"events": "INSERT OR REPLACE INTO events (checksum, record, range, position, pending) VALUES (?, ?, ?, ?, ?)",
+	"ended":  "INSERT OR REPLACE INTO ended (checksum, record, range, position, session_id) VALUES (?, ?, ?, ?, ?)",
+	"acts":   "INSERT OR REPLACE INTO acts (checksum, record, range, position) VALUES (?, ?, ?, ?)",
+}
 
 func (r row) columns(state *rangeState) []any {
-	columns := append(make([]any, 0, 5), r.checksum, r.record)
+	columns := append(make([]any, 0, 5), r.checksum, r.record, state.number)
 	switch r.table {
-	case "events":
-		columns = append(columns, r.pending)
-	case "ended":
+	case "keys":
 		columns = append(columns, r.name)
+	case "events":
+		columns = append(columns, r.position, r.pending)
+	case "ended":
+		columns = append(columns, r.position, r.name)
+	case "acts":
+		columns = append(columns, r.position)
 	}
-	return append(columns, state.number, r.position)
-}
-
-// storedChecksum is the checksum of the row that this one replaces, if there is one.
-func (tx *transaction) storedChecksum(state *rangeState, r row) (checksum int64, found bool, err error) {
-	err = query(tx.writer, "SELECT checksum FROM "+r.table+" WHERE range = ? AND position = ?", func(result *sqlite.Stmt) error {
-		checksum, found = result.ColumnInt64(0), true
-		return nil
-	}, state.number, r.position)
-	return checksum, found, err
-}
-
-// updateOne fails unless the statement changes exactly one row: the totals would not match the tables.
-func (tx *transaction) updateOne(update string, args ...any) error {
-	if err := execute(tx.writer, update, args...); err != nil {
-		return err
-	}
-	if changed := tx.writer.Changes(); changed != 1 {
-		return fmt.Errorf("%d rows instead of one were changed by %s", changed, update)
-	}
-	return nil
+	return columns
 }
 
 // trimStep is how many records of a log a flush trims at most, besides twice as many as it added: always more than come
@@ -445,7 +400,8 @@ func (tx *transaction) trimNames(state *rangeState, batch store.Batch, term time
 			return err
 		}
 		tx.written++
-		if err := tx.replaceLogRow(state, trimmed, r.checksum); err != nil {
+		state.Ended.replace(r.checksum, trimmed.checksum)
+		if err := execute(tx.writer, puts["ended"], trimmed.columns(state)...); err != nil {
 			return err
 		}
 	}
