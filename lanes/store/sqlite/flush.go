@@ -141,7 +141,8 @@ func rejectUnlessDisk(err error) (rejection, failure error) {
 
 func (tx *transaction) writeBatch(state *rangeState, batch store.Batch, rows []row) error {
 	state.Epoch, state.N = batch.Epoch, batch.N
-	if batch.Refill { // it has every lane and every key
+	if batch.Refill { // it has every lane and every key, and may have older records than the oldest
+		clear(state.oldest)
 		if err := tx.deleteLanesAndKeys(state); err != nil {
 			return err
 		}
@@ -241,13 +242,11 @@ func (tx *transaction) noteLogRow(state *rangeState, r row) (err error) {
 	case "events":
 		state.noteEvent(cursor, r)
 	case "ended":
-		state.forgetOldest(names, cursor)
 		if cursor <= state.NamesTrimmed { // a refill writes the name again
 			state.NamesTrimmed = max(cursor, 1) - 1
 		}
 	}
 	*last = max(*last, cursor)
-	state.forgetOldest(r.table, cursor)
 	count.add(r.checksum)
 	return err
 }
@@ -352,7 +351,7 @@ func (tx *transaction) trimLog(
 		if deleted >= excess {
 			at, err := timeOf(r)
 			if err == nil {
-				state.oldest[table] = oldest{cursorAt(r.position), at}
+				state.oldest[table] = at
 			}
 			if err != nil || !expired(at) {
 				break
@@ -384,13 +383,12 @@ func (tx *transaction) trimNames(state *rangeState, batch store.Batch, term time
 		return err
 	}
 	for _, r := range rows {
-		cursor := cursorAt(r.position)
 		ended, err := decode[lanes.Ended](r)
 		if err == nil && !isExpired(ended.At, batch.Now, term) {
-			state.oldest[names] = oldest{cursor, ended.At}
+			state.oldest[names] = ended.At
 			return nil
 		}
-		state.NamesTrimmed = cursor
+		state.NamesTrimmed = cursorAt(r.position)
 		if err != nil || ended.Session.Customer == "" {
 			continue
 		}
@@ -411,15 +409,8 @@ func (tx *transaction) trimNames(state *rangeState, batch store.Batch, term time
 
 // isWithinTerm reports whether the next record to be trimmed is known and not expired.
 func (state *rangeState) isWithinTerm(log string, now time.Time, term time.Duration) bool {
-	next, found := state.oldest[log]
-	return found && !isExpired(next.at, now, term)
-}
-
-// forgetOldest drops the oldest record of a log from memory when a record at or before it is written.
-func (state *rangeState) forgetOldest(log string, cursor uint64) {
-	if next, found := state.oldest[log]; found && cursor <= next.cursor {
-		delete(state.oldest, log)
-	}
+	at, found := state.oldest[log]
+	return found && !isExpired(at, now, term)
 }
 
 func isExpired(at, now time.Time, term time.Duration) bool { return now.Sub(at) > term }

@@ -24,7 +24,7 @@ func (s *Store) Claim(ctx context.Context, rangeID uuid.UUID, now time.Time) (ui
 	err := s.submit(ctx, func(tx *transaction) (rejection, failure error) {
 		state, err := tx.rangeOf(rangeID)
 		if state != nil && err == nil {
-			loaded, err = load(tx.writer, s.path, state)
+			loaded, err = load(tx.writer, state)
 		}
 		if err != nil {
 			return rejectUnlessDisk(err)
@@ -78,7 +78,7 @@ func (s *Store) Load(ctx context.Context, rangeID uuid.UUID) (loaded store.Recov
 		}
 		state, err := findRange(c, s.path, rangeID)
 		if err == nil && state != nil {
-			loaded, err = load(c, s.path, state)
+			loaded, err = load(c, state)
 		}
 		return err
 	})
@@ -89,19 +89,18 @@ func (s *Store) Load(ctx context.Context, rangeID uuid.UUID) (loaded store.Recov
 }
 
 // load reads the records of a range, and compares them with the totals in its own record.
-func load(c *sqlite.Conn, path string, state *rangeState) (loaded store.Recovered, err error) {
+func load(c *sqlite.Conn, state *rangeState) (loaded store.Recovered, err error) {
 	if state.Checkpoint != nil {
 		loaded.Checkpoint = *state.Checkpoint
 	}
 	loaded.LastEvent, loaded.LastEnded, loaded.LastAct = state.LastEvent, state.LastEnded, state.LastAct
-	asCorrupt := func(record string, err error) error { return corruptUnlessDisk(path, state.Range, record, err) }
-	if loaded.Lanes, err = decodeTable[lanes.Snapshot](c, "lanes", state, state.Lanes, asCorrupt); err != nil {
+	if loaded.Lanes, err = decodeTable[lanes.Snapshot](c, "lanes", state, state.Lanes); err != nil {
 		return loaded, err
 	}
-	if loaded.Keys, err = decodeTable[lanes.KeptAnswer](c, "keys", state, state.Keys, asCorrupt); err != nil {
+	if loaded.Keys, err = decodeTable[lanes.KeptAnswer](c, "keys", state, state.Keys); err != nil {
 		return loaded, err
 	}
-	holds, err := decodeTable[lanes.Holds](c, "holds", state, state.Holds, asCorrupt)
+	holds, err := decodeTable[lanes.Holds](c, "holds", state, state.Holds)
 	if err != nil {
 		return loaded, err
 	}
@@ -113,27 +112,25 @@ func load(c *sqlite.Conn, path string, state *rangeState) (loaded store.Recovere
 		err = fmt.Errorf("damaged: there are %d of %d", len(rows), state.Pending)
 	}
 	if err != nil {
-		return loaded, asCorrupt("the pending events", err)
+		return loaded, state.corrupt("the pending events", err)
 	}
-	loaded.Pending, err = decodeRows[lanes.Logged](rows, asCorrupt)
+	loaded.Pending, err = decodeRows[lanes.Logged](state, rows)
 	return loaded, err
 }
 
 // decodeTable reads all records of the range in a table, and compares them with the stored total.
-func decodeTable[T any](
-	c *sqlite.Conn, table string, state *rangeState, stored total, asCorrupt func(record string, err error) error,
-) ([]T, error) {
+func decodeTable[T any](c *sqlite.Conn, table string, state *rangeState, stored total) ([]T, error) {
 	rows, err := rowsOf(c, table, state.Range, selects[table], state.number)
 	if err != nil {
-		return nil, asCorrupt("the "+table, err)
+		return nil, state.corrupt("the "+table, err)
 	}
 	var found total
 	for _, r := range rows {
 		found.add(r.checksum)
 	}
-	list, err := decodeRows[T](rows, asCorrupt)
+	list, err := decodeRows[T](state, rows)
 	if err == nil && found != stored {
-		err = asCorrupt("the "+table, fmt.Errorf("damaged: not the %d that were written, but %d", stored.Count, found.Count))
+		err = state.corrupt("the "+table, fmt.Errorf("damaged: not the %d that were written, but %d", stored.Count, found.Count))
 	}
 	return list, err
 }
@@ -142,7 +139,7 @@ func decodeTable[T any](
 const rowsPerGoroutine = 256
 
 // decodeRows decodes the rows on all processors. The error is about the first row that cannot be read.
-func decodeRows[T any](rows []row, asCorrupt func(record string, err error) error) ([]T, error) {
+func decodeRows[T any](state *rangeState, rows []row) ([]T, error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
@@ -155,7 +152,7 @@ func decodeRows[T any](rows []row, asCorrupt func(record string, err error) erro
 			for i := len(rows) * s / shares; i < len(rows)*(s+1)/shares; i++ {
 				var err error
 				if list[i], err = decode[T](rows[i]); err != nil {
-					errs[s] = asCorrupt(rows[i].String(), err)
+					errs[s] = state.corrupt(rows[i].String(), err)
 					return
 				}
 			}
@@ -214,17 +211,17 @@ func read[T any](
 	ctx context.Context, s *Store, rangeID uuid.UUID, query func(c *sqlite.Conn, state *rangeState) ([]row, error),
 ) ([]T, error) {
 	var rows []row
-	err := s.view(ctx, func(c *sqlite.Conn) error {
-		rangeNumber, err := numberOf(c, rangeID)
-		if err == nil {
-			rows, err = query(c, &rangeState{number: rangeNumber, rangeRecord: rangeRecord{Range: rangeID}})
+	state := &rangeState{path: s.path, rangeRecord: rangeRecord{Range: rangeID}}
+	err := s.view(ctx, func(c *sqlite.Conn) (err error) {
+		if state.number, err = numberOf(c, rangeID); err == nil {
+			rows, err = query(c, state)
 		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return decodeRows[T](rows, func(record string, err error) error { return corrupt(s.path, rangeID, record, err) })
+	return decodeRows[T](state, rows)
 }
 
 // numberOf returns the range's number in the tables, 0 for a range that was never written.
@@ -286,59 +283,47 @@ type rangeRecord struct {
 // rangeState is the writer's memory of a range: its record, the places of its lanes, its open events and what is trimmed
 // next. It saves a flush most reads, and is dropped when a transaction fails.
 type rangeState struct {
-	number   int64 // in the tables
-	checksum int64 // of the stored record
+	path     string // of the file
+	number   int64  // in the tables
+	checksum int64  // of the stored record
 	rangeRecord
 
 	lanes      map[uuid.UUID]laneRow
-	unfinished map[uint64]int64  // checksums of events without the result of their attempt, by cursor; may lack some
-	queue      []uint64          // cursors of the pending events, ascending
-	oldest     map[string]oldest // by table, and for names
+	unfinished map[uint64]int64     // checksums of events without the result of their attempt, by cursor; may lack some
+	queue      []uint64             // cursors of the pending events, ascending
+	oldest     map[string]time.Time // of the record of a log that is trimmed next, by table, and for names
 }
 
 type laneRow struct{ place, checksum int64 }
 
-// oldest is the record of a log that is trimmed next.
-type oldest struct {
-	cursor uint64
-	at     time.Time
-}
-
-// corrupt names a record of the range that cannot be read.
-func corrupt(path string, rangeID uuid.UUID, record string, err error) error {
-	return &store.CorruptError{Where: path, Record: fmt.Sprintf("%s of range %s", record, rangeID), Err: err}
-}
-
-// corruptUnlessDisk returns an error of the disk as it is: it does not concern the range.
-func corruptUnlessDisk(path string, rangeID uuid.UUID, record string, err error) error {
+// corrupt names a record of the range that cannot be read. An error of the disk does not concern the range.
+func (state *rangeState) corrupt(record string, err error) error {
 	if isDiskError(err) {
 		return err
 	}
-	return corrupt(path, rangeID, record, asDamage(err))
+	return &store.CorruptError{Where: state.path, Record: fmt.Sprintf("%s of range %s", record, state.Range), Err: asDamage(err)}
 }
 
 // findRange reads the range's record; lanes and events are not read yet. It returns nil for a range that was never
 // written.
 func findRange(c *sqlite.Conn, path string, id uuid.UUID) (state *rangeState, err error) {
-	var stored row
 	err = query(c, "SELECT number, checksum, record FROM ranges WHERE range_id = ?", func(r *sqlite.Stmt) error {
-		stored = row{key{table: "ranges", rangeID: id}, r.ColumnInt64(1), r.ColumnText(2)}
-		state = newRangeState(r.ColumnInt64(0), stored.checksum)
+		stored := row{key{table: "ranges", rangeID: id}, r.ColumnInt64(1), r.ColumnText(2)}
+		state = newRangeState(path, id, r.ColumnInt64(0), stored.checksum)
+		record, err := decode[rangeRecord](stored)
+		if err != nil {
+			return state.corrupt("the record", err)
+		}
+		state.rangeRecord = record
 		return nil
 	}, id.String())
-	if err != nil || state == nil {
-		return nil, err
-	}
-	if state.rangeRecord, err = decode[rangeRecord](stored); err != nil {
-		return nil, corrupt(path, id, "the record", err)
-	}
-	return state, nil
+	return state, err
 }
 
-func newRangeState(number, checksum int64) *rangeState {
+func newRangeState(path string, id uuid.UUID, number, checksum int64) *rangeState {
 	return &rangeState{
-		number: number, checksum: checksum,
-		lanes: map[uuid.UUID]laneRow{}, unfinished: map[uint64]int64{}, oldest: map[string]oldest{},
+		path: path, number: number, checksum: checksum, rangeRecord: rangeRecord{Range: id},
+		lanes: map[uuid.UUID]laneRow{}, unfinished: map[uint64]int64{}, oldest: map[string]time.Time{},
 	}
 }
 
@@ -351,10 +336,10 @@ func (tx *transaction) rangeOf(id uuid.UUID) (*rangeState, error) {
 			return nil, err
 		}
 		if err := state.readPlaces(tx.writer); err != nil {
-			return nil, corruptUnlessDisk(tx.path, id, "the lanes", err)
+			return nil, state.corrupt("the lanes", err)
 		}
 		if err := state.readQueue(tx.writer); err != nil {
-			return nil, corruptUnlessDisk(tx.path, id, "the pending events", err)
+			return nil, state.corrupt("the pending events", err)
 		}
 		tx.ranges[id] = state
 	}
@@ -394,8 +379,7 @@ func (tx *transaction) makeRange(id uuid.UUID) (*rangeState, error) {
 	if err := execute(tx.writer, "INSERT INTO ranges (range_id, checksum, record) VALUES (?, 0, '')", id.String()); err != nil {
 		return nil, err
 	}
-	state := newRangeState(tx.writer.LastInsertRowID(), 0)
-	state.Range = id
+	state := newRangeState(tx.path, id, tx.writer.LastInsertRowID(), 0)
 	tx.next.ranges.add(0)
 	tx.ranges[id] = state
 	tx.modified = append(tx.modified, id)

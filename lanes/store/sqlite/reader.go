@@ -152,10 +152,7 @@ func (r *Reader) readMeta(rangeID uuid.UUID, visit func(store.Record) error) (st
 	var unreadable *store.CorruptError
 	switch {
 	case errors.As(err, &unreadable):
-		rangeNumber, numberErr := numberOf(r.conn, rangeID)
-		state = newRangeState(rangeNumber, 0)
-		state.Range = rangeID
-		return state, errors.Join(numberErr, visit(store.Record{Name: name, Err: unreadable.Err}))
+		return state, visit(store.Record{Name: name, Err: unreadable.Err})
 	case err != nil:
 		return nil, fmt.Errorf("store %s: reading: %w", r.path, err)
 	case state == nil:
