@@ -1,14 +1,74 @@
 package catalog
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/rs/zerolog"
 	"github.com/shopspring/decimal"
 )
+
+// maxLogged bounds the log lines about the products of one answer: 1 MiB may hold a hundred thousand invalid ones.
+const maxLogged = 20
+
+// split returns the elements of a JSON array, without parsing them.
+func split(body []byte) ([]json.RawMessage, error) {
+	if trimmed := bytes.TrimLeft(body, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '[' {
+		return nil, &noArray
+	}
+	var elements []json.RawMessage
+	if err := json.Unmarshal(body, &elements); err != nil {
+		return nil, &noArray
+	}
+	return elements, nil
+}
+
+// validProducts returns the first products that keep the rules, up to the type's limit. It logs the others with all of
+// their problems.
+func (c *Client) validProducts(t Type, elements []json.RawMessage) []Product {
+	products, leftOut := []Product{}, 0
+	seen := map[string]bool{}
+	for i, element := range elements {
+		if len(products) == t.limit() {
+			c.settings.Log.Debug().Str("type", string(t)).Int("ignored", len(elements)-i).
+				Msg("the integrator has more products of the type than can be shown")
+			break
+		}
+		found := read(t, element)
+		if seen[found.product.ID] {
+			found.problems = append(found.problems, "an earlier product has the same id")
+		}
+		if len(found.problems) > 0 {
+			if leftOut++; leftOut <= maxLogged {
+				c.logProduct(t, i, found).Strs("problems", found.problems).Msg("a product of the integrator is left out")
+			}
+			continue
+		}
+		if found.noPicture != "" {
+			c.logProduct(t, i, found).Str("problem", found.noPicture).Msg("a product of the integrator is shown without its picture")
+		}
+		seen[found.product.ID] = true
+		products = append(products, found.product)
+	}
+	if leftOut > maxLogged {
+		c.settings.Log.Warn().Str("type", string(t)).Int("more", leftOut-maxLogged).Msg("more products of the integrator are left out")
+	}
+	return products
+}
+
+// logProduct begins a log line about the element with that index. The logged position counts from 1.
+func (c *Client) logProduct(t Type, index int, found reading) *zerolog.Event {
+	line := c.settings.Log.Warn().Str("type", string(t)).Int("position", index+1)
+	if id := found.product.ID; id != "" && utf8.RuneCountInString(id) <= maxID {
+		line.Str("product", id)
+	}
+	return line
+}
 
 const (
 	maxID           = 255 // characters
@@ -107,3 +167,81 @@ func pictureProblem(address string) string {
 }
 
 func blank(text string) bool { return strings.TrimSpace(text) == "" }
+
+// keys is a JSON object. Its keys are case-sensitive; the last one of two equal keys counts; null counts as missing. The
+// methods named after a type return the value and the problem with it, or "".
+type keys map[string]json.RawMessage
+
+// parseKeys parses one element of the array, so that an invalid one does not affect the others.
+func parseKeys(element json.RawMessage) (keys, string) {
+	if !utf8.Valid(element) {
+		return nil, "is not UTF-8"
+	}
+	var found keys
+	if err := json.Unmarshal(element, &found); err != nil || found == nil {
+		return nil, "is not an object"
+	}
+	return found, ""
+}
+
+func (k keys) has(name string) bool { return k[name] != nil && string(k[name]) != "null" }
+
+// text returns a string that is not blank.
+func (k keys) text(name string) (string, string) {
+	if !k.has(name) {
+		return "", name + " is missing"
+	}
+	var text string
+	if err := json.Unmarshal(k[name], &text); err != nil {
+		return "", name + " must be a string"
+	}
+	if blank(text) {
+		return "", name + " is empty"
+	}
+	return text, ""
+}
+
+// integer returns an integer of at least 1. 8.0 and "8" are none.
+func (k keys) integer(name string) (int, string) {
+	if !k.has(name) {
+		return 0, name + " is missing"
+	}
+	n, err := strconv.Atoi(string(k[name]))
+	if err != nil || n < 1 {
+		return 0, name + " must be an integer of at least 1"
+	}
+	return n, ""
+}
+
+// price returns a number as it is written.
+func (k keys) price(name string) (string, string) {
+	if !k.has(name) {
+		return "", name + " is missing"
+	}
+	written := string(k[name])
+	if first := written[0]; first != '-' && (first < '0' || first > '9') {
+		return "", name + " must be a number"
+	}
+	if problem := priceProblem(written); problem != "" {
+		return "", problem
+	}
+	return written, ""
+}
+
+// picture returns an address, or "" without one that can be shown.
+func (k keys) picture(name string) (string, string) {
+	if !k.has(name) {
+		return "", ""
+	}
+	var address string
+	if err := json.Unmarshal(k[name], &address); err != nil {
+		return "", name + " must be a string"
+	}
+	if blank(address) {
+		return "", ""
+	}
+	if problem := pictureProblem(address); problem != "" {
+		return "", problem
+	}
+	return address, ""
+}
