@@ -82,43 +82,29 @@ type recordKind struct {
 	name   string
 	match  func(value any) bool
 	decode func(record []byte) (any, error)
+	add    func(whole *store.Batch, value any)
 }
 
 var recordKinds = []recordKind{
-	kindFor[store.RangeMeta]("range"),
-	kindFor[lanes.Checkpoint]("checkpoint"),
-	kindFor[lanes.Snapshot]("lane"),
-	kindFor[lanes.KeptAnswer]("key"),
-	kindFor[lanes.Holds]("holds"),
-	kindFor[lanes.Logged]("event"),
-	kindFor[lanes.Ended]("ended"),
-	kindFor[lanes.Act]("act"),
+	kindFor("range", func(b *store.Batch, m store.RangeMeta) {
+		b.Epoch, b.N, b.LastEvent, b.LastEnded, b.LastAct = m.Epoch, m.N, m.LastEvent, m.LastEnded, m.LastAct
+	}),
+	kindFor("checkpoint", func(b *store.Batch, c lanes.Checkpoint) { b.Checkpoint = &c }),
+	kindFor("lane", func(b *store.Batch, lane lanes.Snapshot) { b.Lanes = append(b.Lanes, lane) }),
+	kindFor("key", func(b *store.Batch, kept lanes.KeptAnswer) { b.Keys = append(b.Keys, kept) }),
+	kindFor("holds", func(b *store.Batch, holds lanes.Holds) { b.Holds = &holds }),
+	kindFor("event", func(b *store.Batch, event lanes.Logged) { b.Events = append(b.Events, event) }),
+	kindFor("ended", func(b *store.Batch, ended lanes.Ended) { b.Ended = append(b.Ended, ended) }),
+	kindFor("act", func(b *store.Batch, act lanes.Act) { b.Acts = append(b.Acts, act) }),
 }
 
-func kindFor[T any](name string) recordKind {
+func kindFor[T any](name string, add func(whole *store.Batch, value T)) recordKind {
 	return recordKind{
 		name:   name,
 		match:  func(value any) bool { _, ok := value.(T); return ok },
 		decode: func(record []byte) (any, error) { return store.Decode[T](record) },
+		add:    func(whole *store.Batch, value any) { add(whole, value.(T)) },
 	}
-}
-
-func kindOf(value any) string {
-	for _, kind := range recordKinds {
-		if kind.match(value) {
-			return kind.name
-		}
-	}
-	panic(fmt.Sprintf("a store has visited a %T", value)) // a defect of that store
-}
-
-func decode(name string, record []byte) (any, error) {
-	for _, kind := range recordKinds {
-		if kind.name == name {
-			return kind.decode(record)
-		}
-	}
-	return nil, fmt.Errorf("a record of the kind %q is not known", name)
 }
 
 // Contents are the numbers of a range's records.
@@ -261,7 +247,8 @@ func (w *writer) exportRange(ctx context.Context, source Source, id uuid.UUID) (
 			err = c.add(r.Value)
 		}
 		if err == nil {
-			err = w.line(kindOf(r.Value), &id, r.Value)
+			kind := slices.IndexFunc(recordKinds, func(k recordKind) bool { return k.match(r.Value) })
+			err = w.line(recordKinds[kind].name, &id, r.Value)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.Name, err)
@@ -443,11 +430,15 @@ func (r *reader) addLine(l line) error {
 	case l.Range == nil:
 		return errors.New("it names no range")
 	}
-	value, err := decode(l.Kind, l.Record)
+	kind := slices.IndexFunc(recordKinds, func(k recordKind) bool { return k.name == l.Kind })
+	if kind < 0 {
+		return fmt.Errorf("a record of the kind %q is not known", l.Kind)
+	}
+	value, err := recordKinds[kind].decode(l.Record)
 	if err != nil {
 		return err
 	}
-	if meta, ok := value.(store.RangeMeta); ok {
+	if _, begins := value.(store.RangeMeta); begins {
 		if err := r.endRange(); err != nil {
 			return err
 		}
@@ -456,36 +447,14 @@ func (r *reader) addLine(l line) error {
 		}
 		r.inRange, r.ranges[l.Range.String()] = true, true
 		r.contents = Contents{Range: *l.Range}
-		r.whole = store.Batch{
-			Range: *l.Range, Epoch: meta.Epoch, N: meta.N,
-			LastEvent: meta.LastEvent, LastEnded: meta.LastEnded, LastAct: meta.LastAct,
-		}
+		r.whole = store.Batch{Range: *l.Range}
 	}
 	if !r.inRange || *l.Range != r.contents.Range {
 		return fmt.Errorf("it belongs to range %s, and is not among its records", l.Range)
 	}
 	r.records++
-	addRecord(&r.whole, value)
+	recordKinds[kind].add(&r.whole, value)
 	return r.contents.add(value)
-}
-
-func addRecord(whole *store.Batch, value any) {
-	switch v := value.(type) {
-	case lanes.Checkpoint:
-		whole.Checkpoint = &v
-	case lanes.Snapshot:
-		whole.Lanes = append(whole.Lanes, v)
-	case lanes.KeptAnswer:
-		whole.Keys = append(whole.Keys, v)
-	case lanes.Holds:
-		whole.Holds = &v
-	case lanes.Logged:
-		whole.Events = append(whole.Events, v)
-	case lanes.Ended:
-		whole.Ended = append(whole.Ended, v)
-	case lanes.Act:
-		whole.Acts = append(whole.Acts, v)
-	}
 }
 
 // endRange gives the range that was read.

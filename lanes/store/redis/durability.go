@@ -80,8 +80,8 @@ func (s *Store) rewriteProblem(ctx context.Context, server goredis.Cmdable) erro
 	if err != nil {
 		return nil // reading the settings fails with the same error
 	}
-	if problem := s.runs.problem(id); problem != nil {
-		return problem
+	if problem, found := s.problems.Load(id); found {
+		return problem.(error)
 	}
 	info, err := server.Info(ctx, "persistence").Result()
 	if err == nil && infoField(info, "aof_enabled") == "1" && infoField(info, "aof_last_bgrewrite_status") == "err" {
@@ -122,21 +122,20 @@ type Survey struct {
 // Survey checks the server, or every master of a cluster. Version and RoundTrip are then those of one node.
 func (r *Reader) Survey(ctx context.Context) (Survey, error) {
 	begun := time.Now()
-	if err := r.client.Ping(ctx).Err(); err != nil {
-		return Survey{}, r.readError(err)
+	if err := r.store.reads.Ping(ctx).Err(); err != nil {
+		return Survey{}, r.store.serverError(err)
 	}
 	survey := Survey{RoundTrip: time.Since(begun)}
-	info, err := r.client.Info(ctx, "server").Result()
+	info, err := r.store.reads.Info(ctx, "server").Result()
 	if err != nil {
-		return Survey{}, r.readError(err)
+		return Survey{}, r.store.serverError(err)
 	}
 	survey.Version = infoField(info, "redis_version")
 
-	s := &Store{address: r.address, replicas: r.replicas, runs: newServerRuns(), reads: r.client}
-	survey.Warnings = s.Warnings(ctx)
-	missing, err := eachServer(ctx, s, s.checkReplicas)
+	survey.Warnings = r.store.Warnings(ctx)
+	missing, err := eachServer(ctx, r.store, r.store.checkReplicas)
 	if err != nil {
-		return Survey{}, r.readError(err)
+		return Survey{}, r.store.serverError(err)
 	}
 	survey.Warnings = append(survey.Warnings, missing...)
 	return survey, nil
@@ -173,82 +172,21 @@ var (
 	errRewriting     = errors.New("the server has not finished it in time")
 )
 
-// serverRuns are the server processes that the store has connected to, by run_id. A server that is restarted has a new
-// run_id, and so has a replica that becomes the master.
-type serverRuns struct {
-	changed chan struct{} // of one
-
-	mu     sync.Mutex
-	byID   map[string]*serverRun
-	closed bool
-}
-
-// serverRun is the rewrite of one server's append-only file.
-type serverRun struct {
-	done    chan struct{} // closed when the rewrite has ended
-	problem error         // why it failed; guarded by serverRuns.mu
-}
-
-func newServerRuns() *serverRuns {
-	return &serverRuns{changed: make(chan struct{}, 1), byID: map[string]*serverRun{}}
-}
-
-// begin finds the run, or adds it: then the caller rewrites the server's file.
-func (r *serverRuns) begin(id string) (run *serverRun, added bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if run := r.byID[id]; run != nil {
-		return run, false
-	}
-	run = &serverRun{done: make(chan struct{})}
-	r.byID[id] = run
-	return run, true
-}
-
-// end releases those who wait for the rewrite. One that was interrupted is forgotten, so that the next connection does it.
-func (r *serverRuns) end(id string, problem error, interrupted bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	run := r.byID[id]
-	run.problem = problem
-	if interrupted {
-		delete(r.byID, id)
-	}
-	close(run.done)
-}
-
-func (r *serverRuns) notifyChanged() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
+func (s *Store) notifyChanged() {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
 		return
 	}
 	select {
-	case r.changed <- struct{}{}:
+	case s.changed <- struct{}{}:
 	default:
 	}
 }
 
-func (r *serverRuns) close() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.closed = true
-	close(r.changed)
-}
-
-// problem returns why the append-only file of that run could not be rewritten, or nil.
-func (r *serverRuns) problem(id string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if run := r.byID[id]; run != nil {
-		return run.problem
-	}
-	return nil
-}
-
 // ServerChanged receives a value when the store has connected to a server process that is new since Open: the server was
 // restarted, or another one is the master. Its Warnings may differ. Close closes the channel.
-func (s *Store) ServerChanged() <-chan struct{} { return s.runs.changed }
+func (s *Store) ServerChanged() <-chan struct{} { return s.changed }
 
 // prepareServers prepares every server before the store is used. A server that cannot be reached now is prepared by the
 // first connection to it.
@@ -283,7 +221,7 @@ func (s *Store) prepareConnection(ctx context.Context, connection *goredis.Conn)
 	defer cancel()
 	added, err := s.prepareServer(ctx, id, connection)
 	if added && err == nil {
-		s.runs.notifyChanged()
+		s.notifyChanged()
 	}
 	return err
 }
@@ -291,25 +229,26 @@ func (s *Store) prepareConnection(ctx context.Context, connection *goredis.Conn)
 // prepareServer rewrites the append-only file of a server, once for each run. added: it was this call that did it. An
 // error means that the server could not be asked; a rewrite that fails shows in Warnings instead.
 func (s *Store) prepareServer(ctx context.Context, id string, server goredis.Cmdable) (added bool, err error) {
-	run, added := s.runs.begin(id)
-	if !added {
+	prepared := make(chan struct{})
+	if earlier, found := s.runs.LoadOrStore(id, prepared); found {
 		select {
-		case <-run.done:
+		case <-earlier.(chan struct{}):
 		case <-ctx.Done():
 		}
 		return false, nil
 	}
+	defer close(prepared)
 	err = rewrite(ctx, server)
 	switch {
-	case errors.Is(err, errRewriting) && s.opened.Load():
-		err = nil // the server continues; Warnings reads how it ends
-	case err == nil, errors.Is(err, errRewriting), errors.Is(err, errRewriteFailed),
+	case err == nil:
+	case errors.Is(err, errRewriting) && s.opened.Load(): // the server continues; Warnings reads how it ends
+	case errors.Is(err, errRewriting), errors.Is(err, errRewriteFailed),
 		isErrorReply(err) && !goredis.HasErrorPrefix(err, "LOADING"):
-	default:
-		s.runs.end(id, nil, true)
+		s.problems.Store(id, err)
+	default: // interrupted: the next connection does it
+		s.runs.Delete(id)
 		return true, err
 	}
-	s.runs.end(id, err, false)
 	return true, nil
 }
 

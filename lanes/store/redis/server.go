@@ -65,10 +65,10 @@ func parse(text string) (server, error) {
 
 	s := server{options: goredis.UniversalOptions{
 		DB: o.DB, Username: o.Username, Password: o.Password, ClientName: o.ClientName, TLSConfig: o.TLSConfig,
-		DialTimeout:  timeoutOr(o.DialTimeout, dialTimeout),
-		WriteTimeout: timeoutOr(o.WriteTimeout, writeTimeout),
+		DialTimeout:  cmp.Or(max(0, o.DialTimeout), dialTimeout),
+		WriteTimeout: cmp.Or(max(0, o.WriteTimeout), writeTimeout),
 		ReadTimeout:  o.ReadTimeout, // client has the default
-		PoolTimeout:  timeoutOr(o.PoolTimeout, poolTimeout),
+		PoolTimeout:  cmp.Or(max(0, o.PoolTimeout), poolTimeout),
 	}}
 	if err := s.setOptions(u, ownValues); err != nil {
 		return server{}, err
@@ -90,7 +90,7 @@ func (s *server) setOptions(u *url.URL, options url.Values) error {
 		}
 		addresses = append(addresses, net.JoinHostPort(address.Hostname(), cmp.Or(address.Port(), port)))
 	}
-	if len(addresses) > 1 && s.options.TLSConfig != nil {
+	if s.options.TLSConfig != nil && (len(addresses) > 1 || options.Has("master_name")) {
 		s.options.TLSConfig.ServerName = "" // each server is checked by its own address
 	}
 	s.options.Addrs = addresses
@@ -100,11 +100,7 @@ func (s *server) setOptions(u *url.URL, options url.Values) error {
 	case name != "":
 		s.master = name
 		s.sentinelUser, s.sentinelPassword = options.Get("sentinel_username"), options.Get("sentinel_password")
-		if s.options.TLSConfig != nil {
-			s.options.TLSConfig.ServerName = ""
-		}
-		s.address = fmt.Sprintf("%s behind the Sentinels %s://%s/%d",
-			name, u.Scheme, strings.Join(addresses, ","), s.options.DB)
+		s.address = name + " behind the Sentinels " + s.address
 	case options.Has("master_name"):
 		return unusable("master_name must be the name that the Sentinels know the master by")
 	case options.Has("sentinel_username"), options.Has("sentinel_password"):
@@ -121,13 +117,6 @@ func (s *server) setOptions(u *url.URL, options url.Values) error {
 		s.replicas = replicas
 	}
 	return nil
-}
-
-func timeoutOr(timeout, fallback time.Duration) time.Duration {
-	if timeout <= 0 {
-		return fallback
-	}
-	return timeout
 }
 
 // Timeouts of one exchange with the server. The URL may set others (?read_timeout=1s), but cannot switch them off.
@@ -162,7 +151,7 @@ func (s server) client(
 	connections int, readTimeout time.Duration, prepare func(ctx context.Context, connection *goredis.Conn) error,
 ) goredis.UniversalClient {
 	o := s.options
-	o.ReadTimeout = timeoutOr(o.ReadTimeout, readTimeout)
+	o.ReadTimeout = cmp.Or(max(0, o.ReadTimeout), readTimeout)
 	o.MaxRetries, o.MaxRedirects = -1, -1
 	dial := dialer(o.DialTimeout, o.TLSConfig)
 	o.Dialer, o.DialerRetries = markNotConnected(dial), 1
@@ -186,7 +175,7 @@ func (s server) client(
 
 // waitTimeout is how long replicas may take: the reply comes before the client gives up on it.
 func (s server) waitTimeout() time.Duration {
-	return min(waitTimeout, timeoutOr(s.options.ReadTimeout, flushTimeout)/2)
+	return min(waitTimeout, cmp.Or(max(0, s.options.ReadTimeout), flushTimeout)/2)
 }
 
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)

@@ -16,9 +16,9 @@ import (
 func (s *Store) Flush(ctx context.Context, batch store.Batch) error {
 	rows, err := encodeBatch(batch)
 	if err != nil {
-		return fmt.Errorf("%w: %w", store.ErrRefused, err)
+		return err
 	}
-	s.claims.remove(batch.Range)
+	s.claims.Delete(batch.Range)
 	return s.submit(ctx, func(tx *transaction) (rejection, failure error) { return tx.flush(batch, rows, s.retention) })
 }
 
@@ -26,7 +26,7 @@ func (s *Store) Flush(ctx context.Context, batch store.Batch) error {
 func (s *Store) Restore(ctx context.Context, whole store.Batch) error {
 	rows, err := encodeBatch(whole)
 	if err != nil {
-		return fmt.Errorf("%w: %w", store.ErrRefused, err)
+		return err
 	}
 	return s.submit(ctx, func(tx *transaction) (rejection, failure error) {
 		found, err := tx.rangeOf(whole.Range)
@@ -47,7 +47,7 @@ func (s *Store) Restore(ctx context.Context, whole store.Batch) error {
 	})
 }
 
-// encodeBatch makes the rows of a batch.
+// encodeBatch makes the rows of a batch: store.ErrRefused.
 func encodeBatch(batch store.Batch) (rows []row, err error) {
 	rows = make([]row, 0, len(batch.Lanes)+len(batch.Keys)+1+len(batch.Events)+len(batch.Ended)+len(batch.Acts))
 	add := func(k key, v any) {
@@ -75,7 +75,8 @@ func encodeBatch(batch store.Batch) (rows []row, err error) {
 		add(key{table: "events", position: positionOf(event.Cursor), pending: event.Attempt == nil}, event)
 	}
 	for i := range batch.Ended {
-		add(endedKey(batch.Ended[i].Cursor, batch.Ended[i].Session.ID.String()), &batch.Ended[i])
+		ended := &batch.Ended[i]
+		add(key{table: "ended", position: positionOf(ended.Cursor), name: ended.Session.ID.String()}, ended)
 	}
 	for i := range batch.Acts {
 		add(key{table: "acts", position: positionOf(batch.Acts[i].Cursor)}, batch.Acts[i])
@@ -83,11 +84,10 @@ func encodeBatch(batch store.Batch) (rows []row, err error) {
 	if batch.Checkpoint != nil && err == nil { // a part of the range's record, which is encoded in the transaction
 		_, err = store.Encode(*batch.Checkpoint)
 	}
-	return rows, err
-}
-
-func endedKey(cursor uint64, session string) key {
-	return key{table: "ended", position: positionOf(cursor), name: session}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", store.ErrRefused, err)
+	}
+	return rows, nil
 }
 
 // fence compares the stored pair with the batch's. repeated: this batch, or a later one, was committed already.

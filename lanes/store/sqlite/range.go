@@ -41,39 +41,15 @@ func (s *Store) Claim(ctx context.Context, rangeID uuid.UUID, now time.Time) (ui
 	if err != nil {
 		return 0, err
 	}
-	s.claims.add(rangeID, loaded)
+	s.claims.Store(rangeID, loaded)
 	return epoch, nil
-}
-
-// claims keeps the records that claims have read until Load or the next flush: decoding is most of the cost of loading a
-// large range.
-type claims struct {
-	mu     sync.Mutex
-	loaded map[uuid.UUID]store.Recovered
-}
-
-func (c *claims) add(id uuid.UUID, loaded store.Recovered) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.loaded == nil {
-		c.loaded = map[uuid.UUID]store.Recovered{}
-	}
-	c.loaded[id] = loaded
-}
-
-func (c *claims) remove(id uuid.UUID) (loaded store.Recovered, found bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	loaded, found = c.loaded[id]
-	delete(c.loaded, id)
-	return loaded, found
 }
 
 // Load reads what brings the range back.
 func (s *Store) Load(ctx context.Context, rangeID uuid.UUID) (loaded store.Recovered, err error) {
 	err = s.view(ctx, func(c *sqlite.Conn) error {
-		var found bool
-		if loaded, found = s.claims.remove(rangeID); found {
+		if claimed, found := s.claims.LoadAndDelete(rangeID); found {
+			loaded = claimed.(store.Recovered)
 			return nil
 		}
 		state, err := findRange(c, s.path, rangeID)
@@ -246,12 +222,18 @@ const (
 
 // rowsOf runs a statement such as those in selects.
 func rowsOf(c *sqlite.Conn, table string, rangeID uuid.UUID, text string, args ...any) (rows []row, err error) {
-	err = query(c, text, func(r *sqlite.Stmt) error {
-		k := key{table: table, rangeID: rangeID, name: r.ColumnText(0), position: r.ColumnInt64(1), pending: r.ColumnInt64(2) != 0}
-		rows = append(rows, row{k, r.ColumnInt64(3), r.ColumnText(4)})
+	err = eachRow(c, table, rangeID, text, func(r row) error {
+		rows = append(rows, r)
 		return nil
 	}, args...)
 	return rows, err
+}
+
+func eachRow(c *sqlite.Conn, table string, rangeID uuid.UUID, text string, visit func(row) error, args ...any) error {
+	return query(c, text, func(r *sqlite.Stmt) error {
+		k := key{table: table, rangeID: rangeID, name: r.ColumnText(0), position: r.ColumnInt64(1), pending: r.ColumnInt64(2) != 0}
+		return visit(row{k, r.ColumnInt64(3), r.ColumnText(4)})
+	}, args...)
 }
 
 // logRows reads rows of a log behind the cursor.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
@@ -126,20 +124,8 @@ func (r *Reader) Read(ctx context.Context, rangeID uuid.UUID, visit func(store.R
 	if err != nil {
 		return err
 	}
-	for _, table := range []string{"lanes", "keys", "holds"} {
-		rows, err := rowsOf(r.conn, table, rangeID, selects[table], state.number)
-		if err != nil {
-			return fmt.Errorf("store %s: reading: %w", r.path, err)
-		}
-		slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a.name, b.name) })
-		for _, row := range rows {
-			if err := visit(recordOf(row)); err != nil {
-				return err
-			}
-		}
-	}
-	for _, table := range []string{"events", "ended", "acts"} {
-		if err := r.readLog(table, state, visit); err != nil {
+	for _, table := range []string{"lanes", "keys", "holds", "events", "ended", "acts"} {
+		if err := r.readTable(table, state, visit); err != nil {
 			return err
 		}
 	}
@@ -167,24 +153,24 @@ func (r *Reader) readMeta(rangeID uuid.UUID, visit func(store.Record) error) (st
 	return state, err
 }
 
-// readLog reads a log a thousand records at a time.
-func (r *Reader) readLog(table string, state *rangeState, visit func(store.Record) error) error {
-	const limit = 1000
-	for after := uint64(0); ; {
-		rows, err := logRows(r.conn, table, state, after, limit)
-		if err != nil {
-			return fmt.Errorf("store %s: reading: %w", r.path, err)
-		}
-		for _, row := range rows {
-			if err := visit(recordOf(row)); err != nil {
-				return err
-			}
-			after = cursorAt(row.position)
-		}
-		if len(rows) < limit {
-			return nil
-		}
+// readTable visits the records of a table: lanes by id, and the others in their order.
+func (r *Reader) readTable(table string, state *rangeState, visit func(store.Record) error) error {
+	text, args := selects[table], []any{state.number}
+	switch table {
+	case "lanes":
+		text = "SELECT * FROM (" + text + ") ORDER BY lane_id"
+	case "events", "ended", "acts":
+		args = append(args, positionOf(0), int64(-1)) // all
 	}
+	var visitErr error
+	err := eachRow(r.conn, table, state.Range, text, func(found row) error {
+		visitErr = visit(recordOf(found))
+		return visitErr
+	}, args...)
+	if err != nil && visitErr == nil {
+		return fmt.Errorf("store %s: reading: %w", r.path, err)
+	}
+	return err
 }
 
 // recordOf decodes a row, and compares the record with the columns beside it.

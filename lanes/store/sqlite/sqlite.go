@@ -29,7 +29,7 @@ type Store struct {
 	closing   chan struct{}
 	closeOnce sync.Once
 	written   chan struct{} // closed when the writer has ended
-	claims    claims
+	claims    sync.Map      // range id → the store.Recovered that Claim has read, until Load or the next flush: decoding is slow
 	problems  chan error
 
 	// These belong to the writer.

@@ -117,8 +117,8 @@ func (o object) optionalText(key string) string {
 }
 
 // oneOf reads a text that must be one of the values.
-func (o object) oneOf(key string, values ...string) string {
-	text := o.text(key)
+func oneOf[T ~string](o object, key string, values ...T) T {
+	text := T(o.text(key))
 	if !slices.Contains(values, text) {
 		o.fail(key, fmt.Sprintf("one of %v", values))
 	}
@@ -287,7 +287,7 @@ func FromGateway(text []byte) (any, error) {
 		}
 		message = link.Lane{
 			Range: o.id("range_id"), ID: o.id("lane_id"), Epoch: o.count("epoch", 0),
-			HoldOnLoss: o.oneOf("on_loss", runOut, hold) == hold,
+			HoldOnLoss: oneOf(o, "on_loss", runOut, hold) == hold,
 		}
 	case typeState:
 		message = readState(o)
@@ -315,15 +315,14 @@ func readState(o object) link.State {
 		latest := o.object("purchase")
 		s.Session.Purchase = &lanes.Purchase{
 			ID: latest.id("purchase_id"), UserMessage: latest.optionalText("user_message"),
-			Phase: lanes.PurchasePhase(latest.oneOf("phase",
-				string(lanes.Pending), string(lanes.Accepted), string(lanes.Declined), string(lanes.Unresolved))),
+			Phase: oneOf(latest, "phase", lanes.Pending, lanes.Accepted, lanes.Declined, lanes.Unresolved),
 		}
 	}
 	return s
 }
 
 func readPhase(o object) lanes.Phase {
-	return lanes.Phase(o.oneOf("phase", string(lanes.Waiting), string(lanes.Running), string(lanes.Paused)))
+	return oneOf(o, "phase", lanes.Waiting, lanes.Running, lanes.Paused)
 }
 
 func milliseconds(d time.Duration) int64 { return max(0, d).Milliseconds() }
