@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -18,11 +17,8 @@ const maxLogged = 20
 
 // split returns the elements of a JSON array, without parsing them.
 func split(body []byte) ([]json.RawMessage, error) {
-	if trimmed := bytes.TrimLeft(body, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '[' {
-		return nil, &noArray
-	}
 	var elements []json.RawMessage
-	if err := json.Unmarshal(body, &elements); err != nil {
+	if json.Unmarshal(body, &elements) != nil || elements == nil { // nil: the answer is null
 		return nil, &noArray
 	}
 	return elements, nil
@@ -77,8 +73,10 @@ const (
 	maxPriceWritten = 64  // characters
 )
 
-// reading is a parsed element of the array.
+// reading is a parsed element of the array. Keys are case-sensitive; the last one of two equal keys counts; null counts as
+// missing. The methods named after a type read one key, and note the problem with it.
 type reading struct {
+	keys      map[string]json.RawMessage
 	product   Product
 	problems  []string // why it cannot be sold, each with its key
 	noPicture string   // why its picture is not shown, else empty
@@ -86,42 +84,101 @@ type reading struct {
 
 // read checks an element against the rules of its type (SPEC.md part 2; WIRE.md, Products).
 func read(t Type, element json.RawMessage) reading {
-	keys, problem := parseKeys(element)
-	if problem != "" {
-		return reading{problems: []string{problem}}
-	}
 	r := reading{product: Product{MinQty: 1, IncrementBy: 1}}
+	if !utf8.Valid(element) {
+		r.note("is not UTF-8")
+		return r
+	}
+	if json.Unmarshal(element, &r.keys) != nil || r.keys == nil {
+		r.note("is not an object")
+		return r
+	}
 	p := &r.product
-	p.ID = r.note(keys.text("id"))
-	p.DisplayName = r.note(keys.text("display_name"))
-	price, problem := keys.price("price")
-	p.Price = json.Number(r.note(price, problem))
-	p.MaxQty = r.integer(keys, "max_qty")
+	p.ID = r.text("id")
+	p.DisplayName = r.text("display_name")
+	p.Price = r.price("price")
+	p.MaxQty = r.integer("max_qty")
 	if t == Time {
-		p.MinQty = r.integer(keys, "min_qty")
-		p.IncrementBy = r.integer(keys, "increment_by")
+		p.MinQty = r.integer("min_qty")
+		p.IncrementBy = r.integer("increment_by")
 		if p.MaxQty > 0 && p.MaxQty < p.MinQty {
-			r.problems = append(r.problems, "max_qty must not be less than min_qty")
+			r.note("max_qty must not be less than min_qty")
 		}
 	}
-	r.note("", idProblem(t, p.ID))
-	p.PictureURL, r.noPicture = keys.picture("picture_url")
+	r.note(idProblem(t, p.ID))
+	p.PictureURL, r.noPicture = r.picture("picture_url")
 	return r
 }
 
-// note appends the problem unless it is empty, and returns the value.
-func (r *reading) note(value, problem string) string {
+// note notes a problem, unless it is empty.
+func (r *reading) note(problem string) {
 	if problem != "" {
 		r.problems = append(r.problems, problem)
 	}
-	return value
 }
 
-// integer returns an integer of at least 1, or notes the problem and returns 0.
-func (r *reading) integer(keys keys, name string) int {
-	n, problem := keys.integer(name)
-	r.note("", problem)
+func (r *reading) has(name string) bool { return r.keys[name] != nil && string(r.keys[name]) != "null" }
+
+// text returns a string that is not blank.
+func (r *reading) text(name string) (text string) {
+	switch {
+	case !r.has(name):
+		r.note(name + " is missing")
+	case json.Unmarshal(r.keys[name], &text) != nil:
+		r.note(name + " must be a string")
+	case blank(text):
+		r.note(name + " is empty")
+		return ""
+	}
+	return text
+}
+
+// integer returns an integer of at least 1. 8.0 and "8" are none.
+func (r *reading) integer(name string) int {
+	n, err := strconv.Atoi(string(r.keys[name]))
+	switch {
+	case !r.has(name):
+		r.note(name + " is missing")
+	case err != nil || n < 1:
+		r.note(name + " must be an integer of at least 1")
+		return 0
+	}
 	return n
+}
+
+// price returns a number as it is written.
+func (r *reading) price(name string) json.Number {
+	if !r.has(name) {
+		r.note(name + " is missing")
+		return ""
+	}
+	written := string(r.keys[name])
+	problem := name + " must be a number"
+	if first := written[0]; first == '-' || (first >= '0' && first <= '9') {
+		problem = priceProblem(written)
+	}
+	if problem != "" {
+		r.note(problem)
+		return ""
+	}
+	return json.Number(written)
+}
+
+// picture returns an address, or "" without one that can be shown, and the problem with it.
+func (r *reading) picture(name string) (address, problem string) {
+	switch {
+	case !r.has(name):
+		return "", ""
+	case json.Unmarshal(r.keys[name], &address) != nil:
+		return "", name + " must be a string"
+	case blank(address):
+		return "", ""
+	}
+	u, err := url.Parse(address)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" {
+		return "", name + " must be an absolute http or https URL"
+	}
+	return address, ""
 }
 
 // idProblem reserves the id time for lane time, as its purchase extends the session.
@@ -158,90 +215,4 @@ func priceProblem(written string) string {
 	return ""
 }
 
-func pictureProblem(address string) string {
-	u, err := url.Parse(address)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" {
-		return "picture_url must be an absolute http or https URL"
-	}
-	return ""
-}
-
 func blank(text string) bool { return strings.TrimSpace(text) == "" }
-
-// keys is a JSON object. Its keys are case-sensitive; the last one of two equal keys counts; null counts as missing. The
-// methods named after a type return the value and the problem with it, or "".
-type keys map[string]json.RawMessage
-
-// parseKeys parses one element of the array, so that an invalid one does not affect the others.
-func parseKeys(element json.RawMessage) (keys, string) {
-	if !utf8.Valid(element) {
-		return nil, "is not UTF-8"
-	}
-	var found keys
-	if err := json.Unmarshal(element, &found); err != nil || found == nil {
-		return nil, "is not an object"
-	}
-	return found, ""
-}
-
-func (k keys) has(name string) bool { return k[name] != nil && string(k[name]) != "null" }
-
-// text returns a string that is not blank.
-func (k keys) text(name string) (string, string) {
-	if !k.has(name) {
-		return "", name + " is missing"
-	}
-	var text string
-	if err := json.Unmarshal(k[name], &text); err != nil {
-		return "", name + " must be a string"
-	}
-	if blank(text) {
-		return "", name + " is empty"
-	}
-	return text, ""
-}
-
-// integer returns an integer of at least 1. 8.0 and "8" are none.
-func (k keys) integer(name string) (int, string) {
-	if !k.has(name) {
-		return 0, name + " is missing"
-	}
-	n, err := strconv.Atoi(string(k[name]))
-	if err != nil || n < 1 {
-		return 0, name + " must be an integer of at least 1"
-	}
-	return n, ""
-}
-
-// price returns a number as it is written.
-func (k keys) price(name string) (string, string) {
-	if !k.has(name) {
-		return "", name + " is missing"
-	}
-	written := string(k[name])
-	if first := written[0]; first != '-' && (first < '0' || first > '9') {
-		return "", name + " must be a number"
-	}
-	if problem := priceProblem(written); problem != "" {
-		return "", problem
-	}
-	return written, ""
-}
-
-// picture returns an address, or "" without one that can be shown.
-func (k keys) picture(name string) (string, string) {
-	if !k.has(name) {
-		return "", ""
-	}
-	var address string
-	if err := json.Unmarshal(k[name], &address); err != nil {
-		return "", name + " must be a string"
-	}
-	if blank(address) {
-		return "", ""
-	}
-	if problem := pictureProblem(address); problem != "" {
-		return "", problem
-	}
-	return address, ""
-}

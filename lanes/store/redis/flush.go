@@ -72,17 +72,14 @@ func (s *Store) flushError(b store.Batch, r reply) error {
 	if err := s.replyError(r); err != nil {
 		return fmt.Errorf("%w: %w", store.ErrRefused, err)
 	}
-	switch r.text(0) {
-	case "applied", "repeated":
+	if r.isWritten() {
 		return nil
-	case "fenced":
-		return fmt.Errorf("range %s, flush (%d, %d), stored (%s, %s): %w",
-			b.Range, b.Epoch, b.N, r.text(1), r.text(2), store.ErrFenced)
-	case "rolled back":
-		return fmt.Errorf("range %s, flush (%d, %d), stored (%s, %s): %w",
-			b.Range, b.Epoch, b.N, r.text(1), r.text(2), store.ErrRolledBack)
 	}
-	return fmt.Errorf("redis server %s: the script replied %q", s.address, r)
+	reason, known := map[string]error{"fenced": store.ErrFenced, "rolled back": store.ErrRolledBack}[r.text(0)]
+	if !known {
+		return fmt.Errorf("redis server %s: the script replied %q", s.address, r)
+	}
+	return fmt.Errorf("range %s, flush (%d, %d), stored (%s, %s): %w", b.Range, b.Epoch, b.N, r.text(1), r.text(2), reason)
 }
 
 // writeError is the error of a write whose script has not replied. It wraps store.ErrRefused when nothing was written
@@ -103,13 +100,9 @@ func (s *Store) writeError(err error) error {
 //	timeout, broken connection            the server may have run the script, or may still do so
 func isRefused(err error) bool {
 	var unsent *notConnectedError
-	if errors.As(err, &unsent) {
+	if errors.As(err, &unsent) || errors.Is(err, goredis.ErrPoolTimeout) || errors.Is(err, goredis.ErrPoolExhausted) ||
+		errors.Is(err, goredis.ErrClosed) {
 		return true
-	}
-	for _, poolError := range []error{goredis.ErrPoolTimeout, goredis.ErrPoolExhausted, goredis.ErrClosed} {
-		if errors.Is(err, poolError) {
-			return true
-		}
 	}
 	var errorReply goredis.Error
 	if !errors.As(err, &errorReply) {

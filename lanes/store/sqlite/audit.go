@@ -80,36 +80,26 @@ func auditTotals(c *sqlite.Conn) error {
 	return nil
 }
 
-// backgroundAudit audits a large file while it is used, on a connection of its own. It ends before the file is released:
-// SQLite would otherwise take its locks for those of later connections.
-type backgroundAudit struct {
-	stop chan struct{}
-	done chan struct{}
-}
-
-func (f *file) stopAudit() {
-	if f.audit != nil {
-		close(f.audit.stop)
-		<-f.audit.done
-	}
-}
-
-// auditInBackground begins the audit of a file that open has not audited.
+// auditInBackground begins the audit of a file that open has not audited, on a connection of its own. It ends before the
+// file is released: SQLite would otherwise take its locks for those of later connections.
 func (s *Store) auditInBackground() {
 	if s.file.opened.Size() <= auditAtOnce {
 		return
 	}
-	running := &backgroundAudit{make(chan struct{}), make(chan struct{})}
-	s.file.audit = running
+	stop, done := make(chan struct{}), make(chan struct{})
+	s.file.stopAudit = func() {
+		close(stop)
+		<-done
+	}
 	go func() {
-		defer close(running.done)
+		defer close(done)
 		c, err := connect(s.path, sqlite.OpenReadOnly)
 		if err == nil {
-			c.SetInterrupt(running.stop)
+			c.SetInterrupt(stop)
 			err = errors.Join(audit(c), c.Close())
 		}
 		select {
-		case <-running.stop:
+		case <-stop:
 		default:
 			if err != nil {
 				s.reportProblem(fmt.Errorf("the audit in the background: %w", err))

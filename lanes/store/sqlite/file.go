@@ -33,7 +33,8 @@ type file struct {
 	writer  *sqlite.Conn
 	readers chan *sqlite.Conn
 	opened  os.FileInfo
-	audit   *backgroundAudit // nil: none runs
+
+	stopAudit func() // of the audit in the background
 
 	// These belong to the writer.
 	row           fileRow
@@ -50,7 +51,9 @@ func open(path string) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &file{path: path, lock: lock, readers: make(chan *sqlite.Conn, readerCount), ranges: map[uuid.UUID]*rangeState{}}
+	f := &file{
+		path: path, lock: lock, readers: make(chan *sqlite.Conn, readerCount), stopAudit: func() {}, ranges: map[uuid.UUID]*rangeState{},
+	}
 	if err := f.open(); err != nil {
 		return nil, errors.Join(withDiskError(path, err), f.closeKeepingWAL())
 	}
