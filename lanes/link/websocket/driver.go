@@ -6,6 +6,7 @@ package websocket
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -147,13 +148,7 @@ func exchangeHellos(s *socket, lane link.Lane) (link.Hello, error) {
 
 // connect makes the connection under the WebSocket, with TLS for a wss:// address.
 func (d *Driver) connect(ctx context.Context, address *url.URL, trust TLS) (*socket, error) {
-	port := address.Port()
-	switch {
-	case port == "" && address.Scheme == "wss":
-		port = "443"
-	case port == "":
-		port = "80"
-	}
+	port := cmp.Or(address.Port(), map[string]string{"wss": "443"}[address.Scheme], "80")
 	dialer := net.Dialer{KeepAlive: -1} // pings replace it
 	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(address.Hostname(), port))
 	if err != nil {

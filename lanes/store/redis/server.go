@@ -156,7 +156,7 @@ func (s server) client(
 	dial := dialer(o.DialTimeout, o.TLSConfig)
 	o.Dialer, o.DialerRetries = markNotConnected(dial), 1
 	if s.master != "" {
-		o.Addrs, o.Dialer, o.ConnMaxLifetime = []string{s.address}, markNotConnected(s.sentinels(dial).dial), masterLifetime
+		o.Addrs, o.Dialer, o.ConnMaxLifetime = []string{s.address}, markNotConnected((&sentinels{server: s, connect: dial}).dial), masterLifetime
 	}
 	o.PoolSize, o.PipelinePoolSize = connections, -1
 	if prepare != nil {
@@ -213,26 +213,11 @@ const masterLifetime = 10 * time.Second
 // sentinels name the master. They are asked for each new connection: after a failover the connections to the old master
 // fail, and their successors go to the new one.
 type sentinels struct {
-	addresses []string
-	master    string          // its name with the Sentinels
-	options   goredis.Options // of a connection to a Sentinel
-	connect   dialFunc
-	timeout   time.Duration // for the first answer
+	server
+	connect dialFunc
 
 	mu   sync.Mutex
 	last string // address of the master in the latest answer
-}
-
-func (s server) sentinels(connect dialFunc) *sentinels {
-	return &sentinels{
-		addresses: s.options.Addrs, master: s.master, connect: connect, timeout: s.options.DialTimeout / 2,
-		options: goredis.Options{
-			Username: s.sentinelUser, Password: s.sentinelPassword,
-			DialTimeout: s.options.DialTimeout, DialerRetries: 1, ContextTimeoutEnabled: true,
-			MaxRetries: -1, PoolSize: 1, PipelinePoolSize: -1, Protocol: 2, DisableIdentity: true,
-			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-		},
-	}
 }
 
 // dial connects to the master. While no Sentinel answers, it uses the latest answer.
@@ -256,21 +241,21 @@ func (s *sentinels) dial(ctx context.Context, network, _ string) (net.Conn, erro
 
 // find asks all Sentinels at once and gives the first answer: one that is down or hangs delays nothing.
 func (s *sentinels) find(ctx context.Context) (address string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.options.DialTimeout/2)
 	defer cancel()
 	type answer struct {
 		address string
 		err     error
 	}
-	answers := make(chan answer, len(s.addresses))
-	for _, sentinel := range s.addresses {
+	answers := make(chan answer, len(s.options.Addrs))
+	for _, sentinel := range s.options.Addrs {
 		go func() {
 			address, err := s.ask(ctx, sentinel)
 			answers <- answer{address, err}
 		}()
 	}
 	var errs []error
-	for range s.addresses {
+	for range s.options.Addrs {
 		a := <-answers
 		if a.err == nil {
 			return a.address, nil
@@ -282,8 +267,12 @@ func (s *sentinels) find(ctx context.Context) (address string, err error) {
 
 // ask asks one Sentinel.
 func (s *sentinels) ask(ctx context.Context, sentinel string) (address string, err error) {
-	o := s.options
-	o.Addr = sentinel
+	o := goredis.Options{
+		Addr: sentinel, Username: s.sentinelUser, Password: s.sentinelPassword,
+		DialTimeout: s.options.DialTimeout, DialerRetries: 1, ContextTimeoutEnabled: true,
+		MaxRetries: -1, PoolSize: 1, PipelinePoolSize: -1, Protocol: 2, DisableIdentity: true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
 	o.Dialer = func(dialing context.Context, network, address string) (net.Conn, error) {
 		connection, err := s.connect(dialing, network, address)
 		if err == nil {

@@ -243,13 +243,9 @@ func logRows(c *sqlite.Conn, table string, state *rangeState, after uint64, limi
 
 // rangeRecord is the range's record in the table ranges.
 type rangeRecord struct {
-	Range        uuid.UUID         `json:"range_id"`
-	Epoch        uint64            `json:"epoch"`
-	N            uint64            `json:"n"`
-	Checkpoint   *lanes.Checkpoint `json:"checkpoint"` // nil until one was flushed
-	LastEvent    uint64            `json:"last_event"`
-	LastEnded    uint64            `json:"last_ended"`
-	LastAct      uint64            `json:"last_act"`
+	Range uuid.UUID `json:"range_id"`
+	store.RangeMeta
+	Checkpoint   *lanes.Checkpoint `json:"checkpoint"`  // nil until one was flushed
 	NamesTrimmed uint64            `json:"nameless"`    // the history has no names up to this cursor
 	OldestOpen   uint64            `json:"oldest_open"` // no event before this cursor is pending
 	Pending      int64             `json:"pending"`     // events

@@ -144,9 +144,7 @@ func (r *Reader) readMeta(rangeID uuid.UUID, visit func(store.Record) error) (st
 	case state == nil:
 		return nil, store.ErrNotFound
 	}
-	err = visit(store.Record{Name: name, Value: store.RangeMeta{
-		Epoch: state.Epoch, N: state.N, LastEvent: state.LastEvent, LastEnded: state.LastEnded, LastAct: state.LastAct,
-	}})
+	err = visit(store.Record{Name: name, Value: state.RangeMeta})
 	if err == nil && state.Checkpoint != nil {
 		err = visit(store.Record{Name: "checkpoint", Value: *state.Checkpoint})
 	}
