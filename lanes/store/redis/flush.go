@@ -128,12 +128,18 @@ type arguments struct {
 	err   error // of the first record that could not be encoded
 }
 
-func (a *arguments) add(value string) {
-	a.list = append(a.list, value)
-	a.bytes += len(value)
+func (a *arguments) add(values ...string) {
+	for _, value := range values {
+		a.list = append(a.list, value)
+		a.bytes += len(value)
+	}
 }
 
-func (a *arguments) addNumber(value int) { a.add(strconv.Itoa(value)) }
+func (a *arguments) addNumbers(values ...int) {
+	for _, value := range values {
+		a.add(strconv.Itoa(value))
+	}
+}
 
 func (a *arguments) addRecord(value any) {
 	record := a.encode(value)
@@ -161,29 +167,16 @@ func addOptional[T any](a *arguments, value *T) {
 // newFlush makes the run of flush.lua that writes the batch. With replicas, a repeat waits for them again.
 func newFlush(b store.Batch, r store.Retention, replicas int) (*write, error) {
 	var a arguments
-	a.add(decimal(b.Epoch))
-	a.add(decimal(b.N))
-	a.add(decimal(b.N - 1))
-	a.add(flag(b.Refill, "refill"))
-	a.add(flag(replicas > 0, "replicas"))
-
-	a.add(milliseconds(b.Now.Add(-r.Events)))
-	a.add(milliseconds(b.Now.Add(-r.History)))
-	a.add(milliseconds(b.Now.Add(-r.Names)))
-	a.addNumber(r.Cap)
-	a.addNumber(trimLimit + len(b.Events) + len(b.Ended) + len(b.Acts))
+	a.add(decimal(b.Epoch), decimal(b.N), decimal(b.N-1), flag(b.Refill, "refill"), flag(replicas > 0, "replicas"))
+	for _, term := range []time.Duration{r.Events, r.History, r.Names} {
+		a.add(milliseconds(b.Now.Add(-term)))
+	}
+	a.addNumbers(r.Cap, trimLimit+len(b.Events)+len(b.Ended)+len(b.Acts))
 	a.addLastCursors(b)
 	addOptional(&a, b.Checkpoint)
 	addOptional(&a, b.Holds)
-
-	a.addNumber(len(b.Lanes))
-	a.addNumber(len(b.Keys))
-	a.addNumber(len(b.Forget))
-	a.addNumber(len(b.Events))
-	a.addNumber(count(b.Events, isPending))
-	a.addNumber(len(b.Ended))
-	a.addNumber(count(b.Ended, hasName))
-	a.addNumber(len(b.Acts))
+	a.addNumbers(len(b.Lanes), len(b.Keys), len(b.Forget), len(b.Events), count(b.Events, isPending))
+	a.addNumbers(len(b.Ended), count(b.Ended, hasName), len(b.Acts))
 	for _, lane := range b.Lanes {
 		a.add(lane.ID.String())
 		a.addRecord(lane)
@@ -192,9 +185,7 @@ func newFlush(b store.Batch, r store.Retention, replicas int) (*write, error) {
 		a.add(key.Name)
 		a.addRecord(key)
 	}
-	for _, name := range b.Forget {
-		a.add(name)
-	}
+	a.add(b.Forget...)
 	a.addEvents(b.Events)
 	a.addEnded(b.Ended)
 	for _, act := range b.Acts {
@@ -222,9 +213,7 @@ func (a *arguments) addLastCursors(b store.Batch) {
 	for _, act := range b.Acts {
 		lastAct = max(lastAct, act.Cursor)
 	}
-	a.add(decimal(lastEvent))
-	a.add(decimal(lastEnded))
-	a.add(decimal(lastAct))
+	a.add(decimal(lastEvent), decimal(lastEnded), decimal(lastAct))
 }
 
 // addEvents adds cursor and record of each event, then the order entries, then the scores and padded cursors of the
@@ -237,13 +226,10 @@ func (a *arguments) addEvents(events []lanes.Logged) {
 		a.addRecord(event)
 		entries[i] = orderEntry(event.Cursor, event.Event.At, "")
 	}
-	for _, entry := range entries {
-		a.add(entry)
-	}
+	a.add(entries...)
 	for i, event := range events {
 		if isPending(event) {
-			a.add("0") // the score
-			a.add(entries[i][:cursorDigits])
+			a.add("0", entries[i][:cursorDigits]) // score and member
 		}
 	}
 	for i, event := range events {
@@ -267,13 +253,11 @@ func (a *arguments) addEnded(sessions []lanes.Ended) {
 		a.add(orderEntry(ended.Cursor, ended.At, ended.Session.ID.String()))
 	}
 	for _, ended := range sessions {
-		a.add(ended.Session.ID.String())
-		a.add(decimal(ended.Cursor))
+		a.add(ended.Session.ID.String(), decimal(ended.Cursor))
 	}
 	for _, ended := range sessions {
 		if hasName(ended) {
-			a.add(decimal(ended.Cursor))
-			a.add(ended.Session.Customer)
+			a.add(decimal(ended.Cursor), ended.Session.Customer)
 		}
 	}
 }
