@@ -33,7 +33,7 @@ func (c *Client) request(ctx context.Context, event lanes.Event, at time.Time) (
 	if err != nil {
 		return nil, nil, err
 	}
-	sent := newRequestBody(body)
+	sent := &requestBody{text: bytes.NewReader(body)}
 	request := (&http.Request{
 		Method: http.MethodPost, URL: c.url, Header: http.Header{}, Body: sent, ContentLength: int64(len(body)),
 	}).WithContext(ctx)
@@ -75,8 +75,6 @@ type requestBody struct {
 
 var errWithdrawn = errors.New("webhook: the event was withdrawn")
 
-func newRequestBody(text []byte) *requestBody { return &requestBody{text: bytes.NewReader(text)} }
-
 // Read implements io.Reader. It fails after Close and after withdraw.
 func (b *requestBody) Read(p []byte) (int, error) {
 	b.mu.Lock()
@@ -90,9 +88,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 
 // Close implements io.Closer.
 func (b *requestBody) Close() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.closed = true
+	b.withdraw()
 	return nil
 }
 

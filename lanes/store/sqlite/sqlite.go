@@ -211,13 +211,8 @@ func (s *Store) runWriter() {
 // collect gives the first job and those queued behind it, at most maxJobs.
 func (s *Store) collect(first *job) []*job {
 	jobs := []*job{first}
-	for len(jobs) < maxJobs {
-		select {
-		case j := <-s.jobs:
-			jobs = append(jobs, j)
-		default:
-			return jobs
-		}
+	for range min(len(s.jobs), maxJobs-1) { // only the writer receives
+		jobs = append(jobs, <-s.jobs)
 	}
 	return jobs
 }
