@@ -42,7 +42,7 @@ type Store struct {
 	replicas  int // that must have a flush before it is acknowledged
 
 	viaSentinels bool
-	runs         sync.Map      // run_id, another one at each start of a server → chan struct{}, closed when prepareServer has ended
+	runs         sync.Map      // run_id, new at each start of a server → chan struct{}, closed when it is prepared
 	problems     sync.Map      // run_id → error: why its append-only file was not rewritten
 	changed      chan struct{} // of one
 	opened       atomic.Bool   // new connections are prepared (prepareConnection)
