@@ -1,12 +1,37 @@
+// Package webhook sends events to the integrator's webhook (SPEC.md part 6).
+//
+// A Client makes the one attempt to deliver an event: a POST of its Body, which this package never sends twice. It returns
+// the outcome as a lanes.Attempt, and the answer to a purchaseRequest as a lanes.Answer:
+//
+//	lanes.Event ──► Body, request, requestBody ──► egress.Transport ──► the integrator's receiver
+//	               request.go                      egress/               │
+//	                                                                     │ an answer, or none
+//	lanes.Attempt, lanes.Answer ◄── client.go ◄──────────────────────────┘
+//
+// The outcome of an attempt without an answer depends on whether the body was read. A transport reads it after it has
+// written the headers: the receiver cannot have an unread body, and may have a body that was read:
+//
+//	status 2xx                                  delivered, whatever the answer's body
+//	any other status                            refused; a redirect is not followed
+//	body unread                                 unreachable: no name, no connection, no TLS, not allowed, no time
+//	body read, then no answer in time           timed out
+//	body read, then the connection broke,
+//	or the caller gave up                       interrupted
+//
+// Requests are signed as in Standard Webhooks, once for each secret of the integrator. In production the transport is
+// guarded: it connects to public addresses only, whatever a host name resolves to.
 package webhook
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
@@ -139,4 +164,39 @@ func (m *Metrics) observe(a lanes.Attempt) {
 	if m != nil {
 		m.seconds.WithLabelValues(a.Outcome()).Observe(a.Duration.Seconds())
 	}
+}
+
+// longestText bounds a text of the integrator, in characters.
+const longestText = 500
+
+// parseAnswer reads the texts of an answer to a purchaseRequest. An unreadable body has none. The status decides whether
+// the purchase succeeded, not the body.
+func parseAnswer(body []byte) lanes.Answer {
+	var shape struct {
+		Error       string `json:"error"`
+		UserMessage string `json:"user_message"`
+		Trace       string `json:"trace_id"`
+	}
+	if json.Unmarshal(body, &shape) != nil {
+		return lanes.Answer{}
+	}
+	return lanes.Answer{UserMessage: cleanText(shape.UserMessage), Error: cleanText(shape.Error), Trace: cleanText(shape.Trace)}
+}
+
+// cleanText makes a text of the integrator fit for a lane's screen and a line of a log: short, without control characters.
+func cleanText(text string) string {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case !unicode.IsControl(r):
+			return r
+		case unicode.IsSpace(r): // a line break separates words
+			return ' '
+		}
+		return -1
+	}, text)
+	text = strings.TrimSpace(text)
+	if runes := []rune(text); len(runes) > longestText {
+		text = strings.TrimSpace(string(runes[:longestText]))
+	}
+	return text
 }

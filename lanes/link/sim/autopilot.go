@@ -84,7 +84,7 @@ func (a *Autopilot) schedule(c *Controller, s *shooter, kind string) {
 		if a.shooters[c] != s {
 			return // stopped while the timer fired
 		}
-		_ = c.report(kind, s.basket(kind), s.canAct) // an error means that the lane is locked or has another session
+		_ = c.report(s.report(kind), s.canAct) // an error means that the lane is locked or has another session
 		if kind != lanes.ReportEntered {
 			timer.Reset(s.delay(kind))
 		}
@@ -131,12 +131,13 @@ func (s *shooter) reports() []string {
 	return nil
 }
 
-// basket returns the content of a purchase, and nothing for other kinds.
-func (s *shooter) basket(kind string) basket {
-	if kind != lanes.ReportPurchase {
-		return basket{}
+// report returns a report of that kind: with its content, if it is a purchase.
+func (s *shooter) report(kind string) lanes.Report {
+	r := lanes.Report{Kind: kind}
+	if kind == lanes.ReportPurchase {
+		r.Purchase, r.Items = uuid.New(), []lanes.Item{{ID: lanes.TimeItem, Qty: boughtMinutes}}
 	}
-	return basket{uuid.New(), []lanes.Item{{ID: lanes.TimeItem, Qty: boughtMinutes}}}
+	return r
 }
 
 // delay returns the random time to the next report. It is exponentially distributed, so that drawing it again after a pause
@@ -150,7 +151,7 @@ func (s *shooter) delay(kind string) time.Duration {
 
 // canAct reports whether the state in force still allows the shooter's reports.
 func (s *shooter) canAct(f fireLine, now lanes.Instant) bool {
-	return f.session == s.session && f.phase == s.phase && (s.phase == lanes.Waiting || f.open(now))
+	return f.Session == s.session && f.Phase == s.phase && (s.phase == lanes.Waiting || f.open(now))
 }
 
 // stop stops the timers. A timer that has fired finds the shooter gone.

@@ -68,11 +68,9 @@ func (c *Controller) Shown() Shown {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.update()
-	return Shown{
-		Open: c.line.open(now), Session: c.line.session, Phase: c.line.phase,
-		Remaining: c.line.remaining(now), Hold: c.line.hold, Revision: c.line.revision,
-		Purchasing: c.line.purchasing, Purchase: c.line.purchase,
-	}
+	shown := c.line.Shown
+	shown.Open, shown.Remaining = c.line.open(now), c.line.remaining(now)
+	return shown
 }
 
 // Unacked returns how many reports the controller stores.
@@ -84,34 +82,35 @@ func (c *Controller) Unacked() int {
 
 // Enter reports that the customer enters the lane. It is an error when no session is waiting.
 func (c *Controller) Enter() error {
-	return c.report(lanes.ReportEntered, basket{}, func(f fireLine, _ lanes.Instant) bool { return f.phase == lanes.Waiting })
+	return c.report(lanes.Report{Kind: lanes.ReportEntered}, func(f fireLine, _ lanes.Instant) bool { return f.Phase == lanes.Waiting })
 }
 
 // Help reports that the customer calls for help. It is an error when the lane has no session.
-func (c *Controller) Help() error { return c.report(lanes.ReportHelp, basket{}, isOccupied) }
+func (c *Controller) Help() error { return c.report(lanes.Report{Kind: lanes.ReportHelp}, isOccupied) }
 
 // HitCarrier reports a shot at the target carrier. It is an error when the lane has no session.
 func (c *Controller) HitCarrier() error {
-	return c.report(lanes.ReportCarrierHit, basket{}, isOccupied)
+	return c.report(lanes.Report{Kind: lanes.ReportCarrierHit}, isOccupied)
 }
 
 // Buy reports a purchase at the lane, whose result is in Shown.Purchase. The same id is the same purchase. It is an error
 // when the lane has no session.
 func (c *Controller) Buy(purchase uuid.UUID, items ...lanes.Item) error {
-	return c.report(lanes.ReportPurchase, basket{purchase, items}, isOccupied)
+	return c.report(lanes.Report{Kind: lanes.ReportPurchase, Purchase: purchase, Items: items}, isOccupied)
 }
 
-func isOccupied(f fireLine, _ lanes.Instant) bool { return f.session != uuid.Nil }
+func isOccupied(f fireLine, _ lanes.Instant) bool { return f.Session != uuid.Nil }
 
 // report makes a report about the present session.
-func (c *Controller) report(kind string, buy basket, allowed func(fireLine, lanes.Instant) bool) error {
+func (c *Controller) report(r lanes.Report, allowed func(fireLine, lanes.Instant) bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.update()
 	if !allowed(c.line, now) {
 		return errNotNow
 	}
-	c.addReport(report{kind: kind, session: c.line.session, buy: buy}, now)
+	r.Session = c.line.Session
+	c.addReport(r, now)
 	return nil
 }
 
@@ -122,7 +121,7 @@ func (c *Controller) Fault(detail string) {
 	if !slices.Contains(c.faults, detail) {
 		c.faults = append(c.faults, detail)
 	}
-	c.addReport(report{kind: lanes.ReportFault, detail: detail}, c.update())
+	c.addReport(lanes.Report{Kind: lanes.ReportFault, Detail: detail}, c.update())
 }
 
 // ClearFaults reports that no fault is in force any more, if there was one.
@@ -133,14 +132,14 @@ func (c *Controller) ClearFaults() {
 		return
 	}
 	c.faults = nil
-	c.addReport(report{kind: lanes.ReportCleared}, c.update())
+	c.addReport(lanes.Report{Kind: lanes.ReportCleared}, c.update())
 }
 
 // addReport adds a report to the log, and sends it if the link is up. mu is held.
-func (c *Controller) addReport(r report, now lanes.Instant) {
-	r = c.log.add(r, now)
+func (c *Controller) addReport(r lanes.Report, now lanes.Instant) {
+	added := c.log.add(r, now)
 	if c.newest != nil {
-		c.newest.report(c.log.id, r)
+		c.newest.report(added)
 	}
 }
 
@@ -148,7 +147,7 @@ func (c *Controller) addReport(r report, now lanes.Instant) {
 func (c *Controller) update() lanes.Instant {
 	now := c.driver.now()
 	connected := c.newest != nil && !c.newest.wired
-	if lost := c.liveness.heard + lostAfter; c.liveness.holdOnLoss && !connected && !c.line.hold && now.Mono >= lost {
+	if lost := c.liveness.heard + lostAfter; c.liveness.holdOnLoss && !connected && !c.line.Hold && now.Mono >= lost {
 		c.line = c.line.heldAt(lost)
 	}
 	return now
@@ -227,11 +226,83 @@ func (c *Controller) connect(lane link.Lane, receiver link.Receiver, wired bool)
 	c.liveness = liveness{holdOnLoss: lane.HoldOnLoss, heard: now.Mono}
 	c.newest = &connection{controller: c, receiver: receiver, wired: wired}
 	for _, r := range c.log.unacked {
-		c.newest.report(c.log.id, r)
+		c.newest.report(r)
 	}
-	hello := link.Hello{LogID: c.log.id, Firmware: "sim", Hold: c.line.hold, Faults: slices.Clone(c.faults)}
-	if c.line.session != uuid.Nil {
-		hello.Session, hello.Phase, hello.Left = c.line.session, c.line.phase, c.line.remaining(now)
+	hello := link.Hello{LogID: c.log.last.ID, Firmware: "sim", Hold: c.line.Hold, Faults: slices.Clone(c.faults)}
+	if c.line.Session != uuid.Nil {
+		hello.Session, hello.Phase, hello.Left = c.line.Session, c.line.Phase, c.line.remaining(now)
 	}
 	return c.newest, hello, nil
+}
+
+// fireLine is the state in force on a lane, with its countdown (LINK.md, Safety table). The zero value is a controller
+// without a state since power-up: locked.
+type fireLine struct {
+	Shown               // Remaining is that at since, and Open is not set
+	since time.Duration // when the state was applied, on the controller's own clock
+}
+
+// newFireLine returns the fire line after the controller has applied the state.
+func newFireLine(s link.State, now lanes.Instant) fireLine {
+	f := fireLine{Shown{Revision: s.Revision, Hold: s.Hold}, now.Mono}
+	if s.Session != nil {
+		f.Session, f.Phase, f.Remaining = s.Session.ID, s.Session.Phase, s.Session.Remaining(now)
+		f.Purchasing, f.Purchase = s.Purchasing, s.Session.Purchase
+	}
+	return f
+}
+
+// countsDown reports whether the countdown runs.
+func (f fireLine) countsDown() bool { return !f.Hold && f.Phase == lanes.Running }
+
+func (f fireLine) remaining(now lanes.Instant) time.Duration {
+	if !f.countsDown() {
+		return f.Remaining
+	}
+	return max(0, f.Remaining-(now.Mono-f.since))
+}
+
+// open reports whether anyone can shoot. At zero the line is locked without a message of the gateway.
+func (f fireLine) open(now lanes.Instant) bool { return f.countsDown() && f.remaining(now) > 0 }
+
+// heldAt returns the fire line after the controller has locked it by itself at that time, on its own clock.
+func (f fireLine) heldAt(at time.Duration) fireLine {
+	f.Remaining, f.since = f.remaining(lanes.Instant{Mono: at}), at
+	f.Hold = true
+	return f
+}
+
+// reportLog stores a controller's reports, numbered from 1 within the log's id, until they are acked.
+type reportLog struct {
+	last    lanes.Log // the log, and the number of the newest report
+	unacked []report
+}
+
+type report struct {
+	lanes.Report               // without its age
+	at           time.Duration // on the controller's own clock
+}
+
+func newReportLog() reportLog { return reportLog{last: lanes.Log{ID: uuid.NewString()}} }
+
+// add numbers the report and stores it.
+func (l *reportLog) add(r lanes.Report, now lanes.Instant) report {
+	l.last.Seq++
+	r.Log = l.last
+	added := report{r, now.Mono}
+	l.unacked = append(l.unacked, added)
+	return added
+}
+
+// ack removes the report with that number and all before it. It ignores an ack for another log.
+func (l *reportLog) ack(saved lanes.Log) {
+	if saved.ID != l.last.ID {
+		return
+	}
+	for len(l.unacked) > 0 && l.unacked[0].Log.Seq <= saved.Seq {
+		l.unacked = l.unacked[1:]
+	}
+	if len(l.unacked) == 0 {
+		l.unacked = nil // an idle lane has no buffer
+	}
 }

@@ -80,3 +80,157 @@ func (d *Driver) allControllers() []*Controller {
 	}
 	return controllers
 }
+
+// connection is one connection to a controller. A goroutine calls the receiver, and exists only while calls are queued: the
+// receiver is never called inside Send, Ack or a method of the controller, as with hardware on a wire.
+type connection struct {
+	controller *Controller
+	receiver   link.Receiver
+	wired      bool // over a wire: see liveness
+
+	// calling is held during every call of the receiver. Close acquires it, and so waits for a call that has begun;
+	// receivers do not block and do not call the connection.
+	calling sync.Mutex
+
+	// The controller's mu guards these.
+	ended      bool                  // failed or closed: it accepts nothing and queues no more calls
+	stateTaken bool                  // it has applied a state
+	wanted     *link.State           // not applied yet
+	queue      []func(link.Receiver) // calls of the receiver, in order
+	running    bool                  // the goroutine runs
+}
+
+var _ link.Connection = (*connection)(nil)
+
+// Send applies the state at once, unless the controller is stalled. It ignores a state older than the last one; the first
+// one is never ignored.
+func (conn *connection) Send(s link.State) {
+	c := conn.controller
+	c.mu.Lock()
+	conn.heard()
+	applied := false
+	if !conn.ended && (conn.wanted == nil || s.Revision >= conn.wanted.Revision) {
+		conn.wanted = &s
+		applied = conn.apply()
+	}
+	c.mu.Unlock()
+	if applied {
+		c.driver.stateChanged(c)
+	}
+}
+
+// apply applies the wanted state, if there is one and the controller is not stalled. The controller's mu is held.
+func (conn *connection) apply() bool {
+	c, s := conn.controller, conn.wanted
+	if s == nil || c.stalled {
+		return false
+	}
+	conn.wanted = nil
+	if conn.stateTaken && s.Revision < c.line.Revision {
+		return false
+	}
+	conn.stateTaken = true
+	c.line = newFireLine(*s, c.driver.now())
+	revision := s.Revision
+	conn.enqueue(func(receiver link.Receiver) { receiver.Applied(revision) })
+	return true
+}
+
+// Ack removes the reports of that log up to that number.
+func (conn *connection) Ack(log lanes.Log) {
+	c := conn.controller
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	conn.heard()
+	if !conn.ended {
+		c.log.ack(log)
+	}
+}
+
+// Close waits for a call of the receiver that has begun, and prevents further ones.
+func (conn *connection) Close() {
+	conn.calling.Lock()
+	defer conn.calling.Unlock()
+	c := conn.controller
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	conn.ended, conn.queue, conn.wanted = true, nil, nil
+	if c.newest == conn {
+		conn.left(c.update())
+		c.newest = nil
+	}
+}
+
+// heard notes a sign of life of the gateway. The controller's mu is held.
+func (conn *connection) heard() {
+	if c := conn.controller; c.newest == conn {
+		c.liveness.heard = c.update().Mono
+	}
+}
+
+// left notes that the connection has ended. The controller's mu is held.
+func (conn *connection) left(now lanes.Instant) {
+	if !conn.wired {
+		conn.controller.liveness.heard = now.Mono
+	}
+}
+
+// report queues a report, whose age is computed when it is sent: clocks need not agree. The controller's mu is held.
+func (conn *connection) report(r report) {
+	now := conn.controller.driver.now
+	conn.enqueue(func(receiver link.Receiver) {
+		r.Age = now().Mono - r.at
+		receiver.Reported(r.Report)
+	})
+}
+
+// fail ends the connection; the call of Down follows all queued calls. The controller's mu is held.
+func (conn *connection) fail(err error) {
+	conn.enqueue(func(receiver link.Receiver) { receiver.Down(err) })
+	conn.ended, conn.wanted = true, nil
+}
+
+func (conn *connection) enqueue(call func(link.Receiver)) {
+	conn.queue = append(conn.queue, call)
+	if !conn.running {
+		conn.running = true
+		go func() {
+			for conn.callNext() {
+			}
+		}()
+	}
+}
+
+// callNext removes the next call from the queue while it holds calling: after Close the queue is empty for good.
+func (conn *connection) callNext() bool {
+	conn.calling.Lock()
+	defer conn.calling.Unlock()
+	call := conn.next()
+	if call == nil {
+		return false
+	}
+	call(conn.receiver)
+	return true
+}
+
+func (conn *connection) next() func(link.Receiver) {
+	conn.controller.mu.Lock()
+	defer conn.controller.mu.Unlock()
+	if len(conn.queue) == 0 {
+		conn.queue, conn.running = nil, false
+		return nil
+	}
+	call := conn.queue[0]
+	conn.queue = conn.queue[1:]
+	return call
+}
+
+// WireConnection is a connection over a wire, for the program at the controller's end of it.
+type WireConnection struct{ *connection }
+
+// Heard resets the liveness timer, for a ping or an unknown message.
+func (w WireConnection) Heard() {
+	w.controller.mu.Lock()
+	defer w.controller.mu.Unlock()
+	w.heard()
+}

@@ -12,11 +12,18 @@
 package archive
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -75,43 +82,29 @@ type recordKind struct {
 	name   string
 	match  func(value any) bool
 	decode func(record []byte) (any, error)
+	add    func(whole *store.Batch, value any)
 }
 
 var recordKinds = []recordKind{
-	kindFor[store.RangeMeta]("range"),
-	kindFor[lanes.Checkpoint]("checkpoint"),
-	kindFor[lanes.Snapshot]("lane"),
-	kindFor[lanes.KeptAnswer]("key"),
-	kindFor[lanes.Holds]("holds"),
-	kindFor[lanes.Logged]("event"),
-	kindFor[lanes.Ended]("ended"),
-	kindFor[lanes.Act]("act"),
+	kindFor("range", func(b *store.Batch, m store.RangeMeta) {
+		b.Epoch, b.N, b.LastEvent, b.LastEnded, b.LastAct = m.Epoch, m.N, m.LastEvent, m.LastEnded, m.LastAct
+	}),
+	kindFor("checkpoint", func(b *store.Batch, c lanes.Checkpoint) { b.Checkpoint = &c }),
+	kindFor("lane", func(b *store.Batch, lane lanes.Snapshot) { b.Lanes = append(b.Lanes, lane) }),
+	kindFor("key", func(b *store.Batch, kept lanes.KeptAnswer) { b.Keys = append(b.Keys, kept) }),
+	kindFor("holds", func(b *store.Batch, holds lanes.Holds) { b.Holds = &holds }),
+	kindFor("event", func(b *store.Batch, event lanes.Logged) { b.Events = append(b.Events, event) }),
+	kindFor("ended", func(b *store.Batch, ended lanes.Ended) { b.Ended = append(b.Ended, ended) }),
+	kindFor("act", func(b *store.Batch, act lanes.Act) { b.Acts = append(b.Acts, act) }),
 }
 
-func kindFor[T any](name string) recordKind {
+func kindFor[T any](name string, add func(whole *store.Batch, value T)) recordKind {
 	return recordKind{
 		name:   name,
 		match:  func(value any) bool { _, ok := value.(T); return ok },
 		decode: func(record []byte) (any, error) { return store.Decode[T](record) },
+		add:    func(whole *store.Batch, value any) { add(whole, value.(T)) },
 	}
-}
-
-func kindOf(value any) string {
-	for _, kind := range recordKinds {
-		if kind.match(value) {
-			return kind.name
-		}
-	}
-	panic(fmt.Sprintf("a store has visited a %T", value)) // a defect of that store
-}
-
-func decode(name string, record []byte) (any, error) {
-	for _, kind := range recordKinds {
-		if kind.name == name {
-			return kind.decode(record)
-		}
-	}
-	return nil, fmt.Errorf("a record of the kind %q is not known", name)
 }
 
 // Contents are the numbers of a range's records.
@@ -211,6 +204,307 @@ func (c *Contents) checkComplete() error {
 		return fmt.Errorf("the last ended session is %d, and the range's record says %d", c.ended, m.LastEnded)
 	case c.act > m.LastAct:
 		return fmt.Errorf("the last act is %d, and the range's record says %d", c.act, m.LastAct)
+	}
+	return nil
+}
+
+// Export writes everything that the store has. It ends at a record that cannot be read: what an export omits is lost with
+// the store.
+func Export(ctx context.Context, source Source, now time.Time, output io.Writer) ([]Contents, error) {
+	ids, err := source.Ranges(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w := &writer{output: bufio.NewWriter(output), sum: sha256.New()}
+	if err := w.line(headKind, nil, head{At: now.UTC()}); err != nil {
+		return nil, err
+	}
+	ranges, records := make([]Contents, 0, len(ids)), 0
+	for _, id := range ids {
+		c, err := w.exportRange(ctx, source, id)
+		if err != nil {
+			return nil, fmt.Errorf("range %s: %w", id, err)
+		}
+		ranges, records = append(ranges, c), records+c.Records
+	}
+	last := end{Ranges: len(ranges), Records: records, Sum: hex.EncodeToString(w.sum.Sum(nil))}
+	return ranges, errors.Join(w.line(endKind, nil, last), w.output.Flush())
+}
+
+type writer struct {
+	output *bufio.Writer
+	sum    hash.Hash // of everything written
+}
+
+func (w *writer) exportRange(ctx context.Context, source Source, id uuid.UUID) (Contents, error) {
+	c := Contents{Range: id}
+	err := source.Read(ctx, id, func(r store.Record) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		err := r.Err
+		if err == nil {
+			err = c.add(r.Value)
+		}
+		if err == nil {
+			kind := slices.IndexFunc(recordKinds, func(k recordKind) bool { return k.match(r.Value) })
+			err = w.line(recordKinds[kind].name, &id, r.Value)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.Name, err)
+		}
+		return nil
+	})
+	if err == nil {
+		err = c.checkComplete()
+	}
+	return c, err
+}
+
+func (w *writer) line(kind string, rangeID *uuid.UUID, value any) error {
+	record, err := store.Encode(value)
+	if err != nil {
+		return err
+	}
+	return line{Kind: kind, Range: rangeID, Record: record}.write(io.MultiWriter(w.output, w.sum))
+}
+
+// maxCheckTries limits how often Check reads a range that a gateway writes to meanwhile.
+const maxCheckTries = 3
+
+// Check reads everything of the range. faults are records that cannot be read or contradict others; err means that the
+// store could not be read to the end.
+func Check(ctx context.Context, source Source, rangeID uuid.UUID) (c Contents, faults []error, err error) {
+	for range maxCheckTries {
+		c, faults, err = checkOnce(ctx, source, rangeID)
+		if !errors.Is(err, store.ErrChanging) {
+			break
+		}
+	}
+	return c, faults, err
+}
+
+func checkOnce(ctx context.Context, source Source, rangeID uuid.UUID) (Contents, []error, error) {
+	c := Contents{Range: rangeID}
+	var faults []error
+	err := source.Read(ctx, rangeID, func(r store.Record) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		fault := r.Err
+		if r.Value != nil {
+			fault = errors.Join(fault, c.add(r.Value))
+		}
+		if fault != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", r.Name, fault))
+		}
+		return nil
+	})
+	if fault := c.checkComplete(); fault != nil && len(faults) == 0 { // otherwise it follows from the faults
+		faults = append(faults, fault)
+	}
+	return c, faults, err
+}
+
+// Archive is a file that was read to the end and is complete.
+type Archive struct {
+	file   io.ReadSeeker
+	Ranges []Contents
+}
+
+// Open reads the whole file. Any fault, from its first line to its last, is an error.
+func Open(file io.ReadSeeker) (*Archive, error) {
+	a := &Archive{file: file}
+	err := a.read(func(c Contents, _ store.Batch) error {
+		a.Ranges = append(a.Ranges, c)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// Import writes every range of the file to the store, each completely or not at all, and calls written after each. It
+// writes nothing when the store has one of them: store.ErrExists.
+//
+// It raises the epoch of a range, as a claim does: a gateway that still serves the range from this store is fenced.
+func (a *Archive) Import(ctx context.Context, target Target, now time.Time, written func(Contents)) error {
+	ids, err := target.Ranges(ctx)
+	if err != nil {
+		return err
+	}
+	var existing []string
+	for _, c := range a.Ranges {
+		if slices.Contains(ids, c.Range) {
+			existing = append(existing, c.Range.String())
+		}
+	}
+	if len(existing) > 0 {
+		return fmt.Errorf("%w, and nothing was written: %s", store.ErrExists, strings.Join(existing, ", "))
+	}
+	return a.read(func(c Contents, whole store.Batch) error {
+		whole.Epoch, whole.N = max(whole.Epoch+1, uint64(max(0, now.UnixMilli()))), 0
+		if err := target.Restore(ctx, whole); err != nil {
+			return fmt.Errorf("range %s: %w", c.Range, err)
+		}
+		written(c)
+		return nil
+	})
+}
+
+// read gives every range of the file. The file was checked completely only when read returns without an error.
+func (a *Archive) read(give func(Contents, store.Batch) error) error {
+	if _, err := a.file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	r := &reader{input: bufio.NewReader(a.file), sum: sha256.New(), give: give, ranges: map[string]bool{}}
+	for !r.ended {
+		l, err := r.next()
+		if err == nil {
+			err = r.addLine(l)
+		}
+		if r.giveErr != nil {
+			return r.giveErr
+		}
+		if err != nil {
+			return fmt.Errorf("line %d: %w", r.number, err)
+		}
+	}
+	if _, err := r.input.ReadByte(); !errors.Is(err, io.EOF) {
+		return errors.Join(errors.New("data follows the last line"), err)
+	}
+	return nil
+}
+
+// errCut means that the file lacks its last line.
+var errCut = errors.New("it was cut short: its last line is missing")
+
+type reader struct {
+	input   *bufio.Reader
+	sum     hash.Hash // of the lines before this one
+	version []byte    // in the first line, which the sum covers
+	give    func(Contents, store.Batch) error
+	number  int // of the line
+	text    []byte
+	ranges  map[string]bool // that have begun
+	records int
+	ended   bool
+	giveErr error
+
+	contents Contents // of the range that is read
+	whole    store.Batch
+	inRange  bool
+}
+
+func (r *reader) next() (l line, err error) {
+	r.number++
+	r.sum.Write(r.text)
+	r.text, err = r.input.ReadBytes('\n')
+	if errors.Is(err, io.EOF) {
+		return l, errCut
+	}
+	if err != nil {
+		return l, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(r.text))
+	decoder.DisallowUnknownFields()
+	err = decoder.Decode(&l)
+	switch {
+	case r.number == 1 && (err != nil || l.Kind != headKind):
+		return l, errors.New("this is no file that was exported from a store")
+	case err != nil:
+		return l, fmt.Errorf("it is not what was written: %w", err)
+	}
+	return l, nil
+}
+
+func (r *reader) addLine(l line) error {
+	switch {
+	case r.number == 1:
+		r.version, _, _ = bytes.Cut(l.Record, []byte(","))
+		_, err := store.Decode[head](l.Record)
+		return err
+	case l.Kind == endKind:
+		return r.end(l)
+	case l.Range == nil:
+		return errors.New("it names no range")
+	}
+	kind := slices.IndexFunc(recordKinds, func(k recordKind) bool { return k.name == l.Kind })
+	if kind < 0 {
+		return fmt.Errorf("a record of the kind %q is not known", l.Kind)
+	}
+	value, err := recordKinds[kind].decode(l.Record)
+	if err != nil {
+		return err
+	}
+	if _, begins := value.(store.RangeMeta); begins {
+		if err := r.endRange(); err != nil {
+			return err
+		}
+		if r.ranges[l.Range.String()] {
+			return fmt.Errorf("range %s occurs twice", l.Range)
+		}
+		r.inRange, r.ranges[l.Range.String()] = true, true
+		r.contents = Contents{Range: *l.Range}
+		r.whole = store.Batch{Range: *l.Range}
+	}
+	if !r.inRange || *l.Range != r.contents.Range {
+		return fmt.Errorf("it belongs to range %s, and is not among its records", l.Range)
+	}
+	r.records++
+	recordKinds[kind].add(&r.whole, value)
+	return r.contents.add(value)
+}
+
+// endRange gives the range that was read.
+func (r *reader) endRange() error {
+	if !r.inRange {
+		return nil
+	}
+	r.inRange = false
+	if err := r.contents.checkComplete(); err != nil {
+		return fmt.Errorf("range %s: %w", r.contents.Range, err)
+	}
+	r.giveErr = r.give(r.contents, r.whole)
+	return r.giveErr
+}
+
+// end checks the numbers and the sum in the last line, and then gives the last range.
+func (r *reader) end(l line) error {
+	last, err := store.Decode[end](l.Record)
+	if err != nil {
+		return err
+	}
+	if err := r.checkLastLine(l, last); err != nil {
+		return err
+	}
+	if last.Ranges != len(r.ranges) || last.Records != r.records {
+		return fmt.Errorf("%d ranges and %d records were written, and there are %d and %d",
+			last.Ranges, last.Records, len(r.ranges), r.records)
+	}
+	if sum := hex.EncodeToString(r.sum.Sum(nil)); sum != last.Sum {
+		return errors.New("the lines before it are not what was written: their sum differs")
+	}
+	r.ended = true
+	return r.endRange()
+}
+
+// checkLastLine compares the last line, which no sum covers, byte by byte with what an export of the first line's version
+// writes: other bytes may decode to the same JSON.
+func (r *reader) checkLastLine(l line, last end) error {
+	record, err := store.Encode(last)
+	if err != nil {
+		return err
+	}
+	_, wantFields, _ := bytes.Cut(record, []byte(","))
+	version, fields, _ := bytes.Cut(l.Record, []byte(","))
+	var text bytes.Buffer
+	if err := l.write(&text); err != nil {
+		return err
+	}
+	if !bytes.Equal(version, r.version) || !bytes.Equal(fields, wantFields) || !bytes.Equal(text.Bytes(), r.text) {
+		return errors.New("it is not what was written")
 	}
 	return nil
 }

@@ -1,7 +1,7 @@
 -- Writes one batch of a range, all of it or nothing: every check that can fail comes before the first write.
 --   {'applied'} | {'repeated'} | {'fenced', epoch, n} | {'rolled back', epoch, n}
 --   {'not allowed', command} | {'layout', record, layout} | {'corrupt', record, reason}
--- newFlush in batch.go gives the arguments, in this order.
+-- newFlush in flush.go gives the arguments, in this order.
 local position = 0
 local function next_argument()
   position = position + 1
@@ -24,7 +24,7 @@ if layout_error then -- after the fence: a gateway that a newer version has take
   return layout_error
 end
 if stored_epoch == epoch and not below(stored_n, n) then
-  if replicas then -- so that WAIT has a write to wait for (replicaWait in flusher.go)
+  if replicas then -- so that WAIT has a write to wait for (replicaWait in flush.go)
     redis.call('HSET', meta, 'n', stored_n)
   end
   return {'repeated'}
@@ -33,7 +33,7 @@ if not refill and not (stored_epoch == epoch and stored_n == previous) then
   return {'rolled back', stored_epoch, stored_n}
 end
 
--- 2. No command may fail once another one has written. batch.go gives valid arguments, and the prelude has checked the
+-- 2. No command may fail once another one has written. flush.go gives valid arguments, and the prelude has checked the
 -- types of the keys; a user who may not use a command is left. A server that refuses all writes (out of memory, a replica,
 -- a full disk) refuses the first one and none behind it: so it does with scripts without flags, such as this one.
 

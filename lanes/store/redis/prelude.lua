@@ -1,4 +1,4 @@
--- In front of every script but finish_restore.lua: the keys of a range (keys.go). In front of this file stands the layout.
+-- In front of every script but finish_restore.lua: the keys of a range (load.go). In front of this file stands the layout.
 local meta, lanes, answers = KEYS[1], KEYS[2], KEYS[3]
 local events, events_order, pending = KEYS[4], KEYS[5], KEYS[6]
 local history, history_order, sessions, names, acts = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
@@ -26,7 +26,7 @@ if stored_layout and (not string.match(stored_layout, '^%d+$') or below(layout, 
   layout_error = {'layout', meta, stored_layout}
 end
 
--- Splits an order entry '<cursor, 20 digits>:<milliseconds>:<detail>' (batch.go). A damaged one gives nil.
+-- Splits an order entry '<cursor, 20 digits>:<milliseconds>:<detail>' (flush.go). A damaged one gives nil.
 local function parse_entry(entry)
   local cursor, at, detail = string.match(entry, '^0*(%d+):(-?%d+):(.*)$')
   return cursor, tonumber(at or ''), detail

@@ -1,9 +1,12 @@
 package redis
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,11 +20,7 @@ import (
 )
 
 // Reader reads everything that a server has, and writes nothing. A gateway may serve the ranges at the same time.
-type Reader struct {
-	address  string
-	replicas int // as in the URL, for Survey
-	client   goredis.UniversalClient
-}
+type Reader struct{ store *Store } // which flushes nothing
 
 // OpenReader connects to the server. The URL is as for Open; the server may be older.
 func OpenReader(ctx context.Context, url string) (*Reader, error) {
@@ -29,38 +28,30 @@ func OpenReader(ctx context.Context, url string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{address: server.address, replicas: server.replicas, client: server.client(1, loadTimeout, nil)}
+	s := &Store{address: server.address, replicas: server.replicas, reads: server.client(1, loadTimeout, nil)}
 	checking, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	if err := r.client.Ping(checking).Err(); err != nil {
-		_ = r.client.Close()
-		return nil, r.readError(err)
+	if err := s.reads.Ping(checking).Err(); err != nil {
+		_ = s.reads.Close()
+		return nil, s.serverError(err)
 	}
-	return r, nil
+	return &Reader{s}, nil
 }
-
-func (r *Reader) readError(err error) error { return fmt.Errorf("redis server %s: %w", r.address, err) }
 
 // Close releases the connections.
-func (r *Reader) Close() error { return r.client.Close() }
+func (r *Reader) Close() error { return r.store.reads.Close() }
 
 // Describe names the server.
-func (r *Reader) Describe() string { return "redis server " + r.address }
+func (r *Reader) Describe() string { return "redis server " + r.store.address }
 
 // Ranges returns the ranges that the server has records of.
-func (r *Reader) Ranges(ctx context.Context) ([]uuid.UUID, error) {
-	ids, err := rangesOn(ctx, r.client)
-	if err != nil {
-		return nil, r.readError(err)
-	}
-	return ids, nil
-}
+func (r *Reader) Ranges(ctx context.Context) ([]uuid.UUID, error) { return r.store.Ranges(ctx) }
 
 // Ranges returns the ranges that the server has records of.
 func (s *Store) Ranges(ctx context.Context) ([]uuid.UUID, error) {
 	ids, err := call(ctx, s, func(ctx context.Context) ([]uuid.UUID, error) { return rangesOn(ctx, s.reads) })
 	if err != nil {
-		return nil, fmt.Errorf("redis server %s: %w", s.address, err)
+		return nil, s.serverError(err)
 	}
 	return ids, nil
 }
@@ -87,50 +78,46 @@ func rangesOn(ctx context.Context, client goredis.UniversalClient) ([]uuid.UUID,
 	} else {
 		err = scan(ctx, client)
 	}
-	ids := make([]uuid.UUID, 0, len(found))
-	for id := range found {
-		ids = append(ids, id)
-	}
-	slices.SortFunc(ids, func(a, b uuid.UUID) int { return strings.Compare(a.String(), b.String()) })
-	return ids, err
+	return slices.SortedFunc(maps.Keys(found), func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }), err
 }
 
 // Read visits every record of the range: the store.RangeMeta first, then the checkpoint, the lanes by id, the keys by
 // name, the holds, and the event log, the history and the acts of staff by cursor. It continues after a record that cannot
 // be read, and ends with the error of visit. store.ErrChanging: a gateway has written to the range meanwhile.
 func (r *Reader) Read(ctx context.Context, rangeID uuid.UUID, visit func(store.Record) error) error {
-	return (&rangeRead{Reader: r, ctx: ctx, keys: keysOf(rangeID), visit: visit}).read()
+	return (&rangeRead{Store: r.store, ctx: ctx, keys: keysOf(rangeID), visit: visit}).read()
 }
 
 // rangeRead reads one range with single commands, so that the server can serve others in between. Every write of the
 // range changes the pair (epoch, n): where it is the same afterwards, all records are of one instant.
 type rangeRead struct {
-	*Reader
+	*Store
 	ctx   context.Context
 	keys  rangeKeys
 	visit func(store.Record) error
+	meta  map[string]string // before any other record was read
 }
 
 func (r *rangeRead) read() error {
-	meta, err := r.hash(r.keys.meta)
-	if err != nil {
+	var err error
+	if r.meta, err = r.hash(r.keys.meta); err != nil {
 		return err
 	}
-	if text, found := meta["layout"]; found { // a newer layout may have its records elsewhere
+	if text, found := r.meta["layout"]; found { // a newer layout may have its records elsewhere
 		if err := checkLayout(text); err != nil {
 			return r.visitFault(r.keys.meta, err.Error())
 		}
 	}
-	for _, step := range []func(meta map[string]string) error{
+	for _, read := range []func() error{
 		r.readMeta, r.readLanes, r.readKeys, r.readHolds, r.readEvents, r.readHistory, r.readActs,
 	} {
-		if err := step(meta); err != nil {
+		if err := read(); err != nil {
 			return err
 		}
 	}
 	after, err := r.hash(r.keys.meta)
-	if err == nil && (meta["epoch"] != after["epoch"] || meta["n"] != after["n"]) {
-		err = r.readError(store.ErrChanging)
+	if err == nil && (r.meta["epoch"] != after["epoch"] || r.meta["n"] != after["n"]) {
+		err = r.serverError(store.ErrChanging)
 	}
 	return err
 }
@@ -142,7 +129,7 @@ func (r *rangeRead) visitFault(record, reason string) error {
 
 // hash reads a whole hash. A key of another type is visited as a fault, and reads as empty.
 func (r *rangeRead) hash(key string) (map[string]string, error) {
-	fields, err := r.client.HGetAll(r.ctx, key).Result()
+	fields, err := r.reads.HGetAll(r.ctx, key).Result()
 	return fields, r.unlessWrongType(key, err)
 }
 
@@ -154,18 +141,18 @@ func (r *rangeRead) unlessWrongType(key string, err error) error {
 	case goredis.HasErrorPrefix(err, "WRONGTYPE"):
 		return r.visitFault(key, "it holds something else")
 	}
-	return r.readError(err)
+	return r.serverError(err)
 }
 
-func (r *rangeRead) readMeta(meta map[string]string) error {
-	value, err := parseMeta(meta)
+func (r *rangeRead) readMeta() error {
+	value, err := parseMeta(r.meta)
 	if err != nil {
 		return r.visit(store.Record{Name: r.keys.meta, Err: err})
 	}
 	if err := r.visit(store.Record{Name: r.keys.meta, Value: value}); err != nil {
 		return err
 	}
-	if record, found := meta["checkpoint"]; found {
+	if record, found := r.meta["checkpoint"]; found {
 		return r.visit(recordOf[lanes.Checkpoint]("checkpoint", record))
 	}
 	return nil
@@ -189,8 +176,16 @@ func parseMeta(meta map[string]string) (m store.RangeMeta, err error) {
 	return m, nil
 }
 
-func (r *rangeRead) readHolds(meta map[string]string) error {
-	if record, found := meta["holds"]; found {
+func (r *rangeRead) readLanes() error {
+	return readHash(r, r.keys.lanes, "lane %s", func(lane lanes.Snapshot) string { return lane.ID.String() })
+}
+
+func (r *rangeRead) readKeys() error {
+	return readHash(r, r.keys.answers, "idempotency key %q", func(kept lanes.KeptAnswer) string { return kept.Name })
+}
+
+func (r *rangeRead) readHolds() error {
+	if record, found := r.meta["holds"]; found {
 		return r.visit(recordOf[lanes.Holds]("holds", record))
 	}
 	return nil
@@ -206,47 +201,26 @@ func recordOf[T any](name, record string) store.Record {
 
 var errWrongName = errors.New("it is stored under another record's name")
 
-// readHash visits the fields of a hash in the order of their names.
-func (r *rangeRead) readHash(key string, read func(field, record string) store.Record) error {
+// readHash visits the fields of a hash in the order of their names, which the records have too.
+func readHash[T any](r *rangeRead, key, format string, nameOf func(T) string) error {
 	fields, err := r.hash(key)
 	if err != nil {
 		return err
 	}
-	names := make([]string, 0, len(fields))
-	for name := range fields {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if err := r.visit(read(name, fields[name])); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		record := recordOf[T](fmt.Sprintf(format, name), fields[name])
+		if value, readable := record.Value.(T); readable && nameOf(value) != name {
+			record.Err = errWrongName
+		}
+		if err := r.visit(record); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *rangeRead) readLanes(map[string]string) error {
-	return r.readHash(r.keys.lanes, func(id, text string) store.Record {
-		record := recordOf[lanes.Snapshot]("lane "+id, text)
-		if lane, readable := record.Value.(lanes.Snapshot); readable && lane.ID.String() != id {
-			record.Err = errWrongName
-		}
-		return record
-	})
-}
-
-func (r *rangeRead) readKeys(map[string]string) error {
-	return r.readHash(r.keys.answers, func(name, text string) store.Record {
-		record := recordOf[lanes.KeptAnswer](fmt.Sprintf("idempotency key %q", name), text)
-		if kept, readable := record.Value.(lanes.KeptAnswer); readable && kept.Name != name {
-			record.Err = errWrongName
-		}
-		return record
-	})
-}
-
-func (r *rangeRead) readEvents(map[string]string) error {
-	cursors, err := r.client.ZRange(r.ctx, r.keys.pending, 0, -1).Result()
+func (r *rangeRead) readEvents() error {
+	cursors, err := r.reads.ZRange(r.ctx, r.keys.pending, 0, -1).Result()
 	if err := r.unlessWrongType(r.keys.pending, err); err != nil {
 		return err
 	}
@@ -279,7 +253,7 @@ func (r *rangeRead) readEvents(map[string]string) error {
 	return err
 }
 
-func (r *rangeRead) readHistory(map[string]string) error {
+func (r *rangeRead) readHistory() error {
 	names, err := r.hash(r.keys.names)
 	if err != nil {
 		return err
@@ -308,7 +282,7 @@ func (r *rangeRead) readHistory(map[string]string) error {
 }
 
 // readActs visits the acts of staff. An order entry that is damaged has no cursor.
-func (r *rangeRead) readActs(map[string]string) error {
+func (r *rangeRead) readActs() error {
 	return r.readOrder(r.keys.acts, func(entries []string) error {
 		for _, entry := range entries {
 			parts := strings.SplitN(entry, ":", 3)
@@ -333,7 +307,7 @@ func (r *rangeRead) readActs(map[string]string) error {
 // readOrder gives the order entries of a log, a thousand at a time.
 func (r *rangeRead) readOrder(key string, give func(entries []string) error) error {
 	for from := "-"; ; {
-		entries, err := r.client.ZRangeByLex(r.ctx, key, &goredis.ZRangeBy{Min: from, Max: "+", Count: 1000}).Result()
+		entries, err := r.reads.ZRangeByLex(r.ctx, key, &goredis.ZRangeBy{Min: from, Max: "+", Count: 1000}).Result()
 		if err := r.unlessWrongType(key, err); err != nil || len(entries) == 0 {
 			return err
 		}
@@ -354,7 +328,7 @@ func (r *rangeRead) readLog(
 			padded, _, _ := strings.Cut(entry, ":")
 			cursors[i] = strings.TrimLeft(padded, "0")
 		}
-		found, err := r.client.HMGet(r.ctx, recordsKey, cursors...).Result()
+		found, err := r.reads.HMGet(r.ctx, recordsKey, cursors...).Result()
 		if err := r.unlessWrongType(recordsKey, err); err != nil {
 			return err
 		}
@@ -370,4 +344,80 @@ func (r *rangeRead) readLog(
 		}
 		return nil
 	})
+}
+
+// restoreLimit is how many records of a kind one script writes. A range may have more than fit in one command, and other
+// clients wait while a script runs.
+const restoreLimit = 5000
+
+// keepAll trims nothing: the parts have no Now to compare with.
+var keepAll = store.Retention{Cap: math.MaxInt}
+
+// Restore writes a range that the server does not have, all of it or nothing, and trims nothing: store.ErrExists. It
+// writes parts to staging keys, which one last script renames. It removes what an earlier attempt left there.
+func (s *Store) Restore(ctx context.Context, whole store.Batch) error {
+	if err := s.begin(); err != nil {
+		return fmt.Errorf("%w: %w", store.ErrRefused, err)
+	}
+	defer s.calls.Done()
+	if err := s.restore(ctx, whole); err != nil {
+		return fmt.Errorf("redis server %s: range %s: %w", s.address, whole.Range, err)
+	}
+	return nil
+}
+
+func (s *Store) restore(ctx context.Context, whole store.Batch) error {
+	keys, staging := keysOf(whole.Range).list(), stagingKeysOf(whole.Range).list()
+	if _, err := call(ctx, s, func(ctx context.Context) (int64, error) { return s.reads.Del(ctx, staging...).Result() }); err != nil {
+		return err
+	}
+	for _, part := range splitBatch(whole) {
+		w, err := newFlush(part, keepAll, s.replicas)
+		if err != nil {
+			return err
+		}
+		w.keys = staging
+		r, err := s.write(ctx, w, whole.Range)
+		if err == nil {
+			err = s.flushError(part, r)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	r, err := call(ctx, s, func(ctx context.Context) (reply, error) {
+		return finishRestoreScript.Run(ctx, s.reads, append(keys, staging...)).Slice()
+	})
+	if err == nil {
+		err = s.replyError(r)
+	}
+	if err == nil && r.text(0) != "restored" {
+		err = store.ErrExists
+	}
+	return err
+}
+
+// splitBatch splits the range into flushes. The first one has the single records, such as the checkpoint.
+func splitBatch(whole store.Batch) (parts []store.Batch) {
+	for n := uint64(1); ; n++ {
+		part := store.Batch{
+			Range: whole.Range, Epoch: whole.Epoch, N: n, Lanes: takeFirst(&whole.Lanes), Keys: takeFirst(&whole.Keys),
+			Events: takeFirst(&whole.Events), Ended: takeFirst(&whole.Ended), Acts: takeFirst(&whole.Acts),
+		}
+		if n == 1 {
+			part.Refill, part.Checkpoint, part.Holds = true, whole.Checkpoint, whole.Holds
+			part.LastEvent, part.LastEnded, part.LastAct = whole.LastEvent, whole.LastEnded, whole.LastAct
+		}
+		parts = append(parts, part)
+		if len(whole.Lanes)+len(whole.Keys)+len(whole.Events)+len(whole.Ended)+len(whole.Acts) == 0 {
+			return parts
+		}
+	}
+}
+
+// takeFirst removes the first restoreLimit records from the list and returns them.
+func takeFirst[T any](list *[]T) (first []T) {
+	count := min(len(*list), restoreLimit)
+	first, *list = (*list)[:count:count], (*list)[count:]
+	return first
 }

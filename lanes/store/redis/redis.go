@@ -1,8 +1,8 @@
 // Package redis stores ranges in a Redis server, in a Redis Cluster, or in the master that Redis Sentinels name.
 //
-// All keys of a range share one hash tag (keys.go). Every read and every write of a range is one script on the server
+// All keys of a range share one hash tag (load.go). Every read and every write of a range is one script on the server
 // (*.lua): it sees the range at one instant, and a flush is written completely or not at all. Flushes of several ranges
-// share a pipeline (flusher.go).
+// share a pipeline (flush.go).
 //
 // A flush is as durable as the settings of the server make it: Warnings lists settings that weaken the promise of the
 // gateway. With wait_replicas a flush is acknowledged once that many replicas have it; before, its outcome is unknown, and
@@ -12,7 +12,7 @@
 // The server is Redis 7.0 or newer, or a compatible one such as Valkey. Its user needs the keys ~rangegate:* and the
 // commands ping, select, eval, evalsha, type, hget, hmget, hgetall, hset, hdel, hincrby, zadd, zrem, zcard, zrange,
 // zrangebylex, del, config|get, info and bgrewriteaof; in a cluster also cluster|slots and command, with wait_replicas
-// also wait. Checking, exporting and importing (reader.go, restore.go) also need scan and rename.
+// also wait. Checking, exporting and importing (reader.go) also need scan and rename.
 package redis
 
 import (
@@ -42,8 +42,10 @@ type Store struct {
 	replicas  int // that must have a flush before it is acknowledged
 
 	viaSentinels bool
-	runs         *serverRuns
-	opened       atomic.Bool // new connections are prepared (prepareConnection)
+	runs         sync.Map      // run_id, new at each start of a server → chan struct{}, closed when it is prepared
+	problems     sync.Map      // run_id → error: why its append-only file was not rewritten
+	changed      chan struct{} // of one
+	opened       atomic.Bool   // new connections are prepared (prepareConnection)
 
 	reads    goredis.UniversalClient
 	flushes  goredis.UniversalClient
@@ -75,7 +77,7 @@ func Open(ctx context.Context, url string, retention store.Retention) (*Store, e
 	}
 	s := &Store{
 		address: server.address, retention: retention, replicas: server.replicas,
-		viaSentinels: server.master != "", runs: newServerRuns(),
+		viaSentinels: server.master != "", changed: make(chan struct{}, 1),
 	}
 	s.reads = server.client(readConnections, loadTimeout, s.prepareConnection)
 	s.flushes = server.client(flusherCount, flushTimeout, s.prepareConnection)
@@ -91,7 +93,7 @@ func Open(ctx context.Context, url string, retention store.Retention) (*Store, e
 	if err != nil {
 		_ = s.reads.Close() // ends the calls that Close would wait for
 		_ = s.Close()
-		return nil, fmt.Errorf("redis server %s: %w", s.address, err)
+		return nil, s.serverError(err)
 	}
 	s.prepareServers(ctx)
 	return s, nil
@@ -117,6 +119,10 @@ func (s *Store) checkServers(ctx context.Context) error {
 	return err
 }
 
+func (s *Store) serverError(err error) error {
+	return fmt.Errorf("redis server %s: %w", s.address, err)
+}
+
 // Close waits for calls that have begun, and releases the connections.
 func (s *Store) Close() error {
 	s.mu.Lock()
@@ -131,7 +137,7 @@ func (s *Store) Close() error {
 		f.stop()
 	}
 	err := errors.Join(s.reads.Close(), s.flushes.Close())
-	s.runs.close()
+	close(s.changed)
 	return err
 }
 

@@ -1,16 +1,123 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
+
+// errURL quotes nothing of the URL: where a password is not escaped, any part may belong to it.
+var errURL = errors.New("the URL of the Redis server cannot be used: it must be redis://user:password@host:6379/0, " +
+	"or rediss:// for TLS, with special characters of the password as %XX and only known options behind ?")
+
+// clientOptions are the options that the client reads. No others exist besides ownOptions.
+var clientOptions = []string{
+	"dial_timeout", "read_timeout", "write_timeout", "pool_timeout", "client_name", "skip_verify",
+}
+
+// ownOptions are read here: further addresses, the master's name and the user with the Sentinels, and how many replicas
+// a flush waits for.
+var ownOptions = []string{"addr", "master_name", "sentinel_username", "sentinel_password", "wait_replicas"}
+
+const (
+	serverPort   = "6379"
+	sentinelPort = "26379"
+	maxReplicas  = 64 // a larger number is a mistake
+)
+
+func unusable(rule string) error { return fmt.Errorf("%w: %s", errURL, rule) }
+
+// parse reads the URL that Open documents.
+func parse(text string) (server, error) {
+	u, err := url.Parse(text)
+	if err != nil || (u.Scheme != "redis" && u.Scheme != "rediss") || u.Hostname() == "" || u.Fragment != "" {
+		return server{}, errURL
+	}
+	query := u.Query()
+	ownValues := url.Values{}
+	for name := range query {
+		switch {
+		case slices.Contains(ownOptions, name):
+			ownValues[name] = query[name]
+			delete(query, name)
+		case !slices.Contains(clientOptions, name):
+			return server{}, errURL
+		}
+	}
+	u.RawQuery = query.Encode()
+	o, err := goredis.ParseURL(u.String())
+	if err != nil {
+		return server{}, errURL
+	}
+
+	s := server{options: goredis.UniversalOptions{
+		DB: o.DB, Username: o.Username, Password: o.Password, ClientName: o.ClientName, TLSConfig: o.TLSConfig,
+		DialTimeout:  cmp.Or(max(0, o.DialTimeout), dialTimeout),
+		WriteTimeout: cmp.Or(max(0, o.WriteTimeout), writeTimeout),
+		ReadTimeout:  o.ReadTimeout, // client has the default
+		PoolTimeout:  cmp.Or(max(0, o.PoolTimeout), poolTimeout),
+	}}
+	if err := s.setOptions(u, ownValues); err != nil {
+		return server{}, err
+	}
+	return s, nil
+}
+
+// setOptions reads the addresses and ownOptions.
+func (s *server) setOptions(u *url.URL, options url.Values) error {
+	port := serverPort
+	if options.Has("master_name") {
+		port = sentinelPort
+	}
+	addresses := []string{net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port))}
+	for _, text := range options["addr"] {
+		address, err := url.Parse("redis://" + text)
+		if err != nil || address.Hostname() == "" || address.Host != text {
+			return unusable("addr must be host:port")
+		}
+		addresses = append(addresses, net.JoinHostPort(address.Hostname(), cmp.Or(address.Port(), port)))
+	}
+	if s.options.TLSConfig != nil && (len(addresses) > 1 || options.Has("master_name")) {
+		s.options.TLSConfig.ServerName = "" // each server is checked by its own address
+	}
+	s.options.Addrs = addresses
+	s.address = fmt.Sprintf("%s://%s/%d", u.Scheme, strings.Join(addresses, ","), s.options.DB)
+
+	switch name := options.Get("master_name"); {
+	case name != "":
+		s.master = name
+		s.sentinelUser, s.sentinelPassword = options.Get("sentinel_username"), options.Get("sentinel_password")
+		s.address = name + " behind the Sentinels " + s.address
+	case options.Has("master_name"):
+		return unusable("master_name must be the name that the Sentinels know the master by")
+	case options.Has("sentinel_username"), options.Has("sentinel_password"):
+		return unusable("sentinel_username and sentinel_password are of use with master_name only")
+	case len(addresses) > 1 && s.options.DB != 0:
+		return unusable("a cluster, which several addresses without master_name are, has the database 0 only")
+	}
+
+	if options.Has("wait_replicas") {
+		replicas, err := strconv.Atoi(options.Get("wait_replicas"))
+		if err != nil || replicas < 1 || replicas > maxReplicas {
+			return unusable(fmt.Sprintf("wait_replicas must be a number from 1 to %d", maxReplicas))
+		}
+		s.replicas = replicas
+	}
+	return nil
+}
 
 // Timeouts of one exchange with the server. The URL may set others (?read_timeout=1s), but cannot switch them off.
 const (
@@ -44,12 +151,12 @@ func (s server) client(
 	connections int, readTimeout time.Duration, prepare func(ctx context.Context, connection *goredis.Conn) error,
 ) goredis.UniversalClient {
 	o := s.options
-	o.ReadTimeout = timeoutOr(o.ReadTimeout, readTimeout)
+	o.ReadTimeout = cmp.Or(max(0, o.ReadTimeout), readTimeout)
 	o.MaxRetries, o.MaxRedirects = -1, -1
 	dial := dialer(o.DialTimeout, o.TLSConfig)
 	o.Dialer, o.DialerRetries = markNotConnected(dial), 1
 	if s.master != "" {
-		o.Addrs, o.Dialer, o.ConnMaxLifetime = []string{s.address}, markNotConnected(s.sentinels(dial).dial), masterLifetime
+		o.Addrs, o.Dialer, o.ConnMaxLifetime = []string{s.address}, markNotConnected((&sentinels{server: s, connect: dial}).dial), masterLifetime
 	}
 	o.PoolSize, o.PipelinePoolSize = connections, -1
 	if prepare != nil {
@@ -68,7 +175,7 @@ func (s server) client(
 
 // waitTimeout is how long replicas may take: the reply comes before the client gives up on it.
 func (s server) waitTimeout() time.Duration {
-	return min(waitTimeout, timeoutOr(s.options.ReadTimeout, flushTimeout)/2)
+	return min(waitTimeout, cmp.Or(max(0, s.options.ReadTimeout), flushTimeout)/2)
 }
 
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
@@ -98,3 +205,91 @@ type notConnectedError struct{ err error }
 
 func (e *notConnectedError) Error() string { return e.err.Error() }
 func (e *notConnectedError) Unwrap() error { return e.err }
+
+// masterLifetime is how long a connection is used before the Sentinels are asked again. It limits how long flushes go to
+// an old master that the gateway reaches and the Sentinels do not.
+const masterLifetime = 10 * time.Second
+
+// sentinels name the master. They are asked for each new connection: after a failover the connections to the old master
+// fail, and their successors go to the new one.
+type sentinels struct {
+	server
+	connect dialFunc
+
+	mu   sync.Mutex
+	last string // address of the master in the latest answer
+}
+
+// dial connects to the master. While no Sentinel answers, it uses the latest answer.
+func (s *sentinels) dial(ctx context.Context, network, _ string) (net.Conn, error) {
+	address, err := s.find(ctx)
+	s.mu.Lock()
+	if err == nil {
+		s.last = address
+	}
+	last := s.last
+	s.mu.Unlock()
+	if last == "" {
+		return nil, err
+	}
+	connection, dialErr := s.connect(ctx, network, last)
+	if dialErr != nil {
+		return nil, errors.Join(err, dialErr)
+	}
+	return connection, nil
+}
+
+// find asks all Sentinels at once and gives the first answer: one that is down or hangs delays nothing.
+func (s *sentinels) find(ctx context.Context) (address string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.options.DialTimeout/2)
+	defer cancel()
+	type answer struct {
+		address string
+		err     error
+	}
+	answers := make(chan answer, len(s.options.Addrs))
+	for _, sentinel := range s.options.Addrs {
+		go func() {
+			address, err := s.ask(ctx, sentinel)
+			answers <- answer{address, err}
+		}()
+	}
+	var errs []error
+	for range s.options.Addrs {
+		a := <-answers
+		if a.err == nil {
+			return a.address, nil
+		}
+		errs = append(errs, a.err)
+	}
+	return "", errors.Join(errs...)
+}
+
+// ask asks one Sentinel.
+func (s *sentinels) ask(ctx context.Context, sentinel string) (address string, err error) {
+	o := goredis.Options{
+		Addr: sentinel, Username: s.sentinelUser, Password: s.sentinelPassword,
+		DialTimeout: s.options.DialTimeout, DialerRetries: 1, ContextTimeoutEnabled: true,
+		MaxRetries: -1, PoolSize: 1, PipelinePoolSize: -1, Protocol: 2, DisableIdentity: true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
+	o.Dialer = func(dialing context.Context, network, address string) (net.Conn, error) {
+		connection, err := s.connect(dialing, network, address)
+		if err == nil {
+			context.AfterFunc(ctx, func() { _ = connection.Close() }) // another one has answered
+		}
+		return connection, err
+	}
+	client := goredis.NewClient(&o)
+	defer func() { _ = client.Close() }()
+	found, err := client.Do(ctx, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", s.master).StringSlice()
+	switch {
+	case errors.Is(err, goredis.Nil):
+		return "", fmt.Errorf("the Sentinel %s knows no master %s", sentinel, s.master)
+	case err != nil:
+		return "", fmt.Errorf("the Sentinel %s: %w", sentinel, err)
+	case len(found) != 2:
+		return "", fmt.Errorf("the Sentinel %s answered %q", sentinel, found)
+	}
+	return net.JoinHostPort(found[0], found[1]), nil
+}

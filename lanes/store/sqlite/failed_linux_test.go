@@ -334,14 +334,8 @@ func TestAFailureDuringTheAuditInTheBackground(t *testing.T) {
 	require.NoError(t, execute(c, "BEGIN"))
 	_, err = number(c, "SELECT count(*) FROM events")
 	require.NoError(t, err)
-	running := &backgroundAudit{make(chan struct{}), make(chan struct{})}
-	go func() { // an audit that runs until it is stopped
-		<-running.stop
-		assert.NoError(t, errors.Join(execute(c, "COMMIT"), c.Close()))
-		close(running.done)
-	}()
 	onWriter(t, s, func() {
-		s.file.audit = running
+		s.file.stopAudit = func() { assert.NoError(t, errors.Join(execute(c, "COMMIT"), c.Close())) }
 		s.markBroken(errors.New("a failure"))
 	})
 	b.N, b.Events[0].Cursor = 2, 2

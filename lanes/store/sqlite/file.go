@@ -33,7 +33,8 @@ type file struct {
 	writer  *sqlite.Conn
 	readers chan *sqlite.Conn
 	opened  os.FileInfo
-	audit   *backgroundAudit // nil: none runs
+
+	stopAudit func() // of the audit in the background
 
 	// These belong to the writer.
 	row           fileRow
@@ -50,7 +51,9 @@ func open(path string) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &file{path: path, lock: lock, readers: make(chan *sqlite.Conn, readerCount), ranges: map[uuid.UUID]*rangeState{}}
+	f := &file{
+		path: path, lock: lock, readers: make(chan *sqlite.Conn, readerCount), stopAudit: func() {}, ranges: map[uuid.UUID]*rangeState{},
+	}
 	if err := f.open(); err != nil {
 		return nil, errors.Join(withDiskError(path, err), f.closeKeepingWAL())
 	}
@@ -417,4 +420,83 @@ func writePage(path string) error {
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close(), os.Remove(path))
+}
+
+const (
+	// checkpointAfter is how many rows are written between checkpoints. A row uses at most two pages of the WAL.
+	checkpointAfter = 4000
+	// maxFinishFrames is how many frames the writer checkpoints between two transactions. With more, the checkpoint
+	// continues in the background.
+	maxFinishFrames = 1000
+	// longWAL is the number of frames from which a WAL is reported: 256 MiB.
+	longWAL = 1 << 16
+)
+
+// checkpointResult is the result of a checkpoint: the frames in the WAL, and those of them that are in the file.
+type checkpointResult struct {
+	frames, done int64
+	err          error
+}
+
+func (c checkpointResult) isComplete() bool { return c.err == nil && c.frames == c.done }
+
+// errReading ends only a checkpoint that must be complete.
+var errReading = errors.New("somebody reads the file: a backup, or sqlite3")
+
+// checkpoint copies frames of the WAL to the file. PASSIVE does not wait for readers; TRUNCATE also empties the WAL, unless
+// it is being read.
+func checkpoint(c *sqlite.Conn, mode string) (result checkpointResult) {
+	result.err = query(c, "PRAGMA wal_checkpoint("+mode+")", func(row *sqlite.Stmt) error {
+		if row.ColumnInt64(0) != 0 {
+			return errReading
+		}
+		result.frames, result.done = row.ColumnInt64(1), row.ColumnInt64(2)
+		return nil
+	})
+	return result
+}
+
+// checkpointInBackground begins a checkpoint when one is due. The writer continues meanwhile.
+func (s *Store) checkpointInBackground() {
+	f := s.file
+	if s.broken != nil || f.checkpointing || f.rows < s.checkpointAfter {
+		return
+	}
+	f.checkpointing, f.rows = true, 0
+	go func() {
+		c, err := connect(f.path, sqlite.OpenReadWrite)
+		if err != nil {
+			s.checkpoints <- checkpointResult{err: err}
+			return
+		}
+		result := checkpoint(c, "PASSIVE")
+		result.err = errors.Join(result.err, c.Close())
+		s.checkpoints <- result
+	}()
+}
+
+// finishCheckpoint also checkpoints the frames that were written meanwhile, so that the WAL starts over. It runs between
+// two transactions. After a failure the WAL grows until the next checkpoint, checkpointAfter rows later.
+func (s *Store) finishCheckpoint(result checkpointResult) {
+	f := s.file
+	if f == nil {
+		return
+	}
+	f.checkpointing = false
+	if s.broken != nil { // the file may not be the one that was opened
+		return
+	}
+	if frames := result.frames; frames > longWAL {
+		s.reportProblem(fmt.Errorf("its WAL has %d MiB: somebody reads the file for long, a backup or sqlite3", frames*pageSize>>20))
+	}
+	if result.err == nil && result.frames-result.done < maxFinishFrames {
+		result = checkpoint(f.writer, "PASSIVE")
+	}
+	if result.err != nil {
+		s.reportProblem(fmt.Errorf("a checkpoint failed, and is tried again later: %w", withDiskError(s.path, result.err)))
+	}
+	f.newGeneration = f.newGeneration || result.isComplete()
+	if err := f.noteInfo(); err != nil {
+		s.markBroken(err)
+	}
 }

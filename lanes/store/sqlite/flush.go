@@ -3,10 +3,12 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 	"zombiezen.com/go/sqlite"
 
+	"rangegate/lanes"
 	"rangegate/lanes/store"
 )
 
@@ -14,9 +16,9 @@ import (
 func (s *Store) Flush(ctx context.Context, batch store.Batch) error {
 	rows, err := encodeBatch(batch)
 	if err != nil {
-		return fmt.Errorf("%w: %w", store.ErrRefused, err)
+		return err
 	}
-	s.claims.remove(batch.Range)
+	s.claims.Delete(batch.Range)
 	return s.submit(ctx, func(tx *transaction) (rejection, failure error) { return tx.flush(batch, rows, s.retention) })
 }
 
@@ -24,7 +26,7 @@ func (s *Store) Flush(ctx context.Context, batch store.Batch) error {
 func (s *Store) Restore(ctx context.Context, whole store.Batch) error {
 	rows, err := encodeBatch(whole)
 	if err != nil {
-		return fmt.Errorf("%w: %w", store.ErrRefused, err)
+		return err
 	}
 	return s.submit(ctx, func(tx *transaction) (rejection, failure error) {
 		found, err := tx.rangeOf(whole.Range)
@@ -45,7 +47,7 @@ func (s *Store) Restore(ctx context.Context, whole store.Batch) error {
 	})
 }
 
-// encodeBatch makes the rows of a batch.
+// encodeBatch makes the rows of a batch: store.ErrRefused.
 func encodeBatch(batch store.Batch) (rows []row, err error) {
 	rows = make([]row, 0, len(batch.Lanes)+len(batch.Keys)+1+len(batch.Events)+len(batch.Ended)+len(batch.Acts))
 	add := func(k key, v any) {
@@ -73,7 +75,8 @@ func encodeBatch(batch store.Batch) (rows []row, err error) {
 		add(key{table: "events", position: positionOf(event.Cursor), pending: event.Attempt == nil}, event)
 	}
 	for i := range batch.Ended {
-		add(endedKey(batch.Ended[i].Cursor, batch.Ended[i].Session.ID.String()), &batch.Ended[i])
+		ended := &batch.Ended[i]
+		add(key{table: "ended", position: positionOf(ended.Cursor), name: ended.Session.ID.String()}, ended)
 	}
 	for i := range batch.Acts {
 		add(key{table: "acts", position: positionOf(batch.Acts[i].Cursor)}, batch.Acts[i])
@@ -81,11 +84,10 @@ func encodeBatch(batch store.Batch) (rows []row, err error) {
 	if batch.Checkpoint != nil && err == nil { // a part of the range's record, which is encoded in the transaction
 		_, err = store.Encode(*batch.Checkpoint)
 	}
-	return rows, err
-}
-
-func endedKey(cursor uint64, session string) key {
-	return key{table: "ended", position: positionOf(cursor), name: session}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", store.ErrRefused, err)
+	}
+	return rows, nil
 }
 
 // fence compares the stored pair with the batch's. repeated: this batch, or a later one, was committed already.
@@ -139,7 +141,8 @@ func rejectUnlessDisk(err error) (rejection, failure error) {
 
 func (tx *transaction) writeBatch(state *rangeState, batch store.Batch, rows []row) error {
 	state.Epoch, state.N = batch.Epoch, batch.N
-	if batch.Refill { // it has every lane and every key
+	if batch.Refill { // it has every lane and every key, and may have older records than the oldest
+		clear(state.oldest)
 		if err := tx.deleteLanesAndKeys(state); err != nil {
 			return err
 		}
@@ -152,6 +155,7 @@ func (tx *transaction) writeBatch(state *rangeState, batch store.Batch, rows []r
 			return err
 		}
 	}
+	tx.written += len(rows) + len(batch.Forget)
 	for _, name := range batch.Forget {
 		if err := tx.deleteKey(state, name); err != nil {
 			return err
@@ -176,103 +180,75 @@ func (tx *transaction) deleteLanesAndKeys(state *rangeState) error {
 	return nil
 }
 
-func (tx *transaction) writeRow(state *rangeState, r row) error {
-	tx.written++
+// writeRow writes a row, in the place of the one that it replaces, and keeps the totals in line.
+func (tx *transaction) writeRow(state *rangeState, r row) (err error) {
 	switch r.table {
 	case "lanes":
 		return tx.writeLane(state, r)
 	case "keys":
-		return tx.writeKey(state, r)
+		if err := tx.deleteKey(state, r.name); err != nil {
+			return err
+		}
+		state.Keys.add(r.checksum)
 	case "holds":
 		state.Holds = total{1, r.checksum}
-		const insert = "INSERT OR REPLACE INTO holds (range, checksum, record) VALUES (?, ?, ?)"
-		return execute(tx.writer, insert, state.number, r.checksum, r.record)
+	default:
+		if err := tx.noteLogRow(state, r); err != nil {
+			return err
+		}
 	}
-	return tx.writeLogRow(state, r)
+	return execute(tx.writer, puts[r.table], r.columns(state)...)
 }
 
 // writeLane gives a new lane the next place, so that lanes are stored in the order of the layout.
 func (tx *transaction) writeLane(state *rangeState, r row) error {
 	id := uuid.MustParse(r.name)
-	old, found := state.lanes[id]
+	lane, found := state.lanes[id]
 	if found {
-		state.Lanes.replace(old.checksum, r.checksum)
-		state.lanes[id] = laneRow{old.place, r.checksum}
-		return tx.updateOne("UPDATE lanes SET checksum = ?, record = ? WHERE place = ?", r.checksum, r.record, old.place)
+		state.Lanes.remove(lane.checksum)
+	} else {
+		if len(state.lanes) == maxLanes {
+			return fmt.Errorf("a range has at most %d lanes", maxLanes)
+		}
+		first, _ := state.places()
+		lane.place = first + int64(len(state.lanes)) // a lane is never deleted alone
 	}
-	if len(state.lanes) == maxLanes {
-		return fmt.Errorf("a range has at most %d lanes", maxLanes)
-	}
-	first, _ := state.places()
-	place := first + int64(len(state.lanes)) // a lane is never deleted alone
 	state.Lanes.add(r.checksum)
-	state.lanes[id] = laneRow{place, r.checksum}
-	return execute(tx.writer, "INSERT INTO lanes (place, lane_id, checksum, record) VALUES (?, ?, ?, ?)", place, r.name, r.checksum, r.record)
-}
-
-func (tx *transaction) writeKey(state *rangeState, r row) error {
-	const insert = "INSERT OR IGNORE INTO keys (range, name, checksum, record) VALUES (?, ?, ?, ?)"
-	if err := execute(tx.writer, insert, state.number, r.name, r.checksum, r.record); err != nil {
-		return err
-	}
-	if tx.writer.Changes() == 1 {
-		state.Keys.add(r.checksum)
-		return nil
-	}
-	old, err := number(tx.writer, "SELECT checksum FROM keys WHERE range = ? AND name = ?", state.number, r.name)
-	if err != nil {
-		return err
-	}
-	state.Keys.replace(old, r.checksum)
-	const update = "UPDATE keys SET checksum = ?, record = ? WHERE range = ? AND name = ?"
-	return execute(tx.writer, update, r.checksum, r.record, state.number, r.name)
+	state.lanes[id] = laneRow{lane.place, r.checksum}
+	return execute(tx.writer, puts["lanes"], lane.place, r.name, r.checksum, r.record)
 }
 
 func (tx *transaction) deleteKey(state *rangeState, name string) error {
-	tx.written++
 	return query(tx.writer, "DELETE FROM keys WHERE range = ? AND name = ? RETURNING checksum", func(r *sqlite.Stmt) error {
 		state.Keys.remove(r.ColumnInt64(0))
 		return nil
 	}, state.number, name)
 }
 
-// writeLogRow appends a row to a log, or replaces the row with its cursor: the attempt of an event.
-func (tx *transaction) writeLogRow(state *rangeState, r row) (err error) {
+// noteLogRow notes a row that is appended to a log, or that replaces the row with its cursor: the attempt of an event.
+func (tx *transaction) noteLogRow(state *rangeState, r row) (err error) {
 	cursor := cursorAt(r.position)
 	count, last := state.log(r.table)
-	var old int64
-	var found bool
-	if r.table == "events" {
-		old, found = state.unfinished[cursor]
-	}
-	if !found && cursor <= *last {
-		if old, found, err = tx.storedChecksum(state, r); err != nil {
-			return err
-		}
+	if old, found := state.unfinished[cursor]; found && r.table == "events" {
+		count.remove(old)
+	} else if cursor <= *last {
+		text := "SELECT checksum FROM " + r.table + " WHERE range = ? AND position = ?"
+		err = query(tx.writer, text, func(stored *sqlite.Stmt) error {
+			count.remove(stored.ColumnInt64(0))
+			return nil
+		}, state.number, r.position)
 	}
 	switch r.table {
 	case "events":
 		state.noteEvent(cursor, r)
 	case "ended":
-		state.forgetOldest(names, cursor)
 		if cursor <= state.NamesTrimmed { // a refill writes the name again
 			state.NamesTrimmed = max(cursor, 1) - 1
 		}
 	}
 	*last = max(*last, cursor)
-	state.forgetOldest(r.table, cursor)
-	if found {
-		return tx.replaceLogRow(state, r, old)
-	}
 	count.add(r.checksum)
-	return execute(tx.writer, insertRow[r.table], r.columns(state)...)
-}
-
-// replaceLogRow replaces the row of a log that has the checksum old.
-func (tx *transaction) replaceLogRow(state *rangeState, r row, old int64) error {
-	count, _ := state.log(r.table)
-	count.replace(old, r.checksum)
-	return tx.updateOne(updateRow[r.table], r.columns(state)...)
+	return err
 }
 
 // log gives what the range's record has of a log: its total and its last cursor.
@@ -303,47 +279,152 @@ func (state *rangeState) noteEvent(cursor uint64, r row) {
 	}
 }
 
-// insertRow and updateRow write a row of a log. Both have the parameters of columns.
-var (
-	insertRow = map[string]string{
-		"events": "INSERT INTO events (checksum, record, pending, range, position) VALUES (?, ?, ?, ?, ?)",
-		"ended":  "INSERT INTO ended (checksum, record, session_id, range, position) VALUES (?, ?, ?, ?, ?)",
-		"acts":   "INSERT INTO acts (checksum, record, range, position) VALUES (?, ?, ?, ?)",
-	}
-	updateRow = map[string]string{
-		"events": "UPDATE events SET checksum = ?, record = ?, pending = ? WHERE range = ? AND position = ?",
-		"ended":  "UPDATE ended SET checksum = ?, record = ?, session_id = ? WHERE range = ? AND position = ?",
-		"acts":   "UPDATE acts SET checksum = ?, record = ? WHERE range = ? AND position = ?",
-	}
-)
+// puts write a row of a table, or replace the one with its key. All but that of lanes have the parameters of columns.
+var puts = map[string]string{
+	"lanes":  "INSERT OR REPLACE INTO lanes (place, lane_id, checksum, record) VALUES (?, ?, ?, ?)",
+	"keys":   "INSERT OR REPLACE INTO keys (checksum, record, range, name) VALUES (?, ?, ?, ?)",
+	"holds":  "INSERT OR REPLACE INTO holds (checksum, record, range) VALUES (?, ?, ?)",
+	"events": "INSERT OR REPLACE INTO events (checksum, record, range, position, pending) VALUES (?, ?, ?, ?, ?)",
+	"ended":  "INSERT OR REPLACE INTO ended (checksum, record, range, position, session_id) VALUES (?, ?, ?, ?, ?)",
+	"acts":   "INSERT OR REPLACE INTO acts (checksum, record, range, position) VALUES (?, ?, ?, ?)",
+}
 
 func (r row) columns(state *rangeState) []any {
-	columns := append(make([]any, 0, 5), r.checksum, r.record)
+	columns := append(make([]any, 0, 5), r.checksum, r.record, state.number)
 	switch r.table {
-	case "events":
-		columns = append(columns, r.pending)
-	case "ended":
+	case "keys":
 		columns = append(columns, r.name)
+	case "events":
+		columns = append(columns, r.position, r.pending)
+	case "ended":
+		columns = append(columns, r.position, r.name)
+	case "acts":
+		columns = append(columns, r.position)
 	}
-	return append(columns, state.number, r.position)
+	return columns
 }
 
-// storedChecksum is the checksum of the row that this one replaces, if there is one.
-func (tx *transaction) storedChecksum(state *rangeState, r row) (checksum int64, found bool, err error) {
-	err = query(tx.writer, "SELECT checksum FROM "+r.table+" WHERE range = ? AND position = ?", func(result *sqlite.Stmt) error {
-		checksum, found = result.ColumnInt64(0), true
+// trimStep is how many records of a log a flush trims at most, besides twice as many as it added: always more than come
+// in.
+const trimStep = 64
+
+const names = "names" // the key of the history's names in rangeState.oldest
+
+// trim deletes records over their term or over the cap, oldest first. A record that cannot be read has no age: it is
+// deleted when it is over the cap; until then a read of it is an error.
+func (tx *transaction) trim(state *rangeState, batch store.Batch, retention store.Retention) error {
+	for _, log := range []struct {
+		table string
+		added int
+		term  time.Duration
+	}{
+		{"events", len(batch.Events), retention.Events},
+		{"ended", len(batch.Ended), retention.History},
+		{"acts", len(batch.Acts), retention.History},
+	} {
+		count, _ := state.log(log.table)
+		excess := int(count.Count) - retention.Cap
+		if count.Count == 0 || excess <= 0 && state.isWithinTerm(log.table, batch.Now, log.term) {
+			continue
+		}
+		rows, err := logRows(tx.writer, log.table, state, 0, trimStep+2*log.added)
+		if err != nil {
+			return err
+		}
+		if err := tx.trimLog(state, log.table, rows, excess, func(at time.Time) bool { return isExpired(at, batch.Now, log.term) }); err != nil {
+			return err
+		}
+	}
+	return tx.trimNames(state, batch, retention.Names)
+}
+
+// trimLog deletes the first rows of a log: those in excess and those that are expired, up to the first pending event.
+func (tx *transaction) trimLog(
+	state *rangeState, table string, rows []row, excess int, expired func(at time.Time) bool,
+) error {
+	count, _ := state.log(table)
+	deleted := 0
+	for _, r := range rows {
+		if r.pending {
+			break
+		}
+		if deleted >= excess {
+			at, err := timeOf(r)
+			if err == nil {
+				state.oldest[table] = at
+			}
+			if err != nil || !expired(at) {
+				break
+			}
+		}
+		count.remove(r.checksum)
+		if table == "events" {
+			delete(state.unfinished, cursorAt(r.position)) // the result of its attempt may come later, and finds no row
+		}
+		deleted++
+	}
+	if deleted == 0 {
 		return nil
-	}, state.number, r.position)
-	return checksum, found, err
+	}
+	if deleted == len(rows) { // the next record was not read
+		delete(state.oldest, table)
+	}
+	tx.written += deleted
+	return execute(tx.writer, "DELETE FROM "+table+" WHERE range = ? AND position <= ?", state.number, rows[deleted-1].position)
 }
 
-// updateOne fails unless the statement changes exactly one row: the totals would not match the tables.
-func (tx *transaction) updateOne(update string, args ...any) error {
-	if err := execute(tx.writer, update, args...); err != nil {
+// trimNames removes expired customers' names from the history. It skips a record that cannot be read.
+func (tx *transaction) trimNames(state *rangeState, batch store.Batch, term time.Duration) error {
+	if state.NamesTrimmed >= state.LastEnded || state.isWithinTerm(names, batch.Now, term) {
+		return nil
+	}
+	rows, err := logRows(tx.writer, "ended", state, state.NamesTrimmed, trimStep+2*len(batch.Ended))
+	if err != nil {
 		return err
 	}
-	if changed := tx.writer.Changes(); changed != 1 {
-		return fmt.Errorf("%d rows instead of one were changed by %s", changed, update)
+	for _, r := range rows {
+		ended, err := decode[lanes.Ended](r)
+		if err == nil && !isExpired(ended.At, batch.Now, term) {
+			state.oldest[names] = ended.At
+			return nil
+		}
+		state.NamesTrimmed = cursorAt(r.position)
+		if err != nil || ended.Session.Customer == "" {
+			continue
+		}
+		ended.Session.Customer = ""
+		trimmed, err := rowOf(r.key, ended)
+		if err != nil {
+			return err
+		}
+		tx.written++
+		state.Ended.replace(r.checksum, trimmed.checksum)
+		if err := execute(tx.writer, puts["ended"], trimmed.columns(state)...); err != nil {
+			return err
+		}
 	}
+	delete(state.oldest, names)
 	return nil
+}
+
+// isWithinTerm reports whether the next record to be trimmed is known and not expired.
+func (state *rangeState) isWithinTerm(log string, now time.Time, term time.Duration) bool {
+	at, found := state.oldest[log]
+	return found && !isExpired(at, now, term)
+}
+
+func isExpired(at, now time.Time, term time.Duration) bool { return now.Sub(at) > term }
+
+// timeOf reads the time of a row of a log.
+func timeOf(r row) (time.Time, error) {
+	switch r.table {
+	case "events":
+		event, err := decode[lanes.Logged](r)
+		return event.Event.At, err
+	case "ended":
+		ended, err := decode[lanes.Ended](r)
+		return ended.At, err
+	}
+	act, err := decode[lanes.Act](r)
+	return act.At, err
 }

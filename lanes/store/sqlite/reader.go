@@ -5,8 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
-	"strings"
+	"path/filepath"
 
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
@@ -125,20 +124,8 @@ func (r *Reader) Read(ctx context.Context, rangeID uuid.UUID, visit func(store.R
 	if err != nil {
 		return err
 	}
-	for _, table := range []string{"lanes", "keys", "holds"} {
-		rows, err := rowsOf(r.conn, table, rangeID, selects[table], state.number)
-		if err != nil {
-			return fmt.Errorf("store %s: reading: %w", r.path, err)
-		}
-		slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a.name, b.name) })
-		for _, row := range rows {
-			if err := visit(recordOf(row)); err != nil {
-				return err
-			}
-		}
-	}
-	for _, table := range []string{"events", "ended", "acts"} {
-		if err := r.readLog(table, state, visit); err != nil {
+	for _, table := range []string{"lanes", "keys", "holds", "events", "ended", "acts"} {
+		if err := r.readTable(table, state, visit); err != nil {
 			return err
 		}
 	}
@@ -151,42 +138,37 @@ func (r *Reader) readMeta(rangeID uuid.UUID, visit func(store.Record) error) (st
 	var unreadable *store.CorruptError
 	switch {
 	case errors.As(err, &unreadable):
-		rangeNumber, numberErr := numberOf(r.conn, rangeID)
-		state = newRangeState(rangeNumber, 0)
-		state.Range = rangeID
-		return state, errors.Join(numberErr, visit(store.Record{Name: name, Err: unreadable.Err}))
+		return state, visit(store.Record{Name: name, Err: unreadable.Err})
 	case err != nil:
 		return nil, fmt.Errorf("store %s: reading: %w", r.path, err)
 	case state == nil:
 		return nil, store.ErrNotFound
 	}
-	err = visit(store.Record{Name: name, Value: store.RangeMeta{
-		Epoch: state.Epoch, N: state.N, LastEvent: state.LastEvent, LastEnded: state.LastEnded, LastAct: state.LastAct,
-	}})
+	err = visit(store.Record{Name: name, Value: state.RangeMeta})
 	if err == nil && state.Checkpoint != nil {
 		err = visit(store.Record{Name: "checkpoint", Value: *state.Checkpoint})
 	}
 	return state, err
 }
 
-// readLog reads a log a thousand records at a time.
-func (r *Reader) readLog(table string, state *rangeState, visit func(store.Record) error) error {
-	const limit = 1000
-	for after := uint64(0); ; {
-		rows, err := logRows(r.conn, table, state, after, limit)
-		if err != nil {
-			return fmt.Errorf("store %s: reading: %w", r.path, err)
-		}
-		for _, row := range rows {
-			if err := visit(recordOf(row)); err != nil {
-				return err
-			}
-			after = cursorAt(row.position)
-		}
-		if len(rows) < limit {
-			return nil
-		}
+// readTable visits the records of a table: lanes by id, and the others in their order.
+func (r *Reader) readTable(table string, state *rangeState, visit func(store.Record) error) error {
+	text, args := selects[table], []any{state.number}
+	switch table {
+	case "lanes":
+		text = "SELECT * FROM (" + text + ") ORDER BY lane_id"
+	case "events", "ended", "acts":
+		args = append(args, positionOf(0), int64(-1)) // all
 	}
+	var visitErr error
+	err := eachRow(r.conn, table, state.Range, text, func(found row) error {
+		visitErr = visit(recordOf(found))
+		return visitErr
+	}, args...)
+	if err != nil && visitErr == nil {
+		return fmt.Errorf("store %s: reading: %w", r.path, err)
+	}
+	return err
 }
 
 // recordOf decodes a row, and compares the record with the columns beside it.
@@ -222,4 +204,97 @@ func compareRecord[T any](r row, match func(T) bool) store.Record {
 		record.Err = errors.New("it contradicts the columns beside it")
 	}
 	return record
+}
+
+// Backup copies the file, as it is at one instant, to a new file that only its owner may read, while a gateway may use it.
+// verify reads the copy before it gets its name. An existing file at target is os.ErrExist.
+func Backup(ctx context.Context, path, target string, verify func(*Reader) error) error {
+	if err := backup(ctx, path, target, verify); err != nil {
+		return fmt.Errorf("backup of %s to %s: %w", path, target, err)
+	}
+	return nil
+}
+
+func backup(ctx context.Context, path, target string, verify func(*Reader) error) (err error) {
+	if path, err = resolve(path); err != nil {
+		return err
+	}
+	fresh := target + ".new"
+	for _, output := range []string{target, fresh} {
+		if _, err := os.Lstat(output); err == nil {
+			return fmt.Errorf("%s: %w", output, os.ErrExist)
+		}
+	}
+	made, err := os.OpenFile(fresh, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := made.Close(); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(fresh), os.RemoveAll(fresh+"-wal"), os.RemoveAll(fresh+"-shm"))
+		}
+	}()
+	if err := copyPages(ctx, path, fresh); err != nil {
+		return err
+	}
+	reader, err := OpenReader(fresh)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(verify(reader), reader.Close()); err != nil {
+		return err
+	}
+	return errors.Join(os.Rename(fresh, target), syncFolder(filepath.Dir(target)))
+}
+
+// copyPages copies in one read transaction: writers continue, and the WAL grows meanwhile. The copy gets an id of its own,
+// so that the WAL of the original is never taken for its own.
+func copyPages(ctx context.Context, path, copyPath string) (err error) {
+	source, closeSource, err := connectToRead(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeSource()) }()
+	target, err := sqlite.OpenConn(uri(copyPath), sqlite.OpenReadWrite|sqlite.OpenURI)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(withDiskError(copyPath, err), target.Close()) }()
+	copying, err := sqlite.NewBackup(target, "main", source, "main")
+	if err != nil {
+		return err
+	}
+	if _, err := copying.Step(-1); err != nil {
+		return errors.Join(err, copying.Close())
+	}
+	if err := errors.Join(copying.Close(), ctx.Err()); err != nil {
+		return err
+	}
+	row, err := readFileRow(target)
+	if err != nil {
+		return err
+	}
+	row.id, row.generation = uuid.NewString(), 0
+	if err := writeFileRow(target, row); err != nil {
+		return err
+	}
+	return checkpoint(target, "TRUNCATE").err
+}
+
+// connectToRead opens a file that a gateway may have open. Where none has, file and WAL are audited first.
+func connectToRead(path string) (c *sqlite.Conn, closeFile func() error, err error) {
+	r, err := openReader(path)
+	switch {
+	case errors.Is(err, ErrLocked):
+		if c, err = connect(path, sqlite.OpenReadOnly); err != nil {
+			return nil, nil, err
+		}
+		return c, c.Close, nil
+	case err != nil:
+		return nil, nil, err
+	}
+	return r.conn, r.Close, nil
 }

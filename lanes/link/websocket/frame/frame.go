@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"rangegate/lanes"
 	"rangegate/lanes/link"
 )
 
@@ -116,8 +117,8 @@ func (o object) optionalText(key string) string {
 }
 
 // oneOf reads a text that must be one of the values.
-func (o object) oneOf(key string, values ...string) string {
-	text := o.text(key)
+func oneOf[T ~string](o object, key string, values ...T) T {
+	text := T(o.text(key))
 	if !slices.Contains(values, text) {
 		o.fail(key, fmt.Sprintf("one of %v", values))
 	}
@@ -195,4 +196,256 @@ func (o object) list(key string) []json.RawMessage {
 		o.fail(key, "a list")
 	}
 	return list
+}
+
+// The values of on_loss: what a controller does when it loses the gateway.
+const (
+	runOut = "run_out"
+	hold   = "hold"
+)
+
+// longestNote limits the characters of the message about a purchase: a state with it and with the longest name is shorter
+// than Longest in any JSON encoding.
+const longestNote = 1000
+
+// GatewayHello encodes the first message of a gateway.
+func GatewayHello(lane link.Lane) []byte {
+	onLoss := runOut
+	if lane.HoldOnLoss {
+		onLoss = hold
+	}
+	return encode(struct {
+		Type     string    `json:"type"`
+		Protocol int       `json:"protocol"`
+		Range    uuid.UUID `json:"range_id"`
+		Lane     uuid.UUID `json:"lane_id"`
+		Epoch    uint64    `json:"epoch"`
+		OnLoss   string    `json:"on_loss"`
+	}{typeHello, protocol, lane.Range, lane.ID, lane.Epoch, onLoss})
+}
+
+type session struct {
+	ID         uuid.UUID   `json:"session_id"`
+	Customer   string      `json:"customer_name"`
+	Group      uuid.UUID   `json:"group_id"`
+	Phase      lanes.Phase `json:"phase"`
+	Remaining  int64       `json:"remaining_ms"`
+	Purchasing bool        `json:"enable_purchasing"`
+}
+
+type purchase struct {
+	ID      uuid.UUID           `json:"purchase_id"`
+	Phase   lanes.PurchasePhase `json:"phase"`
+	Message string              `json:"user_message"`
+}
+
+// State encodes the complete desired state, with the time that its session has left at now. Milliseconds are rounded down:
+// no lane is open longer than it was sold.
+func State(s link.State, now lanes.Instant) []byte {
+	message := struct {
+		Type     string    `json:"type"`
+		Revision uint64    `json:"revision"`
+		Hold     bool      `json:"hold"`
+		Session  *session  `json:"session"`
+		Purchase *purchase `json:"purchase"`
+	}{Type: typeState, Revision: s.Revision, Hold: s.Hold}
+	if current := s.Session; current != nil {
+		message.Session = &session{current.ID, current.Customer, current.Group, current.Phase, milliseconds(current.Remaining(now)), s.Purchasing}
+		if latest := current.Purchase; latest != nil {
+			message.Purchase = &purchase{latest.ID, latest.Phase, truncate(latest.UserMessage)}
+		}
+	}
+	return encode(message)
+}
+
+// truncate cuts a note to longestNote characters.
+func truncate(note string) string {
+	if characters := []rune(note); len(characters) > longestNote {
+		return string(characters[:longestNote-1]) + "…"
+	}
+	return note
+}
+
+// Ack encodes the message that the report with that number, and all before it in that log, are saved.
+func Ack(log lanes.Log) []byte {
+	return encode(struct {
+		Type string `json:"type"`
+		Log  string `json:"log_id"`
+		Seq  uint64 `json:"seq"`
+	}{typeAck, log.ID, log.Seq})
+}
+
+// FromGateway decodes a message of a gateway: a link.Lane, link.State or lanes.Log, or nil for an unknown type. The session
+// of a state has its remaining time as Left; the caller sets Since. The error names the broken rule.
+func FromGateway(text []byte) (any, error) {
+	o := parse(text)
+	var message any
+	switch o.text("type") {
+	case typeHello:
+		if o.count("protocol", 0) != protocol {
+			o.fail("protocol", "1")
+		}
+		message = link.Lane{
+			Range: o.id("range_id"), ID: o.id("lane_id"), Epoch: o.count("epoch", 0),
+			HoldOnLoss: oneOf(o, "on_loss", runOut, hold) == hold,
+		}
+	case typeState:
+		message = readState(o)
+	case typeAck:
+		message = lanes.Log{ID: o.text("log_id"), Seq: o.count("seq", 1)}
+	}
+	if err := o.err(); err != nil {
+		return nil, err
+	}
+	return message, nil
+}
+
+func readState(o object) link.State {
+	s := link.State{Revision: o.count("revision", 1), Hold: o.flag("hold")}
+	if !o.has("session") {
+		return s
+	}
+	current := o.object("session")
+	s.Session = &lanes.Session{
+		ID: current.id("session_id"), Customer: current.text("customer_name"), Group: current.id("group_id"),
+		Phase: readPhase(current), Left: current.duration("remaining_ms"),
+	}
+	s.Purchasing = current.flag("enable_purchasing")
+	if o.has("purchase") {
+		latest := o.object("purchase")
+		s.Session.Purchase = &lanes.Purchase{
+			ID: latest.id("purchase_id"), UserMessage: latest.optionalText("user_message"),
+			Phase: oneOf(latest, "phase", lanes.Pending, lanes.Accepted, lanes.Declined, lanes.Unresolved),
+		}
+	}
+	return s
+}
+
+func readPhase(o object) lanes.Phase {
+	return oneOf(o, "phase", lanes.Waiting, lanes.Running, lanes.Paused)
+}
+
+func milliseconds(d time.Duration) int64 { return max(0, d).Milliseconds() }
+
+// ControllerHello encodes the first message of a controller, which answers the gateway's hello.
+func ControllerHello(h Hello) []byte {
+	type state struct {
+		Hold      bool         `json:"hold"`
+		Session   *uuid.UUID   `json:"session_id"`
+		Phase     *lanes.Phase `json:"phase"`
+		Remaining *int64       `json:"remaining_ms"`
+		Faults    []string     `json:"faults"`
+	}
+	inForce := state{Hold: h.Hold, Session: pointerOrNil(h.Session), Faults: append([]string{}, h.Faults...)}
+	if h.Session != uuid.Nil {
+		remaining := milliseconds(h.Left)
+		inForce.Phase, inForce.Remaining = &h.Phase, &remaining
+	}
+	return encode(struct {
+		Type     string    `json:"type"`
+		Protocol int       `json:"protocol"`
+		Lane     uuid.UUID `json:"lane_id"`
+		Log      string    `json:"log_id"`
+		Firmware string    `json:"firmware"`
+		State    state     `json:"state"`
+	}{typeHello, protocol, h.Lane, h.LogID, h.Firmware, inForce})
+}
+
+// AppliedRevision encodes the message that the state of that revision is in force.
+func AppliedRevision(revision uint64) []byte {
+	return encode(struct {
+		Type     string `json:"type"`
+		Revision uint64 `json:"revision"`
+	}{typeApplied, revision})
+}
+
+// Report encodes a report. Its log is the one in the controller's hello.
+func Report(r lanes.Report) []byte {
+	message := struct {
+		Type     string        `json:"type"`
+		Seq      uint64        `json:"seq"`
+		Session  *uuid.UUID    `json:"session_id"`
+		Kind     string        `json:"kind"`
+		Age      int64         `json:"age_ms"`
+		Purchase *uuid.UUID    `json:"purchase_id,omitempty"`
+		Items    *[]lanes.Item `json:"items,omitempty"`
+		Detail   *string       `json:"detail,omitempty"`
+	}{Type: typeReport, Seq: r.Log.Seq, Session: pointerOrNil(r.Session), Kind: r.Kind, Age: milliseconds(r.Age)}
+	switch r.Kind {
+	case lanes.ReportPurchase:
+		items := append([]lanes.Item{}, r.Items...)
+		message.Purchase, message.Items = pointerOrNil(r.Purchase), &items
+	case lanes.ReportFault:
+		message.Detail = &r.Detail
+	}
+	return encode(message)
+}
+
+// FromController decodes a message of a controller: a Hello, Applied or lanes.Report, or nil for an unknown type. The
+// report's log has no id, which is in the hello. A report of an unknown kind is decoded, because it has a number in the log.
+// The error names the broken rule.
+func FromController(text []byte) (any, error) {
+	o := parse(text)
+	var message any
+	switch o.text("type") {
+	case typeHello:
+		message = readHello(o)
+	case typeApplied:
+		message = Applied(o.count("revision", 1))
+	case typeReport:
+		message = readReport(o)
+	}
+	if err := o.err(); err != nil {
+		return nil, err
+	}
+	return message, nil
+}
+
+func readHello(o object) Hello {
+	if o.count("protocol", 0) != protocol {
+		o.fail("protocol", "1")
+	}
+	h := Hello{Lane: o.id("lane_id")}
+	h.LogID, h.Firmware = o.text("log_id"), o.optionalText("firmware")
+	if h.LogID == "" {
+		o.fail("log_id", "a name")
+	}
+	state := o.object("state")
+	h.Hold = state.flag("hold")
+	if h.Session = state.optionalID("session_id"); h.Session != uuid.Nil {
+		h.Phase, h.Left = readPhase(state), state.duration("remaining_ms")
+	}
+	if state.has("faults") {
+		for _, raw := range state.list("faults") {
+			var fault *string
+			if json.Unmarshal(raw, &fault) != nil || fault == nil {
+				state.fail("faults", "a list of texts")
+				break
+			}
+			h.Faults = append(h.Faults, *fault)
+		}
+	}
+	return h
+}
+
+func readReport(o object) lanes.Report {
+	r := lanes.Report{
+		Log: lanes.Log{Seq: o.count("seq", 1)}, Kind: o.text("kind"),
+		Session: o.optionalID("session_id"), Age: o.duration("age_ms"),
+	}
+	switch r.Kind {
+	case lanes.ReportPurchase:
+		r.Purchase = o.id("purchase_id")
+		for _, raw := range o.list("items") {
+			item := object{prefix: "items.", first: o.first}
+			if json.Unmarshal(raw, &item.values) != nil || item.values == nil {
+				o.fail("items", "a list of objects")
+				break
+			}
+			r.Items = append(r.Items, lanes.Item{ID: item.text("id"), Qty: item.quantity("qty")})
+		}
+	case lanes.ReportFault:
+		r.Detail = o.text("detail")
+	}
+	return r
 }
