@@ -143,7 +143,7 @@ func (s laneSim) Run(t *terminal) error {
 	hardware, err := lanesim.New(lanesim.Settings{
 		Now: clock.Now, Shooters: s.Shooters, Faults: faults, Every: s.Every, Seed: s.Seed,
 		OnFault: func(lane lanesim.Lane, fault string, lasts time.Duration) {
-			log.Info().Str("lane_id", lane.Name).Stringer("lane_id", lane.ID).Str("fault", fault).Dur("lasts", lasts).Msg("fault")
+			log.Info().Str("name", lane.Name).Stringer("lane_id", lane.ID).Str("fault", fault).Dur("lasts", lasts).Msg("fault")
 		},
 	}, served...)
 	if err != nil {
