@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -50,19 +53,16 @@ func (c *Client) Fetch(ctx context.Context, t Type, session string) (products []
 			products, err = nil, &Failed{Type: t, Reason: "could not be asked: a defect of the gateway", outcome: "defect"}
 		}
 	}()
-	body, err := c.get(ctx, t, session)
-	if err == nil {
-		var elements []json.RawMessage
-		if elements, err = split(body); err == nil {
-			c.settings.Metrics.observe(t, "ok", time.Since(started))
-			return c.validProducts(t, elements), nil
-		}
-	}
-	if errors.Is(ctx.Err(), context.Canceled) {
-		c.settings.Metrics.observe(t, "abandoned", time.Since(started))
+	elements, err := c.get(ctx, t, session)
+	took := time.Since(started)
+	switch {
+	case err == nil:
+		c.settings.Metrics.observe(t, "ok", took)
+		return c.validProducts(t, elements), nil
+	case errors.Is(ctx.Err(), context.Canceled):
+		c.settings.Metrics.observe(t, "abandoned", took)
 		return nil, context.Canceled
 	}
-	took := time.Since(started)
 	failed := failure(err, took)
 	failed.Type = t
 	c.settings.Metrics.observe(t, failed.outcome, took)
@@ -86,6 +86,82 @@ func (c *Client) All(ctx context.Context, session string) (Catalogue, error) {
 	return all, nil
 }
 
+const (
+	maxBody      = 1 << 20 // bytes of an answer, decompressed
+	maxRedirects = 3
+)
+
+// get returns the elements of the integrator's answer.
+func (c *Client) get(ctx context.Context, t Type, session string) ([]json.RawMessage, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.settings.Timeout)
+	defer cancel()
+	request, err := c.request(ctx, t, session)
+	if err != nil {
+		return nil, err
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return nil, &Failed{
+			Reason:  fmt.Sprintf("answered with status %d %s, where 200 is wanted", response.StatusCode, http.StatusText(response.StatusCode)),
+			outcome: "refused",
+		}
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxBody+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(body) > maxBody {
+		return nil, tooLarge
+	}
+	return split(body)
+}
+
+func (c *Client) request(ctx context.Context, t Type, session string) (*http.Request, error) {
+	address, err := url.Parse(c.settings.URL)
+	if err != nil {
+		return nil, noURL
+	}
+	address = address.JoinPath("products")
+	// The integrator's own query stays unchanged, as it may be signed.
+	address.RawQuery = strings.TrimPrefix(address.RawQuery+"&type="+url.QueryEscape(string(t)), "&")
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
+	if err != nil {
+		return nil, noURL
+	}
+	request.Header.Set("Accept", "application/json")
+	request.Header.Set("User-Agent", c.settings.UserAgent)
+	if session != "" {
+		request.Header.Set("session-id", session)
+	}
+	return request, nil
+}
+
+// checkRedirect allows redirects on the same host: the same scheme, name and port, or from http to https of the same name.
+func checkRedirect(next *http.Request, before []*http.Request) error {
+	from, to := before[len(before)-1].URL, next.URL
+	if len(before) > maxRedirects {
+		return tooFar
+	}
+	sameName := strings.EqualFold(from.Hostname(), to.Hostname())
+	sameServer := from.Scheme == to.Scheme && port(from) == port(to)
+	upgrade := from.Scheme == "http" && to.Scheme == "https"
+	if sameName && (sameServer || upgrade) {
+		return nil
+	}
+	return otherHost
+}
+
+func port(address *url.URL) string {
+	if port := address.Port(); port != "" {
+		return port
+	}
+	return map[string]string{"http": "80", "https": "443"}[address.Scheme]
+}
+
 // Failed is the error of a request: the products API cannot be reached, or its answer is invalid. It contains neither the
 // query of an address nor a user or password.
 type Failed struct {
@@ -104,23 +180,12 @@ func (f *Failed) Code() string { return "products_failed" }
 
 // The failures without a parameter.
 var (
-	noURL     = Failed{Reason: "is configured with an address that is no URL", outcome: "unreachable"}
-	noArray   = Failed{Reason: "did not answer with a JSON array", outcome: "invalid"}
-	tooLarge  = Failed{Reason: "answered with more than 1 MiB", outcome: "too_large"}
-	otherHost = Failed{Reason: "redirects to another host, which is not followed", outcome: "redirected"}
-	tooFar    = Failed{Reason: "redirects more than 3 times", outcome: "redirected"}
+	noURL     = &Failed{Reason: "is configured with an address that is no URL", outcome: "unreachable"}
+	noArray   = &Failed{Reason: "did not answer with a JSON array", outcome: "invalid"}
+	tooLarge  = &Failed{Reason: "answered with more than 1 MiB", outcome: "too_large"}
+	otherHost = &Failed{Reason: "redirects to another host, which is not followed", outcome: "redirected"}
+	tooFar    = &Failed{Reason: "redirects more than 3 times", outcome: "redirected"}
 )
-
-func badStatus(status int) Failed {
-	return Failed{
-		Reason:  fmt.Sprintf("answered with status %d %s, where 200 is wanted", status, http.StatusText(status)),
-		outcome: "refused",
-	}
-}
-
-func timedOut(took time.Duration) Failed {
-	return Failed{Reason: fmt.Sprintf("did not answer in full within %s", took.Round(10*time.Millisecond)), outcome: "timed_out"}
-}
 
 // failure turns the error of a request, which took so long, into a Failed.
 func failure(err error, took time.Duration) Failed {
@@ -130,7 +195,7 @@ func failure(err error, took time.Duration) Failed {
 	case errors.As(err, &failed):
 		return *failed
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return timedOut(took)
+		return Failed{Reason: fmt.Sprintf("did not answer in full within %s", took.Round(10*time.Millisecond)), outcome: "timed_out"}
 	}
 	reason := egress.Reason(err, "the connection failed, or broke before the answer was complete")
 	return Failed{Reason: "could not be reached: " + reason, outcome: "unreachable"}

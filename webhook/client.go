@@ -1,3 +1,16 @@
+// Package webhook sends events to the integrator's webhook (SPEC.md part 6).
+//
+// A Client makes the one attempt to deliver an event: a POST of its Body, signed as in Standard Webhooks, once for each
+// secret. It returns the outcome as a lanes.Attempt, and the answer to a purchaseRequest as a lanes.Answer. Without an
+// answer the outcome depends on whether the body was read. A transport reads it after it has written the headers: the
+// receiver cannot have an unread body, and may have a body that was read:
+//
+//	status 2xx                                  delivered, whatever the answer's body
+//	any other status                            refused; a redirect is not followed
+//	body unread                                 unreachable: no name, no connection, no TLS, not allowed, no time
+//	body read, then no answer in time           timed out
+//	body read, then the connection broke,
+//	or the caller gave up                       interrupted
 package webhook
 
 import (

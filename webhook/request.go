@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"rangegate/lanes"
 )
@@ -31,7 +33,7 @@ func (c *Client) request(ctx context.Context, event lanes.Event, at time.Time) (
 	if err != nil {
 		return nil, nil, err
 	}
-	sent := newRequestBody(body)
+	sent := &requestBody{text: bytes.NewReader(body)}
 	request := (&http.Request{
 		Method: http.MethodPost, URL: c.url, Header: http.Header{}, Body: sent, ContentLength: int64(len(body)),
 	}).WithContext(ctx)
@@ -56,6 +58,35 @@ func encode(event lanes.Event) ([]byte, error) {
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
 }
 
+// signers sign requests, each with one of the integrator's secrets. There are two during a rotation.
+type signers []*standardwebhooks.Webhook
+
+// newSigners takes secrets in the form of Standard Webhooks: whsec_ and base64. Its errors do not quote them.
+func newSigners(secrets []string) (signers, error) {
+	var all signers
+	for i, secret := range secrets {
+		signer, err := standardwebhooks.NewWebhook(secret)
+		if err != nil {
+			return nil, fmt.Errorf("webhook: secret %d: %w", i+1, err)
+		}
+		all = append(all, signer)
+	}
+	return all, nil
+}
+
+// sign returns the header webhook-signature: a signature for each secret, separated by spaces; empty without secrets.
+func (all signers) sign(id string, at time.Time, body []byte) (string, error) {
+	signatures := make([]string, len(all))
+	for i, signer := range all {
+		signature, err := signer.Sign(id, at, body)
+		if err != nil {
+			return "", fmt.Errorf("webhook: sign with secret %d: %w", i+1, err)
+		}
+		signatures[i] = signature
+	}
+	return strings.Join(signatures, " "), nil
+}
+
 // traceparent returns the header of W3C Trace Context, version 00, sampled, for the trace of the event's id. The parent is
 // the second half of the id, which is never zero, as it holds the variant of the UUID.
 func traceparent(event uuid.UUID) string {
@@ -73,8 +104,6 @@ type requestBody struct {
 
 var errWithdrawn = errors.New("webhook: the event was withdrawn")
 
-func newRequestBody(text []byte) *requestBody { return &requestBody{text: bytes.NewReader(text)} }
-
 // Read implements io.Reader. It fails after Close and after withdraw.
 func (b *requestBody) Read(p []byte) (int, error) {
 	b.mu.Lock()
@@ -88,9 +117,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 
 // Close implements io.Closer.
 func (b *requestBody) Close() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.closed = true
+	b.withdraw()
 	return nil
 }
 
