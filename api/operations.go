@@ -52,7 +52,7 @@ const operatorName = "operator"
 // NewOperations returns the handler of the operations address. Health and metrics are public; everything else requires the
 // operations token.
 func NewOperations(s Operations) http.Handler {
-	a := &endpoint.API{Errors: operationsErrors, Timeout: timeout, Defect: logDefect, Context: request.Track(s.Log), Routed: request.SetRoute}
+	a := &endpoint.API{Errors: operationsErrors, Timeout: timeout, Defect: logDefect, Context: request.Track(s.Log)}
 	r := a.Router(request.AccessLog)
 	guard := requireToken(s.Token, a.Fail)
 	s.Token = "" // the guard has its digest

@@ -66,7 +66,7 @@ func New(s Settings) http.Handler {
 	a := &endpoint.API{
 		Errors: posErrors, GuardCodes: []string{"unauthorized", "too_many_requests", "overloaded"}, Timeout: timeout, Defect: logDefect,
 		Admit:   newConcurrencyLimit(s.Credentials, traffic.limited.WithLabelValues("process")).admit,
-		Context: request.Track(s.Log), Routed: request.SetRoute,
+		Context: request.Track(s.Log),
 	}
 	r := a.Router(s.Proxies.identifyClient, request.AccessLog, traffic.count, addDeprecation)
 

@@ -120,7 +120,7 @@ func (a *API) Fail(w http.ResponseWriter, r *http.Request, err error) {
 		}
 		a.Defect(r, err, nil)
 	}
-	p.write(w, r)
+	p.write(w)
 }
 
 // failure is the body of every error (WIRE.md, Errors).
@@ -131,9 +131,9 @@ type failure struct {
 	Fields  Faults `json:"fields,omitempty" doc:"With invalid_request only: what is wrong, by field"`
 }
 
-func (p Problem) write(w http.ResponseWriter, r *http.Request) {
+func (p Problem) write(w http.ResponseWriter) {
 	if p.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(p.RetryAfter.Seconds()))))
 	}
-	write(w, p.Status, encode(failure{p.Message, p.Code, TraceID(r.Context()), p.Fields}))
+	write(w, p.Status, encode(failure{p.Message, p.Code, w.Header().Get(traceHeader), p.Fields}))
 }

@@ -27,7 +27,7 @@ type Info struct {
 	ProxyTLS bool      // a trusted proxy received the request over TLS
 
 	log   *zerolog.Logger
-	route string // see Route
+	route string // as chi writes its pattern, once Route was called
 }
 
 type infoKey struct{}
@@ -59,13 +59,6 @@ func RangeID(ctx context.Context) uuid.UUID {
 		return i.RangeID
 	}
 	return uuid.Nil
-}
-
-// SetRoute is the hook of endpoint.API that records the route of a request. Handlers that are no endpoints do not call it.
-func SetRoute(ctx context.Context, route string) {
-	if i := Of(ctx); i != nil {
-		i.route = route
-	}
 }
 
 // Route returns the pattern of the path that the request was routed by, as far as it was. It is known once the request is
