@@ -264,20 +264,15 @@ type commandView struct {
 func viewOf(now time.Time, rangeID uuid.UUID, rangeName string, health lanes.LaneHealth) laneView {
 	v := laneView{
 		At: endpoint.Stamp(now), RangeName: rangeName, laneName: laneName{rangeID, health.Link.Lane, health.Link.Name},
-		Held: health.Held, Locked: health.Locked,
-		Link:     laneLink{health.Link.Link, endpoint.Stamp(health.Link.Since), health.Link.Restarts, health.Link.LastError},
-		Restarts: laneRestarts{Count: health.Restarts.Restarts, Kind: health.Restarts.Kind, On: health.Restarts.Message},
+		Held: health.Held, Locked: health.Locked, Unusable: endpoint.Optional(health.NotUsable),
+		Link: laneLink{health.Link.Link, endpoint.Stamp(health.Link.Since), health.Link.Restarts, health.Link.LastError},
+		Restarts: laneRestarts{
+			health.Restarts.Restarts, endpoint.OptionalStamp(&health.Restarts.Last), health.Restarts.Kind, health.Restarts.Message,
+		},
 		Commands: []commandView{},
 	}
 	if health.Session != uuid.Nil {
 		v.Session = &sessionView{health.Session, health.Phase, health.Remaining.Round(time.Millisecond).Minutes()}
-	}
-	if health.NotUsable != "" {
-		v.Unusable = &health.NotUsable
-	}
-	if health.Restarts.Restarts > 0 {
-		last := endpoint.Stamp(health.Restarts.Last)
-		v.Restarts.Last = &last
 	}
 	if health.Unsaved.Changes > 0 {
 		v.Unsaved = &unsavedChanges{endpoint.Stamp(health.Unsaved.Since), health.Unsaved.Changes}
@@ -289,12 +284,8 @@ func viewOf(now time.Time, rangeID uuid.UUID, rangeName string, health lanes.Lan
 }
 
 func viewOfCommand(c lanes.Commanded) commandView {
-	v := commandView{
+	return commandView{
 		At: endpoint.Stamp(c.At), By: c.By, Who: c.Who, Command: c.Command, Result: c.Result,
-		Took: milliseconds(c.Took), Waited: milliseconds(c.Waited), Trace: c.Trace,
+		Took: milliseconds(c.Took), Waited: milliseconds(c.Waited), Session: endpoint.Optional(c.Session), Trace: c.Trace,
 	}
-	if c.Session != uuid.Nil {
-		v.Session = &c.Session
-	}
-	return v
 }

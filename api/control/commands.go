@@ -33,7 +33,7 @@ func (c *screen) sessionEndpoints() []endpoint.Endpoint {
 			commandCodes(append(codes, "session_not_found", "session_ended")...)...)
 	}
 	return []endpoint.Endpoint{
-		endpoint.Handle("POST", "/sessions", 201, "Sell time on a lane", readSale, endpoint.WithTarget(c.rangeOf, sell),
+		endpoint.Handle("POST", "/sessions", 201, "Sell time on a lane", v2.ReadSale("customer_name"), endpoint.WithTarget(c.rangeOf, sell),
 			commandCodes("lane_not_found", "group_not_found", "lane_occupied", "lane_not_usable")...),
 		command("start", "Start now", func(_ *endpoint.Input, id uuid.UUID) lanes.Command {
 			return lanes.Enter{Session: id}
@@ -73,28 +73,9 @@ func readModify(in *endpoint.Input, id uuid.UUID) lanes.Command {
 	}
 }
 
-type sale struct {
-	lane    uuid.UUID
-	command lanes.Create
-}
-
-func readSale(in *endpoint.Input) sale {
-	return sale{
-		lane: in.ID("lane_id", "The lane", v2.ExampleLane),
-		command: lanes.Create{
-			Customer:   in.Text("customer_name", 1, 200, "Name of the customer", "Jo Smith"),
-			Group:      in.ID("group_id", "Access group", v2.ExampleGroup),
-			Minutes:    in.Integer("duration", lanes.MinMinutes, lanes.MaxMinutes, "Minutes", 60),
-			Purchasing: in.Flag("enable_purchasing", false, "Enables lane purchasing, if the range supports it"),
-			AutoStart:  in.Flag("auto_start", true, "If false, the time runs from when the customer enters the lane"),
-			ByStaff:    true,
-		},
-	}
-}
-
-func sell(ctx context.Context, r staffRange, s sale) (v2.SessionView, error) {
-	s.command.Session = uuid.New()
-	created, err := r.StaffCreate(ctx, r.staff, s.lane, s.command)
+func sell(ctx context.Context, r staffRange, s v2.Sale) (v2.SessionView, error) {
+	s.Command.Session, s.Command.ByStaff = uuid.New(), true
+	created, err := r.StaffCreate(ctx, r.staff, s.Lane, s.Command)
 	if err != nil {
 		return v2.SessionView{}, err
 	}

@@ -108,8 +108,7 @@ func viewPage[E, View any](
 		views[i] = view(record)
 	}
 	if cursor != 0 {
-		text := strconv.FormatUint(cursor, 10)
-		next = &text
+		next = new(strconv.FormatUint(cursor, 10))
 	}
 	return views, next, nil
 }
@@ -195,8 +194,7 @@ func (h rangeHistory) view(e lanes.Ended) endedView {
 		Reason: string(e.Reason), Duration: int(e.Session.Sold / time.Minute), Used: v2.Minutes(e.Used), Paused: v2.Minutes(e.Paused),
 	}
 	if e.Session.Began != nil {
-		began := endpoint.Stamp(e.Session.Began.Wall)
-		view.BeganAt = &began
+		view.BeganAt = new(endpoint.Stamp(e.Session.Began.Wall))
 	}
 	return view
 }
@@ -253,18 +251,10 @@ func acts(ctx context.Context, r staffRange, p page) (shown actsPage, err error)
 	shown.Acts, shown.Next, err = viewPage(ctx, done, p, matchAll, func(a lanes.Act) actView {
 		return actView{
 			Cursor: strconv.FormatUint(a.Cursor, 10), At: endpoint.Stamp(a.At), Who: a.Who, What: a.What,
-			Lane: optionalID(a.Lane), LaneName: names[a.Lane], Session: optionalID(a.Session), Detail: a.Detail,
+			Lane: endpoint.Optional(a.Lane), LaneName: names[a.Lane], Session: endpoint.Optional(a.Session), Detail: a.Detail,
 		}
 	})
 	return shown, err
-}
-
-// optionalID returns nil for uuid.Nil.
-func optionalID(id uuid.UUID) *uuid.UUID {
-	if id == uuid.Nil {
-		return nil
-	}
-	return &id
 }
 
 func laneNames(layout lanes.Layout) map[uuid.UUID]string {

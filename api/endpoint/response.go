@@ -60,6 +60,23 @@ func documentedType[Out any]() reflect.Type {
 // Stamp formats a time as everywhere on the wire: ISO 8601 in UTC, to the millisecond.
 func Stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
+// OptionalStamp formats a time; nil, which the wire shows as null, for none.
+func OptionalStamp(t *time.Time) *string {
+	if t == nil || t.IsZero() {
+		return nil
+	}
+	return new(Stamp(*t))
+}
+
+// Optional returns a value, or nil for a zero value, which the wire shows as null.
+func Optional[V comparable](value V) *V {
+	var zero V
+	if value == zero {
+		return nil
+	}
+	return &value
+}
+
 // encode returns a value as it goes over the wire: without HTML escaping, with a newline at the end. Empty has no bytes at
 // all, and a list without elements is [], never null. It panics on a value that JSON cannot hold, which is a defect.
 func encode(v any) []byte { return appendResponse(nil, v) }

@@ -66,12 +66,10 @@ func (t target) buyingSession() (uuid.UUID, error) {
 func (l screenLane) views(all []catalog.Product) []product {
 	views := make([]product, len(all))
 	for i, p := range all {
+		price := p.Amount()
 		views[i] = product{
-			ID: p.ID, DisplayName: p.DisplayName, Price: p.Amount().String(),
+			ID: p.ID, DisplayName: p.DisplayName, Price: price.StringFixed(max(0, -price.Exponent())), // with the integrator's zeros
 			MaxQty: p.MaxQty, MinQty: p.MinQty, IncrementBy: p.IncrementBy, Picture: l.picturePath(p.PictureURL),
-		}
-		if amount := p.Amount(); amount.Exponent() < 0 {
-			views[i].Price = amount.StringFixed(-amount.Exponent()) // keeps the integrator's trailing zeros
 		}
 	}
 	return views

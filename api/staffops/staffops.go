@@ -100,11 +100,7 @@ type HoldView struct {
 func HoldViews(holds lanes.Holds, stamp func(time.Time) string) []HoldView {
 	views := []HoldView{}
 	for _, h := range holds.InForce {
-		view := HoldView{Scope: h.Kind, Who: h.Who, Since: stamp(h.Since)}
-		if h.ID != uuid.Nil {
-			view.ID = &h.ID
-		}
-		views = append(views, view)
+		views = append(views, HoldView{h.Kind, endpoint.Optional(h.ID), h.Who, stamp(h.Since)})
 	}
 	return views
 }

@@ -61,13 +61,10 @@ func ViewOfLane(lane lanes.LaneStatus) LaneView {
 func statusOf(lane lanes.LaneStatus) LaneStatus {
 	status := LaneStatus{
 		ID: lane.ID, Phase: "free", Hold: lane.Lane.Held,
-		Link: string(lane.Link), LinkSince: endpoint.Stamp(lane.LinkSince),
+		Link: string(lane.Link), LinkSince: endpoint.Stamp(lane.LinkSince), NotUsable: endpoint.Optional(lane.NotUsable),
 	}
 	if session := lane.Lane.Session; session != nil {
 		status.Session, status.Phase = &session.ID, string(session.Phase)
-	}
-	if lane.NotUsable != "" {
-		status.NotUsable = &lane.NotUsable
 	}
 	return status
 }
