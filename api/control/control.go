@@ -73,8 +73,14 @@ type screen struct {
 
 // Mount puts every route of the control screen on the router.
 func Mount(r chi.Router, a *endpoint.API, s Settings) {
+	pinHashes := map[member]string{}
+	for id, names := range s.Staff {
+		for name, hash := range names {
+			pinHashes[member{id, name}] = hash
+		}
+	}
 	c := &screen{
-		Settings: s, auth: newAuthenticator(s.Staff, s.Sessions), signIns: newSignInLimiter(s.Staff),
+		Settings: s, auth: newAuthenticator(pinHashes, s.Sessions), signIns: newSignInLimiter(pinHashes),
 		streams: map[uuid.UUID]screens.Slots{}, frames: map[uuid.UUID]*frameCache{}, fail: a.Fail,
 	}
 	for id := range s.Staff {
