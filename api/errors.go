@@ -82,9 +82,9 @@ var screenErrors = extended(posErrors, endpoint.Errors{
 
 // operationsErrors adds the errors of a reload to those of the operations page.
 var operationsErrors = extended(screenErrors, endpoint.Errors{
-	string(BadConfiguration): {Status: http.StatusUnprocessableEntity, Sentence: "the configuration has faults; nothing was changed"},
-	string(NeedsRestart):     {Status: http.StatusConflict, Sentence: "what is different needs a restart; nothing was changed"},
-	string(InUse):            {Status: http.StatusConflict, Sentence: "what the configuration no longer has is in use; nothing was changed"},
-	string(NoConfiguration):  {Status: http.StatusConflict, Sentence: "this gateway was not started with a configuration file"},
-	string(ReloadFailed):     {Status: http.StatusInternalServerError, Sentence: "the reload failed"},
+	BadConfiguration: {Status: http.StatusUnprocessableEntity, Sentence: "the configuration has faults; nothing was changed"},
+	NeedsRestart:     {Status: http.StatusConflict, Sentence: "what is different needs a restart; nothing was changed"},
+	InUse:            {Status: http.StatusConflict, Sentence: "what the configuration no longer has is in use; nothing was changed"},
+	NoConfiguration:  {Status: http.StatusConflict, Sentence: "this gateway was not started with a configuration file"},
+	ReloadFailed:     {Status: http.StatusInternalServerError, Sentence: "the reload failed"},
 })

@@ -31,8 +31,8 @@ type Operations struct {
 	Range   func(id uuid.UUID) (OperatedRange, error)
 	Ranges  func() []uuid.UUID    // the configured ones
 	Waiting func() map[string]int // number of messages in mailboxes, by kind of actor
-	// Reload reads the configuration again and applies it. It blocks until lanes and store are done. Its error is a
-	// RefusedReload.
+	// Reload reads the configuration again and applies it. It blocks until lanes and store are done. Its error is
+	// made by RefuseReload.
 	Reload func(ctx context.Context, force bool) (Reloaded, error)
 	Log    zerolog.Logger
 }
@@ -106,15 +106,13 @@ func requireToken(token string, fail endpoint.FailFunc) func(http.Handler) http.
 
 // rangeEndpoints are those by which operators and their scripts do what staff do at the control screen.
 func (s Operations) rangeEndpoints() []endpoint.Endpoint {
-	settleCodes := []string{"not_found", "purchase_not_found", "store_unavailable", "starting", "overloaded", "not_owner", "lane_not_usable"}
 	return []endpoint.Endpoint{
-		endpoint.Handle("GET", "/{range_id}/holds", 200, "The holds in force", readRange, s.holds, "not_found", "starting", "not_owner"),
-		endpoint.Handle("PUT", "/{range_id}/holds", 200, "Set a hold, or lift it", readHoldChange, s.changeHold,
-			"not_found", "ceasefire", "store_unavailable", "starting", "not_owner"),
-		endpoint.Handle("GET", "/{range_id}/purchases", 200, "The purchases that wait for staff", readRange, s.purchases, "not_found", "starting", "not_owner"),
+		endpoint.Handle("GET", "/{range_id}/holds", 200, "The holds in force", readRange, s.holds),
+		endpoint.Handle("PUT", "/{range_id}/holds", 200, "Set a hold, or lift it", readHoldChange, s.changeHold),
+		endpoint.Handle("GET", "/{range_id}/purchases", 200, "The purchases that wait for staff", readRange, s.purchases),
 		endpoint.Handle("POST", "/{range_id}/purchases/{purchase_id}/credit", 204, "Add the minutes that were bought",
-			readSettlement(true), s.settle, append(settleCodes, "session_ended", "duration_out_of_range")...),
-		endpoint.Handle("POST", "/{range_id}/purchases/{purchase_id}/drop", 204, "Add nothing", readSettlement(false), s.settle, settleCodes...),
+			readSettlement(true), s.settle),
+		endpoint.Handle("POST", "/{range_id}/purchases/{purchase_id}/drop", 204, "Add nothing", readSettlement(false), s.settle),
 	}
 }
 
@@ -228,32 +226,17 @@ type ReloadedRange struct {
 	Renewed []uuid.UUID `json:"links_renewed"`
 }
 
-// RefusedReload is the error of a reload that has changed nothing.
-type RefusedReload struct {
-	error
-	Reason ReloadReason
-}
-
-// Code is the reason.
-func (r RefusedReload) Code() string { return string(r.Reason) }
-
-// Unwrap returns the cause.
-func (r RefusedReload) Unwrap() error { return r.error }
-
-// ReloadReason is the reason for which a reload was refused.
-type ReloadReason string
-
-// The reasons for which a reload is refused.
+// The reasons for which a reload is refused, as codes of the response.
 const (
-	BadConfiguration ReloadReason = "configuration_invalid"
-	NeedsRestart     ReloadReason = "needs_restart"
-	InUse            ReloadReason = "in_use"
-	NoConfiguration  ReloadReason = "no_configuration" // the gateway has no configuration file
-	ReloadFailed     ReloadReason = "reload_failed"
+	BadConfiguration = "configuration_invalid"
+	NeedsRestart     = "needs_restart"
+	InUse            = "in_use"
+	NoConfiguration  = "no_configuration" // the gateway has no configuration file
+	ReloadFailed     = "reload_failed"
 )
 
-// RefuseReload returns a RefusedReload with the reason.
-func RefuseReload(reason ReloadReason, err error) error { return RefusedReload{err, reason} }
+// RefuseReload returns the error of a reload that has changed nothing.
+func RefuseReload(reason string, err error) error { return endpoint.Refuse(reason, err.Error(), 0) }
 
 // reloadEndpoint reads the configuration again. It may take longer than other requests: it waits for lanes and the store.
 func (s Operations) reloadEndpoint() endpoint.Endpoint {
@@ -261,7 +244,6 @@ func (s Operations) reloadEndpoint() endpoint.Endpoint {
 		func(in *endpoint.Input) bool {
 			return in.Flag("force", false, "Stop the sessions of lanes that are removed, and drop their purchases")
 		},
-		func(ctx context.Context, force bool) (Reloaded, error) { return s.Reload(ctx, force) },
-		string(BadConfiguration), string(NeedsRestart), string(InUse), string(NoConfiguration), string(ReloadFailed),
+		s.Reload,
 	).WithoutTimeout()
 }

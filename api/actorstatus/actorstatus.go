@@ -46,9 +46,8 @@ func Mount(r chi.Router, a *endpoint.API, s Settings, guard func(http.Handler) h
 	r.With(headers).Get("/screens/*", screens.SharedFiles().Handler(a.Fail))
 	r.With(headers).Get("/assets/*", files.Handler(a.Fail))
 	a.Mount(r, "/actors", []endpoint.Endpoint{
-		endpoint.Handle("GET", "/", 200, "The actors of all ranges, or of one", readRange, s.overview, "not_found"),
-		endpoint.Handle("GET", "/{lane_id}", 200, "The actors of one lane, and its latest commands", readLane, s.lane,
-			"lane_not_found"),
+		endpoint.Handle("GET", "/", 200, "The actors of all ranges, or of one", readRange, s.overview),
+		endpoint.Handle("GET", "/{lane_id}", 200, "The actors of one lane, and its latest commands", readLane, s.lane),
 	}, headers, servePageToBrowsers(files.Page("page.html", a.Fail)), guard)
 }
 

@@ -94,7 +94,7 @@ func Mount(r chi.Router, a *endpoint.API, s Settings) {
 		r.Get("/", page)
 		r.Get("/{range_id:[0-9a-fA-F-]{36}}", page)
 		r.Get("/assets/*", files.Handler(a.Fail))
-		a.Mount(r, "/sign-in", []endpoint.Endpoint{c.signInEndpoint()})
+		a.Mount(r, "/sign-in", []endpoint.Endpoint{endpoint.Handle("POST", "/", 204, "Sign in", readSignIn, c.signIn)})
 		r.Group(func(r chi.Router) {
 			r.Use(c.requireSession)
 			r.Post("/sign-out", c.signOut)
@@ -104,9 +104,6 @@ func Mount(r chi.Router, a *endpoint.API, s Settings) {
 		a.Mount(r, "/api", slices.Concat(c.sessionEndpoints(), c.laneEndpoints(), c.recordEndpoints()), c.requireSession)
 	})
 }
-
-// rangeCodes are the codes of a range that is not running here.
-var rangeCodes = []string{"unauthorized", "starting", "not_owner"}
 
 // staffRange is the range of a signed-in user.
 type staffRange struct {

@@ -16,12 +16,11 @@ import (
 )
 
 func (c *screen) recordEndpoints() []endpoint.Endpoint {
-	codes := append([]string{"store_unavailable"}, rangeCodes...)
 	return []endpoint.Endpoint{
-		endpoint.Handle("GET", "/history", 200, "Ended sessions, newest first", readSearch, endpoint.WithTarget(c.rangeOf, history), codes...),
-		endpoint.Handle("GET", "/deliveries", 200, "Webhook deliveries, newest first", readPage, endpoint.WithTarget(c.rangeOf, deliveries), codes...),
-		endpoint.Handle("GET", "/acts", 200, "What staff did, newest first", readPage, endpoint.WithTarget(c.rangeOf, acts), codes...),
-		endpoint.Handle("GET", "/health", 200, "Health of links, store, events, timers and actors", endpoint.NoInput, endpoint.WithTarget(c.rangeOf, health), rangeCodes...),
+		endpoint.Handle("GET", "/history", 200, "Ended sessions, newest first", readSearch, endpoint.WithTarget(c.rangeOf, history)),
+		endpoint.Handle("GET", "/deliveries", 200, "Webhook deliveries, newest first", readPage, endpoint.WithTarget(c.rangeOf, deliveries)),
+		endpoint.Handle("GET", "/acts", 200, "What staff did, newest first", readPage, endpoint.WithTarget(c.rangeOf, acts)),
+		endpoint.Handle("GET", "/health", 200, "Health of links, store, events, timers and actors", endpoint.NoInput, endpoint.WithTarget(c.rangeOf, health)),
 	}
 }
 

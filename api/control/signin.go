@@ -115,10 +115,6 @@ type signIn struct {
 	pin string
 }
 
-func (c *screen) signInEndpoint() endpoint.Endpoint {
-	return endpoint.Handle("POST", "/", http.StatusNoContent, "Sign in", readSignIn, c.signIn, "unauthorized", "too_many_requests")
-}
-
 func readSignIn(in *endpoint.Input) signIn {
 	return signIn{
 		member: member{

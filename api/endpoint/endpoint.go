@@ -58,8 +58,8 @@ func (e Endpoint) WithoutTimeout() Endpoint {
 }
 
 // Handle declares an endpoint: read parses the request, do carries it out, and its response is sent with status. Fields of
-// a response with the tag `header` are sent as headers. The codes are those that do may respond with beside `internal`
-// and `timeout`; those of malformed requests are added here.
+// a response with the tag `header` are sent as headers. The codes are for the document, where the endpoint is in one: those
+// that do may respond with beside `internal`, `timeout` and those of malformed requests.
 func Handle[In, Out any](
 	method, path string, status int, summary string,
 	read func(*Input) In,

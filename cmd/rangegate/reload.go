@@ -40,7 +40,7 @@ func (s *service) reloadOnSignal(ctx context.Context, signals <-chan os.Signal) 
 	}
 }
 
-// reload reads the configuration again and puts it in force. After an error, an api.RefusedReload, nothing has changed.
+// reload reads the configuration again and puts it in force. After an error, made by api.RefuseReload, nothing has changed.
 // who is recorded with the sessions and purchases that force ends.
 func (s *service) reload(ctx context.Context, who string, force bool) (api.Reloaded, error) {
 	s.reloading.Lock()
