@@ -72,13 +72,7 @@ func parseHop(hop string) (netip.Addr, bool) {
 
 // allHTTPS is true if the header is present and every proxy wrote https.
 func allHTTPS(lines []string) bool {
-	if len(lines) == 0 {
-		return false
-	}
-	for _, scheme := range strings.Split(strings.Join(lines, ","), ",") {
-		if !strings.EqualFold(strings.TrimSpace(scheme), "https") {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(strings.Split(strings.Join(lines, ","), ","), func(scheme string) bool {
+		return !strings.EqualFold(strings.TrimSpace(scheme), "https")
+	})
 }

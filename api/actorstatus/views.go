@@ -269,16 +269,13 @@ func viewOf(now time.Time, rangeID uuid.UUID, rangeName string, health lanes.Lan
 		Restarts: laneRestarts{
 			health.Restarts.Restarts, endpoint.OptionalStamp(&health.Restarts.Last), health.Restarts.Kind, health.Restarts.Message,
 		},
-		Commands: []commandView{},
+		Commands: endpoint.Views(health.Commands, viewOfCommand),
 	}
 	if health.Session != uuid.Nil {
 		v.Session = &sessionView{health.Session, health.Phase, health.Remaining.Round(time.Millisecond).Minutes()}
 	}
 	if health.Unsaved.Changes > 0 {
 		v.Unsaved = &unsavedChanges{endpoint.Stamp(health.Unsaved.Since), health.Unsaved.Changes}
-	}
-	for _, c := range health.Commands {
-		v.Commands = append(v.Commands, viewOfCommand(c))
 	}
 	return v
 }

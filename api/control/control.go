@@ -120,12 +120,12 @@ func (c *screen) rangeOf(ctx context.Context) (staffRange, error) {
 
 // healthView is the state of the range's links, store, events, timers and actors.
 type healthView struct {
-	Links  map[lanes.LinkState]int `json:"links"`
-	Lanes  []linkView              `json:"lanes"`
-	Store  storeView               `json:"store"`
-	Events eventsView              `json:"events"`
-	Timers timersView              `json:"timers"`
-	Actors actorsView              `json:"actors"`
+	Links  map[lanes.LinkState]int   `json:"links"`
+	Lanes  []linkView                `json:"lanes"`
+	Store  storeView                 `json:"store"`
+	Events map[string]int            `json:"events"`
+	Timers map[string]float64        `json:"timers"`
+	Actors map[string]map[string]int `json:"actors"`
 }
 
 type linkView struct {
@@ -137,34 +137,23 @@ type linkView struct {
 	LastError string          `json:"last_error"`
 }
 
-type (
-	storeView struct {
-		Writable bool `json:"writable"`
-		Unsaved  int  `json:"unsaved"`
-	}
-	eventsView struct {
-		Waiting int `json:"waiting"`
-	}
-	timersView struct {
-		LateP99 float64 `json:"late_p99_ms"`
-	}
-	actorsView struct {
-		Restarts map[string]int `json:"restarts"`
-	}
-)
+type storeView struct {
+	Writable bool `json:"writable"`
+	Unsaved  int  `json:"unsaved"`
+}
 
 func health(_ context.Context, r staffRange, _ endpoint.Empty) (healthView, error) {
 	h := r.Health()
-	view := healthView{
-		Links: h.Links, Lanes: []linkView{},
+	restarts := map[string]int{} // {} instead of null if nothing was restarted
+	maps.Copy(restarts, h.Restarts)
+	return healthView{
+		Links: h.Links,
+		Lanes: endpoint.Views(h.Lanes, func(l lanes.LinkHealth) linkView {
+			return linkView{l.Lane, l.Name, l.Link, endpoint.Stamp(l.Since), l.Restarts, l.LastError}
+		}),
 		Store:  storeView{h.Writable, h.Unsaved},
-		Events: eventsView{h.Waiting},
-		Timers: timersView{float64(h.LateP99.Microseconds()) / 1000},
-		Actors: actorsView{map[string]int{}},
-	}
-	maps.Copy(view.Actors.Restarts, h.Restarts) // {} instead of null if nothing was restarted
-	for _, l := range h.Lanes {
-		view.Lanes = append(view.Lanes, linkView{l.Lane, l.Name, l.Link, endpoint.Stamp(l.Since), l.Restarts, l.LastError})
-	}
-	return view, nil
+		Events: map[string]int{"waiting": h.Waiting},
+		Timers: map[string]float64{"late_p99_ms": float64(h.LateP99.Microseconds()) / 1000},
+		Actors: map[string]map[string]int{"restarts": restarts},
+	}, nil
 }

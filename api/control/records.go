@@ -102,14 +102,10 @@ func viewPage[E, View any](
 	if err != nil {
 		return nil, nil, err
 	}
-	views = make([]View, len(found))
-	for i, record := range found {
-		views[i] = view(record)
-	}
 	if cursor != 0 {
 		next = new(strconv.FormatUint(cursor, 10))
 	}
-	return views, next, nil
+	return endpoint.Views(found, view), next, nil
 }
 
 func matchAll[E any](E) bool { return true }

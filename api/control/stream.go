@@ -76,18 +76,12 @@ func (v *viewer) next() (event string, data any, wake <-chan struct{}) {
 	}
 	v.started = true
 	layout := v.r.Layout()
-	all := picture{
-		Now:   now,
-		Range: rangeView{layout.Range, layout.Name, layout.Purchasing},
-		Who:   v.staff, Bays: []namedView{}, Groups: []namedView{}, Holds: holdViews, Unresolved: v.total,
-	}
-	for _, bay := range layout.Bays {
-		all.Bays = append(all.Bays, namedView(bay))
-	}
-	for _, group := range layout.Groups {
-		all.Groups = append(all.Groups, namedView(group))
-	}
-	return "picture", appendLanes(all, encoded), wake
+	return "picture", appendLanes(picture{
+		Now: now, Range: rangeView{layout.Range, layout.Name, layout.Purchasing}, Who: v.staff,
+		Bays:   endpoint.Views(layout.Bays, func(bay lanes.Bay) namedView { return namedView(bay) }),
+		Groups: endpoint.Views(layout.Groups, func(group lanes.Group) namedView { return namedView(group) }),
+		Holds:  holdViews, Unresolved: v.total,
+	}, encoded), wake
 }
 
 // frameLifetime is how long lanes that were encoded for one screen are reused for others. Every message has the instant of
@@ -110,7 +104,7 @@ func (f *frameCache) lanes(r Range, after, version uint64, changed []lanes.LaneS
 	defer f.mu.Unlock()
 	at := r.Now()
 	if f.r != r || f.after != after || f.version != version || at.Since(f.at) > frameLifetime || at.Before(f.at) {
-		f.r, f.after, f.version, f.at, f.encoded = r, after, version, at, screens.Encode(viewsOf(changed, at))
+		f.r, f.after, f.version, f.at, f.encoded = r, after, version, at, screens.Encode(endpoint.Views(changed, func(s lanes.LaneStatus) laneView { return viewOf(s, at) }))
 	}
 	return endpoint.Stamp(f.at.Wall), f.encoded
 }

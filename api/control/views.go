@@ -111,14 +111,6 @@ func viewOf(s lanes.LaneStatus, now lanes.Instant) laneView {
 	return shown
 }
 
-func viewsOf(list []lanes.LaneStatus, now lanes.Instant) []laneView {
-	shown := make([]laneView, len(list))
-	for i, lane := range list {
-		shown[i] = viewOf(lane, now)
-	}
-	return shown
-}
-
 // countUnresolved returns how many purchases of the lane wait for staff.
 func countUnresolved(lane lanes.Lane) int {
 	count := 0

@@ -165,7 +165,8 @@ func (a *API) recoverPanics(next http.Handler) http.Handler {
 			default:
 				a.Defect(r, fmt.Errorf("panic: %v", cause), debug.Stack())
 				if recorder.Status() == 0 {
-					a.Problem(Refusal("internal")).write(w)
+					entry, body := a.problem(Refusal("internal"))
+					entry.respond(w, body)
 				}
 			}
 		}()

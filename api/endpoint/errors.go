@@ -63,17 +63,9 @@ func (f Faults) Error() string { return fmt.Sprintf("invalid request: %v", map[s
 // Code is invalid_request.
 func (f Faults) Code() string { return "invalid_request" }
 
-// Problem is an error as the wire shows it.
-type Problem struct {
-	Status     int
-	Code       string
-	Message    string
-	Fields     Faults
-	RetryAfter time.Duration
-}
-
-// Problem returns how the wire shows err. An error without a code of the table is a defect: `internal`, without its text.
-func (a *API) Problem(err error) Problem {
+// problem returns how the wire shows err: the entry of its code, with the wait of err, and the body. An error without a code
+// of the table is a defect: `internal`, without its text.
+func (a *API) problem(err error) (entry Error, body failure) {
 	var coded interface {
 		error
 		Code() string
@@ -89,18 +81,18 @@ func (a *API) Problem(err error) Problem {
 	if !ok || coded.Code() == "internal" {
 		coded, entry = Refusal("internal"), a.Errors.lookUp("internal")
 	}
-	p := Problem{Status: entry.Status, Code: coded.Code(), Message: coded.Error(), RetryAfter: entry.RetryAfter}
+	body = failure{Error: coded.Error(), Code: coded.Code()}
 	switch coded := coded.(type) {
 	case Refusal:
-		p.Message = entry.Sentence
+		body.Error = entry.Sentence
 	case Faults:
-		p.Message, p.Fields = entry.Sentence, coded
+		body.Error, body.Fields = entry.Sentence, coded
 	}
 	var waiting interface{ RetryAfter() time.Duration }
 	if errors.As(err, &waiting) && waiting.RetryAfter() > 0 {
-		p.RetryAfter = waiting.RetryAfter()
+		entry.RetryAfter = waiting.RetryAfter()
 	}
-	return p
+	return entry, body
 }
 
 // clientGone is the status in the access log where the client closed the connection first; nginx introduced it.
@@ -112,15 +104,15 @@ type FailFunc func(http.ResponseWriter, *http.Request, error)
 // Fail responds with err: what an endpoint or a middleware could not do. It reports a defect to the Defect hook, unless
 // the client cancelled the request.
 func (a *API) Fail(w http.ResponseWriter, r *http.Request, err error) {
-	p := a.Problem(err)
-	if p.Code == "internal" {
+	entry, body := a.problem(err)
+	if body.Code == "internal" {
 		if errors.Is(err, context.Canceled) && errors.Is(r.Context().Err(), context.Canceled) {
 			w.WriteHeader(clientGone)
 			return
 		}
 		a.Defect(r, err, nil)
 	}
-	p.write(w)
+	entry.respond(w, body)
 }
 
 // failure is the body of every error (WIRE.md, Errors).
@@ -131,9 +123,10 @@ type failure struct {
 	Fields  Faults `json:"fields,omitempty" doc:"With invalid_request only: what is wrong, by field"`
 }
 
-func (p Problem) write(w http.ResponseWriter) {
-	if p.RetryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(p.RetryAfter.Seconds()))))
+func (e Error) respond(w http.ResponseWriter, body failure) {
+	if e.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds()))))
 	}
-	write(w, p.Status, encode(failure{p.Message, p.Code, w.Header().Get(traceHeader), p.Fields}))
+	body.TraceID = w.Header().Get(traceHeader)
+	write(w, e.Status, encode(body))
 }

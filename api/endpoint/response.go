@@ -68,6 +68,15 @@ func OptionalStamp(t *time.Time) *string {
 	return new(Stamp(*t))
 }
 
+// Views returns the views of a list; no view for no elements, which the wire shows as [].
+func Views[T, View any](list []T, view func(T) View) []View {
+	views := make([]View, len(list))
+	for i, element := range list {
+		views[i] = view(element)
+	}
+	return views
+}
+
 // Optional returns a value, or nil for a zero value, which the wire shows as null.
 func Optional[V comparable](value V) *V {
 	var zero V

@@ -67,7 +67,7 @@ func AddWebhooks(doc *openapi3.T) {
 	doc.Webhooks = map[string]*openapi3.PathItem{}
 	for _, k := range kinds {
 		operation := &openapi3.Operation{
-			Tags: []string{"Webhook"}, OperationID: "on" + title(string(k.kind)), Summary: k.meaning,
+			Tags: []string{"Webhook"}, OperationID: "on" + strings.ToUpper(string(k.kind[:1])) + string(k.kind[1:]), Summary: k.meaning,
 			Security:   &openapi3.SecurityRequirements{},
 			Parameters: headers(),
 		}
@@ -133,6 +133,3 @@ func receiverResponses(accepted, refused openapi3.Content) *openapi3.Responses {
 	responses.Set("5XX", response("Failure", refused))
 	return responses
 }
-
-// title returns a name with a capital first letter.
-func title(name string) string { return strings.ToUpper(name[:1]) + name[1:] }

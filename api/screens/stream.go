@@ -65,7 +65,7 @@ func wait[T any](f Feed, out sender, ctx context.Context, beat <-chan time.Time,
 			return true
 		case <-beat:
 			now, ok := f.Beat()
-			if !ok || !out.send("beat", heartbeat{endpoint.Stamp(now)}) {
+			if !ok || !out.send("beat", map[string]string{"now": endpoint.Stamp(now)}) {
 				return false
 			}
 		case <-f.Revoked:
@@ -77,10 +77,6 @@ func wait[T any](f Feed, out sender, ctx context.Context, beat <-chan time.Time,
 			return false
 		}
 	}
-}
-
-type heartbeat struct {
-	Now string `json:"now"`
 }
 
 // sender writes one message at a time.

@@ -98,11 +98,9 @@ type HoldView struct {
 
 // HoldViews returns the holds in force, their times formatted by stamp.
 func HoldViews(holds lanes.Holds, stamp func(time.Time) string) []HoldView {
-	views := []HoldView{}
-	for _, h := range holds.InForce {
-		views = append(views, HoldView{h.Kind, endpoint.Optional(h.ID), h.Who, stamp(h.Since)})
-	}
-	return views
+	return endpoint.Views(holds.InForce, func(h lanes.HoldRecord) HoldView {
+		return HoldView{h.Kind, endpoint.Optional(h.ID), h.Who, stamp(h.Since)}
+	})
 }
 
 // PurchaseView is a purchase that waits for staff.
@@ -120,12 +118,10 @@ type PurchaseView struct {
 
 // PurchaseViews returns the range's purchases that wait for staff.
 func PurchaseViews(r Range) []PurchaseView {
-	views := []PurchaseView{}
-	for _, p := range r.Unresolved() {
-		views = append(views, PurchaseView{
+	return endpoint.Views(r.Unresolved(), func(p lanes.OpenPurchase) PurchaseView {
+		return PurchaseView{
 			ID: p.ID, Lane: p.Lane, Session: p.Session, Items: p.Items, Minutes: p.Minutes(),
 			AskedAt: endpoint.Stamp(p.At.Wall), Reason: p.Reason, Event: p.Event, Trace: p.Trace,
-		})
-	}
-	return views
+		}
+	})
 }

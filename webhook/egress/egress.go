@@ -58,7 +58,10 @@ func Reason(err error, otherwise string) string {
 	var (
 		lookup      *net.DNSError
 		operation   *net.OpError
-		certificate *tls.CertificateVerificationError
+		certificate *tls.CertificateVerificationError // wraps the three below
+		authority   x509.UnknownAuthorityError
+		name        x509.HostnameError
+		invalid     x509.CertificateInvalidError
 		record      tls.RecordHeaderError
 		timed       net.Error
 	)
@@ -69,8 +72,14 @@ func Reason(err error, otherwise string) string {
 		return "the host name is not known"
 	case errors.As(err, &lookup):
 		return "the host name could not be looked up"
+	case errors.As(err, &authority):
+		return "its certificate is from an unknown authority"
+	case errors.As(err, &name):
+		return "its certificate is for another name"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "its certificate is not valid at this time"
 	case errors.As(err, &certificate):
-		return certificateReason(certificate)
+		return "its certificate is not valid"
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
 		return "it does not speak TLS"
 	case errors.As(err, &operation) && operation.Op == "remote error": // crypto/tls, for a received alert
@@ -81,21 +90,4 @@ func Reason(err error, otherwise string) string {
 		return "no connection in time"
 	}
 	return otherwise
-}
-
-func certificateReason(err *tls.CertificateVerificationError) string {
-	var (
-		authority x509.UnknownAuthorityError
-		name      x509.HostnameError
-		invalid   x509.CertificateInvalidError
-	)
-	switch {
-	case errors.As(err, &authority):
-		return "its certificate is from an unknown authority"
-	case errors.As(err, &name):
-		return "its certificate is for another name"
-	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return "its certificate is not valid at this time"
-	}
-	return "its certificate is not valid"
 }
