@@ -44,7 +44,7 @@ type OperatedRange interface {
 }
 
 // ErrNoRange means that no range with that id is configured.
-var ErrNoRange error = endpoint.Refusal("not_found")
+var ErrNoRange = endpoint.Refusal("not_found")
 
 // operatorName is who changed something, for the record: the holder of the operations token.
 const operatorName = "operator"
@@ -200,11 +200,7 @@ func setLogLevel(ctx context.Context, l logLevel) (logLevel, error) {
 	}
 	before := zerolog.GlobalLevel()
 	zerolog.SetGlobalLevel(level)
-	client := ""
-	if i := request.Of(ctx); i != nil {
-		client = i.Client
-	}
-	request.Log(ctx).Log().Str(zerolog.LevelFieldName, zerolog.LevelInfoValue).Str("who", operatorName).Str("from", client).
+	request.Log(ctx).Log().Str(zerolog.LevelFieldName, zerolog.LevelInfoValue).Str("who", operatorName).Str("from", request.Of(ctx).Client).
 		Stringer("was", before).Stringer("is", level).Msg("log level changed")
 	return l, nil
 }

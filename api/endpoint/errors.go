@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,30 +30,25 @@ func (e Errors) lookUp(code string) Error {
 	return entry
 }
 
-// Refusal is an error that is only a code; the table has the sentence.
-type Refusal string
-
-func (r Refusal) Error() string { return string(r) }
-
-// Code is the refusal itself.
-func (r Refusal) Code() string { return string(r) }
+// Refusal returns an error that is only a code; the table has the sentence.
+func Refusal(code string) error { return refusal{code: code} }
 
 // Refuse returns an error with a code and a sentence of its own. The wait becomes the header Retry-After; zero leaves the
 // wait that the table has for the code.
-func Refuse(code, sentence string, wait time.Duration) error { return explained{code, sentence, wait} }
+func Refuse(code, sentence string, wait time.Duration) error { return refusal{code, sentence, wait} }
 
-type explained struct {
+type refusal struct {
 	code, sentence string
 	wait           time.Duration
 }
 
-func (e explained) Error() string { return e.sentence }
+func (r refusal) Error() string { return cmp.Or(r.sentence, r.code) }
 
 // Code is the code of the refusal.
-func (e explained) Code() string { return e.code }
+func (r refusal) Code() string { return r.code }
 
 // RetryAfter is the wait of the refusal.
-func (e explained) RetryAfter() time.Duration { return e.wait }
+func (r refusal) RetryAfter() time.Duration { return r.wait }
 
 // Faults is the error of a malformed request: a sentence for each field. An endpoint may return it for a fault that the
 // reader cannot see, such as a cursor that was never issued.
@@ -73,18 +69,18 @@ func (a *API) problem(err error) (entry Error, body failure) {
 	switch {
 	case errors.As(err, &coded):
 	case errors.Is(err, context.DeadlineExceeded):
-		coded = Refusal("timeout")
+		coded = refusal{code: "timeout"}
 	default:
-		coded = Refusal("internal")
+		coded = refusal{code: "internal"}
 	}
 	entry, ok := a.Errors[coded.Code()]
 	if !ok || coded.Code() == "internal" {
-		coded, entry = Refusal("internal"), a.Errors.lookUp("internal")
+		coded, entry = refusal{code: "internal"}, a.Errors.lookUp("internal")
 	}
 	body = failure{Error: coded.Error(), Code: coded.Code()}
 	switch coded := coded.(type) {
-	case Refusal:
-		body.Error = entry.Sentence
+	case refusal:
+		body.Error = cmp.Or(coded.sentence, entry.Sentence)
 	case Faults:
 		body.Error, body.Fields = entry.Sentence, coded
 	}

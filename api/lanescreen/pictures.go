@@ -4,7 +4,6 @@ import (
 	"container/list"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -91,10 +90,10 @@ func (p *Pictures) get(ctx context.Context, id pictureID) (*picture, error) {
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pictureTimeout)
 		defer cancel()
-		fetched := &picture{id: id, expires: time.Now().Add(pictureLifetime)}
-		if contentType, body, err := p.fetch(ctx, id); err == nil {
-			fetched.contentType, fetched.body = contentType, body
-		} else {
+		fetched := &picture{id: id}
+		fetched.contentType, fetched.body = p.fetch(ctx, id)
+		fetched.expires = time.Now().Add(pictureLifetime)
+		if fetched.contentType == "" {
 			fetched.expires = time.Now().Add(failureLifetime)
 		}
 		p.store(fetched)
@@ -108,39 +107,38 @@ func (p *Pictures) get(ctx context.Context, id pictureID) (*picture, error) {
 	}
 }
 
-func (p *Pictures) fetch(ctx context.Context, id pictureID) (contentType string, body []byte, err error) {
+// fetch returns a picture as its server sends it; an empty type for a failure, whatever it is.
+func (p *Pictures) fetch(ctx context.Context, id pictureID) (contentType string, body []byte) {
 	source, ok := p.sources[id.rangeID]
 	if !ok {
-		return "", nil, errors.New("the range has no pictures")
+		return "", nil
 	}
 	select {
 	case source.slots <- struct{}{}:
 		defer func() { <-source.slots }()
 	case <-ctx.Done():
-		return "", nil, ctx.Err()
+		return "", nil
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, id.address, nil)
 	if err != nil {
-		return "", nil, err
+		return "", nil
 	}
 	request.Header.Set("Accept", "image/webp, image/jpeg, image/png, image/gif")
 	request.Header.Set("User-Agent", p.userAgent)
 	response, err := source.client.Do(request)
 	if err != nil {
-		return "", nil, err
+		return "", nil
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return "", nil, fmt.Errorf("status %d", response.StatusCode)
+		return "", nil
 	}
-	if body, err = io.ReadAll(io.LimitReader(response.Body, maxPictureSize+1)); err != nil {
-		return "", nil, err
-	}
+	body, err = io.ReadAll(io.LimitReader(response.Body, maxPictureSize+1))
 	contentType = http.DetectContentType(body)
-	if len(body) > maxPictureSize || !slices.Contains(imageTypes, contentType) {
-		return "", nil, errors.New("no image of at most 96 KB")
+	if err != nil || len(body) > maxPictureSize || !slices.Contains(imageTypes, contentType) {
+		return "", nil
 	}
-	return contentType, body, nil
+	return contentType, body
 }
 
 // cached returns a picture that has not expired, or nil.
