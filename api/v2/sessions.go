@@ -35,12 +35,10 @@ func ViewOf(s *lanes.SessionView) SessionView {
 }
 
 // Minutes returns a duration in minutes, exact to the millisecond: with at most 5 decimals.
-func Minutes(d time.Duration) float64 { return float64(minuteDecimals(d)) / 1e5 }
-
-// minuteDecimals returns a duration in units of the fifth decimal of a minute, rounded half away from zero.
-func minuteDecimals(d time.Duration) int64 { return int64(d.Round(minuteDecimal) / minuteDecimal) }
-
-const minuteDecimal = time.Minute / 1e5
+func Minutes(d time.Duration) float64 {
+	const decimal = time.Minute / 1e5
+	return float64(d.Round(decimal)/decimal) / 1e5
+}
 
 // Sale is a request to sell time on a lane.
 type Sale struct {
