@@ -21,8 +21,7 @@ import (
 // Credentials are the SHA-256 digests of every range's tokens: the tokens themselves are not kept.
 type Credentials map[uuid.UUID][][sha256.Size]byte
 
-// check returns the range if the token is one of its tokens. It takes the same time for an unknown range as for a wrong
-// token.
+// check returns the range if the token is one of its own. An unknown range takes as long as a wrong token.
 func (c Credentials) check(rangeID, token string) (id uuid.UUID, ok bool) {
 	id, err := uuid.Parse(rangeID)
 	digests := c[id]
@@ -41,8 +40,7 @@ func (c Credentials) check(rangeID, token string) (id uuid.UUID, ok bool) {
 // digest returns what is kept of a token. The case of a UUID does not matter.
 func digest(token string) [sha256.Size]byte { return sha256.Sum256([]byte(strings.ToLower(token))) }
 
-// authenticate refuses requests without a range's token and id (SPEC.md part 5): with `unauthorized` whatever is wrong, and
-// with `too_many_requests` beyond the limit on failures.
+// authenticate refuses requests without a range's token and id (SPEC.md part 5), with the same code whatever is wrong.
 func (s Settings) authenticate(failures *failedAuthLimit, fail endpoint.FailFunc) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -120,8 +118,7 @@ const (
 	maxRangeConcurrent = maxConcurrent / 2
 )
 
-// concurrencyLimit limits the requests that are carried out at a time. A request beyond it is refused at once: a queue
-// would only delay all of them.
+// concurrencyLimit limits the requests that are carried out at a time. It has no queue, which would only delay all of them.
 type concurrencyLimit struct {
 	process screens.Slots
 	ranges  map[uuid.UUID]screens.Slots

@@ -26,13 +26,11 @@ type Operations struct {
 	Ready   func() error // nil once the gateway is ready, else what is missing
 	Metrics prometheus.Gatherer
 	Token   string // the operations token; empty: nobody has one
-	// Range returns the running range with that id, or the reason why there is none: ErrNoRange, lanes.ErrStarting,
-	// lanes.ErrNotOwner.
+	// Range returns the running range with that id, or ErrNoRange, lanes.ErrStarting, lanes.ErrNotOwner.
 	Range   func(id uuid.UUID) (OperatedRange, error)
 	Ranges  func() []uuid.UUID    // the configured ones
 	Waiting func() map[string]int // number of messages in mailboxes, by kind of actor
-	// Reload reads the configuration again and applies it. It blocks until lanes and store are done. Its error is
-	// made by RefuseReload.
+	// Reload applies the configuration again and blocks until that is done. Its error is made by RefuseReload.
 	Reload func(ctx context.Context, force bool) (Reloaded, error)
 	Log    zerolog.Logger
 }
@@ -49,8 +47,7 @@ var ErrNoRange = endpoint.Refusal("not_found")
 // operatorName is who changed something, for the record: the holder of the operations token.
 const operatorName = "operator"
 
-// NewOperations returns the handler of the operations address. Health and metrics are public; everything else requires the
-// operations token.
+// NewOperations returns the handler of the operations address. Only health and metrics need no operations token.
 func NewOperations(s Operations) http.Handler {
 	a := &endpoint.API{Errors: operationsErrors, Timeout: timeout, Defect: logDefect, Context: request.Track(s.Log)}
 	r := a.Router(request.AccessLog)
@@ -107,67 +104,51 @@ func requireToken(token string, fail endpoint.FailFunc) func(http.Handler) http.
 // rangeEndpoints are those by which operators and their scripts do what staff do at the control screen.
 func (s Operations) rangeEndpoints() []endpoint.Endpoint {
 	return []endpoint.Endpoint{
-		endpoint.Handle("GET", "/{range_id}/holds", 200, "The holds in force", readRange, s.holds),
-		endpoint.Handle("PUT", "/{range_id}/holds", 200, "Set a hold, or lift it", readHoldChange, s.changeHold),
-		endpoint.Handle("GET", "/{range_id}/purchases", 200, "The purchases that wait for staff", readRange, s.purchases),
-		endpoint.Handle("POST", "/{range_id}/purchases/{purchase_id}/credit", 204, "Add the minutes that were bought",
-			readSettlement(true), s.settle),
-		endpoint.Handle("POST", "/{range_id}/purchases/{purchase_id}/drop", 204, "Add nothing", readSettlement(false), s.settle),
+		onRange(s, "GET", "/holds", 200, "The holds in force", endpoint.NoInput, holds),
+		onRange(s, "PUT", "/holds", 200, "Set a hold, or lift it", staffops.ReadHoldChange, changeHold),
+		onRange(s, "GET", "/purchases", 200, "The purchases that wait for staff", endpoint.NoInput, purchases),
+		onRange(s, "POST", "/purchases/{purchase_id}/credit", 204, "Add the minutes that were bought", readPurchase, settle(true)),
+		onRange(s, "POST", "/purchases/{purchase_id}/drop", 204, "Add nothing", readPurchase, settle(false)),
 	}
 }
 
-func readRange(in *endpoint.Input) uuid.UUID { return in.PathID("range_id", "Range") }
-
-func (s Operations) holds(_ context.Context, id uuid.UUID) ([]staffops.HoldView, error) {
-	r, err := s.Range(id)
-	if err != nil {
-		return nil, err
+// onRange declares an endpoint that works on the running range in its path.
+func onRange[In, Out any](
+	s Operations, method, path string, status int, summary string,
+	read func(*endpoint.Input) In, do func(context.Context, OperatedRange, In) (Out, error),
+) endpoint.Endpoint {
+	type input struct {
+		rangeID uuid.UUID
+		rest    In
 	}
+	readAll := func(in *endpoint.Input) input { return input{in.PathID("range_id", "Range"), read(in)} }
+	return endpoint.Handle(method, "/{range_id}"+path, status, summary, readAll, func(ctx context.Context, in input) (out Out, err error) {
+		r, err := s.Range(in.rangeID)
+		if err != nil {
+			return out, err
+		}
+		return do(ctx, r, in.rest)
+	})
+}
+
+func holds(_ context.Context, r OperatedRange, _ endpoint.Empty) ([]staffops.HoldView, error) {
 	return staffops.HoldViews(r.Holds(), func(t time.Time) string { return t.UTC().Format(time.RFC3339) }), nil
 }
 
-type holdChange struct {
-	rangeID uuid.UUID
-	staffops.HoldChange
-}
-
-func readHoldChange(in *endpoint.Input) holdChange {
-	return holdChange{readRange(in), staffops.ReadHoldChange(in)}
-}
-
-func (s Operations) changeHold(ctx context.Context, h holdChange) (staffops.HoldResult, error) {
-	r, err := s.Range(h.rangeID)
-	if err != nil {
-		return staffops.HoldResult{}, err
-	}
+func changeHold(ctx context.Context, r OperatedRange, h staffops.HoldChange) (staffops.HoldResult, error) {
 	return h.Apply(ctx, r, operatorName)
 }
 
-func (s Operations) purchases(_ context.Context, id uuid.UUID) ([]staffops.PurchaseView, error) {
-	r, err := s.Range(id)
-	if err != nil {
-		return nil, err
-	}
+func purchases(_ context.Context, r OperatedRange, _ endpoint.Empty) ([]staffops.PurchaseView, error) {
 	return staffops.PurchaseViews(r), nil
 }
 
-type settlement struct {
-	rangeID, purchase uuid.UUID
-	credit            bool
-}
+func readPurchase(in *endpoint.Input) uuid.UUID { return in.PathID("purchase_id", "Purchase") }
 
-func readSettlement(credit bool) func(*endpoint.Input) settlement {
-	return func(in *endpoint.Input) settlement {
-		return settlement{readRange(in), in.PathID("purchase_id", "Purchase"), credit}
+func settle(credit bool) func(context.Context, OperatedRange, uuid.UUID) (endpoint.Empty, error) {
+	return func(ctx context.Context, r OperatedRange, purchase uuid.UUID) (endpoint.Empty, error) {
+		return endpoint.Empty{}, r.Clear(ctx, operatorName, purchase, credit)
 	}
-}
-
-func (s Operations) settle(ctx context.Context, p settlement) (endpoint.Empty, error) {
-	r, err := s.Range(p.rangeID)
-	if err != nil {
-		return endpoint.Empty{}, err
-	}
-	return endpoint.Empty{}, r.Clear(ctx, operatorName, p.purchase, p.credit)
 }
 
 // logLevel is the lowest level that is logged, as the configuration names it.

@@ -102,8 +102,7 @@ func New(s Settings) http.Handler {
 	return r
 }
 
-// mount puts the screens' routes on the router. The limits on a POS do not apply to staff and shooters: a ceasefire is never
-// refused as one request too many.
+// mount puts the screens on the router, without the limits on a POS: a ceasefire is never refused as one request too many.
 func (s Screens) mount(r chi.Router, t *Traffic) {
 	a := &endpoint.API{Errors: screenErrors, Timeout: timeout, Defect: logDefect}
 	r.Route("/screens", func(r chi.Router) {

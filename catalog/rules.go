@@ -28,8 +28,7 @@ func split(body []byte) (elements []json.RawMessage, err error) {
 	return elements, nil
 }
 
-// validProducts returns the first products that keep the rules, up to the type's limit. It logs the others with all of
-// their problems.
+// validProducts returns the first products that keep the rules, up to the type's limit, and logs the problems of the others.
 func (c *Client) validProducts(t Type, elements []json.RawMessage) []Product {
 	products, leftOut := []Product{}, 0
 	seen := map[string]bool{}

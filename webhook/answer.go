@@ -11,8 +11,7 @@ import (
 // longestText bounds a text of the integrator, in characters.
 const longestText = 500
 
-// parseAnswer reads the texts of an answer to a purchaseRequest. An unreadable body has none. The status decides whether
-// the purchase succeeded, not the body.
+// parseAnswer reads the texts of an answer to a purchaseRequest. The status decides about the purchase, not the body.
 func parseAnswer(body []byte) lanes.Answer {
 	var shape struct {
 		Error       string `json:"error"`

@@ -121,8 +121,7 @@ func (b *requestBody) Close() error {
 	return nil
 }
 
-// withdraw closes the body and reports whether it was read. An unread body stays unread, although the transport's
-// goroutines may go on for a while.
+// withdraw closes the body and reports whether it was read. An unread body stays unread, whatever the transport does.
 func (b *requestBody) withdraw() (read bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

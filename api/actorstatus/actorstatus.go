@@ -38,8 +38,7 @@ type Settings struct {
 	Waiting func() map[string]int
 }
 
-// Mount puts the status under /actors on the router. The page contains no data and is public: it requests its data with the
-// token that the operator enters. Everything else is behind the guard.
+// Mount puts the status under /actors, behind the guard. The page is public: it gets its data with the operator's token.
 func Mount(r chi.Router, a *endpoint.API, s Settings, guard func(http.Handler) http.Handler) {
 	files := screens.Load(web)
 	headers := screens.Guard(a.Fail)

@@ -13,8 +13,7 @@ import (
 	"rangegate/lanes"
 )
 
-// overview is the actor tree with its counts, and the problems in it. Every list has the worst first and at most
-// lanes.MaxUnwell entries; the counts include all.
+// overview counts all actors, and lists problems: the worst first, at most lanes.MaxUnwell of each kind.
 type overview struct {
 	At        string         `json:"at"`
 	All       totals         `json:"all"`

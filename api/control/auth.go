@@ -45,13 +45,11 @@ func newSession(m member, id [16]byte, used time.Time) *session {
 
 const (
 	cookieName = "rangegate_control"
-	// maxIdle is how long a session lasts without use: loading the page, or a command. Requests that a page repeats by itself
-	// are no use.
+	// maxIdle is how long a session lasts without use, which is loading the page or a command.
 	maxIdle = 12 * time.Hour
 )
 
-// Sessions are the sessions that the process has seen since it started. They outlive a reload of the configuration, so that
-// a signed-out session stays signed out. They are safe for concurrent use.
+// Sessions are those that the process has seen. They outlive a reload, so that a signed-out session stays signed out.
 type Sessions struct {
 	mu    sync.Mutex
 	byID  map[[16]byte]*session

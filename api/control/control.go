@@ -48,8 +48,7 @@ type Range interface {
 
 // Settings is what the control screens are configured with.
 type Settings struct {
-	// Staff has the names of each range's staff and the argon2id hashes of their PINs. A range without staff has no control
-	// screen.
+	// Staff has the names of each range's staff and the hashes of their PINs. A range without staff has no control screen.
 	Staff    map[uuid.UUID]map[string]string
 	Sessions *Sessions
 	// Range returns the running range with that id, or the reason why there is none: lanes.ErrStarting, lanes.ErrNotOwner.

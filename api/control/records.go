@@ -134,8 +134,7 @@ type endedView struct {
 	Paused    float64   `json:"minutes_paused"`
 }
 
-// search is a page of the sessions that match a text: a part of the customer's or the lane's name, or the beginning of a
-// session id.
+// search is a page of the sessions that match a text.
 type search struct {
 	page
 	text string

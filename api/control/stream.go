@@ -84,12 +84,10 @@ func (v *viewer) next() (event string, data any, wake <-chan struct{}) {
 	}, encoded), wake
 }
 
-// frameLifetime is how long lanes that were encoded for one screen are reused for others. Every message has the instant of
-// its times, so an older one is correct, only slightly late.
+// frameLifetime is how long encoded lanes are reused: a message has the instant of its times, so an older one stays correct.
 const frameLifetime = 50 * time.Millisecond
 
-// frameCache encodes the lanes of a message once for all screens with the same state: a ceasefire changes every lane, and
-// all screens of the range get that at once.
+// frameCache encodes the lanes of a message once for all screens, as a ceasefire sends every lane to all of them at once.
 type frameCache struct {
 	mu             sync.Mutex
 	r              Range

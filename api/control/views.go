@@ -8,8 +8,7 @@ import (
 	"rangegate/lanes"
 )
 
-// picture is the first message of a stream: the whole state. The lanes, in display order, are appended to it under the key
-// lanes, see appendLanes.
+// picture is the first message of a stream: the whole state. appendLanes adds the key lanes, in display order.
 type picture struct {
 	Now        string              `json:"now"`
 	Range      rangeView           `json:"range"`

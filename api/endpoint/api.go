@@ -26,14 +26,11 @@ type API struct {
 	GuardCodes []string
 	// Context extends the context of every request. nil: the context stays as it is.
 	Context func(ctx context.Context, traceID string) context.Context
-	// Timeout is how long an endpoint may take, unless it is declared WithoutTimeout; after it the response is `timeout`.
-	// Zero: no limit.
+	// Timeout is how long an endpoint may take, unless it is declared WithoutTimeout. Zero: no limit.
 	Timeout time.Duration
-	// Admit is called after a request is read and before it is carried out; release is called when that is done. Its error
-	// becomes the response. nil: every request is admitted.
+	// Admit is called before a request that was read is carried out, and release after it. nil: every request is admitted.
 	Admit func(context.Context) (release func(), err error)
-	// Defect is called once for every internal error, before the response is written: with its cause, and with the stack
-	// if it was a panic.
+	// Defect is called once for every internal error, before the response is written. Only a panic has a stack.
 	Defect func(r *http.Request, cause error, stack []byte)
 }
 
@@ -91,8 +88,7 @@ func (a *API) serve(e Endpoint, w http.ResponseWriter, r *http.Request) error {
 	return e.serve(ctx, a, w, r)
 }
 
-// runAdmitted runs do if the request is admitted. Reading the request and writing the response, which a slow client can
-// delay, are outside of it.
+// runAdmitted runs do if the request is admitted. Reading and writing, which a slow client can delay, are outside of it.
 func runAdmitted[Out any](ctx context.Context, a *API, do func() (Out, error)) (Out, error) {
 	if a.Admit != nil {
 		release, err := a.Admit(ctx)
@@ -105,8 +101,7 @@ func runAdmitted[Out any](ctx context.Context, a *API, do func() (Out, error)) (
 	return do()
 }
 
-// lazyTimeout is a context with a deadline whose timer is created only when somebody first waits for it: a request that
-// is served from memory never needs one.
+// lazyTimeout creates its timer when somebody first waits for it: a request that is served from memory needs none.
 type lazyTimeout struct {
 	context.Context // of the request
 	deadline        time.Time
@@ -143,8 +138,7 @@ var cancelled = func() context.Context {
 	return ctx
 }()
 
-// Recorder returns w as a writer that records the status and the size of the response: the same one for all observers of
-// a request.
+// Recorder returns w as a writer that records status and size, the same one for all observers of a request.
 func Recorder(w http.ResponseWriter, r *http.Request) middleware.WrapResponseWriter {
 	if recorder, ok := w.(middleware.WrapResponseWriter); ok {
 		return recorder
@@ -178,8 +172,7 @@ var methods = []string{
 	http.MethodConnect, http.MethodOptions, http.MethodTrace,
 }
 
-// routeUnknownMethods routes a method that chi does not know like one that no endpoint has. chi itself would respond 405
-// at the root: before authentication, and on paths that do not exist.
+// routeUnknownMethods routes a method that chi does not know as TRACE: chi would respond 405 before authentication.
 func routeUnknownMethods(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !slices.Contains(methods, r.Method) {

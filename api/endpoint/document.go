@@ -19,8 +19,7 @@ type Reference struct {
 	Headers    openapi3.Headers // of every response, beside its own
 }
 
-// Document generates the OpenAPI 3.1 document of the endpoints from their declarations: the fields of their readers, the
-// types of their responses, their codes. It is slow and is called once, at start.
+// Document generates the OpenAPI 3.1 document of the endpoints from their fields, responses and codes. It is slow.
 func (a *API) Document(reference Reference, endpoints []Endpoint) *openapi3.T {
 	d := document{
 		T: &openapi3.T{
@@ -70,8 +69,7 @@ type document struct {
 	reference Reference
 }
 
-// Content describes a body of type T with an example, in a document with components. Like Schema, it is for bodies that no
-// endpoint of the gateway reads or sends.
+// Content describes a body with an example. Like Schema, it is for bodies that no endpoint of the gateway reads or sends.
 func Content[T any](doc *openapi3.T) openapi3.Content {
 	return document{T: doc}.content(reflect.TypeFor[T]())
 }
@@ -139,8 +137,7 @@ func (e *Endpoint) parameters() openapi3.Parameters {
 	return all
 }
 
-// requestBody describes the body, with an example of every field that has an example or a default. A field that is not
-// required may also be null.
+// requestBody describes the body, with an example. A field that is not required may also be null.
 func (e *Endpoint) requestBody() *openapi3.RequestBodyRef {
 	if !e.reads(inBody) {
 		return nil

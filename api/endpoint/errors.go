@@ -33,8 +33,7 @@ func (e Errors) lookUp(code string) Error {
 // Refusal returns an error that is only a code; the table has the sentence.
 func Refusal(code string) error { return refusal{code: code} }
 
-// Refuse returns an error with a code and a sentence of its own. The wait becomes the header Retry-After; zero leaves the
-// wait that the table has for the code.
+// Refuse returns an error with a code, a sentence of its own, and a wait; zero is the wait that the table has for the code.
 func Refuse(code, sentence string, wait time.Duration) error { return refusal{code, sentence, wait} }
 
 type refusal struct {
@@ -50,8 +49,7 @@ func (r refusal) Code() string { return r.code }
 // RetryAfter is the wait of the refusal.
 func (r refusal) RetryAfter() time.Duration { return r.wait }
 
-// Faults is the error of a malformed request: a sentence for each field. An endpoint may return it for a fault that the
-// reader cannot see, such as a cursor that was never issued.
+// Faults is the error of a malformed request: a sentence for each field. An endpoint may return it too.
 type Faults map[string]string
 
 func (f Faults) Error() string { return fmt.Sprintf("invalid request: %v", map[string]string(f)) }
@@ -97,8 +95,7 @@ const clientGone = 499
 // FailFunc responds with an error: it is API.Fail, for handlers and middlewares.
 type FailFunc func(http.ResponseWriter, *http.Request, error)
 
-// Fail responds with err: what an endpoint or a middleware could not do. It reports a defect to the Defect hook, unless
-// the client cancelled the request.
+// Fail responds with err. It reports a defect to the Defect hook, unless the client cancelled the request.
 func (a *API) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	entry, body := a.problem(err)
 	if body.Code == "internal" {

@@ -32,8 +32,7 @@ type Range interface {
 	Changes(after uint64) (changed []lanes.LaneStatus, version uint64, wake <-chan struct{})
 	// LaneOn sends a command of the shooter to the lane.
 	LaneOn(ctx context.Context, lane uuid.UUID, c lanes.Command) (*lanes.SessionView, error)
-	// LaneBuy begins a purchase with the id that the screen has chosen, so that repeating it is safe. Changes reports its
-	// outcome.
+	// LaneBuy begins a purchase. The screen chooses the id, so that repeating is safe. Changes reports the outcome.
 	LaneBuy(ctx context.Context, lane, session, purchase uuid.UUID, items []lanes.Item) error
 }
 

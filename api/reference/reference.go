@@ -41,8 +41,7 @@ var (
 // assets are the files of Swagger UI that the page loads.
 var assets = []string{"swagger-ui.css", "swagger-ui-bundle.js", "swagger-ui-standalone-preset.js", "favicon-32x32.png"}
 
-// Mount serves the page at prefix, with and without a slash after it, and its files below. It shows the first document and
-// offers the others. It panics if a file of Swagger UI is missing.
+// Mount serves the page at prefix and its files below. The page shows the first document and offers the others.
 func Mount(r chi.Router, prefix, title string, documents ...Document) {
 	var html bytes.Buffer
 	err := page.Execute(&html, map[string]any{"Title": title, "Documents": documents, "List": string(must(json.Marshal(documents)))})

@@ -38,8 +38,7 @@ func Of(ctx context.Context) *Info {
 	return i
 }
 
-// Track returns the hook of endpoint.API that begins an Info for each request and passes its trace id on to the code that
-// works for it.
+// Track returns the hook of endpoint.API that begins an Info for each request and passes its trace id on.
 func Track(log zerolog.Logger) func(context.Context, string) context.Context {
 	return func(ctx context.Context, traceID string) context.Context {
 		return context.WithValue(trace.With(ctx, traceID), infoKey{}, &Info{log: &log, Began: time.Now(), TraceID: traceID})
@@ -61,8 +60,7 @@ func RangeID(ctx context.Context) uuid.UUID {
 	return uuid.Nil
 }
 
-// Route returns the pattern of the path that the request was routed by, as far as it was. It is known once the request is
-// served.
+// Route returns the pattern that the request was routed by, as far as it was. It is known once the request is served.
 func (i *Info) Route(r *http.Request) string {
 	if i.route == "" {
 		i.route = chi.RouteContext(r.Context()).RoutePattern()
@@ -70,8 +68,7 @@ func (i *Info) Route(r *http.Request) string {
 	return i.route
 }
 
-// Log returns a log for the code that works for the request: its lines have the trace id and the range. Outside of a
-// request it discards them.
+// Log returns a log whose lines have the trace id and the range of the request. Outside of a request it discards them.
 func Log(ctx context.Context) *zerolog.Logger {
 	i := Of(ctx)
 	if i == nil {

@@ -37,8 +37,7 @@ type Feed struct {
 	Closing <-chan struct{}
 }
 
-// Follow serves the feed as server-sent events until one side ends it. A slow browser skips intermediate states and gets
-// the latest one.
+// Follow serves the feed as server-sent events until one side ends it. A slow browser skips intermediate states.
 func (f Feed) Follow(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", StreamType)
 	w.Header().Set("X-Accel-Buffering", "no") // tells nginx not to buffer

@@ -70,8 +70,7 @@ type HoldResult struct {
 	Saved      bool        `json:"saved"`
 }
 
-// Apply sets or lifts the hold in the range. Its errors are endpoint.Faults for a scope that the range does not have, and
-// those of Range.Hold and Range.Lift.
+// Apply sets or lifts the hold. Its errors are endpoint.Faults for an unknown scope, and those of Range.Hold and Lift.
 func (h HoldChange) Apply(ctx context.Context, r Range, staff string) (HoldResult, error) {
 	if err := h.check(r.Layout()); err != nil {
 		return HoldResult{}, err

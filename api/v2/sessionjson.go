@@ -77,8 +77,7 @@ func AppendID(buffer []byte, id uuid.UUID) []byte {
 	return append(buffer, text[:]...)
 }
 
-// appendStamp appends a stamp in quotes. The package time formats only RFC 3339 fast, so the milliseconds are inserted before
-// its Z.
+// appendStamp appends a stamp in quotes. Package time formats only RFC 3339 fast, so milliseconds are inserted before its Z.
 func appendStamp(buffer []byte, t time.Time) []byte {
 	buffer = t.UTC().AppendFormat(append(buffer, '"'), time.RFC3339)
 	ms := int64(t.Nanosecond()) / int64(time.Millisecond)

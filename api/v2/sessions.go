@@ -134,8 +134,7 @@ func session(ctx context.Context, r Range, id uuid.UUID) (endpoint.Appender[Sess
 	return appendView(session), nil
 }
 
-// Create sells the time, to a session with a new id. It blocks until the lane has saved it; its errors are those of
-// Range.Create and RangeOf.
+// Create sells the time, to a session with a new id. It blocks until the lane has saved it.
 func (h Handlers) Create(ctx context.Context, sale Sale, key *lanes.Key) (*lanes.SessionView, error) {
 	r, err := h.RangeOf(ctx)
 	if err != nil {
@@ -157,8 +156,7 @@ func (h Handlers) move(ctx context.Context, m move, key *lanes.Key) (*lanes.Sess
 	return r.Move(ctx, m.session, m.lane, key)
 }
 
-// On sends a command to an active session. It blocks until the lane has saved it; its errors are those of Range.On and
-// RangeOf.
+// On sends a command to an active session. It blocks until the lane has saved it.
 func (h Handlers) On(
 	ctx context.Context, session uuid.UUID, command lanes.Command, key *lanes.Key,
 ) (*lanes.SessionView, error) {
