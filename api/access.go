@@ -62,8 +62,7 @@ type Limits struct {
 	FailuresPerMinute int // failed authentications of a client's network, also the maximum at once
 }
 
-// failedAuthLimit limits failed authentications by the client's network. A network that authenticates is never refused: a
-// POS may share its address with an attacker.
+// failedAuthLimit limits failed authentications by network, never others: a POS may share its address with an attacker.
 type failedAuthLimit struct {
 	perMinute int
 	attempts  *screens.AttemptLimiter[netip.Prefix]
@@ -111,8 +110,7 @@ func (l Limits) perRange(ranges Credentials, refused prometheus.Counter, fail en
 	}
 }
 
-// The maximum number of requests that are carried out at a time: by the process, and for one range, so that a range whose
-// store or lanes do not respond leaves room for the others.
+// The maximum number of requests that are carried out at a time: a range that does not respond leaves room for the others.
 const (
 	maxConcurrent      = 4096
 	maxRangeConcurrent = maxConcurrent / 2

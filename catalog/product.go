@@ -102,8 +102,7 @@ func (p Product) measured(qty int) string {
 	return fmt.Sprintf("%d minutes", qty)
 }
 
-// Refusal returns why a cart, quantities by product id, cannot be bought, in words for the customer, or "". It names an
-// unknown product first, and then the first product in the catalogue's order.
+// Refusal returns why quantities by product id cannot be bought, in words for the customer, or "". Unknown ones come first.
 func (c Catalogue) Refusal(quantities map[string]int) string {
 	offered := map[string]bool{}
 	refusal := ""

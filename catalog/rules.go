@@ -69,8 +69,7 @@ func (c *Client) logProduct(t Type, index int, found reading) *zerolog.Event {
 	return line
 }
 
-// reading is one element of the array while it is read. Its methods named after a kind of value return the value of a key,
-// or note the problem with it.
+// reading is one element of the array while it is read. Its methods return the value of a key, or note the problem with it.
 type reading struct {
 	keys      map[string]json.RawMessage // case-sensitive; the last one of two equal keys counts
 	product   Product
@@ -126,7 +125,7 @@ func (r *reading) text(name string) string {
 	case !r.require(name):
 	case json.Unmarshal(r.keys[name], &text) != nil:
 		r.note(name + " must be a string")
-	case blank(text):
+	case strings.TrimSpace(text) == "":
 		r.note(name + " is empty")
 	default:
 		return text
@@ -199,7 +198,7 @@ func (r *reading) readPicture(name string) {
 		r.noPicture = name + " must be a string"
 		return
 	}
-	if blank(address) {
+	if strings.TrimSpace(address) == "" {
 		return
 	}
 	u, err := url.Parse(address)
@@ -209,5 +208,3 @@ func (r *reading) readPicture(name string) {
 	}
 	r.product.PictureURL = address
 }
-
-func blank(text string) bool { return strings.TrimSpace(text) == "" }

@@ -94,13 +94,9 @@ type unsavedView struct {
 }
 
 func newOverview(now time.Time, waiting map[string]int) *overview {
-	o := &overview{
-		At: endpoint.Stamp(now), Ranges: []rangeView{}, Restarted: []restartsView{}, Slowest: []slowView{}, Links: []linkView{},
-		Unsaved: []unsavedView{},
-		All: totals{
-			Actors: map[string]kindView{}, Links: map[lanes.LinkState]int{lanes.LinkUp: 0, lanes.LinkDown: 0, lanes.LinkFaulty: 0},
-		},
-	}
+	o := &overview{At: endpoint.Stamp(now), All: totals{
+		Actors: map[string]kindView{}, Links: map[lanes.LinkState]int{lanes.LinkUp: 0, lanes.LinkDown: 0, lanes.LinkFaulty: 0},
+	}}
 	for kind, n := range waiting {
 		o.All.Actors[kind] = kindView{Waiting: n}
 	}
@@ -186,7 +182,7 @@ func (o *overview) bounded() overview {
 
 func worst[T any](all []T, worse func(a, b T) int) []T {
 	slices.SortStableFunc(all, worse)
-	return all[:min(len(all), lanes.MaxUnwell)]
+	return append([]T{}, all[:min(len(all), lanes.MaxUnwell)]...) // [] instead of null
 }
 
 // severity orders ranges by urgency: not running, not saving, then the number of broken links and restarts.

@@ -26,8 +26,7 @@ const dummyHash = "$argon2id$v=19$m=19456,t=2,p=1$EEK29Vw/dH7VqlgfaIF6mw$WA2gFBO
 const (
 	// maxComparisons is the number of parallel PIN comparisons; it bounds their memory.
 	maxComparisons = 2
-	// maxWrongPINs is the number of wrong PINs a minute for a client's network, and for a name: from each of the user's own
-	// devices, and from all other browsers together.
+	// maxWrongPINs is the number of wrong PINs a minute for a client's network, and for a userBrowser.
 	maxWrongPINs = 5
 )
 

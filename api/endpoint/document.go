@@ -39,11 +39,15 @@ func (a *API) Document(reference Reference, endpoints []Endpoint) *openapi3.T {
 		api: a, reference: reference,
 	}
 	for _, e := range endpoints {
-		if group := e.group; group.name != "" && d.Tags.Get(group.name) == nil {
-			d.Tags = append(d.Tags, &openapi3.Tag{Name: group.name, Description: group.description})
+		var tags []string
+		if group := e.group; group.name != "" {
+			tags = []string{group.name}
+			if d.Tags.Get(group.name) == nil {
+				d.Tags = append(d.Tags, &openapi3.Tag{Name: group.name, Description: group.description})
+			}
 		}
 		d.AddOperation(e.path, e.method, &openapi3.Operation{
-			Tags:        e.tags(),
+			Tags:        tags,
 			OperationID: e.operationID(),
 			Summary:     e.summary,
 			Description: e.description,
@@ -106,13 +110,6 @@ func headerKey(name, description string) *openapi3.SecuritySchemeRef {
 	return &openapi3.SecuritySchemeRef{Value: &openapi3.SecurityScheme{
 		Type: "apiKey", In: "header", Name: name, Description: description,
 	}}
-}
-
-func (e *Endpoint) tags() []string {
-	if e.group.name == "" {
-		return nil
-	}
-	return []string{e.group.name}
 }
 
 // operationID is the method and the words of the path: postSessionsIdStop.

@@ -92,8 +92,8 @@ func Handle[In, Out any](
 			return err
 		}
 		input := read(in)
-		if err := in.refusal(); err != nil {
-			return err
+		if len(in.faults) > 0 {
+			return in.faults
 		}
 		out, err := runAdmitted(ctx, a, func() (Out, error) { return do(ctx, input) })
 		if err != nil {
@@ -161,8 +161,8 @@ func Command[C, A, Out any, K ~struct {
 			return err
 		}
 		name, command := in.key(), read(in)
-		if err := in.refusal(); err != nil {
-			return err
+		if len(in.faults) > 0 {
+			return in.faults
 		}
 		var key *K
 		if name != "" {

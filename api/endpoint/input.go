@@ -119,14 +119,6 @@ func (in *Input) unreadable(p place, sentence string) {
 	in.fault(string(p), sentence)
 }
 
-// refusal returns all faults of a request as one error; nil if it has none.
-func (in *Input) refusal() error {
-	if len(in.faults) > 0 {
-		return in.faults
-	}
-	return nil
-}
-
 // maxBody is the maximum size of a body in bytes (WIRE.md, Requests).
 const maxBody = 64 << 10
 

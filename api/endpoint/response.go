@@ -40,8 +40,7 @@ func shapesOf(t reflect.Type) []reflect.Type {
 	return []reflect.Type{t}
 }
 
-// Appender is a response that appends its own JSON to a buffer, where encoding/json is too slow. The bytes must be those
-// that encoding/json, without HTML escaping, writes of a View. The document describes the View.
+// Appender is a response that appends its own JSON, where encoding/json is too slow: the bytes that this writes of a View.
 type Appender[View any] func(buffer []byte) []byte
 
 func (a Appender[View]) appendJSON(buffer []byte) []byte { return a(buffer) }

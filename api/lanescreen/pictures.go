@@ -30,8 +30,8 @@ const (
 // imageTypes are the accepted content types, as detected from the first bytes. SVG is not accepted: it may contain scripts.
 var imageTypes = []string{"image/jpeg", "image/png", "image/webp", "image/gif"}
 
-// Pictures fetches the pictures of products for the lane screens, so that no screen connects to the integrator, and caches
-// them: the least recently used are dropped first. Its methods are safe for concurrent use.
+// Pictures fetches and caches the pictures of products, so that no screen connects to the integrator. The least recently
+// used are dropped first. Its methods are safe for concurrent use.
 type Pictures struct {
 	userAgent string
 	sources   map[uuid.UUID]source
@@ -78,8 +78,7 @@ func limitRedirects(_ *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// get returns the picture at the address. It blocks until the picture is fetched, once for parallel calls, or until ctx ends,
-// which is its only error.
+// get returns the picture at the address, fetched once for parallel calls. It fails only when ctx ends before.
 func (p *Pictures) get(ctx context.Context, id pictureID) (*picture, error) {
 	if found := p.cached(id); found != nil {
 		return found, nil

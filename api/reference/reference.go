@@ -1,5 +1,4 @@
-// Package reference serves the API reference page, Swagger UI with all its files in the binary, and describes the APIs that the
-// integrator hosts: the webhook and the products API.
+// Package reference serves Swagger UI from the binary, and describes the webhook and the products API of the integrator.
 package reference
 
 import (

@@ -124,12 +124,13 @@ func headers() openapi3.Parameters {
 
 // receiverResponses describes the responses that the gateway expects: every 2xx is a success, everything else a failure.
 func receiverResponses(accepted, refused openapi3.Content) *openapi3.Responses {
-	response := func(description string, content openapi3.Content) *openapi3.ResponseRef {
-		return &openapi3.ResponseRef{Value: &openapi3.Response{Description: &description, Content: content}}
-	}
-	responses := openapi3.NewResponsesWithCapacity(3)
-	responses.Set("2XX", response("Success, whatever the body says: the status decides", accepted))
-	responses.Set("4XX", response("Failure", refused))
-	responses.Set("5XX", response("Failure", refused))
-	return responses
+	return openapi3.NewResponses(
+		openapi3.WithName("2XX", response("Success, whatever the body says: the status decides", accepted)),
+		openapi3.WithName("4XX", response("Failure", refused)),
+		openapi3.WithName("5XX", response("Failure", refused)),
+	)
+}
+
+func response(description string, content openapi3.Content) *openapi3.Response {
+	return &openapi3.Response{Description: &description, Content: content}
 }

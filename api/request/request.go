@@ -1,5 +1,4 @@
-// Package request holds what the gateway learns of an HTTP request while it serves it: the trace id, the client's address,
-// the range, the route. The access log, the metrics and the log lines of the code that works for the request use it.
+// Package request holds what the gateway learns of a request while it serves it, for the access log, the metrics and logs.
 package request
 
 import (

@@ -26,8 +26,7 @@ type Encoded []byte
 
 // Feed is the content of one stream. Its functions are called by one goroutine.
 type Feed struct {
-	// Next returns what has changed since the call before, everything at first, and a channel that is closed at the next
-	// change. An empty event means that nothing has changed.
+	// Next returns what has changed since the call before, with no event if nothing has, and a channel for the next change.
 	Next func() (event string, data any, wake <-chan struct{})
 	// Beat returns the gateway's time for a heartbeat. If ok is false, the stream ends.
 	Beat func() (now time.Time, ok bool)

@@ -1,5 +1,4 @@
-// Package staffops has the operations on holds and purchases that the control screen and the operations address share, and
-// their wire format.
+// Package staffops has what the control screen and the operations address share: holds and purchases, and their views.
 package staffops
 
 import (

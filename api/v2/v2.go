@@ -1,5 +1,4 @@
-// Package v2 is version 2 of the range POS API (SPEC.md 4.1 and 4.2, WIRE.md). Version 1 uses what it exports beside its
-// endpoints.
+// Package v2 is version 2 of the range POS API (SPEC.md 4.1 and 4.2, WIRE.md). Version 1 uses its handlers and views.
 package v2
 
 import (
@@ -22,8 +21,7 @@ type Range interface {
 	// Session returns an active session, or lanes.ErrSessionEnded or lanes.ErrSessionNotFound.
 	Session(ctx context.Context, id uuid.UUID) (*lanes.SessionView, error)
 
-	// Create, On and Move return the session as it is after the command. For a repeat of an earlier request with the key
-	// the error is a *lanes.Repeat.
+	// Create, On and Move return the session after the command, or a *lanes.Repeat for a repeat with the key.
 	Create(ctx context.Context, lane uuid.UUID, command lanes.Create, key *lanes.Key) (*lanes.SessionView, error)
 	On(ctx context.Context, session uuid.UUID, command lanes.Command, key *lanes.Key) (*lanes.SessionView, error)
 	Move(ctx context.Context, session, to uuid.UUID, key *lanes.Key) (*lanes.SessionView, error)

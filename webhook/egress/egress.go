@@ -31,8 +31,7 @@ var DurationBuckets = []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
 // addresses that contain IPv4 ones. It checks the resolved address before it connects, so host names cannot evade it.
 var guard = ssrf.New(ssrf.WithAnyPort())
 
-// Transport returns a transport with at most that many connections to a host. A guarded one connects to public addresses
-// only. It uses no proxy of the environment.
+// Transport returns a transport without a proxy. A guarded one connects to public addresses only.
 func Transport(guarded bool, connections int) *http.Transport {
 	dialer := &net.Dialer{Timeout: connectTimeout}
 	if guarded {
