@@ -40,13 +40,26 @@ func (c Credentials) check(rangeID, token string) (id uuid.UUID, ok bool) {
 // digest returns what is kept of a token. The case of a UUID does not matter.
 func digest(token string) [sha256.Size]byte { return sha256.Sum256([]byte(strings.ToLower(token))) }
 
-// authenticate refuses requests without a range's token and id (SPEC.md part 5), with the same code whatever is wrong.
-func (s Settings) authenticate(failures *failedAuthLimit, fail endpoint.FailFunc) func(http.Handler) http.Handler {
+// authenticate refuses requests without a range's token and id (SPEC.md part 5), with the same code whatever is wrong. It
+// limits failures by network, never other requests: a POS may share its address with an attacker.
+func (s Settings) authenticate(refused prometheus.Counter, fail endpoint.FailFunc) func(http.Handler) http.Handler {
+	perMinute := s.Limits.FailuresPerMinute
+	failures := screens.NewAttemptLimiter[netip.Prefix](perMinute)
+	refusal := func(r *http.Request) error {
+		if perMinute <= 0 {
+			return endpoint.Refusal("unauthorized")
+		}
+		if _, ok := failures.Reserve(request.ClientNetwork(r)); ok {
+			return endpoint.Refusal("unauthorized")
+		}
+		refused.Inc()
+		return endpoint.Refuse("too_many_requests", "too many failed authentications from this address", time.Minute/time.Duration(perMinute))
+	}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			id, ok := s.Credentials.check(r.Header.Get("Range-Id"), r.Header.Get("Token"))
 			if !ok {
-				fail(w, r, failures.refuse(r))
+				fail(w, r, refusal(r))
 				return
 			}
 			request.SetRange(r.Context(), id)
@@ -60,29 +73,6 @@ type Limits struct {
 	PerSecond         int // requests of a range, of both versions together
 	Burst             int // of them at once; zero: PerSecond
 	FailuresPerMinute int // failed authentications of a client's network, also the maximum at once
-}
-
-// failedAuthLimit limits failed authentications by network, never others: a POS may share its address with an attacker.
-type failedAuthLimit struct {
-	perMinute int
-	attempts  *screens.AttemptLimiter[netip.Prefix]
-	refused   prometheus.Counter
-}
-
-func newFailedAuthLimit(perMinute int, refused prometheus.Counter) *failedAuthLimit {
-	return &failedAuthLimit{perMinute, screens.NewAttemptLimiter[netip.Prefix](perMinute), refused}
-}
-
-// refuse counts a failure and returns its refusal.
-func (l *failedAuthLimit) refuse(r *http.Request) error {
-	if l.perMinute <= 0 {
-		return endpoint.Refusal("unauthorized")
-	}
-	if _, ok := l.attempts.Reserve(request.ClientNetwork(r)); ok {
-		return endpoint.Refusal("unauthorized")
-	}
-	l.refused.Inc()
-	return endpoint.Refuse("too_many_requests", "too many failed authentications from this address", time.Minute/time.Duration(l.perMinute))
 }
 
 // perRange refuses the requests of a range beyond its limit with `too_many_requests`.
@@ -116,32 +106,24 @@ const (
 	maxRangeConcurrent = maxConcurrent / 2
 )
 
-// concurrencyLimit limits the requests that are carried out at a time. It has no queue, which would only delay all of them.
-type concurrencyLimit struct {
-	process screens.Slots
-	ranges  map[uuid.UUID]screens.Slots
-	refused prometheus.Counter
-}
-
-func newConcurrencyLimit(ranges Credentials, refused prometheus.Counter) *concurrencyLimit {
-	c := &concurrencyLimit{make(screens.Slots, maxConcurrent), map[uuid.UUID]screens.Slots{}, refused}
+// limitConcurrency returns the function that admits a request of an authenticated range, or refuses it with `overloaded`. It
+// has no queue, which would only delay all requests.
+func limitConcurrency(ranges Credentials, refused prometheus.Counter) func(context.Context) (release func(), err error) {
+	process, byRange := make(screens.Slots, maxConcurrent), map[uuid.UUID]screens.Slots{}
 	for id := range ranges {
-		c.ranges[id] = make(screens.Slots, maxRangeConcurrent)
+		byRange[id] = make(screens.Slots, maxRangeConcurrent)
 	}
-	return c
-}
-
-// admit admits a request of an authenticated range, or refuses it with `overloaded`.
-func (c *concurrencyLimit) admit(ctx context.Context) (release func(), err error) {
-	slots := c.ranges[request.RangeID(ctx)]
-	admitted := slots.TryAcquire()
-	if admitted && !c.process.TryAcquire() {
-		slots.Release()
-		admitted = false
+	return func(ctx context.Context) (release func(), err error) {
+		slots := byRange[request.RangeID(ctx)]
+		admitted := slots.TryAcquire()
+		if admitted && !process.TryAcquire() {
+			slots.Release()
+			admitted = false
+		}
+		if !admitted {
+			refused.Inc()
+			return nil, screens.Overloaded("requests are being carried out; nothing was changed")
+		}
+		return func() { process.Release(); slots.Release() }, nil
 	}
-	if !admitted {
-		c.refused.Inc()
-		return nil, screens.Overloaded("requests are being carried out; nothing was changed")
-	}
-	return func() { c.process.Release(); slots.Release() }, nil
 }

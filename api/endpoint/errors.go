@@ -57,8 +57,7 @@ func (f Faults) Error() string { return fmt.Sprintf("invalid request: %v", map[s
 // Code is invalid_request.
 func (f Faults) Code() string { return "invalid_request" }
 
-// problem returns how the wire shows err: the entry of its code, with the wait of err, and the body. An error without a code
-// of the table is a defect: `internal`, without its text.
+// problem returns how the wire shows err. An error without a code of the table is a defect: `internal`, without its text.
 func (a *API) problem(err error) (entry Error, body failure) {
 	var coded interface {
 		error

@@ -1,5 +1,4 @@
-// Package screens is what the pages of the gateway share: the security headers, the files, the live stream, and the limits
-// on wrong attempts and on open streams. The browser's part is in web/.
+// Package screens is what the gateway's pages share: security headers, files, live streams and limits. web/ is for browsers.
 package screens
 
 import (

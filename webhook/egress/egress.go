@@ -1,5 +1,4 @@
-// Package egress connects to the integrators' servers: it decides which addresses are allowed, how long to wait, and why a
-// connection failed. Webhook, products and pictures use it.
+// Package egress connects to integrators: which addresses are allowed, how long to wait, and why a connection failed.
 package egress
 
 import (
