@@ -21,8 +21,7 @@ import (
 // Credentials are the SHA-256 digests of every range's tokens: the tokens themselves are not kept.
 type Credentials map[uuid.UUID][][sha256.Size]byte
 
-// check returns the range if the token is one of its tokens. It takes the same time for an unknown range as for a wrong
-// token.
+// check returns the range if the token is one of its own. An unknown range takes as long as a wrong token.
 func (c Credentials) check(rangeID, token string) (id uuid.UUID, ok bool) {
 	id, err := uuid.Parse(rangeID)
 	digests := c[id]
@@ -41,14 +40,26 @@ func (c Credentials) check(rangeID, token string) (id uuid.UUID, ok bool) {
 // digest returns what is kept of a token. The case of a UUID does not matter.
 func digest(token string) [sha256.Size]byte { return sha256.Sum256([]byte(strings.ToLower(token))) }
 
-// authenticate refuses requests without a range's token and id (SPEC.md part 5): with `unauthorized` whatever is wrong, and
-// with `too_many_requests` beyond the limit on failures.
-func (s Settings) authenticate(failures *failedAuthLimit, fail endpoint.FailFunc) func(http.Handler) http.Handler {
+// authenticate refuses requests without a range's token and id (SPEC.md part 5), with the same code whatever is wrong. It
+// limits failures by network, never other requests: a POS may share its address with an attacker.
+func (s Settings) authenticate(refused prometheus.Counter, fail endpoint.FailFunc) func(http.Handler) http.Handler {
+	perMinute := s.Limits.FailuresPerMinute
+	failures := screens.NewAttemptLimiter[netip.Prefix](perMinute)
+	refusal := func(r *http.Request) error {
+		if perMinute <= 0 {
+			return endpoint.Refusal("unauthorized")
+		}
+		if _, ok := failures.Reserve(request.ClientNetwork(r)); ok {
+			return endpoint.Refusal("unauthorized")
+		}
+		refused.Inc()
+		return endpoint.Refuse("too_many_requests", "too many failed authentications from this address", time.Minute/time.Duration(perMinute))
+	}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			id, ok := s.Credentials.check(r.Header.Get("Range-Id"), r.Header.Get("Token"))
 			if !ok {
-				fail(w, r, failures.refuse(r))
+				fail(w, r, refusal(r))
 				return
 			}
 			request.SetRange(r.Context(), id)
@@ -62,30 +73,6 @@ type Limits struct {
 	PerSecond         int // requests of a range, of both versions together
 	Burst             int // of them at once; zero: PerSecond
 	FailuresPerMinute int // failed authentications of a client's network, also the maximum at once
-}
-
-// failedAuthLimit limits failed authentications by the client's network. A network that authenticates is never refused: a
-// POS may share its address with an attacker.
-type failedAuthLimit struct {
-	perMinute int
-	attempts  *screens.AttemptLimiter[netip.Prefix]
-	refused   prometheus.Counter
-}
-
-func newFailedAuthLimit(perMinute int, refused prometheus.Counter) *failedAuthLimit {
-	return &failedAuthLimit{perMinute, screens.NewAttemptLimiter[netip.Prefix](perMinute), refused}
-}
-
-// refuse counts a failure and returns its refusal.
-func (l *failedAuthLimit) refuse(r *http.Request) error {
-	if l.perMinute <= 0 {
-		return endpoint.Refusal("unauthorized")
-	}
-	if _, ok := l.attempts.Reserve(request.ClientNetwork(r)); ok {
-		return endpoint.Refusal("unauthorized")
-	}
-	l.refused.Inc()
-	return endpoint.Refuse("too_many_requests", "too many failed authentications from this address", time.Minute/time.Duration(l.perMinute))
 }
 
 // perRange refuses the requests of a range beyond its limit with `too_many_requests`.
@@ -113,40 +100,30 @@ func (l Limits) perRange(ranges Credentials, refused prometheus.Counter, fail en
 	}
 }
 
-// The maximum number of requests that are carried out at a time: by the process, and for one range, so that a range whose
-// store or lanes do not respond leaves room for the others.
+// The maximum number of requests that are carried out at a time: a range that does not respond leaves room for the others.
 const (
 	maxConcurrent      = 4096
 	maxRangeConcurrent = maxConcurrent / 2
 )
 
-// concurrencyLimit limits the requests that are carried out at a time. A request beyond it is refused at once: a queue
-// would only delay all of them.
-type concurrencyLimit struct {
-	process screens.Slots
-	ranges  map[uuid.UUID]screens.Slots
-	refused prometheus.Counter
-}
-
-func newConcurrencyLimit(ranges Credentials, refused prometheus.Counter) *concurrencyLimit {
-	c := &concurrencyLimit{make(screens.Slots, maxConcurrent), map[uuid.UUID]screens.Slots{}, refused}
+// limitConcurrency returns the function that admits a request of an authenticated range, or refuses it with `overloaded`. It
+// has no queue, which would only delay all requests.
+func limitConcurrency(ranges Credentials, refused prometheus.Counter) func(context.Context) (release func(), err error) {
+	process, byRange := make(screens.Slots, maxConcurrent), map[uuid.UUID]screens.Slots{}
 	for id := range ranges {
-		c.ranges[id] = make(screens.Slots, maxRangeConcurrent)
+		byRange[id] = make(screens.Slots, maxRangeConcurrent)
 	}
-	return c
-}
-
-// admit admits a request of an authenticated range, or refuses it with `overloaded`.
-func (c *concurrencyLimit) admit(ctx context.Context) (release func(), err error) {
-	slots := c.ranges[request.RangeID(ctx)]
-	admitted := slots.TryAcquire()
-	if admitted && !c.process.TryAcquire() {
-		slots.Release()
-		admitted = false
+	return func(ctx context.Context) (release func(), err error) {
+		slots := byRange[request.RangeID(ctx)]
+		admitted := slots.TryAcquire()
+		if admitted && !process.TryAcquire() {
+			slots.Release()
+			admitted = false
+		}
+		if !admitted {
+			refused.Inc()
+			return nil, screens.Overloaded("requests are being carried out; nothing was changed")
+		}
+		return func() { process.Release(); slots.Release() }, nil
 	}
-	if !admitted {
-		c.refused.Inc()
-		return nil, screens.Overloaded("requests are being carried out; nothing was changed")
-	}
-	return func() { c.process.Release(); slots.Release() }, nil
 }

@@ -26,13 +26,11 @@ type Operations struct {
 	Ready   func() error // nil once the gateway is ready, else what is missing
 	Metrics prometheus.Gatherer
 	Token   string // the operations token; empty: nobody has one
-	// Range returns the running range with that id, or the reason why there is none: ErrNoRange, lanes.ErrStarting,
-	// lanes.ErrNotOwner.
+	// Range returns the running range with that id, or ErrNoRange, lanes.ErrStarting, lanes.ErrNotOwner.
 	Range   func(id uuid.UUID) (OperatedRange, error)
 	Ranges  func() []uuid.UUID    // the configured ones
 	Waiting func() map[string]int // number of messages in mailboxes, by kind of actor
-	// Reload reads the configuration again and applies it. It blocks until lanes and store are done. Its error is a
-	// RefusedReload.
+	// Reload applies the configuration again and blocks until that is done. Its error is made by RefuseReload.
 	Reload func(ctx context.Context, force bool) (Reloaded, error)
 	Log    zerolog.Logger
 }
@@ -44,15 +42,14 @@ type OperatedRange interface {
 }
 
 // ErrNoRange means that no range with that id is configured.
-var ErrNoRange error = endpoint.Refusal("not_found")
+var ErrNoRange = endpoint.Refusal("not_found")
 
 // operatorName is who changed something, for the record: the holder of the operations token.
 const operatorName = "operator"
 
-// NewOperations returns the handler of the operations address. Health and metrics are public; everything else requires the
-// operations token.
+// NewOperations returns the handler of the operations address. Only health and metrics need no operations token.
 func NewOperations(s Operations) http.Handler {
-	a := &endpoint.API{Errors: operationsErrors, Timeout: timeout, Defect: logDefect, Context: request.Track(s.Log), Routed: request.SetRoute}
+	a := &endpoint.API{Errors: operationsErrors, Timeout: timeout, Defect: logDefect, Context: request.Track(s.Log)}
 	r := a.Router(request.AccessLog)
 	guard := requireToken(s.Token, a.Fail)
 	s.Token = "" // the guard has its digest
@@ -106,70 +103,52 @@ func requireToken(token string, fail endpoint.FailFunc) func(http.Handler) http.
 
 // rangeEndpoints are those by which operators and their scripts do what staff do at the control screen.
 func (s Operations) rangeEndpoints() []endpoint.Endpoint {
-	settleCodes := []string{"not_found", "purchase_not_found", "store_unavailable", "starting", "overloaded", "not_owner", "lane_not_usable"}
 	return []endpoint.Endpoint{
-		endpoint.Handle("GET", "/{range_id}/holds", 200, "The holds in force", readRange, s.holds, "not_found", "starting", "not_owner"),
-		endpoint.Handle("PUT", "/{range_id}/holds", 200, "Set a hold, or lift it", readHoldChange, s.changeHold,
-			"not_found", "ceasefire", "store_unavailable", "starting", "not_owner"),
-		endpoint.Handle("GET", "/{range_id}/purchases", 200, "The purchases that wait for staff", readRange, s.purchases, "not_found", "starting", "not_owner"),
-		endpoint.Handle("POST", "/{range_id}/purchases/{purchase_id}/credit", 204, "Add the minutes that were bought",
-			readSettlement(true), s.settle, append(settleCodes, "session_ended", "duration_out_of_range")...),
-		endpoint.Handle("POST", "/{range_id}/purchases/{purchase_id}/drop", 204, "Add nothing", readSettlement(false), s.settle, settleCodes...),
+		onRange(s, "GET", "/holds", 200, "The holds in force", endpoint.NoInput, holds),
+		onRange(s, "PUT", "/holds", 200, "Set a hold, or lift it", staffops.ReadHoldChange, changeHold),
+		onRange(s, "GET", "/purchases", 200, "The purchases that wait for staff", endpoint.NoInput, purchases),
+		onRange(s, "POST", "/purchases/{purchase_id}/credit", 204, "Add the minutes that were bought", readPurchase, settle(true)),
+		onRange(s, "POST", "/purchases/{purchase_id}/drop", 204, "Add nothing", readPurchase, settle(false)),
 	}
 }
 
-func readRange(in *endpoint.Input) uuid.UUID { return in.PathID("range_id", "Range") }
-
-func (s Operations) holds(_ context.Context, id uuid.UUID) ([]staffops.HoldView, error) {
-	r, err := s.Range(id)
-	if err != nil {
-		return nil, err
+// onRange declares an endpoint that works on the running range in its path.
+func onRange[In, Out any](
+	s Operations, method, path string, status int, summary string,
+	read func(*endpoint.Input) In, do func(context.Context, OperatedRange, In) (Out, error),
+) endpoint.Endpoint {
+	type input struct {
+		rangeID uuid.UUID
+		rest    In
 	}
+	readAll := func(in *endpoint.Input) input { return input{in.PathID("range_id", "Range"), read(in)} }
+	return endpoint.Handle(method, "/{range_id}"+path, status, summary, readAll, func(ctx context.Context, in input) (out Out, err error) {
+		r, err := s.Range(in.rangeID)
+		if err != nil {
+			return out, err
+		}
+		return do(ctx, r, in.rest)
+	})
+}
+
+func holds(_ context.Context, r OperatedRange, _ endpoint.Empty) ([]staffops.HoldView, error) {
 	return staffops.HoldViews(r.Holds(), func(t time.Time) string { return t.UTC().Format(time.RFC3339) }), nil
 }
 
-type holdChange struct {
-	rangeID uuid.UUID
-	staffops.HoldChange
-}
-
-func readHoldChange(in *endpoint.Input) holdChange {
-	return holdChange{readRange(in), staffops.ReadHoldChange(in)}
-}
-
-func (s Operations) changeHold(ctx context.Context, h holdChange) (staffops.HoldResult, error) {
-	r, err := s.Range(h.rangeID)
-	if err != nil {
-		return staffops.HoldResult{}, err
-	}
+func changeHold(ctx context.Context, r OperatedRange, h staffops.HoldChange) (staffops.HoldResult, error) {
 	return h.Apply(ctx, r, operatorName)
 }
 
-func (s Operations) purchases(_ context.Context, id uuid.UUID) ([]staffops.PurchaseView, error) {
-	r, err := s.Range(id)
-	if err != nil {
-		return nil, err
-	}
+func purchases(_ context.Context, r OperatedRange, _ endpoint.Empty) ([]staffops.PurchaseView, error) {
 	return staffops.PurchaseViews(r), nil
 }
 
-type settlement struct {
-	rangeID, purchase uuid.UUID
-	credit            bool
-}
+func readPurchase(in *endpoint.Input) uuid.UUID { return in.PathID("purchase_id", "Purchase") }
 
-func readSettlement(credit bool) func(*endpoint.Input) settlement {
-	return func(in *endpoint.Input) settlement {
-		return settlement{readRange(in), in.PathID("purchase_id", "Purchase"), credit}
+func settle(credit bool) func(context.Context, OperatedRange, uuid.UUID) (endpoint.Empty, error) {
+	return func(ctx context.Context, r OperatedRange, purchase uuid.UUID) (endpoint.Empty, error) {
+		return endpoint.Empty{}, r.Clear(ctx, operatorName, purchase, credit)
 	}
-}
-
-func (s Operations) settle(ctx context.Context, p settlement) (endpoint.Empty, error) {
-	r, err := s.Range(p.rangeID)
-	if err != nil {
-		return endpoint.Empty{}, err
-	}
-	return endpoint.Empty{}, r.Clear(ctx, operatorName, p.purchase, p.credit)
 }
 
 // logLevel is the lowest level that is logged, as the configuration names it.
@@ -202,11 +181,7 @@ func setLogLevel(ctx context.Context, l logLevel) (logLevel, error) {
 	}
 	before := zerolog.GlobalLevel()
 	zerolog.SetGlobalLevel(level)
-	client := ""
-	if i := request.Of(ctx); i != nil {
-		client = i.Client
-	}
-	request.Log(ctx).Log().Str(zerolog.LevelFieldName, zerolog.LevelInfoValue).Str("who", operatorName).Str("from", client).
+	request.Log(ctx).Log().Str(zerolog.LevelFieldName, zerolog.LevelInfoValue).Str("who", operatorName).Str("from", request.Of(ctx).Client).
 		Stringer("was", before).Stringer("is", level).Msg("log level changed")
 	return l, nil
 }
@@ -228,32 +203,17 @@ type ReloadedRange struct {
 	Renewed []uuid.UUID `json:"links_renewed"`
 }
 
-// RefusedReload is the error of a reload that has changed nothing.
-type RefusedReload struct {
-	error
-	Reason ReloadReason
-}
-
-// Code is the reason.
-func (r RefusedReload) Code() string { return string(r.Reason) }
-
-// Unwrap returns the cause.
-func (r RefusedReload) Unwrap() error { return r.error }
-
-// ReloadReason is the reason for which a reload was refused.
-type ReloadReason string
-
-// The reasons for which a reload is refused.
+// The reasons for which a reload is refused, as codes of the response.
 const (
-	BadConfiguration ReloadReason = "configuration_invalid"
-	NeedsRestart     ReloadReason = "needs_restart"
-	InUse            ReloadReason = "in_use"
-	NoConfiguration  ReloadReason = "no_configuration" // the gateway has no configuration file
-	ReloadFailed     ReloadReason = "reload_failed"
+	BadConfiguration = "configuration_invalid"
+	NeedsRestart     = "needs_restart"
+	InUse            = "in_use"
+	NoConfiguration  = "no_configuration" // the gateway has no configuration file
+	ReloadFailed     = "reload_failed"
 )
 
-// RefuseReload returns a RefusedReload with the reason.
-func RefuseReload(reason ReloadReason, err error) error { return RefusedReload{err, reason} }
+// RefuseReload returns the error of a reload that has changed nothing.
+func RefuseReload(reason string, err error) error { return endpoint.Refuse(reason, err.Error(), 0) }
 
 // reloadEndpoint reads the configuration again. It may take longer than other requests: it waits for lanes and the store.
 func (s Operations) reloadEndpoint() endpoint.Endpoint {
@@ -261,7 +221,6 @@ func (s Operations) reloadEndpoint() endpoint.Endpoint {
 		func(in *endpoint.Input) bool {
 			return in.Flag("force", false, "Stop the sessions of lanes that are removed, and drop their purchases")
 		},
-		func(ctx context.Context, force bool) (Reloaded, error) { return s.Reload(ctx, force) },
-		string(BadConfiguration), string(NeedsRestart), string(InUse), string(NoConfiguration), string(ReloadFailed),
+		s.Reload,
 	).WithoutTimeout()
 }

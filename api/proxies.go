@@ -43,8 +43,7 @@ func (p Proxies) trusts(address netip.Addr) bool {
 	return slices.ContainsFunc(p, func(network netip.Prefix) bool { return network.Contains(address) })
 }
 
-// client returns the address from which the request reached the trusted proxies. An entry that is no address, such as
-// "unknown", ends the search: the client is then the proxy that wrote it.
+// client returns the address from which the request reached the proxies. An entry that is no address ends the search.
 func (p Proxies) client(peer netip.Addr, lines []string) netip.Addr {
 	client := peer
 	hops := strings.Split(strings.Join(lines, ","), ",")
@@ -72,13 +71,7 @@ func parseHop(hop string) (netip.Addr, bool) {
 
 // allHTTPS is true if the header is present and every proxy wrote https.
 func allHTTPS(lines []string) bool {
-	if len(lines) == 0 {
-		return false
-	}
-	for _, scheme := range strings.Split(strings.Join(lines, ","), ",") {
-		if !strings.EqualFold(strings.TrimSpace(scheme), "https") {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(strings.Split(strings.Join(lines, ","), ","), func(scheme string) bool {
+		return !strings.EqualFold(strings.TrimSpace(scheme), "https")
+	})
 }

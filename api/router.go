@@ -1,5 +1,4 @@
-// Package api is the HTTP side of the gateway. This file mounts every part of it; v1, v2 and simulate declare their paths
-// themselves, and the screens and the operations address have routers of their own.
+// Package api is the HTTP side of the gateway. This file mounts every part of it; each part declares its own paths.
 package api
 
 import (
@@ -65,8 +64,8 @@ func New(s Settings) http.Handler {
 	traffic := s.Traffic
 	a := &endpoint.API{
 		Errors: posErrors, GuardCodes: []string{"unauthorized", "too_many_requests", "overloaded"}, Timeout: timeout, Defect: logDefect,
-		Admit:   newConcurrencyLimit(s.Credentials, traffic.limited.WithLabelValues("process")).admit,
-		Context: request.Track(s.Log), Routed: request.SetRoute,
+		Admit:   limitConcurrency(s.Credentials, traffic.limited.WithLabelValues("process")),
+		Context: request.Track(s.Log),
 	}
 	r := a.Router(s.Proxies.identifyClient, request.AccessLog, traffic.count, addDeprecation)
 
@@ -93,7 +92,7 @@ func New(s Settings) http.Handler {
 	reference.Mount(r, page1, "Range POS gateway: version 1", documents[2])
 
 	guards := []func(http.Handler) http.Handler{
-		s.authenticate(newFailedAuthLimit(s.Limits.FailuresPerMinute, traffic.limited.WithLabelValues("address")), a.Fail),
+		s.authenticate(traffic.limited.WithLabelValues("address"), a.Fail),
 		s.Limits.perRange(s.Credentials, traffic.limited.WithLabelValues("range"), a.Fail),
 	}
 	a.Mount(r, prefix1, version1, guards...)
@@ -102,8 +101,7 @@ func New(s Settings) http.Handler {
 	return r
 }
 
-// mount puts the screens' routes on the router. The limits on a POS do not apply to staff and shooters: a ceasefire is never
-// refused as one request too many.
+// mount puts the screens on the router, without the limits on a POS: a ceasefire is never refused as one request too many.
 func (s Screens) mount(r chi.Router, t *Traffic) {
 	a := &endpoint.API{Errors: screenErrors, Timeout: timeout, Defect: logDefect}
 	r.Route("/screens", func(r chi.Router) {

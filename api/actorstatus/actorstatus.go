@@ -38,17 +38,15 @@ type Settings struct {
 	Waiting func() map[string]int
 }
 
-// Mount puts the status under /actors on the router. The page contains no data and is public: it requests its data with the
-// token that the operator enters. Everything else is behind the guard.
+// Mount puts the status under /actors, behind the guard. The page is public: it gets its data with the operator's token.
 func Mount(r chi.Router, a *endpoint.API, s Settings, guard func(http.Handler) http.Handler) {
 	files := screens.Load(web)
 	headers := screens.Guard(a.Fail)
 	r.With(headers).Get("/screens/*", screens.SharedFiles().Handler(a.Fail))
 	r.With(headers).Get("/assets/*", files.Handler(a.Fail))
 	a.Mount(r, "/actors", []endpoint.Endpoint{
-		endpoint.Handle("GET", "/", 200, "The actors of all ranges, or of one", readRange, s.overview, "not_found"),
-		endpoint.Handle("GET", "/{lane_id}", 200, "The actors of one lane, and its latest commands", readLane, s.lane,
-			"lane_not_found"),
+		endpoint.Handle("GET", "/", 200, "The actors of all ranges, or of one", readRange, s.overview),
+		endpoint.Handle("GET", "/{lane_id}", 200, "The actors of one lane, and its latest commands", readLane, s.lane),
 	}, headers, servePageToBrowsers(files.Page("page.html", a.Fail)), guard)
 }
 

@@ -13,8 +13,7 @@ import (
 	"rangegate/lanes"
 )
 
-// overview is the actor tree with its counts, and the problems in it. Every list has the worst first and at most
-// lanes.MaxUnwell entries; the counts include all.
+// overview counts all actors, and lists problems: the worst first, at most lanes.MaxUnwell of each kind.
 type overview struct {
 	At        string         `json:"at"`
 	All       totals         `json:"all"`
@@ -95,13 +94,9 @@ type unsavedView struct {
 }
 
 func newOverview(now time.Time, waiting map[string]int) *overview {
-	o := &overview{
-		At: endpoint.Stamp(now), Ranges: []rangeView{}, Restarted: []restartsView{}, Slowest: []slowView{}, Links: []linkView{},
-		Unsaved: []unsavedView{},
-		All: totals{
-			Actors: map[string]kindView{}, Links: map[lanes.LinkState]int{lanes.LinkUp: 0, lanes.LinkDown: 0, lanes.LinkFaulty: 0},
-		},
-	}
+	o := &overview{At: endpoint.Stamp(now), All: totals{
+		Actors: map[string]kindView{}, Links: map[lanes.LinkState]int{lanes.LinkUp: 0, lanes.LinkDown: 0, lanes.LinkFaulty: 0},
+	}}
 	for kind, n := range waiting {
 		o.All.Actors[kind] = kindView{Waiting: n}
 	}
@@ -187,7 +182,7 @@ func (o *overview) bounded() overview {
 
 func worst[T any](all []T, worse func(a, b T) int) []T {
 	slices.SortStableFunc(all, worse)
-	return all[:min(len(all), lanes.MaxUnwell)]
+	return append([]T{}, all[:min(len(all), lanes.MaxUnwell)]...) // [] instead of null
 }
 
 // severity orders ranges by urgency: not running, not saving, then the number of broken links and restarts.
@@ -264,37 +259,25 @@ type commandView struct {
 func viewOf(now time.Time, rangeID uuid.UUID, rangeName string, health lanes.LaneHealth) laneView {
 	v := laneView{
 		At: endpoint.Stamp(now), RangeName: rangeName, laneName: laneName{rangeID, health.Link.Lane, health.Link.Name},
-		Held: health.Held, Locked: health.Locked,
-		Link:     laneLink{health.Link.Link, endpoint.Stamp(health.Link.Since), health.Link.Restarts, health.Link.LastError},
-		Restarts: laneRestarts{Count: health.Restarts.Restarts, Kind: health.Restarts.Kind, On: health.Restarts.Message},
-		Commands: []commandView{},
+		Held: health.Held, Locked: health.Locked, Unusable: endpoint.Optional(health.NotUsable),
+		Link: laneLink{health.Link.Link, endpoint.Stamp(health.Link.Since), health.Link.Restarts, health.Link.LastError},
+		Restarts: laneRestarts{
+			health.Restarts.Restarts, endpoint.OptionalStamp(&health.Restarts.Last), health.Restarts.Kind, health.Restarts.Message,
+		},
+		Commands: endpoint.Views(health.Commands, viewOfCommand),
 	}
 	if health.Session != uuid.Nil {
 		v.Session = &sessionView{health.Session, health.Phase, health.Remaining.Round(time.Millisecond).Minutes()}
 	}
-	if health.NotUsable != "" {
-		v.Unusable = &health.NotUsable
-	}
-	if health.Restarts.Restarts > 0 {
-		last := endpoint.Stamp(health.Restarts.Last)
-		v.Restarts.Last = &last
-	}
 	if health.Unsaved.Changes > 0 {
 		v.Unsaved = &unsavedChanges{endpoint.Stamp(health.Unsaved.Since), health.Unsaved.Changes}
-	}
-	for _, c := range health.Commands {
-		v.Commands = append(v.Commands, viewOfCommand(c))
 	}
 	return v
 }
 
 func viewOfCommand(c lanes.Commanded) commandView {
-	v := commandView{
+	return commandView{
 		At: endpoint.Stamp(c.At), By: c.By, Who: c.Who, Command: c.Command, Result: c.Result,
-		Took: milliseconds(c.Took), Waited: milliseconds(c.Waited), Trace: c.Trace,
+		Took: milliseconds(c.Took), Waited: milliseconds(c.Waited), Session: endpoint.Optional(c.Session), Trace: c.Trace,
 	}
-	if c.Session != uuid.Nil {
-		v.Session = &c.Session
-	}
-	return v
 }

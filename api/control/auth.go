@@ -3,12 +3,13 @@ package control
 import (
 	"context"
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
 	"net/http"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,24 +23,33 @@ import (
 // removed from the configuration, and no other range's staff can forge one. In memory the gateway keeps only when a session
 // was last used, and which sessions were signed out.
 type session struct {
+	member
+	id   [16]byte
+	used atomic.Pointer[time.Time]
+	live context.Context // done once end was called
+	end  context.CancelFunc
+}
+
+// member is a name of a range, also an unknown one.
+type member struct {
 	rangeID uuid.UUID
 	name    string
-	id      [16]byte
+}
 
-	mu    sync.Mutex
-	used  time.Time
-	ended chan struct{} // closed when the session has ended
+func newSession(m member, id [16]byte, used time.Time) *session {
+	s := &session{member: m, id: id}
+	s.used.Store(&used)
+	s.live, s.end = context.WithCancel(context.Background())
+	return s
 }
 
 const (
 	cookieName = "rangegate_control"
-	// maxIdle is how long a session lasts without use: loading the page, or a command. Requests that a page repeats by itself
-	// are no use.
+	// maxIdle is how long a session lasts without use, which is loading the page or a command.
 	maxIdle = 12 * time.Hour
 )
 
-// Sessions are the sessions that the process has seen since it started. They outlive a reload of the configuration, so that
-// a signed-out session stays signed out. They are safe for concurrent use.
+// Sessions are those that the process has seen. They outlive a reload, so that a signed-out session stays signed out.
 type Sessions struct {
 	mu    sync.Mutex
 	byID  map[[16]byte]*session
@@ -66,16 +76,13 @@ func (s *Sessions) sweep() {
 // authenticator issues and checks the cookies of the configured staff.
 type authenticator struct {
 	*Sessions
-	keys map[uuid.UUID]map[string][]byte // that sign the cookies, by range and name
+	keys map[member][]byte // that sign the cookies
 }
 
-func newAuthenticator(staff map[uuid.UUID]map[string]string, sessions *Sessions) *authenticator {
-	a := &authenticator{Sessions: sessions, keys: map[uuid.UUID]map[string][]byte{}}
-	for rangeID, members := range staff {
-		a.keys[rangeID] = map[string][]byte{}
-		for name, pinHash := range members {
-			a.keys[rangeID][name] = sign([]byte(pinHash), []byte("rangegate control session"))
-		}
+func newAuthenticator(pinHashes map[member]string, sessions *Sessions) *authenticator {
+	a := &authenticator{Sessions: sessions, keys: map[member][]byte{}}
+	for m, hash := range pinHashes {
+		a.keys[m] = sign([]byte(hash), []byte("rangegate control session"))
 	}
 	return a
 }
@@ -87,9 +94,8 @@ func sign(key, text []byte) []byte {
 }
 
 // begin returns a new session.
-func (a *authenticator) begin(rangeID uuid.UUID, name string) *session {
-	s := &session{rangeID: rangeID, name: name, used: time.Now(), ended: make(chan struct{})}
-	_, _ = rand.Read(s.id[:]) // never fails
+func (a *authenticator) begin(m member) *session {
+	s := newSession(m, uuid.New(), time.Now())
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.byID[s.id] = s
@@ -107,16 +113,16 @@ func (a *authenticator) find(r *http.Request) (s *session, ok bool) {
 		return nil, false
 	}
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.sweep()
 	s = a.byID[claimed.id]
-	if s == nil && !claimed.hasEnded() {
+	if s == nil {
 		s = claimed
-		a.byID[claimed.id] = s
 	}
-	a.mu.Unlock()
-	if s == nil || s.hasEnded() {
+	if s.hasEnded() {
 		return nil, false
 	}
+	a.byID[s.id] = s
 	return s, true
 }
 
@@ -124,12 +130,9 @@ func (a *authenticator) find(r *http.Request) (s *session, ok bool) {
 const headerSize = 16 + 16 + 8
 
 func (a *authenticator) format(s *session) string {
-	s.mu.Lock()
-	text := append(append([]byte(nil), s.rangeID[:]...), s.id[:]...)
-	text = binary.BigEndian.AppendUint64(text, uint64(s.used.Unix()))
-	s.mu.Unlock()
+	text := binary.BigEndian.AppendUint64(slices.Concat(s.rangeID[:], s.id[:]), uint64(s.used.Load().Unix()))
 	text = append(text, s.name...)
-	return base64.RawURLEncoding.EncodeToString(append(text, sign(a.keys[s.rangeID][s.name], text)...))
+	return base64.RawURLEncoding.EncodeToString(append(text, sign(a.keys[s.member], text)...))
 }
 
 // parse returns the session of a cookie. ok is false if this gateway has not signed it.
@@ -139,20 +142,15 @@ func (a *authenticator) parse(value string) (s *session, ok bool) {
 		return nil, false
 	}
 	text, mac := decoded[:len(decoded)-sha256.Size], decoded[len(decoded)-sha256.Size:]
-	s = &session{
-		rangeID: uuid.UUID(text[:16]), id: [16]byte(text[16:32]), name: string(text[headerSize:]),
-		used:  time.Unix(int64(binary.BigEndian.Uint64(text[32:headerSize])), 0),
-		ended: make(chan struct{}),
-	}
-	key, ok := a.keys[s.rangeID][s.name]
-	return s, ok && hmac.Equal(mac, sign(key, text))
+	m := member{uuid.UUID(text[:16]), string(text[headerSize:])}
+	used := time.Unix(int64(binary.BigEndian.Uint64(text[32:headerSize])), 0)
+	key, ok := a.keys[m]
+	return newSession(m, [16]byte(text[16:32]), used), ok && hmac.Equal(mac, sign(key, text))
 }
 
 // use records that the user has used the session now, also in the cookie.
 func (a *authenticator) use(s *session, w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	s.used = time.Now()
-	s.mu.Unlock()
+	s.used.Store(new(time.Now()))
 	setCookie(w, r, a.format(s), int(maxIdle.Seconds()))
 }
 
@@ -164,33 +162,14 @@ func setCookie(w http.ResponseWriter, r *http.Request, value string, maxAge int)
 }
 
 // idle returns for how long the session was not used. A clock that was set back does not prolong it for ever.
-func (s *session) idle() time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return time.Since(s.used).Abs()
-}
+func (s *session) idle() time.Duration { return time.Since(*s.used.Load()).Abs() }
 
 // hasEnded is true if the session has ended. It ends a session that was idle for too long.
 func (s *session) hasEnded() bool {
 	if s.idle() > maxIdle {
 		s.end()
 	}
-	select {
-	case <-s.ended:
-		return true
-	default:
-		return false
-	}
-}
-
-func (s *session) end() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	select {
-	case <-s.ended:
-	default:
-		close(s.ended)
-	}
+	return s.live.Err() != nil
 }
 
 type sessionKey struct{}
@@ -235,14 +214,14 @@ const (
 )
 
 func (a *authenticator) deviceMAC(id device, m member) []byte {
-	return sign(a.keys[m.rangeID][m.name], append([]byte("device of "), id[:]...))
+	return sign(a.keys[m], append([]byte("device of "), id[:]...))
 }
 
 // rememberDevice makes the browser one of the user's devices.
 func (a *authenticator) rememberDevice(m member, w http.ResponseWriter, r *http.Request) {
-	id, ok := a.device(r, m)
-	if !ok {
-		_, _ = rand.Read(id[:]) // never fails
+	id := a.device(r, m)
+	if id == (device{}) {
+		id = device(uuid.New())
 	}
 	http.SetCookie(w, &http.Cookie{
 		Name: deviceCookie, Value: base64.RawURLEncoding.EncodeToString(append(id[:], a.deviceMAC(id, m)...)),
@@ -250,19 +229,19 @@ func (a *authenticator) rememberDevice(m member, w http.ResponseWriter, r *http.
 	})
 }
 
-// device returns the browser that a request comes from, if it is one of the user's devices.
-func (a *authenticator) device(r *http.Request, m member) (id device, ok bool) {
-	if _, ok := a.keys[m.rangeID][m.name]; !ok {
-		return id, false
-	}
+// device returns the browser that a request comes from; zero if it is none of the user's devices.
+func (a *authenticator) device(r *http.Request, m member) (id device) {
 	cookie, err := r.Cookie(deviceCookie)
-	if err != nil {
-		return id, false
+	if _, ok := a.keys[m]; !ok || err != nil {
+		return device{}
 	}
 	decoded, err := base64.RawURLEncoding.DecodeString(cookie.Value)
 	if err != nil || len(decoded) != len(id)+sha256.Size {
-		return id, false
+		return device{}
 	}
 	id = device(decoded[:len(id)])
-	return id, hmac.Equal(decoded[len(id):], a.deviceMAC(id, m))
+	if !hmac.Equal(decoded[len(id):], a.deviceMAC(id, m)) {
+		return device{}
+	}
+	return id
 }

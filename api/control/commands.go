@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	"slices"
 
 	"github.com/google/uuid"
 
@@ -12,11 +11,6 @@ import (
 	"rangegate/lanes"
 )
 
-// commandCodes returns the codes of every command, and the given ones.
-func commandCodes(codes ...string) []string {
-	return slices.Concat(codes, []string{"store_unavailable", "overloaded", "not_saved"}, rangeCodes)
-}
-
 // order is a command to a session or to a lane.
 type order struct {
 	id      uuid.UUID
@@ -24,35 +18,24 @@ type order struct {
 }
 
 func (c *screen) sessionEndpoints() []endpoint.Endpoint {
-	command := func(name, summary string, read func(in *endpoint.Input, id uuid.UUID) lanes.Command, codes ...string) endpoint.Endpoint {
+	command := func(name, summary string, read func(in *endpoint.Input, id uuid.UUID) lanes.Command) endpoint.Endpoint {
 		readOrder := func(in *endpoint.Input) order {
 			id := readSession(in)
 			return order{id, read(in, id)}
 		}
-		return endpoint.Handle("POST", "/sessions/{id}/"+name, 204, summary, readOrder, endpoint.WithTarget(c.rangeOf, commandSession),
-			commandCodes(append(codes, "session_not_found", "session_ended")...)...)
+		return endpoint.Handle("POST", "/sessions/{id}/"+name, 204, summary, readOrder, endpoint.WithTarget(c.rangeOf, commandSession))
 	}
 	return []endpoint.Endpoint{
-		endpoint.Handle("POST", "/sessions", 201, "Sell time on a lane", readSale, endpoint.WithTarget(c.rangeOf, sell),
-			commandCodes("lane_not_found", "group_not_found", "lane_occupied", "lane_not_usable")...),
-		command("start", "Start now", func(_ *endpoint.Input, id uuid.UUID) lanes.Command {
-			return lanes.Enter{Session: id}
-		}, "not_waiting"),
-		command("pause", "Pause", func(_ *endpoint.Input, id uuid.UUID) lanes.Command {
-			return lanes.Pause{Session: id}
-		}, "not_running"),
-		command("resume", "Resume", func(_ *endpoint.Input, id uuid.UUID) lanes.Command {
-			return lanes.Resume{Session: id}
-		}, "not_paused", "ceasefire"),
-		command("stop", "Stop", func(_ *endpoint.Input, id uuid.UUID) lanes.Command {
-			return lanes.Stop{Session: id, By: lanes.ByStaff}
-		}),
-		command("modify", "Add minutes or take them away", readModify, "duration_out_of_range", "no_time_left"),
+		endpoint.Handle("POST", "/sessions", 201, "Sell time on a lane", v2.ReadSale("customer_name"), endpoint.WithTarget(c.rangeOf, sell)),
+		command("start", "Start now", func(_ *endpoint.Input, id uuid.UUID) lanes.Command { return lanes.Enter{Session: id} }),
+		command("pause", "Pause", func(_ *endpoint.Input, id uuid.UUID) lanes.Command { return lanes.Pause{Session: id} }),
+		command("resume", "Resume", func(_ *endpoint.Input, id uuid.UUID) lanes.Command { return lanes.Resume{Session: id} }),
+		command("stop", "Stop", func(_ *endpoint.Input, id uuid.UUID) lanes.Command { return lanes.Stop{Session: id, By: lanes.ByStaff} }),
+		command("modify", "Add minutes or take them away", readModify),
 		command("make-up", "Settle the time that ran while the gateway was down", func(in *endpoint.Input, id uuid.UUID) lanes.Command {
 			return lanes.MakeUp{Session: id, Give: in.YesOrNo("give", "Whether the time is given back")}
-		}, "duration_out_of_range"),
-		endpoint.Handle("POST", "/sessions/{id}/move", 204, "Move to another lane", readMove, endpoint.WithTarget(c.rangeOf, moveSession),
-			commandCodes("session_not_found", "session_ended", "lane_not_found", "lane_occupied", "lane_not_accessible", "lane_not_usable")...),
+		}),
+		endpoint.Handle("POST", "/sessions/{id}/move", 204, "Move to another lane", readMove, endpoint.WithTarget(c.rangeOf, moveSession)),
 	}
 }
 
@@ -73,28 +56,9 @@ func readModify(in *endpoint.Input, id uuid.UUID) lanes.Command {
 	}
 }
 
-type sale struct {
-	lane    uuid.UUID
-	command lanes.Create
-}
-
-func readSale(in *endpoint.Input) sale {
-	return sale{
-		lane: in.ID("lane_id", "The lane", v2.ExampleLane),
-		command: lanes.Create{
-			Customer:   in.Text("customer_name", 1, 200, "Name of the customer", "Jo Smith"),
-			Group:      in.ID("group_id", "Access group", v2.ExampleGroup),
-			Minutes:    in.Integer("duration", lanes.MinMinutes, lanes.MaxMinutes, "Minutes", 60),
-			Purchasing: in.Flag("enable_purchasing", false, "Enables lane purchasing, if the range supports it"),
-			AutoStart:  in.Flag("auto_start", true, "If false, the time runs from when the customer enters the lane"),
-			ByStaff:    true,
-		},
-	}
-}
-
-func sell(ctx context.Context, r staffRange, s sale) (v2.SessionView, error) {
-	s.command.Session = uuid.New()
-	created, err := r.StaffCreate(ctx, r.staff, s.lane, s.command)
+func sell(ctx context.Context, r staffRange, s v2.Sale) (v2.SessionView, error) {
+	s.Command.Session, s.Command.ByStaff = uuid.New(), true
+	created, err := r.StaffCreate(ctx, r.staff, s.Lane, s.Command)
 	if err != nil {
 		return v2.SessionView{}, err
 	}
@@ -115,19 +79,15 @@ func moveSession(ctx context.Context, r staffRange, m move) (endpoint.Empty, err
 func (c *screen) laneEndpoints() []endpoint.Endpoint {
 	command := func(name, summary string, read func(*endpoint.Input) lanes.Command) endpoint.Endpoint {
 		readOrder := func(in *endpoint.Input) order { return order{in.PathID("id", "The lane"), read(in)} }
-		return endpoint.Handle("POST", "/lanes/{id}/"+name, 204, summary, readOrder, endpoint.WithTarget(c.rangeOf, commandLane),
-			commandCodes("lane_not_found")...)
+		return endpoint.Handle("POST", "/lanes/{id}/"+name, 204, summary, readOrder, endpoint.WithTarget(c.rangeOf, commandLane))
 	}
 	return []endpoint.Endpoint{
-		endpoint.Handle("PUT", "/holds", 200, "Set a hold, or lift it", staffops.ReadHoldChange, endpoint.WithTarget(c.rangeOf, changeHold),
-			commandCodes("ceasefire")...),
+		endpoint.Handle("PUT", "/holds", 200, "Set a hold, or lift it", staffops.ReadHoldChange, endpoint.WithTarget(c.rangeOf, changeHold)),
 		command("sale", "Offer the lane, or not", readOffer),
 		command("help", "Help is coming, or was given", readHelp),
 		command("stray-hit", "The hit without a session is known", func(*endpoint.Input) lanes.Command { return lanes.HitNoted{} }),
-		endpoint.Handle("GET", "/purchases", 200, "The purchases that wait for staff", endpoint.NoInput,
-			endpoint.WithTarget(c.rangeOf, purchases), rangeCodes...),
-		endpoint.Handle("POST", "/purchases/{id}/settle", 204, "Settle one by hand", readSettlement, endpoint.WithTarget(c.rangeOf, settle),
-			commandCodes("purchase_not_found", "session_ended", "duration_out_of_range", "lane_not_usable")...),
+		endpoint.Handle("GET", "/purchases", 200, "The purchases that wait for staff", endpoint.NoInput, endpoint.WithTarget(c.rangeOf, purchases)),
+		endpoint.Handle("POST", "/purchases/{id}/settle", 204, "Settle one by hand", readSettlement, endpoint.WithTarget(c.rangeOf, settle)),
 	}
 }
 

@@ -48,8 +48,7 @@ type Range interface {
 
 // Settings is what the control screens are configured with.
 type Settings struct {
-	// Staff has the names of each range's staff and the argon2id hashes of their PINs. A range without staff has no control
-	// screen.
+	// Staff has the names of each range's staff and the hashes of their PINs. A range without staff has no control screen.
 	Staff    map[uuid.UUID]map[string]string
 	Sessions *Sessions
 	// Range returns the running range with that id, or the reason why there is none: lanes.ErrStarting, lanes.ErrNotOwner.
@@ -73,8 +72,14 @@ type screen struct {
 
 // Mount puts every route of the control screen on the router.
 func Mount(r chi.Router, a *endpoint.API, s Settings) {
+	pinHashes := map[member]string{}
+	for id, names := range s.Staff {
+		for name, hash := range names {
+			pinHashes[member{id, name}] = hash
+		}
+	}
 	c := &screen{
-		Settings: s, auth: newAuthenticator(s.Staff, s.Sessions), signIns: newSignInLimiter(s.Staff),
+		Settings: s, auth: newAuthenticator(pinHashes, s.Sessions), signIns: newSignInLimiter(pinHashes),
 		streams: map[uuid.UUID]screens.Slots{}, frames: map[uuid.UUID]*frameCache{}, fail: a.Fail,
 	}
 	for id := range s.Staff {
@@ -88,7 +93,7 @@ func Mount(r chi.Router, a *endpoint.API, s Settings) {
 		r.Get("/", page)
 		r.Get("/{range_id:[0-9a-fA-F-]{36}}", page)
 		r.Get("/assets/*", files.Handler(a.Fail))
-		a.Mount(r, "/sign-in", []endpoint.Endpoint{c.signInEndpoint()})
+		a.Mount(r, "/sign-in", []endpoint.Endpoint{endpoint.Handle("POST", "/", 204, "Sign in", readSignIn, c.signIn)})
 		r.Group(func(r chi.Router) {
 			r.Use(c.requireSession)
 			r.Post("/sign-out", c.signOut)
@@ -98,9 +103,6 @@ func Mount(r chi.Router, a *endpoint.API, s Settings) {
 		a.Mount(r, "/api", slices.Concat(c.sessionEndpoints(), c.laneEndpoints(), c.recordEndpoints()), c.requireSession)
 	})
 }
-
-// rangeCodes are the codes of a range that is not running here.
-var rangeCodes = []string{"unauthorized", "starting", "not_owner"}
 
 // staffRange is the range of a signed-in user.
 type staffRange struct {
@@ -117,12 +119,12 @@ func (c *screen) rangeOf(ctx context.Context) (staffRange, error) {
 
 // healthView is the state of the range's links, store, events, timers and actors.
 type healthView struct {
-	Links  map[lanes.LinkState]int `json:"links"`
-	Lanes  []linkView              `json:"lanes"`
-	Store  storeView               `json:"store"`
-	Events eventsView              `json:"events"`
-	Timers timersView              `json:"timers"`
-	Actors actorsView              `json:"actors"`
+	Links  map[lanes.LinkState]int   `json:"links"`
+	Lanes  []linkView                `json:"lanes"`
+	Store  storeView                 `json:"store"`
+	Events map[string]int            `json:"events"`
+	Timers map[string]float64        `json:"timers"`
+	Actors map[string]map[string]int `json:"actors"`
 }
 
 type linkView struct {
@@ -134,34 +136,23 @@ type linkView struct {
 	LastError string          `json:"last_error"`
 }
 
-type (
-	storeView struct {
-		Writable bool `json:"writable"`
-		Unsaved  int  `json:"unsaved"`
-	}
-	eventsView struct {
-		Waiting int `json:"waiting"`
-	}
-	timersView struct {
-		LateP99 float64 `json:"late_p99_ms"`
-	}
-	actorsView struct {
-		Restarts map[string]int `json:"restarts"`
-	}
-)
+type storeView struct {
+	Writable bool `json:"writable"`
+	Unsaved  int  `json:"unsaved"`
+}
 
 func health(_ context.Context, r staffRange, _ endpoint.Empty) (healthView, error) {
 	h := r.Health()
-	view := healthView{
-		Links: h.Links, Lanes: []linkView{},
+	restarts := map[string]int{} // {} instead of null if nothing was restarted
+	maps.Copy(restarts, h.Restarts)
+	return healthView{
+		Links: h.Links,
+		Lanes: endpoint.Views(h.Lanes, func(l lanes.LinkHealth) linkView {
+			return linkView{l.Lane, l.Name, l.Link, endpoint.Stamp(l.Since), l.Restarts, l.LastError}
+		}),
 		Store:  storeView{h.Writable, h.Unsaved},
-		Events: eventsView{h.Waiting},
-		Timers: timersView{float64(h.LateP99.Microseconds()) / 1000},
-		Actors: actorsView{map[string]int{}},
-	}
-	maps.Copy(view.Actors.Restarts, h.Restarts) // {} instead of null if nothing was restarted
-	for _, l := range h.Lanes {
-		view.Lanes = append(view.Lanes, linkView{l.Lane, l.Name, l.Link, endpoint.Stamp(l.Since), l.Restarts, l.LastError})
-	}
-	return view, nil
+		Events: map[string]int{"waiting": h.Waiting},
+		Timers: map[string]float64{"late_p99_ms": float64(h.LateP99.Microseconds()) / 1000},
+		Actors: map[string]map[string]int{"restarts": restarts},
+	}, nil
 }

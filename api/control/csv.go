@@ -21,8 +21,8 @@ const (
 	csvWriteTimeout = 30 * time.Second
 )
 
-// historyCSV sends every matching ended session, newest first, as a table (RFC 4180). It reads and sends the table in
-// pieces. If a read fails, it aborts the connection, so that an incomplete table never looks complete.
+// historyCSV sends the matching ended sessions, newest first, as a table (RFC 4180) in pieces. If a read fails, it aborts
+// the connection, so that an incomplete table never looks complete.
 func (c *screen) historyCSV(w http.ResponseWriter, r *http.Request) {
 	running, err := c.rangeOf(r.Context())
 	if err != nil {

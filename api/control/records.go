@@ -16,12 +16,11 @@ import (
 )
 
 func (c *screen) recordEndpoints() []endpoint.Endpoint {
-	codes := append([]string{"store_unavailable"}, rangeCodes...)
 	return []endpoint.Endpoint{
-		endpoint.Handle("GET", "/history", 200, "Ended sessions, newest first", readSearch, endpoint.WithTarget(c.rangeOf, history), codes...),
-		endpoint.Handle("GET", "/deliveries", 200, "Webhook deliveries, newest first", readPage, endpoint.WithTarget(c.rangeOf, deliveries), codes...),
-		endpoint.Handle("GET", "/acts", 200, "What staff did, newest first", readPage, endpoint.WithTarget(c.rangeOf, acts), codes...),
-		endpoint.Handle("GET", "/health", 200, "Health of links, store, events, timers and actors", endpoint.NoInput, endpoint.WithTarget(c.rangeOf, health), rangeCodes...),
+		endpoint.Handle("GET", "/history", 200, "Ended sessions, newest first", readSearch, endpoint.WithTarget(c.rangeOf, history)),
+		endpoint.Handle("GET", "/deliveries", 200, "Webhook deliveries, newest first", readPage, endpoint.WithTarget(c.rangeOf, deliveries)),
+		endpoint.Handle("GET", "/acts", 200, "What staff did, newest first", readPage, endpoint.WithTarget(c.rangeOf, acts)),
+		endpoint.Handle("GET", "/health", 200, "Health of links, store, events, timers and actors", endpoint.NoInput, endpoint.WithTarget(c.rangeOf, health)),
 	}
 }
 
@@ -103,15 +102,10 @@ func viewPage[E, View any](
 	if err != nil {
 		return nil, nil, err
 	}
-	views = make([]View, len(found))
-	for i, record := range found {
-		views[i] = view(record)
-	}
 	if cursor != 0 {
-		text := strconv.FormatUint(cursor, 10)
-		next = &text
+		next = new(strconv.FormatUint(cursor, 10))
 	}
-	return views, next, nil
+	return endpoint.Views(found, view), next, nil
 }
 
 func matchAll[E any](E) bool { return true }
@@ -140,8 +134,7 @@ type endedView struct {
 	Paused    float64   `json:"minutes_paused"`
 }
 
-// search is a page of the sessions that match a text: a part of the customer's or the lane's name, or the beginning of a
-// session id.
+// search is a page of the sessions that match a text.
 type search struct {
 	page
 	text string
@@ -195,8 +188,7 @@ func (h rangeHistory) view(e lanes.Ended) endedView {
 		Reason: string(e.Reason), Duration: int(e.Session.Sold / time.Minute), Used: v2.Minutes(e.Used), Paused: v2.Minutes(e.Paused),
 	}
 	if e.Session.Began != nil {
-		began := endpoint.Stamp(e.Session.Began.Wall)
-		view.BeganAt = &began
+		view.BeganAt = new(endpoint.Stamp(e.Session.Began.Wall))
 	}
 	return view
 }
@@ -253,18 +245,10 @@ func acts(ctx context.Context, r staffRange, p page) (shown actsPage, err error)
 	shown.Acts, shown.Next, err = viewPage(ctx, done, p, matchAll, func(a lanes.Act) actView {
 		return actView{
 			Cursor: strconv.FormatUint(a.Cursor, 10), At: endpoint.Stamp(a.At), Who: a.Who, What: a.What,
-			Lane: optionalID(a.Lane), LaneName: names[a.Lane], Session: optionalID(a.Session), Detail: a.Detail,
+			Lane: endpoint.Optional(a.Lane), LaneName: names[a.Lane], Session: endpoint.Optional(a.Session), Detail: a.Detail,
 		}
 	})
 	return shown, err
-}
-
-// optionalID returns nil for uuid.Nil.
-func optionalID(id uuid.UUID) *uuid.UUID {
-	if id == uuid.Nil {
-		return nil
-	}
-	return &id
 }
 
 func laneNames(layout lanes.Layout) map[uuid.UUID]string {

@@ -4,10 +4,8 @@ import (
 	"context"
 	"net/http"
 	"net/netip"
-	"time"
 
 	"github.com/alexedwards/argon2id"
-	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
 	"rangegate/api/endpoint"
@@ -28,57 +26,48 @@ const dummyHash = "$argon2id$v=19$m=19456,t=2,p=1$EEK29Vw/dH7VqlgfaIF6mw$WA2gFBO
 const (
 	// maxComparisons is the number of parallel PIN comparisons; it bounds their memory.
 	maxComparisons = 2
-	// maxWrongPINs is the number of wrong PINs a minute for a client's network, and for a name: from each of the user's own
-	// devices, and from all other browsers together.
+	// maxWrongPINs is the number of wrong PINs a minute for a client's network, and for a userBrowser.
 	maxWrongPINs = 5
 )
 
 // signInLimiter checks PINs and limits wrong ones.
 type signInLimiter struct {
-	staff       map[uuid.UUID]map[string]string
+	pinHashes   map[member]string
 	byNetwork   *screens.AttemptLimiter[netip.Prefix]
-	byName      *screens.AttemptLimiter[member]
-	byDevice    *screens.AttemptLimiter[device]
+	byBrowser   *screens.AttemptLimiter[userBrowser]
 	comparisons chan struct{}
 }
 
-// member is a name of a range, also an unknown one.
-type member struct {
-	rangeID uuid.UUID
-	name    string
+// userBrowser is what a user signs in from: one of the user's devices, or any other browser, which all count as one.
+type userBrowser struct {
+	member
+	device // zero: any other
 }
 
-func newSignInLimiter(staff map[uuid.UUID]map[string]string) *signInLimiter {
-	var members []member
-	for rangeID, names := range staff {
-		for name := range names {
-			members = append(members, member{rangeID, name})
-		}
+func newSignInLimiter(pinHashes map[member]string) *signInLimiter {
+	var permanent []userBrowser
+	for m := range pinHashes {
+		permanent = append(permanent, userBrowser{member: m})
 	}
 	return &signInLimiter{
-		staff:       staff,
+		pinHashes:   pinHashes,
 		byNetwork:   screens.NewAttemptLimiter[netip.Prefix](maxWrongPINs),
-		byName:      screens.NewAttemptLimiter(maxWrongPINs, members...),
-		byDevice:    screens.NewAttemptLimiter[device](maxWrongPINs),
+		byBrowser:   screens.NewAttemptLimiter(maxWrongPINs, permanent...),
 		comparisons: make(chan struct{}, maxComparisons),
 	}
 }
 
 // check returns nil if that is the PIN of that name. An unknown name gets the same refusal as a wrong PIN, after the same
-// time. Beyond the limit the PIN is not compared, so that a right one reveals nothing either. own is the browser if it is
-// one of the user's devices, else nil. check blocks while other PINs are compared, until ctx ends.
-func (l *signInLimiter) check(ctx context.Context, m member, pin string, from netip.Prefix, own *device) error {
+// time. Beyond the limit the PIN is not compared, so that a right one reveals nothing either. check blocks while other PINs
+// are compared, until ctx ends.
+func (l *signInLimiter) check(ctx context.Context, b userBrowser, pin string, from netip.Prefix) error {
 	if wait, ok := l.byNetwork.Reserve(from); !ok {
 		return screens.TooManyAttempts(wait)
 	}
-	reserve, refund := func() (time.Duration, bool) { return l.byName.Reserve(m) }, func() { l.byName.Refund(m) }
-	if own != nil {
-		reserve, refund = func() (time.Duration, bool) { return l.byDevice.Reserve(*own) }, func() { l.byDevice.Refund(*own) }
-	}
-	if wait, ok := reserve(); !ok {
+	if wait, ok := l.byBrowser.Reserve(b); !ok {
 		return screens.TooManyAttempts(wait)
 	}
-	hash, found := l.staff[m.rangeID][m.name]
+	hash, found := l.pinHashes[b.member]
 	if !found {
 		hash = dummyHash
 	}
@@ -90,7 +79,7 @@ func (l *signInLimiter) check(ctx context.Context, m member, pin string, from ne
 		return endpoint.Refuse("unauthorized", "the range, the name or the PIN is wrong", 0)
 	}
 	l.byNetwork.Refund(from)
-	refund()
+	l.byBrowser.Refund(b)
 	return nil
 }
 
@@ -125,10 +114,6 @@ type signIn struct {
 	pin string
 }
 
-func (c *screen) signInEndpoint() endpoint.Endpoint {
-	return endpoint.Handle("POST", "/", http.StatusNoContent, "Sign in", readSignIn, c.signIn, "unauthorized", "too_many_requests")
-}
-
 func readSignIn(in *endpoint.Input) signIn {
 	return signIn{
 		member: member{
@@ -144,17 +129,14 @@ func (c *screen) signIn(ctx context.Context, s signIn) (endpoint.Empty, error) {
 	x := ctx.Value(exchangeKey{}).(exchange)
 	logFields := func(line *zerolog.Event) *zerolog.Event {
 		line = line.Stringer("range_id", s.rangeID)
-		if _, ok := c.Staff[s.rangeID][s.name]; ok { // another name may be a PIN typed into the wrong field
+		if _, ok := c.signIns.pinHashes[s.member]; ok { // another name may be a PIN typed into the wrong field
 			line = line.Str("name", s.name)
 		}
 		return line
 	}
-	var own *device
-	if id, ok := c.auth.device(x.r, s.member); ok {
-		own = &id
-	}
 	log := request.Log(ctx)
-	if err := c.signIns.check(ctx, s.member, s.pin, request.ClientNetwork(x.r), own); err != nil {
+	from := userBrowser{s.member, c.auth.device(x.r, s.member)}
+	if err := c.signIns.check(ctx, from, s.pin, request.ClientNetwork(x.r)); err != nil {
 		logFields(log.Warn()).Err(err).Msg("a sign-in was refused")
 		return endpoint.Empty{}, err
 	}
@@ -163,7 +145,7 @@ func (c *screen) signIn(ctx context.Context, s signIn) (endpoint.Empty, error) {
 	if before, ok := c.auth.find(x.r); ok {
 		before.end()
 	}
-	c.auth.use(c.auth.begin(s.rangeID, s.name), x.w, x.r)
+	c.auth.use(c.auth.begin(s.member), x.w, x.r)
 	c.auth.rememberDevice(s.member, x.w, x.r)
 	return endpoint.Empty{}, nil
 }

@@ -237,8 +237,8 @@ func TestForgedCookies(t *testing.T) {
 		require.False(t, b.isSignedIn())
 	}
 
-	auth := newAuthenticator(map[uuid.UUID]map[string]string{south: {"sam": hashes["alex"]}}, NewSessions())
-	b.cookie.Value = auth.format(auth.begin(south, "sam"))
+	auth := newAuthenticator(map[member]string{{south, "sam"}: hashes["alex"]}, NewSessions())
+	b.cookie.Value = auth.format(auth.begin(member{south, "sam"}))
 	require.False(t, b.isSignedIn(), "signed with the hash of another PIN")
 	inSouth := f.browser()
 	require.Equal(t, http.StatusNoContent, inSouth.signIn(south, "sam", "1234").Code)

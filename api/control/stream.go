@@ -14,8 +14,8 @@ import (
 	"rangegate/lanes"
 )
 
-// stream sends the live state of the range: the event `picture` first, then `change` after every change, `beat` in between,
-// and `bye` when the session ends. It ends when the range no longer runs here.
+// stream sends the live state of the range: first `picture`, then `change` after every change, `beat` in between, and `bye`
+// when the session ends. It ends when the range no longer runs here.
 func (c *screen) stream(w http.ResponseWriter, r *http.Request) {
 	s := sessionOf(r.Context())
 	slots := c.streams[s.rangeID]
@@ -39,7 +39,7 @@ func (c *screen) stream(w http.ResponseWriter, r *http.Request) {
 			current, err := c.Range(s.rangeID)
 			return running.Now().Wall, err == nil && current == running
 		},
-		Revoked: s.ended, Closing: c.Closing,
+		Revoked: s.live.Done(), Closing: c.Closing,
 	}.Follow(w, r)
 }
 
@@ -76,26 +76,18 @@ func (v *viewer) next() (event string, data any, wake <-chan struct{}) {
 	}
 	v.started = true
 	layout := v.r.Layout()
-	all := picture{
-		Now:   now,
-		Range: rangeView{layout.Range, layout.Name, layout.Purchasing},
-		Who:   v.staff, Bays: []namedView{}, Groups: []namedView{}, Holds: holdViews, Unresolved: v.total,
-	}
-	for _, bay := range layout.Bays {
-		all.Bays = append(all.Bays, namedView(bay))
-	}
-	for _, group := range layout.Groups {
-		all.Groups = append(all.Groups, namedView(group))
-	}
-	return "picture", appendLanes(all, encoded), wake
+	return "picture", appendLanes(picture{
+		Now: now, Range: rangeView{layout.Range, layout.Name, layout.Purchasing}, Who: v.staff,
+		Bays:   endpoint.Views(layout.Bays, func(bay lanes.Bay) namedView { return namedView(bay) }),
+		Groups: endpoint.Views(layout.Groups, func(group lanes.Group) namedView { return namedView(group) }),
+		Holds:  holdViews, Unresolved: v.total,
+	}, encoded), wake
 }
 
-// frameLifetime is how long lanes that were encoded for one screen are reused for others. Every message has the instant of
-// its times, so an older one is correct, only slightly late.
+// frameLifetime is how long encoded lanes are reused: a message has the instant of its times, so an older one stays correct.
 const frameLifetime = 50 * time.Millisecond
 
-// frameCache encodes the lanes of a message once for all screens with the same state: a ceasefire changes every lane, and
-// all screens of the range get that at once.
+// frameCache encodes the lanes of a message once for all screens, as a ceasefire sends every lane to all of them at once.
 type frameCache struct {
 	mu             sync.Mutex
 	r              Range
@@ -110,7 +102,7 @@ func (f *frameCache) lanes(r Range, after, version uint64, changed []lanes.LaneS
 	defer f.mu.Unlock()
 	at := r.Now()
 	if f.r != r || f.after != after || f.version != version || at.Since(f.at) > frameLifetime || at.Before(f.at) {
-		f.r, f.after, f.version, f.at, f.encoded = r, after, version, at, screens.Encode(viewsOf(changed, at))
+		f.r, f.after, f.version, f.at, f.encoded = r, after, version, at, screens.Encode(endpoint.Views(changed, func(s lanes.LaneStatus) laneView { return viewOf(s, at) }))
 	}
 	return endpoint.Stamp(f.at.Wall), f.encoded
 }

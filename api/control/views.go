@@ -8,8 +8,7 @@ import (
 	"rangegate/lanes"
 )
 
-// picture is the first message of a stream: the whole state. The lanes, in display order, are appended to it under the key
-// lanes, see appendLanes.
+// picture is the first message of a stream: the whole state. appendLanes adds the key lanes, in display order.
 type picture struct {
 	Now        string              `json:"now"`
 	Range      rangeView           `json:"range"`
@@ -88,50 +87,25 @@ const free lanes.Phase = "free"
 func viewOf(s lanes.LaneStatus, now lanes.Instant) laneView {
 	shown := laneView{
 		ID: s.ID, Bay: s.Bay, Name: s.Name, Phase: free,
-		ForSale: s.Lane.ForSale(), Sale: s.Lane.Sale.String(), Usable: s.NotUsable == "", Link: string(s.Link),
-		Held: s.Lane.Held, Locked: s.Locked,
-	}
-	if s.NotUsable != "" {
-		shown.NotUsable = &s.NotUsable
-	}
-	if !s.LinkSince.IsZero() {
-		since := endpoint.Stamp(s.LinkSince)
-		shown.LinkSince = &since
+		ForSale: s.Lane.ForSale(), Sale: s.Lane.Sale.String(), Usable: s.NotUsable == "", NotUsable: endpoint.Optional(s.NotUsable),
+		Link: string(s.Link), LinkSince: endpoint.OptionalStamp(&s.LinkSince),
+		Held: s.Lane.Held, Locked: s.Locked, Stray: endpoint.OptionalStamp(s.Lane.Stray),
 	}
 	if call := s.Lane.Help; call != nil {
 		shown.Help = &helpView{endpoint.Stamp(call.At), call.Coming}
 	}
-	if s.Lane.Stray != nil {
-		at := endpoint.Stamp(*s.Lane.Stray)
-		shown.Stray = &at
+	session := s.Lane.Session
+	if session == nil {
+		return shown
 	}
-	if session := s.Lane.Session; session != nil {
-		shown.Phase, shown.Session = session.Phase, viewOfSession(s.Lane, now)
-		if p := session.Purchase; p != nil {
-			shown.Purchase = &purchaseView{p.ID, p.Phase, p.Minutes()}
-		}
-	}
-	return shown
-}
-
-func viewOfSession(lane lanes.Lane, now lanes.Instant) *sessionView {
-	view := lane.View(now)
-	shown := &sessionView{
+	view := s.Lane.View(now)
+	shown.Phase, shown.Session = session.Phase, &sessionView{
 		ID: view.ID, Customer: view.Customer, Group: view.Group, Duration: view.Minutes, LeftMS: view.Remaining.Milliseconds(),
-		CreatedAt: endpoint.Stamp(view.Created), Purchasing: view.Purchasing,
-		PausedByHold: lane.Session.ByHold, RanOnMS: lane.Session.RanOn.Milliseconds(),
+		BeganAt: endpoint.OptionalStamp(view.Began), CreatedAt: endpoint.Stamp(view.Created), Purchasing: view.Purchasing,
+		PausedByHold: session.ByHold, RanOnMS: session.RanOn.Milliseconds(),
 	}
-	if view.Began != nil {
-		began := endpoint.Stamp(*view.Began)
-		shown.BeganAt = &began
-	}
-	return shown
-}
-
-func viewsOf(list []lanes.LaneStatus, now lanes.Instant) []laneView {
-	shown := make([]laneView, len(list))
-	for i, lane := range list {
-		shown[i] = viewOf(lane, now)
+	if p := session.Purchase; p != nil {
+		shown.Purchase = &purchaseView{p.ID, p.Phase, p.Minutes()}
 	}
 	return shown
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -25,16 +26,11 @@ type API struct {
 	GuardCodes []string
 	// Context extends the context of every request. nil: the context stays as it is.
 	Context func(ctx context.Context, traceID string) context.Context
-	// Routed is called with the route of a request, as chi writes its pattern. nil: nothing is called.
-	Routed func(ctx context.Context, route string)
-	// Timeout is how long an endpoint may take, unless it is declared WithoutTimeout; after it the response is `timeout`.
-	// Zero: no limit.
+	// Timeout is how long an endpoint may take, unless it is declared WithoutTimeout. Zero: no limit.
 	Timeout time.Duration
-	// Admit is called after a request is read and before it is carried out; release is called when that is done. Its error
-	// becomes the response. nil: every request is admitted.
+	// Admit is called before a request that was read is carried out, and release after it. nil: every request is admitted.
 	Admit func(context.Context) (release func(), err error)
-	// Defect is called once for every internal error, before the response is written: with its cause, and with the stack
-	// if it was a panic.
+	// Defect is called once for every internal error, before the response is written. Only a panic has a stack.
 	Defect func(r *http.Request, cause error, stack []byte)
 }
 
@@ -69,13 +65,7 @@ func (a *API) Mount(r chi.Router, prefix string, endpoints []Endpoint, guards ..
 			for _, code := range e.codes {
 				a.Errors.lookUp(code)
 			}
-			var once sync.Once // the route is the same for every request, and chi builds the string anew each time
-			var route string
 			r.MethodFunc(e.method, e.path, func(w http.ResponseWriter, r *http.Request) {
-				if a.Routed != nil {
-					once.Do(func() { route = chi.RouteContext(r.Context()).RoutePattern() })
-					a.Routed(r.Context(), route)
-				}
 				if err := a.serve(e, w, r); err != nil {
 					a.Fail(w, r, err)
 				}
@@ -89,9 +79,8 @@ func (a *API) serve(e Endpoint, w http.ResponseWriter, r *http.Request) error {
 	if e.withoutTimeout {
 		// The server's write timeout counts from the end of the request's header. A test's recorder has no deadline to set.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
-		return e.serve(r.Context(), a, w, r)
 	}
-	if a.Timeout == 0 {
+	if e.withoutTimeout || a.Timeout == 0 {
 		return e.serve(r.Context(), a, w, r)
 	}
 	ctx := &lazyTimeout{Context: r.Context(), deadline: time.Now().Add(a.Timeout)}
@@ -99,8 +88,7 @@ func (a *API) serve(e Endpoint, w http.ResponseWriter, r *http.Request) error {
 	return e.serve(ctx, a, w, r)
 }
 
-// runAdmitted runs do if the request is admitted. Reading the request and writing the response, which a slow client can
-// delay, are outside of it.
+// runAdmitted runs do if the request is admitted. Reading and writing, which a slow client can delay, are outside of it.
 func runAdmitted[Out any](ctx context.Context, a *API, do func() (Out, error)) (Out, error) {
 	if a.Admit != nil {
 		release, err := a.Admit(ctx)
@@ -113,8 +101,7 @@ func runAdmitted[Out any](ctx context.Context, a *API, do func() (Out, error)) (
 	return do()
 }
 
-// lazyTimeout is a context with a deadline whose timer is created only when somebody first waits for it: a request that
-// is served from memory never needs one.
+// lazyTimeout creates its timer when somebody first waits for it: a request that is served from memory needs none.
 type lazyTimeout struct {
 	context.Context // of the request
 	deadline        time.Time
@@ -151,8 +138,7 @@ var cancelled = func() context.Context {
 	return ctx
 }()
 
-// Recorder returns w as a writer that records the status and the size of the response: the same one for all observers of
-// a request.
+// Recorder returns w as a writer that records status and size, the same one for all observers of a request.
 func Recorder(w http.ResponseWriter, r *http.Request) middleware.WrapResponseWriter {
 	if recorder, ok := w.(middleware.WrapResponseWriter); ok {
 		return recorder
@@ -172,7 +158,8 @@ func (a *API) recoverPanics(next http.Handler) http.Handler {
 			default:
 				a.Defect(r, fmt.Errorf("panic: %v", cause), debug.Stack())
 				if recorder.Status() == 0 {
-					a.Problem(Refusal("internal")).write(w, r)
+					entry, body := a.problem(Refusal("internal"))
+					entry.respond(w, body)
 				}
 			}
 		}()
@@ -185,8 +172,7 @@ var methods = []string{
 	http.MethodConnect, http.MethodOptions, http.MethodTrace,
 }
 
-// routeUnknownMethods routes a method that chi does not know like one that no endpoint has. chi itself would respond 405
-// at the root: before authentication, and on paths that do not exist.
+// routeUnknownMethods routes a method that chi does not know as TRACE: chi would respond 405 before authentication.
 func routeUnknownMethods(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !slices.Contains(methods, r.Method) {
@@ -212,14 +198,6 @@ func (a *API) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	a.Fail(w, r, Refusal("method_not_allowed"))
 }
 
-type traceKey struct{}
-
-// TraceID returns the trace id of a request, 32 hex digits; empty outside of a router made by API.Router.
-func TraceID(ctx context.Context) string {
-	id, _ := ctx.Value(traceKey{}).(string)
-	return id
-}
-
 // traceHeader is spelled as net/http canonicalizes it, which saves the conversion for every response.
 const traceHeader = "Trace-Id"
 
@@ -233,38 +211,27 @@ func (a *API) trace(next http.Handler) http.Handler {
 			}
 		}
 		w.Header().Set(traceHeader, id)
-		ctx := context.WithValue(r.Context(), traceKey{}, id)
 		if a.Context != nil {
-			ctx = a.Context(ctx, id)
+			r = r.WithContext(a.Context(r.Context(), id))
 		}
-		next.ServeHTTP(w, r.WithContext(ctx))
+		next.ServeHTTP(w, r)
 	})
 }
 
 // newTraceID returns a random id. It is unique for practical purposes, and no secret.
 func newTraceID() string {
-	var id [16]byte
-	binary.NativeEndian.PutUint64(id[:], rand.Uint64())
-	binary.NativeEndian.PutUint64(id[8:], rand.Uint64())
-	return hex.EncodeToString(id[:])
+	id := binary.NativeEndian.AppendUint64(make([]byte, 0, 16), rand.Uint64())
+	return hex.EncodeToString(binary.NativeEndian.AppendUint64(id, rand.Uint64()))
 }
 
-// parentTrace parses the trace id of a W3C traceparent, version-trace-parent-flags. Version 00 has exactly that length; a
-// later one, ff excepted, may continue after another dash. Neither id may be all zeros.
+// traceparent is the header of W3C Trace Context: version, trace, parent and flags. A later version may continue.
+var traceparent = regexp.MustCompile(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?$`)
+
+// parentTrace parses the trace id of a traceparent. There is no version ff, and neither id may be all zeros.
 func parentTrace(s string) (id string, ok bool) {
-	const length = len("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
-	if len(s) < length || len(s) > length && (s[:2] == "00" || s[length] != '-') {
+	parts := traceparent.FindStringSubmatch(s)
+	if parts == nil || parts[1] == "ff" || parts[1] == "00" && parts[4] != "" {
 		return "", false
 	}
-	parts := strings.Split(s[:length], "-")
-	if len(parts) != 4 {
-		return "", false
-	}
-	for i, size := range []int{2, 32, 16, 2} {
-		if len(parts[i]) != size || strings.Trim(parts[i], "0123456789abcdef") != "" {
-			return "", false
-		}
-	}
-	zeros := strings.Trim(parts[1], "0") == "" || strings.Trim(parts[2], "0") == ""
-	return parts[1], !zeros && parts[0] != "ff"
+	return parts[2], strings.Trim(parts[2], "0") != "" && strings.Trim(parts[3], "0") != ""
 }

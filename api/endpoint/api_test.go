@@ -90,7 +90,7 @@ func TestObserversSeeTheTraceAndTheFinalStatus(t *testing.T) {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			recorder := httptest.NewRecorder()
 			next.ServeHTTP(recorder, r)
-			trace, status = TraceID(r.Context()), recorder.Code
+			trace, status = traceOf(r.Context()), recorder.Code
 		})
 	})
 	api.Mount(r, prefix, d.endpoints())

@@ -233,12 +233,23 @@ type passedOn struct {
 
 const prefix = "/api/v2/pos"
 
+type traceKey struct{}
+
+// traceOf returns the trace id of a request to the demo.
+func traceOf(ctx context.Context) string {
+	id, _ := ctx.Value(traceKey{}).(string)
+	return id
+}
+
 func (d *demo) api() *API {
 	return &API{
 		Errors:     demoErrors,
 		GuardCodes: []string{"unauthorized"},
+		Context: func(ctx context.Context, traceID string) context.Context {
+			return context.WithValue(ctx, traceKey{}, traceID)
+		},
 		Defect: func(r *http.Request, cause error, stack []byte) {
-			note := TraceID(r.Context()) + " " + cause.Error()
+			note := traceOf(r.Context()) + " " + cause.Error()
 			if stack != nil {
 				note += "\n" + string(stack)
 			}

@@ -19,8 +19,7 @@ type Reference struct {
 	Headers    openapi3.Headers // of every response, beside its own
 }
 
-// Document generates the OpenAPI 3.1 document of the endpoints from their declarations: the fields of their readers, the
-// types of their responses, their codes. It is slow and is called once, at start.
+// Document generates the OpenAPI 3.1 document of the endpoints from their fields, responses and codes. It is slow.
 func (a *API) Document(reference Reference, endpoints []Endpoint) *openapi3.T {
 	d := document{
 		T: &openapi3.T{
@@ -40,11 +39,15 @@ func (a *API) Document(reference Reference, endpoints []Endpoint) *openapi3.T {
 		api: a, reference: reference,
 	}
 	for _, e := range endpoints {
-		if group := e.group; group.name != "" && d.Tags.Get(group.name) == nil {
-			d.Tags = append(d.Tags, &openapi3.Tag{Name: group.name, Description: group.description})
+		var tags []string
+		if group := e.group; group.name != "" {
+			tags = []string{group.name}
+			if d.Tags.Get(group.name) == nil {
+				d.Tags = append(d.Tags, &openapi3.Tag{Name: group.name, Description: group.description})
+			}
 		}
 		d.AddOperation(e.path, e.method, &openapi3.Operation{
-			Tags:        e.tags(),
+			Tags:        tags,
 			OperationID: e.operationID(),
 			Summary:     e.summary,
 			Description: e.description,
@@ -70,8 +73,7 @@ type document struct {
 	reference Reference
 }
 
-// Content describes a body of type T with an example, in a document with components. Like Schema, it is for bodies that no
-// endpoint of the gateway reads or sends.
+// Content describes a body with an example. Like Schema, it is for bodies that no endpoint of the gateway reads or sends.
 func Content[T any](doc *openapi3.T) openapi3.Content {
 	return document{T: doc}.content(reflect.TypeFor[T]())
 }
@@ -110,13 +112,6 @@ func headerKey(name, description string) *openapi3.SecuritySchemeRef {
 	}}
 }
 
-func (e *Endpoint) tags() []string {
-	if e.group.name == "" {
-		return nil
-	}
-	return []string{e.group.name}
-}
-
 // operationID is the method and the words of the path: postSessionsIdStop.
 func (e *Endpoint) operationID() string {
 	id := strings.ToLower(e.method)
@@ -139,8 +134,7 @@ func (e *Endpoint) parameters() openapi3.Parameters {
 	return all
 }
 
-// requestBody describes the body, with an example of every field that has an example or a default. A field that is not
-// required may also be null.
+// requestBody describes the body, with an example. A field that is not required may also be null.
 func (e *Endpoint) requestBody() *openapi3.RequestBodyRef {
 	if !e.reads(inBody) {
 		return nil

@@ -1,3 +1,22 @@
+// Package endpoint is the typed HTTP endpoint of rangegate, on chi. It knows nothing of ranges and lanes.
+//
+// An endpoint is declared in one line, and its reader states the rule of every field once:
+//
+//	endpoint.Handle("GET", "/sessions/{id}", 200, "One session", readID, s.get, "session_not_found")
+//
+//	func readID(in *endpoint.Input) uuid.UUID { return in.PathID("id", "Session") }
+//
+// For a request, the reader returns the value, and all faults are collected by field name. When the endpoint is declared,
+// the reader runs once without a request and records its fields, so that the OpenAPI document cannot drift. A reader
+// therefore reads the same fields whatever their values are, and does nothing else.
+//
+// The code behind an endpoint needs no import of this package. Its errors, also wrapped ones, may have these methods:
+//
+//	Code() string                  the code of WIRE.md, Errors; the error's text is the sentence for people
+//	RetryAfter() time.Duration     overrides the wait that the table has for the code, if above zero
+//	Replay() (int, []byte)         not a failure: the stored response of an Idempotency-Key (see Command)
+//
+// Every other error of an endpoint is a defect: 500 `internal`, and API.Defect gets the cause.
 package endpoint
 
 import (
@@ -50,16 +69,15 @@ func (e Endpoint) Example(response any) Endpoint {
 	return e
 }
 
-// WithoutTimeout exempts an endpoint that waits for another server, which has its own timeout, from API.Timeout and from
-// the write timeout of the gateway's server.
+// WithoutTimeout exempts an endpoint that waits for another server from API.Timeout and from the server's write timeout.
 func (e Endpoint) WithoutTimeout() Endpoint {
 	e.withoutTimeout = true
 	return e
 }
 
 // Handle declares an endpoint: read parses the request, do carries it out, and its response is sent with status. Fields of
-// a response with the tag `header` are sent as headers. The codes are those that do may respond with beside `internal`
-// and `timeout`; those of malformed requests are added here.
+// a response with the tag `header` are sent as headers. The codes are for the document, where the endpoint is in one: those
+// that do may respond with beside `internal`, `timeout` and those of malformed requests.
 func Handle[In, Out any](
 	method, path string, status int, summary string,
 	read func(*Input) In,
@@ -74,8 +92,8 @@ func Handle[In, Out any](
 			return err
 		}
 		input := read(in)
-		if err := in.refusal(); err != nil {
-			return err
+		if len(in.faults) > 0 {
+			return in.faults
 		}
 		out, err := runAdmitted(ctx, a, func() (Out, error) { return do(ctx, input) })
 		if err != nil {
@@ -91,8 +109,7 @@ func Handle[In, Out any](
 // NoInput is the reader of an endpoint that reads nothing.
 func NoInput(*Input) Empty { return Empty{} }
 
-// WithTarget returns the handler that looks a target up, such as the running range of the request, and calls do with it.
-// An error of find becomes the response.
+// WithTarget returns the handler that finds a target, such as the running range of the request, and calls do with it.
 func WithTarget[Target, In, Out any](
 	find func(context.Context) (Target, error), do func(context.Context, Target, In) (Out, error),
 ) func(context.Context, In) (Out, error) {
@@ -144,8 +161,8 @@ func Command[C, A, Out any, K ~struct {
 			return err
 		}
 		name, command := in.key(), read(in)
-		if err := in.refusal(); err != nil {
-			return err
+		if len(in.faults) > 0 {
+			return in.faults
 		}
 		var key *K
 		if name != "" {
@@ -178,8 +195,7 @@ func (in *Input) key() string {
 		"A refused request frees its key.")
 }
 
-// fingerprint identifies a request by its method, path, query and body as they were sent. None of the first three can
-// contain a newline.
+// fingerprint identifies a request by its method, path, query and body. None of the first three can contain a newline.
 func (in *Input) fingerprint() string {
 	sum := sha256.New()
 	_, _ = fmt.Fprintf(sum, "%s\n%s\n%s\n", in.request.Method, in.request.URL.EscapedPath(), in.request.URL.RawQuery) // a hash never fails
@@ -215,8 +231,7 @@ func (e *Endpoint) bodyOptional() bool {
 	return !slices.ContainsFunc(e.fields, func(f field) bool { return f.place == inBody && f.required })
 }
 
-// receive opens a request for the reader. It ignores a query or a body that the reader reads nothing of; the body of a
-// request with an Idempotency-Key is loaded in any case, because it is part of the fingerprint.
+// receive opens a request for the reader. With an Idempotency-Key it always loads the body, for the fingerprint.
 func (e *Endpoint) receive(w http.ResponseWriter, r *http.Request) (*Input, error) {
 	in := &Input{request: r}
 	if e.reads(inQuery) {

@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,33 +30,26 @@ func (e Errors) lookUp(code string) Error {
 	return entry
 }
 
-// Refusal is an error that is only a code; the table has the sentence.
-type Refusal string
+// Refusal returns an error that is only a code; the table has the sentence.
+func Refusal(code string) error { return refusal{code: code} }
 
-func (r Refusal) Error() string { return string(r) }
+// Refuse returns an error with a code, a sentence of its own, and a wait; zero is the wait that the table has for the code.
+func Refuse(code, sentence string, wait time.Duration) error { return refusal{code, sentence, wait} }
 
-// Code is the refusal itself.
-func (r Refusal) Code() string { return string(r) }
-
-// Refuse returns an error with a code and a sentence of its own. The wait becomes the header Retry-After; zero leaves the
-// wait that the table has for the code.
-func Refuse(code, sentence string, wait time.Duration) error { return explained{code, sentence, wait} }
-
-type explained struct {
+type refusal struct {
 	code, sentence string
 	wait           time.Duration
 }
 
-func (e explained) Error() string { return e.sentence }
+func (r refusal) Error() string { return cmp.Or(r.sentence, r.code) }
 
 // Code is the code of the refusal.
-func (e explained) Code() string { return e.code }
+func (r refusal) Code() string { return r.code }
 
 // RetryAfter is the wait of the refusal.
-func (e explained) RetryAfter() time.Duration { return e.wait }
+func (r refusal) RetryAfter() time.Duration { return r.wait }
 
-// Faults is the error of a malformed request: a sentence for each field. An endpoint may return it for a fault that the
-// reader cannot see, such as a cursor that was never issued.
+// Faults is the error of a malformed request: a sentence for each field. An endpoint may return it too.
 type Faults map[string]string
 
 func (f Faults) Error() string { return fmt.Sprintf("invalid request: %v", map[string]string(f)) }
@@ -63,17 +57,8 @@ func (f Faults) Error() string { return fmt.Sprintf("invalid request: %v", map[s
 // Code is invalid_request.
 func (f Faults) Code() string { return "invalid_request" }
 
-// Problem is an error as the wire shows it.
-type Problem struct {
-	Status     int
-	Code       string
-	Message    string
-	Fields     Faults
-	RetryAfter time.Duration
-}
-
-// Problem returns how the wire shows err. An error without a code of the table is a defect: `internal`, without its text.
-func (a *API) Problem(err error) Problem {
+// problem returns how the wire shows err. An error without a code of the table is a defect: `internal`, without its text.
+func (a *API) problem(err error) (entry Error, body failure) {
 	var coded interface {
 		error
 		Code() string
@@ -81,26 +66,26 @@ func (a *API) Problem(err error) Problem {
 	switch {
 	case errors.As(err, &coded):
 	case errors.Is(err, context.DeadlineExceeded):
-		coded = Refusal("timeout")
+		coded = refusal{code: "timeout"}
 	default:
-		coded = Refusal("internal")
+		coded = refusal{code: "internal"}
 	}
 	entry, ok := a.Errors[coded.Code()]
 	if !ok || coded.Code() == "internal" {
-		coded, entry = Refusal("internal"), a.Errors.lookUp("internal")
+		coded, entry = refusal{code: "internal"}, a.Errors.lookUp("internal")
 	}
-	p := Problem{Status: entry.Status, Code: coded.Code(), Message: coded.Error(), RetryAfter: entry.RetryAfter}
+	body = failure{Error: coded.Error(), Code: coded.Code()}
 	switch coded := coded.(type) {
-	case Refusal:
-		p.Message = entry.Sentence
+	case refusal:
+		body.Error = cmp.Or(coded.sentence, entry.Sentence)
 	case Faults:
-		p.Message, p.Fields = entry.Sentence, coded
+		body.Error, body.Fields = entry.Sentence, coded
 	}
 	var waiting interface{ RetryAfter() time.Duration }
 	if errors.As(err, &waiting) && waiting.RetryAfter() > 0 {
-		p.RetryAfter = waiting.RetryAfter()
+		entry.RetryAfter = waiting.RetryAfter()
 	}
-	return p
+	return entry, body
 }
 
 // clientGone is the status in the access log where the client closed the connection first; nginx introduced it.
@@ -109,18 +94,17 @@ const clientGone = 499
 // FailFunc responds with an error: it is API.Fail, for handlers and middlewares.
 type FailFunc func(http.ResponseWriter, *http.Request, error)
 
-// Fail responds with err: what an endpoint or a middleware could not do. It reports a defect to the Defect hook, unless
-// the client cancelled the request.
+// Fail responds with err. It reports a defect to the Defect hook, unless the client cancelled the request.
 func (a *API) Fail(w http.ResponseWriter, r *http.Request, err error) {
-	p := a.Problem(err)
-	if p.Code == "internal" {
+	entry, body := a.problem(err)
+	if body.Code == "internal" {
 		if errors.Is(err, context.Canceled) && errors.Is(r.Context().Err(), context.Canceled) {
 			w.WriteHeader(clientGone)
 			return
 		}
 		a.Defect(r, err, nil)
 	}
-	p.write(w, r)
+	entry.respond(w, body)
 }
 
 // failure is the body of every error (WIRE.md, Errors).
@@ -131,9 +115,10 @@ type failure struct {
 	Fields  Faults `json:"fields,omitempty" doc:"With invalid_request only: what is wrong, by field"`
 }
 
-func (p Problem) write(w http.ResponseWriter, r *http.Request) {
-	if p.RetryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(p.RetryAfter.Seconds()))))
+func (e Error) respond(w http.ResponseWriter, body failure) {
+	if e.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds()))))
 	}
-	write(w, p.Status, encode(failure{p.Message, p.Code, TraceID(r.Context()), p.Fields}))
+	body.TraceID = w.Header().Get(traceHeader)
+	write(w, e.Status, encode(body))
 }

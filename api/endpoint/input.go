@@ -50,8 +50,7 @@ type field struct {
 	schema      *openapi3.Schema
 }
 
-// readField reads one field: it records the field, or looks it up in the request and checks it. It returns the fallback
-// where the request does not have the field.
+// readField records a field, or looks it up in the request and checks it. Without the field it returns the fallback.
 func readField[V any](in *Input, f field, k kind[V], fallback V) V {
 	if in.request == nil {
 		f.schema = k.schema()
@@ -98,8 +97,7 @@ func (in *Input) lookUp(p place, name string) (text string, form valueForm, foun
 	return word, quoted, err == nil
 }
 
-// unquote returns the content of a JSON string. Without a backslash that is the bytes between its quotes: decode has
-// checked that the body is valid JSON and UTF-8.
+// unquote returns the content of a JSON string that decode has checked: without a backslash, the bytes between its quotes.
 func unquote(raw json.RawMessage) (text string, err error) {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return string(raw[1 : len(raw)-1]), nil
@@ -119,14 +117,6 @@ func (in *Input) fault(name, sentence string) {
 func (in *Input) unreadable(p place, sentence string) {
 	in.broken = append(in.broken, p)
 	in.fault(string(p), sentence)
-}
-
-// refusal returns all faults of a request as one error; nil if it has none.
-func (in *Input) refusal() error {
-	if len(in.faults) > 0 {
-		return in.faults
-	}
-	return nil
 }
 
 // maxBody is the maximum size of a body in bytes (WIRE.md, Requests).

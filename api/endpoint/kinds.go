@@ -42,8 +42,7 @@ func (k text) rule() string {
 	return fmt.Sprintf("a text of %d to %d characters, none of them a control character", k.shortest, k.longest)
 }
 
-// schema has no pattern for the trimming and the control characters: tools read such a pattern differently and generate
-// unusable examples from it. The field's description states the rule.
+// schema has no pattern, as tools generate unusable examples from one. The field's description states the rule.
 func (k text) schema() *openapi3.Schema {
 	return openapi3.NewStringSchema().WithMinLength(int64(k.shortest)).WithMaxLength(int64(k.longest))
 }
@@ -76,8 +75,7 @@ func (k integer) schema() *openapi3.Schema {
 	return openapi3.NewIntegerSchema().WithMin(float64(k.lowest)).WithMax(float64(k.highest))
 }
 
-// signed is a change, up or down. The public docs write time=+15, whose plus a query decodes to a space: a leading space
-// counts as a plus (WIRE.md, Requests).
+// signed is a change, up or down. A leading space counts as a plus, which a query decodes to a space (WIRE.md, Requests).
 type signed struct{ limit int }
 
 func (k signed) parse(s string, form valueForm) (int, bool) {

@@ -40,8 +40,7 @@ func shapesOf(t reflect.Type) []reflect.Type {
 	return []reflect.Type{t}
 }
 
-// Appender is a response that appends its own JSON to a buffer, where encoding/json is too slow. The bytes must be those
-// that encoding/json, without HTML escaping, writes of a View. The document describes the View.
+// Appender is a response that appends its own JSON, where encoding/json is too slow: the bytes that this writes of a View.
 type Appender[View any] func(buffer []byte) []byte
 
 func (a Appender[View]) appendJSON(buffer []byte) []byte { return a(buffer) }
@@ -59,6 +58,32 @@ func documentedType[Out any]() reflect.Type {
 
 // Stamp formats a time as everywhere on the wire: ISO 8601 in UTC, to the millisecond.
 func Stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// OptionalStamp formats a time; nil, which the wire shows as null, for none.
+func OptionalStamp(t *time.Time) *string {
+	if t == nil || t.IsZero() {
+		return nil
+	}
+	return new(Stamp(*t))
+}
+
+// Views returns the views of a list; no view for no elements, which the wire shows as [].
+func Views[T, View any](list []T, view func(T) View) []View {
+	views := make([]View, len(list))
+	for i, element := range list {
+		views[i] = view(element)
+	}
+	return views
+}
+
+// Optional returns a value, or nil for a zero value, which the wire shows as null.
+func Optional[V comparable](value V) *V {
+	var zero V
+	if value == zero {
+		return nil
+	}
+	return &value
+}
 
 // encode returns a value as it goes over the wire: without HTML escaping, with a newline at the end. Empty has no bytes at
 // all, and a list without elements is [], never null. It panics on a value that JSON cannot hold, which is a defect.

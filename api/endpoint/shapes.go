@@ -18,8 +18,7 @@ import (
 // separated by commas), min and max.
 type schemas openapi3.Schemas
 
-// schemaOf returns the schema of a type as encoding/json writes it; a pointer may be null. It panics on a type whose JSON
-// does not follow from the type: an incomplete document would be wrong.
+// schemaOf returns the schema of a type as encoding/json writes it. It panics where the JSON does not follow from the type.
 func (s schemas) schemaOf(t reflect.Type) *openapi3.SchemaRef {
 	switch {
 	case t == reflect.TypeFor[uuid.UUID]():
@@ -84,8 +83,7 @@ func (s schemas) ref(name string) *openapi3.SchemaRef {
 	return openapi3.NewSchemaRef("#/components/schemas/"+name, s[name].Value)
 }
 
-// object describes a struct by its JSON keys, including those of embedded structs. All are required except those with
-// omitempty or omitzero.
+// object describes a struct by its JSON keys. All are required except those with omitempty or omitzero.
 func (s schemas) object(t reflect.Type) *openapi3.Schema {
 	object := openapi3.NewObjectSchema()
 	for _, f := range reflect.VisibleFields(t) {

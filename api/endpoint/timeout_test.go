@@ -86,7 +86,7 @@ func TestAFinishedRequestIsCancelled(t *testing.T) {
 			require.Equal(t, http.StatusOK, w.Code)
 			<-kept.Done()
 			require.ErrorIs(t, kept.Err(), context.Canceled)
-			require.NotEmpty(t, TraceID(kept), "its values remain")
+			require.NotEmpty(t, traceOf(kept), "its values remain")
 		})
 	}
 }

@@ -79,8 +79,7 @@ func (l *screen) requireCookie(next http.Handler) http.Handler {
 	})
 }
 
-// page serves the lane's screen. An address with the key is redirected to the one without, so that the key remains in no
-// history and no log.
+// page serves the lane's screen. It redirects an address with the key, so that the key remains in no history and no log.
 func (l *screen) page(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Has("key") {
 		l.exchangeKey(w, r)
@@ -88,7 +87,7 @@ func (l *screen) page(w http.ResponseWriter, r *http.Request) {
 	}
 	lane, ok := l.authenticate(r)
 	if !ok {
-		l.refuse(w, r, http.StatusUnauthorized)
+		l.refuse(w, http.StatusUnauthorized)
 		return
 	}
 	request.SetRange(r.Context(), lane.Range)
@@ -101,13 +100,13 @@ func (l *screen) exchangeKey(w http.ResponseWriter, r *http.Request) {
 	wait, ok := l.wrongKeys.Reserve(from)
 	if !ok {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
-		l.refuse(w, r, http.StatusTooManyRequests)
+		l.refuse(w, http.StatusTooManyRequests)
 		return
 	}
 	lane, found := l.find(r)
 	if match := equal(r.URL.Query().Get("key"), lane.Key); !match || !found {
 		request.Log(r.Context()).Warn().Stringer("lane_id", lane.id).Msg("a wrong key of a lane screen")
-		l.refuse(w, r, http.StatusUnauthorized)
+		l.refuse(w, http.StatusUnauthorized)
 		return
 	}
 	l.wrongKeys.Refund(from)
@@ -121,6 +120,6 @@ func (l *screen) exchangeKey(w http.ResponseWriter, r *http.Request) {
 }
 
 // refuse serves the page which says that the address is not this lane's.
-func (l *screen) refuse(w http.ResponseWriter, r *http.Request, status int) {
-	l.files.Refusal("refused.html", status)(w, r)
+func (l *screen) refuse(w http.ResponseWriter, status int) {
+	l.files.Refusal(w, "refused.html", status)
 }

@@ -8,7 +8,6 @@ package lanescreen
 import (
 	"context"
 	"embed"
-	"net/http"
 	"net/netip"
 
 	"github.com/go-chi/chi/v5"
@@ -33,8 +32,7 @@ type Range interface {
 	Changes(after uint64) (changed []lanes.LaneStatus, version uint64, wake <-chan struct{})
 	// LaneOn sends a command of the shooter to the lane.
 	LaneOn(ctx context.Context, lane uuid.UUID, c lanes.Command) (*lanes.SessionView, error)
-	// LaneBuy begins a purchase with the id that the screen has chosen, so that repeating it is safe. Changes reports its
-	// outcome.
+	// LaneBuy begins a purchase. The screen chooses the id, so that repeating is safe. Changes reports the outcome.
 	LaneBuy(ctx context.Context, lane, session, purchase uuid.UUID, items []lanes.Item) error
 }
 
@@ -100,19 +98,12 @@ func Mount(r chi.Router, a *endpoint.API, s Settings) {
 }
 
 func (l *screen) endpoints() map[string]endpoint.Endpoint {
-	codes := func(own ...string) []string {
-		return append(own, "unauthorized", "starting", "not_owner", "store_unavailable", "overloaded", "session_not_found", "session_ended")
-	}
 	return map[string]endpoint.Endpoint{
-		"/start": endpoint.Handle("POST", "/", http.StatusNoContent, "The customer has entered the lane",
-			readStart, endpoint.WithTarget(l.target, start), codes("not_waiting")...),
-		"/help": endpoint.Handle("POST", "/", http.StatusNoContent, "Call for help",
-			endpoint.NoInput, endpoint.WithTarget(l.target, callHelp), codes()...),
-		"/products": endpoint.Handle("GET", "/", http.StatusOK, "What can be bought",
-			endpoint.NoInput, endpoint.WithTarget(l.target, l.products),
-			codes("no_purchasing", "products_not_configured", "products_failed")...).WithoutTimeout(),
-		"/purchase": endpoint.Handle("POST", "/", http.StatusAccepted, "Buy", readPurchase, l.buy,
-			codes("no_purchasing", "purchase_pending", "purchase_malformed", "too_many_unresolved", "duration_out_of_range")...),
+		"/start": endpoint.Handle("POST", "/", 204, "The customer has entered the lane", readStart, endpoint.WithTarget(l.target, start)),
+		"/help":  endpoint.Handle("POST", "/", 204, "Call for help", endpoint.NoInput, endpoint.WithTarget(l.target, callHelp)),
+		"/products": endpoint.Handle("GET", "/", 200, "What can be bought", endpoint.NoInput, endpoint.WithTarget(l.target, l.products)).
+			WithoutTimeout(),
+		"/purchase": endpoint.Handle("POST", "/", 202, "Buy", readPurchase, l.buy),
 	}
 }
 

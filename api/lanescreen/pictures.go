@@ -4,7 +4,6 @@ import (
 	"container/list"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -31,8 +30,8 @@ const (
 // imageTypes are the accepted content types, as detected from the first bytes. SVG is not accepted: it may contain scripts.
 var imageTypes = []string{"image/jpeg", "image/png", "image/webp", "image/gif"}
 
-// Pictures fetches the pictures of products for the lane screens, so that no screen connects to the integrator, and caches
-// them: the least recently used are dropped first. Its methods are safe for concurrent use.
+// Pictures fetches and caches the pictures of products, so that no screen connects to the integrator. The least recently
+// used are dropped first. Its methods are safe for concurrent use.
 type Pictures struct {
 	userAgent string
 	sources   map[uuid.UUID]source
@@ -79,8 +78,7 @@ func limitRedirects(_ *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// get returns the picture at the address. It blocks until the picture is fetched, once for parallel calls, or until ctx ends,
-// which is its only error.
+// get returns the picture at the address, fetched once for parallel calls. It fails only when ctx ends before.
 func (p *Pictures) get(ctx context.Context, id pictureID) (*picture, error) {
 	if found := p.cached(id); found != nil {
 		return found, nil
@@ -91,10 +89,10 @@ func (p *Pictures) get(ctx context.Context, id pictureID) (*picture, error) {
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pictureTimeout)
 		defer cancel()
-		fetched := &picture{id: id, expires: time.Now().Add(pictureLifetime)}
-		if contentType, body, err := p.fetch(ctx, id); err == nil {
-			fetched.contentType, fetched.body = contentType, body
-		} else {
+		fetched := &picture{id: id}
+		fetched.contentType, fetched.body = p.fetch(ctx, id)
+		fetched.expires = time.Now().Add(pictureLifetime)
+		if fetched.contentType == "" {
 			fetched.expires = time.Now().Add(failureLifetime)
 		}
 		p.store(fetched)
@@ -108,39 +106,38 @@ func (p *Pictures) get(ctx context.Context, id pictureID) (*picture, error) {
 	}
 }
 
-func (p *Pictures) fetch(ctx context.Context, id pictureID) (contentType string, body []byte, err error) {
+// fetch returns a picture as its server sends it; an empty type for a failure, whatever it is.
+func (p *Pictures) fetch(ctx context.Context, id pictureID) (contentType string, body []byte) {
 	source, ok := p.sources[id.rangeID]
 	if !ok {
-		return "", nil, errors.New("the range has no pictures")
+		return "", nil
 	}
 	select {
 	case source.slots <- struct{}{}:
 		defer func() { <-source.slots }()
 	case <-ctx.Done():
-		return "", nil, ctx.Err()
+		return "", nil
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, id.address, nil)
 	if err != nil {
-		return "", nil, err
+		return "", nil
 	}
 	request.Header.Set("Accept", "image/webp, image/jpeg, image/png, image/gif")
 	request.Header.Set("User-Agent", p.userAgent)
 	response, err := source.client.Do(request)
 	if err != nil {
-		return "", nil, err
+		return "", nil
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return "", nil, fmt.Errorf("status %d", response.StatusCode)
+		return "", nil
 	}
-	if body, err = io.ReadAll(io.LimitReader(response.Body, maxPictureSize+1)); err != nil {
-		return "", nil, err
-	}
+	body, err = io.ReadAll(io.LimitReader(response.Body, maxPictureSize+1))
 	contentType = http.DetectContentType(body)
-	if len(body) > maxPictureSize || !slices.Contains(imageTypes, contentType) {
-		return "", nil, errors.New("no image of at most 96 KB")
+	if err != nil || len(body) > maxPictureSize || !slices.Contains(imageTypes, contentType) {
+		return "", nil
 	}
-	return contentType, body, nil
+	return contentType, body
 }
 
 // cached returns a picture that has not expired, or nil.

@@ -46,7 +46,10 @@ func (l *screen) products(ctx context.Context, t target, _ endpoint.Empty) (prod
 	if err != nil {
 		return products{}, err
 	}
-	return products{t.lane.views(all.Time), t.lane.views(all.Targets), t.lane.views(all.Ammo), t.lane.views(all.Rentals)}, nil
+	return products{
+		endpoint.Views(all.Time, t.lane.product), endpoint.Views(all.Targets, t.lane.product),
+		endpoint.Views(all.Ammo, t.lane.product), endpoint.Views(all.Rentals, t.lane.product),
+	}, nil
 }
 
 // buyingSession returns the session on the lane, or lanes.ErrSessionNotFound, or lanes.ErrNoPurchasing if it may not buy.
@@ -63,18 +66,12 @@ func (t target) buyingSession() (uuid.UUID, error) {
 	return view.ID, nil
 }
 
-func (l screenLane) views(all []catalog.Product) []product {
-	views := make([]product, len(all))
-	for i, p := range all {
-		views[i] = product{
-			ID: p.ID, DisplayName: p.DisplayName, Price: p.Amount().String(),
-			MaxQty: p.MaxQty, MinQty: p.MinQty, IncrementBy: p.IncrementBy, Picture: l.picturePath(p.PictureURL),
-		}
-		if amount := p.Amount(); amount.Exponent() < 0 {
-			views[i].Price = amount.StringFixed(-amount.Exponent()) // keeps the integrator's trailing zeros
-		}
+func (l screenLane) product(p catalog.Product) product {
+	price := p.Amount()
+	return product{
+		ID: p.ID, DisplayName: p.DisplayName, Price: price.StringFixed(max(0, -price.Exponent())), // with the integrator's zeros
+		MaxQty: p.MaxQty, MinQty: p.MinQty, IncrementBy: p.IncrementBy, Picture: l.picturePath(p.PictureURL),
 	}
-	return views
 }
 
 // picturePath returns the path of a picture at the gateway, which fetches only addresses that it has signed.

@@ -68,8 +68,7 @@ func viewOf(s lanes.LaneStatus, now lanes.Instant) laneView {
 	return lane
 }
 
-// stream sends the live state of the lane: the event `picture` first, then `change` after every change, and `beat` in
-// between.
+// stream sends the live state of the lane: first `picture`, then `change` after every change, and `beat` in between.
 func (l *screen) stream(w http.ResponseWriter, r *http.Request) {
 	lane := laneOf(r.Context())
 	slots := l.streams[lane.id]

@@ -39,11 +39,6 @@ func ProductsAPI() *openapi3.T {
 	for _, t := range catalog.Types {
 		types.Enum = append(types.Enum, string(t))
 	}
-	description := "The products of the type. Of time the first counts, of the others the first 8."
-	failure := "The request is not understood; the gateway takes any answer but 200 as a failure"
-	responses := openapi3.NewResponsesWithCapacity(2)
-	responses.Set("200", &openapi3.ResponseRef{Value: &openapi3.Response{Description: &description, Content: endpoint.Content[[]Product](doc)}})
-	responses.Set("4XX", &openapi3.ResponseRef{Value: &openapi3.Response{Description: &failure}})
 	doc.AddOperation("/products", "GET", &openapi3.Operation{
 		Tags: []string{"Products"}, OperationID: "getProducts", Summary: "The products of one type",
 		Security: &openapi3.SecurityRequirements{},
@@ -57,7 +52,11 @@ func ProductsAPI() *openapi3.T {
 				Example: endpoint.ExampleID, Schema: openapi3.NewStringSchema().NewRef(),
 			}},
 		},
-		Responses: responses,
+		Responses: openapi3.NewResponses(
+			openapi3.WithName("200", response("The products of the type. Of time the first counts, of the others the first 8.",
+				endpoint.Content[[]Product](doc))),
+			openapi3.WithName("4XX", response("The request is not understood; the gateway takes any answer but 200 as a failure", nil)),
+		),
 	})
 	return doc
 }

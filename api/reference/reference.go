@@ -1,5 +1,4 @@
-// Package reference serves the API reference page, Swagger UI with all its files in the binary, and describes the APIs that the
-// integrator hosts: the webhook and the products API.
+// Package reference serves Swagger UI from the binary, and describes the webhook and the products API of the integrator.
 package reference
 
 import (
@@ -41,15 +40,11 @@ var (
 // assets are the files of Swagger UI that the page loads.
 var assets = []string{"swagger-ui.css", "swagger-ui-bundle.js", "swagger-ui-standalone-preset.js", "favicon-32x32.png"}
 
-// Mount serves the page at prefix, with and without a slash after it, and its files below. It shows the first document and
-// offers the others. It panics if a file of Swagger UI is missing.
+// Mount serves the page at prefix and its files below. The page shows the first document and offers the others.
 func Mount(r chi.Router, prefix, title string, documents ...Document) {
-	list, err := json.Marshal(documents)
-	if err != nil {
-		panic(fmt.Errorf("reference: %w", err))
-	}
 	var html bytes.Buffer
-	if err := page.Execute(&html, map[string]any{"Title": title, "Documents": documents, "List": string(list)}); err != nil {
+	err := page.Execute(&html, map[string]any{"Title": title, "Documents": documents, "List": string(must(json.Marshal(documents)))})
+	if err != nil {
 		panic(fmt.Errorf("reference: %w", err))
 	}
 	r.Method(http.MethodGet, prefix, http.RedirectHandler(prefix+"/", http.StatusMovedPermanently))
@@ -76,11 +71,8 @@ func asset(name string) http.HandlerFunc {
 	if err == nil {
 		return func(w http.ResponseWriter, _ *http.Request) { write(w, name, content, aDay) }
 	}
-	compressed, err := static.FS.ReadFile(name + ".gz")
-	if err != nil {
-		panic(fmt.Errorf("reference: %w", err))
-	}
-	uncompressed := sync.OnceValue(func() []byte { return uncompress(compressed) })
+	compressed := must(static.FS.ReadFile(name + ".gz"))
+	uncompressed := sync.OnceValue(func() []byte { return must(io.ReadAll(must(gzip.NewReader(bytes.NewReader(compressed))))) })
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Vary", "Accept-Encoding")
 		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
@@ -105,15 +97,10 @@ func write(w http.ResponseWriter, name string, content []byte, cacheControl stri
 	_, _ = w.Write(content) // fails only if the client is gone
 }
 
-// uncompress returns the content of an embedded file. It panics if that is no gzip.
-func uncompress(compressed []byte) []byte {
-	reader, err := gzip.NewReader(bytes.NewReader(compressed))
+// must returns the value of an embedded file, which cannot fail in a binary that was tested.
+func must[V any](value V, err error) V {
 	if err != nil {
 		panic(fmt.Errorf("reference: %w", err))
 	}
-	content, err := io.ReadAll(reader)
-	if err != nil {
-		panic(fmt.Errorf("reference: %w", err))
-	}
-	return content
+	return value
 }

@@ -67,7 +67,7 @@ func AddWebhooks(doc *openapi3.T) {
 	doc.Webhooks = map[string]*openapi3.PathItem{}
 	for _, k := range kinds {
 		operation := &openapi3.Operation{
-			Tags: []string{"Webhook"}, OperationID: "on" + title(string(k.kind)), Summary: k.meaning,
+			Tags: []string{"Webhook"}, OperationID: "on" + strings.ToUpper(string(k.kind[:1])) + string(k.kind[1:]), Summary: k.meaning,
 			Security:   &openapi3.SecurityRequirements{},
 			Parameters: headers(),
 		}
@@ -124,15 +124,13 @@ func headers() openapi3.Parameters {
 
 // receiverResponses describes the responses that the gateway expects: every 2xx is a success, everything else a failure.
 func receiverResponses(accepted, refused openapi3.Content) *openapi3.Responses {
-	response := func(description string, content openapi3.Content) *openapi3.ResponseRef {
-		return &openapi3.ResponseRef{Value: &openapi3.Response{Description: &description, Content: content}}
-	}
-	responses := openapi3.NewResponsesWithCapacity(3)
-	responses.Set("2XX", response("Success, whatever the body says: the status decides", accepted))
-	responses.Set("4XX", response("Failure", refused))
-	responses.Set("5XX", response("Failure", refused))
-	return responses
+	return openapi3.NewResponses(
+		openapi3.WithName("2XX", response("Success, whatever the body says: the status decides", accepted)),
+		openapi3.WithName("4XX", response("Failure", refused)),
+		openapi3.WithName("5XX", response("Failure", refused)),
+	)
 }
 
-// title returns a name with a capital first letter.
-func title(name string) string { return strings.ToUpper(name[:1]) + name[1:] }
+func response(description string, content openapi3.Content) *openapi3.Response {
+	return &openapi3.Response{Description: &description, Content: content}
+}

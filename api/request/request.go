@@ -1,5 +1,4 @@
-// Package request holds what the gateway learns of an HTTP request while it serves it: the trace id, the client's address,
-// the range, the route. The access log, the metrics and the log lines of the code that works for the request use it.
+// Package request holds what the gateway learns of a request while it serves it, for the access log, the metrics and logs.
 package request
 
 import (
@@ -27,7 +26,7 @@ type Info struct {
 	ProxyTLS bool      // a trusted proxy received the request over TLS
 
 	log   *zerolog.Logger
-	route string // see Route
+	route string // as chi writes its pattern, once Route was called
 }
 
 type infoKey struct{}
@@ -38,8 +37,7 @@ func Of(ctx context.Context) *Info {
 	return i
 }
 
-// Track returns the hook of endpoint.API that begins an Info for each request and passes its trace id on to the code that
-// works for it.
+// Track returns the hook of endpoint.API that begins an Info for each request and passes its trace id on.
 func Track(log zerolog.Logger) func(context.Context, string) context.Context {
 	return func(ctx context.Context, traceID string) context.Context {
 		return context.WithValue(trace.With(ctx, traceID), infoKey{}, &Info{log: &log, Began: time.Now(), TraceID: traceID})
@@ -61,15 +59,7 @@ func RangeID(ctx context.Context) uuid.UUID {
 	return uuid.Nil
 }
 
-// SetRoute is the hook of endpoint.API that records the route of a request. Handlers that are no endpoints do not call it.
-func SetRoute(ctx context.Context, route string) {
-	if i := Of(ctx); i != nil {
-		i.route = route
-	}
-}
-
-// Route returns the pattern of the path that the request was routed by, as far as it was. It is known once the request is
-// served.
+// Route returns the pattern that the request was routed by, as far as it was. It is known once the request is served.
 func (i *Info) Route(r *http.Request) string {
 	if i.route == "" {
 		i.route = chi.RouteContext(r.Context()).RoutePattern()
@@ -77,8 +67,7 @@ func (i *Info) Route(r *http.Request) string {
 	return i.route
 }
 
-// Log returns a log for the code that works for the request: its lines have the trace id and the range. Outside of a
-// request it discards them.
+// Log returns a log whose lines have the trace id and the range of the request. Outside of a request it discards them.
 func Log(ctx context.Context) *zerolog.Logger {
 	i := Of(ctx)
 	if i == nil {

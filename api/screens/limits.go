@@ -35,8 +35,7 @@ func NewAttemptLimiter[K comparable](perMinute int, permanent ...K) *AttemptLimi
 	return l
 }
 
-// Reserve uses one attempt, before it is known whether it is wrong: parallel attempts get no further than sequential ones.
-// If none is left, it returns the time until the next one.
+// Reserve uses one attempt, before it is known whether it is wrong. If none is left, it returns the time until the next.
 func (l *AttemptLimiter[K]) Reserve(key K) (wait time.Duration, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

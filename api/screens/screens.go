@@ -1,5 +1,4 @@
-// Package screens is what the pages of the gateway share: the security headers, the files, the live stream, and the limits
-// on wrong attempts and on open streams. The browser's part is in web/.
+// Package screens is what the gateway's pages share: security headers, files, live streams and limits. web/ is for browsers.
 package screens
 
 import (
@@ -17,8 +16,7 @@ import (
 	"rangegate/api/endpoint"
 )
 
-// policy lets a page load files from this gateway only. It allows no inline script and no inline style, so that a
-// customer's name can never become one.
+// policy allows files of this gateway only, and nothing inline, so that a customer's name can never become a script.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
@@ -52,8 +50,7 @@ var shared embed.FS
 // SharedFiles returns the files that all pages use under /screens/.
 func SharedFiles() Files { return Load(shared) }
 
-// Files are the files of a page, by name. A browser caches them and revalidates them on every load, so that no screen runs
-// on a mixture of versions after an update of the gateway.
+// Files are the files of a page, by name. Browsers revalidate them, so that no screen runs on a mixture of versions.
 type Files map[string]file
 
 type file struct {
@@ -106,12 +103,10 @@ func (f Files) Page(name string, fail endpoint.FailFunc) http.HandlerFunc {
 }
 
 // Refusal serves one of the files with the status of a refusal.
-func (f Files) Refusal(name string, status int) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", f[name].contentType)
-		w.WriteHeader(status)
-		_, _ = w.Write(f[name].body)
-	}
+func (f Files) Refusal(w http.ResponseWriter, name string, status int) {
+	w.Header().Set("Content-Type", f[name].contentType)
+	w.WriteHeader(status)
+	_, _ = w.Write(f[name].body)
 }
 
 func (f Files) serve(w http.ResponseWriter, r *http.Request, name string, fail endpoint.FailFunc) {

@@ -26,8 +26,7 @@ type Encoded []byte
 
 // Feed is the content of one stream. Its functions are called by one goroutine.
 type Feed struct {
-	// Next returns what has changed since the call before, everything at first, and a channel that is closed at the next
-	// change. An empty event means that nothing has changed.
+	// Next returns what has changed since the call before, with no event if nothing has, and a channel for the next change.
 	Next func() (event string, data any, wake <-chan struct{})
 	// Beat returns the gateway's time for a heartbeat. If ok is false, the stream ends.
 	Beat func() (now time.Time, ok bool)
@@ -37,8 +36,7 @@ type Feed struct {
 	Closing <-chan struct{}
 }
 
-// Follow serves the feed as server-sent events until one side ends it. A slow browser skips intermediate states and gets
-// the latest one.
+// Follow serves the feed as server-sent events until one side ends it. A slow browser skips intermediate states.
 func (f Feed) Follow(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", StreamType)
 	w.Header().Set("X-Accel-Buffering", "no") // tells nginx not to buffer
@@ -65,7 +63,7 @@ func wait[T any](f Feed, out sender, ctx context.Context, beat <-chan time.Time,
 			return true
 		case <-beat:
 			now, ok := f.Beat()
-			if !ok || !out.send("beat", heartbeat{endpoint.Stamp(now)}) {
+			if !ok || !out.send("beat", map[string]string{"now": endpoint.Stamp(now)}) {
 				return false
 			}
 		case <-f.Revoked:
@@ -77,10 +75,6 @@ func wait[T any](f Feed, out sender, ctx context.Context, beat <-chan time.Time,
 			return false
 		}
 	}
-}
-
-type heartbeat struct {
-	Now string `json:"now"`
 }
 
 // sender writes one message at a time.

@@ -1,5 +1,4 @@
-// Package staffops has the operations on holds and purchases that the control screen and the operations address share, and
-// their wire format.
+// Package staffops has what the control screen and the operations address share: holds and purchases, and their views.
 package staffops
 
 import (
@@ -70,8 +69,7 @@ type HoldResult struct {
 	Saved      bool        `json:"saved"`
 }
 
-// Apply sets or lifts the hold in the range. Its errors are endpoint.Faults for a scope that the range does not have, and
-// those of Range.Hold and Range.Lift.
+// Apply sets or lifts the hold. Its errors are endpoint.Faults for an unknown scope, and those of Range.Hold and Lift.
 func (h HoldChange) Apply(ctx context.Context, r Range, staff string) (HoldResult, error) {
 	if err := h.check(r.Layout()); err != nil {
 		return HoldResult{}, err
@@ -98,15 +96,9 @@ type HoldView struct {
 
 // HoldViews returns the holds in force, their times formatted by stamp.
 func HoldViews(holds lanes.Holds, stamp func(time.Time) string) []HoldView {
-	views := []HoldView{}
-	for _, h := range holds.InForce {
-		view := HoldView{Scope: h.Kind, Who: h.Who, Since: stamp(h.Since)}
-		if h.ID != uuid.Nil {
-			view.ID = &h.ID
-		}
-		views = append(views, view)
-	}
-	return views
+	return endpoint.Views(holds.InForce, func(h lanes.HoldRecord) HoldView {
+		return HoldView{h.Kind, endpoint.Optional(h.ID), h.Who, stamp(h.Since)}
+	})
 }
 
 // PurchaseView is a purchase that waits for staff.
@@ -124,12 +116,10 @@ type PurchaseView struct {
 
 // PurchaseViews returns the range's purchases that wait for staff.
 func PurchaseViews(r Range) []PurchaseView {
-	views := []PurchaseView{}
-	for _, p := range r.Unresolved() {
-		views = append(views, PurchaseView{
+	return endpoint.Views(r.Unresolved(), func(p lanes.OpenPurchase) PurchaseView {
+		return PurchaseView{
 			ID: p.ID, Lane: p.Lane, Session: p.Session, Items: p.Items, Minutes: p.Minutes(),
 			AskedAt: endpoint.Stamp(p.At.Wall), Reason: p.Reason, Event: p.Event, Trace: p.Trace,
-		})
-	}
-	return views
+		}
+	})
 }

@@ -39,8 +39,7 @@ func Endpoints(h v2.Handlers) []endpoint.Endpoint {
 	)
 }
 
-// SessionView is a session as version 1 shows it. Like the other views it has the keys of version 2 and, before them, an id
-// that repeats one of them (WIRE.md, Views).
+// SessionView has, like the other views, the keys of version 2 after an id that repeats one of them (WIRE.md, Views).
 type SessionView struct {
 	RepeatedID uuid.UUID `json:"id" doc:"The same as session_id"`
 	v2.SessionView

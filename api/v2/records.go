@@ -89,12 +89,9 @@ func AttemptOf(a *lanes.Attempt) *Attempt {
 	if a == nil {
 		return nil
 	}
-	view := &Attempt{At: endpoint.Stamp(a.At), Duration: a.Duration.Milliseconds()}
+	view := &Attempt{At: endpoint.Stamp(a.At), Error: endpoint.Optional(a.Error), Duration: a.Duration.Milliseconds()}
 	if a.Answered() {
 		view.Status = &a.Status
-	}
-	if a.Error != "" {
-		view.Error = &a.Error
 	}
 	return view
 }

@@ -60,7 +60,7 @@ func AppendKeys(buffer []byte, s *lanes.SessionView) []byte {
 		} else {
 			buffer = appendStamp(buffer, s.Created)
 		}
-		buffer = appendMinutes(append(buffer, `,"minutes_remaining":`...), s.Remaining)
+		buffer = strconv.AppendFloat(append(buffer, `,"minutes_remaining":`...), Minutes(s.Remaining), 'f', -1, 64)
 	}
 	buffer = strconv.AppendBool(append(buffer, `,"enable_purchasing":`...), s.Purchasing)
 	return append(buffer, '}')
@@ -77,26 +77,11 @@ func AppendID(buffer []byte, id uuid.UUID) []byte {
 	return append(buffer, text[:]...)
 }
 
-// appendStamp appends a stamp in quotes. The package time formats only RFC 3339 fast, so the milliseconds are inserted before
-// its Z.
+// appendStamp appends a stamp in quotes. Package time formats only RFC 3339 fast, so milliseconds are inserted before its Z.
 func appendStamp(buffer []byte, t time.Time) []byte {
 	buffer = t.UTC().AppendFormat(append(buffer, '"'), time.RFC3339)
 	ms := int64(t.Nanosecond()) / int64(time.Millisecond)
 	return append(buffer[:len(buffer)-1], '.', digit(ms/100), digit(ms/10), digit(ms), 'Z', '"')
-}
-
-// appendMinutes appends Minutes(d), which is not negative, as encoding/json writes it: without zeros at the end.
-func appendMinutes(buffer []byte, d time.Duration) []byte {
-	n := minuteDecimals(d)
-	buffer = strconv.AppendInt(buffer, n/1e5, 10)
-	if n%1e5 == 0 {
-		return buffer
-	}
-	buffer = append(buffer, '.', digit(n/1e4), digit(n/1e3), digit(n/1e2), digit(n/10), digit(n))
-	for buffer[len(buffer)-1] == '0' {
-		buffer = buffer[:len(buffer)-1]
-	}
-	return buffer
 }
 
 // digit returns the last digit of n.

@@ -26,34 +26,31 @@ type SessionView struct {
 func ViewOf(s *lanes.SessionView) SessionView {
 	view := SessionView{
 		ID: s.ID, Lane: s.Lane, Group: s.Group, Duration: s.Minutes,
-		CreatedAt: endpoint.Stamp(s.Created), Purchasing: s.Purchasing,
+		BeganAt: endpoint.OptionalStamp(s.Began), CreatedAt: endpoint.Stamp(s.Created), Purchasing: s.Purchasing,
 	}
 	if s.Began != nil {
-		began, remaining := endpoint.Stamp(*s.Began), Minutes(s.Remaining)
-		view.BeganAt, view.Remaining = &began, &remaining
+		view.Remaining = new(Minutes(s.Remaining))
 	}
 	return view
 }
 
 // Minutes returns a duration in minutes, exact to the millisecond: with at most 5 decimals.
-func Minutes(d time.Duration) float64 { return float64(minuteDecimals(d)) / 1e5 }
-
-// minuteDecimals returns a duration in units of the fifth decimal of a minute, rounded half away from zero.
-func minuteDecimals(d time.Duration) int64 { return int64(d.Round(minuteDecimal) / minuteDecimal) }
-
-const minuteDecimal = time.Minute / 1e5
+func Minutes(d time.Duration) float64 {
+	const decimal = time.Minute / 1e5
+	return float64(d.Round(decimal)/decimal) / 1e5
+}
 
 // Sale is a request to sell time on a lane.
 type Sale struct {
-	lane    uuid.UUID
-	command lanes.Create
+	Lane    uuid.UUID
+	Command lanes.Create
 }
 
 // ReadSale returns the reader of a sale. The versions differ in the key of the customer's name.
 func ReadSale(customer string) func(*endpoint.Input) Sale {
 	return func(in *endpoint.Input) Sale {
 		return Sale{
-			command: lanes.Create{
+			Command: lanes.Create{
 				Customer: in.Text(customer, 1, 200, "Name of the customer; it is trimmed, and has no control characters", "Jo Smith"),
 				Group:    in.ID("group_id", "Access group", ExampleGroup),
 				Minutes:  in.Integer("duration", lanes.MinMinutes, lanes.MaxMinutes, "Minutes", 60),
@@ -62,7 +59,7 @@ func ReadSale(customer string) func(*endpoint.Input) Sale {
 				AutoStart: in.Flag("auto_start", true,
 					"If false, the time does not count down until the customer enters the lane"),
 			},
-			lane: in.ID("lane_id", "Lane for the session", ExampleLane),
+			Lane: in.ID("lane_id", "Lane for the session", ExampleLane),
 		}
 	}
 }
@@ -75,26 +72,49 @@ const (
 
 func readID(in *endpoint.Input) uuid.UUID { return in.PathID("id", "The session") }
 
-type modify struct {
-	session uuid.UUID
-	minutes int
-}
-
 // wellFormedMinutes is the limit of a well-formed request. The lane decides how many minutes can be added.
 const wellFormedMinutes = 1_000_000
 
-func readModify(in *endpoint.Input) modify {
-	return modify{
-		session: in.PathID("id", "The session"),
-		minutes: in.QuerySigned("time", wellFormedMinutes, "Minutes to add, or with a minus to take away", 15),
+func readModify(in *endpoint.Input, id uuid.UUID) lanes.Command {
+	return lanes.Modify{
+		Session: id,
+		Minutes: in.QuerySigned("time", wellFormedMinutes, "Minutes to add, or with a minus to take away", 15),
 	}
+}
+
+func readStop(_ *endpoint.Input, id uuid.UUID) lanes.Command {
+	return lanes.Stop{Session: id, By: lanes.ByPOS}
+}
+
+func readPause(_ *endpoint.Input, id uuid.UUID) lanes.Command { return lanes.Pause{Session: id} }
+
+func readResume(_ *endpoint.Input, id uuid.UUID) lanes.Command { return lanes.Resume{Session: id} }
+
+// order is a command to a session.
+type order struct {
+	session uuid.UUID
+	command lanes.Command
+}
+
+// command declares the endpoint of a command to a session.
+func (h Handlers) command(
+	name, summary string, read func(in *endpoint.Input, id uuid.UUID) lanes.Command, codes ...string,
+) endpoint.Endpoint {
+	readOrder := func(in *endpoint.Input) order {
+		id := readID(in)
+		return order{id, read(in, id)}
+	}
+	carryOut := func(ctx context.Context, o order, key *lanes.Key) (*lanes.SessionView, error) {
+		return h.On(ctx, o.session, o.command, key)
+	}
+	return endpoint.Command("POST", "/sessions/{id}/"+name, 204, summary, readOrder, carryOut, endpoint.NoBody, SessionCodes(codes...)...)
 }
 
 type move struct{ session, lane uuid.UUID }
 
 func readMove(in *endpoint.Input) move {
 	return move{
-		session: in.PathID("id", "The session"),
+		session: readID(in),
 		lane:    in.QueryID("lane_id", "Lane to go on in: free, accessible and usable", "44444444-4444-4444-8444-000000000002"),
 	}
 }
@@ -114,35 +134,18 @@ func session(ctx context.Context, r Range, id uuid.UUID) (endpoint.Appender[Sess
 	return appendView(session), nil
 }
 
-// Create sells the time, to a session with a new id. It blocks until the lane has saved it; its errors are those of
-// Range.Create and RangeOf.
+// Create sells the time, to a session with a new id. It blocks until the lane has saved it.
 func (h Handlers) Create(ctx context.Context, sale Sale, key *lanes.Key) (*lanes.SessionView, error) {
 	r, err := h.RangeOf(ctx)
 	if err != nil {
 		return nil, err
 	}
-	sale.command.Session = uuid.New()
-	return r.Create(ctx, sale.lane, sale.command, key)
+	sale.Command.Session = uuid.New()
+	return r.Create(ctx, sale.Lane, sale.Command, key)
 }
 
 func sold(_ Sale, session *lanes.SessionView) endpoint.Appender[SessionView] {
 	return appendView(session)
-}
-
-func (h Handlers) modify(ctx context.Context, m modify, key *lanes.Key) (*lanes.SessionView, error) {
-	return h.On(ctx, m.session, lanes.Modify{Session: m.session, Minutes: m.minutes}, key)
-}
-
-func (h Handlers) stop(ctx context.Context, id uuid.UUID, key *lanes.Key) (*lanes.SessionView, error) {
-	return h.On(ctx, id, lanes.Stop{Session: id, By: lanes.ByPOS}, key)
-}
-
-func (h Handlers) pause(ctx context.Context, id uuid.UUID, key *lanes.Key) (*lanes.SessionView, error) {
-	return h.On(ctx, id, lanes.Pause{Session: id}, key)
-}
-
-func (h Handlers) resume(ctx context.Context, id uuid.UUID, key *lanes.Key) (*lanes.SessionView, error) {
-	return h.On(ctx, id, lanes.Resume{Session: id}, key)
 }
 
 func (h Handlers) move(ctx context.Context, m move, key *lanes.Key) (*lanes.SessionView, error) {
@@ -153,8 +156,7 @@ func (h Handlers) move(ctx context.Context, m move, key *lanes.Key) (*lanes.Sess
 	return r.Move(ctx, m.session, m.lane, key)
 }
 
-// On sends a command to an active session. It blocks until the lane has saved it; its errors are those of Range.On and
-// RangeOf.
+// On sends a command to an active session. It blocks until the lane has saved it.
 func (h Handlers) On(
 	ctx context.Context, session uuid.UUID, command lanes.Command, key *lanes.Key,
 ) (*lanes.SessionView, error) {

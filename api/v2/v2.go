@@ -1,5 +1,4 @@
-// Package v2 is version 2 of the range POS API (SPEC.md 4.1 and 4.2, WIRE.md). Version 1 uses what it exports beside its
-// endpoints.
+// Package v2 is version 2 of the range POS API (SPEC.md 4.1 and 4.2, WIRE.md). Version 1 uses its handlers and views.
 package v2
 
 import (
@@ -22,8 +21,7 @@ type Range interface {
 	// Session returns an active session, or lanes.ErrSessionEnded or lanes.ErrSessionNotFound.
 	Session(ctx context.Context, id uuid.UUID) (*lanes.SessionView, error)
 
-	// Create, On and Move return the session as it is after the command. For a repeat of an earlier request with the key
-	// the error is a *lanes.Repeat.
+	// Create, On and Move return the session after the command, or a *lanes.Repeat for a repeat with the key.
 	Create(ctx context.Context, lane uuid.UUID, command lanes.Create, key *lanes.Key) (*lanes.SessionView, error)
 	On(ctx context.Context, session uuid.UUID, command lanes.Command, key *lanes.Key) (*lanes.SessionView, error)
 	Move(ctx context.Context, session, to uuid.UUID, key *lanes.Key) (*lanes.SessionView, error)
@@ -63,15 +61,11 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 			endpoint.Command("POST", "/sessions", 201, "Sell time on a free lane", ReadSale("customer_name"), h.Create,
 				sold, SaleCodes()...).
 				Describe("With `auto_start` the time runs at once, otherwise from when the customer enters the lane."),
-			endpoint.Command("POST", "/sessions/{id}/modify", 204, "Add minutes to a session, or take minutes away", readModify, h.modify,
-				endpoint.NoBody, SessionCodes("duration_out_of_range", "no_time_left")...).
+			h.command("modify", "Add minutes to a session, or take minutes away", readModify, "duration_out_of_range", "no_time_left").
 				Describe("The new total must be within 1 to 480 minutes and must leave the session some time: to end it, stop it."),
-			endpoint.Command("POST", "/sessions/{id}/stop", 204, "End a session", readID, h.stop,
-				endpoint.NoBody, SessionCodes("not_saved")...),
-			endpoint.Command("POST", "/sessions/{id}/pause", 204, "Stop a session's clock until it is resumed", readID, h.pause,
-				endpoint.NoBody, SessionCodes("not_running", "not_saved")...),
-			endpoint.Command("POST", "/sessions/{id}/resume", 204, "Start a paused session's clock again", readID, h.resume,
-				endpoint.NoBody, SessionCodes("not_paused", "ceasefire")...),
+			h.command("stop", "End a session", readStop, "not_saved"),
+			h.command("pause", "Stop a session's clock until it is resumed", readPause, "not_running", "not_saved"),
+			h.command("resume", "Start a paused session's clock again", readResume, "not_paused", "ceasefire"),
 			endpoint.Command("POST", "/sessions/{id}/move", 204, "Let a session go on in another lane, with its time left",
 				readMove, h.move, endpoint.NoBody,
 				SessionCodes("lane_not_found", "lane_occupied", "lane_not_accessible", "lane_not_usable")...),
