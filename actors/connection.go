@@ -58,6 +58,11 @@ type (
 
 // Receive takes one message.
 func (c *connection) Receive(ctx actor.Context) {
+	defer func() { // the lane has to know which dial the panic cost
+		if defect := recover(); defect != nil {
+			panic(&linkFailure{c.number, errDriver})
+		}
+	}()
 	defer c.r.guard(ctx, connectionKind, nil)
 	switch m := c.r.received(ctx, connectionKind).(type) {
 	case *actor.Started:
@@ -95,7 +100,7 @@ func (c *connection) Receive(ctx actor.Context) {
 		}
 		c.sendAck()
 	case *probe:
-		m.answer()
+		c.r.send(c.lane, &probePassed{})
 	}
 }
 

@@ -109,6 +109,9 @@ func (g *Gateway) StartRange(ctx context.Context, s Settings) error {
 	}
 	root := r.props(rangeKind, func() actor.Actor { return &rangeActor{r: r} }).Configure(actor.WithGuardian(rootSupervisor{r}))
 	r.root.Store(g.system.Root.SpawnPrefix(root, rangeKind+"-"+r.id.String()))
+	if r.life.Err() != nil { // another process has claimed the range meanwhile
+		g.system.Root.Stop(r.root.Load())
+	}
 	g.ranges[r.id] = r
 	return nil
 }
@@ -225,9 +228,12 @@ func (g *Gateway) observeDrift(by time.Duration) { g.metrics.ClockDrift.Set(by.S
 
 // probe goes the way that a hold goes, from the range through each lane to its connection, and changes nothing.
 type probe struct {
-	unanswered atomic.Int64  // of the range and the connections
+	unanswered atomic.Int64  // of the range and its lanes
 	done       chan struct{} // closed when all have answered
 }
+
+// probePassed tells the lane that its connection has taken the newest probe.
+type probePassed struct{}
 
 func (p *probe) answer() {
 	if p.unanswered.Add(-1) == 0 {

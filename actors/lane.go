@@ -45,6 +45,7 @@ type laneActor struct {
 	pending *pendingSave // the change being saved
 	current *request     // the request being decided
 	ticket  *ticket      // reserved for a session that is about to move here
+	probed  *probe       // on its way through the connection
 
 	closing           []*request // these four: see nextRequest
 	reports           []*request
@@ -158,7 +159,11 @@ func (l *laneActor) Receive(ctx actor.Context) {
 	case *replaced:
 		l.replaced()
 	case *probe:
+		l.probed = m
 		l.r.send(l.link.connection, m)
+		return
+	case *probePassed:
+		l.answerProbe()
 		return
 	default:
 		return
@@ -304,6 +309,7 @@ func (l *laneActor) process(q *request) {
 		return
 	}
 	if !change.Changes(l.lane) && q.claim == nil && len(q.events) == 0 {
+		l.current = nil
 		l.answer(&pendingSave{request: q, change: change})
 		return
 	}
@@ -346,12 +352,13 @@ func (l *laneActor) decide(q *request) (change lanes.Change, decided bool) {
 	if err == nil && q.claim != nil {
 		q.kept = q.claim.Answer(change.Answer, q.at)
 	}
-	l.current = nil
 	switch {
 	case errors.Is(err, lanes.ErrElsewhere):
+		l.current = nil
 		l.lookUp(q)
 		return change, false
 	case err != nil:
+		l.current = nil
 		l.refuse(q, err)
 		return change, false
 	}
@@ -395,7 +402,6 @@ func (l *laneActor) save(q *request, change lanes.Change, settle func(*pendingSa
 		p.events = append(p.events, l.r.logged(event, q.traceID()))
 	}
 	p.events = append(p.events, q.events...)
-	l.pending = p
 	w := &commit.Write{
 		Lanes: []lanes.Lane{change.Lane}, Events: p.events, Ended: change.Ended, Acts: l.acts(q, change), Kept: p.kept, Holds: q.holds,
 		MustSave: change.Closing, Awaited: q.reply != nil, Trace: q.traceID(),
@@ -417,6 +423,7 @@ func (l *laneActor) save(q *request, change lanes.Change, settle func(*pendingSa
 		w.Lanes = append(w.Lanes, *change.Other)
 	}
 	l.r.committer.Save(w)
+	l.pending, l.current = p, nil
 }
 
 // settle hands the outcome of a save to the request that waits for it.
@@ -468,7 +475,7 @@ func (l *laneActor) swap(lane lanes.Lane, other *lanes.Lane) {
 
 // open sends the lane in force to the hardware, unless a request waits that would close it again.
 func (l *laneActor) open() {
-	if len(l.closing) == 0 {
+	if len(l.closing) == 0 && !l.lane.Due(l.now) {
 		l.want(l.lane)
 	}
 }
@@ -586,6 +593,7 @@ func (l *laneActor) expiry() *request {
 // leave ends this life of the lane: after a panic another one begins, or the lane stops. What waits is refused.
 func (l *laneActor) leave(reason error) {
 	l.ended = true
+	l.answerProbe()
 	if l.timer != nil {
 		l.timer.Stop()
 	}
@@ -607,6 +615,14 @@ func (l *laneActor) leave(reason error) {
 	}
 }
 
+// answerProbe answers the probe that has passed the connection, or never will.
+func (l *laneActor) answerProbe() {
+	if l.probed != nil {
+		l.probed.answer()
+		l.probed = nil
+	}
+}
+
 // refuseLate answers what reaches the lane while it waits for its connection to stop.
 func (l *laneActor) refuseLate(message any) {
 	switch m := message.(type) {
@@ -614,8 +630,16 @@ func (l *laneActor) refuseLate(message any) {
 		l.refuse(m, l.stopReason())
 	case *saveResult:
 		l.settleInherited(m.pending, m.outcome)
+	case *movedIn:
+		for _, q := range m.closing {
+			l.refuse(q, l.stopReason())
+		}
+	case *probe:
+		m.answer()
+	case *actor.Stopping:
+		l.r.live.add(laneKind, 1) // it waited for a restart: Restarting has counted it out already
 	default:
-		refuseUnknownLane(message)
+		refuseUnknownLane(message, l.stopReason())
 	}
 }
 

@@ -82,7 +82,7 @@ func (l *laneActor) startLink(ctx actor.Context) {
 }
 
 func (l *laneActor) dialNow() {
-	l.link.dial++
+	l.link.dial = l.r.dialNumber.Add(1)
 	l.link.retry, l.link.revision, l.link.sent = nil, 0, nil
 	l.r.send(l.link.connection, &dial{number: l.link.dial, lane: l.id})
 }
@@ -148,7 +148,7 @@ func (l *laneActor) linkDown(err error) {
 		k.failures, k.faults = k.failures+1, 0
 	}
 	k.up = false
-	k.dial++ // whatever the failed connection still says is stale
+	k.dial = l.r.dialNumber.Add(1) // whatever the failed connection still says is stale
 	backoff, next := rand.N(ceiling), &redial{k.dial}
 	l.stopRetry()
 	k.retry = time.AfterFunc(backoff, func() { l.r.send(l.self, next) })

@@ -54,6 +54,7 @@ type Range struct {
 	holds         atomic.Pointer[lanes.Holds]
 	holdsVersion  atomic.Uint64 // of the newest record, saved or not
 	dials         dialQueue
+	dialNumber    atomic.Uint64 // of the newest dial of any lane: never used twice
 	deliverySlots *semaphore.Weighted
 	purchaseSlots *semaphore.Weighted
 	simulations   *semaphore.Weighted

@@ -407,14 +407,14 @@ func (a *rangeActor) exchange(ctx actor.Context, m *exchange) (gone []*actor.PID
 }
 
 // refuseUnknownLane answers what was sent to a lane that has left.
-func refuseUnknownLane(message any) {
+func refuseUnknownLane(message any, why error) {
 	switch m := message.(type) {
 	case *request:
-		m.refuse(lanes.ErrLaneNotFound)
+		m.refuse(why)
 	case *reserve:
-		m.reply <- reservation{nil, lanes.ErrLaneNotFound}
+		m.reply <- reservation{nil, why}
 	case *vacate:
-		m.reply <- reservation{nil, lanes.ErrLaneNotFound}
+		m.reply <- reservation{nil, why}
 	}
 }
 

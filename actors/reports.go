@@ -35,7 +35,9 @@ func (l *laneActor) enqueueReport(q *request) {
 func (l *laneActor) hearAgain() {
 	if l.reportsOverflowed && len(l.reports) == 0 {
 		l.reportsOverflowed = false
-		l.hangUp(errUnheard)
+		if l.link.retry == nil { // else the next dial brings them anyway
+			l.hangUp(errUnheard)
+		}
 	}
 }
 

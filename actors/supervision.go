@@ -143,12 +143,12 @@ type rootSupervisor struct{ r *Range }
 
 // HandleFailure implements actor.SupervisorStrategy.
 func (s rootSupervisor) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, _, message any) {
-	if !atStart(message) {
-		supervisor.RestartChildren(child)
-		return
+	pause := time.Duration(0)
+	if atStart(message) {
+		pause = restartPause
 	}
-	time.AfterFunc(restartPause, func() {
-		if s.r.life.Err() == nil {
+	time.AfterFunc(pause, func() {
+		if s.r.life.Err() == nil { // else its Stop may have been handled, and the library would bring it back to life
 			supervisor.RestartChildren(child)
 		}
 	})
@@ -199,7 +199,7 @@ func (r *Range) sendListed(lane uuid.UUID, message any) {
 	if pid, found := r.addresses.lanes[lane]; found {
 		r.send(pid, message)
 	} else {
-		refuseUnknownLane(message)
+		refuseUnknownLane(message, lanes.ErrLaneNotFound)
 	}
 }
 
@@ -319,7 +319,7 @@ func (r *Range) guard(ctx actor.Context, kind string, ended *bool) {
 	case *actor.Restarting, *actor.Stopping, *actor.Stopped:
 		return
 	}
-	if ended != nil && *ended {
+	if ended != nil && (*ended || r.life.Err() != nil) { // its Stop may wait in the mailbox already
 		return
 	}
 	r.metrics.MailboxDepth.WithLabelValues(kind).Dec()
@@ -365,7 +365,7 @@ type panicLog struct {
 
 type panicHistory struct {
 	lanes.LaneRestarts
-	ofLane []lanes.Instant // panics of the lane's own actor within panicTerm
+	recent []lanes.Instant // panics of the lane's own actor within panicTerm
 }
 
 func (p *panicLog) add(lane uuid.UUID, kind, message string, now lanes.Instant) {
@@ -381,7 +381,8 @@ func (p *panicLog) add(lane uuid.UUID, kind, message string, now lanes.Instant) 
 	}
 	h.LaneRestarts = lanes.LaneRestarts{Restarts: h.Restarts + 1, Last: now.Wall, Kind: kind, Message: message}
 	if kind != connectionKind {
-		h.ofLane = append(h.ofLane, now)
+		h.forgetOld(now)
+		h.recent = append(h.recent, now)
 	}
 }
 
@@ -393,8 +394,12 @@ func (p *panicLog) recent(lane uuid.UUID, now lanes.Instant) int {
 	if h == nil {
 		return 0
 	}
-	h.ofLane = slices.DeleteFunc(h.ofLane, func(at lanes.Instant) bool { return now.Since(at) >= panicTerm })
-	return len(h.ofLane)
+	h.forgetOld(now)
+	return len(h.recent)
+}
+
+func (h *panicHistory) forgetOld(now lanes.Instant) {
+	h.recent = slices.DeleteFunc(h.recent, func(at lanes.Instant) bool { return now.Since(at) >= panicTerm })
 }
 
 func (p *panicLog) tooMany(lane uuid.UUID, now lanes.Instant) bool {
