@@ -92,8 +92,12 @@ type (
 // Receive takes one message, and then as many waiting requests as can be decided.
 func (l *laneActor) Receive(ctx actor.Context) {
 	defer l.r.guard(ctx, laneKind, &l.ended)
-	l.now = l.r.clock.Now()
 	message := l.r.received(ctx, laneKind)
+	if m, confirmed := message.(*applied); confirmed && !l.ended { // there are many, and they change no lane
+		l.applied(m)
+		return
+	}
+	l.now = l.r.clock.Now()
 	if l.ended {
 		l.refuseLate(message)
 		return
@@ -134,8 +138,6 @@ func (l *laneActor) Receive(ctx actor.Context) {
 		l.linkUp(m)
 	case *redial:
 		l.redial(m)
-	case *applied:
-		l.applied(m)
 	case *reported:
 		l.reported(m)
 	case *graceOver:
