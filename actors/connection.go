@@ -21,8 +21,8 @@ const (
 	maxDials    = 64              // of a range at a time: a switch that comes back brings all its lanes at once
 )
 
-// connection is the child of a lane: one connection to the lane's controller. The lane tells it to dial, once in a life; from then
-// on it sends states and acks. When the dial or the connection fails it fails itself, and the lane restarts it. A driver
+// connection is the child of a lane: one connection to the lane's controller. The lane tells it to dial, once in a life, and gets the
+// connection to send states on; acks go through here. When the dial or the connection fails it fails itself, and the lane restarts it. A driver
 // that panics costs its connection.
 type connection struct {
 	r      *Range
@@ -39,7 +39,6 @@ type (
 		number uint64
 		lane   uuid.UUID
 	}
-	sendState  struct{ state link.State }
 	ack        struct{ log lanes.Log }
 	disconnect struct {
 		number uint64
@@ -80,7 +79,7 @@ func (c *connection) Receive(ctx actor.Context) {
 		default:
 			c.up = true
 			c.sendAck()
-			c.r.send(c.lane, &linkUp{m.number, m.hello})
+			c.r.send(c.lane, &linkUp{m.number, c.socket.connection(), m.hello})
 		}
 	case *broken:
 		if m.number == c.number {
@@ -89,10 +88,6 @@ func (c *connection) Receive(ctx actor.Context) {
 	case *disconnect:
 		if m.number == c.number {
 			c.fail(ctx, m.reason)
-		}
-	case *sendState:
-		if c.up {
-			c.socket.connection().Send(m.state)
 		}
 	case *ack:
 		if c.acked == nil || c.acked.ID != m.log.ID || c.acked.Seq < m.log.Seq { // reports that were sent again are saved late

@@ -33,14 +33,14 @@ var (
 // it at once and tells it to dial after a back-off. Each dial has a number; what comes of an older one is stale.
 type laneLink struct {
 	connection *actor.PID
-	dial       uint64 // number of the newest dial
-	up         bool
-	upSince    time.Duration // on the monotonic clock
-	failures   int32         // in a row, of a controller that could not be reached
-	faults     int32         // in a row, of a controller that was not in order
-	retry      *time.Timer   // of the next dial, nil while one is under way or the link is up
-	revision   uint64        // of the newest state sent on this connection
-	sent       *link.State   // that state
+	dial       uint64          // number of the newest dial
+	made       link.Connection // nil while the link is down
+	upSince    time.Duration   // on the monotonic clock
+	failures   int32           // in a row, of a controller that could not be reached
+	faults     int32           // in a row, of a controller that was not in order
+	retry      *time.Timer     // of the next dial, nil while one is under way or the link is up
+	revision   uint64          // of the newest state sent on this connection
+	sent       *link.State     // that state
 
 	state     lanes.LinkState
 	since     time.Time     // of that state
@@ -53,6 +53,7 @@ type laneLink struct {
 type (
 	linkUp struct { // of the connection
 		dial  uint64
+		made  link.Connection
 		hello link.Hello
 	}
 	applied struct { // of the connection: the state of that revision is in force
@@ -117,7 +118,7 @@ func (l *laneActor) linkUp(m *linkUp) {
 	if m.dial != l.link.dial {
 		return
 	}
-	l.link.up, l.link.upSince = true, l.now.Mono
+	l.link.made, l.link.upSince = m.made, l.now.Mono
 	l.r.metrics.Links.WithLabelValues("up").Inc()
 	l.r.log.Info().Stringer("lane_id", l.id).Msg("link up")
 	l.fireLine.linkChanged(true)
@@ -133,7 +134,7 @@ func (l *laneActor) linkUp(m *linkUp) {
 func (l *laneActor) linkDown(err error) {
 	k := &l.link
 	what := "not_made"
-	if k.up {
+	if k.made != nil {
 		what = "down"
 		if l.now.Mono-k.upSince >= settledAfter {
 			k.failures, k.faults = 0, 0
@@ -147,7 +148,7 @@ func (l *laneActor) linkDown(err error) {
 	} else {
 		k.failures, k.faults = k.failures+1, 0
 	}
-	k.up = false
+	k.made = nil
 	k.dial = l.r.dialNumber.Add(1) // whatever the failed connection still says is stale
 	backoff, next := rand.N(ceiling), &redial{k.dial}
 	l.stopRetry()
@@ -193,18 +194,26 @@ func (l *laneActor) stopRetry() {
 func (l *laneActor) stopLink() {
 	l.stopRetry()
 	l.stopGrace()
-	l.link.connection = nil
+	l.link.connection, l.link.made = nil, nil
 }
 
-// sendState sends the state that is wanted. While the link is down nobody needs to: linkUp does.
+// sendState gives the driver the state that is wanted, in the lane's own turn: a message to the connection would make the end of a
+// session 0.7 ms later at the 99th percentile. While the link is down nobody needs to: linkUp does.
 func (l *laneActor) sendState(wanted *link.State) {
-	if l.link.up {
-		l.link.revision++
-		l.link.sent = wanted
-		state := *wanted
-		state.Revision = l.link.revision
-		l.r.send(l.link.connection, &sendState{state})
+	if l.link.made == nil {
+		return
 	}
+	l.link.revision++
+	l.link.sent = wanted
+	state := *wanted
+	state.Revision = l.link.revision
+	defer func() {
+		if defect := recover(); defect != nil { // it costs the connection, and nothing of the lane
+			l.r.logPanic(l.link.connection, connectionKind, "sendState", defect)
+			l.r.send(l.link.connection, &broken{l.link.dial, errDriver})
+		}
+	}()
+	l.link.made.Send(state)
 }
 
 // applied handles the hardware's confirmation of a state, unless a newer one was sent since.

@@ -181,7 +181,7 @@ func TestADriverThatPanicsAfterTheLaneHungUpLeavesNoConnection(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		goOn := make(chan struct{})
 		driver.newest().send.Store(&goOn)
-		f.create(0, 30)
+		f.runAsync(func() error { return f.tryCreate(0, 30) })
 		f.sendToLane(0, &renewLink{})
 		f.advance(firstBackoff) // the next dial waits behind the driver
 		close(goOn)
@@ -199,7 +199,7 @@ func TestALaneThatRestartsAnswersTheProbe(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		goOn := make(chan struct{})
 		driver.newest().send.Store(&goOn)
-		f.create(0, 30)
+		f.runAsync(func() error { return f.tryCreate(0, 30) })
 		alive := f.runAsync(func() error { return f.checkAlive(10 * time.Second) })
 		f.panicLane(0)
 		close(goOn)

@@ -50,8 +50,8 @@ type Hello struct {
 	Faults   []string      // of the hardware, in force
 }
 
-// Connection is one connection to a controller. Its methods do not block, except that Close waits for a call of the
-// receiver.
+// Connection is one connection to a controller. Its methods may be called from several goroutines. They do not block, except that
+// Close waits for a call of the receiver.
 type Connection interface {
 	// Send makes s the desired state. It replaces an older one that was not sent yet.
 	Send(s State)
