@@ -122,7 +122,10 @@ func (o operator) linkErrors() map[string][]string {
 	o.t.Helper()
 	reasons := map[string][]string{}
 	for line := range strings.Lines(o.Log()) {
-		var entry struct{ Message, Lane, Error string }
+		var entry struct {
+			Message, Error string
+			Lane           string `json:"lane_id"`
+		}
 		if strings.Contains(line, `"link down"`) {
 			require.NoError(o.t, json.Unmarshal([]byte(line), &entry))
 			reasons[entry.Lane] = append(reasons[entry.Lane], entry.Error)
