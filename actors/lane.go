@@ -571,7 +571,8 @@ func (l *laneActor) arm() {
 	l.timerArmed++
 	if deadline, running := l.lane.Deadline(); running {
 		armed := l.timerArmed
-		l.timer = time.AfterFunc(max(0, deadline.Since(l.now)), func() { l.r.send(l.self, &timeUp{armed}) })
+		left := deadline.Since(l.r.clock.Now()) // l.now may be tens of ms ago when the machine is busy, and the timer as much late
+		l.timer = time.AfterFunc(max(0, left), func() { l.r.send(l.self, &timeUp{armed}) })
 	}
 }
 

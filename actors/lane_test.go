@@ -111,6 +111,17 @@ func TestAnEarlyTimerIsArmedAgain(t *testing.T) {
 	})
 }
 
+// Between the arrival of a message and the arming of the timer the machine did other work.
+func TestASessionOfABusyMachineEndsAtItsExactDeadline(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 10)
+		f.clock.Stall(30 * time.Millisecond)
+		f.sendToLane(0, &rearm{})
+		f.advance(f.remaining(session))
+		require.Empty(t, f.activeSessions())
+	})
+}
+
 // The hold ended before the deadline, and its release is decided after it.
 func TestAReleaseThatIsDecidedAfterTheDeadlineLetsTheSessionExpire(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {

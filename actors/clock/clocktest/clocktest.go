@@ -18,6 +18,7 @@ type Clock struct {
 	slept   time.Duration // the machine was suspended for so long: both clocks go on, the scheduler does not
 	booted  time.Duration // of begun, by the boot clock
 	boot    int
+	stall   time.Duration // of the next reader
 }
 
 // New follows the scheduler from now on.
@@ -26,9 +27,13 @@ func New() *Clock { return &Clock{begun: time.Now(), booted: time.Hour} }
 // Now implements clock.Clock.
 func (c *Clock) Now() lanes.Instant {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	ran := time.Since(c.begun) + c.slept
-	return lanes.Instant{Wall: c.begun.Add(ran + c.stepped).UTC().Round(0), Mono: c.booted + ran}
+	now := lanes.Instant{Wall: c.begun.Add(ran + c.stepped).UTC().Round(0), Mono: c.booted + ran}
+	stall := c.stall
+	c.stall = 0
+	c.mu.Unlock()
+	time.Sleep(stall)
+	return now
 }
 
 // Boot implements clock.Clock.
@@ -50,6 +55,13 @@ func (c *Clock) Suspend(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.slept += d
+}
+
+// Stall makes the next reader wait for d after its reading, as on a machine whose processors are busy.
+func (c *Clock) Stall(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stall = d
 }
 
 // Reboot starts the boot clock again from a minute, under another name.
