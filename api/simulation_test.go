@@ -119,9 +119,9 @@ func TestProductsOfTheIntegrator(t *testing.T) {
 		require.Equal(t, product(string(productType))+"\n", response.Body.String())
 		require.Empty(t, s.productsSession)
 	}
-	response := sendAuthorized(h, "GET", prefix2+"/simulate/products", "", "session-id", "till-7")
+	response := sendAuthorized(h, "GET", prefix2+"/simulate/products", "", "session-id", "pos-7")
 	require.Equal(t, `{"time":[],"targets":[],"ammo":`+product("ammo")+`,"rentals":[]}`+"\n", response.Body.String())
-	require.Equal(t, "till-7", s.productsSession)
+	require.Equal(t, "pos-7", s.productsSession)
 
 	require.Equal(t, 400, sendAuthorized(h, "GET", prefix2+"/simulate/products/beer", "").Code)
 	require.Equal(t, 400, sendAuthorized(h, "GET", prefix2+"/simulate/products", "", "session-id", "two words").Code)

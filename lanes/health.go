@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Health is how the machinery behind a range is doing, for staff and operators.
+// Health is the state of what serves a range: links, store, webhook and actors. It is for staff and operators.
 type Health struct {
 	Links    map[LinkState]int // lanes by the state of their link; every state is present
 	Lanes    []LinkHealth      // whose link is not up, or was made anew of late: the worst first, at most MaxUnwell

@@ -40,7 +40,7 @@ func (p purchases) purchase(t *testing.T, d *datadriven.TestData, session uuid.U
 		return uuid.Nil
 	}
 	id := uuid.NewSHA1(uuid.Nil, []byte(name))
-	if _, known := p.names[id]; !known {
+	if _, named := p.names[id]; !named {
 		p.names[id], p.sessions[id] = "purchase "+name, session
 	}
 	return id

@@ -78,9 +78,9 @@ func TestTheHeadersOfAnEvent(t *testing.T) {
 
 func TestAnAttemptIsDatedInUTC(t *testing.T) {
 	integrator := startReceiver(t, status(http.StatusOK))
-	there := time.FixedZone("there", 3*60*60)
+	zone := time.FixedZone("zone", 3*60*60)
 	client := newClient(t, integrator.URL, func(s *Settings) {
-		s.Now = func() time.Time { return time.Now().In(there) }
+		s.Now = func() time.Time { return time.Now().In(zone) }
 	})
 	made, _ := client.Attempt(t.Context(), newEvent(lanes.Help))
 	require.Equal(t, made.At.UTC().Round(0), made.At, "as the store gives it back")

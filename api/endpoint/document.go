@@ -211,11 +211,11 @@ func (d document) success(e Endpoint) *openapi3.Response {
 
 // failure refers to the schema of every error.
 func (d document) failure() *openapi3.SchemaRef {
-	known := schemas(d.Components.Schemas)
-	if known["Error"] == nil {
-		known["Error"] = known.object(reflect.TypeFor[failure]()).NewRef()
+	defined := schemas(d.Components.Schemas)
+	if defined["Error"] == nil {
+		defined["Error"] = defined.object(reflect.TypeFor[failure]()).NewRef()
 	}
-	return known.ref("Error")
+	return defined.ref("Error")
 }
 
 // problem refers to the example of an error with that code.

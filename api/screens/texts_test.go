@@ -116,20 +116,20 @@ func TestEverySentenceIsUsedAndEveryUsedKeyHasASentence(t *testing.T) {
 	shared := source(t, sharedFolder, ".js")
 	for _, folder := range translatedFolders(t) {
 		t.Run(folder, func(t *testing.T) {
-			known := map[string]bool{}
+			sentenceKeys := map[string]bool{}
 			for _, key := range keys(sentences(t, folder+"/texts.en.js")) {
-				known[key] = true
+				sentenceKeys[key] = true
 			}
-			for key := range known { // plural forms
-				if base, plural := strings.CutSuffix(key, ".one"); plural && known[base+".other"] {
-					delete(known, key)
-					delete(known, base+".other")
-					known[base] = true
+			for key := range sentenceKeys { // plural forms
+				if base, plural := strings.CutSuffix(key, ".one"); plural && sentenceKeys[base+".other"] {
+					delete(sentenceKeys, key)
+					delete(sentenceKeys, base+".other")
+					sentenceKeys[base] = true
 				}
 			}
 			own := source(t, folder, ".js", ".html")
 			for _, found := range used.FindAllStringSubmatch(own, -1) {
-				assert.Contains(t, known, found[1]+found[2], "is used and has no sentence")
+				assert.Contains(t, sentenceKeys, found[1]+found[2], "is used and has no sentence")
 			}
 			mentioned := map[string]bool{}
 			for _, found := range literal.FindAllStringSubmatch(own+shared, -1) {
@@ -145,7 +145,7 @@ func TestEverySentenceIsUsedAndEveryUsedKeyHasASentence(t *testing.T) {
 					patterns = append(patterns, regexp.MustCompile("^"+strings.Join(parts, ".+")+"$"))
 				}
 			}
-			for key := range known {
+			for key := range sentenceKeys {
 				fits := func(pattern *regexp.Regexp) bool { return pattern.MatchString(key) }
 				assert.True(t, mentioned[key] || slices.ContainsFunc(patterns, fits), "nothing uses %s", key)
 			}

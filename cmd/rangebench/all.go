@@ -34,6 +34,20 @@ type experiment struct {
 	measure func(ctx context.Context, t *trial) error
 }
 
+// experiments are all experiments in the order of the table.
+var experiments = []experiment{
+	expiryQuiet, expirySelling, expiryLarge,
+	ending,
+	salesOnSQLite, salesOnRedis,
+	getOne, getList,
+	ceasefireSmall, ceasefireLarge,
+	deliveries,
+	memory,
+	startUp,
+	growth, manyRanges,
+	day,
+}
+
 // named reports whether only is the beginning of the experiment's name, or of one of its figures'.
 func (e experiment) named(only string) bool {
 	return strings.HasPrefix(e.name, only) || strings.HasPrefix(only, e.name+" ")

@@ -114,8 +114,8 @@ func (v *viewer) watch(stream io.ReadCloser) error {
 	lines.Buffer(make([]byte, 64<<10), 8<<20)
 	for first := true; lines.Scan(); {
 		v.received.bytes.Add(int64(len(lines.Bytes()) + len("\n")))
-		message, is := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
-		if !is {
+		message, found := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
+		if !found {
 			continue
 		}
 		v.received.messages.Add(1)
@@ -134,8 +134,8 @@ func (v *viewer) read(message []byte) {
 	for {
 		_, lane, another := bytes.Cut(message, []byte(`"lane_id":"`))
 		id, rest, whole := bytes.Cut(lane, []byte(`"`))
-		_, rest, known := bytes.Cut(rest, []byte(`"held":`))
-		if !another || !whole || !known {
+		_, rest, found := bytes.Cut(rest, []byte(`"held":`))
+		if !another || !whole || !found {
 			return
 		}
 		closed := bytes.HasPrefix(rest, []byte(`true,"locked":true`))

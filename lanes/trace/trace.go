@@ -1,12 +1,12 @@
-// Package trace carries the trace id of a request along: from whoever takes the request in, through the actors, into the
-// event log, to the log line about the delivery. It is on none of the ways that change what happens.
+// Package trace carries the trace id of a request: from the API through the actors to the event log and the log line about
+// the delivery. Nothing that the gateway does depends on it.
 package trace
 
 import "context"
 
 type key struct{}
 
-// With gives what is done in ctx the trace id, 32 hexadecimal digits. What follows from no request has none: empty.
+// With returns ctx with the trace id, 32 hexadecimal digits; empty for what no request has caused.
 func With(ctx context.Context, id string) context.Context {
 	if id == "" {
 		return ctx

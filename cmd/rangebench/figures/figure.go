@@ -60,12 +60,12 @@ func (g Goal) in(unit string) string {
 // Verdict is ok or missed, and empty for a figure without a goal.
 func (f Figure) Verdict() string {
 	met := true
-	switch ratio, known := f.Ratio(); {
+	switch ratio, defined := f.Ratio(); {
 	case f.Goal.kind == none:
 		return ""
 	case f.Goal.kind == below:
 		met = Median(f.Ours) <= f.Goal.Bound
-	case !known:
+	case !defined:
 		return ""
 	case f.Goal.kind == atMost:
 		met = ratio <= f.Goal.Bound
@@ -81,9 +81,9 @@ func (f Figure) Verdict() string {
 // Missed tells whether the figure has a goal and did not reach it.
 func (f Figure) Missed() bool { return f.Verdict() == "missed" }
 
-// Ratio is the median, over the rounds, of ours to the limit that was measured next to it: what else the machine does
-// meets both. Without a limit it is not known.
-func (f Figure) Ratio() (ratio float64, known bool) {
+// Ratio is the median, over the rounds, of ours divided by the limit that was measured next to it: other work of the machine
+// changes both. It is defined for a figure with a limit.
+func (f Figure) Ratio() (ratio float64, defined bool) {
 	ratios := f.ratios()
 	if len(ratios) == 0 {
 		return 0, false

@@ -15,8 +15,8 @@ import (
 
 func TestTheRatioIsTheMedianOfTheRounds(t *testing.T) {
 	f := figures.Figure{Ours: []float64{10, 90, 30}, Floor: []float64{10, 10, 10}, Goal: figures.AtMost(3)}
-	ratio, known := f.Ratio()
-	require.True(t, known)
+	ratio, defined := f.Ratio()
+	require.True(t, defined)
 	require.InDelta(t, 3, ratio, 0)
 	least, most := f.Spread()
 	require.Equal(t, []float64{1, 9}, []float64{least, most})
@@ -113,7 +113,7 @@ func drawn(t *testing.T, c figures.Curve) map[string]int {
 			return elements
 		}
 		require.NoError(t, err)
-		if begun, is := token.(xml.StartElement); is {
+		if begun, isStart := token.(xml.StartElement); isStart {
 			elements[begun.Name.Local]++
 		}
 	}

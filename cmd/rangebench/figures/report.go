@@ -47,7 +47,7 @@ func (r Report) JSON(to io.Writer) error {
 			Name: f.Name, What: f.What, Beside: f.Limit, Unit: f.Unit, Goal: f.Goal.in(f.Unit), Verdict: f.Verdict(),
 			Ours: spread{Median(f.Ours), f.Ours},
 		}
-		if ratio, known := f.Ratio(); known {
+		if ratio, defined := f.Ratio(); defined {
 			e.Ratio, e.Limit = &ratio, &spread{Median(f.Floor), f.Floor}
 		}
 		entries = append(entries, e)

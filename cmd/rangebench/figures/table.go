@@ -12,7 +12,7 @@ func Table(to io.Writer, all []Figure) error {
 	rows := [][]string{{"name", "ours", "limit", "unit", "ratio", "spread", "goal", ""}}
 	for _, f := range all {
 		row := []string{f.Name, number(Median(f.Ours)), "", f.Unit, "", "", f.Goal.in(f.Unit), f.Verdict()}
-		if ratio, known := f.Ratio(); known {
+		if ratio, defined := f.Ratio(); defined {
 			row[2], row[4] = number(Median(f.Floor)), number(ratio)
 		}
 		if least, most := f.Spread(); len(f.Ours) > 1 {

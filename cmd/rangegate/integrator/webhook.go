@@ -60,7 +60,7 @@ func (in *Integrator) webhook(w http.ResponseWriter, r *http.Request) {
 	case Refuse:
 		answer(w, arrival.Status, failure{"refused by whoever sits at the demo integrator", next.UserMessage, trace})
 	case Error:
-		answer(w, arrival.Status, failure{"the demo integrator was told to fail", "Something went wrong at the till.", trace})
+		answer(w, arrival.Status, failure{"the demo integrator was told to fail", "Something went wrong at the counter.", trace})
 	case Accept:
 		if arrival.Event == purchaseRequest {
 			answer(w, arrival.Status, success{true, trace})

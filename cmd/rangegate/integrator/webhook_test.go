@@ -23,7 +23,7 @@ func maskTrace(status int, body string) (int, string) {
 
 func TestEveryAnswerFollowsTheSpecification(t *testing.T) {
 	refused := `{"error":"refused by whoever sits at the demo integrator","user_message":"Sold out.","trace_id":"…"}`
-	failed := `{"error":"the demo integrator was told to fail","user_message":"Something went wrong at the till.","trace_id":"…"}`
+	failed := `{"error":"the demo integrator was told to fail","user_message":"Something went wrong at the counter.","trace_id":"…"}`
 	for _, c := range []struct {
 		choice, event string
 		status        int

@@ -75,8 +75,8 @@ func (s *Store) flushError(b store.Batch, r reply) error {
 	if r.isWritten() {
 		return nil
 	}
-	reason, known := map[string]error{"fenced": store.ErrFenced, "rolled back": store.ErrRolledBack}[r.text(0)]
-	if !known {
+	reason, found := map[string]error{"fenced": store.ErrFenced, "rolled back": store.ErrRolledBack}[r.text(0)]
+	if !found {
 		return fmt.Errorf("redis server %s: the script replied %q", s.address, r)
 	}
 	return fmt.Errorf("range %s, flush (%d, %d), stored (%s, %s): %w", b.Range, b.Epoch, b.N, r.text(1), r.text(2), reason)

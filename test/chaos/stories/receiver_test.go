@@ -151,7 +151,7 @@ func TestUpdatedArrivesBeforeCreated(t *testing.T) {
 	}
 }
 
-// Time was bought once and asked for twice at the same moment, by a till that repeated itself or a lane whose report
+// Time was bought once and asked for twice at the same moment, by a POS that repeated itself or a lane whose report
 // came over two connections. It was credited twice.
 func TestConcurrentDuplicatesCreditTwice(t *testing.T) {
 	f := newFixture(t, 2)

@@ -75,7 +75,7 @@ func TestTheActorLibraryStaysInActors(t *testing.T) {
 	}
 }
 
-// The rules are pure: no clock, no I/O, no goroutine machinery, no library but uuid.
+// The rules are pure: no clock, no I/O, no goroutines, no library but uuid.
 func TestLanesIsPure(t *testing.T) {
 	allowed := []string{"crypto/sha1", "encoding/binary", "errors", "slices", "strconv", "strings", "time", "unicode/utf8", "github.com/google/uuid"}
 	for _, p := range packages(t) {

@@ -15,7 +15,7 @@ import (
 func TestARepeatHasOneEffect(t *testing.T) {
 	config := newConfig(support.NewSQLite(t))
 	p, pos := serveConfig(t, config)
-	key := []string{"Idempotency-Key", "till-4-receipt-1017"}
+	key := []string{"Idempotency-Key", "pos-4-receipt-1017"}
 	first := pos.ask("POST", v2+"/sessions", order(1, 30, ""), key...)
 	require.Equal(t, 201, first.Status)
 	require.Empty(t, first.Header.Get("idempotency-replayed"))
@@ -32,7 +32,7 @@ func TestARepeatHasOneEffect(t *testing.T) {
 	require.Equal(t, "true", again.Header.Get("idempotency-replayed"))
 
 	session := first.Body[len(`{"session_id":"`) : len(`{"session_id":"`)+36]
-	stop := []string{"Idempotency-Key", "till-4-stop-1"}
+	stop := []string{"Idempotency-Key", "pos-4-stop-1"}
 	for range 2 {
 		require.Equal(t, 204, pos.ask("POST", v2+"/sessions/"+session+"/stop", "", stop...).Status)
 	}
