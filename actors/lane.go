@@ -562,7 +562,7 @@ func (l *laneActor) putBack(q *request) {
 	time.AfterFunc(reportRetry, func() { l.r.send(l.self, &resumeReports{l}) })
 }
 
-// arm sets the timer to the deadline. An older timer is stale from then on.
+// arm sets the timer to the deadline, which makes an older one stale. It reads the clock: on a busy machine l.now is tens of ms ago.
 func (l *laneActor) arm() {
 	if l.timer != nil {
 		l.timer.Stop()
@@ -571,8 +571,7 @@ func (l *laneActor) arm() {
 	l.timerArmed++
 	if deadline, running := l.lane.Deadline(); running {
 		armed := l.timerArmed
-		left := deadline.Since(l.r.clock.Now()) // l.now may be tens of ms ago when the machine is busy, and the timer as much late
-		l.timer = time.AfterFunc(max(0, left), func() { l.r.send(l.self, &timeUp{armed}) })
+		l.timer = time.AfterFunc(max(0, deadline.Since(l.r.clock.Now())), func() { l.r.send(l.self, &timeUp{armed}) })
 	}
 }
 

@@ -1,5 +1,4 @@
-// Package trace carries the trace id of a request: from the API through the actors to the event log and the log line about
-// the delivery. Nothing that the gateway does depends on it.
+// Package trace carries a request's trace id from the API to the log line about its delivery. Nothing else depends on it.
 package trace
 
 import "context"

@@ -282,19 +282,15 @@ func (state *rangeState) noteEvent(cursor uint64, r row) {
 // puts write a row of a table, or replace the one with its key. All but that of lanes have the parameters of columns. INSERT OR
 // REPLACE would delete the old row and insert the new one, and so write twice as many pages.
 var puts = map[string]string{
-	"lanes": "INSERT INTO lanes (place, lane_id, checksum, record) VALUES (?, ?, ?, ?)" +
-		" ON CONFLICT DO UPDATE SET checksum = excluded.checksum, record = excluded.record",
-	"keys": "INSERT INTO keys (checksum, record, range, name) VALUES (?, ?, ?, ?)" +
-		" ON CONFLICT DO UPDATE SET checksum = excluded.checksum, record = excluded.record",
-	"holds": "INSERT INTO holds (checksum, record, range) VALUES (?, ?, ?)" +
-		" ON CONFLICT DO UPDATE SET checksum = excluded.checksum, record = excluded.record",
-	"events": "INSERT INTO events (checksum, record, range, position, pending) VALUES (?, ?, ?, ?, ?)" +
-		" ON CONFLICT DO UPDATE SET checksum = excluded.checksum, record = excluded.record, pending = excluded.pending",
-	"ended": "INSERT INTO ended (checksum, record, range, position, session_id) VALUES (?, ?, ?, ?, ?)" +
-		" ON CONFLICT DO UPDATE SET checksum = excluded.checksum, record = excluded.record, session_id = excluded.session_id",
-	"acts": "INSERT INTO acts (checksum, record, range, position) VALUES (?, ?, ?, ?)" +
-		" ON CONFLICT DO UPDATE SET checksum = excluded.checksum, record = excluded.record",
+	"lanes":  "INSERT INTO lanes (place, lane_id, checksum, record) VALUES (?, ?, ?, ?)" + orReplace,
+	"keys":   "INSERT INTO keys (checksum, record, range, name) VALUES (?, ?, ?, ?)" + orReplace,
+	"holds":  "INSERT INTO holds (checksum, record, range) VALUES (?, ?, ?)" + orReplace,
+	"events": "INSERT INTO events (checksum, record, range, position, pending) VALUES (?, ?, ?, ?, ?)" + orReplace + ", pending = excluded.pending",
+	"ended":  "INSERT INTO ended (checksum, record, range, position, session_id) VALUES (?, ?, ?, ?, ?)" + orReplace + ", session_id = excluded.session_id",
+	"acts":   "INSERT INTO acts (checksum, record, range, position) VALUES (?, ?, ?, ?)" + orReplace,
 }
+
+const orReplace = " ON CONFLICT DO UPDATE SET checksum = excluded.checksum, record = excluded.record"
 
 func (r row) columns(state *rangeState) []any {
 	columns := append(make([]any, 0, 5), r.checksum, r.record, state.number)

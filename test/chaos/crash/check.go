@@ -99,6 +99,17 @@ func (x *fixture) adopt(v *verdict) {
 	}
 }
 
+// checkAfterOutage waits until the gateway serves again and has saved what was in force meanwhile, and checks it before and after
+// the clients have sent requests again.
+func (x *fixture) checkAfterOutage() {
+	x.t.Helper()
+	x.process().Ready()
+	x.waitSettled()
+	x.check()
+	x.repeat()
+	x.check()
+}
+
 // repeat has every client send requests again.
 func (x *fixture) repeat() {
 	var work sync.WaitGroup

@@ -2,6 +2,15 @@ package crash
 
 import "time"
 
+// killAndFinish finishes after one more kill, so that what was saved last has to come back.
+func (x *fixture) killAndFinish() {
+	x.t.Helper()
+	x.kill()
+	x.start()
+	x.check()
+	x.finish()
+}
+
 // finish waits until every event is delivered, checks once more, and logs the counters.
 func (x *fixture) finish() {
 	x.t.Helper()

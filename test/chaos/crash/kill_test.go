@@ -83,16 +83,9 @@ func TestKillRedisUnderTheGateway(t *testing.T) {
 			server.Restart()
 			x.waitRandom(soonest, latest)
 		})
-		x.process().Ready()
-		x.waitSettled() // what is in force is saved after the store is back, and not all at once
-		x.check()
-		x.repeat()
-		x.check()
+		x.checkAfterOutage()
 	}
-	x.kill()
-	x.start()
-	x.check()
-	x.finish()
+	x.killAndFinish()
 }
 
 // The store is killed and then the gateway, before the store is back: only what was not saved may be lost.

@@ -40,18 +40,11 @@ func TestTheLineToRedisIsBad(t *testing.T) {
 				repair()
 				x.waitRandom(soonest, latest)
 			})
-			x.process().Ready()
-			x.waitSettled()
-			x.check()
-			x.repeat()
-			x.check()
+			x.checkAfterOutage()
 			t.Logf("%s %s: as it should be", bad.what, bad.direction)
 		}
 	}
-	x.kill()
-	x.start()
-	x.check()
-	x.finish()
+	x.killAndFinish()
 }
 
 // The store hangs for a while and goes on: it carries out late what was sent to it.
@@ -68,14 +61,7 @@ func TestRedisStandsStillUnderTheGateway(t *testing.T) {
 			server.Wake()
 			x.waitRandom(soonest, latest)
 		})
-		x.process().Ready()
-		x.waitSettled()
-		x.check()
-		x.repeat()
-		x.check()
+		x.checkAfterOutage()
 	}
-	x.kill()
-	x.start()
-	x.check()
-	x.finish()
+	x.killAndFinish()
 }

@@ -55,10 +55,7 @@ func TestASecondGatewayTakesTheRange(t *testing.T) {
 		first.hangUp()
 		x.check()
 	}
-	x.kill()
-	x.start()
-	x.check()
-	x.finish()
+	x.killAndFinish()
 }
 
 // commanded is the sessions that clients command.
