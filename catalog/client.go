@@ -28,6 +28,8 @@ type Settings struct {
 	UserAgent string
 	Log       zerolog.Logger
 	Metrics   *Metrics // shared by the clients of all ranges
+	// SecureOnly leaves out pictures without https, which the screens' own transport would refuse. The log names them.
+	SecureOnly bool
 }
 
 // Client fetches from one integrator's products API, without a cache. It is safe for concurrent use.

@@ -45,6 +45,9 @@ func (c *Client) validProducts(t Type, elements []json.RawMessage) []Product {
 			}
 			continue
 		}
+		if c.settings.SecureOnly && strings.HasPrefix(strings.ToLower(found.product.PictureURL), "http:") {
+			found.product.PictureURL, found.noPicture = "", "picture_url must be an https URL in production"
+		}
 		if found.noPicture != "" {
 			c.logProduct(t, i, found).Str("problem", found.noPicture).Msg("a product of the integrator is shown without its picture")
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 )
 
@@ -166,6 +167,21 @@ func TestAPictureIsShownOrDroppedButNeverCostsTheProduct(t *testing.T) {
 				`"message":"a product of the integrator is shown without its picture"}`, c.log)
 		}
 		require.Equal(t, []string{want}, log)
+	}
+}
+
+func TestProductionShowsNoPictureWithoutTLS(t *testing.T) {
+	for sent, want := range map[string]string{
+		"https://pos.example/a.jpg": "https://pos.example/a.jpg", "HTTPS://pos.example/a.jpg": "HTTPS://pos.example/a.jpg",
+		"http://pos.example/a.jpg": "", "HTTP://pos.example/a.jpg": "", "": "",
+	} {
+		elements, err := split([]byte("[" + with(aBox, change{"picture_url": sent}) + "]"))
+		require.NoError(t, err)
+		log := &logLines{}
+		products := New(Settings{Log: zerolog.New(log), SecureOnly: true}).validProducts(Ammo, elements)
+		require.Len(t, products, 1)
+		require.Equal(t, want, products[0].PictureURL)
+		require.Equal(t, sent != "" && want == "", strings.Contains(log.lines()[0], "picture_url must be an https URL in production"), sent)
 	}
 }
 

@@ -148,7 +148,8 @@ type Webhook struct {
 	Timeout     time.Duration `yaml:"timeout"`           // of one attempt, default 10s
 	Concurrency int           `yaml:"concurrency"`       // attempts at a time, default 16; purchases have slots of their own
 	Queue       int           `yaml:"queue"`             // events that may wait, default 10,000; above it the oldest are dropped
-	// AllowPrivate permits loopback, private, link-local and multicast addresses in production.
+	// AllowPrivate permits loopback, private, link-local and multicast addresses of the URL in production. No redirect is
+	// followed, so it opens nothing else.
 	AllowPrivate bool `yaml:"allow_private,omitempty"`
 }
 
@@ -157,7 +158,17 @@ type Products struct {
 	URL     string        `yaml:"url"`     // https; http in the playground; without the /products at its end
 	Timeout time.Duration `yaml:"timeout"` // of one request, default 5s
 
-	AllowPrivate bool `yaml:"allow_private,omitempty"` // as with the webhook
+	// AllowPrivate permits a private address of the URL in production: for its scheme, host and port alone, of products and
+	// pictures alike.
+	AllowPrivate bool `yaml:"allow_private,omitempty"`
+}
+
+// PrivateURL returns the URL whose scheme, host and port may have a private address in production, or "".
+func (p *Products) PrivateURL() string {
+	if !p.AllowPrivate {
+		return ""
+	}
+	return p.URL
 }
 
 // Staff is one person who may sign in on the range's control screen.

@@ -21,6 +21,7 @@ const maxValues = 2_000_000
 // which takes hours for a hostile 16 MiB.
 type document struct {
 	found  *faults
+	files  *secretFiles
 	values int // read so far, aliases counted each time
 }
 
@@ -84,16 +85,39 @@ func (d *document) section(n *yaml.Node, target reflect.Value, p path) {
 			key = key.Alias
 		}
 		at := slices.IndexFunc(settings, func(s setting) bool { return s.key == key.Value })
+		inFile := slices.IndexFunc(settings, func(s setting) bool { return s.fileKey() == key.Value })
 		line, duplicate := first[key.Value]
 		switch {
-		case key.Kind != yaml.ScalarNode || at < 0:
+		case key.Kind != yaml.ScalarNode || key.Value == "" || at < 0 && inFile < 0:
 			d.unknown(key, settings, p)
 		case duplicate:
 			d.found.add(p.key(key.Value), "given twice (lines %d and %d)", line, key.Line)
+		case at < 0:
+			first[key.Value] = key.Line
+			d.file(value, target.Field(settings[inFile].field), p, settings[inFile])
 		default:
 			first[key.Value] = key.Line
 			d.value(value, target.Field(settings[at].field), p.key(key.Value))
 		}
+	}
+	for _, s := range settings {
+		if line := first[s.fileKey()]; line > 0 && first[s.key] > 0 {
+			d.found.add(p.key(s.fileKey()), "given beside %s (lines %d and %d); choose one", s.key, first[s.key], line)
+		}
+	}
+}
+
+// file reads the secrets of a setting from the file that the node names.
+func (d *document) file(n *yaml.Node, target reflect.Value, section path, s setting) {
+	at := section.key(s.fileKey())
+	var name string
+	if d.value(n, reflect.ValueOf(&name).Elem(), at) {
+		if problem := d.files.set(target, name); problem != "" {
+			d.found.unread(at, "%s (line %d)", problem, n.Line)
+		}
+	}
+	if d.found.paths[at] {
+		d.found.suppress(section.key(s.key))
 	}
 }
 
@@ -149,6 +173,9 @@ func (d *document) unknown(key *yaml.Node, among []setting, p path) {
 	var keys []string
 	for _, s := range among {
 		keys = append(keys, s.key)
+		if hasFile(s.kind) {
+			keys = append(keys, s.fileKey())
+		}
 	}
 	if key.Kind != yaml.ScalarNode || !showable.MatchString(key.Value) {
 		p = p.key(fmt.Sprintf("(line %d)", key.Line))

@@ -14,7 +14,7 @@ const prefix = "RANGEGATE_"
 
 // override applies the variables of the environment. A variable with our prefix that names no setting is a fault, as a
 // mistyped override would go unnoticed otherwise. An empty value empties a text.
-func (c *Config) override(environ []string, found *faults) {
+func (c *Config) override(environ []string, files *secretFiles, found *faults) {
 	name := func(entry string) string {
 		name, _, _ := strings.Cut(entry, "=")
 		return name
@@ -24,17 +24,44 @@ func (c *Config) override(environ []string, found *faults) {
 	slices.SortStableFunc(ours, func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(name(a)), len(name(b))), cmp.Compare(name(a), name(b)))
 	})
+	var applied []string
 	for _, entry := range ours {
 		name, value, _ := strings.Cut(entry, "=")
-		if problem := c.set(name[len(prefix):], value); problem != "" {
+		problem := c.set(name[len(prefix):], value, files)
+		if problem == "" {
+			problem = besideFile(name, applied)
+		}
+		if problem != "" {
 			found.add(path(name), "%s", problem)
 		}
+		applied = append(applied, name)
 	}
 }
 
-func (c *Config) set(name, value string) (problem string) {
+// besideFile returns the problem of a variable for a file beside one of these for the secret itself. The shorter name
+// comes first: TOKEN precedes TOKEN_FILE, and TOKENS_0 precedes TOKENS_FILE.
+func besideFile(name string, applied []string) (problem string) {
+	secret, isFile := strings.CutSuffix(name, strings.ToUpper(fileEnding))
+	for _, other := range applied {
+		if isFile && (other == secret || strings.HasPrefix(other, secret+"_")) {
+			return "given beside " + other + "; choose one"
+		}
+	}
+	return ""
+}
+
+func (c *Config) set(name, value string, files *secretFiles) (problem string) {
 	pattern, indexes := generalize(name)
 	steps, ok := variables[pattern]
+	if !ok {
+		if steps, isFile := fileVariables[pattern]; isFile {
+			target, problem := locate(reflect.ValueOf(c).Elem(), steps, indexes)
+			if problem != "" {
+				return problem
+			}
+			return files.set(target, value)
+		}
+	}
 	switch {
 	case name == "STORE_BOLT":
 		return boltRemoved
@@ -91,7 +118,7 @@ func locate(v reflect.Value, steps []step, indexes []string) (target reflect.Val
 
 // hint suggests the variable with the nearest name, with the given indexes.
 func hint(pattern string, indexes []string) string {
-	meant := nearest(pattern, slices.Sorted(maps.Keys(variables)))
+	meant := nearest(pattern, slices.Concat(slices.Sorted(maps.Keys(variables)), slices.Sorted(maps.Keys(fileVariables))))
 	if meant == "" || strings.Count(meant, "#") != len(indexes) {
 		return ""
 	}

@@ -28,7 +28,7 @@ func TestFaultsOfTheFile(t *testing.T) {
 		{"an unknown key", edited(t, "Lane 1,", "Lane 1, acessible: true,"), `ranges[0].lanes[0].acessible: unknown key (line 10), did you mean "accessible"?`},
 		{"a key of another section", smallest + "tls: {}", "tls: unknown key (line 12); known are environment, http, operations, log, store, ranges"},
 		{"another case", smallest + "Store: {}", `Store: unknown key (line 12), did you mean "store"?`},
-		{"a key that may be a secret", smallest + "operations: {token:22222222-2222-4222-8222-222222222222}", "operations.(line 12): unknown key; known are address, tls, token"},
+		{"a key that may be a secret", smallest + "operations: {token:22222222-2222-4222-8222-222222222222}", "operations.(line 12): unknown key; known are address, tls, token, token_file"},
 		{"a key that is no text", smallest + "? [a]\n: b", "(line 12): unknown key; known are environment, http, operations, log, store, ranges"},
 		{"a key given twice", smallest + "environment: playground", "environment: given twice (lines 2 and 12)"},
 
@@ -257,15 +257,4 @@ func TestTheListOfFaultsIsBounded(t *testing.T) {
 	list := faultsOf(t, err)
 	require.Len(t, list, maxFaults+1)
 	assert.Equal(t, "only the first 1000 faults are listed", list[maxFaults])
-}
-
-func TestUnusedListsSettingsWithoutEffect(t *testing.T) {
-	cfg := Playground(2, "data", "127.0.0.1:0", "http://127.0.0.1:7070")
-	assert.Empty(t, cfg.Unused())
-	cfg.Ranges[0].Webhook = nil
-	cfg.Ranges[0].OnLinkLoss = Hold
-	cfg.Ranges[0].LinkTLS.CA = "ca.pem"
-	assert.Equal(t, []string{"ranges[0].link_tls", "ranges[0].purchasing"}, cfg.Unused())
-	cfg.Ranges[0].Lanes[0].Link = Link{Driver: DriverWebSocket, Address: "wss://h/lane"}
-	assert.NotContains(t, cfg.Unused(), "ranges[0].link_tls")
 }

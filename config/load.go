@@ -29,18 +29,19 @@ func Load(path string, environ []string) (Config, error) {
 	return Parse(data, environ)
 }
 
-// Parse is Load for a file in memory. The error joins every [Fault], in the order file, environment, rules; text that is
+// Parse is Load for a configuration in memory; the files of its secrets are read. The error joins every [Fault], in the order file, environment, rules; text that is
 // not YAML is the only fault of its file.
 func Parse(data []byte, environ []string) (Config, error) {
 	if len(data) > maxBytes {
 		return Config{}, Fault{Problem: fmt.Sprintf("larger than %d MiB", maxBytes>>20)}
 	}
 	var found faults
-	cfg, err := (&document{found: &found}).decode(data)
+	files := newSecretFiles(environ)
+	cfg, err := (&document{found: &found, files: files}).decode(data)
 	if err != nil {
 		return Config{}, err
 	}
-	if err := cfg.finish(environ, &found); err != nil {
+	if err := cfg.finish(environ, files, &found); err != nil {
 		return Config{}, err
 	}
 	return cfg, nil
@@ -49,11 +50,11 @@ func Parse(data []byte, environ []string) (Config, error) {
 // Override applies the environment to a configuration that does not come from a file, sets the defaults and checks the
 // rules. After an error cfg must not be used.
 func Override(cfg *Config, environ []string) error {
-	return cfg.finish(environ, new(faults))
+	return cfg.finish(environ, newSecretFiles(environ), new(faults))
 }
 
-func (c *Config) finish(environ []string, found *faults) error {
-	c.override(environ, found)
+func (c *Config) finish(environ []string, files *secretFiles, found *faults) error {
+	c.override(environ, files, found)
 	c.complete()
 	c.validate(found)
 	return errors.Join(found.list...)
@@ -110,6 +111,16 @@ func (f *faults) add(p path, format string, args ...any) {
 func (f *faults) unread(p path, format string, args ...any) {
 	f.add(p, format, args...)
 	f.paths[p] = true
+}
+
+// suppress drops later faults of a value, without a fault of its own: one at another path has the reason.
+func (f *faults) suppress(p path) {
+	if f.paths == nil {
+		f.paths = map[path]bool{}
+	}
+	if _, listed := f.paths[p]; !listed {
+		f.paths[p] = true
+	}
 }
 
 // below reports whether the path lies below an unreadable value.

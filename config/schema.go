@@ -21,9 +21,21 @@ type setting struct {
 // sections holds the settings of every struct of the configuration, in the struct's order.
 var sections = map[reflect.Type][]setting{}
 
+// fileKey returns the key that names a file with the setting's secret, or "" for a setting that holds none.
+func (s setting) fileKey() string {
+	if !hasFile(s.kind) {
+		return ""
+	}
+	return s.key + fileEnding
+}
+
 // variables holds the way to every scalar by the name of its environment variable, without the prefix and with # for each
 // index of a list: RANGES_#_LANES_#_LINK_KEY. Whole names are looked up, as keys contain underscores too.
 var variables = map[string][]step{}
+
+// fileVariables holds the way to every secret, and to every list of secrets, by the name of the variable that names its file:
+// RANGES_#_TOKENS_FILE.
+var fileVariables = map[string][]step{}
 
 // step leads from a value to one inside it: the index of a struct's field, or eachItem for an item of a list.
 type step int
@@ -32,8 +44,11 @@ const eachItem step = -1
 
 func init() { register(reflect.TypeFor[Config](), "", nil) }
 
-// register walks the types and fills sections and variables.
+// register walks the types and fills sections, variables and fileVariables.
 func register(t reflect.Type, name string, steps []step) {
+	if hasFile(t) && !strings.HasSuffix(name, "_#") {
+		fileVariables[name[len("_"):]+strings.ToUpper(fileEnding)] = steps
+	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		register(t.Elem(), name, steps)

@@ -61,6 +61,8 @@ func (in *inspection) store(s Store) {
 	in.require("store", s.SQLite == "" || s.Redis == "", "two stores, sqlite and redis; choose one")
 	if s.Redis != "" {
 		in.expect("store.redis", redisProblem(s.Redis.Reveal()))
+		in.require("store.redis", !in.production || !redisExposed(s.Redis.Reveal()),
+			"would send its password to another host in the clear: wants rediss://, or a Redis at a loopback address")
 	}
 }
 
@@ -140,7 +142,7 @@ func (in *inspection) webhook(w *Webhook, p path) {
 	in.expect(p.key("url"), urlProblem(w.URL, in.production))
 	in.require(p.key("secrets"), len(w.Secrets) <= 2, "at most two, the second for rotation")
 	for i, secret := range w.Secrets {
-		in.expect(p.key("secrets").item(i), signingProblem(secret))
+		in.expect(p.key("secrets").item(i), signingProblem(secret, in.production))
 	}
 }
 
@@ -186,12 +188,18 @@ func nameProblem(name string) string {
 	return ""
 }
 
+// minSigningKey is the length of a signing key in bytes that Standard Webhooks asks for.
+const minSigningKey = 24
+
 // signingProblem checks a secret in the form of Standard Webhooks: whsec_ and base64.
-func signingProblem(secret Secret) string {
+func signingProblem(secret Secret, production bool) string {
 	encoded, ok := strings.CutPrefix(secret.Reveal(), "whsec_")
 	key, err := base64.StdEncoding.DecodeString(encoded)
-	if !ok || err != nil || len(key) == 0 {
+	switch {
+	case !ok || err != nil || len(key) == 0:
 		return "wants whsec_ and base64"
+	case production && len(key) < minSigningKey:
+		return "wants at least 24 bytes behind whsec_ in production, such as openssl rand -base64 32 makes"
 	}
 	return ""
 }
@@ -280,19 +288,3 @@ func (t LinkTLS) Pin() (pin Digest, ok bool) { return parseDigest(t.Fingerprint)
 
 // secured reports whether the lane's controller is at a wss:// address.
 func (l Lane) secured() bool { return strings.HasPrefix(l.Link.Address, "wss:") }
-
-// Unused lists the paths of the settings that have no effect because another setting is missing.
-func (c Config) Unused() []string {
-	var unused []string
-	for i, r := range c.Ranges {
-		p := path("ranges").item(i)
-		secured := slices.ContainsFunc(r.Lanes, func(l Lane) bool { return l.secured() })
-		if r.LinkTLS != (LinkTLS{}) && !secured {
-			unused = append(unused, string(p.key("link_tls")))
-		}
-		if r.Purchasing && !r.Sells() {
-			unused = append(unused, string(p.key("purchasing")))
-		}
-	}
-	return unused
-}

@@ -178,6 +178,32 @@ func redisProblem(raw string) string {
 	return ""
 }
 
+// redisExposed reports whether a password of the url goes in the clear to another host. The url has no problem.
+func redisExposed(raw string) bool {
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme != "redis" {
+		return false
+	}
+	_, password := u.User.Password()
+	options := u.Query()
+	if !password && options.Get("sentinel_password") == "" {
+		return false
+	}
+	hosts := []string{u.Hostname()}
+	for _, node := range options["addr"] {
+		if other, err := url.Parse("redis://" + node); err == nil {
+			hosts = append(hosts, other.Hostname())
+		}
+	}
+	return slices.ContainsFunc(hosts, func(host string) bool { return !loopback(host) })
+}
+
+// loopback reports whether the host of an address is this machine.
+func loopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && ip.Unmap().IsLoopback()
+}
+
 func redisOptionFits(name, value string, encrypted bool) bool {
 	switch redisOptions[name] {
 	case "":

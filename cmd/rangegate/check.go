@@ -43,6 +43,9 @@ func (c check) Run(t *terminal) error {
 		for _, unused := range cfg.Unused() {
 			t.logf("%s: has no effect\n", unused)
 		}
+		for _, open := range cfg.Exposures() {
+			t.logf("%s %s; %s\n", open.Path, open.Problem, open.Remedy)
+		}
 		return nil
 	}
 	found := preflight.Run(t.ctx, preflight.Settings{Config: cfg, Trust: trustOf, UserAgent: userAgent()})

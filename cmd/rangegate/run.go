@@ -76,6 +76,9 @@ func run(t *terminal, p program) (err error) {
 	for _, unused := range p.config.Unused() {
 		log.Warn().Str("path", unused).Msg("configured, and has no effect")
 	}
+	for _, open := range p.config.Exposures() {
+		log.Warn().Str("path", open.Path).Str("remedy", open.Remedy).Msg(open.Problem)
+	}
 	clock, err := clock.NewSystem()
 	if err != nil {
 		return err

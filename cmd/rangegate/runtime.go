@@ -100,7 +100,7 @@ func (s *service) buildRange(
 		if old != nil && reflect.DeepEqual(old.config.Products, p) {
 			built.products = old.products
 		} else {
-			built.products = s.productsClient(r.ID, p, environment.PublicOnly(p.AllowPrivate))
+			built.products = s.productsClient(r.ID, p, environment)
 		}
 		built.settings.Catalogue = cartCheck{built.products}
 	}
@@ -131,12 +131,22 @@ func (s *service) webhookClient(id uuid.UUID, w *config.Webhook, guarded bool) (
 // productConnections bounds the connections to a products API: some catalogues of four requests each.
 const productConnections = 32
 
-func (s *service) productsClient(id uuid.UUID, p *config.Products, guarded bool) *catalog.Client {
+func (s *service) productsClient(id uuid.UUID, p *config.Products, environment config.Environment) *catalog.Client {
 	return catalog.New(catalog.Settings{
 		URL: p.URL, Timeout: p.Timeout, UserAgent: userAgent(), Metrics: s.catalog,
-		Transport: egress.Transport(guarded, productConnections),
-		Log:       s.log.With().Stringer("range_id", id).Logger(),
+		Transport:  productsTransport(p, environment, productConnections),
+		SecureOnly: environment == config.InProduction,
+		Log:        s.log.With().Stringer("range_id", id).Logger(),
 	})
+}
+
+// productsTransport returns a transport to a products API and to the pictures of its products, which have connections of
+// their own.
+func productsTransport(p *config.Products, environment config.Environment, connections int) http.RoundTripper {
+	if environment != config.InProduction {
+		return egress.Transport(false, connections)
+	}
+	return egress.NewProduction(p.PrivateURL(), connections)
 }
 
 // cartCheck checks carts against the products API. When the API cannot be reached it refuses nothing: the integrator

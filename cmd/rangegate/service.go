@@ -29,7 +29,6 @@ import (
 	"rangegate/config"
 	"rangegate/lanes/link/sim"
 	"rangegate/webhook"
-	"rangegate/webhook/egress"
 )
 
 // service owns what lives as long as the process. What depends on the configuration is in its current gatewayRuntime,
@@ -125,7 +124,7 @@ func (s *service) screens(next *gatewayRuntime) api.Screens {
 			}
 		}
 		if p := r.Products; p != nil {
-			transports[r.ID] = egress.Transport(next.config.Environment.PublicOnly(p.AllowPrivate), pictureConnections)
+			transports[r.ID] = productsTransport(p, next.config.Environment, pictureConnections)
 		}
 	}
 	screens.Pictures = lanescreen.NewPictures(userAgent(), transports)

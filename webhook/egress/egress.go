@@ -65,6 +65,8 @@ func Reason(err error, otherwise string) string {
 	switch {
 	case errors.Is(err, ssrf.ErrProhibitedIP):
 		return "the address is not allowed"
+	case errors.Is(err, ErrNotHTTPS):
+		return "production wants https"
 	case errors.As(err, &lookup) && lookup.IsNotFound:
 		return "the host name is not known"
 	case errors.As(err, &lookup):

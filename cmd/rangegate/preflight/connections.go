@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -53,22 +54,28 @@ func (s Settings) webhooks(ctx context.Context) []Finding {
 // products fetches the products like a lane screen's shop.
 func (s Settings) products(ctx context.Context) []Finding {
 	type productsAPI struct {
-		url     string
-		timeout time.Duration
-		guarded bool
+		url, private string
+		timeout      time.Duration
 	}
 	apis := groups[productsAPI]{}
 	for _, r := range s.Config.Ranges {
 		if p := r.Products; p != nil {
-			apis.add(productsAPI{p.URL, p.Timeout, s.Config.Environment.PublicOnly(p.AllowPrivate)}, r.Name)
+			apis.add(productsAPI{p.URL, p.PrivateURL(), p.Timeout}, r.Name)
 		}
 	}
 	if len(apis) == 0 {
 		return []Finding{ok("products", "no range has any")}
 	}
 	metrics := catalog.NewMetrics(prometheus.NewRegistry())
+	production := s.Config.Environment == config.InProduction
 	return checkGroups(ctx, apis, func(ctx context.Context, api productsAPI, names string) Finding {
-		transport := egress.Transport(api.guarded, len(catalog.Types))
+		var transport interface {
+			http.RoundTripper
+			CloseIdleConnections()
+		} = egress.Transport(false, len(catalog.Types))
+		if production {
+			transport = egress.NewProduction(api.private, len(catalog.Types))
+		}
 		defer transport.CloseIdleConnections()
 		client := catalog.New(catalog.Settings{
 			URL: api.url, Timeout: api.timeout, Transport: transport, UserAgent: s.UserAgent, Log: zerolog.Nop(), Metrics: metrics,

@@ -123,6 +123,9 @@ func (s Settings) configuration(context.Context) (all []Finding) {
 	for _, path := range s.Config.Unused() {
 		all = append(all, Finding{Warn, "configuration", path + " has no effect", "remove it, or add the setting that it needs"})
 	}
+	for _, open := range s.Config.Exposures() {
+		all = append(all, Finding{Warn, "configuration", open.Path + " " + open.Problem, open.Remedy})
+	}
 	if h := s.Config.HTTP; h.BehindProxy && len(h.TrustedProxies) == 0 {
 		all = append(all, Finding{
 			Warn, "configuration", "http.behind_proxy without http.trusted_proxies: all clients count as one address, the proxy's",

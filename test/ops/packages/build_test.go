@@ -8,7 +8,11 @@
 package packages
 
 import (
+	"debug/buildinfo"
 	"debug/elf"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -79,7 +83,7 @@ func TestTheSameSourceGivesTheSameBytes(t *testing.T) {
 	out, err := build(after, again)
 	require.NoError(t, err, string(out))
 	for arch := range machines {
-		for _, name := range []string{filepath.Base(deb(after, arch)), "rangegate-linux-" + arch} {
+		for _, name := range []string{filepath.Base(deb(after, arch)), "rangegate-linux-" + arch, "rangegate-linux-" + arch + ".cdx.json", "SHA256SUMS"} {
 			first, err := os.ReadFile(filepath.Join(built, name))
 			require.NoError(t, err)
 			second, err := os.ReadFile(filepath.Join(again, name))
@@ -108,6 +112,7 @@ func TestWhatAPackageHas(t *testing.T) {
 			`-rw-r--r-- root/root .* \./usr/share/doc/rangegate/README\.md`,
 			`-rw-r--r-- root/root .* \./usr/share/doc/rangegate/changelog\.gz`,
 			`-rw-r--r-- root/root .* \./usr/share/doc/rangegate/copyright`,
+			`-rw-r--r-- root/root .* \./usr/share/doc/rangegate/rangegate\.cdx\.json`,
 		} {
 			require.Regexp(t, "(?m)^"+want+"$", contents)
 		}
@@ -124,6 +129,69 @@ func TestWhatAPackageHas(t *testing.T) {
 
 func values(fields string) string {
 	return regexp.MustCompile(`(?m)^\S+: `).ReplaceAllString(fields, "")
+}
+
+// bill is what a test looks at of a CycloneDX document.
+type bill struct {
+	BOMFormat    string
+	Metadata     struct{ Component part }
+	Components   []part
+	Dependencies []struct{ DependsOn []string }
+}
+
+type part struct {
+	Name, Version, Purl string
+	Hashes              []struct{ Alg, Content string }
+}
+
+// Every module that is in a binary, and Go itself, is in its bill of materials by the name that advisories use.
+func TestTheBillOfMaterialsNamesEverythingInTheBinary(t *testing.T) {
+	for arch := range machines {
+		text, err := os.ReadFile(filepath.Join(built, "rangegate-linux-"+arch+".cdx.json"))
+		require.NoError(t, err)
+		var b bill
+		require.NoError(t, json.Unmarshal(text, &b))
+		require.Equal(t, "CycloneDX", b.BOMFormat)
+		require.Equal(t, part{Name: "rangegate", Version: after, Purl: "pkg:generic/rangegate@7.0.0%2B1.gabcdef0"}, b.Metadata.Component)
+		info, err := buildinfo.ReadFile(filepath.Join(built, "rangegate-linux-"+arch))
+		require.NoError(t, err)
+		want := map[string]string{"pkg:golang/std@" + strings.TrimPrefix(info.GoVersion, "go"): ""}
+		for _, module := range info.Deps {
+			sum, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(module.Sum, "h1:"))
+			require.NoError(t, err)
+			want["pkg:golang/"+module.Path+"@"+strings.ReplaceAll(module.Version, "+", "%2B")] = hex.EncodeToString(sum)
+		}
+		listed := map[string]string{}
+		for _, each := range b.Components {
+			listed[each.Purl] = ""
+			if len(each.Hashes) == 1 && each.Hashes[0].Alg == "SHA-256" {
+				listed[each.Purl] = each.Hashes[0].Content
+			}
+		}
+		require.Equal(t, want, listed)
+		require.Greater(t, len(listed), 20)
+		require.Len(t, b.Dependencies[0].DependsOn, len(listed))
+	}
+}
+
+// Whoever gets the files by another way compares them with the checksums.
+func TestTheChecksumsAreThoseOfTheFiles(t *testing.T) {
+	check := exec.Command(support.Program(t, "sha256sum"), "--check", "--strict", "SHA256SUMS")
+	check.Dir = built
+	out, err := check.CombinedOutput()
+	require.NoError(t, err, string(out))
+	for arch := range machines {
+		for _, name := range []string{"rangegate-linux-" + arch, "rangegate-linux-" + arch + ".cdx.json", filepath.Base(deb(after, arch))} {
+			require.Contains(t, string(out), name+": OK\n")
+		}
+	}
+}
+
+// The version of Go is part of the source, as those of the modules are.
+func TestTheToolchainIsPinned(t *testing.T) {
+	text, err := os.ReadFile("../../../go.mod")
+	require.NoError(t, err)
+	require.Regexp(t, `(?m)^toolchain go1\.\d+\.\d+$`, string(text))
 }
 
 // dpkg takes the versions for what they are: a release candidate is before its release, commits behind a release after it.

@@ -1,6 +1,7 @@
 package packages
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"runtime"
@@ -77,13 +78,16 @@ func TestTheLifeOfAnInstalledGateway(t *testing.T) {
 	requireRunning(t, gateway, sold)
 	gateway.Kill()
 
-	m.runs(0, "/usr/bin/dpkg", "--purge", "rangegate")
+	// A backup that was left behind stays of a user that nobody else becomes.
+	user := m.id("passwd", "rangegate")
+	output = m.runs(0, "/usr/bin/dpkg", "--purge", "rangegate")
 	require.Equal(t, clean, m.files())
-	for _, file := range []string{"passwd", "group"} {
-		for _, account := range m.accounts(file) {
-			require.NotEqual(t, "rangegate", account[0])
-		}
-	}
+	require.Contains(t, output, fmt.Sprintf("The user rangegate (uid %d) stays", user))
+	m.runs(0, "/usr/sbin/useradd", "--system", "another")
+	require.NotEqual(t, user, m.id("passwd", "another"))
+	require.Equal(t, user, m.id("passwd", "rangegate"))
+	m.install(deb(after, runtime.GOARCH))
+	require.Equal(t, user, m.id("passwd", "rangegate"))
 }
 
 // A release that cannot read the bolt file of the one before is not put in its place. It says how to carry the ranges over.

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -28,6 +29,18 @@ func TestTheUnitIsOneThatSystemdTakes(t *testing.T) {
 	}
 	require.Empty(t, ask("verify"))
 	ask("security", "--offline=true", "--threshold=20", "--no-pager") // 2.0 at most
+	require.Regexp(t, `^\d+%$`, m.unit("MemoryMax"), "of whatever the machine has")
+	require.Regexp(t, `^\d+$`, m.unit("TasksMax"))
+
+	// What is offered as a comment is taken too.
+	path := m.at("lib/systemd/system/rangegate.service")
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	offered := regexp.MustCompile(`(?m)^#([A-Z][A-Za-z]+=)`)
+	require.Len(t, offered.FindAll(text, -1), 3, "LoadCredential, IPAddressDeny, IPAddressAllow")
+	require.NoError(t, os.WriteFile(path, offered.ReplaceAll(text, []byte("$1")), 0o644))
+	require.Empty(t, ask("verify"))
+	require.Equal(t, "any", m.unit("IPAddressDeny"))
 }
 
 // unit is a setting of the installed unit.

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -77,6 +78,29 @@ func configuration(redis, webhook, products, lane string) string {
 	}}}.String()
 }
 
+// settings are the secrets of a configuration: the key before each, and the text behind it.
+var settings = regexp.MustCompile(`\b(tokens|secrets|token|pin_hash|screen_key|key|redis): (\[[^\]]*\]|"[^"]*"|[^,}\s]+)`)
+
+// inFiles is the same configuration with every secret in a file of its own.
+func inFiles(t *testing.T, configuration string) string {
+	t.Helper()
+	dir := t.TempDir()
+	n := 0
+	moved := settings.ReplaceAllStringFunc(configuration, func(found string) string {
+		n++
+		parts := settings.FindStringSubmatch(found)
+		content := strings.ReplaceAll(strings.Trim(parts[2], `"[]`), ", ", "\n") + "\n"
+		path := filepath.Join(dir, fmt.Sprint("file-", n))
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+		return fmt.Sprintf("%s_file: %q", parts[1], path)
+	})
+	require.Equal(t, 7, n, "every secret has moved")
+	for _, secret := range []string{token, second, operator, whsec, linkKey, screenKey, pin, redisPass} {
+		require.NotContains(t, moved, secret)
+	}
+	return moved
+}
+
 // echo is a neighbour that answers with everything it was sent, and refuses.
 func echo() *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -86,12 +110,22 @@ func echo() *httptest.Server {
 }
 
 func TestNoSecretIsShown(t *testing.T) {
+	requireNothingShown(t, func(configuration string) string { return configuration })
+}
+
+func TestNoSecretOfAFileIsShown(t *testing.T) {
+	requireNothingShown(t, func(configuration string) string { return inFiles(t, configuration) })
+}
+
+// requireNothingShown serves a configuration with every secret, in the form that written gives it, and looks through
+// everything that the gateway says.
+func requireNothingShown(t *testing.T, written func(configuration string) string) {
 	redis := redistest.Start(t, "--requirepass", redisPass)
 	integrator, controller := echo(), echo()
 	defer controller.Close()
 	store := strings.Replace(redis.URL(), "redis://", "redis://:"+redisPass+"@", 1)
-	text := configuration(store, integrator.URL+"/hook?key="+inQuery, integrator.URL,
-		strings.Replace(controller.URL, "http:", "ws:", 1))
+	text := written(configuration(store, integrator.URL+"/hook?key="+inQuery, integrator.URL,
+		strings.Replace(controller.URL, "http:", "ws:", 1)))
 	p := support.Serve(t, text)
 	var answers strings.Builder
 
@@ -131,6 +165,9 @@ func TestNoSecretIsShown(t *testing.T) {
 	for _, page := range []string{"/actors", "/actors?range=" + support.RangeID, "/actors/" + support.LaneID(1), "/log-level"} {
 		require.Equal(t, 200, ask(operations, "GET", page, "", bearer...).Status, page)
 		require.Equal(t, 401, ask(operations, "GET", page, "", "Authorization", "Bearer "+guessed).Status, page)
+	}
+	for _, profile := range []string{"/debug/pprof/heap?debug=1", "/debug/pprof/allocs?debug=1", "/debug/pprof/goroutine?debug=2"} {
+		require.Equal(t, 200, ask(operations, "GET", profile, "", bearer...).Status, profile)
 	}
 	require.Equal(t, 200, ask(operations, "PUT", "/log-level", `{"level":"debug"}`, bearer...).Status)
 	for _, page := range []string{"/metrics", "/ranges/" + support.RangeID + "/holds"} {
@@ -174,22 +211,53 @@ func TestNoSecretOfAConfigurationIsShown(t *testing.T) {
 		"no yaml":                    {"check", [2]string{"operations: {", "operations: {{"}},
 		"a key of nothing":           {"check", [2]string{"screen_key: ", "screenkey: "}},
 		"the same token twice":       {"check", [2]string{second, token}},
+		"a secret for a path":        {"check", [2]string{"key: " + linkKey, "key_file: " + linkKey}},
+		"a path below a secret":      {"check", [2]string{"key: " + linkKey, "key_file: /" + linkKey}},
+	} {
+		text := good
+		if story.damage[0] != "" {
+			require.Contains(t, text, story.damage[0])
+			text = strings.ReplaceAll(text, story.damage[0], story.damage[1])
+		}
+		t.Run(name, func(t *testing.T) { requireNothingPrinted(t, story.command, text, name == "shown") })
+	}
+	for name, story := range map[string]struct {
+		command string
+		damage  [2]string
+	}{
+		"files, shown":                     {"check --offline", [2]string{}},
+		"files, the pre-flight fails":      {"check", [2]string{}},
+		"files, the store is not there":    {"serve", [2]string{}},
+		"files, a secret that is no token": {"check", [2]string{token, linkKey}},
+		"files, a key that is no base64":   {"check", [2]string{whsec, "whsec_" + linkKey}},
+		"files, a hash that is none":       {"check", [2]string{pin, linkKey}},
+		"files, a screen key to guess":     {"check", [2]string{screenKey, "planted-"}},
+		"files, a store that is no url":    {"check", [2]string{"redis://:", "redis ://:"}},
+		"files, the same token twice":      {"check", [2]string{second, token}},
+		"files, a secret of two lines":     {"check", [2]string{linkKey, linkKey + ", " + linkKey}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "rangegate.yaml")
 			text := good
 			if story.damage[0] != "" {
 				require.Contains(t, text, story.damage[0])
 				text = strings.ReplaceAll(text, story.damage[0], story.damage[1])
 			}
-			require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-			var out bytes.Buffer
-			cmd := support.Command(append(strings.Fields(story.command), "--config", path)...)
-			cmd.Stdout, cmd.Stderr = &out, &out
-			err := cmd.Run()
-			require.Equal(t, name == "shown", err == nil, out.String())
-			require.NotEmpty(t, out.String())
-			requireNone(t, name, out.String())
+			if strings.Contains(name, "two lines") {
+				text = strings.Replace(text, "key: "+linkKey+", "+linkKey, "key: ["+linkKey+", "+linkKey+"]", 1)
+			}
+			requireNothingPrinted(t, story.command, inFiles(t, text), name == "files, shown")
 		})
 	}
+}
+
+// requireNothingPrinted runs a command on the configuration, and looks for the secrets in what it prints.
+func requireNothingPrinted(t *testing.T, command, configuration string, succeeds bool) {
+	t.Helper()
+	var out bytes.Buffer
+	cmd := support.Command(append(strings.Fields(command), "--config", support.WriteFile(t, "rangegate.yaml", configuration))...)
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	require.Equal(t, succeeds, err == nil, out.String())
+	require.NotEmpty(t, out.String())
+	requireNone(t, command, out.String())
 }

@@ -1,0 +1,68 @@
+package config
+
+import (
+	"cmp"
+	"net"
+	"slices"
+)
+
+// Unused lists the paths of the settings that have no effect because another setting is missing.
+func (c Config) Unused() []string {
+	var unused []string
+	for i, r := range c.Ranges {
+		p := path("ranges").item(i)
+		secured := slices.ContainsFunc(r.Lanes, func(l Lane) bool { return l.secured() })
+		if r.LinkTLS != (LinkTLS{}) && !secured {
+			unused = append(unused, string(p.key("link_tls")))
+		}
+		if r.Purchasing && !r.Sells() {
+			unused = append(unused, string(p.key("purchasing")))
+		}
+	}
+	return unused
+}
+
+// Exposure is a setting of production that leaves something open to whoever is on a network.
+type Exposure struct {
+	Path    string
+	Problem string // what is open, and to whom
+	Remedy  string
+}
+
+// Exposures lists what the configuration leaves open although every rule is kept. In the playground it is nothing.
+func (c Config) Exposures() (all []Exposure) {
+	if c.Environment != InProduction {
+		return nil
+	}
+	if plainOverNetwork(c.HTTP.Address, c.HTTP.TLS) {
+		open := Exposure{
+			"http.address", "is plain HTTP: whoever is on that network reads tokens, PINs and customers' names",
+			"set http.tls, or a loopback address with a proxy that has TLS on this machine",
+		}
+		if c.HTTP.BehindProxy {
+			open.Problem = "is plain HTTP between the proxy and the gateway: whoever is on that network reads tokens, PINs and customers' names"
+		}
+		all = append(all, open)
+	}
+	if plainOverNetwork(c.Operations.Address, c.Operations.TLS) {
+		all = append(all, Exposure{
+			"operations.address", "is plain HTTP: whoever is on that network reads the operations token",
+			"set operations.tls, or a loopback address",
+		})
+	}
+	for i, r := range c.Ranges {
+		if r.Webhook != nil && len(r.Webhook.Secrets) == 0 {
+			all = append(all, Exposure{
+				string(path("ranges").item(i).key("webhook").key("secrets")),
+				"has no secret: the integrator cannot tell the gateway's events from forged ones", "agree on one with the integrator",
+			})
+		}
+	}
+	return all
+}
+
+// plainOverNetwork reports whether the address is served without TLS to other machines.
+func plainOverNetwork(address string, t TLS) bool {
+	host, _, err := net.SplitHostPort(address)
+	return t == (TLS{}) && err == nil && !loopback(cmp.Or(host, "0.0.0.0"))
+}
