@@ -142,6 +142,21 @@ func (r *Range) Acts(ctx context.Context, after uint64, limit int) ([]lanes.Act,
 	return acts, nil
 }
 
+// Record saves an act of staff that changes nothing on the range, such as signing in. It does not block. What the store does
+// not take is in the log alone: nobody waits for it, and it must not pile up while the store is down.
+func (r *Range) Record(ctx context.Context, staff, what string) {
+	id := trace.ID(ctx)
+	r.committer.Save(&commit.Write{
+		Acts:  []lanes.Act{{At: r.clock.Now().Wall, Who: staff, What: what}},
+		Trace: id,
+		Done: func(outcome commit.Outcome) {
+			if outcome != commit.Saved {
+				traced(r.log.Warn(), id).Err(outcome.Err()).Str("who", staff).Str("what", what).Msg("an act of staff was not saved")
+			}
+		},
+	})
+}
+
 // Latest returns the highest cursors of the event log, the history and the acts of staff, to read them from their ends.
 func (r *Range) Latest(context.Context) (event, ended, act uint64) { return r.committer.LastCursors() }
 

@@ -61,7 +61,8 @@ var screenErrors = extended(extended(posErrors, refusals(map[int][]*lanes.Error{
 	400: {lanes.ErrItems},
 	409: {lanes.ErrNotWaiting, lanes.ErrNoPurchasing, lanes.ErrPurchasePending, lanes.ErrTooManyOpen},
 })), endpoint.Errors{
-	"cross_site": {Status: http.StatusForbidden, Sentence: "the request comes from a page of another site"},
+	"cross_site":       {Status: http.StatusForbidden, Sentence: "the request comes from a page of another site"},
+	"officer_required": {Status: http.StatusForbidden, Sentence: "only an officer ends a ceasefire over the range"},
 })
 
 // operationsErrors adds the errors of a reload to those of the operations page.

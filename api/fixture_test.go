@@ -160,8 +160,10 @@ func settings(s *fakeRange) Settings {
 		Traffic:    NewTraffic(prometheus.NewRegistry()),
 		Log:        zerolog.Nop(),
 		Screens: Screens{
-			Sessions: control.NewSessions(),
-			Staff:    map[uuid.UUID]map[string]string{uuid.MustParse(someRange): {"sam": pinHash}},
+			Sessions: newSessions(), Attempts: control.NewAttempts(prometheus.NewRegistry()),
+			Staff: map[uuid.UUID]control.RangeStaff{
+				uuid.MustParse(someRange): {Members: map[string]control.Member{"sam": {PINHash: pinHash}}},
+			},
 			Lanes: map[uuid.UUID]lanescreen.Lane{
 				uuid.MustParse(theLane):   {Range: uuid.MustParse(someRange), Key: laneKey},
 				uuid.MustParse(otherLane): {Range: uuid.MustParse(otherRange), Key: otherLaneKey},
@@ -172,6 +174,23 @@ func settings(s *fakeRange) Settings {
 			Pictures: lanescreen.NewPictures("rangegate", nil),
 		},
 	}
+}
+
+// inMemory is a store of sign-ins that keeps none.
+type inMemory struct{}
+
+func (inMemory) Load(_ context.Context, secret [32]byte) ([32]byte, map[[32]byte]time.Time, error) {
+	return secret, map[[32]byte]time.Time{}, nil
+}
+
+func (inMemory) SignOut(context.Context, map[[32]byte]time.Time, [][32]byte) error { return nil }
+
+func newSessions() *control.Sessions {
+	sessions, err := control.NewSessions(context.Background(), inMemory{})
+	if err != nil {
+		panic(err)
+	}
+	return sessions
 }
 
 const (

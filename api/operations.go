@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"net/http"
 	"net/http/pprof"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"rangegate/api/actorstatus"
 	"rangegate/api/endpoint"
 	"rangegate/api/request"
+	"rangegate/api/screens"
 	"rangegate/api/staffops"
 )
 
@@ -25,14 +27,33 @@ import (
 type Operations struct {
 	Ready   func() error // nil once the gateway is ready, else what is missing
 	Metrics prometheus.Gatherer
-	Token   string // the operations token; empty: nobody has one
+	Tokens  OperationsTokens
 	// Range returns the running range with that id, or ErrNoRange, lanes.ErrStarting, lanes.ErrNotOwner.
 	Range   func(id uuid.UUID) (OperatedRange, error)
 	Ranges  func() []uuid.UUID    // the configured ones
 	Waiting func() map[string]int // number of messages in mailboxes, by kind of actor
-	// Reload applies the configuration again and blocks until that is done. Its error is made by RefuseReload.
-	Reload func(ctx context.Context, force bool) (Reloaded, error)
-	Log    zerolog.Logger
+	// Reload applies the configuration again for whoever that is, and blocks until that is done. Its error is made by
+	// RefuseReload.
+	Reload func(ctx context.Context, who string, force bool) (Reloaded, error)
+	// FailuresPerMinute is the number of requests with wrong tokens of a client's network, also the maximum at once, that get
+	// unauthorized; more get too_many_requests. Zero is no limit.
+	FailuresPerMinute int
+	Traffic           *Traffic
+	Log               zerolog.Logger
+}
+
+// OperationsTokens are the SHA-256 digests of the operations tokens by name. Without any nobody has one.
+type OperationsTokens map[string][sha256.Size]byte
+
+// check returns the name of the token. It takes as long for any.
+func (t OperationsTokens) check(token string) (name string, ok bool) {
+	given := sha256.Sum256([]byte(token))
+	for candidate, digest := range t {
+		if subtle.ConstantTimeCompare(given[:], digest[:]) == 1 {
+			name, ok = candidate, true
+		}
+	}
+	return name, ok
 }
 
 // OperatedRange is the part of a running range that the operations address uses.
@@ -44,15 +65,11 @@ type OperatedRange interface {
 // ErrNoRange means that no range with that id is configured.
 var ErrNoRange = endpoint.Refusal("not_found")
 
-// operatorName is who changed something, for the record: the holder of the operations token.
-const operatorName = "operator"
-
 // NewOperations returns the handler of the operations address. Only health and metrics need no operations token.
 func NewOperations(s Operations) http.Handler {
 	a := &endpoint.API{Errors: operationsErrors, Timeout: timeout, Defect: logDefect, Context: request.Track(s.Log)}
 	r := a.Router(request.AccessLog)
-	guard := requireToken(s.Token, a.Fail)
-	s.Token = "" // the guard has its digest
+	guard := s.requireToken(a.Fail)
 	r.Get("/livez", func(w http.ResponseWriter, _ *http.Request) { writeLine(w, http.StatusOK, "up") })
 	r.Get("/readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if err := s.Ready(); err != nil {
@@ -85,18 +102,36 @@ func writeLine(w http.ResponseWriter, status int, sentence string) {
 	_, _ = w.Write([]byte(sentence + "\n"))
 }
 
-// requireToken refuses requests without the operations token. An empty token is nobody's.
-func requireToken(token string, fail endpoint.FailFunc) func(http.Handler) http.Handler {
-	want, configured := sha256.Sum256([]byte(token)), token != ""
+type operatorKey struct{}
+
+// operatorOf returns who has sent a request behind requireToken, for the record: the name of the token.
+func operatorOf(ctx context.Context) string {
+	name, _ := ctx.Value(operatorKey{}).(string)
+	return name
+}
+
+// requireToken refuses requests without an operations token. It limits failures by network, never other requests: scripts
+// and an attacker may be on the same machine.
+func (s Operations) requireToken(fail endpoint.FailFunc) func(http.Handler) http.Handler {
+	failures := screens.NewAttemptLimiter[netip.Prefix](s.FailuresPerMinute)
+	refusal := func(r *http.Request) error {
+		if s.FailuresPerMinute > 0 {
+			if _, ok := failures.Reserve(request.ClientNetwork(r)); !ok {
+				s.Traffic.limited.WithLabelValues("operations").Inc()
+				return endpoint.Refuse("too_many_requests", "too many wrong operations tokens from this address", time.Minute/time.Duration(s.FailuresPerMinute))
+			}
+		}
+		return endpoint.Refuse("unauthorized", "the header Authorization must be Bearer and the operations token", 0)
+	}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-			given := sha256.Sum256([]byte(token))
-			if match := subtle.ConstantTimeCompare(given[:], want[:]) == 1; !match || !bearer || !configured {
-				fail(w, r, endpoint.Refuse("unauthorized", "the header Authorization must be Bearer and the operations token", 0))
+			name, ok := s.Tokens.check(token)
+			if !ok || !bearer {
+				fail(w, r, refusal(r))
 				return
 			}
-			next.ServeHTTP(w, r)
+			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), operatorKey{}, name)))
 		})
 	}
 }
@@ -136,7 +171,7 @@ func holds(_ context.Context, r OperatedRange, _ endpoint.Empty) ([]staffops.Hol
 }
 
 func changeHold(ctx context.Context, r OperatedRange, h staffops.HoldChange) (staffops.HoldResult, error) {
-	return h.Apply(ctx, r, operatorName)
+	return h.Apply(ctx, r, operatorOf(ctx))
 }
 
 func purchases(_ context.Context, r OperatedRange, _ endpoint.Empty) ([]staffops.PurchaseView, error) {
@@ -147,7 +182,7 @@ func readPurchase(in *endpoint.Input) uuid.UUID { return in.PathID("purchase_id"
 
 func settle(credit bool) func(context.Context, OperatedRange, uuid.UUID) (endpoint.Empty, error) {
 	return func(ctx context.Context, r OperatedRange, purchase uuid.UUID) (endpoint.Empty, error) {
-		return endpoint.Empty{}, r.Clear(ctx, operatorName, purchase, credit)
+		return endpoint.Empty{}, r.Clear(ctx, operatorOf(ctx), purchase, credit)
 	}
 }
 
@@ -181,7 +216,7 @@ func setLogLevel(ctx context.Context, l logLevel) (logLevel, error) {
 	}
 	before := zerolog.GlobalLevel()
 	zerolog.SetGlobalLevel(level)
-	request.Log(ctx).Log().Str(zerolog.LevelFieldName, zerolog.LevelInfoValue).Str("who", operatorName).Str("from", request.Of(ctx).Client).
+	request.Log(ctx).Log().Str(zerolog.LevelFieldName, zerolog.LevelInfoValue).Str("who", operatorOf(ctx)).Str("from", request.Of(ctx).Client).
 		Stringer("was", before).Stringer("is", level).Msg("log level changed")
 	return l, nil
 }
@@ -221,6 +256,6 @@ func (s Operations) reloadEndpoint() endpoint.Endpoint {
 		func(in *endpoint.Input) bool {
 			return in.Flag("force", false, "Stop the sessions of lanes that are removed, and drop their purchases")
 		},
-		s.Reload,
+		func(ctx context.Context, force bool) (Reloaded, error) { return s.Reload(ctx, operatorOf(ctx), force) },
 	).WithoutTimeout()
 }

@@ -3,10 +3,13 @@ package api
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
@@ -58,13 +61,23 @@ func (s *fakeOperatedRange) Lift(_ context.Context, scope lanes.Scope, staff str
 	return lanes.Reached{}, lanes.ErrStoreUnavailable
 }
 
+// operationsTokens are tokens that are their own names.
+func operationsTokens(tokens ...string) OperationsTokens {
+	digests := OperationsTokens{}
+	for _, token := range tokens {
+		digests[token] = sha256.Sum256([]byte(token))
+	}
+	return digests
+}
+
 func newOperations(registry prometheus.Gatherer) http.Handler {
 	return newOperationsWith(registry, &fakeOperatedRange{}, "operator")
 }
 
-func newOperationsWith(registry prometheus.Gatherer, s *fakeOperatedRange, token string) http.Handler {
+func newOperationsWith(registry prometheus.Gatherer, s *fakeOperatedRange, tokens ...string) http.Handler {
 	return NewOperations(Operations{
-		Ready: func() error { return nil }, Metrics: registry, Token: token, Log: zerolog.Nop(),
+		Ready: func() error { return nil }, Metrics: registry, Tokens: operationsTokens(tokens...), Log: zerolog.Nop(),
+		Traffic: NewTraffic(prometheus.NewRegistry()),
 		Range: func(id uuid.UUID) (OperatedRange, error) {
 			switch id {
 			case uuid.MustParse(someRange):
@@ -109,8 +122,58 @@ func TestTheOperationsToken(t *testing.T) {
 	for _, wrong := range []string{"", "operator", "Bearer", "Bearer ", "Bearer operatox", "Basic operator"} {
 		require.Equal(t, 401, send(h, "GET", path, "Authorization", wrong).Code, wrong)
 	}
-	unset := newOperationsWith(prometheus.NewRegistry(), &fakeOperatedRange{}, "")
+	unset := newOperationsWith(prometheus.NewRegistry(), &fakeOperatedRange{})
 	require.Equal(t, 401, send(unset, "GET", path, "Authorization", "Bearer ").Code, "an unset token is nobody's")
+}
+
+// Acts are recorded by the name of the token that was sent.
+func TestNamedOperationsTokens(t *testing.T) {
+	fake := &fakeOperatedRange{}
+	h := newOperationsWith(prometheus.NewRegistry(), fake, "operator", "night", "day")
+	at := "/ranges/" + someRange + "/purchases/" + thePurchase + "/drop"
+	for _, name := range []string{"night", "operator", "day"} {
+		require.Equal(t, 204, send(h, "POST", at, "Authorization", "Bearer "+name).Code)
+		require.Equal(t, name, fake.staff)
+	}
+	var reloadedBy string
+	s := Operations{
+		Tokens: operationsTokens("night"), Traffic: NewTraffic(prometheus.NewRegistry()), Metrics: prometheus.NewRegistry(), Log: zerolog.Nop(),
+		Ready: func() error { return nil },
+		Reload: func(_ context.Context, who string, _ bool) (Reloaded, error) {
+			reloadedBy = who
+			return Reloaded{}, nil
+		},
+	}
+	require.Equal(t, 200, send(NewOperations(s), "POST", "/reload", "Authorization", "Bearer night").Code)
+	require.Equal(t, "night", reloadedBy)
+}
+
+// Wrong tokens are limited by network, and a right one is never held up: it may be on the same machine.
+func TestWrongOperationsTokensAreLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		registry := prometheus.NewRegistry()
+		path := "/ranges/" + someRange + "/holds"
+		h := NewOperations(Operations{
+			Tokens: operationsTokens("operator"), FailuresPerMinute: 3, Traffic: NewTraffic(registry), Metrics: registry, Log: zerolog.Nop(),
+			Ready: func() error { return nil },
+			Range: func(uuid.UUID) (OperatedRange, error) { return &fakeOperatedRange{}, nil },
+		})
+		guess := func() *httptest.ResponseRecorder { return send(h, "GET", path, "Authorization", "Bearer guess") }
+		for range 3 {
+			require.Equal(t, 401, guess().Code)
+		}
+		refused := guess()
+		require.Equal(t, 429, refused.Code)
+		require.Contains(t, refused.Body.String(), `"code":"too_many_requests"`)
+		require.Equal(t, "20", refused.Header().Get("Retry-After"))
+		require.Equal(t, 429, send(h, "GET", "/debug/pprof/heap").Code, "all that needs a token shares the limit")
+		require.Equal(t, 200, send(h, "GET", path, "Authorization", "Bearer operator").Code)
+		require.Equal(t, 200, send(h, "GET", "/livez").Code)
+		require.Contains(t, send(h, "GET", "/metrics").Body.String(), `rangegate_requests_limited_total{limit="operations"} 2`)
+		time.Sleep(20 * time.Second)
+		require.Equal(t, 401, guess().Code)
+		require.Equal(t, 429, guess().Code)
+	})
 }
 
 func TestProfilesRequireTheOperationsToken(t *testing.T) {
@@ -173,7 +236,7 @@ func TestTheLogLevel(t *testing.T) {
 	t.Cleanup(func() { zerolog.SetGlobalLevel(before) })
 	zerolog.SetGlobalLevel(zerolog.InfoLevel)
 	var log bytes.Buffer
-	s := Operations{Token: "operator", Metrics: prometheus.NewRegistry(), Ready: func() error { return nil }, Log: zerolog.New(&log)}
+	s := Operations{Tokens: operationsTokens("operator"), Traffic: NewTraffic(prometheus.NewRegistry()), Metrics: prometheus.NewRegistry(), Ready: func() error { return nil }, Log: zerolog.New(&log)}
 	h := NewOperations(s)
 	set := func(body string) *httptest.ResponseRecorder { return sendAuthorized(h, "PUT", "/log-level", body) }
 	require.JSONEq(t, `{"level":"info"}`, sendAuthorized(h, "GET", "/log-level", "").Body.String())

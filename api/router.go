@@ -44,10 +44,10 @@ type Settings struct {
 
 // Screens is what the control screen and the lane screens are configured with.
 type Screens struct {
-	// Staff has the names of each range's staff and the argon2id hashes of their PINs.
-	Staff map[uuid.UUID]map[string]string
-	// Sessions are the sessions of staff that this process has seen.
+	Staff map[uuid.UUID]control.RangeStaff
+	// Sessions are the sessions of staff that this process has seen, Attempts what it knows of attempts to sign in.
 	Sessions *control.Sessions
+	Attempts *control.Attempts
 	// Lanes are the lanes that have a screen.
 	Lanes map[uuid.UUID]lanescreen.Lane
 	// Control and Lane return the running range with that id, with the errors of Settings.Range.
@@ -109,7 +109,7 @@ func (s Screens) mount(r chi.Router, t *Traffic) {
 		r.Get("/*", screens.SharedFiles().Handler(a.Fail))
 	})
 	control.Mount(r, a, control.Settings{
-		Staff: s.Staff, Sessions: s.Sessions, Range: s.Control, Closing: s.Closing, Streams: t.streams.WithLabelValues("control"),
+		Staff: s.Staff, Sessions: s.Sessions, Attempts: s.Attempts, Range: s.Control, Closing: s.Closing, Streams: t.streams.WithLabelValues("control"),
 	})
 	lanescreen.Mount(r, a, lanescreen.Settings{
 		Lanes: s.Lanes, Range: s.Lane, Shop: s.Shop, Pictures: s.Pictures, Closing: s.Closing, Streams: t.streams.WithLabelValues("lane"),

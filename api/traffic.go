@@ -37,7 +37,8 @@ func NewTraffic(registry prometheus.Registerer) *Traffic {
 		}, []string{"route"}),
 		limited: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "rangegate", Name: "requests_limited_total",
-			Help: "Refused requests by limit: requests of a range or failed authentications of an address (429), or requests carried out " +
+			Help: "Refused requests by limit: requests of a range or failed authentications of an address, of the operations " +
+				"address too (429), or requests carried out " +
 				"at a time (process, 503). Normal is 0.",
 		}, []string{"limit"}),
 		streams: prometheus.NewGaugeVec(prometheus.GaugeOpts{

@@ -73,7 +73,27 @@ type TLS struct {
 type Operations struct {
 	Address string `yaml:"address"` // host:port, default 127.0.0.1:9090
 	TLS     TLS    `yaml:"tls,omitempty"`
-	Token   Secret `yaml:"token,omitempty"` // for writes and profiles; empty: these are off
+	// Token and Tokens are for writes and profiles; without any these are off. Acts are recorded by a token's name. That of
+	// Token is OperatorName.
+	Token  Secret            `yaml:"token,omitempty"`
+	Tokens []OperationsToken `yaml:"tokens,omitempty"`
+}
+
+// OperationsToken is a named token of the operations address: in production a text of 128 bits or more, or sha256:<64 hex>.
+type OperationsToken struct {
+	Name  string `yaml:"name"`
+	Token Secret `yaml:"token"`
+}
+
+// OperatorName is the name of the operations token that has no other.
+const OperatorName = "operator"
+
+// All returns every token with its name.
+func (o Operations) All() []OperationsToken {
+	if o.Token == "" {
+		return o.Tokens
+	}
+	return append([]OperationsToken{{OperatorName, o.Token}}, o.Tokens...)
 }
 
 // Log configures the log on standard error.
@@ -120,9 +140,11 @@ type Range struct {
 	Webhook    *Webhook      `yaml:"webhook,omitempty"`
 	Products   *Products     `yaml:"products,omitempty"`
 	Staff      []Staff       `yaml:"staff,omitempty"`
-	Groups     []Group       `yaml:"groups"` // at least one
-	Bays       []Bay         `yaml:"bays"`   // at least one
-	Lanes      []Lane        `yaml:"lanes"`  // at least one, in display order
+	// ReleaseCeasefire is the least role that ends a ceasefire over the range on the control screen; default staff.
+	ReleaseCeasefire Role    `yaml:"release_ceasefire"`
+	Groups           []Group `yaml:"groups"` // at least one
+	Bays             []Bay   `yaml:"bays"`   // at least one
+	Lanes            []Lane  `yaml:"lanes"`  // at least one, in display order
 }
 
 // LinkLoss tells a lane controller what to do with a running session when it loses the gateway.
@@ -175,7 +197,17 @@ func (p *Products) PrivateURL() string {
 type Staff struct {
 	Name    string `yaml:"name"`
 	PinHash Secret `yaml:"pin_hash"` // the output of the command hash-pin
+	Role    Role   `yaml:"role"`     // default staff
 }
+
+// Role is what a person of the staff may do.
+type Role string
+
+// The roles. An officer may do what staff may, and end a ceasefire that is kept for officers (ReleaseCeasefire).
+const (
+	RoleStaff   Role = "staff"
+	RoleOfficer Role = "officer"
+)
 
 // Group is an access group of the range.
 type Group struct {
@@ -258,6 +290,10 @@ func (r *Range) complete() {
 	}
 	r.OnLinkLoss = cmp.Or(r.OnLinkLoss, RunOut)
 	r.LinkGrace = cmp.Or(r.LinkGrace, 30*time.Second)
+	r.ReleaseCeasefire = cmp.Or(r.ReleaseCeasefire, RoleStaff)
+	for i := range r.Staff {
+		r.Staff[i].Role = cmp.Or(r.Staff[i].Role, RoleStaff)
+	}
 	if w := r.Webhook; w != nil {
 		w.Timeout = cmp.Or(w.Timeout, 10*time.Second)
 		w.Concurrency = cmp.Or(w.Concurrency, 16)

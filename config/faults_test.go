@@ -28,7 +28,7 @@ func TestFaultsOfTheFile(t *testing.T) {
 		{"an unknown key", edited(t, "Lane 1,", "Lane 1, acessible: true,"), `ranges[0].lanes[0].acessible: unknown key (line 10), did you mean "accessible"?`},
 		{"a key of another section", smallest + "tls: {}", "tls: unknown key (line 12); known are environment, http, operations, log, store, ranges"},
 		{"another case", smallest + "Store: {}", `Store: unknown key (line 12), did you mean "store"?`},
-		{"a key that may be a secret", smallest + "operations: {token:22222222-2222-4222-8222-222222222222}", "operations.(line 12): unknown key; known are address, tls, token, token_file"},
+		{"a key that may be a secret", smallest + "operations: {token:22222222-2222-4222-8222-222222222222}", "operations.(line 12): unknown key; known are address, tls, token, token_file, tokens"},
 		{"a key that is no text", smallest + "? [a]\n: b", "(line 12): unknown key; known are environment, http, operations, log, store, ranges"},
 		{"a key given twice", smallest + "environment: playground", "environment: given twice (lines 2 and 12)"},
 
@@ -58,19 +58,20 @@ func TestFaultsOfTheFile(t *testing.T) {
 
 func TestFaultsAgainstTheRules(t *testing.T) {
 	const (
-		name     = "name: Demo range"
-		token    = "token: 22222222-2222-4222-8222-222222222222"
-		bay1     = "55555555-5555-4555-8555-000000000001"
-		lane1ID  = "id: 44444444-4444-4444-8444-000000000001"
-		lane2    = "44444444-4444-4444-8444-000000000002"
-		inRange  = name + "\n    "
-		playful  = "environment: playground"
-		tlsBoth  = "missing; tls wants certificate and key"
-		hostPort = "wants host:port, such as 127.0.0.1:8080"
-		wantsURL = "wants an absolute http or https url"
-		wantsWS  = "wants an absolute ws or wss url"
-		pin      = "'$argon2id$v=19$m=65536,t=1,p=2$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu'"
-		redisURL = "store.redis: wants redis://host:port/db or rediss://host:port/db"
+		name      = "name: Demo range"
+		token     = "token: 22222222-2222-4222-8222-222222222222"
+		bay1      = "55555555-5555-4555-8555-000000000001"
+		lane1ID   = "id: 44444444-4444-4444-8444-000000000001"
+		lane2     = "44444444-4444-4444-8444-000000000002"
+		inRange   = name + "\n    "
+		playful   = "environment: playground"
+		tlsBoth   = "missing; tls wants certificate and key"
+		hostPort  = "wants host:port, such as 127.0.0.1:8080"
+		wantsURL  = "wants an absolute http or https url"
+		wantsWS   = "wants an absolute ws or wss url"
+		pin       = "'$argon2id$v=19$m=65536,t=2,p=2$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu'"
+		cheapHash = "wants an argon2id hash with m of at least 19456 and t of at least 2, such as the command hash-pin prints"
+		redisURL  = "store.redis: wants redis://host:port/db or rediss://host:port/db"
 	)
 	for _, c := range []struct {
 		name  string
@@ -138,6 +139,21 @@ func TestFaultsAgainstTheRules(t *testing.T) {
 		{"a hash without rounds", edited(t, name, inRange+"staff: [{name: sam, pin_hash: '$argon2id$v=19$m=8,t=0,p=1$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu'}]"), "ranges[0].staff[0].pin_hash: wants an argon2id hash with t and p of at least 1, a salt of 8 bytes and a hash of 16"},
 		{"a hash of nothing", edited(t, name, inRange+"staff: [{name: sam, pin_hash: '$argon2id$v=19$m=8,t=1,p=1$c29tZSBzYWx0$'}]"), "ranges[0].staff[0].pin_hash: wants an argon2id hash with t and p of at least 1, a salt of 8 bytes and a hash of 16"},
 		{"a hash that takes a gigabyte", edited(t, name, inRange+"staff: [{name: sam, pin_hash: '$argon2id$v=19$m=1048576,t=1,p=1$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu'}]"), "ranges[0].staff[0].pin_hash: wants an argon2id hash with m of at most 262144 and t of at most 16"},
+		{"a hash of little memory", edited(t, name, inRange+"staff: [{name: sam, pin_hash: '$argon2id$v=19$m=19455,t=2,p=1$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu'}]"), "ranges[0].staff[0].pin_hash: " + cheapHash},
+		{"a hash of one round", edited(t, name, inRange+"staff: [{name: sam, pin_hash: '$argon2id$v=19$m=65536,t=1,p=1$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu'}]"), "ranges[0].staff[0].pin_hash: " + cheapHash},
+		{"a role that there is not", edited(t, name, inRange+"staff: [{name: sam, role: Officer, pin_hash: "+pin+"}]"), "ranges[0].staff[0].role: wants staff or officer"},
+		{"a ceasefire for nobody's role", edited(t, name, inRange+"release_ceasefire: everybody"), "ranges[0].release_ceasefire: wants staff or officer"},
+		{"a ceasefire that nobody could end", edited(t, name, inRange+"release_ceasefire: officer\n    staff: [{name: sam, pin_hash: "+pin+"}]"), "ranges[0].release_ceasefire: wants an officer among the staff: nobody could end a ceasefire over the range on the control screen"},
+
+		{"an operations token without name", smallest + "operations: {tokens: [{token: x}]}", "operations.tokens[0].name: missing"},
+		{"an operations token that is nothing", smallest + "operations: {tokens: [{name: x}]}", "operations.tokens[0].token: missing"},
+		{"an operations token of a controller", smallest + "operations: {tokens: [{name: controller, token: x}]}", "operations.tokens[0].name: is that of holds that a controller has set"},
+		{"an operations token with the name of the one without", smallest + "operations: {tokens: [{name: ' operator', token: x}]}", "operations.tokens[0].name: already the name of operations.token"},
+		{"two operations tokens with a name", smallest + "operations: {tokens: [{name: a, token: x}, {name: a, token: y}]}", "operations.tokens[1].name: already the name of operations.tokens[0].name"},
+		{"one operations token twice", smallest + "operations: {token: x, tokens: [{name: a, token: x}]}", "operations.tokens[0].token: the same token as operations.token"},
+		{"an operations token and its hash", smallest + "operations: {token: x, tokens: [{name: a, token: sha256:2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881}]}", "operations.tokens[0].token: the same token as operations.token"},
+		{"a short hash of an operations token", smallest + "operations: {token: sha256:abcd}", "operations.token: wants 64 hexadecimal digits after sha256:"},
+		{"a person with the name of an operations token", edited(t, name, inRange+"staff: [{name: sam, pin_hash: "+pin+"}]") + "operations: {tokens: [{name: sam, token: x}]}", "ranges[0].staff[0].name: already the name of operations.tokens[0].name: acts are recorded by it"},
 		{"a screen key to guess", edited(t, "Lane 1,", "Lane 1, screen_key: lane-1-secret-1,"), "ranges[0].lanes[0].screen_key: wants 16 to 128 letters, digits and . _ ~ -"},
 		{"a screen key for no address", edited(t, "Lane 1,", "Lane 1, screen_key: 'a key/with=signs&more',"), "ranges[0].lanes[0].screen_key: wants 16 to 128 letters, digits and . _ ~ -"},
 		{"one screen key for two lanes", edited(t, "Lane 1,", "Lane 1, screen_key: the-key-of-a-screen,", "Lane 2,", "Lane 2, screen_key: the-key-of-a-screen,"), "ranges[0].lanes[1].screen_key: the same as ranges[0].lanes[0].screen_key"},

@@ -87,7 +87,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 	cfg, err := Parse([]byte(`
 environment: playground
 http: {address: ":8443", tls: {certificate: c.pem, key: k.pem}, limits: {requests: 7, burst: 8, failures: 9}}
-operations: {address: "[::1]:0", token: op}
+operations: {address: "[::1]:0", token: op, tokens: [{name: night shift, token: night}]}
 store: {redis: "rediss://u:p@cache:6379/2", retention: {events: 1h, history: 2h, names: 3h, cap: 4}}
 ranges:
   - id: 11111111-1111-4111-8111-111111111111
@@ -99,7 +99,8 @@ ranges:
     link_grace: 1m30s
     webhook: {url: "http://h/in", secrets: [whsec_c2VjcmV0], timeout: 3s, concurrency: 4, queue: 5, allow_private: true}
     products: {url: "http://127.0.0.1:7070/pos", timeout: 2s, allow_private: true}
-    staff: &staff [{name: sam, pin_hash: '$argon2id$v=19$m=65536,t=1,p=2$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu'}]
+    staff: &staff [{name: sam, pin_hash: '$argon2id$v=19$m=65536,t=2,p=2$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu', role: officer}]
+    release_ceasefire: officer
     groups: [{id: 33333333-3333-4333-8333-000000000001, name: Public}]
     bays: [{id: 55555555-5555-4555-8555-000000000001, name: Bay A}]
     lanes:
@@ -115,6 +116,7 @@ ranges:
     products: {url: "https://pos.example"}
     link_tls: {ca: controllers.pem}
     staff: *staff
+    release_ceasefire: staff
     groups: [{id: 33333333-3333-4333-8333-000000000001, name: Public}]
     bays: [{id: 55555555-5555-4555-8555-000000000001, name: Bay A}]
     lanes: [{id: 44444444-4444-4444-8444-000000000002, name: Lane 1, bay: 55555555-5555-4555-8555-000000000001,
@@ -123,7 +125,8 @@ ranges:
 	require.NoError(t, err)
 
 	assert.Equal(t, HTTP{Address: ":8443", TLS: TLS{"c.pem", "k.pem"}, Limits: Limits{ptr(7), ptr(8), ptr(9)}}, cfg.HTTP)
-	assert.Equal(t, Operations{Address: "[::1]:0", Token: "op"}, cfg.Operations)
+	assert.Equal(t, Operations{Address: "[::1]:0", Token: "op", Tokens: []OperationsToken{{"night shift", "night"}}}, cfg.Operations)
+	assert.Equal(t, []OperationsToken{{"operator", "op"}, {"night shift", "night"}}, cfg.Operations.All())
 	assert.Equal(t, Store{Redis: "rediss://u:p@cache:6379/2", Retention: Retention{time.Hour, 2 * time.Hour, 3 * time.Hour, 4}}, cfg.Store)
 
 	north := cfg.Ranges[0]
@@ -136,7 +139,8 @@ ranges:
 	assert.Equal(t, 90*time.Second, north.LinkGrace)
 	assert.Equal(t, &Webhook{"http://h/in", []Secret{"whsec_c2VjcmV0"}, 3 * time.Second, 4, 5, true}, north.Webhook)
 	assert.Equal(t, &Products{"http://127.0.0.1:7070/pos", 2 * time.Second, true}, north.Products)
-	assert.Equal(t, []Staff{{"sam", "$argon2id$v=19$m=65536,t=1,p=2$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu"}}, north.Staff)
+	assert.Equal(t, []Staff{{"sam", "$argon2id$v=19$m=65536,t=2,p=2$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu", RoleOfficer}}, north.Staff)
+	assert.Equal(t, []Role{RoleOfficer, RoleStaff}, []Role{north.ReleaseCeasefire, cfg.Ranges[1].ReleaseCeasefire})
 	assert.Equal(t, "012", north.Lanes[0].Name, "a number is a name as it was written")
 	assert.False(t, north.Lanes[0].Accessible)
 	assert.Equal(t, Secret("the-key-of-a-screen"), north.Lanes[0].ScreenKey)
@@ -226,6 +230,7 @@ ranges:
     purchasing: false
     on_link_loss: run_out
     link_grace: 30s
+    release_ceasefire: staff
     groups:
       - id: 33333333-3333-4333-8333-000000000001
         name: Public

@@ -44,7 +44,7 @@ func Playground(lanes int, dataDir, address, integrator string) Config {
 		Purchasing: true,
 		Webhook:    &Webhook{URL: integrator + "/webhook", Secrets: []Secret{PlaygroundSecret}},
 		Products:   &Products{URL: integrator},
-		Staff:      []Staff{{PlaygroundStaff, demoPINHash}},
+		Staff:      []Staff{{Name: PlaygroundStaff, PinHash: demoPINHash}},
 		Groups:     []Group{{numbered(demoGroup, 1), "Public"}, {numbered(demoGroup, 2), "Members"}},
 	}
 	for i := range lanes {

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/google/uuid"
@@ -67,10 +68,63 @@ func TokenDigest(token Secret) (digest Digest, problem string) {
 	return sha256.Sum256([]byte(id.String())), ""
 }
 
+// OperationsDigest returns the digest of a token of the operations address: of sha256:<64 hex> those bytes, of any other text
+// the digest of it as it is. The problem is empty, or says why it is no token.
+func OperationsDigest(token Secret) (digest Digest, problem string) {
+	switch {
+	case token == "":
+		return digest, "missing"
+	case strings.HasPrefix(token.Reveal(), "sha256:"):
+		digest, ok := parseDigest(token.Reveal())
+		if !ok {
+			return digest, "wants 64 hexadecimal digits after sha256:"
+		}
+		return digest, ""
+	}
+	return sha256.Sum256([]byte(token.Reveal())), ""
+}
+
+// The least that a token of the operations address may have to be guessed, and the least different characters in it: of a
+// random one of 128 bits hardly ever fewer.
+const (
+	minTokenBits       = 128
+	minTokenCharacters = 8
+)
+
+// weak reports whether a text has less than minTokenBits, as far as its length and the kinds of its characters tell.
+func weak(token string) bool {
+	kinds := 0.0
+	for _, kind := range []struct {
+		characters string
+		more       float64
+	}{
+		{"0123456789", 10}, {"abcdef", 6}, {"ghijklmnopqrstuvwxyz", 20}, {"ABCDEF", 6}, {"GHIJKLMNOPQRSTUVWXYZ", 20}, {"-_+/=.", 2},
+	} {
+		if strings.ContainsAny(token, kind.characters) {
+			kinds += kind.more
+		}
+	}
+	if strings.ContainsAny(token, "ghijklmnopqrstuvwxyz") && strings.ContainsAny(token, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") {
+		kinds = 64 // base64, of which a short text does not have every kind
+	}
+	different := map[rune]bool{}
+	letters := 0
+	for _, r := range token {
+		different[r] = true
+		letters++
+	}
+	return len(different) < minTokenCharacters || float64(letters)*math.Log2(kinds) < minTokenBits
+}
+
 // ForgetTokens replaces every token by sha256: and its digest, which Compare needs.
 func (c *Config) ForgetTokens() {
-	if token := c.Operations.Token.Reveal(); token != "" {
-		c.Operations.Token = digestSecret(sha256.Sum256([]byte(token)))
+	if digest, problem := OperationsDigest(c.Operations.Token); problem == "" {
+		c.Operations.Token = digestSecret(digest)
+	}
+	for i, named := range c.Operations.Tokens {
+		if digest, problem := OperationsDigest(named.Token); problem == "" {
+			c.Operations.Tokens[i].Token = digestSecret(digest)
+		}
 	}
 	for i := range c.Ranges {
 		for j, token := range c.Ranges[i].Tokens {

@@ -21,6 +21,7 @@ type inspection struct {
 	tokens     map[Digest]path
 	links      map[string]path // controllers' addresses
 	screens    map[string]path // lane screens' keys
+	operators  map[string]path // names of operations tokens
 }
 
 // validate checks the rules of a complete configuration. The settings themselves have been read: a number or a duration is
@@ -34,6 +35,7 @@ func (c *Config) validate(found *faults) {
 		tokens:     map[Digest]path{},
 		links:      map[string]path{},
 		screens:    map[string]path{},
+		operators:  map[string]path{},
 	}
 	in.require("environment", c.Environment == InPlayground || c.Environment == InProduction, "wants playground or production")
 	in.http(c.HTTP)
@@ -127,6 +129,10 @@ func (in *inspection) shootingRange(r *Range, p path) {
 		in.expect(p.key("products").key("url"), urlProblem(r.Products.URL, in.production))
 	}
 	in.staff(r.Staff, p.key("staff"))
+	in.expect(p.key("release_ceasefire"), roleProblem(r.ReleaseCeasefire))
+	in.require(p.key("release_ceasefire"), r.ReleaseCeasefire != RoleOfficer || len(r.Staff) == 0 ||
+		slices.ContainsFunc(r.Staff, func(s Staff) bool { return s.Role == RoleOfficer }),
+		"wants an officer among the staff: nobody could end a ceasefire over the range on the control screen")
 	in.layout(r, p, ids)
 }
 
@@ -210,19 +216,39 @@ const (
 	maxHashIterations = 16
 )
 
+// The least cost, as OWASP recommends: a PIN has few digits, and whoever has read the configuration tries them all.
+const (
+	minHashMemory     = 19 << 10 // KiB
+	minHashIterations = 2
+)
+
+// controllerName is who has set a hold that was found on the hardware.
+const controllerName = "controller"
+
 func (in *inspection) staff(staff []Staff, p path) {
 	names := map[string]path{}
 	for i, s := range staff {
 		p := p.item(i)
 		in.expect(p.key("name"), nameProblem(s.Name))
 		name := strings.TrimSpace(s.Name)
-		in.require(p.key("name"), name != "controller" && name != "operator", "is not a person's: holds that nobody in particular has set bear it")
+		in.require(p.key("name"), name != controllerName && name != OperatorName, "is not a person's: holds that nobody in particular has set bear it")
+		if operator, taken := in.operators[name]; taken && name != OperatorName {
+			in.found.add(p.key("name"), "already the name of %s: acts are recorded by it", operator)
+		}
 		if first, duplicate := names[name]; duplicate {
 			in.found.add(p.key("name"), "already the name of %s", first)
 		}
 		names[name] = p
 		in.expect(p.key("pin_hash"), pinProblem(s.PinHash))
+		in.expect(p.key("role"), roleProblem(s.Role))
 	}
+}
+
+func roleProblem(r Role) string {
+	if r != RoleStaff && r != RoleOfficer {
+		return "wants staff or officer"
+	}
+	return ""
 }
 
 // pinProblem checks the output of the command hash-pin: a valid hash, with a bounded cost of comparing.
@@ -238,6 +264,8 @@ func pinProblem(hash Secret) string {
 		return "wants an argon2id hash with t and p of at least 1, a salt of 8 bytes and a hash of 16"
 	case params.Memory > maxHashMemory || params.Iterations > maxHashIterations:
 		return "wants an argon2id hash with m of at most 262144 and t of at most 16"
+	case params.Memory < minHashMemory || params.Iterations < minHashIterations:
+		return "wants an argon2id hash with m of at least 19456 and t of at least 2, such as the command hash-pin prints"
 	}
 	return ""
 }

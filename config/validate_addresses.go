@@ -89,6 +89,33 @@ func (in *inspection) operations(o Operations) {
 	in.require("operations.address", !in.production || o.TLS != (TLS{}) || !public(o.Address),
 		"is public, and without TLS the operations token would go over it in the clear: wants operations.tls, or a loopback or "+
 			"private IP address")
+	in.operationsTokens(o)
+}
+
+// operationsTokens notes the names of the tokens: acts are recorded by them, and no person may have one of them.
+func (in *inspection) operationsTokens(o Operations) {
+	digests := map[Digest]path{}
+	check := func(token Secret, p path) {
+		digest, problem := OperationsDigest(token)
+		if problem == "" && in.production && !strings.HasPrefix(token.Reveal(), "sha256:") && weak(token.Reveal()) {
+			problem = "could be guessed: wants 128 random bits, such as openssl rand -hex 16 prints, or sha256: and 64 hexadecimal digits"
+		}
+		unique(in, digests, digest, p, problem, "the same token as %s")
+	}
+	in.operators[OperatorName] = "operations.token"
+	if o.Token != "" {
+		check(o.Token, "operations.token")
+	}
+	for i, named := range o.Tokens {
+		p := path("operations.tokens").item(i)
+		check(named.Token, p.key("token"))
+		name := strings.TrimSpace(named.Name)
+		problem := nameProblem(name)
+		if problem == "" && name == controllerName {
+			problem = "is that of holds that a controller has set"
+		}
+		unique(in, in.operators, name, p.key("name"), problem, "already the name of %s")
+	}
 }
 
 func (in *inspection) tls(t TLS, p path) {

@@ -31,6 +31,10 @@ const (
 	DidSettle = "settle"  // credit or drop
 	DidHold   = "hold"    // the scope: range, lane, or bay and its name
 	DidLift   = "lift"    // likewise
+
+	DidSignIn     = "sign_in"        // at the control screen
+	DidSignOut    = "sign_out"       // of it
+	DidFailSignIn = "sign_in_failed" // a wrong PIN for that name, whoever sent it
 )
 
 // Did returns the record of a staff member's command to the lane and of the change that followed.

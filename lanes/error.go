@@ -27,7 +27,7 @@ var (
 	ErrNotWaiting = &Error{"not_waiting", "the session has begun already"}
 	ErrNotRunning = &Error{"not_running", "the session's time is not running"}
 	ErrNotPaused  = &Error{"not_paused", "the session is not paused"}
-	ErrCeasefire  = &Error{"ceasefire", "a hold is in force over the lane; the session resumes when it ends"}
+	ErrCeasefire  = &Error{"ceasefire", "a hold is in force over the lane; a session that the hold paused resumes when it ends, one that was paused before stays paused"}
 
 	ErrNoPurchasing     = &Error{"no_purchasing", "lane purchasing is not enabled for this session"}
 	ErrPurchasePending  = &Error{"purchase_pending", "another purchase of this lane is under way"}

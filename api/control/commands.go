@@ -111,6 +111,9 @@ func readHelp(in *endpoint.Input) lanes.Command {
 }
 
 func changeHold(ctx context.Context, r staffRange, h staffops.HoldChange) (staffops.HoldResult, error) {
+	if !h.On && h.Scope.Kind == lanes.OverRange && !r.releases {
+		return staffops.HoldResult{}, endpoint.Refusal("officer_required")
+	}
 	return h.Apply(ctx, r, r.staff)
 }
 

@@ -1,8 +1,8 @@
 // Package control is the control screen: staff sign in with name and PIN, see every lane of their range, and control it.
 // The page is in web/.
 //
-// A signed cookie holds who is signed in, see auth.go. So staff can declare a ceasefire while the store is down, also right
-// after the gateway was started.
+// A signed cookie holds who is signed in, see sessions.go. So staff can declare a ceasefire while the store is down, also
+// right after the gateway was started.
 package control
 
 import (
@@ -38,6 +38,9 @@ type Range interface {
 	StaffMove(ctx context.Context, staff string, session, to uuid.UUID) (*lanes.SessionView, error)
 	StaffLane(ctx context.Context, staff string, lane uuid.UUID, c lanes.Command) error
 
+	// Record saves that staff signed in or out, or that somebody tried to. It does not block.
+	Record(ctx context.Context, staff, what string)
+
 	// Events, History and Acts return at most limit records after the cursor, oldest first; 0 is before the first.
 	Events(ctx context.Context, after uint64, limit int) ([]lanes.Logged, error)
 	History(ctx context.Context, after uint64, limit int) ([]lanes.Ended, error)
@@ -46,11 +49,24 @@ type Range interface {
 	Latest(ctx context.Context) (lastEvent, lastEnded, lastAct uint64)
 }
 
+// RangeStaff are the staff of a range, by name. A range without staff has no control screen.
+type RangeStaff struct {
+	Members map[string]Member
+	// OfficersRelease states that only officers end a ceasefire over the range.
+	OfficersRelease bool
+}
+
+// Member is one of the staff.
+type Member struct {
+	PINHash string // argon2id
+	Officer bool
+}
+
 // Settings is what the control screens are configured with.
 type Settings struct {
-	// Staff has the names of each range's staff and the hashes of their PINs. A range without staff has no control screen.
-	Staff    map[uuid.UUID]map[string]string
+	Staff    map[uuid.UUID]RangeStaff
 	Sessions *Sessions
+	Attempts *Attempts
 	// Range returns the running range with that id, or the reason why there is none: lanes.ErrStarting, lanes.ErrNotOwner.
 	Range   func(id uuid.UUID) (Range, error)
 	Closing <-chan struct{}  // closed when the gateway stops; open streams end
@@ -72,16 +88,18 @@ type screen struct {
 
 // Mount puts every route of the control screen on the router.
 func Mount(r chi.Router, a *endpoint.API, s Settings) {
-	pinHashes := map[member]string{}
-	for id, names := range s.Staff {
-		for name, hash := range names {
-			pinHashes[member{id, name}] = hash
+	staff := map[member]Member{}
+	for id, r := range s.Staff {
+		for name, configured := range r.Members {
+			staff[member{id, name}] = configured
 		}
 	}
+	s.Attempts.configure(s.Staff)
 	c := &screen{
-		Settings: s, auth: newAuthenticator(pinHashes, s.Sessions), signIns: newSignInLimiter(pinHashes),
+		Settings: s, signIns: newSignInLimiter(staff, s.Attempts.names),
 		streams: map[uuid.UUID]screens.Slots{}, frames: map[uuid.UUID]*frameCache{}, fail: a.Fail,
 	}
+	c.auth = newAuthenticator(staff, s.Sessions, c.ceasefireSince)
 	for id := range s.Staff {
 		c.streams[id] = make(screens.Slots, maxStreams)
 		c.frames[id] = &frameCache{}
@@ -107,17 +125,25 @@ func Mount(r chi.Router, a *endpoint.API, s Settings) {
 // staffRange is the range of a signed-in user.
 type staffRange struct {
 	Range
-	staff string // the user's name
+	staff    string // the user's name
+	releases bool   // the user may end a ceasefire over the range
+	refused  refusedView
 }
 
 // rangeOf returns the running range of the user who sent the request.
 func (c *screen) rangeOf(ctx context.Context) (staffRange, error) {
 	s := sessionOf(ctx)
 	r, err := c.Range(s.rangeID)
-	return staffRange{r, s.name}, err
+	count, last := c.Attempts.refusedLately(s.rangeID)
+	return staffRange{r, s.name, c.releases(s.member), refusedView{count, endpoint.OptionalStamp(&last)}}, err
 }
 
-// healthView is the state of the range's links, store, events, timers and actors.
+// releases is true if the user may end a ceasefire over the range.
+func (c *screen) releases(m member) bool {
+	return !c.Staff[m.rangeID].OfficersRelease || c.auth.staff[m].Officer
+}
+
+// healthView is the state of the range's links, store, events, timers and actors, and the sign-ins that were refused.
 type healthView struct {
 	Links  map[lanes.LinkState]int   `json:"links"`
 	Lanes  []linkView                `json:"lanes"`
@@ -125,6 +151,13 @@ type healthView struct {
 	Events map[string]int            `json:"events"`
 	Timers map[string]float64        `json:"timers"`
 	Actors map[string]map[string]int `json:"actors"`
+	// SignIns are those that were refused in the last 24 hours.
+	SignIns refusedView `json:"refused_sign_ins"`
+}
+
+type refusedView struct {
+	Count int     `json:"count"`
+	Last  *string `json:"last"` // null: none since the gateway was started
 }
 
 type linkView struct {
@@ -153,6 +186,6 @@ func health(_ context.Context, r staffRange, _ endpoint.Empty) (healthView, erro
 		Store:  storeView{h.Writable, h.Unsaved},
 		Events: map[string]int{"waiting": h.Waiting},
 		Timers: map[string]float64{"late_p99_ms": float64(h.LateP99.Microseconds()) / 1000},
-		Actors: map[string]map[string]int{"restarts": restarts},
+		Actors: map[string]map[string]int{"restarts": restarts}, SignIns: r.refused,
 	}, nil
 }

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -42,6 +43,7 @@ type fakeRange struct {
 	history  []lanes.Ended
 	events   []lanes.Logged
 	acts     []lanes.Act
+	recorded []string // by Record
 
 	last    string       // the last command
 	err     error        // of every command and read
@@ -163,6 +165,13 @@ func (f *fakeRange) StaffLane(_ context.Context, staff string, lane uuid.UUID, c
 	return f.record("%s at %s: %s %+v", staff, lane, c.Name(), c)
 }
 
+// Record keeps what was recorded, without a cursor.
+func (f *fakeRange) Record(_ context.Context, staff, what string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.recorded = append(f.recorded, staff+" "+what)
+}
+
 func (f *fakeRange) Unresolved() []lanes.OpenPurchase {
 	return []lanes.OpenPurchase{{Lane: theLane, Purchase: lanes.Purchase{
 		ID: thePurchase, Session: theSession, At: noon, Items: []lanes.Item{{ID: lanes.TimeItem, Qty: 15}}, Reason: "timed out",
@@ -220,29 +229,93 @@ var hashes = func() map[string]string {
 	return hashed
 }()
 
-// fixture is a control screen of two ranges: sam is staff of both, alex of the north one only. Only the north one runs.
+// fakeStore keeps sign-ins in memory, as a store would.
+type fakeStore struct {
+	mu        sync.Mutex
+	secret    [32]byte
+	signedOut map[[32]byte]time.Time
+	err       error // of every call
+}
+
+func (f *fakeStore) Load(_ context.Context, secret [32]byte) ([32]byte, map[[32]byte]time.Time, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.secret == ([32]byte{}) && f.err == nil {
+		f.secret = secret
+	}
+	return f.secret, maps.Clone(f.signedOut), f.err
+}
+
+func (f *fakeStore) SignOut(_ context.Context, add map[[32]byte]time.Time, remove [][32]byte) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err == nil {
+		maps.Copy(f.signedOut, add)
+		for _, id := range remove {
+			delete(f.signedOut, id)
+		}
+	}
+	return f.err
+}
+
+func (f *fakeStore) fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err = err
+}
+
+// fixture is a control screen of two ranges: sam is staff of both, alex, an officer, of the north one only. Only the north one
+// runs.
 type fixture struct {
 	*fakeRange
-	t       *testing.T
-	handler http.Handler
-	closing chan struct{}
+	t        *testing.T
+	store    *fakeStore
+	sessions *Sessions
+	attempts *Attempts
+	metrics  *prometheus.Registry
+	handler  http.Handler
+	closing  chan struct{}
 }
 
 func newFixture(t *testing.T) *fixture {
-	f := &fixture{fakeRange: newFakeRange(), t: t, closing: make(chan struct{})}
-	f.restart(map[uuid.UUID]map[string]string{north: hashes, south: {"sam": hashes["sam"]}})
+	f := &fixture{fakeRange: newFakeRange(), t: t, closing: make(chan struct{}), store: &fakeStore{signedOut: map[[32]byte]time.Time{}}}
+	f.restart(northStaff(hashes), southStaff)
 	return f
 }
 
+var southStaff = map[uuid.UUID]RangeStaff{south: {Members: map[string]Member{"sam": {PINHash: hashes["sam"]}}}}
+
+// northStaff returns the staff of the north range with those PINs.
+func northStaff(hashes map[string]string) map[uuid.UUID]RangeStaff {
+	members := map[string]Member{}
+	for name, hash := range hashes {
+		members[name] = Member{PINHash: hash, Officer: name == "alex"}
+	}
+	return map[uuid.UUID]RangeStaff{north: {Members: members}}
+}
+
 // restart starts the gateway anew with this staff.
-func (f *fixture) restart(staff map[uuid.UUID]map[string]string) {
+func (f *fixture) restart(staff ...map[uuid.UUID]RangeStaff) {
+	sessions, err := NewSessions(f.t.Context(), f.store)
+	require.NoError(f.t, err)
+	f.metrics = prometheus.NewRegistry()
+	f.sessions, f.attempts = sessions, NewAttempts(f.metrics)
+	f.reload(staff...)
+}
+
+// reload puts this staff in force while the gateway runs.
+func (f *fixture) reload(staff ...map[uuid.UUID]RangeStaff) {
+	all := map[uuid.UUID]RangeStaff{}
+	for _, some := range staff {
+		maps.Copy(all, some)
+	}
 	a := &endpoint.API{
 		Errors: table(), Timeout: 5 * time.Second,
 		Defect: func(_ *http.Request, cause error, stack []byte) { f.t.Errorf("defect: %v\n%s", cause, stack) },
 	}
 	router := a.Router()
 	Mount(router, a, Settings{
-		Sessions: NewSessions(), Staff: staff, Closing: f.closing, Streams: prometheus.NewGauge(prometheus.GaugeOpts{}),
+		Sessions: f.sessions, Attempts: f.attempts, Staff: all, Closing: f.closing, Streams: prometheus.NewGauge(prometheus.GaugeOpts{}),
 		Range: func(id uuid.UUID) (Range, error) {
 			if id == north {
 				return f.fakeRange, nil
@@ -257,7 +330,7 @@ func (f *fixture) restart(staff map[uuid.UUID]map[string]string) {
 func table() endpoint.Errors {
 	all := endpoint.Errors{}
 	for status, codes := range map[int][]string{
-		400: {"invalid_request"}, 401: {"unauthorized"}, 403: {"cross_site"}, 404: {"not_found", "lane_not_found", "group_not_found", "session_not_found", "session_ended", "purchase_not_found"},
+		400: {"invalid_request"}, 401: {"unauthorized"}, 403: {"cross_site", "officer_required"}, 404: {"not_found", "lane_not_found", "group_not_found", "session_not_found", "session_ended", "purchase_not_found"},
 		405: {"method_not_allowed"}, 409: {"lane_occupied", "lane_not_accessible", "lane_not_usable", "duration_out_of_range", "no_time_left", "not_waiting", "not_running", "not_paused", "ceasefire"},
 		413: {"too_large"}, 415: {"unsupported_media_type"}, 429: {"too_many_requests"}, 500: {"internal"},
 		503: {"store_unavailable", "starting", "overloaded", "not_owner", "not_saved"}, 504: {"timeout"},

@@ -2,98 +2,16 @@ package control
 
 import (
 	"context"
+	"errors"
 	"net/http"
-	"net/netip"
+	"time"
 
-	"github.com/alexedwards/argon2id"
 	"github.com/rs/zerolog"
 
 	"rangegate/api/endpoint"
 	"rangegate/api/request"
-	"rangegate/api/screens"
+	"rangegate/lanes"
 )
-
-// pinHashing is the cost of hashing a PIN: 19 MiB and about 30 ms, as OWASP recommends. A PIN has few digits, so the limit on
-// wrong PINs protects the PIN; the cost protects the configuration file.
-var pinHashing = argon2id.Params{Memory: 19 << 10, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32}
-
-// HashPIN returns the hash of a PIN for the configuration (pin_hash). It takes about 30 ms.
-func HashPIN(pin string) (string, error) { return argon2id.CreateHash(pin, &pinHashing) }
-
-// dummyHash is compared with the PIN of an unknown name, so that the refusal takes as long as for a known one.
-const dummyHash = "$argon2id$v=19$m=19456,t=2,p=1$EEK29Vw/dH7VqlgfaIF6mw$WA2gFBOKHPEEDk8mgP2ylg1vpLNO5fG01YC/oRedUco"
-
-const (
-	// maxComparisons is the number of parallel PIN comparisons; it bounds their memory.
-	maxComparisons = 2
-	// maxWrongPINs is the number of wrong PINs a minute for a client's network, and for a userBrowser.
-	maxWrongPINs = 5
-)
-
-// signInLimiter checks PINs and limits wrong ones.
-type signInLimiter struct {
-	pinHashes   map[member]string
-	byNetwork   *screens.AttemptLimiter[netip.Prefix]
-	byBrowser   *screens.AttemptLimiter[userBrowser]
-	comparisons chan struct{}
-}
-
-// userBrowser is what a user signs in from: one of the user's devices, or any other browser, which all count as one.
-type userBrowser struct {
-	member
-	device // zero: any other
-}
-
-func newSignInLimiter(pinHashes map[member]string) *signInLimiter {
-	var permanent []userBrowser
-	for m := range pinHashes {
-		permanent = append(permanent, userBrowser{member: m})
-	}
-	return &signInLimiter{
-		pinHashes:   pinHashes,
-		byNetwork:   screens.NewAttemptLimiter[netip.Prefix](maxWrongPINs),
-		byBrowser:   screens.NewAttemptLimiter(maxWrongPINs, permanent...),
-		comparisons: make(chan struct{}, maxComparisons),
-	}
-}
-
-// check returns nil if that is the PIN of that name. An unknown name gets the same refusal as a wrong PIN, after the same
-// time. Beyond the limit the PIN is not compared, so that a right one reveals nothing either. check blocks while other PINs
-// are compared, until ctx ends.
-func (l *signInLimiter) check(ctx context.Context, b userBrowser, pin string, from netip.Prefix) error {
-	if wait, ok := l.byNetwork.Reserve(from); !ok {
-		return screens.TooManyAttempts(wait)
-	}
-	if wait, ok := l.byBrowser.Reserve(b); !ok {
-		return screens.TooManyAttempts(wait)
-	}
-	hash, found := l.pinHashes[b.member]
-	if !found {
-		hash = dummyHash
-	}
-	match, err := l.compare(ctx, pin, hash)
-	if err != nil {
-		return err
-	}
-	if !match || !found {
-		return endpoint.Refuse("unauthorized", "the range, the name or the PIN is wrong", 0)
-	}
-	l.byNetwork.Refund(from)
-	l.byBrowser.Refund(b)
-	return nil
-}
-
-// compare is true if the hash is of the PIN. It blocks while other PINs are compared, until ctx ends.
-func (l *signInLimiter) compare(ctx context.Context, pin, hash string) (bool, error) {
-	select {
-	case l.comparisons <- struct{}{}:
-		defer func() { <-l.comparisons }()
-	case <-ctx.Done():
-		return false, ctx.Err()
-	}
-	match, err := argon2id.ComparePasswordAndHash(pin, hash)
-	return match && err == nil, nil
-}
 
 // exchange is a request and its response, for the endpoint that sets cookies.
 type exchange struct {
@@ -127,35 +45,65 @@ func readSignIn(in *endpoint.Input) signIn {
 // signIn begins a session and ends the one that the browser had before.
 func (c *screen) signIn(ctx context.Context, s signIn) (endpoint.Empty, error) {
 	x := ctx.Value(exchangeKey{}).(exchange)
+	_, known := c.auth.staff[s.member]
 	logFields := func(line *zerolog.Event) *zerolog.Event {
 		line = line.Stringer("range_id", s.rangeID)
-		if _, ok := c.signIns.pinHashes[s.member]; ok { // another name may be a PIN typed into the wrong field
+		if known { // another name may be a PIN typed into the wrong field
 			line = line.Str("name", s.name)
 		}
 		return line
 	}
 	log := request.Log(ctx)
 	from := userBrowser{s.member, c.auth.device(x.r, s.member)}
-	if err := c.signIns.check(ctx, from, s.pin, request.ClientNetwork(x.r)); err != nil {
+	err := c.signIns.check(ctx, from, s.pin, request.ClientNetwork(x.r))
+	c.Attempts.count(s.rangeID, err)
+	if err != nil {
 		logFields(log.Warn()).Err(err).Msg("a sign-in was refused")
+		if known && errors.Is(err, errWrong) {
+			c.record(ctx, s.member, lanes.DidFailSignIn)
+		}
 		return endpoint.Empty{}, err
 	}
 	logFields(log.Info()).Msg("signed in")
 	request.SetRange(ctx, s.rangeID)
 	if before, ok := c.auth.find(x.r); ok {
-		before.end()
+		if err := c.auth.signOut(ctx, before); err != nil {
+			log.Error().Err(err).Msg("the session before is signed out, and that is not saved yet")
+		}
 	}
 	c.auth.use(c.auth.begin(s.member), x.w, x.r)
 	c.auth.rememberDevice(s.member, x.w, x.r)
+	c.record(ctx, s.member, lanes.DidSignIn)
 	return endpoint.Empty{}, nil
 }
 
-// signOut ends the session, in every window that has it.
+// record saves that the user has signed in, or out, or that somebody tried to as this user. Whoever does so very often is
+// not recorded each time: the record of everything else must not be pushed out of the store. While the range is not running
+// here, only the log has it.
+func (c *screen) record(ctx context.Context, m member, what string) {
+	if r, err := c.Range(m.rangeID); err == nil && c.Attempts.mayRecord(m) {
+		r.Record(ctx, m.name, what)
+	}
+}
+
+// signOutLimit is how long a sign-out waits for the store.
+const signOutLimit = 3 * time.Second
+
+// signOut ends the session, in every window that has it, and for good. While the store is down it answers not_saved: the
+// session has ended here, and after a restart a copy of its cookie would be valid again.
 func (c *screen) signOut(w http.ResponseWriter, r *http.Request) {
 	s := sessionOf(r.Context())
-	s.end()
+	ctx, cancel := context.WithTimeout(r.Context(), signOutLimit)
+	defer cancel()
+	err := c.auth.signOut(ctx, s)
 	w.Header().Del("Set-Cookie")
 	setCookie(w, r, "", -1)
 	request.Log(r.Context()).Info().Str("name", s.name).Msg("signed out")
+	c.record(r.Context(), s.member, lanes.DidSignOut)
+	if err != nil {
+		request.Log(r.Context()).Error().Err(err).Msg("a sign-out could not be saved; it is tried again")
+		c.fail(w, r, endpoint.Refuse("not_saved", "signed out here; it is not saved yet", 0))
+		return
+	}
 	w.WriteHeader(http.StatusNoContent)
 }

@@ -1,7 +1,12 @@
 package control
 
 import (
+	"context"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +16,8 @@ import (
 	"github.com/alexedwards/argon2id"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+
+	"rangegate/api/endpoint"
 )
 
 func TestSigningInAndOut(t *testing.T) {
@@ -86,19 +93,143 @@ func TestFiveWrongPINsAMinuteOfAnAddress(t *testing.T) {
 	})
 }
 
-func TestFiveWrongPINsAMinuteForAName(t *testing.T) {
+// After the first wrong PINs for a name, each has to wait twice as long as the one before, wherever it comes from.
+func TestWrongPINsForANameWaitEverLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // the clock does not advance while PINs are compared
 		for _, name := range []string{"sam", "nobody"} {
-			b := newFixture(t).browser()
-			for i := range 5 {
-				b.from = "192.0.2." + string(rune('1'+i)) + ":1"
-				require.Equal(t, http.StatusUnauthorized, b.signIn(north, name, "0000").Code)
+			f := newFixture(t)
+			guesses := 0
+			guess := func(pin string) *httptest.ResponseRecorder {
+				b := f.browser()
+				b.from = fmt.Sprintf("192.0.%d.%d:1", 2+guesses/200, guesses%200)
+				guesses++
+				return b.signIn(north, name, pin)
 			}
-			b.from = "192.0.2.9:1"
-			require.Equal(t, http.StatusTooManyRequests, b.signIn(north, name, "1234").Code, "%s: the same for an unknown name", name)
-			require.Equal(t, http.StatusNoContent, b.signIn(north, "alex", "5678").Code, "other names may sign in")
+			for range freeAttempts {
+				require.Equal(t, http.StatusUnauthorized, guess("0000").Code)
+			}
+			for _, wait := range []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 16 * time.Minute, 32 * time.Minute, time.Hour, time.Hour} {
+				refused := guess("1234")
+				require.Equal(t, http.StatusTooManyRequests, refused.Code, "%s: the same for an unknown name, and a right PIN is not compared", name)
+				require.Equal(t, strconv.Itoa(int(wait.Seconds())), refused.Header().Get("Retry-After"))
+				time.Sleep(wait - time.Second)
+				require.Equal(t, http.StatusTooManyRequests, guess("1234").Code)
+				time.Sleep(time.Second)
+				require.Equal(t, http.StatusUnauthorized, guess("0000").Code, "%s after %v", name, wait)
+			}
+			other := f.browser()
+			require.Equal(t, http.StatusNoContent, other.signIn(north, "alex", "5678").Code, "other names may sign in")
+			f.reload(northStaff(hashes))
+			require.Equal(t, http.StatusTooManyRequests, guess("0000").Code, "a reload forgets nothing")
+
+			time.Sleep(forgetAfter + time.Second)
+			for range freeAttempts {
+				require.Equal(t, http.StatusUnauthorized, guess("0000").Code, "after a day without any it begins anew")
+			}
+			require.Equal(t, http.StatusTooManyRequests, guess("0000").Code)
 		}
 	})
+}
+
+func TestARightPINEndsTheWaitForTheName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		guess := func(i int, pin string) int {
+			b := f.browser()
+			b.from = fmt.Sprintf("192.0.2.%d:1", i)
+			return b.signIn(north, "sam", pin).Code
+		}
+		for i := range freeAttempts - 1 {
+			require.Equal(t, http.StatusUnauthorized, guess(i, "0000"))
+		}
+		require.Equal(t, http.StatusNoContent, guess(10, "1234"))
+		for i := range freeAttempts {
+			require.Equal(t, http.StatusUnauthorized, guess(20+i, "0000"))
+		}
+		require.Equal(t, http.StatusTooManyRequests, guess(30, "0000"))
+	})
+}
+
+// However many names are invented, those of staff stay limited and memory is bounded.
+func TestInventedNamesPushNoneOfTheStaffOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, sam := newBackoff(), member{north, "sam"}
+		for range freeAttempts {
+			_, ok := b.reserve(sam, true)
+			require.True(t, ok)
+		}
+		for i := range 3 * maxUnknownNames {
+			_, ok := b.reserve(member{north, strconv.Itoa(i)}, false)
+			require.True(t, ok)
+		}
+		_, ok := b.reserve(sam, true)
+		require.False(t, ok)
+		require.LessOrEqual(t, len(b.recent)+len(b.former), 2*maxUnknownNames)
+	})
+}
+
+// A known device shares nothing with others at its address: neither the limit of the network, nor that of the name, nor the
+// queue for comparisons.
+func TestAKnownDeviceBehindASharedAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		own := f.signedIn()
+		for i := range maxWrongPINs {
+			require.Equal(t, http.StatusUnauthorized, f.browser().signIn(north, "guess"+strconv.Itoa(i), "0000").Code)
+		}
+		require.Equal(t, http.StatusTooManyRequests, f.browser().signIn(north, "sam", "1234").Code)
+		require.Equal(t, http.StatusNoContent, own.signIn(north, "sam", "1234").Code)
+	})
+}
+
+// The queue for comparisons is bounded, and a known device has a slot beside it.
+func TestTheQueueForComparisonsIsBounded(t *testing.T) {
+	f := newFixture(t)
+	own := f.signedIn()
+	l := newSignInLimiter(map[member]Member{{north, "sam"}: {PINHash: hashes["sam"]}}, newBackoff())
+	for range maxComparisons {
+		l.comparisons <- struct{}{} // they take very long
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var waiting sync.WaitGroup
+	for i := range maxWaiting {
+		waiting.Go(func() {
+			from := netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}), 32)
+			require.ErrorIs(t, l.check(ctx, userBrowser{member: member{north, strconv.Itoa(i)}}, "0000", from), context.Canceled)
+		})
+	}
+	require.Eventually(t, func() bool { return len(l.waiting) == maxWaiting }, 10*time.Second, time.Millisecond)
+	err := l.check(ctx, userBrowser{member: member{north, "sam"}}, "1234", netip.Prefix{})
+	require.ErrorContains(t, err, "too many sign-ins wait")
+	device := f.handlerAuth(t).parseDevice(own.device.Value, member{north, "sam"})
+	require.NotZero(t, device)
+	require.NoError(t, l.check(ctx, userBrowser{member{north, "sam"}, device}, "1234", netip.Prefix{}), "a device of the user")
+
+	l.deviceComparisons <- struct{}{}
+	var one sync.WaitGroup
+	one.Go(func() {
+		require.ErrorIs(t, l.check(ctx, userBrowser{member{north, "sam"}, device}, "1234", netip.Prefix{}), context.Canceled)
+	})
+	require.Eventually(t, func() bool { return len(l.deviceWaiting[north]) == 1 }, 10*time.Second, time.Millisecond)
+	err = l.check(ctx, userBrowser{member{north, "sam"}, device}, "1234", netip.Prefix{})
+	require.ErrorContains(t, err, "wait a moment", "one device compares one PIN at a time")
+	cancel()
+	waiting.Wait()
+	one.Wait()
+	require.Empty(t, l.waiting)
+	for range freeAttempts { // what was not compared does not count
+		_, ok := l.byName.reserve(member{north, "7"}, false)
+		require.True(t, ok)
+	}
+}
+
+// handlerAuth is an authenticator with the secret of the running gateway.
+func (f *fixture) handlerAuth(*testing.T) *authenticator {
+	staff := map[member]Member{}
+	for name, hash := range hashes {
+		staff[member{north, name}] = Member{PINHash: hash}
+	}
+	return newAuthenticator(staff, f.sessions, func(uuid.UUID) (time.Time, bool) { return time.Time{}, false })
 }
 
 // While others send wrong PINs for a name, its user can sign in with a browser that has signed in before, and with no other;
@@ -176,43 +307,28 @@ func TestSigningInAgainEndsTheSessionBefore(t *testing.T) {
 	require.False(t, b.isSignedIn())
 }
 
-// A session is only a cookie: it survives a restart of the gateway, also while the store is down.
-func TestASessionOutlivesARestartAndEndsWithThePIN(t *testing.T) {
-	f := newFixture(t)
-	b := f.signedIn()
-	f.restart(map[uuid.UUID]map[string]string{north: hashes})
-	require.True(t, b.isSignedIn())
-
-	another, err := HashPIN("1234")
-	require.NoError(t, err)
-	f.restart(map[uuid.UUID]map[string]string{north: {"sam": another, "alex": hashes["alex"]}})
-	require.False(t, b.isSignedIn(), "the PIN has changed")
-	f.restart(map[uuid.UUID]map[string]string{north: {"alex": hashes["alex"]}})
-	require.False(t, b.isSignedIn(), "sam is no longer staff")
-}
-
 func TestASessionEndsAfterTwelveHoursWithoutUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		b, unused := f.signedIn(), f.signedIn()
-		for range 4 {
-			time.Sleep(6 * time.Hour)
+		for range 2 {
+			time.Sleep(3 * time.Hour)
 			require.Equal(t, http.StatusNoContent, b.send("POST", "/control/api/lanes/"+theLane.String()+"/stray-hit", "").Code)
 			if unused.isSignedIn() { // reading is no use
 				time.Sleep(time.Second)
 			}
 		}
-		time.Sleep(6 * time.Hour)
+		time.Sleep(5 * time.Hour)
 		b.send("GET", "/control/"+north.String(), "") // loading the page is use
 		time.Sleep(7 * time.Hour)
 		require.True(t, b.isSignedIn())
 		require.False(t, unused.isSignedIn())
 
 		old := *b.cookie
-		f.restart(map[uuid.UUID]map[string]string{north: hashes})
+		f.restart(northStaff(hashes))
 		require.True(t, b.isSignedIn(), "the cookie has the last use")
-		time.Sleep(6 * time.Hour)
-		f.restart(map[uuid.UUID]map[string]string{north: hashes})
+		time.Sleep(5*time.Hour + 30*time.Minute)
+		f.restart(northStaff(hashes))
 		b.cookie = &old
 		require.False(t, b.isSignedIn())
 	})
@@ -237,9 +353,6 @@ func TestForgedCookies(t *testing.T) {
 		require.False(t, b.isSignedIn())
 	}
 
-	auth := newAuthenticator(map[member]string{{south, "sam"}: hashes["alex"]}, NewSessions())
-	b.cookie.Value = auth.format(auth.begin(member{south, "sam"}))
-	require.False(t, b.isSignedIn(), "signed with the hash of another PIN")
 	inSouth := f.browser()
 	require.Equal(t, http.StatusNoContent, inSouth.signIn(south, "sam", "1234").Code)
 	response := inSouth.send("PUT", "/control/api/holds", `{"scope":"range","on":true}`)
@@ -247,8 +360,113 @@ func TestForgedCookies(t *testing.T) {
 	require.Empty(t, f.lastCommand(), "and nothing happened in the north one")
 }
 
+// An unknown name is compared with a hash that costs what those of the range's staff cost, always the same for a name.
 func TestAnUnknownNameCostsAsMuchAsAKnownOne(t *testing.T) {
-	params, _, _, err := argon2id.DecodeHash(dummyHash)
+	const cheap, dear, elsewhere = "$argon2id$v=19$m=19456,t=2,p=1$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu",
+		"$argon2id$v=19$m=65536,t=3,p=4$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGluIG9mIDMyIGJ5dGVzIQ", "$argon2id$v=19$m=32768,t=2,p=1$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu"
+	l := newSignInLimiter(map[member]Member{
+		{north, "sam"}: {PINHash: cheap}, {north, "kim"}: {PINHash: dear}, {south, "sam"}: {PINHash: elsewhere},
+	}, newBackoff())
+	costs := func(hash string) string {
+		params, _, key, err := argon2id.DecodeHash(hash)
+		require.NoError(t, err)
+		return fmt.Sprint(params.Memory, params.Iterations, params.Parallelism, len(key))
+	}
+	seen := map[string]bool{}
+	for i := range 100 {
+		unknown := l.dummyHash(member{north, strconv.Itoa(i)})
+		require.Equal(t, unknown, l.dummyHash(member{north, strconv.Itoa(i)}))
+		seen[costs(unknown)] = true
+		match, err := argon2id.ComparePasswordAndHash("", l.dummyHash(member{south, "nobody"}))
+		require.False(t, match || err != nil)
+	}
+	require.Equal(t, map[string]bool{costs(cheap): true, costs(dear): true}, seen)
+	require.Equal(t, costs(elsewhere), costs(l.dummyHash(member{south, "nobody"})))
+	require.Contains(t, []string{costs(cheap), costs(dear), costs(elsewhere)}, costs(l.dummyHash(member{uuid.New(), "sam"})))
+	params, _, _, err := argon2id.DecodeHash(newSignInLimiter(nil, newBackoff()).dummyHash(member{north, "sam"}))
 	require.NoError(t, err)
-	require.Equal(t, productionHashing, *params)
+	require.Equal(t, pinHashing, *params)
+}
+
+// Every attempt is counted; staff see the refused ones of the last day, and the acts have those of a known name.
+func TestAttemptsAreCountedAndRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		own := f.signedIn()
+		require.Contains(t, own.send("GET", "/control/api/health", "").Body.String(), `"refused_sign_ins":{"count":0,"last":null}`)
+		at := time.Now()
+		b := f.browser()
+		require.Equal(t, http.StatusUnauthorized, b.signIn(north, "alex", "0000").Code)
+		require.Equal(t, http.StatusUnauthorized, b.signIn(north, "5678", "0000").Code, "a PIN in the wrong field")
+		require.Equal(t, http.StatusUnauthorized, b.signIn(south, "sam", "0000").Code)
+		require.Equal(t, http.StatusUnauthorized, b.signIn(uuid.New(), "sam", "0000").Code)
+		require.Equal(t, http.StatusUnauthorized, b.signIn(north, "alex", "0001").Code)
+		require.Equal(t, http.StatusTooManyRequests, b.signIn(north, "alex", "5678").Code)
+		require.Equal(t, http.StatusNoContent, own.send("POST", "/control/sign-out", "").Code)
+		require.Equal(t, []string{"sam sign_in", "alex sign_in_failed", "alex sign_in_failed", "sam sign_out"}, f.recorded)
+		require.Equal(t, http.StatusNoContent, own.signIn(north, "sam", "1234").Code)
+		for result, count := range map[string]float64{"ok": 2, "wrong": 5, "limited": 1, "failed": 0} {
+			require.InDelta(t, count, f.signInsCounted(result), 0, result)
+		}
+		refused := func() string {
+			_, after, _ := strings.Cut(own.send("GET", "/control/api/health", "").Body.String(), `"refused_sign_ins":`)
+			return strings.TrimSpace(after)
+		}
+		require.Equal(t, `{"count":4,"last":"`+endpoint.Stamp(at)+`"}}`, refused())
+		f.reload(northStaff(hashes), southStaff)
+		require.Equal(t, `{"count":4,"last":"`+endpoint.Stamp(at)+`"}}`, refused(), "a reload forgets none")
+		time.Sleep(23 * time.Hour)
+		require.Equal(t, http.StatusNoContent, own.signIn(north, "sam", "1234").Code)
+		require.Equal(t, `{"count":4,"last":"`+endpoint.Stamp(at)+`"}}`, refused())
+		time.Sleep(time.Hour)
+		require.Equal(t, `{"count":0,"last":"`+endpoint.Stamp(at)+`"}}`, refused())
+	})
+}
+
+// signInsCounted is what the metric says of a result.
+func (f *fixture) signInsCounted(result string) float64 {
+	families, err := f.metrics.Gather()
+	require.NoError(f.t, err)
+	for _, metric := range families[0].GetMetric() {
+		if metric.GetLabel()[0].GetValue() == result {
+			return metric.GetCounter().GetValue()
+		}
+	}
+	return -1
+}
+
+// Whoever signs in and out all day does not push the record of everything else out of the store.
+func TestVeryManySignInsAreNotAllRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		b := f.browser()
+		for range maxRecorded + 10 {
+			require.Equal(t, http.StatusNoContent, b.signIn(north, "sam", "1234").Code)
+		}
+		require.Len(t, f.recorded, maxRecorded)
+		time.Sleep(time.Minute)
+		b.signIn(north, "sam", "1234")
+		require.Len(t, f.recorded, maxRecorded+1)
+	})
+}
+
+func TestOnlyAnOfficerEndsACeasefireOverTheRange(t *testing.T) {
+	f := newFixture(t)
+	sam, alex := f.signedIn(), f.browser()
+	require.Equal(t, http.StatusNoContent, alex.signIn(north, "alex", "5678").Code)
+	const lift, set = `{"scope":"range","on":false}`, `{"scope":"range","on":true}`
+	require.Equal(t, http.StatusOK, sam.send("PUT", "/control/api/holds", lift).Code, "everybody may, unless it is configured")
+
+	staff := northStaff(hashes)
+	staff[north] = RangeStaff{Members: staff[north].Members, OfficersRelease: true}
+	f.reload(staff)
+	require.Equal(t, http.StatusOK, sam.send("PUT", "/control/api/holds", set).Code)
+	refused := sam.send("PUT", "/control/api/holds", lift)
+	require.Equal(t, http.StatusForbidden, refused.Code)
+	require.Contains(t, refused.Body.String(), `"code":"officer_required"`)
+	require.Contains(t, f.lastCommand(), "sam holds")
+	bay := `{"scope":"bay","id":"` + theBay.String() + `","on":false}`
+	require.Equal(t, http.StatusOK, sam.send("PUT", "/control/api/holds", bay).Code, "a bay or a lane anybody may release")
+	require.Equal(t, http.StatusOK, alex.send("PUT", "/control/api/holds", lift).Code)
+	require.Contains(t, f.lastCommand(), "alex lifts range")
 }

@@ -31,11 +31,11 @@ func (c *screen) stream(w http.ResponseWriter, r *http.Request) {
 		c.fail(w, r, err)
 		return
 	}
-	v := &viewer{r: running, staff: s.name, frames: c.frames[s.rangeID], unresolved: map[uuid.UUID]int{}}
+	v := &viewer{r: running, staff: s.name, releases: c.releases(s.member), frames: c.frames[s.rangeID], unresolved: map[uuid.UUID]int{}}
 	screens.Feed{
 		Next: v.next,
 		Beat: func() (time.Time, bool) {
-			s.hasEnded() // ends an idle session
+			c.auth.hasEnded(s) // ends a session that has lasted too long
 			current, err := c.Range(s.rangeID)
 			return running.Now().Wall, err == nil && current == running
 		},
@@ -47,6 +47,7 @@ func (c *screen) stream(w http.ResponseWriter, r *http.Request) {
 type viewer struct {
 	r          Range
 	staff      string
+	releases   bool // the user may end a ceasefire over the range
 	frames     *frameCache
 	started    bool
 	version    uint64
@@ -77,7 +78,7 @@ func (v *viewer) next() (event string, data any, wake <-chan struct{}) {
 	v.started = true
 	layout := v.r.Layout()
 	return "picture", appendLanes(picture{
-		Now: now, Range: rangeView{layout.Range, layout.Name, layout.Purchasing}, Who: v.staff,
+		Now: now, Range: rangeView{layout.Range, layout.Name, layout.Purchasing}, Who: v.staff, Releases: v.releases,
 		Bays:   endpoint.Views(layout.Bays, func(bay lanes.Bay) namedView { return namedView(bay) }),
 		Groups: endpoint.Views(layout.Groups, func(group lanes.Group) namedView { return namedView(group) }),
 		Holds:  holdViews, Unresolved: v.total,

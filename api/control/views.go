@@ -13,6 +13,7 @@ type picture struct {
 	Now        string              `json:"now"`
 	Range      rangeView           `json:"range"`
 	Who        string              `json:"who"`
+	Releases   bool                `json:"releases_range"` // may end a ceasefire over the range
 	Bays       []namedView         `json:"bays"`
 	Groups     []namedView         `json:"groups"`
 	Holds      []staffops.HoldView `json:"holds"`

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"net"
 	"net/http"
@@ -23,19 +24,34 @@ func serveAll(g *gateway, r *actors.Range) (server *http.Server, address string,
 	if err != nil {
 		return nil, "", err
 	}
+	sessions, err := control.NewSessions(context.Background(), inMemory{})
+	if err != nil {
+		return nil, "", err
+	}
 	id := r.Layout().Range
 	return serve(api.New(api.Settings{
 		Credentials: api.Credentials{id: {sha256.Sum256([]byte(posToken))}},
 		Range:       func(id uuid.UUID) (v2.Range, error) { return g.Range(id) },
 		Screens: api.Screens{
-			Staff:    map[uuid.UUID]map[string]string{id: {viewerName: pin}},
-			Sessions: control.NewSessions(),
-			Control:  func(id uuid.UUID) (control.Range, error) { return g.Range(id) },
+			Staff:    map[uuid.UUID]control.RangeStaff{id: {Members: map[string]control.Member{viewerName: {PINHash: pin}}}},
+			Sessions: sessions, Attempts: control.NewAttempts(g.registry),
+			Control: func(id uuid.UUID) (control.Range, error) { return g.Range(id) },
 		},
 		Traffic: api.NewTraffic(g.registry),
 		Log:     g.log,
 	}))
 }
+
+// inMemory keeps no sign-in: the viewers stay signed in.
+type inMemory struct{}
+
+// Load returns the secret that it is given.
+func (inMemory) Load(_ context.Context, secret [32]byte) ([32]byte, map[[32]byte]time.Time, error) {
+	return secret, map[[32]byte]time.Time{}, nil
+}
+
+// SignOut does nothing.
+func (inMemory) SignOut(context.Context, map[[32]byte]time.Time, [][32]byte) error { return nil }
 
 // serve serves the gateway and the limits, with the timeouts of a gateway.
 func serve(handler http.Handler) (server *http.Server, address string, err error) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -33,12 +34,74 @@ func (hashPIN) Run(t *terminal) error {
 	if n := utf8.RuneCountInString(pin); n < minPINLength || n > maxPINLength {
 		return misconfigured{fmt.Errorf("a PIN has %d to %d characters", minPINLength, maxPINLength)}
 	}
+	if reason := trivialPIN(pin); reason != "" {
+		return misconfigured{fmt.Errorf("this PIN is among the first that somebody would try: %s", reason)}
+	}
 	hash, err := control.HashPIN(pin)
 	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(t.out, hash)
 	return err
+}
+
+// minDifferent is how many different characters a PIN has at least.
+const minDifferent = 3
+
+// trivialPIN returns why a PIN would be tried first, or "".
+func trivialPIN(pin string) string {
+	letters := []rune(strings.ToLower(pin))
+	different, steps := map[rune]bool{}, map[int]bool{}
+	for i, r := range letters {
+		different[r] = true
+		if i > 0 {
+			steps[stepOf(letters[i-1], r)] = true
+		}
+	}
+	switch {
+	case len(different) < minDifferent:
+		return "it has fewer than three different characters"
+	case len(steps) == 1:
+		return "its characters ascend or descend"
+	case isRepeated(letters):
+		return "it is one part that is repeated"
+	case slices.Contains(commonPINs, string(letters)):
+		return "it is on every list of common PINs"
+	}
+	return ""
+}
+
+// stepOf returns the distance of two characters. After 9 comes 0.
+func stepOf(a, b rune) int {
+	step := int(b - a)
+	if a >= '0' && a <= '9' && b >= '0' && b <= '9' {
+		step = (step + 10) % 10
+	}
+	return step
+}
+
+// isRepeated is true for a text such as 123123, 12341234, or 112233, whose characters ascend in pairs.
+func isRepeated(letters []rune) bool {
+	for size := 1; size <= len(letters)/2; size++ {
+		if len(letters)%size == 0 && slices.Equal(letters[size:], letters[:len(letters)-size]) {
+			return true
+		}
+	}
+	pairs, steps := len(letters)%2 == 0, map[int]bool{}
+	for i := 0; pairs && i < len(letters); i += 2 {
+		pairs = letters[i] == letters[i+1]
+		if i > 0 {
+			steps[stepOf(letters[i-2], letters[i])] = true
+		}
+	}
+	return pairs && len(steps) == 1
+}
+
+// commonPINs are those that people choose most often, without those that follow a rule above.
+var commonPINs = []string{
+	"102030", "100200", "147258", "147852", "159357", "159753", "258456", "456789", "741852", "789456", "852456", "963852", "987456",
+	"123321", "321123", "123654", "654123", "112358", "314159", "1234qwer", "qwerty", "qwertz", "qwerty1", "asdfgh", "asdfghjk", "password",
+	"passwort", "password1", "iloveyou", "letmein", "welcome", "rangegate", "1q2w3e", "1q2w3e4r", "abc123", "admin123", "changeme", "secret",
 }
 
 // readPIN asks twice on a terminal, without echo.

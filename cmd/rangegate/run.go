@@ -84,7 +84,7 @@ func run(t *terminal, p program) (err error) {
 		return err
 	}
 	registry := prometheus.NewRegistry()
-	snapshots, err := openStore(t.ctx, p.config.Store, registry, log)
+	snapshots, signIns, err := openStore(t.ctx, p.config.Store, registry, log)
 	if err != nil {
 		return err
 	}
@@ -95,6 +95,10 @@ func run(t *terminal, p program) (err error) {
 		}
 	}
 
+	sessions, err := control.NewSessions(t.ctx, signIns)
+	if err != nil {
+		return err
+	}
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	counts := metrics.New(registry)
 	gateway := actors.NewGateway(clock, snapshots, counts, log)
@@ -109,7 +113,7 @@ func run(t *terminal, p program) (err error) {
 		defer sim.NewAutopilot(hardware, uint64(time.Now().UnixNano())).Close()
 	}
 	s := &service{
-		log: log, clock: clock, gateway: gateway, hardware: hardware, seen: control.NewSessions(), read: p.read,
+		log: log, clock: clock, gateway: gateway, hardware: hardware, sessions: sessions, attempts: control.NewAttempts(registry), read: p.read,
 		registry: registry, counts: counts, webhooks: webhook.NewMetrics(registry), catalog: catalog.NewMetrics(registry),
 		traffic: api.NewTraffic(registry), reloads: newReloadMetrics(registry),
 	}
@@ -142,6 +146,11 @@ func run(t *terminal, p program) (err error) {
 		return err
 	}
 	s.reloads.finish(true)
+	refreshing, stopRefreshing := context.WithCancel(t.ctx)
+	var refresher sync.WaitGroup
+	refresher.Go(func() { s.refreshSessions(refreshing) })
+	defer refresher.Wait() // before the store is closed
+	defer stopRefreshing()
 	if p.read != nil {
 		go s.reloadOnSignal(t.ctx, p.reloadSignals)
 	}

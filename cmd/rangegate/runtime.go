@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,11 +26,10 @@ import (
 
 // gatewayRuntime is everything that runs with one configuration. A reload builds another one and puts it in force.
 type gatewayRuntime struct {
-	config          config.Config // with digests instead of tokens
-	ranges          map[uuid.UUID]*rangeRuntime
-	operationsToken string          // dropped by activate
-	ctx             context.Context // open streams end with it
-	cancel          context.CancelFunc
+	config config.Config // with digests instead of tokens
+	ranges map[uuid.UUID]*rangeRuntime
+	ctx    context.Context // open streams end with it
+	cancel context.CancelFunc
 
 	requests, operations http.Handler // of the two addresses, set by activate
 }
@@ -45,7 +45,7 @@ type rangeRuntime struct {
 // build makes the runtime of a configuration, without putting it in force, and compares it with the runtime before, which
 // is nil at the start. An unchanged range keeps its rangeRuntime. The error is misconfigured.
 func (s *service) build(c config.Config, before *gatewayRuntime) (*gatewayRuntime, config.Difference, error) {
-	next := &gatewayRuntime{ranges: map[uuid.UUID]*rangeRuntime{}, operationsToken: c.Operations.Token.Reveal()}
+	next := &gatewayRuntime{ranges: map[uuid.UUID]*rangeRuntime{}}
 	next.ctx, next.cancel = context.WithCancel(context.Background())
 	c.ForgetTokens()
 	next.config = c
@@ -228,6 +228,17 @@ func layout(r config.Range) lanes.Layout {
 		l.Lanes = append(l.Lanes, lanes.Place{ID: lane.ID, Bay: lane.Bay, Name: lane.Name, Accessible: lane.Accessible})
 	}
 	return l
+}
+
+// operationsTokens returns the digest of every operations token by name.
+func operationsTokens(c config.Config) api.OperationsTokens {
+	digests := api.OperationsTokens{}
+	for _, named := range c.Operations.All() {
+		if digest, problem := config.OperationsDigest(named.Token); problem == "" {
+			digests[strings.TrimSpace(named.Name)] = digest
+		}
+	}
+	return digests
 }
 
 // credentials returns the digest of every token by range.

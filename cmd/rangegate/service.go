@@ -39,7 +39,8 @@ type service struct {
 	gateway      *actors.Gateway
 	hardware     *sim.Driver
 	certificates certificates
-	seen         *control.Sessions             // sessions of staff
+	sessions     *control.Sessions
+	attempts     *control.Attempts
 	read         func() (config.Config, error) // reads the configuration again; nil without a file
 
 	registry *prometheus.Registry
@@ -66,7 +67,7 @@ func (s *service) serveOperations(w http.ResponseWriter, r *http.Request) {
 // activate makes both addresses answer with the runtime from now on.
 func (s *service) activate(next *gatewayRuntime) {
 	next.operations = api.NewOperations(api.Operations{
-		Ready: s.ready, Metrics: s.registry, Token: next.operationsToken,
+		Ready: s.ready, Metrics: s.registry, Tokens: operationsTokens(next.config),
 		Range: func(id uuid.UUID) (api.OperatedRange, error) {
 			if _, ok := next.ranges[id]; !ok {
 				return nil, api.ErrNoRange
@@ -74,9 +75,10 @@ func (s *service) activate(next *gatewayRuntime) {
 			return s.gateway.Range(id)
 		},
 		Ranges: func() []uuid.UUID { return rangeIDs(next.config) }, Waiting: s.gateway.Waiting,
-		Reload: func(ctx context.Context, force bool) (api.Reloaded, error) {
-			return s.reload(context.WithoutCancel(ctx), "operator", force) // a client that disconnects does not stop it half-way
+		Reload: func(ctx context.Context, who string, force bool) (api.Reloaded, error) {
+			return s.reload(context.WithoutCancel(ctx), who, force) // a client that disconnects does not stop it half-way
 		},
+		FailuresPerMinute: int(*next.config.HTTP.Limits.Failures), Traffic: s.traffic,
 		Log: s.log,
 	})
 	public := next.config.HTTP
@@ -97,7 +99,6 @@ func (s *service) activate(next *gatewayRuntime) {
 		Traffic:     s.traffic,
 		Log:         s.log,
 	})
-	next.operationsToken = "" // the configuration keeps its digest
 	s.current.Store(next)
 }
 
@@ -107,17 +108,18 @@ const pictureConnections = 8
 // screens returns the settings of the control screen and the lane screens. Their streams end with the runtime's context.
 func (s *service) screens(next *gatewayRuntime) api.Screens {
 	screens := api.Screens{
-		Staff: map[uuid.UUID]map[string]string{}, Sessions: s.seen, Lanes: map[uuid.UUID]lanescreen.Lane{}, Closing: next.ctx.Done(),
+		Staff: map[uuid.UUID]control.RangeStaff{}, Sessions: s.sessions, Attempts: s.attempts, Lanes: map[uuid.UUID]lanescreen.Lane{}, Closing: next.ctx.Done(),
 		Control: func(id uuid.UUID) (control.Range, error) { return s.gateway.Range(id) },
 		Lane:    func(id uuid.UUID) (lanescreen.Range, error) { return s.gateway.Range(id) },
 		Shop:    func(id uuid.UUID) (lanescreen.Shop, error) { return next.products(id) },
 	}
 	transports := map[uuid.UUID]http.RoundTripper{}
 	for _, r := range next.config.Ranges {
-		screens.Staff[r.ID] = map[string]string{}
+		members := map[string]control.Member{}
 		for _, member := range r.Staff {
-			screens.Staff[r.ID][strings.TrimSpace(member.Name)] = member.PinHash.Reveal()
+			members[strings.TrimSpace(member.Name)] = control.Member{PINHash: member.PinHash.Reveal(), Officer: member.Role == config.RoleOfficer}
 		}
+		screens.Staff[r.ID] = control.RangeStaff{Members: members, OfficersRelease: r.ReleaseCeasefire == config.RoleOfficer}
 		for _, lane := range r.Lanes {
 			if lane.ScreenKey != "" {
 				screens.Lanes[lane.ID] = lanescreen.Lane{Range: r.ID, Key: lane.ScreenKey.Reveal()}
@@ -163,6 +165,30 @@ func (s *service) ready() error {
 		return errors.New("not ready: lanes are still being brought back, or the store takes no writes")
 	}
 	return nil
+}
+
+// refreshEvery is how often the secret of the sign-ins is read again, and what other gateways have signed out.
+const refreshEvery = 10 * time.Second
+
+// refreshSessions keeps the sessions of staff in line with the store until ctx ends. It logs the first of several failures.
+func (s *service) refreshSessions(ctx context.Context) {
+	next := time.NewTicker(refreshEvery)
+	defer next.Stop()
+	failing := false
+	for {
+		select {
+		case <-next.C:
+		case <-ctx.Done():
+			return
+		}
+		limited, cancel := context.WithTimeout(ctx, refreshEvery)
+		err := s.sessions.Refresh(limited)
+		cancel()
+		if err != nil && !failing && ctx.Err() == nil {
+			s.log.Error().Err(err).Msg("sign-ins of staff: the store could not be read or written; they go on as they are known, and it is tried again")
+		}
+		failing = err != nil
+	}
 }
 
 // reloadTimeout bounds a reload. New ranges are claimed in the store, and removed ones have to end.

@@ -26,6 +26,8 @@ type storeCommands struct {
 	Export storeExport `cmd:"" help:"Write all records of the store as JSON lines, customers' names included."`
 	Import storeImport `cmd:"" help:"Write the ranges of an export to a store without them."`
 	Backup storeBackup `cmd:"" help:"Copy the SQLite file to a new file, also beside a running gateway, and check the copy."`
+
+	NewSecret storeNewSecret `cmd:"" help:"Make a new secret for the sign-ins of staff: everybody is signed out, also of running gateways."`
 }
 
 // source is a store that is only read, target one that ranges are imported to.
@@ -225,14 +227,49 @@ func (b backup) Describe() string {
 	return strings.Replace(b.Reader.Describe(), b.path+".new", b.path, 1)
 }
 
-// openStore opens the configured store for the gateway.
-func openStore(ctx context.Context, c config.Store, registry prometheus.Registerer, log zerolog.Logger) (store.Store, error) {
+type storeNewSecret struct{ storeConfig }
+
+// Run makes a new secret. A gateway that runs uses it within refreshEvery.
+func (s storeNewSecret) Run(t *terminal) error {
+	cfg, err := s.load(t)
+	if err != nil {
+		return err
+	}
+	if err := newSecret(t.ctx, cfg.Store); err != nil {
+		return err
+	}
+	t.printf("a new secret: a running gateway uses it within %v, and all staff have to sign in again\n", refreshEvery)
+	return nil
+}
+
+func newSecret(ctx context.Context, c config.Store) error {
 	if c.Redis == "" {
-		return openSQLite(c.SQLite, store.Retention(c.Retention), registry, log)
+		beside, err := sqlite.SignInsBeside(c.SQLite)
+		if err != nil {
+			return err
+		}
+		return beside.NewSecret(ctx)
+	}
+	s, err := redis.Open(ctx, c.Redis.Reveal(), store.Retention{})
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.SignIns().NewSecret(ctx), s.Close())
+}
+
+// openStore opens the configured store for the gateway, and what it keeps of sign-ins.
+func openStore(ctx context.Context, c config.Store, registry prometheus.Registerer, log zerolog.Logger) (store.Store, store.SignIns, error) {
+	if c.Redis == "" {
+		signIns, err := sqlite.SignInsBeside(c.SQLite)
+		if err != nil {
+			return nil, nil, err
+		}
+		file, err := openSQLite(c.SQLite, store.Retention(c.Retention), registry, log)
+		return file, signIns, err
 	}
 	s, err := redis.Open(ctx, c.Redis.Reveal(), store.Retention(c.Retention))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	warn := func() {
 		for _, warning := range s.Warnings(ctx) {
@@ -246,7 +283,7 @@ func openStore(ctx context.Context, c config.Store, registry prometheus.Register
 			warn()
 		}
 	}()
-	return s, nil
+	return s, s.SignIns(), nil
 }
 
 // openSQLite opens the file. It logs and counts the problems of the file's background work.

@@ -99,7 +99,7 @@ export class Ceasefire {
 
   // The rows are not redrawn while lanes confirm, so that a button that is being held down is not replaced.
   #drawRows(ceasefires, failed) {
-    const key = JSON.stringify([ceasefires, failed.map(({ scope, id, refusal }) => [scope, id, refusal?.code])]);
+    const key = JSON.stringify([this.#client.range.releasesRange, ceasefires, failed.map(({ scope, id, refusal }) => [scope, id, refusal?.code])]);
     if (key !== this.#drawn) {
       this.#drawn = key;
       replaceKeepingFocus(this.#rows, [...failed.map((hold) => this.#failedRow(hold)), ...ceasefires.map((hold) => this.#row(hold))], this.#begin);
@@ -110,7 +110,9 @@ export class Ceasefire {
     const { t } = this.#client;
     const error = new ErrorText();
     const what = this.#scopeName(hold);
-    const end = holdButton(this.#client, endTexts(t, "ceasefire", what), "danger", error, () => this.#client.endHold(hold));
+    const end = hold.scope === "range" && !this.#client.range.releasesRange
+      ? element("span.officer", {}, t("ceasefire.officer"))
+      : holdButton(this.#client, endTexts(t, "ceasefire", what), "danger", error, () => this.#client.endHold(hold));
     return element("li", {},
       element("span.what", {}, icon("lock"), element("strong", {}, t("ceasefire.over", { what })), element("span", {}, t("ceasefire.since", { time: t.seconds(hold.since), who: hold.who }))),
       end, error.element);

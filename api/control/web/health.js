@@ -7,6 +7,7 @@ import { Poller } from "./poller.js";
 
 const ORDER = ["faulty", "down", "up"];
 const SIGNS = { up: "check", down: "unlink", faulty: "alert" };
+const MANY_REFUSED = 10; // sign-ins in 24 hours: more is more than somebody's mistyping
 const KINDS = { up: "good", down: "warn", faulty: "danger" };
 
 export class Health {
@@ -60,7 +61,7 @@ export class Health {
     }
   }
 
-  #tilesOf({ links, store, events, timers, actors }) {
+  #tilesOf({ links, store, events, timers, actors, refused_sign_ins: refused }) {
     const { t } = this.#client;
     const { up = 0, faulty = 0, "": connecting = 0 } = links;
     const down = (links.down ?? 0) + connecting; // a link that has never been up is down
@@ -76,6 +77,8 @@ export class Health {
       tile(t("health.timers"), timers.late_p99_ms > 100 ? "warn" : "good", t("deliveries.ms", { n: t.number(timers.late_p99_ms) }), t("health.late")),
       tile(t("health.actors"), restarts.length > 0 ? "warn" : "good", t("health.restarts_n", { n: restarts.reduce((sum, [, n]) => sum + n, 0) }),
         restarts.map(([kind, n]) => `${kind}: ${n}`).join(", ")),
+      tile(t("health.sign_ins"), refused.count > MANY_REFUSED ? "warn" : "good", t("health.sign_ins_n", { n: refused.count }),
+        refused.count > 0 ? t("health.sign_ins_last", { time: t.moment(refused.last) }) : ""),
     ];
   }
 

@@ -9,6 +9,7 @@ import { timeLeft } from "/screens/clock.js";
 export class Range extends EventTarget {
   info = null; // {id, name, purchasing}; null before the first picture
   who = "";
+  releasesRange = false; // the user may end a ceasefire over the range
   bays = [];
   groups = [];
   lanes = new Map(); // in display order
@@ -37,6 +38,7 @@ export class Range extends EventTarget {
   // forget clears the range when the session has ended.
   forget() {
     this.info = null;
+    this.releasesRange = false;
     this.#layout = "";
     this.lanes = new Map();
     [this.who, this.bays, this.groups, this.holds, this.unresolved] = ["", [], [], [], 0];
@@ -45,6 +47,7 @@ export class Range extends EventTarget {
   #picture(data, sentAt) {
     this.info = data.range;
     this.who = data.who;
+    this.releasesRange = data.releases_range;
     this.bays = data.bays;
     this.groups = data.groups;
     this.holds = data.holds;

@@ -32,7 +32,7 @@ export class StateView {
   show() {
     const lane = this.#lane;
     const state = this.#state();
-    const drawn = JSON.stringify([state, lane.session?.session_id, lane.session?.duration, lane.held, lane.purchasing]);
+    const drawn = JSON.stringify([state, lane.session?.session_id, lane.session?.duration, lane.session?.paused_by_hold, lane.held, lane.purchasing]);
     if (drawn !== this.#drawn) {
       const announce = this.#drawn !== "";
       this.#drawn = drawn;
@@ -71,7 +71,8 @@ export class StateView {
     const t = this.#t;
     const values = this.#values();
     const title = element("h2.title", {}, SIGNS[state] ? icon(SIGNS[state]) : null, t(`${state}.title`, values));
-    const explained = element("p.explained", {}, t(`${state}.explained`, values));
+    const stays = state === "ceasefire" && !this.#lane.session.paused_by_hold; // it was paused before, and the end resumes nothing
+    const explained = element("p.explained", {}, t(stays ? "ceasefire.explained_paused" : `${state}.explained`, values));
     switch (state) {
       case "idle":
       case "loading":

@@ -25,6 +25,7 @@ export default {
   "paused.title": "Pause",
   "paused.explained": "Ihre Zeit steht still. Das Personal lässt sie weiterlaufen.",
   "ceasefire.title": "Feuer einstellen",
+  "ceasefire.explained_paused": "Nicht mehr schießen. Legen Sie alles ab und treten Sie von der Linie zurück. Ihre Zeit steht still; wenn wieder frei ist, lässt das Personal sie weiterlaufen.",
   "ceasefire.explained": "Nicht mehr schießen. Legen Sie alles ab und treten Sie von der Linie zurück. Ihre Zeit steht still und läuft von selbst weiter, wenn wieder frei ist.",
   "warning.5": "Weniger als 5 Minuten",
   "warning.1": "Letzte Minute",

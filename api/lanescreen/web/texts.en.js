@@ -25,6 +25,7 @@ export default {
   "paused.title": "Paused",
   "paused.explained": "Your time stands still. The staff will let it go on.",
   "ceasefire.title": "Ceasefire",
+  "ceasefire.explained_paused": "Stop shooting. Put everything down and step back from the line. Your time stands still; after the ceasefire the staff will let it go on.",
   "ceasefire.explained": "Stop shooting. Put everything down and step back from the line. Your time stands still and goes on by itself when the ceasefire ends.",
   "warning.5": "Less than 5 minutes left",
   "warning.1": "Last minute",

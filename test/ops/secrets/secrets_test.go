@@ -32,7 +32,7 @@ const (
 	inQuery    = "planted-in-the-query"
 	linkKey    = "planted-link-key"
 	screenKey  = "planted-screen-key"
-	pin        = "$argon2id$v=19$m=65536,t=1,p=2$cGxhbnRlZC1zYWx0$cGxhbnRlZC1waW4tb2Ytc2Ft"
+	pin        = "$argon2id$v=19$m=65536,t=2,p=2$cGxhbnRlZC1zYWx0$cGxhbnRlZC1waW4tb2Ytc2Ft"
 	redisPass  = "planted-redis-password"
 	customer   = "Planted Customer"
 	idempotent = "planted-receipt"

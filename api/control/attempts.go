@@ -1,0 +1,230 @@
+package control
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"rangegate/api/screens"
+)
+
+// Attempts has what is known of the attempts to sign in: the metric, the wrong PINs by name, and those of the last day by
+// range. It outlives a reload of the configuration. Its methods are safe for concurrent use.
+type Attempts struct {
+	signIns  *prometheus.CounterVec
+	names    *backoff
+	recorded *screens.AttemptLimiter[member]
+
+	mu      sync.Mutex
+	refused map[uuid.UUID]*refusedSignIns // of configured ranges
+}
+
+// maxRecorded is the number of sign-ins and sign-outs of a user that are recorded a minute.
+const maxRecorded = 30
+
+// The results of an attempt, as the metric's label names them.
+const (
+	signedIn   = "ok"
+	wrongPIN   = "wrong"
+	limitedPIN = "limited"
+	failedPIN  = "failed" // not compared: too many wait, or the client has gone
+)
+
+// NewAttempts registers the metric. It panics if the registry has it already.
+func NewAttempts(registry prometheus.Registerer) *Attempts {
+	a := &Attempts{
+		signIns: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: "rangegate", Name: "staff_sign_ins_total",
+			Help: "Attempts to sign in at the control screen by result: ok, wrong (name or PIN), limited (refused for the wrong ones " +
+				"before, 429), failed (too many at a time, or the browser has gone). Many wrong and limited ones: somebody guesses PINs.",
+		}, []string{"result"}),
+		names:    newBackoff(),
+		recorded: screens.NewAttemptLimiter[member](maxRecorded),
+		refused:  map[uuid.UUID]*refusedSignIns{},
+	}
+	registry.MustRegister(a.signIns)
+	for _, result := range []string{signedIn, wrongPIN, limitedPIN, failedPIN} { // so that increase() sees the first one
+		a.signIns.WithLabelValues(result)
+	}
+	return a
+}
+
+// configure sets the ranges whose refused sign-ins are counted.
+func (a *Attempts) configure(ranges map[uuid.UUID]RangeStaff) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	before := a.refused
+	a.refused = make(map[uuid.UUID]*refusedSignIns, len(ranges))
+	for id := range ranges {
+		a.refused[id] = cmp.Or(before[id], &refusedSignIns{})
+	}
+}
+
+// count counts an attempt with its error, which is nil for a sign-in.
+func (a *Attempts) count(rangeID uuid.UUID, err error) {
+	result := failedPIN
+	var refusal interface{ Code() string }
+	switch {
+	case err == nil:
+		result = signedIn
+	case errors.Is(err, errWrong):
+		result = wrongPIN
+	case errors.As(err, &refusal) && refusal.Code() == "too_many_requests":
+		result = limitedPIN
+	}
+	a.signIns.WithLabelValues(result).Inc()
+	if result != wrongPIN && result != limitedPIN {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if of := a.refused[rangeID]; of != nil {
+		of.add(time.Now())
+	}
+}
+
+// mayRecord is false for a user of whom very much was recorded lately.
+func (a *Attempts) mayRecord(m member) bool {
+	_, ok := a.recorded.Reserve(m)
+	return ok
+}
+
+// refusedLately returns how many sign-ins at the range were wrong or limited in the last 24 hours, and when the last one was.
+func (a *Attempts) refusedLately(rangeID uuid.UUID) (count int, last time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	of := a.refused[rangeID]
+	if of == nil {
+		return 0, time.Time{}
+	}
+	return of.lately(time.Now()), of.last
+}
+
+// refusedSignIns counts by the hour, for a day.
+type refusedSignIns struct {
+	byHour [24]int
+	hour   int64 // of last, in hours since 1970
+	last   time.Time
+}
+
+// forward empties the hours between the last attempt and now.
+func (r *refusedSignIns) forward(now time.Time) {
+	hour := now.Unix() / 3600
+	for i := range min(max(hour-r.hour, 0), int64(len(r.byHour))) {
+		r.byHour[(hour-i)%int64(len(r.byHour))] = 0
+	}
+	r.hour = hour
+}
+
+func (r *refusedSignIns) add(now time.Time) {
+	r.forward(now)
+	r.byHour[r.hour%int64(len(r.byHour))]++
+	r.last = now
+}
+
+func (r *refusedSignIns) lately(now time.Time) (count int) {
+	r.forward(now)
+	for _, n := range r.byHour {
+		count += n
+	}
+	return count
+}
+
+// backoff limits wrong PINs by name, for browsers in which the user has not signed in before: after the first
+// freeAttempts, each has to wait for twice as long as the one before. Names that nobody has are limited alike; of those the
+// oldest are dropped, so that memory is bounded.
+type backoff struct {
+	mu                    sync.Mutex
+	known, recent, former map[member]*wrongAttempts
+}
+
+type wrongAttempts struct {
+	count int
+	last  time.Time
+}
+
+const (
+	freeAttempts = 5
+	firstWait    = 30 * time.Second
+	maxWait      = time.Hour
+	forgetAfter  = 24 * time.Hour // without a wrong PIN
+	// maxUnknownNames is the maximum number of names in recent, and in former.
+	maxUnknownNames = 5000
+)
+
+func newBackoff() *backoff {
+	return &backoff{known: map[member]*wrongAttempts{}, recent: map[member]*wrongAttempts{}}
+}
+
+// wait is the time between the last attempt and the next.
+func (w *wrongAttempts) wait() time.Duration {
+	if w.count < freeAttempts {
+		return 0
+	}
+	doubled := min(w.count-freeAttempts, 16) // far beyond maxWait
+	return min(firstWait<<doubled, maxWait)
+}
+
+// reserve counts an attempt as wrong, before it is known whether it is. If it is too early, it returns the time until the
+// next.
+func (b *backoff) reserve(m member, known bool) (wait time.Duration, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	w, now := b.attemptsOf(m, known), time.Now()
+	since := now.Sub(w.last)
+	if since > forgetAfter {
+		w.count = 0
+	}
+	if left := w.wait() - since; left > 0 {
+		return left, false
+	}
+	w.count, w.last = w.count+1, now
+	return 0, true
+}
+
+// refund takes back an attempt that was not compared.
+func (b *backoff) refund(m member) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, names := range []map[member]*wrongAttempts{b.known, b.recent, b.former} {
+		if w := names[m]; w != nil {
+			w.count = max(0, w.count-1)
+			return
+		}
+	}
+}
+
+// forget forgets the wrong attempts of a user who has signed in.
+func (b *backoff) forget(m member) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.known, m)
+}
+
+// attemptsOf returns the attempts of a name. The caller holds mu.
+func (b *backoff) attemptsOf(m member, known bool) *wrongAttempts {
+	if known {
+		if b.known[m] == nil {
+			b.known[m] = &wrongAttempts{}
+		}
+		return b.known[m]
+	}
+	if w := b.recent[m]; w != nil {
+		return w
+	}
+	w := cmp.Or(b.former[m], &wrongAttempts{})
+	if len(b.recent) >= maxUnknownNames {
+		b.recent, b.former = map[member]*wrongAttempts{}, b.recent
+	}
+	b.recent[m] = w
+	return w
+}
+
+func compareMembers(a, b member) int {
+	return cmp.Or(bytes.Compare(a.rangeID[:], b.rangeID[:]), cmp.Compare(a.name, b.name))
+}

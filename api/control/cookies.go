@@ -1,0 +1,229 @@
+package control
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"rangegate/api/endpoint"
+	"rangegate/api/request"
+	"rangegate/lanes"
+)
+
+// The cookies are signed with keys that are derived from the gateway's secret, the user and the hash of the user's PIN. So
+// whoever has read the configuration cannot forge one; a session ends when the PIN changes or the user is removed from the
+// configuration, and no other range's staff can forge one.
+
+const cookieName = "rangegate_control"
+
+// authenticator issues and checks the cookies of the configured staff.
+type authenticator struct {
+	*Sessions
+	staff map[member]Member
+	// held returns since when a ceasefire is in force on the range. The time is zero where that cannot be known, because the
+	// range is not running here.
+	held func(rangeID uuid.UUID) (since time.Time, found bool)
+}
+
+func newAuthenticator(staff map[member]Member, sessions *Sessions, held func(uuid.UUID) (time.Time, bool)) *authenticator {
+	return &authenticator{Sessions: sessions, staff: staff, held: held}
+}
+
+func sign(key, text []byte) []byte {
+	mac := hmac.New(sha256.New, key)
+	mac.Write(text)
+	return mac.Sum(nil)
+}
+
+// key returns what signs the cookies of a user; ok is false for an unknown one.
+func (a *authenticator) key(m member) (key []byte, ok bool) {
+	configured, ok := a.staff[m]
+	if !ok {
+		return nil, false
+	}
+	a.mu.Lock()
+	secret := a.secret
+	a.mu.Unlock()
+	name := binary.BigEndian.AppendUint64(nil, uint64(len(m.name)))
+	return sign(secret[:], slices.Concat([]byte("rangegate staff"), m.rangeID[:], name, []byte(m.name), []byte(configured.PINHash))), true
+}
+
+// The labels tell the kinds of cookies apart that one key signs.
+var (
+	sessionLabel = []byte("session of ")
+	deviceLabel  = []byte("device of ")
+)
+
+// find returns the session of a request's cookie, if it is valid and has not ended.
+func (a *authenticator) find(r *http.Request) (s *session, ok bool) {
+	cookie, err := r.Cookie(cookieName)
+	if err != nil {
+		return nil, false
+	}
+	claimed, ok := a.parse(cookie.Value)
+	if !ok {
+		return nil, false
+	}
+	return a.admit(claimed, a.hasEnded)
+}
+
+// hasEnded is true if the session has ended. It ends a session that is too old, or was idle for too long, unless a ceasefire
+// began before that and is still in force.
+func (a *authenticator) hasEnded(s *session) bool {
+	if s.live.Err() != nil {
+		return true
+	}
+	if s.age() > maxAge || s.idle() > maxIdle {
+		since, held := a.held(s.rangeID)
+		if s.age() > maxAgeHeld || !held || since.After(s.usualEnd()) {
+			s.end()
+		}
+	}
+	return s.live.Err() != nil
+}
+
+// headerSize is the size of the cookie's fixed part: range, id, and when the session began and was last used, in Unix
+// milliseconds. The name and the MAC follow.
+const headerSize = 16 + 16 + 8 + 8
+
+func (a *authenticator) format(s *session) string {
+	text := slices.Concat(s.rangeID[:], s.id[:])
+	text = binary.BigEndian.AppendUint64(text, uint64(s.began.UnixMilli()))
+	text = binary.BigEndian.AppendUint64(text, uint64(s.used.Load().UnixMilli()))
+	text = append(text, s.name...)
+	key, ok := a.key(s.member)
+	if !ok {
+		return ""
+	}
+	return base64.RawURLEncoding.EncodeToString(append(text, sign(key, slices.Concat(sessionLabel, text))...))
+}
+
+// parse returns the session of a cookie. ok is false if this gateway has not signed it.
+func (a *authenticator) parse(value string) (s *session, ok bool) {
+	decoded, err := base64.RawURLEncoding.Strict().DecodeString(value)
+	if err != nil || len(decoded) < headerSize+sha256.Size {
+		return nil, false
+	}
+	text, mac := decoded[:len(decoded)-sha256.Size], decoded[len(decoded)-sha256.Size:]
+	m := member{uuid.UUID(text[:16]), string(text[headerSize:])}
+	key, ok := a.key(m)
+	if !ok || !hmac.Equal(mac, sign(key, slices.Concat(sessionLabel, text))) {
+		return nil, false
+	}
+	began, used := binary.BigEndian.Uint64(text[32:40]), binary.BigEndian.Uint64(text[40:headerSize])
+	return newSession(m, [16]byte(text[16:32]), time.UnixMilli(int64(began)), time.UnixMilli(int64(used))), true
+}
+
+// use records that the user has used the session now, also in the cookie.
+func (a *authenticator) use(s *session, w http.ResponseWriter, r *http.Request) {
+	s.used.Store(new(time.Now()))
+	setCookie(w, r, a.format(s), int(time.Until(s.lastEnd()).Seconds()))
+}
+
+func setCookie(w http.ResponseWriter, r *http.Request, value string, maxAge int) {
+	http.SetCookie(w, &http.Cookie{
+		Name: cookieName, Value: value, Path: "/control", MaxAge: maxAge,
+		HttpOnly: true, Secure: request.OverTLS(r), SameSite: http.SameSiteStrictMode,
+	})
+}
+
+// ceasefireSince returns since when a ceasefire is in force on the range: the earliest of them. It is found with the zero time
+// if the range is not running here.
+func (c *screen) ceasefireSince(rangeID uuid.UUID) (since time.Time, found bool) {
+	r, err := c.Range(rangeID)
+	if err != nil {
+		return time.Time{}, true
+	}
+	for _, hold := range r.Holds().InForce {
+		if hold.Kind != lanes.OverLane && (!found || hold.Since.Before(since)) {
+			since, found = hold.Since, true
+		}
+	}
+	return since, found
+}
+
+type sessionKey struct{}
+
+// sessionOf returns the session of a request behind requireSession.
+func sessionOf(ctx context.Context) *session { return ctx.Value(sessionKey{}).(*session) }
+
+// requireSession refuses requests without a session. A command is use of the session.
+func (c *screen) requireSession(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s, ok := c.auth.find(r)
+		if !ok {
+			c.fail(w, r, endpoint.Refuse("unauthorized", "nobody is signed in, or the session is over", 0))
+			return
+		}
+		request.SetRange(r.Context(), s.rangeID)
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			c.auth.use(s, w, r)
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), sessionKey{}, s)))
+	})
+}
+
+// refreshSession serves the page, which is public. Loading it is use of the session, if there is one.
+func (c *screen) refreshSession(page http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if s, ok := c.auth.find(r); ok {
+			c.auth.use(s, w, r)
+		}
+		page(w, r)
+	}
+}
+
+// A device is a browser in which a user has signed in before. Wrong PINs that others send for the user's name are limited,
+// and must not keep the user from declaring a ceasefire: the user's own browsers have limits of their own. The device cookie
+// is an id and a MAC that binds it to the user.
+type device [16]byte
+
+const (
+	deviceCookie = "rangegate_device"
+	deviceMaxAge = 400 * 24 * 3600 // seconds: the maximum that browsers allow
+)
+
+// rememberDevice makes the browser one of the user's devices.
+func (a *authenticator) rememberDevice(m member, w http.ResponseWriter, r *http.Request) {
+	id := a.device(r, m)
+	if id == (device{}) {
+		id = device(uuid.New())
+	}
+	key, ok := a.key(m)
+	if !ok {
+		return
+	}
+	http.SetCookie(w, &http.Cookie{
+		Name: deviceCookie, Value: base64.RawURLEncoding.EncodeToString(append(id[:], sign(key, slices.Concat(deviceLabel, id[:]))...)),
+		Path: "/control/sign-in", MaxAge: deviceMaxAge, HttpOnly: true, Secure: request.OverTLS(r), SameSite: http.SameSiteStrictMode,
+	})
+}
+
+// device returns the browser that a request comes from; zero if it is none of the user's devices.
+func (a *authenticator) device(r *http.Request, m member) (id device) {
+	cookie, err := r.Cookie(deviceCookie)
+	if err != nil {
+		return device{}
+	}
+	return a.parseDevice(cookie.Value, m)
+}
+
+// parseDevice returns the browser of a device cookie; zero if this gateway has not signed it for the user.
+func (a *authenticator) parseDevice(value string, m member) (id device) {
+	decoded, err := base64.RawURLEncoding.Strict().DecodeString(value)
+	key, ok := a.key(m)
+	if err != nil || !ok || len(decoded) != len(id)+sha256.Size {
+		return device{}
+	}
+	if !hmac.Equal(decoded[len(id):], sign(key, slices.Concat(deviceLabel, decoded[:len(id)]))) {
+		return device{}
+	}
+	return device(decoded[:len(id)])
+}
