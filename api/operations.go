@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"net"
 	"net/http"
 	"net/http/pprof"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -26,6 +28,10 @@ type Operations struct {
 	Ready   func() error // nil once the gateway is ready, else what is missing
 	Metrics prometheus.Gatherer
 	Token   string // the operations token; empty: nobody has one
+	// KnownHost is true for a host name that the address may be called by, beside those of the machine itself.
+	KnownHost func(name string) bool
+	Limiters  *Limiters
+	Traffic   *Traffic
 	// Range returns the running range with that id, or ErrNoRange, lanes.ErrStarting, lanes.ErrNotOwner.
 	Range   func(id uuid.UUID) (OperatedRange, error)
 	Ranges  func() []uuid.UUID    // the configured ones
@@ -50,8 +56,8 @@ const operatorName = "operator"
 // NewOperations returns the handler of the operations address. Only health and metrics need no operations token.
 func NewOperations(s Operations) http.Handler {
 	a := &endpoint.API{Errors: operationsErrors, Timeout: timeout, Defect: logDefect, Context: request.Track(s.Log)}
-	r := a.Router(request.AccessLog)
-	guard := requireToken(s.Token, a.Fail)
+	r := a.Router(request.AccessLog(s.Traffic.sample), request.BoundBody, boundTarget(a.Fail), requireKnownHost(s.KnownHost, a.Fail))
+	guard := s.requireToken(a.Fail)
 	s.Token = "" // the guard has its digest
 	r.Get("/livez", func(w http.ResponseWriter, _ *http.Request) { writeLine(w, http.StatusOK, "up") })
 	r.Get("/readyz", func(w http.ResponseWriter, _ *http.Request) {
@@ -85,17 +91,47 @@ func writeLine(w http.ResponseWriter, status int, sentence string) {
 	_, _ = w.Write([]byte(sentence + "\n"))
 }
 
+// requireKnownHost refuses requests to other host names. A page of another site can have its own name point to this address and
+// would then be of the same origin (DNS rebinding), so that a browser on this machine would let it read health and metrics. An IP
+// address as the host is no name that anybody could point here; without a host it is no browser.
+func requireKnownHost(known func(name string) bool, fail endpoint.FailFunc) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			name := hostOf(r.Host)
+			_, notIP := netip.ParseAddr(name)
+			if name != "" && notIP != nil && name != "localhost" && !strings.HasSuffix(name, ".localhost") && !known(name) {
+				fail(w, r, endpoint.Refusal("misdirected_request"))
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// hostOf returns the name or the address of the header Host, in lower case, without a port, brackets and the dot of an absolute name.
+func hostOf(header string) string {
+	name := header
+	if host, _, err := net.SplitHostPort(header); err == nil {
+		name = host
+	}
+	name = strings.TrimSuffix(strings.TrimPrefix(name, "["), "]")
+	return strings.ToLower(strings.TrimSuffix(name, "."))
+}
+
 // requireToken refuses requests without the operations token. An empty token is nobody's.
-func requireToken(token string, fail endpoint.FailFunc) func(http.Handler) http.Handler {
-	want, configured := sha256.Sum256([]byte(token)), token != ""
+func (s Operations) requireToken(fail endpoint.FailFunc) func(http.Handler) http.Handler {
+	want, configured := sha256.Sum256([]byte(s.Token)), s.Token != ""
+	failures, refused := s.Limiters.operators, s.Traffic.limited.WithLabelValues("address")
+	unauthorized := endpoint.Refuse("unauthorized", "the header Authorization must be Bearer and the operations token", 0)
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 			given := sha256.Sum256([]byte(token))
 			if match := subtle.ConstantTimeCompare(given[:], want[:]) == 1; !match || !bearer || !configured {
-				fail(w, r, endpoint.Refuse("unauthorized", "the header Authorization must be Bearer and the operations token", 0))
+				fail(w, r, failedAuthentication(r, failures, refused, unauthorized))
 				return
 			}
+			request.Authenticated(r.Context())
 			next.ServeHTTP(w, r)
 		})
 	}

@@ -76,6 +76,9 @@ func newOperationsWith(registry prometheus.Gatherer, s *fakeOperatedRange, token
 		},
 		Ranges:  func() []uuid.UUID { return []uuid.UUID{uuid.MustParse(someRange), uuid.MustParse(otherRange)} },
 		Waiting: func() map[string]int { return map[string]int{"lane": 3} },
+
+		KnownHost: func(name string) bool { return name == "example.com" }, // that of httptest
+		Limiters:  NewLimiters(), Traffic: NewTraffic(prometheus.NewRegistry()),
 	})
 }
 
@@ -174,6 +177,7 @@ func TestTheLogLevel(t *testing.T) {
 	zerolog.SetGlobalLevel(zerolog.InfoLevel)
 	var log bytes.Buffer
 	s := Operations{Token: "operator", Metrics: prometheus.NewRegistry(), Ready: func() error { return nil }, Log: zerolog.New(&log)}
+	s.KnownHost, s.Limiters, s.Traffic = func(string) bool { return true }, NewLimiters(), NewTraffic(prometheus.NewRegistry())
 	h := NewOperations(s)
 	set := func(body string) *httptest.ResponseRecorder { return sendAuthorized(h, "PUT", "/log-level", body) }
 	require.JSONEq(t, `{"level":"info"}`, sendAuthorized(h, "GET", "/log-level", "").Body.String())

@@ -74,6 +74,8 @@ type Operations struct {
 	Address string `yaml:"address"` // host:port, default 127.0.0.1:9090
 	TLS     TLS    `yaml:"tls,omitempty"`
 	Token   Secret `yaml:"token,omitempty"` // for writes and profiles; empty: these are off
+	// Hosts are further host names that clients call the address by, beside that of Address, those of the certificate and localhost.
+	Hosts []string `yaml:"hosts,omitempty"`
 }
 
 // Log configures the log on standard error.

@@ -51,6 +51,7 @@ type Settings struct {
 	// Staff has the names of each range's staff and the hashes of their PINs. A range without staff has no control screen.
 	Staff    map[uuid.UUID]map[string]string
 	Sessions *Sessions
+	SignIns  *SignInLimiters
 	// Range returns the running range with that id, or the reason why there is none: lanes.ErrStarting, lanes.ErrNotOwner.
 	Range   func(id uuid.UUID) (Range, error)
 	Closing <-chan struct{}  // closed when the gateway stops; open streams end
@@ -79,7 +80,7 @@ func Mount(r chi.Router, a *endpoint.API, s Settings) {
 		}
 	}
 	c := &screen{
-		Settings: s, auth: newAuthenticator(pinHashes, s.Sessions), signIns: newSignInLimiter(pinHashes),
+		Settings: s, auth: newAuthenticator(pinHashes, s.Sessions), signIns: newSignInLimiter(pinHashes, s.SignIns),
 		streams: map[uuid.UUID]screens.Slots{}, frames: map[uuid.UUID]*frameCache{}, fail: a.Fail,
 	}
 	for id := range s.Staff {

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/netip"
 
@@ -30,12 +31,32 @@ const (
 	maxWrongPINs = 5
 )
 
-// signInLimiter checks PINs and limits wrong ones.
-type signInLimiter struct {
-	pinHashes   map[member]string
+// SignInLimiters remember wrong PINs, and bound the comparisons. They outlive a reload.
+type SignInLimiters struct {
 	byNetwork   *screens.AttemptLimiter[netip.Prefix]
 	byBrowser   *screens.AttemptLimiter[userBrowser]
 	comparisons chan struct{}
+}
+
+// NewSignInLimiters returns limiters that remember nothing.
+func NewSignInLimiters() *SignInLimiters {
+	return &SignInLimiters{
+		byNetwork:   screens.NewAttemptLimiter[netip.Prefix](maxWrongPINs),
+		byBrowser:   screens.NewAttemptLimiter[userBrowser](maxWrongPINs),
+		comparisons: make(chan struct{}, maxComparisons),
+	}
+}
+
+// SetFailures sets how many wrong credentials a minute a client's network may send. PINs are short: of them it is never more than
+// maxWrongPINs. 0 is no other limit.
+func (l *SignInLimiters) SetFailures(perMinute int) {
+	l.byNetwork.SetPerMinute(screens.AtMost(maxWrongPINs, perMinute))
+}
+
+// signInLimiter checks PINs and limits wrong ones.
+type signInLimiter struct {
+	*SignInLimiters
+	pinHashes map[member]string
 }
 
 // userBrowser is what a user signs in from: one of the user's devices, or any other browser, which all count as one.
@@ -44,17 +65,13 @@ type userBrowser struct {
 	device // zero: any other
 }
 
-func newSignInLimiter(pinHashes map[member]string) *signInLimiter {
+func newSignInLimiter(pinHashes map[member]string, limiters *SignInLimiters) *signInLimiter {
 	var permanent []userBrowser
 	for m := range pinHashes {
 		permanent = append(permanent, userBrowser{member: m})
 	}
-	return &signInLimiter{
-		pinHashes:   pinHashes,
-		byNetwork:   screens.NewAttemptLimiter[netip.Prefix](maxWrongPINs),
-		byBrowser:   screens.NewAttemptLimiter(maxWrongPINs, permanent...),
-		comparisons: make(chan struct{}, maxComparisons),
-	}
+	limiters.byBrowser.SetPermanent(permanent...)
+	return &signInLimiter{SignInLimiters: limiters, pinHashes: pinHashes}
 }
 
 // check returns nil if that is the PIN of that name. An unknown name gets the same refusal as a wrong PIN, after the same
@@ -137,7 +154,11 @@ func (c *screen) signIn(ctx context.Context, s signIn) (endpoint.Empty, error) {
 	log := request.Log(ctx)
 	from := userBrowser{s.member, c.auth.device(x.r, s.member)}
 	if err := c.signIns.check(ctx, from, s.pin, request.ClientNetwork(x.r)); err != nil {
-		logFields(log.Warn()).Err(err).Msg("a sign-in was refused")
+		line := log.Warn()
+		if isTooMany(err) { // any number of them can be sent
+			line = log.Debug()
+		}
+		logFields(line).Err(err).Msg("a sign-in was refused")
 		return endpoint.Empty{}, err
 	}
 	logFields(log.Info()).Msg("signed in")
@@ -148,6 +169,12 @@ func (c *screen) signIn(ctx context.Context, s signIn) (endpoint.Empty, error) {
 	c.auth.use(c.auth.begin(s.member), x.w, x.r)
 	c.auth.rememberDevice(s.member, x.w, x.r)
 	return endpoint.Empty{}, nil
+}
+
+// isTooMany is true for the refusal of an attempt beyond the limit.
+func isTooMany(err error) bool {
+	var coded interface{ Code() string }
+	return errors.As(err, &coded) && coded.Code() == "too_many_requests"
 }
 
 // signOut ends the session, in every window that has it.

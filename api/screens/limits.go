@@ -8,7 +8,7 @@ import (
 )
 
 // AttemptLimiter limits wrong attempts by key, such as a client's network: perMinute at once, and perMinute a minute after
-// that. Permanent keys are kept for ever. Of other keys, which a client may invent, the least recently used are dropped, so
+// that; 0 is no limit. Permanent keys are kept for ever. Of other keys, which a client may invent, the least recently used are dropped, so
 // that memory is bounded. Its methods are safe for concurrent use.
 type AttemptLimiter[K comparable] struct {
 	perMinute int
@@ -28,17 +28,44 @@ type allowance struct {
 
 // NewAttemptLimiter returns a limiter of perMinute wrong attempts a minute.
 func NewAttemptLimiter[K comparable](perMinute int, permanent ...K) *AttemptLimiter[K] {
-	l := &AttemptLimiter[K]{perMinute: perMinute, permanent: map[K]*allowance{}, recent: map[K]*allowance{}}
-	for _, key := range permanent {
-		l.permanent[key] = l.full()
-	}
+	l := &AttemptLimiter[K]{perMinute: perMinute, recent: map[K]*allowance{}}
+	l.SetPermanent(permanent...)
 	return l
+}
+
+// SetPerMinute changes the limit. What was used of it counts on.
+func (l *AttemptLimiter[K]) SetPerMinute(perMinute int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	used := float64(l.perMinute)
+	l.perMinute = perMinute
+	for _, keys := range []map[K]*allowance{l.permanent, l.recent, l.former} {
+		for _, a := range keys {
+			a.left += float64(perMinute) - used
+		}
+	}
+}
+
+// SetPermanent changes which keys are permanent. Those that were permanent before keep what they have used.
+func (l *AttemptLimiter[K]) SetPermanent(permanent ...K) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	kept := map[K]*allowance{}
+	for _, key := range permanent {
+		if kept[key] = l.permanent[key]; kept[key] == nil {
+			kept[key] = l.full()
+		}
+	}
+	l.permanent = kept
 }
 
 // Reserve uses one attempt, before it is known whether it is wrong. If none is left, it returns the time until the next.
 func (l *AttemptLimiter[K]) Reserve(key K) (wait time.Duration, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.perMinute <= 0 {
+		return 0, true
+	}
 	a, now := l.allowanceOf(key), time.Now()
 	perSecond := float64(l.perMinute) / 60
 	a.left = min(float64(l.perMinute), a.left+now.Sub(a.at).Seconds()*perSecond)
@@ -54,6 +81,9 @@ func (l *AttemptLimiter[K]) Reserve(key K) (wait time.Duration, ok bool) {
 func (l *AttemptLimiter[K]) Refund(key K) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.perMinute <= 0 {
+		return
+	}
 	a := l.allowanceOf(key)
 	a.left = min(float64(l.perMinute), a.left+1)
 }
@@ -77,6 +107,14 @@ func (l *AttemptLimiter[K]) allowanceOf(key K) *allowance {
 	}
 	l.recent[key] = a
 	return a
+}
+
+// AtMost returns the limit, or the setting if that is less. A setting of 0 is no limit.
+func AtMost(limit, setting int) int {
+	if setting <= 0 {
+		return limit
+	}
+	return min(limit, setting)
 }
 
 // TooManyAttempts returns the refusal of an attempt beyond the limit.
