@@ -73,6 +73,7 @@ type boundedBody struct {
 	io.ReadCloser
 	began      time.Time
 	limited    io.Reader // nil once the request was authenticated
+	ended      bool
 	header     http.Header
 	closes     bool // the header says that the connection is closed
 	connection *http.ResponseController
@@ -85,15 +86,15 @@ func (b *boundedBody) Read(p []byte) (n int, err error) {
 	} else {
 		n, err = b.limited.Read(p)
 	}
-	if errors.Is(err, io.EOF) { // the server watches the connection under the same deadline while the handler works
-		b.setDeadline(BodyTime)
-	}
+	b.ended = b.ended || errors.Is(err, io.EOF)
 	return n, err
 }
 
 func (b *boundedBody) lift() {
 	b.limited = nil
-	b.setDeadline(BodyTime)
+	if !b.ended { // behind its end the server reads without a deadline, to notice that the client is gone
+		b.setDeadline(BodyTime)
+	}
 	if b.closes {
 		b.header.Del("Connection")
 	}
