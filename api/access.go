@@ -43,23 +43,11 @@ func digest(token string) [sha256.Size]byte { return sha256.Sum256([]byte(string
 // authenticate refuses requests without a range's token and id (SPEC.md part 5), with the same code whatever is wrong. It
 // limits failures by network, never other requests: a POS may share its address with an attacker.
 func (s Settings) authenticate(refused prometheus.Counter, fail endpoint.FailFunc) func(http.Handler) http.Handler {
-	perMinute := s.Limits.FailuresPerMinute
-	failures := screens.NewAttemptLimiter[netip.Prefix](perMinute)
-	refusal := func(r *http.Request) error {
-		if perMinute <= 0 {
-			return endpoint.Refusal("unauthorized")
-		}
-		if _, ok := failures.Reserve(request.ClientNetwork(r)); ok {
-			return endpoint.Refusal("unauthorized")
-		}
-		refused.Inc()
-		return endpoint.Refuse("too_many_requests", "too many failed authentications from this address", time.Minute/time.Duration(perMinute))
-	}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			id, ok := s.Credentials.check(r.Header.Get("Range-Id"), r.Header.Get("Token"))
 			if !ok {
-				fail(w, r, refusal(r))
+				fail(w, r, failedAuthentication(r, s.Limiters.tokens, refused, endpoint.Refusal("unauthorized")))
 				return
 			}
 			request.SetRange(r.Context(), id)
@@ -68,26 +56,27 @@ func (s Settings) authenticate(refused prometheus.Counter, fail endpoint.FailFun
 	}
 }
 
+// failedAuthentication returns the refusal of wrong credentials, or that of too many of them from the client's network.
+func failedAuthentication(
+	r *http.Request, failures *screens.AttemptLimiter[netip.Prefix], refused prometheus.Counter, unauthorized error,
+) error {
+	wait, ok := failures.Reserve(request.ClientNetwork(r))
+	if ok {
+		return unauthorized
+	}
+	refused.Inc()
+	return endpoint.Refuse("too_many_requests", "too many failed authentications from this address", wait)
+}
+
 // Limits bound the number of requests that are not refused at once (WIRE.md, Errors: 429). Zero is no limit.
 type Limits struct {
 	PerSecond         int // requests of a range, of both versions together
 	Burst             int // of them at once; zero: PerSecond
-	FailuresPerMinute int // failed authentications of a client's network, also the maximum at once
+	FailuresPerMinute int // wrong credentials of a client's network, of each kind; also the maximum at once
 }
 
 // perRange refuses the requests of a range beyond its limit with `too_many_requests`.
-func (l Limits) perRange(ranges Credentials, refused prometheus.Counter, fail endpoint.FailFunc) func(http.Handler) http.Handler {
-	limit, burst := rate.Limit(l.PerSecond), l.Burst
-	if l.PerSecond <= 0 {
-		limit = rate.Inf
-	}
-	if burst <= 0 {
-		burst = l.PerSecond
-	}
-	limiters := map[uuid.UUID]*rate.Limiter{}
-	for id := range ranges {
-		limiters[id] = rate.NewLimiter(limit, burst)
-	}
+func perRange(limiters map[uuid.UUID]*rate.Limiter, refused prometheus.Counter, fail endpoint.FailFunc) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if !limiters[request.RangeID(r.Context())].Allow() {

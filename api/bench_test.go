@@ -49,6 +49,7 @@ func BenchmarkAPI(b *testing.B) {
 	h := New(Settings{
 		Credentials: Credentials{id: {sha256.Sum256([]byte(token))}},
 		Range:       func(uuid.UUID) (v2.Range, error) { return running, nil },
+		Limiters:    NewLimiters(),
 		Traffic:     NewTraffic(prometheus.NewRegistry()), Log: zerolog.New(io.Discard).With().Timestamp().Logger(),
 	})
 	sale := fmt.Sprintf(`{"customer_name":"Jo Smith","lane_id":%q,"group_id":%q,"duration":60}`, uuid.New(), uuid.New())

@@ -3,9 +3,13 @@ package api
 import (
 	"maps"
 	"net/http"
+	"strconv"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"rangegate/api/endpoint"
+	"rangegate/api/request"
 	"rangegate/lanes"
 )
 
@@ -25,9 +29,12 @@ var posErrors = extended(refusals(map[int][]*lanes.Error{
 	"invalid_request":        {Status: 400, Sentence: "the request is malformed, see fields"},
 	"unauthorized":           {Status: 401, Sentence: "token or range-id is missing, malformed or unknown, or they do not belong together"},
 	"not_found":              {Status: 404, Sentence: "no such path"},
+	"request_timeout":        {Status: 408, Sentence: "the request did not arrive in time"},
 	"method_not_allowed":     {Status: 405, Sentence: "the path does not take this method, see the header Allow"},
 	"too_large":              {Status: 413, Sentence: "the body is larger than 64 KiB"},
+	"uri_too_long":           {Status: 414, Sentence: "the request target is longer than 8 KiB"},
 	"unsupported_media_type": {Status: 415, Sentence: "the body must be application/json"},
+	"misdirected_request":    {Status: 421, Sentence: "this address does not answer to that host name, see operations.hosts"},
 	"too_many_requests":      {Status: 429, Sentence: "too many requests; the header Retry-After says how long to wait", RetryAfter: retryAfter},
 	"products_failed":        {Status: 502, Sentence: "the products API could not be reached, or did not answer as it should"},
 })
@@ -64,6 +71,40 @@ var screenErrors = extended(extended(posErrors, refusals(map[int][]*lanes.Error{
 	"cross_site":       {Status: http.StatusForbidden, Sentence: "the request comes from a page of another site"},
 	"officer_required": {Status: http.StatusForbidden, Sentence: "only an officer ends a ceasefire over the range"},
 })
+
+// protocolErrors are the errors of what is no valid HTTP request, by status. No handler sees it.
+var protocolErrors = map[int]string{
+	http.StatusBadRequest:                  "invalid_request",
+	http.StatusRequestTimeout:              "request_timeout",
+	http.StatusExpectationFailed:           "expectation_failed",
+	http.StatusRequestHeaderFieldsTooLarge: "headers_too_large",
+	http.StatusNotImplemented:              "not_implemented",
+	http.StatusHTTPVersionNotSupported:     "http_version_not_supported",
+}
+
+// malformedErrors are the responses to what is no valid HTTP request.
+var malformedErrors = extended(posErrors, endpoint.Errors{
+	"invalid_request":            {Status: 400, Sentence: "this is not a valid HTTP request"},
+	"expectation_failed":         {Status: 417, Sentence: "the header Expect may only be 100-continue"},
+	"headers_too_large":          {Status: 431, Sentence: "the header of the request is larger than 32 KiB"},
+	"not_implemented":            {Status: 501, Sentence: "the transfer encoding of the body is not supported"},
+	"http_version_not_supported": {Status: 505, Sentence: "the version of HTTP is not supported"},
+})
+
+// Malformed returns the function that responds to what is no valid HTTP request, and notes it in the metrics and the log. reason may
+// be empty; from is the client's address.
+func Malformed(t *Traffic, log zerolog.Logger) func(status int, reason, from string) []byte {
+	return func(status int, reason, from string) []byte {
+		code, ok := protocolErrors[status]
+		if !ok {
+			code = "invalid_request"
+		}
+		traceID, response := malformedErrors.Response(endpoint.Refuse(code, reason, 0))
+		t.requests.WithLabelValues(other, other, strconv.Itoa(malformedErrors[code].Status)).Inc()
+		request.LogMalformed(log, t.sample, traceID, malformedErrors[code].Status, from, reason)
+		return response
+	}
+}
 
 // operationsErrors adds the errors of a reload to those of the operations page.
 var operationsErrors = extended(screenErrors, endpoint.Errors{

@@ -158,6 +158,7 @@ func settings(s *fakeRange) Settings {
 		Simulate:   func(uuid.UUID) (simulate.Range, error) { return s, s.missing(lanes.ErrStarting) },
 		Products:   func(uuid.UUID) (simulate.Products, error) { return s, s.missing(lanes.ErrProductsNotConfigured) },
 		Traffic:    NewTraffic(prometheus.NewRegistry()),
+		Limiters:   NewLimiters(),
 		Log:        zerolog.Nop(),
 		Screens: Screens{
 			Sessions: newSessions(), Attempts: control.NewAttempts(prometheus.NewRegistry()),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"net"
 	"net/http"
 	"net/http/pprof"
 	"net/netip"
@@ -19,7 +20,6 @@ import (
 	"rangegate/api/actorstatus"
 	"rangegate/api/endpoint"
 	"rangegate/api/request"
-	"rangegate/api/screens"
 	"rangegate/api/staffops"
 )
 
@@ -28,6 +28,10 @@ type Operations struct {
 	Ready   func() error // nil once the gateway is ready, else what is missing
 	Metrics prometheus.Gatherer
 	Tokens  OperationsTokens
+	// KnownHost is true for a host name that the address may be called by, beside those of the machine itself.
+	KnownHost func(name string) bool
+	Limiters  *Limiters
+	Traffic   *Traffic
 	// Range returns the running range with that id, or ErrNoRange, lanes.ErrStarting, lanes.ErrNotOwner.
 	Range   func(id uuid.UUID) (OperatedRange, error)
 	Ranges  func() []uuid.UUID    // the configured ones
@@ -35,11 +39,7 @@ type Operations struct {
 	// Reload applies the configuration again for whoever that is, and blocks until that is done. Its error is made by
 	// RefuseReload.
 	Reload func(ctx context.Context, who string, force bool) (Reloaded, error)
-	// FailuresPerMinute is the number of requests with wrong tokens of a client's network, also the maximum at once, that get
-	// unauthorized; more get too_many_requests. Zero is no limit.
-	FailuresPerMinute int
-	Traffic           *Traffic
-	Log               zerolog.Logger
+	Log    zerolog.Logger
 }
 
 // OperationsTokens are the SHA-256 digests of the operations tokens by name. Without any nobody has one.
@@ -68,7 +68,7 @@ var ErrNoRange = endpoint.Refusal("not_found")
 // NewOperations returns the handler of the operations address. Only health and metrics need no operations token.
 func NewOperations(s Operations) http.Handler {
 	a := &endpoint.API{Errors: operationsErrors, Timeout: timeout, Defect: logDefect, Context: request.Track(s.Log)}
-	r := a.Router(request.AccessLog)
+	r := a.Router(request.AccessLog(s.Traffic.sample), request.BoundBody, boundTarget(a.Fail), requireKnownHost(s.KnownHost, a.Fail))
 	guard := s.requireToken(a.Fail)
 	r.Get("/livez", func(w http.ResponseWriter, _ *http.Request) { writeLine(w, http.StatusOK, "up") })
 	r.Get("/readyz", func(w http.ResponseWriter, _ *http.Request) {
@@ -110,27 +110,47 @@ func operatorOf(ctx context.Context) string {
 	return name
 }
 
+// requireKnownHost refuses requests to other host names. A page of another site can have its own name point to this address and
+// would then be of the same origin (DNS rebinding), so that a browser on this machine would let it read health and metrics. An IP
+// address as the host is no name that anybody could point here; without a host it is no browser.
+func requireKnownHost(known func(name string) bool, fail endpoint.FailFunc) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			name := hostOf(r.Host)
+			_, notIP := netip.ParseAddr(name)
+			if name != "" && notIP != nil && name != "localhost" && !strings.HasSuffix(name, ".localhost") && !known(name) {
+				fail(w, r, endpoint.Refusal("misdirected_request"))
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// hostOf returns the name or the address of the header Host, in lower case, without a port, brackets and the dot of an absolute name.
+func hostOf(header string) string {
+	name := header
+	if host, _, err := net.SplitHostPort(header); err == nil {
+		name = host
+	}
+	name = strings.TrimSuffix(strings.TrimPrefix(name, "["), "]")
+	return strings.ToLower(strings.TrimSuffix(name, "."))
+}
+
 // requireToken refuses requests without an operations token. It limits failures by network, never other requests: scripts
 // and an attacker may be on the same machine.
 func (s Operations) requireToken(fail endpoint.FailFunc) func(http.Handler) http.Handler {
-	failures := screens.NewAttemptLimiter[netip.Prefix](s.FailuresPerMinute)
-	refusal := func(r *http.Request) error {
-		if s.FailuresPerMinute > 0 {
-			if _, ok := failures.Reserve(request.ClientNetwork(r)); !ok {
-				s.Traffic.limited.WithLabelValues("operations").Inc()
-				return endpoint.Refuse("too_many_requests", "too many wrong operations tokens from this address", time.Minute/time.Duration(s.FailuresPerMinute))
-			}
-		}
-		return endpoint.Refuse("unauthorized", "the header Authorization must be Bearer and the operations token", 0)
-	}
+	failures, refused := s.Limiters.operators, s.Traffic.limited.WithLabelValues("operations")
+	unauthorized := endpoint.Refuse("unauthorized", "the header Authorization must be Bearer and the operations token", 0)
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 			name, ok := s.Tokens.check(token)
 			if !ok || !bearer {
-				fail(w, r, refusal(r))
+				fail(w, r, failedAuthentication(r, failures, refused, unauthorized))
 				return
 			}
+			request.Authenticated(r.Context())
 			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), operatorKey{}, name)))
 		})
 	}

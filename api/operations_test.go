@@ -89,6 +89,9 @@ func newOperationsWith(registry prometheus.Gatherer, s *fakeOperatedRange, token
 		},
 		Ranges:  func() []uuid.UUID { return []uuid.UUID{uuid.MustParse(someRange), uuid.MustParse(otherRange)} },
 		Waiting: func() map[string]int { return map[string]int{"lane": 3} },
+
+		KnownHost: func(name string) bool { return name == "example.com" }, // that of httptest
+		Limiters:  NewLimiters(),
 	})
 }
 
@@ -138,7 +141,7 @@ func TestNamedOperationsTokens(t *testing.T) {
 	var reloadedBy string
 	s := Operations{
 		Tokens: operationsTokens("night"), Traffic: NewTraffic(prometheus.NewRegistry()), Metrics: prometheus.NewRegistry(), Log: zerolog.Nop(),
-		Ready: func() error { return nil },
+		Ready: func() error { return nil }, Limiters: NewLimiters(), KnownHost: func(string) bool { return true },
 		Reload: func(_ context.Context, who string, _ bool) (Reloaded, error) {
 			reloadedBy = who
 			return Reloaded{}, nil
@@ -153,10 +156,13 @@ func TestWrongOperationsTokensAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := prometheus.NewRegistry()
 		path := "/ranges/" + someRange + "/holds"
+		limiters := NewLimiters()
+		limiters.setFailures(3)
 		h := NewOperations(Operations{
-			Tokens: operationsTokens("operator"), FailuresPerMinute: 3, Traffic: NewTraffic(registry), Metrics: registry, Log: zerolog.Nop(),
-			Ready: func() error { return nil },
-			Range: func(uuid.UUID) (OperatedRange, error) { return &fakeOperatedRange{}, nil },
+			Tokens: operationsTokens("operator"), Limiters: limiters, Traffic: NewTraffic(registry), Metrics: registry, Log: zerolog.Nop(),
+			KnownHost: func(string) bool { return true },
+			Ready:     func() error { return nil },
+			Range:     func(uuid.UUID) (OperatedRange, error) { return &fakeOperatedRange{}, nil },
 		})
 		guess := func() *httptest.ResponseRecorder { return send(h, "GET", path, "Authorization", "Bearer guess") }
 		for range 3 {
@@ -236,7 +242,8 @@ func TestTheLogLevel(t *testing.T) {
 	t.Cleanup(func() { zerolog.SetGlobalLevel(before) })
 	zerolog.SetGlobalLevel(zerolog.InfoLevel)
 	var log bytes.Buffer
-	s := Operations{Tokens: operationsTokens("operator"), Traffic: NewTraffic(prometheus.NewRegistry()), Metrics: prometheus.NewRegistry(), Ready: func() error { return nil }, Log: zerolog.New(&log)}
+	s := Operations{Tokens: operationsTokens("operator"), Metrics: prometheus.NewRegistry(), Ready: func() error { return nil }, Log: zerolog.New(&log)}
+	s.KnownHost, s.Limiters, s.Traffic = func(string) bool { return true }, NewLimiters(), NewTraffic(prometheus.NewRegistry())
 	h := NewOperations(s)
 	set := func(body string) *httptest.ResponseRecorder { return sendAuthorized(h, "PUT", "/log-level", body) }
 	require.JSONEq(t, `{"level":"info"}`, sendAuthorized(h, "GET", "/log-level", "").Body.String())

@@ -25,7 +25,7 @@ func (p Proxies) identifyClient(next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		peer, err := netip.ParseAddrPort(r.RemoteAddr)
-		if err != nil || !p.trusts(peer.Addr()) {
+		if err != nil || !p.Trusts(peer.Addr()) {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -38,7 +38,8 @@ func (p Proxies) identifyClient(next http.Handler) http.Handler {
 	})
 }
 
-func (p Proxies) trusts(address netip.Addr) bool {
+// Trusts is true for the address of a trusted proxy.
+func (p Proxies) Trusts(address netip.Addr) bool {
 	address = address.Unmap().WithZone("")
 	return slices.ContainsFunc(p, func(network netip.Prefix) bool { return network.Contains(address) })
 }
@@ -53,20 +54,21 @@ func (p Proxies) client(peer netip.Addr, lines []string) netip.Addr {
 			break
 		}
 		client = address
-		if !p.trusts(client) {
+		if !p.Trusts(client) {
 			break
 		}
 	}
 	return client
 }
 
-// parseHop parses an address as proxies write it: bare, in brackets, or with the port.
+// parseHop parses an address as proxies write it: bare, in brackets, or with the port. It drops the zone of an IPv6 address, which
+// means nothing on another machine and may be of any length.
 func parseHop(hop string) (netip.Addr, bool) {
 	if withPort, err := netip.ParseAddrPort(hop); err == nil {
-		return withPort.Addr().Unmap(), true
+		return withPort.Addr().Unmap().WithZone(""), true
 	}
 	address, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(hop, "["), "]"))
-	return address.Unmap(), err == nil
+	return address.Unmap().WithZone(""), err == nil
 }
 
 // allHTTPS is true if the header is present and every proxy wrote https.

@@ -37,6 +37,7 @@ type Settings struct {
 	Products func(id uuid.UUID) (simulate.Products, error)
 	Screens  Screens
 	Limits   Limits
+	Limiters *Limiters
 	Traffic  *Traffic
 	Proxies  Proxies // trusted to name the client of a request; none: nobody is
 	Log      zerolog.Logger
@@ -67,7 +68,11 @@ func New(s Settings) http.Handler {
 		Admit:   limitConcurrency(s.Credentials, traffic.limited.WithLabelValues("process")),
 		Context: request.Track(s.Log),
 	}
-	r := a.Router(s.Proxies.identifyClient, request.AccessLog, traffic.count, addDeprecation)
+	s.Limiters.setFailures(s.Limits.FailuresPerMinute)
+	s.Screens.Attempts.SetFailures(s.Limits.FailuresPerMinute)
+	r := a.Router(
+		s.Proxies.identifyClient, request.AccessLog(traffic.sample), traffic.count, addDeprecation, request.BoundBody, boundTarget(a.Fail),
+	)
 
 	handlers := v2.Handlers{RangeOf: ofRequest(s.Range)}
 	version1, version2 := v1.Endpoints(handlers), handlers.Endpoints()
@@ -93,16 +98,32 @@ func New(s Settings) http.Handler {
 
 	guards := []func(http.Handler) http.Handler{
 		s.authenticate(traffic.limited.WithLabelValues("address"), a.Fail),
-		s.Limits.perRange(s.Credentials, traffic.limited.WithLabelValues("range"), a.Fail),
+		perRange(s.Limiters.ofRanges(s.Credentials, s.Limits), traffic.limited.WithLabelValues("range"), a.Fail),
 	}
 	a.Mount(r, prefix1, version1, guards...)
 	a.Mount(r, prefix2, version2, guards...)
-	s.Screens.mount(r, traffic)
+	s.Screens.mount(r, traffic, s.Limiters)
 	return r
 }
 
+// maxTarget is the maximum length of a request's target in bytes. RFC 9110 asks for 8,000 at least.
+const maxTarget = 8 << 10
+
+// boundTarget refuses requests whose target is too long.
+func boundTarget(fail endpoint.FailFunc) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if len(r.RequestURI) > maxTarget {
+				fail(w, r, endpoint.Refusal("uri_too_long"))
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
 // mount puts the screens on the router, without the limits on a POS: a ceasefire is never refused as one request too many.
-func (s Screens) mount(r chi.Router, t *Traffic) {
+func (s Screens) mount(r chi.Router, t *Traffic, l *Limiters) {
 	a := &endpoint.API{Errors: screenErrors, Timeout: timeout, Defect: logDefect}
 	r.Route("/screens", func(r chi.Router) {
 		r.Use(screens.Guard(a.Fail))
@@ -112,7 +133,7 @@ func (s Screens) mount(r chi.Router, t *Traffic) {
 		Staff: s.Staff, Sessions: s.Sessions, Attempts: s.Attempts, Range: s.Control, Closing: s.Closing, Streams: t.streams.WithLabelValues("control"),
 	})
 	lanescreen.Mount(r, a, lanescreen.Settings{
-		Lanes: s.Lanes, Range: s.Lane, Shop: s.Shop, Pictures: s.Pictures, Closing: s.Closing, Streams: t.streams.WithLabelValues("lane"),
+		Lanes: s.Lanes, Range: s.Lane, Shop: s.Shop, Pictures: s.Pictures, WrongKeys: l.laneKeys, Closing: s.Closing, Streams: t.streams.WithLabelValues("lane"),
 	})
 }
 

@@ -20,6 +20,7 @@ type Traffic struct {
 	seconds  *prometheus.HistogramVec
 	limited  *prometheus.CounterVec
 	streams  *prometheus.GaugeVec
+	sample   *request.Sample // of the access log
 }
 
 // NewTraffic registers the metrics. It panics if the registry has them already.
@@ -46,7 +47,13 @@ func NewTraffic(registry prometheus.Registerer) *Traffic {
 			Help: "Open screens by kind: control or lane. Fewer lane screens than expected mean that a screen is off or not connected.",
 		}, []string{"screen"}),
 	}
-	registry.MustRegister(t.requests, t.seconds, t.limited, t.streams)
+	dropped := prometheus.NewCounter(prometheus.CounterOpts{
+		Namespace: "rangegate", Name: "access_log_dropped_total",
+		Help: "Requests without valid credentials that have no line in the access log: it has 10 of them a second, and 100 at once. " +
+			"Normal is 0.",
+	})
+	t.sample = request.NewSample(dropped)
+	registry.MustRegister(t.requests, t.seconds, t.limited, t.streams, dropped)
 	return t
 }
 

@@ -77,6 +77,8 @@ type Operations struct {
 	// Token is OperatorName.
 	Token  Secret            `yaml:"token,omitempty"`
 	Tokens []OperationsToken `yaml:"tokens,omitempty"`
+	// Hosts are further host names that clients call the address by, beside that of Address, those of the certificate and localhost.
+	Hosts []string `yaml:"hosts,omitempty"`
 }
 
 // OperationsToken is a named token of the operations address: in production a text of 128 bits or more, or sha256:<64 hex>.

@@ -22,7 +22,7 @@ func secretsIn(t *testing.T, files map[string]string) (dir string) {
 	return dir
 }
 
-const pinInFile = "$argon2id$v=19$m=65536,t=1,p=2$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu"
+const pinInFile = "$argon2id$v=19$m=65536,t=2,p=2$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu"
 
 // Whatever a Secret is can come from a file: the configuration then is that which has the secrets in it.
 func TestEverySecretCanComeFromAFile(t *testing.T) {
@@ -116,7 +116,7 @@ func TestFaultsOfSecretFiles(t *testing.T) {
 		{"a way out of the folder", "token_file: ../planted", "operations.token_file: wants an absolute path, or the name of a credential of the systemd unit (line 12)"},
 		{"both", "token: planted, token_file: %s/planted", "operations.token_file: given beside token (lines 12 and 12); choose one"},
 		{"twice", "token_file: %[1]s/planted, token_file: %[1]s/planted", "operations.token_file: given twice (lines 12 and 12)"},
-		{"a setting that is no secret", "address_file: %s/planted", "operations.address_file: unknown key (line 12); known are address, tls, token, token_file"},
+		{"a setting that is no secret", "address_file: %s/planted", "operations.address_file: unknown key (line 12); known are address, tls, token, token_file, tokens, hosts"},
 		{"a key that is nearly one", "token_fil: %s/planted", `operations.token_fil: unknown key (line 12), did you mean "token_file"?`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -86,6 +86,9 @@ func public(address string) bool {
 func (in *inspection) operations(o Operations) {
 	in.expect("operations.address", listenProblem(o.Address))
 	in.tls(o.TLS, "operations.tls")
+	for i, host := range o.Hosts {
+		in.require(path("operations.hosts").item(i), hostname.MatchString(host), "wants a host name without a port, such as gateway.internal")
+	}
 	in.require("operations.address", !in.production || o.TLS != (TLS{}) || !public(o.Address),
 		"is public, and without TLS the operations token would go over it in the clear: wants operations.tls, or a loopback or "+
 			"private IP address")

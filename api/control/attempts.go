@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -18,6 +19,8 @@ import (
 type Attempts struct {
 	signIns  *prometheus.CounterVec
 	names    *backoff
+	networks *screens.AttemptLimiter[netip.Prefix]
+	devices  *screens.AttemptLimiter[userBrowser]
 	recorded *screens.AttemptLimiter[member]
 
 	mu      sync.Mutex
@@ -44,6 +47,8 @@ func NewAttempts(registry prometheus.Registerer) *Attempts {
 				"before, 429), failed (too many at a time, or the browser has gone). Many wrong and limited ones: somebody guesses PINs.",
 		}, []string{"result"}),
 		names:    newBackoff(),
+		networks: screens.NewAttemptLimiter[netip.Prefix](maxWrongPINs),
+		devices:  screens.NewAttemptLimiter[userBrowser](maxWrongPINs),
 		recorded: screens.NewAttemptLimiter[member](maxRecorded),
 		refused:  map[uuid.UUID]*refusedSignIns{},
 	}
@@ -52,6 +57,12 @@ func NewAttempts(registry prometheus.Registerer) *Attempts {
 		a.signIns.WithLabelValues(result)
 	}
 	return a
+}
+
+// SetFailures sets how many wrong credentials a minute a client's network may send. PINs are short: of them it is never more than
+// maxWrongPINs. 0 is no other limit.
+func (a *Attempts) SetFailures(perMinute int) {
+	a.networks.SetPerMinute(screens.AtMost(maxWrongPINs, perMinute))
 }
 
 // configure sets the ranges whose refused sign-ins are counted.
@@ -68,13 +79,12 @@ func (a *Attempts) configure(ranges map[uuid.UUID]RangeStaff) {
 // count counts an attempt with its error, which is nil for a sign-in.
 func (a *Attempts) count(rangeID uuid.UUID, err error) {
 	result := failedPIN
-	var refusal interface{ Code() string }
 	switch {
 	case err == nil:
 		result = signedIn
 	case errors.Is(err, errWrong):
 		result = wrongPIN
-	case errors.As(err, &refusal) && refusal.Code() == "too_many_requests":
+	case isTooMany(err):
 		result = limitedPIN
 	}
 	a.signIns.WithLabelValues(result).Inc()

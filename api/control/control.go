@@ -96,7 +96,7 @@ func Mount(r chi.Router, a *endpoint.API, s Settings) {
 	}
 	s.Attempts.configure(s.Staff)
 	c := &screen{
-		Settings: s, signIns: newSignInLimiter(staff, s.Attempts.names),
+		Settings: s, signIns: newSignInLimiter(staff, s.Attempts),
 		streams: map[uuid.UUID]screens.Slots{}, frames: map[uuid.UUID]*frameCache{}, fail: a.Fail,
 	}
 	c.auth = newAuthenticator(staff, s.Sessions, c.ceasefireSince)

@@ -332,7 +332,7 @@ func table() endpoint.Errors {
 	for status, codes := range map[int][]string{
 		400: {"invalid_request"}, 401: {"unauthorized"}, 403: {"cross_site", "officer_required"}, 404: {"not_found", "lane_not_found", "group_not_found", "session_not_found", "session_ended", "purchase_not_found"},
 		405: {"method_not_allowed"}, 409: {"lane_occupied", "lane_not_accessible", "lane_not_usable", "duration_out_of_range", "no_time_left", "not_waiting", "not_running", "not_paused", "ceasefire"},
-		413: {"too_large"}, 415: {"unsupported_media_type"}, 429: {"too_many_requests"}, 500: {"internal"},
+		408: {"request_timeout"}, 413: {"too_large"}, 415: {"unsupported_media_type"}, 429: {"too_many_requests"}, 500: {"internal"},
 		503: {"store_unavailable", "starting", "overloaded", "not_owner", "not_saved"}, 504: {"timeout"},
 	} {
 		for _, code := range codes {

@@ -64,12 +64,11 @@ type userBrowser struct {
 	device // zero: any other
 }
 
-func newSignInLimiter(staff map[member]Member, names *backoff) *signInLimiter {
+func newSignInLimiter(staff map[member]Member, attempts *Attempts) *signInLimiter {
 	l := &signInLimiter{
 		staff: staff, dummies: map[uuid.UUID][]string{}, seed: maphash.MakeSeed(),
-		byNetwork: screens.NewAttemptLimiter[netip.Prefix](maxWrongPINs), byName: names,
-		byDevice: screens.NewAttemptLimiter[userBrowser](maxWrongPINs),
-		waiting:  make(screens.Slots, maxWaiting), comparisons: make(chan struct{}, maxComparisons),
+		byNetwork: attempts.networks, byName: attempts.names, byDevice: attempts.devices,
+		waiting: make(screens.Slots, maxWaiting), comparisons: make(chan struct{}, maxComparisons),
 		deviceWaiting: map[uuid.UUID]screens.Slots{}, deviceComparisons: make(chan struct{}, maxDeviceComparisons),
 		comparing: map[userBrowser]bool{},
 	}

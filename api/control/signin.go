@@ -58,7 +58,11 @@ func (c *screen) signIn(ctx context.Context, s signIn) (endpoint.Empty, error) {
 	err := c.signIns.check(ctx, from, s.pin, request.ClientNetwork(x.r))
 	c.Attempts.count(s.rangeID, err)
 	if err != nil {
-		logFields(log.Warn()).Err(err).Msg("a sign-in was refused")
+		line := log.Warn()
+		if isTooMany(err) { // any number of them can be sent
+			line = log.Debug()
+		}
+		logFields(line).Err(err).Msg("a sign-in was refused")
 		if known && errors.Is(err, errWrong) {
 			c.record(ctx, s.member, lanes.DidFailSignIn)
 		}
@@ -84,6 +88,12 @@ func (c *screen) record(ctx context.Context, m member, what string) {
 	if r, err := c.Range(m.rangeID); err == nil && c.Attempts.mayRecord(m) {
 		r.Record(ctx, m.name, what)
 	}
+}
+
+// isTooMany is true for the refusal of an attempt beyond the limit.
+func isTooMany(err error) bool {
+	var coded interface{ Code() string }
+	return errors.As(err, &coded) && coded.Code() == "too_many_requests"
 }
 
 // signOutLimit is how long a sign-out waits for the store.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/alexedwards/argon2id"
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"rangegate/api/endpoint"
@@ -186,7 +187,7 @@ func TestAKnownDeviceBehindASharedAddress(t *testing.T) {
 func TestTheQueueForComparisonsIsBounded(t *testing.T) {
 	f := newFixture(t)
 	own := f.signedIn()
-	l := newSignInLimiter(map[member]Member{{north, "sam"}: {PINHash: hashes["sam"]}}, newBackoff())
+	l := newSignInLimiter(map[member]Member{{north, "sam"}: {PINHash: hashes["sam"]}}, NewAttempts(prometheus.NewRegistry()))
 	for range maxComparisons {
 		l.comparisons <- struct{}{} // they take very long
 	}
@@ -366,7 +367,7 @@ func TestAnUnknownNameCostsAsMuchAsAKnownOne(t *testing.T) {
 		"$argon2id$v=19$m=65536,t=3,p=4$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGluIG9mIDMyIGJ5dGVzIQ", "$argon2id$v=19$m=32768,t=2,p=1$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu"
 	l := newSignInLimiter(map[member]Member{
 		{north, "sam"}: {PINHash: cheap}, {north, "kim"}: {PINHash: dear}, {south, "sam"}: {PINHash: elsewhere},
-	}, newBackoff())
+	}, NewAttempts(prometheus.NewRegistry()))
 	costs := func(hash string) string {
 		params, _, key, err := argon2id.DecodeHash(hash)
 		require.NoError(t, err)
@@ -383,7 +384,7 @@ func TestAnUnknownNameCostsAsMuchAsAKnownOne(t *testing.T) {
 	require.Equal(t, map[string]bool{costs(cheap): true, costs(dear): true}, seen)
 	require.Equal(t, costs(elsewhere), costs(l.dummyHash(member{south, "nobody"})))
 	require.Contains(t, []string{costs(cheap), costs(dear), costs(elsewhere)}, costs(l.dummyHash(member{uuid.New(), "sam"})))
-	params, _, _, err := argon2id.DecodeHash(newSignInLimiter(nil, newBackoff()).dummyHash(member{north, "sam"}))
+	params, _, _, err := argon2id.DecodeHash(newSignInLimiter(nil, NewAttempts(prometheus.NewRegistry())).dummyHash(member{north, "sam"}))
 	require.NoError(t, err)
 	require.Equal(t, pinHashing, *params)
 }

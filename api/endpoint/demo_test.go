@@ -25,6 +25,7 @@ var demoErrors = Errors{
 	"session_not_found":      {Status: 404, Sentence: "no such session"},
 	"method_not_allowed":     {Status: 405, Sentence: "the path does not take this method"},
 	"lane_occupied":          {Status: 409, Sentence: "lane is occupied by another session"},
+	"request_timeout":        {Status: 408, Sentence: "the request did not arrive in time"},
 	"too_large":              {Status: 413, Sentence: "the body is larger than 64 KiB"},
 	"unsupported_media_type": {Status: 415, Sentence: "the body must be application/json"},
 	"idempotency_key_reused": {Status: 422, Sentence: "the key was used for another request"},

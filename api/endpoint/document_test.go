@@ -63,7 +63,7 @@ func TestTheDocumentDescribesACreate(t *testing.T) {
 	for status := range create.Responses.Map() {
 		statuses = append(statuses, status)
 	}
-	require.ElementsMatch(t, []string{"201", "400", "401", "409", "413", "415", "422", "500", "503", "504"}, statuses)
+	require.ElementsMatch(t, []string{"201", "400", "401", "409", "408", "413", "415", "422", "500", "503", "504"}, statuses)
 	require.Contains(t, create.Responses.Status(201).Value.Headers, "idempotency-replayed")
 	require.Contains(t, create.Responses.Status(503).Value.Headers, "Retry-After")
 	require.Contains(t, create.Responses.Status(409).Value.Content["application/json"].Examples, "lane_occupied")

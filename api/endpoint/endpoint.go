@@ -154,7 +154,7 @@ func Command[C, A, Out any, K ~struct {
 ) Endpoint {
 	e := declare[Out](method, path, status, summary, func(in *Input) { in.key(); read(in) }, codes)
 	e.command = true
-	e.codes = append(e.codes, "idempotency_key_reused", "too_large")
+	e.codes = append(e.codes, "idempotency_key_reused", "request_timeout", "too_large")
 	e.serve = func(ctx context.Context, a *API, w http.ResponseWriter, r *http.Request) error {
 		in, err := e.receive(w, r)
 		if err != nil {
@@ -217,7 +217,7 @@ func declare[Out any](method, path string, status int, summary string, read func
 		e.codes = append(e.codes, "invalid_request")
 	}
 	if e.reads(inBody) {
-		e.codes = append(e.codes, "too_large", "unsupported_media_type")
+		e.codes = append(e.codes, "request_timeout", "too_large", "unsupported_media_type")
 	}
 	return e
 }

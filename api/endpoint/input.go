@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -122,13 +124,17 @@ func (in *Input) unreadable(p place, sentence string) {
 // maxBody is the maximum size of a body in bytes (WIRE.md, Requests).
 const maxBody = 64 << 10
 
-// load reads the whole body. A body that is too large is an error; one that breaks off is recorded as a fault.
+// load reads the whole body. A body that is too large or too slow is an error; one that breaks off is recorded as a fault.
 func (in *Input) load(w http.ResponseWriter) error {
 	raw, err := io.ReadAll(http.MaxBytesReader(w, in.request.Body, maxBody))
 	var tooLarge *http.MaxBytesError
 	switch {
+	case errors.As(err, &tooLarge) && tooLarge.Limit < maxBody:
+		return Refuse("too_large", fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit), 0)
 	case errors.As(err, &tooLarge):
 		return Refusal("too_large")
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return Refusal("request_timeout")
 	case err != nil:
 		in.unreadable(inBody, "could not be read to its end")
 	}
@@ -146,6 +152,9 @@ func (in *Input) decode(optional bool) error {
 	}
 	if !acceptsJSON(in.request.Header.Get("Content-Type")) {
 		return Refusal("unsupported_media_type")
+	}
+	if coding := in.request.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return Refuse("unsupported_media_type", "the body must not be compressed: it has a Content-Encoding", 0)
 	}
 	if !utf8.Valid(in.raw) {
 		in.unreadable(inBody, "must be UTF-8")

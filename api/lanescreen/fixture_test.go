@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/api/endpoint"
+	"rangegate/api/screens"
 	"rangegate/catalog"
 	"rangegate/lanes"
 )
@@ -122,7 +124,7 @@ func (f *fixture) restart(transport http.RoundTripper, key string) {
 	for status, codes := range map[int][]string{
 		400: {"invalid_request", "purchase_malformed"}, 401: {"unauthorized"}, 403: {"cross_site"}, 404: {"not_found", "session_not_found", "session_ended"},
 		405: {"method_not_allowed"}, 409: {"not_waiting", "no_purchasing", "purchase_pending", "too_many_unresolved", "duration_out_of_range", "products_not_configured"},
-		413: {"too_large"}, 415: {"unsupported_media_type"}, 500: {"internal"}, 502: {"products_failed"},
+		408: {"request_timeout"}, 413: {"too_large"}, 415: {"unsupported_media_type"}, 500: {"internal"}, 502: {"products_failed"},
 		503: {"store_unavailable", "starting", "overloaded", "not_owner"}, 504: {"timeout"},
 	} {
 		for _, code := range codes {
@@ -135,7 +137,8 @@ func (f *fixture) restart(transport http.RoundTripper, key string) {
 	}
 	router := a.Router()
 	Mount(router, a, Settings{
-		Lanes: map[uuid.UUID]Lane{uuid.MustParse(lane1): {theRange, key}, uuid.MustParse(lane2): {theRange, key2}},
+		WrongKeys: screens.NewAttemptLimiter[netip.Prefix](MaxWrongKeys),
+		Lanes:     map[uuid.UUID]Lane{uuid.MustParse(lane1): {theRange, key}, uuid.MustParse(lane2): {theRange, key2}},
 		Range: func(uuid.UUID) (Range, error) {
 			if f.starting {
 				return nil, lanes.ErrStarting

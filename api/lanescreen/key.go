@@ -97,7 +97,7 @@ func (l *screen) page(w http.ResponseWriter, r *http.Request) {
 // exchangeKey checks the key in the address and sets the cookie.
 func (l *screen) exchangeKey(w http.ResponseWriter, r *http.Request) {
 	from := request.ClientNetwork(r)
-	wait, ok := l.wrongKeys.Reserve(from)
+	wait, ok := l.WrongKeys.Reserve(from)
 	if !ok {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 		l.refuse(w, http.StatusTooManyRequests)
@@ -109,7 +109,7 @@ func (l *screen) exchangeKey(w http.ResponseWriter, r *http.Request) {
 		l.refuse(w, http.StatusUnauthorized)
 		return
 	}
-	l.wrongKeys.Refund(from)
+	l.WrongKeys.Refund(from)
 	request.SetRange(r.Context(), lane.Range)
 	path := "/lane/" + lane.id.String()
 	http.SetCookie(w, &http.Cookie{

@@ -74,14 +74,14 @@ func TestLanesWithTheSameKeyHaveDifferentCookies(t *testing.T) {
 
 func TestFiveWrongKeysAMinuteOfAnAddress(t *testing.T) {
 	f := newFixture(t)
-	for range maxWrongKeys {
+	for range MaxWrongKeys {
 		require.Equal(t, http.StatusUnauthorized, f.send("GET", "/lane/"+lane1+"?key=wrong", "").Code)
 	}
 	response := f.send("GET", "/lane/"+lane1+"?key="+key1, "")
 	require.Equal(t, http.StatusTooManyRequests, response.Code, "also the right one")
 	require.Equal(t, "12", response.Header().Get("Retry-After"))
 	f.from = "192.0.2.2:1"
-	for range 2 * maxWrongKeys {
+	for range 2 * MaxWrongKeys {
 		require.Equal(t, http.StatusSeeOther, f.send("GET", "/lane/"+lane1+"?key="+key1, "").Code, "right ones are not counted")
 	}
 }

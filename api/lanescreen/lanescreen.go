@@ -51,8 +51,10 @@ type Settings struct {
 	// Shop returns the products of the range's integrator, or lanes.ErrProductsNotConfigured.
 	Shop     func(rangeID uuid.UUID) (Shop, error)
 	Pictures *Pictures
-	Closing  <-chan struct{}  // closed when the gateway stops; open streams end
-	Streams  prometheus.Gauge // number of open streams
+	// WrongKeys limits wrong keys of lanes. It outlives a reload.
+	WrongKeys *screens.AttemptLimiter[netip.Prefix]
+	Closing   <-chan struct{}  // closed when the gateway stops; open streams end
+	Streams   prometheus.Gauge // number of open streams
 }
 
 // Lane is a lane that has a screen.
@@ -61,24 +63,23 @@ type Lane struct {
 	Key   string
 }
 
-const (
-	maxStreams   = 8 // open streams of one lane
-	maxWrongKeys = 5 // wrong keys a minute for a client's network
-)
+// maxStreams is the maximum number of open streams of one lane.
+const maxStreams = 8
+
+// MaxWrongKeys is the maximum number of wrong keys a minute for a client's network.
+const MaxWrongKeys = 5
 
 type screen struct {
 	Settings
-	wrongKeys *screens.AttemptLimiter[netip.Prefix]
-	streams   map[uuid.UUID]screens.Slots
-	files     screens.Files
-	fail      endpoint.FailFunc
+	streams map[uuid.UUID]screens.Slots
+	files   screens.Files
+	fail    endpoint.FailFunc
 }
 
 // Mount puts every route of the lane screens on the router.
 func Mount(r chi.Router, a *endpoint.API, s Settings) {
 	l := &screen{
-		Settings: s, wrongKeys: screens.NewAttemptLimiter[netip.Prefix](maxWrongKeys), streams: map[uuid.UUID]screens.Slots{},
-		files: screens.Load(web), fail: a.Fail,
+		Settings: s, streams: map[uuid.UUID]screens.Slots{}, files: screens.Load(web), fail: a.Fail,
 	}
 	for id := range s.Lanes {
 		l.streams[id] = make(screens.Slots, maxStreams)

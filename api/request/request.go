@@ -11,7 +11,9 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
+	"golang.org/x/time/rate"
 
 	"rangegate/api/endpoint"
 	"rangegate/lanes/trace"
@@ -25,8 +27,10 @@ type Info struct {
 	RangeID  uuid.UUID // uuid.Nil until it is known
 	ProxyTLS bool      // a trusted proxy received the request over TLS
 
-	log   *zerolog.Logger
-	route string // as chi writes its pattern, once Route was called
+	log           *zerolog.Logger
+	route         string       // as chi writes its pattern, once Route was called
+	body          *boundedBody // nil without a body
+	authenticated bool
 }
 
 type infoKey struct{}
@@ -44,11 +48,12 @@ func Track(log zerolog.Logger) func(context.Context, string) context.Context {
 	}
 }
 
-// SetRange records which range the request is for.
+// SetRange records which range the request has valid credentials for.
 func SetRange(ctx context.Context, rangeID uuid.UUID) {
 	if i := Of(ctx); i != nil {
 		i.RangeID = rangeID
 	}
+	Authenticated(ctx)
 }
 
 // RangeID returns the range that the request is for; uuid.Nil if it is not known.
@@ -88,14 +93,18 @@ func OverTLS(r *http.Request) bool {
 	return r.TLS != nil || i != nil && i.ProxyTLS
 }
 
-// ClientNetwork returns the network that counts as one client: the address of IPv4, the /64 of IPv6, which is what one
-// customer has. Everything that is no address counts as one client.
+// ClientNetwork returns the network of the request's client, see Network. Everything that is no address counts as one client.
 func ClientNetwork(r *http.Request) netip.Prefix {
 	remote, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return netip.Prefix{}
 	}
-	address := remote.Addr().Unmap().WithZone("")
+	return Network(remote.Addr())
+}
+
+// Network returns the network that counts as one client: the address of IPv4, the /64 of IPv6, which is what one customer has.
+func Network(address netip.Addr) netip.Prefix {
+	address = address.Unmap().WithZone("")
 	bits := address.BitLen()
 	if address.Is6() {
 		bits = 64
@@ -104,21 +113,64 @@ func ClientNetwork(r *http.Request) netip.Prefix {
 	return prefix
 }
 
-// AccessLog writes one line about every request.
-func AccessLog(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		i, recorder := Of(r.Context()), endpoint.Recorder(w, r)
-		i.Client = r.RemoteAddr
-		next.ServeHTTP(recorder, r)
-		route := i.Route(r)
-		line := i.log.WithLevel(levelOf(r.Method, route, recorder.Status())).Str("trace_id", i.TraceID)
-		if i.RangeID != uuid.Nil {
-			line = line.Str("range_id", i.RangeID.String())
-		}
-		line.Str("method", r.Method).Str("path", r.URL.Path).Str("route", route).
-			Int("status", recorder.Status()).Int("bytes", recorder.BytesWritten()).Dur("duration_ms", time.Since(i.Began)).
-			Str("from", r.RemoteAddr).Msg("request")
-	})
+// The bounds of what a line of the access log has of a client's own text, in bytes. They are far above what a client of the
+// gateway sends.
+const (
+	maxLoggedPath   = 256
+	maxLoggedMethod = 16
+)
+
+// AccessLog returns a middleware that writes one line about every request, and about requests without valid credentials as many as
+// the sample admits. A nil sample admits all.
+func AccessLog(sample *Sample) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			i, recorder := Of(r.Context()), endpoint.Recorder(w, r)
+			i.Client = r.RemoteAddr
+			next.ServeHTTP(recorder, r)
+			route := i.Route(r)
+			level := levelOf(r.Method, route, recorder.Status())
+			if !i.authenticated && level >= zerolog.InfoLevel && !sample.admits() {
+				return
+			}
+			line := i.log.WithLevel(level).Str("trace_id", i.TraceID)
+			if i.RangeID != uuid.Nil {
+				line = line.Str("range_id", i.RangeID.String())
+			}
+			line.Str("method", atMost(maxLoggedMethod, r.Method)).Str("path", atMost(maxLoggedPath, r.URL.Path)).Str("route", route).
+				Int("status", recorder.Status()).Int("bytes", recorder.BytesWritten()).Dur("duration_ms", time.Since(i.Began)).
+				Str("from", r.RemoteAddr).Msg("request")
+		})
+	}
+}
+
+// atMost returns the beginning of a text, of that many bytes at most.
+func atMost(length int, text string) string { return text[:min(length, len(text))] }
+
+// Sample bounds the lines of the access log about requests without valid credentials, which anybody can send.
+type Sample struct {
+	lines   *rate.Limiter
+	dropped prometheus.Counter
+}
+
+// NewSample returns a sample of 100 lines at once and 10 a second after that. dropped counts the other lines.
+func NewSample(dropped prometheus.Counter) *Sample {
+	return &Sample{lines: rate.NewLimiter(10, 100), dropped: dropped}
+}
+
+func (s *Sample) admits() bool {
+	if s == nil || s.lines.Allow() {
+		return true
+	}
+	s.dropped.Inc()
+	return false
+}
+
+// LogMalformed writes a line about what was no request, so that its response's trace id can be found, if the sample admits it.
+func LogMalformed(log zerolog.Logger, sample *Sample, traceID string, status int, from, reason string) {
+	if sample.admits() {
+		log.Info().Str("trace_id", traceID).Int("status", status).Str("from", from).Str("error", reason).Msg("not a valid HTTP request")
+	}
 }
 
 // levelOf returns the level of a request's line. Successful requests that programs and open pages repeat all the time, and
@@ -127,7 +179,7 @@ func levelOf(method, route string, status int) zerolog.Level {
 	switch {
 	case route == "/readyz":
 		return zerolog.DebugLevel
-	case method != http.MethodGet || status >= http.StatusBadRequest:
+	case method != http.MethodGet && method != http.MethodHead || status >= http.StatusBadRequest:
 		return zerolog.InfoLevel
 	case slices.Contains([]string{"/livez", "/metrics", "/actors", "/actors/{lane_id}"}, route),
 		strings.HasPrefix(route, "/control/api/"), strings.HasPrefix(route, "/screens/"), strings.Contains(route, "/assets/"):

@@ -48,12 +48,12 @@ func TestTheTraceOfARequest(t *testing.T) {
 	var log bytes.Buffer
 	errors := endpoint.Errors{}
 	for _, code := range []string{
-		"invalid_request", "not_found", "method_not_allowed", "too_large", "unsupported_media_type", "timeout", "internal",
+		"invalid_request", "not_found", "method_not_allowed", "request_timeout", "too_large", "unsupported_media_type", "timeout", "internal",
 	} {
 		errors[code] = endpoint.Error{Status: http.StatusBadRequest}
 	}
 	a := &endpoint.API{Errors: errors, Context: Track(zerolog.New(&log))}
-	r := a.Router(AccessLog)
+	r := a.Router(AccessLog(nil))
 	rangeID := uuid.MustParse("11111111-1111-4111-8111-111111111111")
 	const parent = "4bf92f3577b34da6a3ce929d0e0e4736"
 	r.Get("/", func(_ http.ResponseWriter, r *http.Request) {

@@ -8,13 +8,12 @@ import (
 )
 
 // AttemptLimiter limits wrong attempts by key, such as a client's network: perMinute at once, and perMinute a minute after
-// that. Permanent keys are kept for ever. Of other keys, which a client may invent, the least recently used are dropped, so
-// that memory is bounded. Its methods are safe for concurrent use.
+// that; 0 is no limit. Of the keys, which a client may invent, the least recently used are dropped, so that memory is bounded. Its methods are safe for concurrent use.
 type AttemptLimiter[K comparable] struct {
 	perMinute int
 
-	mu                        sync.Mutex
-	permanent, recent, former map[K]*allowance
+	mu             sync.Mutex
+	recent, former map[K]*allowance
 }
 
 // generation is the maximum number of keys in recent, and in former.
@@ -27,18 +26,30 @@ type allowance struct {
 }
 
 // NewAttemptLimiter returns a limiter of perMinute wrong attempts a minute.
-func NewAttemptLimiter[K comparable](perMinute int, permanent ...K) *AttemptLimiter[K] {
-	l := &AttemptLimiter[K]{perMinute: perMinute, permanent: map[K]*allowance{}, recent: map[K]*allowance{}}
-	for _, key := range permanent {
-		l.permanent[key] = l.full()
+func NewAttemptLimiter[K comparable](perMinute int) *AttemptLimiter[K] {
+	return &AttemptLimiter[K]{perMinute: perMinute, recent: map[K]*allowance{}}
+}
+
+// SetPerMinute changes the limit. What was used of it counts on.
+func (l *AttemptLimiter[K]) SetPerMinute(perMinute int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	used := float64(l.perMinute)
+	l.perMinute = perMinute
+	for _, keys := range []map[K]*allowance{l.recent, l.former} {
+		for _, a := range keys {
+			a.left += float64(perMinute) - used
+		}
 	}
-	return l
 }
 
 // Reserve uses one attempt, before it is known whether it is wrong. If none is left, it returns the time until the next.
 func (l *AttemptLimiter[K]) Reserve(key K) (wait time.Duration, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.perMinute <= 0 {
+		return 0, true
+	}
 	a, now := l.allowanceOf(key), time.Now()
 	perSecond := float64(l.perMinute) / 60
 	a.left = min(float64(l.perMinute), a.left+now.Sub(a.at).Seconds()*perSecond)
@@ -54,29 +65,35 @@ func (l *AttemptLimiter[K]) Reserve(key K) (wait time.Duration, ok bool) {
 func (l *AttemptLimiter[K]) Refund(key K) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.perMinute <= 0 {
+		return
+	}
 	a := l.allowanceOf(key)
 	a.left = min(float64(l.perMinute), a.left+1)
 }
 
-func (l *AttemptLimiter[K]) full() *allowance { return &allowance{float64(l.perMinute), time.Now()} }
-
 // allowanceOf returns the allowance of a key, which becomes a recent one. The caller holds the lock.
 func (l *AttemptLimiter[K]) allowanceOf(key K) *allowance {
-	if a := l.permanent[key]; a != nil {
-		return a
-	}
 	if a := l.recent[key]; a != nil {
 		return a
 	}
 	a := l.former[key]
 	if a == nil {
-		a = l.full()
+		a = &allowance{float64(l.perMinute), time.Now()}
 	}
 	if len(l.recent) >= generation {
 		l.recent, l.former = map[K]*allowance{}, l.recent
 	}
 	l.recent[key] = a
 	return a
+}
+
+// AtMost returns the limit, or the setting if that is less. A setting of 0 is no limit.
+func AtMost(limit, setting int) int {
+	if setting <= 0 {
+		return limit
+	}
+	return min(limit, setting)
 }
 
 // TooManyAttempts returns the refusal of an attempt beyond the limit.

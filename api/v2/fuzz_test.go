@@ -40,7 +40,7 @@ func send(t *testing.T, method, path, body string) (*fakeRange, *httptest.Respon
 	codes := endpoint.Errors{"lane_not_usable": {Status: 409}}
 	for _, code := range append(SessionCodes("not_saved", "not_running", "not_paused", "ceasefire", "duration_out_of_range",
 		"no_time_left", "group_not_found", "lane_not_found", "lane_occupied", "lane_not_accessible"),
-		"invalid_request", "not_found", "method_not_allowed", "too_large", "unsupported_media_type", "timeout", "internal") {
+		"invalid_request", "not_found", "method_not_allowed", "request_timeout", "too_large", "unsupported_media_type", "timeout", "internal") {
 		codes[code] = endpoint.Error{Status: http.StatusBadRequest, Sentence: code}
 	}
 	a := &endpoint.API{Errors: codes, Defect: func(_ *http.Request, cause error, _ []byte) { t.Error("defect:", cause) }}

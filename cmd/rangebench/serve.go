@@ -37,8 +37,9 @@ func serveAll(g *gateway, r *actors.Range) (server *http.Server, address string,
 			Sessions: sessions, Attempts: control.NewAttempts(g.registry),
 			Control: func(id uuid.UUID) (control.Range, error) { return g.Range(id) },
 		},
-		Traffic: api.NewTraffic(g.registry),
-		Log:     g.log,
+		Limiters: api.NewLimiters(),
+		Traffic:  api.NewTraffic(g.registry),
+		Log:      g.log,
 	}))
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/api"
 	"rangegate/cmd/rangegate/certificate/certificatetest"
 	"rangegate/config"
 )
@@ -100,14 +101,19 @@ func TestOldVersionsOfTLSAreRefused(t *testing.T) {
 	require.NoError(t, watched.reload())
 	require.Nil(t, watched.operations)
 	read, log := io.Pipe()
-	s, err := listen("127.0.0.1:0", watched.http, http.NotFoundHandler(), zerolog.New(log))
+	registry := prometheus.NewRegistry()
+	s, err := listen("127.0.0.1:0", http.NotFoundHandler(), listening{
+		tls: watched.http, metrics: newConnectionMetrics(registry), malformed: api.Malformed(api.NewTraffic(registry), zerolog.Nop()),
+		log: zerolog.New(log),
+	})
 	require.NoError(t, err)
 	defer s.close(time.Second)
 	_, err = tls.Dial("tcp", strings.TrimPrefix(s.url, "https://"), &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})
 	require.ErrorContains(t, err, "protocol version")
 	line, err := bufio.NewReader(read).ReadString('\n')
 	require.NoError(t, err)
-	require.Contains(t, line, `{"level":"debug","message":"http: TLS handshake error from 127.0.0.1`)
+	require.Contains(t, line, `{"level":"debug","from":"127.0.0.1:`)
+	require.Contains(t, line, `"message":"TLS handshake error"`)
 }
 
 // The faults of both addresses' files are reported together, and exit with 2.

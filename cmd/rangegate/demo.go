@@ -12,7 +12,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"rangegate/actors/clock"
+	"rangegate/api"
 	"rangegate/cmd/rangegate/integrator"
 	"rangegate/cmd/rangegate/lanesim"
 	"rangegate/config"
@@ -96,7 +99,10 @@ func (d demoIntegrator) listen(t *terminal) (url string, stop func(), err error)
 	if err != nil {
 		return "", nil, misconfigured{err}
 	}
-	server, err := listen(d.Address, nil, demo, log)
+	registry := prometheus.NewRegistry() // nobody scrapes it
+	server, err := listen(d.Address, demo, listening{
+		metrics: newConnectionMetrics(registry), malformed: api.Malformed(api.NewTraffic(registry), log), log: log,
+	})
 	if err != nil {
 		return "", nil, err
 	}

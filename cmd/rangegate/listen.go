@@ -1,15 +1,14 @@
 package main
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"fmt"
 	stdlog "log"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sys/unix"
 
+	"rangegate/api/request"
 	"rangegate/cmd/rangegate/certificate"
 	"rangegate/config"
 )
@@ -28,28 +28,48 @@ type server struct {
 	failed chan error
 }
 
+// headerTimeout is how long a client may take for a TLS handshake, and for the header of a request.
+const headerTimeout = 5 * time.Second
+
+// listening is what a server is made of, beside its address and its handler.
+type listening struct {
+	tls     *certificate.Watcher  // nil: plain HTTP
+	metrics *connectionMetrics    // of its connections
+	proxy   func(netip.Addr) bool // true for a trusted proxy, which may have any number of connections; nil: there is none
+	// malformed returns the response to what is no valid HTTP request.
+	malformed func(status int, reason, from string) []byte
+	log       zerolog.Logger
+}
+
+// with returns the same for a server with that certificate and those trusted proxies.
+func (l listening) with(tls *certificate.Watcher, proxy func(netip.Addr) bool) listening {
+	l.tls, l.proxy = tls, proxy
+	return l
+}
+
 // listen serves the handler at the address, with TLS where there is a certificate.
-func listen(address string, tls *certificate.Watcher, handler http.Handler, log zerolog.Logger) (*server, error) {
-	listener, err := listenTCP(address)
+func listen(address string, handler http.Handler, l listening) (*server, error) {
+	socket, err := listenTCP(address)
 	if err != nil {
 		return nil, fmt.Errorf("listening on %s: %w", address, err)
 	}
+	limits := newConnectionLimits(l.metrics, l.proxy)
+	var listener net.Listener = &limitedListener{Listener: socket, limits: limits, malformed: l.malformed}
 	s := &server{
 		http: &http.Server{
-			Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second,
+			Handler: markHandled(handler), ReadHeaderTimeout: headerTimeout, ReadTimeout: request.BodyTime,
 			WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
-			ConnState: newConnectionLimit().update, ErrorLog: stdlog.New(serverLog{log}, "", 0),
+			ConnState: trackState(limits), ConnContext: withConnection, ErrorLog: stdlog.New(serverLog{l.log}, "", 0),
 		},
-		url:    "http://" + listener.Addr().String(),
+		url:    "http://" + socket.Addr().String(),
 		failed: make(chan error, 1),
 	}
-	serve := func() error { return s.http.Serve(listener) }
-	if tls != nil {
-		s.url, s.http.TLSConfig = "https://"+listener.Addr().String(), tls.Config()
-		serve = func() error { return s.http.ServeTLS(listener, "", "") }
+	if l.tls != nil {
+		s.url = "https://" + socket.Addr().String()
+		listener = newTLSListener(listener, l.tls.Config(), l.log)
 	}
 	go func() {
-		if err := serve(); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			s.failed <- fmt.Errorf("serving %s: %w", address, err)
 		}
 	}()
@@ -97,16 +117,12 @@ func (c certificates) close() {
 	c.operations.Close()
 }
 
-// serverLog logs the server's messages about connections. Failed handshakes are debug lines, as any client can cause them.
+// serverLog logs the server's messages about connections.
 type serverLog struct{ log zerolog.Logger }
 
 // Write logs one line.
 func (l serverLog) Write(line []byte) (int, error) {
-	level := zerolog.WarnLevel
-	if strings.HasPrefix(string(line), "http: TLS handshake error") {
-		level = zerolog.DebugLevel
-	}
-	l.log.WithLevel(level).Msg(strings.TrimSpace(string(line)))
+	l.log.Warn().Msg(strings.TrimSpace(string(line)))
 	return len(line), nil
 }
 
@@ -124,49 +140,4 @@ func listenTCP(address string) (net.Listener, error) {
 		return errors.Join(err, refused)
 	}}
 	return config.Listen(context.Background(), "tcp", address)
-}
-
-// maxConnections bounds the open connections of one address; a quarter of the files that the process may open bounds them
-// too, as links, the store and the integrators need the others.
-const maxConnections = 20_000
-
-// connectionLimit bounds the number of an address's connections. For each connection above the limit it closes the one
-// that has been idle for longest, so a client that opens thousands of idle connections keeps nobody out.
-type connectionLimit struct {
-	limit int
-
-	mu   sync.Mutex
-	open map[net.Conn]*list.Element // nil while a request is under way
-	idle *list.List                 // of net.Conn, the longest idle first
-}
-
-func newConnectionLimit() *connectionLimit {
-	limit := maxConnections
-	var files unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil {
-		limit = int(min(uint64(limit), files.Cur/4))
-	}
-	return &connectionLimit{limit: limit, open: map[net.Conn]*list.Element{}, idle: list.New()}
-}
-
-// update takes a connection's new state (http.Server.ConnState).
-func (c *connectionLimit) update(connection net.Conn, state http.ConnState) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if element := c.open[connection]; element != nil {
-		c.idle.Remove(element)
-	}
-	switch state {
-	case http.StateNew, http.StateIdle:
-		c.open[connection] = c.idle.PushBack(connection)
-	case http.StateActive:
-		c.open[connection] = nil
-	case http.StateClosed, http.StateHijacked:
-		delete(c.open, connection)
-	}
-	if len(c.open) > c.limit && c.idle.Len() > 0 {
-		longest := c.idle.Remove(c.idle.Front()).(net.Conn)
-		delete(c.open, longest)
-		_ = longest.Close()
-	}
 }

@@ -115,7 +115,7 @@ func run(t *terminal, p program) (err error) {
 	s := &service{
 		log: log, clock: clock, gateway: gateway, hardware: hardware, sessions: sessions, attempts: control.NewAttempts(registry), read: p.read,
 		registry: registry, counts: counts, webhooks: webhook.NewMetrics(registry), catalog: catalog.NewMetrics(registry),
-		traffic: api.NewTraffic(registry), reloads: newReloadMetrics(registry),
+		traffic: api.NewTraffic(registry), limiters: api.NewLimiters(), reloads: newReloadMetrics(registry),
 	}
 	registry.MustRegister(gateway.Gauges(), buildInfo(), readiness(s.ready))
 	first, _, err := s.build(p.config, nil)
@@ -128,12 +128,13 @@ func run(t *terminal, p program) (err error) {
 	}
 	defer s.certificates.close()
 	s.activate(first)
-	operations, err := listen(p.config.Operations.Address, s.certificates.operations, http.HandlerFunc(s.serveOperations), log)
+	listeners := listening{metrics: newConnectionMetrics(registry), malformed: api.Malformed(s.traffic, log), log: log}
+	operations, err := listen(p.config.Operations.Address, http.HandlerFunc(s.serveOperations), listeners.with(s.certificates.operations, nil))
 	if err != nil {
 		return err
 	}
 	defer operations.close(drainOperations)
-	requests, err := listen(p.config.HTTP.Address, s.certificates.http, http.HandlerFunc(s.serveRequests), log)
+	requests, err := listen(p.config.HTTP.Address, http.HandlerFunc(s.serveRequests), listeners.with(s.certificates.http, s.isProxy))
 	if err != nil {
 		return err
 	}

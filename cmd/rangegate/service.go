@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -48,6 +50,7 @@ type service struct {
 	webhooks *webhook.Metrics
 	catalog  *catalog.Metrics
 	traffic  *api.Traffic
+	limiters *api.Limiters
 	reloads  *reloadMetrics
 
 	reloading sync.Mutex
@@ -68,6 +71,7 @@ func (s *service) serveOperations(w http.ResponseWriter, r *http.Request) {
 func (s *service) activate(next *gatewayRuntime) {
 	next.operations = api.NewOperations(api.Operations{
 		Ready: s.ready, Metrics: s.registry, Tokens: operationsTokens(next.config),
+		KnownHost: s.knownHost(next.config.Operations), Limiters: s.limiters, Traffic: s.traffic,
 		Range: func(id uuid.UUID) (api.OperatedRange, error) {
 			if _, ok := next.ranges[id]; !ok {
 				return nil, api.ErrNoRange
@@ -78,7 +82,6 @@ func (s *service) activate(next *gatewayRuntime) {
 		Reload: func(ctx context.Context, who string, force bool) (api.Reloaded, error) {
 			return s.reload(context.WithoutCancel(ctx), who, force) // a client that disconnects does not stop it half-way
 		},
-		FailuresPerMinute: int(*next.config.HTTP.Limits.Failures), Traffic: s.traffic,
 		Log: s.log,
 	})
 	public := next.config.HTTP
@@ -95,11 +98,33 @@ func (s *service) activate(next *gatewayRuntime) {
 		Products:    func(id uuid.UUID) (simulate.Products, error) { return next.products(id) },
 		Screens:     s.screens(next),
 		Limits:      api.Limits{PerSecond: int(*limits.Requests), Burst: int(*limits.Burst), FailuresPerMinute: int(*limits.Failures)},
+		Limiters:    s.limiters,
 		Proxies:     public.Proxies(),
 		Traffic:     s.traffic,
 		Log:         s.log,
 	})
 	s.current.Store(next)
+}
+
+// knownHost returns the function that is true for the names of the operations address: the configured ones, and those of its
+// certificate.
+func (s *service) knownHost(o config.Operations) func(name string) bool {
+	configured := map[string]bool{}
+	if host, _, err := net.SplitHostPort(o.Address); err == nil {
+		configured[strings.ToLower(host)] = true
+	}
+	for _, host := range o.Hosts {
+		configured[strings.ToLower(host)] = true
+	}
+	certificate := s.certificates.operations
+	return func(name string) bool {
+		return configured[name] || certificate != nil && certificate.Leaf().VerifyHostname(name) == nil
+	}
+}
+
+// isProxy is true for the address of a trusted proxy.
+func (s *service) isProxy(address netip.Addr) bool {
+	return api.Proxies(s.current.Load().config.HTTP.Proxies()).Trusts(address)
 }
 
 // pictureConnections bounds the connections of a range to its products' pictures.

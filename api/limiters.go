@@ -1,0 +1,65 @@
+package api
+
+import (
+	"net/netip"
+	"sync"
+
+	"github.com/google/uuid"
+	"golang.org/x/time/rate"
+
+	"rangegate/api/lanescreen"
+	"rangegate/api/screens"
+)
+
+// Limiters are what the limits remember of clients. They outlive a reload, which changes what they allow: neither the requests of a
+// range nor wrong credentials are forgotten by it.
+type Limiters struct {
+	mu        sync.Mutex
+	requests  map[uuid.UUID]*rate.Limiter           // by range
+	tokens    *screens.AttemptLimiter[netip.Prefix] // wrong tokens of a POS
+	operators *screens.AttemptLimiter[netip.Prefix] // wrong operations tokens
+	laneKeys  *screens.AttemptLimiter[netip.Prefix]
+}
+
+// NewLimiters returns limiters that remember nothing.
+func NewLimiters() *Limiters {
+	return &Limiters{
+		requests:  map[uuid.UUID]*rate.Limiter{},
+		tokens:    screens.NewAttemptLimiter[netip.Prefix](0),
+		operators: screens.NewAttemptLimiter[netip.Prefix](0),
+		laneKeys:  screens.NewAttemptLimiter[netip.Prefix](lanescreen.MaxWrongKeys),
+	}
+}
+
+// setFailures sets how many wrong credentials of each kind a client's network may send a minute; 0 is no limit. PINs and lane keys
+// have limits of their own besides, as people choose them.
+func (l *Limiters) setFailures(perMinute int) {
+	l.tokens.SetPerMinute(perMinute)
+	l.operators.SetPerMinute(perMinute)
+	l.laneKeys.SetPerMinute(screens.AtMost(lanescreen.MaxWrongKeys, perMinute))
+}
+
+// ofRanges returns the limiters of the ranges' requests, and forgets those of other ranges.
+func (l *Limiters) ofRanges(ranges Credentials, limits Limits) map[uuid.UUID]*rate.Limiter {
+	limit, burst := rate.Limit(limits.PerSecond), limits.Burst
+	if limits.PerSecond <= 0 {
+		limit = rate.Inf
+	}
+	if burst <= 0 {
+		burst = limits.PerSecond
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	kept := map[uuid.UUID]*rate.Limiter{}
+	for id := range ranges {
+		limiter := l.requests[id]
+		if limiter == nil {
+			limiter = rate.NewLimiter(limit, burst)
+		}
+		limiter.SetLimit(limit)
+		limiter.SetBurst(burst)
+		kept[id] = limiter
+	}
+	l.requests = kept
+	return kept
+}
