@@ -50,6 +50,7 @@ type Range struct {
 	addresses       addresses
 	unready         unreadyLanes
 	leaving         atomic.Bool // the configuration has lost the range: it stops for good
+	stopping        atomic.Bool // the events actor is being stopped, and must not be restarted
 
 	holds         atomic.Pointer[lanes.Holds]
 	holdsVersion  atomic.Uint64 // of the newest record, saved or not

@@ -299,6 +299,7 @@ type (
 	vacate struct { // asks a lane that is about to leave to keep itself free, until ctx ends unless the ticket is taken
 		ctx   context.Context
 		reply chan reservation
+		taken bool // see takenFlag
 	}
 	exchange struct { // gives the range's actor its new settings
 		to    *settings

@@ -117,13 +117,18 @@ func (c *Claim) NotSaved() {
 	}
 }
 
-// Settle ends the claim with the answer that was saved, or frees the key with nil.
+// Settle ends the claim with the answer that was saved, or frees the key with nil. Later calls do nothing.
 func (c *Claim) Settle(answer *lanes.KeptAnswer) {
 	if c == nil {
 		return
 	}
 	c.keys.mu.Lock()
 	defer c.keys.mu.Unlock()
+	select {
+	case <-c.settled:
+		return
+	default:
+	}
 	c.answer = answer
 	if answer == nil {
 		delete(c.keys.table, c.key.Name)
