@@ -181,8 +181,8 @@ func (s *service) reloadOnSignal(ctx context.Context, signals <-chan os.Signal) 
 	}
 }
 
-// reload reads the configuration again and puts it in force. After an error, an api.RefusedReload, nothing has changed.
-// who is recorded with the sessions and purchases that force ends.
+// reload reads the configuration again and puts it in force. After an error, an api.RefusedReload, nothing has changed but what
+// api.PartlyEnded names. who is recorded with the sessions and purchases that force ends.
 func (s *service) reload(ctx context.Context, who string, force bool) (api.Reloaded, error) {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
@@ -230,6 +230,8 @@ func (s *service) tryReload(ctx context.Context, who string, force bool) (config
 	switch err := s.gateway.Reload(ctx, next.rangeChanges(d, who, force)); {
 	case errors.Is(err, actors.ErrUnfinished):
 		s.log.Error().Err(err).Msg("reload: something has not ended in time")
+	case errors.Is(err, actors.ErrEnded):
+		return none, api.RefuseReload(api.PartlyEnded, err)
 	case errors.Is(err, actors.ErrInUse), errors.Is(err, actors.ErrLayout):
 		return none, api.RefuseReload(api.InUse, err)
 	case err != nil:
