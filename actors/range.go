@@ -293,7 +293,7 @@ func (r *Range) onLane(ctx context.Context, from requester, lane uuid.UUID, comm
 	return r.ask(ctx, lane, &request{ctx: ctx, command: command, by: from.by, staff: from.staff})
 }
 
-// once runs do once for an idempotency key. Errors: those of Keys.Claim.
+// once runs do once for an idempotency key. Errors: those of Keys.Claim, *idempotency.FullError in place of lanes.ErrKeysFull.
 func (r *Range) once(
 	ctx context.Context, key *lanes.Key, do func(*idempotency.Claim) (*lanes.SessionView, error),
 ) (*lanes.SessionView, error) {
@@ -304,6 +304,10 @@ func (r *Range) once(
 		return do(nil)
 	}
 	claim, err := r.keys.Claim(ctx, *key)
+	if errors.Is(err, lanes.ErrKeysFull) {
+		r.metrics.KeysRefused.Inc()
+		return nil, r.keys.Full(r.clock.Now().Wall, checkpointEvery)
+	}
 	if err != nil {
 		return nil, err
 	}
