@@ -3,6 +3,7 @@ package main
 import (
 	"container/list"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	stdlog "log"
@@ -29,7 +30,7 @@ type server struct {
 }
 
 // listen serves the handler at the address, with TLS where there is a certificate.
-func listen(address string, tls *certificate.Watcher, handler http.Handler, log zerolog.Logger) (*server, error) {
+func listen(address string, watched *certificate.Watcher, handler http.Handler, log zerolog.Logger) (*server, error) {
 	listener, err := listenTCP(address)
 	if err != nil {
 		return nil, fmt.Errorf("listening on %s: %w", address, err)
@@ -44,8 +45,8 @@ func listen(address string, tls *certificate.Watcher, handler http.Handler, log 
 		failed: make(chan error, 1),
 	}
 	serve := func() error { return s.http.Serve(listener) }
-	if tls != nil {
-		s.url, s.http.TLSConfig = "https://"+listener.Addr().String(), tls.Config()
+	if watched != nil {
+		s.url, s.http.TLSConfig = "https://"+listener.Addr().String(), watched.Config()
 		serve = func() error { return s.http.ServeTLS(listener, "", "") }
 	}
 	go func() {
@@ -89,8 +90,15 @@ func watchCertificates(c config.Config, registry prometheus.Registerer, log zero
 	return watched, nil
 }
 
-// reload reads the files of both at once.
-func (c certificates) reload() error { return errors.Join(c.http.Reload(), c.operations.Reload()) }
+// read reads the files of both at once. use puts both pairs in use; without it, or after an error, neither is.
+func (c certificates) read() (use func(), err error) {
+	useHTTP, httpErr := c.http.Read()
+	useOperations, operationsErr := c.operations.Read()
+	return func() {
+		useHTTP()
+		useOperations()
+	}, errors.Join(httpErr, operationsErr)
+}
 
 func (c certificates) close() {
 	c.http.Close()
@@ -151,6 +159,18 @@ func newConnectionLimit() *connectionLimit {
 
 // update takes a connection's new state (http.Server.ConnState).
 func (c *connectionLimit) update(connection net.Conn, state http.ConnState) {
+	longest := c.note(connection, state)
+	if longest == nil {
+		return
+	}
+	if encrypted, ok := longest.(*tls.Conn); ok { // whose Close writes, for up to 5 s if the client reads nothing: nobody could connect
+		longest = encrypted.NetConn()
+	}
+	_ = longest.Close()
+}
+
+// note returns the connection that is one too many, or nil.
+func (c *connectionLimit) note(connection net.Conn, state http.ConnState) (longest net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if element := c.open[connection]; element != nil {
@@ -165,8 +185,8 @@ func (c *connectionLimit) update(connection net.Conn, state http.ConnState) {
 		delete(c.open, connection)
 	}
 	if len(c.open) > c.limit && c.idle.Len() > 0 {
-		longest := c.idle.Remove(c.idle.Front()).(net.Conn)
+		longest = c.idle.Remove(c.idle.Front()).(net.Conn)
 		delete(c.open, longest)
-		_ = longest.Close()
 	}
+	return longest
 }

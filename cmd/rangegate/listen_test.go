@@ -2,14 +2,19 @@ package main
 
 import (
 	"bufio"
+	"container/list"
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"rangegate/cmd/rangegate/certificate/certificatetest"
 )
 
 func (c *connectionLimit) idleCount() int {
@@ -98,4 +103,36 @@ func TestUnacknowledgedConnectionsEnd(t *testing.T) {
 	}))
 	require.NoError(t, err)
 	require.Equal(t, int(unacknowledgedTimeout.Milliseconds()), limit)
+}
+
+// The connection that is closed at the limit is one of TLS, and its client reads nothing: nobody waits for it.
+func TestAClientThatReadsNothingDelaysNoOtherConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pair := certificatetest.Issue(t, time.Hour)
+		certificate, err := tls.X509KeyPair(pair.Certificate, pair.Key)
+		require.NoError(t, err)
+		ours, theirs := net.Pipe() // without a buffer: what nobody reads is not written
+		server, client := tls.Server(ours, &tls.Config{Certificates: []tls.Certificate{certificate}}), tls.Client(theirs, &tls.Config{InsecureSkipVerify: true})
+		hello := make(chan error, 1)
+		go func() {
+			hello <- client.Handshake()
+			_, _ = client.Read(make([]byte, 1)) // the tickets that the server sends
+		}()
+		written := make(chan error, 1)
+		go func() {
+			_, err := server.Write([]byte("x"))
+			written <- err
+		}()
+		require.NoError(t, <-hello)
+		require.NoError(t, <-written)
+
+		limit := &connectionLimit{limit: 1, open: map[net.Conn]*list.Element{}, idle: list.New()}
+		limit.update(server, http.StateIdle)
+		began := time.Now()
+		other, _ := net.Pipe()
+		limit.update(other, http.StateNew)
+		require.Equal(t, began, time.Now())
+		_, err = theirs.Read(make([]byte, 1))
+		require.ErrorIs(t, err, io.EOF, "it is closed")
+	})
 }

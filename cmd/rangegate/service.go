@@ -221,10 +221,12 @@ func (s *service) tryReload(ctx context.Context, who string, force bool) (config
 		return none, api.RefuseReload(api.NeedsRestart,
 			fmt.Errorf("different, and only a restart can change it: %s; nothing was changed", strings.Join(d.Restart, ", ")))
 	}
-	if err := s.certificates.reload(); err != nil {
+	useCertificates, err := s.certificates.read()
+	if err != nil {
 		return none, api.RefuseReload(api.BadConfiguration, err)
 	}
 	if d.Empty() { // activate would close open screens and forget failed sign-ins
+		useCertificates()
 		return d, nil
 	}
 	switch err := s.gateway.Reload(ctx, next.rangeChanges(d, who, force)); {
@@ -240,6 +242,7 @@ func (s *service) tryReload(ctx context.Context, who string, force bool) (config
 	if slices.Contains(d.Keys, "log.level") { // otherwise the level set at run time stays
 		setLogLevel(next.config.Log.Level)
 	}
+	useCertificates()
 	s.activate(next)
 	before.cancel()
 	return d, nil
