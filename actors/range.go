@@ -90,6 +90,18 @@ func (r *Range) Changes(after uint64) (changed []lanes.LaneStatus, version uint6
 	return r.board.Since(after)
 }
 
+// LaneStatus returns the lane as it is now. found is false for a lane of another range.
+func (r *Range) LaneStatus(lane uuid.UUID) (status lanes.LaneStatus, found bool) {
+	status, _, found = r.board.Lane(lane)
+	return status, found
+}
+
+// LaneChange returns the lane as it is now, the version of its newest change, and a channel that is closed at its next one. found is
+// false for a lane of another range.
+func (r *Range) LaneChange(lane uuid.UUID) (status lanes.LaneStatus, version uint64, wake <-chan struct{}, found bool) {
+	return r.board.LaneSince(lane)
+}
+
 // Sessions returns the active sessions in the display order of their lanes.
 func (r *Range) Sessions() []*lanes.SessionView { return r.board.Sessions(r.clock.Now()) }
 
