@@ -45,7 +45,7 @@ type Gateway struct {
 	quit    chan struct{}  // closed when the gateway stops
 	tasks   sync.WaitGroup // that run until then
 
-	mu     sync.RWMutex
+	mu     sync.RWMutex // guards ranges and nothing else: it is never held while a committer's lock is taken
 	ranges map[uuid.UUID]*Range
 }
 
@@ -102,8 +102,6 @@ func (g *Gateway) StartRange(ctx context.Context, s Settings) error {
 	if err != nil {
 		return fmt.Errorf("range %s: %w", s.Layout.Range, err)
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	for _, w := range changed {
 		r.committer.Save(w)
 	}
@@ -112,6 +110,8 @@ func (g *Gateway) StartRange(ctx context.Context, s Settings) error {
 	if r.life.Err() != nil { // another process has claimed the range meanwhile
 		g.system.Root.Stop(r.root.Load())
 	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	g.ranges[r.id] = r
 	return nil
 }
@@ -142,6 +142,7 @@ func (g *Gateway) Stop(ctx context.Context) error {
 // lastAttempts, and their outcomes are saved too.
 func (r *Range) stop(ctx context.Context) error {
 	var errs []error
+	r.stopping.Store(true)
 	if events := r.events.Load(); events != nil {
 		errs = append(errs, awaitStopped(ctx, r.system.Root.StopFuture(events)))
 	}

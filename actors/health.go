@@ -100,6 +100,8 @@ var (
 		"without one.", "scope")
 	lanesUnsavedDesc = rangeDesc("lanes_unsaved", "Lanes with a change that is not durable yet. Some for some ms are normal; those that stay are lost "+
 		"when the gateway is killed before the store is back.")
+	keysDesc = rangeDesc("idempotency_keys", "Idempotency keys in use, or kept with their answer for 24 h. At 100,000 requests with new keys are refused "+
+		"until the oldest one expires.")
 	writesUnsavedDesc = rangeDesc("store_writes_unsaved", "Changes that wait to be durable: of lanes, and of events, keys and holds. Normal is near 0.")
 	storeAwayDesc     = rangeDesc("store_away", "1 while the store takes nothing from the range, or takes longer than a second: lanes keep their time and "+
 		"take closings only. Normal is 0.")
@@ -122,7 +124,7 @@ func rangeDesc(name, help string, labels ...string) *prometheus.Desc {
 func (g rangeGauges) Describe(to chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
 		lanesDesc, notUsableDesc, heldDesc, unconfirmedDesc, parkedDesc, sessionsDesc, linksDesc, holdStartedDesc, lanesUnsavedDesc,
-		writesUnsavedDesc, storeAwayDesc, lastFlushDesc, eventsWaitingDesc, oldestEventDesc, purchasesPendingDesc, purchasesUnresolvedDesc,
+		keysDesc, writesUnsavedDesc, storeAwayDesc, lastFlushDesc, eventsWaitingDesc, oldestEventDesc, purchasesPendingDesc, purchasesUnresolvedDesc,
 	} {
 		to <- desc
 	}
@@ -177,6 +179,7 @@ func (s scrape) collect(r *Range) {
 	s.count(storeAwayDesc, storeDown)
 	s.count(lanesUnsavedDesc, len(backlog.Lanes))
 	s.count(writesUnsavedDesc, backlog.Writes)
+	s.count(keysDesc, r.keys.Count())
 	if !backlog.LastFlush.IsZero() {
 		s.timestamp(lastFlushDesc, backlog.LastFlush)
 	}

@@ -229,3 +229,82 @@ func TestACreateThatTimedOutKeepsItsKey(t *testing.T) {
 		require.True(t, f.isOpen(0))
 	})
 }
+
+// Retry-After says when there is room: when the oldest key expires and the next checkpoint drops it.
+func TestARefusalForTooManyKeysSaysWhenToTryAgain(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		first, err := f.createOnce(keyed("first", "create"))
+		require.NoError(t, err)
+		for i := 1; i < idempotency.MaxKeys; i++ {
+			_, err := f.keys.Claim(t.Context(), *keyed(fmt.Sprint(i), "f"))
+			require.NoError(t, err)
+		}
+		wait := func() time.Duration {
+			_, err := f.createOnce(keyed("one more", "create"))
+			var full *idempotency.FullError
+			require.ErrorAs(t, err, &full)
+			require.ErrorIs(t, err, lanes.ErrKeysFull)
+			return full.RetryAfter()
+		}
+		require.Equal(t, time.Hour, wait(), "bounded")
+		f.clock.Suspend(idempotency.Term - time.Minute)
+		require.Equal(t, time.Minute+checkpointEvery, wait())
+		require.EqualValues(t, 2, f.counterValue("rangegate_idempotency_keys_refused_total"))
+		require.EqualValues(t, idempotency.MaxKeys, f.gaugeValues("idempotency_keys")["idempotency_keys"])
+		f.advance(time.Minute + checkpointEvery)
+		second, err := f.createOnce(keyed("one more", "create"))
+		require.NoError(t, err, "there is room")
+		require.NotEqual(t, first, second)
+	})
+}
+
+// All keys are those of requests under way, which end within seconds.
+func TestARefusalWithoutAnyKeptKeySaysASecond(t *testing.T) {
+	require.Equal(t, time.Second, idempotency.New(nil).Full(time.Now(), checkpointEvery).RetryAfter())
+}
+
+// The store refuses the flush that was to delete an expired key: a later one does, and never takes the record of a request that has used
+// the same key again.
+func TestAnExpiredKeyIsDeletedAlthoughItsFlushIsRefused(t *testing.T) {
+	for name, outage := range outages {
+		t.Run(name, func(t *testing.T) {
+			runFixture(t, func(t *testing.T, f *fixture) {
+				for _, key := range []string{"once", "again"} {
+					session, err := f.createOnce(keyed(key, "create"))
+					require.NoError(t, err)
+					f.stop(session)
+				}
+				f.store.setHook(outage)
+				f.clock.Suspend(idempotency.Term + time.Minute)
+				f.advance(3 * checkpointEvery)
+				f.storeReturns()
+				session, err := f.createOnce(keyed("again", "create"))
+				require.NoError(t, err, "it has expired")
+				f.advance(3 * checkpointEvery)
+				saved, err := f.store.Load(f.Context(), f.settings.Layout.Range)
+				require.NoError(t, err)
+				require.Len(t, saved.Keys, 1)
+				require.Equal(t, "again", saved.Keys[0].Name)
+				_, err = f.createOnce(keyed("again", "create"))
+				requireRepeat(t, err, session)
+			})
+		})
+	}
+}
+
+// A key is used again while the deletion of its expired record is still to come: it is not deleted.
+func TestAKeyThatIsUsedAgainIsNotDeleted(t *testing.T) {
+	now := time.Now()
+	keys := idempotency.New([]lanes.KeptAnswer{{Name: "a", Fingerprint: "f", At: now}, {Name: "b", Fingerprint: "f", At: now}})
+	later := now.Add(idempotency.Term + time.Second)
+	require.ElementsMatch(t, []string{"a", "b"}, keys.Forget(later))
+	claim, err := keys.Claim(t.Context(), *keyed("a", "f"))
+	require.NoError(t, err)
+	require.Equal(t, []string{"b"}, keys.Forget(later), "refused, and tried again")
+	kept := lanes.KeptAnswer{Name: "a", Fingerprint: "f", At: later}
+	keys.Saved(kept)
+	claim.Settle(&kept)
+	require.Equal(t, []string{"b"}, keys.Forget(later))
+	keys.Deleted([]string{"b"})
+	require.Empty(t, keys.Forget(later))
+}

@@ -44,6 +44,7 @@ type laneActor struct {
 	parked  bool         // it panicked too often: its hardware is held and it takes nothing
 	pending *pendingSave // the change being saved
 	current *request     // the request being decided
+	settled *saveResult  // whose request is being answered
 	ticket  *ticket      // reserved for a session that is about to move here
 	probed  *probe       // on its way through the connection
 
@@ -82,6 +83,7 @@ type (
 	saveResult struct {
 		pending *pendingSave
 		outcome commit.Outcome
+		taken   bool // see takenFlag
 	}
 	timeUp        struct{ timer uint64 }
 	rearm         struct{} // timers stood still while the machine was suspended
@@ -99,7 +101,7 @@ func (l *laneActor) Receive(ctx actor.Context) {
 	}
 	l.now = l.r.clock.Now()
 	if l.ended {
-		l.refuseLate(message)
+		l.refuseLate(ctx, message)
 		return
 	}
 	switch m := message.(type) {
@@ -110,6 +112,7 @@ func (l *laneActor) Receive(ctx actor.Context) {
 		return
 	case *actor.Stopping:
 		l.leave(l.stopReason())
+		resumeMailbox(ctx)
 		return
 	case *lastSaved:
 		if m.life == l {
@@ -227,7 +230,7 @@ func (l *laneActor) enqueue(q *request) {
 	_, creates := q.command.(lanes.Create)
 	switch {
 	case l.parked && q.progress != nil:
-		q.done(true) // its hardware is held, and the lane reconciles with the range's holds when it resumes
+		q.end(true) // its hardware is held, and the lane reconciles with the range's holds when it resumes
 	case q.closes():
 		if l.busy() {
 			l.closeAhead(q)
@@ -415,7 +418,7 @@ func (l *laneActor) save(q *request, change lanes.Change, settle func(*pendingSa
 			case commit.Fenced, commit.Lost: // the tree is about to be stopped
 				q.answer(nil, outcome.Err())
 			}
-			l.r.sendTo(l.id, &saveResult{p, outcome}) // after a restart of the tree the lane has another actor
+			l.r.sendTo(l.id, &saveResult{pending: p, outcome: outcome}) // after a restart of the tree the lane has another actor
 		},
 	}
 	if q.ticket != nil {
@@ -438,7 +441,9 @@ func (l *laneActor) settle(m *saveResult) {
 	if l.pending == p && (m.outcome != commit.Unresolved || p.change.Closing) {
 		l.pending, l.storeStalled = nil, false
 	}
+	l.settled = m // leave ends its request after a panic
 	p.settle(p, m.outcome)
+	l.settled = nil
 }
 
 // settleInherited ends a save that this lane sent before it panicked. The lane itself was loaded with what was saved.
@@ -451,7 +456,7 @@ func (l *laneActor) settleInherited(p *pendingSave, outcome commit.Outcome) {
 		l.answer(p)
 	case commit.Rejected, commit.Fenced, commit.Lost:
 		l.refuse(p.request, outcome.Err())
-	case commit.Unresolved:
+	case commit.Unresolved: // another outcome follows
 	}
 }
 
@@ -501,9 +506,7 @@ func (l *laneActor) answer(p *pendingSave) {
 	if q.ticket != nil {
 		l.handOver(q.ticket, *p.change.Other)
 	}
-	if q.done != nil {
-		q.done(true)
-	}
+	q.end(true)
 	q.answer(p.change.Answer, nil, p.events...)
 	line := l.logLine(q, nil, p.life != nil).Int("events", len(p.events))
 	if p.change.Settled != nil {
@@ -615,6 +618,9 @@ func (l *laneActor) leave(reason error) {
 			l.refuse(q, reason)
 		}
 	}
+	if l.settled != nil { // it panicked, and what was saved is saved
+		l.settleInherited(l.settled.pending, l.settled.outcome)
+	}
 }
 
 // answerProbe answers the probe that has passed the connection, or never will.
@@ -626,7 +632,7 @@ func (l *laneActor) answerProbe() {
 }
 
 // refuseLate answers what reaches the lane while it waits for its connection to stop.
-func (l *laneActor) refuseLate(message any) {
+func (l *laneActor) refuseLate(ctx actor.Context, message any) {
 	switch m := message.(type) {
 	case *request:
 		l.refuse(m, l.stopReason())
@@ -640,10 +646,15 @@ func (l *laneActor) refuseLate(message any) {
 		m.answer()
 	case *actor.Stopping:
 		l.r.live.add(laneKind, 1) // it waited for a restart: Restarting has counted it out already
+		resumeMailbox(ctx)
 	default:
 		refuseUnknownLane(message, l.stopReason())
 	}
 }
+
+// resumeMailbox lets the messages of an actor that stops leave its mailbox, where mailboxObserver refuses them: the library suspends the
+// mailbox after a panic until the restart, which does not come any more.
+func resumeMailbox(ctx actor.Context) { ctx.(actor.Supervisor).ResumeChildren(ctx.Self()) }
 
 // stopReason is the error of requests that wait for a lane that stops: lanes.ErrLaneNotFound if it has left the layout, else
 // why the range stops.

@@ -28,6 +28,7 @@ type (
 		ctx   context.Context
 		by    lanes.By
 		reply chan reservation // of one
+		taken bool             // see takenFlag
 	}
 	reservation struct {
 		ticket *ticket
@@ -38,6 +39,7 @@ type (
 		ticket  *ticket
 		lane    lanes.Lane
 		closing []*request // that arrived for the session at the lane it left
+		taken   bool       // see takenFlag
 	}
 )
 

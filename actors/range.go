@@ -50,6 +50,7 @@ type Range struct {
 	addresses       addresses
 	unready         unreadyLanes
 	leaving         atomic.Bool // the configuration has lost the range: it stops for good
+	stopping        atomic.Bool // the events actor is being stopped, and must not be restarted
 
 	holds         atomic.Pointer[lanes.Holds]
 	holdsVersion  atomic.Uint64 // of the newest record, saved or not
@@ -87,6 +88,18 @@ func (r *Range) Lanes() []lanes.LaneStatus { return r.board.Lanes() }
 // next change, of a lane or of the holds.
 func (r *Range) Changes(after uint64) (changed []lanes.LaneStatus, version uint64, wake <-chan struct{}) {
 	return r.board.Since(after)
+}
+
+// LaneStatus returns the lane as it is now. found is false for a lane of another range.
+func (r *Range) LaneStatus(lane uuid.UUID) (status lanes.LaneStatus, found bool) {
+	status, _, found = r.board.Lane(lane)
+	return status, found
+}
+
+// LaneChange returns the lane as it is now, the version of its newest change, and a channel that is closed at its next one. found is
+// false for a lane of another range.
+func (r *Range) LaneChange(lane uuid.UUID) (status lanes.LaneStatus, version uint64, wake <-chan struct{}, found bool) {
+	return r.board.LaneSince(lane)
 }
 
 // Sessions returns the active sessions in the display order of their lanes.
@@ -307,7 +320,7 @@ func (r *Range) onLane(ctx context.Context, from requester, lane uuid.UUID, comm
 	return r.ask(ctx, lane, &request{ctx: ctx, command: command, by: from.by, staff: from.staff})
 }
 
-// once runs do once for an idempotency key. Errors: those of Keys.Claim.
+// once runs do once for an idempotency key. Errors: those of Keys.Claim, *idempotency.FullError in place of lanes.ErrKeysFull.
 func (r *Range) once(
 	ctx context.Context, key *lanes.Key, do func(*idempotency.Claim) (*lanes.SessionView, error),
 ) (*lanes.SessionView, error) {
@@ -318,6 +331,10 @@ func (r *Range) once(
 		return do(nil)
 	}
 	claim, err := r.keys.Claim(ctx, *key)
+	if errors.Is(err, lanes.ErrKeysFull) {
+		r.metrics.KeysRefused.Inc()
+		return nil, r.keys.Full(r.clock.Now().Wall, checkpointEvery)
+	}
 	if err != nil {
 		return nil, err
 	}

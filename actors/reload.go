@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -21,10 +22,11 @@ import (
 //	exchange  each range takes its new settings: lanes come, go and change; all others notice nothing
 //	stop      the ranges that end are stopped
 //
-// With force the ranges begin first; then the sessions of lanes that leave are stopped, before the lanes vacate.
+// With force the ranges begin first; then the lanes that leave and are free vacate, the sessions of the others are stopped, and these
+// vacate too.
 //
-// What is refused before exchange is taken back, so that the gateway is as it was. From exchange on nothing turns back: neither
-// what does not end in time, nor a caller that went away.
+// What is refused before exchange is taken back, so that the gateway is as it was, but for sessions that force has stopped: the error
+// names them. From exchange on nothing turns back: neither what does not end in time, nor a caller that went away.
 
 // Reload is what the ranges are to become. Those that are not named stay as they are.
 type Reload struct {
@@ -44,6 +46,10 @@ type Changed struct {
 // ErrInUse means that what the configuration no longer has is in use, and nothing was changed.
 var ErrInUse = errors.New("the reload is refused, what was in force stays")
 
+// ErrEnded means that the reload was refused after force had stopped sessions or dropped purchases: the error names them, and they stay
+// ended. Nothing else was changed.
+var ErrEnded = errors.New("the reload is refused, and what it had ended by then stays ended")
+
 // ErrUnfinished means that the ranges are what they were to become, and something that they no longer have has not ended in time.
 var ErrUnfinished = errors.New("the reload took effect, and not everything that it took away has ended")
 
@@ -51,35 +57,34 @@ const (
 	vacateWithin = 2 * time.Second       // for a lane that leaves and is busy with something that passes
 	endWithin    = 20 * time.Second      // for what leaves to end
 	vacateRetry  = 20 * time.Millisecond // before a busy lane is asked again
+	endRounds    = 3                     // of stopping what was sold on a lane while its session was being stopped
 )
 
 // Reload makes the ranges what they are to become, or changes nothing and returns why: ErrInUse if lanes or holds are in use. With
-// ErrUnfinished the ranges are what they were to become. The caller sees to it that one reload runs at a time.
+// ErrEnded it has changed what the error names, and nothing else; with ErrUnfinished the ranges are what they were to become. The
+// caller sees to it that one reload runs at a time.
 func (g *Gateway) Reload(ctx context.Context, to Reload) error {
 	change, end, err := g.affected(to)
 	if err != nil {
 		return err
 	}
-	leaving := leavingLanes(to, change, end)
-	var vacated []*ticket
+	leaving := &departure{lanes: leavingLanes(to, change, end)}
 	var begun []*Range
 	takeBack := func(why error) error {
-		dropAll(vacated)
+		leaving.takeBack()
 		ctx, cancel := detached(ctx)
 		defer cancel()
 		for _, r := range begun {
 			why = errors.Join(why, g.stopRange(ctx, r))
 		}
-		return why
-	}
-	vacate := func() (err error) {
-		if vacated, err = vacateAll(ctx, leaving); err == nil && !to.Force {
-			err = awaitDelivered(ctx, end)
-		}
-		return err
+		return leaving.withEnded(why)
 	}
 	if !to.Force { // before a range begins: that takes it from the gateway that serves it until then
-		if err := vacate(); err != nil {
+		err := leaving.vacate(ctx)
+		if err == nil {
+			err = awaitDelivered(ctx, end)
+		}
+		if err != nil {
 			return takeBack(err)
 		}
 	}
@@ -94,10 +99,7 @@ func (g *Gateway) Reload(ctx context.Context, to Reload) error {
 		begun = append(begun, r)
 	}
 	if to.Force {
-		if err := endSessions(ctx, leaving, to.Who); err != nil {
-			return takeBack(err)
-		}
-		if err := vacate(); err != nil {
+		if err := leaving.vacateByForce(ctx, to.Who); err != nil {
 			return takeBack(err)
 		}
 		_ = awaitDelivered(ctx, end) // what is not delivered is dropped
@@ -216,60 +218,116 @@ func leavingLanes(to Reload, change, end []*Range) (leaving []leavingLane) {
 	return leaving
 }
 
-// endSessions stops the sessions on the lanes, and drops the purchases that wait for staff there.
-func endSessions(ctx context.Context, leaving []leavingLane, who string) error {
-	for _, l := range leaving {
-		status, _, _ := l.r.board.Lane(l.lane)
-		if s := status.Lane.Session; s != nil {
-			_, err := l.r.StaffOn(ctx, who, s.ID, lanes.Stop{Session: s.ID, By: lanes.ByStaff})
-			if err != nil && !errors.Is(err, lanes.ErrSessionEnded) {
-				return fmt.Errorf("stopping session %s on lane %s: %w", s.ID, l.lane, err)
-			}
-			status, _, _ = l.r.board.Lane(l.lane)
-		}
-		for _, open := range status.Lane.Open {
-			if err := l.r.Clear(ctx, who, open.ID, false); err != nil && !errors.Is(err, lanes.ErrPurchaseNotFound) {
-				return fmt.Errorf("dropping purchase %s of lane %s: %w", open.ID, l.lane, err)
-			}
-		}
-	}
-	return nil
+// departure is how far the lanes that leave have come.
+type departure struct {
+	lanes   []leavingLane
+	vacated []*ticket
+	ended   []string // what force has ended, for the error of a reload that is refused all the same
 }
 
-func dropAll(tickets []*ticket) {
-	for _, t := range tickets {
-		t.drop()
+// vacate lets every lane keep itself free. It fails if one does not.
+func (d *departure) vacate(ctx context.Context) error {
+	_, err := d.tryVacate(ctx, d.lanes, func(err error) bool { return err == nil })
+	return err
+}
+
+// vacateByForce ends what is on the lanes before they vacate. Lanes without a session go first: one that does not answer refuses the
+// reload before anything is ended.
+func (d *departure) vacateByForce(ctx context.Context, who string) error {
+	remaining := d.lanes
+	for round := 1; ; round++ {
+		endable := func(err error) bool { return errors.Is(err, errOccupied) && round <= endRounds }
+		occupied, err := d.tryVacate(ctx, remaining, endable)
+		if err != nil || len(occupied) == 0 {
+			return err
+		}
+		for _, l := range occupied {
+			if err := d.end(ctx, l, who); err != nil {
+				return err
+			}
+		}
+		remaining = occupied
 	}
 }
 
-// vacateAll lets every lane keep itself free, or none.
-func vacateAll(ctx context.Context, leaving []leavingLane) ([]*ticket, error) {
+// tryVacate lets the lanes keep themselves free, and returns those that do not for a reason that is expected.
+func (d *departure) tryVacate(ctx context.Context, from []leavingLane, expected func(error) bool) (occupied []leavingLane, err error) {
 	ctx, cancel := context.WithTimeout(ctx, vacateWithin)
 	defer cancel()
 	var given []*ticket
 	var errs []error
-	for _, l := range leaving {
+	for _, l := range from {
 		t, err := l.vacate(ctx)
-		if err != nil {
+		switch {
+		case err == nil:
+			given = append(given, t)
+		case expected(err):
+			occupied = append(occupied, l)
+		default:
 			errs = append(errs, err)
-			continue
 		}
-		given = append(given, t)
 	}
 	for _, t := range given {
 		if len(errs) == 0 && !t.take() {
 			errs = append(errs, fmt.Errorf("%w: it took too long", ErrInUse))
 		}
 	}
-	if len(errs) == 0 {
-		return given, nil
-	}
-	dropAll(given)
+	d.vacated = append(d.vacated, given...)
 	const maxListed = 20
 	if more := len(errs) - maxListed; more > 0 {
 		errs = append(errs[:maxListed], fmt.Errorf("and %d more", more))
 	}
-	return nil, errors.Join(errs...)
+	return occupied, errors.Join(errs...)
+}
+
+// end stops the session on the lane, and drops the purchases that wait for staff there.
+func (d *departure) end(ctx context.Context, l leavingLane, who string) error {
+	status, _, _ := l.r.board.Lane(l.lane)
+	if s := status.Lane.Session; s != nil {
+		_, err := l.r.StaffOn(ctx, who, s.ID, lanes.Stop{Session: s.ID, By: lanes.ByStaff})
+		d.note(fmt.Sprintf("session %s on lane %s", s.ID, l.lane), err)
+		if err != nil && !errors.Is(err, lanes.ErrSessionEnded) {
+			return fmt.Errorf("stopping session %s on lane %s: %w", s.ID, l.lane, err)
+		}
+		status, _, _ = l.r.board.Lane(l.lane)
+	}
+	for _, open := range status.Lane.Open {
+		err := l.r.Clear(ctx, who, open.ID, false)
+		d.note(fmt.Sprintf("purchase %s of lane %s", open.ID, l.lane), err)
+		if err != nil && !errors.Is(err, lanes.ErrPurchaseNotFound) {
+			return fmt.Errorf("dropping purchase %s of lane %s: %w", open.ID, l.lane, err)
+		}
+	}
+	return nil
+}
+
+// note records what was ended, or may have been.
+func (d *departure) note(what string, err error) {
+	switch {
+	case err == nil:
+	case errors.Is(err, lanes.ErrNotSaved):
+		what += " (not saved yet)"
+	case errors.Is(err, lanes.ErrTimeout):
+		what += " (not known yet)"
+	default:
+		return
+	}
+	d.ended = append(d.ended, what)
+}
+
+// takeBack puts the lanes that have vacated in use again.
+func (d *departure) takeBack() {
+	for _, t := range d.vacated {
+		t.drop()
+	}
+}
+
+// withEnded makes the error of a refused reload say what was ended.
+func (d *departure) withEnded(why error) error {
+	if len(d.ended) == 0 {
+		return why
+	}
+	return fmt.Errorf("%w: %s. Why it is refused: %w", ErrEnded, strings.Join(d.ended, ", "), why)
 }
 
 // vacate asks the lane, and again while it is busy with something that passes.
@@ -299,6 +357,7 @@ type (
 	vacate struct { // asks a lane that is about to leave to keep itself free, until ctx ends unless the ticket is taken
 		ctx   context.Context
 		reply chan reservation
+		taken bool // see takenFlag
 	}
 	exchange struct { // gives the range's actor its new settings
 		to    *settings
@@ -309,17 +368,21 @@ type (
 	replaced struct{} // tells a lane that its place, or what its range sells, is another
 )
 
-var errBusy = errors.New("the lane is busy")
+// The reasons for which a lane does not vacate. Force ends what occupies it.
+var (
+	errBusy     = errors.New("the lane is busy")
+	errOccupied = fmt.Errorf("%w", ErrInUse)
+)
 
 // vacate keeps the lane free, as for a session that moves here, if there is nothing on it.
 func (l *laneActor) vacate(m *vacate) {
 	var err error
 	switch s := l.lane.Session; {
 	case s != nil:
-		err = fmt.Errorf("%w: lane %s has session %s with %s left; end it, or reload with force", ErrInUse, l.id, s.ID,
+		err = fmt.Errorf("%w: lane %s has session %s with %s left; end it, or reload with force", errOccupied, l.id, s.ID,
 			s.Remaining(l.now).Round(time.Second))
 	case len(l.lane.Open) > 0:
-		err = fmt.Errorf("%w: lane %s has %d purchases that wait for staff; settle them, or reload with force", ErrInUse, l.id, len(l.lane.Open))
+		err = fmt.Errorf("%w: lane %s has %d purchases that wait for staff; settle them, or reload with force", errOccupied, l.id, len(l.lane.Open))
 	case l.busy() || !l.ready:
 		err = errBusy
 	}

@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -447,4 +448,72 @@ func TestAHoldingControllerOfARemovedLaneIsIgnored(t *testing.T) {
 		require.Zero(t, f.metricValue("rangegate_actor_restarts_total", "range"))
 		require.Empty(t, f.heldScopes(), "there is no lane to lift it from")
 	}, withBays)
+}
+
+// A reload with force is refused because a lane without a session does not answer: no session was stopped for it.
+func TestAForcedReloadThatALaneRefusesEndsNoSession(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(1, 30)
+		unblock := f.blockLane(2)
+		err := f.reload(true, func(s *Settings) { s.Layout.Lanes = s.Layout.Lanes[:1] })
+		require.ErrorIs(t, err, ErrInUse)
+		require.NotErrorIs(t, err, ErrEnded)
+		require.ErrorContains(t, err, f.laneID(2).String())
+		unblock()
+		f.advance(time.Second)
+		require.Equal(t, []uuid.UUID{session}, f.activeSessions())
+		require.True(t, f.isOpen(1))
+		f.create(0, 30)
+		f.create(2, 30)
+	}, withLanes(3))
+}
+
+// Force has stopped a session, and the end of the next one cannot be saved: the answer says what was ended.
+func TestAForcedReloadThatIsRefusedSaysWhatItEnded(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		first, second := f.create(1, 30), f.create(2, 30)
+		ended := 0
+		f.store.setHook(func(_ context.Context, batch store.Batch, flush func() error) error {
+			if ended += len(batch.Ended); ended > 1 {
+				return store.ErrRefused
+			}
+			return flush()
+		})
+		smaller := f.settings
+		smaller.Layout.Lanes = smaller.Layout.Lanes[:1]
+		err := f.gateway.Reload(f.requestContext(), Reload{Change: []Changed{{Settings: smaller}}, Force: true, Who: "operator"})
+		require.ErrorIs(t, err, ErrEnded)
+		require.ErrorIs(t, err, lanes.ErrNotSaved)
+		require.ErrorContains(t, err, fmt.Sprintf("session %s on lane %s, session %s on lane %s (not saved yet).",
+			first, f.laneID(1), second, f.laneID(2)))
+		require.Len(t, f.Lanes(), 3)
+		f.storeReturns()
+		require.Empty(t, f.activeSessions())
+		f.create(1, 30) // it was ready to leave, and is for sale again
+	}, withLanes(3))
+}
+
+// A lane is sold again just as force has stopped its session.
+func TestAForcedReloadStopsWhatIsSoldMeanwhile(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		first := f.create(1, 30)
+		var second <-chan error
+		f.store.setHook(func(_ context.Context, batch store.Batch, flush func() error) error {
+			if len(batch.Ended) > 0 && second == nil {
+				sold := make(chan error, 1)
+				second = sold
+				go func() { sold <- f.tryCreate(1, 30) }()
+				time.Sleep(10 * time.Millisecond) // it waits in the lane
+			}
+			return flush()
+		})
+		smaller := f.settings
+		smaller.Layout.Lanes = smaller.Layout.Lanes[:1]
+		require.NoError(t, f.gateway.Reload(f.requestContext(), Reload{Change: []Changed{{Settings: smaller}}, Force: true, Who: "operator"}))
+		require.NoError(t, <-second)
+		require.Empty(t, f.activeSessions())
+		require.EqualValues(t, lanes.ByStaff, f.endedSession(first).Reason)
+		require.Len(t, f.Lanes(), 1)
+		require.Len(t, f.acts(), 2)
+	})
 }

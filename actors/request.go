@@ -37,6 +37,7 @@ type request struct {
 	kept     *lanes.KeptAnswer // its answer, saved for its idempotency key
 	session  uuid.UUID         // on the lane when it was decided, or afterwards
 	answered bool              // its duration is counted
+	taken    bool              // see takenFlag
 	saved    atomic.Bool       // its change is durable, whether or not its lane knows
 }
 
@@ -99,10 +100,16 @@ func (r *request) refuse(err error) {
 	if r.ticket != nil {
 		r.ticket.drop()
 	}
-	if r.done != nil {
-		r.done(false)
-	}
+	r.end(false)
 	r.answer(nil, err)
+}
+
+// end calls done, once.
+func (r *request) end(saved bool) {
+	if done := r.done; done != nil {
+		r.done = nil
+		done(saved)
+	}
 }
 
 func (r *request) traceID() string { return trace.ID(r.ctx) }

@@ -1,6 +1,8 @@
 package actors
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -127,8 +129,8 @@ func (a *rangeActor) spawn(ctx actor.Context, lane uuid.UUID) {
 // HandleFailure is the supervision of the lanes and the events actor (actor.SupervisorStrategy).
 func (a *rangeActor) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, _, message any) {
 	defer a.r.guardFailure(a.self, rangeKind)
-	if a.ended { // a child that is being stopped must not be restarted: the library would bring it back to life
-		return
+	if a.ended || a.r.stopping.Load() && child.Equal(a.r.events.Load()) {
+		return // a child that is being stopped must not be restarted: the library would bring it back to life
 	}
 	if atStart(message) && a.r.panics.recent(laneNamed(child), a.r.clock.Now()) > maxPanics+1 {
 		time.AfterFunc(restartPause, func() { a.r.send(a.self, &restartChild{child}) })
@@ -232,24 +234,78 @@ func (a *addresses) drop(lane uuid.UUID) {
 func (r *Range) props(kind string, producer actor.Producer) *actor.Props {
 	metrics.FromZero(r.metrics.Restarts, kind)
 	r.metrics.MailboxWait.WithLabelValues(kind) // the series is there before the first message is timed
-	depth := mailboxDepth{r.metrics.MailboxDepth.WithLabelValues(kind)}
-	return actor.PropsFromProducer(producer, actor.WithMailbox(actor.UnboundedLockfree(depth)), actor.WithDispatcher(dispatcher{}))
+	observer := mailboxObserver{r, r.metrics.MailboxDepth.WithLabelValues(kind)}
+	return actor.PropsFromProducer(producer, actor.WithMailbox(actor.UnboundedLockfree(observer)), actor.WithDispatcher(dispatcher{}))
 }
 
-// mailboxDepth counts the messages that wait in the mailboxes of the actors of a kind.
-type mailboxDepth struct{ waiting prometheus.Gauge }
+// mailboxObserver counts the messages that wait in the mailboxes of the actors of a kind, and refuses those that an actor has left
+// there.
+type mailboxObserver struct {
+	r       *Range
+	waiting prometheus.Gauge
+}
 
 // MessagePosted implements actor.MailboxMiddleware.
-func (d mailboxDepth) MessagePosted(any) { d.waiting.Inc() }
+func (o mailboxObserver) MessagePosted(any) { o.waiting.Inc() }
 
-// MessageReceived implements actor.MailboxMiddleware. It is not called for a message that panics: see guard.
-func (d mailboxDepth) MessageReceived(any) { d.waiting.Dec() }
+// MessageReceived implements actor.MailboxMiddleware. It is called after the actor took the message, and after the library dropped
+// it because the actor had stopped. It is not called for a message that panics: see guard.
+func (o mailboxObserver) MessageReceived(message any) {
+	o.waiting.Dec()
+	if timed, ok := message.(*timedMessage); ok {
+		message = timed.message
+	}
+	if taken := takenFlag(message); taken != nil && !*taken {
+		o.r.refuseDropped(message)
+	}
+}
 
 // MailboxStarted implements actor.MailboxMiddleware.
-func (d mailboxDepth) MailboxStarted() {}
+func (o mailboxObserver) MailboxStarted() {}
 
 // MailboxEmpty implements actor.MailboxMiddleware.
-func (d mailboxDepth) MailboxEmpty() {}
+func (o mailboxObserver) MailboxEmpty() {}
+
+// takenFlag returns the flag of a message that somebody waits for: its actor sets it when it takes the message. It is nil for other
+// messages. Only the goroutine of the mailbox uses it.
+func takenFlag(message any) *bool {
+	switch m := message.(type) {
+	case *request:
+		return &m.taken
+	case *saveResult:
+		return &m.taken
+	case *movedIn:
+		return &m.taken
+	case *reserve:
+		return &m.taken
+	case *vacate:
+		return &m.taken
+	}
+	return nil
+}
+
+// refuseDropped answers what was in the mailbox of a lane when it stopped with its tree. The outcome of a save still ends the request
+// that was saved: its idempotency key would be taken until the next start otherwise.
+func (r *Range) refuseDropped(message any) {
+	defer func() {
+		if defect := recover(); defect != nil { // must not reach the library: it would bring the actor back to life
+			r.log.Error().Str("panic", fmt.Sprint(defect)).Str("on", messageName(message)).Bytes("stack", debug.Stack()).
+				Msg("a dropped message could not be refused")
+		}
+	}()
+	reason := cmp.Or(context.Cause(r.life), error(lanes.ErrStarting))
+	switch m := message.(type) {
+	case *saveResult:
+		m.pending.life.settleInherited(m.pending, m.outcome)
+	case *movedIn:
+		for _, q := range m.closing {
+			q.refuse(reason)
+		}
+	default:
+		refuseUnknownLane(message, reason)
+	}
+	r.log.Warn().Str("message_type", messageName(message)).Msg("a lane stopped before it took this message; it was refused")
+}
 
 // dispatcher runs mailboxes in goroutines, as the library does, on a stack that is large enough for most messages: growing it later
 // would copy it twice, which is a quarter of what a sale costs up to the store.
@@ -293,13 +349,21 @@ func (r *Range) received(ctx actor.Context, kind string) any {
 	switch m := ctx.Message().(type) {
 	case *timedMessage:
 		r.metrics.MailboxWait.WithLabelValues(kind).Observe(time.Since(m.sent).Seconds())
-		return m.message
+		return taken(m.message)
 	case *actor.Started:
 		r.live.add(kind, 1)
 	case *actor.Restarting, *actor.Stopped:
 		r.live.add(kind, -1)
 	}
-	return ctx.Message()
+	return taken(ctx.Message())
+}
+
+// taken marks the message as taken by its actor, and returns it.
+func taken(message any) any {
+	if flag := takenFlag(message); flag != nil {
+		*flag = true
+	}
+	return message
 }
 
 // guard is deferred by every Receive: it logs and counts a panic and panics again, so that the supervisor restarts the actor. An actor
@@ -319,7 +383,8 @@ func (r *Range) guard(ctx actor.Context, kind string, ended *bool) {
 	case *actor.Restarting, *actor.Stopping, *actor.Stopped:
 		return
 	}
-	if ended != nil && (*ended || r.life.Err() != nil) { // its Stop may wait in the mailbox already
+	stopping := ended != nil && (*ended || r.life.Err() != nil) || kind == eventsKind && r.stopping.Load()
+	if stopping { // its Stop may wait in the mailbox already
 		return
 	}
 	r.metrics.MailboxDepth.WithLabelValues(kind).Dec()

@@ -111,6 +111,7 @@ var operationsErrors = extended(screenErrors, endpoint.Errors{
 	BadConfiguration: {Status: http.StatusUnprocessableEntity, Sentence: "the configuration has faults; nothing was changed"},
 	NeedsRestart:     {Status: http.StatusConflict, Sentence: "what is different needs a restart; nothing was changed"},
 	InUse:            {Status: http.StatusConflict, Sentence: "what the configuration no longer has is in use; nothing was changed"},
+	PartlyEnded:      {Status: http.StatusConflict, Sentence: "the reload is refused, and what it had ended by then stays ended"},
 	NoConfiguration:  {Status: http.StatusConflict, Sentence: "this gateway was not started with a configuration file"},
 	ReloadFailed:     {Status: http.StatusInternalServerError, Sentence: "the reload failed"},
 })

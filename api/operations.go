@@ -263,11 +263,13 @@ const (
 	BadConfiguration = "configuration_invalid"
 	NeedsRestart     = "needs_restart"
 	InUse            = "in_use"
+	PartlyEnded      = "partly_ended"     // force had stopped sessions before the reload was refused
 	NoConfiguration  = "no_configuration" // the gateway has no configuration file
 	ReloadFailed     = "reload_failed"
 )
 
-// RefuseReload returns the error of a reload that has changed nothing.
+// RefuseReload returns the error of a reload that was refused. But for PartlyEnded, whose error says what was ended, it has changed
+// nothing.
 func RefuseReload(reason string, err error) error { return endpoint.Refuse(reason, err.Error(), 0) }
 
 // reloadEndpoint reads the configuration again. It may take longer than other requests: it waits for lanes and the store.

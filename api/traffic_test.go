@@ -124,6 +124,15 @@ func (*quietRange) Changes(uint64) ([]lanes.LaneStatus, uint64, <-chan struct{})
 	return []lanes.LaneStatus{{Place: lanes.Place{ID: uuid.MustParse(theLane)}}}, 1, nil
 }
 
+func (*quietRange) LaneStatus(lane uuid.UUID) (lanes.LaneStatus, bool) {
+	return lanes.LaneStatus{Place: lanes.Place{ID: lane}}, true
+}
+
+func (q *quietRange) LaneChange(lane uuid.UUID) (status lanes.LaneStatus, version uint64, wake <-chan struct{}, found bool) {
+	status, found = q.LaneStatus(lane)
+	return status, 1, nil, found
+}
+
 func (*quietRange) LaneOn(context.Context, uuid.UUID, lanes.Command) (*lanes.SessionView, error) {
 	return nil, lanes.ErrNotWaiting
 }

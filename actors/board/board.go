@@ -21,7 +21,9 @@ type Board struct {
 	version  uint64              // of the newest change
 	changed  []uint64            // likewise of each lane, by its place
 	wake     chan struct{}       // closed at the next change; nil while nobody waits for one
-	failures map[uuid.UUID]linkFailures
+
+	laneWakes map[int32]chan struct{} // likewise of one lane, by its place; of those that somebody waits for
+	failures  map[uuid.UUID]linkFailures
 }
 
 // New is the board of a layout with nothing on its lanes. places has each lane's place in the layout; it is kept, and must not
@@ -34,6 +36,8 @@ func New(layout lanes.Layout, places map[uuid.UUID]int32) *Board {
 		version:  1,
 		changed:  make([]uint64, len(layout.Lanes)),
 		failures: map[uuid.UUID]linkFailures{},
+
+		laneWakes: map[int32]chan struct{}{},
 	}
 	for i, place := range layout.Lanes {
 		b.lanes[i] = lanes.LaneStatus{Place: place, Lane: lanes.Lane{ID: place.ID, Accessible: place.Accessible}}
@@ -62,7 +66,11 @@ func (b *Board) Arrange(layout lanes.Layout, places map[uuid.UUID]int32) {
 		}
 		next.changed[i] = b.version + 1
 	}
+	for _, wake := range b.laneWakes {
+		close(wake)
+	}
 	b.lanes, b.places, b.sessions, b.changed, b.failures = next.lanes, next.places, next.sessions, next.changed, next.failures
+	b.laneWakes = next.laneWakes
 	b.raiseVersion()
 }
 
@@ -80,7 +88,7 @@ func (b *Board) Publish(changed ...lanes.Lane) {
 			delete(b.sessions, s.ID)
 		}
 		b.lanes[i].Lane = lane
-		b.changed[i] = b.version + 1
+		b.noteChange(i)
 	}
 	b.raiseVersion()
 	for _, lane := range changed {
@@ -101,7 +109,7 @@ func (b *Board) PublishLink(lane uuid.UUID, state lanes.LinkState, since time.Ti
 	status := &b.lanes[i]
 	status.Link, status.LinkSince, status.NotUsable, status.Parked = state, since, notUsable, parked
 	status.Lane.Usable = notUsable == ""
-	b.changed[i] = b.version + 1
+	b.noteChange(i)
 	b.raiseVersion()
 }
 
@@ -114,7 +122,7 @@ func (b *Board) PublishLocked(lane uuid.UUID, locked bool) {
 		return
 	}
 	b.lanes[i].Locked = locked
-	b.changed[i] = b.version + 1
+	b.noteChange(i)
 	b.raiseVersion()
 }
 
@@ -201,11 +209,37 @@ func (b *Board) Since(after uint64) (changed []lanes.LaneStatus, version uint64,
 	return changed, b.version, b.wake
 }
 
+// LaneSince is the lane with that id, the version of its newest change, and a channel that is closed at its next one: whoever follows one
+// lane waits for no other. found is false for a lane of another range; then there is nothing to wait for.
+func (b *Board) LaneSince(lane uuid.UUID) (status lanes.LaneStatus, version uint64, wake <-chan struct{}, found bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	i, found := b.places[lane]
+	if !found {
+		return lanes.LaneStatus{}, 0, nil, false
+	}
+	waiting := b.laneWakes[i]
+	if waiting == nil {
+		waiting = make(chan struct{})
+		b.laneWakes[i] = waiting
+	}
+	return b.lanes[i], b.changed[i], waiting, true
+}
+
 // Touch is a change of something that is shown beside the lanes.
 func (b *Board) Touch() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.raiseVersion()
+}
+
+// noteChange says that the lane at that place has changed. raiseVersion follows. b.mu is held.
+func (b *Board) noteChange(i int32) {
+	b.changed[i] = b.version + 1
+	if wake := b.laneWakes[i]; wake != nil {
+		close(wake)
+		delete(b.laneWakes, i)
+	}
 }
 
 // raiseVersion makes the next version of what has just been changed. b.mu is held.

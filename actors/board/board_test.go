@@ -109,3 +109,55 @@ func TestTheWorstLinksAreListed(t *testing.T) {
 	slices.SortStableFunc(all, worse)
 	require.Equal(t, all[:lanes.MaxUnwell], listed)
 }
+
+// A thousand screens may follow a lane each: a change wakes those of its lane alone, and a reload wakes all.
+func TestAChangeWakesThoseWhoFollowItsLane(t *testing.T) {
+	b, all, _ := fullBoard(3)
+	closed := func(wake <-chan struct{}) bool {
+		select {
+		case <-wake:
+			return true
+		default:
+			return false
+		}
+	}
+	first, version, wake, found := b.LaneSince(all[0].ID)
+	require.True(t, found)
+	require.Equal(t, all[0], first.Lane)
+	_, _, second, _ := b.LaneSince(all[0].ID)
+	_, _, other, _ := b.LaneSince(all[1].ID)
+	b.Touch()
+	b.Publish(all[1])
+	b.PublishLocked(all[2].ID, true)
+	require.False(t, closed(wake))
+	require.True(t, closed(other))
+	_, unchanged, _, _ := b.LaneSince(all[0].ID)
+	require.Equal(t, version, unchanged)
+
+	last := version
+	for name, change := range map[string]func(){
+		"lane": func() { b.Publish(all[0]) }, "link": func() { b.PublishLink(all[0].ID, lanes.LinkUp, time.Time{}, "", false) },
+		"locked":            func() { b.PublishLocked(all[0].ID, true) },
+		"moved to this one": func() { b.Publish(all[1], all[0]) },
+	} {
+		change()
+		_, current, next, _ := b.LaneSince(all[0].ID)
+		require.True(t, closed(wake), name)
+		require.Greater(t, current, last, name)
+		wake, last = next, current
+	}
+	require.True(t, closed(second))
+
+	layout := lanes.Layout{Lanes: []lanes.Place{{ID: all[1].ID, Name: "Lane 2"}}}
+	_, _, other, _ = b.LaneSince(all[1].ID)
+	b.Arrange(layout, map[uuid.UUID]int32{all[1].ID: 0})
+	require.True(t, closed(wake))
+	require.True(t, closed(other))
+	_, _, wake, found = b.LaneSince(all[0].ID)
+	require.False(t, found)
+	require.Nil(t, wake)
+	status, current, _, found := b.LaneSince(all[1].ID)
+	require.True(t, found)
+	require.Equal(t, all[1], status.Lane)
+	require.Greater(t, current, last)
+}

@@ -90,6 +90,7 @@ type Committer struct {
 	mu          sync.Mutex
 	saveQueue   []*Write // not in a flush yet
 	batch       []*Write // in the flush under way
+	forget      []string // expired keys that it deletes
 	gathering   gathering
 	flushing    bool // the goroutine of flush.go runs
 	storeDown   bool // the store takes nothing: what is not MustSave is rejected at once
@@ -235,6 +236,7 @@ func (c *Committer) nextBatch() (batch store.Batch, found bool) {
 	if c.checkpoint || c.storeDown {
 		batch.Checkpoint = &lanes.Checkpoint{At: now, Boot: boot}
 		batch.Forget = c.Keys.Forget(date)
+		c.forget = batch.Forget
 		c.checkpoint = false
 	}
 	return batch, true
@@ -244,10 +246,11 @@ func (c *Committer) nextBatch() (batch store.Batch, found bool) {
 func (c *Committer) settle(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	batch := c.batch
-	c.batch = nil
+	batch, forget := c.batch, c.forget
+	c.batch, c.forget = nil, nil
 	switch {
 	case err == nil:
+		c.Keys.Deleted(forget) // before a write that uses one of them again is noted
 		c.settleSaved(batch)
 	case errors.Is(err, store.ErrFenced):
 		c.closed = true

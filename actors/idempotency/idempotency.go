@@ -21,9 +21,10 @@ const (
 
 // Keys are those of a range. Its methods may be called from any goroutine.
 type Keys struct {
-	mu    sync.Mutex
-	table map[string]*Claim
-	kept  []lanes.KeptAnswer // oldest first
+	mu      sync.Mutex
+	table   map[string]*Claim
+	kept    []lanes.KeptAnswer  // oldest first
+	expired map[string]struct{} // names that the store may still have
 }
 
 // Claim is one key in use. All methods of a nil Claim, of a request without a key, do nothing.
@@ -38,7 +39,7 @@ type Claim struct {
 // New are the keys whose answers were saved, which it takes over.
 func New(saved []lanes.KeptAnswer) *Keys {
 	slices.SortFunc(saved, func(a, b lanes.KeptAnswer) int { return a.At.Compare(b.At) })
-	k := &Keys{table: make(map[string]*Claim, len(saved)), kept: saved}
+	k := &Keys{table: make(map[string]*Claim, len(saved)), kept: saved, expired: map[string]struct{}{}}
 	done := make(chan struct{})
 	close(done)
 	for i := range saved {
@@ -117,13 +118,18 @@ func (c *Claim) NotSaved() {
 	}
 }
 
-// Settle ends the claim with the answer that was saved, or frees the key with nil.
+// Settle ends the claim with the answer that was saved, or frees the key with nil. Later calls do nothing.
 func (c *Claim) Settle(answer *lanes.KeptAnswer) {
 	if c == nil {
 		return
 	}
 	c.keys.mu.Lock()
 	defer c.keys.mu.Unlock()
+	select {
+	case <-c.settled:
+		return
+	default:
+	}
 	c.answer = answer
 	if answer == nil {
 		delete(c.keys.table, c.key.Name)
@@ -136,19 +142,67 @@ func (k *Keys) Saved(answer lanes.KeptAnswer) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.kept = append(k.kept, answer)
+	delete(k.expired, answer.Name) // the record of the expired key was replaced
 }
 
-// Forget drops the keys whose term is over and names them.
+// Forget drops the keys whose term is over. It returns the names that are to be deleted from the store, again until Deleted is called with
+// them. A name that is in use again is not among them: its new record replaces the old one.
 func (k *Keys) Forget(now time.Time) (names []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for len(k.kept) > 0 && now.Sub(k.kept[0].At) > Term {
-		names = append(names, k.kept[0].Name)
+		k.expired[k.kept[0].Name] = struct{}{}
 		delete(k.table, k.kept[0].Name)
 		k.kept = k.kept[1:]
 	}
+	for name := range k.expired {
+		if _, taken := k.table[name]; !taken {
+			names = append(names, name)
+		}
+	}
 	return names
 }
+
+// Deleted notes that the store has deleted what Forget named.
+func (k *Keys) Deleted(names []string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, name := range names {
+		delete(k.expired, name)
+	}
+}
+
+// Count returns how many keys are in use or kept.
+func (k *Keys) Count() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.table)
+}
+
+// FullError is lanes.ErrKeysFull with the time after which to try again.
+type FullError struct{ Wait time.Duration }
+
+// maxWait bounds FullError.Wait: an operator may do something about it before the oldest key expires.
+const maxWait = time.Hour
+
+// Full returns the error for a request whose key is one too many: it may try again when the oldest key has expired and is dropped, which
+// takes until the next call of Forget.
+func (k *Keys) Full(now time.Time, forgetEvery time.Duration) *FullError {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.kept) == 0 { // requests under way have all of them
+		return &FullError{time.Second}
+	}
+	return &FullError{min(max(0, k.kept[0].At.Add(Term).Sub(now))+forgetEvery, maxWait)}
+}
+
+func (e *FullError) Error() string { return lanes.ErrKeysFull.Error() }
+
+// Unwrap returns lanes.ErrKeysFull.
+func (e *FullError) Unwrap() error { return lanes.ErrKeysFull }
+
+// RetryAfter is the wait that the client is told.
+func (e *FullError) RetryAfter() time.Duration { return e.Wait }
 
 // All are the answers that are kept.
 func (k *Keys) All() []lanes.KeptAnswer {

@@ -48,6 +48,15 @@ func (m maker) ofLanes() laneMetrics {
 	return all
 }
 
+// keyMetrics is what becomes of idempotency keys.
+type keyMetrics struct{ KeysRefused prometheus.Counter }
+
+func (m maker) ofKeys() keyMetrics {
+	return keyMetrics{m.counter("idempotency_keys_refused_total",
+		"Requests that were answered 503 overloaded because their range keeps 100,000 idempotency keys already. Normal is none: a range "+
+			"that sells so much in a day has a client that repeats itself with new keys.")}
+}
+
 // holdMetrics is how holds get to the hardware.
 type holdMetrics struct {
 	HoldFanOut prometheus.Histogram

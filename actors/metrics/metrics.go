@@ -14,6 +14,7 @@ import (
 // Metrics are the collectors. Each may be used from any goroutine.
 type Metrics struct {
 	laneMetrics
+	keyMetrics
 	holdMetrics
 	linkMetrics
 	storeMetrics
@@ -26,7 +27,7 @@ type Metrics struct {
 func New(registry prometheus.Registerer) *Metrics {
 	m := maker{registry}
 	return &Metrics{
-		m.ofLanes(), m.ofHolds(), m.ofLinks(), m.ofStore(), m.ofEvents(), m.ofActors(), m.ofClocks(),
+		m.ofLanes(), m.ofKeys(), m.ofHolds(), m.ofLinks(), m.ofStore(), m.ofEvents(), m.ofActors(), m.ofClocks(),
 	}
 }
 

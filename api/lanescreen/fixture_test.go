@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -38,7 +39,8 @@ type fakeRange struct {
 	mu      sync.Mutex
 	lanes   []lanes.LaneStatus
 	version []uint64
-	wake    chan struct{}
+	wake    []chan struct{}
+	reads   int // of LaneChange
 
 	last     string // the last command
 	err      error
@@ -49,7 +51,7 @@ type fakeRange struct {
 }
 
 func newFakeRange() *fakeRange {
-	s := &fakeRange{wake: make(chan struct{}), version: []uint64{1, 1}}
+	s := &fakeRange{wake: []chan struct{}{make(chan struct{}), make(chan struct{})}, version: []uint64{1, 1}}
 	for i, id := range []string{lane1, lane2} {
 		s.lanes = append(s.lanes, lanes.LaneStatus{
 			Place: lanes.Place{ID: uuid.MustParse(id), Name: fmt.Sprintf("Lane %d", i+1)},
@@ -67,19 +69,23 @@ func (f *fakeRange) change(i int, update func(*lanes.Lane)) {
 	defer f.mu.Unlock()
 	update(&f.lanes[i].Lane)
 	f.version[i] = max(f.version[0], f.version[1]) + 1
-	close(f.wake)
-	f.wake = make(chan struct{})
+	close(f.wake[i])
+	f.wake[i] = make(chan struct{})
 }
 
-func (f *fakeRange) Changes(after uint64) (changed []lanes.LaneStatus, version uint64, wake <-chan struct{}) {
+func (f *fakeRange) LaneStatus(lane uuid.UUID) (status lanes.LaneStatus, found bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for i, lane := range f.lanes {
-		if f.version[i] > after {
-			changed = append(changed, lane)
-		}
-	}
-	return changed, max(f.version[0], f.version[1]), f.wake
+	i := slices.IndexFunc(f.lanes, func(s lanes.LaneStatus) bool { return s.ID == lane })
+	return f.lanes[i], true
+}
+
+func (f *fakeRange) LaneChange(lane uuid.UUID) (status lanes.LaneStatus, version uint64, wake <-chan struct{}, found bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.reads++
+	i := slices.IndexFunc(f.lanes, func(s lanes.LaneStatus) bool { return s.ID == lane })
+	return f.lanes[i], f.version[i], f.wake[i], true
 }
 
 func (f *fakeRange) Layout() lanes.Layout { return lanes.Layout{Range: theRange} }

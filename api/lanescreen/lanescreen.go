@@ -27,9 +27,10 @@ var web embed.FS
 type Range interface {
 	Layout() lanes.Layout
 	Now() lanes.Instant
-	// Changes returns the lanes that have changed since that version, the current version, and a channel that is closed when
-	// a lane or the holds change next. Since version 0 every lane has changed.
-	Changes(after uint64) (changed []lanes.LaneStatus, version uint64, wake <-chan struct{})
+	// LaneStatus returns the lane as it is now. found is false if the range does not have it.
+	LaneStatus(lane uuid.UUID) (status lanes.LaneStatus, found bool)
+	// LaneChange returns it with the version of its newest change, above 0, and a channel that is closed at its next change.
+	LaneChange(lane uuid.UUID) (status lanes.LaneStatus, version uint64, wake <-chan struct{}, found bool)
 	// LaneOn sends a command of the shooter to the lane.
 	LaneOn(ctx context.Context, lane uuid.UUID, c lanes.Command) (*lanes.SessionView, error)
 	// LaneBuy begins a purchase. The screen chooses the id, so that repeating is safe. Changes reports the outcome.

@@ -113,7 +113,7 @@ func (c *messageCounter) Write(text []byte) (int, error) {
 
 func (c *messageCounter) FlushError() error { return nil }
 
-func TestChangesOfOtherLanesAreNotSent(t *testing.T) {
+func TestChangesOfOtherLanesWakeNoScreen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t).opened()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -128,6 +128,9 @@ func TestChangesOfOtherLanesAreNotSent(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		require.EqualValues(t, 1, seen.messages.Load())
+		f.mu.Lock()
+		require.Equal(t, 1, f.reads)
+		f.mu.Unlock()
 		f.change(0, func(l *lanes.Lane) { l.Held = true })
 		time.Sleep(time.Second)
 		require.EqualValues(t, 2, seen.messages.Load())

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
-	"slices"
 
 	"github.com/google/uuid"
 
@@ -54,12 +53,11 @@ func (l *screen) products(ctx context.Context, t target, _ endpoint.Empty) (prod
 
 // buyingSession returns the session on the lane, or lanes.ErrSessionNotFound, or lanes.ErrNoPurchasing if it may not buy.
 func (t target) buyingSession() (uuid.UUID, error) {
-	all, _, _ := t.Changes(0)
-	i := slices.IndexFunc(all, func(s lanes.LaneStatus) bool { return s.ID == t.lane.id })
-	if i < 0 || all[i].Lane.Session == nil {
+	status, found := t.LaneStatus(t.lane.id)
+	if !found || status.Lane.Session == nil {
 		return uuid.Nil, lanes.ErrSessionNotFound
 	}
-	view := all[i].Lane.View(t.Now())
+	view := status.Lane.View(t.Now())
 	if !view.Purchasing {
 		return uuid.Nil, lanes.ErrNoPurchasing
 	}

@@ -2,7 +2,6 @@ package lanescreen
 
 import (
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -84,18 +83,16 @@ func (l *screen) stream(w http.ResponseWriter, r *http.Request) {
 		l.fail(w, r, err)
 		return
 	}
-	version, nextEvent := uint64(0), "picture"
+	seen, nextEvent := uint64(0), "picture"
 	screens.Feed{
 		Next: func() (string, any, <-chan struct{}) {
-			changed, current, wake := running.Changes(version)
-			version = current
-			i := slices.IndexFunc(changed, func(s lanes.LaneStatus) bool { return s.ID == lane.id })
-			if i < 0 {
+			status, version, wake, found := running.LaneChange(lane.id)
+			if !found || version == seen {
 				return "", nil, wake
 			}
 			now, event := running.Now(), nextEvent
-			nextEvent = "change"
-			return event, message{endpoint.Stamp(now.Wall), viewOf(changed[i], now)}, wake
+			seen, nextEvent = version, "change"
+			return event, message{endpoint.Stamp(now.Wall), viewOf(status, now)}, wake
 		},
 		Beat: func() (time.Time, bool) {
 			current, err := l.Range(lane.Range)

@@ -10,12 +10,17 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/actors"
+	"rangegate/actors/clock/clocktest"
+	"rangegate/actors/metrics"
 	"rangegate/api"
 	"rangegate/cmd/rangegate/certificate/certificatetest"
 	"rangegate/config"
@@ -98,7 +103,8 @@ func TestOldVersionsOfTLSAreRefused(t *testing.T) {
 	watched, err := watchCertificates(config.Config{HTTP: config.HTTP{TLS: files}}, prometheus.NewRegistry(), zerolog.Nop())
 	require.NoError(t, err)
 	defer watched.close()
-	require.NoError(t, watched.reload())
+	_, err = watched.read()
+	require.NoError(t, err)
 	require.Nil(t, watched.operations)
 	read, log := io.Pipe()
 	registry := prometheus.NewRegistry()
@@ -130,4 +136,52 @@ func TestUnusableCertificateFilesStopTheStart(t *testing.T) {
 	require.ErrorContains(t, err, "http.tls.key: "+key+" is not the key of the certificate in "+certificate)
 	require.ErrorContains(t, err, "operations.tls.key: open nowhere.pem: no such file or directory")
 	require.NotContains(t, err.Error(), string(bytes.TrimSpace(another.Key)))
+}
+
+// A reload that is refused leaves the certificates in use, too: those of both addresses, whatever refuses it.
+func TestARefusedReloadReplacesNoCertificate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, second := certificatetest.Issue(t, time.Hour), certificatetest.Issue(t, 2*time.Hour)
+		var files, own config.TLS
+		files.Certificate, files.Key = first.Files(t)
+		own.Certificate, own.Key = first.Files(t)
+		before := config.Config{HTTP: config.HTTP{TLS: files}, Operations: config.Operations{TLS: own}}
+		before.Ranges = []config.Range{{ID: uuid.New()}}
+		next := before
+		next.Ranges = nil // which does not run, so that it cannot end either
+		registry := prometheus.NewRegistry()
+		s := &service{log: zerolog.Nop(), clock: clocktest.New(), read: func() (config.Config, error) { return next, nil }}
+		s.gateway = actors.NewGateway(s.clock, nil, metrics.New(registry), s.log)
+		defer func() { require.NoError(t, s.gateway.Stop(t.Context())) }()
+		running, _, err := s.build(before, nil)
+		require.NoError(t, err)
+		s.current.Store(running)
+		s.certificates, err = watchCertificates(before, registry, s.log)
+		require.NoError(t, err)
+		defer s.certificates.close()
+		requireRefused := func(reason string) {
+			_, err := s.tryReload(t.Context(), "operator", false)
+			var refused interface{ Code() string }
+			require.ErrorAs(t, err, &refused)
+			require.Equal(t, reason, refused.Code())
+			for _, watched := range []interface{ Leaf() *x509.Certificate }{s.certificates.http, s.certificates.operations} {
+				require.Equal(t, certificatetest.Block(first.Certificate), watched.Leaf().Raw)
+			}
+		}
+		replace := func(files config.TLS) {
+			certificatetest.Replace(t, files.Key, second.Key)
+			certificatetest.Replace(t, files.Certificate, second.Certificate)
+		}
+
+		replace(files)
+		certificatetest.Replace(t, own.Key, second.Key) // not the key of its certificate
+		requireRefused(api.BadConfiguration)
+		replace(own)
+		requireRefused(api.ReloadFailed)
+		next = before
+		_, err = s.tryReload(t.Context(), "operator", false)
+		require.NoError(t, err)
+		require.Equal(t, certificatetest.Block(second.Certificate), s.certificates.http.Leaf().Raw)
+		require.Equal(t, certificatetest.Block(second.Certificate), s.certificates.operations.Leaf().Raw)
+	})
 }

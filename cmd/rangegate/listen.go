@@ -109,8 +109,15 @@ func watchCertificates(c config.Config, registry prometheus.Registerer, log zero
 	return watched, nil
 }
 
-// reload reads the files of both at once.
-func (c certificates) reload() error { return errors.Join(c.http.Reload(), c.operations.Reload()) }
+// read reads the files of both at once. use puts both pairs in use; without it, or after an error, neither is.
+func (c certificates) read() (use func(), err error) {
+	useHTTP, httpErr := c.http.Read()
+	useOperations, operationsErr := c.operations.Read()
+	return func() {
+		useHTTP()
+		useOperations()
+	}, errors.Join(httpErr, operationsErr)
+}
 
 func (c certificates) close() {
 	c.http.Close()

@@ -231,8 +231,8 @@ func (s *service) reloadOnSignal(ctx context.Context, signals <-chan os.Signal) 
 	}
 }
 
-// reload reads the configuration again and puts it in force. After an error, an api.RefusedReload, nothing has changed.
-// who is recorded with the sessions and purchases that force ends.
+// reload reads the configuration again and puts it in force. After an error, an api.RefusedReload, nothing has changed but what
+// api.PartlyEnded names. who is recorded with the sessions and purchases that force ends.
 func (s *service) reload(ctx context.Context, who string, force bool) (api.Reloaded, error) {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
@@ -271,15 +271,19 @@ func (s *service) tryReload(ctx context.Context, who string, force bool) (config
 		return none, api.RefuseReload(api.NeedsRestart,
 			fmt.Errorf("different, and only a restart can change it: %s; nothing was changed", strings.Join(d.Restart, ", ")))
 	}
-	if err := s.certificates.reload(); err != nil {
+	useCertificates, err := s.certificates.read()
+	if err != nil {
 		return none, api.RefuseReload(api.BadConfiguration, err)
 	}
 	if d.Empty() { // activate would close open screens and forget failed sign-ins
+		useCertificates()
 		return d, nil
 	}
 	switch err := s.gateway.Reload(ctx, next.rangeChanges(d, who, force)); {
 	case errors.Is(err, actors.ErrUnfinished):
 		s.log.Error().Err(err).Msg("reload: something has not ended in time")
+	case errors.Is(err, actors.ErrEnded):
+		return none, api.RefuseReload(api.PartlyEnded, err)
 	case errors.Is(err, actors.ErrInUse), errors.Is(err, actors.ErrLayout):
 		return none, api.RefuseReload(api.InUse, err)
 	case err != nil:
@@ -288,6 +292,7 @@ func (s *service) tryReload(ctx context.Context, who string, force bool) (config
 	if slices.Contains(d.Keys, "log.level") { // otherwise the level set at run time stays
 		setLogLevel(next.config.Log.Level)
 	}
+	useCertificates()
 	s.activate(next)
 	before.cancel()
 	return d, nil

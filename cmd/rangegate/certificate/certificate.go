@@ -103,7 +103,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 const interval = 5 * time.Second
 
 // Watcher serves the certificate in its files. It reads the files every 5 s, and goes on with the last usable pair while
-// they hold another one that cannot be used. A nil *Watcher stands for plain HTTP: Reload and Close do nothing.
+// they hold another one that cannot be used. A nil *Watcher stands for plain HTTP: Read and Close do nothing.
 type Watcher struct {
 	address string // http or operations, for logs and metrics
 	files   config.TLS
@@ -158,12 +158,23 @@ func (w *Watcher) Config() *tls.Config {
 // Leaf returns the certificate in use.
 func (w *Watcher) Leaf() *x509.Certificate { return w.current.Load().Leaf }
 
-// Reload reads the files at once. Its error says why their pair cannot be used; the current one stays in use then.
-func (w *Watcher) Reload() error {
+// Read reads the files at once. Its error says why their pair cannot be used; the current one stays in use then. Otherwise use puts the
+// pair in use, unless the files have been read again meanwhile.
+func (w *Watcher) Read() (use func(), err error) {
 	if w == nil {
-		return nil
+		return func() {}, nil
 	}
-	return w.reload(true)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before := w.used
+	pair, text, err := w.read(true)
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if err == nil && w.used == before {
+			w.use(text, pair)
+		}
+	}, err
 }
 
 func (w *Watcher) watch() {
@@ -174,29 +185,31 @@ func (w *Watcher) watch() {
 		case <-w.stop:
 			return
 		case <-ticker.C:
-			_ = w.reload(false) // reload logs its error
+			w.reload()
 		}
 	}
 }
 
-// reload uses the pair in the files if it is new and valid. It logs an error at once, or else when it reads the same
-// unusable contents twice: key and certificate are written one after the other and do not match in between.
-func (w *Watcher) reload(logAtOnce bool) error {
+// reload uses the pair in the files if it is valid.
+func (w *Watcher) reload() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	pair, text, err := load(w.files)
-	if err == nil && text == w.used {
-		w.succeed()
-		return nil
+	if pair, text, err := w.read(false); err == nil { // read logs its error
+		w.use(text, pair)
 	}
-	if err == nil {
+}
+
+// read returns the pair in the files if it is valid, or in use already. It logs an error at once, or else when it reads the same
+// unusable contents twice: key and certificate are written one after the other and do not match in between. w.mu is held.
+func (w *Watcher) read(logAtOnce bool) (*tls.Certificate, string, error) {
+	pair, text, err := load(w.files)
+	if err == nil && text != w.used {
 		if invalid := CheckValidity(pair.Leaf, time.Now()); invalid != nil {
 			err = fmt.Errorf("certificate: %s: %w", w.files.Certificate, invalid)
 		}
 	}
 	if err == nil {
-		w.use(text, pair)
-		return nil
+		return pair, text, nil
 	}
 	failed := text + err.Error()
 	if (logAtOnce || failed == w.failed) && w.logged != err.Error() {
@@ -206,11 +219,15 @@ func (w *Watcher) reload(logAtOnce bool) error {
 			Msg("the new TLS certificate cannot be used; the one before stays in use")
 	}
 	w.failed = failed
-	return err
+	return nil, "", err
 }
 
-// use serves the pair to new connections; open ones keep theirs.
+// use serves the pair to new connections; open ones keep theirs. w.mu is held, or nobody else has the watcher yet.
 func (w *Watcher) use(text string, pair *tls.Certificate) {
+	if w.used == text {
+		w.succeed()
+		return
+	}
 	w.current.Store(pair)
 	w.used = text
 	w.metrics.expiry.WithLabelValues(w.address).Set(float64(pair.Leaf.NotAfter.Unix()))

@@ -222,14 +222,36 @@ func TestAPairThatIsNotValidYetIsUsedOnceItIs(t *testing.T) {
 	})
 }
 
-func TestReloadReadsTheFilesAtOnce(t *testing.T) {
+func TestReadReadsTheFilesAtOnce(t *testing.T) {
 	withFixture(t, func(t *testing.T, s *fixture, second certificatetest.Pair) {
-		require.NoError(t, s.Reload())
+		first := s.Leaf()
+		use, err := s.Read()
+		require.NoError(t, err)
+		use()
 		certificatetest.Replace(t, s.files.Key, second.Key)
-		require.ErrorContains(t, s.Reload(), "key: "+s.files.Key+" is not the key of the certificate in "+s.files.Certificate)
+		use, err = s.Read()
+		require.ErrorContains(t, err, "key: "+s.files.Key+" is not the key of the certificate in "+s.files.Certificate)
 		require.True(t, s.reloadFailed())
+		use()
 		certificatetest.Replace(t, s.files.Certificate, second.Certificate)
-		require.NoError(t, s.Reload())
+		use, err = s.Read()
+		require.NoError(t, err)
+		require.Equal(t, first, s.Leaf(), "read, and not in use")
+		use()
+		s.requireServed(second)
+		require.False(t, s.reloadFailed())
+	})
+}
+
+// A pair that was read and put in use late does not replace a newer one.
+func TestAPairThatWasReadEarlierReplacesNoNewerOne(t *testing.T) {
+	withFixture(t, func(t *testing.T, s *fixture, second certificatetest.Pair) {
+		useFirst, err := s.Read()
+		require.NoError(t, err)
+		certificatetest.Replace(t, s.files.Key, second.Key)
+		certificatetest.Replace(t, s.files.Certificate, second.Certificate)
+		s.wait(1)
+		useFirst()
 		s.requireServed(second)
 	})
 }
