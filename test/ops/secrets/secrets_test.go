@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes/store/redis/redistest"
@@ -27,6 +28,8 @@ const (
 	second     = "5ec2e700-0000-4000-8000-000000000002"
 	guessed    = "5ec2e700-0000-4000-8000-00000000dead" // a token of somewhere else, typed in here
 	operator   = "planted-operator"
+	night      = "planted-night-shift"
+	signIns    = "5ec2e75ec2e75ec2e75ec2e75ec2e75ec2e75ec2e75ec2e75ec2e75ec2e75ec2" // signs the cookies of staff
 	whsec      = "whsec_cGxhbnRlZC13ZWJob29rLXNlY3JldA=="
 	inQuery    = "planted-in-the-query"
 	linkKey    = "planted-link-key"
@@ -38,7 +41,7 @@ const (
 )
 
 var planted = []string{
-	token, second, guessed, operator, strings.TrimPrefix(whsec, "whsec_"), inQuery, linkKey, screenKey, pin, redisPass,
+	token, second, guessed, operator, night, signIns, strings.TrimPrefix(whsec, "whsec_"), inQuery, linkKey, screenKey, pin, redisPass,
 	customer, "planted-webhook-secret", "planted-",
 }
 
@@ -62,7 +65,7 @@ func requireNone(t *testing.T, where, text string, except ...string) {
 
 // configuration has every secret that there may be.
 func configuration(redis, webhook, products, lane string) string {
-	return support.Config{Operator: operator, Store: support.Redis(redis), Ranges: []support.Range{{
+	text := support.Config{Operator: operator, Store: support.Redis(redis), Ranges: []support.Range{{
 		Tokens: []string{token, second},
 		Settings: []string{
 			"purchasing: true",
@@ -75,6 +78,7 @@ func configuration(redis, webhook, products, lane string) string {
 			support.Lane(2, fmt.Sprintf("link: {driver: websocket, address: %q, key: %s}", lane, linkKey)),
 		},
 	}}}.String()
+	return strings.Replace(text, "operations: {", fmt.Sprintf("operations: {tokens: [{name: night shift, token: %s}], ", night), 1)
 }
 
 // echo is a neighbour that answers with everything it was sent, and refuses.
@@ -92,6 +96,11 @@ func TestNoSecretIsShown(t *testing.T) {
 	store := strings.Replace(redis.URL(), "redis://", "redis://:"+redisPass+"@", 1)
 	text := configuration(store, integrator.URL+"/hook?key="+inQuery, integrator.URL,
 		strings.Replace(controller.URL, "http:", "ws:", 1))
+	options, err := goredis.ParseURL(store)
+	require.NoError(t, err)
+	admin := goredis.NewClient(options)
+	defer func() { _ = admin.Close() }()
+	require.NoError(t, admin.HSet(t.Context(), "rangegate:{sign-ins}", "secret", signIns).Err())
 	p := support.Serve(t, text)
 	var answers strings.Builder
 
@@ -128,6 +137,10 @@ func TestNoSecretIsShown(t *testing.T) {
 	require.Equal(t, 401, ask(operations, "GET", "/ranges/"+support.RangeID+"/holds", "", "Authorization", "Bearer "+guessed).Status)
 	ask(operations, "GET", "/ranges/"+support.RangeID+"/purchases", "", bearer...)
 	ask(operations, "GET", "/readyz", "")
+	ask(operations, "GET", "/ranges/"+support.RangeID+"/holds", "", "Authorization", "Bearer "+night)
+	ask(at, "POST", "/control/sign-in", `{"range_id":"`+support.RangeID+`","name":"sam","pin":"planted-guess"}`)
+	ask(at, "POST", "/control/sign-in", `{"range_id":"`+support.RangeID+`","name":"planted-pin-as-name","pin":"planted-guess"}`)
+	ask(at, "GET", "/control/api/health", "", "Cookie", "rangegate_control="+signIns+"; rangegate_device="+signIns)
 	for _, page := range []string{"/actors", "/actors?range=" + support.RangeID, "/actors/" + support.LaneID(1), "/log-level"} {
 		require.Equal(t, 200, ask(operations, "GET", page, "", bearer...).Status, page)
 		require.Equal(t, 401, ask(operations, "GET", page, "", "Authorization", "Bearer "+guessed).Status, page)
@@ -174,6 +187,8 @@ func TestNoSecretOfAConfigurationIsShown(t *testing.T) {
 		"no yaml":                    {"check", [2]string{"operations: {", "operations: {{"}},
 		"a key of nothing":           {"check", [2]string{"screen_key: ", "screenkey: "}},
 		"the same token twice":       {"check", [2]string{second, token}},
+		"the operator's token twice": {"check", [2]string{night, operator}},
+		"a new secret and no store":  {"store new-secret", [2]string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "rangegate.yaml")
@@ -191,5 +206,31 @@ func TestNoSecretOfAConfigurationIsShown(t *testing.T) {
 			require.NotEmpty(t, out.String())
 			requireNone(t, name, out.String())
 		})
+	}
+}
+
+// What signs the cookies of staff is shown neither where it is made nor where it is damaged.
+func TestTheSecretOfTheSignInsIsNotShown(t *testing.T) {
+	config := support.NewConfig(t, support.Lanes(1, 1))
+	path := config.Write(t)
+	run := func(command string) string {
+		var out bytes.Buffer
+		cmd := support.Command(append(strings.Fields(command), "--config", path)...)
+		cmd.Stdout, cmd.Stderr = &out, &out
+		_ = cmd.Run() // some of them fail
+		return out.String()
+	}
+	said := run("store new-secret")
+	file := strings.TrimSuffix(strings.TrimPrefix(config.Store, `sqlite: "`), `"`) + ".secret"
+	secret, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NotContains(t, said, strings.TrimSpace(string(secret)))
+	for _, damaged := range []string{signIns, signIns[:60], signIns + "5ec2", strings.Replace(signIns, "5", "z", 1)} {
+		require.NoError(t, os.WriteFile(file, []byte(damaged), 0o600))
+		requireNone(t, "a command", run("store check")+run("check")+run("store new-secret"))
+		require.NoError(t, os.WriteFile(file, []byte(damaged), 0o600))
+		if damaged != signIns {
+			requireNone(t, "a start that fails", run("serve"))
+		}
 	}
 }
