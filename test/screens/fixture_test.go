@@ -59,7 +59,7 @@ func newFixture(t testing.TB) *fixture {
 		},
 		{
 			ID: otherRange, Name: "South range", Tokens: []string{"22222222-2222-4222-8222-333333333333"},
-			Settings: []string{staff("sam")},
+			Settings: []string{strings.Replace(staff("sam", "kim"), "{name: kim", "{role: officer, name: kim", 1), "release_ceasefire: officer"},
 			Bays:     []string{support.Entry(otherBay, "Bay Z")},
 			Groups:   []string{support.Entry("33333333-3333-4333-8333-000000000009", "Public")},
 			Lanes:    []string{support.Entry(otherLane, "Lane 99", "bay: "+otherBay)},

@@ -38,6 +38,18 @@ await story(async () => {
     lane_id: second.id, customer_name: "X", group_id: "33333333-3333-4333-8333-000000000009", duration: 10, enable_purchasing: false, auto_start: true,
   }), [404, "lane_not_found"]);
 
+  tell("Where only officers end a ceasefire over the range, others see no button for it");
+  await south.goto(`${scene.api}/control/${scene.another_range}`);
+  await south.getByRole("button", { name: "Ceasefire over the whole range" }).click();
+  await south.getByText("An officer ends this ceasefire.").waitFor();
+  assert.equal(await south.getByRole("button", { name: "Hold down to end" }).count(), 0);
+  assert.deepEqual(await asks(south, "PUT", "/control/api/holds", { scope: "range", id: null, on: false }), [403, "officer_required"]);
+  const officer = new Control();
+  officer.page = await open(await device(), `${scene.api}/control/${scene.another_range}`);
+  await officer.signIn("kim");
+  await officer.endCeasefire();
+  await south.locator("#alarm").waitFor({ state: "hidden" });
+
   tell("Another lane's key opens no screen, and another lane's cookie nothing");
   const prying = await open(await device(), `${scene.api}/lane/${first.id}?key=${second.key}`);
   await prying.getByText("This is not the address of this lane's screen").waitFor();

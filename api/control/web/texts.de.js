@@ -270,7 +270,7 @@ export default {
   "health.restarts_n": "{n} seit dem Start",
   "health.sign_ins": "Abgelehnte Anmeldungen",
   "health.sign_ins_n": "{n} in 24 Stunden",
-  "health.sign_ins_last": "zuletzt {time}; für welche Namen, steht unter „Was das Personal getan hat“",
+  "health.sign_ins_last": "zuletzt {time}; die Namen stehen im Protokoll",
   "health.lane": "Bahn",
   "health.link": "Verbindung",
   "health.link_up": "verbunden",

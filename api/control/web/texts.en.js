@@ -270,7 +270,7 @@ export default {
   "health.restarts_n": "{n} since start",
   "health.sign_ins": "Refused sign-ins",
   "health.sign_ins_n": "{n} in 24 hours",
-  "health.sign_ins_last": "last {time}; the record of what staff did says for which names",
+  "health.sign_ins_last": "last {time}; the staff log has the names",
   "health.lane": "Lane",
   "health.link": "Link",
   "health.link_up": "connected",

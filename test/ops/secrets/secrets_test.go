@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes/store/redis/redistest"
@@ -28,6 +29,8 @@ const (
 	second     = "5ec2e700-0000-4000-8000-000000000002"
 	guessed    = "5ec2e700-0000-4000-8000-00000000dead" // a token of somewhere else, typed in here
 	operator   = "planted-operator"
+	night      = "planted-night-shift"
+	signIns    = "5ec2e75ec2e75ec2e75ec2e75ec2e75ec2e75ec2e75ec2e75ec2e75ec2e75ec2" // signs the cookies of staff
 	whsec      = "whsec_cGxhbnRlZC13ZWJob29rLXNlY3JldA=="
 	inQuery    = "planted-in-the-query"
 	linkKey    = "planted-link-key"
@@ -39,7 +42,7 @@ const (
 )
 
 var planted = []string{
-	token, second, guessed, operator, strings.TrimPrefix(whsec, "whsec_"), inQuery, linkKey, screenKey, pin, redisPass,
+	token, second, guessed, operator, night, signIns, strings.TrimPrefix(whsec, "whsec_"), inQuery, linkKey, screenKey, pin, redisPass,
 	customer, "planted-webhook-secret", "planted-",
 }
 
@@ -63,7 +66,7 @@ func requireNone(t *testing.T, where, text string, except ...string) {
 
 // configuration has every secret that there may be.
 func configuration(redis, webhook, products, lane string) string {
-	return support.Config{Operator: operator, Store: support.Redis(redis), Ranges: []support.Range{{
+	text := support.Config{Operator: operator, Store: support.Redis(redis), Ranges: []support.Range{{
 		Tokens: []string{token, second},
 		Settings: []string{
 			"purchasing: true",
@@ -76,10 +79,11 @@ func configuration(redis, webhook, products, lane string) string {
 			support.Lane(2, fmt.Sprintf("link: {driver: websocket, address: %q, key: %s}", lane, linkKey)),
 		},
 	}}}.String()
+	return strings.Replace(text, "operations: {", fmt.Sprintf("operations: {tokens: [{name: night shift, token: %s}], ", night), 1)
 }
 
 // settings are the secrets of a configuration: the key before each, and the text behind it.
-var settings = regexp.MustCompile(`\b(tokens|secrets|token|pin_hash|screen_key|key|redis): (\[[^\]]*\]|"[^"]*"|[^,}\s]+)`)
+var settings = regexp.MustCompile(`\b(tokens|secrets|token|pin_hash|screen_key|key|redis): (\[[^\]{]*\]|"[^"]*"|[^\[,}\s][^,}\s]*)`)
 
 // inFiles is the same configuration with every secret in a file of its own.
 func inFiles(t *testing.T, configuration string) string {
@@ -94,8 +98,8 @@ func inFiles(t *testing.T, configuration string) string {
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 		return fmt.Sprintf("%s_file: %q", parts[1], path)
 	})
-	require.Equal(t, 7, n, "every secret has moved")
-	for _, secret := range []string{token, second, operator, whsec, linkKey, screenKey, pin, redisPass} {
+	require.Equal(t, 8, n, "every secret has moved")
+	for _, secret := range []string{token, second, operator, night, whsec, linkKey, screenKey, pin, redisPass} {
 		require.NotContains(t, moved, secret)
 	}
 	return moved
@@ -126,6 +130,11 @@ func requireNothingShown(t *testing.T, written func(configuration string) string
 	store := strings.Replace(redis.URL(), "redis://", "redis://:"+redisPass+"@", 1)
 	text := written(configuration(store, integrator.URL+"/hook?key="+inQuery, integrator.URL,
 		strings.Replace(controller.URL, "http:", "ws:", 1)))
+	options, err := goredis.ParseURL(store)
+	require.NoError(t, err)
+	admin := goredis.NewClient(options)
+	defer func() { _ = admin.Close() }()
+	require.NoError(t, admin.HSet(t.Context(), "rangegate:{sign-ins}", "secret", signIns).Err())
 	p := support.Serve(t, text)
 	var answers strings.Builder
 
@@ -162,6 +171,10 @@ func requireNothingShown(t *testing.T, written func(configuration string) string
 	require.Equal(t, 401, ask(operations, "GET", "/ranges/"+support.RangeID+"/holds", "", "Authorization", "Bearer "+guessed).Status)
 	ask(operations, "GET", "/ranges/"+support.RangeID+"/purchases", "", bearer...)
 	ask(operations, "GET", "/readyz", "")
+	ask(operations, "GET", "/ranges/"+support.RangeID+"/holds", "", "Authorization", "Bearer "+night)
+	ask(at, "POST", "/control/sign-in", `{"range_id":"`+support.RangeID+`","name":"sam","pin":"planted-guess"}`)
+	ask(at, "POST", "/control/sign-in", `{"range_id":"`+support.RangeID+`","name":"planted-pin-as-name","pin":"planted-guess"}`)
+	ask(at, "GET", "/control/api/health", "", "Cookie", "rangegate_control="+signIns+"; rangegate_device="+signIns)
 	for _, page := range []string{"/actors", "/actors?range=" + support.RangeID, "/actors/" + support.LaneID(1), "/log-level"} {
 		require.Equal(t, 200, ask(operations, "GET", page, "", bearer...).Status, page)
 		require.Equal(t, 401, ask(operations, "GET", page, "", "Authorization", "Bearer "+guessed).Status, page)
@@ -212,6 +225,8 @@ func TestNoSecretOfAConfigurationIsShown(t *testing.T) {
 		"a key of nothing":           {"check", [2]string{"screen_key: ", "screenkey: "}},
 		"the same token twice":       {"check", [2]string{second, token}},
 		"a secret for a path":        {"check", [2]string{"key: " + linkKey, "key_file: " + linkKey}},
+		"the operator's token twice": {"check", [2]string{night, operator}},
+		"a new secret and no store":  {"store new-secret", [2]string{}},
 		"a path below a secret":      {"check", [2]string{"key: " + linkKey, "key_file: /" + linkKey}},
 	} {
 		text := good
@@ -260,4 +275,30 @@ func requireNothingPrinted(t *testing.T, command, configuration string, succeeds
 	require.Equal(t, succeeds, err == nil, out.String())
 	require.NotEmpty(t, out.String())
 	requireNone(t, command, out.String())
+}
+
+// What signs the cookies of staff is shown neither where it is made nor where it is damaged.
+func TestTheSecretOfTheSignInsIsNotShown(t *testing.T) {
+	config := support.NewConfig(t, support.Lanes(1, 1))
+	path := config.Write(t)
+	run := func(command string) string {
+		var out bytes.Buffer
+		cmd := support.Command(append(strings.Fields(command), "--config", path)...)
+		cmd.Stdout, cmd.Stderr = &out, &out
+		_ = cmd.Run() // some of them fail
+		return out.String()
+	}
+	said := run("store new-secret")
+	file := strings.TrimSuffix(strings.TrimPrefix(config.Store, `sqlite: "`), `"`) + ".secret"
+	secret, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NotContains(t, said, strings.TrimSpace(string(secret)))
+	for _, damaged := range []string{signIns, signIns[:60], signIns + "5ec2", strings.Replace(signIns, "5", "z", 1)} {
+		require.NoError(t, os.WriteFile(file, []byte(damaged), 0o600))
+		requireNone(t, "a command", run("store check")+run("check")+run("store new-secret"))
+		require.NoError(t, os.WriteFile(file, []byte(damaged), 0o600))
+		if damaged != signIns {
+			requireNone(t, "a start that fails", run("serve"))
+		}
+	}
 }
