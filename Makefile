@@ -26,7 +26,7 @@ soak: tools ; .ci/soak
 # Whether the tests of lanes, webhook and catalog notice each changed operator. docs/mutants.md lists the changes that no test can notice.
 mutants: tools ; nice .ci/mutants
 
-# The binaries and the Debian packages for amd64 and arm64, in dist/.
+# The binaries, the Debian packages and the bills of materials for amd64 and arm64, with their checksums, in dist/.
 package: ; deploy/package
 
 tools: ; @.ci/tools

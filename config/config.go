@@ -2,8 +2,9 @@
 //
 // A configuration is read in four steps:
 //
-//	document     reads YAML into the structs and checks every key and value against them (document.go)
-//	environment  applies the RANGEGATE_… variables (environment.go)
+//	document     reads YAML into the structs and checks every key and value against them (document.go); a secret may be in a
+//	             file of its own (files.go)
+//	environment  applies the RANGEGATE_… variables, which may name such files too (environment.go)
 //	complete     sets the default of every setting that is left out
 //	validate     checks the rules that need several values, or more than a value's type (validate.go)
 //

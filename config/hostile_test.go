@@ -54,7 +54,7 @@ func TestUnfoldedAliasesAreBounded(t *testing.T) {
 
 // pieces are fragments of configurations. The test joins them at random.
 var pieces = []string{
-	"environment", "http", "address", "ranges", "lanes", "tokens", "token", "webhook", "secrets", "id", "name", "link", "accessible", "store", "retention", "cap",
+	"environment", "http", "address", "ranges", "lanes", "tokens", "token", "token_file", "secrets_file", "webhook", "secrets", "id", "name", "link", "accessible", "store", "retention", "cap",
 	"playground", "127.0.0.1:0", "11111111-1111-4111-8111-111111111111", "true", "10s", "5", ".nan", "~", "''", "\"", "*a", "&a ", "!!str ", "<<",
 	": ", ":\n  ", ":\n    ", "\n", "\n  ", "\n    ", "\n  - ", "\n    - ", ", ", "{", "}", "[", "]", "? ", "|\n", "#", "---\n", "\t", "\xff",
 }
@@ -81,6 +81,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(smallest), "RANGEGATE_HTTP_ADDRESS=:0")
 	f.Add([]byte("ranges: &r [{lanes: *r}]"), "RANGEGATE_RANGES_0_TOKENS_0=x")
 	f.Add([]byte(smallest), "RANGEGATE_RANGES_#_NAME=x")
+	f.Add([]byte(smallest+"operations: {token_file: /dev/null}"), "RANGEGATE_RANGES_0_TOKENS_FILE=/proc/self/mem")
 	f.Fuzz(func(t *testing.T, data []byte, entry string) {
 		if cfg, err := Parse(data, []string{entry}); err == nil {
 			_, err = YAML(cfg)

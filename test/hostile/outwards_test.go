@@ -20,8 +20,12 @@ import (
 	"rangegate/test/support"
 )
 
+// operator is an operations token that cannot be guessed.
+const operator = "planted-operator-6b1f0c9e5d7a48239b0e4f6a7c8d1e2f"
+
 // inProduction is a configuration for real ranges.
 func inProduction(c support.Config) string {
+	c.Operator = operator
 	return strings.Replace(c.String(), "environment: playground", "environment: production", 1)
 }
 
@@ -202,7 +206,7 @@ func TestCheckNamesWhatIsOpen(t *testing.T) {
 // while the gateway runs; a file that is gone or open to everybody leaves the tokens in force.
 func TestALostConfigurationHasNoSecrets(t *testing.T) {
 	controllers := support.NewControllers(t, 1, 1)
-	const operator, later = "planted-operator", "5ec2e700-0000-4000-8000-000000000009"
+	const later = "5ec2e700-0000-4000-8000-000000000009"
 	credentials := t.TempDir()
 	write := func(name, text string) {
 		require.NoError(t, os.WriteFile(filepath.Join(credentials, name), []byte(text), 0o600))
@@ -211,7 +215,7 @@ func TestALostConfigurationHasNoSecrets(t *testing.T) {
 	write("tokens", support.Token+"\n")
 	write("link", support.LaneID(1)+"\n")
 	configuration := strings.NewReplacer(
-		`token: "`+support.Operator+`"`, "token_file: operator", "tokens: ["+support.Token+"]", "tokens_file: tokens",
+		`token: "`+operator+`"`, "token_file: operator", "tokens: ["+support.Token+"]", "tokens_file: tokens",
 		fmt.Sprintf("key: %q", support.LaneID(1)), "key_file: link",
 	).Replace(inProduction(support.NewConfig(t, controllers.Lanes())))
 	require.Equal(t, 3, strings.Count(configuration, "_file"))

@@ -14,7 +14,7 @@ var ErrNotHTTPS = errors.New("egress: production wants https")
 // makes https requests only, to public addresses and to one origin of the operator's choice. A client that follows
 // redirects asks it for each of them, so they keep the same rule. It is safe for concurrent use.
 type Production struct {
-	origin          string // that may have a private address; empty: none
+	origin          string // that may have a private address; empty, which no request has: none
 	public, private *http.Transport
 }
 
@@ -37,7 +37,7 @@ func (p *Production) RoundTrip(request *http.Request) (*http.Response, error) {
 			_ = request.Body.Close()
 		}
 		return nil, ErrNotHTTPS
-	case p.origin != "" && origin(request.URL) == p.origin:
+	case origin(request.URL) == p.origin:
 		return p.private.RoundTrip(request)
 	}
 	return p.public.RoundTrip(request)

@@ -28,7 +28,11 @@ func newServer(t *testing.T, private func(server string) string) (server *httpte
 }
 
 func send(t *testing.T, transport http.RoundTripper, address string) error {
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	return sendBody(t, transport, address, nil)
+}
+
+func sendBody(t *testing.T, transport http.RoundTripper, address string, body io.Reader) error {
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, body)
 	require.NoError(t, err)
 	response, err := transport.RoundTrip(request)
 	if err == nil {
@@ -54,6 +58,9 @@ func TestNoPrivateOriginIsOpenUnlessOneIsNamed(t *testing.T) {
 	server, transport := newServer(t, func(string) string { return "" })
 	require.ErrorIs(t, send(t, transport, server.URL), ssrf.ErrProhibitedIP)
 	require.Equal(t, "the address is not allowed", Reason(send(t, transport, server.URL), ""))
+	for _, none := range []string{"", "/products", "https://%zz"} {
+		require.Nil(t, NewProduction(none, 1).private, none)
+	}
 }
 
 // closing is a body that notes its end, as the contract of http.RoundTripper demands it of a refused request too.
@@ -76,10 +83,7 @@ func TestProductionRefusesPlainHTTP(t *testing.T) {
 	require.ErrorIs(t, send(t, transport, server.URL), ssrf.ErrProhibitedIP, "another scheme is another origin")
 
 	body := &closing{Reader: strings.NewReader("x")}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, plain, body)
-	require.NoError(t, err)
-	_, err = transport.RoundTrip(request)
-	require.ErrorIs(t, err, ErrNotHTTPS)
+	require.ErrorIs(t, sendBody(t, transport, plain, body), ErrNotHTTPS)
 	require.True(t, body.closed)
 }
 
