@@ -212,9 +212,6 @@ func readAfter[E any](log []E, cursor func(E) uint64, after uint64, limit int) (
 	return found
 }
 
-// productionHashing is the cost of hashing a PIN outside of tests.
-var productionHashing = pinHashing
-
 // hashes are those of the PINs 1234 of sam and 5678 of alex, at the lowest cost: the tests compare many.
 var hashes = func() map[string]string {
 	pinHashing.Memory, pinHashing.Iterations = 64, 1

@@ -77,15 +77,16 @@ const (
 // send sends a request and returns its status and body.
 func (p *person) send(method, path, body string) (int, string) {
 	p.r.t.Helper()
-	response, answer, err := p.try(method, path, body)
+	answer, err := p.try(method, path, body)
 	require.NoError(p.r.t, err)
-	return response.StatusCode, answer
+	return answer.Status, answer.Body
 }
 
-func (p *person) try(method, path, body string) (*http.Response, string, error) {
+// try is send for goroutines beside the test's own.
+func (p *person) try(method, path, body string) (support.Answer, error) {
 	request, err := http.NewRequest(method, p.r.gateway.API+path, strings.NewReader(body))
 	if err != nil {
-		return nil, "", err
+		return support.Answer{}, err
 	}
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
@@ -95,19 +96,19 @@ func (p *person) try(method, path, body string) (*http.Response, string, error) 
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return nil, "", err
+		return support.Answer{}, err
 	}
 	defer func() { _ = response.Body.Close() }()
 	var answer bytes.Buffer
 	if _, err := answer.ReadFrom(response.Body); err != nil {
-		return nil, "", err
+		return support.Answer{}, err
 	}
 	for _, cookie := range response.Cookies() {
 		if p.cookies[cookie.Name] = cookie; cookie.MaxAge < 0 {
 			delete(p.cookies, cookie.Name)
 		}
 	}
-	return response, answer.String(), nil
+	return support.Answer{Status: response.StatusCode, Header: response.Header, Body: answer.String()}, nil
 }
 
 func (p *person) signIn(name, pin string) int {
@@ -242,12 +243,12 @@ func TestGuessingAPIN(t *testing.T) {
 	guesser := r.person()
 	refused := 0
 	for i := range 40 {
-		response, _, err := guesser.try("POST", "/control/sign-in",
+		answer, err := guesser.try("POST", "/control/sign-in",
 			fmt.Sprintf(`{"range_id":%q,"name":"sam","pin":"%06d"}`, support.RangeID, i))
 		require.NoError(t, err)
-		if response.StatusCode == http.StatusTooManyRequests {
+		if answer.Status == http.StatusTooManyRequests {
 			refused++
-			wait, err := strconv.Atoi(response.Header.Get("Retry-After"))
+			wait, err := strconv.Atoi(answer.Header.Get("Retry-After"))
 			require.NoError(t, err)
 			require.Positive(t, wait)
 		}
@@ -287,7 +288,7 @@ func TestAKnownBrowserSignsInWhileOthersFlood(t *testing.T) {
 				}
 				p := r.person()
 				name := []string{"sam", "alex", fmt.Sprintf("nobody %d-%d", i, n)}[n%3]
-				_, _, _ = p.try("POST", "/control/sign-in", fmt.Sprintf(`{"range_id":%q,"name":%q,"pin":"%06d"}`, support.RangeID, name, n))
+				_, _ = p.try("POST", "/control/sign-in", fmt.Sprintf(`{"range_id":%q,"name":%q,"pin":"%06d"}`, support.RangeID, name, n))
 			}
 		})
 	}
