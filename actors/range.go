@@ -59,8 +59,10 @@ type Range struct {
 	deliverySlots *semaphore.Weighted
 	purchaseSlots *semaphore.Weighted
 	simulations   *semaphore.Weighted
-	purchasing    sync.Map       // [2]uuid.UUID{session, purchase} → struct{}, while runPurchase runs
-	background    sync.WaitGroup // goroutines beside the actors: purchases, credits, lookups
+
+	simulatedMinutes pendingMinutes
+	purchasing       sync.Map       // [2]uuid.UUID{session, purchase} → struct{}, while runPurchase runs
+	background       sync.WaitGroup // goroutines beside the actors: purchases, credits, lookups
 
 	// For its health.
 	eventsWaiting atomic.Int64

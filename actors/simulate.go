@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/google/uuid"
 
@@ -31,12 +32,13 @@ func (r *Range) Simulate(ctx context.Context, kind lanes.Kind, session uuid.UUID
 	minutes := 0
 	if lane, found := r.board.Find(session); found {
 		event.Session, event.Lane, minutes = session, lane.ID, lanes.MinutesIn(items)
-		if _, err := lane.Decide(now, lanes.Modify{Session: session, Minutes: minutes}); minutes > 0 && errors.Is(err, lanes.ErrDurationOutOfRange) {
+		if err := r.simulatedMinutes.reserve(lane, session, minutes, now); err != nil {
 			return lanes.Logged{}, err
 		}
 	}
 	logged := lanes.Logged{Event: event, Simulated: true, Trace: trace.ID(ctx)}
 	if err := r.saveSimulated(ctx, &logged); err != nil {
+		r.simulatedMinutes.release(session, minutes)
 		return lanes.Logged{}, err
 	}
 	attempt, answer := r.attempt(event)
@@ -44,12 +46,50 @@ func (r *Range) Simulate(ctx context.Context, kind lanes.Kind, session uuid.UUID
 	if minutes > 0 && lanes.Verdict(attempt, answer).Phase == lanes.Accepted {
 		r.addSimulatedMinutes(logged, minutes)
 	} else {
+		r.simulatedMinutes.release(session, minutes)
 		r.recordAttempt(logged, attempt)
 	}
 	if !attempt.Answered() {
 		return lanes.Logged{}, lanes.ErrWebhookFailed
 	}
 	return logged, nil
+}
+
+// pendingMinutes are the minutes by session that simulated purchases may add yet. As with those of real purchases, there has to be room
+// for all of them. The zero value has none.
+type pendingMinutes struct {
+	mu       sync.Mutex
+	sessions map[uuid.UUID]int
+}
+
+// reserve makes room for the minutes until release: lanes.ErrDurationOutOfRange if there is none.
+func (p *pendingMinutes) reserve(lane lanes.Lane, session uuid.UUID, minutes int, now lanes.Instant) error {
+	if minutes <= 0 {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := p.sessions[session] + minutes
+	if _, err := lane.Decide(now, lanes.Modify{Session: session, Minutes: all}); errors.Is(err, lanes.ErrDurationOutOfRange) {
+		return err
+	}
+	if p.sessions == nil {
+		p.sessions = map[uuid.UUID]int{}
+	}
+	p.sessions[session] = all
+	return nil
+}
+
+// release ends what reserve began: the minutes were added, or never will be.
+func (p *pendingMinutes) release(session uuid.UUID, minutes int) {
+	if minutes <= 0 {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.sessions[session] -= minutes; p.sessions[session] == 0 {
+		delete(p.sessions, session)
+	}
 }
 
 // saveSimulated saves the event as one that is being attempted, and sets its cursor.
@@ -75,10 +115,13 @@ func (r *Range) saveSimulated(ctx context.Context, event *lanes.Logged) error {
 // addSimulatedMinutes adds the minutes that were bought, in one write with the outcome of the event. While the store is down nobody
 // waits for it: it is done once the store is back.
 func (r *Range) addSimulatedMinutes(event lanes.Logged, minutes int) {
+	session := event.Event.Session
 	if r.tryAddMinutes(event, minutes) {
+		r.simulatedMinutes.release(session, minutes)
 		return
 	}
 	r.background.Go(func() {
+		defer r.simulatedMinutes.release(session, minutes)
 		for r.sleep(settleRetry) {
 			if r.tryAddMinutes(event, minutes) {
 				return

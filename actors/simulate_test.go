@@ -299,3 +299,31 @@ func TestASimulationIsFinishedAlthoughItsClientGaveUp(t *testing.T) {
 		require.Equal(t, 45*time.Minute, f.remaining(session))
 	}, withWebhook(pos))
 }
+
+// The minutes of simulations that are under way count too: what a receiver accepts can be added.
+func TestSimulationsLeaveRoomForEachOther(t *testing.T) {
+	pos := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 460)
+		release := pos.blockPurchases(acceptPurchase)
+		first := f.startSimulation(lanes.PurchaseRequest, session, minutes(15))
+		second := <-f.startSimulation(lanes.PurchaseRequest, session, minutes(10))
+		require.ErrorIs(t, second.err, lanes.ErrDurationOutOfRange)
+		require.Len(t, pos.purchases(), 1, "it was not sent")
+		third := f.startSimulation(lanes.PurchaseRequest, session, minutes(5))
+		release()
+		require.NoError(t, (<-first).err)
+		require.NoError(t, (<-third).err)
+		require.Equal(t, 480, f.Sessions()[0].Minutes)
+
+		f.modify(session, -30) // what was added or refused leaves its room again
+		pos.setPurchaseReply(declinePurchase("No."))
+		f.simulate(lanes.PurchaseRequest, session, minutes(30))
+		f.store.setHook(refuseFlush)
+		require.ErrorIs(t, (<-f.startSimulation(lanes.PurchaseRequest, session, minutes(30))).err, lanes.ErrStoreUnavailable)
+		f.storeReturns()
+		pos.setPurchaseReply(acceptPurchase)
+		f.simulate(lanes.PurchaseRequest, session, minutes(30))
+		require.Equal(t, 480, f.Sessions()[0].Minutes)
+	}, withWebhook(pos))
+}
