@@ -45,6 +45,31 @@ func TestRightAttemptsAreNotCounted(t *testing.T) {
 	}
 }
 
+// A limit that is changed, and keys that become permanent, forget no attempts.
+func TestChangedLimitsForgetNoAttempts(t *testing.T) {
+	l := NewAttemptLimiter(5, "sam", "alex")
+	reserve := func(key string) bool {
+		_, ok := l.Reserve(key)
+		return ok
+	}
+	for range 4 {
+		require.True(t, reserve("sam"))
+		require.True(t, reserve("invented"))
+	}
+	l.SetPerMinute(4)
+	l.SetPermanent("sam", "kim")
+	require.False(t, reserve("sam"))
+	require.False(t, reserve("invented"))
+	require.True(t, reserve("kim"))
+	l.SetPerMinute(0)
+	for range 100 {
+		require.True(t, reserve("sam"))
+	}
+	l.SetPerMinute(5)
+	require.True(t, reserve("sam"))
+	require.False(t, reserve("sam"))
+}
+
 // Invented keys can displace other invented keys, but no permanent key and no key that is used all the time.
 func TestMemoryIsBoundedAndPermanentKeysAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
