@@ -127,14 +127,14 @@ func (r *Range) Session(ctx context.Context, id uuid.UUID) (*lanes.SessionView, 
 	case errors.Is(err, store.ErrNotFound):
 		return nil, lanes.ErrSessionNotFound
 	}
-	return nil, r.readFailed(err)
+	return nil, r.readFailed(ctx, err)
 }
 
 // Events reads at most limit events behind the cursor from the event log, oldest first. Errors: ErrStoreUnavailable.
 func (r *Range) Events(ctx context.Context, after uint64, limit int) ([]lanes.Logged, error) {
 	events, err := r.store.Events(ctx, r.id, after, limit)
 	if err != nil {
-		return nil, r.readFailed(err)
+		return nil, r.readFailed(ctx, err)
 	}
 	return events, nil
 }
@@ -143,7 +143,7 @@ func (r *Range) Events(ctx context.Context, after uint64, limit int) ([]lanes.Lo
 func (r *Range) History(ctx context.Context, after uint64, limit int) ([]lanes.Ended, error) {
 	ended, err := r.store.History(ctx, r.id, after, limit)
 	if err != nil {
-		return nil, r.readFailed(err)
+		return nil, r.readFailed(ctx, err)
 	}
 	return ended, nil
 }
@@ -152,7 +152,7 @@ func (r *Range) History(ctx context.Context, after uint64, limit int) ([]lanes.E
 func (r *Range) Acts(ctx context.Context, after uint64, limit int) ([]lanes.Act, error) {
 	acts, err := r.store.Acts(ctx, r.id, after, limit)
 	if err != nil {
-		return nil, r.readFailed(err)
+		return nil, r.readFailed(ctx, err)
 	}
 	return acts, nil
 }
@@ -175,8 +175,16 @@ func (r *Range) Record(ctx context.Context, staff, what string) {
 // Latest returns the highest cursors of the event log, the history and the acts of staff, to read them from their ends.
 func (r *Range) Latest(context.Context) (event, ended, act uint64) { return r.committer.LastCursors() }
 
-// readFailed logs a failed read and returns the error for the client.
-func (r *Range) readFailed(err error) error {
+// KeyReused reports whether another request has the idempotency key.
+func (r *Range) KeyReused(name, fingerprint string) bool { return r.keys.Reused(name, fingerprint) }
+
+// readFailed logs a failed read and returns the error for the client. A read that was given up by its client failed for no other
+// reason: its error is context.Canceled.
+func (r *Range) readFailed(ctx context.Context, err error) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		traced(r.log.Debug().Err(err), trace.ID(ctx)).Msg("a read from the store was given up by its client")
+		return context.Canceled
+	}
 	r.log.Error().Err(err).Msg("the store could not be read")
 	if errors.Is(err, context.DeadlineExceeded) {
 		return lanes.ErrTimeout

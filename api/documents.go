@@ -29,7 +29,7 @@ var (
 )
 
 // release is the version of the API as a whole, with the paths of both versions (SPEC.md part 9).
-const release = "2.0.0"
+const release = "2.1.0"
 
 // reference1 and reference2 are the parts of the documents that do not come from endpoints.
 var (

@@ -104,6 +104,8 @@ func (f *fakeRange) Move(_ context.Context, _, to uuid.UUID, _ *lanes.Key) (*lan
 	return f.view(), f.err
 }
 
+func (f *fakeRange) KeyReused(string, string) bool { return false }
+
 func (f *fakeRange) Events(context.Context, uint64, int) ([]lanes.Logged, error) {
 	event := lanes.Event{
 		ID: uuid.New(), Kind: lanes.SessionCreated, Session: uuid.MustParse(theSession), Lane: uuid.MustParse(theLane), At: noon,

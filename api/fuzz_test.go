@@ -3,7 +3,9 @@ package api
 import (
 	"encoding/json"
 	"net/http/httptest"
+	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,5 +44,31 @@ func FuzzHeaders(f *testing.F) {
 		if len(token) > 12 {
 			require.NotContains(t, response.Body.String(), token)
 		}
+	})
+}
+
+// For all headers X-Forwarded-For: through a trusted proxy the client is an address that stands in the header, or the proxy itself; what
+// a client writes to the left of what the proxy appends changes nothing; and its name is short.
+func FuzzXForwardedFor(f *testing.F) {
+	f.Add("203.0.113.9", "192.0.2.66")
+	f.Add("203.0.113.9, 10.1.2.3", "unknown, 10.1.2.3")
+	f.Add("[2001:db8::9]:5000", "")
+	f.Add("fe80::1%"+strings.Repeat("z", 1000), "::ffff:10.0.0.5")
+	f.Add("10.0.0.5,,", "]][[:")
+	proxies, peer := networks("10.0.0.5/32", "10.1.0.0/16"), netip.MustParseAddr("10.0.0.5")
+	f.Fuzz(func(t *testing.T, header, forged string) {
+		client := proxies.client(peer, strings.Split(header, "\n"))
+		require.True(t, client.IsValid())
+		require.Empty(t, client.Zone())
+		require.LessOrEqual(t, len(client.String()), 45)
+		if client != peer {
+			require.True(t, slices.ContainsFunc(strings.Split(strings.ReplaceAll(header, "\n", ","), ","), func(hop string) bool {
+				address, ok := parseHop(strings.TrimSpace(hop))
+				return ok && address == client
+			}))
+		}
+		const appended = "203.0.113.77"
+		require.Equal(t, appended, proxies.client(peer, []string{forged, header, appended}).String())
+		require.Equal(t, appended, proxies.client(peer, []string{forged + ", " + header + ", " + appended + ", 10.1.2.3"}).String())
 	})
 }

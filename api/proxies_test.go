@@ -189,8 +189,17 @@ func TestTheControlScreenBehindAProxy(t *testing.T) {
 		require.Len(t, response.cookies, 2, name)
 		for _, cookie := range response.cookies {
 			require.True(t, cookie.Secure, "%s: %s", name, cookie.Name)
+			require.True(t, strings.HasPrefix(cookie.Name, "__Host-rangegate_"), cookie.Name)
+			require.Equal(t, "/", cookie.Path, "a browser takes no other path with the prefix")
 		}
 	}
+	response := sendThrough(t, proxy, "POST", "/control/sign-in", signIn, json...)
+	session := response.cookies[0]
+	history := func(cookie string) int {
+		return sendThrough(t, proxy, "GET", "/control/api/records/nowhere", "", "Cookie", cookie).status
+	}
+	require.Equal(t, 404, history(session.Name+"="+session.Value))
+	require.Equal(t, 401, history(strings.TrimPrefix(session.Name, "__Host-")+"="+session.Value), "another host of the domain could have set it")
 	for name, page := range map[string][]string{
 		"a browser": {"Sec-Fetch-Site", "cross-site", "Origin", "https://elsewhere.example"}, "an old browser": {"Origin", "https://elsewhere.example"},
 	} {

@@ -67,6 +67,10 @@ func New(s Settings) http.Handler {
 		Errors: posErrors, GuardCodes: []string{"unauthorized", "too_many_requests", "overloaded"}, Timeout: timeout, Defect: logDefect,
 		Admit:   limitConcurrency(s.Credentials, traffic.limited.WithLabelValues("process")),
 		Context: request.Track(s.Log),
+		KeyReused: func(ctx context.Context, name, fingerprint string) bool {
+			r, err := s.Range(request.RangeID(ctx))
+			return err == nil && r.KeyReused(name, fingerprint)
+		},
 	}
 	s.Limiters.setFailures(s.Limits.FailuresPerMinute)
 	s.Screens.Attempts.SetFailures(s.Limits.FailuresPerMinute)

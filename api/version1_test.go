@@ -69,7 +69,7 @@ func TestPatchSetsADurationOrStops(t *testing.T) {
 	require.Equal(t, `{"id":"`+theSession+`","message":"session stopped"}`+"\n", body)
 	require.Equal(t, lanes.Stop{Session: id, By: lanes.ByPOS}, s.command)
 
-	for _, wrong := range []string{"-1", "481", "60.0", `"60"`, "null"} {
+	for _, wrong := range []string{"-1", "481", "60.5", `"60"`, "null"} {
 		status, body = patch(wrong)
 		require.Equal(t, 400, status, wrong)
 		require.Contains(t, body, `"fields":{"duration":"`)

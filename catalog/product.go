@@ -40,7 +40,7 @@ func (t Type) limit() int {
 type Product struct {
 	ID          string      `json:"id" doc:"The integrator's product identifier; lane time has time" example:"9mm-box-50"`
 	DisplayName string      `json:"display_name" doc:"Name shown to the customer" example:"9 mm, box of 50"`
-	Price       json.Number `json:"price" doc:"Unit price, with the digits that the integrator gave it" example:"24.50"`
+	Price       json.Number `json:"price" doc:"Unit price, with the digits that the integrator gave it, rounded to 6 behind the point" example:"24.50"`
 	MaxQty      int         `json:"max_qty" doc:"Maximum quantity a customer can buy; of time, in minutes" example:"10"`
 	MinQty      int         `json:"min_qty" doc:"Minimum quantity; 1 for all but time" example:"1"`
 	IncrementBy int         `json:"increment_by" doc:"Quantity step, counted from min_qty; 1 for all but time" example:"1"`

@@ -3,6 +3,7 @@ package catalog
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/url"
 	"strconv"
 	"strings"
@@ -72,8 +73,8 @@ func (c *Client) logProduct(t Type, index int, found reading) *zerolog.Event {
 const (
 	maxID           = 255 // characters
 	maxWholeDigits  = 18  // of a price, before the point
-	maxDecimals     = 6   // of a price, as it is written
-	maxPriceWritten = 64  // characters
+	maxDecimals     = 6   // of a price
+	maxPriceWritten = 400 // characters; any float64 of money is shorter
 )
 
 // reading is a parsed element of the array. Keys are case-sensitive; the last one of two equal keys counts; null counts as
@@ -136,35 +137,35 @@ func (r *reading) text(name string) (text string) {
 	return text
 }
 
-// integer returns an integer of at least 1. 8.0 and "8" are none.
+// integer returns an integer of at least 1, as JSON Schema has it: 8.0 is one, and "8" is none. Beyond 2^53 the numbers of JSON are
+// not interoperable (RFC 8259).
 func (r *reading) integer(name string) int {
-	n, err := strconv.Atoi(string(r.keys[name]))
+	n, err := strconv.ParseFloat(string(r.keys[name]), 64)
 	switch {
 	case !r.has(name):
 		r.note(name + " is missing")
-	case err != nil || n < 1:
+		return 0
+	case err != nil || n < 1 || n != math.Trunc(n) || n > 1<<53:
 		r.note(name + " must be an integer of at least 1")
 		return 0
 	}
-	return n
+	return int(n)
 }
 
-// price returns a number as it is written.
+// price returns a number as it is written, rounded to maxDecimals: 0.1 + 0.2 is 0.30000000000000004 in most languages.
 func (r *reading) price(name string) json.Number {
 	if !r.has(name) {
 		r.note(name + " is missing")
 		return ""
 	}
 	written := string(r.keys[name])
-	problem := name + " must be a number"
-	if first := written[0]; first == '-' || (first >= '0' && first <= '9') {
-		problem = priceProblem(written)
-	}
-	if problem != "" {
-		r.note(problem)
+	if first := written[0]; first != '-' && (first < '0' || first > '9') {
+		r.note(name + " must be a number")
 		return ""
 	}
-	return json.Number(written)
+	price, problem := parsePrice(written)
+	r.note(problem)
+	return price
 }
 
 // picture returns an address, or "" without one that can be shown, and the problem with it.
@@ -199,23 +200,28 @@ func idProblem(t Type, id string) string {
 	return ""
 }
 
-// priceProblem checks the bounds of a JSON number without expanding its exponent, which may be huge.
-func priceProblem(written string) string {
-	const bounds = "price must have at most 18 digits before the point and 6 behind it"
+// parsePrice returns a JSON number as a price, or the problem with it. It does not expand an exponent, which may be huge.
+func parsePrice(written string) (price json.Number, problem string) {
+	const bounds = "price must have at most 18 digits before the point"
 	if len(written) > maxPriceWritten {
-		return bounds
+		return "", fmt.Sprintf("price must have at most %d characters", maxPriceWritten)
 	}
 	amount, err := decimal.NewFromString(written)
 	switch {
+	case err != nil && strings.Contains(strings.ToLower(written), "e-"):
+		return "0", ""
 	case err != nil:
-		return bounds // the exponent exceeds the range of decimals
+		return "", bounds // the exponent exceeds the range of decimals
 	case amount.IsNegative():
-		return "price must not be negative"
-	case amount.Exponent() < -maxDecimals, int(amount.Exponent()) > maxWholeDigits,
-		amount.NumDigits()+int(amount.Exponent()) > maxWholeDigits:
-		return bounds
+		return "", "price must not be negative"
+	case int(amount.Exponent()) > maxWholeDigits, amount.NumDigits()+int(amount.Exponent()) > maxWholeDigits:
+		return "", bounds
+	case amount.Exponent() >= -maxDecimals:
+		return json.Number(written), ""
+	case amount.Exponent() < -2*maxPriceWritten: // less than the smallest price, with as many digits as can be written
+		return "0", ""
 	}
-	return ""
+	return json.Number(amount.Round(maxDecimals).String()), ""
 }
 
 func blank(text string) bool { return strings.TrimSpace(text) == "" }

@@ -60,7 +60,8 @@ func problemsOf(t *testing.T, kind Type, element string) []string {
 
 const (
 	badInteger = " must be an integer of at least 1"
-	badPrice   = "price must have at most 18 digits before the point and 6 behind it"
+	badPrice   = "price must have at most 18 digits before the point"
+	longPrice  = "price must have at most 400 characters"
 )
 
 func TestTheRulesOfAProduct(t *testing.T) {
@@ -89,8 +90,12 @@ func TestTheRulesOfAProduct(t *testing.T) {
 		{Ammo, with(aBox, change{"max_qty": 1}), nil},
 		{Ammo, with(aBox, change{"max_qty": 0}), []string{"max_qty" + badInteger}},
 		{Ammo, with(aBox, change{"max_qty": -1}), []string{"max_qty" + badInteger}},
-		{Ammo, with(aBox, change{"max_qty": raw("8.0")}), []string{"max_qty" + badInteger}},
-		{Ammo, with(aBox, change{"max_qty": raw("8e0")}), []string{"max_qty" + badInteger}},
+		{Ammo, with(aBox, change{"max_qty": raw("8.0")}), nil},
+		{Ammo, with(aBox, change{"max_qty": raw("8e0")}), nil},
+		{Time, with(aTime, change{"min_qty": raw("15.0"), "increment_by": raw("15.00"), "max_qty": raw("6e1")}), nil},
+		{Ammo, with(aBox, change{"max_qty": raw("8.5")}), []string{"max_qty" + badInteger}},
+		{Ammo, with(aBox, change{"max_qty": raw("0.5")}), []string{"max_qty" + badInteger}},
+		{Ammo, with(aBox, change{"max_qty": "8.0"}), []string{"max_qty" + badInteger}},
 		{Ammo, with(aBox, change{"max_qty": "8"}), []string{"max_qty" + badInteger}},
 		{Ammo, with(aBox, change{"max_qty": true}), []string{"max_qty" + badInteger}},
 		{Ammo, with(aBox, change{"max_qty": raw("99999999999999999999")}), []string{"max_qty" + badInteger}},
@@ -111,10 +116,10 @@ func TestTheRulesOfAProduct(t *testing.T) {
 func TestThePriceIsANumberWithinBounds(t *testing.T) {
 	for written, want := range map[string]string{
 		"0": "", "12.50": "", "-0": "", "1e2": "", "1E-6": "", "0.000001": "", "999999999999999999.999999": "", "1e17": "",
-		"1e" + strings.Repeat("0", 61) + "2": "", "1e" + strings.Repeat("0", 62) + "2": badPrice, // 64 characters, and 65
-		"0.0000001": badPrice, "1.0000000": badPrice, "1000000000000000000": badPrice, "1e18": badPrice, "1e999999999": badPrice,
-		"1e99999999999999999999": badPrice, "0e999999999": badPrice, "1e-999999999": badPrice, "-1e999999999": badPrice,
-		"0." + strings.Repeat("0", 1000): badPrice, strings.Repeat("9", 100_000): badPrice,
+		"1e" + strings.Repeat("0", 397) + "2": "", "1e" + strings.Repeat("0", 398) + "2": longPrice, // 400 characters, and 401
+		"0.0000001": "", "1.0000000": "", "1000000000000000000": badPrice, "1e18": badPrice, "1e999999999": badPrice,
+		"1e99999999999999999999": badPrice, "0e999999999": badPrice, "1e-999999999": "", "-1e999999999": badPrice,
+		"0." + strings.Repeat("0", 1000): longPrice, strings.Repeat("9", 100_000): longPrice,
 		"-0.01": "price must not be negative", `"12.50"`: "price must be a number", "[]": "price must be a number", "false": "price must be a number",
 		"null": "price is missing",
 	} {
@@ -124,6 +129,20 @@ func TestThePriceIsANumberWithinBounds(t *testing.T) {
 		} else {
 			require.Equal(t, []string{want}, problems, "%.40s", written)
 		}
+	}
+}
+
+// A price with more digits than there is money for is rounded, and no reason to leave a product out.
+func TestAPriceIsRounded(t *testing.T) {
+	for written, price := range map[string]string{
+		"0.30000000000000004": "0.3", "24.990000000000002": "24.99", "1.0000000": "1", "0.0000005": "0.000001", "0.0000004": "0",
+		"12.3456785": "12.345679", "1e-999999999": "0", "0." + strings.Repeat("0", 397) + "1": "0", "12.500000": "12.500000",
+		"9.99999999": "10",
+	} {
+		products, _, err := check(Ammo, "["+with(aBox, change{"price": raw(written)})+"]")
+		require.NoError(t, err)
+		require.Len(t, products, 1, written)
+		require.Equal(t, price, products[0].Price.String(), "%.40s", written)
 	}
 }
 

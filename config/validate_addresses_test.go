@@ -75,3 +75,13 @@ func TestTheOperationsAddressWantsBothFilesToo(t *testing.T) {
 	_, err := Parse([]byte(serving(t, "operations: {tls: {key: a}}")), nil)
 	require.Equal(t, []string{"operations.tls.certificate: missing; tls wants certificate and key"}, faultsOf(t, err))
 }
+
+func TestTheHostsOfTheOperationsAddress(t *testing.T) {
+	cfg, err := Parse([]byte(serving(t, "operations: {hosts: [gateway.internal, monitor-1]}")), nil)
+	require.NoError(t, err)
+	require.Equal(t, []string{"gateway.internal", "monitor-1"}, cfg.Operations.Hosts)
+	for _, wrong := range []string{"'gateway.internal:9090'", "'*.internal'", "'http://gateway'", "''"} {
+		_, err := Parse([]byte(serving(t, "operations: {hosts: [gateway, "+wrong+"]}")), nil)
+		require.Equal(t, []string{"operations.hosts[1]: wants a host name without a port, such as gateway.internal"}, faultsOf(t, err), wrong)
+	}
+}

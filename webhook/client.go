@@ -169,18 +169,20 @@ func (m *Metrics) observe(a lanes.Attempt) {
 // longestText bounds a text of the integrator, in characters.
 const longestText = 500
 
-// parseAnswer reads the texts of an answer to a purchaseRequest. An unreadable body has none. The status decides whether
-// the purchase succeeded, not the body.
+// parseAnswer reads the texts of an answer to a purchaseRequest, each by itself: a key of another type takes no other one away. An
+// unreadable body has none. The status decides whether the purchase succeeded, not the body.
 func parseAnswer(body []byte) lanes.Answer {
-	var shape struct {
-		Error       string `json:"error"`
-		UserMessage string `json:"user_message"`
-		Trace       string `json:"trace_id"`
-	}
-	if json.Unmarshal(body, &shape) != nil {
+	var keys map[string]json.RawMessage
+	if json.Unmarshal(body, &keys) != nil {
 		return lanes.Answer{}
 	}
-	return lanes.Answer{UserMessage: cleanText(shape.UserMessage), Error: cleanText(shape.Error), Trace: cleanText(shape.Trace)}
+	text := func(key string) (text string) {
+		if json.Unmarshal(keys[key], &text) != nil {
+			return ""
+		}
+		return cleanText(text)
+	}
+	return lanes.Answer{UserMessage: text("user_message"), Error: text("error"), Trace: text("trace_id")}
 }
 
 // cleanText makes a text of the integrator fit for a lane's screen and a line of a log: short, without control characters.

@@ -76,6 +76,14 @@ func (k *Keys) Claim(ctx context.Context, key lanes.Key) (*Claim, error) {
 	}
 }
 
+// Reused reports whether another request has the key.
+func (k *Keys) Reused(name, fingerprint string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	claim, taken := k.table[name]
+	return taken && claim.key.Fingerprint != fingerprint
+}
+
 func (k *Keys) tryClaim(key lanes.Key) (mine, other *Claim, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

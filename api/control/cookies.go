@@ -63,7 +63,7 @@ var (
 
 // find returns the session of a request's cookie, if it is valid and has not ended.
 func (a *authenticator) find(r *http.Request) (s *session, ok bool) {
-	cookie, err := r.Cookie(cookieName)
+	cookie, err := r.Cookie(nameOf(r, cookieName))
 	if err != nil {
 		return nil, false
 	}
@@ -128,10 +128,30 @@ func (a *authenticator) use(s *session, w http.ResponseWriter, r *http.Request) 
 }
 
 func setCookie(w http.ResponseWriter, r *http.Request, value string, maxAge int) {
-	http.SetCookie(w, &http.Cookie{
-		Name: cookieName, Value: value, Path: "/control", MaxAge: maxAge,
+	http.SetCookie(w, hostCookie(r, cookieName, "/control", value, maxAge))
+}
+
+// hostPrefix is that of cookies which browsers take from this very host only, over TLS, and for all of its paths: no other host of the
+// same domain can set them.
+const hostPrefix = "__Host-"
+
+// nameOf returns the name that a cookie has in the browser that sends the request.
+func nameOf(r *http.Request, name string) string {
+	if request.OverTLS(r) {
+		return hostPrefix + name
+	}
+	return name
+}
+
+// hostCookie returns a cookie of this host. Without TLS it is sent with the requests for its path only.
+func hostCookie(r *http.Request, name, path, value string, maxAge int) *http.Cookie {
+	if request.OverTLS(r) {
+		path = "/"
+	}
+	return &http.Cookie{
+		Name: nameOf(r, name), Value: value, Path: path, MaxAge: maxAge,
 		HttpOnly: true, Secure: request.OverTLS(r), SameSite: http.SameSiteStrictMode,
-	})
+	}
 }
 
 // ceasefireSince returns since when a ceasefire is in force on the range: the earliest of them. It is found with the zero time
@@ -200,15 +220,13 @@ func (a *authenticator) rememberDevice(m member, w http.ResponseWriter, r *http.
 	if !ok {
 		return
 	}
-	http.SetCookie(w, &http.Cookie{
-		Name: deviceCookie, Value: base64.RawURLEncoding.EncodeToString(append(id[:], sign(key, slices.Concat(deviceLabel, id[:]))...)),
-		Path: "/control/sign-in", MaxAge: deviceMaxAge, HttpOnly: true, Secure: request.OverTLS(r), SameSite: http.SameSiteStrictMode,
-	})
+	value := base64.RawURLEncoding.EncodeToString(append(id[:], sign(key, slices.Concat(deviceLabel, id[:]))...))
+	http.SetCookie(w, hostCookie(r, deviceCookie, "/control/sign-in", value, deviceMaxAge))
 }
 
 // device returns the browser that a request comes from; zero if it is none of the user's devices.
 func (a *authenticator) device(r *http.Request, m member) (id device) {
-	cookie, err := r.Cookie(deviceCookie)
+	cookie, err := r.Cookie(nameOf(r, deviceCookie))
 	if err != nil {
 		return device{}
 	}

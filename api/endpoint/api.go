@@ -30,6 +30,9 @@ type API struct {
 	Timeout time.Duration
 	// Admit is called before a request that was read is carried out, and release after it. nil: every request is admitted.
 	Admit func(context.Context) (release func(), err error)
+	// KeyReused reports whether another request has the Idempotency-Key. It is asked about malformed requests only: a repeat with
+	// another content is refused as such before its fields are judged. nil: the commands have no keys.
+	KeyReused func(ctx context.Context, name, fingerprint string) bool
 	// Defect is called once for every internal error, before the response is written. Only a panic has a stack.
 	Defect func(r *http.Request, cause error, stack []byte)
 }
@@ -49,7 +52,7 @@ func (a *API) Router(observers ...func(http.Handler) http.Handler) *chi.Mux {
 	r := chi.NewRouter()
 	r.Use(a.trace)
 	r.Use(observers...)
-	r.Use(a.recoverPanics, routeUnknownMethods)
+	r.Use(a.recoverPanics, routeMethods)
 	r.NotFound(func(w http.ResponseWriter, r *http.Request) { a.Fail(w, r, Refusal("not_found")) })
 	r.MethodNotAllowed(a.methodNotAllowed)
 	return r
@@ -172,10 +175,15 @@ var methods = []string{
 	http.MethodConnect, http.MethodOptions, http.MethodTrace,
 }
 
-// routeUnknownMethods routes a method that chi does not know as TRACE: chi would respond 405 before authentication.
-func routeUnknownMethods(next http.Handler) http.Handler {
+// routeMethods routes HEAD as GET, as no route is declared for it: net/http sends no body in response. (GetHead of chi takes the path of
+// every sub-router for one with its own HEAD.) A method that chi does not know is routed as TRACE: chi would respond 405 before
+// authentication.
+func routeMethods(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !slices.Contains(methods, r.Method) {
+		switch {
+		case r.Method == http.MethodHead:
+			chi.RouteContext(r.Context()).RouteMethod = http.MethodGet
+		case !slices.Contains(methods, r.Method):
 			chi.RouteContext(r.Context()).RouteMethod = http.MethodTrace
 		}
 		next.ServeHTTP(w, r)
@@ -190,7 +198,11 @@ func (a *API) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	}
 	var allowed []string
 	for _, method := range methods {
-		if chi.RouteContext(r.Context()).Routes.Match(chi.NewRouteContext(), method, path) {
+		routed := method
+		if method == http.MethodHead { // it is answered wherever GET is
+			routed = http.MethodGet
+		}
+		if chi.RouteContext(r.Context()).Routes.Match(chi.NewRouteContext(), routed, path) {
 			allowed = append(allowed, method)
 		}
 	}

@@ -20,13 +20,13 @@ func TestUnknownPathsAndWrongMethods(t *testing.T) {
 		{"GET", prefix + "/Sessions", "not_found", ""},
 		{"GET", prefix + "/simulate/a/b", "not_found", ""},
 		{"BREW", prefix + "/nowhere", "not_found", ""},
-		{"DELETE", prefix + "/sessions", "method_not_allowed", "GET, POST, PATCH"},
-		{"BREW", prefix + "/sessions", "method_not_allowed", "GET, POST, PATCH"},
-		{"QUERY", prefix + "/sessions", "method_not_allowed", "GET, POST, PATCH"},
-		{"PUT", prefix + "/sessions/" + laneID, "method_not_allowed", "GET"},
+		{"DELETE", prefix + "/sessions", "method_not_allowed", "GET, HEAD, POST, PATCH"},
+		{"BREW", prefix + "/sessions", "method_not_allowed", "GET, HEAD, POST, PATCH"},
+		{"QUERY", prefix + "/sessions", "method_not_allowed", "GET, HEAD, POST, PATCH"},
+		{"PUT", prefix + "/sessions/" + laneID, "method_not_allowed", "GET, HEAD"},
 		{"GET", prefix + "/sessions/" + laneID + "/modify", "method_not_allowed", "POST"},
 		{"GET", prefix + "/sessions/a%2Fb/modify", "method_not_allowed", "POST"},
-		{"POST", prefix + "/openapi.json", "method_not_allowed", "GET"},
+		{"POST", prefix + "/openapi.json", "method_not_allowed", "GET, HEAD"},
 	} {
 		w := call(h, c.method, c.path, "")
 		require.Equal(t, c.code, problem(t, w).Code, "%+v", c)

@@ -158,11 +158,11 @@ func Command[C, A, Out any, K ~struct {
 	e.serve = func(ctx context.Context, a *API, w http.ResponseWriter, r *http.Request) error {
 		in, err := e.receive(w, r)
 		if err != nil {
-			return err
+			return a.refuseReuse(ctx, in, err)
 		}
 		name, command := in.key(), read(in)
 		if len(in.faults) > 0 {
-			return in.faults
+			return a.refuseReuse(ctx, in, in.faults)
 		}
 		var key *K
 		if name != "" {
@@ -184,6 +184,16 @@ func Command[C, A, Out any, K ~struct {
 		return nil
 	}
 	return e
+}
+
+// refuseReuse returns the refusal of a malformed request: idempotency_key_reused if another request has its key, else the given one.
+func (a *API) refuseReuse(ctx context.Context, in *Input, refusal error) error {
+	if in.complete && a.KeyReused != nil {
+		if name := in.key(); name != "" && a.KeyReused(ctx, name, in.fingerprint()) {
+			return Refusal("idempotency_key_reused")
+		}
+	}
+	return refusal
 }
 
 // NoBody is the empty response to a command.
@@ -244,7 +254,7 @@ func (e *Endpoint) receive(w http.ResponseWriter, r *http.Request) (*Input, erro
 	readsBody := e.reads(inBody)
 	if readsBody || e.command && r.Header.Get(keyHeader) != "" {
 		if err := in.load(w); err != nil {
-			return nil, err
+			return in, err
 		}
 	}
 	if readsBody {

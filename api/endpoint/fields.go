@@ -21,7 +21,7 @@ func (in *Input) OptionalID(name, description string) uuid.UUID {
 	return readField(in, field{place: inBody, name: name, description: description}, id{}, uuid.Nil)
 }
 
-// Integer reads a required integer of the body, in digits: 60.0 and 6e1 are refused.
+// Integer reads a required integer of the body: 60.0 is 60.
 func (in *Input) Integer(name string, lowest, highest int, description string, example int) int {
 	return readField(in, field{place: inBody, name: name, description: description, required: true, example: example}, integer{lowest, highest}, 0)
 }

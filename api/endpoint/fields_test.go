@@ -39,7 +39,7 @@ func TestAllFaultsAreReportedAtOnce(t *testing.T) {
 
 func TestTheErrorBodyHasItsOrderOfKeys(t *testing.T) {
 	_, h := newDemo()
-	w := call(h, "POST", prefix+"/sessions", `{"customer_name":"Jo","lane_id":"`+laneID+`","duration":60.0}`,
+	w := call(h, "POST", prefix+"/sessions", `{"customer_name":"Jo","lane_id":"`+laneID+`","duration":60.5}`,
 		"traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 	require.Equal(t, `{"error":"the request is invalid","code":"invalid_request",`+
 		`"trace_id":"4bf92f3577b34da6a3ce929d0e0e4736",`+
@@ -57,8 +57,16 @@ func TestBodyFields(t *testing.T) {
 		{"duration", `0`, nil},
 		{"duration", `-1`, nil},
 		{"duration", `481`, nil},
-		{"duration", `60.0`, nil},
-		{"duration", `6e1`, nil},
+		{"duration", `60.0`, 60},
+		{"duration", `60.000000`, 60},
+		{"duration", `6e1`, 60},
+		{"duration", `6000E-2`, 60},
+		{"duration", `60.5`, nil},
+		{"duration", `480.5`, nil},
+		{"duration", `6e9`, nil},
+		{"duration", `1e999`, nil},
+		{"duration", `1e-999999999999`, nil},
+		{"duration", `"60.0"`, nil},
 		{"duration", `"60"`, nil},
 		{"duration", `true`, nil},
 		{"duration", `[60]`, nil},

@@ -24,11 +24,12 @@ type Input struct {
 	request *http.Request // nil: only the fields are recorded
 	fields  []field       // as recorded, in the reader's order
 
-	query  url.Values
-	raw    []byte // the body, if it was read
-	body   map[string]json.RawMessage
-	broken []place // that cannot be parsed: one fault for each of them, none for its fields
-	faults Faults
+	query    url.Values
+	raw      []byte // the body, if it was read
+	complete bool   // the body was read to its end
+	body     map[string]json.RawMessage
+	broken   []place // that cannot be parsed: one fault for each of them, none for its fields
+	faults   Faults
 }
 
 // place is the part of a request that a field is in, as OpenAPI names it (except for the body).
@@ -138,7 +139,7 @@ func (in *Input) load(w http.ResponseWriter) error {
 	case err != nil:
 		in.unreadable(inBody, "could not be read to its end")
 	}
-	in.raw = raw
+	in.raw, in.complete = raw, err == nil
 	return nil
 }
 

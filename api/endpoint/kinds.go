@@ -3,6 +3,7 @@ package endpoint
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,7 +67,20 @@ type integer struct{ lowest, highest int }
 
 func (k integer) parse(s string, form valueForm) (int, bool) {
 	n, err := strconv.Atoi(s)
+	if err != nil && form == literal {
+		n, err = parseWhole(s)
+	}
 	return n, err == nil && k.lowest <= n && n <= k.highest && form != quoted
+}
+
+// parseWhole parses a JSON number that is an integer as JSON Schema has it, whatever its notation: 60.0 and 6e1 are 60. Numbers of
+// JSON are interoperable as float64 (RFC 8259), which holds integers up to 2^53.
+func parseWhole(s string) (int, error) {
+	n, err := strconv.ParseFloat(s, 64)
+	if err != nil || n != math.Trunc(n) || math.Abs(n) > 1<<53 {
+		return 0, strconv.ErrSyntax
+	}
+	return int(n), nil
 }
 
 func (k integer) rule() string { return fmt.Sprintf("an integer from %d to %d", k.lowest, k.highest) }

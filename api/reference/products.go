@@ -23,7 +23,7 @@ func ProductsAPI() *openapi3.T {
 	doc := &openapi3.T{
 		OpenAPI: "3.1.0",
 		Info: &openapi3.Info{
-			Title: "Products API", Version: "2.0.0", License: &openapi3.License{Name: "Proprietary", Identifier: "LicenseRef-Proprietary"},
+			Title: "Products API", Version: "2.1.0", License: &openapi3.License{Name: "Proprietary", Identifier: "LicenseRef-Proprietary"},
 			Description: "What the integrator hosts so that customers can buy at the lane. The gateway asks for one type of products at a " +
 				"time, waits 5 seconds (configurable), reads at most 1 MiB and follows no redirect to another host.\n\n" +
 				"A product that breaks a rule is left out, and the others stay. Pictures are lossy JPEG or WebP, under 96 KB, at least " +

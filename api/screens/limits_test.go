@@ -45,6 +45,28 @@ func TestRightAttemptsAreNotCounted(t *testing.T) {
 	}
 }
 
+// A limit that is changed forgets no attempts.
+func TestChangedLimitsForgetNoAttempts(t *testing.T) {
+	l := NewAttemptLimiter[string](5)
+	reserve := func(key string) bool {
+		_, ok := l.Reserve(key)
+		return ok
+	}
+	for range 4 {
+		require.True(t, reserve("sam"))
+	}
+	l.SetPerMinute(4)
+	require.False(t, reserve("sam"))
+	require.True(t, reserve("kim"))
+	l.SetPerMinute(0)
+	for range 100 {
+		require.True(t, reserve("sam"))
+	}
+	l.SetPerMinute(5)
+	require.True(t, reserve("sam"))
+	require.False(t, reserve("sam"))
+}
+
 // Invented keys can displace other invented keys, but no key that is used all the time.
 func TestMemoryIsBoundedAndAKeyInUseIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -40,6 +40,9 @@ type Feed struct {
 func (f Feed) Follow(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", StreamType)
 	w.Header().Set("X-Accel-Buffering", "no") // tells nginx not to buffer
+	if r.Method == http.MethodHead {          // a stream has no end, and no response to HEAD has a body
+		return
+	}
 	out := sender{w, http.NewResponseController(w)}
 	beat := time.NewTicker(BeatInterval)
 	defer beat.Stop()

@@ -25,6 +25,8 @@ type Range interface {
 	Create(ctx context.Context, lane uuid.UUID, command lanes.Create, key *lanes.Key) (*lanes.SessionView, error)
 	On(ctx context.Context, session uuid.UUID, command lanes.Command, key *lanes.Key) (*lanes.SessionView, error)
 	Move(ctx context.Context, session, to uuid.UUID, key *lanes.Key) (*lanes.SessionView, error)
+	// KeyReused reports whether another request has the idempotency key.
+	KeyReused(name, fingerprint string) bool
 
 	// Events and History return at most limit records after the cursor, oldest first.
 	Events(ctx context.Context, after uint64, limit int) ([]lanes.Logged, error)

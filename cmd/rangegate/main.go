@@ -9,7 +9,10 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 
@@ -108,4 +111,14 @@ func buildVersion() string {
 	return info.Main.Version
 }
 
-func userAgent() string { return "rangegate/" + buildVersion() }
+// productVersion returns the version as a token of RFC 9110, without the characters that none may have: (devel) is devel.
+func productVersion(version string) string {
+	return strings.Map(func(r rune) rune {
+		if r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("!#$%&'*+-.^_`|~", r)) {
+			return r
+		}
+		return -1
+	}, version)
+}
+
+func userAgent() string { return "rangegate/" + productVersion(buildVersion()) }

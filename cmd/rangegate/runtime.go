@@ -121,7 +121,7 @@ func (s *service) webhookClient(id uuid.UUID, w *config.Webhook, guarded bool) (
 		secrets[i] = secret.Reveal()
 	}
 	return webhook.New(webhook.Settings{
-		Range: id, URL: w.URL, Secrets: secrets, Timeout: w.Timeout, Version: buildVersion(),
+		Range: id, URL: w.URL, Secrets: secrets, Timeout: w.Timeout, Version: productVersion(buildVersion()),
 		Transport: egress.Transport(guarded, w.Concurrency+actors.PurchaseSlots+actors.SimulationSlots),
 		Now:       func() time.Time { return s.clock.Now().Wall },
 		Metrics:   s.webhooks,

@@ -46,7 +46,7 @@ func TestRefusals(t *testing.T) {
 		{name: "every field at once", method: "POST", path: sessions, body: `{}`, status: 400, code: "invalid_request", fields: `{` +
 			`"customer_name":"is required","duration":"is required","group_id":"is required","lane_id":"is required"}`},
 		{name: "rules of fields", method: "POST", path: sessions, body: body(`"Jo Smith"`, `"  "`, `:30`, `:481`, lane(5), "x"), status: 400, code: "invalid_request"},
-		{name: "not an integer", method: "POST", path: sessions, body: body(`:30`, `:30.0`), status: 400, code: "invalid_request", fields: `{"duration":"must be an integer from 1 to 480"}`},
+		{name: "not an integer", method: "POST", path: sessions, body: body(`:30`, `:30.5`), status: 400, code: "invalid_request", fields: `{"duration":"must be an integer from 1 to 480"}`},
 		{name: "not JSON", method: "POST", path: sessions, body: `{"customer_name"`, status: 400, code: "invalid_request"},
 		{name: "not an object", method: "POST", path: sessions, body: `[]`, status: 400, code: "invalid_request"},
 		{name: "something behind the object", method: "POST", path: sessions, body: body() + "{}", status: 400, code: "invalid_request"},
@@ -104,7 +104,7 @@ func TestRefusals(t *testing.T) {
 			}
 			require.Equal(t, r.code == "invalid_request", strings.Contains(got, `"fields":{`))
 			if r.status == 405 {
-				require.Equal(t, "GET, POST", answer.Header.Get("Allow"))
+				require.Equal(t, "GET, HEAD, POST", answer.Header.Get("Allow"))
 			}
 		})
 	}

@@ -73,3 +73,39 @@ func TestOneOfFiftyGetsTheLane(t *testing.T) {
 	require.Equal(t, 1, strings.Count(listed, `"session_id"`))
 	require.Contains(t, listed, won[0])
 }
+
+// A key that another request has is refused as such before the fields are judged, whatever is wrong with them.
+func TestAReusedKeyIsJudgedBeforeTheFields(t *testing.T) {
+	_, pos := serve(t)
+	key := []string{"Idempotency-Key", "pos-4-receipt-1018"}
+	first := pos.ask("POST", v2+"/sessions", order(1, 30, ""), key...)
+	require.Equal(t, 201, first.Status)
+	session := first.Body[len(`{"session_id":"`) : len(`{"session_id":"`)+36]
+	for name, r := range map[string]struct{ method, path, body string }{
+		"a field":                {"POST", v2 + "/sessions", order(1, 481, "")},
+		"no field":               {"POST", v2 + "/sessions", "{}"},
+		"no JSON":                {"POST", v2 + "/sessions", "["},
+		"no body":                {"POST", v2 + "/sessions", ""},
+		"the query":              {"POST", v2 + "/sessions/" + session + "/modify?time=x", ""},
+		"the path":               {"POST", v2 + "/sessions/nobody/stop", ""},
+		"the older version":      {"PATCH", v1 + "/sessions", `{"id":"x","duration":481}`},
+		"a lane that is unknown": {"POST", v2 + "/sessions", strings.Replace(order(1, 30, ""), lane(1), unknownID, 1)},
+	} {
+		answer := pos.ask(r.method, r.path, r.body, key...)
+		require.Equal(t, 422, answer.Status, "%s: %s", name, answer.Body)
+		require.Equal(t, "idempotency_key_reused", answer.Code(), name)
+		require.Equal(t, 400, statusWithout(pos, r.method, r.path, r.body), name)
+	}
+	require.Equal(t, first.Body, pos.ask("POST", v2+"/sessions", order(1, 30, ""), key...).Body)
+	require.Equal(t, 400, pos.ask("POST", v2+"/sessions", "{}", "Idempotency-Key", "a key of nobody").Status)
+	require.Equal(t, 400, pos.ask("POST", v2+"/sessions", "{}", "Idempotency-Key", "pos-4-receipt-1019").Status)
+}
+
+// statusWithout is the status without a key; that of an unknown lane counts as 400.
+func statusWithout(pos posClient, method, path, body string) int {
+	answer := pos.ask(method, path, body)
+	if answer.Code() == "lane_not_found" {
+		return 400
+	}
+	return answer.Status
+}

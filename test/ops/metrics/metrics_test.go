@@ -74,6 +74,9 @@ var promised = map[string]struct{ kind, labels string }{
 	"requests_limited_total": {"counter", "limit"},
 	"screen_streams":         {"gauge", "screen"},
 	"staff_sign_ins_total":   {"counter", "result"},
+
+	"connections_limited_total": {"counter", "limit outcome"},
+	"access_log_dropped_total":  {"counter", ""},
 }
 
 // evening is the scene of the test: lane 1 runs and its screen is open, lane 2 is paused and held, the link of lane 3 is down
