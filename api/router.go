@@ -134,10 +134,12 @@ func (s Screens) mount(r chi.Router, t *Traffic, l *Limiters) {
 		r.Get("/*", screens.SharedFiles().Handler(a.Fail))
 	})
 	control.Mount(r, a, control.Settings{
-		Staff: s.Staff, Sessions: s.Sessions, Attempts: s.Attempts, Range: s.Control, Closing: s.Closing, Streams: t.streams.WithLabelValues("control"),
+		Staff: s.Staff, Sessions: s.Sessions, Attempts: s.Attempts,
+		Range: s.Control, Closing: s.Closing, Streams: t.streams.WithLabelValues("control"),
 	})
 	lanescreen.Mount(r, a, lanescreen.Settings{
-		Lanes: s.Lanes, Range: s.Lane, Shop: s.Shop, Pictures: s.Pictures, WrongKeys: l.laneKeys, Closing: s.Closing, Streams: t.streams.WithLabelValues("lane"),
+		Lanes: s.Lanes, Range: s.Lane, Shop: s.Shop, Pictures: s.Pictures, WrongKeys: l.laneKeys,
+		Closing: s.Closing, Streams: t.streams.WithLabelValues("lane"),
 	})
 }
 

@@ -120,7 +120,8 @@ func (e Errors) Response(err error) (traceID string, response []byte) {
 	entry, body := (&API{Errors: e}).problem(err)
 	body.TraceID = newTraceID()
 	text := encode(body)
-	head := fmt.Sprintf("HTTP/1.1 %d %s\r\nConnection: close\r\nContent-Length: %d\r\nContent-Type: application/json\r\nDate: %s\r\n%s: %s\r\n\r\n",
+	head := fmt.Sprintf("HTTP/1.1 %d %s\r\nConnection: close\r\nContent-Length: %d\r\nContent-Type: application/json\r\n"+
+		"Date: %s\r\n%s: %s\r\n\r\n",
 		entry.Status, http.StatusText(entry.Status), len(text), time.Now().UTC().Format(http.TimeFormat), traceHeader, body.TraceID)
 	return body.TraceID, append([]byte(head), text...)
 }

@@ -67,6 +67,7 @@ func TestTheTimeForABodyEndsWithIt(t *testing.T) {
 			require.NoError(t, err)
 			response, err := http.ReadResponse(bufio.NewReader(client), nil)
 			require.NoError(t, err)
+			require.NoError(t, response.Body.Close())
 			require.Equal(t, 200, response.StatusCode, name)
 		})
 	}
