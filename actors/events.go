@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/google/uuid"
 	"golang.org/x/sync/semaphore"
 
 	"rangegate/actors/commit"
@@ -123,9 +125,12 @@ func (e *eventsActor) deliverAll() {
 func (e *eventsActor) deliver(event lanes.Logged) {
 	r, self := e.r, e.self
 	go func() {
+		r.underWay.begin(event.Event.ID)
 		if r.markAttempted(event) {
 			attempt, _ := r.attempt(event.Event)
 			r.recordAttempt(event, attempt)
+		} else {
+			r.underWay.end(event.Event.ID)
 		}
 		r.deliverySlots.Release(1)
 		r.send(self, &delivered{e, event.Cursor})
@@ -209,7 +214,11 @@ func (r *Range) attempt(event lanes.Event) (attempt lanes.Attempt, answer lanes.
 // recordAttempt saves the outcome, whenever the store takes it.
 func (r *Range) recordAttempt(event lanes.Logged, attempt lanes.Attempt) {
 	event.Attempt = &attempt
-	r.committer.Save(&commit.Write{Events: []lanes.Logged{event}, Trace: event.Trace, MustSave: true, Done: func(commit.Outcome) {}})
+	r.committer.Save(&commit.Write{Events: []lanes.Logged{event}, Trace: event.Trace, MustSave: true, Done: func(outcome commit.Outcome) {
+		if outcome == commit.Saved {
+			r.underWay.end(event.Event.ID)
+		}
+	}})
 	r.logOutcome(event)
 }
 
@@ -231,6 +240,7 @@ func (r *Range) logged(event lanes.Event, trace string) lanes.Logged {
 		attempt := notSent(event)
 		logged.Attempt = &attempt
 	case event.Kind == lanes.PurchaseRequest:
+		r.underWay.begin(event.ID)
 		logged.Attempt = &lanes.Attempt{At: event.At, Error: lanes.Interrupted}
 	}
 	return logged
@@ -238,4 +248,70 @@ func (r *Range) logged(event lanes.Event, trace string) lanes.Logged {
 
 func notSent(event lanes.Event) lanes.Attempt {
 	return lanes.Attempt{At: event.At, Error: lanes.NoWebhook}
+}
+
+// attemptsUnderWay are the events whose attempt is saved as interrupted because it is being made, until its outcome is durable. The zero
+// value is empty.
+type attemptsUnderWay struct {
+	mu     sync.Mutex
+	events map[uuid.UUID]struct{}
+	ended  uint64 // so far
+}
+
+// begin is called before the mark is saved, end once the outcome is durable or the mark is known not to be.
+func (a *attemptsUnderWay) begin(event uuid.UUID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.events == nil {
+		a.events = map[uuid.UUID]struct{}{}
+	}
+	a.events[event] = struct{}{}
+}
+
+func (a *attemptsUnderWay) end(event uuid.UUID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, found := a.events[event]; found {
+		delete(a.events, event)
+		a.ended++
+	}
+}
+
+// settle ends those that a write with these events has ended: the outcome is saved, or the mark is not.
+func (a *attemptsUnderWay) settle(events []lanes.Logged, outcome commit.Outcome) {
+	for _, event := range events {
+		if event.Attempt == nil || outcome == commit.Unresolved {
+			continue
+		}
+		if mark := event.Attempt.Error == lanes.Interrupted; mark != (outcome == commit.Saved) {
+			a.end(event.Event.ID)
+		}
+	}
+}
+
+// endedCount is to be read before the events are read that are to be shown.
+func (a *attemptsUnderWay) endedCount() uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.ended
+}
+
+// show tells the attempts that are being made from those that were interrupted. stale is true if one of the latter may have ended since
+// before, while the events were being read.
+func (a *attemptsUnderWay) show(events []lanes.Logged, before uint64) (stale bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i := range events {
+		if events[i].Attempt == nil || events[i].Attempt.Error != lanes.Interrupted {
+			continue
+		}
+		if _, found := a.events[events[i].Event.ID]; !found {
+			stale = a.ended != before || stale
+			continue
+		}
+		attempt := *events[i].Attempt
+		attempt.Error = lanes.UnderWay
+		events[i].Attempt = &attempt
+	}
+	return stale
 }

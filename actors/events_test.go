@@ -31,7 +31,7 @@ func TestAnEventIsMarkedThenAttemptedThenItsOutcomeSaved(t *testing.T) {
 		require.Len(t, marks, 3)
 		for i, logged := range f.eventLog() {
 			require.Equal(t, logged.Event, marks[i].Event)
-			require.Equal(t, lanes.Interrupted, marks[i].Attempt.Error, "saved before it was attempted")
+			require.Equal(t, lanes.UnderWay, marks[i].Attempt.Error, "saved before it was attempted")
 			require.Equal(t, outcomes[i], *logged.Attempt, "a failed attempt is not repeated")
 		}
 	}, withWebhook(webhook))
@@ -502,4 +502,103 @@ func TestADroppedEventIsNotSentAfterAPanic(t *testing.T) {
 		require.NotContains(t, webhook.kinds(), lanes.SessionStarted)
 		require.Equal(t, []uint64{2}, f.droppedCursors())
 	}, withWebhook(webhook), withDelivery(1, 10))
+}
+
+// outcomes returns what the event log says of each event, "pending" for those that wait.
+func (f *fixture) outcomes() (all []string) {
+	f.Helper()
+	for _, logged := range f.eventLog() {
+		if logged.Attempt == nil {
+			all = append(all, "pending")
+		} else {
+			all = append(all, logged.Attempt.Outcome())
+		}
+	}
+	return all
+}
+
+// An attempt that is being made is no interrupted one, until a crash interrupts it.
+func TestAnAttemptUnderWayIsShownAsSuch(t *testing.T) {
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		release := webhook.block()
+		f.create(0, 30)
+		require.Equal(t, []string{"under_way", "pending"}, f.outcomes())
+		f.store.setHook(refuseFlush)
+		release()
+		f.advance(time.Second)
+		require.Equal(t, "under_way", f.outcomes()[0], "its outcome is not durable yet")
+		f.storeReturns()
+		require.Equal(t, []string{"delivered", "delivered"}, f.outcomes())
+		require.Empty(t, f.underWay.events)
+
+		webhook.block()
+		f.create(1, 30)
+		require.Equal(t, "under_way", f.outcomes()[2])
+		f.kill()
+		webhook.setReply(nil)
+		f.start()
+		require.Equal(t, []string{"delivered", "delivered", "interrupted", "delivered"}, f.outcomes())
+	}, withWebhook(webhook))
+}
+
+func TestAPurchaseUnderWayIsShownAsSuch(t *testing.T) {
+	pos := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.createWithPurchasing(0, 30)
+		release := pos.blockPurchases(acceptPurchase)
+		f.buy(0, minutes(15))
+		require.Equal(t, []string{"delivered", "delivered", "under_way"}, f.outcomes())
+		release()
+		require.Equal(t, "delivered", f.outcomes()[2])
+		require.Empty(t, f.underWay.events)
+
+		release = pos.blockPurchases(acceptPurchase)
+		simulated := f.startSimulation(lanes.PurchaseRequest, session, minutes(15))
+		require.Equal(t, "under_way", f.outcomes()[4])
+		release()
+		require.NoError(t, (<-simulated).err)
+		require.Equal(t, "delivered", f.outcomes()[4])
+		require.NoError(t, (<-f.startSimulation(lanes.Help, session)).err)
+
+		f.store.setHook(refuseFlush)
+		require.ErrorIs(t, (<-f.startSimulation(lanes.Help, session)).err, lanes.ErrStoreUnavailable)
+		f.storeReturns()
+		f.store.setHook(faultFrom(savesRequest, refuseFlush))
+		f.buy(0, minutes(15)) // it cannot be saved as sent
+		f.advance(2 * sendWithin)
+		f.storeReturns()
+		f.advance(2 * sendWithin)
+		require.Empty(t, f.underWay.events)
+		require.NotContains(t, f.outcomes(), "under_way")
+	}, withWebhook(pos))
+}
+
+// eventReader is a store that calls read after each read of the event log, before its result is returned.
+type eventReader struct {
+	store.Store
+	read func()
+}
+
+func (s *eventReader) Events(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Logged, error) {
+	events, err := s.Store.Events(ctx, rangeID, after, limit)
+	s.read()
+	return events, err
+}
+
+// An attempt ends just while the log is being read: it is not shown as interrupted, which a POS would never read again.
+func TestAnAttemptThatEndsDuringAReadIsNotShownAsInterrupted(t *testing.T) {
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		release := webhook.block()
+		f.create(0, 30)
+		reads := 0
+		f.store.Store = &eventReader{f.store.Store, func() {
+			if reads++; reads == 1 {
+				release()
+			}
+		}}
+		require.Equal(t, []string{"delivered", "delivered"}, f.outcomes())
+		require.Equal(t, 2, reads)
+	}, withWebhook(webhook))
 }

@@ -411,6 +411,7 @@ func (l *laneActor) save(q *request, change lanes.Change, settle func(*pendingSa
 		Lanes: []lanes.Lane{change.Lane}, Events: p.events, Ended: change.Ended, Acts: l.acts(q, change), Kept: p.kept, Holds: q.holds,
 		MustSave: change.Closing, Awaited: q.reply != nil, Trace: q.traceID(),
 		Done: func(outcome commit.Outcome) {
+			l.r.underWay.settle(p.events, outcome)
 			switch outcome {
 			case commit.Saved:
 				q.saved.Store(true)

@@ -75,6 +75,7 @@ func (r *Range) runPurchase(p *lanes.Purchase) (ended bool) {
 func (r *Range) sell(p *lanes.Purchase) {
 	switch {
 	case p.Event != uuid.Nil: // a crash interrupted it
+		r.underWay.end(p.Event)
 		r.settlePurchase(p, lanes.Verdict(lanes.Attempt{Error: lanes.Interrupted}, lanes.Answer{}), nil)
 		return
 	case r.settings().Webhook == nil:

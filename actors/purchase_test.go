@@ -151,7 +151,7 @@ func TestAPurchaseIsRecordedBeforeItIsSent(t *testing.T) {
 			require.Equal(t, event.ID, p.Event, "saved as sent")
 			logged := f.purchaseLog()[0]
 			require.Equal(t, event, logged.Event)
-			require.Equal(t, lanes.Interrupted, logged.Attempt.Error)
+			require.Equal(t, lanes.UnderWay, logged.Attempt.Error)
 			require.Zero(t, f.controller(0).Unacked(), "the report of the purchase is acked")
 			return acceptPurchase(ctx, event)
 		})

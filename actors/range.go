@@ -57,6 +57,7 @@ type Range struct {
 	dials         dialQueue
 	dialNumber    atomic.Uint64 // of the newest dial of any lane: never used twice
 	deliverySlots *semaphore.Weighted
+	underWay      attemptsUnderWay
 	purchaseSlots *semaphore.Weighted
 	simulations   *semaphore.Weighted
 
@@ -130,13 +131,20 @@ func (r *Range) Session(ctx context.Context, id uuid.UUID) (*lanes.SessionView, 
 	return nil, r.readFailed(ctx, err)
 }
 
-// Events reads at most limit events behind the cursor from the event log, oldest first. Errors: ErrStoreUnavailable.
+// Events reads at most limit events behind the cursor from the event log, oldest first. An attempt that is being made has the error
+// lanes.UnderWay. Errors: ErrStoreUnavailable.
 func (r *Range) Events(ctx context.Context, after uint64, limit int) ([]lanes.Logged, error) {
-	events, err := r.store.Events(ctx, r.id, after, limit)
-	if err != nil {
-		return nil, r.readFailed(ctx, err)
+	const tries = 3
+	for try := 1; ; try++ {
+		before := r.underWay.endedCount()
+		events, err := r.store.Events(ctx, r.id, after, limit)
+		if err != nil {
+			return nil, r.readFailed(ctx, err)
+		}
+		if stale := r.underWay.show(events, before); !stale || try == tries {
+			return events, nil
+		}
 	}
-	return events, nil
 }
 
 // History reads at most limit ended sessions behind the cursor, oldest first. Errors: ErrStoreUnavailable.

@@ -37,7 +37,9 @@ func (r *Range) Simulate(ctx context.Context, kind lanes.Kind, session uuid.UUID
 		}
 	}
 	logged := lanes.Logged{Event: event, Simulated: true, Trace: trace.ID(ctx)}
+	r.underWay.begin(event.ID)
 	if err := r.saveSimulated(ctx, &logged); err != nil {
+		r.underWay.end(event.ID)
 		r.simulatedMinutes.release(session, minutes)
 		return lanes.Logged{}, err
 	}
@@ -140,7 +142,7 @@ func (r *Range) tryAddMinutes(event lanes.Logged, minutes int) bool {
 		return r.ask(ctx, lane, q)
 	})
 	switch {
-	case err == nil:
+	case err == nil: // the write with the minutes has ended the attempt too
 	case errors.Is(err, lanes.ErrStoreUnavailable), errors.Is(err, lanes.ErrOverloaded):
 		return false
 	default:

@@ -173,7 +173,7 @@ func TestSimulatedTimeIsAddedOnceItIsAccepted(t *testing.T) {
 		f.create(1, 30)
 		release := pos.blockPurchases(acceptPurchase)
 		result := f.startSimulation(lanes.PurchaseRequest, session, minutes(10), targets(3), minutes(5))
-		require.Equal(t, lanes.Interrupted, f.lastEvent().Attempt.Error, "saved before it is sent")
+		require.Equal(t, lanes.UnderWay, f.lastEvent().Attempt.Error, "saved before it is sent")
 		require.True(t, f.lastEvent().Simulated)
 		require.Equal(t, 30*time.Minute, f.remaining(session))
 

@@ -84,6 +84,9 @@ const (
 	Dropped     = "dropped"     // never begun: too many events were waiting, or their range has left
 )
 
+// UnderWay is the error of an attempt that is being made now, to whoever reads the event log. It is saved as Interrupted.
+const UnderWay = "under way"
+
 // NoWebhook is why an event is not sent that was made while no webhook was configured.
 const NoWebhook = NotSent + ": no webhook is configured"
 

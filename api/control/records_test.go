@@ -132,7 +132,7 @@ func TestDeliveries(t *testing.T) {
 	require.JSONEq(t, `{"events":[`+
 		`{"cursor":"2","occurred_at":"2026-05-01T12:00:00.250Z","lane_name":"Lane 1","payload":`+payload+`,"simulated":true,"attempt":null},`+
 		`{"cursor":"1","occurred_at":"2026-05-01T12:00:00.250Z","lane_name":"Lane 1","payload":`+payload+`,"simulated":false,`+
-		`"attempt":{"at":"2026-05-01T12:00:00.250Z","status":500,"error":"refused","duration_ms":35}}],"next":null}`,
+		`"attempt":{"at":"2026-05-01T12:00:00.250Z","status":500,"error":"refused","duration_ms":35,"outcome":"refused"}}],"next":null}`,
 		f.signedIn().send("GET", "/control/api/deliveries", "").Body.String())
 	cursors, pages := f.signedIn().readAll("/control/api/deliveries?limit=1", "events")
 	require.Equal(t, []uint64{2, 1}, cursors)

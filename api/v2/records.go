@@ -33,6 +33,7 @@ type Attempt struct {
 	Status   *int    `json:"status" doc:"The receiver's status; null when it gave none" example:"200"`
 	Error    *string `json:"error" doc:"Why there was no answer, or which; null for a 2xx" example:"null"`
 	Duration int64   `json:"duration_ms" min:"0" example:"35"`
+	Outcome  string  `json:"outcome" enum:"delivered,refused,failed,interrupted,under_way,not_sent,dropped" doc:"What became of it. failed: nobody answered in time, or could be reached; interrupted: nobody knows whether it arrived; under_way: it is being delivered now; dropped: too many waited" example:"delivered"`
 }
 
 // History is one page of the ended sessions.
@@ -89,7 +90,15 @@ func AttemptOf(a *lanes.Attempt) *Attempt {
 	if a == nil {
 		return nil
 	}
-	view := &Attempt{At: endpoint.Stamp(a.At), Error: endpoint.Optional(a.Error), Duration: a.Duration.Milliseconds()}
+	view := &Attempt{
+		At: endpoint.Stamp(a.At), Error: endpoint.Optional(a.Error), Duration: a.Duration.Milliseconds(), Outcome: a.Outcome(),
+	}
+	switch {
+	case a.Error == lanes.UnderWay: // a program that does not know the outcome takes an attempt without an error for a delivery
+		view.Error = endpoint.Optional(lanes.Interrupted)
+	case view.Outcome == "timed_out", view.Outcome == "unreachable":
+		view.Outcome = "failed"
+	}
 	if a.Answered() {
 		view.Status = &a.Status
 	}

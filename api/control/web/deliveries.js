@@ -39,6 +39,9 @@ export class Deliveries {
     if (!attempt) {
       return element("span.badge.plain", {}, icon("hourglass"), t("deliveries.waiting"));
     }
+    if (attempt.outcome === "under_way") {
+      return element("span.badge.plain", {}, icon("hourglass"), t("deliveries.under_way"));
+    }
     if (attempt.status >= 200 && attempt.status < 300 && !attempt.error) {
       return element("span.badge.good", {}, icon("check"), String(attempt.status));
     }

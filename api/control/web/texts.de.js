@@ -218,6 +218,7 @@ export default {
   "deliveries.show": "zeigen",
   "deliveries.ms": "{n} ms",
   "deliveries.waiting": "wartet",
+  "deliveries.under_way": "wird zugestellt",
   "deliveries.failed": "fehlgeschlagen",
   "deliveries.simulated": "simuliert",
 

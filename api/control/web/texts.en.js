@@ -218,6 +218,7 @@ export default {
   "deliveries.show": "show",
   "deliveries.ms": "{n} ms",
   "deliveries.waiting": "waiting",
+  "deliveries.under_way": "being delivered",
   "deliveries.failed": "failed",
   "deliveries.simulated": "simulated",
 

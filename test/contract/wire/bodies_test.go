@@ -62,7 +62,7 @@ func TestSuccessfulAnswers(t *testing.T) {
 
 	event := func(cursor, kind, session, lane string) string {
 		return `{"cursor":"` + cursor + `","id":"ID","occurred_at":"TIME","payload":{"event":"` + kind + `","session_id":"` + session +
-			`","lane_id":"` + lane + `"},"simulated":false,"attempt":{"at":"TIME","status":null,"error":"not sent: no webhook is configured","duration_ms":0}}`
+			`","lane_id":"` + lane + `"},"simulated":false,"attempt":{"at":"TIME","status":null,"error":"not sent: no webhook is configured","duration_ms":0,"outcome":"not_sent"}}`
 	}
 	shown(v2+"/events?limit=3", `{"events":[`+strings.Join([]string{
 		event("1", "sessionCreated", "SESSION-1", lane(1)),
