@@ -85,6 +85,12 @@ func (s *service) activate(next *gatewayRuntime) {
 		s.log.Warn().Msg("http.behind_proxy without http.trusted_proxies: all clients count as one address, the proxy's, and " +
 			"are limited together when one guesses credentials; cookies are not kept to TLS")
 	}
+	for _, r := range next.config.Ranges {
+		if insecure := len(r.InsecureLanes()); insecure > 0 && next.config.Environment == config.InProduction {
+			s.log.Warn().Stringer("range_id", r.ID).Int("lanes", insecure).Msg("insecure_links: these lanes have a link without wss, " +
+				"link_tls or key; whoever is on its network can take them over")
+		}
+	}
 	limits := public.Limits
 	next.requests = api.New(api.Settings{
 		Credentials: credentials(next.config),

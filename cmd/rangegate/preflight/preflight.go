@@ -129,6 +129,15 @@ func (s Settings) configuration(context.Context) (all []Finding) {
 			"name the proxy's address in http.trusted_proxies",
 		})
 	}
+	for i, r := range s.Config.Ranges {
+		if insecure := r.InsecureLanes(); len(insecure) > 0 && s.Config.Environment == config.InProduction {
+			all = append(all, Finding{
+				Warn, "configuration", fmt.Sprintf("ranges[%d].insecure_links: %d of %d lanes have a link without wss, link_tls or key",
+					i, len(insecure), len(r.Lanes)),
+				"give the controllers certificates and keys: until then whoever is on the network of these links can take the lanes over",
+			})
+		}
+	}
 	return all
 }
 

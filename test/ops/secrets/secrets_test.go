@@ -29,7 +29,7 @@ const (
 	operator   = "planted-operator"
 	whsec      = "whsec_cGxhbnRlZC13ZWJob29rLXNlY3JldA=="
 	inQuery    = "planted-in-the-query"
-	linkKey    = "planted-link-key"
+	linkKey    = "planted-link-key-of-lane-2"
 	screenKey  = "planted-screen-key"
 	pin        = "$argon2id$v=19$m=65536,t=1,p=2$cGxhbnRlZC1zYWx0$cGxhbnRlZC1waW4tb2Ytc2Ft"
 	redisPass  = "planted-redis-password"
