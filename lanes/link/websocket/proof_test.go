@@ -109,10 +109,10 @@ func TestTheGatewayProvesItselfInItsFirstState(t *testing.T) {
 	time.Sleep(50 * time.Millisecond) // real sockets: time in which the ack could come too early
 	require.Empty(t, acks)
 	conn.Send(link.State{Revision: 1})
-	require.Equal(t, lanes.Log{ID: "log", Seq: 1}, <-acks)
-	require.True(t, (<-states).ok)
+	require.Equal(t, lanes.Log{ID: "log", Seq: 1}, within(t, acks))
+	require.True(t, within(t, states).ok)
 	conn.Send(link.State{Revision: 2})
-	require.Empty(t, (<-states).state.Proof)
+	require.Empty(t, within(t, states).state.Proof)
 }
 
 // Without a key nobody is asked for a proof.
@@ -126,5 +126,16 @@ func TestALaneWithoutAKey(t *testing.T) {
 	})
 	conn, _ := f.connected()
 	conn.Send(link.State{Revision: 1})
-	require.JSONEq(t, `{"type":"state","revision":1,"hold":false,"session":null,"purchase":null}`, <-first)
+	require.JSONEq(t, `{"type":"state","revision":1,"hold":false,"session":null,"purchase":null}`, within(t, first))
+}
+
+// within receives a value, and fails the test when none comes.
+func within[T any](t *testing.T, from <-chan T) (value T) {
+	t.Helper()
+	select {
+	case value = <-from:
+	case <-time.After(patience):
+		require.Fail(t, "nothing comes")
+	}
+	return value
 }
