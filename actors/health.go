@@ -18,7 +18,7 @@ func (r *Range) Health() lanes.Health {
 	now := r.clock.Now()
 	links, unwell := r.board.Links(now)
 	return lanes.Health{
-		Links: links, Lanes: unwell,
+		Links: links, Lanes: unwell, Insecure: r.settings().InsecureLinks,
 		Writable: r.committer.Writable(), Unsaved: r.committer.Backlog().Writes,
 		Waiting: int(r.eventsWaiting.Load()), LateP99: r.lateness.P99(now), Restarts: r.restarts.all(),
 	}
@@ -96,6 +96,8 @@ var (
 	sessionsDesc = rangeDesc("sessions", "Active sessions by phase: waiting (the customer has not entered), running, paused.", "phase")
 	linksDesc    = rangeDesc("links", "Lanes by how the link to their hardware stands: up, down (cannot be reached), faulty (the controller is there and "+
 		"not in order). Normal is all up.", "state")
+	insecureDesc = rangeDesc("lanes_link_insecure", "Lanes whose link can be taken over by whoever is on its network, as it lacks wss, link_tls or a "+
+		"key. Normal is 0; in production only a range with insecure_links has any.")
 	holdStartedDesc = rangeDesc("hold_started_timestamp_seconds", "When the oldest hold in force began, by what it lies over: range, bay or lane. Absent "+
 		"without one.", "scope")
 	lanesUnsavedDesc = rangeDesc("lanes_unsaved", "Lanes with a change that is not durable yet. Some for some ms are normal; those that stay are lost "+
@@ -123,7 +125,7 @@ func rangeDesc(name, help string, labels ...string) *prometheus.Desc {
 // Describe implements prometheus.Collector.
 func (g rangeGauges) Describe(to chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
-		lanesDesc, notUsableDesc, heldDesc, unconfirmedDesc, parkedDesc, sessionsDesc, linksDesc, holdStartedDesc, lanesUnsavedDesc,
+		lanesDesc, notUsableDesc, heldDesc, unconfirmedDesc, parkedDesc, sessionsDesc, linksDesc, insecureDesc, holdStartedDesc, lanesUnsavedDesc,
 		keysDesc, writesUnsavedDesc, storeAwayDesc, lastFlushDesc, eventsWaitingDesc, oldestEventDesc, purchasesPendingDesc, purchasesUnresolvedDesc,
 	} {
 		to <- desc
@@ -159,6 +161,7 @@ func (s scrape) collect(r *Range) {
 	for state, n := range lanesNow.Links {
 		s.count(linksDesc, n, string(state))
 	}
+	s.count(insecureDesc, r.settings().InsecureLinks)
 	s.count(purchasesPendingDesc, lanesNow.Purchases[lanes.Pending])
 	s.count(purchasesUnresolvedDesc, lanesNow.Purchases[lanes.Unresolved])
 	oldest := map[string]time.Time{} // kind of scope → when its oldest hold began

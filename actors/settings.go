@@ -16,7 +16,9 @@ type Settings struct {
 	Driver link.Driver
 	// HoldOnLoss makes controllers lock the fire line when they lose the gateway. Each is told when its link is made.
 	HoldOnLoss bool
-	Webhook    Webhook // nil: events are kept in the event log as not sent
+	// InsecureLinks is how many lanes have a link that can be taken over from its network.
+	InsecureLinks int
+	Webhook       Webhook // nil: events are kept in the event log as not sent
 	Delivery
 	Catalogue Catalogue // nil: purchases go unchecked
 	// Retire are lanes that the layout does not have, and whose sessions end when the range starts.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"fmt"
 	"net"
 	"slices"
 )
@@ -14,6 +15,9 @@ func (c Config) Unused() []string {
 		secured := slices.ContainsFunc(r.Lanes, func(l Lane) bool { return l.secured() })
 		if r.LinkTLS != (LinkTLS{}) && !secured {
 			unused = append(unused, string(p.key("link_tls")))
+		}
+		if r.InsecureLinks && (c.Environment != InProduction || len(r.InsecureLanes()) == 0) {
+			unused = append(unused, string(p.key("insecure_links")))
 		}
 		if r.Purchasing && !r.Sells() {
 			unused = append(unused, string(p.key("purchasing")))
@@ -51,6 +55,13 @@ func (c Config) Exposures() (all []Exposure) {
 		})
 	}
 	for i, r := range c.Ranges {
+		if insecure := len(r.InsecureLanes()); insecure > 0 {
+			all = append(all, Exposure{
+				string(path("ranges").item(i).key("insecure_links")),
+				fmt.Sprintf("leaves %d of %d lanes with a link without wss, link_tls or key: whoever is on their network can take them over", insecure, len(r.Lanes)),
+				"give each controller a certificate and a key",
+			})
+		}
 		if r.Webhook != nil && len(r.Webhook.Secrets) == 0 {
 			all = append(all, Exposure{
 				string(path("ranges").item(i).key("webhook").key("secrets")),

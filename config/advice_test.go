@@ -16,6 +16,15 @@ func TestUnusedListsSettingsWithoutEffect(t *testing.T) {
 	assert.Equal(t, []string{"ranges[0].link_tls", "ranges[0].purchasing"}, cfg.Unused())
 	cfg.Ranges[0].Lanes[0].Link = Link{Driver: DriverWebSocket, Address: "wss://h/lane"}
 	assert.NotContains(t, cfg.Unused(), "ranges[0].link_tls")
+
+	cfg.Ranges[0].InsecureLinks = true
+	assert.Contains(t, cfg.Unused(), "ranges[0].insecure_links", "the playground wants nothing of links")
+	cfg.Environment = InProduction
+	assert.NotContains(t, cfg.Unused(), "ranges[0].insecure_links")
+	assert.Contains(t, exposed(cfg), "ranges[0].insecure_links")
+	cfg.Ranges[0].Lanes[0].Link.Key = "4GhZ9qJ0sX2vB7nM1cL5kW"
+	assert.Contains(t, cfg.Unused(), "ranges[0].insecure_links", "no link is insecure")
+	assert.NotContains(t, exposed(cfg), "ranges[0].insecure_links")
 }
 
 // exposed returns the paths of what production leaves open.

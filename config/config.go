@@ -148,6 +148,9 @@ type Range struct {
 	Groups           []Group `yaml:"groups"` // at least one
 	Bays             []Bay   `yaml:"bays"`   // at least one
 	Lanes            []Lane  `yaml:"lanes"`  // at least one, in display order
+
+	// InsecureLinks permits websocket links in production that lack wss, link_tls or a key.
+	InsecureLinks bool `yaml:"insecure_links,omitempty"`
 }
 
 // LinkLoss tells a lane controller what to do with a running session when it loses the gateway.
@@ -238,7 +241,7 @@ type Lane struct {
 type Link struct {
 	Driver  string `yaml:"driver"`            // sim or websocket, default sim
 	Address string `yaml:"address,omitempty"` // of websocket: ws:// or wss:// url, each lane's own; sim has none
-	Key     Secret `yaml:"key,omitempty"`     // sent to the controller in the handshake; empty: none
+	Key     Secret `yaml:"key,omitempty"`     // that both sides prove to have, of MinLinkKey characters or more; empty: none
 }
 
 // The link drivers of this release.

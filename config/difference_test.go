@@ -64,6 +64,13 @@ func TestAddedChangedRemovedAndReorderedLanes(t *testing.T) {
 	}}, Compare(before, after).Changed)
 }
 
+// What the operator accepts of links is a setting of the range; no link is made anew for it.
+func TestAcceptedInsecureLinks(t *testing.T) {
+	before, after := twoRanges(t)
+	after.Ranges[0].InsecureLinks = true
+	require.Equal(t, []RangeDifference{{ID: after.Ranges[0].ID, Keys: []string{"insecure_links"}}}, Compare(before, after).Changed)
+}
+
 func TestSettingsOfAllControllersReconnectThemAll(t *testing.T) {
 	before, after := twoRanges(t)
 	after.Ranges[0].OnLinkLoss = Hold

@@ -173,6 +173,7 @@ func TestFaultsAgainstTheRules(t *testing.T) {
 		{"a fingerprint of another kind", edited(t, name, inRange+"link_tls: {fingerprint: 'sha1:"+strings.Repeat("aB", 32)+"'}"), "ranges[0].link_tls.fingerprint: wants sha256: and 64 hexadecimal digits"},
 		{"a fingerprint that is short", edited(t, name, inRange+"link_tls: {fingerprint: 'sha256:aB'}"), "ranges[0].link_tls.fingerprint: wants sha256: and 64 hexadecimal digits"},
 		{"a fingerprint that is none", edited(t, name, inRange+"link_tls: {fingerprint: 'sha256:"+strings.Repeat("aX", 32)+"'}"), "ranges[0].link_tls.fingerprint: wants sha256: and 64 hexadecimal digits"},
+		{"a key of 127 bits", edited(t, "Lane 1,", "Lane 1, link: {driver: websocket, address: 'ws://h/lane', key: 123456789012345678901},"), "ranges[0].lanes[0].link.key: wants at least 22 characters of 128 random bits, such as the command new-key prints"},
 		{"sim with an address", edited(t, "Lane 1,", "Lane 1, link: {address: 'ws://h/lane'},"), "ranges[0].lanes[0].link.address: the sim driver takes no address"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -191,6 +192,45 @@ func TestRulesOfProduction(t *testing.T) {
 		"ranges[0].lanes[0].link.driver: the sim driver is for the playground",
 		"ranges[0].lanes[1].link.driver: the sim driver is for the playground",
 	}, faultsOf(t, err), "production is the default")
+}
+
+// In production nobody on the network of a link can speak for either side of it, unless the operator accepts that.
+func TestLinksInProduction(t *testing.T) {
+	const (
+		key         = ", key: 4GhZ9qJ0sX2vB7nM1cL5kW"
+		trust       = "\n    link_tls: {ca: ca.pem}"
+		accepted    = "\n    insecure_links: true"
+		wantsWSS    = "link.address: wants wss:// in production, or insecure_links: true in the range"
+		wantsKey    = "link.key: missing; wants what the command new-key prints in production, or insecure_links: true in the range"
+		wantsTrust  = "link_tls: missing; wants ca or fingerprint in production, or insecure_links: true in the range"
+		first, next = "ranges[0].lanes[0].", "ranges[0].lanes[1]."
+	)
+	for _, c := range []struct {
+		name, settings, first, second string
+		faults                        []string
+		insecure                      int
+	}{
+		{"all that it wants", trust, "'wss://h/1'" + key, "'wss://h/2'" + key, nil, 0},
+		{"in the clear", "", "'ws://h/1'" + key, "'ws://h/2'" + key, []string{first + wantsWSS, next + wantsWSS}, 2},
+		{"one without a key", trust, "'wss://h/1'" + key, "'wss://h/2'", []string{next + wantsKey}, 1},
+		{"no trust", "", "'wss://h/1'" + key, "'wss://h/2'" + key, []string{"ranges[0]." + wantsTrust}, 2},
+		{"nothing of it", "", "'ws://h/1'", "'wss://h/2'", []string{first + wantsWSS, first + wantsKey, next + wantsKey, "ranges[0]." + wantsTrust}, 2},
+		{"nothing of it, accepted", accepted, "'ws://h/1'", "'wss://h/2'", nil, 2},
+		{"some of it, accepted", trust + accepted, "'wss://h/1'" + key, "'ws://h/2'" + key, nil, 1},
+	} {
+		text := edited(t, "environment: playground\n", "", "name: Demo range", "name: Demo range"+c.settings,
+			"Lane 1,", "Lane 1, link: {driver: websocket, address: "+c.first+"},", "Lane 2,", "Lane 2, link: {driver: websocket, address: "+c.second+"},")
+		cfg, err := Parse([]byte(text), nil)
+		if c.faults != nil {
+			assert.Equal(t, c.faults, faultsOf(t, err), c.name)
+			cfg, err = Parse([]byte("environment: playground\n"+text), nil)
+		}
+		require.NoError(t, err, c.name)
+		assert.Len(t, cfg.Ranges[0].InsecureLanes(), c.insecure, c.name)
+	}
+	_, err := Parse([]byte(edited(t, "environment: playground\n", "", "name: Demo range", "name: Demo range"+accepted,
+		"Lane 1,", "Lane 1, link: {driver: websocket, address: 'ws://h/1', key: short},", "Lane 2,", "Lane 2, link: {driver: websocket, address: 'ws://h/2'},")), nil)
+	assert.Len(t, faultsOf(t, err), 1, "a key that is too short is none in any case")
 }
 
 func TestRulesOfTheWebhook(t *testing.T) {

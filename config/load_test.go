@@ -110,6 +110,7 @@ ranges:
         accessible: false
         screen_key: the-key-of-a-screen
         link: {driver: sim, key: link}
+    insecure_links: true
   - id: 11111111-1111-4111-8111-111111111112
     name: South
     token: 22222222-2222-4222-8222-222222222223
@@ -120,7 +121,7 @@ ranges:
     groups: [{id: 33333333-3333-4333-8333-000000000001, name: Public}]
     bays: [{id: 55555555-5555-4555-8555-000000000001, name: Bay A}]
     lanes: [{id: 44444444-4444-4444-8444-000000000002, name: Lane 1, bay: 55555555-5555-4555-8555-000000000001,
-      link: {driver: websocket, address: "wss://10.0.0.12:7400/lane?n=1", key: sesame}}]
+      link: {driver: websocket, address: "wss://10.0.0.12:7400/lane?n=1", key: 4GhZ9qJ0sX2vB7nM1cL5kW}}]
 `), nil)
 	require.NoError(t, err)
 
@@ -133,6 +134,7 @@ ranges:
 	assert.Len(t, north.Tokens, 2)
 	assert.True(t, north.Purchasing)
 	assert.Equal(t, Hold, north.OnLinkLoss)
+	assert.True(t, north.InsecureLinks)
 	pin, ok := north.LinkTLS.Pin()
 	assert.True(t, ok)
 	assert.Equal(t, byte(0xab), pin[31])
@@ -152,7 +154,7 @@ ranges:
 	assert.Equal(t, LinkTLS{CA: "controllers.pem"}, south.LinkTLS)
 	_, ok = south.LinkTLS.Pin()
 	assert.False(t, ok)
-	assert.Equal(t, Link{DriverWebSocket, "wss://10.0.0.12:7400/lane?n=1", "sesame"}, south.Lanes[0].Link)
+	assert.Equal(t, Link{DriverWebSocket, "wss://10.0.0.12:7400/lane?n=1", "4GhZ9qJ0sX2vB7nM1cL5kW"}, south.Lanes[0].Link)
 }
 
 func TestAddressesOfRedis(t *testing.T) {

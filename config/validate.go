@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/base64"
+	"fmt"
 	"net/url"
 	"regexp"
 	"slices"
@@ -134,6 +135,7 @@ func (in *inspection) shootingRange(r *Range, p path) {
 		slices.ContainsFunc(r.Staff, func(s Staff) bool { return s.Role == RoleOfficer }),
 		"wants an officer among the staff: nobody could end a ceasefire over the range on the control screen")
 	in.layout(r, p, ids)
+	in.secureLinks(r, p)
 }
 
 func (in *inspection) rangeTokens(tokens []Secret, p path) {
@@ -287,9 +289,49 @@ func (in *inspection) link(l Link, p path) {
 		in.require(p.key("driver"), !in.production, "the sim driver is for the playground")
 	case DriverWebSocket:
 		unique(in, in.links, l.Address, p.key("address"), controllerProblem(l.Address), "the same as %s")
+		in.expect(p.key("key"), LinkKeyProblem(l.Key))
 	default:
 		in.found.add(p.key("driver"), "no such driver; this release has sim and websocket")
 	}
+}
+
+// MinLinkKey is the number of characters of a lane's key: 128 random bits are 22 characters of base64, and 32 of hexadecimal.
+const MinLinkKey = 22
+
+// LinkKeyProblem returns what is wrong with a lane's key, or "". No key is none.
+func LinkKeyProblem(key Secret) string {
+	if key != "" && utf8.RuneCountInString(key.Reveal()) < MinLinkKey {
+		return fmt.Sprintf("wants at least %d characters of 128 random bits, such as the command new-key prints", MinLinkKey)
+	}
+	return ""
+}
+
+// secureLinks requires in production that nobody on the network of a lane's link can speak for either side, nor listen.
+func (in *inspection) secureLinks(r *Range, p path) {
+	if !in.production || r.InsecureLinks {
+		return
+	}
+	const otherwise = " in production, or insecure_links: true in the range"
+	for i, l := range r.Lanes {
+		if l.Link.Driver != DriverWebSocket {
+			continue
+		}
+		p := p.key("lanes").item(i).key("link")
+		in.require(p.key("address"), l.secured(), "wants wss://"+otherwise)
+		in.require(p.key("key"), l.Link.Key != "", "missing; wants what the command new-key prints"+otherwise)
+	}
+	in.require(p.key("link_tls"), r.LinkTLS != LinkTLS{} || !slices.ContainsFunc(r.Lanes, Lane.secured),
+		"missing; wants ca or fingerprint"+otherwise)
+}
+
+// InsecureLanes returns the lanes whose link can be taken over from its network, as it lacks wss, link_tls or a key.
+func (r Range) InsecureLanes() (insecure []Lane) {
+	for _, l := range r.Lanes {
+		if l.Link.Driver == DriverWebSocket && (!l.secured() || r.LinkTLS == LinkTLS{} || l.Link.Key == "") {
+			insecure = append(insecure, l)
+		}
+	}
+	return insecure
 }
 
 func controllerProblem(raw string) string {

@@ -10,7 +10,7 @@ import (
 
 // serving returns a configuration for production with these settings of its addresses.
 func serving(t *testing.T, settings string) string {
-	return settings + edited(t, "environment: playground\n", "\n",
+	return settings + edited(t, "environment: playground\n", "\n", "name: Demo range", "name: Demo range\n    insecure_links: true",
 		"name: Lane 1,", "name: Lane 1, link: {driver: websocket, address: 'ws://h/1'},",
 		"name: Lane 2,", "name: Lane 2, link: {driver: websocket, address: 'ws://h/2'},")
 }

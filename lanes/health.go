@@ -10,6 +10,7 @@ import (
 type Health struct {
 	Links    map[LinkState]int // lanes by the state of their link; every state is present
 	Lanes    []LinkHealth      // whose link is not up, or was made anew of late: the worst first, at most MaxUnwell
+	Insecure int               // lanes whose link can be taken over from its network: no wss, link_tls or key
 	Writable bool              // the store took the last write in time
 	Unsaved  int               // changes that are not durable yet
 	Waiting  int               // events that wait for their delivery

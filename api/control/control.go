@@ -145,12 +145,13 @@ func (c *screen) releases(m member) bool {
 
 // healthView is the state of the range's links, store, events, timers and actors, and the sign-ins that were refused.
 type healthView struct {
-	Links  map[lanes.LinkState]int   `json:"links"`
-	Lanes  []linkView                `json:"lanes"`
-	Store  storeView                 `json:"store"`
-	Events map[string]int            `json:"events"`
-	Timers map[string]float64        `json:"timers"`
-	Actors map[string]map[string]int `json:"actors"`
+	Links    map[lanes.LinkState]int   `json:"links"`
+	Insecure int                       `json:"insecure_links"` // lanes whose link can be taken over from its network
+	Lanes    []linkView                `json:"lanes"`
+	Store    storeView                 `json:"store"`
+	Events   map[string]int            `json:"events"`
+	Timers   map[string]float64        `json:"timers"`
+	Actors   map[string]map[string]int `json:"actors"`
 	// SignIns are those that were refused in the last 24 hours.
 	SignIns refusedView `json:"refused_sign_ins"`
 }
@@ -179,7 +180,7 @@ func health(_ context.Context, r staffRange, _ endpoint.Empty) (healthView, erro
 	restarts := map[string]int{} // {} instead of null if nothing was restarted
 	maps.Copy(restarts, h.Restarts)
 	return healthView{
-		Links: h.Links,
+		Links: h.Links, Insecure: h.Insecure,
 		Lanes: endpoint.Views(h.Lanes, func(l lanes.LinkHealth) linkView {
 			return linkView{l.Lane, l.Name, l.Link, endpoint.Stamp(l.Since), l.Restarts, l.LastError}
 		}),

@@ -1,7 +1,13 @@
 package main
 
 import (
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
 	"fmt"
+	"net/url"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -58,11 +64,16 @@ func (c check) Run(t *terminal) error {
 	return nil
 }
 
+// linkKeyVariable is the variable with the key for check-controller, which is no setting of a configuration.
+const linkKeyVariable = "RANGEGATE_LINK_KEY"
+
 type checkController struct {
 	Address string        `arg:"" placeholder:"ws://…" help:"The URL of the controller."`
 	Lane    uuid.UUID     `required:"" help:"The id of the controller's lane."`
 	Range   uuid.UUID     `default:"11111111-1111-4111-8111-111111111111" help:"The id of the range."`
-	Key     string        `help:"The lane's key, if it has one."`
+	KeyFile string        `placeholder:"FILE" help:"A file with the lane's key, if it has one. The variable RANGEGATE_LINK_KEY may hold the key instead."`
+	CA      string        `name:"ca" placeholder:"FILE" help:"For wss://: the authorities (PEM) of the controller's certificate, as link_tls.ca."`
+	Pin     string        `name:"fingerprint" placeholder:"sha256:HEX" help:"For wss://: the one certificate, as link_tls.fingerprint."`
 	Reports time.Duration `placeholder:"60s" help:"Also test reports, and wait so long for a person to do something at the lane."`
 }
 
@@ -72,15 +83,77 @@ func (c checkController) Run(t *terminal) error {
 	if err != nil {
 		return err
 	}
+	key, err := c.key(t.environ)
+	if err != nil {
+		return misconfigured{err}
+	}
+	trust, err := c.trust()
+	if err != nil {
+		return misconfigured{err}
+	}
+	address, err := url.Parse(c.Address)
+	if err != nil || address.Scheme != "ws" && address.Scheme != "wss" {
+		return misconfigured{errors.New("the address of the controller wants a ws or wss url")}
+	}
 	driver := websocket.New(websocket.Settings{
-		Lanes: map[uuid.UUID]websocket.Target{c.Lane: {Address: c.Address, Key: c.Key}}, Now: clock.Now,
+		Lanes: map[uuid.UUID]websocket.Target{c.Lane: {Address: c.Address, Key: key}}, TLS: map[uuid.UUID]websocket.TLS{c.Range: trust},
+		Now: clock.Now,
 	})
 	rules := linkconformance.Check{
 		Driver: driver, Lane: link.Lane{Range: c.Range, ID: c.Lane, Epoch: uint64(time.Now().UnixMilli())}, Now: clock.Now,
-		Out: t.out, Reports: c.Reports,
+		Out: t.out, Reports: c.Reports, Keyed: key != "", Address: c.Address, TLS: trust.Config(address.Hostname()),
 	}
 	if broken := rules.Run(t.ctx); broken > 0 {
 		return fmt.Errorf("%d rules of the lane link are broken", broken)
 	}
 	return nil
+}
+
+// key returns the lane's key, from a file or from the environment: a command line can be read by everybody on the machine.
+func (c checkController) key(environ []string) (string, error) {
+	key, where := "", linkKeyVariable
+	for _, entry := range environ {
+		if value, found := strings.CutPrefix(entry, linkKeyVariable+"="); found {
+			key = value
+		}
+	}
+	if c.KeyFile != "" {
+		text, err := os.ReadFile(c.KeyFile)
+		if err != nil {
+			return "", fmt.Errorf("--key-file: %w", err)
+		}
+		key, where = strings.TrimSpace(string(text)), "--key-file"
+		if key == "" {
+			return "", errors.New("--key-file: the file is empty")
+		}
+	}
+	if problem := config.LinkKeyProblem(config.Secret(key)); problem != "" {
+		return "", fmt.Errorf("%s: %s", where, problem)
+	}
+	return key, nil
+}
+
+func (c checkController) trust() (websocket.TLS, error) {
+	trusted := config.LinkTLS{CA: c.CA, Fingerprint: c.Pin}
+	if _, ok := trusted.Pin(); !ok && c.Pin != "" {
+		return websocket.TLS{}, errors.New("--fingerprint: wants sha256: and 64 hexadecimal digits")
+	}
+	if c.CA != "" && c.Pin != "" {
+		return websocket.TLS{}, errors.New("--ca, --fingerprint: two ways to trust; choose one")
+	}
+	trust, err := trustOf(trusted)
+	if err != nil {
+		return websocket.TLS{}, fmt.Errorf("--ca: %w", err)
+	}
+	return trust, nil
+}
+
+type newKey struct{}
+
+// Run prints a new key for a lane's link: 32 random bytes.
+func (newKey) Run(t *terminal) error {
+	var random [32]byte
+	_, _ = rand.Read(random[:]) // never fails (crypto/rand)
+	_, err := fmt.Fprintln(t.out, base64.RawURLEncoding.EncodeToString(random[:]))
+	return err
 }

@@ -28,6 +28,7 @@ type commands struct {
 	Check           check           `cmd:"" help:"List the faults of a configuration, or print it with its defaults, and check what it depends on."`
 	CheckController checkController `cmd:"" help:"Test the rules of the lane link with a controller."`
 	HashPIN         hashPIN         `cmd:"" name:"hash-pin" help:"Read a PIN from the terminal, or from standard input, and print its argon2id hash for the configuration (pin_hash)."`
+	NewKey          newKey          `cmd:"" help:"Print a new key for a lane's link (link.key): 32 random bytes as base64url."`
 	Store           storeCommands   `cmd:"" help:"Check, export, import and back up a configuration's store."`
 	Version         version         `cmd:"" help:"Print the version."`
 }

@@ -86,6 +86,7 @@ func (s *service) buildRange(
 ) (built *rangeRuntime, err error) {
 	built = &rangeRuntime{config: r, trust: trust.CA, settings: actors.Settings{
 		Layout: layout(r), Grace: r.LinkGrace, Driver: s.driver(r, trust), HoldOnLoss: r.OnLinkLoss == config.Hold,
+		InsecureLinks: len(r.InsecureLanes()),
 	}}
 
 	if w := r.Webhook; w != nil {

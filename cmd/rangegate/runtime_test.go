@@ -37,7 +37,7 @@ ranges:
     lanes:
       - {id: 44444444-4444-4444-8444-000000000001, name: Lane 1, bay: 55555555-5555-4555-8555-000000000001}
       - {id: 44444444-4444-4444-8444-000000000002, name: Lane 2, bay: 55555555-5555-4555-8555-000000000001,
-         link: {driver: websocket, address: "ws://127.0.0.1:%[1]s/lane?n=2", key: sesame}}
+         link: {driver: websocket, address: "ws://127.0.0.1:%[1]s/lane?n=2", key: 4GhZ9qJ0sX2vB7nM1cL5kW}}
       - {id: 44444444-4444-4444-8444-000000000003, name: Lane 3, bay: 55555555-5555-4555-8555-000000000001,
          link: {driver: websocket, address: "ws://127.0.0.1:%[1]s/lane?n=3"}}
       - {id: 44444444-4444-4444-8444-000000000004, name: Lane 4, bay: 55555555-5555-4555-8555-000000000001,

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -23,9 +24,13 @@ import (
 // operator is an operations token that cannot be guessed.
 const operator = "planted-operator-6b1f0c9e5d7a48239b0e4f6a7c8d1e2f"
 
-// inProduction is a configuration for real ranges.
+// inProduction is a configuration for real ranges, whose lane links are out of anybody's reach.
 func inProduction(c support.Config) string {
 	c.Operator = operator
+	c.Ranges = slices.Clone(c.Ranges)
+	for i := range c.Ranges {
+		c.Ranges[i].Settings = append(slices.Clone(c.Ranges[i].Settings), "insecure_links: true")
+	}
 	return strings.Replace(c.String(), "environment: playground", "environment: production", 1)
 }
 

@@ -59,7 +59,7 @@ func Lane(n int, more ...string) string {
 	return Entry(LaneID(n), fmt.Sprintf("Lane %d", n), append([]string{"bay: " + Bay}, more...)...)
 }
 
-// Link is the key of a lane whose controller answers at the address. The controller may want a key.
+// Link is the link of a lane whose controller answers at the address. On a lane with a key both sides prove that they have it.
 func Link(address, key string) string {
 	if key == "" {
 		return fmt.Sprintf("link: {driver: websocket, address: %q}", address)

@@ -61,16 +61,17 @@ export class Health {
     }
   }
 
-  #tilesOf({ links, store, events, timers, actors, refused_sign_ins: refused }) {
+  #tilesOf({ links, insecure_links: insecure, store, events, timers, actors, refused_sign_ins: refused }) {
     const { t } = this.#client;
     const { up = 0, faulty = 0, "": connecting = 0 } = links;
     const down = (links.down ?? 0) + connecting; // a link that has never been up is down
     const restarts = Object.entries(actors.restarts).filter(([, n]) => n > 0);
     const tile = (title, kind, value, more = "") =>
       element(`div.tile.${kind}`, {}, element("dt", {}, title), element("dd", {}, element("span", {}, icon(kind === "good" ? "check" : "alert"), value), more ? element("small", {}, more) : null));
+    const notes = [faulty + down > 0 ? t("health.links_not", { down, faulty }) : "", insecure > 0 ? t("health.links_insecure", { n: insecure }) : ""];
     return [
-      tile(t("health.links"), faulty + down > 0 ? "warn" : "good", t("health.links_up", { up, all: up + down + faulty }),
-        faulty + down > 0 ? t("health.links_not", { down, faulty }) : ""),
+      tile(t("health.links"), notes.some(Boolean) ? "warn" : "good", t("health.links_up", { up, all: up + down + faulty }),
+        notes.filter(Boolean).join("; ")),
       tile(t("health.store"), store.writable ? "good" : "danger", t(store.writable ? "health.writable" : "health.not_writable"),
         store.unsaved > 0 ? t("health.unsaved", { n: store.unsaved }) : ""),
       tile(t("health.events"), events.waiting > 100 ? "warn" : "good", t("health.waiting", { n: events.waiting })),

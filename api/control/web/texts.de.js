@@ -258,6 +258,8 @@ export default {
   "health.links": "Bahntechnik",
   "health.links_up": "{up} von {all} verbunden",
   "health.links_not": "{down} ohne Verbindung, {faulty} gestört",
+  "health.links_insecure.one": "{n} Bahn mit unsicherer Verbindung",
+  "health.links_insecure.other": "{n} Bahnen mit unsicherer Verbindung",
   "health.store": "Speicher",
   "health.writable": "speichert",
   "health.not_writable": "kann nicht speichern",

@@ -258,6 +258,8 @@ export default {
   "health.links": "Lane hardware",
   "health.links_up": "{up} of {all} connected",
   "health.links_not": "{down} without link, {faulty} faulty",
+  "health.links_insecure.one": "{n} lane with an insecure link",
+  "health.links_insecure.other": "{n} lanes with an insecure link",
   "health.store": "Store",
   "health.writable": "saving",
   "health.not_writable": "cannot save",

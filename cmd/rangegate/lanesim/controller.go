@@ -2,7 +2,6 @@ package lanesim
 
 import (
 	"context"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"io"
@@ -11,12 +10,12 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
 
 	"rangegate/lanes"
-	"rangegate/lanes/link"
 	"rangegate/lanes/link/sim"
 	"rangegate/lanes/link/websocket/frame"
 )
@@ -61,9 +60,6 @@ func (c *Controller) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case faults.hang:
 		c.hang(r.Context())
 		return
-	case !c.authorized(r.Header.Get("Authorization")):
-		http.Error(w, "wrong key", http.StatusUnauthorized)
-		return
 	}
 	conn := &connection{controller: c, socket: socket}
 	frames, err := websocket.Accept(w, r, &websocket.AcceptOptions{
@@ -86,11 +82,6 @@ func (c *Controller) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	conn.close(conn.run())
 }
 
-func (c *Controller) authorized(authorization string) bool {
-	want := "Bearer " + c.lane.Key
-	return c.lane.Key == "" || subtle.ConstantTimeCompare([]byte(authorization), []byte(want)) == 1
-}
-
 // add notes the connection, and returns false when the controllers are closing.
 func (c *Controller) add(conn *connection) bool {
 	c.mu.Lock()
@@ -106,6 +97,27 @@ func (c *Controller) remove(conn *connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.connections, conn)
+}
+
+// Cut fails the connection, and those of gateways that have not proven themselves yet. The state in force remains.
+func (c *Controller) Cut(err error) {
+	c.Controller.Cut(err)
+	c.dropUnproven()
+}
+
+// PowerCut turns the controller off and on, as that of sim.Controller.
+func (c *Controller) PowerCut(logLost bool) {
+	c.Controller.PowerCut(logLost)
+	c.dropUnproven()
+}
+
+// dropUnproven closes the connections that the simulated lane does not know of yet.
+func (c *Controller) dropUnproven() {
+	c.eachConnection(func(conn *connection) {
+		if conn.link.Load() == nil {
+			_ = conn.socket.Close()
+		}
+	})
 }
 
 // eachConnection calls do for every connection, without the lock.
@@ -134,7 +146,7 @@ type connection struct {
 	writing sync.Mutex // held during every write, and until the hello is written
 	delayed []byte     // a report that the next one overtakes; guarded by writing
 
-	link *sim.WireConnection // nil before the gateway's hello; used by the goroutine of run, which also receives pings
+	link atomic.Pointer[sim.WireConnection] // nil until the gateway is believed: it has said hello, and has proven itself
 }
 
 // protocolError is a rule that the gateway broke. It closes the connection with a status that names the rule.
@@ -153,64 +165,107 @@ func (c *connection) run() error {
 	if c.controller.currentFaults().wrongLane {
 		return c.pose()
 	}
-	line, err := c.writeHello(gateway)
-	if err != nil {
+	handshake := frame.Handshake{Key: c.controller.lane.Key, Lane: c.controller.lane.ID, Gateway: gateway.Challenge}
+	if err := c.answer(gateway, &handshake); err != nil {
 		return err
 	}
-	defer line.Close()
+	defer c.leave()
 	for {
 		c.resetLiveness()
 		message, err := c.read()
 		if err != nil {
 			return err
 		}
+		line := c.link.Load()
 		switch m := message.(type) {
-		case link.State:
+		case frame.ProvenState:
+			if line == nil {
+				if line, err = c.believe(gateway, handshake, m.Proof); err != nil {
+					return err
+				}
+			}
 			if m.Session != nil {
 				m.Session.Since = c.controller.clock.Now()
 			}
-			line.Send(m)
+			line.Send(m.State)
 		case lanes.Log:
-			if !c.controller.currentFaults().loseAcks {
+			if line != nil && !c.controller.currentFaults().loseAcks {
 				line.Ack(m)
 			}
 		}
 	}
 }
 
-func (c *connection) readHello() (link.Lane, error) {
+func (c *connection) readHello() (frame.Greeting, error) {
 	for {
 		message, err := c.read()
 		if err != nil {
-			return link.Lane{}, err
+			return frame.Greeting{}, err
 		}
 		switch m := message.(type) {
 		case nil:
-		case link.Lane:
+		case frame.Greeting:
 			if m.ID != c.controller.lane.ID && !c.controller.currentFaults().wrongLane {
-				return m, protocolError{websocket.StatusPolicyViolation, fmt.Errorf("this is the controller of lane %s", c.controller.lane.ID)}
+				return m, refuse(fmt.Errorf("this is the controller of lane %s", c.controller.lane.ID))
 			}
 			return m, nil
 		default:
-			return link.Lane{}, protocolError{websocket.StatusPolicyViolation, errors.New("the first message is the hello")}
+			return frame.Greeting{}, refuse(errors.New("the first message is the hello"))
 		}
 	}
 }
 
-// writeHello writes the controller's hello before any report.
-func (c *connection) writeHello(gateway link.Lane) (sim.WireConnection, error) {
+func refuse(err error) error { return protocolError{websocket.StatusPolicyViolation, err} }
+
+// answer answers the gateway's hello before any report. Without a key the gateway is believed at once. With one the controller
+// proves that it has it, and the gateway has still to do so.
+func (c *connection) answer(gateway frame.Greeting, handshake *frame.Handshake) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
-	line, hello, err := c.controller.driver.Accept(gateway, c)
+	answer := frame.Hello{Lane: c.controller.lane.ID}
+	if handshake.Key == "" {
+		line, hello, err := c.controller.driver.Accept(gateway.Lane, c)
+		if err != nil {
+			return refuse(err)
+		}
+		c.link.Store(&line)
+		answer.Hello = hello
+	} else {
+		if gateway.Challenge == "" {
+			return refuse(errors.New("this lane has a key: the hello wants a challenge"))
+		}
+		hello, err := c.controller.driver.Greet(gateway.Lane)
+		if err != nil {
+			return refuse(err)
+		}
+		handshake.Controller = frame.NewChallenge()
+		answer.Hello, answer.Challenge, answer.Proof = hello, handshake.Controller, handshake.ControllerProof(hello.LogID)
+	}
+	if err := c.writeLocked(frame.ControllerHello(answer)); err != nil {
+		c.leave()
+		return err
+	}
+	return nil
+}
+
+// believe makes this the lane's connection, if that is the proof of a gateway with the lane's key.
+func (c *connection) believe(gateway frame.Greeting, handshake frame.Handshake, proof string) (*sim.WireConnection, error) {
+	if !handshake.VerifyGateway(proof, gateway.Epoch) {
+		return nil, refuse(errors.New("the gateway has not proven that it has the key of this lane"))
+	}
+	line, _, err := c.controller.driver.Accept(gateway.Lane, c)
 	if err != nil {
-		return line, protocolError{websocket.StatusPolicyViolation, err}
+		return nil, refuse(err)
 	}
-	c.link = &line
-	if err := c.writeLocked(frame.ControllerHello(frame.Hello{Lane: c.controller.lane.ID, Hello: hello})); err != nil {
+	c.link.Store(&line)
+	return &line, nil
+}
+
+// leave ends the lane's part of the connection.
+func (c *connection) leave() {
+	if line := c.link.Load(); line != nil {
 		line.Close()
-		return line, err
 	}
-	return line, nil
 }
 
 // resetLiveness notes a sign of life of the gateway.
@@ -219,8 +274,8 @@ func (c *connection) resetLiveness() {
 		return
 	}
 	_ = c.socket.SetReadDeadline(time.Now().Add(livenessTimeout))
-	if c.link != nil {
-		c.link.Heard()
+	if line := c.link.Load(); line != nil {
+		line.Heard()
 	}
 }
 
@@ -244,13 +299,13 @@ func (c *connection) read() (any, error) {
 	case len(text) > frame.Longest:
 		return nil, protocolError{websocket.StatusMessageTooBig, websocket.ErrMessageTooBig}
 	case kind != websocket.MessageText:
-		return nil, protocolError{websocket.StatusPolicyViolation, errors.New("a message that is not text")}
+		return nil, refuse(errors.New("a message that is not text"))
 	case c.controller.currentFaults().halfOpen:
 		return nil, nil
 	}
 	message, err := frame.FromGateway(text)
 	if err != nil {
-		return nil, protocolError{websocket.StatusPolicyViolation, err}
+		return nil, refuse(err)
 	}
 	return message, nil
 }

@@ -45,7 +45,7 @@ type Lane struct {
 	Name   string      // for OnFault
 	Listen string      // host:port; port 0 is any free one. Several lanes may share an address
 	Path   string      // of the URL, with its query; empty: /
-	Key    string      // required of the gateway; empty: none
+	Key    string      // that controller and gateway prove to each other; empty: no proofs
 	TLS    *tls.Config // nil: ws://. Lanes with the same address use the first one's
 }
 

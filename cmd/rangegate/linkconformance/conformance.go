@@ -4,6 +4,7 @@ package linkconformance
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +29,11 @@ type Check struct {
 	Out    io.Writer
 	// Reports is the time for a person to do something at the lane; 0 leaves out the rules that need a person.
 	Reports time.Duration
+	// Address and TLS are where the controller answers, for connections that the driver does not make.
+	Address string
+	TLS     *tls.Config
+	// Keyed is set for a lane with a key, and adds the rules about strangers who do not have it.
+	Keyed bool
 
 	received *receiver // of the current connection
 	conn     link.Connection
@@ -43,9 +49,13 @@ type rule struct {
 // a broken rule, and when the first rule is broken, as there is no controller then.
 func (c *Check) Run(ctx context.Context) (broken int) {
 	defer c.disconnect()
-	tested := rules
+	tested := slices.Clone(rules)
+	if c.Keyed {
+		tested = append(tested, keyRules...)
+	}
+	tested = append(tested, lastRules...)
 	if c.Reports > 0 {
-		tested = slices.Concat(rules, reportRules)
+		tested = append(tested, reportRules...)
 	}
 	for i, rule := range tested {
 		if ctx.Err() != nil {
@@ -74,6 +84,15 @@ func (c *Check) dial(ctx context.Context) (link.Hello, error) {
 	if err == nil {
 		c.disconnect()
 		c.conn, c.received = conn, received
+	}
+	return hello, err
+}
+
+// dialAnd connects anew and sends a first state, as a controller of a lane with a key believes no gateway before.
+func (c *Check) dialAnd(ctx context.Context, s link.State) (link.Hello, error) {
+	hello, err := c.dial(ctx)
+	if err == nil {
+		err = c.apply(ctx, s)
 	}
 	return hello, err
 }
@@ -131,6 +150,12 @@ func (r *receiver) Reported(report lanes.Report) {
 
 // Down implements link.Receiver.
 func (r *receiver) Down(err error) { r.update(func() { r.down = err }) }
+
+func (r *receiver) isDown() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.down != nil
+}
 
 func (r *receiver) reported() []lanes.Report {
 	r.mu.Lock()
@@ -241,9 +266,12 @@ var rules = []rule{
 		return err
 	}},
 	{"a new connection replaces the one before", func(c *Check, ctx context.Context) error {
+		if err := c.apply(ctx, link.State{Revision: 1}); err != nil { // on a lane with a key the gateway proves itself with it
+			return err
+		}
 		before, conn := c.received, c.conn
 		c.conn = nil
-		if _, err := c.dial(ctx); err != nil {
+		if _, err := c.dialAnd(ctx, link.State{Revision: 1}); err != nil {
 			return err
 		}
 		defer conn.Close()
@@ -265,6 +293,10 @@ var rules = []rule{
 		}
 		return nil
 	}},
+}
+
+// lastRules leave the lane as it was found: free.
+var lastRules = []rule{
 	{"is free when there is no session", func(c *Check, ctx context.Context) error {
 		if _, err := c.dial(ctx); err != nil {
 			return err
@@ -283,7 +315,8 @@ var rules = []rule{
 // reportRules need a person at the lane.
 var reportRules = []rule{
 	{"reports what happens at the lane, and again until it is acknowledged", func(c *Check, ctx context.Context) error {
-		if err := c.apply(ctx, link.State{Revision: 1, Session: c.session(lanes.Waiting, time.Hour), Purchasing: true}); err != nil {
+		waiting := link.State{Revision: 1, Session: c.session(lanes.Waiting, time.Hour), Purchasing: true}
+		if err := c.apply(ctx, waiting); err != nil {
 			return err
 		}
 		c.printf("        do something at the lane now: enter, call for help, or buy (%s)\n", c.Reports)
@@ -291,7 +324,7 @@ var reportRules = []rule{
 			return errors.New("nothing was reported")
 		}
 		first := c.received.reported()[0]
-		if _, err := c.dial(ctx); err != nil {
+		if _, err := c.dialAnd(ctx, waiting); err != nil {
 			return err
 		}
 		if !c.received.wait(ctx, replyTimeout, func() bool { return len(c.received.reports) > 0 && c.received.reports[0].Log == first.Log }) {
@@ -306,7 +339,7 @@ var reportRules = []rule{
 		}
 		c.conn.Ack(reports[len(reports)-1].Log)
 		pause(ctx, time.Second)
-		if _, err := c.dial(ctx); err != nil {
+		if _, err := c.dialAnd(ctx, link.State{Revision: 1}); err != nil {
 			return err
 		}
 		if c.received.wait(ctx, time.Second, func() bool { return len(c.received.reports) > 0 }) {

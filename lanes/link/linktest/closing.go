@@ -42,7 +42,7 @@ func closeAgain(s fixture) {
 	conn.Close()
 	s.Controller.Cut()
 
-	conn, _, received = s.dial()
+	conn, _, received = s.dialAnd(s.running())
 	s.cut(received)
 	conn.Close()
 	received.markClosed()
@@ -63,9 +63,9 @@ func closedAcceptsNothing(s fixture) {
 	conn.Ack(log)
 
 	conn, _, received = s.dial()
-	assert.Equal(s, []uint64{1}, numbers(s.waitReports(received, 1)))
 	assert.True(s, s.Controller.Shown().Open)
 	s.send(conn, received, link.State{Revision: 1})
+	assert.Equal(s, []uint64{1}, numbers(s.waitReports(received, 1)))
 }
 
 func silence(s fixture) {
@@ -87,7 +87,7 @@ func silence(s fixture) {
 		received.markClosed()
 		<-done
 	}
-	_, _, received := s.dial()
+	_, _, received := s.dialAnd(s.running())
 	s.waitReports(received, s.Controller.Unacked())
 }
 

@@ -43,10 +43,10 @@ func downOnce(s fixture) {
 
 	// When the next connection works, the old one has made all its calls.
 	conn, _, received := s.dial()
+	assert.True(s, s.Controller.Shown().Open, "what is sent into a failed connection is lost")
+	s.send(conn, received, s.running())
 	require.NoError(s, s.Controller.Help())
 	s.waitReports(received, 1)
-	assert.True(s, s.Controller.Shown().Open, "what is sent into a failed connection is lost")
-	s.send(conn, received, link.State{Revision: 1})
 }
 
 func refused(s fixture) {
@@ -74,7 +74,7 @@ func replaced(s fixture) {
 	state := s.running()
 	s.send(older, old, state)
 
-	newer, _, received := s.dial()
+	newer, _, received := s.dialAnd(state)
 	s.wait("the older connection is down", old.isDown)
 	older.Send(link.State{Revision: 2})
 	state.Revision = 3
@@ -92,9 +92,9 @@ func olderEpoch(s fixture) {
 	younger, older := s.Lane, s.Lane
 	younger.Epoch = s.Lane.Epoch + 1
 	s.Lane = younger
-	conn, _, received := s.dial()
+	conn, _, received := s.dialAnd(s.running())
 	assert.ErrorIs(s, s.dialFails(context.Background(), older), link.ErrFaulty)
-	s.send(conn, received, s.running())
+	s.send(conn, received, link.State{Revision: 2})
 	assert.False(s, received.isDown(), "a dial that failed replaces nothing")
 
 	s.Controller.PowerCut(false)

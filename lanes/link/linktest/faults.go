@@ -5,6 +5,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"rangegate/lanes"
+	"rangegate/lanes/link"
 )
 
 var faults = []Test{
@@ -13,7 +14,7 @@ var faults = []Test{
 }
 
 func hardware(s fixture) {
-	_, _, received := s.dial()
+	_, _, received := s.dialAnd(link.State{Revision: 1})
 	s.Controller.Fault("target carrier: no answer")
 	s.Controller.Fault("lamp 3: worn out")
 	found := s.waitReports(received, 2)
@@ -24,7 +25,7 @@ func hardware(s fixture) {
 	}
 	s.cut(received)
 
-	_, hello, received := s.dial()
+	_, hello, received := s.dialAnd(link.State{Revision: 1})
 	assert.Equal(s, []string{"target carrier: no answer", "lamp 3: worn out"}, hello.Faults)
 	s.Controller.ClearFaults()
 	cleared := s.waitReports(received, 3)[2]
@@ -39,7 +40,7 @@ func hardware(s fixture) {
 func lastingFault(s fixture) {
 	s.Controller.Fault("fire line: relay stuck")
 	s.Controller.PowerCut(true)
-	_, hello, received := s.dial()
+	_, hello, received := s.dialAnd(link.State{Revision: 1})
 	assert.Equal(s, []string{"fire line: relay stuck"}, hello.Faults)
 	s.Controller.ClearFaults()
 	assert.Equal(s, []uint64{1}, numbers(s.waitReports(received, 1)))

@@ -69,18 +69,18 @@ func untilAcked(s fixture) {
 	s.cut(received)
 	require.NoError(s, s.Controller.HitCarrier(), "a report is stored while the link is down")
 
-	_, _, received = s.dial()
+	_, _, received = s.dialAnd(s.running())
 	assert.Equal(s, []uint64{4, 5}, numbers(s.waitReports(received, 2)))
 	s.cut(received)
 
-	conn, _, received = s.dial()
+	conn, _, received = s.dialAnd(s.running())
 	assert.Equal(s, []uint64{4, 5}, numbers(s.waitReports(received, 2)), "it was not acked")
 	log.Seq = 5
 	conn.Ack(log)
 	s.wait("all reports are removed", func() bool { return s.Controller.Unacked() == 0 })
 	s.cut(received)
 
-	_, _, received = s.dial()
+	_, _, received = s.dialAnd(s.running())
 	require.NoError(s, s.Controller.Help())
 	assert.Equal(s, []uint64{6}, numbers(s.waitReports(received, 1)), "an acked report is not repeated")
 }
@@ -106,7 +106,7 @@ func late(s fixture) {
 	for range 2 {
 		s.elapse(20 * tick)
 		dialled := s.Now()
-		_, _, received = s.dial()
+		_, _, received = s.dialAnd(link.State{Revision: 1})
 		entered := s.waitReports(received, 1)[0]
 		assert.Equal(s, session, entered.Session)
 		assert.GreaterOrEqual(s, entered.Age, dialled.Since(after)-tick)
@@ -151,7 +151,7 @@ func purchase(s fixture) {
 	id := uuid.New()
 	require.NoError(s, s.Controller.Buy(id, items...))
 	s.elapse(20 * time.Millisecond)
-	_, _, received = s.dial()
+	_, _, received = s.dialAnd(link.State{Revision: 1})
 	report := s.waitReports(received, 1)[0]
 	assert.Equal(s, lanes.ReportPurchase, report.Kind)
 	assert.Equal(s, session, report.Session)
@@ -168,7 +168,8 @@ func afterItsSession(s fixture) {
 	s.send(conn, received, next)
 	s.cut(received)
 
-	_, _, received = s.dial()
+	next.Revision = 1
+	_, _, received = s.dialAnd(next)
 	require.NoError(s, s.Controller.Help())
 	found := s.waitReports(received, 2)
 	assert.Equal(s, session, found[0].Session)

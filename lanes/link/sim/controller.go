@@ -208,17 +208,44 @@ func (c *Controller) Stall(stalled bool) {
 	}
 }
 
+// greet returns the hello for that gateway, or why it is refused.
+func (c *Controller) greet(lane link.Lane) (link.Hello, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.refusal(lane); err != nil {
+		return link.Hello{}, err
+	}
+	return c.hello(c.update()), nil
+}
+
+// refusal returns why the controller refuses that gateway, or nil. mu is held.
+func (c *Controller) refusal(lane link.Lane) error {
+	switch {
+	case c.refusing:
+		return errRefused
+	case c.posing:
+		return errPoses
+	case lane.Epoch < c.epoch:
+		return errOldEpoch
+	}
+	return nil
+}
+
+// hello says what is in force. mu is held.
+func (c *Controller) hello(now lanes.Instant) link.Hello {
+	hello := link.Hello{LogID: c.log.last.ID, Firmware: "sim", Hold: c.line.Hold, Faults: slices.Clone(c.faults)}
+	if c.line.Session != uuid.Nil {
+		hello.Session, hello.Phase, hello.Left = c.line.Session, c.line.Phase, c.line.remaining(now)
+	}
+	return hello
+}
+
 // connect makes the newest connection, which replaces an older one, and sends all unacked reports.
 func (c *Controller) connect(lane link.Lane, receiver link.Receiver, wired bool) (*connection, link.Hello, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case c.refusing:
-		return nil, link.Hello{}, errRefused
-	case c.posing:
-		return nil, link.Hello{}, errPoses
-	case lane.Epoch < c.epoch:
-		return nil, link.Hello{}, errOldEpoch
+	if err := c.refusal(lane); err != nil {
+		return nil, link.Hello{}, err
 	}
 	c.epoch = lane.Epoch
 	c.cut(errReplaced)
@@ -228,11 +255,7 @@ func (c *Controller) connect(lane link.Lane, receiver link.Receiver, wired bool)
 	for _, r := range c.log.unacked {
 		c.newest.report(r)
 	}
-	hello := link.Hello{LogID: c.log.last.ID, Firmware: "sim", Hold: c.line.Hold, Faults: slices.Clone(c.faults)}
-	if c.line.Session != uuid.Nil {
-		hello.Session, hello.Phase, hello.Left = c.line.Session, c.line.Phase, c.line.remaining(now)
-	}
-	return c.newest, hello, nil
+	return c.newest, c.hello(now), nil
 }
 
 // fireLine is the state in force on a lane, with its countdown (LINK.md, Safety table). The zero value is a controller

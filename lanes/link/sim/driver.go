@@ -57,7 +57,11 @@ func (d *Driver) Dial(ctx context.Context, lane link.Lane, receiver link.Receive
 	return conn, hello, nil
 }
 
-// Accept is Dial for a gateway that has sent its hello over a wire.
+// Greet returns the hello for a gateway over a wire that has still to prove that it has the lane's key. It changes nothing at
+// the controller and remembers nothing of the gateway: Accept does, once the gateway has proven itself.
+func (d *Driver) Greet(lane link.Lane) (link.Hello, error) { return d.Controller(lane.ID).greet(lane) }
+
+// Accept is Dial for a gateway that has sent its hello over a wire, and has proven itself on a lane with a key.
 func (d *Driver) Accept(lane link.Lane, receiver link.Receiver) (WireConnection, link.Hello, error) {
 	conn, hello, err := d.Controller(lane.ID).connect(lane, receiver, true)
 	return WireConnection{conn}, hello, err

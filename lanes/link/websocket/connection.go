@@ -31,14 +31,19 @@ type connection struct {
 	mu      sync.Mutex
 	ended   bool        // failed or closed: it accepts nothing more
 	cause   error       // why it failed; nil when it was closed
+	proof   string      // for the first state; empty without a key, and afterwards
+	sent    uint64      // revision of the newest state that was written
 	wanted  *link.State // not sent yet
 	acks    []lanes.Log // not sent yet, one for each log
 	writing bool        // the writing goroutine runs
 	pinger  *time.Timer
+
+	confirmed uint64 // the newest revision that the controller has confirmed; only the goroutine that reads uses it
 }
 
-func newConnection(d *Driver, s *socket, log string, receiver link.Receiver) *connection {
-	c := &connection{driver: d, socket: s, log: log, receiver: receiver}
+// newConnection makes a connection whose first state has that proof, if any.
+func newConnection(d *Driver, s *socket, log, proof string, receiver link.Receiver) *connection {
+	c := &connection{driver: d, socket: s, log: log, proof: proof, receiver: receiver}
 	c.mu.Lock() // ping waits until pinger is set
 	c.pinger = time.AfterFunc(d.timeouts.ping, c.ping)
 	c.mu.Unlock()
@@ -95,15 +100,17 @@ func (c *connection) write() {
 	}
 }
 
-// next returns the next message to write: the state before the acks, because it may close a fire line.
+// next returns the next message to write: the state before the acks, because it may close a fire line, and because a controller
+// with a key believes no ack before the proof in the first state.
 func (c *connection) next() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s := c.wanted; s != nil {
-		c.wanted = nil
-		return frame.State(*s, c.driver.settings.Now())
+		text := frame.State(frame.ProvenState{State: *s, Proof: c.proof}, c.driver.settings.Now())
+		c.wanted, c.proof, c.sent = nil, "", s.Revision
+		return text
 	}
-	if len(c.acks) > 0 {
+	if len(c.acks) > 0 && c.proof == "" {
 		log := c.acks[0]
 		if c.acks = c.acks[1:]; len(c.acks) == 0 {
 			c.acks = nil // an idle lane has no buffer
@@ -162,6 +169,9 @@ func (c *connection) handle(h ws.Header) error {
 	}
 	switch m := message.(type) {
 	case frame.Applied:
+		if c.confirms(uint64(m)) {
+			c.socket.budget.refund()
+		}
 		c.call(func(receiver link.Receiver) { receiver.Applied(uint64(m)) })
 	case lanes.Report:
 		m.Log.ID = c.log
@@ -170,6 +180,18 @@ func (c *connection) handle(h ws.Header) error {
 		return violation{ws.StatusPolicyViolation, errors.New("a second hello")}
 	}
 	return nil
+}
+
+// confirms reports whether the controller confirms a state that was written and not confirmed before. The gateway sends as many
+// states as it is asked for, so their confirmations are no flood.
+func (c *connection) confirms(revision uint64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first := revision > c.confirmed && revision <= c.sent
+	if first {
+		c.confirmed = revision
+	}
+	return first
 }
 
 func (c *connection) call(method func(link.Receiver)) {

@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"net/url"
 	"time"
 
@@ -47,7 +46,7 @@ type Settings struct {
 // Target is the address of a lane's controller.
 type Target struct {
 	Address string // ws:// or wss://
-	Key     string // empty: the controller requires none
+	Key     string // that gateway and controller prove to each other; empty: no proofs
 }
 
 // Driver connects to the controllers of many lanes.
@@ -83,8 +82,9 @@ func (d *Driver) Dial(ctx context.Context, lane link.Lane, receiver link.Receive
 	}
 	stopTimeout := context.AfterFunc(ctx, func() { _ = s.wire.Close() })
 	var hello link.Hello
-	if err = s.upgrade(ctx, address, target.Key); err == nil {
-		hello, err = exchangeHellos(s, lane)
+	var proof string
+	if err = s.upgrade(ctx, address); err == nil {
+		hello, proof, err = exchangeHellos(s, lane, target.Key)
 	}
 	if !stopTimeout() && !errors.Is(err, link.ErrFaulty) {
 		err = ctx.Err()
@@ -93,7 +93,7 @@ func (d *Driver) Dial(ctx context.Context, lane link.Lane, receiver link.Receive
 		s.end(d.timeouts.write, err)
 		return nil, link.Hello{}, err
 	}
-	return newConnection(d, s, hello.LogID, receiver), hello, nil
+	return newConnection(d, s, hello.LogID, proof, receiver), hello, nil
 }
 
 // Probe connects to a controller, TLS included, and disconnects. It sends nothing of the protocol, so a controller keeps
@@ -119,10 +119,15 @@ func parseAddress(address string) (*url.URL, error) {
 	return parsed, nil
 }
 
-// exchangeHellos sends the gateway's hello and reads the controller's.
-func exchangeHellos(s *socket, lane link.Lane) (link.Hello, error) {
-	if err := s.write(ws.OpText, frame.GatewayHello(lane)); err != nil {
-		return link.Hello{}, fmt.Errorf("saying hello: %w", err)
+// exchangeHellos sends the gateway's hello and reads the controller's, which proves on a lane with a key that the controller has
+// it. proof is that of the gateway, for its first state, and empty without a key.
+func exchangeHellos(s *socket, lane link.Lane, key string) (hello link.Hello, proof string, err error) {
+	handshake := frame.Handshake{Key: key, Lane: lane.ID}
+	if key != "" {
+		handshake.Gateway = frame.NewChallenge()
+	}
+	if err := s.write(ws.OpText, frame.GatewayHello(frame.Greeting{Lane: lane, Challenge: handshake.Gateway})); err != nil {
+		return link.Hello{}, "", fmt.Errorf("saying hello: %w", err)
 	}
 	for {
 		h, err := s.readHeader(newMessage)
@@ -131,19 +136,36 @@ func exchangeHellos(s *socket, lane link.Lane) (link.Hello, error) {
 			message, err = s.readBody(h)
 		}
 		if err != nil {
-			return link.Hello{}, fmt.Errorf("waiting for the controller's hello: %w", err)
+			return link.Hello{}, "", fmt.Errorf("waiting for the controller's hello: %w", err)
 		}
 		switch m := message.(type) {
 		case nil: // a control frame, or a message of a later version
 		case frame.Hello:
 			if m.Lane != lane.ID {
-				return link.Hello{}, violation{ws.StatusPolicyViolation, fmt.Errorf("the controller is that of lane %s", m.Lane)}
+				return link.Hello{}, "", violation{ws.StatusPolicyViolation, fmt.Errorf("the controller is that of lane %s", m.Lane)}
 			}
-			return m.Hello, nil
+			proof, err = prove(handshake, m, lane.Epoch)
+			return m.Hello, proof, err
 		default:
-			return link.Hello{}, violation{ws.StatusPolicyViolation, errors.New("the controller reports before its hello")}
+			return link.Hello{}, "", violation{ws.StatusPolicyViolation, errors.New("the controller reports before its hello")}
 		}
 	}
+}
+
+// prove checks that the controller has the lane's key, and returns the proof that the gateway has it. Without a key nothing is
+// proven.
+func prove(handshake frame.Handshake, hello frame.Hello, epoch uint64) (proof string, err error) {
+	if handshake.Key == "" {
+		return "", nil
+	}
+	handshake.Controller = hello.Challenge
+	switch {
+	case hello.Challenge == "" || hello.Proof == "":
+		return "", violation{ws.StatusPolicyViolation, errors.New("the controller's hello wants challenge and proof: the lane has a key")}
+	case !handshake.VerifyController(hello.Proof, hello.LogID):
+		return "", violation{ws.StatusPolicyViolation, errors.New("the controller has not proven that it has the key of this lane")}
+	}
+	return handshake.GatewayProof(epoch), nil
 }
 
 // connect makes the connection under the WebSocket, with TLS for a wss:// address.
@@ -158,7 +180,7 @@ func (d *Driver) connect(ctx context.Context, address *url.URL, trust TLS) (*soc
 	if address.Scheme != "wss" {
 		return d.newSocket(wire, wire), nil
 	}
-	secured := tls.Client(wire, trust.config(address.Hostname()))
+	secured := tls.Client(wire, trust.Config(address.Hostname()))
 	if err := secured.HandshakeContext(ctx); err != nil {
 		_ = wire.Close()
 		if isDistrust(err) {
@@ -192,7 +214,8 @@ type TLS struct {
 // ErrFingerprint means that the controller has another certificate than the trusted one.
 var ErrFingerprint = errors.New("the controller's certificate has another fingerprint")
 
-func (t TLS) config(host string) *tls.Config {
+// Config returns the settings of a connection to that host.
+func (t TLS) Config(host string) *tls.Config {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host, RootCAs: t.CA}
 	if t.Fingerprint != nil {
 		config.InsecureSkipVerify = true // the fingerprint is stricter than a name
@@ -214,14 +237,10 @@ func isDistrust(err error) bool {
 }
 
 // upgrade makes the connection a WebSocket. A controller that refuses is faulty, unless ctx has ended. Redirects are not
-// followed: they would send the key to another server.
-func (s *socket) upgrade(ctx context.Context, address *url.URL, key string) error {
+// followed: another address than the configured one is not the lane's.
+func (s *socket) upgrade(ctx context.Context, address *url.URL) error {
 	response := &limitedResponse{ReadWriter: s.frames}
-	header := http.Header{}
-	if key != "" {
-		header.Set("Authorization", "Bearer "+key)
-	}
-	handshake := ws.Dialer{Protocols: []string{frame.Subprotocol}, Header: ws.HandshakeHeaderHTTP(header)}
+	handshake := ws.Dialer{Protocols: []string{frame.Subprotocol}}
 	buffered, agreed, err := handshake.Upgrade(response, address)
 	if buffered != nil { // the controller has not waited for the gateway's hello
 		early, _ := buffered.Peek(buffered.Buffered())

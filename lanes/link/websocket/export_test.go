@@ -21,11 +21,25 @@ func Silence(c link.Connection) time.Duration { return c.(*connection).socket.si
 // Connected returns a connection after the handshake and the hellos.
 func Connected(wire net.Conn, receiver link.Receiver) link.Connection {
 	d := New(Settings{Now: func() lanes.Instant { return lanes.Instant{} }})
-	return newConnection(d, d.newSocket(wire, wire), "log", receiver)
+	return newConnection(d, d.newSocket(wire, wire), "log", "", receiver)
+}
+
+// SetSent makes the connection one that has written that many states.
+func SetSent(conn link.Connection, states uint64) {
+	c := conn.(*connection)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sent = states
+}
+
+// SpendBudget returns a function that takes an empty message out of a new budget at that millisecond.
+func SpendBudget() func(millisecond int) error {
+	b := new(budget)
+	return func(millisecond int) error { return b.spend(time.Duration(millisecond)*time.Millisecond, 0) }
 }
 
 // Upgrade makes only the handshake.
 func Upgrade(wire net.Conn) error {
 	s := &socket{frames: wire, wire: wire}
-	return s.upgrade(context.Background(), &url.URL{Scheme: "ws", Host: "lane.example", Path: "/"}, "key")
+	return s.upgrade(context.Background(), &url.URL{Scheme: "ws", Host: "lane.example", Path: "/"})
 }

@@ -12,6 +12,7 @@ import (
 
 	coder "github.com/coder/websocket"
 	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"rangegate/cmd/rangegate/lanesim"
@@ -21,7 +22,10 @@ import (
 	"rangegate/lanes/link/websocket/frame"
 )
 
-const patience = 10 * time.Second
+const (
+	patience = 10 * time.Second
+	laneKey  = "bGFuZSAxIGhhcyBhIGtleSBvZiAzMiBieXRlcyBoZXI"
+)
 
 // fixture is a driver of one lane.
 type fixture struct {
@@ -78,6 +82,11 @@ func newSimulated(t *testing.T) (*fixture, *lanesim.Controller) {
 // newScripted returns a lane whose controller runs the script after the gateway's hello. pings decides whether it answers a
 // ping.
 func newScripted(t *testing.T, script func(f *fixture, conn *coder.Conn), pings ...func() bool) *fixture {
+	return newKeyed(t, "", func(f *fixture, conn *coder.Conn, _ frame.Greeting) { script(f, conn) }, pings...)
+}
+
+// newKeyed is newScripted for a lane with that key, and a script that gets the gateway's hello.
+func newKeyed(t *testing.T, key string, script func(f *fixture, conn *coder.Conn, gateway frame.Greeting), pings ...func() bool) *fixture {
 	var f *fixture
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		options := &coder.AcceptOptions{Subprotocols: []string{frame.Subprotocol}}
@@ -89,12 +98,14 @@ func newScripted(t *testing.T, script func(f *fixture, conn *coder.Conn), pings 
 			return
 		}
 		defer func() { _ = conn.CloseNow() }()
-		if _, _, err := conn.Read(request.Context()); err == nil {
-			script(f, conn)
+		if _, text, err := conn.Read(request.Context()); err == nil {
+			message, err := frame.FromGateway(text)
+			assert.NoError(t, err)
+			script(f, conn, message.(frame.Greeting))
 		}
 	}))
 	t.Cleanup(server.Close)
-	f = newFixture(t, "ws"+strings.TrimPrefix(server.URL, "http"), "")
+	f = newFixture(t, "ws"+strings.TrimPrefix(server.URL, "http"), key)
 	return f
 }
 

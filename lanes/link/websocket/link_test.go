@@ -16,19 +16,24 @@ import (
 )
 
 func TestLink(t *testing.T) {
-	linktest.Run(t, func(t *testing.T) linktest.Bench {
-		now := clock()
-		lane := link.Lane{Range: uuid.New(), ID: uuid.New(), Epoch: 7}
-		hardware, err := lanesim.New(lanesim.Settings{Now: now},
-			lanesim.Lane{ID: lane.ID, Listen: "127.0.0.1:0", Path: "/lane", Key: "sesame"})
-		require.NoError(t, err)
-		t.Cleanup(hardware.Close)
-		simulated := hardware.Controller(lane.ID)
-		driver := websocket.New(websocket.Settings{
-			Now: now, Lanes: map[uuid.UUID]websocket.Target{lane.ID: {Address: simulated.Address(), Key: "sesame"}},
+	for name, key := range map[string]string{"with a key": laneKey, "without a key": ""} {
+		t.Run(name, func(t *testing.T) {
+			linktest.Run(t, func(t *testing.T) linktest.Bench { return bench(t, key) })
 		})
-		return linktest.Bench{Driver: driver, Lane: lane, Now: now, Controller: controller{simulated}}
+	}
+}
+
+func bench(t *testing.T, key string) linktest.Bench {
+	now := clock()
+	lane := link.Lane{Range: uuid.New(), ID: uuid.New(), Epoch: 7}
+	hardware, err := lanesim.New(lanesim.Settings{Now: now}, lanesim.Lane{ID: lane.ID, Listen: "127.0.0.1:0", Path: "/lane", Key: key})
+	require.NoError(t, err)
+	t.Cleanup(hardware.Close)
+	simulated := hardware.Controller(lane.ID)
+	driver := websocket.New(websocket.Settings{
+		Now: now, Lanes: map[uuid.UUID]websocket.Target{lane.ID: {Address: simulated.Address(), Key: key}},
 	})
+	return linktest.Bench{Driver: driver, Lane: lane, Now: now, Controller: controller{simulated}}
 }
 
 type controller struct{ *lanesim.Controller }

@@ -31,6 +31,8 @@ type socket struct {
 	pingedAt  atomic.Int64 // the oldest unanswered ping: now's Mono; 0: none
 	roundTrip func(took time.Duration)
 
+	budget budget // of what the controller sends; only the goroutine that reads uses it
+
 	writing sync.Mutex
 	ended   bool // a write failed, or a close frame was written: nothing follows; guarded by writing
 }
@@ -88,10 +90,10 @@ func (s *socket) end(timeout time.Duration, err error) {
 }
 
 // drain reads until the controller disconnects: closing a connection with unread bytes would discard the reason that was
-// written last.
+// written last. It stops after as many bytes as a controller may send at once.
 func (s *socket) drain(timeout time.Duration) {
 	if s.frames.SetReadDeadline(time.Now().Add(timeout)) == nil {
-		_, _ = io.Copy(io.Discard, s.frames)
+		_, _ = io.CopyN(io.Discard, s.frames, bytesAtOnce)
 	}
 }
 
@@ -127,6 +129,9 @@ var buffers = sync.Pool{New: func() any { return new([frame.Longest]byte) }}
 // readBody reads the message that begins with that header. It returns nil for a message of an unknown type and for a control
 // frame.
 func (s *socket) readBody(h ws.Header) (message any, err error) {
+	if err := s.budget.spend(s.now().Mono, h.Length); err != nil {
+		return nil, err
+	}
 	if h.OpCode.IsControl() {
 		return nil, s.handleControl(h)
 	}
@@ -172,6 +177,9 @@ func (s *socket) readText(h ws.Header, buffer *[frame.Longest]byte) ([]byte, err
 func (s *socket) readContinuation() (ws.Header, error) {
 	for {
 		h, err := s.readHeader(inMessage)
+		if err == nil {
+			err = s.budget.spend(s.now().Mono, h.Length)
+		}
 		if err != nil || !h.OpCode.IsControl() {
 			return h, err
 		}

@@ -58,7 +58,7 @@ func newDevice(t testing.TB, lane int) *device {
 
 // link is the device's lane in a configuration.
 func (d *device) link() string {
-	return support.Lane(d.lane, support.Link(d.address, support.LaneID(d.lane)))
+	return support.Lane(d.lane, support.Link(d.address, ""))
 }
 
 func (d *device) ServeHTTP(w http.ResponseWriter, r *http.Request) {

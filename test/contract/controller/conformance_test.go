@@ -14,7 +14,9 @@ import (
 // checkController runs check-controller against the controller, as its maker would.
 func checkController(lane *controller, more ...string) (output string, err error) {
 	address := fmt.Sprintf("ws://127.0.0.1:%d/lane", lane.port)
-	out, err := support.Command(append([]string{"check-controller", address, "--lane", support.LaneID(1), "--key", key}, more...)...).CombinedOutput()
+	command := support.Command(append([]string{"check-controller", address, "--lane", support.LaneID(1)}, more...)...)
+	command.Env = append(command.Env, "RANGEGATE_LINK_KEY="+key)
+	out, err := command.CombinedOutput()
 	return string(out), err
 }
 
@@ -27,7 +29,7 @@ func TestAControllerThatKeepsEveryRule(t *testing.T) {
 	output, err := checkController(lane, "--reports", "30s")
 	require.NoError(t, err, output)
 	require.NotContains(t, output, "BROKEN")
-	require.Equal(t, 14, strings.Count(output, "holds "), output)
+	require.Equal(t, 17, strings.Count(output, "holds "), output)
 }
 
 func TestMistakesAreFound(t *testing.T) {
@@ -37,6 +39,9 @@ func TestMistakesAreFound(t *testing.T) {
 		"takes older states":     "a state that is older than the one in force changes nothing",
 		"keeps every connection": "a new connection replaces the one before",
 		"lets anybody in":        "refuses a gateway with an older epoch",
+		"asks for no challenge":  "refuses a gateway that asks for no proof",
+		"believes every proof":   "refuses a gateway whose proof is wrong, or missing",
+		"remembers every epoch":  "keeps its gateway and its fire line, whoever else connects",
 	} {
 		t.Run(mistake, func(t *testing.T) {
 			t.Parallel()
@@ -45,6 +50,25 @@ func TestMistakesAreFound(t *testing.T) {
 			require.Contains(t, output, "BROKEN  "+rule+": ")
 		})
 	}
+}
+
+// The key comes from a file too. Another one than the controller's breaks the first rule, and no more is tested.
+func TestAKeyFromAFile(t *testing.T) {
+	lane := start(t)
+	address := fmt.Sprintf("ws://127.0.0.1:%d/lane", lane.port)
+	check := func(key string) (string, error) {
+		file := support.WriteFile(t, "lane.key", key+"\n")
+		out, err := support.Command("check-controller", address, "--lane", support.LaneID(1), "--key-file", file).CombinedOutput()
+		return string(out), err
+	}
+	output, err := check(key)
+	require.NoError(t, err, output)
+	output, err = check("another key, which is as long as it has to be")
+	require.Error(t, err)
+	require.Contains(t, output, "BROKEN  answers the gateway's hello within 5 s, for its lane: ")
+	require.Contains(t, output, "has not proven that it has the key")
+	require.NotContains(t, output, "holds ")
+	require.NotContains(t, output, "another key")
 }
 
 func TestNobodyAnswers(t *testing.T) {

@@ -1,7 +1,7 @@
 // A lane controller, written from docs/hardware.md alone: it shares no code with the gateway. It serves one lane on
 // 127.0.0.1, does what its input says (one word a line, see `does`), and prints a line of JSON whenever something else
 // is in force.
-import { randomUUID } from "node:crypto";
+import { createHmac, randomBytes, randomUUID, timingSafeEqual } from "node:crypto";
 import { createInterface } from "node:readline";
 import { WebSocketServer } from "ws";
 
@@ -9,7 +9,7 @@ const [laneId, key, mistake] = process.argv.slice(2); // a mistake to make, for 
 const log = { id: randomUUID(), seq: 0, kept: [] }; // reports that are not acknowledged
 const lane = { hold: false, session: null, purchase: null, since: 0, faults: [] };
 let epoch = 0;
-let gateway = null; // the newest connection
+let gateway = null; // the newest connection of a gateway that has proven that it has the key
 let revision = 0;
 
 const running = () => lane.session?.phase === "running" && !lane.hold;
@@ -39,6 +39,49 @@ function tell({ at, ...happened }) {
   send({ type: "report", ...happened, age_ms: Date.now() - at });
 }
 
+// prove is the proof of a side: HMAC-SHA256 under the key, over the lines.
+const prove = (...lines) => createHmac("sha256", key).update(lines.join("\n")).digest();
+
+// greet answers a gateway's hello. Nothing else changes until the gateway has proven itself.
+function greet(socket, hello) {
+  const older = hello.epoch < epoch && mistake !== "lets anybody in";
+  if (hello.protocol !== 1 || hello.lane_id !== laneId || older || (hello.challenge === undefined && mistake !== "asks for no challenge")) {
+    socket.close(1008, "not for me");
+    return;
+  }
+  socket.hello = hello;
+  socket.challenge = randomBytes(32).toString("base64url");
+  if (mistake === "remembers every epoch") epoch = Math.max(epoch, hello.epoch);
+  if (mistake === "forgets") Object.assign(lane, { hold: false, session: null });
+  socket.send(JSON.stringify({
+    type: "hello", protocol: 1, lane_id: laneId, log_id: log.id, firmware: "node",
+    state: {
+      hold: lane.hold, session_id: lane.session?.session_id ?? null, phase: lane.session?.phase ?? null,
+      remaining_ms: remaining(), faults: lane.faults,
+    },
+    challenge: socket.challenge,
+    proof: prove("rangegate.lane.v1 controller", laneId, hello.challenge, socket.challenge, log.id).toString("base64url"),
+  }));
+}
+
+// believe makes the connection the lane's, once its first state has proven that the gateway has the key.
+function believe(socket, proof) {
+  const { challenge, epoch: proven } = socket.hello;
+  const wanted = prove("rangegate.lane.v1 gateway", laneId, socket.challenge, challenge, String(proven));
+  const given = Buffer.from(String(proof), "base64url");
+  const valid = given.length === wanted.length && timingSafeEqual(given, wanted);
+  if ((!valid && mistake !== "believes every proof") || (proven < epoch && mistake !== "lets anybody in")) {
+    socket.close(1008, "not my gateway");
+    return false;
+  }
+  epoch = proven;
+  if (mistake !== "keeps every connection") gateway?.close(1000, "replaced");
+  gateway = socket;
+  revision = 0;
+  log.kept.forEach(tell);
+  return true;
+}
+
 let countdown = null;
 function take(state) {
   if (revision > 0 && state.revision < revision && mistake !== "takes older states") return;
@@ -53,28 +96,16 @@ function take(state) {
 function hear(socket, message) {
   switch (message.type) {
     case "hello":
-      if (message.protocol !== 1 || message.lane_id !== laneId || (message.epoch < epoch && mistake !== "lets anybody in")) {
-        socket.close(1008, "not for me");
-        return;
-      }
-      epoch = message.epoch;
-      if (mistake !== "keeps every connection") gateway?.close(1000, "replaced");
-      if (mistake === "forgets") Object.assign(lane, { hold: false, session: null });
-      gateway = socket;
-      revision = 0;
-      send({
-        type: "hello", protocol: 1, lane_id: laneId, log_id: log.id, firmware: "node",
-        state: {
-          hold: lane.hold, session_id: lane.session?.session_id ?? null, phase: lane.session?.phase ?? null,
-          remaining_ms: remaining(), faults: lane.faults,
-        },
-      });
-      log.kept.forEach(tell);
+      greet(socket, message);
       break;
     case "state":
-      take(message);
+      if (socket === gateway || (socket.hello && !socket.proven && believe(socket, message.proof))) {
+        socket.proven = true; // once another connection has replaced it, what comes on it counts no more
+        take(message);
+      }
       break;
     case "ack":
+      if (socket !== gateway) break;
       if (message.log_id === log.id) log.kept = log.kept.filter(({ seq }) => seq > message.seq);
       show();
       break;
@@ -84,7 +115,6 @@ function hear(socket, message) {
 const server = new WebSocketServer({
   host: "127.0.0.1", port: 0, maxPayload: 16 * 1024,
   handleProtocols: (offered) => (offered.has("rangegate.lane.v1") ? "rangegate.lane.v1" : false),
-  verifyClient: ({ req }) => req.headers.authorization === `Bearer ${key}`,
 });
 server.on("listening", () => console.log(JSON.stringify({ port: server.address().port })));
 server.on("connection", (socket) => {

@@ -18,7 +18,7 @@ import (
 	"rangegate/test/support"
 )
 
-const key = "the key of lane 1"
+const key = "W3V5aB0nq7oXr2kTQmJx9eLcYd4sHf6uPZgA1iEwN8M"
 
 // shown is what the controller says is in force.
 type shown struct {

@@ -1,6 +1,8 @@
 package packages
 
 import (
+	"crypto/sha256"
+	"crypto/tls"
 	"fmt"
 	"os"
 	"regexp"
@@ -12,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/cmd/rangegate/certificate/certificatetest"
 	"rangegate/cmd/rangegate/lanesim"
 	"rangegate/test/support"
 )
@@ -25,7 +28,7 @@ const (
 var filled = map[string]string{
 	"RANGE_ID": support.RangeID, "NAME OF THE RANGE": "The range at the mill",
 	"TOKEN": support.Token, "GROUP_ID": support.Group,
-	"BAY_ID": support.Bay, "LANE_ID": support.LaneID(1),
+	"BAY_ID": support.Bay, "LANE_ID": support.LaneID(1), "LINK_KEY": "W3V5aB0nq7oXr2kTQmJx9eLcYd4sHf6uPZgA1iEwN8M",
 }
 
 // From installing to purging. A session that was sold before an upgrade goes on after it, and after a removal.
@@ -122,13 +125,22 @@ func (m *machine) configure() {
 	write := func() { require.NoError(m.t, os.WriteFile(m.at(configuration), []byte(made), 0)) } // with the mode it has
 	write()
 	output := m.runs(2, "/usr/bin/rangegate", "check", "--config", configuration)
-	for _, missing := range []string{"ranges[0].id", "ranges[0].tokens[0]", "groups[0].id", "bays[0].id", "lanes[0].id", "lanes[0].bay", "link.address"} {
+	for _, missing := range []string{"ranges[0].id", "ranges[0].tokens[0]", "groups[0].id", "bays[0].id", "lanes[0].id", "lanes[0].bay", "link.address", "link.key"} {
 		require.Contains(m.t, output, missing)
 	}
-	controllers, err := lanesim.New(lanesim.Settings{Now: support.Now}, lanesim.Lane{ID: uuid.MustParse(filled["LANE_ID"]), Listen: "127.0.0.1:0"})
+	pair := certificatetest.Issue(m.t, time.Hour)
+	certificate, err := tls.X509KeyPair(pair.Certificate, pair.Key)
+	require.NoError(m.t, err)
+	controllers, err := lanesim.New(lanesim.Settings{Now: support.Now}, lanesim.Lane{
+		ID: uuid.MustParse(filled["LANE_ID"]), Listen: "127.0.0.1:0", Key: filled["LINK_KEY"],
+		TLS: &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}},
+	})
 	require.NoError(m.t, err)
 	m.t.Cleanup(controllers.Close)
-	filled := strings.NewReplacer("CONTROLLER", controllers.Controller(uuid.MustParse(filled["LANE_ID"])).Address())
+	filled := strings.NewReplacer(
+		"CONTROLLER", controllers.Controller(uuid.MustParse(filled["LANE_ID"])).Address(),
+		"ca: /etc/rangegate/controllers.crt", fmt.Sprintf(`fingerprint: "sha256:%x"`, sha256.Sum256(certificatetest.Block(pair.Certificate))),
+	)
 	made = filled.Replace(replaced(made))
 	write()
 	m.runs(0, "/usr/bin/rangegate", "check", "--config", configuration)

@@ -33,7 +33,7 @@ const (
 	signIns    = "5ec2e75ec2e75ec2e75ec2e75ec2e75ec2e75ec2e75ec2e75ec2e75ec2e75ec2" // signs the cookies of staff
 	whsec      = "whsec_cGxhbnRlZC13ZWJob29rLXNlY3JldA=="
 	inQuery    = "planted-in-the-query"
-	linkKey    = "planted-link-key"
+	linkKey    = "planted-link-key-of-lane-2"
 	screenKey  = "planted-screen-key"
 	pin        = "$argon2id$v=19$m=65536,t=2,p=2$cGxhbnRlZC1zYWx0$cGxhbnRlZC1waW4tb2Ytc2Ft"
 	redisPass  = "planted-redis-password"

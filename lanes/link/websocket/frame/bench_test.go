@@ -24,7 +24,7 @@ func BenchmarkState(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				frame.State(c.state, now)
+				frame.State(frame.ProvenState{State: c.state}, now)
 			}
 		})
 	}

@@ -3,7 +3,7 @@
 //
 // Messages are decoded to
 //
-//	from the gateway      link.Lane (hello), link.State (state), lanes.Log (ack)
+//	from the gateway      Greeting (hello), ProvenState (state), lanes.Log (ack)
 //	from the controller   Hello, Applied, lanes.Report
 package frame
 
@@ -35,6 +35,19 @@ const (
 type Hello struct {
 	Lane uuid.UUID // that the controller belongs to
 	link.Hello
+	Challenge, Proof string // empty on a lane without a key
+}
+
+// Greeting is the gateway's hello.
+type Greeting struct {
+	link.Lane
+	Challenge string // empty on a lane without a key
+}
+
+// ProvenState is a state as it comes from the gateway.
+type ProvenState struct {
+	link.State
+	Proof string // in the first state of a connection, empty on a lane without a key
 }
 
 // Applied is the revision of the state in force.
@@ -209,19 +222,20 @@ const (
 const longestNote = 1000
 
 // GatewayHello encodes the first message of a gateway.
-func GatewayHello(lane link.Lane) []byte {
+func GatewayHello(g Greeting) []byte {
 	onLoss := runOut
-	if lane.HoldOnLoss {
+	if g.HoldOnLoss {
 		onLoss = hold
 	}
 	return encode(struct {
-		Type     string    `json:"type"`
-		Protocol int       `json:"protocol"`
-		Range    uuid.UUID `json:"range_id"`
-		Lane     uuid.UUID `json:"lane_id"`
-		Epoch    uint64    `json:"epoch"`
-		OnLoss   string    `json:"on_loss"`
-	}{typeHello, protocol, lane.Range, lane.ID, lane.Epoch, onLoss})
+		Type      string    `json:"type"`
+		Protocol  int       `json:"protocol"`
+		Range     uuid.UUID `json:"range_id"`
+		Lane      uuid.UUID `json:"lane_id"`
+		Epoch     uint64    `json:"epoch"`
+		OnLoss    string    `json:"on_loss"`
+		Challenge string    `json:"challenge,omitempty"`
+	}{typeHello, protocol, g.Range, g.ID, g.Epoch, onLoss, g.Challenge})
 }
 
 type session struct {
@@ -241,14 +255,15 @@ type purchase struct {
 
 // State encodes the complete desired state, with the time that its session has left at now. Milliseconds are rounded down:
 // no lane is open longer than it was sold.
-func State(s link.State, now lanes.Instant) []byte {
+func State(s ProvenState, now lanes.Instant) []byte {
 	message := struct {
 		Type     string    `json:"type"`
 		Revision uint64    `json:"revision"`
 		Hold     bool      `json:"hold"`
 		Session  *session  `json:"session"`
 		Purchase *purchase `json:"purchase"`
-	}{Type: typeState, Revision: s.Revision, Hold: s.Hold}
+		Proof    string    `json:"proof,omitempty"`
+	}{Type: typeState, Revision: s.Revision, Hold: s.Hold, Proof: s.Proof}
 	if current := s.Session; current != nil {
 		message.Session = &session{current.ID, current.Customer, current.Group, current.Phase, milliseconds(current.Remaining(now)), s.Purchasing}
 		if latest := current.Purchase; latest != nil {
@@ -275,7 +290,7 @@ func Ack(log lanes.Log) []byte {
 	}{typeAck, log.ID, log.Seq})
 }
 
-// FromGateway decodes a message of a gateway: a link.Lane, link.State or lanes.Log, or nil for an unknown type. The session
+// FromGateway decodes a message of a gateway: a Greeting, ProvenState or lanes.Log, or nil for an unknown type. The session
 // of a state has its remaining time as Left; the caller sets Since. The error names the broken rule.
 func FromGateway(text []byte) (any, error) {
 	o := parse(text)
@@ -285,12 +300,15 @@ func FromGateway(text []byte) (any, error) {
 		if o.count("protocol", 0) != protocol {
 			o.fail("protocol", "1")
 		}
-		message = link.Lane{
-			Range: o.id("range_id"), ID: o.id("lane_id"), Epoch: o.count("epoch", 0),
-			HoldOnLoss: oneOf(o, "on_loss", runOut, hold) == hold,
+		message = Greeting{
+			Lane: link.Lane{
+				Range: o.id("range_id"), ID: o.id("lane_id"), Epoch: o.count("epoch", 0),
+				HoldOnLoss: oneOf(o, "on_loss", runOut, hold) == hold,
+			},
+			Challenge: o.optionalToken("challenge"),
 		}
 	case typeState:
-		message = readState(o)
+		message = ProvenState{readState(o), o.optionalToken("proof")}
 	case typeAck:
 		message = lanes.Log{ID: o.text("log_id"), Seq: o.count("seq", 1)}
 	}
@@ -342,13 +360,15 @@ func ControllerHello(h Hello) []byte {
 		inForce.Phase, inForce.Remaining = &h.Phase, &remaining
 	}
 	return encode(struct {
-		Type     string    `json:"type"`
-		Protocol int       `json:"protocol"`
-		Lane     uuid.UUID `json:"lane_id"`
-		Log      string    `json:"log_id"`
-		Firmware string    `json:"firmware"`
-		State    state     `json:"state"`
-	}{typeHello, protocol, h.Lane, h.LogID, h.Firmware, inForce})
+		Type      string    `json:"type"`
+		Protocol  int       `json:"protocol"`
+		Lane      uuid.UUID `json:"lane_id"`
+		Log       string    `json:"log_id"`
+		Firmware  string    `json:"firmware"`
+		State     state     `json:"state"`
+		Challenge string    `json:"challenge,omitempty"`
+		Proof     string    `json:"proof,omitempty"`
+	}{typeHello, protocol, h.Lane, h.LogID, h.Firmware, inForce, h.Challenge, h.Proof})
 }
 
 // AppliedRevision encodes the message that the state of that revision is in force.
@@ -425,6 +445,7 @@ func readHello(o object) Hello {
 			h.Faults = append(h.Faults, *fault)
 		}
 	}
+	h.Challenge, h.Proof = o.optionalToken("challenge"), o.optionalToken("proof")
 	return h
 }
 

@@ -36,15 +36,20 @@ func TestGatewayWrites(t *testing.T) {
 		text []byte
 		want string
 	}{
-		{"hello", frame.GatewayHello(link.Lane{Range: rangeID, ID: laneID, Epoch: 3}), `{"type":"hello","protocol":1,
+		{"hello", frame.GatewayHello(frame.Greeting{Lane: link.Lane{Range: rangeID, ID: laneID, Epoch: 3}}), `{"type":"hello","protocol":1,
 			"range_id":"11111111-1111-4111-8111-111111111111","lane_id":"44444444-4444-4444-8444-000000000001","epoch":3,"on_loss":"run_out"}`},
-		{"hello, hold on loss", frame.GatewayHello(link.Lane{Range: rangeID, ID: laneID, Epoch: 3, HoldOnLoss: true}), `{"type":"hello","protocol":1,
+		{"hello, hold on loss", frame.GatewayHello(frame.Greeting{Lane: link.Lane{Range: rangeID, ID: laneID, Epoch: 3, HoldOnLoss: true}}), `{"type":"hello","protocol":1,
 			"range_id":"11111111-1111-4111-8111-111111111111","lane_id":"44444444-4444-4444-8444-000000000001","epoch":3,"on_loss":"hold"}`},
-		{"no session", frame.State(link.State{Revision: 7}, now), `{"type":"state","revision":7,"hold":false,"session":null,"purchase":null}`},
-		{"session", frame.State(link.State{Revision: 8, Hold: true, Session: running, Purchasing: true}, now), `{"type":"state","revision":8,"hold":true,
+		{"hello with a key", frame.GatewayHello(frame.Greeting{Lane: link.Lane{Range: rangeID, ID: laneID, Epoch: 3}, Challenge: own}),
+			`{"type":"hello","protocol":1,"range_id":"11111111-1111-4111-8111-111111111111","lane_id":"44444444-4444-4444-8444-000000000001",
+			"epoch":3,"on_loss":"run_out","challenge":"` + own + `"}`},
+		{"first state with a key", frame.State(frame.ProvenState{State: link.State{Revision: 1}, Proof: own}, now),
+			`{"type":"state","revision":1,"hold":false,"session":null,"purchase":null,"proof":"` + own + `"}`},
+		{"no session", state(link.State{Revision: 7}, now), `{"type":"state","revision":7,"hold":false,"session":null,"purchase":null}`},
+		{"session", state(link.State{Revision: 8, Hold: true, Session: running, Purchasing: true}, now), `{"type":"state","revision":8,"hold":true,
 			"session":{"session_id":"66666666-6666-4666-8666-000000000001","customer_name":"Jo <Smith>","group_id":"33333333-3333-4333-8333-000000000001",
 			"phase":"running","remaining_ms":1798999,"enable_purchasing":true},"purchase":null}`},
-		{"purchase", frame.State(link.State{Revision: 9, Session: &bought}, now), `{"type":"state","revision":9,"hold":false,
+		{"purchase", state(link.State{Revision: 9, Session: &bought}, now), `{"type":"state","revision":9,"hold":false,
 			"session":{"session_id":"66666666-6666-4666-8666-000000000001","customer_name":"Jo <Smith>","group_id":"33333333-3333-4333-8333-000000000001",
 			"phase":"running","remaining_ms":1798999,"enable_purchasing":false},
 			"purchase":{"purchase_id":"77777777-7777-4777-8777-000000000001","phase":"refused","user_message":"Your card was declined."}}`},
@@ -52,6 +57,10 @@ func TestGatewayWrites(t *testing.T) {
 	} {
 		assert.JSONEq(t, c.want, string(c.text), c.name)
 	}
+}
+
+func state(s link.State, now lanes.Instant) []byte {
+	return frame.State(frame.ProvenState{State: s}, now)
 }
 
 func TestControllerWrites(t *testing.T) {
@@ -64,6 +73,12 @@ func TestControllerWrites(t *testing.T) {
 			"hello", frame.ControllerHello(frame.Hello{Lane: laneID, Hello: link.Hello{LogID: "log", Firmware: "1.0"}}),
 			`{"type":"hello","protocol":1,"lane_id":"44444444-4444-4444-8444-000000000001","log_id":"log","firmware":"1.0",
 			"state":{"hold":false,"session_id":null,"phase":null,"remaining_ms":null,"faults":[]}}`,
+		},
+		{
+			"hello with a key", frame.ControllerHello(frame.Hello{Lane: laneID, Hello: link.Hello{LogID: "log"}, Challenge: own, Proof: theirs}),
+			`{"type":"hello","protocol":1,"lane_id":"44444444-4444-4444-8444-000000000001","log_id":"log","firmware":"",
+			"state":{"hold":false,"session_id":null,"phase":null,"remaining_ms":null,"faults":[]},
+			"challenge":"` + own + `","proof":"` + theirs + `"}`,
 		},
 		{"applied", frame.AppliedRevision(7), `{"type":"applied","revision":7}`},
 		{
@@ -90,11 +105,11 @@ func TestTheLongestStateFits(t *testing.T) {
 		ID: session, Group: groupID, Customer: strings.Repeat("\u2028", 200), Phase: lanes.Running, Left: 8 * time.Hour,
 		Purchase: &lanes.Purchase{ID: purchase, Phase: lanes.Declined, UserMessage: strings.Repeat("<", 100_000)},
 	}
-	text := frame.State(link.State{Revision: 1<<64 - 1, Session: s}, lanes.Instant{})
+	text := frame.State(frame.ProvenState{State: link.State{Revision: 1<<64 - 1, Session: s}, Proof: own}, lanes.Instant{})
 	assert.LessOrEqual(t, len(text), frame.Longest)
 	read, err := frame.FromGateway(text)
 	require.NoError(t, err)
-	note := read.(link.State).Session.Purchase.UserMessage
+	note := read.(frame.ProvenState).Session.Purchase.UserMessage
 	assert.True(t, strings.HasSuffix(note, "<…"))
 }
 
@@ -123,7 +138,8 @@ func TestRulesOfAController(t *testing.T) {
 		inForce  = `{"hold":true,"session_id":"66666666-6666-4666-8666-000000000001","phase":"running","remaining_ms":5}`
 		withSeat = `{"type":"hello","protocol":1,"lane_id":"44444444-4444-4444-8444-000000000001","log_id":"log","state":` + inForce + `}`
 	)
-	for _, right := range []string{hello, report, bought, withSeat} {
+	proven := string(frame.ControllerHello(frame.Hello{Lane: laneID, Hello: link.Hello{LogID: "log"}, Challenge: theirs, Proof: own}))
+	for _, right := range []string{hello, report, bought, withSeat, proven} {
 		_, err := frame.FromController([]byte(right))
 		require.NoError(t, err, right)
 	}
@@ -164,6 +180,13 @@ func TestRulesOfAController(t *testing.T) {
 		{hello, `{"hold":true}`, `{"hold":true,"faults":[1]}`, "state.faults: wants a list of texts"},
 		{withSeat, `"running"`, `"ended"`, "state.phase: wants one of [waiting running paused]"},
 		{withSeat, `5`, `null`, "state.remaining_ms: wants a whole number from 0"},
+		{proven, `"` + theirs + `"`, `""`, "challenge: wants 32 bytes as base64url without padding"},
+		{proven, theirs, theirs + "A", "challenge: wants 32 bytes as base64url without padding"},
+		{proven, theirs, theirs[:42] + "+", "challenge: wants 32 bytes as base64url without padding"},
+		{proven, theirs, theirs[:41] + `\n` + "A", "challenge: wants 32 bytes as base64url without padding"},
+		{proven, theirs, theirs[:42] + "9", "challenge: wants 32 bytes as base64url without padding"}, // another spelling of the last byte
+		{proven, own, own[:22], "proof: wants 32 bytes as base64url without padding"},
+		{proven, `"` + own + `"`, "[]", "proof: wants text"},
 	} {
 		text := strings.Replace(c.text, c.old, c.new, 1)
 		message, err := frame.FromController([]byte(text))
@@ -173,13 +196,16 @@ func TestRulesOfAController(t *testing.T) {
 }
 
 func TestRulesOfAGateway(t *testing.T) {
-	hello := string(frame.GatewayHello(link.Lane{Range: rangeID, ID: laneID, Epoch: 3}))
+	hello := string(frame.GatewayHello(frame.Greeting{Lane: link.Lane{Range: rangeID, ID: laneID, Epoch: 3}, Challenge: theirs}))
 	current := &lanes.Session{ID: session, Group: groupID, Customer: "Jo", Phase: lanes.Waiting, Purchase: &lanes.Purchase{ID: purchase, Phase: lanes.Pending}}
-	state := string(frame.State(link.State{Revision: 1, Session: current}, lanes.Instant{}))
+	state := string(frame.State(frame.ProvenState{State: link.State{Revision: 1, Session: current}, Proof: own}, lanes.Instant{}))
 	for _, c := range []struct{ text, old, new, rule string }{
 		{hello, "run_out", "open", "on_loss: wants one of [run_out hold]"},
 		{hello, `"epoch":3`, `"epoch":-3`, "epoch: wants a whole number from 0"},
 		{hello, "11111111-", "1-", "range_id: wants a UUID"},
+		{hello, theirs, theirs[1:], "challenge: wants 32 bytes as base64url without padding"},
+		{hello, `"` + theirs + `"`, "7", "challenge: wants text"},
+		{state, own, own + "=", "proof: wants 32 bytes as base64url without padding"},
 		{state, `"hold":false,`, "", "hold: wants true or false"},
 		{state, `"remaining_ms":0`, `"remaining_ms":null`, "session.remaining_ms: wants a whole number from 0"},
 		{state, "pending", "maybe", "purchase.phase: wants one of [pending accepted refused unresolved]"},

@@ -18,12 +18,12 @@ func FuzzFrame(f *testing.F) {
 		Purchase: &lanes.Purchase{ID: purchase, Phase: lanes.Accepted, UserMessage: "Thanks"},
 	}
 	for _, text := range [][]byte{
-		frame.GatewayHello(link.Lane{Range: rangeID, ID: laneID, Epoch: 3}),
-		frame.State(link.State{Revision: 1, Session: running, Purchasing: true}, lanes.Instant{}),
+		frame.GatewayHello(frame.Greeting{Lane: link.Lane{Range: rangeID, ID: laneID, Epoch: 3}, Challenge: theirs}),
+		frame.State(frame.ProvenState{State: link.State{Revision: 1, Session: running, Purchasing: true}, Proof: own}, lanes.Instant{}),
 		frame.Ack(lanes.Log{ID: "log", Seq: 1}),
 		frame.ControllerHello(frame.Hello{Lane: laneID, Hello: link.Hello{
 			LogID: "log", Firmware: "1", Session: session, Phase: lanes.Paused, Left: time.Second, Faults: []string{"lamp"},
-		}}),
+		}, Challenge: own, Proof: theirs}),
 		frame.AppliedRevision(7),
 		frame.Report(lanes.Report{Log: lanes.Log{Seq: 1}, Kind: lanes.ReportHelp, Age: time.Second}),
 		frame.Report(lanes.Report{Log: lanes.Log{Seq: 2}, Kind: lanes.ReportPurchase, Purchase: purchase, Items: []lanes.Item{{ID: "time", Qty: 1}}}),
@@ -45,7 +45,7 @@ func FuzzFrame(f *testing.F) {
 		if err != nil || message == nil {
 			return
 		}
-		if s, ok := message.(link.State); ok && s.Session != nil && s.Session.Purchase != nil && len(s.Session.Purchase.UserMessage) > 1000 {
+		if s, ok := message.(frame.ProvenState); ok && s.Session != nil && s.Session.Purchase != nil && len(s.Session.Purchase.UserMessage) > 1000 {
 			return // encoding truncates it
 		}
 		repeated, err := frame.FromGateway(rewritten(message))
@@ -56,9 +56,9 @@ func FuzzFrame(f *testing.F) {
 
 func rewritten(message any) []byte {
 	switch m := message.(type) {
-	case link.Lane:
+	case frame.Greeting:
 		return frame.GatewayHello(m)
-	case link.State:
+	case frame.ProvenState:
 		return frame.State(m, lanes.Instant{})
 	case lanes.Log:
 		return frame.Ack(m)
