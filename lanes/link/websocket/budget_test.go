@@ -65,4 +65,13 @@ func TestTheBudgetComesBack(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, says.Close())
 	assert.False(t, isFaulty(received.waitDown(t)), "each of them was asked for")
+
+	said, says = io.Pipe()
+	received = &receiver{down: make(chan error, 2)}
+	websocket.SetSent(websocket.Connected(&stream{in: said}, received), 1)
+	go func() {
+		_, _ = io.WriteString(says, strings.Repeat(shortFrame(whole, `{"type":"applied","revision":1}`), 5002))
+		_ = says.Close()
+	}()
+	assert.True(t, isFaulty(received.waitDown(t)), "one was asked for")
 }

@@ -321,6 +321,71 @@ func TestMissingRecordsAreNoticed(t *testing.T) {
 	}
 }
 
+// A row vanishes while the store is open, and is written again because its lane or its event changes: the write has the whole record, so
+// that nothing is lost and the file is in order. Until then, and if it is never written again, the next start notices it.
+func TestAVanishedRowIsWrittenAgainOrNoticed(t *testing.T) {
+	t.Parallel()
+	id := uuid.UUID{1}
+	last := batchOf(id, 0, 8) // which writes the lane of the first batch again, the attempt of an event, and forgets a key
+	attempted := last.Events[len(last.Events)-1]
+	for table, c := range map[string]struct {
+		which   string
+		written bool
+	}{
+		"lanes":  {fmt.Sprintf("lane_id = '%s'", last.Lanes[0].ID), true},
+		"events": {fmt.Sprintf("position = %d", positionOf(attempted.Cursor)), true},
+		"keys":   {fmt.Sprintf("name = '%s'", last.Forget[0]), false},
+		"ended":  {fmt.Sprintf("position = %d", positionOf(3)), false},
+	} {
+		for _, again := range []bool{false, true} {
+			path := filepath.Join(t.TempDir(), "rangegate.db")
+			s := openAt(t, path)
+			epoch, err := s.Claim(t.Context(), id, opening)
+			require.NoError(t, err)
+			for n := uint64(1); n < 8; n++ {
+				require.NoError(t, s.Flush(t.Context(), batchOf(id, epoch, n)))
+			}
+			before := s.rowCount(t, table)
+			tamper(t, path, "DELETE FROM "+table+" WHERE "+c.which)
+			require.Equal(t, before-1, s.rowCount(t, table))
+			if again {
+				require.NoError(t, s.Flush(t.Context(), batchOf(id, epoch, 8)))
+			}
+			require.NoError(t, s.Close())
+			s, err = Open(path, keepAll)
+			if !again || !c.written {
+				require.ErrorContains(t, err, "the file is damaged", table)
+				require.ErrorContains(t, err, table)
+				continue
+			}
+			require.NoError(t, err, table)
+			_, err = s.Claim(t.Context(), id, opening)
+			require.NoError(t, err)
+			loaded, err := s.Load(t.Context(), id)
+			require.NoError(t, err)
+			require.Len(t, loaded.Lanes, 7)
+			require.Contains(t, loaded.Lanes, last.Lanes[0])
+			log, err := s.Events(t.Context(), id, attempted.Cursor-1, 1)
+			require.NoError(t, err)
+			require.Equal(t, attempted, log[0])
+			require.NoError(t, s.Close())
+		}
+	}
+}
+
+// rowCount returns how many rows of the table are in the file.
+func (s *Store) rowCount(t *testing.T, table string) (rows int) {
+	t.Helper()
+	c, err := sqlite.OpenConn(s.path, sqlite.OpenReadOnly)
+	require.NoError(t, err)
+	require.NoError(t, query(c, "SELECT count(*) FROM "+table, func(r *sqlite.Stmt) error {
+		rows = r.ColumnInt(0)
+		return nil
+	}))
+	require.NoError(t, c.Close())
+	return rows
+}
+
 // tamper changes the file as sqlite3 would.
 func tamper(t *testing.T, path string, statements ...string) {
 	t.Helper()

@@ -182,6 +182,7 @@ func TestRulesOfAController(t *testing.T) {
 		{withSeat, `5`, `null`, "state.remaining_ms: wants a whole number from 0"},
 		{proven, `"` + theirs + `"`, `""`, "challenge: wants 32 bytes as base64url without padding"},
 		{proven, theirs, theirs + "A", "challenge: wants 32 bytes as base64url without padding"},
+		{proven, theirs, theirs + `\n`, "challenge: wants 32 bytes as base64url without padding"}, // which Go's decoder passes over
 		{proven, theirs, theirs[:42] + "+", "challenge: wants 32 bytes as base64url without padding"},
 		{proven, theirs, theirs[:41] + `\n` + "A", "challenge: wants 32 bytes as base64url without padding"},
 		{proven, theirs, theirs[:42] + "9", "challenge: wants 32 bytes as base64url without padding"}, // another spelling of the last byte
