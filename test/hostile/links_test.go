@@ -328,7 +328,9 @@ func TestNoKeyCrossesTheWire(t *testing.T) {
 
 // production is the configuration for production of a range with that lane.
 func production(t *testing.T, lane string, settings ...string) string {
-	return strings.Replace(support.NewConfig(t, []string{lane}, settings...).String(), "environment: playground", "environment: production", 1)
+	configuration := support.NewConfig(t, []string{lane}, settings...)
+	configuration.Operator = operator
+	return strings.Replace(configuration.String(), "environment: playground", "environment: production", 1)
 }
 
 func TestProductionRefusesInsecureLinks(t *testing.T) {
