@@ -116,6 +116,10 @@ func (s *Store) Load(ctx context.Context, rangeID uuid.UUID) (store.Recovered, e
 	if err != nil {
 		return store.Recovered{}, err
 	}
+	return s.decodeRecovered(rangeID, r)
+}
+
+func (s *Store) decodeRecovered(rangeID uuid.UUID, r reply) (store.Recovered, error) {
 	keys := keysOf(rangeID)
 	d := &replyDecoder{store: s, reply: r}
 	recovered := store.Recovered{
