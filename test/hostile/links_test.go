@@ -170,7 +170,8 @@ func stranger(t *testing.T, address string, challenge string, proof func(frame.H
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	conn, _, err := websocket.Dial(ctx, address, &websocket.DialOptions{Subprotocols: []string{frame.Subprotocol}})
+	options := &websocket.DialOptions{Subprotocols: []string{frame.Subprotocol}}
+	conn, _, err := websocket.Dial(ctx, address, options) //nolint:bodyclose // the library closes the body of the handshake
 	require.NoError(t, err)
 	defer func() { _ = conn.CloseNow() }()
 	lane := link.Lane{Range: uuid.MustParse(support.RangeID), ID: uuid.MustParse(support.LaneID(1)), Epoch: math.MaxInt64}

@@ -25,7 +25,8 @@ const strangeEpoch = math.MaxInt64
 // meet connects as a stranger, and says hello with that challenge, or with none.
 func (c *Check) meet(ctx context.Context, challenge string) (stranger, error) {
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: c.TLS}}
-	conn, _, err := websocket.Dial(ctx, c.Address, &websocket.DialOptions{HTTPClient: client, Subprotocols: []string{frame.Subprotocol}})
+	options := &websocket.DialOptions{HTTPClient: client, Subprotocols: []string{frame.Subprotocol}}
+	conn, _, err := websocket.Dial(ctx, c.Address, options) //nolint:bodyclose // the library closes the body of the handshake
 	if err != nil {
 		return stranger{}, err
 	}
