@@ -66,7 +66,7 @@ func (h *hardware) enter(controller *lanesim.Controller) {
 	}
 	at := span{lo: now()}
 	if controller.Enter() == nil {
-		at.hi = now() + transit
+		at.hi = now() + maxTransit
 		h.entered[id] = at
 	}
 }
