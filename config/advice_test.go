@@ -69,7 +69,7 @@ func TestExposuresOfProduction(t *testing.T) {
 func TestProductionRefusesWhatGivesSecretsAway(t *testing.T) {
 	production := func(redis, whsec string) string {
 		return edited(t, "environment: playground\n", "store: {redis: '"+redis+"'}\n",
-			"name: Demo range", "name: Demo range\n    webhook: {url: 'https://h', secrets: ["+whsec+"]}",
+			"name: Demo range", "name: Demo range\n    insecure_links: true\n    webhook: {url: 'https://h', secrets: ["+whsec+"]}",
 			"Lane 1,", "Lane 1, link: {driver: websocket, address: 'ws://h/1'},", "Lane 2,", "Lane 2, link: {driver: websocket, address: 'ws://h/2'},")
 	}
 	const inTheClear = "store.redis: would send its password to another host in the clear: wants rediss://, or a Redis at a loopback address"
