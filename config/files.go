@@ -54,21 +54,21 @@ func newSecretFiles(environ []string) *secretFiles {
 // set reads the file at the path into a Secret or a list of them. The problem quotes neither the path nor the content: a
 // secret may stand in the place of the path.
 func (f *secretFiles) set(target reflect.Value, path string) (problem string) {
-	found, known := f.contents[path]
-	if !known {
-		found.lines, found.problem = f.read(path)
-		f.contents[path] = found
+	content, found := f.contents[path]
+	if !found {
+		content.lines, content.problem = f.read(path)
+		f.contents[path] = content
 	}
 	switch {
-	case found.problem != "":
-		return found.problem
+	case content.problem != "":
+		return content.problem
 	case target.Type() == secretsKind:
-		target.Set(reflect.ValueOf(append([]Secret(nil), found.lines...)))
+		target.Set(reflect.ValueOf(append([]Secret(nil), content.lines...)))
 		return ""
-	case len(found.lines) > 1:
+	case len(content.lines) > 1:
 		return "wants a file with one line"
 	}
-	target.SetString(found.lines[0].Reveal())
+	target.SetString(content.lines[0].Reveal())
 	return ""
 }
 

@@ -95,15 +95,15 @@ func (l *signInLimiter) check(ctx context.Context, b userBrowser, pin string, fr
 		return screens.Overloaded("sign-ins wait")
 	}
 	defer l.waiting.Release()
-	configured, known := l.staff[b.member]
+	configured, isStaff := l.staff[b.member]
 	if wait, ok := l.byNetwork.Reserve(from); !ok {
 		return screens.TooManyAttempts(wait)
 	}
-	if wait, ok := l.byName.reserve(b.member, known); !ok {
+	if wait, ok := l.byName.reserve(b.member, isStaff); !ok {
 		return screens.TooManyAttempts(wait)
 	}
 	hash := configured.PINHash
-	if !known {
+	if !isStaff {
 		hash = l.dummyHash(b.member)
 	}
 	match, err := compare(ctx, l.comparisons, pin, hash)
@@ -111,7 +111,7 @@ func (l *signInLimiter) check(ctx context.Context, b userBrowser, pin string, fr
 		l.byName.refund(b.member)
 		return err
 	}
-	if !match || !known {
+	if !match || !isStaff {
 		return errWrong
 	}
 	l.byNetwork.Refund(from)

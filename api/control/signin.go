@@ -45,10 +45,10 @@ func readSignIn(in *endpoint.Input) signIn {
 // signIn begins a session and ends the one that the browser had before.
 func (c *screen) signIn(ctx context.Context, s signIn) (endpoint.Empty, error) {
 	x := ctx.Value(exchangeKey{}).(exchange)
-	_, known := c.auth.staff[s.member]
+	_, isStaff := c.auth.staff[s.member]
 	logFields := func(line *zerolog.Event) *zerolog.Event {
 		line = line.Stringer("range_id", s.rangeID)
-		if known { // another name may be a PIN typed into the wrong field
+		if isStaff { // another name may be a PIN typed into the wrong field
 			line = line.Str("name", s.name)
 		}
 		return line
@@ -63,7 +63,7 @@ func (c *screen) signIn(ctx context.Context, s signIn) (endpoint.Empty, error) {
 			line = log.Debug()
 		}
 		logFields(line).Err(err).Msg("a sign-in was refused")
-		if known && errors.Is(err, errWrong) {
+		if isStaff && errors.Is(err, errWrong) {
 			c.record(ctx, s.member, lanes.DidFailSignIn)
 		}
 		return endpoint.Empty{}, err
