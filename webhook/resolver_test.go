@@ -55,13 +55,13 @@ func nameReply(query []byte, names map[string]string) []byte {
 		at += 1 + length
 	}
 	asked := binary.BigEndian.Uint16(query[at+1:])
-	address, known := names[strings.Join(labels, ".")]
+	address, found := names[strings.Join(labels, ".")]
 
 	reply := append([]byte{}, query[:at+5]...) // the header and the question
 	reply[2], reply[3] = reply[2]|response, recursion
 	copy(reply[6:headerSize], make([]byte, 6)) // no records so far
 	switch {
-	case !known:
+	case !found:
 		reply[3] |= noSuchName
 		return reply
 	case address == "":

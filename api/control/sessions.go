@@ -236,13 +236,13 @@ func (s *Sessions) begin(m member) *session {
 }
 
 // admit returns the session that a cookie is of, as this process knows it. ok is false if it has ended; hasEnded ends it.
-func (s *Sessions) admit(claimed *session, hasEnded func(*session) bool) (known *session, ok bool) {
+func (s *Sessions) admit(claimed *session, hasEnded func(*session) bool) (current *session, ok bool) {
 	s.mu.Lock()
-	known = s.byID[claimed.id]
-	if known == nil {
-		known = claimed
+	current = s.byID[claimed.id]
+	if current == nil {
+		current = claimed
 	}
-	signedOut := s.isSignedOut(known)
+	signedOut := s.isSignedOut(current)
 	var others []*session
 	if time.Since(s.swept) >= time.Minute {
 		s.swept = time.Now()
@@ -250,19 +250,19 @@ func (s *Sessions) admit(claimed *session, hasEnded func(*session) bool) (known 
 	}
 	s.mu.Unlock()
 	s.forget(others, hasEnded)
-	if signedOut || hasEnded(known) {
+	if signedOut || hasEnded(current) {
 		return nil, false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.isSignedOut(known) {
+	if s.isSignedOut(current) {
 		return nil, false
 	}
-	if first := s.byID[known.id]; first != nil { // of a request at the same time
+	if first := s.byID[current.id]; first != nil { // of a request at the same time
 		return first, first.live.Err() == nil
 	}
-	s.byID[known.id] = known
-	return known, true
+	s.byID[current.id] = current
+	return current, true
 }
 
 // forget removes those sessions that have ended.

@@ -21,8 +21,8 @@ const maxConnections = 20_000
 
 // Which part of a listener's connections one host, and all hosts without valid credentials together, may have.
 const (
-	hostShare     = 0.25
-	strangerShare = 0.75
+	hostShare            = 0.25
+	unauthenticatedShare = 0.75
 )
 
 // slowRequest is how long a request without valid credentials may be under way until its connection is the first one to be closed
@@ -37,9 +37,9 @@ const maxKnown = 10_000
 
 // The names of the limits, in the metric.
 const (
-	hostGroup     = "host"
-	strangerGroup = "strangers"
-	allGroup      = "all"
+	hostGroup            = "host"
+	unauthenticatedGroup = "unauthenticated"
+	allGroup             = "all"
 )
 
 // phase is what a connection is used for.
@@ -58,12 +58,12 @@ type connectionLimits struct {
 	metrics *connectionMetrics
 	exempt  func(netip.Addr) bool // from the limit of one host: trusted proxies
 
-	mu             sync.Mutex
-	all, strangers *connectionGroup
-	perHost        int
-	hosts          map[netip.Prefix]*connectionGroup // that have a connection
-	known, former  map[netip.Prefix]struct{}
-	rotated        time.Time
+	mu                   sync.Mutex
+	all, unauthenticated *connectionGroup
+	perHost              int
+	hosts                map[netip.Prefix]*connectionGroup // that have a connection
+	known, former        map[netip.Prefix]struct{}
+	rotated              time.Time
 }
 
 // connectionGroup is a set of connections under one limit.
@@ -98,7 +98,7 @@ func newConnectionLimits(metrics *connectionMetrics, exempt func(netip.Addr) boo
 
 func (l *connectionLimits) setLimit(limit int) {
 	l.all = newConnectionGroup(allGroup, limit)
-	l.strangers = newConnectionGroup(strangerGroup, int(float64(limit)*strangerShare))
+	l.unauthenticated = newConnectionGroup(unauthenticatedGroup, int(float64(limit)*unauthenticatedShare))
 	l.perHost = max(1, int(float64(limit)*hostShare))
 }
 
@@ -144,9 +144,9 @@ func (l *connectionLimits) place(c *connection) (displaced []*connection, ok boo
 			continue
 		}
 		other := group.slowest()
-		if group == l.all { // a host that is known makes no room for a stranger
-			other = l.strangers.slowest()
-			if other == nil && !slices.Contains(groups, l.strangers) {
+		if group == l.all { // a host that is known makes no room for one that is not authenticated
+			other = l.unauthenticated.slowest()
+			if other == nil && !slices.Contains(groups, l.unauthenticated) {
 				other = l.all.slowest()
 			}
 		}
@@ -180,7 +180,7 @@ func (l *connectionLimits) groupsOf(c *connection) (groups []*connectionGroup) {
 		groups = append(groups, host)
 	}
 	if !l.isKnown(c.host) {
-		groups = append(groups, l.strangers)
+		groups = append(groups, l.unauthenticated)
 	}
 	return append(groups, l.all)
 }
@@ -276,10 +276,10 @@ func (c *connection) Authenticated() {
 	l.forgetHosts()
 	l.known[c.host] = struct{}{}
 	c.places = slices.DeleteFunc(c.places, func(p place) bool {
-		if p.group == l.strangers {
+		if p.group == l.unauthenticated {
 			l.leave(&p, c)
 		}
-		return p.group == l.strangers
+		return p.group == l.unauthenticated
 	})
 }
 
@@ -306,10 +306,10 @@ func newConnectionMetrics(registry prometheus.Registerer) *connectionMetrics {
 	m := &connectionMetrics{prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "rangegate", Name: "connections_limited_total",
 		Help: "Connections that were refused, or displaced by a new one, by the limit that was reached: of one host, of all hosts " +
-			"without valid credentials (strangers), or of all. Normal is 0; a client that opens many at once, or holds them, is one reason.",
+			"without valid credentials (unauthenticated), or of all. Normal is 0; a client that opens many at once, or holds them, is one reason.",
 	}, []string{"limit", "outcome"})}
 	registry.MustRegister(m.connections)
-	for _, limit := range []string{hostGroup, strangerGroup, allGroup} {
+	for _, limit := range []string{hostGroup, unauthenticatedGroup, allGroup} {
 		for _, outcome := range []string{"refused", "displaced"} {
 			m.connections.WithLabelValues(limit, outcome)
 		}

@@ -29,7 +29,7 @@ func (s *socketFrom) Close() error {
 	return nil
 }
 
-// fixtureLimits are limits for 16 connections: 4 of a host, 12 of strangers.
+// fixtureLimits are limits for 16 connections: 4 of a host, 12 of unauthenticated clients.
 func fixtureLimits(proxies ...string) *connectionLimits {
 	l := newConnectionLimits(newConnectionMetrics(prometheus.NewRegistry()), func(address netip.Addr) bool {
 		for _, proxy := range proxies {
@@ -139,7 +139,7 @@ func TestAProxyIsNoHost(t *testing.T) {
 
 // Hosts without valid credentials share three quarters. A host that had valid credentials lately gets a connection when all of those
 // are taken by requests that do not end, and displaces them when nothing else is left.
-func TestStrangersLeaveAReserve(t *testing.T) {
+func TestUnauthenticatedClientsLeaveAReserve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := fixtureLimits()
 		known, _ := admit(t, l, address(1))
@@ -161,9 +161,9 @@ func TestStrangersLeaveAReserve(t *testing.T) {
 		for _, socket := range held {
 			require.False(t, socket.closed)
 		}
-		stranger, _ := admit(t, l, address(20))
-		l.update(stranger, http.StateActive)
-		require.True(t, held[0].closed, "a stranger displaces a stranger")
+		another, _ := admit(t, l, address(20))
+		l.update(another, http.StateActive)
+		require.True(t, held[0].closed, "one without credentials displaces another")
 		require.False(t, held[1].closed)
 
 		second, _ := admit(t, l, address(2)) // displaces held[1]
@@ -171,7 +171,7 @@ func TestStrangersLeaveAReserve(t *testing.T) {
 		second.Authenticated()
 		require.True(t, held[1].closed)
 		require.Equal(t, 16, l.all.open)
-		require.Equal(t, 11, l.strangers.open)
+		require.Equal(t, 11, l.unauthenticated.open)
 
 		time.Sleep(2*knownTime + time.Second)
 		l.mu.Lock()

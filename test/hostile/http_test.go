@@ -122,22 +122,22 @@ func TestOneHostThatHoldsSignInsShutsNobodyOut(t *testing.T) {
 // Many hosts hold sign-ins. A POS that was served before is served on, and one that was never here too.
 func TestManyHostsThatHoldSignInsShutNobodyOut(t *testing.T) {
 	g := serveWithFiles(t, 400)
-	known := posFrom(g, "127.0.0.2")
-	_, err := known.Do("GET", support.V2+"/lanes", "")
+	served := posFrom(g, "127.0.0.2")
+	_, err := served.Do("GET", support.V2+"/lanes", "")
 	require.NoError(t, err)
 	var locals []string
 	for n := range 50 {
 		locals = append(locals, fmt.Sprintf("127.0.1.%d", n+1))
 	}
 	hold(t, g, heldSignIn, 200*time.Millisecond, 200, locals...)
-	for name, pos := range map[string]support.Client{"known": known, "new": posFrom(g, "127.0.0.3")} {
+	for name, pos := range map[string]support.Client{"served": served, "new": posFrom(g, "127.0.0.3")} {
 		for n := range 20 {
 			answer, err := pos.Do("GET", support.V2+"/lanes", "")
 			require.NoError(t, err, "request %d of the %s POS", n, name)
 			require.Equal(t, 200, answer.Status)
 		}
 	}
-	require.Positive(t, g.Metrics().Sum("rangegate_connections_limited_total", `limit="strangers"`, `outcome="displaced"`))
+	require.Positive(t, g.Metrics().Sum("rangegate_connections_limited_total", `limit="unauthenticated"`, `outcome="displaced"`))
 }
 
 // Idle connections of one host make room for its next ones.

@@ -22,18 +22,7 @@ func TestTheTableOfConformanceNamesTestsThatExist(t *testing.T) {
 		}
 		held := cells[len(cells)-2]
 		require.NotEmpty(t, strings.TrimSpace(held), line)
-		where := ""
-		for _, name := range named.FindAllStringSubmatch(held, -1) {
-			if name[1] != "" {
-				if info, err := os.Stat(filepath.Join("../../..", name[1])); err == nil && info.IsDir() {
-					where = name[1]
-				}
-				continue
-			}
-			require.NotEmpty(t, where, line)
-			require.Contains(t, tests(t, where), "\nfunc "+name[2]+"(", "%s has no %s", where, name[2])
-			found++
-		}
+		found += requireTests(t, held)
 	}
 	require.Greater(t, found, 50)
 }
