@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Control } from "./control.mjs";
 import { Lane } from "./lane.mjs";
 import { eventually, scene, story, tell } from "./story.mjs";
-import { advance, changeWorld, controller, got, linked, pos, sessionOn, sessions } from "./pos.mjs";
+import { changeWorld, controller, got, linked, pos, runDown, sessionOn, sessions } from "./pos.mjs";
 
 await story(async () => {
   await linked();
@@ -169,12 +169,12 @@ await story(async () => {
   const ann = await Lane.at(2);
   const last = (await sessionOn(2)).session_id;
   await ann.inState("running");
-  await advance(last, 26);
+  await runDown(2, 4);
   await ann.shows("Less than 5 minutes left");
   await staff.says(2, "ends soon");
-  await advance(last, 3.5);
+  await runDown(2, 0.5);
   await ann.shows("Last minute");
-  await advance(last, (await sessionOn(2)).minutes_remaining - 0.025);
+  await runDown(2, 0.025);
   await ann.shows("Your time is over");
   await staff.inState(2, "free");
   await eventually("the fire line is closed", async () => !(await controller(2)).open);

@@ -30,6 +30,12 @@ export function sell(n, customer, more = {}) {
 
 export const advance = (session, minutes) => pos("POST", "/simulate/advance", { session_id: session, minutes });
 
+// runDown lets the session on the lane run until so many minutes are left, however long the story took to come here.
+export async function runDown(n, minutes) {
+  const { session_id, minutes_remaining } = await sessionOn(n);
+  await advance(session_id, minutes_remaining - minutes);
+}
+
 // linked waits until the controllers of all lanes are reached.
 export const linked = () =>
   eventually("every link is up", async () => (await pos("GET", "/lanes/status")).every((lane) => lane.link === "up"));
