@@ -138,8 +138,11 @@ func (f *fixture) tryStart() error {
 		f.shutDown()
 		return err
 	}
-	f.Range = f.gateway.ranges[f.settings.Layout.Range]
-	return nil
+	r, err := f.gateway.Range(f.settings.Layout.Range)
+	if err == nil {
+		f.Range = r
+	}
+	return err
 }
 
 func (f *fixture) openStore() {

@@ -68,7 +68,7 @@ func (g *Gateway) Reload(ctx context.Context, to Reload) error {
 	if err != nil {
 		return err
 	}
-	leaving := &departure{lanes: leavingLanes(to, change, end)}
+	leaving := &departure{lanes: leavingLanes(change, end)}
 	var begun []*Range
 	takeBack := func(why error) error {
 		leaving.takeBack()
@@ -107,8 +107,11 @@ func (g *Gateway) Reload(ctx context.Context, to Reload) error {
 	ctx, cancel := detached(ctx)
 	defer cancel()
 	errs := make([]error, 0, len(change)+len(end))
-	for i, r := range change {
-		errs = append(errs, r.exchange(ctx, to.Change[i], to.Who))
+	for _, c := range change {
+		errs = append(errs, c.r.exchange(ctx, c.to, to.Who))
+	}
+	for _, id := range to.End {
+		g.forgetElsewhere(id)
 	}
 	for _, r := range end {
 		r.leaving.Store(true)
@@ -125,24 +128,32 @@ func detached(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), endWithin)
 }
 
-// affected returns the ranges that change and those that end, or what refuses the reload at first sight.
-func (g *Gateway) affected(to Reload) (change, end []*Range, err error) {
+// changing is a running range with the settings that it is to have.
+type changing struct {
+	r  *Range
+	to Changed
+}
+
+// affected returns the running ranges that change and those that end, or what refuses the reload at first sight. Another process is
+// responsible for what is on a range that it has claimed.
+func (g *Gateway) affected(to Reload) (change []changing, end []*Range, err error) {
 	var errs []error
 	for _, c := range to.Change {
 		r, err := g.Range(c.Layout.Range)
+		if errors.Is(err, lanes.ErrNotOwner) {
+			continue
+		}
 		if err == nil {
 			err = r.keepsHolds(c.Layout)
 		}
-		change, errs = append(change, r), append(errs, aboutRange(c.Layout.Range, err))
+		change, errs = append(change, changing{r, c}), append(errs, aboutRange(c.Layout.Range, err))
 	}
 	for _, id := range to.End {
 		r, err := g.Range(id)
-		switch {
-		case errors.Is(err, lanes.ErrNotOwner): // another gateway is responsible for what is on it
-			g.mu.RLock()
-			r, err = g.ranges[id], nil
-			g.mu.RUnlock()
-		case err == nil && r.eventsWaiting.Load() > 0 && !to.Force:
+		if errors.Is(err, lanes.ErrNotOwner) {
+			continue
+		}
+		if err == nil && r.eventsWaiting.Load() > 0 && !to.Force {
 			err = fmt.Errorf("%w: %d events wait for their delivery", ErrInUse, r.eventsWaiting.Load())
 		}
 		end, errs = append(end, r), append(errs, aboutRange(id, err))
@@ -198,19 +209,16 @@ type leavingLane struct {
 	lane uuid.UUID
 }
 
-func leavingLanes(to Reload, change, end []*Range) (leaving []leavingLane) {
-	for i, r := range change {
-		after := newSettings(to.Change[i].Settings)
-		for _, place := range r.Layout().Lanes {
+func leavingLanes(change []changing, end []*Range) (leaving []leavingLane) {
+	for _, c := range change {
+		after := newSettings(c.to.Settings)
+		for _, place := range c.r.Layout().Lanes {
 			if !after.has(place.ID) {
-				leaving = append(leaving, leavingLane{r, place.ID})
+				leaving = append(leaving, leavingLane{c.r, place.ID})
 			}
 		}
 	}
 	for _, r := range end {
-		if r.life.Err() != nil { // another process has it
-			continue
-		}
 		for _, place := range r.Layout().Lanes {
 			leaving = append(leaving, leavingLane{r, place.ID})
 		}
