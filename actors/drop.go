@@ -28,10 +28,10 @@ import (
 // dropWithin bounds the wait for what a dropped range has under way.
 const dropWithin = 20 * time.Second
 
-// Drop drops the range because another process has claimed it with that epoch, which may be known before the store refuses a write. It
-// does nothing unless the range runs here with a lower epoch. It does not wait for the end of the range's actors.
-func (g *Gateway) Drop(id uuid.UUID, epoch uint64) {
-	if r, err := g.Range(id); err == nil && r.committer.Epoch < epoch {
+// DropRange drops the range because another process has claimed it, which may be known before the store refuses a write. It does nothing
+// unless the range runs here. It does not wait for the end of the range's actors.
+func (g *Gateway) DropRange(id uuid.UUID) {
+	if r, err := g.Range(id); err == nil {
 		g.drop(r)
 	}
 }

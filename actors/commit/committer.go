@@ -110,7 +110,8 @@ type Committer struct {
 	lastFlush   time.Time // when the last flush became durable, zero before the first
 	lookups     []lookup
 	drained     []chan struct{}
-	fenced      Abandoned
+	abandoned   Abandoned
+	fenced      atomic.Bool
 }
 
 // Abandoned counts the writes that were not durable when another process turned out to own the range.
@@ -295,17 +296,21 @@ func (c *Committer) Fence() Abandoned {
 	c.batch = nil
 	c.fence(sent, c.saveQueue)
 	c.answerLookups()
-	return c.fenced
+	return c.abandoned
 }
+
+// IsFenced reports whether another process is known to own the range. It does before any write comes to Fenced or Lost.
+func (c *Committer) IsFenced() bool { return c.fenced.Load() }
 
 // fence settles what was sent, and what was not. c.mu is held.
 func (c *Committer) fence(sent, waiting []*Write) {
 	c.closed, c.saveQueue = true, nil
-	c.fenced.Sent, c.fenced.Waiting = c.fenced.Sent+len(sent), c.fenced.Waiting+len(waiting)
+	c.fenced.Store(true)
+	c.abandoned.Sent, c.abandoned.Waiting = c.abandoned.Sent+len(sent), c.abandoned.Waiting+len(waiting)
 	c.Metrics.FencedWrites.Add(float64(len(sent) + len(waiting)))
 	for _, w := range slices.Concat(sent, waiting) {
 		if w.unresolved && w.MustSave {
-			c.fenced.Closings++
+			c.abandoned.Closings++
 		}
 	}
 	for _, w := range sent {
