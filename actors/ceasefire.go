@@ -74,7 +74,7 @@ func (r *Range) Hold(ctx context.Context, scope lanes.Scope, who string) (lanes.
 	case <-ctx.Done():
 		return lanes.Reached{}, r.outOfPatience(lanes.ErrNotOwnerClosed)
 	}
-	if !reached.Saved && errors.Is(context.Cause(r.life), lanes.ErrNotOwner) { // the new owner does not know of the hold
+	if !reached.Saved && r.committer.IsFenced() { // the new owner does not know of the hold
 		return lanes.Reached{}, lanes.ErrNotOwnerClosed
 	}
 	r.metrics.Held(reached)

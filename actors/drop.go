@@ -82,13 +82,6 @@ func (g *Gateway) forget(r *Range) (ended chan struct{}, first bool) {
 	return ended, true
 }
 
-// forgetElsewhere forgets a range that another process has claimed: it is not configured any more.
-func (g *Gateway) forgetElsewhere(id uuid.UUID) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	delete(g.elsewhere, id)
-}
-
 // awaitDropped waits until what was dropped has ended, or ctx ends.
 func (g *Gateway) awaitDropped(ctx context.Context) error {
 	g.mu.RLock()

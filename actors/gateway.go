@@ -48,6 +48,7 @@ type Gateway struct {
 	mu        sync.RWMutex // guards what follows and nothing else: it is never held while a committer's lock is taken
 	ranges    map[uuid.UUID]*Range
 	elsewhere map[uuid.UUID]struct{}     // ranges that ran here until another process claimed them
+	refused   map[uuid.UUID]error        // ranges whose layout is refused
 	dropping  map[*Range]<-chan struct{} // closed when the range has ended
 }
 
@@ -55,7 +56,7 @@ type Gateway struct {
 func NewGateway(machine clock.Clock, s store.Store, m *metrics.Metrics, log zerolog.Logger) *Gateway {
 	g := &Gateway{
 		clock: machine, store: s, metrics: m, log: log, quit: make(chan struct{}),
-		ranges: map[uuid.UUID]*Range{}, elsewhere: map[uuid.UUID]struct{}{}, dropping: map[*Range]<-chan struct{}{},
+		ranges: map[uuid.UUID]*Range{}, elsewhere: map[uuid.UUID]struct{}{}, refused: map[uuid.UUID]error{}, dropping: map[*Range]<-chan struct{}{},
 	}
 	library := slog.New(zerolog.NewSlogHandler(log.Level(zerolog.WarnLevel)))
 	g.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return library }))
@@ -65,7 +66,7 @@ func NewGateway(machine clock.Clock, s store.Store, m *metrics.Metrics, log zero
 }
 
 // Range returns the running range with that id. Errors: lanes.ErrNotOwner for one that ran here until another process claimed it,
-// lanes.ErrStarting while there is none otherwise.
+// lanes.ErrStarting while there is none otherwise, with the reason for a range whose layout is refused.
 func (g *Gateway) Range(id uuid.UUID) (*Range, error) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -75,11 +76,14 @@ func (g *Gateway) Range(id uuid.UUID) (*Range, error) {
 	if _, found := g.elsewhere[id]; found {
 		return nil, lanes.ErrNotOwner
 	}
+	if refusal, found := g.refused[id]; found {
+		return nil, refusal
+	}
 	return nil, lanes.ErrStarting
 }
 
 // Ready reports whether all of that many ranges run, every lane of theirs is loaded and the store takes writes. Ranges that other
-// processes have claimed do not count, unless none is left here.
+// processes have claimed, and those whose layout is refused, do not count, unless none is left here.
 func (g *Gateway) Ready(ranges int) bool {
 	running := g.running()
 	for _, r := range running {
@@ -88,9 +92,9 @@ func (g *Gateway) Ready(ranges int) bool {
 		}
 	}
 	g.mu.RLock()
-	elsewhere := len(g.elsewhere)
+	absent := len(g.elsewhere) + len(g.refused)
 	g.mu.RUnlock()
-	return len(running)+elsewhere == ranges && (len(running) > 0 || ranges == 0)
+	return len(running)+absent == ranges && (len(running) > 0 || ranges == 0)
 }
 
 func (g *Gateway) running() []*Range {
@@ -106,12 +110,14 @@ func (g *Gateway) running() []*Range {
 // StartRange claims the range, loads it and starts its tree. The lanes are loaded by the time that Ready says so. Errors: ErrLayout,
 // those of the store.
 func (g *Gateway) StartRange(ctx context.Context, s Settings) error {
-	g.mu.Lock()
-	delete(g.elsewhere, s.Layout.Range)
-	g.mu.Unlock()
+	g.forgetAbsent(s.Layout.Range)
 	r, changed, err := g.recover(ctx, s)
 	if err != nil {
-		return fmt.Errorf("range %s: %w", s.Layout.Range, err)
+		err = fmt.Errorf("range %s: %w", s.Layout.Range, err)
+		if errors.Is(err, ErrLayout) {
+			return g.refuse(s.Layout.Range, err)
+		}
+		return err
 	}
 	for _, w := range changed {
 		r.committer.Save(w)

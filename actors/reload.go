@@ -60,11 +60,12 @@ const (
 	endRounds    = 3                     // of stopping what was sold on a lane while its session was being stopped
 )
 
-// Reload makes the ranges what they are to become, or changes nothing and returns why: ErrInUse if lanes or holds are in use. With
+// Reload makes the ranges what they are to become, or changes nothing and returns why: ErrInUse if lanes or holds are in use. A range that
+// begins with a layout that is refused (Refusal) is not served, and keeps no other from what it is to become. With
 // ErrEnded it has changed what the error names, and nothing else; with ErrUnfinished the ranges are what they were to become. The
 // caller sees to it that one reload runs at a time.
 func (g *Gateway) Reload(ctx context.Context, to Reload) error {
-	change, end, err := g.affected(to)
+	begin, change, end, err := g.affected(to)
 	if err != nil {
 		return err
 	}
@@ -88,8 +89,11 @@ func (g *Gateway) Reload(ctx context.Context, to Reload) error {
 			return takeBack(err)
 		}
 	}
-	for _, s := range to.Begin {
-		if err := g.StartRange(ctx, s); err != nil {
+	for _, s := range begin {
+		switch err := g.StartRange(ctx, s); {
+		case errors.Is(err, ErrLayout):
+			continue
+		case err != nil:
 			return takeBack(err)
 		}
 		r, err := g.Range(s.Layout.Range)
@@ -111,7 +115,7 @@ func (g *Gateway) Reload(ctx context.Context, to Reload) error {
 		errs = append(errs, c.r.exchange(ctx, c.to, to.Who))
 	}
 	for _, id := range to.End {
-		g.forgetElsewhere(id)
+		g.forgetAbsent(id)
 	}
 	for _, r := range end {
 		r.leaving.Store(true)
@@ -134,23 +138,27 @@ type changing struct {
 	to Changed
 }
 
-// affected returns the running ranges that change and those that end, or what refuses the reload at first sight. Another process is
-// responsible for what is on a range that it has claimed.
-func (g *Gateway) affected(to Reload) (change []changing, end []*Range, err error) {
+// affected returns the ranges that begin, the running ones that change and those that end, or what refuses the reload at first sight. A
+// range whose layout is refused begins with its new one. Another process is responsible for what is on a range that it has claimed.
+func (g *Gateway) affected(to Reload) (begin []Settings, change []changing, end []*Range, err error) {
+	begin = slices.Clone(to.Begin)
 	var errs []error
 	for _, c := range to.Change {
 		r, err := g.Range(c.Layout.Range)
-		if errors.Is(err, lanes.ErrNotOwner) {
+		switch {
+		case errors.Is(err, lanes.ErrNotOwner):
 			continue
-		}
-		if err == nil {
+		case errors.Is(err, ErrLayout):
+			begin = append(begin, c.Settings)
+			continue
+		case err == nil:
 			err = r.keepsHolds(c.Layout)
 		}
 		change, errs = append(change, changing{r, c}), append(errs, aboutRange(c.Layout.Range, err))
 	}
 	for _, id := range to.End {
 		r, err := g.Range(id)
-		if errors.Is(err, lanes.ErrNotOwner) {
+		if errors.Is(err, lanes.ErrNotOwner) || errors.Is(err, ErrLayout) {
 			continue
 		}
 		if err == nil && r.eventsWaiting.Load() > 0 && !to.Force {
@@ -158,7 +166,7 @@ func (g *Gateway) affected(to Reload) (change []changing, end []*Range, err erro
 		}
 		end, errs = append(end, r), append(errs, aboutRange(id, err))
 	}
-	return change, end, errors.Join(errs...)
+	return begin, change, end, errors.Join(errs...)
 }
 
 // keepsHolds returns ErrInUse unless every hold still covers what it was set over: changing a lane's bay takes it neither out of a

@@ -87,7 +87,8 @@ type storeMetrics struct {
 	flushing prometheus.Histogram
 	writes   prometheus.Histogram
 
-	FencedWrites prometheus.Counter
+	FencedWrites  prometheus.Counter
+	RangesRefused prometheus.Gauge
 }
 
 func (m maker) ofStore() storeMetrics {
@@ -104,6 +105,8 @@ func (m maker) ofStore() storeMetrics {
 		FencedWrites: m.counter("fenced_writes_total",
 			"Changes that were not saved, or not known to be, because another process owns the range. Some at a take-over from a node that "+
 				"still runs are normal: their clients are told. Normal is 0 otherwise."),
+		RangesRefused: m.gauge("ranges_refused",
+			"Ranges that are not served, because the configuration has lost a lane that is in use; the log names both. Normal is 0."),
 	}
 	FromZero(all.flushes, "ok", "failed")
 	return all
