@@ -17,7 +17,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
-	"golang.org/x/sync/errgroup"
 
 	"rangegate/actors"
 	"rangegate/actors/clock"
@@ -166,18 +165,15 @@ func rangeIDs(c config.Config) []uuid.UUID {
 	return ids
 }
 
-// start recovers the ranges from the store, eight at a time.
+// start recovers the ranges from the store. The error names every lane in use that the configuration has lost.
 func (s *service) start(ctx context.Context, retire []uuid.UUID) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(8)
+	var all []actors.Settings
 	for _, r := range s.current.Load().ranges {
-		group.Go(func() error {
-			settings := r.settings
-			settings.Retire = retire
-			return s.gateway.StartRange(ctx, settings)
-		})
+		settings := r.settings
+		settings.Retire = retire
+		all = append(all, settings)
 	}
-	err := group.Wait()
+	err := s.gateway.StartRanges(ctx, all)
 	if errors.Is(err, actors.ErrLayout) {
 		return misconfigured{err}
 	}
@@ -250,7 +246,7 @@ func (s *service) reload(ctx context.Context, who string, force bool) (api.Reloa
 	if err != nil {
 		return api.Reloaded{}, err
 	}
-	return reloaded(d), nil
+	return s.reloaded(d), nil
 }
 
 func (s *service) tryReload(ctx context.Context, who string, force bool) (config.Difference, error) {
@@ -284,7 +280,7 @@ func (s *service) tryReload(ctx context.Context, who string, force bool) (config
 		s.log.Error().Err(err).Msg("reload: something has not ended in time")
 	case errors.Is(err, actors.ErrEnded):
 		return none, api.RefuseReload(api.PartlyEnded, err)
-	case errors.Is(err, actors.ErrInUse), errors.Is(err, actors.ErrLayout):
+	case errors.Is(err, actors.ErrInUse):
 		return none, api.RefuseReload(api.InUse, err)
 	case err != nil:
 		return none, api.RefuseReload(api.ReloadFailed, err)
@@ -311,7 +307,7 @@ func (g *gatewayRuntime) rangeChanges(d config.Difference, who string, force boo
 }
 
 // reloaded returns the difference as the answer to the operator.
-func reloaded(d config.Difference) api.Reloaded {
+func (s *service) reloaded(d config.Difference) api.Reloaded {
 	answer := api.Reloaded{Keys: d.Keys, Ranges: []api.ReloadedRange{}}
 	add := func(change string, ids []uuid.UUID) {
 		for _, id := range ids {
@@ -325,5 +321,10 @@ func reloaded(d config.Difference) api.Reloaded {
 		})
 	}
 	add("removed", d.Removed)
+	for i, r := range answer.Ranges {
+		if refusal := s.gateway.Refusal(r.ID); refusal != nil {
+			answer.Ranges[i].Refused = refusal.Error()
+		}
+	}
 	return answer
 }
