@@ -17,7 +17,7 @@ const ttl = 5 * time.Second
 
 var start = time.Date(2026, 5, 1, 9, 0, 0, 0, time.UTC)
 
-func lease(name, digest string, since time.Duration) store.Lease {
+func newLease(name, digest string, since time.Duration) store.Lease {
 	run := uuid.NewSHA1(uuid.Nil, []byte(name))
 	return store.Lease{Node: store.Node{Run: run, Name: name, Address: name + ":1"}, Digest: digest, DigestSince: start.Add(since)}
 }
@@ -26,7 +26,7 @@ func lease(name, digest string, since time.Duration) store.Lease {
 func leases(t *rapid.T) []store.Lease {
 	all := make([]store.Lease, rapid.IntRange(1, 6).Draw(t, "nodes"))
 	for i := range all {
-		all[i] = lease(fmt.Sprint("node ", i), rapid.SampledFrom([]string{"d1", "d2", "d3"}).Draw(t, "digest"),
+		all[i] = newLease(fmt.Sprint("node ", i), rapid.SampledFrom([]string{"d1", "d2", "d3"}).Draw(t, "digest"),
 			time.Duration(rapid.IntRange(0, 3).Draw(t, "since"))*time.Minute)
 		all[i].Draining = rapid.IntRange(0, 4).Draw(t, "draining") == 0
 		if rapid.IntRange(0, 4).Draw(t, "refusing") == 0 {
@@ -48,7 +48,7 @@ func ids(t *rapid.T, label string, n int) []uuid.UUID {
 func TestOneNodeWantsAnUnownedRange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		live := leases(t)
-		dead := lease("dead", "d1", 0)
+		dead := newLease("dead", "d1", 0)
 		var ranges []rangeView
 		for i, id := range ids(t, "range", 10) {
 			r := rangeView{Ownership: store.Ownership{Range: id, Epoch: uint64(i)}}
@@ -80,7 +80,7 @@ func TestWhatIsNeverPlanned(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		live := leases(t)
 		self := rapid.SampledFrom(live).Draw(t, "self")
-		dead := lease("dead", "d1", 0)
+		dead := newLease("dead", "d1", 0)
 		v := view{
 			self: self.Run, ttl: ttl, leases: live, mayClaim: rapid.Bool().Draw(t, "may claim"), settled: rapid.Bool().Draw(t, "settled"),
 			moving: rapid.IntRange(0, 6).Draw(t, "moving"),
@@ -168,7 +168,7 @@ func TestANodeThatGoesMovesNoRangeBetweenOthers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var all []store.Node
 		for i := range rapid.IntRange(2, 8).Draw(t, "nodes") {
-			all = append(all, lease(fmt.Sprint("node ", i), "d", 0).Node)
+			all = append(all, newLease(fmt.Sprint("node ", i), "d", 0).Node)
 		}
 		gone := rapid.IntRange(0, len(all)-1).Draw(t, "gone")
 		left := slices.Delete(slices.Clone(all), gone, gone+1)
@@ -195,7 +195,7 @@ func TestRangesSpreadEvenly(t *testing.T) {
 
 // Of a rolling change the newest configuration counts, and a node that starts with an old file does not make that one newer.
 func TestTheNewestConfigurationIsServed(t *testing.T) {
-	old, reloaded, restarted := lease("old", "d1", 0), lease("reloaded", "d2", time.Hour), lease("restarted", "d1", 2*time.Hour)
+	old, reloaded, restarted := newLease("old", "d1", 0), newLease("reloaded", "d2", time.Hour), newLease("restarted", "d1", 2*time.Hour)
 	require.Equal(t, []store.Node{reloaded.Node}, candidates([]store.Lease{old, reloaded, restarted}))
 	reloaded.Draining = true
 	require.Equal(t, []store.Node{old.Node, restarted.Node}, candidates([]store.Lease{old, reloaded, restarted}), "who drains decides nothing")
@@ -203,7 +203,7 @@ func TestTheNewestConfigurationIsServed(t *testing.T) {
 
 // A range that its best node does not take, for whatever reason, is served all the same.
 func TestTheNextNodeTakesWhatTheBestOneLeaves(t *testing.T) {
-	live := []store.Lease{lease("a", "d", 0), lease("b", "d", 0), lease("c", "d", 0)}
+	live := []store.Lease{newLease("a", "d", 0), newLease("b", "d", 0), newLease("c", "d", 0)}
 	id := uuid.New()
 	order := ranked(candidates(live), id)
 	for rank, self := range order {
@@ -218,7 +218,7 @@ func TestTheNextNodeTakesWhatTheBestOneLeaves(t *testing.T) {
 }
 
 func TestADrainLeavesWhatIsInUseForLast(t *testing.T) {
-	draining, other := lease("a", "d", 0), lease("b", "d", 0)
+	draining, other := newLease("a", "d", 0), newLease("b", "d", 0)
 	draining.Draining = true
 	v := view{self: draining.Run, ttl: ttl, leases: []store.Lease{draining, other}, mayClaim: true}
 	for i := range 3 {
