@@ -375,7 +375,7 @@ func (k *Keeper) view() (v view, ready bool) {
 	v = view{
 		self: k.Self.Run, ttl: k.TTL, leases: k.lease.all,
 		mayClaim: k.lease.mayClaim(now, k.TTL), mayTakeOver: k.lease.mayTakeOver(now, k.TTL),
-		settled: now.Sub(k.lease.nodesSameAt) >= settleTTLs*k.TTL,
+		settled: now.Sub(k.lease.nodesSameAt) >= settleTTLs*k.TTL && k.lease.heldFor(now, k.TTL) >= settleTTLs*k.TTL,
 	}
 	unownedRanges := 0
 	for id, e := range k.ranges {
