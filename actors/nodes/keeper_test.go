@@ -188,7 +188,7 @@ func (n *node) start(ranges []uuid.UUID) *node {
 	return n
 }
 
-// startTogether starts nodes at the same time, and waits until they serve the ranges.
+// startTogether starts nodes at the same time, and waits until they serve the ranges, each some of them.
 func startTogether(t *testing.T, server *redistest.Server, ranges []uuid.UUID, names ...string) []*node {
 	t.Helper()
 	var all []*node
@@ -198,6 +198,14 @@ func startTogether(t *testing.T, server *redistest.Server, ranges []uuid.UUID, n
 	for _, n := range all {
 		n.start(ranges)
 	}
+	require.Eventually(t, func() bool {
+		for _, n := range all {
+			if running, _, _ := n.counts(); running == 0 {
+				return false
+			}
+		}
+		return true
+	}, patience, tick)
 	served(t, ranges, all...)
 	return all
 }
