@@ -109,7 +109,21 @@ func (g *gate) Watch(ctx context.Context) <-chan store.Ownership {
 	if !g.watch {
 		return nil
 	}
-	return g.Nodes.Watch(ctx)
+	heard := make(chan store.Ownership)
+	go func() {
+		defer close(heard)
+		for change := range g.Nodes.Watch(ctx) {
+			if g.err() != nil {
+				continue
+			}
+			select {
+			case heard <- change:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return heard
 }
 
 func (n *node) Start(_ context.Context, id uuid.UUID, epoch uint64) error {
