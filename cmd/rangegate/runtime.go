@@ -72,7 +72,7 @@ func (s *service) build(c config.Config, before *gatewayRuntime) (*gatewayRuntim
 			}
 			d.Changed = append(d.Changed, config.RangeDifference{ID: r.ID, Keys: []string{"link_tls.ca"}}) // the file's content
 		}
-		if next.ranges[r.ID], err = s.buildRange(r, c.Environment, trust, old); err != nil {
+		if next.ranges[r.ID], err = s.buildRange(r, c.Environment, trust, len(c.InsecureLanes(r)), old); err != nil {
 			return nil, d, misconfigured{fmt.Errorf("range %s: %w", r.ID, err)}
 		}
 	}
@@ -82,11 +82,11 @@ func (s *service) build(c config.Config, before *gatewayRuntime) (*gatewayRuntim
 // buildRange makes the runtime of a range. Each range has clients with connections of their own, so a slow integrator
 // delays no other range; a client with an unchanged configuration is taken over from the old runtime, which may be nil.
 func (s *service) buildRange(
-	r config.Range, environment config.Environment, trust websocket.TLS, old *rangeRuntime,
+	r config.Range, environment config.Environment, trust websocket.TLS, insecure int, old *rangeRuntime,
 ) (built *rangeRuntime, err error) {
 	built = &rangeRuntime{config: r, trust: trust.CA, settings: actors.Settings{
 		Layout: layout(r), Grace: r.LinkGrace, Driver: s.driver(r, trust), HoldOnLoss: r.OnLinkLoss == config.Hold,
-		InsecureLinks: len(r.InsecureLanes()),
+		InsecureLinks: insecure,
 	}}
 
 	if w := r.Webhook; w != nil {

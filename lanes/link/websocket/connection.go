@@ -18,7 +18,7 @@ var errSilent = fmt.Errorf("%w for %s", link.ErrSilent, silenceTimeout)
 // connection is one connection to a controller, after the hellos. Whatever ends it closes the socket; only the goroutine
 // that reads then calls Down.
 type connection struct {
-	driver   *Driver
+	timeouts *timeouts
 	socket   *socket
 	log      string // the id of the controller's report log
 	receiver link.Receiver
@@ -42,10 +42,10 @@ type connection struct {
 }
 
 // newConnection makes a connection whose first state has that proof, if any.
-func newConnection(d *Driver, s *socket, log, proof string, receiver link.Receiver) *connection {
-	c := &connection{driver: d, socket: s, log: log, proof: proof, receiver: receiver}
+func newConnection(t *timeouts, s *socket, log, proof string, receiver link.Receiver) *connection {
+	c := &connection{timeouts: t, socket: s, log: log, proof: proof, receiver: receiver}
 	c.mu.Lock() // ping waits until pinger is set
-	c.pinger = time.AfterFunc(d.timeouts.ping, c.ping)
+	c.pinger = time.AfterFunc(t.ping, c.ping)
 	c.mu.Unlock()
 	go c.read()
 	return c
@@ -106,7 +106,7 @@ func (c *connection) next() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s := c.wanted; s != nil {
-		text := frame.State(frame.ProvenState{State: *s, Proof: c.proof}, c.driver.settings.Now())
+		text := frame.State(frame.ProvenState{State: *s, Proof: c.proof}, c.socket.now())
 		c.wanted, c.proof, c.sent = nil, "", s.Revision
 		return text
 	}
@@ -123,7 +123,7 @@ func (c *connection) next() []byte {
 
 // ping pings the controller periodically, and fails the connection when the controller was silent for too long.
 func (c *connection) ping() {
-	timeouts := c.driver.timeouts
+	timeouts := c.timeouts
 	silence := c.socket.silence()
 	if silence >= timeouts.silence {
 		c.fail(errSilent)
@@ -205,7 +205,7 @@ func (c *connection) call(method func(link.Receiver)) {
 // end closes the socket, and calls Down with the first cause unless the connection was closed.
 func (c *connection) end(err error) {
 	c.stop(err)
-	c.socket.end(c.driver.timeouts.write, err)
+	c.socket.end(c.timeouts.write, err)
 	c.mu.Lock()
 	cause := c.cause
 	c.mu.Unlock()

@@ -93,7 +93,7 @@ func (d *Driver) Dial(ctx context.Context, lane link.Lane, receiver link.Receive
 		s.end(d.timeouts.write, err)
 		return nil, link.Hello{}, err
 	}
-	return newConnection(d, s, hello.LogID, proof, receiver), hello, nil
+	return newConnection(&d.timeouts, s, hello.LogID, proof, receiver), hello, nil
 }
 
 // Probe connects to a controller, TLS included, and disconnects. It sends nothing of the protocol, so a controller keeps
@@ -178,7 +178,7 @@ func (d *Driver) connect(ctx context.Context, address *url.URL, trust TLS) (*soc
 	}
 	wire := deadlineConn{conn, d.timeouts.write}
 	if address.Scheme != "wss" {
-		return d.newSocket(wire, wire), nil
+		return newSocket(ws.StateClientSide, wire, wire, d.settings), nil
 	}
 	secured := tls.Client(wire, trust.Config(address.Hostname()))
 	if err := secured.HandshakeContext(ctx); err != nil {
@@ -188,7 +188,7 @@ func (d *Driver) connect(ctx context.Context, address *url.URL, trust TLS) (*soc
 		}
 		return nil, err
 	}
-	return d.newSocket(secured, wire), nil
+	return newSocket(ws.StateClientSide, secured, wire, d.settings), nil
 }
 
 // deadlineConn limits how long a write blocks. A write that fails has broken the connection.
