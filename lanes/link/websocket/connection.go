@@ -37,6 +37,7 @@ type connection struct {
 	acks    []lanes.Log // not sent yet, one for each log
 	writing bool        // the writing goroutine runs
 	pinger  *time.Timer
+	stopped func() // called once, when it has ended; nil for none
 
 	confirmed uint64 // the newest revision that the controller has confirmed; only the goroutine that reads uses it
 }
@@ -225,17 +226,36 @@ func (c *connection) fail(cause error) {
 	}
 }
 
-// stop makes the connection accept nothing more, and keeps the cause, nil for Close. It reports whether this was the first
-// call.
-func (c *connection) stop(cause error) bool {
+// onStop has the function called when the connection has ended: in a goroutine of its own if it has by now.
+func (c *connection) onStop(stopped func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
-		return false
+		go stopped()
+		return
+	}
+	c.stopped = stopped
+}
+
+// stop makes the connection accept nothing more, and keeps the cause, nil for Close. It reports whether this was the first
+// call.
+func (c *connection) stop(cause error) bool {
+	stopped, first := c.markEnded(cause)
+	if stopped != nil {
+		stopped()
+	}
+	return first
+}
+
+func (c *connection) markEnded(cause error) (stopped func(), first bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return nil, false
 	}
 	c.ended, c.cause, c.wanted, c.acks = true, cause, nil, nil
 	c.pinger.Stop()
-	return true
+	return c.stopped, true
 }
 
 // Close waits for a call of the receiver that has begun, and prevents further ones.

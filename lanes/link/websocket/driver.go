@@ -41,12 +41,15 @@ type Settings struct {
 	Now   func() lanes.Instant
 	// RoundTrip receives the time from a ping to its pong. It does not block. It may be nil.
 	RoundTrip func(took time.Duration)
+	// Acceptor is what the controllers of incoming lanes dial; nil without such lanes.
+	Acceptor *Acceptor
 }
 
-// Target is the address of a lane's controller.
+// Target is how a lane's controller is reached.
 type Target struct {
-	Address string // ws:// or wss://
-	Key     string // that gateway and controller prove to each other; empty: no proofs
+	Address  string // ws:// or wss://; empty for one that dials
+	Key      string // that gateway and controller prove to each other; empty: no proofs
+	Incoming bool   // the controller dials
 }
 
 // Driver connects to the controllers of many lanes.
@@ -57,7 +60,7 @@ type Driver struct {
 
 type timeouts struct{ hello, ping, silence, write time.Duration }
 
-var _ link.Driver = (*Driver)(nil)
+var _ link.Awaiter = (*Driver)(nil)
 
 // New makes a driver of these lanes.
 func New(settings Settings) *Driver {
@@ -94,6 +97,14 @@ func (d *Driver) Dial(ctx context.Context, lane link.Lane, receiver link.Receive
 		return nil, link.Hello{}, err
 	}
 	return newConnection(&d.timeouts, s, hello.LogID, proof, receiver), hello, nil
+}
+
+// Awaits implements link.Awaiter.
+func (d *Driver) Awaits(lane uuid.UUID) bool { return d.settings.Lanes[lane].Incoming }
+
+// Await implements link.Awaiter.
+func (d *Driver) Await(lane link.Lane, waiter link.Waiter) (cancel func()) {
+	return d.settings.Acceptor.await(invitation{lane, d.settings.Lanes[lane.ID].Key}, waiter)
 }
 
 // Probe connects to a controller, TLS included, and disconnects. It sends nothing of the protocol, so a controller keeps

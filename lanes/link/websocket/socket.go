@@ -105,7 +105,13 @@ func (s *socket) write(kind ws.OpCode, payload []byte) error {
 func (s *socket) end(timeout time.Duration, err error) {
 	var broken violation
 	var closed closeError
+	var later notNow
 	switch {
+	case errors.As(err, &later):
+		const tryAgainLater = ws.StatusCode(1013)
+		if s.write(ws.OpClose, ws.NewCloseFrameBody(tryAgainLater, closeReason(later))) == nil {
+			s.drain(timeout)
+		}
 	case errors.As(err, &broken):
 		if s.write(ws.OpClose, ws.NewCloseFrameBody(broken.status, closeReason(broken.error))) == nil {
 			s.drain(timeout)
