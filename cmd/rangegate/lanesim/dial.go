@@ -25,7 +25,9 @@ const (
 // BusyError means that the gateway lets nobody in for that time: 503 with Retry-After.
 type BusyError struct{ RetryAfter time.Duration }
 
-func (b BusyError) Error() string { return fmt.Sprintf("the gateway wants no new link for %s", b.RetryAfter) }
+func (b BusyError) Error() string {
+	return fmt.Sprintf("the gateway wants no new link for %s", b.RetryAfter)
+}
 
 var errRefusing = errors.New("this controller does not dial at the moment")
 

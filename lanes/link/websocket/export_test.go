@@ -45,3 +45,15 @@ func Upgrade(wire net.Conn) error {
 	s := &socket{side: ws.StateClientSide, frames: wire, wire: wire}
 	return s.upgrade(context.Background(), &url.URL{Scheme: "ws", Host: "lane.example", Path: "/"})
 }
+
+// NewAdmission returns the admission of an acceptor.
+func NewAdmission() func(now time.Duration, perSecond int, known bool) (wait time.Duration) {
+	return new(admission).take
+}
+
+// Places returns how many lanes the acceptor knows of.
+func (a *Acceptor) Places() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.places)
+}

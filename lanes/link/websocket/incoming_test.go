@@ -135,4 +135,3 @@ func (w *waiter) Arrived(connection link.Connection, hello link.Hello, err error
 	w.arrived <- arrival{connection, hello, err}
 }
 func (w *waiter) Contested(refused, linked string) { w.contested <- [2]string{refused, linked} }
-
