@@ -79,10 +79,11 @@ func run(t *terminal, p program) (err error) {
 	for _, open := range p.config.Exposures() {
 		log.Warn().Str("path", open.Path).Str("remedy", open.Remedy).Msg(open.Problem)
 	}
-	clock, err := clock.NewSystem()
+	system, err := clock.NewSystem()
 	if err != nil {
 		return err
 	}
+	machine := clock.Clock(system)
 	registry := prometheus.NewRegistry()
 	snapshots, signIns, err := openStore(t.ctx, p.config.Store, registry, log)
 	if err != nil {
@@ -101,19 +102,24 @@ func run(t *terminal, p program) (err error) {
 	}
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	counts := metrics.New(registry)
-	gateway := actors.NewGateway(clock, snapshots, counts, log)
+	if server, ok := snapshots.(clock.Reference); ok {
+		shared := clock.NewShared(system, server)
+		machine = shared
+		defer watchOffset(t.ctx, shared, counts, log)()
+	}
+	gateway := actors.NewGateway(machine, snapshots, counts, log)
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.Background(), stopLanes)
 		defer cancel()
 		err = errors.Join(err, gateway.Stop(ctx))
 	}()
 
-	hardware := sim.New(clock.Now)
+	hardware := sim.New(machine.Now)
 	if p.shooters {
 		defer sim.NewAutopilot(hardware, uint64(time.Now().UnixNano())).Close()
 	}
 	s := &service{
-		log: log, clock: clock, gateway: gateway, hardware: hardware, sessions: sessions, attempts: control.NewAttempts(registry), read: p.read,
+		log: log, clock: machine, gateway: gateway, hardware: hardware, sessions: sessions, attempts: control.NewAttempts(registry), read: p.read,
 		registry: registry, counts: counts, webhooks: webhook.NewMetrics(registry), catalog: catalog.NewMetrics(registry),
 		traffic: api.NewTraffic(registry), limiters: api.NewLimiters(), reloads: newReloadMetrics(registry),
 	}
