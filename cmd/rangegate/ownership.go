@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"rangegate/actors"
+	"rangegate/actors/clock"
 	"rangegate/actors/nodes"
 	"rangegate/api"
 	"rangegate/config"
@@ -81,10 +82,14 @@ func newOwnership(s *service, c config.Config, snapshots store.Store, listening 
 	if c.Nodes == nil || !ok {
 		return single{s, retire}
 	}
+	var refusing func() string
+	if clock, ok := s.clock.(*clock.Shared); ok {
+		refusing = clock.Refusing
+	}
 	connected := server.Nodes()
 	return shared{s, nodes.New(nodes.Config{
 		Self:    store.Node{Run: uuid.New(), Name: c.Nodes.Name, Address: c.Nodes.AdvertisedAddress(listening)},
-		Version: buildVersion(), TTL: c.Nodes.TTL, Store: connected, Ranges: nodeRanges{s, retire},
+		Version: buildVersion(), TTL: c.Nodes.TTL, Store: connected, Ranges: nodeRanges{s, retire}, Refusing: refusing,
 		Metrics: nodes.NewMetrics(s.registry), Log: s.log.With().Str("node", c.Nodes.Name).Logger(),
 	}), connected}
 }
