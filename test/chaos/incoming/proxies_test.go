@@ -34,7 +34,7 @@ var proxies = []proxy{
 	{"nginx", "nginx, which ends TLS", runNginx, nginxPrefix, false},
 }
 
-const nginxPrefix = "daemon off;\npid DIR/nginx.pid;\nerror_log stderr;\nevents {}\n"
+const nginxPrefix = "daemon off;\nmaster_process off;\npid DIR/nginx.pid;\nerror_log stderr;\nevents {}\n"
 
 func runNginx(config, dir string) []string { return []string{"nginx", "-p", dir, "-c", config} }
 
