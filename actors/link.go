@@ -203,7 +203,9 @@ func (l *laneActor) stopRetry() {
 func (l *laneActor) stopLink() {
 	l.stopRetry()
 	l.stopGrace()
-	l.stopContest()
+	if l.link.contest != nil {
+		l.contestOver()
+	}
 	l.link.connection, l.link.made = nil, nil
 }
 

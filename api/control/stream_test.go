@@ -73,7 +73,7 @@ const (
 		`"purchasing":true,"paused_by_hold":false,"ran_on_ms":90000},` +
 		`"for_sale":true,"sale":"configured","usable":true,"not_usable_because":null,"link":"up","link_since":"2026-05-01T12:00:00.250Z",` +
 		`"held":false,"locked":false,"help":null,"stray_hit":null,` +
-		`"purchase":{"purchase_id":"77777777-7777-4777-8777-000000000001","phase":"pending","minutes":15}}`
+		`"purchase":{"purchase_id":"77777777-7777-4777-8777-000000000001","phase":"pending","minutes":15},"second_controller":null}`
 	now = `"now":"2026-05-01T12:01:30.250Z"`
 )
 
@@ -103,10 +103,12 @@ func TestAStreamContinuesWithChanges(t *testing.T) {
 			Open: []*lanes.Purchase{{Phase: lanes.Unresolved}, {Phase: lanes.Unresolved}, {Phase: lanes.Pending}},
 		}
 		s.Link, s.LinkSince, s.NotUsable, s.Locked = lanes.LinkDown, noon.Wall, "its link is down", true
+		s.Contest = &lanes.Contest{At: noon.Wall, Refused: "192.0.2.7:41000", Linked: "192.0.2.1:40000"}
 	})
 	stream.expect("change", `{`+now+`,"lanes":[{"lane_id":"`+second.String()+`","bay_id":"`+bayA+`","name":"Lane 2","phase":"free","session":null,`+
 		`"for_sale":false,"sale":"closed","usable":false,"not_usable_because":"its link is down","link":"down","link_since":"2026-05-01T12:00:00.250Z",`+
-		`"held":true,"locked":true,"help":{"at":"2026-05-01T12:00:00.250Z","coming":true},"stray_hit":"2026-05-01T12:00:00.250Z","purchase":null}],`+
+		`"held":true,"locked":true,"help":{"at":"2026-05-01T12:00:00.250Z","coming":true},"stray_hit":"2026-05-01T12:00:00.250Z","purchase":null,`+
+		`"second_controller":{"at":"2026-05-01T12:00:00.250Z","refused":"192.0.2.7:41000","linked":"192.0.2.1:40000"}}],`+
 		`"holds":[],"unresolved":2}`)
 
 	f.setHolds(lanes.Holds{}.Set(lanes.Scope{Kind: lanes.OverRange}, "sam", noon.Wall))

@@ -56,6 +56,14 @@ type laneView struct {
 	Help      *helpView     `json:"help"`
 	Stray     *string       `json:"stray_hit"`
 	Purchase  *purchaseView `json:"purchase"`
+	Contest   *contestView  `json:"second_controller"`
+}
+
+// contestView is a second controller that was refused, by the addresses of both.
+type contestView struct {
+	At      string `json:"at"`
+	Refused string `json:"refused"`
+	Linked  string `json:"linked"`
 }
 
 type sessionView struct {
@@ -94,6 +102,9 @@ func viewOf(s lanes.LaneStatus, now lanes.Instant) laneView {
 	}
 	if call := s.Lane.Help; call != nil {
 		shown.Help = &helpView{endpoint.Stamp(call.At), call.Coming}
+	}
+	if c := s.Contest; c != nil {
+		shown.Contest = &contestView{endpoint.Stamp(c.At), c.Refused, c.Linked}
 	}
 	session := s.Lane.Session
 	if session == nil {

@@ -41,6 +41,7 @@ var experiments = []experiment{
 	salesOnSQLite, salesOnRedis,
 	getOne, getList,
 	ceasefireSmall, ceasefireLarge,
+	redial,
 	deliveries,
 	memory,
 	startUp,

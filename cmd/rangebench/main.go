@@ -18,6 +18,7 @@ type commands struct {
 
 	// Hidden: processes for clients, controllers and receivers.
 	Controllers controllers `cmd:"" hidden:""`
+	Dialling    dialling    `cmd:"" hidden:""`
 	Viewers     viewers     `cmd:"" hidden:""`
 	Callers     callers     `cmd:"" hidden:""`
 	Receiver    receiver    `cmd:"" hidden:""`

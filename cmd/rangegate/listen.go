@@ -66,6 +66,9 @@ func listen(address string, handler http.Handler, l listening) (*server, error) 
 		url:    "http://" + socket.Addr().String(),
 		failed: make(chan error, 1),
 	}
+	if l.links {
+		s.http.MaxHeaderBytes = 8 << 10 // a controller sends a few lines
+	}
 	if l.tls != nil {
 		s.url = "https://" + socket.Addr().String()
 		settings := l.tls.Config()

@@ -53,7 +53,7 @@ export class LaneCard {
     this.#redraw("state", state, () => this.#state.replaceChildren(icon(SIGNS[state]), t(`state.${state}`)));
     setText(this.#customer, session ? session.customer_name : "");
     setText(this.#sold, session ? t("card.sold", { minutes: session.duration }) : "");
-    this.#redraw("badges", JSON.stringify([lane.help, lane.stray_hit, lane.purchase, lane.link, lane.link_since, lane.held, lane.locked,
+    this.#redraw("badges", JSON.stringify([lane.help, lane.stray_hit, lane.purchase, lane.link, lane.link_since, lane.second_controller, lane.held, lane.locked,
       lane.not_usable_because, session?.ran_on_ms, session?.paused_by_hold]),
     () => this.#badges.replaceChildren(...badges(this.#client, lane)));
     this.#redraw("actions", `${state} ${session?.session_id} ${session?.paused_by_hold} ${lane.help?.coming}`, () => this.#drawActions());
@@ -119,6 +119,10 @@ export function badges(client, lane) {
   }
   if (lane.link !== "up") {
     add("warn", "unlink", t(`badge.link_${lane.link}`, { time: t.time(lane.link_since) }));
+  }
+  if (lane.second_controller) {
+    const { at, refused, linked } = lane.second_controller;
+    add("danger", "alert", t("badge.second_controller", { time: t.time(at), refused, linked }));
   }
   if (!lane.usable && lane.link === "up") {
     add("warn", "alert", t("badge.unusable", { reason: lane.not_usable_because ?? "" }));

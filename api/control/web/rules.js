@@ -33,7 +33,7 @@ export function notReached(lane) {
 export function wantsStaff(lane, urgent) {
   return (
     lane.help !== null || lane.stray_hit !== null || lane.purchase?.phase === "unresolved" || lane.link !== "up" ||
-    !lane.usable || notReached(lane) || urgent === "over"
+    !lane.usable || Boolean(lane.second_controller) || notReached(lane) || urgent === "over"
   );
 }
 

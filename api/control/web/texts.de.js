@@ -64,6 +64,7 @@ export default {
   "badge.help_coming": "Hilfe kommt",
   "badge.link_down": "keine Verbindung seit {time}",
   "badge.link_faulty": "Steuerung gestört seit {time}",
+  "badge.second_controller": "zweite Steuerung um {time} abgewiesen: {refused}; verbunden ist {linked}",
   "badge.unusable": "gestört: {reason}",
   "badge.purchase": "Kauf läuft{minutes}",
   "badge.purchase_unresolved": "Kauf ungeklärt{minutes}",

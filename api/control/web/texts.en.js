@@ -64,6 +64,7 @@ export default {
   "badge.help_coming": "help is coming",
   "badge.link_down": "no link since {time}",
   "badge.link_faulty": "controller faulty since {time}",
+  "badge.second_controller": "second controller refused at {time}: {refused}; linked is {linked}",
   "badge.unusable": "out of order: {reason}",
   "badge.purchase": "purchase under way{minutes}",
   "badge.purchase_unresolved": "purchase unresolved{minutes}",

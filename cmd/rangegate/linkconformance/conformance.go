@@ -206,7 +206,7 @@ const replacesRule = "a new connection replaces the one before"
 // shortSession is the time of the session that runs out. One of a controller that dials lasts until it has dialled again.
 func (c *Check) shortSession() time.Duration {
 	if c.Incoming != nil {
-		return 20 * time.Second
+		return 10 * time.Second
 	}
 	return 3 * time.Second
 }

@@ -34,7 +34,7 @@ test("lanes that need an action of staff", () => {
   assert.ok(!wanted({}));
   assert.ok(!wanted({ held: true, locked: true }));
   assert.ok(!wanted({ purchase: { phase: "pending" } }));
-  for (const lane of [{ held: true }, { link: "down" }, { usable: false }, { help: {} }, { stray_hit: "now" }, { purchase: { phase: "unresolved" } }]) {
+  for (const lane of [{ held: true }, { link: "down" }, { usable: false }, { help: {} }, { stray_hit: "now" }, { second_controller: {} }, { purchase: { phase: "unresolved" } }]) {
     assert.ok(wanted(lane), JSON.stringify(lane));
   }
   assert.ok(wanted({}, "over"));
