@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"rangegate/api/request"
@@ -125,7 +126,8 @@ func (r *Router) logFailure(f *forwarding, err error) {
 // send makes one attempt. Without a response, sent is false if the owner cannot have got the request.
 func (r *Router) send(out *http.Request, f *forwarding) (response *http.Response, sent bool, err error) {
 	began := time.Now()
-	ctx := httptrace.WithClientTrace(out.Context(), &httptrace.ClientTrace{WroteHeaders: func() { sent = true }})
+	var wrote atomic.Bool
+	ctx := httptrace.WithClientTrace(out.Context(), &httptrace.ClientTrace{WroteHeaders: func() { wrote.Store(true) }})
 	attempt := out.WithContext(ctx)
 	address := *out.URL
 	attempt.URL = &address
@@ -145,7 +147,7 @@ func (r *Router) send(out *http.Request, f *forwarding) (response *http.Response
 	}
 	response, err = transport.RoundTrip(attempt)
 	if err != nil {
-		return nil, sent && !refusedByTLS(err), err
+		return nil, wrote.Load() && !refusedByTLS(err), err
 	}
 	response.Request = out
 	r.Metrics.seconds.Observe(time.Since(began).Seconds())

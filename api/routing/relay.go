@@ -2,7 +2,6 @@ package routing
 
 import (
 	"io"
-	"sync"
 	"time"
 )
 
@@ -38,13 +37,10 @@ const streamSilence = 15 * time.Second
 type streamBody struct {
 	io.ReadCloser
 	silence *time.Timer
-	closing sync.Once
 }
 
 func newStreamBody(body io.ReadCloser) *streamBody {
-	s := &streamBody{ReadCloser: body}
-	s.silence = time.AfterFunc(streamSilence, func() { _ = s.Close() })
-	return s
+	return &streamBody{body, time.AfterFunc(streamSilence, func() { _ = body.Close() })}
 }
 
 // Read reads what the owner has sent. Its only error is io.EOF.
@@ -59,10 +55,7 @@ func (s *streamBody) Read(p []byte) (int, error) {
 }
 
 // Close ends the stream.
-func (s *streamBody) Close() (err error) {
-	s.closing.Do(func() {
-		s.silence.Stop()
-		err = s.ReadCloser.Close()
-	})
-	return err
+func (s *streamBody) Close() error {
+	s.silence.Stop()
+	return s.ReadCloser.Close()
 }
