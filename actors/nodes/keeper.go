@@ -67,7 +67,7 @@ type Config struct {
 	TTL      time.Duration
 	Store    Store
 	Ranges   Ranges
-	Refusing func() string // why this node takes no ranges now; empty: it takes them
+	Refusing func() string // why this node takes no ranges now; empty, or nil: it takes them
 	Metrics  *Metrics
 	Log      zerolog.Logger
 }
@@ -156,13 +156,14 @@ func (k *Keeper) Configure(ranges []uuid.UUID, digest string) {
 	signal(k.renewNow)
 }
 
-// Exclusively runs do while no range starts or stops here. Errors: that of do, or of ctx while ranges start and stop.
-func (k *Keeper) Exclusively(ctx context.Context, do func() error) error {
+// Exclusively runs do while no range starts or stops here. Without it, after an error, ctx has ended while ranges started and stopped.
+func (k *Keeper) Exclusively(ctx context.Context, do func()) error {
 	if err := k.slots.Acquire(ctx, parallel); err != nil {
 		return fmt.Errorf("ranges are being started or stopped: %w", err)
 	}
 	defer k.slots.Release(parallel)
-	return do()
+	do()
+	return nil
 }
 
 // Drain makes this node give its ranges to the others, and take none. It is for the rest of its run.
@@ -185,6 +186,9 @@ func (k *Keeper) Pause() {
 // Stop stops and releases every range, and ends the lease. It ends when ctx does, at the latest; what was not released then is taken
 // over by the others a TTL later.
 func (k *Keeper) Stop(ctx context.Context) error {
+	if k.stopWork == nil { // it was never started
+		return nil
+	}
 	k.Pause()
 	k.stopWork()
 	k.working.Wait()
@@ -194,13 +198,8 @@ func (k *Keeper) Stop(ctx context.Context) error {
 	var errs []error
 	var mu sync.Mutex
 	var stopping sync.WaitGroup
-	for _, r := range k.Ranges.Running() {
-		if err := k.slots.Acquire(ctx, 1); err != nil {
-			errs = append(errs, fmt.Errorf("range %s: %w", r.Range, err))
-			continue
-		}
+	for _, r := range k.Ranges.Running() { // all at once: each may wait some seconds for deliveries under way
 		stopping.Go(func() {
-			defer k.slots.Release(1)
 			if err := k.giveUp(ctx, r, drained); err != nil {
 				mu.Lock()
 				errs = append(errs, err)

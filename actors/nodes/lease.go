@@ -88,7 +88,10 @@ func (k *Keeper) renewUntil(ctx context.Context) {
 }
 
 func (k *Keeper) renew(ctx context.Context) {
-	asked := store.Lease{Node: k.Self, Version: k.Version, Refusing: k.Refusing()}
+	asked := store.Lease{Node: k.Self, Version: k.Version}
+	if k.Refusing != nil {
+		asked.Refusing = k.Refusing()
+	}
 	k.mu.RLock()
 	asked.Digest, asked.DigestSince, asked.Draining = k.lease.digest, k.lease.digestSince, k.lease.draining
 	before := k.lease
