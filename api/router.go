@@ -122,6 +122,11 @@ func ofToken(r *http.Request) (uuid.UUID, routing.Way) {
 	return routing.OfRange(routing.Request)(r)
 }
 
+// NoPaths returns a handler that has no path.
+func NoPaths(log zerolog.Logger) http.Handler {
+	return (&endpoint.API{Errors: posErrors, Defect: logDefect, Context: request.Track(log)}).Router()
+}
+
 // maxTarget is the maximum length of a request's target in bytes. RFC 9110 asks for 8,000 at least.
 const maxTarget = 8 << 10
 
