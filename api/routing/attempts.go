@@ -77,7 +77,7 @@ type attempts struct{ router *Router }
 func (a attempts) RoundTrip(out *http.Request) (*http.Response, error) {
 	r, ctx := a.router, out.Context()
 	f := forwardingOf(ctx)
-	for again := false; ; again = true {
+	for again := f.fixed; ; again = true {
 		response, sent, err := r.send(out, f)
 		reads := out.Method == http.MethodGet || out.Method == http.MethodHead
 		reason := ""

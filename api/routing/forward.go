@@ -45,6 +45,7 @@ type forwarding struct {
 	fail    endpoint.FailFunc
 
 	owner   lanes.Owner
+	fixed   bool // the request is for that node, not for a range
 	body    []byte
 	header  *time.Timer // ends the wait for the response
 	relayed bool        // the owner has switched protocols

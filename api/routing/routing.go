@@ -148,6 +148,23 @@ func (r *Router) Route(fail endpoint.FailFunc, destination func(*http.Request) (
 	}
 }
 
+// RouteToNode returns the middleware that hands a request on to the node that destination returns; found is false for a request that
+// this node serves.
+func (r *Router) RouteToNode(
+	fail endpoint.FailFunc, way Way, destination func(*http.Request) (node lanes.Owner, found bool),
+) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, in *http.Request) {
+			node, found := destination(in)
+			if !found || node.Here || request.Entry(in.Context()) != "" {
+				next.ServeHTTP(w, in)
+				return
+			}
+			r.forward(w, &forwarding{router: r, way: way, began: time.Now(), w: w, in: in, next: next, fail: fail, owner: node, fixed: true})
+		})
+	}
+}
+
 // OfRange is the destination of every request whose credentials have told its range.
 func OfRange(way Way) func(*http.Request) (uuid.UUID, Way) {
 	return func(r *http.Request) (uuid.UUID, Way) { return request.RangeID(r.Context()), way }

@@ -3,10 +3,12 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -141,4 +143,64 @@ func TestAnyNodeServesEveryRange(t *testing.T) {
 	owner.stopAndWait()
 	require.Eventually(t, func() bool { return entry.pos("GET", "/sessions/"+sold.ID, "").status == 200 }, 30*time.Second, 20*time.Millisecond)
 	entry.stopAndWait()
+}
+
+// What an operator does with nodes, through any of them.
+func TestOperatorsDrainAndForgetNodes(t *testing.T) {
+	nodes := startNodes(t, "a", "b")
+	a, b := nodes["a"], nodes["b"]
+	command := func(g *runningGateway, run func(*terminal, operator) error) (string, error) {
+		file := filepath.Join(t.TempDir(), "rangegate.yaml")
+		text := fmt.Sprintf(networkRange, "1") + "operations: {address: '" + strings.TrimPrefix(g.operations, "http://") + "', token: operator}\n"
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		var out strings.Builder
+		err := run(&terminal{ctx: t.Context(), out: &out}, operator{Config: file})
+		return out.String(), err
+	}
+	list := func(term *terminal, o operator) error { return nodesList{o}.Run(term) }
+	drain := func(name string) func(term *terminal, o operator) error {
+		return func(term *terminal, o operator) error { return nodesDrain{name, o}.Run(term) }
+	}
+	forget := func(name string) func(term *terminal, o operator) error {
+		return func(term *terminal, o operator) error { return nodesForget{name, o}.Run(term) }
+	}
+
+	var table string
+	var err error
+	require.Eventually(t, func() bool {
+		table, err = command(a, list)
+		return err == nil && strings.Count(table, "\n") == 3
+	}, 30*time.Second, 20*time.Millisecond)
+	require.Regexp(t, `(?m)^a .* 127\.0\.0\.1:\d+ .* serves, here$`, table)
+	require.Regexp(t, `(?m)^b .* 127\.0\.0\.1:\d+ .* serves$`, table)
+
+	owner, other := a, b
+	if a.handsOn() {
+		owner, other = b, a
+	}
+	name := map[*runningGateway]string{a: "a", b: "b"}
+	_, err = command(other, drain(name[owner]))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		table, err = command(owner, list)
+		return err == nil && regexp.MustCompile(`(?m)^`+name[other]+` .* 1  +serves$`).MatchString(table)
+	}, 30*time.Second, 20*time.Millisecond)
+	require.Regexp(t, `(?m)^`+name[owner]+` .* 0  +draining, here$`, table)
+	require.Eventually(t, func() bool { return owner.pos("GET", "/lanes", "").status == 200 }, 30*time.Second, 20*time.Millisecond)
+
+	_, err = command(other, drain("nobody"))
+	require.EqualError(t, err, "no node of that name is alive (node_not_found)")
+	_, err = command(other, forget(name[owner]))
+	require.ErrorContains(t, err, "(node_alive)")
+	out, err := command(other, forget("nobody"))
+	require.NoError(t, err)
+	require.Equal(t, "nobody is forgotten; it owned 0 ranges\n", out)
+	require.Equal(t, http.StatusUnauthorized, a.with("GET", a.operations+"/nodes", "").status)
+	b.stopAndWait()
+	a.stopAndWait()
+
+	alone := startGateway(t, t.TempDir())
+	_, err = command(alone, list)
+	require.ErrorContains(t, err, "its configuration has no nodes")
+	alone.stopAndWait()
 }

@@ -208,9 +208,10 @@ func setProcessors() {
 	}
 }
 
+func init() { zerolog.TimeFieldFormat = time.RFC3339Nano } // a global of the library
+
 // logger writes JSON lines, or lines for people to a terminal.
 func logger(out interface{ Write([]byte) (int, error) }) zerolog.Logger {
-	zerolog.TimeFieldFormat = time.RFC3339Nano
 	if isTerminal(out) {
 		return zerolog.New(zerolog.ConsoleWriter{Out: out, TimeFormat: time.TimeOnly}).With().Timestamp().Logger()
 	}
