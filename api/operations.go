@@ -97,7 +97,7 @@ func NewOperations(s Operations) http.Handler {
 		a.Mount(r, "/nodes", s.nodeEndpoints(), guard, s.routeNodes(a.Fail))
 	}
 	actorstatus.Mount(r, a, actorstatus.Settings{
-		Ranges: s.Ranges, Waiting: s.Waiting,
+		Ranges: s.Ranges, Waiting: s.Waiting, Router: s.Router,
 		Range: func(id uuid.UUID) (actorstatus.Range, error) { return s.Range(id) },
 	}, guard)
 	return r

@@ -130,6 +130,15 @@ func (r *Router) Close() {
 	r.short.CloseIdleConnections()
 }
 
+// Elsewhere returns the node that owns the range, if that is another one.
+func (r *Router) Elsewhere(id uuid.UUID) (owner lanes.Owner, elsewhere bool) {
+	if r == nil {
+		return owner, false
+	}
+	owner, err := r.Directory.Owner(id)
+	return owner, err == nil && !owner.Here
+}
+
 // Route returns the middleware that hands a request on if another node owns its range. destination returns the range and the way
 // to its owner, and uuid.Nil for a request that every node serves. A request that this middleware lets pass is this node's.
 func (r *Router) Route(fail endpoint.FailFunc, destination func(*http.Request) (uuid.UUID, Way)) func(http.Handler) http.Handler {
