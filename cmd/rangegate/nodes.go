@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -27,11 +29,13 @@ func (s *service) newRouter(c *config.Nodes) *routing.Router {
 	return routing.New(settings)
 }
 
-// nodeListener is the handler of the address for the other nodes.
-func (s *service) nodeListener() http.Handler {
-	return &routing.Acceptor{
-		Requests: http.HandlerFunc(s.serveRequests), Operations: http.HandlerFunc(s.serveOperations), Other: api.NoPaths(s.log),
-	}
+// listenForNodes serves what the other nodes hand on. None of them is limited as one host is, and a relayed link is under no limit here.
+func (s *service) listenForNodes(l listening, socket net.Listener) *server {
+	l = l.with(s.certificates.nodes, func(netip.Addr) bool { return true })
+	l.links = true
+	return l.serve(socket, &routing.Acceptor{
+		Requests: http.HandlerFunc(s.serveRequests), Operations: http.HandlerFunc(s.serveOperations), Links: s.controllers, Other: api.NoPaths(s.log),
+	})
 }
 
 // operatedNodes returns nil without nodes.

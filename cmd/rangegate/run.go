@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"os/signal"
 	"runtime"
@@ -68,8 +67,8 @@ type program struct {
 	listening     func(urls addresses) // called once the gateway serves; may be nil
 }
 
-// addresses are the URLs of the two servers.
-type addresses struct{ api, operations string }
+// addresses are the URLs of the servers; controllers is empty unless controllers dial.
+type addresses struct{ api, operations, controllers string }
 
 // run starts everything, serves until the process is told to stop, and stops everything in reverse order.
 func run(t *terminal, p program) (err error) {
@@ -128,6 +127,7 @@ func run(t *terminal, p program) (err error) {
 	if p.shooters {
 		defer sim.NewAutopilot(hardware, uint64(time.Now().UnixNano())).Close()
 	}
+	s.acceptor = s.newAcceptor()
 	registry.MustRegister(gateway.Gauges(), buildInfo(), readiness(s.ownership.ready))
 	first, _, err := s.build(p.config, nil)
 	if err != nil {
@@ -139,6 +139,7 @@ func run(t *terminal, p program) (err error) {
 	}
 	defer s.certificates.close()
 	s.router = s.newRouter(p.config.Nodes)
+	s.controllers = s.router.Route(refuseController, s.ofController)(s.acceptor)
 	s.activate(first)
 	listeners := listening{metrics: newConnectionMetrics(registry), malformed: api.Malformed(s.traffic, log), log: log}
 	operations, err := listen(p.config.Operations.Address, http.HandlerFunc(s.serveOperations), listeners.with(s.certificates.operations, nil))
@@ -151,10 +152,12 @@ func run(t *terminal, p program) (err error) {
 		return err
 	}
 	requests.http.RegisterOnShutdown(func() { s.current.Load().cancel() }) // Shutdown waits for open streams too
+	var nodesFailed <-chan error                                           // nil, which blocks, without nodes
 	if forNodes == nil {
 		defer requests.close(drainRequests)
 	} else {
-		others := listeners.with(s.certificates.nodes, func(netip.Addr) bool { return true }).serve(forNodes, s.nodeListener())
+		others := s.listenForNodes(listeners, forNodes)
+		nodesFailed = others.failed
 		requests.http.RegisterOnShutdown(s.router.Close)
 		defer func() { // what other nodes have handed on is answered too
 			var closing sync.WaitGroup
@@ -164,8 +167,17 @@ func run(t *terminal, p program) (err error) {
 		}()
 	}
 
-	urls := addresses{requests.url, operations.url}
-	log.Info().Str("api", urls.api).Str("operations", urls.operations).Str("version", buildVersion()).Msg("listening")
+	urls := addresses{api: requests.url, operations: operations.url}
+	incoming, err := s.listenForControllers(listeners)
+	if err != nil {
+		return err
+	}
+	var incomingFailed <-chan error // nil, which blocks, without the address
+	if incoming != nil {
+		defer incoming.close(drainOperations)
+		urls.controllers, incomingFailed = incoming.url, incoming.failed
+	}
+	log.Info().Str("api", urls.api).Str("operations", urls.operations).Str("controllers", urls.controllers).Str("version", buildVersion()).Msg("listening")
 	if err := s.ownership.start(t.ctx); err != nil {
 		return err
 	}
@@ -189,6 +201,8 @@ func run(t *terminal, p program) (err error) {
 		log.Info().Msg("stopping")
 	case err = <-requests.failed:
 	case err = <-operations.failed:
+	case err = <-incomingFailed:
+	case err = <-nodesFailed:
 	}
 	_, _ = daemon.SdNotify(false, daemon.SdNotifyStopping)
 	s.ownership.leave()

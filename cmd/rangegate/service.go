@@ -30,6 +30,7 @@ import (
 	"rangegate/catalog"
 	"rangegate/config"
 	"rangegate/lanes/link/sim"
+	"rangegate/lanes/link/websocket"
 	"rangegate/webhook"
 )
 
@@ -41,6 +42,7 @@ type service struct {
 	gateway      *actors.Gateway
 	ownership    ownership
 	hardware     *sim.Driver
+	acceptor     *websocket.Acceptor // of controllers that dial
 	certificates certificates
 	sessions     *control.Sessions
 	attempts     *control.Attempts
@@ -53,7 +55,9 @@ type service struct {
 	traffic  *api.Traffic
 	limiters *api.Limiters
 	router   *routing.Router // nil: this process serves every range
-	reloads  *reloadMetrics
+	// controllers is the acceptor behind the router.
+	controllers http.Handler
+	reloads     *reloadMetrics
 
 	reloading sync.Mutex
 	current   atomic.Pointer[gatewayRuntime]
@@ -129,6 +133,11 @@ func (s *service) knownHost(o config.Operations) func(name string) bool {
 // isProxy is true for the address of a trusted proxy.
 func (s *service) isProxy(address netip.Addr) bool {
 	return api.Proxies(s.current.Load().config.HTTP.Proxies()).Trusts(address)
+}
+
+// isControllerProxy is isProxy for the address that controllers dial.
+func (s *service) isControllerProxy(address netip.Addr) bool {
+	return api.Proxies(s.current.Load().config.Controllers.Proxies()).Trusts(address)
 }
 
 // pictureConnections bounds the connections of a range to its products' pictures.
