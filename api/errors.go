@@ -35,6 +35,7 @@ var posErrors = extended(refusals(map[int][]*lanes.Error{
 	"uri_too_long":           {Status: 414, Sentence: "the request target is longer than 8 KiB"},
 	"unsupported_media_type": {Status: 415, Sentence: "the body must be application/json"},
 	"misdirected_request":    {Status: 421, Sentence: "this address does not answer to that host name, see operations.hosts"},
+	"wrong_node":             {Status: 421, Sentence: "this node does not own the range"},
 	"too_many_requests":      {Status: 429, Sentence: "too many requests; the header Retry-After says how long to wait", RetryAfter: retryAfter},
 	"products_failed":        {Status: 502, Sentence: "the products API could not be reached, or did not answer as it should"},
 })
@@ -106,12 +107,14 @@ func Malformed(t *Traffic, log zerolog.Logger) func(status int, reason, from str
 	}
 }
 
-// operationsErrors adds the errors of a reload to those of the operations page.
+// operationsErrors adds the errors of a reload, and those about nodes, to those of the operations page.
 var operationsErrors = extended(screenErrors, endpoint.Errors{
 	BadConfiguration: {Status: http.StatusUnprocessableEntity, Sentence: "the configuration has faults; nothing was changed"},
 	NeedsRestart:     {Status: http.StatusConflict, Sentence: "what is different needs a restart; nothing was changed"},
 	InUse:            {Status: http.StatusConflict, Sentence: "what the configuration no longer has is in use; nothing was changed"},
 	PartlyEnded:      {Status: http.StatusConflict, Sentence: "the reload is refused, and what it had ended by then stays ended"},
 	NoConfiguration:  {Status: http.StatusConflict, Sentence: "this gateway was not started with a configuration file"},
+	nodeAlive:        {Status: http.StatusConflict, Sentence: "the node is alive: drain it, or stop it, and it gives its ranges away"},
+	nodeNotFound:     {Status: http.StatusNotFound, Sentence: "no node of that name is alive"},
 	ReloadFailed:     {Status: http.StatusInternalServerError, Sentence: "the reload failed"},
 })

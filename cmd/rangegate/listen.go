@@ -52,8 +52,13 @@ func (l listening) with(tls *certificate.Watcher, proxy func(netip.Addr) bool) l
 func listen(address string, handler http.Handler, l listening) (*server, error) {
 	socket, err := listenTCP(address)
 	if err != nil {
-		return nil, fmt.Errorf("listening on %s: %w", address, err)
+		return nil, err
 	}
+	return l.serve(socket, handler), nil
+}
+
+// serve is listen at an address that is listened on already.
+func (l listening) serve(socket net.Listener, handler http.Handler) *server {
 	limits := newConnectionLimits(l.metrics, l.proxy)
 	limits.links = l.links
 	var listener net.Listener = &limitedListener{Listener: socket, limits: limits, malformed: l.malformed}
@@ -80,10 +85,10 @@ func listen(address string, handler http.Handler, l listening) (*server, error) 
 	}
 	go func() {
 		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			s.failed <- fmt.Errorf("serving %s: %w", address, err)
+			s.failed <- fmt.Errorf("serving %s: %w", socket.Addr(), err)
 		}
 	}()
-	return s, nil
+	return s
 }
 
 // close waits for the requests under way, until the timeout.
@@ -96,7 +101,7 @@ func (s *server) close(timeout time.Duration) {
 }
 
 // certificates are the watchers of the addresses; nil means plain HTTP, or no such address.
-type certificates struct{ http, operations, controllers *certificate.Watcher }
+type certificates struct{ http, operations, controllers, nodes *certificate.Watcher }
 
 // watchCertificates loads the configured certificates. The error, a misconfigured, joins the faults of all.
 func watchCertificates(c config.Config, registry prometheus.Registerer, log zerolog.Logger) (watched certificates, err error) {
@@ -115,6 +120,12 @@ func watchCertificates(c config.Config, registry prometheus.Registerer, log zero
 	if c.Controllers != nil {
 		watched.controllers = watch("controllers", c.Controllers.TLS)
 	}
+	if c.Nodes != nil && c.Nodes.TLS.Certificate != "" {
+		var problem error
+		if watched.nodes, problem = certificate.WatchNodes(c.Nodes.TLS, metrics, log); problem != nil {
+			err = errors.Join(err, fmt.Errorf("nodes.tls.%w", problem))
+		}
+	}
 	if err != nil {
 		watched.close()
 		return certificates{}, misconfigured{err}
@@ -122,21 +133,24 @@ func watchCertificates(c config.Config, registry prometheus.Registerer, log zero
 	return watched, nil
 }
 
-// read reads the files of all at once. use puts all pairs in use; without it, or after an error, none is.
+// read reads the files of all at once. use puts them in use; without it, or after an error, none of them is.
 func (c certificates) read() (use func(), err error) {
-	useHTTP, httpErr := c.http.Read()
-	useOperations, operationsErr := c.operations.Read()
-	useControllers, controllersErr := c.controllers.Read()
+	var uses []func()
+	for _, watcher := range []*certificate.Watcher{c.http, c.operations, c.controllers, c.nodes} {
+		use, problem := watcher.Read()
+		uses, err = append(uses, use), errors.Join(err, problem)
+	}
 	return func() {
-		useHTTP()
-		useOperations()
-		useControllers()
-	}, errors.Join(httpErr, operationsErr, controllersErr)
+		for _, use := range uses {
+			use()
+		}
+	}, err
 }
 
 func (c certificates) close() {
 	c.http.Close()
 	c.operations.Close()
+	c.nodes.Close()
 	c.controllers.Close()
 }
 
@@ -162,5 +176,9 @@ func listenTCP(address string) (net.Listener, error) {
 		})
 		return errors.Join(err, refused)
 	}}
-	return config.Listen(context.Background(), "tcp", address)
+	socket, err := config.Listen(context.Background(), "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listening on %s: %w", address, err)
+	}
+	return socket, nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -115,8 +116,13 @@ func run(t *terminal, p program) (err error) {
 		traffic: api.NewTraffic(registry), limiters: api.NewLimiters(), reloads: newReloadMetrics(registry),
 	}
 	nodesAddress := ""
+	var forNodes net.Listener // bound before the others are told its address
 	if p.config.Nodes != nil {
-		nodesAddress = p.config.Nodes.Address
+		if forNodes, err = listenTCP(p.config.Nodes.Address); err != nil {
+			return err
+		}
+		defer func() { _ = forNodes.Close() }()
+		nodesAddress = forNodes.Addr().String()
 	}
 	s.ownership = newOwnership(s, p.config, snapshots, nodesAddress, p.retire)
 	defer func() {
@@ -138,6 +144,8 @@ func run(t *terminal, p program) (err error) {
 		return err
 	}
 	defer s.certificates.close()
+	s.router = s.newRouter(p.config.Nodes)
+	s.controllers = s.router.Route(refuseController, s.ofController)(s.acceptor)
 	s.activate(first)
 	listeners := listening{metrics: newConnectionMetrics(registry), malformed: api.Malformed(s.traffic, log), log: log}
 	operations, err := listen(p.config.Operations.Address, http.HandlerFunc(s.serveOperations), listeners.with(s.certificates.operations, nil))
@@ -150,7 +158,20 @@ func run(t *terminal, p program) (err error) {
 		return err
 	}
 	requests.http.RegisterOnShutdown(func() { s.current.Load().cancel() }) // Shutdown waits for open streams too
-	defer requests.close(drainRequests)
+	var nodesFailed <-chan error                                           // nil, which blocks, without nodes
+	if forNodes == nil {
+		defer requests.close(drainRequests)
+	} else {
+		others := s.listenForNodes(listeners, forNodes)
+		nodesFailed = others.failed
+		requests.http.RegisterOnShutdown(s.router.Close)
+		defer func() { // what other nodes have handed on is answered too
+			var closing sync.WaitGroup
+			closing.Go(func() { others.close(drainRequests) })
+			requests.close(drainRequests)
+			closing.Wait()
+		}()
+	}
 
 	urls := addresses{api: requests.url, operations: operations.url}
 	incoming, err := s.listenForControllers(listeners)
@@ -187,6 +208,7 @@ func run(t *terminal, p program) (err error) {
 	case err = <-requests.failed:
 	case err = <-operations.failed:
 	case err = <-incomingFailed:
+	case err = <-nodesFailed:
 	}
 	_, _ = daemon.SdNotify(false, daemon.SdNotifyStopping)
 	s.ownership.leave()
@@ -206,9 +228,10 @@ func setProcessors() {
 	}
 }
 
+func init() { zerolog.TimeFieldFormat = time.RFC3339Nano } // a global of the library
+
 // logger writes JSON lines, or lines for people to a terminal.
 func logger(out interface{ Write([]byte) (int, error) }) zerolog.Logger {
-	zerolog.TimeFieldFormat = time.RFC3339Nano
 	if isTerminal(out) {
 		return zerolog.New(zerolog.ConsoleWriter{Out: out, TimeFormat: time.TimeOnly}).With().Timestamp().Logger()
 	}

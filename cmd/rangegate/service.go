@@ -24,6 +24,7 @@ import (
 	"rangegate/api"
 	"rangegate/api/control"
 	"rangegate/api/lanescreen"
+	"rangegate/api/routing"
 	"rangegate/api/simulate"
 	v2 "rangegate/api/v2"
 	"rangegate/catalog"
@@ -53,7 +54,10 @@ type service struct {
 	catalog  *catalog.Metrics
 	traffic  *api.Traffic
 	limiters *api.Limiters
-	reloads  *reloadMetrics
+	router   *routing.Router // nil: this process serves every range
+	// controllers is the acceptor behind the router.
+	controllers http.Handler
+	reloads     *reloadMetrics
 
 	reloading sync.Mutex
 	current   atomic.Pointer[gatewayRuntime]
@@ -80,6 +84,7 @@ func (s *service) activate(next *gatewayRuntime) {
 			}
 			return s.gateway.Range(id)
 		},
+		Router: s.router, Nodes: s.operatedNodes(),
 		Ranges: func() []uuid.UUID { return rangeIDs(next.config) }, Waiting: s.gateway.Waiting,
 		Reload: func(ctx context.Context, who string, force bool) (api.Reloaded, error) {
 			return s.reload(context.WithoutCancel(ctx), who, force) // a client that disconnects does not stop it half-way
@@ -99,6 +104,7 @@ func (s *service) activate(next *gatewayRuntime) {
 		Simulate:    func(id uuid.UUID) (simulate.Range, error) { return s.gateway.Range(id) },
 		Products:    func(id uuid.UUID) (simulate.Products, error) { return next.products(id) },
 		Screens:     s.screens(next),
+		Router:      s.router,
 		Limits:      api.Limits{PerSecond: int(*limits.Requests), Burst: int(*limits.Burst), FailuresPerMinute: int(*limits.Failures)},
 		Limiters:    s.limiters,
 		Proxies:     public.Proxies(),
