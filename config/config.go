@@ -13,6 +13,8 @@ package config
 
 import (
 	"cmp"
+	"net"
+	"os"
 	"time"
 
 	"github.com/google/uuid"
@@ -26,7 +28,8 @@ type Config struct {
 	Operations  Operations  `yaml:"operations"`
 	Log         Log         `yaml:"log"`
 	Store       Store       `yaml:"store"`
-	Ranges      []Range     `yaml:"ranges"` // at least one
+	Nodes       *Nodes      `yaml:"nodes,omitempty"` // nil: this process alone serves all ranges
+	Ranges      []Range     `yaml:"ranges"`          // at least one
 }
 
 // Environment tells a demo from a gateway that real ranges depend on.
@@ -128,6 +131,43 @@ type Retention struct {
 	History time.Duration `yaml:"history"` // default 2160h on SQLite, 720h on Redis
 	Names   time.Duration `yaml:"names"`   // customer names in the history; default 720h
 	Cap     int           `yaml:"cap"`     // records per range, of any age; default 1,000,000
+}
+
+// Nodes makes this process one of several that share the ranges of one Redis. All of them may read the same file: Name and Address
+// can be set for each by its environment.
+type Nodes struct {
+	Name    string `yaml:"name"`    // of this node, no other's; default the machine's host name
+	Address string `yaml:"address"` // host:port that the node listens on for the other nodes; needed
+	// Advertise is the host:port at which the others reach Address, where that is not the same.
+	Advertise string   `yaml:"advertise,omitempty"`
+	TLS       NodesTLS `yaml:"tls,omitempty"`
+	// TTL is how long a node that is not heard of any more keeps its ranges from the others. Default 5s, at least MinNodesTTL.
+	TTL time.Duration `yaml:"ttl"`
+}
+
+// NodesTLS names the PEM files of the connections between nodes: all three are set, or none. Nodes accept each other's
+// certificates by CA alone, as a client's and as a server's.
+type NodesTLS struct {
+	Certificate string `yaml:"certificate,omitempty"`
+	Key         string `yaml:"key,omitempty"`
+	CA          string `yaml:"ca,omitempty"`
+}
+
+// MinNodesTTL is the least TTL: a node renews five times in it, and a pause of the runtime or of Redis must not cost a lease.
+const MinNodesTTL = time.Second
+
+// AdvertisedAddress is the host:port at which the other nodes reach this one. listening is the address that it has bound for
+// Address, where the port may have been chosen by the system.
+func (n Nodes) AdvertisedAddress(listening string) string {
+	if n.Advertise != "" {
+		return n.Advertise
+	}
+	host, _, _ := net.SplitHostPort(n.Address)
+	_, port, _ := net.SplitHostPort(listening)
+	if everyInterface(host) {
+		host = n.Name
+	}
+	return net.JoinHostPort(host, port)
 }
 
 // Range is one shooting range with its credentials and its layout.
@@ -264,6 +304,9 @@ func (c *Config) complete() {
 	c.Log.Level = cmp.Or(c.Log.Level, Info)
 	c.HTTP.Limits.complete()
 	c.Store.complete()
+	if c.Nodes != nil {
+		c.Nodes.complete()
+	}
 	for i := range c.Ranges {
 		c.Ranges[i].complete()
 	}
@@ -288,6 +331,13 @@ func (s *Store) complete() {
 	s.Retention.History = cmp.Or(s.Retention.History, history)
 	s.Retention.Names = cmp.Or(s.Retention.Names, 30*day)
 	s.Retention.Cap = cmp.Or(s.Retention.Cap, 1_000_000)
+}
+
+func (n *Nodes) complete() {
+	if n.Name == "" {
+		n.Name, _ = os.Hostname() // without one validate asks for a name
+	}
+	n.TTL = cmp.Or(n.TTL, 5*time.Second)
 }
 
 func (r *Range) complete() {

@@ -34,6 +34,7 @@ func TestEveryChangedKeyIsNamed(t *testing.T) {
 		"keys that need a restart": {func(c *Config) { c.HTTP.Address, c.Store.Retention.Cap = "127.0.0.1:1", 5 }, Difference{
 			Restart: []string{"http.address", "store.retention.cap"},
 		}},
+		"the nodes": {func(c *Config) { c.Nodes = &Nodes{Name: "a"} }, Difference{Restart: []string{"nodes"}}},
 		"limits and the operator's token": {func(c *Config) { c.HTTP.Limits.Requests, c.Operations.Token = ptr(5), "another" }, Difference{
 			Keys: []string{"http.limits.requests", "operations.token"},
 		}},
@@ -82,4 +83,20 @@ func TestSettingsOfAllControllersReconnectThemAll(t *testing.T) {
 	}
 	after.Ranges[0].LinkTLS.CA = "ca.pem"
 	require.Equal(t, []uuid.UUID{after.Ranges[0].Lanes[1].ID}, Compare(before, after).Changed[0].Reconnect)
+}
+
+// A node with another digest than the newest takes no ranges, so what each machine sets for itself must not be in it.
+func TestTheDigestIsOfTheRangesAlone(t *testing.T) {
+	before, same := twoRanges(t)
+	same.Nodes, same.HTTP.Address, same.Log.Level = &Nodes{Name: "another"}, "127.0.0.1:1", Debug
+	require.Equal(t, before.RangesDigest(), same.RangesDigest())
+	for name, change := range map[string]func(*Range){
+		"a name": func(r *Range) { r.Name += "x" }, "a token": func(r *Range) { r.Tokens = []Secret{"another"} },
+		"no webhook": func(r *Range) { r.Webhook = nil }, "a secret": func(r *Range) { r.Webhook.Secrets = []Secret{"another"} },
+		"a lane's key": func(r *Range) { r.Lanes[0].Link.Key = "another" }, "a lane less": func(r *Range) { r.Lanes = r.Lanes[1:] },
+	} {
+		_, after := twoRanges(t)
+		change(&after.Ranges[0])
+		require.NotEqual(t, before.RangesDigest(), after.RangesDigest(), name)
+	}
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -149,5 +150,37 @@ func TestTheNearestKeyIsSuggested(t *testing.T) {
 		"":            "",
 	} {
 		assert.Equal(t, meant, nearest(word, keys), word)
+	}
+}
+
+// All machines read one file; what tells them apart comes from the environment of each.
+func TestEachMachineNamesItsNode(t *testing.T) {
+	text := smallest + nodes("ttl: 2s")
+	cfg, err := Parse([]byte(text), []string{"RANGEGATE_NODES_NAME=node-3", "RANGEGATE_NODES_ADDRESS=10.0.0.3:7443"})
+	require.NoError(t, err)
+	assert.Equal(t, &Nodes{Name: "node-3", Address: "10.0.0.3:7443", TTL: 2 * time.Second}, cfg.Nodes)
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	cfg, err = Parse([]byte(text), []string{"RANGEGATE_NODES_ADDRESS=:7443"})
+	require.NoError(t, err)
+	assert.Equal(t, host, cfg.Nodes.Name)
+	cfg, err = Parse([]byte(smallest), nil)
+	require.NoError(t, err)
+	assert.Nil(t, cfg.Nodes, "one machine has no nodes")
+}
+
+func TestWhereANodeIsReached(t *testing.T) {
+	for _, tt := range []struct {
+		node            Nodes
+		listening, want string
+	}{
+		{Nodes{Name: "a", Address: ":7443"}, "[::]:7443", "a:7443"},
+		{Nodes{Name: "a", Address: "0.0.0.0:0"}, "0.0.0.0:40001", "a:40001"},
+		{Nodes{Name: "a", Address: "10.0.0.3:7443"}, "10.0.0.3:7443", "10.0.0.3:7443"},
+		{Nodes{Name: "a", Address: "127.0.0.1:0"}, "127.0.0.1:40001", "127.0.0.1:40001"},
+		{Nodes{Name: "a", Address: "node.internal:7443"}, "10.0.0.3:7443", "node.internal:7443"},
+		{Nodes{Name: "a", Address: ":7443", Advertise: "b:17443"}, "[::]:7443", "b:17443"},
+	} {
+		assert.Equal(t, tt.want, tt.node.AdvertisedAddress(tt.listening), "%+v", tt.node)
 	}
 }

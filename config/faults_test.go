@@ -26,10 +26,10 @@ func TestFaultsOfTheFile(t *testing.T) {
 		{"only comments", "# later\n", "ranges: wants at least one range"},
 
 		{"an unknown key", edited(t, "Lane 1,", "Lane 1, acessible: true,"), `ranges[0].lanes[0].acessible: unknown key (line 10), did you mean "accessible"?`},
-		{"a key of another section", smallest + "tls: {}", "tls: unknown key (line 12); known are environment, http, operations, log, store, ranges"},
+		{"a key of another section", smallest + "tls: {}", "tls: unknown key (line 12); known are environment, http, operations, log, store, nodes, ranges"},
 		{"another case", smallest + "Store: {}", `Store: unknown key (line 12), did you mean "store"?`},
 		{"a key that may be a secret", smallest + "operations: {token:22222222-2222-4222-8222-222222222222}", "operations.(line 12): unknown key; known are address, tls, token, token_file, tokens, hosts"},
-		{"a key that is no text", smallest + "? [a]\n: b", "(line 12): unknown key; known are environment, http, operations, log, store, ranges"},
+		{"a key that is no text", smallest + "? [a]\n: b", "(line 12): unknown key; known are environment, http, operations, log, store, nodes, ranges"},
 		{"a key given twice", smallest + "environment: playground", "environment: given twice (lines 2 and 12)"},
 
 		{"a flag in quotes", edited(t, "Lane 1,", `Lane 1, accessible: "true",`), "ranges[0].lanes[0].accessible: wants true or false (line 10)"},
@@ -54,6 +54,15 @@ func TestFaultsOfTheFile(t *testing.T) {
 			assert.Empty(t, cfg)
 		})
 	}
+}
+
+// nodes is a store that nodes share, and the section with these keys.
+func nodes(keys string) string { return "store: {redis: 'redis://h/0'}\nnodes: {" + keys + "}" }
+
+func TestNodesWantTLSInProduction(t *testing.T) {
+	_, err := Parse([]byte(strings.Replace(smallest, "environment: playground", "", 1)+nodes("name: a, address: ':7443'")), nil)
+	assert.Contains(t, faultsOf(t, err), "nodes.tls: missing; in production nodes know each other by certificate, key and ca, "+
+		"as they hand each other everybody's requests")
 }
 
 func TestFaultsAgainstTheRules(t *testing.T) {
@@ -106,6 +115,16 @@ func TestFaultsAgainstTheRules(t *testing.T) {
 		{"a time-out of nothing", smallest + "store: {redis: 'redis://h?read_timeout=0'}", "store.redis: wants read_timeout as a duration such as 500ms, or a number of seconds"},
 		{"a time-out of the past", smallest + "store: {redis: 'redis://h?dial_timeout=-1s'}", "store.redis: wants dial_timeout as a duration such as 500ms, or a number of seconds"},
 		{"a certificate without TLS", smallest + "store: {redis: 'redis://h?skip_verify=true'}", "store.redis: wants skip_verify as true or false, and rediss://"},
+
+		{"nodes on the embedded store", smallest + "nodes: {name: a, address: ':7443'}", "nodes: wants store.redis: nodes share the ranges of one Redis, and the embedded store has one process"},
+		{"a node that listens nowhere", smallest + nodes("name: a"), "nodes.address: wants host:port, such as 127.0.0.1:8080"},
+		{"a node where the API listens", smallest + nodes("name: a, address: ':8080'"), "nodes.address: the same as http.address"},
+		{"a node where operations listen", smallest + nodes("name: a, address: ':9090'"), "nodes.address: the same as operations.address"},
+		{"a node's name with a port", smallest + nodes("name: 'a:1', address: ':7443'"), "nodes.name: wants at most 253 letters, digits and . _ -, such as the machine's host name, and another one for each node"},
+		{"a node that is reached anywhere", smallest + nodes("name: a, address: ':7443', advertise: ':7443'"), "nodes.advertise: wants host:port, as the other nodes reach this one"},
+		{"a node that is reached at no port", smallest + nodes("name: a, address: ':7443', advertise: 'a:0'"), "nodes.advertise: wants host:port, as the other nodes reach this one"},
+		{"a node's certificate without ca", smallest + nodes("name: a, address: ':7443', tls: {certificate: c, key: k}"), "nodes.tls: wants certificate, key and ca"},
+		{"a short life of leases", smallest + nodes("name: a, address: ':7443', ttl: 900ms"), "nodes.ttl: wants at least 1s"},
 
 		{"range without id", edited(t, "  - id: 11111111-1111-4111-8111-111111111111\n    name", "  - name"), "ranges[0].id: missing; " + wantsID},
 		{"the nil id", edited(t, lane2, "00000000-0000-0000-0000-000000000000"), "ranges[0].lanes[1].id: missing; " + wantsID},

@@ -44,6 +44,9 @@ func (c *Config) validate(found *faults) {
 	in.require("operations.address", !sameListener(c.HTTP.Address, c.Operations.Address), "the same as http.address")
 	in.require("log.level", slices.Contains([]Level{Debug, Info, Warn, Error}, c.Log.Level), "wants debug, info, warn or error")
 	in.store(c.Store)
+	if c.Nodes != nil {
+		in.nodes(*c.Nodes, c)
+	}
 	in.require("ranges", len(c.Ranges) > 0, "wants at least one range")
 	for i := range c.Ranges {
 		in.shootingRange(&c.Ranges[i], path("ranges").item(i))

@@ -121,6 +121,30 @@ func (in *inspection) operationsTokens(o Operations) {
 	}
 }
 
+func (in *inspection) nodes(n Nodes, c *Config) {
+	in.require("nodes", c.Store.Redis != "", "wants store.redis: nodes share the ranges of one Redis, and the embedded store has one process")
+	in.require("nodes.name", len(n.Name) <= maxNodeName && hostname.MatchString(n.Name),
+		"wants at most 253 letters, digits and . _ -, such as the machine's host name, and another one for each node")
+	in.expect("nodes.address", listenProblem(n.Address))
+	in.require("nodes.address", !sameListener(n.Address, c.HTTP.Address), "the same as http.address")
+	in.require("nodes.address", !sameListener(n.Address, c.Operations.Address), "the same as operations.address")
+	in.require("nodes.advertise", n.Advertise == "" || dialable(n.Advertise), "wants host:port, as the other nodes reach this one")
+	complete := n.TLS.Certificate != "" && n.TLS.Key != "" && n.TLS.CA != ""
+	in.require("nodes.tls", complete || n.TLS == (NodesTLS{}), "wants certificate, key and ca")
+	in.require("nodes.tls", complete || !in.production,
+		"missing; in production nodes know each other by certificate, key and ca, as they hand each other everybody's requests")
+	in.require("nodes.ttl", n.TTL >= MinNodesTTL, "wants at least 1s")
+}
+
+// maxNodeName is the length of the longest host name.
+const maxNodeName = 253
+
+// dialable accepts host:port with a host and a port that can be connected to.
+func dialable(address string) bool {
+	host, port, err := net.SplitHostPort(address)
+	return err == nil && !everyInterface(host) && strings.Trim(port, "0") != "" && listenProblem(address) == ""
+}
+
 func (in *inspection) tls(t TLS, p path) {
 	in.require(p.key("certificate"), t.Certificate != "" || t.Key == "", "missing; tls wants certificate and key")
 	in.require(p.key("key"), t.Key != "" || t.Certificate == "", "missing; tls wants certificate and key")

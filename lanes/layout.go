@@ -32,6 +32,14 @@ type Place struct {
 	Accessible bool // open for sale
 }
 
+// Owner is the node that serves a range, as the others reach it. Without nodes every range is Here.
+type Owner struct {
+	Here    bool   // it is this process
+	Name    string // of the node
+	Address string // host:port for the other nodes
+	Epoch   uint64 // of its claim
+}
+
 // HasGroup reports whether the range has the access group.
 func (l Layout) HasGroup(id uuid.UUID) bool {
 	for _, group := range l.Groups {

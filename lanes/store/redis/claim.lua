@@ -1,6 +1,9 @@
--- Claims the range: its epoch becomes the stored one + 1, or ARGV[1] (now, in Unix milliseconds) if that is more.
---   {'claimed', epoch} | {'not allowed', command} | {'layout', record, layout} | {'corrupt', record, reason}
-local now = ARGV[1]
+-- Claims the range: its epoch becomes the stored one + 1, or ARGV[1] (now, in Unix milliseconds) if that is more. A process that is
+-- the only one gives nothing else, and the range has no owner then. A node also gives the epoch and the run of the owner that it
+-- expects, and its own run, name and address.
+--   {'claimed', epoch, running sessions} | {'taken', epoch, owner, its name, its address}
+--   {'not allowed', command} | {'layout', record, layout} | {'corrupt', record, reason}
+local now, expected_epoch, expected_owner, run, name, address = unpack(ARGV)
 
 if layout_error then
   return layout_error
@@ -10,14 +13,33 @@ if forbidden then
   return {'not allowed', forbidden}
 end
 
-local epoch = redis.call('HGET', meta, 'epoch') or '0'
+local stored = redis.call('HMGET', meta, 'epoch', 'owner', 'owner_name', 'owner_address')
+local epoch = stored[1] or '0'
 if not string.match(epoch, '^%d+$') then
   return {'corrupt', meta, 'its epoch is not a number'}
 end
+if run and not (epoch == expected_epoch and (stored[2] or '') == expected_owner) then
+  return {'taken', epoch, stored[2] or '', stored[3] or '', stored[4] or ''}
+end
+local running = 0
+if run then
+  local records = redis.call('HGETALL', lanes)
+  for i = 2, #records, 2 do
+    if string.find(records[i], '"phase":"running"', 1, true) then
+      running = running + 1
+    end
+  end
+end
+
 if below(epoch, now) then
   redis.call('HSET', meta, 'epoch', now)
 else
   redis.call('HINCRBY', meta, 'epoch', 1) -- the server adds exactly; Lua would round
 end
 redis.call('HSET', meta, 'layout', layout, 'n', '0')
-return {'claimed', redis.call('HGET', meta, 'epoch')}
+if run then
+  redis.call('HSET', meta, 'owner', run, 'owner_name', name, 'owner_address', address)
+else
+  redis.call('HDEL', meta, 'owner', 'owner_name', 'owner_address')
+end
+return {'claimed', redis.call('HGET', meta, 'epoch'), tostring(running)}

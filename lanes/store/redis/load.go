@@ -17,7 +17,8 @@ import (
 
 // rangeKeys are the keys that hold a range.
 type rangeKeys struct {
-	meta         string // hash: layout, epoch, n, checkpoint, holds, last_event, last_ended, last_act, nameless
+	// hash: layout, epoch, n, checkpoint, holds, last_event, last_ended, last_act, nameless, owner, owner_name, owner_address
+	meta         string
 	lanes        string // hash: lane id → snapshot
 	answers      string // hash: name of an idempotency key → kept answer
 	events       string // hash: cursor → event
@@ -63,6 +64,10 @@ var (
 	preludeLua string
 	//go:embed claim.lua
 	claimLua string
+	//go:embed owner.lua
+	ownerLua string
+	//go:embed lease.lua
+	leaseLua string
 	//go:embed flush.lua
 	flushLua string
 	//go:embed load.lua
@@ -75,6 +80,8 @@ var (
 	finishRestoreLua string
 
 	claimScript         = script(claimLua)
+	ownerScript         = script(ownerLua)
+	leaseScript         = goredis.NewScript(leaseLua)
 	flushScript         = script(flushLua)
 	loadScript          = script(loadLua)
 	pageScript          = script(pageLua)
@@ -90,7 +97,7 @@ func script(body string) *goredis.Script {
 	return goredis.NewScript(fmt.Sprintf("local layout = '%d'\n", layout) + preludeLua + body)
 }
 
-// Claim claims the range for this process. A claim that too few replicas have is an error and counts nevertheless;
+// Claim claims the range for this process, which is the only one: afterwards the range has no owner. A claim that too few replicas have is an error and counts nevertheless;
 // claiming again gives the next epoch.
 func (s *Store) Claim(ctx context.Context, rangeID uuid.UUID, now time.Time) (uint64, error) {
 	if err := s.begin(); err != nil {

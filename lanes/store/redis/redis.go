@@ -12,7 +12,8 @@
 // The server is Redis 7.0 or newer, or a compatible one such as Valkey. Its user needs the keys ~rangegate:* and the
 // commands ping, select, eval, evalsha, type, hget, hmget, hgetall, hset, hdel, hincrby, zadd, zrem, zcard, zrange,
 // zrangebylex, del, config|get, info and bgrewriteaof; in a cluster also cluster|slots and command, with wait_replicas
-// also wait. Checking, exporting and importing (reader.go) also need scan and rename.
+// also wait. Several nodes (nodes.go) also need time, publish and subscribe, and the channels &rangegate:*. Checking,
+// exporting and importing (reader.go) also need scan and rename.
 package redis
 
 import (
@@ -37,6 +38,7 @@ var errClosed = errors.New("the store is closed")
 
 // Store is a store.Store in a Redis server.
 type Store struct {
+	server    server
 	address   string // for error messages: without the password
 	retention store.Retention
 	replicas  int // that must have a flush before it is acknowledged
@@ -76,7 +78,7 @@ func Open(ctx context.Context, url string, retention store.Retention) (*Store, e
 		return nil, err
 	}
 	s := &Store{
-		address: server.address, retention: retention, replicas: server.replicas,
+		server: server, address: server.address, retention: retention, replicas: server.replicas,
 		viaSentinels: server.master != "", changed: make(chan struct{}, 1),
 	}
 	s.reads = server.client(readConnections, loadTimeout, s.prepareConnection)

@@ -1,0 +1,46 @@
+package store
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Node is one run of the gateway among several that share a store. A range's own record says which one owns it.
+type Node struct {
+	Run     uuid.UUID // another one at each start; uuid.Nil: no node
+	Name    string
+	Address string // host:port at which the other nodes reach it
+}
+
+// Ownership is what a range's own record says of its owner.
+type Ownership struct {
+	Range uuid.UUID
+	Epoch uint64 // 0: it was never claimed
+	Owner Node   // zero: nobody owns it
+}
+
+// Lease is a node that is alive, as it describes itself. It ends unless the node renews it.
+type Lease struct {
+	Node
+	Version     string    // of the gateway
+	Digest      string    // of the ranges in its configuration
+	DigestSince time.Time // when it first had this digest, by the clock of the store
+	Draining    bool      // it gives its ranges away
+	Refusing    string    // why it takes no ranges; empty: it takes them
+}
+
+// Leases are all that have not ended.
+type Leases struct {
+	Live []Lease
+	// Continued is false when the node's own lease had ended before, or was never held: the others may have counted it as dead.
+	Continued bool
+}
+
+// Claimed is the outcome of a claim for a node. Where the range was taken, Ownership says by whom, or that it had another epoch.
+type Claimed struct {
+	Ownership
+	Taken   bool // not claimed: epoch or owner were not the expected ones
+	Running int  // sessions whose time runs, of a range that was claimed
+	Err     error
+}
