@@ -1,0 +1,149 @@
+package cluster
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rangegate/test/support/proxy"
+)
+
+// fault is something that is done to the cluster. It begins, lasts for some TTLs, and ends.
+type fault struct {
+	name string
+	// served: other nodes serve every range while it lasts. Without it every range is served once it is over.
+	served bool
+	// stale: a node may not know for a while that it has lost ranges.
+	stale bool
+	lasts float64
+	begin func(c *cluster, n *node) (end func())
+}
+
+// faults are all kinds. A round has one of them, at a node of the seed's choice; each kind comes once before any comes again.
+var faults = []fault{
+	{"kill -9", true, false, 0, func(c *cluster, n *node) func() {
+		n.current().Kill()
+		return func() { c.start(n) }
+	}},
+	{"suspended for less than the lease", false, true, 0.6, suspend},
+	{"suspended for longer than the lease", true, true, 1, suspend},
+	{"suspended again as soon as it goes on", true, true, 0, func(c *cluster, n *node) func() {
+		n.suspend()
+		c.sleep(2)
+		n.resume()
+		c.sleep(0.1)
+		return suspend(c, n)
+	}},
+	{"cut off from Redis", true, true, 0.5, func(_ *cluster, n *node) func() { return cut(n.redis) }},
+	{"cut off from Redis for less than the lease", false, false, 0.5, func(_ *cluster, n *node) func() { return cut(n.redis) }},
+	{"not reached by the other nodes", true, false, 1, func(_ *cluster, n *node) func() { return cut(n.peers) }},
+	{"no node reaches another", true, false, 1, func(c *cluster, _ *node) func() {
+		var all []*proxy.Proxy
+		for _, n := range c.nodes {
+			all = append(all, n.peers)
+		}
+		return cut(all...)
+	}},
+	{"cut off from Redis and not reached by the other nodes", true, true, 0.5, func(_ *cluster, n *node) func() { return cut(n.redis, n.peers) }},
+	{"Redis hangs", false, false, 3, func(c *cluster, _ *node) func() {
+		c.redis.Hang()
+		return c.redis.Wake
+	}},
+	{"Redis restarts", false, false, 1, func(c *cluster, _ *node) func() {
+		c.redis.Kill()
+		return c.redis.Restart
+	}},
+	{"Redis restarts, and a node dies meanwhile", false, false, 1, func(c *cluster, n *node) func() {
+		c.redis.Kill()
+		n.current().Kill()
+		return func() {
+			c.redis.Restart()
+			c.start(n)
+		}
+	}},
+	{"drained", true, false, 0, func(c *cluster, n *node) func() {
+		c.drain(n)
+		return func() { c.start(n) }
+	}},
+	{"a rolling upgrade", true, false, 0, func(c *cluster, _ *node) func() {
+		for _, n := range c.nodes {
+			c.drain(n)
+			c.start(n)
+		}
+		return func() {}
+	}},
+	{"two nodes die, and start at once", true, false, 0, func(c *cluster, n *node) func() {
+		both := c.others(n)
+		for _, other := range both {
+			other.current().Kill()
+		}
+		return func() { c.start(both...) }
+	}},
+	{"a reload on one node, and later on the others", true, false, 2, func(c *cluster, n *node) func() {
+		c.reconfigure(n)
+		return func() { c.reconfigure(c.others(n)...) }
+	}},
+}
+
+func suspend(_ *cluster, n *node) (end func()) {
+	n.suspend()
+	return n.resume
+}
+
+func (c *cluster) sleep(ttls float64) { time.Sleep(time.Duration(ttls * float64(c.ttl))) }
+
+func (c *cluster) drain(n *node) {
+	n.setLeaving()
+	require.Zero(c.t, n.current().Terminate(), "it ends as it should")
+}
+
+func (c *cluster) others(n *node) (others []*node) {
+	for _, other := range c.nodes {
+		if other != n {
+			others = append(others, other)
+		}
+	}
+	return others
+}
+
+// reconfigure gives the nodes another configuration, with the range's name as the difference.
+func (c *cluster) reconfigure(nodes ...*node) {
+	for _, n := range nodes {
+		text, err := os.ReadFile(n.config)
+		require.NoError(c.t, err)
+		first, second := "name: Range 0\n", "name: Renamed\n"
+		if strings.Contains(string(text), second) {
+			first, second = second, first
+		}
+		require.NoError(c.t, os.WriteFile(n.config, []byte(strings.Replace(string(text), first, second, 1)), 0o600))
+		n.current().Signal(syscall.SIGHUP)
+	}
+}
+
+// inflict has a fault happen, from its beginning to its end, and waits until every range is served. It returns how long that took: from the
+// beginning, where other nodes serve the ranges meanwhile, otherwise from the end.
+func (c *cluster) inflict(f fault, on *node) (took served) {
+	c.t.Helper()
+	if f.stale {
+		c.faultEpoch.Add(1)
+	}
+	began := now()
+	end := f.begin(c, on)
+	if f.served {
+		took = c.waitServed(began)
+	}
+	c.sleep(f.lasts)
+	end()
+	over := now()
+	if after := c.waitServed(over); !f.served {
+		took = after
+	}
+	if f.stale {
+		c.sleep(2) // a node that went on late learns what it has lost
+		c.faultEpoch.Add(1)
+	}
+	return took
+}

@@ -1,0 +1,112 @@
+package cluster
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/cmd/rangegate/lanesim"
+	"rangegate/lanes/link/sim"
+	"rangegate/test/support"
+)
+
+// Every range has two lanes. The clients contend for the first one of some ranges; the second one has one session, from the beginning to the
+// end, which shows whether its range is served and whether its time is right.
+const (
+	busyLane  = 0
+	longLane  = 1
+	laneCount = 2
+)
+
+// rangeFixture is one range, as its clients know it.
+type rangeFixture struct {
+	*cluster
+	number int
+	lanes  [laneCount]*lane
+	longAt span // when the session on the second lane was sold
+}
+
+func (r *rangeFixture) id() string       { return fmt.Sprintf("11111111-1111-4111-8111-%012d", r.number) }
+func (r *rangeFixture) token() string    { return fmt.Sprintf("22222222-2222-4222-8222-%012d", r.number) }
+func (r *rangeFixture) groupID() string  { return fmt.Sprintf("33333333-3333-4333-8333-%012d", r.number) }
+func (r *rangeFixture) bayID() string    { return fmt.Sprintf("55555555-5555-4555-8555-%012d", r.number) }
+func (r *rangeFixture) laneID(n int) string { return laneID(r.number, n) }
+
+func laneID(rangeNumber, n int) string {
+	return fmt.Sprintf("44444444-4444-4444-8444-%06d%06d", rangeNumber, n)
+}
+
+func newRange(c *cluster, number int) *rangeFixture {
+	r := &rangeFixture{cluster: c, number: number}
+	for n := range laneCount {
+		r.lanes[n] = &lane{r: r, number: n}
+	}
+	return r
+}
+
+// configuration is that of a node: the ranges are the same for all.
+func (c *cluster) configuration(store string, sections ...string) string {
+	config := support.Config{HTTP: support.NoLimit, Store: store, Sections: sections}
+	for _, r := range c.ranges {
+		config.Ranges = append(config.Ranges, support.Range{
+			ID: r.id(), Name: fmt.Sprintf("Range %d", r.number), Tokens: []string{r.token()},
+			Groups: []string{support.Entry(r.groupID(), "Public")},
+			Bays:   []string{support.Entry(r.bayID(), "Bay")},
+			Lanes: []string{
+				support.Entry(r.laneID(busyLane), "Busy", "bay: "+r.bayID(), c.hardware.link(r.number, busyLane)),
+				support.Entry(r.laneID(longLane), "Long", "bay: "+r.bayID(), c.hardware.link(r.number, longLane)),
+			},
+			Settings: []string{"purchasing: true", c.receiver.Setting("timeout: 5s")},
+		})
+	}
+	return config.String()
+}
+
+// hardware is the controllers of all lanes. They outlive every process of the gateway.
+type hardware struct {
+	controllers *lanesim.Controllers
+
+	mu    sync.Mutex
+	heard map[uuid.UUID][]applied // every state that each controller has put in force
+}
+
+// applied is a state that a controller has put in force.
+type applied struct {
+	epoch uint64 // of the gateway that has sent it
+	sim.Shown
+}
+
+func powerUp(t *testing.T, ranges int) *hardware {
+	h := &hardware{heard: map[uuid.UUID][]applied{}}
+	var served []lanesim.Lane
+	for r := range ranges {
+		for n := range laneCount {
+			id := uuid.MustParse(laneID(r, n))
+			served = append(served, lanesim.Lane{ID: id, Listen: "127.0.0.1:0", Key: id.String()})
+		}
+	}
+	controllers, err := lanesim.New(lanesim.Settings{Now: support.Now, OnState: h.record}, served...)
+	require.NoError(t, err)
+	t.Cleanup(controllers.Close)
+	h.controllers = controllers
+	return h
+}
+
+// record notes what a controller puts in force. Its lock is held.
+func (h *hardware) record(lane lanesim.Lane, epoch uint64, shown sim.Shown) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.heard[lane.ID] = append(h.heard[lane.ID], applied{epoch, shown})
+}
+
+func (h *hardware) controller(rangeNumber, n int) *lanesim.Controller {
+	return h.controllers.Controller(uuid.MustParse(laneID(rangeNumber, n)))
+}
+
+// link is the link of the lane in the configuration.
+func (h *hardware) link(rangeNumber, n int) string {
+	return support.Link(h.controller(rangeNumber, n).Address(), laneID(rangeNumber, n))
+}
