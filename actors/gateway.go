@@ -98,7 +98,16 @@ func (g *Gateway) running() []*Range {
 // StartRange claims the range, loads it and starts its tree. The lanes are loaded by the time that Ready says so. Errors: ErrLayout,
 // those of the store.
 func (g *Gateway) StartRange(ctx context.Context, s Settings) error {
-	r, changed, err := g.recover(ctx, s)
+	epoch, err := g.store.Claim(ctx, s.Layout.Range, g.clock.Now().Wall)
+	if err != nil {
+		return fmt.Errorf("range %s: claiming it: %w", s.Layout.Range, err)
+	}
+	return g.StartClaimed(ctx, s, epoch)
+}
+
+// StartClaimed is StartRange for a range that was claimed in that epoch.
+func (g *Gateway) StartClaimed(ctx context.Context, s Settings, epoch uint64) error {
+	r, changed, err := g.recover(ctx, s, epoch)
 	if err != nil {
 		return fmt.Errorf("range %s: %w", s.Layout.Range, err)
 	}

@@ -102,22 +102,26 @@ func run(t *terminal, p program) (err error) {
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	counts := metrics.New(registry)
 	gateway := actors.NewGateway(clock, snapshots, counts, log)
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.Background(), stopLanes)
-		defer cancel()
-		err = errors.Join(err, gateway.Stop(ctx))
-	}()
-
 	hardware := sim.New(clock.Now)
-	if p.shooters {
-		defer sim.NewAutopilot(hardware, uint64(time.Now().UnixNano())).Close()
-	}
 	s := &service{
 		log: log, clock: clock, gateway: gateway, hardware: hardware, sessions: sessions, attempts: control.NewAttempts(registry), read: p.read,
 		registry: registry, counts: counts, webhooks: webhook.NewMetrics(registry), catalog: catalog.NewMetrics(registry),
 		traffic: api.NewTraffic(registry), limiters: api.NewLimiters(), reloads: newReloadMetrics(registry),
 	}
-	registry.MustRegister(gateway.Gauges(), buildInfo(), readiness(s.ready))
+	nodesAddress := ""
+	if p.config.Nodes != nil {
+		nodesAddress = p.config.Nodes.Address
+	}
+	s.ownership = newOwnership(s, p.config, snapshots, nodesAddress, p.retire)
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.Background(), stopLanes)
+		defer cancel()
+		err = errors.Join(err, s.ownership.stop(ctx))
+	}()
+	if p.shooters {
+		defer sim.NewAutopilot(hardware, uint64(time.Now().UnixNano())).Close()
+	}
+	registry.MustRegister(gateway.Gauges(), buildInfo(), readiness(s.ownership.ready))
 	first, _, err := s.build(p.config, nil)
 	if err != nil {
 		return err
@@ -143,7 +147,7 @@ func run(t *terminal, p program) (err error) {
 
 	urls := addresses{requests.url, operations.url}
 	log.Info().Str("api", urls.api).Str("operations", urls.operations).Str("version", buildVersion()).Msg("listening")
-	if err := s.start(t.ctx, p.retire); err != nil {
+	if err := s.ownership.start(t.ctx); err != nil {
 		return err
 	}
 	s.reloads.finish(true)
@@ -168,6 +172,7 @@ func run(t *terminal, p program) (err error) {
 	case err = <-operations.failed:
 	}
 	_, _ = daemon.SdNotify(false, daemon.SdNotifyStopping)
+	s.ownership.leave()
 	return err
 }
 

@@ -17,7 +17,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
-	"golang.org/x/sync/errgroup"
 
 	"rangegate/actors"
 	"rangegate/actors/clock"
@@ -39,6 +38,7 @@ type service struct {
 	log          zerolog.Logger
 	clock        clock.Clock
 	gateway      *actors.Gateway
+	ownership    ownership
 	hardware     *sim.Driver
 	certificates certificates
 	sessions     *control.Sessions
@@ -70,7 +70,7 @@ func (s *service) serveOperations(w http.ResponseWriter, r *http.Request) {
 // activate makes both addresses answer with the runtime from now on.
 func (s *service) activate(next *gatewayRuntime) {
 	next.operations = api.NewOperations(api.Operations{
-		Ready: s.ready, Metrics: s.registry, Tokens: operationsTokens(next.config),
+		Ready: s.ownership.ready, Metrics: s.registry, Tokens: operationsTokens(next.config),
 		KnownHost: s.knownHost(next.config.Operations), Limiters: s.limiters, Traffic: s.traffic,
 		Range: func(id uuid.UUID) (api.OperatedRange, error) {
 			if _, ok := next.ranges[id]; !ok {
@@ -166,32 +166,6 @@ func rangeIDs(c config.Config) []uuid.UUID {
 	return ids
 }
 
-// start recovers the ranges from the store, eight at a time.
-func (s *service) start(ctx context.Context, retire []uuid.UUID) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(8)
-	for _, r := range s.current.Load().ranges {
-		group.Go(func() error {
-			settings := r.settings
-			settings.Retire = retire
-			return s.gateway.StartRange(ctx, settings)
-		})
-	}
-	err := group.Wait()
-	if errors.Is(err, actors.ErrLayout) {
-		return misconfigured{err}
-	}
-	return err
-}
-
-// ready returns an error until every range serves.
-func (s *service) ready() error {
-	if !s.gateway.Ready(len(s.current.Load().ranges)) {
-		return errors.New("not ready: lanes are still being brought back, or the store takes no writes")
-	}
-	return nil
-}
-
 // refreshEvery is how often the secret of the sign-ins is read again, and what other gateways have signed out.
 const refreshEvery = 10 * time.Second
 
@@ -279,22 +253,28 @@ func (s *service) tryReload(ctx context.Context, who string, force bool) (config
 		useCertificates()
 		return d, nil
 	}
-	switch err := s.gateway.Reload(ctx, next.rangeChanges(d, who, force)); {
-	case errors.Is(err, actors.ErrUnfinished):
-		s.log.Error().Err(err).Msg("reload: something has not ended in time")
-	case errors.Is(err, actors.ErrEnded):
-		return none, api.RefuseReload(api.PartlyEnded, err)
-	case errors.Is(err, actors.ErrInUse), errors.Is(err, actors.ErrLayout):
-		return none, api.RefuseReload(api.InUse, err)
-	case err != nil:
-		return none, api.RefuseReload(api.ReloadFailed, err)
+	err = s.ownership.reload(ctx, next.rangeChanges(d, who, force), func(changes actors.Reload) error {
+		switch err := s.gateway.Reload(ctx, changes); {
+		case errors.Is(err, actors.ErrUnfinished):
+			s.log.Error().Err(err).Msg("reload: something has not ended in time")
+		case errors.Is(err, actors.ErrEnded):
+			return api.RefuseReload(api.PartlyEnded, err)
+		case errors.Is(err, actors.ErrInUse), errors.Is(err, actors.ErrLayout):
+			return api.RefuseReload(api.InUse, err)
+		case err != nil:
+			return api.RefuseReload(api.ReloadFailed, err)
+		}
+		if slices.Contains(d.Keys, "log.level") { // otherwise the level set at run time stays
+			setLogLevel(next.config.Log.Level)
+		}
+		useCertificates()
+		s.activate(next)
+		before.cancel()
+		return nil
+	})
+	if err != nil {
+		return none, err
 	}
-	if slices.Contains(d.Keys, "log.level") { // otherwise the level set at run time stays
-		setLogLevel(next.config.Log.Level)
-	}
-	useCertificates()
-	s.activate(next)
-	before.cancel()
 	return d, nil
 }
 

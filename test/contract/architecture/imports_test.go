@@ -31,10 +31,11 @@ var rules = []struct {
 	{"actors/commit", []string{"actors/clock", "actors/idempotency", "actors/metrics", "lanes", "lanes/store"}},
 	{"actors/idempotency", []string{"lanes"}},
 	{"actors/metrics", []string{"lanes"}},
-	{"actors", []string{"actors/board", "actors/clock", "actors/commit", "actors/idempotency", "actors/metrics", "lanes", "lanes/link", "lanes/store", "webhook"}},
+	{"actors/nodes", []string{"lanes", "lanes/store"}},
+	{"actors", []string{"actors/board", "actors/clock", "actors/commit", "actors/idempotency", "actors/metrics", "actors/nodes", "lanes", "lanes/link", "lanes/store", "webhook"}},
 	{"api/endpoint", nil},
 	{"api", []string{"api/endpoint", "lanes", "catalog", "webhook"}},
-	{"cmd", []string{"actors", "actors/clock", "actors/metrics", "api", "catalog", "config", "lanes", "lanes/link", "lanes/store", "webhook", "webhook/egress"}},
+	{"cmd", []string{"actors", "actors/clock", "actors/metrics", "actors/nodes", "api", "catalog", "config", "lanes", "lanes/link", "lanes/store", "webhook", "webhook/egress"}},
 }
 
 type listed struct {

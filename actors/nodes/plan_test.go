@@ -1,0 +1,232 @@
+package nodes
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"rangegate/lanes/store"
+)
+
+const ttl = 5 * time.Second
+
+var start = time.Date(2026, 5, 1, 9, 0, 0, 0, time.UTC)
+
+func newLease(name, digest string, since time.Duration) store.Lease {
+	run := uuid.NewSHA1(uuid.Nil, []byte(name))
+	return store.Lease{Node: store.Node{Run: run, Name: name, Address: name + ":1"}, Digest: digest, DigestSince: start.Add(since)}
+}
+
+// leases draws up to six nodes, with up to three digests, some draining or refusing.
+func leases(t *rapid.T) []store.Lease {
+	all := make([]store.Lease, rapid.IntRange(1, 6).Draw(t, "nodes"))
+	for i := range all {
+		all[i] = newLease(fmt.Sprint("node ", i), rapid.SampledFrom([]string{"d1", "d2", "d3"}).Draw(t, "digest"),
+			time.Duration(rapid.IntRange(0, 3).Draw(t, "since"))*time.Minute)
+		all[i].Draining = rapid.IntRange(0, 4).Draw(t, "draining") == 0
+		if rapid.IntRange(0, 4).Draw(t, "refusing") == 0 {
+			all[i].Refusing = "its clock"
+		}
+	}
+	return all
+}
+
+func ids(t *rapid.T, label string, n int) []uuid.UUID {
+	drawn := make([]uuid.UUID, n)
+	for i := range drawn {
+		drawn[i] = uuid.NewSHA1(uuid.Nil, fmt.Appendf(nil, "%s %d %d", label, rapid.Uint32().Draw(t, label), i))
+	}
+	return drawn
+}
+
+// Nodes that know the same never want the same range, and somebody wants each that nobody has.
+func TestOneNodeWantsAnUnownedRange(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		live := leases(t)
+		dead := newLease("dead", "d1", 0)
+		var ranges []rangeView
+		for i, id := range ids(t, "range", 10) {
+			r := rangeView{Ownership: store.Ownership{Range: id, Epoch: uint64(i)}}
+			if i%2 == 0 {
+				r.Owner, r.ownerDead = dead.Node, true
+			}
+			ranges = append(ranges, r)
+		}
+		wanted := map[uuid.UUID]int{}
+		for _, l := range live {
+			p := decide(view{self: l.Run, ttl: ttl, leases: live, mayClaim: true, mayTakeOver: true, ranges: ranges})
+			for _, c := range p.claim {
+				wanted[c.Range]++
+				require.Contains(t, candidates(live), l.Node)
+			}
+		}
+		for _, r := range ranges {
+			if len(candidates(live)) > 0 {
+				require.Equal(t, 1, wanted[r.Range])
+			} else {
+				require.Zero(t, wanted[r.Range], "nobody may")
+			}
+		}
+	})
+}
+
+// What no node may do, whatever it knows.
+func TestWhatIsNeverPlanned(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		live := leases(t)
+		self := rapid.SampledFrom(live).Draw(t, "self")
+		dead := newLease("dead", "d1", 0)
+		v := view{
+			self: self.Run, ttl: ttl, leases: live, mayClaim: rapid.Bool().Draw(t, "may claim"), settled: rapid.Bool().Draw(t, "settled"),
+			moving: rapid.IntRange(0, 6).Draw(t, "moving"),
+		}
+		v.mayTakeOver = v.mayClaim && rapid.Bool().Draw(t, "may take over")
+		byID := map[uuid.UUID]rangeView{}
+		for _, id := range ids(t, "range", rapid.IntRange(1, 30).Draw(t, "ranges")) {
+			r := rangeView{Ownership: store.Ownership{Range: id, Epoch: uint64(rapid.IntRange(0, 3).Draw(t, "epoch"))}}
+			flag := func(label string) bool { return rapid.Bool().Draw(t, label) }
+			switch rapid.IntRange(0, 3).Draw(t, "owner") {
+			case 0:
+				r.Owner, r.ownerDead = dead.Node, true
+			case 1:
+				r.Owner = self.Node
+			case 2:
+				r.Owner = rapid.SampledFrom(live).Draw(t, "other").Node
+			}
+			r.here, r.epoch = flag("here"), uint64(rapid.IntRange(1, 3).Draw(t, "epoch here"))
+			r.busy, r.inUse, r.waits, r.moved = flag("busy"), flag("in use"), flag("waits"), flag("moved")
+			r.unowned = time.Duration(rapid.IntRange(0, 60).Draw(t, "unowned")) * time.Second
+			v.ranges, byID[id] = append(v.ranges, r), r
+		}
+		p := decide(v)
+		for _, c := range p.claim {
+			r := byID[c.Range]
+			require.True(t, v.mayClaim)
+			require.False(t, r.here || r.busy || r.waits)
+			require.False(t, self.Draining || self.Refusing != "")
+			require.True(t, r.Owner == (store.Node{}) || r.Owner == self.Node || r.ownerDead && v.mayTakeOver, "a live owner keeps its range")
+		}
+		require.LessOrEqual(t, len(p.release), max(0, maxMoves-v.moving))
+		for _, id := range p.release {
+			r := byID[id]
+			require.True(t, r.here && !r.busy && v.mayClaim)
+			require.True(t, self.Draining || v.settled && !r.inUse && !r.moved)
+			require.NotEmpty(t, candidates(live), "nobody would take it")
+		}
+		for _, id := range p.letGo {
+			require.Greater(t, byID[id].Epoch, byID[id].epoch)
+		}
+	})
+}
+
+// However the ranges are spread at first, and however many nodes come, each range ends at its best node, and none is moved again.
+func TestRangesComeToRestAtTheirBestNode(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		live := leases(t)
+		wanted := candidates(live)
+		all := ids(t, "range", 20)
+		owners := map[uuid.UUID]store.Node{}
+		for _, id := range all {
+			if i := rapid.IntRange(-1, len(live)-1).Draw(t, "owner"); i >= 0 {
+				owners[id] = live[i].Node
+			}
+		}
+		for round := 0; ; round++ {
+			require.Less(t, round, 50, "they never come to rest")
+			changed := false
+			for _, l := range live {
+				v := view{self: l.Run, ttl: ttl, leases: live, mayClaim: true, settled: true}
+				for _, id := range all {
+					v.ranges = append(v.ranges, rangeView{Ownership: store.Ownership{Range: id, Epoch: 1, Owner: owners[id]}, here: owners[id] == l.Node, epoch: 1})
+				}
+				p := decide(v)
+				for _, c := range p.claim {
+					owners[c.Range], changed = l.Node, true
+				}
+				for _, id := range p.release {
+					owners[id], changed = store.Node{}, true
+				}
+			}
+			if !changed {
+				break
+			}
+		}
+		for _, id := range all {
+			if len(wanted) > 0 {
+				require.Equal(t, best(wanted, id), owners[id])
+			}
+		}
+	})
+}
+
+func TestANodeThatGoesMovesNoRangeBetweenOthers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var all []store.Node
+		for i := range rapid.IntRange(2, 8).Draw(t, "nodes") {
+			all = append(all, newLease(fmt.Sprint("node ", i), "d", 0).Node)
+		}
+		gone := rapid.IntRange(0, len(all)-1).Draw(t, "gone")
+		left := slices.Delete(slices.Clone(all), gone, gone+1)
+		for _, id := range ids(t, "range", 50) {
+			if before := best(all, id); before != all[gone] {
+				require.Equal(t, before, best(left, id))
+			} else {
+				require.Equal(t, ranked(all, id)[1], best(left, id))
+			}
+		}
+	})
+}
+
+func TestRangesSpreadEvenly(t *testing.T) {
+	three := []store.Node{{Name: "a"}, {Name: "b"}, {Name: "c"}}
+	count := map[string]int{}
+	for i := range 3000 {
+		count[best(three, uuid.NewSHA1(uuid.Nil, fmt.Append(nil, i))).Name]++
+	}
+	for _, n := range count {
+		require.InDelta(t, 1000, n, 150)
+	}
+}
+
+// Of a rolling change the newest configuration counts, and a node that starts with an old file does not make that one newer.
+func TestTheNewestConfigurationIsServed(t *testing.T) {
+	old, reloaded, restarted := newLease("old", "d1", 0), newLease("reloaded", "d2", time.Hour), newLease("restarted", "d1", 2*time.Hour)
+	require.Equal(t, []store.Node{reloaded.Node}, candidates([]store.Lease{old, reloaded, restarted}))
+	reloaded.Draining = true
+	require.Equal(t, []store.Node{old.Node, restarted.Node}, candidates([]store.Lease{old, reloaded, restarted}), "who drains decides nothing")
+}
+
+// A range that its best node does not take, for whatever reason, is served all the same.
+func TestTheNextNodeTakesWhatTheBestOneLeaves(t *testing.T) {
+	live := []store.Lease{newLease("a", "d", 0), newLease("b", "d", 0), newLease("c", "d", 0)}
+	id := uuid.New()
+	order := ranked(candidates(live), id)
+	for rank, self := range order {
+		wants := func(unowned time.Duration) bool {
+			v := view{self: self.Run, ttl: ttl, leases: live, mayClaim: true, ranges: []rangeView{{Ownership: store.Ownership{Range: id}, unowned: unowned}}}
+			return len(decide(v).claim) == 1
+		}
+		due := time.Duration(rank) * nextRankTTL * ttl
+		require.True(t, wants(due))
+		require.True(t, rank == 0 || !wants(due-1))
+	}
+}
+
+func TestADrainLeavesWhatIsInUseForLast(t *testing.T) {
+	draining, other := newLease("a", "d", 0), newLease("b", "d", 0)
+	draining.Draining = true
+	v := view{self: draining.Run, ttl: ttl, leases: []store.Lease{draining, other}, mayClaim: true}
+	for i := range 3 {
+		v.ranges = append(v.ranges, rangeView{Ownership: store.Ownership{Range: uuid.UUID{byte(i + 1)}, Epoch: 1, Owner: draining.Node}, here: true, epoch: 1, inUse: i == 0})
+	}
+	require.Equal(t, []uuid.UUID{{2}, {3}}, decide(v).release)
+	v.ranges = v.ranges[:1]
+	require.Equal(t, []uuid.UUID{{1}}, decide(v).release)
+	v.leases = v.leases[:1]
+	require.Empty(t, decide(v).release, "there is nobody to take it")
+}

@@ -1,0 +1,66 @@
+package actors
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"rangegate/actors/nodes"
+)
+
+// What nodes that share a store do with the ranges of this process, while it serves others.
+
+// StopRange saves what the range has to save, stops its tree and forgets it. After an error something may not be saved. Errors:
+// lanes.ErrNotOwner for one that another process has claimed, lanes.ErrStarting for one that does not run.
+func (g *Gateway) StopRange(ctx context.Context, id uuid.UUID) error {
+	r, err := g.Range(id)
+	if err != nil {
+		return aboutRange(id, err)
+	}
+	return g.stopRange(ctx, r)
+}
+
+// DropRange lets go of a range that another process has claimed. Nothing of it is saved.
+func (g *Gateway) DropRange(id uuid.UUID) {
+	g.mu.Lock()
+	r, found := g.ranges[id]
+	delete(g.ranges, id)
+	g.mu.Unlock()
+	if found {
+		r.letGo()
+	}
+}
+
+// Running lists the ranges that run here and that no other process has claimed, as far as is known.
+func (g *Gateway) Running() []nodes.Running {
+	var running []nodes.Running
+	for _, r := range g.running() {
+		if r.life.Err() == nil {
+			running = append(running, nodes.Running{Range: r.id, Epoch: r.committer.Epoch, InUse: r.inUse()})
+		}
+	}
+	return running
+}
+
+// RunningReady reports whether every lane of the ranges that run here is loaded, and the store takes writes.
+func (g *Gateway) RunningReady() bool {
+	for _, r := range g.running() {
+		if !r.Ready() {
+			return false
+		}
+	}
+	return true
+}
+
+// inUse reports whether somebody relies on this process for the range just now: a hold is in force, or a purchase is under way.
+func (r *Range) inUse() bool {
+	if len(r.Holds().InForce) > 0 {
+		return true
+	}
+	purchasing := false
+	r.purchasing.Range(func(any, any) bool {
+		purchasing = true
+		return false
+	})
+	return purchasing
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"rangegate/actors"
+	"rangegate/actors/nodes"
+	"rangegate/api"
+	"rangegate/config"
+	"rangegate/lanes/store"
+	"rangegate/lanes/store/redis"
+)
+
+// ownership decides which ranges run in this process: all of them, or those that it owns among several nodes.
+type ownership interface {
+	// start makes the ranges of the current runtime run, here or elsewhere. An error ends the process.
+	start(ctx context.Context) error
+	// reload calls apply with the part of the changes that concerns what runs here, while no range starts or stops for another reason.
+	// Its error is an api.RefusedReload: that of apply, which puts the new runtime in force, or its own.
+	reload(ctx context.Context, changes actors.Reload, apply func(actors.Reload) error) error
+	// ready returns an error until what this process is to serve is loaded and can be saved.
+	ready() error
+	// leave is called when the process is told to stop: requests that are under way are still answered.
+	leave()
+	// stop saves and stops every range. It ends when ctx does, at the latest; it is called once, also without start.
+	stop(ctx context.Context) error
+}
+
+var errNotReady = errors.New("not ready: lanes are still being brought back, or the store takes no writes")
+
+// single is the ownership of a process that serves every range.
+type single struct {
+	*service
+	retire []uuid.UUID
+}
+
+// start recovers the ranges from the store, eight at a time.
+func (s single) start(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(8)
+	for _, r := range s.current.Load().ranges {
+		group.Go(func() error {
+			settings := r.settings
+			settings.Retire = s.retire
+			return s.gateway.StartRange(ctx, settings)
+		})
+	}
+	err := group.Wait()
+	if errors.Is(err, actors.ErrLayout) {
+		return misconfigured{err}
+	}
+	return err
+}
+
+func (s single) reload(_ context.Context, changes actors.Reload, apply func(actors.Reload) error) error {
+	return apply(changes)
+}
+
+func (s single) ready() error {
+	if !s.gateway.Ready(len(s.current.Load().ranges)) {
+		return errNotReady
+	}
+	return nil
+}
+
+func (s single) leave() {}
+
+func (s single) stop(ctx context.Context) error { return s.gateway.Stop(ctx) }
+
+// shared is the ownership of one node among several.
+type shared struct {
+	*service
+	keeper *nodes.Keeper
+	shared *redis.Nodes
+}
+
+// newOwnership makes the ownership that is configured. listening is the address that the other nodes reach this one by.
+func newOwnership(s *service, c config.Config, snapshots store.Store, listening string, retire []uuid.UUID) ownership {
+	server, ok := snapshots.(*redis.Store)
+	if c.Nodes == nil || !ok {
+		return single{s, retire}
+	}
+	connected := server.Nodes()
+	return shared{s, nodes.New(nodes.Config{
+		Self:    store.Node{Run: uuid.New(), Name: c.Nodes.Name, Address: c.Nodes.AdvertisedAddress(listening)},
+		Version: buildVersion(), TTL: c.Nodes.TTL, Store: connected, Ranges: nodeRanges{s, retire},
+		Metrics: nodes.NewMetrics(s.registry), Log: s.log.With().Str("node", c.Nodes.Name).Logger(),
+	}), connected}
+}
+
+func (s shared) start(context.Context) error {
+	inForce := s.current.Load().config
+	s.keeper.Start(rangeIDs(inForce), inForce.RangesDigest())
+	return nil
+}
+
+// reload leaves new ranges to the keeper, and a range that does not run here has its new settings when it is next started here.
+func (s shared) reload(ctx context.Context, changes actors.Reload, apply func(actors.Reload) error) error {
+	var applied error
+	err := s.keeper.Exclusively(ctx, func() {
+		applied = apply(s.concerning(changes))
+		inForce := s.current.Load().config
+		s.keeper.Configure(rangeIDs(inForce), inForce.RangesDigest())
+	})
+	if err != nil {
+		return api.RefuseReload(api.ReloadFailed, err)
+	}
+	return applied
+}
+
+// concerning returns the part of the changes that concerns ranges that run here.
+func (s shared) concerning(changes actors.Reload) actors.Reload {
+	here := map[uuid.UUID]bool{}
+	for _, r := range s.gateway.Running() {
+		here[r.Range] = true
+	}
+	concerning := actors.Reload{Force: changes.Force, Who: changes.Who}
+	for _, c := range changes.Change {
+		if here[c.Layout.Range] {
+			concerning.Change = append(concerning.Change, c)
+		}
+	}
+	for _, id := range changes.End {
+		if here[id] {
+			concerning.End = append(concerning.End, id)
+		}
+	}
+	return concerning
+}
+
+func (s shared) ready() error {
+	if !s.gateway.RunningReady() {
+		return errNotReady
+	}
+	return s.keeper.Ready()
+}
+
+func (s shared) leave() { s.keeper.Pause() }
+
+func (s shared) stop(ctx context.Context) error {
+	return errors.Join(s.keeper.Stop(ctx), s.gateway.Stop(ctx), s.shared.Close())
+}
+
+// nodeRanges starts and stops the ranges of a node as they are configured then.
+type nodeRanges struct {
+	*service
+	retire []uuid.UUID
+}
+
+// Start implements nodes.Ranges.
+func (n nodeRanges) Start(ctx context.Context, rangeID uuid.UUID, epoch uint64) error {
+	r, found := n.current.Load().ranges[rangeID]
+	if !found {
+		return fmt.Errorf("range %s: it is not configured any more", rangeID)
+	}
+	settings := r.settings
+	settings.Retire = n.retire
+	return n.gateway.StartClaimed(ctx, settings, epoch)
+}
+
+// Stop implements nodes.Ranges.
+func (n nodeRanges) Stop(ctx context.Context, rangeID uuid.UUID) error {
+	return n.gateway.StopRange(ctx, rangeID)
+}
+
+// Drop implements nodes.Ranges.
+func (n nodeRanges) Drop(rangeID uuid.UUID) { n.gateway.DropRange(rangeID) }
+
+// Running implements nodes.Ranges.
+func (n nodeRanges) Running() []nodes.Running { return n.gateway.Running() }
