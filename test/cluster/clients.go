@@ -37,6 +37,7 @@ func now() time.Duration { return time.Since(beginning) }
 type client struct {
 	*cluster
 	number int
+	probe  bool // it keeps to the nodes that have to serve every range
 	random *rand.Rand
 	http   *http.Client
 	keys   int
@@ -56,7 +57,7 @@ func (c *cluster) newClient(number int) *client {
 func (c *client) any() *node {
 	order := c.random.Perm(len(c.nodes))
 	for _, i := range order {
-		if c.nodes[i].answers() {
+		if c.nodes[i].answers() && !(c.probe && c.avoided.Load() == c.nodes[i]) {
 			return c.nodes[i]
 		}
 	}

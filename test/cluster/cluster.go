@@ -64,6 +64,12 @@ type cluster struct {
 	hardware *hardware
 	receiver *support.Receiver
 
+	// avoided is the node that the probes do not ask, for the others have to serve every range. nil: none.
+	avoided atomic.Pointer[node]
+
+	faultsMu sync.Mutex
+	faults   map[string]int // found, by their text
+
 	// faultEpoch is odd while a node may not know yet that it has lost ranges. What it refuses and shows of them then may be of before; what
 	// it acknowledges is never: an acknowledgement is saved under the range's present epoch.
 	faultEpoch atomic.Int64

@@ -14,49 +14,58 @@ import (
 // fault is something that is done to the cluster. It begins, lasts for some TTLs, and ends.
 type fault struct {
 	name string
-	// served: other nodes serve every range while it lasts. Without it every range is served once it is over.
-	served bool
+	// served is when and where every range is served again.
+	served place
 	// stale: a node may not know for a while that it has lost ranges.
 	stale bool
 	lasts float64
 	begin func(c *cluster, n *node) (end func())
 }
 
+// place is where every range is served again.
+type place int
+
+const (
+	afterwards place = iota // at any node, once the fault is over
+	anywhere                // while it lasts, at some node or other
+	elsewhere               // while it lasts, at each of the other nodes
+)
+
 // faults are all kinds. A round has one of them, at a node of the seed's choice; each kind comes once before any comes again.
 var faults = []fault{
-	{"kill -9", true, false, 0, func(c *cluster, n *node) func() {
+	{"kill -9", elsewhere, false, 0, func(c *cluster, n *node) func() {
 		n.current().Kill()
 		return func() { c.start(n) }
 	}},
-	{"suspended for less than the lease", false, true, 0.6, suspend},
-	{"suspended for longer than the lease", true, true, 1, suspend},
-	{"suspended again as soon as it goes on", true, true, 0, func(c *cluster, n *node) func() {
+	{"suspended for less than the lease", afterwards, true, 0.6, suspend},
+	{"suspended for longer than the lease", elsewhere, true, 1, suspend},
+	{"suspended again as soon as it goes on", elsewhere, true, 0, func(c *cluster, n *node) func() {
 		n.suspend()
 		c.sleep(2)
 		n.resume()
 		c.sleep(0.1)
 		return suspend(c, n)
 	}},
-	{"cut off from Redis", true, true, 0.5, func(_ *cluster, n *node) func() { return cut(n.redis) }},
-	{"cut off from Redis for less than the lease", false, false, 0.5, func(_ *cluster, n *node) func() { return cut(n.redis) }},
-	{"not reached by the other nodes", true, false, 1, func(_ *cluster, n *node) func() { return cut(n.peers) }},
-	{"no node reaches another", true, false, 1, func(c *cluster, _ *node) func() {
+	{"cut off from Redis", elsewhere, true, 0.5, func(_ *cluster, n *node) func() { return cut(n.redis) }},
+	{"cut off from Redis for less than the lease", afterwards, false, 0.5, func(_ *cluster, n *node) func() { return cut(n.redis) }},
+	{"not reached by the other nodes", anywhere, false, 1, func(_ *cluster, n *node) func() { return cut(n.peers) }},
+	{"no node reaches another", anywhere, false, 1, func(c *cluster, _ *node) func() {
 		var all []*proxy.Proxy
 		for _, n := range c.nodes {
 			all = append(all, n.peers)
 		}
 		return cut(all...)
 	}},
-	{"cut off from Redis and not reached by the other nodes", true, true, 0.5, func(_ *cluster, n *node) func() { return cut(n.redis, n.peers) }},
-	{"Redis hangs", false, false, 3, func(c *cluster, _ *node) func() {
+	{"cut off from Redis and not reached by the other nodes", elsewhere, true, 0.5, func(_ *cluster, n *node) func() { return cut(n.redis, n.peers) }},
+	{"Redis hangs", afterwards, false, 3, func(c *cluster, _ *node) func() {
 		c.redis.Hang()
 		return c.redis.Wake
 	}},
-	{"Redis restarts", false, false, 1, func(c *cluster, _ *node) func() {
+	{"Redis restarts", afterwards, false, 1, func(c *cluster, _ *node) func() {
 		c.redis.Kill()
 		return c.redis.Restart
 	}},
-	{"Redis restarts, and a node dies meanwhile", false, false, 1, func(c *cluster, n *node) func() {
+	{"Redis restarts, and a node dies meanwhile", afterwards, false, 1, func(c *cluster, n *node) func() {
 		c.redis.Kill()
 		n.current().Kill()
 		return func() {
@@ -64,25 +73,25 @@ var faults = []fault{
 			c.start(n)
 		}
 	}},
-	{"drained", true, false, 0, func(c *cluster, n *node) func() {
+	{"drained", elsewhere, false, 0, func(c *cluster, n *node) func() {
 		c.drain(n)
 		return func() { c.start(n) }
 	}},
-	{"a rolling upgrade", true, false, 0, func(c *cluster, _ *node) func() {
+	{"a rolling upgrade", anywhere, false, 0, func(c *cluster, _ *node) func() {
 		for _, n := range c.nodes {
 			c.drain(n)
 			c.start(n)
 		}
 		return func() {}
 	}},
-	{"two nodes die, and start at once", true, false, 0, func(c *cluster, n *node) func() {
+	{"two nodes die, and start at once", anywhere, false, 0, func(c *cluster, n *node) func() {
 		both := c.others(n)
 		for _, other := range both {
 			other.current().Kill()
 		}
 		return func() { c.start(both...) }
 	}},
-	{"a reload on one node, and later on the others", true, false, 2, func(c *cluster, n *node) func() {
+	{"a reload on one node, and later on the others", anywhere, false, 2, func(c *cluster, n *node) func() {
 		c.reconfigure(n)
 		return func() { c.reconfigure(c.others(n)...) }
 	}},
@@ -132,13 +141,17 @@ func (c *cluster) inflict(f fault, on *node) (took served) {
 	}
 	began := now()
 	end := f.begin(c, on)
-	if f.served {
+	if f.served == elsewhere {
+		c.avoided.Store(on)
+	}
+	if f.served != afterwards {
 		took = c.waitServed(began)
 	}
 	c.sleep(f.lasts)
 	end()
+	c.avoided.Store(nil)
 	over := now()
-	if after := c.waitServed(over); !f.served {
+	if after := c.waitServed(over); f.served == afterwards {
 		took = after
 	}
 	if f.stale {

@@ -17,6 +17,21 @@ import (
 	"rangegate/test/support"
 )
 
+// shownFaults is how many faults of a kind are logged: one mistake easily shows at every range.
+const shownFaults = 8
+
+// fault fails the test.
+func (c *cluster) fault(format string, about ...any) {
+	c.faultsMu.Lock()
+	defer c.faultsMu.Unlock()
+	if c.faults == nil {
+		c.faults = map[string]int{}
+	}
+	if c.faults[format]++; c.faults[format] <= shownFaults {
+		c.t.Errorf(format, about...)
+	}
+}
+
 // judge ends every session, and compares what clients, controllers and the receiver have seen with each other and with what the nodes show.
 func (c *cluster) judge(clockError time.Duration) {
 	c.t.Helper()
@@ -24,6 +39,11 @@ func (c *cluster) judge(clockError time.Duration) {
 	c.judgeControllers()
 	c.judgeTime(clockError)
 	c.judgeEvents()
+	for what, times := range c.faults {
+		if times > shownFaults {
+			c.t.Logf("%d times: %s", times, what)
+		}
+	}
 }
 
 // judgeLanes checks that everything that clients were answered fits one order of requests, for each lane: what was acknowledged has
@@ -46,7 +66,7 @@ func (c *cluster) judgeLanes() {
 				counted[o.Input.(call).kind+" "+string(o.Output.(reply).outcome)]++
 			}
 			if verdict != porcupine.Ok {
-				c.t.Errorf("range %d lane %d: no order of requests explains the answers (%v):\n%s", r.number, l.number, verdict, describe(history))
+				c.fault("range %d lane %d: no order of requests explains the answers (%v):\n%s", r.number, l.number, verdict, describe(history))
 			}
 			mu.Unlock()
 		}
@@ -87,7 +107,7 @@ func (c *cluster) judgeControllers() {
 	for lane, states := range c.hardware.heard {
 		for i, s := range states[1:] {
 			if s.epoch < states[i].epoch {
-				c.t.Errorf("lane %s put a state of epoch %d in force after one of %d", lane, s.epoch, states[i].epoch)
+				c.fault("lane %s put a state of epoch %d in force after one of %d", lane, s.epoch, states[i].epoch)
 			}
 			if s.epoch != states[i].epoch {
 				epochs++
@@ -108,7 +128,7 @@ func (c *cluster) judgeControllers() {
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		c.t.Error(differs)
+		c.fault("%s", differs)
 	})
 }
 
@@ -179,7 +199,7 @@ func (c *cluster) judgeTime(clockError time.Duration) {
 		for _, s := range page.Sessions {
 			sold := time.Duration(s.Minutes) * time.Minute
 			if off := s.Used.Duration + s.Left.Duration - sold; off.Abs() > 2*time.Millisecond {
-				c.t.Errorf("range %d, session %s: %s used and %s left of %s", r.number, s.ID, s.Used, s.Left, sold)
+				c.fault("range %d, session %s: %s used and %s left of %s", r.number, s.ID, s.Used, s.Left, sold)
 			}
 			if s.ID != r.lanes[longLane].getNewest() {
 				continue
@@ -189,11 +209,11 @@ func (c *cluster) judgeTime(clockError time.Duration) {
 			off := max(0, least-s.Used.Duration, s.Used.Duration-most)
 			worst = max(worst, off)
 			if off > clockError {
-				c.t.Errorf("range %d, session %s used %s, and between %s and %s went by", r.number, s.ID, s.Used, least, most)
+				c.fault("range %d, session %s used %s, and between %s and %s went by", r.number, s.ID, s.Used, least, most)
 			}
 		}
 		if !found {
-			c.t.Errorf("range %d: the session that was stopped is not in the history", r.number)
+			c.fault("range %d: the session that was stopped is not in the history", r.number)
 		}
 	})
 	c.t.Logf("time used differs from time that went by by %s at most", worst)
@@ -207,10 +227,10 @@ func (c *cluster) judgeEvents() {
 	perLane := map[string][]string{}
 	for i, a := range c.receiver.Arrived() {
 		if _, twice := arrived[a.ID]; twice {
-			c.t.Errorf("%s of lane %s, %s, was received twice", a.Event, a.Lane, a.ID)
+			c.fault("%s of lane %s, %s, was received twice", a.Event, a.Lane, a.ID)
 		}
 		if a.Overlaps {
-			c.t.Errorf("%s of lane %s was received before the one before it was answered", a.Event, a.Lane)
+			c.fault("%s of lane %s was received before the one before it was answered", a.Event, a.Lane)
 		}
 		arrived[a.ID] = i
 		perLane[a.Lane] = append(perLane[a.Lane], a.ID)
@@ -233,10 +253,10 @@ func (c *cluster) judgeEvents() {
 			outcome := e.Outcome()
 			counted[fmt.Sprintf("%s, received %v", outcome, received)]++
 			if outcome == "200" && !received {
-				c.t.Errorf("range %d: %s is logged as delivered, and was not received", r.number, e.Payload.Event)
+				c.fault("range %d: %s is logged as delivered, and was not received", r.number, e.Payload.Event)
 			}
 			if received && at < last[e.Payload.Lane] {
-				c.t.Errorf("range %d: %s of lane %s was received out of order", r.number, e.Payload.Event, e.Payload.Lane)
+				c.fault("range %d: %s of lane %s was received out of order", r.number, e.Payload.Event, e.Payload.Lane)
 			}
 			if received {
 				last[e.Payload.Lane] = at
@@ -245,7 +265,7 @@ func (c *cluster) judgeEvents() {
 		for n := range laneCount {
 			for _, id := range perLane[r.laneID(n)] {
 				if !logged[id] {
-					c.t.Errorf("range %d: %s was received, and is in no log", r.number, id)
+					c.fault("range %d: %s was received, and is in no log", r.number, id)
 				}
 			}
 		}

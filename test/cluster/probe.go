@@ -12,8 +12,8 @@ import (
 	"rangegate/test/support"
 )
 
-// probeClients is how many ranges are probed at a time.
-const probeClients = 24
+// probeClients is how many ranges are probed at a time. Most of them wait: a node that is cut off answers only when it gives up.
+const probeClients = 100
 
 // eachRange calls do for every range, with one of the probing clients.
 func (c *cluster) eachRange(do func(*client, *rangeFixture)) {
@@ -36,7 +36,9 @@ func (c *cluster) eachRange(do func(*client, *rangeFixture)) {
 
 func (c *cluster) probes(n int) *client {
 	for len(c.probing) <= n {
-		c.probing = append(c.probing, c.newClient(1000+len(c.probing)))
+		probe := c.newClient(1000 + len(c.probing))
+		probe.probe = true
+		c.probing = append(c.probing, probe)
 	}
 	return c.probing[n]
 }
