@@ -200,6 +200,29 @@ func (c *client) look(n *node, l *lane) (seen state, ok bool) {
 	return state{}, true
 }
 
+const (
+	busyRanges  = 12 // whose first lane clients contend for
+	busyClients = 16
+)
+
+// work has clients contend for lanes until it is stopped, or judge stops it.
+func (c *cluster) work() (stop func()) {
+	ctx, cancel := context.WithCancel(c.t.Context())
+	var working sync.WaitGroup
+	var contended []*lane
+	for _, r := range c.ranges[:busyRanges] {
+		contended = append(contended, r.lanes[busyLane])
+	}
+	for n := range busyClients {
+		working.Go(func() { c.newClient(n).work(ctx, contended) })
+	}
+	c.stopWork = func() {
+		cancel()
+		working.Wait()
+	}
+	return c.stopWork
+}
+
 // work makes requests about the lanes until ctx ends.
 func (c *client) work(ctx context.Context, contended []*lane) {
 	for wait(ctx, 30*time.Millisecond+time.Duration(c.random.Int64N(int64(70*time.Millisecond)))) {

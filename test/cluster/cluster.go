@@ -61,6 +61,7 @@ type cluster struct {
 	ranges []*rangeFixture
 
 	probing  []*client
+	stopWork func() // of the clients that contend for lanes
 	hardware *hardware
 	receiver *support.Receiver
 
@@ -101,7 +102,8 @@ var skews = []struct{ boot, wall time.Duration }{
 type settings struct {
 	ttl    time.Duration
 	ranges int
-	// store is the address of Redis in the configuration, as the node's proxy or a Sentinel is reached. Empty: the proxy's.
+	// store is the address in the configuration where the nodes find Redis by themselves. Empty: each has a proxy before a Redis of the
+	// cluster's own.
 	store string
 }
 
@@ -110,7 +112,10 @@ func newCluster(t *testing.T, s settings) *cluster {
 	t.Logf("SEED=%d", seed)
 	c := &cluster{
 		t: t, seed: seed, random: rand.New(rand.NewPCG(seed, 0)), ttl: s.ttl,
-		redis: redistest.Start(t), receiver: support.NewReceiver(t),
+		receiver: support.NewReceiver(t),
+	}
+	if s.store == "" {
+		c.redis = redistest.Start(t)
 	}
 	c.hardware = powerUp(t, s.ranges)
 	for n := range s.ranges {

@@ -35,6 +35,7 @@ func (c *cluster) fault(format string, about ...any) {
 // judge ends every session, and compares what clients, controllers and the receiver have seen with each other and with what the nodes show.
 func (c *cluster) judge(clockError time.Duration) {
 	c.t.Helper()
+	c.stopWork()
 	c.judgeLanes()
 	c.judgeControllers()
 	c.judgeTime(clockError)
@@ -118,7 +119,12 @@ func (c *cluster) judgeControllers() {
 	c.t.Logf("controllers changed to a newer owner %d times", epochs)
 	require.Positive(c.t, epochs)
 
-	var mu sync.Mutex
+	c.waitControllers()
+}
+
+// waitControllers waits until each controller is connected and has what the nodes show.
+func (c *cluster) waitControllers() {
+	c.t.Helper()
 	c.eachRange(func(probe *client, r *rangeFixture) {
 		differs := ""
 		for end := time.Now().Add(support.Patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
@@ -126,8 +132,6 @@ func (c *cluster) judgeControllers() {
 				return
 			}
 		}
-		mu.Lock()
-		defer mu.Unlock()
 		c.fault("%s", differs)
 	})
 }
@@ -148,7 +152,7 @@ func (c *cluster) compareControllers(probe *client, r *rangeFixture) (differs st
 			return fmt.Sprintf("range %d lane %d: the link is %s", r.number, i, status.Link)
 		case session != "" && session != shown.Session.String() || (session == "") != (shown.Session == [16]byte{}):
 			return fmt.Sprintf("range %d lane %d has session %s, and its controller %s", r.number, i, session, shown.Session)
-		case shown.Open != (status.Phase == "running" && !status.Hold):
+		case shown.Hold != status.Hold || shown.Open != (status.Phase == "running" && !status.Hold):
 			return fmt.Sprintf("range %d lane %d is %s, and its fire line open: %v", r.number, i, status.Phase, shown.Open)
 		}
 	}

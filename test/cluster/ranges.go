@@ -2,8 +2,10 @@ package cluster
 
 import (
 	"fmt"
+	"net/http"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -111,4 +113,50 @@ func (h *hardware) controller(rangeNumber, n int) *lanesim.Controller {
 // link is the link of the lane in the configuration.
 func (h *hardware) link(rangeNumber, n int) string {
 	return support.Link(h.controller(rangeNumber, n).Address(), laneID(rangeNumber, n))
+}
+
+// epochs are those of the gateways that the controllers listen to, by lane.
+func (h *hardware) epochs() map[uuid.UUID]uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	epochs := map[uuid.UUID]uint64{}
+	for lane, states := range h.heard {
+		epochs[lane] = states[len(states)-1].epoch
+	}
+	return epochs
+}
+
+// ceasefire sets or lifts a hold over every range, each through one of the nodes, and returns after how long every controller has put that
+// in force.
+func (c *cluster) ceasefire(on bool) (took time.Duration) {
+	c.t.Helper()
+	began := now()
+	var asked sync.WaitGroup
+	c.eachRange(func(probe *client, r *rangeFixture) {
+		n := probe.any()
+		asked.Go(func() { // the answer may wait for Redis, the controllers may not
+			operator := support.Client{API: n.current().Operations, HTTP: probe.http}
+			answer, err := operator.Do(http.MethodPut, "/ranges/"+r.id()+"/holds", fmt.Sprintf(`{"scope":"range","id":null,"on":%v}`, on),
+				"Authorization", "Bearer "+support.Operator, "Content-Type", "application/json")
+			switch {
+			case err != nil:
+				c.fault("the ceasefire of range %d: %v", r.number, err)
+			case answer.Status != http.StatusOK:
+				c.fault("the ceasefire of range %d through %s: %d %s", r.number, n.name, answer.Status, answer.Body)
+			}
+		})
+	})
+	support.Eventually(c.t, "every controller has it in force", func() bool {
+		for _, r := range c.ranges {
+			for lane := range laneCount {
+				if c.hardware.controller(r.number, lane).Shown().Hold != on {
+					return c.t.Failed() // and Eventually need not wait
+				}
+			}
+		}
+		return true
+	})
+	took = now() - began
+	asked.Wait()
+	return took
 }
