@@ -375,7 +375,7 @@ func (k *Keeper) view() (v view, ready bool) {
 	v = view{
 		self: k.Self.Run, ttl: k.TTL, leases: k.lease.all,
 		mayClaim: k.lease.mayClaim(now, k.TTL), mayTakeOver: k.lease.mayTakeOver(now, k.TTL),
-		settled: now.Sub(k.lease.nodesSameAt) >= settleTTLs*k.TTL,
+		settled: now.Sub(k.lease.nodesSameAt) >= settleTTLs*k.TTL && k.lease.heldFor(now, k.TTL) >= settleTTLs*k.TTL,
 	}
 	unownedRanges := 0
 	for id, e := range k.ranges {
@@ -496,12 +496,12 @@ func (k *Keeper) started(o store.Claimed, reason string, err error) {
 
 // release gives a range to the node that is to own it.
 func (k *Keeper) release(ctx context.Context, id uuid.UUID) {
-	i := slices.IndexFunc(k.Ranges.Running(), func(r Running) bool { return r.Range == id })
+	running := k.Ranges.Running()
+	i := slices.IndexFunc(running, func(r Running) bool { return r.Range == id })
 	if i < 0 {
 		return
 	}
-	r := k.Ranges.Running()[i]
-	now := time.Now()
+	r, now := running[i], time.Now()
 	k.mu.Lock()
 	e := k.ranges[id]
 	e.busy, e.releasedAt, e.moveAfter = true, now, now.Add(moveAgain)
@@ -512,10 +512,10 @@ func (k *Keeper) release(ctx context.Context, id uuid.UUID) {
 	k.mu.Unlock()
 	k.tasks.Go(func() {
 		if k.slots.Acquire(ctx, 1) == nil {
-			defer k.slots.Release(1)
 			limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
-			defer cancel()
 			_ = k.giveUp(limited, r, reason) // it logs its error
+			cancel()
+			k.slots.Release(1)
 		}
 		k.mu.Lock()
 		e.busy = false

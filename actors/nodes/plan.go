@@ -32,7 +32,7 @@ type view struct {
 	// mayTakeOver: it has renewed its lease for a full TTL without a gap. After an outage of the store this gives every owner that is
 	// alive the time to renew.
 	mayTakeOver bool
-	settled     bool // the nodes have been the same for settleTTLs
+	settled     bool // the nodes have been the same, and this one has renewed its lease without a gap, for settleTTLs
 	moving      int  // ranges on their way from here to other nodes
 	ranges      []rangeView
 }

@@ -151,6 +151,7 @@ func TestARefusedReloadReplacesNoCertificate(t *testing.T) {
 		next.Ranges = nil // which does not run, so that it cannot end either
 		registry := prometheus.NewRegistry()
 		s := &service{log: zerolog.Nop(), clock: clocktest.New(), read: func() (config.Config, error) { return next, nil }}
+		s.ownership = single{s, nil}
 		s.gateway = actors.NewGateway(s.clock, nil, metrics.New(registry), s.log)
 		defer func() { require.NoError(t, s.gateway.Stop(t.Context())) }()
 		running, _, err := s.build(before, nil)

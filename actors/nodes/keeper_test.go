@@ -1,0 +1,541 @@
+package nodes_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/actors/nodes"
+	"rangegate/lanes"
+	"rangegate/lanes/store"
+	"rangegate/lanes/store/redis"
+	"rangegate/lanes/store/redis/redistest"
+)
+
+const (
+	ttl      = time.Second
+	patience = 30 * time.Second
+	tick     = 20 * time.Millisecond
+)
+
+// node is one keeper with ranges that are only counted, on a real server.
+type node struct {
+	t      *testing.T
+	keeper *nodes.Keeper
+	shared *gate
+	self   store.Node
+
+	mu       sync.Mutex
+	running  map[uuid.UUID]uint64
+	inUse    map[uuid.UUID]bool
+	dropped  int
+	stopped  int
+	refuses  error // of Start
+	refusing string
+}
+
+// gate stands between a keeper and the server. While it is closed the store is out of reach.
+type gate struct {
+	*redis.Nodes
+	mu     sync.Mutex
+	closed bool
+	watch  bool // false: announcements are lost
+}
+
+var errOutOfReach = errors.New("out of reach")
+
+func (g *gate) err() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return errOutOfReach
+	}
+	return nil
+}
+
+func (g *gate) set(closed bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = closed
+}
+
+func (g *gate) Renew(ctx context.Context, l store.Lease, ttl time.Duration) (store.Leases, error) {
+	if err := g.err(); err != nil {
+		return store.Leases{}, err
+	}
+	return g.Nodes.Renew(ctx, l, ttl)
+}
+
+func (g *gate) End(ctx context.Context, run uuid.UUID) error {
+	if err := g.err(); err != nil {
+		return err
+	}
+	return g.Nodes.End(ctx, run)
+}
+
+func (g *gate) Owners(ctx context.Context, ranges []uuid.UUID) ([]store.Ownership, error) {
+	if err := g.err(); err != nil {
+		return nil, err
+	}
+	return g.Nodes.Owners(ctx, ranges)
+}
+
+func (g *gate) Claim(ctx context.Context, by store.Node, now time.Time, expected []store.Ownership) []store.Claimed {
+	if err := g.err(); err != nil {
+		outcomes := make([]store.Claimed, len(expected))
+		for i, e := range expected {
+			outcomes[i] = store.Claimed{Ownership: e, Err: err}
+		}
+		return outcomes
+	}
+	return g.Nodes.Claim(ctx, by, now, expected)
+}
+
+func (g *gate) SetOwner(ctx context.Context, from store.Ownership, to store.Node) (store.Ownership, bool, error) {
+	if err := g.err(); err != nil {
+		return from, false, err
+	}
+	return g.Nodes.SetOwner(ctx, from, to)
+}
+
+func (g *gate) Watch(ctx context.Context) <-chan store.Ownership {
+	if !g.watch {
+		return nil
+	}
+	heard := make(chan store.Ownership)
+	go func() {
+		defer close(heard)
+		for change := range g.Nodes.Watch(ctx) {
+			if g.err() != nil {
+				continue
+			}
+			select {
+			case heard <- change:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return heard
+}
+
+func (n *node) Start(_ context.Context, id uuid.UUID, epoch uint64) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.refuses != nil {
+		return n.refuses
+	}
+	n.running[id] = epoch
+	return nil
+}
+
+func (n *node) Stop(_ context.Context, id uuid.UUID) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.running, id)
+	n.stopped++
+	return nil
+}
+
+func (n *node) Drop(id uuid.UUID) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.running, id)
+	n.dropped++
+}
+
+func (n *node) Running() []nodes.Running {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var running []nodes.Running
+	for id, epoch := range n.running {
+		running = append(running, nodes.Running{Range: id, Epoch: epoch, InUse: n.inUse[id]})
+	}
+	return running
+}
+
+func (n *node) set(change func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	change()
+}
+
+func (n *node) counts() (running, dropped, stopped int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.running), n.dropped, n.stopped
+}
+
+// newNode makes a node that has not started yet.
+func newNode(t *testing.T, server *redistest.Server, name string) *node {
+	t.Helper()
+	s, err := redis.Open(t.Context(), server.URL(), store.Retention{Events: time.Hour, History: time.Hour, Names: time.Hour, Cap: 100})
+	require.NoError(t, err)
+	connected := s.Nodes()
+	t.Cleanup(func() { require.NoError(t, errors.Join(connected.Close(), s.Close())) })
+	n := &node{
+		t: t, shared: &gate{Nodes: connected, watch: true}, running: map[uuid.UUID]uint64{}, inUse: map[uuid.UUID]bool{},
+		self: store.Node{Run: uuid.New(), Name: name, Address: name + ":7443"},
+	}
+	n.keeper = nodes.New(nodes.Config{
+		Self: n.self, Version: "1", TTL: ttl, Store: n.shared, Ranges: n, Metrics: nodes.NewMetrics(prometheus.NewRegistry()),
+		Refusing: func() string {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			return n.refusing
+		},
+		Log: zerolog.New(zerolog.NewTestWriter(t)).With().Str("node", name).Logger(),
+	})
+	return n
+}
+
+func (n *node) start(ranges []uuid.UUID) *node {
+	n.keeper.Start(ranges, "d")
+	n.t.Cleanup(func() { n.stop() })
+	return n
+}
+
+// startTogether starts nodes at the same time, and waits until they serve the ranges, each some of them.
+func startTogether(t *testing.T, server *redistest.Server, ranges []uuid.UUID, names ...string) []*node {
+	t.Helper()
+	var all []*node
+	for _, name := range names {
+		all = append(all, newNode(t, server, name))
+	}
+	for _, n := range all {
+		n.start(ranges)
+	}
+	require.Eventually(t, func() bool {
+		for _, n := range all {
+			if running, _, _ := n.counts(); running == 0 {
+				return false
+			}
+		}
+		return true
+	}, patience, tick)
+	served(t, ranges, all...)
+	return all
+}
+
+// stop stops the node as SIGTERM does.
+func (n *node) stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	n.shared.set(false)
+	require.NoError(n.t, n.keeper.Stop(ctx))
+}
+
+func rangesNumbered(count int) []uuid.UUID {
+	ids := make([]uuid.UUID, count)
+	for i := range ids {
+		ids[i] = uuid.New()
+	}
+	return ids
+}
+
+// served requires that each range comes to run on exactly one of the nodes.
+func served(t *testing.T, ranges []uuid.UUID, all ...*node) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		on := map[uuid.UUID]int{}
+		for _, n := range all {
+			for _, r := range n.Running() {
+				on[r.Range]++
+			}
+		}
+		for _, id := range ranges {
+			if on[id] != 1 {
+				return false
+			}
+		}
+		return len(on) == len(ranges)
+	}, patience, tick)
+}
+
+// routed requires that every node comes to know the owner of each range.
+func routed(t *testing.T, all ...*node) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		for _, n := range all {
+			for _, r := range n.Running() {
+				for _, asked := range all {
+					owner, err := asked.keeper.Owner(r.Range)
+					want := lanes.Owner{Here: asked == n, Name: n.self.Name, Address: n.self.Address, Epoch: r.Epoch}
+					if err != nil || owner != want {
+						return false
+					}
+				}
+			}
+		}
+		return true
+	}, patience, tick)
+}
+
+func ready(t *testing.T, all ...*node) {
+	t.Helper()
+	for _, n := range all {
+		require.Eventually(t, func() bool { return n.keeper.Ready() == nil }, patience, tick)
+	}
+}
+
+func TestNodesThatStartTogetherShareTheRanges(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	ranges := rangesNumbered(30)
+	all := startTogether(t, server, ranges, "a", "b", "c")
+	routed(t, all...)
+	ready(t, all...)
+	for _, n := range all {
+		running, dropped, _ := n.counts()
+		require.Positive(t, running)
+		require.Zero(t, dropped)
+	}
+}
+
+// A node that is killed says nothing: its lease ends, and the others have its ranges.
+func TestTheRangesOfADeadNodeAreTakenOver(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	ranges := rangesNumbered(20)
+	both := startTogether(t, server, ranges, "a", "b")
+	a, b := both[0], both[1]
+	b.shared.set(true) // cut off from Redis: to the others it is the same
+	require.Eventually(t, func() bool {
+		running, _, _ := a.counts()
+		return running == len(ranges)
+	}, patience, tick)
+	running, dropped, _ := b.counts()
+	require.Positive(t, running, "who is cut off goes on: its writes are refused, and it may still close")
+	require.Zero(t, dropped)
+	before := running
+
+	b.shared.set(false)
+	require.Eventually(t, func() bool {
+		_, dropped, _ := b.counts()
+		return dropped == before
+	}, patience, tick, "it lets go of what the other has claimed")
+	served(t, ranges, a, b)
+}
+
+// The whole store stands still for many TTLs: nobody drops a range, and nobody takes one.
+func TestAnOutageOfTheStoreMovesNothing(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	ranges := rangesNumbered(20)
+	all := startTogether(t, server, ranges, "a", "b", "c")
+	routed(t, all...)
+	epochs := map[uuid.UUID]uint64{}
+	for _, n := range all {
+		for _, r := range n.Running() {
+			epochs[r.Range] = r.Epoch
+		}
+	}
+	server.Hang()
+	time.Sleep(4 * ttl)
+	routed(t, all...) // from memory
+	server.Wake()
+	time.Sleep(3 * ttl)
+	for _, n := range all {
+		_, dropped, stopped := n.counts()
+		require.Zero(t, dropped+stopped)
+		for _, r := range n.Running() {
+			require.Equal(t, epochs[r.Range], r.Epoch, "nobody claimed anything")
+		}
+	}
+	served(t, ranges, all...)
+}
+
+// The store is empty afterwards: owners name themselves once they have refilled it, and nobody is faster.
+func TestAStoreThatForgetsItsOwnersHearsOfThemAgain(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	ranges := rangesNumbered(8)
+	both := startTogether(t, server, ranges, "a", "b")
+	a, b := both[0], both[1]
+	before := append(a.Running(), b.Running()...)
+	for _, r := range before {
+		record := store.Ownership{Range: r.Range, Epoch: r.Epoch, Owner: a.self}
+		if _, err := a.keeper.Refresh(t.Context(), r.Range); err == nil {
+			if owner, _ := a.keeper.Owner(r.Range); !owner.Here {
+				record.Owner = b.self
+			}
+		}
+		_, changed, err := a.shared.Nodes.SetOwner(t.Context(), record, store.Node{})
+		require.NoError(t, err)
+		require.True(t, changed)
+	}
+	require.Eventually(t, func() bool {
+		owners, err := a.shared.Owners(t.Context(), ranges)
+		require.NoError(t, err)
+		for _, o := range owners {
+			if o.Owner == (store.Node{}) {
+				return false
+			}
+		}
+		return true
+	}, patience, tick)
+	require.ElementsMatch(t, before, append(a.Running(), b.Running()...), "the same node, in the same epoch")
+}
+
+// A node that joins gets its share a few at a time, and what is in use stays.
+func TestANodeThatJoinsGetsAFewAtATime(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	ranges := rangesNumbered(24)
+	a := newNode(t, server, "a").start(ranges)
+	served(t, ranges, a)
+	a.set(func() {
+		for _, id := range ranges[:12] {
+			a.inUse[id] = true
+		}
+	})
+	b := newNode(t, server, "b").start(ranges)
+	least := len(ranges)
+	require.Eventually(t, func() bool {
+		inA, _, _ := a.counts()
+		inB, _, _ := b.counts()
+		least = min(least, inA+inB)
+		return inB >= 2 && inA+inB == len(ranges)
+	}, patience, time.Millisecond)
+	require.Eventually(t, func() bool {
+		inA, _, _ := a.counts()
+		inB, _, _ := b.counts()
+		least = min(least, inA+inB)
+		return inA+inB == len(ranges)
+	}, patience, time.Millisecond)
+	require.GreaterOrEqual(t, least, len(ranges)-4)
+	for _, r := range b.Running() {
+		require.NotContains(t, ranges[:12], r.Range)
+	}
+}
+
+func TestAStopReleasesEverything(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	ranges := rangesNumbered(20)
+	both := startTogether(t, server, ranges, "a", "b")
+	a, b := both[0], both[1]
+	time.Sleep(ttl) // both may take over
+	b.keeper.Pause()
+	b.stop()
+	running, dropped, _ := b.counts()
+	require.Zero(t, running+dropped)
+	require.Eventually(t, func() bool {
+		running, _, _ := a.counts()
+		return running == len(ranges)
+	}, patience, tick)
+	live, err := a.shared.Live(t.Context())
+	require.NoError(t, err)
+	require.Len(t, live, 1, "its lease is over")
+}
+
+func TestADrainMovesEverythingWhileTheNodeServes(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	ranges := rangesNumbered(20)
+	both := startTogether(t, server, ranges, "a", "b")
+	a, b := both[0], both[1]
+	b.set(func() {
+		for id := range b.running {
+			b.inUse[id] = true
+		}
+	})
+	b.keeper.Drain()
+	require.Eventually(t, func() bool {
+		running, _, _ := a.counts()
+		return running == len(ranges)
+	}, patience, tick)
+	ready(t, a, b)
+}
+
+// Announcements are a convenience.
+func TestWithoutAnnouncementsOwnersAreReadOnceATTL(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	ranges := rangesNumbered(10)
+	a, b := newNode(t, server, "a"), newNode(t, server, "b")
+	a.shared.watch, b.shared.watch = false, false
+	a.start(ranges)
+	b.start(ranges)
+	served(t, ranges, a, b)
+	routed(t, a, b)
+}
+
+// A range that its best node cannot start is started by another one.
+func TestARangeThatANodeCannotStartGoesToAnother(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	ranges := rangesNumbered(10)
+	a, b := newNode(t, server, "a"), newNode(t, server, "b")
+	a.refuses = errors.New("a record of it cannot be read here")
+	a.start(ranges)
+	b.start(ranges)
+	require.Eventually(t, func() bool {
+		running, _, _ := b.counts()
+		return running == len(ranges)
+	}, patience, tick)
+}
+
+func TestANodeThatRefusesTakesNoRange(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	ranges := rangesNumbered(10)
+	a, b := newNode(t, server, "a"), newNode(t, server, "b")
+	a.refusing = "its clock differs by 3 s from that of the store"
+	a.start(ranges)
+	b.start(ranges)
+	served(t, ranges, b)
+	running, _, _ := a.counts()
+	require.Zero(t, running)
+	routed(t, a, b)
+}
+
+// The configuration changes on one node after the other: new ranges are served, removed ones are let go.
+func TestAChangeOfTheConfiguration(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	before, added := rangesNumbered(6), rangesNumbered(3)
+	both := startTogether(t, server, before, "a", "b")
+	a, b := both[0], both[1]
+	after := append(before[2:], added...)
+	for _, n := range []*node{a, b} {
+		require.NoError(t, n.keeper.Exclusively(t.Context(), func() {
+			for _, gone := range before[:2] {
+				require.NoError(t, n.Stop(t.Context(), gone))
+			}
+			n.keeper.Configure(after, "d2")
+		}))
+	}
+	served(t, after, a, b)
+	require.Eventually(t, func() bool {
+		owners, err := a.shared.Owners(t.Context(), before[:2])
+		require.NoError(t, err)
+		return owners[0].Owner == store.Node{} && owners[1].Owner == store.Node{}
+	}, patience, tick, "nobody owns what nobody has")
+	_, err := a.keeper.Owner(before[0])
+	require.ErrorIs(t, err, lanes.ErrNotOwner)
+}
+
+func TestOwnersOfRangesThatNobodyHas(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	a := newNode(t, server, "a")
+	_, err := a.keeper.Owner(uuid.New())
+	require.ErrorIs(t, err, lanes.ErrNotOwner)
+	_, err = a.keeper.Refresh(t.Context(), uuid.New())
+	require.ErrorIs(t, err, lanes.ErrNotOwner)
+	require.ErrorContains(t, a.keeper.Ready(), "does not hold its lease")
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	server.Hang()
+	defer server.Wake()
+	_, err = a.keeper.Refresh(ended, uuid.New())
+	require.ErrorIs(t, err, context.Canceled)
+}
