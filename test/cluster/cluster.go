@@ -231,6 +231,21 @@ func (n *node) processes() []*support.Gateway {
 	return append(append([]*support.Gateway{}, n.former...), n.process)
 }
 
+// logNodes logs the last lines of every node that have the text.
+func (c *cluster) logNodes(text string) {
+	for _, n := range c.nodes {
+		var lines []string
+		for _, process := range n.processes() {
+			for line := range strings.Lines(process.Log()) {
+				if strings.Contains(line, text) {
+					lines = append(lines, line)
+				}
+			}
+		}
+		c.t.Logf("%s:\n%s", n.name, strings.Join(lines[max(0, len(lines)-20):], ""))
+	}
+}
+
 // cut swallows what is sent through the proxy in both directions, as a network does that loses everything.
 func cut(proxies ...*proxy.Proxy) (repair func()) {
 	var repairs []func()

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"sync"
 	"testing"
@@ -159,4 +160,18 @@ func (c *cluster) ceasefire(on bool) (took time.Duration) {
 	took = now() - began
 	asked.Wait()
 	return took
+}
+
+// waitBalanced waits until no range has moved for many TTLs, and returns the epochs.
+func (c *cluster) waitBalanced() (epochs map[uuid.UUID]uint64) {
+	epochs = c.hardware.epochs()
+	since := now()
+	support.Eventually(c.t, "the nodes have divided the ranges", func() bool {
+		c.sleep(0.1)
+		if present := c.hardware.epochs(); !maps.Equal(present, epochs) {
+			epochs, since = present, now()
+		}
+		return now()-since > 6*c.ttl
+	})
+	return epochs
 }
