@@ -53,18 +53,23 @@ type Node struct {
 	suspended bool
 }
 
-// The ids and the credentials: those of the first range are the playground's.
-const (
-	Token    = "22222222-2222-4222-8222-222222222222"
-	Operator = "operator"
-)
+// Operator is the operations token of all nodes.
+const Operator = "operator"
 
-// RangeID is the id of the range with that number, from 0.
+// RangeID is the id of the range with that number, from 0, which has that of the playground.
 func RangeID(n int) uuid.UUID {
 	if n == 0 {
 		return uuid.MustParse("11111111-1111-4111-8111-111111111111")
 	}
 	return numbered("11111111-1111-4111-8111-%012d", n)
+}
+
+// Token is the token of that range. The first range has that of the playground.
+func Token(n int) string {
+	if n == 0 {
+		return "22222222-2222-4222-8222-222222222222"
+	}
+	return numbered("22222222-2222-4222-8222-%012d", n).String()
 }
 
 // GroupID is the id of the access group of that range.
@@ -116,13 +121,15 @@ func (c *Cluster) text() []byte {
 		"nodes: {name: node, address: \"127.0.0.1:0\", ttl: %s}\nlog: {level: warn}\nranges:\n", Operator, c.Redis, c.TTL)
 	for n := range c.Ranges {
 		fmt.Fprintf(&b, "  - id: %s\n    name: Range %d\n    tokens: [%s]\n    groups: [{id: %s, name: Public}]\n    bays: [{id: %s, name: Bay}]\n    lanes:\n",
-			RangeID(n), n+1, Token, GroupID(n), numbered("55555555-5555-4555-8555-%012d", n))
+			RangeID(n), n+1, Token(n), GroupID(n), numbered("55555555-5555-4555-8555-%012d", n))
 		for lane := range c.Lanes {
 			fmt.Fprintf(&b, "      - {id: %s, name: Lane %d, bay: %s}\n", LaneID(n, lane), lane+1, numbered("55555555-5555-4555-8555-%012d", n))
 		}
 	}
 	return b.Bytes()
 }
+
+func (n *Node) log() string { return filepath.Join(n.cluster.Dir, n.Name+".log") }
 
 // Start starts the node's process, unless it runs. It does not wait until the process is ready.
 func (n *Node) Start() error {
@@ -131,7 +138,7 @@ func (n *Node) Start() error {
 	if n.running() {
 		return nil
 	}
-	log, err := os.OpenFile(filepath.Join(n.cluster.Dir, n.Name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	log, err := os.OpenFile(n.log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}
@@ -237,7 +244,8 @@ func (c *Cluster) StartAll(ctx context.Context, nodes ...*Node) error {
 	for _, n := range nodes {
 		for !n.Ready() {
 			if state, _ := n.State(); state == "ended" {
-				return fmt.Errorf("%s has ended: see %s", n.Name, filepath.Join(c.Dir, n.Name+".log"))
+				said, _ := os.ReadFile(n.log())
+				return fmt.Errorf("%s has ended: %s", n.Name, said)
 			}
 			select {
 			case <-ctx.Done():
