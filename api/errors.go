@@ -35,6 +35,7 @@ var posErrors = extended(refusals(map[int][]*lanes.Error{
 	"uri_too_long":           {Status: 414, Sentence: "the request target is longer than 8 KiB"},
 	"unsupported_media_type": {Status: 415, Sentence: "the body must be application/json"},
 	"misdirected_request":    {Status: 421, Sentence: "this address does not answer to that host name, see operations.hosts"},
+	"wrong_node":             {Status: 421, Sentence: "this node does not own the range"},
 	"too_many_requests":      {Status: 429, Sentence: "too many requests; the header Retry-After says how long to wait", RetryAfter: retryAfter},
 	"products_failed":        {Status: 502, Sentence: "the products API could not be reached, or did not answer as it should"},
 })

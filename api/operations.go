@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"rangegate/api/actorstatus"
 	"rangegate/api/endpoint"
 	"rangegate/api/request"
+	"rangegate/api/routing"
 	"rangegate/api/staffops"
 )
 
@@ -34,6 +36,7 @@ type Operations struct {
 	Traffic   *Traffic
 	// Range returns the running range with that id, or ErrNoRange, lanes.ErrStarting, lanes.ErrNotOwner.
 	Range   func(id uuid.UUID) (OperatedRange, error)
+	Router  *routing.Router       // hands on what other nodes own; nil: this process serves every range
 	Ranges  func() []uuid.UUID    // the configured ones
 	Waiting func() map[string]int // number of messages in mailboxes, by kind of actor
 	// Reload applies the configuration again for whoever that is, and blocks until that is done. Its error is made by
@@ -87,7 +90,7 @@ func NewOperations(s Operations) http.Handler {
 		r.Get("/{profile}", pprof.Index)
 	})
 	a.Mount(r, "/reload", []endpoint.Endpoint{s.reloadEndpoint()}, guard)
-	a.Mount(r, "/ranges", s.rangeEndpoints(), guard)
+	a.Mount(r, "/ranges", s.rangeEndpoints(), guard, s.Router.Route(a.Fail, s.ofPath))
 	a.Mount(r, "/log-level", logLevelEndpoints(), guard)
 	actorstatus.Mount(r, a, actorstatus.Settings{
 		Ranges: s.Ranges, Waiting: s.Waiting,
@@ -112,13 +115,14 @@ func operatorOf(ctx context.Context) string {
 
 // requireKnownHost refuses requests to other host names. A page of another site can have its own name point to this address and
 // would then be of the same origin (DNS rebinding), so that a browser on this machine would let it read health and metrics. An IP
-// address as the host is no name that anybody could point here; without a host it is no browser.
+// address as the host is no name that anybody could point here; without a host it is no browser. The host of a request that another node
+// has handed on is that node's, which has judged it.
 func requireKnownHost(known func(name string) bool, fail endpoint.FailFunc) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			name := hostOf(r.Host)
 			_, notIP := netip.ParseAddr(name)
-			if name != "" && notIP != nil && name != "localhost" && !strings.HasSuffix(name, ".localhost") && !known(name) {
+			if name != "" && notIP != nil && request.Entry(r.Context()) == "" && name != "localhost" && !strings.HasSuffix(name, ".localhost") && !known(name) {
 				fail(w, r, endpoint.Refusal("misdirected_request"))
 				return
 			}
@@ -154,6 +158,16 @@ func (s Operations) requireToken(fail endpoint.FailFunc) func(http.Handler) http
 			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), operatorKey{}, name)))
 		})
 	}
+}
+
+// ofPath is the destination of a request below /ranges. What names no configured range is refused here.
+func (s Operations) ofPath(r *http.Request) (uuid.UUID, routing.Way) {
+	name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/ranges/"), "/")
+	id, err := uuid.Parse(name)
+	if err != nil || !slices.Contains(s.Ranges(), id) {
+		return uuid.Nil, routing.Operation
+	}
+	return id, routing.Operation
 }
 
 // rangeEndpoints are those by which operators and their scripts do what staff do at the control screen.

@@ -75,7 +75,11 @@ func newOperations(registry prometheus.Gatherer) http.Handler {
 }
 
 func newOperationsWith(registry prometheus.Gatherer, s *fakeOperatedRange, tokens ...string) http.Handler {
-	return NewOperations(Operations{
+	return NewOperations(operationsSettings(registry, s, tokens...))
+}
+
+func operationsSettings(registry prometheus.Gatherer, s *fakeOperatedRange, tokens ...string) Operations {
+	return Operations{
 		Ready: func() error { return nil }, Metrics: registry, Tokens: operationsTokens(tokens...), Log: zerolog.Nop(),
 		Traffic: NewTraffic(prometheus.NewRegistry()),
 		Range: func(id uuid.UUID) (OperatedRange, error) {
@@ -92,7 +96,7 @@ func newOperationsWith(registry prometheus.Gatherer, s *fakeOperatedRange, token
 
 		KnownHost: func(name string) bool { return name == "example.com" }, // that of httptest
 		Limiters:  NewLimiters(),
-	})
+	}
 }
 
 // Operators settle purchases with the operations token.

@@ -18,14 +18,15 @@ import (
 // header passes it on as the client wrote it.
 type Proxies []netip.Prefix
 
-// identifyClient sets RemoteAddr to the address of the request's client, with port 0 if a proxy reported it.
+// identifyClient sets RemoteAddr to the address of the request's client, with port 0 if a proxy reported it. Of a request that another
+// node has handed on that node has said it.
 func (p Proxies) identifyClient(next http.Handler) http.Handler {
 	if len(p) == 0 {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		peer, err := netip.ParseAddrPort(r.RemoteAddr)
-		if err != nil || !p.Trusts(peer.Addr()) {
+		if err != nil || request.Entry(r.Context()) != "" || !p.Trusts(peer.Addr()) {
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -4,6 +4,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -15,6 +16,7 @@ import (
 	"rangegate/api/lanescreen"
 	"rangegate/api/reference"
 	"rangegate/api/request"
+	"rangegate/api/routing"
 	"rangegate/api/screens"
 	"rangegate/api/simulate"
 	v1 "rangegate/api/v1"
@@ -36,6 +38,7 @@ type Settings struct {
 	// Products returns the products API of the range's integrator, or lanes.ErrProductsNotConfigured.
 	Products func(id uuid.UUID) (simulate.Products, error)
 	Screens  Screens
+	Router   *routing.Router // hands on what other nodes own; nil: this process serves every range
 	Limits   Limits
 	Limiters *Limiters
 	Traffic  *Traffic
@@ -102,12 +105,26 @@ func New(s Settings) http.Handler {
 
 	guards := []func(http.Handler) http.Handler{
 		s.authenticate(traffic.limited.WithLabelValues("address"), a.Fail),
+		s.Router.Route(a.Fail, ofToken),
 		perRange(s.Limiters.ofRanges(s.Credentials, s.Limits), traffic.limited.WithLabelValues("range"), a.Fail),
 	}
 	a.Mount(r, prefix1, version1, guards...)
 	a.Mount(r, prefix2, version2, guards...)
-	s.Screens.mount(r, traffic, s.Limiters)
+	s.mountScreens(r)
 	return r
+}
+
+// ofToken is the destination of a POS's request behind authenticate. Simulated events and purchases wait for the integrator.
+func ofToken(r *http.Request) (uuid.UUID, routing.Way) {
+	if strings.HasPrefix(r.URL.Path, prefix2+"/simulate/") {
+		return routing.OfRange(routing.Integrator)(r)
+	}
+	return routing.OfRange(routing.Request)(r)
+}
+
+// NoPaths returns a handler that has no path.
+func NoPaths(log zerolog.Logger) http.Handler {
+	return (&endpoint.API{Errors: posErrors, Defect: logDefect, Context: request.Track(log)}).Router()
 }
 
 // maxTarget is the maximum length of a request's target in bytes. RFC 9110 asks for 8,000 at least.
@@ -126,20 +143,21 @@ func boundTarget(fail endpoint.FailFunc) func(http.Handler) http.Handler {
 	}
 }
 
-// mount puts the screens on the router, without the limits on a POS: a ceasefire is never refused as one request too many.
-func (s Screens) mount(r chi.Router, t *Traffic, l *Limiters) {
+// mountScreens puts the screens on the router, without the limits on a POS: a ceasefire is never refused as one request too many.
+func (s Settings) mountScreens(r chi.Router) {
+	t := s.Traffic
 	a := &endpoint.API{Errors: screenErrors, Timeout: timeout, Defect: logDefect}
 	r.Route("/screens", func(r chi.Router) {
 		r.Use(screens.Guard(a.Fail))
 		r.Get("/*", screens.SharedFiles().Handler(a.Fail))
 	})
 	control.Mount(r, a, control.Settings{
-		Staff: s.Staff, Sessions: s.Sessions, Attempts: s.Attempts,
-		Range: s.Control, Closing: s.Closing, Streams: t.streams.WithLabelValues("control"),
+		Staff: s.Screens.Staff, Sessions: s.Screens.Sessions, Attempts: s.Screens.Attempts, Router: s.Router,
+		Range: s.Screens.Control, Closing: s.Screens.Closing, Streams: t.streams.WithLabelValues("control"),
 	})
 	lanescreen.Mount(r, a, lanescreen.Settings{
-		Lanes: s.Lanes, Range: s.Lane, Shop: s.Shop, Pictures: s.Pictures, WrongKeys: l.laneKeys,
-		Closing: s.Closing, Streams: t.streams.WithLabelValues("lane"),
+		Lanes: s.Screens.Lanes, Range: s.Screens.Lane, Shop: s.Screens.Shop, Pictures: s.Screens.Pictures, Router: s.Router,
+		WrongKeys: s.Limiters.laneKeys, Closing: s.Screens.Closing, Streams: t.streams.WithLabelValues("lane"),
 	})
 }
 

@@ -57,11 +57,15 @@ func NewTraffic(registry prometheus.Registerer) *Traffic {
 	return t
 }
 
-// count counts every request and observes its duration. The duration of a stream is no measure of the gateway's speed.
+// count counts every request that this node answers and observes its duration. The duration of a stream is no measure of the gateway's
+// speed.
 func (t *Traffic) count(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		i, recorder := request.Of(r.Context()), endpoint.Recorder(w, r)
 		next.ServeHTTP(recorder, r)
+		if i.Node != "" { // which counts it
+			return
+		}
 		route := labelOf(i.Route(r))
 		t.requests.WithLabelValues(route, methodOf(r), strconv.Itoa(recorder.Status())).Inc()
 		if recorder.Header().Get("Content-Type") != screens.StreamType {

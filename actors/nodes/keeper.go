@@ -458,10 +458,23 @@ func (k *Keeper) claim(ctx context.Context, claims []claim) {
 				defer k.slots.Release(1)
 				limited, cancel := context.WithTimeout(ctx, startWithin)
 				defer cancel()
-				k.started(o, reasons[o.Range], k.Ranges.Start(limited, o.Range, o.Epoch))
+				k.started(o, reasons[o.Range], k.start(limited, o.Ownership))
 			})
 		}
 	})
+}
+
+var errNotConfigured = errors.New("the configuration does not have it any more")
+
+// start starts a range that this node has claimed. The configuration may have changed since.
+func (k *Keeper) start(ctx context.Context, o store.Ownership) error {
+	k.mu.RLock()
+	configured := k.ranges[o.Range].configured
+	k.mu.RUnlock()
+	if !configured {
+		return errNotConfigured
+	}
+	return k.Ranges.Start(ctx, o.Range, o.Epoch)
 }
 
 // started notes what came of the start of a range. One that could not be started is for others to try.

@@ -9,6 +9,7 @@ import (
 	"context"
 	"embed"
 	"maps"
+	"net/http"
 	"slices"
 
 	"github.com/go-chi/chi/v5"
@@ -16,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"rangegate/api/endpoint"
+	"rangegate/api/routing"
 	"rangegate/api/screens"
 	"rangegate/api/staffops"
 	"rangegate/lanes"
@@ -69,6 +71,7 @@ type Settings struct {
 	Attempts *Attempts
 	// Range returns the running range with that id, or the reason why there is none: lanes.ErrStarting, lanes.ErrNotOwner.
 	Range   func(id uuid.UUID) (Range, error)
+	Router  *routing.Router  // hands on what other nodes own; nil: this process serves every range
 	Closing <-chan struct{}  // closed when the gateway stops; open streams end
 	Streams prometheus.Gauge // number of open streams
 }
@@ -111,15 +114,21 @@ func Mount(r chi.Router, a *endpoint.API, s Settings) {
 		r.Get("/", page)
 		r.Get("/{range_id:[0-9a-fA-F-]{36}}", page)
 		r.Get("/assets/*", files.Handler(a.Fail))
-		a.Mount(r, "/sign-in", []endpoint.Endpoint{endpoint.Handle("POST", "/", 204, "Sign in", readSignIn, c.signIn)})
+		a.Mount(r, "/sign-in", []endpoint.Endpoint{endpoint.Handle("POST", "/", 204, "Sign in", readSignIn, c.signIn)},
+			c.Router.Route(a.Fail, c.signInDestination))
 		r.Group(func(r chi.Router) {
 			r.Use(c.requireSession)
-			r.Post("/sign-out", c.signOut)
-			r.Get("/stream", c.stream)
-			r.Get("/history.csv", c.historyCSV)
+			r.With(c.route(routing.Request)).Post("/sign-out", c.signOut)
+			r.With(c.route(routing.Stream)).Get("/stream", c.stream)
+			r.With(c.route(routing.Stream)).Get("/history.csv", c.historyCSV)
 		})
-		a.Mount(r, "/api", slices.Concat(c.sessionEndpoints(), c.laneEndpoints(), c.recordEndpoints()), c.requireSession)
+		a.Mount(r, "/api", slices.Concat(c.sessionEndpoints(), c.laneEndpoints(), c.recordEndpoints()), c.requireSession, c.route(routing.Request))
 	})
+}
+
+// route is the middleware behind requireSession that hands requests on to the node that owns the user's range.
+func (c *screen) route(way routing.Way) func(http.Handler) http.Handler {
+	return c.Router.Route(c.fail, routing.OfRange(way))
 }
 
 // staffRange is the range of a signed-in user.

@@ -242,6 +242,9 @@ func (s *Sessions) admit(claimed *session, hasEnded func(*session) bool) (curren
 	if current == nil {
 		current = claimed
 	}
+	if claimed.used.Load().After(*current.used.Load()) { // on another node
+		current.used.Store(claimed.used.Load())
+	}
 	signedOut := s.isSignedOut(current)
 	var others []*session
 	if time.Since(s.swept) >= time.Minute {

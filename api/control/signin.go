@@ -2,14 +2,17 @@ package control
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
 	"rangegate/api/endpoint"
 	"rangegate/api/request"
+	"rangegate/api/routing"
 	"rangegate/lanes"
 )
 
@@ -40,6 +43,25 @@ func readSignIn(in *endpoint.Input) signIn {
 		},
 		pin: in.Text("pin", 1, 100, "Their PIN", "1234"),
 	}
+}
+
+// signInDestination returns the range that somebody signs in at: its owner alone compares PINs and delays wrong ones. It reads the key
+// exactly as the endpoint does, so that a request is never compared anywhere else. What names no range with staff is refused here.
+func (c *screen) signInDestination(r *http.Request) (uuid.UUID, routing.Way) {
+	body, err := routing.Body(r)
+	var keys map[string]json.RawMessage
+	if err != nil || json.Unmarshal(body, &keys) != nil {
+		return uuid.Nil, routing.SignIn
+	}
+	var text string
+	if json.Unmarshal(keys["range_id"], &text) != nil {
+		return uuid.Nil, routing.SignIn
+	}
+	id, err := uuid.Parse(text)
+	if _, known := c.Staff[id]; err != nil || !known {
+		return uuid.Nil, routing.SignIn
+	}
+	return id, routing.SignIn
 }
 
 // signIn begins a session and ends the one that the browser had before.

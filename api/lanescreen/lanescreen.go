@@ -8,6 +8,7 @@ package lanescreen
 import (
 	"context"
 	"embed"
+	"net/http"
 	"net/netip"
 
 	"github.com/go-chi/chi/v5"
@@ -15,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"rangegate/api/endpoint"
+	"rangegate/api/routing"
 	"rangegate/api/screens"
 	"rangegate/catalog"
 	"rangegate/lanes"
@@ -52,6 +54,7 @@ type Settings struct {
 	// Shop returns the products of the range's integrator, or lanes.ErrProductsNotConfigured.
 	Shop     func(rangeID uuid.UUID) (Shop, error)
 	Pictures *Pictures
+	Router   *routing.Router // hands on what other nodes own; nil: this process serves every range
 	// WrongKeys limits wrong keys of lanes. It outlives a reload.
 	WrongKeys *screens.AttemptLimiter[netip.Prefix]
 	Closing   <-chan struct{}  // closed when the gateway stops; open streams end
@@ -89,14 +92,34 @@ func Mount(r chi.Router, a *endpoint.API, s Settings) {
 		r.Use(screens.Guard(a.Fail))
 		r.Get("/assets/*", l.files.Handler(a.Fail))
 		r.Route("/{lane_id:[0-9a-fA-F-]{36}}", func(r chi.Router) {
-			r.Get("/", l.page)
-			r.With(l.requireCookie).Get("/stream", l.stream)
-			r.With(l.requireCookie).Get("/picture", l.picture)
+			r.With(l.Router.Route(a.Fail, l.keyDestination)).Get("/", l.page)
+			r.With(l.requireCookie, l.route(routing.Stream)).Get("/stream", l.stream)
+			r.With(l.requireCookie, l.route(routing.Integrator)).Get("/picture", l.picture)
 			for path, e := range l.endpoints() {
-				a.Mount(r, path, []endpoint.Endpoint{e}, l.requireCookie)
+				way := routing.Request
+				if path == "/products" {
+					way = routing.Integrator
+				}
+				a.Mount(r, path, []endpoint.Endpoint{e}, l.requireCookie, l.route(way))
 			}
 		})
 	})
+}
+
+// route is the middleware behind requireCookie that hands requests on to the node that owns the lane's range. Pictures too: one node
+// keeps them, and its connections to the integrator's server are all that there are.
+func (l *screen) route(way routing.Way) func(http.Handler) http.Handler {
+	return l.Router.Route(l.fail, routing.OfRange(way))
+}
+
+// keyDestination returns the range of a page whose address has the lane's key: its owner alone counts wrong ones. Every node serves the
+// page itself.
+func (l *screen) keyDestination(r *http.Request) (uuid.UUID, routing.Way) {
+	lane, found := l.find(r)
+	if !found || !r.URL.Query().Has("key") {
+		return uuid.Nil, routing.SignIn
+	}
+	return lane.Range, routing.SignIn
 }
 
 func (l *screen) endpoints() map[string]endpoint.Endpoint {

@@ -25,7 +25,9 @@ type Info struct {
 	TraceID  string
 	Client   string    // the address, with port
 	RangeID  uuid.UUID // uuid.Nil until it is known
-	ProxyTLS bool      // a trusted proxy received the request over TLS
+	ProxyTLS bool      // a trusted proxy, or the entry, received the request over TLS
+	Entry    string    // the node that has handed the request on; empty if the client sent it here
+	Node     string    // the node that has answered; empty if it is this one
 
 	log           *zerolog.Logger
 	route         string       // as chi writes its pattern, once Route was called
@@ -44,8 +46,31 @@ func Of(ctx context.Context) *Info {
 // Track returns the hook of endpoint.API that begins an Info for each request and passes its trace id on.
 func Track(log zerolog.Logger) func(context.Context, string) context.Context {
 	return func(ctx context.Context, traceID string) context.Context {
-		return context.WithValue(trace.With(ctx, traceID), infoKey{}, &Info{log: &log, Began: time.Now(), TraceID: traceID})
+		i := &Info{log: &log, Began: time.Now(), TraceID: traceID}
+		if from, ok := ctx.Value(entryKey{}).(entry); ok {
+			i.Entry, i.ProxyTLS = from.name, from.overTLS
+		}
+		return context.WithValue(trace.With(ctx, traceID), infoKey{}, i)
 	}
+}
+
+// entry is the node that has handed a request on.
+type entry struct {
+	name    string
+	overTLS bool // the client used TLS
+}
+
+type entryKey struct{}
+
+// WithEntry returns the context of a request that another node has handed on.
+func WithEntry(ctx context.Context, name string, overTLS bool) context.Context {
+	return context.WithValue(ctx, entryKey{}, entry{name, overTLS})
+}
+
+// Entry returns the node that has handed the request on; empty if the client sent it here.
+func Entry(ctx context.Context) string {
+	from, _ := ctx.Value(entryKey{}).(entry)
+	return from.name
 }
 
 // SetRange records which range the request has valid credentials for.
@@ -136,6 +161,12 @@ func AccessLog(sample *Sample) func(http.Handler) http.Handler {
 			line := i.log.WithLevel(level).Str("trace_id", i.TraceID)
 			if i.RangeID != uuid.Nil {
 				line = line.Str("range_id", i.RangeID.String())
+			}
+			if i.Entry != "" {
+				line = line.Str("entry", i.Entry)
+			}
+			if i.Node != "" {
+				line = line.Str("node", i.Node)
 			}
 			line.Str("method", atMost(maxLoggedMethod, r.Method)).Str("path", atMost(maxLoggedPath, r.URL.Path)).Str("route", route).
 				Int("status", recorder.Status()).Int("bytes", recorder.BytesWritten()).Dur("duration_ms", time.Since(i.Began)).

@@ -51,8 +51,13 @@ func (l listening) with(tls *certificate.Watcher, proxy func(netip.Addr) bool) l
 func listen(address string, handler http.Handler, l listening) (*server, error) {
 	socket, err := listenTCP(address)
 	if err != nil {
-		return nil, fmt.Errorf("listening on %s: %w", address, err)
+		return nil, err
 	}
+	return l.serve(socket, handler), nil
+}
+
+// serve is listen at an address that is listened on already.
+func (l listening) serve(socket net.Listener, handler http.Handler) *server {
 	limits := newConnectionLimits(l.metrics, l.proxy)
 	var listener net.Listener = &limitedListener{Listener: socket, limits: limits, malformed: l.malformed}
 	s := &server{
@@ -70,10 +75,10 @@ func listen(address string, handler http.Handler, l listening) (*server, error) 
 	}
 	go func() {
 		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			s.failed <- fmt.Errorf("serving %s: %w", address, err)
+			s.failed <- fmt.Errorf("serving %s: %w", socket.Addr(), err)
 		}
 	}()
-	return s, nil
+	return s
 }
 
 // close waits for the requests under way, until the timeout.
@@ -85,8 +90,8 @@ func (s *server) close(timeout time.Duration) {
 	}
 }
 
-// certificates are the watchers of both addresses; nil means plain HTTP.
-type certificates struct{ http, operations *certificate.Watcher }
+// certificates are the watchers of the addresses; nil means plain HTTP.
+type certificates struct{ http, operations, nodes *certificate.Watcher }
 
 // watchCertificates loads the configured certificates. The error, a misconfigured, joins the faults of both.
 func watchCertificates(c config.Config, registry prometheus.Registerer, log zerolog.Logger) (watched certificates, err error) {
@@ -102,6 +107,12 @@ func watchCertificates(c config.Config, registry prometheus.Registerer, log zero
 		return watcher
 	}
 	watched = certificates{http: watch("http", c.HTTP.TLS), operations: watch("operations", c.Operations.TLS)}
+	if c.Nodes != nil && c.Nodes.TLS.Certificate != "" {
+		var problem error
+		if watched.nodes, problem = certificate.WatchNodes(c.Nodes.TLS, metrics, log); problem != nil {
+			err = errors.Join(err, fmt.Errorf("nodes.tls.%w", problem))
+		}
+	}
 	if err != nil {
 		watched.close()
 		return certificates{}, misconfigured{err}
@@ -109,19 +120,22 @@ func watchCertificates(c config.Config, registry prometheus.Registerer, log zero
 	return watched, nil
 }
 
-// read reads the files of both at once. use puts both pairs in use; without it, or after an error, neither is.
+// read reads the files of all at once. use puts them in use; without it, or after an error, none of them is.
 func (c certificates) read() (use func(), err error) {
 	useHTTP, httpErr := c.http.Read()
 	useOperations, operationsErr := c.operations.Read()
+	useNodes, nodesErr := c.nodes.Read()
 	return func() {
 		useHTTP()
 		useOperations()
-	}, errors.Join(httpErr, operationsErr)
+		useNodes()
+	}, errors.Join(httpErr, operationsErr, nodesErr)
 }
 
 func (c certificates) close() {
 	c.http.Close()
 	c.operations.Close()
+	c.nodes.Close()
 }
 
 // serverLog logs the server's messages about connections.
@@ -146,5 +160,9 @@ func listenTCP(address string) (net.Listener, error) {
 		})
 		return errors.Join(err, refused)
 	}}
-	return config.Listen(context.Background(), "tcp", address)
+	socket, err := config.Listen(context.Background(), "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listening on %s: %w", address, err)
+	}
+	return socket, nil
 }

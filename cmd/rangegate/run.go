@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/signal"
 	"runtime"
@@ -109,8 +111,13 @@ func run(t *terminal, p program) (err error) {
 		traffic: api.NewTraffic(registry), limiters: api.NewLimiters(), reloads: newReloadMetrics(registry),
 	}
 	nodesAddress := ""
+	var forNodes net.Listener // bound before the others are told its address
 	if p.config.Nodes != nil {
-		nodesAddress = p.config.Nodes.Address
+		if forNodes, err = listenTCP(p.config.Nodes.Address); err != nil {
+			return err
+		}
+		defer func() { _ = forNodes.Close() }()
+		nodesAddress = forNodes.Addr().String()
 	}
 	s.ownership = newOwnership(s, p.config, snapshots, nodesAddress, p.retire)
 	defer func() {
@@ -131,6 +138,7 @@ func run(t *terminal, p program) (err error) {
 		return err
 	}
 	defer s.certificates.close()
+	s.router = s.newRouter(p.config.Nodes)
 	s.activate(first)
 	listeners := listening{metrics: newConnectionMetrics(registry), malformed: api.Malformed(s.traffic, log), log: log}
 	operations, err := listen(p.config.Operations.Address, http.HandlerFunc(s.serveOperations), listeners.with(s.certificates.operations, nil))
@@ -143,7 +151,18 @@ func run(t *terminal, p program) (err error) {
 		return err
 	}
 	requests.http.RegisterOnShutdown(func() { s.current.Load().cancel() }) // Shutdown waits for open streams too
-	defer requests.close(drainRequests)
+	if forNodes == nil {
+		defer requests.close(drainRequests)
+	} else {
+		others := listeners.with(s.certificates.nodes, func(netip.Addr) bool { return true }).serve(forNodes, s.nodeListener())
+		requests.http.RegisterOnShutdown(s.router.Close)
+		defer func() { // what other nodes have handed on is answered too
+			var closing sync.WaitGroup
+			closing.Go(func() { others.close(drainRequests) })
+			requests.close(drainRequests)
+			closing.Wait()
+		}()
+	}
 
 	urls := addresses{requests.url, operations.url}
 	log.Info().Str("api", urls.api).Str("operations", urls.operations).Str("version", buildVersion()).Msg("listening")

@@ -24,6 +24,7 @@ import (
 	"rangegate/api"
 	"rangegate/api/control"
 	"rangegate/api/lanescreen"
+	"rangegate/api/routing"
 	"rangegate/api/simulate"
 	v2 "rangegate/api/v2"
 	"rangegate/catalog"
@@ -51,6 +52,7 @@ type service struct {
 	catalog  *catalog.Metrics
 	traffic  *api.Traffic
 	limiters *api.Limiters
+	router   *routing.Router // nil: this process serves every range
 	reloads  *reloadMetrics
 
 	reloading sync.Mutex
@@ -78,6 +80,7 @@ func (s *service) activate(next *gatewayRuntime) {
 			}
 			return s.gateway.Range(id)
 		},
+		Router: s.router,
 		Ranges: func() []uuid.UUID { return rangeIDs(next.config) }, Waiting: s.gateway.Waiting,
 		Reload: func(ctx context.Context, who string, force bool) (api.Reloaded, error) {
 			return s.reload(context.WithoutCancel(ctx), who, force) // a client that disconnects does not stop it half-way
@@ -97,6 +100,7 @@ func (s *service) activate(next *gatewayRuntime) {
 		Simulate:    func(id uuid.UUID) (simulate.Range, error) { return s.gateway.Range(id) },
 		Products:    func(id uuid.UUID) (simulate.Products, error) { return next.products(id) },
 		Screens:     s.screens(next),
+		Router:      s.router,
 		Limits:      api.Limits{PerSecond: int(*limits.Requests), Burst: int(*limits.Burst), FailuresPerMinute: int(*limits.Failures)},
 		Limiters:    s.limiters,
 		Proxies:     public.Proxies(),

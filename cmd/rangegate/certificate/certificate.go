@@ -22,12 +22,34 @@ import (
 // Load reads the pair: the certificate followed by its chain, and its private key. The error names the wrong file, or
 // both, and quotes neither.
 func Load(f config.TLS) (*tls.Certificate, error) {
-	pair, _, err := load(f)
+	pair, _, err := loadPair(f)
 	return pair, err
 }
 
-// load also returns what the files hold: equal texts are the same pair, whatever the files' times and links.
-func load(f config.TLS) (pair *tls.Certificate, text string, err error) {
+// loaded is what is in use together.
+type loaded struct {
+	*tls.Certificate
+	authorities *x509.CertPool // of the nodes; nil without a file of authorities
+}
+
+// load also returns what the files hold: equal texts are the same, whatever the files' times and links.
+func load(f config.TLS, ca string) (all loaded, text string, err error) {
+	if all.Certificate, text, err = loadPair(f); err != nil || ca == "" {
+		return all, text, err
+	}
+	authorities, err := os.ReadFile(ca)
+	if err != nil {
+		return all, text, fmt.Errorf("ca: %w", err)
+	}
+	text += string(authorities)
+	all.authorities = x509.NewCertPool()
+	if !all.authorities.AppendCertsFromPEM(authorities) {
+		return all, text, fmt.Errorf("ca: %s holds no PEM certificate", ca)
+	}
+	return all, text, nil
+}
+
+func loadPair(f config.TLS) (pair *tls.Certificate, text string, err error) {
 	certificate, err := os.ReadFile(f.Certificate)
 	if err != nil {
 		return nil, "", fmt.Errorf("certificate: %w", err)
@@ -90,7 +112,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	return &Metrics{
 		expiry: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "rangegate", Name: "tls_certificate_expiry_timestamp_seconds",
-			Help: "When the TLS certificate in use expires, by the address that it is served at (http, operations).",
+			Help: "When the TLS certificate in use expires, by the address that it is served at (http, operations, nodes).",
 		}, []string{"address"}),
 		successful: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "rangegate", Name: "tls_certificate_last_reload_successful",
@@ -105,12 +127,13 @@ const interval = 5 * time.Second
 // Watcher serves the certificate in its files. It reads the files every 5 s, and goes on with the last usable pair while
 // they hold another one that cannot be used. A nil *Watcher stands for plain HTTP: Read and Close do nothing.
 type Watcher struct {
-	address string // http or operations, for logs and metrics
+	address string // http, operations or nodes, for logs and metrics
 	files   config.TLS
+	ca      string // file of the authorities of the nodes; empty elsewhere
 	metrics *Metrics
 	log     zerolog.Logger
 
-	current atomic.Pointer[tls.Certificate]
+	current atomic.Pointer[loaded]
 	stop    chan struct{}
 	stopped sync.WaitGroup
 
@@ -123,11 +146,20 @@ type Watcher struct {
 // Watch loads the pair, and keeps it up to date until Close. It fails when the files hold no usable pair. It accepts an
 // expired certificate and logs an error, as a gateway that does not start controls no lane.
 func Watch(address string, files config.TLS, metrics *Metrics, log zerolog.Logger) (*Watcher, error) {
+	return watch(address, files, "", metrics, log)
+}
+
+// WatchNodes is Watch for the certificate that a node has for the others, and for the authorities of theirs.
+func WatchNodes(files config.NodesTLS, metrics *Metrics, log zerolog.Logger) (*Watcher, error) {
+	return watch("nodes", config.TLS{Certificate: files.Certificate, Key: files.Key}, files.CA, metrics, log)
+}
+
+func watch(address string, files config.TLS, ca string, metrics *Metrics, log zerolog.Logger) (*Watcher, error) {
 	w := &Watcher{
-		address: address, files: files, metrics: metrics, stop: make(chan struct{}),
+		address: address, files: files, ca: ca, metrics: metrics, stop: make(chan struct{}),
 		log: log.With().Str("address", address).Str("certificate", files.Certificate).Str("key", files.Key).Logger(),
 	}
-	pair, text, err := load(files)
+	pair, text, err := load(files, ca)
 	if err != nil {
 		return nil, err
 	}
@@ -147,11 +179,31 @@ func (w *Watcher) Close() {
 	}
 }
 
-// Config returns the server's configuration: TLS 1.2 and 1.3 with Go's choice of ciphers, HTTP/2 and HTTP/1.1.
+// Config returns the server's configuration. For clients: TLS 1.2 and 1.3 with Go's choice of ciphers, HTTP/2 and HTTP/1.1. For other
+// nodes: TLS 1.3 and HTTP/1.1, and nobody without a certificate of their authorities gets further than the handshake.
 func (w *Watcher) Config() *tls.Config {
+	if w.ca == "" {
+		return &tls.Config{
+			MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return w.current.Load().Certificate, nil },
+		}
+	}
+	return &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		current := w.current.Load()
+		return &tls.Config{
+			MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}, Certificates: []tls.Certificate{*current.Certificate},
+			ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: current.authorities,
+			SessionTicketsDisabled: true, // a resumed session would not be verified against other authorities
+		}, nil
+	}}
+}
+
+// ClientConfig returns the configuration of a connection to the node at that host, which its certificate has to be valid for.
+func (w *Watcher) ClientConfig(host string) *tls.Config {
+	current := w.current.Load()
 	return &tls.Config{
-		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return w.current.Load(), nil },
+		MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}, ServerName: host,
+		Certificates: []tls.Certificate{*current.Certificate}, RootCAs: current.authorities,
 	}
 }
 
@@ -201,8 +253,8 @@ func (w *Watcher) reload() {
 
 // read returns the pair in the files if it is valid, or in use already. It logs an error at once, or else when it reads the same
 // unusable contents twice: key and certificate are written one after the other and do not match in between. w.mu is held.
-func (w *Watcher) read(logAtOnce bool) (*tls.Certificate, string, error) {
-	pair, text, err := load(w.files)
+func (w *Watcher) read(logAtOnce bool) (loaded, string, error) {
+	pair, text, err := load(w.files, w.ca)
 	if err == nil && text != w.used {
 		if invalid := CheckValidity(pair.Leaf, time.Now()); invalid != nil {
 			err = fmt.Errorf("certificate: %s: %w", w.files.Certificate, invalid)
@@ -219,16 +271,16 @@ func (w *Watcher) read(logAtOnce bool) (*tls.Certificate, string, error) {
 			Msg("the new TLS certificate cannot be used; the one before stays in use")
 	}
 	w.failed = failed
-	return nil, "", err
+	return loaded{}, "", err
 }
 
 // use serves the pair to new connections; open ones keep theirs. w.mu is held, or nobody else has the watcher yet.
-func (w *Watcher) use(text string, pair *tls.Certificate) {
+func (w *Watcher) use(text string, pair loaded) {
 	if w.used == text {
 		w.succeed()
 		return
 	}
-	w.current.Store(pair)
+	w.current.Store(&pair)
 	w.used = text
 	w.metrics.expiry.WithLabelValues(w.address).Set(float64(pair.Leaf.NotAfter.Unix()))
 	w.succeed()

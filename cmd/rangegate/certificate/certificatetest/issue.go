@@ -72,3 +72,34 @@ func Replace(t testing.TB, path string, content []byte) {
 	require.NoError(t, os.WriteFile(path+".new", content, 0o600))
 	require.NoError(t, os.Rename(path+".new", path))
 }
+
+// Sign makes a pair for these host names and addresses, with the pair as its authority. It expires as the pair does.
+func (p Pair) Sign(t testing.TB, hosts ...string) Pair {
+	t.Helper()
+	authority, err := x509.ParseCertificate(Block(p.Certificate))
+	require.NoError(t, err)
+	signer, err := x509.ParsePKCS8PrivateKey(Block(p.Key))
+	require.NoError(t, err)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: "rangegate node"}, NotBefore: authority.NotBefore, NotAfter: authority.NotAfter,
+	}
+	for _, host := range hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, host)
+		}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, authority, &key.PublicKey, signer)
+	require.NoError(t, err)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(t, err)
+	return Pair{
+		Certificate: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		Key:         pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), Expires: p.Expires,
+	}
+}

@@ -1,0 +1,245 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/api/routing"
+	"rangegate/lanes"
+)
+
+// gatewayNode is one of several nodes: its API, its operations address, and the address for the other nodes.
+type gatewayNode struct {
+	name            string
+	api, operations http.Handler
+	nodes           *httptest.Server
+	arrived         atomic.Int64 // requests that other nodes have handed on
+	owners          map[uuid.UUID]*gatewayNode
+}
+
+// Owner implements routing.Directory.
+func (n *gatewayNode) Owner(id uuid.UUID) (lanes.Owner, error) {
+	owner := n.owners[id]
+	if owner == nil {
+		return lanes.Owner{}, lanes.ErrNotOwner
+	}
+	return lanes.Owner{Here: owner == n, Name: owner.name, Address: owner.nodes.Listener.Addr().String()}, nil
+}
+
+// Refresh implements routing.Directory.
+func (n *gatewayNode) Refresh(_ context.Context, id uuid.UUID) (lanes.Owner, error) {
+	return n.Owner(id)
+}
+
+// newNodes starts nodes of a playground with that range. The second one owns the first range, and nobody the other.
+func newNodes(t *testing.T, configure func(*Settings)) (entry, owner *gatewayNode) {
+	owners := map[uuid.UUID]*gatewayNode{}
+	sessions := newSessions() // nodes share the secret in the store
+	var nodes []*gatewayNode
+	for _, name := range []string{"entry", "owner"} {
+		n := &gatewayNode{name: name, owners: owners}
+		registry := prometheus.NewRegistry()
+		router := routing.New(routing.Settings{Name: name, Directory: n, Metrics: routing.NewMetrics(registry), Log: zerolog.Nop()})
+		t.Cleanup(router.Close)
+		s := settings(&fakeRange{status: 200})
+		s.Router, s.Screens.Sessions = router, sessions
+		configure(&s)
+		operations := operationsSettings(registry, &fakeOperatedRange{}, "operator")
+		operations.Router = router
+		n.api, n.operations = New(s), NewOperations(operations)
+		acceptor := &routing.Acceptor{Requests: n.api, Operations: n.operations, Other: NoPaths(zerolog.Nop())}
+		n.nodes = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			n.arrived.Add(1)
+			acceptor.ServeHTTP(w, r)
+		}))
+		t.Cleanup(n.nodes.Close)
+		nodes = append(nodes, n)
+	}
+	owners[uuid.MustParse(someRange)] = nodes[1]
+	return nodes[0], nodes[1]
+}
+
+// everywhere are the routes with a credential that each node serves itself: what concerns the process, not a range.
+var everywhere = []string{"/debug/pprof", "/reload", "/log-level", "/actors", "/nodes"}
+
+// Every route of both addresses is either served by every node, because it concerns no range, or by the owner of the range. The
+// test finds new routes by itself.
+func TestEveryRouteIsServedEverywhereOrByTheOwner(t *testing.T) {
+	entry, owner := newNodes(t, func(*Settings) {})
+	handedOn, local := 0, 0
+	for address, h := range map[string]http.Handler{"api": entry.api, "operations": entry.operations} {
+		forEachRoute(t, h, func(method, route, path string) {
+			before, body := owner.arrived.Load(), ""
+			if route == "/control/sign-in/" {
+				body = `{"range_id":"` + someRange + `","name":"sam","pin":"1234"}`
+			}
+			cookies := staffCookie(owner.api) + "; " + laneCookie(owner.api, theLane, laneKey)
+			r := httptest.NewRequest(method, path, strings.NewReader(body))
+			for name, value := range map[string]string{
+				"range-id": someRange, "token": someToken, "Authorization": "Bearer operator", "Cookie": cookies,
+			} {
+				r.Header.Set(name, value)
+			}
+			response := httptest.NewRecorder()
+			h.ServeHTTP(response, r)
+			isLocal := isPublic(route) && route != "/control/sign-in/" || route == "/lane/{lane_id:[0-9a-fA-F-]{36}}/"
+			for _, prefix := range everywhere {
+				isLocal = isLocal || address == "operations" && strings.HasPrefix(route, prefix)
+			}
+			if isLocal {
+				local++
+				require.Equal(t, before, owner.arrived.Load(), "%s %s concerns no range", method, route)
+				return
+			}
+			handedOn++
+			require.Equal(t, before+1, owner.arrived.Load(), "%s %s is the owner's: %d %s", method, route, response.Code, response.Body)
+			require.NotEqual(t, http.StatusMisdirectedRequest, response.Code, route)
+			require.NotEqual(t, http.StatusUnauthorized, response.Code, "%s %s: the owner authenticates it again", method, route)
+		})
+	}
+	require.Greater(t, handedOn, 60)
+	require.Greater(t, local, 20)
+}
+
+// Whatever is wrong with a credential, the entry says so itself.
+func TestTheEntryAuthenticates(t *testing.T) {
+	entry, owner := newNodes(t, func(*Settings) {})
+	for _, h := range []http.Handler{entry.api, entry.operations} {
+		forEachRoute(t, h, func(method, route, path string) {
+			if route == "/control/sign-in/" {
+				return
+			}
+			require.Contains(t, []int{http.StatusOK, http.StatusUnauthorized, http.StatusSeeOther, http.StatusMovedPermanently},
+				send(h, method, path).Code, route)
+		})
+	}
+	require.Zero(t, owner.arrived.Load())
+}
+
+func TestARangeWithoutAnOwner(t *testing.T) {
+	entry, _ := newNodes(t, func(*Settings) {})
+	response := send(entry.api, "GET", prefix2+"/sessions", "range-id", otherRange, "token", otherToken)
+	require.Equal(t, http.StatusServiceUnavailable, response.Code)
+	require.Contains(t, response.Body.String(), `"code":"not_owner"`)
+	require.Equal(t, "1", response.Header().Get("Retry-After"))
+}
+
+// The limit of a range is counted by its owner alone, and once for each request, through whichever node it comes.
+func TestLimitsAreTheOwners(t *testing.T) {
+	entry, owner := newNodes(t, func(s *Settings) { s.Limits = Limits{PerSecond: 1, Burst: 6} })
+	admitted := 0
+	for i := range 10 {
+		n := []*gatewayNode{entry, owner}[i%2]
+		response := sendAuthorized(n.api, "GET", prefix2+"/sessions", "")
+		if response.Code == http.StatusOK {
+			admitted++
+			continue
+		}
+		require.Equal(t, http.StatusTooManyRequests, response.Code)
+		require.Equal(t, "1", response.Header().Get("Retry-After"))
+	}
+	require.InDelta(t, 6, admitted, 1)
+}
+
+// Wrong PINs and wrong keys are counted by the owner, for the network of the client: of five in a minute none is gained by another
+// entry.
+func TestWrongPINsAndKeysAreCountedByTheOwner(t *testing.T) {
+	entry, owner := newNodes(t, func(*Settings) {})
+	attempt := func(n *gatewayNode, client int, method, path, body string) int {
+		r := httptest.NewRequest(method, path, strings.NewReader(body))
+		r.RemoteAddr = netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(client)}), 1).String()
+		response := httptest.NewRecorder()
+		n.api.ServeHTTP(response, r)
+		return response.Code
+	}
+	for kind, guess := range map[string]func(n *gatewayNode, client, i int) int{
+		"PIN": func(n *gatewayNode, client, i int) int {
+			return attempt(n, client, "POST", "/control/sign-in", fmt.Sprintf(`{"range_id":"%s","name":"nobody %d","pin":"0000"}`, someRange, i))
+		},
+		"key": func(n *gatewayNode, client, _ int) int {
+			return attempt(n, client, "GET", "/lane/"+theLane+"?key=wrong", "")
+		},
+	} {
+		refused := 0
+		for i := range 10 {
+			status := guess([]*gatewayNode{entry, owner}[i%2], 1, i)
+			if status == http.StatusTooManyRequests {
+				refused++
+				continue
+			}
+			require.Equal(t, http.StatusUnauthorized, status, kind)
+		}
+		require.Equal(t, 5, refused, kind)
+		require.Equal(t, http.StatusUnauthorized, guess(entry, 2, 100), "%s: another client at the same entry", kind)
+	}
+}
+
+// A sign-in is handed on by the very key that its endpoint reads: no other spelling compares a PIN where nobody counts it.
+func TestASignInNamesItsRangeInOneWay(t *testing.T) {
+	entry, owner := newNodes(t, func(*Settings) {})
+	for body, want := range map[string]int{
+		`{"range_id":"` + otherRange + `","range_id":"` + someRange + `","name":"sam","pin":"1234"}`: http.StatusNoContent,
+		`{"range_id":"` + someRange + `","Range_ID":"` + otherRange + `","name":"sam","pin":"1234"}`: http.StatusNoContent,
+		`{"Range_ID":"` + someRange + `","name":"sam","pin":"1234"}`:                                 http.StatusBadRequest,
+		`{"range_id":"` + uuid.NewString() + `","name":"sam","pin":"1234"}`:                          http.StatusUnauthorized,
+		`{"range_id":7,"name":"sam","pin":"1234"}`:                                                   http.StatusBadRequest,
+		`nonsense`:                 http.StatusBadRequest,
+		strings.Repeat("x", 2<<10): http.StatusRequestEntityTooLarge,
+	} {
+		before := owner.arrived.Load()
+		response := sendBody(entry.api, "POST", "/control/sign-in", body)
+		require.Equal(t, want, response.Code, "%s: %s", body, response.Body)
+		require.Equal(t, want == http.StatusNoContent, owner.arrived.Load() > before, body)
+	}
+}
+
+// The cookies of a client that uses TLS are those of TLS, although the nodes speak with each other in their own way.
+func TestCookiesOfTheClientsOwnConnection(t *testing.T) {
+	entry, _ := newNodes(t, func(*Settings) {})
+	body := `{"range_id":"` + someRange + `","name":"sam","pin":"1234"}`
+	for address, prefix := range map[string]string{"http://range.example": "rangegate_", "https://range.example": "__Host-rangegate_"} {
+		response := sendBody(entry.api, "POST", address+"/control/sign-in", body)
+		require.Equal(t, http.StatusNoContent, response.Code)
+		require.Len(t, response.Result().Cookies(), 2)
+		for _, cookie := range response.Result().Cookies() {
+			require.True(t, strings.HasPrefix(cookie.Name, prefix), cookie.Name)
+			require.Equal(t, strings.HasPrefix(address, "https"), cookie.Secure)
+		}
+		cookie := cookieOf(response)
+		answer := send(entry.api, "POST", address+"/control/sign-out", "Cookie", cookie)
+		require.Equal(t, http.StatusNoContent, answer.Code)
+		require.Len(t, answer.Result().Cookies(), 1, "the owner's alone")
+	}
+}
+
+// Trusted proxies stand before the entry: the owner counts the client that they name.
+func TestProxiesAreTheEntrys(t *testing.T) {
+	log := make(chan string, 10)
+	entry, _ := newNodes(t, func(s *Settings) {
+		s.Proxies = Proxies{netip.MustParsePrefix("192.0.2.0/24")}
+		s.Log = zerolog.New(lineChannel(log))
+	})
+	sendAuthorized(entry.api, "GET", prefix2+"/sessions", "", "X-Forwarded-For", "203.0.113.7", "X-Forwarded-Proto", "https")
+	for range 2 {
+		require.Contains(t, <-log, `"from":"203.0.113.7:0"`)
+	}
+}
+
+// lineChannel is a log whose lines are sent to the channel.
+type lineChannel chan string
+
+func (l lineChannel) Write(line []byte) (int, error) {
+	l <- string(line)
+	return len(line), nil
+}
