@@ -95,6 +95,7 @@ type Keeper struct {
 	lease   lease
 	ranges  map[uuid.UUID]*entry
 	sweptAt time.Time // zero: the owners are to be read now
+	decided bool      // about ranges that nobody has, once at least
 	paused  bool      // the process stops: no range is started or moved any more
 
 	stopWork, stopRenewing context.CancelFunc
@@ -222,11 +223,12 @@ func (k *Keeper) Ready() error {
 	if !k.lease.held && running == 0 {
 		return errors.New("not ready: this node does not hold its lease")
 	}
+	if !k.decided {
+		return errors.New("not ready: it is not known yet who owns the ranges")
+	}
 	for id, e := range k.ranges {
 		switch {
 		case !e.configured:
-		case e.learned.IsZero():
-			return errors.New("not ready: it is not known yet who owns the ranges")
 		case e.busy && e.record.Owner.Run == k.Self.Run && e.releasedAt.IsZero():
 			return fmt.Errorf("not ready: range %s is being started", id)
 		}
@@ -323,6 +325,9 @@ func (k *Keeper) step(ctx context.Context) {
 	for _, id := range p.release {
 		k.release(ctx, id)
 	}
+	k.mu.Lock()
+	k.decided = k.decided || v.mayClaim
+	k.mu.Unlock()
 }
 
 // sweep reads who owns the ranges, once a TTL: what was not heard is known then.

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/config"
+	"rangegate/lanes/store/redis/redistest"
+)
+
+// ownedGateway is a gateway whose configuration can be changed and reloaded.
+type ownedGateway struct {
+	*runningGateway
+	mu     sync.Mutex
+	config config.Config
+}
+
+func startOwned(t *testing.T, cfg config.Config) *ownedGateway {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	g := &ownedGateway{runningGateway: &runningGateway{t: t, stop: stop, ended: make(chan error, 1)}, config: cfg}
+	listening := make(chan addresses, 1)
+	go func() {
+		g.ended <- run(&terminal{ctx: ctx, out: io.Discard, log: io.Discard}, program{
+			config: copied(cfg), listening: func(urls addresses) { listening <- urls },
+			read: func() (config.Config, error) {
+				g.mu.Lock()
+				defer g.mu.Unlock()
+				return copied(g.config), nil
+			},
+		})
+	}()
+	select {
+	case urls := <-listening:
+		g.url, g.operations = urls.api, urls.operations
+	case err := <-g.ended:
+		require.NoError(t, err)
+	}
+	t.Cleanup(stop)
+	return g
+}
+
+// copied is what reading the file again gives: the gateway replaces tokens in its own.
+func copied(c config.Config) config.Config {
+	c.Ranges = slices.Clone(c.Ranges)
+	for i := range c.Ranges {
+		c.Ranges[i].Tokens = slices.Clone(c.Ranges[i].Tokens)
+	}
+	return c
+}
+
+// call sends a request with a token: of a range of the configuration, or of the operations address. It returns the status and the body.
+func (g *ownedGateway) call(method, url, token, body string) (int, string) {
+	g.t.Helper()
+	request, err := http.NewRequest(method, url, strings.NewReader(body))
+	require.NoError(g.t, err)
+	request.Header.Set("Authorization", "Bearer "+token)
+	request.Header.Set("Token", token)
+	g.mu.Lock()
+	for _, r := range g.config.Ranges {
+		if slices.Contains(r.Tokens, config.Secret(token)) {
+			request.Header.Set("Range-Id", r.ID.String())
+		}
+	}
+	g.mu.Unlock()
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(g.t, err)
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(g.t, err)
+	return response.StatusCode, string(text)
+}
+
+func (g *ownedGateway) ready() {
+	g.t.Helper()
+	require.Eventually(g.t, func() bool {
+		status, _ := g.call("GET", g.operations+"/readyz", "", "")
+		return status == http.StatusOK
+	}, 30*time.Second, 20*time.Millisecond)
+}
+
+// lanes returns the status of the answer of a range's lanes.
+func (g *ownedGateway) lanes(token string) int {
+	status, _ := g.call("GET", g.url+"/api/v2/pos/lanes", token, "")
+	return status
+}
+
+func (g *ownedGateway) reload(change func(*config.Config)) {
+	g.t.Helper()
+	g.mu.Lock()
+	change(&g.config)
+	g.mu.Unlock()
+	status, body := g.call("POST", g.operations+"/reload", operationsSecret, "")
+	require.Equal(g.t, http.StatusOK, status, body)
+}
+
+const operationsSecret = "operations token of the ownership suite"
+
+// Whoever decides which ranges run here: they start, follow the configuration, and come back with their sessions.
+func TestOwnership(t *testing.T) {
+	for name, where := range map[string]func(*testing.T, *config.Config){
+		"single": func(*testing.T, *config.Config) {},
+		"redis": func(t *testing.T, c *config.Config) {
+			c.Store.SQLite, c.Store.Redis = "", config.Secret(redistest.Start(t).URL())
+			c.Nodes = &config.Nodes{Name: "a", Address: "127.0.0.1:0", TTL: time.Second}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := config.Playground(2, t.TempDir(), "127.0.0.1:0", "http://127.0.0.1:1")
+			cfg.Operations.Address, cfg.Operations.Token = "127.0.0.1:0", operationsSecret
+			where(t, &cfg)
+			other := config.Playground(1, t.TempDir(), "127.0.0.1:0", "http://127.0.0.1:1").Ranges[0]
+			const first, second = "22222222-2222-4222-8222-222222222222", "22222222-2222-4222-8222-2222222222aa"
+			cfg.Ranges[0].Tokens, cfg.Ranges[0].Webhook = []config.Secret{first}, nil
+			other.ID, other.Tokens, other.Webhook = uuid.New(), []config.Secret{second}, nil
+			other.Lanes[0].ID, other.Lanes[0].ScreenKey = uuid.New(), ""
+
+			g := startOwned(t, cfg)
+			g.ready()
+			require.Equal(t, http.StatusOK, g.lanes(first))
+			require.Equal(t, http.StatusUnauthorized, g.lanes(second))
+			status, sold := g.call("POST", g.url+"/api/v2/pos/sessions", first, `{"customer_name":"Jo","group_id":"`+
+				cfg.Ranges[0].Groups[0].ID.String()+`","lane_id":"`+cfg.Ranges[0].Lanes[0].ID.String()+`","duration":60}`)
+			require.Equal(t, http.StatusCreated, status, sold)
+
+			g.reload(func(c *config.Config) {
+				c.Ranges = append(slices.Clone(c.Ranges), other)
+				c.Ranges[0].Name = "Another name"
+			})
+			require.Eventually(t, func() bool { return g.lanes(second) == http.StatusOK }, 30*time.Second, 20*time.Millisecond)
+			g.ready()
+			g.reload(func(c *config.Config) { c.Ranges = c.Ranges[:1] })
+			require.Equal(t, http.StatusUnauthorized, g.lanes(second))
+			g.ready()
+
+			g.mu.Lock()
+			cfg = copied(g.config)
+			g.mu.Unlock()
+			g.stopAndWait()
+			again := startOwned(t, cfg)
+			again.ready()
+			require.Eventually(t, func() bool {
+				_, sessions := again.call("GET", again.url+"/api/v2/pos/sessions", first, "")
+				return strings.Contains(sessions, `"duration":60`)
+			}, 30*time.Second, 20*time.Millisecond)
+			again.stopAndWait()
+		})
+	}
+}
