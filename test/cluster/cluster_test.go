@@ -35,8 +35,9 @@ func TestFaults(t *testing.T) {
 		}
 		f, n := faults[order[0]], c.nodes[c.random.IntN(len(c.nodes))]
 		order = order[1:]
+		t.Logf("round %d, %s: %s", round+1, n.name, f.name)
 		took := c.inflict(f, n)
-		t.Logf("round %d, %s: %s: %s", round+1, n.name, f.name, took)
+		t.Logf("round %d: %s", round+1, took)
 		require.False(t, t.Failed())
 	}
 	c.judge(clockError)

@@ -38,6 +38,8 @@ func (c *cluster) probes(n int) *client {
 	for len(c.probing) <= n {
 		probe := c.newClient(1000 + len(c.probing))
 		probe.probe = true
+		// A request that is under way when a node is lost waits for it: the next one shows whether the range is served.
+		probe.http.Timeout = 1500 * time.Millisecond
 		c.probing = append(c.probing, probe)
 	}
 	return c.probing[n]
@@ -83,6 +85,7 @@ func (c *cluster) waitServed(fault time.Duration) served {
 		} else {
 			without = append(without, r.number)
 			c.t.Logf("range %d was answered %+v", r.number, got)
+			c.logNodes(r.id())
 		}
 	})
 	require.Empty(c.t, without, "ranges that take no change")
