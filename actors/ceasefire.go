@@ -2,7 +2,9 @@ package actors
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -41,6 +43,7 @@ type (
 		who   string
 		trace string         // of the request
 		reply chan liftReply // of one
+		saved atomic.Bool    // its end is durable
 	}
 	liftReply struct {
 		progress *holdProgress
@@ -57,38 +60,82 @@ type (
 // Hold sets a hold over the scope: what it covers is closed at once, and stays so until it is lifted. It returns how far the hold
 // has come within holdPatience.
 func (r *Range) Hold(ctx context.Context, scope lanes.Scope, who string) (lanes.Reached, error) {
+	if err := context.Cause(r.life); err != nil {
+		return lanes.Reached{}, err
+	}
 	m := &setHold{scope: scope, who: who, trace: trace.ID(ctx), asked: r.clock.Now(), reply: make(chan *holdProgress, 1)}
-	ctx, cancel := context.WithTimeout(ctx, holdPatience)
+	ctx, cancel := r.withPatience(ctx)
 	defer cancel()
 	r.sendRoot(m)
+	var reached lanes.Reached
 	select {
 	case progress := <-m.reply:
-		reached := progress.await(ctx)
-		r.metrics.Held(reached)
-		return reached, nil
+		reached = progress.await(ctx)
 	case <-ctx.Done():
-		return lanes.Reached{}, lanes.ErrTimeout
-	case <-r.life.Done():
-		return lanes.Reached{}, context.Cause(r.life)
+		return lanes.Reached{}, r.outOfPatience(lanes.ErrNotOwnerClosed)
 	}
+	if !reached.Saved && r.committer.IsFenced() { // the new owner does not know of the hold
+		return lanes.Reached{}, lanes.ErrNotOwnerClosed
+	}
+	r.metrics.Held(reached)
+	return reached, nil
+}
+
+// withPatience returns a context that ends with ctx, after holdPatience, and when the range stops.
+func (r *Range) withPatience(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, holdPatience)
+	unregister := context.AfterFunc(r.life, cancel)
+	return ctx, func() {
+		unregister()
+		cancel()
+	}
+}
+
+// outOfPatience is the error when withPatience's context has ended: notOwner if another process has the range.
+func (r *Range) outOfPatience(notOwner error) error {
+	switch err := context.Cause(r.life); {
+	case errors.Is(err, lanes.ErrNotOwner):
+		return notOwner
+	case err != nil:
+		return err
+	}
+	return lanes.ErrTimeout
 }
 
 // Lift ends the hold over the scope. Lanes under another one stay closed. Errors: ErrCeasefire if a hold was set meanwhile.
 func (r *Range) Lift(ctx context.Context, scope lanes.Scope, who string) (lanes.Reached, error) {
 	m := &liftHold{scope: scope, who: who, trace: trace.ID(ctx), reply: make(chan liftReply, 1)}
-	ctx, cancel := context.WithTimeout(ctx, holdPatience)
+	ctx, cancel := r.withPatience(ctx)
 	defer cancel()
 	r.sendRoot(m)
 	select {
 	case lifted := <-m.reply:
-		if lifted.err != nil {
-			return lanes.Reached{}, lifted.err
-		}
-		return lifted.progress.await(ctx), nil
+		return lifted.await(ctx)
 	case <-ctx.Done():
+	}
+	select {
+	case lifted := <-m.reply: // before the range stopped
+		return lifted.await(ctx)
+	default:
+	}
+	if m.saved.Load() {
 		return lanes.Reached{}, lanes.ErrTimeout
-	case <-r.life.Done():
-		return lanes.Reached{}, context.Cause(r.life)
+	}
+	return lanes.Reached{}, r.outOfPatience(lanes.ErrNotOwner)
+}
+
+func (l liftReply) await(ctx context.Context) (lanes.Reached, error) {
+	if l.err != nil {
+		return lanes.Reached{}, l.err
+	}
+	return l.progress.await(ctx), nil
+}
+
+// answer sends the reply, unless there was one.
+func (m *liftHold) answer(reply liftReply) {
+	select {
+	case m.reply <- reply:
+	default:
 	}
 }
 
@@ -140,6 +187,12 @@ func (h *holdKeeper) lift(m *liftHold) {
 	h.lifting[m.scope]++
 	r := h.r
 	r.committer.Save(&commit.Write{Holds: &record, Acts: acts, Trace: m.trace, Done: func(outcome commit.Outcome) {
+		switch outcome {
+		case commit.Saved:
+			m.saved.Store(true)
+		case commit.Fenced, commit.Lost: // the tree is about to be stopped
+			m.answer(liftReply{nil, outcome.Err()})
+		}
 		r.sendRoot(&holdLifted{m, record.Version, outcome})
 	}})
 }
@@ -155,10 +208,10 @@ func (h *holdKeeper) lifted(m *holdLifted) {
 	}
 	switch {
 	case m.outcome != commit.Saved:
-		m.lift.reply <- liftReply{nil, m.outcome.Err()}
+		m.lift.answer(liftReply{nil, m.outcome.Err()})
 		return
 	case h.lastSet[scope] > m.version: // and saved after it
-		m.lift.reply <- liftReply{nil, lanes.ErrCeasefire}
+		m.lift.answer(liftReply{nil, lanes.ErrCeasefire})
 		return
 	}
 	changedMeanwhile := h.r.holdsVersion.Load() != m.version
@@ -180,7 +233,7 @@ func (h *holdKeeper) lifted(m *holdLifted) {
 	}
 	traced(h.r.log.Warn(), m.lift.trace).Str("scope", scope.Kind).Stringer("id", scope.ID).Str("who", m.lift.who).Int("lanes", len(covered)).
 		Msg("hold lifted")
-	m.lift.reply <- liftReply{progress, nil}
+	m.lift.answer(liftReply{progress, nil})
 }
 
 // covered returns the lanes under the scope that are also wanted.

@@ -22,7 +22,7 @@ const (
 )
 
 // connection is the child of a lane: one connection to the lane's controller. The lane tells it to dial, once in a life, and gets the
-// connection to send states on; acks go through here. When the dial or the connection fails it fails itself, and the lane restarts it. A driver
+// connection to send states on; acks go through here. Where the controller dials it waits instead. When the dial or the connection fails it fails itself, and the lane restarts it. A driver
 // that panics costs its connection.
 type connection struct {
 	r      *Range
@@ -111,9 +111,14 @@ func (c *connection) sendAck() {
 	}
 }
 
-// dial connects in a goroutine, when it is the connection's turn.
+// dial connects in a goroutine, when it is the connection's turn; or it waits for a controller that dials, for any time.
 func (c *connection) dial(self *actor.PID, m *dial) {
 	r, sock, to := c.r, &c.socket, receiver{c.r, c.lane, self, m.number}
+	if driver, awaits := r.awaiter(m.lane); awaits {
+		target := r.target(m.lane)
+		sock.beginWait(func() (cancel func()) { return driver.Await(target, waiter{to, sock}) })
+		return
+	}
 	r.dials.add(func() {
 		ctx, wanted := sock.beginDial(r.life)
 		if !wanted {
@@ -136,9 +141,8 @@ func (r *Range) reach(ctx context.Context, lane uuid.UUID, to receiver, sock *so
 			err = errDriver
 		}
 	}()
-	settings, began := r.settings(), r.clock.Now()
-	target := link.Lane{Range: r.id, ID: lane, Epoch: r.committer.Epoch, HoldOnLoss: settings.HoldOnLoss}
-	made, hello, err := settings.Driver.Dial(ctx, target, to)
+	began := r.clock.Now()
+	made, hello, err := r.settings().Driver.Dial(ctx, r.target(lane), to)
 	if err == nil {
 		r.metrics.DialSeconds.Observe(r.clock.Now().Since(began).Seconds())
 		sock.keep(made)
@@ -146,11 +150,21 @@ func (r *Range) reach(ctx context.Context, lane uuid.UUID, to receiver, sock *so
 	return hello, err
 }
 
+func (r *Range) target(lane uuid.UUID) link.Lane {
+	return link.Lane{Range: r.id, ID: lane, Epoch: r.committer.Epoch, HoldOnLoss: r.settings().HoldOnLoss}
+}
+
+// awaiter returns the driver that waits for the lane's controller. ok is false for a lane that is dialled.
+func (r *Range) awaiter(lane uuid.UUID) (driver link.Awaiter, ok bool) {
+	driver, ok = r.settings().Driver.(link.Awaiter)
+	return driver, ok && driver.Awaits(lane)
+}
+
 // socket is what a connection's actor shares with the goroutine that dials: the actor may end before the dial does.
 type socket struct {
 	mu     sync.Mutex
 	made   link.Connection
-	cancel context.CancelFunc // of the dial, nil before and after it
+	cancel context.CancelFunc // of the dial or the wait, nil before and after it
 	closed bool
 }
 
@@ -163,6 +177,22 @@ func (s *socket) beginDial(life context.Context) (ctx context.Context, wanted bo
 	}
 	ctx, s.cancel = context.WithTimeout(life, dialTimeout)
 	return ctx, true
+}
+
+// beginWait begins to wait for a controller, unless the socket is closed already.
+func (s *socket) beginWait(await func() (cancel func())) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.cancel = await()
+	}
+}
+
+// endWait frees what the wait needed.
+func (s *socket) endWait() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cancel = nil
 }
 
 // endDial frees the context of the dial.
@@ -219,6 +249,26 @@ func (t receiver) Reported(report lanes.Report) { t.r.send(t.lane, &reported{t.n
 // Down implements link.Receiver.
 func (t receiver) Down(err error) { t.r.send(t.self, &broken{t.number, err}) }
 
+// waiter is the receiver of a connection that waits for its controller.
+type waiter struct {
+	receiver
+	sock *socket
+}
+
+// Arrived implements link.Waiter.
+func (w waiter) Arrived(made link.Connection, hello link.Hello, err error) {
+	w.sock.endWait()
+	if err == nil {
+		w.sock.keep(made)
+	}
+	w.r.send(w.self, &dialled{w.number, hello, err})
+}
+
+// Contested implements link.Waiter.
+func (w waiter) Contested(refused, linked string) {
+	w.r.send(w.lane, &contested{w.number, refused, linked})
+}
+
 // dialQueue runs at most maxDials dials of a range at a time, in the order in which they came. Those that wait have no goroutine:
 // there may be a hundred thousand.
 type dialQueue struct {
@@ -272,6 +322,8 @@ func linkCause(err error) string {
 		return "driver"
 	case errors.Is(err, link.ErrSilent):
 		return "silent"
+	case errors.Is(err, link.ErrReplaced):
+		return "replaced"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "refused"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():

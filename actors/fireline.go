@@ -29,7 +29,7 @@ func (f *fireLine) linkChanged(up bool) { f.linkUp, f.applied, f.deciding = up, 
 // sendWanted sends the state that is wanted, unless it would release a controller that is locked for a reason that is not known yet
 // (LINK.md, Safety table).
 func (l *laneActor) sendWanted() {
-	if l.wanted == nil || l.fireLine.deciding && !l.wanted.Hold {
+	if l.wanted == nil || l.fireLine.deciding && !l.wanted.Hold || l.r.committer.IsFenced() && l.opens(l.wanted) {
 		return
 	}
 	l.fireLine.applied = false
@@ -37,6 +37,12 @@ func (l *laneActor) sendWanted() {
 		l.setLocked(false)
 	}
 	l.sendState(l.wanted)
+}
+
+// opens reports whether the state would open the fire line, or release the controller from a hold. Only the owner of the range may do so:
+// what closed the lane for a change that was refused here stays.
+func (l *laneActor) opens(wanted *link.State) bool {
+	return wanted.Open(l.now) || l.link.sent != nil && l.link.sent.Hold && !wanted.Hold
 }
 
 // askWhyHeld lets the range decide about a controller that came up locked although the lane is not held. There is no question when

@@ -138,8 +138,11 @@ func (f *fixture) tryStart() error {
 		f.shutDown()
 		return err
 	}
-	f.Range = f.gateway.ranges[f.settings.Layout.Range]
-	return nil
+	r, err := f.gateway.Range(f.settings.Layout.Range)
+	if err == nil {
+		f.Range = r
+	}
+	return err
 }
 
 func (f *fixture) openStore() {
@@ -829,14 +832,14 @@ func (f *fixture) metricValue(name, kind string) (value float64) {
 	return value
 }
 
-// counterValue returns the value of a counter without labels.
+// counterValue returns the value of a counter, or a gauge, without labels.
 func (f *fixture) counterValue(name string) (value float64) {
 	f.Helper()
 	families, err := f.registry.Gather()
 	require.NoError(f, err)
 	for _, family := range families {
 		if family.GetName() == name {
-			value += family.GetMetric()[0].GetCounter().GetValue()
+			value += family.GetMetric()[0].GetCounter().GetValue() + family.GetMetric()[0].GetGauge().GetValue()
 		}
 	}
 	return value

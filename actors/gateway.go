@@ -45,13 +45,19 @@ type Gateway struct {
 	quit    chan struct{}  // closed when the gateway stops
 	tasks   sync.WaitGroup // that run until then
 
-	mu     sync.RWMutex // guards ranges and nothing else: it is never held while a committer's lock is taken
-	ranges map[uuid.UUID]*Range
+	mu        sync.RWMutex // guards what follows and nothing else: it is never held while a committer's lock is taken
+	ranges    map[uuid.UUID]*Range
+	elsewhere map[uuid.UUID]struct{}     // ranges that ran here until another process claimed them
+	refused   map[uuid.UUID]error        // ranges whose layout is refused
+	dropping  map[*Range]<-chan struct{} // closed when the range has ended
 }
 
 // NewGateway makes a gateway without ranges. Stop must be called.
 func NewGateway(machine clock.Clock, s store.Store, m *metrics.Metrics, log zerolog.Logger) *Gateway {
-	g := &Gateway{clock: machine, store: s, metrics: m, log: log, quit: make(chan struct{}), ranges: map[uuid.UUID]*Range{}}
+	g := &Gateway{
+		clock: machine, store: s, metrics: m, log: log, quit: make(chan struct{}),
+		ranges: map[uuid.UUID]*Range{}, elsewhere: map[uuid.UUID]struct{}{}, refused: map[uuid.UUID]error{}, dropping: map[*Range]<-chan struct{}{},
+	}
 	library := slog.New(zerolog.NewSlogHandler(log.Level(zerolog.WarnLevel)))
 	g.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return library }))
 	g.tasks.Go(func() { clock.Watch(machine, g.quit, g.afterSuspend, g.afterClockStep, g.observeDrift) })
@@ -59,22 +65,25 @@ func NewGateway(machine clock.Clock, s store.Store, m *metrics.Metrics, log zero
 	return g
 }
 
-// Range returns the running range with that id. Errors: lanes.ErrStarting while there is none, lanes.ErrNotOwner once another
-// process has claimed it.
+// Range returns the running range with that id. Errors: lanes.ErrNotOwner for one that ran here until another process claimed it,
+// lanes.ErrStarting while there is none otherwise, with the reason for a range whose layout is refused.
 func (g *Gateway) Range(id uuid.UUID) (*Range, error) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	r, found := g.ranges[id]
-	if !found {
-		return nil, lanes.ErrStarting
+	if r, found := g.ranges[id]; found {
+		return r, nil
 	}
-	if errors.Is(context.Cause(r.life), lanes.ErrNotOwner) {
+	if _, found := g.elsewhere[id]; found {
 		return nil, lanes.ErrNotOwner
 	}
-	return r, nil
+	if refusal, found := g.refused[id]; found {
+		return nil, refusal
+	}
+	return nil, lanes.ErrStarting
 }
 
-// Ready reports whether that many ranges run, every lane of theirs is loaded and the store takes writes.
+// Ready reports whether all of that many ranges run, every lane of theirs is loaded and the store takes writes. Ranges that other
+// processes have claimed, and those whose layout is refused, do not count, unless none is left here.
 func (g *Gateway) Ready(ranges int) bool {
 	running := g.running()
 	for _, r := range running {
@@ -82,7 +91,10 @@ func (g *Gateway) Ready(ranges int) bool {
 			return false
 		}
 	}
-	return len(running) == ranges
+	g.mu.RLock()
+	absent := len(g.elsewhere) + len(g.refused)
+	g.mu.RUnlock()
+	return len(running)+absent == ranges && (len(running) > 0 || ranges == 0)
 }
 
 func (g *Gateway) running() []*Range {
@@ -107,21 +119,26 @@ func (g *Gateway) StartRange(ctx context.Context, s Settings) error {
 
 // StartClaimed is StartRange for a range that was claimed in that epoch.
 func (g *Gateway) StartClaimed(ctx context.Context, s Settings, epoch uint64) error {
+	g.forgetAbsent(s.Layout.Range)
 	r, changed, err := g.recover(ctx, s, epoch)
 	if err != nil {
-		return fmt.Errorf("range %s: %w", s.Layout.Range, err)
+		err = fmt.Errorf("range %s: %w", s.Layout.Range, err)
+		if errors.Is(err, ErrLayout) {
+			return g.refuse(s.Layout.Range, err)
+		}
+		return err
 	}
 	for _, w := range changed {
 		r.committer.Save(w)
 	}
 	root := r.props(rangeKind, func() actor.Actor { return &rangeActor{r: r} }).Configure(actor.WithGuardian(rootSupervisor{r}))
 	r.root.Store(g.system.Root.SpawnPrefix(root, rangeKind+"-"+r.id.String()))
-	if r.life.Err() != nil { // another process has claimed the range meanwhile
-		g.system.Root.Stop(r.root.Load())
-	}
+	close(r.spawned)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.ranges[r.id] = r
+	if !r.dropped { // else another process has claimed the range meanwhile
+		g.ranges[r.id] = r
+	}
 	return nil
 }
 
@@ -141,6 +158,7 @@ func (g *Gateway) Stop(ctx context.Context) error {
 		})
 	}
 	stopped.Wait()
+	errs = append(errs, g.awaitDropped(ctx))
 	close(g.quit)
 	g.tasks.Wait()
 	g.system.Shutdown()
@@ -165,9 +183,7 @@ func (r *Range) stop(ctx context.Context) error {
 	r.committer.Checkpoint() // what runs on from now on is known to the millisecond
 	errs = append(errs, r.committer.Drain(ctx))
 	r.endLife(lanes.ErrStarting)
-	errs = append(errs, awaitStopped(ctx, r.system.Root.StopFuture(r.root.Load())),
-		await(ctx, &r.dials.finished), await(ctx, &r.background), r.awaitDeliveries(ctx), r.committer.Drain(ctx))
-	return errors.Join(errs...)
+	return errors.Join(append(errs, r.awaitEnd(ctx))...)
 }
 
 // awaitStopped waits until an actor has stopped, or ctx ends.
@@ -189,14 +205,6 @@ func await(ctx context.Context, goroutines *sync.WaitGroup) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	}
-}
-
-// letGo stops the range's tree because another process owns the range now: nothing of this one reaches its hardware.
-func (r *Range) letGo() {
-	r.endLife(lanes.ErrNotOwner)
-	if root := r.root.Load(); root != nil {
-		r.system.Root.Stop(root)
 	}
 }
 

@@ -52,7 +52,7 @@ func TestAGatewayThatWorksIsAlive(t *testing.T) {
 			require.NoError(t, f.checkAlive(time.Second))
 		}
 		require.Zero(t, time.Since(begun))
-		f.letGo()
+		f.gateway.drop(f.Range)
 		synctest.Wait()
 		require.NoError(t, f.checkAlive(time.Second), "a range that another process owns is not asked")
 	}, withLanes(50))
@@ -232,7 +232,7 @@ func TestNoRequestWaitsForAStoppedTree(t *testing.T) {
 		require.NoError(t, awaitStopped(t.Context(), f.system.Root.StopFuture(f.root.Load())))
 		modified := f.runAsync(func() error { return f.tryModify(session, 1) })
 		moved := f.runAsync(func() error { return f.tryMove(session, 1) })
-		f.letGo()
+		f.gateway.drop(f.Range)
 		require.ErrorIs(t, f.answerOf(modified, 0), lanes.ErrNotOwner)
 		require.ErrorIs(t, f.answerOf(moved, 0), lanes.ErrNotOwner)
 	})

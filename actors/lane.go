@@ -145,6 +145,10 @@ func (l *laneActor) Receive(ctx actor.Context) {
 		l.reported(m)
 	case *graceOver:
 		l.graceOver(m)
+	case *contested:
+		l.contested(m)
+	case *contestOver:
+		l.contestOver()
 	case *renewLink:
 		l.renewLink()
 	case *holdDecided:

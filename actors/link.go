@@ -46,6 +46,7 @@ type laneLink struct {
 	since     time.Time     // of that state
 	downSince time.Duration // on the monotonic clock; failed dials do not restart it
 	grace     *time.Timer   // of the time that a lane stays usable without its link
+	contest   *time.Timer   // of the time that a refused second controller is shown
 	notUsable string        // why the link makes the lane unusable, empty while it does not
 }
 
@@ -64,9 +65,14 @@ type (
 		dial   uint64
 		report lanes.Report
 	}
-	redial    struct{ dial uint64 } // of the back-off timer
-	graceOver struct{ downSince time.Duration }
-	renewLink struct{} // of the range: the hardware is reached in another way
+	contested struct { // of the connection: a second controller was refused
+		dial            uint64
+		refused, linked string // their addresses
+	}
+	redial      struct{ dial uint64 } // of the back-off timer
+	graceOver   struct{ downSince time.Duration }
+	contestOver struct{}
+	renewLink   struct{} // of the range: the hardware is reached in another way
 )
 
 // linkFailure is the reason with which a connection fails. Any other reason is a panic of the driver.
@@ -148,6 +154,9 @@ func (l *laneActor) linkDown(err error) {
 	} else {
 		k.failures, k.faults = k.failures+1, 0
 	}
+	if _, awaits := l.r.awaiter(l.id); awaits && !errors.Is(err, errDriver) {
+		ceiling = 1 // nobody is dialled too often: the controller dials
+	}
 	k.made = nil
 	k.dial = l.r.dialNumber.Add(1) // whatever the failed connection still says is stale
 	backoff, next := rand.N(ceiling), &redial{k.dial}
@@ -194,6 +203,7 @@ func (l *laneActor) stopRetry() {
 func (l *laneActor) stopLink() {
 	l.stopRetry()
 	l.stopGrace()
+	l.stopContest()
 	l.link.connection, l.link.made = nil, nil
 }
 
@@ -263,6 +273,33 @@ func (l *laneActor) linkChanged(state lanes.LinkState) {
 // linkProblems says why a lane is not usable whose link is not up.
 var linkProblems = map[lanes.LinkState]string{
 	lanes.LinkDown: "its link is down", lanes.LinkFaulty: "its controller is faulty",
+}
+
+// contestShownFor is how long staff see that a second controller was refused.
+const contestShownFor = 10 * time.Minute
+
+// contested tells staff that a second controller dials for the lane whose link is up: one of the two does not belong there.
+func (l *laneActor) contested(m *contested) {
+	if m.dial != l.link.dial {
+		return
+	}
+	l.r.log.Error().Stringer("lane_id", l.id).Str("refused", m.refused).Str("linked", m.linked).
+		Msg("a second controller dialled for the lane and was refused")
+	l.stopContest()
+	l.link.contest = time.AfterFunc(contestShownFor, func() { l.r.send(l.self, &contestOver{}) })
+	l.r.board.PublishContest(l.id, &lanes.Contest{At: l.now.Wall, Refused: m.refused, Linked: m.linked})
+}
+
+func (l *laneActor) contestOver() {
+	l.stopContest()
+	l.r.board.PublishContest(l.id, nil)
+}
+
+func (l *laneActor) stopContest() {
+	if l.link.contest != nil {
+		l.link.contest.Stop()
+		l.link.contest = nil
+	}
 }
 
 func (l *laneActor) stopGrace() {

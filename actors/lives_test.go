@@ -267,7 +267,7 @@ func TestALinkThatIsDownIsNotHungUp(t *testing.T) {
 func TestARangesActorThatPanicsBeforeItsStopStops(t *testing.T) {
 	for name, stop := range map[string]func(f *fixture){
 		"stop": func(f *fixture) { f.runAsync(func() error { return f.Range.stop(f.Context()) }) },
-		"lost": func(f *fixture) { f.letGo() },
+		"lost": func(f *fixture) { f.gateway.drop(f.Range) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			runFixture(t, func(t *testing.T, f *fixture) {

@@ -20,17 +20,6 @@ func (g *Gateway) StopRange(ctx context.Context, id uuid.UUID) error {
 	return g.stopRange(ctx, r)
 }
 
-// DropRange lets go of a range that another process has claimed. Nothing of it is saved.
-func (g *Gateway) DropRange(id uuid.UUID) {
-	g.mu.Lock()
-	r, found := g.ranges[id]
-	delete(g.ranges, id)
-	g.mu.Unlock()
-	if found {
-		r.letGo()
-	}
-}
-
 // Running lists the ranges that run here and that no other process has claimed, as far as is known.
 func (g *Gateway) Running() []nodes.Running {
 	var running []nodes.Running

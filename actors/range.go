@@ -44,12 +44,14 @@ type Range struct {
 	life            context.Context         // until the range stops
 	endLife         context.CancelCauseFunc // with the error of requests that come later
 	root            atomic.Pointer[actor.PID]
+	spawned         chan struct{} // closed once there is a root
 	events          atomic.Pointer[actor.PID]
 	laneProps       *actor.Props
 	connectionProps *actor.Props
 	addresses       addresses
 	unready         unreadyLanes
 	leaving         atomic.Bool // the configuration has lost the range: it stops for good
+	dropped         bool        // another process owns it; guarded by the gateway's lock
 	stopping        atomic.Bool // the events actor is being stopped, and must not be restarted
 
 	holds         atomic.Pointer[lanes.Holds]
@@ -83,6 +85,9 @@ func (r *Range) Now() lanes.Instant { return r.clock.Now() }
 
 // Ready reports whether every lane is loaded and the store takes writes.
 func (r *Range) Ready() bool { return r.unready.count() == 0 && r.committer.Writable() }
+
+// Ended is closed when the range stops here: what is read from it afterwards is outdated.
+func (r *Range) Ended() <-chan struct{} { return r.life.Done() }
 
 // Lanes returns every lane in display order.
 func (r *Range) Lanes() []lanes.LaneStatus { return r.board.Lanes() }
@@ -403,17 +408,21 @@ func (r *Range) ask(ctx context.Context, lane uuid.UUID, q *request) (*lanes.Ses
 }
 
 // lastReply returns, while the range stops: the reply if there is one, ErrNotOwner if another process has the range and nothing was
-// saved, else ErrTimeout.
+// saved, else ErrTimeout. Where the save is under way when the range is dropped, the committer has replied before.
 func (r *Range) lastReply(q *request) (*lanes.SessionView, error) {
 	select {
 	case answer := <-q.reply:
 		return answer.view, answer.err
 	default:
 	}
-	if err := context.Cause(r.life); errors.Is(err, lanes.ErrNotOwner) && !q.saved.Load() {
+	switch err := context.Cause(r.life); {
+	case q.saved.Load(), !errors.Is(err, lanes.ErrNotOwner):
+		return nil, lanes.ErrTimeout
+	case q.closes():
+		return nil, lanes.ErrNotOwnerClosed
+	default:
 		return nil, err
 	}
-	return nil, lanes.ErrTimeout
 }
 
 // sendRoot sends the range's actor a message. It has started by the time that anybody knows of the range.

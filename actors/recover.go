@@ -37,6 +37,7 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 		deliverySlots: semaphore.NewWeighted(maxDeliverySlots),
 		purchaseSlots: semaphore.NewWeighted(PurchaseSlots),
 		simulations:   semaphore.NewWeighted(SimulationSlots),
+		spawned:       make(chan struct{}),
 	}
 	r.inForce.Store(inForce)
 	r.life, r.endLife = context.WithCancelCause(context.Background())
@@ -46,7 +47,7 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 	r.holds.Store(&loaded.Holds)
 	r.committer = commit.New(commit.Config{
 		Range: r.id, Epoch: epoch, Store: r.store, Clock: r.clock, Keys: r.keys, Metrics: r.metrics, Log: r.log,
-		Quit: r.life.Done(), Fenced: r.letGo,
+		Quit: r.life.Done(), Fenced: func() { g.drop(r) },
 	}, loaded)
 	changed, err := r.restoreLanes(loaded, s.Retire)
 	if err != nil {

@@ -60,15 +60,16 @@ const (
 	endRounds    = 3                     // of stopping what was sold on a lane while its session was being stopped
 )
 
-// Reload makes the ranges what they are to become, or changes nothing and returns why: ErrInUse if lanes or holds are in use. With
+// Reload makes the ranges what they are to become, or changes nothing and returns why: ErrInUse if lanes or holds are in use. A range that
+// begins with a layout that is refused (Refusal) is not served, and keeps no other from what it is to become. With
 // ErrEnded it has changed what the error names, and nothing else; with ErrUnfinished the ranges are what they were to become. The
 // caller sees to it that one reload runs at a time.
 func (g *Gateway) Reload(ctx context.Context, to Reload) error {
-	change, end, err := g.affected(to)
+	begin, change, end, err := g.affected(to)
 	if err != nil {
 		return err
 	}
-	leaving := &departure{lanes: leavingLanes(to, change, end)}
+	leaving := &departure{lanes: leavingLanes(change, end)}
 	var begun []*Range
 	takeBack := func(why error) error {
 		leaving.takeBack()
@@ -88,8 +89,11 @@ func (g *Gateway) Reload(ctx context.Context, to Reload) error {
 			return takeBack(err)
 		}
 	}
-	for _, s := range to.Begin {
-		if err := g.StartRange(ctx, s); err != nil {
+	for _, s := range begin {
+		switch err := g.StartRange(ctx, s); {
+		case errors.Is(err, ErrLayout):
+			continue
+		case err != nil:
 			return takeBack(err)
 		}
 		r, err := g.Range(s.Layout.Range)
@@ -107,8 +111,11 @@ func (g *Gateway) Reload(ctx context.Context, to Reload) error {
 	ctx, cancel := detached(ctx)
 	defer cancel()
 	errs := make([]error, 0, len(change)+len(end))
-	for i, r := range change {
-		errs = append(errs, r.exchange(ctx, to.Change[i], to.Who))
+	for _, c := range change {
+		errs = append(errs, c.r.exchange(ctx, c.to, to.Who))
+	}
+	for _, id := range to.End {
+		g.forgetAbsent(id)
 	}
 	for _, r := range end {
 		r.leaving.Store(true)
@@ -125,29 +132,41 @@ func detached(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), endWithin)
 }
 
-// affected returns the ranges that change and those that end, or what refuses the reload at first sight.
-func (g *Gateway) affected(to Reload) (change, end []*Range, err error) {
+// changing is a running range with the settings that it is to have.
+type changing struct {
+	r  *Range
+	to Changed
+}
+
+// affected returns the ranges that begin, the running ones that change and those that end, or what refuses the reload at first sight. A
+// range whose layout is refused begins with its new one. Another process is responsible for what is on a range that it has claimed.
+func (g *Gateway) affected(to Reload) (begin []Settings, change []changing, end []*Range, err error) {
+	begin = slices.Clone(to.Begin)
 	var errs []error
 	for _, c := range to.Change {
 		r, err := g.Range(c.Layout.Range)
-		if err == nil {
+		switch {
+		case errors.Is(err, lanes.ErrNotOwner):
+			continue
+		case errors.Is(err, ErrLayout):
+			begin = append(begin, c.Settings)
+			continue
+		case err == nil:
 			err = r.keepsHolds(c.Layout)
 		}
-		change, errs = append(change, r), append(errs, aboutRange(c.Layout.Range, err))
+		change, errs = append(change, changing{r, c}), append(errs, aboutRange(c.Layout.Range, err))
 	}
 	for _, id := range to.End {
 		r, err := g.Range(id)
-		switch {
-		case errors.Is(err, lanes.ErrNotOwner): // another gateway is responsible for what is on it
-			g.mu.RLock()
-			r, err = g.ranges[id], nil
-			g.mu.RUnlock()
-		case err == nil && r.eventsWaiting.Load() > 0 && !to.Force:
+		if errors.Is(err, lanes.ErrNotOwner) || errors.Is(err, ErrLayout) {
+			continue
+		}
+		if err == nil && r.eventsWaiting.Load() > 0 && !to.Force {
 			err = fmt.Errorf("%w: %d events wait for their delivery", ErrInUse, r.eventsWaiting.Load())
 		}
 		end, errs = append(end, r), append(errs, aboutRange(id, err))
 	}
-	return change, end, errors.Join(errs...)
+	return begin, change, end, errors.Join(errs...)
 }
 
 // keepsHolds returns ErrInUse unless every hold still covers what it was set over: changing a lane's bay takes it neither out of a
@@ -198,19 +217,16 @@ type leavingLane struct {
 	lane uuid.UUID
 }
 
-func leavingLanes(to Reload, change, end []*Range) (leaving []leavingLane) {
-	for i, r := range change {
-		after := newSettings(to.Change[i].Settings)
-		for _, place := range r.Layout().Lanes {
+func leavingLanes(change []changing, end []*Range) (leaving []leavingLane) {
+	for _, c := range change {
+		after := newSettings(c.to.Settings)
+		for _, place := range c.r.Layout().Lanes {
 			if !after.has(place.ID) {
-				leaving = append(leaving, leavingLane{r, place.ID})
+				leaving = append(leaving, leavingLane{c.r, place.ID})
 			}
 		}
 	}
 	for _, r := range end {
-		if r.life.Err() != nil { // another process has it
-			continue
-		}
 		for _, place := range r.Layout().Lanes {
 			leaving = append(leaving, leavingLane{r, place.ID})
 		}

@@ -88,6 +88,9 @@ func (r *request) answer(view *lanes.SessionView, err error, events ...lanes.Log
 	if r.reply == nil {
 		return
 	}
+	if r.closes() && errors.Is(err, lanes.ErrNotOwner) {
+		err = lanes.ErrNotOwnerClosed
+	}
 	select {
 	case r.reply <- reply{view, events, err}:
 	default:

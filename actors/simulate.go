@@ -100,18 +100,23 @@ func (r *Range) saveSimulated(ctx context.Context, event *lanes.Logged) error {
 	result := make(chan commit.Outcome, 2) // unresolved, and the outcome after it
 	w := &commit.Write{Events: []lanes.Logged{*event}, Trace: event.Trace, Done: func(outcome commit.Outcome) { result <- outcome }}
 	r.committer.Save(w)
+	var outcome commit.Outcome
 	select {
-	case outcome := <-result:
-		event.Cursor = w.Events[0].Cursor
-		if outcome == commit.Unresolved { // it may be saved yet, as interrupted; it is not sent
-			return lanes.ErrStoreUnavailable
-		}
-		return outcome.Err()
+	case outcome = <-result:
 	case <-ctx.Done():
 		return lanes.ErrTimeout
 	case <-r.life.Done():
-		return lanes.ErrStarting
+		select {
+		case outcome = <-result: // before the range stopped
+		default:
+			return context.Cause(r.life)
+		}
 	}
+	event.Cursor = w.Events[0].Cursor
+	if outcome == commit.Unresolved { // it may be saved yet, as interrupted; it is not sent
+		return lanes.ErrStoreUnavailable
+	}
+	return outcome.Err()
 }
 
 // addSimulatedMinutes adds the minutes that were bought, in one write with the outcome of the event. While the store is down nobody

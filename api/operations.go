@@ -270,6 +270,7 @@ type ReloadedRange struct {
 	Changed []uuid.UUID `json:"lanes_changed"`
 	Removed []uuid.UUID `json:"lanes_removed"`
 	Renewed []uuid.UUID `json:"links_renewed"`
+	Refused string      `json:"refused,omitempty"` // why the range is not served with its new layout
 }
 
 // The reasons for which a reload is refused, as codes of the response.

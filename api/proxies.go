@@ -18,9 +18,9 @@ import (
 // header passes it on as the client wrote it.
 type Proxies []netip.Prefix
 
-// identifyClient sets RemoteAddr to the address of the request's client, with port 0 if a proxy reported it. Of a request that another
+// IdentifyClient sets RemoteAddr to the address of the request's client, with port 0 if a proxy reported it. Of a request that another
 // node has handed on that node has said it.
-func (p Proxies) identifyClient(next http.Handler) http.Handler {
+func (p Proxies) IdentifyClient(next http.Handler) http.Handler {
 	if len(p) == 0 {
 		return next
 	}
@@ -30,7 +30,9 @@ func (p Proxies) identifyClient(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		request.Of(r.Context()).ProxyTLS = allHTTPS(r.Header.Values("X-Forwarded-Proto"))
+		if info := request.Of(r.Context()); info != nil {
+			info.ProxyTLS = allHTTPS(r.Header.Values("X-Forwarded-Proto"))
+		}
 		if client := p.client(peer.Addr(), r.Header.Values("X-Forwarded-For")); client != peer.Addr() {
 			r = r.WithContext(r.Context()) // copies the request, which belongs to the server
 			r.RemoteAddr = net.JoinHostPort(client.String(), "0")

@@ -78,7 +78,7 @@ func New(s Settings) http.Handler {
 	s.Limiters.setFailures(s.Limits.FailuresPerMinute)
 	s.Screens.Attempts.SetFailures(s.Limits.FailuresPerMinute)
 	r := a.Router(
-		s.Proxies.identifyClient, request.AccessLog(traffic.sample), traffic.count, addDeprecation, request.BoundBody, boundTarget(a.Fail),
+		s.Proxies.IdentifyClient, request.AccessLog(traffic.sample), traffic.count, addDeprecation, request.BoundBody, boundTarget(a.Fail),
 	)
 
 	handlers := v2.Handlers{RangeOf: ofRequest(s.Range)}

@@ -116,9 +116,10 @@ func metricLines(registry prometheus.Gatherer, name string) (lines []string) {
 // quietRange is a range in which nothing changes.
 type quietRange struct{ control.Range }
 
-func (*quietRange) Now() lanes.Instant   { return lanes.Instant{Wall: noon} }
-func (*quietRange) Holds() lanes.Holds   { return lanes.Holds{} }
-func (*quietRange) Layout() lanes.Layout { return new(fakeRange).Layout() }
+func (*quietRange) Now() lanes.Instant     { return lanes.Instant{Wall: noon} }
+func (*quietRange) Ended() <-chan struct{} { return nil }
+func (*quietRange) Holds() lanes.Holds     { return lanes.Holds{} }
+func (*quietRange) Layout() lanes.Layout   { return new(fakeRange).Layout() }
 
 func (*quietRange) Changes(uint64) ([]lanes.LaneStatus, uint64, <-chan struct{}) {
 	return []lanes.LaneStatus{{Place: lanes.Place{ID: uuid.MustParse(theLane)}}}, 1, nil

@@ -10,13 +10,16 @@ import (
 // Unused lists the paths of the settings that have no effect because another setting is missing.
 func (c Config) Unused() []string {
 	var unused []string
+	if c.Controllers != nil && !slices.ContainsFunc(c.Ranges, func(r Range) bool { return slices.ContainsFunc(r.Lanes, Lane.Incoming) }) {
+		unused = append(unused, "controllers")
+	}
 	for i, r := range c.Ranges {
 		p := path("ranges").item(i)
 		secured := slices.ContainsFunc(r.Lanes, func(l Lane) bool { return l.secured() })
 		if r.LinkTLS != (LinkTLS{}) && !secured {
 			unused = append(unused, string(p.key("link_tls")))
 		}
-		if r.InsecureLinks && (c.Environment != InProduction || len(r.InsecureLanes()) == 0) {
+		if r.InsecureLinks && (c.Environment != InProduction || len(c.InsecureLanes(r)) == 0) {
 			unused = append(unused, string(p.key("insecure_links")))
 		}
 		if r.Purchasing && !r.Sells() {
@@ -54,8 +57,15 @@ func (c Config) Exposures() (all []Exposure) {
 			"set operations.tls, or a loopback address",
 		})
 	}
+	if dialled := c.Controllers; dialled != nil && dialled.BehindProxy && plainOverNetwork(dialled.Address, dialled.TLS) {
+		all = append(all, Exposure{
+			"controllers.address", "is plain HTTP between the proxy and the gateway: whoever is on that network reads customers' names, and can " +
+				"change what a controller with a proven link is told",
+			"set controllers.tls, or a loopback address with the proxy on this machine",
+		})
+	}
 	for i, r := range c.Ranges {
-		if insecure := len(r.InsecureLanes()); insecure > 0 {
+		if insecure := len(c.InsecureLanes(r)); insecure > 0 {
 			all = append(all, Exposure{
 				string(path("ranges").item(i).key("insecure_links")),
 				fmt.Sprintf("leaves %d of %d lanes with a link without wss, link_tls or key: whoever is on their network can take them over", insecure, len(r.Lanes)),

@@ -23,13 +23,14 @@ import (
 // Config is the whole configuration of one gateway. Only the yaml tags name the keys: document, environment and the
 // suggestions for mistyped keys use them.
 type Config struct {
-	Environment Environment `yaml:"environment"` // default production
-	HTTP        HTTP        `yaml:"http"`
-	Operations  Operations  `yaml:"operations"`
-	Log         Log         `yaml:"log"`
-	Store       Store       `yaml:"store"`
-	Nodes       *Nodes      `yaml:"nodes,omitempty"` // nil: this process alone serves all ranges
-	Ranges      []Range     `yaml:"ranges"`          // at least one
+	Environment Environment  `yaml:"environment"` // default production
+	HTTP        HTTP         `yaml:"http"`
+	Operations  Operations   `yaml:"operations"`
+	Controllers *Controllers `yaml:"controllers,omitempty"` // without it no controller dials in
+	Log         Log          `yaml:"log"`
+	Store       Store        `yaml:"store"`
+	Nodes       *Nodes       `yaml:"nodes,omitempty"` // nil: this process alone serves all ranges
+	Ranges      []Range      `yaml:"ranges"`          // at least one
 }
 
 // Environment tells a demo from a gateway that real ranges depend on.
@@ -101,6 +102,20 @@ func (o Operations) All() []OperationsToken {
 	}
 	return append([]OperationsToken{{OperatorName, o.Token}}, o.Tokens...)
 }
+
+// Controllers is the address that lane controllers dial: those of lanes with the driver incoming.
+type Controllers struct {
+	Address string `yaml:"address"` // host:port
+	TLS     TLS    `yaml:"tls,omitempty"`
+	// BehindProxy states that controllers connect through a proxy that has TLS.
+	BehindProxy bool `yaml:"behind_proxy,omitempty"`
+	// TrustedProxies are the addresses, or networks, whose X-Forwarded-For the gateway believes. They need BehindProxy.
+	TrustedProxies []string `yaml:"trusted_proxies,omitempty"`
+	Admit          int      `yaml:"admit"` // new links a second; default 500, at most MaxAdmit
+}
+
+// MaxAdmit is the highest number of new links a second.
+const MaxAdmit = 100_000
 
 // Log configures the log on standard error.
 type Log struct {
@@ -189,7 +204,7 @@ type Range struct {
 	Bays             []Bay   `yaml:"bays"`   // at least one
 	Lanes            []Lane  `yaml:"lanes"`  // at least one, in display order
 
-	// InsecureLinks permits websocket links in production that lack wss, link_tls or a key.
+	// InsecureLinks permits links in production that lack TLS or a key: with the websocket driver wss, link_tls or a key.
 	InsecureLinks bool `yaml:"insecure_links,omitempty"`
 }
 
@@ -279,15 +294,16 @@ type Lane struct {
 
 // Link configures the connection to the lane's controller.
 type Link struct {
-	Driver  string `yaml:"driver"`            // sim or websocket, default sim
-	Address string `yaml:"address,omitempty"` // of websocket: ws:// or wss:// url, each lane's own; sim has none
+	Driver  string `yaml:"driver"`            // sim, websocket or incoming, default sim
+	Address string `yaml:"address,omitempty"` // of websocket: ws:// or wss:// url, each lane's own; the others have none
 	Key     Secret `yaml:"key,omitempty"`     // that both sides prove to have, of MinLinkKey characters or more; empty: none
 }
 
 // The link drivers of this release.
 const (
 	DriverSim       = "sim"       // simulated hardware, in process
-	DriverWebSocket = "websocket" // LINK.md version 1
+	DriverWebSocket = "websocket" // LINK.md version 1: the gateway dials
+	DriverIncoming  = "incoming"  // the same: the controller dials
 )
 
 // Sells reports whether customers can buy at the lanes: purchases need a webhook.
@@ -303,6 +319,9 @@ func (c *Config) complete() {
 	c.Operations.Address = cmp.Or(c.Operations.Address, "127.0.0.1:9090")
 	c.Log.Level = cmp.Or(c.Log.Level, Info)
 	c.HTTP.Limits.complete()
+	if c.Controllers != nil {
+		c.Controllers.Admit = cmp.Or(c.Controllers.Admit, 500)
+	}
 	c.Store.complete()
 	if c.Nodes != nil {
 		c.Nodes.complete()

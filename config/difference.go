@@ -34,7 +34,7 @@ type RangeDifference struct {
 // needRestart are the settings that cannot change while the gateway runs.
 var needRestart = []string{
 	"environment", "http.address", "http.tls", "operations.address", "operations.tls", "store.sqlite", "store.redis", "store.retention",
-	"nodes",
+	"controllers.address", "controllers.tls", "controllers.behind_proxy", "nodes",
 }
 
 // Compare compares two configurations, both complete and without faults.
@@ -44,7 +44,7 @@ func Compare(before, after Config) Difference {
 		within := func(section string) bool { return key == section || strings.HasPrefix(key, section+".") }
 		switch {
 		case key == "ranges":
-		case slices.ContainsFunc(needRestart, within):
+		case key == "controllers", slices.ContainsFunc(needRestart, within): // the first: the section was added, or taken out
 			d.Restart = append(d.Restart, key)
 		default:
 			d.Keys = append(d.Keys, key)

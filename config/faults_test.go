@@ -26,10 +26,10 @@ func TestFaultsOfTheFile(t *testing.T) {
 		{"only comments", "# later\n", "ranges: wants at least one range"},
 
 		{"an unknown key", edited(t, "Lane 1,", "Lane 1, acessible: true,"), `ranges[0].lanes[0].acessible: unknown key (line 10), did you mean "accessible"?`},
-		{"a key of another section", smallest + "tls: {}", "tls: unknown key (line 12); known are environment, http, operations, log, store, nodes, ranges"},
+		{"a key of another section", smallest + "tls: {}", "tls: unknown key (line 12); known are environment, http, operations, controllers, log, store, nodes, ranges"},
 		{"another case", smallest + "Store: {}", `Store: unknown key (line 12), did you mean "store"?`},
 		{"a key that may be a secret", smallest + "operations: {token:22222222-2222-4222-8222-222222222222}", "operations.(line 12): unknown key; known are address, tls, token, token_file, tokens, hosts"},
-		{"a key that is no text", smallest + "? [a]\n: b", "(line 12): unknown key; known are environment, http, operations, log, store, nodes, ranges"},
+		{"a key that is no text", smallest + "? [a]\n: b", "(line 12): unknown key; known are environment, http, operations, controllers, log, store, nodes, ranges"},
 		{"a key given twice", smallest + "environment: playground", "environment: given twice (lines 2 and 12)"},
 
 		{"a flag in quotes", edited(t, "Lane 1,", `Lane 1, accessible: "true",`), "ranges[0].lanes[0].accessible: wants true or false (line 10)"},
@@ -180,7 +180,7 @@ func TestFaultsAgainstTheRules(t *testing.T) {
 		{"no group", edited(t, "[{id: 33333333-3333-4333-8333-000000000001, name: Public}]", "[]"), "ranges[0].groups: wants at least one group"},
 		{"lane without bay", edited(t, "Lane 2, bay: "+bay1, "Lane 2"), "ranges[0].lanes[1].bay: missing; " + wantsID},
 		{"lane in no bay", edited(t, "Lane 2, bay: "+bay1, "Lane 2, bay: 12345678-5555-4555-8555-000000000009"), "ranges[0].lanes[1].bay: no bay with id 12345678… in this range"},
-		{"unknown driver", edited(t, "Lane 1,", "Lane 1, link: {driver: simm},"), "ranges[0].lanes[0].link.driver: no such driver; this release has sim and websocket"},
+		{"unknown driver", edited(t, "Lane 1,", "Lane 1, link: {driver: simm},"), "ranges[0].lanes[0].link.driver: no such driver; this release has sim, websocket and incoming"},
 		{"websocket without an address", edited(t, "Lane 1,", "Lane 1, link: {driver: websocket},"), "ranges[0].lanes[0].link.address: missing; the websocket driver wants a ws or wss url"},
 		{"websocket at a web address", edited(t, "Lane 1,", "Lane 1, link: {driver: websocket, address: 'http://h/lane'},"), "ranges[0].lanes[0].link.address: " + wantsWS},
 		{"websocket without a host", edited(t, "Lane 1,", "Lane 1, link: {driver: websocket, address: 'ws:///lane'},"), "ranges[0].lanes[0].link.address: " + wantsWS},
@@ -245,7 +245,7 @@ func TestLinksInProduction(t *testing.T) {
 			cfg, err = Parse([]byte("environment: playground\n"+text), nil)
 		}
 		require.NoError(t, err, c.name)
-		assert.Len(t, cfg.Ranges[0].InsecureLanes(), c.insecure, c.name)
+		assert.Len(t, cfg.InsecureLanes(cfg.Ranges[0]), c.insecure, c.name)
 	}
 	_, err := Parse([]byte(edited(t, "environment: playground\n", "", "name: Demo range", "name: Demo range"+accepted,
 		"Lane 1,", "Lane 1, link: {driver: websocket, address: 'ws://h/1', key: short},", "Lane 2,", "Lane 2, link: {driver: websocket, address: 'ws://h/2'},")), nil)

@@ -17,6 +17,7 @@ import (
 type inspection struct {
 	found      *faults
 	production bool
+	incoming   *Controllers       // nil: no controller may dial in
 	ranges     map[uuid.UUID]path // range ids
 	lanes      map[uuid.UUID]path // lane ids
 	tokens     map[Digest]path
@@ -31,6 +32,7 @@ func (c *Config) validate(found *faults) {
 	in := inspection{
 		found:      found,
 		production: c.Environment == InProduction,
+		incoming:   c.Controllers,
 		ranges:     map[uuid.UUID]path{},
 		lanes:      map[uuid.UUID]path{},
 		tokens:     map[Digest]path{},
@@ -42,6 +44,9 @@ func (c *Config) validate(found *faults) {
 	in.http(c.HTTP)
 	in.operations(c.Operations)
 	in.require("operations.address", !sameListener(c.HTTP.Address, c.Operations.Address), "the same as http.address")
+	if c.Controllers != nil {
+		in.controllers(c)
+	}
 	in.require("log.level", slices.Contains([]Level{Debug, Info, Warn, Error}, c.Log.Level), "wants debug, info, warn or error")
 	in.store(c.Store)
 	if c.Nodes != nil {
@@ -57,7 +62,7 @@ func (in *inspection) http(h HTTP) {
 	in.expect("http.address", listenProblem(h.Address))
 	in.require("http.limits.burst", *h.Limits.Burst > 0 || *h.Limits.Requests == 0, "must be more than 0 while requests is limited")
 	in.tls(h.TLS, "http.tls")
-	in.proxies(h)
+	in.proxies(h.TrustedProxies, h.BehindProxy, "http")
 	in.require("http.address", !in.production || h.TLS != (TLS{}) || h.BehindProxy || !public(h.Address),
 		"is public, and without TLS tokens and names would go over it in the clear: wants http.tls, a loopback or private IP "+
 			"address, or http.behind_proxy: true where a proxy in front has TLS")
@@ -293,8 +298,12 @@ func (in *inspection) link(l Link, p path) {
 	case DriverWebSocket:
 		unique(in, in.links, l.Address, p.key("address"), controllerProblem(l.Address), "the same as %s")
 		in.expect(p.key("key"), LinkKeyProblem(l.Key))
+	case DriverIncoming:
+		in.require(p.key("address"), l.Address == "", "the incoming driver takes no address: the controller dials the gateway's controllers.address")
+		in.require(p.key("driver"), in.incoming != nil, "wants the section controllers, with the address that controllers dial")
+		in.expect(p.key("key"), LinkKeyProblem(l.Key))
 	default:
-		in.found.add(p.key("driver"), "no such driver; this release has sim and websocket")
+		in.found.add(p.key("driver"), "no such driver; this release has sim, websocket and incoming")
 	}
 }
 
@@ -316,26 +325,42 @@ func (in *inspection) secureLinks(r *Range, p path) {
 	}
 	const otherwise = " in production, or insecure_links: true in the range"
 	for i, l := range r.Lanes {
-		if l.Link.Driver != DriverWebSocket {
+		p := p.key("lanes").item(i).key("link")
+		switch l.Link.Driver {
+		case DriverWebSocket:
+			in.require(p.key("address"), l.secured(), "wants wss://"+otherwise)
+		case DriverIncoming:
+		default:
 			continue
 		}
-		p := p.key("lanes").item(i).key("link")
-		in.require(p.key("address"), l.secured(), "wants wss://"+otherwise)
 		in.require(p.key("key"), l.Link.Key != "", "missing; wants what the command new-key prints"+otherwise)
 	}
 	in.require(p.key("link_tls"), r.LinkTLS != LinkTLS{} || !slices.ContainsFunc(r.Lanes, Lane.secured),
 		"missing; wants ca or fingerprint"+otherwise)
 }
 
-// InsecureLanes returns the lanes whose link can be taken over from its network, as it lacks wss, link_tls or a key.
-func (r Range) InsecureLanes() (insecure []Lane) {
+// InsecureLanes returns the lanes of the range whose link can be taken over from its network, as it lacks a key or TLS that
+// somebody checks: wss and link_tls where the gateway dials, TLS at the controllers' address where the controller does.
+func (c Config) InsecureLanes(r Range) (insecure []Lane) {
 	for _, l := range r.Lanes {
-		if l.Link.Driver == DriverWebSocket && (!l.secured() || r.LinkTLS == LinkTLS{} || l.Link.Key == "") {
+		encrypted := true
+		switch l.Link.Driver {
+		case DriverWebSocket:
+			encrypted = l.secured() && r.LinkTLS != LinkTLS{}
+		case DriverIncoming:
+			encrypted = c.Controllers != nil && c.Controllers.encrypted()
+		default:
+			continue
+		}
+		if !encrypted || l.Link.Key == "" {
 			insecure = append(insecure, l)
 		}
 	}
 	return insecure
 }
+
+// Incoming reports whether the lane's controller dials in.
+func (l Lane) Incoming() bool { return l.Link.Driver == DriverIncoming }
 
 func controllerProblem(raw string) string {
 	u, err := url.Parse(raw)

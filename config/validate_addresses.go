@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"maps"
 	"net"
 	"net/netip"
@@ -150,18 +151,47 @@ func (in *inspection) tls(t TLS, p path) {
 	in.require(p.key("key"), t.Key != "" || t.Certificate == "", "missing; tls wants certificate and key")
 }
 
-func (in *inspection) proxies(h HTTP) {
-	in.require("http.trusted_proxies", len(h.TrustedProxies) == 0 || h.BehindProxy, "wants http.behind_proxy: true")
-	for i, text := range h.TrustedProxies {
+// controllers checks the address that controllers dial. In production nobody on its network may read what crosses it, unless
+// every range whose controllers dial accepts that.
+func (in *inspection) controllers(c *Config) {
+	dialled := *c.Controllers
+	in.expect("controllers.address", listenProblem(dialled.Address))
+	in.tls(dialled.TLS, "controllers.tls")
+	in.proxies(dialled.TrustedProxies, dialled.BehindProxy, "controllers")
+	in.require("controllers.admit", dialled.Admit <= MaxAdmit, fmt.Sprintf("at most %d new links a second", MaxAdmit))
+	in.require("controllers.address", !sameListener(c.HTTP.Address, dialled.Address), "the same as http.address")
+	in.require("controllers.address", !sameListener(c.Operations.Address, dialled.Address), "the same as operations.address")
+	strict := slices.ContainsFunc(c.Ranges, func(r Range) bool { return !r.InsecureLinks && slices.ContainsFunc(r.Lanes, Lane.Incoming) })
+	in.require("controllers.tls", !in.production || dialled.encrypted() || !strict,
+		"missing; wants certificate and key in production, controllers.behind_proxy: true where a proxy in front has TLS, or "+
+			"insecure_links: true in every range whose controllers dial")
+}
+
+// encrypted reports whether controllers dial with TLS, which ends here or at a proxy.
+func (c Controllers) encrypted() bool { return c.TLS != (TLS{}) || c.BehindProxy }
+
+func (in *inspection) proxies(trusted []string, behindProxy bool, section path) {
+	in.require(section.key("trusted_proxies"), len(trusted) == 0 || behindProxy, "wants "+string(section.key("behind_proxy"))+": true")
+	for i, text := range trusted {
 		_, ok := network(text)
-		in.require(path("http.trusted_proxies").item(i), ok, "wants an IP address, or a network such as 10.1.0.0/16")
+		in.require(section.key("trusted_proxies").item(i), ok, "wants an IP address, or a network such as 10.1.0.0/16")
 	}
 }
 
 // Proxies returns the networks of the trusted proxies; an address is a network of one.
-func (h HTTP) Proxies() []netip.Prefix {
+func (h HTTP) Proxies() []netip.Prefix { return networks(h.TrustedProxies) }
+
+// Proxies is that of HTTP, for the address that controllers dial. Without one there is none.
+func (c *Controllers) Proxies() []netip.Prefix {
+	if c == nil {
+		return nil
+	}
+	return networks(c.TrustedProxies)
+}
+
+func networks(trusted []string) []netip.Prefix {
 	var networks []netip.Prefix
-	for _, text := range h.TrustedProxies {
+	for _, text := range trusted {
 		if prefix, ok := network(text); ok {
 			networks = append(networks, prefix)
 		}

@@ -55,7 +55,9 @@ var (
 	ErrStarting         = &Error{"starting", "the range is still being brought back; nothing was changed"}
 	ErrOverloaded       = &Error{"overloaded", "too many commands wait for this lane; nothing was changed"}
 	ErrNotOwner         = &Error{"not_owner", "another gateway serves this range; nothing was changed"}
-	ErrNotSaved         = &Error{"not_saved", "in force on the lane, not yet durable; repeating is safe"}
+	// ErrNotOwnerClosed is ErrNotOwner for what closes a fire line: that goes to the hardware before it is saved.
+	ErrNotOwnerClosed = &Error{"not_owner", "another gateway serves this range and does not know of this command, which may have closed the fire line here; repeat it"}
+	ErrNotSaved       = &Error{"not_saved", "in force on the lane, not yet durable; repeating is safe"}
 	ErrTimeout          = &Error{"timeout", "the outcome is not known; repeat with the same Idempotency-Key"}
 	ErrInternal         = &Error{"internal", "a defect of the gateway; the log has more under this trace_id"}
 )

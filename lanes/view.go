@@ -71,7 +71,15 @@ type LaneStatus struct {
 	Lane      Lane
 	Link      LinkState
 	LinkSince time.Time
-	NotUsable string // why the lane is not usable, empty when it is
-	Parked    bool   // it is not usable for repeated defects of the gateway
-	Locked    bool   // its hardware has confirmed that the fire line is held, and was told nothing else since
+	Contest   *Contest // a second controller was refused of late; nil: none was; never modified
+	NotUsable string   // why the lane is not usable, empty when it is
+	Parked    bool     // it is not usable for repeated defects of the gateway
+	Locked    bool     // its hardware has confirmed that the fire line is held, and was told nothing else since
+}
+
+// Contest is a second controller that dialled for a lane whose link was up, and was refused.
+type Contest struct {
+	At      time.Time
+	Refused string // its address
+	Linked  string // that of the controller that stayed
 }

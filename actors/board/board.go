@@ -113,6 +113,19 @@ func (b *Board) PublishLink(lane uuid.UUID, state lanes.LinkState, since time.Ti
 	b.raiseVersion()
 }
 
+// PublishContest shows that a second controller was refused, or no longer with nil.
+func (b *Board) PublishContest(lane uuid.UUID, contest *lanes.Contest) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	i, found := b.places[lane]
+	if !found {
+		return
+	}
+	b.lanes[i].Contest = contest
+	b.noteChange(i)
+	b.raiseVersion()
+}
+
 // PublishLocked shows whether the lane's hardware has confirmed that its fire line is locked.
 func (b *Board) PublishLocked(lane uuid.UUID, locked bool) {
 	b.mu.Lock()

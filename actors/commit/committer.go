@@ -110,6 +110,15 @@ type Committer struct {
 	lastFlush   time.Time // when the last flush became durable, zero before the first
 	lookups     []lookup
 	drained     []chan struct{}
+	abandoned   Abandoned
+	fenced      atomic.Bool
+}
+
+// Abandoned counts the writes that were not durable when another process turned out to own the range.
+type Abandoned struct {
+	Sent     int // it is unknown whether they were made
+	Waiting  int // they were not made
+	Closings int // of both: in force on the hardware, and answered as not saved
 }
 
 // Config is what a committer works with. Nobody changes it.
@@ -150,6 +159,7 @@ func (c *Committer) Save(w *Write) {
 	w.queued = c.Clock.Now().Wall
 	switch {
 	case c.closed:
+		c.Metrics.FencedWrites.Inc()
 		w.Done(Fenced)
 		return
 	case c.storeDown && !w.MustSave, w.Cancelled != nil && w.Cancelled.Load():
@@ -249,23 +259,16 @@ func (c *Committer) settle(err error) {
 	batch, forget := c.batch, c.forget
 	c.batch, c.forget = nil, nil
 	switch {
+	case c.closed: // Fence has settled the batch
 	case err == nil:
 		c.Keys.Deleted(forget) // before a write that uses one of them again is noted
 		c.settleSaved(batch)
 	case errors.Is(err, store.ErrFenced):
-		c.closed = true
-		c.Log.Error().Uint64("epoch", c.Epoch).Msg("another process has claimed the range; letting go of it")
-		outcome := Fenced
 		if errors.Is(err, errUnknown) {
-			outcome = Lost
+			c.fence(batch, c.saveQueue)
+		} else {
+			c.fence(nil, slices.Concat(batch, c.saveQueue))
 		}
-		for _, w := range batch {
-			w.Done(outcome)
-		}
-		for _, w := range c.saveQueue {
-			w.Done(Fenced)
-		}
-		c.saveQueue = nil
 		go c.Fenced()
 	case errors.Is(err, errQuit):
 		c.closed = true
@@ -282,6 +285,40 @@ func (c *Committer) settle(err error) {
 		c.saveQueue = append(again, c.saveQueue...)
 	}
 	c.answerLookups()
+}
+
+// Fence ends the committer, because another process owns the range: nothing is saved any more. Writes that were sent come to Lost,
+// those that wait to Fenced. It returns how many there were, also when the store has fenced the committer before.
+func (c *Committer) Fence() Abandoned {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	sent := c.batch
+	c.batch = nil
+	c.fence(sent, c.saveQueue)
+	c.answerLookups()
+	return c.abandoned
+}
+
+// IsFenced reports whether another process is known to own the range. It does before any write comes to Fenced or Lost.
+func (c *Committer) IsFenced() bool { return c.fenced.Load() }
+
+// fence settles what was sent, and what was not. c.mu is held.
+func (c *Committer) fence(sent, waiting []*Write) {
+	c.closed, c.saveQueue = true, nil
+	c.fenced.Store(true)
+	c.abandoned.Sent, c.abandoned.Waiting = c.abandoned.Sent+len(sent), c.abandoned.Waiting+len(waiting)
+	c.Metrics.FencedWrites.Add(float64(len(sent) + len(waiting)))
+	for _, w := range slices.Concat(sent, waiting) {
+		if w.unresolved && w.MustSave {
+			c.abandoned.Closings++
+		}
+	}
+	for _, w := range sent {
+		w.Done(Lost)
+	}
+	for _, w := range waiting {
+		w.Done(Fenced)
+	}
 }
 
 // settleSaved records that the batch is durable, and what the range knows by it. c.mu is held.

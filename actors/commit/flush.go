@@ -42,8 +42,9 @@ func (c *Committer) flushAll() {
 		if !found {
 			return
 		}
-		answered = c.awaited()
-		err := c.flush(batch)
+		var writes int
+		writes, answered = c.batchSize()
+		err := c.flush(batch, writes)
 		c.settle(err)
 		if !errors.Is(err, store.ErrRefused) {
 			rejections = 0
@@ -56,7 +57,7 @@ func (c *Committer) flushAll() {
 }
 
 // flush gives the batch to the store until the outcome is known.
-func (c *Committer) flush(batch store.Batch) error {
+func (c *Committer) flush(batch store.Batch, writes int) error {
 	unknown := false
 	for try := 0; ; try++ {
 		began := time.Now()
@@ -65,7 +66,7 @@ func (c *Committer) flush(batch store.Batch) error {
 		err := c.Store.Flush(ctx, batch)
 		cancel()
 		watchdog.Stop()
-		c.Metrics.Flushed(time.Since(began), len(c.batch), err)
+		c.Metrics.Flushed(time.Since(began), writes, err)
 		switch {
 		case errors.Is(err, store.ErrFenced) && unknown:
 			return errors.Join(err, errUnknown)
@@ -170,8 +171,8 @@ func (c *Committer) gather(answered int) {
 	}
 }
 
-// awaited returns how many clients wait for the flush under way.
-func (c *Committer) awaited() (clients int) {
+// batchSize returns how many writes the flush under way has, and how many clients wait for it.
+func (c *Committer) batchSize() (writes, clients int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, w := range c.batch {
@@ -179,7 +180,7 @@ func (c *Committer) awaited() (clients int) {
 			clients++
 		}
 	}
-	return clients
+	return len(c.batch), clients
 }
 
 // Drain waits until nothing waits to be saved, or returns the error of ctx.

@@ -25,6 +25,7 @@ type Keys struct {
 	table   map[string]*Claim
 	kept    []lanes.KeptAnswer  // oldest first
 	expired map[string]struct{} // names that the store may still have
+	closed  chan struct{}
 }
 
 // Claim is one key in use. All methods of a nil Claim, of a request without a key, do nothing.
@@ -39,7 +40,7 @@ type Claim struct {
 // New are the keys whose answers were saved, which it takes over.
 func New(saved []lanes.KeptAnswer) *Keys {
 	slices.SortFunc(saved, func(a, b lanes.KeptAnswer) int { return a.At.Compare(b.At) })
-	k := &Keys{table: make(map[string]*Claim, len(saved)), kept: saved, expired: map[string]struct{}{}}
+	k := &Keys{table: make(map[string]*Claim, len(saved)), kept: saved, expired: map[string]struct{}{}, closed: make(chan struct{})}
 	done := make(chan struct{})
 	close(done)
 	for i := range saved {
@@ -51,7 +52,7 @@ func New(saved []lanes.KeptAnswer) *Keys {
 
 // Claim takes the key for a request. While another request has it, it waits for that one's end, and claims the key if
 // that was refused. Errors: *lanes.Repeat with the answer that is kept, lanes.ErrKeyReused for another request,
-// lanes.ErrNotSaved while the first is in force and not durable, lanes.ErrKeysFull, lanes.ErrTimeout when ctx ends.
+// lanes.ErrNotSaved while the first is in force and not durable, lanes.ErrKeysFull, lanes.ErrTimeout when ctx ends or after Close.
 func (k *Keys) Claim(ctx context.Context, key lanes.Key) (*Claim, error) {
 	for {
 		mine, other, err := k.tryClaim(key)
@@ -70,10 +71,20 @@ func (k *Keys) Claim(ctx context.Context, key lanes.Key) (*Claim, error) {
 		case <-other.settled:
 		case <-other.notSaved:
 			return nil, lanes.ErrNotSaved
+		case <-k.closed:
+			return nil, lanes.ErrTimeout
 		case <-ctx.Done():
 			return nil, lanes.ErrTimeout
 		}
 	}
+}
+
+// Close makes every claim, also one that waits, come to lanes.ErrTimeout: another process has the range, and its own table of what was
+// saved. It is called once.
+func (k *Keys) Close() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	close(k.closed)
 }
 
 // Reused reports whether another request has the key.
@@ -87,6 +98,11 @@ func (k *Keys) Reused(name, fingerprint string) bool {
 func (k *Keys) tryClaim(key lanes.Key) (mine, other *Claim, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	select {
+	case <-k.closed: // the first request with it may have been saved
+		return nil, nil, lanes.ErrTimeout
+	default:
+	}
 	if other, taken := k.table[key.Name]; taken {
 		if other.key.Fingerprint != key.Fingerprint {
 			return nil, nil, lanes.ErrKeyReused

@@ -94,6 +94,7 @@ type linkMetrics struct {
 	DialSeconds  prometheus.Histogram
 	roundTrip    prometheus.Histogram
 	ClockSkew    prometheus.Counter
+	Incoming     *prometheus.CounterVec
 }
 
 func (m maker) ofLinks() linkMetrics {
@@ -104,7 +105,7 @@ func (m maker) ofLinks() linkMetrics {
 				"controller in trouble.", "what"),
 		LinkFailures: m.counters("link_failures_total",
 			"Links that went down or could not be made, by cause: refused (nothing listens at the address), unreachable (no way to "+
-				"it), timeout, silent (no sign of life for 15 s), closed (by the controller or something on the way), faulty (the "+
+				"it), timeout, silent (no sign of life for 15 s), replaced (its controller has dialled anew), closed (by the controller or something on the way), faulty (the "+
 				"controller breaks the protocol, or refuses the gateway), driver (a defect of the gateway), other.", "cause"),
 		DialSeconds: m.histogram("link_dial_seconds",
 			"How long it took to make a link, from the first packet to the controller's hello. Links that could not be made are in "+
@@ -118,6 +119,11 @@ func (m maker) ofLinks() linkMetrics {
 			"Controllers whose time of a session was off by more than a second when their link came up; the gateway's holds. "+
 				"Normal is none."),
 	}
+	all.Incoming = m.counters("links_incoming_total",
+		"Attempts of controllers that dial in, by outcome: linked, over_admit (more new links a second than controllers.admit), not_here "+
+			"(the range is not served by this process, or not yet), unknown_lane, refused (no proof of the lane's key, or a rule of the "+
+			"protocol broken), contested (a second controller of a lane whose link is up), failed (gone before its hello). After a restart "+
+			"every controller is linked once, some over_admit before; unknown_lane, refused and contested want a look.", "outcome")
 	FromZero(all.Links, "up", "down", "not_made", "faulty")
 	FromZero(all.LinkFailures, LinkCauses...)
 	return all
@@ -127,4 +133,4 @@ func (m maker) ofLinks() linkMetrics {
 func (m *Metrics) RoundTrip(took time.Duration) { m.roundTrip.Observe(took.Seconds()) }
 
 // LinkCauses are the causes for which a link fails or cannot be made: values of the label cause.
-var LinkCauses = []string{"refused", "unreachable", "timeout", "silent", "closed", "faulty", "driver", "other"}
+var LinkCauses = []string{"refused", "unreachable", "timeout", "silent", "replaced", "closed", "faulty", "driver", "other"}

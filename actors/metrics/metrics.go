@@ -86,6 +86,9 @@ type storeMetrics struct {
 	flushes  *prometheus.CounterVec
 	flushing prometheus.Histogram
 	writes   prometheus.Histogram
+
+	FencedWrites  prometheus.Counter
+	RangesRefused prometheus.Gauge
 }
 
 func (m maker) ofStore() storeMetrics {
@@ -99,6 +102,11 @@ func (m maker) ofStore() storeMetrics {
 		writes: m.histogram("store_flush_writes",
 			"Changes saved together in one flush. Under load many share one; that is what makes it fast.",
 			prometheus.ExponentialBuckets(1, 4, 7)...),
+		FencedWrites: m.counter("fenced_writes_total",
+			"Changes that were not saved, or not known to be, because another process owns the range. Some at a take-over from a node that "+
+				"still runs are normal: their clients are told. Normal is 0 otherwise."),
+		RangesRefused: m.gauge("ranges_refused",
+			"Ranges that are not served, because the configuration has lost a lane that is in use; the log names both. Normal is 0."),
 	}
 	FromZero(all.flushes, "ok", "failed")
 	return all

@@ -48,7 +48,8 @@ type kindView struct {
 type rangeView struct {
 	ID       uuid.UUID               `json:"range_id"`
 	Name     string                  `json:"name"`
-	State    string                  `json:"state"` // running, or the error code of why it does not run
+	State    string                  `json:"state"`            // running, or the error code of why it does not run
+	Reason   string                  `json:"reason,omitempty"` // what there is to say about the state
 	Lanes    int                     `json:"lanes"`
 	Live     map[string]int          `json:"live"`
 	Restarts map[string]int          `json:"restarts"`
@@ -105,14 +106,20 @@ func newOverview(now time.Time, waiting map[string]int) *overview {
 
 // addNotRunning adds a range that does not run here.
 func (o *overview) addNotRunning(id uuid.UUID, reason error) {
-	state := "internal"
-	var coded interface{ Code() string }
+	state, detail := "internal", reason.Error()
+	var coded interface {
+		error
+		Code() string
+	}
 	if errors.As(reason, &coded) {
 		state = coded.Code()
+		if detail == coded.Error() {
+			detail = ""
+		}
 	}
 	o.All.Ranges++
 	o.Ranges = append(o.Ranges, rangeView{
-		ID: id, State: state, Live: map[string]int{}, Restarts: map[string]int{}, Links: map[lanes.LinkState]int{},
+		ID: id, State: state, Reason: detail, Live: map[string]int{}, Restarts: map[string]int{}, Links: map[lanes.LinkState]int{},
 	})
 }
 

@@ -34,6 +34,8 @@ type Range interface {
 	// that is closed when a lane or the holds change next. Since version 0 every lane has changed.
 	Changes(after uint64) (changed []lanes.LaneStatus, version uint64, wake <-chan struct{})
 	Health() lanes.Health
+	// Ended is closed when the range stops here, or another process owns it.
+	Ended() <-chan struct{}
 
 	StaffCreate(ctx context.Context, staff string, lane uuid.UUID, c lanes.Create) (*lanes.SessionView, error)
 	StaffOn(ctx context.Context, staff string, session uuid.UUID, c lanes.Command) (*lanes.SessionView, error)

@@ -65,6 +65,8 @@ func newFakeRange() *fakeRange {
 	return s
 }
 
+func (f *fakeRange) Ended() <-chan struct{} { return nil }
+
 func (f *fakeRange) add(status lanes.LaneStatus) {
 	f.lanes, f.versions = append(f.lanes, status), append(f.versions, 0)
 	f.change(len(f.lanes)-1, func(*lanes.LaneStatus) {})

@@ -39,7 +39,7 @@ func (c *screen) stream(w http.ResponseWriter, r *http.Request) {
 			current, err := c.Range(s.rangeID)
 			return running.Now().Wall, err == nil && current == running
 		},
-		Revoked: s.live.Done(), Closing: c.Closing,
+		Revoked: s.live.Done(), Ended: running.Ended(), Closing: c.Closing,
 	}.Follow(w, r)
 }
 

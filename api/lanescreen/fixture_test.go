@@ -88,6 +88,8 @@ func (f *fakeRange) LaneChange(lane uuid.UUID) (status lanes.LaneStatus, version
 	return f.lanes[i], f.version[i], f.wake[i], true
 }
 
+func (f *fakeRange) Ended() <-chan struct{} { return nil }
+
 func (f *fakeRange) Layout() lanes.Layout { return lanes.Layout{Range: theRange} }
 
 func (f *fakeRange) Now() lanes.Instant { return noon.Add(90 * time.Second) }

@@ -33,6 +33,8 @@ type Range interface {
 	LaneStatus(lane uuid.UUID) (status lanes.LaneStatus, found bool)
 	// LaneChange returns it with the version of its newest change, above 0, and a channel that is closed at its next change.
 	LaneChange(lane uuid.UUID) (status lanes.LaneStatus, version uint64, wake <-chan struct{}, found bool)
+	// Ended is closed when the range stops here, or another process owns it.
+	Ended() <-chan struct{}
 	// LaneOn sends a command of the shooter to the lane.
 	LaneOn(ctx context.Context, lane uuid.UUID, c lanes.Command) (*lanes.SessionView, error)
 	// LaneBuy begins a purchase. The screen chooses the id, so that repeating is safe. Changes reports the outcome.

@@ -98,6 +98,6 @@ func (l *screen) stream(w http.ResponseWriter, r *http.Request) {
 			current, err := l.Range(lane.Range)
 			return running.Now().Wall, err == nil && current == running
 		},
-		Closing: l.Closing,
+		Ended: running.Ended(), Closing: l.Closing,
 	}.Follow(w, r)
 }

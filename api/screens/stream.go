@@ -32,6 +32,8 @@ type Feed struct {
 	Beat func() (now time.Time, ok bool)
 	// Revoked is closed when the viewer's access ends; the stream ends with the event bye. nil: never.
 	Revoked <-chan struct{}
+	// Ended is closed when what is shown has stopped here; the stream ends. nil: never. The screen connects again.
+	Ended <-chan struct{}
 	// Closing is closed when the gateway stops; the stream ends.
 	Closing <-chan struct{}
 }
@@ -71,6 +73,8 @@ func wait[T any](f Feed, out sender, ctx context.Context, beat <-chan time.Time,
 			}
 		case <-f.Revoked:
 			out.send("bye", struct{}{})
+			return false
+		case <-f.Ended:
 			return false
 		case <-f.Closing:
 			return false

@@ -87,6 +87,17 @@ func follow(t *testing.T, f Feed, story func(r *recorder)) string {
 	return rec.all()
 }
 
+// What was shown runs elsewhere now: the screen connects again, and is not shown what is outdated until the next heartbeat.
+func TestAStreamEndsWithWhatItShows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, ended, began := newCounter(), make(chan struct{}), time.Now()
+		feed := c.feed()
+		feed.Ended = ended
+		require.Equal(t, "change 0", follow(t, feed, func(*recorder) { close(ended) }))
+		require.Less(t, time.Since(began), BeatInterval)
+	})
+}
+
 func TestChangesWithinATenthOfASecondAreSentTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, closing := newCounter(), make(chan struct{})

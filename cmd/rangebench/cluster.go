@@ -28,11 +28,11 @@ import (
 // cluster measures two nodes, as real processes: what a request costs that enters at another node than the range's owner, two nodes
 // against one, and how long the ranges of a node that dies are not served.
 type cluster struct {
-	Ranges  int           `default:"1000" help:"How many ranges, for the take-over."`
-	Lanes   int           `default:"100" help:"How many lanes each has, with a running session on every one."`
-	TTL     time.Duration `default:"5s" help:"How long a node that is not heard of keeps its ranges."`
-	Calls   int           `default:"6000" help:"How many requests each turn makes."`
-	Turns   int           `default:"5" help:"How often each way is measured, by turns."`
+	Ranges int           `default:"1000" help:"How many ranges, for the take-over."`
+	Lanes  int           `default:"100" help:"How many lanes each has, with a running session on every one."`
+	TTL    time.Duration `default:"5s" help:"How long a node that is not heard of keeps its ranges."`
+	Calls  int           `default:"6000" help:"How many requests each turn makes."`
+	Turns  int           `default:"5" help:"How often each way is measured, by turns."`
 }
 
 // The goals. The hop is an HTTP exchange more: what the owner does by itself is the limit, and is done in either case.
@@ -246,7 +246,7 @@ func (s *servers) cost(at *localcluster.Node, number int, requests calls) (float
 		return 0, err
 	}
 	after, err := s.used()
-	return float64((after-before).Microseconds()) / float64(len(requests.Paths)), err
+	return float64((after - before).Microseconds()) / float64(len(requests.Paths)), err
 }
 
 func (s *servers) used() (sum time.Duration, err error) {

@@ -2,9 +2,12 @@ package main
 
 import (
 	"crypto/rand"
+	"crypto/tls"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -68,12 +71,15 @@ func (c check) Run(t *terminal) error {
 const linkKeyVariable = "RANGEGATE_LINK_KEY"
 
 type checkController struct {
-	Address string        `arg:"" placeholder:"ws://…" help:"The URL of the controller."`
+	Address string        `arg:"" optional:"" placeholder:"ws://…" help:"The URL of the controller, unless it dials."`
+	Listen  string        `placeholder:"ADDRESS" help:"Wait for a controller that dials this host:port of this machine, at the path /link/v1/ and the lane's id. It takes some minutes, as the controller dials again for most rules."`
 	Lane    uuid.UUID     `required:"" help:"The id of the controller's lane."`
 	Range   uuid.UUID     `default:"11111111-1111-4111-8111-111111111111" help:"The id of the range."`
 	KeyFile string        `placeholder:"FILE" help:"A file with the lane's key, if it has one. The variable RANGEGATE_LINK_KEY may hold the key instead."`
 	CA      string        `name:"ca" placeholder:"FILE" help:"For wss://: the authorities (PEM) of the controller's certificate, as link_tls.ca."`
 	Pin     string        `name:"fingerprint" placeholder:"sha256:HEX" help:"For wss://: the one certificate, as link_tls.fingerprint."`
+	Cert    string        `name:"certificate" placeholder:"FILE" help:"With --listen: the certificate (PEM) for a controller that dials wss://."`
+	CertKey string        `name:"certificate-key" placeholder:"FILE" help:"Its key (PEM)."`
 	Reports time.Duration `placeholder:"60s" help:"Also test reports, and wait so long for a person to do something at the lane."`
 }
 
@@ -87,25 +93,68 @@ func (c checkController) Run(t *terminal) error {
 	if err != nil {
 		return misconfigured{err}
 	}
-	trust, err := c.trust()
-	if err != nil {
-		return misconfigured{err}
-	}
-	address, err := url.Parse(c.Address)
-	if err != nil || address.Scheme != "ws" && address.Scheme != "wss" {
-		return misconfigured{errors.New("the address of the controller wants a ws or wss url")}
-	}
-	driver := websocket.New(websocket.Settings{
-		Lanes: map[uuid.UUID]websocket.Target{c.Lane: {Address: c.Address, Key: key}}, TLS: map[uuid.UUID]websocket.TLS{c.Range: trust},
-		Now: clock.Now,
-	})
 	rules := linkconformance.Check{
-		Driver: driver, Lane: link.Lane{Range: c.Range, ID: c.Lane, Epoch: uint64(time.Now().UnixMilli())}, Now: clock.Now,
-		Out: t.out, Reports: c.Reports, Keyed: key != "", Address: c.Address, TLS: trust.Config(address.Hostname()),
+		Lane: link.Lane{Range: c.Range, ID: c.Lane, Epoch: uint64(time.Now().UnixMilli())}, Now: clock.Now, Out: t.out, Reports: c.Reports,
+		Keyed: key != "",
+	}
+	if c.Listen != "" {
+		stop, err := c.listen(t, &rules, key)
+		if err != nil {
+			return misconfigured{err}
+		}
+		defer stop()
+	} else if err := c.dial(&rules, key); err != nil {
+		return misconfigured{err}
 	}
 	if broken := rules.Run(t.ctx); broken > 0 {
 		return fmt.Errorf("%d rules of the lane link are broken", broken)
 	}
+	return nil
+}
+
+// listen makes the rules those of a controller that dials, and listens for it.
+func (c checkController) listen(t *terminal, rules *linkconformance.Check, key string) (stop func(), err error) {
+	switch {
+	case c.Address != "":
+		return nil, errors.New("--listen: the controller dials, or it is dialled at its address; choose one")
+	case (c.Cert == "") != (c.CertKey == ""):
+		return nil, errors.New("--certificate, --certificate-key: one wants the other")
+	}
+	rules.Incoming = linkconformance.NewIncoming(rules.Now, c.Lane, key)
+	rules.Driver = rules.Incoming
+	listener, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("--listen: %w", err)
+	}
+	scheme := "ws"
+	if c.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(c.Cert, c.CertKey)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("--certificate, --certificate-key: %w", err), listener.Close())
+		}
+		scheme, listener = "wss", tls.NewListener(listener, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}})
+	}
+	server := &http.Server{Handler: rules.Incoming, ReadHeaderTimeout: headerTimeout}
+	go func() { _ = server.Serve(listener) }()
+	t.printf("waiting for the controller to dial %s://%s%s%s\n", scheme, listener.Addr(), websocket.LanePath, c.Lane)
+	return func() { _ = server.Close() }, nil
+}
+
+// dial makes the rules those of a controller that is dialled.
+func (c checkController) dial(rules *linkconformance.Check, key string) error {
+	trust, err := c.trust()
+	if err != nil {
+		return err
+	}
+	address, err := url.Parse(c.Address)
+	if err != nil || address.Scheme != "ws" && address.Scheme != "wss" {
+		return errors.New("the address of the controller wants a ws or wss url")
+	}
+	rules.Address, rules.TLS = c.Address, trust.Config(address.Hostname())
+	rules.Driver = websocket.New(websocket.Settings{
+		Lanes: map[uuid.UUID]websocket.Target{c.Lane: {Address: c.Address, Key: key}}, TLS: map[uuid.UUID]websocket.TLS{c.Range: trust},
+		Now: rules.Now,
+	})
 	return nil
 }
 

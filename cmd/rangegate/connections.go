@@ -57,6 +57,9 @@ const (
 type connectionLimits struct {
 	metrics *connectionMetrics
 	exempt  func(netip.Addr) bool // from the limit of one host: trusted proxies
+	// links is set where controllers dial. A connection that has become a lane's link is under no limit: there is one a lane. The
+	// others of its host are not under that of one host, as all controllers of a range may be behind one router.
+	links bool
 
 	mu                   sync.Mutex
 	all, unauthenticated *connectionGroup
@@ -172,7 +175,7 @@ func (l *connectionLimits) place(c *connection) (displaced []*connection, ok boo
 // groupsOf returns the groups of a new connection, the smallest first: a connection that is displaced there makes room in the
 // others too. The lock is held.
 func (l *connectionLimits) groupsOf(c *connection) (groups []*connectionGroup) {
-	if !l.exempt(c.host.Addr()) {
+	if !l.exempt(c.host.Addr()) && !(l.links && l.isKnown(c.host)) {
 		host := l.hosts[c.host]
 		if host == nil {
 			host = newConnectionGroup(hostGroup, l.perHost)
@@ -272,15 +275,27 @@ func (c *connection) Authenticated() {
 	if c.places == nil || c.phase == serving {
 		return
 	}
-	l.enter(c, serving)
 	l.forgetHosts()
 	l.known[c.host] = struct{}{}
+	if l.links {
+		c.phase = serving
+		l.remove(c)
+		return
+	}
+	l.enter(c, serving)
 	c.places = slices.DeleteFunc(c.places, func(p place) bool {
 		if p.group == l.unauthenticated {
 			l.leave(&p, c)
 		}
 		return p.group == l.unauthenticated
 	})
+}
+
+// ofKnownHost reports whether a request with valid credentials, or a controller that was linked, came from the host lately.
+func (c *connection) ofKnownHost() bool {
+	c.limits.mu.Lock()
+	defer c.limits.mu.Unlock()
+	return c.limits.isKnown(c.host)
 }
 
 // Close closes the socket.

@@ -79,6 +79,9 @@ func parseServerError(response []byte) (status int, reason string) {
 	return status, string(detail)
 }
 
+// NetConn returns the accepted connection, which is closed without waiting for TLS.
+func (c *http1Connection) NetConn() net.Conn { return c.accepted }
+
 // CloseWrite ends what is sent, so that a client that still sends its request can read the response.
 func (c *http1Connection) CloseWrite() error {
 	return c.Conn.(interface{ CloseWrite() error }).CloseWrite()
@@ -121,6 +124,14 @@ func withConnection(ctx context.Context, served net.Conn) context.Context {
 		ctx = context.WithValue(ctx, http1Key{}, h)
 	}
 	return ctx
+}
+
+// acceptedOf returns the connection that the request came over; nil for HTTP/2.
+func acceptedOf(r *http.Request) *connection {
+	if h, ok := r.Context().Value(http1Key{}).(*http1Connection); ok {
+		return h.accepted
+	}
+	return nil
 }
 
 // trackState takes a connection's new state (http.Server.ConnState).

@@ -36,6 +36,7 @@ type listening struct {
 	tls     *certificate.Watcher  // nil: plain HTTP
 	metrics *connectionMetrics    // of its connections
 	proxy   func(netip.Addr) bool // true for a trusted proxy, which may have any number of connections; nil: there is none
+	links   bool                  // controllers dial: a connection that has become a lane's link is under no limit
 	// malformed returns the response to what is no valid HTTP request.
 	malformed func(status int, reason, from string) []byte
 	log       zerolog.Logger
@@ -59,6 +60,7 @@ func listen(address string, handler http.Handler, l listening) (*server, error) 
 // serve is listen at an address that is listened on already.
 func (l listening) serve(socket net.Listener, handler http.Handler) *server {
 	limits := newConnectionLimits(l.metrics, l.proxy)
+	limits.links = l.links
 	var listener net.Listener = &limitedListener{Listener: socket, limits: limits, malformed: l.malformed}
 	s := &server{
 		http: &http.Server{
@@ -71,7 +73,12 @@ func (l listening) serve(socket net.Listener, handler http.Handler) *server {
 	}
 	if l.tls != nil {
 		s.url = "https://" + socket.Addr().String()
-		listener = newTLSListener(listener, l.tls.Config(), l.log)
+		settings := l.tls.Config()
+		if l.links {
+			settings = settings.Clone()
+			settings.NextProtos = []string{"http/1.1"} // a WebSocket is not made over HTTP/2 here
+		}
+		listener = newTLSListener(listener, settings, l.log)
 	}
 	go func() {
 		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -90,10 +97,10 @@ func (s *server) close(timeout time.Duration) {
 	}
 }
 
-// certificates are the watchers of the addresses; nil means plain HTTP.
-type certificates struct{ http, operations, nodes *certificate.Watcher }
+// certificates are the watchers of the addresses; nil means plain HTTP, or no such address.
+type certificates struct{ http, operations, nodes, controllers *certificate.Watcher }
 
-// watchCertificates loads the configured certificates. The error, a misconfigured, joins the faults of both.
+// watchCertificates loads the configured certificates. The error, a misconfigured, joins the faults of all.
 func watchCertificates(c config.Config, registry prometheus.Registerer, log zerolog.Logger) (watched certificates, err error) {
 	metrics := certificate.NewMetrics(registry)
 	watch := func(address string, files config.TLS) *certificate.Watcher {
@@ -113,6 +120,9 @@ func watchCertificates(c config.Config, registry prometheus.Registerer, log zero
 			err = errors.Join(err, fmt.Errorf("nodes.tls.%w", problem))
 		}
 	}
+	if c.Controllers != nil {
+		watched.controllers = watch("controllers", c.Controllers.TLS)
+	}
 	if err != nil {
 		watched.close()
 		return certificates{}, misconfigured{err}
@@ -125,17 +135,20 @@ func (c certificates) read() (use func(), err error) {
 	useHTTP, httpErr := c.http.Read()
 	useOperations, operationsErr := c.operations.Read()
 	useNodes, nodesErr := c.nodes.Read()
+	useControllers, controllersErr := c.controllers.Read()
 	return func() {
 		useHTTP()
 		useOperations()
 		useNodes()
-	}, errors.Join(httpErr, operationsErr, nodesErr)
+		useControllers()
+	}, errors.Join(httpErr, operationsErr, nodesErr, controllersErr)
 }
 
 func (c certificates) close() {
 	c.http.Close()
 	c.operations.Close()
 	c.nodes.Close()
+	c.controllers.Close()
 }
 
 // serverLog logs the server's messages about connections.

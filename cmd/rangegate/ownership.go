@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/google/uuid"
-	"golang.org/x/sync/errgroup"
 
 	"rangegate/actors"
 	"rangegate/actors/nodes"
@@ -39,18 +38,15 @@ type single struct {
 	retire []uuid.UUID
 }
 
-// start recovers the ranges from the store, eight at a time.
+// start recovers the ranges from the store. The error names every lane in use that the configuration has lost.
 func (s single) start(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(8)
+	var all []actors.Settings
 	for _, r := range s.current.Load().ranges {
-		group.Go(func() error {
-			settings := r.settings
-			settings.Retire = s.retire
-			return s.gateway.StartRange(ctx, settings)
-		})
+		settings := r.settings
+		settings.Retire = s.retire
+		all = append(all, settings)
 	}
-	err := group.Wait()
+	err := s.gateway.StartRanges(ctx, all)
 	if errors.Is(err, actors.ErrLayout) {
 		return misconfigured{err}
 	}

@@ -68,8 +68,8 @@ type program struct {
 	listening     func(urls addresses) // called once the gateway serves; may be nil
 }
 
-// addresses are the URLs of the two servers.
-type addresses struct{ api, operations string }
+// addresses are the URLs of the servers; controllers is empty unless controllers dial.
+type addresses struct{ api, operations, controllers string }
 
 // run starts everything, serves until the process is told to stop, and stops everything in reverse order.
 func run(t *terminal, p program) (err error) {
@@ -128,6 +128,7 @@ func run(t *terminal, p program) (err error) {
 	if p.shooters {
 		defer sim.NewAutopilot(hardware, uint64(time.Now().UnixNano())).Close()
 	}
+	s.acceptor = s.newAcceptor()
 	registry.MustRegister(gateway.Gauges(), buildInfo(), readiness(s.ownership.ready))
 	first, _, err := s.build(p.config, nil)
 	if err != nil {
@@ -164,8 +165,17 @@ func run(t *terminal, p program) (err error) {
 		}()
 	}
 
-	urls := addresses{requests.url, operations.url}
-	log.Info().Str("api", urls.api).Str("operations", urls.operations).Str("version", buildVersion()).Msg("listening")
+	urls := addresses{api: requests.url, operations: operations.url}
+	incoming, err := s.listenForControllers(listeners)
+	if err != nil {
+		return err
+	}
+	var incomingFailed <-chan error // nil, which blocks, without the address
+	if incoming != nil {
+		defer incoming.close(drainOperations)
+		urls.controllers, incomingFailed = incoming.url, incoming.failed
+	}
+	log.Info().Str("api", urls.api).Str("operations", urls.operations).Str("controllers", urls.controllers).Str("version", buildVersion()).Msg("listening")
 	if err := s.ownership.start(t.ctx); err != nil {
 		return err
 	}
@@ -189,6 +199,7 @@ func run(t *terminal, p program) (err error) {
 		log.Info().Msg("stopping")
 	case err = <-requests.failed:
 	case err = <-operations.failed:
+	case err = <-incomingFailed:
 	}
 	_, _ = daemon.SdNotify(false, daemon.SdNotifyStopping)
 	s.ownership.leave()

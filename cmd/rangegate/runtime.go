@@ -28,8 +28,10 @@ import (
 type gatewayRuntime struct {
 	config config.Config // with digests instead of tokens
 	ranges map[uuid.UUID]*rangeRuntime
-	ctx    context.Context // open streams end with it
-	cancel context.CancelFunc
+	// incoming has the range of every lane whose controller dials.
+	incoming map[uuid.UUID]uuid.UUID
+	ctx      context.Context // open streams end with it
+	cancel   context.CancelFunc
 
 	requests, operations http.Handler // of the two addresses, set by activate
 }
@@ -48,7 +50,7 @@ func (s *service) build(c config.Config, before *gatewayRuntime) (*gatewayRuntim
 	next := &gatewayRuntime{ranges: map[uuid.UUID]*rangeRuntime{}}
 	next.ctx, next.cancel = context.WithCancel(context.Background())
 	c.ForgetTokens()
-	next.config = c
+	next.config, next.incoming = c, incomingLanes(c)
 	var d config.Difference
 	if before == nil {
 		before = &gatewayRuntime{}
@@ -72,7 +74,7 @@ func (s *service) build(c config.Config, before *gatewayRuntime) (*gatewayRuntim
 			}
 			d.Changed = append(d.Changed, config.RangeDifference{ID: r.ID, Keys: []string{"link_tls.ca"}}) // the file's content
 		}
-		if next.ranges[r.ID], err = s.buildRange(r, c.Environment, trust, old); err != nil {
+		if next.ranges[r.ID], err = s.buildRange(r, c.Environment, trust, len(c.InsecureLanes(r)), old); err != nil {
 			return nil, d, misconfigured{fmt.Errorf("range %s: %w", r.ID, err)}
 		}
 	}
@@ -82,11 +84,11 @@ func (s *service) build(c config.Config, before *gatewayRuntime) (*gatewayRuntim
 // buildRange makes the runtime of a range. Each range has clients with connections of their own, so a slow integrator
 // delays no other range; a client with an unchanged configuration is taken over from the old runtime, which may be nil.
 func (s *service) buildRange(
-	r config.Range, environment config.Environment, trust websocket.TLS, old *rangeRuntime,
+	r config.Range, environment config.Environment, trust websocket.TLS, insecure int, old *rangeRuntime,
 ) (built *rangeRuntime, err error) {
 	built = &rangeRuntime{config: r, trust: trust.CA, settings: actors.Settings{
 		Layout: layout(r), Grace: r.LinkGrace, Driver: s.driver(r, trust), HoldOnLoss: r.OnLinkLoss == config.Hold,
-		InsecureLinks: len(r.InsecureLanes()),
+		InsecureLinks: insecure,
 	}}
 
 	if w := r.Webhook; w != nil {
@@ -174,11 +176,15 @@ func (s *service) driver(r config.Range, trust websocket.TLS) link.Driver {
 	targets, drivers := map[uuid.UUID]websocket.Target{}, laneDrivers{}
 	overNetwork := websocket.New(websocket.Settings{
 		Lanes: targets, TLS: map[uuid.UUID]websocket.TLS{r.ID: trust}, Now: s.clock.Now, RoundTrip: s.counts.RoundTrip,
+		Acceptor: s.acceptor,
 	})
 	for _, lane := range r.Lanes {
 		switch lane.Link.Driver {
 		case config.DriverWebSocket:
 			targets[lane.ID] = websocket.Target{Address: lane.Link.Address, Key: lane.Link.Key.Reveal()}
+			drivers[lane.ID] = overNetwork
+		case config.DriverIncoming:
+			targets[lane.ID] = websocket.Target{Key: lane.Link.Key.Reveal(), Incoming: true}
 			drivers[lane.ID] = overNetwork
 		default:
 			drivers[lane.ID] = s.hardware
@@ -194,6 +200,17 @@ func (d laneDrivers) Dial(ctx context.Context, lane link.Lane, receiver link.Rec
 		return nil, link.Hello{}, fmt.Errorf("no link is configured for lane %s", lane.ID)
 	}
 	return driver.Dial(ctx, lane, receiver)
+}
+
+// Awaits implements link.Awaiter.
+func (d laneDrivers) Awaits(lane uuid.UUID) bool {
+	driver, ok := d[lane].(link.Awaiter)
+	return ok && driver.Awaits(lane)
+}
+
+// Await waits with the lane's driver, for a lane that Awaits.
+func (d laneDrivers) Await(lane link.Lane, waiter link.Waiter) (cancel func()) {
+	return d[lane.ID].(link.Awaiter).Await(lane, waiter)
 }
 
 // trustOf reads which certificates the controllers of a range may have.

@@ -30,6 +30,7 @@ import (
 	"rangegate/catalog"
 	"rangegate/config"
 	"rangegate/lanes/link/sim"
+	"rangegate/lanes/link/websocket"
 	"rangegate/webhook"
 )
 
@@ -41,6 +42,7 @@ type service struct {
 	gateway      *actors.Gateway
 	ownership    ownership
 	hardware     *sim.Driver
+	acceptor     *websocket.Acceptor // of controllers that dial
 	certificates certificates
 	sessions     *control.Sessions
 	attempts     *control.Attempts
@@ -129,6 +131,11 @@ func (s *service) knownHost(o config.Operations) func(name string) bool {
 // isProxy is true for the address of a trusted proxy.
 func (s *service) isProxy(address netip.Addr) bool {
 	return api.Proxies(s.current.Load().config.HTTP.Proxies()).Trusts(address)
+}
+
+// isControllerProxy is isProxy for the address that controllers dial.
+func (s *service) isControllerProxy(address netip.Addr) bool {
+	return api.Proxies(s.current.Load().config.Controllers.Proxies()).Trusts(address)
 }
 
 // pictureConnections bounds the connections of a range to its products' pictures.
@@ -228,7 +235,7 @@ func (s *service) reload(ctx context.Context, who string, force bool) (api.Reloa
 	if err != nil {
 		return api.Reloaded{}, err
 	}
-	return reloaded(d), nil
+	return s.reloaded(d), nil
 }
 
 func (s *service) tryReload(ctx context.Context, who string, force bool) (config.Difference, error) {
@@ -263,7 +270,7 @@ func (s *service) tryReload(ctx context.Context, who string, force bool) (config
 			s.log.Error().Err(err).Msg("reload: something has not ended in time")
 		case errors.Is(err, actors.ErrEnded):
 			return api.RefuseReload(api.PartlyEnded, err)
-		case errors.Is(err, actors.ErrInUse), errors.Is(err, actors.ErrLayout):
+		case errors.Is(err, actors.ErrInUse):
 			return api.RefuseReload(api.InUse, err)
 		case err != nil:
 			return api.RefuseReload(api.ReloadFailed, err)
@@ -295,7 +302,7 @@ func (g *gatewayRuntime) rangeChanges(d config.Difference, who string, force boo
 }
 
 // reloaded returns the difference as the answer to the operator.
-func reloaded(d config.Difference) api.Reloaded {
+func (s *service) reloaded(d config.Difference) api.Reloaded {
 	answer := api.Reloaded{Keys: d.Keys, Ranges: []api.ReloadedRange{}}
 	add := func(change string, ids []uuid.UUID) {
 		for _, id := range ids {
@@ -309,5 +316,10 @@ func reloaded(d config.Difference) api.Reloaded {
 		})
 	}
 	add("removed", d.Removed)
+	for i, r := range answer.Ranges {
+		if refusal := s.gateway.Refusal(r.ID); refusal != nil {
+			answer.Ranges[i].Refused = refusal.Error()
+		}
+	}
 	return answer
 }

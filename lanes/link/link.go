@@ -23,6 +23,31 @@ type Driver interface {
 	Dial(ctx context.Context, lane Lane, receiver Receiver) (Connection, Hello, error)
 }
 
+// Awaiter is a Driver that can also wait for controllers that dial.
+type Awaiter interface {
+	Driver
+	// Awaits reports whether the lane's controller dials. Such a lane is waited for, and no other.
+	Awaits(lane uuid.UUID) bool
+	// Await says that the lane waits for its controller, instead of whoever waited for it before. It returns at once, and a
+	// lane that waits has no goroutine. The wait ends with the call of Arrived, or with cancel; an arrival that has begun by
+	// then is still told.
+	Await(lane Lane, waiter Waiter) (cancel func())
+}
+
+// Waiter is the receiver of a lane that waits for its controller, and of the connection that comes of it.
+type Waiter interface {
+	Receiver
+	// Arrived is the end of the wait: the link is up, or err is ErrFaulty because the lane's controller has dialled and is
+	// not in order. It is called once, and from a goroutine of its own; the Receiver may be called before.
+	Arrived(connection Connection, hello Hello, err error)
+	// Contested means that a second controller of the lane was refused, which dialled from that address while the link to
+	// the one at the other address was up. Both have the lane's key, if it has one.
+	Contested(refused, linked string)
+}
+
+// ErrReplaced means that the controller has dialled anew, and its older connection ended for the newer one.
+var ErrReplaced = errors.New("the controller has dialled anew")
+
 // Lane is the lane to connect to, with the content of the gateway's hello (LINK.md).
 type Lane struct {
 	Range uuid.UUID

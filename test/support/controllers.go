@@ -1,7 +1,9 @@
 package support
 
 import (
+	"crypto/tls"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 
 	"rangegate/cmd/rangegate/lanesim"
 	"rangegate/lanes"
+	"rangegate/lanes/link/websocket"
 )
 
 // Controllers are lane controllers that answer over WebSockets. They run in the tests' own process, so they outlive the
@@ -35,6 +38,45 @@ func NewControllers(t testing.TB, first, last int) *Controllers {
 	for n := first; n <= last; n++ {
 		served = append(served, lanesim.Lane{ID: uuid.MustParse(LaneID(n)), Listen: "127.0.0.1:0", Key: LaneID(n)})
 	}
+	return start(t, first, last, served)
+}
+
+// NewDialling powers up the controllers of the lanes with those numbers, which dial the address: a URL of http or ws without a
+// path. Their keys are those of NewControllers, and IncomingLane configures their lanes.
+func NewDialling(t testing.TB, address string, first, last int, trust ...*tls.Config) *Controllers {
+	var served []lanesim.Lane
+	for n := first; n <= last; n++ {
+		lane := lanesim.Lane{ID: uuid.MustParse(LaneID(n)), Dial: LinkURL(address, n), Key: LaneID(n)}
+		for _, trusted := range trust {
+			lane.TLS = trusted
+		}
+		served = append(served, lane)
+	}
+	return start(t, first, last, served)
+}
+
+// LinkURL is the URL that the controller of the lane dials at that address of a gateway or a proxy.
+func LinkURL(address string, lane int) string {
+	return strings.Replace(address, "http", "ws", 1) + websocket.LanePath + LaneID(lane)
+}
+
+// IncomingLane is a lane of a configuration whose controller dials.
+func IncomingLane(n int, more ...string) string {
+	return Lane(n, append(more, fmt.Sprintf("link: {driver: incoming, key: %q}", LaneID(n)))...)
+}
+
+// IncomingLanes are lanes with those numbers whose controllers dial.
+func IncomingLanes(first, last int) (lanes []string) {
+	for n := first; n <= last; n++ {
+		lanes = append(lanes, IncomingLane(n))
+	}
+	return lanes
+}
+
+// ListenForControllers is the section of a configuration for controllers that dial any free port.
+const ListenForControllers = "controllers: {address: 127.0.0.1:0}"
+
+func start(t testing.TB, first, last int, served []lanesim.Lane) *Controllers {
 	controllers, err := lanesim.New(lanesim.Settings{Now: Now}, served...)
 	require.NoError(t, err)
 	t.Cleanup(controllers.Close)

@@ -73,6 +73,7 @@ func Build(path, program string, flags ...string) (output []byte, err error) {
 type Gateway struct {
 	API        string // the address of the API, as a URL
 	Operations string // the operations address, as a URL
+	Dialled    string // the address that controllers dial, as a URL; empty without one
 	Token      string // the operations token
 
 	t      testing.TB
@@ -173,9 +174,9 @@ func (g *Gateway) read(stderr io.Reader, listening chan struct{}) {
 		g.mu.Lock()
 		g.log = append(g.log, lines.Text())
 		g.mu.Unlock()
-		var line struct{ Message, API, Operations string }
+		var line struct{ Message, API, Operations, Controllers string }
 		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Message == "listening" {
-			g.API, g.Operations = line.API, line.Operations
+			g.API, g.Operations, g.Dialled = line.API, line.Operations, line.Controllers
 			close(listening)
 		}
 	}

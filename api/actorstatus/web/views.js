@@ -54,7 +54,7 @@ export function overview(health, search) {
     ], health.slowest, "No lane was given a command.")),
     one ? null : section("Ranges", table("Ranges", [
       { title: "Range", cell: ({ range_id, name }) => element("a", { href: `/actors?range=${range_id}` }, name || range_id) },
-      { title: "State", cell: ({ state }) => element(`span.state.${state}`, {}, state) },
+      { title: "State", cell: ({ state, reason }) => element(`span.state.${state}`, {}, reason ? `${state}: ${reason}` : state) },
       number("Lanes", ({ lanes }) => lanes), number("Links not up", ({ links }) => (links.down ?? 0) + (links.faulty ?? 0)),
       number("Restarts", ({ restarts }) => sum(restarts)), number("Changes not saved", ({ changes_unsaved }) => changes_unsaved),
       number("Events waiting", ({ events_waiting }) => events_waiting),

@@ -310,7 +310,7 @@ export default {
   "error.store_unavailable": "Das Gateway kann gerade nicht speichern. Es wurde nichts geändert.",
   "error.starting": "Das Gateway startet noch. Es wurde nichts geändert; gleich noch einmal versuchen.",
   "error.overloaded": "Zu viel auf einmal. Es wurde nichts geändert; noch einmal versuchen.",
-  "error.not_owner": "Ein anderes Gateway bedient diesen Stand jetzt. Es wurde nichts geändert.",
+  "error.not_owner": "Ein anderes Gateway bedient diesen Stand jetzt. Bitte noch einmal versuchen.",
   "error.not_saved": "Auf der Bahn in Kraft, aber noch nicht gespeichert. Wiederholen ist gefahrlos.",
   "error.timeout": "Das Gateway weiß noch nicht, was daraus wurde: erst nachsehen, dann wiederholen.",
   "error.internal": "Ein Fehler im Gateway. Mehr steht in seinem Protokoll.",

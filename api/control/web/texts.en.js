@@ -310,7 +310,7 @@ export default {
   "error.store_unavailable": "The gateway cannot save at the moment. Nothing was changed.",
   "error.starting": "The gateway is still starting. Nothing was changed; try again in a moment.",
   "error.overloaded": "Too much at once. Nothing was changed; try again.",
-  "error.not_owner": "Another gateway serves this range now. Nothing was changed.",
+  "error.not_owner": "Another gateway serves this range now. Please try again.",
   "error.not_saved": "In force on the lane, but not saved yet. You can repeat it safely.",
   "error.timeout": "The gateway does not know yet what came of it: look before you repeat it.",
   "error.internal": "A defect of the gateway. Its log knows more.",

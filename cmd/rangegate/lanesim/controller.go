@@ -46,7 +46,7 @@ func newController(controllers *Controllers, lane Lane, address string) *Control
 	}
 }
 
-// Address returns the URL of the controller.
+// Address returns the URL of the controller, or that which it dials.
 func (c *Controller) Address() string { return c.address }
 
 type socketKey struct{} // of a request's net.Conn in its context
@@ -73,16 +73,22 @@ func (c *Controller) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	conn.frames = frames
+	_ = c.serve(conn)
+}
+
+// serve serves a connection after the WebSocket handshake, and returns why it ended.
+func (c *Controller) serve(conn *connection) error {
 	if !c.add(conn) {
-		_ = frames.CloseNow()
-		return
+		_ = conn.frames.CloseNow()
+		return net.ErrClosed
 	}
 	defer c.remove(conn)
-	if frames.Subprotocol() != frame.Subprotocol {
-		conn.close(errors.New("wants " + frame.Subprotocol))
-		return
+	err := errors.New("wants " + frame.Subprotocol)
+	if conn.frames.Subprotocol() == frame.Subprotocol {
+		err = conn.run()
 	}
-	conn.close(conn.run())
+	conn.close(err)
+	return err
 }
 
 // add notes the connection, and returns false when the controllers are closing.

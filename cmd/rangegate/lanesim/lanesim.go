@@ -1,4 +1,5 @@
-// Package lanesim serves simulated lane controllers over real WebSockets, the controller's side of LINK.md version 1. The
+// Package lanesim serves simulated lane controllers over real WebSockets, the controller's side of LINK.md version 1. They listen,
+// or dial their gateway (dial.go). The
 // tests of the driver use it, and operators who have no hardware yet. The lane itself is a sim.Controller; this package
 // adds the network and its faults.
 //
@@ -35,6 +36,8 @@ type Settings struct {
 	Faults   []string             // of Kinds, happen at random; empty: faults happen on request only
 	Every    time.Duration        // mean time between two random faults of a lane
 	Seed     uint64               // the same seed gives a lane the same shooters and faults
+	// DialOnRequest keeps controllers that dial from dialling by themselves: they do so when Controller.Dial is called.
+	DialOnRequest bool
 	// OnFault is called at every random fault. It may be nil.
 	OnFault func(lane Lane, fault string, lasts time.Duration)
 	// OnState is called at every state that a controller puts in force, with the epoch of the gateway that has sent it: in their order,
@@ -46,10 +49,11 @@ type Settings struct {
 type Lane struct {
 	ID     uuid.UUID
 	Name   string      // for OnFault
+	Dial   string      // the URL of a gateway that the controller dials: wss://host/link/v1/ and the lane's id; empty: it listens
 	Listen string      // host:port; port 0 is any free one. Several lanes may share an address
 	Path   string      // of the URL, with its query; empty: /
 	Key    string      // that controller and gateway prove to each other; empty: no proofs
-	TLS    *tls.Config // nil: ws://. Lanes with the same address use the first one's
+	TLS    *tls.Config // nil: ws://. Lanes with the same address use the first one's. Of one that dials: whom it trusts
 }
 
 // Controllers are the running controllers of some lanes.
@@ -101,6 +105,9 @@ func New(settings Settings, served ...Lane) (*Controllers, error) {
 		if len(settings.Faults) > 0 {
 			cs.running.Go(c.failAtRandom)
 		}
+		if c.lane.Dial != "" && !settings.DialOnRequest {
+			cs.running.Go(c.keepDialling)
+		}
 	}
 	return cs, nil
 }
@@ -129,6 +136,10 @@ func (cs *Controllers) add(lane Lane) error {
 	}
 	if cs.lanes[lane.ID] != nil {
 		return errors.New("given twice")
+	}
+	if lane.Dial != "" {
+		cs.lanes[lane.ID] = newController(cs, lane, lane.Dial)
+		return nil
 	}
 	l, err := cs.listen(lane)
 	if err != nil {

@@ -32,6 +32,8 @@ type Check struct {
 	// Address and TLS are where the controller answers, for connections that the driver does not make.
 	Address string
 	TLS     *tls.Config
+	// Incoming is the Driver, for a controller that dials; nil for one that is dialled.
+	Incoming *Incoming
 	// Keyed is set for a lane with a key, and adds the rules about strangers who do not have it.
 	Keyed bool
 
@@ -50,6 +52,10 @@ type rule struct {
 func (c *Check) Run(ctx context.Context) (broken int) {
 	defer c.disconnect()
 	tested := slices.Clone(rules)
+	if c.Incoming != nil {
+		tested = slices.DeleteFunc(tested, func(r rule) bool { return r.name == replacesRule })
+		tested = append(tested, incomingRules...)
+	}
 	if c.Keyed {
 		tested = append(tested, keyRules...)
 	}
@@ -77,8 +83,12 @@ func (c *Check) Run(ctx context.Context) (broken int) {
 
 func (c *Check) printf(format string, values ...any) { _, _ = fmt.Fprintf(c.Out, format, values...) }
 
-// dial connects anew. The connection before, if any, stays open until then.
+// dial connects anew. The connection before, if any, stays open until then, unless the controller dials: one that is connected
+// does not.
 func (c *Check) dial(ctx context.Context) (link.Hello, error) {
+	if c.Incoming != nil {
+		c.disconnect()
+	}
 	received := newReceiver()
 	conn, hello, err := c.Driver.Dial(ctx, c.Lane, received)
 	if err == nil {
@@ -190,8 +200,16 @@ func (r *receiver) wait(ctx context.Context, timeout time.Duration, condition fu
 	}
 }
 
-// shortSession is the time of the session that runs out.
-const shortSession = 3 * time.Second
+// replacesRule cannot be tested with a controller that dials: it has one connection at a time.
+const replacesRule = "a new connection replaces the one before"
+
+// shortSession is the time of the session that runs out. One of a controller that dials lasts until it has dialled again.
+func (c *Check) shortSession() time.Duration {
+	if c.Incoming != nil {
+		return 20 * time.Second
+	}
+	return 3 * time.Second
+}
 
 // rules are tested in order. Each one begins with the state that the one before left.
 var rules = []rule{
@@ -245,27 +263,29 @@ var rules = []rule{
 		return err
 	}},
 	{"counts down by itself, without a connection", func(c *Check, ctx context.Context) error {
-		if err := c.apply(ctx, link.State{Revision: 1, Session: c.session(lanes.Running, shortSession)}); err != nil {
+		if err := c.apply(ctx, link.State{Revision: 1, Session: c.session(lanes.Running, c.shortSession())}); err != nil {
 			return err
 		}
+		began := c.Now()
 		c.disconnect()
-		pause(ctx, shortSession/3)
+		pause(ctx, time.Second)
 		hello, err := c.dial(ctx)
-		if left := shortSession - shortSession/3; err == nil && (hello.Left > left || hello.Left < left-time.Second) {
+		left := max(0, c.shortSession()-c.Now().Since(began))
+		if off := hello.Left - left; err == nil && off.Abs() > time.Second/2 {
 			return fmt.Errorf("%s left where about %s are", hello.Left, left)
 		}
 		return err
 	}},
 	{"has nothing left when the time is used up", func(c *Check, ctx context.Context) error {
 		c.disconnect()
-		pause(ctx, shortSession)
+		pause(ctx, c.shortSession())
 		hello, err := c.dial(ctx)
 		if err == nil && hello.Left != 0 {
 			return fmt.Errorf("%s left", hello.Left)
 		}
 		return err
 	}},
-	{"a new connection replaces the one before", func(c *Check, ctx context.Context) error {
+	{replacesRule, func(c *Check, ctx context.Context) error {
 		if err := c.apply(ctx, link.State{Revision: 1}); err != nil { // on a lane with a key the gateway proves itself with it
 			return err
 		}
@@ -283,6 +303,9 @@ var rules = []rule{
 	{"refuses a gateway with an older epoch", func(c *Check, ctx context.Context) error {
 		older := c.Lane
 		older.Epoch--
+		if c.Incoming != nil {
+			c.disconnect()
+		}
 		conn, _, err := c.Driver.Dial(ctx, older, newReceiver())
 		switch {
 		case err == nil:

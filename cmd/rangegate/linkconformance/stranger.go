@@ -24,15 +24,27 @@ const strangeEpoch = math.MaxInt64
 
 // meet connects as a stranger, and says hello with that challenge, or with none.
 func (c *Check) meet(ctx context.Context, challenge string) (stranger, error) {
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: c.TLS}}
-	options := &websocket.DialOptions{HTTPClient: client, Subprotocols: []string{frame.Subprotocol}}
-	conn, _, err := websocket.Dial(ctx, c.Address, options) //nolint:bodyclose // the library closes the body of the handshake
+	conn, err := c.connect(ctx)
 	if err != nil {
 		return stranger{}, err
 	}
 	hello := c.Lane
 	hello.Epoch, hello.HoldOnLoss = strangeEpoch, true
 	return stranger{conn}, conn.Write(ctx, websocket.MessageText, frame.GatewayHello(frame.Greeting{Lane: hello, Challenge: challenge}))
+}
+
+// connect makes a connection that is not the gateway's.
+func (c *Check) connect(ctx context.Context) (*websocket.Conn, error) {
+	if c.Incoming != nil {
+		c.disconnect()
+		return c.Incoming.meet(ctx)
+	}
+	ctx, cancel := context.WithTimeout(ctx, replyTimeout)
+	defer cancel()
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: c.TLS}}
+	options := &websocket.DialOptions{HTTPClient: client, Subprotocols: []string{frame.Subprotocol}}
+	conn, _, err := websocket.Dial(ctx, c.Address, options) //nolint:bodyclose // the library closes the body of the handshake
+	return conn, err
 }
 
 // isRefused returns nil when the controller closes the connection with 1008, whatever it says before.
@@ -56,13 +68,13 @@ func (s stranger) isRefused(ctx context.Context) error {
 // keyRules are those of a lane with a key. They begin with a lane that was told to be free.
 var keyRules = []rule{
 	{"refuses a gateway that asks for no proof", func(c *Check, ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, replyTimeout)
-		defer cancel()
 		s, err := c.meet(ctx, "")
 		if err != nil {
 			return err
 		}
 		defer func() { _ = s.CloseNow() }()
+		ctx, cancel := context.WithTimeout(ctx, replyTimeout)
+		defer cancel()
 		return s.isRefused(ctx)
 	}},
 	{"refuses a gateway whose proof is wrong, or missing", func(c *Check, ctx context.Context) error {
@@ -77,7 +89,7 @@ var keyRules = []rule{
 		return nil
 	}},
 	{"keeps its gateway and its fire line, whoever else connects", func(c *Check, ctx context.Context) error {
-		if c.received.isDown() {
+		if c.Incoming == nil && c.received.isDown() {
 			return errors.New("the gateway's connection was closed for a stranger")
 		}
 		hello, err := c.dial(ctx)
@@ -93,13 +105,13 @@ var keyRules = []rule{
 
 // deceive connects as a stranger, takes the controller's hello, and sends a first state with that proof.
 func (c *Check) deceive(ctx context.Context, proof string) error {
-	ctx, cancel := context.WithTimeout(ctx, replyTimeout)
-	defer cancel()
 	s, err := c.meet(ctx, frame.NewChallenge())
 	if err != nil {
 		return err
 	}
 	defer func() { _ = s.CloseNow() }()
+	ctx, cancel := context.WithTimeout(ctx, replyTimeout)
+	defer cancel()
 	if _, _, err := s.Read(ctx); err != nil {
 		return fmt.Errorf("no hello: %w", err)
 	}

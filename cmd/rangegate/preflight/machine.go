@@ -107,7 +107,7 @@ func checkFileLimit(c config.Config, limit uint64) Finding {
 	links, integrators := 0, 0
 	for _, r := range c.Ranges {
 		for _, lane := range r.Lanes {
-			if lane.Link.Driver == config.DriverWebSocket {
+			if lane.Link.Driver != config.DriverSim {
 				links++
 			}
 		}

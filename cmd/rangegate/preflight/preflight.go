@@ -68,6 +68,12 @@ func (s Settings) checks() []check {
 		{"operations", func(ctx context.Context) []Finding {
 			return address(ctx, "operations", s.Config.Operations.Address, s.Config.Operations.TLS)
 		}},
+		{"controllers.address", func(ctx context.Context) []Finding {
+			if c := s.Config.Controllers; c != nil {
+				return address(ctx, "controllers", c.Address, c.TLS)
+			}
+			return nil
+		}},
 		{"webhook", s.webhooks},
 		{"products", s.products},
 		{"controllers", s.controllers},
@@ -130,6 +136,12 @@ func (s Settings) configuration(context.Context) (all []Finding) {
 		all = append(all, Finding{
 			Warn, "configuration", "http.behind_proxy without http.trusted_proxies: all clients count as one address, the proxy's",
 			"name the proxy's address in http.trusted_proxies",
+		})
+	}
+	if c := s.Config.Controllers; c != nil && c.BehindProxy && len(c.TrustedProxies) == 0 {
+		all = append(all, Finding{
+			Warn, "configuration", "controllers.behind_proxy without controllers.trusted_proxies: all controllers count as one address, the proxy's",
+			"name the proxy's address in controllers.trusted_proxies",
 		})
 	}
 	return all

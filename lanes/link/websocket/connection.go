@@ -18,7 +18,7 @@ var errSilent = fmt.Errorf("%w for %s", link.ErrSilent, silenceTimeout)
 // connection is one connection to a controller, after the hellos. Whatever ends it closes the socket; only the goroutine
 // that reads then calls Down.
 type connection struct {
-	driver   *Driver
+	timeouts *timeouts
 	socket   *socket
 	log      string // the id of the controller's report log
 	receiver link.Receiver
@@ -37,15 +37,16 @@ type connection struct {
 	acks    []lanes.Log // not sent yet, one for each log
 	writing bool        // the writing goroutine runs
 	pinger  *time.Timer
+	stopped func() // called once, when it has ended; nil for none
 
 	confirmed uint64 // the newest revision that the controller has confirmed; only the goroutine that reads uses it
 }
 
 // newConnection makes a connection whose first state has that proof, if any.
-func newConnection(d *Driver, s *socket, log, proof string, receiver link.Receiver) *connection {
-	c := &connection{driver: d, socket: s, log: log, proof: proof, receiver: receiver}
+func newConnection(t *timeouts, s *socket, log, proof string, receiver link.Receiver) *connection {
+	c := &connection{timeouts: t, socket: s, log: log, proof: proof, receiver: receiver}
 	c.mu.Lock() // ping waits until pinger is set
-	c.pinger = time.AfterFunc(d.timeouts.ping, c.ping)
+	c.pinger = time.AfterFunc(t.ping, c.ping)
 	c.mu.Unlock()
 	go c.read()
 	return c
@@ -106,7 +107,7 @@ func (c *connection) next() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s := c.wanted; s != nil {
-		text := frame.State(frame.ProvenState{State: *s, Proof: c.proof}, c.driver.settings.Now())
+		text := frame.State(frame.ProvenState{State: *s, Proof: c.proof}, c.socket.now())
 		c.wanted, c.proof, c.sent = nil, "", s.Revision
 		return text
 	}
@@ -123,7 +124,7 @@ func (c *connection) next() []byte {
 
 // ping pings the controller periodically, and fails the connection when the controller was silent for too long.
 func (c *connection) ping() {
-	timeouts := c.driver.timeouts
+	timeouts := c.timeouts
 	silence := c.socket.silence()
 	if silence >= timeouts.silence {
 		c.fail(errSilent)
@@ -205,7 +206,7 @@ func (c *connection) call(method func(link.Receiver)) {
 // end closes the socket, and calls Down with the first cause unless the connection was closed.
 func (c *connection) end(err error) {
 	c.stop(err)
-	c.socket.end(c.driver.timeouts.write, err)
+	c.socket.end(c.timeouts.write, err)
 	c.mu.Lock()
 	cause := c.cause
 	c.mu.Unlock()
@@ -225,17 +226,36 @@ func (c *connection) fail(cause error) {
 	}
 }
 
-// stop makes the connection accept nothing more, and keeps the cause, nil for Close. It reports whether this was the first
-// call.
-func (c *connection) stop(cause error) bool {
+// onStop has the function called when the connection has ended: in a goroutine of its own if it has by now.
+func (c *connection) onStop(stopped func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
-		return false
+		go stopped()
+		return
+	}
+	c.stopped = stopped
+}
+
+// stop makes the connection accept nothing more, and keeps the cause, nil for Close. It reports whether this was the first
+// call.
+func (c *connection) stop(cause error) bool {
+	stopped, first := c.markEnded(cause)
+	if stopped != nil {
+		stopped()
+	}
+	return first
+}
+
+func (c *connection) markEnded(cause error) (stopped func(), first bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return nil, false
 	}
 	c.ended, c.cause, c.wanted, c.acks = true, cause, nil, nil
 	c.pinger.Stop()
-	return true
+	return c.stopped, true
 }
 
 // Close waits for a call of the receiver that has begun, and prevents further ones.

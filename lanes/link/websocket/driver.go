@@ -41,12 +41,15 @@ type Settings struct {
 	Now   func() lanes.Instant
 	// RoundTrip receives the time from a ping to its pong. It does not block. It may be nil.
 	RoundTrip func(took time.Duration)
+	// Acceptor is what the controllers of incoming lanes dial; nil without such lanes.
+	Acceptor *Acceptor
 }
 
-// Target is the address of a lane's controller.
+// Target is how a lane's controller is reached.
 type Target struct {
-	Address string // ws:// or wss://
-	Key     string // that gateway and controller prove to each other; empty: no proofs
+	Address  string // ws:// or wss://; empty for one that dials
+	Key      string // that gateway and controller prove to each other; empty: no proofs
+	Incoming bool   // the controller dials
 }
 
 // Driver connects to the controllers of many lanes.
@@ -57,7 +60,7 @@ type Driver struct {
 
 type timeouts struct{ hello, ping, silence, write time.Duration }
 
-var _ link.Driver = (*Driver)(nil)
+var _ link.Awaiter = (*Driver)(nil)
 
 // New makes a driver of these lanes.
 func New(settings Settings) *Driver {
@@ -93,7 +96,15 @@ func (d *Driver) Dial(ctx context.Context, lane link.Lane, receiver link.Receive
 		s.end(d.timeouts.write, err)
 		return nil, link.Hello{}, err
 	}
-	return newConnection(d, s, hello.LogID, proof, receiver), hello, nil
+	return newConnection(&d.timeouts, s, hello.LogID, proof, receiver), hello, nil
+}
+
+// Awaits implements link.Awaiter.
+func (d *Driver) Awaits(lane uuid.UUID) bool { return d.settings.Lanes[lane].Incoming }
+
+// Await implements link.Awaiter.
+func (d *Driver) Await(lane link.Lane, waiter link.Waiter) (cancel func()) {
+	return d.settings.Acceptor.await(invitation{lane, d.settings.Lanes[lane.ID].Key}, waiter)
 }
 
 // Probe connects to a controller, TLS included, and disconnects. It sends nothing of the protocol, so a controller keeps
@@ -178,7 +189,7 @@ func (d *Driver) connect(ctx context.Context, address *url.URL, trust TLS) (*soc
 	}
 	wire := deadlineConn{conn, d.timeouts.write}
 	if address.Scheme != "wss" {
-		return d.newSocket(wire, wire), nil
+		return newSocket(ws.StateClientSide, wire, wire, d.settings), nil
 	}
 	secured := tls.Client(wire, trust.Config(address.Hostname()))
 	if err := secured.HandshakeContext(ctx); err != nil {
@@ -188,7 +199,7 @@ func (d *Driver) connect(ctx context.Context, address *url.URL, trust TLS) (*soc
 		}
 		return nil, err
 	}
-	return d.newSocket(secured, wire), nil
+	return newSocket(ws.StateClientSide, secured, wire, d.settings), nil
 }
 
 // deadlineConn limits how long a write blocks. A write that fails has broken the connection.

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/gobwas/ws"
+
 	"rangegate/lanes"
 	"rangegate/lanes/link"
 )
@@ -21,7 +23,7 @@ func Silence(c link.Connection) time.Duration { return c.(*connection).socket.si
 // Connected returns a connection after the handshake and the hellos.
 func Connected(wire net.Conn, receiver link.Receiver) link.Connection {
 	d := New(Settings{Now: func() lanes.Instant { return lanes.Instant{} }})
-	return newConnection(d, d.newSocket(wire, wire), "log", "", receiver)
+	return newConnection(&d.timeouts, newSocket(ws.StateClientSide, wire, wire, d.settings), "log", "", receiver)
 }
 
 // SetSent makes the connection one that has written that many states.
@@ -40,6 +42,18 @@ func SpendBudget() func(millisecond int) error {
 
 // Upgrade makes only the handshake.
 func Upgrade(wire net.Conn) error {
-	s := &socket{frames: wire, wire: wire}
+	s := &socket{side: ws.StateClientSide, frames: wire, wire: wire}
 	return s.upgrade(context.Background(), &url.URL{Scheme: "ws", Host: "lane.example", Path: "/"})
+}
+
+// NewAdmission returns the admission of an acceptor.
+func NewAdmission() func(now time.Duration, perSecond int, known bool) (wait time.Duration) {
+	return new(admission).take
+}
+
+// Places returns how many lanes the acceptor knows of.
+func (a *Acceptor) Places() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.places)
 }

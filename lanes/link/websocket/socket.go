@@ -20,9 +20,11 @@ import (
 	"rangegate/lanes/link/websocket/frame"
 )
 
-// socket is the client's end of a WebSocket, with the connection under it. It has no buffers: it reads into the caller's, and
+// socket is the gateway's end of a WebSocket, with the connection under it. It has no buffers: it reads into the caller's, and
 // writes a frame in one piece.
 type socket struct {
+	side ws.State // of the gateway: ws.StateClientSide when it has dialled, ws.StateServerSide when the controller has
+
 	frames net.Conn // carries the frames: wire, or TLS over it
 	wire   net.Conn // closing it ends every read and write at once
 
@@ -30,6 +32,7 @@ type socket struct {
 	heardAt   atomic.Int64 // the controller's last sign of life: now's Mono
 	pingedAt  atomic.Int64 // the oldest unanswered ping: now's Mono; 0: none
 	roundTrip func(took time.Duration)
+	ponged    atomic.Pointer[chan struct{}] // closed at the next pong; nil unless somebody waits for it
 
 	budget budget // of what the controller sends; only the goroutine that reads uses it
 
@@ -37,8 +40,8 @@ type socket struct {
 	ended   bool // a write failed, or a close frame was written: nothing follows; guarded by writing
 }
 
-func (d *Driver) newSocket(frames, wire net.Conn) *socket {
-	return &socket{frames: frames, wire: wire, now: d.settings.Now, roundTrip: d.settings.RoundTrip}
+func newSocket(side ws.State, frames, wire net.Conn, s Settings) *socket {
+	return &socket{side: side, frames: frames, wire: wire, now: s.Now, roundTrip: s.RoundTrip}
 }
 
 func (s *socket) noteSignOfLife() { s.heardAt.Store(int64(s.now().Mono)) }
@@ -53,14 +56,38 @@ func (s *socket) notePong() {
 	if pinged := s.pingedAt.Swap(0); pinged != 0 && s.roundTrip != nil {
 		s.roundTrip(s.now().Mono - time.Duration(pinged))
 	}
+	if answered := s.ponged.Swap(nil); answered != nil {
+		close(*answered)
+	}
 }
 
-// write writes a frame, and masks the payload in place. It blocks no longer than the wire does. After a failed write nothing
+// answers pings the controller, and reports whether a pong comes within the timeout. Only one goroutine may ask at a time.
+func (s *socket) answers(timeout time.Duration) bool {
+	answered := make(chan struct{})
+	s.ponged.Store(&answered)
+	defer s.ponged.Store(nil)
+	s.notePing()
+	if s.write(ws.OpPing, nil) != nil {
+		return false
+	}
+	select {
+	case <-answered:
+		return true
+	case <-time.After(timeout):
+		return false
+	}
+}
+
+// write writes a frame, and masks the payload in place as a client has to. It blocks no longer than the wire does. After a failed write nothing
 // more is written.
 func (s *socket) write(kind ws.OpCode, payload []byte) error {
 	var text bytes.Buffer
 	text.Grow(ws.MaxHeaderSize + len(payload))
-	if err := ws.WriteFrame(&text, ws.MaskFrameInPlace(ws.NewFrame(kind, true, payload))); err != nil {
+	written := ws.NewFrame(kind, true, payload)
+	if s.side.ClientSide() {
+		written = ws.MaskFrameInPlace(written)
+	}
+	if err := ws.WriteFrame(&text, written); err != nil {
 		return err
 	}
 	s.writing.Lock()
@@ -78,7 +105,13 @@ func (s *socket) write(kind ws.OpCode, payload []byte) error {
 func (s *socket) end(timeout time.Duration, err error) {
 	var broken violation
 	var closed closeError
+	var later notNow
 	switch {
+	case errors.As(err, &later):
+		const tryAgainLater = ws.StatusCode(1013)
+		if s.write(ws.OpClose, ws.NewCloseFrameBody(tryAgainLater, closeReason(later))) == nil {
+			s.drain(timeout)
+		}
 	case errors.As(err, &broken):
 		if s.write(ws.OpClose, ws.NewCloseFrameBody(broken.status, closeReason(broken.error))) == nil {
 			s.drain(timeout)
@@ -106,8 +139,8 @@ func closeReason(err error) string {
 
 // Whether the next frame begins a message or continues one. Control frames may come in both.
 const (
-	newMessage = ws.StateClientSide
-	inMessage  = ws.StateClientSide | ws.StateFragmented
+	newMessage = ws.State(0)
+	inMessage  = ws.StateFragmented
 )
 
 // readHeader waits for the header of the next frame. Only one goroutine reads. It is here while the lane is idle, so nothing
@@ -115,7 +148,7 @@ const (
 func (s *socket) readHeader(state ws.State) (ws.Header, error) {
 	h, err := ws.ReadHeader(s.frames)
 	if err == nil {
-		err = ws.CheckHeader(h, state)
+		err = ws.CheckHeader(h, s.side|state)
 	}
 	if err != nil {
 		err = readError(err)
@@ -159,8 +192,8 @@ func (s *socket) readText(h ws.Header, buffer *[frame.Longest]byte) ([]byte, err
 			return nil, violation{ws.StatusMessageTooBig, errTooLong}
 		}
 		fragment := buffer[n : n+int(h.Length)]
-		if _, err := io.ReadFull(s.frames, fragment); err != nil {
-			return nil, readError(err)
+		if err := s.readPayload(h, fragment); err != nil {
+			return nil, err
 		}
 		n += len(fragment)
 		if h.Fin {
@@ -171,6 +204,17 @@ func (s *socket) readText(h ws.Header, buffer *[frame.Longest]byte) ([]byte, err
 			return nil, err
 		}
 	}
+}
+
+// readPayload fills the buffer with the payload behind that header, as it was before a client masked it.
+func (s *socket) readPayload(h ws.Header, payload []byte) error {
+	if _, err := io.ReadFull(s.frames, payload); err != nil {
+		return readError(err)
+	}
+	if h.Masked {
+		ws.Cipher(payload, h.Mask, 0)
+	}
+	return nil
 }
 
 // readContinuation waits for the header of the next fragment.
@@ -191,8 +235,8 @@ func (s *socket) readContinuation() (ws.Header, error) {
 
 func (s *socket) handleControl(h ws.Header) error {
 	payload := make([]byte, h.Length) // at most 125: readHeader refuses more
-	if _, err := io.ReadFull(s.frames, payload); err != nil {
-		return readError(err)
+	if err := s.readPayload(h, payload); err != nil {
+		return err
 	}
 	switch h.OpCode {
 	case ws.OpPing:

@@ -1,9 +1,9 @@
 // A lane controller, written from docs/hardware.md alone: it shares no code with the gateway. It serves one lane on
-// 127.0.0.1, does what its input says (one word a line, see `does`), and prints a line of JSON whenever something else
+// 127.0.0.1, or dials the URL in the variable GATEWAY; it does what its input says (one word a line, see `does`), and prints a line of JSON whenever something else
 // is in force.
 import { createHmac, randomBytes, randomUUID, timingSafeEqual } from "node:crypto";
 import { createInterface } from "node:readline";
-import { WebSocketServer } from "ws";
+import { WebSocket, WebSocketServer } from "ws";
 
 const [laneId, key, mistake] = process.argv.slice(2); // a mistake to make, for the test of the exam
 const log = { id: randomUUID(), seq: 0, kept: [] }; // reports that are not acknowledged
@@ -112,17 +112,60 @@ function hear(socket, message) {
   }
 }
 
-const server = new WebSocketServer({
-  host: "127.0.0.1", port: 0, maxPayload: 16 * 1024,
-  handleProtocols: (offered) => (offered.has("rangegate.lane.v1") ? "rangegate.lane.v1" : false),
-});
-server.on("listening", () => console.log(JSON.stringify({ port: server.address().port })));
-server.on("connection", (socket) => {
+const SUBPROTOCOL = "rangegate.lane.v1";
+const maxPayload = 16 * 1024;
+
+function serve(socket) {
   socket.on("message", (data) => hear(socket, JSON.parse(data)));
   socket.on("close", () => {
     if (gateway === socket) gateway = null;
   });
-});
+}
+
+function listen() {
+  const server = new WebSocketServer({
+    host: "127.0.0.1", port: 0, maxPayload, handleProtocols: (offered) => (offered.has(SUBPROTOCOL) ? SUBPROTOCOL : false),
+  });
+  server.on("listening", () => console.log(JSON.stringify({ port: server.address().port })));
+  server.on("connection", serve);
+}
+
+const SILENCE = 15_000;
+let failures = 0;
+
+// dial connects to the gateway, and again whenever the connection has ended: with full jitter below a ceiling that doubles from
+// 250 ms to 15 s, or after as long as a busy gateway says.
+function dial(url) {
+  let pause = null;
+  const socket = new WebSocket(url, [SUBPROTOCOL], { maxPayload, followRedirects: true, handshakeTimeout: 5000 });
+  const heard = () => {
+    clearTimeout(socket.silence);
+    if (mistake !== "never gives up") socket.silence = setTimeout(() => socket.terminate(), SILENCE);
+  };
+  const again = () => {
+    clearTimeout(socket.silence);
+    failures = socket.proven ? 0 : failures + 1;
+    const ceiling = Math.min(250 * 2 ** failures, 15_000);
+    setTimeout(() => dial(url), (mistake !== "comes back at once" && pause) || Math.random() * ceiling);
+  };
+  socket.on("open", heard);
+  socket.on("ping", heard);
+  socket.on("message", heard);
+  socket.on("unexpected-response", (request, response) => {
+    if (response.statusCode === 503) pause = Number(response.headers["retry-after"]) * 1000 + Math.random() * 1000;
+    socket.terminate();
+  });
+  socket.on("error", () => {}); // close follows
+  socket.on("close", again);
+  serve(socket);
+}
+
+if (process.env.GATEWAY) {
+  console.log(JSON.stringify({ port: 0 }));
+  dial(process.env.GATEWAY);
+} else {
+  listen();
+}
 
 const does = {
   enter: () => report("entered"),

@@ -45,13 +45,20 @@ type controller struct {
 	latest shown
 }
 
-func start(t *testing.T, mistake ...string) *controller {
+func start(t *testing.T, mistake ...string) *controller { return startWith(t, "", mistake...) }
+
+// startDialling starts a controller that dials that URL.
+func startDialling(t *testing.T, url string, mistake ...string) *controller {
+	return startWith(t, "GATEWAY="+url, mistake...)
+}
+
+func startWith(t *testing.T, setting string, mistake ...string) *controller {
 	support.Program(t, "node")
 	if _, err := os.Stat("node_modules/ws"); err != nil {
 		support.Missing(t, "the npm packages of test/contract/controller are not installed (make tools)")
 	}
 	program := exec.Command("node", append([]string{"controller.mjs", support.LaneID(1), key}, mistake...)...)
-	program.Stderr = os.Stderr
+	program.Stderr, program.Env = os.Stderr, append(os.Environ(), setting)
 	program.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	in, err := program.StdinPipe()
 	require.NoError(t, err)

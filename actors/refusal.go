@@ -1,0 +1,74 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"rangegate/lanes"
+)
+
+// A range whose layout has lost a lane that is in use is refused: nobody would serve that lane. The refusal concerns this range, all others
+// go on. It ends when the range is started with another layout, or leaves the configuration.
+
+// parallelStarts is how many ranges StartRanges recovers at a time.
+const parallelStarts = 8
+
+// StartRanges starts ranges together. It tries all of them before it returns the refusals of layouts, each an ErrLayout; any other error
+// ends it.
+func (g *Gateway) StartRanges(ctx context.Context, all []Settings) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallelStarts)
+	var mu sync.Mutex
+	var refused []error
+	for _, s := range all {
+		group.Go(func() error {
+			err := g.StartRange(ctx, s)
+			if !errors.Is(err, ErrLayout) {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			refused = append(refused, err)
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	slices.SortFunc(refused, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errors.Join(refused...)
+}
+
+// Refusal returns why the range was refused at its latest start, nil if it was not.
+func (g *Gateway) Refusal(id uuid.UUID) error {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.refused[id]
+}
+
+// refuse notes and returns the refusal of a range. Requests for it are answered as those for a range that starts.
+func (g *Gateway) refuse(id uuid.UUID, reason error) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.refused[id] = fmt.Errorf("%w: %w", lanes.ErrStarting, reason)
+	g.metrics.RangesRefused.Set(float64(len(g.refused)))
+	g.log.Error().Stringer("range_id", id).Err(reason).
+		Msg("the range is not served: its layout is refused; correct the configuration and reload, all other ranges go on")
+	return reason
+}
+
+// forgetAbsent forgets why a range does not run here: it is being started, or is not configured any more.
+func (g *Gateway) forgetAbsent(id uuid.UUID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.elsewhere, id)
+	delete(g.refused, id)
+	g.metrics.RangesRefused.Set(float64(len(g.refused)))
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+
+	"rangegate/actors/metrics"
+	"rangegate/api"
+	"rangegate/api/request"
+	"rangegate/config"
+	"rangegate/lanes/link/websocket"
+)
+
+// newAcceptor makes what the controllers of incoming lanes dial. It lives as long as the process: a link stays up over a reload.
+func (s *service) newAcceptor() *websocket.Acceptor {
+	metrics.FromZero(s.counts.Incoming, websocket.Outcomes...)
+	log := s.log.Sample(&zerolog.BurstSampler{Burst: 20, Period: time.Second}) // whoever reaches the address can cause these lines
+	return websocket.NewAcceptor(websocket.AcceptorSettings{
+		Now: s.clock.Now, RoundTrip: s.counts.RoundTrip,
+		Admit: func() int {
+			if c := s.current.Load().config.Controllers; c != nil {
+				return c.Admit
+			}
+			return 1
+		},
+		Here: func(lane uuid.UUID) error {
+			id, ok := s.rangeOfController(lane)
+			if !ok {
+				return websocket.ErrUnknownLane
+			}
+			_, err := s.gateway.Range(id)
+			return err
+		},
+		Known: func(r *http.Request) bool {
+			c := acceptedOf(r)
+			return c != nil && c.ofKnownHost()
+		},
+		Linked: func(r *http.Request) { request.Authenticated(r.Context()) },
+		Attempted: func(attempt websocket.Attempt, outcome string, err error) {
+			s.counts.Incoming.WithLabelValues(outcome).Inc()
+			line := log.Debug()
+			switch outcome {
+			case websocket.OutcomeContested: // the lane logs it
+				return
+			case websocket.OutcomeUnknown, websocket.OutcomeRefused:
+				line = log.Warn()
+			}
+			line.Stringer("lane_id", attempt.Lane).Str("from", attempt.From).Str("outcome", outcome).Err(err).Msg("a controller dialled")
+		},
+	})
+}
+
+// rangeOfController returns the range of a lane whose controller dials.
+func (s *service) rangeOfController(lane uuid.UUID) (rangeID uuid.UUID, ok bool) {
+	rangeID, ok = s.current.Load().incoming[lane]
+	return rangeID, ok
+}
+
+// serveControllers is the handler of the address that controllers dial.
+func (s *service) serveControllers(w http.ResponseWriter, r *http.Request) {
+	api.Proxies(s.current.Load().config.Controllers.Proxies()).IdentifyClient(s.acceptor).ServeHTTP(w, r)
+}
+
+// listenForControllers listens for controllers, where the configuration says so; otherwise it returns nil.
+func (s *service) listenForControllers(l listening) (*server, error) {
+	c := s.current.Load().config.Controllers
+	if c == nil {
+		return nil, nil
+	}
+	l = l.with(s.certificates.controllers, s.isControllerProxy)
+	l.links = true
+	server, err := listen(c.Address, http.HandlerFunc(s.serveControllers), l)
+	if err != nil {
+		return nil, errors.Join(errors.New("controllers.address"), err)
+	}
+	return server, nil
+}
+
+// incomingLanes returns the range of every lane whose controller dials.
+func incomingLanes(c config.Config) map[uuid.UUID]uuid.UUID {
+	incoming := map[uuid.UUID]uuid.UUID{}
+	for _, r := range c.Ranges {
+		for _, lane := range r.Lanes {
+			if lane.Incoming() {
+				incoming[lane.ID] = r.ID
+			}
+		}
+	}
+	return incoming
+}
