@@ -107,12 +107,14 @@ func Malformed(t *Traffic, log zerolog.Logger) func(status int, reason, from str
 	}
 }
 
-// operationsErrors adds the errors of a reload to those of the operations page.
+// operationsErrors adds the errors of a reload, and those about nodes, to those of the operations page.
 var operationsErrors = extended(screenErrors, endpoint.Errors{
 	BadConfiguration: {Status: http.StatusUnprocessableEntity, Sentence: "the configuration has faults; nothing was changed"},
 	NeedsRestart:     {Status: http.StatusConflict, Sentence: "what is different needs a restart; nothing was changed"},
 	InUse:            {Status: http.StatusConflict, Sentence: "what the configuration no longer has is in use; nothing was changed"},
 	PartlyEnded:      {Status: http.StatusConflict, Sentence: "the reload is refused, and what it had ended by then stays ended"},
 	NoConfiguration:  {Status: http.StatusConflict, Sentence: "this gateway was not started with a configuration file"},
+	nodeAlive:        {Status: http.StatusConflict, Sentence: "the node is alive: drain it, or stop it, and it gives its ranges away"},
+	nodeNotFound:     {Status: http.StatusNotFound, Sentence: "no node of that name is alive"},
 	ReloadFailed:     {Status: http.StatusInternalServerError, Sentence: "the reload failed"},
 })

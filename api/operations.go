@@ -37,6 +37,7 @@ type Operations struct {
 	// Range returns the running range with that id, or ErrNoRange, lanes.ErrStarting, lanes.ErrNotOwner.
 	Range   func(id uuid.UUID) (OperatedRange, error)
 	Router  *routing.Router       // hands on what other nodes own; nil: this process serves every range
+	Nodes   Nodes                 // nil as Router
 	Ranges  func() []uuid.UUID    // the configured ones
 	Waiting func() map[string]int // number of messages in mailboxes, by kind of actor
 	// Reload applies the configuration again for whoever that is, and blocks until that is done. Its error is made by
@@ -92,8 +93,11 @@ func NewOperations(s Operations) http.Handler {
 	a.Mount(r, "/reload", []endpoint.Endpoint{s.reloadEndpoint()}, guard)
 	a.Mount(r, "/ranges", s.rangeEndpoints(), guard, s.Router.Route(a.Fail, s.ofPath))
 	a.Mount(r, "/log-level", logLevelEndpoints(), guard)
+	if s.Nodes != nil {
+		a.Mount(r, "/nodes", s.nodeEndpoints(), guard, s.routeNodes(a.Fail))
+	}
 	actorstatus.Mount(r, a, actorstatus.Settings{
-		Ranges: s.Ranges, Waiting: s.Waiting,
+		Ranges: s.Ranges, Waiting: s.Waiting, Router: s.Router,
 		Range: func(id uuid.UUID) (actorstatus.Range, error) { return s.Range(id) },
 	}, guard)
 	return r

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -242,4 +243,35 @@ type lineChannel chan string
 func (l lineChannel) Write(line []byte) (int, error) {
 	l <- string(line)
 	return len(line), nil
+}
+
+// The page of the actors says which node has a range, and looks at one range or lane where it is.
+func TestTheActorsOfARangeElsewhere(t *testing.T) {
+	entry, owner := newNodes(t, func(*Settings) {})
+	var all struct {
+		All    struct{ Ranges, Running, Elsewhere int }
+		Ranges []struct {
+			ID    string `json:"range_id"`
+			State string
+			Node  string
+		}
+	}
+	read := func(n *gatewayNode, path string) {
+		response := sendAuthorized(n.operations, "GET", path, "")
+		require.Equal(t, http.StatusOK, response.Code, response.Body)
+		require.NoError(t, json.Unmarshal(response.Body.Bytes(), &all))
+	}
+	read(entry, "/actors")
+	require.Zero(t, owner.arrived.Load())
+	require.Equal(t, 2, all.All.Ranges)
+	require.Equal(t, 1, all.All.Elsewhere)
+	require.Equal(t, "not_owner", all.Ranges[0].State, "the worst first")
+	require.Equal(t, someRange, all.Ranges[1].ID)
+	require.Equal(t, "elsewhere", all.Ranges[1].State)
+	require.Equal(t, "owner", all.Ranges[1].Node)
+
+	read(entry, "/actors?range="+someRange)
+	require.Equal(t, "running", all.Ranges[0].State)
+	read(entry, "/actors/"+theLane+"?range="+someRange)
+	require.EqualValues(t, 2, owner.arrived.Load())
 }

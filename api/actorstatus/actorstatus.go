@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"rangegate/api/endpoint"
+	"rangegate/api/routing"
 	"rangegate/api/screens"
 	"rangegate/lanes"
 )
@@ -34,6 +35,8 @@ type Settings struct {
 	Ranges func() []uuid.UUID // the configured ones
 	// Range returns the running range with that id, or the reason why there is none.
 	Range func(id uuid.UUID) (Range, error)
+	// Router hands on what is asked of one range that another node owns; nil: this process serves every range.
+	Router *routing.Router
 	// Waiting returns the number of messages in mailboxes, by kind of actor.
 	Waiting func() map[string]int
 }
@@ -47,7 +50,16 @@ func Mount(r chi.Router, a *endpoint.API, s Settings, guard func(http.Handler) h
 	a.Mount(r, "/actors", []endpoint.Endpoint{
 		endpoint.Handle("GET", "/", 200, "The actors of all ranges, or of one", readRange, s.overview),
 		endpoint.Handle("GET", "/{lane_id}", 200, "The actors of one lane, and its latest commands", readLane, s.lane),
-	}, headers, servePageToBrowsers(files.Page("page.html", a.Fail)), guard)
+	}, headers, servePageToBrowsers(files.Page("page.html", a.Fail)), guard, s.Router.Route(a.Fail, s.ofQuery))
+}
+
+// ofQuery is the destination of a request that names its range. What names none is answered of the ranges of this node.
+func (s Settings) ofQuery(r *http.Request) (uuid.UUID, routing.Way) {
+	id, err := uuid.Parse(r.URL.Query().Get("range"))
+	if err != nil || !slices.Contains(s.Ranges(), id) {
+		return uuid.Nil, routing.Operation
+	}
+	return id, routing.Operation
 }
 
 // servePageToBrowsers serves the page to clients that accept HTML.
@@ -81,6 +93,10 @@ func (s Settings) overview(_ context.Context, rangeID uuid.UUID) (overview, erro
 	}
 	all := newOverview(time.Now(), s.Waiting())
 	for _, id := range ids {
+		if owner, elsewhere := s.Router.Elsewhere(id); elsewhere {
+			all.addElsewhere(id, owner.Name)
+			continue
+		}
 		r, err := s.Range(id)
 		if err != nil {
 			all.addNotRunning(id, err)

@@ -28,6 +28,7 @@ type overview struct {
 type totals struct {
 	Ranges    int                     `json:"ranges"`
 	Running   int                     `json:"running"`
+	Elsewhere int                     `json:"elsewhere"` // ranges that other nodes own
 	Lanes     int                     `json:"lanes"`
 	Actors    map[string]kindView     `json:"actors"`
 	Links     map[lanes.LinkState]int `json:"links"`
@@ -48,8 +49,9 @@ type kindView struct {
 type rangeView struct {
 	ID       uuid.UUID               `json:"range_id"`
 	Name     string                  `json:"name"`
-	State    string                  `json:"state"`            // running, or the error code of why it does not run
+	State    string                  `json:"state"`            // running, elsewhere, or the error code of why it does not run
 	Reason   string                  `json:"reason,omitempty"` // what there is to say about the state
+	Node     string                  `json:"node"`             // that owns a range elsewhere
 	Lanes    int                     `json:"lanes"`
 	Live     map[string]int          `json:"live"`
 	Restarts map[string]int          `json:"restarts"`
@@ -123,6 +125,16 @@ func (o *overview) addNotRunning(id uuid.UUID, reason error) {
 	})
 }
 
+// elsewhere is the state of a range that another node owns.
+const elsewhere = "elsewhere"
+
+func (o *overview) addElsewhere(id uuid.UUID, node string) {
+	o.All.Ranges, o.All.Elsewhere = o.All.Ranges+1, o.All.Elsewhere+1
+	o.Ranges = append(o.Ranges, rangeView{
+		ID: id, State: elsewhere, Node: node, Live: map[string]int{}, Restarts: map[string]int{}, Links: map[lanes.LinkState]int{},
+	})
+}
+
 func (o *overview) add(id uuid.UUID, layout lanes.Layout, health lanes.ActorHealth) {
 	r := rangeView{
 		ID: id, Name: layout.Name, State: "running", Lanes: len(layout.Lanes), Live: health.Live, Restarts: map[string]int{},
@@ -192,13 +204,15 @@ func worst[T any](all []T, worse func(a, b T) int) []T {
 	return append([]T{}, all[:min(len(all), lanes.MaxUnwell)]...) // [] instead of null
 }
 
-// severity orders ranges by urgency: not running, not saving, then the number of broken links and restarts.
+// severity orders ranges by urgency: not running, not saving, then the number of broken links and restarts, and last those elsewhere.
 func (r rangeView) severity() int {
 	n := r.Links[lanes.LinkDown] + r.Links[lanes.LinkFaulty]
 	for _, restarts := range r.Restarts {
 		n += restarts
 	}
 	switch {
+	case r.State == elsewhere:
+		return -1
 	case r.State != "running":
 		return 2_000_000_000
 	case !r.Writable:

@@ -56,6 +56,11 @@ func (in *Input) PathID(name, description string) uuid.UUID {
 	return readField(in, field{place: inPath, name: name, description: description, required: true, example: ExampleID}, id{}, uuid.Nil)
 }
 
+// PathText reads the text at {name} in the path, of at most longest characters.
+func (in *Input) PathText(name string, longest int, description string) string {
+	return readField(in, field{place: inPath, name: name, description: description, required: true, example: "a"}, text{1, longest}, "")
+}
+
 // PathOneOf reads the word at {name} in the path.
 func (in *Input) PathOneOf(name, description string, words ...string) string {
 	return readField(in, field{place: inPath, name: name, description: description, required: true, example: words[0]}, oneOf(words), "")

@@ -77,7 +77,7 @@ type attempts struct{ router *Router }
 func (a attempts) RoundTrip(out *http.Request) (*http.Response, error) {
 	r, ctx := a.router, out.Context()
 	f := forwardingOf(ctx)
-	for again := false; ; again = true {
+	for again := f.fixed; ; again = true {
 		response, sent, err := r.send(out, f)
 		reads := out.Method == http.MethodGet || out.Method == http.MethodHead
 		reason := ""
@@ -118,7 +118,11 @@ func (a attempts) RoundTrip(out *http.Request) (*http.Response, error) {
 
 func (r *Router) logFailure(f *forwarding, err error) {
 	if f.in.Context().Err() == nil {
-		request.Log(f.in.Context()).Warn().Err(err).Stringer("range_id", f.rangeID).Str("node", f.owner.Name).Str("address", f.owner.Address).
+		log := &r.Log
+		if request.Of(f.in.Context()) != nil {
+			log = request.Log(f.in.Context())
+		}
+		log.Warn().Err(err).Stringer("range_id", f.rangeID).Str("node", f.owner.Name).Str("address", f.owner.Address).
 			Msg("the request did not reach the node that owns its range, or its response was lost")
 	}
 }
@@ -161,6 +165,10 @@ func refusedByTLS(err error) bool {
 	return errors.As(err, &refused) && refused.Op == "remote error" && strings.Contains(refused.Error(), "certificate")
 }
 
+// linkSettled is above the time that a controller has to prove its key (LINK.md: 5 s). A relayed connection that is still open has
+// done so, and is not among those that make room for others.
+const linkSettled = 10 * time.Second
+
 // begun ends the wait for the response where the exchange has an open end.
 func (r *Router) begun(f *forwarding, response *http.Response) *http.Response {
 	if !f.way.openEnd {
@@ -172,6 +180,7 @@ func (r *Router) begun(f *forwarding, response *http.Response) *http.Response {
 	case response.StatusCode == http.StatusSwitchingProtocols && switched:
 		f.relayed = true
 		r.Metrics.relayed.Inc()
+		f.header = time.AfterFunc(linkSettled, func() { request.Authenticated(f.in.Context()) })
 		response.Body = relayed{connection}
 	case strings.HasPrefix(response.Header.Get("Content-Type"), streamType):
 		response.Body = newStreamBody(response.Body)

@@ -45,6 +45,7 @@ type forwarding struct {
 	fail    endpoint.FailFunc
 
 	owner   lanes.Owner
+	fixed   bool // the request is for that node, not for a range
 	body    []byte
 	header  *time.Timer // ends the wait for the response
 	relayed bool        // the owner has switched protocols
@@ -73,7 +74,7 @@ func (r *Router) forward(w http.ResponseWriter, f *forwarding) {
 	ctx, cancel := context.WithCancelCause(context.WithValue(f.in.Context(), forwardingKey{}, f))
 	defer cancel(nil)
 	f.header = time.AfterFunc(f.way.limit-time.Since(f.began), func() { cancel(context.DeadlineExceeded) })
-	defer f.header.Stop()
+	defer func() { f.header.Stop() }()
 	switch {
 	case f.way.openEnd:
 		defer context.AfterFunc(r.closing, func() { cancel(context.Canceled) })()

@@ -130,6 +130,15 @@ func (r *Router) Close() {
 	r.short.CloseIdleConnections()
 }
 
+// Elsewhere returns the node that owns the range, if that is another one.
+func (r *Router) Elsewhere(id uuid.UUID) (owner lanes.Owner, elsewhere bool) {
+	if r == nil {
+		return owner, false
+	}
+	owner, err := r.Directory.Owner(id)
+	return owner, err == nil && !owner.Here
+}
+
 // Route returns the middleware that hands a request on if another node owns its range. destination returns the range and the way
 // to its owner, and uuid.Nil for a request that every node serves. A request that this middleware lets pass is this node's.
 func (r *Router) Route(fail endpoint.FailFunc, destination func(*http.Request) (uuid.UUID, Way)) func(http.Handler) http.Handler {
@@ -144,6 +153,23 @@ func (r *Router) Route(fail endpoint.FailFunc, destination func(*http.Request) (
 				return
 			}
 			r.serve(w, in, forwarding{router: r, rangeID: id, way: way, began: time.Now(), w: w, in: in, next: next, fail: fail})
+		})
+	}
+}
+
+// RouteToNode returns the middleware that hands a request on to the node that destination returns; found is false for a request that
+// this node serves.
+func (r *Router) RouteToNode(
+	fail endpoint.FailFunc, way Way, destination func(*http.Request) (node lanes.Owner, found bool),
+) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, in *http.Request) {
+			node, found := destination(in)
+			if !found || node.Here || request.Entry(in.Context()) != "" {
+				next.ServeHTTP(w, in)
+				return
+			}
+			r.forward(w, &forwarding{router: r, way: way, began: time.Now(), w: w, in: in, next: next, fail: fail, owner: node, fixed: true})
 		})
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"rangegate/cmd/rangegate/integrator"
 	"rangegate/cmd/rangegate/lanesim"
 	"rangegate/config"
+	"rangegate/lanes/link/websocket"
 )
 
 type playground struct {
@@ -113,7 +114,9 @@ func (d demoIntegrator) listen(t *terminal) (url string, stop func(), err error)
 }
 
 type laneSim struct {
-	Config      string        `required:"" placeholder:"FILE" help:"The configuration with the websocket lanes, which are simulated at their addresses."`
+	Config      string        `required:"" placeholder:"FILE" help:"The configuration with the websocket lanes, which are simulated at their addresses, and with the incoming ones."`
+	Dial        string        `placeholder:"URL" help:"What the controllers of incoming lanes dial: ws://host:port or wss://host:port of a gateway or of the proxy before it. Without it they are left out."`
+	CA          string        `name:"ca" placeholder:"FILE" help:"The authorities (PEM) of the certificate at that URL, besides those of this machine."`
 	Shooters    bool          `help:"Simulated shooters enter the lanes, call for help, hit the carrier and buy."`
 	Faults      []string      `placeholder:"KIND,..." help:"The random faults: all, or some of those below."`
 	Every       time.Duration `default:"1m" help:"The mean time between two faults of a lane."`
@@ -124,7 +127,7 @@ type laneSim struct {
 
 // Help is shown below the flags.
 func (laneSim) Help() string {
-	return "Faults: " + strings.Join(lanesim.Kinds, ", ") + ".\n\nOnly addresses of this machine can be listened on, such as ws://127.0.0.1:7400/lane-1."
+	return "A controller that dials does so again after 15 s of silence and when it is disconnected, and waits as long as a busy gateway says.\n\nFaults: " + strings.Join(lanesim.Kinds, ", ") + ".\n\nOnly addresses of this machine can be listened on, such as ws://127.0.0.1:7400/lane-1."
 }
 
 // Run serves the controllers of every websocket lane until the process is told to stop.
@@ -159,7 +162,7 @@ func (s laneSim) Run(t *terminal) error {
 	for _, lane := range served {
 		t.printf("%s\t%s\t%s\n", lane.ID, hardware.Controller(lane.ID).Address(), lane.Name)
 	}
-	t.printf("answering as the controllers of %d lanes\n", len(served))
+	t.printf("answering or dialling as the controllers of %d lanes\n", len(served))
 	<-t.ctx.Done()
 	return nil
 }
@@ -179,15 +182,22 @@ func (s laneSim) faults() ([]string, error) {
 	return s.Faults, nil
 }
 
-// lanes returns the lanes whose controllers can be served on this machine. It logs the other websocket lanes with the
-// reason.
+// lanes returns the lanes whose controllers can be served on this machine, and those that dial. It logs the other websocket lanes
+// with the reason.
 func (s laneSim) lanes(t *terminal, cfg config.Config) (served []lanesim.Lane, err error) {
 	secured, err := s.tls()
 	if err != nil {
 		return nil, err
 	}
+	dial, err := s.dialled()
+	if err != nil {
+		return nil, err
+	}
 	for _, r := range cfg.Ranges {
 		for _, lane := range r.Lanes {
+			if lane.Incoming() && s.Dial != "" {
+				served = append(served, dial(lane))
+			}
 			if lane.Link.Driver != config.DriverWebSocket {
 				continue
 			}
@@ -200,9 +210,26 @@ func (s laneSim) lanes(t *terminal, cfg config.Config) (served []lanesim.Lane, e
 		}
 	}
 	if len(served) == 0 {
-		return nil, errors.New("there is no websocket lane in " + s.Config + " that can be answered for here")
+		return nil, errors.New("there is no websocket lane in " + s.Config + " that can be answered for here, and no incoming lane with --dial")
 	}
 	return served, nil
+}
+
+// dialled returns the function that makes the simulated controller of an incoming lane.
+func (s laneSim) dialled() (func(config.Lane) lanesim.Lane, error) {
+	address, err := url.Parse(s.Dial)
+	if s.Dial != "" && (err != nil || address.Scheme != "ws" && address.Scheme != "wss" || strings.Trim(address.Path, "/") != "") {
+		return nil, errors.New("--dial: wants ws://host:port or wss://host:port")
+	}
+	trust, err := trustOf(config.LinkTLS{CA: s.CA})
+	if err != nil {
+		return nil, fmt.Errorf("--ca: %w", err)
+	}
+	settings := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: trust.CA}
+	return func(lane config.Lane) lanesim.Lane {
+		dialled := strings.TrimSuffix(s.Dial, "/") + websocket.LanePath + lane.ID.String()
+		return lanesim.Lane{ID: lane.ID, Name: lane.Name, Dial: dialled, Key: lane.Link.Key.Reveal(), TLS: settings}
+	}, nil
 }
 
 func (s laneSim) tls() (*tls.Config, error) {

@@ -11,6 +11,7 @@ import (
 	"rangegate/actors/metrics"
 	"rangegate/api"
 	"rangegate/api/request"
+	"rangegate/api/routing"
 	"rangegate/config"
 	"rangegate/lanes/link/websocket"
 )
@@ -62,7 +63,28 @@ func (s *service) rangeOfController(lane uuid.UUID) (rangeID uuid.UUID, ok bool)
 
 // serveControllers is the handler of the address that controllers dial.
 func (s *service) serveControllers(w http.ResponseWriter, r *http.Request) {
-	api.Proxies(s.current.Load().config.Controllers.Proxies()).IdentifyClient(s.acceptor).ServeHTTP(w, r)
+	api.Proxies(s.current.Load().config.Controllers.Proxies()).IdentifyClient(s.controllers).ServeHTTP(w, r)
+}
+
+// ofController is the destination of a controller that dials. One of an unknown lane is answered here.
+func (s *service) ofController(r *http.Request) (uuid.UUID, routing.Way) {
+	lane, ok := websocket.LaneOf(r)
+	if !ok {
+		return uuid.Nil, routing.Link
+	}
+	id, _ := s.rangeOfController(lane)
+	return id, routing.Link
+}
+
+// refuseController tells a controller whose range nobody serves at the moment to dial again, and another node that this one does not
+// own the range.
+func refuseController(w http.ResponseWriter, _ *http.Request, err error) {
+	if errors.Is(err, routing.ErrWrongNode) {
+		http.Error(w, "this node does not own the range", http.StatusMisdirectedRequest)
+		return
+	}
+	w.Header().Set("Retry-After", "1")
+	http.Error(w, "the lane is not served at the moment", http.StatusServiceUnavailable)
 }
 
 // listenForControllers listens for controllers, where the configuration says so; otherwise it returns nil.

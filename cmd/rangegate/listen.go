@@ -98,7 +98,7 @@ func (s *server) close(timeout time.Duration) {
 }
 
 // certificates are the watchers of the addresses; nil means plain HTTP, or no such address.
-type certificates struct{ http, operations, nodes, controllers *certificate.Watcher }
+type certificates struct{ http, operations, controllers, nodes *certificate.Watcher }
 
 // watchCertificates loads the configured certificates. The error, a misconfigured, joins the faults of all.
 func watchCertificates(c config.Config, registry prometheus.Registerer, log zerolog.Logger) (watched certificates, err error) {
@@ -114,14 +114,14 @@ func watchCertificates(c config.Config, registry prometheus.Registerer, log zero
 		return watcher
 	}
 	watched = certificates{http: watch("http", c.HTTP.TLS), operations: watch("operations", c.Operations.TLS)}
+	if c.Controllers != nil {
+		watched.controllers = watch("controllers", c.Controllers.TLS)
+	}
 	if c.Nodes != nil && c.Nodes.TLS.Certificate != "" {
 		var problem error
 		if watched.nodes, problem = certificate.WatchNodes(c.Nodes.TLS, metrics, log); problem != nil {
 			err = errors.Join(err, fmt.Errorf("nodes.tls.%w", problem))
 		}
-	}
-	if c.Controllers != nil {
-		watched.controllers = watch("controllers", c.Controllers.TLS)
 	}
 	if err != nil {
 		watched.close()
@@ -132,16 +132,16 @@ func watchCertificates(c config.Config, registry prometheus.Registerer, log zero
 
 // read reads the files of all at once. use puts them in use; without it, or after an error, none of them is.
 func (c certificates) read() (use func(), err error) {
-	useHTTP, httpErr := c.http.Read()
-	useOperations, operationsErr := c.operations.Read()
-	useNodes, nodesErr := c.nodes.Read()
-	useControllers, controllersErr := c.controllers.Read()
+	var uses []func()
+	for _, watcher := range []*certificate.Watcher{c.http, c.operations, c.controllers, c.nodes} {
+		use, problem := watcher.Read()
+		uses, err = append(uses, use), errors.Join(err, problem)
+	}
 	return func() {
-		useHTTP()
-		useOperations()
-		useNodes()
-		useControllers()
-	}, errors.Join(httpErr, operationsErr, nodesErr, controllersErr)
+		for _, use := range uses {
+			use()
+		}
+	}, err
 }
 
 func (c certificates) close() {

@@ -30,6 +30,7 @@ type commands struct {
 	HashPIN         hashPIN         `cmd:"" name:"hash-pin" help:"Read a PIN from the terminal, or from standard input, and print its argon2id hash for the configuration (pin_hash)."`
 	NewKey          newKey          `cmd:"" help:"Print a new key for a lane's link (link.key): 32 random bytes as base64url."`
 	Store           storeCommands   `cmd:"" help:"Check, export, import and back up a configuration's store."`
+	Nodes           nodesCommands   `cmd:"" help:"List the nodes that share a Redis, drain one, or forget a dead one."`
 	Version         version         `cmd:"" help:"Print the version."`
 }
 

@@ -1,11 +1,19 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"net"
 	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
 
 	"rangegate/api"
 	"rangegate/api/routing"
 	"rangegate/config"
+	"rangegate/lanes"
+	"rangegate/lanes/store"
 )
 
 // newRouter returns what hands requests on to the other nodes; nil without nodes.
@@ -21,9 +29,86 @@ func (s *service) newRouter(c *config.Nodes) *routing.Router {
 	return routing.New(settings)
 }
 
-// nodeListener is the handler of the address for the other nodes.
-func (s *service) nodeListener() http.Handler {
-	return &routing.Acceptor{
-		Requests: http.HandlerFunc(s.serveRequests), Operations: http.HandlerFunc(s.serveOperations), Other: api.NoPaths(s.log),
+// listenForNodes serves what the other nodes hand on. None of them is limited as one host is, and a relayed link is under no limit here.
+func (s *service) listenForNodes(l listening, socket net.Listener) *server {
+	l = l.with(s.certificates.nodes, func(netip.Addr) bool { return true })
+	l.links = true
+	return l.serve(socket, &routing.Acceptor{
+		Requests: http.HandlerFunc(s.serveRequests), Operations: http.HandlerFunc(s.serveOperations), Links: s.controllers, Other: api.NoPaths(s.log),
+	})
+}
+
+// operatedNodes returns nil without nodes.
+func (s *service) operatedNodes() api.Nodes {
+	if node, ok := s.ownership.(shared); ok {
+		return operatedNodes{node}
 	}
+	return nil
+}
+
+// operatedNodes are the nodes as operators see and change them.
+type operatedNodes struct{ shared }
+
+// List implements api.Nodes.
+func (o operatedNodes) List() (living []api.Node, unowned int) {
+	owned := map[string]int{}
+	for _, id := range rangeIDs(o.current.Load().config) {
+		owner, err := o.keeper.Owner(id)
+		if err != nil {
+			unowned++
+			continue
+		}
+		owned[owner.Name]++
+	}
+	for _, l := range o.keeper.Nodes() {
+		living = append(living, api.Node{
+			Name: l.Name, Address: l.Address, Version: l.Version, Here: l.Run == o.keeper.Self.Run, Digest: l.Digest, DigestSince: l.DigestSince,
+			Ranges: owned[l.Name], Draining: l.Draining, Refusing: l.Refusing,
+		})
+	}
+	slices.SortFunc(living, func(a, b api.Node) int { return strings.Compare(a.Name, b.Name) })
+	return living, unowned
+}
+
+// Drain implements api.Nodes.
+func (o operatedNodes) Drain() { o.keeper.Drain() }
+
+// Forget implements api.Nodes. A range that is claimed meanwhile stays its new owner's.
+func (o operatedNodes) Forget(ctx context.Context, name string) (ranges int, err error) {
+	defer func() {
+		if err != nil && !errors.Is(err, api.ErrNodeAlive) {
+			o.log.Warn().Err(err).Str("node", name).Msg("a dead node could not be forgotten")
+			err = lanes.ErrStoreUnavailable
+		}
+	}()
+	living, err := o.shared.shared.Live(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, l := range living {
+		if l.Name == name {
+			return 0, api.ErrNodeAlive
+		}
+	}
+	owners, err := o.shared.shared.Owners(ctx, rangeIDs(o.current.Load().config))
+	if err != nil {
+		return 0, err
+	}
+	var released []store.Ownership
+	for _, owner := range owners {
+		if owner.Owner.Name != name {
+			continue
+		}
+		current, changed, err := o.shared.shared.SetOwner(ctx, owner, store.Node{})
+		if err != nil {
+			return len(released), err
+		}
+		if changed {
+			released = append(released, current)
+		}
+	}
+	if len(released) == 0 {
+		return 0, nil
+	}
+	return len(released), o.shared.shared.Announce(ctx, released)
 }

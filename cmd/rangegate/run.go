@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"os/signal"
 	"runtime"
@@ -140,6 +139,7 @@ func run(t *terminal, p program) (err error) {
 	}
 	defer s.certificates.close()
 	s.router = s.newRouter(p.config.Nodes)
+	s.controllers = s.router.Route(refuseController, s.ofController)(s.acceptor)
 	s.activate(first)
 	listeners := listening{metrics: newConnectionMetrics(registry), malformed: api.Malformed(s.traffic, log), log: log}
 	operations, err := listen(p.config.Operations.Address, http.HandlerFunc(s.serveOperations), listeners.with(s.certificates.operations, nil))
@@ -152,10 +152,12 @@ func run(t *terminal, p program) (err error) {
 		return err
 	}
 	requests.http.RegisterOnShutdown(func() { s.current.Load().cancel() }) // Shutdown waits for open streams too
+	var nodesFailed <-chan error                                           // nil, which blocks, without nodes
 	if forNodes == nil {
 		defer requests.close(drainRequests)
 	} else {
-		others := listeners.with(s.certificates.nodes, func(netip.Addr) bool { return true }).serve(forNodes, s.nodeListener())
+		others := s.listenForNodes(listeners, forNodes)
+		nodesFailed = others.failed
 		requests.http.RegisterOnShutdown(s.router.Close)
 		defer func() { // what other nodes have handed on is answered too
 			var closing sync.WaitGroup
@@ -200,6 +202,7 @@ func run(t *terminal, p program) (err error) {
 	case err = <-requests.failed:
 	case err = <-operations.failed:
 	case err = <-incomingFailed:
+	case err = <-nodesFailed:
 	}
 	_, _ = daemon.SdNotify(false, daemon.SdNotifyStopping)
 	s.ownership.leave()
@@ -219,9 +222,10 @@ func setProcessors() {
 	}
 }
 
+func init() { zerolog.TimeFieldFormat = time.RFC3339Nano } // a global of the library
+
 // logger writes JSON lines, or lines for people to a terminal.
 func logger(out interface{ Write([]byte) (int, error) }) zerolog.Logger {
-	zerolog.TimeFieldFormat = time.RFC3339Nano
 	if isTerminal(out) {
 		return zerolog.New(zerolog.ConsoleWriter{Out: out, TimeFormat: time.TimeOnly}).With().Timestamp().Logger()
 	}

@@ -17,8 +17,10 @@ type runningGateway struct {
 	t          *testing.T
 	url        string
 	operations string
-	stop       context.CancelFunc
-	ended      chan error
+	// controllers is the address that controllers dial; empty where none do.
+	controllers string
+	stop        context.CancelFunc
+	ended       chan error
 }
 
 // startGateway starts a gateway with its store in the folder, and waits until it serves.
@@ -38,7 +40,7 @@ func startGateway(t *testing.T, data string, changes ...func(*config.Config)) *r
 	}()
 	select {
 	case urls := <-listening:
-		g.url, g.operations = urls.api, urls.operations
+		g.url, g.operations, g.controllers = urls.api, urls.operations, urls.controllers
 	case err := <-g.ended:
 		require.NoError(t, err)
 	}

@@ -55,7 +55,9 @@ type service struct {
 	traffic  *api.Traffic
 	limiters *api.Limiters
 	router   *routing.Router // nil: this process serves every range
-	reloads  *reloadMetrics
+	// controllers is the acceptor behind the router.
+	controllers http.Handler
+	reloads     *reloadMetrics
 
 	reloading sync.Mutex
 	current   atomic.Pointer[gatewayRuntime]
@@ -82,7 +84,7 @@ func (s *service) activate(next *gatewayRuntime) {
 			}
 			return s.gateway.Range(id)
 		},
-		Router: s.router,
+		Router: s.router, Nodes: s.operatedNodes(),
 		Ranges: func() []uuid.UUID { return rangeIDs(next.config) }, Waiting: s.gateway.Waiting,
 		Reload: func(ctx context.Context, who string, force bool) (api.Reloaded, error) {
 			return s.reload(context.WithoutCancel(ctx), who, force) // a client that disconnects does not stop it half-way

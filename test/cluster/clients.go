@@ -41,6 +41,7 @@ type client struct {
 	random *rand.Rand
 	http   *http.Client
 	keys   int
+	turn   int // of the node that a probe asks next
 }
 
 // attemptTimeout is longer than a node waits for a lane or for another node (5 s), so that the outcome is the node's to say.
@@ -56,6 +57,10 @@ func (c *cluster) newClient(number int) *client {
 // any chooses one of the nodes that answer. nil: none does.
 func (c *client) any() *node {
 	order := c.random.Perm(len(c.nodes))
+	if c.probe { // one after the other, so that each is asked before any is asked again
+		c.turn++
+		order = []int{c.turn % len(c.nodes), (c.turn + 1) % len(c.nodes), (c.turn + 2) % len(c.nodes)}
+	}
 	for _, i := range order {
 		if c.nodes[i].answers() && !(c.probe && c.avoided.Load() == c.nodes[i]) {
 			return c.nodes[i]

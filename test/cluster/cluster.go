@@ -12,6 +12,7 @@ package cluster
 
 import (
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -83,6 +84,7 @@ type node struct {
 	config       string // the path
 	environment  []string
 	redis, peers *proxy.Proxy
+	links        string // the address for controllers that dial
 
 	mu      sync.Mutex
 	process *support.Gateway // nil: never started
@@ -117,20 +119,24 @@ func newCluster(t *testing.T, s settings) *cluster {
 	if s.store == "" {
 		c.redis = redistest.Start(t)
 	}
-	c.hardware = powerUp(t, s.ranges)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	c.hardware = powerUp(t, s.ranges, listener.Addr().String())
 	for n := range s.ranges {
 		c.ranges = append(c.ranges, newRange(c, n))
 	}
 	for n := range skews {
 		c.nodes = append(c.nodes, c.newNode(n, s.store))
 	}
+	go c.balance(listener)
 	return c
 }
 
 func (c *cluster) newNode(number int, store string) *node {
 	t := c.t
 	address := freeAddress(t)
-	n := &node{cluster: c, name: fmt.Sprintf("node-%d", number+1), peers: proxy.New(t, address)}
+	n := &node{cluster: c, name: fmt.Sprintf("node-%d", number+1), peers: proxy.New(t, address), links: freeAddress(t)}
 	if store == "" {
 		n.redis = proxy.New(t, c.redis.Addr())
 		store = "redis://" + n.redis.Addr() + "/0?read_timeout=1s"
@@ -142,9 +148,37 @@ func (c *cluster) newNode(number int, store string) *node {
 	}
 	n.config = support.WriteFile(t, n.name+".yaml", c.configuration(support.Redis(store),
 		fmt.Sprintf("nodes: {name: %s, address: %q, advertise: %q, ttl: %s}", n.name, address, n.peers.Addr(), c.ttl),
+		fmt.Sprintf("controllers: {address: %q, admit: 2000}", n.links),
 		"log: {level: info}",
 	))
 	return n
+}
+
+// balance hands each connection of a controller to a node that answers, whichever: it knows nothing of ranges.
+func (c *cluster) balance(from net.Listener) {
+	for next := 0; ; next++ {
+		controller, err := from.Accept()
+		if err != nil {
+			return
+		}
+		n := c.nodes[next%len(c.nodes)]
+		if !n.answers() {
+			_ = controller.Close()
+			continue
+		}
+		gateway, err := net.Dial("tcp", n.links)
+		if err != nil {
+			_ = controller.Close()
+			continue
+		}
+		for _, direction := range [][2]net.Conn{{controller, gateway}, {gateway, controller}} {
+			go func() {
+				_, _ = io.Copy(direction[0], direction[1])
+				_ = controller.Close()
+				_ = gateway.Close()
+			}()
+		}
+	}
 }
 
 // freeAddress is an address below the kernel's ephemeral ports, so that no other process gets it while the node is down.

@@ -84,13 +84,21 @@ type applied struct {
 	sim.Shown
 }
 
-func powerUp(t *testing.T, ranges int) *hardware {
+// dialsIn tells whether the controllers of the range dial the gateway: half of them do, the others are dialled.
+func dialsIn(rangeNumber int) bool { return rangeNumber%2 == 1 }
+
+// powerUp starts the controllers until the test ends. The gateway is where those that dial find it.
+func powerUp(t *testing.T, ranges int, gateway string) *hardware {
 	h := &hardware{heard: map[uuid.UUID][]applied{}}
 	var served []lanesim.Lane
 	for r := range ranges {
 		for n := range laneCount {
 			id := uuid.MustParse(laneID(r, n))
-			served = append(served, lanesim.Lane{ID: id, Listen: "127.0.0.1:0", Key: id.String()})
+			lane := lanesim.Lane{ID: id, Listen: "127.0.0.1:0", Key: id.String()}
+			if dialsIn(r) {
+				lane.Listen, lane.Dial = "", "ws://"+gateway+"/link/v1/"+id.String()
+			}
+			served = append(served, lane)
 		}
 	}
 	controllers, err := lanesim.New(lanesim.Settings{Now: support.Now, OnState: h.record}, served...)
@@ -113,6 +121,9 @@ func (h *hardware) controller(rangeNumber, n int) *lanesim.Controller {
 
 // link is the link of the lane in the configuration.
 func (h *hardware) link(rangeNumber, n int) string {
+	if dialsIn(rangeNumber) {
+		return fmt.Sprintf("link: {driver: incoming, key: %q}", laneID(rangeNumber, n))
+	}
 	return support.Link(h.controller(rangeNumber, n).Address(), laneID(rangeNumber, n))
 }
 
@@ -127,6 +138,9 @@ func (h *hardware) epochs() map[uuid.UUID]uint64 {
 	return epochs
 }
 
+// patient waits for an answer that says how far the ceasefire has come, for as long as a node may take.
+var patient = &http.Client{Timeout: 20 * time.Second}
+
 // ceasefire sets or lifts a hold over every range, each through one of the nodes, and returns after how long every controller has put that
 // in force.
 func (c *cluster) ceasefire(on bool) (took time.Duration) {
@@ -136,7 +150,7 @@ func (c *cluster) ceasefire(on bool) (took time.Duration) {
 	c.eachRange(func(probe *client, r *rangeFixture) {
 		n := probe.any()
 		asked.Go(func() { // the answer may wait for Redis, the controllers may not
-			operator := support.Client{API: n.current().Operations, HTTP: probe.http}
+			operator := support.Client{API: n.current().Operations, HTTP: patient}
 			answer, err := operator.Do(http.MethodPut, "/ranges/"+r.id()+"/holds", fmt.Sprintf(`{"scope":"range","id":null,"on":%v}`, on),
 				"Authorization", "Bearer "+support.Operator, "Content-Type", "application/json")
 			switch {

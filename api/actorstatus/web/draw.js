@@ -25,7 +25,7 @@ export function table(caption, columns, rows, none) {
 export const facts = (...list) => element("dl.facts", {}, ...list.map(([title, value, kind = ""]) =>
   element(kind ? `div.${kind}` : "div", {}, element("dt", {}, title), element("dd", {}, value))));
 
-export const laneLink = (row) => element("a", { href: `/actors/${row.lane_id}` }, row.name);
+export const laneLink = (row) => element("a", { href: `/actors/${row.lane_id}?range=${row.range_id}` }, row.name);
 
 // moment formats a time of day, with the date if that is not today.
 export function moment(stamp) {

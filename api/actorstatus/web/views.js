@@ -17,7 +17,8 @@ export function overview(health, search) {
   return [
     one ? element("nav", { "aria-label": "Ranges" }, element("a", { href: "/actors" }, "All ranges"), ` · ${one.name || one.range_id}`) : null,
     facts(
-      ["Ranges running", `${all.running} of ${all.ranges}`, kindIf(all.ranges - all.running, "danger")],
+      ["Ranges running", `${all.running} of ${all.ranges}${all.elsewhere > 0 ? `, ${all.elsewhere} at other nodes` : ""}`,
+        kindIf(all.ranges - all.running - all.elsewhere, "danger")],
       ["Links", `${all.links.up} up, ${all.links.down} down, ${all.links.faulty} faulty`, kindIf(all.links.down + all.links.faulty, "warn")],
       ["Store", all.stores_away > 0 ? `takes nothing of ${all.stores_away} ranges` : "takes everything", kindIf(all.stores_away, "danger")],
       ["Changes not saved", `${all.changes_unsaved}, of ${all.lanes_unsaved} lanes`, kindIf(all.stores_away, "warn")],
@@ -54,7 +55,7 @@ export function overview(health, search) {
     ], health.slowest, "No lane was given a command.")),
     one ? null : section("Ranges", table("Ranges", [
       { title: "Range", cell: ({ range_id, name }) => element("a", { href: `/actors?range=${range_id}` }, name || range_id) },
-      { title: "State", cell: ({ state, reason }) => element(`span.state.${state}`, {}, reason ? `${state}: ${reason}` : state) },
+      { title: "State", cell: ({ state, reason, node }) => element(`span.state.${state}`, {}, node ? `at ${node}` : reason ? `${state}: ${reason}` : state) },
       number("Lanes", ({ lanes }) => lanes), number("Links not up", ({ links }) => (links.down ?? 0) + (links.faulty ?? 0)),
       number("Restarts", ({ restarts }) => sum(restarts)), number("Changes not saved", ({ changes_unsaved }) => changes_unsaved),
       number("Events waiting", ({ events_waiting }) => events_waiting),

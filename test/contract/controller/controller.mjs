@@ -146,7 +146,8 @@ function dial(url) {
     clearTimeout(socket.silence);
     failures = socket.proven ? 0 : failures + 1;
     const ceiling = Math.min(250 * 2 ** failures, 15_000);
-    setTimeout(() => dial(url), (mistake !== "comes back at once" && pause) || Math.random() * ceiling);
+    if (mistake === "comes back at once" && pause) pause = 1;
+    setTimeout(() => dial(url), pause || Math.random() * ceiling);
   };
   socket.on("open", heard);
   socket.on("ping", heard);

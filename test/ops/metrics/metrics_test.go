@@ -40,6 +40,7 @@ var promised = map[string]struct{ kind, labels string }{
 
 	"links":                      {"gauge", "range state"},
 	"links_total":                {"counter", "what"},
+	"links_incoming_total":       {"counter", "outcome"},
 	"link_failures_total":        {"counter", "cause"},
 	"link_dial_seconds":          {"histogram", ""},
 	"link_round_trip_seconds":    {"histogram", ""},
