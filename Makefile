@@ -1,9 +1,12 @@
 # Every target is a line or two; what it needs and is missing it installs, or says that it cannot.
-.PHONY: build run test contract lint bench profile fuzz soak mutants package clean tools
+.PHONY: build run cluster test contract lint bench profile fuzz soak mutants package clean tools
 
 build: ; go build -o bin/rangegate ./cmd/rangegate
 
 run: build ; bin/rangegate playground
+
+# Three nodes, a Redis and a load balancer on this machine, and a page that shows which node owns what: http://127.0.0.1:8081.
+cluster: ; go run ./cmd/rangebench watch
 
 test: tools ; .ci/test
 

@@ -21,16 +21,16 @@ import (
 )
 
 // node is one of several gateways on the same Redis server, in real time.
-type node struct {
+type sharing struct {
 	gateway *Gateway
 	store   *redis.Store
 }
 
-func startNode(t *testing.T, url string) *node {
+func startSharing(t *testing.T, url string) *sharing {
 	t.Helper()
 	s, err := redis.Open(t.Context(), url, store.Retention{Events: 72 * time.Hour, History: 720 * time.Hour, Names: 240 * time.Hour, Cap: 10_000})
 	require.NoError(t, err)
-	n := &node{NewGateway(realClock(t), s, metrics.New(prometheus.NewRegistry()), zerolog.Nop()), s}
+	n := &sharing{NewGateway(realClock(t), s, metrics.New(prometheus.NewRegistry()), zerolog.Nop()), s}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
@@ -41,7 +41,7 @@ func startNode(t *testing.T, url string) *node {
 }
 
 // take starts the range here, and waits until its lanes are loaded.
-func (n *node) take(t *testing.T, settings Settings) *Range {
+func (n *sharing) take(t *testing.T, settings Settings) *Range {
 	t.Helper()
 	require.NoError(t, n.gateway.StartRange(t.Context(), settings))
 	require.Eventually(t, func() bool { return n.gateway.Ready(1) }, 10*time.Second, time.Millisecond)
@@ -61,7 +61,7 @@ func TestEventsThatAnotherOwnerLeftAreDeliveredOnce(t *testing.T) {
 		Grace: 30 * time.Second, Driver: sim.New(realClock(t).Now), Webhook: receiver, Delivery: Delivery{Slots: slots, Queue: 10_000},
 		Layout: lanes.Layout{Range: uuid.New(), Name: "Shared", Groups: []lanes.Group{{ID: group, Name: "Public"}}, Lanes: makePlaces(sold)},
 	}
-	nodes := []*node{startNode(t, server.URL()), startNode(t, server.URL())}
+	nodes := []*sharing{startSharing(t, server.URL()), startSharing(t, server.URL())}
 	answering := make(chan struct{})
 	receiver.setReply(func(ctx context.Context, event lanes.Event) lanes.Attempt {
 		select {

@@ -4,8 +4,6 @@ package clock
 
 import (
 	"fmt"
-	"os"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -26,14 +24,14 @@ type System struct{ boot string }
 
 // NewSystem fails where the kernel has no boot id or no boot clock.
 func NewSystem() (System, error) {
-	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	id, err := readBootID()
 	if err != nil {
 		return System{}, fmt.Errorf("reading the boot id: %w", err)
 	}
 	if _, err := readBootClock(); err != nil {
 		return System{}, fmt.Errorf("reading the boot clock: %w", err)
 	}
-	return System{strings.TrimSpace(string(id))}, nil
+	return System{id}, nil
 }
 
 // Now reads both clocks.
@@ -42,7 +40,7 @@ func (c System) Now() lanes.Instant {
 	if err != nil {
 		panic(err) // it answered NewSystem
 	}
-	return lanes.Instant{Wall: time.Now().UTC().Round(0), Mono: mono}
+	return lanes.Instant{Wall: time.Now().Add(wallClockAhead).UTC().Round(0), Mono: mono}
 }
 
 // Boot is the kernel's boot id.
@@ -51,7 +49,7 @@ func (c System) Boot() string { return c.boot }
 func readBootClock() (time.Duration, error) {
 	var reading unix.Timespec
 	err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &reading)
-	return time.Duration(reading.Nano()), err
+	return time.Duration(reading.Nano()) + bootClockAhead, err
 }
 
 const (

@@ -15,6 +15,8 @@ type commands struct {
 	All     all     `cmd:"" default:"withargs" help:"Measure everything, or what --only names, and print the table (the default)."`
 	Hanging hanging `cmd:"" help:"One webhook that hangs among many ranges: how much later do the others get their events?"`
 	Screens screens `cmd:"" help:"What do open control screens cost, and when do they know of a ceasefire?"`
+	Cluster cluster `cmd:"" help:"Several nodes: the way through another node, a take-over, two nodes against one."`
+	Watch   watch   `cmd:"" help:"Nodes, a Redis and a load balancer on this machine, with a page that shows which node owns what."`
 
 	// Hidden: processes for clients, controllers and receivers.
 	Controllers controllers `cmd:"" hidden:""`

@@ -37,6 +37,9 @@ type Controller struct {
 func newController(controllers *Controllers, lane Lane, address string) *Controller {
 	clock := &clock{now: controllers.settings.Now}
 	driver := sim.New(clock.Now)
+	if onState := controllers.settings.OnState; onState != nil {
+		driver.Observe(func(epoch uint64, shown sim.Shown) { onState(lane, epoch, shown) })
+	}
 	return &Controller{
 		Controller: driver.Controller(lane.ID), controllers: controllers, lane: lane, address: address, driver: driver,
 		clock: clock, connections: make(map[*connection]struct{}),

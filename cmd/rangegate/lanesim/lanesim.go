@@ -40,6 +40,9 @@ type Settings struct {
 	DialOnRequest bool
 	// OnFault is called at every random fault. It may be nil.
 	OnFault func(lane Lane, fault string, lasts time.Duration)
+	// OnState is called at every state that a controller puts in force, with the epoch of the gateway that has sent it: in their order,
+	// with the controller's lock held. It may be nil.
+	OnState func(lane Lane, epoch uint64, shown sim.Shown)
 }
 
 // Lane is a lane whose controller is simulated.

@@ -67,10 +67,7 @@ type Shown struct {
 func (c *Controller) Shown() Shown {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := c.update()
-	shown := c.line.Shown
-	shown.Open, shown.Remaining = c.line.open(now), c.line.remaining(now)
-	return shown
+	return c.line.shownAt(c.update())
 }
 
 // Unacked returns how many reports the controller stores.
@@ -273,6 +270,13 @@ func newFireLine(s link.State, now lanes.Instant) fireLine {
 		f.Purchasing, f.Purchase = s.Purchasing, s.Session.Purchase
 	}
 	return f
+}
+
+// shownAt returns what is visible of the fire line at that instant.
+func (f fireLine) shownAt(now lanes.Instant) Shown {
+	shown := f.Shown
+	shown.Open, shown.Remaining = f.open(now), f.remaining(now)
+	return shown
 }
 
 // countsDown reports whether the countdown runs.

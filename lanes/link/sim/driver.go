@@ -20,6 +20,7 @@ import (
 // Driver connects to simulated controllers, one for each lane. It makes a controller at its first use.
 type Driver struct {
 	now       func() lanes.Instant
+	observe   func(epoch uint64, shown Shown) // nil: nobody observes
 	autopilot atomic.Pointer[Autopilot]
 
 	mu          sync.Mutex
@@ -32,6 +33,10 @@ var _ link.Driver = (*Driver)(nil)
 func New(now func() lanes.Instant) *Driver {
 	return &Driver{now: now, controllers: make(map[uuid.UUID]*Controller)}
 }
+
+// Observe has the driver tell of every state that a controller puts in force, and of the epoch of the gateway that has sent it. It is called
+// in the order of the states, with the controller's lock held, and has to be set before the first dial.
+func (d *Driver) Observe(observe func(epoch uint64, shown Shown)) { d.observe = observe }
 
 // Controller returns the lane's controller, which was powered up at its first use.
 func (d *Driver) Controller(lane uuid.UUID) *Controller {
@@ -135,6 +140,9 @@ func (conn *connection) apply() bool {
 	}
 	conn.stateTaken = true
 	c.line = newFireLine(*s, c.driver.now())
+	if c.driver.observe != nil {
+		c.driver.observe(c.epoch, c.line.shownAt(c.driver.now()))
+	}
 	revision := s.Revision
 	conn.enqueue(func(receiver link.Receiver) { receiver.Applied(revision) })
 	return true

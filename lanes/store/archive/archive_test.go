@@ -147,7 +147,7 @@ func (emptyTarget) Ranges(context.Context) ([]uuid.UUID, error) { return nil, ni
 // A range that needs several scripts is written completely or not at all.
 func TestALargeRangeIsWrittenCompletelyOrNotAtAll(t *testing.T) {
 	t.Parallel()
-	const count = 12_000
+	const count = 5500 // a script has 5000
 	source := file(t)
 	s := source.serve(t, keepAll)
 	epoch, err := s.Claim(t.Context(), ids[0], opening)
@@ -161,7 +161,7 @@ func TestALargeRangeIsWrittenCompletelyOrNotAtAll(t *testing.T) {
 		ended.Session.ID, ended.Session.Customer = uuid.NewSHA1(ids[1], fmt.Append(nil, i)), "Jo"
 		b.Ended = append(b.Ended, ended)
 	}
-	for i := range uint64(count + 6000) { // more than of other kinds
+	for i := range uint64(2 * count) { // more than of other kinds
 		b.Acts = append(b.Acts, lanes.Act{Cursor: i + 1, At: opening, Who: "sam", What: "stop"})
 	}
 	require.NoError(t, s.Flush(t.Context(), b))
@@ -171,7 +171,7 @@ func TestALargeRangeIsWrittenCompletelyOrNotAtAll(t *testing.T) {
 	server := redistest.Start(t)
 	target, memory := on(server), admin(t, server)
 	require.NoError(t, memory.ConfigSet(t.Context(), "maxmemory-policy", "noeviction").Err())
-	require.NoError(t, memory.ConfigSet(t.Context(), "maxmemory", "8mb").Err())
+	require.NoError(t, memory.ConfigSet(t.Context(), "maxmemory", "4mb").Err())
 	require.ErrorContains(t, target.importFrom(t, exported, opening), "OOM")
 	size, err := memory.DBSize(t.Context()).Result()
 	require.NoError(t, err)

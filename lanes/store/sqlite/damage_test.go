@@ -193,21 +193,21 @@ func TestDamageOfTheFileIsNamedOrHarmless(t *testing.T) {
 		times int
 		do    func()
 	}{
-		{"a bit flipped", 150, func() { file()[anywhere()] ^= 1 << random.IntN(8) }},
-		{"a bit flipped at a page's begin", 100, func() { aPage()[random.IntN(96)] ^= 1 << random.IntN(8) }},
-		{"a byte written over", 50, func() { file()[anywhere()] = byte(random.Uint32()) }},
-		{"a sector of zeros", 25, func() { clear(file()[anywhere()&^511:][:512]) }},
-		{"a sector of ones", 25, func() { copy(file()[anywhere()&^511:], bytes.Repeat([]byte{0xff}, 512)) }},
-		{"a page of zeros", 25, func() { clear(aPage()) }},
-		{"a page in another's place", 25, func() { copy(aPage(), aPage()) }},
-		{"a page as it was before", 50, func() {
+		{"a bit flipped", 60, func() { file()[anywhere()] ^= 1 << random.IntN(8) }},
+		{"a bit flipped at a page's begin", 40, func() { aPage()[random.IntN(96)] ^= 1 << random.IntN(8) }},
+		{"a byte written over", 20, func() { file()[anywhere()] = byte(random.Uint32()) }},
+		{"a sector of zeros", 10, func() { clear(file()[anywhere()&^511:][:512]) }},
+		{"a sector of ones", 10, func() { copy(file()[anywhere()&^511:], bytes.Repeat([]byte{0xff}, 512)) }},
+		{"a page of zeros", 10, func() { clear(aPage()) }},
+		{"a page in another's place", 10, func() { copy(aPage(), aPage()) }},
+		{"a page as it was before", 20, func() {
 			number := random.IntN(min(len(f.older), len(f.file)) / pageSize)
 			copy(page(file(), number), page(f.older, number))
 		}},
 		{"the header of an older file", 1, func() { copy(file()[:100], f.older) }},
 	} {
 		counted := map[string]int{}
-		for i := range damage.times {
+		for i := range damage.times * rounds() {
 			f.damagedFile = slices.Clone(f.file)
 			damage.do()
 			counted[f.try(t, fmt.Sprint(damage.name, " ", i))]++
@@ -231,7 +231,7 @@ func TestFlippedBitsAreNamedOrHarmlessOrATornTail(t *testing.T) {
 		{"the WAL", crashed, &crashed.damagedWAL},
 	} {
 		counted := map[string]int{}
-		for range 70 * rounds() {
+		for range 30 * rounds() {
 			f := damaged.f
 			f.damagedFile, f.damagedWAL = slices.Clone(f.file), slices.Clone(f.wal)
 			offset := random.IntN(len(*damaged.bytes))

@@ -71,7 +71,7 @@ func TestKilledDuringFlushes(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rangegate.db")
 	acknowledged := make([]uint64, len(killedRanges))
-	for range 12 {
+	for range 6 * rounds() {
 		gateway := exec.Command(os.Args[0])
 		gateway.Env = append(os.Environ(), flushing+"="+path)
 		out, err := gateway.StdoutPipe()

@@ -14,7 +14,7 @@ import (
 
 // The month of a large range.
 const (
-	monthLanes    = 100
+	monthLanes    = 50
 	monthDays     = 30
 	monthSessions = 4 // of a lane, each day
 	monthEvents   = 6 // of a session

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"flag"
 	"maps"
 	"slices"
 	"time"
@@ -139,6 +140,14 @@ func (m *model) draw(t *rapid.T, lanePool []uuid.UUID) store.Batch {
 		b.Holds = new(drawHolds(t, m.holds, lanePool))
 	}
 	return b
+}
+
+// A test run compares 25 sequences on each bench: what a script interpreter and the race detector do to more of them takes half a minute of
+// processor time each. make soak passes -rapid.checks for as many as the library would draw.
+func init() {
+	if err := flag.Set("rapid.checks", "25"); err != nil {
+		panic(err)
+	}
 }
 
 func behavesLikeTheModel(s *fixture) {

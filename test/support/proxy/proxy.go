@@ -40,9 +40,10 @@ func (p *Proxy) Addr() string { return p.proxy.Listen }
 // Disturb adds a kind of disturbance in one direction: upstream is towards the server. repair removes it.
 func (p *Proxy) Disturb(kind, direction string, attributes Attributes) (repair func()) {
 	p.t.Helper()
-	_, err := p.proxy.AddToxic(kind, kind, direction, 1, attributes)
+	name := kind + "-" + direction
+	_, err := p.proxy.AddToxic(name, kind, direction, 1, attributes)
 	require.NoError(p.t, err)
-	return func() { require.NoError(p.t, p.proxy.RemoveToxic(kind)) }
+	return func() { require.NoError(p.t, p.proxy.RemoveToxic(name)) }
 }
 
 // Redirect points the proxy at another server and breaks off the connections to the first.

@@ -1,0 +1,303 @@
+// Package localcluster runs several nodes of the gateway and their Redis on this machine, as real processes, with a load balancer in front.
+//
+//	localcluster.go  the nodes and Redis      balancer.go  the load balancer
+package localcluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Settings are what a cluster is made of.
+type Settings struct {
+	Dir    string // of the configuration, the logs and the binary
+	Redis  string // host:port
+	Nodes  int
+	Ranges int
+	Lanes  int // of each range, simulated
+	TTL    time.Duration
+}
+
+// Cluster is the nodes. Its methods may be called from any goroutine.
+type Cluster struct {
+	Settings
+	Nodes  []*Node
+	binary string
+}
+
+// Node is one process of the gateway at a time.
+type Node struct {
+	Name       string
+	Address    string // of the API, host:port
+	Operations string // of the operations address, likewise
+	peers      string // of the address for the other nodes
+	cluster    *Cluster
+
+	mu        sync.Mutex
+	process   *exec.Cmd
+	ended     chan struct{} // closed when the process has ended
+	suspended bool
+}
+
+// Operator is the operations token of all nodes.
+const Operator = "operator"
+
+// RangeID is the id of the range with that number, from 0, which has that of the playground.
+func RangeID(n int) uuid.UUID {
+	if n == 0 {
+		return uuid.MustParse("11111111-1111-4111-8111-111111111111")
+	}
+	return numbered("11111111-1111-4111-8111-%012d", n)
+}
+
+// Token is the token of that range. The first range has that of the playground.
+func Token(n int) string {
+	if n == 0 {
+		return "22222222-2222-4222-8222-222222222222"
+	}
+	return numbered("22222222-2222-4222-8222-%012d", n).String()
+}
+
+// GroupID is the id of the access group of that range.
+func GroupID(n int) uuid.UUID { return numbered("33333333-3333-4333-8333-%012d", n) }
+
+// LaneID is the id of a lane of that range.
+func LaneID(n, lane int) uuid.UUID {
+	return uuid.MustParse(fmt.Sprintf("44444444-4444-4444-8444-%06d%06d", n, lane))
+}
+
+func numbered(format string, n int) uuid.UUID { return uuid.MustParse(fmt.Sprintf(format, n)) }
+
+// New builds the gateway and chooses the addresses. It starts nothing.
+func New(ctx context.Context, s Settings) (*Cluster, error) {
+	c := &Cluster{Settings: s, binary: filepath.Join(s.Dir, "rangegate")}
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", c.binary, "rangegate/cmd/rangegate")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("building the gateway: %w: %s", err, out)
+	}
+	for n := range s.Nodes {
+		node := &Node{Name: fmt.Sprintf("node-%d", n+1), cluster: c}
+		for _, address := range []*string{&node.Address, &node.Operations, &node.peers} {
+			var err error
+			if *address, err = freeAddress(); err != nil {
+				return nil, err
+			}
+		}
+		c.Nodes = append(c.Nodes, node)
+	}
+	return c, os.WriteFile(c.configuration(), c.text(), 0o600)
+}
+
+func (c *Cluster) configuration() string { return filepath.Join(c.Dir, "rangegate.yaml") }
+
+// freeAddress is an address whose port nobody has at the moment.
+func freeAddress() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return listener.Addr().String(), listener.Close()
+}
+
+// text is the configuration that all nodes share. What differs is in the environment of each.
+func (c *Cluster) text() []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "environment: playground\nhttp: {limits: {requests: 0}}\noperations: {token: %s}\nstore: {redis: \"redis://%s/0\"}\n"+
+		"nodes: {name: node, address: \"127.0.0.1:0\", ttl: %s}\nlog: {level: warn}\nranges:\n", Operator, c.Redis, c.TTL)
+	for n := range c.Ranges {
+		fmt.Fprintf(&b, "  - id: %s\n    name: Range %d\n    tokens: [%s]\n    groups: [{id: %s, name: Public}]\n    bays: [{id: %s, name: Bay}]\n    lanes:\n",
+			RangeID(n), n+1, Token(n), GroupID(n), numbered("55555555-5555-4555-8555-%012d", n))
+		for lane := range c.Lanes {
+			fmt.Fprintf(&b, "      - {id: %s, name: Lane %d, bay: %s}\n", LaneID(n, lane), lane+1, numbered("55555555-5555-4555-8555-%012d", n))
+		}
+	}
+	return b.Bytes()
+}
+
+func (n *Node) log() string { return filepath.Join(n.cluster.Dir, n.Name+".log") }
+
+// Start starts the node's process, unless it runs. It does not wait until the process is ready.
+func (n *Node) Start() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.running() {
+		return nil
+	}
+	log, err := os.OpenFile(n.log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	process := exec.Command(n.cluster.binary, "serve", "--config", n.cluster.configuration())
+	for _, setting := range os.Environ() {
+		if !strings.HasPrefix(setting, "RANGEGATE_") {
+			process.Env = append(process.Env, setting)
+		}
+	}
+	process.Env = append(process.Env, "RANGEGATE_HTTP_ADDRESS="+n.Address, "RANGEGATE_OPERATIONS_ADDRESS="+n.Operations,
+		"RANGEGATE_NODES_NAME="+n.Name, "RANGEGATE_NODES_ADDRESS="+n.peers)
+	process.Stderr = log
+	process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true} // an interrupt is for this program
+	if err := process.Start(); err != nil {
+		return errors.Join(err, log.Close())
+	}
+	ended := make(chan struct{})
+	n.process, n.ended, n.suspended = process, ended, false
+	go func() {
+		_ = process.Wait() // killed, or told to end
+		_ = log.Close()
+		close(ended)
+	}()
+	return nil
+}
+
+// running reports whether there is a process. mu is held.
+func (n *Node) running() bool {
+	if n.process == nil {
+		return false
+	}
+	select {
+	case <-n.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// Signal sends the process a signal, if there is one.
+func (n *Node) Signal(signal syscall.Signal) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.running() {
+		return nil
+	}
+	switch signal {
+	case syscall.SIGSTOP:
+		n.suspended = true
+	case syscall.SIGCONT:
+		n.suspended = false
+	}
+	return n.process.Process.Signal(signal)
+}
+
+// Wait waits until the process has ended, at most for so long.
+func (n *Node) Wait(within time.Duration) error {
+	n.mu.Lock()
+	ended := n.ended
+	n.mu.Unlock()
+	if ended == nil {
+		return nil
+	}
+	select {
+	case <-ended:
+		return nil
+	case <-time.After(within):
+		return fmt.Errorf("%s does not end", n.Name)
+	}
+}
+
+// State is the process in a word, and its id.
+func (n *Node) State() (state string, pid int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case !n.running():
+		return "ended", 0
+	case n.suspended:
+		return "suspended", n.process.Process.Pid
+	}
+	return "runs", n.process.Process.Pid
+}
+
+// Ready reports whether the node is ready.
+func (n *Node) Ready() bool {
+	client := http.Client{Timeout: 500 * time.Millisecond}
+	response, err := client.Get("http://" + n.Operations + "/readyz")
+	if err != nil {
+		return false
+	}
+	_ = response.Body.Close()
+	return response.StatusCode == http.StatusOK
+}
+
+// StartAll starts the nodes and waits until each is ready.
+func (c *Cluster) StartAll(ctx context.Context, nodes ...*Node) error {
+	for _, n := range nodes {
+		if err := n.Start(); err != nil {
+			return err
+		}
+	}
+	for _, n := range nodes {
+		for !n.Ready() {
+			if state, _ := n.State(); state == "ended" {
+				said, _ := os.ReadFile(n.log())
+				return fmt.Errorf("%s has ended: %s", n.Name, said)
+			}
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	}
+	return nil
+}
+
+// StopAll tells every node to end, and kills those that do not.
+func (c *Cluster) StopAll() {
+	for _, n := range c.Nodes {
+		_ = n.Signal(syscall.SIGCONT)
+		_ = n.Signal(syscall.SIGTERM)
+	}
+	for _, n := range c.Nodes {
+		if n.Wait(15*time.Second) != nil {
+			_ = n.Signal(syscall.SIGKILL)
+			_ = n.Wait(15 * time.Second)
+		}
+	}
+}
+
+// CPU returns the processor time that the node's process has used.
+func (n *Node) CPU() (time.Duration, error) {
+	_, pid := n.State()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+2:])) // from the third one on
+	const user, system, tick = 14 - 3, 15 - 3, time.Second / 100
+	var sum time.Duration
+	for _, field := range []int{user, system} {
+		ticks, err := strconv.ParseInt(fields[field], 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		sum += time.Duration(ticks) * tick
+	}
+	return sum, nil
+}
+
+// Memory returns the resident memory of the node's process, in bytes.
+func (n *Node) Memory() (int64, error) {
+	_, pid := n.State()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		return 0, err
+	}
+	pages, err := strconv.ParseInt(strings.Fields(string(text))[1], 10, 64)
+	return pages * int64(os.Getpagesize()), err
+}

@@ -1,0 +1,134 @@
+package cluster
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes/store/redis/redistest"
+	"rangegate/test/support"
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+// Whatever happens to nodes, to Redis and to the networks between them, every range is served again, nothing that was acknowledged is lost,
+// nothing that was refused has happened, and no event is received twice.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	rounds, ttl := number(t, "CLUSTER_ROUNDS", 20), time.Duration(number(t, "CLUSTER_TTL", 1))*time.Second
+	c := newCluster(t, settings{ttl: ttl, ranges: 300})
+	began := time.Now()
+	c.start(c.nodes...)
+	c.sellLong()
+	t.Logf("started, and every range sells, within %.1f s", time.Since(began).Seconds())
+
+	defer c.work()()
+
+	var order []int
+	for round := range rounds {
+		if len(order) == 0 {
+			order = c.random.Perm(len(faults))
+		}
+		f, n := faults[order[0]], c.nodes[c.random.IntN(len(c.nodes))]
+		order = order[1:]
+		t.Logf("round %d, %s: %s", round+1, n.name, f.name)
+		took := c.inflict(f, n)
+		t.Logf("round %d: %s", round+1, took)
+		require.False(t, t.Failed())
+	}
+	c.judge(clockError)
+}
+
+// Redis hangs for many TTLs, and all nodes are healthy: no range changes its owner, and a ceasefire through any node reaches every lane that
+// is connected.
+func TestRedisHangsForTwentySeconds(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, settings{ttl: time.Second, ranges: 60})
+	c.start(c.nodes...)
+	c.sellLong()
+	c.waitControllers()
+	before := c.waitBalanced()
+
+	c.redis.Hang()
+	begun := time.Now()
+	time.Sleep(3 * time.Second) // every lease has ended
+	held := c.ceasefire(true)
+	t.Logf("every controller has locked %.1f s after the ceasefire was called", held.Seconds())
+	time.Sleep(time.Until(begun.Add(20 * time.Second)))
+	c.requireOwners(before)
+	c.redis.Wake()
+
+	took := c.waitServed(now())
+	t.Logf("served again: %s", took)
+	time.Sleep(5 * time.Second) // renewed for several TTLs: now others could take over
+	c.requireOwners(before)
+	c.ceasefire(false)
+	c.judgeControllers()
+}
+
+// requireOwners requires that every controller listens to the same owner as before. A range that was dropped and claimed again has another
+// epoch, whoever has claimed it.
+func (c *cluster) requireOwners(before map[uuid.UUID]uint64) {
+	c.t.Helper()
+	changed := 0
+	for lane, epoch := range c.hardware.epochs() {
+		if before[lane] != epoch {
+			changed++
+		}
+	}
+	if changed > 0 {
+		c.logNodes("own")
+	}
+	require.Zero(c.t, changed, "controllers of %d have another owner", len(before))
+}
+
+// The master dies and a Sentinel promotes a replica, which has all that was acknowledged.
+func TestFailoverBySentinel(t *testing.T) {
+	t.Parallel()
+	master := redistest.Start(t)
+	for range 2 {
+		redistest.StartReplica(t, master)
+	}
+	sentinel := redistest.StartSentinel(t, "main", master)
+	waitReplicas(t, sentinel, 2)
+	c := newCluster(t, settings{
+		ttl: time.Second, ranges: 60,
+		store: "redis://" + sentinel.Addr() + "/0?master_name=main&wait_replicas=1&read_timeout=1s",
+	})
+	c.start(c.nodes...)
+	c.sellLong()
+	defer c.work()()
+	time.Sleep(2 * time.Second)
+
+	c.faultEpoch.Add(1)
+	died := now()
+	master.Kill()
+	t.Logf("the master dies: %s", c.waitServed(died))
+	c.sleep(2)
+	c.faultEpoch.Add(1)
+	time.Sleep(2 * time.Second)
+	c.judge(clockError)
+}
+
+// waitReplicas waits until the Sentinel knows that many replicas, in sync with the master.
+func waitReplicas(t *testing.T, sentinel *redistest.Server, replicas int) {
+	client := goredis.NewSentinelClient(&goredis.Options{Addr: sentinel.Addr()})
+	defer func() { _ = client.Close() }()
+	support.Eventually(t, "the Sentinel knows the replicas", func() bool {
+		found, err := client.Replicas(t.Context(), "main").Result()
+		up := 0
+		for _, replica := range found {
+			if replica["master-link-status"] == "ok" {
+				up++
+			}
+		}
+		return err == nil && up == replicas
+	})
+}
+
+// clockError is how exactly time is counted that a session has spent on several machines (docs/ownership.md).
+const clockError = 500 * time.Millisecond

@@ -1,0 +1,162 @@
+package cluster
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rangegate/test/support/proxy"
+)
+
+// fault is something that is done to the cluster. It begins, lasts for some TTLs, and ends.
+type fault struct {
+	name string
+	// served is when and where every range is served again.
+	served place
+	// stale: a node may not know for a while that it has lost ranges.
+	stale bool
+	lasts float64
+	begin func(c *cluster, n *node) (end func())
+}
+
+// place is where every range is served again.
+type place int
+
+const (
+	afterwards place = iota // at any node, once the fault is over
+	anywhere                // while it lasts, at some node or other
+	elsewhere               // while it lasts, at each of the other nodes
+)
+
+// faults are all kinds. A round has one of them, at a node of the seed's choice; each kind comes once before any comes again.
+var faults = []fault{
+	{"kill -9", elsewhere, false, 0, func(c *cluster, n *node) func() {
+		n.current().Kill()
+		return func() { c.start(n) }
+	}},
+	{"suspended for less than the lease", afterwards, true, 0.6, suspend},
+	{"suspended for longer than the lease", elsewhere, true, 1, suspend},
+	{"suspended again as soon as it goes on", elsewhere, true, 0, func(c *cluster, n *node) func() {
+		n.suspend()
+		c.sleep(2)
+		n.resume()
+		c.sleep(0.1)
+		return suspend(c, n)
+	}},
+	{"cut off from Redis", elsewhere, true, 0.5, func(_ *cluster, n *node) func() { return cut(n.redis) }},
+	{"cut off from Redis for less than the lease", afterwards, false, 0.5, func(_ *cluster, n *node) func() { return cut(n.redis) }},
+	{"not reached by the other nodes", anywhere, false, 1, func(_ *cluster, n *node) func() { return cut(n.peers) }},
+	{"no node reaches another", anywhere, false, 1, func(c *cluster, _ *node) func() {
+		var all []*proxy.Proxy
+		for _, n := range c.nodes {
+			all = append(all, n.peers)
+		}
+		return cut(all...)
+	}},
+	{"cut off from Redis and not reached by the other nodes", elsewhere, true, 0.5, func(_ *cluster, n *node) func() { return cut(n.redis, n.peers) }},
+	{"Redis hangs", afterwards, false, 3, func(c *cluster, _ *node) func() {
+		c.redis.Hang()
+		return c.redis.Wake
+	}},
+	{"Redis restarts", afterwards, false, 1, func(c *cluster, _ *node) func() {
+		c.redis.Kill()
+		return c.redis.Restart
+	}},
+	{"Redis restarts, and a node dies meanwhile", afterwards, false, 1, func(c *cluster, n *node) func() {
+		c.redis.Kill()
+		n.current().Kill()
+		return func() {
+			c.redis.Restart()
+			c.start(n)
+		}
+	}},
+	{"drained", elsewhere, false, 0, func(c *cluster, n *node) func() {
+		c.drain(n)
+		return func() { c.start(n) }
+	}},
+	{"a rolling upgrade", anywhere, false, 0, func(c *cluster, _ *node) func() {
+		for _, n := range c.nodes {
+			c.drain(n)
+			c.start(n)
+		}
+		return func() {}
+	}},
+	{"two nodes die, and start at once", anywhere, false, 0, func(c *cluster, n *node) func() {
+		both := c.others(n)
+		for _, other := range both {
+			other.current().Kill()
+		}
+		return func() { c.start(both...) }
+	}},
+	{"a reload on one node, and later on the others", anywhere, false, 2, func(c *cluster, n *node) func() {
+		c.reconfigure(n)
+		return func() { c.reconfigure(c.others(n)...) }
+	}},
+}
+
+func suspend(_ *cluster, n *node) (end func()) {
+	n.suspend()
+	return n.resume
+}
+
+func (c *cluster) sleep(ttls float64) { time.Sleep(time.Duration(ttls * float64(c.ttl))) }
+
+func (c *cluster) drain(n *node) {
+	n.setLeaving()
+	require.Zero(c.t, n.current().Terminate(), "it ends as it should")
+}
+
+func (c *cluster) others(n *node) (others []*node) {
+	for _, other := range c.nodes {
+		if other != n {
+			others = append(others, other)
+		}
+	}
+	return others
+}
+
+// reconfigure gives the nodes another configuration, with the range's name as the difference.
+func (c *cluster) reconfigure(nodes ...*node) {
+	for _, n := range nodes {
+		text, err := os.ReadFile(n.config)
+		require.NoError(c.t, err)
+		first, second := "name: Range 0\n", "name: Renamed\n"
+		if strings.Contains(string(text), second) {
+			first, second = second, first
+		}
+		require.NoError(c.t, os.WriteFile(n.config, []byte(strings.Replace(string(text), first, second, 1)), 0o600))
+		n.current().Signal(syscall.SIGHUP)
+	}
+}
+
+// inflict has a fault happen, from its beginning to its end, and waits until every range is served. It returns how long that took: from the
+// beginning, where other nodes serve the ranges meanwhile, otherwise from the end.
+func (c *cluster) inflict(f fault, on *node) (took served) {
+	c.t.Helper()
+	if f.stale {
+		c.faultEpoch.Add(1)
+	}
+	began := now()
+	end := f.begin(c, on)
+	if f.served == elsewhere {
+		c.avoided.Store(on)
+	}
+	if f.served != afterwards {
+		took = c.waitServed(began)
+	}
+	c.sleep(f.lasts)
+	end()
+	c.avoided.Store(nil)
+	over := now()
+	if after := c.waitServed(over); f.served == afterwards {
+		took = after
+	}
+	if f.stale {
+		c.sleep(2) // a node that went on late learns what it has lost
+		c.faultEpoch.Add(1)
+	}
+	return took
+}

@@ -1,0 +1,309 @@
+package cluster
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/test/support"
+)
+
+// shownFaults is how many faults of a kind are logged: one mistake easily shows at every range.
+const shownFaults = 8
+
+// fault fails the test.
+func (c *cluster) fault(format string, about ...any) {
+	c.faultsMu.Lock()
+	defer c.faultsMu.Unlock()
+	if c.faults == nil {
+		c.faults = map[string]int{}
+	}
+	if c.faults[format]++; c.faults[format] <= shownFaults {
+		c.t.Errorf(format, about...)
+	}
+}
+
+// judge ends every session, and compares what clients, controllers and the receiver have seen with each other and with what the nodes show.
+func (c *cluster) judge(clockError time.Duration) {
+	c.t.Helper()
+	c.stopWork()
+	c.judgeLanes()
+	c.judgeControllers()
+	c.judgeTime(clockError)
+	c.judgeEvents()
+	for what, times := range c.faults {
+		if times > shownFaults {
+			c.t.Logf("%d times: %s", times, what)
+		}
+	}
+}
+
+// judgeLanes checks that everything that clients were answered fits one order of requests, for each lane: what was acknowledged has
+// happened, what was refused has not, whichever node was asked.
+func (c *cluster) judgeLanes() {
+	c.t.Helper()
+	var mu sync.Mutex
+	counted := map[string]int{}
+	c.eachRange(func(probe *client, r *rangeFixture) {
+		for _, l := range r.lanes {
+			for range 2 * len(c.nodes) { // through every node, more or less
+				probe.read(l)
+			}
+			l.mu.Lock()
+			history := slices.Clone(l.history)
+			l.mu.Unlock()
+			verdict := porcupine.CheckOperationsTimeout(laneModel, history, time.Minute)
+			mu.Lock()
+			for _, o := range history {
+				counted[o.Input.(call).kind+" "+string(o.Output.(reply).outcome)]++
+			}
+			if verdict != porcupine.Ok {
+				c.fault("range %d lane %d: no order of requests explains the answers (%v):\n%s", r.number, l.number, verdict, describe(history))
+			}
+			mu.Unlock()
+		}
+	})
+	c.t.Logf("requests: %v", counted)
+	for _, needed := range []string{"create done", "create refused", "modify done", "pause done", "resume done", "stop done", "read done"} {
+		require.Positive(c.t, counted[needed], needed)
+	}
+}
+
+// describe is the end of a history, in the order of the answers, up to what cannot be explained.
+func describe(history []porcupine.Operation) string {
+	slices.SortFunc(history, func(a, b porcupine.Operation) int { return cmp.Compare(a.Return, b.Return) })
+	bad := len(history)
+	for n := 1; n <= len(history); n++ {
+		if porcupine.CheckOperationsTimeout(laneModel, history[:n], 10*time.Second) != porcupine.Ok {
+			bad = n
+			break
+		}
+	}
+	var text strings.Builder
+	for _, o := range history[max(0, bad-20):bad] {
+		end := fmt.Sprint(time.Duration(o.Return))
+		if o.Return == forever {
+			end = "?"
+		}
+		fmt.Fprintf(&text, "  %v to %s, client %d: %+v: %+v\n", time.Duration(o.Call), end, o.ClientId, o.Input, o.Output)
+	}
+	return text.String()
+}
+
+// judgeControllers checks that no controller has put a state in force of a gateway with a lower epoch than it had seen, and that each one
+// has what the nodes show.
+func (c *cluster) judgeControllers() {
+	c.t.Helper()
+	epochs := 0
+	c.hardware.mu.Lock()
+	for lane, states := range c.hardware.heard {
+		for i, s := range states[1:] {
+			if s.epoch < states[i].epoch {
+				c.fault("lane %s put a state of epoch %d in force after one of %d", lane, s.epoch, states[i].epoch)
+			}
+			if s.epoch != states[i].epoch {
+				epochs++
+			}
+		}
+	}
+	c.hardware.mu.Unlock()
+	c.t.Logf("controllers changed to a newer owner %d times", epochs)
+	require.Positive(c.t, epochs)
+
+	c.waitControllers()
+}
+
+// waitControllers waits until each controller is connected and has what the nodes show.
+func (c *cluster) waitControllers() {
+	c.t.Helper()
+	c.eachRange(func(probe *client, r *rangeFixture) {
+		differs := ""
+		for end := time.Now().Add(support.Patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+			if differs = c.compareControllers(probe, r); differs == "" {
+				return
+			}
+		}
+		c.fault("%s", differs)
+	})
+}
+
+func (c *cluster) compareControllers(probe *client, r *rangeFixture) (differs string) {
+	var statuses []support.LaneStatus
+	if err := probe.get(r, "/lanes/status", &statuses); err != nil {
+		return err.Error()
+	}
+	for i, status := range statuses {
+		shown := c.hardware.controller(r.number, i).Shown()
+		session := ""
+		if status.Session != nil {
+			session = *status.Session
+		}
+		switch {
+		case status.Link != "up":
+			return fmt.Sprintf("range %d lane %d: the link is %s", r.number, i, status.Link)
+		case session != "" && session != shown.Session.String() || (session == "") != (shown.Session == [16]byte{}):
+			return fmt.Sprintf("range %d lane %d has session %s, and its controller %s", r.number, i, session, shown.Session)
+		case shown.Hold != status.Hold || shown.Open != (status.Phase == "running" && !status.Hold):
+			return fmt.Sprintf("range %d lane %d is %s, and its fire line open: %v", r.number, i, status.Phase, shown.Open)
+		}
+	}
+	return ""
+}
+
+// get reads from any node until one answers.
+func (c *client) get(r *rangeFixture, path string, into any) (err error) {
+	for end := time.Now().Add(support.Patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		n := c.any()
+		if n == nil {
+			continue
+		}
+		var answer support.Answer
+		if answer, err = c.at(n, r).Do(http.MethodGet, path, ""); err != nil {
+			continue
+		}
+		if answer.Status == http.StatusOK {
+			return json.Unmarshal([]byte(answer.Body), into)
+		}
+		err = fmt.Errorf("GET %s of range %d: %d %s", path, r.number, answer.Status, answer.Body)
+	}
+	return err
+}
+
+// judgeTime ends the long sessions and checks that used and left are what was sold, and that what was used is the time that went by here,
+// whichever machines it was counted on.
+func (c *cluster) judgeTime(clockError time.Duration) {
+	c.t.Helper()
+	ended := make([]span, len(c.ranges))
+	c.eachRange(func(probe *client, r *rangeFixture) {
+		l := r.lanes[longLane]
+		ended[r.number].lo = now()
+		probe.command(c.t.Context(), l, call{kind: "stop", session: l.getNewest()})
+		ended[r.number].hi = now()
+	})
+	var mu sync.Mutex
+	var worst time.Duration
+	c.eachRange(func(probe *client, r *rangeFixture) {
+		var page struct{ Sessions []support.Session }
+		err := probe.get(r, "/history?limit=1000", &page)
+		mu.Lock()
+		defer mu.Unlock()
+		if !assert.NoError(c.t, err) {
+			return
+		}
+		found := false
+		for _, s := range page.Sessions {
+			sold := time.Duration(s.Minutes) * time.Minute
+			if off := s.Used.Duration + s.Left.Duration - sold; off.Abs() > 2*time.Millisecond {
+				c.fault("range %d, session %s: %s used and %s left of %s", r.number, s.ID, s.Used, s.Left, sold)
+			}
+			if s.ID != r.lanes[longLane].getNewest() {
+				continue
+			}
+			found = true
+			least, most := ended[r.number].lo-r.longAt.hi, ended[r.number].hi-r.longAt.lo
+			off := max(0, least-s.Used.Duration, s.Used.Duration-most)
+			worst = max(worst, off)
+			if off > clockError {
+				c.fault("range %d, session %s used %s, and between %s and %s went by", r.number, s.ID, s.Used, least, most)
+			}
+		}
+		if !found {
+			c.fault("range %d: the session that was stopped is not in the history", r.number)
+		}
+	})
+	c.t.Logf("time used differs from time that went by by %s at most", worst)
+}
+
+// judgeEvents checks that every event of every range was received once at most, in the order of the log for each lane, and that the log has
+// all that was received. The order of an attempt that was interrupted is not judged: a node that was suspended in the middle of it may send
+// it when it goes on, after the next owner has sent later ones (docs/ownership.md).
+func (c *cluster) judgeEvents() {
+	c.t.Helper()
+	arrived := map[string]int{} // when, by id
+	perLane := map[string][]string{}
+	for i, a := range c.receiver.Arrived() {
+		if _, twice := arrived[a.ID]; twice {
+			c.fault("%s of lane %s, %s, was received twice", a.Event, a.Lane, a.ID)
+		}
+		if a.Overlaps {
+			c.fault("%s of lane %s was received before the one before it was answered", a.Event, a.Lane)
+		}
+		arrived[a.ID] = i
+		perLane[a.Lane] = append(perLane[a.Lane], a.ID)
+	}
+	var mu sync.Mutex
+	counted := map[string]int{}
+	c.eachRange(func(probe *client, r *rangeFixture) {
+		log, err := probe.attemptedEvents(r)
+		mu.Lock()
+		defer mu.Unlock()
+		if !assert.NoError(c.t, err) {
+			return
+		}
+		logged := map[string]bool{}
+		last := map[string]int{}
+		for _, e := range log {
+			id := "msg_" + e.ID
+			logged[id] = true
+			at, received := arrived[id]
+			outcome := e.Outcome()
+			counted[fmt.Sprintf("%s, received %v", outcome, received)]++
+			if outcome == "200" && !received {
+				c.fault("range %d: %s is logged as delivered, and was not received", r.number, e.Payload.Event)
+			}
+			switch {
+			case !received:
+			case e.Interrupted():
+				if at < last[e.Payload.Lane] {
+					counted["interrupted, received late"]++
+				}
+			case at < last[e.Payload.Lane]:
+				c.fault("range %d: %s of lane %s was received out of order", r.number, e.Payload.Event, e.Payload.Lane)
+			default:
+				last[e.Payload.Lane] = at
+			}
+		}
+		for n := range laneCount {
+			for _, id := range perLane[r.laneID(n)] {
+				if !logged[id] {
+					c.fault("range %d: %s was received, and is in no log", r.number, id)
+				}
+			}
+		}
+	})
+	c.t.Logf("events: %v", counted)
+	require.Positive(c.t, counted["200, received true"])
+}
+
+// attemptedEvents reads the range's log when every event was attempted. The outcome of one whose node died meanwhile is never known.
+func (c *client) attemptedEvents(r *rangeFixture) (log []support.Event, err error) {
+	for end := time.Now().Add(support.Patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		log = nil
+		for after := "0"; ; {
+			var page struct {
+				Events []support.Event
+				Next   string
+			}
+			if err = c.get(r, "/events?limit=1000&after="+after, &page); err != nil {
+				return nil, err
+			}
+			if len(page.Events) == 0 {
+				break
+			}
+			log, after = append(log, page.Events...), page.Next
+		}
+		if !slices.ContainsFunc(log, func(e support.Event) bool { return e.Attempt == nil }) {
+			return log, nil
+		}
+	}
+	return nil, fmt.Errorf("range %d: events are not attempted", r.number)
+}
