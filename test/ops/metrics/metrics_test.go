@@ -52,6 +52,8 @@ var promised = map[string]struct{ kind, labels string }{
 	"store_flush_writes":                 {"histogram", ""},
 	"store_away":                         {"gauge", "range"},
 	"store_writes_unsaved":               {"gauge", "range"},
+	"fenced_writes_total":                {"counter", ""},
+	"ranges_refused":                     {"gauge", ""},
 	"store_last_flush_timestamp_seconds": {"gauge", "range"},
 
 	"events_total":                    {"counter", "kind outcome"},
@@ -70,6 +72,7 @@ var promised = map[string]struct{ kind, labels string }{
 	"machine_suspends_total":     {"counter", ""},
 	"wall_clock_steps_total":     {"counter", ""},
 	"clock_drift_seconds":        {"gauge", ""},
+	"clock_offset_seconds":       {"gauge", ""},
 
 	"http_requests_total":    {"counter", "method route status"},
 	"http_request_seconds":   {"histogram", "route"},
