@@ -74,7 +74,9 @@ func (f *nodeFixture) Start(ctx context.Context, id uuid.UUID, epoch uint64) err
 	return f.gateway.StartClaimed(ctx, f.settings[id], epoch)
 }
 
-func (f *nodeFixture) Stop(ctx context.Context, id uuid.UUID) error { return f.gateway.StopRange(ctx, id) }
+func (f *nodeFixture) Stop(ctx context.Context, id uuid.UUID) error {
+	return f.gateway.StopRange(ctx, id)
+}
 
 func (f *nodeFixture) Drop(id uuid.UUID) { f.gateway.DropRange(id) }
 
