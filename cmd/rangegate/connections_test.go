@@ -212,3 +212,33 @@ func TestKnownHostsAreBounded(t *testing.T) {
 	require.Zero(t, l.all.open)
 	require.Empty(t, l.hosts)
 }
+
+// Where controllers dial, a connection that has become a link is under no limit, and its host's others are not under that of a host:
+// all controllers of a range may be behind one router.
+func TestLinksAreUnderNoLimit(t *testing.T) {
+	l := fixtureLimits()
+	l.links = true
+	var links []*socketFrom
+	for n := range 40 {
+		c, socket := admit(t, l, fmt.Sprintf("192.0.2.1:%d", 1000+n))
+		c.Authenticated()
+		links = append(links, socket)
+	}
+	for n := range 16 {
+		admit(t, l, fmt.Sprintf("192.0.2.1:%d", 2000+n)) // of a host that is known
+	}
+	_, last := admit(t, l, "192.0.2.1:3000")
+	require.False(t, last.closed)
+	require.Equal(t, 16, l.all.open, "one was displaced")
+	for _, socket := range links {
+		require.False(t, socket.closed, "a link makes room for nobody")
+	}
+
+	strangers := fixtureLimits()
+	strangers.links = true
+	for n := range 5 {
+		admit(t, strangers, fmt.Sprintf("192.0.2.9:%d", 1000+n))
+	}
+	require.Equal(t, 4, strangers.all.open, "a host from which nobody was linked has its quarter")
+	require.EqualValues(t, 1, limited(t, strangers, "displaced"))
+}

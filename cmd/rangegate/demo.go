@@ -162,7 +162,7 @@ func (s laneSim) Run(t *terminal) error {
 	for _, lane := range served {
 		t.printf("%s\t%s\t%s\n", lane.ID, hardware.Controller(lane.ID).Address(), lane.Name)
 	}
-	t.printf("answering or dialling as the controllers of %d lanes\n", len(served))
+	t.printf("answering as the controllers of %d lanes\n", len(served))
 	<-t.ctx.Done()
 	return nil
 }

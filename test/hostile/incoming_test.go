@@ -166,10 +166,10 @@ func TestHellosWithoutAProofChangeNothing(t *testing.T) {
 func TestWhatIsNoDialIsRefused(t *testing.T) {
 	g, hardware := dialledGateway(t, 4000, support.ListenForControllers)
 	for request, status := range map[string]string{
-		"GET / HTTP/1.1\r\nHost: g\r\n\r\n":                                                                        "404",
-		"GET /link/v1/" + support.LaneID(1) + "/x HTTP/1.1\r\nHost: g\r\n\r\n":                                     "404",
-		"GET /link/v1/../../metrics HTTP/1.1\r\nHost: g\r\n\r\n":                                                   "404",
-		"POST /link/v1/" + support.LaneID(1) + " HTTP/1.1\r\nHost: g\r\nContent-Length: 4\r\n\r\nabcd":             "400",
+		"GET / HTTP/1.1\r\nHost: g\r\n\r\n":                                                                       "404",
+		"GET /link/v1/" + support.LaneID(1) + "/x HTTP/1.1\r\nHost: g\r\n\r\n":                                    "404",
+		"GET /link/v1/../../metrics HTTP/1.1\r\nHost: g\r\n\r\n":                                                  "404",
+		"POST /link/v1/" + support.LaneID(1) + " HTTP/1.1\r\nHost: g\r\nContent-Length: 4\r\n\r\nabcd":            "400",
 		"GET /link/v1/" + support.LaneID(1) + " HTTP/1.1\r\nHost: g\r\nX: " + strings.Repeat("x", 1<<20) + "\r\n": "431",
 	} {
 		conn := dialFrom(t, g.Dialled, "127.0.0.1")
