@@ -28,13 +28,13 @@ const (
 )
 
 // newTransport returns a transport to the other nodes. A dead machine is noticed within 15 s, also by a stream that is silent.
-func newTransport(config func(host string) *tls.Config) *http.Transport {
+func newTransport(config func(host string) *tls.Config, buffer int) *http.Transport {
 	dialer := &net.Dialer{
 		Timeout: connectTimeout, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 5 * time.Second, Count: 2},
 	}
 	t := &http.Transport{
 		DialContext: dialer.DialContext, IdleConnTimeout: idleTimeout, MaxIdleConnsPerHost: maxIdleConns,
-		DisableCompression: true, WriteBufferSize: transportBuffer, ReadBufferSize: transportBuffer,
+		DisableCompression: true, WriteBufferSize: buffer, ReadBufferSize: buffer,
 		MaxResponseHeaderBytes: 64 << 10,
 	}
 	if config == nil {
@@ -61,7 +61,11 @@ func newTransport(config func(host string) *tls.Config) *http.Transport {
 	return t
 }
 
-const transportBuffer = 4 << 10
+// The buffers of a connection, in each direction. A stream, or a relayed connection, has its own for as long as it lasts.
+const (
+	shortBuffer = 4 << 10
+	openBuffer  = 1 << 10
+)
 
 // The errors of a hop, beside lanes.ErrTimeout: the outcome is not known.
 var (
@@ -165,24 +169,13 @@ func refusedByTLS(err error) bool {
 	return errors.As(err, &refused) && refused.Op == "remote error" && strings.Contains(refused.Error(), "certificate")
 }
 
-// linkSettled is above the time that a controller has to prove its key (LINK.md: 5 s). A relayed connection that is still open has
-// done so, and is not among those that make room for others.
-const linkSettled = 10 * time.Second
-
 // begun ends the wait for the response where the exchange has an open end.
 func (r *Router) begun(f *forwarding, response *http.Response) *http.Response {
 	if !f.way.openEnd {
 		return response
 	}
 	f.header.Stop()
-	connection, switched := response.Body.(io.ReadWriteCloser)
-	switch {
-	case response.StatusCode == http.StatusSwitchingProtocols && switched:
-		f.relayed = true
-		r.Metrics.relayed.Inc()
-		f.header = time.AfterFunc(linkSettled, func() { request.Authenticated(f.in.Context()) })
-		response.Body = relayed{connection}
-	case strings.HasPrefix(response.Header.Get("Content-Type"), streamType):
+	if strings.HasPrefix(response.Header.Get("Content-Type"), streamType) {
 		response.Body = newStreamBody(response.Body)
 	}
 	return response

@@ -44,11 +44,10 @@ type forwarding struct {
 	next    http.Handler
 	fail    endpoint.FailFunc
 
-	owner   lanes.Owner
-	fixed   bool // the request is for that node, not for a range
-	body    []byte
-	header  *time.Timer // ends the wait for the response
-	relayed bool        // the owner has switched protocols
+	owner  lanes.Owner
+	fixed  bool // the request is for that node, not for a range
+	body   []byte
+	header *time.Timer // ends the wait for the response
 }
 
 type forwardingKey struct{}
@@ -74,7 +73,7 @@ func (r *Router) forward(w http.ResponseWriter, f *forwarding) {
 	ctx, cancel := context.WithCancelCause(context.WithValue(f.in.Context(), forwardingKey{}, f))
 	defer cancel(nil)
 	f.header = time.AfterFunc(f.way.limit-time.Since(f.began), func() { cancel(context.DeadlineExceeded) })
-	defer func() { f.header.Stop() }()
+	defer f.header.Stop()
 	switch {
 	case f.way.openEnd:
 		defer context.AfterFunc(r.closing, func() { cancel(context.Canceled) })()
@@ -85,11 +84,6 @@ func (r *Router) forward(w http.ResponseWriter, f *forwarding) {
 	if i := request.Of(f.in.Context()); i != nil {
 		defer func() { i.Node = f.answeredBy() }()
 	}
-	defer func() {
-		if f.relayed {
-			r.Metrics.relayed.Dec()
-		}
-	}()
 	r.proxy.ServeHTTP(w, f.in.WithContext(ctx))
 }
 
@@ -165,7 +159,7 @@ func carries(parents []string, traceID string) bool {
 func spanID() string { return hex.EncodeToString(binary.BigEndian.AppendUint64(nil, rand.Uint64()|1)) }
 
 // adopt makes the owner's response the entry's. Headers that both have set are the owner's.
-func adopt(response *http.Response) error {
+func (r *Router) adopt(response *http.Response) error {
 	f := forwardingOf(response.Request.Context())
 	own := f.w.Header()
 	for name := range response.Header {
@@ -173,6 +167,9 @@ func adopt(response *http.Response) error {
 	}
 	if f.way.unauthenticated && response.StatusCode < http.StatusBadRequest {
 		request.SetRange(f.in.Context(), f.rangeID)
+	}
+	if _, switched := response.Body.(io.ReadWriteCloser); switched && response.StatusCode == http.StatusSwitchingProtocols {
+		return r.relay(f, response)
 	}
 	return nil
 }
@@ -194,6 +191,8 @@ func (r *Router) refuse(w http.ResponseWriter, out *http.Request, err error) {
 	f := forwardingOf(out.Context())
 	outcome := noOwner
 	switch {
+	case errors.Is(err, errRelayed):
+		return
 	case errors.Is(err, errOwnedHere):
 		r.Metrics.proxied(ownedHere)
 		f.in.Body = &readBody{Reader: bytes.NewReader(f.body), rest: io.NopCloser(nil), bytes: f.body}

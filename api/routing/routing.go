@@ -112,13 +112,13 @@ type Router struct {
 // New returns a Router. Close must be called.
 func New(s Settings) *Router {
 	r := &Router{
-		Settings: s, short: newTransport(s.TLS), open: newTransport(s.TLS), strangers: make(screens.Slots, maxUnauthenticated),
+		Settings: s, short: newTransport(s.TLS, shortBuffer), open: newTransport(s.TLS, openBuffer), strangers: make(screens.Slots, maxUnauthenticated),
 		underWay: map[any]int{},
 	}
 	r.open.DisableKeepAlives = true
 	r.closing, r.close = context.WithCancel(context.Background())
 	r.proxy = &httputil.ReverseProxy{
-		Rewrite: r.rewrite, Transport: attempts{r}, ModifyResponse: adopt, ErrorHandler: r.refuse,
+		Rewrite: r.rewrite, Transport: attempts{r}, ModifyResponse: r.adopt, ErrorHandler: r.refuse,
 		BufferPool: &buffers, ErrorLog: stdlog.New(brokenResponses{s.Log}, "", 0),
 	}
 	return r
