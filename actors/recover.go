@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"rangegate/actors/board"
+	"rangegate/actors/clock"
 	"rangegate/actors/commit"
 	"rangegate/actors/idempotency"
 	"rangegate/lanes"
@@ -62,14 +63,14 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 // the lanes that are retired. The lanes go in one write with a checkpoint: after the next restart no time down counts twice,
 // and none is forgotten.
 func (r *Range) restoreLanes(loaded store.Recovered, retire []uuid.UUID) ([]*commit.Write, error) {
-	now, boot := r.clock.Now(), r.clock.Boot()
-	inForce := r.settings()
-	down, ranOn := loaded.Checkpoint.Down(now, boot), 0
+	reading := clock.Read(r.clock)
+	now, inForce := reading.At, r.settings()
+	down, ranOn := loaded.Checkpoint.Down(reading), 0
 	carried := &commit.Write{MustSave: true, WithCheckpoint: true, Done: func(commit.Outcome) {}}
 	var changed []*commit.Write
 	var lost []error
 	for _, snapshot := range loaded.Lanes {
-		lane := snapshot.Restore(now, boot, loaded.Checkpoint)
+		lane := snapshot.Restore(reading, loaded.Checkpoint)
 		place, found := inForce.place(lane.ID)
 		switch {
 		case found:
@@ -78,7 +79,7 @@ func (r *Range) restoreLanes(loaded store.Recovered, retire []uuid.UUID) ([]*com
 				ranOn++
 			}
 			r.committer.Restore(lane)
-			if lane.Session != restored || snapshot.Boot != boot && (lane.Session != nil || len(lane.Open) > 0) {
+			if lane.Session != restored || snapshot.Boot != reading.Boot && (lane.Session != nil || len(lane.Open) > 0) {
 				carried.Lanes = append(carried.Lanes, lane)
 			}
 			lane.Accessible, lane.Purchasing, lane.Usable = place.Accessible, inForce.Layout.Purchasing, true

@@ -10,14 +10,11 @@ import (
 const makeUpAfter = time.Minute
 
 // Down returns how long the range has not been running at now, since its last checkpoint. It is 0 for a range that never ran.
-func (c Checkpoint) Down(now Instant, boot string) time.Duration {
-	switch c.Boot {
-	case "": // it never has
+func (c Checkpoint) Down(now Checkpoint) time.Duration {
+	if c.Boot == "" {
 		return 0
-	case boot:
-		return max(0, now.Since(c.At))
 	}
-	return max(0, now.Wall.Sub(c.At.Wall))
+	return now.Since(c)
 }
 
 // RanOn returns the lane after the gateway was down for so long. Its controller kept a running session going, unseen by the gateway:

@@ -58,6 +58,6 @@ var (
 	// ErrNotOwnerClosed is ErrNotOwner for what closes a fire line: that goes to the hardware before it is saved.
 	ErrNotOwnerClosed = &Error{"not_owner", "another gateway serves this range and does not know of this command, which may have closed the fire line here; repeat it"}
 	ErrNotSaved       = &Error{"not_saved", "in force on the lane, not yet durable; repeating is safe"}
-	ErrTimeout          = &Error{"timeout", "the outcome is not known; repeat with the same Idempotency-Key"}
-	ErrInternal         = &Error{"internal", "a defect of the gateway; the log has more under this trace_id"}
+	ErrTimeout        = &Error{"timeout", "the outcome is not known; repeat with the same Idempotency-Key"}
+	ErrInternal       = &Error{"internal", "a defect of the gateway; the log has more under this trace_id"}
 )

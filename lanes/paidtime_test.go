@@ -200,7 +200,8 @@ func (m *model) crash(t *rapid.T) {
 	m.pass(down)
 	var snapshot lanes.Snapshot
 	require.NoError(t, json.Unmarshal(saved, &snapshot))
-	lane := snapshot.Restore(m.now, "boot", checkpoint).RanOn(checkpoint.Down(m.now, "boot"), m.now)
+	now := lanes.Checkpoint{At: m.now, Boot: "boot"}
+	lane := snapshot.Restore(now, checkpoint).RanOn(checkpoint.Down(now), m.now)
 	if s := m.lane.Session; s != nil && s.Phase == lanes.Running && !lane.Due(m.now) && down > time.Minute {
 		require.Equal(t, s.RanOn+down, lane.Session.RanOn)
 	} else if s != nil {

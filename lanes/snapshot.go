@@ -13,27 +13,47 @@ type Snapshot struct {
 	Boot string `json:"boot"`
 }
 
-// Checkpoint is the last time the range was known to be running. It bounds from below how much time has passed when
-// the machine was booted anew and its wall clock cannot be trusted.
+// Checkpoint is a reading of a machine's clocks. The last one of a range is when it was known to be running: it bounds from below how
+// much time has passed when another boot goes on with the range, of this machine or of another one.
 type Checkpoint struct {
-	At   Instant `json:"at"`
-	Boot string  `json:"boot"`
+	At     Instant `json:"at"`
+	Boot   string  `json:"boot"`
+	Offset *Offset `json:"offset,omitempty"` // of the wall clock, nil where it is not known
 }
 
-// Restore is the lane on the machine's present boot. On the same boot the Mono readings hold as they are. After
-// another boot the time up to the last checkpoint is known by the boot clock of then, and only the wall clock tells what
-// has passed since: a wall clock that was set before the checkpoint changes nothing.
-func (s Snapshot) Restore(now Instant, boot string, last Checkpoint) Lane {
+// Offset is how far a wall clock differs from a clock that machines have in common.
+type Offset struct {
+	Ahead time.Duration `json:"ahead_ns"` // negative: behind
+	Clock string        `json:"clock"`    // names the common clock: offsets from two clocks say nothing of each other
+}
+
+// Since returns the time from the earlier reading to c, at least 0: by the boot clock on the same boot, else by the wall clocks. If the
+// offsets of both from one clock are known, how the wall clocks of two machines differ does not count.
+func (c Checkpoint) Since(earlier Checkpoint) time.Duration {
+	if c.Boot == earlier.Boot {
+		return max(0, c.At.Since(earlier.At))
+	}
+	passed := c.At.Wall.Sub(earlier.At.Wall)
+	if c.Offset != nil && earlier.Offset != nil && c.Offset.Clock == earlier.Offset.Clock {
+		passed += earlier.Offset.Ahead - c.Offset.Ahead
+	}
+	return max(0, passed)
+}
+
+// Restore is the lane at now, on the boot of now. On the same boot the Mono readings hold as they are. After another boot the time up
+// to the last checkpoint is known by the boot clock of then, and the wall clocks tell what has passed since (Checkpoint.Since): a
+// wall clock that was set before the checkpoint changes nothing.
+func (s Snapshot) Restore(now, last Checkpoint) Lane {
 	lane := s.Lane
-	if s.Boot == boot {
+	if s.Boot == now.Boot {
 		return lane
 	}
 	carry := func(then Instant) Instant {
-		ago := max(now.Wall.Sub(then.Wall), last.At.Wall.Sub(then.Wall))
+		ago := max(now.At.Wall.Sub(then.Wall), last.At.Wall.Sub(then.Wall))
 		if last.Boot == s.Boot {
-			ago = last.At.Since(then) + max(0, now.Wall.Sub(last.At.Wall))
+			ago = last.At.Since(then) + now.Since(last)
 		}
-		return Instant{Wall: then.Wall, Mono: now.Mono - max(0, ago)}
+		return Instant{Wall: then.Wall, Mono: now.At.Mono - max(0, ago)}
 	}
 	carryPurchase := func(p *Purchase) *Purchase {
 		if !p.pending() {

@@ -216,7 +216,8 @@ func (s *story) crash(t *testing.T, d *datadriven.TestData) string {
 		t.Fatal(err)
 	}
 	before := s.lanes[s.at]
-	lane := snapshot.Restore(s.now, s.boot, checkpoint).RanOn(checkpoint.Down(s.now, s.boot), s.now)
+	now := lanes.Checkpoint{At: s.now, Boot: s.boot}
+	lane := snapshot.Restore(now, checkpoint).RanOn(checkpoint.Down(now), s.now)
 	lane.Accessible, lane.Usable, lane.Purchasing = before.Accessible, before.Usable, before.Purchasing
 	s.lanes[s.at] = lane
 	return s.describeLanes()

@@ -217,8 +217,8 @@ func (c *Committer) nextBatch() (batch store.Batch, found bool) {
 	}
 	size := min(len(c.saveQueue), maxBatch)
 	c.batch, c.saveQueue = c.saveQueue[:size:size], c.saveQueue[size:]
-	now, boot := c.Clock.Now(), c.Clock.Boot()
-	date := c.retention.Date(now)
+	reading := clock.Read(c.Clock)
+	date := c.retention.Date(reading.At)
 	batch = store.Batch{Range: c.Range, Epoch: c.Epoch, N: c.n + 1, Now: date}
 	snapshots, events := 0, 0
 	for _, w := range c.batch {
@@ -231,7 +231,7 @@ func (c *Committer) nextBatch() (batch store.Batch, found bool) {
 			holdVersion, batch.Holds = w.Holds.Version, &w.Holds.Holds
 		}
 		for _, lane := range w.Lanes {
-			batch.Lanes = append(batch.Lanes, lanes.Snapshot{Lane: lane, Boot: boot})
+			batch.Lanes = append(batch.Lanes, lanes.Snapshot{Lane: lane, Boot: reading.Boot})
 		}
 		batch.Events = append(batch.Events, w.Events...)
 		if w.Ended != nil {
@@ -244,7 +244,7 @@ func (c *Committer) nextBatch() (batch store.Batch, found bool) {
 		c.checkpoint = c.checkpoint || w.WithCheckpoint
 	}
 	if c.checkpoint || c.storeDown {
-		batch.Checkpoint = &lanes.Checkpoint{At: now, Boot: boot}
+		batch.Checkpoint = &reading
 		batch.Forget = c.Keys.Forget(date)
 		c.forget = batch.Forget
 		c.checkpoint = false

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"rangegate/actors/clock"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
 )
@@ -78,7 +79,8 @@ func (c *Committer) refill(batch store.Batch) store.Batch {
 		batch.Holds = &c.holds.Holds
 	}
 	batch.Keys = append(c.Keys.All(), batch.Keys...)
-	batch.Checkpoint = &lanes.Checkpoint{At: c.Clock.Now(), Boot: c.Clock.Boot()}
+	reading := clock.Read(c.Clock)
+	batch.Checkpoint = &reading
 	return batch
 }
 

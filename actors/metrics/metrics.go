@@ -168,6 +168,8 @@ type clockMetrics struct {
 	Suspends   prometheus.Counter
 	ClockSteps prometheus.Counter
 	ClockDrift prometheus.Gauge
+
+	ClockOffset prometheus.Gauge
 }
 
 func (m maker) ofClocks() clockMetrics {
@@ -177,6 +179,9 @@ func (m maker) ofClocks() clockMetrics {
 		ClockSteps: m.counter("wall_clock_steps_total",
 			"Times the wall clock was set, or had drifted, by more than a second; no session's time changes by it. One after a "+
 				"start is normal where the time comes from the network."),
+		ClockOffset: m.gauge("clock_offset_seconds",
+			"By how much the wall clock is ahead of that of the Redis server (negative: behind), measured every 10 s. 0 with SQLite. "+
+				"Normal is a few ms; over 2 s a node takes no ranges."),
 		ClockDrift: m.gauge("clock_drift_seconds",
 			"By how much the wall clock ran ahead of the machine's own clock (negative: behind) since the gateway started, or since "+
 				"the last step of more than a second. Normal is a few ms: more than that says that nothing keeps the wall clock right."),

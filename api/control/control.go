@@ -86,7 +86,7 @@ type screen struct {
 	Settings
 	auth    *authenticator
 	signIns *signInLimiter
-	streams map[uuid.UUID]screens.Slots
+	streams *screens.SlotTable
 	frames  map[uuid.UUID]*frameCache
 	fail    endpoint.FailFunc
 }
@@ -102,11 +102,10 @@ func Mount(r chi.Router, a *endpoint.API, s Settings) {
 	s.Attempts.configure(s.Staff)
 	c := &screen{
 		Settings: s, signIns: newSignInLimiter(staff, s.Attempts),
-		streams: map[uuid.UUID]screens.Slots{}, frames: map[uuid.UUID]*frameCache{}, fail: a.Fail,
+		streams: screens.NewSlotTable(maxStreams), frames: map[uuid.UUID]*frameCache{}, fail: a.Fail,
 	}
 	c.auth = newAuthenticator(staff, s.Sessions, c.ceasefireSince)
 	for id := range s.Staff {
-		c.streams[id] = make(screens.Slots, maxStreams)
 		c.frames[id] = &frameCache{}
 	}
 	files := screens.Load(web)

@@ -18,7 +18,7 @@ import (
 // when the session ends. It ends when the range no longer runs here.
 func (c *screen) stream(w http.ResponseWriter, r *http.Request) {
 	s := sessionOf(r.Context())
-	slots := c.streams[s.rangeID]
+	slots := c.streams.Of(s.rangeID)
 	if !slots.TryAcquire() {
 		c.fail(w, r, screens.Overloaded("screens of this range are open"))
 		return

@@ -77,7 +77,7 @@ const MaxWrongKeys = 5
 
 type screen struct {
 	Settings
-	streams map[uuid.UUID]screens.Slots
+	streams *screens.SlotTable
 	files   screens.Files
 	fail    endpoint.FailFunc
 }
@@ -85,10 +85,7 @@ type screen struct {
 // Mount puts every route of the lane screens on the router.
 func Mount(r chi.Router, a *endpoint.API, s Settings) {
 	l := &screen{
-		Settings: s, streams: map[uuid.UUID]screens.Slots{}, files: screens.Load(web), fail: a.Fail,
-	}
-	for id := range s.Lanes {
-		l.streams[id] = make(screens.Slots, maxStreams)
+		Settings: s, streams: screens.NewSlotTable(maxStreams), files: screens.Load(web), fail: a.Fail,
 	}
 	r.Route("/lane", func(r chi.Router) {
 		r.Use(screens.Guard(a.Fail))

@@ -70,7 +70,7 @@ func viewOf(s lanes.LaneStatus, now lanes.Instant) laneView {
 // stream sends the live state of the lane: first `picture`, then `change` after every change, and `beat` in between.
 func (l *screen) stream(w http.ResponseWriter, r *http.Request) {
 	lane := laneOf(r.Context())
-	slots := l.streams[lane.id]
+	slots := l.streams.Of(lane.id)
 	if !slots.TryAcquire() {
 		l.fail(w, r, screens.Overloaded("screens of this lane are open"))
 		return

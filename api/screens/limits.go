@@ -4,6 +4,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"rangegate/api/endpoint"
 )
 
@@ -116,6 +118,28 @@ func (s Slots) TryAcquire() bool {
 
 // Release frees a slot.
 func (s Slots) Release() { <-s }
+
+// SlotTable has the slots of many screens, made when a screen first wants one. It is safe for concurrent use.
+type SlotTable struct {
+	size  int
+	mu    sync.Mutex
+	slots map[uuid.UUID]Slots
+}
+
+// NewSlotTable has that many slots for each screen.
+func NewSlotTable(size int) *SlotTable { return &SlotTable{size: size, slots: map[uuid.UUID]Slots{}} }
+
+// Of returns the slots of the screen of that range or lane, which is a configured one.
+func (t *SlotTable) Of(id uuid.UUID) Slots {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	slots, found := t.slots[id]
+	if !found {
+		slots = make(Slots, t.size)
+		t.slots[id] = slots
+	}
+	return slots
+}
 
 // Overloaded returns the refusal `overloaded` for lack of a slot. Its sentence is "too many" and what the slots are for.
 func Overloaded(purpose string) error { return endpoint.Refuse("overloaded", "too many "+purpose, 0) }

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"syscall"
 	"unicode"
 	"unicode/utf8"
@@ -102,7 +103,7 @@ func (version) Run(t *terminal) error {
 var packaged string
 
 // buildVersion returns the version of the package, or else of the module.
-func buildVersion() string {
+var buildVersion = sync.OnceValue(func() string {
 	if packaged != "" {
 		return packaged
 	}
@@ -111,7 +112,7 @@ func buildVersion() string {
 		return "(devel)"
 	}
 	return info.Main.Version
-}
+})
 
 // productVersion returns the version as a token of RFC 9110, without the characters that none may have: (devel) is devel.
 func productVersion(version string) string {

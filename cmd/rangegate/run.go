@@ -80,10 +80,11 @@ func run(t *terminal, p program) (err error) {
 	for _, open := range p.config.Exposures() {
 		log.Warn().Str("path", open.Path).Str("remedy", open.Remedy).Msg(open.Problem)
 	}
-	clock, err := clock.NewSystem()
+	system, err := clock.NewSystem()
 	if err != nil {
 		return err
 	}
+	machine := clock.Clock(system)
 	registry := prometheus.NewRegistry()
 	snapshots, signIns, err := openStore(t.ctx, p.config.Store, registry, log)
 	if err != nil {
@@ -102,10 +103,15 @@ func run(t *terminal, p program) (err error) {
 	}
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	counts := metrics.New(registry)
-	gateway := actors.NewGateway(clock, snapshots, counts, log)
-	hardware := sim.New(clock.Now)
+	if server, ok := snapshots.(clock.Reference); ok {
+		shared := clock.NewShared(system, server)
+		machine = shared
+		defer watchOffset(t.ctx, shared, counts, log)()
+	}
+	gateway := actors.NewGateway(machine, snapshots, counts, log)
+	hardware := sim.New(machine.Now)
 	s := &service{
-		log: log, clock: clock, gateway: gateway, hardware: hardware, sessions: sessions, attempts: control.NewAttempts(registry), read: p.read,
+		log: log, clock: machine, gateway: gateway, hardware: hardware, sessions: sessions, attempts: control.NewAttempts(registry), read: p.read,
 		registry: registry, counts: counts, webhooks: webhook.NewMetrics(registry), catalog: catalog.NewMetrics(registry),
 		traffic: api.NewTraffic(registry), limiters: api.NewLimiters(), reloads: newReloadMetrics(registry),
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"reflect"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -41,7 +42,8 @@ type rangeRuntime struct {
 	config   config.Range
 	settings actors.Settings
 	products *catalog.Client
-	trust    *x509.CertPool // authorities of the controllers' certificates, nil for those of the machine
+	pictures http.RoundTripper // to the pictures of its products, nil without any
+	trust    *x509.CertPool    // authorities of the controllers' certificates, nil for those of the machine
 }
 
 // build makes the runtime of a configuration, without putting it in force, and compares it with the runtime before, which
@@ -101,9 +103,9 @@ func (s *service) buildRange(
 	}
 	if p := r.Products; p != nil {
 		if old != nil && reflect.DeepEqual(old.config.Products, p) {
-			built.products = old.products
+			built.products, built.pictures = old.products, old.pictures
 		} else {
-			built.products = s.productsClient(r.ID, p, environment)
+			built.products, built.pictures = s.productsClient(r.ID, p, environment), productsTransport(p, environment, pictureConnections)
 		}
 		built.settings.Catalogue = cartCheck{built.products}
 	}
@@ -125,9 +127,11 @@ func (s *service) webhookClient(id uuid.UUID, w *config.Webhook, guarded bool) (
 	}
 	return webhook.New(webhook.Settings{
 		Range: id, URL: w.URL, Secrets: secrets, Timeout: w.Timeout, Version: productVersion(buildVersion()),
-		Transport: egress.Transport(guarded, w.Concurrency+actors.PurchaseSlots+actors.SimulationSlots),
-		Now:       func() time.Time { return s.clock.Now().Wall },
-		Metrics:   s.webhooks,
+		Transport: onFirstRequest(func() http.RoundTripper {
+			return egress.Transport(guarded, w.Concurrency+actors.PurchaseSlots+actors.SimulationSlots)
+		}),
+		Now:     func() time.Time { return s.clock.Now().Wall },
+		Metrics: s.webhooks,
 	})
 }
 
@@ -146,11 +150,21 @@ func (s *service) productsClient(id uuid.UUID, p *config.Products, environment c
 // productsTransport returns a transport to a products API and to the pictures of its products, which have connections of
 // their own.
 func productsTransport(p *config.Products, environment config.Environment, connections int) http.RoundTripper {
-	if environment != config.InProduction {
-		return egress.Transport(false, connections)
-	}
-	return egress.NewProduction(p.PrivateURL(), connections)
+	return onFirstRequest(func() http.RoundTripper {
+		if environment != config.InProduction {
+			return egress.Transport(false, connections)
+		}
+		return egress.NewProduction(p.PrivateURL(), connections)
+	})
 }
+
+// lazyTransport is a transport that is made with its first request: a node has none for the many ranges that others serve.
+type lazyTransport func() http.RoundTripper
+
+func onFirstRequest(create func() http.RoundTripper) lazyTransport { return sync.OnceValue(create) }
+
+// RoundTrip implements http.RoundTripper.
+func (t lazyTransport) RoundTrip(r *http.Request) (*http.Response, error) { return t().RoundTrip(r) }
 
 // cartCheck checks carts against the products API. When the API cannot be reached it refuses nothing: the integrator
 // decides about the purchase anyway. The client counts and logs the failure.

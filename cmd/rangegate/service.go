@@ -163,8 +163,8 @@ func (s *service) screens(next *gatewayRuntime) api.Screens {
 				screens.Lanes[lane.ID] = lanescreen.Lane{Range: r.ID, Key: lane.ScreenKey.Reveal()}
 			}
 		}
-		if p := r.Products; p != nil {
-			transports[r.ID] = productsTransport(p, next.config.Environment, pictureConnections)
+		if pictures := next.ranges[r.ID].pictures; pictures != nil {
+			transports[r.ID] = pictures
 		}
 	}
 	screens.Pictures = lanescreen.NewPictures(userAgent(), transports)

@@ -20,7 +20,7 @@ func TestARecordReadsWell(t *testing.T) {
 		At: time.Date(2025, 6, 1, 9, 30, 0, 123456789, time.UTC),
 	})
 	require.NoError(t, err)
-	assert.Equal(t, `{"v":4,"name":"k-1","fingerprint":"f","status":201,`+
+	assert.Equal(t, `{"v":5,"name":"k-1","fingerprint":"f","status":201,`+
 		`"body":"{\"name\":\"Jo & <Ann>\"}","at":"2025-06-01T09:30:00.123456789Z"}`, string(record))
 }
 
@@ -30,18 +30,18 @@ func TestTheRecordOfHoldsReadsWell(t *testing.T) {
 		Set(lanes.Scope{Kind: lanes.OverLane, ID: uuid.UUID{1}}, "Jo", since).
 		Lift(lanes.Scope{Kind: lanes.OverLane, ID: uuid.UUID{1}}, since.Add(time.Minute)))
 	require.NoError(t, err)
-	assert.Equal(t, `{"v":4,"in_force":[{"scope":"range","id":"00000000-0000-0000-0000-000000000000",`+
+	assert.Equal(t, `{"v":5,"in_force":[{"scope":"range","id":"00000000-0000-0000-0000-000000000000",`+
 		`"who":"Jo & <Ann>","since":"2025-06-01T09:30:00Z"}],"lifted":[{"scope":"lane",`+
 		`"id":"01000000-0000-0000-0000-000000000000","at":"2025-06-01T09:31:00Z"}]}`, string(record))
 	record, err = store.Encode(lanes.Holds{})
 	require.NoError(t, err)
-	assert.Equal(t, `{"v":4,"in_force":null,"lifted":null}`, string(record))
+	assert.Equal(t, `{"v":5,"in_force":null,"lifted":null}`, string(record))
 }
 
 func TestAnEmptyRecordHasItsVersion(t *testing.T) {
 	record, err := store.Encode(struct{}{})
 	require.NoError(t, err)
-	assert.Equal(t, `{"v":4}`, string(record))
+	assert.Equal(t, `{"v":5}`, string(record))
 	_, err = store.Decode[struct{}](record)
 	assert.NoError(t, err)
 }
@@ -57,7 +57,7 @@ func TestWhatCannotBeARecord(t *testing.T) {
 
 func TestANewerRecordSaysSo(t *testing.T) {
 	_, err := store.Decode[lanes.Checkpoint]([]byte(`{"v":7,"at":{"wall":"2025-06-01T09:30:00Z","mono_ns":5}}`))
-	assert.EqualError(t, err, "written by a newer version: its format is 7, this gateway reads up to 4")
+	assert.EqualError(t, err, "written by a newer version: its format is 7, this gateway reads up to 5")
 	assert.ErrorIs(t, err, store.ErrNewer)
 	_, err = store.Decode[lanes.Checkpoint](fmt.Appendf(nil, `{"v":%d}`, store.Version+1))
 	assert.ErrorIs(t, err, store.ErrNewer)
@@ -75,7 +75,7 @@ func TestAnOlderRecordIsRead(t *testing.T) {
 }
 
 func TestADamagedRecordIsAnError(t *testing.T) {
-	whole := `{"v":4,"at":{"wall":"2025-06-01T09:30:00Z","mono_ns":5},"boot":"b"}`
+	whole := `{"v":5,"at":{"wall":"2025-06-01T09:30:00Z","mono_ns":5},"boot":"b"}`
 	_, err := store.Decode[lanes.Checkpoint]([]byte(whole))
 	require.NoError(t, err)
 	for length := range len(whole) {
@@ -85,12 +85,12 @@ func TestADamagedRecordIsAnError(t *testing.T) {
 	for name, record := range map[string]string{
 		"something behind it":     whole + "x",
 		"another record behind":   whole + whole,
-		"no version":              strings.Replace(whole, `"v":4,`, "", 1),
+		"no version":              strings.Replace(whole, `"v":5,`, "", 1),
 		"the version not first":   `{"boot":"b","v":1}`,
-		"version 0":               strings.Replace(whole, `"v":4`, `"v":0`, 1),
-		"a version below 0":       strings.Replace(whole, `"v":4`, `"v":-1`, 1),
-		"a version in quotes":     strings.Replace(whole, `"v":4`, `"v":"1"`, 1),
-		"a broken version":        strings.Replace(whole, `"v":4`, `"v":1.5`, 1),
+		"version 0":               strings.Replace(whole, `"v":5`, `"v":0`, 1),
+		"a version below 0":       strings.Replace(whole, `"v":5`, `"v":-1`, 1),
+		"a version in quotes":     strings.Replace(whole, `"v":5`, `"v":"1"`, 1),
+		"a broken version":        strings.Replace(whole, `"v":5`, `"v":1.5`, 1),
 		"no field":                `{"v":1,}`,
 		"a field that is unknown": strings.Replace(whole, `"boot"`, `"boog"`, 1),
 		"a value of another kind": strings.Replace(whole, `"b"`, `5`, 1),

@@ -231,7 +231,11 @@ func answers() *rapid.Generator[lanes.KeptAnswer] {
 
 func checkpoints() *rapid.Generator[lanes.Checkpoint] {
 	return rapid.Custom(func(t *rapid.T) lanes.Checkpoint {
-		return lanes.Checkpoint{At: instants().Draw(t, "at"), Boot: names().Draw(t, "boot")}
+		c := lanes.Checkpoint{At: instants().Draw(t, "at"), Boot: names().Draw(t, "boot")}
+		if rapid.Bool().Draw(t, "has an offset") {
+			c.Offset = &lanes.Offset{Ahead: time.Duration(rapid.Int64().Draw(t, "ahead")), Clock: names().Draw(t, "clock")}
+		}
+		return c
 	})
 }
 

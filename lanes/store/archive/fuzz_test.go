@@ -37,7 +37,7 @@ func fileWith(kind, record string) string {
 // Whatever is in a file whose sum is right: it is refused, or its range is imported completely, with a higher epoch, and with records that
 // can be written.
 func FuzzImport(f *testing.F) {
-	for _, version := range []string{"1", "2", "3", "4"} {
+	for _, version := range []string{"1", "2", "3", "4", "5"} {
 		file, err := os.ReadFile("testdata/version-" + version + ".jsonl")
 		require.NoError(f, err)
 		lines := strings.Split(strings.TrimSpace(string(file)), "\n")

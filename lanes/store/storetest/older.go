@@ -48,6 +48,9 @@ func Written(version int) store.Batch {
 			Lifted:  []lanes.LiftRecord{{Scope: lanes.Scope{Kind: lanes.OverRange}, At: opening}},
 		},
 	}
+	if version >= 5 {
+		batch.Checkpoint.Offset = &lanes.Offset{Ahead: -40 * time.Millisecond, Clock: "5c9a"}
+	}
 	if version >= 3 {
 		purchase.RequestTrace = "4bf92f3577b34da6a3ce929d0e0e4736"
 		events[0].Trace, events[2].Trace = "0af7651916cd43dd8448eb211c80319c", purchase.RequestTrace
@@ -111,7 +114,7 @@ func OfVersion(t *testing.T, bench Bench, version int) {
 		now.Acts[i].Cursor += 10
 	}
 	o.flush(now)
-	want.Recovered.Lanes, want.Recovered.Holds = now.Lanes, *now.Holds
+	want.Recovered.Checkpoint, want.Recovered.Lanes, want.Recovered.Holds = *now.Checkpoint, now.Lanes, *now.Holds
 	want.Recovered.Pending = append(want.Recovered.Pending, now.Events[0], now.Events[2])
 	want.Recovered.LastEvent, want.Recovered.LastEnded, want.Recovered.LastAct = 15, 14, 16
 	want.Recovered = normalize(want.Recovered)

@@ -1,0 +1,72 @@
+package clock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rangegate/actors/clock"
+	"rangegate/actors/clock/clocktest"
+)
+
+// slowReference is a clock that is read over a network: each reading takes as long as the next of delays says, one way and the other.
+type slowReference struct {
+	ahead  time.Duration // of the machine's clock
+	delays [][2]time.Duration
+	name   string
+	err    error
+}
+
+func (r *slowReference) Time(ctx context.Context) (time.Time, string, error) {
+	if r.err != nil {
+		return time.Time{}, "", r.err
+	}
+	delay := r.delays[0]
+	r.delays = append(r.delays[1:], delay)
+	time.Sleep(delay[0])
+	read := time.Now().Add(r.ahead)
+	time.Sleep(delay[1])
+	return read, r.name, ctx.Err()
+}
+
+func TestTheOffsetIsThatOfTheShortestExchange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ms := time.Millisecond
+		reference := &slowReference{ahead: 3 * time.Second, name: "a", delays: [][2]time.Duration{{200 * ms, 0}, {2 * ms, 2 * ms}, {0, 90 * ms}}}
+		machine := clocktest.New()
+		c := clock.NewShared(machine, reference)
+		require.Nil(t, clock.Read(c).Offset, "not measured")
+		require.Empty(t, c.Refusing(), "what is not known refuses nothing")
+		require.NoError(t, c.Measure(t.Context()))
+		offset := clock.Read(c).Offset
+		require.Equal(t, -3*time.Second, offset.Ahead)
+		require.Equal(t, "a", offset.Clock)
+		require.Contains(t, c.Refusing(), "-3s")
+
+		machine.Step(2 * time.Second)
+		require.Equal(t, -time.Second, clock.Read(c).Offset.Ahead, "a wall clock that was set is off by so much less at once")
+		machine.Suspend(time.Hour)
+		require.Equal(t, time.Hour+2*time.Second, clock.Read(c).At.Wall.Sub(time.Now()), "both clocks of the machine go on")
+		require.Equal(t, -time.Second, clock.Read(c).Offset.Ahead)
+		require.Empty(t, c.Refusing())
+	})
+}
+
+func TestAFailedMeasurementKeepsTheOneBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reference := &slowReference{name: "a", delays: [][2]time.Duration{{}}}
+		c := clock.NewShared(clocktest.New(), reference)
+		require.NoError(t, c.Measure(t.Context()))
+		reference.err = errors.New("no route")
+		require.ErrorContains(t, c.Measure(t.Context()), "no route")
+		require.Equal(t, "a", clock.Read(c).Offset.Clock)
+	})
+}
+
+func TestAClockWithoutReferenceHasNoOffset(t *testing.T) {
+	require.Nil(t, clock.Read(clocktest.New()).Offset)
+}
