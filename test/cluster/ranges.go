@@ -192,3 +192,16 @@ func (c *cluster) waitBalanced() (epochs map[uuid.UUID]uint64) {
 	})
 	return epochs
 }
+
+// owners is how many owners of its range, one after the other, the lane's controller has listened to.
+func (h *hardware) owners(rangeNumber, n int) (count int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	last := uint64(0)
+	for _, state := range h.heard[uuid.MustParse(laneID(rangeNumber, n))] {
+		if state.epoch != last {
+			count, last = count+1, state.epoch
+		}
+	}
+	return count
+}
