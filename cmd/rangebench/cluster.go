@@ -366,6 +366,9 @@ func (c cluster) takeOver(ctx context.Context) (err error) {
 	if err := s.Nodes[0].Signal(syscall.SIGKILL); err != nil {
 		return err
 	}
+	if err := s.Nodes[0].Wait(30 * time.Second); err != nil {
+		return err
+	}
 	if _, err := s.waitOwners(ctx, 0); err != nil {
 		return err
 	}

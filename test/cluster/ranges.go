@@ -32,11 +32,14 @@ type rangeFixture struct {
 	longAt span // when the session on the second lane was sold
 }
 
-func (r *rangeFixture) id() string    { return fmt.Sprintf("11111111-1111-4111-8111-%012d", r.number) }
+func (r *rangeFixture) id() string { return fmt.Sprintf("11111111-1111-4111-8111-%012d", r.number) }
+
 func (r *rangeFixture) token() string { return fmt.Sprintf("22222222-2222-4222-8222-%012d", r.number) }
+
 func (r *rangeFixture) groupID() string {
 	return fmt.Sprintf("33333333-3333-4333-8333-%012d", r.number)
 }
+
 func (r *rangeFixture) bayID() string       { return fmt.Sprintf("55555555-5555-4555-8555-%012d", r.number) }
 func (r *rangeFixture) laneID(n int) string { return laneID(r.number, n) }
 
@@ -188,4 +191,17 @@ func (c *cluster) waitBalanced() (epochs map[uuid.UUID]uint64) {
 		return now()-since > 6*c.ttl
 	})
 	return epochs
+}
+
+// owners is how many owners of its range, one after the other, the lane's controller has listened to.
+func (h *hardware) owners(rangeNumber, n int) (count int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	last := uint64(0)
+	for _, state := range h.heard[uuid.MustParse(laneID(rangeNumber, n))] {
+		if state.epoch != last {
+			count, last = count+1, state.epoch
+		}
+	}
+	return count
 }
