@@ -40,7 +40,7 @@ func TestAUserOfFewRightsInACluster(t *testing.T) {
 		o.saved()
 	}
 	require.Empty(t, s.Warnings(t.Context()))
-	_, err := open(t, url+"&wait_replicas=1&read_timeout=200ms").Claim(t.Context(), uuid.New(), opening)
+	_, err := open(t, url+"&wait_replicas=1&read_timeout=2s").Claim(t.Context(), uuid.New(), opening)
 	require.ErrorContains(t, err, "0 of the 1 replicas")
 }
 

@@ -183,8 +183,7 @@ func (c faultCase) act() {
 			require.Equal(t, "lane_not_usable", c.pos.Expect(409, "POST", "/sessions", support.Order(c.n, soldMinutes)).Code())
 		}
 	case isHeld:
-		reach := c.operator.HoldLane(c.n, true)
-		require.True(t, reach.Saved)
+		reach := c.hold(true)
 		if c.fault.link != "up" {
 			require.Equal(t, []string{id}, reach.NotReached, "staff are told that the lane may be open")
 		} else {
@@ -196,6 +195,15 @@ func (c faultCase) act() {
 	if c.fault.link == "up" {
 		c.waitInForce()
 	}
+}
+
+// hold sets or lifts a hold over the lane, again while the store of a busy machine has not saved it in time.
+func (c faultCase) hold(on bool) (reach support.Reach) {
+	support.Eventually(c.t, "it is saved", func() bool {
+		reach = c.operator.HoldLane(c.n, on)
+		return reach.Saved
+	})
+	return reach
 }
 
 // end has what people did meanwhile enforced, and the lane as good as before.
@@ -212,7 +220,7 @@ func (c faultCase) end() {
 	case isStopped:
 		c.session = c.pos.sell(c.n)
 	case isHeld:
-		require.True(t, c.operator.HoldLane(c.n, false).Saved)
+		c.hold(false)
 	}
 	c.action = goesOn
 	c.waitInForce()
