@@ -343,7 +343,7 @@ func (in *inspection) secureLinks(r *Range, p path) {
 // somebody checks: wss and link_tls where the gateway dials, TLS at the controllers' address where the controller does.
 func (c Config) InsecureLanes(r Range) (insecure []Lane) {
 	for _, l := range r.Lanes {
-		encrypted := true
+		var encrypted bool
 		switch l.Link.Driver {
 		case DriverWebSocket:
 			encrypted = l.secured() && r.LinkTLS != LinkTLS{}

@@ -175,7 +175,7 @@ func (l *connectionLimits) place(c *connection) (displaced []*connection, ok boo
 // groupsOf returns the groups of a new connection, the smallest first: a connection that is displaced there makes room in the
 // others too. The lock is held.
 func (l *connectionLimits) groupsOf(c *connection) (groups []*connectionGroup) {
-	if !l.exempt(c.host.Addr()) && !(l.links && l.isKnown(c.host)) {
+	if known := l.links && l.isKnown(c.host); !known && !l.exempt(c.host.Addr()) {
 		host := l.hosts[c.host]
 		if host == nil {
 			host = newConnectionGroup(hostGroup, l.perHost)

@@ -30,15 +30,18 @@ const (
 type Incoming struct {
 	driver   *websocket.Driver
 	acceptor *websocket.Acceptor
-	refused  chan error // why the last attempts failed
+	refused  chan failure // why the last attempts failed
 
 	mu   sync.Mutex
 	next http.HandlerFunc // answers the next dial in place of the acceptor; nil: nobody else does
 }
 
+// failure is why an attempt failed.
+type failure struct{ cause error }
+
 // NewIncoming makes the address of that one lane's controller.
 func NewIncoming(now func() lanes.Instant, lane uuid.UUID, key string) *Incoming {
-	i := &Incoming{refused: make(chan error, 1)}
+	i := &Incoming{refused: make(chan failure, 1)}
 	i.acceptor = websocket.NewAcceptor(websocket.AcceptorSettings{
 		Now: now, Admit: func() int { return 100 },
 		Here: func(dialled uuid.UUID) error {
@@ -50,7 +53,7 @@ func NewIncoming(now func() lanes.Instant, lane uuid.UUID, key string) *Incoming
 		Attempted: func(_ websocket.Attempt, _ string, err error) {
 			if errors.Is(err, link.ErrFaulty) {
 				select {
-				case i.refused <- err:
+				case i.refused <- failure{err}:
 				default:
 				}
 			}
@@ -116,8 +119,8 @@ func (i *Incoming) Dial(ctx context.Context, lane link.Lane, received link.Recei
 	select {
 	case a := <-w.arrived:
 		return a.connection, a.hello, a.err
-	case err := <-i.refused:
-		return nil, link.Hello{}, err
+	case refused := <-i.refused:
+		return nil, link.Hello{}, refused.cause
 	case <-ctx.Done():
 		return nil, link.Hello{}, fmt.Errorf("the controller has not dialled within %s", redialTimeout)
 	}

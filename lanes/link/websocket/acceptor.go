@@ -256,7 +256,7 @@ func (a *Acceptor) serve(w http.ResponseWriter, r *http.Request, invited invitat
 	}
 	s := a.socket(conn)
 	if early := buffered.Reader.Buffered(); early > 0 { // the controller has not waited for the gateway's hello
-		text, _ := buffered.Reader.Peek(early)
+		text, _ := buffered.Peek(early)
 		s.frames = &prefixedConn{s.frames, io.MultiReader(bytes.NewReader(bytes.Clone(text)), s.frames)}
 	}
 	tooLate := time.AfterFunc(a.timeouts.hello, func() { _ = s.wire.Close() })

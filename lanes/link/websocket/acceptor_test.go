@@ -193,28 +193,29 @@ func TestWhoeverIsNotLetIn(t *testing.T) {
 	admit := 3 // a stranger gets 2 of them
 	var problem error
 	i := newIncoming(t, laneKey, func(uuid.UUID) error { return problem }, func(s *websocket.AcceptorSettings) { s.Admit = func() int { return admit } })
-	ask := func(path, protocol string) *http.Response {
+	ask := func(path, protocol string) (status int, retryAfter string) {
 		request, err := http.NewRequest(http.MethodGet, strings.Replace(strings.TrimSuffix(i.url, websocket.LanePath), "ws", "http", 1)+path, nil)
 		require.NoError(t, err)
 		request.Header.Set("Sec-WebSocket-Protocol", protocol)
 		response, err := http.DefaultClient.Do(request)
 		require.NoError(t, err)
 		_ = response.Body.Close()
-		return response
+		return response.StatusCode, response.Header.Get("Retry-After")
+	}
+	refused := func(status int, path, protocol string) (retryAfter string) {
+		t.Helper()
+		got, retryAfter := ask(path, protocol)
+		require.Equal(t, status, got)
+		return retryAfter
 	}
 	own := websocket.LanePath + i.lane.ID.String()
-	require.Equal(t, http.StatusNotFound, ask("/", frame.Subprotocol).StatusCode)
-	require.Equal(t, http.StatusNotFound, ask(strings.ToUpper(own), frame.Subprotocol).StatusCode)
-	require.Equal(t, http.StatusBadRequest, ask(own, "another").StatusCode)
-
-	starting := ask(own, "another, "+frame.Subprotocol)
-	require.Equal(t, http.StatusServiceUnavailable, starting.StatusCode, "the lane does not wait yet")
-	require.Equal(t, "1", starting.Header.Get("Retry-After"))
+	refused(http.StatusNotFound, "/", frame.Subprotocol)
+	refused(http.StatusNotFound, strings.ToUpper(own), frame.Subprotocol)
+	refused(http.StatusBadRequest, own, "another")
+	require.Equal(t, "1", refused(http.StatusServiceUnavailable, own, "another, "+frame.Subprotocol), "the lane does not wait yet")
 	problem = lanes.ErrNotOwner
-	require.Equal(t, http.StatusServiceUnavailable, ask(own, frame.Subprotocol).StatusCode)
-	over := ask(own, frame.Subprotocol)
-	require.Equal(t, http.StatusServiceUnavailable, over.StatusCode)
-	require.NotEmpty(t, over.Header.Get("Retry-After"))
+	require.Equal(t, "1", refused(http.StatusServiceUnavailable, own, frame.Subprotocol))
+	require.NotEmpty(t, refused(http.StatusServiceUnavailable, own, frame.Subprotocol), "too many at a time")
 	require.Equal(t, []string{"not_here", "not_here", "over_admit"}, i.seen())
 }
 
