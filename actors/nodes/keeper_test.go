@@ -352,6 +352,34 @@ func TestAnOutageOfTheStoreMovesNothing(t *testing.T) {
 	served(t, ranges, all...)
 }
 
+// After an outage every lease has ended, and one node is the first to be back: it leaves the others a TTL to renew theirs.
+func TestTheFirstNodeAfterAnOutageWaitsForTheOthers(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	ranges := rangesNumbered(20)
+	both := startTogether(t, server, ranges, "a", "b")
+	a, b := both[0], both[1]
+	inA, _, _ := a.counts()
+	time.Sleep(2 * ttl) // a may take over what it likes
+	a.shared.set(true)
+	b.shared.set(true)
+	time.Sleep(2 * ttl)
+	a.shared.set(false)
+	require.Eventually(t, func() bool {
+		live, err := a.shared.Live(t.Context())
+		return err == nil && len(live) == 1
+	}, patience, tick, "for a moment a is alone")
+	time.Sleep(ttl / 2)
+	b.shared.set(false)
+	time.Sleep(2 * ttl)
+	still, dropped, _ := a.counts()
+	require.Equal(t, inA, still)
+	require.Zero(t, dropped)
+	inB, dropped, _ := b.counts()
+	require.Equal(t, len(ranges)-inA, inB)
+	require.Zero(t, dropped)
+}
+
 // The store is empty afterwards: owners name themselves once they have refilled it, and nobody is faster.
 func TestAStoreThatForgetsItsOwnersHearsOfThemAgain(t *testing.T) {
 	t.Parallel()
