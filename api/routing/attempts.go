@@ -25,6 +25,9 @@ const (
 	// listener's own.
 	idleTimeout  = 15 * time.Second
 	maxIdleConns = 64 // to one node
+	// deafFor is for how long nobody connects again to a node that could not be connected to: a machine that is gone would cost each
+	// request connectTimeout, and the client may try again as soon.
+	deafFor = time.Second
 )
 
 // newTransport returns a transport to the other nodes. A dead machine is noticed within 15 s, also by a stream that is silent.
@@ -82,6 +85,10 @@ func (a attempts) RoundTrip(out *http.Request) (*http.Response, error) {
 	r, ctx := a.router, out.Context()
 	f := forwardingOf(ctx)
 	for again := f.fixed; ; again = true {
+		if r.isDeaf(f.owner.Address) {
+			r.logFailure(f, errUnreachable)
+			return nil, errUnreachable
+		}
 		response, sent, err := r.send(out, f)
 		reads := out.Method == http.MethodGet || out.Method == http.MethodHead
 		reason := ""
@@ -155,11 +162,35 @@ func (r *Router) send(out *http.Request, f *forwarding) (response *http.Response
 	}
 	response, err = transport.RoundTrip(attempt)
 	if err != nil {
+		r.noteDeaf(f.owner.Address, err)
 		return nil, wrote.Load() && !refusedByTLS(err), err
 	}
 	response.Request = out
 	r.Metrics.seconds.Observe(time.Since(began).Seconds())
 	return response, true, nil
+}
+
+// noteDeaf notes the address if the error says that it could not be connected to.
+func (r *Router) noteDeaf(address string, err error) {
+	var failed *net.OpError
+	if !errors.As(err, &failed) || failed.Op != "dial" || errors.Is(err, context.Canceled) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.deaf[address] = time.Now()
+}
+
+// isDeaf is true for deafFor after the address could not be connected to.
+func (r *Router) isDeaf(address string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	since, found := r.deaf[address]
+	if found && time.Since(since) >= deafFor {
+		delete(r.deaf, address)
+		return false
+	}
+	return found
 }
 
 // refusedByTLS is true if the other node did not accept this one's certificate. With TLS 1.3 it says so after the handshake, when

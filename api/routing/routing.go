@@ -106,14 +106,15 @@ type Router struct {
 	strangers screens.Slots
 
 	mu       sync.Mutex
-	underWay map[any]int // by the name of the node, and by the id of the range
+	underWay map[any]int          // by the name of the node, and by the id of the range
+	deaf     map[string]time.Time // when no connection to that address could be made, within deafFor
 }
 
 // New returns a Router. Close must be called.
 func New(s Settings) *Router {
 	r := &Router{
 		Settings: s, short: newTransport(s.TLS, shortBuffer), open: newTransport(s.TLS, openBuffer), strangers: make(screens.Slots, maxUnauthenticated),
-		underWay: map[any]int{},
+		underWay: map[any]int{}, deaf: map[string]time.Time{},
 	}
 	r.open.DisableKeepAlives = true
 	r.closing, r.close = context.WithCancel(context.Background())

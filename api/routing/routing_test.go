@@ -221,6 +221,48 @@ func TestWhatAFailureMeans(t *testing.T) {
 	}
 }
 
+// What could not be connected to is not tried again for a moment: each request would wait for a machine that is gone.
+func TestANodeThatCannotBeConnectedToIsLeftAloneForAMoment(t *testing.T) {
+	address := closed(t)
+	entry, owner := newNode(t, "entry", byPath, echo), newNode(t, "owner", byPath, echo)
+	owner.know(owner)
+	entry.knowAddress(address)
+	require.Equal(t, http.StatusServiceUnavailable, entry.send("GET", "/things", "").status)
+	entry.router.noteDeaf(address, &net.OpError{Op: "dial", Err: errors.New("again")}) // a moment begins
+
+	l, err := net.Listen("tcp", address) // were it tried, it would now hear of it
+	require.NoError(t, err)
+	connected := make(chan struct{}, 8)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_ = c.Close()
+			connected <- struct{}{}
+		}
+	}()
+	response := entry.send("POST", "/things", "x")
+	require.Equal(t, http.StatusServiceUnavailable, response.status)
+	require.Equal(t, "not_owner", response.code)
+	select {
+	case <-connected:
+		require.Fail(t, "it was connected to")
+	default:
+	}
+	require.NoError(t, l.Close())
+
+	entry.know(owner) // another node is not concerned
+	require.Equal(t, http.StatusOK, entry.send("GET", "/things", "").status)
+
+	entry.knowAddress(address)
+	entry.router.mu.Lock()
+	entry.router.deaf[address] = time.Now().Add(-deafFor) // the moment is over
+	entry.router.mu.Unlock()
+	require.False(t, entry.router.isDeaf(address))
+}
+
 func TestNoOwner(t *testing.T) {
 	entry := newNode(t, "entry", byPath, echo)
 	response := entry.send("GET", "/things", "")

@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+	"github.com/google/uuid"
 
+	"rangegate/lanes"
 	"rangegate/test/support"
 )
 
-// lane is a lane with everything that its clients have asked of it.
+// lane is a lane with everything that its clients have asked of it; the long one together with the spare one, for its session moves.
 type lane struct {
 	r      *rangeFixture
 	number int
@@ -25,6 +27,14 @@ type lane struct {
 }
 
 func (l *lane) id() string { return l.r.laneID(l.number) }
+
+// place returns on which of its lanes that one is.
+func (l *lane) place(id string) (number int, found bool) {
+	if l.number == longLane && id == l.r.laneID(spareLane) {
+		return spareLane, true
+	}
+	return l.number, id == l.id()
+}
 
 // span is what is known of an instant: not before lo, not after hi, since the beginning of the test's process.
 type span struct{ lo, hi time.Duration }
@@ -135,7 +145,11 @@ func (c *client) send(l *lane, asked call, key string) (support.Answer, error) {
 	case "modify":
 		return at.Do(http.MethodPost, fmt.Sprintf("/sessions/%s/modify?time=%d", asked.session, asked.minutes), "", "Idempotency-Key", key)
 	}
-	return at.Do(http.MethodPost, "/sessions/"+asked.session+"/"+asked.kind, "", "Idempotency-Key", key)
+	path := "/sessions/" + asked.session + "/" + asked.kind
+	if asked.kind == "move" {
+		path += "?lane_id=" + l.r.laneID(asked.lane)
+	}
+	return at.Do(http.MethodPost, path, "", "Idempotency-Key", key)
 }
 
 var errNoNode = fmt.Errorf("no node answers")
@@ -187,8 +201,8 @@ func (c *client) look(n *node, l *lane) (seen state, ok bool) {
 			return state{}, false
 		}
 		for _, s := range sessions {
-			if s.Lane == l.id() {
-				return state{session: s.ID, minutes: s.Minutes}, true
+			if place, found := l.place(s.Lane); found {
+				return state{session: s.ID, minutes: s.Minutes, lane: place}, true
 			}
 		}
 		return state{}, true
@@ -198,8 +212,8 @@ func (c *client) look(n *node, l *lane) (seen state, ok bool) {
 		return state{}, false
 	}
 	for _, s := range statuses {
-		if s.Lane == l.id() && s.Session != nil {
-			return state{session: *s.Session, phase: s.Phase}, true
+		if place, found := l.place(s.Lane); found && s.Session != nil {
+			return state{session: *s.Session, phase: s.Phase, lane: place}, true
 		}
 	}
 	return state{}, true
@@ -234,10 +248,15 @@ func (c *client) work(ctx context.Context, contended []*lane) {
 		l := contended[c.random.IntN(len(contended))]
 		session := l.getNewest()
 		switch dice := c.random.IntN(100); {
-		case dice < 40:
+		case dice < 36:
 			c.read(l)
+		case dice < 38:
+			moved := l.r.lanes[longLane]
+			c.command(ctx, moved, call{kind: "move", session: moved.getNewest(), lane: longLane + c.random.IntN(2)})
+		case dice < 40:
+			c.buy(ctx, l)
 		case session == "" || dice < 50:
-			c.command(ctx, l, call{kind: "create", minutes: 60 + c.random.IntN(60)})
+			c.command(ctx, l, call{kind: "create", lane: l.number, minutes: 60 + c.random.IntN(60)})
 		case dice < 70:
 			c.command(ctx, l, call{kind: "modify", session: session, minutes: 1 + c.random.IntN(3)})
 		case dice < 82:
@@ -248,6 +267,37 @@ func (c *client) work(ctx context.Context, contended []*lane) {
 			c.command(ctx, l, call{kind: "stop", session: session})
 		}
 	}
+}
+
+// buyPatience is longer than a purchase may wait for its link, its save and the integrator. What becomes of it later is not known.
+const buyPatience = 10 * time.Second
+
+// buy has the customer buy time at the lane, and records it unless it was refused.
+func (c *client) buy(ctx context.Context, l *lane) {
+	controller, id, began := c.hardware.controller(l.r.number, l.number), uuid.New(), now()
+	before := controller.Shown().Session
+	bought := call{kind: "buy", session: before.String(), minutes: 1 + c.random.IntN(3)}
+	if before == uuid.Nil || controller.Buy(id, lanes.Item{ID: lanes.TimeItem, Qty: bought.minutes}) != nil {
+		return
+	}
+	for wait(ctx, 5*time.Millisecond) && now()-began < buyPatience {
+		shown := controller.Shown()
+		if shown.Session != before {
+			break
+		}
+		if shown.Purchase == nil || shown.Purchase.ID != id {
+			continue
+		}
+		switch shown.Purchase.Phase {
+		case lanes.Accepted:
+			l.record(c, bought, reply{outcome: done}, span{began, now()})
+			return
+		case lanes.Declined:
+			return
+		case lanes.Pending, lanes.Unresolved: // the next owner may have asked the integrator, or not
+		}
+	}
+	l.recordOpen(c, bought, reply{outcome: maybe}, began)
 }
 
 func (l *lane) getNewest() string {

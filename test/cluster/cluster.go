@@ -61,6 +61,7 @@ type cluster struct {
 	nodes  []*node
 	ranges []*rangeFixture
 
+	started  time.Duration // how long the first start took, until every range had sold
 	probing  []*client
 	stopWork func() // of the clients that contend for lanes
 	hardware *hardware

@@ -19,12 +19,14 @@ func TestMain(m *testing.M) { os.Exit(run(m)) }
 // nothing that was refused has happened, and no event is received twice.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	rounds, ttl := number(t, "CLUSTER_ROUNDS", 20), time.Duration(number(t, "CLUSTER_TTL", 1))*time.Second
-	c := newCluster(t, settings{ttl: ttl, ranges: 300})
-	began := time.Now()
+	// A test run has each kind once; make soak has more rounds and ranges, and the TTL that operators have.
+	rounds, ttl := number(t, "CLUSTER_ROUNDS", len(faults)), time.Duration(number(t, "CLUSTER_TTL", 1))*time.Second
+	c := newCluster(t, settings{ttl: ttl, ranges: number(t, "CLUSTER_RANGES", 60)})
+	began := now()
 	c.start(c.nodes...)
 	c.sellLong()
-	t.Logf("started, and every range sells, within %.1f s", time.Since(began).Seconds())
+	c.started = now() - began
+	t.Logf("started, and every range sells, within %.1f s", c.started.Seconds())
 
 	defer c.work()()
 
@@ -52,6 +54,7 @@ func TestRedisHangsForTwentySeconds(t *testing.T) {
 	c.sellLong()
 	c.waitControllers()
 	before := c.waitBalanced()
+	changes := c.ownershipChanges()
 
 	c.redis.Hang()
 	begun := time.Now()
@@ -60,12 +63,14 @@ func TestRedisHangsForTwentySeconds(t *testing.T) {
 	t.Logf("every controller has locked %.1f s after the ceasefire was called", held.Seconds())
 	time.Sleep(time.Until(begun.Add(20 * time.Second)))
 	c.requireOwners(before)
+	require.Equal(t, changes, c.ownershipChanges(), "a range was dropped, or claimed")
 	c.redis.Wake()
 
 	took := c.waitServed(now())
 	t.Logf("served again: %s", took)
 	time.Sleep(5 * time.Second) // renewed for several TTLs: now others could take over
 	c.requireOwners(before)
+	require.Equal(t, changes, c.ownershipChanges(), "a range was dropped, or claimed")
 	c.ceasefire(false)
 	c.judgeControllers()
 }
@@ -84,6 +89,14 @@ func (c *cluster) requireOwners(before map[uuid.UUID]uint64) {
 		c.logNodes("own")
 	}
 	require.Zero(c.t, changed, "controllers of %d have another owner", len(before))
+}
+
+// ownershipChanges is how often a node began or ceased to own a range, for any reason, as the nodes count it.
+func (c *cluster) ownershipChanges() (changes float64) {
+	for _, n := range c.nodes {
+		changes += n.current().Metrics().Sum("rangegate_ownership_changes_total")
+	}
+	return changes
 }
 
 // The master dies and a Sentinel promotes a replica, which has all that was acknowledged.

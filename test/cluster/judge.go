@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/lanes"
 	"rangegate/test/support"
 )
 
@@ -73,7 +74,7 @@ func (c *cluster) judgeLanes() {
 		}
 	})
 	c.t.Logf("requests: %v", counted)
-	for _, needed := range []string{"create done", "create refused", "modify done", "pause done", "resume done", "stop done", "read done"} {
+	for _, needed := range []string{"create done", "create refused", "modify done", "pause done", "resume done", "stop done", "read done", "buy done", "move done"} {
 		require.Positive(c.t, counted[needed], needed)
 	}
 }
@@ -133,6 +134,7 @@ func (c *cluster) waitControllers() {
 			}
 		}
 		c.fault("%s", differs)
+		c.logNodes(r.id())
 	})
 }
 
@@ -227,6 +229,8 @@ func (c *cluster) judgeTime() {
 	c.t.Logf("time used differs from time that went by by %s at most", worst)
 }
 
+const purchaseRequest = string(lanes.PurchaseRequest)
+
 // judgeEvents checks that every event of every range was received once at most, in the order of the log for each lane, and that the log has
 // all that was received. The order of an attempt that was interrupted is not judged: a node that was suspended in the middle of it may send
 // it when it goes on, after the next owner has sent later ones (docs/ownership.md).
@@ -265,7 +269,7 @@ func (c *cluster) judgeEvents() {
 				c.fault("range %d: %s is logged as delivered, and was not received", r.number, e.Payload.Event)
 			}
 			switch {
-			case !received:
+			case !received || e.Payload.Event == purchaseRequest: // which waits for no other event
 			case e.Interrupted():
 				if at < last[e.Payload.Lane] {
 					counted["interrupted, received late"]++

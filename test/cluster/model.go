@@ -11,9 +11,10 @@ import (
 // call and reply are a request about one lane, and its answer.
 type (
 	call struct {
-		kind    string // create, modify, pause, resume, stop, buy, read
+		kind    string // create, modify, pause, resume, stop, buy, move, read
 		session string // of all but create and read
 		minutes int    // of create, modify and buy
+		lane    int    // of create and move: where the session is then
 	}
 	reply struct {
 		outcome outcome
@@ -32,11 +33,12 @@ const (
 	inForce outcome = "inForce" // not_saved: in force on the lane, and lost if its node is lost before it is saved
 )
 
-// state is the session on a lane: none, with an empty id.
+// state is the session on a lane, or on the two that it moves between: none, with an empty id.
 type state struct {
 	session string
 	phase   string
 	minutes int
+	lane    int
 }
 
 // unnamed is the session of a create whose answer was lost: its id is in the next read.
@@ -101,7 +103,7 @@ func (p possible) read(seen state) []any {
 	if p.session == unnamed && seen.session != "" {
 		p.session = seen.session
 	}
-	if p.session == seen.session && (seen.phase == "" || p.phase == seen.phase) && (seen.minutes == 0 || p.minutes == seen.minutes) {
+	if p.session == seen.session && (seen.session == "" || p.lane == seen.lane) && (seen.phase == "" || p.phase == seen.phase) && (seen.minutes == 0 || p.minutes == seen.minutes) {
 		return []any{p}
 	}
 	return nil
@@ -114,9 +116,9 @@ func (p possible) apply(c call, created string) (after state, refusal string) {
 	case c.kind == "create" && p.session != "":
 		return after, "lane_occupied"
 	case c.kind == "create" && created == "":
-		return state{unnamed, "running", c.minutes}, ""
+		return state{unnamed, "running", c.minutes, c.lane}, ""
 	case c.kind == "create":
-		return state{created, "running", c.minutes}, ""
+		return state{created, "running", c.minutes, c.lane}, ""
 	case p.session == unnamed: // whose id no client knows, so that this is about another
 		return after, "session_ended"
 	case c.session != p.session:
@@ -137,6 +139,11 @@ func (p possible) apply(c call, created string) (after state, refusal string) {
 			return after, "not_paused"
 		}
 		after.phase = "running"
+	case "move":
+		if p.lane == c.lane {
+			return after, "lane_occupied"
+		}
+		after.lane = c.lane
 	case "stop":
 		after = state{}
 	}

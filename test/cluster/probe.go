@@ -51,7 +51,7 @@ func (c *cluster) sellLong() {
 	defer cancel()
 	c.eachRange(func(probe *client, r *rangeFixture) {
 		r.longAt.lo = now()
-		probe.command(ctx, r.lanes[longLane], call{kind: "create", minutes: longMinutes})
+		probe.command(ctx, r.lanes[longLane], call{kind: "create", lane: longLane, minutes: longMinutes})
 		r.longAt.hi = now()
 	})
 	for _, r := range c.ranges {

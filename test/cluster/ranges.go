@@ -16,19 +16,20 @@ import (
 	"rangegate/test/support"
 )
 
-// Every range has two lanes. The clients contend for the first one of some ranges; the second one has one session, from the beginning to the
-// end, which shows whether its range is served and whether its time is right.
+// Every range has three lanes. The clients contend for the first one of some ranges; the second one has one session, from the beginning to the
+// end, which shows whether its range is served and whether its time is right. Clients move it to the third one, and back.
 const (
 	busyLane  = 0
 	longLane  = 1
-	laneCount = 2
+	spareLane = 2
+	laneCount = 3
 )
 
 // rangeFixture is one range, as its clients know it.
 type rangeFixture struct {
 	*cluster
 	number int
-	lanes  [laneCount]*lane
+	lanes  [spareLane]*lane // by the lane that their session is sold on
 	longAt span // when the session on the second lane was sold
 }
 
@@ -49,7 +50,7 @@ func laneID(rangeNumber, n int) string {
 
 func newRange(c *cluster, number int) *rangeFixture {
 	r := &rangeFixture{cluster: c, number: number}
-	for n := range laneCount {
+	for n := range r.lanes {
 		r.lanes[n] = &lane{r: r, number: n}
 	}
 	return r
@@ -66,6 +67,7 @@ func (c *cluster) configuration(store string, sections ...string) string {
 			Lanes: []string{
 				support.Entry(r.laneID(busyLane), "Busy", "bay: "+r.bayID(), c.hardware.link(r.number, busyLane)),
 				support.Entry(r.laneID(longLane), "Long", "bay: "+r.bayID(), c.hardware.link(r.number, longLane)),
+				support.Entry(r.laneID(spareLane), "Spare", "bay: "+r.bayID(), c.hardware.link(r.number, spareLane)),
 			},
 			Settings: []string{"purchasing: true", c.receiver.Setting("timeout: 5s")},
 		})

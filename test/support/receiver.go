@@ -32,7 +32,7 @@ type Receiver struct {
 
 	mu      sync.Mutex
 	arrived []Arrival
-	open    map[string]int // unanswered requests, by lane
+	open    map[string]int // unanswered requests, by queue
 	respond Responder
 }
 
@@ -45,8 +45,16 @@ type Arrival struct {
 	Items    []Item
 	Header   http.Header `json:"-"`
 	Body     string      `json:"-"`
-	Overlaps bool        `json:"-"` // an earlier request of the lane was not answered yet
+	Overlaps bool        `json:"-"` // an earlier request that it waits for was not answered yet
 	Status   int         `json:"-"` // of the answer, 0: none was given
+}
+
+// queue is where it waits for the request before it: purchases of a lane wait for each other, and for nothing else.
+func (a *Arrival) queue() string {
+	if a.Event == "purchaseRequest" {
+		return "purchases of " + a.Lane
+	}
+	return a.Lane
 }
 
 // Item is something that a purchase asks for.
@@ -158,7 +166,7 @@ func (r *Receiver) receive(w http.ResponseWriter, request *http.Request) {
 	}
 	a.ID, a.Header, a.Body = request.Header.Get("webhook-id"), request.Header, string(body)
 	n, respond := r.keep(&a)
-	defer r.answered(a.Lane)
+	defer r.answered(a.queue())
 	respond(a, &recorder{w, r, n}, request)
 }
 
@@ -166,16 +174,16 @@ func (r *Receiver) receive(w http.ResponseWriter, request *http.Request) {
 func (r *Receiver) keep(a *Arrival) (n int, respond Responder) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	a.Overlaps = r.open[a.Lane] > 0
-	r.open[a.Lane]++
+	a.Overlaps = r.open[a.queue()] > 0
+	r.open[a.queue()]++
 	r.arrived = append(r.arrived, *a)
 	return len(r.arrived) - 1, r.respond
 }
 
-func (r *Receiver) answered(lane string) {
+func (r *Receiver) answered(queue string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.open[lane]--
+	r.open[queue]--
 }
 
 // recorder writes down which status a request is answered with, before the gateway can see it.

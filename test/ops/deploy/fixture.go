@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rangegate/lanes/store/redis/redistest"
 	"rangegate/test/support"
 )
 
@@ -40,6 +41,28 @@ func evening(t testing.TB) (metrics support.Metrics, document string) {
 		return strings.Contains(metrics.Text, `reason="reported before"`)
 	})
 	return metrics, pos.Expect(200, "GET", "/openapi.json", "").Body
+}
+
+// node is a gateway that is one of several nodes. Alone it has metrics that other gateways have not.
+func node(t testing.TB) *support.Gateway {
+	config := support.NewConfig(t, []string{support.Lane(1)})
+	config.Store = support.Redis("redis://" + redistest.Start(t).Addr() + "/0")
+	config.Sections = append(config.Sections, `nodes: {name: one, address: "127.0.0.1:0", advertise: "127.0.0.1:1", ttl: 1s}`)
+	return config.Serve(t)
+}
+
+// addMissing adds the metrics that only the other gateway has.
+func addMissing(metrics, other support.Metrics) {
+	for series, value := range other.Series {
+		if _, known := metrics.Kind[other.Metric(series)]; !known {
+			metrics.Series[series] = value
+		}
+	}
+	for name, kind := range other.Kind {
+		if _, known := metrics.Kind[name]; !known {
+			metrics.Kind[name], metrics.Help[name] = kind, other.Help[name]
+		}
+	}
 }
 
 // newCertificate is for 127.0.0.1, in the two files of a configuration, with a client that trusts it.

@@ -28,16 +28,13 @@ var (
 	prometheusLabels  = []string{"job", "instance"}
 )
 
-// nodesMetrics are those of a gateway with nodes, which this one is not.
-var nodesMetrics = []string{"rangegate_unowned_ranges", "rangegate_ownership_changes_total"}
-
 // check looks for everything that the expression names. It returns the labels that its result may have, or false when a
 // metric is missing.
 func (g *inventory) check(where, text string) (labels []string, found bool) {
 	e := parse(text)
 	labels, found = slices.Clone(prometheusLabels), true
 	for _, one := range e.selected {
-		if slices.Contains(prometheusMetrics, one.metric) || slices.Contains(nodesMetrics, one.metric) {
+		if slices.Contains(prometheusMetrics, one.metric) {
 			continue
 		}
 		shown := g.families[g.metrics.Metric(one.metric)]
