@@ -94,7 +94,9 @@ func TestSkewBetweenMachinesIsNoSessionTime(t *testing.T) {
 func TestARangeThatMovesOnAndOnKeepsItsTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := trueStart
-		pass := func() { now = now.Add(time.Duration(rapid.Int64Range(int64(4*time.Second), int64(time.Minute)).Draw(t, "passes"))) }
+		pass := func() {
+			now = now.Add(time.Duration(rapid.Int64Range(int64(4*time.Second), int64(time.Minute)).Draw(t, "passes")))
+		}
 		var owner machine
 		var saved lanes.Snapshot
 		var last lanes.Checkpoint

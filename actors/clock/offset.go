@@ -2,6 +2,7 @@ package clock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -41,14 +42,14 @@ const (
 	// MeasureEvery is how often the offset is measured: a checkpoint is to name a clock that has replaced another soon.
 	MeasureEvery = time.Second
 	// MeasureWithin bounds a measurement.
-	MeasureWithin = 5 * time.Second
+	MeasureWithin = 2 * time.Second
 	// OffsetTolerated is the offset up to which nobody has to look at the clocks.
 	OffsetTolerated = 250 * time.Millisecond
 	// OffsetRefused is the offset over which a node takes no ranges.
 	OffsetRefused = 2 * time.Second
 
 	samples      = 5
-	sampleWithin = time.Second
+	sampleWithin = OffsetTolerated
 	driftPer     = 10_000    // a boot clock and a reference drift apart by 1 in so many, more than quartz does
 	formerFor    = time.Hour // a former clock is remembered: the drift is 360 ms by then
 )
@@ -58,25 +59,28 @@ func NewShared(machine Clock, reference Reference) *Shared {
 	return &Shared{Clock: machine, reference: reference}
 }
 
-// Measure reads the reference a few times, each within a second, and takes the reading of the shortest exchange: it is off by half of
-// that at most. After an error the measurement before stays.
+var errSlow = errors.New("each reading took too long")
+
+// Measure reads the reference a few times and takes the reading of the shortest exchange: it is off by half of that at most. A longer
+// exchange than sampleWithin says nothing: the process, or the network, stood still meanwhile. After an error the measurement before stays.
 func (s *Shared) Measure(ctx context.Context) error {
 	var best *measurement
+	failed := errSlow
 	for range samples {
 		began := s.Now()
 		limited, cancel := context.WithTimeout(ctx, sampleWithin)
 		read, name, err := s.reference.Time(limited)
 		cancel()
-		if err != nil {
-			if best != nil {
-				break
-			}
-			return fmt.Errorf("reading the clock of the store: %w", err)
+		took := s.Now().Since(began)
+		switch {
+		case err != nil:
+			failed = err
+		case took <= sampleWithin && (best == nil || name != best.name || took/2 < best.within):
+			best = &measurement{began.Mono + took/2, read, took / 2, name}
 		}
-		within := s.Now().Since(began) / 2
-		if best == nil || name != best.name || within < best.within {
-			best = &measurement{began.Mono + within, read, within, name}
-		}
+	}
+	if best == nil {
+		return fmt.Errorf("reading the clock of the store: %w", failed)
 	}
 	s.keep(*best)
 	return nil

@@ -20,6 +20,8 @@ type slowReference struct {
 	delays [][2]time.Duration
 	name   string
 	err    error
+	// ignoring: an answer counts that came after its time.
+	ignoring bool
 }
 
 func (r *slowReference) Time(ctx context.Context) (time.Time, string, error) {
@@ -31,6 +33,9 @@ func (r *slowReference) Time(ctx context.Context) (time.Time, string, error) {
 	time.Sleep(delay[0])
 	read := time.Now().Add(r.ahead)
 	time.Sleep(delay[1])
+	if r.ignoring {
+		return read, r.name, nil
+	}
 	return read, r.name, ctx.Err()
 }
 
@@ -74,16 +79,29 @@ func TestALongExchangeReplacesNoShortOne(t *testing.T) {
 		reference := &slowReference{ahead: time.Second, name: "a", delays: [][2]time.Duration{{time.Millisecond, time.Millisecond}}}
 		c := clock.NewShared(clocktest.New(), reference)
 		require.NoError(t, c.Measure(t.Context()))
-		reference.delays = [][2]time.Duration{{800 * time.Millisecond, 0}}
+		reference.delays = [][2]time.Duration{{200 * time.Millisecond, 0}}
 		require.NoError(t, c.Measure(t.Context()))
 		require.Equal(t, -time.Second, clock.Read(c).Offset.Ahead)
 		reference.ahead = -time.Minute
 		require.NoError(t, c.Measure(t.Context()))
-		require.InDelta(t, time.Minute, clock.Read(c).Offset.Ahead, float64(400*time.Millisecond))
+		require.InDelta(t, time.Minute, clock.Read(c).Offset.Ahead, float64(100*time.Millisecond))
 		time.Sleep(2 * time.Hour) // the clocks drift
-		reference.ahead = -time.Minute - 100*time.Millisecond
+		reference.ahead = -time.Minute - 150*time.Millisecond
 		require.NoError(t, c.Measure(t.Context()))
-		require.InDelta(t, time.Minute+100*time.Millisecond, clock.Read(c).Offset.Ahead, float64(400*time.Millisecond))
+		require.InDelta(t, time.Minute+150*time.Millisecond, clock.Read(c).Offset.Ahead, float64(100*time.Millisecond))
+	})
+}
+
+// A process that was stopped in the middle of an exchange has a reading of long ago.
+func TestAReadingThatTookTooLongSaysNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reference := &slowReference{name: "a", delays: [][2]time.Duration{{0, time.Minute}}, ignoring: true}
+		c := clock.NewShared(clocktest.New(), reference)
+		require.ErrorContains(t, c.Measure(t.Context()), "too long")
+		require.Nil(t, clock.Read(c).Offset)
+		reference.delays = append(reference.delays, [2]time.Duration{})
+		require.NoError(t, c.Measure(t.Context()))
+		require.Zero(t, clock.Read(c).Offset.Ahead)
 	})
 }
 
