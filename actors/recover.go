@@ -50,7 +50,7 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 		Range: r.id, Epoch: epoch, Store: r.store, Clock: r.clock, Keys: r.keys, Metrics: r.metrics, Log: r.log,
 		Quit: r.life.Done(), Fenced: func() { g.drop(r) },
 	}, loaded)
-	changed, err := r.restoreLanes(loaded, s.Retire)
+	changed, err := r.restoreLanes(ctx, loaded, s.Retire)
 	if err != nil {
 		r.endLife(err)
 		return nil, nil, err
@@ -60,13 +60,13 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 
 // restoreLanes gives the committer and the board the lanes as they were saved. Those whose readings belong to an earlier boot are
 // carried over to this one, and sessions that ran on meanwhile know for how long. It returns what is to be saved of that, and of
-// the lanes that are retired. The lanes go in one write with a checkpoint: after the next restart no time down counts twice,
-// and none is forgotten.
-func (r *Range) restoreLanes(loaded store.Recovered, retire []uuid.UUID) ([]*commit.Write, error) {
-	reading := clock.Read(r.clock)
+// the lanes that are retired. The lanes go in one write, the first: the first flush has a checkpoint, so that after the next restart no
+// time down counts twice, and none is forgotten.
+func (r *Range) restoreLanes(ctx context.Context, loaded store.Recovered, retire []uuid.UUID) ([]*commit.Write, error) {
+	reading := clock.ReadAfter(ctx, r.clock, loaded.Checkpoint)
 	now, inForce := reading.At, r.settings()
 	down, ranOn := loaded.Checkpoint.Down(reading), 0
-	carried := &commit.Write{MustSave: true, WithCheckpoint: true, Done: func(commit.Outcome) {}}
+	carried := &commit.Write{MustSave: true, Done: func(commit.Outcome) {}}
 	var changed []*commit.Write
 	var lost []error
 	for _, snapshot := range loaded.Lanes {
@@ -93,7 +93,7 @@ func (r *Range) restoreLanes(loaded store.Recovered, retire []uuid.UUID) ([]*com
 		}
 	}
 	if len(carried.Lanes) > 0 {
-		changed = append(changed, carried)
+		changed = slices.Insert(changed, 0, carried)
 	}
 	if ranOn > 0 && len(lost) == 0 {
 		r.log.Warn().Int("sessions", ranOn).Dur("down", down).Msg("sessions ran on while the gateway was down; staff may make up for it")

@@ -26,11 +26,11 @@ type sharing struct {
 	store   *redis.Store
 }
 
-func startSharing(t *testing.T, url string) *sharing {
+func startSharing(t *testing.T, url string, clockOf func(reference clock.Reference) clock.Clock) *sharing {
 	t.Helper()
 	s, err := redis.Open(t.Context(), url, store.Retention{Events: 72 * time.Hour, History: 720 * time.Hour, Names: 240 * time.Hour, Cap: 10_000})
 	require.NoError(t, err)
-	n := &sharing{NewGateway(realClock(t), s, metrics.New(prometheus.NewRegistry()), zerolog.Nop()), s}
+	n := &sharing{NewGateway(clockOf(s), s, metrics.New(prometheus.NewRegistry()), zerolog.Nop()), s}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
@@ -61,7 +61,8 @@ func TestEventsThatAnotherOwnerLeftAreDeliveredOnce(t *testing.T) {
 		Grace: 30 * time.Second, Driver: sim.New(realClock(t).Now), Webhook: receiver, Delivery: Delivery{Slots: slots, Queue: 10_000},
 		Layout: lanes.Layout{Range: uuid.New(), Name: "Shared", Groups: []lanes.Group{{ID: group, Name: "Public"}}, Lanes: makePlaces(sold)},
 	}
-	nodes := []*sharing{startSharing(t, server.URL()), startSharing(t, server.URL())}
+	ofThisMachine := func(clock.Reference) clock.Clock { return realClock(t) }
+	nodes := []*sharing{startSharing(t, server.URL(), ofThisMachine), startSharing(t, server.URL(), ofThisMachine)}
 	answering := make(chan struct{})
 	receiver.setReply(func(ctx context.Context, event lanes.Event) lanes.Attempt {
 		select {

@@ -88,6 +88,50 @@ func TestSkewBetweenMachinesIsNoSessionTime(t *testing.T) {
 	})
 }
 
+// A range moves from machine to machine, each of which saves it and a checkpoint in its first flush, and may save the lane again after
+// that. The common clock is restarted meanwhile, under another name: no skew becomes session time as long as each machine is at most
+// 2 s off.
+func TestARangeThatMovesOnAndOnKeepsItsTime(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		now := trueStart
+		pass := func() {
+			now = now.Add(time.Duration(rapid.Int64Range(int64(4*time.Second), int64(time.Minute)).Draw(t, "passes")))
+		}
+		var owner machine
+		var saved lanes.Snapshot
+		var last lanes.Checkpoint
+		lane := lanes.Lane{ID: uuid.New()}
+		for move := range rapid.IntRange(2, 6).Draw(t, "moves") {
+			owner = machine{
+				boot:     string(rune('a' + move)),
+				bootedAt: trueStart.Add(-time.Duration(rapid.Int64Range(int64(time.Hour), int64(1000*time.Hour)).Draw(t, "up"))),
+				ahead:    time.Duration(rapid.Int64Range(-int64(2*time.Second), int64(2*time.Second)).Draw(t, "ahead")),
+				common:   rapid.SampledFrom([]string{"first start", "second start"}).Draw(t, "server"),
+			}
+			reading := owner.read(now)
+			if move == 0 {
+				lane.Session = &lanes.Session{
+					ID: uuid.New(), Sold: 2 * time.Hour, Phase: lanes.Running, Left: 2 * time.Hour, Since: reading.At, Created: reading.At,
+				}
+			} else {
+				lane = saved.Restore(reading, last)
+			}
+			saved, last = lanes.Snapshot{Lane: lane, Boot: owner.boot}, reading
+			pass()
+			if rapid.Bool().Draw(t, "changed after the checkpoint") {
+				change, err := lane.Decide(owner.read(now).At, lanes.Pause{Session: lane.Session.ID})
+				require.NoError(t, err)
+				change, err = change.Lane.Decide(owner.read(now).At, lanes.Resume{Session: lane.Session.ID})
+				require.NoError(t, err)
+				lane = change.Lane
+				saved.Lane = lane
+				pass()
+			}
+		}
+		require.Equal(t, now.Sub(trueStart), lane.Session.Used(owner.read(now).At))
+	})
+}
+
 // Without a common clock only the wall clocks tell: they are believed, as they always were.
 func TestWithoutACommonClockTheWallClocksCount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -24,25 +24,33 @@ type Checkpoint struct {
 // Offset is how far a wall clock differs from a clock that machines have in common.
 type Offset struct {
 	Ahead time.Duration `json:"ahead_ns"` // negative: behind
-	Clock string        `json:"clock"`    // names the common clock: offsets from two clocks say nothing of each other
+	Clock string        `json:"clock"`    // names the common clock
 }
 
+// maxSkew is by how much the wall clocks of two machines may differ that both own ranges: each is at most 2 s off the common clock.
+const maxSkew = 4 * time.Second
+
 // Since returns the time from the earlier reading to c, at least 0: by the boot clock on the same boot, else by the wall clocks. If the
-// offsets of both from one clock are known, how the wall clocks of two machines differ does not count.
+// offsets of both are known, how the wall clocks of two machines differ does not count. Offsets from two clocks, of a server before and
+// after its restart, are taken for offsets from one, as long as no more than maxSkew follows of it: else one of the clocks was wrong, and
+// it is not known which.
 func (c Checkpoint) Since(earlier Checkpoint) time.Duration {
 	if c.Boot == earlier.Boot {
 		return max(0, c.At.Since(earlier.At))
 	}
 	passed := c.At.Wall.Sub(earlier.At.Wall)
-	if c.Offset != nil && earlier.Offset != nil && c.Offset.Clock == earlier.Offset.Clock {
-		passed += earlier.Offset.Ahead - c.Offset.Ahead
+	if c.Offset != nil && earlier.Offset != nil {
+		if skew := c.Offset.Ahead - earlier.Offset.Ahead; c.Offset.Clock == earlier.Offset.Clock || skew.Abs() <= maxSkew {
+			passed -= skew
+		}
 	}
 	return max(0, passed)
 }
 
 // Restore is the lane at now, on the boot of now. On the same boot the Mono readings hold as they are. After another boot the time up
 // to the last checkpoint is known by the boot clock of then, and the wall clocks tell what has passed since (Checkpoint.Since): a
-// wall clock that was set before the checkpoint changes nothing.
+// wall clock that was set before the checkpoint changes nothing. A session's lane is of the checkpoint's boot: the first flush of each
+// owner has a checkpoint and every such lane. For another lane the wall clocks tell, and nothing depends on it.
 func (s Snapshot) Restore(now, last Checkpoint) Lane {
 	lane := s.Lane
 	if s.Boot == now.Boot {

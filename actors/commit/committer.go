@@ -70,11 +70,10 @@ type Write struct {
 	Kept   *lanes.KeptAnswer
 	Holds  *HoldRecord
 
-	MustSave       bool         // a closing change: kept until it is saved, also while the store is down
-	WithCheckpoint bool         // a checkpoint goes into the same flush
-	Awaited        bool         // a client waits for the outcome
-	Cancelled      *atomic.Bool // nil, or set once the write must not be made any more
-	Trace          string       // trace id of the request that caused it, empty without one
+	MustSave  bool         // a closing change: kept until it is saved, also while the store is down
+	Awaited   bool         // a client waits for the outcome
+	Cancelled *atomic.Bool // nil, or set once the write must not be made any more
+	Trace     string       // trace id of the request that caused it, empty without one
 	// Done is called with the outcome. Unresolved comes at most once, and another outcome after it. It is called under the
 	// committer's lock, in the order of the log, and must not block.
 	Done func(Outcome)
@@ -95,7 +94,7 @@ type Committer struct {
 	flushing    bool // the goroutine of flush.go runs
 	storeDown   bool // the store takes nothing: what is not MustSave is rejected at once
 	closed      bool // another process owns the range, or the gateway stopped with writes that are not known to be saved
-	checkpoint  bool // one is due
+	checkpoint  bool // one is due, as in the first flush: a lane's readings and the last checkpoint are of one boot
 	retention   clock.Retention
 	n           uint64 // of the last durable flush in this epoch
 	lastEvent   uint64
@@ -137,7 +136,7 @@ type Config struct {
 // New is the committer of a range that was loaded from its store. It knows no lane yet: see Restore.
 func New(config Config, loaded store.Recovered) *Committer {
 	c := &Committer{
-		Config: config, retention: clock.NewRetention(config.Clock, loaded.Checkpoint),
+		Config: config, checkpoint: true, retention: clock.NewRetention(config.Clock, loaded.Checkpoint),
 		lastEvent: loaded.LastEvent, lastEnded: loaded.LastEnded, lastAct: loaded.LastAct,
 		holds:       HoldRecord{Holds: loaded.Holds},
 		current:     make(map[uuid.UUID]lanes.Lane, len(loaded.Lanes)),
@@ -241,7 +240,6 @@ func (c *Committer) nextBatch() (batch store.Batch, found bool) {
 		if w.Kept != nil {
 			batch.Keys = append(batch.Keys, *w.Kept)
 		}
-		c.checkpoint = c.checkpoint || w.WithCheckpoint
 	}
 	if c.checkpoint || c.storeDown {
 		batch.Checkpoint = &reading

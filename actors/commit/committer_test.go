@@ -147,6 +147,22 @@ func TestClientsThatWereAnsweredTogetherShareTheNextFlush(t *testing.T) {
 }
 
 // The store may lose what it acknowledged a moment ago, before anybody else knows that it was saved.
+// A lane is never saved without a checkpoint of the same boot: the process may end right after its first flush.
+func TestTheFirstFlushHasACheckpoint(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		var checkpoints []bool
+		f.store.setHook(func(batch store.Batch, flush func() error) error {
+			checkpoints = append(checkpoints, batch.Checkpoint != nil)
+			return flush()
+		})
+		for range 2 {
+			f.Save(&commit.Write{Lanes: []lanes.Lane{{ID: uuid.New()}}, Done: func(commit.Outcome) {}})
+			require.NoError(t, f.Drain(t.Context()))
+		}
+		require.Equal(t, []bool{true, false}, checkpoints)
+	})
+}
+
 func TestAKeySavedAMomentBeforeTheStoreIsLostIsKept(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		kept := lanes.KeptAnswer{Name: "k", Fingerprint: "f", Status: 201, Body: "b", At: f.clock.Now().Wall}

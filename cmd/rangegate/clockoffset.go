@@ -50,7 +50,7 @@ func (w *offsetWatch) follow(ctx context.Context) {
 
 // measure logs the first of several failures. It returns within seconds.
 func (w *offsetWatch) measure(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, clock.MeasureEvery/2)
+	ctx, cancel := context.WithTimeout(ctx, clock.MeasureWithin)
 	defer cancel()
 	err := w.clock.Measure(ctx)
 	if err != nil && !w.failing {
