@@ -346,12 +346,12 @@ func (c cluster) takeOver(ctx context.Context) (err error) {
 	if err := s.StartAll(ctx, s.Nodes...); err != nil {
 		return err
 	}
-	owners, err := s.waitOwners(ctx, 0)
-	if err != nil {
+	if _, err := s.waitOwners(ctx, 0); err != nil {
 		return err
 	}
 	started := time.Since(begun)
-	if owners, err = s.waitOwners(ctx, 4*c.TTL); err != nil {
+	owners, err := s.waitOwners(ctx, 4*c.TTL)
+	if err != nil {
 		return err
 	}
 	lost := 0

@@ -30,7 +30,7 @@ type rangeFixture struct {
 	*cluster
 	number int
 	lanes  [spareLane]*lane // by the lane that their session is sold on
-	longAt span // when the session on the second lane was sold
+	longAt span             // when the session on the second lane was sold
 }
 
 func (r *rangeFixture) id() string { return fmt.Sprintf("11111111-1111-4111-8111-%012d", r.number) }
