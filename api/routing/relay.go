@@ -37,7 +37,7 @@ func (r *Router) relay(f *forwarding, response *http.Response) error {
 	}
 	maps.Copy(response.Header, f.w.Header())
 	err = errors.Join(response.Write(buffered), buffered.Flush())
-	early, _ := buffered.Reader.Peek(buffered.Reader.Buffered())
+	early, _ := buffered.Peek(buffered.Reader.Buffered())
 	if err == nil && len(early) > 0 {
 		_, err = owner.Write(early)
 	}

@@ -40,6 +40,7 @@ func TestARelayedConnectionTakesLittleMemory(t *testing.T) {
 			reader := bufio.NewReader(c)
 			response, err := http.ReadResponse(reader, nil)
 			require.NoError(t, err)
+			require.NoError(t, response.Body.Close())
 			require.Equal(t, http.StatusSwitchingProtocols, response.StatusCode)
 			_, err = io.WriteString(c, "used\n")
 			require.NoError(t, err)

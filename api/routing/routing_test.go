@@ -321,7 +321,10 @@ func TestAClientThatHangsUp(t *testing.T) {
 	r, err := http.NewRequestWithContext(ctx, "GET", entry.client.URL+"/things", nil)
 	require.NoError(t, err)
 	time.AfterFunc(50*time.Millisecond, cancel)
-	_, err = http.DefaultClient.Do(r)
+	response, err := http.DefaultClient.Do(r)
+	if err == nil {
+		_ = response.Body.Close()
+	}
 	require.ErrorIs(t, err, context.Canceled)
 	<-ended
 	require.Eventually(t, func() bool { return entry.proxied(cancelled) == 1 }, 10*time.Second, time.Millisecond)
@@ -429,8 +432,8 @@ func TestASilentStreamEnds(t *testing.T) {
 		ended <- err
 	}()
 	select {
-	case <-ended:
-		require.Fail(t, "it ended at once")
+	case err := <-ended:
+		require.Fail(t, "it ended at once", "%v", err)
 	case <-time.After(requestTimeout + time.Second): // the bound of a request is none of a stream
 	}
 	select {
@@ -458,18 +461,20 @@ func TestAStreamEndsWithItsEntry(t *testing.T) {
 
 func gauge(n *node) float64 { return n.value("rangegate_relayed_links", "") }
 
-// upgrade switches to the protocol of lines, which answers each line with the same line.
-func upgrade(t *testing.T, address string, path string) (net.Conn, *bufio.Reader, *http.Response) {
+// upgrade switches to the protocol of lines, which answers each line with the same line. It returns the status and Retry-After of the
+// response.
+func upgrade(t *testing.T, address string, path string) (c net.Conn, reader *bufio.Reader, status int, retryAfter string) {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	_, err = io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: lines\r\n\r\n")
 	require.NoError(t, err)
-	reader := bufio.NewReader(c)
+	reader = bufio.NewReader(c)
 	response, err := http.ReadResponse(reader, nil)
 	require.NoError(t, err)
-	return c, reader, response
+	defer func() { _ = response.Body.Close() }()
+	return c, reader, response.StatusCode, response.Header.Get("Retry-After")
 }
 
 func lines(w http.ResponseWriter, r *http.Request) {
@@ -499,9 +504,9 @@ func TestAConnectionIsRelayed(t *testing.T) {
 	var open sync.WaitGroup
 	for range 20 {
 		open.Go(func() {
-			c, reader, response := upgrade(t, entry.client.Listener.Addr().String(), "/link/v1/lane")
-			if response.StatusCode != http.StatusSwitchingProtocols {
-				t.Error(response.Status)
+			c, reader, status, _ := upgrade(t, entry.client.Listener.Addr().String(), "/link/v1/lane")
+			if status != http.StatusSwitchingProtocols {
+				t.Error(status)
 				return
 			}
 			for _, text := range []string{"a\n", strings.Repeat("x", 16<<10) + "\n", "z\n"} {
@@ -520,7 +525,7 @@ func TestAConnectionIsRelayed(t *testing.T) {
 	require.Eventually(t, func() bool { return gauge(entry) == 0 }, 10*time.Second, time.Millisecond)
 
 	// It ends with either side, and with the entry.
-	c, reader, _ := upgrade(t, entry.client.Listener.Addr().String(), "/link/v1/lane")
+	c, reader, _, _ := upgrade(t, entry.client.Listener.Addr().String(), "/link/v1/lane")
 	require.Eventually(t, func() bool { return gauge(entry) == 1 }, 10*time.Second, time.Millisecond)
 	entry.router.Close()
 	_, err := reader.ReadByte()
@@ -533,8 +538,8 @@ func TestAConnectionIsRelayed(t *testing.T) {
 func TestAControllerIsSentToTheOwner(t *testing.T) {
 	entry, owner := newPair(t, lines)
 	owner.know(entry)
-	_, _, response := upgrade(t, entry.client.Listener.Addr().String(), "/link/v1/lane")
-	require.Equal(t, http.StatusServiceUnavailable, response.StatusCode)
-	require.Equal(t, "1", response.Header.Get("Retry-After"), "LINK.md: it waits so long")
+	_, _, status, retryAfter := upgrade(t, entry.client.Listener.Addr().String(), "/link/v1/lane")
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	require.Equal(t, "1", retryAfter, "LINK.md: it waits so long")
 	require.Equal(t, 1.0, entry.retries(wrongNode))
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -72,7 +73,7 @@ func (c *client) any() *node {
 		order = []int{c.turn % len(c.nodes), (c.turn + 1) % len(c.nodes), (c.turn + 2) % len(c.nodes)}
 	}
 	for _, i := range order {
-		if c.nodes[i].answers() && !(c.probe && c.avoided.Load() == c.nodes[i]) {
+		if c.nodes[i].answers() && (!c.probe || c.avoided.Load() != c.nodes[i]) {
 			return c.nodes[i]
 		}
 	}
@@ -152,12 +153,12 @@ func (c *client) send(l *lane, asked call, key string) (support.Answer, error) {
 	return at.Do(http.MethodPost, path, "", "Idempotency-Key", key)
 }
 
-var errNoNode = fmt.Errorf("no node answers")
+var errNoNode = errors.New("no node answers")
 
 // interpret says what an answer tells of the outcome.
 func interpret(answer support.Answer, err error) reply {
 	switch code := answer.Code(); {
-	case err == errNoNode:
+	case errors.Is(err, errNoNode):
 		return reply{outcome: maybe, code: "not_sent"}
 	case err != nil:
 		return reply{outcome: maybe, code: "no_answer"}
