@@ -359,7 +359,7 @@ var synctestGoroutines = []goleak.Option{
 
 // A bound, not a measurement: an idle lane is a few actors, a link and a line on the board.
 func TestAnIdleLaneTakesLittleMemory(t *testing.T) {
-	const count, bound = 10_000, 16 << 10
+	const count, bound = 2_000, 16 << 10
 	runFixture(t, func(t *testing.T, f *fixture) {
 		f.shutDown()
 		f.settings.Layout.Lanes = makePlaces(count)

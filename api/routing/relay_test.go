@@ -2,6 +2,7 @@ package routing
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -24,9 +25,6 @@ func memory() int64 {
 // A node may relay the links of tens of thousands of lanes. What one takes of the entry is the difference between links through it and
 // links that the owner has itself.
 func TestARelayedConnectionTakesLittleMemory(t *testing.T) {
-	if underRace {
-		t.Skip("the race detector's own memory would be measured")
-	}
 	const connections = 500
 	entry, owner := newPair(t, lines)
 	open := func(to *httptest.Server) int64 {
@@ -52,5 +50,5 @@ func TestARelayedConnectionTakesLittleMemory(t *testing.T) {
 	direct := open(owner.client)
 	relayed := open(entry.client)
 	t.Logf("a connection with both ends: %d bytes direct, %d relayed, so %d of the entry and of what the owner has more", direct, relayed, relayed-direct)
-	require.Less(t, relayed-direct, int64(32<<10))
+	require.True(t, underRace || relayed-direct < 32<<10, fmt.Sprint(relayed-direct))
 }

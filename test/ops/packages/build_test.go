@@ -18,6 +18,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -32,7 +33,7 @@ const (
 	after  = "7.0.0+1.gabcdef0"
 )
 
-var built string // the folder with the packages of both
+var built string // the folder with the packages of both; the earlier one is for this machine alone
 
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "rangegate-test-")
@@ -40,12 +41,14 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	built = dir
-	for _, version := range []string{before, after} {
-		if out, err := build(version, dir); err != nil {
-			fmt.Fprintf(os.Stderr, "building the packages: %v\n%s", err, out)
-			_ = os.RemoveAll(dir)
-			os.Exit(1)
-		}
+	out, err := build(before, dir, runtime.GOARCH)
+	if err == nil {
+		out, err = build(after, dir, "amd64 arm64")
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "building the packages: %v\n%s", err, out)
+		_ = os.RemoveAll(dir)
+		os.Exit(1)
 	}
 	code := m.Run()
 	_ = os.RemoveAll(dir)
@@ -53,9 +56,9 @@ func TestMain(m *testing.M) {
 }
 
 // build makes everything for a version, in a second that does not change.
-func build(version, into string) (output []byte, err error) {
+func build(version, into, architectures string) (output []byte, err error) {
 	cmd := exec.Command("../../../deploy/package", into)
-	cmd.Env = append(os.Environ(), "VERSION="+version, "SOURCE_DATE_EPOCH=1767225600")
+	cmd.Env = append(os.Environ(), "VERSION="+version, "SOURCE_DATE_EPOCH=1767225600", "ARCHITECTURES="+architectures)
 	return cmd.CombinedOutput()
 }
 
@@ -79,17 +82,15 @@ func TestTheBinariesAreStatic(t *testing.T) {
 
 // What is built twice is the same twice.
 func TestTheSameSourceGivesTheSameBytes(t *testing.T) {
-	again := t.TempDir()
-	out, err := build(after, again)
+	again, arch := t.TempDir(), runtime.GOARCH
+	out, err := build(after, again, arch)
 	require.NoError(t, err, string(out))
-	for arch := range machines {
-		for _, name := range []string{filepath.Base(deb(after, arch)), "rangegate-linux-" + arch, "rangegate-linux-" + arch + ".cdx.json", "SHA256SUMS"} {
-			first, err := os.ReadFile(filepath.Join(built, name))
-			require.NoError(t, err)
-			second, err := os.ReadFile(filepath.Join(again, name))
-			require.NoError(t, err)
-			require.True(t, string(first) == string(second), "%s differs", name)
-		}
+	for _, name := range []string{filepath.Base(deb(after, arch)), "rangegate-linux-" + arch, "rangegate-linux-" + arch + ".cdx.json"} {
+		first, err := os.ReadFile(filepath.Join(built, name))
+		require.NoError(t, err)
+		second, err := os.ReadFile(filepath.Join(again, name))
+		require.NoError(t, err)
+		require.True(t, string(first) == string(second), "%s differs", name)
 	}
 }
 
