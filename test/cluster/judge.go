@@ -236,7 +236,16 @@ const purchaseRequest = string(lanes.PurchaseRequest)
 // it when it goes on, after the next owner has sent later ones (docs/ownership.md).
 func (c *cluster) judgeEvents() {
 	c.t.Helper()
-	arrived := map[string]int{} // when, by id
+	var mu sync.Mutex
+	logs := map[*rangeFixture][]support.Event{}
+	c.eachRange(func(probe *client, r *rangeFixture) {
+		log, err := probe.attemptedEvents(r)
+		mu.Lock()
+		defer mu.Unlock()
+		assert.NoError(c.t, err)
+		logs[r] = log
+	})
+	arrived := map[string]int{} // when, by id: read after the logs, which wait until everything is attempted
 	perLane := map[string][]string{}
 	for i, a := range c.receiver.Arrived() {
 		if _, twice := arrived[a.ID]; twice {
@@ -248,15 +257,8 @@ func (c *cluster) judgeEvents() {
 		arrived[a.ID] = i
 		perLane[a.Lane] = append(perLane[a.Lane], a.ID)
 	}
-	var mu sync.Mutex
 	counted := map[string]int{}
-	c.eachRange(func(probe *client, r *rangeFixture) {
-		log, err := probe.attemptedEvents(r)
-		mu.Lock()
-		defer mu.Unlock()
-		if !assert.NoError(c.t, err) {
-			return
-		}
+	for r, log := range logs {
 		logged := map[string]bool{}
 		last := map[string]int{}
 		for _, e := range log {
@@ -287,7 +289,7 @@ func (c *cluster) judgeEvents() {
 				}
 			}
 		}
-	})
+	}
 	c.t.Logf("events: %v", counted)
 	require.Positive(c.t, counted["200, received true"])
 }
