@@ -22,8 +22,8 @@ const (
 )
 
 // connection is the child of a lane: one connection to the lane's controller. The lane tells it to dial, once in a life, and gets the
-// connection to send states on; acks go through here. Where the controller dials it waits instead. When the dial or the connection fails it fails itself, and the lane restarts it. A driver
-// that panics costs its connection.
+// connection to send states on; acks go through here. Where the controller dials it waits instead. When the dial or the connection fails
+// it fails itself, and the lane restarts it. A driver that panics costs its connection.
 type connection struct {
 	r      *Range
 	lane   *actor.PID

@@ -22,8 +22,8 @@ import (
 // ErrLayout means that the store has a lane with paid time on it that the configuration no longer has.
 var ErrLayout = errors.New("the configuration has lost a lane that is in use")
 
-// recover loads a range that was claimed in that epoch, and carries its lanes over to the machine's present boot. What that changed is to be saved
-// once the range starts, before any lane has anything to save.
+// recover loads a range that was claimed in that epoch, and carries its lanes over to the machine's present boot. What that changed is to
+// be saved once the range starts, before any lane has anything to save.
 func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range, []*commit.Write, error) {
 	loaded, err := g.store.Load(ctx, s.Layout.Range)
 	if err != nil {

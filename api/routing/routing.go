@@ -103,7 +103,7 @@ type Router struct {
 	open      *http.Transport // for streams and relayed connections, each on a connection of its own
 	closing   context.Context
 	close     context.CancelFunc
-	strangers screens.Slots
+	anonymous screens.Slots
 
 	mu       sync.Mutex
 	underWay map[any]int          // by the name of the node, and by the id of the range
@@ -113,7 +113,7 @@ type Router struct {
 // New returns a Router. Close must be called.
 func New(s Settings) *Router {
 	r := &Router{
-		Settings: s, short: newTransport(s.TLS, shortBuffer), open: newTransport(s.TLS, openBuffer), strangers: make(screens.Slots, maxUnauthenticated),
+		Settings: s, short: newTransport(s.TLS, shortBuffer), open: newTransport(s.TLS, openBuffer), anonymous: make(screens.Slots, maxUnauthenticated),
 		underWay: map[any]int{}, deaf: map[string]time.Time{},
 	}
 	r.open.DisableKeepAlives = true
@@ -207,7 +207,7 @@ func (r *Router) admit(f *forwarding) (release func(), err error) {
 	if f.way.openEnd {
 		return func() {}, nil
 	}
-	if f.way.unauthenticated && !r.strangers.TryAcquire() {
+	if f.way.unauthenticated && !r.anonymous.TryAcquire() {
 		return nil, screens.Overloaded("sign-ins wait")
 	}
 	node, rangeID := any(f.owner.Name), any(f.rangeID)
@@ -215,7 +215,7 @@ func (r *Router) admit(f *forwarding) (release func(), err error) {
 	defer r.mu.Unlock()
 	if r.underWay[node] >= maxToNode || r.underWay[rangeID] >= maxOfRange {
 		if f.way.unauthenticated {
-			r.strangers.Release()
+			r.anonymous.Release()
 		}
 		return nil, screens.Overloaded("requests are being carried out; nothing was changed")
 	}
@@ -223,7 +223,7 @@ func (r *Router) admit(f *forwarding) (release func(), err error) {
 	r.underWay[rangeID]++
 	return func() {
 		if f.way.unauthenticated {
-			r.strangers.Release()
+			r.anonymous.Release()
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()

@@ -234,11 +234,11 @@ func TestLinksAreUnderNoLimit(t *testing.T) {
 		require.False(t, socket.closed, "a link makes room for nobody")
 	}
 
-	strangers := fixtureLimits()
-	strangers.links = true
+	unlinked := fixtureLimits()
+	unlinked.links = true
 	for n := range 5 {
-		admit(t, strangers, fmt.Sprintf("192.0.2.9:%d", 1000+n))
+		admit(t, unlinked, fmt.Sprintf("192.0.2.9:%d", 1000+n))
 	}
-	require.Equal(t, 4, strangers.all.open, "a host from which nobody was linked has its quarter")
-	require.EqualValues(t, 1, limited(t, strangers, "displaced"))
+	require.Equal(t, 4, unlinked.all.open, "a host from which nobody was linked has its quarter")
+	require.EqualValues(t, 1, limited(t, unlinked, "displaced"))
 }

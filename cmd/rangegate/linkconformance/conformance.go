@@ -34,7 +34,7 @@ type Check struct {
 	TLS     *tls.Config
 	// Incoming is the Driver, for a controller that dials; nil for one that is dialled.
 	Incoming *Incoming
-	// Keyed is set for a lane with a key, and adds the rules about strangers who do not have it.
+	// Keyed is set for a lane with a key, and adds the rules about those who do not have it.
 	Keyed bool
 
 	received *receiver // of the current connection

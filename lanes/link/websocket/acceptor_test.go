@@ -219,7 +219,7 @@ func TestWhoeverIsNotLetIn(t *testing.T) {
 	require.Equal(t, []string{"not_here", "not_here", "over_admit"}, i.seen())
 }
 
-// Whoever is not let in is told a time of their own, and strangers leave room for those who are known.
+// Whoever is not let in is told a time of their own, and hosts without a link leave room for those that have one.
 func TestAdmissionSpreadsThoseWhoWait(t *testing.T) {
 	now := time.Duration(0)
 	a := websocket.NewAdmission()
