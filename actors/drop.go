@@ -31,7 +31,10 @@ const dropWithin = 20 * time.Second
 // DropRange drops the range because another process has claimed it, which may be known before the store refuses a write. It does nothing
 // unless the range runs here. It does not wait for the end of the range's actors.
 func (g *Gateway) DropRange(id uuid.UUID) {
-	if r, err := g.Range(id); err == nil {
+	g.mu.RLock()
+	r := g.ranges[id]
+	g.mu.RUnlock()
+	if r != nil {
 		g.drop(r)
 	}
 }

@@ -202,6 +202,17 @@ func TestClosingsThatAreLostAreInTheLog(t *testing.T) {
 	}, withLog(zerolog.New(&logs)))
 }
 
+// Between the store's refusal and the end of the range, which are two moments, the other process may have changed it already.
+func TestNothingIsReadOfARangeOnceAWriteWasRefused(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.committer.Fence()
+		_, err := f.gateway.Range(f.settings.Layout.Range)
+		require.Equal(t, lanes.ErrNotOwner, err)
+		f.tellOwner()
+		<-f.Ended()
+	})
+}
+
 // Whoever shows the range hears at once that it is outdated.
 func TestWhoShowsADroppedRangeHearsOfIt(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {

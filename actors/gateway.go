@@ -65,12 +65,16 @@ func NewGateway(machine clock.Clock, s store.Store, m *metrics.Metrics, log zero
 	return g
 }
 
-// Range returns the running range with that id. Errors: lanes.ErrNotOwner for one that ran here until another process claimed it,
-// lanes.ErrStarting while there is none otherwise, with the reason for a range whose layout is refused.
+// Range returns the running range with that id. Errors: lanes.ErrNotOwner for one that ran here until another process claimed it, which
+// counts from the first write that the store refuses; lanes.ErrStarting while there is none otherwise, with the reason for a range whose
+// layout is refused.
 func (g *Gateway) Range(id uuid.UUID) (*Range, error) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	if r, found := g.ranges[id]; found {
+		if r.committer.IsFenced() { // it is about to be dropped, and what it knows may have changed at the other process
+			return nil, lanes.ErrNotOwner
+		}
 		return r, nil
 	}
 	if _, found := g.elsewhere[id]; found {

@@ -232,10 +232,11 @@ func (n *node) stop() {
 	require.NoError(n.t, n.keeper.Stop(ctx))
 }
 
+// rangesNumbered returns the ids of that many ranges, the same each time: which node has which follows from them.
 func rangesNumbered(count int) []uuid.UUID {
 	ids := make([]uuid.UUID, count)
 	for i := range ids {
-		ids[i] = uuid.New()
+		ids[i] = uuid.NewSHA1(uuid.NameSpaceOID, []byte{byte(i)})
 	}
 	return ids
 }
@@ -529,7 +530,8 @@ func TestANodeThatRefusesTakesNoRange(t *testing.T) {
 func TestAChangeOfTheConfiguration(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	before, added := rangesNumbered(6), rangesNumbered(3)
+	all := rangesNumbered(9)
+	before, added := all[:6], all[6:]
 	both := startTogether(t, server, before, "a", "b")
 	a, b := both[0], both[1]
 	after := append(before[2:], added...)

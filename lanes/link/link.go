@@ -28,8 +28,9 @@ type Awaiter interface {
 	Driver
 	// Awaits reports whether the lane's controller dials. Such a lane is waited for, and no other.
 	Awaits(lane uuid.UUID) bool
-	// Await says that the lane waits for its controller, instead of whoever waited for it before. It returns at once, and a
-	// lane that waits has no goroutine. The wait ends with the call of Arrived, or with cancel; an arrival that has begun by
+	// Await says that the lane waits for its controller, instead of whoever waited for it before with no higher epoch: a lane of a
+	// range that is being dropped here does not displace that of the range claimed anew. It returns at once, and a lane that waits
+	// has no goroutine. The wait ends with the call of Arrived, or with cancel; an arrival that has begun by
 	// then is still told.
 	Await(lane Lane, waiter Waiter) (cancel func())
 }

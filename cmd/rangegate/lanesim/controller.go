@@ -117,7 +117,7 @@ func (c *Controller) Cut(err error) {
 // PowerCut turns the controller off and on, as that of sim.Controller.
 func (c *Controller) PowerCut(logLost bool) {
 	c.Controller.PowerCut(logLost)
-	c.dropUnproven()
+	c.Drop() // at once: by the time that the controller is on again, nothing answers pings on the older connection
 }
 
 // dropUnproven closes the connections that the simulated lane does not know of yet.

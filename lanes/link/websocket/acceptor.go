@@ -127,6 +127,9 @@ func (a *Acceptor) await(i invitation, waiter link.Waiter) (cancel func()) {
 		p = &place{}
 		a.places[i.lane.ID] = p
 	}
+	if p.waiter != nil && i.lane.Epoch < p.lane.Epoch { // of a range that is being dropped here, and has been claimed anew since
+		return func() {}
+	}
 	p.invitation, p.waiter = i, waiter
 	if p.waiting != nil {
 		close(p.waiting)

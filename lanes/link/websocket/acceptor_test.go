@@ -327,6 +327,20 @@ func TestALaneThatNoLongerWaits(t *testing.T) {
 	require.Eventually(t, func() bool { return i.Places() == 0 }, patience, time.Millisecond, "what has ended leaves nothing behind")
 }
 
+// A range that is dropped here and soon served again has two lanes of that id for a moment. The older one may be the last to wait.
+func TestALaneOfAnEarlierEpochDisplacesNone(t *testing.T) {
+	i := newIncoming(t, laneKey, nil)
+	i.lane.Epoch++
+	waiting := i.await()
+	i.lane.Epoch--
+	outdated := newWaiter(&receiver{down: make(chan error, 2)})
+	i.driver.Await(i.lane, outdated)()
+	i.lane.Epoch++
+	i.link("log")
+	within(t, waiting.arrived).connection.Close()
+	require.Empty(t, outdated.arrived)
+}
+
 // Measured on amd64, Go 1.26: 0.4 kB a lane that waits, and no goroutine.
 func TestALaneThatWaitsIsCheap(t *testing.T) {
 	const waitingLanes = 10_000

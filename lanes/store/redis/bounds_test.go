@@ -23,7 +23,7 @@ func TestEveryCallEndsWithinItsBound(t *testing.T) {
 			t.Parallel()
 			server := redistest.Start(t)
 			proxy := startProxy(t, server.Addr())
-			url := proxy.url() + "?read_timeout=200ms&dial_timeout=500ms"
+			url := proxy.url() + "?read_timeout=1s&dial_timeout=500ms"
 			s := open(t, url)
 			o := own(t, s)
 			require.NoError(t, o.flush(t.Context()))
@@ -51,7 +51,7 @@ func TestAFlushThatTheNetworkSwallowedIsUnknown(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	proxy := startProxy(t, server.Addr())
-	o := own(t, open(t, proxy.url()+"?read_timeout=200ms"))
+	o := own(t, open(t, proxy.url()+"?read_timeout=1s"))
 	for _, trouble := range []mode{swallow, halfClose} {
 		require.NoError(t, o.flush(t.Context()))
 		proxy.set(trouble)

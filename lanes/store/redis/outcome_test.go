@@ -148,7 +148,7 @@ func TestALostReplyIsUnknownAndTheRepeatResolvesIt(t *testing.T) {
 func TestAServerThatHangsIsUnknownWithinTheBound(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	o := own(t, open(t, server.URL()+"?read_timeout=200ms"))
+	o := own(t, open(t, server.URL()+"?read_timeout=1s"))
 	require.NoError(t, o.flush(t.Context()))
 
 	server.Hang()
