@@ -26,6 +26,12 @@ func Load(f config.TLS) (*tls.Certificate, error) {
 	return pair, err
 }
 
+// LoadNode reads the pair of a node, and the authorities that nodes trust. Errors are as those of Load.
+func LoadNode(f config.NodesTLS) (*tls.Certificate, *x509.CertPool, error) {
+	all, _, err := load(config.TLS{Certificate: f.Certificate, Key: f.Key}, f.CA)
+	return all.Certificate, all.authorities, err
+}
+
 // loaded is what is in use together.
 type loaded struct {
 	*tls.Certificate

@@ -2,11 +2,14 @@ package preflight
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -99,4 +102,46 @@ func TestAKeyOfAnotherCertificate(t *testing.T) {
 	_, another := served(t, certificatetest.Issue(t, time.Hour))
 	f := requireOne(t, address(t.Context(), "http", "127.0.0.1:0", config.TLS{Certificate: files.Certificate, Key: another.Key}), Fail)
 	require.Contains(t, f.Found, another.Key+" is not the key of the certificate in "+files.Certificate)
+}
+
+// node returns what is found of a node that is reached at the host.
+func node(t *testing.T, address, host string, pair, authority certificatetest.Pair) []Finding {
+	n := &config.Nodes{Name: "a", Address: address, Advertise: host + ":8083"}
+	n.TLS.Certificate, n.TLS.Key = pair.Files(t)
+	n.TLS.CA = filepath.Join(t.TempDir(), "ca.pem")
+	require.NoError(t, os.WriteFile(n.TLS.CA, authority.Certificate, 0o600))
+	return Settings{Config: config.Config{Nodes: n}}.nodes(t.Context())
+}
+
+func TestTheCertificateOfANode(t *testing.T) {
+	ca, another := certificatetest.Issue(t, 60*24*time.Hour), certificatetest.Issue(t, 60*24*time.Hour)
+	requireOK(t, node(t, "127.0.0.1:0", "a.example", ca.Sign(t, "a.example"), ca))
+	f := requireOne(t, node(t, "127.0.0.1:0", "b.example", ca.Sign(t, "a.example"), ca), Fail)
+	require.Equal(t, "nodes.tls", f.What)
+	require.Contains(t, f.Found, "the other nodes refuse ")
+	require.Contains(t, f.Found, "as that of the server at b.example")
+	all := text(node(t, "127.0.0.1:0", "a.example", another.Sign(t, "a.example"), ca))
+	require.Contains(t, all, "as that of the server at a.example: x509: certificate signed by unknown authority")
+	require.Contains(t, all, "as that of a client: x509: certificate signed by unknown authority")
+	missing := &config.Nodes{Address: "127.0.0.1:0", TLS: config.NodesTLS{Certificate: "missing.pem", Key: "missing.pem", CA: "missing.pem"}}
+	require.Contains(t, requireOne(t, Settings{Config: config.Config{Nodes: missing}}.nodes(t.Context()), Fail).Found, "open missing.pem")
+}
+
+// The gateway at the address talks to nodes alone.
+func TestTheAddressOfANodeThatRuns(t *testing.T) {
+	ca := certificatetest.Issue(t, 60*24*time.Hour)
+	pair := ca.Sign(t, "127.0.0.1")
+	own, err := tls.X509KeyPair(pair.Certificate, pair.Key)
+	require.NoError(t, err)
+	authorities := x509.NewCertPool()
+	require.True(t, authorities.AppendCertsFromPEM(ca.Certificate))
+	running := withoutLog(httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("trace-id", "4bf92f3577b34da6a3ce929d0e0e4736")
+	})))
+	running.TLS = &tls.Config{Certificates: []tls.Certificate{own}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: authorities}
+	running.StartTLS()
+	defer running.Close()
+	all := node(t, running.Listener.Addr().String(), "127.0.0.1", pair, ca)
+	requireOK(t, all)
+	require.Contains(t, all[0].Found, "a gateway answers at")
 }

@@ -133,21 +133,76 @@ func checkFileLimit(c config.Config, limit uint64) Finding {
 
 // address checks that the address is free, and its certificate.
 func address(ctx context.Context, what, hostPort string, t config.TLS) []Finding {
-	all := []Finding{checkListen(ctx, what+".address", hostPort)}
-	if t.Certificate != "" {
-		all = append(all, checkCertificate(what, t, time.Now())...)
+	all := []Finding{checkListen(ctx, what+".address", hostPort, nil)}
+	if t.Certificate == "" {
+		return all
+	}
+	what += ".tls"
+	loaded, err := certificate.Load(t)
+	if err != nil {
+		return append(all, wrongFiles(what, err))
+	}
+	now := time.Now()
+	all = append(all, checkCertificate(what, t, loaded.Leaf, now)...)
+	return append(all, checkChain(what, t, loaded, now)...)
+}
+
+// nodes checks the address for the other nodes, and whether they would believe its certificate.
+func (s Settings) nodes(ctx context.Context) []Finding {
+	n := s.Config.Nodes
+	if n == nil {
+		return nil
+	}
+	if n.TLS.Certificate == "" {
+		return []Finding{checkListen(ctx, "nodes.address", n.Address, nil)}
+	}
+	const what = "nodes.tls"
+	loaded, authorities, err := certificate.LoadNode(n.TLS)
+	if err != nil {
+		return []Finding{checkListen(ctx, "nodes.address", n.Address, nil), wrongFiles(what, err)}
+	}
+	now := time.Now()
+	all := []Finding{checkListen(ctx, "nodes.address", n.Address, loaded)}
+	all = append(all, checkCertificate(what, config.TLS{Certificate: n.TLS.Certificate, Key: n.TLS.Key}, loaded.Leaf, now)...)
+	host, _, _ := net.SplitHostPort(n.AdvertisedAddress(n.Address))
+	return append(all, checkNode(what, n.TLS, loaded, authorities, host, now)...)
+}
+
+// checkNode checks whether other nodes, which trust the authorities alone, believe the certificate as that of a client and as that of the
+// server at the host.
+func checkNode(what string, t config.NodesTLS, loaded *tls.Certificate, authorities *x509.CertPool, host string, now time.Time) []Finding {
+	var all []Finding
+	for _, as := range []struct {
+		role, host string
+		usage      x509.ExtKeyUsage
+	}{{"the server at " + host, host, x509.ExtKeyUsageServerAuth}, {"a client", "", x509.ExtKeyUsageClientAuth}} {
+		_, err := loaded.Leaf.Verify(x509.VerifyOptions{
+			Roots: authorities, Intermediates: intermediates(loaded), DNSName: as.host, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{as.usage},
+		})
+		var invalid x509.CertificateInvalidError
+		if err == nil || errors.As(err, &invalid) && invalid.Reason == x509.Expired {
+			continue // checkCertificate has reported the latter
+		}
+		all = append(all, Finding{
+			Fail, what, fmt.Sprintf("the other nodes refuse %s as that of %s: %v", t.Certificate, as.role, err),
+			"have it issued by an authority in " + t.CA + ", for the host that the others dial, for servers and clients (extendedKeyUsage)",
+		})
 	}
 	return all
 }
 
-// checkListen listens at the address for a moment.
-func checkListen(ctx context.Context, what, hostPort string) Finding {
+func wrongFiles(what string, err error) Finding {
+	return Finding{Fail, what, err.Error(), "correct the paths of the PEM files; the certificate needs its own key"}
+}
+
+// checkListen listens at the address for a moment. A gateway there may want the certificate of a client, if any.
+func checkListen(ctx context.Context, what, hostPort string, client *tls.Certificate) Finding {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", hostPort)
 	switch {
 	case err == nil:
 		_ = listener.Close()
 		return ok(what, "%s is free", hostPort)
-	case errors.Is(err, unix.EADDRINUSE) && isGateway(ctx, hostPort):
+	case errors.Is(err, unix.EADDRINUSE) && isGateway(ctx, hostPort, client):
 		return ok(what, "a gateway answers at %s: it runs", hostPort)
 	case errors.Is(err, unix.EADDRINUSE):
 		by := "by a process that only root can see"
@@ -168,10 +223,14 @@ func checkListen(ctx context.Context, what, hostPort string) Finding {
 
 // isGateway reports whether a gateway answers at the address, with or without TLS: each of its answers has the header
 // trace-id. It sends nothing secret, so it does not check the certificate.
-func isGateway(ctx context.Context, hostPort string) bool {
+func isGateway(ctx context.Context, hostPort string, client *tls.Certificate) bool {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
+	settings := &tls.Config{InsecureSkipVerify: true}
+	if client != nil {
+		settings.Certificates = []tls.Certificate{*client}
+	}
+	transport := &http.Transport{TLSClientConfig: settings, DisableKeepAlives: true}
 	for _, scheme := range []string{"http://", "https://"} {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+hostPort+"/livez", nil)
 		if err != nil {
@@ -221,14 +280,8 @@ func processAt(address string) string {
 // renewalTime is the remaining validity below which a certificate should have been renewed automatically.
 const renewalTime = 14 * 24 * time.Hour
 
-// checkCertificate checks the certificate files of an address.
-func checkCertificate(what string, t config.TLS, now time.Time) []Finding {
-	what += ".tls"
-	loaded, err := certificate.Load(t)
-	if err != nil {
-		return []Finding{{Fail, what, err.Error(), "correct the paths of the PEM files; the certificate needs its own key"}}
-	}
-	leaf := loaded.Leaf
+// checkCertificate checks the certificate in the files of an address.
+func checkCertificate(what string, t config.TLS, leaf *x509.Certificate, now time.Time) []Finding {
 	names := strings.Join(certificate.Names(leaf), ", ")
 	left := leaf.NotAfter.Sub(now)
 	found := fmt.Sprintf("for %s, until %s", names, leaf.NotAfter.UTC().Format(time.DateOnly))
@@ -247,18 +300,22 @@ func checkCertificate(what string, t config.TLS, now time.Time) []Finding {
 	if info, err := os.Stat(t.Key); err == nil && info.Mode().Perm()&0o004 != 0 {
 		all = append(all, Finding{Warn, what, t.Key + " can be read by everybody on this machine", "chmod 640, or 600, owned by the gateway's user"})
 	}
-	return append(all, checkChain(what, t, loaded, now)...)
+	return all
 }
 
-// checkChain checks whether clients that trust the usual authorities trust the certificate.
-func checkChain(what string, t config.TLS, loaded *tls.Certificate, now time.Time) []Finding {
+func intermediates(loaded *tls.Certificate) *x509.CertPool {
 	between := x509.NewCertPool()
 	for _, der := range loaded.Certificate[1:] {
 		if c, err := x509.ParseCertificate(der); err == nil {
 			between.AddCert(c)
 		}
 	}
-	_, err := loaded.Leaf.Verify(x509.VerifyOptions{Intermediates: between, CurrentTime: now})
+	return between
+}
+
+// checkChain checks whether clients that trust the usual authorities trust the certificate.
+func checkChain(what string, t config.TLS, loaded *tls.Certificate, now time.Time) []Finding {
+	_, err := loaded.Leaf.Verify(x509.VerifyOptions{Intermediates: intermediates(loaded), CurrentTime: now})
 	var unknown x509.UnknownAuthorityError
 	if !errors.As(err, &unknown) {
 		return nil // it is trusted, or checkCertificate has reported the problem

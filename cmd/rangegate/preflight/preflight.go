@@ -74,6 +74,7 @@ func (s Settings) checks() []check {
 			}
 			return nil
 		}},
+		{"nodes", s.nodes},
 		{"webhook", s.webhooks},
 		{"products", s.products},
 		{"controllers", s.controllers},
