@@ -2,6 +2,9 @@ package lanesim_test
 
 import (
 	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	coder "github.com/coder/websocket"
@@ -189,4 +192,29 @@ func TestAPowerCutEndsUnprovenConnections(t *testing.T) {
 	require.Error(t, err)
 	require.NoError(t, ctx.Err(), "the connection stays open")
 	require.Equal(t, coder.StatusCode(-1), coder.CloseStatus(err))
+}
+
+// A gateway may send a controller that dials to another address. The next dial goes to the first one again.
+func TestARedirectCountsForOneDial(t *testing.T) {
+	dials := make(chan string, 10)
+	away := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		dials <- "there"
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer away.Close()
+	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		dials <- "here"
+		http.Redirect(w, request, away.URL+request.URL.Path, http.StatusTemporaryRedirect)
+	}))
+	defer gateway.Close()
+	lane := lanesim.Lane{ID: uuid.New()}
+	lane.Dial = "ws" + strings.TrimPrefix(gateway.URL, "http") + websocket.LanePath + lane.ID.String()
+	hardware, err := lanesim.New(lanesim.Settings{Now: newFixture(t).now, DialOnRequest: true}, lane)
+	require.NoError(t, err)
+	defer hardware.Close()
+	for range 2 {
+		var busy lanesim.BusyError
+		require.ErrorAs(t, hardware.Controller(lane.ID).Dial(t.Context()), &busy)
+		require.Equal(t, []string{"here", "there"}, []string{<-dials, <-dials})
+	}
 }
