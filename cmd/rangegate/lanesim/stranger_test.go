@@ -46,7 +46,7 @@ type stranger struct {
 // stranger dials the controller and says hello with that epoch, and with a challenge if it is given.
 func (r *fixture) stranger(epoch uint64, challenge string) *stranger {
 	r.Helper()
-	frames, _, err := coder.Dial(r.Context(), r.Address(), &coder.DialOptions{Subprotocols: []string{frame.Subprotocol}})
+	frames, _, err := coder.Dial(r.Context(), r.Address(), &coder.DialOptions{Subprotocols: []string{frame.Subprotocol}}) //nolint:bodyclose // the library closes it
 	require.NoError(r, err)
 	r.Cleanup(func() { _ = frames.CloseNow() })
 	s := &stranger{r.T, frames, frame.Handshake{Lane: r.lane.ID, Gateway: challenge}, epoch}
