@@ -20,13 +20,15 @@ import (
 	"rangegate/actors/clock"
 	"rangegate/cmd/rangebench/figures"
 	"rangegate/cmd/rangebench/localcluster"
+	"rangegate/cmd/rangegate/lanesim"
 	"rangegate/lanes"
+	driver "rangegate/lanes/link/websocket"
 	"rangegate/lanes/store"
 	"rangegate/lanes/store/redis"
 )
 
 // cluster measures two nodes, as real processes: what a request costs that enters at another node than the range's owner, two nodes
-// against one, and how long the ranges of a node that dies are not served.
+// against one, what the link of a controller takes that dials the other node, and how long the ranges of a node that dies are not served.
 type cluster struct {
 	Ranges int           `default:"1000" help:"How many ranges, for the take-over."`
 	Lanes  int           `default:"100" help:"How many lanes each has, with a running session on every one."`
@@ -39,6 +41,7 @@ type cluster struct {
 const (
 	hopCPU       = 2. // processor time of all nodes together, through another node against directly
 	takeOverTTLs = 3. // until every range is served again
+	relayedBytes = 32 << 10
 )
 
 // Run prints the figures.
@@ -57,7 +60,7 @@ type servers struct {
 	callers   *peer
 }
 
-func (c cluster) serve(ctx context.Context, ranges, lanes int) (s *servers, err error) {
+func (c cluster) serve(ctx context.Context, ranges, lanes, dialed int) (s *servers, err error) {
 	s = &servers{}
 	if s.disk, err = newDisk(redisStore); err != nil {
 		return nil, err
@@ -68,7 +71,7 @@ func (c cluster) serve(ctx context.Context, ranges, lanes int) (s *servers, err 
 		}
 	}()
 	if s.Cluster, err = localcluster.New(ctx, localcluster.Settings{
-		Dir: s.disk.dir, Redis: s.disk.address(), Nodes: 2, Ranges: ranges, Lanes: lanes, TTL: c.TTL,
+		Dir: s.disk.dir, Redis: s.disk.address(), Nodes: 2, Ranges: ranges, Lanes: lanes, Dialed: dialed, TTL: c.TTL,
 	}); err != nil {
 		return s, err
 	}
@@ -140,12 +143,13 @@ func (s *servers) waitOwners(ctx context.Context, unchanged time.Duration) (owne
 	}
 }
 
-// hopRanges are enough that both nodes have some.
-const hopRanges = 40
+// hopRanges are enough that both nodes have some. dialedLanes are those of each whose controllers dial.
+const hopRanges, dialedLanes = 40, 25
 
-// hop measures requests directly at the owner and through the other node, by turns, and then two nodes against one.
+// hop measures requests directly at the owner and through the other node, by turns, then links through the other node, and two nodes
+// against one.
 func (c cluster) hop(ctx context.Context) (err error) {
-	s, err := c.serve(ctx, hopRanges, 4)
+	s, err := c.serve(ctx, hopRanges, 4, dialedLanes)
 	if err != nil {
 		return err
 	}
@@ -193,7 +197,56 @@ func (c cluster) hop(ctx context.Context) (err error) {
 		fmt.Printf("  %-8s CPU of both nodes for one request: %4.0f µs directly, %4.0f µs through the other node\n", kind.name, atOwner, atOther)
 		failed = append(failed, bound(kind.name+", through / directly", atOther/atOwner, hopCPU))
 	}
+	failed = append(failed, s.relay(ctx, owners, owner, other))
 	return errors.Join(append(failed, c.twoAgainstOne(ctx, s, owners))...)
+}
+
+// relay lets the controllers of the owner's lanes dial the other node, and prints what a link takes of that node's memory.
+func (s *servers) relay(ctx context.Context, owners []*localcluster.Node, owner, other *localcluster.Node) error {
+	machine, err := clock.NewSystem()
+	if err != nil {
+		return err
+	}
+	var served []lanesim.Lane
+	for number, has := range owners {
+		for lane := range s.Dialed {
+			if id := localcluster.DialedID(number, lane); has == owner {
+				served = append(served, lanesim.Lane{ID: id, Key: localcluster.LinkKey, Dial: "ws://" + other.Dial + driver.LanePath + id.String()})
+			}
+		}
+	}
+	before, err := other.InUse(ctx)
+	if err != nil {
+		return err
+	}
+	controllers, err := lanesim.New(lanesim.Settings{Now: machine.Now}, served...)
+	if err != nil {
+		return err
+	}
+	defer controllers.Close()
+	limited, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		relayed, err := other.RelayedLinks(limited)
+		if err != nil {
+			return err
+		}
+		if relayed == len(served) {
+			break
+		}
+		select {
+		case <-limited.Done():
+			return fmt.Errorf("%d of %d links are relayed: %w", relayed, len(served), limited.Err())
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	after, err := other.InUse(ctx)
+	if err != nil {
+		return err
+	}
+	each := float64(after-before) / float64(len(served))
+	fmt.Printf("  %d links of controllers that dial the other node take %.1f KB of its heap and stacks each\n", len(served), each/1e3)
+	return bound("memory of a relayed link, in 32 KB", each/relayedBytes, 1)
 }
 
 func median(all []float64) float64 { return figures.Percentile(all, 50) }
@@ -318,7 +371,7 @@ func (c calls) expect() (callResult, error) {
 // it stands, from the same run, what one node takes to start on all ranges: that is as much work for each range, and no lease to wait for but
 // its own.
 func (c cluster) takeOver(ctx context.Context) (err error) {
-	s, err := c.serve(ctx, c.Ranges, c.Lanes)
+	s, err := c.serve(ctx, c.Ranges, c.Lanes, 0)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +23,7 @@ import (
 	"rangegate/lanes/link"
 	"rangegate/lanes/link/sim"
 	"rangegate/lanes/link/websocket"
+	"rangegate/test/support"
 )
 
 const networkRange = `
@@ -37,9 +37,9 @@ ranges:
     lanes:
       - {id: 44444444-4444-4444-8444-000000000001, name: Lane 1, bay: 55555555-5555-4555-8555-000000000001}
       - {id: 44444444-4444-4444-8444-000000000002, name: Lane 2, bay: 55555555-5555-4555-8555-000000000001,
-         link: {driver: websocket, address: "ws://127.0.0.1:%[1]s/lane?n=2", key: 4GhZ9qJ0sX2vB7nM1cL5kW}}
+         link: {driver: websocket, address: "ws://%[1]s/lane?n=2", key: 4GhZ9qJ0sX2vB7nM1cL5kW}}
       - {id: 44444444-4444-4444-8444-000000000003, name: Lane 3, bay: 55555555-5555-4555-8555-000000000001,
-         link: {driver: websocket, address: "ws://127.0.0.1:%[1]s/lane?n=3"}}
+         link: {driver: websocket, address: "ws://%[1]s/lane?n=3"}}
       - {id: 44444444-4444-4444-8444-000000000004, name: Lane 4, bay: 55555555-5555-4555-8555-000000000001,
          link: {driver: websocket, address: "ws://192.0.2.1:7400/lane"}}
       - {id: 44444444-4444-4444-8444-000000000005, name: Lane 5, bay: 55555555-5555-4555-8555-000000000001,
@@ -56,7 +56,7 @@ func lane(i int) link.Lane {
 // Every lane is dialled with its own driver; lanesim answers for the websocket lanes.
 func TestLinksReachLanesim(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "rangegate.yaml")
-	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, networkRange, freePort(t)), 0o600))
+	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, networkRange, support.FreeAddress(t)), 0o600))
 	ctx, stop := context.WithCancel(t.Context())
 	out, prints := io.Pipe()
 	var log strings.Builder
@@ -108,7 +108,7 @@ func TestTheCAFileMustBeReadable(t *testing.T) {
 
 func TestLanesimRefusesBadFlags(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "rangegate.yaml")
-	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, networkRange, freePort(t)), 0o600))
+	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, networkRange, support.FreeAddress(t)), 0o600))
 	for want, s := range map[string]laneSim{
 		"no such fault: sneeze": {Config: file, Faults: []string{"drop", "sneeze"}, Every: time.Minute},
 		"--every":               {Config: file, Faults: []string{"all", "drop"}[1:]},
@@ -126,12 +126,3 @@ type ignoringReceiver struct{}
 func (ignoringReceiver) Applied(uint64)        {}
 func (ignoringReceiver) Reported(lanes.Report) {}
 func (ignoringReceiver) Down(error)            {}
-
-func freePort(t *testing.T) string {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { _ = listener.Close() }()
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	require.NoError(t, err)
-	return port
-}

@@ -136,8 +136,8 @@ func newCluster(t *testing.T, s settings) *cluster {
 
 func (c *cluster) newNode(number int, store string) *node {
 	t := c.t
-	address := freeAddress(t)
-	n := &node{cluster: c, name: fmt.Sprintf("node-%d", number+1), peers: proxy.New(t, address), links: freeAddress(t)}
+	address := support.FreeAddress(t)
+	n := &node{cluster: c, name: fmt.Sprintf("node-%d", number+1), peers: proxy.New(t, address), links: support.FreeAddress(t)}
 	if store == "" {
 		n.redis = proxy.New(t, c.redis.Addr())
 		store = "redis://" + n.redis.Addr() + "/0?read_timeout=1s"
@@ -180,19 +180,6 @@ func (c *cluster) balance(from net.Listener) {
 			}()
 		}
 	}
-}
-
-// freeAddress is an address below the kernel's ephemeral ports, so that no other process gets it while the node is down.
-func freeAddress(t *testing.T) string {
-	for range 100 {
-		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(10_000+rand.IntN(10_000)))
-		if listener, err := net.Listen("tcp", address); err == nil {
-			require.NoError(t, listener.Close())
-			return address
-		}
-	}
-	require.Fail(t, "no free port")
-	return ""
 }
 
 // start starts the nodes at the same time, and waits until each is ready.

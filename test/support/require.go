@@ -1,10 +1,15 @@
 package support
 
 import (
+	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
+	"strconv"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // Program returns the path of a program, which make tools installs. Without it the test is skipped or fails, as Missing
@@ -38,4 +43,19 @@ func Eventually(t testing.TB, what string, condition func() bool) {
 			t.Fatal("it never came: " + what)
 		}
 	}
+}
+
+// FreeAddress returns an address below the kernel's ephemeral ports, so that no other process gets it before the one that it is for, or
+// while that one is down.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	for range 100 {
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(10_000+rand.IntN(10_000)))
+		if listener, err := net.Listen("tcp", address); err == nil {
+			require.NoError(t, listener.Close())
+			return address
+		}
+	}
+	require.Fail(t, "no free port")
+	return ""
 }

@@ -8,6 +8,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -29,6 +31,7 @@ type Settings struct {
 	Nodes  int
 	Ranges int
 	Lanes  int // of each range, simulated
+	Dialed int // of each range, beside those: lanes whose controllers dial
 	TTL    time.Duration
 }
 
@@ -44,6 +47,7 @@ type Node struct {
 	Name       string
 	Address    string // of the API, host:port
 	Operations string // of the operations address, likewise
+	Dial       string // of the address that controllers dial, likewise; unused without Settings.Dialed
 	peers      string // of the address for the other nodes
 	cluster    *Cluster
 
@@ -80,6 +84,14 @@ func LaneID(n, lane int) uuid.UUID {
 	return uuid.MustParse(fmt.Sprintf("44444444-4444-4444-8444-%06d%06d", n, lane))
 }
 
+// DialedID is the id of a lane of that range whose controller dials, with LinkKey.
+func DialedID(n, lane int) uuid.UUID {
+	return uuid.MustParse(fmt.Sprintf("66666666-6666-4666-8666-%06d%06d", n, lane))
+}
+
+// LinkKey is the key of every lane whose controller dials.
+const LinkKey = "a key of the cluster's controllers"
+
 func numbered(format string, n int) uuid.UUID { return uuid.MustParse(fmt.Sprintf(format, n)) }
 
 // New builds the gateway and chooses the addresses. It starts nothing.
@@ -92,7 +104,7 @@ func New(ctx context.Context, s Settings) (*Cluster, error) {
 	}
 	for n := range s.Nodes {
 		node := &Node{Name: fmt.Sprintf("node-%d", n+1), cluster: c}
-		for _, address := range []*string{&node.Address, &node.Operations, &node.peers} {
+		for _, address := range []*string{&node.Address, &node.Operations, &node.Dial, &node.peers} {
 			var err error
 			if *address, err = freeAddress(); err != nil {
 				return nil, err
@@ -105,25 +117,35 @@ func New(ctx context.Context, s Settings) (*Cluster, error) {
 
 func (c *Cluster) configuration() string { return filepath.Join(c.Dir, "rangegate.yaml") }
 
-// freeAddress is an address whose port nobody has at the moment.
+// freeAddress is an address below the kernel's ephemeral ports, so that no other process gets it while its node is down.
 func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	for range 100 {
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(10_000+rand.IntN(10_000)))
+		if listener, err := net.Listen("tcp", address); err == nil {
+			return address, listener.Close()
+		}
 	}
-	return listener.Addr().String(), listener.Close()
+	return "", errors.New("no free port below the ephemeral ones")
 }
 
 // text is the configuration that all nodes share. What differs is in the environment of each.
 func (c *Cluster) text() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "environment: playground\nhttp: {limits: {requests: 0}}\noperations: {token: %s}\nstore: {redis: \"redis://%s/0\"}\n"+
-		"nodes: {name: node, address: \"127.0.0.1:0\", ttl: %s}\nlog: {level: warn}\nranges:\n", Operator, c.Redis, c.TTL)
+		"nodes: {name: node, address: \"127.0.0.1:0\", ttl: %s}\nlog: {level: warn}\n", Operator, c.Redis, c.TTL)
+	if c.Dialed > 0 {
+		b.WriteString("controllers: {address: \"127.0.0.1:0\", admit: 10000}\n")
+	}
+	b.WriteString("ranges:\n")
 	for n := range c.Ranges {
 		fmt.Fprintf(&b, "  - id: %s\n    name: Range %d\n    tokens: [%s]\n    groups: [{id: %s, name: Public}]\n    bays: [{id: %s, name: Bay}]\n    lanes:\n",
 			RangeID(n), n+1, Token(n), GroupID(n), numbered("55555555-5555-4555-8555-%012d", n))
 		for lane := range c.Lanes {
 			fmt.Fprintf(&b, "      - {id: %s, name: Lane %d, bay: %s}\n", LaneID(n, lane), lane+1, numbered("55555555-5555-4555-8555-%012d", n))
+		}
+		for lane := range c.Dialed {
+			fmt.Fprintf(&b, "      - {id: %s, name: Lane %d, bay: %s, link: {driver: incoming, key: %q}}\n", DialedID(n, lane), c.Lanes+lane+1,
+				numbered("55555555-5555-4555-8555-%012d", n), LinkKey)
 		}
 	}
 	return b.Bytes()
@@ -150,6 +172,9 @@ func (n *Node) Start() error {
 	}
 	process.Env = append(process.Env, "RANGEGATE_HTTP_ADDRESS="+n.Address, "RANGEGATE_OPERATIONS_ADDRESS="+n.Operations,
 		"RANGEGATE_NODES_NAME="+n.Name, "RANGEGATE_NODES_ADDRESS="+n.peers)
+	if n.cluster.Dialed > 0 {
+		process.Env = append(process.Env, "RANGEGATE_CONTROLLERS_ADDRESS="+n.Dial)
+	}
 	process.Stderr = log
 	process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true} // an interrupt is for this program
 	if err := process.Start(); err != nil {
@@ -300,4 +325,54 @@ func (n *Node) Memory() (int64, error) {
 	}
 	pages, err := strconv.ParseInt(strings.Fields(string(text))[1], 10, 64)
 	return pages * int64(os.Getpagesize()), err
+}
+
+// InUse returns the bytes of the node's live objects and stacks, after a garbage collection.
+func (n *Node) InUse(ctx context.Context) (bytes int64, err error) {
+	text, err := n.operations(ctx, "/debug/pprof/heap?gc=1&debug=1")
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range []string{"# HeapAlloc = ", "# Stack = "} { // the latter: in use / of the system
+		_, from, found := strings.Cut(text, name)
+		value, _, _ := strings.Cut(from, "\n")
+		value, _, _ = strings.Cut(value, " ")
+		part, err := strconv.ParseInt(value, 10, 64)
+		if !found || err != nil {
+			return 0, fmt.Errorf("the heap profile of %s has no %q", n.Name, name)
+		}
+		bytes += part
+	}
+	return bytes, nil
+}
+
+// RelayedLinks returns how many links of controllers the node relays.
+func (n *Node) RelayedLinks(ctx context.Context) (int, error) {
+	text, err := n.operations(ctx, "/metrics")
+	if err != nil {
+		return 0, err
+	}
+	_, from, _ := strings.Cut(text, "\nrangegate_relayed_links ")
+	value, _, _ := strings.Cut(from, "\n")
+	return strconv.Atoi(value)
+}
+
+func (n *Node) operations(ctx context.Context, path string) (text string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.Operations+path, nil)
+	if err != nil {
+		return "", err
+	}
+	request.Header.Set("Authorization", "Bearer "+Operator)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, response.Body.Close()) }()
+	all, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s was answered %d", path, response.StatusCode)
+	}
+	return string(all), err
 }

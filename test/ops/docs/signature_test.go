@@ -52,10 +52,11 @@ func TestTheReceiversOfThePage(t *testing.T) {
 
 func receives(t *testing.T, receiver func() *exec.Cmd) {
 	for secret, status := range map[string]int{ours: 204, next: 204, other: 401} {
-		port := freePort(t)
+		address := support.FreeAddress(t) // the receivers take a number, and cannot say which one they were given
+		_, port, err := net.SplitHostPort(address)
+		require.NoError(t, err)
 		cmd := receiver()
-		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-		cmd.Env = append(os.Environ(), "WEBHOOK_SECRET="+secret, "ADDRESS="+address, "PORT="+strconv.Itoa(port))
+		cmd.Env = append(os.Environ(), "WEBHOOK_SECRET="+secret, "ADDRESS="+address, "PORT="+port)
 		cmd.Stderr = os.Stderr
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		require.NoError(t, cmd.Start())
@@ -82,12 +83,4 @@ func simulated(t *testing.T, webhook string) int {
 	status, err := strconv.Atoi(answer.Header.Get("webhook-status"))
 	require.NoError(t, err)
 	return status
-}
-
-// freePort is one that was free a moment ago: the receivers take a number, and cannot say which one they were given.
-func freePort(t *testing.T) int {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().(*net.TCPAddr).Port
 }
