@@ -96,6 +96,11 @@ func (in *Input) QueryCursor(name, description string) uint64 {
 	return readField(in, field{place: inQuery, name: name, description: description}, cursor{}, 0)
 }
 
+// HeaderCursor reads a cursor of a header; 0 if none is given.
+func (in *Input) HeaderCursor(name, description string) uint64 {
+	return readField(in, field{place: inHeader, name: name, description: description}, cursor{}, 0)
+}
+
 // Header reads a header of 1 to longest visible ASCII characters; empty if none is given. Given twice, it is a fault.
 func (in *Input) Header(name string, longest int, description string) string {
 	return readField(in, field{place: inHeader, name: name, description: description}, visible{longest}, "")

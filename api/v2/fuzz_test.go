@@ -45,7 +45,7 @@ func send(t *testing.T, method, path, body string) (*fakeRange, *httptest.Respon
 	}
 	a := &endpoint.API{Errors: codes, Defect: func(_ *http.Request, cause error, _ []byte) { t.Error("defect:", cause) }}
 	router := a.Router()
-	a.Mount(router, "/", Handlers{RangeOf: func(context.Context) (Range, error) { return r, nil }}.Endpoints())
+	a.Mount(router, "/", Handlers{RangeOf: func(context.Context) (Range, error) { return r, nil }, Readers: newReaders(0)}.Endpoints())
 	response := httptest.NewRecorder()
 	router.ServeHTTP(response, httptest.NewRequest(method, path, strings.NewReader(body)))
 	return r, response

@@ -64,20 +64,6 @@ func readPage(in *endpoint.Input) page {
 	}
 }
 
-func events(ctx context.Context, r Range, p page) (Events, error) {
-	logged, err := r.Events(ctx, p.after, p.limit)
-	if err != nil {
-		return Events{}, err
-	}
-	after, response := p.after, Events{Events: make([]Event, len(logged))}
-	for i, event := range logged {
-		response.Events[i] = eventOf(event)
-		after = event.Cursor
-	}
-	response.Next = strconv.FormatUint(after, 10)
-	return response, nil
-}
-
 func eventOf(logged lanes.Logged) Event {
 	return Event{
 		Cursor: strconv.FormatUint(logged.Cursor, 10), ID: logged.Event.ID, OccurredAt: endpoint.Stamp(logged.Event.At),

@@ -78,6 +78,7 @@ var promised = map[string]struct{ kind, labels string }{
 	"http_request_seconds":   {"histogram", "route"},
 	"requests_limited_total": {"counter", "limit"},
 	"screen_streams":         {"gauge", "screen"},
+	"event_readers":          {"gauge", "kind"},
 	"staff_sign_ins_total":   {"counter", "result"},
 
 	"connections_limited_total": {"counter", "limit outcome"},
