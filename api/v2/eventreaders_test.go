@@ -35,6 +35,8 @@ type loggingRange struct {
 	trimmed int // of the log
 	reads   int // of the store
 	err     error
+	before  func() // called once, at the beginning of the next read of the store
+	during  func() // likewise at its end
 	wake    chan struct{}
 	ended   chan struct{}
 }
@@ -58,8 +60,19 @@ func (r *loggingRange) save(events int) {
 }
 
 func (r *loggingRange) Events(_ context.Context, after uint64, limit int) ([]lanes.Logged, error) {
+	if before := r.before; before != nil {
+		r.before = nil
+		before()
+	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer func() {
+		during := r.during
+		r.during = nil
+		r.mu.Unlock()
+		if during != nil {
+			during()
+		}
+	}()
 	r.reads++
 	kept := r.log[min(max(int(after), r.trimmed), len(r.log)):]
 	return kept[:min(limit, len(kept))], r.err
@@ -289,6 +302,36 @@ func TestAStreamHasWhatIsSavedAndWhatComes(t *testing.T) {
 		close(r.ended)
 		_, ok := next()
 		require.False(t, ok)
+	})
+}
+
+// What is saved between a read of the store and the wait for more is neither missed nor sent twice.
+func TestWhatIsSavedDuringARead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, path := range []string{"/events/stream", "/events/stream?after=0", "/events/stream?after=2"} {
+			r := newLoggingRange(3)
+			r.before = func() { r.save(1) }
+			r.during = func() { r.save(1) }
+			next := readMessages(begin(t.Context(), r.newAPI(t, newReaders(0)), path).Body)
+			var ids []string
+			for {
+				m, ok := next()
+				require.True(t, ok)
+				if m.comment == ":" { // nothing more has come
+					break
+				}
+				if m.id != "" {
+					ids = append(ids, m.id)
+				}
+			}
+			want := []string{"1", "2", "3", "4", "5"}
+			if strings.HasSuffix(path, "2") {
+				want = want[2:]
+			}
+			require.Equal(t, want, ids, path)
+			close(r.ended)
+			next()
+		}
 	})
 }
 
