@@ -29,6 +29,9 @@ func (f *fixture) adapted(r *http.Request, session string) *http.Request {
 				return session
 			}
 		}
+		if (field == "after" || field == lastEventHeader) && !meantToFail(r) {
+			return "0" // who waits behind a cursor that was never given is refused
+		}
 		if field == "time" && strings.HasSuffix(r.URL.Path, "/modify") || field == "qty" && strings.HasSuffix(r.URL.Path, "/addTime") {
 			return reachable(r, value)
 		}
@@ -53,6 +56,9 @@ func (f *fixture) adapted(r *http.Request, session string) *http.Request {
 	request, err := http.NewRequest(r.Method, target, bytes.NewReader(adaptedBody(body, adapt)))
 	require.NoError(f.t, err)
 	request.Header = r.Header.Clone()
+	if last := request.Header.Get(lastEventHeader); last != "" {
+		request.Header.Set(lastEventHeader, adapt(lastEventHeader, last))
+	}
 	if key := r.Header.Get(keyHeader); key != "" {
 		request.Header.Set(keyHeader, f.unused(key))
 	}
@@ -97,7 +103,10 @@ func reachable(r *http.Request, minutes string) string {
 	return strconv.Itoa(min(max(n, 1-soldMinutes), soldMinutes))
 }
 
-const keyHeader = "Idempotency-Key"
+const (
+	keyHeader       = "Idempotency-Key"
+	lastEventHeader = "Last-Event-ID"
+)
 
 // unused is the key, or where it was used for another request already, which is an error of its own, one of its length.
 // Of the shortest there are 94; after them it is longer.
