@@ -50,7 +50,7 @@ func NewTraffic(registry prometheus.Registerer) *Traffic {
 	}
 	t.readers = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Namespace: "rangegate", Name: "event_readers",
-		Help: "Requests that wait for events, by kind: poll (GET /events with wait) or stream (GET /events/stream).",
+		Help: "Requests that wait for events, by kind: poll or stream. At most http.limits.waiting a range.",
 	}, []string{"kind"})
 	dropped := prometheus.NewCounter(prometheus.CounterOpts{
 		Namespace: "rangegate", Name: "access_log_dropped_total",
