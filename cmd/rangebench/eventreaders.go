@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,7 +19,7 @@ type eventReaders struct{}
 // eventReaderState is what they have got.
 type eventReaderState struct {
 	mu       sync.Mutex
-	streams  int
+	all      []net.Conn
 	arrivals map[int]*arrival // by the number of the event
 	broken   atomic.Pointer[string]
 }
@@ -31,13 +32,16 @@ type arrival struct {
 }
 
 type (
-	// readersWanted opens that many requests, or awaits the event with that number on all streams, or asks whether all still wait.
+	// readersWanted opens that many connections, sends a request on each, awaits the event with that number on all streams, or, with
+	// none of these, asks whether no poll was answered.
 	readersWanted struct {
-		Address, Path string // host:port
-		Header        map[string]string
-		Open          int
-		Polls         bool // the requests get no answer yet
-		Event         int
+		Address string // host:port
+		Header  map[string]string
+		Open    int
+		Stream  string // the path of a stream
+		Quick   string // or of a request that is answered at once
+		Poll    string // or of one that is not
+		Event   int
 	}
 	// readersHave is the answer: when the last stream had the event, in nanoseconds since 1970.
 	readersHave struct{ At int64 }
@@ -47,8 +51,18 @@ type (
 func (eventReaders) Run() error {
 	e := &eventReaderState{arrivals: map[int]*arrival{}}
 	return answerAll(func(q readersWanted) (readersHave, error) {
-		if q.Open > 0 {
-			return readersHave{}, e.open(q)
+		err := e.open(q)
+		switch {
+		case err != nil:
+		case q.Stream != "":
+			err = e.begin(q)
+		case q.Quick != "":
+			err = e.send(q, q.Quick, readAnswer)
+		case q.Poll != "":
+			err = e.send(q, q.Poll, e.expectNothing)
+		}
+		if err != nil {
+			return readersHave{}, err
 		}
 		if broken := e.broken.Load(); broken != nil {
 			return readersHave{}, errors.New(*broken)
@@ -60,44 +74,71 @@ func (eventReaders) Run() error {
 	})
 }
 
-// open opens the requests, each on a connection, and waits until the streams have begun.
+// open opens the connections.
 func (e *eventReaderState) open(q readersWanted) error {
 	files(q.Open + 100)
-	var request bytes.Buffer
-	fmt.Fprintf(&request, "GET %s HTTP/1.1\r\nHost: %s\r\n", q.Path, q.Address)
-	for name, value := range q.Header {
-		fmt.Fprintf(&request, "%s: %s\r\n", name, value)
-	}
-	request.WriteString("\r\n")
-	e.streams = q.Open
-	begun := make(chan error, q.Open)
 	for range q.Open {
 		connection, err := net.Dial("tcp", q.Address)
 		if err != nil {
 			return err
 		}
+		e.all = append(e.all, connection)
+	}
+	return nil
+}
+
+// send sends a request on each connection, and does something with it.
+func (e *eventReaderState) send(q readersWanted, path string, do func(net.Conn) error) error {
+	var request bytes.Buffer
+	fmt.Fprintf(&request, "GET %s HTTP/1.1\r\nHost: %s\r\n", path, q.Address)
+	for name, value := range q.Header {
+		fmt.Fprintf(&request, "%s: %s\r\n", name, value)
+	}
+	request.WriteString("\r\n")
+	for _, connection := range e.all {
 		if _, err := connection.Write(request.Bytes()); err != nil {
 			return err
 		}
-		if q.Polls {
-			go func() {
-				if _, err := connection.Read(make([]byte, 1)); err == nil {
-					e.broken.Store(new("a request did not wait"))
-				}
-			}()
-			continue
-		}
-		go e.read(connection, func(err error) { begun <- err })
-	}
-	if q.Polls {
-		return nil
-	}
-	for range q.Open {
-		if err := <-begun; err != nil {
+		if err := do(connection); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// readAnswer reads the answer to a request.
+func readAnswer(connection net.Conn) error {
+	var body bytes.Buffer
+	status, err := answer(bufio.NewReader(connection), &body)
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("answered %d: %s", status, body.String())
+	}
+	return err
+}
+
+// expectNothing takes an answer as a fault.
+func (e *eventReaderState) expectNothing(connection net.Conn) error {
+	go func() {
+		if _, err := connection.Read(make([]byte, 1)); err == nil {
+			e.broken.Store(new("a request did not wait"))
+		}
+	}()
+	return nil
+}
+
+// begin opens the streams, and waits until they have begun.
+func (e *eventReaderState) begin(q readersWanted) error {
+	begun := make(chan error, len(e.all))
+	err := e.send(q, q.Stream, func(connection net.Conn) error {
+		go e.read(connection, func(err error) { begun <- err })
+		return nil
+	})
+	for range e.all {
+		if err == nil {
+			err = <-begun
+		}
+	}
+	return err
 }
 
 // read reads one stream.
@@ -133,7 +174,7 @@ func (e *eventReaderState) arrivalOf(event int) *arrival {
 	a := e.arrivals[event]
 	if a == nil {
 		a = &arrival{all: make(chan struct{})}
-		a.left.Store(int64(e.streams))
+		a.left.Store(int64(len(e.all)))
 		e.arrivals[event] = a
 	}
 	return a

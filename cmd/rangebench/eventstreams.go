@@ -38,7 +38,7 @@ func measureEventStreams(ctx context.Context, t *trial) error {
 		},
 		figures.Figure{
 			Name: "poll", Unit: "KB", Goal: figures.Below(20),
-			What: "a GET /events that waits", Limit: "a request of net/http that waits",
+			What: "a GET /events that waits, beyond its idle connection", Limit: "likewise a request of net/http that waits",
 		})
 }
 
@@ -86,7 +86,9 @@ func eventStreamsOfRange(ctx context.Context, a isolated) (had []float64, err er
 	}
 	defer func() { err = errors.Join(err, f.server.Close()) }()
 	sold, _ := r.FollowEvents()
-	return f.measure(ctx, a.Lanes, fmt.Sprintf("%s/events/stream?after=%d", prefix, sold), fmt.Sprintf("%s/events?wait=60&after=%d", prefix, sold+fanOuts))
+	last := sold + fanOuts
+	return f.measure(ctx, a.Lanes, fmt.Sprintf("%s/events/stream?after=%d", prefix, sold),
+		fmt.Sprintf("%s/events?after=%d", prefix, last), fmt.Sprintf("%s/events?wait=60&after=%d", prefix, last))
 }
 
 // nextEvent returns a channel that gets the instant at which the next event is durable.
@@ -110,7 +112,7 @@ func bareEventStreams(ctx context.Context, a isolated) (had []float64, err error
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
 	f := readersFixture{address: strings.TrimPrefix(address, "http://"), server: server, publish: b.publish}
-	return f.measure(ctx, a.Lanes, "/stream", "/poll")
+	return f.measure(ctx, a.Lanes, "/stream", "/quick", "/poll")
 }
 
 // bareEvents wakes all requests by closing a channel.
@@ -125,8 +127,12 @@ const bareEvent = "id: 1042\ndata: {\"cursor\":\"1042\",\"id\":\"7d9f2c4e-31b8-4
 	"\"duration_ms\":0,\"outcome\":\"not_sent\"}}\n\n"
 
 func (b *bareEvents) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == "/poll" {
+	switch r.URL.Path {
+	case "/poll":
 		<-r.Context().Done()
+		return
+	case "/quick":
+		say(w, http.StatusOK, []byte(`{"events":[],"next":"32"}`))
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -158,14 +164,14 @@ func (b *bareEvents) publish(context.Context) (time.Time, error) {
 }
 
 // measure returns the kilobytes of a stream, the milliseconds until the last one has an event, and the kilobytes of a poll.
-func (f readersFixture) measure(ctx context.Context, n int, stream, poll string) ([]float64, error) {
+func (f readersFixture) measure(ctx context.Context, n int, stream, quick, poll string) ([]float64, error) {
 	files(n + 100)
 	each, fanOut, err := f.streams(ctx, n, stream)
 	if err != nil {
 		return nil, err
 	}
 	time.Sleep(time.Second) // until the server has noticed that they are gone
-	waiting, err := f.polls(n, poll)
+	waiting, err := f.polls(n, quick, poll)
 	return []float64{each, fanOut, waiting}, err
 }
 
@@ -178,7 +184,7 @@ func (f readersFixture) streams(ctx context.Context, n int, path string) (kiloby
 	}
 	defer func() { err = errors.Join(err, readers.close()) }()
 	var have readersHave
-	if err := readers.question(readersWanted{Address: f.address, Header: f.header, Path: path, Open: n}, &have); err != nil {
+	if err := readers.question(readersWanted{Address: f.address, Header: f.header, Stream: path, Open: n}, &have); err != nil {
 		return 0, 0, err
 	}
 	var took []float64
@@ -196,19 +202,23 @@ func (f readersFixture) streams(ctx context.Context, n int, path string) (kiloby
 	return each(before, n), figures.Percentile(took, 50), nil
 }
 
-// polls opens requests that get no answer, and returns the kilobytes of each.
-func (f readersFixture) polls(n int, path string) (kilobytes float64, err error) {
-	before := inUse()
+// polls opens connections, and returns the kilobytes that a request adds to each while it gets no answer.
+func (f readersFixture) polls(n int, quick, poll string) (kilobytes float64, err error) {
 	readers, err := newPeer("event-readers")
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, readers.close()) }()
 	var have readersHave
-	if err := readers.question(readersWanted{Address: f.address, Header: f.header, Path: path, Open: n, Polls: true}, &have); err != nil {
+	if err := readers.question(readersWanted{Address: f.address, Header: f.header, Open: n, Quick: quick}, &have); err != nil {
 		return 0, err
 	}
-	time.Sleep(time.Second) // until all of them wait
+	time.Sleep(time.Second) // until all connections are idle
+	before := inUse()
+	if err := readers.question(readersWanted{Address: f.address, Header: f.header, Poll: poll}, &have); err != nil {
+		return 0, err
+	}
+	time.Sleep(time.Second) // until all requests wait
 	kilobytes = each(before, n)
 	return kilobytes, readers.question(readersWanted{}, &have)
 }
