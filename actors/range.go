@@ -69,6 +69,8 @@ type Range struct {
 
 	// For its health.
 	eventsWaiting atomic.Int64
+	redeliveries  atomic.Int64              // events that wait to be sent again
+	redelivering  sync.Mutex                // one request for it at a time
 	oldestEvent   atomic.Pointer[time.Time] // when the oldest event happened that waits for delivery; nil when none waits
 	lateness      board.Lateness
 	commands      board.CommandLog

@@ -117,6 +117,14 @@ func (f *fakeRange) Events(context.Context, uint64, int) ([]lanes.Logged, error)
 	}, f.err
 }
 
+func (f *fakeRange) RedeliverOne(context.Context, uint64, *lanes.KeyOf[lanes.Redelivery]) error {
+	return f.err
+}
+
+func (f *fakeRange) Redeliver(context.Context, lanes.EventSelection, *lanes.KeyOf[lanes.Redelivery]) (lanes.Redelivery, error) {
+	return lanes.Redelivery{Events: 42}, f.err
+}
+
 func (f *fakeRange) Latest(context.Context) (lastEvent, lastEnded, lastAct uint64) { return 3, 1, 0 }
 
 func (f *fakeRange) FollowEvents() (saved uint64, next func() ([]lanes.Logged, <-chan struct{})) {

@@ -105,7 +105,7 @@ type Committer struct {
 	newest      *eventBatch              // what is added to the log next
 	current     map[uuid.UUID]lanes.Lane // as last saved; lanes that were never saved are missing
 	holds       HoldRecord               // as last saved
-	unattempted map[uint64]lanes.Logged  // saved events without an attempt, by cursor
+	unattempted map[uint64]lanes.Logged  // saved events that are pending, by cursor
 	events      recent[lanes.Logged]
 	ended       recent[lanes.Ended]
 	acts        recent[lanes.Act]
@@ -188,7 +188,7 @@ func (c *Committer) Save(w *Write) {
 	}
 	if w.MustSave { // an event that has its outcome needs no attempt, whenever that is durable
 		for _, event := range w.Events {
-			if event.Attempt != nil {
+			if !event.Pending() {
 				delete(c.unattempted, event.Cursor)
 			}
 		}
@@ -349,7 +349,7 @@ func (c *Committer) settleSaved(batch []*Write) {
 		}
 		for _, event := range w.Events {
 			c.events.put(event.Cursor, event, now.Mono)
-			if event.Attempt == nil {
+			if event.Pending() {
 				c.unattempted[event.Cursor] = event
 			} else {
 				delete(c.unattempted, event.Cursor)
@@ -411,7 +411,7 @@ func (c *Committer) Writable() bool {
 	return !c.storeDown && !c.closed
 }
 
-// Unattempted returns the saved events that were not attempted, oldest first.
+// Unattempted returns the saved events that are pending: not attempted yet, or to be sent again. Oldest first.
 func (c *Committer) Unattempted() []lanes.Logged {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -423,7 +423,7 @@ func (c *Committer) Unattempted() []lanes.Logged {
 	return events
 }
 
-// IsUnattempted reports whether the event is saved and was not attempted.
+// IsUnattempted reports whether the event is saved and pending.
 func (c *Committer) IsUnattempted(cursor uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

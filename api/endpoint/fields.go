@@ -46,6 +46,21 @@ func (in *Input) OneOf(name, description string, words ...string) string {
 	return readField(in, field{place: inBody, name: name, description: description, required: true, example: words[0]}, oneOf(words), "")
 }
 
+// SomeOf reads an optional list of words of the body; nil if none is given.
+func (in *Input) SomeOf(name, description string, words ...string) []string {
+	return readField(in, field{place: inBody, name: name, description: description}, someOf(words), nil)
+}
+
+// Cursor reads a required cursor of the body.
+func (in *Input) Cursor(name, description, example string) uint64 {
+	return readField(in, field{place: inBody, name: name, description: description, required: true, example: example}, cursor{}, 0)
+}
+
+// PathCursor reads the cursor at {name} in the path.
+func (in *Input) PathCursor(name, description, example string) uint64 {
+	return readField(in, field{place: inPath, name: name, description: description, required: true, example: example}, cursor{}, 0)
+}
+
 // JSON reads a required list or object of the body, as raw JSON: the endpoint checks its content.
 func (in *Input) JSON(name, description string, example any) json.RawMessage {
 	return readField(in, field{place: inBody, name: name, description: description, required: true, example: example}, composite{}, nil)

@@ -31,6 +31,9 @@ type Range interface {
 	// Events and History return at most limit records after the cursor, oldest first.
 	Events(ctx context.Context, after uint64, limit int) ([]lanes.Logged, error)
 	History(ctx context.Context, after uint64, limit int) ([]lanes.Ended, error)
+	// RedeliverOne has one event sent to the webhook again, Redeliver the selected ones. Both return a *lanes.Repeat for a repeat with the key.
+	RedeliverOne(ctx context.Context, cursor uint64, key *lanes.KeyOf[lanes.Redelivery]) error
+	Redeliver(ctx context.Context, selection lanes.EventSelection, key *lanes.KeyOf[lanes.Redelivery]) (lanes.Redelivery, error)
 	// Latest returns the highest cursors that were given in the event log, the history and the acts of staff, saved or not.
 	Latest(ctx context.Context) (lastEvent, lastEnded, lastAct uint64)
 	// FollowEvents returns the highest cursor of the event log that is durable, and a function for one goroutine that returns what is
@@ -92,6 +95,14 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 				Describe("The stream of `text/event-stream` goes on until one side ends it. Each message has the cursor as its `id` and an "+
 					"`Event` of `GET /events` as its `data`, with `attempt` as it was then. A comment comes every 15 seconds in between. A browser's "+
 					"`EventSource` connects again by itself and sends `Last-Event-ID`, which counts more than `after`."),
+			endpoint.Command("POST", EventsPath+"/{cursor}/redeliver", 204, "Have an event sent to the webhook again",
+				readCursorOfPath, h.redeliverOne, endpoint.NoBody, commandCodes("event_not_found", "not_redeliverable", "webhook_not_configured")...).
+				Describe("The same body under the same `webhook-id`, with a new `webhook-timestamp` and signature, behind the events that happen "+
+					"now. A `purchaseRequest` is never sent again. What came of each delivery is in `attempts` of the event."),
+			endpoint.Command("POST", EventsPath+"/redeliver", 202, "Have the events of a part of the log sent to the webhook again",
+				readSelection, h.redeliver, showRedelivery, commandCodes("webhook_not_configured")...).
+				Describe("In the order of the log per lane. One request looks at 10,000 events at most: with `next` in the answer there are more, "+
+					"behind that cursor. Purchases, and events whose delivery has not ended, are left out."),
 			endpoint.Handle("GET", "/history", 200, "The ended sessions behind a cursor, in the order in which they ended",
 				readPage, endpoint.WithTarget(h.RangeOf, history), "starting", "not_owner", "store_unavailable"),
 		),

@@ -45,6 +45,9 @@ func (f *fixture) adapted(r *http.Request, session string) *http.Request {
 	for i := range path {
 		path[i] = adapt("id", path[i])
 	}
+	if last := len(path) - 1; path[last] == "redeliver" && path[last-1] != "events" && !meantToFail(r) {
+		path[last-1] = f.deliveredEvent()
+	}
 	query := url.Query()
 	for field, values := range query {
 		values[0] = adapt(field, values[0])
@@ -63,6 +66,17 @@ func (f *fixture) adapted(r *http.Request, session string) *http.Request {
 		request.Header.Set(keyHeader, f.unused(key))
 	}
 	return request
+}
+
+// deliveredEvent is the cursor of an event whose delivery has ended.
+func (f *fixture) deliveredEvent() (cursor string) {
+	support.Eventually(f.t, "the first event is delivered", func() bool {
+		var page struct{ Events []support.Event }
+		f.pos.Read("/events?limit=1", &page)
+		cursor = page.Events[0].Cursor
+		return page.Events[0].Attempt != nil && !page.Events[0].Interrupted()
+	})
+	return cursor
 }
 
 // adaptedBody adapts the fields of an object. Anything else stays as it is, to the byte.

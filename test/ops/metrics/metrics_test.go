@@ -62,6 +62,7 @@ var promised = map[string]struct{ kind, labels string }{
 	"webhook_request_seconds":         {"histogram", "outcome"},
 	"products_requests_total":         {"counter", "outcome type"},
 	"products_request_seconds":        {"histogram", "outcome"},
+	"events_redelivered_total":        {"counter", "outcome"},
 	"purchases_total":                 {"counter", "by phase"},
 	"purchases_pending":               {"gauge", "range"},
 	"purchases_unresolved":            {"gauge", "range"},
