@@ -69,7 +69,7 @@ func (r *Range) redeliverOne(ctx context.Context, cursor uint64, staff string, c
 		err = lanes.ErrEventNotFound
 	case events[0].Again: // it is going to be
 		events = nil
-	case !redeliverable(events[0]):
+	case !events[0].Redeliverable():
 		err = lanes.ErrNotRedeliverable
 	case r.redeliveries.Load() >= maxRedeliveries:
 		err = lanes.ErrOverloaded
@@ -128,12 +128,7 @@ func (r *Range) redeliver(ctx context.Context, selection lanes.EventSelection, c
 }
 
 func selected(event lanes.Logged, kinds []lanes.Kind) bool {
-	return redeliverable(event) && (len(kinds) == 0 || slices.Contains(kinds, event.Event.Kind))
-}
-
-// redeliverable is true for an event that nobody is to decide on, and whose delivery has ended.
-func redeliverable(event lanes.Logged) bool {
-	return event.Event.Kind != lanes.PurchaseRequest && !event.Pending() && event.Attempt.Error != lanes.UnderWay
+	return event.Redeliverable() && (len(kinds) == 0 || slices.Contains(kinds, event.Event.Kind))
 }
 
 func reopen(events []lanes.Logged) []lanes.Logged {

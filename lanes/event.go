@@ -66,6 +66,11 @@ type Redelivery struct {
 	Next   uint64
 }
 
+// Redeliverable reports whether the event may be sent again: it is not one to decide on, and its delivery has ended.
+func (l Logged) Redeliverable() bool {
+	return l.Event.Kind != PurchaseRequest && !l.Pending() && l.Attempt.Error != UnderWay
+}
+
 // maxAttemptsKept bounds what is kept of attempts before the newest.
 const maxAttemptsKept = 20
 

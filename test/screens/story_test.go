@@ -79,6 +79,12 @@ func TestThePageOfTheActors(t *testing.T) {
 	play(t, "actors")
 }
 
+// Staff send an event again whose delivery the integrator has refused: the page shows what became of it, and the log who did it.
+func TestStaffSendAnEventAgain(t *testing.T) {
+	t.Parallel()
+	play(t, "redeliver")
+}
+
 // A page reads the events by the browser's own EventSource, through nginx with its default buffering and the configuration and the
 // script of docs/integrators.md. The gateway is killed, and stopped: the page has every event once.
 func TestEventsInABrowserThroughNginx(t *testing.T) {
