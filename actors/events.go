@@ -28,14 +28,17 @@ type Webhook interface {
 	Attempt(ctx context.Context, event lanes.Event) (lanes.Attempt, lanes.Answer)
 }
 
-// eventsActor forwards the saved events of a range to its webhook. Each event is attempted once (see deliver). Per lane and per
+// eventsActor forwards the saved events of a range to its webhook. Each event is attempted once (see deliver), and once more each time
+// that somebody asks for it (redeliver.go). Per lane and per
 // session they go in the order of the facts; across lanes, as many at a time as there are slots.
 type eventsActor struct {
 	r       *Range
 	self    *actor.PID
 	queue   *eventQueue
-	begun   bool // the deliveries of an earlier life have ended
-	running int  // deliveries
+	again   *eventQueue // events that are sent again, behind those of queue
+	begun   bool        // the deliveries of an earlier life have ended
+	running int         // deliveries
+	resent  int         // of these, of events that are sent again
 }
 
 // The messages of the events actor. life is the instance that a message belongs to: one of an earlier life is stale.
@@ -45,10 +48,13 @@ type (
 	delivered struct {
 		life   *eventsActor
 		cursor uint64
+		again  bool
 	}
 )
 
-func newEventsActor(r *Range) *eventsActor { return &eventsActor{r: r, queue: newEventQueue()} }
+func newEventsActor(r *Range) *eventsActor {
+	return &eventsActor{r: r, queue: newEventQueue(), again: newEventQueue()}
+}
 
 // Receive takes one message, and then starts as many deliveries as may run.
 func (e *eventsActor) Receive(ctx actor.Context) {
@@ -68,12 +74,18 @@ func (e *eventsActor) Receive(ctx actor.Context) {
 	case *delivered:
 		if m.life == e {
 			e.running--
-			e.queue.done(m.cursor)
+			if m.again {
+				e.resent--
+				e.again.done(m.cursor)
+			} else {
+				e.queue.done(m.cursor)
+			}
 		}
 	}
 	e.deliverAll()
 	e.r.eventsWaiting.Store(int64(e.queue.waiting))
 	e.r.oldestEvent.Store(e.queue.oldest())
+	e.r.redeliveries.Store(int64(e.again.waiting))
 }
 
 // start begins a life of the actor once the deliveries of an earlier one have ended.
@@ -91,10 +103,12 @@ func (e *eventsActor) start() {
 func (e *eventsActor) add(events []lanes.Logged) {
 	for _, event := range events {
 		switch {
-		case event.Attempt != nil:
+		case !event.Pending():
 			e.r.logOutcome(event)
-		case e.r.settings().Webhook == nil: // there was one when it happened
-			e.r.recordAttempt(event, notSent(event.Event))
+		case e.r.settings().Webhook == nil: // there was one when it happened, or when somebody asked for it
+			e.r.recordAttempt(event.Reopened(), notSent(event.Event))
+		case e.begun && event.Again:
+			e.again.add(event)
 		case e.begun:
 			e.queue.add(event)
 		}
@@ -107,10 +121,16 @@ func (e *eventsActor) add(events []lanes.Logged) {
 	}
 }
 
-// deliverAll delivers what may go, as long as there are slots.
+// deliverAll delivers what may go, as long as there are slots. Events that are sent again get what slots the others leave, at most a
+// quarter of them all, so that there is one for the next event that happens.
 func (e *eventsActor) deliverAll() {
-	for e.running < e.r.settings().Slots && e.r.deliverySlots.TryAcquire(1) {
+	for slots := e.r.settings().Slots; e.running < slots && e.r.deliverySlots.TryAcquire(1); {
 		event, found := e.queue.next()
+		if !found && e.resent < max(1, slots/4) {
+			if event, found = e.again.nextOf(e.mayGoAgain); found {
+				e.resent++
+			}
+		}
 		if !found {
 			e.r.deliverySlots.Release(1)
 			return
@@ -120,10 +140,16 @@ func (e *eventsActor) deliverAll() {
 	}
 }
 
+// mayGoAgain reports whether no event of the lane or the session is before it that happens now.
+func (e *eventsActor) mayGoAgain(event lanes.Event) bool {
+	return e.queue.newest[event.Lane] == nil && e.queue.newest[event.Session] == nil
+}
+
 // deliver makes the one attempt, in a goroutine that has a slot and outlives a panic of the actor. The attempt is saved as
 // interrupted before it is made, and again when its outcome is known.
 func (e *eventsActor) deliver(event lanes.Logged) {
-	r, self := e.r, e.self
+	r, self, again := e.r, e.self, event.Again
+	event = event.Reopened()
 	go func() {
 		r.underWay.begin(event.Event.ID)
 		if r.markAttempted(event) {
@@ -133,7 +159,7 @@ func (e *eventsActor) deliver(event lanes.Logged) {
 			r.underWay.end(event.Event.ID)
 		}
 		r.deliverySlots.Release(1)
-		r.send(self, &delivered{e, event.Cursor})
+		r.send(self, &delivered{e, event.Cursor, again})
 	}()
 }
 
@@ -225,7 +251,11 @@ func (r *Range) recordAttempt(event lanes.Logged, attempt lanes.Attempt) {
 // logOutcome counts and logs an event that is final.
 func (r *Range) logOutcome(event lanes.Logged) {
 	outcome := event.Attempt.Outcome()
-	r.metrics.Events.WithLabelValues(string(event.Event.Kind), outcome).Inc()
+	if len(event.Earlier) > 0 {
+		r.metrics.Redelivered.WithLabelValues(outcome).Inc()
+	} else {
+		r.metrics.Events.WithLabelValues(string(event.Event.Kind), outcome).Inc()
+	}
 	traced(r.log.Info(), event.Trace).Str("event", string(event.Event.Kind)).Stringer("event_id", event.Event.ID).
 		Stringer("lane_id", event.Event.Lane).Stringer("session_id", event.Event.Session).Uint64("cursor", event.Cursor).
 		Str("outcome", outcome).Int("status", event.Attempt.Status).Dur("duration_ms", event.Attempt.Duration).Msg("event")

@@ -69,6 +69,8 @@ type Range struct {
 
 	// For its health.
 	eventsWaiting atomic.Int64
+	redeliveries  atomic.Int64              // events that wait to be sent again
+	redelivering  sync.Mutex                // one request for it at a time
 	oldestEvent   atomic.Pointer[time.Time] // when the oldest event happened that waits for delivery; nil when none waits
 	lateness      board.Lateness
 	commands      board.CommandLog
@@ -136,8 +138,8 @@ func (r *Range) Session(ctx context.Context, id uuid.UUID) (*lanes.SessionView, 
 	return nil, r.readFailed(ctx, err)
 }
 
-// Events reads at most limit events behind the cursor from the event log, oldest first. An attempt that is being made has the error
-// lanes.UnderWay. Errors: ErrStoreUnavailable.
+// Events reads at most limit events behind the cursor from the event log, oldest first, of those that are known to be durable: no event
+// appears before one that was returned. An attempt that is being made has the error lanes.UnderWay. Errors: ErrStoreUnavailable.
 func (r *Range) Events(ctx context.Context, after uint64, limit int) ([]lanes.Logged, error) {
 	const tries = 3
 	for try := 1; ; try++ {
@@ -147,9 +149,25 @@ func (r *Range) Events(ctx context.Context, after uint64, limit int) ([]lanes.Lo
 			return nil, r.readFailed(ctx, err)
 		}
 		if stale := r.underWay.show(events, before); !stale || try == tries {
-			return events, nil
+			return upTo(r.committer.SavedEvent(), events), nil
 		}
 	}
+}
+
+// upTo returns the events up to that cursor. What a flush has written is in the store before the store answers, and could be lost until then.
+func upTo(saved uint64, events []lanes.Logged) []lanes.Logged {
+	for len(events) > 0 && events[len(events)-1].Cursor > saved {
+		events = events[:len(events)-1]
+	}
+	return events
+}
+
+// FollowEvents returns the highest cursor of the event log that is durable, and a function for one goroutine that returns what is saved
+// after it: the next events in the order of their cursors, in a slice that nobody may change, or, without any, a channel that is
+// closed as soon as there are some. It reads no store.
+func (r *Range) FollowEvents() (saved uint64, next func() (events []lanes.Logged, wake <-chan struct{})) {
+	saved, follower := r.committer.Follow()
+	return saved, follower.Next
 }
 
 // History reads at most limit ended sessions behind the cursor, oldest first. Errors: ErrStoreUnavailable.

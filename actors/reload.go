@@ -428,7 +428,7 @@ func awaitDelivered(ctx context.Context, end []*Range) error {
 // dropEvents makes the events final that the range has not delivered and never will. Their record stays in the store.
 func (r *Range) dropEvents() {
 	for _, event := range r.committer.Unattempted() {
-		r.recordAttempt(event, lanes.Attempt{At: r.clock.Now().Wall, Error: lanes.Dropped + ": the range was taken out of the configuration"})
+		r.recordAttempt(event.Reopened(), lanes.Attempt{At: r.clock.Now().Wall, Error: lanes.Dropped + ": the range was taken out of the configuration"})
 	}
 }
 

@@ -72,6 +72,7 @@ func failedAuthentication(
 type Limits struct {
 	PerSecond         int // requests of a range, of both versions together
 	Burst             int // of them at once; zero: PerSecond
+	Waiting           int // requests of a range that wait for events, long polls and streams together; beyond it 503
 	FailuresPerMinute int // wrong credentials of a client's network, of each kind; also the maximum at once
 }
 

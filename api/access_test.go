@@ -40,6 +40,7 @@ func TestTheLimitOfARange(t *testing.T) {
 		require.Equal(t, []string{
 			`rangegate_requests_limited_total{limit="address"} 0`, `rangegate_requests_limited_total{limit="process"} 0`,
 			`rangegate_requests_limited_total{limit="range"} 4`,
+			`rangegate_requests_limited_total{limit="waiting"} 0`,
 		}, metricLines(registry, "rangegate_requests_limited_total"))
 		require.Equal(t, 200, send(h, "GET", prefix2+"/sessions", "range-id", otherRange, "token", otherToken).Code)
 		require.Equal(t, 401, send(h, "GET", prefix2+"/sessions", "range-id", someRange).Code, "unauthenticated requests do not use the limit")
@@ -93,6 +94,7 @@ func TestTheLimitOnFailedAuthentications(t *testing.T) {
 		require.Equal(t, []string{
 			`rangegate_requests_limited_total{limit="address"} 1`, `rangegate_requests_limited_total{limit="process"} 0`,
 			`rangegate_requests_limited_total{limit="range"} 0`,
+			`rangegate_requests_limited_total{limit="waiting"} 0`,
 		}, metricLines(registry, "rangegate_requests_limited_total"))
 
 		require.Equal(t, 200, sendFrom(h, "192.0.2.1:4713", someToken).Code)

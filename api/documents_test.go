@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/api/endpoint"
 	"rangegate/catalog"
 )
 
@@ -113,6 +114,10 @@ func requireDocumented(t *testing.T, op *openapi3.Operation, response *httptest.
 		if value := response.Header().Get(name); value != "" && header.Value.Schema.Value.Type.Is("string") {
 			require.NoError(t, header.Value.Schema.Value.VisitJSON(value), name)
 		}
+	}
+	if stream := documented.Value.Content[endpoint.EventStream]; stream != nil {
+		require.Equal(t, endpoint.EventStream, response.Header().Get("Content-Type"))
+		return
 	}
 	content := documented.Value.Content["application/json"]
 	if content == nil {

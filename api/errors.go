@@ -15,10 +15,11 @@ import (
 
 // posErrors is the table of WIRE.md, Errors: the response to each code.
 var posErrors = extended(refusals(map[int][]*lanes.Error{
-	404: {lanes.ErrLaneNotFound, lanes.ErrGroupNotFound, lanes.ErrSessionNotFound, lanes.ErrSessionEnded, lanes.ErrPurchaseNotFound},
+	404: {lanes.ErrLaneNotFound, lanes.ErrGroupNotFound, lanes.ErrSessionNotFound, lanes.ErrSessionEnded, lanes.ErrPurchaseNotFound, lanes.ErrEventNotFound},
 	409: {
 		lanes.ErrLaneOccupied, lanes.ErrLaneNotAccessible, lanes.ErrLaneNotUsable, lanes.ErrDurationOutOfRange, lanes.ErrNoTimeLeft,
 		lanes.ErrNotRunning, lanes.ErrNotPaused, lanes.ErrCeasefire, lanes.ErrWebhookNotConfigured, lanes.ErrProductsNotConfigured,
+		lanes.ErrNotRedeliverable,
 	},
 	422: {lanes.ErrKeyReused},
 	500: {lanes.ErrInternal},

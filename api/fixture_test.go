@@ -117,6 +117,27 @@ func (f *fakeRange) Events(context.Context, uint64, int) ([]lanes.Logged, error)
 	}, f.err
 }
 
+func (f *fakeRange) RedeliverOne(context.Context, uint64, *lanes.KeyOf[lanes.Redelivery]) error {
+	return f.err
+}
+
+func (f *fakeRange) Redeliver(context.Context, lanes.EventSelection, *lanes.KeyOf[lanes.Redelivery]) (lanes.Redelivery, error) {
+	return lanes.Redelivery{Events: 42}, f.err
+}
+
+func (f *fakeRange) Latest(context.Context) (lastEvent, lastEnded, lastAct uint64) { return 3, 1, 0 }
+
+func (f *fakeRange) FollowEvents() (saved uint64, next func() ([]lanes.Logged, <-chan struct{})) {
+	return 3, func() ([]lanes.Logged, <-chan struct{}) { return nil, make(chan struct{}) }
+}
+
+// Ended is closed, so that a stream ends after what the store has.
+func (f *fakeRange) Ended() <-chan struct{} {
+	ended := make(chan struct{})
+	close(ended)
+	return ended
+}
+
 func (f *fakeRange) History(context.Context, uint64, int) ([]lanes.Ended, error) {
 	return []lanes.Ended{{
 		Cursor: 1, Lane: uuid.MustParse(theLane), At: noon, Reason: lanes.Expired, Used: time.Hour, Paused: time.Second,

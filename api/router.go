@@ -81,7 +81,7 @@ func New(s Settings) http.Handler {
 		s.Proxies.IdentifyClient, request.AccessLog(traffic.sample), traffic.count, addDeprecation, request.BoundBody, boundTarget(a.Fail),
 	)
 
-	handlers := v2.Handlers{RangeOf: ofRequest(s.Range)}
+	handlers := v2.Handlers{RangeOf: ofRequest(s.Range), Readers: v2.NewReaders(s.Limits.Waiting, s.Screens.Closing, traffic.readers, traffic.limited.WithLabelValues("waiting"))}
 	version1, version2 := v1.Endpoints(handlers), handlers.Endpoints()
 	if s.Playground {
 		version2 = append(version2, simulate.Handlers{
@@ -114,12 +114,19 @@ func New(s Settings) http.Handler {
 	return r
 }
 
-// ofToken is the destination of a POS's request behind authenticate. Simulated events and purchases wait for the integrator.
+// ofToken is the destination of a POS's request behind authenticate. Simulated events and purchases wait for the integrator, and whoever
+// reads events may wait for the next one.
 func ofToken(r *http.Request) (uuid.UUID, routing.Way) {
-	if strings.HasPrefix(r.URL.Path, prefix2+"/simulate/") {
-		return routing.OfRange(routing.Integrator)(r)
+	way := routing.Request
+	switch path := r.URL.Path; {
+	case strings.HasPrefix(path, prefix2+"/simulate/"):
+		way = routing.Integrator
+	case path == prefix2+v2.EventStreamPath:
+		way = routing.Events
+	case path == prefix2+v2.EventsPath && strings.Contains(r.URL.RawQuery, "wait="):
+		way = routing.Waiting
 	}
-	return routing.OfRange(routing.Request)(r)
+	return routing.OfRange(way)(r)
 }
 
 // NoPaths returns a handler that has no path.

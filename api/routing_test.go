@@ -113,6 +113,22 @@ func TestEveryRouteIsServedEverywhereOrByTheOwner(t *testing.T) {
 	require.Greater(t, local, 20)
 }
 
+// Who reads events connects to any node. What may wait is handed on without the time that other requests have.
+func TestEventsOfARangeOfAnotherNode(t *testing.T) {
+	entry, owner := newNodes(t, func(*Settings) {})
+	stream := sendAuthorized(entry.api, "GET", prefix2+"/events/stream?after=0", "")
+	require.Equal(t, "text/event-stream", stream.Header().Get("Content-Type"))
+	require.Equal(t, 3, strings.Count(stream.Body.String(), "\ndata: {"), stream.Body)
+	require.EqualValues(t, 1, owner.arrived.Load())
+	for target, way := range map[string]routing.Way{
+		"/events": routing.Request, "/events?after=1&limit=2": routing.Request, "/events?wait=5": routing.Waiting, "/events?after=1&wait=5": routing.Waiting,
+		"/events/stream": routing.Events, "/events/stream?after=1": routing.Events, "/sessions?wait=1": routing.Request, "/simulate/help": routing.Integrator,
+	} {
+		_, got := ofToken(httptest.NewRequest("GET", prefix2+target, nil))
+		require.Equal(t, way, got, target)
+	}
+}
+
 // Whatever is wrong with a credential, the entry says so itself.
 func TestTheEntryAuthenticates(t *testing.T) {
 	entry, owner := newNodes(t, func(*Settings) {})

@@ -20,6 +20,7 @@ type Traffic struct {
 	seconds  *prometheus.HistogramVec
 	limited  *prometheus.CounterVec
 	streams  *prometheus.GaugeVec
+	readers  *prometheus.GaugeVec
 	sample   *request.Sample // of the access log
 }
 
@@ -28,32 +29,36 @@ func NewTraffic(registry prometheus.Registerer) *Traffic {
 	t := &Traffic{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "rangegate", Name: "http_requests_total",
-			Help: "Requests by route, method and status of the response. Investigate 5xx; a stream of a screen is counted when it ends.",
+			Help: "Requests by route, method and status of the response. Investigate 5xx; a stream is counted when it ends.",
 		}, []string{"route", "method", "status"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: "rangegate", Name: "http_request_seconds",
-			Help: "Duration of requests by route, without the streams of screens. Normal is below 0.1 s; at most 5 s, unless the request " +
+			Help: "Duration of requests by route, without streams and without the wait for events. Normal is below 0.1 s; at most 5 s, unless the request " +
 				"waits for an integrator.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 		}, []string{"route"}),
 		limited: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "rangegate", Name: "requests_limited_total",
 			Help: "Refused requests by limit: requests of a range or failed authentications of an address, of the operations " +
-				"address too (429), or requests carried out " +
-				"at a time (process, 503). Normal is 0.",
+				"address too (429), requests carried out " +
+				"at a time (process, 503), or requests of a range that wait for events (waiting, 503). Normal is 0.",
 		}, []string{"limit"}),
 		streams: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "rangegate", Name: "screen_streams",
 			Help: "Open screens by kind: control or lane. Fewer lane screens than expected mean that a screen is off or not connected.",
 		}, []string{"screen"}),
 	}
+	t.readers = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Namespace: "rangegate", Name: "event_readers",
+		Help: "Requests that wait for events, by kind: poll or stream. At most http.limits.waiting a range.",
+	}, []string{"kind"})
 	dropped := prometheus.NewCounter(prometheus.CounterOpts{
 		Namespace: "rangegate", Name: "access_log_dropped_total",
 		Help: "Requests without valid credentials that have no line in the access log: it has 10 of them a second, and 100 at once. " +
 			"Normal is 0.",
 	})
 	t.sample = request.NewSample(dropped)
-	registry.MustRegister(t.requests, t.seconds, t.limited, t.streams, dropped)
+	registry.MustRegister(t.requests, t.seconds, t.limited, t.streams, t.readers, dropped)
 	return t
 }
 
@@ -69,7 +74,7 @@ func (t *Traffic) count(next http.Handler) http.Handler {
 		route := labelOf(i.Route(r))
 		t.requests.WithLabelValues(route, methodOf(r), strconv.Itoa(recorder.Status())).Inc()
 		if recorder.Header().Get("Content-Type") != screens.StreamType {
-			t.seconds.WithLabelValues(route).Observe(time.Since(i.Began).Seconds())
+			t.seconds.WithLabelValues(route).Observe((time.Since(i.Began) - i.Waited).Seconds())
 		}
 	})
 }

@@ -58,11 +58,12 @@ type HTTP struct {
 	Limits         Limits   `yaml:"limits"`
 }
 
-// Limits bounds the requests of clients; a request above a limit gets 429.
+// Limits bounds the requests of clients; a request above a limit gets 429, of those that wait 503.
 type Limits struct {
 	Requests *Limit `yaml:"requests"` // per second and range, on average; default 1000
 	Burst    *Limit `yaml:"burst"`    // at once, per range; default twice the requests; not 0 unless requests is 0
 	Failures *Limit `yaml:"failures"` // requests with wrong credentials, per minute and address; default 60
+	Waiting  *Limit `yaml:"waiting"`  // that wait for events, per range, at a time; default 100
 }
 
 // Limit is a number of requests. 0 means no limit.
@@ -335,6 +336,7 @@ func (l *Limits) complete() {
 	l.Requests = cmp.Or(l.Requests, ptr(1000))
 	l.Burst = cmp.Or(l.Burst, ptr(2**l.Requests))
 	l.Failures = cmp.Or(l.Failures, ptr(60))
+	l.Waiting = cmp.Or(l.Waiting, ptr(100))
 }
 
 func ptr(l Limit) *Limit { return &l }

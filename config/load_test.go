@@ -86,7 +86,7 @@ func TestTheSmallestConfigurationGetsEveryDefault(t *testing.T) {
 func TestEveryKeyIsRead(t *testing.T) {
 	cfg, err := Parse([]byte(`
 environment: playground
-http: {address: ":8443", tls: {certificate: c.pem, key: k.pem}, limits: {requests: 7, burst: 8, failures: 9}}
+http: {address: ":8443", tls: {certificate: c.pem, key: k.pem}, limits: {requests: 7, burst: 8, failures: 9, waiting: 10}}
 operations: {address: "[::1]:0", token: op, tokens: [{name: night shift, token: night}]}
 store: {redis: "rediss://u:p@cache:6379/2", retention: {events: 1h, history: 2h, names: 3h, cap: 4}}
 ranges:
@@ -125,7 +125,7 @@ ranges:
 `), nil)
 	require.NoError(t, err)
 
-	assert.Equal(t, HTTP{Address: ":8443", TLS: TLS{"c.pem", "k.pem"}, Limits: Limits{ptr(7), ptr(8), ptr(9)}}, cfg.HTTP)
+	assert.Equal(t, HTTP{Address: ":8443", TLS: TLS{"c.pem", "k.pem"}, Limits: Limits{ptr(7), ptr(8), ptr(9), ptr(10)}}, cfg.HTTP)
 	assert.Equal(t, Operations{Address: "[::1]:0", Token: "op", Tokens: []OperationsToken{{"night shift", "night"}}}, cfg.Operations)
 	assert.Equal(t, []OperationsToken{{"operator", "op"}, {"night shift", "night"}}, cfg.Operations.All())
 	assert.Equal(t, Store{Redis: "rediss://u:p@cache:6379/2", Retention: Retention{time.Hour, 2 * time.Hour, 3 * time.Hour, 4}}, cfg.Store)
@@ -213,6 +213,7 @@ http:
     requests: 1000
     burst: 2000
     failures: 60
+    waiting: 100
 operations:
   address: 127.0.0.1:9090
 log:

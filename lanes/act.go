@@ -32,6 +32,8 @@ const (
 	DidHold   = "hold"    // the scope: range, lane, or bay and its name
 	DidLift   = "lift"    // likewise
 
+	DidRedeliver = "redeliver" // the kind of the event
+
 	DidSignIn     = "sign_in"        // at the control screen
 	DidSignOut    = "sign_out"       // of it
 	DidFailSignIn = "sign_in_failed" // a wrong PIN for that name, whoever sent it

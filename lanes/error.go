@@ -35,6 +35,9 @@ var (
 	ErrItems            = &Error{"purchase_malformed", "a purchase has an id and 1 to 50 items, each with a product id of 1 to 255 characters and a quantity from 1 to 1000000"}
 	ErrTooManyOpen      = &Error{"too_many_unresolved", "too many purchases of this lane wait for staff"}
 
+	ErrEventNotFound    = &Error{"event_not_found", "the event log of this range has no such event"}
+	ErrNotRedeliverable = &Error{"not_redeliverable", "a purchaseRequest is never sent again, nor an event whose delivery has not ended"}
+
 	ErrWebhookNotConfigured  = &Error{"webhook_not_configured", "this range has no webhook"}
 	ErrProductsNotConfigured = &Error{"products_not_configured", "this range has no products API"}
 	ErrWebhookFailed         = &Error{"webhook_failed", "the webhook gave no answer"}

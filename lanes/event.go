@@ -3,6 +3,7 @@ package lanes
 import (
 	"crypto/sha1"
 	"encoding/binary"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,9 +41,49 @@ type Logged struct {
 	Cursor    uint64   `json:"cursor"`
 	Event     Event    `json:"event"`
 	Simulated bool     `json:"simulated,omitempty"`
-	Attempt   *Attempt `json:"attempt,omitempty"` // nil while it is pending
+	Attempt   *Attempt `json:"attempt,omitempty"` // the newest; nil while there was none
+	// Again is true while the event waits to be sent once more, because somebody has asked for it. Earlier are the attempts before the
+	// newest, oldest first: the first one, and the last of the others.
+	Again   bool      `json:"again,omitempty"`
+	Earlier []Attempt `json:"earlier,omitempty"`
 	// Trace is the trace id of the request that it follows from, for the log: empty for what a timer or the hardware did.
 	Trace string `json:"trace,omitempty"`
+}
+
+// Pending reports whether an attempt has to be made.
+func (l Logged) Pending() bool { return l.Attempt == nil || l.Again }
+
+// EventSelection is a part of the event log, for whoever asks for its events again.
+type EventSelection struct {
+	After, Until uint64 // cursors; Until is the last one
+	Kinds        []Kind // none: all of them
+}
+
+// Redelivery is what came of such a request: how many events are sent again, and the cursor behind which the next request has to go on; 0
+// when all were looked at.
+type Redelivery struct {
+	Events int
+	Next   uint64
+}
+
+// Redeliverable reports whether the event may be sent again: it is not one to decide on, and its delivery has ended.
+func (l Logged) Redeliverable() bool {
+	return l.Event.Kind != PurchaseRequest && !l.Pending() && l.Attempt.Error != UnderWay
+}
+
+// maxAttemptsKept bounds what is kept of attempts before the newest.
+const maxAttemptsKept = 20
+
+// Reopened returns a pending event as its next attempt begins: without an attempt, behind those that were made.
+func (l Logged) Reopened() Logged {
+	if l.Attempt != nil {
+		l.Earlier = append(slices.Clone(l.Earlier), *l.Attempt)
+		if len(l.Earlier) > maxAttemptsKept {
+			l.Earlier = slices.Delete(l.Earlier, 1, 2)
+		}
+	}
+	l.Attempt, l.Again = nil, false
+	return l
 }
 
 // addEvent appends an event of the session. Its id is made of the session's id and the event's number, so that the same decision

@@ -4,10 +4,13 @@ import "time"
 
 // Key is the idempotency key that a request carries (WIRE.md, Requests). The first successful answer is saved in the
 // same write as the change itself, and given again to a repeat.
-type Key struct {
+type Key = KeyOf[*SessionView]
+
+// KeyOf is a Key of a request with that result.
+type KeyOf[Result any] struct {
 	Name        string
 	Fingerprint string // of the request's method, path, query and body
-	Render      func(*SessionView) (status int, body []byte)
+	Render      func(Result) (status int, body []byte)
 }
 
 // KeptAnswer is the first successful answer to the request with an idempotency key.

@@ -3,6 +3,7 @@
 // that the store is down. Lanes, the range's actor, events and purchases call Save; recovery after a panic calls LastSaved.
 //
 //	committer.go   Save, the next batch, and what becomes of its writes
+//	follow.go      the event log as it grows, for whoever waits for the next event
 //	flush.go       the goroutine that flushes: repeated until the outcome is known, and what a store that is down means
 //	refill.go      what a range knows besides the store, for a store that lost acknowledged writes and for lanes that restart
 package commit
@@ -100,9 +101,11 @@ type Committer struct {
 	lastEvent   uint64
 	lastEnded   uint64
 	lastAct     uint64
+	savedEvent  uint64                   // the highest cursor of the event log that is durable
+	newest      *eventBatch              // what is added to the log next
 	current     map[uuid.UUID]lanes.Lane // as last saved; lanes that were never saved are missing
 	holds       HoldRecord               // as last saved
-	unattempted map[uint64]lanes.Logged  // saved events without an attempt, by cursor
+	unattempted map[uint64]lanes.Logged  // saved events that are pending, by cursor
 	events      recent[lanes.Logged]
 	ended       recent[lanes.Ended]
 	acts        recent[lanes.Act]
@@ -138,6 +141,7 @@ func New(config Config, loaded store.Recovered) *Committer {
 	c := &Committer{
 		Config: config, checkpoint: true, retention: clock.NewRetention(config.Clock, loaded.Checkpoint),
 		lastEvent: loaded.LastEvent, lastEnded: loaded.LastEnded, lastAct: loaded.LastAct,
+		savedEvent: loaded.LastEvent, newest: &eventBatch{saved: make(chan struct{})},
 		holds:       HoldRecord{Holds: loaded.Holds},
 		current:     make(map[uuid.UUID]lanes.Lane, len(loaded.Lanes)),
 		unattempted: make(map[uint64]lanes.Logged, len(loaded.Pending)),
@@ -184,7 +188,7 @@ func (c *Committer) Save(w *Write) {
 	}
 	if w.MustSave { // an event that has its outcome needs no attempt, whenever that is durable
 		for _, event := range w.Events {
-			if event.Attempt != nil {
+			if !event.Pending() {
 				delete(c.unattempted, event.Cursor)
 			}
 		}
@@ -328,7 +332,9 @@ func (c *Committer) settleSaved(batch []*Write) {
 		c.storeDown = false
 		c.Log.Info().Int("writes", len(batch)).Msg("the store is back, and everything that was not saved is being saved")
 	}
+	var added []lanes.Logged
 	for _, w := range batch {
+		added = append(added, c.added(w)...)
 		for _, lane := range w.Lanes {
 			c.current[lane.ID] = lane
 		}
@@ -343,7 +349,7 @@ func (c *Committer) settleSaved(batch []*Write) {
 		}
 		for _, event := range w.Events {
 			c.events.put(event.Cursor, event, now.Mono)
-			if event.Attempt == nil {
+			if event.Pending() {
 				c.unattempted[event.Cursor] = event
 			} else {
 				delete(c.unattempted, event.Cursor)
@@ -355,6 +361,7 @@ func (c *Committer) settleSaved(batch []*Write) {
 		c.logSaved(w, now.Wall)
 		w.Done(Saved)
 	}
+	c.publish(added)
 }
 
 // logSaved writes one debug line for a durable write: its lane, session and request, and the newest cursor of the event log.
@@ -404,7 +411,7 @@ func (c *Committer) Writable() bool {
 	return !c.storeDown && !c.closed
 }
 
-// Unattempted returns the saved events that were not attempted, oldest first.
+// Unattempted returns the saved events that are pending: not attempted yet, or to be sent again. Oldest first.
 func (c *Committer) Unattempted() []lanes.Logged {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -416,7 +423,7 @@ func (c *Committer) Unattempted() []lanes.Logged {
 	return events
 }
 
-// IsUnattempted reports whether the event is saved and was not attempted.
+// IsUnattempted reports whether the event is saved and pending.
 func (c *Committer) IsUnattempted(cursor uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -49,6 +49,8 @@ type Range interface {
 	Events(ctx context.Context, after uint64, limit int) ([]lanes.Logged, error)
 	History(ctx context.Context, after uint64, limit int) ([]lanes.Ended, error)
 	Acts(ctx context.Context, after uint64, limit int) ([]lanes.Act, error)
+	// StaffRedeliver has an event sent to the webhook again.
+	StaffRedeliver(ctx context.Context, staff string, cursor uint64) error
 	// Latest returns the highest cursor of each.
 	Latest(ctx context.Context) (lastEvent, lastEnded, lastAct uint64)
 }

@@ -45,6 +45,8 @@ type fakeRange struct {
 	acts     []lanes.Act
 	recorded []string // by Record
 
+	redelivered []string // staff and cursor, by StaffRedeliver
+
 	last    string       // the last command
 	err     error        // of every command and read
 	readErr func() error // of a read of the history
@@ -63,6 +65,11 @@ func newFakeRange() *fakeRange {
 		Link: lanes.LinkUp, LinkSince: noon.Wall,
 	})
 	return s
+}
+
+func (f *fakeRange) StaffRedeliver(_ context.Context, staff string, cursor uint64) error {
+	f.redelivered = append(f.redelivered, fmt.Sprintf("%s %d", staff, cursor))
+	return nil
 }
 
 func (f *fakeRange) Ended() <-chan struct{} { return nil }

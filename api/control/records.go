@@ -19,6 +19,7 @@ func (c *screen) recordEndpoints() []endpoint.Endpoint {
 	return []endpoint.Endpoint{
 		endpoint.Handle("GET", "/history", 200, "Ended sessions, newest first", readSearch, endpoint.WithTarget(c.rangeOf, history)),
 		endpoint.Handle("GET", "/deliveries", 200, "Webhook deliveries, newest first", readPage, endpoint.WithTarget(c.rangeOf, deliveries)),
+		endpoint.Handle("POST", "/deliveries/{cursor}/redeliver", 204, "Send an event again", readCursor, endpoint.WithTarget(c.rangeOf, redeliver)),
 		endpoint.Handle("GET", "/acts", 200, "What staff did, newest first", readPage, endpoint.WithTarget(c.rangeOf, acts)),
 		endpoint.Handle("GET", "/health", 200, "Health of links, store, events, timers and actors", endpoint.NoInput, endpoint.WithTarget(c.rangeOf, health)),
 	}
@@ -205,7 +206,16 @@ type deliveryView struct {
 	Lane       string       `json:"lane_name"` // empty if the range no longer has the lane
 	Payload    webhook.Body `json:"payload"`
 	Simulated  bool         `json:"simulated"`
-	Attempt    *v2.Attempt  `json:"attempt"` // null while it is pending
+	Attempt    *v2.Attempt  `json:"attempt"`  // the newest; null while it is pending
+	Attempts   int          `json:"attempts"` // how many there were
+	Again      bool         `json:"again"`    // it waits to be sent again
+	MayGoAgain bool         `json:"may_go_again"`
+}
+
+func readCursor(in *endpoint.Input) uint64 { return in.PathCursor("cursor", "Of the event", "1042") }
+
+func redeliver(ctx context.Context, r staffRange, cursor uint64) (endpoint.Empty, error) {
+	return endpoint.Empty{}, r.StaffRedeliver(ctx, r.staff, cursor)
 }
 
 func deliveries(ctx context.Context, r staffRange, p page) (shown deliveriesPage, err error) {
@@ -216,9 +226,17 @@ func deliveries(ctx context.Context, r staffRange, p page) (shown deliveriesPage
 		return deliveryView{
 			Cursor: strconv.FormatUint(e.Cursor, 10), OccurredAt: endpoint.Stamp(e.Event.At), Lane: names[e.Event.Lane],
 			Payload: webhook.BodyOf(e.Event), Simulated: e.Simulated, Attempt: v2.AttemptOf(e.Attempt),
+			Attempts: attemptCount(e), Again: e.Again, MayGoAgain: e.Redeliverable(),
 		}
 	})
 	return shown, err
+}
+
+func attemptCount(e lanes.Logged) int {
+	if e.Attempt == nil {
+		return 0
+	}
+	return len(e.Earlier) + 1
 }
 
 // actsPage is a page of what staff did.

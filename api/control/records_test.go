@@ -127,16 +127,22 @@ func TestDeliveries(t *testing.T) {
 	f.events = []lanes.Logged{
 		{Cursor: 1, Event: event, Attempt: &lanes.Attempt{At: noon.Wall, Status: 500, Error: lanes.Refused, Duration: 35 * time.Millisecond}},
 		{Cursor: 2, Event: event, Simulated: true},
+		{Cursor: 3, Event: event, Attempt: &lanes.Attempt{At: noon.Wall, Status: 204}, Earlier: make([]lanes.Attempt, 2), Again: true},
 	}
 	payload := `{"event":"help","session_id":"` + session1 + `","lane_id":"` + lane1 + `"}`
 	require.JSONEq(t, `{"events":[`+
-		`{"cursor":"2","occurred_at":"2026-05-01T12:00:00.250Z","lane_name":"Lane 1","payload":`+payload+`,"simulated":true,"attempt":null},`+
+		`{"cursor":"3","occurred_at":"2026-05-01T12:00:00.250Z","lane_name":"Lane 1","payload":`+payload+`,"simulated":false,`+
+		`"attempt":{"at":"2026-05-01T12:00:00.250Z","status":204,"error":null,"duration_ms":0,"outcome":"delivered"},`+
+		`"attempts":3,"again":true,"may_go_again":false},`+
+		`{"cursor":"2","occurred_at":"2026-05-01T12:00:00.250Z","lane_name":"Lane 1","payload":`+payload+`,"simulated":true,"attempt":null,"attempts":0,"again":false,"may_go_again":false},`+
 		`{"cursor":"1","occurred_at":"2026-05-01T12:00:00.250Z","lane_name":"Lane 1","payload":`+payload+`,"simulated":false,`+
-		`"attempt":{"at":"2026-05-01T12:00:00.250Z","status":500,"error":"refused","duration_ms":35,"outcome":"refused"}}],"next":null}`,
+		`"attempt":{"at":"2026-05-01T12:00:00.250Z","status":500,"error":"refused","duration_ms":35,"outcome":"refused"},"attempts":1,"again":false,"may_go_again":true}],"next":null}`,
 		f.signedIn().send("GET", "/control/api/deliveries", "").Body.String())
 	cursors, pages := f.signedIn().readAll("/control/api/deliveries?limit=1", "events")
-	require.Equal(t, []uint64{2, 1}, cursors)
-	require.Equal(t, 2, pages)
+	require.Equal(t, []uint64{3, 2, 1}, cursors)
+	require.Equal(t, 3, pages)
+	require.Equal(t, http.StatusNoContent, f.signedIn().send("POST", "/control/api/deliveries/1/redeliver", "").Code)
+	require.Equal(t, []string{"sam 1"}, f.redelivered)
 }
 
 func TestTheActsOfStaff(t *testing.T) {

@@ -190,6 +190,10 @@ func (d document) responses(e Endpoint) *openapi3.Responses {
 func (d document) success(e Endpoint) *openapi3.Response {
 	response := d.response(http.StatusText(e.status))
 	switch {
+	case e.contentType != "":
+		text := openapi3.NewMediaType().WithSchema(openapi3.NewStringSchema())
+		text.Example = e.example
+		response.Content = openapi3.Content{e.contentType: text}
 	case e.response == reflect.TypeFor[Empty]():
 	case e.example != nil:
 		response.Content = openapi3.NewContentWithJSONSchemaRef(schemas(d.Components.Schemas).schemaOf(e.response))

@@ -41,6 +41,7 @@ type Endpoint struct {
 	example               any          // of the response; nil: built from its type's tags
 	command               bool         // takes an Idempotency-Key
 	withoutTimeout        bool
+	contentType           string   // of the response; empty: JSON
 	fields                []field  // that the reader reads
 	codes                 []string // that it may respond with
 	serve                 func(ctx context.Context, a *API, w http.ResponseWriter, r *http.Request) error
@@ -84,6 +85,17 @@ func Handle[In, Out any](
 	do func(context.Context, In) (Out, error),
 	codes ...string,
 ) Endpoint {
+	return handle(method, path, status, summary, read, nil, do, codes)
+}
+
+// handle is Handle, with await where that is not nil.
+func handle[In, Out any](
+	method, path string, status int, summary string,
+	read func(*Input) In,
+	await func(context.Context, In) error,
+	do func(context.Context, In) (Out, error),
+	codes []string,
+) Endpoint {
 	e := declare[Out](method, path, status, summary, func(in *Input) { read(in) }, codes)
 	headers := headerFields(e.response)
 	e.serve = func(ctx context.Context, a *API, w http.ResponseWriter, r *http.Request) error {
@@ -94,6 +106,14 @@ func Handle[In, Out any](
 		input := read(in)
 		if len(in.faults) > 0 {
 			return in.faults
+		}
+		if await != nil {
+			if err := await(ctx, input); err != nil {
+				return err
+			}
+			limited, cancel := a.limitTime(ctx, w)
+			defer cancel()
+			ctx = limited
 		}
 		out, err := runAdmitted(ctx, a, func() (Out, error) { return do(ctx, input) })
 		if err != nil {

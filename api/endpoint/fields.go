@@ -46,6 +46,21 @@ func (in *Input) OneOf(name, description string, words ...string) string {
 	return readField(in, field{place: inBody, name: name, description: description, required: true, example: words[0]}, oneOf(words), "")
 }
 
+// SomeOf reads an optional list of words of the body; nil if none is given.
+func (in *Input) SomeOf(name, description string, words ...string) []string {
+	return readField(in, field{place: inBody, name: name, description: description}, someOf(words), nil)
+}
+
+// Cursor reads a required cursor of the body.
+func (in *Input) Cursor(name, description, example string) uint64 {
+	return readField(in, field{place: inBody, name: name, description: description, required: true, example: example}, cursor{}, 0)
+}
+
+// PathCursor reads the cursor at {name} in the path.
+func (in *Input) PathCursor(name, description, example string) uint64 {
+	return readField(in, field{place: inPath, name: name, description: description, required: true, example: example}, cursor{}, 0)
+}
+
 // JSON reads a required list or object of the body, as raw JSON: the endpoint checks its content.
 func (in *Input) JSON(name, description string, example any) json.RawMessage {
 	return readField(in, field{place: inBody, name: name, description: description, required: true, example: example}, composite{}, nil)
@@ -94,6 +109,11 @@ func (in *Input) QueryLimit(name string, lowest, highest, fallback int, descript
 // QueryCursor reads a cursor of the query, as an earlier response had it; 0 if none is given.
 func (in *Input) QueryCursor(name, description string) uint64 {
 	return readField(in, field{place: inQuery, name: name, description: description}, cursor{}, 0)
+}
+
+// HeaderCursor reads a cursor of a header; 0 if none is given.
+func (in *Input) HeaderCursor(name, description string) uint64 {
+	return readField(in, field{place: inHeader, name: name, description: description}, cursor{}, 0)
 }
 
 // Header reads a header of 1 to longest visible ASCII characters; empty if none is given. Given twice, it is a fault.

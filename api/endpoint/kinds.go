@@ -166,6 +166,22 @@ func (k oneOf) schema() *openapi3.Schema {
 	return schema
 }
 
+// someOf is a list of words without a fixed order.
+type someOf []string
+
+func (k someOf) parse(s string, form valueForm) (words []string, ok bool) {
+	if form != literal || json.Unmarshal([]byte(s), &words) != nil || len(words) == 0 {
+		return nil, false
+	}
+	return words, !slices.ContainsFunc(words, func(word string) bool { return !slices.Contains(k, word) })
+}
+
+func (k someOf) rule() string { return "a list of " + strings.Join(k, ", ") }
+
+func (k someOf) schema() *openapi3.Schema {
+	return openapi3.NewArraySchema().WithItems(oneOf(k).schema()).WithMinItems(1)
+}
+
 // composite is a list or an object.
 type composite struct{}
 

@@ -23,11 +23,12 @@ import (
 type Info struct {
 	Began    time.Time
 	TraceID  string
-	Client   string    // the address, with port
-	RangeID  uuid.UUID // uuid.Nil until it is known
-	ProxyTLS bool      // a trusted proxy, or the entry, received the request over TLS
-	Entry    string    // the node that has handed the request on; empty if the client sent it here
-	Node     string    // the node that has answered; empty if it is this one
+	Client   string        // the address, with port
+	RangeID  uuid.UUID     // uuid.Nil until it is known
+	ProxyTLS bool          // a trusted proxy, or the entry, received the request over TLS
+	Entry    string        // the node that has handed the request on; empty if the client sent it here
+	Waited   time.Duration // for an event
+	Node     string        // the node that has answered; empty if it is this one
 
 	log           *zerolog.Logger
 	route         string       // as chi writes its pattern, once Route was called

@@ -166,7 +166,9 @@ func (r *Router) send(out *http.Request, f *forwarding) (response *http.Response
 		return nil, wrote.Load() && !refusedByTLS(err), err
 	}
 	response.Request = out
-	r.Metrics.seconds.Observe(time.Since(began).Seconds())
+	if f.way.limit != waitTimeout { // the wait for an event is no measure of the hop
+		r.Metrics.seconds.Observe(time.Since(began).Seconds())
+	}
 	return response, true, nil
 }
 
@@ -207,7 +209,7 @@ func (r *Router) begun(f *forwarding, response *http.Response) *http.Response {
 	}
 	f.header.Stop()
 	if strings.HasPrefix(response.Header.Get("Content-Type"), streamType) {
-		response.Body = newStreamBody(response.Body)
+		response.Body = newStreamBody(response.Body, f.way.silence)
 	}
 	return response
 }

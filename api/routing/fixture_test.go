@@ -162,6 +162,8 @@ func byPath(r *http.Request) Way {
 	switch {
 	case strings.HasPrefix(r.URL.Path, "/stream"):
 		return Stream
+	case strings.HasPrefix(r.URL.Path, "/wait"):
+		return Waiting
 	case strings.HasPrefix(r.URL.Path, "/link"):
 		return Link
 	case strings.HasPrefix(r.URL.Path, "/sign-in"):

@@ -89,23 +89,27 @@ func (c *relayed) close() {
 
 const streamType = "text/event-stream"
 
-// streamSilence ends a stream from which nothing came: the owner sends a beat every 5 s (screens.BeatInterval).
-const streamSilence = 15 * time.Second
+// Three times the interval of the beats that the owner sends: every 5 s to screens (screens.BeatInterval), every 15 s with events (api/v2).
+const (
+	streamSilence = 15 * time.Second
+	eventsSilence = 45 * time.Second
+)
 
 // streamBody is the body of a stream. However it ends, the client gets a proper end, and connects anew.
 type streamBody struct {
 	io.ReadCloser
+	within  time.Duration // something has to come
 	silence *time.Timer
 }
 
-func newStreamBody(body io.ReadCloser) *streamBody {
-	return &streamBody{body, time.AfterFunc(streamSilence, func() { _ = body.Close() })}
+func newStreamBody(body io.ReadCloser, silence time.Duration) *streamBody {
+	return &streamBody{body, silence, time.AfterFunc(silence, func() { _ = body.Close() })}
 }
 
 // Read reads what the owner has sent. Its only error is io.EOF.
 func (s *streamBody) Read(p []byte) (int, error) {
 	n, err := s.ReadCloser.Read(p)
-	s.silence.Reset(streamSilence)
+	s.silence.Reset(s.within)
 	if err != nil {
 		s.silence.Stop()
 		return n, io.EOF

@@ -46,7 +46,9 @@ type Way struct {
 	service service
 	// limit is for the whole exchange; of an open end for the header of the response.
 	limit   time.Duration
-	openEnd bool // a stream, or a relayed connection
+	openEnd bool // a stream, a request that waits for an event, or a relayed connection
+	// silence ends a stream from which nothing has come for so long.
+	silence time.Duration
 	// unauthenticated requests have places of their own among those under way: anybody can send them.
 	unauthenticated bool
 }
@@ -65,9 +67,13 @@ var (
 	Request    = Way{service: requests, limit: requestTimeout}
 	SignIn     = Way{service: requests, limit: requestTimeout, unauthenticated: true}
 	Integrator = Way{service: requests, limit: integratorTimeout} // the owner waits for the integrator
-	Stream     = Way{service: requests, limit: requestTimeout, openEnd: true}
-	Operation  = Way{service: operations, limit: requestTimeout}
-	Link       = Way{service: links, limit: requestTimeout, openEnd: true} // a controller that has dialled
+	Stream     = Way{service: requests, limit: requestTimeout, openEnd: true, silence: streamSilence}
+	// Events is a stream of events, Waiting a request that waits for one. Neither takes a place among the requests under way.
+	Events  = Way{service: requests, limit: requestTimeout, openEnd: true, silence: eventsSilence}
+	Waiting = Way{service: requests, limit: waitTimeout, openEnd: true}
+
+	Operation = Way{service: operations, limit: requestTimeout}
+	Link      = Way{service: links, limit: requestTimeout, openEnd: true} // a controller that has dialled
 )
 
 const (
@@ -75,6 +81,8 @@ const (
 	requestTimeout = 5 * time.Second
 	// integratorTimeout is above the longest wait for an integrator's answer that the configuration allows.
 	integratorTimeout = 65 * time.Second
+	// waitTimeout is above the longest wait for an event (api/v2), and the time that its response takes.
+	waitTimeout = 70 * time.Second
 )
 
 // The maximum number of requests that are handed on at a time: to one node, of one range, and without credentials. An owner, or a

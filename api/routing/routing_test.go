@@ -351,10 +351,12 @@ func TestRequestsUnderWayAreBounded(t *testing.T) {
 	release()
 	_, err = admit(full)
 	require.NoError(t, err)
-	stream := full
-	stream.way = Stream
-	_, err = admit(stream)
-	require.NoError(t, err)
+	for _, way := range []Way{Stream, Events, Waiting} {
+		open := full
+		open.way = way
+		_, err = admit(open)
+		require.NoError(t, err)
+	}
 
 	stranger := other
 	stranger.way = SignIn
@@ -442,6 +444,18 @@ func TestASilentStreamEnds(t *testing.T) {
 	case <-time.After(4 * streamSilence):
 		require.Fail(t, "it goes on")
 	}
+}
+
+// A request that waits for an event is answered when there is one, also after the time that other requests have.
+func TestARequestThatWaitsIsWaitedFor(t *testing.T) {
+	entry, _ := newPair(t, func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(requestTimeout + 500*time.Millisecond)
+		_, _ = io.WriteString(w, "an event")
+	})
+	response := entry.send("GET", "/wait", "")
+	require.Equal(t, http.StatusOK, response.status)
+	require.Equal(t, "an event", response.body)
+	require.Equal(t, http.StatusGatewayTimeout, entry.send("GET", "/things", "").status)
 }
 
 // The entry stops: open streams end properly.

@@ -24,10 +24,11 @@ type Event struct {
 	OccurredAt string       `json:"occurred_at" format:"date-time" example:"2026-05-01T10:00:00.000Z"`
 	Payload    webhook.Body `json:"payload" doc:"Exactly as sent" example:"{\"event\":\"sessionStarted\",\"session_id\":\"7d9f2c4e-31b8-4a56-9c0d-5e8f1a2b3c4d\",\"lane_id\":\"44444444-4444-4444-8444-000000000001\"}"`
 	Simulated  bool         `json:"simulated"`
-	Attempt    *Attempt     `json:"attempt" doc:"The one delivery; null while it is pending"`
+	Attempt    *Attempt     `json:"attempt" doc:"The newest delivery; null while it is pending"`
+	Attempts   []Attempt    `json:"attempts,omitempty" doc:"Only of an event that was sent again: every delivery, oldest first; of more than 21 the first and the last 20"`
 }
 
-// Attempt is the one delivery of an event.
+// Attempt is a delivery of an event.
 type Attempt struct {
 	At       string  `json:"at" format:"date-time" example:"2026-05-01T10:00:00.050Z"`
 	Status   *int    `json:"status" doc:"The receiver's status; null when it gave none" example:"200"`
@@ -64,25 +65,25 @@ func readPage(in *endpoint.Input) page {
 	}
 }
 
-func events(ctx context.Context, r Range, p page) (Events, error) {
-	logged, err := r.Events(ctx, p.after, p.limit)
-	if err != nil {
-		return Events{}, err
-	}
-	after, response := p.after, Events{Events: make([]Event, len(logged))}
-	for i, event := range logged {
-		response.Events[i] = eventOf(event)
-		after = event.Cursor
-	}
-	response.Next = strconv.FormatUint(after, 10)
-	return response, nil
-}
-
 func eventOf(logged lanes.Logged) Event {
 	return Event{
 		Cursor: strconv.FormatUint(logged.Cursor, 10), ID: logged.Event.ID, OccurredAt: endpoint.Stamp(logged.Event.At),
-		Payload: webhook.BodyOf(logged.Event), Simulated: logged.Simulated, Attempt: AttemptOf(logged.Attempt),
+		Payload: webhook.BodyOf(logged.Event), Simulated: logged.Simulated, Attempt: AttemptOf(logged.Attempt), Attempts: AttemptsOf(logged),
 	}
+}
+
+// AttemptsOf returns all deliveries of an event that was sent again, nil for any other one.
+func AttemptsOf(logged lanes.Logged) (all []Attempt) {
+	if len(logged.Earlier) == 0 {
+		return nil
+	}
+	for i := range logged.Earlier {
+		all = append(all, *AttemptOf(&logged.Earlier[i]))
+	}
+	if logged.Attempt != nil {
+		all = append(all, *AttemptOf(logged.Attempt))
+	}
+	return all
 }
 
 // AttemptOf returns the delivery of an event as the wire shows it; nil while it is pending.

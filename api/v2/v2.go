@@ -31,12 +31,24 @@ type Range interface {
 	// Events and History return at most limit records after the cursor, oldest first.
 	Events(ctx context.Context, after uint64, limit int) ([]lanes.Logged, error)
 	History(ctx context.Context, after uint64, limit int) ([]lanes.Ended, error)
+	// RedeliverOne has one event sent to the webhook again, Redeliver the selected ones. Both return a *lanes.Repeat for a repeat with the key.
+	RedeliverOne(ctx context.Context, cursor uint64, key *lanes.KeyOf[lanes.Redelivery]) error
+	Redeliver(ctx context.Context, selection lanes.EventSelection, key *lanes.KeyOf[lanes.Redelivery]) (lanes.Redelivery, error)
+	// Latest returns the highest cursors that were given in the event log, the history and the acts of staff, saved or not.
+	Latest(ctx context.Context) (lastEvent, lastEnded, lastAct uint64)
+	// FollowEvents returns the highest cursor of the event log that is durable, and a function for one goroutine that returns what is
+	// saved after it: the next events in the order of their cursors, the same slice for all who follow, which nobody may change; or,
+	// without any, a channel that is closed as soon as there are some.
+	FollowEvents() (saved uint64, next func() (events []lanes.Logged, wake <-chan struct{}))
+	// Ended is closed when the range stops here, or another process owns it.
+	Ended() <-chan struct{}
 }
 
 // Handlers respond for the range that the request was authenticated for.
 type Handlers struct {
 	// RangeOf returns the running range of the request, or lanes.ErrStarting, or lanes.ErrNotOwner.
 	RangeOf func(ctx context.Context) (Range, error)
+	Readers *Readers // of events
 }
 
 // Endpoints returns every path of version 2 below its prefix.
@@ -73,9 +85,24 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 				SessionCodes("lane_not_found", "lane_occupied", "lane_not_accessible", "lane_not_usable")...),
 		),
 		endpoint.Group("Records", "What has happened, page by page: read behind the cursor `next` of the page before.",
-			endpoint.Handle("GET", "/events", 200, "The event log behind a cursor, oldest first",
-				readPage, endpoint.WithTarget(h.RangeOf, events), "starting", "not_owner", "store_unavailable").
-				Describe("What a webhook receiver missed can be read again here."),
+			endpoint.HandleAwaited("GET", EventsPath, 200, "The event log behind a cursor, oldest first",
+				readEvents, h.awaitEvents, endpoint.WithTarget(h.RangeOf, events), "starting", "not_owner", "store_unavailable", "overloaded").
+				Describe("What a webhook receiver missed can be read again here. With `wait` the answer comes as soon as there is an event "+
+					"behind the cursor, or without one when that time is over: whoever goes on from `next` each time gets every event once, "+
+					"without a webhook. `wait` refuses a cursor that is higher than any of the range, as its log has begun anew."),
+			endpoint.Stream(EventStreamPath, "The event log behind a cursor, and every event as it happens, as server-sent events",
+				streamExample, readCursor, h.stream, "starting", "not_owner", "store_unavailable", "overloaded").
+				Describe("The stream of `text/event-stream` goes on until one side ends it. Each message has the cursor as its `id` and an "+
+					"`Event` of `GET /events` as its `data`, with `attempt` as it was then. A comment comes every 15 seconds in between. A browser's "+
+					"`EventSource` connects again by itself and sends `Last-Event-ID`, which counts more than `after`."),
+			endpoint.Command("POST", EventsPath+"/{cursor}/redeliver", 204, "Have an event sent to the webhook again",
+				readCursorOfPath, h.redeliverOne, endpoint.NoBody, commandCodes("event_not_found", "not_redeliverable", "webhook_not_configured")...).
+				Describe("The same body under the same `webhook-id`, with a new `webhook-timestamp` and signature, behind the events that happen "+
+					"now. A `purchaseRequest` is never sent again. What came of each delivery is in `attempts` of the event."),
+			endpoint.Command("POST", EventsPath+"/redeliver", 202, "Have the events of a part of the log sent to the webhook again",
+				readSelection, h.redeliver, showRedelivery, commandCodes("webhook_not_configured")...).
+				Describe("In the order of the log per lane. One request looks at 10,000 events at most: with `next` in the answer there are more, "+
+					"behind that cursor. Purchases, and events whose delivery has not ended, are left out."),
 			endpoint.Handle("GET", "/history", 200, "The ended sessions behind a cursor, in the order in which they ended",
 				readPage, endpoint.WithTarget(h.RangeOf, history), "starting", "not_owner", "store_unavailable"),
 		),

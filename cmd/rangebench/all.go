@@ -42,7 +42,7 @@ var experiments = []experiment{
 	getOne, getList,
 	ceasefireSmall, ceasefireLarge,
 	redial,
-	deliveries,
+	deliveries, eventStreams,
 	memory,
 	startUp,
 	growth, manyRanges,

@@ -26,6 +26,9 @@ var isolatedMeasurements = map[string]func(context.Context, isolated) ([]float64
 	"connected lanes":  connectedLanes,
 	"bare connections": bareConnections,
 	"load":             loaded,
+
+	"event streams":      eventStreamsOfRange,
+	"bare event streams": bareEventStreams,
 }
 
 // Run measures, and prints the result.

@@ -25,6 +25,8 @@ type commands struct {
 	Callers     callers     `cmd:"" hidden:""`
 	Receiver    receiver    `cmd:"" hidden:""`
 	Apart       isolated    `cmd:"" hidden:""`
+
+	EventReaders eventReaders `cmd:"" hidden:""`
 }
 
 func main() {

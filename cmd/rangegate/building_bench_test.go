@@ -62,7 +62,7 @@ func BenchmarkRuntime(b *testing.B) {
 func manyRanges(ranges, lanesPerRange int) config.Config {
 	c := config.Config{Environment: config.InPlayground}
 	limit := config.Limit(100)
-	c.HTTP.Limits = config.Limits{Requests: &limit, Burst: &limit, Failures: &limit}
+	c.HTTP.Limits = config.Limits{Requests: &limit, Burst: &limit, Failures: &limit, Waiting: &limit}
 	for i := range ranges {
 		r := config.Range{
 			ID: uuid.New(), Name: fmt.Sprintf("Range %d", i), LinkGrace: 30 * time.Second, Tokens: []config.Secret{config.Secret(uuid.NewString())},

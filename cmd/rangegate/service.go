@@ -105,11 +105,13 @@ func (s *service) activate(next *gatewayRuntime) {
 		Products:    func(id uuid.UUID) (simulate.Products, error) { return next.products(id) },
 		Screens:     s.screens(next),
 		Router:      s.router,
-		Limits:      api.Limits{PerSecond: int(*limits.Requests), Burst: int(*limits.Burst), FailuresPerMinute: int(*limits.Failures)},
-		Limiters:    s.limiters,
-		Proxies:     public.Proxies(),
-		Traffic:     s.traffic,
-		Log:         s.log,
+		Limits: api.Limits{
+			PerSecond: int(*limits.Requests), Burst: int(*limits.Burst), FailuresPerMinute: int(*limits.Failures), Waiting: int(*limits.Waiting),
+		},
+		Limiters: s.limiters,
+		Proxies:  public.Proxies(),
+		Traffic:  s.traffic,
+		Log:      s.log,
 	})
 	s.current.Store(next)
 }

@@ -187,12 +187,23 @@ func events() *rapid.Generator[lanes.Logged] {
 			},
 		}
 		if rapid.Bool().Draw(t, "attempted") {
-			e.Attempt = &lanes.Attempt{
-				At: instants().Draw(t, "at").Wall, Status: rapid.Int().Draw(t, "status"), Error: names().Draw(t, "error"),
-				Duration: time.Duration(rapid.Int64().Draw(t, "duration")),
-			}
+			e.Attempt = new(attempts().Draw(t, "attempt"))
+			e.Again = rapid.Bool().Draw(t, "again")
+			e.Earlier = rapid.SliceOfN(attempts(), 0, 2).Draw(t, "earlier")
+		}
+		if len(e.Earlier) == 0 {
+			e.Earlier = nil
 		}
 		return e
+	})
+}
+
+func attempts() *rapid.Generator[lanes.Attempt] {
+	return rapid.Custom(func(t *rapid.T) lanes.Attempt {
+		return lanes.Attempt{
+			At: instants().Draw(t, "at").Wall, Status: rapid.Int().Draw(t, "status"), Error: names().Draw(t, "error"),
+			Duration: time.Duration(rapid.Int64().Draw(t, "duration")),
+		}
 	})
 }
 

@@ -75,7 +75,7 @@ type Batch struct {
 type Recovered struct {
 	Checkpoint lanes.Checkpoint
 	Lanes      []lanes.Snapshot
-	Pending    []lanes.Logged // events whose Attempt is nil, oldest first
+	Pending    []lanes.Logged // events that are lanes.Logged.Pending, oldest first
 	Keys       []lanes.KeptAnswer
 	Holds      lanes.Holds // zero where none were flushed
 	LastEvent  uint64      // the highest cursor ever given in the event log, trimmed ones included

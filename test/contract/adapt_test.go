@@ -29,6 +29,9 @@ func (f *fixture) adapted(r *http.Request, session string) *http.Request {
 				return session
 			}
 		}
+		if (field == "after" || field == lastEventHeader) && !meantToFail(r) {
+			return "0" // who waits behind a cursor that was never given is refused
+		}
 		if field == "time" && strings.HasSuffix(r.URL.Path, "/modify") || field == "qty" && strings.HasSuffix(r.URL.Path, "/addTime") {
 			return reachable(r, value)
 		}
@@ -42,6 +45,9 @@ func (f *fixture) adapted(r *http.Request, session string) *http.Request {
 	for i := range path {
 		path[i] = adapt("id", path[i])
 	}
+	if last := len(path) - 1; path[last] == "redeliver" && path[last-1] != "events" && !meantToFail(r) {
+		path[last-1] = f.deliveredEvent()
+	}
 	query := url.Query()
 	for field, values := range query {
 		values[0] = adapt(field, values[0])
@@ -53,10 +59,24 @@ func (f *fixture) adapted(r *http.Request, session string) *http.Request {
 	request, err := http.NewRequest(r.Method, target, bytes.NewReader(adaptedBody(body, adapt)))
 	require.NoError(f.t, err)
 	request.Header = r.Header.Clone()
+	if last := request.Header.Get(lastEventHeader); last != "" {
+		request.Header.Set(lastEventHeader, adapt(lastEventHeader, last))
+	}
 	if key := r.Header.Get(keyHeader); key != "" {
 		request.Header.Set(keyHeader, f.unused(key))
 	}
 	return request
+}
+
+// deliveredEvent is the cursor of an event whose delivery has ended.
+func (f *fixture) deliveredEvent() (cursor string) {
+	support.Eventually(f.t, "the first event is delivered", func() bool {
+		var page struct{ Events []support.Event }
+		f.pos.Read("/events?limit=1", &page)
+		cursor = page.Events[0].Cursor
+		return page.Events[0].Attempt != nil && !page.Events[0].Interrupted()
+	})
+	return cursor
 }
 
 // adaptedBody adapts the fields of an object. Anything else stays as it is, to the byte.
@@ -97,7 +117,10 @@ func reachable(r *http.Request, minutes string) string {
 	return strconv.Itoa(min(max(n, 1-soldMinutes), soldMinutes))
 }
 
-const keyHeader = "Idempotency-Key"
+const (
+	keyHeader       = "Idempotency-Key"
+	lastEventHeader = "Last-Event-ID"
+)
 
 // unused is the key, or where it was used for another request already, which is an error of its own, one of its length.
 // Of the shortest there are 94; after them it is longer.

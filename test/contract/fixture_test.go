@@ -1,6 +1,8 @@
 package contract
 
 import (
+	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -45,7 +47,7 @@ func (f *fixture) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	defer func() { _ = response.Body.Close() }()
-	answer, err := io.ReadAll(response.Body)
+	answer, err := readAnswer(response)
 	if err != nil {
 		f.t.Error(err)
 		panic(http.ErrAbortHandler)
@@ -56,6 +58,22 @@ func (f *fixture) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.WriteHeader(response.StatusCode)
 	_, _ = w.Write(answer)
+}
+
+// readAnswer reads the whole answer, of a stream its first two messages: Specmatic waits for the end of an answer.
+func readAnswer(response *http.Response) ([]byte, error) {
+	if !strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
+		return io.ReadAll(response.Body)
+	}
+	var text []byte
+	for lines := bufio.NewReader(response.Body); bytes.Count(text, []byte("\n\n")) < 2; {
+		line, err := lines.ReadBytes('\n')
+		text = append(text, line...)
+		if err != nil {
+			return text, err
+		}
+	}
+	return text, nil
 }
 
 // soldMinutes is the time of every session: half of the longest, so that it can be doubled.

@@ -69,6 +69,32 @@ func TestASignatureIsOfOneDeliveryOnly(t *testing.T) {
 	}))
 }
 
+// A request that is sent again has the body and the id of the first one, and a timestamp and a signature of its own.
+func TestRedeliveredRequestsAreVerified(t *testing.T) {
+	module(t, "standardwebhooks/package.json")
+	webhook := support.NewUnverifiedReceiver(t)
+	pos := support.NewConfig(t, support.Lanes(1, 1), fmt.Sprintf("webhook: {url: %q, secrets: [%s]}", webhook.URL+"/webhook", first)).Serve(t).POS()
+	pos.Sell(1, soldMinutes)
+	require.Len(t, pos.AttemptedEvents(), 2)
+	pos.Expect(204, "POST", "/events/1/redeliver", "")
+	support.Eventually(t, "the first event arrives again", func() bool { return len(webhook.Arrived()) == 3 })
+	answer := pos.Expect(202, "POST", "/events/redeliver", `{"after":"0","until":"2","kinds":["sessionStarted"]}`)
+	require.JSONEq(t, `{"events":1,"next":null}`, answer.Body)
+	support.Eventually(t, "the second event arrives again", func() bool { return len(webhook.Arrived()) == 4 })
+	arrived := webhook.Arrived()
+	var all []delivery
+	for again, before := range map[int]int{2: 0, 3: 1} {
+		require.Equal(t, arrived[before].Body, arrived[again].Body)
+		require.Equal(t, arrived[before].Header.Get("webhook-id"), arrived[again].Header.Get("webhook-id"))
+		headers := map[string]string{}
+		for name := range arrived[again].Header {
+			headers[strings.ToLower(name)] = arrived[again].Header.Get(name)
+		}
+		all = append(all, delivery{Secret: first, Headers: headers, Body: arrived[again].Body})
+	}
+	require.Equal(t, []string{"", ""}, verdicts(t, all))
+}
+
 // delivered sells a session, in which a customer buys something, pauses, resumes and stops it, and is what the webhook
 // got of that.
 func delivered(t *testing.T, secrets []string) []delivery {

@@ -6,6 +6,7 @@
 //	integrator_test.go  the integrator: products, webhook               control.mjs  staff at the control screen
 //	world_test.go       what a story may ask for                        lane.mjs     a shooter at the lane screen
 //	story_test.go       the stories                                     pos.mjs      the POS, and the world around the screens
+//	nginx_test.go       nginx in front of the gateway
 //	                                                                    times.mjs    times on a screen, right or wrong
 package screens
 
@@ -78,12 +79,26 @@ func TestThePageOfTheActors(t *testing.T) {
 	play(t, "actors")
 }
 
+// Staff send an event again whose delivery the integrator has refused: the page shows what became of it, and the log who did it.
+func TestStaffSendAnEventAgain(t *testing.T) {
+	t.Parallel()
+	play(t, "redeliver")
+}
+
+// A page reads the events by the browser's own EventSource, through nginx with its default buffering and the configuration and the
+// script of docs/integrators.md. The gateway is killed, and stopped: the page has every event once.
+func TestEventsInABrowserThroughNginx(t *testing.T) {
+	t.Parallel()
+	playAt(t, "pulling", runNginx)
+}
+
 // scene is what a story is told of the world.
 type scene struct {
 	API          string      `json:"api"`
 	Operations   string      `json:"operations"`
 	Operator     string      `json:"operator"` // the operations token
 	World        string      `json:"world"`
+	Front        string      `json:"front"` // nginx in front of the gateway; empty without
 	Range        string      `json:"range"`
 	Token        string      `json:"token"`
 	PIN          string      `json:"pin"`
@@ -101,6 +116,11 @@ type sceneLane struct {
 
 // play has the story played at a range of its own.
 func play(t *testing.T, story string) {
+	playAt(t, story, func(*fixture) (front string) { return "" })
+}
+
+// playAt is play with what inFront starts in front of the gateway.
+func playAt(t *testing.T, story string, inFront func(f *fixture) (front string)) {
 	node, chromium := support.Program(t, "node"), support.Program(t, "chromium")
 	for _, installed := range []string{"playwright-core", "@axe-core/playwright"} {
 		if _, err := os.Stat("node_modules/" + installed); err != nil {
@@ -111,7 +131,7 @@ func play(t *testing.T, story string) {
 	f.serve()
 	scene := scene{
 		API: f.gateway.API, Operations: f.gateway.Operations, Operator: support.Operator, World: f.world(), Range: support.RangeID, Token: support.Token, PIN: pin,
-		AnotherRange: otherRange, AnotherLane: otherLane, Chromium: chromium, Kept: kept(t),
+		Front: inFront(f), AnotherRange: otherRange, AnotherLane: otherLane, Chromium: chromium, Kept: kept(t),
 	}
 	for n := range laneCount {
 		scene.Lanes = append(scene.Lanes, sceneLane{support.LaneID(n + 1), screenKey(n + 1)})

@@ -1,25 +1,28 @@
 // Webhook deliveries: what was sent, the response, and how long it took.
 import { element } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
+import { ErrorText, action } from "./actions.js";
 import { Journal } from "./journal.js";
 import { pageHead } from "./pages.js";
 
 export class Deliveries {
   #client;
   #journal;
+  #error = new ErrorText();
 
   constructor(client, root) {
     this.#client = client;
     const { t } = client;
     this.#journal = new Journal(client, {
       title: "deliveries.title", empty: "deliveries.empty", list: "events", key: (event) => event.cursor, query: () => "/deliveries",
-      columns: ["deliveries.when", "deliveries.event", "deliveries.lane", "deliveries.answer", "deliveries.took", "deliveries.payload"],
+      columns: ["deliveries.when", "deliveries.event", "deliveries.lane", "deliveries.answer", "deliveries.took", "deliveries.payload", "deliveries.again"],
       cells: (event) => [
-        t.moment(event.occurred_at), this.#eventName(event), event.lane_name ?? "", this.#response(event.attempt),
+        t.moment(event.occurred_at), this.#eventName(event), event.lane_name ?? "", this.#response(event),
         event.attempt?.duration_ms != null ? t("deliveries.ms", { n: t.number(event.attempt.duration_ms) }) : "", this.#payload(event.payload),
+        this.#again(event),
       ],
     });
-    root.append(pageHead(t("deliveries.title"), t("deliveries.explained")), this.#journal.element);
+    root.append(pageHead(t("deliveries.title"), t("deliveries.explained")), this.#error.element, this.#journal.element);
   }
 
   show() {
@@ -27,6 +30,7 @@ export class Deliveries {
   }
 
   hide() {
+    this.#error.show("");
     this.#journal.hide();
   }
 
@@ -34,7 +38,16 @@ export class Deliveries {
     return element("span", {}, payload.event, simulated ? element("span.badge.plain", {}, this.#client.t("deliveries.simulated")) : null);
   }
 
-  #response(attempt) {
+  #response({ attempt, attempts, again }) {
+    const { t } = this.#client;
+    if (again) {
+      return element("span.badge.plain", {}, icon("hourglass"), t("deliveries.waits_again"));
+    }
+    const badge = this.#outcome(attempt);
+    return attempts > 1 ? element("span", {}, badge, " ", t("deliveries.attempts", { n: t.number(attempts) })) : badge;
+  }
+
+  #outcome(attempt) {
     const { t } = this.#client;
     if (!attempt) {
       return element("span.badge.plain", {}, icon("hourglass"), t("deliveries.waiting"));
@@ -46,6 +59,19 @@ export class Deliveries {
       return element("span.badge.good", {}, icon("check"), String(attempt.status));
     }
     return element("span.badge.danger", {}, icon("alert"), [attempt.status, attempt.error].filter(Boolean).join(": ") || t("deliveries.failed"));
+  }
+
+  // again returns the button that has the event sent again, where it may be.
+  #again({ cursor, payload, lane_name, may_go_again }) {
+    const { t } = this.#client;
+    if (!may_go_again) {
+      return "";
+    }
+    const label = t("deliveries.send_again_of", { event: payload.event, lane: lane_name ?? "" });
+    return action(this.#client, { words: t("deliveries.send_again"), label }, this.#error, async () => {
+      await this.#client.request("POST", `/deliveries/${cursor}/redeliver`);
+      this.#journal.refresh();
+    });
   }
 
   #payload(payload) {

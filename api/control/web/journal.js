@@ -50,6 +50,11 @@ export class Journal {
     this.#clear();
   }
 
+  // refresh shows what an action has changed.
+  refresh() {
+    this.#poller.refreshSoon();
+  }
+
   // restart shows another search.
   restart() {
     this.#clear();

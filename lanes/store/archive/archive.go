@@ -158,7 +158,7 @@ func (c *Contents) add(value any) error {
 		return c.once("holds")
 	case lanes.Logged:
 		c.Events++
-		if v.Attempt == nil {
+		if v.Pending() {
 			c.Pending++
 		}
 		return ascend(&c.event, v.Cursor)

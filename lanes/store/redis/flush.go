@@ -239,7 +239,7 @@ func (a *arguments) addEvents(events []lanes.Logged) {
 	}
 }
 
-func isPending(event lanes.Logged) bool { return event.Attempt == nil }
+func isPending(event lanes.Logged) bool { return event.Pending() }
 
 // addEnded adds cursor and record of each session, without the customer's name, then the order entries, then session ids
 // with cursors, then cursors with names.

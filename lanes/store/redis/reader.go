@@ -238,9 +238,9 @@ func (r *rangeRead) readEvents() error {
 		case !readable:
 		case orderEntry(event.Cursor, event.Event.At, "") != entry:
 			record.Err = errWrongName
-		case isPending && event.Attempt != nil:
+		case isPending && !event.Pending():
 			record.Err = errors.New("it was attempted, and is in the set of pending events")
-		case !isPending && event.Attempt == nil:
+		case !isPending && event.Pending():
 			record.Err = errors.New("it is pending, and is not in the set of pending events")
 		}
 		return record

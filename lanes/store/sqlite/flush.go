@@ -72,7 +72,7 @@ func encodeBatch(batch store.Batch) (rows []row, err error) {
 	}
 	for i := range batch.Events {
 		event := &batch.Events[i]
-		add(key{table: "events", position: positionOf(event.Cursor), pending: event.Attempt == nil}, event)
+		add(key{table: "events", position: positionOf(event.Cursor), pending: event.Pending()}, event)
 	}
 	for i := range batch.Ended {
 		ended := &batch.Ended[i]

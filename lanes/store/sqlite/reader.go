@@ -182,7 +182,7 @@ func recordOf(r row) store.Record {
 		return compareRecord(r, func(lanes.Holds) bool { return true })
 	case "events":
 		return compareRecord(r, func(event lanes.Logged) bool {
-			return event.Cursor == cursorAt(r.position) && r.pending == (event.Attempt == nil)
+			return event.Cursor == cursorAt(r.position) && r.pending == event.Pending()
 		})
 	case "ended":
 		return compareRecord(r, func(ended lanes.Ended) bool {

@@ -36,6 +36,21 @@ func attempted(s *fixture) {
 	assert.Equal(s, []lanes.Logged{third, fourth}, o.load().Pending)
 	assert.Equal(s, []lanes.Logged{delivered(first), delivered(second), third, fourth}, o.events())
 	assert.Equal(s, uint64(4), o.load().LastEvent)
+
+	again := delivered(first)
+	again.Again = true
+	batch = o.batch()
+	batch.Events = []lanes.Logged{again}
+	o.flush(batch)
+	s.reopen()
+	assert.Equal(s, []lanes.Logged{again, third, fourth}, o.load().Pending, "one that is to be sent again is pending once more")
+
+	batch = o.batch()
+	batch.Events = []lanes.Logged{delivered(again.Reopened())}
+	o.flush(batch)
+	s.reopen()
+	assert.Equal(s, []lanes.Logged{third, fourth}, o.load().Pending)
+	assert.Equal(s, []lanes.Attempt{*again.Attempt}, o.events()[0].Earlier)
 }
 
 // cursors have gaps, and need one or more bytes.

@@ -70,7 +70,7 @@ func (m *model) want() saved {
 	for _, cursor := range slices.Sorted(maps.Keys(m.events)) {
 		event := m.events[cursor]
 		log = append(log, event)
-		if event.Attempt == nil {
+		if event.Pending() {
 			r.Pending = append(r.Pending, event)
 		}
 		r.LastEvent = cursor
@@ -104,7 +104,13 @@ func (m *model) draw(t *rapid.T, lanePool []uuid.UUID) store.Batch {
 	}
 	for _, event := range stored.Recovered.Pending {
 		if rapid.Bool().Draw(t, "attempted") {
-			b.Events = append(b.Events, delivered(event))
+			b.Events = append(b.Events, delivered(event.Reopened()))
+		}
+	}
+	for _, event := range stored.Events {
+		if !event.Pending() && rapid.Bool().Draw(t, "again") {
+			event.Again = true
+			b.Events = append(b.Events, event)
 		}
 	}
 	gap := rapid.Uint64Range(1, 300)

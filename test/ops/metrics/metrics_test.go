@@ -62,6 +62,7 @@ var promised = map[string]struct{ kind, labels string }{
 	"webhook_request_seconds":         {"histogram", "outcome"},
 	"products_requests_total":         {"counter", "outcome type"},
 	"products_request_seconds":        {"histogram", "outcome"},
+	"events_redelivered_total":        {"counter", "outcome"},
 	"purchases_total":                 {"counter", "by phase"},
 	"purchases_pending":               {"gauge", "range"},
 	"purchases_unresolved":            {"gauge", "range"},
@@ -78,6 +79,7 @@ var promised = map[string]struct{ kind, labels string }{
 	"http_request_seconds":   {"histogram", "route"},
 	"requests_limited_total": {"counter", "limit"},
 	"screen_streams":         {"gauge", "screen"},
+	"event_readers":          {"gauge", "kind"},
 	"staff_sign_ins_total":   {"counter", "result"},
 
 	"connections_limited_total": {"counter", "limit outcome"},

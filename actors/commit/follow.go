@@ -1,0 +1,75 @@
+package commit
+
+import "rangegate/lanes"
+
+// eventBatch is what one flush has added to the event log. The batches are a list whose last element is not saved yet: a batch that no
+// follower stands at any more is garbage, so that a log that nobody follows keeps nothing in memory.
+type eventBatch struct {
+	saved  chan struct{}  // closed once the batch is durable; events and next are set before that
+	events []lanes.Logged // in the order of their cursors, as they were saved first
+	next   *eventBatch
+}
+
+// Follower reads the event log from memory as it grows. One goroutine uses it.
+type Follower struct{ batch *eventBatch }
+
+// Follow returns the highest cursor of the log that is durable, and a follower of everything after it.
+func (c *Committer) Follow() (saved uint64, f *Follower) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.savedEvent, &Follower{c.newest}
+}
+
+// Next returns the oldest events that the follower has not returned, in the order of their cursors. All followers get the same slice, which
+// nobody may change. Without any it returns a channel that is closed as soon as there are some.
+func (f *Follower) Next() (events []lanes.Logged, wake <-chan struct{}) {
+	select {
+	case <-f.batch.saved:
+		events = f.batch.events
+		f.batch = f.batch.next
+		return events, nil
+	default:
+		return nil, f.batch.saved
+	}
+}
+
+// SavedEvent returns the highest cursor of the event log that is durable.
+func (c *Committer) SavedEvent() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.savedEvent
+}
+
+// added returns the events of a durable write that are new in the log. Save gives the cursors in the order of the queue, and what is written
+// again stays before what came later, so that cursors become durable in ascending order: an event with a higher cursor than all before
+// is new, and any other one is the outcome of an attempt. c.mu is held.
+func (c *Committer) added(w *Write) (events []lanes.Logged) {
+	for _, event := range w.Events {
+		if event.Cursor > c.savedEvent {
+			c.savedEvent = event.Cursor
+			events = append(events, asBegun(event))
+		}
+	}
+	return events
+}
+
+// publish gives the followers what a flush has added to the log. c.mu is held.
+func (c *Committer) publish(events []lanes.Logged) {
+	if len(events) == 0 {
+		return
+	}
+	batch := c.newest
+	c.newest = &eventBatch{saved: make(chan struct{})}
+	batch.events, batch.next = events, c.newest
+	close(batch.saved)
+}
+
+// asBegun shows a new event that is saved as interrupted as what it is: its attempt is being made.
+func asBegun(event lanes.Logged) lanes.Logged {
+	if event.Attempt != nil && event.Attempt.Error == lanes.Interrupted {
+		attempt := *event.Attempt
+		attempt.Error = lanes.UnderWay
+		event.Attempt = &attempt
+	}
+	return event
+}

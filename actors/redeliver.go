@@ -1,0 +1,187 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"rangegate/actors/commit"
+	"rangegate/actors/idempotency"
+	"rangegate/lanes"
+	"rangegate/lanes/trace"
+)
+
+const (
+	// maxRedeliveries is how many events of a range may wait to be sent again, and how many one request looks at, at most.
+	maxRedeliveries = 10_000
+	// redeliveryPage is how many events are read, and saved, at a time: other changes go in between.
+	redeliveryPage = 500
+)
+
+// Redeliver has the selected events sent again, in the order of the log per lane and behind those that happen meanwhile. Purchases, and events
+// whose delivery has not ended, are left out. When it returns without an error they are saved as pending; after an error some may be.
+// Errors: ErrWebhookNotConfigured, ErrOverloaded when too many wait already, ErrStoreUnavailable, and with a key those of Create.
+func (r *Range) Redeliver(
+	ctx context.Context, selection lanes.EventSelection, key *lanes.KeyOf[lanes.Redelivery],
+) (result lanes.Redelivery, err error) {
+	err = r.redeliverOnce(ctx, key, &result, func(claim *idempotency.Claim) error {
+		return r.redeliver(ctx, selection, claim, &result)
+	})
+	return result, err
+}
+
+// RedeliverOne has one event sent again. Errors: ErrEventNotFound, ErrNotRedeliverable, those of Redeliver.
+func (r *Range) RedeliverOne(ctx context.Context, cursor uint64, key *lanes.KeyOf[lanes.Redelivery]) error {
+	result := lanes.Redelivery{Events: 1, Next: cursor}
+	return r.redeliverOnce(ctx, key, &result, func(claim *idempotency.Claim) error { return r.redeliverOne(ctx, cursor, "", claim) })
+}
+
+// StaffRedeliver is RedeliverOne by staff.
+func (r *Range) StaffRedeliver(ctx context.Context, staff string, cursor uint64) error {
+	return r.redeliverOnce(ctx, nil, nil, func(claim *idempotency.Claim) error { return r.redeliverOne(ctx, cursor, staff, claim) })
+}
+
+// redeliverOnce runs do for an idempotency key, whose answer is rendered from the result, one request of the range at a time.
+func (r *Range) redeliverOnce(
+	ctx context.Context, key *lanes.KeyOf[lanes.Redelivery], result *lanes.Redelivery, do func(*idempotency.Claim) error,
+) error {
+	var plain *lanes.Key
+	if key != nil {
+		plain = &lanes.Key{Name: key.Name, Fingerprint: key.Fingerprint, Render: func(*lanes.SessionView) (int, []byte) { return key.Render(*result) }}
+	}
+	_, err := r.once(ctx, plain, func(claim *idempotency.Claim) (*lanes.SessionView, error) {
+		r.redelivering.Lock()
+		defer r.redelivering.Unlock()
+		if r.settings().Webhook == nil {
+			claim.Settle(nil)
+			return nil, lanes.ErrWebhookNotConfigured
+		}
+		return nil, do(claim)
+	})
+	return err
+}
+
+func (r *Range) redeliverOne(ctx context.Context, cursor uint64, staff string, claim *idempotency.Claim) error {
+	events, err := r.settledEvents(ctx, max(cursor, 1)-1, 1)
+	switch {
+	case err != nil:
+	case len(events) == 0 || events[0].Cursor != cursor:
+		err = lanes.ErrEventNotFound
+	case events[0].Again: // it is going to be
+		events = nil
+	case !events[0].Redeliverable():
+		err = lanes.ErrNotRedeliverable
+	case r.redeliveries.Load() >= maxRedeliveries:
+		err = lanes.ErrOverloaded
+	}
+	if err != nil {
+		claim.Settle(nil)
+		return err
+	}
+	w := &commit.Write{Events: reopen(events), Kept: claim.Answer(nil, r.clock.Now())}
+	if staff != "" && len(events) > 0 {
+		w.Acts = []lanes.Act{{
+			At: r.clock.Now().Wall, Who: staff, What: lanes.DidRedeliver, Lane: events[0].Event.Lane, Session: events[0].Event.Session,
+			Detail: string(events[0].Event.Kind),
+		}}
+	}
+	return r.saveRedelivery(ctx, w, claim)
+}
+
+// redeliver notes in result what it has done, from which the answer is rendered.
+func (r *Range) redeliver(ctx context.Context, selection lanes.EventSelection, claim *idempotency.Claim, result *lanes.Redelivery) (err error) {
+	defer func() {
+		if err != nil && !errors.Is(err, lanes.ErrTimeout) { // otherwise the outcome of its write settles it
+			claim.Settle(nil)
+		}
+	}()
+	left := maxRedeliveries - int(r.redeliveries.Load())
+	if left <= 0 {
+		return lanes.ErrOverloaded
+	}
+	for after, done := selection.After, false; !done; {
+		page, err := r.settledEvents(ctx, after, min(left, redeliveryPage))
+		if err != nil {
+			return err
+		}
+		done = len(page) < min(left, redeliveryPage)
+		if end := slices.IndexFunc(page, func(e lanes.Logged) bool { return e.Cursor > selection.Until }); end >= 0 {
+			page, done = page[:end], true
+		}
+		if left -= len(page); len(page) > 0 {
+			after = page[len(page)-1].Cursor
+		}
+		if left == 0 && !done {
+			result.Next, done = after, true
+		}
+		chosen := slices.DeleteFunc(page, func(e lanes.Logged) bool { return !selected(e, selection.Kinds) })
+		result.Events += len(chosen)
+		w, settled := &commit.Write{Events: reopen(chosen)}, (*idempotency.Claim)(nil)
+		if done { // the answer is saved with the last of them
+			w.Kept, settled = claim.Answer(nil, r.clock.Now()), claim
+		}
+		if err := r.saveRedelivery(ctx, w, settled); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func selected(event lanes.Logged, kinds []lanes.Kind) bool {
+	return event.Redeliverable() && (len(kinds) == 0 || slices.Contains(kinds, event.Event.Kind))
+}
+
+func reopen(events []lanes.Logged) []lanes.Logged {
+	for i := range events {
+		events[i].Again = true
+	}
+	return events
+}
+
+// settledEvents is Events for whoever writes them again: an attempt that has ended during the read is in it.
+func (r *Range) settledEvents(ctx context.Context, after uint64, limit int) ([]lanes.Logged, error) {
+	for range 100 {
+		before := r.underWay.endedCount()
+		events, err := r.store.Events(ctx, r.id, after, limit)
+		if err != nil {
+			return nil, r.readFailed(ctx, err)
+		}
+		if !r.underWay.show(events, before) {
+			return upTo(r.committer.SavedEvent(), events), nil
+		}
+	}
+	return nil, lanes.ErrOverloaded
+}
+
+// saveRedelivery saves the events and announces them. A claim is settled with the write's outcome; it may be nil.
+func (r *Range) saveRedelivery(ctx context.Context, w *commit.Write, claim *idempotency.Claim) error {
+	result := make(chan commit.Outcome, 2) // unresolved, and the outcome after it
+	w.Awaited, w.Trace = true, trace.ID(ctx)
+	w.Done = func(outcome commit.Outcome) {
+		if outcome == commit.Saved && len(w.Events) > 0 {
+			r.sendEvents(&announced{w.Events})
+		}
+		if outcome != commit.Unresolved {
+			if outcome == commit.Saved {
+				claim.Settle(w.Kept)
+			} else {
+				claim.Settle(nil)
+			}
+		}
+		result <- outcome
+	}
+	r.committer.Save(w)
+	for {
+		select {
+		case outcome := <-result:
+			if outcome == commit.Unresolved {
+				continue // it may be saved yet
+			}
+			return outcome.Err()
+		case <-ctx.Done():
+			return lanes.ErrTimeout
+		case <-r.life.Done():
+			return lanes.ErrTimeout
+		}
+	}
+}

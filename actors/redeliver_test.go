@@ -1,0 +1,220 @@
+package actors
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes"
+)
+
+// sentEvents returns the ids of the events that the webhook got, in their order.
+func (w *fakeWebhook) sentEvents() (ids []uuid.UUID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, event := range w.arrived {
+		ids = append(ids, event.ID)
+	}
+	return ids
+}
+
+func (f *fixture) redeliver(after, until uint64, kinds ...lanes.Kind) lanes.Redelivery {
+	f.Helper()
+	result, err := f.Redeliver(f.requestContext(), lanes.EventSelection{After: after, Until: until, Kinds: kinds}, nil)
+	require.NoError(f, err)
+	synctest.Wait()
+	return result
+}
+
+func fail(context.Context, lanes.Event) lanes.Attempt {
+	return lanes.Attempt{At: time.Now(), Error: lanes.Refused, Status: 500}
+}
+
+// A receiver that was down gets everything again, in the order of the log, and the log says what became of each attempt.
+func TestEventsAreSentAgainInTheirOrder(t *testing.T) {
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		webhook.setReply(fail)
+		f.stop(f.create(0, 30))
+		f.stop(f.create(1, 30))
+		synctest.Wait()
+		log := f.eventLog()
+		require.Len(t, log, 6)
+		before := len(webhook.sentEvents())
+		webhook.setReply(nil)
+		require.Equal(t, lanes.Redelivery{Events: 6}, f.redeliver(0, 1000))
+		again := webhook.sentEvents()[before:]
+		require.Len(t, again, 6)
+		byLane := map[uuid.UUID][]uuid.UUID{}
+		lane := map[uuid.UUID]uuid.UUID{}
+		for _, event := range log {
+			lane[event.Event.ID] = event.Event.Lane
+		}
+		for _, id := range again {
+			byLane[lane[id]] = append(byLane[lane[id]], id)
+		}
+		for id, ids := range byLane {
+			require.Equal(t, eventIDs(log, id), ids)
+		}
+		for i, event := range f.eventLog() {
+			require.Equal(t, log[i].Event, event.Event, "the same event")
+			require.Equal(t, "delivered", event.Attempt.Outcome())
+			require.Equal(t, []lanes.Attempt{*log[i].Attempt}, event.Earlier)
+			require.False(t, event.Pending())
+		}
+		require.Equal(t, 6.0, f.metricValue("rangegate_events_redelivered_total", "delivered"))
+
+		require.Equal(t, lanes.Redelivery{Events: 2}, f.redeliver(0, 1000, lanes.SessionStopped))
+		require.Equal(t, lanes.Redelivery{Events: 3}, f.redeliver(1, 4), "behind the first, the last one included")
+		require.Equal(t, lanes.Redelivery{}, f.redeliver(6, 1000))
+	}, withWebhook(webhook))
+}
+
+// What was answered is sent, also by the gateway that is started anew after a crash: once.
+func TestARedeliverySurvivesACrash(t *testing.T) {
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.create(0, 30)
+		synctest.Wait()
+		release := webhook.block()
+		require.Equal(t, lanes.Redelivery{Events: 2}, f.redeliver(0, 2))
+		f.kill()
+		release()
+		before := len(webhook.sentEvents())
+		f.start()
+		synctest.Wait()
+		log := f.eventLog()
+		require.Equal(t, []uuid.UUID{log[1].Event.ID}, webhook.sentEvents()[before:], "the first one was under way")
+		require.Equal(t, lanes.Interrupted, log[0].Attempt.Error)
+		require.Len(t, log[1].Earlier, 1)
+	}, withWebhook(webhook))
+}
+
+// Whoever asks again for what is going to be sent has it sent once.
+func TestARedeliveryThatWaitsIsNotDoubled(t *testing.T) {
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.create(0, 30)
+		synctest.Wait()
+		release := webhook.block()
+		require.Equal(t, 2, f.redeliver(0, 2).Events)
+		require.Equal(t, 0, f.redeliver(0, 2).Events)
+		require.NoError(t, f.RedeliverOne(f.requestContext(), 2, nil))
+		require.ErrorIs(t, f.RedeliverOne(f.requestContext(), 1, nil), lanes.ErrNotRedeliverable, "it is being delivered")
+		release()
+		synctest.Wait()
+		require.Len(t, webhook.sentEvents(), 4)
+	}, withWebhook(webhook))
+}
+
+// Events that happen now do not wait for those that are sent again, whose receiver hangs: not on another lane, and not on the same one.
+func TestLiveEventsPassThoseThatAreSentAgain(t *testing.T) {
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		first := f.create(0, 30)
+		f.create(1, 30)
+		synctest.Wait()
+		log := f.eventLog()
+		released := make(chan struct{})
+		webhook.setReply(func(_ context.Context, event lanes.Event) lanes.Attempt {
+			if slices.ContainsFunc(log, func(e lanes.Logged) bool { return e.Event.ID == event.ID }) {
+				<-released
+			}
+			return lanes.Attempt{At: event.At, Status: 200}
+		})
+		require.Equal(t, 4, f.redeliver(0, 4).Events)
+		before := len(webhook.sentEvents())
+		f.pause(first)
+		synctest.Wait()
+		sent := webhook.sentEvents()[before:]
+		require.Len(t, sent, 1)
+		require.Equal(t, f.eventLog()[4].Event.ID, sent[0])
+		close(released)
+		synctest.Wait()
+		require.Empty(t, f.committer.Unattempted())
+	}, withWebhook(webhook))
+}
+
+func TestWhatIsNotSentAgain(t *testing.T) {
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		webhook.setPurchaseReply(acceptPurchase)
+		f.createWithPurchasing(0, 30)
+		f.buy(0, minutes(10))
+		synctest.Wait()
+		purchase := f.purchaseLog()[0]
+		require.ErrorIs(t, f.RedeliverOne(f.requestContext(), purchase.Cursor, nil), lanes.ErrNotRedeliverable)
+		require.ErrorIs(t, f.RedeliverOne(f.requestContext(), 1000, nil), lanes.ErrEventNotFound)
+		require.ErrorIs(t, f.RedeliverOne(f.requestContext(), 0, nil), lanes.ErrEventNotFound)
+		require.Equal(t, len(f.eventLog())-1, f.redeliver(0, 1000).Events, "all but the purchase")
+		require.Len(t, webhook.purchases(), 1)
+	}, withWebhook(webhook))
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.create(0, 30)
+		_, err := f.Redeliver(f.requestContext(), lanes.EventSelection{Until: 10}, nil)
+		require.ErrorIs(t, err, lanes.ErrWebhookNotConfigured)
+		require.ErrorIs(t, f.RedeliverOne(f.requestContext(), 1, nil), lanes.ErrWebhookNotConfigured)
+	})
+}
+
+// A request with a key has its effect once, and its answer is kept with it.
+func TestARedeliveryWithAKey(t *testing.T) {
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.create(0, 30)
+		synctest.Wait()
+		key := func() *lanes.KeyOf[lanes.Redelivery] {
+			return &lanes.KeyOf[lanes.Redelivery]{Name: "k", Fingerprint: "f", Render: func(r lanes.Redelivery) (int, []byte) {
+				return 200, []byte{byte('0' + r.Events)}
+			}}
+		}
+		result, err := f.Redeliver(f.requestContext(), lanes.EventSelection{Until: 10}, key())
+		require.NoError(t, err)
+		require.Equal(t, 2, result.Events)
+		synctest.Wait()
+		f.restart()
+		_, err = f.Redeliver(f.requestContext(), lanes.EventSelection{Until: 10}, key())
+		var repeat *lanes.Repeat
+		require.ErrorAs(t, err, &repeat)
+		require.Equal(t, "2", repeat.Kept.Body)
+		synctest.Wait()
+		require.Len(t, webhook.sentEvents(), 4)
+	}, withWebhook(webhook))
+}
+
+func TestARedeliveryWithoutAStore(t *testing.T) {
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.create(0, 30)
+		synctest.Wait()
+		f.store.setHook(refuseFlush)
+		_, err := f.Redeliver(f.requestContext(), lanes.EventSelection{Until: 10}, &lanes.KeyOf[lanes.Redelivery]{Name: "k", Fingerprint: "f", Render: func(lanes.Redelivery) (int, []byte) { return 200, nil }})
+		require.ErrorIs(t, err, lanes.ErrStoreUnavailable)
+		f.store.setHook(nil)
+		f.storeReturns()
+		require.Len(t, webhook.sentEvents(), 2, "nothing was changed")
+		require.Equal(t, 2, f.redeliver(0, 2).Events)
+		require.Len(t, webhook.sentEvents(), 4)
+	}, withWebhook(webhook))
+}
+
+// What staff ask for is among their acts.
+func TestStaffSendAnEventAgain(t *testing.T) {
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.create(0, 30)
+		synctest.Wait()
+		require.NoError(t, f.StaffRedeliver(f.requestContext(), "sam", 2))
+		synctest.Wait()
+		require.Len(t, webhook.sentEvents(), 3)
+		acts := f.acts()
+		require.Len(t, acts, 1)
+		require.Equal(t, lanes.DidRedeliver, acts[0].What)
+		require.Equal(t, "sessionStarted", acts[0].Detail)
+	}, withWebhook(webhook))
+}

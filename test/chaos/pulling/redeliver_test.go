@@ -1,0 +1,140 @@
+package pulling
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes/store/redis/redistest"
+	"rangegate/test/support"
+)
+
+// attempts are the deliveries of an event as the log shows them.
+func attempts(t testing.TB, pos support.POS, cursor string) (outcomes []string) {
+	var page struct {
+		Events []struct {
+			Cursor   string
+			Attempts []struct{ Outcome string }
+		}
+	}
+	pos.Read("/events?limit=1000", &page)
+	for _, event := range page.Events {
+		if event.Cursor == cursor {
+			for _, attempt := range event.Attempts {
+				outcomes = append(outcomes, attempt.Outcome)
+			}
+		}
+	}
+	return outcomes
+}
+
+// A receiver that was down gets everything again, once a call, although the gateway is killed while it sends: in the order of the log per lane,
+// and a kill interrupts no more than what was under way.
+func TestARedeliveryThatIsKilledGoesOn(t *testing.T) {
+	for _, s := range []struct {
+		name  string
+		store func(t *testing.T) string
+	}{
+		{"SQLite", func(t *testing.T) string { return support.NewSQLite(t) }},
+		{"Redis", func(t *testing.T) string { return support.Redis(redistest.Start(t).URL()) }},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			const laneCount, kills = 40, 4
+			receiver := support.NewReceiver(t)
+			config := support.NewConfig(t, support.Lanes(1, laneCount), receiver.Setting())
+			config.HTTP, config.Store = support.NoLimit, s.store(t)
+			gateway := config.Serve(t)
+			pos := gateway.POS()
+			for lane := range laneCount {
+				session := pos.Sell(lane+1, 30)
+				for _, command := range []string{"/pause", "/resume", "/pause", "/resume", "/stop"} {
+					pos.Command(session, command)
+				}
+			}
+			log := pos.AttemptedEvents()
+			require.Len(t, log, 7*laneCount)
+			before := len(receiver.Arrived())
+			answer := pos.Expect(202, "POST", "/events/redeliver", `{"after":"0","until":"1000000"}`)
+			require.JSONEq(t, fmt.Sprintf(`{"events":%d,"next":null}`, len(log)), answer.Body)
+			for range kills {
+				time.Sleep(rand.N(20 * time.Millisecond)) // anywhere in a save, or an attempt
+				gateway.Kill()
+				gateway = config.Serve(t)
+			}
+			pos = gateway.POS()
+			var lost int
+			support.Eventually(t, "everything was sent again", func() bool {
+				var page struct {
+					Events []struct {
+						Cursor   string
+						Attempts []struct{ Outcome string }
+					}
+				}
+				pos.Read("/events?limit=1000", &page)
+				lost = 0
+				for _, event := range page.Events {
+					if len(event.Attempts) != 2 || event.Attempts[1].Outcome == "under_way" {
+						return false
+					}
+					if event.Attempts[1].Outcome == "interrupted" {
+						lost++
+					}
+				}
+				return len(page.Events) == len(log)
+			})
+			require.LessOrEqual(t, lost, 4*kills, "a quarter of the slots is for them")
+
+			var order []string // by webhook-id
+			for _, request := range receiver.Arrived()[before:] {
+				order = append(order, strings.TrimPrefix(request.Header.Get("webhook-id"), "msg_"))
+			}
+			require.GreaterOrEqual(t, len(order), len(log)-lost)
+			seen, position := map[string]bool{}, map[string]int{}
+			for i, id := range order {
+				require.False(t, seen[id], "%s arrived twice", id)
+				seen[id], position[id] = true, i
+			}
+			for lane := range laneCount {
+				var positions []int
+				for _, event := range log {
+					if at, found := position[event.ID]; found && event.Payload.Lane == support.LaneID(lane+1) {
+						positions = append(positions, at)
+					}
+				}
+				require.True(t, slices.IsSorted(positions), "lane %d: %v", lane+1, positions)
+			}
+			t.Logf("%d events, %d interrupted by %d kills", len(log), lost, kills)
+		})
+	}
+}
+
+// What cannot be sent again is refused by name, and a repeat with the same key has no second effect.
+func TestWhatIsRefusedAndRepeated(t *testing.T) {
+	receiver := support.NewReceiver(t)
+	gateway := support.NewConfig(t, support.Lanes(1, 1), receiver.Setting(), "purchasing: true").Serve(t)
+	pos := gateway.POS()
+	pos.Sell(1, 30)
+	pos.Expect(201, "POST", "/simulate/purchaseRequest", `{"product_id":"a","qty":1}`)
+	log := pos.AttemptedEvents()
+	require.Len(t, log, 3)
+	require.Equal(t, "not_redeliverable", pos.Expect(409, "POST", "/events/3/redeliver", "").Code())
+	require.Equal(t, "event_not_found", pos.Expect(404, "POST", "/events/4/redeliver", "").Code())
+	require.Equal(t, "invalid_request", pos.Expect(400, "POST", "/events/x/redeliver", "").Code())
+	for _, body := range []string{`{}`, `{"after":0,"until":1}`, `{"after":"0","until":"1","kinds":["purchaseRequest"]}`, `{"after":"0","until":"1","kinds":[]}`} {
+		require.Equal(t, "invalid_request", pos.Expect(400, "POST", "/events/redeliver", body).Code(), body)
+	}
+	for range 3 {
+		pos.Expect(204, "POST", "/events/1/redeliver", "", "Idempotency-Key", "once")
+	}
+	support.Eventually(t, "it is sent again", func() bool { return slices.Equal(attempts(t, pos, "1"), []string{"delivered", "delivered"}) })
+	pos.Expect(204, "POST", "/events/1/redeliver", "")
+	support.Eventually(t, "and once more", func() bool { return len(attempts(t, pos, "1")) == 3 })
+	require.NotContains(t, pos.Expect(200, "GET", "/events?after=1&limit=1", "").Body, "attempts", "of the others nothing has changed")
+	require.Len(t, receiver.Arrived(), 5)
+}
