@@ -119,21 +119,28 @@ func (r *Range) Session(ctx context.Context, id uuid.UUID) (*lanes.SessionView, 
 	if view := r.board.Session(id, r.clock.Now()); view != nil {
 		return view, nil
 	}
-	if r.committer.Ending(id) {
-		return nil, lanes.ErrSessionEnded
+	_, err := r.ended(ctx, id)
+	return nil, err
+}
+
+// ended returns a session that is on no lane, as it ended, with ErrSessionEnded; zero if its record cannot be read. Other errors are
+// those of Session.
+func (r *Range) ended(ctx context.Context, id uuid.UUID) (lanes.Ended, error) {
+	if ending, found := r.committer.Ending(id); found {
+		return ending, lanes.ErrSessionEnded
 	}
-	_, err := r.store.Ended(ctx, r.id, id)
+	ended, err := r.store.Ended(ctx, r.id, id)
 	var corrupt *store.CorruptError
 	switch {
 	case err == nil:
-		return nil, lanes.ErrSessionEnded
+		return ended, lanes.ErrSessionEnded
 	case errors.As(err, &corrupt): // it has ended, and nobody can ever learn more of it
 		r.log.Error().Stringer("session_id", id).Err(err).Msg("the record of an ended session cannot be read")
-		return nil, lanes.ErrSessionEnded
+		return lanes.Ended{}, lanes.ErrSessionEnded
 	case errors.Is(err, store.ErrNotFound):
-		return nil, lanes.ErrSessionNotFound
+		return lanes.Ended{}, lanes.ErrSessionNotFound
 	}
-	return nil, r.readFailed(ctx, err)
+	return lanes.Ended{}, r.readFailed(ctx, err)
 }
 
 // Events reads at most limit events behind the cursor from the event log, oldest first. An attempt that is being made has the error
@@ -155,6 +162,15 @@ func (r *Range) Events(ctx context.Context, after uint64, limit int) ([]lanes.Lo
 // History reads at most limit ended sessions behind the cursor, oldest first. Errors: ErrStoreUnavailable.
 func (r *Range) History(ctx context.Context, after uint64, limit int) ([]lanes.Ended, error) {
 	ended, err := r.store.History(ctx, r.id, after, limit)
+	if err != nil {
+		return nil, r.readFailed(ctx, err)
+	}
+	return ended, nil
+}
+
+// HistoryOf reads at most limit ended sessions behind the cursor that have the external id, oldest first. Errors: ErrStoreUnavailable.
+func (r *Range) HistoryOf(ctx context.Context, externalID string, after uint64, limit int) ([]lanes.Ended, error) {
+	ended, err := r.store.HistoryOf(ctx, r.id, externalID, after, limit)
 	if err != nil {
 		return nil, r.readFailed(ctx, err)
 	}
@@ -310,8 +326,10 @@ func (r *Range) on(
 		q.command = command
 		return r.ask(ctx, lane, q)
 	})
-	if _, stop := command.(lanes.Stop); stop && errors.Is(err, lanes.ErrSessionEnded) && r.committer.Ending(session) {
-		return nil, lanes.ErrNotSaved
+	if _, stop := command.(lanes.Stop); stop && errors.Is(err, lanes.ErrSessionEnded) {
+		if _, ending := r.committer.Ending(session); ending {
+			return nil, lanes.ErrNotSaved
+		}
 	}
 	return view, err
 }

@@ -117,6 +117,10 @@ func (f *fakeRange) Events(context.Context, uint64, int) ([]lanes.Logged, error)
 	}, f.err
 }
 
+func (f *fakeRange) HistoryOf(context.Context, string, uint64, int) ([]lanes.Ended, error) {
+	return nil, nil
+}
+
 func (f *fakeRange) History(context.Context, uint64, int) ([]lanes.Ended, error) {
 	return []lanes.Ended{{
 		Cursor: 1, Lane: uuid.MustParse(theLane), At: noon, Reason: lanes.Expired, Used: time.Hour, Paused: time.Second,

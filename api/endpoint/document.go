@@ -151,7 +151,10 @@ func (e *Endpoint) requestBody() *openapi3.RequestBodyRef {
 			example[f.name] = f.example
 		} else {
 			property = nullable(property)
-			if f.fallback != nil {
+			switch {
+			case f.example != nil:
+				example[f.name] = f.example
+			case f.fallback != nil:
 				example[f.name] = f.fallback
 			}
 		}

@@ -25,6 +25,7 @@ type Event struct {
 	Payload    webhook.Body `json:"payload" doc:"Exactly as sent" example:"{\"event\":\"sessionStarted\",\"session_id\":\"7d9f2c4e-31b8-4a56-9c0d-5e8f1a2b3c4d\",\"lane_id\":\"44444444-4444-4444-8444-000000000001\"}"`
 	Simulated  bool         `json:"simulated"`
 	Attempt    *Attempt     `json:"attempt" doc:"The one delivery; null while it is pending"`
+	Correlation
 }
 
 // Attempt is the one delivery of an event.
@@ -82,6 +83,7 @@ func eventOf(logged lanes.Logged) Event {
 	return Event{
 		Cursor: strconv.FormatUint(logged.Cursor, 10), ID: logged.Event.ID, OccurredAt: endpoint.Stamp(logged.Event.At),
 		Payload: webhook.BodyOf(logged.Event), Simulated: logged.Simulated, Attempt: AttemptOf(logged.Attempt),
+		Correlation: CorrelationOf(logged.Event.Correlation),
 	}
 }
 
@@ -105,8 +107,25 @@ func AttemptOf(a *lanes.Attempt) *Attempt {
 	return view
 }
 
-func history(ctx context.Context, r Range, p page) (History, error) {
-	ended, err := r.History(ctx, p.after, p.limit)
+// historyPage is a page of the ended sessions, or of those with an external id.
+type historyPage struct {
+	page
+	externalID string // empty: all
+}
+
+func readHistoryPage(in *endpoint.Input) historyPage {
+	return historyPage{readPage(in), ReadExternalID(in)}
+}
+
+func (p historyPage) read(ctx context.Context, r Range) ([]lanes.Ended, error) {
+	if p.externalID != "" {
+		return r.HistoryOf(ctx, p.externalID, p.after, p.limit)
+	}
+	return r.History(ctx, p.after, p.limit)
+}
+
+func history(ctx context.Context, r Range, p historyPage) (History, error) {
+	ended, err := p.read(ctx, r)
 	if err != nil {
 		return History{}, err
 	}

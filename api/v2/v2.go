@@ -31,6 +31,8 @@ type Range interface {
 	// Events and History return at most limit records after the cursor, oldest first.
 	Events(ctx context.Context, after uint64, limit int) ([]lanes.Logged, error)
 	History(ctx context.Context, after uint64, limit int) ([]lanes.Ended, error)
+	// HistoryOf is History of the sessions with that external id.
+	HistoryOf(ctx context.Context, externalID string, after uint64, limit int) ([]lanes.Ended, error)
 }
 
 // Handlers respond for the range that the request was authenticated for.
@@ -56,7 +58,7 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 		),
 		endpoint.Group("Sessions", "Sell lane time, change it, end it.",
 			endpoint.Handle("GET", "/sessions", 200, "The active sessions, in the display order of their lanes",
-				endpoint.NoInput, Sessions(h, appendViews), "starting", "not_owner").
+				ReadExternalID, Sessions(h, appendViews), "starting", "not_owner").
 				Describe("Sessions made at the control screen are among them. Without a webhook, poll this every 30 to 60 seconds."),
 			endpoint.Handle("GET", "/sessions/{id}", 200, "One active session", readID, endpoint.WithTarget(h.RangeOf, session),
 				"starting", "not_owner", "session_not_found", "session_ended", "store_unavailable"),
@@ -77,7 +79,7 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 				readPage, endpoint.WithTarget(h.RangeOf, events), "starting", "not_owner", "store_unavailable").
 				Describe("What a webhook receiver missed can be read again here."),
 			endpoint.Handle("GET", "/history", 200, "The ended sessions behind a cursor, in the order in which they ended",
-				readPage, endpoint.WithTarget(h.RangeOf, history), "starting", "not_owner", "store_unavailable"),
+				readHistoryPage, endpoint.WithTarget(h.RangeOf, history), "starting", "not_owner", "store_unavailable"),
 		),
 	)
 }
