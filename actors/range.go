@@ -224,7 +224,7 @@ func (r *Range) readFailed(ctx context.Context, err error) error {
 // Create sells time on a lane for the POS. Errors: ErrGroupNotFound, ErrLaneNotFound, those of lanes.Create, and with a key those of
 // idempotency.Keys.Claim: *lanes.Repeat is the reply to the request that used the key before.
 func (r *Range) Create(ctx context.Context, lane uuid.UUID, command lanes.Create, key *lanes.Key) (*lanes.SessionView, error) {
-	return r.create(ctx, requester{by: lanes.ByPOS}, lane, command, key)
+	return r.create(ctx, posRequester(ctx), lane, command, key)
 }
 
 // StaffCreate is Create by staff, also on a lane that is closed for sale.
@@ -236,7 +236,7 @@ func (r *Range) StaffCreate(ctx context.Context, staff string, lane uuid.UUID, c
 // On gives a command of the POS to the lane that the session is on. Errors: ErrSessionNotFound, ErrSessionEnded, those of the
 // command, and those of Create with a key. A stop whose session's end is not durable yet returns ErrNotSaved again.
 func (r *Range) On(ctx context.Context, session uuid.UUID, command lanes.Command, key *lanes.Key) (*lanes.SessionView, error) {
-	return r.on(ctx, requester{by: lanes.ByPOS}, session, command, key)
+	return r.on(ctx, posRequester(ctx), session, command, key)
 }
 
 // StaffOn is On by staff.
@@ -246,7 +246,7 @@ func (r *Range) StaffOn(ctx context.Context, staff string, session uuid.UUID, co
 
 // Move moves the session to another lane of the range for the POS. Errors: ErrLaneNotFound, ErrLaneOccupied, those of On.
 func (r *Range) Move(ctx context.Context, session, to uuid.UUID, key *lanes.Key) (*lanes.SessionView, error) {
-	return r.move(ctx, requester{by: lanes.ByPOS}, session, to, key)
+	return r.move(ctx, posRequester(ctx), session, to, key)
 }
 
 // StaffMove is Move by staff, also to a lane that is closed for sale.
@@ -291,7 +291,7 @@ func (r *Range) Clear(ctx context.Context, staff string, purchase uuid.UUID, cre
 	for _, open := range r.Unresolved() {
 		if open.ID == purchase {
 			command := lanes.Clear{Purchase: purchase, Credit: credit}
-			_, err := r.ask(ctx, open.Lane, &request{ctx: ctx, command: command, by: lanes.ByStaff, staff: staff})
+			_, err := r.ask(ctx, open.Lane, &request{ctx: ctx, command: command, by: lanes.ByStaff, who: staff})
 			return err
 		}
 	}
@@ -300,15 +300,18 @@ func (r *Range) Clear(ctx context.Context, staff string, purchase uuid.UUID, cre
 
 // requester is who a request comes from.
 type requester struct {
-	by    lanes.By
-	staff string // name of the staff member
+	by  lanes.By
+	who string // name of the staff member, or of the POS's token
 }
+
+// posRequester is the POS that ctx has a request of. Its token may have a name.
+func posRequester(ctx context.Context) requester { return requester{lanes.ByPOS, trace.Who(ctx)} }
 
 func (r *Range) create(
 	ctx context.Context, from requester, lane uuid.UUID, command lanes.Create, key *lanes.Key,
 ) (*lanes.SessionView, error) {
 	return r.once(ctx, key, func(claim *idempotency.Claim) (*lanes.SessionView, error) {
-		q := &request{ctx: ctx, command: command, by: from.by, staff: from.staff, claim: claim}
+		q := &request{ctx: ctx, command: command, by: from.by, who: from.who, claim: claim}
 		switch {
 		case !r.Layout().HasGroup(command.Group):
 			return nil, freeKey(q, lanes.ErrGroupNotFound)
@@ -358,7 +361,7 @@ func (r *Range) onLane(ctx context.Context, from requester, lane uuid.UUID, comm
 	case !r.board.Has(lane):
 		return nil, lanes.ErrLaneNotFound
 	}
-	return r.ask(ctx, lane, &request{ctx: ctx, command: command, by: from.by, staff: from.staff})
+	return r.ask(ctx, lane, &request{ctx: ctx, command: command, by: from.by, who: from.who})
 }
 
 // once runs do once for an idempotency key. Errors: those of Keys.Claim, *idempotency.FullError in place of lanes.ErrKeysFull.
@@ -390,7 +393,7 @@ func (r *Range) follow(
 	for {
 		var asked uuid.UUID
 		view, err := r.once(ctx, key, func(claim *idempotency.Claim) (*lanes.SessionView, error) {
-			q := &request{ctx: ctx, by: from.by, staff: from.staff, claim: claim}
+			q := &request{ctx: ctx, by: from.by, who: from.who, claim: claim}
 			lane, found := r.board.Find(session)
 			if !found {
 				_, err := r.Session(ctx, session)
@@ -456,12 +459,13 @@ func (r *Range) sleep(d time.Duration) bool {
 	}
 }
 
-// acts is the record of what staff change by the request, empty for anybody else. It is saved with the change.
+// acts is the record of what somebody with a name changes by the request: staff, or a POS whose token has one. It is empty for anybody
+// else, and saved with the change.
 func (l *laneActor) acts(q *request, change lanes.Change) []lanes.Act {
-	if q.staff == "" {
+	if q.who == "" {
 		return nil
 	}
-	act := lanes.Did(q.staff, q.at, l.lane, q.command, change)
+	act := lanes.Did(q.who, q.at, l.lane, q.command, change)
 	if change.Other != nil {
 		act.Detail = l.r.settings().name(change.Other.ID)
 	}

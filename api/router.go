@@ -67,7 +67,8 @@ type Screens struct {
 func New(s Settings) http.Handler {
 	traffic := s.Traffic
 	a := &endpoint.API{
-		Errors: posErrors, GuardCodes: []string{"unauthorized", "too_many_requests", "overloaded"}, Timeout: timeout, Defect: logDefect,
+		Errors: posErrors, GuardCodes: []string{"unauthorized", "too_many_requests", "overloaded"}, WriteGuardCodes: []string{"forbidden"},
+		Timeout: timeout, Defect: logDefect,
 		Admit:   limitConcurrency(s.Credentials, traffic.limited.WithLabelValues("process")),
 		Context: request.Track(s.Log),
 		KeyReused: func(ctx context.Context, name, fingerprint string) bool {

@@ -149,8 +149,8 @@ func TestTheSimulationIsOnThePlaygroundOnly(t *testing.T) {
 
 // The case of a token does not matter; everything else does.
 func TestCredentials(t *testing.T) {
-	c := Credentials{uuid.MustParse(someRange): {digest("aaaaaaaa-2222-4222-8222-222222222222"), digest(someToken)}}
-	check := func(rangeID, token string) bool { _, ok := c.check(rangeID, token); return ok }
+	c := Credentials{uuid.MustParse(someRange): {{Digest: digest("aaaaaaaa-2222-4222-8222-222222222222")}, {Digest: digest(someToken)}}}
+	check := func(rangeID, token string) bool { _, _, ok := c.check(rangeID, token); return ok }
 	require.True(t, check(someRange, someToken))
 	require.True(t, check(someRange, "AAAAAAAA-2222-4222-8222-222222222222"))
 	require.False(t, check(someRange, ""))

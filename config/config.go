@@ -190,7 +190,7 @@ type Range struct {
 	ID         uuid.UUID     `yaml:"id"`
 	Name       string        `yaml:"name"`
 	Token      Secret        `yaml:"token,omitempty"` // a single token; complete moves it to Tokens
-	Tokens     []Secret      `yaml:"tokens"`          // each a UUID or sha256:<64 hex>; several during rotation
+	Tokens     []RangeToken  `yaml:"tokens"`          // several of several POS systems, or during rotation
 	Purchasing bool          `yaml:"purchasing"`
 	OnLinkLoss LinkLoss      `yaml:"on_link_loss"` // default run_out
 	LinkTLS    LinkTLS       `yaml:"link_tls,omitempty"`
@@ -207,6 +207,32 @@ type Range struct {
 	// InsecureLinks permits links in production that lack TLS or a key: with the websocket driver wss, link_tls or a key.
 	InsecureLinks bool `yaml:"insecure_links,omitempty"`
 }
+
+// RangeToken is what a POS of the range has: a UUID or sha256:<64 hex>. In the file it is that text alone, or a section.
+type RangeToken struct {
+	Token Secret `yaml:"token"`
+	// Name is by which what its holder does is recorded: in the range no other token's nor a person's. Without one it is not recorded.
+	Name  string `yaml:"name,omitempty"`
+	Scope Scope  `yaml:"scope"` // default sell
+}
+
+// MarshalYAML writes a token with nothing but its text as that text.
+func (t RangeToken) MarshalYAML() (any, error) {
+	if t.Name == "" && t.Scope == ScopeSell {
+		return t.Token, nil
+	}
+	type section RangeToken
+	return section(t), nil
+}
+
+// Scope is what a POS may do with a token.
+type Scope string
+
+// The scopes.
+const (
+	ScopeRead Scope = "read" // read everything of the range, change nothing
+	ScopeSell Scope = "sell" // all that a POS does
+)
 
 // LinkLoss tells a lane controller what to do with a running session when it loses the gateway.
 type LinkLoss string
@@ -361,7 +387,10 @@ func (n *Nodes) complete() {
 
 func (r *Range) complete() {
 	if r.Token != "" {
-		r.Tokens, r.Token = append(r.Tokens, r.Token), ""
+		r.Tokens, r.Token = append(r.Tokens, RangeToken{Token: r.Token}), ""
+	}
+	for i := range r.Tokens {
+		r.Tokens[i].Scope = cmp.Or(r.Tokens[i].Scope, ScopeSell)
 	}
 	r.OnLinkLoss = cmp.Or(r.OnLinkLoss, RunOut)
 	r.LinkGrace = cmp.Or(r.LinkGrace, 30*time.Second)

@@ -173,6 +173,11 @@ func (d document) responses(e Endpoint) *openapi3.Responses {
 	for _, code := range slices.Concat(e.codes, d.api.GuardCodes) {
 		codes[code] = true
 	}
+	if e.method != http.MethodGet {
+		for _, code := range d.api.WriteGuardCodes {
+			codes[code] = true
+		}
+	}
 	for _, code := range slices.Sorted(maps.Keys(codes)) {
 		entry := d.api.Errors.lookUp(code)
 		failed := all.Status(entry.Status)
