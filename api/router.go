@@ -42,7 +42,8 @@ type Settings struct {
 	Limits   Limits
 	Limiters *Limiters
 	Traffic  *Traffic
-	Proxies  Proxies // trusted to name the client of a request; none: nobody is
+	Origins  []string // of pages that may call the API; none: no page of another origin may
+	Proxies  Proxies  // trusted to name the client of a request; none: nobody is
 	Log      zerolog.Logger
 }
 
@@ -79,7 +80,8 @@ func New(s Settings) http.Handler {
 	s.Limiters.setFailures(s.Limits.FailuresPerMinute)
 	s.Screens.Attempts.SetFailures(s.Limits.FailuresPerMinute)
 	r := a.Router(
-		s.Proxies.IdentifyClient, request.AccessLog(traffic.sample), traffic.count, addDeprecation, request.BoundBody, boundTarget(a.Fail),
+		s.Proxies.IdentifyClient, request.AccessLog(traffic.sample), traffic.count, addDeprecation, allowOrigins(s.Origins), request.BoundBody,
+		boundTarget(a.Fail),
 	)
 
 	handlers := v2.Handlers{RangeOf: ofRequest(s.Range)}

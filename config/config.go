@@ -56,6 +56,21 @@ type HTTP struct {
 	// the gateway believes. They need BehindProxy.
 	TrustedProxies []string `yaml:"trusted_proxies,omitempty"`
 	Limits         Limits   `yaml:"limits"`
+	CORS           *CORS    `yaml:"cors,omitempty"` // nil: only pages of the gateway itself may call it
+}
+
+// CORS names the origins whose pages may call the API in a browser: a POS that is a web page.
+type CORS struct {
+	// Origins are such as https://till.example.com. In production https, or http at this machine.
+	Origins []string `yaml:"origins"`
+}
+
+// Origins returns the origins of pages that may call the API.
+func (h HTTP) Origins() []string {
+	if h.CORS == nil {
+		return nil
+	}
+	return h.CORS.Origins
 }
 
 // Limits bounds the requests of clients; a request above a limit gets 429.

@@ -64,6 +64,9 @@ func (in *inspection) http(h HTTP) {
 	in.require("http.limits.burst", *h.Limits.Burst > 0 || *h.Limits.Requests == 0, "must be more than 0 while requests is limited")
 	in.tls(h.TLS, "http.tls")
 	in.proxies(h.TrustedProxies, h.BehindProxy, "http")
+	if h.CORS != nil {
+		in.origins(h.CORS.Origins, "http.cors.origins")
+	}
 	in.require("http.address", !in.production || h.TLS != (TLS{}) || h.BehindProxy || !public(h.Address),
 		"is public, and without TLS tokens and names would go over it in the clear: wants http.tls, a loopback or private IP "+
 			"address, or http.behind_proxy: true where a proxy in front has TLS")

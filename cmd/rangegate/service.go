@@ -107,6 +107,7 @@ func (s *service) activate(next *gatewayRuntime) {
 		Router:      s.router,
 		Limits:      api.Limits{PerSecond: int(*limits.Requests), Burst: int(*limits.Burst), FailuresPerMinute: int(*limits.Failures)},
 		Limiters:    s.limiters,
+		Origins:     public.Origins(),
 		Proxies:     public.Proxies(),
 		Traffic:     s.traffic,
 		Log:         s.log,

@@ -12,6 +12,7 @@ package screens
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,6 +73,12 @@ func TestWhoMayNot(t *testing.T) {
 	play(t, "refused")
 }
 
+// A POS that is a page of another origin calls the API, if the configuration names that origin; a page of any other does not.
+func TestAPOSInABrowser(t *testing.T) {
+	t.Parallel()
+	play(t, "browserpos", func(f *fixture, world string) { f.config.HTTP = fmt.Sprintf("cors: {origins: [%q]}", world) })
+}
+
 // How the actors are, as an operator sees it: the whole tree, what is not in order, one lane with its latest commands.
 func TestThePageOfTheActors(t *testing.T) {
 	t.Parallel()
@@ -99,8 +106,8 @@ type sceneLane struct {
 	Key string `json:"key"`
 }
 
-// play has the story played at a range of its own.
-func play(t *testing.T, story string) {
+// play has the story played at a range of its own, whose configuration change may change. world is the origin of other pages.
+func play(t *testing.T, story string, change ...func(f *fixture, world string)) {
 	node, chromium := support.Program(t, "node"), support.Program(t, "chromium")
 	for _, installed := range []string{"playwright-core", "@axe-core/playwright"} {
 		if _, err := os.Stat("node_modules/" + installed); err != nil {
@@ -108,9 +115,13 @@ func play(t *testing.T, story string) {
 		}
 	}
 	f := newFixture(t)
+	world := f.world()
+	for _, change := range change {
+		change(f, world)
+	}
 	f.serve()
 	scene := scene{
-		API: f.gateway.API, Operations: f.gateway.Operations, Operator: support.Operator, World: f.world(), Range: support.RangeID, Token: support.Token, PIN: pin,
+		API: f.gateway.API, Operations: f.gateway.Operations, Operator: support.Operator, World: world, Range: support.RangeID, Token: support.Token, PIN: pin,
 		AnotherRange: otherRange, AnotherLane: otherLane, Chromium: chromium, Kept: kept(t),
 	}
 	for n := range laneCount {

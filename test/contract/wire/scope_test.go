@@ -17,17 +17,19 @@ func TestTokensWithANameAndAScope(t *testing.T) {
 	config.Ranges[0].Tokens = []string{
 		support.Token, "{token: " + reading + ", name: board, scope: read}", "{token: " + selling + ", name: till 1}",
 	}
-	gateway, plain := serveConfig(t, config)
+	gateway, _ := serveConfig(t, config)
 	with := func(token string) posClient { return posClient{clientOf(gateway, support.RangeID, token), t} }
 	session := with(selling).sell(1, 30, "")
 	gateway.Kill()
-	gateway, plain = serveConfig(t, config)
+	gateway, plain := serveConfig(t, config)
 
 	require.Contains(t, with(reading).ask("GET", v2+"/sessions", "").Body, session)
 	require.Equal(t, 200, with(reading).ask("GET", v2+"/events", "").Status)
 	for _, write := range [][3]string{
-		{"POST", v2 + "/sessions", order(2, 30, "")}, {"POST", v2 + "/sessions/" + session + "/stop", ""},
-		{"PATCH", v1 + "/sessions", fmt.Sprintf(`{"id":%q,"duration":0}`, session)}, {"POST", v2 + "/simulate/help", ""},
+		{"POST", v2 + "/sessions", order(2, 30, "")},
+		{"POST", v2 + "/sessions/" + session + "/stop", ""},
+		{"PATCH", v1 + "/sessions", fmt.Sprintf(`{"id":%q,"duration":0}`, session)},
+		{"POST", v2 + "/simulate/help", ""},
 	} {
 		answer := with(reading).ask(write[0], write[1], write[2])
 		require.Equal(t, 403, answer.Status, write)
