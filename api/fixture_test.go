@@ -165,6 +165,7 @@ func settings(s *fakeRange) Settings {
 		Playground: true,
 		Simulate:   func(uuid.UUID) (simulate.Range, error) { return s, s.missing(lanes.ErrStarting) },
 		Products:   func(uuid.UUID) (simulate.Products, error) { return s, s.missing(lanes.ErrProductsNotConfigured) },
+		LaneLink:   []byte("{}"),
 		Traffic:    NewTraffic(prometheus.NewRegistry()),
 		Limiters:   NewLimiters(),
 		Log:        zerolog.Nop(),

@@ -38,6 +38,7 @@ type Settings struct {
 	// Products returns the products API of the range's integrator, or lanes.ErrProductsNotConfigured.
 	Products func(id uuid.UUID) (simulate.Products, error)
 	Screens  Screens
+	LaneLink []byte          // the JSON Schema of the messages between gateway and lane controllers
 	Router   *routing.Router // hands on what other nodes own; nil: this process serves every range
 	Limits   Limits
 	Limiters *Limiters
@@ -103,6 +104,8 @@ func New(s Settings) http.Handler {
 	for _, d := range documents {
 		r.Get(d.Path, endpoint.DocumentHandler(d.Text))
 	}
+	r.Get(prefix2+"/openapi-3.0.json", endpoint.Document30Handler(document2, note30))
+	r.Get("/docs/lane-link.schema.json", serveSchema(s.LaneLink))
 	reference.Mount(r, page2, "Range POS gateway: version 2 and what belongs to it", documents...)
 	reference.Mount(r, page1, "Range POS gateway: version 1", documents[2])
 

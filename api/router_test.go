@@ -15,7 +15,7 @@ import (
 // the files of pages. The page that /actors serves to browsers is public too, see TestThePageOfTheActorsContainsNoData.
 var public = []string{
 	"/livez", "/readyz", "/metrics",
-	"/api/v1/pos/openapi.json", "/api/v2/pos/openapi.json", "/api/v2/pos/products.openapi.json",
+	"/docs/lane-link.schema.json", "/api/v1/pos/openapi.json", "/api/v2/pos/openapi.json", "/api/v2/pos/openapi-3.0.json", "/api/v2/pos/products.openapi.json",
 	"/api/v1/swagger", "/api/v2/swagger",
 	"/control/", "/control/{range_id:[0-9a-fA-F-]{36}}", "/pprof/profile", "/pprof/profile?seconds=1", "{profile}", "heap", "/control/assets/*", "/lane/assets/*", "/screens/*", "/assets/*",
 }
