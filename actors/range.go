@@ -121,21 +121,28 @@ func (r *Range) Session(ctx context.Context, id uuid.UUID) (*lanes.SessionView, 
 	if view := r.board.Session(id, r.clock.Now()); view != nil {
 		return view, nil
 	}
-	if r.committer.Ending(id) {
-		return nil, lanes.ErrSessionEnded
+	_, err := r.ended(ctx, id)
+	return nil, err
+}
+
+// ended returns a session that is on no lane, as it ended, with ErrSessionEnded; zero if its record cannot be read. Other errors are
+// those of Session.
+func (r *Range) ended(ctx context.Context, id uuid.UUID) (lanes.Ended, error) {
+	if ending, found := r.committer.Ending(id); found {
+		return ending, lanes.ErrSessionEnded
 	}
-	_, err := r.store.Ended(ctx, r.id, id)
+	ended, err := r.store.Ended(ctx, r.id, id)
 	var corrupt *store.CorruptError
 	switch {
 	case err == nil:
-		return nil, lanes.ErrSessionEnded
+		return ended, lanes.ErrSessionEnded
 	case errors.As(err, &corrupt): // it has ended, and nobody can ever learn more of it
 		r.log.Error().Stringer("session_id", id).Err(err).Msg("the record of an ended session cannot be read")
-		return nil, lanes.ErrSessionEnded
+		return lanes.Ended{}, lanes.ErrSessionEnded
 	case errors.Is(err, store.ErrNotFound):
-		return nil, lanes.ErrSessionNotFound
+		return lanes.Ended{}, lanes.ErrSessionNotFound
 	}
-	return nil, r.readFailed(ctx, err)
+	return lanes.Ended{}, r.readFailed(ctx, err)
 }
 
 // Events reads at most limit events behind the cursor from the event log, oldest first, of those that are known to be durable: no event
@@ -173,6 +180,15 @@ func (r *Range) FollowEvents() (saved uint64, next func() (events []lanes.Logged
 // History reads at most limit ended sessions behind the cursor, oldest first. Errors: ErrStoreUnavailable.
 func (r *Range) History(ctx context.Context, after uint64, limit int) ([]lanes.Ended, error) {
 	ended, err := r.store.History(ctx, r.id, after, limit)
+	if err != nil {
+		return nil, r.readFailed(ctx, err)
+	}
+	return ended, nil
+}
+
+// HistoryOf reads at most limit ended sessions behind the cursor that have the external id, oldest first. Errors: ErrStoreUnavailable.
+func (r *Range) HistoryOf(ctx context.Context, externalID string, after uint64, limit int) ([]lanes.Ended, error) {
+	ended, err := r.store.HistoryOf(ctx, r.id, externalID, after, limit)
 	if err != nil {
 		return nil, r.readFailed(ctx, err)
 	}
@@ -226,7 +242,7 @@ func (r *Range) readFailed(ctx context.Context, err error) error {
 // Create sells time on a lane for the POS. Errors: ErrGroupNotFound, ErrLaneNotFound, those of lanes.Create, and with a key those of
 // idempotency.Keys.Claim: *lanes.Repeat is the reply to the request that used the key before.
 func (r *Range) Create(ctx context.Context, lane uuid.UUID, command lanes.Create, key *lanes.Key) (*lanes.SessionView, error) {
-	return r.create(ctx, requester{by: lanes.ByPOS}, lane, command, key)
+	return r.create(ctx, posRequester(ctx), lane, command, key)
 }
 
 // StaffCreate is Create by staff, also on a lane that is closed for sale.
@@ -238,7 +254,7 @@ func (r *Range) StaffCreate(ctx context.Context, staff string, lane uuid.UUID, c
 // On gives a command of the POS to the lane that the session is on. Errors: ErrSessionNotFound, ErrSessionEnded, those of the
 // command, and those of Create with a key. A stop whose session's end is not durable yet returns ErrNotSaved again.
 func (r *Range) On(ctx context.Context, session uuid.UUID, command lanes.Command, key *lanes.Key) (*lanes.SessionView, error) {
-	return r.on(ctx, requester{by: lanes.ByPOS}, session, command, key)
+	return r.on(ctx, posRequester(ctx), session, command, key)
 }
 
 // StaffOn is On by staff.
@@ -248,7 +264,7 @@ func (r *Range) StaffOn(ctx context.Context, staff string, session uuid.UUID, co
 
 // Move moves the session to another lane of the range for the POS. Errors: ErrLaneNotFound, ErrLaneOccupied, those of On.
 func (r *Range) Move(ctx context.Context, session, to uuid.UUID, key *lanes.Key) (*lanes.SessionView, error) {
-	return r.move(ctx, requester{by: lanes.ByPOS}, session, to, key)
+	return r.move(ctx, posRequester(ctx), session, to, key)
 }
 
 // StaffMove is Move by staff, also to a lane that is closed for sale.
@@ -293,7 +309,7 @@ func (r *Range) Clear(ctx context.Context, staff string, purchase uuid.UUID, cre
 	for _, open := range r.Unresolved() {
 		if open.ID == purchase {
 			command := lanes.Clear{Purchase: purchase, Credit: credit}
-			_, err := r.ask(ctx, open.Lane, &request{ctx: ctx, command: command, by: lanes.ByStaff, staff: staff})
+			_, err := r.ask(ctx, open.Lane, &request{ctx: ctx, command: command, by: lanes.ByStaff, who: staff})
 			return err
 		}
 	}
@@ -302,15 +318,18 @@ func (r *Range) Clear(ctx context.Context, staff string, purchase uuid.UUID, cre
 
 // requester is who a request comes from.
 type requester struct {
-	by    lanes.By
-	staff string // name of the staff member
+	by  lanes.By
+	who string // name of the staff member, or of the POS's token
 }
+
+// posRequester is the POS that ctx has a request of. Its token may have a name.
+func posRequester(ctx context.Context) requester { return requester{lanes.ByPOS, trace.Who(ctx)} }
 
 func (r *Range) create(
 	ctx context.Context, from requester, lane uuid.UUID, command lanes.Create, key *lanes.Key,
 ) (*lanes.SessionView, error) {
 	return r.once(ctx, key, func(claim *idempotency.Claim) (*lanes.SessionView, error) {
-		q := &request{ctx: ctx, command: command, by: from.by, staff: from.staff, claim: claim}
+		q := &request{ctx: ctx, command: command, by: from.by, who: from.who, claim: claim}
 		switch {
 		case !r.Layout().HasGroup(command.Group):
 			return nil, freeKey(q, lanes.ErrGroupNotFound)
@@ -328,8 +347,10 @@ func (r *Range) on(
 		q.command = command
 		return r.ask(ctx, lane, q)
 	})
-	if _, stop := command.(lanes.Stop); stop && errors.Is(err, lanes.ErrSessionEnded) && r.committer.Ending(session) {
-		return nil, lanes.ErrNotSaved
+	if _, stop := command.(lanes.Stop); stop && errors.Is(err, lanes.ErrSessionEnded) {
+		if _, ending := r.committer.Ending(session); ending {
+			return nil, lanes.ErrNotSaved
+		}
 	}
 	return view, err
 }
@@ -358,7 +379,7 @@ func (r *Range) onLane(ctx context.Context, from requester, lane uuid.UUID, comm
 	case !r.board.Has(lane):
 		return nil, lanes.ErrLaneNotFound
 	}
-	return r.ask(ctx, lane, &request{ctx: ctx, command: command, by: from.by, staff: from.staff})
+	return r.ask(ctx, lane, &request{ctx: ctx, command: command, by: from.by, who: from.who})
 }
 
 // once runs do once for an idempotency key. Errors: those of Keys.Claim, *idempotency.FullError in place of lanes.ErrKeysFull.
@@ -390,7 +411,7 @@ func (r *Range) follow(
 	for {
 		var asked uuid.UUID
 		view, err := r.once(ctx, key, func(claim *idempotency.Claim) (*lanes.SessionView, error) {
-			q := &request{ctx: ctx, by: from.by, staff: from.staff, claim: claim}
+			q := &request{ctx: ctx, by: from.by, who: from.who, claim: claim}
 			lane, found := r.board.Find(session)
 			if !found {
 				_, err := r.Session(ctx, session)
@@ -456,12 +477,13 @@ func (r *Range) sleep(d time.Duration) bool {
 	}
 }
 
-// acts is the record of what staff change by the request, empty for anybody else. It is saved with the change.
+// acts is the record of what somebody with a name changes by the request: staff, or a POS whose token has one. It is empty for anybody
+// else, and saved with the change.
 func (l *laneActor) acts(q *request, change lanes.Change) []lanes.Act {
-	if q.staff == "" {
+	if q.who == "" {
 		return nil
 	}
-	act := lanes.Did(q.staff, q.at, l.lane, q.command, change)
+	act := lanes.Did(q.who, q.at, l.lane, q.command, change)
 	if change.Other != nil {
 		act.Detail = l.r.settings().name(change.Other.ID)
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/google/uuid"
+
 	"rangegate/actors/commit"
 	"rangegate/lanes"
 )
@@ -46,6 +48,7 @@ type lookedUp struct {
 	life    *laneActor
 	request *request
 	found   lanes.Known
+	given   *lanes.Correlation // to the session
 }
 
 // lookUp finds out whether the session of a late report is known: on another lane, or in the history. The reports that came after it
@@ -55,11 +58,13 @@ func (l *laneActor) lookUp(q *request) {
 	r, self, report := l.r, l.self, q.command.(lanes.Report)
 	r.background.Go(func() {
 		found := lanes.IsUnknown
+		var given *lanes.Correlation
 		for {
 			ctx, cancel := context.WithTimeout(r.life, commit.FlushTimeout)
-			_, err := r.Session(ctx, report.Session)
+			var err error
+			given, err = r.correlation(ctx, report.Session)
 			cancel()
-			if err == nil || errors.Is(err, lanes.ErrSessionEnded) {
+			if err == nil {
 				found = lanes.IsKnown
 			}
 			if found == lanes.IsKnown || errors.Is(err, lanes.ErrSessionNotFound) {
@@ -69,8 +74,20 @@ func (l *laneActor) lookUp(q *request) {
 				return
 			}
 		}
-		r.send(self, &lookedUp{l, q, found})
+		r.send(self, &lookedUp{l, q, found, given})
 	})
+}
+
+// correlation returns that of a session which is active or has ended. Errors: those of Session but ErrSessionEnded.
+func (r *Range) correlation(ctx context.Context, id uuid.UUID) (*lanes.Correlation, error) {
+	if view := r.board.Session(id, r.clock.Now()); view != nil {
+		return view.Correlation, nil
+	}
+	ended, err := r.ended(ctx, id)
+	if errors.Is(err, lanes.ErrSessionEnded) {
+		return ended.Session.Correlation, nil
+	}
+	return nil, err
 }
 
 // lookedUp puts the report back in front, with what is known of its session.
@@ -79,7 +96,7 @@ func (l *laneActor) lookedUp(m *lookedUp) {
 		return // the controller sends it again
 	}
 	report := m.request.command.(lanes.Report)
-	report.Elsewhere = m.found
+	report.Elsewhere, report.Correlation = m.found, m.given
 	m.request.command = report
 	l.reports = append([]*request{m.request}, l.reports...)
 	l.reportsPaused = false

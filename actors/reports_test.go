@@ -322,6 +322,36 @@ func TestMoreReportsThanALaneCanQueue(t *testing.T) {
 	}
 }
 
+// The event log has what the POS gave the session with each of its events, also with one that is reported after its end, and after a
+// restart of the gateway. The webhook does not.
+func TestEventsHaveTheCorrelationOfTheirSession(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		given := &lanes.Correlation{ExternalID: "receipt-1", Metadata: map[string]string{"till": "3"}}
+		sale := f.newSale(30)
+		sale.Correlation = given
+		session := f.sell(0, sale)
+		f.restart()
+		view, err := f.Session(f.requestContext(), session)
+		require.NoError(t, err)
+		require.Equal(t, given, view.Correlation)
+		restoreLink := f.cutLink(0)
+		require.NoError(t, f.controller(0).HitCarrier())
+		f.advance(time.Second)
+		f.stop(session)
+		other := f.create(0, 30)
+		restoreLink()
+		log := f.eventLog()
+		require.Equal(t, lanes.CarrierHit, log[len(log)-1].Event.Kind)
+		for _, logged := range log {
+			want := given
+			if logged.Event.Session == other {
+				want = nil
+			}
+			require.Equal(t, want, logged.Event.Correlation, logged.Event.Kind)
+		}
+	})
+}
+
 func helpReport(session uuid.UUID, seq uint64) lanes.Report {
 	return lanes.Report{Log: lanes.Log{ID: "log", Seq: seq}, Kind: lanes.ReportHelp, Session: session}
 }

@@ -21,7 +21,7 @@ type request struct {
 	ctx      context.Context
 	command  lanes.Command
 	by       lanes.By
-	staff    string // name of the staff member; what their requests change is on record
+	who      string // name of the staff member, or of the POS's token; what their requests change is on record
 	holder   string // of a hold or its end: who set or lifted it, on record with the range's holds
 	events   []lanes.Logged
 	progress *holdProgress      // of a hold: hears how far it has come on this lane
@@ -163,8 +163,11 @@ func code(err error) string {
 // logLine begins the one log line about a request and adds it to the lane's command log. An inspection of the hardware's faults,
 // one each time that a link comes up, is worth a debug line when it changes nothing.
 func (l *laneActor) logLine(q *request, err error, changes bool) *zerolog.Event {
-	command, result, who := q.name(), code(err), cmp.Or(q.staff, q.holder)
+	command, result, who := q.name(), code(err), cmp.Or(q.who, q.holder)
 	l.r.metrics.Commands.WithLabelValues(command, result).Inc()
+	if q.by == lanes.ByPOS && q.who != "" {
+		l.r.metrics.TokenCommands.WithLabelValues(l.r.id.String(), q.who, command, result).Inc()
+	}
 	now, session := l.r.clock.Now(), cmp.Or(q.session, sessionOn(l.lane))
 	took, first := q.duration(now)
 	if first {

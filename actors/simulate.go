@@ -32,6 +32,7 @@ func (r *Range) Simulate(ctx context.Context, kind lanes.Kind, session uuid.UUID
 	minutes := 0
 	if lane, found := r.board.Find(session); found {
 		event.Session, event.Lane, minutes = session, lane.ID, lanes.MinutesIn(items)
+		event.Correlation = lane.Session.Correlation
 		if err := r.simulatedMinutes.reserve(lane, session, minutes, now); err != nil {
 			return lanes.Logged{}, err
 		}

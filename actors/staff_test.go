@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,7 +11,44 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes"
+	"rangegate/lanes/trace"
 )
+
+// What a POS does whose token has a name is recorded by it, logged and counted; what another one does is not.
+func TestWhatAPOSWithANameDoesIsRecorded(t *testing.T) {
+	var logs logRecorder
+	runFixture(t, func(t *testing.T, f *fixture) {
+		named := trace.WithWho(f.requestContext(), "till 1")
+		sale := f.newSale(30)
+		view, err := f.Create(named, f.laneID(0), sale, nil)
+		require.NoError(t, err)
+		for _, command := range []lanes.Command{
+			lanes.SetDuration{Session: view.ID, Minutes: 45}, lanes.Pause{Session: view.ID}, lanes.Resume{Session: view.ID},
+		} {
+			_, err = f.On(named, view.ID, command, nil)
+			require.NoError(t, err)
+		}
+		_, err = f.Move(named, view.ID, f.laneID(1), nil)
+		require.NoError(t, err)
+		_, err = f.On(named, view.ID, lanes.Modify{Session: view.ID, Minutes: -45}, nil)
+		require.ErrorIs(t, err, lanes.ErrDurationOutOfRange)
+		f.stop(view.ID)
+		f.create(0, 30)
+		synctest.Wait()
+
+		require.Equal(t, []string{"create 30", "set_duration 45", "pause ", "resume ", "move Lane 2"}, f.actSummaries())
+		for _, act := range f.acts() {
+			require.Equal(t, "till 1", act.Who)
+			require.Equal(t, view.ID, act.Session)
+		}
+		counted := map[string]float64{}
+		for _, command := range []string{"create", "set_duration", "modify", "stop"} {
+			counted[command] = f.metricValue("rangegate_token_commands_total", command)
+		}
+		require.Equal(t, map[string]float64{"create": 1, "set_duration": 1, "modify": 1, "stop": 0}, counted)
+		require.Equal(t, 6, strings.Count(logs.String(), `"who":"till 1"`), logs.String())
+	}, withLog(zerolog.New(&logs)))
+}
 
 // Commands of staff, and the record of what they changed.
 

@@ -16,41 +16,63 @@ import (
 	"rangegate/api/endpoint"
 	"rangegate/api/request"
 	"rangegate/api/screens"
+	"rangegate/lanes/trace"
 )
 
-// Credentials are the SHA-256 digests of every range's tokens: the tokens themselves are not kept.
-type Credentials map[uuid.UUID][][sha256.Size]byte
+// Credentials are the tokens of every range.
+type Credentials map[uuid.UUID][]Credential
 
-// check returns the range if the token is one of its own. An unknown range takes as long as a wrong token.
-func (c Credentials) check(rangeID, token string) (id uuid.UUID, ok bool) {
+// Credential is the SHA-256 digest of a token, which itself is not kept, and what there is to know of its holder.
+type Credential struct {
+	Digest   [sha256.Size]byte
+	Name     string // by which what the holder does is recorded; empty: it is not
+	ReadOnly bool   // the holder may change nothing
+}
+
+// check returns the range if the token is one of its own, and which. An unknown range takes as long as a wrong token.
+func (c Credentials) check(rangeID, token string) (id uuid.UUID, credential Credential, ok bool) {
 	id, err := uuid.Parse(rangeID)
-	digests := c[id]
-	found := err == nil && len(rangeID) == 36 && len(digests) > 0
+	all := c[id]
+	found := err == nil && len(rangeID) == 36 && len(all) > 0
 	if !found {
-		digests = [][sha256.Size]byte{{}}
+		all = []Credential{{}}
 	}
 	given := digest(token)
-	match := 0
-	for _, digest := range digests {
-		match |= subtle.ConstantTimeCompare(given[:], digest[:])
+	match, at := 0, 0
+	for i := range all {
+		same := subtle.ConstantTimeCompare(given[:], all[i].Digest[:])
+		match |= same
+		at = subtle.ConstantTimeSelect(same, i, at)
 	}
-	return id, found && match == 1
+	if !found || match != 1 {
+		return id, Credential{}, false
+	}
+	return id, all[at], true
 }
 
 // digest returns what is kept of a token. The case of a UUID does not matter.
 func digest(token string) [sha256.Size]byte { return sha256.Sum256([]byte(strings.ToLower(token))) }
 
 // authenticate refuses requests without a range's token and id (SPEC.md part 5), with the same code whatever is wrong. It
-// limits failures by network, never other requests: a POS may share its address with an attacker.
+// limits failures by network, never other requests: a POS may share its address with an attacker. Whoever may only read gets 403 for
+// everything that is not a read, whatever the path.
 func (s Settings) authenticate(refused prometheus.Counter, fail endpoint.FailFunc) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			id, ok := s.Credentials.check(r.Header.Get("Range-Id"), r.Header.Get("Token"))
+			id, credential, ok := s.Credentials.check(r.Header.Get("Range-Id"), r.Header.Get("Token"))
 			if !ok {
 				fail(w, r, failedAuthentication(r, s.Limiters.tokens, refused, endpoint.Refusal("unauthorized")))
 				return
 			}
 			request.SetRange(r.Context(), id)
+			if credential.Name != "" {
+				request.SetWho(r.Context(), credential.Name)
+				r = r.WithContext(trace.WithWho(r.Context(), credential.Name))
+			}
+			if credential.ReadOnly && r.Method != http.MethodGet && r.Method != http.MethodHead {
+				fail(w, r, endpoint.Refusal("forbidden"))
+				return
+			}
 			next.ServeHTTP(w, r)
 		})
 	}

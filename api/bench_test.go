@@ -47,7 +47,7 @@ func BenchmarkAPI(b *testing.B) {
 	}
 	id, token := uuid.New(), uuid.NewString()
 	h := New(Settings{
-		Credentials: Credentials{id: {sha256.Sum256([]byte(token))}},
+		Credentials: Credentials{id: {{Digest: sha256.Sum256([]byte(token))}}},
 		Range:       func(uuid.UUID) (v2.Range, error) { return running, nil },
 		Limiters:    NewLimiters(),
 		Traffic:     NewTraffic(prometheus.NewRegistry()), Log: zerolog.New(io.Discard).With().Timestamp().Logger(),

@@ -4,6 +4,7 @@ import (
 	_ "embed" // for the descriptions
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,6 +28,19 @@ var (
 	//go:embed documents/everywhere.md
 	sharedDescription string
 )
+
+// serveSchema serves a JSON Schema.
+func serveSchema(schema []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/schema+json")
+		w.Header().Set("Content-Length", strconv.Itoa(len(schema)))
+		_, _ = w.Write(schema) // fails only if the client is gone
+	}
+}
+
+// note30 is added to the document of version 2 in OpenAPI 3.0.3.
+const note30 = "This is the same document in OpenAPI 3.0.3, for tools that do not read 3.1 (`openapi.json`). OpenAPI 3.0 has no place for what " +
+	"the gateway sends to your webhook: it is under `x-webhooks`."
 
 // release is the version of the API as a whole, with the paths of both versions (SPEC.md part 9).
 const release = "2.1.0"

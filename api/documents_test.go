@@ -52,6 +52,45 @@ func TestTheDocumentsAreValid(t *testing.T) {
 	}
 }
 
+// The document in OpenAPI 3.0.3 says of every path, body and schema what the one in 3.1 says, in the words of 3.0.
+func TestTheDocumentForOlderTools(t *testing.T) {
+	h := newStartingAPI()
+	newer, older := loadDocument(t, h, prefix2+"/openapi.json"), loadDocument(t, h, prefix2+"/openapi-3.0.json")
+	require.NoError(t, older.Validate(t.Context(), openapi3.EnableExamplesValidation()))
+	require.Equal(t, "3.0.3", older.OpenAPI)
+	require.Contains(t, older.Info.Description, note30)
+	require.Empty(t, older.Webhooks)
+	require.Len(t, older.Extensions["x-webhooks"], len(newer.Webhooks))
+	require.ElementsMatch(t, slices.Collect(maps.Keys(newer.Components.Schemas)), slices.Collect(maps.Keys(older.Components.Schemas)))
+	require.Equal(t, newer.Paths.Len(), older.Paths.Len())
+	for path, item := range newer.Paths.Map() {
+		for method, op := range item.Operations() {
+			same := older.Paths.Value(path).GetOperation(method)
+			require.Equal(t, op.OperationID, same.OperationID)
+			require.Len(t, same.Parameters, len(op.Parameters))
+			require.ElementsMatch(t, slices.Collect(maps.Keys(op.Responses.Map())), slices.Collect(maps.Keys(same.Responses.Map())))
+		}
+	}
+
+	text := send(h, "GET", prefix2+"/openapi-3.0.json").Body.String()
+	for _, word := range []string{`"const":`, `"null"]`, `{"type":"null"}`, `"identifier":`, `"webhooks":`} {
+		require.NotContains(t, text, word)
+	}
+	session := older.Components.Schemas["SessionView"].Value
+	began := session.Properties["began_at"].Value
+	require.True(t, began.Type.Is("string"))
+	require.True(t, began.Nullable)
+	require.Equal(t, "date-time", began.Format)
+	require.Equal(t, "2026-05-01T10:00:00.000Z", began.Example)
+	attempt := older.Components.Schemas["Event"].Value.Properties["attempt"].Value
+	require.True(t, attempt.Nullable)
+	require.Equal(t, "#/components/schemas/Attempt", attempt.AllOf[0].Ref)
+	require.Equal(t, []any{0.0}, older.Paths.Value("/sessions/{id}/modify").Post.Parameters.GetByInAndName("query", "time").Schema.Value.Not.Value.Enum)
+	advance := older.Paths.Value("/simulate/advance").Post.RequestBody.Value.Content["application/json"].Schema.Value.Properties["minutes"].Value
+	require.True(t, *advance.ExclusiveMin.Bool)
+	require.Zero(t, *advance.Min)
+}
+
 // Every route is documented, and everything documented is a route.
 func TestEveryRouteIsInADocument(t *testing.T) {
 	h := newStartingAPI()

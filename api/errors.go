@@ -29,6 +29,7 @@ var posErrors = extended(refusals(map[int][]*lanes.Error{
 }), endpoint.Errors{
 	"invalid_request":        {Status: 400, Sentence: "the request is malformed, see fields"},
 	"unauthorized":           {Status: 401, Sentence: "token or range-id is missing, malformed or unknown, or they do not belong together"},
+	"forbidden":              {Status: 403, Sentence: "this token may only read"},
 	"not_found":              {Status: 404, Sentence: "no such path"},
 	"request_timeout":        {Status: 408, Sentence: "the request did not arrive in time"},
 	"method_not_allowed":     {Status: 405, Sentence: "the path does not take this method, see the header Allow"},

@@ -17,6 +17,7 @@ import (
 	v2 "rangegate/api/v2"
 	"rangegate/catalog"
 	"rangegate/lanes"
+	"rangegate/lanes/trace"
 )
 
 const (
@@ -38,6 +39,7 @@ type fakeRange struct {
 	kind            lanes.Kind
 	session         uuid.UUID
 	items           []lanes.Item
+	who             string // name of the token of the last command to a session
 	err             error
 	status          int           // of the webhook
 	productsSession string        // session-id that the products API got
@@ -90,8 +92,8 @@ func (f *fakeRange) Create(_ context.Context, lane uuid.UUID, command lanes.Crea
 	return f.view(), f.err
 }
 
-func (f *fakeRange) On(_ context.Context, session uuid.UUID, command lanes.Command, _ *lanes.Key) (*lanes.SessionView, error) {
-	f.session, f.command = session, command
+func (f *fakeRange) On(ctx context.Context, session uuid.UUID, command lanes.Command, _ *lanes.Key) (*lanes.SessionView, error) {
+	f.session, f.command, f.who = session, command, trace.Who(ctx)
 	view := f.view()
 	if set, ok := command.(lanes.SetDuration); ok {
 		view.Minutes = set.Minutes
@@ -138,6 +140,10 @@ func (f *fakeRange) Ended() <-chan struct{} {
 	return ended
 }
 
+func (f *fakeRange) HistoryOf(context.Context, string, uint64, int) ([]lanes.Ended, error) {
+	return nil, nil
+}
+
 func (f *fakeRange) History(context.Context, uint64, int) ([]lanes.Ended, error) {
 	return []lanes.Ended{{
 		Cursor: 1, Lane: uuid.MustParse(theLane), At: noon, Reason: lanes.Expired, Used: time.Hour, Paused: time.Second,
@@ -173,13 +179,14 @@ func (f *fakeRange) missing(err error) error {
 func settings(s *fakeRange) Settings {
 	return Settings{
 		Credentials: Credentials{
-			uuid.MustParse(someRange):  {digest(someToken)},
-			uuid.MustParse(otherRange): {digest(otherToken)},
+			uuid.MustParse(someRange):  {{Digest: digest(someToken)}},
+			uuid.MustParse(otherRange): {{Digest: digest(otherToken)}},
 		},
 		Range:      func(uuid.UUID) (v2.Range, error) { return s, s.missing(lanes.ErrStarting) },
 		Playground: true,
 		Simulate:   func(uuid.UUID) (simulate.Range, error) { return s, s.missing(lanes.ErrStarting) },
 		Products:   func(uuid.UUID) (simulate.Products, error) { return s, s.missing(lanes.ErrProductsNotConfigured) },
+		LaneLink:   []byte("{}"),
 		Traffic:    NewTraffic(prometheus.NewRegistry()),
 		Limiters:   NewLimiters(),
 		Log:        zerolog.Nop(),

@@ -38,11 +38,13 @@ type Settings struct {
 	// Products returns the products API of the range's integrator, or lanes.ErrProductsNotConfigured.
 	Products func(id uuid.UUID) (simulate.Products, error)
 	Screens  Screens
+	LaneLink []byte          // the JSON Schema of the messages between gateway and lane controllers
 	Router   *routing.Router // hands on what other nodes own; nil: this process serves every range
 	Limits   Limits
 	Limiters *Limiters
 	Traffic  *Traffic
-	Proxies  Proxies // trusted to name the client of a request; none: nobody is
+	Origins  []string // of pages that may call the API; none: no page of another origin may
+	Proxies  Proxies  // trusted to name the client of a request; none: nobody is
 	Log      zerolog.Logger
 }
 
@@ -67,7 +69,8 @@ type Screens struct {
 func New(s Settings) http.Handler {
 	traffic := s.Traffic
 	a := &endpoint.API{
-		Errors: posErrors, GuardCodes: []string{"unauthorized", "too_many_requests", "overloaded"}, Timeout: timeout, Defect: logDefect,
+		Errors: posErrors, GuardCodes: []string{"unauthorized", "too_many_requests", "overloaded"}, WriteGuardCodes: []string{"forbidden"},
+		Timeout: timeout, Defect: logDefect,
 		Admit:   limitConcurrency(s.Credentials, traffic.limited.WithLabelValues("process")),
 		Context: request.Track(s.Log),
 		KeyReused: func(ctx context.Context, name, fingerprint string) bool {
@@ -78,7 +81,8 @@ func New(s Settings) http.Handler {
 	s.Limiters.setFailures(s.Limits.FailuresPerMinute)
 	s.Screens.Attempts.SetFailures(s.Limits.FailuresPerMinute)
 	r := a.Router(
-		s.Proxies.IdentifyClient, request.AccessLog(traffic.sample), traffic.count, addDeprecation, request.BoundBody, boundTarget(a.Fail),
+		s.Proxies.IdentifyClient, request.AccessLog(traffic.sample), traffic.count, addDeprecation, allowOrigins(s.Origins), request.BoundBody,
+		boundTarget(a.Fail),
 	)
 
 	handlers := v2.Handlers{RangeOf: ofRequest(s.Range), Readers: v2.NewReaders(s.Limits.Waiting, s.Screens.Closing, traffic.readers, traffic.limited.WithLabelValues("waiting"))}
@@ -100,6 +104,8 @@ func New(s Settings) http.Handler {
 	for _, d := range documents {
 		r.Get(d.Path, endpoint.DocumentHandler(d.Text))
 	}
+	r.Get(prefix2+"/openapi-3.0.json", endpoint.Document30Handler(document2, note30))
+	r.Get("/docs/lane-link.schema.json", serveSchema(s.LaneLink))
 	reference.Mount(r, page2, "Range POS gateway: version 2 and what belongs to it", documents...)
 	reference.Mount(r, page1, "Range POS gateway: version 1", documents[2])
 

@@ -15,7 +15,7 @@ import (
 // the files of pages. The page that /actors serves to browsers is public too, see TestThePageOfTheActorsContainsNoData.
 var public = []string{
 	"/livez", "/readyz", "/metrics",
-	"/api/v1/pos/openapi.json", "/api/v2/pos/openapi.json", "/api/v2/pos/products.openapi.json",
+	"/docs/lane-link.schema.json", "/api/v1/pos/openapi.json", "/api/v2/pos/openapi.json", "/api/v2/pos/openapi-3.0.json", "/api/v2/pos/products.openapi.json",
 	"/api/v1/swagger", "/api/v2/swagger",
 	"/control/", "/control/{range_id:[0-9a-fA-F-]{36}}", "/pprof/profile", "/pprof/profile?seconds=1", "{profile}", "heap", "/control/assets/*", "/lane/assets/*", "/screens/*", "/assets/*",
 }
@@ -149,8 +149,8 @@ func TestTheSimulationIsOnThePlaygroundOnly(t *testing.T) {
 
 // The case of a token does not matter; everything else does.
 func TestCredentials(t *testing.T) {
-	c := Credentials{uuid.MustParse(someRange): {digest("aaaaaaaa-2222-4222-8222-222222222222"), digest(someToken)}}
-	check := func(rangeID, token string) bool { _, ok := c.check(rangeID, token); return ok }
+	c := Credentials{uuid.MustParse(someRange): {{Digest: digest("aaaaaaaa-2222-4222-8222-222222222222")}, {Digest: digest(someToken)}}}
+	check := func(rangeID, token string) bool { _, _, ok := c.check(rangeID, token); return ok }
 	require.True(t, check(someRange, someToken))
 	require.True(t, check(someRange, "AAAAAAAA-2222-4222-8222-222222222222"))
 	require.False(t, check(someRange, ""))

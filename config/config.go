@@ -56,6 +56,21 @@ type HTTP struct {
 	// the gateway believes. They need BehindProxy.
 	TrustedProxies []string `yaml:"trusted_proxies,omitempty"`
 	Limits         Limits   `yaml:"limits"`
+	CORS           *CORS    `yaml:"cors,omitempty"` // nil: only pages of the gateway itself may call it
+}
+
+// CORS names the origins whose pages may call the API in a browser: a POS that is a web page.
+type CORS struct {
+	// Origins are such as https://till.example.com. In production https, or http at this machine.
+	Origins []string `yaml:"origins"`
+}
+
+// Origins returns the origins of pages that may call the API.
+func (h HTTP) Origins() []string {
+	if h.CORS == nil {
+		return nil
+	}
+	return h.CORS.Origins
 }
 
 // Limits bounds the requests of clients; a request above a limit gets 429, of those that wait 503.
@@ -191,7 +206,7 @@ type Range struct {
 	ID         uuid.UUID     `yaml:"id"`
 	Name       string        `yaml:"name"`
 	Token      Secret        `yaml:"token,omitempty"` // a single token; complete moves it to Tokens
-	Tokens     []Secret      `yaml:"tokens"`          // each a UUID or sha256:<64 hex>; several during rotation
+	Tokens     []RangeToken  `yaml:"tokens"`          // several of several POS systems, or during rotation
 	Purchasing bool          `yaml:"purchasing"`
 	OnLinkLoss LinkLoss      `yaml:"on_link_loss"` // default run_out
 	LinkTLS    LinkTLS       `yaml:"link_tls,omitempty"`
@@ -208,6 +223,32 @@ type Range struct {
 	// InsecureLinks permits links in production that lack TLS or a key: with the websocket driver wss, link_tls or a key.
 	InsecureLinks bool `yaml:"insecure_links,omitempty"`
 }
+
+// RangeToken is what a POS of the range has: a UUID or sha256:<64 hex>. In the file it is that text alone, or a section.
+type RangeToken struct {
+	Token Secret `yaml:"token"`
+	// Name is by which what its holder does is recorded: in the range no other token's nor a person's. Without one it is not recorded.
+	Name  string `yaml:"name,omitempty"`
+	Scope Scope  `yaml:"scope"` // default sell
+}
+
+// MarshalYAML writes a token with nothing but its text as that text.
+func (t RangeToken) MarshalYAML() (any, error) {
+	if t.Name == "" && t.Scope == ScopeSell {
+		return t.Token, nil
+	}
+	type section RangeToken
+	return section(t), nil
+}
+
+// Scope is what a POS may do with a token.
+type Scope string
+
+// The scopes.
+const (
+	ScopeRead Scope = "read" // read everything of the range, change nothing
+	ScopeSell Scope = "sell" // all that a POS does
+)
 
 // LinkLoss tells a lane controller what to do with a running session when it loses the gateway.
 type LinkLoss string
@@ -363,7 +404,10 @@ func (n *Nodes) complete() {
 
 func (r *Range) complete() {
 	if r.Token != "" {
-		r.Tokens, r.Token = append(r.Tokens, r.Token), ""
+		r.Tokens, r.Token = append(r.Tokens, RangeToken{Token: r.Token}), ""
+	}
+	for i := range r.Tokens {
+		r.Tokens[i].Scope = cmp.Or(r.Tokens[i].Scope, ScopeSell)
 	}
 	r.OnLinkLoss = cmp.Or(r.OnLinkLoss, RunOut)
 	r.LinkGrace = cmp.Or(r.LinkGrace, 30*time.Second)

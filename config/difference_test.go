@@ -91,7 +91,7 @@ func TestTheDigestIsOfTheRangesAlone(t *testing.T) {
 	same.Nodes, same.HTTP.Address, same.Log.Level = &Nodes{Name: "another"}, "127.0.0.1:1", Debug
 	require.Equal(t, before.RangesDigest(), same.RangesDigest())
 	for name, change := range map[string]func(*Range){
-		"a name": func(r *Range) { r.Name += "x" }, "a token": func(r *Range) { r.Tokens = []Secret{"another"} },
+		"a name": func(r *Range) { r.Name += "x" }, "a token": func(r *Range) { r.Tokens = []RangeToken{{Token: "another"}} },
 		"no webhook": func(r *Range) { r.Webhook = nil }, "a secret": func(r *Range) { r.Webhook.Secrets = []Secret{"another"} },
 		"a lane's key": func(r *Range) { r.Lanes[0].Link.Key = "another" }, "a lane less": func(r *Range) { r.Lanes = r.Lanes[1:] },
 	} {

@@ -56,6 +56,9 @@ func (d *document) value(n *yaml.Node, target reflect.Value, p path) bool {
 	}
 	switch target.Kind() {
 	case reflect.Struct:
+		if target.Type() == tokenKind && n.Kind == yaml.ScalarNode {
+			return d.leaf(n, target.Field(tokenText), p)
+		}
 		if n.Kind != yaml.MappingNode {
 			d.found.unread(p, "wants keys and values, such as {%s: …} (line %d)", sections[target.Type()][0].key, n.Line)
 			return false
@@ -89,7 +92,7 @@ func (d *document) section(n *yaml.Node, target reflect.Value, p path) {
 		line, duplicate := first[key.Value]
 		switch {
 		case key.Kind != yaml.ScalarNode || key.Value == "" || at < 0 && inFile < 0:
-			d.unknown(key, settings, p)
+			d.unknown(key, settings, p, target.Type() == tokenKind)
 		case duplicate:
 			d.found.add(p.key(key.Value), "given twice (lines %d and %d)", line, key.Line)
 		case at < 0:
@@ -169,7 +172,9 @@ func (d *document) done() bool { return d.values > maxValues || d.found.full() }
 // showable matches a key that a fault may show: a secret may stand in a key's place, as in {token:2222…}.
 var showable = regexp.MustCompile(`^[A-Za-z_-]{1,24}$`)
 
-func (d *document) unknown(key *yaml.Node, among []setting, p path) {
+// unknown adds the fault of a key that a section does not have. A key that may well be a secret, as in [2222…: x], is shown only if it
+// is nearly a known one.
+func (d *document) unknown(key *yaml.Node, among []setting, p path, mayBeSecret bool) {
 	var keys []string
 	for _, s := range among {
 		keys = append(keys, s.key)
@@ -177,7 +182,8 @@ func (d *document) unknown(key *yaml.Node, among []setting, p path) {
 			keys = append(keys, s.fileKey())
 		}
 	}
-	if key.Kind != yaml.ScalarNode || !showable.MatchString(key.Value) {
+	meant := nearest(key.Value, keys)
+	if key.Kind != yaml.ScalarNode || !showable.MatchString(key.Value) || mayBeSecret && meant == "" {
 		p = p.key(fmt.Sprintf("(line %d)", key.Line))
 		d.found.add(p, "unknown key; known are %s", strings.Join(keys, ", "))
 		return
@@ -187,7 +193,7 @@ func (d *document) unknown(key *yaml.Node, among []setting, p path) {
 		d.found.add(p, "%s (line %d)", problem, key.Line)
 		return
 	}
-	if meant := nearest(key.Value, keys); meant != "" {
+	if meant != "" {
 		d.found.add(p, "unknown key (line %d), did you mean %q?", key.Line, meant)
 		return
 	}

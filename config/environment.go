@@ -89,7 +89,7 @@ func generalize(name string) (pattern string, indexes []string) {
 }
 
 // locate walks to the value that a variable names, and creates an optional section on the way. An index names an
-// existing item; a list of plain values, such as tokens, also takes the next index.
+// existing item; a list of plain values, and that of tokens, also takes the next index.
 func locate(v reflect.Value, steps []step, indexes []string) (target reflect.Value, problem string) {
 	for _, s := range steps {
 		if s != eachItem {
@@ -104,7 +104,7 @@ func locate(v reflect.Value, steps []step, indexes []string) (target reflect.Val
 		}
 		i, err := strconv.Atoi(indexes[0])
 		indexes = indexes[1:]
-		plain := v.Type().Elem().Kind() != reflect.Struct
+		plain := v.Type().Elem().Kind() != reflect.Struct || v.Type().Elem() == tokenKind
 		switch {
 		case err == nil && i == v.Len() && plain:
 			v.Set(reflect.Append(v, reflect.Zero(v.Type().Elem())))

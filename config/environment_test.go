@@ -57,7 +57,7 @@ func TestSecretsCanComeFromTheEnvironmentAlone(t *testing.T) {
 		"RANGEGATE_RANGES_0_TOKEN=" + c,
 	})
 	require.NoError(t, err)
-	assert.Equal(t, []Secret{a, b, c}, cfg.Ranges[0].Tokens)
+	assert.Equal(t, []RangeToken{{a, "", ScopeSell}, {b, "", ScopeSell}, {c, "", ScopeSell}}, cfg.Ranges[0].Tokens)
 }
 
 func TestAListGrowsInOrderPastTen(t *testing.T) {
@@ -68,7 +68,7 @@ func TestAListGrowsInOrderPastTen(t *testing.T) {
 	}
 	require.NoError(t, Override(&cfg, environ))
 	assert.Len(t, cfg.Ranges[0].Tokens, 13)
-	assert.Equal(t, "22222222-2222-4222-8222-000000000010", cfg.Ranges[0].Tokens[10].Reveal())
+	assert.Equal(t, "22222222-2222-4222-8222-000000000010", cfg.Ranges[0].Tokens[10].Token.Reveal())
 }
 
 func TestASectionCanComeFromTheEnvironmentAlone(t *testing.T) {

@@ -65,6 +65,20 @@ func TestNodesWantTLSInProduction(t *testing.T) {
 		"as they hand each other everybody's requests")
 }
 
+const wantsOrigin = "wants scheme and host of a page alone, such as https://till.example.com or http://localhost:3000"
+
+// A page over http can be changed by whoever is on its network, unless it is at this machine.
+func TestOriginsInProduction(t *testing.T) {
+	origins := func(list string) []string {
+		_, err := Parse([]byte(strings.Replace(smallest, "environment: playground", "", 1)+"http: {cors: {origins: ["+list+"]}}"), nil)
+		return faultsOf(t, err)
+	}
+	for _, fault := range origins("'https://till.example.com:8443', 'http://localhost:3000', 'http://[::1]:3000'") {
+		assert.NotContains(t, fault, "cors")
+	}
+	assert.Contains(t, origins("'http://10.0.0.7'"), "http.cors.origins[0]: wants https in production: whoever is on the network of a page over http can change it")
+}
+
 func TestFaultsAgainstTheRules(t *testing.T) {
 	const (
 		name      = "name: Demo range"
@@ -140,6 +154,26 @@ func TestFaultsAgainstTheRules(t *testing.T) {
 		{"a token in braces", edited(t, token, "token: '{22222222-2222-4222-8222-222222222222}'"), "ranges[0].tokens[0]: wants a UUID or sha256: and 64 hexadecimal digits"},
 		{"the nil token", edited(t, token, "token: 00000000-0000-0000-0000-000000000000"), "ranges[0].tokens[0]: the nil UUID is no token"},
 		{"a short hash", edited(t, token, "token: sha256:abcd"), "ranges[0].tokens[0]: wants 64 hexadecimal digits after sha256:"},
+		{"no origin", smallest + "http: {cors: {origins: []}}", "http.cors.origins: wants at least one origin, such as https://till.example.com"},
+		{"every origin", smallest + "http: {cors: {origins: ['*']}}", "http.cors.origins[0]: " + wantsOrigin},
+		{"origins by a pattern", smallest + "http: {cors: {origins: ['https://*.example.com']}}", "http.cors.origins[0]: " + wantsOrigin},
+		{"the origin null", smallest + "http: {cors: {origins: ['null']}}", "http.cors.origins[0]: " + wantsOrigin},
+		{"an origin with a path", smallest + "http: {cors: {origins: ['https://till.example.com/']}}", "http.cors.origins[0]: " + wantsOrigin},
+		{"an origin with a password", smallest + "http: {cors: {origins: ['https://u:p@till.example.com']}}", "http.cors.origins[0]: " + wantsOrigin},
+		{"an origin without a scheme", smallest + "http: {cors: {origins: [till.example.com]}}", "http.cors.origins[0]: " + wantsOrigin},
+		{"an origin with the scheme's port", smallest + "http: {cors: {origins: ['https://till.example.com:443']}}", "http.cors.origins[0]: wants no port where it is that of the scheme: browsers leave it out"},
+		{"one origin twice", smallest + "http: {cors: {origins: ['https://till.example.com', 'https://Till.example.com']}}", "http.cors.origins[1]: the same as http.cors.origins[0]"},
+		{"a token of an unknown scope", edited(t, token, "tokens: [{"+token+", scope: write}]"), "ranges[0].tokens[0].scope: wants read or sell"},
+		{"a token with an unknown key", edited(t, token, "tokens: [{"+token+", nam: till}]"), `ranges[0].tokens[0].nam: unknown key (line 6), did you mean "name"?`},
+		{"a name and no token", edited(t, token, "tokens: [{name: till}]"), "ranges[0].tokens[0]: wants a UUID or sha256: and 64 hexadecimal digits"},
+		{"a list for a token", edited(t, token, "tokens: [["+token[len("token: "):]+"]]"), "ranges[0].tokens[0]: wants keys and values, such as {token: …} (line 6)"},
+		{"a token with a name of blanks", edited(t, token, "tokens: [{"+token+", name: ' '}]"), "ranges[0].tokens[0].name: missing"},
+		{"a token with a long name", edited(t, token, "tokens: [{"+token+", name: "+strings.Repeat("x", 65)+"}]"), "ranges[0].tokens[0].name: longer than 64 characters"},
+		{"a token with a name of two lines", edited(t, token, "tokens: [{"+token+`, name: "a\nb"}]`), "ranges[0].tokens[0].name: has a control character"},
+		{"a token of a controller", edited(t, token, "tokens: [{"+token+", name: controller}]"), "ranges[0].tokens[0].name: is that of holds that a controller has set"},
+		{"a token of the operator", edited(t, token, "tokens: [{"+token+", name: operator}]"), "ranges[0].tokens[0].name: already the name of operations.token: acts are recorded by it"},
+		{"two tokens with a name", edited(t, token, "tokens: [{"+token+", name: till}, {token: 22222222-2222-4222-8222-22222222222a, name: 'till '}]"), "ranges[0].tokens[1].name: already the name of ranges[0].tokens[0].name: acts are recorded by it"},
+		{"a token with the name of a person", edited(t, token, "tokens: [{"+token+", name: sam}]\n    staff: [{name: sam, pin_hash: "+pin+"}]"), "ranges[0].tokens[0].name: already the name of ranges[0].staff[0]: acts are recorded by it"},
 		{"one token twice", edited(t, token, token+"\n    tokens: [22222222-2222-4222-8222-222222222222]"), "ranges[0].tokens[1]: the same token as ranges[0].tokens[0]"},
 
 		{"on_link_loss", edited(t, name, inRange+"on_link_loss: stop"), "ranges[0].on_link_loss: wants run_out or hold"},

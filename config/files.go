@@ -25,10 +25,17 @@ const maxSecretFile = 64 << 10
 var (
 	secretKind  = reflect.TypeFor[Secret]()
 	secretsKind = reflect.TypeFor[[]Secret]()
+	tokenKind   = reflect.TypeFor[RangeToken]()
+	tokensKind  = reflect.TypeFor[[]RangeToken]()
 )
 
+// tokenText is the field of a RangeToken that it is without a section.
+const tokenText = 0
+
 // hasFile reports whether a setting of this type can come from a file.
-func hasFile(kind reflect.Type) bool { return kind == secretKind || kind == secretsKind }
+func hasFile(kind reflect.Type) bool {
+	return kind == secretKind || kind == secretsKind || kind == tokensKind
+}
 
 // secretFiles reads the files that one reading of the configuration names, each of them once.
 type secretFiles struct {
@@ -64,6 +71,13 @@ func (f *secretFiles) set(target reflect.Value, path string) (problem string) {
 		return content.problem
 	case target.Type() == secretsKind:
 		target.Set(reflect.ValueOf(append([]Secret(nil), content.lines...)))
+		return ""
+	case target.Type() == tokensKind:
+		tokens := make([]RangeToken, len(content.lines))
+		for i, line := range content.lines {
+			tokens[i].Token = line
+		}
+		target.Set(reflect.ValueOf(tokens))
 		return ""
 	case len(content.lines) > 1:
 		return "wants a file with one line"

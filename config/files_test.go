@@ -69,7 +69,9 @@ func TestAVariableNamesTheFileOfASecret(t *testing.T) {
 	})
 	require.NoError(t, err)
 	assert.Equal(t, Secret("op"), cfg.Operations.Token, "the environment counts more than the file")
-	assert.Equal(t, []Secret{"22222222-2222-4222-8222-22222222222a", "22222222-2222-4222-8222-222222222222"}, cfg.Ranges[0].Tokens)
+	assert.Equal(t, []RangeToken{
+		{"22222222-2222-4222-8222-22222222222a", "", ScopeSell}, {"22222222-2222-4222-8222-222222222222", "", ScopeSell},
+	}, cfg.Ranges[0].Tokens)
 	assert.Equal(t, Secret("sesame"), cfg.Ranges[0].Lanes[1].Link.Key)
 
 	_, err = Parse([]byte(smallest), []string{

@@ -68,7 +68,7 @@ func TestTheSmallestConfigurationGetsEveryDefault(t *testing.T) {
 	assert.Equal(t, Store{SQLite: "data/rangegate.db", Retention: Retention{30 * day, 90 * day, 30 * day, 1_000_000}}, cfg.Store)
 
 	demo := cfg.Ranges[0]
-	assert.Equal(t, []Secret{"22222222-2222-4222-8222-222222222222"}, demo.Tokens)
+	assert.Equal(t, []RangeToken{{"22222222-2222-4222-8222-222222222222", "", ScopeSell}}, demo.Tokens)
 	assert.Empty(t, demo.Token, "token is the short way to write tokens")
 	assert.Equal(t, RunOut, demo.OnLinkLoss)
 	assert.Equal(t, 30*time.Second, demo.LinkGrace)
@@ -279,4 +279,32 @@ func TestEachJoinedFaultCanBeUnwrapped(t *testing.T) {
 	require.True(t, errors.As(err, &fault))
 	assert.Equal(t, Fault{Path: "ranges[0].name", Problem: "missing"}, fault)
 	assert.EqualError(t, err, "ranges[0].name: missing\nranges[0].lanes[1].name: missing")
+}
+
+// A token is a text, or a section with a name and a scope; both forms may stand in one list, and in the environment. A token is printed
+// as it was given.
+func TestTokensWithNamesAndScopes(t *testing.T) {
+	const a, b, c, d = Secret("22222222-2222-4222-8222-22222222222a"), Secret("22222222-2222-4222-8222-22222222222b"),
+		Secret("22222222-2222-4222-8222-22222222222c"), Secret("22222222-2222-4222-8222-22222222222d")
+	file := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(file, []byte(c.Reveal()+"\n"), 0o600))
+	text := strings.Replace(smallest, "token: 22222222-2222-4222-8222-222222222222",
+		"tokens: ["+a.Reveal()+", {token: "+b.Reveal()+", name: till 1}, {token_file: "+file+", name: board, scope: read}]", 1)
+	cfg, err := Parse([]byte(text), []string{"RANGEGATE_RANGES_0_TOKENS_3=" + d.Reveal(), "RANGEGATE_RANGES_0_TOKENS_3_SCOPE=read"})
+	require.NoError(t, err)
+	require.Equal(t, []RangeToken{{a, "", ScopeSell}, {b, "till 1", ScopeSell}, {c, "board", ScopeRead}, {d, "", ScopeRead}}, cfg.Ranges[0].Tokens)
+
+	shown, err := YAML(cfg)
+	require.NoError(t, err)
+	require.Contains(t, string(shown), `    tokens:
+      - '***'
+      - token: '***'
+        name: till 1
+        scope: sell
+      - token: '***'
+        name: board
+        scope: read
+      - token: '***'
+        scope: read
+`)
 }

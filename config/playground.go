@@ -40,7 +40,7 @@ func Playground(lanes int, dataDir, address, integrator string) Config {
 	demo := Range{
 		ID:         uuid.MustParse(demoRange),
 		Name:       "Demo range",
-		Tokens:     []Secret{demoToken},
+		Tokens:     []RangeToken{{Token: demoToken}},
 		Purchasing: true,
 		Webhook:    &Webhook{URL: integrator + "/webhook", Secrets: []Secret{PlaygroundSecret}},
 		Products:   &Products{URL: integrator},

@@ -20,7 +20,7 @@ func TestThePlaygroundKeepsEveryRule(t *testing.T) {
 func TestThePlaygroundIsTheSameInEveryRun(t *testing.T) {
 	demo := Playground(12, "dir", "127.0.0.1:8080", "http://127.0.0.1:7070").Ranges[0]
 	assert.Equal(t, "11111111-1111-4111-8111-111111111111", demo.ID.String())
-	assert.Equal(t, []Secret{"22222222-2222-4222-8222-222222222222"}, demo.Tokens)
+	assert.Equal(t, []RangeToken{{"22222222-2222-4222-8222-222222222222", "", ScopeSell}}, demo.Tokens)
 	assert.True(t, demo.Purchasing)
 	assert.Equal(t, "sam", demo.Staff[0].Name)
 	fits, err := argon2id.ComparePasswordAndHash("1234", demo.Staff[0].PinHash.Reveal())

@@ -55,6 +55,9 @@ func register(t reflect.Type, name string, steps []step) {
 	case reflect.Slice:
 		register(t.Elem(), name+"_#", append(slices.Clip(steps), eachItem))
 	case reflect.Struct:
+		if t == tokenKind {
+			variables[name[len("_"):]] = append(slices.Clip(steps), tokenText)
+		}
 		sections[t] = settings(t)
 		for _, s := range sections[t] {
 			register(s.kind, name+"_"+strings.ToUpper(s.key), append(slices.Clip(steps), step(s.field)))

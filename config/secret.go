@@ -128,8 +128,8 @@ func (c *Config) ForgetTokens() {
 	}
 	for i := range c.Ranges {
 		for j, token := range c.Ranges[i].Tokens {
-			if digest, problem := TokenDigest(token); problem == "" {
-				c.Ranges[i].Tokens[j] = digestSecret(digest)
+			if digest, problem := TokenDigest(token.Token); problem == "" {
+				c.Ranges[i].Tokens[j].Token = digestSecret(digest)
 			}
 		}
 	}

@@ -87,11 +87,11 @@ func TestAKeyThatMayBeASecretIsNotShown(t *testing.T) {
 func TestForgetTokensKeepsOnlyTheirDigests(t *testing.T) {
 	cfg := Playground(1, t.TempDir(), "127.0.0.1:0", "http://127.0.0.1:7070")
 	cfg.Operations.Tokens = []OperationsToken{{"night", "night"}, {"day", "sha256:" + Secret(strings.Repeat("ab", 32))}}
-	held, token, operator := cfg.Ranges, cfg.Ranges[0].Tokens[0], cfg.Operations.Token.Reveal()
+	held, token, operator := cfg.Ranges, cfg.Ranges[0].Tokens[0].Token, cfg.Operations.Token.Reveal()
 	require.NotEmpty(t, operator)
 	digest, _ := TokenDigest(token)
 	cfg.ForgetTokens()
-	assert.NotContains(t, held[0].Tokens, token, "in every copy of the configuration")
+	assert.NotContains(t, held[0].Tokens, RangeToken{Token: token, Scope: ScopeSell}, "in every copy of the configuration")
 	assert.NotContains(t, cfg.Operations.Token.Reveal(), operator)
 	operations, _ := OperationsDigest(Secret(operator))
 	again, problem := OperationsDigest(cfg.Operations.Token)
@@ -99,7 +99,7 @@ func TestForgetTokensKeepsOnlyTheirDigests(t *testing.T) {
 	assert.Equal(t, operations, again)
 	assert.Equal(t, OperationsToken{"day", "sha256:" + Secret(strings.Repeat("ab", 32))}, cfg.Operations.Tokens[1], "a digest stays what it is")
 	assert.NotContains(t, cfg.Operations.Tokens[0].Token.Reveal(), "night")
-	kept, problem := TokenDigest(held[0].Tokens[0])
+	kept, problem := TokenDigest(held[0].Tokens[0].Token)
 	assert.Empty(t, problem)
 	assert.Equal(t, digest, kept, "Compare sees the same token")
 }

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/alexedwards/argon2id"
@@ -63,6 +64,9 @@ func (in *inspection) http(h HTTP) {
 	in.require("http.limits.burst", *h.Limits.Burst > 0 || *h.Limits.Requests == 0, "must be more than 0 while requests is limited")
 	in.tls(h.TLS, "http.tls")
 	in.proxies(h.TrustedProxies, h.BehindProxy, "http")
+	if h.CORS != nil {
+		in.origins(h.CORS.Origins, "http.cors.origins")
+	}
 	in.require("http.address", !in.production || h.TLS != (TLS{}) || h.BehindProxy || !public(h.Address),
 		"is public, and without TLS tokens and names would go over it in the clear: wants http.tls, a loopback or private IP "+
 			"address, or http.behind_proxy: true where a proxy in front has TLS")
@@ -128,7 +132,7 @@ const maxNameLength = 200 // characters
 func (in *inspection) shootingRange(r *Range, p path) {
 	ids := map[uuid.UUID]path{} // of the range, its groups, bays and lanes: unique across all kinds
 	in.claim(r.ID, r.Name, p, in.ranges, ids)
-	in.rangeTokens(r.Tokens, p.key("tokens"))
+	in.rangeTokens(r, p.key("tokens"), p.key("staff"))
 	in.require(p.key("on_link_loss"), r.OnLinkLoss == RunOut || r.OnLinkLoss == Hold, "wants run_out or hold")
 	in.linkTLS(r.LinkTLS, p.key("link_tls"))
 	if r.Webhook != nil {
@@ -146,11 +150,36 @@ func (in *inspection) shootingRange(r *Range, p path) {
 	in.secureLinks(r, p)
 }
 
-func (in *inspection) rangeTokens(tokens []Secret, p path) {
-	in.require(p, len(tokens) > 0, "wants at least one token")
-	for i, token := range tokens {
-		digest, problem := TokenDigest(token)
-		unique(in, in.tokens, digest, p.item(i), problem, "the same token as %s")
+// maxTokenName is the length of a token's name in characters: it is a label of metrics.
+const maxTokenName = 64
+
+func (in *inspection) rangeTokens(r *Range, p, staff path) {
+	in.require(p, len(r.Tokens) > 0, "wants at least one token")
+	names := map[string]path{}
+	for i, s := range r.Staff { // with any duplicates among them staff deals
+		names[strings.TrimSpace(s.Name)] = staff.item(i)
+	}
+	for i, token := range r.Tokens {
+		p := p.item(i)
+		digest, problem := TokenDigest(token.Token)
+		unique(in, in.tokens, digest, p, problem, "the same token as %s")
+		in.require(p.key("scope"), token.Scope == ScopeRead || token.Scope == ScopeSell, "wants read or sell")
+		if token.Name == "" {
+			continue
+		}
+		name := strings.TrimSpace(token.Name)
+		problem = nameProblem(name)
+		switch {
+		case utf8.RuneCountInString(name) > maxTokenName:
+			problem = "longer than 64 characters"
+		case strings.ContainsFunc(name, unicode.IsControl):
+			problem = "has a control character"
+		case name == controllerName:
+			problem = "is that of holds that a controller has set"
+		case in.operators[name] != "":
+			problem = fmt.Sprintf("already the name of %s: acts are recorded by it", in.operators[name])
+		}
+		unique(in, names, name, p.key("name"), problem, "already the name of %s: acts are recorded by it")
 	}
 }
 

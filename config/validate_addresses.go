@@ -312,3 +312,30 @@ func redisOptionFits(name, value string, encrypted bool) bool {
 	}
 	return value != "" // master_name
 }
+
+// maxOrigins bounds what every request is compared with.
+const maxOrigins = 100
+
+func (in *inspection) origins(origins []string, p path) {
+	in.require(p, len(origins) > 0, "wants at least one origin, such as https://till.example.com")
+	in.require(p, len(origins) <= maxOrigins, "wants at most 100 origins")
+	taken := map[string]path{}
+	for i, origin := range origins {
+		unique(in, taken, strings.ToLower(origin), p.item(i), originProblem(origin, in.production), "the same as %s")
+	}
+}
+
+// originProblem accepts what browsers send as the origin of a page: scheme, host, and a port that is not the scheme's own.
+func originProblem(origin string, production bool) string {
+	u, err := url.Parse(origin)
+	switch {
+	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || !reachable(u) || strings.Contains(u.Host, "*") ||
+		!strings.EqualFold(origin, u.Scheme+"://"+u.Host):
+		return "wants scheme and host of a page alone, such as https://till.example.com or http://localhost:3000"
+	case u.Port() != "" && u.Port() == map[string]string{"http": "80", "https": "443"}[u.Scheme]:
+		return "wants no port where it is that of the scheme: browsers leave it out"
+	case production && u.Scheme == "http" && !loopback(u.Hostname()):
+		return "wants https in production: whoever is on the network of a page over http can change it"
+	}
+	return ""
+}

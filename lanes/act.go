@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Act is something that staff did, on record. Cursors ascend in the order of saving. It names no customer: those leave the
+// Act is something that staff did, or a POS whose token has a name, on record. Cursors ascend in the order of saving. It names no customer: those leave the
 // history after their own term.
 type Act struct {
 	Cursor  uint64    `json:"cursor"`
@@ -19,18 +19,19 @@ type Act struct {
 	Detail  string    `json:"detail,omitempty"` // see the words below
 }
 
-// What staff do, and the detail that it has. Of everything else on a lane the word is the command's name: pause, resume,
+// What they do, and the detail that it has. Of everything else on a lane the word is the command's name: pause, resume,
 // stop, help_coming, help_done, hit_noted.
 const (
-	DidCreate = "create"  // the minutes that were sold: 30
-	DidStart  = "start"   // of a session whose customer had not entered
-	DidModify = "modify"  // the minutes, with their sign: +15
-	DidMove   = "move"    // the name of the lane that the session went to; Lane is the one that it left
-	DidOffer  = "offer"   // what was decided: open, closed or configured
-	DidMakeUp = "make_up" // the minutes that were given, with their sign: +3, +0
-	DidSettle = "settle"  // credit or drop
-	DidHold   = "hold"    // the scope: range, lane, or bay and its name
-	DidLift   = "lift"    // likewise
+	DidCreate = "create"       // the minutes that were sold: 30
+	DidStart  = "start"        // of a session whose customer had not entered
+	DidModify = "modify"       // the minutes, with their sign: +15
+	DidSet    = "set_duration" // the minutes in all: 90
+	DidMove   = "move"         // the name of the lane that the session went to; Lane is the one that it left
+	DidOffer  = "offer"        // what was decided: open, closed or configured
+	DidMakeUp = "make_up"      // the minutes that were given, with their sign: +3, +0
+	DidSettle = "settle"       // credit or drop
+	DidHold   = "hold"         // the scope: range, lane, or bay and its name
+	DidLift   = "lift"         // likewise
 
 	DidRedeliver = "redeliver" // the kind of the event
 
@@ -39,7 +40,7 @@ const (
 	DidFailSignIn = "sign_in_failed" // a wrong PIN for that name, whoever sent it
 )
 
-// Did returns the record of a staff member's command to the lane and of the change that followed.
+// Did returns the record of somebody's command to the lane and of the change that followed.
 func Did(who string, at Instant, lane Lane, command Command, change Change) Act {
 	act := Act{At: at.Wall, Who: who, What: command.Name(), Lane: lane.ID}
 	for _, on := range []*Session{change.Lane.Session, lane.Session} {
@@ -52,6 +53,8 @@ func Did(who string, at Instant, lane Lane, command Command, change Change) Act 
 		act.Detail = strconv.Itoa(cmd.Minutes)
 	case Enter:
 		act.What = DidStart
+	case SetDuration:
+		act.Detail = strconv.Itoa(cmd.Minutes)
 	case Modify:
 		act.Detail = signed(cmd.Minutes)
 	case MakeUp:

@@ -34,6 +34,8 @@ type Event struct {
 	Lane    uuid.UUID `json:"lane_id"`
 	At      time.Time `json:"at"`              // UTC, when it happened
 	Items   []Item    `json:"items,omitempty"` // of a PurchaseRequest
+	// Correlation is that of the session. The event log has it, and the webhook does not.
+	Correlation *Correlation `json:"correlation,omitempty"`
 }
 
 // Logged is an event in the range's event log. Cursors ascend in the order of the facts being saved.
@@ -90,7 +92,9 @@ func (l Logged) Reopened() Logged {
 // taken again gives the same id.
 func (c *Change) addEvent(kind Kind, s *Session, lane uuid.UUID, at Instant) {
 	s.Facts++
-	c.Events = append(c.Events, Event{ID: eventID(s.ID, s.Facts), Kind: kind, Session: s.ID, Lane: lane, At: at.Wall})
+	c.Events = append(c.Events, Event{
+		ID: eventID(s.ID, s.Facts), Kind: kind, Session: s.ID, Lane: lane, At: at.Wall, Correlation: s.Correlation,
+	})
 }
 
 // eventID is the UUID of version 5 (RFC 9562) in the session's namespace whose name is the number, in eight bytes: uuid.NewSHA1 without

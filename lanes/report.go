@@ -33,6 +33,8 @@ type Report struct {
 	// Whether the session is known although it is not on this lane: it has ended, or moved. Whoever drives the lane looks
 	// that up when it is asked for with ErrElsewhere, and asks again.
 	Elsewhere Known
+	// Correlation is that of the session, once it was looked up.
+	Correlation *Correlation
 }
 
 // Known is whether something is known, or has not been looked up.
@@ -122,6 +124,7 @@ func (r Report) late(now Instant, c *Change) error {
 	name = binary.BigEndian.AppendUint64(name, r.Log.Seq)
 	c.Events = append(c.Events, Event{
 		ID: uuid.NewSHA1(r.Session, name), Kind: kind, Session: r.Session, Lane: c.Lane.ID, At: now.Add(-max(0, r.Age)).Wall,
+		Correlation: r.Correlation,
 	})
 	return nil
 }

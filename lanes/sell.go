@@ -15,6 +15,8 @@ type Create struct {
 	Purchasing bool
 	AutoStart  bool // the time runs from now, not from when the customer enters
 	ByStaff    bool // who may use a lane that is closed for sale
+	// Correlation is what the POS gives the session to know it by; nil: nothing.
+	Correlation *Correlation
 }
 
 // Name implements Command.
@@ -34,7 +36,7 @@ func (cmd Create) decide(now Instant, c *Change) error {
 	sold := time.Duration(cmd.Minutes) * time.Minute
 	s := Session{
 		ID: cmd.Session, Group: cmd.Group, Customer: cmd.Customer, Purchasing: cmd.Purchasing,
-		Sold: sold, Phase: Waiting, Left: sold, Since: now, Created: now,
+		Sold: sold, Phase: Waiting, Left: sold, Since: now, Created: now, Correlation: cmd.Correlation,
 	}
 	c.Events = make([]Event, 0, 2)
 	c.addEvent(SessionCreated, &s, c.Lane.ID, now)

@@ -39,6 +39,30 @@ type Session struct {
 	Facts      uint64        `json:"facts"`               // events so far: the next one's number is Facts+1
 	Purchase   *Purchase     `json:"purchase,omitempty"`  // the latest, nil before the first
 	RanOn      time.Duration `json:"ran_on_ns,omitempty"` // that ran while the gateway was down, for staff to make up
+	// Correlation is what the POS gave the session to know it by, nil when it gave nothing.
+	Correlation *Correlation `json:"correlation,omitempty"`
+}
+
+// The bounds of a Correlation. The API checks them.
+const (
+	MaxExternalID    = 128  // characters
+	MaxMetadata      = 20   // pairs
+	MaxMetadataBytes = 2048 // of all names and values together
+)
+
+// Correlation is what the POS knows a session by: an id of its own, which other sessions may have too, and pairs of texts. The
+// session and its events share one, which nobody changes. It may name a customer, and is never logged.
+type Correlation struct {
+	ExternalID string            `json:"external_id,omitempty"`
+	Metadata   map[string]string `json:"metadata,omitempty"`
+}
+
+// IDOrNone returns the external id; empty without one, also of nil.
+func (c *Correlation) IDOrNone() string {
+	if c == nil {
+		return ""
+	}
+	return c.ExternalID
 }
 
 // Remaining is the time left at now: never negative, never more than was left when the clock last started.

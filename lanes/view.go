@@ -18,6 +18,8 @@ type SessionView struct {
 	Created    time.Time
 	Began      *time.Time // nil until it began
 	Purchasing bool       // in effect: asked for, and offered by the range
+
+	Correlation *Correlation // nil: none; never modified
 }
 
 // View is the picture of the session on the lane at now, nil when the lane is free. It is short enough to be inlined, so that
@@ -46,7 +48,7 @@ func (s *Session) view(lane uuid.UUID, remaining time.Duration) SessionView {
 	view := SessionView{
 		ID: s.ID, Lane: lane, Group: s.Group, Customer: s.Customer, Phase: s.Phase,
 		Minutes: int(s.Sold / time.Minute), Remaining: remaining,
-		Created: s.Created.Wall, Purchasing: s.Purchasing,
+		Created: s.Created.Wall, Purchasing: s.Purchasing, Correlation: s.Correlation,
 	}
 	if s.Began != nil {
 		view.Began = &s.Began.Wall

@@ -399,9 +399,14 @@ func (c *Committer) logSaved(w *Write, now time.Time) {
 	line.Int("events", len(w.Events)).Uint64("n", c.n).Dur("duration_ms", now.Sub(w.queued)).Msg("saved")
 }
 
-// Ending reports whether the session has ended and its end is not durable yet.
-func (c *Committer) Ending(session uuid.UUID) bool {
-	return slices.ContainsFunc(c.unsaved(), func(w *Write) bool { return w.Ended != nil && w.Ended.Session.ID == session })
+// Ending returns the session as it ended, if its end is not durable yet.
+func (c *Committer) Ending(session uuid.UUID) (ended lanes.Ended, found bool) {
+	for _, w := range c.unsaved() {
+		if w.Ended != nil && w.Ended.Session.ID == session {
+			return *w.Ended, true
+		}
+	}
+	return lanes.Ended{}, false
 }
 
 // Writable reports whether the store took the last flush in time and the range is still this process's.

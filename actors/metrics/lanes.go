@@ -11,6 +11,7 @@ import (
 // laneMetrics is what lanes are asked, and what comes of it.
 type laneMetrics struct {
 	Commands       *prometheus.CounterVec
+	TokenCommands  *prometheus.CounterVec
 	CommandSeconds *prometheus.HistogramVec
 	TimerLateness  prometheus.Histogram
 	ReportsIgnored *prometheus.CounterVec
@@ -24,6 +25,9 @@ func (m maker) ofLanes() laneMetrics {
 			"Commands, reports and timers that reached a lane, by what was asked and how it ended (ok, or the error's code). "+
 				"Refusals such as lane_occupied are normal; internal, not_saved and overloaded are not.",
 			"command", "result"),
+		TokenCommands: m.counters("token_commands_total",
+			"Those of the commands in lane_commands_total that came from a POS whose token has a name, by range and name. None without such "+
+				"tokens.", "range", "token", "command", "result"),
 		CommandSeconds: m.histograms("lane_command_seconds",
 			"How long lanes took to answer, from the arrival at the lane to the answer, by what was asked. Most of it is the "+
 				"store: some ms are normal. A report that waits for a store that is away takes as long as that.",

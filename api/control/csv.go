@@ -2,6 +2,7 @@ package control
 
 import (
 	"encoding/csv"
+	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
@@ -13,7 +14,7 @@ import (
 // csvHeader names the columns of the history as a table.
 var csvHeader = []string{
 	"ended_at", "end_reason", "lane", "group", "customer", "created_at", "began_at",
-	"minutes_sold", "minutes_used", "minutes_paused", "session_id",
+	"minutes_sold", "minutes_used", "minutes_paused", "session_id", "external_id", "metadata",
 }
 
 const (
@@ -67,10 +68,16 @@ func (e endedView) row() []string {
 	if e.BeganAt != nil {
 		began = *e.BeganAt
 	}
+	metadata := ""
+	if len(e.Metadata) > 0 {
+		text, _ := json.Marshal(e.Metadata) // texts are always encoded
+		metadata = string(text)             // it begins with a bracket: no formula
+	}
 	number := func(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 	return []string{
 		e.EndedAt, e.Reason, escapeFormula(e.LaneName), escapeFormula(e.GroupName), escapeFormula(e.Customer), e.CreatedAt, began,
 		strconv.Itoa(e.Duration), number(e.Used), number(e.Paused), e.ID.String(),
+		escapeFormula(e.ExternalID), metadata,
 	}
 }
 

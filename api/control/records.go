@@ -133,6 +133,7 @@ type endedView struct {
 	Duration  int       `json:"duration"` // minutes sold
 	Used      float64   `json:"minutes_used"`
 	Paused    float64   `json:"minutes_paused"`
+	v2.Correlation
 }
 
 // search is a page of the sessions that match a text.
@@ -187,6 +188,7 @@ func (h rangeHistory) view(e lanes.Ended) endedView {
 		Lane: e.Lane, LaneName: h.laneNames[e.Lane], Group: e.Session.Group, GroupName: h.groupNames[e.Session.Group],
 		Customer: e.Session.Customer, CreatedAt: endpoint.Stamp(e.Session.Created.Wall), EndedAt: endpoint.Stamp(e.At),
 		Reason: string(e.Reason), Duration: int(e.Session.Sold / time.Minute), Used: v2.Minutes(e.Used), Paused: v2.Minutes(e.Paused),
+		Correlation: v2.CorrelationOf(e.Session.Correlation),
 	}
 	if e.Session.Began != nil {
 		view.BeganAt = new(endpoint.Stamp(e.Session.Began.Wall))

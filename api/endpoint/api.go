@@ -24,6 +24,8 @@ type API struct {
 	Errors Errors
 	// GuardCodes are the codes of the middlewares given to Mount, such as `unauthorized`, for the document.
 	GuardCodes []string
+	// WriteGuardCodes are those of the middlewares that only requests other than GET get.
+	WriteGuardCodes []string
 	// Context extends the context of every request. nil: the context stays as it is.
 	Context func(ctx context.Context, traceID string) context.Context
 	// Timeout is how long an endpoint may take, unless it is declared WithoutTimeout. Zero: no limit.

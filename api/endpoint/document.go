@@ -151,7 +151,10 @@ func (e *Endpoint) requestBody() *openapi3.RequestBodyRef {
 			example[f.name] = f.example
 		} else {
 			property = nullable(property)
-			if f.fallback != nil {
+			switch {
+			case f.example != nil:
+				example[f.name] = f.example
+			case f.fallback != nil:
 				example[f.name] = f.fallback
 			}
 		}
@@ -169,6 +172,11 @@ func (d document) responses(e Endpoint) *openapi3.Responses {
 	codes := map[string]bool{}
 	for _, code := range slices.Concat(e.codes, d.api.GuardCodes) {
 		codes[code] = true
+	}
+	if e.method != http.MethodGet {
+		for _, code := range d.api.WriteGuardCodes {
+			codes[code] = true
+		}
 	}
 	for _, code := range slices.Sorted(maps.Keys(codes)) {
 		entry := d.api.Errors.lookUp(code)

@@ -11,6 +11,17 @@ func (in *Input) Text(name string, shortest, longest int, description, example s
 	return readField(in, field{place: inBody, name: name, description: description, required: true, example: example}, text{shortest, longest}, "")
 }
 
+// OptionalText is Text for a string that may be left out; empty if none is given.
+func (in *Input) OptionalText(name string, shortest, longest int, description, example string) string {
+	return readField(in, field{place: inBody, name: name, description: description, example: example}, text{shortest, longest}, "")
+}
+
+// Pairs reads an object of texts from the body: at most so many, and together of at most so many bytes, none with a control
+// character. It returns nil if none is given.
+func (in *Input) Pairs(name string, most, bytes int, description string, example map[string]string) map[string]string {
+	return readField(in, field{place: inBody, name: name, description: description, example: example}, pairs{most, bytes}, nil)
+}
+
 // ID reads a required UUID of the body.
 func (in *Input) ID(name, description, example string) uuid.UUID {
 	return readField(in, field{place: inBody, name: name, description: description, required: true, example: example}, id{}, uuid.Nil)
@@ -84,6 +95,11 @@ func (in *Input) PathOneOf(name, description string, words ...string) string {
 // QueryText reads a text of the query, of at most longest characters after trimming; empty if none is given.
 func (in *Input) QueryText(name string, longest int, description string) string {
 	return readField(in, field{place: inQuery, name: name, description: description}, text{0, longest}, "")
+}
+
+// QueryFilter reads a text of the query, of 1 to longest characters after trimming; empty if none is given.
+func (in *Input) QueryFilter(name string, longest int, description string) string {
+	return readField(in, field{place: inQuery, name: name, description: description}, text{1, longest}, "")
 }
 
 // QueryID reads a required UUID of the query.

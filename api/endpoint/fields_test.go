@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -217,4 +218,42 @@ func TestTheEncodingOfResponses(t *testing.T) {
 	require.Equal(t, http.StatusNoContent, w.Code)
 	require.Empty(t, w.Body.String())
 	require.Empty(t, w.Header().Get("Content-Type"))
+}
+
+// Pairs are taken as they are, in their bounds. A nil want is a fault.
+func TestPairs(t *testing.T) {
+	many := func(count int) string {
+		members := make([]string, count)
+		for i := range members {
+			members[i] = fmt.Sprintf(`"k%d":""`, i)
+		}
+		return "{" + strings.Join(members, ",") + "}"
+	}
+	for _, c := range []struct {
+		json string
+		want map[string]string
+	}{
+		{`{}`, map[string]string{}},
+		{`{"till":"3","":" ü "}`, map[string]string{"till": "3", "": " ü "}},
+		{`{"a":"1","a":"2"}`, map[string]string{"a": "2"}},
+		{`{"a":"` + strings.Repeat("x", 9) + `"}`, map[string]string{"a": strings.Repeat("x", 9)}},
+		{`{"a":"` + strings.Repeat("ü", 5) + `"}`, nil}, // 11 bytes
+		{many(3), map[string]string{"k0": "", "k1": "", "k2": ""}},
+		{many(4), nil},
+		{`{"a":null}`, nil},
+		{`{"a":1}`, nil},
+		{`{"a":{}}`, nil},
+		{`{"a":"\n"}`, nil},
+		{`{"\u0000":"a"}`, nil},
+		{`["a"]`, nil},
+		{`7`, nil},
+	} {
+		got, ok := pairs{most: 3, bytes: 10}.parse(c.json, literal)
+		require.Equal(t, c.want != nil, ok, c.json)
+		if ok {
+			require.Equal(t, c.want, got)
+		}
+	}
+	_, ok := pairs{most: 3, bytes: 10}.parse("{}", quoted)
+	require.False(t, ok, "a text is no object")
 }

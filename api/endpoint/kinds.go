@@ -48,6 +48,35 @@ func (k text) schema() *openapi3.Schema {
 	return openapi3.NewStringSchema().WithMinLength(int64(k.shortest)).WithMaxLength(int64(k.longest))
 }
 
+// pairs is an object of texts. Its names and values are taken as they are, without trimming.
+type pairs struct{ most, bytes int }
+
+func (k pairs) parse(s string, form valueForm) (map[string]string, bool) {
+	var given map[string]*string // of null: nil
+	if form != literal || s[0] != '{' || json.Unmarshal([]byte(s), &given) != nil || len(given) > k.most {
+		return nil, false
+	}
+	length, texts := 0, make(map[string]string, len(given))
+	for name, value := range given {
+		if value == nil || strings.ContainsFunc(name+*value, unicode.IsControl) {
+			return nil, false
+		}
+		length += len(name) + len(*value)
+		texts[name] = *value
+	}
+	return texts, length <= k.bytes
+}
+
+func (k pairs) rule() string {
+	return fmt.Sprintf("an object of at most %d texts without control characters, names and values together of at most %d bytes", k.most, k.bytes)
+}
+
+func (k pairs) schema() *openapi3.Schema {
+	object := openapi3.NewObjectSchema().WithMaxProperties(int64(k.most))
+	object.AdditionalProperties.Schema = openapi3.NewStringSchema().NewRef()
+	return object
+}
+
 // ExampleID is the UUID of examples in the document.
 const ExampleID = "7d9f2c4e-31b8-4a56-9c0d-5e8f1a2b3c4d"
 

@@ -25,6 +25,7 @@ type Info struct {
 	TraceID  string
 	Client   string        // the address, with port
 	RangeID  uuid.UUID     // uuid.Nil until it is known
+	Who      string        // the name of the POS's token; empty if it has none
 	ProxyTLS bool          // a trusted proxy, or the entry, received the request over TLS
 	Entry    string        // the node that has handed the request on; empty if the client sent it here
 	Waited   time.Duration // for an event
@@ -80,6 +81,13 @@ func SetRange(ctx context.Context, rangeID uuid.UUID) {
 		i.RangeID = rangeID
 	}
 	Authenticated(ctx)
+}
+
+// SetWho records the name of the POS's token.
+func SetWho(ctx context.Context, name string) {
+	if i := Of(ctx); i != nil {
+		i.Who = name
+	}
 }
 
 // RangeID returns the range that the request is for; uuid.Nil if it is not known.
@@ -162,6 +170,9 @@ func AccessLog(sample *Sample) func(http.Handler) http.Handler {
 			line := i.log.WithLevel(level).Str("trace_id", i.TraceID)
 			if i.RangeID != uuid.Nil {
 				line = line.Str("range_id", i.RangeID.String())
+			}
+			if i.Who != "" {
+				line = line.Str("who", i.Who)
 			}
 			if i.Entry != "" {
 				line = line.Str("entry", i.Entry)

@@ -28,7 +28,7 @@ func Endpoints(h v2.Handlers) []endpoint.Endpoint {
 		),
 		endpoint.Group("Sessions", "Sell lane time, change it, end it.",
 			endpoint.Handle("GET", "/sessions", 200, "The active sessions, in the display order of their lanes",
-				endpoint.NoInput, v2.Sessions(h, appendViews), "starting", "not_owner").
+				v2.ReadExternalID, v2.Sessions(h, appendViews), "starting", "not_owner").
 				Describe("Sessions made at the control screen are among them."),
 			endpoint.Command("POST", "/sessions", 201, "Sell time on a free lane", v2.ReadSale("name"), h.Create,
 				sold, v2.SaleCodes()...),

@@ -26,6 +26,7 @@ type Event struct {
 	Simulated  bool         `json:"simulated"`
 	Attempt    *Attempt     `json:"attempt" doc:"The newest delivery; null while it is pending"`
 	Attempts   []Attempt    `json:"attempts,omitempty" doc:"Only of an event that was sent again: every delivery, oldest first; of more than 21 the first and the last 20"`
+	Correlation
 }
 
 // Attempt is a delivery of an event.
@@ -69,6 +70,7 @@ func eventOf(logged lanes.Logged) Event {
 	return Event{
 		Cursor: strconv.FormatUint(logged.Cursor, 10), ID: logged.Event.ID, OccurredAt: endpoint.Stamp(logged.Event.At),
 		Payload: webhook.BodyOf(logged.Event), Simulated: logged.Simulated, Attempt: AttemptOf(logged.Attempt), Attempts: AttemptsOf(logged),
+		Correlation: CorrelationOf(logged.Event.Correlation),
 	}
 }
 
@@ -106,8 +108,25 @@ func AttemptOf(a *lanes.Attempt) *Attempt {
 	return view
 }
 
-func history(ctx context.Context, r Range, p page) (History, error) {
-	ended, err := r.History(ctx, p.after, p.limit)
+// historyPage is a page of the ended sessions, or of those with an external id.
+type historyPage struct {
+	page
+	externalID string // empty: all
+}
+
+func readHistoryPage(in *endpoint.Input) historyPage {
+	return historyPage{readPage(in), ReadExternalID(in)}
+}
+
+func (p historyPage) read(ctx context.Context, r Range) ([]lanes.Ended, error) {
+	if p.externalID != "" {
+		return r.HistoryOf(ctx, p.externalID, p.after, p.limit)
+	}
+	return r.History(ctx, p.after, p.limit)
+}
+
+func history(ctx context.Context, r Range, p historyPage) (History, error) {
+	ended, err := p.read(ctx, r)
 	if err != nil {
 		return History{}, err
 	}

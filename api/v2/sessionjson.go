@@ -1,7 +1,9 @@
 package v2
 
 import (
+	"bytes"
 	"encoding/hex"
+	"encoding/json"
 	"strconv"
 	"time"
 
@@ -63,7 +65,25 @@ func AppendKeys(buffer []byte, s *lanes.SessionView) []byte {
 		buffer = strconv.AppendFloat(append(buffer, `,"minutes_remaining":`...), Minutes(s.Remaining), 'f', -1, 64)
 	}
 	buffer = strconv.AppendBool(append(buffer, `,"enable_purchasing":`...), s.Purchasing)
+	if s.Correlation != nil {
+		buffer = appendCorrelation(buffer, CorrelationOf(s.Correlation))
+	}
 	return append(buffer, '}')
+}
+
+// appendCorrelation appends the keys of what the POS gave a session, each behind a comma.
+func appendCorrelation(buffer []byte, c Correlation) []byte {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(c); err != nil {
+		panic(err) // texts are always encoded
+	}
+	keys := bytes.TrimSuffix(text.Bytes()[len("{"):], []byte("}\n"))
+	if len(keys) == 0 {
+		return buffer
+	}
+	return append(append(buffer, ','), keys...)
 }
 
 // AppendID appends a UUID in quotes.

@@ -40,6 +40,11 @@ func drawSession(t *rapid.T) *lanes.SessionView {
 		ID: id("session"), Lane: id("lane"), Group: id("group"), Minutes: rapid.Int().Draw(t, "minutes"),
 		Created: instant.Draw(t, "created"), Purchasing: rapid.Bool().Draw(t, "purchasing"),
 	}
+	if rapid.Bool().Draw(t, "has a correlation") {
+		s.Correlation = &lanes.Correlation{
+			ExternalID: rapid.String().Draw(t, "external id"), Metadata: rapid.MapOfN(rapid.String(), rapid.String(), 0, 3).Draw(t, "metadata"),
+		}
+	}
 	if rapid.Bool().Draw(t, "has begun") {
 		began := rapid.OneOf(instant, rapid.Just(s.Created)).Draw(t, "began")
 		s.Began = &began

@@ -2,6 +2,7 @@ package v2
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,6 +21,21 @@ type SessionView struct {
 	CreatedAt  string    `json:"created_at" format:"date-time" example:"2026-05-01T09:58:30.250Z"`
 	Remaining  *float64  `json:"minutes_remaining" doc:"Minutes left, exact to the millisecond; null until the time began" example:"59.5" min:"0" max:"480"`
 	Purchasing bool      `json:"enable_purchasing" doc:"Lane purchasing is in effect"`
+	Correlation
+}
+
+// Correlation has what the POS gave a session to know it by. Sessions without it do not have the keys.
+type Correlation struct {
+	ExternalID string            `json:"external_id,omitempty" doc:"The id that the POS gave it; only where it gave one" example:"receipt-4711"`
+	Metadata   map[string]string `json:"metadata,omitempty" doc:"What the POS gave with it; only where it gave something" example:"{\"till\":\"3\"}"`
+}
+
+// CorrelationOf returns what the POS gave a session to know it by, as the wire shows it; without any keys for nil.
+func CorrelationOf(c *lanes.Correlation) Correlation {
+	if c == nil {
+		return Correlation{}
+	}
+	return Correlation(*c)
 }
 
 // ViewOf returns a session as version 2 shows it.
@@ -27,6 +43,7 @@ func ViewOf(s *lanes.SessionView) SessionView {
 	view := SessionView{
 		ID: s.ID, Lane: s.Lane, Group: s.Group, Duration: s.Minutes,
 		BeganAt: endpoint.OptionalStamp(s.Began), CreatedAt: endpoint.Stamp(s.Created), Purchasing: s.Purchasing,
+		Correlation: CorrelationOf(s.Correlation),
 	}
 	if s.Began != nil {
 		view.Remaining = new(Minutes(s.Remaining))
@@ -49,7 +66,7 @@ type Sale struct {
 // ReadSale returns the reader of a sale. The versions differ in the key of the customer's name.
 func ReadSale(customer string) func(*endpoint.Input) Sale {
 	return func(in *endpoint.Input) Sale {
-		return Sale{
+		sale := Sale{
 			Command: lanes.Create{
 				Customer: in.Text(customer, 1, 200, "Name of the customer; it is trimmed, and has no control characters", "Jo Smith"),
 				Group:    in.ID("group_id", "Access group", ExampleGroup),
@@ -61,6 +78,16 @@ func ReadSale(customer string) func(*endpoint.Input) Sale {
 			},
 			Lane: in.ID("lane_id", "Lane for the session", ExampleLane),
 		}
+		given := lanes.Correlation{
+			ExternalID: in.OptionalText("external_id", 1, lanes.MaxExternalID, "The POS's own id of the session, to find it by; it is "+
+				"trimmed, has no control characters, and need not be unique", "receipt-4711"),
+			Metadata: in.Pairs("metadata", lanes.MaxMetadata, lanes.MaxMetadataBytes, "What the POS wants to read again with the session: "+
+				"texts by name, none with a control character, names and values together of at most 2048 bytes", map[string]string{"till": "3"}),
+		}
+		if given.ExternalID != "" || len(given.Metadata) > 0 {
+			sale.Command.Correlation = &given
+		}
+		return sale
 	}
 }
 
@@ -119,10 +146,21 @@ func readMove(in *endpoint.Input) move {
 	}
 }
 
-// Sessions returns the handler that responds with the active sessions, as show returns them.
-func Sessions[Out any](h Handlers, show func([]*lanes.SessionView) Out) func(context.Context, endpoint.Empty) (Out, error) {
-	return endpoint.WithTarget(h.RangeOf, func(_ context.Context, r Range, _ endpoint.Empty) (Out, error) {
-		return show(r.Sessions()), nil
+// ReadExternalID reads the external id of the sessions that are asked for; empty: all are.
+func ReadExternalID(in *endpoint.Input) string {
+	return in.QueryFilter("external_id", lanes.MaxExternalID, "Only the sessions that the POS gave this id")
+}
+
+// Sessions returns the handler that responds with the active sessions with an external id, as show returns them.
+func Sessions[Out any](h Handlers, show func([]*lanes.SessionView) Out) func(context.Context, string) (Out, error) {
+	return endpoint.WithTarget(h.RangeOf, func(_ context.Context, r Range, externalID string) (Out, error) {
+		sessions := r.Sessions()
+		if externalID != "" {
+			sessions = slices.DeleteFunc(slices.Clone(sessions), func(s *lanes.SessionView) bool {
+				return s.Correlation.IDOrNone() != externalID
+			})
+		}
+		return show(sessions), nil
 	})
 }
 

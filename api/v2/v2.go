@@ -42,6 +42,8 @@ type Range interface {
 	FollowEvents() (saved uint64, next func() (events []lanes.Logged, wake <-chan struct{}))
 	// Ended is closed when the range stops here, or another process owns it.
 	Ended() <-chan struct{}
+	// HistoryOf is History of the sessions with that external id.
+	HistoryOf(ctx context.Context, externalID string, after uint64, limit int) ([]lanes.Ended, error)
 }
 
 // Handlers respond for the range that the request was authenticated for.
@@ -68,7 +70,7 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 		),
 		endpoint.Group("Sessions", "Sell lane time, change it, end it.",
 			endpoint.Handle("GET", "/sessions", 200, "The active sessions, in the display order of their lanes",
-				endpoint.NoInput, Sessions(h, appendViews), "starting", "not_owner").
+				ReadExternalID, Sessions(h, appendViews), "starting", "not_owner").
 				Describe("Sessions made at the control screen are among them. Without a webhook, poll this every 30 to 60 seconds."),
 			endpoint.Handle("GET", "/sessions/{id}", 200, "One active session", readID, endpoint.WithTarget(h.RangeOf, session),
 				"starting", "not_owner", "session_not_found", "session_ended", "store_unavailable"),
@@ -104,7 +106,7 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 				Describe("In the order of the log per lane. One request looks at 10,000 events at most: with `next` in the answer there are more, "+
 					"behind that cursor. Purchases, and events whose delivery has not ended, are left out."),
 			endpoint.Handle("GET", "/history", 200, "The ended sessions behind a cursor, in the order in which they ended",
-				readPage, endpoint.WithTarget(h.RangeOf, history), "starting", "not_owner", "store_unavailable"),
+				readHistoryPage, endpoint.WithTarget(h.RangeOf, history), "starting", "not_owner", "store_unavailable"),
 		),
 	)
 }

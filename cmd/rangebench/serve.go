@@ -30,7 +30,7 @@ func serveAll(g *gateway, r *actors.Range) (server *http.Server, address string,
 	}
 	id := r.Layout().Range
 	return serve(api.New(api.Settings{
-		Credentials: api.Credentials{id: {sha256.Sum256([]byte(posToken))}},
+		Credentials: api.Credentials{id: {{Digest: sha256.Sum256([]byte(posToken))}}},
 		Range:       func(id uuid.UUID) (v2.Range, error) { return g.Range(id) },
 		Screens: api.Screens{
 			Staff:    map[uuid.UUID]control.RangeStaff{id: {Members: map[string]control.Member{viewerName: {PINHash: pin}}}},

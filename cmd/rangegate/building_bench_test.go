@@ -65,7 +65,7 @@ func manyRanges(ranges, lanesPerRange int) config.Config {
 	c.HTTP.Limits = config.Limits{Requests: &limit, Burst: &limit, Failures: &limit, Waiting: &limit}
 	for i := range ranges {
 		r := config.Range{
-			ID: uuid.New(), Name: fmt.Sprintf("Range %d", i), LinkGrace: 30 * time.Second, Tokens: []config.Secret{config.Secret(uuid.NewString())},
+			ID: uuid.New(), Name: fmt.Sprintf("Range %d", i), LinkGrace: 30 * time.Second, Tokens: []config.RangeToken{{Token: config.Secret(uuid.NewString())}},
 			Webhook: &config.Webhook{
 				URL: fmt.Sprintf("https://pos-%d.example/webhook", i), Secrets: []config.Secret{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"},
 				Timeout: 10 * time.Second, Concurrency: 16, Queue: 10_000,

@@ -35,7 +35,7 @@ func TestThePreflightBesideARunningGateway(t *testing.T) {
 	text, err := yaml.Marshal(cfg)
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "rangegate.yaml")
-	token := cfg.Ranges[0].Tokens[0].Reveal()
+	token := cfg.Ranges[0].Tokens[0].Token.Reveal()
 	require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "'***'", token)), 0o600))
 
 	var out, table strings.Builder

@@ -43,7 +43,7 @@ func (p playground) Run(t *terminal) error {
 	if err := config.Override(&cfg, t.environ); err != nil {
 		return misconfigured{err}
 	}
-	token := cfg.Ranges[0].Tokens[0].Reveal() // run keeps its digest only
+	token := cfg.Ranges[0].Tokens[0].Token.Reveal() // run keeps its digest only
 	return run(t, program{config: cfg, shooters: true, listening: func(urls addresses) { p.welcome(t, cfg, urls, integrator, token) }})
 }
 

@@ -67,7 +67,7 @@ func (g *ownedGateway) call(method, url, token, body string) (int, string) {
 	request.Header.Set("Token", token)
 	g.mu.Lock()
 	for _, r := range g.config.Ranges {
-		if slices.Contains(r.Tokens, config.Secret(token)) {
+		if slices.ContainsFunc(r.Tokens, func(t config.RangeToken) bool { return t.Token == config.Secret(token) }) {
 			request.Header.Set("Range-Id", r.ID.String())
 		}
 	}
@@ -121,8 +121,8 @@ func TestOwnership(t *testing.T) {
 			where(t, &cfg)
 			other := config.Playground(1, t.TempDir(), "127.0.0.1:0", "http://127.0.0.1:1").Ranges[0]
 			const first, second = "22222222-2222-4222-8222-222222222222", "22222222-2222-4222-8222-2222222222aa"
-			cfg.Ranges[0].Tokens, cfg.Ranges[0].Webhook = []config.Secret{first}, nil
-			other.ID, other.Tokens, other.Webhook = uuid.New(), []config.Secret{second}, nil
+			cfg.Ranges[0].Tokens, cfg.Ranges[0].Webhook = []config.RangeToken{{Token: first}}, nil
+			other.ID, other.Tokens, other.Webhook = uuid.New(), []config.RangeToken{{Token: second}}, nil
 			other.Lanes[0].ID, other.Lanes[0].ScreenKey = uuid.New(), ""
 
 			g := startOwned(t, cfg)

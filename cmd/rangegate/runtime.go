@@ -273,15 +273,17 @@ func operationsTokens(c config.Config) api.OperationsTokens {
 	return digests
 }
 
-// credentials returns the digest of every token by range.
+// credentials returns every token by range.
 func credentials(c config.Config) api.Credentials {
-	digests := api.Credentials{}
+	all := api.Credentials{}
 	for _, r := range c.Ranges {
 		for _, token := range r.Tokens {
-			if digest, problem := config.TokenDigest(token); problem == "" {
-				digests[r.ID] = append(digests[r.ID], digest)
+			if digest, problem := config.TokenDigest(token.Token); problem == "" {
+				all[r.ID] = append(all[r.ID], api.Credential{
+					Digest: digest, Name: strings.TrimSpace(token.Name), ReadOnly: token.Scope == config.ScopeRead,
+				})
 			}
 		}
 	}
-	return digests
+	return all
 }

@@ -31,6 +31,7 @@ import (
 	"rangegate/config"
 	"rangegate/lanes/link/sim"
 	"rangegate/lanes/link/websocket"
+	"rangegate/lanes/link/websocket/frame"
 	"rangegate/webhook"
 )
 
@@ -104,11 +105,13 @@ func (s *service) activate(next *gatewayRuntime) {
 		Simulate:    func(id uuid.UUID) (simulate.Range, error) { return s.gateway.Range(id) },
 		Products:    func(id uuid.UUID) (simulate.Products, error) { return next.products(id) },
 		Screens:     s.screens(next),
+		LaneLink:    frame.Schema(),
 		Router:      s.router,
 		Limits: api.Limits{
 			PerSecond: int(*limits.Requests), Burst: int(*limits.Burst), FailuresPerMinute: int(*limits.Failures), Waiting: int(*limits.Waiting),
 		},
 		Limiters: s.limiters,
+		Origins:  public.Origins(),
 		Proxies:  public.Proxies(),
 		Traffic:  s.traffic,
 		Log:      s.log,

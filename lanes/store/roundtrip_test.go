@@ -124,8 +124,17 @@ func sessions() *rapid.Generator[lanes.Session] {
 		if rapid.Bool().Draw(t, "buys") {
 			s.Purchase = new(purchases().Draw(t, "purchase"))
 		}
+		s.Correlation = correlations().Draw(t, "correlation")
 		return s
 	})
+}
+
+// correlations draws nil too.
+func correlations() *rapid.Generator[*lanes.Correlation] {
+	metadata := rapid.OneOf(rapid.Just[map[string]string](nil), rapid.MapOfN(names(), names(), 1, 3))
+	return rapid.OneOf(rapid.Just[*lanes.Correlation](nil), rapid.Custom(func(t *rapid.T) *lanes.Correlation {
+		return &lanes.Correlation{ExternalID: names().Draw(t, "external id"), Metadata: metadata.Draw(t, "metadata")}
+	}))
 }
 
 func purchases() *rapid.Generator[lanes.Purchase] {
@@ -183,7 +192,7 @@ func events() *rapid.Generator[lanes.Logged] {
 			Cursor: cursors().Draw(t, "cursor"), Simulated: rapid.Bool().Draw(t, "simulated"), Trace: names().Draw(t, "trace"),
 			Event: lanes.Event{
 				ID: ids().Draw(t, "event"), Kind: lanes.Kind(names().Draw(t, "kind")), Session: ids().Draw(t, "session"),
-				Lane: ids().Draw(t, "lane"), At: instants().Draw(t, "at").Wall, Items: items().Draw(t, "items"),
+				Lane: ids().Draw(t, "lane"), At: instants().Draw(t, "at").Wall, Items: items().Draw(t, "items"), Correlation: correlations().Draw(t, "correlation"),
 			},
 		}
 		if rapid.Bool().Draw(t, "attempted") {

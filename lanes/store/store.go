@@ -42,6 +42,8 @@ type Store interface {
 	Events(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Logged, error)
 	// History reads the ended sessions behind the cursor, oldest first. 0 is before the first.
 	History(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Ended, error)
+	// HistoryOf is History of the sessions with that external id, which is not empty. Sessions without it are not read.
+	HistoryOf(ctx context.Context, rangeID uuid.UUID, externalID string, after uint64, limit int) ([]lanes.Ended, error)
 	// Acts reads the acts of staff behind the cursor, oldest first. 0 is before the first.
 	Acts(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Act, error)
 	// Close waits for calls that have begun, and releases everything. The store cannot be used afterwards.

@@ -1,9 +1,13 @@
-// Package trace carries a request's trace id from the API to the log line about its delivery. Nothing else depends on it.
+// Package trace carries from the API what is recorded of a request: its trace id, and the name of the credential that it came with.
+// Nothing else depends on either.
 package trace
 
 import "context"
 
-type key struct{}
+type (
+	key struct{}
+	who struct{}
+)
 
 // With returns ctx with the trace id, 32 hexadecimal digits; empty for what no request has caused.
 func With(ctx context.Context, id string) context.Context {
@@ -17,4 +21,15 @@ func With(ctx context.Context, id string) context.Context {
 func ID(ctx context.Context) string {
 	id, _ := ctx.Value(key{}).(string)
 	return id
+}
+
+// WithWho returns ctx with the name of the POS's token.
+func WithWho(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, who{}, name)
+}
+
+// Who is the name of the POS's token that the request of ctx came with, empty when it has none.
+func Who(ctx context.Context) string {
+	name, _ := ctx.Value(who{}).(string)
+	return name
 }

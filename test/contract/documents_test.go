@@ -25,6 +25,7 @@ func TestTheDocumentsPassTheLinter(t *testing.T) {
 	for name, path := range map[string]string{
 		"v1.json":       support.V1 + "/openapi.json",
 		"v2.json":       support.V2 + "/openapi.json",
+		"v2-3.0.json":   support.V2 + "/openapi-3.0.json",
 		"products.json": support.V2 + "/products.openapi.json",
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), served(t, playground.API+path), 0o600))

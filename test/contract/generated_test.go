@@ -18,11 +18,14 @@ import (
 // Specmatic reads a document, makes of each operation as many requests as its schemas have edges, right ones and wrong
 // ones, and checks that the right ones succeed as the document says, and that the wrong ones are refused as it says.
 func TestGeneratedRequests(t *testing.T) {
-	for name, prefix := range map[string]string{"version 1": support.V1, "version 2": support.V2} {
+	for name, path := range map[string]string{
+		"version 1": support.V1 + "/openapi.json", "version 2": support.V2 + "/openapi.json",
+		"version 2 in OpenAPI 3.0": support.V2 + "/openapi-3.0.json",
+	} {
 		t.Run(name, func(t *testing.T) {
 			java, jar := support.Program(t, "java"), module(t, "specmatic/specmatic.jar")
 			playground := support.Playground(t).Ready()
-			document := served(t, playground.API+prefix+"/openapi.json")
+			prefix, document := path[:len(support.V2)], served(t, playground.API+path)
 			fixture := newFixture(t, playground)
 			t.Log(specmatic(t, java, jar, document, fixture.URL+prefix))
 			for _, operation := range operations(t, document) {

@@ -13,6 +13,7 @@ package screens
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -73,6 +74,12 @@ func TestWhoMayNot(t *testing.T) {
 	play(t, "refused")
 }
 
+// A POS that is a page of another origin calls the API, if the configuration names that origin; a page of any other does not.
+func TestAPOSInABrowser(t *testing.T) {
+	t.Parallel()
+	play(t, "browserpos", func(f *fixture, world string) { f.config.HTTP = fmt.Sprintf("cors: {origins: [%q]}", world) })
+}
+
 // How the actors are, as an operator sees it: the whole tree, what is not in order, one lane with its latest commands.
 func TestThePageOfTheActors(t *testing.T) {
 	t.Parallel()
@@ -114,13 +121,13 @@ type sceneLane struct {
 	Key string `json:"key"`
 }
 
-// play has the story played at a range of its own.
-func play(t *testing.T, story string) {
-	playAt(t, story, func(*fixture) (front string) { return "" })
+// play has the story played at a range of its own, whose configuration change may change. world is the origin of other pages.
+func play(t *testing.T, story string, change ...func(f *fixture, world string)) {
+	playAt(t, story, func(*fixture) (front string) { return "" }, change...)
 }
 
 // playAt is play with what inFront starts in front of the gateway.
-func playAt(t *testing.T, story string, inFront func(f *fixture) (front string)) {
+func playAt(t *testing.T, story string, inFront func(f *fixture) (front string), change ...func(f *fixture, world string)) {
 	node, chromium := support.Program(t, "node"), support.Program(t, "chromium")
 	for _, installed := range []string{"playwright-core", "@axe-core/playwright"} {
 		if _, err := os.Stat("node_modules/" + installed); err != nil {
@@ -128,9 +135,13 @@ func playAt(t *testing.T, story string, inFront func(f *fixture) (front string))
 		}
 	}
 	f := newFixture(t)
+	world := f.world()
+	for _, change := range change {
+		change(f, world)
+	}
 	f.serve()
 	scene := scene{
-		API: f.gateway.API, Operations: f.gateway.Operations, Operator: support.Operator, World: f.world(), Range: support.RangeID, Token: support.Token, PIN: pin,
+		API: f.gateway.API, Operations: f.gateway.Operations, Operator: support.Operator, World: world, Range: support.RangeID, Token: support.Token, PIN: pin,
 		Front: inFront(f), AnotherRange: otherRange, AnotherLane: otherLane, Chromium: chromium, Kept: kept(t),
 	}
 	for n := range laneCount {

@@ -35,7 +35,7 @@ export class Acts {
     if (!detail) {
       return "";
     }
-    if (["create", "modify", "make_up"].includes(what)) {
+    if (["create", "modify", "set_duration", "make_up"].includes(what)) {
       return t("minutes_exact", { n: detail });
     }
     if (what === "offer" && SALES.includes(detail)) {

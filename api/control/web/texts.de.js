@@ -247,6 +247,7 @@ export default {
   "act.resume": "fortgesetzt",
   "act.stop": "gestoppt",
   "act.modify": "Zeit geändert",
+  "act.set_duration": "Zeit gesetzt",
   "act.move": "umgezogen",
   "act.offer": "Verkauf geändert",
   "act.make_up": "verlorene Zeit geklärt",

@@ -247,6 +247,7 @@ export default {
   "act.resume": "resumed",
   "act.stop": "stopped",
   "act.modify": "time changed",
+  "act.set_duration": "time set",
   "act.move": "moved",
   "act.offer": "sale changed",
   "act.make_up": "lost time settled",

@@ -176,7 +176,7 @@ func newFlush(b store.Batch, r store.Retention, replicas int) (*write, error) {
 	addOptional(&a, b.Checkpoint)
 	addOptional(&a, b.Holds)
 	a.addNumbers(len(b.Lanes), len(b.Keys), len(b.Forget), len(b.Events), count(b.Events, isPending))
-	a.addNumbers(len(b.Ended), count(b.Ended, hasName), len(b.Acts))
+	a.addNumbers(len(b.Ended), count(b.Ended, hasName), count(b.Ended, hasExternalID), len(b.Acts))
 	for _, lane := range b.Lanes {
 		a.add(lane.ID.String())
 		a.addRecord(lane)
@@ -242,7 +242,7 @@ func (a *arguments) addEvents(events []lanes.Logged) {
 func isPending(event lanes.Logged) bool { return event.Pending() }
 
 // addEnded adds cursor and record of each session, without the customer's name, then the order entries, then session ids
-// with cursors, then cursors with names.
+// with cursors, then cursors with names, then the entries of external ids with their scores.
 func (a *arguments) addEnded(sessions []lanes.Ended) {
 	for _, ended := range sessions {
 		ended.Session.Customer = ""
@@ -260,9 +260,20 @@ func (a *arguments) addEnded(sessions []lanes.Ended) {
 			a.add(decimal(ended.Cursor), ended.Session.Customer)
 		}
 	}
+	for _, ended := range sessions {
+		if hasExternalID(ended) {
+			a.add("0", externalEntry(ended.Session.Correlation.ExternalID, paddedCursor(ended.Cursor))) // score and member
+		}
+	}
 }
 
 func hasName(ended lanes.Ended) bool { return ended.Session.Customer != "" }
+
+func hasExternalID(ended lanes.Ended) bool { return ended.Session.Correlation.IDOrNone() != "" }
+
+// externalEntry is the member of an ended session in the sorted set of external ids. An external id has no control character, so
+// that no other id begins like this one.
+func externalEntry(externalID, padded string) string { return externalID + "\x00" + padded }
 
 // count returns how many values match.
 func count[T any](values []T, match func(T) bool) (n int) {

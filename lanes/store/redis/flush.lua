@@ -53,7 +53,7 @@ local function next_number()
 end
 local lane_count, answer_count, forget_count = next_number(), next_number(), next_number()
 local event_count, pending_count = next_number(), next_number()
-local ended_count, name_count, act_count = next_number(), next_number(), next_number()
+local ended_count, name_count, external_count, act_count = next_number(), next_number(), next_number(), next_number()
 
 -- Gives a command a part of a list, a thousand values at a time: the cost of a command, here and in the append-only file,
 -- is paid once for many values. Lua's stack has room for some thousands.
@@ -105,6 +105,7 @@ if ended_count > 0 then -- in few flushes
   append(history, history_order, ended_count)
   write('HSET', sessions, 2 * ended_count)
   write('HSET', names, 2 * name_count)
+  write('ZADD', external_ids, 2 * external_count)
 end
 for _ = 1, act_count do
   local entry = next_argument()
@@ -154,6 +155,17 @@ local trimmed_sessions = {}
 for i, session in ipairs(session_ids) do
   if redis.call('HGET', sessions, session) == trimmed_ended[i] then
     trimmed_sessions[#trimmed_sessions + 1] = session
+  end
+end
+-- Most ranges have no external ids. The record names the id; of one that cannot be read the entry stays.
+if #trimmed_ended > 0 and redis.call('TYPE', external_ids).ok ~= 'none' then
+  for _, cursor in ipairs(trimmed_ended) do
+    local record = redis.call('HGET', history, cursor)
+    local readable, ended = pcall(cjson.decode, record or '')
+    local given = readable and type(ended) == 'table' and type(ended.session) == 'table' and ended.session.correlation
+    if type(given) == 'table' and type(given.external_id) == 'string' then
+      redis.call('ZREM', external_ids, given.external_id .. '\0' .. string.rep('0', 20 - #cursor) .. cursor)
+    end
   end
 end
 send('HDEL', history, trimmed_ended, 1, #trimmed_ended)

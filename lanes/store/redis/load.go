@@ -29,6 +29,7 @@ type rangeKeys struct {
 	sessions     string // hash: session id → its cursor in the history
 	names        string // hash: cursor in the history → the customer's name, until its term ends
 	acts         string // sorted set: the order entries of the acts of staff, each with its record
+	externalIDs  string // sorted set: the external ids in the history, each with a padded cursor (externalEntry)
 }
 
 // keysOf names the keys of a range. The braces make a hash tag: a cluster keeps all keys of a range on one node.
@@ -46,7 +47,7 @@ func keysWithPrefix(prefix string) rangeKeys {
 		meta: prefix + "meta", lanes: prefix + "lanes", answers: prefix + "answers",
 		events: prefix + "events", eventsOrder: prefix + "events:order", pending: prefix + "pending",
 		history: prefix + "history", historyOrder: prefix + "history:order", sessions: prefix + "sessions",
-		names: prefix + "names", acts: prefix + "acts",
+		names: prefix + "names", acts: prefix + "acts", externalIDs: prefix + "external_ids",
 	}
 }
 
@@ -54,7 +55,7 @@ func keysWithPrefix(prefix string) rangeKeys {
 func (k rangeKeys) list() []string {
 	return []string{
 		k.meta, k.lanes, k.answers, k.events, k.eventsOrder, k.pending,
-		k.history, k.historyOrder, k.sessions, k.names, k.acts,
+		k.history, k.historyOrder, k.sessions, k.names, k.acts, k.externalIDs,
 	}
 }
 
@@ -162,6 +163,27 @@ func (s *Store) History(ctx context.Context, rangeID uuid.UUID, after uint64, li
 		return nil, err
 	}
 	return s.decodeEnded(rangeID, r.list(1))
+}
+
+// HistoryOf reads the ended sessions with the external id behind the cursor, oldest first.
+func (s *Store) HistoryOf(ctx context.Context, rangeID uuid.UUID, externalID string, after uint64, limit int) ([]lanes.Ended, error) {
+	if limit <= 0 {
+		return nil, nil
+	}
+	r, err := s.run(ctx, pageScript, rangeID, "external", paddedCursor(after), strconv.Itoa(limit), externalEntry(externalID, ""))
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.decodeEnded(rangeID, r.list(1))
+	if err != nil {
+		return nil, err
+	}
+	for _, ended := range found {
+		if ended.Session.Correlation.IDOrNone() != externalID {
+			return nil, s.corrupt(keysOf(rangeID).externalIDs+" "+paddedCursor(ended.Cursor), errWrongName)
+		}
+	}
+	return found, nil
 }
 
 // Ended finds a session in the history: store.ErrNotFound.

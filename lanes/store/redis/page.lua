@@ -1,8 +1,28 @@
--- Reads the log ARGV[1] behind the padded cursor ARGV[2], oldest first, at most ARGV[3] records.
+-- Reads the log ARGV[1] behind the padded cursor ARGV[2], oldest first, at most ARGV[3] records. Of the log 'external', the history,
+-- it reads those whose external id is in ARGV[4], the beginning of their entries (externalEntry in flush.go).
 --   {'read', {cursor, record, ...}}, of the history {'read', {cursor, record, customer's name or '', ...}}
 --   {'layout', record, layout} | {'corrupt', record, reason}
 if layout_error then
   return layout_error
+end
+if ARGV[1] == 'external' then
+  local page = {}
+  local oldest = redis.call('ZRANGE', history_order, 0, 0)[1] or ':'
+  local found = redis.call('ZRANGEBYLEX', external_ids, '(' .. ARGV[4] .. ARGV[2], '[' .. ARGV[4] .. ':', 'LIMIT', 0, ARGV[3])
+  for _, entry in ipairs(found) do
+    local cursor = string.match(string.sub(entry, #ARGV[4] + 1), '^0*(%d+)$')
+    local record = cursor and redis.call('HGET', history, cursor)
+    local trimmed = cursor and string.sub(entry, -20) < oldest -- its record could not be read when it was trimmed
+    if not record and not trimmed then
+      return {'corrupt', external_ids .. ' ' .. string.sub(entry, -20), 'there is no such record'}
+    end
+    if record then
+      page[#page + 1] = cursor
+      page[#page + 1] = record
+      page[#page + 1] = redis.call('HGET', names, cursor) or ''
+    end
+  end
+  return {'read', page}
 end
 local order, records, has_names = events_order, events, false
 if ARGV[1] == 'history' then

@@ -2,9 +2,10 @@
 local meta, lanes, answers = KEYS[1], KEYS[2], KEYS[3]
 local events, events_order, pending = KEYS[4], KEYS[5], KEYS[6]
 local history, history_order, sessions, names, acts = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
+local external_ids = KEYS[12]
 
 -- A key of another type would make a command fail in the middle of a write.
-local is_sorted_set = {[events_order] = true, [pending] = true, [history_order] = true, [acts] = true}
+local is_sorted_set = {[events_order] = true, [pending] = true, [history_order] = true, [acts] = true, [external_ids] = true}
 for _, key in ipairs(KEYS) do
   local kind = redis.call('TYPE', key).ok
   local wanted = is_sorted_set[key] and 'zset' or 'hash'

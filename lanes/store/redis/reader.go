@@ -262,6 +262,14 @@ func (r *rangeRead) readHistory() error {
 	if err != nil {
 		return err
 	}
+	entries, err := r.reads.ZRange(r.ctx, r.keys.externalIDs, 0, -1).Result()
+	if err := r.unlessWrongType(r.keys.externalIDs, err); err != nil {
+		return err
+	}
+	byExternalID := make(map[string]bool, len(entries))
+	for _, entry := range entries {
+		byExternalID[entry] = true
+	}
 	return r.readLog(r.keys.historyOrder, r.keys.history, "ended session ", func(entry, cursor, text string) store.Record {
 		record := recordOf[lanes.Ended]("ended session "+cursor, text)
 		ended, readable := record.Value.(lanes.Ended)
@@ -276,6 +284,8 @@ func (r *rangeRead) readHistory() error {
 			record.Err = errWrongName
 		case sessions[id] == "":
 			record.Err = fmt.Errorf("session %s would not be found by its id", id)
+		case hasExternalID(ended) && !byExternalID[externalEntry(ended.Session.Correlation.ExternalID, paddedCursor(ended.Cursor))]:
+			record.Err = fmt.Errorf("session %s would not be found by its external id", id)
 		}
 		return record
 	})

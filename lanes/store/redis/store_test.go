@@ -93,7 +93,7 @@ func (b bench) Copy(t *testing.T) func() {
 
 func (b bench) Wipe(t *testing.T) { require.NoError(t, b.admin.FlushAll(t.Context()).Err()) }
 
-// A range uses eleven keys, however old it is, and its memory stays bounded.
+// A range without external ids uses eleven keys, however old it is, and its memory stays bounded.
 func TestAMonthStaysUnderTheRetention(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

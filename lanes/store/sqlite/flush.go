@@ -155,6 +155,9 @@ func (tx *transaction) writeBatch(state *rangeState, batch store.Batch, rows []r
 			return err
 		}
 	}
+	if err := tx.writeExternalIDs(state, batch.Ended); err != nil {
+		return err
+	}
 	tx.written += len(rows) + len(batch.Forget)
 	for _, name := range batch.Forget {
 		if err := tx.deleteKey(state, name); err != nil {
@@ -375,7 +378,13 @@ func (tx *transaction) trimLog(
 		delete(state.oldest, table)
 	}
 	tx.written += deleted
-	return execute(tx.writer, "DELETE FROM "+table+" WHERE range = ? AND position <= ?", state.number, rows[deleted-1].position)
+	last := rows[deleted-1].position
+	if table == "ended" {
+		if err := tx.trimExternalIDs(state, last); err != nil {
+			return err
+		}
+	}
+	return execute(tx.writer, "DELETE FROM "+table+" WHERE range = ? AND position <= ?", state.number, last)
 }
 
 // trimNames removes expired customers' names from the history. It skips a record that cannot be read.

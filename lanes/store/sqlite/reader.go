@@ -162,7 +162,11 @@ func (r *Reader) readTable(table string, state *rangeState, visit func(store.Rec
 	}
 	var visitErr error
 	err := eachRow(r.conn, table, state.Range, text, func(found row) error {
-		visitErr = visit(recordOf(found))
+		record := recordOf(found)
+		if table == "ended" && record.Err == nil {
+			record.Err = r.checkExternalID(state, record)
+		}
+		visitErr = visit(record)
 		return visitErr
 	}, args...)
 	if err != nil && visitErr == nil {

@@ -76,6 +76,8 @@ func Run(t *testing.T, fresh func(t *testing.T) Bench) {
 		{"the event log is read page by page", pagesOfEvents},
 		{"the history is read page by page", pagesOfHistory},
 		{"an ended session is found by its id, in its range", endedByID},
+		{"what a POS knows a session by survives exactly", correlationsSurvive},
+		{"ended sessions are found by their external id, in their range", historyByExternalID},
 		{"the acts of staff are read page by page", pagesOfActs},
 		{"an act that is flushed twice is stored once", actsFlushedTwice},
 
@@ -86,6 +88,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Bench) {
 		{"records over the cap are trimmed, the oldest first", trimsExcess},
 		{"no pending event is trimmed, nor one behind it", pendingRemains},
 		{"names are trimmed before their sessions", namesAreTrimmed},
+		{"external ids are trimmed with their sessions", externalIDsAreTrimmed},
 		{"the names of staff remain", staffNamesRemain},
 		{"cursors never fall, although all records were trimmed", cursorsNeverFall},
 

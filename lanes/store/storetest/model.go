@@ -87,6 +87,9 @@ func (m *model) want() saved {
 	return saved{Recovered: normalize(r), Events: log, History: history, Acts: acts}
 }
 
+// externalIDs are what sessions are drawn with; most have none.
+var externalIDs = []string{"", "a", "a:", "00000000000000000001"}
+
 // draw returns a random next batch of the range.
 func (m *model) draw(t *rapid.T, lanePool []uuid.UUID) store.Batch {
 	b := m.batch()
@@ -120,7 +123,11 @@ func (m *model) draw(t *rapid.T, lanePool []uuid.UUID) store.Batch {
 	}
 	for cursor := stored.Recovered.LastEnded; rapid.Bool().Draw(t, "another ended"); {
 		cursor += gap.Draw(t, "gap")
-		b.Ended = append(b.Ended, ended(cursor, rapid.String().Draw(t, "customer")))
+		session := ended(cursor, rapid.String().Draw(t, "customer"))
+		if id := rapid.SampledFrom(externalIDs).Draw(t, "external id"); id != "" {
+			session.Session.Correlation = &lanes.Correlation{ExternalID: id}
+		}
+		b.Ended = append(b.Ended, session)
 	}
 	if b.Refill { // a refill repeats stored acts
 		for _, act := range stored.Acts {
@@ -213,7 +220,17 @@ func behavesLikeTheModel(s *fixture) {
 			"reopen": func(*rapid.T) { s.reopen() },
 			"": func(t *rapid.T) {
 				m := pick(t)
-				require.Equal(t, m.want(), m.saved())
+				want := m.want()
+				require.Equal(t, want, m.saved())
+				for _, id := range externalIDs[1:] {
+					byID := []lanes.Ended{}
+					for _, ended := range want.History {
+						if ended.Session.Correlation.IDOrNone() == id {
+							byID = append(byID, ended)
+						}
+					}
+					require.Equal(t, byID, m.historyOf(id))
+				}
 			},
 		})
 	})

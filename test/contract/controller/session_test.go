@@ -12,11 +12,12 @@ import (
 
 func TestMain(m *testing.M) { support.Run(m) }
 
-// A whole session, with everything that a controller does and is told.
+// A whole session, with everything that a controller does and is told. All that is said keeps the schema that the gateway serves.
 func TestAWholeSession(t *testing.T) {
 	lane := start(t)
+	conversation := record(t, fmt.Sprintf("ws://127.0.0.1:%d/lane", lane.port))
 	gateway := support.NewConfig(t,
-		[]string{support.Lane(1, support.Link(fmt.Sprintf("ws://127.0.0.1:%d/lane", lane.port), key))},
+		[]string{support.Lane(1, support.Link(conversation.Address, key))},
 		"purchasing: true", "link_grace: 100ms", support.NewReceiver(t).Setting()).Serve(t)
 	pos := gateway.POS()
 	waitStatus := func(text string) {
@@ -62,4 +63,15 @@ func TestAWholeSession(t *testing.T) {
 
 	pos.Command(session, "/stop")
 	lane.waitShown("a stopped lane has stopped", func(s shown) bool { return !s.Open && s.Session == nil })
+
+	said := conversation.said()
+	require.Empty(t, broken(t, gateway, said))
+	counted := kinds(t, said)
+	for _, kind := range []string{
+		"gateway hello", "gateway state", "gateway ack", "controller hello", "controller applied", "controller report entered",
+		"controller report help", "controller report carrier_hit", "controller report purchase", "controller report fault",
+		"controller report fault_cleared",
+	} {
+		require.Positive(t, counted[kind], "%s: %v", kind, counted)
+	}
 }

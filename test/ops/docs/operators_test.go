@@ -61,6 +61,8 @@ func keysOf(t reflect.Type, path string) (keys []string) {
 		return []string{path, path + "_file"}
 	case t.Kind() == reflect.Slice && t.Elem() == secret:
 		return []string{path + "[]", path + "_file"}
+	case t == reflect.TypeFor[[]config.RangeToken](): // each a text, or a section
+		return append(keysOf(t.Elem(), path+"[]"), path+"[]", path+"_file")
 	case t.Kind() == reflect.Pointer:
 		return keysOf(t.Elem(), path)
 	case t.Kind() == reflect.Slice:

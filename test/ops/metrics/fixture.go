@@ -40,8 +40,10 @@ func start(t *testing.T) *fixture {
 	for n := 1; n <= 3; n++ {
 		lanes = append(lanes, f.controllers.Lane(n, "screen_key: "+screenKey(n)))
 	}
-	f.Gateway = support.NewConfig(t, lanes,
-		"purchasing: true", "link_grace: 100ms", integrator.Setting(), integrator.ProductsSetting()).Serve(t)
+	config := support.NewConfig(t, lanes,
+		"purchasing: true", "link_grace: 100ms", integrator.Setting(), integrator.ProductsSetting())
+	config.Ranges[0].Tokens = []string{"{token: " + support.Token + ", name: till 1}"}
+	f.Gateway = config.Serve(t)
 	return f
 }
 

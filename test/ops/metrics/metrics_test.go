@@ -30,6 +30,7 @@ var promised = map[string]struct{ kind, labels string }{
 	"lanes_unsaved":                  {"gauge", "range"},
 	"sessions":                       {"gauge", "phase range"},
 	"lane_commands_total":            {"counter", "command result"},
+	"token_commands_total":           {"counter", "command range result token"},
 	"lane_command_seconds":           {"histogram", "command"},
 	"timer_lateness_seconds":         {"histogram", ""},
 	"idempotency_keys":               {"gauge", "range"},
@@ -207,12 +208,13 @@ func TestMetrics(t *testing.T) {
 			`rangegate_events_total{kind="sessionStarted",outcome="delivered"}`:                      2,
 			`rangegate_lane_command_seconds_count{command="create"}`:                                 2,
 			`rangegate_lane_commands_total{command="pause",result="ok"}`:                             2,
+			`rangegate_token_commands_total{command="pause",R,result="ok",token="till 1"}`:           2,
 			`rangegate_screen_streams{screen="lane"}`:                                                1,
 			`rangegate_screen_streams{screen="control"}`:                                             0,
 			`rangegate_actor_restarts_total{kind="lane"}`:                                            0,
 			`rangegate_http_requests_total{method="POST",route="/api/v2/pos/sessions",status="201"}`: 2,
 		} {
-			series = strings.NewReplacer("{R", `{range="`+support.RangeID+`"`, ",R}", `,range="`+support.RangeID+`"}`).Replace(series)
+			series = strings.NewReplacer("{R", `{range="`+support.RangeID+`"`, ",R}", `,range="`+support.RangeID+`"}`, ",R,", `,range="`+support.RangeID+`",`).Replace(series)
 			shown, found := scraped.Series[series]
 			require.True(t, found, series)
 			require.Equal(t, value, shown, series)

@@ -80,10 +80,14 @@ func pointerOrNil(id uuid.UUID) *uuid.UUID {
 
 // object is a JSON object that is decoded. Each method reads one key and states its rule; the first broken rule is kept. Keys
 // are case-sensitive (encoding/json alone accepts SEQ for seq), and null means that a key is missing.
+//
+// With a shape nothing is decoded: the methods note their rules there instead, for the schema (schema.go). A reader therefore reads the
+// same keys whatever their values are, but for those in ifGiven and ifEqual.
 type object struct {
 	values map[string]json.RawMessage
 	prefix string // the key of the object with a dot; empty for a message
 	first  *error // the first broken rule
+	shape  *shape // nil: values are decoded
 }
 
 func parse(text []byte) object {
@@ -108,12 +112,20 @@ func (o object) fail(key, rule string) {
 	}
 }
 
+// has reports whether the key is there. The schema then lets it be missing or null.
 func (o object) has(key string) bool {
+	if o.shape != nil {
+		o.shape.optional[key] = true
+		return true
+	}
 	raw, found := o.values[key]
 	return found && string(raw) != "null"
 }
 
 func (o object) text(key string) string {
+	if o.notes(key, textRule) {
+		return ""
+	}
 	var text *string
 	if json.Unmarshal(o.values[key], &text) != nil || text == nil {
 		o.fail(key, "text")
@@ -129,8 +141,41 @@ func (o object) optionalText(key string) string {
 	return o.text(key)
 }
 
+// name reads a text that is not empty.
+func (o object) name(key string) string {
+	if o.notes(key, nameRule) {
+		return ""
+	}
+	text := o.text(key)
+	if text == "" {
+		o.fail(key, "a name")
+	}
+	return text
+}
+
+// note reads a text for people. It should have no more than 200 characters; a longer one is read all the same.
+func (o object) note(key string) string {
+	if o.notes(key, noteRule) {
+		return ""
+	}
+	return o.text(key)
+}
+
+// constant reads a number that can only be this one.
+func (o object) constant(key string, value uint64) {
+	if o.shape != nil {
+		o.notes(key, ruleOf("integer", "const", value))
+	} else if o.count(key, 0) != value {
+		o.fail(key, strconv.FormatUint(value, 10))
+	}
+}
+
 // oneOf reads a text that must be one of the values.
 func oneOf[T ~string](o object, key string, values ...T) T {
+	if o.shape != nil {
+		o.notes(key, wordsRule(values))
+		return values[0]
+	}
 	text := T(o.text(key))
 	if !slices.Contains(values, text) {
 		o.fail(key, fmt.Sprintf("one of %v", values))
@@ -139,6 +184,9 @@ func oneOf[T ~string](o object, key string, values ...T) T {
 }
 
 func (o object) flag(key string) bool {
+	if o.notes(key, flagRule) {
+		return false
+	}
 	switch string(o.values[key]) {
 	case "true":
 		return true
@@ -151,6 +199,10 @@ func (o object) flag(key string) bool {
 
 // count reads a whole number without sign, fraction or exponent.
 func (o object) count(key string, minimum uint64) uint64 {
+	if o.shape != nil {
+		o.notes(key, countRule(minimum, math.MaxUint64))
+		return minimum
+	}
 	n, err := strconv.ParseUint(string(o.values[key]), 10, 64)
 	if err != nil || n < minimum {
 		o.fail(key, fmt.Sprintf("a whole number from %d", minimum))
@@ -159,6 +211,9 @@ func (o object) count(key string, minimum uint64) uint64 {
 }
 
 func (o object) quantity(key string) int {
+	if o.notes(key, quantityRule) {
+		return 0
+	}
 	n, err := strconv.Atoi(string(o.values[key]))
 	if err != nil {
 		o.fail(key, "a whole number")
@@ -169,6 +224,10 @@ func (o object) quantity(key string) int {
 // duration reads a number of milliseconds.
 func (o object) duration(key string) time.Duration {
 	const maximum = uint64(math.MaxInt64 / time.Millisecond)
+	if o.shape != nil {
+		o.notes(key, countRule(0, maximum))
+		return 0
+	}
 	n := o.count(key, 0)
 	if n > maximum {
 		o.fail(key, "a time that is less than 292 years")
@@ -179,6 +238,9 @@ func (o object) duration(key string) time.Duration {
 
 // id reads a UUID with its hyphens; uuid.Parse alone accepts other forms.
 func (o object) id(key string) uuid.UUID {
+	if o.notes(key, idRule) {
+		return uuid.Nil
+	}
 	text := o.text(key)
 	id, err := uuid.Parse(text)
 	if err != nil || len(text) != len(uuid.Nil.String()) || id == uuid.Nil {
@@ -196,6 +258,9 @@ func (o object) optionalID(key string) uuid.UUID {
 }
 
 func (o object) object(key string) object {
+	if o.shape != nil {
+		return o.noteObject(key)
+	}
 	inner := object{prefix: o.prefix + key + ".", first: o.first}
 	if json.Unmarshal(o.values[key], &inner.values) != nil || inner.values == nil {
 		o.fail(key, "an object")
@@ -209,6 +274,56 @@ func (o object) list(key string) []json.RawMessage {
 		o.fail(key, "a list")
 	}
 	return list
+}
+
+// texts reads a list of texts.
+func (o object) texts(key string) (texts []string) {
+	if o.notes(key, listRule) {
+		return nil
+	}
+	for _, raw := range o.list(key) {
+		var text *string
+		if json.Unmarshal(raw, &text) != nil || text == nil {
+			o.fail(key, "a list of texts")
+			break
+		}
+		texts = append(texts, *text)
+	}
+	return texts
+}
+
+// each reads a list of objects, one call for each.
+func (o object) each(key string, read func(item object)) {
+	if o.shape != nil {
+		o.noteList(key, read)
+		return
+	}
+	for _, raw := range o.list(key) {
+		item := object{prefix: key + ".", first: o.first}
+		if json.Unmarshal(raw, &item.values) != nil || item.values == nil {
+			o.fail(key, "a list of objects")
+			break
+		}
+		read(item)
+	}
+}
+
+// ifGiven reads further keys of the object where this one is there.
+func (o object) ifGiven(key string, read func(object)) {
+	if o.shape != nil {
+		o.noteIf(key, given, read)
+	} else if o.has(key) {
+		read(o)
+	}
+}
+
+// ifEqual reads further keys of the object where the text of this one, which has been read, is the wanted one.
+func (o object) ifEqual(key, text, wanted string, read func(object)) {
+	if o.shape != nil {
+		o.noteIf(key, wordRule(wanted)(), read)
+	} else if text == wanted {
+		read(o)
+	}
 }
 
 // The values of on_loss: what a controller does when it loses the gateway.
@@ -293,29 +408,45 @@ func Ack(log lanes.Log) []byte {
 // FromGateway decodes a message of a gateway: a Greeting, ProvenState or lanes.Log, or nil for an unknown type. The session
 // of a state has its remaining time as Left; the caller sets Since. The error names the broken rule.
 func FromGateway(text []byte) (any, error) {
+	return decode(text, fromGateway)
+}
+
+// reader reads a message of a type.
+type reader struct {
+	kind string
+	read func(object) any
+}
+
+// fromGateway are the messages of a gateway.
+var fromGateway = []reader{
+	{typeHello, func(o object) any { return readGreeting(o) }},
+	{typeState, func(o object) any { return ProvenState{readState(o), o.optionalToken("proof")} }},
+	{typeAck, func(o object) any { return lanes.Log{ID: o.text("log_id"), Seq: o.count("seq", 1)} }},
+}
+
+func decode(text []byte, readers []reader) (message any, err error) {
 	o := parse(text)
-	var message any
-	switch o.text("type") {
-	case typeHello:
-		if o.count("protocol", 0) != protocol {
-			o.fail("protocol", "1")
+	kind := o.text("type")
+	for _, r := range readers {
+		if r.kind == kind {
+			message = r.read(o)
 		}
-		message = Greeting{
-			Lane: link.Lane{
-				Range: o.id("range_id"), ID: o.id("lane_id"), Epoch: o.count("epoch", 0),
-				HoldOnLoss: oneOf(o, "on_loss", runOut, hold) == hold,
-			},
-			Challenge: o.optionalToken("challenge"),
-		}
-	case typeState:
-		message = ProvenState{readState(o), o.optionalToken("proof")}
-	case typeAck:
-		message = lanes.Log{ID: o.text("log_id"), Seq: o.count("seq", 1)}
 	}
 	if err := o.err(); err != nil {
 		return nil, err
 	}
 	return message, nil
+}
+
+func readGreeting(o object) Greeting {
+	o.constant("protocol", protocol)
+	return Greeting{
+		Lane: link.Lane{
+			Range: o.id("range_id"), ID: o.id("lane_id"), Epoch: o.count("epoch", 0),
+			HoldOnLoss: oneOf(o, "on_loss", runOut, hold) == hold,
+		},
+		Challenge: o.optionalToken("challenge"),
+	}
 }
 
 func readState(o object) link.State {
@@ -329,13 +460,16 @@ func readState(o object) link.State {
 		Phase: readPhase(current), Left: current.duration("remaining_ms"),
 	}
 	s.Purchasing = current.flag("enable_purchasing")
-	if o.has("purchase") {
+	o.ifGiven("session", func(o object) {
+		if !o.has("purchase") {
+			return
+		}
 		latest := o.object("purchase")
 		s.Session.Purchase = &lanes.Purchase{
 			ID: latest.id("purchase_id"), UserMessage: latest.optionalText("user_message"),
 			Phase: oneOf(latest, "phase", lanes.Pending, lanes.Accepted, lanes.Declined, lanes.Unresolved),
 		}
-	}
+	})
 	return s
 }
 
@@ -405,45 +539,30 @@ func Report(r lanes.Report) []byte {
 // report's log has no id, which is in the hello. A report of an unknown kind is decoded, because it has a number in the log.
 // The error names the broken rule.
 func FromController(text []byte) (any, error) {
-	o := parse(text)
-	var message any
-	switch o.text("type") {
-	case typeHello:
-		message = readHello(o)
-	case typeApplied:
-		message = Applied(o.count("revision", 1))
-	case typeReport:
-		message = readReport(o)
-	}
-	if err := o.err(); err != nil {
-		return nil, err
-	}
-	return message, nil
+	return decode(text, fromController)
+}
+
+// fromController are the messages of a controller.
+var fromController = []reader{
+	{typeHello, func(o object) any { return readHello(o) }},
+	{typeApplied, func(o object) any { return Applied(o.count("revision", 1)) }},
+	{typeReport, func(o object) any { return readReport(o) }},
 }
 
 func readHello(o object) Hello {
-	if o.count("protocol", 0) != protocol {
-		o.fail("protocol", "1")
-	}
+	o.constant("protocol", protocol)
 	h := Hello{Lane: o.id("lane_id")}
-	h.LogID, h.Firmware = o.text("log_id"), o.optionalText("firmware")
-	if h.LogID == "" {
-		o.fail("log_id", "a name")
+	h.LogID = o.name("log_id")
+	if o.has("firmware") {
+		h.Firmware = o.note("firmware")
 	}
 	state := o.object("state")
-	h.Hold = state.flag("hold")
-	if h.Session = state.optionalID("session_id"); h.Session != uuid.Nil {
-		h.Phase, h.Left = readPhase(state), state.duration("remaining_ms")
-	}
+	h.Hold, h.Session = state.flag("hold"), state.optionalID("session_id")
+	state.ifGiven("session_id", func(session object) {
+		h.Phase, h.Left = readPhase(session), session.duration("remaining_ms")
+	})
 	if state.has("faults") {
-		for _, raw := range state.list("faults") {
-			var fault *string
-			if json.Unmarshal(raw, &fault) != nil || fault == nil {
-				state.fail("faults", "a list of texts")
-				break
-			}
-			h.Faults = append(h.Faults, *fault)
-		}
+		h.Faults = state.texts("faults")
 	}
 	h.Challenge, h.Proof = o.optionalToken("challenge"), o.optionalToken("proof")
 	return h
@@ -454,19 +573,12 @@ func readReport(o object) lanes.Report {
 		Log: lanes.Log{Seq: o.count("seq", 1)}, Kind: o.text("kind"),
 		Session: o.optionalID("session_id"), Age: o.duration("age_ms"),
 	}
-	switch r.Kind {
-	case lanes.ReportPurchase:
+	o.ifEqual("kind", r.Kind, lanes.ReportPurchase, func(o object) {
 		r.Purchase = o.id("purchase_id")
-		for _, raw := range o.list("items") {
-			item := object{prefix: "items.", first: o.first}
-			if json.Unmarshal(raw, &item.values) != nil || item.values == nil {
-				o.fail("items", "a list of objects")
-				break
-			}
+		o.each("items", func(item object) {
 			r.Items = append(r.Items, lanes.Item{ID: item.text("id"), Qty: item.quantity("qty")})
-		}
-	case lanes.ReportFault:
-		r.Detail = o.text("detail")
-	}
+		})
+	})
+	o.ifEqual("kind", r.Kind, lanes.ReportFault, func(o object) { r.Detail = o.note("detail") })
 	return r
 }

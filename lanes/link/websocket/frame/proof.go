@@ -61,7 +61,7 @@ func (h Handshake) proof(side, theirs, own, last string) string {
 
 // optionalToken reads a challenge or a proof.
 func (o object) optionalToken(key string) string {
-	if !o.has(key) {
+	if !o.has(key) || o.notes(key, tokenRule) {
 		return ""
 	}
 	text := o.text(key)
