@@ -127,12 +127,14 @@ func (m *storeMetrics) Flushed(took time.Duration, writes int, err error) {
 type eventMetrics struct{ Events, Redelivered *prometheus.CounterVec }
 
 func (m maker) ofEvents() eventMetrics {
-	all := eventMetrics{Events: m.counters("events_total",
-		"Events by kind and by what became of them: delivered, refused (the receiver answered, not with 2xx), timed_out, "+
-			"unreachable, interrupted (nobody knows whether it arrived), not_sent (no webhook), dropped (too many waited). "+
-			"Each is attempted once: what is not delivered the POS has to read from the event log, or to ask for again.", "kind", "outcome"),
+	all := eventMetrics{
+		Events: m.counters("events_total",
+			"Events by kind and by what became of them: delivered, refused (the receiver answered, not with 2xx), timed_out, "+
+				"unreachable, interrupted (nobody knows whether it arrived), not_sent (no webhook), dropped (too many waited). "+
+				"Each is attempted once: what is not delivered the POS has to read from the event log, or to ask for again.", "kind", "outcome"),
 		Redelivered: m.counters("events_redelivered_total",
-			"Events that were sent again because the POS or staff asked for it, by what became of that: as in events_total.", "outcome")}
+			"Events that were sent again because the POS or staff asked for it, by what became of that: as in events_total.", "outcome"),
+	}
 	for _, kind := range []lanes.Kind{
 		lanes.Help, lanes.CarrierHit, lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused,
 		lanes.SessionResumed, lanes.SessionStopped, lanes.SessionModified, lanes.PurchaseRequest,

@@ -121,8 +121,15 @@ func (r *loggingRange) newAPI(t *testing.T, readers *Readers) http.Handler {
 	return router
 }
 
-// begin sends a request; its answer can be read while it is served. It ends with ctx.
-func begin(ctx context.Context, h http.Handler, path string, headers ...string) *http.Response {
+// answer can be read while its request is served.
+type answer struct {
+	StatusCode int
+	Header     http.Header
+	Body       *io.PipeReader
+}
+
+// begin sends a request, which ends with ctx.
+func begin(ctx context.Context, h http.Handler, path string, headers ...string) *answer {
 	r := httptest.NewRequestWithContext(ctx, "GET", path, nil)
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
@@ -134,7 +141,7 @@ func begin(ctx context.Context, h http.Handler, path string, headers ...string) 
 		recorder.WriteHeader(http.StatusOK)
 		_ = w.Close()
 	}()
-	return &http.Response{StatusCode: <-recorder.begun, Header: recorder.header, Body: body}
+	return &answer{<-recorder.begun, recorder.header, body}
 }
 
 // pipedResponse is a response without buffers.
