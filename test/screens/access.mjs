@@ -113,8 +113,11 @@ await story(async () => {
   tell("A ceasefire, with a lane that is not reached");
   await staff.beginCeasefire();
   await staff.alarm.getByText("Not reached: Lane 6").waitFor();
+  await staff.settled();
   await staff.alarm.getByRole("button", { name: "Hold down to end: whole range" }).click();
   await look(page, "ceasefire: board");
+  await anmeldung.getByText("FEUER EINSTELLEN: gilt auf dem ganzen Stand").waitFor();
+  await look(anmeldung, "ceasefire: sign-in");
   await ann.inState("ceasefire");
   await look(ann.page, "lane: ceasefire");
   const free = await Lane.at(5);
@@ -147,6 +150,8 @@ await story(async () => {
   await changeWorld("/gateway/kill");
   await page.locator("#contact").filter({ hasText: "No contact" }).waitFor();
   await look(page, "control: no contact");
+  await anmeldung.getByText("Ob eine Feuereinstellung in Kraft ist, ist gerade nicht bekannt").waitFor();
+  await look(anmeldung, "sign-in: no contact");
   await free.page.locator("#contact").filter({ hasText: "No contact" }).waitFor();
   await look(free.page, "lane: no contact");
   await changeWorld("/gateway/start");

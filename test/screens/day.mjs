@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Control } from "./control.mjs";
 import { Lane } from "./lane.mjs";
 import { eventually, scene, story, tell } from "./story.mjs";
-import { changeWorld, controller, got, linked, pos, runDown, sessionOn, sessions } from "./pos.mjs";
+import { changeWorld, controller, got, linked, operate, pos, runDown, sessionOn, sessions } from "./pos.mjs";
 
 await story(async () => {
   await linked();
@@ -122,6 +122,27 @@ await story(async () => {
   happened.push("sessionPaused", "sessionResumed");
   await got(session, ...happened);
 
+  tell("Fingers that go on pressing CEASEFIRE, on devices of every width: it is in force, and nothing else has happened");
+  for (const [width, height, touch, scope] of [[1920, 1080, false, "range"], [820, 1180, true, "range"], [390, 844, true, "bay"], [390, 844, true, "range"]]) {
+    const kim = await Control.signedIn("kim", { viewport: { width, height }, hasTouch: touch, locale: touch ? "de-DE" : "en-GB" });
+    const control = kim.page.locator(scope === "range" ? "#begin button" : ".bay:nth-child(2) .bay-head button");
+    if (width < 400 && scope === "range") {
+      assert.ok(await clearance(kim.page) >= 48, "no other control is within 48 px");
+    }
+    await kim.bang(control, { touch });
+    await control.and(kim.page.locator("[data-in-force][aria-disabled]")).waitFor();
+    await kim.page.locator("#main").waitFor(); // still signed in
+    const holds = await operate("GET", "/holds");
+    assert.deepEqual(holds.map((hold) => [hold.scope, hold.who]), [[scope, "kim"]]);
+    assert.equal((await sessionOn(1)).session_id, session);
+    await operate("PUT", "/holds", { scope, id: holds[0].id, on: false });
+    await kim.alarm.waitFor({ state: "hidden" });
+    await kim.page.context().close();
+    await jo.inState("running");
+    happened.push(...(scope === "range" ? ["sessionPaused", "sessionResumed"] : []));
+  }
+  await got(session, ...happened);
+
   tell("Jo moves to lane 4; time is added and taken away there");
   await staff.openLane(1);
   await staff.panel.getByLabel("Move to another lane").selectOption("Lane 4");
@@ -194,7 +215,22 @@ await story(async () => {
   await staff.go("Deliveries");
   await staff.row("purchaseRequest", "Lane 1", "402").waitFor();
   await staff.row("sessionStopped", "Lane 2", "200").waitFor();
-  await staff.page.getByRole("button", { name: "Sign out" }).click();
+  await staff.signOut();
   await staff.page.getByRole("button", { name: "Sign in" }).waitFor();
   assert.equal(await staff.page.getByText("Jo Smith").count(), 0);
 });
+
+// clearance is the distance, in px, between the control that begins a ceasefire over the range and any other that can be pressed.
+function clearance(page) {
+  return page.evaluate(() => {
+    const main = document.getElementById("main").getBoundingClientRect();
+    const begin = document.querySelector("#begin button");
+    const box = begin.getBoundingClientRect();
+    const distances = [...document.querySelectorAll("button, a, input, select, summary")].filter((of) => of !== begin && of.checkVisibility()).map((of) => {
+      const rect = of.getBoundingClientRect();
+      const bottom = of.closest("#main") ? Math.min(rect.bottom, main.bottom) : rect.bottom; // what is scrolled away cannot be pressed
+      return rect.top >= bottom ? Infinity : Math.max(box.top - bottom, rect.top - box.bottom, box.left - rect.right, rect.left - box.right);
+    });
+    return Math.min(...distances);
+  });
+}

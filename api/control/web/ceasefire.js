@@ -3,8 +3,10 @@
 import { element, replaceKeepingFocus, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
 import { ErrorText, action, announce, button } from "./actions.js";
+import { beginButton } from "./beginbutton.js";
 import { holdButton } from "./holdbutton.js";
 import { nameList, notReached } from "./rules.js";
+import { moved, settle } from "./settling.js";
 
 const QUIET = 1_200; // ms without a change before the state is announced: lanes confirm one by one
 
@@ -23,10 +25,8 @@ export class Ceasefire {
     this.#client = client;
     this.#alarm = alarm;
     const { t, range } = client;
-    alarm.tabIndex = -1;
     alarm.append(this.#headline, this.#progress, this.#rows);
-    this.#begin = action(client, { words: t("ceasefire.begin"), sign: "lock", kind: "ceasefire", label: t("ceasefire.begin_range") },
-      new ErrorText(), () => client.ceasefire("range"));
+    this.#begin = beginButton(client, { words: t("ceasefire.begin"), kind: "ceasefire", label: t("ceasefire.begin_range"), scope: "range" }, new ErrorText());
     begin.append(this.#begin);
     client.onChange = () => this.show();
     range.addEventListener("holds", () => this.show());
@@ -45,20 +45,19 @@ export class Ceasefire {
     const failed = [...this.#client.unsent.values()];
 
     const calm = ceasefires.length + missing.length + failed.length === 0;
+    const before = this.#alarm.hidden;
     this.#alarm.hidden &&= calm; // shown first and hidden last, so that the focus can move before
     this.#alarm.dataset.size = missing.length > 12 ? "many" : "few";
     document.body.toggleAttribute("data-ceasefire", ceasefires.length > 0);
     document.title = `${ceasefires.length > 0 ? `${t("ceasefire.word")} · ` : ""}${range.info?.name ?? ""}`;
-    const focused = document.activeElement === this.#begin;
-    this.#begin.hidden = range.findHold("range") !== undefined;
-    if (focused && this.#begin.hidden) {
-      this.#alarm.focus(); // instead of the control that ends it
-    }
-
+    this.#begin.show(range.findHold("range") !== undefined);
     setText(this.#headline, this.#headlineText(failed, missing, ceasefires));
     setText(this.#progress, this.#progressText(failed, missing, ceasefires, lanes));
     this.#drawRows(ceasefires, failed);
     this.#alarm.hidden = calm;
+    if (before !== calm) {
+      moved(); // what is below the alarm
+    }
     this.#announceState(calm);
   }
 
@@ -122,7 +121,11 @@ export class Ceasefire {
     const { t } = this.#client;
     const error = new ErrorText();
     error.element.textContent = hold.refusal ? this.#client.sentence(hold.refusal) : "";
-    const again = action(this.#client, { words: t("ceasefire.again"), sign: "lock", kind: "ceasefire" }, error, () => this.#client.ceasefire(hold.scope, hold.id));
+    const again = action(this.#client, { words: t("ceasefire.again"), sign: "lock", kind: "ceasefire" }, error, () => {
+      settle();
+      return this.#client.ceasefire(hold.scope, hold.id);
+    });
+    again.setAttribute("data-begins-ceasefire", "");
     const leave = button({ words: t("ceasefire.withdraw") }, () => this.#client.withdraw(hold));
     return element("li", {}, element("span.what", {}, icon("alert"), element("strong", {}, this.#scopeName(hold))), again, leave, error.element);
   }

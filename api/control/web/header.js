@@ -1,6 +1,7 @@
 // The head of the screen: the range, its lanes by phase, the user, what waits for staff, and lost contact.
 import { setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
+import { confirmButton } from "./confirmbutton.js";
 
 const byId = (id) => document.getElementById(id);
 
@@ -10,13 +11,8 @@ export class Header {
   constructor(client, signOut) {
     this.#client = client;
     const { range } = client;
-    byId("sign-out").addEventListener("click", async () => {
-      try {
-        await signOut();
-      } catch (refusal) {
-        setText(byId("who"), client.sentence(refusal));
-      }
-    });
+    const error = { show: (sentence) => setText(byId("who"), sentence || (range.who ?? "")) };
+    byId("who").after(confirmButton(client, { words: client.t("sign_out"), kind: "quiet" }, client.t("sign_out.sure"), error, signOut));
     range.addEventListener("picture", () => {
       setText(byId("range-name"), range.info.name);
       setText(byId("who"), range.who);

@@ -15,12 +15,14 @@ import { Pages } from "./pages.js";
 import { Panel } from "./panel.js";
 import { Purchases } from "./purchases.js";
 import { RanOn } from "./ranon.js";
+import { guardPresses } from "./settling.js";
 import { SignIn } from "./signin.js";
 
 const byId = (id) => document.getElementById(id);
 
 const t = await loadTexts("/control/assets/");
 fillTexts(document, t);
+guardPresses();
 
 const range = new Range();
 const client = new Client(t, range, () => signedOut(t("sign_in.ended")));

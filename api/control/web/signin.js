@@ -5,6 +5,7 @@ import { perform } from "./actions.js";
 import { remember, remembered } from "./client.js";
 
 const PAGE = "/control";
+const INTERVAL = 3_000; // ms between two questions whether a ceasefire is in force
 
 export class SignIn {
   #client;
@@ -12,6 +13,8 @@ export class SignIn {
   #form = document.getElementById("sign-in-form");
   #note = document.getElementById("sign-in-note");
   #error = document.getElementById("sign-in-trouble");
+  #ceasefire = document.getElementById("sign-in-ceasefire");
+  #asking = 0; // the timer
 
   // signedIn is called when the browser has a session.
   constructor(client, signedIn) {
@@ -43,10 +46,27 @@ export class SignIn {
     setText(this.#error, "");
     this.#root.hidden = false;
     (range.value ? name : range).focus();
+    clearTimeout(this.#asking);
+    this.#askForCeasefire();
   }
 
   hide() {
     this.#root.hidden = true;
+    clearTimeout(this.#asking);
+  }
+
+  // askForCeasefire shows a ceasefire that is in force, again and again while the form is shown.
+  async #askForCeasefire() {
+    const rangeID = rangeOfPage();
+    if (rangeID === "" || this.#root.hidden) {
+      return;
+    }
+    const { t } = this.#client;
+    const { known, over, since } = await send("GET", `${PAGE}/${rangeID}/ceasefire`).catch(() => ({ known: false }));
+    this.#ceasefire.toggleAttribute("data-unknown", !known);
+    setText(this.#ceasefire, known ? over && t(`sign_in.ceasefire_${over}`, { time: t.seconds(since) }) : t("sign_in.ceasefire_unknown"));
+    clearTimeout(this.#asking);
+    this.#asking = setTimeout(() => this.#askForCeasefire(), INTERVAL);
   }
 
   // isForAnotherRange is true if the page is of another range than the browser's session. It shows the form then.
