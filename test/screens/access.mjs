@@ -127,7 +127,7 @@ await story(async () => {
   tell("The other pages, the ceasefire over them");
   await page.setViewportSize({ width: 390, height: 844 });
   await look(page, "ceasefire: board on a telephone");
-  for (const [tab, heading] of [["Purchases", "Unresolved purchases"], ["Ran on", "Sessions that ran on"]]) {
+  for (const [tab, heading] of [["Purchases", "Unresolved purchases"], ["Lost time", "Time lost while the gateway was off"]]) {
     await staff.go(tab);
     await page.getByRole("heading", { name: heading }).waitFor();
     await look(page, `ceasefire: ${heading} on a telephone`);
@@ -140,7 +140,7 @@ await story(async () => {
   await staff.go("Purchases");
   await page.getByRole("button", { name: "Add 15 minutes: Lane 2" }).waitFor();
   await look(page, "unresolved purchases");
-  for (const [tab, text] of [["Ended", "Bo Doe"], ["Deliveries", "purchaseRequest"], ["Staff log", "ceasefire or lock"], ["Health", "Lane 6"]]) {
+  for (const [tab, text] of [["Ended", "Bo Doe"], ["Deliveries", "purchaseRequest"], ["Staff log", "ceasefire"], ["Health", "Lane 6"]]) {
     await staff.go(tab);
     await staff.row(text).waitFor();
     await look(page, tab);

@@ -180,9 +180,13 @@ await story(async () => {
   await staff.openLane(3);
   await staff.panel.getByRole("radio", { name: "Closed" }).check();
   await staff.inState(3, "closed");
+  await staff.page.locator("#tally").getByText("5 free · 1 closed", { exact: true }).waitFor();
+  const third = await Lane.at(3);
+  await third.shows("This lane is closed");
   assert.equal(await accessible(3), false);
-  await staff.panel.getByRole("radio", { name: "As configured" }).check();
+  await staff.panel.getByRole("radio", { name: "As usual" }).check();
   await staff.inState(3, "free");
+  await third.inState("idle");
   assert.equal(await accessible(3), true);
 
   tell("Ann's time runs out: both screens warn, and the lane locks");
@@ -207,7 +211,7 @@ await story(async () => {
   await staff.row("Jo Smith", "Lane 4", "52 min", "staff").waitFor();
   await staff.go("Staff log");
   for (const [what, detail] of [
-    ["session created", "30 min"], ["purchase settled", "time added"], ["help is coming", ""], ["ceasefire or lock", "whole range"], ["released", "whole range"],
+    ["session created", "30 min"], ["purchase settled", "time added"], ["help is coming", ""], ["ceasefire", "whole range"], ["ceasefire ended", "whole range"],
     ["moved", "to Lane 4"], ["time changed", "-15"], ["stopped", ""], ["sale changed", "Closed"],
   ]) {
     await staff.row("sam", what, detail).waitFor();

@@ -77,7 +77,7 @@ await story(async () => {
   await keys.press("ArrowLeft");
   await keys.stands(staff.card(1).getByRole("button", { name: "Lane 1", exact: true }), "an arrow goes from lane to lane");
   await keys.press("Enter");
-  await keys.to(staff.panel.getByRole("radio", { name: "As configured" }));
+  await keys.to(staff.panel.getByRole("radio", { name: "As usual" }));
   await keys.press("ArrowLeft");
   await staff.inState(1, "closed");
   await keys.to(staff.panel.getByRole("button", { name: "Lock this lane" }), "Shift+Tab");
@@ -91,6 +91,7 @@ await story(async () => {
   await keys.to(page.getByRole("button", { name: "Ceasefire over Bay B" }));
   await keys.press("Enter");
   await staff.alarm.getByText("Ceasefire: Bay B, all locked").waitFor();
+  await staff.alarm.getByText("3 of 3 lanes have confirmed that they are locked.", { exact: true }).waitFor();
   await keys.to(staff.alarm.getByRole("button", { name: "Hold down to end: Bay B" }), "Shift+Tab");
   await keys.press("Space");
   await keys.to(staff.alarm.getByRole("button", { name: "End it now: Bay B" }));
@@ -146,7 +147,7 @@ await story(async () => {
   await keys.press("Enter");
   await staff.inState(5, "free");
   await keys.stands(staff.card(5).locator("button"), "still on the lane");
-  for (const [tab, heading] of [["Purchases", "Unresolved purchases"], ["Ran on", "Sessions that ran on"], ["Ended", "Ended sessions"],
+  for (const [tab, heading] of [["Purchases", "Unresolved purchases"], ["Lost time", "Time lost while the gateway was off"], ["Ended", "Ended sessions"],
     ["Deliveries", "Webhook deliveries"], ["Staff log", "What staff did"], ["Health", "Health"]]) {
     await keys.to(page.getByRole("navigation").getByRole("link", { name: tab }), tab === "Purchases" ? "Shift+Tab" : "Tab");
     await keys.press("Enter");

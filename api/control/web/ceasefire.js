@@ -52,7 +52,7 @@ export class Ceasefire {
     document.title = `${ceasefires.length > 0 ? `${t("ceasefire.word")} · ` : ""}${range.info?.name ?? ""}`;
     this.#begin.show(range.findHold("range") !== undefined);
     setText(this.#headline, this.#headlineText(failed, missing, ceasefires));
-    setText(this.#progress, this.#progressText(failed, missing, ceasefires, lanes));
+    setText(this.#progress, this.#progressText(failed, missing, ceasefires));
     this.#drawRows(ceasefires, failed);
     this.#alarm.hidden = calm;
     if (before !== calm) {
@@ -74,9 +74,8 @@ export class Ceasefire {
   }
 
   // progressText is the line below the headline.
-  #progressText(failed, missing, ceasefires, lanes) {
-    const { t } = this.#client;
-    const held = lanes.filter((lane) => lane.held);
+  #progressText(failed, missing, ceasefires) {
+    const { t, range } = this.#client;
     const lines = [];
     if (failed.length > 0) {
       lines.push(t("ceasefire.unsent_more"));
@@ -84,8 +83,10 @@ export class Ceasefire {
     if (failed.length > 0 && missing.length > 0) {
       lines.push(t("ceasefire.not_reached", { lanes: missing.map((lane) => lane.name).join(", ") }));
     }
-    if (held.length > 0) {
-      lines.push(t("ceasefire.confirmed", { n: held.length - missing.length, all: held.length }));
+    for (const hold of ceasefires) { // each counts its own lanes
+      const lanes = range.lanesUnder(hold);
+      const locked = t(`ceasefire.confirmed_of_${lanes.length === 1 ? "one" : "many"}`, { n: lanes.filter((lane) => !notReached(lane)).length, all: lanes.length });
+      lines.push(ceasefires.length > 1 ? t("ceasefire.confirmed_in", { what: this.#scopeName(hold), locked }) : locked);
     }
     if (missing.length > 0) {
       lines.push(t("ceasefire.not_reached_more"));

@@ -1,7 +1,8 @@
-// The head of the screen: the range, its lanes by phase, the user, what waits for staff, and lost contact.
+// The head of the screen: the range, its lanes by state, the user, what waits for staff, and lost contact.
 import { setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
 import { confirmButton } from "./confirmbutton.js";
+import { stateOf } from "./rules.js";
 
 const byId = (id) => document.getElementById(id);
 
@@ -17,7 +18,7 @@ export class Header {
       setText(byId("range-name"), range.info.name);
       setText(byId("who"), range.who);
     });
-    range.addEventListener("lanes", () => this.#countPhases());
+    range.addEventListener("lanes", () => this.#countStates());
     range.addEventListener("unresolved", () => this.#count("count-purchases", range.unresolved));
   }
 
@@ -33,13 +34,13 @@ export class Header {
     }
   }
 
-  #countPhases() {
+  #countStates() {
     const { range, t } = this.#client;
     const lanes = [...range.lanes.values()];
-    const inPhase = (phase) => lanes.filter((lane) => lane.phase === phase).length;
-    setText(byId("tally"), ["free", "running", "paused", "waiting"]
-      .map((phase) => [phase, inPhase(phase)]).filter(([, n]) => n > 0)
-      .map(([phase, n]) => t(`tally.${phase}`, { n })).join(" · "));
+    const inState = (state) => lanes.filter((lane) => stateOf(lane) === state).length;
+    setText(byId("tally"), ["free", "running", "paused", "waiting", "closed", "unusable"]
+      .map((state) => [state, inState(state)]).filter(([, n]) => n > 0)
+      .map(([state, n]) => t(`tally.${state}`, { n })).join(" · "));
     this.#count("count-ran-on", lanes.filter((lane) => lane.session?.ran_on_ms > 0).length);
   }
 

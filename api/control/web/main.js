@@ -1,4 +1,5 @@
 // The control screen: creates and connects its parts.
+import { reached } from "/screens/recovery.js";
 import { send } from "/screens/send.js";
 import { Stream } from "/screens/stream.js";
 import { fillTexts, loadTexts } from "/screens/texts.js";
@@ -27,7 +28,10 @@ guardPresses();
 const range = new Range();
 const client = new Client(t, range, () => signedOut(t("sign_in.ended")));
 const stream = new Stream("/control/stream", {
-  message: (name, data, sentAt) => range.receive(name, data, sentAt),
+  message(name, data, sentAt) {
+    reached();
+    range.receive(name, data, sentAt);
+  },
   sentEarlier: (ms) => range.shiftSentAt(ms),
   contact: (lost) => header.contact(lost),
   refused: () => signedOut(range.info ? t("sign_in.ended") : ""),

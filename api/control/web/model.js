@@ -102,7 +102,7 @@ export class Range extends EventTarget {
   // applyHolds marks every lane in the scope of a hold as held. The lane itself reports that only once it is saved; until then
   // the screen would not show that it must be locked. It returns the ids of the changed lanes.
   #applyHolds() {
-    const inScope = (lane) => this.holds.some(({ scope, id }) => scope === "range" || id === (scope === "bay" ? lane.bay_id : lane.lane_id));
+    const inScope = (lane) => this.holds.some((hold) => isUnder(lane, hold));
     const changed = [];
     for (const [id, lane] of this.lanes) {
       const held = lane.reportedHeld || inScope(lane);
@@ -118,6 +118,11 @@ export class Range extends EventTarget {
     return this.holds.find((hold) => hold.scope === scope && (hold.id ?? null) === (id ?? null));
   }
 
+  // lanesUnder returns the lanes in the scope of a hold.
+  lanesUnder(hold) {
+    return [...this.lanes.values()].filter((lane) => isUnder(lane, hold));
+  }
+
   bayOf(lane) {
     return this.bays.find((bay) => bay.id === lane.bay_id);
   }
@@ -129,6 +134,11 @@ export class Range extends EventTarget {
   #dispatch(type, detail) {
     this.dispatchEvent(new CustomEvent(type, { detail }));
   }
+}
+
+// isUnder is true if the lane is in the scope of the hold.
+function isUnder(lane, { scope, id }) {
+  return scope === "range" || id === (scope === "bay" ? lane.bay_id : lane.lane_id);
 }
 
 // received returns a lane of a message with the time of sending, and with whether the lane itself reported that it is held. A

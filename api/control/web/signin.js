@@ -1,5 +1,6 @@
 // Sign-in: which range, who, and the PIN.
 import { element, setText } from "/screens/element.js";
+import { reached } from "/screens/recovery.js";
 import { send } from "/screens/send.js";
 import { perform } from "./actions.js";
 import { remember, remembered } from "./client.js";
@@ -22,7 +23,7 @@ export class SignIn {
     this.#form.addEventListener("submit", async (event) => {
       event.preventDefault();
       const { range_id: range, name, pin } = this.#form.elements;
-      const done = await perform(this.#uniformRefusal(), event.submitter ?? this.#form, { show: (text) => setText(this.#error, text) }, () =>
+      const done = await perform(this.#uniformRefusal(), event.submitter ?? this.#form, { element: this.#error, show: (text) => setText(this.#error, text) }, () =>
         send("POST", `${PAGE}/sign-in`, { range_id: range.value.trim(), name: name.value.trim(), pin: pin.value }));
       pin.value = "";
       if (done) {
@@ -63,6 +64,9 @@ export class SignIn {
     }
     const { t } = this.#client;
     const { known, over, since } = await send("GET", `${PAGE}/${rangeID}/ceasefire`).catch(() => ({ known: false }));
+    if (known) {
+      reached();
+    }
     this.#ceasefire.toggleAttribute("data-unknown", !known);
     setText(this.#ceasefire, known ? over && t(`sign_in.ceasefire_${over}`, { time: t.seconds(since) }) : t("sign_in.ceasefire_unknown"));
     clearTimeout(this.#asking);

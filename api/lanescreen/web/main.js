@@ -2,6 +2,7 @@
 import { onTick, timeLeft } from "/screens/clock.js";
 import { setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
+import { reached } from "/screens/recovery.js";
 import { Stream } from "/screens/stream.js";
 import { loadTexts } from "/screens/texts.js";
 import { Help } from "./help.js";
@@ -13,6 +14,7 @@ class Lane {
   name = "";
   phase = ""; // free, waiting, running, paused; empty before the first message
   held = false;
+  for_sale = true; // and in working order
   help = null; // {coming}
   purchasing = false;
   session = null;
@@ -65,6 +67,7 @@ function show() {
 
 const stream = new Stream(`${base}/stream`, {
   message(name, data, sentAt) {
+    reached();
     if (data.lane) {
       lane.receive(data.lane, sentAt);
       show();

@@ -1,11 +1,13 @@
 // The shop: the products, the cart, and the outcome of a purchase.
 import { element, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
+import { clearWhenReached } from "/screens/recovery.js";
 import { Refusal, send, sentence } from "/screens/send.js";
 import { Cart, formatAmount } from "./cart.js";
 import { Shelf } from "./shelf.js";
 
 const TRIES = 3; // of the same purchase, without a response
+const RETRY = 5_000; // ms until products that could not be fetched are fetched again
 
 export class Shop {
   opener; // the button that opens the shop
@@ -22,6 +24,7 @@ export class Shop {
   #shown = "";
   #interrupted = false; // closed by a ceasefire, which nothing may hide
   #left;
+  #retry = 0; // the timer
 
   constructor(t, base, lane) {
     this.#t = t;
@@ -109,17 +112,29 @@ export class Shop {
       this.#showStatus("pending");
       return;
     }
-    const t = this.#t;
     this.#shown = "loading";
-    this.#body.replaceChildren(element("p.note", { role: "status" }, t("shop.loading")));
+    this.#body.replaceChildren(element("p.note", { role: "status" }, this.#t("shop.loading")));
     this.#foot.replaceChildren();
+    await this.#load();
+  }
+
+  // load fetches the products, again and again while the shop shows that it could not.
+  async #load() {
+    clearTimeout(this.#retry);
     try {
       const products = await send("GET", `${this.#base}/products`);
-      this.#cart.setProducts(products);
-      this.#browse("");
+      if (["loading", "failed"].includes(this.#shown)) {
+        this.#cart.setProducts(products);
+        this.#browse("");
+      }
     } catch (refusal) {
-      this.#body.replaceChildren(element("p.trouble", { role: "alert" }, this.#sentence(refusal)),
-        element("button.button", { type: "button", onclick: () => this.#open() }, t("again")));
+      const text = this.#sentence(refusal);
+      if (this.#shown === "loading" || (this.#shown === "failed" && this.#body.firstElementChild.textContent !== text)) {
+        this.#shown = "failed";
+        this.#body.replaceChildren(element("p.trouble", { role: "alert" }, text),
+          element("button.button", { type: "button", onclick: () => this.#open() }, this.#t("again")));
+      }
+      this.#retry = setTimeout(() => this.#shown === "failed" && this.#dialog.open && this.#load(), RETRY);
     }
   }
 
@@ -174,6 +189,7 @@ export class Shop {
           this.#pending = noOutcome ? this.#pending : "";
           this.#sending = false;
           this.#browse(this.#sentence(refusal));
+          clearWhenReached(this.#foot.querySelector(".trouble"), refusal);
           return;
         }
       }

@@ -2,6 +2,7 @@
 import { formatTime, now as clock } from "/screens/clock.js";
 import { element, setFlag, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
+import { clearWhenReached } from "/screens/recovery.js";
 import { send, sentence } from "/screens/send.js";
 
 const MINUTE = 60_000;
@@ -53,7 +54,10 @@ export class StateView {
         return "closed";
       }
       this.#endedAt = lane.ended ? this.#endedAt || clock() : 0;
-      return lane.ended && clock() - this.#endedAt < FAREWELL ? "over" : "idle";
+      if (lane.ended && clock() - this.#endedAt < FAREWELL) {
+        return "over";
+      }
+      return lane.for_sale ? "idle" : "shut";
     }
     this.#endedAt = 0;
     if (lane.phase === "paused") {
@@ -75,6 +79,7 @@ export class StateView {
     const explained = element("p.explained", {}, t(stays ? "ceasefire.explained_paused" : `${state}.explained`, values));
     switch (state) {
       case "idle":
+      case "shut":
       case "loading":
       case "over":
       case "closed":
@@ -112,6 +117,7 @@ export class StateView {
         } catch (refusal) {
           if (refusal.code !== "not_waiting") {
             error.textContent = sentence(t, refusal);
+            clearWhenReached(error, refusal);
           }
         } finally {
           button.removeAttribute("aria-busy");

@@ -12,6 +12,8 @@ export default {
   "loading.explained": "Die Bahn wird gefragt.",
   "idle.title": "Willkommen",
   "idle.explained": "Diese Bahn ist frei. Am Tresen hilft man Ihnen gern weiter.",
+  "shut.title": "Diese Bahn ist geschlossen",
+  "shut.explained": "Am Tresen hilft man Ihnen gern weiter.",
   "closed.title": "Feuer einstellen",
   "closed.explained": "Die Feuerlinie ist gesperrt. Bitte bleiben Sie dahinter.",
   "over.title": "Ihre Zeit ist um",

@@ -12,6 +12,8 @@ export default {
   "loading.explained": "The lane is being asked.",
   "idle.title": "Welcome",
   "idle.explained": "This lane is free. The staff at the counter will gladly help you.",
+  "shut.title": "This lane is closed",
+  "shut.explained": "The staff at the counter will gladly help you.",
   "closed.title": "Ceasefire",
   "closed.explained": "The fire line is closed. Please stay behind it.",
   "over.title": "Your time is over",
