@@ -164,11 +164,14 @@ func TestProductsAreFetchedForTheSessionOnTheLane(t *testing.T) {
 		`{"id":"b","display_name":"B","price":"12345678901234567.123456","max_qty":9,"min_qty":1,"increment_by":1,"picture":""}],"rentals":[]}`,
 		response.Body.String())
 	require.Equal(t, session1, f.shopping)
+	require.JSONEq(t, `[{"id":"time","display_name":"Lane time","price":"0.40","max_qty":120,"min_qty":15,"increment_by":15,"picture":""}]`,
+		f.send("GET", "/lane/"+lane1+"/time", "").Body.String())
 
 	f.noShop = &catalog.Failed{}
 	require.Equal(t, http.StatusBadGateway, f.send("GET", "/lane/"+lane1+"/products", "").Code)
 	f.change(0, func(l *lanes.Lane) { l.Purchasing = false })
 	require.Contains(t, f.send("GET", "/lane/"+lane1+"/products", "").Body.String(), `"code":"no_purchasing"`)
+	require.Contains(t, f.send("GET", "/lane/"+lane1+"/time", "").Body.String(), `"code":"no_purchasing"`)
 	f.change(0, func(l *lanes.Lane) { l.Session = nil })
 	require.Contains(t, f.send("GET", "/lane/"+lane1+"/products", "").Body.String(), `"code":"session_not_found"`)
 }

@@ -77,7 +77,7 @@ await story(async () => {
   tell("The lane screen's other states, and the shop's");
   await look(jo.page, "lane: five minutes, help called");
   await runDown(1, 0.5);
-  await jo.shows("Last minute");
+  await jo.shows(/0:[0-5]\d left/);
   await look(jo.page, "lane: last minute");
   const ann = await Lane.at(2, { viewport: { width: 390, height: 844 } });
   await ann.inState("waiting");
@@ -123,6 +123,13 @@ await story(async () => {
   const free = await Lane.at(5);
   await free.inState("closed");
   await look(free.page, "lane: closed");
+  await free.isRed("CEASEFIRE");
+  await bahn.isRed("FEUER EINSTELLEN");
+  await ann.isRed("CEASEFIRE");
+  await sell(5, "Cy Fox", { auto_start: false });
+  await free.inState("barred");
+  await free.isRed("CEASEFIRE");
+  await look(free.page, "lane: sold in a ceasefire");
 
   tell("The other pages, the ceasefire over them");
   await page.setViewportSize({ width: 390, height: 844 });
@@ -155,7 +162,10 @@ await story(async () => {
   await free.page.locator("#contact").filter({ hasText: "No contact" }).waitFor();
   await look(free.page, "lane: no contact");
   await changeWorld("/gateway/start");
-  await look(await open(await device(), `${scene.api}/lane/${scene.lanes[0].id}?key=wrong`), "lane: refused");
+  const refused = await open(await device(), `${scene.api}/lane/${scene.lanes[0].id}?key=wrong`);
+  await look(refused, "lane: refused");
+  const [left, right] = await refused.locator("h1").evaluate((of) => [of.getBoundingClientRect().left, innerWidth - of.getBoundingClientRect().right]);
+  assert.ok(Math.abs(left - right) <= 1, "in the middle");
 
   assert.equal(violations.length, 0, violations.join("\n"));
 });

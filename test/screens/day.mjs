@@ -20,6 +20,12 @@ await story(async () => {
   const jo = await Lane.at(1);
   assert.equal(jo.page.url(), `${scene.api}/lane/${scene.lanes[0].id}`);
   await jo.shows("Welcome, Jo Smith");
+  const locked = await jo.page.evaluate(() => new Promise((resolve) => { // as at the beginning, and whenever it is seen again
+    const request = navigator.wakeLock.request.bind(navigator.wakeLock);
+    navigator.wakeLock.request = async (type) => request(type).then((lock) => resolve([type, lock.released]));
+    document.dispatchEvent(new Event("visibilitychange"));
+  }));
+  assert.deepEqual(locked, ["screen", false], "the display stays on");
   assert.equal((await controller(1)).open, false);
   await jo.page.getByRole("button", { name: "Start" }).click();
   await jo.inState("running");
@@ -89,6 +95,14 @@ await story(async () => {
   happened.push("help");
   await got(session, ...happened);
 
+  tell("Jo buys time at one touch");
+  await jo.page.getByRole("button", { name: "Buy 15 minutes more for 7.50" }).click();
+  await jo.shopSays("Your purchase went through");
+  await jo.leaveShop();
+  await jo.shows("of 75 minutes");
+  happened.push("purchaseRequest", "sessionModified");
+  assert.deepEqual((await got(session, ...happened)).findLast(({ event }) => event === "purchaseRequest").items, [{ id: "time", qty: 15 }]);
+
   tell("A ceasefire; the controller of lane 5 hears nothing, and that is the largest text there is");
   await changeWorld("/lane/5/out-of-reach");
   await staff.beginCeasefire();
@@ -156,10 +170,10 @@ await story(async () => {
   await staff.openLane(4);
   await staff.panel.getByRole("button", { name: "5 minutes less" }).first().waitFor();
   await staff.panel.getByRole("button", { name: "15 minutes less" }).click();
-  await there.shows("of 45 minutes");
+  await there.shows("of 60 minutes");
   await staff.panel.getByLabel("Minutes to add").fill("7");
   await staff.panel.getByRole("button", { name: "Change" }).click();
-  await there.shows("of 52 minutes");
+  await there.shows("of 67 minutes");
   await staff.panel.getByRole("button", { name: "Pause" }).click();
   await there.inState("paused");
   await staff.panel.getByRole("button", { name: "Resume" }).click();
@@ -194,11 +208,16 @@ await story(async () => {
   const ann = await Lane.at(2);
   const last = (await sessionOn(2)).session_id;
   await ann.inState("running");
+  const colours = [await ann.digits()];
   await runDown(2, 4);
-  await ann.shows("Less than 5 minutes left");
+  await ann.shows(/[34]:\d\d left/);
+  await ann.page.locator("#alarm").filter({ hasText: "Less than 5 minutes left" }).waitFor({ state: "attached" });
+  colours.push(await ann.digits());
   await staff.says(2, "ends soon");
   await runDown(2, 0.5);
-  await ann.shows("Last minute");
+  await ann.shows(/0:[0-3]\d left/);
+  colours.push(await ann.digits());
+  assert.equal(new Set(colours).size, 3, `the digits have another colour each time: ${colours}`);
   await runDown(2, 0.025);
   await ann.shows("Your time is over");
   await staff.inState(2, "free");
@@ -208,7 +227,7 @@ await story(async () => {
   tell("In the evening all of it is on record: who, what, and what the POS was told");
   await staff.go("Ended");
   await staff.row("Ann Lee", "Lane 2", "Public", "time").waitFor();
-  await staff.row("Jo Smith", "Lane 4", "52 min", "staff").waitFor();
+  await staff.row("Jo Smith", "Lane 4", "67 min", "staff").waitFor();
   await staff.go("Staff log");
   for (const [what, detail] of [
     ["session created", "30 min"], ["purchase settled", "time added"], ["help is coming", ""], ["ceasefire", "whole range"], ["ceasefire ended", "whole range"],

@@ -25,6 +25,7 @@ export class Shop {
   #interrupted = false; // closed by a ceasefire, which nothing may hide
   #left;
   #retry = 0; // the timer
+  #quick = false; // the purchase is time alone, beside the cart
 
   constructor(t, base, lane) {
     this.#t = t;
@@ -74,6 +75,17 @@ export class Shop {
     setText(this.#left, text);
   }
 
+  // buyTime buys that many minutes at once. What is in the cart stays there.
+  buyTime(product, minutes) {
+    if (this.#pending) {
+      this.#showDialog();
+      this.#showStatus("pending");
+      return;
+    }
+    this.#cart.setProducts({ ...this.#cart.products, time: [product] });
+    this.#buy([{ id: product.id, qty: minutes }], true);
+  }
+
   // yieldToCeasefire closes the shop during a ceasefire, and reopens it afterwards.
   #yieldToCeasefire() {
     if (this.#lane.held && this.#dialog.open) {
@@ -88,14 +100,14 @@ export class Shop {
   #outcome({ phase, user_message: message }) {
     switch (phase) {
       case "accepted":
-        this.#cart.clear();
+        this.#quick || this.#cart.clear();
         this.#showStatus("accepted");
         break;
       case "refused":
         this.#browse(this.#translate(message));
         break;
       default:
-        this.#cart.clear();
+        this.#quick || this.#cart.clear();
         this.#showStatus("unresolved");
     }
   }
@@ -155,7 +167,7 @@ export class Shop {
     this.#foot.replaceChildren(
       element("p.trouble", { role: "alert" }, error),
       element("p.total", { role: "status" }, element("span", {}, t("total")), element("strong", {})),
-      element("button.button.primary.buy", { type: "button", onclick: () => this.#buy() }, icon("check"), t("buy")));
+      element("button.button.primary.buy", { type: "button", onclick: () => this.#buy(this.#cart.items, false) }, icon("check"), t("buy")));
     this.#total();
     if (shelf.empty) {
       this.#body.replaceChildren(element("p.note", {}, t("shop.empty")));
@@ -171,8 +183,9 @@ export class Shop {
     }
   }
 
-  async #buy() {
-    const purchase = { purchase_id: newID(), session_id: this.#session, items: this.#cart.items };
+  async #buy(items, quick) {
+    const purchase = { purchase_id: newID(), session_id: this.#session, items };
+    this.#quick = quick;
     this.#pending = purchase.purchase_id;
     this.#sending = true;
     this.#showStatus("pending");
