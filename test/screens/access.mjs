@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import AxeBuilder from "@axe-core/playwright";
 import { Control } from "./control.mjs";
 import { Lane } from "./lane.mjs";
-import { device, open, scene, story, tell } from "./story.mjs";
+import { device, eventually, open, scene, story, tell } from "./story.mjs";
 import { changeWorld, linked, pos, runDown, sell, sessionOn } from "./pos.mjs";
 
 // What depends on colours: the rest is the same in the dark.
@@ -134,19 +134,43 @@ await story(async () => {
   tell("The other pages, the ceasefire over them");
   await page.setViewportSize({ width: 390, height: 844 });
   await look(page, "ceasefire: board on a telephone");
-  for (const [tab, heading] of [["Purchases", "Unresolved purchases"], ["Lost time", "Time lost while the gateway was off"]]) {
-    await staff.go(tab);
-    await page.getByRole("heading", { name: heading }).waitFor();
-    await look(page, `ceasefire: ${heading} on a telephone`);
-  }
+  await staff.openQueue();
+  await staff.queue.getByText("lock not confirmed").waitFor();
+  await look(page, "ceasefire: the queue on a telephone");
+  await page.keyboard.press("Escape");
+  await staff.go("Staff log");
+  await staff.row("ceasefire").waitFor();
+  await look(page, "ceasefire: Staff log on a telephone");
   await page.setViewportSize({ width: 1280, height: 900 });
   await staff.endCeasefire();
   await pos("POST", `/sessions/${paused}/stop`);
   await bo.inState("over");
   await look(bo.page, "lane: over");
-  await staff.go("Purchases");
-  await page.getByRole("button", { name: "Add 15 minutes: Lane 2" }).waitFor();
-  await look(page, "unresolved purchases");
+  await staff.openQueue();
+  await staff.need("Add 15 minutes", 2).waitFor();
+  await look(page, "the queue");
+
+  tell("Sessions that lost time have it back, all at once");
+  const later = await open(page.context());
+  await later.addInitScript(() => { // as after a minute without the gateway
+    const parse = JSON.parse;
+    JSON.parse = (text) => {
+      const read = parse(text);
+      read?.lanes?.filter((lane) => lane.session).forEach((lane) => (lane.session.ran_on_ms = 90_000));
+      return read;
+    };
+  });
+  await later.goto(`${scene.api}/control/${scene.range}`);
+  await later.locator(".need-count").click();
+  await later.getByText("6 minutes in all: each session gets full minutes, rounded up.").waitFor();
+  await look(later, "the queue: lost time");
+  const given = [];
+  later.on("response", (response) => response.url().endsWith("/make-up") && given.push(response.status()));
+  await later.getByRole("button", { name: "Give all 3 back" }).click();
+  await eventually("it is given back", () => given.length === 3);
+  assert.deepEqual(given, [204, 204, 204]);
+  await later.close();
+  await page.keyboard.press("Escape");
   for (const [tab, text] of [["Ended", "Bo Doe"], ["Deliveries", "purchaseRequest"], ["Staff log", "ceasefire"], ["Health", "Lane 6"]]) {
     await staff.go(tab);
     await staff.row(text).waitFor();

@@ -28,6 +28,21 @@ export class Control {
     return this.page.locator("#panel");
   }
 
+  // queue is what needs staff.
+  get queue() {
+    return this.page.locator("#attention");
+  }
+
+  // need is the button of that name for a lane in the queue.
+  need(name, n) {
+    return this.queue.getByRole("button", { name: `${name}: Lane ${n}`, exact: true });
+  }
+
+  // openQueue shows all of it, with all that can be done.
+  openQueue() {
+    return this.queue.locator(".need-count[aria-expanded=false]").click();
+  }
+
   get alarm() {
     return this.page.locator("#alarm");
   }

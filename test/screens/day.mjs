@@ -75,24 +75,70 @@ await story(async () => {
   await jo.shopSays("Please ask the staff");
   await jo.leaveShop();
   await staff.says(1, "purchase unresolved: 15 min");
-  await staff.go("Purchases");
-  await staff.page.getByRole("button", { name: "Add 15 minutes: Lane 1" }).click();
-  await staff.page.getByText("No purchase waits for you.").waitFor();
+  await staff.go("Deliveries"); // the queue is on every page
+  await staff.queue.getByText("paid?").waitFor();
+  await staff.need("Add 15 minutes", 1).click();
+  await staff.queue.getByText("Nobody needs staff").waitFor();
   await staff.go("Board");
   await staff.says(1, "of 60 min");
   happened.push("purchaseRequest", "sessionModified");
   await got(session, ...happened);
   await changeWorld("/purchases", { how: "accept" });
 
-  tell("Jo calls for help, Sam is on the way, and helps");
+  tell("Jo calls for help: it chimes at Sam's screen, which is in the title too; Sam is on the way, and helps");
+  await staff.page.evaluate(() => {
+    window.heard = [];
+    window.OscillatorNode = class extends OscillatorNode {
+      constructor(context, options) {
+        super(context, options);
+        window.heard.push(options.frequency);
+      }
+    };
+  });
   await jo.page.getByRole("button", { name: "Help" }).click();
   await jo.page.getByText("Help has been called").waitFor();
   await staff.says(1, "Help! since");
+  await eventually("it chimes", async () => (await staff.page.evaluate(() => window.heard)).join() === "880,1175");
+  assert.equal(await staff.page.title(), "(1) North range");
+  await staff.queue.getByText(/^0:0[0-9]$/).waitFor(); // how long it has waited
+  await staff.need("On my way", 1).click();
+  await jo.page.getByText("Help is coming").waitFor();
+  await staff.need("Done", 1).click();
+  await jo.page.getByText("Help is coming").waitFor({ state: "hidden" });
+  await staff.queue.getByText("Nobody needs staff").waitFor();
+  assert.equal(await staff.page.title(), "North range");
+
+  tell("Sam's page is hidden: the device says that Jo calls, and Sam comes by the lane's card");
+  await staff.page.context().grantPermissions(["notifications"]);
+  await staff.openQueue();
+  await staff.queue.getByLabel("Notify me while this page is hidden").check();
+  await staff.page.keyboard.press("Escape");
+  const hide = (hidden) => staff.page.evaluate((now) => {
+    Object.defineProperty(document, "hidden", { value: now, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, hidden);
+  await staff.page.evaluate(() => {
+    window.notified = [];
+    window.Notification = class {
+      static permission = "granted";
+      constructor(title, { body }) {
+        window.notified.push([title, body]);
+      }
+    };
+  });
+  await hide(true);
+  await staff.page.evaluate(() => navigator.locks.query().then(({ held }) => held.length)).then((held) => assert.equal(held, 1, "one hidden page keeps its connection"));
+  await jo.page.getByRole("button", { name: "Help" }).click();
+  assert.deepEqual(await eventually("the device says so", async () => {
+    const notified = await staff.page.evaluate(() => window.notified);
+    return notified.length > 0 && notified;
+  }), [["Lane 1", "help · Jo Smith"]]);
+  await hide(false);
   await staff.quick("Help is coming", 1).click();
   await jo.page.getByText("Help is coming").waitFor();
   await staff.quick("Help is done", 1).click();
   await jo.page.getByText("Help is coming").waitFor({ state: "hidden" });
-  happened.push("help");
+  happened.push("help", "help");
   await got(session, ...happened);
 
   tell("Jo buys time at one touch");
@@ -145,7 +191,7 @@ await story(async () => {
     }
     await kim.bang(control, { touch });
     await control.and(kim.page.locator("[data-in-force][aria-disabled]")).waitFor();
-    await kim.page.locator("#main").waitFor(); // still signed in
+    await kim.queue.getByText(touch ? "Niemand braucht Personal" : "Nobody needs staff").waitFor({ state: "attached" }); // still signed in
     const holds = await operate("GET", "/holds");
     assert.deepEqual(holds.map((hold) => [hold.scope, hold.who]), [[scope, "kim"]]);
     assert.equal((await sessionOn(1)).session_id, session);

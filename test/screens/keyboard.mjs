@@ -133,23 +133,27 @@ await story(async () => {
   await jo.shop.waitFor({ state: "hidden" });
 
   tell("Staff acknowledge the call, stop the session, look at every page, and sign out");
-  await keys.to(staff.quick("Help is coming", 5));
+  await keys.to(staff.queue.getByRole("button", { name: "1 needs staff" }), "Shift+Tab");
   await keys.press("Enter");
-  await staff.quick("Help is done", 5).waitFor();
-  await keys.stands(staff.card(5).locator("button"), "still on the lane");
-  await keys.to(staff.quick("Help is done", 5));
+  await staff.need("Done", 5).waitFor();
+  await keys.press("Escape");
+  await staff.need("Done", 5).waitFor({ state: "hidden" });
+  await keys.to(staff.need("On my way", 5));
   await keys.press("Enter");
-  await staff.quick("Help is done", 5).waitFor({ state: "detached" });
-  await keys.stands(staff.card(5).locator("button"), "still on the lane");
+  await staff.need("Done", 5).waitFor();
+  await keys.stands(staff.need("Done", 5), "on what takes its place");
+  await keys.press("Enter");
+  await staff.need("Done", 5).waitFor({ state: "detached" });
+  await keys.stands(staff.queue.getByRole("button", { name: "Nobody needs staff" }), "still in the queue");
   await keys.to(staff.quick("Stop", 5));
   await keys.press("Enter");
   await staff.card(5).locator(".sure:not([aria-disabled])").waitFor();
   await keys.press("Enter");
   await staff.inState(5, "free");
   await keys.stands(staff.card(5).locator("button"), "still on the lane");
-  for (const [tab, heading] of [["Purchases", "Unresolved purchases"], ["Lost time", "Time lost while the gateway was off"], ["Ended", "Ended sessions"],
+  for (const [tab, heading] of [["Ended", "Ended sessions"],
     ["Deliveries", "Webhook deliveries"], ["Staff log", "What staff did"], ["Health", "Health"]]) {
-    await keys.to(page.getByRole("navigation").getByRole("link", { name: tab }), tab === "Purchases" ? "Shift+Tab" : "Tab");
+    await keys.to(page.getByRole("navigation").getByRole("link", { name: tab }), tab === "Ended" ? "Shift+Tab" : "Tab");
     await keys.press("Enter");
     await page.getByRole("heading", { level: 2, name: heading }).waitFor();
   }

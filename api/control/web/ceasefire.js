@@ -7,6 +7,7 @@ import { beginButton } from "./beginbutton.js";
 import { holdButton } from "./holdbutton.js";
 import { nameList, notReached } from "./rules.js";
 import { moved, settle } from "./settling.js";
+import { setTitle } from "./title.js";
 
 const QUIET = 1_200; // ms without a change before the state is announced: lanes confirm one by one
 
@@ -49,7 +50,7 @@ export class Ceasefire {
     this.#alarm.hidden &&= calm; // shown first and hidden last, so that the focus can move before
     this.#alarm.dataset.size = missing.length > 12 ? "many" : "few";
     document.body.toggleAttribute("data-ceasefire", ceasefires.length > 0);
-    document.title = `${ceasefires.length > 0 ? `${t("ceasefire.word")} · ` : ""}${range.info?.name ?? ""}`;
+    setTitle({ ceasefire: ceasefires.length > 0 ? t("ceasefire.word") : "", range: range.info?.name ?? "" });
     this.#begin.show(range.findHold("range") !== undefined);
     setText(this.#headline, this.#headlineText(failed, missing, ceasefires));
     setText(this.#progress, this.#progressText(failed, missing, ceasefires));

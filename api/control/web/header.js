@@ -1,4 +1,4 @@
-// The head of the screen: the range, its lanes by state, the user, what waits for staff, and lost contact.
+// The head of the screen: the range, its lanes by state, the user, and lost contact.
 import { setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
 import { confirmButton } from "./confirmbutton.js";
@@ -19,7 +19,6 @@ export class Header {
       setText(byId("who"), range.who);
     });
     range.addEventListener("lanes", () => this.#countStates());
-    range.addEventListener("unresolved", () => this.#count("count-purchases", range.unresolved));
   }
 
   // contact shows since when contact is lost; null hides it.
@@ -41,11 +40,5 @@ export class Header {
     setText(byId("tally"), ["free", "running", "paused", "waiting", "closed", "unusable"]
       .map((state) => [state, inState(state)]).filter(([, n]) => n > 0)
       .map(([state, n]) => t(`tally.${state}`, { n })).join(" · "));
-    this.#count("count-ran-on", lanes.filter((lane) => lane.session?.ran_on_ms > 0).length);
-  }
-
-  #count(id, n) {
-    byId(id).hidden = n === 0;
-    setText(byId(id), String(n));
   }
 }

@@ -16,9 +16,13 @@ export class Range extends EventTarget {
   holds = [];
   unresolved = 0;
   #layout = "";
+  #wall = { at: 0, sentAt: 0 }; // the gateway's wall clock, as the latest message had it
 
   // receive applies a message of the stream, sent at that instant of now().
   receive(name, data, sentAt) {
+    if (data.now) {
+      this.#wall = { at: Date.parse(data.now), sentAt };
+    }
     switch (name) {
       case "picture":
         this.#picture(data, sentAt);
@@ -30,9 +34,15 @@ export class Range extends EventTarget {
 
   // shiftSentAt corrects when the messages so far were sent. Countdowns read it from the lane.
   shiftSentAt(ms) {
+    this.#wall.sentAt -= ms;
     for (const lane of this.lanes.values()) {
       lane.sentAt -= ms;
     }
+  }
+
+  // wallClock returns the gateway's wall clock at the instant `at`, in ms.
+  wallClock(at) {
+    return this.#wall.at + at - this.#wall.sentAt;
   }
 
   // forget clears the range when the session has ended.
