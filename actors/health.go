@@ -116,6 +116,10 @@ var (
 	purchasesPendingDesc    = rangeDesc("purchases_pending", "Purchases that are on their way to the integrator. Normal is some, for some seconds.")
 	purchasesUnresolvedDesc = rangeDesc("purchases_unresolved", "Purchases that wait for staff: nobody here knows what the integrator decided, or the "+
 		"session had ended. Normal is 0: staff settle them on the control screen.")
+	helpCallsDesc = rangeDesc("help_calls", "Open calls for help, by what staff have done: waiting (nobody has answered), coming (somebody is on the way). "+
+		"Normal is some, for some minutes.", "state")
+	oldestHelpCallDesc = rangeDesc("help_calls_oldest_timestamp_seconds", "When the oldest call for help was made that nobody has answered. Absent when none "+
+		"waits. Normal is a minute ago at most.")
 )
 
 func rangeDesc(name, help string, labels ...string) *prometheus.Desc {
@@ -127,6 +131,7 @@ func (g rangeGauges) Describe(to chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
 		lanesDesc, notUsableDesc, heldDesc, unconfirmedDesc, parkedDesc, sessionsDesc, linksDesc, insecureDesc, holdStartedDesc, lanesUnsavedDesc,
 		keysDesc, writesUnsavedDesc, storeAwayDesc, lastFlushDesc, eventsWaitingDesc, oldestEventDesc, purchasesPendingDesc, purchasesUnresolvedDesc,
+		helpCallsDesc, oldestHelpCallDesc,
 	} {
 		to <- desc
 	}
@@ -164,6 +169,11 @@ func (s scrape) collect(r *Range) {
 	s.count(insecureDesc, r.settings().InsecureLinks)
 	s.count(purchasesPendingDesc, lanesNow.Purchases[lanes.Pending])
 	s.count(purchasesUnresolvedDesc, lanesNow.Purchases[lanes.Unresolved])
+	s.count(helpCallsDesc, lanesNow.HelpCalled, "waiting")
+	s.count(helpCallsDesc, lanesNow.HelpComing, "coming")
+	if !lanesNow.OldestHelpCall.IsZero() {
+		s.timestamp(oldestHelpCallDesc, lanesNow.OldestHelpCall)
+	}
 	oldest := map[string]time.Time{} // kind of scope → when its oldest hold began
 	for _, hold := range holds.InForce {
 		if began, found := oldest[hold.Kind]; !found || hold.Since.Before(began) {

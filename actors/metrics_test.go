@@ -155,6 +155,28 @@ func TestOpenPurchasesAreCounted(t *testing.T) {
 	}, withWebhook(pos))
 }
 
+func TestOpenCallsForHelpAreCounted(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		call := func(i int) float64 {
+			_, err := f.LaneOn(f.requestContext(), f.laneID(i), lanes.CallHelp{})
+			require.NoError(t, err)
+			synctest.Wait()
+			return float64(f.clock.Now().Wall.UnixMilli()) / 1e3
+		}
+		gauges := func() map[string]float64 { return f.gaugeValues("help_calls", "help_calls_oldest_timestamp_seconds") }
+		require.Equal(t, map[string]float64{"help_calls waiting": 0, "help_calls coming": 0}, gauges())
+		first := call(0)
+		f.advance(time.Minute)
+		second := call(1)
+		require.Equal(t, map[string]float64{"help_calls waiting": 2, "help_calls coming": 0, "help_calls_oldest_timestamp_seconds": first}, gauges())
+		f.staffLaneCommand(0, lanes.HelpComing{})
+		require.Equal(t, map[string]float64{"help_calls waiting": 1, "help_calls coming": 1, "help_calls_oldest_timestamp_seconds": second}, gauges())
+		f.staffLaneCommand(0, lanes.HelpDone{})
+		f.staffLaneCommand(1, lanes.HelpDone{})
+		require.Equal(t, map[string]float64{"help_calls waiting": 0, "help_calls coming": 0}, gauges())
+	})
+}
+
 // What this process knows of a range that it no longer owns is outdated.
 func TestARangeThatEndedHasNoGauges(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {

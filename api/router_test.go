@@ -11,13 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// public are the routes without a credential, on either address: health, metrics, the API reference, the sign-in page and
-// the files of pages. The page that /actors serves to browsers is public too, see TestThePageOfTheActorsContainsNoData.
+// public are the routes without a credential, on either address: health, metrics, the API reference, the sign-in page with
+// whether a ceasefire is in force, and the files of pages. The page that /actors serves to browsers is public too, see TestThePageOfTheActorsContainsNoData.
 var public = []string{
 	"/livez", "/readyz", "/metrics",
 	"/docs/lane-link.schema.json", "/api/v1/pos/openapi.json", "/api/v2/pos/openapi.json", "/api/v2/pos/openapi-3.0.json", "/api/v2/pos/products.openapi.json",
 	"/api/v1/swagger", "/api/v2/swagger",
-	"/control/", "/control/{range_id:[0-9a-fA-F-]{36}}", "/pprof/profile", "/pprof/profile?seconds=1", "{profile}", "heap", "/control/assets/*", "/lane/assets/*", "/screens/*", "/assets/*",
+	"/control/", "/control/{range_id:[0-9a-fA-F-]{36}}", "/control/{range_id:[0-9a-fA-F-]{36}}/ceasefire/", "/pprof/profile", "/pprof/profile?seconds=1", "{profile}", "heap", "/control/assets/*", "/lane/assets/*", "/screens/*", "/assets/*",
 }
 
 func isPublic(route string) bool {

@@ -2,6 +2,7 @@ package board
 
 import (
 	"cmp"
+	"time"
 
 	"rangegate/lanes"
 )
@@ -13,6 +14,8 @@ type Statistics struct {
 	Sessions                       map[lanes.Phase]int     // every phase is there
 	Links                          map[lanes.LinkState]int // every state is there
 	Purchases                      map[lanes.PurchasePhase]int
+	HelpCalled, HelpComing         int       // calls for help that wait for staff, and those to which somebody is on the way
+	OldestHelpCall                 time.Time // of those that wait; zero if none does
 }
 
 // Statistics counts the lanes of the board, in one walk. A lane under a hold in force is held, also while its own change waits for
@@ -47,6 +50,14 @@ func (c *Statistics) add(lane *lanes.LaneStatus, under func(lanes.Place) bool) {
 		}
 	}
 	c.Links[cmp.Or(lane.Link, lanes.LinkDown)]++
+	if call := lane.Lane.Help; call != nil && call.Coming {
+		c.HelpComing++
+	} else if call != nil {
+		c.HelpCalled++
+		if c.OldestHelpCall.IsZero() || call.At.Before(c.OldestHelpCall) {
+			c.OldestHelpCall = call.At
+		}
+	}
 	if s := lane.Lane.Session; s != nil {
 		c.Sessions[s.Phase]++
 		if s.Purchase != nil && s.Purchase.Phase == lanes.Pending {

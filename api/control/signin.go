@@ -103,6 +103,47 @@ func (c *screen) signIn(ctx context.Context, s signIn) (endpoint.Empty, error) {
 	return endpoint.Empty{}, nil
 }
 
+// ceasefireView is what anybody who has the address of a range's sign-in page is told of a ceasefire: whoever comes to the screen
+// must know of it before the PIN is typed.
+type ceasefireView struct {
+	Known bool    `json:"known"` // false while the range does not run here, and for a range without staff
+	Over  string  `json:"over"`  // range, or bay for a part of it; empty: there is none
+	Since *string `json:"since"`
+}
+
+func readRange(in *endpoint.Input) uuid.UUID { return in.PathID("range_id", "The range") }
+
+// ceasefireDestination returns the range whose ceasefire is asked for: its owner knows.
+func (c *screen) ceasefireDestination(r *http.Request) (uuid.UUID, routing.Way) {
+	id, err := uuid.Parse(r.PathValue("range_id"))
+	if _, known := c.Staff[id]; err != nil || !known {
+		return uuid.Nil, routing.SignIn
+	}
+	return id, routing.SignIn
+}
+
+func (c *screen) ceasefireState(_ context.Context, rangeID uuid.UUID) (ceasefireView, error) {
+	if _, known := c.Staff[rangeID]; !known {
+		return ceasefireView{}, nil
+	}
+	r, err := c.Range(rangeID)
+	if err != nil {
+		return ceasefireView{}, nil
+	}
+	view := ceasefireView{Known: true}
+	var since time.Time
+	for _, hold := range r.Holds().InForce {
+		switch {
+		case hold.Kind == lanes.OverRange:
+			return ceasefireView{true, hold.Kind, new(endpoint.Stamp(hold.Since))}, nil
+		case hold.Kind == lanes.OverBay && (view.Over == "" || hold.Since.Before(since)):
+			since = hold.Since
+			view.Over, view.Since = hold.Kind, new(endpoint.Stamp(since))
+		}
+	}
+	return view, nil
+}
+
 // record saves that the user has signed in, or out, or that somebody tried to as this user. Whoever does so very often is
 // not recorded each time: the record of everything else must not be pushed out of the store. While the range is not running
 // here, only the log has it.

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/api/endpoint"
+	"rangegate/lanes"
 )
 
 func TestSigningInAndOut(t *testing.T) {
@@ -470,4 +471,29 @@ func TestOnlyAnOfficerEndsACeasefireOverTheRange(t *testing.T) {
 	require.Equal(t, http.StatusOK, sam.send("PUT", "/control/api/holds", bay).Code, "a bay or a lane anybody may release")
 	require.Equal(t, http.StatusOK, alex.send("PUT", "/control/api/holds", lift).Code)
 	require.Contains(t, f.lastCommand(), "alex lifts range")
+}
+
+// Before anybody signs in, the page of a range says whether a ceasefire is in force, and nothing else of the range.
+func TestTheSignInPageKnowsOfACeasefire(t *testing.T) {
+	f := newFixture(t)
+	state := func(rangeID uuid.UUID) string {
+		response := f.browser().send("GET", "/control/"+rangeID.String()+"/ceasefire", "")
+		require.Equal(t, http.StatusOK, response.Code)
+		return strings.TrimSpace(response.Body.String())
+	}
+	set := func(holds ...lanes.HoldRecord) { f.setHolds(lanes.Holds{InForce: holds}) }
+	hold := func(kind string, id uuid.UUID, since time.Time) lanes.HoldRecord {
+		return lanes.HoldRecord{Scope: lanes.Scope{Kind: kind, ID: id}, Who: "sam", Since: since}
+	}
+	none, unknown := `{"known":true,"over":"","since":null}`, `{"known":false,"over":"","since":null}`
+	require.Equal(t, none, state(north))
+	set(hold(lanes.OverLane, theLane, noon.Wall))
+	require.Equal(t, none, state(north), "a lane that is locked is no ceasefire")
+	later := noon.Wall.Add(time.Minute)
+	set(hold(lanes.OverBay, uuid.New(), later), hold(lanes.OverBay, theBay, noon.Wall))
+	require.Equal(t, `{"known":true,"over":"bay","since":"2026-05-01T12:00:00.250Z"}`, state(north), "the earliest one")
+	set(hold(lanes.OverBay, theBay, noon.Wall), hold(lanes.OverRange, uuid.Nil, later))
+	require.Equal(t, `{"known":true,"over":"range","since":"2026-05-01T12:01:00.250Z"}`, state(north))
+	require.Equal(t, unknown, state(south), "it does not run")
+	require.Equal(t, unknown, state(uuid.New()))
 }

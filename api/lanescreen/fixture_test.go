@@ -109,6 +109,11 @@ func (f *fakeRange) All(_ context.Context, session string) (catalog.Catalogue, e
 	return f.shop, f.noShop
 }
 
+func (f *fakeRange) Fetch(ctx context.Context, t catalog.Type, session string) ([]catalog.Product, error) {
+	all, err := f.All(ctx, session)
+	return map[catalog.Type][]catalog.Product{catalog.Time: all.Time}[t], err
+}
+
 // fixture is the lane screens of a fake range whose lanes have a key each.
 type fixture struct {
 	*fakeRange

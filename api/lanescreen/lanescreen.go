@@ -45,6 +45,8 @@ type Range interface {
 type Shop interface {
 	// All returns the products of every type, as the integrator offers them to the session's customer.
 	All(ctx context.Context, session string) (catalog.Catalogue, error)
+	// Fetch returns those of one type.
+	Fetch(ctx context.Context, t catalog.Type, session string) ([]catalog.Product, error)
 }
 
 // Settings is what the lane screens are configured with.
@@ -96,7 +98,7 @@ func Mount(r chi.Router, a *endpoint.API, s Settings) {
 			r.With(l.requireCookie, l.route(routing.Integrator)).Get("/picture", l.picture)
 			for path, e := range l.endpoints() {
 				way := routing.Request
-				if path == "/products" {
+				if path == "/products" || path == "/time" {
 					way = routing.Integrator
 				}
 				a.Mount(r, path, []endpoint.Endpoint{e}, l.requireCookie, l.route(way))
@@ -126,6 +128,8 @@ func (l *screen) endpoints() map[string]endpoint.Endpoint {
 		"/start": endpoint.Handle("POST", "/", 204, "The customer has entered the lane", readStart, endpoint.WithTarget(l.target, start)),
 		"/help":  endpoint.Handle("POST", "/", 204, "Call for help", endpoint.NoInput, endpoint.WithTarget(l.target, callHelp)),
 		"/products": endpoint.Handle("GET", "/", 200, "What can be bought", endpoint.NoInput, endpoint.WithTarget(l.target, l.products)).
+			WithoutTimeout(),
+		"/time": endpoint.Handle("GET", "/", 200, "The time that can be bought", endpoint.NoInput, endpoint.WithTarget(l.target, l.time)).
 			WithoutTimeout(),
 		"/purchase": endpoint.Handle("POST", "/", 202, "Buy", readPurchase, l.buy),
 	}

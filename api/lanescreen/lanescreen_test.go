@@ -83,7 +83,7 @@ func TestTheStreamShowsItsLane(t *testing.T) {
 	f := newFixture(t).opened()
 	next := f.openStream()
 	const now = `{"now":"2026-05-01T12:01:30.250Z","lane":`
-	require.Equal(t, `picture `+now+`{"name":"Lane 1","phase":"running","held":false,"help":null,"purchasing":true,`+
+	require.Equal(t, `picture `+now+`{"name":"Lane 1","phase":"running","held":false,"for_sale":false,"help":null,"purchasing":true,`+
 		`"session":{"session_id":"`+session1+`","customer_name":"Jo Smith","duration":60,"left_ms":2910000,"paused_by_hold":false},"purchase":null}}`, next())
 	f.change(0, func(l *lanes.Lane) {
 		s := *l.Session
@@ -91,11 +91,11 @@ func TestTheStreamShowsItsLane(t *testing.T) {
 		s.Purchase = &lanes.Purchase{ID: uuid.MustParse(purchase1), Phase: lanes.Declined, UserMessage: "Sold out."}
 		l.Held, l.Session, l.Help = true, &s, &lanes.HelpCall{Coming: true}
 	})
-	require.Equal(t, `change `+now+`{"name":"Lane 1","phase":"paused","held":true,"help":{"coming":true},"purchasing":true,`+
+	require.Equal(t, `change `+now+`{"name":"Lane 1","phase":"paused","held":true,"for_sale":false,"help":{"coming":true},"purchasing":true,`+
 		`"session":{"session_id":"`+session1+`","customer_name":"Jo Smith","duration":60,"left_ms":3000000,"paused_by_hold":true},`+
 		`"purchase":{"purchase_id":"`+purchase1+`","phase":"refused","user_message":"Sold out."}}}`, next())
-	f.change(0, func(l *lanes.Lane) { l.Session, l.Help, l.Held = nil, nil, false })
-	require.Equal(t, `change `+now+`{"name":"Lane 1","phase":"free","held":false,"help":null,"purchasing":false,"session":null,"purchase":null}}`, next())
+	f.change(0, func(l *lanes.Lane) { l.Session, l.Help, l.Held, l.Sale = nil, nil, false, lanes.OnSale })
+	require.Equal(t, `change `+now+`{"name":"Lane 1","phase":"free","held":false,"for_sale":true,"help":null,"purchasing":false,"session":null,"purchase":null}}`, next())
 }
 
 // messageCounter counts the messages of a stream inside a synctest bubble.
@@ -164,11 +164,14 @@ func TestProductsAreFetchedForTheSessionOnTheLane(t *testing.T) {
 		`{"id":"b","display_name":"B","price":"12345678901234567.123456","max_qty":9,"min_qty":1,"increment_by":1,"picture":""}],"rentals":[]}`,
 		response.Body.String())
 	require.Equal(t, session1, f.shopping)
+	require.JSONEq(t, `[{"id":"time","display_name":"Lane time","price":"0.40","max_qty":120,"min_qty":15,"increment_by":15,"picture":""}]`,
+		f.send("GET", "/lane/"+lane1+"/time", "").Body.String())
 
 	f.noShop = &catalog.Failed{}
 	require.Equal(t, http.StatusBadGateway, f.send("GET", "/lane/"+lane1+"/products", "").Code)
 	f.change(0, func(l *lanes.Lane) { l.Purchasing = false })
 	require.Contains(t, f.send("GET", "/lane/"+lane1+"/products", "").Body.String(), `"code":"no_purchasing"`)
+	require.Contains(t, f.send("GET", "/lane/"+lane1+"/time", "").Body.String(), `"code":"no_purchasing"`)
 	f.change(0, func(l *lanes.Lane) { l.Session = nil })
 	require.Contains(t, f.send("GET", "/lane/"+lane1+"/products", "").Body.String(), `"code":"session_not_found"`)
 }

@@ -33,11 +33,7 @@ type products struct {
 }
 
 func (l *screen) products(ctx context.Context, t target, _ endpoint.Empty) (products, error) {
-	session, err := t.buyingSession()
-	if err != nil {
-		return products{}, err
-	}
-	shop, err := l.Shop(t.lane.Range)
+	session, shop, err := l.shopOf(t)
 	if err != nil {
 		return products{}, err
 	}
@@ -49,6 +45,26 @@ func (l *screen) products(ctx context.Context, t target, _ endpoint.Empty) (prod
 		endpoint.Views(all.Time, t.lane.product), endpoint.Views(all.Targets, t.lane.product),
 		endpoint.Views(all.Ammo, t.lane.product), endpoint.Views(all.Rentals, t.lane.product),
 	}, nil
+}
+
+// time returns the product that is lane time, in a list that is empty if the session may buy none: the screen offers more at one touch,
+// and asks the integrator for nothing else.
+func (l *screen) time(ctx context.Context, t target, _ endpoint.Empty) ([]product, error) {
+	session, shop, err := l.shopOf(t)
+	if err != nil {
+		return nil, err
+	}
+	found, err := shop.Fetch(ctx, catalog.Time, session.String())
+	return endpoint.Views(found, t.lane.product), err
+}
+
+// shopOf returns the session that buys, and the products API. Its errors are those of buyingSession and of Settings.Shop.
+func (l *screen) shopOf(t target) (session uuid.UUID, shop Shop, err error) {
+	if session, err = t.buyingSession(); err != nil {
+		return uuid.Nil, nil, err
+	}
+	shop, err = l.Shop(t.lane.Range)
+	return session, shop, err
 }
 
 // buyingSession returns the session on the lane, or lanes.ErrSessionNotFound, or lanes.ErrNoPurchasing if it may not buy.

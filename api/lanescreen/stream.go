@@ -22,6 +22,7 @@ type laneView struct {
 	Name       string        `json:"name"`
 	Phase      lanes.Phase   `json:"phase"`
 	Held       bool          `json:"held"`
+	ForSale    bool          `json:"for_sale"` // and in working order
 	Help       *helpView     `json:"help"`
 	Purchasing bool          `json:"purchasing"`
 	Session    *sessionView  `json:"session"`
@@ -50,7 +51,7 @@ type purchaseView struct {
 const free lanes.Phase = "free"
 
 func viewOf(s lanes.LaneStatus, now lanes.Instant) laneView {
-	lane := laneView{Name: s.Name, Phase: free, Held: s.Lane.Held}
+	lane := laneView{Name: s.Name, Phase: free, Held: s.Lane.Held, ForSale: s.Lane.ForSale() && s.NotUsable == ""}
 	if s.Lane.Help != nil {
 		lane.Help = &helpView{s.Lane.Help.Coming}
 	}

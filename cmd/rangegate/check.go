@@ -107,7 +107,7 @@ func (c checkController) Run(t *terminal) error {
 		return misconfigured{err}
 	}
 	if broken := rules.Run(t.ctx); broken > 0 {
-		return fmt.Errorf("%d rules of the lane link are broken", broken)
+		return fmt.Errorf("broken: %s of the lane link", preflight.Number(broken, "rule"))
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"rangegate/api"
 	"rangegate/cmd/rangegate/integrator"
 	"rangegate/cmd/rangegate/lanesim"
+	"rangegate/cmd/rangegate/preflight"
 	"rangegate/config"
 	"rangegate/lanes/link/websocket"
 )
@@ -51,7 +52,7 @@ func (p playground) Run(t *terminal) error {
 func (p playground) welcome(t *terminal, cfg config.Config, urls addresses, integrator, token string) {
 	demo := cfg.Ranges[0]
 	t.printf(`
-rangegate playground: %s, %d simulated lanes, kept in %s
+rangegate playground: %s, %s, kept in %s
 
   control     %s/control/%s   (sign in as %s with PIN %s)
   lane 1      %s/lane/%s?key=%s   (each lane has its own: playground-lane-2-screen, …)
@@ -71,7 +72,7 @@ Sell lane 1 for 30 minutes:
     -H 'Content-Type: application/json' \
     -d '{"customer_name":"Jo Smith","lane_id":"%s","group_id":"%s","duration":30}'
 
-`, demo.Name, len(demo.Lanes), p.Data, urls.api, demo.ID, config.PlaygroundStaff, config.PlaygroundPIN,
+`, demo.Name, preflight.Number(len(demo.Lanes), "simulated lane"), p.Data, urls.api, demo.ID, config.PlaygroundStaff, config.PlaygroundPIN,
 		urls.api, demo.Lanes[0].ID, demo.Lanes[0].ScreenKey.Reveal(), urls.api, urls.api, integrator, urls.operations, cfg.Operations.Token.Reveal(), demo.ID, token,
 		config.PlaygroundSecret, urls.api, demo.ID, token, demo.Lanes[0].ID, demo.Groups[0].ID)
 }
@@ -162,7 +163,7 @@ func (s laneSim) Run(t *terminal) error {
 	for _, lane := range served {
 		t.printf("%s\t%s\t%s\n", lane.ID, hardware.Controller(lane.ID).Address(), lane.Name)
 	}
-	t.printf("answering as the controllers of %d lanes\n", len(served))
+	t.printf("answering as the controllers of %s\n", preflight.Number(len(served), "lane"))
 	<-t.ctx.Done()
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"rangegate/cmd/rangegate/certificate"
+	"rangegate/cmd/rangegate/preflight"
 	"rangegate/config"
 )
 
@@ -145,7 +146,7 @@ func (n nodesList) Run(t *terminal) error {
 		return err
 	}
 	if answer.Unowned > 0 {
-		return fmt.Errorf("%d ranges are owned by no living node", answer.Unowned)
+		return fmt.Errorf("owned by no living node: %s", preflight.Number(answer.Unowned, "range"))
 	}
 	return nil
 }

@@ -344,5 +344,5 @@ func inUse(saved store.Recovered) string {
 	if sessions+open+len(saved.Pending) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d sessions, %d purchases that wait for staff and %d events that wait for their delivery", sessions, open, len(saved.Pending))
+	return fmt.Sprintf("sessions: %d, purchases that wait for staff: %d, events that wait for their delivery: %d", sessions, open, len(saved.Pending))
 }

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import AxeBuilder from "@axe-core/playwright";
 import { Control } from "./control.mjs";
 import { Lane } from "./lane.mjs";
-import { device, open, scene, story, tell } from "./story.mjs";
+import { device, eventually, open, scene, story, tell } from "./story.mjs";
 import { changeWorld, linked, pos, runDown, sell, sessionOn } from "./pos.mjs";
 
 // What depends on colours: the rest is the same in the dark.
@@ -77,7 +77,7 @@ await story(async () => {
   tell("The lane screen's other states, and the shop's");
   await look(jo.page, "lane: five minutes, help called");
   await runDown(1, 0.5);
-  await jo.shows("Last minute");
+  await jo.shows(/0:[0-5]\d left/);
   await look(jo.page, "lane: last minute");
   const ann = await Lane.at(2, { viewport: { width: 390, height: 844 } });
   await ann.inState("waiting");
@@ -113,31 +113,65 @@ await story(async () => {
   tell("A ceasefire, with a lane that is not reached");
   await staff.beginCeasefire();
   await staff.alarm.getByText("Not reached: Lane 6").waitFor();
+  await staff.settled();
   await staff.alarm.getByRole("button", { name: "Hold down to end: whole range" }).click();
   await look(page, "ceasefire: board");
+  await anmeldung.getByText("FEUER EINSTELLEN: gilt auf dem ganzen Stand").waitFor();
+  await look(anmeldung, "ceasefire: sign-in");
   await ann.inState("ceasefire");
   await look(ann.page, "lane: ceasefire");
   const free = await Lane.at(5);
   await free.inState("closed");
   await look(free.page, "lane: closed");
+  await free.isRed("CEASEFIRE");
+  await bahn.isRed("FEUER EINSTELLEN");
+  await ann.isRed("CEASEFIRE");
+  await sell(5, "Cy Fox", { auto_start: false });
+  await free.inState("barred");
+  await free.isRed("CEASEFIRE");
+  await look(free.page, "lane: sold in a ceasefire");
 
   tell("The other pages, the ceasefire over them");
   await page.setViewportSize({ width: 390, height: 844 });
   await look(page, "ceasefire: board on a telephone");
-  for (const [tab, heading] of [["Purchases", "Unresolved purchases"], ["Ran on", "Sessions that ran on"]]) {
-    await staff.go(tab);
-    await page.getByRole("heading", { name: heading }).waitFor();
-    await look(page, `ceasefire: ${heading} on a telephone`);
-  }
+  await staff.openQueue();
+  await staff.queue.getByText("lock not confirmed").waitFor();
+  await look(page, "ceasefire: the queue on a telephone");
+  await page.keyboard.press("Escape");
+  await staff.go("Staff log");
+  await staff.row("ceasefire").waitFor();
+  await look(page, "ceasefire: Staff log on a telephone");
   await page.setViewportSize({ width: 1280, height: 900 });
   await staff.endCeasefire();
   await pos("POST", `/sessions/${paused}/stop`);
   await bo.inState("over");
   await look(bo.page, "lane: over");
-  await staff.go("Purchases");
-  await page.getByRole("button", { name: "Add 15 minutes: Lane 2" }).waitFor();
-  await look(page, "unresolved purchases");
-  for (const [tab, text] of [["Ended", "Bo Doe"], ["Deliveries", "purchaseRequest"], ["Staff log", "ceasefire or lock"], ["Health", "Lane 6"]]) {
+  await staff.openQueue();
+  await staff.need("Add 15 minutes", 2).waitFor();
+  await look(page, "the queue");
+
+  tell("Sessions that lost time have it back, all at once");
+  const later = await open(page.context());
+  await later.addInitScript(() => { // as after a minute without the gateway
+    const parse = JSON.parse;
+    JSON.parse = (text) => {
+      const read = parse(text);
+      read?.lanes?.filter((lane) => lane.session).forEach((lane) => (lane.session.ran_on_ms = 90_000));
+      return read;
+    };
+  });
+  await later.goto(`${scene.api}/control/${scene.range}`);
+  await later.locator(".need-count").click();
+  await later.getByText("6 minutes in all: each session gets full minutes, rounded up.").waitFor();
+  await look(later, "the queue: lost time");
+  const given = [];
+  later.on("response", (response) => response.url().endsWith("/make-up") && given.push(response.status()));
+  await later.getByRole("button", { name: "Give all 3 back" }).click();
+  await eventually("it is given back", () => given.length === 3);
+  assert.deepEqual(given, [204, 204, 204]);
+  await later.close();
+  await page.keyboard.press("Escape");
+  for (const [tab, text] of [["Ended", "Bo Doe"], ["Deliveries", "purchaseRequest"], ["Staff log", "ceasefire"], ["Health", "Lane 6"]]) {
     await staff.go(tab);
     await staff.row(text).waitFor();
     await look(page, tab);
@@ -147,10 +181,15 @@ await story(async () => {
   await changeWorld("/gateway/kill");
   await page.locator("#contact").filter({ hasText: "No contact" }).waitFor();
   await look(page, "control: no contact");
+  await anmeldung.getByText("Ob eine Feuereinstellung in Kraft ist, ist gerade nicht bekannt").waitFor();
+  await look(anmeldung, "sign-in: no contact");
   await free.page.locator("#contact").filter({ hasText: "No contact" }).waitFor();
   await look(free.page, "lane: no contact");
   await changeWorld("/gateway/start");
-  await look(await open(await device(), `${scene.api}/lane/${scene.lanes[0].id}?key=wrong`), "lane: refused");
+  const refused = await open(await device(), `${scene.api}/lane/${scene.lanes[0].id}?key=wrong`);
+  await look(refused, "lane: refused");
+  const [left, right] = await refused.locator("h1").evaluate((of) => [of.getBoundingClientRect().left, innerWidth - of.getBoundingClientRect().right]);
+  assert.ok(Math.abs(left - right) <= 1, "in the middle");
 
   assert.equal(violations.length, 0, violations.join("\n"));
 });

@@ -1,4 +1,5 @@
 // Staff at the control screen, who find what they touch by what it says.
+import assert from "node:assert/strict";
 import { device, open, scene } from "./story.mjs";
 
 export class Control {
@@ -15,7 +16,7 @@ export class Control {
   async signIn(who, pin = scene.pin) {
     await this.page.getByLabel("Name", { exact: true }).fill(who);
     await this.page.getByLabel("PIN", { exact: true }).fill(pin);
-    await this.page.getByRole("button", { name: "Sign in" }).click();
+    await this.page.getByLabel("PIN", { exact: true }).press("Enter");
     await this.page.locator(".lane").first().waitFor();
   }
 
@@ -25,6 +26,21 @@ export class Control {
 
   get panel() {
     return this.page.locator("#panel");
+  }
+
+  // queue is what needs staff.
+  get queue() {
+    return this.page.locator("#attention");
+  }
+
+  // need is the button of that name for a lane in the queue.
+  need(name, n) {
+    return this.queue.getByRole("button", { name: `${name}: Lane ${n}`, exact: true });
+  }
+
+  // openQueue shows all of it, with all that can be done.
+  openQueue() {
+    return this.queue.locator(".need-count[aria-expanded=false]").click();
   }
 
   get alarm() {
@@ -47,6 +63,7 @@ export class Control {
   }
 
   async openLane(n) {
+    await this.settled();
     await this.card(n).getByRole("button", { name: `Lane ${n}`, exact: true }).click();
     await this.panel.getByRole("heading", { name: `Lane ${n}` }).waitFor();
   }
@@ -70,19 +87,65 @@ export class Control {
     await this.inState(n, "free");
   }
 
+  // signOut takes two touches too.
+  async signOut() {
+    await this.page.getByRole("button", { name: "Sign out" }).click();
+    await this.page.locator(".who .sure:not([aria-disabled])").click();
+  }
+
   beginCeasefire() {
     return this.page.getByRole("button", { name: "Ceasefire over the whole range" }).click();
   }
 
+  // bang presses a control that begins a ceasefire, and goes on pressing the same place. For 1.5 s nothing else comes under the
+  // finger, and the control stays where it is.
+  async bang(control, { touch }) {
+    await control.scrollIntoViewIfNeeded();
+    const { x, y, width, height } = await control.boundingBox();
+    const at = [x + width / 2, y + height / 2];
+    await control.evaluate((pressed, [x, y]) => {
+      const before = JSON.stringify(pressed.getBoundingClientRect());
+      window.underTheFinger = new Promise((resolve) => {
+        const other = new Set();
+        document.addEventListener("click", ({ timeStamp: began }) => requestAnimationFrame(function look(now) {
+          const found = document.elementFromPoint(x, y).closest("button, a, input, select, label, summary");
+          if (found !== pressed) {
+            other.add(`${found?.outerHTML}`);
+          }
+          const rect = JSON.stringify(pressed.getBoundingClientRect());
+          if (rect !== before) {
+            other.add(`moved from ${before} to ${rect}`);
+          }
+          now - began < 1500 ? requestAnimationFrame(look) : resolve([...other]);
+        }), { capture: true, once: true });
+      });
+    }, at);
+    let other;
+    const watched = this.page.evaluate(() => window.underTheFinger).then((seen) => (other = seen));
+    while (other === undefined) {
+      await (touch ? this.page.touchscreen.tap(...at) : this.page.mouse.click(...at));
+      await Promise.race([watched, this.page.waitForTimeout(150)]);
+    }
+    assert.deepEqual(other, []);
+  }
+
+  // settled waits until presses count again, after one that began a ceasefire and after the alarm has come or gone.
+  settled() {
+    return this.page.locator("body:not([data-ignores-presses])").waitFor();
+  }
+
   // endCeasefire holds the button down until the ceasefire is over.
   async endCeasefire() {
+    await this.settled();
     await this.alarm.getByRole("button", { name: "Hold down to end: whole range" }).hover();
     await this.page.mouse.down();
     await this.alarm.waitFor({ state: "hidden" });
     await this.page.mouse.up();
+    await this.settled();
   }
 
   async go(tab) {
+    await this.settled();
     await this.page.getByRole("navigation").getByRole("link", { name: tab }).click();
   }
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Control } from "./control.mjs";
 import { Lane } from "./lane.mjs";
 import { eventually, scene, story, tell } from "./story.mjs";
-import { changeWorld, controller, got, linked, pos, runDown, sessionOn, sessions } from "./pos.mjs";
+import { changeWorld, controller, got, linked, operate, pos, runDown, sessionOn, sessions } from "./pos.mjs";
 
 await story(async () => {
   await linked();
@@ -20,6 +20,12 @@ await story(async () => {
   const jo = await Lane.at(1);
   assert.equal(jo.page.url(), `${scene.api}/lane/${scene.lanes[0].id}`);
   await jo.shows("Welcome, Jo Smith");
+  const locked = await jo.page.evaluate(() => new Promise((resolve) => { // as at the beginning, and whenever it is seen again
+    const request = navigator.wakeLock.request.bind(navigator.wakeLock);
+    navigator.wakeLock.request = async (type) => request(type).then((lock) => resolve([type, lock.released]));
+    document.dispatchEvent(new Event("visibilitychange"));
+  }));
+  assert.deepEqual(locked, ["screen", false], "the display stays on");
   assert.equal((await controller(1)).open, false);
   await jo.page.getByRole("button", { name: "Start" }).click();
   await jo.inState("running");
@@ -69,25 +75,79 @@ await story(async () => {
   await jo.shopSays("Please ask the staff");
   await jo.leaveShop();
   await staff.says(1, "purchase unresolved: 15 min");
-  await staff.go("Purchases");
-  await staff.page.getByRole("button", { name: "Add 15 minutes: Lane 1" }).click();
-  await staff.page.getByText("No purchase waits for you.").waitFor();
+  await staff.go("Deliveries"); // the queue is on every page
+  await staff.queue.getByText("paid?").waitFor();
+  await staff.need("Add 15 minutes", 1).click();
+  await staff.queue.getByText("Nobody needs staff").waitFor();
   await staff.go("Board");
   await staff.says(1, "of 60 min");
   happened.push("purchaseRequest", "sessionModified");
   await got(session, ...happened);
   await changeWorld("/purchases", { how: "accept" });
 
-  tell("Jo calls for help, Sam is on the way, and helps");
+  tell("Jo calls for help: it chimes at Sam's screen, which is in the title too; Sam is on the way, and helps");
+  await staff.page.evaluate(() => {
+    window.heard = [];
+    window.OscillatorNode = class extends OscillatorNode {
+      constructor(context, options) {
+        super(context, options);
+        window.heard.push(options.frequency);
+      }
+    };
+  });
   await jo.page.getByRole("button", { name: "Help" }).click();
   await jo.page.getByText("Help has been called").waitFor();
   await staff.says(1, "Help! since");
+  await eventually("it chimes", async () => (await staff.page.evaluate(() => window.heard)).join() === "880,1175");
+  assert.equal(await staff.page.title(), "(1) North range");
+  await staff.queue.getByText(/^0:0[0-9]$/).waitFor(); // how long it has waited
+  await staff.need("On my way", 1).click();
+  await jo.page.getByText("Help is coming").waitFor();
+  await staff.need("Done", 1).click();
+  await jo.page.getByText("Help is coming").waitFor({ state: "hidden" });
+  await staff.queue.getByText("Nobody needs staff").waitFor();
+  assert.equal(await staff.page.title(), "North range");
+
+  tell("Sam's page is hidden: the device says that Jo calls, and Sam comes by the lane's card");
+  await staff.page.context().grantPermissions(["notifications"]);
+  await staff.openQueue();
+  await staff.queue.getByLabel("Notify me while this page is hidden").check();
+  await staff.page.keyboard.press("Escape");
+  const hide = (hidden) => staff.page.evaluate((now) => {
+    Object.defineProperty(document, "hidden", { value: now, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, hidden);
+  await staff.page.evaluate(() => {
+    window.notified = [];
+    window.Notification = class {
+      static permission = "granted";
+      constructor(title, { body }) {
+        window.notified.push([title, body]);
+      }
+    };
+  });
+  await hide(true);
+  await staff.page.evaluate(() => navigator.locks.query().then(({ held }) => held.length)).then((held) => assert.equal(held, 1, "one hidden page keeps its connection"));
+  await jo.page.getByRole("button", { name: "Help" }).click();
+  assert.deepEqual(await eventually("the device says so", async () => {
+    const notified = await staff.page.evaluate(() => window.notified);
+    return notified.length > 0 && notified;
+  }), [["Lane 1", "help · Jo Smith"]]);
+  await hide(false);
   await staff.quick("Help is coming", 1).click();
   await jo.page.getByText("Help is coming").waitFor();
   await staff.quick("Help is done", 1).click();
   await jo.page.getByText("Help is coming").waitFor({ state: "hidden" });
-  happened.push("help");
+  happened.push("help", "help");
   await got(session, ...happened);
+
+  tell("Jo buys time at one touch");
+  await jo.page.getByRole("button", { name: "Buy 15 minutes more for 7.50" }).click();
+  await jo.shopSays("Your purchase went through");
+  await jo.leaveShop();
+  await jo.shows("of 75 minutes");
+  happened.push("purchaseRequest", "sessionModified");
+  assert.deepEqual((await got(session, ...happened)).findLast(({ event }) => event === "purchaseRequest").items, [{ id: "time", qty: 15 }]);
 
   tell("A ceasefire; the controller of lane 5 hears nothing, and that is the largest text there is");
   await changeWorld("/lane/5/out-of-reach");
@@ -122,6 +182,27 @@ await story(async () => {
   happened.push("sessionPaused", "sessionResumed");
   await got(session, ...happened);
 
+  tell("Fingers that go on pressing CEASEFIRE, on devices of every width: it is in force, and nothing else has happened");
+  for (const [width, height, touch, scope] of [[1920, 1080, false, "range"], [820, 1180, true, "range"], [390, 844, true, "bay"], [390, 844, true, "range"]]) {
+    const kim = await Control.signedIn("kim", { viewport: { width, height }, hasTouch: touch, locale: touch ? "de-DE" : "en-GB" });
+    const control = kim.page.locator(scope === "range" ? "#begin button" : ".bay:nth-child(2) .bay-head button");
+    if (width < 400 && scope === "range") {
+      assert.ok(await clearance(kim.page) >= 48, "no other control is within 48 px");
+    }
+    await kim.bang(control, { touch });
+    await control.and(kim.page.locator("[data-in-force][aria-disabled]")).waitFor();
+    await kim.queue.getByText(touch ? "Niemand braucht Personal" : "Nobody needs staff").waitFor({ state: "attached" }); // still signed in
+    const holds = await operate("GET", "/holds");
+    assert.deepEqual(holds.map((hold) => [hold.scope, hold.who]), [[scope, "kim"]]);
+    assert.equal((await sessionOn(1)).session_id, session);
+    await operate("PUT", "/holds", { scope, id: holds[0].id, on: false });
+    await kim.alarm.waitFor({ state: "hidden" });
+    await kim.page.context().close();
+    await jo.inState("running");
+    happened.push(...(scope === "range" ? ["sessionPaused", "sessionResumed"] : []));
+  }
+  await got(session, ...happened);
+
   tell("Jo moves to lane 4; time is added and taken away there");
   await staff.openLane(1);
   await staff.panel.getByLabel("Move to another lane").selectOption("Lane 4");
@@ -135,10 +216,10 @@ await story(async () => {
   await staff.openLane(4);
   await staff.panel.getByRole("button", { name: "5 minutes less" }).first().waitFor();
   await staff.panel.getByRole("button", { name: "15 minutes less" }).click();
-  await there.shows("of 45 minutes");
+  await there.shows("of 60 minutes");
   await staff.panel.getByLabel("Minutes to add").fill("7");
   await staff.panel.getByRole("button", { name: "Change" }).click();
-  await there.shows("of 52 minutes");
+  await there.shows("of 67 minutes");
   await staff.panel.getByRole("button", { name: "Pause" }).click();
   await there.inState("paused");
   await staff.panel.getByRole("button", { name: "Resume" }).click();
@@ -159,9 +240,13 @@ await story(async () => {
   await staff.openLane(3);
   await staff.panel.getByRole("radio", { name: "Closed" }).check();
   await staff.inState(3, "closed");
+  await staff.page.locator("#tally").getByText("5 free · 1 closed", { exact: true }).waitFor();
+  const third = await Lane.at(3);
+  await third.shows("This lane is closed");
   assert.equal(await accessible(3), false);
-  await staff.panel.getByRole("radio", { name: "As configured" }).check();
+  await staff.panel.getByRole("radio", { name: "As usual" }).check();
   await staff.inState(3, "free");
+  await third.inState("idle");
   assert.equal(await accessible(3), true);
 
   tell("Ann's time runs out: both screens warn, and the lane locks");
@@ -169,11 +254,16 @@ await story(async () => {
   const ann = await Lane.at(2);
   const last = (await sessionOn(2)).session_id;
   await ann.inState("running");
+  const colours = [await ann.digits()];
   await runDown(2, 4);
-  await ann.shows("Less than 5 minutes left");
+  await ann.shows(/[34]:\d\d left/);
+  await ann.page.locator("#alarm").filter({ hasText: "Less than 5 minutes left" }).waitFor({ state: "attached" });
+  colours.push(await ann.digits());
   await staff.says(2, "ends soon");
   await runDown(2, 0.5);
-  await ann.shows("Last minute");
+  await ann.shows(/0:[0-3]\d left/);
+  colours.push(await ann.digits());
+  assert.equal(new Set(colours).size, 3, `the digits have another colour each time: ${colours}`);
   await runDown(2, 0.025);
   await ann.shows("Your time is over");
   await staff.inState(2, "free");
@@ -183,10 +273,10 @@ await story(async () => {
   tell("In the evening all of it is on record: who, what, and what the POS was told");
   await staff.go("Ended");
   await staff.row("Ann Lee", "Lane 2", "Public", "time").waitFor();
-  await staff.row("Jo Smith", "Lane 4", "52 min", "staff").waitFor();
+  await staff.row("Jo Smith", "Lane 4", "67 min", "staff").waitFor();
   await staff.go("Staff log");
   for (const [what, detail] of [
-    ["session created", "30 min"], ["purchase settled", "time added"], ["help is coming", ""], ["ceasefire or lock", "whole range"], ["released", "whole range"],
+    ["session created", "30 min"], ["purchase settled", "time added"], ["help is coming", ""], ["ceasefire", "whole range"], ["ceasefire ended", "whole range"],
     ["moved", "to Lane 4"], ["time changed", "-15"], ["stopped", ""], ["sale changed", "Closed"],
   ]) {
     await staff.row("sam", what, detail).waitFor();
@@ -194,7 +284,22 @@ await story(async () => {
   await staff.go("Deliveries");
   await staff.row("purchaseRequest", "Lane 1", "402").waitFor();
   await staff.row("sessionStopped", "Lane 2", "200").waitFor();
-  await staff.page.getByRole("button", { name: "Sign out" }).click();
+  await staff.signOut();
   await staff.page.getByRole("button", { name: "Sign in" }).waitFor();
   assert.equal(await staff.page.getByText("Jo Smith").count(), 0);
 });
+
+// clearance is the distance, in px, between the control that begins a ceasefire over the range and any other that can be pressed.
+function clearance(page) {
+  return page.evaluate(() => {
+    const main = document.getElementById("main").getBoundingClientRect();
+    const begin = document.querySelector("#begin button");
+    const box = begin.getBoundingClientRect();
+    const distances = [...document.querySelectorAll("button, a, input, select, summary")].filter((of) => of !== begin && of.checkVisibility()).map((of) => {
+      const rect = of.getBoundingClientRect();
+      const bottom = of.closest("#main") ? Math.min(rect.bottom, main.bottom) : rect.bottom; // what is scrolled away cannot be pressed
+      return rect.top >= bottom ? Infinity : Math.max(box.top - bottom, rect.top - box.bottom, box.left - rect.right, rect.left - box.right);
+    });
+    return Math.min(...distances);
+  });
+}

@@ -77,7 +77,7 @@ await story(async () => {
   await keys.press("ArrowLeft");
   await keys.stands(staff.card(1).getByRole("button", { name: "Lane 1", exact: true }), "an arrow goes from lane to lane");
   await keys.press("Enter");
-  await keys.to(staff.panel.getByRole("radio", { name: "As configured" }));
+  await keys.to(staff.panel.getByRole("radio", { name: "As usual" }));
   await keys.press("ArrowLeft");
   await staff.inState(1, "closed");
   await keys.to(staff.panel.getByRole("button", { name: "Lock this lane" }), "Shift+Tab");
@@ -91,6 +91,7 @@ await story(async () => {
   await keys.to(page.getByRole("button", { name: "Ceasefire over Bay B" }));
   await keys.press("Enter");
   await staff.alarm.getByText("Ceasefire: Bay B, all locked").waitFor();
+  await staff.alarm.getByText("3 of 3 lanes have confirmed that they are locked.", { exact: true }).waitFor();
   await keys.to(staff.alarm.getByRole("button", { name: "Hold down to end: Bay B" }), "Shift+Tab");
   await keys.press("Space");
   await keys.to(staff.alarm.getByRole("button", { name: "End it now: Bay B" }));
@@ -99,7 +100,7 @@ await story(async () => {
   await keys.to(page.getByRole("button", { name: "Ceasefire over the whole range" }), "Shift+Tab");
   await keys.press("Enter");
   await staff.alarm.getByText("Ceasefire: whole range, all locked").waitFor();
-  await keys.stands(staff.alarm, "on the alarm, not on what ends it");
+  await keys.stands(page.getByRole("button", { name: "Ceasefire over the whole range: in force" }), "where it was, which is not on what ends it");
   await keys.to(staff.alarm.getByRole("button", { name: "Hold down to end: whole range" }));
   await keys.hold("Space", staff.alarm.waitFor({ state: "hidden" }));
 
@@ -132,27 +133,33 @@ await story(async () => {
   await jo.shop.waitFor({ state: "hidden" });
 
   tell("Staff acknowledge the call, stop the session, look at every page, and sign out");
-  await keys.to(staff.quick("Help is coming", 5));
+  await keys.to(staff.queue.getByRole("button", { name: "1 needs staff" }), "Shift+Tab");
   await keys.press("Enter");
-  await staff.quick("Help is done", 5).waitFor();
-  await keys.stands(staff.card(5).locator("button"), "still on the lane");
-  await keys.to(staff.quick("Help is done", 5));
+  await staff.need("Done", 5).waitFor();
+  await keys.press("Escape");
+  await staff.need("Done", 5).waitFor({ state: "hidden" });
+  await keys.to(staff.need("On my way", 5));
   await keys.press("Enter");
-  await staff.quick("Help is done", 5).waitFor({ state: "detached" });
-  await keys.stands(staff.card(5).locator("button"), "still on the lane");
+  await staff.need("Done", 5).waitFor();
+  await keys.stands(staff.need("Done", 5), "on what takes its place");
+  await keys.press("Enter");
+  await staff.need("Done", 5).waitFor({ state: "detached" });
+  await keys.stands(staff.queue.getByRole("button", { name: "Nobody needs staff" }), "still in the queue");
   await keys.to(staff.quick("Stop", 5));
   await keys.press("Enter");
   await staff.card(5).locator(".sure:not([aria-disabled])").waitFor();
   await keys.press("Enter");
   await staff.inState(5, "free");
   await keys.stands(staff.card(5).locator("button"), "still on the lane");
-  for (const [tab, heading] of [["Purchases", "Unresolved purchases"], ["Ran on", "Sessions that ran on"], ["Ended", "Ended sessions"],
+  for (const [tab, heading] of [["Ended", "Ended sessions"],
     ["Deliveries", "Webhook deliveries"], ["Staff log", "What staff did"], ["Health", "Health"]]) {
-    await keys.to(page.getByRole("navigation").getByRole("link", { name: tab }), tab === "Purchases" ? "Shift+Tab" : "Tab");
+    await keys.to(page.getByRole("navigation").getByRole("link", { name: tab }), tab === "Ended" ? "Shift+Tab" : "Tab");
     await keys.press("Enter");
     await page.getByRole("heading", { level: 2, name: heading }).waitFor();
   }
   await keys.to(page.getByRole("button", { name: "Sign out" }));
+  await keys.press("Enter");
+  await page.locator(".who .sure:not([aria-disabled])").waitFor(); // it asks once
   await keys.press("Enter");
   await page.getByRole("button", { name: "Sign in" }).waitFor();
 });

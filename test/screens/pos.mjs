@@ -13,6 +13,16 @@ export async function pos(method, path, body, status = method === "GET" ? 200 : 
   return text === "" ? null : JSON.parse(text);
 }
 
+// operate makes a request of an operator about the range, and answers its body.
+export async function operate(method, path, body) {
+  const response = await fetch(`${scene.operations}/ranges/${scene.range}${path}`, {
+    method, headers: { Authorization: `Bearer ${scene.operator}`, "Content-Type": "application/json" }, body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  const text = await response.text();
+  assert.ok(response.ok, `${method} ${path}: ${text}`);
+  return JSON.parse(text);
+}
+
 export const sessions = () => pos("GET", "/sessions");
 
 // sessionOn is the one session that the POS sees on the lane.

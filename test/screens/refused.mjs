@@ -105,7 +105,7 @@ await story(async () => {
   await twins.addCookies([signedIn]);
   twin.page = await open(twins, `${scene.api}/control/${scene.range}`);
   await twin.inState(1, "running");
-  await staff.page.getByRole("button", { name: "Sign out" }).click();
+  await staff.signOut();
   await twin.page.getByText("Your sign-in has ended").waitFor();
   assert.doesNotMatch(await twin.page.locator("body").innerText(), /Jo Smith/);
   await twins.addCookies([signedIn]);

@@ -28,11 +28,16 @@ await story(async () => {
     await Promise.all(contacts.map((contact) => contact.filter({ hasText: "No contact" }).waitFor()));
     await staff.quick("Pause", 1).click();
     await staff.says(1, "The gateway cannot be reached");
+    await jo.page.getByRole("button", { name: "Shop" }).click();
+    await jo.shopSays("Try again");
 
     tell("It starts again: every screen goes on by itself");
     await changeWorld("/gateway/start");
     await Promise.all(contacts.map((contact) => contact.waitFor({ state: "hidden" })));
     await linked();
+    await jo.shop.getByRole("tab", { name: "Time" }).waitFor(); // it has tried again by itself
+    await jo.leaveShop();
+    await staff.card(1).getByText("The gateway cannot be reached").waitFor({ state: "hidden" });
   }
 
   tell("What happens now is on every screen");

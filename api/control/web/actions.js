@@ -2,6 +2,7 @@
 // announced to screen readers.
 import { element } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
+import { clearWhenReached } from "/screens/recovery.js";
 
 // button creates a button: {words, sign (icon), kind (classes), label}.
 export function button({ words, sign, kind = "", label }, onclick) {
@@ -41,6 +42,7 @@ export async function perform(client, button, error, act) {
     return true;
   } catch (refusal) {
     error.show(client.sentence(refusal));
+    clearWhenReached(error.element, refusal);
     return false;
   } finally {
     button.removeAttribute("aria-disabled");

@@ -15,7 +15,7 @@ export class Acts {
       title: "acts.title", empty: "acts.empty", list: "acts", key: (act) => act.cursor, query: () => "/acts",
       columns: ["acts.when", "acts.who", "acts.what", "acts.lane", "acts.detail"],
       cells: (act) => [
-        t.moment(act.at), act.who, t.has(`act.${act.what}`) ? t(`act.${act.what}`) : act.what, act.lane_name ?? "", this.#detail(act),
+        t.moment(act.at), act.who, this.#what(act), act.lane_name ?? "", this.#detail(act),
       ],
     });
     root.append(pageHead(t("acts.title"), t("acts.explained")), this.#journal.element);
@@ -27,6 +27,13 @@ export class Acts {
 
   hide() {
     this.#journal.hide();
+  }
+
+  // what returns what was done in words. A hold over the range or a bay is a ceasefire, one over a lane a lock.
+  #what({ what, detail }) {
+    const { t } = this.#client;
+    const key = ["hold", "lift"].includes(what) ? `act.${what}_${detail === "lane" ? "lane" : "ceasefire"}` : `act.${what}`;
+    return t.has(key) ? t(key) : what;
   }
 
   // detail returns the detail in words, depending on the act.

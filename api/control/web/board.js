@@ -1,8 +1,8 @@
 // The board: every lane of the range, by bay, in display order.
 import { onTick, now } from "/screens/clock.js";
 import { element, setFlag, setText } from "/screens/element.js";
-import { icon } from "/screens/icons.js";
-import { ErrorText, action } from "./actions.js";
+import { ErrorText } from "./actions.js";
+import { beginButton } from "./beginbutton.js";
 import { LaneCard } from "./lanecard.js";
 import { FILTERS, matches, stateOf } from "./rules.js";
 import { Toolbar } from "./toolbar.js";
@@ -128,7 +128,6 @@ export class BayHead {
   #bay;
   #cards;
   #free = element("span.free");
-  #held;
   #begin;
 
   constructor(client, bay, cards) {
@@ -137,20 +136,14 @@ export class BayHead {
     this.#cards = cards;
     const { t } = client;
     const error = new ErrorText();
-    this.#held = element("strong.held", { hidden: true }, icon("lock"), t("ceasefire.in_force"));
-    this.#begin = action(client, { words: t("ceasefire.word"), sign: "lock", kind: "danger", label: t("ceasefire.begin_bay", { bay: bay.name }) },
-      error, () => client.ceasefire("bay", bay.id));
-    this.element = element("header.bay-head", {}, element("div.name", {}, element("h2", {}, bay.name), this.#free, this.#held), this.#begin, error.element);
+    this.#begin = beginButton(client, { words: t("ceasefire.word"), kind: "danger", label: t("ceasefire.begin_bay", { bay: bay.name }), scope: "bay", id: bay.id }, error);
+    this.element = element("header.bay-head", {}, element("div.name", {}, element("h2", {}, bay.name), this.#free), this.#begin, error.element);
   }
 
   show() {
     const { range, t } = this.#client;
     const free = this.#cards.filter(({ lane }) => stateOf(lane) === "free").length;
     setText(this.#free, t("bay.free", { free, all: this.#cards.length }));
-    const own = range.findHold("bay", this.#bay.id) !== undefined;
-    const held = own || range.findHold("range") !== undefined;
-    this.#held.hidden = !held;
-    this.#begin.hidden = own;
-    setFlag(this.element, "data-held", held);
+    this.#begin.show(range.findHold("bay", this.#bay.id) !== undefined);
   }
 }

@@ -3,8 +3,11 @@
 import { element, replaceKeepingFocus, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
 import { ErrorText, action, announce, button } from "./actions.js";
+import { beginButton } from "./beginbutton.js";
 import { holdButton } from "./holdbutton.js";
 import { nameList, notReached } from "./rules.js";
+import { moved, settle } from "./settling.js";
+import { setTitle } from "./title.js";
 
 const QUIET = 1_200; // ms without a change before the state is announced: lanes confirm one by one
 
@@ -23,10 +26,8 @@ export class Ceasefire {
     this.#client = client;
     this.#alarm = alarm;
     const { t, range } = client;
-    alarm.tabIndex = -1;
     alarm.append(this.#headline, this.#progress, this.#rows);
-    this.#begin = action(client, { words: t("ceasefire.begin"), sign: "lock", kind: "ceasefire", label: t("ceasefire.begin_range") },
-      new ErrorText(), () => client.ceasefire("range"));
+    this.#begin = beginButton(client, { words: t("ceasefire.begin"), kind: "ceasefire", label: t("ceasefire.begin_range"), scope: "range" }, new ErrorText());
     begin.append(this.#begin);
     client.onChange = () => this.show();
     range.addEventListener("holds", () => this.show());
@@ -45,20 +46,19 @@ export class Ceasefire {
     const failed = [...this.#client.unsent.values()];
 
     const calm = ceasefires.length + missing.length + failed.length === 0;
+    const before = this.#alarm.hidden;
     this.#alarm.hidden &&= calm; // shown first and hidden last, so that the focus can move before
     this.#alarm.dataset.size = missing.length > 12 ? "many" : "few";
     document.body.toggleAttribute("data-ceasefire", ceasefires.length > 0);
-    document.title = `${ceasefires.length > 0 ? `${t("ceasefire.word")} · ` : ""}${range.info?.name ?? ""}`;
-    const focused = document.activeElement === this.#begin;
-    this.#begin.hidden = range.findHold("range") !== undefined;
-    if (focused && this.#begin.hidden) {
-      this.#alarm.focus(); // instead of the control that ends it
-    }
-
+    setTitle({ ceasefire: ceasefires.length > 0 ? t("ceasefire.word") : "", range: range.info?.name ?? "" });
+    this.#begin.show(range.findHold("range") !== undefined);
     setText(this.#headline, this.#headlineText(failed, missing, ceasefires));
-    setText(this.#progress, this.#progressText(failed, missing, ceasefires, lanes));
+    setText(this.#progress, this.#progressText(failed, missing, ceasefires));
     this.#drawRows(ceasefires, failed);
     this.#alarm.hidden = calm;
+    if (before !== calm) {
+      moved(); // what is below the alarm
+    }
     this.#announceState(calm);
   }
 
@@ -75,9 +75,8 @@ export class Ceasefire {
   }
 
   // progressText is the line below the headline.
-  #progressText(failed, missing, ceasefires, lanes) {
-    const { t } = this.#client;
-    const held = lanes.filter((lane) => lane.held);
+  #progressText(failed, missing, ceasefires) {
+    const { t, range } = this.#client;
     const lines = [];
     if (failed.length > 0) {
       lines.push(t("ceasefire.unsent_more"));
@@ -85,8 +84,10 @@ export class Ceasefire {
     if (failed.length > 0 && missing.length > 0) {
       lines.push(t("ceasefire.not_reached", { lanes: missing.map((lane) => lane.name).join(", ") }));
     }
-    if (held.length > 0) {
-      lines.push(t("ceasefire.confirmed", { n: held.length - missing.length, all: held.length }));
+    for (const hold of ceasefires) { // each counts its own lanes
+      const lanes = range.lanesUnder(hold);
+      const locked = t(`ceasefire.confirmed_of_${lanes.length === 1 ? "one" : "many"}`, { n: lanes.filter((lane) => !notReached(lane)).length, all: lanes.length });
+      lines.push(ceasefires.length > 1 ? t("ceasefire.confirmed_in", { what: this.#scopeName(hold), locked }) : locked);
     }
     if (missing.length > 0) {
       lines.push(t("ceasefire.not_reached_more"));
@@ -122,7 +123,11 @@ export class Ceasefire {
     const { t } = this.#client;
     const error = new ErrorText();
     error.element.textContent = hold.refusal ? this.#client.sentence(hold.refusal) : "";
-    const again = action(this.#client, { words: t("ceasefire.again"), sign: "lock", kind: "ceasefire" }, error, () => this.#client.ceasefire(hold.scope, hold.id));
+    const again = action(this.#client, { words: t("ceasefire.again"), sign: "lock", kind: "ceasefire" }, error, () => {
+      settle();
+      return this.#client.ceasefire(hold.scope, hold.id);
+    });
+    again.setAttribute("data-begins-ceasefire", "");
     const leave = button({ words: t("ceasefire.withdraw") }, () => this.#client.withdraw(hold));
     return element("li", {}, element("span.what", {}, icon("alert"), element("strong", {}, this.#scopeName(hold))), again, leave, error.element);
   }

@@ -1,6 +1,8 @@
-// The head of the screen: the range, its lanes by phase, the user, what waits for staff, and lost contact.
+// The head of the screen: the range, its lanes by state, the user, and lost contact.
 import { setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
+import { confirmButton } from "./confirmbutton.js";
+import { stateOf } from "./rules.js";
 
 const byId = (id) => document.getElementById(id);
 
@@ -10,19 +12,13 @@ export class Header {
   constructor(client, signOut) {
     this.#client = client;
     const { range } = client;
-    byId("sign-out").addEventListener("click", async () => {
-      try {
-        await signOut();
-      } catch (refusal) {
-        setText(byId("who"), client.sentence(refusal));
-      }
-    });
+    const error = { show: (sentence) => setText(byId("who"), sentence || (range.who ?? "")) };
+    byId("who").after(confirmButton(client, { words: client.t("sign_out"), kind: "quiet" }, client.t("sign_out.sure"), error, signOut));
     range.addEventListener("picture", () => {
       setText(byId("range-name"), range.info.name);
       setText(byId("who"), range.who);
     });
-    range.addEventListener("lanes", () => this.#countPhases());
-    range.addEventListener("unresolved", () => this.#count("count-purchases", range.unresolved));
+    range.addEventListener("lanes", () => this.#countStates());
   }
 
   // contact shows since when contact is lost; null hides it.
@@ -37,18 +33,12 @@ export class Header {
     }
   }
 
-  #countPhases() {
+  #countStates() {
     const { range, t } = this.#client;
     const lanes = [...range.lanes.values()];
-    const inPhase = (phase) => lanes.filter((lane) => lane.phase === phase).length;
-    setText(byId("tally"), ["free", "running", "paused", "waiting"]
-      .map((phase) => [phase, inPhase(phase)]).filter(([, n]) => n > 0)
-      .map(([phase, n]) => t(`tally.${phase}`, { n })).join(" · "));
-    this.#count("count-ran-on", lanes.filter((lane) => lane.session?.ran_on_ms > 0).length);
-  }
-
-  #count(id, n) {
-    byId(id).hidden = n === 0;
-    setText(byId(id), String(n));
+    const inState = (state) => lanes.filter((lane) => stateOf(lane) === state).length;
+    setText(byId("tally"), ["free", "running", "paused", "waiting", "closed", "unusable"]
+      .map((state) => [state, inState(state)]).filter(([, n]) => n > 0)
+      .map(([state, n]) => t(`tally.${state}`, { n })).join(" · "));
   }
 }

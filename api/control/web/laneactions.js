@@ -1,6 +1,7 @@
 // The actions on a lane itself, with or without a session: help, hold, and whether it is for sale.
 import { element, replaceKeepingFocus } from "/screens/element.js";
 import { ErrorText, action, perform } from "./actions.js";
+import { beginButton } from "./beginbutton.js";
 import { endTexts } from "./ceasefire.js";
 import { holdButton } from "./holdbutton.js";
 
@@ -12,6 +13,8 @@ export class LaneActions {
   #error = new ErrorText();
   #calls = element("div.section.row", { hidden: true });
   #hold = element("div.section");
+  #lock; // for the lane that is shown
+  #locked = element("div.locked"); // who locked it, and the control that unlocks it
   #sale;
   #drawnCalls = "";
   #drawnHold = "";
@@ -24,6 +27,7 @@ export class LaneActions {
   show(lane) {
     if (this.#lane?.lane_id !== lane.lane_id) {
       this.#error.show("");
+      this.#drawLock(lane);
     }
     this.#lane = lane;
     this.#drawHold(lane);
@@ -57,23 +61,29 @@ export class LaneActions {
     replaceKeepingFocus(this.#calls, calls, this.#hold.querySelector("button"));
   }
 
+  #drawLock(lane) {
+    const { t } = this.#client;
+    this.#lock = beginButton(this.#client, { words: t("hold.begin"), label: t("hold.begin"), kind: "danger", scope: "lane", id: lane.lane_id }, this.#error);
+    this.#hold.replaceChildren(element("h3", {}, t("hold.title")), this.#lock, this.#locked);
+  }
+
   #drawHold(lane) {
     const { t, range } = this.#client;
     const hold = range.findHold("lane", lane.lane_id);
+    this.#lock.show(hold !== undefined);
     const key = `${lane.lane_id} ${hold?.since} ${lane.held}`;
     if (key === this.#drawnHold) {
       return;
     }
     this.#drawnHold = key;
-    const parts = [element("h3", {}, t("hold.title"))];
+    const parts = [];
     if (hold) {
       parts.push(element("p.note", {}, t("hold.since", { time: t.seconds(hold.since), who: hold.who })),
         holdButton(this.#client, endTexts(t, "hold", lane.name), "danger", this.#error, () => this.#client.endHold(hold)));
-    } else {
-      parts.push(lane.held ? element("p.note", {}, t("hold.by_other")) : null,
-        action(this.#client, { words: t("hold.begin"), sign: "lock", kind: "danger" }, this.#error, () => this.#client.ceasefire("lane", lane.lane_id)));
+    } else if (lane.held) {
+      parts.push(element("p.note", {}, t("hold.by_other")));
     }
-    replaceKeepingFocus(this.#hold, parts.filter(Boolean));
+    replaceKeepingFocus(this.#locked, parts, this.#lock);
   }
 
   #saleSection() {

@@ -1,8 +1,10 @@
 // The control screen: creates and connects its parts.
+import { reached } from "/screens/recovery.js";
 import { send } from "/screens/send.js";
 import { Stream } from "/screens/stream.js";
 import { fillTexts, loadTexts } from "/screens/texts.js";
 import { Acts } from "./acts.js";
+import { Attention } from "./attention.js";
 import { Board } from "./board.js";
 import { Ceasefire } from "./ceasefire.js";
 import { Client } from "./client.js";
@@ -11,23 +13,29 @@ import { Header } from "./header.js";
 import { Health } from "./health.js";
 import { History } from "./history.js";
 import { Range } from "./model.js";
+import { Notifications } from "./notifications.js";
 import { Pages } from "./pages.js";
 import { Panel } from "./panel.js";
-import { Purchases } from "./purchases.js";
-import { RanOn } from "./ranon.js";
+import { guardPresses } from "./settling.js";
 import { SignIn } from "./signin.js";
 
 const byId = (id) => document.getElementById(id);
 
 const t = await loadTexts("/control/assets/");
 fillTexts(document, t);
+guardPresses();
 
 const range = new Range();
+const notifications = new Notifications();
 const client = new Client(t, range, () => signedOut(t("sign_in.ended")));
 const stream = new Stream("/control/stream", {
-  message: (name, data, sentAt) => range.receive(name, data, sentAt),
+  message(name, data, sentAt) {
+    reached();
+    range.receive(name, data, sentAt);
+  },
   sentEarlier: (ms) => range.shiftSentAt(ms),
   contact: (lost) => header.contact(lost),
+  neededHidden: () => notifications.keepsConnection,
   refused: () => signedOut(range.info ? t("sign_in.ended") : ""),
 });
 client.onStale = () => stream.renew();
@@ -39,13 +47,15 @@ const panel = new Panel(client, byId("panel"), { onShow: (lane) => board.mark(la
 const board = new Board(client, byId("board"), (lane) => panel.open(lane));
 const pages = new Pages({
   board,
-  purchases: new Purchases(client, byId("purchases")),
-  "ran-on": new RanOn(client, byId("ran-on")),
   history: new History(client, byId("history")),
   deliveries: new Deliveries(client, byId("deliveries")),
   acts: new Acts(client, byId("acts")),
   health: new Health(client, byId("health")),
 }, () => panel.close());
+const attention = new Attention(client, byId("attention"), notifications, (lane) => {
+  pages.open("board");
+  panel.open(lane);
+});
 
 range.addEventListener("picture", () => {
   if (signIn.isForAnotherRange()) {
@@ -64,6 +74,7 @@ function signedOut(reason) {
   panel.close();
   pages.stop();
   range.forget();
+  attention.forget();
   client.forget();
   ceasefire.show();
   byId("screen").hidden = true;

@@ -16,9 +16,13 @@ export class Range extends EventTarget {
   holds = [];
   unresolved = 0;
   #layout = "";
+  #wall = { at: 0, sentAt: 0 }; // the gateway's wall clock, as the latest message had it
 
   // receive applies a message of the stream, sent at that instant of now().
   receive(name, data, sentAt) {
+    if (data.now) {
+      this.#wall = { at: Date.parse(data.now), sentAt };
+    }
     switch (name) {
       case "picture":
         this.#picture(data, sentAt);
@@ -30,9 +34,15 @@ export class Range extends EventTarget {
 
   // shiftSentAt corrects when the messages so far were sent. Countdowns read it from the lane.
   shiftSentAt(ms) {
+    this.#wall.sentAt -= ms;
     for (const lane of this.lanes.values()) {
       lane.sentAt -= ms;
     }
+  }
+
+  // wallClock returns the gateway's wall clock at the instant `at`, in ms.
+  wallClock(at) {
+    return this.#wall.at + at - this.#wall.sentAt;
   }
 
   // forget clears the range when the session has ended.
@@ -102,7 +112,7 @@ export class Range extends EventTarget {
   // applyHolds marks every lane in the scope of a hold as held. The lane itself reports that only once it is saved; until then
   // the screen would not show that it must be locked. It returns the ids of the changed lanes.
   #applyHolds() {
-    const inScope = (lane) => this.holds.some(({ scope, id }) => scope === "range" || id === (scope === "bay" ? lane.bay_id : lane.lane_id));
+    const inScope = (lane) => this.holds.some((hold) => isUnder(lane, hold));
     const changed = [];
     for (const [id, lane] of this.lanes) {
       const held = lane.reportedHeld || inScope(lane);
@@ -118,6 +128,11 @@ export class Range extends EventTarget {
     return this.holds.find((hold) => hold.scope === scope && (hold.id ?? null) === (id ?? null));
   }
 
+  // lanesUnder returns the lanes in the scope of a hold.
+  lanesUnder(hold) {
+    return [...this.lanes.values()].filter((lane) => isUnder(lane, hold));
+  }
+
   bayOf(lane) {
     return this.bays.find((bay) => bay.id === lane.bay_id);
   }
@@ -129,6 +144,11 @@ export class Range extends EventTarget {
   #dispatch(type, detail) {
     this.dispatchEvent(new CustomEvent(type, { detail }));
   }
+}
+
+// isUnder is true if the lane is in the scope of the hold.
+function isUnder(lane, { scope, id }) {
+  return scope === "range" || id === (scope === "bay" ? lane.bay_id : lane.lane_id);
 }
 
 // received returns a lane of a message with the time of sending, and with whether the lane itself reported that it is held. A

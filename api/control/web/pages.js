@@ -29,6 +29,14 @@ export class Pages {
     this.#shown = null;
   }
 
+  // open shows a page as if its tab had been clicked, at once.
+  open(name) {
+    if (this.#shown !== name) {
+      history.pushState(null, "", `#${name}`);
+      this.#go();
+    }
+  }
+
   #go() {
     const requested = location.hash.slice(1);
     const name = requested in this.#pages ? requested : (this.#shown ?? FIRST);

@@ -2,7 +2,7 @@
 import { element } from "/screens/element.js";
 import { action, perform } from "./actions.js";
 import { confirmButton } from "./confirmbutton.js";
-import { makeUpButtons } from "./ranon.js";
+import { makeUpButtons } from "./makeup.js";
 import { stateOf } from "./rules.js";
 
 const STEPS = [-15, -5, 5, 15];

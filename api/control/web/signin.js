@@ -1,10 +1,12 @@
 // Sign-in: which range, who, and the PIN.
 import { element, setText } from "/screens/element.js";
+import { reached } from "/screens/recovery.js";
 import { send } from "/screens/send.js";
 import { perform } from "./actions.js";
 import { remember, remembered } from "./client.js";
 
 const PAGE = "/control";
+const INTERVAL = 3_000; // ms between two questions whether a ceasefire is in force
 
 export class SignIn {
   #client;
@@ -12,6 +14,8 @@ export class SignIn {
   #form = document.getElementById("sign-in-form");
   #note = document.getElementById("sign-in-note");
   #error = document.getElementById("sign-in-trouble");
+  #ceasefire = document.getElementById("sign-in-ceasefire");
+  #asking = 0; // the timer
 
   // signedIn is called when the browser has a session.
   constructor(client, signedIn) {
@@ -19,7 +23,7 @@ export class SignIn {
     this.#form.addEventListener("submit", async (event) => {
       event.preventDefault();
       const { range_id: range, name, pin } = this.#form.elements;
-      const done = await perform(this.#uniformRefusal(), event.submitter ?? this.#form, { show: (text) => setText(this.#error, text) }, () =>
+      const done = await perform(this.#uniformRefusal(), event.submitter ?? this.#form, { element: this.#error, show: (text) => setText(this.#error, text) }, () =>
         send("POST", `${PAGE}/sign-in`, { range_id: range.value.trim(), name: name.value.trim(), pin: pin.value }));
       pin.value = "";
       if (done) {
@@ -43,10 +47,30 @@ export class SignIn {
     setText(this.#error, "");
     this.#root.hidden = false;
     (range.value ? name : range).focus();
+    clearTimeout(this.#asking);
+    this.#askForCeasefire();
   }
 
   hide() {
     this.#root.hidden = true;
+    clearTimeout(this.#asking);
+  }
+
+  // askForCeasefire shows a ceasefire that is in force, again and again while the form is shown.
+  async #askForCeasefire() {
+    const rangeID = rangeOfPage();
+    if (rangeID === "" || this.#root.hidden) {
+      return;
+    }
+    const { t } = this.#client;
+    const { known, over, since } = await send("GET", `${PAGE}/${rangeID}/ceasefire`).catch(() => ({ known: false }));
+    if (known) {
+      reached();
+    }
+    this.#ceasefire.toggleAttribute("data-unknown", !known);
+    setText(this.#ceasefire, known ? over && t(`sign_in.ceasefire_${over}`, { time: t.seconds(since) }) : t("sign_in.ceasefire_unknown"));
+    clearTimeout(this.#asking);
+    this.#asking = setTimeout(() => this.#askForCeasefire(), INTERVAL);
   }
 
   // isForAnotherRange is true if the page is of another range than the browser's session. It shows the form then.

@@ -1,6 +1,7 @@
 // Calling for help: the button, and the state of the call.
 import { element } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
+import { clearWhenReached } from "/screens/recovery.js";
 import { send, sentence } from "/screens/send.js";
 
 export class Help {
@@ -27,6 +28,7 @@ export class Help {
     } catch (refusal) {
       this.#status.replaceChildren(icon("alert"), sentence(this.#t, refusal));
       this.#drawn = "refused";
+      clearWhenReached(this.#status, refusal);
     } finally {
       this.#button.disabled = false;
     }

@@ -2,17 +2,21 @@
 import { onTick, timeLeft } from "/screens/clock.js";
 import { setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
+import { reached } from "/screens/recovery.js";
 import { Stream } from "/screens/stream.js";
 import { loadTexts } from "/screens/texts.js";
 import { Help } from "./help.js";
+import { MoreTime } from "./moretime.js";
 import { Shop } from "./shop.js";
 import { StateView } from "./stateview.js";
+import { keepAwake } from "./wakelock.js";
 
 // Lane is the lane as the stream reports it.
 class Lane {
   name = "";
   phase = ""; // free, waiting, running, paused; empty before the first message
   held = false;
+  for_sale = true; // and in working order
   help = null; // {coming}
   purchasing = false;
   session = null;
@@ -52,7 +56,8 @@ document.title = t("title");
 const lane = new Lane();
 const help = new Help(t, base, lane, byId("help"));
 const shop = new Shop(t, base, lane);
-const stateView = new StateView(t, base, lane, byId("main"), { status: byId("said"), alarm: byId("alarm"), shop });
+const moreTime = new MoreTime(t, base, lane, shop);
+const stateView = new StateView(t, base, lane, byId("main"), { status: byId("said"), alarm: byId("alarm"), shop, moreTime });
 
 function show() {
   setText(byId("lane"), lane.name);
@@ -65,6 +70,7 @@ function show() {
 
 const stream = new Stream(`${base}/stream`, {
   message(name, data, sentAt) {
+    reached();
     if (data.lane) {
       lane.receive(data.lane, sentAt);
       show();
@@ -81,4 +87,8 @@ const stream = new Stream(`${base}/stream`, {
   },
 });
 stream.open();
-onTick((now) => stateView.tick(now));
+keepAwake();
+onTick((now) => {
+  stateView.tick(now);
+  moreTime.tick(now);
+});

@@ -1,11 +1,13 @@
 // The shop: the products, the cart, and the outcome of a purchase.
 import { element, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
+import { clearWhenReached } from "/screens/recovery.js";
 import { Refusal, send, sentence } from "/screens/send.js";
 import { Cart, formatAmount } from "./cart.js";
 import { Shelf } from "./shelf.js";
 
 const TRIES = 3; // of the same purchase, without a response
+const RETRY = 5_000; // ms until products that could not be fetched are fetched again
 
 export class Shop {
   opener; // the button that opens the shop
@@ -22,6 +24,8 @@ export class Shop {
   #shown = "";
   #interrupted = false; // closed by a ceasefire, which nothing may hide
   #left;
+  #retry = 0; // the timer
+  #quick = false; // the purchase is time alone, beside the cart
 
   constructor(t, base, lane) {
     this.#t = t;
@@ -71,6 +75,17 @@ export class Shop {
     setText(this.#left, text);
   }
 
+  // buyTime buys that many minutes at once. What is in the cart stays there.
+  buyTime(product, minutes) {
+    if (this.#pending) {
+      this.#showDialog();
+      this.#showStatus("pending");
+      return;
+    }
+    this.#cart.setProducts({ ...this.#cart.products, time: [product] });
+    this.#buy([{ id: product.id, qty: minutes }], true);
+  }
+
   // yieldToCeasefire closes the shop during a ceasefire, and reopens it afterwards.
   #yieldToCeasefire() {
     if (this.#lane.held && this.#dialog.open) {
@@ -85,14 +100,14 @@ export class Shop {
   #outcome({ phase, user_message: message }) {
     switch (phase) {
       case "accepted":
-        this.#cart.clear();
+        this.#quick || this.#cart.clear();
         this.#showStatus("accepted");
         break;
       case "refused":
         this.#browse(this.#translate(message));
         break;
       default:
-        this.#cart.clear();
+        this.#quick || this.#cart.clear();
         this.#showStatus("unresolved");
     }
   }
@@ -109,17 +124,29 @@ export class Shop {
       this.#showStatus("pending");
       return;
     }
-    const t = this.#t;
     this.#shown = "loading";
-    this.#body.replaceChildren(element("p.note", { role: "status" }, t("shop.loading")));
+    this.#body.replaceChildren(element("p.note", { role: "status" }, this.#t("shop.loading")));
     this.#foot.replaceChildren();
+    await this.#load();
+  }
+
+  // load fetches the products, again and again while the shop shows that it could not.
+  async #load() {
+    clearTimeout(this.#retry);
     try {
       const products = await send("GET", `${this.#base}/products`);
-      this.#cart.setProducts(products);
-      this.#browse("");
+      if (["loading", "failed"].includes(this.#shown)) {
+        this.#cart.setProducts(products);
+        this.#browse("");
+      }
     } catch (refusal) {
-      this.#body.replaceChildren(element("p.trouble", { role: "alert" }, this.#sentence(refusal)),
-        element("button.button", { type: "button", onclick: () => this.#open() }, t("again")));
+      const text = this.#sentence(refusal);
+      if (this.#shown === "loading" || (this.#shown === "failed" && this.#body.firstElementChild.textContent !== text)) {
+        this.#shown = "failed";
+        this.#body.replaceChildren(element("p.trouble", { role: "alert" }, text),
+          element("button.button", { type: "button", onclick: () => this.#open() }, this.#t("again")));
+      }
+      this.#retry = setTimeout(() => this.#shown === "failed" && this.#dialog.open && this.#load(), RETRY);
     }
   }
 
@@ -140,7 +167,7 @@ export class Shop {
     this.#foot.replaceChildren(
       element("p.trouble", { role: "alert" }, error),
       element("p.total", { role: "status" }, element("span", {}, t("total")), element("strong", {})),
-      element("button.button.primary.buy", { type: "button", onclick: () => this.#buy() }, icon("check"), t("buy")));
+      element("button.button.primary.buy", { type: "button", onclick: () => this.#buy(this.#cart.items, false) }, icon("check"), t("buy")));
     this.#total();
     if (shelf.empty) {
       this.#body.replaceChildren(element("p.note", {}, t("shop.empty")));
@@ -156,8 +183,9 @@ export class Shop {
     }
   }
 
-  async #buy() {
-    const purchase = { purchase_id: newID(), session_id: this.#session, items: this.#cart.items };
+  async #buy(items, quick) {
+    const purchase = { purchase_id: newID(), session_id: this.#session, items };
+    this.#quick = quick;
     this.#pending = purchase.purchase_id;
     this.#sending = true;
     this.#showStatus("pending");
@@ -174,6 +202,7 @@ export class Shop {
           this.#pending = noOutcome ? this.#pending : "";
           this.#sending = false;
           this.#browse(this.#sentence(refusal));
+          clearWhenReached(this.#foot.querySelector(".trouble"), refusal);
           return;
         }
       }

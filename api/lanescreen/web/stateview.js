@@ -2,10 +2,11 @@
 import { formatTime, now as clock } from "/screens/clock.js";
 import { element, setFlag, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
+import { clearWhenReached } from "/screens/recovery.js";
 import { send, sentence } from "/screens/send.js";
 
 const MINUTE = 60_000;
-const WARNINGS = [5, 1]; // minutes left
+const WARNINGS = [5, 1]; // minutes left: the digits change their colour, and the time is announced
 const FAREWELL = 30_000; // ms that an ended session is shown
 
 export class StateView {
@@ -15,31 +16,33 @@ export class StateView {
   #root;
   #regions; // for screen readers: {status, alarm}
   #shop;
+  #moreTime;
   #drawn = "";
   #announced = ""; // the last warning, with its session
   #endedAt = 0;
 
-  constructor(t, base, lane, root, { status, alarm, shop }) {
+  constructor(t, base, lane, root, { status, alarm, shop, moreTime }) {
     this.#t = t;
     this.#base = base;
     this.#lane = lane;
     this.#root = root;
     this.#regions = { status, alarm };
     this.#shop = shop;
+    this.#moreTime = moreTime;
   }
 
   // show redraws the view if the state has changed. tick updates the time left.
   show() {
     const lane = this.#lane;
     const state = this.#state();
-    const drawn = JSON.stringify([state, lane.session?.session_id, lane.session?.duration, lane.session?.paused_by_hold, lane.held, lane.purchasing]);
+    const drawn = JSON.stringify([state, lane.session?.session_id, lane.session?.duration, lane.session?.paused_by_hold, lane.phase, lane.held, lane.purchasing]);
     if (drawn !== this.#drawn) {
       const announce = this.#drawn !== "";
       this.#drawn = drawn;
       document.body.dataset.state = state;
       this.#root.replaceChildren(this.#view(state));
       if (announce) {
-        const alarm = state === "ceasefire";
+        const alarm = LOCKED.includes(state);
         setText(alarm ? this.#regions.alarm : this.#regions.status, this.#t(`${state}.title`, this.#values()));
       }
     }
@@ -53,11 +56,14 @@ export class StateView {
         return "closed";
       }
       this.#endedAt = lane.ended ? this.#endedAt || clock() : 0;
-      return lane.ended && clock() - this.#endedAt < FAREWELL ? "over" : "idle";
+      if (lane.ended && clock() - this.#endedAt < FAREWELL) {
+        return "over";
+      }
+      return lane.for_sale ? "idle" : "shut";
     }
     this.#endedAt = 0;
-    if (lane.phase === "paused") {
-      return lane.session.paused_by_hold || lane.held ? "ceasefire" : "paused";
+    if (lane.held || (lane.phase === "paused" && lane.session.paused_by_hold)) {
+      return lane.phase === "waiting" ? "barred" : "ceasefire";
     }
     return lane.phase || "loading";
   }
@@ -70,18 +76,22 @@ export class StateView {
   #view(state) {
     const t = this.#t;
     const values = this.#values();
-    const title = element("h2.title", {}, SIGNS[state] ? icon(SIGNS[state]) : null, t(`${state}.title`, values));
-    const stays = state === "ceasefire" && !this.#lane.session.paused_by_hold; // it was paused before, and the end resumes nothing
+    const words = t(`${state}.title`, values);
+    const title = LOCKED.includes(state)
+      ? element("h2.title", {}, ...words.split(" ").flatMap((word) => [element("span", {}, word), " "])) // a line for each, if they need it
+      : element("h2.title", {}, SIGNS[state] ? icon(SIGNS[state]) : null, words);
+    const stays = state === "ceasefire" && this.#lane.phase === "paused" && !this.#lane.session.paused_by_hold; // its end resumes nothing
     const explained = element("p.explained", {}, t(stays ? "ceasefire.explained_paused" : `${state}.explained`, values));
     switch (state) {
       case "idle":
+      case "shut":
       case "loading":
       case "over":
       case "closed":
+      case "barred":
         return element("section.quiet", {}, title, explained);
       case "waiting":
-        return element("section.quiet", {}, title, element("p.sold", {}, t("minutes", values)), explained, this.#start(),
-          this.#lane.held ? this.#notice("lock", t("waiting.held")) : null);
+        return element("section.quiet", {}, title, element("p.sold", {}, t("minutes", values)), explained, this.#start());
       default:
         return element("section.time", {},
           element("div.clock", {},
@@ -90,12 +100,8 @@ export class StateView {
             element("progress.bar", { max: values.n * MINUTE, "aria-label": t("left") }),
             element("p.warning", { hidden: true }, icon("hourglass"), element("span", {})),
             element("p.of", {}, t("of", values))),
-          this.#lane.purchasing && !this.#lane.held ? this.#shop.opener : null);
+          this.#lane.purchasing && !this.#lane.held ? element("div.buying", {}, this.#moreTime.element, this.#shop.opener) : null);
     }
-  }
-
-  #notice(sign, text) {
-    return element("p.notice", {}, icon(sign), text);
   }
 
   #start() {
@@ -112,6 +118,7 @@ export class StateView {
         } catch (refusal) {
           if (refusal.code !== "not_waiting") {
             error.textContent = sentence(t, refusal);
+            clearWhenReached(error, refusal);
           }
         } finally {
           button.removeAttribute("aria-busy");
@@ -136,18 +143,18 @@ export class StateView {
     setText(shown, formatTime(left));
     this.#shop.showTimeLeft(formatTime(left));
     this.#root.querySelector(".bar").value = left;
-    const running = this.#lane.phase === "running";
-    const warning = running ? WARNINGS.findLast((minutes) => left <= minutes * MINUTE) : undefined;
+    const warning = WARNINGS.findLast((minutes) => left <= minutes * MINUTE);
     setFlag(document.body, "data-soon", warning === 5);
     setFlag(document.body, "data-last", warning === 1);
-    this.#warn(running && left === 0 ? 0 : warning);
+    this.#warn(this.#lane.phase !== "running" ? undefined : left === 0 ? 0 : warning, left);
   }
 
-  #warn(minutes) {
+  // warn shows the time that is really left, and announces once that there is less than so many minutes.
+  #warn(minutes, left) {
     const line = this.#root.querySelector(".warning");
     const text = minutes === undefined ? "" : this.#t(`warning.${minutes}`);
     line.hidden = text === "";
-    setText(line.lastElementChild, text);
+    setText(line.lastElementChild, minutes > 0 ? this.#t("warning.left", { time: formatTime(left) }) : text);
     const warning = `${this.#lane.session.session_id} ${text}`;
     if (warning !== this.#announced) {
       this.#announced = warning;
@@ -156,4 +163,5 @@ export class StateView {
   }
 }
 
-const SIGNS = { paused: "pause", ceasefire: "lock", closed: "lock", over: "check" };
+const SIGNS = { paused: "pause", over: "check" };
+const LOCKED = ["ceasefire", "closed", "barred"]; // the states of a ceasefire

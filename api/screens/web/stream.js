@@ -16,6 +16,7 @@ const HIDDEN = 30_000;
 //   message(name, data, sentAt)  a message, and when it was sent by now() of clock.js
 //   sentEarlier(ms)              all messages of this connection so far were sent so much earlier than reported
 //   contact(lost)                null while the screen is up to date, otherwise the Date of the last message
+//   neededHidden()               optional: true while a hidden tab must keep its connection
 //   refused()                    there is no session, or it has ended: the stream is closed until open is called
 export class Stream {
   #url;
@@ -152,7 +153,7 @@ export class Stream {
 
   // suspend closes the connection until the tab becomes visible.
   #suspend() {
-    if (this.isOpen && document.hidden) {
+    if (this.isOpen && document.hidden && !this.#handlers.neededHidden?.()) {
       this.#suspended = true;
       clearTimeout(this.#retry);
       this.#attempt?.abort();

@@ -221,10 +221,10 @@ func (s Settings) controllers(ctx context.Context) (all []Finding) {
 		}
 	}
 	if simulated > 0 {
-		all = append(all, ok("controllers", "%s simulated", count(simulated, "lane")))
+		all = append(all, ok("controllers", "%s simulated", Number(simulated, "lane")))
 	}
 	if dialling > 0 {
-		all = append(all, ok("controllers", "%s dialled by their controllers, which is not tried here", count(dialling, "lane")))
+		all = append(all, ok("controllers", "%s dialled by their controllers, which is not tried here", Number(dialling, "lane")))
 	}
 	return append(all, connectAll(ctx, wired)...)
 }

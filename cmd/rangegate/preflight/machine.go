@@ -120,7 +120,7 @@ func checkFileLimit(c config.Config, limit uint64) Finding {
 	}
 	always, wanted := uint64(links+baseFiles), uint64(2*(links+integrators+baseFiles))
 	found := fmt.Sprintf("a process may have %d: %s and what belongs to them need %d, and %d leave room for every client and event",
-		limit, count(links, "link"), always, wanted)
+		limit, Number(links, "link"), always, wanted)
 	do := fmt.Sprintf("raise the limit: LimitNOFILE=%d in the unit, or ulimit -n for this shell", wanted)
 	switch {
 	case limit < always:
@@ -290,9 +290,9 @@ func checkCertificate(what string, t config.TLS, leaf *x509.Certificate, now tim
 	case invalid != nil:
 		all = append(all, Finding{Fail, what, fmt.Sprintf("%s: %v", t.Certificate, invalid), "renew it, and see why that was not done"})
 	case left < renewalTime:
-		all = append(all, Finding{Warn, what, fmt.Sprintf("%s: %s left", found, count(int(left.Hours()/24), "day")), "renew it, and see why that was not done"})
+		all = append(all, Finding{Warn, what, fmt.Sprintf("%s: %s left", found, Number(int(left.Hours()/24), "day")), "renew it, and see why that was not done"})
 	default:
-		all = append(all, ok(what, "%s: %s left", found, count(int(left.Hours()/24), "day")))
+		all = append(all, ok(what, "%s: %s left", found, Number(int(left.Hours()/24), "day")))
 	}
 	if names == "" {
 		all = append(all, Finding{Fail, what, t.Certificate + " has no names, which clients need", "have it issued for the names that clients use (subjectAltName)"})

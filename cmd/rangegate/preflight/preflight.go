@@ -112,8 +112,8 @@ func ok(what, found string, values ...any) Finding {
 	return Finding{Result: OK, What: what, Found: fmt.Sprintf(found, values...)}
 }
 
-// count returns a number with its noun: 1 lane, 12 lanes.
-func count(n int, noun string) string {
+// Number returns a number with its noun: 1 lane, 12 lanes.
+func Number(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
@@ -126,7 +126,7 @@ func (s Settings) configuration(context.Context) (all []Finding) {
 	for _, r := range s.Config.Ranges {
 		lanes += len(r.Lanes)
 	}
-	all = append(all, ok("configuration", "%s: %s, %s", s.Config.Environment, count(len(s.Config.Ranges), "range"), count(lanes, "lane")))
+	all = append(all, ok("configuration", "%s: %s, %s", s.Config.Environment, Number(len(s.Config.Ranges), "range"), Number(lanes, "lane")))
 	for _, path := range s.Config.Unused() {
 		all = append(all, Finding{Warn, "configuration", path + " has no effect", "remove it, or add the setting that it needs"})
 	}

@@ -55,7 +55,7 @@ func checkSQLite(ctx context.Context, path string) []Finding {
 	if err != nil {
 		return []Finding{{Fail, "store", err.Error(), "rangegate store check names every record that cannot be read"}}
 	}
-	return []Finding{ok("store", "%s opens: %s, %s, readable by this release (version %d)", path, size(uint64(info.Size())), count(len(ids), "range"), store.Version)}
+	return []Finding{ok("store", "%s opens: %s, %s, readable by this release (version %d)", path, size(uint64(info.Size())), Number(len(ids), "range"), store.Version)}
 }
 
 // checkFolder checks the folder in which the gateway creates the file.

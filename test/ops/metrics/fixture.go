@@ -47,7 +47,7 @@ func start(t *testing.T) *fixture {
 	return f
 }
 
-// openScreen opens the lane's screen until the test ends.
+// openScreen opens the lane's screen until the test ends, and calls for help there.
 func (f *fixture) openScreen(lane int) {
 	f.t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -60,6 +60,10 @@ func (f *fixture) openScreen(lane int) {
 		require.Equal(f.t, http.StatusOK, response.StatusCode, address)
 		f.t.Cleanup(func() { _ = response.Body.Close() })
 	}
+	response, err := browser.Post(page+"/help", "application/json", nil)
+	require.NoError(f.t, err)
+	require.Equal(f.t, http.StatusNoContent, response.StatusCode)
+	require.NoError(f.t, response.Body.Close())
 }
 
 // waitMetrics scrapes until the condition holds, and returns that scrape.

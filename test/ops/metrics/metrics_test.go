@@ -68,6 +68,9 @@ var promised = map[string]struct{ kind, labels string }{
 	"purchases_pending":               {"gauge", "range"},
 	"purchases_unresolved":            {"gauge", "range"},
 
+	"help_calls":                          {"gauge", "range state"},
+	"help_calls_oldest_timestamp_seconds": {"gauge", "range"},
+
 	"actor_restarts_total":       {"counter", "kind"},
 	"actor_mailbox_messages":     {"gauge", "kind"},
 	"actor_mailbox_wait_seconds": {"histogram", "kind"},
@@ -87,8 +90,8 @@ var promised = map[string]struct{ kind, labels string }{
 	"access_log_dropped_total":  {"counter", ""},
 }
 
-// evening is the scene of the test: lane 1 runs and its screen is open, lane 2 is paused and held, the link of lane 3 is down
-// and it is held nevertheless, and the integrator has stopped answering.
+// evening is the scene of the test: lane 1 runs, its screen is open and has called for help, lane 2 is paused and held, the link of
+// lane 3 is down and it is held nevertheless, and the integrator has stopped answering.
 func evening(t *testing.T) support.Metrics {
 	f := start(t)
 	pos := f.POS()
@@ -99,7 +102,7 @@ func evening(t *testing.T) support.Metrics {
 	pos.Expect(200, "GET", "/simulate/products", "")
 	f.openScreen(1)
 	f.waitMetrics("the integrator has every event", func(m support.Metrics) bool {
-		return m.Series[`rangegate_webhook_request_seconds_count{outcome="delivered"}`] == 5
+		return m.Series[`rangegate_webhook_request_seconds_count{outcome="delivered"}`] == 6
 	})
 	f.hangs.Store(true)
 	pos.Command(second, "/resume") // this event is on its way,
@@ -204,6 +207,7 @@ func TestMetrics(t *testing.T) {
 			`rangegate_events_waiting{R}`:                                                            1,
 			`rangegate_purchases_pending{R}`:                                                         0,
 			`rangegate_purchases_unresolved{R}`:                                                      0,
+			`rangegate_help_calls{R,state="waiting"}`:                                                1,
 			`rangegate_products_request_seconds_count{outcome="ok"}`:                                 4,
 			`rangegate_events_total{kind="sessionStarted",outcome="delivered"}`:                      2,
 			`rangegate_lane_command_seconds_count{command="create"}`:                                 2,
@@ -222,6 +226,7 @@ func TestMetrics(t *testing.T) {
 		for _, moment := range []string{
 			`rangegate_hold_started_timestamp_seconds{range="` + support.RangeID + `",scope="lane"}`,
 			`rangegate_events_oldest_timestamp_seconds{range="` + support.RangeID + `"}`,
+			`rangegate_help_calls_oldest_timestamp_seconds{range="` + support.RangeID + `"}`,
 			`rangegate_store_last_flush_timestamp_seconds{range="` + support.RangeID + `"}`,
 		} {
 			require.GreaterOrEqual(t, scraped.Series[moment], began, moment)

@@ -1,0 +1,375 @@
+// The attention queue, docked on every page: what needs staff, what nobody has answered first and of that the oldest, with the time
+// that it has waited and the actions that settle it. The dock has a fixed height, and shows as many as fit; opened, it lies over the page and shows all of them.
+import { formatTime, now, onTick } from "/screens/clock.js";
+import { element, replaceKeepingFocus, setFlag, setText } from "/screens/element.js";
+import { icon } from "/screens/icons.js";
+import { ErrorText, action, announce, button } from "./actions.js";
+import { Chime } from "./chime.js";
+import { makeUpButtons, minutesToGive } from "./makeup.js";
+import { SIGNS, needsOf } from "./needs.js";
+import { Poller } from "./poller.js";
+import { nameList } from "./rules.js";
+import { setTitle } from "./title.js";
+
+const WIDTH = 300; // px of a need in the dock
+const REACTION = 500; // ms after a need has gone in which presses on the others do not count: they have moved
+
+export class Attention {
+  #client;
+  #root;
+  #notifications;
+  #onOpen;
+  #chime = new Chime();
+  #purchases = [];
+  #poller;
+  #needs = [];
+  #items = new Map(); // by key: Item
+  #firstSeen = new Map(); // key → ms of the gateway's wall clock
+  #seen = new Set(); // keys that were acknowledged at this screen
+  #known = false; // something was shown before
+  #movedAt = -REACTION;
+  #toggle;
+  #count = element("span");
+  #number = element("strong");
+  #drawer;
+  #giveAll = element("div.give-all", { hidden: true });
+  #givesBack = "";
+  #notify;
+  #sound;
+  #list = element("ol.needs", { id: "needs" });
+
+  // onOpen is called with the id of a lane that is to be shown.
+  constructor(client, root, notifications, onOpen) {
+    this.#client = client;
+    this.#root = root;
+    this.#notifications = notifications;
+    this.#onOpen = onOpen;
+    const { t, range } = client;
+    this.#toggle = element("button.button.need-count", { type: "button", "aria-expanded": "false", "aria-controls": "needs", onclick: () => this.#open(!this.#isOpen) },
+      icon("bell"), this.#number, this.#count);
+    this.#notify = element("input", { type: "checkbox", onchange: () => this.#turnNotifications() });
+    this.#sound = element("button.button.quiet.sound", { type: "button", onclick: () => {
+      this.#chime.turn(!this.#chime.on);
+      this.#showSound();
+    } });
+    this.#drawer = element("div.drawer", {},
+      element("div.drawer-head", {}, this.#giveAll, element("label.check", { hidden: !notifications.isSupported }, this.#notify, element("span", {}, t("attention.notify")))), this.#list);
+    root.append(this.#toggle, this.#drawer, this.#sound);
+    this.#chime.onChange = () => this.#showSound();
+    this.#showSound();
+    this.#showNotify();
+
+    this.#poller = new Poller(() => this.#loadPurchases());
+    range.addEventListener("lanes", () => this.#show());
+    range.addEventListener("holds", () => this.#show());
+    range.addEventListener("unresolved", () => this.#followPurchases());
+    onTick((at) => this.#tick(at));
+    this.#ignorePressesOnMoved();
+    document.addEventListener("keydown", (event) => event.key === "Escape" && this.#isOpen && this.#open(false));
+    new ResizeObserver(() => this.#fit()).observe(root);
+  }
+
+  // forget empties the queue when the session has ended.
+  forget() {
+    this.#poller.stop();
+    [this.#purchases, this.#needs, this.#known] = [[], [], false];
+    this.#firstSeen.clear();
+    this.#seen.clear();
+    this.#draw();
+    this.#open(false);
+  }
+
+  get #isOpen() {
+    return this.#root.hasAttribute("data-open");
+  }
+
+  #open(open) {
+    setFlag(this.#root, "data-open", open);
+    this.#toggle.setAttribute("aria-expanded", String(open));
+    this.#fit();
+  }
+
+  async #followPurchases() {
+    if (this.#client.range.unresolved > 0) {
+      await this.#poller.start(); // again and again: one may be settled while another comes
+    } else {
+      this.#poller.stop();
+      this.#purchases = [];
+      this.#show();
+    }
+  }
+
+  async #loadPurchases() {
+    try {
+      this.#purchases = await this.#client.request("GET", "/purchases");
+      this.#show();
+    } catch {
+      // the screen says that it has no contact, and it is tried again
+    }
+  }
+
+  #show() {
+    const { range } = this.#client;
+    if (!range.info) {
+      return;
+    }
+    const clock = range.wallClock(now());
+    this.#needs = needsOf(range, this.#purchases, (key) => {
+      this.#firstSeen.has(key) || this.#firstSeen.set(key, clock);
+      return this.#firstSeen.get(key);
+    });
+    const keys = new Set(this.#needs.map(({ key }) => key));
+    for (const kept of [this.#firstSeen, this.#seen]) {
+      [...kept.keys()].filter((key) => !keys.has(key)).forEach((key) => kept.delete(key));
+    }
+    // Whoever nobody has answered yet comes before the others.
+    this.#needs = [...this.#needs.filter((need) => !this.#isQuiet(need)), ...this.#needs.filter((need) => this.#isQuiet(need))];
+    this.#draw();
+  }
+
+  #isQuiet({ key, coming }) {
+    return coming || this.#seen.has(key);
+  }
+
+  #draw() {
+    const { t } = this.#client;
+    const added = this.#needs.filter(({ key }) => !this.#items.has(key));
+    const keys = new Set(this.#needs.map(({ key }) => key));
+    const focused = this.#list.contains(document.activeElement);
+    for (const [key, item] of this.#items) {
+      if (!keys.has(key)) {
+        item.element.remove();
+        this.#items.delete(key);
+        this.#movedAt = performance.now();
+      }
+    }
+    this.#needs.forEach((need, i) => {
+      const item = this.#items.get(need.key) ?? new Item(this.#client, {
+        open: (laneID) => {
+          this.#open(false);
+          this.#onOpen(laneID);
+        },
+        seen: () => {
+          this.#seen.add(need.key);
+          this.#show();
+        },
+        failed: () => this.#open(true),
+        settled: () => this.#poller.refreshSoon(),
+      });
+      this.#items.set(need.key, item);
+      item.show(need, this.#seen.has(need.key));
+      if (this.#list.children[i] !== item.element) {
+        this.#movedAt = i < this.#list.children.length ? performance.now() : this.#movedAt;
+        this.#list.insertBefore(item.element, this.#list.children[i] ?? null);
+      }
+    });
+    this.#drawGiveAll();
+    const n = this.#needs.length;
+    setText(this.#number, n > 0 ? String(n) : "");
+    setText(this.#count, n > 0 ? t("attention.count", { n }) : t("attention.none"));
+    setFlag(this.#root, "data-any", n > 0);
+    setTitle({ needs: n });
+    if (focused && !this.#list.contains(document.activeElement)) {
+      (this.#list.querySelector("li:not([hidden]) button") ?? this.#toggle).focus();
+    }
+    this.#fit();
+    this.#tick(now());
+    this.#tell(added);
+    this.#known ||= this.#client.range.info !== null;
+  }
+
+  // tell chimes, notifies, and announces what is new to screen readers. What was there when the page was opened only chimes.
+  #tell(added) {
+    const loud = this.#needs.filter((need) => !this.#isQuiet(need));
+    const before = new Set(loud.filter((need) => !added.includes(need)).map(({ kind }) => kind));
+    this.#chime.show([...new Set(loud.map(({ kind }) => kind))]);
+    const fresh = added.filter((need) => loud.includes(need));
+    for (const kind of new Set(fresh.map((need) => need.kind).filter((kind) => before.has(kind)))) {
+      this.#chime.again(kind);
+    }
+    if (!this.#known) {
+      return;
+    }
+    for (const need of fresh) {
+      const { lane, what, customer } = this.#items.get(need.key).words;
+      this.#notifications.show(lane, [what, customer].filter(Boolean).join(" · "), need.key, () => need.lanes[0] && this.#onOpen(need.lanes[0].lane_id));
+    }
+    const spoken = fresh.filter(({ kind }) => kind !== "hold"); // which the alarm announces
+    if (spoken.length > 0) {
+      announce(spoken.map(({ key }) => this.#items.get(key).words).map(({ lane, what }) => `${lane}: ${what}`).join(". "));
+    }
+  }
+
+  // Lost time is given back to all at once, after it was read how it is rounded.
+  #drawGiveAll() {
+    const { t } = this.#client;
+    const lanes = this.#needs.filter(({ kind }) => kind === "ran_on").map((need) => need.lanes[0]);
+    const key = lanes.map((lane) => `${lane.session.session_id} ${minutesToGive(lane)}`).join();
+    if (key === this.#givesBack) {
+      return;
+    }
+    this.#givesBack = key;
+    this.#giveAll.hidden = lanes.length < 2;
+    const error = new ErrorText();
+    const give = action(this.#client, { words: t("ran_on.give_all", { n: lanes.length }), kind: "primary" }, error, async () => {
+      for (const lane of lanes) {
+        await this.#client.session(lane, "make-up", { give: true });
+      }
+    });
+    const minutes = lanes.reduce((sum, lane) => sum + minutesToGive(lane), 0);
+    replaceKeepingFocus(this.#giveAll, lanes.length < 2 ? [] : [give, element("p", {}, t("ran_on.rounded", { n: minutes })), error.element], this.#toggle);
+  }
+
+  // fit hides what the dock has no room for, so that no hidden control gets the focus.
+  #fit() {
+    const open = this.#isOpen;
+    const room = open ? Infinity : Math.max(1, Math.floor((this.#drawer.clientWidth + 8) / (WIDTH + 8)));
+    [...this.#list.children].forEach((item, i) => (item.hidden = i >= room));
+    this.#drawer.style.maxHeight = open ? `${document.getElementById("main").getBoundingClientRect().bottom - this.#root.getBoundingClientRect().bottom}px` : "";
+  }
+
+  #tick(at) {
+    const clock = this.#client.range.wallClock(at);
+    for (const item of this.#items.values()) {
+      item.tick(clock);
+    }
+  }
+
+  // A need that is gone moves the others: a press that was meant for it must not settle one of them.
+  #ignorePressesOnMoved() {
+    this.#list.addEventListener("click", (event) => {
+      if (event.detail > 0 && performance.now() - this.#movedAt < REACTION) {
+        event.preventDefault();
+        event.stopPropagation();
+      }
+    }, { capture: true });
+  }
+
+  #showSound() {
+    const { t } = this.#client;
+    const state = !this.#chime.on ? "off" : this.#chime.isBlocked ? "blocked" : "on";
+    this.#sound.replaceChildren(icon(state === "on" ? "sound" : "mute"));
+    this.#sound.setAttribute("aria-label", t(`attention.sound_${state}`));
+    this.#sound.title = t(`attention.sound_${state}`);
+    this.#sound.dataset.state = state;
+  }
+
+  async #turnNotifications() {
+    await this.#notifications.turn(this.#notify.checked);
+    this.#showNotify();
+  }
+
+  #showNotify() {
+    this.#notify.checked = this.#notifications.on;
+    this.#notify.disabled = this.#notifications.isDenied;
+  }
+}
+
+// Item is one need. It is built once; its actions are redrawn when they differ.
+class Item {
+  words = { lane: "", what: "", customer: "" };
+  #client;
+  #handlers;
+  #need;
+  #sign = element("span.sign");
+  #lane = element("span.which");
+  #what = element("span");
+  #customer = element("span.customer");
+  #waiting = element("span.waiting");
+  #details = element("div.details");
+  #actions = element("div.actions");
+  #error;
+  #drawn = "";
+
+  // handlers are {open(laneID), seen(), failed(), settled()}.
+  constructor(client, handlers) {
+    this.#client = client;
+    this.#handlers = handlers;
+    const error = new ErrorText();
+    this.#error = {
+      element: error.element,
+      show(sentence) {
+        error.show(sentence);
+        sentence && handlers.failed(); // the dock has no room for it
+      },
+    };
+    this.element = element("li.need", {}, this.#sign, element("div.about", {}, this.#lane, element("div.line", {}, this.#waiting, this.#what, this.#customer)), this.#actions,
+      this.#details, this.#error.element);
+  }
+
+  show(need, seen) {
+    this.#need = need;
+    const { kind, lanes, coming, purchase } = need;
+    const lane = lanes[0];
+    setFlag(this.element, "data-quiet", coming || seen);
+    const drawn = JSON.stringify([kind, coming, seen, lanes.map(({ name }) => name), lane?.session?.session_id, lane?.session?.customer_name, lane?.session?.ran_on_ms, lane?.link, purchase]);
+    if (drawn === this.#drawn) {
+      return;
+    }
+    this.#drawn = drawn;
+    const { t } = this.#client;
+    this.element.dataset.kind = kind;
+    this.#sign.replaceChildren(icon(SIGNS[kind]));
+    this.words = this.#wordsOf(need);
+    const which = element("button.which", { type: "button", "aria-label": t("attention.show", { lane: this.words.lane }), onclick: () => this.#handlers.open(lane.lane_id) }, this.words.lane);
+    replaceKeepingFocus(this.#lane, lane ? [which] : [this.words.lane]);
+    setText(this.#what, this.words.what);
+    setText(this.#customer, this.words.customer);
+    this.#details.replaceChildren(...this.#detailsOf(need));
+    replaceKeepingFocus(this.#actions, this.#actionsOf(need, seen));
+  }
+
+  tick(clock) {
+    setText(this.#waiting, formatTime(Math.max(0, clock - this.#need.since)));
+  }
+
+  #wordsOf({ kind, lanes, coming, purchase }) {
+    const { t } = this.#client;
+    const lane = lanes[0];
+    const name = lanes.length > 1 ? nameList(lanes.map((one) => one.name), { one: t("lane.word"), many: t("lane.words") }) : (lane?.name ?? "");
+    const over = purchase && lane?.session?.session_id !== purchase.session_id;
+    const customer = over ? t("purchases.session_over") : kind === "hold" ? "" : (lane?.session?.customer_name ?? "");
+    const what = kind === "help" && coming ? t("need.help_coming") : t(`need.${kind}`, { time: formatTime(lane?.session?.ran_on_ms ?? 0) });
+    return { lane: name.charAt(0).toUpperCase() + name.slice(1), what, customer };
+  }
+
+  #detailsOf({ kind, purchase }) {
+    const { t } = this.#client;
+    if (kind === "purchase") {
+      return [
+        element("ul.items", {}, ...purchase.items.map(({ id, qty }) => element("li", {}, id === "time" ? t("minutes", { n: qty }) : t("purchases.item", { id, n: qty })))),
+        element("p", {}, t("purchases.reason", { reason: purchase.reason })),
+        element("p.note", {}, t("purchases.explained")),
+        purchase.trace_id ? element("p.note", {}, t("purchases.trace", { trace: purchase.trace_id })) : null,
+      ].filter(Boolean);
+    }
+    return kind === "ran_on" ? [element("p.note", {}, t("ran_on.explained"))] : kind === "hold" ? [element("p.note", {}, t("ceasefire.not_reached_more"))] : [];
+  }
+
+  #actionsOf({ kind, lanes, coming, purchase }, seen) {
+    const { t } = this.#client;
+    const lane = lanes[0];
+    const label = (words) => t("quick.on_lane", { words, lane: this.words.lane });
+    const act = (words, look, perform) => action(this.#client, { words, label: label(words), kind: look }, this.#error, perform);
+    const help = (done) => () => this.#client.lane(lane, "help", { done });
+    const settle = (credit) => async () => {
+      await this.#client.request("POST", `/purchases/${purchase.purchase_id}/settle`, { credit });
+      this.#handlers.settled();
+    };
+    switch (kind) {
+      case "help":
+        return [...(coming ? [] : [act(t("need.on_my_way"), "primary", help(false))]), act(t("need.done"), coming ? "primary" : "", help(true))];
+      case "hit":
+        return [act(t("need.noted"), "primary", () => this.#client.lane(lane, "stray-hit"))];
+      case "ran_on":
+        return makeUpButtons(this.#client, lane, this.#error);
+      case "purchase": {
+        const active = lane?.session?.session_id === purchase.session_id;
+        const credit = purchase.minutes > 0 ? t("purchases.credit", { n: purchase.minutes }) : t("purchases.accept");
+        return [...(active ? [act(credit, "primary", settle(true))] : []), act(t("purchases.drop"), "", settle(false))];
+      }
+      default: // staff go there; the state itself says when it is settled
+        return seen ? [] : [button({ words: t("need.seen"), label: label(t("need.seen")) }, () => this.#handlers.seen())];
+    }
+  }
+}

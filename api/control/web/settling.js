@@ -1,0 +1,48 @@
+// Keeps presses from hitting what they were not meant for. After a press on a control that begins a ceasefire nothing on the
+// page moves, and no other control acts, for SETTLING: somebody who presses twice, or goes on pressing, ends no ceasefire,
+// stops no session and signs nobody out. After something was moved, presses count again after REACTION. Controls that begin a
+// ceasefire act at all times.
+
+const SETTLING = 1_500; // ms
+const REACTION = 500; // ms, about as long as a hand needs to stop
+const PRESSES = ["pointerdown", "mousedown", "click"];
+const BEGINS = "[data-begins-ceasefire]"; // the mark of the controls that begin a ceasefire
+
+let ignoredUntil = 0; // by performance.now()
+let ignored = 0; // timers
+let settled = 0;
+
+// guardPresses ignores presses on the page while they may be meant for something else: the body has data-ignores-presses then. A
+// key acts on what has the focus, wherever that is, so that keys always count.
+export function guardPresses() {
+  for (const type of PRESSES) {
+    document.addEventListener(type, (event) => {
+      const byKey = event.type === "click" && event.detail === 0;
+      if (document.body.hasAttribute("data-ignores-presses") && !byKey && !event.target.closest(BEGINS)) {
+        event.preventDefault();
+        event.stopPropagation();
+      }
+    }, { capture: true });
+  }
+}
+
+// settle begins at a press on a control that begins a ceasefire. The style sheet keeps the page as it is while the body has
+// data-settling: the alarm lies over it.
+export function settle() {
+  document.body.toggleAttribute("data-settling", true);
+  clearTimeout(settled);
+  settled = setTimeout(() => document.body.toggleAttribute("data-settling", false), SETTLING);
+  ignorePresses(SETTLING + REACTION);
+}
+
+// moved is called when something has moved the controls of the page.
+export function moved() {
+  ignorePresses(REACTION);
+}
+
+function ignorePresses(ms) {
+  ignoredUntil = Math.max(ignoredUntil, performance.now() + ms);
+  document.body.toggleAttribute("data-ignores-presses", true);
+  clearTimeout(ignored);
+  ignored = setTimeout(() => document.body.toggleAttribute("data-ignores-presses", false), ignoredUntil - performance.now());
+}

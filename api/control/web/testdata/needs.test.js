@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Range } from "./model.js";
+import { needsOf } from "./needs.js";
+
+const quiet = { bay_id: "b", phase: "free", session: null, link: "up", held: false, locked: false, help: null, stray_hit: null };
+const at = (minute) => `2026-05-01T12:${String(minute).padStart(2, "0")}:00.000Z`;
+
+// rangeOf returns a range with these lanes and holds.
+function rangeOf(lanes, holds = []) {
+  const range = new Range();
+  range.receive("picture", {
+    now: at(30), range: {}, who: "sam", bays: [], groups: [], holds, unresolved: 0,
+    lanes: lanes.map((lane, i) => ({ ...quiet, lane_id: `l${i + 1}`, name: `Lane ${i + 1}`, ...lane })),
+  }, 0);
+  return range;
+}
+
+test("what needs staff is listed from the oldest on", () => {
+  const session = { session_id: "s", ran_on_ms: 0 };
+  const range = rangeOf([
+    { help: { at: at(9), coming: false } },
+    { help: { at: at(3), coming: true } },
+    { session, link: "down", link_since: at(5) },
+    { link: "down", link_since: at(1) },
+    { session: { ...session, ran_on_ms: 90_000 } },
+    { stray_hit: at(7) },
+    {},
+  ]);
+  const purchase = { purchase_id: "p", lane_id: "l7", asked_at: at(4) };
+  const needs = needsOf(range, [purchase], () => Date.parse(at(8)));
+  assert.deepEqual(needs.map(({ kind, lanes: [lane] }) => [kind, lane.name]), [
+    ["help", "Lane 2"], ["purchase", "Lane 7"], ["link", "Lane 3"], ["hit", "Lane 6"], ["ran_on", "Lane 5"], ["help", "Lane 1"],
+  ]);
+  assert.deepEqual(needs.map(({ coming }) => coming), [true, false, false, false, false, false]);
+  assert.equal(range.wallClock(1_000), Date.parse(at(30)) + 1_000);
+});
+
+test("lanes that have not confirmed a lock are one need, since the oldest hold over them", () => {
+  const hold = (scope, id, minute) => ({ scope, id, who: "sam", since: at(minute) });
+  const range = rangeOf([{ locked: true }, {}, { bay_id: "c", locked: true }], [hold("bay", "c", 1), hold("range", null, 9), hold("bay", "b", 6)]);
+  const [need, ...others] = needsOf(range, [], () => 0);
+  assert.deepEqual([need.kind, need.lanes.map(({ name }) => name), need.since, others], ["hold", ["Lane 2"], Date.parse(at(6)), []]);
+});
+
+test("a call after the last one was answered is another need", () => {
+  const key = (minute) => needsOf(rangeOf([{ help: { at: at(minute), coming: false } }]), [], () => 0)[0].key;
+  assert.notEqual(key(1), key(2));
+});
