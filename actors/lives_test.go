@@ -3,7 +3,6 @@ package actors
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -88,7 +87,7 @@ type panickingContext struct {
 }
 
 func (c *panickingContext) Value(key any) any {
-	if strings.Contains(fmt.Sprintf("%T", key), "trace") && c.panicked.CompareAndSwap(false, true) {
+	if fmt.Sprintf("%T", key) == "trace.key" && c.panicked.CompareAndSwap(false, true) {
 		panic(errDefect)
 	}
 	return c.Context.Value(key)
