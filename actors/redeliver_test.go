@@ -150,6 +150,32 @@ func TestManyEventsAreSentAgainSomeAtATime(t *testing.T) {
 	}, withWebhook(webhook))
 }
 
+// Events that may not go yet keep those behind them that have their lane or their session, and no others.
+func TestTheOrderOfWhatIsSentAgain(t *testing.T) {
+	laneA, laneB, laneC := uuid.New(), uuid.New(), uuid.New()
+	sessionA, sessionB, moved := uuid.New(), uuid.New(), uuid.New()
+	q := resendQueue{known: map[uint64]struct{}{}}
+	for i, e := range []lanes.Event{
+		{Lane: laneA, Session: sessionA}, {Lane: laneB, Session: sessionB}, {Lane: laneA, Session: moved}, {Lane: laneC, Session: moved}, {Lane: laneB, Session: sessionB},
+	} {
+		q.add(lanes.Logged{Cursor: uint64(i + 1), Event: e})
+		q.add(lanes.Logged{Cursor: uint64(i + 1), Event: e})
+	}
+	cursors := func(events []*lanes.Logged) (all []uint64) {
+		for _, e := range events {
+			all = append(all, e.Cursor)
+		}
+		return all
+	}
+	batch := q.take(func(e lanes.Event) bool { return e.Session != sessionA })
+	require.Equal(t, []uint64{2, 5}, cursors(batch), "3 is behind 1 on its lane, 4 behind 3 of its session")
+	require.Len(t, q.known, 5)
+	q.finish(batch)
+	require.Len(t, q.known, 3)
+	require.Equal(t, []uint64{1, 3, 4}, cursors(q.take(func(lanes.Event) bool { return true })))
+	require.Empty(t, q.waiting)
+}
+
 // Events that happen now do not wait for those that are sent again, whose receiver hangs: not on another lane, and not on the same one.
 func TestLiveEventsPassThoseThatAreSentAgain(t *testing.T) {
 	webhook := &fakeWebhook{}
