@@ -77,17 +77,6 @@ func (q *eventQueue) next() (event lanes.Logged, found bool) {
 	return lanes.Logged{}, false
 }
 
-// nextOf is next among the events that may go. The others stay where they are.
-func (q *eventQueue) nextOf(mayGo func(lanes.Event) bool) (event lanes.Logged, found bool) {
-	for i, e := range q.ready {
-		if !e.taken && mayGo(e.event.Event) {
-			q.ready = slices.Delete(q.ready, i, i+1)
-			return q.take(e), true
-		}
-	}
-	return lanes.Logged{}, false
-}
-
 // dropOldest takes the oldest event that still waits out of its sequences: those behind it now wait for those before it.
 func (q *eventQueue) dropOldest() (event lanes.Logged, found bool) {
 	for len(q.added) > 0 {

@@ -35,10 +35,9 @@ type eventsActor struct {
 	r       *Range
 	self    *actor.PID
 	queue   *eventQueue
-	again   *eventQueue // events that are sent again, behind those of queue
-	begun   bool        // the deliveries of an earlier life have ended
-	running int         // deliveries
-	resent  int         // of these, of events that are sent again
+	begun   bool // the deliveries of an earlier life have ended
+	running int  // deliveries, and the batch of events that are sent again
+	again   resendQueue
 }
 
 // The messages of the events actor. life is the instance that a message belongs to: one of an earlier life is stale.
@@ -48,12 +47,11 @@ type (
 	delivered struct {
 		life   *eventsActor
 		cursor uint64
-		again  bool
 	}
 )
 
 func newEventsActor(r *Range) *eventsActor {
-	return &eventsActor{r: r, queue: newEventQueue(), again: newEventQueue()}
+	return &eventsActor{r: r, queue: newEventQueue(), again: resendQueue{known: map[uint64]struct{}{}}}
 }
 
 // Receive takes one message, and then starts as many deliveries as may run.
@@ -74,18 +72,23 @@ func (e *eventsActor) Receive(ctx actor.Context) {
 	case *delivered:
 		if m.life == e {
 			e.running--
-			if m.again {
-				e.resent--
-				e.again.done(m.cursor)
-			} else {
-				e.queue.done(m.cursor)
-			}
+			e.queue.done(m.cursor)
+		}
+	case *resume:
+		if m.life == e {
+			e.again.paused = false
+		}
+	case *resent:
+		if m.life == e {
+			e.running--
+			e.again.finish(m.batch)
 		}
 	}
 	e.deliverAll()
+	e.resend()
 	e.r.eventsWaiting.Store(int64(e.queue.waiting))
 	e.r.oldestEvent.Store(e.queue.oldest())
-	e.r.redeliveries.Store(int64(e.again.waiting))
+	e.r.redeliveries.Store(int64(len(e.again.known)))
 }
 
 // start begins a life of the actor once the deliveries of an earlier one have ended.
@@ -121,16 +124,10 @@ func (e *eventsActor) add(events []lanes.Logged) {
 	}
 }
 
-// deliverAll delivers what may go, as long as there are slots. Events that are sent again get what slots the others leave, at most a
-// quarter of them all, so that there is one for the next event that happens.
+// deliverAll delivers what may go, as long as there are slots.
 func (e *eventsActor) deliverAll() {
-	for slots := e.r.settings().Slots; e.running < slots && e.r.deliverySlots.TryAcquire(1); {
+	for e.running < e.r.settings().Slots && e.r.deliverySlots.TryAcquire(1) {
 		event, found := e.queue.next()
-		if !found && e.resent < max(1, slots/4) {
-			if event, found = e.again.nextOf(e.mayGoAgain); found {
-				e.resent++
-			}
-		}
 		if !found {
 			e.r.deliverySlots.Release(1)
 			return
@@ -140,16 +137,10 @@ func (e *eventsActor) deliverAll() {
 	}
 }
 
-// mayGoAgain reports whether no event of the lane or the session is before it that happens now.
-func (e *eventsActor) mayGoAgain(event lanes.Event) bool {
-	return e.queue.newest[event.Lane] == nil && e.queue.newest[event.Session] == nil
-}
-
 // deliver makes the one attempt, in a goroutine that has a slot and outlives a panic of the actor. The attempt is saved as
 // interrupted before it is made, and again when its outcome is known.
 func (e *eventsActor) deliver(event lanes.Logged) {
-	r, self, again := e.r, e.self, event.Again
-	event = event.Reopened()
+	r, self := e.r, e.self
 	go func() {
 		r.underWay.begin(event.Event.ID)
 		if r.markAttempted(event) {
@@ -159,7 +150,7 @@ func (e *eventsActor) deliver(event lanes.Logged) {
 			r.underWay.end(event.Event.ID)
 		}
 		r.deliverySlots.Release(1)
-		r.send(self, &delivered{e, event.Cursor, again})
+		r.send(self, &delivered{e, event.Cursor})
 	}()
 }
 

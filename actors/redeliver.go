@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
+
+	"github.com/google/uuid"
 
 	"rangegate/actors/commit"
 	"rangegate/actors/idempotency"
@@ -16,6 +19,11 @@ const (
 	maxRedeliveries = 10_000
 	// redeliveryPage is how many events are read, and saved, at a time: other changes go in between.
 	redeliveryPage = 500
+
+	// resendSize events at most are sent again at a time, one after the other, and the next ones resendInterval after that: they are in no
+	// hurry, and each costs the machine as much as one that happens now.
+	resendSize     = 25
+	resendInterval = 100 * time.Millisecond
 )
 
 // Redeliver has the selected events sent again, in the order of the log per lane and behind those that happen meanwhile. Purchases, and events
@@ -183,5 +191,117 @@ func (r *Range) saveRedelivery(ctx context.Context, w *commit.Write, claim *idem
 		case <-r.life.Done():
 			return lanes.ErrTimeout
 		}
+	}
+}
+
+// resendQueue is the events that wait to be sent again, in the order of the requests. Only the events actor uses it.
+type resendQueue struct {
+	waiting []*lanes.Logged
+	known   map[uint64]struct{} // cursors of those that wait, and of the batch under way
+	running bool                // a batch is under way
+	paused  bool                // until resume comes
+}
+
+// The messages about it. life is the instance of the actor that a message belongs to.
+type (
+	resume struct{ life *eventsActor }
+	resent struct {
+		life  *eventsActor
+		batch []*lanes.Logged
+	}
+)
+
+// add queues an event. One that is queued already is ignored.
+func (q *resendQueue) add(event lanes.Logged) {
+	if _, found := q.known[event.Cursor]; !found {
+		q.known[event.Cursor] = struct{}{}
+		q.waiting = append(q.waiting, &event)
+	}
+}
+
+// take takes out the first events that may go. One that may not keeps those behind it that have its lane or its session.
+func (q *resendQueue) take(mayGo func(lanes.Event) bool) (batch []*lanes.Logged) {
+	kept, behind := []*lanes.Logged{}, map[uuid.UUID]bool{}
+	for i, e := range q.waiting {
+		if len(batch) == resendSize {
+			kept = append(kept, q.waiting[i:]...)
+			break
+		}
+		if behind[e.Event.Lane] || behind[e.Event.Session] || !mayGo(e.Event) {
+			behind[e.Event.Lane], behind[e.Event.Session] = true, true
+			kept = append(kept, e)
+			continue
+		}
+		batch = append(batch, e)
+	}
+	q.waiting = kept
+	return batch
+}
+
+func (q *resendQueue) finish(batch []*lanes.Logged) {
+	q.running = false
+	for _, e := range batch {
+		delete(q.known, e.Cursor)
+	}
+}
+
+// resend begins the next batch, in a goroutine with a slot, if no other one is under way or was a moment ago. Events whose lane or session has one
+// that happens now wait for that.
+func (e *eventsActor) resend() {
+	q := &e.again
+	if q.running || q.paused || len(q.waiting) == 0 || e.running >= e.r.settings().Slots {
+		return
+	}
+	q.paused = true
+	r, self := e.r, e.self
+	time.AfterFunc(resendInterval, func() { r.send(self, &resume{e}) })
+	batch := q.take(func(event lanes.Event) bool {
+		return e.queue.newest[event.Lane] == nil && e.queue.newest[event.Session] == nil
+	})
+	if len(batch) == 0 || !r.deliverySlots.TryAcquire(1) {
+		q.waiting = append(batch, q.waiting...)
+		return
+	}
+	q.running = true
+	e.running++
+	go func() {
+		r.sendAgain(batch)
+		r.deliverySlots.Release(1)
+		r.send(self, &resent{e, batch})
+	}()
+}
+
+// sendAgain sends events one after the other, and saves what came of them, several in one write. Nothing is saved before: after a crash those
+// without an outcome are sent once more, as they were asked for. While the range stops they stay pending.
+func (r *Range) sendAgain(batch []*lanes.Logged) {
+	var sent []lanes.Logged
+	saved := r.clock.Now()
+	for _, e := range batch {
+		if r.life.Err() != nil {
+			break
+		}
+		if !r.committer.IsUnattempted(e.Cursor) {
+			continue
+		}
+		event := e.Reopened()
+		attempt, _ := r.attempt(event.Event)
+		if r.life.Err() != nil && attempt.Error == lanes.Interrupted {
+			break
+		}
+		event.Attempt = &attempt
+		sent = append(sent, event)
+		r.logOutcome(event)
+		if now := r.clock.Now(); now.Since(saved) >= resendInterval {
+			r.saveSent(sent)
+			sent, saved = nil, now
+		}
+	}
+	r.saveSent(sent)
+}
+
+// saveSent saves outcomes, whenever the store takes them.
+func (r *Range) saveSent(events []lanes.Logged) {
+	if len(events) > 0 {
+		r.committer.Save(&commit.Write{Events: events, MustSave: true, Done: func(commit.Outcome) {}})
 	}
 }

@@ -27,7 +27,7 @@ func (f *fixture) redeliver(after, until uint64, kinds ...lanes.Kind) lanes.Rede
 	f.Helper()
 	result, err := f.Redeliver(f.requestContext(), lanes.EventSelection{After: after, Until: until, Kinds: kinds}, nil)
 	require.NoError(f, err)
-	synctest.Wait()
+	f.advance(2 * resendInterval)
 	return result
 }
 
@@ -75,7 +75,7 @@ func TestEventsAreSentAgainInTheirOrder(t *testing.T) {
 	}, withWebhook(webhook))
 }
 
-// What was answered is sent, also by the gateway that is started anew after a crash: once.
+// What was answered is sent, also by the gateway that is started anew after a crash: what was under way once more.
 func TestARedeliverySurvivesACrash(t *testing.T) {
 	webhook := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
@@ -89,9 +89,11 @@ func TestARedeliverySurvivesACrash(t *testing.T) {
 		f.start()
 		synctest.Wait()
 		log := f.eventLog()
-		require.Equal(t, []uuid.UUID{log[1].Event.ID}, webhook.sentEvents()[before:], "the first one was under way")
-		require.Equal(t, lanes.Interrupted, log[0].Attempt.Error)
-		require.Len(t, log[1].Earlier, 1)
+		require.Equal(t, []uuid.UUID{log[0].Event.ID, log[1].Event.ID}, webhook.sentEvents()[before:])
+		for _, event := range log {
+			require.Equal(t, "delivered", event.Attempt.Outcome())
+			require.Len(t, event.Earlier, 1)
+		}
 	}, withWebhook(webhook))
 }
 
@@ -105,11 +107,73 @@ func TestARedeliveryThatWaitsIsNotDoubled(t *testing.T) {
 		require.Equal(t, 2, f.redeliver(0, 2).Events)
 		require.Equal(t, 0, f.redeliver(0, 2).Events)
 		require.NoError(t, f.RedeliverOne(f.requestContext(), 2, nil))
-		require.ErrorIs(t, f.RedeliverOne(f.requestContext(), 1, nil), lanes.ErrNotRedeliverable, "it is being delivered")
+		require.NoError(t, f.RedeliverOne(f.requestContext(), 1, nil), "it is being sent")
 		release()
-		synctest.Wait()
+		f.advance(2 * resendInterval)
 		require.Len(t, webhook.sentEvents(), 4)
+		require.Empty(t, f.committer.Unattempted())
 	}, withWebhook(webhook))
+}
+
+// An event whose first delivery has not ended is not sent again before that.
+func TestAnEventThatIsBeingDeliveredIsNotSentAgain(t *testing.T) {
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		release := webhook.block()
+		f.create(0, 30)
+		synctest.Wait()
+		require.ErrorIs(t, f.RedeliverOne(f.requestContext(), 1, nil), lanes.ErrNotRedeliverable, "under way")
+		require.ErrorIs(t, f.RedeliverOne(f.requestContext(), 2, nil), lanes.ErrNotRedeliverable, "it waits")
+		require.Equal(t, 0, f.redeliver(0, 2).Events)
+		release()
+		require.Equal(t, 2, f.redeliver(0, 2).Events)
+	}, withWebhook(webhook))
+}
+
+// Many are sent some at a time, so that the gateway has time for what happens now.
+func TestManyEventsAreSentAgainSomeAtATime(t *testing.T) {
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.pauseAndResume(f.create(0, 30), 3*resendSize)
+		synctest.Wait()
+		log := f.eventLog()
+		before := len(webhook.sentEvents())
+		result, err := f.Redeliver(f.requestContext(), lanes.EventSelection{Until: 1000}, nil)
+		require.NoError(t, err)
+		require.Equal(t, len(log), result.Events)
+		synctest.Wait()
+		for n := 1; n <= 3; n++ {
+			require.Len(t, webhook.sentEvents(), before+n*resendSize)
+			f.advance(resendInterval)
+		}
+		require.Equal(t, eventIDs(log, f.laneID(0)), webhook.sentEvents()[before:])
+	}, withWebhook(webhook))
+}
+
+// Events that may not go yet keep those behind them that have their lane or their session, and no others.
+func TestTheOrderOfWhatIsSentAgain(t *testing.T) {
+	laneA, laneB, laneC := uuid.New(), uuid.New(), uuid.New()
+	sessionA, sessionB, moved := uuid.New(), uuid.New(), uuid.New()
+	q := resendQueue{known: map[uint64]struct{}{}}
+	for i, e := range []lanes.Event{
+		{Lane: laneA, Session: sessionA}, {Lane: laneB, Session: sessionB}, {Lane: laneA, Session: moved}, {Lane: laneC, Session: moved}, {Lane: laneB, Session: sessionB},
+	} {
+		q.add(lanes.Logged{Cursor: uint64(i + 1), Event: e})
+		q.add(lanes.Logged{Cursor: uint64(i + 1), Event: e})
+	}
+	cursors := func(events []*lanes.Logged) (all []uint64) {
+		for _, e := range events {
+			all = append(all, e.Cursor)
+		}
+		return all
+	}
+	batch := q.take(func(e lanes.Event) bool { return e.Session != sessionA })
+	require.Equal(t, []uint64{2, 5}, cursors(batch), "3 is behind 1 on its lane, 4 behind 3 of its session")
+	require.Len(t, q.known, 5)
+	q.finish(batch)
+	require.Len(t, q.known, 3)
+	require.Equal(t, []uint64{1, 3, 4}, cursors(q.take(func(lanes.Event) bool { return true })))
+	require.Empty(t, q.waiting)
 }
 
 // Events that happen now do not wait for those that are sent again, whose receiver hangs: not on another lane, and not on the same one.
@@ -176,7 +240,7 @@ func TestARedeliveryWithAKey(t *testing.T) {
 		result, err := f.Redeliver(f.requestContext(), lanes.EventSelection{Until: 10}, key())
 		require.NoError(t, err)
 		require.Equal(t, 2, result.Events)
-		synctest.Wait()
+		f.advance(2 * resendInterval)
 		f.restart()
 		_, err = f.Redeliver(f.requestContext(), lanes.EventSelection{Until: 10}, key())
 		var repeat *lanes.Repeat
@@ -210,7 +274,7 @@ func TestStaffSendAnEventAgain(t *testing.T) {
 		f.create(0, 30)
 		synctest.Wait()
 		require.NoError(t, f.StaffRedeliver(f.requestContext(), "sam", 2))
-		synctest.Wait()
+		f.advance(resendInterval)
 		require.Len(t, webhook.sentEvents(), 3)
 		acts := f.acts()
 		require.Len(t, acts, 1)

@@ -156,6 +156,20 @@ func (cursor) schema() *openapi3.Schema {
 	return openapi3.NewStringSchema().WithPattern("^[0-9]{0,18}$")
 }
 
+// position is the cursor of one entry.
+type position struct{}
+
+func (position) parse(s string, form valueForm) (uint64, bool) {
+	at, ok := cursor{}.parse(s, form)
+	return at, ok && s != "" && len(s) <= 18
+}
+
+func (position) rule() string { return cursor{}.rule() }
+
+func (position) schema() *openapi3.Schema {
+	return openapi3.NewStringSchema().WithPattern("^[0-9]{1,18}$").WithMinLength(1).WithMaxLength(18)
+}
+
 type positive struct{ highest float64 }
 
 func (k positive) parse(s string, form valueForm) (float64, bool) {

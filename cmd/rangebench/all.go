@@ -42,7 +42,7 @@ var experiments = []experiment{
 	getOne, getList,
 	ceasefireSmall, ceasefireLarge,
 	redial,
-	deliveries, eventStreams,
+	deliveries, redelivering, eventStreams,
 	memory,
 	startUp,
 	growth, manyRanges,
