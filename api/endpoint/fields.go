@@ -69,7 +69,7 @@ func (in *Input) Cursor(name, description, example string) uint64 {
 
 // PathCursor reads the cursor at {name} in the path.
 func (in *Input) PathCursor(name, description, example string) uint64 {
-	return readField(in, field{place: inPath, name: name, description: description, required: true, example: example}, cursor{}, 0)
+	return readField(in, field{place: inPath, name: name, description: description, required: true, example: example}, pathCursor{}, 0)
 }
 
 // JSON reads a required list or object of the body, as raw JSON: the endpoint checks its content.

@@ -156,6 +156,13 @@ func (cursor) schema() *openapi3.Schema {
 	return openapi3.NewStringSchema().WithPattern("^[0-9]{0,18}$")
 }
 
+// pathCursor is a cursor in the path, where an empty one would make another path.
+type pathCursor struct{ cursor }
+
+func (pathCursor) schema() *openapi3.Schema {
+	return openapi3.NewStringSchema().WithPattern("^[0-9]{1,18}$")
+}
+
 type positive struct{ highest float64 }
 
 func (k positive) parse(s string, form valueForm) (float64, bool) {
