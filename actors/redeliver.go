@@ -41,7 +41,7 @@ func (r *Range) Redeliver(
 // RedeliverOne has one event sent again. Errors: ErrEventNotFound, ErrNotRedeliverable, those of Redeliver.
 func (r *Range) RedeliverOne(ctx context.Context, cursor uint64, key *lanes.KeyOf[lanes.Redelivery]) error {
 	result := lanes.Redelivery{Events: 1, Next: cursor}
-	return r.redeliverOnce(ctx, key, &result, func(claim *idempotency.Claim) error { return r.redeliverOne(ctx, cursor, "", claim) })
+	return r.redeliverOnce(ctx, key, &result, func(claim *idempotency.Claim) error { return r.redeliverOne(ctx, cursor, trace.Who(ctx), claim) })
 }
 
 // StaffRedeliver is RedeliverOne by staff.
@@ -69,7 +69,8 @@ func (r *Range) redeliverOnce(
 	return err
 }
 
-func (r *Range) redeliverOne(ctx context.Context, cursor uint64, staff string, claim *idempotency.Claim) error {
+// redeliverOne is recorded if who, a member of staff or the token of the POS, has a name.
+func (r *Range) redeliverOne(ctx context.Context, cursor uint64, who string, claim *idempotency.Claim) error {
 	events, err := r.settledEvents(ctx, max(cursor, 1)-1, 1)
 	switch {
 	case err != nil:
@@ -87,9 +88,9 @@ func (r *Range) redeliverOne(ctx context.Context, cursor uint64, staff string, c
 		return err
 	}
 	w := &commit.Write{Events: reopen(events), Kept: claim.Answer(nil, r.clock.Now())}
-	if staff != "" && len(events) > 0 {
+	if who != "" && len(events) > 0 {
 		w.Acts = []lanes.Act{{
-			At: r.clock.Now().Wall, Who: staff, What: lanes.DidRedeliver, Lane: events[0].Event.Lane, Session: events[0].Event.Session,
+			At: r.clock.Now().Wall, Who: who, What: lanes.DidRedeliver, Lane: events[0].Event.Lane, Session: events[0].Event.Session,
 			Detail: string(events[0].Event.Kind),
 		}}
 	}

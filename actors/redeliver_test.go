@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes"
+	"rangegate/lanes/trace"
 )
 
 // sentEvents returns the ids of the events that the webhook got, in their order.
@@ -267,8 +268,8 @@ func TestARedeliveryWithoutAStore(t *testing.T) {
 	}, withWebhook(webhook))
 }
 
-// What staff ask for is among their acts.
-func TestStaffSendAnEventAgain(t *testing.T) {
+// What staff ask for is among the acts, and what a POS asks for whose token has a name.
+func TestWhoSentAnEventAgain(t *testing.T) {
 	webhook := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
 		f.create(0, 30)
@@ -276,9 +277,17 @@ func TestStaffSendAnEventAgain(t *testing.T) {
 		require.NoError(t, f.StaffRedeliver(f.requestContext(), "sam", 2))
 		f.advance(resendInterval)
 		require.Len(t, webhook.sentEvents(), 3)
+		require.NoError(t, f.RedeliverOne(f.requestContext(), 1, nil))
+		synctest.Wait()
+		require.NoError(t, f.RedeliverOne(trace.WithWho(f.requestContext(), "till 1"), 2, nil))
+		synctest.Wait()
+		require.Len(t, webhook.sentEvents(), 5)
 		acts := f.acts()
-		require.Len(t, acts, 1)
-		require.Equal(t, lanes.DidRedeliver, acts[0].What)
-		require.Equal(t, "sessionStarted", acts[0].Detail)
+		require.Len(t, acts, 2)
+		for i, who := range []string{"sam", "till 1"} {
+			require.Equal(t, who, acts[i].Who)
+			require.Equal(t, lanes.DidRedeliver, acts[i].What)
+			require.Equal(t, "sessionStarted", acts[i].Detail)
+		}
 	}, withWebhook(webhook))
 }

@@ -77,7 +77,7 @@ func auditTotals(c *sqlite.Conn) error {
 			return err
 		}
 	}
-	return nil
+	return auditExternalIDs(c)
 }
 
 // auditInBackground begins the audit of a file that open has not audited, on a connection of its own. It ends before the

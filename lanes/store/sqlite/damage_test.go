@@ -105,6 +105,10 @@ func (f *sample) read(t *testing.T, s *Store) (results []any) {
 			acts, err := s.Acts(t.Context(), id, after, 15)
 			add(acts, err)
 		}
+		for _, externalID := range []string{"receipt-0", "receipt-1"} {
+			found, err := s.HistoryOf(t.Context(), id, externalID, 0, 30)
+			add(found, err)
+		}
 		for _, session := range f.sessions {
 			ended, err := s.Ended(t.Context(), id, session)
 			if errors.Is(err, store.ErrNotFound) { // another range has it

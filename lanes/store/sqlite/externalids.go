@@ -13,8 +13,8 @@ import (
 )
 
 // externalIDsSchema finds the ended sessions that have an external id. The first of them makes it: a file without any stays as
-// it was. Its rows have no checksum, as each follows from a record: the audit compares the index with the table, and a read
-// compares a row with its record.
+// it was. Its rows have no checksum, as each follows from a record: the audit compares the index with the table, and the number of rows
+// with the range's record; a read compares a row with its record.
 var externalIDsSchema = []string{
 	`CREATE TABLE external_ids (
 	range       INTEGER NOT NULL,
@@ -46,8 +46,14 @@ func (tx *transaction) writeExternalIDs(state *rangeState, ended []lanes.Ended) 
 			made = true
 		}
 		tx.written++
-		err := execute(tx.writer, "INSERT INTO external_ids (range, position, external_id) VALUES (?, ?, ?) "+
-			"ON CONFLICT DO UPDATE SET external_id = excluded.external_id", state.number, positionOf(ended[i].Cursor), id)
+		position := positionOf(ended[i].Cursor)
+		replaced, err := number(tx.writer, "SELECT count(*) FROM external_ids WHERE range = ? AND position = ?", state.number, position)
+		if err != nil {
+			return err
+		}
+		state.ExternalIDs += 1 - replaced
+		err = execute(tx.writer, "INSERT INTO external_ids (range, position, external_id) VALUES (?, ?, ?) "+
+			"ON CONFLICT DO UPDATE SET external_id = excluded.external_id", state.number, position, id)
 		if err != nil {
 			return err
 		}
@@ -70,11 +76,33 @@ func (tx *transaction) makeExternalIDs() error {
 
 // trimExternalIDs deletes those of the sessions up to the position, whose records were deleted.
 func (tx *transaction) trimExternalIDs(state *rangeState, position int64) error {
-	exists, err := hasExternalIDs(tx.writer)
-	if !exists || err != nil {
+	if state.ExternalIDs == 0 {
+		return nil
+	}
+	return query(tx.writer, "DELETE FROM external_ids WHERE range = ? AND position <= ? RETURNING position", func(*sqlite.Stmt) error {
+		state.ExternalIDs--
+		return nil
+	}, state.number, position)
+}
+
+// auditExternalIDs compares the number of rows of every range, each with its ended session, with that in the range's record. It skips a
+// range whose record cannot be read.
+func auditExternalIDs(c *sqlite.Conn) error {
+	exists, err := hasExternalIDs(c)
+	if err != nil {
 		return err
 	}
-	return execute(tx.writer, "DELETE FROM external_ids WHERE range = ? AND position <= ?", state.number, position)
+	const stored = "coalesce(CASE WHEN json_valid(record) THEN record ->> '$.external_ids' END, 0)"
+	text := "SELECT coalesce(sum(" + stored + "), 0) FROM ranges"
+	if exists {
+		text = "SELECT count(*) FROM ranges WHERE CASE WHEN json_valid(record) THEN record ->> '$.ended' IS NOT NULL END AND " + stored +
+			" <> (SELECT count(*) FROM external_ids JOIN ended USING (range, position) WHERE range = number)"
+	}
+	faults, err := number(c, text)
+	if err == nil && faults != 0 {
+		err = errors.New("not the external ids that were written last")
+	}
+	return err
 }
 
 // HistoryOf reads the ended sessions with the external id behind the cursor, oldest first.

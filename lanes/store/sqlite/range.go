@@ -256,6 +256,8 @@ type rangeRecord struct {
 	Events total `json:"events"`
 	Ended  total `json:"ended"`
 	Acts   total `json:"acts"`
+
+	ExternalIDs int64 `json:"external_ids,omitempty"` // rows of external_ids
 }
 
 // rangeState is the writer's memory of a range: its record, the places of its lanes, its open events and what is trimmed

@@ -22,6 +22,9 @@ func batchOf(rangeID uuid.UUID, epoch, n uint64) store.Batch {
 	now := lanes.Instant{Wall: opening.Add(time.Duration(n) * time.Second), Mono: time.Duration(n)}
 	lane := uuid.NewSHA1(rangeID, []byte{byte(n % 7)})
 	session := lanes.Session{ID: uuid.NewSHA1(lane, []byte{byte(n)}), Customer: "Jo Smith", Since: now, Created: now}
+	if n%3 == 0 {
+		session.Correlation = &lanes.Correlation{ExternalID: fmt.Sprint("receipt-", n%2)}
+	}
 	event := func(cursor uint64) lanes.Logged {
 		return lanes.Logged{Cursor: cursor, Event: lanes.Event{
 			ID: uuid.NewSHA1(rangeID, []byte{byte(cursor)}), Kind: lanes.Help, Session: session.ID, Lane: lane, At: opening,
