@@ -67,6 +67,9 @@ await story(async () => {
   await look(page, "board");
   await staff.openLane(1);
   await look(page, "panel: a session");
+  await staff.panel.getByRole("button", { name: "Close", exact: true }).click();
+  await page.locator("summary").and(page.getByLabel("Bay A: more")).click();
+  await look(page, "board: the menu of a bay");
   await staff.quick("Stop", 1).click();
   await staff.card(1).locator(".sure:not([aria-disabled])").waitFor();
   await look(page, "board: a stop that is asked for");
