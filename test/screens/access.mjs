@@ -82,6 +82,7 @@ await story(async () => {
   await runDown(1, 0.5);
   await jo.shows(/0:[0-5]\d left/);
   await look(jo.page, "lane: last minute");
+  await pos("POST", `/sessions/${(await sessionOn(1)).session_id}/modify?time=60`); // it lasts as long as the story
   const ann = await Lane.at(2, { viewport: { width: 390, height: 844 } });
   await ann.inState("waiting");
   await look(ann.page, "lane: waiting");
