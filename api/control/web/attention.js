@@ -136,11 +136,13 @@ export class Attention {
     const added = this.#needs.filter(({ key }) => !this.#items.has(key));
     const keys = new Set(this.#needs.map(({ key }) => key));
     const focused = this.#list.contains(document.activeElement);
+    let changed = false;
     for (const [key, item] of this.#items) {
       if (!keys.has(key)) {
         item.element.remove();
         this.#items.delete(key);
         this.#ignorePresses();
+        changed = true;
       }
     }
     this.#needs.forEach((need, i) => {
@@ -160,6 +162,7 @@ export class Attention {
       item.show(need, this.#seen.has(need.key));
       if (this.#list.children[i] !== item.element) {
         i < this.#list.children.length && this.#ignorePresses();
+        changed = true;
         this.#list.insertBefore(item.element, this.#list.children[i] ?? null);
       }
     });
@@ -172,7 +175,9 @@ export class Attention {
     if (focused && !this.#list.contains(document.activeElement)) {
       (this.#list.querySelector("li:not([hidden]) button") ?? this.#toggle).focus();
     }
-    this.#fit();
+    if (changed) {
+      this.#fit(); // which has the browser do its layout
+    }
     this.#tick(now());
     this.#tell(added);
     this.#known ||= this.#client.range.info !== null;
