@@ -67,6 +67,9 @@ await story(async () => {
   await look(page, "board");
   await staff.openLane(1);
   await look(page, "panel: a session");
+  await staff.panel.getByRole("button", { name: "Close", exact: true }).click();
+  await page.locator("summary").and(page.getByLabel("Bay A: more")).click();
+  await look(page, "board: the menu of a bay");
   await staff.quick("Stop", 1).click();
   await staff.card(1).locator(".sure:not([aria-disabled])").waitFor();
   await look(page, "board: a stop that is asked for");
@@ -79,6 +82,7 @@ await story(async () => {
   await runDown(1, 0.5);
   await jo.shows(/0:[0-5]\d left/);
   await look(jo.page, "lane: last minute");
+  await pos("POST", `/sessions/${(await sessionOn(1)).session_id}/modify?time=60`); // it lasts as long as the story
   const ann = await Lane.at(2, { viewport: { width: 390, height: 844 } });
   await ann.inState("waiting");
   await look(ann.page, "lane: waiting");

@@ -38,6 +38,12 @@ export class Control {
     return this.queue.getByRole("button", { name: `${name}: Lane ${n}`, exact: true });
   }
 
+  // answer presses that button, once presses count after another need has gone.
+  async answer(name, n) {
+    await this.queue.locator("#needs:not([data-moved])").waitFor({ state: "attached" });
+    await this.need(name, n).click();
+  }
+
   // openQueue shows all of it, with all that can be done.
   openQueue() {
     return this.queue.locator(".need-count[aria-expanded=false]").click();

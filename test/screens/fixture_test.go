@@ -68,6 +68,27 @@ func newFixture(t testing.TB) *fixture {
 	return f
 }
 
+// crowd is a range with that many simulated lanes, in bays of the same size. Its id and those of its lanes end in its number.
+func crowd(t testing.TB, number, bays, lanes int) support.Range {
+	entry := func(prefix string, n int, name string, more ...string) string {
+		return support.Entry(fmt.Sprintf("%s-0000-4000-8000-%06d%06d", prefix, number, n), name, more...)
+	}
+	id := func(prefix string, n int) string { return fmt.Sprintf("%s-0000-4000-8000-%06d%06d", prefix, number, n) }
+	r := support.Range{
+		ID: crowdID(number), Name: fmt.Sprintf("Range of %d", lanes), Tokens: []string{id("22222222", 0)},
+		Settings: []string{fmt.Sprintf("staff: [{name: sam, pin_hash: %q}]", hashPIN(t, pin))}, Groups: []string{entry("33333333", 1, "Public")},
+	}
+	for n := 1; n <= bays; n++ {
+		r.Bays = append(r.Bays, entry("55555555", n, fmt.Sprintf("Bay %d", n)))
+	}
+	for n := 1; n <= lanes; n++ {
+		r.Lanes = append(r.Lanes, entry("44444444", n, fmt.Sprintf("Lane %d", n), "bay: "+id("55555555", 1+(n-1)*bays/lanes)))
+	}
+	return r
+}
+
+func crowdID(number int) string { return fmt.Sprintf("11111111-0000-4000-8000-%012d", number) }
+
 // serve starts the gateway, always at the same address.
 func (f *fixture) serve() { f.gateway = f.config.Serve(f.t) }
 

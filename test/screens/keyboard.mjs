@@ -88,6 +88,8 @@ await story(async () => {
   await keys.press("Escape");
 
   tell("A ceasefire over a bay, ended by two keys; one over the range, by a key held down");
+  await keys.to(page.locator("summary").and(page.getByLabel("Bay B: more")));
+  await keys.press("Enter");
   await keys.to(page.getByRole("button", { name: "Ceasefire over Bay B" }));
   await keys.press("Enter");
   await staff.alarm.getByText("Ceasefire: Bay B, all locked").waitFor();

@@ -11,7 +11,7 @@ await story(async () => {
 
   tell("Staff look at the deliveries, and send the first one again");
   const control = await Control.signedIn("sam");
-  await control.page.getByRole("link", { name: "Deliveries" }).click();
+  await control.go("Deliveries");
   const row = control.page.locator("#deliveries tbody tr").filter({ hasText: "sessionCreated" });
   await row.getByRole("button", { name: "Send again: sessionCreated, Lane 1" }).click();
   await row.filter({ hasText: "2 attempts" }).waitFor();
@@ -25,7 +25,7 @@ await story(async () => {
   assert.deepEqual(arrived[2], arrived[0]);
 
   tell("The staff log says who did it");
-  await control.page.getByRole("link", { name: "Staff log" }).click();
+  await control.go("Staff log");
   const act = control.page.locator("#acts tbody tr").filter({ hasText: "event sent again" });
   await act.filter({ hasText: "sam" }).filter({ hasText: "sessionCreated" }).waitFor();
 });

@@ -99,6 +99,14 @@ func TestEventsInABrowserThroughNginx(t *testing.T) {
 	playAt(t, "pulling", runNginx)
 }
 
+// A range with 60 lanes on a tablet, one with 200 on a large display: all of them are in sight, and none moves.
+func TestAFullHouse(t *testing.T) {
+	t.Parallel()
+	play(t, "fullhouse", func(f *fixture, _ string) {
+		f.config.Ranges = append(f.config.Ranges, crowd(t, 60, 5, 60), crowd(t, 200, 10, 200))
+	})
+}
+
 // scene is what a story is told of the world.
 type scene struct {
 	API          string      `json:"api"`

@@ -27,7 +27,7 @@ export class Attention {
   #firstSeen = new Map(); // key → ms of the gateway's wall clock
   #seen = new Set(); // keys that were acknowledged at this screen
   #known = false; // something was shown before
-  #movedAt = -REACTION;
+  #moved = 0; // the timer
   #toggle;
   #count = element("span");
   #number = element("strong");
@@ -136,11 +136,13 @@ export class Attention {
     const added = this.#needs.filter(({ key }) => !this.#items.has(key));
     const keys = new Set(this.#needs.map(({ key }) => key));
     const focused = this.#list.contains(document.activeElement);
+    let changed = false;
     for (const [key, item] of this.#items) {
       if (!keys.has(key)) {
         item.element.remove();
         this.#items.delete(key);
-        this.#movedAt = performance.now();
+        this.#ignorePresses();
+        changed = true;
       }
     }
     this.#needs.forEach((need, i) => {
@@ -159,7 +161,8 @@ export class Attention {
       this.#items.set(need.key, item);
       item.show(need, this.#seen.has(need.key));
       if (this.#list.children[i] !== item.element) {
-        this.#movedAt = i < this.#list.children.length ? performance.now() : this.#movedAt;
+        i < this.#list.children.length && this.#ignorePresses();
+        changed = true;
         this.#list.insertBefore(item.element, this.#list.children[i] ?? null);
       }
     });
@@ -172,7 +175,9 @@ export class Attention {
     if (focused && !this.#list.contains(document.activeElement)) {
       (this.#list.querySelector("li:not([hidden]) button") ?? this.#toggle).focus();
     }
-    this.#fit();
+    if (changed) {
+      this.#fit(); // which has the browser do its layout
+    }
     this.#tick(now());
     this.#tell(added);
     this.#known ||= this.#client.range.info !== null;
@@ -235,10 +240,17 @@ export class Attention {
     }
   }
 
-  // A need that is gone moves the others: a press that was meant for it must not settle one of them.
+  // A need that is gone moves the others: a press that was meant for it must not settle one of them. The list has data-moved
+  // meanwhile.
+  #ignorePresses() {
+    setFlag(this.#list, "data-moved", true);
+    clearTimeout(this.#moved);
+    this.#moved = setTimeout(() => setFlag(this.#list, "data-moved", false), REACTION);
+  }
+
   #ignorePressesOnMoved() {
     this.#list.addEventListener("click", (event) => {
-      if (event.detail > 0 && performance.now() - this.#movedAt < REACTION) {
+      if (event.detail > 0 && this.#list.hasAttribute("data-moved")) {
         event.preventDefault();
         event.stopPropagation();
       }

@@ -1,10 +1,11 @@
 // The board: every lane of the range, by bay, in display order.
 import { onTick, now } from "/screens/clock.js";
 import { element, setFlag, setText } from "/screens/element.js";
+import { icon } from "/screens/icons.js";
 import { ErrorText } from "./actions.js";
 import { beginButton } from "./beginbutton.js";
 import { LaneCard } from "./lanecard.js";
-import { FILTERS, matches, stateOf } from "./rules.js";
+import { DENSITIES, FILTERS, densityFor, matches, stateOf } from "./rules.js";
 import { Toolbar } from "./toolbar.js";
 
 export class Board {
@@ -20,20 +21,44 @@ export class Board {
   constructor(client, root, onOpen) {
     this.#client = client;
     this.#root = root;
-    this.#toolbar = new Toolbar(client, () => this.#filter());
+    this.#toolbar = new Toolbar(client, () => this.#filter(), () => this.#fit());
     root.append(this.#toolbar.element, this.#none, this.#list);
     client.range.addEventListener("picture", ({ detail }) => detail.layout && this.#build(onOpen));
     client.range.addEventListener("lanes", ({ detail }) => this.#show(detail.lanes));
     client.range.addEventListener("holds", () => this.#bays.forEach(({ head }) => head.show()));
     onTick((at) => this.#tick(at));
     this.#addArrowKeys();
+    window.addEventListener("resize", () => this.#fit());
   }
 
   show() {
+    this.#fit();
     this.#tick(now());
   }
 
   hide() {}
+
+  // fit chooses the density for the size of the window, whatever lies between its head and the board for a while.
+  #fit() {
+    if (this.#root.hidden || this.#bays.length === 0) {
+      return;
+    }
+    const rem = parseFloat(getComputedStyle(document.documentElement).fontSize);
+    const main = document.getElementById("main");
+    const others = [document.querySelector(".top"), document.getElementById("attention"), this.#toolbar.element].reduce((sum, { offsetHeight }) => sum + offsetHeight, 0);
+    const padding = parseFloat(getComputedStyle(document.getElementById("screen")).paddingBottom);
+    const density = densityFor({
+      width: main.clientWidth / rem - 2, height: (window.innerHeight - others - padding) / rem - 0.75, // the list's own padding
+      bays: this.#bays.map(({ cards }) => cards.length), compact: this.#toolbar.compact,
+    });
+    const { width, height, gap } = DENSITIES[density];
+    this.#root.dataset.density = density;
+    setFlag(this.#root, "data-compact", density !== "full");
+    for (const [name, value] of Object.entries({ width, height, gap })) {
+      this.#list.style.setProperty(`--tile-${name}`, `${value}rem`);
+    }
+    this.#toolbar.showCompact(density !== "full");
+  }
 
   // mark marks the opened lane.
   mark(laneID) {
@@ -60,7 +85,7 @@ export class Board {
       return { bay, head, cards, section: element("section.bay", { "aria-label": bay.name }, head.element, grid) };
     });
     this.#list.replaceChildren(...this.#bays.map(({ section }) => section));
-    this.#toolbar.setDensity(lanes.length);
+    this.#fit();
   }
 
   #show(lanes) {
@@ -122,7 +147,7 @@ export class Board {
   }
 }
 
-// BayHead is the head of a bay: its name, how many of its lanes are free, and its ceasefire.
+// BayHead is the head of a bay: its name, how many of its lanes are free, and a menu with its ceasefire.
 export class BayHead {
   #client;
   #bay;
@@ -137,13 +162,28 @@ export class BayHead {
     const { t } = client;
     const error = new ErrorText();
     this.#begin = beginButton(client, { words: t("ceasefire.word"), kind: "danger", label: t("ceasefire.begin_bay", { bay: bay.name }), scope: "bay", id: bay.id }, error);
-    this.element = element("header.bay-head", {}, element("div.name", {}, element("h2", {}, bay.name), this.#free), this.#begin, error.element);
+    const menu = element("details.bay-menu", {}, element("summary.button.quiet", { "aria-label": t("bay.menu", { bay: bay.name }) }, icon("more")),
+      element("div.bay-actions", {}, this.#begin, error.element));
+    menu.addEventListener("toggle", () => (menu.dataset.side = menu.getBoundingClientRect().left > window.innerWidth / 2 ? "left" : "right"));
+    document.addEventListener("click", (event) => menu.contains(event.target) || (menu.open = false));
+    menu.addEventListener("keydown", (event) => {
+      if (event.key === "Escape" && menu.open) {
+        menu.open = false;
+        menu.firstElementChild.focus();
+      }
+    });
+    this.element = element("header.bay-head", {}, element("div.name", {}, element("h2", {}, bay.name), this.#free), menu);
   }
 
   show() {
     const { range, t } = this.#client;
     const free = this.#cards.filter(({ lane }) => stateOf(lane) === "free").length;
     setText(this.#free, t("bay.free", { free, all: this.#cards.length }));
-    this.#begin.show(range.findHold("bay", this.#bay.id) !== undefined);
+    const held = range.findHold("bay", this.#bay.id) !== undefined;
+    this.#begin.show(held);
+    setFlag(this.element, "data-held", held);
+    if (held) {
+      setText(this.#free, t("ceasefire.is_in_force", { what: t("ceasefire.word") }));
+    }
   }
 }

@@ -33,10 +33,10 @@ export class LaneCard {
     this.element = element(
       "li.lane", { "data-lane": lane.lane_id },
       element("div.title", {}, element("h3", {}, this.#open), this.#state),
-      this.#customer,
-      element("div.clock", {}, this.#time, this.#sold),
+      element("div.buyer", {}, this.#customer, this.#sold),
+      element("div.clock", {}, this.#time, this.#badges),
       element("div.bar", { "aria-hidden": "true" }, this.#fill),
-      this.#badges, this.#actions, this.#error.element,
+      this.#actions, this.#error.element,
     );
     setText(this.#name, lane.name);
     ignoreStaleClicks(this.#actions);
@@ -50,6 +50,7 @@ export class LaneCard {
     this.element.dataset.state = state;
     setFlag(this.element, "data-held", lane.held);
     setFlag(this.element, "data-help", lane.help !== null);
+    setFlag(this.element, "data-missing", notReached(lane));
     this.#redraw("state", state, () => this.#state.replaceChildren(icon(SIGNS[state]), t(`state.${state}`)));
     setText(this.#customer, session ? session.customer_name : "");
     setText(this.#sold, session ? t("card.sold", { minutes: session.duration }) : "");
@@ -93,7 +94,7 @@ export class LaneCard {
   }
 
   #drawActions() {
-    this.#error.show("");
+    this.#error.element.textContent = "";
     replaceKeepingFocus(this.#actions, quickActions(this.#client, this.lane, this.#error, () => this.#open.click()), this.#open);
   }
 

@@ -1,4 +1,4 @@
-// One lane with all its actions, beside the board. It never covers the ceasefire.
+// One lane with all its actions, over the board, which does not move. It never covers the ceasefire.
 import { onTick, formatTime, now } from "/screens/clock.js";
 import { element, setText } from "/screens/element.js";
 import { ErrorText, button } from "./actions.js";

@@ -20,9 +20,9 @@ export function quickActions(client, lane, error, open) {
 
   const buttons = [];
   if (lane.help) {
-    buttons.push(lane.help.coming
-      ? command("help_done", "check", () => client.lane(lane, "help", { done: true }), "wide")
-      : command("help_coming", "bell", () => client.lane(lane, "help", { done: false }), "wide primary"));
+    // A sign alone, as the tile keeps its size. The queue has the words.
+    const answer = (key, sign, done, kind) => action(client, { sign, kind, label: named(t(`quick.${key}`)) }, error, () => client.lane(lane, "help", { done }));
+    buttons.push(lane.help.coming ? answer("help_done", "check", true, "") : answer("help_coming", "bell", false, "primary"));
   }
   switch (stateOf(lane)) {
     case "free":
@@ -33,10 +33,10 @@ export function quickActions(client, lane, error, open) {
       buttons.push(command("start", "play", () => client.session(lane, "start"), "primary"), more(15), stop());
       break;
     case "running":
-      buttons.push(more(5), more(15), command("pause", "", () => client.session(lane, "pause")), stop());
+      buttons.push(...(lane.help ? [] : [more(5)]), more(15), command("pause", "", () => client.session(lane, "pause")), stop());
       break;
     case "paused":
-      buttons.push(...(lane.session.paused_by_hold ? [] : [command("resume", "play", () => client.session(lane, "resume"), "primary")]), more(5), stop());
+      buttons.push(...(lane.session.paused_by_hold ? [] : [command("resume", "play", () => client.session(lane, "resume"), "primary")]), ...(lane.help ? [] : [more(5)]), stop());
   }
   return buttons;
 }

@@ -46,6 +46,36 @@ export const FILTERS = {
   staff: wantsStaff,
 };
 
+// DENSITIES of the board, from the largest tiles on: the least width, the height and the gap of a tile, in rem. A tile's size depends
+// on nothing else, so that no tile moves when the state of a lane changes. The head of a bay is a tile too.
+export const DENSITIES = {
+  full: { width: 15, height: 11.25, gap: 0.6 },
+  large: { width: 9.5, height: 5.4, gap: 0.4 },
+  medium: { width: 7.25, height: 4.6, gap: 0.4 },
+  small: { width: 6.1, height: 3.7, gap: 0.3 },
+  smallest: { width: 5, height: 3, gap: 0.25 },
+};
+const PHONE = 40; // rem; on a narrower screen
+const SCROLLED = 24; // as many lanes have full tiles, with their actions, although they have to be scrolled
+
+// heightOf returns how high the board is, in rem, with a width in rem and the numbers of lanes of the bays.
+export function heightOf({ width: least, height, gap }, width, bays) {
+  const columns = Math.max(1, Math.floor((width + gap) / (least + gap)));
+  const tiles = bays.reduce((sum, lanes) => sum + lanes + 1, 0);
+  return Math.ceil(tiles / columns) * (height + gap) - gap;
+}
+
+// densityFor returns the density with the largest tiles that all fit; if none does, one whose tiles can still be read well.
+// compact is what the user has chosen: true, false, or undefined for neither.
+export function densityFor({ width, height, bays, compact }) {
+  const lanes = bays.reduce((sum, n) => sum + n, 0);
+  if (compact === false || (compact === undefined && width < PHONE && lanes <= SCROLLED)) {
+    return "full";
+  }
+  const fitting = Object.keys(DENSITIES).filter((name) => !(compact && name === "full") && heightOf(DENSITIES[name], width, bays) <= height);
+  return fitting[0] ?? "medium";
+}
+
 // matches is true if every typed word is in one of the texts, such as the lane's name or its customer.
 export function matches(typed, ...texts) {
   const words = typed.toLowerCase().split(/\s+/).filter(Boolean);

@@ -43,6 +43,7 @@ export default {
   "board.compact": "Kompakt",
   "board.none": "Keine Bahn passt dazu.",
   "bay.free": "{free} von {all} frei",
+  "bay.menu": "{bay}: mehr",
   "filter.all": "Alle",
   "filter.free": "Frei",
   "filter.used": "Belegt",

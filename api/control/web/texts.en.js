@@ -43,6 +43,7 @@ export default {
   "board.compact": "Compact",
   "board.none": "No lane matches.",
   "bay.free": "{free} of {all} free",
+  "bay.menu": "{bay}: more",
   "filter.all": "All",
   "filter.free": "Free",
   "filter.used": "In use",

@@ -4,8 +4,6 @@ import { icon } from "/screens/icons.js";
 import { remember, remembered } from "./client.js";
 import { FILTERS } from "./rules.js";
 
-const COMPACT_FROM = 60; // lanes; above, the default is compact
-
 export class Toolbar {
   filter = "all";
   typed = "";
@@ -13,7 +11,8 @@ export class Toolbar {
   #counts = {};
   #compact;
 
-  constructor(client, changed) {
+  // changed is called when the search or the filter has changed, and densityChanged when the user has chosen a density.
+  constructor(client, changed, densityChanged) {
     const { t } = client;
     this.#search = element("input.input", { type: "search", placeholder: t("board.search"), "aria-label": t("board.search") });
     this.#search.addEventListener("input", () => {
@@ -29,9 +28,8 @@ export class Toolbar {
       return element("label.chip", {}, radio, element("span", {}, t(`filter.${name}`), this.#counts[name]));
     });
     this.#compact = element("button.button.quiet", { type: "button", "aria-pressed": "false", onclick: () => {
-      const on = this.#compact.getAttribute("aria-pressed") !== "true";
-      remember("compact", on ? "yes" : "no");
-      this.#setCompact(on);
+      remember("compact", this.#compact.getAttribute("aria-pressed") === "true" ? "no" : "yes");
+      densityChanged();
     } }, icon("bay"), element("span", {}, t("board.compact")));
     this.element = element("div.toolbar", { role: "search" },
       element("div.search", {}, icon("search"), this.#search),
@@ -40,10 +38,14 @@ export class Toolbar {
     document.addEventListener("keydown", (event) => this.#focusOnSlash(event));
   }
 
-  // setDensity sets the chosen density, or the default for that many lanes.
-  setDensity(lanes) {
-    const chosen = remembered("compact");
-    this.#setCompact(chosen ? chosen === "yes" : lanes > COMPACT_FROM);
+  // compact is what the user has chosen: true, false, or undefined for neither.
+  get compact() {
+    return { yes: true, no: false }[remembered("compact")];
+  }
+
+  // showCompact shows whether the tiles are.
+  showCompact(compact) {
+    this.#compact.setAttribute("aria-pressed", String(compact));
   }
 
   count(counts) {
@@ -54,11 +56,6 @@ export class Toolbar {
 
   focus() {
     this.#search.focus();
-  }
-
-  #setCompact(compact) {
-    this.#compact.setAttribute("aria-pressed", String(compact));
-    document.getElementById("board").toggleAttribute("data-compact", compact);
   }
 
   #focusOnSlash(event) {

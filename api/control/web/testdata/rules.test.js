@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Range, laneTimeLeft } from "./model.js";
 import { nameList } from "./rules.js";
-import { FILTERS, SOON, matches, notReached, stateOf, urgency } from "./rules.js";
+import { DENSITIES, FILTERS, SOON, densityFor, heightOf, matches, notReached, stateOf, urgency } from "./rules.js";
 
 const words = { one: "Lane", many: "lanes" };
 const quiet = { phase: "free", usable: true, for_sale: true, link: "up", held: false, locked: false, help: null, stray_hit: null, purchase: null };
@@ -105,4 +105,18 @@ test("without a stream, the response to a ceasefire shows its progress", () => {
   range.applyProgress({ scope: "range", id: null }, { confirmed: ["1"], sent: ["2"], not_reached: [] });
   assert.deepEqual([...range.lanes.values()].map(({ held, locked }) => [held, locked]), [[true, true], [true, false], [false, false]]);
   assert.equal(range.findHold("range").who, "sam");
+});
+
+test("the largest tiles that all fit are chosen, and the user has the last word", () => {
+  const bays = (n, lanes) => Array(n).fill(lanes);
+  const desk = { width: 78, height: 36, compact: undefined };
+  assert.equal(densityFor({ ...desk, bays: bays(2, 6) }), "full");
+  assert.equal(densityFor({ ...desk, bays: bays(10, 6) }), "medium");
+  assert.equal(densityFor({ width: 118, height: 53, bays: bays(10, 20), compact: undefined }), "small");
+  assert.equal(densityFor({ ...desk, bays: bays(10, 20) }), "medium", "if none fits");
+  assert.equal(densityFor({ ...desk, bays: bays(2, 6), compact: true }), "large");
+  assert.equal(densityFor({ ...desk, bays: bays(10, 6), compact: false }), "full");
+  assert.equal(densityFor({ width: 23, height: 20, bays: bays(2, 6), compact: undefined }), "full", "on a telephone few lanes are scrolled");
+  assert.equal(heightOf({ width: 10, height: 5, gap: 1 }, 32, bays(2, 2)), 2 * 6 - 1, "three columns, with a tile for each bay");
+  assert.ok(Object.values(DENSITIES).every(({ width, height }) => width >= 3 && height >= 3), "a finger needs 48 px");
 });

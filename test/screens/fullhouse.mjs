@@ -1,0 +1,58 @@
+// Many lanes on one screen: every lane is in sight without scrolling, and stays where it is whatever happens on it.
+import assert from "node:assert/strict";
+import { Control } from "./control.mjs";
+import { device, open, scene, story, tell } from "./story.mjs";
+
+await story(async () => {
+  for (const [lanes, width, height] of [[60, 1280, 800], [200, 1920, 1080]]) {
+    tell(`${lanes} lanes on ${width} × ${height}: all of them are in sight`);
+    const range = `11111111-0000-4000-8000-${String(lanes).padStart(12, "0")}`;
+    const staff = new Control();
+    const page = (staff.page = await open(await device({ viewport: { width, height } }), `${scene.api}/control/${range}`));
+    await staff.signIn("sam");
+    const lane = (n) => `44444444-0000-4000-8000-${String(lanes).padStart(6, "0")}${String(n).padStart(6, "0")}`;
+    const tile = (n) => page.locator(`.lane[data-lane="${lane(n)}"]`);
+    const places = await placesOf(page);
+    assert.equal(places.length, lanes);
+    assert.deepEqual(places.filter(({ inSight }) => !inSight), []);
+    assert.ok(places.every(({ w, h }) => w >= 48 && h >= 48), "a finger hits each of them");
+
+    tell("Sessions begin, pause and end, lanes are closed and locked, and the panel is opened: nothing moves");
+    const ask = (method, path, body) => page.evaluate(async ([method, path, body]) => {
+      const response = await fetch(`/control/api${path}`, { method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+      return [response.status, await response.json().catch(() => null)];
+    }, [method, path, body]);
+    const sell = (n) => ask("POST", "/sessions", {
+      lane_id: lane(n), customer_name: `A customer with a very long name ${n}`, group_id: `33333333-0000-4000-8000-${String(lanes).padStart(6, "0")}000001`, duration: 60,
+      enable_purchasing: false, auto_start: n !== 3,
+    });
+    const sold = [];
+    for (const n of [1, 2, 3, 4]) {
+      sold.push((await sell(n))[1]);
+    }
+    await tile(2).and(page.locator("[data-state=running]")).waitFor();
+    await ask("POST", `/sessions/${sold[1].session_id}/pause`, {});
+    await ask("POST", `/sessions/${sold[3].session_id}/stop`, {});
+    await ask("POST", `/lanes/${lane(5)}/sale`, { sale: "closed" });
+    await ask("PUT", "/holds", { scope: "lane", id: lane(6), on: true });
+    await tile(1).getByRole("button", { name: "Lane 1", exact: true }).click();
+    await staff.panel.getByRole("heading", { name: "Lane 1" }).waitFor();
+    for (const [n, state] of [[1, "[data-state=running]"], [2, "[data-state=paused]"], [3, "[data-state=waiting]"], [4, "[data-state=free]"], [5, "[data-state=closed]"], [6, "[data-held]"]]) {
+      await tile(n).and(page.locator(state)).waitFor();
+    }
+    await staff.alarm.waitFor({ state: "hidden" });
+    assert.deepEqual(await placesOf(page), places);
+  }
+});
+
+// placesOf are the places of all tiles in the board, and whether they can be seen whole.
+function placesOf(page) {
+  return page.evaluate(() => {
+    const main = document.getElementById("main");
+    const frame = main.getBoundingClientRect();
+    return [...document.querySelectorAll(".lane")].map((of) => {
+      const { x, y, width: w, height: h } = of.getBoundingClientRect();
+      return { x: x - frame.x, y: y - frame.y, w, h, inSight: x >= frame.x && y >= frame.y && x + w <= frame.right && y + h <= frame.bottom && main.scrollTop === 0 };
+    });
+  });
+}
