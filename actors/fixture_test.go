@@ -78,6 +78,9 @@ func withDelivery(slots, queue int) option {
 
 func withCatalogue(c Catalogue) option { return func(f *fixture) { f.settings.Catalogue = c } }
 
+// libraryTimer is longer than the actor library keeps a goroutine with a timer after a message to an actor that has stopped.
+const libraryTimer = 2 * time.Second
+
 // runFixture runs a test with a fixture whose range is ready, every link up.
 func runFixture(t *testing.T, test func(*testing.T, *fixture), options ...option) {
 	t.Helper()
@@ -106,7 +109,7 @@ func startFixture(t *testing.T, options ...option) *fixture {
 	t.Cleanup(func() {
 		f.store.setHook(nil)
 		f.shutDown()
-		f.advance(2 * time.Second) // the actor library keeps a timer after a message to an actor that has stopped
+		f.advance(libraryTimer)
 	})
 	return f
 }

@@ -347,6 +347,7 @@ func TestAStoppedRangeLeavesNoGoroutine(t *testing.T) {
 		f.restart()
 		require.Len(t, f.activeSessions(), 10)
 		f.shutDown()
+		f.advance(libraryTimer)
 		goleak.VerifyNone(t, append(synctestGoroutines, before)...)
 	}, withLanes(1000))
 	goleak.VerifyNone(t, before)

@@ -280,7 +280,7 @@ func TestWhoSentAnEventAgain(t *testing.T) {
 		require.NoError(t, f.RedeliverOne(f.requestContext(), 1, nil))
 		synctest.Wait()
 		require.NoError(t, f.RedeliverOne(trace.WithWho(f.requestContext(), "till 1"), 2, nil))
-		synctest.Wait()
+		f.advance(resendInterval)
 		require.Len(t, webhook.sentEvents(), 5)
 		acts := f.acts()
 		require.Len(t, acts, 2)

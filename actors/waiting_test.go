@@ -1,13 +1,13 @@
 package actors
 
 import (
-	"runtime"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"rangegate/lanes"
 	"rangegate/lanes/link"
@@ -93,10 +93,10 @@ func TestALaneWaitsForItsControllerForAnyTime(t *testing.T) {
 	runAwaiting(t, 100, func(t *testing.T, f *fixture, d *awaitingDriver) {
 		require.Equal(t, 100, d.waits())
 		f.advance(time.Minute)
-		goroutines := runtime.NumGoroutine()
+		earlier := goleak.IgnoreCurrent()
 		f.advance(2 * time.Hour)
 		require.Equal(t, 100, d.awaits(), "each waits once")
-		require.LessOrEqual(t, runtime.NumGoroutine(), goroutines)
+		require.NoError(t, goleak.Find(append(synctestGoroutines, earlier)...))
 		require.Equal(t, lanes.LinkDown, f.Lanes()[7].Link)
 		require.NotEmpty(t, f.Lanes()[7].NotUsable)
 

@@ -165,7 +165,7 @@ func TestARangeThatIsInUseIsNotForgottenAtTheStart(t *testing.T) {
 	output, err := start.CombinedOutput()
 	require.Error(t, err)
 	require.Equal(t, 2, start.ProcessState.ExitCode())
-	require.Contains(t, string(output), "range "+support.RangeID+" is not configured, and the store has 1 sessions")
+	require.Contains(t, string(output), "range "+support.RangeID+" is not configured, and the store has sessions: 1,")
 
 	g.config.Ranges = append(first, second())
 	g.serve()
