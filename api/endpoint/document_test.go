@@ -172,11 +172,11 @@ func TestSchemas(t *testing.T) {
 		"properties": {
 			"id": {"type": "string"},
 			"at": {"type": "string", "format": "date-time"},
-			"left": {"type": ["number", "null"], "description": "Minutes left", "examples": [1.5]},
+			"left": {"type": ["number", "null"], "format": "double", "description": "Minutes left", "examples": [1.5]},
 			"parts": {"type": "array", "items": {"$ref": "#/components/schemas/part"}},
 			"attempt": {"anyOf": [{"$ref": "#/components/schemas/part"}, {"type": "null"}], "description": "The one attempt"},
 			"payload": {},
-			"price": {"type": "number"},
+			"price": {"type": "number", "format": "double"},
 			"phase": {"type": "string", "enum": ["free", "paused"], "pattern": "^[a-z]+$"},
 			"qty": {"type": "integer", "minimum": 1, "maximum": 8},
 			"reason": {"type": ["string", "null"], "examples": [null]},

@@ -180,7 +180,7 @@ func (k positive) parse(s string, form valueForm) (float64, bool) {
 func (k positive) rule() string { return fmt.Sprintf("a number above 0 and up to %g", k.highest) }
 
 func (k positive) schema() *openapi3.Schema {
-	return openapi3.NewFloat64Schema().WithExclusiveMinValue(0).WithMax(k.highest)
+	return numberSchema().WithExclusiveMinValue(0).WithMax(k.highest)
 }
 
 type flag struct{}

@@ -26,7 +26,7 @@ func (s schemas) schemaOf(t reflect.Type) *openapi3.SchemaRef {
 	case t == reflect.TypeFor[time.Time]():
 		return openapi3.NewDateTimeSchema().NewRef()
 	case t == reflect.TypeFor[json.Number]():
-		return openapi3.NewFloat64Schema().NewRef()
+		return numberSchema().NewRef()
 	case t == reflect.TypeFor[json.RawMessage](), t.Kind() == reflect.Interface:
 		return openapi3.NewSchema().NewRef()
 	case t.Kind() == reflect.Pointer:
@@ -51,7 +51,7 @@ func (s schemas) schemaOf(t reflect.Type) *openapi3.SchemaRef {
 		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		return openapi3.NewIntegerSchema().NewRef()
 	case reflect.Float32, reflect.Float64:
-		return openapi3.NewFloat64Schema().NewRef()
+		return numberSchema().NewRef()
 	case reflect.Slice:
 		list := openapi3.NewArraySchema()
 		list.Items = s.schemaOf(t.Elem())
@@ -65,6 +65,10 @@ func (s schemas) schemaOf(t reflect.Type) *openapi3.SchemaRef {
 	}
 	panic(fmt.Sprintf("endpoint: a response cannot hold %s", t))
 }
+
+// numberSchema is that of a number that need not be an integer. Without the format generators choose single precision, which has not enough
+// digits for minutes exact to the millisecond.
+func numberSchema() *openapi3.Schema { return openapi3.NewFloat64Schema().WithFormat("double") }
 
 // named describes a struct under its own name, or in place if it has none.
 func (s schemas) named(t reflect.Type) *openapi3.SchemaRef {
