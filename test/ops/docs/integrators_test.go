@@ -38,6 +38,51 @@ func TestTheFirstTenMinutes(t *testing.T) {
 	}
 }
 
+// What the page says under "Sharp edges" is so.
+func TestTheSharpEdges(t *testing.T) {
+	webhook := support.NewReceiver(t)
+	pos := support.NewConfig(t, support.Lanes(1, 3), webhook.Setting(), "purchasing: true").Serve(t).POS()
+	const lane1 = `"lane_id":"44444444-4444-4444-8444-000000000001"`
+	order := support.Order(1, 30)
+
+	t.Run("a key names one request, byte for byte", func(t *testing.T) {
+		pos := pos.With(t)
+		pos.Expect(201, "POST", "/sessions", order, "Idempotency-Key", "receipt-1")
+		require.Equal(t, "true", pos.Expect(201, "POST", "/sessions", order, "Idempotency-Key", "receipt-1").Header.Get("idempotency-replayed"))
+		anew := "{" + lane1 + "," + strings.Replace(order[1:], lane1+",", "", 1)
+		require.JSONEq(t, order, anew)
+		require.Equal(t, "idempotency_key_reused", pos.Expect(422, "POST", "/sessions", anew, "Idempotency-Key", "receipt-1").Code())
+		require.Equal(t, "lane_occupied", pos.Expect(409, "POST", "/sessions", order, "Idempotency-Key", "Receipt-1").Code())
+	})
+	t.Run("a slash at the end is another path", func(t *testing.T) {
+		require.Equal(t, "not_found", pos.With(t).Expect(404, "GET", "/sessions/", "").Code())
+	})
+	t.Run("the status alone decides a purchase", func(t *testing.T) {
+		pos := pos.With(t)
+		webhook.Respond(support.Reply(200, `{"success":false,"error":"no"}`))
+		session := pos.Sell(2, 30, `,"enable_purchasing":true`)
+		pos.Expect(201, "POST", "/simulate/addTime", `{"session_id":"`+session+`","qty":15}`)
+		support.Eventually(t, "the time is added", func() bool { return pos.Session(session).Minutes == 45 })
+	})
+	t.Run("the forms of a UUID", func(t *testing.T) {
+		pos := pos.With(t)
+		for session := range pos.Sessions() {
+			answer := pos.Expect(200, "GET", "/sessions/"+strings.ToUpper(session), "")
+			require.Equal(t, session, answer.SessionID(t), "in lower case")
+			for _, form := range []string{"%7B" + session + "%7D", "urn:uuid:" + session, strings.ReplaceAll(session, "-", "")} {
+				require.Equal(t, "invalid_request", pos.Expect(400, "GET", "/sessions/"+form, "").Code())
+			}
+		}
+		pos.Expect(200, "GET", "/lanes", "", "token", strings.ToUpper(support.Token), "range-id", strings.ToUpper(support.RangeID))
+		pos.Expect(401, "GET", "/lanes", "", "token", "{"+support.Token+"}")
+		pos.Expect(401, "GET", "/lanes", "", "range-id", strings.ReplaceAll(support.RangeID, "-", ""))
+	})
+	t.Run("names of keys are exact in case", func(t *testing.T) {
+		pos := pos.With(t)
+		require.NotNil(t, pos.Session(pos.Sell(3, 30, `,"Auto_Start":false`)).Began)
+	})
+}
+
 // Whatever a version of the API can answer has a line in the tables for cashiers and for POS developers.
 func TestEveryErrorCodeIsExplained(t *testing.T) {
 	playground := support.Playground(t)

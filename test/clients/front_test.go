@@ -1,0 +1,141 @@
+package clients
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"regexp"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// fault is what becomes of one request.
+type fault struct {
+	forwarded  bool   // the gateway does what is asked
+	status     int    // of the answer that the kit gets; 0: the connection breaks off
+	retryAfter string // seconds
+	body       string
+}
+
+const internal = `{"error":"a defect","code":"internal","trace_id":"4bf92f3577b34da6a3ce929d0e0e4736"}`
+
+// faults are those of the requests with one key, one after the other; whatever comes after them passes. A story's keys begin with the
+// name of its receipt, and end in what is asked; "events" is what is read without a key.
+var faults = map[string][]fault{
+	"":        {{forwarded: true}, {status: http.StatusServiceUnavailable, retryAfter: "1", body: `{"error":"too much","code":"overloaded","trace_id":"t"}`}},
+	"-again":  {{status: http.StatusInternalServerError, body: internal}, {status: http.StatusInternalServerError, body: internal}},
+	"-early":  nil,
+	"-pause":  {{status: http.StatusTooManyRequests, retryAfter: "2"}},
+	"-extend": {{status: http.StatusInternalServerError, body: internal}},
+	"-resume": {{forwarded: true, status: http.StatusGatewayTimeout, body: `{"error":"nobody knows","code":"timeout","trace_id":"t"}`}},
+	"-stop":   {{status: http.StatusBadGateway, body: "<html>nginx</html>"}},
+	"events":  {{}},
+}
+
+// front stands between a kit and the gateway.
+type front struct {
+	URL string
+
+	t       testing.TB
+	gateway *httputil.ReverseProxy
+
+	mu    sync.Mutex
+	tries map[string][]try
+}
+
+// try is a request as it came in.
+type try struct {
+	at                time.Time
+	key, target, body string
+}
+
+func newFront(t testing.TB, gateway string) *front {
+	target, err := url.Parse(gateway)
+	require.NoError(t, err)
+	f := &front{t: t, gateway: httputil.NewSingleHostReverseProxy(target), tries: map[string][]try{}}
+	server := httptest.NewServer(f)
+	t.Cleanup(server.Close)
+	t.Cleanup(server.CloseClientConnections)
+	f.URL = server.URL
+	return f
+}
+
+var receipt = regexp.MustCompile(`^receipt-[^-]+(-[a-z]+)?$`)
+
+func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	what := ""
+	if key := r.Header.Get("Idempotency-Key"); key != "" {
+		found := receipt.FindStringSubmatch(key)
+		if !assert.NotNil(f.t, found, key) {
+			return
+		}
+		what = found[1]
+	} else if r.URL.Path == "/api/v2/pos/events" {
+		what = "events"
+	} else {
+		f.gateway.ServeHTTP(w, r)
+		return
+	}
+	f.mu.Lock()
+	f.tries[what] = append(f.tries[what], try{time.Now(), r.Header.Get("Idempotency-Key"), r.Method + " " + r.RequestURI, string(body)})
+	n := len(f.tries[what])
+	f.mu.Unlock()
+	if n > len(faults[what]) {
+		f.gateway.ServeHTTP(w, r)
+		return
+	}
+	f.fail(w, r, faults[what][n-1])
+}
+
+func (f *front) fail(w http.ResponseWriter, r *http.Request, fault fault) {
+	if fault.forwarded {
+		answer := httptest.NewRecorder()
+		f.gateway.ServeHTTP(answer, r)
+		assert.Less(f.t, answer.Code, 300, "the gateway does it: %s", answer.Body)
+	}
+	if fault.status == 0 {
+		panic(http.ErrAbortHandler)
+	}
+	if fault.retryAfter != "" {
+		w.Header().Set("Retry-After", fault.retryAfter)
+	}
+	w.WriteHeader(fault.status)
+	_, _ = io.WriteString(w, fault.body)
+}
+
+// requireRepeats requires that each request was sent again as often as it had to be, each time the same.
+func (f *front) requireRepeats() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for what, faults := range faults {
+		tries := f.tries[what]
+		switch what {
+		case "-again": // a second 500 is the last
+			require.Len(f.t, tries, 2, what)
+		case "", "events":
+			// A library may send a request at once again whose connection broke off.
+			require.Greater(f.t, len(tries), len(faults), what)
+		default:
+			require.Len(f.t, tries, len(faults)+1, what)
+		}
+		for _, again := range tries[1:] {
+			if what != "events" {
+				require.Equal(f.t, [3]string{tries[0].key, tries[0].target, tries[0].body}, [3]string{again.key, again.target, again.body}, what)
+			}
+		}
+	}
+	// Retry-After is longer here than the first backoff, which is a second.
+	require.Greater(f.t, f.tries["-pause"][1].at.Sub(f.tries["-pause"][0].at), 1900*time.Millisecond)
+}
