@@ -35,17 +35,20 @@ func (p playground) Run(t *terminal) error {
 	if err := os.MkdirAll(p.Data, 0o700); err != nil {
 		return err
 	}
-	integrator, stop, err := demoIntegrator{Address: p.Integrator, Secret: []string{config.PlaygroundSecret}}.listen(t)
+	demo, url, stop, err := demoIntegrator{Address: p.Integrator, Secret: []string{config.PlaygroundSecret}}.listen(t)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	cfg := config.Playground(p.Lanes, p.Data, p.Address, integrator)
+	cfg := config.Playground(p.Lanes, p.Data, p.Address, url)
 	if err := config.Override(&cfg, t.environ); err != nil {
 		return misconfigured{err}
 	}
 	token := cfg.Ranges[0].Tokens[0].Token.Reveal() // run keeps its digest only
-	return run(t, program{config: cfg, shooters: true, listening: func(urls addresses) { p.welcome(t, cfg, urls, integrator, token) }})
+	return run(t, program{config: cfg, shooters: true, listening: func(urls addresses) {
+		demo.Follow(integrator.Gateway{URL: urls.api + "/api/v2/pos", Range: cfg.Ranges[0].ID.String(), Token: token})
+		p.welcome(t, cfg, urls, url, token)
+	}})
 }
 
 // welcome prints the addresses, the credentials and a first request.
@@ -58,7 +61,7 @@ rangegate playground: %s, %s, kept in %s
   lane 1      %s/lane/%s?key=%s   (each lane has its own: playground-lane-2-screen, …)
   API         %s/api/v2/pos
   reference   %s/api/v2/swagger/
-  integrator  %s   (what the webhook got; accept, refuse, hang)
+  integrator  %s   (what the webhook got; accept, refuse, hang; the event log, sent again)
   operations  %s   (/livez /readyz /metrics; token %s)
   range-id    %s
   token       %s
@@ -80,35 +83,44 @@ Sell lane 1 for 30 minutes:
 type demoIntegrator struct {
 	Address string   `default:"127.0.0.1:7070" help:"The address of the products API, the webhook receiver and the page."`
 	Secret  []string `placeholder:"WHSEC" help:"A secret of the webhook's signatures, whsec_ and base64. Repeatable. Without one signatures are not checked."`
+	Gateway string   `placeholder:"URL" help:"The API of a gateway whose events are pulled as well, and sent again: http://127.0.0.1:8080/api/v2/pos. Needs --range-id and --token."`
+	RangeID string   `placeholder:"UUID" help:"The range at that gateway."`
+	Token   string   `placeholder:"TOKEN" help:"A token of that range."`
 }
 
 // Run serves until the process is told to stop.
 func (d demoIntegrator) Run(t *terminal) error {
-	url, stop, err := d.listen(t)
+	if (d.Gateway == "") != (d.RangeID == "") || (d.Gateway == "") != (d.Token == "") {
+		return misconfigured{errors.New("--gateway, --range-id and --token go together")}
+	}
+	demo, url, stop, err := d.listen(t)
 	if err != nil {
 		return err
 	}
 	defer stop()
+	if d.Gateway != "" {
+		demo.Follow(integrator.Gateway{URL: strings.TrimSuffix(d.Gateway, "/"), Range: d.RangeID, Token: d.Token})
+	}
 	t.printf("\ndemo integrator\n\n  page       %s\n  products   %s/products?type=time\n  webhook    %s/webhook\n\n", url, url, url)
 	<-t.ctx.Done()
 	return nil
 }
 
 // listen serves in the background until stop.
-func (d demoIntegrator) listen(t *terminal) (url string, stop func(), err error) {
+func (d demoIntegrator) listen(t *terminal) (demo *integrator.Integrator, url string, stop func(), err error) {
 	log := logger(t.log).With().Str("of", "integrator").Logger()
-	demo, err := integrator.New(integrator.Settings{Secrets: d.Secret, Now: time.Now, Log: log})
+	demo, err = integrator.New(integrator.Settings{Secrets: d.Secret, Now: time.Now, Log: log})
 	if err != nil {
-		return "", nil, misconfigured{err}
+		return nil, "", nil, misconfigured{err}
 	}
 	registry := prometheus.NewRegistry() // nobody scrapes it
 	server, err := listen(d.Address, demo, listening{
 		metrics: newConnectionMetrics(registry), malformed: api.Malformed(api.NewTraffic(registry), log), log: log,
 	})
 	if err != nil {
-		return "", nil, err
+		return nil, "", nil, err
 	}
-	return server.url, func() {
+	return demo, server.url, func() {
 		demo.Close()
 		server.close(drainOperations)
 	}, nil

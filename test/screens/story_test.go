@@ -7,6 +7,7 @@
 //	world_test.go       what a story may ask for                        lane.mjs     a shooter at the lane screen
 //	story_test.go       the stories                                     pos.mjs      the POS, and the world around the screens
 //	nginx_test.go       nginx in front of the gateway
+//	demo_test.go        the demo integrator beside it
 //	                                                                    times.mjs    times on a screen, right or wrong
 package screens
 
@@ -92,6 +93,16 @@ func TestStaffSendAnEventAgain(t *testing.T) {
 	play(t, "redeliver")
 }
 
+// A vendor looks at the demo integrator, which pulls the events, has them sent again, and knows a repeat by its webhook-id.
+func TestTheDemoIntegrator(t *testing.T) {
+	t.Parallel()
+	address := freeAddress(t)
+	beside := func(f *fixture) string { return runDemoIntegrator(f, address) }
+	playAt(t, "demo", beside, func(f *fixture, _ string) {
+		f.config.Ranges[0].Settings = []string{fmt.Sprintf("webhook: {url: %q, secrets: [%s]}", "http://"+address+"/webhook", support.Secret)}
+	})
+}
+
 // A page reads the events by the browser's own EventSource, through nginx with its default buffering and the configuration and the
 // script of docs/integrators.md. The gateway is killed, and stopped: the page has every event once.
 func TestEventsInABrowserThroughNginx(t *testing.T) {
@@ -113,7 +124,7 @@ type scene struct {
 	Operations   string      `json:"operations"`
 	Operator     string      `json:"operator"` // the operations token
 	World        string      `json:"world"`
-	Front        string      `json:"front"` // nginx in front of the gateway; empty without
+	Front        string      `json:"front"` // nginx in front of the gateway, or the demo integrator beside it; empty without
 	Range        string      `json:"range"`
 	Token        string      `json:"token"`
 	PIN          string      `json:"pin"`
@@ -134,7 +145,7 @@ func play(t *testing.T, story string, change ...func(f *fixture, world string)) 
 	playAt(t, story, func(*fixture) (front string) { return "" }, change...)
 }
 
-// playAt is play with what inFront starts in front of the gateway.
+// playAt is play with what inFront starts in front of the gateway or beside it.
 func playAt(t *testing.T, story string, inFront func(f *fixture) (front string), change ...func(f *fixture, world string)) {
 	node, chromium := support.Program(t, "node"), support.Program(t, "chromium")
 	for _, installed := range []string{"playwright-core", "@axe-core/playwright"} {

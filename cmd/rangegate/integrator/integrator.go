@@ -1,6 +1,6 @@
 // Package integrator is a demo of an integrator's servers (SPEC.md parts 4.4, 4.5 and 6): a products API with pictures,
-// a webhook, and a page that shows the events and chooses the answers. It uses nothing of the gateway but its requests,
-// and keeps everything in memory.
+// a webhook, and a page that shows the events and chooses the answers. It pulls the events of a gateway as well, and has them sent again. It
+// uses nothing of the gateway but its API and its requests, and keeps everything in memory.
 package integrator
 
 import (
@@ -33,14 +33,15 @@ type Integrator struct {
 	settings Settings
 	keys     []*standardwebhooks.Webhook
 	inbox    *inbox
-	closed   <-chan struct{}
+	pulled   *eventLog
+	ctx      context.Context // ends with Close
 	close    context.CancelFunc
 }
 
 // New returns an Integrator that accepts every event at first. It fails for an invalid secret, which it does not quote.
 func New(s Settings) (*Integrator, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	in := &Integrator{settings: s, inbox: newInbox(), closed: ctx.Done(), close: cancel}
+	in := &Integrator{settings: s, inbox: newInbox(), pulled: newEventLog(), ctx: ctx, close: cancel}
 	for i, secret := range s.Secrets {
 		key, err := standardwebhooks.NewWebhook(secret)
 		if err != nil || !strings.HasPrefix(secret, "whsec_") {
@@ -52,7 +53,7 @@ func New(s Settings) (*Integrator, error) {
 	return in, nil
 }
 
-// Close ends open streams and hanging requests, so that the server can shut down. It may be called again.
+// Close ends open streams, hanging requests and Follow, so that the server can shut down. It may be called again.
 func (in *Integrator) Close() { in.close() }
 
 func (in *Integrator) routes() http.Handler {
@@ -64,6 +65,7 @@ func (in *Integrator) routes() http.Handler {
 	})
 	mux.HandleFunc("POST /webhook", in.webhook)
 	mux.HandleFunc("POST /answer", in.choose)
+	mux.HandleFunc("POST /redeliver", in.sendAgain)
 	mux.HandleFunc("GET /arrived", in.arrived)
 	mux.HandleFunc("GET /stream", in.stream)
 	page, err := fs.Sub(files, "page")

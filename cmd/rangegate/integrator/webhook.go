@@ -74,7 +74,7 @@ func (in *Integrator) webhook(w http.ResponseWriter, r *http.Request) {
 func (in *Integrator) hang(r *http.Request) {
 	select {
 	case <-r.Context().Done():
-	case <-in.closed:
+	case <-in.ctx.Done():
 	case <-time.After(maxHang):
 	}
 	panic(http.ErrAbortHandler)
@@ -167,8 +167,10 @@ type Arrival struct {
 	WebhookID string    `json:"webhook_id"`
 	Signature Signature `json:"signature"`
 	Answer    Answer    `json:"answer"`
-	Status    int       `json:"status"` // 0 when it is not answered at all
-	Reason    string    `json:"reason"` // of a rejection, else empty
+	Status    int       `json:"status"`   // 0 when it is not answered at all
+	Reason    string    `json:"reason"`   // of a rejection, else empty
+	AgainOf   int       `json:"again_of"` // the kept arrival before it with the same webhook-id; 0: there is none
+	Known     bool      `json:"known"`    // an earlier arrival with this webhook-id was accepted: there is nothing left to do
 }
 
 // Item is a product with its quantity in a purchaseRequest.
@@ -275,6 +277,7 @@ func (i *inbox) add(a Arrival) (Arrival, Next) {
 	a.Number = i.count
 	next := i.next
 	if a.Answer != Rejected {
+		a.AgainOf, a.Known = i.earlier(a.WebhookID)
 		a.Answer, a.Status = next.Answer, next.status(a.Event)
 		if next.Once {
 			i.next = acceptAll
@@ -286,6 +289,20 @@ func (i *inbox) add(a Arrival) (Arrival, Next) {
 	}
 	i.notify()
 	return a, next
+}
+
+// earlier returns the newest kept arrival with that webhook-id, and whether one of them was accepted. What was rejected may be anybody's.
+func (i *inbox) earlier(webhookID string) (number int, known bool) {
+	for _, a := range slices.Backward(i.list) {
+		if webhookID == "" || a.WebhookID != webhookID || a.Answer == Rejected {
+			continue
+		}
+		if number == 0 {
+			number = a.Number
+		}
+		known = known || a.Answer == Accept
+	}
+	return number, known
 }
 
 // setNext sets the answer to the next event.
@@ -320,10 +337,12 @@ type snapshot struct {
 	Arrived []Arrival `json:"arrived"` // oldest first
 	Next    Next      `json:"next"`
 	Checks  bool      `json:"checks_signatures"`
+	Pulled  []Pulled  `json:"pulled"` // oldest first
+	Pulling pulling   `json:"pulling"`
 }
 
-// stream sends server-sent events: first `all`, then `arrived` for each arrival in order, and `next` when the next answer
-// changes. A slow reader misses the arrivals that are no longer kept.
+// stream sends server-sent events: first `all`, then `arrived` for each arrival and `pulled` for each event of the log, each in order, and
+// `next` and `pulling` when these change. A slow reader misses what is no longer kept.
 func (in *Integrator) stream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := sender{w, http.NewResponseController(w)}
@@ -332,7 +351,8 @@ func (in *Integrator) stream(w http.ResponseWriter, r *http.Request) {
 	for _, arrival := range list {
 		sent = arrival.Number
 	}
-	ok := out.send("all", snapshot{Arrived: list, Next: next, Checks: len(in.keys) > 0})
+	events, pulled, state, more := in.pulled.since(0)
+	ok := out.send("all", snapshot{Arrived: list, Next: next, Checks: len(in.keys) > 0, Pulled: events, Pulling: state})
 	idle := time.NewTicker(keepAlive)
 	defer idle.Stop()
 	for ok {
@@ -347,11 +367,21 @@ func (in *Integrator) stream(w http.ResponseWriter, r *http.Request) {
 				ok = ok && out.send("next", current)
 			}
 			next = current
+		case <-more:
+			var current pulling
+			events, pulled, current, more = in.pulled.since(pulled)
+			for _, event := range events {
+				ok = ok && out.send("pulled", event)
+			}
+			if current != state {
+				ok = ok && out.send("pulling", current)
+			}
+			state = current
 		case <-idle.C:
 			ok = out.write(": still here\n\n")
 		case <-r.Context().Done():
 			return
-		case <-in.closed:
+		case <-in.ctx.Done():
 			return
 		}
 	}

@@ -1,7 +1,9 @@
 package docs
 
 import (
+	"bufio"
 	"encoding/json"
+	"net/http"
 	"os/exec"
 	"strings"
 	"testing"
@@ -36,6 +38,40 @@ func TestTheFirstTenMinutes(t *testing.T) {
 	} {
 		require.Contains(t, string(out), text)
 	}
+}
+
+// The page of the playground's demo integrator has the event log beside what has arrived, and has an event sent again.
+func TestTheDemoIntegratorOfThePlayground(t *testing.T) {
+	address := support.FreeAddress(t)
+	cmd := support.Command("playground", "--address", "127.0.0.1:0", "--integrator", address, "--data", t.TempDir())
+	cmd.Env = append(cmd.Env, "RANGEGATE_OPERATIONS_ADDRESS=127.0.0.1:0")
+	pos := support.Start(t, cmd).Ready().POS()
+	page := support.Client{API: "http://" + address}
+	pos.Sell(1, 30)
+	log := pos.AttemptedEvents()
+	support.Eventually(t, "the log is on the page", func() bool { return strings.Contains(snapshot(t, address), log[0].ID) })
+	answer, err := page.Do("POST", "/redeliver", `{"cursor":"`+log[0].Cursor+`"}`)
+	require.NoError(t, err)
+	require.Equal(t, 204, answer.Status, answer.Body)
+	support.Eventually(t, "it arrives again, and is known", func() bool {
+		answer, err := page.Do("GET", "/arrived", "")
+		return err == nil && strings.Contains(answer.Body, `"known":true`)
+	})
+}
+
+// snapshot is the first message of the stream that the page of the demo integrator reads.
+func snapshot(t *testing.T, address string) string {
+	response, err := http.Get("http://" + address + "/stream")
+	require.NoError(t, err)
+	defer func() { _ = response.Body.Close() }()
+	lines := bufio.NewReader(response.Body)
+	_, err = lines.ReadString('\n')
+	require.NoError(t, err)
+	all, err := lines.ReadString('\n')
+	require.NoError(t, err)
+	_, log, found := strings.Cut(all, `"pulled":`)
+	require.True(t, found, all)
+	return log
 }
 
 // What the page says under "Sharp edges" is so.

@@ -4,6 +4,21 @@ const list = document.querySelector("#arrivals");
 const empty = document.querySelector("#empty");
 const count = document.querySelector("#count");
 let newest = 0;
+const accepted = new Map(); // the numbers of the arrivals that were accepted, by webhook-id
+let changed = () => {};
+
+// The numbers of the arrivals by which the webhook has the event.
+export const arrivalsOf = (webhookId) => accepted.get(webhookId) ?? [];
+
+export function onArrival(listener) {
+  changed = listener;
+}
+
+function remember(arrival) {
+  if (arrival.answer === "accept") {
+    accepted.set(arrival.webhook_id, [...arrivalsOf(arrival.webhook_id), arrival.number]);
+  }
+}
 
 const signatures = {
   right: "✓ Signature right",
@@ -24,7 +39,10 @@ const answers = {
 export function showAll(arrived) {
   list.replaceChildren(...arrived.map(row).reverse());
   newest = arrived.at(-1)?.number ?? 0;
+  accepted.clear();
+  arrived.forEach(remember);
   updateCount();
+  changed();
 }
 
 export function show(arrival) {
@@ -35,7 +53,9 @@ export function show(arrival) {
     list.lastElementChild.remove();
   }
   newest = arrival.number;
+  remember(arrival);
   updateCount();
+  changed();
 }
 
 function updateCount() {
@@ -48,7 +68,7 @@ function row(a) {
   line.dataset.answer = a.answer;
   line.value = a.number;
   const head = element("div", "head");
-  head.append(moment(a.at), element("b", "kind", a.event || "not an event"), answered(a));
+  head.append(element("span", "number", String(a.number)), moment(a.at), element("b", "kind", a.event || "not an event"), answered(a));
   line.append(head);
   if (a.items.length > 0) {
     const items = element("ul", "items");
@@ -58,6 +78,11 @@ function row(a) {
   if (a.reason) {
     line.append(element("p", "reason", `Rejected: ${a.reason}.`));
   }
+  if (a.again_of) {
+    line.append(element("p", "again", a.known
+      ? `↻ Sent again: the same webhook-id as ${a.again_of}, which was accepted. A POS does nothing twice.`
+      : `↻ Sent again: the same webhook-id as ${a.again_of}, which was not accepted.`));
+  }
   const facts = element("p", "facts");
   const signature = element("span", "signature", signatures[a.signature] ?? a.signature);
   signature.dataset.signature = a.signature;
@@ -66,7 +91,7 @@ function row(a) {
   return line;
 }
 
-function moment(at) {
+export function moment(at) {
   const when = new Date(at);
   const time = element("time", "", when.toLocaleTimeString([], { hour12: false, hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3 }));
   time.dateTime = at;
@@ -80,7 +105,7 @@ function answered({ answer, status }) {
 }
 
 // Shows the end of an id, as handmade ids begin alike.
-function fact(name, id) {
+export function fact(name, id) {
   const shown = element("span", "", `${name} `);
   const short = element("code", "", id ? `…${id.slice(-6)}` : "none");
   short.title = id;
@@ -88,7 +113,7 @@ function fact(name, id) {
   return shown;
 }
 
-function element(tag, className, text = "") {
+export function element(tag, className, text = "") {
   const node = document.createElement(tag);
   node.className = className;
   node.textContent = text;

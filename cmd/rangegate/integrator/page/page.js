@@ -1,6 +1,7 @@
 // The page of the demo integrator shows the events of its stream. Texts of others are only ever set as text.
 import { show, showAll } from "./arrivals.js";
 import { showNext } from "./answers.js";
+import { showAllPulled, showPulled, showPulling } from "./eventlog.js";
 import "./products.js";
 
 const connection = document.querySelector("#connection");
@@ -17,10 +18,14 @@ function connect() {
     const all = JSON.parse(data);
     unchecked.hidden = all.checks_signatures;
     showAll(all.arrived);
+    showAllPulled(all.pulled);
+    showPulling(all.pulling);
     showNext(all.next);
     showState("connected", "Connected");
   });
   stream.addEventListener("arrived", ({ data }) => show(JSON.parse(data)));
+  stream.addEventListener("pulled", ({ data }) => showPulled(JSON.parse(data)));
+  stream.addEventListener("pulling", ({ data }) => showPulling(JSON.parse(data)));
   stream.addEventListener("next", ({ data }) => showNext(JSON.parse(data)));
   stream.addEventListener("error", () => {
     showState("lost", "Not connected, trying again…");
