@@ -53,7 +53,12 @@ type Logged struct {
 }
 
 // Pending reports whether an attempt has to be made.
-func (l Logged) Pending() bool { return l.Attempt == nil || l.Again }
+func (l Logged) Pending() bool { return l.Attempt == nil || l.Again || l.AwaitsRetry() }
+
+// AwaitsRetry reports whether the newest attempt failed and another one follows at its RetryAt.
+func (l Logged) AwaitsRetry() bool {
+	return !l.Again && l.Attempt != nil && !l.Attempt.RetryAt.IsZero()
+}
 
 // EventSelection is a part of the event log, for whoever asks for its events again.
 type EventSelection struct {
@@ -68,9 +73,9 @@ type Redelivery struct {
 	Next   uint64
 }
 
-// Redeliverable reports whether the event may be sent again: it is not one to decide on, and its delivery has ended.
+// Redeliverable reports whether the event may be sent again: it is not one to decide on, and its delivery has ended or awaits a retry.
 func (l Logged) Redeliverable() bool {
-	return l.Event.Kind != PurchaseRequest && !l.Pending() && l.Attempt.Error != UnderWay
+	return l.Event.Kind != PurchaseRequest && (l.AwaitsRetry() || !l.Pending()) && l.Attempt.Error != UnderWay
 }
 
 // maxAttemptsKept bounds what is kept of attempts before the newest.
@@ -79,7 +84,9 @@ const maxAttemptsKept = 20
 // Reopened returns a pending event as its next attempt begins: without an attempt, behind those that were made.
 func (l Logged) Reopened() Logged {
 	if l.Attempt != nil {
-		l.Earlier = append(slices.Clone(l.Earlier), *l.Attempt)
+		ended := *l.Attempt
+		ended.RetryAt = time.Time{}
+		l.Earlier = append(slices.Clone(l.Earlier), ended)
 		if len(l.Earlier) > maxAttemptsKept {
 			l.Earlier = slices.Delete(l.Earlier, 1, 2)
 		}
@@ -110,13 +117,16 @@ func eventID(session uuid.UUID, number uint64) uuid.UUID {
 	return id
 }
 
-// Attempt is the one delivery of an event, or why there was none. It is written before the request goes out, as
+// Attempt is a delivery of an event, or why there was none. The first one is written before the request goes out, as
 // interrupted, and again when the outcome is known: a crash between the two leaves it interrupted.
 type Attempt struct {
 	At       time.Time     `json:"at"`
 	Status   int           `json:"status,omitempty"` // the receiver's HTTP status, 0 when it gave none
 	Error    string        `json:"error,omitempty"`  // empty for a delivery; else one of the words below, and maybe ": " and more
 	Duration time.Duration `json:"duration_ns"`
+	// What follows from it by the range's RetryPolicy: when the event is tried again, or that it no longer is. Both are zero without one.
+	RetryAt time.Time `json:"retry_at,omitzero"`
+	GivenUp bool      `json:"given_up,omitempty"`
 }
 
 // The errors of attempts, each the first words of Attempt.Error.
@@ -132,8 +142,11 @@ const (
 // UnderWay is the error of an attempt that is being made now, to whoever reads the event log. It is saved as Interrupted.
 const UnderWay = "under way"
 
-// NoWebhook is why an event is not sent that was made while no webhook was configured.
-const NoWebhook = NotSent + ": no webhook is configured"
+// Why an event is not sent: it was made while no webhook was configured, or after the webhook had answered 410 (Attempt.Gone).
+const (
+	NoWebhook   = NotSent + ": no webhook is configured"
+	WebhookGone = NotSent + ": the webhook has answered 410 Gone, and gets nothing until the configuration is reloaded"
+)
 
 // Outcomes are the words that there are for what became of an event.
 var Outcomes = []string{"delivered", "refused", "timed_out", "unreachable", "interrupted", "not_sent", "dropped"}
@@ -149,3 +162,6 @@ func (a Attempt) Outcome() string {
 
 // Answered reports whether the receiver gave a status, whichever.
 func (a Attempt) Answered() bool { return a.Status != 0 }
+
+// Gone reports whether the receiver wants no more events at this address.
+func (a Attempt) Gone() bool { return a.Status == 410 }

@@ -1,6 +1,8 @@
 package lanes
 
 import (
+	"time"
+
 	"github.com/google/uuid"
 )
 
@@ -140,9 +142,11 @@ func Verdict(attempt Attempt, answer Answer) Settle {
 // Busy is the end of a purchase that could not be sent in time.
 func Busy(reason string) Settle { return Settle{Phase: Declined, UserMessage: sayBusy, Reason: reason} }
 
-// Answer is what the integrator said to a purchaseRequest, beside its status (SPEC.md part 6).
+// Answer is what the integrator said beside its status: to a purchaseRequest (SPEC.md part 6), and to any event when it wants to be tried again.
 type Answer struct {
 	UserMessage string // for the customer
 	Error       string // for logs
 	Trace       string // the integrator's trace id
+
+	RetryAfter time.Duration // of a refusal, more than 0; 0: it did not say
 }

@@ -211,7 +211,8 @@ func attempts() *rapid.Generator[lanes.Attempt] {
 	return rapid.Custom(func(t *rapid.T) lanes.Attempt {
 		return lanes.Attempt{
 			At: instants().Draw(t, "at").Wall, Status: rapid.Int().Draw(t, "status"), Error: names().Draw(t, "error"),
-			Duration: time.Duration(rapid.Int64().Draw(t, "duration")),
+			Duration: time.Duration(rapid.Int64().Draw(t, "duration")), GivenUp: rapid.Bool().Draw(t, "given up"),
+			RetryAt: rapid.OneOf(rapid.Just(time.Time{}), rapid.Map(instants(), func(at lanes.Instant) time.Time { return at.Wall })).Draw(t, "retry at"),
 		}
 	})
 }

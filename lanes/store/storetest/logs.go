@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
@@ -51,6 +52,22 @@ func attempted(s *fixture) {
 	s.reopen()
 	assert.Equal(s, []lanes.Logged{third, fourth}, o.load().Pending)
 	assert.Equal(s, []lanes.Attempt{*again.Attempt}, o.events()[0].Earlier)
+
+	failed := delivered(second)
+	failed.Attempt = &lanes.Attempt{At: second.Event.At, Status: 503, Error: lanes.Refused, RetryAt: second.Event.At.Add(5 * time.Minute)}
+	batch = o.batch()
+	batch.Events = []lanes.Logged{failed}
+	o.flush(batch)
+	s.reopen()
+	assert.Equal(s, []lanes.Logged{failed, third, fourth}, o.load().Pending, "so is one that awaits its retry")
+
+	failed.Attempt = &lanes.Attempt{At: second.Event.At, Status: 503, Error: lanes.Refused, GivenUp: true}
+	batch = o.batch()
+	batch.Events = []lanes.Logged{failed}
+	o.flush(batch)
+	s.reopen()
+	assert.Equal(s, []lanes.Logged{third, fourth}, o.load().Pending, "until it is given up")
+	assert.Equal(s, failed, o.events()[1])
 }
 
 // cursors have gaps, and need one or more bytes.
