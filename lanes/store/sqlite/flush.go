@@ -353,15 +353,12 @@ func (tx *transaction) trimLog(
 	count, _ := state.log(table)
 	deleted := 0
 	for _, r := range rows {
-		if r.pending {
-			break
-		}
-		if deleted >= excess {
+		if r.pending || deleted >= excess {
 			at, err := timeOf(r)
 			if err == nil {
-				state.oldest[table] = at
+				state.oldest[table] = at // also of a pending event: flushes need not read the log while it is within its term
 			}
-			if err != nil || !expired(at) {
+			if r.pending || err != nil || !expired(at) {
 				break
 			}
 		}
