@@ -86,7 +86,7 @@ func BenchmarkCommitter(b *testing.B) {
 // log.
 type instantWebhook struct{ awaited sync.WaitGroup }
 
-func (w *instantWebhook) Attempt(_ context.Context, event lanes.Event) (lanes.Attempt, lanes.Answer) {
+func (w *instantWebhook) Attempt(_ context.Context, event lanes.Event, _ bool) (lanes.Attempt, lanes.Answer) {
 	defer w.awaited.Done()
 	return lanes.Attempt{At: event.At, Status: 204}, lanes.Answer{}
 }

@@ -56,6 +56,14 @@ func (q *eventQueue) add(event lanes.Logged) {
 	q.added, q.ready = q.compact(q.added), q.compact(q.ready)
 }
 
+// hold queues an event as one that next has taken out. Those that are added later wait until it is done.
+func (q *eventQueue) hold(cursor uint64, lane, session uuid.UUID) {
+	q.add(lanes.Logged{Cursor: cursor, Event: lanes.Event{Lane: lane, Session: session}})
+	if e := q.byCursor[cursor]; !e.taken {
+		q.take(e)
+	}
+}
+
 // compact removes the events that are taken once they are most of the list: an event that waits for long must not keep all that
 // passed it.
 func (q *eventQueue) compact(events []*queuedEvent) []*queuedEvent {

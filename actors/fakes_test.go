@@ -98,7 +98,15 @@ type flushHook func(ctx context.Context, batch store.Batch, flush func() error) 
 // hookedStore is a store whose flushes a test can watch, block or fail. The hook stays over a restart.
 type hookedStore struct {
 	store.Store
-	hooked atomic.Pointer[flushHook]
+	hooked     atomic.Pointer[flushHook]
+	unreadable atomic.Bool // its event log
+}
+
+func (s *hookedStore) Events(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Logged, error) {
+	if s.unreadable.Load() {
+		return nil, errors.New("the disk is gone")
+	}
+	return s.Store.Events(ctx, rangeID, after, limit)
 }
 
 // setHook sets the hook for the flushes from now on; nil removes it.
@@ -366,20 +374,22 @@ func (w *fakeWebhook) blockPurchases(answer purchaseReply) (release func()) {
 type fakeWebhook struct {
 	mu            sync.Mutex
 	arrived       []lanes.Event
+	late          []bool                                                     // of those that arrived
+	retryAfter    time.Duration                                              // what it asks for when it fails
 	reply         func(ctx context.Context, event lanes.Event) lanes.Attempt // nil: 200, at once
 	purchaseReply purchaseReply                                              // nil: purchases are answered like other events
 }
 
-func (w *fakeWebhook) Attempt(ctx context.Context, event lanes.Event) (lanes.Attempt, lanes.Answer) {
+func (w *fakeWebhook) Attempt(ctx context.Context, event lanes.Event, late bool) (lanes.Attempt, lanes.Answer) {
 	w.mu.Lock()
-	w.arrived = append(w.arrived, event)
-	reply, replyPurchase := w.reply, w.purchaseReply
+	w.arrived, w.late = append(w.arrived, event), append(w.late, late)
+	reply, replyPurchase, asked := w.reply, w.purchaseReply, w.retryAfter
 	w.mu.Unlock()
 	if event.Kind == lanes.PurchaseRequest && replyPurchase != nil {
 		return replyPurchase(ctx, event)
 	}
 	if reply != nil {
-		return reply(ctx, event), lanes.Answer{}
+		return reply(ctx, event), lanes.Answer{RetryAfter: asked}
 	}
 	return lanes.Attempt{At: event.At, Status: 200}, lanes.Answer{}
 }

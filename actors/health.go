@@ -113,6 +113,10 @@ var (
 		"the oldest are dropped.")
 	oldestEventDesc = rangeDesc("events_oldest_timestamp_seconds", "When the oldest event happened that waits for its delivery. Absent when none waits. "+
 		"Normal is some seconds ago at most.")
+	eventsRetryingDesc = rangeDesc("events_awaiting_retry", "Events whose delivery failed and that webhook.retry tries again. Normal is 0; at 50,000 further ones "+
+		"are given up.")
+	webhookGoneDesc = rangeDesc("webhook_gone", "1 while no event is sent because the webhook has answered 410 Gone, which webhook.retry heeds. Normal is 0: the "+
+		"address has to be changed, and the configuration reloaded.")
 	purchasesPendingDesc    = rangeDesc("purchases_pending", "Purchases that are on their way to the integrator. Normal is some, for some seconds.")
 	purchasesUnresolvedDesc = rangeDesc("purchases_unresolved", "Purchases that wait for staff: nobody here knows what the integrator decided, or the "+
 		"session had ended. Normal is 0: staff settle them on the control screen.")
@@ -131,7 +135,7 @@ func (g rangeGauges) Describe(to chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
 		lanesDesc, notUsableDesc, heldDesc, unconfirmedDesc, parkedDesc, sessionsDesc, linksDesc, insecureDesc, holdStartedDesc, lanesUnsavedDesc,
 		keysDesc, writesUnsavedDesc, storeAwayDesc, lastFlushDesc, eventsWaitingDesc, oldestEventDesc, purchasesPendingDesc, purchasesUnresolvedDesc,
-		helpCallsDesc, oldestHelpCallDesc,
+		helpCallsDesc, oldestHelpCallDesc, eventsRetryingDesc, webhookGoneDesc,
 	} {
 		to <- desc
 	}
@@ -198,6 +202,12 @@ func (s scrape) collect(r *Range) {
 	}
 
 	s.count(eventsWaitingDesc, int(r.eventsWaiting.Load()))
+	s.count(eventsRetryingDesc, r.retries.count())
+	gone := 0
+	if r.whyNotSent() == lanes.WebhookGone {
+		gone = 1
+	}
+	s.count(webhookGoneDesc, gone)
 	if waiting := r.oldestEvent.Load(); waiting != nil {
 		s.timestamp(oldestEventDesc, *waiting)
 	}

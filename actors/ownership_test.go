@@ -135,7 +135,7 @@ type closedWebhook struct {
 	received []uuid.UUID
 }
 
-func (w *closedWebhook) Attempt(ctx context.Context, event lanes.Event) (lanes.Attempt, lanes.Answer) {
+func (w *closedWebhook) Attempt(ctx context.Context, event lanes.Event, _ bool) (lanes.Attempt, lanes.Answer) {
 	select {
 	case <-w.open:
 	case <-ctx.Done():

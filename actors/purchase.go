@@ -78,8 +78,9 @@ func (r *Range) sell(p *lanes.Purchase) {
 		r.underWay.end(p.Event)
 		r.settlePurchase(p, lanes.Verdict(lanes.Attempt{Error: lanes.Interrupted}, lanes.Answer{}), nil)
 		return
-	case r.settings().Webhook == nil:
-		r.settlePurchase(p, lanes.Verdict(lanes.Attempt{Error: lanes.NoWebhook}, lanes.Answer{}), nil)
+	}
+	if why := r.whyNotSent(); why != "" {
+		r.settlePurchase(p, lanes.Verdict(lanes.Attempt{Error: why}, lanes.Answer{}), nil)
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.life, sendWithin-r.clock.Now().Since(p.At))
@@ -101,7 +102,7 @@ func (r *Range) sell(p *lanes.Purchase) {
 		r.settlePurchase(p, lanes.Busy("it could not be saved as sent in time: "+err.Error()), r.unsentEvent(events))
 		return
 	}
-	attempt, answer := r.attempt(events[0].Event)
+	attempt, answer := r.attempt(events[0].Event, false)
 	events[0].Attempt = &attempt
 	r.settlePurchase(p, lanes.Verdict(attempt, answer), &events[0])
 }

@@ -60,6 +60,8 @@ type Range struct {
 	dialNumber    atomic.Uint64 // of the newest dial of any lane: never used twice
 	deliverySlots *semaphore.Weighted
 	underWay      attemptsUnderWay
+	retries       *retrySchedule
+	gone          atomic.Pointer[goneWebhook]
 	purchaseSlots *semaphore.Weighted
 	simulations   *semaphore.Weighted
 
@@ -69,7 +71,7 @@ type Range struct {
 
 	// For its health.
 	eventsWaiting atomic.Int64
-	redeliveries  atomic.Int64              // events that wait to be sent again
+	redeliveries  atomic.Int64              // events that somebody wants sent again
 	redelivering  sync.Mutex                // one request for it at a time
 	oldestEvent   atomic.Pointer[time.Time] // when the oldest event happened that waits for delivery; nil when none waits
 	lateness      board.Lateness

@@ -38,6 +38,7 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 		deliverySlots: semaphore.NewWeighted(maxDeliverySlots),
 		purchaseSlots: semaphore.NewWeighted(PurchaseSlots),
 		simulations:   semaphore.NewWeighted(SimulationSlots),
+		retries:       newRetrySchedule(loaded.Pending, g.clock.Now().Wall),
 		spawned:       make(chan struct{}),
 	}
 	r.inForce.Store(inForce)

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
-
-	"github.com/google/uuid"
 
 	"rangegate/actors/commit"
 	"rangegate/actors/idempotency"
@@ -19,16 +16,11 @@ const (
 	maxRedeliveries = 10_000
 	// redeliveryPage is how many events are read, and saved, at a time: other changes go in between.
 	redeliveryPage = 500
-
-	// resendSize events at most are sent again at a time, one after the other, and the next ones resendInterval after that: they are in no
-	// hurry, and each costs the machine as much as one that happens now.
-	resendSize     = 25
-	resendInterval = 100 * time.Millisecond
 )
 
 // Redeliver has the selected events sent again, in the order of the log per lane and behind those that happen meanwhile. Purchases, and events
 // whose delivery has not ended, are left out. When it returns without an error they are saved as pending; after an error some may be.
-// Errors: ErrWebhookNotConfigured, ErrOverloaded when too many wait already, ErrStoreUnavailable, and with a key those of Create.
+// Errors: ErrWebhookNotConfigured, ErrWebhookGone, ErrOverloaded when too many wait already, ErrStoreUnavailable, and with a key those of Create.
 func (r *Range) Redeliver(
 	ctx context.Context, selection lanes.EventSelection, key *lanes.KeyOf[lanes.Redelivery],
 ) (result lanes.Redelivery, err error) {
@@ -60,8 +52,11 @@ func (r *Range) redeliverOnce(
 	_, err := r.once(ctx, plain, func(claim *idempotency.Claim) (*lanes.SessionView, error) {
 		r.redelivering.Lock()
 		defer r.redelivering.Unlock()
-		if r.settings().Webhook == nil {
+		if why := r.whyNotSent(); why != "" {
 			claim.Settle(nil)
+			if why == lanes.WebhookGone {
+				return nil, lanes.ErrWebhookGone
+			}
 			return nil, lanes.ErrWebhookNotConfigured
 		}
 		return nil, do(claim)
@@ -87,14 +82,15 @@ func (r *Range) redeliverOne(ctx context.Context, cursor uint64, who string, cla
 		claim.Settle(nil)
 		return err
 	}
-	w := &commit.Write{Events: reopen(events), Kept: claim.Answer(nil, r.clock.Now())}
+	reopened, retries := reopen(events)
+	w := &commit.Write{Events: reopened, Kept: claim.Answer(nil, r.clock.Now())}
 	if who != "" && len(events) > 0 {
 		w.Acts = []lanes.Act{{
 			At: r.clock.Now().Wall, Who: who, What: lanes.DidRedeliver, Lane: events[0].Event.Lane, Session: events[0].Event.Session,
 			Detail: string(events[0].Event.Kind),
 		}}
 	}
-	return r.saveRedelivery(ctx, w, claim)
+	return r.saveRedelivery(ctx, w, retries, claim)
 }
 
 // redeliver notes in result what it has done, from which the answer is rendered.
@@ -125,11 +121,12 @@ func (r *Range) redeliver(ctx context.Context, selection lanes.EventSelection, c
 		}
 		chosen := slices.DeleteFunc(page, func(e lanes.Logged) bool { return !selected(e, selection.Kinds) })
 		result.Events += len(chosen)
-		w, settled := &commit.Write{Events: reopen(chosen)}, (*idempotency.Claim)(nil)
+		reopened, retries := reopen(chosen)
+		w, settled := &commit.Write{Events: reopened}, (*idempotency.Claim)(nil)
 		if done { // the answer is saved with the last of them
 			w.Kept, settled = claim.Answer(nil, r.clock.Now()), claim
 		}
-		if err := r.saveRedelivery(ctx, w, settled); err != nil {
+		if err := r.saveRedelivery(ctx, w, retries, settled); err != nil {
 			return err
 		}
 	}
@@ -140,11 +137,17 @@ func selected(event lanes.Logged, kinds []lanes.Kind) bool {
 	return event.Redeliverable() && (len(kinds) == 0 || slices.Contains(kinds, event.Event.Kind))
 }
 
-func reopen(events []lanes.Logged) []lanes.Logged {
-	for i := range events {
-		events[i].Again = true
+// reopen returns the events as they are pending once more, and the cursors of those that are pending as they await their retry.
+func reopen(events []lanes.Logged) (reopened []lanes.Logged, retries []uint64) {
+	for _, event := range events {
+		if event.AwaitsRetry() {
+			retries = append(retries, event.Cursor)
+			continue
+		}
+		event.Again = true
+		reopened = append(reopened, event)
 	}
-	return events
+	return reopened, retries
 }
 
 // settledEvents is Events for whoever writes them again: an attempt that has ended during the read is in it.
@@ -162,12 +165,14 @@ func (r *Range) settledEvents(ctx context.Context, after uint64, limit int) ([]l
 	return nil, lanes.ErrOverloaded
 }
 
-// saveRedelivery saves the events and announces them. A claim is settled with the write's outcome; it may be nil.
-func (r *Range) saveRedelivery(ctx context.Context, w *commit.Write, claim *idempotency.Claim) error {
+// saveRedelivery saves the events and announces them; the retries are made now instead of later. A claim is settled with the write's outcome; it
+// may be nil.
+func (r *Range) saveRedelivery(ctx context.Context, w *commit.Write, retries []uint64, claim *idempotency.Claim) error {
 	result := make(chan commit.Outcome, 2) // unresolved, and the outcome after it
 	w.Awaited, w.Trace = true, trace.ID(ctx)
 	w.Done = func(outcome commit.Outcome) {
-		if outcome == commit.Saved && len(w.Events) > 0 {
+		if outcome == commit.Saved && len(w.Events)+len(retries) > 0 {
+			r.retries.hasten(retries, r.clock.Now().Wall)
 			r.sendEvents(&announced{w.Events})
 		}
 		if outcome != commit.Unresolved {
@@ -192,117 +197,5 @@ func (r *Range) saveRedelivery(ctx context.Context, w *commit.Write, claim *idem
 		case <-r.life.Done():
 			return lanes.ErrTimeout
 		}
-	}
-}
-
-// resendQueue is the events that wait to be sent again, in the order of the requests. Only the events actor uses it.
-type resendQueue struct {
-	waiting []*lanes.Logged
-	known   map[uint64]struct{} // cursors of those that wait, and of the batch under way
-	running bool                // a batch is under way
-	paused  bool                // until resume comes
-}
-
-// The messages about it. life is the instance of the actor that a message belongs to.
-type (
-	resume struct{ life *eventsActor }
-	resent struct {
-		life  *eventsActor
-		batch []*lanes.Logged
-	}
-)
-
-// add queues an event. One that is queued already is ignored.
-func (q *resendQueue) add(event lanes.Logged) {
-	if _, found := q.known[event.Cursor]; !found {
-		q.known[event.Cursor] = struct{}{}
-		q.waiting = append(q.waiting, &event)
-	}
-}
-
-// take takes out the first events that may go. One that may not keeps those behind it that have its lane or its session.
-func (q *resendQueue) take(mayGo func(lanes.Event) bool) (batch []*lanes.Logged) {
-	kept, behind := []*lanes.Logged{}, map[uuid.UUID]bool{}
-	for i, e := range q.waiting {
-		if len(batch) == resendSize {
-			kept = append(kept, q.waiting[i:]...)
-			break
-		}
-		if behind[e.Event.Lane] || behind[e.Event.Session] || !mayGo(e.Event) {
-			behind[e.Event.Lane], behind[e.Event.Session] = true, true
-			kept = append(kept, e)
-			continue
-		}
-		batch = append(batch, e)
-	}
-	q.waiting = kept
-	return batch
-}
-
-func (q *resendQueue) finish(batch []*lanes.Logged) {
-	q.running = false
-	for _, e := range batch {
-		delete(q.known, e.Cursor)
-	}
-}
-
-// resend begins the next batch, in a goroutine with a slot, if no other one is under way or was a moment ago. Events whose lane or session has one
-// that happens now wait for that.
-func (e *eventsActor) resend() {
-	q := &e.again
-	if q.running || q.paused || len(q.waiting) == 0 || e.running >= e.r.settings().Slots {
-		return
-	}
-	q.paused = true
-	r, self := e.r, e.self
-	time.AfterFunc(resendInterval, func() { r.send(self, &resume{e}) })
-	batch := q.take(func(event lanes.Event) bool {
-		return e.queue.newest[event.Lane] == nil && e.queue.newest[event.Session] == nil
-	})
-	if len(batch) == 0 || !r.deliverySlots.TryAcquire(1) {
-		q.waiting = append(batch, q.waiting...)
-		return
-	}
-	q.running = true
-	e.running++
-	go func() {
-		r.sendAgain(batch)
-		r.deliverySlots.Release(1)
-		r.send(self, &resent{e, batch})
-	}()
-}
-
-// sendAgain sends events one after the other, and saves what came of them, several in one write. Nothing is saved before: after a crash those
-// without an outcome are sent once more, as they were asked for. While the range stops they stay pending.
-func (r *Range) sendAgain(batch []*lanes.Logged) {
-	var sent []lanes.Logged
-	saved := r.clock.Now()
-	for _, e := range batch {
-		if r.life.Err() != nil {
-			break
-		}
-		if !r.committer.IsUnattempted(e.Cursor) {
-			continue
-		}
-		event := e.Reopened()
-		attempt, _ := r.attempt(event.Event)
-		if r.life.Err() != nil && attempt.Error == lanes.Interrupted {
-			break
-		}
-		event.Attempt = &attempt
-		sent = append(sent, event)
-		r.logOutcome(event)
-		if now := r.clock.Now(); now.Since(saved) >= resendInterval {
-			r.saveSent(sent)
-			sent, saved = nil, now
-		}
-	}
-	r.saveSent(sent)
-}
-
-// saveSent saves outcomes, whenever the store takes them.
-func (r *Range) saveSent(events []lanes.Logged) {
-	if len(events) > 0 {
-		r.committer.Save(&commit.Write{Events: events, MustSave: true, Done: func(commit.Outcome) {}})
 	}
 }

@@ -168,12 +168,12 @@ func TestTheOrderOfWhatIsSentAgain(t *testing.T) {
 		}
 		return all
 	}
-	batch := q.take(func(e lanes.Event) bool { return e.Session != sessionA })
+	batch := q.take(resendSize, func(e lanes.Event) bool { return e.Session != sessionA })
 	require.Equal(t, []uint64{2, 5}, cursors(batch), "3 is behind 1 on its lane, 4 behind 3 of its session")
 	require.Len(t, q.known, 5)
 	q.finish(batch)
 	require.Len(t, q.known, 3)
-	require.Equal(t, []uint64{1, 3, 4}, cursors(q.take(func(lanes.Event) bool { return true })))
+	require.Equal(t, []uint64{1, 3, 4}, cursors(q.take(resendSize, func(lanes.Event) bool { return true })))
 	require.Empty(t, q.waiting)
 }
 

@@ -427,8 +427,15 @@ func awaitDelivered(ctx context.Context, end []*Range) error {
 
 // dropEvents makes the events final that the range has not delivered and never will. Their record stays in the store.
 func (r *Range) dropEvents() {
+	now, never := r.clock.Now().Wall, time.Unix(1<<40, 0)
+	dropped := lanes.Attempt{At: now, Error: lanes.Dropped + ": the range was taken out of the configuration"}
 	for _, event := range r.committer.Unattempted() {
-		r.recordAttempt(event.Reopened(), lanes.Attempt{At: r.clock.Now().Wall, Error: lanes.Dropped + ": the range was taken out of the configuration"})
+		r.recordAttempt(event.Reopened(), dropped)
+	}
+	for range 1 + r.retries.count()/redeliveryPage { // those that cannot be read are put back
+		for _, event := range r.readRetries(r.retries.take(never, redeliveryPage)) {
+			r.recordAttempt(event.Reopened(), dropped)
+		}
 	}
 }
 

@@ -25,10 +25,11 @@ type Settings struct {
 	Retire []uuid.UUID
 }
 
-// Delivery bounds what the range has under way with its webhook.
+// Delivery says how the range delivers its events to its webhook.
 type Delivery struct {
-	Slots int // deliveries at a time; purchases have slots of their own
-	Queue int // events that may wait for delivery: beyond them the oldest are dropped
+	Slots int // deliveries at a time; purchases have slots of their own, and what is sent again has one
+	Queue int // events that may wait for delivery: beyond them the oldest are dropped, or await their retry
+	Retry lanes.RetryPolicy
 }
 
 // settings are a range's Settings in force. A reload replaces them as a whole; nobody changes them.

@@ -44,7 +44,7 @@ func (r *Range) Simulate(ctx context.Context, kind lanes.Kind, session uuid.UUID
 		r.simulatedMinutes.release(session, minutes)
 		return lanes.Logged{}, err
 	}
-	attempt, answer := r.attempt(event)
+	attempt, answer := r.attempt(event, false)
 	logged.Attempt = &attempt
 	if minutes > 0 && lanes.Verdict(attempt, answer).Phase == lanes.Accepted {
 		r.addSimulatedMinutes(logged, minutes)

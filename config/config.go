@@ -273,10 +273,19 @@ type Webhook struct {
 	Timeout     time.Duration `yaml:"timeout"`           // of one attempt, default 10s
 	Concurrency int           `yaml:"concurrency"`       // attempts at a time, default 16; purchases have slots of their own
 	Queue       int           `yaml:"queue"`             // events that may wait, default 10,000; above it the oldest are dropped
+	Retry       *Retry        `yaml:"retry,omitempty"`   // nil: each event is attempted once
 	// AllowPrivate permits loopback, private, link-local and multicast addresses of the URL in production. No redirect is
 	// followed, so it opens nothing else.
 	AllowPrivate bool `yaml:"allow_private,omitempty"`
 }
+
+// Retry has events attempted again whose delivery failed.
+type Retry struct {
+	For time.Duration `yaml:"for"` // from the first attempt on, default 24h; at least MinRetryFor, at most the events' retention
+}
+
+// MinRetryFor is the least For: for a minute an event keeps its order, and that a receiver is away for less is what retries are for.
+const MinRetryFor = time.Minute
 
 // Products configures the integrator's products API.
 type Products struct {
@@ -419,6 +428,9 @@ func (r *Range) complete() {
 		w.Timeout = cmp.Or(w.Timeout, 10*time.Second)
 		w.Concurrency = cmp.Or(w.Concurrency, 16)
 		w.Queue = cmp.Or(w.Queue, 10_000)
+		if w.Retry != nil {
+			w.Retry.For = cmp.Or(w.Retry.For, day)
+		}
 	}
 	if p := r.Products; p != nil {
 		p.Timeout = cmp.Or(p.Timeout, 5*time.Second)

@@ -183,6 +183,11 @@ func TestFaultsAgainstTheRules(t *testing.T) {
 		{"products with an impossible port", edited(t, name, inRange+"products: {url: 'http://h:70000'}"), "ranges[0].products.url: " + wantsURL},
 		{"products with a password", edited(t, name, inRange+"products: {url: 'https://u:p@h'}"), "ranges[0].products.url: wants a url without user and password"},
 		{"a queue of nothing", edited(t, name, inRange+"webhook: {url: 'http://h', queue: 0}"), "ranges[0].webhook.queue: must be more than 0 (line 6)"},
+		{"retries for less than a minute", edited(t, name, inRange+"webhook: {url: 'http://h', retry: {for: 59s}}"), "ranges[0].webhook.retry.for: wants 1m or more"},
+		{
+			"retries for longer than events are kept", edited(t, name, inRange+"webhook: {url: 'http://h', retry: {for: 721h}}"),
+			"ranges[0].webhook.retry.for: wants no more than store.retention.events, 720h0m0s: what is not in the event log cannot be sent again",
+		},
 		{"staff twice", edited(t, name, inRange+"staff: [{name: sam, pin_hash: "+pin+"}, {name: 'sam ', pin_hash: "+pin+"}]"), "ranges[0].staff[1].name: already the name of ranges[0].staff[0]"},
 		{"staff that is nobody", edited(t, name, inRange+"staff: [{name: controller, pin_hash: "+pin+"}]"), "ranges[0].staff[0].name: is not a person's: holds that nobody in particular has set bear it"},
 		{"staff without pin", edited(t, name, inRange+"staff: [{name: sam}]"), "ranges[0].staff[0].pin_hash: missing"},

@@ -97,7 +97,7 @@ ranges:
     on_link_loss: hold
     link_tls: {fingerprint: sha256:`+strings.Repeat("aB", 32)+`}
     link_grace: 1m30s
-    webhook: {url: "http://h/in", secrets: [whsec_c2VjcmV0], timeout: 3s, concurrency: 4, queue: 5, allow_private: true}
+    webhook: {url: "http://h/in", secrets: [whsec_c2VjcmV0], timeout: 3s, concurrency: 4, queue: 5, retry: {for: 30m}, allow_private: true}
     products: {url: "http://127.0.0.1:7070/pos", timeout: 2s, allow_private: true}
     staff: &staff [{name: sam, pin_hash: '$argon2id$v=19$m=65536,t=2,p=2$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu', role: officer}]
     release_ceasefire: officer
@@ -139,7 +139,7 @@ ranges:
 	assert.True(t, ok)
 	assert.Equal(t, byte(0xab), pin[31])
 	assert.Equal(t, 90*time.Second, north.LinkGrace)
-	assert.Equal(t, &Webhook{"http://h/in", []Secret{"whsec_c2VjcmV0"}, 3 * time.Second, 4, 5, true}, north.Webhook)
+	assert.Equal(t, &Webhook{"http://h/in", []Secret{"whsec_c2VjcmV0"}, 3 * time.Second, 4, 5, &Retry{30 * time.Minute}, true}, north.Webhook)
 	assert.Equal(t, &Products{"http://127.0.0.1:7070/pos", 2 * time.Second, true}, north.Products)
 	assert.Equal(t, []Staff{{"sam", "$argon2id$v=19$m=65536,t=2,p=2$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu", RoleOfficer}}, north.Staff)
 	assert.Equal(t, []Role{RoleOfficer, RoleStaff}, []Role{north.ReleaseCeasefire, cfg.Ranges[1].ReleaseCeasefire})

@@ -18,7 +18,8 @@ import (
 type inspection struct {
 	found      *faults
 	production bool
-	incoming   *Controllers       // nil: no controller may dial in
+	incoming   *Controllers // nil: no controller may dial in
+	retention  Retention
 	ranges     map[uuid.UUID]path // range ids
 	lanes      map[uuid.UUID]path // lane ids
 	tokens     map[Digest]path
@@ -34,6 +35,7 @@ func (c *Config) validate(found *faults) {
 		found:      found,
 		production: c.Environment == InProduction,
 		incoming:   c.Controllers,
+		retention:  c.Store.Retention,
 		ranges:     map[uuid.UUID]path{},
 		lanes:      map[uuid.UUID]path{},
 		tokens:     map[Digest]path{},
@@ -188,6 +190,13 @@ func (in *inspection) webhook(w *Webhook, p path) {
 	in.require(p.key("secrets"), len(w.Secrets) <= 2, "at most two, the second for rotation")
 	for i, secret := range w.Secrets {
 		in.expect(p.key("secrets").item(i), signingProblem(secret, in.production))
+	}
+	if w.Retry != nil {
+		term := p.key("retry").key("for")
+		in.require(term, w.Retry.For >= MinRetryFor, "wants 1m or more")
+		if w.Retry.For > in.retention.Events {
+			in.found.add(term, "wants no more than store.retention.events, %s: what is not in the event log cannot be sent again", in.retention.Events)
+		}
 	}
 }
 

@@ -39,6 +39,7 @@ var (
 	ErrNotRedeliverable = &Error{"not_redeliverable", "a purchaseRequest is never sent again, nor an event whose delivery has not ended"}
 
 	ErrWebhookNotConfigured  = &Error{"webhook_not_configured", "this range has no webhook"}
+	ErrWebhookGone           = &Error{"webhook_gone", "the webhook has answered 410 Gone, and gets nothing until the gateway's configuration is reloaded"}
 	ErrProductsNotConfigured = &Error{"products_not_configured", "this range has no products API"}
 	ErrWebhookFailed         = &Error{"webhook_failed", "the webhook gave no answer"}
 

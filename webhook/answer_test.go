@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
@@ -52,7 +53,7 @@ func TestWhatTheIntegratorSaysToAPurchase(t *testing.T) {
 				w.WriteHeader(tc.status)
 				_, _ = io.WriteString(w, tc.says)
 			})
-			made, answer := newClient(t, integrator.URL).Attempt(t.Context(), newEvent(lanes.PurchaseRequest))
+			made, answer := newClient(t, integrator.URL).Attempt(t.Context(), newEvent(lanes.PurchaseRequest), false)
 			require.Equal(t, tc.status, made.Status)
 			require.Equal(t, errorOfStatus(tc.status), made.Error)
 			require.Equal(t, tc.answer, answer)
@@ -73,7 +74,7 @@ func TestAnAnswerWithoutAnEnd(t *testing.T) {
 		}
 	})
 	for _, kind := range []lanes.Kind{lanes.PurchaseRequest, lanes.Help} {
-		made, answer := newClient(t, integrator.URL).Attempt(t.Context(), newEvent(kind))
+		made, answer := newClient(t, integrator.URL).Attempt(t.Context(), newEvent(kind), false)
 		require.Empty(t, made.Error)
 		require.Zero(t, answer)
 	}
@@ -87,7 +88,7 @@ func TestACompressedAnswerIsNotUnpacked(t *testing.T) {
 		_, _ = io.WriteString(packer, `{"user_message":"Sorry"}`)
 		_ = packer.Close()
 	})
-	_, answer := newClient(t, integrator.URL).Attempt(t.Context(), newEvent(lanes.PurchaseRequest))
+	_, answer := newClient(t, integrator.URL).Attempt(t.Context(), newEvent(lanes.PurchaseRequest), false)
 	require.Zero(t, answer)
 }
 
@@ -95,8 +96,30 @@ func TestOtherEventsHaveNoAnswer(t *testing.T) {
 	integrator := startReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"user_message":"Hello"}`)
 	})
-	_, answer := newClient(t, integrator.URL).Attempt(t.Context(), newEvent(lanes.Help))
+	_, answer := newClient(t, integrator.URL).Attempt(t.Context(), newEvent(lanes.Help), false)
 	require.Zero(t, answer)
+}
+
+// A receiver that takes nothing may say when it wants to be tried again. With a delivery that means nothing.
+func TestAReceiverThatSaysWhen(t *testing.T) {
+	for header, asked := range map[string]time.Duration{
+		"120": 2 * time.Minute, "0": 0, "": 0, "-5": 0, "soon": 0, "1e3": 0, "18446744073709551615": 1 << 30 * time.Second,
+		noon.Add(time.Hour).Format(http.TimeFormat): noon.Truncate(time.Second).Add(time.Hour).Sub(noon), noon.Add(-time.Hour).Format(http.TimeFormat): 0,
+	} {
+		t.Run(header, func(t *testing.T) {
+			code := http.StatusServiceUnavailable
+			integrator := startReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Retry-After", header)
+				w.WriteHeader(code)
+			})
+			client := newClient(t, integrator.URL)
+			_, answer := client.Attempt(t.Context(), newEvent(lanes.Help), false)
+			require.Equal(t, lanes.Answer{RetryAfter: asked}, answer)
+			code = http.StatusNoContent
+			_, answer = client.Attempt(t.Context(), newEvent(lanes.Help), false)
+			require.Zero(t, answer)
+		})
+	}
 }
 
 func FuzzAnAnswerIsLegible(f *testing.F) {

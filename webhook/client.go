@@ -1,7 +1,7 @@
 // Package webhook sends events to the integrator's webhook (SPEC.md part 6).
 //
-// A Client makes the one attempt to deliver an event: a POST of its Body, which this package never sends twice. It returns
-// the outcome as a lanes.Attempt, and the answer to a purchaseRequest as a lanes.Answer:
+// A Client makes one attempt to deliver an event: a POST of its Body, which this package never sends twice. It returns
+// the outcome as a lanes.Attempt, and what else was answered as a lanes.Answer:
 //
 //	lanes.Event ──► Body, request, requestBody ──► egress.Transport ──► the integrator's receiver
 //	               request.go                      egress/               │
@@ -29,6 +29,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -72,43 +73,62 @@ func New(settings Settings) (*Client, error) {
 	return &Client{settings: settings, url: to, signers: signers}, nil
 }
 
-// Attempt makes the one attempt to deliver the event, and returns its outcome and, of a purchaseRequest, the integrator's
-// answer. The receiver gets the event at most once. Attempt blocks until the attempt ends, Timeout has passed, or ctx
-// ends.
-func (c *Client) Attempt(ctx context.Context, event lanes.Event) (lanes.Attempt, lanes.Answer) {
+// Attempt makes one attempt to deliver the event, and returns its outcome and the integrator's answer, whose texts are those to a
+// purchaseRequest. late says that later events of its lane may have been sent before. The receiver gets the event at most once. Attempt
+// blocks until the attempt ends, Timeout has passed, or ctx ends.
+func (c *Client) Attempt(ctx context.Context, event lanes.Event, late bool) (lanes.Attempt, lanes.Answer) {
 	started := time.Now() // for the duration only, as the wall clock may be stepped
 	attempt := lanes.Attempt{At: c.settings.Now().UTC().Round(0)}
-	body := c.deliver(ctx, event, &attempt)
+	answer := c.deliver(ctx, event, late, &attempt)
 	attempt.Duration = time.Since(started)
 	c.settings.Metrics.observe(attempt)
-	if event.Kind != lanes.PurchaseRequest {
-		return attempt, lanes.Answer{}
-	}
-	return attempt, parseAnswer(body)
+	return attempt, answer
 }
 
 // maxAnswerBytes bounds what is read of an answer. A connection with a longer answer is closed.
 const maxAnswerBytes = 64 << 10
 
-// deliver sends the event, notes the outcome in the attempt, and returns the answer's body as far as it was read.
-func (c *Client) deliver(ctx context.Context, event lanes.Event, attempt *lanes.Attempt) []byte {
+// deliver sends the event, notes the outcome in the attempt, and returns the answer as far as it was read.
+func (c *Client) deliver(ctx context.Context, event lanes.Event, late bool, attempt *lanes.Attempt) (answer lanes.Answer) {
 	limited, cancel := context.WithTimeout(ctx, c.settings.Timeout)
 	defer cancel()
 	request, sent, err := c.request(limited, event, attempt.At)
 	if err != nil {
 		attempt.Error = lanes.Unreachable + ": the request could not be made"
-		return nil
+		return lanes.Answer{}
+	}
+	if late {
+		request.Header.Set("webhook-late", "true")
 	}
 	// A transport, as an http.Client follows redirects, keeps cookies and has the URL in its errors.
 	response, err := c.settings.Transport.RoundTrip(request)
 	if err != nil {
 		attempt.Error = errorWithoutStatus(ctx, limited, sent.withdraw(), err)
-		return nil
+		return lanes.Answer{}
 	}
 	defer func() { _ = response.Body.Close() }()
 	attempt.Status, attempt.Error = response.StatusCode, errorOfStatus(response.StatusCode)
 	body, _ := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes)) // the status has decided the outcome
-	return body
+	if event.Kind == lanes.PurchaseRequest {
+		answer = parseAnswer(body)
+	}
+	if attempt.Error != "" {
+		answer.RetryAfter = retryAfter(response.Header.Get("Retry-After"), c.settings.Now())
+	}
+	return answer
+}
+
+// retryAfter returns the time that the header asks for, in seconds or as a date of HTTP: 0 if it does neither, or is over.
+func retryAfter(header string, now time.Time) time.Duration {
+	const longest = 1 << 30 // seconds, within a Duration
+	if seconds, err := strconv.ParseUint(header, 10, 64); err == nil {
+		return time.Duration(min(seconds, longest)) * time.Second
+	}
+	at, err := http.ParseTime(header)
+	if err != nil {
+		return 0
+	}
+	return max(0, at.Sub(now))
 }
 
 // errorOfStatus returns the error of an attempt with that status.

@@ -64,7 +64,7 @@ func withSecrets(secrets ...string) func(*Settings) {
 // attempt makes one attempt to deliver a call for help.
 func attempt(t *testing.T, c *Client) lanes.Attempt {
 	t.Helper()
-	made, answer := c.Attempt(t.Context(), newEvent(lanes.Help))
+	made, answer := c.Attempt(t.Context(), newEvent(lanes.Help), false)
 	require.Zero(t, answer, "only a purchaseRequest has an answer")
 	require.Equal(t, noon, made.At)
 	require.GreaterOrEqual(t, made.Duration, time.Duration(0))

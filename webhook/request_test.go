@@ -33,7 +33,7 @@ func TestTheBodyOfEveryKind(t *testing.T) {
 	} {
 		t.Run(string(kind), func(t *testing.T) {
 			integrator := startReceiver(t, status(http.StatusNoContent))
-			made, _ := newClient(t, integrator.URL).Attempt(t.Context(), newEvent(kind))
+			made, _ := newClient(t, integrator.URL).Attempt(t.Context(), newEvent(kind), false)
 			require.Empty(t, made.Error)
 			require.Equal(t, 204, made.Status)
 			require.Len(t, integrator.requests(), 1)
@@ -48,6 +48,21 @@ func TestOnlyAPurchaseRequestHasItems(t *testing.T) {
 	require.Nil(t, BodyOf(event).Items)
 }
 
+// An event that later ones have passed says so, and is else the same.
+func TestALateEventSaysSo(t *testing.T) {
+	integrator := startReceiver(t, status(http.StatusOK))
+	client, event := newClient(t, integrator.URL, withSecrets(secretA)), newEvent(lanes.SessionStarted)
+	for _, late := range []bool{false, true} {
+		made, _ := client.Attempt(t.Context(), event, late)
+		require.Empty(t, made.Error)
+	}
+	first, second := integrator.requests()[0], integrator.requests()[1]
+	require.Empty(t, first.header.Values("webhook-late"))
+	require.Equal(t, []string{"true"}, second.header.Values("webhook-late"))
+	second.header.Del("webhook-late")
+	require.Equal(t, first, second)
+}
+
 func TestTheHeadersOfAnEvent(t *testing.T) {
 	integrator := startReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 		http.SetCookie(w, &http.Cookie{Name: "crumb", Value: "1"})
@@ -55,7 +70,7 @@ func TestTheHeadersOfAnEvent(t *testing.T) {
 	client := newClient(t, integrator.URL+"/events/in?shop=7", withSecrets(secretA))
 	event := newEvent(lanes.SessionStarted)
 	for range 2 { // the second could bring the first one's cookie
-		made, _ := client.Attempt(t.Context(), event)
+		made, _ := client.Attempt(t.Context(), event, false)
 		require.Empty(t, made.Error)
 	}
 	for _, got := range integrator.requests() {
@@ -82,7 +97,7 @@ func TestAnAttemptIsDatedInUTC(t *testing.T) {
 	client := newClient(t, integrator.URL, func(s *Settings) {
 		s.Now = func() time.Time { return time.Now().In(zone) }
 	})
-	made, _ := client.Attempt(t.Context(), newEvent(lanes.Help))
+	made, _ := client.Attempt(t.Context(), newEvent(lanes.Help), false)
 	require.Equal(t, made.At.UTC().Round(0), made.At, "as the store gives it back")
 }
 

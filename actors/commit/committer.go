@@ -105,7 +105,7 @@ type Committer struct {
 	newest      *eventBatch              // what is added to the log next
 	current     map[uuid.UUID]lanes.Lane // as last saved; lanes that were never saved are missing
 	holds       HoldRecord               // as last saved
-	unattempted map[uint64]lanes.Logged  // saved events that are pending, by cursor
+	unattempted map[uint64]lanes.Logged  // saved events that are pending and await no retry, by cursor
 	events      recent[lanes.Logged]
 	ended       recent[lanes.Ended]
 	acts        recent[lanes.Act]
@@ -147,7 +147,7 @@ func New(config Config, loaded store.Recovered) *Committer {
 		unattempted: make(map[uint64]lanes.Logged, len(loaded.Pending)),
 	}
 	for _, event := range loaded.Pending {
-		c.unattempted[event.Cursor] = event
+		c.noteAttempts(event)
 	}
 	return c
 }
@@ -188,7 +188,7 @@ func (c *Committer) Save(w *Write) {
 	}
 	if w.MustSave { // an event that has its outcome needs no attempt, whenever that is durable
 		for _, event := range w.Events {
-			if !event.Pending() {
+			if !event.Pending() || event.AwaitsRetry() {
 				delete(c.unattempted, event.Cursor)
 			}
 		}
@@ -349,11 +349,7 @@ func (c *Committer) settleSaved(batch []*Write) {
 		}
 		for _, event := range w.Events {
 			c.events.put(event.Cursor, event, now.Mono)
-			if event.Pending() {
-				c.unattempted[event.Cursor] = event
-			} else {
-				delete(c.unattempted, event.Cursor)
-			}
+			c.noteAttempts(event)
 		}
 		if w.Kept != nil {
 			c.Keys.Saved(*w.Kept)
@@ -362,6 +358,15 @@ func (c *Committer) settleSaved(batch []*Write) {
 		w.Done(Saved)
 	}
 	c.publish(added)
+}
+
+// noteAttempts keeps unattempted in line with an event that is saved. One that awaits its retry is in the store alone. c.mu is held.
+func (c *Committer) noteAttempts(event lanes.Logged) {
+	if event.Pending() && !event.AwaitsRetry() {
+		c.unattempted[event.Cursor] = event
+	} else {
+		delete(c.unattempted, event.Cursor)
+	}
 }
 
 // logSaved writes one debug line for a durable write: its lane, session and request, and the newest cursor of the event log.
@@ -416,7 +421,7 @@ func (c *Committer) Writable() bool {
 	return !c.storeDown && !c.closed
 }
 
-// Unattempted returns the saved events that are pending: not attempted yet, or to be sent again. Oldest first.
+// Unattempted returns the saved events that are not attempted yet, or that somebody wants sent again. Oldest first.
 func (c *Committer) Unattempted() []lanes.Logged {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -428,7 +433,7 @@ func (c *Committer) Unattempted() []lanes.Logged {
 	return events
 }
 
-// IsUnattempted reports whether the event is saved and pending.
+// IsUnattempted reports whether the event is one of Unattempted.
 func (c *Committer) IsUnattempted(cursor uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -58,8 +58,9 @@ type PurchaseRefused struct {
 	TraceID     string `json:"trace_id" doc:"The integrator's, for questions about it" example:"pos-20260501-1042"`
 }
 
-const webhookDescription = "What the gateway sends to the integrator's webhook. Each event is sent once and never again; what was missed " +
-	"can be read from `GET /events`. Per lane the events come in order. Ignore kinds that you do not know."
+const webhookDescription = "What the gateway sends to the integrator's webhook. Each event is sent once and never again, unless the operator has asked " +
+	"for retries or you ask for it; what was missed can be read from `GET /events`. Per lane the events come in order, but for those with the header " +
+	"`webhook-late`. Ignore kinds that you do not know."
 
 // AddWebhooks adds the webhook that the integrator hosts (SPEC.md 4.5 and part 6) to a document.
 func AddWebhooks(doc *openapi3.T) {
@@ -116,6 +117,8 @@ func headers() openapi3.Parameters {
 			openapi3.NewStringSchema().WithPattern("^[0-9]+$")),
 		header("webhook-signature", "Standard Webhooks: HMAC-SHA256, `v1,` and base64; one for each secret, with spaces between. "+
 			"Absent when the range has no secret", false, "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=", openapi3.NewStringSchema()),
+		header("webhook-late", "`true` of an event that is sent again after later events of its lane may have been sent. Only where the operator has asked "+
+			"for retries: an event whose delivery fails is sent again, with the same `webhook-id`", false, "true", openapi3.NewStringSchema().WithEnum("true")),
 		header("range-id", "The range", true, "11111111-1111-4111-8111-111111111111", openapi3.NewUUIDSchema()),
 		header("traceparent", "W3C trace context", true, "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
 			openapi3.NewStringSchema()),

@@ -1,6 +1,7 @@
 package v2
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -34,4 +35,23 @@ func TestTheOutcomeOfAnAttemptOnTheWire(t *testing.T) {
 			require.Equal(t, c.error, *shown.Error)
 		}
 	}
+}
+
+// What follows from a failed delivery is there where events are tried again, and nowhere else.
+func TestWhatFollowsFromAnAttemptOnTheWire(t *testing.T) {
+	at := time.Date(2026, 5, 1, 10, 5, 5, 0, time.UTC)
+	failed := lanes.Attempt{At: at, Status: 503, Error: lanes.Refused}
+	keys := func(attempt lanes.Attempt) (keys map[string]any) {
+		text, err := json.Marshal(AttemptOf(&attempt))
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(text, &keys))
+		return keys
+	}
+	require.NotContains(t, keys(failed), "retry_at")
+	require.NotContains(t, keys(failed), "given_up")
+	failed.RetryAt = at
+	require.Equal(t, "2026-05-01T10:05:05.000Z", keys(failed)["retry_at"])
+	failed.RetryAt, failed.GivenUp = time.Time{}, true
+	require.Equal(t, true, keys(failed)["given_up"])
+	require.NotContains(t, keys(failed), "retry_at")
 }

@@ -36,6 +36,8 @@ type Attempt struct {
 	Error    *string `json:"error" doc:"Why there was no answer, or which; null for a 2xx" example:"null"`
 	Duration int64   `json:"duration_ms" min:"0" example:"35"`
 	Outcome  string  `json:"outcome" enum:"delivered,refused,failed,interrupted,under_way,not_sent,dropped" doc:"What became of it. failed: nobody answered in time, or could be reached; interrupted: nobody knows whether it arrived; under_way: it is being delivered now; dropped: too many waited" example:"delivered"`
+	RetryAt  *string `json:"retry_at,omitempty" format:"date-time" doc:"When the event is tried again; only of the newest delivery, and only where the operator has asked for retries" example:"2026-05-01T10:05:05.000Z"`
+	GivenUp  bool    `json:"given_up,omitempty" doc:"It is not tried again, although the operator has asked for retries: the time for that is over, or the webhook has answered 410" example:"false"`
 }
 
 // History is one page of the ended sessions.
@@ -94,7 +96,10 @@ func AttemptOf(a *lanes.Attempt) *Attempt {
 		return nil
 	}
 	view := &Attempt{
-		At: endpoint.Stamp(a.At), Error: endpoint.Optional(a.Error), Duration: a.Duration.Milliseconds(), Outcome: a.Outcome(),
+		At: endpoint.Stamp(a.At), Error: endpoint.Optional(a.Error), Duration: a.Duration.Milliseconds(), Outcome: a.Outcome(), GivenUp: a.GivenUp,
+	}
+	if !a.RetryAt.IsZero() {
+		view.RetryAt = new(endpoint.Stamp(a.RetryAt))
 	}
 	switch {
 	case a.Error == lanes.UnderWay: // a program that does not know the outcome takes an attempt without an error for a delivery

@@ -98,11 +98,11 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 					"`Event` of `GET /events` as its `data`, with `attempt` as it was then. A comment comes every 15 seconds in between. A browser's "+
 					"`EventSource` connects again by itself and sends `Last-Event-ID`, which counts more than `after`."),
 			endpoint.Command("POST", EventsPath+"/{cursor}/redeliver", 204, "Have an event sent to the webhook again",
-				readCursorOfPath, h.redeliverOne, endpoint.NoBody, commandCodes("event_not_found", "not_redeliverable", "webhook_not_configured")...).
+				readCursorOfPath, h.redeliverOne, endpoint.NoBody, commandCodes("event_not_found", "not_redeliverable", "webhook_not_configured", "webhook_gone")...).
 				Describe("The same body under the same `webhook-id`, with a new `webhook-timestamp` and signature, behind the events that happen "+
 					"now. A `purchaseRequest` is never sent again. What came of each delivery is in `attempts` of the event."),
 			endpoint.Command("POST", EventsPath+"/redeliver", 202, "Have the events of a part of the log sent to the webhook again",
-				readSelection, h.redeliver, showRedelivery, commandCodes("webhook_not_configured")...).
+				readSelection, h.redeliver, showRedelivery, commandCodes("webhook_not_configured", "webhook_gone")...).
 				Describe("In the order of the log per lane. One request looks at 10,000 events at most: with `next` in the answer there are more, "+
 					"behind that cursor. Purchases, and events whose delivery has not ended, are left out."),
 			endpoint.Handle("GET", "/history", 200, "The ended sessions behind a cursor, in the order in which they ended",

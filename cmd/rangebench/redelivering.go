@@ -123,8 +123,8 @@ type timedWebhook struct {
 }
 
 // Attempt makes the attempt.
-func (w *timedWebhook) Attempt(ctx context.Context, event lanes.Event) (lanes.Attempt, lanes.Answer) {
-	attempt, answer := w.Webhook.Attempt(ctx, event)
+func (w *timedWebhook) Attempt(ctx context.Context, event lanes.Event, late bool) (lanes.Attempt, lanes.Answer) {
+	attempt, answer := w.Webhook.Attempt(ctx, event, late)
 	took := time.Since(event.At)
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -100,6 +100,9 @@ func (s *service) buildRange(
 			return nil, err
 		}
 		built.settings.Delivery = actors.Delivery{Slots: w.Concurrency, Queue: w.Queue}
+		if w.Retry != nil {
+			built.settings.Retry = lanes.RetryPolicy{For: w.Retry.For}
+		}
 	}
 	if p := r.Products; p != nil {
 		if old != nil && reflect.DeepEqual(old.config.Products, p) {
@@ -128,7 +131,7 @@ func (s *service) webhookClient(id uuid.UUID, w *config.Webhook, guarded bool) (
 	return webhook.New(webhook.Settings{
 		Range: id, URL: w.URL, Secrets: secrets, Timeout: w.Timeout, Version: productVersion(buildVersion()),
 		Transport: onFirstRequest(func() http.RoundTripper {
-			return egress.Transport(guarded, w.Concurrency+actors.PurchaseSlots+actors.SimulationSlots)
+			return egress.Transport(guarded, w.Concurrency+actors.ResendSlots+actors.PurchaseSlots+actors.SimulationSlots)
 		}),
 		Now:     func() time.Time { return s.clock.Now().Wall },
 		Metrics: s.webhooks,

@@ -242,6 +242,7 @@ func (s *service) reload(ctx context.Context, who string, force bool) (api.Reloa
 	if err != nil {
 		return api.Reloaded{}, err
 	}
+	s.gateway.ResumeDeliveries()
 	return s.reloaded(d), nil
 }
 

@@ -43,7 +43,7 @@ export class Deliveries {
     if (again) {
       return element("span.badge.plain", {}, icon("hourglass"), t("deliveries.waits_again"));
     }
-    const badge = this.#outcome(attempt);
+    const badge = element("span", {}, this.#outcome(attempt), ...this.#next(attempt));
     return attempts > 1 ? element("span", {}, badge, " ", t("deliveries.attempts", { n: t.number(attempts) })) : badge;
   }
 
@@ -59,6 +59,15 @@ export class Deliveries {
       return element("span.badge.good", {}, icon("check"), String(attempt.status));
     }
     return element("span.badge.danger", {}, icon("alert"), [attempt.status, attempt.error].filter(Boolean).join(": ") || t("deliveries.failed"));
+  }
+
+  // next returns what follows from a failed delivery, where events are tried again.
+  #next(attempt) {
+    const { t } = this.#client;
+    if (attempt?.retry_at) {
+      return [" ", element("span.badge.plain", {}, icon("hourglass"), t("deliveries.retry_at", { when: t.moment(attempt.retry_at) }))];
+    }
+    return attempt?.given_up ? [" ", element("span.badge.danger", {}, icon("alert"), t("deliveries.given_up"))] : [];
   }
 
   // again returns the button that has the event sent again, where it may be.

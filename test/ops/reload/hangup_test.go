@@ -56,6 +56,28 @@ func TestAHangUpDuringTheStartEndsNothing(t *testing.T) {
 	require.EqualValues(t, 1, g.Metrics().Sum("rangegate_config_last_reload_successful"))
 }
 
+// A webhook that has answered 410 gets nothing, until the operator reloads: also a configuration in which nothing has changed.
+func TestAWebhookThatIsGoneUntilAReload(t *testing.T) {
+	receiver := support.NewReceiver(t)
+	receiver.Respond(support.Reply(http.StatusGone, ""))
+	g := support.NewConfig(t, support.Lanes(1, 1), receiver.Setting("retry: {for: 1h}")).Serve(t)
+	pos := g.POS()
+	session := pos.Sell(1, 30)
+	g.WaitLogged("the webhook has answered 410")
+	pos.Command(session, "/pause")
+	require.Equal(t, "webhook_gone", pos.Expect(409, "POST", "/events/1/redeliver", "").Code())
+	require.EqualValues(t, 1, g.Metrics().Sum("rangegate_webhook_gone"))
+	require.Len(t, receiver.Arrived(), 1)
+
+	receiver.Respond(support.Accept)
+	g.Signal(syscall.SIGHUP)
+	g.WaitLogged("is called again")
+	pos.Command(session, "/resume")
+	support.Eventually(t, "the event after the reload arrives", func() bool { return len(receiver.Arrived()) == 2 })
+	pos.Expect(202, "POST", "/events/redeliver", `{"after":"0","until":"3"}`)
+	support.Eventually(t, "so does what it missed, when it is asked for", func() bool { return len(receiver.Arrived()) == 5 })
+}
+
 // A range is taken away by force while its webhook answers nothing, and the operator does not wait for it. It is gone all the
 // same, for good: the next start finds nothing of it that somebody would have to see to.
 func TestAnOperatorWhoHangsUpStopsNoReloadHalfWay(t *testing.T) {

@@ -1,0 +1,179 @@
+package actors
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"rangegate/lanes"
+)
+
+// Events are sent again because their first attempt failed and the range has a lanes.RetryPolicy (retryschedule.go), or because somebody asked
+// for it (redeliver.go). Both go through here at one pace, so that a receiver that is back is not flooded, and on a slot of their own, so that
+// no event that happens now waits for them.
+const (
+	// resendSize events at most are sent again at a time, one after the other, and the next ones resendInterval after that: they are in no
+	// hurry, and each costs the machine as much as one that happens now.
+	resendSize     = 25
+	resendInterval = 100 * time.Millisecond
+	// ResendSlots is how many of them are under way.
+	ResendSlots = 1
+	// retryRead is the time before records are read again that could not be read.
+	retryRead = 10 * time.Second
+)
+
+// resendQueue is the events that somebody wants sent again, in the order of the requests. Only the events actor uses it.
+type resendQueue struct {
+	waiting []*lanes.Logged
+	known   map[uint64]struct{} // cursors of those that wait, and of those in the batch under way
+	running bool                // a batch is under way, of these events or of retries
+	paused  bool                // until resume comes
+}
+
+// The messages about it. life is the instance of the actor that a message belongs to.
+type (
+	resume struct{ life *eventsActor }
+	resent struct {
+		life    *eventsActor
+		batch   []*lanes.Logged
+		settled []uint64 // events that no later one waits for any more
+	}
+)
+
+// add queues an event. One that is queued already is ignored.
+func (q *resendQueue) add(event lanes.Logged) {
+	if _, found := q.known[event.Cursor]; !found {
+		q.known[event.Cursor] = struct{}{}
+		q.waiting = append(q.waiting, &event)
+	}
+}
+
+// take takes out at most n of the first events that may go. One that may not keeps those behind it that have its lane or its session.
+func (q *resendQueue) take(n int, mayGo func(lanes.Event) bool) (batch []*lanes.Logged) {
+	kept, behind := []*lanes.Logged{}, map[uuid.UUID]bool{}
+	for i, e := range q.waiting {
+		if len(batch) == n {
+			kept = append(kept, q.waiting[i:]...)
+			break
+		}
+		if behind[e.Event.Lane] || behind[e.Event.Session] || !mayGo(e.Event) {
+			behind[e.Event.Lane], behind[e.Event.Session] = true, true
+			kept = append(kept, e)
+			continue
+		}
+		batch = append(batch, e)
+	}
+	q.waiting = kept
+	return batch
+}
+
+func (q *resendQueue) finish(batch []*lanes.Logged) {
+	q.running = false
+	for _, e := range batch {
+		delete(q.known, e.Cursor)
+	}
+}
+
+// resend begins the next batch, in a goroutine, if no other one is under way or was a moment ago. Retries that are due go first. Events that
+// somebody asked for wait while their lane or session has one that happens now.
+func (e *eventsActor) resend() {
+	q, r, self, now := &e.again, e.r, e.self, e.r.clock.Now().Wall
+	if due := r.retries.nextDue(); !e.begun || q.running || q.paused || len(q.waiting) == 0 && (due.IsZero() || due.After(now)) {
+		return
+	}
+	q.paused = true
+	time.AfterFunc(resendInterval, func() { r.send(self, &resume{e}) })
+	if !r.deliverySlots.TryAcquire(1) {
+		return
+	}
+	retries := r.retries.take(now, resendSize)
+	batch := q.take(resendSize-len(retries), func(event lanes.Event) bool {
+		return e.queue.newest[event.Lane] == nil && e.queue.newest[event.Session] == nil
+	})
+	if len(retries)+len(batch) == 0 {
+		r.deliverySlots.Release(1)
+		return
+	}
+	q.running = true
+	go func() {
+		settled := r.sendAgain(append(r.readRetries(retries), batch...))
+		r.deliverySlots.Release(1)
+		r.send(self, &resent{e, batch, settled})
+	}()
+}
+
+// readRetries returns the records of events that are due. Those that cannot be read are due again later. One that the log does not have any
+// more, because it was trimmed or because the store has lost it, is given up.
+func (r *Range) readRetries(cursors []uint64) (events []*lanes.Logged) {
+	var page []lanes.Logged
+	for i, cursor := range cursors {
+		if len(page) == 0 || page[len(page)-1].Cursor < cursor {
+			var err error
+			if page, err = r.store.Events(r.life, r.id, cursor-1, len(cursors)); err != nil {
+				_ = r.readFailed(r.life, err) // it logs the error
+				r.retries.addAgain(cursors[i:], r.clock.Now().Wall.Add(retryRead))
+				return events
+			}
+		}
+		at, found := slices.BinarySearchFunc(page, cursor, func(e lanes.Logged, cursor uint64) int { return cmp.Compare(e.Cursor, cursor) })
+		switch {
+		case !found:
+			r.metrics.GivenUp.Inc()
+			r.retries.settle(cursor)
+			r.log.Warn().Uint64("cursor", cursor).Msg("an event that awaited its retry is not in the event log any more; it is given up")
+		case page[at].AwaitsRetry():
+			events = append(events, &page[at])
+		}
+	}
+	return events
+}
+
+// sendAgain sends events one after the other, and saves what came of them, several in one write. Nothing is saved before: after a crash those
+// without an outcome are sent once more. While the range stops they stay pending. It returns the events that are final.
+func (r *Range) sendAgain(batch []*lanes.Logged) (settled []uint64) {
+	var sent []lanes.Logged
+	saved := r.clock.Now()
+	for _, e := range batch {
+		if r.life.Err() != nil {
+			break
+		}
+		event, retried := *e, e.AwaitsRetry()
+		if !retried && !r.committer.IsUnattempted(e.Cursor) {
+			continue
+		}
+		if retried && (!r.settings().Retry.Enabled() || r.whyNotSent() != "") {
+			event.Attempt = new(*e.Attempt)
+			event.Attempt.RetryAt, event.Attempt.GivenUp = time.Time{}, true
+			r.metrics.GivenUp.Inc()
+			r.logOutcome(event)
+		} else {
+			event = e.Reopened()
+			late := r.settings().Retry.Enabled() && event.Late(r.clock.Now().Wall)
+			attempt, answer := r.attempt(event.Event, late)
+			if r.life.Err() != nil && attempt.Error != "" { // it was given up
+				break
+			}
+			event.Attempt = &attempt
+			event = r.decide(event, answer)
+			if retried {
+				r.metrics.Retried.WithLabelValues(attempt.Outcome()).Inc()
+			} else {
+				r.metrics.Redelivered.WithLabelValues(attempt.Outcome()).Inc()
+			}
+			r.logOutcome(event)
+		}
+		sent = append(sent, event)
+		if !event.AwaitsRetry() {
+			r.retries.settle(event.Cursor)
+			settled = append(settled, event.Cursor)
+		}
+		if now := r.clock.Now(); now.Since(saved) >= resendInterval {
+			r.saveOutcomes(sent)
+			sent, saved = nil, now
+		}
+	}
+	r.saveOutcomes(sent)
+	return settled
+}

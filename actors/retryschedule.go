@@ -1,0 +1,168 @@
+package actors
+
+import (
+	"cmp"
+	"container/heap"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"rangegate/lanes"
+)
+
+// maxRetries is how many events of a range may await their retry: 16 bytes each. One more is given up.
+const maxRetries = 50_000
+
+// retrySchedule is the events of a range that await their retry. Of each it has the cursor and when it is due: the record is in the store. It
+// outlives the events actor. Its methods may be called from any goroutine, and do not block.
+type retrySchedule struct {
+	mu   sync.Mutex
+	due  dueEvents
+	held map[uint64]heldBack // by the cursor of the event that later ones wait for
+}
+
+// heldBack is what waits for an event that failed less than lanes.OrderKeptFor ago.
+type heldBack struct {
+	lane, session uuid.UUID
+	until         time.Time
+}
+
+// newRetrySchedule begins with the events that were loaded.
+func newRetrySchedule(pending []lanes.Logged, now time.Time) *retrySchedule {
+	s := &retrySchedule{held: map[uint64]heldBack{}}
+	for _, event := range pending {
+		if event.AwaitsRetry() {
+			s.add(event, now)
+		}
+	}
+	return s
+}
+
+// add schedules a saved event that awaits its retry.
+func (s *retrySchedule) add(event lanes.Logged, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	heap.Push(&s.due, dueEvent{dueSecond(event.Attempt.RetryAt), event.Cursor})
+	if until := event.HoldsUntil(); until.After(now) || len(event.Earlier) == 0 { // after its first attempt it holds others, however late that is saved
+		s.held[event.Cursor] = heldBack{event.Event.Lane, event.Event.Session, until}
+	}
+}
+
+// addAgain schedules events that were taken and could not be tried.
+func (s *retrySchedule) addAgain(cursors []uint64, at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, cursor := range cursors {
+		heap.Push(&s.due, dueEvent{dueSecond(at), cursor})
+	}
+}
+
+// take takes out at most n events that are due, in the order of the log.
+func (s *retrySchedule) take(now time.Time, n int) (cursors []uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(cursors) < n && len(s.due) > 0 && s.due[0].at <= now.Unix() {
+		cursors = append(cursors, heap.Pop(&s.due).(dueEvent).cursor)
+	}
+	slices.Sort(cursors)
+	return cursors
+}
+
+// hasten makes those of the events due now that wait.
+func (s *retrySchedule) hasten(cursors []uint64, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	slices.Sort(cursors)
+	for i := range s.due {
+		if _, found := slices.BinarySearch(cursors, s.due[i].cursor); found {
+			s.due[i].at = min(s.due[i].at, now.Unix())
+		}
+	}
+	heap.Init(&s.due)
+}
+
+// holding returns the events that later ones wait for.
+func (s *retrySchedule) holding() map[uint64]heldBack {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.held)
+}
+
+// settle ends the waiting for an event that is final.
+func (s *retrySchedule) settle(cursor uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.held, cursor)
+}
+
+// release returns the events that others have waited for long enough.
+func (s *retrySchedule) release(now time.Time) (cursors []uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for cursor, h := range s.held {
+		if !now.Before(h.until) {
+			cursors = append(cursors, cursor)
+			delete(s.held, cursor)
+		}
+	}
+	return cursors
+}
+
+// nextDue returns when the next event is due, and nextRelease when release has something to return; zero for never.
+func (s *retrySchedule) nextDue() (at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.due) > 0 {
+		at = time.Unix(s.due[0].at, 0)
+	}
+	return at
+}
+
+func (s *retrySchedule) nextRelease() (at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.held {
+		if at.IsZero() || h.until.Before(at) {
+			at = h.until
+		}
+	}
+	return at
+}
+
+// count returns how many events await their retry, those under way not included.
+func (s *retrySchedule) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.due)
+}
+
+// dueEvent is an event that awaits its retry, due at that time in Unix seconds.
+type dueEvent struct {
+	at     int64
+	cursor uint64
+}
+
+// dueSecond rounds up to a second: what the ranges of a gateway try at a time shares a flush of the store.
+func dueSecond(at time.Time) int64 { return at.Add(time.Second - 1).Unix() }
+
+// dueEvents is a heap.Interface: the first is due first.
+type dueEvents []dueEvent
+
+func (d dueEvents) Len() int { return len(d) }
+func (d dueEvents) Less(i, j int) bool {
+	return cmp.Or(cmp.Compare(d[i].at, d[j].at), cmp.Compare(d[i].cursor, d[j].cursor)) < 0
+}
+func (d dueEvents) Swap(i, j int) { d[i], d[j] = d[j], d[i] }
+
+// Push implements heap.Interface.
+func (d *dueEvents) Push(e any) { *d = append(*d, e.(dueEvent)) }
+
+// Pop implements heap.Interface.
+func (d *dueEvents) Pop() any {
+	last := (*d)[len(*d)-1]
+	*d = (*d)[:len(*d)-1]
+	return last
+}
