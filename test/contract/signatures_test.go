@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -93,6 +94,37 @@ func TestRedeliveredRequestsAreVerified(t *testing.T) {
 		all = append(all, delivery{Secret: first, Headers: headers, Body: arrived[again].Body})
 	}
 	require.Equal(t, []string{"", ""}, verdicts(t, all))
+}
+
+// A request that is tried again has the body and the id of the first one, and a timestamp and a signature of its own.
+func TestRetriedRequestsAreVerified(t *testing.T) {
+	module(t, "standardwebhooks/package.json")
+	webhook := support.NewUnverifiedReceiver(t)
+	webhook.Respond(func(_ support.Arrival, w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
+	setting := fmt.Sprintf("webhook: {url: %q, secrets: [%s, %s], retry: {for: 1h}}", webhook.URL+"/webhook", first, second)
+	pos := support.NewConfig(t, support.Lanes(1, 1), setting).Serve(t).POS()
+	pos.Sell(1, soldMinutes)
+	support.Eventually(t, "the first event is tried again", func() bool { return len(webhook.Arrived()) == 2 })
+	webhook.Respond(support.Accept)
+	support.Eventually(t, "both events have been taken", func() bool { return len(webhook.Arrived()) >= 4 })
+	arrived := webhook.Arrived()
+	var all []delivery
+	for _, again := range arrived[:3] {
+		require.Equal(t, arrived[0].Body, again.Body)
+		require.Equal(t, arrived[0].Header.Get("webhook-id"), again.Header.Get("webhook-id"))
+		headers := map[string]string{}
+		for name := range again.Header {
+			headers[strings.ToLower(name)] = again.Header.Get(name)
+		}
+		all = append(all, delivery{Secret: first, Headers: headers, Body: again.Body}, delivery{Secret: second, Headers: headers, Body: again.Body})
+	}
+	require.Len(t, map[string]bool{
+		arrived[0].Header.Get("webhook-signature"): true, arrived[1].Header.Get("webhook-signature"): true, arrived[2].Header.Get("webhook-signature"): true,
+	}, 3, "each is signed for its own time")
+	require.Equal(t, []string{"", "", "", "", "", ""}, verdicts(t, all))
 }
 
 // delivered sells a session, in which a customer buys something, pauses, resumes and stops it, and is what the webhook
