@@ -42,7 +42,7 @@ var experiments = []experiment{
 	getOne, getList,
 	ceasefireSmall, ceasefireLarge,
 	redial,
-	deliveries, redelivering, eventStreams,
+	deliveries, redelivering, retrying, eventStreams,
 	memory,
 	startUp,
 	growth, manyRanges,
