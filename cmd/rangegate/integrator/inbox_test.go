@@ -16,7 +16,16 @@ func TestAnEventIsListed(t *testing.T) {
 	require.Equal(t, `[{"number":1,"at":"2026-05-01T12:00:00Z","event":"purchaseRequest",`+
 		`"session_id":"7d1c8a9e-0000-4000-8000-000000000001","lane_id":"44444444-4444-4444-8444-000000000007",`+
 		`"items":[{"id":"9mm-box-50","qty":2},{"id":"time","qty":30}],"range_id":"11111111-1111-4111-8111-111111111111",`+
-		`"webhook_id":"msg_1","signature":"right","answer":"accept","status":200,"reason":"","again_of":0,"known":false}]`, jsonOf(r.arrived()))
+		`"webhook_id":"msg_1","signature":"right","answer":"accept","status":200,"reason":"","again_of":0,"known":false,"late":false}]`, jsonOf(r.arrived()))
+}
+
+func TestALateEventIsShownAsLate(t *testing.T) {
+	r := newFixture(t, secret)
+	request := r.signed(started, time.Now(), secret)
+	request.Header.Set("webhook-late", "true")
+	status, _ := r.send(request)
+	require.Equal(t, http.StatusNoContent, status)
+	require.True(t, r.arrived()[0].Late)
 }
 
 func TestTheSignatureIsChecked(t *testing.T) {

@@ -171,6 +171,7 @@ type Arrival struct {
 	Reason    string    `json:"reason"`   // of a rejection, else empty
 	AgainOf   int       `json:"again_of"` // the kept arrival before it with the same webhook-id; 0: there is none
 	Known     bool      `json:"known"`    // an earlier arrival with this webhook-id was accepted: there is nothing left to do
+	Late      bool      `json:"late"`     // it carries webhook-late: later events of its lane have gone before it
 }
 
 // Item is a product with its quantity in a purchaseRequest.
@@ -200,7 +201,7 @@ const (
 func (in *Integrator) read(body []byte, header http.Header) Arrival {
 	a := Arrival{
 		At: in.settings.Now().UTC(), Items: []Item{}, Range: shorten(header.Get("range-id")),
-		WebhookID: shorten(header.Get("webhook-id")), Signature: in.checkSignature(body, header),
+		WebhookID: shorten(header.Get("webhook-id")), Signature: in.checkSignature(body, header), Late: header.Get("webhook-late") == "true",
 	}
 	var event struct {
 		Event   string `json:"event"`

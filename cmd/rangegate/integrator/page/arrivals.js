@@ -83,6 +83,9 @@ function row(a) {
       ? `↻ Sent again: the same webhook-id as ${a.again_of}, which was accepted. A POS does nothing twice.`
       : `↻ Sent again: the same webhook-id as ${a.again_of}, which was not accepted.`));
   }
+  if (a.late) {
+    line.append(element("p", "again", "⧖ Late: later events of this lane have gone before it (webhook-late)."));
+  }
   const facts = element("p", "facts");
   const signature = element("span", "signature", signatures[a.signature] ?? a.signature);
   signature.dataset.signature = a.signature;
