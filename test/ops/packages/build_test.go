@@ -128,6 +128,8 @@ func TestWhatAPackageHas(t *testing.T) {
 		for _, page := range pages {
 			require.Contains(t, contents, "./usr/share/doc/rangegate/docs/"+filepath.Base(page)+"\n")
 		}
+		require.Contains(t, contents, "./usr/share/doc/rangegate/docs/clients/python/rangegate.py\n")
+		require.False(t, strings.Contains(contents, "node_modules"), "it has packages of npm")
 		require.NotRegexp(t, `(?m)^.{5}w|^.{8}w`, contents, "others may write")
 		require.Equal(t, "rangegate\n"+after+"\n"+arch+"\n", values(ask("--field", deb(after, arch), "Package", "Version", "Architecture")))
 		require.Equal(t, "/etc/rangegate/rangegate.yaml", strings.TrimSpace(ask("--info", deb(after, arch), "conffiles")))
