@@ -52,6 +52,10 @@ func withLanes(n int) option {
 
 func withGrace(grace time.Duration) option { return func(f *fixture) { f.settings.Grace = grace } }
 
+func withClearing(after time.Duration, first bool) option {
+	return func(f *fixture) { f.settings.Layout.ClearAfter, f.settings.Layout.ClearFirst = after, first }
+}
+
 func withWebhook(w Webhook) option { return func(f *fixture) { f.settings.Webhook = w } }
 
 func withDriver(d link.Driver) option { return func(f *fixture) { f.settings.Driver = d } }

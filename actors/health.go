@@ -21,6 +21,7 @@ func (r *Range) Health() lanes.Health {
 		Links: links, Lanes: unwell, Insecure: r.settings().InsecureLinks,
 		Writable: r.committer.Writable(), Unsaved: r.committer.Backlog().Writes,
 		Waiting: int(r.eventsWaiting.Load()), LateP99: r.lateness.P99(now), Restarts: r.restarts.all(),
+		Uncleared: r.board.Statistics(now, r.Holds()).Uncleared,
 	}
 }
 
@@ -93,6 +94,8 @@ var (
 		"a second after a hold began: look at each of them.")
 	parkedDesc = rangeDesc("lanes_parked", "Lanes that panicked more than 5 times in a minute: held, not for sale, tried again after a minute. "+
 		"Normal is 0; anything else is a defect of the gateway.")
+	unclearedDesc = rangeDesc("lanes_not_clear", "Lanes whose session's time is up, and of which nobody has said that they are clear. Normal is "+
+		"some, for clear_after at most.")
 	sessionsDesc = rangeDesc("sessions", "Active sessions by phase: waiting (the customer has not entered), running, paused.", "phase")
 	linksDesc    = rangeDesc("links", "Lanes by how the link to their hardware stands: up, down (cannot be reached), faulty (the controller is there and "+
 		"not in order). Normal is all up.", "state")
@@ -133,7 +136,8 @@ func rangeDesc(name, help string, labels ...string) *prometheus.Desc {
 // Describe implements prometheus.Collector.
 func (g rangeGauges) Describe(to chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
-		lanesDesc, notUsableDesc, heldDesc, unconfirmedDesc, parkedDesc, sessionsDesc, linksDesc, insecureDesc, holdStartedDesc, lanesUnsavedDesc,
+		lanesDesc, notUsableDesc, heldDesc, unconfirmedDesc, parkedDesc, unclearedDesc, sessionsDesc, linksDesc, insecureDesc,
+		holdStartedDesc, lanesUnsavedDesc,
 		keysDesc, writesUnsavedDesc, storeAwayDesc, lastFlushDesc, eventsWaitingDesc, oldestEventDesc, purchasesPendingDesc, purchasesUnresolvedDesc,
 		helpCallsDesc, oldestHelpCallDesc, eventsRetryingDesc, webhookGoneDesc,
 	} {
@@ -158,12 +162,13 @@ type scrape struct {
 
 func (s scrape) collect(r *Range) {
 	holds := r.Holds()
-	lanesNow := r.board.Statistics(holds)
+	lanesNow := r.board.Statistics(r.clock.Now(), holds)
 	s.count(lanesDesc, lanesNow.Lanes)
 	s.count(notUsableDesc, lanesNow.NotUsable)
 	s.count(heldDesc, lanesNow.Held)
 	s.count(unconfirmedDesc, lanesNow.Unconfirmed)
 	s.count(parkedDesc, lanesNow.Parked)
+	s.count(unclearedDesc, lanesNow.Uncleared)
 	for phase, n := range lanesNow.Sessions {
 		s.count(sessionsDesc, n, string(phase))
 	}

@@ -470,6 +470,7 @@ func (l *laneActor) swap(lane lanes.Lane, other *lanes.Lane) {
 	settings := l.r.settings()
 	place, _ := settings.place(l.id)
 	lane.Accessible, lane.Purchasing = place.Accessible, settings.Layout.Purchasing
+	lane.ClearAfter, lane.ClearFirst = settings.Layout.ClearAfter, settings.Layout.ClearFirst
 	lane.Usable, lane.Reserved = l.link.notUsable == "" && lane.Fault == "", l.ticket != nil
 	fault := l.lane.Fault
 	l.lane = lane

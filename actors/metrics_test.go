@@ -13,7 +13,7 @@ import (
 )
 
 var laneGauges = []string{
-	"lanes", "lanes_not_usable", "lanes_held", "lanes_hold_unconfirmed", "lanes_parked", "sessions", "links", "lanes_link_insecure", "purchases_pending",
+	"lanes", "lanes_not_usable", "lanes_held", "lanes_hold_unconfirmed", "lanes_parked", "lanes_not_clear", "sessions", "links", "lanes_link_insecure", "purchases_pending",
 	"purchases_unresolved",
 }
 
@@ -29,7 +29,7 @@ func TestTheGaugesOfARange(t *testing.T) {
 		f.controller(5).Cut(errNoAnswer)
 		f.advance(time.Second)
 		require.Equal(t, map[string]float64{
-			"lanes": 7, "lanes_not_usable": 1, "lanes_held": 0, "lanes_hold_unconfirmed": 0, "lanes_parked": 0, "lanes_link_insecure": 0,
+			"lanes": 7, "lanes_not_usable": 1, "lanes_held": 0, "lanes_hold_unconfirmed": 0, "lanes_parked": 0, "lanes_not_clear": 0, "lanes_link_insecure": 0,
 			"sessions waiting": 1, "sessions running": 2, "sessions paused": 1,
 			"links up": 5, "links down": 1, "links faulty": 1,
 			"purchases_pending": 0, "purchases_unresolved": 0,

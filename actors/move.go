@@ -73,7 +73,7 @@ func (t *ticket) expire() {
 
 // reserve answers. A lane whose state is about to change is no destination.
 func (l *laneActor) reserve(m *reserve) {
-	lane, err := l.lane.Reserve(m.by)
+	lane, err := l.lane.Reserve(l.now, m.by)
 	switch {
 	case l.parked:
 		err = lanes.ErrLaneNotUsable

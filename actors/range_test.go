@@ -224,6 +224,68 @@ func TestAHitWithoutASessionIsNotedByStaff(t *testing.T) {
 	})
 }
 
+// The time of a session is up, and its customer may still be there: staff or the controller say when the lane is clear, and it counts as
+// clear after a while. A crash forgets none of it.
+func TestALaneIsClearedAfterItsTime(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		toClear := func(i int) time.Duration { return f.Lanes()[i].Lane.ToClear(f.clock.Now()) }
+		uncleared := func() float64 { return f.gaugeValues("lanes_not_clear")["lanes_not_clear"] }
+		for i := range 3 {
+			f.create(i, 1)
+		}
+		stopped := f.create(3, 1)
+		require.Zero(t, toClear(0))
+		f.stop(stopped)
+		f.advance(time.Minute + 20*time.Second)
+		for i := range 3 {
+			require.Equal(t, 100*time.Second, toClear(i))
+		}
+		require.Zero(t, toClear(3), "whoever stops a session knows that it has ended")
+		require.Equal(t, 3, f.Health().Uncleared)
+		f.kill()
+		f.start()
+		synctest.Wait()
+		require.Equal(t, 3.0, uncleared())
+
+		f.staffLaneCommand(0, lanes.Cleared{})
+		f.controller(1).Leave()
+		synctest.Wait()
+		require.Zero(t, toClear(0))
+		require.Zero(t, toClear(1))
+		require.Equal(t, []string{"cleared "}, f.actSummaries())
+		require.Equal(t, 1.0, uncleared())
+		f.restart()
+		require.Equal(t, 1, f.Health().Uncleared)
+		f.advance(100 * time.Second)
+		require.Zero(t, toClear(2))
+		require.Equal(t, 0.0, uncleared())
+	}, withLanes(4), withClearing(2*time.Minute, false))
+}
+
+// Where the range says so, the POS sells a lane only once it is clear. Staff may sell it, and a reload changes the rule.
+func TestALaneThatIsNotClearIsNotSoldByThePOS(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.create(0, 1)
+		session := f.create(1, 30)
+		f.advance(time.Minute)
+		require.ErrorIs(t, f.tryCreate(0, 30), lanes.ErrLaneNotClear)
+		require.ErrorIs(t, f.tryMove(session, 0), lanes.ErrLaneNotClear)
+		require.NoError(t, f.reload(false, func(s *Settings) { s.Layout.ClearFirst = false }))
+		f.stop(f.create(0, 30))
+		require.NoError(t, f.reload(false, func(s *Settings) { s.Layout.ClearFirst = true }))
+
+		f.create(0, 1)
+		f.advance(time.Minute)
+		require.ErrorIs(t, f.tryCreate(0, 30), lanes.ErrLaneNotClear)
+		sold, err := f.StaffCreate(f.requestContext(), "sam", f.laneID(0), f.newSale(1))
+		require.NoError(t, err)
+		require.Equal(t, f.laneID(0), sold.Lane)
+		f.advance(time.Minute)
+		f.staffLaneCommand(0, lanes.Cleared{})
+		f.move(session, 0)
+	}, withClearing(2*time.Minute, true))
+}
+
 // A purchase at the lane screen runs like one that the controller reports.
 func TestAPurchaseAtTheLaneScreen(t *testing.T) {
 	pos := &fakeWebhook{}

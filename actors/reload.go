@@ -481,7 +481,7 @@ func (a *rangeActor) exchange(ctx actor.Context, m *exchange) (gone []*actor.PID
 		case !found:
 			r.unready.add(place.ID)
 			a.spawn(ctx, place.ID)
-		case old != place, before.Layout.Purchasing != m.to.Layout.Purchasing:
+		case old != place, !before.Layout.SellsAs(m.to.Layout):
 			r.sendListed(place.ID, &replaced{})
 		}
 	}

@@ -211,9 +211,12 @@ type Range struct {
 	OnLinkLoss LinkLoss      `yaml:"on_link_loss"` // default run_out
 	LinkTLS    LinkTLS       `yaml:"link_tls,omitempty"`
 	LinkGrace  time.Duration `yaml:"link_grace"` // time for which a lane with a link that is down stays usable; default 30s
-	Webhook    *Webhook      `yaml:"webhook,omitempty"`
-	Products   *Products     `yaml:"products,omitempty"`
-	Staff      []Staff       `yaml:"staff,omitempty"`
+	// ClearAfter is how long after a session's end its lane counts as clear without anybody's word; default 2m.
+	ClearAfter      time.Duration `yaml:"clear_after"`
+	SellBeforeClear bool          `yaml:"sell_before_clear"` // the POS may sell a lane that is not clear; default true
+	Webhook         *Webhook      `yaml:"webhook,omitempty"`
+	Products        *Products     `yaml:"products,omitempty"`
+	Staff           []Staff       `yaml:"staff,omitempty"`
 	// ReleaseCeasefire is the least role that ends a ceasefire over the range on the control screen; default staff.
 	ReleaseCeasefire Role    `yaml:"release_ceasefire"`
 	Groups           []Group `yaml:"groups"` // at least one
@@ -420,6 +423,7 @@ func (r *Range) complete() {
 	}
 	r.OnLinkLoss = cmp.Or(r.OnLinkLoss, RunOut)
 	r.LinkGrace = cmp.Or(r.LinkGrace, 30*time.Second)
+	r.ClearAfter = cmp.Or(r.ClearAfter, 2*time.Minute)
 	r.ReleaseCeasefire = cmp.Or(r.ReleaseCeasefire, RoleStaff)
 	for i := range r.Staff {
 		r.Staff[i].Role = cmp.Or(r.Staff[i].Role, RoleStaff)

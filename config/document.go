@@ -78,8 +78,11 @@ func (d *document) value(n *yaml.Node, target reflect.Value, p path) bool {
 
 func (d *document) section(n *yaml.Node, target reflect.Value, p path) {
 	settings := sections[target.Type()]
-	if lane, ok := target.Addr().Interface().(*Lane); ok {
-		lane.Accessible = true // complete cannot tell false from left out
+	switch section := target.Addr().Interface().(type) { // complete cannot tell false from left out
+	case *Range:
+		section.SellBeforeClear = true
+	case *Lane:
+		section.Accessible = true
 	}
 	first := map[string]int{} // the line of each key
 	for i := 0; i+1 < len(n.Content) && !d.done(); i += 2 {

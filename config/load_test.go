@@ -97,6 +97,8 @@ ranges:
     on_link_loss: hold
     link_tls: {fingerprint: sha256:`+strings.Repeat("aB", 32)+`}
     link_grace: 1m30s
+    clear_after: 5m
+    sell_before_clear: false
     webhook: {url: "http://h/in", secrets: [whsec_c2VjcmV0], timeout: 3s, concurrency: 4, queue: 5, retry: {for: 30m}, allow_private: true}
     products: {url: "http://127.0.0.1:7070/pos", timeout: 2s, allow_private: true}
     staff: &staff [{name: sam, pin_hash: '$argon2id$v=19$m=65536,t=2,p=2$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu', role: officer}]
@@ -135,6 +137,9 @@ ranges:
 	assert.True(t, north.Purchasing)
 	assert.Equal(t, Hold, north.OnLinkLoss)
 	assert.True(t, north.InsecureLinks)
+	assert.Equal(t, 5*time.Minute, north.ClearAfter)
+	assert.False(t, north.SellBeforeClear)
+	assert.True(t, cfg.Ranges[1].SellBeforeClear, "unless it says otherwise")
 	pin, ok := north.LinkTLS.Pin()
 	assert.True(t, ok)
 	assert.Equal(t, byte(0xab), pin[31])
@@ -233,6 +238,8 @@ ranges:
     purchasing: false
     on_link_loss: run_out
     link_grace: 30s
+    clear_after: 2m0s
+    sell_before_clear: true
     release_ceasefire: staff
     groups:
       - id: 33333333-3333-4333-8333-000000000001

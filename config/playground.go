@@ -42,10 +42,12 @@ func Playground(lanes int, dataDir, address, integrator string) Config {
 		Name:       "Demo range",
 		Tokens:     []RangeToken{{Token: demoToken}},
 		Purchasing: true,
-		Webhook:    &Webhook{URL: integrator + "/webhook", Secrets: []Secret{PlaygroundSecret}},
-		Products:   &Products{URL: integrator},
-		Staff:      []Staff{{Name: PlaygroundStaff, PinHash: demoPINHash}},
-		Groups:     []Group{{numbered(demoGroup, 1), "Public"}, {numbered(demoGroup, 2), "Members"}},
+
+		SellBeforeClear: true,
+		Webhook:         &Webhook{URL: integrator + "/webhook", Secrets: []Secret{PlaygroundSecret}},
+		Products:        &Products{URL: integrator},
+		Staff:           []Staff{{Name: PlaygroundStaff, PinHash: demoPINHash}},
+		Groups:          []Group{{numbered(demoGroup, 1), "Public"}, {numbered(demoGroup, 2), "Members"}},
 	}
 	for i := range lanes {
 		bay := i/lanesInBay + 1

@@ -15,6 +15,7 @@ func TestThePlaygroundKeepsEveryRule(t *testing.T) {
 	}
 	assert.Error(t, Override(new(Playground(0, "data", "127.0.0.1:0", "http://127.0.0.1:7070")), nil))
 	assert.Error(t, Override(new(Playground(-1, "data", "127.0.0.1:0", "http://127.0.0.1:7070")), nil))
+	assert.True(t, Playground(1, "data", "127.0.0.1:8080", "http://127.0.0.1:7070").Ranges[0].SellBeforeClear, "as in a file")
 }
 
 func TestThePlaygroundIsTheSameInEveryRun(t *testing.T) {

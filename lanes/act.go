@@ -20,7 +20,7 @@ type Act struct {
 }
 
 // What they do, and the detail that it has. Of everything else on a lane the word is the command's name: pause, resume,
-// stop, help_coming, help_done, hit_noted.
+// stop, help_coming, help_done, hit_noted, cleared.
 const (
 	DidCreate = "create"       // the minutes that were sold: 30
 	DidStart  = "start"        // of a session whose customer had not entered
@@ -63,6 +63,10 @@ func Did(who string, at Instant, lane Lane, command Command, change Change) Act 
 		act.Session, act.Detail = uuid.Nil, cmd.Sale.String()
 	case HitNoted:
 		act.Session = uuid.Nil
+	case Cleared:
+		if lane.Uncleared != nil {
+			act.Session = lane.Uncleared.Session
+		}
 	case Clear:
 		act.What, act.Session, act.Detail = DidSettle, change.Settled.Session, "drop"
 		if cmd.Credit {

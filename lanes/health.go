@@ -16,6 +16,8 @@ type Health struct {
 	Waiting  int               // events that wait for their delivery
 	LateP99  time.Duration     // of the timers that ended sessions of late: 99 of 100 were not later
 	Restarts map[string]int    // actors of the range that were started again after a panic, by kind
+
+	Uncleared int // lanes whose session's time is up, and that are not clear
 }
 
 // LinkHealth is how a lane's link is doing.

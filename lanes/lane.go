@@ -24,6 +24,9 @@ type Lane struct {
 	Help  *HelpCall  `json:"help,omitempty"`
 	Stray *time.Time `json:"stray_hit,omitempty"`
 
+	// Uncleared is the end of the last session when its time was up, nil once the lane was said to be clear, or sold. See ToClear.
+	Uncleared *Uncleared `json:"uncleared,omitempty"`
+
 	// Open are purchases that staff have to see to: the unresolved ones, and those still pending whose session has ended.
 	// The list is a value as well: to change it is to make another.
 	Open []*Purchase `json:"open_purchases,omitempty"`
@@ -33,6 +36,9 @@ type Lane struct {
 	Usable     bool `json:"-"` // the hardware is in working order
 	Purchasing bool `json:"-"` // the range offers lane purchasing
 	Reserved   bool `json:"-"` // a session is about to move here
+
+	ClearAfter time.Duration `json:"-"` // after a session's end, when the lane counts as clear without anybody's word
+	ClearFirst bool          `json:"-"` // the POS sells it only when it is clear
 }
 
 // Log is how far the reports of the lane's controller have been taken in (LINK.md, Controller to gateway).
@@ -57,7 +63,7 @@ type Change struct {
 // Changes reports whether the change leaves anything of lane different, so that there is something to save.
 func (c Change) Changes(lane Lane) bool {
 	return c.Lane.Session != lane.Session || c.Lane.Held != lane.Held || c.Lane.Log != lane.Log || c.Lane.Fault != lane.Fault ||
-		c.Lane.Sale != lane.Sale || c.Lane.Help != lane.Help || c.Lane.Stray != lane.Stray ||
+		c.Lane.Sale != lane.Sale || c.Lane.Help != lane.Help || c.Lane.Stray != lane.Stray || c.Lane.Uncleared != lane.Uncleared ||
 		!slices.Equal(c.Lane.Open, lane.Open) || len(c.Events) > 0
 }
 

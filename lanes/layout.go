@@ -1,12 +1,18 @@
 package lanes
 
-import "github.com/google/uuid"
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
 
 // Layout is what a range is made of, in display order. It is a value: a reload makes another.
 type Layout struct {
 	Range      uuid.UUID
 	Name       string
-	Purchasing bool // the range offers lane purchasing
+	Purchasing bool          // the range offers lane purchasing
+	ClearAfter time.Duration // after a session's end, when its lane counts as clear without anybody's word
+	ClearFirst bool          // the POS sells a lane only when it is clear
 	Bays       []Bay
 	Groups     []Group
 	Lanes      []Place
@@ -38,6 +44,11 @@ type Owner struct {
 	Name    string // of the node
 	Address string // host:port for the other nodes
 	Epoch   uint64 // of its claim
+}
+
+// SellsAs reports whether both have the same rules for what is sold on their lanes.
+func (l Layout) SellsAs(other Layout) bool {
+	return l.Purchasing == other.Purchasing && l.ClearAfter == other.ClearAfter && l.ClearFirst == other.ClearFirst
 }
 
 // HasGroup reports whether the range has the access group.

@@ -27,7 +27,7 @@ func (cmd Move) decide(now Instant, c *Change) error {
 	}
 	c.addEvent(SessionModified, &s, to.ID, now)
 	s = c.underHold(s, to, now)
-	to.Session, to.Reserved = &s, false
+	to.Session, to.Reserved, to.Uncleared = &s, false, nil
 	c.Lane.Session, c.Lane.Help = nil, nil
 	for _, open := range c.Lane.Open { // what staff have to see to goes along
 		if open.Session == s.ID {
@@ -41,8 +41,8 @@ func (cmd Move) decide(now Instant, c *Change) error {
 }
 
 // Reserve keeps a free, accessible, usable lane for a session that is about to move to it: until the move is made or
-// dropped, nothing is created there and no other session moves there. Staff may use a lane that is closed for sale.
-func (l Lane) Reserve(by By) (Lane, error) {
+// dropped, nothing is created there and no other session moves there. Staff may use a lane that is closed for sale, or not clear.
+func (l Lane) Reserve(now Instant, by By) (Lane, error) {
 	switch {
 	case l.Session != nil || l.Reserved:
 		return l, ErrLaneOccupied
@@ -50,6 +50,8 @@ func (l Lane) Reserve(by By) (Lane, error) {
 		return l, ErrLaneNotAccessible
 	case !l.Usable:
 		return l, ErrLaneNotUsable
+	case l.awaitsClearing(now) && by != ByStaff:
+		return l, ErrLaneNotClear
 	}
 	l.Reserved = true
 	return l, nil

@@ -48,7 +48,7 @@ func TestPaidTimeIsKept(t *testing.T) {
 			"report": func(t *rapid.T) {
 				m.decide(t, lanes.Report{
 					Log:  lanes.Log{ID: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "log"), Seq: rapid.Uint64Range(1, 20).Draw(t, "seq")},
-					Kind: rapid.SampledFrom([]string{"entered", "help", "carrier_hit", "?"}).Draw(t, "kind"), Session: m.session(t), Age: m.age(t),
+					Kind: rapid.SampledFrom([]string{"entered", "help", "carrier_hit", "cleared", "?"}).Draw(t, "kind"), Session: m.session(t), Age: m.age(t),
 				})
 			},
 			"offer": func(t *rapid.T) {
@@ -57,6 +57,7 @@ func TestPaidTimeIsKept(t *testing.T) {
 			"call help":    func(t *rapid.T) { m.decide(t, lanes.CallHelp{}) },
 			"help coming":  func(t *rapid.T) { m.decide(t, lanes.HelpComing{}) },
 			"help done":    func(t *rapid.T) { m.decide(t, lanes.HelpDone{}) },
+			"cleared":      func(t *rapid.T) { m.decide(t, lanes.Cleared{}) },
 			"hit noted":    func(t *rapid.T) { m.decide(t, lanes.HitNoted{}) },
 			"make up":      func(t *rapid.T) { m.decide(t, lanes.MakeUp{Session: m.session(t), Give: rapid.Bool().Draw(t, "give")}) },
 			"move":         func(t *rapid.T) { m.move(t) },
@@ -86,7 +87,9 @@ type model struct {
 }
 
 func newModel() *model {
-	lane := func() lanes.Lane { return lanes.Lane{ID: uuid.New(), Accessible: true, Usable: true, Purchasing: true} }
+	lane := func() lanes.Lane {
+		return lanes.Lane{ID: uuid.New(), Accessible: true, Usable: true, Purchasing: true, ClearAfter: clearAfter, ClearFirst: true}
+	}
 	return &model{
 		now:  lanes.Instant{Wall: time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC), Mono: 100 * time.Hour},
 		lane: lane(), spare: lane(), ended: map[uuid.UUID]int{}, facts: map[uuid.UUID][]lanes.Kind{}, events: map[uuid.UUID]bool{},
@@ -165,6 +168,37 @@ func (m *model) follow(t *rapid.T, before lanes.Lane, change lanes.Change, comma
 		m.ran = 0
 	}
 	m.byCeasefire(t, before, command)
+	m.clearing(t, before, change, command)
+}
+
+// clearAfter is when the lanes of the model count as clear.
+const clearAfter = 20 * time.Minute
+
+// clearing checks that the end of the time, and nothing else, leaves a lane to be cleared, and who may say that it is clear, or sell it.
+func (m *model) clearing(t *rapid.T, before lanes.Lane, change lanes.Change, command lanes.Command) {
+	last := m.lane.Uncleared
+	switch cmd := command.(type) {
+	case lanes.Cleared:
+		require.Nil(t, last)
+	case lanes.Create:
+		require.True(t, cmd.ByStaff || before.ToClear(m.now) == 0, "the POS sells no lane that is not clear")
+	case lanes.Report:
+		if before.Uncleared != nil && last == nil {
+			require.Equal(t, lanes.ReportCleared, cmd.Kind)
+			require.Contains(t, []uuid.UUID{uuid.Nil, before.Uncleared.Session}, cmd.Session)
+			require.LessOrEqual(t, cmd.Age, m.now.Since(before.Uncleared.Since), "it is about what came after the end")
+		}
+	default:
+		require.True(t, before.Uncleared == nil || last == before.Uncleared, "%s is nobody's word that the lane is clear", command.Name())
+	}
+	if e := change.Ended; e != nil {
+		timeUp := e.Reason == lanes.Expired || e.Reason == lanes.Simulated
+		require.Equal(t, timeUp, last != nil)
+		if timeUp {
+			require.Equal(t, e.Session.ID, last.Session)
+			require.Equal(t, max(0, clearAfter-m.now.Since(last.Since)), m.lane.ToClear(m.now))
+		}
+	}
 }
 
 // byCeasefire checks that the end of a hold resumes what the hold paused, and nothing else.
@@ -177,7 +211,7 @@ func (m *model) byCeasefire(t *rapid.T, before lanes.Lane, command lanes.Command
 }
 
 func (m *model) move(t *rapid.T) {
-	reserved, err := m.spare.Reserve(lanes.ByStaff)
+	reserved, err := m.spare.Reserve(m.now, lanes.ByStaff)
 	if err != nil || m.lane.Session == nil || m.lane.Due(m.now) {
 		return
 	}
@@ -207,7 +241,8 @@ func (m *model) crash(t *rapid.T) {
 	} else if s != nil {
 		require.Equal(t, s.RanOn, lane.Session.RanOn)
 	}
-	lane.Accessible, lane.Usable, lane.Purchasing = true, true, true
+	require.Equal(t, m.lane.Uncleared, lane.Uncleared, "who has to leave the lane is not forgotten")
+	lane.Accessible, lane.Usable, lane.Purchasing, lane.ClearAfter, lane.ClearFirst = true, true, true, clearAfter, true
 	m.lane = lane
 }
 
@@ -217,6 +252,7 @@ func (m *model) check(t *rapid.T) {
 	_, deadline := m.lane.Deadline()
 	s := m.lane.Session
 	require.Equal(t, s != nil && s.Phase == lanes.Running, deadline, "a deadline exactly while running")
+	require.True(t, s == nil || m.lane.Uncleared == nil, "a lane that is sold is not to be cleared")
 	if s != nil {
 		require.LessOrEqual(t, s.RanOn, s.Used(m.now), "nothing ran on that did not run")
 		require.GreaterOrEqual(t, s.Remaining(m.now), time.Duration(0), "left is never negative")

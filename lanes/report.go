@@ -10,12 +10,13 @@ import (
 
 // What a lane's controller reports (LINK.md, Controller to gateway).
 const (
-	ReportEntered    = "entered"
-	ReportHelp       = "help"
-	ReportCarrierHit = "carrier_hit"
-	ReportPurchase   = "purchase"
-	ReportFault      = "fault"
-	ReportCleared    = "fault_cleared"
+	ReportEntered      = "entered"
+	ReportHelp         = "help"
+	ReportCarrierHit   = "carrier_hit"
+	ReportPurchase     = "purchase"
+	ReportFault        = "fault"
+	ReportFaultCleared = "fault_cleared"
+	ReportCleared      = "cleared"
 )
 
 // Report is something that happened on the lane, as its controller tells it. A report that was taken in before, and
@@ -23,7 +24,7 @@ const (
 // ended session never touches the next one.
 type Report struct {
 	Log      Log       // the controller's log and the report's number in it
-	Kind     string    // ReportEntered, ReportHelp, ReportCarrierHit, ReportPurchase
+	Kind     string    // one of those above
 	Session  uuid.UUID // uuid.Nil: about no session
 	Age      time.Duration
 	Purchase uuid.UUID // of a ReportPurchase: its id at the lane
@@ -58,8 +59,13 @@ func (r Report) decide(now Instant, c *Change) error {
 	if c.Lane.Log.ID == r.Log.ID {
 		c.Missing = r.Log.Seq - c.Lane.Log.Seq - 1
 	}
-	if r.Kind == ReportFault || r.Kind == ReportCleared {
+	switch r.Kind { // these are about the lane, whatever session is on it
+	case ReportFault, ReportFaultCleared:
 		c.Lane.Log, c.Lane.Fault = r.Log, r.fault()
+		return nil
+	case ReportCleared:
+		c.Lane.Log = r.Log
+		c.reportCleared(r, now)
 		return nil
 	}
 	s, err := c.sessionOn(r.Session)
@@ -90,7 +96,7 @@ func (r Report) decide(now Instant, c *Change) error {
 
 func (r Report) fault() string {
 	switch {
-	case r.Kind == ReportCleared:
+	case r.Kind == ReportFaultCleared:
 		return ""
 	case r.Detail == "":
 		return "no detail"

@@ -30,6 +30,8 @@ func (cmd Create) decide(now Instant, c *Change) error {
 		return ErrLaneNotAccessible
 	case !c.Lane.Usable:
 		return ErrLaneNotUsable
+	case c.Lane.awaitsClearing(now) && !cmd.ByStaff:
+		return ErrLaneNotClear
 	case cmd.Minutes < MinMinutes || cmd.Minutes > MaxMinutes:
 		return ErrDurationOutOfRange
 	}
@@ -38,6 +40,7 @@ func (cmd Create) decide(now Instant, c *Change) error {
 		ID: cmd.Session, Group: cmd.Group, Customer: cmd.Customer, Purchasing: cmd.Purchasing,
 		Sold: sold, Phase: Waiting, Left: sold, Since: now, Created: now, Correlation: cmd.Correlation,
 	}
+	c.Lane.Uncleared = nil // whoever sells it sends the next customer there
 	c.Events = make([]Event, 0, 2)
 	c.addEvent(SessionCreated, &s, c.Lane.ID, now)
 	if cmd.AutoStart {

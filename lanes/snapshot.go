@@ -79,6 +79,9 @@ func (s Snapshot) Restore(now, last Checkpoint) Lane {
 		released := carry(*lane.Released)
 		lane.Released = &released
 	}
+	if lane.Uncleared != nil {
+		lane.Uncleared = &Uncleared{lane.Uncleared.Session, carry(lane.Uncleared.Since)}
+	}
 	if lane.Session == nil {
 		return lane
 	}

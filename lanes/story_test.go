@@ -70,6 +70,7 @@ func (s *story) step(t *testing.T, d *datadriven.TestData) string {
 		lane := s.lanes[s.at]
 		lane.Accessible, lane.Usable = !d.HasArg("closed"), !d.HasArg("broken")
 		lane.Purchasing = !d.HasArg("without-purchasing")
+		lane.ClearAfter, lane.ClearFirst = s.duration(t, d, "clear-after"), d.HasArg("clear-first")
 		s.lanes[s.at] = lane
 		return s.describeLanes()
 	case "crash": // the gateway starts again from what is saved, on the same boot of the machine or another
@@ -155,7 +156,7 @@ func (s *story) command(t *testing.T, d *datadriven.TestData, lane lanes.Lane) (
 		d.ScanArgs(t, "to", &name)
 		to := s.lanes[name]
 		if name != s.at {
-			reserved, err := to.Reserve(issuer(d))
+			reserved, err := to.Reserve(s.now, issuer(d))
 			if err != nil {
 				return nil, err
 			}
@@ -219,6 +220,7 @@ func (s *story) crash(t *testing.T, d *datadriven.TestData) string {
 	now := lanes.Checkpoint{At: s.now, Boot: s.boot}
 	lane := snapshot.Restore(now, checkpoint).RanOn(checkpoint.Down(now), s.now)
 	lane.Accessible, lane.Usable, lane.Purchasing = before.Accessible, before.Usable, before.Purchasing
+	lane.ClearAfter, lane.ClearFirst = before.ClearAfter, before.ClearFirst
 	s.lanes[s.at] = lane
 	return s.describeLanes()
 }
@@ -276,7 +278,7 @@ func (s *story) describeLanes() string {
 	var out strings.Builder
 	for _, name := range []string{"1", "2"} {
 		lane := s.lanes[name]
-		if name == "2" && s.at == "1" && lane.Session == nil && !lane.Held && len(lane.Open) == 0 && describeForStaff(lane) == "" {
+		if name == "2" && s.at == "1" && lane.Session == nil && !lane.Held && len(lane.Open) == 0 && describeForStaff(lane, s.now) == "" {
 			continue // not part of the story
 		}
 		fmt.Fprintf(&out, "lane %s: ", name)
@@ -287,7 +289,7 @@ func (s *story) describeLanes() string {
 			fmt.Fprintf(&out, "faulty (%s), ", lane.Fault)
 		}
 		if lane.Session == nil {
-			out.WriteString("free\n" + s.purchases.describe(lane) + describeForStaff(lane))
+			out.WriteString("free\n" + s.purchases.describe(lane) + describeForStaff(lane, s.now))
 			continue
 		}
 		fmt.Fprintf(&out, "%s, %s left of %s", lane.Session.Phase, lane.Session.Remaining(s.now), lane.Session.Sold)
@@ -297,7 +299,7 @@ func (s *story) describeLanes() string {
 		if lane.Due(s.now) {
 			out.WriteString(", due")
 		}
-		out.WriteString("\n" + s.purchases.describe(lane) + describeForStaff(lane))
+		out.WriteString("\n" + s.purchases.describe(lane) + describeForStaff(lane, s.now))
 	}
 	return out.String()
 }

@@ -15,7 +15,7 @@ import (
 //
 //	offer sale=closed      open, closed, or configured
 //	call-help              the customer, at the screen of the lane
-//	help-coming  help-done  hit-noted
+//	help-coming  help-done  hit-noted  cleared
 //	make-up give           of the time that ran while the gateway was down; without give: nothing
 
 // staffCommand is the command of a step about staff, nil for another step.
@@ -33,6 +33,8 @@ func staffCommand(t *testing.T, d *datadriven.TestData, session uuid.UUID) lanes
 		return lanes.HelpDone{}
 	case "hit-noted":
 		return lanes.HitNoted{}
+	case "cleared":
+		return lanes.Cleared{}
 	case "make-up":
 		return lanes.MakeUp{Session: session, Give: d.HasArg("give")}
 	}
@@ -64,7 +66,7 @@ func describeRecord(now lanes.Instant, d *datadriven.TestData, before lanes.Lane
 }
 
 // describeForStaff describes what staff see of a lane beside its session and its purchases.
-func describeForStaff(lane lanes.Lane) string {
+func describeForStaff(lane lanes.Lane, now lanes.Instant) string {
 	var out strings.Builder
 	if lane.Sale != lanes.AsConfigured {
 		fmt.Fprintf(&out, "  staff have it %s, for sale: %v\n", lane.Sale, lane.ForSale())
@@ -75,6 +77,9 @@ func describeForStaff(lane lanes.Lane) string {
 			out.WriteString(", and is coming")
 		}
 		out.WriteString("\n")
+	}
+	if left := lane.ToClear(now); left > 0 {
+		fmt.Fprintf(&out, "  to be cleared since %s, counts as clear in %s\n", lane.Uncleared.Since.Wall.Format("15:04:05"), left)
 	}
 	if lane.Stray != nil {
 		fmt.Fprintf(&out, "  a carrier was hit at %s without a session\n", lane.Stray.Format("15:04:05"))

@@ -14,13 +14,14 @@ type Statistics struct {
 	Sessions                       map[lanes.Phase]int     // every phase is there
 	Links                          map[lanes.LinkState]int // every state is there
 	Purchases                      map[lanes.PurchasePhase]int
+	Uncleared                      int       // the time of their session is up, and they are not clear
 	HelpCalled, HelpComing         int       // calls for help that wait for staff, and those to which somebody is on the way
 	OldestHelpCall                 time.Time // of those that wait; zero if none does
 }
 
-// Statistics counts the lanes of the board, in one walk. A lane under a hold in force is held, also while its own change waits for
+// Statistics counts the lanes of the board at now, in one walk. A lane under a hold in force is held, also while its own change waits for
 // the store.
-func (b *Board) Statistics(holds lanes.Holds) Statistics {
+func (b *Board) Statistics(now lanes.Instant, holds lanes.Holds) Statistics {
 	under := covering(holds)
 	c := Statistics{
 		Sessions:  map[lanes.Phase]int{lanes.Waiting: 0, lanes.Running: 0, lanes.Paused: 0},
@@ -31,17 +32,20 @@ func (b *Board) Statistics(holds lanes.Holds) Statistics {
 	defer b.mu.RUnlock()
 	c.Lanes = len(b.lanes)
 	for i := range b.lanes {
-		c.add(&b.lanes[i], under)
+		c.add(now, &b.lanes[i], under)
 	}
 	return c
 }
 
-func (c *Statistics) add(lane *lanes.LaneStatus, under func(lanes.Place) bool) {
+func (c *Statistics) add(now lanes.Instant, lane *lanes.LaneStatus, under func(lanes.Place) bool) {
 	if lane.NotUsable != "" {
 		c.NotUsable++
 	}
 	if lane.Parked {
 		c.Parked++
+	}
+	if lane.Lane.ToClear(now) > 0 {
+		c.Uncleared++
 	}
 	if lane.Lane.Held || under(lane.Place) {
 		c.Held++

@@ -85,6 +85,7 @@ func (c *screen) laneEndpoints() []endpoint.Endpoint {
 		endpoint.Handle("PUT", "/holds", 200, "Set a hold, or lift it", staffops.ReadHoldChange, endpoint.WithTarget(c.rangeOf, changeHold)),
 		command("sale", "Offer the lane, or not", readOffer),
 		command("help", "Help is coming, or was given", readHelp),
+		command("cleared", "The lane is clear", func(*endpoint.Input) lanes.Command { return lanes.Cleared{} }),
 		command("stray-hit", "The hit without a session is known", func(*endpoint.Input) lanes.Command { return lanes.HitNoted{} }),
 		endpoint.Handle("GET", "/purchases", 200, "The purchases that wait for staff", endpoint.NoInput, endpoint.WithTarget(c.rangeOf, purchases)),
 		endpoint.Handle("POST", "/purchases/{id}/settle", 204, "Settle one by hand", readSettlement, endpoint.WithTarget(c.rangeOf, settle)),

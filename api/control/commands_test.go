@@ -40,6 +40,7 @@ func TestCommandsAreGivenInTheNameOfTheUser(t *testing.T) {
 		{"POST", "lanes/" + lane1 + "/sale", `{"sale":"closed"}`, 204, "sam at " + lane1 + ": offer {Sale:closed}"},
 		{"POST", "lanes/" + lane1 + "/help", `{"done":false}`, 204, "sam at " + lane1 + ": help_coming {}"},
 		{"POST", "lanes/" + lane1 + "/help", `{"done":true}`, 204, "sam at " + lane1 + ": help_done {}"},
+		{"POST", "lanes/" + lane1 + "/cleared", "", 204, "sam at " + lane1 + ": cleared {}"},
 		{"POST", "lanes/" + lane1 + "/stray-hit", "", 204, "sam at " + lane1 + ": hit_noted {}"},
 		{"POST", "purchases/" + lane1 + "/settle", `{"credit":true}`, 204, "sam settles " + lane1 + ": true"},
 		{"POST", "purchases/" + lane1 + "/settle", `{"credit":false}`, 204, "sam settles " + lane1 + ": false"},
@@ -108,7 +109,7 @@ func TestHealth(t *testing.T) {
 	b := newFixture(t).signedIn()
 	require.JSONEq(t, `{"links":{"up":1,"down":0,"faulty":0},"insecure_links":5,"lanes":[{"lane_id":"`+lane1+`","name":"Lane 1","link":"up",`+
 		`"since":"2026-05-01T12:00:00.250Z","restarts":4,"last_error":"refused"}],"store":{"writable":true,"unsaved":2},`+
-		`"events":{"waiting":3},"timers":{"late_p99_ms":1.5},"actors":{"restarts":{}},"refused_sign_ins":{"count":0,"last":null}}`, b.send("GET", "/control/api/health", "").Body.String())
+		`"events":{"waiting":3},"timers":{"late_p99_ms":1.5},"actors":{"restarts":{}},"lanes_not_clear":6,"refused_sign_ins":{"count":0,"last":null}}`, b.send("GET", "/control/api/health", "").Body.String())
 }
 
 func TestARangeThatIsNotRunning(t *testing.T) {

@@ -166,6 +166,8 @@ type healthView struct {
 	Events   map[string]int            `json:"events"`
 	Timers   map[string]float64        `json:"timers"`
 	Actors   map[string]map[string]int `json:"actors"`
+	// Uncleared is how many lanes are not clear after the time of their session.
+	Uncleared int `json:"lanes_not_clear"`
 	// SignIns are those that were refused in the last 24 hours.
 	SignIns refusedView `json:"refused_sign_ins"`
 }
@@ -201,6 +203,6 @@ func health(_ context.Context, r staffRange, _ endpoint.Empty) (healthView, erro
 		Store:  storeView{h.Writable, h.Unsaved},
 		Events: map[string]int{"waiting": h.Waiting},
 		Timers: map[string]float64{"late_p99_ms": float64(h.LateP99.Microseconds()) / 1000},
-		Actors: map[string]map[string]int{"restarts": restarts}, SignIns: r.refused,
+		Actors: map[string]map[string]int{"restarts": restarts}, Uncleared: h.Uncleared, SignIns: r.refused,
 	}, nil
 }

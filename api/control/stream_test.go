@@ -73,7 +73,7 @@ const (
 		`"purchasing":true,"paused_by_hold":false,"ran_on_ms":90000},` +
 		`"for_sale":true,"sale":"configured","usable":true,"not_usable_because":null,"link":"up","link_since":"2026-05-01T12:00:00.250Z",` +
 		`"held":false,"locked":false,"help":null,"stray_hit":null,` +
-		`"purchase":{"purchase_id":"77777777-7777-4777-8777-000000000001","phase":"pending","minutes":15},"second_controller":null}`
+		`"purchase":{"purchase_id":"77777777-7777-4777-8777-000000000001","phase":"pending","minutes":15},"second_controller":null,"uncleared":null}`
 	now = `"now":"2026-05-01T12:01:30.250Z"`
 )
 
@@ -100,6 +100,7 @@ func TestAStreamContinuesWithChanges(t *testing.T) {
 	f.change(1, func(s *lanes.LaneStatus) {
 		s.Lane = lanes.Lane{
 			ID: second, Held: true, Sale: lanes.OffSale, Accessible: true, Stray: &stray, Help: &lanes.HelpCall{At: noon.Wall, Coming: true},
+			Uncleared: &lanes.Uncleared{Session: uuid.MustParse(session1), Since: noon}, ClearAfter: 2 * time.Minute,
 			Open: []*lanes.Purchase{{Phase: lanes.Unresolved}, {Phase: lanes.Unresolved}, {Phase: lanes.Pending}},
 		}
 		s.Link, s.LinkSince, s.NotUsable, s.Locked = lanes.LinkDown, noon.Wall, "its link is down", true
@@ -108,7 +109,8 @@ func TestAStreamContinuesWithChanges(t *testing.T) {
 	stream.expect("change", `{`+now+`,"lanes":[{"lane_id":"`+second.String()+`","bay_id":"`+bayA+`","name":"Lane 2","phase":"free","session":null,`+
 		`"for_sale":false,"sale":"closed","usable":false,"not_usable_because":"its link is down","link":"down","link_since":"2026-05-01T12:00:00.250Z",`+
 		`"held":true,"locked":true,"help":{"at":"2026-05-01T12:00:00.250Z","coming":true},"stray_hit":"2026-05-01T12:00:00.250Z","purchase":null,`+
-		`"second_controller":{"at":"2026-05-01T12:00:00.250Z","refused":"192.0.2.7:41000","linked":"192.0.2.1:40000"}}],`+
+		`"second_controller":{"at":"2026-05-01T12:00:00.250Z","refused":"192.0.2.7:41000","linked":"192.0.2.1:40000"},`+
+		`"uncleared":{"session_id":"`+session1+`","since":"2026-05-01T12:00:00.250Z","left_ms":30000}}],`+
 		`"holds":[],"unresolved":2}`)
 
 	f.setHolds(lanes.Holds{}.Set(lanes.Scope{Kind: lanes.OverRange}, "sam", noon.Wall))

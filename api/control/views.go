@@ -40,23 +40,24 @@ type namedView struct {
 
 // laneView is a lane as staff see it, at the time of the message.
 type laneView struct {
-	ID        uuid.UUID     `json:"lane_id"`
-	Bay       uuid.UUID     `json:"bay_id"`
-	Name      string        `json:"name"`
-	Phase     lanes.Phase   `json:"phase"`
-	Session   *sessionView  `json:"session"`
-	ForSale   bool          `json:"for_sale"`
-	Sale      string        `json:"sale"` // decided by staff: configured, open, closed
-	Usable    bool          `json:"usable"`
-	NotUsable *string       `json:"not_usable_because"`
-	Link      string        `json:"link"`
-	LinkSince *string       `json:"link_since"`
-	Held      bool          `json:"held"`
-	Locked    bool          `json:"locked"` // as the hardware reports; a lane that is held and not locked was not reached
-	Help      *helpView     `json:"help"`
-	Stray     *string       `json:"stray_hit"`
-	Purchase  *purchaseView `json:"purchase"`
-	Contest   *contestView  `json:"second_controller"`
+	ID        uuid.UUID      `json:"lane_id"`
+	Bay       uuid.UUID      `json:"bay_id"`
+	Name      string         `json:"name"`
+	Phase     lanes.Phase    `json:"phase"`
+	Session   *sessionView   `json:"session"`
+	ForSale   bool           `json:"for_sale"`
+	Sale      string         `json:"sale"` // decided by staff: configured, open, closed
+	Usable    bool           `json:"usable"`
+	NotUsable *string        `json:"not_usable_because"`
+	Link      string         `json:"link"`
+	LinkSince *string        `json:"link_since"`
+	Held      bool           `json:"held"`
+	Locked    bool           `json:"locked"` // as the hardware reports; a lane that is held and not locked was not reached
+	Help      *helpView      `json:"help"`
+	Stray     *string        `json:"stray_hit"`
+	Purchase  *purchaseView  `json:"purchase"`
+	Contest   *contestView   `json:"second_controller"`
+	Uncleared *unclearedView `json:"uncleared"` // null: it is clear
 }
 
 // contestView is a second controller that was refused, by the addresses of both.
@@ -64,6 +65,13 @@ type contestView struct {
 	At      string `json:"at"`
 	Refused string `json:"refused"`
 	Linked  string `json:"linked"`
+}
+
+// unclearedView is a lane whose session's time is up, until somebody says that it is clear, or that time is over.
+type unclearedView struct {
+	Session uuid.UUID `json:"session_id"`
+	Since   string    `json:"since"`
+	LeftMS  int64     `json:"left_ms"` // until it counts as clear
 }
 
 type sessionView struct {
@@ -105,6 +113,10 @@ func viewOf(s lanes.LaneStatus, now lanes.Instant) laneView {
 	}
 	if c := s.Contest; c != nil {
 		shown.Contest = &contestView{endpoint.Stamp(c.At), c.Refused, c.Linked}
+	}
+	if left := s.Lane.ToClear(now); left > 0 {
+		last := s.Lane.Uncleared
+		shown.Uncleared = &unclearedView{last.Session, endpoint.Stamp(last.Since.Wall), left.Milliseconds()}
 	}
 	session := s.Lane.Session
 	if session == nil {

@@ -25,6 +25,7 @@ type laneView struct {
 	ForSale    bool          `json:"for_sale"` // and in working order
 	Help       *helpView     `json:"help"`
 	Purchasing bool          `json:"purchasing"`
+	ClearMS    int64         `json:"clear_ms"` // the last session's time is up, and its customer has so long to clear the lane
 	Session    *sessionView  `json:"session"`
 	Purchase   *purchaseView `json:"purchase"`
 }
@@ -51,7 +52,7 @@ type purchaseView struct {
 const free lanes.Phase = "free"
 
 func viewOf(s lanes.LaneStatus, now lanes.Instant) laneView {
-	lane := laneView{Name: s.Name, Phase: free, Held: s.Lane.Held, ForSale: s.Lane.ForSale() && s.NotUsable == ""}
+	lane := laneView{Name: s.Name, Phase: free, Held: s.Lane.Held, ForSale: s.Lane.ForSale() && s.NotUsable == "", ClearMS: s.Lane.ToClear(now).Milliseconds()}
 	if s.Lane.Help != nil {
 		lane.Help = &helpView{s.Lane.Help.Coming}
 	}

@@ -84,7 +84,7 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 			h.command("resume", "Start a paused session's clock again", readResume, "not_paused", "ceasefire"),
 			endpoint.Command("POST", "/sessions/{id}/move", 204, "Let a session go on in another lane, with its time left",
 				readMove, h.move, endpoint.NoBody,
-				SessionCodes("lane_not_found", "lane_occupied", "lane_not_accessible", "lane_not_usable")...),
+				SessionCodes("lane_not_found", "lane_occupied", "lane_not_accessible", "lane_not_usable", "lane_not_clear")...),
 		),
 		endpoint.Group("Records", "What has happened, page by page: read behind the cursor `next` of the page before.",
 			endpoint.HandleAwaited("GET", EventsPath, 200, "The event log behind a cursor, oldest first",
@@ -123,5 +123,5 @@ func SessionCodes(codes ...string) []string {
 
 // SaleCodes returns the codes of selling time on a lane.
 func SaleCodes() []string {
-	return commandCodes("lane_not_found", "group_not_found", "lane_occupied", "lane_not_accessible", "lane_not_usable")
+	return commandCodes("lane_not_found", "group_not_found", "lane_occupied", "lane_not_accessible", "lane_not_usable", "lane_not_clear")
 }

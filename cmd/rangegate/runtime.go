@@ -252,7 +252,7 @@ func trustOf(t config.LinkTLS) (websocket.TLS, error) {
 
 // layout is the part of a range's configuration that its lanes need.
 func layout(r config.Range) lanes.Layout {
-	l := lanes.Layout{Range: r.ID, Name: r.Name, Purchasing: r.Sells()}
+	l := lanes.Layout{Range: r.ID, Name: r.Name, Purchasing: r.Sells(), ClearAfter: r.ClearAfter, ClearFirst: !r.SellBeforeClear}
 	for _, bay := range r.Bays {
 		l.Bays = append(l.Bays, lanes.Bay(bay))
 	}

@@ -16,7 +16,8 @@ import (
 //	2   acts of staff, decisions about a lane, calls for help, stray hits, time that ran while the gateway was down
 //	3   the trace ids of the requests behind events and purchases
 //	4   the same records: it kept older releases from a new file format
-//	5   the offset of a checkpoint's wall clock, what the POS knows a session by, attempts beyond the first and what follows from them
+//	5   the offset of a checkpoint's wall clock, what the POS knows a session by, attempts beyond the first and what follows from them,
+//	    lanes that are not clear
 const Version = 5
 
 // ErrNewer means that a newer version has written the record or the store.

@@ -179,6 +179,9 @@ func snapshots() *rapid.Generator[lanes.Snapshot] {
 		if rapid.Bool().Draw(t, "hit") {
 			s.Stray = new(instants().Draw(t, "stray").Wall)
 		}
+		if rapid.Bool().Draw(t, "not clear") {
+			s.Uncleared = &lanes.Uncleared{Session: ids().Draw(t, "last session"), Since: instants().Draw(t, "its end")}
+		}
 		for _, open := range list(purchases()).Draw(t, "open") {
 			s.Open = append(s.Open, &open)
 		}

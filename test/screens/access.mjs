@@ -62,6 +62,13 @@ await story(async () => {
   await jo.page.getByRole("button", { name: "Help" }).click();
   await staff.says(1, "Help! since");
   await staff.says(1, "ends soon");
+  await sell(5, "Di Roe");
+  await runDown(5, 0.025);
+  await staff.inState(5, "ended");
+  await bahn.inState("over");
+  await look(bahn.page, "lane: over, to be cleared");
+  await staff.openLane(5);
+  await look(page, "panel: a lane to be cleared");
   await changeWorld("/lane/6/off");
   await staff.says(6, "controller faulty since");
   await look(page, "board");

@@ -58,7 +58,7 @@ export class Control {
     return this.card(n).getByRole("button", { name: `${name}: Lane ${n}`, exact: true });
   }
 
-  // inState waits until the lane's card says so: free, waiting, running, paused, closed.
+  // inState waits until the lane's card says so: free, ended, waiting, running, paused, closed.
   inState(n, state) {
     return this.page.locator(`.lane[data-lane="${scene.lanes[n - 1].id}"][data-state="${state}"]`).waitFor();
   }

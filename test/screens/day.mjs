@@ -269,9 +269,25 @@ await story(async () => {
   assert.equal(new Set(colours).size, 3, `the digits have another colour each time: ${colours}`);
   await runDown(2, 0.025);
   await ann.shows("Your time is over");
-  await staff.inState(2, "free");
+  await staff.inState(2, "ended");
   await eventually("the fire line is closed", async () => !(await controller(2)).open);
   await got(last, "sessionCreated", "sessionStarted", "sessionStopped");
+
+  tell("Her lane is to be cleared, until Sam says that it is; the next time the lane's controller says so");
+  await staff.says(2, "clear the lane");
+  await staff.page.locator("#tally").getByText("5 free · 1 to clear", { exact: true }).waitFor();
+  await staff.queue.getByText("clear the lane", { exact: true }).waitFor();
+  await ann.page.reload();
+  await ann.shows("Please unload, put everything down and leave the lane.");
+  await staff.answer("Cleared", 2);
+  await staff.inState(2, "free");
+  await ann.inState("idle");
+  await staff.create(2, "Cy Fox", { minutes: 15 });
+  await runDown(2, 0.025);
+  await staff.inState(2, "ended");
+  await changeWorld("/lane/2/left");
+  await staff.inState(2, "free");
+  await staff.queue.getByText("Nobody needs staff").waitFor();
 
   tell("In the evening all of it is on record: who, what, and what the POS was told");
   await staff.go("Ended");
@@ -280,7 +296,7 @@ await story(async () => {
   await staff.go("Staff log");
   for (const [what, detail] of [
     ["session created", "30 min"], ["purchase settled", "time added"], ["help is coming", ""], ["ceasefire", "whole range"], ["ceasefire ended", "whole range"],
-    ["moved", "to Lane 4"], ["time changed", "-15"], ["stopped", ""], ["sale changed", "Closed"],
+    ["moved", "to Lane 4"], ["time changed", "-15"], ["stopped", ""], ["sale changed", "Closed"], ["lane cleared", ""],
   ]) {
     await staff.row("sam", what, detail).waitFor();
   }

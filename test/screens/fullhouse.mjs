@@ -27,23 +27,33 @@ await story(async () => {
       enable_purchasing: false, auto_start: n !== 3,
     });
     const sold = [];
-    for (const n of [1, 2, 3, 4]) {
+    for (const n of [1, 2, 3, 4, 7]) {
       sold.push((await sell(n))[1]);
     }
     await tile(2).and(page.locator("[data-state=running]")).waitFor();
     await ask("POST", `/sessions/${sold[1].session_id}/pause`, {});
     await ask("POST", `/sessions/${sold[3].session_id}/stop`, {});
+    await ended(range, lanes, sold[4]);
     await ask("POST", `/lanes/${lane(5)}/sale`, { sale: "closed" });
     await ask("PUT", "/holds", { scope: "lane", id: lane(6), on: true });
     await tile(1).getByRole("button", { name: "Lane 1", exact: true }).click();
     await staff.panel.getByRole("heading", { name: "Lane 1" }).waitFor();
-    for (const [n, state] of [[1, "[data-state=running]"], [2, "[data-state=paused]"], [3, "[data-state=waiting]"], [4, "[data-state=free]"], [5, "[data-state=closed]"], [6, "[data-held]"]]) {
+    for (const [n, state] of [[1, "[data-state=running]"], [2, "[data-state=paused]"], [3, "[data-state=waiting]"], [4, "[data-state=free]"], [5, "[data-state=closed]"], [7, "[data-state=ended]"], [6, "[data-held]"]]) {
       await tile(n).and(page.locator(state)).waitFor();
     }
     await staff.alarm.waitFor({ state: "hidden" });
     assert.deepEqual(await placesOf(page), places);
   }
 });
+
+// ended lets the time of a session be up.
+async function ended(range, lanes, session) {
+  const token = `22222222-0000-4000-8000-${String(lanes).padStart(6, "0")}000000`;
+  const response = await fetch(`${scene.api}/api/v2/pos/simulate/advance`, {
+    method: "POST", headers: { "range-id": range, token, "Content-Type": "application/json" }, body: JSON.stringify({ session_id: session.session_id, minutes: 60 }),
+  });
+  assert.equal(response.status, 204);
+}
 
 // placesOf are the places of all tiles in the board, and whether they can be seen whole.
 function placesOf(page) {

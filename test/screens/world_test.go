@@ -37,6 +37,7 @@ func (f *fixture) world() (url string) {
 		f.controllers.Controller(laneNumber(r)).HalfOpen(false)
 		f.controllers.Controller(laneNumber(r)).Drop()
 	})
+	on("/lane/{n}/left", func(r *http.Request) { f.controllers.Controller(laneNumber(r)).Leave() })
 	on("/lane/{n}/off", func(r *http.Request) {
 		f.controllers.Controller(laneNumber(r)).Refuse(true)
 		f.controllers.Controller(laneNumber(r)).Drop()

@@ -371,6 +371,8 @@ class Item {
     switch (kind) {
       case "help":
         return [...(coming ? [] : [act(t("need.on_my_way"), "primary", help(false))]), act(t("need.done"), coming ? "primary" : "", help(true))];
+      case "clear":
+        return [act(t("need.cleared"), "primary", () => this.#client.lane(lane, "cleared"))];
       case "hit":
         return [act(t("need.noted"), "primary", () => this.#client.lane(lane, "stray-hit"))];
       case "ran_on":

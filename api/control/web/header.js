@@ -37,7 +37,7 @@ export class Header {
     const { range, t } = this.#client;
     const lanes = [...range.lanes.values()];
     const inState = (state) => lanes.filter((lane) => stateOf(lane) === state).length;
-    setText(byId("tally"), ["free", "running", "paused", "waiting", "closed", "unusable"]
+    setText(byId("tally"), ["free", "running", "paused", "waiting", "ended", "closed", "unusable"]
       .map((state) => [state, inState(state)]).filter(([, n]) => n > 0)
       .map(([state, n]) => t(`tally.${state}`, { n })).join(" · "));
   }

@@ -11,7 +11,7 @@ export class LaneActions {
   #client;
   #lane;
   #error = new ErrorText();
-  #calls = element("div.section.row", { hidden: true });
+  calls = element("div.section.row", { hidden: true }); // what the lane wants of staff; its place is above everything else
   #hold = element("div.section");
   #lock; // for the lane that is shown
   #locked = element("div.locked"); // who locked it, and the control that unlocks it
@@ -21,7 +21,7 @@ export class LaneActions {
 
   constructor(client) {
     this.#client = client;
-    this.element = element("div.sections", {}, this.#calls, this.#hold, this.#saleSection(), this.#error.element);
+    this.element = element("div.sections", {}, this.#hold, this.#saleSection(), this.#error.element);
   }
 
   show(lane) {
@@ -37,10 +37,9 @@ export class LaneActions {
     }
   }
 
-  // Calls from the lane come first.
   #drawCalls(lane) {
     const { t } = this.#client;
-    const key = `${lane.lane_id} ${lane.help?.at} ${lane.help?.coming} ${lane.stray_hit}`;
+    const key = `${lane.lane_id} ${lane.help?.at} ${lane.help?.coming} ${lane.stray_hit} ${lane.uncleared?.session_id}`;
     if (key === this.#drawnCalls) {
       return;
     }
@@ -48,6 +47,9 @@ export class LaneActions {
     const call = (words, sign, kind, command, body) =>
       action(this.#client, { words, sign, kind }, this.#error, () => this.#client.lane(this.#lane, command, body));
     const calls = [];
+    if (lane.uncleared) {
+      calls.push(call(t("lane.cleared"), "check", "primary", "cleared"));
+    }
     if (lane.help && !lane.help.coming) {
       calls.push(call(t("help.coming"), "bell", "primary", "help", { done: false }));
     }
@@ -57,8 +59,8 @@ export class LaneActions {
     if (lane.stray_hit) {
       calls.push(call(t("hit.noted"), "hit", "", "stray-hit"));
     }
-    this.#calls.hidden = calls.length === 0;
-    replaceKeepingFocus(this.#calls, calls, this.#hold.querySelector("button"));
+    this.calls.hidden = calls.length === 0;
+    replaceKeepingFocus(this.calls, calls, this.#hold.querySelector("button"));
   }
 
   #drawLock(lane) {

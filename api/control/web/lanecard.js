@@ -7,7 +7,7 @@ import { laneTimeLeft } from "./model.js";
 import { quickActions } from "./quick.js";
 import { notReached, stateOf, urgency } from "./rules.js";
 
-const SIGNS = { free: "check", closed: "close", unusable: "alert", waiting: "person", running: "play", paused: "pause" };
+const SIGNS = { free: "check", ended: "leave", closed: "close", unusable: "alert", waiting: "person", running: "play", paused: "pause" };
 
 export class LaneCard {
   urgent = "";
@@ -54,7 +54,7 @@ export class LaneCard {
     this.#redraw("state", state, () => this.#state.replaceChildren(icon(SIGNS[state]), t(`state.${state}`)));
     setText(this.#customer, session ? session.customer_name : "");
     setText(this.#sold, session ? t("card.sold", { minutes: session.duration }) : "");
-    this.#redraw("badges", JSON.stringify([lane.help, lane.stray_hit, lane.purchase, lane.link, lane.link_since, lane.second_controller, lane.held, lane.locked,
+    this.#redraw("badges", JSON.stringify([lane.help, lane.uncleared !== null, lane.stray_hit, lane.purchase, lane.link, lane.link_since, lane.second_controller, lane.held, lane.locked,
       lane.not_usable_because, session?.ran_on_ms, session?.paused_by_hold]),
     () => this.#badges.replaceChildren(...badges(this.#client, lane)));
     this.#redraw("actions", `${state} ${session?.session_id} ${session?.paused_by_hold} ${lane.help?.coming}`, () => this.#drawActions());
@@ -106,7 +106,7 @@ export class LaneCard {
   }
 }
 
-// badges are the further states of a lane, each with an icon and words: help, hold, link, purchase, a hit without a session.
+// badges are the further states of a lane, each with an icon and words: not clear, help, hold, link, purchase, a hit without a session.
 export function badges(client, lane) {
   const { t } = client;
   const list = [];
@@ -114,6 +114,9 @@ export function badges(client, lane) {
 
   if (lane.held) {
     notReached(lane) ? add("missing", "alert", t("badge.not_reached")) : add("danger", "lock", t("badge.locked"));
+  }
+  if (lane.uncleared) {
+    add("warn", "leave", t("badge.uncleared"));
   }
   if (lane.help) {
     add(lane.help.coming ? "plain" : "warn", "bell", t(lane.help.coming ? "badge.help_coming" : "badge.help", { time: t.time(lane.help.at) }));

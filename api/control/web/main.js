@@ -1,4 +1,5 @@
 // The control screen: creates and connects its parts.
+import { onTick } from "/screens/clock.js";
 import { reached } from "/screens/recovery.js";
 import { send } from "/screens/send.js";
 import { Stream } from "/screens/stream.js";
@@ -52,6 +53,7 @@ const pages = new Pages({
   acts: new Acts(client, byId("acts")),
   health: new Health(client, byId("health")),
 }, () => panel.close());
+onTick((at) => range.tick(at));
 const attention = new Attention(client, byId("attention"), notifications, (lane) => {
   pages.open("board");
   panel.open(lane);

@@ -40,6 +40,15 @@ export class Range extends EventTarget {
     }
   }
 
+  // tick shows lanes as clear that count as clear from then on: the gateway sends nothing when a time goes by.
+  tick(at) {
+    const clear = [...this.lanes.values()].filter(({ uncleared, sentAt }) => uncleared && timeLeft(uncleared.left_ms, true, sentAt, at) <= 0);
+    clear.forEach((lane) => this.lanes.set(lane.lane_id, { ...lane, uncleared: null }));
+    if (clear.length > 0) {
+      this.#dispatch("lanes", { lanes: clear.map(({ lane_id: id }) => this.lanes.get(id)) });
+    }
+  }
+
   // wallClock returns the gateway's wall clock at the instant `at`, in ms.
   wallClock(at) {
     return this.#wall.at + at - this.#wall.sentAt;

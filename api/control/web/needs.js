@@ -2,7 +2,7 @@
 import { notReached } from "./rules.js";
 
 // SIGNS of the kinds of needs.
-export const SIGNS = { help: "bell", purchase: "cart", hold: "lock", link: "unlink", ran_on: "hourglass", hit: "hit" };
+export const SIGNS = { help: "bell", purchase: "cart", hold: "lock", link: "unlink", ran_on: "hourglass", hit: "hit", clear: "leave" };
 
 // needsOf returns what needs staff, the oldest first: {key, kind, since (ms of the gateway's wall clock), lanes, coming, purchase}.
 // The key is that of one need as long as it lasts. purchases are the unresolved ones, as the gateway lists them. firstSeen(key) is
@@ -19,6 +19,9 @@ export function needsOf(range, purchases, firstSeen) {
     }
     if (lane.stray_hit) {
       add("hit", `${lane.lane_id} ${lane.stray_hit}`, lane.stray_hit, [lane]);
+    }
+    if (lane.uncleared) {
+      add("clear", lane.uncleared.session_id, lane.uncleared.since, [lane]);
     }
     if (lane.session && lane.link !== "up") {
       add("link", lane.lane_id, lane.link_since, [lane]);

@@ -42,7 +42,7 @@ export class Panel {
     root.setAttribute("aria-labelledby", "panel-title");
     root.append(
       element("header.panel-head", {}, element("div", {}, this.#title, this.#bay), close),
-      this.#time, this.#urgent, this.#badges, this.#error.element, this.#form.element, this.#session.element, this.#lane.element, this.#facts,
+      this.#time, this.#urgent, this.#badges, this.#lane.calls, this.#error.element, this.#form.element, this.#session.element, this.#lane.element, this.#facts,
     );
     document.addEventListener("keydown", (event) => {
       if (event.key === "Escape" && (root.contains(event.target) || event.target === document.body)) {

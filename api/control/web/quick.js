@@ -25,6 +25,9 @@ export function quickActions(client, lane, error, open) {
     buttons.push(lane.help.coming ? answer("help_done", "check", true, "") : answer("help_coming", "bell", false, "primary"));
   }
   switch (stateOf(lane)) {
+    case "ended":
+      buttons.push(command("cleared", "check", () => client.lane(lane, "cleared"), "primary"));
+      // falls through: staff may sell the lane all the same
     case "free":
     case "closed": // closed for the POS; staff may use it
       buttons.push(button({ words: t("quick.create"), sign: "plus", label: named(t("quick.create")) }, open));

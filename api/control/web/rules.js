@@ -13,10 +13,14 @@ export function urgency(phase, leftMs) {
   return leftMs <= SOON ? "soon" : "";
 }
 
-// stateOf returns the phase of a lane's session, or whether a lane without a session can be sold.
+// stateOf returns the phase of a lane's session, or whether a lane without a session can be sold. It has "ended" while its last customer
+// may still be there.
 export function stateOf(lane) {
   if (lane.phase !== "free") {
     return lane.phase;
+  }
+  if (lane.uncleared) {
+    return "ended";
   }
   if (!lane.usable) {
     return "unusable";
@@ -33,7 +37,7 @@ export function notReached(lane) {
 export function wantsStaff(lane, urgent) {
   return (
     lane.help !== null || lane.stray_hit !== null || lane.purchase?.phase === "unresolved" || lane.link !== "up" ||
-    !lane.usable || Boolean(lane.second_controller) || notReached(lane) || urgent === "over"
+    !lane.usable || Boolean(lane.second_controller) || Boolean(lane.uncleared) || notReached(lane) || urgent === "over"
   );
 }
 

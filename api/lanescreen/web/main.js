@@ -22,6 +22,7 @@ class Lane {
   session = null;
   purchase = null; // {purchase_id, phase, user_message}, the latest of the session
   ended = null; // the last session, until the next one
+  clear_ms = 0; // its time was up, and the lane has to be cleared within so long
   #sentAt = 0;
 
   // receive applies a message, sent at that instant of now().
@@ -39,6 +40,11 @@ class Lane {
   // shiftSentAt corrects when the messages so far were sent.
   shiftSentAt(ms) {
     this.#sentAt -= ms;
+  }
+
+  // clearLeft returns how long the lane has to be cleared from that instant of now() on, in ms.
+  clearLeft(now) {
+    return Math.max(0, timeLeft(this.clear_ms, true, this.#sentAt, now));
   }
 
   // timeLeft returns the time left at that instant of now(), in ms.

@@ -7,7 +7,7 @@ import { send, sentence } from "/screens/send.js";
 
 const MINUTE = 60_000;
 const WARNINGS = [5, 1]; // minutes left: the digits change their colour, and the time is announced
-const FAREWELL = 30_000; // ms that an ended session is shown
+const FAREWELL = 30_000; // ms that an ended session is shown at least
 
 export class StateView {
   #t;
@@ -56,7 +56,7 @@ export class StateView {
         return "closed";
       }
       this.#endedAt = lane.ended ? this.#endedAt || clock() : 0;
-      if (lane.ended && clock() - this.#endedAt < FAREWELL) {
+      if (lane.clearLeft(clock()) > 0 || (lane.ended && clock() - this.#endedAt < FAREWELL)) {
         return "over";
       }
       return lane.for_sale ? "idle" : "shut";
@@ -80,8 +80,9 @@ export class StateView {
     const title = LOCKED.includes(state)
       ? element("h2.title", {}, ...words.split(" ").flatMap((word) => [element("span", {}, word), " "])) // a line for each, if they need it
       : element("h2.title", {}, SIGNS[state] ? icon(SIGNS[state]) : null, words);
+    const unnamed = state === "over" && values.name === ""; // the page was opened after the end
     const stays = state === "ceasefire" && this.#lane.phase === "paused" && !this.#lane.session.paused_by_hold; // its end resumes nothing
-    const explained = element("p.explained", {}, t(stays ? "ceasefire.explained_paused" : `${state}.explained`, values));
+    const explained = element("p.explained", {}, t(stays ? "ceasefire.explained_paused" : unnamed ? "over.explained_unnamed" : `${state}.explained`, values));
     switch (state) {
       case "idle":
       case "shut":
@@ -131,7 +132,7 @@ export class StateView {
 
   // tick updates the time left.
   tick(now) {
-    if (document.body.dataset.state === "over" && now - this.#endedAt >= FAREWELL) {
+    if (document.body.dataset.state === "over" && this.#state() !== "over") {
       this.show();
       return;
     }

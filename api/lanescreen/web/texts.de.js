@@ -18,6 +18,7 @@ export default {
   "closed.explained": "Die Feuerlinie ist gesperrt. Bitte bleiben Sie dahinter.",
   "over.title": "Ihre Zeit ist um",
   "over.explained": "Danke, {name}. Bitte entladen Sie, legen Sie alles ab und verlassen Sie die Bahn.",
+  "over.explained_unnamed": "Bitte entladen Sie, legen Sie alles ab und verlassen Sie die Bahn.",
   "waiting.title": "Willkommen, {name}",
   "waiting.explained": "Ihre Zeit beginnt, wenn Sie auf den Knopf drücken.",
   "start": "Los",

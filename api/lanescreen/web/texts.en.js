@@ -18,6 +18,7 @@ export default {
   "closed.explained": "The fire line is closed. Please stay behind it.",
   "over.title": "Your time is over",
   "over.explained": "Thank you, {name}. Please unload, put everything down and leave the lane.",
+  "over.explained_unnamed": "Please unload, put everything down and leave the lane.",
   "waiting.title": "Welcome, {name}",
   "waiting.explained": "Your time starts when you press the button.",
   "start": "Start",

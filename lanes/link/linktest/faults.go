@@ -11,6 +11,7 @@ import (
 var faults = []Test{
 	{"faults of the hardware are reported with or without a session, and those in force are in the hello", with(hardware)},
 	{"a fault survives a power cut", with(lastingFault)},
+	{"a lane that was left is reported, also when it is late", with(left)},
 }
 
 func hardware(s fixture) {
@@ -29,7 +30,7 @@ func hardware(s fixture) {
 	assert.Equal(s, []string{"target carrier: no answer", "lamp 3: worn out"}, hello.Faults)
 	s.Controller.ClearFaults()
 	cleared := s.waitReports(received, 3)[2]
-	assert.Equal(s, lanes.ReportCleared, cleared.Kind)
+	assert.Equal(s, lanes.ReportFaultCleared, cleared.Kind)
 	assert.Equal(s, uint64(3), cleared.Log.Seq)
 	s.cut(received)
 
@@ -44,4 +45,14 @@ func lastingFault(s fixture) {
 	assert.Equal(s, []string{"fire line: relay stuck"}, hello.Faults)
 	s.Controller.ClearFaults()
 	assert.Equal(s, []uint64{1}, numbers(s.waitReports(received, 1)))
+}
+
+func left(s fixture) {
+	s.Controller.Leave()
+	_, _, received := s.dialAnd(link.State{Revision: 1})
+	s.Controller.Leave()
+	for _, r := range s.waitReports(received, 2) {
+		assert.Equal(s, lanes.ReportCleared, r.Kind)
+		assert.Equal(s, uuid.Nil, r.Session)
+	}
 }

@@ -37,6 +37,8 @@ type Controller interface {
 	// Fault and ClearFaults report about the hardware, with or without a session.
 	Fault(detail string)
 	ClearFaults()
+	// Leave reports that the lane was left and is clear, about no session.
+	Leave()
 
 	Cut()                  // fails the connection
 	Refuse(refusing bool)  // makes dials fail; a connection that is up stays up

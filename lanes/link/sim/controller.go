@@ -129,6 +129,13 @@ func (c *Controller) ClearFaults() {
 		return
 	}
 	c.faults = nil
+	c.addReport(lanes.Report{Kind: lanes.ReportFaultCleared}, c.update())
+}
+
+// Leave reports that the customer has left the lane, and that it is clear.
+func (c *Controller) Leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.addReport(lanes.Report{Kind: lanes.ReportCleared}, c.update())
 }
 

@@ -141,6 +141,7 @@ func batchOf(id uuid.UUID, epoch, n uint64) store.Batch {
 	if n%2 == 1 {
 		b.Lanes[0].Sale, b.Lanes[0].Stray, session.RanOn = lanes.OffSale, &now.Wall, 90*time.Second
 		b.Lanes[0].Help = &lanes.HelpCall{At: now.Wall, Coming: true}
+		b.Lanes[0].Uncleared = &lanes.Uncleared{Session: session.ID, Since: now}
 		b.Acts = []lanes.Act{
 			{Cursor: 2 * n, At: now.Wall, Who: "Zoë & <sam>", What: "add_time", Lane: lane, Session: session.ID, Detail: "5 minutes"},
 			{Cursor: 2*n + 1, At: now.Wall, Who: "Kim", What: "hold"},

@@ -151,6 +151,13 @@ func free(lane uuid.UUID) lanes.Snapshot {
 	return lanes.Snapshot{Lane: lanes.Lane{ID: lane}, Boot: "7d5e36ac"}
 }
 
+// uncleared returns a lane whose session's time is up, and that is not clear.
+func uncleared(lane uuid.UUID) lanes.Snapshot {
+	s := free(lane)
+	s.Uncleared = &lanes.Uncleared{Session: uuid.New(), Since: at(time.Hour)}
+	return s
+}
+
 // pending returns an event without an attempt.
 func pending(cursor uint64) lanes.Logged {
 	return lanes.Logged{Cursor: cursor, Event: lanes.Event{

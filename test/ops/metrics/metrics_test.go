@@ -24,6 +24,7 @@ var promised = map[string]struct{ kind, labels string }{
 	"lanes":                          {"gauge", "range"},
 	"lanes_not_usable":               {"gauge", "range"},
 	"lanes_held":                     {"gauge", "range"},
+	"lanes_not_clear":                {"gauge", "range"},
 	"lanes_hold_unconfirmed":         {"gauge", "range"},
 	"lanes_parked":                   {"gauge", "range"},
 	"lanes_link_insecure":            {"gauge", "range"},

@@ -26,13 +26,14 @@ test("what needs staff is listed from the oldest on", () => {
     { session: { ...session, ran_on_ms: 90_000 } },
     { stray_hit: at(7) },
     {},
+    { uncleared: { session_id: "s2", since: at(6), left_ms: 60_000 } },
   ]);
   const purchase = { purchase_id: "p", lane_id: "l7", asked_at: at(4) };
   const needs = needsOf(range, [purchase], () => Date.parse(at(8)));
   assert.deepEqual(needs.map(({ kind, lanes: [lane] }) => [kind, lane.name]), [
-    ["help", "Lane 2"], ["purchase", "Lane 7"], ["link", "Lane 3"], ["hit", "Lane 6"], ["ran_on", "Lane 5"], ["help", "Lane 1"],
+    ["help", "Lane 2"], ["purchase", "Lane 7"], ["link", "Lane 3"], ["clear", "Lane 8"], ["hit", "Lane 6"], ["ran_on", "Lane 5"], ["help", "Lane 1"],
   ]);
-  assert.deepEqual(needs.map(({ coming }) => coming), [true, false, false, false, false, false]);
+  assert.deepEqual(needs.map(({ coming }) => coming), [true, false, false, false, false, false, false]);
   assert.equal(range.wallClock(1_000), Date.parse(at(30)) + 1_000);
 });
 

@@ -27,6 +27,7 @@ test("a lane is free if it can be sold now", () => {
   assert.equal(stateOf({ ...quiet, for_sale: false }), "closed");
   assert.equal(stateOf({ ...quiet, for_sale: false, usable: false }), "unusable");
   assert.equal(stateOf({ ...quiet, phase: "paused", usable: false }), "paused");
+  assert.equal(stateOf({ ...quiet, usable: false, uncleared: {} }), "ended");
 });
 
 test("lanes that need an action of staff", () => {
@@ -34,7 +35,7 @@ test("lanes that need an action of staff", () => {
   assert.ok(!wanted({}));
   assert.ok(!wanted({ held: true, locked: true }));
   assert.ok(!wanted({ purchase: { phase: "pending" } }));
-  for (const lane of [{ held: true }, { link: "down" }, { usable: false }, { help: {} }, { stray_hit: "now" }, { second_controller: {} }, { purchase: { phase: "unresolved" } }]) {
+  for (const lane of [{ held: true }, { link: "down" }, { usable: false }, { help: {} }, { stray_hit: "now" }, { uncleared: {} }, { second_controller: {} }, { purchase: { phase: "unresolved" } }]) {
     assert.ok(wanted(lane), JSON.stringify(lane));
   }
   assert.ok(wanted({}, "over"));
@@ -65,6 +66,20 @@ test("changes apply to the lanes of the last picture, and count from when they w
 
   range.receive("picture", picture, 9_000);
   assert.deepEqual(events.splice(0)[0], ["picture", false], "the same layout is not built again");
+});
+
+test("a lane that nobody has said to be clear counts as clear after a while, without a message", () => {
+  const range = new Range();
+  const lane = (id, more) => ({ lane_id: id, bay_id: "b", name: id, ...quiet, session: null, uncleared: null, ...more });
+  const uncleared = { session_id: "s", since: "2026-05-01T12:00:00.000Z", left_ms: 60_000 };
+  range.receive("picture", { range: {}, who: "sam", bays: [], groups: [], holds: [], unresolved: 0, lanes: [lane("1", { uncleared }), lane("2")] }, 1_000);
+  const changed = [];
+  range.addEventListener("lanes", ({ detail }) => changed.push(...detail.lanes.map((lane) => [lane.lane_id, stateOf(lane)])));
+  range.tick(60_999);
+  assert.deepEqual([changed, stateOf(range.lanes.get("1"))], [[], "ended"]);
+  range.tick(61_000);
+  range.tick(61_000);
+  assert.deepEqual(changed, [["1", "free"]]);
 });
 
 test("lanes in the scope of a hold must be locked at once, before they report it themselves", () => {

@@ -246,7 +246,7 @@ var meanings = map[string]string{
 
 	"report.type":        "Something happened: kept until it is acknowledged, and sent again after a reconnect",
 	"report.seq":         "Grows by one within the log",
-	"report.kind":        "entered, help, carrier_hit, purchase, fault, fault_cleared; a gateway acknowledges those that it does not know",
+	"report.kind":        "entered, help, carrier_hit, purchase, fault, fault_cleared, cleared; a gateway acknowledges those that it does not know",
 	"report.session_id":  "The session that it is about; null: none",
 	"report.age_ms":      "How many milliseconds ago it happened, when this was sent",
 	"report.purchase_id": "A new UUID for each purchase; the same one again is the same purchase",
