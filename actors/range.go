@@ -66,6 +66,7 @@ type Range struct {
 	simulations   *semaphore.Weighted
 
 	simulatedMinutes pendingMinutes
+	reopening        reopenings
 	purchasing       sync.Map       // [2]uuid.UUID{session, purchase} → struct{}, while runPurchase runs
 	background       sync.WaitGroup // goroutines beside the actors: purchases, credits, lookups
 
@@ -272,6 +273,37 @@ func (r *Range) Move(ctx context.Context, session, to uuid.UUID, key *lanes.Key)
 // StaffMove is Move by staff, also to a lane that is closed for sale.
 func (r *Range) StaffMove(ctx context.Context, staff string, session, to uuid.UUID) (*lanes.SessionView, error) {
 	return r.move(ctx, requester{lanes.ByStaff, staff}, session, to, nil)
+}
+
+// StaffReopen goes on with an ended session on a free lane. Errors: ErrNotReopenable, ErrSessionNotFound, ErrLaneNotFound, those of
+// lanes.Create.
+func (r *Range) StaffReopen(ctx context.Context, staff string, session, lane uuid.UUID) (*lanes.SessionView, error) {
+	r.reopening.mu.Lock()
+	defer r.reopening.mu.Unlock()
+	if asked, unknown := r.reopening.unknown[session]; r.board.Session(session, r.clock.Now()) != nil || unknown && asked != lane {
+		return nil, lanes.ErrNotReopenable
+	}
+	ended, err := r.ended(ctx, session)
+	if !errors.Is(err, lanes.ErrSessionEnded) {
+		return nil, err
+	}
+	switch _, err := r.Session(ctx, lanes.ReopenedAs(session)); {
+	case err == nil, errors.Is(err, lanes.ErrSessionEnded):
+		return nil, lanes.ErrNotReopenable
+	case !errors.Is(err, lanes.ErrSessionNotFound):
+		return nil, err
+	}
+	view, err := r.onLane(ctx, requester{lanes.ByStaff, staff}, lane, lanes.Reopen{Ended: ended})
+	if errors.Is(err, lanes.ErrTimeout) {
+		r.reopening.unknown[session] = lane
+	}
+	return view, err
+}
+
+// reopenings sees to it that a session is reopened once.
+type reopenings struct {
+	mu      sync.Mutex              // held while one is
+	unknown map[uuid.UUID]uuid.UUID // session → the lane that it may be on, or may come to be: it is reopened on no other
 }
 
 // StaffLane gives a command of staff to a lane, whatever session is on it. Errors: ErrLaneNotFound, those of the command.

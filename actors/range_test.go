@@ -286,6 +286,64 @@ func TestALaneThatIsNotClearIsNotSoldByThePOS(t *testing.T) {
 	}, withClearing(2*time.Minute, true))
 }
 
+// A session that was stopped by mistake goes on, once: as another session, with what was left of its time and what the POS knew it by.
+func TestAStoppedSessionIsReopenedOnce(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		sale := f.newSale(30)
+		sale.Correlation = &lanes.Correlation{ExternalID: "till 7"}
+		session := f.sell(0, sale)
+		reopen := func(i int) (*lanes.SessionView, error) {
+			return f.StaffReopen(f.requestContext(), "sam", session, f.laneID(i))
+		}
+		_, err := reopen(1)
+		require.ErrorIs(t, err, lanes.ErrNotReopenable, "it has not ended")
+		f.advance(10*time.Minute + time.Second)
+		f.stop(session)
+		f.restart()
+		f.create(0, 30)
+		_, err = reopen(0)
+		require.ErrorIs(t, err, lanes.ErrLaneOccupied)
+		view, err := reopen(1)
+		require.NoError(t, err)
+		require.Equal(t, lanes.ReopenedAs(session), view.ID)
+		require.Equal(t, "till 7", view.Correlation.IDOrNone())
+		require.Equal(t, 20*time.Minute, f.remaining(view.ID))
+		require.True(t, f.isOpen(1))
+		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted}, f.eventKinds(view.ID))
+		require.Equal(t, []string{"reopen 20"}, f.actSummaries())
+		_, err = reopen(0)
+		require.ErrorIs(t, err, lanes.ErrNotReopenable, "it goes on already")
+		f.stop(view.ID)
+		f.restart()
+		_, err = reopen(1)
+		require.ErrorIs(t, err, lanes.ErrNotReopenable, "it has gone on before")
+		_, err = f.StaffReopen(f.requestContext(), "sam", uuid.New(), f.laneID(1))
+		require.ErrorIs(t, err, lanes.ErrSessionNotFound)
+	})
+}
+
+// Nobody knows what came of it while the store is down: it goes on where that was asked for, and nowhere else.
+func TestASessionThatMayBeReopenedIsOnOneLane(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		f.stop(session)
+		release := f.blockFlushes()
+		reopen := func(i int) func() error {
+			return func() error {
+				_, err := f.StaffReopen(f.requestContext(), "sam", session, f.laneID(i))
+				return err
+			}
+		}
+		require.ErrorIs(t, f.answerOf(f.runAsync(reopen(0)), time.Minute), lanes.ErrTimeout)
+		require.ErrorIs(t, reopen(1)(), lanes.ErrNotReopenable)
+		release()
+		f.storeReturns()
+		require.NoError(t, reopen(0)(), "nothing of it was saved")
+		require.ErrorIs(t, reopen(1)(), lanes.ErrNotReopenable)
+		require.Equal(t, []uuid.UUID{lanes.ReopenedAs(session)}, f.activeSessions())
+	})
+}
+
 // A purchase at the lane screen runs like one that the controller reports.
 func TestAPurchaseAtTheLaneScreen(t *testing.T) {
 	pos := &fakeWebhook{}

@@ -39,6 +39,7 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 		purchaseSlots: semaphore.NewWeighted(PurchaseSlots),
 		simulations:   semaphore.NewWeighted(SimulationSlots),
 		retries:       newRetrySchedule(loaded.Pending, g.clock.Now().Wall),
+		reopening:     reopenings{unknown: map[uuid.UUID]uuid.UUID{}},
 		spawned:       make(chan struct{}),
 	}
 	r.inForce.Store(inForce)

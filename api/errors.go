@@ -69,7 +69,7 @@ func extended(table, extension endpoint.Errors) endpoint.Errors {
 // screenErrors adds the errors that only screens have.
 var screenErrors = extended(extended(posErrors, refusals(map[int][]*lanes.Error{
 	400: {lanes.ErrItems},
-	409: {lanes.ErrNotWaiting, lanes.ErrNoPurchasing, lanes.ErrPurchasePending, lanes.ErrTooManyOpen},
+	409: {lanes.ErrNotWaiting, lanes.ErrNotReopenable, lanes.ErrNoPurchasing, lanes.ErrPurchasePending, lanes.ErrTooManyOpen},
 })), endpoint.Errors{
 	"cross_site":       {Status: http.StatusForbidden, Sentence: "the request comes from a page of another site"},
 	"officer_required": {Status: http.StatusForbidden, Sentence: "only an officer ends a ceasefire over the range"},

@@ -26,6 +26,7 @@ const (
 	DidStart  = "start"        // of a session whose customer had not entered
 	DidModify = "modify"       // the minutes, with their sign: +15
 	DidSet    = "set_duration" // the minutes in all: 90
+	DidReopen = "reopen"       // of a session that had ended: the minutes that it goes on with
 	DidMove   = "move"         // the name of the lane that the session went to; Lane is the one that it left
 	DidOffer  = "offer"        // what was decided: open, closed or configured
 	DidMakeUp = "make_up"      // the minutes that were given, with their sign: +3, +0
@@ -51,6 +52,8 @@ func Did(who string, at Instant, lane Lane, command Command, change Change) Act 
 	switch cmd := command.(type) {
 	case Create:
 		act.Detail = strconv.Itoa(cmd.Minutes)
+	case Reopen:
+		act.Detail = strconv.Itoa(int(change.Lane.Session.Sold / time.Minute))
 	case Enter:
 		act.What = DidStart
 	case SetDuration:

@@ -30,6 +30,8 @@ var (
 	ErrNotPaused  = &Error{"not_paused", "the session is not paused"}
 	ErrCeasefire  = &Error{"ceasefire", "a hold is in force over the lane; a session that the hold paused resumes when it ends, one that was paused before stays paused"}
 
+	ErrNotReopenable = &Error{"not_reopenable", "the session has not ended, ended more than 10 minutes ago or without time left, or was reopened before"}
+
 	ErrNoPurchasing     = &Error{"no_purchasing", "lane purchasing is not enabled for this session"}
 	ErrPurchasePending  = &Error{"purchase_pending", "another purchase of this lane is under way"}
 	ErrPurchaseNotFound = &Error{"purchase_not_found", "no such purchase is open on this lane"}

@@ -35,6 +35,7 @@ type story struct {
 	at        string // name of the lane that takes the commands
 	last      uuid.UUID
 	sold      int
+	ended     lanes.Ended // the last one
 	purchases purchases
 }
 
@@ -167,6 +168,9 @@ func (s *story) command(t *testing.T, d *datadriven.TestData, lane lanes.Lane) (
 	if command := s.purchases.command(t, d, session); command != nil {
 		return command, nil
 	}
+	if d.Cmd == "reopen" {
+		return lanes.Reopen{Ended: s.ended}, nil
+	}
 	if command := staffCommand(t, d, session); command != nil {
 		return command, nil
 	}
@@ -238,6 +242,7 @@ func (s *story) apply(before lanes.Lane, change lanes.Change) string {
 		fmt.Fprintf(&out, "nothing but: %s is read up to %d\n", change.Lane.Log.ID, change.Lane.Log.Seq)
 	}
 	if e := change.Ended; e != nil {
+		s.ended = *e
 		fmt.Fprintf(&out, "ended %s at %s: %s used, %s left, %s in pauses\n",
 			e.Reason, e.At.Format("15:04:05"), e.Used, e.Session.Left, e.Paused)
 	}

@@ -16,6 +16,7 @@ import (
 //	offer sale=closed      open, closed, or configured
 //	call-help              the customer, at the screen of the lane
 //	help-coming  help-done  hit-noted  cleared
+//	reopen                 the session that ended last
 //	make-up give           of the time that ran while the gateway was down; without give: nothing
 
 // staffCommand is the command of a step about staff, nil for another step.

@@ -36,6 +36,7 @@ func (c *screen) sessionEndpoints() []endpoint.Endpoint {
 			return lanes.MakeUp{Session: id, Give: in.YesOrNo("give", "Whether the time is given back")}
 		}),
 		endpoint.Handle("POST", "/sessions/{id}/move", 204, "Move to another lane", readMove, endpoint.WithTarget(c.rangeOf, moveSession)),
+		endpoint.Handle("POST", "/sessions/{id}/reopen", 201, "Go on with a session that has ended, on a free lane", readMove, endpoint.WithTarget(c.rangeOf, reopenSession)),
 	}
 }
 
@@ -74,6 +75,14 @@ func readMove(in *endpoint.Input) move {
 func moveSession(ctx context.Context, r staffRange, m move) (endpoint.Empty, error) {
 	_, err := r.StaffMove(ctx, r.staff, m.session, m.lane)
 	return endpoint.Empty{}, err
+}
+
+func reopenSession(ctx context.Context, r staffRange, m move) (v2.SessionView, error) {
+	reopened, err := r.StaffReopen(ctx, r.staff, m.session, m.lane)
+	if err != nil {
+		return v2.SessionView{}, err
+	}
+	return v2.ViewOf(reopened), nil
 }
 
 func (c *screen) laneEndpoints() []endpoint.Endpoint {

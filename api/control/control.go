@@ -39,6 +39,8 @@ type Range interface {
 
 	StaffCreate(ctx context.Context, staff string, lane uuid.UUID, c lanes.Create) (*lanes.SessionView, error)
 	StaffOn(ctx context.Context, staff string, session uuid.UUID, c lanes.Command) (*lanes.SessionView, error)
+	// StaffReopen goes on with an ended session on a free lane.
+	StaffReopen(ctx context.Context, staff string, session, lane uuid.UUID) (*lanes.SessionView, error)
 	StaffMove(ctx context.Context, staff string, session, to uuid.UUID) (*lanes.SessionView, error)
 	StaffLane(ctx context.Context, staff string, lane uuid.UUID, c lanes.Command) error
 

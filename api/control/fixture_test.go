@@ -170,6 +170,10 @@ func (f *fakeRange) StaffMove(_ context.Context, staff string, session, to uuid.
 	return f.view(), f.record("%s moves %s to %s", staff, session, to)
 }
 
+func (f *fakeRange) StaffReopen(_ context.Context, staff string, session, lane uuid.UUID) (*lanes.SessionView, error) {
+	return f.view(), f.record("%s reopens %s on %s", staff, session, lane)
+}
+
 func (f *fakeRange) StaffLane(_ context.Context, staff string, lane uuid.UUID, c lanes.Command) error {
 	return f.record("%s at %s: %s %+v", staff, lane, c.Name(), c)
 }
@@ -337,7 +341,7 @@ func table() endpoint.Errors {
 	all := endpoint.Errors{}
 	for status, codes := range map[int][]string{
 		400: {"invalid_request"}, 401: {"unauthorized"}, 403: {"cross_site", "officer_required"}, 404: {"not_found", "lane_not_found", "group_not_found", "session_not_found", "session_ended", "purchase_not_found"},
-		405: {"method_not_allowed"}, 409: {"lane_occupied", "lane_not_accessible", "lane_not_usable", "duration_out_of_range", "no_time_left", "not_waiting", "not_running", "not_paused", "ceasefire"},
+		405: {"method_not_allowed"}, 409: {"lane_occupied", "lane_not_accessible", "lane_not_usable", "lane_not_clear", "duration_out_of_range", "no_time_left", "not_waiting", "not_reopenable", "not_running", "not_paused", "ceasefire"},
 		408: {"request_timeout"}, 413: {"too_large"}, 415: {"unsupported_media_type"}, 429: {"too_many_requests"}, 500: {"internal"},
 		503: {"store_unavailable", "starting", "overloaded", "not_owner", "not_saved"}, 504: {"timeout"},
 	} {

@@ -74,6 +74,13 @@ await story(async () => {
   await look(page, "board");
   await staff.openLane(1);
   await look(page, "panel: a session");
+  await staff.panel.getByRole("button", { name: "5 minutes more" }).first().click();
+  await page.locator("#undo").getByRole("button").waitFor();
+  await look(page, "panel: what may be taken back");
+  await staff.panel.getByRole("button", { name: "5 minutes less" }).first().click();
+  await staff.panel.getByRole("button", { name: "Move …" }).click();
+  await look(page, "board: a lane is to be chosen");
+  await page.getByRole("button", { name: "Cancel" }).click();
   await staff.panel.getByRole("button", { name: "Close", exact: true }).click();
   await page.locator("summary").and(page.getByLabel("Bay A: more")).click();
   await look(page, "board: the menu of a bay");

@@ -72,18 +72,30 @@ export class Control {
     await this.settled();
     await this.card(n).getByRole("button", { name: `Lane ${n}`, exact: true }).click();
     await this.panel.getByRole("heading", { name: `Lane ${n}` }).waitFor();
+    await this.opened();
+  }
+
+  // opened waits until presses in the panel count, after it was opened.
+  opened() {
+    return this.page.locator("#panel:not([data-just-opened])").waitFor();
   }
 
   // create makes a session, with the minutes of one of the buttons.
   async create(n, customer, { minutes = 60, onEntry = false, purchasing = false } = {}) {
     await this.quick("New session", n).click();
     await this.panel.getByLabel("Customer", { exact: true }).fill(customer);
-    await this.panel.getByRole("button", { name: `${minutes} minutes` }).click();
+    await this.opened();
     await this.panel.getByLabel(onEntry ? "when the customer enters the lane" : "now", { exact: true }).check();
     await this.panel.getByLabel("Buying at the lane").setChecked(purchasing);
-    await this.panel.getByRole("button", { name: `Create: ${minutes} min` }).click();
+    await this.panel.getByRole("button", { name: `Sell ${minutes} minutes` }).click();
     await this.inState(n, onEntry ? "waiting" : "running");
     await this.says(n, customer);
+  }
+
+  // move has the session that is shown go on in another lane.
+  async move(n) {
+    await this.panel.getByRole("button", { name: "Move …" }).click();
+    await this.card(n).getByRole("button", { name: `Lane ${n}`, exact: true }).click();
   }
 
   // stop takes two touches, with a moment between them, as a hand that has slipped does not.

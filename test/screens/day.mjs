@@ -208,15 +208,14 @@ await story(async () => {
 
   tell("Jo moves to lane 4; time is added and taken away there");
   await staff.openLane(1);
-  await staff.panel.getByLabel("Move to another lane").selectOption("Lane 4");
-  await staff.panel.getByRole("button", { name: "Move" }).click();
+  await staff.move(4);
   await staff.inState(4, "running");
   await staff.inState(1, "free");
   assert.equal((await sessionOn(4)).session_id, session);
   assert.equal(await sessionOn(1), undefined);
   const there = await Lane.at(4);
   await there.inState("running");
-  await staff.openLane(4);
+  await staff.panel.getByRole("heading", { name: "Lane 4 · Jo Smith" }).waitFor(); // it follows the session
   await staff.panel.getByRole("button", { name: "5 minutes less" }).first().waitFor();
   await staff.panel.getByRole("button", { name: "15 minutes less" }).click();
   await there.shows("of 60 minutes");

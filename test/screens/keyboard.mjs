@@ -27,12 +27,11 @@ await story(async () => {
   await keys.press("Enter");
   await staff.panel.getByLabel("Customer", { exact: true }).and(page.locator(":focus")).waitFor();
   await keys.type("Jo Smith");
-  await keys.to(staff.panel.getByRole("button", { name: "45 minutes" }));
-  await keys.press("Space");
   await keys.to(staff.panel.getByRole("radio", { name: "now", exact: true }));
   await keys.press("ArrowDown");
-  await keys.to(staff.panel.getByLabel("Buying at the lane"));
-  await keys.press("Space");
+  await keys.to(staff.panel.getByLabel("Another number"), "Shift+Tab");
+  await keys.press("Control+A");
+  await keys.type("45");
   await keys.to(staff.panel.getByRole("button", { name: "Create: 45 min, on entry" }));
   await keys.press("Enter");
   await staff.inState(2, "waiting");
@@ -64,14 +63,25 @@ await story(async () => {
   await keys.type("-7");
   await keys.press("Enter");
   await staff.says(2, "of 53 min");
-  await keys.to(staff.panel.getByLabel("Move to another lane"));
-  await keys.type("Lane 5");
-  await keys.to(staff.panel.getByRole("button", { name: "Move" }));
+  await keys.to(staff.panel.getByRole("button", { name: "Move …" }), "Shift+Tab");
+  await keys.press("Enter");
+  await keys.stands(staff.card(1).getByRole("button", { name: "Lane 1", exact: true }), "on the first free lane");
+  await keys.press("Escape");
+  await staff.panel.waitFor();
+  await keys.to(staff.panel.getByRole("button", { name: "Move …" }));
+  await keys.press("Enter");
+  for (let lane = 1; lane < 5; lane++) {
+    await keys.press("ArrowRight");
+  }
   await keys.press("Enter");
   await staff.inState(5, "running");
+  await staff.panel.getByRole("heading", { name: "Lane 5 · Jo Smith" }).waitFor();
   await keys.press("Escape");
   await staff.panel.waitFor({ state: "hidden" });
-  await keys.stands(staff.card(2).getByRole("button", { name: "Lane 2", exact: true }), "back on the lane");
+  await keys.stands(staff.card(5).getByRole("button", { name: "Lane 5", exact: true }), "back on the lane that it went to");
+  for (let lane = 5; lane > 2; lane--) {
+    await keys.press("ArrowLeft");
+  }
 
   tell("A lane is closed for sale and locked, and unlocked");
   await keys.press("ArrowLeft");

@@ -118,6 +118,12 @@ func TestAFullHouse(t *testing.T) {
 	})
 }
 
+// The tasks that are wanted most often, and how many touches they take.
+func TestAnEveningAtTheCounter(t *testing.T) {
+	t.Parallel()
+	play(t, "counter")
+}
+
 // scene is what a story is told of the world.
 type scene struct {
 	API          string      `json:"api"`

@@ -42,7 +42,7 @@ export class Acts {
     if (!detail) {
       return "";
     }
-    if (["create", "modify", "set_duration", "make_up"].includes(what)) {
+    if (["create", "reopen", "modify", "set_duration", "make_up"].includes(what)) {
       return t("minutes_exact", { n: detail });
     }
     if (what === "offer" && SALES.includes(detail)) {

@@ -2,7 +2,7 @@
 import { onTick, now } from "/screens/clock.js";
 import { element, setFlag, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
-import { ErrorText } from "./actions.js";
+import { ErrorText, announce, button } from "./actions.js";
 import { beginButton } from "./beginbutton.js";
 import { LaneCard } from "./lanecard.js";
 import { DENSITIES, FILTERS, densityFor, matches, stateOf } from "./rules.js";
@@ -16,18 +16,23 @@ export class Board {
   #toolbar;
   #none = element("p.empty", { role: "status" });
   #list = element("div.bays");
+  #picking = null; // {lane, resolve}: a lane is being chosen that the session on that one moves to
+  #bar; // says so
 
   // onOpen is called with the id of a lane that is opened, and its button.
-  constructor(client, root, onOpen) {
+  constructor(client, root, bar, onOpen) {
     this.#client = client;
     this.#root = root;
     this.#toolbar = new Toolbar(client, () => this.#filter(), () => this.#fit());
     root.append(this.#toolbar.element, this.#none, this.#list);
-    client.range.addEventListener("picture", ({ detail }) => detail.layout && this.#build(onOpen));
+    client.range.addEventListener("picture", ({ detail }) => detail.layout && this.#build((id, opener) => (this.#picking ? this.#choose(id) : onOpen(id, opener))));
     client.range.addEventListener("lanes", ({ detail }) => this.#show(detail.lanes));
     client.range.addEventListener("holds", () => this.#bays.forEach(({ head }) => head.show()));
     onTick((at) => this.#tick(at));
     this.#addArrowKeys();
+    this.#bar = { element: bar, words: element("p") };
+    bar.append(this.#bar.words, button({ words: client.t("pick.cancel") }, () => this.#endPicking(null)));
+    document.addEventListener("keydown", (event) => event.key === "Escape" && this.#endPicking(null));
     window.addEventListener("resize", () => this.#fit());
   }
 
@@ -36,7 +41,56 @@ export class Board {
     this.#tick(now());
   }
 
-  hide() {}
+  hide() {
+    this.#endPicking(null);
+  }
+
+  // pick has a free lane chosen that the session on a lane moves to, and returns it; null if it is given up.
+  pick(lane) {
+    this.#endPicking(null);
+    const words = this.#client.t("pick.words", { customer: lane.session.customer_name });
+    setText(this.#bar.words, words);
+    this.#bar.element.hidden = false;
+    setFlag(this.#root, "data-picking", true);
+    announce(words);
+    return new Promise((resolve) => {
+      this.#picking = { lane, resolve };
+      this.#markTargets();
+      (this.#list.querySelector(".lane[data-target]:not([hidden]) .open") ?? this.#bar.element.querySelector("button")).focus();
+    });
+  }
+
+  #choose(id) {
+    const lane = this.#client.range.lanes.get(id);
+    if (isTarget(lane)) {
+      this.#endPicking(lane);
+    }
+  }
+
+  #endPicking(chosen) {
+    const picking = this.#picking;
+    this.#picking = null;
+    if (picking) {
+      this.#bar.element.hidden = true;
+      setText(this.#bar.words, "");
+      setFlag(this.#root, "data-picking", false);
+      this.#markTargets();
+      picking.resolve(chosen);
+    }
+  }
+
+  // markTargets marks the lanes that may be chosen. When the session has ended or moved, there is nothing to choose any more.
+  #markTargets() {
+    const { range } = this.#client;
+    const { lane } = this.#picking ?? {};
+    if (lane && range.lanes.get(lane.lane_id)?.session?.session_id !== lane.session.session_id) {
+      this.#endPicking(null);
+      return;
+    }
+    for (const card of this.#cards.values()) {
+      setFlag(card.element, "data-target", this.#picking !== null && isTarget(card.lane));
+    }
+  }
 
   // fit chooses the density for the size of the window, whatever lies between its head and the board for a while.
   #fit() {
@@ -62,6 +116,7 @@ export class Board {
 
   // mark marks the opened lane.
   mark(laneID) {
+    this.#endPicking(null);
     for (const [id, card] of this.#cards) {
       setFlag(card.element, "data-shown", id === laneID);
     }
@@ -95,6 +150,7 @@ export class Board {
     }
     this.#filter();
     this.#bays.forEach(({ head }) => head.show());
+    this.#picking && this.#markTargets();
   }
 
   #tick(at) {
@@ -145,6 +201,11 @@ export class Board {
       }
     });
   }
+}
+
+// isTarget is true if a session may move to the lane.
+function isTarget(lane) {
+  return stateOf(lane) === "free";
 }
 
 // BayHead is the head of a bay: its name, how many of its lanes are free, and a menu with its ceasefire.

@@ -10,6 +10,7 @@ export class Client {
     this.t = t;
     this.range = range;
     this.signedOut = signedOut;
+    this.undo = null; // does what staff may take back: undo.js
     this.lost = null; // since when the stream is lost; null: it is not
     this.unsent = new Map(); // requested ceasefires that were refused, or have no response yet (refusal null), by scope and id
     this.unsaved = false; // a ceasefire is in force that is not saved

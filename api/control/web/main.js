@@ -18,6 +18,7 @@ import { Notifications } from "./notifications.js";
 import { Pages } from "./pages.js";
 import { Panel } from "./panel.js";
 import { guardPresses } from "./settling.js";
+import { Undo } from "./undo.js";
 import { SignIn } from "./signin.js";
 
 const byId = (id) => document.getElementById(id);
@@ -44,8 +45,9 @@ const signIn = new SignIn(client, () => stream.open());
 
 const ceasefire = new Ceasefire(client, byId("alarm"), byId("begin"));
 const header = new Header(client, signOut);
-const panel = new Panel(client, byId("panel"), { onShow: (lane) => board.mark(lane), onClose: (lane) => board.focus(lane) });
-const board = new Board(client, byId("board"), (lane) => panel.open(lane));
+client.undo = new Undo(client, byId("undo"));
+const panel = new Panel(client, byId("panel"), { onShow: (lane) => board.mark(lane), onClose: (lane) => board.focus(lane), pick: (lane) => board.pick(lane) });
+const board = new Board(client, byId("board"), byId("picking"), (lane) => panel.open(lane));
 const pages = new Pages({
   board,
   history: new History(client, byId("history")),
@@ -78,6 +80,8 @@ function signedOut(reason) {
   range.forget();
   attention.forget();
   client.forget();
+  client.undo.hide();
+  byId("said").textContent = "";
   ceasefire.show();
   byId("screen").hidden = true;
   signIn.show(reason);

@@ -1,6 +1,6 @@
 // One lane with all its actions, over the board, which does not move. It never covers the ceasefire.
 import { onTick, formatTime, now } from "/screens/clock.js";
-import { element, setText } from "/screens/element.js";
+import { element, setFlag, setText } from "/screens/element.js";
 import { ErrorText, button } from "./actions.js";
 import { LaneActions } from "./laneactions.js";
 import { badges } from "./lanecard.js";
@@ -8,6 +8,9 @@ import { laneTimeLeft } from "./model.js";
 import { stateOf, urgency } from "./rules.js";
 import { SessionActions } from "./sessionactions.js";
 import { SessionForm } from "./sessionform.js";
+
+const JUST_OPENED = 250; // ms in which no press counts
+const DOUBLE = 700; // ms in which the later presses of a series do not count
 
 export class Panel {
   #client;
@@ -26,17 +29,25 @@ export class Panel {
   #form;
   #session;
   #lane;
+  #openedAt = 0;
+  #opening = 0; // the timer
 
   // onShow is called with the id of the shown lane, or null; onClose with the id of the lane that was shown, if the focus
-  // must return to it.
-  constructor(client, root, { onShow, onClose }) {
+  // must return to it. pick has a lane chosen that the session on a lane moves to, and returns it, or null.
+  constructor(client, root, { onShow, onClose, pick }) {
     this.#client = client;
     this.#root = root;
     this.#onShow = onShow;
     this.#onClose = onClose;
     const { t } = client;
     this.#form = new SessionForm(client, this.#error, () => this.close());
-    this.#session = new SessionActions(client, this.#error);
+    this.#session = new SessionActions(client, this.#error, async (lane) => {
+      root.hidden = true; // it lies over lanes that may be chosen
+      const to = await pick(lane);
+      root.hidden = this.#laneID === null;
+      this.#title.focus();
+      return to;
+    });
     this.#lane = new LaneActions(client);
     const close = button({ sign: "close", kind: "quiet", label: t("panel.close") }, () => this.close());
     root.setAttribute("aria-labelledby", "panel-title");
@@ -44,12 +55,14 @@ export class Panel {
       element("header.panel-head", {}, element("div", {}, this.#title, this.#bay), close),
       this.#time, this.#urgent, this.#badges, this.#lane.calls, this.#error.element, this.#form.element, this.#session.element, this.#lane.element, this.#facts,
     );
+    this.#ignoreDoublePresses();
     document.addEventListener("keydown", (event) => {
-      if (event.key === "Escape" && (root.contains(event.target) || event.target === document.body)) {
+      if (event.key === "Escape" && !root.hidden && (root.contains(event.target) || event.target === document.body)) {
         this.close();
       }
     });
     client.range.addEventListener("lanes", ({ detail }) => {
+      this.#follow();
       if (this.#laneID !== null && detail.lanes.some((lane) => lane.lane_id === this.#laneID || lane.phase === "free")) {
         this.#show();
       }
@@ -65,10 +78,45 @@ export class Panel {
       this.#error.show("");
     }
     this.#root.hidden = false;
+    this.#justOpened();
     this.#onShow(laneID);
     this.#root.scrollTop = 0;
     this.#show();
-    stateOf(this.#client.range.lanes.get(laneID)) === "free" ? this.#form.focus() : this.#title.focus();
+    const typed = !matchMedia("(pointer: coarse)").matches; // where a finger points, a focused field has the keyboard cover the lanes
+    typed && stateOf(this.#client.range.lanes.get(laneID)) === "free" ? this.#form.focus() : this.#title.focus();
+  }
+
+  #justOpened() {
+    this.#openedAt = performance.now();
+    setFlag(this.#root, "data-just-opened", true);
+    clearTimeout(this.#opening);
+    this.#opening = setTimeout(() => setFlag(this.#root, "data-just-opened", false), JUST_OPENED);
+  }
+
+  // follow shows the lane that the shown session has moved to.
+  #follow() {
+    const { lanes } = this.#client.range;
+    if (this.#laneID === null || !this.#sessionID || lanes.get(this.#laneID)?.session?.session_id === this.#sessionID) {
+      return;
+    }
+    const there = [...lanes.values()].find((lane) => lane.session?.session_id === this.#sessionID);
+    if (there) {
+      this.#laneID = there.lane_id;
+      this.#onShow(there.lane_id);
+      this.#show();
+    }
+  }
+
+  // The second press of a double press on a lane, and a key that is held down, must not sell it.
+  #ignoreDoublePresses() {
+    this.#root.addEventListener("click", (event) => {
+      const double = event.detail > 1 && performance.now() - this.#openedAt < DOUBLE;
+      if (double || this.#root.hasAttribute("data-just-opened")) {
+        event.preventDefault();
+        event.stopPropagation();
+      }
+    }, { capture: true });
+    this.#root.addEventListener("keydown", (event) => event.repeat && event.key === "Enter" && event.preventDefault());
   }
 
   close() {

@@ -1,4 +1,4 @@
-// The quick actions of a lane on the board: one click each; stopping needs a confirmation.
+// The quick actions of a lane on the board: one click each; stopping needs a confirmation. Those of the kind one-tap are on small tiles too.
 import { action, button } from "./actions.js";
 import { confirmButton } from "./confirmbutton.js";
 import { stateOf } from "./rules.js";
@@ -12,11 +12,11 @@ export function quickActions(client, lane, error, open) {
     return action(client, { words, sign, kind, label: named(words) }, error, act);
   };
   const more = (minutes) =>
-    action(client, { words: `+${minutes}`, label: named(t("quick.more", { minutes })) }, error,
-      () => client.session(lane, "modify", { minutes }));
+    action(client, { words: `+${minutes}`, kind: minutes === 15 ? "one-tap" : "", label: named(t("quick.more", { minutes })) }, error,
+      () => client.undo.modify(lane, minutes));
   const stop = () =>
     confirmButton(client, { words: t("quick.stop"), kind: "danger", label: named(t("quick.stop")) }, t("quick.stop_sure"), error,
-      () => client.session(lane, "stop"));
+      () => client.undo.stop(lane));
 
   const buttons = [];
   if (lane.help) {
@@ -26,20 +26,20 @@ export function quickActions(client, lane, error, open) {
   }
   switch (stateOf(lane)) {
     case "ended":
-      buttons.push(command("cleared", "check", () => client.lane(lane, "cleared"), "primary"));
+      buttons.push(command("cleared", "check", () => client.lane(lane, "cleared"), "primary one-tap"));
       // falls through: staff may sell the lane all the same
     case "free":
     case "closed": // closed for the POS; staff may use it
       buttons.push(button({ words: t("quick.create"), sign: "plus", label: named(t("quick.create")) }, open));
       break;
     case "waiting":
-      buttons.push(command("start", "play", () => client.session(lane, "start"), "primary"), more(15), stop());
+      buttons.push(command("start", "play", () => client.session(lane, "start"), "primary one-tap"), more(15), stop());
       break;
     case "running":
-      buttons.push(...(lane.help ? [] : [more(5)]), more(15), command("pause", "", () => client.session(lane, "pause")), stop());
+      buttons.push(...(lane.help ? [] : [more(5)]), more(15), command("pause", "pause", () => client.session(lane, "pause"), "one-tap"), stop());
       break;
     case "paused":
-      buttons.push(...(lane.session.paused_by_hold ? [] : [command("resume", "play", () => client.session(lane, "resume"), "primary")]), ...(lane.help ? [] : [more(5)]), stop());
+      buttons.push(...(lane.session.paused_by_hold ? [] : [command("resume", "play", () => client.session(lane, "resume"), "primary one-tap")]), ...(lane.help ? [] : [more(5)]), stop());
   }
   return buttons;
 }

@@ -87,6 +87,16 @@ export function matches(typed, ...texts) {
   return words.every((word) => text.includes(word));
 }
 
+// numberFree returns the lowest number from 1 on whose name is not among the taken ones.
+export function numberFree(taken, name) {
+  const names = new Set(taken);
+  let n = 1;
+  while (names.has(name(n))) {
+    n++;
+  }
+  return n;
+}
+
 // nameList shortens a list of lanes: "Lanes 7, 12-15". If all names are the same word and a number, the word is written once, as
 // `many` if it is `one`. Three and more consecutive numbers become a range.
 export function nameList(names, { one, many }) {

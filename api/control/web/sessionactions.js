@@ -1,9 +1,8 @@
-// The actions on the session of a lane: its time, start, pause, stop and move.
+// The actions on the session of a lane: its time, start, pause, move and stop.
 import { element } from "/screens/element.js";
-import { action, perform } from "./actions.js";
+import { action, button, perform } from "./actions.js";
 import { confirmButton } from "./confirmbutton.js";
 import { makeUpButtons } from "./makeup.js";
-import { stateOf } from "./rules.js";
 
 const STEPS = [-15, -5, 5, 15];
 
@@ -17,11 +16,11 @@ export class SessionActions {
   #stop;
   #minutes;
   #move;
-  #free = "";
   #makeUp = element("div.section.make-up", { hidden: true });
   #ranOn = "";
 
-  constructor(client, error) {
+  // pick has a lane chosen that the session moves to, and returns it, or null.
+  constructor(client, error, pick) {
     this.#client = client;
     this.#error = error;
     const { t } = client;
@@ -30,12 +29,12 @@ export class SessionActions {
     this.#start = command("start", "play", "primary");
     this.#pause = command("pause", "pause");
     this.#resume = command("resume", "play", "primary");
+    this.#move = button({ words: t("session.move"), sign: "leave" }, () => this.#moveTo(pick));
     this.#makeStop();
     this.element = element("div.sections", {},
-      element("div.section.row", {}, this.#start, this.#pause, this.#resume, this.#stop),
+      element("div.section.row", {}, this.#start, this.#pause, this.#resume, this.#move, this.#stop),
       this.#makeUp,
-      this.#timeSection(),
-      this.#moveSection());
+      this.#timeSection());
   }
 
   // begin resets the forms for another session.
@@ -49,20 +48,8 @@ export class SessionActions {
 
   show(lane) {
     this.#lane = lane;
-    const { range, t } = this.#client;
+    const { t } = this.#client;
     this.#offer(lane);
-
-    const free = [...range.lanes.values()].filter((other) => stateOf(other) === "free");
-    const key = free.map((other) => other.lane_id).join();
-    if (key !== this.#free) {
-      this.#free = key;
-      const chosen = this.#move.value;
-      this.#move.replaceChildren(element("option", { value: "" }, t("session.move_choose")), ...range.bays
-        .map((bay) => [bay, free.filter((other) => other.bay_id === bay.id)])
-        .filter(([, lanes]) => lanes.length > 0)
-        .map(([bay, lanes]) => element("optgroup", { label: bay.name }, ...lanes.map((other) => element("option", { value: other.lane_id }, other.name)))));
-      this.#move.value = free.some((other) => other.lane_id === chosen) ? chosen : "";
-    }
     const ranOn = `${lane.session?.session_id} ${lane.session?.ran_on_ms ?? 0}`;
     if (ranOn !== this.#ranOn) {
       this.#ranOn = ranOn;
@@ -85,12 +72,12 @@ export class SessionActions {
   #makeStop() {
     const { t } = this.#client;
     this.#stop = confirmButton(this.#client, { words: t("session.stop"), sign: "stop", kind: "danger" }, t("session.stop_sure"), this.#error,
-      () => this.#client.session(this.#lane, "stop"));
+      () => this.#client.undo.stop(this.#lane));
   }
 
   #timeSection() {
     const { t } = this.#client;
-    const change = (minutes) => this.#client.session(this.#lane, "modify", { minutes });
+    const change = (minutes) => this.#client.undo.modify(this.#lane, minutes);
     const steps = STEPS.map((minutes) => action(this.#client,
       { words: `${minutes > 0 ? "+" : "−"}${Math.abs(minutes)}`, label: t(minutes > 0 ? "time.more" : "time.less", { n: Math.abs(minutes) }) },
       this.#error, () => change(minutes)));
@@ -107,15 +94,11 @@ export class SessionActions {
     return element("div.section", { role: "group", "aria-label": t("time.title") }, element("h3", {}, t("time.title")), element("div.steps", {}, ...steps), form);
   }
 
-  #moveSection() {
-    const { t } = this.#client;
-    this.#move = element("select.input", { required: true, "aria-label": t("session.move_to") });
-    const submit = element("button.button", { type: "submit" }, t("session.move"));
-    const form = element("form.together", {}, this.#move, submit);
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      perform(this.#client, submit, this.#error, () => this.#client.session(this.#lane, "move", { lane_id: this.#move.value }));
-    });
-    return element("div.section", {}, element("h3", {}, t("session.move_to")), form);
+  async #moveTo(pick) {
+    const lane = this.#lane;
+    const to = await pick(lane);
+    if (to) {
+      await perform(this.#client, this.#move, this.#error, () => this.#client.undo.move(lane, to));
+    }
   }
 }

@@ -1,7 +1,8 @@
-// The form for a new session on a lane: a name and the minutes.
+// The form for a new session on a lane. A press on a number of minutes sells them at once; everything else may stay as it is.
 import { element, setText } from "/screens/element.js";
 import { perform } from "./actions.js";
-import { stateOf } from "./rules.js";
+import { remember, remembered } from "./client.js";
+import { numberFree, stateOf } from "./rules.js";
 
 const MINUTES = [15, 30, 45, 60, 90, 120];
 const DEFAULT_MINUTES = 60;
@@ -23,43 +24,46 @@ export class SessionForm {
   constructor(client, error, done) {
     this.#client = client;
     const { t } = client;
-    this.#name = element("input.input", { name: "customer_name", maxLength: 200, required: true, autocomplete: "off", autocapitalize: "words", enterKeyHint: "done" });
+    this.#name = element("input.input", { name: "customer_name", maxLength: 200, autocomplete: "off", autocapitalize: "words", enterKeyHint: "done" });
     this.#group = element("select.input", { name: "group_id", required: true });
-    this.#minutes = element("input.input", { name: "minutes", type: "number", min: 1, max: 480, step: 1, value: DEFAULT_MINUTES, required: true, inputMode: "numeric" });
+    this.#minutes = element("input.input", { name: "minutes", type: "number", min: 1, max: 480, step: 1, required: true, inputMode: "numeric" });
     this.#minutes.addEventListener("input", () => this.#update());
-    this.#presets = MINUTES.map((minutes) => element("button.button", {
-      type: "button", "data-minutes": minutes, "aria-label": t("minutes", { n: minutes }), onclick: () => {
-        this.#minutes.value = minutes;
-        this.#update();
-      },
-    }, String(minutes)));
-    this.#purchasing = element("input", { type: "checkbox", name: "purchasing" });
+    const sell = async (pressed, minutes) => {
+      if (await perform(client, pressed, error, () => this.#create(minutes))) {
+        remember("minutes", minutes);
+        done();
+      }
+    };
+    this.#presets = MINUTES.map((minutes) => {
+      const preset = element("button.button", { type: "button", "data-minutes": minutes, "aria-label": t("form.sell", { n: minutes }), onclick: () => sell(preset, minutes) }, String(minutes));
+      return preset;
+    });
+    this.#purchasing = element("input", { type: "checkbox", name: "purchasing", checked: true });
     this.#start = element("input", { type: "radio", name: "start", value: "now", checked: true, onchange: () => this.#update() });
     const entry = element("input", { type: "radio", name: "start", value: "entry", onchange: () => this.#update() });
     this.#submit = element("button.button.primary.wide", { type: "submit" }, "");
     this.element = element("form.section", { noValidate: false, "aria-label": t("form.title") },
       this.#closed,
       field(t("form.customer"), this.#name),
-      element("div.field", { role: "group", "aria-label": t("form.minutes") }, element("span", {}, t("form.minutes")),
-        element("div.presets", {}, ...this.#presets), element("label.own", {}, element("span", {}, t("form.own_minutes")), this.#minutes)),
+      element("div.field", { role: "group", "aria-label": t("form.minutes") }, element("span", {}, t("form.minutes")), element("div.presets", {}, ...this.#presets)),
+      element("label.own", {}, element("span", {}, t("form.own_minutes")), this.#minutes),
+      this.#submit,
       element("fieldset.pair", {}, element("legend.legend", {}, t("form.start")),
         element("label.choice", {}, this.#start, element("span", {}, t("form.start_now"))), element("label.choice", {}, entry, element("span", {}, t("form.start_entry")))),
       field(t("form.group"), this.#group),
-      element("label.check", {}, this.#purchasing, element("span", {}, t("form.purchasing"))),
-      this.#submit);
-    this.element.addEventListener("submit", async (event) => {
+      element("label.check", {}, this.#purchasing, element("span", {}, t("form.purchasing"))));
+    this.element.addEventListener("submit", (event) => {
       event.preventDefault();
-      if (await perform(client, this.#submit, error, () => this.#create())) {
-        done();
-      }
+      sell(this.#submit, Number(this.#minutes.value));
     });
   }
 
-  // begin clears the form for the next customer, except the group and the other choices.
+  // begin clears the form for the next customer, except the group and the other choices. The minutes are those that were sold last.
   begin(lane) {
     this.#lane = lane;
     this.#name.value = "";
-    this.#minutes.value = DEFAULT_MINUTES;
+    const last = Number(remembered("minutes"));
+    this.#minutes.value = last >= 1 && last <= 480 ? last : DEFAULT_MINUTES;
     this.#update();
   }
 
@@ -73,6 +77,7 @@ export class SessionForm {
     }
     this.#group.parentElement.hidden = range.groups.length < 2;
     this.#purchasing.parentElement.hidden = !range.info.purchasing;
+    this.#name.placeholder = this.#walkIn();
     const state = stateOf(lane);
     setText(this.#closed, lane.held ? t("form.held") : state === "free" ? "" : t(`form.${state}`));
     this.#closed.hidden = this.#closed.textContent === "";
@@ -82,20 +87,27 @@ export class SessionForm {
     this.#name.focus();
   }
 
+  // walkIn returns the name of a customer who gives none.
+  #walkIn() {
+    const { range, t } = this.#client;
+    const name = (n) => t("form.walk_in", { n });
+    return name(numberFree([...range.lanes.values()].map(({ session }) => session?.customer_name), name));
+  }
+
   #update() {
     for (const preset of this.#presets) {
-      preset.setAttribute("aria-pressed", String(preset.dataset.minutes === this.#minutes.value));
+      preset.toggleAttribute("data-last", preset.dataset.minutes === this.#minutes.value);
     }
     const key = this.#start.checked ? "form.create_now" : "form.create_entry";
     this.#submit.textContent = this.#client.t(key, { minutes: this.#minutes.value });
   }
 
-  #create() {
+  #create(minutes) {
     return this.#client.request("POST", "/sessions", {
       lane_id: this.#lane.lane_id,
-      customer_name: this.#name.value.trim(),
+      customer_name: this.#name.value.trim() || this.#walkIn(),
       group_id: this.#group.value,
-      duration: Number(this.#minutes.value),
+      duration: minutes,
       enable_purchasing: this.#purchasing.checked && this.#client.range.info.purchasing,
       auto_start: this.#start.checked,
     });

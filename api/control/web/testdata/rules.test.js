@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Range, laneTimeLeft } from "./model.js";
-import { nameList } from "./rules.js";
+import { nameList, numberFree } from "./rules.js";
 import { DENSITIES, FILTERS, SOON, densityFor, heightOf, matches, notReached, stateOf, urgency } from "./rules.js";
 
 const words = { one: "Lane", many: "lanes" };
@@ -14,6 +14,12 @@ test("a list of lanes is short and complete", () => {
   assert.equal(nameList(["Stand 09", "Stand 10"], words), "Stand 09, 10");
   assert.equal(nameList(["Lane 1", "Rifle 2"], words), "Lane 1, Rifle 2");
   assert.equal(nameList(["North", "South"], words), "North, South");
+});
+
+test("a customer without a name has the lowest number that is free", () => {
+  const name = (n) => `Walk-in ${n}`;
+  assert.equal(numberFree([], name), 1);
+  assert.equal(numberFree(["Walk-in 1", undefined, "Walk-in 3", "Jo"], name), 2);
 });
 
 test("sessions that have begun are urgent in their last five minutes and after their end", () => {

@@ -1,0 +1,41 @@
+package lanes
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// ReopenWithin is how long after its end staff may go on with a session.
+const ReopenWithin = 10 * time.Minute
+
+// Reopen goes on with a session that has ended, on a free lane, with the minutes that it had left, rounded up. It is a session of its
+// own: each has one end, which the POS was told of. It is paused if the other one was when it ended.
+type Reopen struct{ Ended Ended }
+
+// Name implements Command.
+func (Reopen) Name() string { return "reopen" }
+
+// ReopenedAs is the id of the session that goes on with that one: whoever asks twice gets no second one.
+func ReopenedAs(session uuid.UUID) uuid.UUID { return uuid.NewSHA1(session, []byte("reopened")) }
+
+func (cmd Reopen) decide(now Instant, c *Change) error {
+	was := cmd.Ended.Session
+	if was.Left <= 0 || now.Wall.Sub(cmd.Ended.At) > ReopenWithin {
+		return ErrNotReopenable
+	}
+	begun := was.Began != nil
+	create := Create{
+		Session: ReopenedAs(was.ID), Group: was.Group, Customer: was.Customer, Minutes: int((was.Left + time.Minute - 1) / time.Minute),
+		Purchasing: was.Purchasing, AutoStart: begun, ByStaff: true, Correlation: was.Correlation,
+	}
+	if err := create.decide(now, c); err != nil {
+		return err
+	}
+	if s := *c.Lane.Session; was.Phase == Paused && !was.ByHold && s.Phase == Running {
+		s = s.pause(now, false)
+		c.addEvent(SessionPaused, &s, c.Lane.ID, now)
+		c.setSession(s, now)
+	}
+	return nil
+}

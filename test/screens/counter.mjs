@@ -1,0 +1,108 @@
+// An evening at the counter, in which every touch counts: what is wanted most often takes as many as docs/screens.md says, on tiles of
+// every size, and what was done by mistake is taken back.
+import assert from "node:assert/strict";
+import { Control } from "./control.mjs";
+import { Lane } from "./lane.mjs";
+import { eventually, story, tell } from "./story.mjs";
+import { linked, runDown, sell, sessionOn, sessions } from "./pos.mjs";
+
+await story(async () => {
+  await linked();
+  const staff = await Control.signedIn("sam", { hasTouch: true });
+  const { page } = staff;
+  const lane = (n) => staff.card(n).getByRole("button", { name: `Lane ${n}`, exact: true });
+  const preset = (n) => staff.panel.getByRole("button", { name: `Sell ${n} minutes` });
+  const undo = page.locator("#undo").getByRole("button");
+  const compact = page.getByRole("button", { name: "Compact" });
+  // taps does something by touches alone, and checks how many it took.
+  const taps = async (n, ...touched) => {
+    for (const control of touched) {
+      await control.tap();
+      await page.waitForTimeout(300); // as a finger takes
+    }
+    assert.equal(touched.length, n);
+  };
+
+  tell("A walk-in: the lane, and the minutes");
+  await taps(2, lane(1), preset(45));
+  await staff.inState(1, "running");
+  await staff.says(1, "Walk-in 1");
+  await taps(2, lane(2), preset(30));
+  await staff.says(2, "Walk-in 2");
+  assert.deepEqual(await sessions().then((sold) => sold.map(({ duration, enable_purchasing }) => [duration, enable_purchasing])), [[45, true], [30, true]]);
+  await lane(3).tap();
+  assert.equal(await staff.panel.getByLabel("Another number").inputValue(), "30", "as the last one");
+  await staff.panel.getByRole("button", { name: "Close", exact: true }).tap();
+
+  tell("Two presses where one was meant sell nothing");
+  await lane(3).evaluate((of) => {
+    of.click();
+    const under = document.querySelector('#panel [data-minutes="90"]'); // the finger, now
+    under.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true, detail: 2 }));
+  });
+  await staff.panel.getByRole("heading", { name: "Lane 3" }).waitFor();
+  await page.keyboard.press("Escape");
+  assert.equal((await sessions()).length, 2);
+
+  for (const small of [false, true]) {
+    tell(small ? "The same on small tiles" : "Time is added and the clock stopped by one touch, and time that was added is taken back by one");
+    small && await compact.tap();
+    const sold = (await sessionOn(1)).duration;
+    await taps(1, staff.quick("15 minutes more", 1));
+    await eventually("it is longer", async () => (await sessionOn(1)).duration === sold + 15);
+    await undo.and(page.getByLabel("Undo: Lane 1: +15 min")).waitFor();
+    await taps(1, undo);
+    await eventually("it is as before", async () => (await sessionOn(1)).duration === sold);
+    await undo.waitFor({ state: "hidden" });
+    await taps(1, staff.quick("Pause", 2));
+    await staff.inState(2, "paused");
+    await taps(1, staff.quick("Resume", 2));
+    await staff.inState(2, "running");
+  }
+  await compact.tap();
+
+  tell("A session moves to the lane that is touched; the panel follows it, there and back");
+  const moving = (await sessionOn(1)).session_id;
+  const move = staff.panel.getByRole("button", { name: "Move …" });
+  await taps(3, lane(1), move, lane(4));
+  await staff.panel.getByRole("heading", { name: "Lane 4 · Walk-in 1" }).waitFor();
+  assert.equal((await sessionOn(4)).session_id, moving);
+  await taps(1, undo);
+  await staff.panel.getByRole("heading", { name: "Lane 1 · Walk-in 1" }).waitFor();
+  await staff.inState(4, "free");
+  await move.tap();
+  await lane(2).tap(); // which is not free
+  await page.getByRole("button", { name: "Cancel" }).tap();
+  await staff.panel.getByRole("heading", { name: "Lane 1 · Walk-in 1" }).waitFor();
+  await staff.panel.getByRole("button", { name: "Close", exact: true }).tap();
+
+  tell("A stop asks once; taken back, the session goes on with the minutes that it had left");
+  await taps(1, staff.quick("Stop", 1));
+  await taps(1, staff.card(1).locator(".sure:not([aria-disabled])"));
+  await staff.inState(1, "free");
+  await taps(1, undo);
+  await staff.inState(1, "running");
+  const again = await sessionOn(1);
+  assert.deepEqual([again.duration, again.session_id === moving], [45, false]);
+  await staff.says(1, "Walk-in 1");
+
+  tell("The place is taken meanwhile: it is said, and nothing is lost");
+  await staff.stop(2);
+  await sell(2, "Ann Lee");
+  await taps(1, undo);
+  await page.locator("#undo").getByText("The lane is occupied by another session.").waitFor();
+  assert.equal((await sessions()).length, 2);
+
+  tell("A call for help, a lane to clear, and a ceasefire are one touch each");
+  const ann = await Lane.at(2);
+  await ann.page.getByRole("button", { name: "Help" }).click();
+  await taps(1, staff.need("On my way", 2));
+  await ann.page.getByText("Help is coming").waitFor();
+  await taps(1, staff.need("Done", 2));
+  await runDown(1, 0.025);
+  await staff.inState(1, "ended");
+  await taps(1, staff.quick("Cleared", 1));
+  await staff.inState(1, "free");
+  await taps(1, page.getByRole("button", { name: "Ceasefire over the whole range" }));
+  await staff.alarm.getByText("Ceasefire: whole range, all locked").waitFor();
+});
