@@ -478,8 +478,13 @@ func timeOutPurchase(ctx context.Context, event lanes.Event) (lanes.Attempt, lan
 // fakeCatalogue answers every purchase with the function.
 type fakeCatalogue func(ctx context.Context, session uuid.UUID, items []lanes.Item) string
 
-func (c fakeCatalogue) Refusal(ctx context.Context, session uuid.UUID, items []lanes.Item) string {
-	return c(ctx, session, items)
+func (c fakeCatalogue) Check(ctx context.Context, session uuid.UUID, items []lanes.Item) ([]lanes.Good, string) {
+	refusal := c(ctx, session, items)
+	var goods []lanes.Good
+	for _, item := range items {
+		goods = append(goods, lanes.Good{Name: "name of " + item.ID, Price: "0.50"})
+	}
+	return goods, refusal
 }
 
 // slowCatalogue is a catalogue that takes that long to answer: the purchase waits and is not sent yet.

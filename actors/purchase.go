@@ -33,9 +33,9 @@ const (
 
 // Catalogue says what can be bought.
 type Catalogue interface {
-	// Refusal returns why the items cannot be bought, in words for the customer. It is empty when they can, and when nobody can
-	// tell. It returns before ctx ends.
-	Refusal(ctx context.Context, session uuid.UUID, items []lanes.Item) string
+	// Check returns what the items are called and cost, and why they cannot be bought, in words for the customer. That is empty when
+	// they can, and when nobody can tell; then goods are nil. It returns before ctx ends.
+	Check(ctx context.Context, session uuid.UUID, items []lanes.Item) (goods []lanes.Good, refusal string)
 }
 
 // startPurchases runs the pending purchases of the lane, each once.
@@ -85,7 +85,8 @@ func (r *Range) sell(p *lanes.Purchase) {
 	}
 	ctx, cancel := context.WithTimeout(r.life, sendWithin-r.clock.Now().Since(p.At))
 	defer cancel()
-	if refusal := r.refusal(ctx, p); refusal != "" {
+	goods, refusal := r.check(ctx, p)
+	if refusal != "" {
 		r.settlePurchase(p, lanes.Settle{Phase: lanes.Declined, UserMessage: refusal, Reason: "not in the catalogue like this"}, nil)
 		return
 	}
@@ -94,7 +95,7 @@ func (r *Range) sell(p *lanes.Purchase) {
 		return
 	}
 	defer r.purchaseSlots.Release(1)
-	events, err := r.askPurchaseLane(ctx, p, lanes.Request{Session: p.Session, Purchase: p.ID}, nil)
+	events, err := r.askPurchaseLane(ctx, p, lanes.Request{Session: p.Session, Purchase: p.ID, Goods: goods}, nil)
 	if err == nil && r.clock.Now().Since(p.At) >= sendWithin { // by the boot clock: the machine may have been suspended
 		err = context.DeadlineExceeded
 	}
@@ -116,22 +117,22 @@ func (r *Range) unsentEvent(events []lanes.Logged) *lanes.Logged {
 	return &events[0]
 }
 
-// refusal returns why the catalogue does not let the items be bought. A catalogue that is slow or panics refuses nothing: the
-// integrator decides anyway.
-func (r *Range) refusal(ctx context.Context, p *lanes.Purchase) (reason string) {
+// check returns what the catalogue says of the items, and why it does not let them be bought. A catalogue that is slow or panics refuses
+// nothing: the integrator decides anyway.
+func (r *Range) check(ctx context.Context, p *lanes.Purchase) (goods []lanes.Good, refusal string) {
 	catalogue := r.settings().Catalogue
 	if catalogue == nil {
-		return ""
+		return nil, ""
 	}
 	defer func() {
 		if defect := recover(); defect != nil {
 			r.purchaseLine(r.log.Error(), p).Str("panic", fmt.Sprint(defect)).Bytes("stack", debug.Stack()).Msg("the catalogue panicked")
-			reason = ""
+			goods, refusal = nil, ""
 		}
 	}()
 	ctx, cancel := context.WithTimeout(ctx, checkWithin)
 	defer cancel()
-	return catalogue.Refusal(ctx, p.Session, p.Items)
+	return catalogue.Check(ctx, p.Session, p.Items)
 }
 
 // settlePurchase ends the purchase as soon as the lane can save it. When the gateway stops first, it is settled after the restart.

@@ -301,6 +301,21 @@ func TestAPurchaseThatTheCatalogueRefusesIsNotSent(t *testing.T) {
 	}, withWebhook(pos), withCatalogue(checks))
 }
 
+// Staff who settle a purchase read what it was made of, as the products API had it then. A crash forgets none of it.
+func TestAPurchaseThatWaitsForStaffHasNamesAndPrices(t *testing.T) {
+	pos := &fakeWebhook{}
+	anything := fakeCatalogue(func(context.Context, uuid.UUID, []lanes.Item) string { return "" })
+	runFixture(t, func(t *testing.T, f *fixture) {
+		pos.setPurchaseReply(timeOutPurchase)
+		f.createWithPurchasing(0, 30)
+		f.buy(0, minutes(15), targets(3))
+		f.advance(webhookTimeout)
+		f.restart()
+		require.Len(t, f.Unresolved(), 1)
+		require.Equal(t, []lanes.Good{{Name: "name of time", Price: "0.50"}, {Name: "name of " + targets(3).ID, Price: "0.50"}}, f.Unresolved()[0].Goods)
+	}, withWebhook(pos), withCatalogue(anything))
+}
+
 // A catalogue that is slow is no reason not to sell: the POS decides anyway. It delays no other purchases.
 func TestASlowCatalogueRefusesNothing(t *testing.T) {
 	pos := &fakeWebhook{}

@@ -56,6 +56,12 @@ func (p Product) Amount() decimal.Decimal {
 	return amount
 }
 
+// PriceText returns the price with the integrator's own zeros: 24.50.
+func (p Product) PriceText() string {
+	amount := p.Amount()
+	return amount.StringFixed(max(0, -amount.Exponent()))
+}
+
 // Catalogue holds all products for sale. A Client returns no nil lists, so that an empty one is [] in JSON.
 type Catalogue struct {
 	Time    []Product `json:"time" doc:"Lane time: one product at most"`
@@ -100,6 +106,18 @@ func (p Product) measured(qty int) string {
 		return "1 minute"
 	}
 	return fmt.Sprintf("%d minutes", qty)
+}
+
+// Find returns the product with that id.
+func (c Catalogue) Find(id string) (product Product, found bool) {
+	for _, t := range Types {
+		for _, p := range *c.list(t) {
+			if p.ID == id {
+				return p, true
+			}
+		}
+	}
+	return Product{}, false
 }
 
 // Refusal returns why a cart, quantities by product id, cannot be bought, in words for the customer, or "". It names an

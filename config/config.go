@@ -208,7 +208,8 @@ type Range struct {
 	Token      Secret        `yaml:"token,omitempty"` // a single token; complete moves it to Tokens
 	Tokens     []RangeToken  `yaml:"tokens"`          // several of several POS systems, or during rotation
 	Purchasing bool          `yaml:"purchasing"`
-	OnLinkLoss LinkLoss      `yaml:"on_link_loss"` // default run_out
+	Currency   string        `yaml:"currency,omitempty"` // of prices, such as EUR; empty: none is shown
+	OnLinkLoss LinkLoss      `yaml:"on_link_loss"`       // default run_out
 	LinkTLS    LinkTLS       `yaml:"link_tls,omitempty"`
 	LinkGrace  time.Duration `yaml:"link_grace"` // time for which a lane with a link that is down stays usable; default 30s
 	// ClearAfter is how long after a session's end its lane counts as clear without anybody's word; default 2m.

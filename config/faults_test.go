@@ -177,6 +177,7 @@ func TestFaultsAgainstTheRules(t *testing.T) {
 		{"one token twice", edited(t, token, token+"\n    tokens: [22222222-2222-4222-8222-222222222222]"), "ranges[0].tokens[1]: the same token as ranges[0].tokens[0]"},
 
 		{"on_link_loss", edited(t, name, inRange+"on_link_loss: stop"), "ranges[0].on_link_loss: wants run_out or hold"},
+		{"a currency that is none", edited(t, name, inRange+"currency: Euro"), "ranges[0].currency: wants three capital letters, such as EUR"},
 		{"a lane that is clear at once", edited(t, name, inRange+"clear_after: 0s"), "ranges[0].clear_after: must be more than 0 (line 6)"},
 		{"products without url", edited(t, name, inRange+"products: {}"), "ranges[0].products.url: missing"},
 		{"products elsewhere", edited(t, name, inRange+"products: {url: 'ftp://h'}"), "ranges[0].products.url: " + wantsURL},

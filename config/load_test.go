@@ -94,6 +94,7 @@ ranges:
     name: North
     tokens: [sha256:`+strings.Repeat("aB", 32)+`, 22222222-2222-4222-8222-222222222222]
     purchasing: true
+    currency: EUR
     on_link_loss: hold
     link_tls: {fingerprint: sha256:`+strings.Repeat("aB", 32)+`}
     link_grace: 1m30s
@@ -135,6 +136,7 @@ ranges:
 	north := cfg.Ranges[0]
 	assert.Len(t, north.Tokens, 2)
 	assert.True(t, north.Purchasing)
+	assert.Equal(t, "EUR", north.Currency)
 	assert.Equal(t, Hold, north.OnLinkLoss)
 	assert.True(t, north.InsecureLinks)
 	assert.Equal(t, 5*time.Minute, north.ClearAfter)

@@ -40,6 +40,7 @@ func Playground(lanes int, dataDir, address, integrator string) Config {
 	demo := Range{
 		ID:         uuid.MustParse(demoRange),
 		Name:       "Demo range",
+		Currency:   "EUR",
 		Tokens:     []RangeToken{{Token: demoToken}},
 		Purchasing: true,
 

@@ -131,10 +131,13 @@ func (in *inspection) claim(id uuid.UUID, name string, p path, taken ...map[uuid
 
 const maxNameLength = 200 // characters
 
+var currencyCode = regexp.MustCompile(`^[A-Z]{3}$`) // ISO 4217
+
 func (in *inspection) shootingRange(r *Range, p path) {
 	ids := map[uuid.UUID]path{} // of the range, its groups, bays and lanes: unique across all kinds
 	in.claim(r.ID, r.Name, p, in.ranges, ids)
 	in.rangeTokens(r, p.key("tokens"), p.key("staff"))
+	in.require(p.key("currency"), r.Currency == "" || currencyCode.MatchString(r.Currency), "wants three capital letters, such as EUR")
 	in.require(p.key("on_link_loss"), r.OnLinkLoss == RunOut || r.OnLinkLoss == Hold, "wants run_out or hold")
 	in.linkTLS(r.LinkTLS, p.key("link_tls"))
 	if r.Webhook != nil {

@@ -98,7 +98,10 @@ func customerWords(err error) string {
 }
 
 // Request marks the purchase as sent, just before the integrator is asked.
-type Request struct{ Session, Purchase uuid.UUID }
+type Request struct {
+	Session, Purchase uuid.UUID
+	Goods             []Good // of its items; nil: not known
+}
 
 // Name implements Command.
 func (Request) Name() string { return "purchase_request" }
@@ -115,7 +118,7 @@ func (cmd Request) decide(now Instant, c *Change) error {
 	fact := &c.Events[len(c.Events)-1]
 	fact.Items = s.Purchase.Items
 	sent := *s.Purchase
-	sent.Event = fact.ID
+	sent.Event, sent.Goods = fact.ID, cmd.Goods
 	s.Purchase = &sent
 	c.setSession(s, now)
 	return nil

@@ -11,6 +11,7 @@ type Layout struct {
 	Range      uuid.UUID
 	Name       string
 	Purchasing bool          // the range offers lane purchasing
+	Currency   string        // of its prices, as ISO 4217 names it; empty: none is shown
 	ClearAfter time.Duration // after a session's end, when its lane counts as clear without anybody's word
 	ClearFirst bool          // the POS sells a lane only when it is clear
 	Bays       []Bay

@@ -13,6 +13,12 @@ type Item struct {
 	Qty int    `json:"qty"`
 }
 
+// Good is what an item is called and costs, as the products API had it when it was bought.
+type Good struct {
+	Name  string `json:"name"`
+	Price string `json:"price"` // of one, a decimal number
+}
+
 // TimeItem is the id of the one product that is lane time (SPEC.md part 2).
 const TimeItem = "time"
 
@@ -50,6 +56,8 @@ type Purchase struct {
 	Reason      string        `json:"reason,omitempty"`       // why it is refused or unresolved, for staff and logs
 	Trace       string        `json:"trace_id,omitempty"`     // the integrator's, for questions about it
 	Earlier     []uuid.UUID   `json:"earlier,omitempty"`      // purchases of the session before it, newest first
+	// Goods are the items' names and prices, in the order of Items; nil where the products API did not say.
+	Goods []Good `json:"goods,omitempty"`
 	// RequestTrace is the trace id of the request that asked for it, empty when the lane's controller did.
 	RequestTrace string `json:"request_trace,omitempty"`
 }

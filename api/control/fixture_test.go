@@ -111,7 +111,7 @@ func (f *fakeRange) Changes(after uint64) (changed []lanes.LaneStatus, version u
 
 func (f *fakeRange) Layout() lanes.Layout {
 	return lanes.Layout{
-		Range: north, Name: "North", Purchasing: true,
+		Range: north, Name: "North", Purchasing: true, Currency: "EUR",
 		Bays: []lanes.Bay{{ID: theBay, Name: "Bay A"}}, Groups: []lanes.Group{{ID: theGroup, Name: "Public"}},
 		Lanes: []lanes.Place{{ID: theLane, Bay: theBay, Name: "Lane 1"}},
 	}
@@ -188,6 +188,7 @@ func (f *fakeRange) Record(_ context.Context, staff, what string) {
 func (f *fakeRange) Unresolved() []lanes.OpenPurchase {
 	return []lanes.OpenPurchase{{Lane: theLane, Purchase: lanes.Purchase{
 		ID: thePurchase, Session: theSession, At: noon, Items: []lanes.Item{{ID: lanes.TimeItem, Qty: 15}}, Reason: "timed out",
+		Goods: []lanes.Good{{Name: "Lane time", Price: "0.50"}},
 	}}}
 }
 

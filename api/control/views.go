@@ -31,6 +31,7 @@ type rangeView struct {
 	ID         uuid.UUID `json:"id"`
 	Name       string    `json:"name"`
 	Purchasing bool      `json:"purchasing"`
+	Currency   string    `json:"currency"` // of prices; empty: none is shown
 }
 
 type namedView struct {

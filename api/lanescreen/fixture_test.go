@@ -90,7 +90,7 @@ func (f *fakeRange) LaneChange(lane uuid.UUID) (status lanes.LaneStatus, version
 
 func (f *fakeRange) Ended() <-chan struct{} { return nil }
 
-func (f *fakeRange) Layout() lanes.Layout { return lanes.Layout{Range: theRange} }
+func (f *fakeRange) Layout() lanes.Layout { return lanes.Layout{Range: theRange, Currency: "EUR"} }
 
 func (f *fakeRange) Now() lanes.Instant { return noon.Add(90 * time.Second) }
 

@@ -81,9 +81,8 @@ func (t target) buyingSession() (uuid.UUID, error) {
 }
 
 func (l screenLane) product(p catalog.Product) product {
-	price := p.Amount()
 	return product{
-		ID: p.ID, DisplayName: p.DisplayName, Price: price.StringFixed(max(0, -price.Exponent())), // with the integrator's zeros
+		ID: p.ID, DisplayName: p.DisplayName, Price: p.PriceText(),
 		MaxQty: p.MaxQty, MinQty: p.MinQty, IncrementBy: p.IncrementBy, Picture: l.picturePath(p.PictureURL),
 	}
 }

@@ -25,6 +25,7 @@ type laneView struct {
 	ForSale    bool          `json:"for_sale"` // and in working order
 	Help       *helpView     `json:"help"`
 	Purchasing bool          `json:"purchasing"`
+	Currency   string        `json:"currency"` // of prices; empty: none is shown
 	ClearMS    int64         `json:"clear_ms"` // the last session's time is up, and its customer has so long to clear the lane
 	Session    *sessionView  `json:"session"`
 	Purchase   *purchaseView `json:"purchase"`
@@ -94,7 +95,9 @@ func (l *screen) stream(w http.ResponseWriter, r *http.Request) {
 			}
 			now, event := running.Now(), nextEvent
 			seen, nextEvent = version, "change"
-			return event, message{endpoint.Stamp(now.Wall), viewOf(status, now)}, wake
+			view := viewOf(status, now)
+			view.Currency = running.Layout().Currency
+			return event, message{endpoint.Stamp(now.Wall), view}, wake
 		},
 		Beat: func() (time.Time, bool) {
 			current, err := l.Range(lane.Range)

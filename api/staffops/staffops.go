@@ -103,22 +103,37 @@ func HoldViews(holds lanes.Holds, stamp func(time.Time) string) []HoldView {
 
 // PurchaseView is a purchase that waits for staff.
 type PurchaseView struct {
-	ID      uuid.UUID    `json:"purchase_id"`
-	Lane    uuid.UUID    `json:"lane_id"`
-	Session uuid.UUID    `json:"session_id"`
-	Items   []lanes.Item `json:"items"`
-	Minutes int          `json:"minutes"`
-	AskedAt string       `json:"asked_at"`
-	Reason  string       `json:"reason"`
-	Event   uuid.UUID    `json:"event_id"`
-	Trace   string       `json:"trace_id"` // the integrator's; empty if it sent none
+	ID      uuid.UUID  `json:"purchase_id"`
+	Lane    uuid.UUID  `json:"lane_id"`
+	Session uuid.UUID  `json:"session_id"`
+	Items   []ItemView `json:"items"`
+	Minutes int        `json:"minutes"`
+	AskedAt string     `json:"asked_at"`
+	Reason  string     `json:"reason"`
+	Event   uuid.UUID  `json:"event_id"`
+	Trace   string     `json:"trace_id"` // the integrator's; empty if it sent none
+}
+
+// ItemView is an item of a purchase, with its name and its price where the products API had told them.
+type ItemView struct {
+	lanes.Item
+	Name  string `json:"name,omitempty"`
+	Price string `json:"price,omitempty"` // of one
+}
+
+func itemViews(p lanes.Purchase) []ItemView {
+	items := endpoint.Views(p.Items, func(i lanes.Item) ItemView { return ItemView{Item: i} })
+	for i, good := range p.Goods {
+		items[i].Name, items[i].Price = good.Name, good.Price
+	}
+	return items
 }
 
 // PurchaseViews returns the range's purchases that wait for staff.
 func PurchaseViews(r Range) []PurchaseView {
 	return endpoint.Views(r.Unresolved(), func(p lanes.OpenPurchase) PurchaseView {
 		return PurchaseView{
-			ID: p.ID, Lane: p.Lane, Session: p.Session, Items: p.Items, Minutes: p.Minutes(),
+			ID: p.ID, Lane: p.Lane, Session: p.Session, Items: itemViews(p.Purchase), Minutes: p.Minutes(),
 			AskedAt: endpoint.Stamp(p.At.Wall), Reason: p.Reason, Event: p.Event, Trace: p.Trace,
 		}
 	})

@@ -173,17 +173,24 @@ func (t lazyTransport) RoundTrip(r *http.Request) (*http.Response, error) { retu
 // decides about the purchase anyway. The client counts and logs the failure.
 type cartCheck struct{ products *catalog.Client }
 
-// Refusal returns why the items cannot be bought, in words for the customer, or "".
-func (c cartCheck) Refusal(ctx context.Context, session uuid.UUID, items []lanes.Item) string {
+// Check returns what the items are called and cost, and why they cannot be bought, in words for the customer, or "".
+func (c cartCheck) Check(ctx context.Context, session uuid.UUID, items []lanes.Item) (goods []lanes.Good, refusal string) {
 	products, err := c.products.All(ctx, session.String())
 	if err != nil {
-		return ""
+		return nil, ""
 	}
 	quantities := make(map[string]int, len(items))
 	for _, item := range items {
 		quantities[item.ID] += item.Qty
 	}
-	return products.Refusal(quantities)
+	if refusal := products.Refusal(quantities); refusal != "" {
+		return nil, refusal
+	}
+	for _, item := range items {
+		p, _ := products.Find(item.ID) // what is not there was refused
+		goods = append(goods, lanes.Good{Name: p.DisplayName, Price: p.PriceText()})
+	}
+	return goods, ""
 }
 
 // laneDrivers holds the configured driver of each lane.
@@ -252,7 +259,7 @@ func trustOf(t config.LinkTLS) (websocket.TLS, error) {
 
 // layout is the part of a range's configuration that its lanes need.
 func layout(r config.Range) lanes.Layout {
-	l := lanes.Layout{Range: r.ID, Name: r.Name, Purchasing: r.Sells(), ClearAfter: r.ClearAfter, ClearFirst: !r.SellBeforeClear}
+	l := lanes.Layout{Range: r.ID, Name: r.Name, Purchasing: r.Sells(), Currency: r.Currency, ClearAfter: r.ClearAfter, ClearFirst: !r.SellBeforeClear}
 	for _, bay := range r.Bays {
 		l.Bays = append(l.Bays, lanes.Bay(bay))
 	}

@@ -144,6 +144,9 @@ func purchases() *rapid.Generator[lanes.Purchase] {
 			Phase: lanes.PurchasePhase(names().Draw(t, "phase")), At: instants().Draw(t, "at"), Event: ids().Draw(t, "event"),
 			UserMessage: names().Draw(t, "user message"), Reason: names().Draw(t, "reason"), Trace: names().Draw(t, "trace"),
 			Earlier: list(ids()).Draw(t, "earlier"), RequestTrace: names().Draw(t, "request trace"),
+			Goods: list(rapid.Custom(func(t *rapid.T) lanes.Good {
+				return lanes.Good{Name: names().Draw(t, "name"), Price: names().Draw(t, "price")}
+			})).Draw(t, "goods"),
 		}
 	})
 }

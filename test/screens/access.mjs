@@ -108,6 +108,9 @@ await story(async () => {
   await look(ann.page, "shop: time");
   await ann.shop.getByRole("tab", { name: "Targets" }).click();
   await look(ann.page, "shop: targets");
+  await ann.review();
+  await look(ann.page, "shop: what is bought");
+  await ann.shop.getByRole("button", { name: "Change it" }).click();
   await changeWorld("/purchases", { how: "refuse", message: "Sold out." });
   await ann.buy();
   await ann.shopSays("Sold out.");

@@ -38,16 +38,31 @@ await story(async () => {
   tell("Jo buys time and targets: steps, limits, pictures and the sum are right");
   await jo.openShop();
   await jo.more("Lane time");
-  assert.equal(await jo.total(), "7.50");
+  assert.equal(await jo.total(), "€7.50");
   await jo.shop.getByRole("tab", { name: "Targets" }).click();
   for (let touched = 0; touched < 3; touched++) {
     await jo.more("Bullseye");
   }
-  assert.equal(await jo.total(), "10.80");
+  assert.equal(await jo.total(), "€10.80");
   assert.equal(await jo.shop.getByRole("button", { name: "More: Bullseye" }).getAttribute("aria-disabled"), "true");
   const card = (product) => jo.shop.locator(".product", { hasText: product });
   await eventually("the picture is shown", () => card("Bullseye").locator("img").evaluate((img) => img.complete && img.naturalWidth > 0));
   await card("Zombie").locator(".picture svg").waitFor(); // a picture that is none
+  for (const type of ["Time", "Targets"]) {
+    await jo.shop.getByRole("tab", { name: `${type} 1 in the cart` }).waitFor();
+  }
+
+  tell("The shop asks once, with every line; Jo calls for help from there and buys");
+  await jo.review();
+  const lines = () => jo.shop.getByRole("row").allInnerTexts().then((rows) => rows.map((row) => row.split("\t")));
+  assert.deepEqual(await lines(), [["Lane time", "15 min", "€7.50"], ["Bullseye", "3 ×", "€3.30"], ["Total", "€10.80"]]);
+  await jo.shop.getByRole("button", { name: "Change it" }).click();
+  await jo.shop.getByRole("button", { name: "Help" }).click();
+  await jo.shop.getByText("Help has been called").waitFor();
+  await staff.answer("On my way", 1);
+  await staff.answer("Done", 1);
+  await jo.shop.getByText("Help is coming").waitFor({ state: "hidden" });
+  happened.push("help");
   await jo.buy();
   await jo.shopSays("Your purchase went through");
   await staff.says(1, "of 45 min");
@@ -60,11 +75,11 @@ await story(async () => {
   tell("A purchase is refused: Jo reads why, and the cart is as it was");
   await changeWorld("/purchases", { how: "refuse", message: "Your card was declined." });
   await jo.openShop();
-  assert.equal(await jo.total(), "0");
+  assert.equal(await jo.total(), "€0");
   await jo.more("Lane time");
   await jo.buy();
   await jo.shop.getByRole("alert").filter({ hasText: "Your card was declined." }).waitFor();
-  assert.equal(await jo.total(), "7.50");
+  assert.equal(await jo.total(), "€7.50");
   happened.push("purchaseRequest");
   await got(session, ...happened);
   assert.equal((await sessionOn(1)).duration, 45);
@@ -75,6 +90,9 @@ await story(async () => {
   await jo.shopSays("Please ask the staff");
   await jo.leaveShop();
   await staff.says(1, "purchase unresolved: 15 min");
+  await staff.openLane(1);
+  await staff.panel.getByText("Purchase that may not be paid").waitFor();
+  assert.deepEqual(await staff.panel.locator(".unresolved").getByText(/€|min/).allInnerTexts(), ["15 minutes", "€7.50", "€7.50", "Add 15 minutes"]);
   await staff.go("Deliveries"); // the queue is on every page
   await staff.queue.getByText("paid?").waitFor();
   await staff.answer("Add 15 minutes", 1);
@@ -142,7 +160,7 @@ await story(async () => {
   await got(session, ...happened);
 
   tell("Jo buys time at one touch");
-  await jo.page.getByRole("button", { name: "Buy 15 minutes more for 7.50" }).click();
+  await jo.page.getByRole("button", { name: "Buy 15 minutes more for €7.50" }).click();
   await jo.shopSays("Your purchase went through");
   await jo.leaveShop();
   await jo.shows("of 75 minutes");

@@ -53,7 +53,7 @@ func newFixture(t testing.TB) *fixture {
 	f.config = support.Config{API: freeAddress(t), Store: support.NewSQLite(t), Ranges: []support.Range{
 		{
 			Name: "North range", Lanes: lanes,
-			Settings: []string{"purchasing: true", f.integrator.Setting("timeout: 2s"), f.integrator.ProductsSetting(), staff("sam", "kim")},
+			Settings: []string{"purchasing: true", "currency: EUR", f.integrator.Setting("timeout: 2s"), f.integrator.ProductsSetting(), staff("sam", "kim")},
 			Bays:     []string{support.Entry(bay(1), "Bay A"), support.Entry(bay(2), "Bay B")},
 			Groups:   []string{support.Entry(support.Group, "Public"), support.Entry("33333333-3333-4333-8333-000000000002", "Members")},
 		},

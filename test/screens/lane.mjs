@@ -61,8 +61,14 @@ export class Lane {
     return this.shop.locator(".total strong").textContent();
   }
 
-  buy() {
-    return this.shop.getByRole("button", { name: "Buy" }).click();
+  // review shows what is in the cart, and asks whether to buy it.
+  review() {
+    return this.shop.getByRole("button", { name: "Look and buy" }).click();
+  }
+
+  async buy() {
+    await this.review();
+    await this.shop.getByRole("button", { name: "Buy for" }).click();
   }
 
   // is waits until the shop says so.

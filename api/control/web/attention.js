@@ -8,6 +8,7 @@ import { Chime } from "./chime.js";
 import { makeUpButtons, minutesToGive } from "./makeup.js";
 import { SIGNS, needsOf } from "./needs.js";
 import { Poller } from "./poller.js";
+import { purchaseDetails, settleButtons } from "./purchases.js";
 import { nameList } from "./rules.js";
 import { setTitle } from "./title.js";
 
@@ -20,7 +21,6 @@ export class Attention {
   #notifications;
   #onOpen;
   #chime = new Chime();
-  #purchases = [];
   #poller;
   #needs = [];
   #items = new Map(); // by key: Item
@@ -63,6 +63,8 @@ export class Attention {
     range.addEventListener("lanes", () => this.#show());
     range.addEventListener("holds", () => this.#show());
     range.addEventListener("unresolved", () => this.#followPurchases());
+    range.addEventListener("purchases", () => this.#show());
+    client.refreshPurchases = () => this.#poller.refreshSoon();
     onTick((at) => this.#tick(at));
     this.#ignorePressesOnMoved();
     document.addEventListener("keydown", (event) => event.key === "Escape" && this.#isOpen && this.#open(false));
@@ -72,7 +74,7 @@ export class Attention {
   // forget empties the queue when the session has ended.
   forget() {
     this.#poller.stop();
-    [this.#purchases, this.#needs, this.#known] = [[], [], false];
+    [this.#needs, this.#known] = [[], false];
     this.#firstSeen.clear();
     this.#seen.clear();
     this.#draw();
@@ -94,15 +96,13 @@ export class Attention {
       await this.#poller.start(); // again and again: one may be settled while another comes
     } else {
       this.#poller.stop();
-      this.#purchases = [];
-      this.#show();
+      this.#client.range.setPurchases([]);
     }
   }
 
   async #loadPurchases() {
     try {
-      this.#purchases = await this.#client.request("GET", "/purchases");
-      this.#show();
+      this.#client.range.setPurchases(await this.#client.request("GET", "/purchases"));
     } catch {
       // the screen says that it has no contact, and it is tried again
     }
@@ -114,7 +114,7 @@ export class Attention {
       return;
     }
     const clock = range.wallClock(now());
-    this.#needs = needsOf(range, this.#purchases, (key) => {
+    this.#needs = needsOf(range, range.purchases, (key) => {
       this.#firstSeen.has(key) || this.#firstSeen.set(key, clock);
       return this.#firstSeen.get(key);
     });
@@ -348,12 +348,7 @@ class Item {
   #detailsOf({ kind, purchase }) {
     const { t } = this.#client;
     if (kind === "purchase") {
-      return [
-        element("ul.items", {}, ...purchase.items.map(({ id, qty }) => element("li", {}, id === "time" ? t("minutes", { n: qty }) : t("purchases.item", { id, n: qty })))),
-        element("p", {}, t("purchases.reason", { reason: purchase.reason })),
-        element("p.note", {}, t("purchases.explained")),
-        purchase.trace_id ? element("p.note", {}, t("purchases.trace", { trace: purchase.trace_id })) : null,
-      ].filter(Boolean);
+      return purchaseDetails(this.#client, purchase);
     }
     return kind === "ran_on" ? [element("p.note", {}, t("ran_on.explained"))] : kind === "hold" ? [element("p.note", {}, t("ceasefire.not_reached_more"))] : [];
   }
@@ -364,10 +359,6 @@ class Item {
     const label = (words) => t("quick.on_lane", { words, lane: this.words.lane });
     const act = (words, look, perform) => action(this.#client, { words, label: label(words), kind: look }, this.#error, perform);
     const help = (done) => () => this.#client.lane(lane, "help", { done });
-    const settle = (credit) => async () => {
-      await this.#client.request("POST", `/purchases/${purchase.purchase_id}/settle`, { credit });
-      this.#handlers.settled();
-    };
     switch (kind) {
       case "help":
         return [...(coming ? [] : [act(t("need.on_my_way"), "primary", help(false))]), act(t("need.done"), coming ? "primary" : "", help(true))];
@@ -377,11 +368,8 @@ class Item {
         return [act(t("need.noted"), "primary", () => this.#client.lane(lane, "stray-hit"))];
       case "ran_on":
         return makeUpButtons(this.#client, lane, this.#error);
-      case "purchase": {
-        const active = lane?.session?.session_id === purchase.session_id;
-        const credit = purchase.minutes > 0 ? t("purchases.credit", { n: purchase.minutes }) : t("purchases.accept");
-        return [...(active ? [act(credit, "primary", settle(true))] : []), act(t("purchases.drop"), "", settle(false))];
-      }
+      case "purchase":
+        return settleButtons(this.#client, purchase, this.#error, label, () => this.#handlers.settled());
       default: // staff go there; the state itself says when it is settled
         return seen ? [] : [button({ words: t("need.seen"), label: label(t("need.seen")) }, () => this.#handlers.seen())];
     }

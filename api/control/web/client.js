@@ -15,6 +15,7 @@ export class Client {
     this.unsent = new Map(); // requested ceasefires that were refused, or have no response yet (refusal null), by scope and id
     this.unsaved = false; // a ceasefire is in force that is not saved
     this.onChange = () => {}; // called when one of the two above has changed
+    this.refreshPurchases = () => {}; // has the list of unresolved purchases loaded
     this.onStale = () => {}; // called when the stream may be outdated
   }
 

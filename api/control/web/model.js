@@ -4,6 +4,7 @@
 //   lanes       detail.lanes have changed
 //   holds       the holds have changed
 //   unresolved  the number of purchases that wait for staff has changed
+//   purchases   the list of them has been loaded
 import { timeLeft } from "/screens/clock.js";
 
 export class Range extends EventTarget {
@@ -15,6 +16,7 @@ export class Range extends EventTarget {
   lanes = new Map(); // in display order
   holds = [];
   unresolved = 0;
+  purchases = []; // that wait for staff, as the gateway lists them
   #layout = "";
   #wall = { at: 0, sentAt: 0 }; // the gateway's wall clock, as the latest message had it
 
@@ -40,6 +42,11 @@ export class Range extends EventTarget {
     }
   }
 
+  setPurchases(purchases) {
+    this.purchases = purchases;
+    this.#dispatch("purchases");
+  }
+
   // tick shows lanes as clear that count as clear from then on: the gateway sends nothing when a time goes by.
   tick(at) {
     const clear = [...this.lanes.values()].filter(({ uncleared, sentAt }) => uncleared && timeLeft(uncleared.left_ms, true, sentAt, at) <= 0);
@@ -60,7 +67,7 @@ export class Range extends EventTarget {
     this.releasesRange = false;
     this.#layout = "";
     this.lanes = new Map();
-    [this.who, this.bays, this.groups, this.holds, this.unresolved] = ["", [], [], [], 0];
+    [this.who, this.bays, this.groups, this.holds, this.unresolved, this.purchases] = ["", [], [], [], 0, []];
   }
 
   #picture(data, sentAt) {

@@ -1,10 +1,11 @@
 // One lane with all its actions, over the board, which does not move. It never covers the ceasefire.
 import { onTick, formatTime, now } from "/screens/clock.js";
-import { element, setFlag, setText } from "/screens/element.js";
+import { element, replaceKeepingFocus, setFlag, setText } from "/screens/element.js";
 import { ErrorText, button } from "./actions.js";
 import { LaneActions } from "./laneactions.js";
 import { badges } from "./lanecard.js";
 import { laneTimeLeft } from "./model.js";
+import { purchaseDetails, settleButtons } from "./purchases.js";
 import { stateOf, urgency } from "./rules.js";
 import { SessionActions } from "./sessionactions.js";
 import { SessionForm } from "./sessionform.js";
@@ -29,6 +30,8 @@ export class Panel {
   #form;
   #session;
   #lane;
+  #purchases = element("div.purchases", { hidden: true });
+  #drawnPurchases = "";
   #openedAt = 0;
   #opening = 0; // the timer
 
@@ -53,7 +56,7 @@ export class Panel {
     root.setAttribute("aria-labelledby", "panel-title");
     root.append(
       element("header.panel-head", {}, element("div", {}, this.#title, this.#bay), close),
-      this.#time, this.#urgent, this.#badges, this.#lane.calls, this.#error.element, this.#form.element, this.#session.element, this.#lane.element, this.#facts,
+      this.#time, this.#urgent, this.#badges, this.#lane.calls, this.#purchases, this.#error.element, this.#form.element, this.#session.element, this.#lane.element, this.#facts,
     );
     this.#ignoreDoublePresses();
     document.addEventListener("keydown", (event) => {
@@ -67,6 +70,7 @@ export class Panel {
         this.#show();
       }
     });
+    client.range.addEventListener("purchases", () => this.#laneID !== null && this.#show());
     client.range.addEventListener("holds", () => this.#laneID !== null && this.#show());
     onTick((at) => this.#laneID !== null && this.#tick(at));
   }
@@ -150,6 +154,7 @@ export class Panel {
     setText(this.#title, session ? `${lane.name} · ${session.customer_name}` : lane.name);
     setText(this.#bay, `${range.bayOf(lane)?.name ?? ""} · ${t(`state.${stateOf(lane)}`)}`);
     this.#badges.replaceChildren(...badges(this.#client, lane));
+    this.#drawPurchases(lane);
     this.#form.element.hidden = session !== null;
     this.#session.element.hidden = session === null;
     this.#form.show(lane);
@@ -160,6 +165,20 @@ export class Panel {
     if (focused && document.activeElement.offsetParent === null) {
       this.#title.focus(); // the focused control is gone
     }
+  }
+
+  // drawPurchases shows what was bought at the lane and is not resolved.
+  #drawPurchases(lane) {
+    const purchases = this.#client.range.purchases.filter((purchase) => purchase.lane_id === lane.lane_id);
+    const drawn = JSON.stringify([lane.session?.session_id, purchases]);
+    if (drawn === this.#drawnPurchases) {
+      return;
+    }
+    this.#drawnPurchases = drawn;
+    this.#purchases.hidden = purchases.length === 0;
+    replaceKeepingFocus(this.#purchases, purchases.map((purchase) => element("section.unresolved", {}, element("h3", {}, this.#client.t("purchases.unresolved")),
+      ...purchaseDetails(this.#client, purchase),
+      element("div.row", {}, ...settleButtons(this.#client, purchase, this.#error, (words) => words, () => this.#client.refreshPurchases())))), this.#title);
   }
 
   #factsOf(lane) {

@@ -215,6 +215,8 @@ export default {
   "purchases.reason": "Warum er offen ist: {reason}",
   "purchases.trace": "Kennung der Kasse: {trace}",
   "purchases.item": "{n} × {id}",
+  "purchases.unresolved": "Kauf, der vielleicht nicht bezahlt ist",
+  "purchases.total": "Summe",
   "purchases.credit.one": "{n} Minute gutschreiben",
   "purchases.credit.other": "{n} Minuten gutschreiben",
   "purchases.accept": "Ist bezahlt",

@@ -215,6 +215,8 @@ export default {
   "purchases.reason": "Why it is open: {reason}",
   "purchases.trace": "Trace of the till: {trace}",
   "purchases.item": "{n} × {id}",
+  "purchases.unresolved": "Purchase that may not be paid",
+  "purchases.total": "Total",
   "purchases.credit.one": "Add {n} minute",
   "purchases.credit.other": "Add {n} minutes",
   "purchases.accept": "It was paid",

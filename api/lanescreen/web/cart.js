@@ -1,4 +1,5 @@
-// The cart. Quantities keep to each product's minimum, maximum and step. Prices are exact: integers of the smallest digit.
+// The cart. Quantities keep to each product's minimum, maximum and step.
+import { multiply, parseAmount, sum } from "/screens/amount.js";
 
 export class Cart {
   products = { time: [], targets: [], ammo: [], rentals: [] };
@@ -63,40 +64,23 @@ export class Cart {
     return this.#all().filter((product) => this.quantityOf(product) > 0).map((product) => ({ id: product.id, qty: this.quantityOf(product) }));
   }
 
+  // countOf returns how many products of a type are in the cart.
+  countOf(type) {
+    return this.products[type].filter((product) => this.quantityOf(product) > 0).length;
+  }
+
+  // lines are the products in the cart: {product, type, quantity, amount}.
+  get lines() {
+    return Object.entries(this.products).flatMap(([type, products]) => products.filter((product) => this.quantityOf(product) > 0)
+      .map((product) => ({ product, type, quantity: this.quantityOf(product), amount: multiply(parseAmount(product.price), this.quantityOf(product)) })));
+  }
+
   get total() {
-    return sum(this.#all().filter((product) => this.quantityOf(product) > 0).map((product) => multiply(parseAmount(product.price), this.quantityOf(product))));
+    return sum(this.lines.map(({ amount }) => amount));
   }
 }
 
 // most returns the largest quantity that the steps from the minimum reach.
 export function most({ min_qty: least, max_qty: limit, increment_by: step }) {
   return least + Math.floor((limit - least) / step) * step;
-}
-
-// parseAmount parses a price like "24.50": {units: 2450n, digits: 2}.
-export function parseAmount(price) {
-  const [whole, fraction = ""] = price.split(".");
-  return { units: BigInt(whole + fraction), digits: fraction.length };
-}
-
-export function multiply({ units, digits }, quantity) {
-  return { units: units * BigInt(quantity), digits };
-}
-
-// sum returns the sum of amounts, with the most digits of any of them.
-export function sum(amounts) {
-  const digits = Math.max(0, ...amounts.map((amount) => amount.digits));
-  const units = amounts.reduce((total, amount) => total + amount.units * 10n ** BigInt(digits - amount.digits), 0n);
-  return { units, digits };
-}
-
-// formatAmount formats an amount as the language formats numbers.
-export function formatAmount({ units, digits }, language) {
-  const scale = 10n ** BigInt(digits);
-  const whole = new Intl.NumberFormat(language).format(units / scale);
-  if (digits === 0) {
-    return whole;
-  }
-  const point = new Intl.NumberFormat(language).formatToParts(1.5).find((part) => part.type === "decimal").value;
-  return whole + point + String(units % scale).padStart(digits, "0");
 }

@@ -19,6 +19,7 @@ class Lane {
   for_sale = true; // and in working order
   help = null; // {coming}
   purchasing = false;
+  currency = ""; // of prices; empty: none is shown
   session = null;
   purchase = null; // {purchase_id, phase, user_message}, the latest of the session
   ended = null; // the last session, until the next one
@@ -61,7 +62,7 @@ document.title = t("title");
 
 const lane = new Lane();
 const help = new Help(t, base, lane, byId("help"));
-const shop = new Shop(t, base, lane);
+const shop = new Shop(t, base, lane, byId("help"));
 const moreTime = new MoreTime(t, base, lane, shop);
 const stateView = new StateView(t, base, lane, byId("main"), { status: byId("said"), alarm: byId("alarm"), shop, moreTime });
 

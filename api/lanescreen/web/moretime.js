@@ -1,9 +1,10 @@
 // The button that buys more time at one touch: 15 minutes, or what comes next to it among the quantities that are sold. It is
 // there where the range sells time to the session.
+import { formatAmount, multiply, parseAmount } from "/screens/amount.js";
 import { element } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
 import { send } from "/screens/send.js";
-import { formatAmount, most, multiply, parseAmount } from "./cart.js";
+import { most } from "./cart.js";
 
 const MINUTES = 15;
 const LIFETIME = 10 * 60_000; // ms after which the price is fetched again
@@ -62,7 +63,7 @@ export class MoreTime {
     }
     const t = this.#t;
     const n = quantityNextTo(MINUTES, this.#product);
-    const price = formatAmount(multiply(parseAmount(this.#product.price), n), t.language);
+    const price = formatAmount(multiply(parseAmount(this.#product.price), n), t.language, this.#lane.currency);
     const label = t("more_time.label", { minutes: t("minutes", { n }), price });
     if (this.element.firstElementChild?.getAttribute("aria-label") !== label) {
       this.element.replaceChildren(element("button.button", { type: "button", "aria-label": label, onclick: () => this.#shop.buyTime(this.#product, n) },

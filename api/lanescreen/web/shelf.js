@@ -1,7 +1,7 @@
 // The products for sale: a tab for each type, with a card for each product.
+import { formatAmount, parseAmount } from "/screens/amount.js";
 import { element, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
-import { parseAmount, formatAmount } from "./cart.js";
 
 const TYPES = ["time", "targets", "ammo", "rentals"];
 
@@ -10,23 +10,36 @@ export class Shelf {
   empty;
   #t;
   #cart;
+  #currency;
+  #badges = []; // how many products of each tab are in the cart
   #tabs = [];
   #panels = [];
 
-  constructor(t, cart) {
+  constructor(t, cart, currency) {
     this.#t = t;
     this.#cart = cart;
+    this.#currency = currency;
     const types = TYPES.filter((type) => cart.products[type]?.length > 0);
     this.empty = types.length === 0;
+    this.#badges = types.map((type) => ({ type, element: element("span.count", {}) }));
     this.#tabs = types.map((type, i) => element("button.button.tab", {
       type: "button", role: "tab", id: `tab-${type}`, "aria-controls": `panel-${type}`,
       onclick: () => this.#choose(i), onkeydown: (event) => this.#step(event, i),
-    }, t(`type.${type}`)));
+    }, t(`type.${type}`), this.#badges[i].element));
     this.#panels = types.map((type) => element("div.products", { role: "tabpanel", id: `panel-${type}`, "aria-labelledby": `tab-${type}`, tabIndex: 0 },
       ...cart.products[type].map((product) => this.#card(product, type))));
     this.element = element("div.shelf", {}, element("div.tabs", { role: "tablist", "aria-label": t("types") }, ...this.#tabs), ...this.#panels);
     if (!this.empty) {
       this.#choose(0);
+    }
+    this.count();
+  }
+
+  // count shows how many products of each type are in the cart.
+  count() {
+    for (const { type, element: badge } of this.#badges) {
+      const n = this.#cart.countOf(type);
+      badge.replaceChildren(...(n > 0 ? [String(n), element("span.unseen", {}, this.#t("in_cart"))] : []));
     }
   }
 
@@ -50,7 +63,7 @@ export class Shelf {
 
   #card(product, type) {
     const t = this.#t;
-    const price = formatAmount(parseAmount(product.price), t.language);
+    const price = formatAmount(parseAmount(product.price), t.language, this.#currency);
     const name = product.display_name;
     const quantity = element("output.quantity", { "aria-live": "polite" });
     const fewer = element("button.button", { type: "button", "aria-label": t("fewer", { name }) }, icon("minus"));

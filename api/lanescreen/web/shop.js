@@ -1,9 +1,10 @@
 // The shop: the products, the cart, and the outcome of a purchase.
+import { formatAmount } from "/screens/amount.js";
 import { element, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
 import { clearWhenReached } from "/screens/recovery.js";
 import { Refusal, send, sentence } from "/screens/send.js";
-import { Cart, formatAmount } from "./cart.js";
+import { Cart } from "./cart.js";
 import { Shelf } from "./shelf.js";
 
 const TRIES = 3; // of the same purchase, without a response
@@ -26,8 +27,10 @@ export class Shop {
   #left;
   #retry = 0; // the timer
   #quick = false; // the purchase is time alone, beside the cart
+  #shelf = null;
+  #help; // the place of the call for help, which the shop would cover: it is in the shop while that is open
 
-  constructor(t, base, lane) {
+  constructor(t, base, lane, help) {
     this.#t = t;
     this.#base = base;
     this.#lane = lane;
@@ -36,11 +39,14 @@ export class Shop {
     this.#body = element("div.goods", {});
     this.#foot = element("div.till", {});
     this.#left = element("span.remaining", {});
+    this.#help = { element: help, home: help.parentElement, inShop: element("div.shop-help", {}) };
     this.#dialog = element("dialog.shop", { "aria-labelledby": "shop-title" },
       element("div.head", {}, element("h2", { id: "shop-title", tabIndex: -1 }, t("shop")),
         element("p.clockwork", {}, icon("hourglass"), element("span.unseen", {}, t("left")), this.#left),
-        element("button.button.quiet", { type: "button", onclick: () => this.#dialog.close() }, icon("close"), t("close"))),
+        this.#help.inShop,
+        element("button.button.quiet.close", { type: "button", onclick: () => this.#dialog.close() }, icon("close"), element("span", {}, t("close")))),
       this.#body, this.#foot);
+    this.#dialog.addEventListener("close", () => this.#help.home.append(help));
     document.body.append(this.#dialog);
   }
 
@@ -154,6 +160,7 @@ export class Shop {
     if (this.#lane.held) {
       this.#interrupted = true;
     } else if (!this.#dialog.open) {
+      this.#help.inShop.append(this.#help.element);
       this.#dialog.showModal();
     }
   }
@@ -162,12 +169,12 @@ export class Shop {
     this.#shown = "goods";
     this.#showDialog();
     const t = this.#t;
-    const shelf = new Shelf(t, this.#cart);
+    const shelf = (this.#shelf = new Shelf(t, this.#cart, this.#lane.currency));
     this.#body.replaceChildren(shelf.element);
     this.#foot.replaceChildren(
       element("p.trouble", { role: "alert" }, error),
       element("p.total", { role: "status" }, element("span", {}, t("total")), element("strong", {})),
-      element("button.button.primary.buy", { type: "button", onclick: () => this.#buy(this.#cart.items, false) }, icon("check"), t("buy")));
+      element("button.button.primary.review", { type: "button", onclick: () => this.#review() }, icon("cart"), t("review")));
     this.#total();
     if (shelf.empty) {
       this.#body.replaceChildren(element("p.note", {}, t("shop.empty")));
@@ -178,9 +185,30 @@ export class Shop {
   #total() {
     const total = this.#foot.querySelector(".total strong");
     if (total) {
-      setText(total, formatAmount(this.#cart.total, this.#t.language));
-      this.#foot.querySelector(".buy").disabled = this.#cart.items.length === 0;
+      setText(total, this.#amount(this.#cart.total));
+      this.#foot.querySelector(".review").disabled = this.#cart.items.length === 0;
+      this.#shelf.count();
     }
+  }
+
+  #amount(amount) {
+    return formatAmount(amount, this.#t.language, this.#lane.currency);
+  }
+
+  // review lists what is in the cart, with its total, and asks once whether to buy it.
+  #review() {
+    this.#shown = "review";
+    const t = this.#t;
+    const title = element("h3", { tabIndex: -1 }, t("review.title"));
+    const rows = this.#cart.lines.map(({ product, type, quantity, amount }) => element("tr", {},
+      element("th", { scope: "row" }, product.display_name), element("td", {}, type === "time" ? t("min", { n: quantity }) : `${quantity} ×`), element("td", {}, this.#amount(amount))));
+    const total = this.#amount(this.#cart.total);
+    this.#body.replaceChildren(element("div.lines", {}, title, element("table", {}, element("caption.unseen", {}, t("review.title")), element("tbody", {}, ...rows),
+      element("tfoot", {}, element("tr", {}, element("th", { scope: "row", colSpan: 2 }, t("total")), element("td", {}, total))))));
+    this.#foot.replaceChildren(
+      element("button.button", { type: "button", onclick: () => this.#browse("") }, t("review.back")),
+      element("button.button.primary.buy", { type: "button", onclick: () => this.#buy(this.#cart.items, false) }, icon("check"), t("buy", { total })));
+    title.focus();
   }
 
   async #buy(items, quick) {

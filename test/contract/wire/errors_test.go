@@ -143,3 +143,12 @@ func TestTraceIDs(t *testing.T) {
 	other := pos.ask("GET", v2+"/bays", "", "traceparent", "00-"+strings.Repeat("0", 32)+"-00f067aa0ba902b7-01")
 	require.NotEqual(t, strings.Repeat("0", 32), other.Header.Get("trace-id"))
 }
+
+// Where the range says so, the POS waits until the lane is clear after the time of a session; a stop leaves nothing to be cleared.
+func TestALaneIsSoldOnceItIsClear(t *testing.T) {
+	pos := support.NewConfig(t, support.Lanes(1, 1), "sell_before_clear: false", "clear_after: 1h").Serve(t).POS()
+	pos.Expect(204, "POST", "/sessions/"+pos.Sell(1, 30, "")+"/stop", "")
+	ended := pos.Sell(1, 30, "")
+	pos.Expect(204, "POST", "/simulate/advance", fmt.Sprintf(`{"session_id":%q,"minutes":30}`, ended))
+	require.Equal(t, "lane_not_clear", pos.Expect(409, "POST", "/sessions", support.Order(1, 30)).Code())
+}

@@ -190,6 +190,7 @@ func TestMetrics(t *testing.T) {
 			`rangegate_lanes_not_usable{R}`:                                                          1,
 			`rangegate_lanes_held{R}`:                                                                2,
 			`rangegate_lanes_hold_unconfirmed{R}`:                                                    1,
+			`rangegate_lanes_not_clear{R}`:                                                           0,
 			`rangegate_lanes_parked{R}`:                                                              0,
 			`rangegate_lanes_link_insecure{R}`:                                                       3,
 			`rangegate_sessions{phase="waiting",R}`:                                                  0,
