@@ -32,9 +32,11 @@ export default {
   "contact.none": "The gateway does not answer. It is tried again and again.",
 
   "tally.free": "{n} free",
-  "tally.running": "{n} running",
+  "tally.running.one": "{n} running",
+  "tally.running.other": "{n} running",
   "tally.paused": "{n} paused",
-  "tally.waiting": "{n} waiting",
+  "tally.waiting.one": "{n} waiting",
+  "tally.waiting.other": "{n} waiting",
   "tally.ended": "{n} to clear",
   "tally.closed": "{n} closed",
   "tally.unusable": "{n} out of order",
