@@ -19,11 +19,16 @@ func (Reopen) Name() string { return "reopen" }
 // ReopenedAs is the id of the session that goes on with that one: whoever asks twice gets no second one.
 func ReopenedAs(session uuid.UUID) uuid.UUID { return uuid.NewSHA1(session, []byte("reopened")) }
 
+// Possible reports whether the session has time left and ended not too long ago.
+func (cmd Reopen) Possible(now Instant) bool {
+	return cmd.Ended.Session.Left > 0 && now.Wall.Sub(cmd.Ended.At) <= ReopenWithin
+}
+
 func (cmd Reopen) decide(now Instant, c *Change) error {
-	was := cmd.Ended.Session
-	if was.Left <= 0 || now.Wall.Sub(cmd.Ended.At) > ReopenWithin {
+	if !cmd.Possible(now) {
 		return ErrNotReopenable
 	}
+	was := cmd.Ended.Session
 	begun := was.Began != nil
 	create := Create{
 		Session: ReopenedAs(was.ID), Group: was.Group, Customer: was.Customer, Minutes: int((was.Left + time.Minute - 1) / time.Minute),

@@ -31,7 +31,12 @@ func (c *screen) historyCSV(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h := historyOf(running)
-	log, matches := h.log(r.Context()), h.matcher(r.URL.Query().Get("search"))
+	matches, err := h.matcher(r.URL.Query().Get("search"), r.URL.Query().Get("until"))
+	if err != nil {
+		c.fail(w, r, err)
+		return
+	}
+	log := h.log(r.Context())
 	found, next, err := log.readBackwards(r.Context(), 0, readSize, matches)
 	if err != nil {
 		c.fail(w, r, err)

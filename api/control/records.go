@@ -133,22 +133,30 @@ type endedView struct {
 	Duration  int       `json:"duration"` // minutes sold
 	Used      float64   `json:"minutes_used"`
 	Paused    float64   `json:"minutes_paused"`
+	MayReopen bool      `json:"may_reopen"` // unless it was reopened before
 	v2.Correlation
 }
 
-// search is a page of the sessions that match a text.
+// search is a page of the sessions that match a text, and ended before a time.
 type search struct {
 	page
-	text string
+	text, until string
 }
 
 func readSearch(in *endpoint.Input) search {
-	return search{page: readPage(in), text: in.QueryText("search", 200, "A part of the customer's or the lane's name, or the beginning of a session id")}
+	return search{
+		page: readPage(in), text: in.QueryText("search", 200, "A part of the customer's or the lane's name, or the beginning of a session id or an external id"),
+		until: in.QueryText("until", 35, "Ended before that time, such as 2026-05-01T22:00:00Z; empty: any"),
+	}
 }
 
 func history(ctx context.Context, r staffRange, s search) (shown historyPage, err error) {
 	h := historyOf(r)
-	shown.Sessions, shown.Next, err = viewPage(ctx, h.log(ctx), s.page, h.matcher(s.text), h.view)
+	matches, err := h.matcher(s.text, s.until)
+	if err != nil {
+		return shown, err
+	}
+	shown.Sessions, shown.Next, err = viewPage(ctx, h.log(ctx), s.page, matches, h.view)
 	return shown, err
 }
 
@@ -172,14 +180,24 @@ func (h rangeHistory) log(ctx context.Context) log[lanes.Ended] {
 	return log[lanes.Ended]{last, h.r.History, func(e lanes.Ended) uint64 { return e.Cursor }}
 }
 
-func (h rangeHistory) matcher(text string) func(lanes.Ended) bool {
+// matcher returns whether a session matches the text and ended before until, if that is not empty. It returns endpoint.Faults if until
+// is no time.
+func (h rangeHistory) matcher(text, until string) (matches func(lanes.Ended) bool, err error) {
 	text = strings.ToLower(strings.TrimSpace(text))
+	var end time.Time
+	if until != "" {
+		if end, err = time.Parse(time.RFC3339, until); err != nil {
+			return nil, endpoint.Faults{"until": "must be a time such as 2026-05-01T22:00:00Z"}
+		}
+	}
 	return func(e lanes.Ended) bool {
-		return text == "" ||
+		found := text == "" ||
 			strings.Contains(strings.ToLower(e.Session.Customer), text) ||
 			strings.Contains(strings.ToLower(h.laneNames[e.Lane]), text) ||
-			strings.HasPrefix(e.Session.ID.String(), text)
-	}
+			strings.HasPrefix(e.Session.ID.String(), text) ||
+			strings.HasPrefix(strings.ToLower(e.Session.Correlation.IDOrNone()), text)
+		return found && (until == "" || e.At.Before(end))
+	}, nil
 }
 
 func (h rangeHistory) view(e lanes.Ended) endedView {
@@ -188,6 +206,7 @@ func (h rangeHistory) view(e lanes.Ended) endedView {
 		Lane: e.Lane, LaneName: h.laneNames[e.Lane], Group: e.Session.Group, GroupName: h.groupNames[e.Session.Group],
 		Customer: e.Session.Customer, CreatedAt: endpoint.Stamp(e.Session.Created.Wall), EndedAt: endpoint.Stamp(e.At),
 		Reason: string(e.Reason), Duration: int(e.Session.Sold / time.Minute), Used: v2.Minutes(e.Used), Paused: v2.Minutes(e.Paused),
+		MayReopen:   lanes.Reopen{Ended: e}.Possible(h.r.Now()),
 		Correlation: v2.CorrelationOf(e.Session.Correlation),
 	}
 	if e.Session.Began != nil {

@@ -104,9 +104,28 @@ func TestSearches(t *testing.T) {
 	f.addEnded(1, 100)
 	b := f.signedIn()
 	id := f.history[40].Session.ID.String()
-	for search, n := range map[string]int{"": 100, "ADA": 1, "%20jo%20": 99, "lane+1": 100, id: 1, id[:13]: 1, "bay": 0, "%25": 0} {
+	for search, n := range map[string]int{"": 100, "ADA+L": 1, "%20jo%20": 99, "lane+1": 100, id: 1, id[:13]: 1, "bay": 0, "%25": 0} {
 		cursors, _ := b.readAll("/control/api/history?limit=500&search="+search, "sessions")
 		require.Len(t, cursors, n, search)
+	}
+}
+
+func TestSearchesForWhatThePOSKnows(t *testing.T) {
+	f := newFixture(t)
+	f.addEnded(1, 10)
+	f.history[3].Session.Correlation = &lanes.Correlation{ExternalID: "Till-7/4711"}
+	f.history[4].At = noon.Add(time.Hour).Wall
+	f.history[5].Session.Left = time.Minute
+	b := f.signedIn()
+	for query, n := range map[string]int{"search=till-7": 1, "search=4711": 0, "until=2026-05-01T13:00:00Z": 9, "until=2026-05-01T15:00:00%2B02:00": 9, "until=2026-05-01T12:00:00Z": 0} {
+		cursors, _ := b.readAll("/control/api/history?limit=500&"+query, "sessions")
+		require.Len(t, cursors, n, query)
+	}
+	require.Equal(t, 1, strings.Count(b.send("GET", "/control/api/history", "").Body.String(), `"may_reopen":true`), "with time left")
+	for _, path := range []string{"/control/api/history", "/control/history.csv"} {
+		refused := b.send("GET", path+"?until=yesterday", "")
+		require.Equal(t, http.StatusBadRequest, refused.Code)
+		require.Contains(t, refused.Body.String(), `"until":"must be a time such as 2026-05-01T22:00:00Z"`)
 	}
 }
 
@@ -117,7 +136,7 @@ func TestAnEndedSession(t *testing.T) {
 	require.JSONEq(t, `{"sessions":[{"cursor":"1","session_id":"`+session.ID.String()+`","lane_id":"`+lane1+`","lane_name":"Lane 1",`+
 		`"group_id":"33333333-3333-4333-8333-000000000001","group_name":"Public","customer_name":"Jo Smith",`+
 		`"created_at":"2026-05-01T12:00:00.250Z","began_at":null,"ended_at":"2026-05-01T12:00:00.250Z","end_reason":"expired",`+
-		`"duration":60,"minutes_used":30,"minutes_paused":0.25}],"next":null}`,
+		`"duration":60,"minutes_used":30,"minutes_paused":0.25,"may_reopen":false}],"next":null}`,
 		f.signedIn().send("GET", "/control/api/history", "").Body.String())
 }
 

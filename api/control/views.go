@@ -85,7 +85,8 @@ type sessionView struct {
 	CreatedAt    string    `json:"created_at"`
 	Purchasing   bool      `json:"purchasing"` // in effect
 	PausedByHold bool      `json:"paused_by_hold"`
-	RanOnMS      int64     `json:"ran_on_ms"` // while the gateway was down; staff may give it back
+	ExternalID   string    `json:"external_id"` // by which the POS knows it; empty: none
+	RanOnMS      int64     `json:"ran_on_ms"`   // while the gateway was down; staff may give it back
 }
 
 type helpView struct {
@@ -127,7 +128,7 @@ func viewOf(s lanes.LaneStatus, now lanes.Instant) laneView {
 	shown.Phase, shown.Session = session.Phase, &sessionView{
 		ID: view.ID, Customer: view.Customer, Group: view.Group, Duration: view.Minutes, LeftMS: view.Remaining.Milliseconds(),
 		BeganAt: endpoint.OptionalStamp(view.Began), CreatedAt: endpoint.Stamp(view.Created), Purchasing: view.Purchasing,
-		PausedByHold: session.ByHold, RanOnMS: session.RanOn.Milliseconds(),
+		PausedByHold: session.ByHold, ExternalID: session.Correlation.IDOrNone(), RanOnMS: session.RanOn.Milliseconds(),
 	}
 	if p := session.Purchase; p != nil {
 		shown.Purchase = &purchaseView{p.ID, p.Phase, p.Minutes()}

@@ -93,6 +93,30 @@ await story(async () => {
   await page.locator("#undo").getByText("The lane is occupied by another session.").waitFor();
   assert.equal((await sessions()).length, 2);
 
+  tell("A session is found by what the till knows it by, and by its id; one that was stopped is taken up again, on another lane if need be");
+  const known = await sell(5, "Bo Doe", { external_id: "till-7/4711" });
+  const find = page.getByRole("searchbox").first();
+  for (const typed of ["till-7/4711", known.session_id.slice(0, 8)]) {
+    await find.fill(typed);
+    await staff.card(1).waitFor({ state: "hidden" });
+    await staff.card(5).waitFor();
+  }
+  await find.fill("");
+  await staff.stop(5);
+  await sell(5, "Cy Fox");
+  await staff.go("Ended");
+  await page.getByRole("searchbox").last().fill("till-7");
+  await staff.row("Bo Doe", "Lane 5").getByRole("button", { name: "Go on with the session of Bo Doe" }).tap();
+  await page.getByText("Choose a free lane for Bo Doe").first().waitFor();
+  await lane(6).tap();
+  await staff.inState(6, "running");
+  await staff.says(6, "Bo Doe");
+  assert.equal((await sessionOn(6)).external_id, "till-7/4711");
+  await staff.go("Ended");
+  await page.getByLabel("Up to and with").fill("2001-01-01");
+  await page.getByText("No session is found.").waitFor();
+  await staff.go("Board");
+
   tell("A call for help, a lane to clear, and a ceasefire are one touch each");
   const ann = await Lane.at(2);
   await ann.page.getByRole("button", { name: "Help" }).click();

@@ -5,7 +5,7 @@ import { icon } from "/screens/icons.js";
 import { ErrorText, announce, button } from "./actions.js";
 import { beginButton } from "./beginbutton.js";
 import { LaneCard } from "./lanecard.js";
-import { DENSITIES, FILTERS, densityFor, matches, stateOf } from "./rules.js";
+import { DENSITIES, FILTERS, densityFor, isSession, matches, stateOf } from "./rules.js";
 import { Toolbar } from "./toolbar.js";
 
 export class Board {
@@ -16,7 +16,7 @@ export class Board {
   #toolbar;
   #none = element("p.empty", { role: "status" });
   #list = element("div.bays");
-  #picking = null; // {lane, resolve}: a lane is being chosen that the session on that one moves to
+  #picking = null; // {isStill, resolve}: a lane is being chosen
   #bar; // says so
 
   // onOpen is called with the id of a lane that is opened, and its button.
@@ -45,16 +45,16 @@ export class Board {
     this.#endPicking(null);
   }
 
-  // pick has a free lane chosen that the session on a lane moves to, and returns it; null if it is given up.
-  pick(lane) {
+  // pick has a free lane chosen for a customer, and returns it; null if it is given up, or nobody is left to choose for.
+  pick(customer, isStill = () => true) {
     this.#endPicking(null);
-    const words = this.#client.t("pick.words", { customer: lane.session.customer_name });
+    const words = this.#client.t("pick.words", { customer });
     setText(this.#bar.words, words);
     this.#bar.element.hidden = false;
     setFlag(this.#root, "data-picking", true);
     announce(words);
     return new Promise((resolve) => {
-      this.#picking = { lane, resolve };
+      this.#picking = { isStill, resolve };
       this.#markTargets();
       (this.#list.querySelector(".lane[data-target]:not([hidden]) .open") ?? this.#bar.element.querySelector("button")).focus();
     });
@@ -79,11 +79,9 @@ export class Board {
     }
   }
 
-  // markTargets marks the lanes that may be chosen. When the session has ended or moved, there is nothing to choose any more.
+  // markTargets marks the lanes that may be chosen.
   #markTargets() {
-    const { range } = this.#client;
-    const { lane } = this.#picking ?? {};
-    if (lane && range.lanes.get(lane.lane_id)?.session?.session_id !== lane.session.session_id) {
+    if (this.#picking && !this.#picking.isStill()) {
       this.#endPicking(null);
       return;
     }
@@ -175,8 +173,8 @@ export class Board {
         for (const [name, rule] of Object.entries(FILTERS)) {
           counts[name] += rule(lane, urgent) ? 1 : 0;
         }
-        card.hidden = !chosen(lane, urgent) ||
-          !matches(this.#toolbar.typed, lane.name, bay.name, lane.session?.customer_name ?? "", range.groupName(lane.session?.group_id), t(`state.${stateOf(lane)}`));
+        card.hidden = !chosen(lane, urgent) || (!isSession(this.#toolbar.typed, lane.session?.session_id) &&
+          !matches(this.#toolbar.typed, lane.name, bay.name, lane.session?.customer_name ?? "", lane.session?.external_id ?? "", range.groupName(lane.session?.group_id), t(`state.${stateOf(lane)}`)));
         inBay += card.hidden ? 0 : 1;
       }
       section.hidden = inBay === 0;

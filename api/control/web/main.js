@@ -46,11 +46,11 @@ const signIn = new SignIn(client, () => stream.open());
 const ceasefire = new Ceasefire(client, byId("alarm"), byId("begin"));
 const header = new Header(client, signOut);
 client.undo = new Undo(client, byId("undo"));
-const panel = new Panel(client, byId("panel"), { onShow: (lane) => board.mark(lane), onClose: (lane) => board.focus(lane), pick: (lane) => board.pick(lane) });
+const panel = new Panel(client, byId("panel"), { onShow: (lane) => board.mark(lane), onClose: (lane) => board.focus(lane), pick: (customer, isStill) => board.pick(customer, isStill) });
 const board = new Board(client, byId("board"), byId("picking"), (lane) => panel.open(lane));
 const pages = new Pages({
   board,
-  history: new History(client, byId("history")),
+  history: new History(client, byId("history"), pickOnBoard),
   deliveries: new Deliveries(client, byId("deliveries")),
   acts: new Acts(client, byId("acts")),
   health: new Health(client, byId("health")),
@@ -72,6 +72,12 @@ range.addEventListener("picture", () => {
   byId("screen").hidden = false;
   pages.start();
 });
+
+// pickOnBoard has a free lane chosen on the board, whatever page is open.
+function pickOnBoard(customer) {
+  pages.open("board");
+  return board.pick(customer);
+}
 
 function signedOut(reason) {
   stream.close();

@@ -36,7 +36,7 @@ export class Panel {
   #opening = 0; // the timer
 
   // onShow is called with the id of the shown lane, or null; onClose with the id of the lane that was shown, if the focus
-  // must return to it. pick has a lane chosen that the session on a lane moves to, and returns it, or null.
+  // must return to it. pick(customer, isStill) has a free lane chosen, and returns it, or null.
   constructor(client, root, { onShow, onClose, pick }) {
     this.#client = client;
     this.#root = root;
@@ -46,7 +46,7 @@ export class Panel {
     this.#form = new SessionForm(client, this.#error, () => this.close());
     this.#session = new SessionActions(client, this.#error, async (lane) => {
       root.hidden = true; // it lies over lanes that may be chosen
-      const to = await pick(lane);
+      const to = await pick(lane.session.customer_name, () => client.range.lanes.get(lane.lane_id)?.session?.session_id === lane.session.session_id);
       root.hidden = this.#laneID === null;
       this.#title.focus();
       return to;

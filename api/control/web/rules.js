@@ -87,6 +87,12 @@ export function matches(typed, ...texts) {
   return words.every((word) => text.includes(word));
 }
 
+// isSession is true if the id of a session begins with what was typed, of which a few characters are enough.
+export function isSession(typed, id) {
+  const begin = typed.trim().toLowerCase();
+  return begin.length >= 4 && (id ?? "").startsWith(begin);
+}
+
 // numberFree returns the lowest number from 1 on whose name is not among the taken ones.
 export function numberFree(taken, name) {
   const names = new Set(taken);

@@ -19,7 +19,7 @@ export class SessionActions {
   #makeUp = element("div.section.make-up", { hidden: true });
   #ranOn = "";
 
-  // pick has a lane chosen that the session moves to, and returns it, or null.
+  // pick(lane) has a lane chosen that its session moves to, and returns it, or null.
   constructor(client, error, pick) {
     this.#client = client;
     this.#error = error;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Range, laneTimeLeft } from "./model.js";
-import { nameList, numberFree } from "./rules.js";
+import { isSession, nameList, numberFree } from "./rules.js";
 import { DENSITIES, FILTERS, SOON, densityFor, heightOf, matches, notReached, stateOf, urgency } from "./rules.js";
 
 const words = { one: "Lane", many: "lanes" };
@@ -51,6 +51,13 @@ test("every typed word must match", () => {
   assert.ok(matches(" anna BAY ", "Lane 1", "Bay A", "Anna Krüger"));
   assert.ok(!matches("anna bob", "Lane 1", "Anna"));
   assert.ok(matches("", "Lane 1"));
+});
+
+test("a session is found by the beginning of its id", () => {
+  assert.ok(isSession(" 7D9F2c", "7d9f2c4e-31b8-4a56-9c0d-5e8f1a2b3c4d"));
+  assert.ok(!isSession("7d9", "7d9f2c4e-31b8-4a56-9c0d-5e8f1a2b3c4d"));
+  assert.ok(!isSession("9f2c", "7d9f2c4e-31b8-4a56-9c0d-5e8f1a2b3c4d"));
+  assert.ok(!isSession("7d9f2c", undefined));
 });
 
 test("changes apply to the lanes of the last picture, and count from when they were sent", () => {
