@@ -237,7 +237,7 @@ export default {
   "journal.more": "Ältere zeigen",
   "history.title": "Beendete Sitzungen",
   "history.explained": "Beendete Sitzungen, neueste zuerst.",
-  "history.search": "Kunde, Bahn, Sitzungs-ID oder externe ID suchen",
+  "history.search": "Kunde, Bahn oder ID suchen",
   "history.until": "Bis einschließlich",
   "history.again": "Wieder",
   "history.reopen": "Weiterführen",

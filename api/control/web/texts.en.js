@@ -237,7 +237,7 @@ export default {
   "journal.more": "Show older ones",
   "history.title": "Ended sessions",
   "history.explained": "Sessions that are over, newest first.",
-  "history.search": "Search customer, lane, session ID or external ID",
+  "history.search": "Search customer, lane or ID",
   "history.until": "Up to and with",
   "history.again": "Again",
   "history.reopen": "Go on",
