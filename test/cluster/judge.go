@@ -79,12 +79,24 @@ func (c *cluster) judgeLanes() {
 	}
 }
 
-// describe is the end of a history, in the order of the answers, up to what cannot be explained.
+// describe is the end of a history, in the order of the answers, up to what cannot be explained. What was asked by then and answered later may
+// have happened.
 func describe(history []porcupine.Operation) string {
 	slices.SortFunc(history, func(a, b porcupine.Operation) int { return cmp.Compare(a.Return, b.Return) })
 	bad := len(history)
 	for n := 1; n <= len(history); n++ {
-		if porcupine.CheckOperationsTimeout(laneModel, history[:n], 10*time.Second) != porcupine.Ok {
+		known := slices.Clone(history[:n])
+		for _, o := range history[n:] {
+			if answer := o.Output.(reply); o.Call <= history[n-1].Return && answer.outcome != refused && o.Input.(call).kind != "read" {
+				o.Return = forever
+				if answer.outcome == done {
+					answer.outcome = maybe
+				}
+				o.Output = answer
+				known = append(known, o)
+			}
+		}
+		if porcupine.CheckOperationsTimeout(laneModel, known, 10*time.Second) != porcupine.Ok {
 			bad = n
 			break
 		}
