@@ -85,7 +85,7 @@ func describe(history []porcupine.Operation) string {
 	slices.SortFunc(history, func(a, b porcupine.Operation) int { return cmp.Compare(a.Return, b.Return) })
 	bad := len(history)
 	for n := 1; n <= len(history); n++ {
-		known := slices.Clone(history[:n])
+		prefix := slices.Clone(history[:n])
 		for _, o := range history[n:] {
 			if answer := o.Output.(reply); o.Call <= history[n-1].Return && answer.outcome != refused && o.Input.(call).kind != "read" {
 				o.Return = forever
@@ -93,10 +93,10 @@ func describe(history []porcupine.Operation) string {
 					answer.outcome = maybe
 				}
 				o.Output = answer
-				known = append(known, o)
+				prefix = append(prefix, o)
 			}
 		}
-		if porcupine.CheckOperationsTimeout(laneModel, known, 10*time.Second) != porcupine.Ok {
+		if porcupine.CheckOperationsTimeout(laneModel, prefix, 10*time.Second) != porcupine.Ok {
 			bad = n
 			break
 		}
