@@ -427,13 +427,13 @@ func awaitDelivered(ctx context.Context, end []*Range) error {
 
 // dropEvents makes the events final that the range has not delivered and never will. Their record stays in the store.
 func (r *Range) dropEvents() {
-	now, never := r.clock.Now().Wall, time.Unix(1<<40, 0)
+	now, farAhead := r.clock.Now().Wall, time.Unix(1<<40, 0) // when every retry is due
 	dropped := lanes.Attempt{At: now, Error: lanes.Dropped + ": the range was taken out of the configuration"}
 	for _, event := range r.committer.Unattempted() {
 		r.recordAttempt(event.Reopened(), dropped)
 	}
 	for range 1 + r.retries.count()/redeliveryPage { // those that cannot be read are put back
-		for _, event := range r.readRetries(r.retries.take(never, redeliveryPage)) {
+		for _, event := range r.readRetries(r.retries.take(farAhead, redeliveryPage)) {
 			r.recordAttempt(event.Reopened(), dropped)
 		}
 	}

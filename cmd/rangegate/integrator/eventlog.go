@@ -193,16 +193,15 @@ func (l *eventLog) add(page logPage) {
 	l.notify()
 }
 
-// setProblem returns false if the problem is the one that is known.
+// setProblem returns whether the problem is another one than before.
 func (l *eventLog) setProblem(problem string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	known := l.problem == problem
-	l.problem = problem
-	if !known {
+	changed := l.problem != problem
+	if l.problem = problem; changed {
 		l.notify()
 	}
-	return !known
+	return changed
 }
 
 // pulling is what the page shows of the log beside its events.

@@ -293,7 +293,7 @@ func (i *inbox) add(a Arrival) (Arrival, Next) {
 }
 
 // earlier returns the newest kept arrival with that webhook-id, and whether one of them was accepted. What was rejected may be anybody's.
-func (i *inbox) earlier(webhookID string) (number int, known bool) {
+func (i *inbox) earlier(webhookID string) (number int, accepted bool) {
 	for _, a := range slices.Backward(i.list) {
 		if webhookID == "" || a.WebhookID != webhookID || a.Answer == Rejected {
 			continue
@@ -301,9 +301,9 @@ func (i *inbox) earlier(webhookID string) (number int, known bool) {
 		if number == 0 {
 			number = a.Number
 		}
-		known = known || a.Answer == Accept
+		accepted = accepted || a.Answer == Accept
 	}
-	return number, known
+	return number, accepted
 }
 
 // setNext sets the answer to the next event.
