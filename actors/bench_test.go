@@ -46,7 +46,7 @@ var benchStores = []struct {
 func BenchmarkCommitter(b *testing.B) {
 	for _, c := range benchStores {
 		b.Run(c.name, func(b *testing.B) {
-			r := benchRange(b, c.wrap, Settings{Delivery: Delivery{Slots: 1, Queue: 1}})
+			r := benchRange(b, c.wrap, Settings{})
 			now := r.Now()
 			at := lanes.Instant{Wall: time.Date(2026, time.November, 21, 9, 0, 0, 0, time.UTC), Mono: time.Hour}
 			lane := lanes.Lane{ID: uuid.New(), Accessible: true, Usable: true, Session: &lanes.Session{
@@ -96,7 +96,7 @@ func BenchmarkDelivery(b *testing.B) {
 	for _, c := range benchStores {
 		b.Run(c.name, func(b *testing.B) {
 			webhook := &instantWebhook{}
-			r := benchRange(b, c.wrap, Settings{Webhook: webhook, Delivery: Delivery{Slots: 64, Queue: 1 << 30}})
+			r := benchRange(b, c.wrap, Settings{Receivers: oneReceiver(webhook, 64, 1<<30)})
 			var events []lanes.Logged
 			for range b.N {
 				events = append(events, lanes.Logged{Event: lanes.Event{
@@ -114,7 +114,7 @@ func BenchmarkDelivery(b *testing.B) {
 			webhook.awaited.Add(b.N)
 			b.ReportAllocs()
 			b.ResetTimer()
-			r.sendEvents(&announced{events})
+			r.outboxOf("").send(&announced{events})
 			webhook.awaited.Wait()
 			require.NoError(b, r.awaitDeliveries(b.Context()))
 			save(nil) // queued behind the outcomes
@@ -151,7 +151,7 @@ func benchRange(b *testing.B, wrap func(store.Store) store.Store, s Settings) *R
 // BenchmarkSale sells and stops sessions on 1,000 lanes, 16 at a time: everything but HTTP and the store.
 func BenchmarkSale(b *testing.B) {
 	layout := lanes.Layout{Groups: []lanes.Group{{ID: uuid.New()}}, Lanes: makePlaces(1000)}
-	r := benchRange(b, benchStores[0].wrap, Settings{Layout: layout, Delivery: Delivery{Slots: 1, Queue: 1}})
+	r := benchRange(b, benchStores[0].wrap, Settings{Layout: layout})
 	var clients sync.WaitGroup
 	b.ReportAllocs()
 	b.ResetTimer()
@@ -206,7 +206,7 @@ func populatedRange(g *Gateway, laneCount int) *Range {
 	first := layout.Lanes[0].ID
 	holds := lanes.Holds{}.Set(lanes.Scope{Kind: lanes.OverLane, ID: first}, "sam", now.Wall)
 	r.holds.Store(&holds)
-	r.oldestEvent.Store(&now.Wall)
+	r.outboxOf("").oldest.Store(&now.Wall)
 	r.committer = unsavedCommitter(g, lanes.Lane{ID: first})
 	return r
 }

@@ -146,10 +146,10 @@ func TestTheEventsActorIsNotRestartedWhileItStops(t *testing.T) {
 		fail := func(child *actor.PID) {
 			parent.HandleFailure(nil, supervisor, child, nil, errDefect, &announced{})
 		}
-		fail(f.events.Load())
+		fail(f.outboxOf("").actor.Load())
 		require.Len(t, supervisor.restarted, 1)
 		f.stopping.Store(true)
-		fail(f.events.Load())
+		fail(f.outboxOf("").actor.Load())
 		require.Len(t, supervisor.restarted, 1)
 		f.addresses.mu.RLock()
 		lane := f.addresses.lanes[f.laneID(0)]

@@ -144,7 +144,7 @@ func TestWithoutAWebhookEventsAreNeverSent(t *testing.T) {
 			require.Equal(t, lanes.NoWebhook, logged.Attempt.Error)
 		}
 		webhook := &fakeWebhook{}
-		f.settings.Webhook = webhook
+		only(&f.settings).Webhook = webhook
 		f.restart()
 		require.Empty(t, webhook.kinds(), "events from before the webhook was configured are not sent later")
 	})
@@ -326,7 +326,7 @@ func TestARestartWithMoreEventsThanMayWaitDropsTheOldest(t *testing.T) {
 		session := f.create(0, 30)    // event 1 is under way
 		f.pauseAndResume(session, 23) // 2 to 25 wait
 		f.kill()
-		f.settings.Delivery = Delivery{Slots: 2, Queue: 10}
+		withDelivery(2, 10)(f)
 		webhook.setReply(nil)
 		f.start()
 		require.Equal(t, cursorRange(2, 15), f.droppedCursors())
@@ -433,7 +433,7 @@ func TestEventsOfARemovedWebhookAreNeverSent(t *testing.T) {
 		webhook.block()
 		f.create(0, 30)
 		f.kill()
-		f.settings.Webhook = nil
+		only(&f.settings).Webhook = nil
 		f.start()
 		require.Equal(t, lanes.Interrupted, f.eventLog()[0].Attempt.Error)
 		require.Equal(t, lanes.NoWebhook, f.eventLog()[1].Attempt.Error)
@@ -493,7 +493,7 @@ func TestADroppedEventIsNotSentAfterAPanic(t *testing.T) {
 		session := f.create(0, 30)
 		f.pauseAndResume(session, 9) // 2 to 11 wait
 		hold := f.blockFlushes()
-		f.sendEvents(&announced{[]lanes.Logged{{Cursor: 12, Event: lanes.Event{ID: uuid.New(), Lane: f.laneID(1)}}}})
+		f.outboxOf("").send(&announced{[]lanes.Logged{{Cursor: 12, Event: lanes.Event{ID: uuid.New(), Lane: f.laneID(1)}}}})
 		synctest.Wait() // 2 is dropped, and the drop is being saved
 		f.panicEventsActor()
 		release()

@@ -56,7 +56,18 @@ func withClearing(after time.Duration, first bool) option {
 	return func(f *fixture) { f.settings.Layout.ClearAfter, f.settings.Layout.ClearFirst = after, first }
 }
 
-func withWebhook(w Webhook) option { return func(f *fixture) { f.settings.Webhook = w } }
+func withWebhook(w Webhook) option { return func(f *fixture) { only(&f.settings).Webhook = w } }
+
+// only returns the settings' only receiver, to be changed.
+func only(s *Settings) *Receiver {
+	s.Receivers = slices.Clone(s.Receivers)
+	return &s.Receivers[0]
+}
+
+// oneReceiver is a webhook that gets everything; w may be nil, for none.
+func oneReceiver(w Webhook, slots, queue int) []Receiver {
+	return []Receiver{{Webhook: w, Purchases: true, Slots: slots, Queue: queue}}
+}
 
 func withDriver(d link.Driver) option { return func(f *fixture) { f.settings.Driver = d } }
 
@@ -77,7 +88,7 @@ func withBays(f *fixture) {
 }
 
 func withDelivery(slots, queue int) option {
-	return func(f *fixture) { f.settings.Delivery = Delivery{Slots: slots, Queue: queue} }
+	return func(f *fixture) { only(&f.settings).Slots, only(&f.settings).Queue = slots, queue }
 }
 
 func withCatalogue(c Catalogue) option { return func(f *fixture) { f.settings.Catalogue = c } }
@@ -101,7 +112,7 @@ func startFixture(t *testing.T, options ...option) *fixture {
 	t.Helper()
 	f := &fixture{T: t, clock: clocktest.New(), group: uuid.New(), path: filepath.Join(t.TempDir(), "range.db"), log: zerolog.Nop()}
 	f.hardware = sim.New(func() lanes.Instant { return f.clock.Now() })
-	f.settings = Settings{Grace: 30 * time.Second, Driver: f.hardware, Delivery: Delivery{Slots: testSlots, Queue: 10_000}, Layout: lanes.Layout{
+	f.settings = Settings{Grace: 30 * time.Second, Driver: f.hardware, Receivers: oneReceiver(nil, testSlots, 10_000), Layout: lanes.Layout{
 		Range: uuid.New(), Name: "Test range", Purchasing: true,
 		Groups: []lanes.Group{{ID: f.group, Name: "Public"}}, Lanes: makePlaces(2),
 	}}
@@ -200,7 +211,8 @@ func (f *fixture) claimElsewhere() {
 func (f *fixture) addRange(webhook Webhook) (*Range, Settings) {
 	f.Helper()
 	other := f.settings
-	other.Layout.Range, other.Layout.Lanes, other.Webhook = uuid.New(), makePlaces(3), webhook
+	other.Layout.Range, other.Layout.Lanes = uuid.New(), makePlaces(3)
+	only(&other).Webhook = webhook
 	require.NoError(f, f.gateway.Reload(f.Context(), Reload{Begin: []Settings{other}}))
 	synctest.Wait()
 	r, err := f.gateway.Range(other.Layout.Range)
@@ -790,7 +802,7 @@ func (f *fixture) panicLane(i int) { f.sendToLane(i, &saveResult{}) }
 
 // panicEventsActor makes the events actor panic and restart.
 func (f *fixture) panicEventsActor() {
-	f.sendEvents((*announced)(nil))
+	f.outboxOf("").send((*announced)(nil))
 	synctest.Wait()
 }
 
@@ -868,7 +880,7 @@ func (f *fixture) gaugeValues(names ...string) map[string]float64 {
 			for _, label := range m.GetLabel() {
 				if label.GetName() == "range" {
 					rangeID = label.GetValue()
-				} else {
+				} else if label.GetValue() != "" {
 					other = " " + label.GetValue()
 				}
 			}

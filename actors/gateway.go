@@ -3,7 +3,7 @@
 //	range-<id>                  spawns and supervises its lanes; sets and lifts holds      supervision.go, ceasefire.go
 //	├─ <lane id>                owns one lane: its session, its timer, pause and resume    lane.go: start reading here
 //	│  └─ connection            one connection to the lane's hardware                      connection.go, supervised by link.go
-//	└─ events                   forwards saved events to the webhook, once each            events.go
+//	└─ events                   forwards saved events to a webhook                         events.go
 //
 // Beside the tree stand board (what everyone reads), commit (what is saved, in one flush for many lanes), idempotency (the keys),
 // clock, metrics, and the goroutines of purchases (purchase.go).
@@ -174,8 +174,10 @@ func (g *Gateway) Stop(ctx context.Context) error {
 func (r *Range) stop(ctx context.Context) error {
 	var errs []error
 	r.stopping.Store(true)
-	if events := r.events.Load(); events != nil {
-		errs = append(errs, awaitStopped(ctx, r.system.Root.StopFuture(events)))
+	for _, box := range *r.outboxes.Load() {
+		if events := box.actor.Load(); events != nil {
+			errs = append(errs, awaitStopped(ctx, r.system.Root.StopFuture(events)))
+		}
 	}
 	attempts, cancel := context.WithTimeout(ctx, lastAttempts)
 	defer cancel()

@@ -20,9 +20,17 @@ func (r *Range) Health() lanes.Health {
 	return lanes.Health{
 		Links: links, Lanes: unwell, Insecure: r.settings().InsecureLinks,
 		Writable: r.committer.Writable(), Unsaved: r.committer.Backlog().Writes,
-		Waiting: int(r.eventsWaiting.Load()), LateP99: r.lateness.P99(now), Restarts: r.restarts.all(),
+		Waiting: r.eventsWaiting(), LateP99: r.lateness.P99(now), Restarts: r.restarts.all(),
 		Uncleared: r.board.Statistics(now, r.Holds()).Uncleared,
 	}
+}
+
+// eventsWaiting returns how many deliveries of events wait, to all webhooks.
+func (r *Range) eventsWaiting() (n int) {
+	for _, box := range *r.outboxes.Load() {
+		n += int(box.waiting.Load())
+	}
+	return n
 }
 
 // Actors returns how the actors of the range are doing. None of them is asked.
@@ -113,13 +121,13 @@ var (
 	lastFlushDesc = rangeDesc("store_last_flush_timestamp_seconds", "When the store last made something of the range durable. Normal is less than 15 s "+
 		"ago: without any change there is a checkpoint every 10 s.")
 	eventsWaitingDesc = rangeDesc("events_waiting", "Events that wait for their delivery to the webhook. Normal is near 0; at the range's webhook.queue "+
-		"the oldest are dropped.")
+		"the oldest are dropped.", "webhook")
 	oldestEventDesc = rangeDesc("events_oldest_timestamp_seconds", "When the oldest event happened that waits for its delivery. Absent when none waits. "+
-		"Normal is some seconds ago at most.")
+		"Normal is some seconds ago at most.", "webhook")
 	eventsRetryingDesc = rangeDesc("events_awaiting_retry", "Events whose delivery failed and that webhook.retry tries again. Normal is 0; at 50,000 further ones "+
-		"are given up.")
+		"are given up.", "webhook")
 	webhookGoneDesc = rangeDesc("webhook_gone", "1 while no event is sent because the webhook has answered 410 Gone, which webhook.retry heeds. Normal is 0: the "+
-		"address has to be changed, and the configuration reloaded.")
+		"address has to be changed, and the configuration reloaded.", "webhook")
 	purchasesPendingDesc    = rangeDesc("purchases_pending", "Purchases that are on their way to the integrator. Normal is some, for some seconds.")
 	purchasesUnresolvedDesc = rangeDesc("purchases_unresolved", "Purchases that wait for staff: nobody here knows what the integrator decided, or the "+
 		"session had ended. Normal is 0: staff settle them on the control screen.")
@@ -206,15 +214,23 @@ func (s scrape) collect(r *Range) {
 		s.timestamp(lastFlushDesc, backlog.LastFlush)
 	}
 
-	s.count(eventsWaitingDesc, int(r.eventsWaiting.Load()))
-	s.count(eventsRetryingDesc, r.retries.count())
+	for _, box := range *r.outboxes.Load() {
+		s.collectOutbox(box)
+	}
+}
+
+// collectOutbox collects the gauges of one webhook of a range.
+func (s scrape) collectOutbox(b *outbox) {
+	webhook := b.receiver().Name
+	s.count(eventsWaitingDesc, int(b.waiting.Load()), webhook)
+	s.count(eventsRetryingDesc, b.retries.count(), webhook)
 	gone := 0
-	if r.whyNotSent() == lanes.WebhookGone {
+	if b.whyNotSent() == lanes.WebhookGone {
 		gone = 1
 	}
-	s.count(webhookGoneDesc, gone)
-	if waiting := r.oldestEvent.Load(); waiting != nil {
-		s.timestamp(oldestEventDesc, *waiting)
+	s.count(webhookGoneDesc, gone, webhook)
+	if waiting := b.oldest.Load(); waiting != nil {
+		s.timestamp(oldestEventDesc, *waiting, webhook)
 	}
 }
 

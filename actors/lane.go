@@ -408,7 +408,7 @@ func (l *laneActor) save(q *request, change lanes.Change, settle func(*pendingSa
 	p := &pendingSave{life: l, request: q, change: change, kept: q.kept, settle: settle}
 	p.events = make([]lanes.Logged, 0, len(change.Events)+len(q.events))
 	for _, event := range change.Events {
-		p.events = append(p.events, l.r.logged(event, q.traceID()))
+		p.events = l.r.appendLogged(p.events, event, q.traceID())
 	}
 	p.events = append(p.events, q.events...)
 	w := &commit.Write{

@@ -123,7 +123,7 @@ func (f *nodeFixture) serves(id uuid.UUID) *Range {
 
 func nodeSettings() (s Settings, group uuid.UUID) {
 	group = uuid.New()
-	return Settings{Grace: time.Minute, Delivery: Delivery{Slots: testSlots, Queue: 10_000}, Layout: lanes.Layout{
+	return Settings{Grace: time.Minute, Receivers: oneReceiver(nil, testSlots, 10_000), Layout: lanes.Layout{
 		Range: uuid.New(), Name: "Shared range", Groups: []lanes.Group{{ID: group, Name: "Public"}}, Lanes: makePlaces(3),
 	}}, group
 }
@@ -152,7 +152,7 @@ func TestATakeOverBringsEverythingAlong(t *testing.T) {
 	server := redistest.Start(t)
 	settings, group := nodeSettings()
 	webhook := &closedWebhook{open: make(chan struct{})}
-	settings.Webhook, settings.Slots = webhook, 1
+	settings.Receivers = oneReceiver(webhook, 1, 10_000)
 	id, places := settings.Layout.Range, settings.Layout.Lanes
 	a := startNode(t, server, "a", settings)
 	before := a.serves(id)

@@ -73,13 +73,16 @@ func (r *Range) runPurchase(p *lanes.Purchase) (ended bool) {
 
 // sell sends the purchase to the integrator and settles it. It keeps its slot until then: a stop waits a moment for that.
 func (r *Range) sell(p *lanes.Purchase) {
-	switch {
-	case p.Event != uuid.Nil: // a crash interrupted it
-		r.underWay.end(p.Event)
+	if p.Event != uuid.Nil { // a crash interrupted it
+		r.underWay.abandon(p.Event)
 		r.settlePurchase(p, lanes.Verdict(lanes.Attempt{Error: lanes.Interrupted}, lanes.Answer{}), nil)
 		return
 	}
-	if why := r.whyNotSent(); why != "" {
+	why := lanes.NoWebhook
+	if box := r.outboxFor(lanes.PurchaseRequest); box != nil {
+		why = box.whyNotSent()
+	}
+	if why != "" {
 		r.settlePurchase(p, lanes.Verdict(lanes.Attempt{Error: why}, lanes.Answer{}), nil)
 		return
 	}
@@ -103,9 +106,13 @@ func (r *Range) sell(p *lanes.Purchase) {
 		r.settlePurchase(p, lanes.Busy("it could not be saved as sent in time: "+err.Error()), r.unsentEvent(events))
 		return
 	}
-	attempt, answer := r.attempt(events[0].Event, false)
-	events[0].Attempt = &attempt
-	r.settlePurchase(p, lanes.Verdict(attempt, answer), &events[0])
+	event, answer := events[0], lanes.Answer{}
+	attempt := *event.Attempt
+	if attempt.Error == lanes.Interrupted { // else a reload has taken its webhook away
+		attempt, answer = r.outboxOf(event.Webhook).attempt(event.Event, false)
+	}
+	event.Attempt = &attempt
+	r.settlePurchase(p, lanes.Verdict(attempt, answer), &event)
 }
 
 // unsentEvent returns the event of a request that was, or may have been, saved as sent, and was not sent.

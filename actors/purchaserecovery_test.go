@@ -397,7 +397,7 @@ func TestAPurchaseWhoseWebhookIsRemoved(t *testing.T) {
 		f.createWithPurchasing(0, 30)
 		f.buy(0, minutes(15))
 		f.kill()
-		f.settings.Webhook = nil
+		only(&f.settings).Webhook = nil
 		f.start()
 		f.advance(lastBackoff)
 		require.Equal(t, lanes.Declined, f.shownPurchase(0).Phase)

@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,8 +45,8 @@ type Range struct {
 	life            context.Context         // until the range stops
 	endLife         context.CancelCauseFunc // with the error of requests that come later
 	root            atomic.Pointer[actor.PID]
-	spawned         chan struct{} // closed once there is a root
-	events          atomic.Pointer[actor.PID]
+	spawned         chan struct{}             // closed once there is a root
+	outboxes        atomic.Pointer[[]*outbox] // of the webhooks that are configured, in that order, then of those that were; never empty
 	laneProps       *actor.Props
 	connectionProps *actor.Props
 	addresses       addresses
@@ -58,10 +59,7 @@ type Range struct {
 	holdsVersion  atomic.Uint64 // of the newest record, saved or not
 	dials         dialQueue
 	dialNumber    atomic.Uint64 // of the newest dial of any lane: never used twice
-	deliverySlots *semaphore.Weighted
 	underWay      attemptsUnderWay
-	retries       *retrySchedule
-	gone          atomic.Pointer[goneWebhook]
 	purchaseSlots *semaphore.Weighted
 	simulations   *semaphore.Weighted
 
@@ -71,15 +69,12 @@ type Range struct {
 	background       sync.WaitGroup // goroutines beside the actors: purchases, credits, lookups
 
 	// For its health.
-	eventsWaiting atomic.Int64
-	redeliveries  atomic.Int64              // events that somebody wants sent again
-	redelivering  sync.Mutex                // one request for it at a time
-	oldestEvent   atomic.Pointer[time.Time] // when the oldest event happened that waits for delivery; nil when none waits
-	lateness      board.Lateness
-	commands      board.CommandLog
-	restarts      counters // panics of actors, by kind
-	live          counters // actors, by kind
-	panics        panicLog
+	redelivering sync.Mutex // one request for it at a time
+	lateness     board.Lateness
+	commands     board.CommandLog
+	restarts     counters // panics of actors, by kind
+	live         counters // actors, by kind
+	panics       panicLog
 }
 
 // Layout is what the range is made of, until it is reloaded.
@@ -149,8 +144,30 @@ func (r *Range) ended(ctx context.Context, id uuid.UUID) (lanes.Ended, error) {
 }
 
 // Events reads at most limit events behind the cursor from the event log, oldest first, of those that are known to be durable: no event
-// appears before one that was returned. An attempt that is being made has the error lanes.UnderWay. Errors: ErrStoreUnavailable.
-func (r *Range) Events(ctx context.Context, after uint64, limit int) ([]lanes.Logged, error) {
+// appears before one that was returned. Of an event that goes to several webhooks it has the delivery to the first one. An attempt that is
+// being made has the error lanes.UnderWay. Errors: ErrStoreUnavailable.
+func (r *Range) Events(ctx context.Context, after uint64, limit int) (events []lanes.Logged, err error) {
+	isCopy := func(e lanes.Logged) bool { return e.Copy }
+	for {
+		page, err := r.Deliveries(ctx, after, limit)
+		if err != nil {
+			return nil, err
+		}
+		isLast := len(page) < limit
+		if !isLast {
+			after = page[len(page)-1].Cursor
+		}
+		if page = slices.DeleteFunc(page, isCopy); len(events) > 0 {
+			page = append(events, page...)
+		}
+		if events = page[:min(len(page), limit)]; isLast || len(events) == limit {
+			return events, nil
+		}
+	}
+}
+
+// Deliveries is Events with every delivery: an event is there once for each webhook that it goes to.
+func (r *Range) Deliveries(ctx context.Context, after uint64, limit int) ([]lanes.Logged, error) {
 	const tries = 3
 	for try := 1; ; try++ {
 		before := r.underWay.endedCount()
@@ -164,6 +181,30 @@ func (r *Range) Events(ctx context.Context, after uint64, limit int) ([]lanes.Lo
 	}
 }
 
+// DeliveriesTo reads at most limit of the deliveries behind the cursor to the webhook with that name, and returns the cursor to go on behind: that of the
+// last record it has looked at, of 10,000 at most. There are no more when it is not higher than after.
+func (r *Range) DeliveriesTo(ctx context.Context, webhook string, after uint64, limit int) (events []lanes.Logged, next uint64, err error) {
+	const pages, size = 10, 1000
+	for range pages {
+		page, err := r.Deliveries(ctx, after, size)
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, event := range page {
+			if after = event.Cursor; event.Webhook == webhook {
+				events = append(events, event)
+			}
+			if len(events) == limit {
+				return events, after, nil
+			}
+		}
+		if len(page) < size {
+			break
+		}
+	}
+	return events, after, nil
+}
+
 // upTo returns the events up to that cursor. What a flush has written is in the store before the store answers, and could be lost until then.
 func upTo(saved uint64, events []lanes.Logged) []lanes.Logged {
 	for len(events) > 0 && events[len(events)-1].Cursor > saved {
@@ -172,7 +213,7 @@ func upTo(saved uint64, events []lanes.Logged) []lanes.Logged {
 	return events
 }
 
-// FollowEvents returns the highest cursor of the event log that is durable, and a function for one goroutine that returns what is saved
+// FollowEvents returns the highest cursor of Events that is durable, and a function for one goroutine that returns what is saved
 // after it: the next events in the order of their cursors, in a slice that nobody may change, or, without any, a channel that is
 // closed as soon as there are some. It reads no store.
 func (r *Range) FollowEvents() (saved uint64, next func() (events []lanes.Logged, wake <-chan struct{})) {

@@ -35,14 +35,13 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 		log:           g.log.With().Stringer("range_id", s.Layout.Range).Logger(),
 		board:         board.New(inForce.Layout, inForce.at),
 		keys:          idempotency.New(loaded.Keys),
-		deliverySlots: semaphore.NewWeighted(maxDeliverySlots),
 		purchaseSlots: semaphore.NewWeighted(PurchaseSlots),
 		simulations:   semaphore.NewWeighted(SimulationSlots),
-		retries:       newRetrySchedule(loaded.Pending, g.clock.Now().Wall),
 		reopening:     reopenings{unknown: map[uuid.UUID]uuid.UUID{}},
 		spawned:       make(chan struct{}),
 	}
 	r.inForce.Store(inForce)
+	r.openOutboxes(s.Receivers, loaded.Pending)
 	r.life, r.endLife = context.WithCancelCause(context.Background())
 	r.laneProps = r.props(laneKind, func() actor.Actor { return &laneActor{r: r} })
 	r.connectionProps = r.props(connectionKind, func() actor.Actor { return &connection{r: r} })
@@ -141,7 +140,7 @@ func (r *Range) retire(lane lanes.Lane, now lanes.Instant) *commit.Write {
 		}
 	}
 	for _, event := range change.Events {
-		w.Events = append(w.Events, r.logged(event, ""))
+		w.Events = r.appendLogged(w.Events, event, "")
 	}
 	return w
 }

@@ -18,13 +18,18 @@ const (
 	redeliveryPage = 500
 )
 
-// Redeliver has the selected events sent again, in the order of the log per lane and behind those that happen meanwhile. Purchases, and events
-// whose delivery has not ended, are left out. When it returns without an error they are saved as pending; after an error some may be.
+// Redeliver has the selected events sent again, in the order of the log per lane and behind those that happen meanwhile. Purchases, events
+// whose delivery has not ended, and those that their webhook does not get now, are left out. When it returns without an error they are saved as
+// pending; after an error some may be.
 // Errors: ErrWebhookNotConfigured, ErrWebhookGone, ErrOverloaded when too many wait already, ErrStoreUnavailable, and with a key those of Create.
 func (r *Range) Redeliver(
 	ctx context.Context, selection lanes.EventSelection, key *lanes.KeyOf[lanes.Redelivery],
 ) (result lanes.Redelivery, err error) {
 	err = r.redeliverOnce(ctx, key, &result, func(claim *idempotency.Claim) error {
+		if err := r.accepts(selection.Webhook); err != nil {
+			claim.Settle(nil)
+			return err
+		}
 		return r.redeliver(ctx, selection, claim, &result)
 	})
 	return result, err
@@ -52,16 +57,29 @@ func (r *Range) redeliverOnce(
 	_, err := r.once(ctx, plain, func(claim *idempotency.Claim) (*lanes.SessionView, error) {
 		r.redelivering.Lock()
 		defer r.redelivering.Unlock()
-		if why := r.whyNotSent(); why != "" {
-			claim.Settle(nil)
-			if why == lanes.WebhookGone {
-				return nil, lanes.ErrWebhookGone
-			}
-			return nil, lanes.ErrWebhookNotConfigured
-		}
 		return nil, do(claim)
 	})
 	return err
+}
+
+// accepts returns why nothing can be sent to the webhook with that name, the first one if it is empty.
+func (r *Range) accepts(webhook string) error {
+	box := r.outboxOf(webhook)
+	if box == nil {
+		return lanes.ErrWebhookNotConfigured
+	}
+	switch box.whyNotSent() {
+	case "":
+		return nil
+	case lanes.WebhookGone:
+		return lanes.ErrWebhookGone
+	}
+	return lanes.ErrWebhookNotConfigured
+}
+
+// wants reports whether the webhook of the event gets its kind, and anything at all.
+func (r *Range) wants(event lanes.Logged) bool {
+	return r.accepts(event.Webhook) == nil && r.outboxOf(event.Webhook).receiver().gets(event.Event.Kind)
 }
 
 // redeliverOne is recorded if who, a member of staff or the token of the POS, has a name.
@@ -75,8 +93,10 @@ func (r *Range) redeliverOne(ctx context.Context, cursor uint64, who string, cla
 		events = nil
 	case !events[0].Redeliverable():
 		err = lanes.ErrNotRedeliverable
-	case r.redeliveries.Load() >= maxRedeliveries:
+	case r.redeliveries() >= maxRedeliveries:
 		err = lanes.ErrOverloaded
+	default:
+		err = r.accepts(events[0].Webhook)
 	}
 	if err != nil {
 		claim.Settle(nil)
@@ -100,7 +120,7 @@ func (r *Range) redeliver(ctx context.Context, selection lanes.EventSelection, c
 			claim.Settle(nil)
 		}
 	}()
-	left := maxRedeliveries - int(r.redeliveries.Load())
+	left := maxRedeliveries - r.redeliveries()
 	if left <= 0 {
 		return lanes.ErrOverloaded
 	}
@@ -119,7 +139,7 @@ func (r *Range) redeliver(ctx context.Context, selection lanes.EventSelection, c
 		if left == 0 && !done {
 			result.Next, done = after, true
 		}
-		chosen := slices.DeleteFunc(page, func(e lanes.Logged) bool { return !selected(e, selection.Kinds) })
+		chosen := slices.DeleteFunc(page, func(e lanes.Logged) bool { return !e.Redeliverable() || !selection.Has(e) || !r.wants(e) })
 		result.Events += len(chosen)
 		reopened, retries := reopen(chosen)
 		w, settled := &commit.Write{Events: reopened}, (*idempotency.Claim)(nil)
@@ -133,8 +153,12 @@ func (r *Range) redeliver(ctx context.Context, selection lanes.EventSelection, c
 	return nil
 }
 
-func selected(event lanes.Logged, kinds []lanes.Kind) bool {
-	return event.Redeliverable() && (len(kinds) == 0 || slices.Contains(kinds, event.Event.Kind))
+// redeliveries returns how many events wait to be sent again.
+func (r *Range) redeliveries() (n int) {
+	for _, box := range *r.outboxes.Load() {
+		n += int(box.redeliveries.Load())
+	}
+	return n
 }
 
 // reopen returns the events as they are pending once more, and the cursors of those that are pending as they await their retry.
@@ -172,8 +196,11 @@ func (r *Range) saveRedelivery(ctx context.Context, w *commit.Write, retries []u
 	w.Awaited, w.Trace = true, trace.ID(ctx)
 	w.Done = func(outcome commit.Outcome) {
 		if outcome == commit.Saved && len(w.Events)+len(retries) > 0 {
-			r.retries.hasten(retries, r.clock.Now().Wall)
-			r.sendEvents(&announced{w.Events})
+			for _, box := range *r.outboxes.Load() {
+				box.retries.hasten(retries, r.clock.Now().Wall)
+			}
+			r.distribute(w.Events, func(lanes.Logged) bool { return true })
+			r.wakeOutboxes()
 		}
 		if outcome != commit.Unresolved {
 			if outcome == commit.Saved {

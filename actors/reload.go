@@ -161,8 +161,8 @@ func (g *Gateway) affected(to Reload) (begin []Settings, change []changing, end 
 		if errors.Is(err, lanes.ErrNotOwner) || errors.Is(err, ErrLayout) {
 			continue
 		}
-		if err == nil && r.eventsWaiting.Load() > 0 && !to.Force {
-			err = fmt.Errorf("%w: %d events wait for their delivery", ErrInUse, r.eventsWaiting.Load())
+		if err == nil && r.eventsWaiting() > 0 && !to.Force {
+			err = fmt.Errorf("%w: %d events wait for their delivery", ErrInUse, r.eventsWaiting())
 		}
 		end, errs = append(end, r), append(errs, aboutRange(id, err))
 	}
@@ -429,12 +429,14 @@ func awaitDelivered(ctx context.Context, end []*Range) error {
 func (r *Range) dropEvents() {
 	now, farAhead := r.clock.Now().Wall, time.Unix(1<<40, 0) // when every retry is due
 	dropped := lanes.Attempt{At: now, Error: lanes.Dropped + ": the range was taken out of the configuration"}
-	for _, event := range r.committer.Unattempted() {
-		r.recordAttempt(event.Reopened(), dropped)
-	}
-	for range 1 + r.retries.count()/redeliveryPage { // those that cannot be read are put back
-		for _, event := range r.readRetries(r.retries.take(farAhead, redeliveryPage)) {
-			r.recordAttempt(event.Reopened(), dropped)
+	for _, box := range *r.outboxes.Load() {
+		for _, event := range box.unattempted() {
+			box.recordAttempt(event.Reopened(), dropped)
+		}
+		for range 1 + box.retries.count()/redeliveryPage { // those that cannot be read are put back
+			for _, event := range box.readRetries(box.retries.take(farAhead, redeliveryPage)) {
+				box.recordAttempt(event.Reopened(), dropped)
+			}
 		}
 	}
 }
@@ -488,7 +490,10 @@ func (a *rangeActor) exchange(ctx actor.Context, m *exchange) (gone []*actor.PID
 	for _, lane := range m.renew {
 		r.sendListed(lane, &renewLink{})
 	}
-	r.sendEvents(&announced{}) // there may be more slots
+	for _, box := range r.rearrangeOutboxes(m.to.Receivers) {
+		a.spawnEvents(ctx, box)
+	}
+	r.wakeOutboxes() // there may be more slots
 	return gone
 }
 

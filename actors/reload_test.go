@@ -272,9 +272,9 @@ func TestAnotherWebhookTakesOver(t *testing.T) {
 	first, second := &fakeWebhook{}, &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
 		session := f.create(0, 30)
-		require.NoError(t, f.reload(false, func(s *Settings) { s.Webhook = second }))
+		require.NoError(t, f.reload(false, func(s *Settings) { only(s).Webhook = second }))
 		f.stop(session)
-		require.NoError(t, f.reload(false, func(s *Settings) { s.Webhook = nil }))
+		require.NoError(t, f.reload(false, func(s *Settings) { only(s).Webhook = nil }))
 		f.create(1, 30)
 		f.advance(time.Minute)
 		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted}, first.kinds())

@@ -79,49 +79,50 @@ func (q *resendQueue) finish(batch []*lanes.Logged) {
 // resend begins the next batch, in a goroutine, if no other one is under way or was a moment ago. Retries that are due go first. Events that
 // somebody asked for wait while their lane or session has one that happens now.
 func (e *eventsActor) resend() {
-	q, r, self, now := &e.again, e.r, e.self, e.r.clock.Now().Wall
-	if due := r.retries.nextDue(); !e.begun || q.running || q.paused || len(q.waiting) == 0 && (due.IsZero() || due.After(now)) {
+	q, r, box, self, now := &e.again, e.r, e.box, e.self, e.r.clock.Now().Wall
+	if due := box.retries.nextDue(); !e.begun || q.running || q.paused || len(q.waiting) == 0 && (due.IsZero() || due.After(now)) {
 		return
 	}
 	q.paused = true
 	time.AfterFunc(resendInterval, func() { r.send(self, &resume{e}) })
-	if !r.deliverySlots.TryAcquire(1) {
+	if !box.slots.TryAcquire(1) {
 		return
 	}
-	retries := r.retries.take(now, resendSize)
+	retries := box.retries.take(now, resendSize)
 	batch := q.take(resendSize-len(retries), func(event lanes.Event) bool {
 		return e.queue.newest[event.Lane] == nil && e.queue.newest[event.Session] == nil
 	})
 	if len(retries)+len(batch) == 0 {
-		r.deliverySlots.Release(1)
+		box.slots.Release(1)
 		return
 	}
 	q.running = true
 	go func() {
-		settled := r.sendAgain(append(r.readRetries(retries), batch...))
-		r.deliverySlots.Release(1)
+		settled := box.sendAgain(append(box.readRetries(retries), batch...))
+		box.slots.Release(1)
 		r.send(self, &resent{e, batch, settled})
 	}()
 }
 
 // readRetries returns the records of events that are due. Those that cannot be read are due again later. One that the log does not have any
 // more, because it was trimmed or because the store has lost it, is given up.
-func (r *Range) readRetries(cursors []uint64) (events []*lanes.Logged) {
+func (b *outbox) readRetries(cursors []uint64) (events []*lanes.Logged) {
+	r := b.r
 	var page []lanes.Logged
 	for i, cursor := range cursors {
 		if len(page) == 0 || page[len(page)-1].Cursor < cursor {
 			var err error
 			if page, err = r.store.Events(r.life, r.id, cursor-1, len(cursors)); err != nil {
 				_ = r.readFailed(r.life, err) // it logs the error
-				r.retries.addAgain(cursors[i:], r.clock.Now().Wall.Add(retryRead))
+				b.retries.addAgain(cursors[i:], r.clock.Now().Wall.Add(retryRead))
 				return events
 			}
 		}
 		at, found := slices.BinarySearchFunc(page, cursor, func(e lanes.Logged, cursor uint64) int { return cmp.Compare(e.Cursor, cursor) })
 		switch {
 		case !found:
-			r.metrics.GivenUp.Inc()
-			r.retries.settle(cursor)
+			b.countGivenUp()
+			b.retries.settle(cursor)
 			r.log.Warn().Uint64("cursor", cursor).Msg("an event that awaited its retry is not in the event log any more; it is given up")
 		case page[at].AwaitsRetry():
 			events = append(events, &page[at])
@@ -132,7 +133,8 @@ func (r *Range) readRetries(cursors []uint64) (events []*lanes.Logged) {
 
 // sendAgain sends events one after the other, and saves what came of them, several in one write. Nothing is saved before: after a crash those
 // without an outcome are sent once more. While the range stops they stay pending. It returns the events that are final.
-func (r *Range) sendAgain(batch []*lanes.Logged) (settled []uint64) {
+func (b *outbox) sendAgain(batch []*lanes.Logged) (settled []uint64) {
+	r := b.r
 	var sent []lanes.Logged
 	saved := r.clock.Now()
 	for _, e := range batch {
@@ -143,37 +145,37 @@ func (r *Range) sendAgain(batch []*lanes.Logged) (settled []uint64) {
 		if !retried && !r.committer.IsUnattempted(e.Cursor) {
 			continue
 		}
-		if retried && (!r.settings().Retry.Enabled() || r.whyNotSent() != "") {
+		if retried && (!b.receiver().Retry.Enabled() || b.whyNotSent() != "") {
 			event.Attempt = new(*e.Attempt)
 			event.Attempt.RetryAt, event.Attempt.GivenUp = time.Time{}, true
-			r.metrics.GivenUp.Inc()
+			b.countGivenUp()
 			r.logOutcome(event)
 		} else {
 			event = e.Reopened()
-			late := r.settings().Retry.Enabled() && event.Late(r.clock.Now().Wall)
-			attempt, answer := r.attempt(event.Event, late)
+			late := b.receiver().Retry.Enabled() && event.Late(r.clock.Now().Wall)
+			attempt, answer := b.attempt(event.Event, late)
 			if r.life.Err() != nil && attempt.Error != "" { // it was given up
 				break
 			}
 			event.Attempt = &attempt
-			event = r.decide(event, answer)
+			event = b.decide(event, answer)
 			if retried {
-				r.metrics.Retried.WithLabelValues(attempt.Outcome()).Inc()
+				r.metrics.Retried.WithLabelValues(attempt.Outcome(), event.Webhook).Inc()
 			} else {
-				r.metrics.Redelivered.WithLabelValues(attempt.Outcome()).Inc()
+				r.metrics.Redelivered.WithLabelValues(attempt.Outcome(), event.Webhook).Inc()
 			}
 			r.logOutcome(event)
 		}
 		sent = append(sent, event)
 		if !event.AwaitsRetry() {
-			r.retries.settle(event.Cursor)
+			b.retries.settle(event.Cursor)
 			settled = append(settled, event.Cursor)
 		}
 		if now := r.clock.Now(); now.Since(saved) >= resendInterval {
-			r.saveOutcomes(sent)
+			b.saveOutcomes(sent)
 			sent, saved = nil, now
 		}
 	}
-	r.saveOutcomes(sent)
+	b.saveOutcomes(sent)
 	return settled
 }

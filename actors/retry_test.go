@@ -15,7 +15,7 @@ import (
 
 const retryFor = 3 * time.Hour
 
-func withRetries(f *fixture) { f.settings.Retry = lanes.RetryPolicy{For: retryFor} }
+func withRetries(f *fixture) { only(&f.settings).Retry = lanes.RetryPolicy{For: retryFor} }
 
 // arrival is an attempt that reached the webhook.
 type arrival struct {
@@ -90,7 +90,7 @@ func TestAReceiverThatWasDownGetsEverything(t *testing.T) {
 		require.Positive(t, late)
 		require.Less(t, late, len(log))
 		require.Empty(t, f.committer.Unattempted())
-		require.Zero(t, f.retries.count())
+		require.Zero(t, f.outboxOf("").retries.count())
 		require.Zero(t, f.counterValue("rangegate_events_given_up_total"))
 	}, withWebhook(webhook), withRetries)
 }
@@ -271,7 +271,7 @@ func TestAnotherWebhookIsNotGone(t *testing.T) {
 		webhook.fails(410, nil)
 		f.resume(session)
 		synctest.Wait()
-		require.NoError(t, f.reload(false, func(s *Settings) { s.Webhook = next }))
+		require.NoError(t, f.reload(false, func(s *Settings) { only(s).Webhook = next }))
 		f.pause(session)
 		synctest.Wait()
 		require.Equal(t, []lanes.Kind{lanes.SessionPaused}, next.kinds())
@@ -302,7 +302,7 @@ func TestARetryThatSomebodyAsksFor(t *testing.T) {
 		for _, event := range f.eventLog() {
 			require.Equal(t, "delivered", event.Attempt.Outcome())
 		}
-		require.Zero(t, f.retries.count())
+		require.Zero(t, f.outboxOf("").retries.count())
 	}, withWebhook(webhook), withRetries)
 }
 
@@ -353,7 +353,7 @@ func TestEventsBeyondTheQueueAreTriedLater(t *testing.T) {
 		session := f.create(0, 30)
 		f.pauseAndResume(session, 5)
 		synctest.Wait()
-		require.Positive(t, f.retries.count())
+		require.Positive(t, f.outboxOf("").retries.count())
 		release()
 		f.advance(10 * time.Second)
 		log := f.eventLog()
@@ -373,7 +373,7 @@ func TestRetriesThatAreTurnedOff(t *testing.T) {
 		webhook.fails(500, nil)
 		session := f.createWaiting(0, 30)
 		synctest.Wait()
-		require.NoError(t, f.reload(false, func(s *Settings) { s.Retry = lanes.RetryPolicy{} }))
+		require.NoError(t, f.reload(false, func(s *Settings) { only(s).Retry = lanes.RetryPolicy{} }))
 		f.advance(10 * time.Second)
 		require.Len(t, webhook.arrivals(), 1)
 		require.True(t, f.logEntry(1).Attempt.GivenUp)
@@ -391,7 +391,7 @@ func TestRetriesThatAreTurnedOff(t *testing.T) {
 	}, withWebhook(webhook), withRetries)
 }
 
-func withRetriesIn(s *Settings) { s.Retry = lanes.RetryPolicy{For: retryFor} }
+func withRetriesIn(s *Settings) { only(s).Retry = lanes.RetryPolicy{For: retryFor} }
 
 // What cannot be read when it is due is tried when it can be; what the log does not have any more is given up.
 func TestRetriesWithoutTheirRecords(t *testing.T) {
@@ -408,11 +408,11 @@ func TestRetriesWithoutTheirRecords(t *testing.T) {
 		f.advance(retryRead)
 		require.Len(t, webhook.arrivals(), 2)
 
-		f.retries.addAgain([]uint64{1000}, f.Now().Wall)
-		f.sendEvents(&announced{})
+		f.outboxOf("").retries.addAgain([]uint64{1000}, f.Now().Wall)
+		f.outboxOf("").send(&announced{})
 		f.advance(time.Second)
 		require.Equal(t, 1.0, f.counterValue("rangegate_events_given_up_total"))
-		require.Zero(t, f.retries.count())
+		require.Zero(t, f.outboxOf("").retries.count())
 	}, withWebhook(webhook), withRetries)
 }
 

@@ -15,12 +15,13 @@ import (
 // SimulationSlots is how many simulated events of a range may be under way.
 const SimulationSlots = 16
 
-// Simulate sends an event to the webhook at once and records it as simulated: it is part of no lane's order. Of an active session the
+// Simulate sends an event to the first webhook that gets its kind at once, and records it as simulated: it is part of no lane's order. Of an active session the
 // event has the lane; of none both ids are made up. It changes nothing, except that time which the receiver lets an active
 // session buy is added. It returns the event with its attempt. What was sent is followed to its end although ctx may end first.
 // Errors: ErrWebhookNotConfigured, ErrWebhookFailed when nobody answered, ErrDurationOutOfRange, ErrOverloaded.
 func (r *Range) Simulate(ctx context.Context, kind lanes.Kind, session uuid.UUID, items []lanes.Item) (lanes.Logged, error) {
-	if r.settings().Webhook == nil {
+	box := r.outboxFor(kind)
+	if box == nil {
 		return lanes.Logged{}, lanes.ErrWebhookNotConfigured
 	}
 	if !r.simulations.TryAcquire(1) {
@@ -37,20 +38,20 @@ func (r *Range) Simulate(ctx context.Context, kind lanes.Kind, session uuid.UUID
 			return lanes.Logged{}, err
 		}
 	}
-	logged := lanes.Logged{Event: event, Simulated: true, Trace: trace.ID(ctx)}
-	r.underWay.begin(event.ID)
+	logged := lanes.Logged{Event: event, Simulated: true, Webhook: box.receiver().Name, Trace: trace.ID(ctx)}
+	r.underWay.begin(logged)
 	if err := r.saveSimulated(ctx, &logged); err != nil {
-		r.underWay.end(event.ID)
+		r.underWay.end(logged)
 		r.simulatedMinutes.release(session, minutes)
 		return lanes.Logged{}, err
 	}
-	attempt, answer := r.attempt(event, false)
+	attempt, answer := box.attempt(event, false)
 	logged.Attempt = &attempt
 	if minutes > 0 && lanes.Verdict(attempt, answer).Phase == lanes.Accepted {
-		r.addSimulatedMinutes(logged, minutes)
+		r.addSimulatedMinutes(box, logged, minutes)
 	} else {
 		r.simulatedMinutes.release(session, minutes)
-		r.recordAttempt(logged, attempt)
+		box.recordAttempt(logged, attempt)
 	}
 	if !attempt.Answered() {
 		return lanes.Logged{}, lanes.ErrWebhookFailed
@@ -122,16 +123,16 @@ func (r *Range) saveSimulated(ctx context.Context, event *lanes.Logged) error {
 
 // addSimulatedMinutes adds the minutes that were bought, in one write with the outcome of the event. While the store is down nobody
 // waits for it: it is done once the store is back.
-func (r *Range) addSimulatedMinutes(event lanes.Logged, minutes int) {
+func (r *Range) addSimulatedMinutes(box *outbox, event lanes.Logged, minutes int) {
 	session := event.Event.Session
-	if r.tryAddMinutes(event, minutes) {
+	if r.tryAddMinutes(box, event, minutes) {
 		r.simulatedMinutes.release(session, minutes)
 		return
 	}
 	r.background.Go(func() {
 		defer r.simulatedMinutes.release(session, minutes)
 		for r.sleep(settleRetry) {
-			if r.tryAddMinutes(event, minutes) {
+			if r.tryAddMinutes(box, event, minutes) {
 				return
 			}
 		}
@@ -140,7 +141,7 @@ func (r *Range) addSimulatedMinutes(event lanes.Logged, minutes int) {
 
 // tryAddMinutes returns false when the store does not take it now. For a session that cannot take the minutes any more only the
 // outcome is recorded.
-func (r *Range) tryAddMinutes(event lanes.Logged, minutes int) bool {
+func (r *Range) tryAddMinutes(box *outbox, event lanes.Logged, minutes int) bool {
 	session := event.Event.Session
 	ctx := trace.With(r.life, event.Trace)
 	_, err := r.follow(ctx, requester{by: lanes.ByPOS}, session, nil, func(lane uuid.UUID, q *request) (*lanes.SessionView, error) {
@@ -154,7 +155,7 @@ func (r *Range) tryAddMinutes(event lanes.Logged, minutes int) bool {
 	default:
 		traced(r.log.Warn(), event.Trace).Stringer("lane_id", event.Event.Lane).Stringer("session_id", session).Int("minutes", minutes).Err(err).
 			Msg("a simulated purchase of time was accepted and not added")
-		r.recordAttempt(event, *event.Attempt)
+		box.recordAttempt(event, *event.Attempt)
 	}
 	return true
 }

@@ -243,7 +243,7 @@ func TestWhatCannotBeSimulatedIsNotSent(t *testing.T) {
 		require.Len(t, webhook.kinds(), 2)
 		require.NotContains(t, webhook.kinds(), lanes.Help)
 
-		f.settings.Webhook = nil
+		only(&f.settings).Webhook = nil
 		f.restart()
 		result = <-f.startSimulation(lanes.Help, session)
 		require.ErrorIs(t, result.err, lanes.ErrWebhookNotConfigured)

@@ -66,7 +66,7 @@ func sellOn(t *testing.T, first skewedNode) *soldLane {
 	t.Helper()
 	group := uuid.New()
 	s := &soldLane{session: uuid.New(), settings: Settings{
-		Grace: 30 * time.Second, Driver: sim.New(realClock(t).Now), Webhook: &fakeWebhook{}, Delivery: Delivery{Slots: 1, Queue: 100},
+		Grace: 30 * time.Second, Driver: sim.New(realClock(t).Now), Receivers: oneReceiver(&fakeWebhook{}, 1, 100),
 		Layout: lanes.Layout{Range: uuid.New(), Name: "Shared", Groups: []lanes.Group{{ID: group, Name: "Public"}}, Lanes: makePlaces(1)},
 	}}
 	r := first.take(t, s.settings)

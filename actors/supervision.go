@@ -38,7 +38,7 @@ const (
 	restartPause = time.Second
 )
 
-// rangeActor is the root of a range's tree: it spawns and supervises the lanes and the events actor, routes what concerns many
+// rangeActor is the root of a range's tree: it spawns and supervises the lanes and the events actors, routes what concerns many
 // lanes, and sets and lifts holds (ceasefire.go).
 type rangeActor struct {
 	r     *Range
@@ -108,7 +108,9 @@ func (a *rangeActor) receive(ctx actor.Context) {
 func (a *rangeActor) start(ctx actor.Context) {
 	a.self = ctx.Self()
 	a.r.root.Store(a.self)
-	ctx.SpawnPrefix(a.r.props(eventsKind, func() actor.Actor { return newEventsActor(a.r) }), eventsKind)
+	for _, box := range *a.r.outboxes.Load() {
+		a.spawnEvents(ctx, box)
+	}
 	places := a.r.Layout().Lanes
 	a.r.addresses.clear(len(places))
 	a.holds = newHoldKeeper(a.r)
@@ -126,10 +128,15 @@ func (a *rangeActor) spawn(ctx actor.Context, lane uuid.UUID) {
 	a.r.addresses.put(lane, ctx.SpawnPrefix(a.r.laneProps, lane.String()))
 }
 
-// HandleFailure is the supervision of the lanes and the events actor (actor.SupervisorStrategy).
+// spawnEvents starts the actor of an outbox.
+func (a *rangeActor) spawnEvents(ctx actor.Context, box *outbox) {
+	ctx.SpawnPrefix(a.r.props(eventsKind, func() actor.Actor { return newEventsActor(box) }), eventsKind)
+}
+
+// HandleFailure is the supervision of the lanes and the events actors (actor.SupervisorStrategy).
 func (a *rangeActor) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, _, message any) {
 	defer a.r.guardFailure(a.self, rangeKind)
-	if a.ended || a.r.stopping.Load() && child.Equal(a.r.events.Load()) {
+	if a.ended || a.r.stopping.Load() && a.r.isEventsActor(child) {
 		return // a child that is being stopped must not be restarted: the library would bring it back to life
 	}
 	if atStart(message) && a.r.panics.recent(laneNamed(child), a.r.clock.Now()) > maxPanics+1 {

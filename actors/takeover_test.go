@@ -58,7 +58,7 @@ func TestEventsThatAnotherOwnerLeftAreDeliveredOnce(t *testing.T) {
 	server, receiver := redistest.Start(t), &fakeWebhook{}
 	group := uuid.New()
 	settings := Settings{
-		Grace: 30 * time.Second, Driver: sim.New(realClock(t).Now), Webhook: receiver, Delivery: Delivery{Slots: slots, Queue: 10_000},
+		Grace: 30 * time.Second, Driver: sim.New(realClock(t).Now), Receivers: oneReceiver(receiver, slots, 10_000),
 		Layout: lanes.Layout{Range: uuid.New(), Name: "Shared", Groups: []lanes.Group{{ID: group, Name: "Public"}}, Lanes: makePlaces(sold)},
 	}
 	ofThisMachine := func(clock.Reference) clock.Clock { return realClock(t) }
@@ -95,7 +95,7 @@ func TestEventsThatAnotherOwnerLeftAreDeliveredOnce(t *testing.T) {
 		}
 	}
 	close(answering)
-	require.Eventually(t, func() bool { return r.eventsWaiting.Load() == 0 && len(r.committer.Unattempted()) == 0 }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return r.eventsWaiting() == 0 && len(r.committer.Unattempted()) == 0 }, 30*time.Second, 10*time.Millisecond)
 
 	log, err := r.Events(t.Context(), 0, 1000)
 	require.NoError(t, err)

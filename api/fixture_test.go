@@ -119,6 +119,11 @@ func (f *fakeRange) Events(context.Context, uint64, int) ([]lanes.Logged, error)
 	}, f.err
 }
 
+func (f *fakeRange) DeliveriesTo(_ context.Context, webhook string, _ uint64, _ int) ([]lanes.Logged, uint64, error) {
+	event := lanes.Event{ID: uuid.New(), Kind: lanes.Help, Session: uuid.MustParse(theSession), Lane: uuid.MustParse(theLane), At: noon}
+	return []lanes.Logged{{Cursor: 4, Event: event, Webhook: webhook, Copy: true}}, 7, f.err
+}
+
 func (f *fakeRange) RedeliverOne(context.Context, uint64, *lanes.KeyOf[lanes.Redelivery]) error {
 	return f.err
 }

@@ -72,9 +72,16 @@ func (c Config) Exposures() (all []Exposure) {
 				"give each controller a certificate and a key",
 			})
 		}
-		if r.Webhook != nil && len(r.Webhook.Secrets) == 0 {
+		for n, w := range r.Receivers() {
+			if len(w.Secrets) > 0 {
+				continue
+			}
+			p := path("ranges").item(i).key("webhook")
+			if r.Webhook == nil {
+				p = path("ranges").item(i).key("webhooks").item(n)
+			}
 			all = append(all, Exposure{
-				string(path("ranges").item(i).key("webhook").key("secrets")),
+				string(p.key("secrets")),
 				"has no secret: the integrator cannot tell the gateway's events from forged ones", "agree on one with the integrator",
 			})
 		}

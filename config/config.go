@@ -14,7 +14,9 @@ package config
 import (
 	"cmp"
 	"net"
+	"net/url"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -214,8 +216,9 @@ type Range struct {
 	LinkGrace  time.Duration `yaml:"link_grace"` // time for which a lane with a link that is down stays usable; default 30s
 	// ClearAfter is how long after a session's end its lane counts as clear without anybody's word; default 2m.
 	ClearAfter      time.Duration `yaml:"clear_after"`
-	SellBeforeClear bool          `yaml:"sell_before_clear"` // the POS may sell a lane that is not clear; default true
-	Webhook         *Webhook      `yaml:"webhook,omitempty"`
+	SellBeforeClear bool          `yaml:"sell_before_clear"`  // the POS may sell a lane that is not clear; default true
+	Webhook         *Webhook      `yaml:"webhook,omitempty"`  // the only one: it gets every event and decides purchases
+	Webhooks        []Webhook     `yaml:"webhooks,omitempty"` // several, instead of it; see Receivers
 	Products        *Products     `yaml:"products,omitempty"`
 	Staff           []Staff       `yaml:"staff,omitempty"`
 	// ReleaseCeasefire is the least role that ends a ceasefire over the range on the control screen; default staff.
@@ -270,14 +273,18 @@ type LinkTLS struct {
 	Fingerprint string `yaml:"fingerprint,omitempty"` // sha256: and 64 hexadecimal digits: that one certificate (of its DER)
 }
 
-// Webhook configures where and how the integrator receives events.
+// Webhook configures where and how an integrator receives events.
 type Webhook struct {
-	URL         string        `yaml:"url"`               // https; http in the playground
-	Secrets     []Secret      `yaml:"secrets,omitempty"` // whsec_<base64>, at most two; two during rotation
-	Timeout     time.Duration `yaml:"timeout"`           // of one attempt, default 10s
-	Concurrency int           `yaml:"concurrency"`       // attempts at a time, default 16; purchases have slots of their own
-	Queue       int           `yaml:"queue"`             // events that may wait, default 10,000; above it the oldest are dropped
-	Retry       *Retry        `yaml:"retry,omitempty"`   // nil: each event is attempted once
+	// Name tells the range's webhooks apart in the event log, where it stays, in logs and in metrics. Of one in Webhooks the default is the host in URL.
+	Name        string        `yaml:"name,omitempty"`
+	URL         string        `yaml:"url"`                 // https; http in the playground
+	Secrets     []Secret      `yaml:"secrets,omitempty"`   // whsec_<base64>, at most two; two during rotation
+	Kinds       []string      `yaml:"kinds,omitempty"`     // the events that it gets, some of EventKinds; none: all of them
+	Purchases   bool          `yaml:"purchases,omitempty"` // it decides purchases, as one of Webhooks does and Webhook always
+	Timeout     time.Duration `yaml:"timeout"`             // of one attempt, default 10s
+	Concurrency int           `yaml:"concurrency"`         // attempts at a time, default 16; purchases have slots of their own
+	Queue       int           `yaml:"queue"`               // events that may wait, default 10,000; above it the oldest are dropped
+	Retry       *Retry        `yaml:"retry,omitempty"`     // nil: each event is attempted once
 	// AllowPrivate permits loopback, private, link-local and multicast addresses of the URL in production. No redirect is
 	// followed, so it opens nothing else.
 	AllowPrivate bool `yaml:"allow_private,omitempty"`
@@ -362,7 +369,24 @@ const (
 )
 
 // Sells reports whether customers can buy at the lanes: purchases need a webhook.
-func (r Range) Sells() bool { return r.Purchasing && r.Webhook != nil }
+func (r Range) Sells() bool {
+	return r.Purchasing && slices.ContainsFunc(r.Receivers(), func(w Webhook) bool { return w.Purchases })
+}
+
+// Receivers returns the range's webhooks, whichever way they are configured.
+func (r Range) Receivers() []Webhook {
+	if r.Webhook == nil {
+		return r.Webhooks
+	}
+	only := *r.Webhook
+	only.Purchases = true
+	return []Webhook{only}
+}
+
+// EventKinds are the kinds of events that a webhook can have without the others.
+var EventKinds = []string{
+	"help", "carrierHit", "sessionCreated", "sessionStarted", "sessionPaused", "sessionResumed", "sessionStopped", "sessionModified",
+}
 
 const day = 24 * time.Hour
 
@@ -429,12 +453,14 @@ func (r *Range) complete() {
 	for i := range r.Staff {
 		r.Staff[i].Role = cmp.Or(r.Staff[i].Role, RoleStaff)
 	}
-	if w := r.Webhook; w != nil {
-		w.Timeout = cmp.Or(w.Timeout, 10*time.Second)
-		w.Concurrency = cmp.Or(w.Concurrency, 16)
-		w.Queue = cmp.Or(w.Queue, 10_000)
-		if w.Retry != nil {
-			w.Retry.For = cmp.Or(w.Retry.For, day)
+	if r.Webhook != nil {
+		r.Webhook.complete()
+	}
+	for i := range r.Webhooks {
+		w := &r.Webhooks[i]
+		w.complete()
+		if to, err := url.Parse(w.URL); err == nil {
+			w.Name = cmp.Or(w.Name, to.Hostname())
 		}
 	}
 	if p := r.Products; p != nil {
@@ -443,5 +469,14 @@ func (r *Range) complete() {
 	for i := range r.Lanes {
 		link := &r.Lanes[i].Link
 		link.Driver = cmp.Or(link.Driver, DriverSim)
+	}
+}
+
+func (w *Webhook) complete() {
+	w.Timeout = cmp.Or(w.Timeout, 10*time.Second)
+	w.Concurrency = cmp.Or(w.Concurrency, 16)
+	w.Queue = cmp.Or(w.Queue, 10_000)
+	if w.Retry != nil {
+		w.Retry.For = cmp.Or(w.Retry.For, day)
 	}
 }

@@ -311,6 +311,36 @@ func TestRulesOfTheWebhook(t *testing.T) {
 	}, faultsOf(t, err))
 }
 
+func TestRulesOfSeveralWebhooks(t *testing.T) {
+	_, err := Parse([]byte(edited(t, "name: Demo range", `name: Demo range
+    purchasing: true
+    webhook: {url: 'http://h/in', name: '-'}
+    webhooks:
+      - {url: 'http://books.example/in', purchases: true, kinds: [help, bell, help, purchaseRequest]}
+      - {url: 'http://books.example/out', purchases: true}
+      - {url: 'mailto:pos@example', name: pos}
+      - {url: 'http://[::1]/in'}`)), nil)
+	assert.Equal(t, []string{
+		"ranges[0].webhook.name: wants letters, digits, dots, dashes and underscores, 64 at most",
+		"ranges[0].webhooks: not beside webhook: put that one into the list, or take it out",
+		"ranges[0].webhooks[0].kinds[1]: wants one of help, carrierHit, sessionCreated, sessionStarted, sessionPaused, sessionResumed, sessionStopped, sessionModified",
+		"ranges[0].webhooks[0].kinds[2]: is in the list already",
+		"ranges[0].webhooks[0].kinds[3]: goes to the webhook with purchases: true alone",
+		"ranges[0].webhooks[1].name: already the name of ranges[0].webhooks[0].name; without a name it is the host of the url",
+		"ranges[0].webhooks[1].purchases: true already for ranges[0].webhooks[0].purchases: one alone decides a purchase",
+		"ranges[0].webhooks[2].url: wants an absolute http or https url",
+		"ranges[0].webhooks[3].name: wants letters, digits, dots, dashes and underscores, 64 at most",
+	}, faultsOf(t, err))
+	_, err = Parse([]byte(edited(t, "name: Demo range", `name: Demo range
+    purchasing: true
+    webhooks: [`+strings.Repeat("{url: 'http://h/in', name: a},", 9)+`]`)), nil)
+	assert.Contains(t, faultsOf(t, err), "ranges[0].webhooks: at most 8")
+	_, err = Parse([]byte(edited(t, "name: Demo range", `name: Demo range
+    purchasing: true
+    webhooks: [{url: 'http://h/in'}]`)), nil)
+	assert.Equal(t, []string{"ranges[0].webhooks: wants purchases: true for one of them, as the range has purchasing: true"}, faultsOf(t, err))
+}
+
 func TestIdsTokensAndAddressesAreUniqueAcrossRanges(t *testing.T) {
 	_, second, _ := strings.Cut(smallest, "ranges:\n")
 	_, err := Parse([]byte(smallest+second), nil)

@@ -12,6 +12,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes"
 )
 
 // smallest is a configuration with the required settings only.
@@ -146,7 +148,9 @@ ranges:
 	assert.True(t, ok)
 	assert.Equal(t, byte(0xab), pin[31])
 	assert.Equal(t, 90*time.Second, north.LinkGrace)
-	assert.Equal(t, &Webhook{"http://h/in", []Secret{"whsec_c2VjcmV0"}, 3 * time.Second, 4, 5, &Retry{30 * time.Minute}, true}, north.Webhook)
+	assert.Equal(t, &Webhook{
+		"", "http://h/in", []Secret{"whsec_c2VjcmV0"}, nil, false, 3 * time.Second, 4, 5, &Retry{30 * time.Minute}, true,
+	}, north.Webhook)
 	assert.Equal(t, &Products{"http://127.0.0.1:7070/pos", 2 * time.Second, true}, north.Products)
 	assert.Equal(t, []Staff{{"sam", "$argon2id$v=19$m=65536,t=2,p=2$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu", RoleOfficer}}, north.Staff)
 	assert.Equal(t, []Role{RoleOfficer, RoleStaff}, []Role{north.ReleaseCeasefire, cfg.Ranges[1].ReleaseCeasefire})
@@ -187,6 +191,35 @@ func TestWebhookDefaults(t *testing.T) {
 	r := Range{Webhook: &w}
 	r.complete()
 	assert.Equal(t, Webhook{Timeout: 10 * time.Second, Concurrency: 16, Queue: 10_000}, w)
+}
+
+// Each of several webhooks has the defaults of one, and a name; one alone gets everything.
+func TestTheWebhooksOfARange(t *testing.T) {
+	several := Range{Purchasing: true, Webhooks: []Webhook{{URL: "https://pos.example/in", Purchases: true}, {Name: "books", URL: "https://books.example/in", Retry: &Retry{}}}}
+	several.complete()
+	complete := Webhook{Timeout: 10 * time.Second, Concurrency: 16, Queue: 10_000}
+	pos, books := complete, complete
+	pos.Name, pos.URL, pos.Purchases = "pos.example", "https://pos.example/in", true
+	books.Name, books.URL, books.Retry = "books", "https://books.example/in", &Retry{day}
+	assert.Equal(t, []Webhook{pos, books}, several.Receivers())
+	assert.True(t, several.Sells())
+	several.Webhooks[0].Purchases = false
+	assert.False(t, several.Sells())
+
+	only := Range{Purchasing: true, Webhook: &Webhook{URL: "https://pos.example/in"}}
+	only.complete()
+	pos.Name = ""
+	assert.Equal(t, []Webhook{pos}, only.Receivers())
+	assert.True(t, only.Sells())
+	assert.Empty(t, Range{}.Receivers())
+}
+
+// The kinds that a webhook can ask for are those that there are, but for purchases.
+func TestEventKindsAreThoseOfLanes(t *testing.T) {
+	assert.ElementsMatch(t, EventKinds, []string{
+		string(lanes.Help), string(lanes.CarrierHit), string(lanes.SessionCreated), string(lanes.SessionStarted), string(lanes.SessionPaused),
+		string(lanes.SessionResumed), string(lanes.SessionStopped), string(lanes.SessionModified),
+	})
 }
 
 func TestLoadReadsTheFile(t *testing.T) {

@@ -142,7 +142,9 @@ func (in *inspection) shootingRange(r *Range, p path) {
 	in.linkTLS(r.LinkTLS, p.key("link_tls"))
 	if r.Webhook != nil {
 		in.webhook(r.Webhook, p.key("webhook"))
+		in.require(p.key("webhooks"), len(r.Webhooks) == 0, "not beside webhook: put that one into the list, or take it out")
 	}
+	in.webhooks(r, p.key("webhooks"))
 	if r.Products != nil {
 		in.expect(p.key("products").key("url"), urlProblem(r.Products.URL, in.production))
 	}
@@ -188,7 +190,39 @@ func (in *inspection) rangeTokens(r *Range, p, staff path) {
 	}
 }
 
+// maxWebhooks is the number of webhooks of a range: each event is in the log once for each.
+const maxWebhooks = 8
+
+// webhookName is the form of a webhook's name: it is a label of metrics.
+var webhookName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// webhooks checks several webhooks of a range.
+func (in *inspection) webhooks(r *Range, p path) {
+	in.require(p, len(r.Webhooks) <= maxWebhooks, "at most 8")
+	names, deciding := map[string]path{}, map[bool]path{}
+	for i := range r.Webhooks {
+		w, p := &r.Webhooks[i], p.item(i)
+		in.webhook(w, p)
+		unique(in, names, w.Name, p.key("name"), "", "already the name of %s; without a name it is the host of the url")
+		if w.Purchases {
+			unique(in, deciding, true, p.key("purchases"), "", "true already for %s: one alone decides a purchase")
+		}
+	}
+	in.require(p, len(deciding) > 0 || !r.Purchasing || len(r.Webhooks) == 0, "wants purchases: true for one of them, as the range has purchasing: true")
+}
+
 func (in *inspection) webhook(w *Webhook, p path) {
+	in.require(p.key("name"), w.Name == "" || webhookName.MatchString(w.Name), "wants letters, digits, dots, dashes and underscores, 64 at most")
+	for i, kind := range w.Kinds {
+		switch p := p.key("kinds").item(i); {
+		case kind == "purchaseRequest":
+			in.found.add(p, "goes to the webhook with purchases: true alone")
+		case !slices.Contains(EventKinds, kind):
+			in.found.add(p, "wants one of %s", strings.Join(EventKinds, ", "))
+		case slices.Contains(w.Kinds[:i], kind):
+			in.found.add(p, "is in the list already")
+		}
+	}
 	in.expect(p.key("url"), urlProblem(w.URL, in.production))
 	in.require(p.key("secrets"), len(w.Secrets) <= 2, "at most two, the second for rotation")
 	for i, secret := range w.Secrets {

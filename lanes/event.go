@@ -38,11 +38,14 @@ type Event struct {
 	Correlation *Correlation `json:"correlation,omitempty"`
 }
 
-// Logged is an event in the range's event log. Cursors ascend in the order of the facts being saved.
+// Logged is an event in the range's event log, with its delivery to a webhook. Of an event that goes to several webhooks the log has an entry
+// for each: the first one is the event's own, the others are Copies. Cursors ascend in the order of the facts being saved.
 type Logged struct {
 	Cursor    uint64   `json:"cursor"`
 	Event     Event    `json:"event"`
 	Simulated bool     `json:"simulated,omitempty"`
+	Webhook   string   `json:"webhook,omitempty"` // its name; empty for the only one of a range
+	Copy      bool     `json:"copy,omitempty"`    // readers of the log have the event from another entry
 	Attempt   *Attempt `json:"attempt,omitempty"` // the newest; nil while there was none
 	// Again is true while the event waits to be sent once more, because somebody has asked for it. Earlier are the attempts before the
 	// newest, oldest first: the first one, and the last of the others.
@@ -64,6 +67,15 @@ func (l Logged) AwaitsRetry() bool {
 type EventSelection struct {
 	After, Until uint64 // cursors; Until is the last one
 	Kinds        []Kind // none: all of them
+	Webhook      string // the deliveries to that one; empty: those that readers of the log see
+}
+
+// Has reports whether the entry is of the selection's kinds and webhook.
+func (s EventSelection) Has(l Logged) bool {
+	if len(s.Kinds) > 0 && !slices.Contains(s.Kinds, l.Event.Kind) {
+		return false
+	}
+	return s.Webhook == "" && !l.Copy || s.Webhook != "" && l.Webhook == s.Webhook
 }
 
 // Redelivery is what came of such a request: how many events are sent again, and the cursor behind which the next request has to go on; 0
@@ -142,7 +154,8 @@ const (
 // UnderWay is the error of an attempt that is being made now, to whoever reads the event log. It is saved as Interrupted.
 const UnderWay = "under way"
 
-// Why an event is not sent: it was made while no webhook was configured, or after the webhook had answered 410 (Attempt.Gone).
+// Why an event is not sent: no webhook was configured, or none that gets it, when it happened or when it was to be sent; or the webhook had
+// answered 410 (Attempt.Gone).
 const (
 	NoWebhook   = NotSent + ": no webhook is configured"
 	WebhookGone = NotSent + ": the webhook has answered 410 Gone, and gets nothing until the configuration is reloaded"

@@ -41,9 +41,10 @@ import (
 	"rangegate/webhook/egress"
 )
 
-// Settings configures the Client of one range. Only Secrets and Metrics may be left out.
+// Settings configures the Client of one range. Only Name, Secrets and Metrics may be left out.
 type Settings struct {
 	Range     uuid.UUID
+	Name      string            // of several webhooks of the range, for Metrics; may be empty
 	URL       string            // absolute, http or https
 	Secrets   []string          // whsec_…, each adds a signature to every request
 	Timeout   time.Duration     // of an attempt: connect, send, and read the answer
@@ -81,7 +82,7 @@ func (c *Client) Attempt(ctx context.Context, event lanes.Event, late bool) (lan
 	attempt := lanes.Attempt{At: c.settings.Now().UTC().Round(0)}
 	answer := c.deliver(ctx, event, late, &attempt)
 	attempt.Duration = time.Since(started)
-	c.settings.Metrics.observe(attempt)
+	c.settings.Metrics.observe(c.settings.Name, attempt)
 	return attempt, answer
 }
 
@@ -172,17 +173,17 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			"of them: delivered, refused (answered, not with 2xx), timed_out, unreachable, interrupted (the connection broke). Normal " +
 			"is less than a second; slow ones hold up the events behind them.",
 		Buckets: egress.DurationBuckets,
-	}, []string{"outcome"})}
+	}, []string{"outcome", "webhook"})}
 	registry.MustRegister(m.seconds)
 	for _, outcome := range outcomes {
-		m.seconds.WithLabelValues(outcome)
+		m.seconds.WithLabelValues(outcome, "")
 	}
 	return m
 }
 
-func (m *Metrics) observe(a lanes.Attempt) {
+func (m *Metrics) observe(webhook string, a lanes.Attempt) {
 	if m != nil {
-		m.seconds.WithLabelValues(a.Outcome()).Observe(a.Duration.Seconds())
+		m.seconds.WithLabelValues(a.Outcome(), webhook).Observe(a.Duration.Seconds())
 	}
 }
 

@@ -102,6 +102,7 @@ type Committer struct {
 	lastEnded   uint64
 	lastAct     uint64
 	savedEvent  uint64                   // the highest cursor of the event log that is durable
+	listedEvent uint64                   // likewise of its events that are no copies
 	newest      *eventBatch              // what is added to the log next
 	current     map[uuid.UUID]lanes.Lane // as last saved; lanes that were never saved are missing
 	holds       HoldRecord               // as last saved
@@ -141,7 +142,7 @@ func New(config Config, loaded store.Recovered) *Committer {
 	c := &Committer{
 		Config: config, checkpoint: true, retention: clock.NewRetention(config.Clock, loaded.Checkpoint),
 		lastEvent: loaded.LastEvent, lastEnded: loaded.LastEnded, lastAct: loaded.LastAct,
-		savedEvent: loaded.LastEvent, newest: &eventBatch{saved: make(chan struct{})},
+		savedEvent: loaded.LastEvent, listedEvent: loaded.LastEvent, newest: &eventBatch{saved: make(chan struct{})},
 		holds:       HoldRecord{Holds: loaded.Holds},
 		current:     make(map[uuid.UUID]lanes.Lane, len(loaded.Lanes)),
 		unattempted: make(map[uint64]lanes.Logged, len(loaded.Pending)),

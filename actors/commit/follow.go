@@ -13,11 +13,11 @@ type eventBatch struct {
 // Follower reads the event log from memory as it grows. One goroutine uses it.
 type Follower struct{ batch *eventBatch }
 
-// Follow returns the highest cursor of the log that is durable, and a follower of everything after it.
+// Follow returns the highest cursor of an event of the log that is durable, and a follower of every event after it. Copies are not among them.
 func (c *Committer) Follow() (saved uint64, f *Follower) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.savedEvent, &Follower{c.newest}
+	return c.listedEvent, &Follower{c.newest}
 }
 
 // Next returns the oldest events that the follower has not returned, in the order of their cursors. All followers get the same slice, which
@@ -40,14 +40,17 @@ func (c *Committer) SavedEvent() uint64 {
 	return c.savedEvent
 }
 
-// added returns the events of a durable write that are new in the log. Save gives the cursors in the order of the queue, and what is written
+// added returns the events of a durable write that are new in the log, copies not among them. Save gives the cursors in the order of the queue, and what is written
 // again stays before what came later, so that cursors become durable in ascending order: an event with a higher cursor than all before
 // is new, and any other one is the outcome of an attempt. c.mu is held.
 func (c *Committer) added(w *Write) (events []lanes.Logged) {
 	for _, event := range w.Events {
 		if event.Cursor > c.savedEvent {
 			c.savedEvent = event.Cursor
-			events = append(events, asBegun(event))
+			if !event.Copy {
+				c.listedEvent = event.Cursor
+				events = append(events, asBegun(event))
+			}
 		}
 	}
 	return events

@@ -125,8 +125,7 @@ func (m *storeMetrics) Flushed(took time.Duration, writes int, err error) {
 
 // eventMetrics counts the outcomes of events.
 type eventMetrics struct {
-	Events, Redelivered, Retried *prometheus.CounterVec
-	GivenUp                      prometheus.Counter
+	Events, Redelivered, Retried, GivenUp *prometheus.CounterVec
 }
 
 func (m maker) ofEvents() eventMetrics {
@@ -135,27 +134,28 @@ func (m maker) ofEvents() eventMetrics {
 			"Events by kind and by what became of them: delivered, refused (the receiver answered, not with 2xx), timed_out, "+
 				"unreachable, interrupted (nobody knows whether it arrived), not_sent (no webhook), dropped (too many waited). "+
 				"It counts their first attempts: without webhook.retry, what is not delivered the POS has to read from the event log, or to ask for again.",
-			"kind", "outcome"),
+			"kind", "outcome", "webhook"),
 		Redelivered: m.counters("events_redelivered_total",
-			"Events that were sent again because the POS or staff asked for it, by what became of that: as in events_total.", "outcome"),
+			"Events that were sent again because the POS or staff asked for it, by what became of that: as in events_total.", "outcome", "webhook"),
 		Retried: m.counters("events_retried_total",
-			"Events that were tried again by webhook.retry, by what became of that attempt: as in events_total. Normal is none.", "outcome"),
-		GivenUp: m.counter("events_given_up_total",
+			"Events that were tried again by webhook.retry, by what became of that attempt: as in events_total. Normal is none.", "outcome", "webhook"),
+		GivenUp: m.counters("events_given_up_total",
 			"Events that webhook.retry tries no more: their term is over, the webhook has answered 410, or too many waited. Normal is 0: the POS has "+
-				"to read them from the event log, or to ask for them again."),
+				"to read them from the event log, or to ask for them again.", "webhook"),
 	}
 	for _, kind := range []lanes.Kind{
 		lanes.Help, lanes.CarrierHit, lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused,
 		lanes.SessionResumed, lanes.SessionStopped, lanes.SessionModified, lanes.PurchaseRequest,
 	} {
 		for _, outcome := range lanes.Outcomes {
-			all.Events.WithLabelValues(string(kind), outcome)
+			all.Events.WithLabelValues(string(kind), outcome, "")
 		}
 	}
 	for _, outcome := range lanes.Outcomes {
-		all.Redelivered.WithLabelValues(outcome)
-		all.Retried.WithLabelValues(outcome)
+		all.Redelivered.WithLabelValues(outcome, "")
+		all.Retried.WithLabelValues(outcome, "")
 	}
+	all.GivenUp.WithLabelValues("")
 	return all
 }
 

@@ -47,8 +47,9 @@ type Range interface {
 	// Record saves that staff signed in or out, or that somebody tried to. It does not block.
 	Record(ctx context.Context, staff, what string)
 
-	// Events, History and Acts return at most limit records after the cursor, oldest first; 0 is before the first.
-	Events(ctx context.Context, after uint64, limit int) ([]lanes.Logged, error)
+	// Deliveries, History and Acts return at most limit records after the cursor, oldest first; 0 is before the first. Of an event that goes to
+	// several webhooks there is a delivery to each.
+	Deliveries(ctx context.Context, after uint64, limit int) ([]lanes.Logged, error)
 	History(ctx context.Context, after uint64, limit int) ([]lanes.Ended, error)
 	Acts(ctx context.Context, after uint64, limit int) ([]lanes.Act, error)
 	// StaffRedeliver has an event sent to the webhook again.

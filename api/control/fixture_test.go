@@ -196,7 +196,7 @@ func (f *fakeRange) Clear(_ context.Context, staff string, purchase uuid.UUID, c
 	return f.record("%s settles %s: %t", staff, purchase, credit)
 }
 
-func (f *fakeRange) Events(_ context.Context, after uint64, limit int) ([]lanes.Logged, error) {
+func (f *fakeRange) Deliveries(_ context.Context, after uint64, limit int) ([]lanes.Logged, error) {
 	return readAfter(f.events, func(e lanes.Logged) uint64 { return e.Cursor }, after, limit), f.err
 }
 

@@ -227,9 +227,10 @@ type deliveryView struct {
 	Lane       string       `json:"lane_name"` // empty if the range no longer has the lane
 	Payload    webhook.Body `json:"payload"`
 	Simulated  bool         `json:"simulated"`
-	Attempt    *v2.Attempt  `json:"attempt"`  // the newest; null while it is pending
-	Attempts   int          `json:"attempts"` // how many there were
-	Again      bool         `json:"again"`    // it waits to be sent again
+	Webhook    string       `json:"webhook,omitempty"` // which of several
+	Attempt    *v2.Attempt  `json:"attempt"`           // the newest; null while it is pending
+	Attempts   int          `json:"attempts"`          // how many there were
+	Again      bool         `json:"again"`             // it waits to be sent again
 	MayGoAgain bool         `json:"may_go_again"`
 }
 
@@ -241,12 +242,12 @@ func redeliver(ctx context.Context, r staffRange, cursor uint64) (endpoint.Empty
 
 func deliveries(ctx context.Context, r staffRange, p page) (shown deliveriesPage, err error) {
 	last, _, _ := r.Latest(ctx)
-	events := log[lanes.Logged]{last, r.Events, func(e lanes.Logged) uint64 { return e.Cursor }}
+	events := log[lanes.Logged]{last, r.Deliveries, func(e lanes.Logged) uint64 { return e.Cursor }}
 	names := laneNames(r.Layout())
 	shown.Events, shown.Next, err = viewPage(ctx, events, p, matchAll, func(e lanes.Logged) deliveryView {
 		return deliveryView{
 			Cursor: strconv.FormatUint(e.Cursor, 10), OccurredAt: endpoint.Stamp(e.Event.At), Lane: names[e.Event.Lane],
-			Payload: webhook.BodyOf(e.Event), Simulated: e.Simulated, Attempt: v2.AttemptOf(e.Attempt),
+			Payload: webhook.BodyOf(e.Event), Simulated: e.Simulated, Webhook: e.Webhook, Attempt: v2.AttemptOf(e.Attempt),
 			Attempts: attemptCount(e), Again: e.Again, MayGoAgain: e.Redeliverable(),
 		}
 	})

@@ -146,11 +146,11 @@ func TestDeliveries(t *testing.T) {
 	f.events = []lanes.Logged{
 		{Cursor: 1, Event: event, Attempt: &lanes.Attempt{At: noon.Wall, Status: 500, Error: lanes.Refused, Duration: 35 * time.Millisecond}},
 		{Cursor: 2, Event: event, Simulated: true},
-		{Cursor: 3, Event: event, Attempt: &lanes.Attempt{At: noon.Wall, Status: 204}, Earlier: make([]lanes.Attempt, 2), Again: true},
+		{Cursor: 3, Event: event, Webhook: "books", Copy: true, Attempt: &lanes.Attempt{At: noon.Wall, Status: 204}, Earlier: make([]lanes.Attempt, 2), Again: true},
 	}
 	payload := `{"event":"help","session_id":"` + session1 + `","lane_id":"` + lane1 + `"}`
 	require.JSONEq(t, `{"events":[`+
-		`{"cursor":"3","occurred_at":"2026-05-01T12:00:00.250Z","lane_name":"Lane 1","payload":`+payload+`,"simulated":false,`+
+		`{"cursor":"3","occurred_at":"2026-05-01T12:00:00.250Z","lane_name":"Lane 1","payload":`+payload+`,"simulated":false,"webhook":"books",`+
 		`"attempt":{"at":"2026-05-01T12:00:00.250Z","status":204,"error":null,"duration_ms":0,"outcome":"delivered"},`+
 		`"attempts":3,"again":true,"may_go_again":false},`+
 		`{"cursor":"2","occurred_at":"2026-05-01T12:00:00.250Z","lane_name":"Lane 1","payload":`+payload+`,"simulated":true,"attempt":null,"attempts":0,"again":false,"may_go_again":false},`+

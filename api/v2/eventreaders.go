@@ -86,13 +86,19 @@ func (rs *Readers) enter(ctx context.Context, open prometheus.Gauge) (leave func
 // eventsPage is what GET /events reads.
 type eventsPage struct {
 	page
-	wait time.Duration
+	wait    time.Duration
+	webhook string // the deliveries to that one; empty: every event
 }
+
+// maxWebhookName is the length of a webhook's name in characters.
+const maxWebhookName = 64
 
 func readEvents(in *endpoint.Input) eventsPage {
 	return eventsPage{
 		page: readPage(in),
 		wait: time.Duration(in.QueryLimit("wait", 0, maxWait, 0, "Seconds to wait at most for an event behind the cursor")) * time.Second,
+		webhook: in.QueryText("webhook", maxWebhookName, "Only deliveries to that one of several webhooks; none: every event, with its delivery to the first of "+
+			"them. Not with `wait`. A page may have fewer than there are, or none: go on until `next` stays what it was"),
 	}
 }
 
@@ -118,6 +124,9 @@ func checkCursor(ctx context.Context, r Range, after uint64) error {
 func (h Handlers) awaitEvents(ctx context.Context, p eventsPage) error {
 	if p.wait == 0 {
 		return nil
+	}
+	if p.webhook != "" {
+		return endpoint.Faults{"wait": "is not for the deliveries to one webhook"}
 	}
 	r, err := h.RangeOf(ctx)
 	if err != nil {
@@ -171,14 +180,20 @@ func events(ctx context.Context, r Range, p eventsPage) (Events, error) {
 		saved, _ := r.FollowEvents()
 		after = max(after, saved)
 	}
-	logged, err := r.Events(ctx, p.after, p.limit)
+	var logged []lanes.Logged
+	var err error
+	if p.webhook != "" {
+		logged, after, err = r.DeliveriesTo(ctx, p.webhook, p.after, p.limit)
+	} else {
+		logged, err = r.Events(ctx, p.after, p.limit)
+	}
 	if err != nil {
 		return Events{}, err
 	}
 	response := Events{Events: make([]Event, len(logged))}
 	for i, event := range logged {
 		response.Events[i] = eventOf(event)
-		after = event.Cursor
+		after = max(after, event.Cursor)
 	}
 	response.Next = strconv.FormatUint(after, 10)
 	return response, nil

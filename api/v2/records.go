@@ -24,6 +24,7 @@ type Event struct {
 	OccurredAt string       `json:"occurred_at" format:"date-time" example:"2026-05-01T10:00:00.000Z"`
 	Payload    webhook.Body `json:"payload" doc:"Exactly as sent" example:"{\"event\":\"sessionStarted\",\"session_id\":\"7d9f2c4e-31b8-4a56-9c0d-5e8f1a2b3c4d\",\"lane_id\":\"44444444-4444-4444-8444-000000000001\"}"`
 	Simulated  bool         `json:"simulated"`
+	Webhook    string       `json:"webhook,omitempty" doc:"Which of several webhooks of the range the deliveries are to" example:"accounting"`
 	Attempt    *Attempt     `json:"attempt" doc:"The newest delivery; null while it is pending"`
 	Attempts   []Attempt    `json:"attempts,omitempty" doc:"Only of an event that was sent again: every delivery, oldest first; of more than 21 the first and the last 20"`
 	Correlation
@@ -71,7 +72,7 @@ func readPage(in *endpoint.Input) page {
 func eventOf(logged lanes.Logged) Event {
 	return Event{
 		Cursor: strconv.FormatUint(logged.Cursor, 10), ID: logged.Event.ID, OccurredAt: endpoint.Stamp(logged.Event.At),
-		Payload: webhook.BodyOf(logged.Event), Simulated: logged.Simulated, Attempt: AttemptOf(logged.Attempt), Attempts: AttemptsOf(logged),
+		Payload: webhook.BodyOf(logged.Event), Simulated: logged.Simulated, Webhook: logged.Webhook, Attempt: AttemptOf(logged.Attempt), Attempts: AttemptsOf(logged),
 		Correlation: CorrelationOf(logged.Event.Correlation),
 	}
 }

@@ -29,6 +29,7 @@ func readSelection(in *endpoint.Input) lanes.EventSelection {
 		After: in.Cursor("after", "Cursor to begin behind; 0: from the oldest on", "0"),
 		Until: in.Cursor("until", "Cursor of the last event", "1042"),
 	}
+	selection.Webhook = in.OptionalText("webhook", 1, maxWebhookName, "Which of several webhooks gets them; none: for each the first one that had it", "accounting")
 	for _, kind := range in.SomeOf("kinds", "Only events of these kinds; none: all that may be sent again", redeliverable...) {
 		selection.Kinds = append(selection.Kinds, lanes.Kind(kind))
 	}

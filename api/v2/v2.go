@@ -30,6 +30,8 @@ type Range interface {
 
 	// Events and History return at most limit records after the cursor, oldest first.
 	Events(ctx context.Context, after uint64, limit int) ([]lanes.Logged, error)
+	// DeliveriesTo returns deliveries to one of several webhooks, and the cursor to go on behind.
+	DeliveriesTo(ctx context.Context, webhook string, after uint64, limit int) (events []lanes.Logged, next uint64, err error)
 	History(ctx context.Context, after uint64, limit int) ([]lanes.Ended, error)
 	// RedeliverOne has one event sent to the webhook again, Redeliver the selected ones. Both return a *lanes.Repeat for a repeat with the key.
 	RedeliverOne(ctx context.Context, cursor uint64, key *lanes.KeyOf[lanes.Redelivery]) error
@@ -100,11 +102,11 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 			endpoint.Command("POST", EventsPath+"/{cursor}/redeliver", 204, "Have an event sent to the webhook again",
 				readCursorOfPath, h.redeliverOne, endpoint.NoBody, commandCodes("event_not_found", "not_redeliverable", "webhook_not_configured", "webhook_gone")...).
 				Describe("The same body under the same `webhook-id`, with a new `webhook-timestamp` and signature, behind the events that happen "+
-					"now. A `purchaseRequest` is never sent again. What came of each delivery is in `attempts` of the event."),
+					"now, to the webhook of that cursor. A `purchaseRequest` is never sent again. What came of each delivery is in `attempts` of the event."),
 			endpoint.Command("POST", EventsPath+"/redeliver", 202, "Have the events of a part of the log sent to the webhook again",
 				readSelection, h.redeliver, showRedelivery, commandCodes("webhook_not_configured", "webhook_gone")...).
 				Describe("In the order of the log per lane. One request looks at 10,000 events at most: with `next` in the answer there are more, "+
-					"behind that cursor. Purchases, and events whose delivery has not ended, are left out."),
+					"behind that cursor. Purchases, and events whose delivery has not ended, are left out. Of several webhooks `webhook` says which one gets them."),
 			endpoint.Handle("GET", "/history", 200, "The ended sessions behind a cursor, in the order in which they ended",
 				readHistoryPage, endpoint.WithTarget(h.RangeOf, history), "starting", "not_owner", "store_unavailable"),
 		),

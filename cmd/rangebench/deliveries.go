@@ -90,7 +90,7 @@ func deliverAll(ctx context.Context, t *trial, integrator *peer, address string,
 	}
 	return countWhile(integrator, laneCount*eventsALane, func() error {
 		_, err := g.startWith(ctx, actors.Settings{
-			Layout: layout, Driver: g.hardware, Webhook: to, Delivery: actors.Delivery{Slots: atOnce, Queue: laneCount * eventsALane},
+			Layout: layout, Driver: g.hardware, Receivers: []actors.Receiver{{Webhook: to, Slots: atOnce, Queue: laneCount * eventsALane}},
 		})
 		return err
 	})

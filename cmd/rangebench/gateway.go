@@ -89,7 +89,7 @@ func (g *gateway) startOn(
 	ctx context.Context, layout lanes.Layout, hardware link.Driver, webhook actors.Webhook,
 ) (*actors.Range, error) {
 	return g.startWith(ctx, actors.Settings{
-		Layout: layout, Driver: hardware, Webhook: webhook, Delivery: actors.Delivery{Slots: 16, Queue: 10_000},
+		Layout: layout, Driver: hardware, Receivers: []actors.Receiver{{Webhook: webhook, Purchases: true, Slots: 16, Queue: 10_000}},
 	})
 }
 

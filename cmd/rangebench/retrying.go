@@ -82,8 +82,8 @@ func retryingCPU(ctx context.Context, t *trial, events int) (percent float64, er
 			return 0, err
 		}
 		if _, err := g.startWith(ctx, actors.Settings{
-			Layout: layout, Driver: g.hardware, Webhook: to,
-			Delivery: actors.Delivery{Slots: 16, Queue: 10_000, Retry: lanes.RetryPolicy{For: 24 * time.Hour}},
+			Layout: layout, Driver: g.hardware,
+			Receivers: []actors.Receiver{{Webhook: to, Slots: 16, Queue: 10_000, Retry: lanes.RetryPolicy{For: 24 * time.Hour}}},
 		}); err != nil {
 			return 0, err
 		}

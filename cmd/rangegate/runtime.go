@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -93,16 +94,20 @@ func (s *service) buildRange(
 		InsecureLinks: insecure,
 	}}
 
-	if w := r.Webhook; w != nil {
-		if old != nil && reflect.DeepEqual(old.config.Webhook, w) {
-			built.settings.Webhook = old.settings.Webhook
-		} else if built.settings.Webhook, err = s.webhookClient(r.ID, w, environment.PublicOnly(w.AllowPrivate)); err != nil {
-			return nil, err
+	for _, w := range r.Receivers() {
+		to := actors.Receiver{Name: w.Name, Webhook: old.webhook(w), Purchases: w.Purchases, Slots: w.Concurrency, Queue: w.Queue}
+		for _, kind := range w.Kinds {
+			to.Kinds = append(to.Kinds, lanes.Kind(kind))
 		}
-		built.settings.Delivery = actors.Delivery{Slots: w.Concurrency, Queue: w.Queue}
 		if w.Retry != nil {
-			built.settings.Retry = lanes.RetryPolicy{For: w.Retry.For}
+			to.Retry = lanes.RetryPolicy{For: w.Retry.For}
 		}
+		if to.Webhook == nil {
+			if to.Webhook, err = s.webhookClient(r.ID, w, environment.PublicOnly(w.AllowPrivate)); err != nil {
+				return nil, err
+			}
+		}
+		built.settings.Receivers = append(built.settings.Receivers, to)
 	}
 	if p := r.Products; p != nil {
 		if old != nil && reflect.DeepEqual(old.config.Products, p) {
@@ -115,6 +120,18 @@ func (s *service) buildRange(
 	return built, nil
 }
 
+// webhook returns the client of a webhook with that configuration, nil if the range, which may be nil, has none.
+func (r *rangeRuntime) webhook(w config.Webhook) actors.Webhook {
+	if r == nil {
+		return nil
+	}
+	at := slices.IndexFunc(r.config.Receivers(), func(old config.Webhook) bool { return reflect.DeepEqual(old, w) })
+	if at < 0 {
+		return nil
+	}
+	return r.settings.Receivers[at].Webhook
+}
+
 // products returns the products API of the range, or ErrProductsNotConfigured.
 func (g *gatewayRuntime) products(id uuid.UUID) (*catalog.Client, error) {
 	if r := g.ranges[id]; r != nil && r.products != nil {
@@ -123,13 +140,13 @@ func (g *gatewayRuntime) products(id uuid.UUID) (*catalog.Client, error) {
 	return nil, lanes.ErrProductsNotConfigured
 }
 
-func (s *service) webhookClient(id uuid.UUID, w *config.Webhook, guarded bool) (*webhook.Client, error) {
+func (s *service) webhookClient(id uuid.UUID, w config.Webhook, guarded bool) (*webhook.Client, error) {
 	secrets := make([]string, len(w.Secrets))
 	for i, secret := range w.Secrets {
 		secrets[i] = secret.Reveal()
 	}
 	return webhook.New(webhook.Settings{
-		Range: id, URL: w.URL, Secrets: secrets, Timeout: w.Timeout, Version: productVersion(buildVersion()),
+		Range: id, Name: w.Name, URL: w.URL, Secrets: secrets, Timeout: w.Timeout, Version: productVersion(buildVersion()),
 		Transport: onFirstRequest(func() http.RoundTripper {
 			return egress.Transport(guarded, w.Concurrency+actors.ResendSlots+actors.PurchaseSlots+actors.SimulationSlots)
 		}),

@@ -199,7 +199,11 @@ type Event struct {
 type Attempt struct {
 	Status *int    `json:"status"`
 	Error  *string `json:"error"`
+	Word   string  `json:"outcome"`
 }
+
+// UnderWay tells whether the event is being attempted now.
+func (e Event) UnderWay() bool { return e.Attempt != nil && e.Attempt.Word == "under_way" }
 
 // Interrupted tells whether the event was attempted and the outcome is not known, or not yet.
 func (e Event) Interrupted() bool {
@@ -228,6 +232,22 @@ func (p POS) Events(after string) (log []Event) {
 		}
 		p.Read("/events?limit=1000&after="+after, &page)
 		if len(page.Events) == 0 {
+			return log
+		}
+		log, after = append(log, page.Events...), page.Next
+	}
+}
+
+// Deliveries reads the deliveries to one of several webhooks, to the end of the log.
+func (p POS) Deliveries(webhook string) (log []Event) {
+	p.t.Helper()
+	for after := "0"; ; {
+		var page struct {
+			Events []Event
+			Next   string
+		}
+		p.Read("/events?limit=1000&webhook="+webhook+"&after="+after, &page)
+		if page.Next == after {
 			return log
 		}
 		log, after = append(log, page.Events...), page.Next

@@ -93,8 +93,11 @@ func newReceiver(t testing.TB) *Receiver {
 func (r *Receiver) Close() { r.server.Close() }
 
 // Setting is the range's setting for this webhook, with further keys.
-func (r *Receiver) Setting(more ...string) string {
-	return fmt.Sprintf("webhook: {%s}", strings.Join(append([]string{
+func (r *Receiver) Setting(more ...string) string { return "webhook: " + r.Section(more...) }
+
+// Section is this webhook as one of several of the range, with further keys.
+func (r *Receiver) Section(more ...string) string {
+	return fmt.Sprintf("{%s}", strings.Join(append([]string{
 		fmt.Sprintf("url: %q", r.URL+"/webhook"), "secrets: [" + Secret + "]",
 	}, more...), ", "))
 }

@@ -18,7 +18,7 @@ export class Deliveries {
       columns: ["deliveries.when", "deliveries.event", "deliveries.lane", "deliveries.answer", "deliveries.took", "deliveries.payload", "deliveries.again"],
       cells: (event) => [
         t.moment(event.occurred_at), this.#eventName(event), event.lane_name ?? "", this.#response(event),
-        event.attempt?.duration_ms != null ? t("deliveries.ms", { n: t.number(event.attempt.duration_ms) }) : "", this.#payload(event.payload),
+        event.attempt?.duration_ms != null ? element("span.unbroken", {}, t("deliveries.ms", { n: t.number(event.attempt.duration_ms) })) : "", this.#payload(event.payload),
         this.#again(event),
       ],
     });
@@ -34,8 +34,10 @@ export class Deliveries {
     this.#journal.hide();
   }
 
-  #eventName({ payload, simulated }) {
-    return element("span", {}, payload.event, simulated ? element("span.badge.plain", {}, this.#client.t("deliveries.simulated")) : null);
+  #eventName({ payload, simulated, webhook }) {
+    return element("span", {}, payload.event,
+      webhook ? element("span.badge.plain", {}, this.#client.t("deliveries.to", { webhook })) : null,
+      simulated ? element("span.badge.plain", {}, this.#client.t("deliveries.simulated")) : null);
   }
 
   #response({ attempt, attempts, again }) {

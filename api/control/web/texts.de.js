@@ -280,6 +280,7 @@ export default {
   "deliveries.waiting": "wartet",
   "deliveries.under_way": "wird zugestellt",
   "deliveries.failed": "fehlgeschlagen",
+  "deliveries.to": "an {webhook}",
   "deliveries.simulated": "simuliert",
 
   "acts.title": "Was das Personal getan hat",

@@ -33,8 +33,8 @@ const (
 func (s Settings) webhooks(ctx context.Context) []Finding {
 	hosts := groups[endpoint]{}
 	for _, r := range s.Config.Ranges {
-		if r.Webhook != nil {
-			hosts.add(endpoint{origin(r.Webhook.URL), s.Config.Environment.PublicOnly(r.Webhook.AllowPrivate)}, r.Name)
+		for _, w := range r.Receivers() {
+			hosts.add(endpoint{origin(w.URL), s.Config.Environment.PublicOnly(w.AllowPrivate)}, r.Name)
 		}
 	}
 	if len(hosts) == 0 {

@@ -111,8 +111,8 @@ func checkFileLimit(c config.Config, limit uint64) Finding {
 				links++
 			}
 		}
-		if r.Webhook != nil {
-			integrators += r.Webhook.Concurrency + actors.PurchaseSlots + actors.SimulationSlots
+		for _, w := range r.Receivers() {
+			integrators += w.Concurrency + actors.PurchaseSlots + actors.SimulationSlots
 		}
 		if r.Products != nil {
 			integrators += productFiles

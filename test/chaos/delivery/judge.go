@@ -2,8 +2,9 @@
 // hangs and hangs up, and compares what the receiver wrote down with the gateway's event log (DESIGN.md, law 3): per
 // lane the right order, no event twice, none missing but those whose attempt a kill interrupted.
 //
-//	kill_test.go   the story        judge.go        the log against what arrived
-//	clients.go     POS clients      retry_test.go   the same with retries, and what they promise
+//	kill_test.go   the story        judge.go          the log against what arrived
+//	clients.go     POS clients      retry_test.go     the same with retries, and what they promise
+//	                                several_test.go   the same with several webhooks
 package delivery
 
 import (

@@ -58,17 +58,17 @@ var promised = map[string]struct{ kind, labels string }{
 	"ranges_refused":                     {"gauge", ""},
 	"store_last_flush_timestamp_seconds": {"gauge", "range"},
 
-	"events_total":                    {"counter", "kind outcome"},
-	"events_waiting":                  {"gauge", "range"},
-	"events_oldest_timestamp_seconds": {"gauge", "range"},
-	"webhook_request_seconds":         {"histogram", "outcome"},
+	"events_total":                    {"counter", "kind outcome webhook"},
+	"events_waiting":                  {"gauge", "range webhook"},
+	"events_oldest_timestamp_seconds": {"gauge", "range webhook"},
+	"webhook_request_seconds":         {"histogram", "outcome webhook"},
 	"products_requests_total":         {"counter", "outcome type"},
 	"products_request_seconds":        {"histogram", "outcome"},
-	"events_redelivered_total":        {"counter", "outcome"},
-	"events_retried_total":            {"counter", "outcome"},
-	"events_given_up_total":           {"counter", ""},
-	"events_awaiting_retry":           {"gauge", "range"},
-	"webhook_gone":                    {"gauge", "range"},
+	"events_redelivered_total":        {"counter", "outcome webhook"},
+	"events_retried_total":            {"counter", "outcome webhook"},
+	"events_given_up_total":           {"counter", "webhook"},
+	"events_awaiting_retry":           {"gauge", "range webhook"},
+	"webhook_gone":                    {"gauge", "range webhook"},
 	"purchases_total":                 {"counter", "by phase"},
 	"purchases_pending":               {"gauge", "range"},
 	"purchases_unresolved":            {"gauge", "range"},
@@ -107,7 +107,7 @@ func evening(t *testing.T) support.Metrics {
 	pos.Expect(200, "GET", "/simulate/products", "")
 	f.openScreen(1)
 	f.waitMetrics("the integrator has every event", func(m support.Metrics) bool {
-		return m.Series[`rangegate_webhook_request_seconds_count{outcome="delivered"}`] == 6
+		return m.Sum("rangegate_webhook_request_seconds_count", `outcome="delivered"`) == 6
 	})
 	f.hangs.Store(true)
 	pos.Command(second, "/resume") // this event is on its way,
@@ -210,12 +210,12 @@ func TestMetrics(t *testing.T) {
 			`rangegate_store_writes_unsaved{R}`:                                                      0,
 			`rangegate_idempotency_keys{R}`:                                                          0,
 			`rangegate_idempotency_keys_refused_total`:                                               0,
-			`rangegate_events_waiting{R}`:                                                            1,
+			`rangegate_events_waiting{R,webhook=""}`:                                                 1,
 			`rangegate_purchases_pending{R}`:                                                         0,
 			`rangegate_purchases_unresolved{R}`:                                                      0,
 			`rangegate_help_calls{R,state="waiting"}`:                                                1,
 			`rangegate_products_request_seconds_count{outcome="ok"}`:                                 4,
-			`rangegate_events_total{kind="sessionStarted",outcome="delivered"}`:                      2,
+			`rangegate_events_total{kind="sessionStarted",outcome="delivered",webhook=""}`:           2,
 			`rangegate_lane_command_seconds_count{command="create"}`:                                 2,
 			`rangegate_lane_commands_total{command="pause",result="ok"}`:                             2,
 			`rangegate_token_commands_total{command="pause",R,result="ok",token="till 1"}`:           2,
@@ -231,7 +231,7 @@ func TestMetrics(t *testing.T) {
 		}
 		for _, moment := range []string{
 			`rangegate_hold_started_timestamp_seconds{range="` + support.RangeID + `",scope="lane"}`,
-			`rangegate_events_oldest_timestamp_seconds{range="` + support.RangeID + `"}`,
+			`rangegate_events_oldest_timestamp_seconds{range="` + support.RangeID + `",webhook=""}`,
 			`rangegate_help_calls_oldest_timestamp_seconds{range="` + support.RangeID + `"}`,
 			`rangegate_store_last_flush_timestamp_seconds{range="` + support.RangeID + `"}`,
 		} {

@@ -68,8 +68,8 @@ func run(path, url string) error {
 	}
 	ctx := context.Background()
 	err = gateway.StartRange(ctx, actors.Settings{
-		Layout: layout, Grace: time.Minute, Driver: hardware, Webhook: receiver,
-		Delivery: actors.Delivery{Slots: 16, Queue: 10_000},
+		Layout: layout, Grace: time.Minute, Driver: hardware,
+		Receivers: []actors.Receiver{{Webhook: receiver, Purchases: true, Slots: 16, Queue: 10_000}},
 	})
 	if err != nil {
 		return err

@@ -1,0 +1,394 @@
+package actors
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/semaphore"
+
+	"rangegate/actors/commit"
+	"rangegate/lanes"
+)
+
+// outbox is what a range sends to one of its webhooks. Its slots, its schedule of retries and its actor, which has the queue, are of no other
+// one: a webhook that hangs holds up no other. It outlives its actor. It also outlives its webhook: what still waits when the configuration
+// does not have the webhook any more is recorded as not sent.
+type outbox struct {
+	r       *Range
+	inForce atomic.Pointer[Receiver]
+	actor   atomic.Pointer[actor.PID]
+	slots   *semaphore.Weighted // of deliveries
+	retries *retrySchedule
+	gone    atomic.Pointer[goneWebhook]
+
+	// For the range's health.
+	waiting      atomic.Int64              // events that wait for their delivery
+	redeliveries atomic.Int64              // events that somebody wants sent again
+	oldest       atomic.Pointer[time.Time] // when the oldest event happened that waits for its delivery; nil when none waits
+}
+
+// newOutbox begins with those of the events that were loaded.
+func (r *Range) newOutbox(to Receiver, pending []lanes.Logged) *outbox {
+	box := &outbox{r: r, slots: semaphore.NewWeighted(maxDeliverySlots), retries: newRetrySchedule(pending, r.clock.Now().Wall)}
+	box.inForce.Store(&to)
+	return box
+}
+
+// receiver returns the webhook as it is configured now.
+func (b *outbox) receiver() *Receiver { return b.inForce.Load() }
+
+// openOutboxes makes the outboxes of a range that was loaded: those of its webhooks, and one for each that only pending events still name.
+func (r *Range) openOutboxes(receivers []Receiver, pending []lanes.Logged) {
+	receivers = slices.Clone(receivers)
+	if len(receivers) == 0 {
+		receivers = append(receivers, Receiver{})
+	}
+	sorted := map[string][]lanes.Logged{}
+	for _, event := range pending {
+		if event.Webhook == "" { // from when the range had only one
+			event.Webhook = receivers[0].Name
+		}
+		if !slices.ContainsFunc(receivers, func(to Receiver) bool { return to.Name == event.Webhook }) {
+			receivers = append(receivers, Receiver{Name: event.Webhook})
+		}
+		sorted[event.Webhook] = append(sorted[event.Webhook], event)
+	}
+	boxes := make([]*outbox, len(receivers))
+	for i, to := range receivers {
+		boxes[i] = r.newOutbox(to, sorted[to.Name])
+	}
+	r.outboxes.Store(&boxes)
+}
+
+// rearrangeOutboxes has the outboxes fit webhooks that are configured anew, and returns those that are new. When the only webhook of a range, which
+// has no name, becomes the first of several, it goes on under its name.
+func (r *Range) rearrangeOutboxes(receivers []Receiver) (added []*outbox) {
+	if len(receivers) == 0 {
+		receivers = []Receiver{{}}
+	}
+	before := slices.Clone(*r.outboxes.Load())
+	take := func(name string) *outbox {
+		at := slices.IndexFunc(before, func(b *outbox) bool { return b.receiver().Name == name })
+		if at < 0 {
+			return nil
+		}
+		box := before[at]
+		before = slices.Delete(before, at, at+1)
+		return box
+	}
+	isNamed := !slices.ContainsFunc(receivers, func(to Receiver) bool { return to.Name == "" })
+	var boxes []*outbox
+	for i, to := range receivers {
+		box := take(to.Name)
+		if box == nil && i == 0 && isNamed {
+			box = take("")
+		}
+		if box == nil {
+			box = r.newOutbox(to, nil)
+			added = append(added, box)
+		}
+		box.inForce.Store(&to)
+		boxes = append(boxes, box)
+	}
+	for _, box := range before {
+		box.inForce.Store(&Receiver{Name: box.receiver().Name})
+		boxes = append(boxes, box)
+	}
+	r.outboxes.Store(&boxes)
+	return added
+}
+
+// outboxOf returns the outbox of the webhook with that name: the first one for events from when the range had a single webhook. It is nil
+// for one that the range has not had since it was started.
+func (r *Range) outboxOf(webhook string) *outbox {
+	boxes := *r.outboxes.Load()
+	for _, box := range boxes {
+		if box.receiver().Name == webhook {
+			return box
+		}
+	}
+	if webhook == "" {
+		return boxes[0]
+	}
+	return nil
+}
+
+// outboxFor returns the outbox of the first webhook that gets events of the kind; nil if none does.
+func (r *Range) outboxFor(kind lanes.Kind) *outbox {
+	for _, box := range *r.outboxes.Load() {
+		if to := box.receiver(); to.Webhook != nil && to.gets(kind) {
+			return box
+		}
+	}
+	return nil
+}
+
+// appendLogged appends the event as it enters the log: once for each webhook that gets it, unattempted, or final when nothing is sent. A
+// purchase is sent at once by whoever asked for it. trace is that of the request that caused it.
+func (r *Range) appendLogged(log []lanes.Logged, event lanes.Event, trace string) []lanes.Logged {
+	first := len(log)
+	for _, box := range *r.outboxes.Load() {
+		to := box.receiver()
+		if to.Webhook == nil || !to.gets(event.Kind) {
+			continue
+		}
+		entry := lanes.Logged{Event: event, Webhook: to.Name, Copy: len(log) > first, Trace: trace}
+		switch why := box.whyNotSent(); {
+		case why != "":
+			entry.Attempt = new(notSent(event, why))
+		case event.Kind == lanes.PurchaseRequest:
+			r.underWay.begin(entry)
+			entry.Attempt = &lanes.Attempt{At: event.At, Error: lanes.Interrupted}
+		}
+		log = append(log, entry)
+	}
+	if len(log) == first {
+		log = append(log, lanes.Logged{Event: event, Attempt: new(notSent(event, lanes.NoWebhook)), Trace: trace})
+	}
+	return log
+}
+
+func notSent(event lanes.Event, why string) lanes.Attempt {
+	return lanes.Attempt{At: event.At, Error: why}
+}
+
+// announce sends saved events to the events actors, except purchases, whose attempt runPurchase makes. Before such an actor has started
+// there is no need to: it begins with what is unattempted.
+func (r *Range) announce(events []lanes.Logged) {
+	r.distribute(events, func(e lanes.Logged) bool { return e.Attempt == nil || e.Attempt.Error != lanes.Interrupted })
+}
+
+// distribute sends each events actor those of the events that are its own and that are wanted, in their order.
+func (r *Range) distribute(events []lanes.Logged, wanted func(lanes.Logged) bool) {
+	for _, box := range *r.outboxes.Load() {
+		var own []lanes.Logged
+		for _, event := range events {
+			if wanted(event) && r.outboxOf(event.Webhook) == box {
+				own = append(own, event)
+			}
+		}
+		if len(own) > 0 {
+			box.send(&announced{own})
+		}
+	}
+}
+
+// wakeOutboxes has the events actors look at what they have to do.
+func (r *Range) wakeOutboxes() {
+	for _, box := range *r.outboxes.Load() {
+		box.send(&announced{})
+	}
+}
+
+// isEventsActor reports whether the actor is that of an outbox.
+func (r *Range) isEventsActor(pid *actor.PID) bool {
+	return slices.ContainsFunc(*r.outboxes.Load(), func(b *outbox) bool { return pid.Equal(b.actor.Load()) })
+}
+
+func (b *outbox) send(message any) {
+	if events := b.actor.Load(); events != nil {
+		b.r.send(events, message)
+	}
+}
+
+// unattempted returns the saved events that are not attempted yet, or that somebody wants sent again. Oldest first.
+func (b *outbox) unattempted() []lanes.Logged {
+	return slices.DeleteFunc(b.r.committer.Unattempted(), func(e lanes.Logged) bool { return b.r.outboxOf(e.Webhook) != b })
+}
+
+// goneWebhook is a webhook that has answered 410: it gets no events until ResumeDeliveries, or until the range has another one.
+type goneWebhook struct{ Webhook }
+
+// whyNotSent returns why no event is sent now, the error of its attempt; empty if they are.
+func (b *outbox) whyNotSent() string {
+	webhook := b.receiver().Webhook
+	if webhook == nil {
+		return lanes.NoWebhook
+	}
+	if gone := b.gone.Load(); gone != nil && gone.Webhook == webhook {
+		return lanes.WebhookGone
+	}
+	return ""
+}
+
+// ResumeDeliveries has the webhooks called again that have answered 410, because their operator has looked at the configuration.
+func (g *Gateway) ResumeDeliveries() {
+	for _, r := range g.running() {
+		for _, box := range *r.outboxes.Load() {
+			if box.gone.Swap(nil) != nil {
+				box.named(r.log.Info()).Msg("the webhook that has answered 410 is called again")
+				box.send(&announced{})
+			}
+		}
+	}
+}
+
+// awaitDeliveries waits until no delivery is under way, or ctx ends.
+func (b *outbox) awaitDeliveries(ctx context.Context) error {
+	return awaitFree(ctx, b.slots, maxDeliverySlots)
+}
+
+// awaitDeliveries waits until no delivery to any webhook is under way, or ctx ends.
+func (r *Range) awaitDeliveries(ctx context.Context) (err error) {
+	for _, box := range *r.outboxes.Load() {
+		err = cmp.Or(box.awaitDeliveries(ctx), err)
+	}
+	return err
+}
+
+// awaitFree waits until all slots are free, or ctx ends.
+func awaitFree(ctx context.Context, slots *semaphore.Weighted, n int64) error {
+	err := slots.Acquire(ctx, n)
+	if err == nil {
+		slots.Release(n)
+	}
+	return err
+}
+
+// decide returns the event with what follows from its newest attempt.
+func (b *outbox) decide(event lanes.Logged, answer lanes.Answer) lanes.Logged {
+	attempt := b.receiver().Retry.Decide(event, b.r.clock.Now().Wall, answer.RetryAfter, rand.Float64())
+	if !attempt.RetryAt.IsZero() && b.retries.count() >= maxRetries {
+		attempt.RetryAt, attempt.GivenUp = time.Time{}, true
+	}
+	if attempt.GivenUp {
+		b.countGivenUp()
+	}
+	event.Attempt = &attempt
+	return event
+}
+
+// markAttempted saves that the event is being attempted, as soon as the store takes it. It returns false for an event that needs no
+// attempt any more, and when the range stops first.
+func (b *outbox) markAttempted(event lanes.Logged) bool {
+	r := b.r
+	for r.committer.IsUnattempted(event.Cursor) {
+		now := r.clock.Now().Wall
+		event.Attempt = &lanes.Attempt{At: now, Error: lanes.Interrupted}
+		event.Attempt = new(b.receiver().Retry.Decide(event, now, 0, 0)) // a crash leaves it so
+		result := make(chan commit.Outcome, 1)
+		r.committer.Save(&commit.Write{Events: []lanes.Logged{event}, Trace: event.Trace, Done: func(outcome commit.Outcome) {
+			if outcome != commit.Unresolved { // its outcome follows
+				result <- outcome
+			}
+		}})
+		select {
+		case outcome := <-result:
+			if outcome == commit.Saved {
+				return true
+			}
+		case <-r.life.Done():
+			return false
+		}
+		if !r.sleep(markRetry) {
+			return false
+		}
+	}
+	return false
+}
+
+// attempt makes the attempt. A webhook that panics costs only this event. Where events are tried again, one that is gone is not called any
+// more; as the answer to a purchase 410 decides that alone.
+func (b *outbox) attempt(event lanes.Event, late bool) (attempt lanes.Attempt, answer lanes.Answer) {
+	r := b.r
+	began := r.clock.Now()
+	defer func() {
+		if defect := recover(); defect != nil {
+			r.log.Error().Stringer("lane_id", event.Lane).Stringer("session_id", event.Session).Stringer("event_id", event.ID).
+				Str("panic", fmt.Sprint(defect)).Bytes("stack", debug.Stack()).Msg("the webhook panicked")
+			attempt = lanes.Attempt{At: began.Wall, Error: lanes.Interrupted + ": a defect of the gateway"}
+		}
+	}()
+	to := b.receiver()
+	if why := b.whyNotSent(); why != "" { // they were sent when it happened
+		return notSent(event, why), lanes.Answer{}
+	}
+	attempt, answer = to.Webhook.Attempt(r.life, event, late)
+	if attempt.Gone() && to.Retry.Enabled() && event.Kind != lanes.PurchaseRequest {
+		if before := b.gone.Swap(&goneWebhook{to.Webhook}); before == nil || before.Webhook != to.Webhook {
+			b.named(r.log.Error()).Stringer("event_id", event.ID).Msg("the webhook has answered 410: no event is sent before the configuration is reloaded")
+		}
+	}
+	return attempt, answer
+}
+
+// recordAttempt saves the attempt of an event that is final, whenever the store takes it.
+func (b *outbox) recordAttempt(event lanes.Logged, attempt lanes.Attempt) {
+	event.Attempt = &attempt
+	b.saveOutcomes([]lanes.Logged{b.r.finish(event)})
+}
+
+// saveOutcomes saves what came of attempts, whenever the store takes it. Those that await their retry are scheduled then.
+func (b *outbox) saveOutcomes(events []lanes.Logged) {
+	if len(events) == 0 {
+		return
+	}
+	w := &commit.Write{Events: events, MustSave: true}
+	if len(events) == 1 {
+		w.Trace = events[0].Trace
+	}
+	w.Done = func(outcome commit.Outcome) {
+		if outcome != commit.Saved {
+			return
+		}
+		scheduled := false
+		for _, event := range events {
+			b.r.underWay.end(event)
+			if event.AwaitsRetry() {
+				b.retries.add(event, b.r.clock.Now().Wall)
+				scheduled = true
+			}
+		}
+		if scheduled {
+			b.send(&announced{})
+		}
+	}
+	b.r.committer.Save(w)
+}
+
+func (b *outbox) countGivenUp() { b.r.metrics.GivenUp.WithLabelValues(b.receiver().Name).Inc() }
+
+// named says in a log line which webhook it is about.
+func (b *outbox) named(line *zerolog.Event) *zerolog.Event { return ofWebhook(line, b.receiver().Name) }
+
+func ofWebhook(line *zerolog.Event, name string) *zerolog.Event {
+	if name != "" {
+		line = line.Str("webhook", name)
+	}
+	return line
+}
+
+// finish counts and logs what came of the first attempt of an event, or of one that somebody asked for, and returns the event.
+func (r *Range) finish(event lanes.Logged) lanes.Logged {
+	outcome := event.Attempt.Outcome()
+	if len(event.Earlier) > 0 {
+		r.metrics.Redelivered.WithLabelValues(outcome, event.Webhook).Inc()
+	} else {
+		r.metrics.Events.WithLabelValues(string(event.Event.Kind), outcome, event.Webhook).Inc()
+	}
+	r.logOutcome(event)
+	return event
+}
+
+func (r *Range) logOutcome(event lanes.Logged) {
+	attempt := event.Attempt
+	line := traced(r.log.Info(), event.Trace).Str("event", string(event.Event.Kind)).Stringer("event_id", event.Event.ID).
+		Stringer("lane_id", event.Event.Lane).Stringer("session_id", event.Event.Session).Uint64("cursor", event.Cursor).
+		Str("outcome", attempt.Outcome()).Int("status", attempt.Status).Dur("duration_ms", attempt.Duration)
+	line = ofWebhook(line, event.Webhook)
+	if event.AwaitsRetry() {
+		line = line.Time("retry_at", attempt.RetryAt)
+	}
+	if attempt.GivenUp {
+		line = line.Bool("given_up", true)
+	}
+	line.Msg("event")
+}
