@@ -12,6 +12,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -90,6 +91,9 @@ func run(path, url string) error {
 	_, _ = io.Copy(io.Discard, bufio.NewReader(os.Stdin))
 	close(closing)
 	shooting.Wait()
+	for hasPending(r) { // a controller may not know yet what its lane has had since the life before
+		time.Sleep(time.Millisecond)
+	}
 	if err := json.NewEncoder(os.Stdout).Encode(result(r)); err != nil {
 		return err
 	}
@@ -137,6 +141,13 @@ func shoot(lane *sim.Controller, closing chan struct{}) {
 		}
 		time.Sleep(time.Millisecond)
 	}
+}
+
+// hasPending reports whether a purchase has not come to its end.
+func hasPending(r *actors.Range) bool {
+	return slices.ContainsFunc(r.Lanes(), func(status lanes.LaneStatus) bool {
+		return slices.ContainsFunc(status.Lane.Purchases(), func(p *lanes.Purchase) bool { return p.Phase == lanes.Pending })
+	})
 }
 
 // result is the state of the sessions, and what waits for staff.
