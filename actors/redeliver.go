@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 
 	"rangegate/actors/commit"
 	"rangegate/actors/idempotency"
@@ -145,6 +146,9 @@ func (r *Range) redeliver(ctx context.Context, selection lanes.EventSelection, c
 		w, settled := &commit.Write{Events: reopened}, (*idempotency.Claim)(nil)
 		if done { // the answer is saved with the last of them
 			w.Kept, settled = claim.Answer(nil, r.clock.Now()), claim
+			if who := trace.Who(ctx); who != "" && result.Events > 0 {
+				w.Acts = []lanes.Act{{At: r.clock.Now().Wall, Who: who, What: lanes.DidRedeliverPart, Detail: strconv.Itoa(result.Events)}}
+			}
 		}
 		if err := r.saveRedelivery(ctx, w, retries, settled); err != nil {
 			return err

@@ -282,8 +282,11 @@ func TestWhoSentAnEventAgain(t *testing.T) {
 		require.NoError(t, f.RedeliverOne(trace.WithWho(f.requestContext(), "till 1"), 2, nil))
 		f.advance(resendInterval)
 		require.Len(t, webhook.sentEvents(), 5)
+		_, err := f.Redeliver(trace.WithWho(f.requestContext(), "till 1"), lanes.EventSelection{Until: 1000}, nil)
+		require.NoError(t, err)
 		acts := f.acts()
-		require.Len(t, acts, 2)
+		require.Len(t, acts, 3)
+		require.Equal(t, []string{"till 1", lanes.DidRedeliverPart, "2"}, []string{acts[2].Who, acts[2].What, acts[2].Detail})
 		for i, who := range []string{"sam", "till 1"} {
 			require.Equal(t, who, acts[i].Who)
 			require.Equal(t, lanes.DidRedeliver, acts[i].What)

@@ -34,7 +34,8 @@ const (
 	DidHold   = "hold"         // the scope: range, lane, or bay and its name
 	DidLift   = "lift"         // likewise
 
-	DidRedeliver = "redeliver" // the kind of the event
+	DidRedeliver     = "redeliver"      // the kind of the event
+	DidRedeliverPart = "redeliver_part" // of the event log: how many events
 
 	DidSignIn     = "sign_in"        // at the control screen
 	DidSignOut    = "sign_out"       // of it

@@ -308,6 +308,7 @@ export default {
   "act.offer": "Verkauf geändert",
   "act.make_up": "verlorene Zeit geklärt",
   "act.redeliver": "Ereignis erneut gesendet",
+  "act.redeliver_part": "Ereignisse erneut gesendet",
   "act.settle": "Kauf geklärt",
   "act.hold_ceasefire": "Feuer eingestellt",
   "act.hold_lane": "Bahn gesperrt",

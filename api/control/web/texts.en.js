@@ -308,6 +308,7 @@ export default {
   "act.offer": "sale changed",
   "act.make_up": "lost time settled",
   "act.redeliver": "event sent again",
+  "act.redeliver_part": "events sent again",
   "act.settle": "purchase settled",
   "act.hold_ceasefire": "ceasefire",
   "act.hold_lane": "lane locked",
