@@ -98,7 +98,7 @@ func readEvents(in *endpoint.Input) eventsPage {
 		page: readPage(in),
 		wait: time.Duration(in.QueryLimit("wait", 0, maxWait, 0, "Seconds to wait at most for an event behind the cursor")) * time.Second,
 		webhook: in.QueryText("webhook", maxWebhookName, "Only deliveries to that one of several webhooks; none: every event, with its delivery to the first of "+
-			"them. Not with `wait`. A page may have fewer than there are, or none: go on until `next` stays what it was"),
+			"them. A page may have fewer than there are, or none, although there are more: go on from `next`. `wait` ends with any event of the range"),
 	}
 }
 
@@ -124,9 +124,6 @@ func checkCursor(ctx context.Context, r Range, after uint64) error {
 func (h Handlers) awaitEvents(ctx context.Context, p eventsPage) error {
 	if p.wait == 0 {
 		return nil
-	}
-	if p.webhook != "" {
-		return endpoint.Faults{"wait": "is not for the deliveries to one webhook"}
 	}
 	r, err := h.RangeOf(ctx)
 	if err != nil {

@@ -35,6 +35,9 @@ func (f *fixture) adapted(r *http.Request, session string) *http.Request {
 		if field == "until" && !meantToFail(r) {
 			return "1" // the events of all requests before, sent again by each that asks for them, would be millions
 		}
+		if field == "webhook" && !meantToFail(r) {
+			return theWebhook
+		}
 		if field == "time" && strings.HasSuffix(r.URL.Path, "/modify") || field == "qty" && strings.HasSuffix(r.URL.Path, "/addTime") {
 			return reachable(r, value)
 		}
@@ -107,6 +110,9 @@ func adaptedBody(body []byte, adapt func(field, value string) string) []byte {
 	}
 	return adapted
 }
+
+// theWebhook is the name of the range's webhook.
+const theWebhook = "pos"
 
 func isID(text string) bool { return len(text) == 36 && uuid.Validate(text) == nil }
 

@@ -27,7 +27,7 @@ func TestGeneratedRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			java, jar := support.Program(t, "java"), module(t, "specmatic/specmatic.jar")
-			playground := support.Playground(t).Ready()
+			playground := support.Playground(t, "RANGEGATE_RANGES_0_WEBHOOK_NAME="+theWebhook).Ready()
 			prefix, document := of.path[:len(support.V2)], served(t, playground.API+of.path)
 			fixture := newFixture(t, playground)
 			t.Log(specmatic(t, java, jar, document, fixture.URL+prefix, of.edges))

@@ -113,11 +113,11 @@ func WriteFile(t testing.TB, name, text string) (path string) {
 	return path
 }
 
-// Playground starts the playground on free ports and waits until it listens.
-func Playground(t testing.TB) *Gateway {
+// Playground starts the playground on free ports, with those variables of the environment, and waits until it listens.
+func Playground(t testing.TB, environment ...string) *Gateway {
 	t.Helper()
 	cmd := Command("playground", "--address", "127.0.0.1:0", "--integrator", "127.0.0.1:0", "--data", t.TempDir())
-	cmd.Env = append(cmd.Env, "RANGEGATE_OPERATIONS_ADDRESS=127.0.0.1:0")
+	cmd.Env = append(append(cmd.Env, "RANGEGATE_OPERATIONS_ADDRESS=127.0.0.1:0"), environment...)
 	return Start(t, cmd)
 }
 
