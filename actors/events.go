@@ -173,7 +173,7 @@ func (e *eventsActor) deliver(event lanes.Logged) {
 	go func() {
 		r.underWay.begin(event)
 		if box.markAttempted(event) {
-			attempt, answer := box.attempt(event.Event, false)
+			attempt, answer := box.attempt(box.receiver(), event.Event, false)
 			event.Attempt = &attempt
 			event = r.finish(box.decide(event, answer))
 			box.saveOutcomes([]lanes.Logged{event})

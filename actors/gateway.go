@@ -174,8 +174,8 @@ func (g *Gateway) Stop(ctx context.Context) error {
 func (r *Range) stop(ctx context.Context) error {
 	var errs []error
 	r.stopping.Store(true)
-	for _, box := range *r.outboxes.Load() {
-		if events := box.actor.Load(); events != nil {
+	for _, to := range *r.outboxes.Load() {
+		if events := to.box.actor.Load(); events != nil {
 			errs = append(errs, awaitStopped(ctx, r.system.Root.StopFuture(events)))
 		}
 	}

@@ -27,8 +27,8 @@ func (r *Range) Health() lanes.Health {
 
 // eventsWaiting returns how many deliveries of events wait, to all webhooks.
 func (r *Range) eventsWaiting() (n int) {
-	for _, box := range *r.outboxes.Load() {
-		n += int(box.waiting.Load())
+	for _, to := range *r.outboxes.Load() {
+		n += int(to.box.waiting.Load())
 	}
 	return n
 }
@@ -214,8 +214,8 @@ func (s scrape) collect(r *Range) {
 		s.timestamp(lastFlushDesc, backlog.LastFlush)
 	}
 
-	for _, box := range *r.outboxes.Load() {
-		s.collectOutbox(box)
+	for _, to := range *r.outboxes.Load() {
+		s.collectOutbox(to.box)
 	}
 }
 

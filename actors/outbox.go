@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -23,7 +22,6 @@ import (
 // does not have the webhook any more is recorded as not sent.
 type outbox struct {
 	r       *Range
-	inForce atomic.Pointer[Receiver]
 	actor   atomic.Pointer[actor.PID]
 	slots   *semaphore.Weighted // of deliveries
 	retries *retrySchedule
@@ -36,161 +34,14 @@ type outbox struct {
 }
 
 // newOutbox begins with those of the events that were loaded.
-func (r *Range) newOutbox(to Receiver, pending []lanes.Logged) *outbox {
-	box := &outbox{r: r, slots: semaphore.NewWeighted(maxDeliverySlots), retries: newRetrySchedule(pending, r.clock.Now().Wall)}
-	box.inForce.Store(&to)
-	return box
+func (r *Range) newOutbox(pending []lanes.Logged) *outbox {
+	return &outbox{r: r, slots: semaphore.NewWeighted(maxDeliverySlots), retries: newRetrySchedule(pending, r.clock.Now().Wall)}
 }
 
-// receiver returns the webhook as it is configured now.
-func (b *outbox) receiver() *Receiver { return b.inForce.Load() }
-
-// openOutboxes makes the outboxes of a range that was loaded: those of its webhooks, and one for each that only pending events still name.
-func (r *Range) openOutboxes(receivers []Receiver, pending []lanes.Logged) {
-	receivers = slices.Clone(receivers)
-	if len(receivers) == 0 {
-		receivers = append(receivers, Receiver{})
-	}
-	sorted := map[string][]lanes.Logged{}
-	for _, event := range pending {
-		if event.Webhook == "" { // from when the range had only one
-			event.Webhook = receivers[0].Name
-		}
-		if !slices.ContainsFunc(receivers, func(to Receiver) bool { return to.Name == event.Webhook }) {
-			receivers = append(receivers, Receiver{Name: event.Webhook})
-		}
-		sorted[event.Webhook] = append(sorted[event.Webhook], event)
-	}
-	boxes := make([]*outbox, len(receivers))
-	for i, to := range receivers {
-		boxes[i] = r.newOutbox(to, sorted[to.Name])
-	}
-	r.outboxes.Store(&boxes)
-}
-
-// rearrangeOutboxes has the outboxes fit webhooks that are configured anew, and returns those that are new. When the only webhook of a range, which
-// has no name, becomes the first of several, it goes on under its name.
-func (r *Range) rearrangeOutboxes(receivers []Receiver) (added []*outbox) {
-	if len(receivers) == 0 {
-		receivers = []Receiver{{}}
-	}
-	before := slices.Clone(*r.outboxes.Load())
-	take := func(name string) *outbox {
-		at := slices.IndexFunc(before, func(b *outbox) bool { return b.receiver().Name == name })
-		if at < 0 {
-			return nil
-		}
-		box := before[at]
-		before = slices.Delete(before, at, at+1)
-		return box
-	}
-	isNamed := !slices.ContainsFunc(receivers, func(to Receiver) bool { return to.Name == "" })
-	var boxes []*outbox
-	for i, to := range receivers {
-		box := take(to.Name)
-		if box == nil && i == 0 && isNamed {
-			box = take("")
-		}
-		if box == nil {
-			box = r.newOutbox(to, nil)
-			added = append(added, box)
-		}
-		box.inForce.Store(&to)
-		boxes = append(boxes, box)
-	}
-	for _, box := range before {
-		box.inForce.Store(&Receiver{Name: box.receiver().Name})
-		boxes = append(boxes, box)
-	}
-	r.outboxes.Store(&boxes)
-	return added
-}
-
-// outboxOf returns the outbox of the webhook with that name: the first one for events from when the range had a single webhook. It is nil
-// for one that the range has not had since it was started.
-func (r *Range) outboxOf(webhook string) *outbox {
-	boxes := *r.outboxes.Load()
-	for _, box := range boxes {
-		if box.receiver().Name == webhook {
-			return box
-		}
-	}
-	if webhook == "" {
-		return boxes[0]
-	}
-	return nil
-}
-
-// outboxFor returns the outbox of the first webhook that gets events of the kind; nil if none does.
-func (r *Range) outboxFor(kind lanes.Kind) *outbox {
-	for _, box := range *r.outboxes.Load() {
-		if to := box.receiver(); to.Webhook != nil && to.gets(kind) {
-			return box
-		}
-	}
-	return nil
-}
-
-// appendLogged appends the event as it enters the log: once for each webhook that gets it, unattempted, or final when nothing is sent. A
-// purchase is sent at once by whoever asked for it. trace is that of the request that caused it.
-func (r *Range) appendLogged(log []lanes.Logged, event lanes.Event, trace string) []lanes.Logged {
-	first := len(log)
-	for _, box := range *r.outboxes.Load() {
-		to := box.receiver()
-		if to.Webhook == nil || !to.gets(event.Kind) {
-			continue
-		}
-		entry := lanes.Logged{Event: event, Webhook: to.Name, Copy: len(log) > first, Trace: trace}
-		switch why := box.whyNotSent(); {
-		case why != "":
-			entry.Attempt = new(notSent(event, why))
-		case event.Kind == lanes.PurchaseRequest:
-			r.underWay.begin(entry)
-			entry.Attempt = &lanes.Attempt{At: event.At, Error: lanes.Interrupted}
-		}
-		log = append(log, entry)
-	}
-	if len(log) == first {
-		log = append(log, lanes.Logged{Event: event, Attempt: new(notSent(event, lanes.NoWebhook)), Trace: trace})
-	}
-	return log
-}
-
-func notSent(event lanes.Event, why string) lanes.Attempt {
-	return lanes.Attempt{At: event.At, Error: why}
-}
-
-// announce sends saved events to the events actors, except purchases, whose attempt runPurchase makes. Before such an actor has started
-// there is no need to: it begins with what is unattempted.
-func (r *Range) announce(events []lanes.Logged) {
-	r.distribute(events, func(e lanes.Logged) bool { return e.Attempt == nil || e.Attempt.Error != lanes.Interrupted })
-}
-
-// distribute sends each events actor those of the events that are its own and that are wanted, in their order.
-func (r *Range) distribute(events []lanes.Logged, wanted func(lanes.Logged) bool) {
-	for _, box := range *r.outboxes.Load() {
-		var own []lanes.Logged
-		for _, event := range events {
-			if wanted(event) && r.outboxOf(event.Webhook) == box {
-				own = append(own, event)
-			}
-		}
-		if len(own) > 0 {
-			box.send(&announced{own})
-		}
-	}
-}
-
-// wakeOutboxes has the events actors look at what they have to do.
-func (r *Range) wakeOutboxes() {
-	for _, box := range *r.outboxes.Load() {
-		box.send(&announced{})
-	}
-}
-
-// isEventsActor reports whether the actor is that of an outbox.
-func (r *Range) isEventsActor(pid *actor.PID) bool {
-	return slices.ContainsFunc(*r.outboxes.Load(), func(b *outbox) bool { return pid.Equal(b.actor.Load()) })
+// receiver returns the webhook as it is configured now; of one that was taken out it has only the name.
+func (b *outbox) receiver() *Receiver {
+	routes := *b.r.outboxes.Load()
+	return &routes[slices.IndexFunc(routes, func(to route) bool { return to.box == b })].to
 }
 
 func (b *outbox) send(message any) {
@@ -219,29 +70,9 @@ func (b *outbox) whyNotSent() string {
 	return ""
 }
 
-// ResumeDeliveries has the webhooks called again that have answered 410, because their operator has looked at the configuration.
-func (g *Gateway) ResumeDeliveries() {
-	for _, r := range g.running() {
-		for _, box := range *r.outboxes.Load() {
-			if box.gone.Swap(nil) != nil {
-				box.named(r.log.Info()).Msg("the webhook that has answered 410 is called again")
-				box.send(&announced{})
-			}
-		}
-	}
-}
-
 // awaitDeliveries waits until no delivery is under way, or ctx ends.
 func (b *outbox) awaitDeliveries(ctx context.Context) error {
 	return awaitFree(ctx, b.slots, maxDeliverySlots)
-}
-
-// awaitDeliveries waits until no delivery to any webhook is under way, or ctx ends.
-func (r *Range) awaitDeliveries(ctx context.Context) (err error) {
-	for _, box := range *r.outboxes.Load() {
-		err = cmp.Or(box.awaitDeliveries(ctx), err)
-	}
-	return err
 }
 
 // awaitFree waits until all slots are free, or ctx ends.
@@ -295,9 +126,9 @@ func (b *outbox) markAttempted(event lanes.Logged) bool {
 	return false
 }
 
-// attempt makes the attempt. A webhook that panics costs only this event. Where events are tried again, one that is gone is not called any
+// attempt makes an attempt. A webhook that panics costs only this event. Where events are tried again, one that is gone is not called any
 // more; as the answer to a purchase 410 decides that alone.
-func (b *outbox) attempt(event lanes.Event, late bool) (attempt lanes.Attempt, answer lanes.Answer) {
+func (b *outbox) attempt(to *Receiver, event lanes.Event, late bool) (attempt lanes.Attempt, answer lanes.Answer) {
 	r := b.r
 	began := r.clock.Now()
 	defer func() {
@@ -307,7 +138,6 @@ func (b *outbox) attempt(event lanes.Event, late bool) (attempt lanes.Attempt, a
 			attempt = lanes.Attempt{At: began.Wall, Error: lanes.Interrupted + ": a defect of the gateway"}
 		}
 	}()
-	to := b.receiver()
 	if why := b.whyNotSent(); why != "" { // they were sent when it happened
 		return notSent(event, why), lanes.Answer{}
 	}

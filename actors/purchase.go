@@ -79,7 +79,7 @@ func (r *Range) sell(p *lanes.Purchase) {
 		return
 	}
 	why := lanes.NoWebhook
-	if box := r.outboxFor(lanes.PurchaseRequest); box != nil {
+	if box, _ := r.outboxFor(lanes.PurchaseRequest); box != nil {
 		why = box.whyNotSent()
 	}
 	if why != "" {
@@ -108,8 +108,13 @@ func (r *Range) sell(p *lanes.Purchase) {
 	}
 	event, answer := events[0], lanes.Answer{}
 	attempt := *event.Attempt
-	if attempt.Error == lanes.Interrupted { // else a reload has taken its webhook away
-		attempt, answer = r.outboxOf(event.Webhook).attempt(event.Event, false)
+	box := r.outboxOf(event.Webhook)
+	switch to := box.receiver(); {
+	case attempt.Error != lanes.Interrupted: // nothing is sent since the request was saved
+	case !to.Purchases: // since a reload meanwhile
+		attempt = notSent(event.Event, lanes.NotWanted)
+	default:
+		attempt, answer = box.attempt(to, event.Event, false)
 	}
 	event.Attempt = &attempt
 	r.settlePurchase(p, lanes.Verdict(attempt, answer), &event)

@@ -45,8 +45,8 @@ type Range struct {
 	life            context.Context         // until the range stops
 	endLife         context.CancelCauseFunc // with the error of requests that come later
 	root            atomic.Pointer[actor.PID]
-	spawned         chan struct{}             // closed once there is a root
-	outboxes        atomic.Pointer[[]*outbox] // of the webhooks that are configured, in that order, then of those that were; never empty
+	spawned         chan struct{} // closed once there is a root
+	outboxes        atomic.Pointer[outboxes]
 	laneProps       *actor.Props
 	connectionProps *actor.Props
 	addresses       addresses
@@ -148,12 +148,13 @@ func (r *Range) ended(ctx context.Context, id uuid.UUID) (lanes.Ended, error) {
 // being made has the error lanes.UnderWay. Errors: ErrStoreUnavailable.
 func (r *Range) Events(ctx context.Context, after uint64, limit int) (events []lanes.Logged, err error) {
 	isCopy := func(e lanes.Logged) bool { return e.Copy }
+	size := limit * len(*r.outboxes.Load()) // an entry for each webhook
 	for {
-		page, err := r.Deliveries(ctx, after, limit)
+		page, err := r.Deliveries(ctx, after, size)
 		if err != nil {
 			return nil, err
 		}
-		isLast := len(page) < limit
+		isLast := len(page) < size
 		if !isLast {
 			after = page[len(page)-1].Cursor
 		}
@@ -191,7 +192,7 @@ func (r *Range) DeliveriesTo(ctx context.Context, webhook string, after uint64, 
 			return nil, 0, err
 		}
 		for _, event := range page {
-			if after = event.Cursor; event.Webhook == webhook {
+			if after = event.Cursor; r.isTo(event, webhook) {
 				events = append(events, event)
 			}
 			if len(events) == limit {

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -27,7 +28,7 @@ func (r *Range) Redeliver(
 	ctx context.Context, selection lanes.EventSelection, key *lanes.KeyOf[lanes.Redelivery],
 ) (result lanes.Redelivery, err error) {
 	err = r.redeliverOnce(ctx, key, &result, func(claim *idempotency.Claim) error {
-		if err := r.accepts(selection.Webhook); err != nil {
+		if err := r.acceptsSome(selection.Webhook); err != nil {
 			claim.Settle(nil)
 			return err
 		}
@@ -63,7 +64,32 @@ func (r *Range) redeliverOnce(
 	return err
 }
 
-// accepts returns why nothing can be sent to the webhook with that name, the first one if it is empty.
+// acceptsSome returns why nothing can be sent to the webhook with that name, to any of them if it is empty.
+func (r *Range) acceptsSome(webhook string) error {
+	if webhook != "" {
+		return r.accepts(webhook)
+	}
+	err := error(lanes.ErrWebhookNotConfigured)
+	for _, to := range *r.outboxes.Load() {
+		switch why := r.accepts(to.to.Name); {
+		case why == nil:
+			return nil
+		case !to.removed:
+			err = why
+		}
+	}
+	return err
+}
+
+// selects reports whether the entry is of the selection's kinds and webhook.
+func (r *Range) selects(selection lanes.EventSelection, event lanes.Logged) bool {
+	if len(selection.Kinds) > 0 && !slices.Contains(selection.Kinds, event.Event.Kind) {
+		return false
+	}
+	return selection.Webhook == "" && !event.Copy || selection.Webhook != "" && r.isTo(event, selection.Webhook)
+}
+
+// accepts returns why nothing can be sent to the webhook with that name.
 func (r *Range) accepts(webhook string) error {
 	box := r.outboxOf(webhook)
 	if box == nil {
@@ -96,8 +122,8 @@ func (r *Range) redeliverOne(ctx context.Context, cursor uint64, who string, cla
 		err = lanes.ErrNotRedeliverable
 	case r.redeliveries() >= maxRedeliveries:
 		err = lanes.ErrOverloaded
-	default:
-		err = r.accepts(events[0].Webhook)
+	case !r.wants(events[0]):
+		err = cmp.Or(r.accepts(events[0].Webhook), error(lanes.ErrWebhookNotConfigured))
 	}
 	if err != nil {
 		claim.Settle(nil)
@@ -140,7 +166,7 @@ func (r *Range) redeliver(ctx context.Context, selection lanes.EventSelection, c
 		if left == 0 && !done {
 			result.Next, done = after, true
 		}
-		chosen := slices.DeleteFunc(page, func(e lanes.Logged) bool { return !e.Redeliverable() || !selection.Has(e) || !r.wants(e) })
+		chosen := slices.DeleteFunc(page, func(e lanes.Logged) bool { return !e.Redeliverable() || !r.selects(selection, e) || !r.wants(e) })
 		result.Events += len(chosen)
 		reopened, retries := reopen(chosen)
 		w, settled := &commit.Write{Events: reopened}, (*idempotency.Claim)(nil)
@@ -159,8 +185,8 @@ func (r *Range) redeliver(ctx context.Context, selection lanes.EventSelection, c
 
 // redeliveries returns how many events wait to be sent again.
 func (r *Range) redeliveries() (n int) {
-	for _, box := range *r.outboxes.Load() {
-		n += int(box.redeliveries.Load())
+	for _, to := range *r.outboxes.Load() {
+		n += int(to.box.redeliveries.Load())
 	}
 	return n
 }
@@ -200,8 +226,8 @@ func (r *Range) saveRedelivery(ctx context.Context, w *commit.Write, retries []u
 	w.Awaited, w.Trace = true, trace.ID(ctx)
 	w.Done = func(outcome commit.Outcome) {
 		if outcome == commit.Saved && len(w.Events)+len(retries) > 0 {
-			for _, box := range *r.outboxes.Load() {
-				box.retries.hasten(retries, r.clock.Now().Wall)
+			for _, to := range *r.outboxes.Load() {
+				to.box.retries.hasten(retries, r.clock.Now().Wall)
 			}
 			r.distribute(w.Events, func(lanes.Logged) bool { return true })
 			r.wakeOutboxes()

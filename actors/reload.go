@@ -429,7 +429,8 @@ func awaitDelivered(ctx context.Context, end []*Range) error {
 func (r *Range) dropEvents() {
 	now, farAhead := r.clock.Now().Wall, time.Unix(1<<40, 0) // when every retry is due
 	dropped := lanes.Attempt{At: now, Error: lanes.Dropped + ": the range was taken out of the configuration"}
-	for _, box := range *r.outboxes.Load() {
+	for _, to := range *r.outboxes.Load() {
+		box := to.box
 		for _, event := range box.unattempted() {
 			box.recordAttempt(event.Reopened(), dropped)
 		}
@@ -467,6 +468,7 @@ func (r *Range) exchange(ctx context.Context, c Changed, who string) error {
 func (a *rangeActor) exchange(ctx actor.Context, m *exchange) (gone []*actor.PID) {
 	r, before := a.r, a.r.settings()
 	r.inForce.Store(m.to)
+	added := r.rearrangeOutboxes(m.to.Receivers)
 	r.board.Arrange(m.to.Layout, m.to.at)
 	for id, lane := range r.addresses.lanes {
 		if !m.to.has(id) {
@@ -490,7 +492,7 @@ func (a *rangeActor) exchange(ctx actor.Context, m *exchange) (gone []*actor.PID
 	for _, lane := range m.renew {
 		r.sendListed(lane, &renewLink{})
 	}
-	for _, box := range r.rearrangeOutboxes(m.to.Receivers) {
+	for _, box := range added {
 		a.spawnEvents(ctx, box)
 	}
 	r.wakeOutboxes() // there may be more slots

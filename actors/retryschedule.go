@@ -13,7 +13,7 @@ import (
 	"rangegate/lanes"
 )
 
-// maxRetries is how many events of a range may await their retry: 16 bytes each. One more is given up.
+// maxRetries is how many events may await their retry by a webhook: 16 bytes each. One more is given up.
 const maxRetries = 50_000
 
 // retrySchedule is the events of a range that await their retry. Of each it has the cursor and when it is due: the record is in the store. It
@@ -80,6 +80,16 @@ func (s *retrySchedule) hasten(cursors []uint64, now time.Time) {
 		if _, found := slices.BinarySearch(cursors, s.due[i].cursor); found {
 			s.due[i].at = min(s.due[i].at, now.Unix())
 		}
+	}
+	heap.Init(&s.due)
+}
+
+// hurry makes all of the events due now.
+func (s *retrySchedule) hurry(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.due {
+		s.due[i].at = min(s.due[i].at, now.Unix())
 	}
 	heap.Init(&s.due)
 }

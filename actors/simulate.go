@@ -20,7 +20,7 @@ const SimulationSlots = 16
 // session buy is added. It returns the event with its attempt. What was sent is followed to its end although ctx may end first.
 // Errors: ErrWebhookNotConfigured, ErrWebhookFailed when nobody answered, ErrDurationOutOfRange, ErrOverloaded.
 func (r *Range) Simulate(ctx context.Context, kind lanes.Kind, session uuid.UUID, items []lanes.Item) (lanes.Logged, error) {
-	box := r.outboxFor(kind)
+	box, to := r.outboxFor(kind)
 	if box == nil {
 		return lanes.Logged{}, lanes.ErrWebhookNotConfigured
 	}
@@ -38,14 +38,14 @@ func (r *Range) Simulate(ctx context.Context, kind lanes.Kind, session uuid.UUID
 			return lanes.Logged{}, err
 		}
 	}
-	logged := lanes.Logged{Event: event, Simulated: true, Webhook: box.receiver().Name, Trace: trace.ID(ctx)}
+	logged := lanes.Logged{Event: event, Simulated: true, Webhook: to.Name, Trace: trace.ID(ctx)}
 	r.underWay.begin(logged)
 	if err := r.saveSimulated(ctx, &logged); err != nil {
 		r.underWay.end(logged)
 		r.simulatedMinutes.release(session, minutes)
 		return lanes.Logged{}, err
 	}
-	attempt, answer := box.attempt(event, false)
+	attempt, answer := box.attempt(to, event, false)
 	logged.Attempt = &attempt
 	if minutes > 0 && lanes.Verdict(attempt, answer).Phase == lanes.Accepted {
 		r.addSimulatedMinutes(box, logged, minutes)

@@ -108,8 +108,8 @@ func (a *rangeActor) receive(ctx actor.Context) {
 func (a *rangeActor) start(ctx actor.Context) {
 	a.self = ctx.Self()
 	a.r.root.Store(a.self)
-	for _, box := range *a.r.outboxes.Load() {
-		a.spawnEvents(ctx, box)
+	for _, to := range *a.r.outboxes.Load() {
+		a.spawnEvents(ctx, to.box)
 	}
 	places := a.r.Layout().Lanes
 	a.r.addresses.clear(len(places))

@@ -104,7 +104,7 @@ func TestAnEventThatTheFirstWebhookDoesNotWant(t *testing.T) {
 		require.Empty(t, pos.kinds())
 		require.Equal(t, []lanes.Kind{lanes.SessionStarted}, books.kinds())
 		require.Equal(t, []string{"", "books"}, []string{log[0].Webhook, log[1].Webhook})
-		require.Equal(t, lanes.NoWebhook, log[0].Attempt.Error)
+		require.Equal(t, lanes.NotWanted, log[0].Attempt.Error)
 		require.False(t, log[1].Copy)
 		require.Equal(t, 1.0, f.metricValue("rangegate_events_total", "sessionCreated"))
 		require.Equal(t, 1, f.redeliver(0, 100).Events, "what nobody wants is not sent again either")
@@ -326,4 +326,143 @@ func TestASimulatedEventGoesToOneWebhook(t *testing.T) {
 	}, withWebhooks(pos, books, lanes.SessionCreated), func(f *fixture) {
 		f.settings.Receivers[0].Purchases, f.settings.Receivers[1].Purchases = false, true
 	})
+}
+
+func configured(name string, w Webhook, purchases bool) Receiver {
+	return Receiver{Name: name, Webhook: w, Purchases: purchases, Slots: testSlots, Queue: 10_000}
+}
+
+func receivers(all ...Receiver) func(*Settings) { return func(s *Settings) { s.Receivers = all } }
+
+// A purchase that is being saved while the webhooks change is sent to no webhook that does not decide it, also if that has the name of the one that did.
+func TestAPurchaseGoesToWhoeverDecidesIt(t *testing.T) {
+	for name, before := range map[string]string{"a webhook without a name": "", "a name that changes its webhook": "pos"} {
+		t.Run(name, func(t *testing.T) {
+			pos, books := &fakeWebhook{}, &fakeWebhook{}
+			runFixture(t, func(t *testing.T, f *fixture) {
+				f.createWithPurchasing(0, 30)
+				release := f.blockFlushesFrom(savesRequest)
+				f.buy(0, minutes(10))
+				receivers(configured("pos", books, false), configured("shop", pos, true))(&f.settings)
+				require.NoError(t, f.gateway.Reload(t.Context(), Reload{Change: []Changed{{f.settings, nil}}}))
+				release()
+				f.advance(3 * time.Second)
+				require.Empty(t, books.purchases())
+			}, func(f *fixture) { receivers(configured(before, pos, true))(&f.settings) })
+		})
+	}
+}
+
+// The only webhook becomes one of several and is the only one again: what waits for it goes on there, in order, and what it had can be sent again.
+func TestTheWebhooksAreSeveralAndOneAgain(t *testing.T) {
+	pos, books := &fakeWebhook{}, &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		release := pos.block()
+		session := f.create(0, 30)
+		f.pause(session)
+		several := receivers(configured("books", books, false), configured("pos", pos, true))
+		for _, change := range []func(*Settings){several, receivers(configured("", pos, true)), several} {
+			require.NoError(t, f.reload(false, change))
+		}
+		release()
+		f.advance(time.Minute)
+		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused}, pos.kinds())
+		require.Empty(t, books.kinds())
+		for _, e := range f.deliveries() {
+			require.Equal(t, "delivered", e.Attempt.Outcome(), "%+v", e)
+		}
+		require.NoError(t, f.RedeliverOne(f.requestContext(), 1, nil))
+		require.Equal(t, 2, f.redeliver(1, 100).Events)
+		require.Len(t, pos.kinds(), 6)
+		require.Len(t, f.deliveriesTo("pos"), 3, "under the name that it has now")
+	}, withWebhook(pos))
+}
+
+// A webhook that is put before the others gets nothing of what waits for them.
+func TestAnotherFirstWebhook(t *testing.T) {
+	pos, first := &fakeWebhook{}, &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		release := pos.block()
+		f.pause(f.create(0, 30))
+		require.NoError(t, f.reload(false, receivers(configured("pos", pos, true))))
+		require.NoError(t, f.reload(false, receivers(configured("first", first, false), configured("pos", pos, true))))
+		f.advance(time.Second)
+		release()
+		f.advance(time.Minute)
+		require.Empty(t, first.kinds(), "nothing has happened since it is there")
+		require.Len(t, pos.kinds(), 3)
+	}, withWebhook(pos))
+}
+
+// A first webhook that is gone keeps nobody from having sent again what the others got.
+func TestAGoneFirstWebhookKeepsNothingFromTheOthers(t *testing.T) {
+	display, pos := &fakeWebhook{}, &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		display.fails(410, nil)
+		session := f.create(0, 30)
+		f.callHelp(0)
+		f.advance(time.Second)
+		f.stop(session)
+		synctest.Wait()
+		arrived := len(pos.kinds())
+		require.Equal(t, 3, f.redeliver(0, 100).Events, "all but the call for help")
+		require.Len(t, pos.kinds(), arrived+3)
+	}, func(f *fixture) {
+		receivers(configured("display", display, false), configured("pos", pos, true))(&f.settings)
+		f.settings.Receivers[0].Kinds, f.settings.Receivers[0].Retry = []lanes.Kind{lanes.Help}, lanes.RetryPolicy{For: retryFor}
+	})
+}
+
+// What no webhook wants is not sent by whoever asks for it either.
+func TestOneIsNotSentToAWebhookThatDoesNotWantIt(t *testing.T) {
+	pos, books := &fakeWebhook{}, &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.create(0, 30)
+		synctest.Wait()
+		require.ErrorIs(t, f.RedeliverOne(f.requestContext(), 1, nil), lanes.ErrWebhookNotConfigured)
+		f.advance(time.Second)
+		require.Empty(t, pos.kinds())
+	}, withWebhooks(pos, books, lanes.SessionStarted), func(f *fixture) { f.settings.Receivers[0].Kinds = []lanes.Kind{lanes.Help} })
+}
+
+// What awaits its retry by a webhook that is taken away is given up, and is not kept until it would have been due.
+func TestRetriesOfAWebhookThatIsTakenAway(t *testing.T) {
+	pos, books := &fakeWebhook{}, &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		books.fails(503, nil)
+		f.create(0, 30)
+		f.advance(10 * time.Second)
+		require.NoError(t, f.reload(false, func(s *Settings) { s.Receivers = s.Receivers[:1] }))
+		f.advance(10 * time.Second)
+		for _, e := range f.deliveriesTo("books") {
+			require.False(t, e.Pending(), "%+v", e)
+		}
+		require.Equal(t, 1.0, f.metricValue("rangegate_events_given_up_total", "books"))
+	}, withWebhooks(pos, books), func(f *fixture) { f.settings.Receivers[1].Retry = lanes.RetryPolicy{For: retryFor} })
+}
+
+// While reloads give the purchases to the other webhook and back, each purchase has exactly one.
+func TestAReloadNeverLeavesAPurchaseToBothOrNone(t *testing.T) {
+	a, b := &fakeWebhook{}, &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		stop, stopped := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(stopped)
+			for toA := true; ; toA = !toA {
+				select {
+				case <-stop:
+					return
+				default:
+					f.rearrangeOutboxes([]Receiver{configured("a", a, toA), configured("b", b, !toA)})
+				}
+			}
+		}()
+		for range 20_000 {
+			log := f.appendLogged(nil, lanes.Event{Kind: lanes.PurchaseRequest}, "")
+			require.Len(t, log, 1)
+			require.NotEmpty(t, log[0].Webhook)
+		}
+		close(stop)
+		<-stopped
+	}, func(f *fixture) { receivers(configured("a", a, true), configured("b", b, false))(&f.settings) })
 }

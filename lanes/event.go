@@ -70,14 +70,6 @@ type EventSelection struct {
 	Webhook      string // the deliveries to that one; empty: those that readers of the log see
 }
 
-// Has reports whether the entry is of the selection's kinds and webhook.
-func (s EventSelection) Has(l Logged) bool {
-	if len(s.Kinds) > 0 && !slices.Contains(s.Kinds, l.Event.Kind) {
-		return false
-	}
-	return s.Webhook == "" && !l.Copy || s.Webhook != "" && l.Webhook == s.Webhook
-}
-
 // Redelivery is what came of such a request: how many events are sent again, and the cursor behind which the next request has to go on; 0
 // when all were looked at.
 type Redelivery struct {
@@ -154,10 +146,11 @@ const (
 // UnderWay is the error of an attempt that is being made now, to whoever reads the event log. It is saved as Interrupted.
 const UnderWay = "under way"
 
-// Why an event is not sent: no webhook was configured, or none that gets it, when it happened or when it was to be sent; or the webhook had
-// answered 410 (Attempt.Gone).
+// Why an event is not sent: when it happened, or when it was to be sent, no webhook was configured, or none that gets its kind; or the webhook
+// had answered 410 (Attempt.Gone).
 const (
 	NoWebhook   = NotSent + ": no webhook is configured"
+	NotWanted   = NotSent + ": no webhook gets events of this kind"
 	WebhookGone = NotSent + ": the webhook has answered 410 Gone, and gets nothing until the configuration is reloaded"
 )
 

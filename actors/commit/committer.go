@@ -102,7 +102,7 @@ type Committer struct {
 	lastEnded   uint64
 	lastAct     uint64
 	savedEvent  uint64                   // the highest cursor of the event log that is durable
-	listedEvent uint64                   // likewise of its events that are no copies
+	listedEvent uint64                   // likewise of its events that are no copies; after a start maybe that of a copy of the newest
 	newest      *eventBatch              // what is added to the log next
 	current     map[uuid.UUID]lanes.Lane // as last saved; lanes that were never saved are missing
 	holds       HoldRecord               // as last saved

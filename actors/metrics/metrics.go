@@ -123,6 +123,12 @@ func (m *storeMetrics) Flushed(took time.Duration, writes int, err error) {
 	m.writes.Observe(float64(writes))
 }
 
+// kinds are the kinds of events.
+var kinds = []lanes.Kind{
+	lanes.Help, lanes.CarrierHit, lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused,
+	lanes.SessionResumed, lanes.SessionStopped, lanes.SessionModified, lanes.PurchaseRequest,
+}
+
 // eventMetrics counts the outcomes of events.
 type eventMetrics struct {
 	Events, Redelivered, Retried, GivenUp *prometheus.CounterVec
@@ -143,10 +149,7 @@ func (m maker) ofEvents() eventMetrics {
 			"Events that webhook.retry tries no more: their term is over, the webhook has answered 410, or too many waited. Normal is 0: the POS has "+
 				"to read them from the event log, or to ask for them again.", "webhook"),
 	}
-	for _, kind := range []lanes.Kind{
-		lanes.Help, lanes.CarrierHit, lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused,
-		lanes.SessionResumed, lanes.SessionStopped, lanes.SessionModified, lanes.PurchaseRequest,
-	} {
+	for _, kind := range kinds {
 		for _, outcome := range lanes.Outcomes {
 			all.Events.WithLabelValues(string(kind), outcome, "")
 		}
@@ -157,6 +160,14 @@ func (m maker) ofEvents() eventMetrics {
 	}
 	all.GivenUp.WithLabelValues("")
 	return all
+}
+
+// ShowWebhook begins the counters at 0 by which alerts see the first event that a webhook did not get for good.
+func (m *eventMetrics) ShowWebhook(name string) {
+	m.GivenUp.WithLabelValues(name)
+	for _, kind := range kinds {
+		m.Events.WithLabelValues(string(kind), "dropped", name)
+	}
 }
 
 // actorMetrics is how the actors are doing.

@@ -190,7 +190,9 @@ func events(ctx context.Context, r Range, p eventsPage) (Events, error) {
 	response := Events{Events: make([]Event, len(logged))}
 	for i, event := range logged {
 		response.Events[i] = eventOf(event)
-		after = max(after, event.Cursor)
+		if p.webhook == "" {
+			after = event.Cursor
+		}
 	}
 	response.Next = strconv.FormatUint(after, 10)
 	return response, nil

@@ -396,3 +396,14 @@ func TestReadersEndWithTheGateway(t *testing.T) {
 		require.Equal(t, "retry: 1000\n\n", string(text))
 	})
 }
+
+// A reader that waits goes on behind its page, however much there is behind that.
+func TestAPollGoesOnBehindItsPage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newLoggingRange(5)
+		h := r.newAPI(t, newReaders(0))
+		cursors, next := poll(t.Context(), t, h, "/events?after=1&limit=2&wait=60")
+		require.Equal(t, []string{"2", "3"}, cursors)
+		require.Equal(t, "3", next)
+	})
+}
