@@ -7,36 +7,35 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/time/rate"
 
-	"rangegate/api/lanescreen"
 	"rangegate/api/screens"
 )
 
 // Limiters are what the limits remember of clients. They outlive a reload, which changes what they allow: neither the requests of a
 // range nor wrong credentials are forgotten by it.
 type Limiters struct {
-	mu        sync.Mutex
-	requests  map[uuid.UUID]*rate.Limiter           // by range
-	tokens    *screens.AttemptLimiter[netip.Prefix] // wrong tokens of a POS
-	operators *screens.AttemptLimiter[netip.Prefix] // wrong operations tokens
-	laneKeys  *screens.AttemptLimiter[netip.Prefix]
+	mu         sync.Mutex
+	requests   map[uuid.UUID]*rate.Limiter           // by range
+	tokens     *screens.AttemptLimiter[netip.Prefix] // wrong tokens of a POS
+	operators  *screens.AttemptLimiter[netip.Prefix] // wrong operations tokens
+	screenKeys *screens.AttemptLimiter[netip.Prefix]
 }
 
 // NewLimiters returns limiters that remember nothing.
 func NewLimiters() *Limiters {
 	return &Limiters{
-		requests:  map[uuid.UUID]*rate.Limiter{},
-		tokens:    screens.NewAttemptLimiter[netip.Prefix](0),
-		operators: screens.NewAttemptLimiter[netip.Prefix](0),
-		laneKeys:  screens.NewAttemptLimiter[netip.Prefix](lanescreen.MaxWrongKeys),
+		requests:   map[uuid.UUID]*rate.Limiter{},
+		tokens:     screens.NewAttemptLimiter[netip.Prefix](0),
+		operators:  screens.NewAttemptLimiter[netip.Prefix](0),
+		screenKeys: screens.NewAttemptLimiter[netip.Prefix](screens.MaxWrongKeys),
 	}
 }
 
-// setFailures sets how many wrong credentials of each kind a client's network may send a minute; 0 is no limit. PINs and lane keys
-// have limits of their own besides, as people choose them.
+// setFailures sets how many wrong credentials of each kind a client's network may send a minute; 0 is no limit. PINs and the keys
+// of screens have limits of their own besides, as people choose them.
 func (l *Limiters) setFailures(perMinute int) {
 	l.tokens.SetPerMinute(perMinute)
 	l.operators.SetPerMinute(perMinute)
-	l.laneKeys.SetPerMinute(screens.AtMost(lanescreen.MaxWrongKeys, perMinute))
+	l.screenKeys.SetPerMinute(screens.AtMost(screens.MaxWrongKeys, perMinute))
 }
 
 // ofRanges returns the limiters of the ranges' requests, and forgets those of other ranges.

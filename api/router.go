@@ -170,7 +170,7 @@ func (s Settings) mountScreens(r chi.Router) {
 	})
 	lanescreen.Mount(r, a, lanescreen.Settings{
 		Lanes: s.Screens.Lanes, Range: s.Screens.Lane, Shop: s.Screens.Shop, Pictures: s.Screens.Pictures, Router: s.Router,
-		WrongKeys: s.Limiters.laneKeys, Closing: s.Screens.Closing, Streams: t.streams.WithLabelValues("lane"),
+		WrongKeys: s.Limiters.screenKeys, Closing: s.Screens.Closing, Streams: t.streams.WithLabelValues("lane"),
 	})
 }
 

@@ -92,7 +92,7 @@ type screen struct {
 	auth    *authenticator
 	signIns *signInLimiter
 	streams *screens.SlotTable
-	frames  map[uuid.UUID]*frameCache
+	frames  map[uuid.UUID]*screens.FrameCache[laneView]
 	fail    endpoint.FailFunc
 }
 
@@ -107,11 +107,11 @@ func Mount(r chi.Router, a *endpoint.API, s Settings) {
 	s.Attempts.configure(s.Staff)
 	c := &screen{
 		Settings: s, signIns: newSignInLimiter(staff, s.Attempts),
-		streams: screens.NewSlotTable(maxStreams), frames: map[uuid.UUID]*frameCache{}, fail: a.Fail,
+		streams: screens.NewSlotTable(maxStreams), frames: map[uuid.UUID]*screens.FrameCache[laneView]{}, fail: a.Fail,
 	}
 	c.auth = newAuthenticator(staff, s.Sessions, c.ceasefireSince)
 	for id := range s.Staff {
-		c.frames[id] = &frameCache{}
+		c.frames[id] = screens.NewFrameCache(viewOf)
 	}
 	files := screens.Load(web)
 	page := c.refreshSession(files.Page("page.html", a.Fail))

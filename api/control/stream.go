@@ -3,7 +3,6 @@ package control
 import (
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -48,7 +47,7 @@ type viewer struct {
 	r          Range
 	staff      string
 	releases   bool // the user may end a ceasefire over the range
-	frames     *frameCache
+	frames     *screens.FrameCache[laneView]
 	started    bool
 	version    uint64
 	holds      []lanes.HoldRecord
@@ -70,47 +69,17 @@ func (v *viewer) next() (event string, data any, wake <-chan struct{}) {
 		return "", nil, wake
 	}
 	v.holds = holds.InForce
-	now, encoded := v.frames.lanes(v.r, after, version, changed)
+	now, encoded := v.frames.Lanes(v.r, after, version, changed)
 	holdViews := staffops.HoldViews(holds, endpoint.Stamp)
 	if v.started {
-		return "change", appendLanes(change{now, holdViews, v.total}, encoded), wake
+		return "change", screens.AppendLanes(change{now, holdViews, v.total}, encoded), wake
 	}
 	v.started = true
 	layout := v.r.Layout()
-	return "picture", appendLanes(picture{
+	return "picture", screens.AppendLanes(picture{
 		Now: now, Range: rangeView{layout.Range, layout.Name, layout.Purchasing, layout.Currency}, Who: v.staff, Releases: v.releases,
 		Bays:   endpoint.Views(layout.Bays, func(bay lanes.Bay) namedView { return namedView(bay) }),
 		Groups: endpoint.Views(layout.Groups, func(group lanes.Group) namedView { return namedView(group) }),
 		Holds:  holdViews, Unresolved: v.total,
 	}, encoded), wake
-}
-
-// frameLifetime is how long encoded lanes are reused: a message has the instant of its times, so an older one stays correct.
-const frameLifetime = 50 * time.Millisecond
-
-// frameCache encodes the lanes of a message once for all screens, as a ceasefire sends every lane to all of them at once.
-type frameCache struct {
-	mu             sync.Mutex
-	r              Range
-	after, version uint64
-	at             lanes.Instant
-	encoded        []byte
-}
-
-// lanes returns the lanes that have changed between two versions, encoded, and the instant of their times.
-func (f *frameCache) lanes(r Range, after, version uint64, changed []lanes.LaneStatus) (now string, encoded []byte) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	at := r.Now()
-	if f.r != r || f.after != after || f.version != version || at.Since(f.at) > frameLifetime || at.Before(f.at) {
-		f.r, f.after, f.version, f.at, f.encoded = r, after, version, at, screens.Encode(endpoint.Views(changed, func(s lanes.LaneStatus) laneView { return viewOf(s, at) }))
-	}
-	return endpoint.Stamp(f.at.Wall), f.encoded
-}
-
-// appendLanes returns a message with the encoded lanes as its last key.
-func appendLanes(rest any, encoded []byte) screens.Encoded {
-	text := screens.Encode(rest)
-	message := append(make([]byte, 0, len(text)+len(encoded)+len(`,"lanes":`)), text[:len(text)-1]...)
-	return append(append(append(message, `,"lanes":`...), encoded...), '}')
 }

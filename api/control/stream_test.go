@@ -180,7 +180,7 @@ func BenchmarkACeasefireOn50Screens(b *testing.B) {
 	for range 399 {
 		s.add(s.lanes[0])
 	}
-	shared, all := &frameCache{}, make([]*viewer, 50)
+	shared, all := screens.NewFrameCache(viewOf), make([]*viewer, 50)
 	for i := range all {
 		all[i] = &viewer{r: s, frames: shared, started: true, unresolved: map[uuid.UUID]int{}}
 	}
@@ -202,7 +202,7 @@ func BenchmarkAChangeOn50Screens(b *testing.B) {
 	for range 399 {
 		s.add(s.lanes[0])
 	}
-	shared, all := &frameCache{}, make([]*viewer, 50)
+	shared, all := screens.NewFrameCache(viewOf), make([]*viewer, 50)
 	for i := range all {
 		all[i] = &viewer{r: s, frames: shared, unresolved: map[uuid.UUID]int{}}
 		all[i].next()

@@ -8,7 +8,7 @@ import (
 	"rangegate/lanes"
 )
 
-// picture is the first message of a stream: the whole state. appendLanes adds the key lanes, in display order.
+// picture is the first message of a stream: the whole state. screens.AppendLanes adds the key lanes, in display order.
 type picture struct {
 	Now        string              `json:"now"`
 	Range      rangeView           `json:"range"`

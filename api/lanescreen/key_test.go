@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+
+	"rangegate/api/screens"
 )
 
 func TestTheKeyIsExchangedForACookie(t *testing.T) {
@@ -67,21 +69,23 @@ func TestALanesCookieIsInvalidForOtherLanes(t *testing.T) {
 }
 
 func TestLanesWithTheSameKeyHaveDifferentCookies(t *testing.T) {
-	lane := Lane{Key: key1}
-	require.NotEqual(t, lane.cookieValue(uuid.MustParse(lane1)), lane.cookieValue(uuid.MustParse(lane2)))
-	require.NotEqual(t, lane.sign("screen", lane1), lane.sign("picture", lane1), "a picture's signature is no cookie")
+	first, second := screenLane{Lane{Key: key1}, uuid.MustParse(lane1)}, screenLane{Lane{Key: key1}, uuid.MustParse(lane2)}
+	cookie := &http.Request{Header: http.Header{"Cookie": {"rangegate_lane=" + first.key().Sign("screen", lane1)}}}
+	require.True(t, first.key().HasCookie(cookie))
+	require.False(t, second.key().HasCookie(cookie))
+	require.NotEqual(t, first.key().Sign("screen", lane1), first.key().Sign("picture", lane1), "a picture's signature is no cookie")
 }
 
 func TestFiveWrongKeysAMinuteOfAnAddress(t *testing.T) {
 	f := newFixture(t)
-	for range MaxWrongKeys {
+	for range screens.MaxWrongKeys {
 		require.Equal(t, http.StatusUnauthorized, f.send("GET", "/lane/"+lane1+"?key=wrong", "").Code)
 	}
 	response := f.send("GET", "/lane/"+lane1+"?key="+key1, "")
 	require.Equal(t, http.StatusTooManyRequests, response.Code, "also the right one")
 	require.Equal(t, "12", response.Header().Get("Retry-After"))
 	f.from = "192.0.2.2:1"
-	for range 2 * MaxWrongKeys {
+	for range 2 * screens.MaxWrongKeys {
 		require.Equal(t, http.StatusSeeOther, f.send("GET", "/lane/"+lane1+"?key="+key1, "").Code, "right ones are not counted")
 	}
 }

@@ -74,9 +74,6 @@ type Lane struct {
 // maxStreams is the maximum number of open streams of one lane.
 const maxStreams = 8
 
-// MaxWrongKeys is the maximum number of wrong keys a minute for a client's network.
-const MaxWrongKeys = 5
-
 type screen struct {
 	Settings
 	streams *screens.SlotTable

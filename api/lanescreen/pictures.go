@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"rangegate/api/endpoint"
+	"rangegate/api/screens"
 )
 
 const (
@@ -179,7 +180,7 @@ func (p *picture) size() int { return len(p.body) + len(p.id.address) + entryOve
 func (l *screen) picture(w http.ResponseWriter, r *http.Request) {
 	lane, query := laneOf(r.Context()), r.URL.Query()
 	address := query.Get("url")
-	if !equal(query.Get("signed"), lane.sign("picture", address)) {
+	if !screens.Equal(query.Get("signed"), lane.key().Sign("picture", address)) {
 		l.fail(w, r, endpoint.Refusal("not_found"))
 		return
 	}

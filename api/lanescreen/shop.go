@@ -92,7 +92,7 @@ func (l screenLane) picturePath(address string) string {
 	if address == "" {
 		return ""
 	}
-	query := url.Values{"url": {address}, "signed": {l.sign("picture", address)}}
+	query := url.Values{"url": {address}, "signed": {l.key().Sign("picture", address)}}
 	return "/lane/" + l.id.String() + "/picture?" + query.Encode()
 }
 

@@ -5,11 +5,11 @@ import { icon } from "/screens/icons.js";
 import { reached } from "/screens/recovery.js";
 import { Stream } from "/screens/stream.js";
 import { loadTexts } from "/screens/texts.js";
+import { keepAwake } from "/screens/wakelock.js";
 import { Help } from "./help.js";
 import { MoreTime } from "./moretime.js";
 import { Shop } from "./shop.js";
 import { StateView } from "./stateview.js";
-import { keepAwake } from "./wakelock.js";
 
 // Lane is the lane as the stream reports it.
 class Lane {

@@ -1,4 +1,4 @@
-// Keeps the device's display on while the lane screen is visible. Browsers have the wake lock under TLS alone, and some not at
+// Keeps the device's display on while the screen is visible. Browsers have the wake lock under TLS alone, and some not at
 // all: there the device's own settings decide.
 export function keepAwake() {
   if (!navigator.wakeLock) {
