@@ -72,7 +72,7 @@ func TestThePOSInABrowserReadsEveryAnswer(t *testing.T) {
 		require.Equal(t, readable, corsHeaders(response.Header()))
 	}
 	require.Empty(t, corsHeaders(sendAuthorized(h, "GET", prefix2+"/sessions", "", "Origin", "https://evil.example.com").Header()))
-	for _, path := range []string{"/control", "/control/api/history", "/lane/" + theLane, "/screens/screen.css", "/apix"} {
+	for _, path := range []string{"/control", "/control/api/history", "/lane/" + theLane, "/board/" + someRange, "/screens/screen.css", "/apix"} {
 		for _, method := range []string{"GET", "OPTIONS"} {
 			response := send(h, method, path, "Origin", till, "Access-Control-Request-Method", "GET")
 			require.Empty(t, corsHeaders(response.Header()), "%s %s", method, path)

@@ -15,6 +15,7 @@ import (
 	"rangegate/api/lanescreen"
 	"rangegate/api/simulate"
 	v2 "rangegate/api/v2"
+	"rangegate/api/wallboard"
 	"rangegate/catalog"
 	"rangegate/lanes"
 	"rangegate/lanes/trace"
@@ -204,6 +205,10 @@ func settings(s *fakeRange) Settings {
 				uuid.MustParse(theLane):   {Range: uuid.MustParse(someRange), Key: laneKey},
 				uuid.MustParse(otherLane): {Range: uuid.MustParse(otherRange), Key: otherLaneKey},
 			},
+			Boards: map[uuid.UUID]wallboard.Board{
+				uuid.MustParse(someRange): {Key: boardKey}, uuid.MustParse(otherRange): {Key: otherBoardKey},
+			},
+			Board:    func(uuid.UUID) (wallboard.Range, error) { return nil, lanes.ErrStarting },
 			Control:  func(uuid.UUID) (control.Range, error) { return nil, lanes.ErrStarting },
 			Lane:     func(uuid.UUID) (lanescreen.Range, error) { return nil, lanes.ErrStarting },
 			Shop:     func(uuid.UUID) (lanescreen.Shop, error) { return nil, lanes.ErrProductsNotConfigured },
@@ -233,6 +238,9 @@ const (
 	otherLane    = "44444444-4444-4444-8444-000000000002"
 	laneKey      = "the-key-of-a-screen"
 	otherLaneKey = "the-key-of-another-screen"
+
+	boardKey, otherBoardKey = "the-key-of-a-board", "the-key-of-another-board"
+
 	// pinHash is the hash of the PIN 1234, at the lowest cost.
 	pinHash = "$argon2id$v=19$m=8,t=1,p=1$ac+mRtgPGpfnU3slhEcbfw$k38ZPzodCFblFONCXg2JBgLsYY/9kyiegHHsxXWpwzA"
 )
@@ -245,6 +253,11 @@ func staffCookie(h http.Handler) string {
 // laneCookie returns the cookie of a lane's screen.
 func laneCookie(h http.Handler, lane, key string) string {
 	return cookieOf(send(h, "GET", "/lane/"+lane+"?key="+key))
+}
+
+// boardCookie returns the cookie of a range's wall board.
+func boardCookie(h http.Handler, rangeID, key string) string {
+	return cookieOf(send(h, "GET", "/board/"+rangeID+"?key="+key))
 }
 
 func cookieOf(response *httptest.ResponseRecorder) string {
@@ -278,8 +291,8 @@ func sendBody(h http.Handler, method, path, body string, headers ...string) *htt
 // sendAuthorized sends a request with the credentials of the range, of the operator, and of the screens.
 func sendAuthorized(h http.Handler, method, path, body string, headers ...string) *httptest.ResponseRecorder {
 	headers = append(headers, "range-id", someRange, "token", someToken, "Authorization", "Bearer operator")
-	if strings.HasPrefix(path, "/control") || strings.HasPrefix(path, "/lane") {
-		headers = append(headers, "Cookie", staffCookie(h)+"; "+laneCookie(h, theLane, laneKey))
+	if strings.HasPrefix(path, "/control") || strings.HasPrefix(path, "/lane") || strings.HasPrefix(path, "/board") {
+		headers = append(headers, "Cookie", staffCookie(h)+"; "+laneCookie(h, theLane, laneKey)+"; "+boardCookie(h, someRange, boardKey))
 	}
 	return sendBody(h, method, path, body, headers...)
 }

@@ -21,6 +21,7 @@ import (
 	"rangegate/api/simulate"
 	v1 "rangegate/api/v1"
 	v2 "rangegate/api/v2"
+	"rangegate/api/wallboard"
 )
 
 // timeout is how long a request may take. A request without an outcome by then gets 504.
@@ -48,7 +49,7 @@ type Settings struct {
 	Log      zerolog.Logger
 }
 
-// Screens is what the control screen and the lane screens are configured with.
+// Screens is what the control screen, the lane screens and the wall boards are configured with.
 type Screens struct {
 	Staff map[uuid.UUID]control.RangeStaff
 	// Sessions are the sessions of staff that this process has seen, Attempts what it knows of attempts to sign in.
@@ -56,9 +57,12 @@ type Screens struct {
 	Attempts *control.Attempts
 	// Lanes are the lanes that have a screen.
 	Lanes map[uuid.UUID]lanescreen.Lane
-	// Control and Lane return the running range with that id, with the errors of Settings.Range.
+	// Boards are the ranges that have wall boards.
+	Boards map[uuid.UUID]wallboard.Board
+	// Control, Lane and Board return the running range with that id, with the errors of Settings.Range.
 	Control func(id uuid.UUID) (control.Range, error)
 	Lane    func(id uuid.UUID) (lanescreen.Range, error)
+	Board   func(id uuid.UUID) (wallboard.Range, error)
 	// Shop returns the products of the range's integrator, or lanes.ErrProductsNotConfigured.
 	Shop     func(rangeID uuid.UUID) (lanescreen.Shop, error)
 	Pictures *lanescreen.Pictures
@@ -171,6 +175,10 @@ func (s Settings) mountScreens(r chi.Router) {
 	lanescreen.Mount(r, a, lanescreen.Settings{
 		Lanes: s.Screens.Lanes, Range: s.Screens.Lane, Shop: s.Screens.Shop, Pictures: s.Screens.Pictures, Router: s.Router,
 		WrongKeys: s.Limiters.screenKeys, Closing: s.Screens.Closing, Streams: t.streams.WithLabelValues("lane"),
+	})
+	wallboard.Mount(r, a, wallboard.Settings{
+		Boards: s.Screens.Boards, Range: s.Screens.Board, Router: s.Router,
+		WrongKeys: s.Limiters.screenKeys, Closing: s.Screens.Closing, Streams: t.streams.WithLabelValues("board"),
 	})
 }
 

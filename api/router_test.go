@@ -17,7 +17,7 @@ var public = []string{
 	"/livez", "/readyz", "/metrics",
 	"/docs/lane-link.schema.json", "/api/v1/pos/openapi.json", "/api/v2/pos/openapi.json", "/api/v2/pos/openapi-3.0.json", "/api/v2/pos/products.openapi.json",
 	"/api/v1/swagger", "/api/v2/swagger",
-	"/control/", "/control/{range_id:[0-9a-fA-F-]{36}}", "/control/{range_id:[0-9a-fA-F-]{36}}/ceasefire/", "/pprof/profile", "/pprof/profile?seconds=1", "{profile}", "heap", "/control/assets/*", "/lane/assets/*", "/screens/*", "/assets/*",
+	"/control/", "/control/{range_id:[0-9a-fA-F-]{36}}", "/control/{range_id:[0-9a-fA-F-]{36}}/ceasefire/", "/pprof/profile", "/pprof/profile?seconds=1", "{profile}", "heap", "/control/assets/*", "/lane/assets/*", "/board/assets/*", "/screens/*", "/assets/*",
 }
 
 func isPublic(route string) bool {
@@ -34,7 +34,7 @@ func forEachRoute(t *testing.T, h http.Handler, do func(method, route, path stri
 	placeholders := strings.NewReplacer(
 		"{id}", uuid.NewString(), "{type}", "ammo", "{range_id}", someRange, "{purchase_id}", uuid.NewString(),
 		"{range_id:[0-9a-fA-F-]{36}}", someRange, "{lane_id:[0-9a-fA-F-]{36}}", theLane, "{lane_id}", theLane,
-		"/pprof/profile", "/pprof/profile?seconds=1", "{profile}", "heap", "/control/assets/*", "/control/assets/main.js", "/lane/assets/*", "/lane/assets/main.js", "/screens/*", "/screens/base.css", "/assets/*", "/assets/main.js",
+		"/pprof/profile", "/pprof/profile?seconds=1", "{profile}", "heap", "/control/assets/*", "/control/assets/main.js", "/lane/assets/*", "/lane/assets/main.js", "/board/assets/*", "/board/assets/main.js", "/screens/*", "/screens/base.css", "/assets/*", "/assets/main.js",
 	)
 	err := chi.Walk(h.(chi.Routes), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		route = strings.ReplaceAll(route, "/*/", "/")
@@ -73,10 +73,13 @@ func TestNoRouteOfAScreenAcceptsAnotherCredential(t *testing.T) {
 	h := newStartingAPI()
 	wrong := [][]string{
 		{"range-id", someRange, "token", someToken, "Authorization", "Bearer operator"},
-		{"Cookie", "rangegate_control=x; rangegate_lane=x"},
+		{"Cookie", "rangegate_control=x; rangegate_lane=x; rangegate_board=x"},
 		{"Cookie", strings.ReplaceAll(staffCookie(h), "rangegate_control=", "rangegate_lane=")},
 		{"Cookie", strings.ReplaceAll(laneCookie(h, theLane, laneKey), "rangegate_lane=", "rangegate_control=")},
+		{"Cookie", strings.ReplaceAll(laneCookie(h, theLane, laneKey), "rangegate_lane=", "rangegate_board=")},
+		{"Cookie", strings.ReplaceAll(boardCookie(h, someRange, boardKey), "rangegate_board=", "rangegate_lane=")},
 		{"Cookie", laneCookie(h, otherLane, otherLaneKey)},
+		{"Cookie", boardCookie(h, otherRange, otherBoardKey)},
 	}
 	count := 0
 	forEachRoute(t, h, func(method, route, path string) {

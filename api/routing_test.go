@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -85,7 +86,7 @@ func TestEveryRouteIsServedEverywhereOrByTheOwner(t *testing.T) {
 			if route == "/control/sign-in/" {
 				body = `{"range_id":"` + someRange + `","name":"sam","pin":"1234"}`
 			}
-			cookies := staffCookie(owner.api) + "; " + laneCookie(owner.api, theLane, laneKey)
+			cookies := staffCookie(owner.api) + "; " + laneCookie(owner.api, theLane, laneKey) + "; " + boardCookie(owner.api, someRange, boardKey)
 			r := httptest.NewRequest(method, path, strings.NewReader(body))
 			for name, value := range map[string]string{
 				"range-id": someRange, "token": someToken, "Authorization": "Bearer operator", "Cookie": cookies,
@@ -94,7 +95,7 @@ func TestEveryRouteIsServedEverywhereOrByTheOwner(t *testing.T) {
 			}
 			response := httptest.NewRecorder()
 			h.ServeHTTP(response, r)
-			isLocal := isPublic(route) && !strings.HasSuffix(route, "/ceasefire/") || route == "/lane/{lane_id:[0-9a-fA-F-]{36}}/"
+			isLocal := isPublic(route) && !strings.HasSuffix(route, "/ceasefire/") || slices.Contains([]string{"/lane/{lane_id:[0-9a-fA-F-]{36}}/", "/board/{range_id:[0-9a-fA-F-]{36}}/"}, route)
 			for _, prefix := range everywhere {
 				isLocal = isLocal || address == "operations" && strings.HasPrefix(route, prefix)
 			}

@@ -16,6 +16,7 @@ import (
 
 	"rangegate/api/control"
 	"rangegate/api/lanescreen"
+	"rangegate/api/wallboard"
 	"rangegate/lanes"
 )
 
@@ -60,8 +61,9 @@ func TestStreamsAreCountedSeparately(t *testing.T) {
 	quiet := &quietRange{}
 	s.Screens.Control = func(uuid.UUID) (control.Range, error) { return quiet, nil }
 	s.Screens.Lane = func(uuid.UUID) (lanescreen.Range, error) { return quiet, nil }
+	s.Screens.Board = func(uuid.UUID) (wallboard.Range, error) { return quiet, nil }
 	h := New(s)
-	cookies := staffCookie(h) + "; " + laneCookie(h, theLane, laneKey)
+	cookies := staffCookie(h) + "; " + laneCookie(h, theLane, laneKey) + "; " + boardCookie(h, someRange, boardKey)
 	before := metricLines(registry, "rangegate_http_request_seconds_count")
 	server := httptest.NewServer(h)
 	defer server.Close()
@@ -76,23 +78,25 @@ func TestStreamsAreCountedSeparately(t *testing.T) {
 		require.Equal(t, http.StatusOK, response.StatusCode)
 		return cancel
 	}
-	streams := func(control, lane int) {
+	streams := func(board, control, lane int) {
 		t.Helper()
 		require.Eventually(t, func() bool {
 			return slices.Equal(metricLines(registry, "rangegate_screen_streams"), []string{
+				fmt.Sprintf(`rangegate_screen_streams{screen="board"} %d`, board),
 				fmt.Sprintf(`rangegate_screen_streams{screen="control"} %d`, control),
 				fmt.Sprintf(`rangegate_screen_streams{screen="lane"} %d`, lane),
 			})
 		}, 10*time.Second, time.Millisecond)
 	}
-	streams(0, 0)
-	office, tablet, lane := open("/control/stream"), open("/control/stream"), open("/lane/"+theLane+"/stream")
-	streams(2, 1)
+	streams(0, 0, 0)
+	office, tablet, lane, wall := open("/control/stream"), open("/control/stream"), open("/lane/"+theLane+"/stream"), open("/board/"+someRange+"/stream")
+	streams(1, 2, 1)
 	office()
 	lane()
-	streams(1, 0)
+	streams(1, 1, 0)
 	tablet()
-	streams(0, 0)
+	wall()
+	streams(0, 0, 0)
 	require.Eventually(t, func() bool {
 		return slices.Contains(metricLines(registry, "rangegate_http_requests_total"),
 			`rangegate_http_requests_total{method="GET",route="/control/stream",status="200"} 2`)

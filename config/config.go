@@ -221,6 +221,7 @@ type Range struct {
 	Webhooks        []Webhook     `yaml:"webhooks,omitempty"` // several, instead of it; see Receivers
 	Products        *Products     `yaml:"products,omitempty"`
 	Staff           []Staff       `yaml:"staff,omitempty"`
+	Board           *Board        `yaml:"board,omitempty"` // nil: the range has no wall board
 	// ReleaseCeasefire is the least role that ends a ceasefire over the range on the control screen; default staff.
 	ReleaseCeasefire Role    `yaml:"release_ceasefire"`
 	Groups           []Group `yaml:"groups"` // at least one
@@ -321,6 +322,12 @@ type Staff struct {
 	Name    string `yaml:"name"`
 	PinHash Secret `yaml:"pin_hash"` // the output of the command hash-pin
 	Role    Role   `yaml:"role"`     // default staff
+}
+
+// Board configures the wall boards of the range, which show all of its lanes to whoever passes by.
+type Board struct {
+	Key   Secret `yaml:"key"`             // 16 to 128 letters, digits, . _ ~ -
+	Names bool   `yaml:"names,omitempty"` // customers' names are shown: the first word, and the initial of the last one
 }
 
 // Role is what a person of the staff may do.

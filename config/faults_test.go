@@ -216,6 +216,8 @@ func TestFaultsAgainstTheRules(t *testing.T) {
 		{"a person with the name of an operations token", edited(t, name, inRange+"staff: [{name: sam, pin_hash: "+pin+"}]") + "operations: {tokens: [{name: sam, token: x}]}", "ranges[0].staff[0].name: already the name of operations.tokens[0].name: acts are recorded by it"},
 		{"a screen key to guess", edited(t, "Lane 1,", "Lane 1, screen_key: lane-1-secret-1,"), "ranges[0].lanes[0].screen_key: wants 16 to 128 letters, digits and . _ ~ -"},
 		{"a screen key for no address", edited(t, "Lane 1,", "Lane 1, screen_key: 'a key/with=signs&more',"), "ranges[0].lanes[0].screen_key: wants 16 to 128 letters, digits and . _ ~ -"},
+		{"a board without a key", edited(t, name, inRange+"board: {names: true}"), "ranges[0].board.key: wants 16 to 128 letters, digits and . _ ~ -"},
+		{"a board with the key of a lane's screen", edited(t, name, inRange+"board: {key: the-key-of-a-screen}", "Lane 1,", "Lane 1, screen_key: the-key-of-a-screen,"), "ranges[0].lanes[0].screen_key: the same as ranges[0].board.key"},
 		{"one screen key for two lanes", edited(t, "Lane 1,", "Lane 1, screen_key: the-key-of-a-screen,", "Lane 2,", "Lane 2, screen_key: the-key-of-a-screen,"), "ranges[0].lanes[1].screen_key: the same as ranges[0].lanes[0].screen_key"},
 
 		{"no group", edited(t, "[{id: 33333333-3333-4333-8333-000000000001, name: Public}]", "[]"), "ranges[0].groups: wants at least one group"},

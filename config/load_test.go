@@ -105,6 +105,7 @@ ranges:
     webhook: {url: "http://h/in", secrets: [whsec_c2VjcmV0], timeout: 3s, concurrency: 4, queue: 5, retry: {for: 30m}, allow_private: true}
     products: {url: "http://127.0.0.1:7070/pos", timeout: 2s, allow_private: true}
     staff: &staff [{name: sam, pin_hash: '$argon2id$v=19$m=65536,t=2,p=2$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu', role: officer}]
+    board: {key: the-key-of-the-wall, names: true}
     release_ceasefire: officer
     groups: [{id: 33333333-3333-4333-8333-000000000001, name: Public}]
     bays: [{id: 55555555-5555-4555-8555-000000000001, name: Bay A}]

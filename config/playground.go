@@ -48,6 +48,7 @@ func Playground(lanes int, dataDir, address, integrator string) Config {
 		Webhook:         &Webhook{URL: integrator + "/webhook", Secrets: []Secret{PlaygroundSecret}},
 		Products:        &Products{URL: integrator},
 		Staff:           []Staff{{Name: PlaygroundStaff, PinHash: demoPINHash}},
+		Board:           &Board{Key: "playground-wall-board"},
 		Groups:          []Group{{numbered(demoGroup, 1), "Public"}, {numbered(demoGroup, 2), "Members"}},
 	}
 	for i := range lanes {

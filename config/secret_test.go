@@ -36,7 +36,7 @@ func TestASecretPrintsAsStarsHoweverItIsPrinted(t *testing.T) {
 func TestNoFaultAndNoOutputShowsASecret(t *testing.T) {
 	const planted = "planted"
 	good := edited(t,
-		"name: Demo range", "name: Demo range\n    staff: [{name: sam, pin_hash: '$argon2id$v=19$m=19456,t=2,p=1$cGxhbnRlZC1zYWx0$cGxhbnRlZC1oYXNoLXBsYW50ZWQ'}]",
+		"name: Demo range", "name: Demo range\n    staff: [{name: sam, pin_hash: '$argon2id$v=19$m=19456,t=2,p=1$cGxhbnRlZC1zYWx0$cGxhbnRlZC1oYXNoLXBsYW50ZWQ'}]\n    board: {key: planted-key-of-a-board}",
 		"Lane 1,", "Lane 1, screen_key: planted-screen-key, link: {key: planted},",
 	) + "operations: {token: planted, tokens: [{name: night, token: planted-2}]}\nstore: {redis: 'redis://planted:planted@h/0'}"
 	cfg, err := Parse([]byte(good), nil)
@@ -45,7 +45,7 @@ func TestNoFaultAndNoOutputShowsASecret(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotContains(t, string(text), planted)
 	assert.NotContains(t, string(text), "argon2id")
-	assert.Equal(t, 7, strings.Count(string(text), "***"))
+	assert.Equal(t, 8, strings.Count(string(text), "***"))
 	assert.NotContains(t, fmt.Sprintf("%v %+v %#v", cfg, cfg, cfg), planted)
 
 	values := []string{
@@ -55,7 +55,7 @@ func TestNoFaultAndNoOutputShowsASecret(t *testing.T) {
 	places := []string{
 		"operations: {token: %s}", "operations: {tokens: [{token: %s}]}", "operations:\n  token: %s", "operations: %s", "store: {redis: %s}", "store:\n  redis: %s",
 		"ranges: [{token: %s}]", "ranges: [{tokens: [%s]}]", "ranges: [{tokens: %s}]", "ranges: [{id: %s}]",
-		"ranges: [{webhook: {secrets: [%s]}}]", "ranges: [{webhook: {url: %s}, products: {url: %s}}]", "ranges: [{staff: [{pin_hash: %s}]}]",
+		"ranges: [{webhook: {secrets: [%s]}}]", "ranges: [{webhook: {url: %s}, products: {url: %s}}]", "ranges: [{staff: [{pin_hash: %s}]}]", "ranges: [{board: {key: %s, names: %s}}]",
 		"ranges: [{lanes: [{screen_key: %s, bay: %s, link: {key: %s, driver: %s, address: %s}}]}]",
 		"environment: %s", "http: {address: %s, tls: %s}", "ranges: [{link_grace: %s, purchasing: %s, on_link_loss: %s}]",
 	}

@@ -24,7 +24,7 @@ type inspection struct {
 	lanes      map[uuid.UUID]path // lane ids
 	tokens     map[Digest]path
 	links      map[string]path // controllers' addresses
-	screens    map[string]path // lane screens' keys
+	screens    map[string]path // keys of lane screens and wall boards
 	operators  map[string]path // names of operations tokens
 }
 
@@ -149,6 +149,10 @@ func (in *inspection) shootingRange(r *Range, p path) {
 		in.expect(p.key("products").key("url"), urlProblem(r.Products.URL, in.production))
 	}
 	in.staff(r.Staff, p.key("staff"))
+	if r.Board != nil {
+		key := r.Board.Key.Reveal()
+		unique(in, in.screens, key, p.key("board").key("key"), screenKeyProblem(key), "the same as %s")
+	}
 	in.expect(p.key("release_ceasefire"), roleProblem(r.ReleaseCeasefire))
 	in.require(p.key("release_ceasefire"), r.ReleaseCeasefire != RoleOfficer || len(r.Staff) == 0 ||
 		slices.ContainsFunc(r.Staff, func(s Staff) bool { return s.Role == RoleOfficer }),

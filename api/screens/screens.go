@@ -6,9 +6,12 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"path"
+	"slices"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -83,10 +86,14 @@ func Load(embedded fs.FS) Files {
 		if err != nil {
 			panic(err)
 		}
-		sum := sha256.Sum256(body)
-		files[entry.Name()] = file{body, contentType, `"` + hex.EncodeToString(sum[:16]) + `"`}
+		files[entry.Name()] = newFile(body, contentType)
 	}
 	return files
+}
+
+func newFile(body []byte, contentType string) file {
+	sum := sha256.Sum256(body)
+	return file{body, contentType, `"` + hex.EncodeToString(sum[:16]) + `"`}
 }
 
 // Handler serves the file that the * of the route names.
@@ -100,6 +107,28 @@ func (f Files) Page(name string, fail endpoint.FailFunc) http.HandlerFunc {
 		panic("screens: no page " + name)
 	}
 	return func(w http.ResponseWriter, r *http.Request) { f.serve(w, r, name, fail) }
+}
+
+// versionMark stands in a page for the version of its files.
+const versionMark = "VERSION-OF-THE-FILES"
+
+// Stamp writes the version of the files into one of them, and returns it. It differs from that of any release with other files, the
+// shared ones included. It panics if the file has no place for it.
+func (f Files) Stamp(name string) (version string) {
+	all, sum := SharedFiles(), sha256.New()
+	for name, file := range f {
+		all["own/"+name] = file
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		_, _ = io.WriteString(sum, name+all[name].tag)
+	}
+	version = hex.EncodeToString(sum.Sum(nil)[:8])
+	stamped := bytes.ReplaceAll(f[name].body, []byte(versionMark), []byte(version))
+	if bytes.Equal(stamped, f[name].body) {
+		panic("screens: no place for a version in " + name)
+	}
+	f[name] = newFile(stamped, f[name].contentType)
+	return version
 }
 
 // Refusal serves one of the files with the status of a refusal.

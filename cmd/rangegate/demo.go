@@ -59,6 +59,7 @@ rangegate playground: %s, %s, kept in %s
 
   control     %s/control/%s   (sign in as %s with PIN %s)
   lane 1      %s/lane/%s?key=%s   (each lane has its own: playground-lane-2-screen, …)
+  wall board  %s/board/%s?key=%s
   API         %s/api/v2/pos
   reference   %s/api/v2/swagger/
   integrator  %s   (what the webhook got; accept, refuse, hang; the event log, sent again)
@@ -76,7 +77,7 @@ Sell lane 1 for 30 minutes:
     -d '{"customer_name":"Jo Smith","lane_id":"%s","group_id":"%s","duration":30}'
 
 `, demo.Name, preflight.Number(len(demo.Lanes), "simulated lane"), p.Data, urls.api, demo.ID, config.PlaygroundStaff, config.PlaygroundPIN,
-		urls.api, demo.Lanes[0].ID, demo.Lanes[0].ScreenKey.Reveal(), urls.api, urls.api, integrator, urls.operations, cfg.Operations.Token.Reveal(), demo.ID, token,
+		urls.api, demo.Lanes[0].ID, demo.Lanes[0].ScreenKey.Reveal(), urls.api, demo.ID, demo.Board.Key.Reveal(), urls.api, urls.api, integrator, urls.operations, cfg.Operations.Token.Reveal(), demo.ID, token,
 		config.PlaygroundSecret, urls.api, demo.ID, token, demo.Lanes[0].ID, demo.Groups[0].ID)
 }
 

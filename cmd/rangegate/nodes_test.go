@@ -123,8 +123,10 @@ func TestAnyNodeServesEveryRange(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, wrong.status)
 	laneSignIn := entry.request("GET", "/lane/"+demoLane+"?key=playground-lane-1-screen", "", nil)
 	require.Equal(t, http.StatusSeeOther, laneSignIn.status)
+	board := entry.request("GET", "/board/"+demoRange+"?key=playground-wall-board", "", nil)
+	require.Equal(t, http.StatusSeeOther, board.status)
 	for _, g := range nodes {
-		for path, cookie := range map[string]*http.Cookie{"/control/stream": signIn.cookies[0], "/lane/" + demoLane + "/stream": laneSignIn.cookies[0]} {
+		for path, cookie := range map[string]*http.Cookie{"/control/stream": signIn.cookies[0], "/lane/" + demoLane + "/stream": laneSignIn.cookies[0], "/board/" + demoRange + "/stream": board.cookies[0]} {
 			stream := g.request("GET", path, "", cookie)
 			require.Equal(t, http.StatusOK, stream.status)
 			first, err := bufio.NewReader(stream.body).ReadString('\n')

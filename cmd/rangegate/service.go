@@ -27,6 +27,7 @@ import (
 	"rangegate/api/routing"
 	"rangegate/api/simulate"
 	v2 "rangegate/api/v2"
+	"rangegate/api/wallboard"
 	"rangegate/catalog"
 	"rangegate/config"
 	"rangegate/lanes/link/sim"
@@ -148,12 +149,14 @@ func (s *service) isControllerProxy(address netip.Addr) bool {
 // pictureConnections bounds the connections of a range to its products' pictures.
 const pictureConnections = 8
 
-// screens returns the settings of the control screen and the lane screens. Their streams end with the runtime's context.
+// screens returns the settings of the control screen, the lane screens and the wall boards. Their streams end with the runtime's context.
 func (s *service) screens(next *gatewayRuntime) api.Screens {
 	screens := api.Screens{
-		Staff: map[uuid.UUID]control.RangeStaff{}, Sessions: s.sessions, Attempts: s.attempts, Lanes: map[uuid.UUID]lanescreen.Lane{}, Closing: next.ctx.Done(),
+		Staff: map[uuid.UUID]control.RangeStaff{}, Sessions: s.sessions, Attempts: s.attempts, Lanes: map[uuid.UUID]lanescreen.Lane{},
+		Boards: map[uuid.UUID]wallboard.Board{}, Closing: next.ctx.Done(),
 		Control: func(id uuid.UUID) (control.Range, error) { return s.gateway.Range(id) },
 		Lane:    func(id uuid.UUID) (lanescreen.Range, error) { return s.gateway.Range(id) },
+		Board:   func(id uuid.UUID) (wallboard.Range, error) { return s.gateway.Range(id) },
 		Shop:    func(id uuid.UUID) (lanescreen.Shop, error) { return next.products(id) },
 	}
 	transports := map[uuid.UUID]http.RoundTripper{}
@@ -163,6 +166,9 @@ func (s *service) screens(next *gatewayRuntime) api.Screens {
 			members[strings.TrimSpace(member.Name)] = control.Member{PINHash: member.PinHash.Reveal(), Officer: member.Role == config.RoleOfficer}
 		}
 		screens.Staff[r.ID] = control.RangeStaff{Members: members, OfficersRelease: r.ReleaseCeasefire == config.RoleOfficer}
+		if r.Board != nil {
+			screens.Boards[r.ID] = wallboard.Board{Key: r.Board.Key.Reveal(), Names: r.Board.Names}
+		}
 		for _, lane := range r.Lanes {
 			if lane.ScreenKey != "" {
 				screens.Lanes[lane.ID] = lanescreen.Lane{Range: r.ID, Key: lane.ScreenKey.Reveal()}

@@ -17,6 +17,9 @@ const (
 	pin       = "471147"
 	laneCount = 6 // half of them in each bay
 
+	boardKey     = "the-key-of-the-wall" // of a crowd with its number behind it
+	boardSetting = "board: {key: " + boardKey + "}"
+
 	otherRange = "11111111-1111-4111-8111-222222222222"
 	otherLane  = "44444444-4444-4444-8444-999999999999"
 	otherBay   = "55555555-5555-4555-8555-000000000009"
@@ -53,7 +56,7 @@ func newFixture(t testing.TB) *fixture {
 	f.config = support.Config{API: freeAddress(t), Store: support.NewSQLite(t), Ranges: []support.Range{
 		{
 			Name: "North range", Lanes: lanes,
-			Settings: []string{"purchasing: true", "currency: EUR", f.integrator.Setting("timeout: 2s"), f.integrator.ProductsSetting(), staff("sam", "kim")},
+			Settings: []string{"purchasing: true", "currency: EUR", f.integrator.Setting("timeout: 2s"), f.integrator.ProductsSetting(), staff("sam", "kim"), boardSetting},
 			Bays:     []string{support.Entry(bay(1), "Bay A"), support.Entry(bay(2), "Bay B")},
 			Groups:   []string{support.Entry(support.Group, "Public"), support.Entry("33333333-3333-4333-8333-000000000002", "Members")},
 		},
@@ -76,7 +79,8 @@ func crowd(t testing.TB, number, bays, lanes int) support.Range {
 	id := func(prefix string, n int) string { return fmt.Sprintf("%s-0000-4000-8000-%06d%06d", prefix, number, n) }
 	r := support.Range{
 		ID: crowdID(number), Name: fmt.Sprintf("Range of %d", lanes), Tokens: []string{id("22222222", 0)},
-		Settings: []string{fmt.Sprintf("staff: [{name: sam, pin_hash: %q}]", hashPIN(t, pin))}, Groups: []string{entry("33333333", 1, "Public")},
+		Settings: []string{fmt.Sprintf("staff: [{name: sam, pin_hash: %q}]", hashPIN(t, pin)), fmt.Sprintf("board: {key: %s-%d}", boardKey, number)},
+		Groups:   []string{entry("33333333", 1, "Public")},
 	}
 	for n := 1; n <= bays; n++ {
 		r.Bays = append(r.Bays, entry("55555555", n, fmt.Sprintf("Bay %d", n)))

@@ -118,6 +118,14 @@ func TestAFullHouse(t *testing.T) {
 	})
 }
 
+// A display on the wall that nobody touches: 12, 60 and 200 lanes, a ceasefire, and whatever happens to the gateway.
+func TestTheWallBoard(t *testing.T) {
+	t.Parallel()
+	play(t, "wall", func(f *fixture, _ string) {
+		f.config.Ranges = append(f.config.Ranges, crowd(t, 12, 2, 12), crowd(t, 60, 5, 60), crowd(t, 200, 10, 200))
+	})
+}
+
 // The tasks that are wanted most often, and how many touches they take.
 func TestAnEveningAtTheCounter(t *testing.T) {
 	t.Parallel()
@@ -135,6 +143,7 @@ type scene struct {
 	Token        string      `json:"token"`
 	PIN          string      `json:"pin"`
 	Lanes        []sceneLane `json:"lanes"` // lanes[0] is Lane 1
+	Board        string      `json:"board"` // the key of the wall board
 	AnotherRange string      `json:"another_range"`
 	AnotherLane  string      `json:"another_lane"`
 	Chromium     string      `json:"chromium"`
@@ -167,7 +176,7 @@ func playAt(t *testing.T, story string, inFront func(f *fixture) (front string),
 	f.serve()
 	scene := scene{
 		API: f.gateway.API, Operations: f.gateway.Operations, Operator: support.Operator, World: world, Range: support.RangeID, Token: support.Token, PIN: pin,
-		Front: inFront(f), AnotherRange: otherRange, AnotherLane: otherLane, Chromium: chromium, Kept: kept(t),
+		Front: inFront(f), Board: boardKey, AnotherRange: otherRange, AnotherLane: otherLane, Chromium: chromium, Kept: kept(t),
 	}
 	for n := range laneCount {
 		scene.Lanes = append(scene.Lanes, sceneLane{support.LaneID(n + 1), screenKey(n + 1)})

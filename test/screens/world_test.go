@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/stretchr/testify/assert"
@@ -30,6 +31,11 @@ func (f *fixture) world() (url string) {
 		var answer purchaseAnswer
 		assert.NoError(f.t, json.NewDecoder(r.Body).Decode(&answer))
 		f.integrator.answerPurchases(answer)
+	})
+	// A reload gives the wall board another key, and shows customers' names on it.
+	on("/board/{key}", func(r *http.Request) {
+		f.gateway.Configure(strings.Replace(f.config.String(), boardSetting, "board: {key: "+r.PathValue("key")+", names: true}", 1))
+		assert.Equal(f.t, http.StatusOK, f.gateway.Operate("POST", "/reload", "").Status)
 	})
 	// The controller misses everything, while its connection stays open; and it comes back on another one.
 	on("/lane/{n}/out-of-reach", func(r *http.Request) { f.controllers.Controller(laneNumber(r)).HalfOpen(true) })

@@ -221,6 +221,7 @@ func TestMetrics(t *testing.T) {
 			`rangegate_token_commands_total{command="pause",R,result="ok",token="till 1"}`:           2,
 			`rangegate_screen_streams{screen="lane"}`:                                                1,
 			`rangegate_screen_streams{screen="control"}`:                                             0,
+			`rangegate_screen_streams{screen="board"}`:                                               0,
 			`rangegate_actor_restarts_total{kind="lane"}`:                                            0,
 			`rangegate_http_requests_total{method="POST",route="/api/v2/pos/sessions",status="201"}`: 2,
 		} {

@@ -35,6 +35,7 @@ const (
 	inQuery    = "planted-in-the-query"
 	linkKey    = "planted-link-key-of-lane-2"
 	screenKey  = "planted-screen-key"
+	boardKey   = "planted-key-of-the-wall"
 	pin        = "$argon2id$v=19$m=65536,t=2,p=2$cGxhbnRlZC1zYWx0$cGxhbnRlZC1waW4tb2Ytc2Ft"
 	redisPass  = "planted-redis-password"
 	customer   = "Planted Customer"
@@ -42,7 +43,7 @@ const (
 )
 
 var planted = []string{
-	token, second, guessed, operator, night, signIns, strings.TrimPrefix(whsec, "whsec_"), inQuery, linkKey, screenKey, pin, redisPass,
+	token, second, guessed, operator, night, signIns, strings.TrimPrefix(whsec, "whsec_"), inQuery, linkKey, screenKey, boardKey, pin, redisPass,
 	customer, "planted-webhook-secret", "planted-",
 }
 
@@ -73,6 +74,7 @@ func configuration(redis, webhook, products, lane string) string {
 			fmt.Sprintf("webhook: {url: %q, secrets: [%s], timeout: 1s}", webhook, whsec),
 			fmt.Sprintf("products: {url: %q, timeout: 1s}", products),
 			fmt.Sprintf("staff: [{name: sam, pin_hash: %q}]", pin),
+			"board: {key: " + boardKey + ", names: true}",
 		},
 		Lanes: []string{
 			support.Lane(1, "screen_key: "+screenKey),
@@ -98,8 +100,8 @@ func inFiles(t *testing.T, configuration string) string {
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 		return fmt.Sprintf("%s_file: %q", parts[1], path)
 	})
-	require.Equal(t, 8, n, "every secret has moved")
-	for _, secret := range []string{token, second, operator, night, whsec, linkKey, screenKey, pin, redisPass} {
+	require.Equal(t, 9, n, "every secret has moved")
+	for _, secret := range []string{token, second, operator, night, whsec, linkKey, screenKey, boardKey, pin, redisPass} {
 		require.NotContains(t, moved, secret)
 	}
 	return moved
@@ -175,6 +177,8 @@ func requireNothingShown(t *testing.T, written func(configuration string) string
 	ask(at, "POST", "/control/sign-in", `{"range_id":"`+support.RangeID+`","name":"sam","pin":"planted-guess"}`)
 	ask(at, "POST", "/control/sign-in", `{"range_id":"`+support.RangeID+`","name":"planted-pin-as-name","pin":"planted-guess"}`)
 	ask(at, "GET", "/control/api/health", "", "Cookie", "rangegate_control="+signIns+"; rangegate_device="+signIns)
+	require.Equal(t, 401, ask(at, "GET", "/board/"+support.RangeID+"?key="+boardKey, "").Status, "the page that it redirects to, without the cookie")
+	ask(at, "GET", "/board/"+support.RangeID+"?key="+guessed, "")
 	for _, page := range []string{"/actors", "/actors?range=" + support.RangeID, "/actors/" + support.LaneID(1), "/log-level"} {
 		require.Equal(t, 200, ask(operations, "GET", page, "", bearer...).Status, page)
 		require.Equal(t, 401, ask(operations, "GET", page, "", "Authorization", "Bearer "+guessed).Status, page)

@@ -1,0 +1,99 @@
+// The rules of the board without any drawing: states, holds, counts, names, and the size of the tiles.
+import { timeLeft } from "/screens/clock.js";
+
+const MINUTE = 60_000;
+
+// stateOf returns the state of a lane at the instant `at`: the phase of its session, or over when its time is up; without a session
+// ended until the lane is clear, unusable, closed or free.
+export function stateOf(lane, at) {
+  if (lane.phase !== "free") {
+    return lane.phase === "running" && leftOf(lane, at) <= 0 ? "over" : lane.phase;
+  }
+  if (lane.clear_ms > 0 && timeLeft(lane.clear_ms, true, lane.sentAt, at) > 0) {
+    return "ended";
+  }
+  if (!lane.usable) {
+    return "unusable";
+  }
+  return lane.for_sale ? "free" : "closed";
+}
+
+// leftOf returns the time left of the lane's session at the instant `at`, in ms, and never less than 0.
+export function leftOf(lane, at) {
+  return Math.max(0, timeLeft(lane.left_ms, lane.phase === "running", lane.sentAt, at));
+}
+
+// urgencyOf returns "last" in the last minute of a running session, "soon" in the last five, and "" otherwise.
+export function urgencyOf(lane, at) {
+  const left = leftOf(lane, at);
+  if (lane.phase !== "running" || left === 0 || left > 5 * MINUTE) {
+    return "";
+  }
+  return left <= MINUTE ? "last" : "soon";
+}
+
+const covers = (hold, lane) => hold.scope === "range" || hold.id === (hold.scope === "bay" ? lane.bay_id : lane.lane_id);
+
+// isHeld is true of a lane under a hold, which the lane itself reports only once it is saved.
+export function isHeld(lane, holds) {
+  return lane.held || holds.some((hold) => covers(hold, lane));
+}
+
+// ceasefireOf returns which ceasefires are in force: {all, bays}. all is true if every lane is under one of the range or of a bay, bays are
+// the bays under one.
+export function ceasefireOf(lanes, bays, holds) {
+  const wide = holds.filter(({ scope }) => scope !== "lane");
+  return {
+    all: wide.some(({ scope }) => scope === "range") || (wide.length > 0 && lanes.length > 0 && lanes.every((lane) => wide.some((hold) => covers(hold, lane)))),
+    bays: bays.filter((bay) => wide.some(({ scope, id }) => scope === "bay" && id === bay.bay_id)),
+  };
+}
+
+// endingNext returns the running sessions' lanes, the one that ends first first, at most so many.
+export function endingNext(lanes, at, most) {
+  return lanes.filter((lane) => stateOf(lane, at) === "running").sort((a, b) => leftOf(a, at) - leftOf(b, at)).slice(0, most);
+}
+
+// shortNames returns the names as tiles have them: of "Lane 1", "Lane 2" … the number alone, if all names begin with the same word.
+export function shortNames(names) {
+  const parts = names.map((name) => /^(\D*\S)\s+(\d{1,9})$/.exec(name));
+  return parts.every((part) => part && part[1] === parts[0][1]) ? parts.map((part) => part[2]) : names;
+}
+
+// listed returns the first names, and how many more there are.
+export function listed(names, most, more) {
+  return names.length > most ? [...names.slice(0, most - 1), more(names.length - most + 1)] : names;
+}
+
+const HIGH = 2.05; // digits, name and padding together, in the size of the digits
+const CUSTOMER = 0.5; // the line of a customer's name
+const PADDING = 0.34; // left and right
+const SIGNS = 1.25; // room for two signs beside a name
+const SMALLEST = 13; // px; smaller digits are not read, and the board is scrolled instead
+
+// fit returns the largest tiles of which so many fill the width and height, in px: {columns, rows, digit, high, hours, name, word, words,
+// scrolled}. digit is the font size of a time in px. The other sizes are in the size of the digits: the height of a tile, and the font sizes of
+// a time of an hour or more, of a lane's name, of a state in one word and of one in several. widths has how wide, in their own font size, a
+// time, one of an hour, the longest name of a lane, the longest state in one word and the longest word of the others are.
+export function fit({ width, height, tiles, gap, customers, widths }) {
+  const high = HIGH + (customers ? CUSTOMER : 0);
+  const wide = widths.time + PADDING;
+  let best = { digit: 0 };
+  for (let columns = 1; columns <= tiles; columns++) {
+    const rows = Math.ceil(tiles / columns);
+    const [w, h] = [(width - gap * (columns - 1)) / columns, (height - gap * (rows - 1)) / rows];
+    const digit = Math.min(w / wide, h / high);
+    if (digit > best.digit) {
+      best = { columns, rows, digit, width: w, scrolled: false };
+    }
+  }
+  if (best.digit < SMALLEST) {
+    const columns = Math.max(1, Math.floor((width + gap) / (SMALLEST * wide + gap)));
+    best = { columns, rows: Math.ceil(tiles / columns), digit: SMALLEST, width: (width - gap * (columns - 1)) / columns, scrolled: true };
+  }
+  const room = best.width / best.digit - PADDING;
+  return {
+    ...best, high, hours: Math.min(1, room / widths.hours), name: Math.min(0.72, Math.max(0.26, (room - SIGNS) / widths.name)),
+    word: Math.min(0.64, room / widths.word), words: Math.min(0.46, room / widths.words),
+  };
+}
