@@ -42,7 +42,7 @@ var experiments = []experiment{
 	getOne, getList,
 	ceasefireSmall, ceasefireLarge,
 	redial,
-	deliveries, redelivering, retrying, eventStreams,
+	deliveries, redelivering, retrying, eventStreams, openScreens,
 	memory,
 	startUp,
 	growth, manyRanges,

@@ -85,6 +85,19 @@ func TestAClientReadsOneAnswerAfterTheOther(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 }
 
+// The limit of the screens writes as often as a stream does: one message at a time.
+func TestABareStreamWritesEachMessageForItself(t *testing.T) {
+	text := []byte("event: change\ndata: {}\n\nevent: change\ndata: {\"now\":1}\n\n")
+	var apart []string
+	for part := range (&bareStreams{apart: true}).parts(text) {
+		apart = append(apart, string(part))
+	}
+	require.Equal(t, []string{"event: change\ndata: {}\n\n", "event: change\ndata: {\"now\":1}\n\n"}, apart)
+	for part := range (&bareStreams{}).parts(text) {
+		require.Equal(t, text, part)
+	}
+}
+
 // memoryStore is a bare store that counts its writes.
 type memoryStore struct {
 	bareStore

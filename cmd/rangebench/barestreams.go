@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
-
-	"github.com/google/uuid"
 )
 
 // recording is the stream of one screen, byte by byte.
@@ -19,12 +19,8 @@ type recording struct {
 	heard  bytes.Buffer
 }
 
-// record opens a screen and records its stream.
-func record(ctx context.Context, address string, rangeID uuid.UUID) (*recording, error) {
-	stream, err := openStream(ctx, address, rangeID.String())
-	if err != nil {
-		return nil, err
-	}
+// record records the stream of an open screen.
+func record(stream io.ReadCloser) *recording {
 	r := &recording{stream: stream}
 	go func() {
 		piece := make([]byte, 64<<10)
@@ -38,7 +34,7 @@ func record(ctx context.Context, address string, rangeID uuid.UUID) (*recording,
 			}
 		}
 	}()
-	return r, nil
+	return r
 }
 
 // cut returns the bytes since the last cut, with those that are still coming.
@@ -54,6 +50,8 @@ func (r *recording) cut() []byte {
 // bareStreams serves screens with recorded bytes.
 type bareStreams struct {
 	picture, closing, opening []byte
+	// apart has each message of a text written for itself, as a stream writes them.
+	apart bool
 
 	mu  sync.Mutex
 	all []chan []byte
@@ -62,6 +60,10 @@ type bareStreams struct {
 func (b *bareStreams) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost {
 		w.WriteHeader(http.StatusNoContent) // no sign-in is needed
+		return
+	}
+	if r.URL.RawQuery != "" {
+		w.WriteHeader(http.StatusSeeOther) // no key is
 		return
 	}
 	said := make(chan []byte, 1)
@@ -73,11 +75,29 @@ func (b *bareStreams) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for {
 		select {
 		case text := <-said:
-			if _, err := w.Write(text); err != nil || connection.Flush() != nil {
-				return
+			for part := range b.parts(text) {
+				if _, err := w.Write(part); err != nil || connection.Flush() != nil {
+					return
+				}
 			}
 		case <-r.Context().Done():
 			return
+		}
+	}
+}
+
+// parts returns what is written at once.
+func (b *bareStreams) parts(text []byte) iter.Seq[[]byte] {
+	if !b.apart {
+		return slices.Values([][]byte{text})
+	}
+	return func(yield func([]byte) bool) {
+		for rest := text; len(rest) > 0; {
+			_, after, _ := bytes.Cut(rest, []byte("\n\n"))
+			if !yield(rest[:len(rest)-len(after)]) {
+				return
+			}
+			rest = after
 		}
 	}
 }
@@ -88,15 +108,19 @@ func (b *bareStreams) turn(_ context.Context, closed bool) (begun time.Time, err
 	if closed {
 		text = b.closing
 	}
-	begun = time.Now()
+	return time.Now(), b.send(text)
+}
+
+// send sends a text to all screens.
+func (b *bareStreams) send(text []byte) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, said := range b.all {
 		select {
 		case said <- text:
 		default:
-			return begun, errors.New("a bare connection does not keep up")
+			return errors.New("a bare connection does not keep up")
 		}
 	}
-	return begun, nil
+	return nil
 }

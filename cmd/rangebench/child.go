@@ -25,8 +25,8 @@ type turn struct {
 	at     time.Time
 }
 
-// count is what a child has received so far.
-type count struct{ bytes, messages int64 }
+// count is what a child has received so far, and how many of its screens a change has reached since it was last asked.
+type count struct{ bytes, messages, reached int64 }
 
 // newChild starts a child. It is ready when it has printed its first line.
 func newChild(args ...string) (c *child, first string, err error) {
@@ -50,7 +50,7 @@ func (c *child) listen(lines *bufio.Scanner) {
 		word, rest, _ := strings.Cut(lines.Text(), " ")
 		if word == "counted" {
 			var sum count
-			if _, err := fmt.Sscan(rest, &sum.bytes, &sum.messages); err == nil {
+			if _, err := fmt.Sscan(rest, &sum.bytes, &sum.messages, &sum.reached); err == nil {
 				c.counted <- sum
 			}
 			continue

@@ -8,18 +8,21 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"rangegate/actors"
 	"rangegate/api"
 	"rangegate/api/control"
+	"rangegate/api/lanescreen"
 	v2 "rangegate/api/v2"
+	"rangegate/api/wallboard"
 )
 
 // posToken is the token of every range's POS.
 const posToken = "22222222-2222-4222-8222-222222222222"
 
-// serveAll serves the range's API and its control screen as a gateway does, with access log and metrics.
-func serveAll(g *gateway, r *actors.Range) (server *http.Server, address string, err error) {
+// serveAll serves the ranges' API and all of their screens as a gateway does, with access log and metrics.
+func serveAll(g *gateway, ranges ...*actors.Range) (server *http.Server, address string, err error) {
 	pin, err := control.HashPIN(viewerPIN)
 	if err != nil {
 		return nil, "", err
@@ -28,19 +31,31 @@ func serveAll(g *gateway, r *actors.Range) (server *http.Server, address string,
 	if err != nil {
 		return nil, "", err
 	}
-	id := r.Layout().Range
-	return serve(api.New(api.Settings{
-		Credentials: api.Credentials{id: {{Digest: sha256.Sum256([]byte(posToken))}}},
+	registry := prometheus.NewRegistry() // a range may be served more than once
+	s := api.Settings{
+		Credentials: api.Credentials{},
 		Range:       func(id uuid.UUID) (v2.Range, error) { return g.Range(id) },
 		Screens: api.Screens{
-			Staff:    map[uuid.UUID]control.RangeStaff{id: {Members: map[string]control.Member{viewerName: {PINHash: pin}}}},
-			Sessions: sessions, Attempts: control.NewAttempts(g.registry),
+			Staff: map[uuid.UUID]control.RangeStaff{}, Lanes: map[uuid.UUID]lanescreen.Lane{}, Boards: map[uuid.UUID]wallboard.Board{},
+			Sessions: sessions, Attempts: control.NewAttempts(registry),
 			Control: func(id uuid.UUID) (control.Range, error) { return g.Range(id) },
+			Lane:    func(id uuid.UUID) (lanescreen.Range, error) { return g.Range(id) },
+			Board:   func(id uuid.UUID) (wallboard.Range, error) { return g.Range(id) },
 		},
 		Limiters: api.NewLimiters(),
-		Traffic:  api.NewTraffic(g.registry),
+		Traffic:  api.NewTraffic(registry),
 		Log:      g.log,
-	}))
+	}
+	for _, r := range ranges {
+		layout := r.Layout()
+		s.Credentials[layout.Range] = []api.Credential{{Digest: sha256.Sum256([]byte(posToken))}}
+		s.Screens.Staff[layout.Range] = control.RangeStaff{Members: map[string]control.Member{viewerName: {PINHash: pin}}}
+		s.Screens.Boards[layout.Range] = wallboard.Board{Key: viewerKey}
+		for _, lane := range layout.Lanes {
+			s.Screens.Lanes[lane.ID] = lanescreen.Lane{Range: layout.Range, Key: viewerKey}
+		}
+	}
+	return serve(api.New(s))
 }
 
 // inMemory keeps no sign-in: the viewers stay signed in.

@@ -17,34 +17,62 @@ import (
 	"github.com/google/uuid"
 )
 
-// viewers are open control screens in a process of their own. Each signs in, counts what it receives, and reads only which
-// lanes are closed: a browser would use more of the machine than the gateway.
+// viewers are open screens in a process of their own. Each counts what it receives, and reads only which lanes are closed: a browser
+// would use more of the machine than the gateway.
 type viewers struct {
-	Address string `help:"Where the gateway answers."`
-	Range   string `help:"The range."`
-	Lanes   int    `help:"How many lanes it has."`
-	Screens int    `help:"How many screens."`
+	Address string   `help:"Where the gateway answers."`
+	Range   string   `help:"The range."`
+	Lanes   int      `help:"How many lanes it has."`
+	Screens int      `help:"How many control screens."`
+	Boards  int      `help:"How many wall boards."`
+	At      []string `help:"The lanes whose lane screens are open."`
 }
 
 // received is what all screens have received.
 type received struct{ bytes, messages atomic.Int64 }
 
+// open opens all streams.
+func (v viewers) open(ctx context.Context) (streams []io.ReadCloser, err error) {
+	add := func(stream io.ReadCloser, err error) error {
+		streams = append(streams, stream)
+		return err
+	}
+	for range v.Screens {
+		if err := add(openControl(ctx, v.Address, v.Range)); err != nil {
+			return nil, err
+		}
+	}
+	for range v.Boards {
+		if err := add(openKeyed(ctx, v.Address, "/board/"+v.Range)); err != nil {
+			return nil, err
+		}
+	}
+	for _, lane := range v.At {
+		if err := add(openKeyed(ctx, v.Address, "/lane/"+lane)); err != nil {
+			return nil, err
+		}
+	}
+	return streams, nil
+}
+
 // Run prints a line when every screen has its first message, and runs until its input ends. A screen that loses its connection
 // is an error: the cost of the others would look too low.
 func (v viewers) Run() error {
 	ctx := context.Background()
-	all, sum := &closedLanes{lanes: v.Screens * v.Lanes}, &received{}
-	ended, pictured := make(chan error, v.Screens+1), make(chan struct{}, v.Screens)
-	for range v.Screens {
-		stream, err := openStream(ctx, v.Address, v.Range)
-		if err != nil {
-			return err
-		}
+	streams, err := v.open(ctx)
+	if err != nil {
+		return err
+	}
+	all, sum := &closedLanes{lanes: (v.Screens + v.Boards) * v.Lanes}, &received{}
+	ended, pictured := make(chan error, len(streams)+1), make(chan struct{}, len(streams))
+	var open []*viewer
+	for _, stream := range streams {
 		s := &viewer{all: all, received: sum, closed: map[string]bool{}, pictured: func() { pictured <- struct{}{} }}
+		open = append(open, s)
 		go func() { ended <- s.watch(stream) }()
 	}
 	late := time.After(patience)
-	for range v.Screens {
+	for range streams {
 		select {
 		case <-pictured:
 		case err := <-ended:
@@ -56,7 +84,13 @@ func (v viewers) Run() error {
 	fmt.Println("open")
 	go func() {
 		for asked := bufio.NewScanner(os.Stdin); asked.Scan(); {
-			fmt.Println("counted", sum.bytes.Load(), sum.messages.Load())
+			reached := 0
+			for _, s := range open {
+				if s.reached.Swap(false) {
+					reached++
+				}
+			}
+			fmt.Println("counted", sum.bytes.Load(), sum.messages.Load(), reached)
 		}
 		ended <- nil
 	}()
@@ -66,10 +100,44 @@ func (v viewers) Run() error {
 const (
 	viewerName = "bench"
 	viewerPIN  = "2468"
+	viewerKey  = "the-key-of-every-screen"
 )
 
-// openStream signs in as a browser does, and opens the stream.
-func openStream(ctx context.Context, address, rangeID string) (io.ReadCloser, error) {
+// openKeyed opens the stream of a lane screen or a wall board, whose address has its key.
+func openKeyed(ctx context.Context, address, path string) (io.ReadCloser, error) {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		return nil, err
+	}
+	browser := &http.Client{
+		Jar: jar, Transport: &http.Transport{DisableCompression: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	ask := func(path string, status int) (io.ReadCloser, error) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+path, http.NoBody)
+		if err != nil {
+			return nil, err
+		}
+		answer, err := browser.Do(request)
+		if err != nil {
+			return nil, err
+		}
+		if answer.StatusCode != status {
+			_ = answer.Body.Close()
+			return nil, fmt.Errorf("%s: %s", request.URL.Path, answer.Status)
+		}
+		return answer.Body, nil
+	}
+	page, err := ask(path+"?key="+viewerKey, http.StatusSeeOther)
+	if err != nil {
+		return nil, err
+	}
+	_ = page.Close()
+	return ask(path+"/stream", http.StatusOK)
+}
+
+// openControl signs in as a browser does, and opens the stream of a control screen.
+func openControl(ctx context.Context, address, rangeID string) (io.ReadCloser, error) {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		return nil, err
@@ -106,6 +174,7 @@ type viewer struct {
 	received *received
 	closed   map[string]bool // as shown, by lane
 	pictured func()
+	reached  atomic.Bool // by a change, since that was last asked
 }
 
 func (v *viewer) watch(stream io.ReadCloser) error {
@@ -116,6 +185,9 @@ func (v *viewer) watch(stream io.ReadCloser) error {
 		v.received.bytes.Add(int64(len(lines.Bytes()) + len("\n")))
 		message, found := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
 		if !found {
+			if bytes.Equal(lines.Bytes(), []byte("event: change")) {
+				v.reached.Store(true)
+			}
 			continue
 		}
 		v.received.messages.Add(1)
@@ -148,9 +220,19 @@ func (v *viewer) read(message []byte) {
 	}
 }
 
-// newAudience starts the process with the screens.
-func newAudience(address string, rangeID uuid.UUID, lanes, screens int) (*child, error) {
-	c, _, err := newChild("viewers", "--address", address, "--range", rangeID.String(),
-		"--lanes", fmt.Sprint(lanes), "--screens", fmt.Sprint(screens))
+// start starts the process with the screens.
+func (v viewers) start() (*child, error) {
+	args := []string{
+		"viewers", "--address", v.Address, "--range", v.Range, "--lanes", fmt.Sprint(v.Lanes), "--screens", fmt.Sprint(v.Screens), "--boards", fmt.Sprint(v.Boards),
+	}
+	if len(v.At) > 0 {
+		args = append(args, "--at", strings.Join(v.At, ","))
+	}
+	c, _, err := newChild(args...)
 	return c, err
+}
+
+// newAudience starts the process with control screens.
+func newAudience(address string, rangeID uuid.UUID, lanes, screens int) (*child, error) {
+	return viewers{Address: address, Range: rangeID.String(), Lanes: lanes, Screens: screens}.start()
 }

@@ -15,7 +15,7 @@ import (
 	"rangegate/lanes"
 )
 
-// watched is a range with a control screen, served as a gateway does.
+// watched is a range with its screens, served as a gateway does.
 type watched struct {
 	screens
 	gateway  *gateway
@@ -92,7 +92,7 @@ func (w *watched) measure(audience *child, during func()) (u used, err error) {
 	during()
 	u = used{cpu: cpuTime() - cpu, took: time.Since(begun), changes: w.changes - changes}
 	after, err := received()
-	u.count = count{after.bytes - before.bytes, after.messages - before.messages}
+	u.count = count{after.bytes - before.bytes, after.messages - before.messages, after.reached}
 	return u, err
 }
 
@@ -159,10 +159,11 @@ func (w *watched) turn(ctx context.Context, closed bool) (done time.Time, err er
 
 // rehearse makes one ceasefire, and records what a screen receives.
 func (w *watched) rehearse(ctx context.Context, audience *child) (*bareStreams, error) {
-	heard, err := record(ctx, w.address, w.r.Layout().Range)
+	stream, err := openControl(ctx, w.address, w.r.Layout().Range.String())
 	if err != nil {
 		return nil, err
 	}
+	heard := record(stream)
 	defer func() { _ = heard.stream.Close() }()
 	bare := &bareStreams{picture: heard.cut()}
 	for _, part := range []struct {
