@@ -195,6 +195,20 @@ await story(async () => {
   await eventually("it has another page", async () => (await old.locator("meta[name=version]").getAttribute("content")) !== "of-before");
   await tile(old, 1).and(old.locator("[data-state=running]")).waitFor();
 
+  tell("A page of which a file could not be had loads itself again");
+  const partial = await open(old.context());
+  await partial.clock.install();
+  let missing = 1;
+  await partial.route("**/board/assets/tiles.js", (route) => (missing-- > 0 ? route.fulfill({ status: 502, body: "Bad Gateway" }) : route.continue()));
+  await partial.goto(`${scene.api}/board/${scene.range}`);
+  await eventually("it lacks a file", () => missing === 0);
+  assert.equal(await partial.locator(".tile").count(), 0);
+  await partial.clock.runFor(21_000);
+  await tile(partial, 1).and(partial.locator("[data-state=running]")).waitFor();
+  await partial.clock.runFor(25_000); // and only once
+  assert.equal(missing, -1);
+  await partial.close();
+
   tell("A reload with another key: every open board closes and shows nothing. If that was a mistake, it comes back by itself");
   await changeWorld("/board/another-key-of-the-wall");
   await notice(board, "This board is no longer one of this range");

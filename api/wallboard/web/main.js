@@ -6,12 +6,12 @@ import { loadTexts } from "/screens/texts.js";
 import { keepAwake } from "/screens/wakelock.js";
 import { Head } from "./head.js";
 import { shortNames } from "./rules.js";
+import { loadAgain } from "./start.js";
 import { Tiles } from "./tiles.js";
 
 const SILENCE = 12_000; // ms without a message after which what is shown is old; a beat comes every 5 s
 const REFUSED = 30_000; // ms until a board that was refused tries again
 const RENEWAL = 60_000; // ms until it is tried again to load a newer page
-const ANSWER = 6_000; // ms that it may take
 
 const byId = (id) => document.getElementById(id);
 const t = await loadTexts("/board/assets/");
@@ -109,15 +109,7 @@ async function renew() {
     return;
   }
   renewing = true;
-  try {
-    const response = await fetch(location.pathname, { cache: "no-store", signal: AbortSignal.timeout(ANSWER) });
-    if (response.ok && (await response.text()).includes(latest)) {
-      location.reload();
-      return;
-    }
-  } catch {
-    // not to be had at the moment
-  }
+  await loadAgain(latest);
   setTimeout(() => {
     renewing = false;
     renew();
@@ -127,3 +119,4 @@ async function renew() {
 stream.open();
 keepAwake();
 onTick(show);
+document.documentElement.toggleAttribute("data-begun", true);
