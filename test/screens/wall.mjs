@@ -29,7 +29,7 @@ await story(async () => {
     for (const locale of lanes === 200 ? ["en-GB", "de-DE"] : ["en-GB"]) {
       const page = await open(await device({ locale, viewport: { width: 1920, height: 1080 } }), address(crowd(lanes), `${scene.board}-${lanes}`));
       await page.locator(".tile[data-state=free]").nth(lanes - 1).waitFor();
-      for (const [width, height] of [[1280, 720], [3840, 2160], [1920, 1080]]) {
+      for (const [width, height] of [[1280, 720], [3840, 2160], [960, 540], [1920, 1080]]) {
         await page.setViewportSize({ width, height });
         const seen = await inSight(page);
         assert.deepEqual(seen.hidden, [], `on ${width} × ${height}`);
@@ -248,7 +248,7 @@ function inSight(page) {
       const { left, top, right, bottom } = of.getBoundingClientRect();
       const parts = [...of.querySelectorAll(".name, .time, .word, .customer")].filter((part) => part.textContent);
       return left >= 0 && right <= innerWidth && top >= main.top && bottom <= innerHeight &&
-        parts.every((part) => part.getBoundingClientRect().right <= right && part.getBoundingClientRect().bottom <= bottom && part.scrollWidth <= part.clientWidth + 1);
+        parts.every((part) => part.getBoundingClientRect().right <= right && part.getBoundingClientRect().bottom <= bottom && part.scrollWidth <= part.clientWidth + 1 && part.scrollHeight <= part.clientHeight * 1.15 + 2);
     };
     const { scrollWidth, scrollHeight } = document.documentElement;
     return {

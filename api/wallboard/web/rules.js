@@ -54,10 +54,10 @@ export function endingNext(lanes, at, most) {
   return lanes.filter((lane) => stateOf(lane, at) === "running").sort((a, b) => leftOf(a, at) - leftOf(b, at)).slice(0, most);
 }
 
-// shortNames returns the names as tiles have them: of "Lane 1", "Lane 2" … the number alone, if all names begin with the same word.
+// shortNames returns the names as tiles have them: if all of them end in a number, and no two in the same one, the numbers alone.
 export function shortNames(names) {
-  const parts = names.map((name) => /^(\D*\S)\s+(\d{1,9})$/.exec(name));
-  return parts.every((part) => part && part[1] === parts[0][1]) ? parts.map((part) => part[2]) : names;
+  const numbers = names.map((name) => /\S\s+(\d{1,9})$/.exec(name)?.[1]);
+  return new Set(numbers).size === names.length && !numbers.includes(undefined) ? numbers : names;
 }
 
 // listed returns the first names, and how many more there are.
@@ -68,13 +68,16 @@ export function listed(names, most, more) {
 const HIGH = 2.05; // digits, name and padding together, in the size of the digits
 const CUSTOMER = 0.5; // the line of a customer's name
 const PADDING = 0.34; // left and right
+const TOP = 0.76; // the row of the name, in which the signs are
+const LINE = 1.06; // of a name
 const SIGNS = 1.25; // room for two signs beside a name
 const SMALLEST = 13; // px; smaller digits are not read, and the board is scrolled instead
 
-// fit returns the largest tiles of which so many fill the width and height, in px: {columns, rows, digit, high, hours, name, word, words,
-// scrolled}. digit is the font size of a time in px. The other sizes are in the size of the digits: the height of a tile, and the font sizes of
-// a time of an hour or more, of a lane's name, of a state in one word and of one in several. widths has how wide, in their own font size, a
-// time, one of an hour, the longest name of a lane, the longest state in one word and the longest word of the others are.
+// fit returns the largest tiles of which so many fill the width and height, in px: {columns, rows, digit, high, top, hours, name, word, words,
+// bay, scrolled}. digit is the font size of a time in px. The other sizes are in the size of the digits: the height of a tile and of its top
+// row, and the font sizes of a time of an hour or more, of a lane's name, of a state in one word, of one in several, and of a bay's name.
+// widths has how wide these are, each in its own font size: time, hours, and the longest name, part of a name (a word), state in one word
+// (word), word of the others (words) and word of a bay's name (bay).
 export function fit({ width, height, tiles, gap, customers, widths }) {
   const high = HIGH + (customers ? CUSTOMER : 0);
   const wide = widths.time + PADDING;
@@ -84,16 +87,25 @@ export function fit({ width, height, tiles, gap, customers, widths }) {
     const [w, h] = [(width - gap * (columns - 1)) / columns, (height - gap * (rows - 1)) / rows];
     const digit = Math.min(w / wide, h / high);
     if (digit > best.digit) {
-      best = { columns, rows, digit, width: w, scrolled: false };
+      best = { columns, rows, digit, width: w, height: h, scrolled: false };
     }
   }
   if (best.digit < SMALLEST) {
     const columns = Math.max(1, Math.floor((width + gap) / (SMALLEST * wide + gap)));
-    best = { columns, rows: Math.ceil(tiles / columns), digit: SMALLEST, width: (width - gap * (columns - 1)) / columns, scrolled: true };
+    best = { columns, rows: Math.ceil(tiles / columns), digit: SMALLEST, width: (width - gap * (columns - 1)) / columns, height: SMALLEST * high, scrolled: true };
   }
   const room = best.width / best.digit - PADDING;
+  const topMost = TOP + best.height / best.digit - high; // what the top row may have, as nothing else is to grow
   return {
-    ...best, high, hours: Math.min(1, room / widths.hours), name: Math.min(0.72, Math.max(0.26, (room - SIGNS) / widths.name)),
-    word: Math.min(0.64, room / widths.word), words: Math.min(0.46, room / widths.words),
+    ...best, high, ...nameSize(room - SIGNS, topMost, widths), hours: Math.min(1, room / widths.hours),
+    word: Math.min(0.64, room / widths.word), words: Math.min(0.46, room / widths.words), bay: Math.min(0.6, (room - 0.1) / widths.bay),
   };
+}
+
+// nameSize returns the font size of the longest name, on one line or on two if that is larger, and the height of its row.
+function nameSize(wide, high, widths) {
+  const one = Math.min(0.72, wide / widths.name);
+  const two = Math.min(0.6, wide / Math.max(widths.part, widths.name * 0.6), high / (2 * LINE));
+  const name = Math.max(0.26, one, two);
+  return { name, top: two > one ? Math.max(TOP, 2 * LINE * name) : TOP };
 }

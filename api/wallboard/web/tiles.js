@@ -31,7 +31,8 @@ export class Tiles {
     const all = board.bays.flatMap((bay) => [this.#bays.get(bay.bay_id), ...tilesOf(bay)]).filter(Boolean);
     this.#root.replaceChildren(...all.map((tile) => tile.element));
     this.#customers = board.names;
-    this.#widths = this.#measure(lanes.map((lane) => lane.short));
+    setFlag(this.#root, "data-names", board.names);
+    this.#widths = this.#measure(lanes.map((lane) => lane.short), board.bays.map((bay) => bay.name));
     this.#fit();
   }
 
@@ -48,14 +49,15 @@ export class Tiles {
   }
 
   // measure returns how wide the texts of the tiles are in this browser's font, each in its own font size.
-  #measure(names) {
+  #measure(names, bays) {
     const paper = document.createElement("canvas").getContext("2d");
     paper.font = `800 100px ${getComputedStyle(this.#root).fontFamily}`;
     const widest = (texts) => Math.max(1, ...texts.map((text) => paper.measureText(text).width)) / 100;
+    const words = (texts) => texts.flatMap((text) => text.split(/\s+/));
     const states = WORDS.map((key) => this.#t(key));
     return {
-      time: widest(["00:00"]), hours: widest(["0:00:00"]), name: widest(names), word: widest(states.filter((text) => !isLong(text))),
-      words: widest(states.filter(isLong).flatMap((text) => text.split(" "))),
+      time: widest(["00:00"]), hours: widest(["0:00:00"]), name: widest(names), part: widest(words(names)),
+      word: widest(states.filter((text) => !isLong(text))), words: widest(words(states.filter(isLong))), bay: widest(words(bays)),
     };
   }
 
@@ -66,10 +68,13 @@ export class Tiles {
       return;
     }
     const gap = Math.max(2, Math.round(clientWidth * GAP));
-    const { scrolled, columns, rows, high, digit, hours, name, word, words } = fit({ width: clientWidth - 2 * gap, height: clientHeight - 2 * gap, tiles, gap, customers: this.#customers, widths: this.#widths });
+    const { scrolled, columns, rows, high, digit, ...sizes } = fit({ width: clientWidth - 2 * gap, height: clientHeight - 2 * gap, tiles, gap, customers: this.#customers, widths: this.#widths });
     setFlag(document.body, "data-scrolled", scrolled);
-    for (const [property, value] of Object.entries({ columns, rows, high, gap: `${gap}px`, digit: `${digit}px`, hours: `${hours}em`, name: `${name}em`, word: `${word}em`, words: `${words}em` })) {
+    for (const [property, value] of Object.entries({ columns, rows, high, gap: `${gap}px`, digit: `${digit}px` })) {
       this.#root.style.setProperty(`--${property}`, value);
+    }
+    for (const property of ["top", "hours", "name", "word", "words", "bay"]) {
+      this.#root.style.setProperty(`--${property}`, `${sizes[property]}em`);
     }
   }
 }

@@ -43,9 +43,10 @@ test("what ends next is the running session with the least time left", () => {
   assert.deepEqual(endingNext(lanes, 1600, 2).map(({ name }) => name), ["d", "b"]); // that of e is over
 });
 
-test("of names that begin alike the number is shown, of others all of it", () => {
+test("of names with a number of their own the number is shown, of others all of it", () => {
   assert.deepEqual(shortNames(["Lane 1", "Lane 12"]), ["1", "12"]);
-  assert.deepEqual(shortNames(["25 m lane 1", "25 m lane 2"]), ["25 m lane 1", "25 m lane 2"]);
+  assert.deepEqual(shortNames(["25 m pistol 1", "Rifle 2"]), ["1", "2"]);
+  assert.deepEqual(shortNames(["Lane 1", "The lane on the left"]), ["Lane 1", "The lane on the left"]);
   assert.deepEqual(shortNames(["Pistol 1", "Rifle 1"]), ["Pistol 1", "Rifle 1"]);
   assert.deepEqual(shortNames([]), []);
   assert.deepEqual(listed(["a", "b", "c"], 3, (n) => `+ ${n}`), ["a", "b", "c"]);
@@ -53,7 +54,7 @@ test("of names that begin alike the number is shown, of others all of it", () =>
 });
 
 test("the tiles are as large as fit, and no smaller than can be read", () => {
-  const widths = { time: 3, hours: 4.4, name: 2, word: 4, words: 6 };
+  const widths = { time: 3, hours: 4.4, name: 2, part: 2, word: 4, words: 6, bay: 5 };
   for (const [width, height] of [[1920, 950], [1280, 630], [3840, 1900], [1080, 1800]]) {
     for (const tiles of [1, 13, 65, 210]) {
       const { columns, rows, digit, high, scrolled } = fit({ width, height, tiles, gap: 4, customers: true, widths });
@@ -62,6 +63,10 @@ test("the tiles are as large as fit, and no smaller than can be read", () => {
       assert.ok(columns * (digit * (widths.time + 0.34) + 4) - 4 <= width + 0.01, "nor too wide");
     }
   }
+  const sizes = (name, part) => fit({ width: 1000, height: 950, tiles: 4, gap: 4, customers: false, widths: { ...widths, name, part } });
+  assert.equal(sizes(1.4, 1.4).name, 0.72, "a number is as large as may be");
+  const [long, longer] = [sizes(8, 4), sizes(8, 8)];
+  assert.ok(long.name > longer.name && long.top > longer.top, "a name of two words takes two lines where there is room");
   const telephone = fit({ width: 390, height: 700, tiles: 210, gap: 2, customers: false, widths });
   assert.ok(telephone.scrolled && telephone.digit === 13 && telephone.columns === 8);
 });
