@@ -11,6 +11,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"rangegate/api/endpoint"
+	"rangegate/api/startpage"
 )
 
 // The prefixes of the versions, and their reference pages.
@@ -18,6 +19,22 @@ const (
 	prefix1, page1 = "/api/v1/pos", "/api/v1/swagger"
 	prefix2, page2 = "/api/v2/pos", "/api/v2/swagger"
 )
+
+// The paths of the documents.
+const (
+	openapi2Path  = prefix2 + "/openapi.json"
+	openapi30Path = prefix2 + "/openapi-3.0.json"
+	productsPath  = prefix2 + "/products.openapi.json"
+	openapi1Path  = prefix1 + "/openapi.json"
+	schemaPath    = "/docs/lane-link.schema.json"
+)
+
+// startDocuments are the documents that the start page names; it has a sentence for each of the names.
+var startDocuments = []startpage.Document{
+	{Name: "reference", Path: page2 + "/"}, {Name: "openapi", Path: openapi2Path}, {Name: "openapi-3.0", Path: openapi30Path},
+	{Name: "products", Path: productsPath}, {Name: "lane-link", Path: schemaPath},
+	{Name: "reference-1", Path: page1 + "/"}, {Name: "openapi-1", Path: openapi1Path},
+}
 
 // The descriptions of the versions, and the part that both have.
 var (

@@ -19,6 +19,7 @@ import (
 	"rangegate/api/routing"
 	"rangegate/api/screens"
 	"rangegate/api/simulate"
+	"rangegate/api/startpage"
 	v1 "rangegate/api/v1"
 	v2 "rangegate/api/v2"
 	"rangegate/api/wallboard"
@@ -101,15 +102,15 @@ func New(s Settings) http.Handler {
 	document2 := a.Document(reference2, version2)
 	reference.AddWebhooks(document2)
 	documents := []reference.Document{
-		{Name: "Version 2", Path: prefix2 + "/openapi.json", Text: document2},
-		{Name: "Products API", Path: prefix2 + "/products.openapi.json", Text: reference.ProductsAPI()},
-		{Name: "Version 1 (deprecated)", Path: prefix1 + "/openapi.json", Text: a.Document(reference1, version1)},
+		{Name: "Version 2", Path: openapi2Path, Text: document2},
+		{Name: "Products API", Path: productsPath, Text: reference.ProductsAPI()},
+		{Name: "Version 1 (deprecated)", Path: openapi1Path, Text: a.Document(reference1, version1)},
 	}
 	for _, d := range documents {
 		r.Get(d.Path, endpoint.DocumentHandler(d.Text))
 	}
-	r.Get(prefix2+"/openapi-3.0.json", endpoint.Document30Handler(document2, note30))
-	r.Get("/docs/lane-link.schema.json", serveSchema(s.LaneLink))
+	r.Get(openapi30Path, endpoint.Document30Handler(document2, note30))
+	r.Get(schemaPath, serveSchema(s.LaneLink))
 	reference.Mount(r, page2, "Range POS gateway: version 2 and what belongs to it", documents...)
 	reference.Mount(r, page1, "Range POS gateway: version 1", documents[2])
 
@@ -164,6 +165,7 @@ func boundTarget(fail endpoint.FailFunc) func(http.Handler) http.Handler {
 func (s Settings) mountScreens(r chi.Router) {
 	t := s.Traffic
 	a := &endpoint.API{Errors: screenErrors, Timeout: timeout, Defect: logDefect}
+	startpage.Mount(r, a, startpage.Settings{Staff: s.Screens.Staff, Documents: startDocuments})
 	r.Route("/screens", func(r chi.Router) {
 		r.Use(screens.Guard(a.Fail))
 		r.Get("/*", screens.SharedFiles().Handler(a.Fail))

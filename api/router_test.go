@@ -11,13 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// public are the routes without a credential, on either address: health, metrics, the API reference, the sign-in page with
-// whether a ceasefire is in force, and the files of pages. The page that /actors serves to browsers is public too, see TestThePageOfTheActorsContainsNoData.
+// public are the routes without a credential, on either address: health, metrics, the API reference, the start page, the sign-in page with
+// the names of the ranges and whether a ceasefire is in force, and the files of pages. The page that /actors serves to browsers is public too, see TestThePageOfTheActorsContainsNoData.
 var public = []string{
 	"/livez", "/readyz", "/metrics",
 	"/docs/lane-link.schema.json", "/api/v1/pos/openapi.json", "/api/v2/pos/openapi.json", "/api/v2/pos/openapi-3.0.json", "/api/v2/pos/products.openapi.json",
 	"/api/v1/swagger", "/api/v2/swagger",
-	"/control/", "/control/{range_id:[0-9a-fA-F-]{36}}", "/control/{range_id:[0-9a-fA-F-]{36}}/ceasefire/", "/pprof/profile", "/pprof/profile?seconds=1", "{profile}", "heap", "/control/assets/*", "/lane/assets/*", "/board/assets/*", "/screens/*", "/assets/*",
+	"/", "/start/assets/*",
+	"/control/", "/control/ranges/", "/control/{range_id:[0-9a-fA-F-]{36}}", "/control/{range_id:[0-9a-fA-F-]{36}}/ceasefire/", "/pprof/profile", "/pprof/profile?seconds=1", "{profile}", "heap", "/control/assets/*", "/lane/assets/*", "/board/assets/*", "/screens/*", "/assets/*",
 }
 
 func isPublic(route string) bool {
@@ -34,7 +35,7 @@ func forEachRoute(t *testing.T, h http.Handler, do func(method, route, path stri
 	placeholders := strings.NewReplacer(
 		"{id}", uuid.NewString(), "{type}", "ammo", "{range_id}", someRange, "{purchase_id}", uuid.NewString(),
 		"{range_id:[0-9a-fA-F-]{36}}", someRange, "{lane_id:[0-9a-fA-F-]{36}}", theLane, "{lane_id}", theLane,
-		"/pprof/profile", "/pprof/profile?seconds=1", "{profile}", "heap", "/control/assets/*", "/control/assets/main.js", "/lane/assets/*", "/lane/assets/main.js", "/board/assets/*", "/board/assets/main.js", "/screens/*", "/screens/base.css", "/assets/*", "/assets/main.js",
+		"/pprof/profile", "/pprof/profile?seconds=1", "{profile}", "heap", "/control/assets/*", "/control/assets/main.js", "/lane/assets/*", "/lane/assets/main.js", "/board/assets/*", "/board/assets/main.js", "/start/assets/*", "/start/assets/main.js", "/screens/*", "/screens/base.css", "/assets/*", "/assets/main.js",
 	)
 	err := chi.Walk(h.(chi.Routes), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		route = strings.ReplaceAll(route, "/*/", "/")
@@ -56,7 +57,11 @@ func TestEveryRouteRequiresItsCredential(t *testing.T) {
 				require.Equal(t, http.StatusUnauthorized, sendBody(h, method, path, wrong).Code)
 				return
 			}
-			status := send(h, method, path).Code
+			var accept []string
+			if route == "/" { // a program that does not ask for the page gets 404
+				accept = []string{"Accept", "text/html"}
+			}
+			status := send(h, method, path, accept...).Code
 			if isPublic(route) {
 				require.Less(t, status, 400, route)
 				return

@@ -135,7 +135,7 @@ func TestTheEntryAuthenticates(t *testing.T) {
 	entry, owner := newNodes(t, func(*Settings) {})
 	for _, h := range []http.Handler{entry.api, entry.operations} {
 		forEachRoute(t, h, func(method, route, path string) {
-			if route == "/control/sign-in/" || strings.HasSuffix(route, "/ceasefire/") { // without a credential
+			if route == "/" || route == "/control/sign-in/" || strings.HasSuffix(route, "/ceasefire/") { // without a credential
 				return
 			}
 			require.Contains(t, []int{http.StatusOK, http.StatusUnauthorized, http.StatusSeeOther, http.StatusMovedPermanently},

@@ -60,6 +60,7 @@ type Range interface {
 
 // RangeStaff are the staff of a range, by name. A range without staff has no control screen.
 type RangeStaff struct {
+	Name    string // of the range
 	Members map[string]Member
 	// OfficersRelease states that only officers end a ceasefire over the range.
 	OfficersRelease bool
@@ -120,6 +121,7 @@ func Mount(r chi.Router, a *endpoint.API, s Settings) {
 		r.Get("/", page)
 		r.Get("/{range_id:[0-9a-fA-F-]{36}}", page)
 		r.Get("/assets/*", files.Handler(a.Fail))
+		a.Mount(r, "/ranges", []endpoint.Endpoint{endpoint.Handle("GET", "/", 200, "The ranges that have a control screen", readRangeName, c.rangesNamed)})
 		a.Mount(r, "/sign-in", []endpoint.Endpoint{endpoint.Handle("POST", "/", 204, "Sign in", readSignIn, c.signIn)},
 			c.Router.Route(a.Fail, c.signInDestination))
 		a.Mount(r, "/{range_id:[0-9a-fA-F-]{36}}/ceasefire", []endpoint.Endpoint{endpoint.Handle("GET", "/", 200, "Whether a ceasefire is in force", readRange, c.ceasefireState)},

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -201,41 +202,65 @@ func (c *screen) refreshSession(page http.HandlerFunc) http.HandlerFunc {
 }
 
 // A device is a browser in which a user has signed in before. Wrong PINs that others send for the user's name are limited,
-// and must not keep the user from declaring a ceasefire: the user's own browsers have limits of their own. The device cookie
-// is an id and a MAC that binds it to the user.
+// and must not keep the user from declaring a ceasefire: the user's own browsers have limits of their own. Users who share a browser
+// each have it as a device. The device cookie has an id and a MAC for each of them, which binds the id to the user.
 type device [16]byte
 
 const (
 	deviceCookie = "rangegate_device"
 	deviceMaxAge = 400 * 24 * 3600 // seconds: the maximum that browsers allow
+	// maxDeviceUsers is the number of users that share a browser as a device; of more, those who signed in last.
+	maxDeviceUsers = 8
+	// deviceSeparator stands between two users' parts of the cookie.
+	deviceSeparator = "."
 )
 
-// rememberDevice makes the browser one of the user's devices.
+// deviceSize is the length of one user's part.
+var deviceSize = base64.RawURLEncoding.EncodedLen(len(device{}) + sha256.Size)
+
+// rememberDevice makes the browser one of the user's devices. It stays one of the users who signed in there before.
 func (a *authenticator) rememberDevice(m member, w http.ResponseWriter, r *http.Request) {
-	id := a.device(r, m)
-	if id == (device{}) {
-		id = device(uuid.New())
-	}
 	key, ok := a.key(m)
 	if !ok {
 		return
 	}
-	value := base64.RawURLEncoding.EncodeToString(append(id[:], sign(key, slices.Concat(deviceLabel, id[:]))...))
+	id := device(uuid.New())
+	var others []string
+	for _, part := range deviceParts(r) {
+		switch own := a.parseDevice(part, m); {
+		case own != device{}:
+			id = own
+		case len(part) == deviceSize && len(others) < maxDeviceUsers-1:
+			others = append(others, part)
+		}
+	}
+	own := base64.RawURLEncoding.EncodeToString(append(id[:], sign(key, slices.Concat(deviceLabel, id[:]))...))
+	value := strings.Join(append([]string{own}, others...), deviceSeparator)
 	http.SetCookie(w, hostCookie(r, deviceCookie, "/control/sign-in", value, deviceMaxAge))
+}
+
+// deviceParts returns the parts of the request's device cookie, of the user who signed in last first. They are not verified.
+func deviceParts(r *http.Request) []string {
+	cookie, err := r.Cookie(nameOf(r, deviceCookie))
+	if err != nil {
+		return nil
+	}
+	return strings.SplitN(cookie.Value, deviceSeparator, maxDeviceUsers+1)
 }
 
 // device returns the browser that a request comes from; zero if it is none of the user's devices.
 func (a *authenticator) device(r *http.Request, m member) (id device) {
-	cookie, err := r.Cookie(nameOf(r, deviceCookie))
-	if err != nil {
-		return device{}
+	for _, part := range deviceParts(r) {
+		if id = a.parseDevice(part, m); id != (device{}) {
+			return id
+		}
 	}
-	return a.parseDevice(cookie.Value, m)
+	return device{}
 }
 
-// parseDevice returns the browser of a device cookie; zero if this gateway has not signed it for the user.
-func (a *authenticator) parseDevice(value string, m member) (id device) {
-	decoded, err := base64.RawURLEncoding.Strict().DecodeString(value)
+// parseDevice returns the browser of a user's part of a device cookie; zero if this gateway has not signed it for the user.
+func (a *authenticator) parseDevice(part string, m member) (id device) {
+	decoded, err := base64.RawURLEncoding.Strict().DecodeString(part)
 	key, ok := a.key(m)
 	if err != nil || !ok || len(decoded) != len(id)+sha256.Size {
 		return device{}

@@ -294,7 +294,7 @@ func newFixture(t *testing.T) *fixture {
 	return f
 }
 
-var southStaff = map[uuid.UUID]RangeStaff{south: {Members: map[string]Member{"sam": {PINHash: hashes["sam"]}}}}
+var southStaff = map[uuid.UUID]RangeStaff{south: {Name: "South range", Members: map[string]Member{"sam": {PINHash: hashes["sam"]}}}}
 
 // northStaff returns the staff of the north range with those PINs.
 func northStaff(hashes map[string]string) map[uuid.UUID]RangeStaff {
@@ -302,7 +302,7 @@ func northStaff(hashes map[string]string) map[uuid.UUID]RangeStaff {
 	for name, hash := range hashes {
 		members[name] = Member{PINHash: hash, Officer: name == "alex"}
 	}
-	return map[uuid.UUID]RangeStaff{north: {Members: members}}
+	return map[uuid.UUID]RangeStaff{north: {Name: "North range", Members: members}}
 }
 
 // restart starts the gateway anew with this staff.

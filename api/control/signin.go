@@ -96,6 +96,9 @@ func (c *screen) signIn(ctx context.Context, s signIn) (endpoint.Empty, error) {
 		if err := c.auth.signOut(ctx, before); err != nil {
 			log.Error().Err(err).Msg("the session before is signed out, and that is not saved yet")
 		}
+		if before.member != s.member { // another user takes over at this screen
+			c.record(ctx, before.member, lanes.DidSignOut)
+		}
 	}
 	c.auth.use(c.auth.begin(s.member), x.w, x.r)
 	c.auth.rememberDevice(s.member, x.w, x.r)
@@ -103,11 +106,12 @@ func (c *screen) signIn(ctx context.Context, s signIn) (endpoint.Empty, error) {
 	return endpoint.Empty{}, nil
 }
 
-// ceasefireView is what anybody who has the address of a range's sign-in page is told of a ceasefire: whoever comes to the screen
-// must know of it before the PIN is typed.
+// ceasefireView is what anybody who has the address of a range's sign-in page is told: the range's name, and of a ceasefire, as whoever
+// comes to the screen must know of it before the PIN is typed.
 type ceasefireView struct {
-	Known bool    `json:"known"` // false while the range does not run here, and for a range without staff
-	Over  string  `json:"over"`  // range, or bay for a part of it; empty: there is none
+	Range string  `json:"range_name"` // empty for a range without staff
+	Known bool    `json:"known"`      // false while the range does not run here, and for a range without staff
+	Over  string  `json:"over"`       // range, or bay for a part of it; empty: there is none
 	Since *string `json:"since"`
 }
 
@@ -123,19 +127,20 @@ func (c *screen) ceasefireDestination(r *http.Request) (uuid.UUID, routing.Way) 
 }
 
 func (c *screen) ceasefireState(_ context.Context, rangeID uuid.UUID) (ceasefireView, error) {
-	if _, known := c.Staff[rangeID]; !known {
+	staff, known := c.Staff[rangeID]
+	if !known || len(staff.Members) == 0 {
 		return ceasefireView{}, nil
 	}
 	r, err := c.Range(rangeID)
 	if err != nil {
-		return ceasefireView{}, nil
+		return ceasefireView{Range: staff.Name}, nil
 	}
-	view := ceasefireView{Known: true}
+	view := ceasefireView{Range: staff.Name, Known: true}
 	var since time.Time
 	for _, hold := range r.Holds().InForce {
 		switch {
 		case hold.Kind == lanes.OverRange:
-			return ceasefireView{true, hold.Kind, new(endpoint.Stamp(hold.Since))}, nil
+			return ceasefireView{staff.Name, true, hold.Kind, new(endpoint.Stamp(hold.Since))}, nil
 		case hold.Kind == lanes.OverBay && (view.Over == "" || hold.Since.Before(since)):
 			since = hold.Since
 			view.Over, view.Since = hold.Kind, new(endpoint.Stamp(since))

@@ -271,6 +271,54 @@ func TestWrongPINsOfOthersDoNotLockAUserOut(t *testing.T) {
 	})
 }
 
+// Users who take turns at one screen each have it as a device of their own: wrong PINs of others lock none of them out. It stays one
+// for the eight who signed in there last.
+func TestUsersWhoTakeTurnsAtOneScreenAreNotLockedOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		shared := f.browser()
+		for _, name := range []string{"sam", "alex", "sam"} {
+			require.Equal(t, http.StatusNoContent, shared.signIn(north, name, map[string]string{"sam": "1234", "alex": "5678"}[name]).Code)
+		}
+		require.Equal(t, 1, strings.Count(shared.device.Value, deviceSeparator), "one part for each of them")
+		for _, name := range []string{"sam", "alex"} {
+			for i := range 5 {
+				attacker := f.browser()
+				attacker.from = fmt.Sprintf("192.0.2.1%d:1", i)
+				require.Contains(t, []int{http.StatusUnauthorized, http.StatusTooManyRequests}, attacker.signIn(north, name, "0000").Code)
+			}
+		}
+		require.Equal(t, http.StatusNoContent, shared.signIn(north, "alex", "5678").Code)
+		require.Equal(t, http.StatusNoContent, shared.signIn(north, "sam", "1234").Code)
+
+		members := map[string]Member{"sam": {PINHash: hashes["sam"]}}
+		for n := range maxDeviceUsers {
+			members[fmt.Sprintf("guest %d", n)] = Member{PINHash: hashes["sam"]}
+		}
+		f.reload(map[uuid.UUID]RangeStaff{north: {Name: "North range", Members: members}})
+		for n := range maxDeviceUsers {
+			require.Equal(t, http.StatusNoContent, shared.signIn(north, fmt.Sprintf("guest %d", n), "1234").Code)
+		}
+		require.Equal(t, maxDeviceUsers-1, strings.Count(shared.device.Value, deviceSeparator), "the cookie does not grow")
+		shared.from = "192.0.2.99:1"
+		require.Equal(t, http.StatusNoContent, shared.signIn(north, "guest 0", "1234").Code)
+	})
+}
+
+// Whoever takes over at a screen signs the user before out: that session is over, and both are on record.
+func TestWhoTakesOverAtAScreenSignsTheOtherOut(t *testing.T) {
+	f := newFixture(t)
+	b := f.signedIn()
+	before := *b.cookie
+	require.Equal(t, http.StatusUnauthorized, b.signIn(north, "alex", "0000").Code)
+	require.True(t, b.isSignedIn(), "after a wrong PIN the user before is still signed in")
+	require.Equal(t, http.StatusNoContent, b.signIn(north, "alex", "5678").Code)
+	require.Equal(t, []string{"sam sign_in", "alex sign_in_failed", "sam sign_out", "alex sign_in"}, f.recorded)
+	copied := f.browser()
+	copied.cookie = &before
+	require.False(t, copied.isSignedIn())
+}
+
 func TestParallelGuessesAreLimitedLikeSequentialOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -473,7 +521,7 @@ func TestOnlyAnOfficerEndsACeasefireOverTheRange(t *testing.T) {
 	require.Contains(t, f.lastCommand(), "alex lifts range")
 }
 
-// Before anybody signs in, the page of a range says whether a ceasefire is in force, and nothing else of the range.
+// Before anybody signs in, the page of a range says its name and whether a ceasefire is in force, and nothing else of it.
 func TestTheSignInPageKnowsOfACeasefire(t *testing.T) {
 	f := newFixture(t)
 	state := func(rangeID uuid.UUID) string {
@@ -485,15 +533,15 @@ func TestTheSignInPageKnowsOfACeasefire(t *testing.T) {
 	hold := func(kind string, id uuid.UUID, since time.Time) lanes.HoldRecord {
 		return lanes.HoldRecord{Scope: lanes.Scope{Kind: kind, ID: id}, Who: "sam", Since: since}
 	}
-	none, unknown := `{"known":true,"over":"","since":null}`, `{"known":false,"over":"","since":null}`
+	none := `{"range_name":"North range","known":true,"over":"","since":null}`
 	require.Equal(t, none, state(north))
 	set(hold(lanes.OverLane, theLane, noon.Wall))
 	require.Equal(t, none, state(north), "a lane that is locked is no ceasefire")
 	later := noon.Wall.Add(time.Minute)
 	set(hold(lanes.OverBay, uuid.New(), later), hold(lanes.OverBay, theBay, noon.Wall))
-	require.Equal(t, `{"known":true,"over":"bay","since":"2026-05-01T12:00:00.250Z"}`, state(north), "the earliest one")
+	require.Equal(t, `{"range_name":"North range","known":true,"over":"bay","since":"2026-05-01T12:00:00.250Z"}`, state(north), "the earliest one")
 	set(hold(lanes.OverBay, theBay, noon.Wall), hold(lanes.OverRange, uuid.Nil, later))
-	require.Equal(t, `{"known":true,"over":"range","since":"2026-05-01T12:01:00.250Z"}`, state(north))
-	require.Equal(t, unknown, state(south), "it does not run")
-	require.Equal(t, unknown, state(uuid.New()))
+	require.Equal(t, `{"range_name":"North range","known":true,"over":"range","since":"2026-05-01T12:01:00.250Z"}`, state(north))
+	require.Equal(t, `{"range_name":"South range","known":false,"over":"","since":null}`, state(south), "it does not run")
+	require.Equal(t, `{"range_name":"","known":false,"over":"","since":null}`, state(uuid.New()))
 }

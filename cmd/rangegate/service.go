@@ -165,7 +165,7 @@ func (s *service) screens(next *gatewayRuntime) api.Screens {
 		for _, member := range r.Staff {
 			members[strings.TrimSpace(member.Name)] = control.Member{PINHash: member.PinHash.Reveal(), Officer: member.Role == config.RoleOfficer}
 		}
-		screens.Staff[r.ID] = control.RangeStaff{Members: members, OfficersRelease: r.ReleaseCeasefire == config.RoleOfficer}
+		screens.Staff[r.ID] = control.RangeStaff{Name: strings.TrimSpace(r.Name), Members: members, OfficersRelease: r.ReleaseCeasefire == config.RoleOfficer}
 		if r.Board != nil {
 			screens.Boards[r.ID] = wallboard.Board{Key: r.Board.Key.Reveal(), Names: r.Board.Names}
 		}

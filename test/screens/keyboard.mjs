@@ -26,6 +26,7 @@ await story(async () => {
   await keys.to(staff.card(2).getByRole("button", { name: "Lane 2", exact: true }));
   await keys.press("Enter");
   await staff.panel.getByLabel("Customer", { exact: true }).and(page.locator(":focus")).waitFor();
+  await staff.opened();
   await keys.type("Jo Smith");
   await keys.to(staff.panel.getByRole("radio", { name: "now", exact: true }));
   await keys.press("ArrowDown");
@@ -51,6 +52,7 @@ await story(async () => {
   await keys.to(staff.card(2).getByRole("button", { name: "Lane 2", exact: true }), "Shift+Tab");
   await keys.press("Enter");
   await keys.to(staff.panel.getByRole("button", { name: "Pause" }));
+  await staff.opened();
   await keys.press("Enter");
   await staff.inState(2, "paused");
   await keys.stands(staff.panel.getByRole("button", { name: "Resume" }), "on what takes its place");
@@ -88,6 +90,7 @@ await story(async () => {
   await keys.stands(staff.card(1).getByRole("button", { name: "Lane 1", exact: true }), "an arrow goes from lane to lane");
   await keys.press("Enter");
   await keys.to(staff.panel.getByRole("radio", { name: "As usual" }));
+  await staff.opened();
   await keys.press("ArrowLeft");
   await staff.inState(1, "closed");
   await keys.to(staff.panel.getByRole("button", { name: "Lock this lane" }), "Shift+Tab");

@@ -132,6 +132,12 @@ func TestAnEveningAtTheCounter(t *testing.T) {
 	play(t, "counter")
 }
 
+// From the address of the gateway to the board, and from one user to the next at the same screen.
+func TestComingInAndTakingTurns(t *testing.T) {
+	t.Parallel()
+	play(t, "turns")
+}
+
 // scene is what a story is told of the world.
 type scene struct {
 	API          string      `json:"api"`

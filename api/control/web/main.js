@@ -20,6 +20,7 @@ import { Panel } from "./panel.js";
 import { guardPresses } from "./settling.js";
 import { Undo } from "./undo.js";
 import { SignIn } from "./signin.js";
+import { SwitchUser } from "./switchuser.js";
 
 const byId = (id) => document.getElementById(id);
 
@@ -29,7 +30,7 @@ guardPresses();
 
 const range = new Range();
 const notifications = new Notifications();
-const client = new Client(t, range, () => signedOut(t("sign_in.ended")));
+const client = new Client(t, range, () => switchUser.isUnderWay || signedOut(t("sign_in.ended")));
 const stream = new Stream("/control/stream", {
   message(name, data, sentAt) {
     reached();
@@ -38,13 +39,14 @@ const stream = new Stream("/control/stream", {
   sentEarlier: (ms) => range.shiftSentAt(ms),
   contact: (lost) => header.contact(lost),
   neededHidden: () => notifications.keepsConnection,
-  refused: () => signedOut(range.info ? t("sign_in.ended") : ""),
+  refused: () => switchUser.isSending || signedOut(range.info ? t("sign_in.ended") : ""),
 });
 client.onStale = () => stream.renew();
-const signIn = new SignIn(client, () => stream.open());
+const signIn = new SignIn(client, (send) => switchUser.attempt(send, connect));
 
 const ceasefire = new Ceasefire(client, byId("alarm"), byId("begin"));
 const header = new Header(client, signOut);
+const switchUser = new SwitchUser(client, signIn, byId("switch-user"), byId("who"));
 client.undo = new Undo(client, byId("undo"));
 const panel = new Panel(client, byId("panel"), { onShow: (lane) => board.mark(lane), onClose: (lane) => board.focus(lane), pick: (customer, isStill) => board.pick(customer, isStill) });
 const board = new Board(client, byId("board"), byId("picking"), (lane) => panel.open(lane));
@@ -79,8 +81,18 @@ function pickOnBoard(customer) {
   return board.pick(customer);
 }
 
+// connect opens the stream for who has signed in. After a wrong PIN it does so only if the stream has ended meanwhile.
+function connect(accepted = true) {
+  if (accepted) {
+    client.undo.hide(); // which would be recorded under another name
+    stream.close();
+  }
+  stream.isOpen || stream.open();
+}
+
 function signedOut(reason) {
   stream.close();
+  switchUser.forget();
   panel.close();
   pages.stop();
   range.forget();

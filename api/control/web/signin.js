@@ -1,76 +1,100 @@
-// Sign-in: which range, who, and the PIN.
+// Sign-in: which range, who, and the PIN. The form is on a page of its own while nobody is signed in, and over the board while
+// users change: switchuser.js moves it there.
 import { element, setText } from "/screens/element.js";
 import { reached } from "/screens/recovery.js";
 import { send } from "/screens/send.js";
 import { perform } from "./actions.js";
-import { remember, remembered } from "./client.js";
+import { remember } from "./client.js";
+import { KnownNames } from "./knownnames.js";
+import { PINPad } from "./pinpad.js";
+import { RangeChoice } from "./rangechoice.js";
 
 const PAGE = "/control";
 const INTERVAL = 3_000; // ms between two questions whether a ceasefire is in force
 
+const byId = (id) => document.getElementById(id);
+
 export class SignIn {
   #client;
-  #root = document.getElementById("sign-in");
-  #form = document.getElementById("sign-in-form");
-  #note = document.getElementById("sign-in-note");
-  #error = document.getElementById("sign-in-trouble");
-  #ceasefire = document.getElementById("sign-in-ceasefire");
+  #root = byId("sign-in");
+  #box = byId("sign-in-box");
+  #form = byId("sign-in-form");
+  #note = byId("sign-in-note");
+  #error = byId("sign-in-trouble");
+  #ceasefire = byId("sign-in-ceasefire");
+  #rangeName = byId("sign-in-range");
+  #names;
+  #pad;
+  #choice;
+  #rangeID = "";
   #asking = 0; // the timer
 
-  // signedIn is called when the browser has a session.
-  constructor(client, signedIn) {
+  // attempt sends what was entered by the function that it is given, and resolves to whether it was accepted: it is the page's
+  // way of having nothing else happen meanwhile.
+  constructor(client, attempt) {
     this.#client = client;
+    const { name, pin } = this.#form.elements;
+    this.#pad = new PINPad(client.t, pin, byId("sign-in-pad"));
+    this.#names = new KnownNames(client.t, name, byId("sign-in-names"), () => {
+      pin.value = "";
+      pin.focus();
+    });
+    this.#choice = new RangeChoice(client, byId("choose-range"), (range) => this.#chosen(range));
+    byId("another-range").addEventListener("click", () => this.#chooseRange(false));
     this.#form.addEventListener("submit", async (event) => {
       event.preventDefault();
-      const { range_id: range, name, pin } = this.#form.elements;
-      const done = await perform(this.#uniformRefusal(), event.submitter ?? this.#form, { element: this.#error, show: (text) => setText(this.#error, text) }, () =>
-        send("POST", `${PAGE}/sign-in`, { range_id: range.value.trim(), name: name.value.trim(), pin: pin.value }));
+      const entered = { range_id: this.#rangeID, name: name.value.trim(), pin: pin.value };
+      const button = this.#form.querySelector("[type=submit]");
+      const accepted = await attempt(() => perform(this.#uniformRefusal(), button, { element: this.#error, show: (text) => setText(this.#error, text) }, () =>
+        send("POST", `${PAGE}/sign-in`, entered)));
       pin.value = "";
-      if (done) {
-        remember("range", range.value.trim());
-        history.replaceState(null, "", `${PAGE}/${range.value.trim()}${location.hash}`);
-        signedIn();
-      } else {
+      if (accepted) {
+        remember("range", entered.range_id);
+        this.#names.add(entered.range_id, entered.name);
+      } else if (this.#form.checkVisibility()) {
         pin.focus();
       }
     });
   }
 
-  // show shows the form, with the reason for it.
+  // show shows the page, with the reason for it.
   show(reason) {
-    const rangeID = rangeOfPage();
-    const { range_id: range, name } = this.#form.elements;
-    range.value = rangeID || range.value || remembered("range");
-    document.getElementById("sign-in-range").hidden = rangeID !== "";
     document.title = this.#client.t("sign_in.title");
     this.#note.replaceChildren(reason);
-    setText(this.#error, "");
     this.#root.hidden = false;
-    (range.value ? name : range).focus();
-    clearTimeout(this.#asking);
-    this.#askForCeasefire();
+    const rangeID = rangeOfPage();
+    if (rangeID === "") {
+      this.#chooseRange(true);
+    } else {
+      this.#showForm(rangeID);
+      this.#choice.othersThan(rangeID).then((others) => (byId("another-range").hidden = !others));
+    }
   }
 
   hide() {
     this.#root.hidden = true;
+    this.#choice.hide();
     clearTimeout(this.#asking);
   }
 
-  // askForCeasefire shows a ceasefire that is in force, again and again while the form is shown.
-  async #askForCeasefire() {
-    const rangeID = rangeOfPage();
-    if (rangeID === "" || this.#root.hidden) {
-      return;
-    }
-    const { t } = this.#client;
-    const { known, over, since } = await send("GET", `${PAGE}/${rangeID}/ceasefire`).catch(() => ({ known: false }));
-    if (known) {
-      reached();
-    }
-    this.#ceasefire.toggleAttribute("data-unknown", !known);
-    setText(this.#ceasefire, known ? over && t(`sign_in.ceasefire_${over}`, { time: t.seconds(since) }) : t("sign_in.ceasefire_unknown"));
-    clearTimeout(this.#asking);
-    this.#asking = setTimeout(() => this.#askForCeasefire(), INTERVAL);
+  // ask prepares the form for somebody of the range, but for whoever is signed in.
+  ask(rangeID, who = "") {
+    this.#rangeID = rangeID;
+    const { name, pin } = this.#form.elements;
+    setText(this.#error, "");
+    pin.value = "";
+    this.#pad.reset();
+    this.#names.show(rangeID, who);
+    (name.value ? pin : this.#names.first ?? name).focus();
+  }
+
+  // form is what is asked; home is its place on the page.
+  get form() {
+    return this.#form;
+  }
+
+  get home() {
+    return this.#box;
   }
 
   // isForAnotherRange is true if the page is of another range than the browser's session. It shows the form then.
@@ -78,12 +102,61 @@ export class SignIn {
     const { range, t } = this.#client;
     const rangeID = rangeOfPage();
     if (rangeID === "" || rangeID === range.info.id) {
+      remember("range", range.info.id);
       history.replaceState(null, "", `${PAGE}/${range.info.id}${location.hash}`);
       return false;
     }
     this.show(t("sign_in.elsewhere", { range: range.info.name }));
     this.#note.append(" ", element("a", { href: `${PAGE}/${range.info.id}` }, t("sign_in.go_there")));
     return true;
+  }
+
+  // chooseRange asks for the range; unasked it goes on where there is one only, and at the last one of this browser.
+  #chooseRange(unasked) {
+    history.replaceState(null, "", `${PAGE}/${location.hash}`);
+    clearTimeout(this.#asking);
+    this.#box.hidden = true;
+    this.#choice.show(unasked);
+  }
+
+  #chosen({ range_id: rangeID, others }) {
+    history.replaceState(null, "", `${PAGE}/${rangeID}${location.hash}`);
+    byId("another-range").hidden = !others;
+    this.#showForm(rangeID);
+  }
+
+  #showForm(rangeID) {
+    this.#choice.hide();
+    this.#box.hidden = false;
+    this.#box.append(this.#form); // it may have been over the board
+    setText(this.#rangeName, "");
+    setText(this.#ceasefire, "");
+    this.ask(rangeID);
+    clearTimeout(this.#asking);
+    this.#askForCeasefire();
+  }
+
+  // askForCeasefire shows a ceasefire that is in force, again and again while the form is shown, and the name of the range.
+  async #askForCeasefire() {
+    const rangeID = rangeOfPage();
+    if (rangeID === "" || this.#root.hidden) {
+      return;
+    }
+    const { t } = this.#client;
+    const { range_name: name, known, over, since } = await send("GET", `${PAGE}/${rangeID}/ceasefire`).catch(() => ({ known: false }));
+    if (rangeID !== rangeOfPage()) {
+      return; // another one was chosen meanwhile
+    }
+    if (known) {
+      reached();
+    }
+    if (name) {
+      setText(this.#rangeName, name);
+    }
+    this.#ceasefire.toggleAttribute("data-unknown", !known);
+    setText(this.#ceasefire, known ? over && t(`sign_in.ceasefire_${over}`, { time: t.seconds(since) }) : t("sign_in.ceasefire_unknown"));
+    clearTimeout(this.#asking);
+    this.#asking = setTimeout(() => this.#askForCeasefire(), INTERVAL);
   }
 
   // uniformRefusal shows one sentence for everything that can be wrong with a name and a PIN.
