@@ -56,6 +56,33 @@ func TestAMoveKeepsTheTimeLeft(t *testing.T) {
 	})
 }
 
+// Whoever follows a session is woken when it moves, and finds it on the other lane; after its end it is known when that was.
+func TestWhoFollowsASessionFollowsItToAnotherLane(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		status, before, wake, found := f.SessionChange(session)
+		require.True(t, found)
+		require.Equal(t, f.laneID(0), status.ID)
+		_, err := f.SessionEnd(f.requestContext(), uuid.New())
+		require.ErrorIs(t, err, lanes.ErrSessionNotFound)
+
+		f.move(session, 1)
+		require.Equal(t, struct{}{}, <-wake)
+		status, version, wake, found := f.SessionChange(session)
+		require.True(t, found)
+		require.Equal(t, f.laneID(1), status.ID)
+		require.Greater(t, version, before)
+
+		f.advance(30 * time.Minute)
+		require.Equal(t, struct{}{}, <-wake)
+		_, _, _, found = f.SessionChange(session)
+		require.False(t, found)
+		at, err := f.SessionEnd(f.requestContext(), session)
+		require.NoError(t, err)
+		require.Equal(t, f.endedSession(session).At, at)
+	})
+}
+
 func TestWhereASessionCannotMove(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		session, other := f.create(0, 30), f.create(1, 30)

@@ -110,6 +110,22 @@ func (r *Range) LaneChange(lane uuid.UUID) (status lanes.LaneStatus, version uin
 	return r.board.LaneSince(lane)
 }
 
+// SessionChange is LaneChange of the lane that the session is on; when it moves, that lane changes. found is false for a session that is
+// on no lane.
+func (r *Range) SessionChange(session uuid.UUID) (status lanes.LaneStatus, version uint64, wake <-chan struct{}, found bool) {
+	return r.board.SessionSince(session)
+}
+
+// SessionEnd returns when a session that is on no lane has ended; zero if its record cannot be read. Errors: ErrSessionNotFound,
+// ErrStoreUnavailable.
+func (r *Range) SessionEnd(ctx context.Context, session uuid.UUID) (time.Time, error) {
+	ended, err := r.ended(ctx, session)
+	if errors.Is(err, lanes.ErrSessionEnded) {
+		return ended.At, nil
+	}
+	return time.Time{}, err
+}
+
 // Sessions returns the active sessions in the display order of their lanes.
 func (r *Range) Sessions() []*lanes.SessionView { return r.board.Sessions(r.clock.Now()) }
 

@@ -31,9 +31,13 @@ const (
 
 // startDocuments are the documents that the start page names; it has a sentence for each of the names.
 var startDocuments = []startpage.Document{
-	{Name: "reference", Path: page2 + "/"}, {Name: "openapi", Path: openapi2Path}, {Name: "openapi-3.0", Path: openapi30Path},
-	{Name: "products", Path: productsPath}, {Name: "lane-link", Path: schemaPath},
-	{Name: "reference-1", Path: page1 + "/"}, {Name: "openapi-1", Path: openapi1Path},
+	{Name: "reference", Path: page2 + "/"},
+	{Name: "openapi", Path: openapi2Path},
+	{Name: "openapi-3.0", Path: openapi30Path},
+	{Name: "products", Path: productsPath},
+	{Name: "lane-link", Path: schemaPath},
+	{Name: "reference-1", Path: page1 + "/"},
+	{Name: "openapi-1", Path: openapi1Path},
 }
 
 // The descriptions of the versions, and the part that both have.

@@ -10,6 +10,7 @@ import (
 
 	"rangegate/api/endpoint"
 	"rangegate/api/request"
+	"rangegate/api/shooterpage"
 	"rangegate/lanes"
 )
 
@@ -71,6 +72,7 @@ var screenErrors = extended(extended(posErrors, refusals(map[int][]*lanes.Error{
 	400: {lanes.ErrItems},
 	409: {lanes.ErrNotWaiting, lanes.ErrNotReopenable, lanes.ErrNoPurchasing, lanes.ErrPurchasePending, lanes.ErrTooManyOpen},
 })), endpoint.Errors{
+	shooterpage.Gone:   {Status: http.StatusGone, Sentence: "there is no such session, or it ended a while ago"},
 	"cross_site":       {Status: http.StatusForbidden, Sentence: "the request comes from a page of another site"},
 	"officer_required": {Status: http.StatusForbidden, Sentence: "only an officer ends a ceasefire over the range"},
 })

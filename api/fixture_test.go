@@ -13,6 +13,7 @@ import (
 
 	"rangegate/api/control"
 	"rangegate/api/lanescreen"
+	"rangegate/api/shooterpage"
 	"rangegate/api/simulate"
 	v2 "rangegate/api/v2"
 	"rangegate/api/wallboard"
@@ -211,6 +212,7 @@ func settings(s *fakeRange) Settings {
 			Board:    func(uuid.UUID) (wallboard.Range, error) { return nil, lanes.ErrStarting },
 			Control:  func(uuid.UUID) (control.Range, error) { return nil, lanes.ErrStarting },
 			Lane:     func(uuid.UUID) (lanescreen.Range, error) { return nil, lanes.ErrStarting },
+			Shooter:  func(uuid.UUID) (shooterpage.Range, error) { return nil, lanes.ErrStarting },
 			Shop:     func(uuid.UUID) (lanescreen.Shop, error) { return nil, lanes.ErrProductsNotConfigured },
 			Pictures: lanescreen.NewPictures("rangegate", nil),
 		},
@@ -220,8 +222,8 @@ func settings(s *fakeRange) Settings {
 // inMemory is a store of sign-ins that keeps none.
 type inMemory struct{}
 
-func (inMemory) Load(_ context.Context, secret [32]byte) ([32]byte, map[[32]byte]time.Time, error) {
-	return secret, map[[32]byte]time.Time{}, nil
+func (inMemory) Load(context.Context, [32]byte) ([32]byte, map[[32]byte]time.Time, error) {
+	return [32]byte{1}, map[[32]byte]time.Time{}, nil // of every API: so an address of one is one of another
 }
 
 func (inMemory) SignOut(context.Context, map[[32]byte]time.Time, [][32]byte) error { return nil }
@@ -248,6 +250,13 @@ const (
 // staffCookie returns the cookie of sam, staff of the range.
 func staffCookie(h http.Handler) string {
 	return cookieOf(sendBody(h, "POST", "/control/sign-in", `{"range_id":"`+someRange+`","name":"sam","pin":"1234"}`))
+}
+
+// shooterPath returns the path of the page of the session's shooter.
+func shooterPath() string {
+	sessions, rangeID := newSessions(), uuid.MustParse(someRange)
+	addresses := shooterpage.NewAddresses(func() []byte { return sessions.Key("pages of shooters") }, []uuid.UUID{rangeID})
+	return addresses.Path(rangeID, uuid.MustParse(theSession))
 }
 
 // laneCookie returns the cookie of a lane's screen.

@@ -8,25 +8,28 @@ import (
 	"golang.org/x/time/rate"
 
 	"rangegate/api/screens"
+	"rangegate/api/shooterpage"
 )
 
 // Limiters are what the limits remember of clients. They outlive a reload, which changes what they allow: neither the requests of a
 // range nor wrong credentials are forgotten by it.
 type Limiters struct {
-	mu         sync.Mutex
-	requests   map[uuid.UUID]*rate.Limiter           // by range
-	tokens     *screens.AttemptLimiter[netip.Prefix] // wrong tokens of a POS
-	operators  *screens.AttemptLimiter[netip.Prefix] // wrong operations tokens
-	screenKeys *screens.AttemptLimiter[netip.Prefix]
+	mu           sync.Mutex
+	requests     map[uuid.UUID]*rate.Limiter           // by range
+	tokens       *screens.AttemptLimiter[netip.Prefix] // wrong tokens of a POS
+	operators    *screens.AttemptLimiter[netip.Prefix] // wrong operations tokens
+	screenKeys   *screens.AttemptLimiter[netip.Prefix]
+	shooterPages *screens.AttemptLimiter[netip.Prefix]
 }
 
 // NewLimiters returns limiters that remember nothing.
 func NewLimiters() *Limiters {
 	return &Limiters{
-		requests:   map[uuid.UUID]*rate.Limiter{},
-		tokens:     screens.NewAttemptLimiter[netip.Prefix](0),
-		operators:  screens.NewAttemptLimiter[netip.Prefix](0),
-		screenKeys: screens.NewAttemptLimiter[netip.Prefix](screens.MaxWrongKeys),
+		requests:     map[uuid.UUID]*rate.Limiter{},
+		tokens:       screens.NewAttemptLimiter[netip.Prefix](0),
+		operators:    screens.NewAttemptLimiter[netip.Prefix](0),
+		screenKeys:   screens.NewAttemptLimiter[netip.Prefix](screens.MaxWrongKeys),
+		shooterPages: screens.NewAttemptLimiter[netip.Prefix](shooterpage.MaxWrongAddresses),
 	}
 }
 
@@ -36,6 +39,7 @@ func (l *Limiters) setFailures(perMinute int) {
 	l.tokens.SetPerMinute(perMinute)
 	l.operators.SetPerMinute(perMinute)
 	l.screenKeys.SetPerMinute(screens.AtMost(screens.MaxWrongKeys, perMinute))
+	l.shooterPages.SetPerMinute(screens.AtMost(shooterpage.MaxWrongAddresses, perMinute))
 }
 
 // ofRanges returns the limiters of the ranges' requests, and forgets those of other ranges.

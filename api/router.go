@@ -3,7 +3,9 @@ package api
 
 import (
 	"context"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 	"rangegate/api/request"
 	"rangegate/api/routing"
 	"rangegate/api/screens"
+	"rangegate/api/shooterpage"
 	"rangegate/api/simulate"
 	"rangegate/api/startpage"
 	v1 "rangegate/api/v1"
@@ -60,10 +63,11 @@ type Screens struct {
 	Lanes map[uuid.UUID]lanescreen.Lane
 	// Boards are the ranges that have wall boards.
 	Boards map[uuid.UUID]wallboard.Board
-	// Control, Lane and Board return the running range with that id, with the errors of Settings.Range.
+	// Control, Lane, Board and Shooter return the running range with that id, with the errors of Settings.Range.
 	Control func(id uuid.UUID) (control.Range, error)
 	Lane    func(id uuid.UUID) (lanescreen.Range, error)
 	Board   func(id uuid.UUID) (wallboard.Range, error)
+	Shooter func(id uuid.UUID) (shooterpage.Range, error)
 	// Shop returns the products of the range's integrator, or lanes.ErrProductsNotConfigured.
 	Shop     func(rangeID uuid.UUID) (lanescreen.Shop, error)
 	Pictures *lanescreen.Pictures
@@ -170,8 +174,13 @@ func (s Settings) mountScreens(r chi.Router) {
 		r.Use(screens.Guard(a.Fail))
 		r.Get("/*", screens.SharedFiles().Handler(a.Fail))
 	})
+	pages := shooterpage.NewAddresses(func() []byte { return s.Screens.Sessions.Key("pages of shooters") }, slices.Collect(maps.Keys(s.Screens.Staff)))
+	shooterpage.Mount(r, a, shooterpage.Settings{
+		Addresses: pages, Range: s.Screens.Shooter, Router: s.Router, WrongAddresses: s.Limiters.shooterPages, Closing: s.Screens.Closing,
+		Streams: t.streams.WithLabelValues("shooter"),
+	})
 	control.Mount(r, a, control.Settings{
-		Staff: s.Screens.Staff, Sessions: s.Screens.Sessions, Attempts: s.Screens.Attempts, Router: s.Router,
+		Staff: s.Screens.Staff, Sessions: s.Screens.Sessions, Attempts: s.Screens.Attempts, Router: s.Router, ShooterPath: pages.Path,
 		Range: s.Screens.Control, Closing: s.Screens.Closing, Streams: t.streams.WithLabelValues("control"),
 	})
 	lanescreen.Mount(r, a, lanescreen.Settings{

@@ -17,7 +17,7 @@ var public = []string{
 	"/livez", "/readyz", "/metrics",
 	"/docs/lane-link.schema.json", "/api/v1/pos/openapi.json", "/api/v2/pos/openapi.json", "/api/v2/pos/openapi-3.0.json", "/api/v2/pos/products.openapi.json",
 	"/api/v1/swagger", "/api/v2/swagger",
-	"/", "/start/assets/*",
+	"/", "/start/assets/*", "/my/assets/*",
 	"/control/", "/control/ranges/", "/control/{range_id:[0-9a-fA-F-]{36}}", "/control/{range_id:[0-9a-fA-F-]{36}}/ceasefire/", "/pprof/profile", "/pprof/profile?seconds=1", "{profile}", "heap", "/control/assets/*", "/lane/assets/*", "/board/assets/*", "/screens/*", "/assets/*",
 }
 
@@ -30,12 +30,15 @@ func isPublic(route string) bool {
 	return false
 }
 
+// isAddress is true for a route whose credential is the address itself: another one is of nothing.
+func isAddress(route string) bool { return strings.HasPrefix(route, "/my/{token}") }
+
 // forEachRoute calls do with every route of the handler, and a path of it.
 func forEachRoute(t *testing.T, h http.Handler, do func(method, route, path string)) {
 	placeholders := strings.NewReplacer(
 		"{id}", uuid.NewString(), "{type}", "ammo", "{range_id}", someRange, "{purchase_id}", uuid.NewString(),
 		"{range_id:[0-9a-fA-F-]{36}}", someRange, "{lane_id:[0-9a-fA-F-]{36}}", theLane, "{lane_id}", theLane,
-		"/pprof/profile", "/pprof/profile?seconds=1", "{profile}", "heap", "/control/assets/*", "/control/assets/main.js", "/lane/assets/*", "/lane/assets/main.js", "/board/assets/*", "/board/assets/main.js", "/start/assets/*", "/start/assets/main.js", "/screens/*", "/screens/base.css", "/assets/*", "/assets/main.js",
+		"/pprof/profile", "/pprof/profile?seconds=1", "{profile}", "heap", "/control/assets/*", "/control/assets/main.js", "/lane/assets/*", "/lane/assets/main.js", "/board/assets/*", "/board/assets/main.js", "/start/assets/*", "/start/assets/main.js", "/my/assets/*", "/my/assets/main.js", "/my/{token}", shooterPath(), "{session_id}", theSession, "/screens/*", "/screens/base.css", "/assets/*", "/assets/main.js",
 	)
 	err := chi.Walk(h.(chi.Routes), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		route = strings.ReplaceAll(route, "/*/", "/")
@@ -55,6 +58,12 @@ func TestEveryRouteRequiresItsCredential(t *testing.T) {
 			if route == "/control/sign-in/" { // the credential is in the body
 				wrong := `{"range_id":"` + someRange + `","name":"sam","pin":"0000"}`
 				require.Equal(t, http.StatusUnauthorized, sendBody(h, method, path, wrong).Code)
+				return
+			}
+			if isAddress(route) {
+				wrong := strings.Replace(path, shooterPath(), shooterPath()[:len("/my/")+42]+"_", 1)
+				require.Contains(t, []int{http.StatusNotFound, http.StatusGone}, send(h, method, wrong).Code, route)
+				require.NotContains(t, []int{http.StatusNotFound, http.StatusGone}, send(h, method, path).Code, route)
 				return
 			}
 			var accept []string
@@ -88,7 +97,7 @@ func TestNoRouteOfAScreenAcceptsAnotherCredential(t *testing.T) {
 	}
 	count := 0
 	forEachRoute(t, h, func(method, route, path string) {
-		if isPublic(route) || strings.HasPrefix(route, "/api/") || route == "/control/sign-in/" {
+		if isPublic(route) || isAddress(route) || strings.HasPrefix(route, "/api/") || route == "/control/sign-in/" {
 			return
 		}
 		count++

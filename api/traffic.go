@@ -45,7 +45,7 @@ func NewTraffic(registry prometheus.Registerer) *Traffic {
 		}, []string{"limit"}),
 		streams: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "rangegate", Name: "screen_streams",
-			Help: "Open screens by kind: control, lane or board. Fewer lane screens or wall boards than expected mean that one is off or not connected.",
+			Help: "Open screens by kind: control, lane, board or shooter (their own telephones). Fewer lane screens or wall boards than expected mean that one is off or not connected.",
 		}, []string{"screen"}),
 	}
 	t.readers = prometheus.NewGaugeVec(prometheus.GaugeOpts{

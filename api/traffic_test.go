@@ -84,7 +84,7 @@ func TestStreamsAreCountedSeparately(t *testing.T) {
 			return slices.Equal(metricLines(registry, "rangegate_screen_streams"), []string{
 				fmt.Sprintf(`rangegate_screen_streams{screen="board"} %d`, board),
 				fmt.Sprintf(`rangegate_screen_streams{screen="control"} %d`, control),
-				fmt.Sprintf(`rangegate_screen_streams{screen="lane"} %d`, lane),
+				fmt.Sprintf(`rangegate_screen_streams{screen="lane"} %d`, lane), `rangegate_screen_streams{screen="shooter"} 0`,
 			})
 		}, 10*time.Second, time.Millisecond)
 	}

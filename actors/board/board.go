@@ -231,12 +231,29 @@ func (b *Board) LaneSince(lane uuid.UUID) (status lanes.LaneStatus, version uint
 	if !found {
 		return lanes.LaneStatus{}, 0, nil, false
 	}
+	return b.lanes[i], b.changed[i], b.wakeOf(i), true
+}
+
+// SessionSince is LaneSince of the lane that the session is on. When the session moves, that lane changes. found is false for a session that
+// is on no lane.
+func (b *Board) SessionSince(session uuid.UUID) (status lanes.LaneStatus, version uint64, wake <-chan struct{}, found bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	i, found := b.sessions[session]
+	if !found {
+		return lanes.LaneStatus{}, 0, nil, false
+	}
+	return b.lanes[i], b.changed[i], b.wakeOf(i), true
+}
+
+// wakeOf is the channel that is closed when the lane at that place changes next. b.mu is held.
+func (b *Board) wakeOf(i int32) chan struct{} {
 	waiting := b.laneWakes[i]
 	if waiting == nil {
 		waiting = make(chan struct{})
 		b.laneWakes[i] = waiting
 	}
-	return b.lanes[i], b.changed[i], waiting, true
+	return waiting
 }
 
 // Touch is a change of something that is shown beside the lanes.

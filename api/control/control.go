@@ -37,6 +37,8 @@ type Range interface {
 	// Ended is closed when the range stops here, or another process owns it.
 	Ended() <-chan struct{}
 
+	// Session returns an active session. Errors: lanes.ErrSessionEnded, lanes.ErrSessionNotFound, lanes.ErrStoreUnavailable.
+	Session(ctx context.Context, id uuid.UUID) (*lanes.SessionView, error)
 	StaffCreate(ctx context.Context, staff string, lane uuid.UUID, c lanes.Create) (*lanes.SessionView, error)
 	StaffOn(ctx context.Context, staff string, session uuid.UUID, c lanes.Command) (*lanes.SessionView, error)
 	// StaffReopen goes on with an ended session on a free lane.
@@ -78,10 +80,11 @@ type Settings struct {
 	Sessions *Sessions
 	Attempts *Attempts
 	// Range returns the running range with that id, or the reason why there is none: lanes.ErrStarting, lanes.ErrNotOwner.
-	Range   func(id uuid.UUID) (Range, error)
-	Router  *routing.Router  // hands on what other nodes own; nil: this process serves every range
-	Closing <-chan struct{}  // closed when the gateway stops; open streams end
-	Streams prometheus.Gauge // number of open streams
+	Range       func(id uuid.UUID) (Range, error)
+	Router      *routing.Router                         // hands on what other nodes own; nil: this process serves every range
+	ShooterPath func(rangeID, session uuid.UUID) string // of the page on which a session's shooter sees the time
+	Closing     <-chan struct{}                         // closed when the gateway stops; open streams end
+	Streams     prometheus.Gauge                        // number of open streams
 }
 
 // maxStreams is the maximum number of open streams of one range.
@@ -131,6 +134,7 @@ func Mount(r chi.Router, a *endpoint.API, s Settings) {
 			r.With(c.route(routing.Request)).Post("/sign-out", c.signOut)
 			r.With(c.route(routing.Stream)).Get("/stream", c.stream)
 			r.With(c.route(routing.Stream)).Get("/history.csv", c.historyCSV)
+			r.With(c.route(routing.Request)).Get("/sessions/{session_id}/qr.svg", c.sessionQR)
 		})
 		a.Mount(r, "/api", slices.Concat(c.sessionEndpoints(), c.laneEndpoints(), c.recordEndpoints()), c.requireSession, c.route(routing.Request))
 	})

@@ -156,6 +156,13 @@ func (f *fakeRange) Lift(_ context.Context, scope lanes.Scope, staff string) (la
 
 func (f *fakeRange) view() *lanes.SessionView { return f.lanes[0].Lane.View(f.Now()) }
 
+func (f *fakeRange) Session(_ context.Context, id uuid.UUID) (*lanes.SessionView, error) {
+	if id != theSession {
+		return nil, lanes.ErrSessionNotFound
+	}
+	return f.view(), f.err
+}
+
 func (f *fakeRange) StaffCreate(_ context.Context, staff string, lane uuid.UUID, c lanes.Create) (*lanes.SessionView, error) {
 	fresh := c.Session != uuid.Nil
 	c.Session = uuid.Nil
@@ -327,6 +334,7 @@ func (f *fixture) reload(staff ...map[uuid.UUID]RangeStaff) {
 	router := a.Router()
 	Mount(router, a, Settings{
 		Sessions: f.sessions, Attempts: f.attempts, Staff: all, Closing: f.closing, Streams: prometheus.NewGauge(prometheus.GaugeOpts{}),
+		ShooterPath: func(rangeID, session uuid.UUID) string { return "/my/" + rangeID.String()[:4] + session.String()[:4] },
 		Range: func(id uuid.UUID) (Range, error) {
 			if id == north {
 				return f.fakeRange, nil

@@ -97,6 +97,13 @@ func NewSessions(ctx context.Context, store SignInStore) (*Sessions, error) {
 	return s, err
 }
 
+// Key returns a key that is derived from the secret, for one purpose. It changes with the secret.
+func (s *Sessions) Key(purpose string) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return sign(s.secret[:], []byte("rangegate "+purpose))
+}
+
 // Refresh takes over a new secret, which ends every session, and what other gateways have signed out, and saves what could
 // not be saved before. A secret that the store has lost is saved again. Refresh blocks while the store does.
 func (s *Sessions) Refresh(ctx context.Context) error {

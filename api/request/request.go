@@ -180,11 +180,19 @@ func AccessLog(sample *Sample) func(http.Handler) http.Handler {
 			if i.Node != "" {
 				line = line.Str("node", i.Node)
 			}
-			line.Str("method", atMost(maxLoggedMethod, r.Method)).Str("path", atMost(maxLoggedPath, r.URL.Path)).Str("route", route).
+			line.Str("method", atMost(maxLoggedMethod, r.Method)).Str("path", atMost(maxLoggedPath, loggedPath(r, route))).Str("route", route).
 				Int("status", recorder.Status()).Int("bytes", recorder.BytesWritten()).Dur("duration_ms", time.Since(i.Began)).
 				Str("from", r.RemoteAddr).Msg("request")
 		})
 	}
+}
+
+// loggedPath returns the path of a request; its route, if the path is a credential: the address of a shooter's page.
+func loggedPath(r *http.Request, route string) string {
+	if strings.HasPrefix(route, "/my/{") {
+		return route
+	}
+	return r.URL.Path
 }
 
 // atMost returns the beginning of a text, of that many bytes at most.

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
@@ -41,6 +42,27 @@ func TestTheLevelOfARequest(t *testing.T) {
 	} {
 		require.Equal(t, c.level, levelOf(c.method, c.route, c.status), "%s %s %d", c.method, c.route, c.status)
 	}
+}
+
+// Whoever has the address of a shooter's page may see it: the log has its route instead.
+func TestTheAddressOfAShootersPageIsNotLogged(t *testing.T) {
+	var log bytes.Buffer
+	r := chi.NewRouter()
+	r.Use(func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			next.ServeHTTP(w, r.WithContext(Track(zerolog.New(&log))(r.Context(), "trace")))
+		})
+	}, AccessLog(nil))
+	page := func(http.ResponseWriter, *http.Request) {}
+	r.Get("/my/{token}", page)
+	r.Get("/my/{token}/stream", page)
+	r.Get("/my/assets/*", page)
+	for _, path := range []string{"/my/the-token", "/my/the-token/stream", "/my/assets/main.js"} {
+		r.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", path, nil))
+	}
+	require.NotContains(t, log.String(), "the-token")
+	require.Contains(t, log.String(), `"path":"/my/{token}/stream"`)
+	require.Contains(t, log.String(), `"path":"/my/{token}"`)
 }
 
 // The access log, and the log and the context of the code that works for a request, have its trace id and its range.

@@ -25,6 +25,7 @@ import (
 	"rangegate/api/control"
 	"rangegate/api/lanescreen"
 	"rangegate/api/routing"
+	"rangegate/api/shooterpage"
 	"rangegate/api/simulate"
 	v2 "rangegate/api/v2"
 	"rangegate/api/wallboard"
@@ -157,6 +158,7 @@ func (s *service) screens(next *gatewayRuntime) api.Screens {
 		Control: func(id uuid.UUID) (control.Range, error) { return s.gateway.Range(id) },
 		Lane:    func(id uuid.UUID) (lanescreen.Range, error) { return s.gateway.Range(id) },
 		Board:   func(id uuid.UUID) (wallboard.Range, error) { return s.gateway.Range(id) },
+		Shooter: func(id uuid.UUID) (shooterpage.Range, error) { return s.gateway.Range(id) },
 		Shop:    func(id uuid.UUID) (lanescreen.Shop, error) { return next.products(id) },
 	}
 	transports := map[uuid.UUID]http.RoundTripper{}

@@ -138,6 +138,12 @@ func TestComingInAndTakingTurns(t *testing.T) {
 	play(t, "turns")
 }
 
+// A shooter scans the code that staff hand out, and has the time on a telephone until the session ends.
+func TestTheShootersOwnTelephone(t *testing.T) {
+	t.Parallel()
+	play(t, "telephone")
+}
+
 // scene is what a story is told of the world.
 type scene struct {
 	API          string      `json:"api"`
@@ -169,7 +175,7 @@ func play(t *testing.T, story string, change ...func(f *fixture, world string)) 
 // playAt is play with what inFront starts in front of the gateway or beside it.
 func playAt(t *testing.T, story string, inFront func(f *fixture) (front string), change ...func(f *fixture, world string)) {
 	node, chromium := support.Program(t, "node"), support.Program(t, "chromium")
-	for _, installed := range []string{"playwright-core", "@axe-core/playwright"} {
+	for _, installed := range []string{"playwright-core", "@axe-core/playwright", "qr"} {
 		if _, err := os.Stat("node_modules/" + installed); err != nil {
 			support.Missing(t, "the npm packages of test/screens are not installed (make tools)")
 		}

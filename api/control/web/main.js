@@ -19,6 +19,7 @@ import { Pages } from "./pages.js";
 import { Panel } from "./panel.js";
 import { guardPresses } from "./settling.js";
 import { Undo } from "./undo.js";
+import { Sold } from "./shootercode.js";
 import { SignIn } from "./signin.js";
 import { SwitchUser } from "./switchuser.js";
 
@@ -48,7 +49,10 @@ const ceasefire = new Ceasefire(client, byId("alarm"), byId("begin"));
 const header = new Header(client, signOut);
 const switchUser = new SwitchUser(client, signIn, byId("switch-user"), byId("who"));
 client.undo = new Undo(client, byId("undo"));
-const panel = new Panel(client, byId("panel"), { onShow: (lane) => board.mark(lane), onClose: (lane) => board.focus(lane), pick: (customer, isStill) => board.pick(customer, isStill) });
+const sold = new Sold(client, byId("sold"));
+const panel = new Panel(client, byId("panel"), {
+  onShow: (lane) => board.mark(lane), onClose: (lane) => board.focus(lane), pick: (customer, isStill) => board.pick(customer, isStill), onSold: (session, lane) => sold.show(session, lane),
+});
 const board = new Board(client, byId("board"), byId("picking"), (lane) => panel.open(lane));
 const pages = new Pages({
   board,
@@ -99,6 +103,7 @@ function signedOut(reason) {
   attention.forget();
   client.forget();
   client.undo.hide();
+  sold.hide();
   byId("said").textContent = "";
   ceasefire.show();
   byId("screen").hidden = true;

@@ -9,6 +9,7 @@ import { purchaseDetails, settleButtons } from "./purchases.js";
 import { stateOf, urgency } from "./rules.js";
 import { SessionActions } from "./sessionactions.js";
 import { SessionForm } from "./sessionform.js";
+import { ShooterCode } from "./shootercode.js";
 
 const JUST_OPENED = 250; // ms in which no press counts
 const DOUBLE = 700; // ms in which the later presses of a series do not count
@@ -29,6 +30,7 @@ export class Panel {
   #error = new ErrorText();
   #form;
   #session;
+  #code;
   #lane;
   #purchases = element("div.purchases", { hidden: true });
   #drawnPurchases = "";
@@ -36,14 +38,18 @@ export class Panel {
   #opening = 0; // the timer
 
   // onShow is called with the id of the shown lane, or null; onClose with the id of the lane that was shown, if the focus
-  // must return to it. pick(customer, isStill) has a free lane chosen, and returns it, or null.
-  constructor(client, root, { onShow, onClose, pick }) {
+  // must return to it; onSold with a session that was sold, and its lane. pick(customer, isStill) has a free lane chosen, and returns
+  // it, or null.
+  constructor(client, root, { onShow, onClose, pick, onSold }) {
     this.#client = client;
     this.#root = root;
     this.#onShow = onShow;
     this.#onClose = onClose;
     const { t } = client;
-    this.#form = new SessionForm(client, this.#error, () => this.close());
+    this.#form = new SessionForm(client, this.#error, (session, lane) => {
+      this.close();
+      onSold(session, lane);
+    });
     this.#session = new SessionActions(client, this.#error, async (lane) => {
       root.hidden = true; // it lies over lanes that may be chosen
       const to = await pick(lane.session.customer_name, () => client.range.lanes.get(lane.lane_id)?.session?.session_id === lane.session.session_id);
@@ -51,12 +57,13 @@ export class Panel {
       this.#title.focus();
       return to;
     });
+    this.#code = new ShooterCode(client);
     this.#lane = new LaneActions(client);
     const close = button({ sign: "close", kind: "quiet", label: t("panel.close") }, () => this.close());
     root.setAttribute("aria-labelledby", "panel-title");
     root.append(
       element("header.panel-head", {}, element("div", {}, this.#title, this.#bay), close),
-      this.#time, this.#urgent, this.#badges, this.#lane.calls, this.#purchases, this.#error.element, this.#form.element, this.#session.element, this.#lane.element, this.#facts,
+      this.#time, this.#urgent, this.#badges, this.#lane.calls, this.#purchases, this.#error.element, this.#form.element, this.#session.element, this.#code.element, this.#lane.element, this.#facts,
     );
     this.#ignoreDoublePresses();
     document.addEventListener("keydown", (event) => {
@@ -159,6 +166,7 @@ export class Panel {
     this.#session.element.hidden = session === null;
     this.#form.show(lane);
     this.#session.show(lane);
+    this.#code.show(lane);
     this.#lane.show(lane);
     this.#facts.replaceChildren(...this.#factsOf(lane).flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
     this.#tick(now());

@@ -20,7 +20,7 @@ export class SessionForm {
   #closed = element("p.note");
   #groups = "";
 
-  // done is called when the session is created.
+  // done is called with the session that was created, and its lane.
   constructor(client, error, done) {
     this.#client = client;
     const { t } = client;
@@ -29,9 +29,11 @@ export class SessionForm {
     this.#minutes = element("input.input", { name: "minutes", type: "number", min: 1, max: 480, step: 1, required: true, inputMode: "numeric" });
     this.#minutes.addEventListener("input", () => this.#update());
     const sell = async (pressed, minutes) => {
-      if (await perform(client, pressed, error, () => this.#create(minutes))) {
+      const lane = this.#lane;
+      let session;
+      if (await perform(client, pressed, error, async () => (session = await this.#create(minutes)))) {
         remember("minutes", minutes);
-        done();
+        done(session, lane);
       }
     };
     this.#presets = MINUTES.map((minutes) => {
@@ -102,15 +104,18 @@ export class SessionForm {
     this.#submit.textContent = this.#client.t(key, { minutes: this.#minutes.value });
   }
 
-  #create(minutes) {
-    return this.#client.request("POST", "/sessions", {
+  // create resolves to the session, with the customer's name, which the response has not.
+  async #create(minutes) {
+    const customer = this.#name.value.trim() || this.#walkIn();
+    const created = await this.#client.request("POST", "/sessions", {
       lane_id: this.#lane.lane_id,
-      customer_name: this.#name.value.trim() || this.#walkIn(),
+      customer_name: customer,
       group_id: this.#group.value,
       duration: minutes,
       enable_purchasing: this.#purchasing.checked && this.#client.range.info.purchasing,
       auto_start: this.#start.checked,
     });
+    return { ...created, customer_name: customer };
   }
 }
 

@@ -162,6 +162,15 @@ export default {
   "form.closed": "Die Bahn ist für die Kasse geschlossen. Sie können sie trotzdem belegen.",
   "form.unusable": "Die Technik der Bahn ist nicht in Ordnung.",
 
+  "code.region": "Verkauft",
+  "code.sold": "{lane}: {customer}, {minutes} min",
+  "code.scan": "Wer das scannt, sieht die Restzeit.",
+  "code.qr": "QR-Code der Seite für die Kundschaft",
+  "code.show": "QR-Code für die Kundschaft",
+  "code.explained": "Er zeigt auf dem Telefon die Bahn und die Restzeit, sonst nichts. Er endet mit der Sitzung.",
+  "code.print": "Drucken",
+  "code.close": "Schließen: verkauft",
+  "code.receipt": "Ihre Bahn und Ihre Zeit auf dem Telefon: diesen Code scannen. Er endet mit Ihrer Sitzung.",
   "session.start": "Jetzt starten",
   "session.pause": "Pause",
   "session.resume": "Weiter",
@@ -368,6 +377,7 @@ export default {
   "health.last_error": "Letzter Fehler",
   "health.all_well": "Die Technik aller Bahnen ist verbunden, und war es in letzter Zeit.",
 
+  "error.no_code": "Der QR-Code war nicht zu holen. Bitte noch einmal versuchen.",
   "error.unreachable": "Das Gateway ist nicht erreichbar. Vor dem Wiederholen nachsehen: es kann trotzdem angekommen sein.",
   "error.no_answer": "Keine Antwort. Es kann trotzdem geschehen sein: erst nachsehen, dann wiederholen.",
   "error.other": "{sentence} ({trace})",

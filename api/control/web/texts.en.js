@@ -162,6 +162,15 @@ export default {
   "form.closed": "The lane is closed for the POS. You can use it all the same.",
   "form.unusable": "The lane's hardware is not in working order.",
 
+  "code.region": "Sold",
+  "code.sold": "{lane}: {customer}, {minutes} min",
+  "code.scan": "The customer scans this to see the time left.",
+  "code.qr": "QR code of the page for the customer",
+  "code.show": "QR code for the customer",
+  "code.explained": "It shows the lane and the time left on the customer's telephone, and nothing else. It ends with the session.",
+  "code.print": "Print",
+  "code.close": "Close: sold",
+  "code.receipt": "Your lane and your time, on your telephone: scan this code. It ends with your session.",
   "session.start": "Start now",
   "session.pause": "Pause",
   "session.resume": "Resume",
@@ -368,6 +377,7 @@ export default {
   "health.last_error": "Last error",
   "health.all_well": "Every lane's hardware is connected, and has been of late.",
 
+  "error.no_code": "The QR code could not be fetched. Please try again.",
   "error.unreachable": "The gateway cannot be reached. Look before you repeat it: it may have arrived all the same.",
   "error.no_answer": "No answer. It may have happened all the same: look before you repeat it.",
   "error.other": "{sentence} ({trace})",

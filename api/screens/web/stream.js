@@ -17,7 +17,7 @@ const HIDDEN = 30_000;
 //   sentEarlier(ms)              all messages of this connection so far were sent so much earlier than reported
 //   contact(lost)                null while the screen is up to date, otherwise the Date of the last message
 //   neededHidden()               optional: true while a hidden tab must keep its connection
-//   refused()                    there is no session, or it has ended: the stream is closed until open is called
+//   refused()                    there is no session, or it has ended, or what is shown is gone: the stream is closed until open is called
 export class Stream {
   #url;
   #handlers;
@@ -86,7 +86,7 @@ export class Stream {
       const response = await fetch(this.#url, {
         headers: { Accept: "text/event-stream" }, cache: "no-store", signal: attempt.signal,
       });
-      if (response.status === 401 || response.status === 403) {
+      if ([401, 403, 410].includes(response.status)) {
         this.close();
         this.#handlers.refused();
         return;

@@ -1,0 +1,140 @@
+// The QR code of the page on which a shooter sees the time of a session on a telephone: on the screen, and on paper.
+import { Refusal } from "/screens/send.js";
+import { element } from "/screens/element.js";
+import { ErrorText, action, button } from "./actions.js";
+
+const byId = (id) => document.getElementById(id);
+
+// qrCode creates the image. The gateway draws it, with the address at which this browser reaches it.
+function qrCode(t, sessionID) {
+  return element("img.qr", { alt: t("code.qr"), src: `/control/sessions/${sessionID}/qr.svg?origin=${encodeURIComponent(location.origin)}` });
+}
+
+// printButton creates the button that prints the receipt of what(): {session_id, lane, minutes, at}.
+export function printButton(client, error, what) {
+  return action(client, { words: client.t("code.print"), sign: "print" }, error, () => print(client, what()));
+}
+
+// print prints a receipt, and nothing else of the page: the style sheet hides the rest while the body has data-receipt.
+async function print({ t, range }, { session_id: id, lane, minutes, at }) {
+  const code = qrCode(t, id);
+  await code.decode().catch(() => {
+    throw new Refusal("no_code", "");
+  });
+  byId("receipt").replaceChildren(
+    element("h2", {}, range.info.name), element("p.receipt-lane", {}, lane), element("p", {}, [t("minutes", { n: minutes }), t.time(at)].join(" · ")),
+    code, element("p", {}, t("code.receipt")));
+  document.body.toggleAttribute("data-receipt", true);
+  window.addEventListener("afterprint", () => {
+    document.body.toggleAttribute("data-receipt", false);
+    byId("receipt").replaceChildren();
+  }, { once: true });
+  window.print();
+}
+
+// ShooterCode is the part of a lane's panel that shows the code of its session, once somebody wants it.
+export class ShooterCode {
+  #client;
+  #lane;
+  #sessionID;
+  #error = new ErrorText();
+  #opener;
+  #place = element("div.qr-place", { hidden: true });
+
+  constructor(client) {
+    this.#client = client;
+    const { t } = client;
+    this.#opener = button({ words: t("code.show"), sign: "phone" }, () => this.#toggle());
+    this.element = element("div.section.shooter-code", {}, this.#opener, this.#place, this.#error.element);
+  }
+
+  show(lane) {
+    this.#lane = lane;
+    this.element.hidden = lane.session === null;
+    if (lane.session?.session_id !== this.#sessionID) {
+      this.#sessionID = lane.session?.session_id;
+      this.#close();
+    }
+  }
+
+  #toggle() {
+    if (!this.#place.hidden) {
+      this.#close();
+      return;
+    }
+    const { t } = this.#client;
+    const code = qrCode(t, this.#sessionID);
+    code.addEventListener("error", () => this.#error.show(t("error.no_code")));
+    this.#place.replaceChildren(code, element("p", {}, t("code.explained")), printButton(this.#client, this.#error, () => {
+      const { name, session } = this.#lane;
+      return { session_id: session.session_id, lane: name, minutes: session.duration, at: session.created_at };
+    }));
+    this.#error.show("");
+    this.#place.hidden = false;
+    this.#opener.setAttribute("aria-expanded", "true");
+  }
+
+  #close() {
+    this.#error.show("");
+    this.#place.hidden = true;
+    this.#place.replaceChildren();
+    this.#opener.setAttribute("aria-expanded", "false");
+  }
+}
+
+const SHOWN = 20_000; // ms that a sale is confirmed
+
+// Sold confirms a sale for a while, with the code for who bought. It lies over the page and moves nothing. It stays while somebody is at it,
+// and goes at the next press elsewhere: work goes on, and the panel of the lane has the code too.
+export class Sold {
+  #client;
+  #root;
+  #timer = 0;
+
+  constructor(client, root) {
+    this.#client = client;
+    this.#root = root;
+    for (const [type, stay] of [["pointerenter", true], ["focusin", true], ["pointerleave", false], ["focusout", false]]) {
+      root.addEventListener(type, () => {
+        clearTimeout(this.#timer);
+        if (!stay && !root.matches(":hover") && !root.contains(document.activeElement)) {
+          this.#hideLater();
+        }
+      });
+    }
+    document.addEventListener("pointerdown", (event) => root.hidden || root.contains(event.target) || this.hide(), { capture: true });
+    document.addEventListener("keydown", (event) => event.key === "Escape" && root.contains(document.activeElement) && this.hide());
+  }
+
+  show(session, lane) {
+    const { t } = this.#client;
+    const { session_id: id, customer_name: customer, duration: minutes, created_at: at } = session;
+    const error = new ErrorText();
+    const code = qrCode(t, id);
+    code.addEventListener("error", () => {
+      code.remove();
+      error.show(t("error.no_code"));
+    });
+    this.#root.replaceChildren(code, element("div.sold-words", {},
+      element("p.sold-what", {}, t("code.sold", { lane: lane.name, customer, minutes })), element("p", {}, t("code.scan")), error.element,
+      element("div.row", {}, printButton(this.#client, error, () => ({ session_id: id, lane: lane.name, minutes, at })),
+        button({ sign: "close", kind: "quiet", label: t("code.close") }, () => this.hide()))));
+    this.#root.hidden = false;
+    this.#hideLater();
+  }
+
+  hide() {
+    clearTimeout(this.#timer);
+    const focused = this.#root.contains(document.activeElement);
+    this.#root.hidden = true;
+    this.#root.replaceChildren(); // it names a customer
+    if (focused) {
+      byId("main").focus();
+    }
+  }
+
+  #hideLater() {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.hide(), SHOWN);
+  }
+}
