@@ -26,7 +26,7 @@ func (c *screen) sessionEndpoints() []endpoint.Endpoint {
 		return endpoint.Handle("POST", "/sessions/{id}/"+name, 204, summary, readOrder, endpoint.WithTarget(c.rangeOf, commandSession))
 	}
 	return []endpoint.Endpoint{
-		endpoint.Handle("POST", "/sessions", 201, "Sell time on a lane", v2.ReadSale("customer_name"), endpoint.WithTarget(c.rangeOf, sell)),
+		endpoint.Handle("POST", "/sessions", 201, "Sell time on a lane", readSale, endpoint.WithTarget(c.rangeOf, sell)),
 		command("start", "Start now", func(_ *endpoint.Input, id uuid.UUID) lanes.Command { return lanes.Enter{Session: id} }),
 		command("pause", "Pause", func(_ *endpoint.Input, id uuid.UUID) lanes.Command { return lanes.Pause{Session: id} }),
 		command("resume", "Resume", func(_ *endpoint.Input, id uuid.UUID) lanes.Command { return lanes.Resume{Session: id} }),
@@ -57,13 +57,40 @@ func readModify(in *endpoint.Input, id uuid.UUID) lanes.Command {
 	}
 }
 
-func sell(ctx context.Context, r staffRange, s v2.Sale) (v2.SessionView, error) {
+// staffSale is a sale to a customer with a name, or to one who gives none.
+type staffSale struct {
+	v2.Sale
+	walkIn string // what such a customer is called, before the number
+}
+
+func readSale(in *endpoint.Input) staffSale {
+	read := v2.ReadSaleTo(func(in *endpoint.Input) string {
+		return in.OptionalText("customer_name", 1, v2.MaxCustomer, "Name of the customer; without one walk_in is needed", "Jo Smith")
+	})
+	return staffSale{read(in), in.OptionalText("walk_in", 1, v2.MaxCustomer-10, "What a customer without a name is called; the gateway adds the lowest number that is free", "Walk-in")}
+}
+
+// soldView is a session that was sold, with the name that its customer has.
+type soldView struct {
+	v2.SessionView
+	Customer string `json:"customer_name"`
+}
+
+func sell(ctx context.Context, r staffRange, s staffSale) (soldView, error) {
+	if s.Command.Customer == "" {
+		if s.walkIn == "" {
+			return soldView{}, endpoint.Faults{"customer_name": "must be given, or walk_in"}
+		}
+		name, done := r.walkIns.give(r, s.walkIn)
+		defer done()
+		s.Command.Customer = name
+	}
 	s.Command.Session, s.Command.ByStaff = uuid.New(), true
 	created, err := r.StaffCreate(ctx, r.staff, s.Lane, s.Command)
 	if err != nil {
-		return v2.SessionView{}, err
+		return soldView{}, err
 	}
-	return v2.ViewOf(created), nil
+	return soldView{v2.ViewOf(created), s.Command.Customer}, nil
 }
 
 type move struct{ session, lane uuid.UUID }

@@ -60,6 +60,28 @@ func TestCommandsAreGivenInTheNameOfTheUser(t *testing.T) {
 	}
 }
 
+// Two tablets sell at one time, and neither sees what the other sells: the gateway chooses.
+func TestCustomersWithoutANameHaveANumberEach(t *testing.T) {
+	b := newFixture(t).signedIn()
+	b.change(0, func(s *lanes.LaneStatus) { s.Lane.Session.Customer = "Walk-in 1" })
+	walkIn := `{"lane_id":"` + lane1 + `","walk_in":"Walk-in","group_id":"33333333-3333-4333-8333-000000000001","duration":30}`
+	var names []string
+	b.creating = func(customer string) {
+		names = append(names, customer)
+		if len(names) < 3 { // while this one is not sold yet
+			require.Equal(t, http.StatusCreated, b.send("POST", "/control/api/sessions", walkIn).Code)
+		}
+	}
+	require.Equal(t, http.StatusCreated, b.send("POST", "/control/api/sessions", walkIn).Code)
+	require.Equal(t, []string{"Walk-in 2", "Walk-in 3", "Walk-in 4"}, names)
+	require.Equal(t, http.StatusCreated, b.send("POST", "/control/api/sessions", walkIn).Code)
+	require.Equal(t, "Walk-in 2", names[3], "no sale is under way, and the board does not have it")
+
+	response := b.send("POST", "/control/api/sessions", `{"lane_id":"`+lane1+`","group_id":"33333333-3333-4333-8333-000000000001","duration":30}`)
+	require.Equal(t, http.StatusBadRequest, response.Code)
+	require.Contains(t, response.Body.String(), `"customer_name":"must be given, or walk_in"`)
+}
+
 func TestMalformedCommandsAreRefused(t *testing.T) {
 	for path, body := range map[string]string{
 		"POST sessions":                           sold[:len(sold)-2] + `0}`,

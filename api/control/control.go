@@ -97,6 +97,7 @@ type screen struct {
 	signIns *signInLimiter
 	streams *screens.SlotTable
 	frames  map[uuid.UUID]*screens.FrameCache[laneView]
+	walkIns map[uuid.UUID]*walkIns
 	fail    endpoint.FailFunc
 }
 
@@ -111,11 +112,11 @@ func Mount(r chi.Router, a *endpoint.API, s Settings) {
 	s.Attempts.configure(s.Staff)
 	c := &screen{
 		Settings: s, signIns: newSignInLimiter(staff, s.Attempts),
-		streams: screens.NewSlotTable(maxStreams), frames: map[uuid.UUID]*screens.FrameCache[laneView]{}, fail: a.Fail,
+		streams: screens.NewSlotTable(maxStreams), frames: map[uuid.UUID]*screens.FrameCache[laneView]{}, walkIns: map[uuid.UUID]*walkIns{}, fail: a.Fail,
 	}
 	c.auth = newAuthenticator(staff, s.Sessions, c.ceasefireSince)
 	for id := range s.Staff {
-		c.frames[id] = screens.NewFrameCache(viewOf)
+		c.frames[id], c.walkIns[id] = screens.NewFrameCache(viewOf), &walkIns{}
 	}
 	files := screens.Load(web)
 	page := c.refreshSession(files.Page("page.html", a.Fail))
@@ -151,6 +152,7 @@ type staffRange struct {
 	staff    string // the user's name
 	releases bool   // the user may end a ceasefire over the range
 	refused  refusedView
+	walkIns  *walkIns
 }
 
 // rangeOf returns the running range of the user who sent the request.
@@ -158,7 +160,7 @@ func (c *screen) rangeOf(ctx context.Context) (staffRange, error) {
 	s := sessionOf(ctx)
 	r, err := c.Range(s.rangeID)
 	count, last := c.Attempts.refusedLately(s.rangeID)
-	return staffRange{r, s.name, c.releases(s.member), refusedView{count, endpoint.OptionalStamp(&last)}}, err
+	return staffRange{r, s.name, c.releases(s.member), refusedView{count, endpoint.OptionalStamp(&last)}, c.walkIns[s.rangeID]}, err
 }
 
 // releases is true if the user may end a ceasefire over the range.

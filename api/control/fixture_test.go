@@ -34,6 +34,7 @@ var (
 
 // fakeRange is a range that accepts every command and records it. Its lanes change when a test changes them.
 type fakeRange struct {
+	creating func(customer string) // nil: nothing happens meanwhile
 	mu       sync.Mutex
 	lanes    []lanes.LaneStatus
 	versions []uint64
@@ -166,6 +167,9 @@ func (f *fakeRange) Session(_ context.Context, id uuid.UUID) (*lanes.SessionView
 func (f *fakeRange) StaffCreate(_ context.Context, staff string, lane uuid.UUID, c lanes.Create) (*lanes.SessionView, error) {
 	fresh := c.Session != uuid.Nil
 	c.Session = uuid.Nil
+	if f.creating != nil {
+		f.creating(c.Customer)
+	}
 	return f.view(), f.record("%s on %s: %+v, its own id: %t", staff, lane, c, fresh)
 }
 

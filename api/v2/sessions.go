@@ -65,10 +65,20 @@ type Sale struct {
 
 // ReadSale returns the reader of a sale. The versions differ in the key of the customer's name.
 func ReadSale(customer string) func(*endpoint.Input) Sale {
+	return ReadSaleTo(func(in *endpoint.Input) string {
+		return in.Text(customer, 1, MaxCustomer, "Name of the customer; it is trimmed, and has no control characters", "Jo Smith")
+	})
+}
+
+// MaxCustomer is how many characters the name of a customer has at most.
+const MaxCustomer = 200
+
+// ReadSaleTo returns the reader of a sale to the customer whose name readCustomer reads.
+func ReadSaleTo(readCustomer func(*endpoint.Input) string) func(*endpoint.Input) Sale {
 	return func(in *endpoint.Input) Sale {
 		sale := Sale{
 			Command: lanes.Create{
-				Customer: in.Text(customer, 1, 200, "Name of the customer; it is trimmed, and has no control characters", "Jo Smith"),
+				Customer: readCustomer(in),
 				Group:    in.ID("group_id", "Access group", ExampleGroup),
 				Minutes:  in.Integer("duration", lanes.MinMinutes, lanes.MaxMinutes, "Minutes", 60),
 				Purchasing: in.Flag("enable_purchasing", false,

@@ -91,6 +91,19 @@ await story(async () => {
   await look(page, "board: compact");
   await page.getByRole("button", { name: "Compact" }).click();
 
+  tell("Several lanes");
+  await page.getByRole("button", { name: "Select", exact: true }).click();
+  await page.getByRole("button", { name: "All", exact: true }).click();
+  await page.locator("#selection .many-actions:not([data-moved])").waitFor();
+  await page.getByRole("button", { name: "Resume 1" }).click();
+  await page.locator("#undo").getByText("1 resumed").waitFor();
+  await look(page, "board: several lanes, and what became of them");
+  await pos("POST", `/sessions/${paused}/pause`);
+  await page.locator("#selection summary").first().click();
+  await look(page, "board: several lanes are sold");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Escape");
+
   tell("The lane screen's other states, and the shop's");
   await look(jo.page, "lane: five minutes, help called");
   await runDown(1, 0.5);

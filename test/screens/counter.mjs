@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { Control } from "./control.mjs";
 import { Lane } from "./lane.mjs";
 import { eventually, story, tell } from "./story.mjs";
-import { linked, runDown, sell, sessionOn, sessions } from "./pos.mjs";
+import { linked, pos, runDown, sell, sessionOn, sessions } from "./pos.mjs";
 
 await story(async () => {
   await linked();
@@ -12,11 +12,12 @@ await story(async () => {
   const { page } = staff;
   const lane = (n) => staff.card(n).getByRole("button", { name: `Lane ${n}`, exact: true });
   const preset = (n) => staff.panel.getByRole("button", { name: `Sell ${n} minutes` });
-  const undo = page.locator("#undo").getByRole("button");
+  const undo = page.locator("#undo").getByRole("button", { name: /^Undo/ });
   const compact = page.getByRole("button", { name: "Compact" });
   // taps does something by touches alone, and checks how many it took.
   const taps = async (n, ...touched) => {
     for (const control of touched) {
+      await page.locator(".many-actions[data-moved]").waitFor({ state: "detached" }); // presses count again
       await control.tap();
       await page.waitForTimeout(300); // as a finger takes
     }
@@ -60,6 +61,49 @@ await story(async () => {
     await staff.inState(2, "running");
   }
   await compact.tap();
+
+  tell("A bay is sold, extended and stopped by a few touches; what could not be done is said by lane, and what was done is taken back");
+  const bayB = page.locator("summary").and(page.getByLabel("Bay B: more"));
+  const all = page.getByRole("button", { name: "Select all" });
+  const many = (name) => page.locator("#selection").locator("button, summary").filter({ visible: true, hasText: name });
+  const report = page.locator("#undo");
+  const minutes = async () => Promise.all([4, 5, 6].map(async (n) => (await sessionOn(n))?.duration));
+  await taps(4, bayB, all, many("Sell 3"), page.locator("#selection").getByRole("button", { name: "Sell 60 minutes" }));
+  await report.getByText("3 sold").waitFor();
+  assert.deepEqual(await minutes(), [60, 60, 60]);
+  assert.equal(new Set(await page.locator(".lane[data-session] .customer").allTextContents()).size, 5, "each customer has a number");
+  await taps(1, page.getByRole("button", { name: "Stop selecting" }));
+  await taps(3, bayB, all, many("+15 for 3"));
+  await report.getByText("3 extended by 15 min").waitFor();
+  assert.deepEqual(await minutes(), [75, 75, 75]);
+  await taps(1, undo);
+  await report.waitFor({ state: "hidden" });
+  assert.deepEqual(await minutes(), [60, 60, 60]);
+  await pos("POST", `/sessions/${(await sessionOn(5)).session_id}/modify?time=415`);
+  await staff.says(5, "of 475 min");
+  await lane(3).tap(); // which is free
+  await page.getByText("4 lanes").waitFor();
+  await taps(1, many("+15 for 3"));
+  await report.getByText("2 extended by 15 min").waitFor();
+  assert.deepEqual(await report.getByRole("listitem").allTextContents(), ["Lane 5: A session may have 1 to 480 minutes in all.", "Lane 3: no session"]);
+  assert.deepEqual(await minutes(), [75, 475, 75]);
+  await taps(1, many("Pause 3"));
+  await report.getByText("3 paused").waitFor();
+  await staff.inState(5, "paused");
+  await taps(1, many("Resume 3"));
+  await staff.inState(5, "running");
+  await taps(1, many("Stop 3"));
+  await taps(1, page.locator("#selection .sure:not([aria-disabled])"));
+  await report.getByText("3 stopped").waitFor();
+  await staff.inState(4, "free");
+  assert.equal((await sessions()).length, 2);
+  await taps(1, undo);
+  await staff.inState(4, "running");
+  assert.deepEqual(await minutes(), [75, 475, 75]);
+  await taps(1, many("Stop 3"));
+  await taps(1, page.locator("#selection .sure:not([aria-disabled])"));
+  await staff.inState(6, "free");
+  await page.keyboard.press("Escape");
 
   tell("A session moves to the lane that is touched; the panel follows it, there and back");
   const moving = (await sessionOn(1)).session_id;

@@ -4,11 +4,11 @@ import { Control } from "./control.mjs";
 import { device, open, scene, story, tell } from "./story.mjs";
 
 await story(async () => {
-  for (const [lanes, width, height] of [[60, 1280, 800], [200, 1920, 1080]]) {
+  for (const [lanes, width, height, touch] of [[60, 1280, 800, true], [200, 1920, 1080, false]]) {
     tell(`${lanes} lanes on ${width} × ${height}: all of them are in sight`);
     const range = `11111111-0000-4000-8000-${String(lanes).padStart(12, "0")}`;
     const staff = new Control();
-    const page = (staff.page = await open(await device({ viewport: { width, height } }), `${scene.api}/control/${range}`));
+    const page = (staff.page = await open(await device({ viewport: { width, height }, hasTouch: touch, ...(touch ? {} : { locale: "de-DE", colorScheme: "dark" }) }), `${scene.api}/control/${range}`));
     await staff.signIn("sam");
     const lane = (n) => `44444444-0000-4000-8000-${String(lanes).padStart(6, "0")}${String(n).padStart(6, "0")}`;
     const tile = (n) => page.locator(`.lane[data-lane="${lane(n)}"]`);
@@ -27,7 +27,7 @@ await story(async () => {
       enable_purchasing: false, auto_start: n !== 3,
     });
     const sold = [];
-    for (const n of [1, 2, 3, 4, 7]) {
+    for (const n of [1, 2, 3, 4, 7, lanes]) {
       sold.push((await sell(n))[1]);
     }
     await tile(2).and(page.locator("[data-state=running]")).waitFor();
@@ -49,8 +49,58 @@ await story(async () => {
     }).map((of) => of.textContent));
     assert.deepEqual(cut, [], "the name of a lane and its time are not cut off by its actions");
     assert.deepEqual(await placesOf(page), places);
+
+    tell("Lanes are selected, by touch or by mouse, in English or in German: nothing moves, and the ceasefire stays in reach");
+    await page.keyboard.press("Escape");
+    const bar = page.locator("#selection");
+    const named = (n) => tile(n).getByRole("button", { name: `Lane ${n}`, exact: true });
+    if (touch) {
+      await hold(page, named(10));
+      await named(12).tap();
+      await named(14).tap();
+      await named(14).tap();
+    } else {
+      await named(12).click({ modifiers: ["Control"] });
+      await named(19).click({ modifiers: ["Shift"] });
+    }
+    await bar.getByText(touch ? "2 lanes" : "8 Bahnen").waitFor();
+    assert.deepEqual(await placesOf(page), places);
+    assert.equal(await page.locator(".lane .open[aria-pressed=true]").count(), touch ? 2 : 8);
+    await bar.getByRole("textbox").fill("1-5, 55");
+    await page.keyboard.press("Enter");
+    await bar.getByText(touch ? "8 lanes" : "14 Bahnen").waitFor();
+    await page.locator(".many-actions:not([data-moved])").waitFor();
+    await bar.locator("button", { hasText: "Pause 1" }).click();
+    await tile(1).and(page.locator("[data-state=paused]")).waitFor();
+    assert.deepEqual(await placesOf(page), places);
+    await bar.locator("summary").first().click();
+    assert.ok(await inReach(page, "#begin button"), "nothing lies over it");
+    await page.getByRole("button", { name: touch ? "All" : "Alle", exact: true }).click();
+    await bar.getByText(`${lanes} ${touch ? "lanes" : "Bahnen"}`).waitFor();
+    await bar.getByRole("button", { name: touch ? "Stop selecting" : "Auswahl beenden" }).click();
+    await bar.waitFor({ state: "hidden" });
+    assert.deepEqual(await placesOf(page), places);
   }
 });
+
+// hold touches a control until lanes are being selected.
+async function hold(page, control) {
+  const { x, y } = await control.boundingBox();
+  const finger = await page.context().newCDPSession(page);
+  await finger.send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: [{ x: x + 5, y: y + 5 }] });
+  await page.locator("#selection").waitFor();
+  await finger.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
+}
+
+// inReach is true if a press on the middle of the control, or near its corners, hits it.
+function inReach(page, selector) {
+  return page.evaluate((selector) => {
+    const control = document.querySelector(selector);
+    const { left, top, right, bottom } = control.getBoundingClientRect();
+    const points = [[(left + right) / 2, (top + bottom) / 2], [left + 8, top + 8], [right - 8, bottom - 8], [left + 8, bottom - 8], [right - 8, top + 8]];
+    return points.every(([x, y]) => control.contains(document.elementFromPoint(x, y)));
+  }, selector);
+}
 
 // ended lets the time of a session be up.
 async function ended(range, lanes, session) {

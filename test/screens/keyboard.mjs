@@ -51,6 +51,7 @@ await story(async () => {
   await keys.stands(staff.card(2).locator("button"), "on what can be done now");
   await keys.to(staff.card(2).getByRole("button", { name: "Lane 2", exact: true }), "Shift+Tab");
   await keys.press("Enter");
+  await staff.opened();
   await keys.to(staff.panel.getByRole("button", { name: "Pause" }));
   await staff.opened();
   await keys.press("Enter");
@@ -99,6 +100,47 @@ await story(async () => {
   await keys.to(staff.panel.getByRole("button", { name: "Hold down to unlock Lane 1" }));
   await keys.hold("Enter", staff.card(1).getByText("locked").waitFor({ state: "hidden" }));
   await keys.press("Escape");
+
+  tell("Several lanes: selected by Shift and arrows, by Ctrl and Space or A; closed for sale, and opened again");
+  const first = staff.card(1).getByRole("button", { name: "Lane 1", exact: true });
+  const pressed = () => page.locator(".lane .open").evaluateAll((all) => all.map((of) => of.getAttribute("aria-pressed")).join());
+  const bar = page.getByRole("region", { name: "Selected lanes" });
+  await keys.stands(first, "back on the lane");
+  await keys.press("Shift+ArrowRight");
+  await bar.getByText("2 lanes").waitFor();
+  assert.equal(await pressed(), "true,true,false,false,false,false");
+  await page.getByRole("alert").getByText("2 lanes").waitFor(); // which is spoken
+  await keys.press("Control+Space");
+  await keys.press("ArrowRight");
+  await keys.press("Space");
+  assert.equal(await pressed(), "true,false,true,false,false,false");
+  await keys.press("Control+A");
+  assert.equal(await pressed(), "true,true,true,true,true,true");
+  await keys.press("Escape");
+  await bar.waitFor({ state: "hidden" });
+  assert.equal(await pressed(), ",,,,,", "no lane can be selected");
+  await keys.press("Control+Space");
+  await keys.to(bar.getByLabel("Lanes to select, such as 5-12, 20"));
+  await keys.type("1, 7");
+  await keys.press("Enter");
+  await bar.getByText("There is no lane “7”.").waitFor();
+  await keys.press("Control+A");
+  await keys.type("1-3");
+  await keys.press("Enter");
+  await bar.getByText("3 lanes").waitFor();
+  await keys.to(bar.locator("summary").and(page.getByLabel("More for the selected lanes")));
+  await keys.press("Enter");
+  await keys.to(bar.getByRole("button", { name: "Close 2 for sale" }));
+  await keys.press("Enter");
+  await staff.inState(3, "closed");
+  await page.locator("#undo").getByText("2 closed for sale").waitFor();
+  await keys.to(page.locator("#undo").getByRole("button", { name: "Undo: 2 closed for sale" }));
+  await keys.press("Enter");
+  await staff.inState(3, "free");
+  await staff.inState(1, "closed"); // as it was
+  await keys.to(bar.getByRole("button", { name: "Stop selecting" }), "Shift+Tab");
+  await keys.press("Enter");
+  await keys.stands(staff.card(3).getByRole("button", { name: "Lane 3", exact: true }), "on the lane that was selected last");
 
   tell("A ceasefire over a bay, ended by two keys; one over the range, by a key held down");
   await keys.to(page.locator("summary").and(page.getByLabel("Bay B: more")));

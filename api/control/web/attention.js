@@ -10,10 +10,10 @@ import { SIGNS, needsOf } from "./needs.js";
 import { Poller } from "./poller.js";
 import { purchaseDetails, settleButtons } from "./purchases.js";
 import { nameList } from "./rules.js";
+import { ignoreWhenMoved } from "./settling.js";
 import { setTitle } from "./title.js";
 
 const WIDTH = 300; // px of a need in the dock
-const REACTION = 500; // ms after a need has gone in which presses on the others do not count: they have moved
 
 export class Attention {
   #client;
@@ -27,7 +27,7 @@ export class Attention {
   #firstSeen = new Map(); // key → ms of the gateway's wall clock
   #seen = new Set(); // keys that were acknowledged at this screen
   #known = false; // something was shown before
-  #moved = 0; // the timer
+  #ignorePresses; // a need that is gone moves the others: a press that was meant for it must not settle one of them
   #toggle;
   #count = element("span");
   #number = element("strong");
@@ -66,7 +66,7 @@ export class Attention {
     range.addEventListener("purchases", () => this.#show());
     client.refreshPurchases = () => this.#poller.refreshSoon();
     onTick((at) => this.#tick(at));
-    this.#ignorePressesOnMoved();
+    this.#ignorePresses = ignoreWhenMoved(this.#list);
     document.addEventListener("keydown", (event) => event.key === "Escape" && this.#isOpen && this.#open(false));
     new ResizeObserver(() => this.#fit()).observe(root);
   }
@@ -238,23 +238,6 @@ export class Attention {
     for (const item of this.#items.values()) {
       item.tick(clock);
     }
-  }
-
-  // A need that is gone moves the others: a press that was meant for it must not settle one of them. The list has data-moved
-  // meanwhile.
-  #ignorePresses() {
-    setFlag(this.#list, "data-moved", true);
-    clearTimeout(this.#moved);
-    this.#moved = setTimeout(() => setFlag(this.#list, "data-moved", false), REACTION);
-  }
-
-  #ignorePressesOnMoved() {
-    this.#list.addEventListener("click", (event) => {
-      if (event.detail > 0 && this.#list.hasAttribute("data-moved")) {
-        event.preventDefault();
-        event.stopPropagation();
-      }
-    }, { capture: true });
   }
 
   #showSound() {

@@ -6,9 +6,11 @@ import { ErrorText, announce, button } from "./actions.js";
 import { beginButton } from "./beginbutton.js";
 import { LaneCard } from "./lanecard.js";
 import { DENSITIES, FILTERS, densityFor, isSession, matches, stateOf } from "./rules.js";
+import { Selecting } from "./selecting.js";
 import { Toolbar } from "./toolbar.js";
 
 export class Board {
+  selecting;
   #client;
   #root;
   #cards = new Map(); // by lane
@@ -19,17 +21,18 @@ export class Board {
   #picking = null; // {isStill, resolve}: a lane is being chosen
   #bar; // says so
 
-  // onOpen is called with the id of a lane that is opened, and its button.
+  // onOpen is called with the id of a lane that is opened.
   constructor(client, root, bar, onOpen) {
     this.#client = client;
     this.#root = root;
-    this.#toolbar = new Toolbar(client, () => this.#filter(), () => this.#fit());
+    this.#toolbar = new Toolbar(client, { changed: () => this.#filter(), densityChanged: () => this.#fit(), select: () => this.selecting.begin() });
     root.append(this.#toolbar.element, this.#none, this.#list);
-    client.range.addEventListener("picture", ({ detail }) => detail.layout && this.#build((id, opener) => (this.#picking ? this.#choose(id) : onOpen(id, opener))));
+    client.range.addEventListener("picture", ({ detail }) => detail.layout && this.#build((id, event) => (this.#picking ? this.#choose(id) : this.selecting.press(id, event) || onOpen(id))));
     client.range.addEventListener("lanes", ({ detail }) => this.#show(detail.lanes));
     client.range.addEventListener("holds", () => this.#bays.forEach(({ head }) => head.show()));
     onTick((at) => this.#tick(at));
     this.#addArrowKeys();
+    this.selecting = new Selecting(root, this.#list, () => this.#bays.flatMap(({ cards }) => cards));
     this.#bar = { element: bar, words: element("p") };
     bar.append(this.#bar.words, button({ words: client.t("pick.cancel") }, () => this.#endPicking(null)));
     document.addEventListener("keydown", (event) => event.key === "Escape" && this.#endPicking(null));
@@ -43,11 +46,13 @@ export class Board {
 
   hide() {
     this.#endPicking(null);
+    this.selecting.end();
   }
 
   // pick has a free lane chosen for a customer, and returns it; null if it is given up, or nobody is left to choose for.
   pick(customer, isStill = () => true) {
     this.#endPicking(null);
+    this.selecting.end();
     const words = this.#client.t("pick.words", { customer });
     setText(this.#bar.words, words);
     this.#bar.element.hidden = false;
@@ -115,6 +120,7 @@ export class Board {
   // mark marks the opened lane.
   mark(laneID) {
     this.#endPicking(null);
+    laneID !== null && this.selecting.end();
     for (const [id, card] of this.#cards) {
       setFlag(card.element, "data-shown", id === laneID);
     }
@@ -133,11 +139,12 @@ export class Board {
     const inBay = (id) => lanes.filter((lane) => lane.bay_id === id).map((lane) => this.#cards.get(lane.lane_id));
     this.#bays = range.bays.map((bay) => {
       const cards = inBay(bay.id);
-      const head = new BayHead(this.#client, bay, cards);
+      const head = new BayHead(this.#client, bay, cards, () => this.selecting.begin(cards.filter((card) => !card.element.hidden).map(({ lane }) => lane.lane_id)));
       const grid = element("ul.lanes", {}, ...cards.map((card) => card.element));
       return { bay, head, cards, section: element("section.bay", { "aria-label": bay.name }, head.element, grid) };
     });
     this.#list.replaceChildren(...this.#bays.map(({ section }) => section));
+    this.selecting.refresh();
     this.#fit();
   }
 
@@ -182,6 +189,7 @@ export class Board {
     }
     this.#toolbar.count(counts);
     setText(this.#none, shown === 0 && this.#cards.size > 0 ? t("board.none") : "");
+    this.selecting.isOn && this.selecting.refresh();
   }
 
   // Arrow keys move from lane to lane, so that keyboard users need no 400 tabs.
@@ -206,7 +214,7 @@ function isTarget(lane) {
   return stateOf(lane) === "free";
 }
 
-// BayHead is the head of a bay: its name, how many of its lanes are free, and a menu with its ceasefire.
+// BayHead is the head of a bay: its name, how many of its lanes are free, and a menu with its ceasefire, and with what selects its lanes.
 export class BayHead {
   #client;
   #bay;
@@ -214,15 +222,20 @@ export class BayHead {
   #free = element("span.free");
   #begin;
 
-  constructor(client, bay, cards) {
+  // onSelect is called when the lanes of the bay are to be selected.
+  constructor(client, bay, cards, onSelect) {
     this.#client = client;
     this.#bay = bay;
     this.#cards = cards;
     const { t } = client;
     const error = new ErrorText();
     this.#begin = beginButton(client, { words: t("ceasefire.word"), kind: "danger", label: t("ceasefire.begin_bay", { bay: bay.name }), scope: "bay", id: bay.id }, error);
+    const select = button({ words: t("bay.select"), sign: "select" }, () => {
+      menu.open = false;
+      onSelect();
+    });
     const menu = element("details.bay-menu", {}, element("summary.button.quiet", { "aria-label": t("bay.menu", { bay: bay.name }) }, icon("more")),
-      element("div.bay-actions", {}, this.#begin, error.element));
+      element("div.bay-actions", {}, this.#begin, error.element, select));
     menu.addEventListener("toggle", () => (menu.dataset.side = menu.getBoundingClientRect().left > window.innerWidth / 2 ? "left" : "right"));
     document.addEventListener("click", (event) => menu.contains(event.target) || (menu.open = false));
     menu.addEventListener("keydown", (event) => {

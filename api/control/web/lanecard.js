@@ -14,7 +14,6 @@ export class LaneCard {
   lane;
   #client;
   #open;
-  #name = element("span");
   #state = element("span.state");
   #customer = element("p.customer");
   #time = element("span.time");
@@ -25,11 +24,11 @@ export class LaneCard {
   #error = new ErrorText();
   #drawn = {}; // the state that each part was drawn from
 
-  // onOpen is called when the lane is opened.
+  // onOpen is called with the lane's id and the event of the press when the lane is opened.
   constructor(client, lane, onOpen) {
     this.#client = client;
     this.lane = lane;
-    this.#open = element("button.open", { type: "button", onclick: () => onOpen(lane.lane_id, this.#open) }, this.#name);
+    this.#open = element("button.open", { type: "button", onclick: (event) => onOpen(lane.lane_id, event) }, ...nameParts(lane.name));
     this.element = element(
       "li.lane", { "data-lane": lane.lane_id },
       element("div.title", {}, element("h3", {}, this.#open), this.#state),
@@ -38,7 +37,6 @@ export class LaneCard {
       element("div.bar", { "aria-hidden": "true" }, this.#fill),
       this.#actions, this.#error.element,
     );
-    setText(this.#name, lane.name);
     ignoreStaleClicks(this.#actions);
   }
 
@@ -85,6 +83,16 @@ export class LaneCard {
     this.#open.focus();
   }
 
+  // select marks the lane as selected, or not; null: no lanes are being selected.
+  select(selected) {
+    setFlag(this.element, "data-selected", selected === true);
+    if (selected === null) {
+      this.#open.removeAttribute("aria-pressed");
+    } else if (this.#open.getAttribute("aria-pressed") !== String(selected)) {
+      this.#open.setAttribute("aria-pressed", String(selected));
+    }
+  }
+
   // The urgency is also a word, because colour must not be the only sign.
   #drawUrgency(urgent) {
     this.element.querySelector(".urgent")?.remove();
@@ -104,6 +112,12 @@ export class LaneCard {
       draw();
     }
   }
+}
+
+// nameParts are the parts of a lane's name: of the number at its end nothing is cut off.
+function nameParts(name) {
+  const [, word, number] = /^(.*\S)(\s+\d{1,9})$/.exec(name) ?? [null, name, ""];
+  return [element("span.word", {}, word), element("span.number", {}, number)];
 }
 
 // badges are the further states of a lane, each with an icon and words: not clear, help, hold, link, purchase, a hit without a session.

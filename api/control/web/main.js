@@ -17,6 +17,7 @@ import { Range } from "./model.js";
 import { Notifications } from "./notifications.js";
 import { Pages } from "./pages.js";
 import { Panel } from "./panel.js";
+import { SelectionBar } from "./selectionbar.js";
 import { guardPresses } from "./settling.js";
 import { Undo } from "./undo.js";
 import { Sold } from "./shootercode.js";
@@ -54,6 +55,7 @@ const panel = new Panel(client, byId("panel"), {
   onShow: (lane) => board.mark(lane), onClose: (lane) => board.focus(lane), pick: (customer, isStill) => board.pick(customer, isStill), onSold: (session, lane) => sold.show(session, lane),
 });
 const board = new Board(client, byId("board"), byId("picking"), (lane) => panel.open(lane));
+new SelectionBar(client, byId("selection"), board.selecting, () => panel.close());
 const pages = new Pages({
   board,
   history: new History(client, byId("history"), pickOnBoard),

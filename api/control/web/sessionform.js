@@ -10,6 +10,7 @@ const DEFAULT_MINUTES = 60;
 export class SessionForm {
   #client;
   #lane;
+  #sell;
   #name;
   #group;
   #minutes;
@@ -20,15 +21,17 @@ export class SessionForm {
   #closed = element("p.note");
   #groups = "";
 
-  // done is called with the session that was created, and its lane.
-  constructor(client, error, done) {
+  // done is called with the session that was created, and its lane. sell(body) sells, without the lane of the request; by default on the
+  // lane that is shown.
+  constructor(client, error, done, sell = (body) => client.request("POST", "/sessions", { ...body, lane_id: this.#lane.lane_id })) {
     this.#client = client;
+    this.#sell = sell;
     const { t } = client;
     this.#name = element("input.input", { name: "customer_name", maxLength: 200, autocomplete: "off", autocapitalize: "words", enterKeyHint: "done" });
     this.#group = element("select.input", { name: "group_id", required: true });
     this.#minutes = element("input.input", { name: "minutes", type: "number", min: 1, max: 480, step: 1, required: true, inputMode: "numeric" });
     this.#minutes.addEventListener("input", () => this.#update());
-    const sell = async (pressed, minutes) => {
+    const press = async (pressed, minutes) => {
       const lane = this.#lane;
       let session;
       if (await perform(client, pressed, error, async () => (session = await this.#create(minutes)))) {
@@ -37,7 +40,7 @@ export class SessionForm {
       }
     };
     this.#presets = MINUTES.map((minutes) => {
-      const preset = element("button.button", { type: "button", "data-minutes": minutes, "aria-label": t("form.sell", { n: minutes }), onclick: () => sell(preset, minutes) }, String(minutes));
+      const preset = element("button.button", { type: "button", "data-minutes": minutes, "aria-label": t("form.sell", { n: minutes }), onclick: () => press(preset, minutes) }, String(minutes));
       return preset;
     });
     this.#purchasing = element("input", { type: "checkbox", name: "purchasing", checked: true });
@@ -56,7 +59,7 @@ export class SessionForm {
       element("label.check", {}, this.#purchasing, element("span", {}, t("form.purchasing"))));
     this.element.addEventListener("submit", (event) => {
       event.preventDefault();
-      sell(this.#submit, Number(this.#minutes.value));
+      press(this.#submit, Number(this.#minutes.value));
     });
   }
 
@@ -89,10 +92,10 @@ export class SessionForm {
     this.#name.focus();
   }
 
-  // walkIn returns the name of a customer who gives none.
+  // walkIn returns the name that a customer who gives none will have: the gateway gives the lowest number that is free.
   #walkIn() {
     const { range, t } = this.#client;
-    const name = (n) => t("form.walk_in", { n });
+    const name = (n) => `${t("form.walk_in")} ${n}`;
     return name(numberFree([...range.lanes.values()].map(({ session }) => session?.customer_name), name));
   }
 
@@ -104,18 +107,15 @@ export class SessionForm {
     this.#submit.textContent = this.#client.t(key, { minutes: this.#minutes.value });
   }
 
-  // create resolves to the session, with the customer's name, which the response has not.
-  async #create(minutes) {
-    const customer = this.#name.value.trim() || this.#walkIn();
-    const created = await this.#client.request("POST", "/sessions", {
-      lane_id: this.#lane.lane_id,
-      customer_name: customer,
+  #create(minutes) {
+    const customer = this.#name.value.trim();
+    return this.#sell({
+      ...(customer ? { customer_name: customer } : { walk_in: this.#client.t("form.walk_in") }),
       group_id: this.#group.value,
       duration: minutes,
       enable_purchasing: this.#purchasing.checked && this.#client.range.info.purchasing,
       auto_start: this.#start.checked,
     });
-    return { ...created, customer_name: customer };
   }
 }
 

@@ -46,3 +46,20 @@ function ignorePresses(ms) {
   clearTimeout(ignored);
   ignored = setTimeout(() => document.body.toggleAttribute("data-ignores-presses", false), ignoredUntil - performance.now());
 }
+
+// ignoreWhenMoved returns a function to be called when controls in an element have moved: presses in it do not count for REACTION then,
+// as they may be meant for what was there. The element has data-moved meanwhile.
+export function ignoreWhenMoved(target) {
+  let timer = 0;
+  target.addEventListener("click", (event) => {
+    if (event.detail > 0 && target.hasAttribute("data-moved")) {
+      event.preventDefault();
+      event.stopPropagation();
+    }
+  }, { capture: true });
+  return () => {
+    target.toggleAttribute("data-moved", true);
+    clearTimeout(timer);
+    timer = setTimeout(() => target.toggleAttribute("data-moved", false), REACTION);
+  };
+}

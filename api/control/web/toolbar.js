@@ -11,8 +11,9 @@ export class Toolbar {
   #counts = {};
   #compact;
 
-  // changed is called when the search or the filter has changed, and densityChanged when the user has chosen a density.
-  constructor(client, changed, densityChanged) {
+  // changed is called when the search or the filter has changed, densityChanged when the user has chosen a density, and select when lanes
+  // are to be selected.
+  constructor(client, { changed, densityChanged, select }) {
     const { t } = client;
     this.#search = element("input.input", { type: "search", placeholder: t("board.search"), "aria-label": t("board.search") });
     this.#search.addEventListener("input", () => {
@@ -34,6 +35,7 @@ export class Toolbar {
     this.element = element("div.toolbar", { role: "search" },
       element("div.search", {}, icon("search"), this.#search),
       element("fieldset.chips", {}, element("legend.unseen", {}, t("board.filter")), ...chips),
+      element("button.button.quiet", { type: "button", onclick: select }, icon("select"), element("span", {}, t("board.select"))),
       this.#compact);
     document.addEventListener("keydown", (event) => this.#focusOnSlash(event));
   }

@@ -1,7 +1,7 @@
-// What staff may take back for a while: a stop, a move, and time that was added or taken away. The offer lies over the page and moves
-// nothing; the next one replaces it.
+// What staff may take back for a while: a stop, a move, and time that was added or taken away; and what became of an action on several
+// lanes. It lies over the page and moves nothing; the next one replaces it.
 import { element, setText } from "/screens/element.js";
-import { ErrorText, action, announce } from "./actions.js";
+import { ErrorText, action, announce, button } from "./actions.js";
 
 const SHOWN = 10_000; // ms
 
@@ -9,6 +9,7 @@ export class Undo {
   #client;
   #root;
   #words = element("p");
+  #lines = element("ul.lines");
   #place = element("div");
   #error = new ErrorText();
   #timer = 0;
@@ -16,7 +17,7 @@ export class Undo {
   constructor(client, root) {
     this.#client = client;
     this.#root = root;
-    root.append(this.#words, this.#place, this.#error.element);
+    root.append(this.#words, this.#place, this.#lines, this.#error.element);
   }
 
   async modify(lane, minutes) {
@@ -46,24 +47,52 @@ export class Undo {
     const focused = this.#root.contains(document.activeElement);
     this.#root.hidden = true;
     setText(this.#words, ""); // it names a customer
+    this.#lines.replaceChildren();
     this.#place.replaceChildren();
     if (focused) {
       document.getElementById("main").focus();
     }
   }
 
-  #offer(words, undo) {
-    const { t } = this.#client;
+  // report shows what became of an action on several lanes: how many in words, and the others in lines. What failed stays until it is
+  // closed. undo takes the action back, and returns the report of that if it failed for some; null: it cannot be taken back.
+  report({ words, lines, failed }, undo = null) {
+    clearTimeout(this.#timer);
     setText(this.#words, words);
+    this.#lines.replaceChildren(...lines.map((line) => element("li", {}, line)));
     this.#error.show("");
-    this.#place.replaceChildren(action(this.#client, { words: t("undo"), kind: "undo-button", label: t("undo.of", { what: words }) }, this.#error, async () => {
+    const offer = undo && this.#button(words, async () => {
+      const rest = await undo();
+      rest ? this.report(rest) : this.#takenBack();
+    });
+    const close = button({ sign: "close", kind: "undo-close", label: this.#client.t("panel.close") }, () => this.hide());
+    this.#place.replaceChildren(...[offer, close].filter(Boolean));
+    this.#root.hidden = false;
+    announce([words, ...lines].join(". "));
+    this.#timer = setTimeout(() => (failed ? offer?.remove() : this.hide()), SHOWN);
+  }
+
+  #offer(words, undo) {
+    clearTimeout(this.#timer);
+    setText(this.#words, words);
+    this.#lines.replaceChildren();
+    this.#error.show("");
+    this.#place.replaceChildren(this.#button(words, async () => {
       await undo();
-      this.hide();
-      announce(t("undo.done"));
+      this.#takenBack();
     }));
     this.#root.hidden = false;
     announce(words);
-    clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.hide(), SHOWN);
+  }
+
+  #button(words, act) {
+    const { t } = this.#client;
+    return action(this.#client, { words: t("undo"), kind: "undo-button", label: t("undo.of", { what: words }) }, this.#error, act);
+  }
+
+  #takenBack() {
+    this.hide();
+    announce(this.#client.t("undo.done"));
   }
 }

@@ -1,0 +1,55 @@
+// One command to each of several lanes: the gateway has none for many. What becomes of each is kept apart.
+import { isUnreached } from "/screens/recovery.js";
+import { Refusal } from "/screens/send.js";
+import { nameList } from "./rules.js";
+
+// Requests at a time. A browser has six connections to a gateway: one is the stream's, and a ceasefire needs a free one.
+const AT_ONCE = 3;
+
+// forEachLane awaits send(lane) for each lane, and returns {done, refused: [{lane, refusal}], unsent}, each in the order of the lanes.
+// Once the gateway is not reached, or the user is signed out, nothing more is sent: the rest is unsent. onProgress is called with how
+// many have an outcome.
+export async function forEachLane(lanes, send, onProgress = () => {}) {
+  const outcomes = new Map();
+  let next = 0;
+  let unreached = false;
+  const work = async () => {
+    while (next < lanes.length && !unreached) {
+      const lane = lanes[next++];
+      try {
+        await send(lane);
+        outcomes.set(lane, null);
+      } catch (refusal) {
+        if (!(refusal instanceof Refusal)) {
+          throw refusal;
+        }
+        outcomes.set(lane, refusal);
+        unreached ||= isUnreached(refusal) || refusal.code === "unauthorized";
+      }
+      onProgress(outcomes.size);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  return {
+    done: lanes.filter((lane) => outcomes.get(lane) === null),
+    refused: lanes.filter((lane) => outcomes.get(lane)).map((lane) => ({ lane, refusal: outcomes.get(lane) })),
+    unsent: lanes.filter((lane) => !outcomes.has(lane)),
+  };
+}
+
+// refusalLines are sentences about the lanes for which it did not succeed, one for each reason.
+export function refusalLines(client, { refused, unsent }) {
+  const byReason = new Map();
+  for (const { lane, refusal } of refused) {
+    const reason = client.sentence(refusal);
+    byReason.set(reason, [...(byReason.get(reason) ?? []), lane]);
+  }
+  const lines = [...byReason].map(([reason, lanes]) => laneLine(client.t, lanes, reason));
+  return unsent.length > 0 ? [...lines, laneLine(client.t, unsent, client.t("many.unsent"))] : lines;
+}
+
+// laneLine is a sentence about lanes: "Lanes 3, 5: no session".
+export function laneLine(t, lanes, reason) {
+  const names = nameList(lanes.map(({ name }) => name), { one: t("lane.word"), many: t("lane.words") });
+  return t("many.line", { lanes: names.charAt(0).toUpperCase() + names.slice(1), reason });
+}

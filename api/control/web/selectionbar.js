@@ -1,0 +1,206 @@
+// The bar of the lanes that are selected: how many, and what may be done with all those that it concerns. It lies over the toolbar of the
+// board and moves nothing. Each lane gets a command of its own; what became of each is reported.
+import { element, setText } from "/screens/element.js";
+import { icon } from "/screens/icons.js";
+import { ErrorText, announce, button } from "./actions.js";
+import { confirmButton } from "./confirmbutton.js";
+import { forEachLane, laneLine, refusalLines } from "./eachlane.js";
+import { ACTIONS, lanesTyped } from "./manylanes.js";
+import { nameList } from "./rules.js";
+import { SessionForm } from "./sessionform.js";
+import { ignoreWhenMoved } from "./settling.js";
+
+const IN_SIGHT = ["more_15", "start", "pause", "resume"];
+const IN_MENU = ["more_5", "more_30", "cleared", "give_back", "closed", "open", "configured"];
+const QUIET = 400; // ms without a change before the number is announced: a range of lanes is one change
+
+export class SelectionBar {
+  #client;
+  #root;
+  #selecting;
+  #count = element("p.count");
+  #typed;
+  #error = new ErrorText();
+  #buttons = new Map(); // by action; not sell and stop
+  #sell;
+  #form;
+  #stop = element("span.place");
+  #stopOf = -1; // as many lanes as its text says
+  #menu;
+  #actions;
+  #offered = "";
+  #moved;
+  #progress = ""; // of an action that is under way
+  #announced = "";
+  #announcing = 0;
+
+  // onBegin is called when lanes begin to be selected.
+  constructor(client, root, selecting, onBegin) {
+    this.#client = client;
+    this.#root = root;
+    this.#selecting = selecting;
+    const { t } = client;
+    this.#typed = element("input.input", { type: "text", autocomplete: "off", spellcheck: false, enterKeyHint: "done", placeholder: t("many.typed_hint"), "aria-label": t("many.typed") });
+    const form = element("form.typed", { onsubmit: (event) => {
+      event.preventDefault();
+      this.#selectTyped();
+    } }, this.#typed);
+    this.#sell = element("details.many-menu", {}, element("summary.button.primary", {}, icon(ACTIONS.sell.sign), element("span")), element("div.many-sell"));
+    this.#sell.addEventListener("toggle", () => this.#sell.open && this.#form.begin(this.#free()));
+    this.#form = new SessionForm(client, this.#error, () => (this.#sell.open = false), (body) => this.#run("sell", (_, lane) => client.request("POST", "/sessions", { ...body, lane_id: lane.lane_id })));
+    this.#sell.lastElementChild.append(this.#form.element);
+    this.#menu = element("details.many-menu", {}, element("summary.button", { "aria-label": t("many.more") }, icon("more")), element("div.many-more", {}, ...IN_MENU.map((name) => this.#make(name))));
+    this.#actions = element("div.many-actions", {}, ...IN_SIGHT.map((name) => this.#make(name)), this.#sell, this.#stop, this.#menu);
+    root.append(
+      element("div.many-which", {}, this.#count, form, button({ words: t("many.all") }, () => selecting.beginWithAll())),
+      this.#actions, button({ sign: "close", label: t("many.end"), kind: "many-end" }, () => this.#end()), this.#error.element);
+    this.#moved = ignoreWhenMoved(this.#actions);
+    selecting.addEventListener("change", () => {
+      selecting.isOn && root.hidden && onBegin();
+      this.show();
+    });
+    document.addEventListener("click", (event) => [this.#sell, this.#menu].forEach((menu) => menu.contains(event.target) || (menu.open = false)));
+    document.addEventListener("keydown", (event) => event.key === "Escape" && this.#escape(event));
+  }
+
+  show() {
+    const { t } = this.#client;
+    const { isOn, lanes } = this.#selecting;
+    this.#root.hidden = !isOn;
+    if (!isOn) {
+      [this.#typed.value, this.#announced, this.#sell.open, this.#menu.open] = ["", "", false, false];
+      clearTimeout(this.#announcing);
+      this.#error.show("");
+      return;
+    }
+    const words = lanes.length === 0 ? t("many.none") : t("many.selected", { n: lanes.length });
+    setText(this.#count, this.#progress || words);
+    this.#count.title = nameList(lanes.map(({ name }) => name), { one: t("lane.word"), many: t("lane.words") });
+    this.#announce(words);
+    this.#offer(lanes);
+  }
+
+  // offer shows what can be done with the lanes, and with how many of them.
+  #offer(lanes) {
+    const { t } = this.#client;
+    const numbers = Object.fromEntries(Object.entries(ACTIONS).map(([name, { applies }]) => [name, lanes.filter(applies).length]));
+    for (const [name, created] of this.#buttons) {
+      created.hidden = numbers[name] === 0;
+      setText(created.querySelector("span"), t(`many.${name}`, { n: numbers[name] }));
+    }
+    this.#menu.hidden = IN_MENU.every((name) => numbers[name] === 0);
+    this.#sell.hidden = numbers.sell === 0;
+    setText(this.#sell.querySelector("summary span"), t("many.sell", { n: numbers.sell }));
+    numbers.sell > 0 ? this.#form.show(this.#free()) : (this.#sell.open = false);
+    this.#offerStop(numbers.stop);
+    const offered = Object.keys(numbers).filter((name) => numbers[name] > 0).join();
+    if (offered !== this.#offered) {
+      this.#offered = offered;
+      this.#moved();
+    }
+  }
+
+  // A confirmation that is pending was for as many lanes as it said.
+  #offerStop(n) {
+    if (n === this.#stopOf) {
+      return;
+    }
+    this.#stopOf = n;
+    const { t } = this.#client;
+    const focused = this.#stop.contains(document.activeElement);
+    const created = confirmButton(this.#client, { words: t("many.stop", { n }), sign: ACTIONS.stop.sign, kind: "danger" }, t("many.stop_sure", { n }), this.#error, () => this.#run("stop"));
+    this.#stop.replaceChildren(...(n > 0 ? [created] : []));
+    focused && (n > 0 ? created : this.#typed).focus();
+  }
+
+  #make(name) {
+    const created = button({ words: "…", sign: ACTIONS[name].sign }, () => {
+      this.#menu.open = false;
+      this.#run(name);
+    });
+    this.#buttons.set(name, created);
+    return created;
+  }
+
+  #free() {
+    return this.#selecting.lanes.find(ACTIONS.sell.applies);
+  }
+
+  // run sends a command to each of the selected lanes that the action concerns, and reports what became of all selected lanes.
+  async #run(name, send = ACTIONS[name].send) {
+    if (this.#progress) {
+      return;
+    }
+    const client = this.#client;
+    const { t } = client;
+    const { applies, minutes, undo } = ACTIONS[name];
+    const selected = this.#selecting.lanes;
+    const lanes = selected.filter(applies);
+    const outcome = await this.#each(lanes, (lane) => send(client, lane));
+    const others = selected.filter((lane) => !applies(lane));
+    const failed = outcome.done.length < lanes.length;
+    const lines = [...refusalLines(client, outcome), ...(others.length > 0 ? [laneLine(t, others, t(`many.not_${name}`))] : [])];
+    client.undo.report({ words: t(`many.done_${name}`, { n: outcome.done.length, minutes }), lines, failed }, undo && outcome.done.length > 0 ? async () => {
+      const back = await forEachLane(outcome.done, (lane) => undo(client, lane));
+      return back.done.length === outcome.done.length ? null : { words: t("many.taken_back", { n: back.done.length }), lines: refusalLines(client, back), failed: true };
+    } : null);
+  }
+
+  // each has the bar show how far it is, and takes no other action meanwhile.
+  async #each(lanes, send) {
+    const progress = (n) => {
+      this.#progress = this.#client.t("many.progress", { n, all: lanes.length });
+      setText(this.#count, this.#progress);
+    };
+    progress(0);
+    this.#actions.setAttribute("aria-busy", "true");
+    try {
+      return await forEachLane(lanes, send, progress);
+    } finally {
+      this.#progress = "";
+      this.#actions.removeAttribute("aria-busy");
+      this.show();
+    }
+  }
+
+  #selectTyped() {
+    const { t, range } = this.#client;
+    const { lanes, wrong } = lanesTyped(this.#typed.value, [...range.lanes.values()]);
+    if (wrong) {
+      this.#error.show(t(wrong.key, { part: wrong.part }));
+      return;
+    }
+    this.#selecting.begin(lanes.map((lane) => lane.lane_id));
+    const selected = new Set(this.#selecting.lanes);
+    const hidden = lanes.filter((lane) => !selected.has(lane));
+    this.#error.show(hidden.length > 0 ? laneLine(t, hidden, t("many.hidden")) : "");
+    this.#typed.value = "";
+  }
+
+  #announce(words) {
+    if (words !== this.#announced) {
+      this.#announced = words;
+      clearTimeout(this.#announcing);
+      this.#announcing = setTimeout(() => announce(words), QUIET);
+    }
+  }
+
+  #escape(event) {
+    const open = [this.#sell, this.#menu].find((menu) => menu.open);
+    if (this.#root.hidden || (!this.#root.contains(event.target) && !event.target.closest("#board") && event.target !== document.body)) {
+      return;
+    }
+    if (open) {
+      open.open = false;
+      open.firstElementChild.focus();
+    } else {
+      this.#end();
+    }
+  }
+
+  #end() {
+    const focused = this.#root.contains(document.activeElement) || document.activeElement === document.body;
+    focused && this.#selecting.focus();
+    this.#selecting.end();
+  }
+}

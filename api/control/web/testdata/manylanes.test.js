@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Refusal } from "../screens/send.js";
+import { forEachLane, refusalLines } from "./eachlane.js";
+import { ACTIONS, lanesTyped } from "./manylanes.js";
+
+const range = ["Lane 1", "Lane 2", "Lane 3", "Lane 10", "Rifle 3", "Rifle 4", "Cinema"].map((name) => ({ name }));
+
+test("a typed range means lanes by number, or by name where numbers are not enough", () => {
+  const typed = (text) => lanesTyped(text, range).lanes.map(({ name }) => name);
+  assert.deepEqual(typed("1-2, 10"), ["Lane 1", "Lane 2", "Lane 10"]);
+  assert.deepEqual(typed("10 2–1;  cinema,"), ["Lane 1", "Lane 2", "Lane 10", "Cinema"]);
+  assert.deepEqual(typed("lane 2 - 9"), ["Lane 2", "Lane 3"]);
+  assert.deepEqual(typed("RIFLE 3-4, 1"), ["Lane 1", "Rifle 3", "Rifle 4"]);
+  assert.deepEqual(typed(" "), []);
+});
+
+test("a typed range with a fault means no lane, and the fault is named", () => {
+  assert.deepEqual(lanesTyped("1, 7-9", range), { lanes: [], wrong: { key: "many.unknown", part: "7-9" } });
+  assert.deepEqual(lanesTyped("1, x", range), { lanes: [], wrong: { key: "many.unknown", part: "x" } });
+  assert.deepEqual(lanesTyped("1-3", range), { lanes: [], wrong: { key: "many.ambiguous", part: "1-3" } });
+});
+
+test("an action concerns the lanes on which it would do something", () => {
+  const free = { phase: "free", session: null, usable: true, for_sale: true, sale: "", uncleared: null };
+  const running = { ...free, phase: "running", session: { paused_by_hold: false, ran_on_ms: 90_000 } };
+  const held = { ...running, phase: "paused", session: { paused_by_hold: true, ran_on_ms: 0 } };
+  const offered = (lane) => Object.keys(ACTIONS).filter((name) => ACTIONS[name].applies(lane));
+  assert.deepEqual(offered(free), ["sell", "closed"]);
+  assert.deepEqual(offered({ ...free, for_sale: false, sale: "closed" }), ["open", "configured"]);
+  assert.deepEqual(offered({ ...free, uncleared: {} }), ["cleared", "closed"]);
+  assert.deepEqual(offered(running), ["more_15", "pause", "stop", "more_5", "more_30", "give_back", "closed"]);
+  assert.deepEqual(offered(held), ["more_15", "stop", "more_5", "more_30", "closed"]);
+  assert.ok(offered({ ...held, session: { paused_by_hold: false } }).includes("resume"));
+});
+
+const lanes = Array.from({ length: 9 }, (_, i) => ({ name: `Lane ${i + 1}` }));
+
+test("each lane gets one command, few at a time, and what becomes of each is kept apart", async () => {
+  let open = 0;
+  let most = 0;
+  const sent = [];
+  const outcome = await forEachLane(lanes, async (lane) => {
+    most = Math.max(most, ++open);
+    sent.push(lane);
+    await new Promise((resolve) => setImmediate(resolve));
+    open--;
+    if (lane === lanes[2] || lane === lanes[4]) {
+      throw new Refusal("session_ended", "");
+    }
+  });
+  assert.equal(most, 3);
+  assert.deepEqual(sent, lanes);
+  assert.deepEqual(outcome.done, lanes.filter((_, i) => i !== 2 && i !== 4));
+  assert.deepEqual(outcome.refused.map(({ lane }) => lane.name), ["Lane 3", "Lane 5"]);
+  assert.deepEqual(outcome.unsent, []);
+});
+
+test("nothing more is sent once the gateway is not reached", async () => {
+  let sent = 0;
+  const outcome = await forEachLane(lanes, async (lane) => {
+    sent++;
+    await new Promise((resolve) => setImmediate(resolve));
+    if (lane !== lanes[0]) {
+      throw new Refusal("no_answer", "");
+    }
+  });
+  assert.equal(outcome.done.length, 1);
+  assert.equal(sent, outcome.done.length + outcome.refused.length);
+  assert.ok(sent < 6 && outcome.unsent.length === lanes.length - sent);
+});
+
+test("the lanes for which it did not succeed are named by reason", () => {
+  const client = { t: (key, values) => (key === "many.line" ? `${values.lanes}: ${values.reason}` : key), sentence: ({ code }) => code };
+  const refused = (lane, code) => ({ lane, refusal: new Refusal(code, "") });
+  assert.deepEqual(refusalLines(client, { refused: [refused(lanes[0], "a"), refused(lanes[1], "b"), refused(lanes[2], "a")], unsent: [lanes[7]] }),
+    ["Lane 1, 3: a", "Lane 2: b", "Lane 8: many.unsent"]);
+});
