@@ -168,10 +168,14 @@ await story(async () => {
   tell("The other pages, the ceasefire over them");
   await page.setViewportSize({ width: 390, height: 844 });
   await look(page, "ceasefire: board on a telephone");
-  await staff.openQueue();
-  await staff.queue.getByText("lock not confirmed").waitFor();
-  await look(page, "ceasefire: the queue on a telephone");
+  await page.getByRole("button", { name: "Lane 2", exact: true }).click({ modifiers: ["Control"] });
+  await look(page, "ceasefire: several lanes on a telephone");
   await page.keyboard.press("Escape");
+  for (const [view, text] of [["Needs me", "lock not confirmed"], ["Ends next", "Ann Lee"]]) {
+    await page.getByRole("link", { name: view }).click();
+    await page.locator("#main").getByText(text).filter({ visible: true }).first().waitFor();
+    await look(page, `ceasefire: ${view} on a telephone`);
+  }
   await staff.go("Staff log");
   await staff.row("ceasefire").waitFor();
   await look(page, "ceasefire: Staff log on a telephone");

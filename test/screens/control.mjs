@@ -17,7 +17,7 @@ export class Control {
     await this.page.getByLabel("Name", { exact: true }).fill(who);
     await this.page.getByLabel("PIN", { exact: true }).fill(pin);
     await this.page.getByLabel("PIN", { exact: true }).press("Enter");
-    await this.page.locator(".lane").first().waitFor();
+    await this.page.locator(".lane").first().waitFor({ state: "attached" }); // on a small screen another view is the first
   }
 
   card(n) {
@@ -47,6 +47,13 @@ export class Control {
   // openQueue shows all of it, with all that can be done.
   openQueue() {
     return this.queue.locator(".need-count[aria-expanded=false]").click();
+  }
+
+  // view shows a view of a small screen: queue, next, board.
+  async view(name) {
+    await this.settled();
+    await this.page.locator(`.views a[href="#${name}"]`).tap();
+    await this.page.locator(`#${name}`).waitFor();
   }
 
   get alarm() {
@@ -147,6 +154,31 @@ export class Control {
     assert.deepEqual(other, []);
   }
 
+  // clearance is the distance, in px, between the control that begins a ceasefire over the range and any other that can be pressed.
+  clearance() {
+    return this.page.evaluate(() => {
+      const main = document.getElementById("main").getBoundingClientRect();
+      const begin = document.querySelector("#begin button");
+      const box = begin.getBoundingClientRect();
+      const distances = [...document.querySelectorAll("button, a, input, select, summary")].filter((of) => of !== begin && of.checkVisibility()).map((of) => {
+        const rect = of.getBoundingClientRect();
+        const bottom = of.closest(".middle") ? Math.min(rect.bottom, main.bottom) : rect.bottom; // what is scrolled away cannot be pressed
+        return rect.top >= bottom ? Infinity : Math.max(box.top - bottom, rect.top - box.bottom, box.left - rect.right, rect.left - box.right);
+      });
+      return Math.min(...distances);
+    });
+  }
+
+  // isInReach is true if presses on the control that begins a ceasefire over the range hit it, in its middle and at its corners.
+  isInReach() {
+    return this.page.evaluate(() => {
+      const control = document.querySelector("#begin button");
+      const { left, top, right, bottom } = control.getBoundingClientRect();
+      const points = [[(left + right) / 2, (top + bottom) / 2], [left + 8, top + 8], [right - 8, bottom - 8], [left + 8, bottom - 8], [right - 8, top + 8]];
+      return points.every(([x, y]) => control.contains(document.elementFromPoint(x, y)));
+    });
+  }
+
   // settled waits until presses count again, after one that began a ceasefire and after the alarm has come or gone.
   settled() {
     return this.page.locator("body:not([data-ignores-presses])").waitFor();
@@ -164,6 +196,9 @@ export class Control {
 
   async go(tab) {
     await this.settled();
+    if (await this.page.locator("#menu[aria-expanded=false]").isVisible()) {
+      await this.page.locator("#menu").click();
+    }
     await this.page.getByRole("navigation").getByRole("link", { name: tab }).click();
   }
 

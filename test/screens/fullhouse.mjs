@@ -36,6 +36,9 @@ await story(async () => {
     await ended(range, lanes, sold[4]);
     await ask("POST", `/lanes/${lane(5)}/sale`, { sale: "closed" });
     await ask("PUT", "/holds", { scope: "lane", id: lane(6), on: true });
+    await tile(6).and(page.locator("[data-held]")).waitFor();
+    await staff.alarm.waitFor({ state: "hidden" });
+    await staff.settled();
     await tile(1).getByRole("button", { name: "Lane 1", exact: true }).click();
     await staff.panel.getByRole("heading", { name: "Lane 1" }).waitFor();
     for (const [n, state] of [[1, "[data-state=running]"], [2, "[data-state=paused]"], [3, "[data-state=waiting]"], [4, "[data-state=free]"], [5, "[data-state=closed]"], [7, "[data-state=ended]"], [6, "[data-held]"]]) {
@@ -73,13 +76,75 @@ await story(async () => {
     await bar.locator("button", { hasText: "Pause 1" }).click();
     await tile(1).and(page.locator("[data-state=paused]")).waitFor();
     assert.deepEqual(await placesOf(page), places);
+    await bar.locator("button", { hasText: touch ? "Resume" : "Weiter" }).waitFor();
+    await page.locator(".many-actions:not([data-moved])").waitFor();
     await bar.locator("summary").first().click();
-    assert.ok(await inReach(page, "#begin button"), "nothing lies over it");
+    await bar.locator("[data-minutes]").first().waitFor();
+    assert.ok(await staff.isInReach(), "nothing lies over it");
+    await named(30).click();
+    assert.equal(await page.locator(".lane .open[aria-pressed=true]").count(), touch ? 8 : 14, "a press beside an open menu closes it, and that is all");
     await page.getByRole("button", { name: touch ? "All" : "Alle", exact: true }).click();
     await bar.getByText(`${lanes} ${touch ? "lanes" : "Bahnen"}`).waitFor();
     await bar.getByRole("button", { name: touch ? "Stop selecting" : "Auswahl beenden" }).click();
     await bar.waitFor({ state: "hidden" });
     assert.deepEqual(await placesOf(page), places);
+  }
+
+  for (const [width, height, german] of [[390, 844, false], [360, 640, true]]) {
+    tell(`A range officer with a telephone of ${width} × ${height}, and 60 lanes: whoever needs him is first`);
+    const range = "11111111-0000-4000-8000-000000000060";
+    const staff = new Control();
+    const page = (staff.page = await open(await device({ viewport: { width, height }, hasTouch: true, isMobile: true, ...(german ? { locale: "de-DE", colorScheme: "dark" } : {}) }), `${scene.api}/control/${range}`));
+    await staff.signIn("sam");
+    await staff.queue.locator(".need[data-kind=clear]").waitFor();
+    assert.equal(await page.locator("#queue-number").textContent(), "1");
+    const safe = async (where) => {
+      assert.ok(await staff.clearance() >= 48 && await staff.isInReach(), `${where}: the ceasefire is in reach, and 48 px from anything else`);
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${where}: nothing has to be scrolled sideways`);
+    };
+    await safe("queue");
+    german && await staff.queue.getByRole("button", { name: "Geräumt" }).tap();
+    german && await staff.queue.getByText("Niemand braucht Personal").waitFor();
+
+    tell("Who ends next is by the time that is left; one is extended, and opened");
+    await staff.view("next");
+    const rows = page.locator(".ending");
+    const lanes = () => rows.locator("strong").allTextContents();
+    assert.deepEqual(await lanes(), ["Lane 60", "Lane 1", "Lane 2"], "those that run, and then those that are paused");
+    await safe("next");
+    await rows.first().getByRole("button", { name: german ? "15 Minuten mehr: Lane 60" : "15 minutes more: Lane 60" }).tap();
+    await page.locator("#undo").getByText("Lane 60: +15 min").waitFor();
+    await rows.first().locator(".open-lane").tap();
+    await staff.panel.getByRole("heading", { name: "Lane 60" }).waitFor();
+    await staff.opened();
+    await safe("panel");
+    assert.ok((await staff.panel.getByRole("button", { name: german ? "Stoppen" : "Stop" }).boundingBox()).y > height * 0.4, "the thumb reaches what is done with it");
+    await staff.panel.getByRole("button", { name: german ? "Schließen" : "Close", exact: true }).tap();
+    await page.locator("#undo").getByRole("button", { name: german ? "Rückgängig: Lane 60: +15 min" : "Undo: Lane 60: +15 min" }).tap();
+    await page.locator("#undo").waitFor({ state: "hidden" });
+
+    tell("All lanes are at most two screens, and a bay is one touch away; selecting moves nothing");
+    await staff.view("board");
+    const places = await placesOf(page);
+    assert.ok(places.every(({ w, h, x }) => w >= 48 && h >= 48 && x >= 0 && x + w <= width), "a finger hits each of them");
+    assert.ok(await page.evaluate(() => document.getElementById("main").scrollHeight <= 2 * innerHeight), "not much is scrolled");
+    await safe("board");
+    await page.locator(".jump button").last().tap();
+    await page.waitForFunction(() => document.querySelector(".bay:last-child .bay-head").getBoundingClientRect().bottom < innerHeight / 1.5);
+    await hold(page, page.getByRole("button", { name: "Lane 60", exact: true }));
+    await page.getByRole("button", { name: "Lane 58", exact: true }).tap();
+    await page.locator("#selection").getByText(german ? "2 Bahnen" : "2 lanes").waitFor();
+    await safe("selecting");
+    await page.locator(".many-actions:not([data-moved])").waitFor();
+    await page.locator("#selection summary").first().tap();
+    await page.locator("#selection [data-minutes]").first().waitFor();
+    await safe("selling to several");
+    await page.locator("#main").tap({ position: { x: 2, y: 2 } });
+    assert.deepEqual((await placesOf(page)).map(({ w, h }) => [w, h]), places.map(({ w, h }) => [w, h]));
+    await page.locator("#selection").getByRole("button", { name: german ? "Auswahl beenden" : "Stop selecting" }).tap();
+    await page.evaluate(() => document.getElementById("main").scrollTo(0, 0));
+    assert.deepEqual(await placesOf(page), places);
+    await page.context().close();
   }
 });
 
@@ -90,16 +155,6 @@ async function hold(page, control) {
   await finger.send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: [{ x: x + 5, y: y + 5 }] });
   await page.locator("#selection").waitFor();
   await finger.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
-}
-
-// inReach is true if a press on the middle of the control, or near its corners, hits it.
-function inReach(page, selector) {
-  return page.evaluate((selector) => {
-    const control = document.querySelector(selector);
-    const { left, top, right, bottom } = control.getBoundingClientRect();
-    const points = [[(left + right) / 2, (top + bottom) / 2], [left + 8, top + 8], [right - 8, bottom - 8], [left + 8, bottom - 8], [right - 8, top + 8]];
-    return points.every(([x, y]) => control.contains(document.elementFromPoint(x, y)));
-  }, selector);
 }
 
 // ended lets the time of a session be up.

@@ -16,8 +16,10 @@ import { setTitle } from "./title.js";
 const WIDTH = 300; // px of a need in the dock
 
 export class Attention {
+  onCount = () => {}; // called with how much needs staff
   #client;
   #root;
+  #fillsPage = false;
   #notifications;
   #onOpen;
   #chime = new Chime();
@@ -30,6 +32,7 @@ export class Attention {
   #ignorePresses; // a need that is gone moves the others: a press that was meant for it must not settle one of them
   #toggle;
   #count = element("span");
+  #nobody = element("p.empty"); // on a page of its own
   #number = element("strong");
   #drawer;
   #giveAll = element("div.give-all", { hidden: true });
@@ -54,6 +57,7 @@ export class Attention {
     } });
     this.#drawer = element("div.drawer", {},
       element("div.drawer-head", {}, this.#giveAll, element("label.check", { hidden: !notifications.isSupported }, this.#notify, element("span", {}, t("attention.notify")))), this.#list);
+    this.#drawer.append(this.#nobody);
     root.append(this.#toggle, this.#drawer, this.#sound);
     this.#chime.onChange = () => this.#showSound();
     this.#showSound();
@@ -85,7 +89,20 @@ export class Attention {
     return this.#root.hasAttribute("data-open");
   }
 
+  get element() {
+    return this.#root;
+  }
+
+  // fillPage has the queue fill a page, and be open there all the time; or be a dock again.
+  fillPage(fills) {
+    this.#fillsPage = fills;
+    setFlag(this.#root, "data-page", fills);
+    this.#open(fills);
+    this.#draw();
+  }
+
   #open(open) {
+    open ||= this.#fillsPage;
     setFlag(this.#root, "data-open", open);
     this.#toggle.setAttribute("aria-expanded", String(open));
     this.#fit();
@@ -169,9 +186,12 @@ export class Attention {
     this.#drawGiveAll();
     const n = this.#needs.length;
     setText(this.#number, n > 0 ? String(n) : "");
-    setText(this.#count, n > 0 ? t("attention.count", { n }) : t("attention.none"));
+    const none = n > 0 ? "" : t("attention.none");
+    setText(this.#count, this.#fillsPage ? "" : none || t("attention.count", { n }));
+    setText(this.#nobody, this.#fillsPage ? none : "");
     setFlag(this.#root, "data-any", n > 0);
     setTitle({ needs: n });
+    this.onCount(n);
     if (focused && !this.#list.contains(document.activeElement)) {
       (this.#list.querySelector("li:not([hidden]) button") ?? this.#toggle).focus();
     }
@@ -230,7 +250,7 @@ export class Attention {
     const open = this.#isOpen;
     const room = open ? Infinity : Math.max(1, Math.floor((this.#drawer.clientWidth + 8) / (WIDTH + 8)));
     [...this.#list.children].forEach((item, i) => (item.hidden = i >= room));
-    this.#drawer.style.maxHeight = open ? `${document.getElementById("main").getBoundingClientRect().bottom - this.#root.getBoundingClientRect().bottom}px` : "";
+    this.#drawer.style.maxHeight = open && !this.#fillsPage ? `${document.getElementById("main").getBoundingClientRect().bottom - this.#root.getBoundingClientRect().bottom}px` : "";
   }
 
   #tick(at) {

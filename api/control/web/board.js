@@ -102,10 +102,11 @@ export class Board {
     }
     const rem = parseFloat(getComputedStyle(document.documentElement).fontSize);
     const main = document.getElementById("main");
-    const others = [document.querySelector(".top"), document.getElementById("attention"), this.#toolbar.element].reduce((sum, { offsetHeight }) => sum + offsetHeight, 0);
+    const others = [document.querySelector(".top"), document.getElementById("attention"), document.querySelector(".views"), this.#toolbar.element].reduce((sum, { offsetHeight }) => sum + offsetHeight, 0);
+    const own = getComputedStyle(this.#list);
     const padding = parseFloat(getComputedStyle(document.getElementById("screen")).paddingBottom);
     const density = densityFor({
-      width: main.clientWidth / rem - 2, height: (window.innerHeight - others - padding) / rem - 0.75, // the list's own padding
+      width: (main.clientWidth - 2 * parseFloat(own.paddingLeft)) / rem, height: (window.innerHeight - others - padding - parseFloat(own.paddingTop) - parseFloat(own.paddingBottom)) / rem,
       bays: this.#bays.map(({ cards }) => cards.length), compact: this.#toolbar.compact,
     });
     const { width, height, gap } = DENSITIES[density];
@@ -144,6 +145,7 @@ export class Board {
       return { bay, head, cards, section: element("section.bay", { "aria-label": bay.name }, head.element, grid) };
     });
     this.#list.replaceChildren(...this.#bays.map(({ section }) => section));
+    this.#toolbar.showBays(this.#bays.map(({ bay, head }) => ({ name: bay.name, element: head.element })));
     this.selecting.refresh();
     this.#fit();
   }

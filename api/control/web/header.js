@@ -14,11 +14,31 @@ export class Header {
     const { range } = client;
     const error = { show: (sentence) => setText(byId("who"), sentence || (range.who ?? "")) };
     byId("who").after(confirmButton(client, { words: client.t("sign_out"), kind: "quiet" }, client.t("sign_out.sure"), error, signOut));
+    this.#addMenu();
     range.addEventListener("picture", () => {
       setText(byId("range-name"), range.info.name);
       setText(byId("who"), range.who);
     });
     range.addEventListener("lanes", () => this.#countStates());
+  }
+
+  // addMenu adds what a small screen has in a menu: the pages that are no views, and signing out.
+  #addMenu() {
+    const menu = byId("menu");
+    const top = menu.parentElement;
+    const open = (now) => {
+      top.toggleAttribute("data-menu", now);
+      menu.setAttribute("aria-expanded", String(now));
+    };
+    menu.append(icon("more"));
+    menu.addEventListener("click", () => open(!top.hasAttribute("data-menu")));
+    document.addEventListener("click", ({ target }) => (top.contains(target) && !target.closest("a") ? null : open(false)));
+    top.addEventListener("keydown", (event) => {
+      if (event.key === "Escape" && top.hasAttribute("data-menu")) {
+        open(false);
+        menu.focus();
+      }
+    });
   }
 
   // contact shows since when contact is lost; null hides it.

@@ -14,11 +14,13 @@ import { Header } from "./header.js";
 import { Health } from "./health.js";
 import { History } from "./history.js";
 import { Range } from "./model.js";
+import { NextEnding } from "./nextending.js";
 import { Notifications } from "./notifications.js";
 import { Pages } from "./pages.js";
 import { Panel } from "./panel.js";
 import { SelectionBar } from "./selectionbar.js";
 import { guardPresses } from "./settling.js";
+import { isSmall, useSmallScreen } from "./smallscreen.js";
 import { Undo } from "./undo.js";
 import { Sold } from "./shootercode.js";
 import { SignIn } from "./signin.js";
@@ -52,12 +54,21 @@ const switchUser = new SwitchUser(client, signIn, byId("switch-user"), byId("who
 client.undo = new Undo(client, byId("undo"));
 const sold = new Sold(client, byId("sold"));
 const panel = new Panel(client, byId("panel"), {
-  onShow: (lane) => board.mark(lane), onClose: (lane) => board.focus(lane), pick: (customer, isStill) => board.pick(customer, isStill), onSold: (session, lane) => sold.show(session, lane),
+  onShow: (lane) => board.mark(lane),
+  onClose: (lane) => (pages.isShown("board") ? board.focus(lane) : pages.isShown("next") ? next.focus(lane) : byId("main").focus()),
+  pick: (customer, isStill) => {
+    pages.open("board", false);
+    return board.pick(customer, isStill);
+  },
+  onSold: (session, lane) => sold.show(session, lane),
 });
 const board = new Board(client, byId("board"), byId("picking"), (lane) => panel.open(lane));
 new SelectionBar(client, byId("selection"), board.selecting, () => panel.close());
+const next = new NextEnding(client, byId("next"), (lane) => panel.open(lane));
 const pages = new Pages({
   board,
+  queue: { show() {}, hide() {} },
+  next,
   history: new History(client, byId("history"), pickOnBoard),
   deliveries: new Deliveries(client, byId("deliveries")),
   acts: new Acts(client, byId("acts")),
@@ -65,9 +76,10 @@ const pages = new Pages({
 }, () => panel.close());
 onTick((at) => range.tick(at));
 const attention = new Attention(client, byId("attention"), notifications, (lane) => {
-  pages.open("board");
+  isSmall() || pages.open("board");
   panel.open(lane);
 });
+useSmallScreen(attention, pages);
 
 range.addEventListener("picture", () => {
   if (signIn.isForAnotherRange()) {

@@ -60,7 +60,6 @@ export const DENSITIES = {
   smallest: { width: 5, height: 3, gap: 0.25 },
 };
 const PHONE = 40; // rem; on a narrower screen
-const SCROLLED = 24; // as many lanes have full tiles, with their actions, although they have to be scrolled
 
 // heightOf returns how high the board is, in rem, with a width in rem and the numbers of lanes of the bays.
 export function heightOf({ width: least, height, gap }, width, bays) {
@@ -69,15 +68,15 @@ export function heightOf({ width: least, height, gap }, width, bays) {
   return Math.ceil(tiles / columns) * (height + gap) - gap;
 }
 
-// densityFor returns the density with the largest tiles that all fit; if none does, one whose tiles can still be read well.
+// densityFor returns the density with the largest tiles that all fit; if none does, one whose tiles can still be read well, and on a
+// phone the smallest, which are scrolled least.
 // compact is what the user has chosen: true, false, or undefined for neither.
 export function densityFor({ width, height, bays, compact }) {
-  const lanes = bays.reduce((sum, n) => sum + n, 0);
-  if (compact === false || (compact === undefined && width < PHONE && lanes <= SCROLLED)) {
+  if (compact === false) {
     return "full";
   }
   const fitting = Object.keys(DENSITIES).filter((name) => !(compact && name === "full") && heightOf(DENSITIES[name], width, bays) <= height);
-  return fitting[0] ?? "medium";
+  return fitting[0] ?? (width < PHONE ? "smallest" : "medium");
 }
 
 // matches is true if every typed word is in one of the texts, such as the lane's name or its customer.

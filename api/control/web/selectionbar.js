@@ -59,7 +59,7 @@ export class SelectionBar {
       selecting.isOn && root.hidden && onBegin();
       this.show();
     });
-    document.addEventListener("click", (event) => [this.#sell, this.#menu].forEach((menu) => menu.contains(event.target) || (menu.open = false)));
+    document.addEventListener("click", (event) => this.#closeMenus(event), { capture: true });
     document.addEventListener("keydown", (event) => event.key === "Escape" && this.#escape(event));
   }
 
@@ -182,6 +182,16 @@ export class SelectionBar {
       this.#announced = words;
       clearTimeout(this.#announcing);
       this.#announcing = setTimeout(() => announce(words), QUIET);
+    }
+  }
+
+  // A press beside an open menu closes it and does nothing else, unless it begins a ceasefire.
+  #closeMenus(event) {
+    const open = [this.#sell, this.#menu].filter((menu) => menu.open && !menu.contains(event.target));
+    open.forEach((menu) => (menu.open = false));
+    if (open.length > 0 && !event.target.closest("[data-begins-ceasefire]")) {
+      event.preventDefault();
+      event.stopPropagation();
     }
   }
 

@@ -1,6 +1,7 @@
 // The toolbar of the board: search, filters, and density.
 import { element, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
+import { button } from "./actions.js";
 import { remember, remembered } from "./client.js";
 import { FILTERS } from "./rules.js";
 
@@ -10,6 +11,7 @@ export class Toolbar {
   #search;
   #counts = {};
   #compact;
+  #jump;
 
   // changed is called when the search or the filter has changed, densityChanged when the user has chosen a density, and select when lanes
   // are to be selected.
@@ -32,9 +34,10 @@ export class Toolbar {
       remember("compact", this.#compact.getAttribute("aria-pressed") === "true" ? "no" : "yes");
       densityChanged();
     } }, icon("bay"), element("span", {}, t("board.compact")));
+    this.#jump = element("div.jump", { role: "group", "aria-label": t("board.jump") });
     this.element = element("div.toolbar", { role: "search" },
       element("div.search", {}, icon("search"), this.#search),
-      element("fieldset.chips", {}, element("legend.unseen", {}, t("board.filter")), ...chips),
+      element("div.scroll", {}, this.#jump, element("fieldset.chips", {}, element("legend.unseen", {}, t("board.filter")), ...chips)),
       element("button.button.quiet", { type: "button", onclick: select }, icon("select"), element("span", {}, t("board.select"))),
       this.#compact);
     document.addEventListener("keydown", (event) => this.#focusOnSlash(event));
@@ -48,6 +51,11 @@ export class Toolbar {
   // showCompact shows whether the tiles are.
   showCompact(compact) {
     this.#compact.setAttribute("aria-pressed", String(compact));
+  }
+
+  // showBays shows a control for each bay, on small screens, that scrolls to its head: {name, element} each. A single one needs none.
+  showBays(heads) {
+    this.#jump.replaceChildren(...(heads.length < 2 ? [] : heads.map(({ name, element: head }) => button({ words: name }, () => head.scrollIntoView()))));
   }
 
   count(counts) {

@@ -144,7 +144,8 @@ test("the largest tiles that all fit are chosen, and the user has the last word"
   assert.equal(densityFor({ ...desk, bays: bays(10, 20) }), "medium", "if none fits");
   assert.equal(densityFor({ ...desk, bays: bays(2, 6), compact: true }), "large");
   assert.equal(densityFor({ ...desk, bays: bays(10, 6), compact: false }), "full");
-  assert.equal(densityFor({ width: 23, height: 20, bays: bays(2, 6), compact: undefined }), "full", "on a telephone few lanes are scrolled");
+  assert.equal(densityFor({ width: 23, height: 34, bays: bays(2, 6), compact: undefined }), "medium", "on a telephone");
+  assert.equal(densityFor({ width: 23, height: 30, bays: bays(5, 12), compact: undefined }), "smallest", "if none fits on a telephone");
   assert.equal(heightOf({ width: 10, height: 5, gap: 1 }, 32, bays(2, 2)), 2 * 6 - 1, "three columns, with a tile for each bay");
   assert.ok(Object.values(DENSITIES).every(({ width, height }) => width >= 3 && height >= 3), "a finger needs 48 px");
 });
