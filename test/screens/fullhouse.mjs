@@ -8,7 +8,7 @@ await story(async () => {
     tell(`${lanes} lanes on ${width} × ${height}: all of them are in sight`);
     const range = `11111111-0000-4000-8000-${String(lanes).padStart(12, "0")}`;
     const staff = new Control();
-    const page = (staff.page = await open(await device({ viewport: { width, height }, hasTouch: touch, ...(touch ? {} : { locale: "de-DE", colorScheme: "dark" }) }), `${scene.api}/control/${range}`));
+    const page = (staff.page = await open(await device({ viewport: { width, height }, hasTouch: touch, ...(touch ? { locale: "de-DE", colorScheme: "dark" } : {}) }), `${scene.api}/control/${range}`));
     await staff.signIn("sam");
     const lane = (n) => `44444444-0000-4000-8000-${String(lanes).padStart(6, "0")}${String(n).padStart(6, "0")}`;
     const tile = (n) => page.locator(`.lane[data-lane="${lane(n)}"]`);
@@ -66,26 +66,26 @@ await story(async () => {
       await named(12).click({ modifiers: ["Control"] });
       await named(19).click({ modifiers: ["Shift"] });
     }
-    await bar.getByText(touch ? "2 lanes" : "8 Bahnen").waitFor();
+    await bar.getByText(touch ? "2 Bahnen" : "8 lanes").waitFor();
     assert.deepEqual(await placesOf(page), places);
     assert.equal(await page.locator(".lane .open[aria-pressed=true]").count(), touch ? 2 : 8);
     await bar.getByRole("textbox").fill("1-5, 55");
     await page.keyboard.press("Enter");
-    await bar.getByText(touch ? "8 lanes" : "14 Bahnen").waitFor();
+    await bar.getByText(touch ? "8 Bahnen" : "14 lanes").waitFor();
     await page.locator(".many-actions:not([data-moved])").waitFor();
     await bar.locator("button", { hasText: "Pause 1" }).click();
     await tile(1).and(page.locator("[data-state=paused]")).waitFor();
     assert.deepEqual(await placesOf(page), places);
-    await bar.locator("button", { hasText: touch ? "Resume" : "Weiter" }).waitFor();
+    await bar.locator("button", { hasText: touch ? "Weiter" : "Resume" }).waitFor();
     await page.locator(".many-actions:not([data-moved])").waitFor();
     await bar.locator("summary").first().click();
     await bar.locator("[data-minutes]").first().waitFor();
     assert.ok(await staff.isInReach(), "nothing lies over it");
     await named(30).click();
     assert.equal(await page.locator(".lane .open[aria-pressed=true]").count(), touch ? 8 : 14, "a press beside an open menu closes it, and that is all");
-    await page.getByRole("button", { name: touch ? "All" : "Alle", exact: true }).click();
-    await bar.getByText(`${lanes} ${touch ? "lanes" : "Bahnen"}`).waitFor();
-    await bar.getByRole("button", { name: touch ? "Stop selecting" : "Auswahl beenden" }).click();
+    await page.getByRole("button", { name: touch ? "Alle" : "All", exact: true }).click();
+    await bar.getByText(`${lanes} ${touch ? "Bahnen" : "lanes"}`).waitFor();
+    await bar.getByRole("button", { name: touch ? "Auswahl beenden" : "Stop selecting" }).click();
     await bar.waitFor({ state: "hidden" });
     assert.deepEqual(await placesOf(page), places);
   }

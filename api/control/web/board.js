@@ -33,6 +33,7 @@ export class Board {
     onTick((at) => this.#tick(at));
     this.#addArrowKeys();
     this.selecting = new Selecting(root, this.#list, () => this.#bays.flatMap(({ cards }) => cards));
+    this.selecting.addEventListener("change", () => this.selecting.isOn && this.#endPicking(null));
     this.#bar = { element: bar, words: element("p") };
     bar.append(this.#bar.words, button({ words: client.t("pick.cancel") }, () => this.#endPicking(null)));
     document.addEventListener("keydown", (event) => event.key === "Escape" && this.#endPicking(null));

@@ -69,7 +69,14 @@ export class Undo {
     this.#place.replaceChildren(...[offer, close].filter(Boolean));
     this.#root.hidden = false;
     announce([words, ...lines].join(". "));
-    this.#timer = setTimeout(() => (failed ? offer?.remove() : this.hide()), SHOWN);
+    this.#timer = setTimeout(() => {
+      if (!failed) {
+        this.hide();
+        return;
+      }
+      offer?.matches(":focus") && close.focus();
+      offer?.remove();
+    }, SHOWN);
   }
 
   #offer(words, undo) {
