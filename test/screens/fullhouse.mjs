@@ -58,7 +58,7 @@ await story(async () => {
     const bar = page.locator("#selection");
     const named = (n) => tile(n).getByRole("button", { name: `Lane ${n}`, exact: true });
     if (touch) {
-      await hold(page, named(10));
+      await hold(page, named(10), bar.waitFor());
       await named(12).tap();
       await named(14).tap();
       await named(14).tap();
@@ -100,7 +100,8 @@ await story(async () => {
     assert.equal(await page.locator("#queue-number").textContent(), "1");
     const safe = async (where) => {
       assert.ok(await staff.clearance() >= 48 && await staff.isInReach(), `${where}: the ceasefire is in reach, and 48 px from anything else`);
-      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${where}: nothing has to be scrolled sideways`);
+      const { scrollWidth, scrollHeight } = await page.evaluate(() => ({ scrollWidth: document.documentElement.scrollWidth, scrollHeight: document.documentElement.scrollHeight }));
+      assert.deepEqual([scrollWidth, scrollHeight], [width, height], `${where}: the page itself has nothing to scroll, which would take the ceasefire away`);
     };
     await safe("queue");
     german && await staff.queue.getByRole("button", { name: "Geräumt" }).tap();
@@ -131,7 +132,7 @@ await story(async () => {
     await safe("board");
     await page.locator(".jump button").last().tap();
     await page.waitForFunction(() => document.querySelector(".bay:last-child .bay-head").getBoundingClientRect().bottom < innerHeight / 1.5);
-    await hold(page, page.getByRole("button", { name: "Lane 60", exact: true }));
+    await hold(page, page.getByRole("button", { name: "Lane 60", exact: true }), page.locator("#selection").waitFor());
     await page.getByRole("button", { name: "Lane 58", exact: true }).tap();
     await page.locator("#selection").getByText(german ? "2 Bahnen" : "2 lanes").waitFor();
     await safe("selecting");
@@ -144,16 +145,27 @@ await story(async () => {
     await page.locator("#selection").getByRole("button", { name: german ? "Auswahl beenden" : "Stop selecting" }).tap();
     await page.evaluate(() => document.getElementById("main").scrollTo(0, 0));
     assert.deepEqual(await placesOf(page), places);
+
+    tell("A ceasefire: every view is still there, and the control that began it");
+    await page.locator("#begin button").tap();
+    await page.locator("#begin [data-in-force]").waitFor();
+    for (const view of ["queue", "next", "board"]) {
+      await staff.view(view);
+      await safe(`${view} in a ceasefire`);
+      assert.ok(await page.evaluate(() => document.getElementById("main").clientHeight >= 100), "there is room for it");
+    }
+    await staff.settled();
+    await hold(page, staff.alarm.locator(".pressed"), staff.alarm.waitFor({ state: "hidden" }));
     await page.context().close();
   }
 });
 
-// hold touches a control until lanes are being selected.
-async function hold(page, control) {
+// hold touches a control until something has come of it.
+async function hold(page, control, done) {
   const { x, y } = await control.boundingBox();
   const finger = await page.context().newCDPSession(page);
   await finger.send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: [{ x: x + 5, y: y + 5 }] });
-  await page.locator("#selection").waitFor();
+  await done;
   await finger.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
 }
 
