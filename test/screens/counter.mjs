@@ -71,6 +71,9 @@ await story(async () => {
   await taps(4, bayB, all, many("Sell 3"), page.locator("#selection").getByRole("button", { name: "Sell 60 minutes" }));
   await report.getByText("3 sold").waitFor();
   assert.deepEqual(await minutes(), [60, 60, 60]);
+  for (const n of [4, 5, 6]) {
+    await staff.inState(n, "running");
+  }
   assert.equal(new Set(await page.locator(".lane[data-session] .customer").allTextContents()).size, 5, "each customer has a number");
   await taps(1, page.getByRole("button", { name: "Stop selecting" }));
   await taps(3, bayB, all, many("+15 for 3"));
