@@ -101,8 +101,9 @@ await story(async () => {
   await staff.inState(4, "free");
   assert.equal((await sessions()).length, 2);
   await taps(1, undo);
-  await staff.inState(4, "running");
+  await report.waitFor({ state: "hidden" }); // all of them are taken back
   assert.deepEqual(await minutes(), [75, 475, 75]);
+  await many("Stop 3").waitFor();
   await taps(1, many("Stop 3"));
   await taps(1, page.locator("#selection .sure:not([aria-disabled])"));
   await staff.inState(6, "free");
