@@ -168,6 +168,7 @@ await story(async () => {
   telefon.page = await open(await device({ ...touch, locale: "de-DE", viewport: { width: 390, height: 844 } }), `${scene.api}/control/${scene.range}`);
   await look(telefon.page, "sign-in on a telephone");
   await telefon.signIn("sam");
+  await telefon.page.locator("#menu").tap();
   await telefon.page.getByRole("button", { name: "Benutzer wechseln" }).tap();
   await telefon.page.locator("#switch-user").getByRole("button", { name: "Anmelden" }).scrollIntoViewIfNeeded();
   await look(telefon.page, "switch user on a telephone");

@@ -32,7 +32,7 @@ export class Header {
     };
     menu.append(icon("more"));
     menu.addEventListener("click", () => open(!top.hasAttribute("data-menu")));
-    document.addEventListener("click", ({ target }) => (top.contains(target) && !target.closest("a") ? null : open(false)));
+    document.addEventListener("click", ({ target }) => (top.contains(target) && !target.closest("a") && byId("switch-user").hidden ? null : open(false)));
     top.addEventListener("keydown", (event) => {
       if (event.key === "Escape" && top.hasAttribute("data-menu")) {
         open(false);
