@@ -59,6 +59,10 @@ func (r *Range) redeliverOnce(
 	_, err := r.once(ctx, plain, func(claim *idempotency.Claim) (*lanes.SessionView, error) {
 		r.redelivering.Lock()
 		defer r.redelivering.Unlock()
+		if err := r.acceptsSome(""); err != nil {
+			claim.Settle(nil)
+			return nil, err
+		}
 		return nil, do(claim)
 	})
 	return err

@@ -53,8 +53,10 @@ await story(async () => {
   assert.match(address, new RegExp(`^${scene.api}/my/[A-Za-z0-9_-]{43}$`));
   await look(page, "sold");
   await page.evaluate(() => { // the hand has left it
-    window.setTimeout = ((later) => (act, ms) => later(act, ms === 20_000 ? 50 : ms))(window.setTimeout);
+    const { setTimeout } = window;
+    window.setTimeout = (act, ms) => setTimeout(act, ms === 20_000 ? 50 : ms);
     document.getElementById("sold").dispatchEvent(new PointerEvent("pointerleave"));
+    window.setTimeout = setTimeout;
   });
   await sold.waitFor({ state: "hidden" });
   assert.doesNotMatch(await page.locator("#sold").innerHTML(), /Jo/);
