@@ -126,6 +126,8 @@ func (b *outbox) readRetries(cursors []uint64) (events []*lanes.Logged) {
 			r.log.Warn().Uint64("cursor", cursor).Msg("an event that awaited its retry is not in the event log any more; it is given up")
 		case page[at].AwaitsRetry():
 			events = append(events, &page[at])
+		default: // it was settled meanwhile
+			b.retries.settle(cursor)
 		}
 	}
 	return events

@@ -432,3 +432,26 @@ func TestRetriesSurviveAPanic(t *testing.T) {
 		require.Equal(t, []arrival{{log[0].Event.ID, false}, {log[1].Event.ID, false}}, webhook.arrivals()[1:])
 	}, withWebhook(webhook), withRetries)
 }
+
+// An attempt that begins just before the minute is over, and takes longer, has no mark that later events may have passed: none passes it.
+func TestNothingPassesAnAttemptThatIsUnderWay(t *testing.T) {
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		webhook.fails(500, nil)
+		webhook.retryAfter = 58 * time.Second // and up to a tenth more: in the last seconds of the minute, or after it
+		f.create(0, 30)
+		synctest.Wait()
+		created := f.logEntry(1)
+		f.advance(time.Until(created.Attempt.At.Add(55 * time.Second)))
+		f.outboxOf("").retries.hurry(f.Now().Wall) // it is due now
+		release := webhook.block()
+		f.outboxOf("").send(&announced{})
+		f.advance(time.Second)
+		require.Len(t, webhook.arrivals(), 2, "it is being sent again")
+		f.advance(20 * time.Second)
+		require.Len(t, webhook.arrivals(), 2, "the minute is over, and the next event of the lane waits")
+		release()
+		f.advance(time.Second)
+		require.Equal(t, []arrival{{created.Event.ID, false}, {f.logEntry(2).Event.ID, false}}, webhook.arrivals()[1:])
+	}, withWebhook(webhook), withRetries)
+}

@@ -22,6 +22,9 @@ type retrySchedule struct {
 	mu   sync.Mutex
 	due  dueEvents
 	held map[uint64]heldBack // by the cursor of the event that later ones wait for
+	// underWay are the events that were taken and whose attempt has no outcome yet: nothing passes them meanwhile, as they may be on
+	// their way without the mark that later ones have passed.
+	underWay map[uint64]struct{}
 }
 
 // heldBack is what waits for an event that failed less than lanes.OrderKeptFor ago.
@@ -32,7 +35,7 @@ type heldBack struct {
 
 // newRetrySchedule begins with the events that were loaded.
 func newRetrySchedule(pending []lanes.Logged, now time.Time) *retrySchedule {
-	s := &retrySchedule{held: map[uint64]heldBack{}}
+	s := &retrySchedule{held: map[uint64]heldBack{}, underWay: map[uint64]struct{}{}}
 	for _, event := range pending {
 		if event.AwaitsRetry() {
 			s.add(event, now)
@@ -45,6 +48,7 @@ func newRetrySchedule(pending []lanes.Logged, now time.Time) *retrySchedule {
 func (s *retrySchedule) add(event lanes.Logged, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	delete(s.underWay, event.Cursor)
 	heap.Push(&s.due, dueEvent{dueSecond(event.Attempt.RetryAt), event.Cursor})
 	if until := event.HoldsUntil(); until.After(now) || len(event.Earlier) == 0 { // after its first attempt it holds others, however late that is saved
 		s.held[event.Cursor] = heldBack{event.Event.Lane, event.Event.Session, until}
@@ -56,16 +60,19 @@ func (s *retrySchedule) addAgain(cursors []uint64, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, cursor := range cursors {
+		delete(s.underWay, cursor)
 		heap.Push(&s.due, dueEvent{dueSecond(at), cursor})
 	}
 }
 
-// take takes out at most n events that are due, in the order of the log.
+// take takes out at most n events that are due, in the order of the log. Each is under way until add, addAgain or settle.
 func (s *retrySchedule) take(now time.Time, n int) (cursors []uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(cursors) < n && len(s.due) > 0 && s.due[0].at <= now.Unix() {
-		cursors = append(cursors, heap.Pop(&s.due).(dueEvent).cursor)
+		cursor := heap.Pop(&s.due).(dueEvent).cursor
+		s.underWay[cursor] = struct{}{}
+		cursors = append(cursors, cursor)
 	}
 	slices.Sort(cursors)
 	return cursors
@@ -106,14 +113,15 @@ func (s *retrySchedule) settle(cursor uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.held, cursor)
+	delete(s.underWay, cursor)
 }
 
-// release returns the events that others have waited for long enough.
+// release returns the events that others have waited for long enough, and that are not under way.
 func (s *retrySchedule) release(now time.Time) (cursors []uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for cursor, h := range s.held {
-		if !now.Before(h.until) {
+		if _, underWay := s.underWay[cursor]; !underWay && !now.Before(h.until) {
 			cursors = append(cursors, cursor)
 			delete(s.held, cursor)
 		}
@@ -134,8 +142,8 @@ func (s *retrySchedule) nextDue() (at time.Time) {
 func (s *retrySchedule) nextRelease() (at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, h := range s.held {
-		if at.IsZero() || h.until.Before(at) {
+	for cursor, h := range s.held {
+		if _, underWay := s.underWay[cursor]; !underWay && (at.IsZero() || h.until.Before(at)) {
 			at = h.until
 		}
 	}

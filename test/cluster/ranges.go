@@ -192,7 +192,8 @@ func (c *cluster) waitBalanced() (epochs map[uuid.UUID]uint64) {
 		}
 		return now()-since > 6*c.ttl
 	})
-	return epochs
+	c.waitControllers() // one may have dialled its new owner late
+	return c.hardware.epochs()
 }
 
 // owners is how many owners of its range, one after the other, the lane's controller has listened to.

@@ -18,7 +18,9 @@ export class Ceasefire {
   #progress = element("p.progress");
   #rows = element("ul.holds");
   #begin;
-  #drawn = "";
+  #drawn = ""; // what the rows show beside the holds
+  #holds = []; // that the rows show
+  #sinces = []; // of each of them
   #announced = "";
   #announcing = 0;
 
@@ -98,16 +100,31 @@ export class Ceasefire {
     return lines.join(" ");
   }
 
-  // The rows are not redrawn while lanes confirm, so that a button that is being held down is not replaced.
+  // The rows are not redrawn while lanes confirm, nor when the gateway says since when a ceasefire is in force that this page has begun, so that
+  // a button that is being held down is not replaced.
   #drawRows(ceasefires, failed) {
-    const key = JSON.stringify([this.#client.range.releasesRange, ceasefires, failed.map(({ scope, id, refusal }) => [scope, id, refusal?.code])]);
-    if (key !== this.#drawn) {
-      this.#drawn = key;
-      replaceKeepingFocus(this.#rows, [...failed.map((hold) => this.#failedRow(hold)), ...ceasefires.map((hold) => this.#row(hold))], this.#begin);
+    const others = JSON.stringify([this.#client.range.releasesRange, failed.map(({ scope, id, refusal }) => [scope, id, refusal?.code])]);
+    const isDrawn = (hold, i) => {
+      const drawn = this.#holds[i];
+      return drawn.scope === hold.scope && drawn.id === hold.id && (drawn.since === hold.since || drawn.unconfirmed === true);
+    };
+    const same = others === this.#drawn && ceasefires.length === this.#holds.length && ceasefires.every(isDrawn);
+    this.#holds = ceasefires;
+    if (same) {
+      ceasefires.forEach((hold, i) => setText(this.#sinces[i], this.#since(hold)));
+    } else {
+      this.#drawn = others;
+      this.#sinces = ceasefires.map((hold) => element("span", {}, this.#since(hold)));
+      replaceKeepingFocus(this.#rows, [...failed.map((hold) => this.#failedRow(hold)), ...ceasefires.map((hold, i) => this.#row(hold, this.#sinces[i]))], this.#begin);
     }
   }
 
-  #row(hold) {
+  #since({ since, who }) {
+    const { t } = this.#client;
+    return t("ceasefire.since", { time: t.seconds(since), who });
+  }
+
+  #row(hold, since) {
     const { t } = this.#client;
     const error = new ErrorText();
     const what = this.#scopeName(hold);
@@ -115,7 +132,7 @@ export class Ceasefire {
       ? element("span.officer", {}, t("ceasefire.officer"))
       : holdButton(this.#client, endTexts(t, "ceasefire", what), "danger", error, () => this.#client.endHold(hold));
     return element("li", {},
-      element("span.what", {}, icon("lock"), element("strong", {}, t("ceasefire.over", { what })), element("span", {}, t("ceasefire.since", { time: t.seconds(hold.since), who: hold.who }))),
+      element("span.what", {}, icon("lock"), element("strong", {}, t("ceasefire.over", { what })), since),
       end, error.element);
   }
 

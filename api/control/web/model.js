@@ -119,7 +119,7 @@ export class Range extends EventTarget {
       }
     }
     if (!this.findHold(hold.scope, hold.id)) {
-      this.holds = [...this.holds, { ...hold, who: this.who, since: new Date().toISOString() }];
+      this.holds = [...this.holds, { ...hold, who: this.who, since: new Date().toISOString(), unconfirmed: true }];
     }
     this.#dispatch("lanes", { lanes: [...this.lanes.values()] });
     this.#dispatch("holds");
