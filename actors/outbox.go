@@ -41,7 +41,7 @@ func (r *Range) newOutbox(pending []lanes.Logged) *outbox {
 // receiver returns the webhook as it is configured now; of one that was taken out it has only the name.
 func (b *outbox) receiver() *Receiver {
 	routes := *b.r.outboxes.Load()
-	return &routes[slices.IndexFunc(routes, func(to route) bool { return to.box == b })].to
+	return &routes[slices.IndexFunc(routes, func(to route) bool { return to.box == b })].receiver
 }
 
 func (b *outbox) send(message any) {

@@ -17,14 +17,14 @@ type outboxes []route
 
 // route says which webhook an outbox is for.
 type route struct {
-	box     *outbox
-	to      Receiver
-	former  []string // further names by which entries of the event log name the outbox
-	removed bool     // the configuration does not have the webhook any more: what waits is recorded as not sent
+	box      *outbox
+	receiver Receiver
+	former   []string // further names by which entries of the event log name the outbox
+	removed  bool     // the configuration does not have the webhook any more: what waits is recorded as not sent
 }
 
-// successor returns the webhook that goes on with the events of a range's only one, which had no name, and whose only one goes on with its own: the
-// one that decides purchases, else the first.
+// successor returns which of the webhooks a range's only webhook, which has no name, becomes when there are several, and which of them becomes the
+// only one again: the one that decides purchases, else the first.
 func successor(receivers []Receiver) int {
 	if only := slices.IndexFunc(receivers, func(to Receiver) bool { return to.Name == "" }); only >= 0 {
 		return only
@@ -44,22 +44,22 @@ func atLeastOne(receivers []Receiver) []Receiver {
 func (r *Range) openOutboxes(receivers []Receiver, pending []lanes.Logged) {
 	var routes outboxes
 	for _, to := range atLeastOne(receivers) {
-		routes = append(routes, route{to: to})
+		routes = append(routes, route{receiver: to})
 	}
-	if heir := &routes[successor(atLeastOne(receivers))]; heir.to.Name != "" {
+	if heir := &routes[successor(atLeastOne(receivers))]; heir.receiver.Name != "" {
 		heir.former = []string{""}
 	}
 	sorted := map[string][]lanes.Logged{}
 	for _, event := range pending {
 		to := routes.find(event.Webhook)
 		if to == nil {
-			routes = append(routes, route{to: Receiver{Name: event.Webhook}, removed: true})
+			routes = append(routes, route{receiver: Receiver{Name: event.Webhook}, removed: true})
 			to = &routes[len(routes)-1]
 		}
-		sorted[to.to.Name] = append(sorted[to.to.Name], event)
+		sorted[to.receiver.Name] = append(sorted[to.receiver.Name], event)
 	}
 	for i := range routes {
-		routes[i].box = r.newOutbox(sorted[routes[i].to.Name])
+		routes[i].box = r.newOutbox(sorted[routes[i].receiver.Name])
 	}
 	r.putOutboxes(routes)
 }
@@ -77,23 +77,23 @@ func (r *Range) rearrangeOutboxes(receivers []Receiver) (added []*outbox) {
 	}
 	heir, formerHeir := successor(receivers), before.successor()
 	for i, to := range receivers {
-		take(i, slices.IndexFunc(before, func(was route) bool { return was.to.Name == to.Name }))
+		take(i, slices.IndexFunc(before, func(was route) bool { return was.receiver.Name == to.Name }))
 	}
 	if at := slices.IndexFunc(before, func(was route) bool { return was.box == formerHeir }); at >= 0 && routes[heir].box == nil &&
-		(before[at].to.Name == "" || receivers[heir].Name == "") {
+		(before[at].receiver.Name == "" || receivers[heir].Name == "") {
 		take(heir, at)
 	}
 	for i, to := range receivers {
 		if routes[i].box == nil {
 			routes[i].box = r.newOutbox(nil)
 			added = append(added, routes[i].box)
-		} else if was := routes[i].to.Name; was != to.Name && !slices.Contains(routes[i].former, was) {
+		} else if was := routes[i].receiver.Name; was != to.Name && !slices.Contains(routes[i].former, was) {
 			routes[i].former = append(slices.Clone(routes[i].former), was)
 		}
-		routes[i].to, routes[i].removed = to, false
+		routes[i].receiver, routes[i].removed = to, false
 	}
 	for _, was := range before {
-		routes = append(routes, route{was.box, Receiver{Name: was.to.Name}, was.former, true})
+		routes = append(routes, route{was.box, Receiver{Name: was.receiver.Name}, was.former, true})
 	}
 	r.putOutboxes(routes)
 	return added
@@ -102,8 +102,8 @@ func (r *Range) rearrangeOutboxes(receivers []Receiver) (added []*outbox) {
 func (r *Range) putOutboxes(routes outboxes) {
 	r.outboxes.Store(&routes)
 	for _, to := range routes {
-		r.metrics.ShowWebhook(to.to.Name)
-		if to.to.Webhook == nil { // what awaits its retry is given up now, not when it would be due
+		r.metrics.ShowWebhook(to.receiver.Name)
+		if to.receiver.Webhook == nil { // what awaits its retry is given up now, not when it would be due
 			to.box.retries.hurry(r.clock.Now().Wall)
 		}
 	}
@@ -114,7 +114,7 @@ func (o outboxes) successor() *outbox {
 	var receivers []Receiver
 	for _, to := range o {
 		if !to.removed {
-			receivers = append(receivers, to.to)
+			receivers = append(receivers, to.receiver)
 		}
 	}
 	return o[successor(receivers)].box
@@ -124,12 +124,12 @@ func (o outboxes) successor() *outbox {
 // goes before one that was.
 func (o outboxes) find(webhook string) *route {
 	for _, removed := range []bool{false, true} {
-		for _, is := range []func(*route) bool{
-			func(to *route) bool { return to.to.Name == webhook },
+		for _, matches := range []func(*route) bool{
+			func(to *route) bool { return to.receiver.Name == webhook },
 			func(to *route) bool { return slices.Contains(to.former, webhook) },
 		} {
 			for i := range o {
-				if o[i].removed == removed && is(&o[i]) {
+				if o[i].removed == removed && matches(&o[i]) {
 					return &o[i]
 				}
 			}
@@ -141,7 +141,7 @@ func (o outboxes) find(webhook string) *route {
 // outboxOf returns the outbox of the webhook with that name, or nil.
 func (r *Range) outboxOf(webhook string) *outbox {
 	routes := *r.outboxes.Load()
-	if routes[0].to.Name == webhook {
+	if routes[0].receiver.Name == webhook {
 		return routes[0].box
 	}
 	if to := routes.find(webhook); to != nil {
@@ -158,8 +158,8 @@ func (r *Range) isTo(event lanes.Logged, webhook string) bool {
 // outboxFor returns the first outbox whose webhook gets events of the kind, and that webhook; nil if none does.
 func (r *Range) outboxFor(kind lanes.Kind) (*outbox, *Receiver) {
 	for i, to := range *r.outboxes.Load() {
-		if to.to.Webhook != nil && to.to.gets(kind) {
-			return to.box, &(*r.outboxes.Load())[i].to
+		if to.receiver.Webhook != nil && to.receiver.gets(kind) {
+			return to.box, &(*r.outboxes.Load())[i].receiver
 		}
 	}
 	return nil, nil
@@ -170,13 +170,13 @@ func (r *Range) outboxFor(kind lanes.Kind) (*outbox, *Receiver) {
 func (r *Range) appendLogged(log []lanes.Logged, event lanes.Event, trace string) []lanes.Logged {
 	first, why := len(log), lanes.NoWebhook
 	for _, to := range *r.outboxes.Load() {
-		if to.to.Webhook == nil {
+		if to.receiver.Webhook == nil {
 			continue
 		}
-		if why = lanes.NotWanted; !to.to.gets(event.Kind) {
+		if why = lanes.NotWanted; !to.receiver.gets(event.Kind) {
 			continue
 		}
-		entry := lanes.Logged{Event: event, Webhook: to.to.Name, Copy: len(log) > first, Trace: trace}
+		entry := lanes.Logged{Event: event, Webhook: to.receiver.Name, Copy: len(log) > first, Trace: trace}
 		switch why := to.box.whyNotSent(); {
 		case why != "":
 			entry.Attempt = new(notSent(event, why))

@@ -75,7 +75,7 @@ func (r *Range) acceptsSome(webhook string) error {
 	}
 	err := error(lanes.ErrWebhookNotConfigured)
 	for _, to := range *r.outboxes.Load() {
-		switch why := r.accepts(to.to.Name); {
+		switch why := r.accepts(to.receiver.Name); {
 		case why == nil:
 			return nil
 		case !to.removed:
