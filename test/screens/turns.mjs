@@ -1,29 +1,13 @@
 // From the address of the gateway to the board, and from one user to the next: ranges by their names, a pad for the PIN, and a change of
 // users that loses sight of nothing.
 import assert from "node:assert/strict";
-import AxeBuilder from "@axe-core/playwright";
 import { Control } from "./control.mjs";
+import { look, requireAccessible } from "./look.mjs";
 import { device, eventually, open, scene, story, tell } from "./story.mjs";
 import { linked, operate } from "./pos.mjs";
 
-// What depends on colours: the rest is the same in the dark.
-const COLOURS = ["color-contrast", "link-in-text-block"];
-
 await story(async () => {
   await linked();
-  const violations = [];
-  const look = async (page, what) => {
-    for (const colorScheme of ["dark", "light"]) {
-      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-      const axe = new AxeBuilder({ page }).setLegacyMode();
-      const found = (await (colorScheme === "dark" ? axe.withRules(COLOURS) : axe).analyze()).violations;
-      violations.push(...found.map(({ id, nodes }) => `${what}, ${colorScheme}: ${id}: ${nodes.map(({ html }) => html).join("\n")}`));
-      if (process.env.PICTURES) {
-        await page.screenshot({ path: `${process.env.PICTURES}/${what.replaceAll(/\W+/g, "-")}-${colorScheme}.png` });
-      }
-    }
-    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true, `${what}: nothing is wider than the screen`);
-  };
   const touch = { hasTouch: true, isMobile: true, viewport: { width: 820, height: 1180 } };
   // tapPIN enters it on the pad; a finger needs 48 px.
   const tapPIN = async (page, pin) => {
@@ -194,5 +178,5 @@ await story(async () => {
   await other.getByLabel("Name of the range").fill("north range");
   await other.keyboard.press("Enter");
   await other.getByLabel("PIN", { exact: true }).waitFor();
-  assert.deepEqual(violations, []);
+  requireAccessible();
 });
