@@ -181,17 +181,19 @@ func (f *fixture) blockFlushes() (release func()) {
 	return release
 }
 
-// blockFlushesFrom makes the first flush that matches, and all after it, wait until release is called.
+// blockFlushesFrom makes the first flush that matches, and all after it, wait until release is called or the test ends.
 func (f *fixture) blockFlushesFrom(match func(store.Batch) bool) (release func()) {
 	held := make(chan struct{})
 	f.store.setHook(faultFrom(match, func(_ context.Context, _ store.Batch, flush func() error) error {
 		<-held
 		return flush()
 	}))
-	return func() {
+	release = sync.OnceFunc(func() {
 		f.store.setHook(nil)
 		close(held)
-	}
+	})
+	f.Cleanup(release)
+	return release
 }
 
 // blockNextFlush makes the next flush hang until resolve is called; those after it pass.

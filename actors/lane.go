@@ -236,10 +236,10 @@ func (l *laneActor) enqueue(q *request) {
 	case l.parked && q.progress != nil:
 		q.end(true) // its hardware is held, and the lane reconciles with the range's holds when it resumes
 	case q.closes():
-		if l.busy() {
-			l.closeAhead(q)
-		}
 		l.closing = append(l.closing, q)
+		if l.busy() {
+			l.closeAhead()
+		}
 		if l.storeStalled {
 			l.answerUnsaved(q)
 		}
@@ -380,7 +380,8 @@ func (l *laneActor) close(q *request, change lanes.Change) {
 	if !change.Closing {
 		return
 	}
-	l.want(change.Lane)
+	closed, _ := l.afterClosings(change.Lane)
+	l.want(closed)
 	if deadline, running := l.lane.Deadline(); running && q.by == lanes.ByTimer {
 		now := l.r.clock.Now()
 		l.r.metrics.TimerLateness.Observe(now.Since(deadline).Seconds())
@@ -388,19 +389,44 @@ func (l *laneActor) close(q *request, change lanes.Change) {
 	}
 }
 
-// closeAhead closes the fire line for a request that has to wait until the pending change is saved. Which of the two states the
-// request will meet is not known yet: the first that accepts it says what closed looks like.
-func (l *laneActor) closeAhead(q *request) {
-	candidates := []lanes.Lane{l.lane}
-	if l.pending != nil {
-		candidates = []lanes.Lane{l.pending.change.Lane, l.lane}
+// closeAhead closes the fire line while a change is being saved, for the requests that wait for that save. They are decided on the
+// lane in force. They are decided on the pending change only if that closes: the hardware has it already. Any other pending change
+// may never be saved, so the hardware must not learn of it.
+func (l *laneActor) closeAhead() {
+	lane := l.lane
+	switch {
+	case !l.loaded: // nothing is known of the lane but what its hardware was sent in this life
+		lane.Held = l.wanted != nil && l.wanted.Hold
+	case l.pending != nil && l.pending.change.Closing:
+		lane = l.pending.change.Lane
 	}
-	for _, lane := range candidates {
-		if change, err := lane.Decide(q.at, q.command); err == nil {
-			l.want(change.Lane)
-			return
+	if closed, changed := l.afterClosings(lane); changed {
+		l.want(closed)
+	}
+}
+
+// afterClosings returns the lane after all waiting requests that close, each decided in its turn, and after the end of the session's
+// time if that is over. A request that the rules refuse changes nothing. The release of a hold is left out: it opens, so the
+// hardware hears of it only once it is saved.
+func (l *laneActor) afterClosings(lane lanes.Lane) (closed lanes.Lane, changed bool) {
+	decide := func(at lanes.Instant, command lanes.Command) {
+		if change, err := lane.Decide(at, command); err == nil {
+			lane, changed = change.Lane, true
 		}
 	}
+	for _, q := range l.closing {
+		if !q.closes() {
+			continue
+		}
+		if lane.Due(q.at) {
+			decide(q.at, lanes.Expire{})
+		}
+		decide(q.at, q.command)
+	}
+	if lane.Due(l.now) {
+		decide(l.now, lanes.Expire{})
+	}
+	return lane, changed
 }
 
 // save sends the change to the store. settle is called in a later turn with what became of it.
@@ -592,7 +618,7 @@ func (l *laneActor) timeUp(m *timeUp) {
 	case !l.lane.Due(l.now):
 		l.arm()
 	case l.busy():
-		l.closeAhead(l.expiry())
+		l.closeAhead()
 	}
 }
 

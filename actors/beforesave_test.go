@@ -1,0 +1,419 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"rangegate/lanes"
+	"rangegate/lanes/link"
+	"rangegate/lanes/store"
+)
+
+// Law 5: before a save the hardware learns of what closes the fire line, and of nothing else. A hold ends on the hardware only by its
+// release.
+
+func TestAPauseDuringASaveShowsNoMinutesThatAreNotSaved(t *testing.T) {
+	var recorder driverRecorder
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		release := f.blockFlushes()
+		f.advance(time.Millisecond)
+		begun := time.Now()
+		added := f.runAsync(func() error { return f.tryModify(session, 60) })
+		paused := f.runAsync(func() error { return f.tryPause(session) })
+		require.False(t, f.isOpen(0), "the pause does not wait for the save")
+		for _, sent := range recorder.sent(f.laneID(0), begun) {
+			require.Equal(t, 30*time.Minute, sent.state.Session.Sold)
+		}
+		release()
+		require.NoError(t, <-added)
+		require.NoError(t, <-paused)
+		synctest.Wait()
+		require.Equal(t, 90*time.Minute-time.Millisecond, f.controller(0).Shown().Remaining, "paused, with the minutes that are saved now")
+		require.False(t, f.isOpen(0))
+	}, withRecorder(&recorder))
+}
+
+func TestACeasefireDuringThePurchaseOfTimeShowsNoAcceptanceThatIsNotSaved(t *testing.T) {
+	var recorder driverRecorder
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		webhook.setPurchaseReply(acceptPurchase)
+		session := f.createWithPurchasing(0, 30)
+		release := f.blockFlushesFrom(savesSettlement)
+		f.advance(time.Millisecond)
+		begun := time.Now()
+		f.buy(0, minutes(30))
+		held := f.startHold(rangeScope)
+		require.False(t, f.isOpen(0), "the ceasefire does not wait for the save")
+		for _, sent := range recorder.sent(f.laneID(0), begun) {
+			require.Equal(t, 30*time.Minute, sent.state.Session.Sold)
+			require.NotEqual(t, lanes.Accepted, sent.state.Session.Purchase.Phase)
+		}
+		release()
+		f.awaitHold(held)
+		synctest.Wait()
+		require.Equal(t, lanes.Accepted, f.shownPurchase(0).Phase)
+		require.Equal(t, time.Hour-time.Millisecond, f.remaining(session))
+		f.requireHeld(0, 1)
+	}, withRecorder(&recorder), withWebhook(webhook))
+}
+
+// Closing requests that wait for a save are all in force on the hardware, whatever came after them.
+func TestACeasefireStaysInForceWhateverClosesAfterIt(t *testing.T) {
+	for name, underWay := range map[string]func(f *fixture, session uuid.UUID) error{
+		"while minutes are added": func(f *fixture, session uuid.UUID) error { return f.tryModify(session, 15) },
+		"while a stop is saved":   func(f *fixture, _ uuid.UUID) error { return f.tryStop(f.activeSessions()[1]) },
+		"while a pause is saved":  func(f *fixture, session uuid.UUID) error { return f.tryPause(session) },
+		"while a resume is saved": func(f *fixture, session uuid.UUID) error {
+			_, err := f.On(f.requestContext(), session, lanes.Resume{Session: session}, nil)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var recorder driverRecorder
+			runFixture(t, func(t *testing.T, f *fixture) {
+				session := f.create(0, 30)
+				f.create(1, 30)
+				if name == "while a resume is saved" {
+					f.pause(session)
+				}
+				release := f.blockFlushes()
+				changed := f.runAsync(func() error { return underWay(f, session) })
+				held := f.startHold(rangeScope)
+				f.advance(time.Millisecond)
+				begun := time.Now()
+				f.advance(60 * time.Millisecond)
+				paused := f.runAsync(func() error { return f.tryPause(session) })
+				stopped := f.runAsync(func() error { return f.tryStop(session) })
+				f.requireOpen()
+				release()
+				<-changed
+				<-paused
+				require.NoError(t, <-stopped)
+				f.awaitHold(held)
+				synctest.Wait()
+				for i := range 2 {
+					for _, sent := range recorder.sent(f.laneID(i), begun) {
+						require.True(t, sent.state.Hold, "no state but held ones since the ceasefire began")
+					}
+				}
+				f.requireHeld(0, 1)
+			}, withRecorder(&recorder))
+		})
+	}
+}
+
+// The end of a hold is saved, and the lane's own release waits for another save of the lane.
+func TestAStopBringsNoReleaseToTheHardwareThatIsNotSaved(t *testing.T) {
+	var recorder driverRecorder
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		f.setHold(rangeScope)
+		releaseLift, releaseModify := f.blockNextTwoFlushes()
+		lifted := f.runAsync(func() error { return f.tryLiftHold(rangeScope) })
+		modified := f.runAsync(func() error { return f.tryModify(session, 15) })
+		f.advance(time.Millisecond)
+		begun := time.Now()
+		releaseLift()
+		synctest.Wait()
+		stopped := f.runAsync(func() error { return f.tryStop(session) })
+		requireOnlyHeld(t, recorder.sent(f.laneID(0), begun))
+		releaseModify()
+		require.NoError(t, <-modified)
+		require.NoError(t, <-stopped)
+		require.NoError(t, <-lifted)
+		synctest.Wait()
+		f.requireHeld()
+		require.False(t, recorder.everOpened(f.laneID(0), begun), "the stop waited for the release")
+	}, withRecorder(&recorder))
+}
+
+// A lane whose time is over while a change is being saved is closed at once, and stays held.
+func TestTheEndOfTheTimeLiftsNoCeasefire(t *testing.T) {
+	var recorder driverRecorder
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 1)
+		f.advance(59*time.Second - time.Millisecond)
+		release := f.blockFlushes()
+		f.advance(time.Millisecond)
+		begun := time.Now()
+		f.runAsync(func() error { return f.tryModify(session, 1) })
+		held := f.startHold(rangeScope)
+		f.advance(time.Second + 100*time.Millisecond)
+		release()
+		f.awaitHold(held)
+		synctest.Wait()
+		requireOnlyHeld(t, recorder.sent(f.laneID(0), begun))
+		f.requireHeld(0, 1)
+		require.Equal(t, 61*time.Second, f.remaining(session), "the ceasefire came in time")
+	}, withRecorder(&recorder))
+}
+
+// blockNextTwoFlushes makes the next two flushes wait until first and second are called, or the test ends.
+func (f *fixture) blockNextTwoFlushes() (first, second func()) {
+	held := [2]chan struct{}{make(chan struct{}), make(chan struct{})}
+	flushes := 0
+	f.store.setHook(func(_ context.Context, _ store.Batch, flush func() error) error {
+		if flushes++; flushes <= len(held) {
+			<-held[flushes-1]
+		}
+		return flush()
+	})
+	first, second = sync.OnceFunc(func() { close(held[0]) }), sync.OnceFunc(func() { close(held[1]) })
+	f.Cleanup(second)
+	f.Cleanup(first)
+	return first, second
+}
+
+// TestBeforeASaveTheHardwareLearnsOnlyOfWhatCloses gives random commands to two lanes while the store takes its time, refuses,
+// loses replies or hangs, and judges each state at the instant at which the hardware is sent it.
+func TestBeforeASaveTheHardwareLearnsOnlyOfWhatCloses(t *testing.T) {
+	step := rapid.Custom(func(t *rapid.T) judgedStep {
+		return judgedStep{
+			action: rapid.SampledFrom([]string{
+				"create", "create", "create waiting", "enter", "modify", "modify", "buy", "pause", "resume", "move", "stop",
+				"hold", "hold lane", "lift", "lift lane",
+			}).Draw(t, "action"),
+			lane:  rapid.IntRange(0, 1).Draw(t, "lane"),
+			after: time.Duration(rapid.SampledFrom([]int{0, 0, 0, 60, 200, 700, 3000}).Draw(t, "after")) * time.Millisecond,
+		}
+	})
+	flush := rapid.Custom(func(t *rapid.T) judgedFlush {
+		delays := []int{0, 100, 300, 700, 1500}
+		return judgedFlush{
+			before: time.Duration(rapid.SampledFrom(delays).Draw(t, "before")) * time.Millisecond,
+			after:  time.Duration(rapid.SampledFrom(delays).Draw(t, "after")) * time.Millisecond,
+			end:    rapid.SampledFrom([]string{"saved", "saved", "saved", "saved", "refused", "reply lost", "hangs"}).Draw(t, "end"),
+		}
+	})
+	rapid.Check(t, func(rt *rapid.T) {
+		steps := rapid.SliceOfN(step, 10, 30).Draw(rt, "steps")
+		flushes := rapid.SliceOfN(flush, 10, 40).Draw(rt, "flushes")
+		var found []string
+		synctest.Test(t, func(t *testing.T) {
+			judge := &hardwareJudge{flushes: flushes, saved: map[uuid.UUID][]lanes.Lane{}, pressed: map[uuid.UUID]bool{}, lifting: map[uuid.UUID]bool{}}
+			webhook := &fakeWebhook{}
+			webhook.setPurchaseReply(acceptPurchase)
+			f := startFixture(t, withWebhook(webhook), func(f *fixture) {
+				judge.Driver = f.hardware
+				f.settings.Driver = judge
+			})
+			f.store.setHook(judge.flush)
+			judge.run(f, steps)
+			f.advance(2 * time.Minute)
+			for i, status := range f.Lanes() {
+				shown := f.controller(i).Shown()
+				if status.Lane.Held != shown.Hold || sessionOn(status.Lane) != shown.Session {
+					judge.report("lane %d in the end: %+v, its hardware shows %+v", i, status.Lane, shown)
+				}
+			}
+			found = judge.found
+		})
+		if len(found) > 0 {
+			rt.Fatal(found)
+		}
+	})
+}
+
+// judgedStep is an action on one of two lanes, and the time before the next one. Nobody waits for its outcome.
+type judgedStep struct {
+	action string
+	lane   int
+	after  time.Duration
+}
+
+// judgedFlush is what the store does to a flush, and how long it takes before and after it.
+type judgedFlush struct {
+	before, after time.Duration
+	end           string
+}
+
+// hardwareJudge stands before the hardware and before the store. It compares each state that is sent with what is saved by then.
+type hardwareJudge struct {
+	link.Driver
+
+	mu      sync.Mutex
+	flushes []judgedFlush
+	saved   map[uuid.UUID][]lanes.Lane // by lane, oldest first
+	pressed map[uuid.UUID]bool         // by lane: a hold was set, and no release of it is saved
+	lifting map[uuid.UUID]bool         // by lane: somebody has asked for its end since
+	found   []string
+}
+
+func (j *hardwareJudge) report(format string, args ...any) {
+	j.found = append(j.found, fmt.Sprintf(format, args...))
+}
+
+func (j *hardwareJudge) flush(ctx context.Context, batch store.Batch, flush func() error) error {
+	next := judgedFlush{end: "saved"}
+	j.mu.Lock()
+	if len(j.flushes) > 0 {
+		next, j.flushes = j.flushes[0], j.flushes[1:]
+	}
+	j.mu.Unlock()
+	<-time.After(next.before)
+	switch next.end {
+	case "refused":
+		return store.ErrRefused
+	case "hangs":
+		return hangFlush(ctx, batch, flush)
+	}
+	j.mu.Lock()
+	for _, lane := range batch.Lanes { // what is written counts as saved from now on, although no reply has come
+		j.saved[lane.ID] = append(j.saved[lane.ID], lane.Lane)
+		if !lane.Held && j.lifting[lane.ID] {
+			j.pressed[lane.ID] = false
+		}
+	}
+	j.mu.Unlock()
+	if err := flush(); err != nil {
+		return err
+	}
+	<-time.After(next.after)
+	if next.end == "reply lost" {
+		return errReplyLost
+	}
+	return nil
+}
+
+func (j *hardwareJudge) Dial(ctx context.Context, lane link.Lane, receiver link.Receiver) (link.Connection, link.Hello, error) {
+	connection, hello, err := j.Driver.Dial(ctx, lane, receiver)
+	if err != nil {
+		return nil, hello, err
+	}
+	return &judgedConnection{connection, j, lane.ID}, hello, nil
+}
+
+type judgedConnection struct {
+	link.Connection
+	judge *hardwareJudge
+	lane  uuid.UUID
+}
+
+func (c *judgedConnection) Send(s link.State) {
+	c.judge.sent(c.lane, s)
+	c.Connection.Send(s)
+}
+
+// sent judges a state that the lane's hardware is sent.
+func (j *hardwareJudge) sent(lane uuid.UUID, state link.State) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.pressed[lane] && !state.Hold {
+		j.report("a hold over the lane ended without its release: %+v", state)
+	}
+	s := state.Session
+	if s == nil {
+		return
+	}
+	explained := func(saved lanes.Lane) bool {
+		before := saved.Session
+		if before == nil || before.ID != s.ID || before.Sold != s.Sold || !samePurchase(before.Purchase, s.Purchase) {
+			return false
+		}
+		if s.Phase == lanes.Running && !state.Hold {
+			return before.Phase == lanes.Running && !saved.Held && before.Since == s.Since && before.Left == s.Left
+		}
+		return s.Left == before.Remaining(s.Since)
+	}
+	if !slices.ContainsFunc(j.saved[lane], explained) {
+		j.report("a state that is not saved: hold %t, %+v", state.Hold, *s)
+	}
+}
+
+func samePurchase(a, b *lanes.Purchase) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.ID == b.ID && a.Phase == b.Phase
+}
+
+// run gives the commands, each in a goroutine of its own.
+func (j *hardwareJudge) run(f *fixture, steps []judgedStep) {
+	var commands sync.WaitGroup
+	ctx, cancel := context.WithCancel(f.Context())
+	held := map[lanes.Scope]bool{}
+	for n, step := range steps {
+		id, session := f.laneID(step.lane), sessionOn(f.Lanes()[step.lane].Lane)
+		var do func()
+		switch step.action {
+		case "create", "create waiting":
+			sale := f.newSale(2)
+			sale.AutoStart, sale.Purchasing = step.action == "create", true
+			do = func() { _, _ = f.Create(ctx, id, sale, nil) }
+		case "modify":
+			do = func() { _, _ = f.On(ctx, session, lanes.Modify{Session: session, Minutes: 1 + n}, nil) }
+		case "pause":
+			do = func() { _, _ = f.On(ctx, session, lanes.Pause{Session: session}, nil) }
+		case "resume":
+			do = func() { _, _ = f.On(ctx, session, lanes.Resume{Session: session}, nil) }
+		case "stop":
+			do = func() { _, _ = f.On(ctx, session, lanes.Stop{Session: session, By: lanes.ByPOS}, nil) }
+		case "move":
+			do = func() { _, _ = f.Move(ctx, session, f.laneID(1-step.lane), nil) }
+		case "enter":
+			do = func() { _ = f.controller(step.lane).Enter() }
+		case "buy":
+			do = func() { _ = f.controller(step.lane).Buy(uuid.New(), minutes(1+n)) }
+		case "hold", "hold lane":
+			scope := j.scope(f, step)
+			held[scope] = true
+			do = func() { _, _ = f.Hold(ctx, scope, "sam") }
+		case "lift", "lift lane":
+			scope := j.scope(f, step)
+			held[scope] = false
+			j.lift(f, held)
+			do = func() { _, _ = f.Lift(ctx, scope, "kim") }
+		}
+		commands.Go(do)
+		synctest.Wait()
+		if step.action == "hold" || step.action == "hold lane" {
+			j.press(f, j.scope(f, step))
+		}
+		<-time.After(step.after)
+	}
+	f.advance(30 * time.Second)
+	cancel()
+	commands.Wait()
+}
+
+func (j *hardwareJudge) scope(f *fixture, step judgedStep) lanes.Scope {
+	if step.action == "hold" || step.action == "lift" {
+		return rangeScope
+	}
+	return f.laneScope(step.lane)
+}
+
+// press notes that the hold has reached its lanes.
+func (j *hardwareJudge) press(f *fixture, scope lanes.Scope) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, place := range f.settings.Layout.Lanes {
+		if scope.Covers(place) {
+			j.pressed[place.ID], j.lifting[place.ID] = true, false
+		}
+	}
+}
+
+// lift notes over which lanes no hold is meant to be in force any more.
+func (j *hardwareJudge) lift(f *fixture, held map[lanes.Scope]bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, place := range f.settings.Layout.Lanes {
+		covered := false
+		for scope, inForce := range held {
+			covered = covered || inForce && scope.Covers(place)
+		}
+		j.lifting[place.ID] = !covered
+	}
+}
