@@ -182,7 +182,7 @@ func TestBeforeASaveTheHardwareLearnsOnlyOfWhatCloses(t *testing.T) {
 		return judgedStep{
 			action: rapid.SampledFrom([]string{
 				"create", "create", "create waiting", "enter", "modify", "modify", "buy", "pause", "resume", "move", "stop",
-				"hold", "hold lane", "lift", "lift lane",
+				"hold", "hold lane", "lift", "lift lane", "cut link", "panic",
 			}).Draw(t, "action"),
 			lane:  rapid.IntRange(0, 1).Draw(t, "lane"),
 			after: time.Duration(rapid.SampledFrom([]int{0, 0, 0, 60, 200, 700, 3000}).Draw(t, "after")) * time.Millisecond,
@@ -361,6 +361,10 @@ func (j *hardwareJudge) run(f *fixture, steps []judgedStep) {
 			do = func() { _, _ = f.On(ctx, session, lanes.Stop{Session: session, By: lanes.ByPOS}, nil) }
 		case "move":
 			do = func() { _, _ = f.Move(ctx, session, f.laneID(1-step.lane), nil) }
+		case "cut link":
+			do = func() { f.controller(step.lane).Cut(errNoAnswer) }
+		case "panic":
+			do = func() { f.sendTo(id, &saveResult{}) }
 		case "enter":
 			do = func() { _ = f.controller(step.lane).Enter() }
 		case "buy":
