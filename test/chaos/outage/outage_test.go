@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -78,6 +79,56 @@ func TestTheStoreTakesNothing(t *testing.T) {
 			g.WaitLogged("the store is back")
 		})
 	}
+}
+
+// Redis freezes while minutes are being added. What closes is in force on the controller at once, and the controller is shown nothing
+// that is not saved: neither the added minutes, nor, after a ceasefire, a state that is not held.
+func TestAFrozenStoreShowsControllersOnlyWhatCloses(t *testing.T) {
+	redis, controllers := redistest.Start(t), support.NewControllers(t, 0, 0)
+	config := support.NewConfig(t, controllers.Lanes())
+	config.Store = support.Redis(redis.URL())
+	running := config.Serve(t)
+	g := gateway{running, running.POS(), t}
+	g.WaitLinked()
+	session := g.Sell(0, 30)
+	controllers.WaitOpen(0, session)
+
+	redis.Hang()
+	added := make(chan int, 1)
+	go func() {
+		answer, _ := g.Do("POST", "/sessions/"+session+"/modify?time=60", "")
+		added <- answer.Status
+	}()
+	g.WaitLogged("the store is away")
+	shown := controllers.Controller(0).Shown
+	require.Equal(t, 503, g.Send("POST", "/sessions/"+session+"/pause", "").Status)
+	support.Eventually(t, "the pause locks the lane", func() bool { return !shown().Open })
+	require.LessOrEqual(t, shown().Remaining, 30*time.Minute)
+	require.False(t, g.HoldRange(true).Saved)
+	support.Eventually(t, "the ceasefire is in force", func() bool { return shown().Hold })
+	require.Equal(t, 503, g.Send("POST", "/sessions/"+session+"/stop", "").Status)
+	controllers.WaitLocked(0)
+	require.True(t, shown().Hold, "the stop lifts no ceasefire")
+	outcome := <-added
+
+	redis.Wake()
+	var ended support.Session
+	support.Eventually(t, "the stop is saved", func() bool {
+		history := g.History()
+		if len(history) > 0 {
+			ended = history[0]
+		}
+		return len(history) > 0
+	})
+	switch outcome {
+	case 504: // its outcome was unknown, and its flush went through in the end
+		require.Equal(t, 90, ended.Minutes)
+	default: // a checkpoint of the range hung first, and the minutes were refused
+		require.Equal(t, 503, outcome)
+		require.Equal(t, 30, ended.Minutes)
+	}
+	require.True(t, g.HoldRange(true).Saved)
+	require.True(t, shown().Hold)
 }
 
 // The store comes back without what it had acknowledged: with nothing at all, or as a replica that had not heard of the
