@@ -81,9 +81,9 @@ type (
 		lane lanes.Lane
 	}
 	saveResult struct {
+		takenMark
 		pending *pendingSave
 		outcome commit.Outcome
-		taken   bool // see takenFlag
 	}
 	timeUp        struct{ timer uint64 }
 	rearm         struct{} // timers stood still while the machine was suspended
@@ -491,6 +491,10 @@ func (l *laneActor) settleInherited(p *pendingSave, outcome commit.Outcome) {
 	}
 }
 
+// Refuse settles a save whose lane has stopped: it still ends the request that was saved, whose idempotency key would be taken until the
+// next start otherwise. It implements awaited.
+func (m *saveResult) Refuse(error) { m.pending.life.settleInherited(m.pending, m.outcome) }
+
 // swap puts lane in force: shown on the board, together with the destination of a move, its timer armed, its purchases started.
 func (l *laneActor) swap(lane lanes.Lane, other *lanes.Lane) {
 	settings := l.r.settings()
@@ -564,7 +568,7 @@ func (l *laneActor) answerUnsaved(q *request) {
 
 // refuse ends a request that changed nothing.
 func (l *laneActor) refuse(q *request, err error) {
-	q.refuse(err)
+	q.Refuse(err)
 	l.logLine(q, err, true).Err(err).Msg("command")
 }
 
@@ -668,19 +672,13 @@ func (l *laneActor) refuseLate(ctx actor.Context, message any) {
 	switch m := message.(type) {
 	case *request:
 		l.refuse(m, l.stopReason())
-	case *saveResult:
-		l.settleInherited(m.pending, m.outcome)
-	case *movedIn:
-		for _, q := range m.closing {
-			l.refuse(q, l.stopReason())
-		}
 	case *probe:
 		m.answer()
 	case *actor.Stopping:
 		l.r.live.add(laneKind, 1) // it waited for a restart: Restarting has counted it out already
 		resumeMailbox(ctx)
 	default:
-		refuseUnknownLane(message, l.stopReason())
+		refuseAwaited(message, l.stopReason())
 	}
 }
 

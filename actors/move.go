@@ -25,10 +25,10 @@ type ticket struct {
 
 type (
 	reserve struct {
+		takenMark
 		ctx   context.Context
 		by    lanes.By
 		reply chan reservation // of one
-		taken bool             // see takenFlag
 	}
 	reservation struct {
 		ticket *ticket
@@ -36,12 +36,22 @@ type (
 	}
 	unreserve struct{ ticket *ticket }
 	movedIn   struct {
+		takenMark
 		ticket  *ticket
 		lane    lanes.Lane
 		closing []*request // that arrived for the session at the lane it left
-		taken   bool       // see takenFlag
 	}
 )
+
+// Refuse implements awaited.
+func (m *reserve) Refuse(reason error) { m.reply <- reservation{nil, reason} }
+
+// Refuse implements awaited.
+func (m *movedIn) Refuse(reason error) {
+	for _, q := range m.closing {
+		q.Refuse(reason)
+	}
+}
 
 // reserve asks the lane to keep itself free for a session that is about to move there. Errors: ErrLaneNotUsable, ErrLaneOccupied,
 // ErrStarting, those of lanes.Reserve.

@@ -371,9 +371,9 @@ func (d leavingLane) vacate(ctx context.Context) (*ticket, error) {
 // The messages of a reload.
 type (
 	vacate struct { // asks a lane that is about to leave to keep itself free, until ctx ends unless the ticket is taken
+		takenMark
 		ctx   context.Context
 		reply chan reservation
-		taken bool // see takenFlag
 	}
 	exchange struct { // gives the range's actor its new settings
 		to    *settings
@@ -389,6 +389,9 @@ var (
 	errBusy     = errors.New("the lane is busy")
 	errOccupied = fmt.Errorf("%w", ErrInUse)
 )
+
+// Refuse implements awaited.
+func (m *vacate) Refuse(reason error) { m.reply <- reservation{nil, reason} }
 
 // vacate keeps the lane free, as for a session that moves here, if there is nothing on it.
 func (l *laneActor) vacate(m *vacate) {
@@ -497,18 +500,6 @@ func (a *rangeActor) exchange(ctx actor.Context, m *exchange) (gone []*actor.PID
 	}
 	r.wakeOutboxes() // there may be more slots
 	return gone
-}
-
-// refuseUnknownLane answers what was sent to a lane that has left.
-func refuseUnknownLane(message any, why error) {
-	switch m := message.(type) {
-	case *request:
-		m.refuse(why)
-	case *reserve:
-		m.reply <- reservation{nil, why}
-	case *vacate:
-		m.reply <- reservation{nil, why}
-	}
 }
 
 // replaced shows the lane as it is offered now, and reconciles it with the holds over its place. A lane that is not loaded yet, or

@@ -18,6 +18,7 @@ import (
 
 // request is one command on its way to a lane, with the way back for the reply. The lane's actor alone changes it once it is sent.
 type request struct {
+	takenMark
 	ctx      context.Context
 	command  lanes.Command
 	by       lanes.By
@@ -37,7 +38,6 @@ type request struct {
 	kept     *lanes.KeptAnswer // its answer, saved for its idempotency key
 	session  uuid.UUID         // on the lane when it was decided, or afterwards
 	answered bool              // its duration is counted
-	taken    bool              // see takenFlag
 	saved    atomic.Bool       // its change is durable, whether or not its lane knows
 }
 
@@ -97,8 +97,8 @@ func (r *request) answer(view *lanes.SessionView, err error, events ...lanes.Log
 	}
 }
 
-// refuse ends a request that changed nothing: its key is free again, and a lane reserved for it too.
-func (r *request) refuse(err error) {
+// Refuse ends a request that changed nothing: its key is free again, and a lane reserved for it too. It implements awaited.
+func (r *request) Refuse(err error) {
 	r.claim.Settle(nil)
 	if r.ticket != nil {
 		r.ticket.drop()

@@ -208,7 +208,7 @@ func (r *Range) sendListed(lane uuid.UUID, message any) {
 	if pid, found := r.addresses.lanes[lane]; found {
 		r.send(pid, message)
 	} else {
-		refuseUnknownLane(message, lanes.ErrLaneNotFound)
+		refuseAwaited(message, lanes.ErrLaneNotFound)
 	}
 }
 
@@ -262,8 +262,8 @@ func (o mailboxObserver) MessageReceived(message any) {
 	if timed, ok := message.(*timedMessage); ok {
 		message = timed.message
 	}
-	if taken := takenFlag(message); taken != nil && !*taken {
-		o.r.refuseDropped(message)
+	if m, ok := message.(awaited); ok && !m.isTaken() {
+		o.r.refuseDropped(m)
 	}
 }
 
@@ -273,44 +273,37 @@ func (o mailboxObserver) MailboxStarted() {}
 // MailboxEmpty implements actor.MailboxMiddleware.
 func (o mailboxObserver) MailboxEmpty() {}
 
-// takenFlag returns the flag of a message that somebody waits for: its actor sets it when it takes the message. It is nil for other
-// messages. Only the goroutine of the mailbox uses it.
-func takenFlag(message any) *bool {
-	switch m := message.(type) {
-	case *request:
-		return &m.taken
-	case *saveResult:
-		return &m.taken
-	case *movedIn:
-		return &m.taken
-	case *reserve:
-		return &m.taken
-	case *vacate:
-		return &m.taken
-	}
-	return nil
+// awaited is a message that somebody waits for. The actor that takes it answers it in the end. One that an actor leaves in its mailbox,
+// or that is sent to a lane that has left, is refused instead, by whoever finds it there.
+type awaited interface {
+	markTaken()
+	isTaken() bool
+	// Refuse answers whoever waits that the actor has not done it, and why. It does not block.
+	Refuse(reason error)
 }
 
-// refuseDropped answers what was in the mailbox of a lane when it stopped with its tree. The outcome of a save still ends the request
-// that was saved: its idempotency key would be taken until the next start otherwise.
-func (r *Range) refuseDropped(message any) {
+// takenMark is embedded in awaited messages. Only the goroutine of the mailbox uses it.
+type takenMark struct{ taken bool }
+
+func (m *takenMark) markTaken()    { m.taken = true }
+func (m *takenMark) isTaken() bool { return m.taken }
+
+// refuseAwaited refuses the message if somebody waits for it.
+func refuseAwaited(message any, reason error) {
+	if m, ok := message.(awaited); ok {
+		m.Refuse(reason)
+	}
+}
+
+// refuseDropped answers what was in the mailbox of a lane when it stopped with its tree.
+func (r *Range) refuseDropped(message awaited) {
 	defer func() {
 		if defect := recover(); defect != nil { // must not reach the library: it would bring the actor back to life
 			r.log.Error().Str("panic", fmt.Sprint(defect)).Str("on", messageName(message)).Bytes("stack", debug.Stack()).
 				Msg("a dropped message could not be refused")
 		}
 	}()
-	reason := cmp.Or(context.Cause(r.life), error(lanes.ErrStarting))
-	switch m := message.(type) {
-	case *saveResult:
-		m.pending.life.settleInherited(m.pending, m.outcome)
-	case *movedIn:
-		for _, q := range m.closing {
-			q.refuse(reason)
-		}
-	default:
-		refuseUnknownLane(message, reason)
-	}
+	message.Refuse(cmp.Or(context.Cause(r.life), error(lanes.ErrStarting)))
 	r.log.Warn().Str("message_type", messageName(message)).Msg("a lane stopped before it took this message; it was refused")
 }
 
@@ -367,8 +360,8 @@ func (r *Range) received(ctx actor.Context, kind string) any {
 
 // taken marks the message as taken by its actor, and returns it.
 func taken(message any) any {
-	if flag := takenFlag(message); flag != nil {
-		*flag = true
+	if m, ok := message.(awaited); ok {
+		m.markTaken()
 	}
 	return message
 }
