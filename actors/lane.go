@@ -70,7 +70,7 @@ type pendingSave struct {
 	change  lanes.Change
 	events  []lanes.Logged
 	kept    *lanes.KeptAnswer
-	settle  func(*pendingSave, commit.Outcome)
+	inForce bool // it closes, and is the lane in force although it is not saved
 }
 
 // The messages of a lane besides *request. Others stand with what they are about: link.go, fireline.go, reports.go, move.go,
@@ -202,6 +202,7 @@ func (l *laneActor) load() {
 func (l *laneActor) resume(lane lanes.Lane) {
 	l.loaded = true
 	l.swap(lane, nil)
+	l.r.startPurchases(l.lane)
 	l.reconcileHolds()
 	if l.parked {
 		l.parked = false
@@ -323,28 +324,7 @@ func (l *laneActor) process(q *request) {
 		return
 	}
 	l.close(q, change)
-	inForce := false
-	l.save(q, change, func(p *pendingSave, outcome commit.Outcome) {
-		switch outcome {
-		case commit.Saved:
-			if !inForce {
-				l.swap(change.Lane, change.Other)
-				l.open()
-			}
-			l.answer(p)
-		case commit.Unresolved:
-			if inForce = change.Closing; inForce {
-				l.swap(change.Lane, nil)
-				l.answerUnsaved(q)
-			} else {
-				l.stallStore()
-			}
-		case commit.Rejected:
-			l.putBack(q)
-		case commit.Fenced, commit.Lost:
-			l.refuse(q, outcome.Err())
-		}
-	})
+	l.save(q, change)
 }
 
 // decide returns what the rules say that the request changes. decided is false when there is nothing to do: the request was
@@ -429,9 +409,10 @@ func (l *laneActor) afterClosings(lane lanes.Lane) (closed lanes.Lane, changed b
 	return lane, changed
 }
 
-// save sends the change to the store. settle is called in a later turn with what became of it.
-func (l *laneActor) save(q *request, change lanes.Change, settle func(*pendingSave, commit.Outcome)) {
-	p := &pendingSave{life: l, request: q, change: change, kept: q.kept, settle: settle}
+// save sends the change to the store. The outcome comes in a later turn: see settle. The events of a saved change are announced before
+// that, by the committer, in the order of the log.
+func (l *laneActor) save(q *request, change lanes.Change) {
+	p := &pendingSave{life: l, request: q, change: change, kept: q.kept}
 	p.events = make([]lanes.Logged, 0, len(change.Events)+len(q.events))
 	for _, event := range change.Events {
 		p.events = l.r.appendLogged(p.events, event, q.traceID())
@@ -462,7 +443,14 @@ func (l *laneActor) save(q *request, change lanes.Change, settle func(*pendingSa
 	l.pending, l.current = p, nil
 }
 
-// settle hands the outcome of a save to the request that waits for it.
+// settle ends a save, by its outcome and by whether the change closes the fire line. An unresolved save has another outcome later.
+//
+//	            a closing change                     any other change
+//	saved       swap, unless it is in force; answer  swap, open, answer
+//	unresolved  swap: in force; answer "not saved"   the lane takes closings only
+//	rejected    never: it is kept until it is saved  refuse; a report is put back and tried again
+//	fenced      refuse: not written                  refuse
+//	lost        refuse: perhaps written              refuse
 func (l *laneActor) settle(m *saveResult) {
 	p := m.pending
 	if p.life != l {
@@ -473,7 +461,27 @@ func (l *laneActor) settle(m *saveResult) {
 		l.pending, l.storeStalled = nil, false
 	}
 	l.settled = m // leave ends its request after a panic
-	p.settle(p, m.outcome)
+	switch m.outcome {
+	case commit.Saved:
+		if !p.inForce {
+			l.swap(p.change.Lane, p.change.Other)
+			l.open()
+			l.r.startPurchases(l.lane)
+		}
+		l.answer(p)
+	case commit.Unresolved:
+		if p.change.Closing {
+			p.inForce = true
+			l.swap(p.change.Lane, nil)
+			l.answerUnsaved(p.request)
+		} else {
+			l.stallStore()
+		}
+	case commit.Rejected:
+		l.putBack(p.request)
+	case commit.Fenced, commit.Lost:
+		l.refuse(p.request, m.outcome.Err())
+	}
 	l.settled = nil
 }
 
@@ -495,7 +503,7 @@ func (l *laneActor) settleInherited(p *pendingSave, outcome commit.Outcome) {
 // next start otherwise. It implements awaited.
 func (m *saveResult) Refuse(error) { m.pending.life.settleInherited(m.pending, m.outcome) }
 
-// swap puts lane in force: shown on the board, together with the destination of a move, its timer armed, its purchases started.
+// swap puts lane in force: shown on the board, together with the destination of a move, its timer armed.
 func (l *laneActor) swap(lane lanes.Lane, other *lanes.Lane) {
 	settings := l.r.settings()
 	place, _ := settings.place(l.id)
@@ -513,7 +521,6 @@ func (l *laneActor) swap(lane lanes.Lane, other *lanes.Lane) {
 		l.publishLink()
 	}
 	l.arm()
-	l.r.startPurchases(lane)
 }
 
 // open sends the lane in force to the hardware, unless a request waits that would close it again.

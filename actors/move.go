@@ -142,4 +142,5 @@ func (l *laneActor) movedIn(m *movedIn) {
 	l.ticket = nil
 	l.swap(m.lane, nil)
 	l.open()
+	l.r.startPurchases(l.lane)
 }
