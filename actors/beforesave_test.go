@@ -97,8 +97,8 @@ func TestACeasefireStaysInForceWhateverClosesAfterIt(t *testing.T) {
 				stopped := f.runAsync(func() error { return f.tryStop(session) })
 				f.requireOpen()
 				release()
-				<-changed
-				<-paused
+				require.NoError(t, <-changed)
+				require.ErrorIs(t, <-paused, lanes.ErrNotRunning, "the ceasefire has paused it")
 				require.NoError(t, <-stopped)
 				f.awaitHold(held)
 				synctest.Wait()
