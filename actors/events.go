@@ -48,7 +48,7 @@ type (
 	delivered struct {
 		life   *eventsActor
 		cursor uint64
-		failed bool // it awaits its retry, and later events of its lane wait for it
+		holds  bool // it awaits its retry, and later events of its lane wait for it
 	}
 	ring struct{ life *eventsActor } // the alarm
 )
@@ -83,7 +83,7 @@ func (e *eventsActor) Receive(ctx actor.Context) {
 	case *delivered:
 		if m.life == e {
 			e.running--
-			if !m.failed {
+			if !m.holds {
 				e.queue.done(m.cursor)
 			}
 		}
@@ -166,8 +166,8 @@ func (e *eventsActor) deliverAll() {
 }
 
 // deliver makes the first attempt, in a goroutine that has a slot and outlives a panic of the actor. The attempt is saved as
-// interrupted before it is made, and again when its outcome is known. Its failure keeps the later events of the lane waiting, until the
-// schedule of retries releases them.
+// interrupted before it is made, and again when its outcome is known. Its failure, unless the receiver refuses the event, keeps the later
+// events of the lane waiting until the schedule of retries releases them.
 func (e *eventsActor) deliver(event lanes.Logged) {
 	r, box, self := e.r, e.box, e.self
 	go func() {
@@ -181,7 +181,7 @@ func (e *eventsActor) deliver(event lanes.Logged) {
 			r.underWay.end(event)
 		}
 		box.slots.Release(1)
-		r.send(self, &delivered{e, event.Cursor, event.AwaitsRetry()})
+		r.send(self, &delivered{e, event.Cursor, event.AwaitsRetry() && !event.HoldsUntil().IsZero()})
 	}()
 }
 

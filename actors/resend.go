@@ -134,7 +134,7 @@ func (b *outbox) readRetries(cursors []uint64) (events []*lanes.Logged) {
 }
 
 // sendAgain sends events one after the other, and saves what came of them, several in one write. Nothing is saved before: after a crash those
-// without an outcome are sent once more. While the range stops they stay pending. It returns the events that are final.
+// without an outcome are sent once more. While the range stops they stay pending. It returns the events that no later one waits for any more.
 func (b *outbox) sendAgain(batch []*lanes.Logged) (settled []uint64) {
 	r := b.r
 	var sent []lanes.Logged
@@ -171,6 +171,8 @@ func (b *outbox) sendAgain(batch []*lanes.Logged) (settled []uint64) {
 		sent = append(sent, event)
 		if !event.AwaitsRetry() {
 			b.retries.settle(event.Cursor)
+		}
+		if !event.AwaitsRetry() || event.HoldsUntil().IsZero() {
 			settled = append(settled, event.Cursor)
 		}
 		if now := r.clock.Now(); now.Since(saved) >= resendInterval {

@@ -125,6 +125,44 @@ func TestAFailedEventKeepsItsOrderForAMinute(t *testing.T) {
 	}, withWebhook(webhook), withRetries)
 }
 
+// A receiver that refuses one kind has every other event at once, and the refused ones again as late ones.
+func TestARefusedKindStallsNoLane(t *testing.T) {
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		webhook.fails(422, func(e lanes.Event) bool { return e.Kind == lanes.SessionPaused })
+		session := f.create(0, 30)
+		f.pause(session)
+		f.resume(session)
+		f.pause(session)
+		f.stop(session)
+		synctest.Wait()
+		log, first := f.eventLog(), webhook.arrivals()
+		require.Len(t, first, len(log), "nothing waits for what is refused")
+		for i, event := range log {
+			require.Equal(t, arrival{event.Event.ID, false}, first[i], "in the order of the facts")
+		}
+		f.advance(6 * time.Second)
+		require.Equal(t, []arrival{{log[2].Event.ID, true}, {log[4].Event.ID, true}}, webhook.arrivals()[len(log):])
+	}, withWebhook(webhook), withRetries)
+}
+
+// What a receiver put off and then refuses has held its lane until then, and no longer.
+func TestARefusalEndsTheWaitingForAFailedEvent(t *testing.T) {
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		webhook.fails(503, func(e lanes.Event) bool { return e.Kind == lanes.SessionCreated })
+		f.create(0, 30)
+		synctest.Wait()
+		log := f.eventLog()
+		created, started := log[0].Event.ID, log[1].Event.ID
+		require.Equal(t, []arrival{{created, false}}, webhook.arrivals())
+		webhook.fails(404, func(e lanes.Event) bool { return e.Kind == lanes.SessionCreated })
+		f.advance(6 * time.Second)
+		require.Equal(t, []arrival{{created, false}, {started, false}}, webhook.arrivals()[1:])
+		require.Equal(t, 1, f.outboxOf("").retries.count(), "it is tried again all the same")
+	}, withWebhook(webhook), withRetries)
+}
+
 // After a minute later events pass, and the one that they have passed is marked.
 func TestAfterAMinuteLaterEventsPass(t *testing.T) {
 	webhook := &fakeWebhook{}

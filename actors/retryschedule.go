@@ -50,7 +50,11 @@ func (s *retrySchedule) add(event lanes.Logged, now time.Time) {
 	defer s.mu.Unlock()
 	delete(s.underWay, event.Cursor)
 	heap.Push(&s.due, dueEvent{dueSecond(event.Attempt.RetryAt), event.Cursor})
-	if until := event.HoldsUntil(); until.After(now) || len(event.Earlier) == 0 { // after its first attempt it holds others, however late that is saved
+	until := event.HoldsUntil()
+	switch {
+	case until.IsZero(): // nothing waits for it, or not any more
+		delete(s.held, event.Cursor)
+	case until.After(now), len(event.Earlier) == 0: // after its first attempt it holds others, however late that is saved
 		s.held[event.Cursor] = heldBack{event.Event.Lane, event.Event.Session, until}
 	}
 }

@@ -1,6 +1,7 @@
 package lanes
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -63,13 +64,13 @@ func (l Logged) firstAttempt() Attempt {
 }
 
 // HoldsUntil returns until when later events of its lane and its session wait for an event that failed. It is zero if they do not wait: the
-// event was not attempted as too many waited, or is sent again after its delivery had ended.
+// event was not attempted as too many waited, the receiver has refused it, or it is sent again after its delivery had ended.
 func (l Logged) HoldsUntil() time.Time {
 	if l.Attempt == nil && len(l.Earlier) == 0 {
 		return time.Time{}
 	}
 	first := l.firstAttempt()
-	if strings.HasPrefix(first.Error, Dropped) {
+	if strings.HasPrefix(first.Error, Dropped) || l.Attempt != nil && l.Attempt.refusesEvent() || slices.ContainsFunc(l.Earlier, Attempt.refusesEvent) {
 		return time.Time{}
 	}
 	for _, earlier := range l.Earlier {
@@ -78,6 +79,16 @@ func (l Logged) HoldsUntil() time.Time {
 		}
 	}
 	return first.At.Add(OrderKeptFor)
+}
+
+// refusesEvent reports whether the receiver's answer is about this event and not about the moment: a 4xx but those that ask for another time or
+// end everything. A receiver that refuses one kind would otherwise stall each lane with every event of that kind.
+func (a Attempt) refusesEvent() bool {
+	switch a.Status {
+	case 408, 410, 425, 429:
+		return false
+	}
+	return a.Status/100 == 4
 }
 
 // Late reports whether later events of its lane or its session may have been sent before an attempt that begins at now.

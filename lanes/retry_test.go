@@ -125,3 +125,19 @@ func TestHowLongAFailedEventHoldsOthers(t *testing.T) {
 	again.Attempt = &lanes.Attempt{At: firstAttemptAt.Add(time.Second), Error: lanes.Refused, Status: 500}
 	require.Zero(t, again.HoldsUntil(), "those behind it went when it was delivered")
 }
+
+// A receiver that refuses an event will refuse it again: later events of its lane do not wait. They wait for one that asks for another time.
+func TestWhichAnswersHoldNoOrder(t *testing.T) {
+	for status, holds := range map[int]bool{
+		400: false, 401: false, 404: false, 409: false, 422: false, 499: false,
+		408: true, 425: true, 429: true, 0: true, 302: true, 500: true, 503: true,
+	} {
+		event := failedEvent(status)
+		require.Equal(t, holds, !event.HoldsUntil().IsZero(), "%d", status)
+		require.Equal(t, !holds, event.Reopened().Late(firstAttemptAt.Add(time.Second)), "%d: what it is sent again behind has passed it", status)
+
+		again := failedEvent(503).Reopened()
+		again.Attempt = &lanes.Attempt{At: firstAttemptAt.Add(5 * time.Second), Status: status, Error: lanes.Refused}
+		require.Equal(t, holds, !again.HoldsUntil().IsZero(), "%d after 503", status)
+	}
+}
