@@ -282,6 +282,10 @@ func TestAWebhookThatIsGone(t *testing.T) {
 			require.True(t, event.Attempt.GivenUp || event.Attempt.Error == lanes.WebhookGone, "%+v", event)
 		}
 		require.ErrorIs(t, f.RedeliverOne(f.requestContext(), 1, nil), lanes.ErrWebhookGone)
+		logged := len(f.eventLog())
+		_, err := f.Simulate(f.requestContext(), lanes.Help, uuid.New(), nil)
+		require.ErrorIs(t, err, lanes.ErrWebhookGone)
+		require.Len(t, f.eventLog(), logged, "what is not sent is not recorded")
 
 		webhook.setReply(nil)
 		f.gateway.ResumeDeliveries()

@@ -18,11 +18,14 @@ const SimulationSlots = 16
 // Simulate sends an event to the first webhook that gets its kind at once, and records it as simulated: it is part of no lane's order. Of an active session the
 // event has the lane; of none both ids are made up. It changes nothing, except that time which the receiver lets an active
 // session buy is added. It returns the event with its attempt. What was sent is followed to its end although ctx may end first.
-// Errors: ErrWebhookNotConfigured, ErrWebhookFailed when nobody answered, ErrDurationOutOfRange, ErrOverloaded.
+// Errors: ErrWebhookNotConfigured, ErrWebhookGone when nothing is sent after its 410, ErrWebhookFailed when nobody answered, ErrDurationOutOfRange, ErrOverloaded.
 func (r *Range) Simulate(ctx context.Context, kind lanes.Kind, session uuid.UUID, items []lanes.Item) (lanes.Logged, error) {
 	box, to := r.outboxFor(kind)
 	if box == nil {
 		return lanes.Logged{}, lanes.ErrWebhookNotConfigured
+	}
+	if box.whyNotSent() == lanes.WebhookGone {
+		return lanes.Logged{}, lanes.ErrWebhookGone
 	}
 	if !r.simulations.TryAcquire(1) {
 		return lanes.Logged{}, lanes.ErrOverloaded
@@ -53,7 +56,10 @@ func (r *Range) Simulate(ctx context.Context, kind lanes.Kind, session uuid.UUID
 		r.simulatedMinutes.release(session, minutes)
 		box.recordAttempt(logged, attempt)
 	}
-	if !attempt.Answered() {
+	switch {
+	case attempt.Error == lanes.WebhookGone: // since it was saved
+		return lanes.Logged{}, lanes.ErrWebhookGone
+	case !attempt.Answered():
 		return lanes.Logged{}, lanes.ErrWebhookFailed
 	}
 	return logged, nil

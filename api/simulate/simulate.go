@@ -21,7 +21,7 @@ type Range interface {
 	On(ctx context.Context, session uuid.UUID, command lanes.Command, key *lanes.Key) (*lanes.SessionView, error)
 	// Simulate sends an event to the webhook at once and records it as simulated. The event has the lane of an active
 	// session; without one (uuid.Nil, or unknown) both ids are invented. lanes.ErrWebhookFailed means that the receiver gave
-	// no response, lanes.ErrDurationOutOfRange that the session would exceed lanes.MaxMinutes.
+	// no response, lanes.ErrWebhookGone that nothing was sent after its 410, lanes.ErrDurationOutOfRange that the session would exceed lanes.MaxMinutes.
 	Simulate(ctx context.Context, kind lanes.Kind, session uuid.UUID, items []lanes.Item) (lanes.Logged, error)
 }
 
@@ -89,7 +89,7 @@ func (h Handlers) send(
 	name, summary string, read func(*endpoint.Input) event, example Sent, codes ...string,
 ) endpoint.Endpoint {
 	return endpoint.Handle("POST", "/simulate/"+name, 201, summary, read, endpoint.WithTarget(h.RangeOf, sendEvent),
-		append(codes, "webhook_not_configured", "webhook_failed", "starting", "store_unavailable", "overloaded", "not_owner")...).
+		append(codes, "webhook_not_configured", "webhook_gone", "webhook_failed", "starting", "store_unavailable", "overloaded", "not_owner")...).
 		Example(example).WithoutTimeout()
 }
 
