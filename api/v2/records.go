@@ -34,7 +34,7 @@ type Event struct {
 type Attempt struct {
 	At       string  `json:"at" format:"date-time" example:"2026-05-01T10:00:00.050Z"`
 	Status   *int    `json:"status" doc:"The receiver's status; null when it gave none" example:"200"`
-	Error    *string `json:"error" doc:"Why there was no answer, or which; null for a 2xx" example:"null"`
+	Error    *string `json:"error" doc:"Why there was no answer, or which; null for a 2xx, and while it is being delivered" example:"null"`
 	Duration int64   `json:"duration_ms" min:"0" example:"35"`
 	Outcome  string  `json:"outcome" enum:"delivered,refused,failed,interrupted,under_way,not_sent,dropped" doc:"What became of it. failed: nobody answered in time, or could be reached; interrupted: nobody knows whether it arrived; under_way: it is being delivered now; dropped: too many waited" example:"delivered"`
 	RetryAt  *string `json:"retry_at,omitempty" format:"date-time" doc:"When the event is tried again; only of the newest delivery, and only where the operator has asked for retries" example:"2026-05-01T10:05:05.000Z"`
@@ -103,8 +103,8 @@ func AttemptOf(a *lanes.Attempt) *Attempt {
 		view.RetryAt = new(endpoint.Stamp(a.RetryAt))
 	}
 	switch {
-	case a.Error == lanes.UnderWay: // a program that does not know the outcome takes an attempt without an error for a delivery
-		view.Error = endpoint.Optional(lanes.Interrupted)
+	case a.Error == lanes.UnderWay:
+		view.Error = nil
 	case view.Outcome == "timed_out", view.Outcome == "unreachable":
 		view.Outcome = "failed"
 	}

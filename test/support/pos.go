@@ -207,14 +207,16 @@ func (e Event) UnderWay() bool { return e.Attempt != nil && e.Attempt.Word == "u
 
 // Interrupted tells whether the event was attempted and the outcome is not known, or not yet.
 func (e Event) Interrupted() bool {
-	return e.Attempt != nil && e.Attempt.Error != nil && strings.HasPrefix(*e.Attempt.Error, "interrupted")
+	return e.UnderWay() || e.Attempt != nil && e.Attempt.Error != nil && strings.HasPrefix(*e.Attempt.Error, "interrupted")
 }
 
-// Outcome is what became of the event: pending, the status of its attempt, or the first words of its error.
+// Outcome is what became of the event: pending, under_way, the status of its attempt, or the first words of its error.
 func (e Event) Outcome() string {
 	switch {
 	case e.Attempt == nil:
 		return "pending"
+	case e.UnderWay():
+		return e.Attempt.Word
 	case e.Attempt.Status != nil:
 		return fmt.Sprint(*e.Attempt.Status)
 	}
@@ -269,7 +271,7 @@ func (p POS) EventsOf(session string) (names []string) {
 // attempt may stay interrupted for ever.
 func (p POS) AttemptedEvents() (log []Event) {
 	p.t.Helper()
-	open := func(e Event) bool { return e.Attempt == nil || e.Interrupted() && *e.Attempt.Error == "interrupted" }
+	open := func(e Event) bool { return e.Attempt == nil || e.UnderWay() || e.Interrupted() && *e.Attempt.Error == "interrupted" }
 	Eventually(p.t, "every event is attempted", func() bool {
 		log = p.Events("0")
 		return !slices.ContainsFunc(log, open)

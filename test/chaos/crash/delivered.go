@@ -9,8 +9,9 @@ import (
 
 // attempt is the delivery of an event, as the log has it.
 type attempt struct {
-	Status int
-	Error  string
+	Status  int
+	Error   string
+	Outcome string
 }
 
 func (a *attempt) String() string {
@@ -20,8 +21,10 @@ func (a *attempt) String() string {
 	return fmt.Sprintf("attempted: %d %s", a.Status, a.Error)
 }
 
-// interrupted tells whether the outcome of the attempt is unknown.
-func (a attempt) interrupted() bool { return strings.HasPrefix(a.Error, "interrupted") }
+// interrupted tells whether the outcome of the attempt is unknown, or not known yet.
+func (a attempt) interrupted() bool {
+	return a.Outcome == "under_way" || strings.HasPrefix(a.Error, "interrupted")
+}
 
 // delivered compares the event log with what arrived: nothing twice, nothing that is not in the log, per lane and per session
 // in the order of the log, and everything that the log has as answered. The first arrivals, as many as before says, came

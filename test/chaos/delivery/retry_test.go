@@ -42,7 +42,7 @@ func TestRetriesAreMadeWhateverHappens(t *testing.T) {
 	support.Eventually(t, "everything is delivered", func() bool {
 		log = pos.Events("0")
 		for _, event := range log {
-			if event.Attempt == nil || event.Attempt.Error != nil {
+			if event.Attempt == nil || event.UnderWay() || event.Attempt.Error != nil {
 				return false
 			}
 		}
