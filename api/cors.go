@@ -19,7 +19,10 @@ func allowOrigins(origins []string) func(http.Handler) http.Handler {
 	policy := cors.New(cors.Options{
 		AllowedOrigins: origins,
 		AllowedMethods: []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPatch},
-		AllowedHeaders: []string{"Content-Type", "Idempotency-Key", "Last-Event-ID", "Range-Id", "Session-Id", "Token", "Traceparent"},
+		AllowedHeaders: []string{
+			"Content-Type", "Idempotency-Key", "Last-Event-ID", "Range-Id", "Session-Id", "Token",
+			"Traceparent", "Tracestate", "Baggage", "Sentry-Trace", // what OpenTelemetry and Sentry add to every fetch of a page
+		},
 		ExposedHeaders: []string{"Idempotency-Replayed", "Retry-After", "Trace-Id"},
 		MaxAge:         600, // seconds; after a change of the origins browsers go by the old ones for so long
 

@@ -47,6 +47,8 @@ func TestAPreflightOfAPOSInABrowser(t *testing.T) {
 		}, corsHeaders(response.Header()))
 		require.Contains(t, response.Header().Values("Vary"), "Origin, Access-Control-Request-Method, Access-Control-Request-Headers, Access-Control-Request-Private-Network")
 	}
+	traced := "baggage,content-type,idempotency-key,range-id,sentry-trace,token,traceparent,tracestate" // of a page with OpenTelemetry and Sentry
+	require.Equal(t, traced, corsHeaders(ask(prefix2+"/sessions", till, "POST", traced).Header())["Allow-Headers"])
 	require.NotEmpty(t, corsHeaders(ask(prefix1+"/sessions", "http://localhost:3000", "PATCH", "token").Header()))
 	for _, refused := range []*httptest.ResponseRecorder{
 		ask(prefix2+"/sessions", "https://evil.example.com", "GET", "token"),
