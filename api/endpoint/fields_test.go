@@ -24,7 +24,7 @@ func TestAllFaultsAreReportedAtOnce(t *testing.T) {
 	w := call(h, "POST", prefix+"/sessions",
 		`{"customer_name":" ","duration":481,"auto_start":"yes"}`, "Idempotency-Key", "")
 	require.Equal(t, Faults{
-		"customer_name":   "must be a text of 1 to 200 characters, none of them a control character",
+		"customer_name":   "must be a text of 1 to 200 characters, not all of them invisible, none of them a control character",
 		"lane_id":         "is required",
 		"duration":        "must be an integer from 1 to 480",
 		"auto_start":      "must be true or false",
@@ -63,6 +63,14 @@ func TestBodyFields(t *testing.T) {
 		{"duration", `6e1`, 60},
 		{"duration", `6000E-2`, 60},
 		{"duration", `60.5`, nil},
+		{"duration", `0.6e2`, 60},
+		{"duration", `0.06E+3`, 60},
+		{"duration", `30.0000000000000000000001`, nil}, // as a float64 it is 30
+		{"duration", `30.0000000000000000000000`, 30},
+		{"duration", `29.99999999999999999999999`, nil},
+		{"duration", `300000000000000000000001e-22`, nil},
+		{"duration", `300000000000000000000000e-22`, 30},
+		{"duration", `3.01e1`, nil},
 		{"duration", `480.5`, nil},
 		{"duration", `6e9`, nil},
 		{"duration", `1e999`, nil},
@@ -86,6 +94,13 @@ func TestBodyFields(t *testing.T) {
 		{"customer_name", `""`, nil},
 		{"customer_name", `" \n "`, nil},
 		{"customer_name", `12`, nil},
+		{"customer_name", `"\u200b"`, nil},                    // zero-width space
+		{"customer_name", `"\u202e\u2067\u200f\ufeff"`, nil},  // set the direction of writing, and a byte order mark
+		{"customer_name", `"\u00ad \u3164\u2800\u034f"`, nil}, // soft hyphen, fillers, joiner
+		{"customer_name", `"\u0301\ufe0f"`, nil},              // marks without a letter
+		{"customer_name", `"\u202bJo\u202c"`, "\u202bJo\u202c"},
+		{"customer_name", `"."`, "."},
+		{"customer_name", `"\u0928\u093f"`, "\u0928\u093f"}, // a letter with a mark
 		{"customer_name", `["Jo"]`, nil},
 		{"lane_id", `"` + laneID + `"`, uuid.MustParse(laneID)},
 		{"lane_id", `"urn:uuid:` + laneID + `"`, nil},

@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -30,17 +31,30 @@ const (
 	literal                  // another JSON value, as it was written
 )
 
+// text has at least one character that can be seen, unless it may be empty: a name of zero-width characters is no name.
 type text struct{ shortest, longest int }
 
 func (k text) parse(s string, form valueForm) (string, bool) {
 	s = strings.TrimSpace(s)
 	length := utf8.RuneCountInString(s)
 	fits := k.shortest <= length && length <= k.longest && utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
-	return s, fits && form != literal
+	return s, fits && (k.shortest == 0 || strings.ContainsFunc(s, isVisible)) && form != literal
+}
+
+// isVisible reports whether the character shows by itself. Format characters (zero-width ones, those that set the direction of writing), marks
+// and fillers do not.
+func isVisible(r rune) bool {
+	const brailleBlank = '\u2800'
+	return unicode.In(r, unicode.Letter, unicode.Number, unicode.Punct, unicode.Symbol) &&
+		!unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) && r != brailleBlank
 }
 
 func (k text) rule() string {
-	return fmt.Sprintf("a text of %d to %d characters, none of them a control character", k.shortest, k.longest)
+	visible := ""
+	if k.shortest > 0 {
+		visible = "not all of them invisible, "
+	}
+	return fmt.Sprintf("a text of %d to %d characters, %snone of them a control character", k.shortest, k.longest, visible)
 }
 
 // schema has no pattern, as tools generate unusable examples from one. The field's description states the rule.
@@ -106,10 +120,26 @@ func (k integer) parse(s string, form valueForm) (int, bool) {
 // JSON are interoperable as float64 (RFC 8259), which holds integers up to 2^53.
 func parseWhole(s string) (int, error) {
 	n, err := strconv.ParseFloat(s, 64)
-	if err != nil || n != math.Trunc(n) || math.Abs(n) > 1<<53 {
+	if err != nil || !isWhole(s) || math.Abs(n) > 1<<53 {
 		return 0, strconv.ErrSyntax
 	}
 	return int(n), nil
+}
+
+// isWhole reports whether a JSON number has no digit but zeros behind its decimal point, once its exponent has moved that. Its value as
+// float64 does not tell: 30.0000000000000000000001 is rounded to 30.
+func isWhole(number string) bool {
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(number), "e")
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	moved, err := strconv.Atoi(cmp.Or(exponent, "0"))
+	digits := whole + fraction
+	switch behind := len(fraction) - moved; {
+	case err != nil || behind >= len(digits): // an exponent beyond every int, too
+		return strings.Trim(digits, "-0") == ""
+	case behind > 0:
+		return strings.Trim(digits[len(digits)-behind:], "0") == ""
+	}
+	return true
 }
 
 func (k integer) rule() string { return fmt.Sprintf("an integer from %d to %d", k.lowest, k.highest) }

@@ -98,7 +98,7 @@ func TestWhatAPOSMayNotGive(t *testing.T) {
 		return "{" + strings.Join(members, ",") + "}"
 	}
 	const (
-		text   = "must be a text of 1 to 128 characters, none of them a control character"
+		text   = "must be a text of 1 to 128 characters, not all of them invisible, none of them a control character"
 		object = "must be an object of at most 20 texts without control characters, names and values together of at most 2048 bytes"
 	)
 	for _, c := range []struct{ more, field, rule string }{
