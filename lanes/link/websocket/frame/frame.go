@@ -134,13 +134,6 @@ func (o object) text(key string) string {
 	return *text
 }
 
-func (o object) optionalText(key string) string {
-	if !o.has(key) {
-		return ""
-	}
-	return o.text(key)
-}
-
 // name reads a text that is not empty.
 func (o object) name(key string) string {
 	if o.notes(key, nameRule) {
@@ -466,7 +459,7 @@ func readState(o object) link.State {
 		}
 		latest := o.object("purchase")
 		s.Session.Purchase = &lanes.Purchase{
-			ID: latest.id("purchase_id"), UserMessage: latest.optionalText("user_message"),
+			ID: latest.id("purchase_id"), UserMessage: latest.text("user_message"),
 			Phase: oneOf(latest, "phase", lanes.Pending, lanes.Accepted, lanes.Declined, lanes.Unresolved),
 		}
 	})

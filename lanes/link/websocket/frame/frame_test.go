@@ -213,6 +213,7 @@ func TestRulesOfAGateway(t *testing.T) {
 		{state, own, own + "=", "proof: wants 32 bytes as base64url without padding"},
 		{state, `"hold":false,`, "", "hold: wants true or false"},
 		{state, `"remaining_ms":0`, `"remaining_ms":null`, "session.remaining_ms: wants a whole number from 0"},
+		{state, `"user_message":""`, `"user_message":null`, "purchase.user_message: wants text"}, // the gateway always sends one
 		{state, "pending", "maybe", "purchase.phase: wants one of [pending accepted refused unresolved]"},
 		{`{"type":"ack","log_id":"log","seq":0}`, "", "", "seq: wants a whole number from 1"},
 	} {

@@ -234,7 +234,7 @@ var meanings = map[string]string{
 	"state.purchase":                  "The latest purchase of the session; null: none",
 	"state.purchase.purchase_id":      "The id that the controller gave it",
 	"state.purchase.phase":            "unresolved: nobody knows yet, staff settle it",
-	"state.purchase.user_message":     "For the customer, where the purchase was refused",
+	"state.purchase.user_message":     "For the customer, where the purchase was refused; otherwise empty",
 	"state.proof":                     proofMeaning + ", in the first state of a connection",
 
 	"ack.type":   "That report and every one before it of that log are saved: forget them",
