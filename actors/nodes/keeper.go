@@ -370,6 +370,9 @@ func (k *Keeper) sweep(ctx context.Context) {
 
 // view returns what this node knows. ready is false while nothing is to be decided.
 func (k *Keeper) view() (v view, ready bool) {
+	// A start or a stop may end while it is read what runs, which may be of before then: the range counts as busy, and the end of the start
+	// or stop wakes the loop again.
+	busy := k.busyRanges()
 	running := map[uuid.UUID]Running{}
 	for _, r := range k.Ranges.Running() {
 		running[r.Range] = r
@@ -404,7 +407,7 @@ func (k *Keeper) view() (v view, ready bool) {
 		}
 		here, found := running[id]
 		r := rangeView{
-			Ownership: e.record, ownerDead: e.dead, here: found, epoch: here.Epoch, inUse: here.InUse, busy: e.busy,
+			Ownership: e.record, ownerDead: e.dead, here: found, epoch: here.Epoch, inUse: here.InUse, busy: e.busy || busy[id],
 			waits: !e.configured || now.Before(e.retryAt), moved: now.Before(e.moveAfter),
 		}
 		if !e.unownedSince.IsZero() {
@@ -414,6 +417,19 @@ func (k *Keeper) view() (v view, ready bool) {
 	}
 	k.Metrics.unowned.Set(float64(unownedRanges))
 	return v, !k.paused
+}
+
+// busyRanges are those that start or stop here.
+func (k *Keeper) busyRanges() map[uuid.UUID]bool {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	busy := map[uuid.UUID]bool{}
+	for id, e := range k.ranges {
+		if e.busy {
+			busy[id] = true
+		}
+	}
+	return busy
 }
 
 // claim claims the ranges together, and starts those that it has got, the ones with most running sessions first.

@@ -39,6 +39,10 @@ type node struct {
 	stopped  int
 	refuses  error // of Start
 	refusing string
+
+	// Steps of a test in between; nil: none.
+	onStart   func() // before a range is started
+	onRunning func() // after it was read which ranges run, and before the keeper gets them
 }
 
 // gate stands between a keeper and the server. While it is closed the store is out of reach.
@@ -127,6 +131,9 @@ func (g *gate) Watch(ctx context.Context) <-chan store.Ownership {
 }
 
 func (n *node) Start(_ context.Context, id uuid.UUID, epoch uint64) error {
+	if n.onStart != nil {
+		n.onStart()
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.refuses != nil {
@@ -152,6 +159,14 @@ func (n *node) Drop(id uuid.UUID) {
 }
 
 func (n *node) Running() []nodes.Running {
+	running := n.listRunning()
+	if n.onRunning != nil {
+		n.onRunning()
+	}
+	return running
+}
+
+func (n *node) listRunning() []nodes.Running {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var running []nodes.Running
@@ -510,6 +525,46 @@ func TestARangeThatANodeCannotStartGoesToAnother(t *testing.T) {
 		running, _, _ := b.counts()
 		return running == len(ranges)
 	}, patience, tick)
+}
+
+// A start ends just after the keeper has read which ranges run: the range is served, and not claimed once more, which would fence it.
+func TestARangeThatHasJustStartedIsNotClaimedAgain(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	ranges := rangesNumbered(1)
+	n := newNode(t, server, "a")
+	begun, goOn, decided := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	n.onStart = sync.OnceFunc(func() {
+		close(begun)
+		<-goOn
+	})
+	report := sync.OnceFunc(func() { close(decided) })
+	var ended, inBetween bool
+	var first []nodes.Running
+	n.onRunning = func() { // by the goroutine that decides
+		select {
+		case <-begun:
+		default:
+			return
+		}
+		switch {
+		case !inBetween && !ended:
+			inBetween = true
+			close(goOn)
+			for n.keeper.Ready() != nil { // until the keeper knows that the start has ended
+				time.Sleep(time.Millisecond)
+			}
+			first = n.listRunning()
+			inBetween, ended = false, true
+		case ended: // it has done what it decided then, and reads anew
+			report()
+		}
+	}
+	n.start(ranges)
+	<-decided
+	claimed, err := n.shared.Owners(t.Context(), ranges)
+	require.NoError(t, err)
+	require.Equal(t, []nodes.Running{{Range: ranges[0], Epoch: claimed[0].Epoch}}, first, "it has started in the newest epoch")
 }
 
 func TestANodeThatRefusesTakesNoRange(t *testing.T) {
