@@ -271,7 +271,9 @@ func (p POS) EventsOf(session string) (names []string) {
 // attempt may stay interrupted for ever.
 func (p POS) AttemptedEvents() (log []Event) {
 	p.t.Helper()
-	open := func(e Event) bool { return e.Attempt == nil || e.UnderWay() || e.Interrupted() && *e.Attempt.Error == "interrupted" }
+	open := func(e Event) bool {
+		return e.Attempt == nil || e.UnderWay() || e.Interrupted() && *e.Attempt.Error == "interrupted"
+	}
 	Eventually(p.t, "every event is attempted", func() bool {
 		log = p.Events("0")
 		return !slices.ContainsFunc(log, open)

@@ -2,8 +2,10 @@ package delivery
 
 import (
 	"encoding/json"
+	"fmt"
 	"sync"
 	"sync/atomic"
+	"testing"
 
 	"rangegate/test/support"
 )
@@ -16,9 +18,10 @@ const (
 // posClient is a POS client that does to the sessions of its lanes whatever makes events.
 type posClient struct {
 	support.POS
-	first int
-	step  map[int]int
-	made  *atomic.Int64 // events, at least
+	first  int
+	step   map[int]int
+	made   *atomic.Int64 // events, at least
+	enough int64         // it stops when so many are made
 }
 
 // cycle is what happens to the session of a lane, and how many events each makes.
@@ -27,10 +30,13 @@ var cycle = []struct {
 	events int64
 }{{"/pause", 1}, {"/resume", 1}, {"/modify?time=5", 1}, {"/pause", 1}, {"/resume", 1}, {"/stop", 1}}
 
-// work goes round the lanes until the gateway is gone.
+// work goes round the lanes until there are enough events, or the gateway is gone.
 func (c posClient) work() {
 	sessions := c.sessions()
 	for {
+		if c.made.Load() >= c.enough {
+			return
+		}
 		for n := c.first; n < laneCount; n += clientCount {
 			lane := support.LaneID(n)
 			if sessions[lane] == "" {
@@ -74,12 +80,19 @@ func (c posClient) sessions() map[string]string {
 	return byLane
 }
 
-// startClients has all clients work, each until the gateway is gone. wait returns when all have noticed.
-func startClients(pos support.POS, made *atomic.Int64) (wait func()) {
+// startClients has all clients work until they have made that many events in all their lives, or the gateway is gone. The work is counted, so
+// that a fast machine makes no more of it. wait returns when all clients have stopped.
+func startClients(pos support.POS, made *atomic.Int64, enough int64) (wait func()) {
 	var working sync.WaitGroup
 	for i := range clientCount {
-		c := posClient{pos, i, map[int]int{}, made}
+		c := posClient{pos, i, map[int]int{}, made, enough}
 		working.Go(c.work)
 	}
 	return working.Wait
+}
+
+// waitMade waits until the clients have made that many events.
+func waitMade(t testing.TB, made *atomic.Int64, events int64) {
+	t.Helper()
+	support.Eventually(t, fmt.Sprintf("%d events are made", events), func() bool { return made.Load() >= events })
 }

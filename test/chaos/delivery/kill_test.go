@@ -12,7 +12,10 @@ import (
 	"rangegate/test/support"
 )
 
-const slots = 64 // attempts at a time
+const (
+	slots      = 64    // attempts at a time
+	beyondKill = 1_000 // events that clients may still make while the gateway is being killed, so that they are busy then
+)
 
 func TestMain(m *testing.M) { support.Run(m) }
 
@@ -31,10 +34,9 @@ func TestEventsArriveInOrderAndOnceWhateverHappens(t *testing.T) {
 	var made atomic.Int64
 	for life := range lives {
 		gateway := config.Serve(t)
-		wait := startClients(gateway.POS(), &made)
-		enough := int64((life + 1) * events / lives)
-		support.Eventually(t, fmt.Sprintf("%d events", enough), func() bool { return made.Load() >= enough })
-		time.Sleep(time.Duration(chance.Int64N(int64(20 * time.Millisecond)))) // anywhere in a request, a save, an attempt
+		killed := int64((life+1)*events/lives) + chance.Int64N(100) // anywhere in a request, a save, an attempt
+		wait := startClients(gateway.POS(), &made, killed+beyondKill)
+		waitMade(t, &made, killed)
 		gateway.Kill()
 		wait()
 	}

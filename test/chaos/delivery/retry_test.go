@@ -3,9 +3,9 @@ package delivery
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -23,33 +23,69 @@ func TestRetriesAreMadeWhateverHappens(t *testing.T) {
 	var made atomic.Int64
 	for life := range kills + 1 {
 		gateway := config.Serve(t)
-		wait := startClients(gateway.POS(), &made)
-		until := func(events int64) {
-			support.Eventually(t, fmt.Sprintf("%d events", events), func() bool { return made.Load() >= events })
-		}
+		enough := int64((life + 2) * each)
+		wait := startClients(gateway.POS(), &made, enough)
 		if life == 0 {
-			until(each)
+			waitMade(t, &made, each)
 			receiver.Respond(refuseForASecond)
 		}
-		until(int64((life + 2) * each))
-		time.Sleep(2 * time.Second) // some are tried again, in vain
-		gateway.Kill()
 		wait()
+		waitTriedAgain(t, receiver)
+		gateway.Kill()
 	}
 	receiver.Respond(support.Reply(http.StatusNoContent, ""))
-	pos := config.Serve(t).POS()
-	var log []support.Event
-	support.Eventually(t, "everything is delivered", func() bool {
-		log = pos.Events("0")
-		for _, event := range log {
-			if event.Attempt == nil || event.UnderWay() || event.Attempt.Error != nil {
-				return false
-			}
-		}
-		return true
-	})
+	log := waitDelivered(t, config.Serve(t).POS())
 	require.GreaterOrEqual(t, len(log), (kills+2)*each)
 	judgeRetried(t, log, receiver.Arrived(), (kills+1)*slots)
+}
+
+// More events wait than the webhook's queue takes. The oldest are dropped from it and, as the operator asked for retries, sent later: the
+// receiver has every event in the end, once, and in order but for those that are marked as late.
+func TestWhatTheQueueDropsIsSentLaterWhereThereAreRetries(t *testing.T) {
+	const queue, enough = 50, 600
+	receiver := support.NewReceiver(t)
+	receiver.Respond(refuseForASecond)
+	config := support.NewConfig(t, support.Lanes(0, laneCount-1), receiver.Setting("retry: {for: 24h}", fmt.Sprintf("queue: %d", queue)))
+	config.HTTP = support.NoLimit
+	gateway := config.Serve(t)
+	var made atomic.Int64
+	startClients(gateway.POS(), &made, enough)()
+	support.Eventually(t, "the queue drops what it cannot take", func() bool {
+		return gateway.Metrics().Sum("rangegate_events_total", `outcome="dropped"`) > 0
+	})
+	receiver.Respond(support.Reply(http.StatusNoContent, ""))
+	log := waitDelivered(t, gateway.POS())
+	require.GreaterOrEqual(t, len(log), enough)
+	judgeRetried(t, log, receiver.Arrived(), 0)
+}
+
+// waitTriedAgain waits until the receiver has refused an event that it had refused before, since now.
+func waitTriedAgain(t testing.TB, receiver *support.Receiver) {
+	t.Helper()
+	before := len(receiver.Arrived())
+	support.Eventually(t, "an event is tried again, in vain", func() bool {
+		refused := map[string]bool{}
+		for i, arrival := range receiver.Arrived() {
+			if arrival.Status != http.StatusServiceUnavailable {
+				continue
+			}
+			if i >= before && refused[arrival.ID] {
+				return true
+			}
+			refused[arrival.ID] = true
+		}
+		return false
+	})
+}
+
+// waitDelivered waits until the receiver has taken every event, and returns the log.
+func waitDelivered(t testing.TB, pos support.POS) (log []support.Event) {
+	t.Helper()
+	support.Eventually(t, "everything is delivered", func() bool {
+		log = pos.Events("0")
+		return !slices.ContainsFunc(log, func(e support.Event) bool { return e.Attempt == nil || e.UnderWay() || e.Attempt.Error != nil })
+	})
+	return log
 }
 
 func refuseForASecond(_ support.Arrival, w http.ResponseWriter, _ *http.Request) {

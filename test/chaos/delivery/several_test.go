@@ -29,15 +29,13 @@ func TestSeveralWebhooksAreServedAsIfEachWereAlone(t *testing.T) {
 	var made atomic.Int64
 	for life := range kills + 1 {
 		gateway := config.Serve(t)
-		wait := startClients(gateway.POS(), &made)
-		until := func(events int64) {
-			support.Eventually(t, fmt.Sprintf("%d events", events), func() bool { return made.Load() >= events })
-		}
+		killed := int64((life + 2) * each)
+		wait := startClients(gateway.POS(), &made, killed+beyondKill)
 		if life == 0 {
-			until(each)
+			waitMade(t, &made, each)
 			books.Respond(refuseForASecond)
 		}
-		until(int64((life + 2) * each))
+		waitMade(t, &made, killed)
 		gateway.Kill()
 		wait()
 	}
