@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -67,40 +68,52 @@ func (r *readerProcess) written() []string {
 	return strings.Fields(string(text[:strings.LastIndexByte(string(text), '\n')+1]))
 }
 
-// sell makes events on the lane until stop is closed, whatever the gateway answers.
-func sell(pos support.POS, lane int, stop <-chan struct{}) {
-	for {
-		select {
-		case <-stop:
-			return
-		default:
+// sellers make events, whatever the gateway answers, and no more than they may: on a fast machine the readers would never catch up.
+type sellers struct {
+	made, allowed atomic.Int64 // events
+	stopped       atomic.Bool
+	working       sync.WaitGroup
+}
+
+// sell makes events on the lane until the sellers are stopped.
+func (s *sellers) sell(pos support.POS, lane int) {
+	for !s.stopped.Load() {
+		if s.made.Load() >= s.allowed.Load() {
+			time.Sleep(time.Millisecond)
+			continue
 		}
 		answer, err := pos.Do("POST", "/sessions", support.Order(lane, 30))
 		var session support.Session
 		if err != nil || json.Unmarshal([]byte(answer.Body), &session) != nil || session.ID == "" {
-			stopAll(pos, lane)
+			s.made.Add(int64(stopAll(pos, lane)))
 			continue
 		}
+		s.made.Add(2) // created and started
 		for _, command := range []string{"/pause", "/resume", "/modify?time=5", "/stop"} {
-			_, _ = pos.Do("POST", "/sessions/"+session.ID+command, "")
+			if answer, err := pos.Do("POST", "/sessions/"+session.ID+command, ""); err == nil && answer.Status == 204 {
+				s.made.Add(1)
+			}
 		}
 	}
 }
 
-// stopAll ends the session that a kill has left on the lane.
-func stopAll(pos support.POS, lane int) {
+// stopAll ends the session that a kill has left on the lane. It returns how many it has ended.
+func stopAll(pos support.POS, lane int) (ended int) {
 	answer, err := pos.Do("GET", "/sessions", "")
 	if err != nil {
 		time.Sleep(5 * time.Millisecond) // the gateway is away
-		return
+		return 0
 	}
 	var sessions []support.Session
 	_ = json.Unmarshal([]byte(answer.Body), &sessions)
 	for _, s := range sessions {
 		if s.Lane == support.LaneID(lane) {
-			_, _ = pos.Do("POST", "/sessions/"+s.ID+"/stop", "")
+			if answer, err := pos.Do("POST", "/sessions/"+s.ID+"/stop", ""); err == nil && answer.Status == 204 {
+				ended++
+			}
 		}
 	}
+	return ended
 }
 
 // A reader that goes on behind the last cursor that it has written down has every event once, and in the order of the log: by long polls
@@ -125,13 +138,13 @@ func TestReadersThatAreKilledMissNothingAndSeeNothingTwice(t *testing.T) {
 			gateway := config.Serve(t)
 			readers := []*readerProcess{newReader(t, "poll", gateway.API), newReader(t, "stream", gateway.API)}
 
-			stop := make(chan struct{})
-			var sellers sync.WaitGroup
+			var selling sellers
 			for lane := range laneCount {
 				pos := gateway.POS()
-				sellers.Go(func() { sell(pos, lane+1, stop) })
+				selling.working.Go(func() { selling.sell(pos, lane+1) })
 			}
 			for kill := range kills {
+				selling.allowed.Store(int64(kill+2) * between) // so that they are busy when something is killed
 				for _, r := range readers {
 					support.Eventually(t, fmt.Sprintf("the %s has %d events", r.mode, (kill+1)*between), func() bool {
 						return len(r.written()) >= (kill+1)*between
@@ -154,8 +167,8 @@ func TestReadersThatAreKilledMissNothingAndSeeNothingTwice(t *testing.T) {
 					}
 				}
 			}
-			close(stop)
-			sellers.Wait()
+			selling.stopped.Store(true)
+			selling.working.Wait()
 
 			var log []string
 			for _, e := range gateway.POS().Events("0") {
