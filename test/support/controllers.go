@@ -107,7 +107,7 @@ func (c *Controllers) WaitOpen(lane int, session string) {
 	Eventually(c.t, fmt.Sprintf("lane %d opens", lane), func() bool {
 		shown := c.Controller(lane).Shown()
 		return shown.Open && shown.Session.String() == session
-	})
+	}, c.seen(lane))
 }
 
 // WaitLocked waits until the lane's fire line is locked, with no session on it.
@@ -116,13 +116,19 @@ func (c *Controllers) WaitLocked(lane int) {
 	Eventually(c.t, fmt.Sprintf("lane %d locks", lane), func() bool {
 		shown := c.Controller(lane).Shown()
 		return !shown.Open && shown.Session == uuid.Nil
-	})
+	}, c.seen(lane))
 }
 
 // WaitAcked waits until every report of the controller is saved.
 func (c *Controllers) WaitAcked(lane int) {
 	c.t.Helper()
-	Eventually(c.t, fmt.Sprintf("the reports of lane %d are acked", lane), func() bool { return c.Controller(lane).Unacked() == 0 })
+	Eventually(c.t, fmt.Sprintf("the reports of lane %d are acked", lane), func() bool { return c.Controller(lane).Unacked() == 0 },
+		func() any { return c.Controller(lane).Unacked() })
+}
+
+// seen is what the controller shows, for the failure of a wait.
+func (c *Controllers) seen(lane int) func() any {
+	return func() any { return c.Controller(lane).Shown() }
 }
 
 // Silence has the controller miss everything while its connection stays open.

@@ -210,7 +210,8 @@ func (g *Gateway) Log() string {
 // the process gave later.
 func (g *Gateway) WaitLogged(text string) {
 	g.t.Helper()
-	Eventually(g.t, "logged: "+text, func() bool { return strings.Contains(g.Log(), text) })
+	Eventually(g.t, "logged: "+text, func() bool { return strings.Contains(g.Log(), text) },
+		func() any { return g.logEnd() })
 }
 
 // logEnd is the end of the log: under load the whole log is too much to read.

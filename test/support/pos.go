@@ -179,7 +179,7 @@ func (p POS) Phases() map[string]string {
 func (p POS) WaitLinked() {
 	p.t.Helper()
 	down := func(lane LaneStatus) bool { return lane.Link != "up" }
-	Eventually(p.t, "every link is up", func() bool { return !slices.ContainsFunc(p.LaneStatuses(), down) })
+	EventuallyNone(p.t, "every link is up", func() []LaneStatus { return only(p.LaneStatuses(), down) })
 }
 
 // Event is an event of the log.
@@ -274,9 +274,19 @@ func (p POS) AttemptedEvents() (log []Event) {
 	open := func(e Event) bool {
 		return e.Attempt == nil || e.UnderWay() || e.Interrupted() && *e.Attempt.Error == "interrupted"
 	}
-	Eventually(p.t, "every event is attempted", func() bool {
+	EventuallyNone(p.t, "every event is attempted", func() []Event {
 		log = p.Events("0")
-		return !slices.ContainsFunc(log, open)
+		return only(log, open)
 	})
 	return log
+}
+
+// only returns those of the list that match.
+func only[T any](list []T, matches func(T) bool) (found []T) {
+	for _, one := range list {
+		if matches(one) {
+			found = append(found, one)
+		}
+	}
+	return found
 }

@@ -239,6 +239,7 @@ func (r *Receiver) Events(session string) (names []string) {
 // WaitEvents waits until that many events of the session have arrived. They have to be these, in this order.
 func (r *Receiver) WaitEvents(session string, names ...string) {
 	r.t.Helper()
-	Eventually(r.t, fmt.Sprintf("events %v", names), func() bool { return len(r.Events(session)) >= len(names) })
+	Eventually(r.t, fmt.Sprintf("events %v", names), func() bool { return len(r.Events(session)) >= len(names) },
+		func() any { return r.Events(session) })
 	require.Equal(r.t, names, r.Events(session))
 }

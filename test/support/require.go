@@ -1,6 +1,7 @@
 package support
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -35,14 +36,30 @@ func Missing(t testing.TB, why string) {
 // Patience bounds how long a test waits for what has to come. It is long because the machine may be busy.
 const Patience = time.Minute
 
-// Eventually waits until the condition holds. The condition runs in the caller's goroutine, so it may end the test.
-func Eventually(t testing.TB, what string, condition func() bool) {
+// Eventually waits until the condition holds. The condition runs in the caller's goroutine, so it may end the test. The failure says what
+// was last seen, if seen tells it.
+func Eventually(t testing.TB, what string, condition func() bool, seen ...func() any) {
 	t.Helper()
 	for end := time.Now().Add(Patience); !condition(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("it never came: " + what)
+		if time.Now().Before(end) {
+			continue
 		}
+		failure := "it never came: " + what
+		for _, last := range seen {
+			failure += fmt.Sprintf("; last seen: %+v", last())
+		}
+		t.Fatal(failure)
 	}
+}
+
+// EventuallyNone waits until none is missing any more. The failure says how many are, and the first of them.
+func EventuallyNone[T any](t testing.TB, what string, missing func() []T) {
+	t.Helper()
+	var last []T
+	Eventually(t, what, func() bool {
+		last = missing()
+		return len(last) == 0
+	}, func() any { return fmt.Sprintf("%d missing, the first of them %+v", len(last), last[0]) })
 }
 
 // FreeAddress returns an address below the kernel's ephemeral ports, so that no other process gets it before the one that it is for, or

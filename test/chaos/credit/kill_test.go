@@ -45,7 +45,8 @@ func TestAcceptedMinutesAreCreditedOnceOrLeftToStaff(t *testing.T) {
 		require.NoError(t, err)
 		killed := integrator.count() + 1 + chance.IntN(80) // counted, so that a fast machine is killed as often; anywhere in a purchase
 		require.NoError(t, gateway.Start())
-		support.Eventually(t, "a purchase", func() bool { return integrator.count() >= killed })
+		support.Eventually(t, "a purchase", func() bool { return integrator.count() >= killed },
+			func() any { return integrator.count() })
 		require.NoError(t, gateway.Process.Kill())
 		_ = gateway.Wait()
 		_ = hold.Close()

@@ -94,5 +94,6 @@ func startClients(pos support.POS, made *atomic.Int64, enough int64) (wait func(
 // waitMade waits until the clients have made that many events.
 func waitMade(t testing.TB, made *atomic.Int64, events int64) {
 	t.Helper()
-	support.Eventually(t, fmt.Sprintf("%d events are made", events), func() bool { return made.Load() >= events })
+	support.Eventually(t, fmt.Sprintf("%d events are made", events), func() bool { return made.Load() >= events },
+		func() any { return made.Load() })
 }

@@ -81,11 +81,15 @@ func waitTriedAgain(t testing.TB, receiver *support.Receiver) {
 // waitDelivered waits until the receiver has taken every event, and returns the log.
 func waitDelivered(t testing.TB, pos support.POS) (log []support.Event) {
 	t.Helper()
-	support.Eventually(t, "everything is delivered", func() bool {
+	support.EventuallyNone(t, "everything is delivered", func() []support.Event {
 		log = pos.Events("0")
-		return !slices.ContainsFunc(log, func(e support.Event) bool { return e.Attempt == nil || e.UnderWay() || e.Attempt.Error != nil })
+		return slices.DeleteFunc(slices.Clone(log), isDelivered)
 	})
 	return log
+}
+
+func isDelivered(e support.Event) bool {
+	return e.Attempt != nil && !e.UnderWay() && e.Attempt.Error == nil
 }
 
 func refuseForASecond(_ support.Arrival, w http.ResponseWriter, _ *http.Request) {
