@@ -5,7 +5,7 @@ import AxeBuilder from "@axe-core/playwright";
 import { Control } from "./control.mjs";
 import { Lane } from "./lane.mjs";
 import { device, eventually, open, scene, story, tell } from "./story.mjs";
-import { changeWorld, linked, pos, runDown, sell, sessionOn } from "./pos.mjs";
+import { changeWorld, leave, linked, pos, runDown, sell, sessionOn } from "./pos.mjs";
 
 // What depends on colours: the rest is the same in the dark.
 const COLOURS = ["color-contrast", "link-in-text-block"];
@@ -92,6 +92,8 @@ await story(async () => {
   await page.getByRole("button", { name: "Compact" }).click();
 
   tell("Several lanes");
+  await staff.quick("Cleared", 5).click(); // the free lane among them
+  await staff.inState(5, "free");
   await page.getByRole("button", { name: "Select", exact: true }).click();
   await page.getByRole("button", { name: "All", exact: true }).click();
   await page.locator("#selection .many-actions:not([data-moved])").waitFor();
@@ -105,6 +107,7 @@ await story(async () => {
   await page.keyboard.press("Escape");
 
   tell("The lane screen's other states, and the shop's");
+  await leave(1, 4);
   await look(jo.page, "lane: five minutes, help called");
   await runDown(1, 0.5);
   await jo.shows(/0:[0-5]\d left/);

@@ -46,6 +46,12 @@ export async function runDown(n, minutes) {
   await advance(session_id, minutes_remaining - minutes);
 }
 
+// leave gives the session on the lane so many minutes, less than an hour, whether it has more or less by now.
+export async function leave(n, minutes) {
+  await pos("POST", `/sessions/${(await sessionOn(n)).session_id}/modify?time=60`);
+  await runDown(n, minutes);
+}
+
 // linked waits until the controllers of all lanes are reached.
 export const linked = () =>
   eventually("every link is up", async () => (await pos("GET", "/lanes/status")).every((lane) => lane.link === "up"));
