@@ -17,12 +17,25 @@ import (
 func (r *Range) Health() lanes.Health {
 	now := r.clock.Now()
 	links, unwell := r.board.Links(now)
+	retrying, levelAt := r.retrying(now.Wall)
 	return lanes.Health{
 		Links: links, Lanes: unwell, Insecure: r.settings().InsecureLinks,
 		Writable: r.committer.Writable(), Unsaved: r.committer.Backlog().Writes,
 		Waiting: r.eventsWaiting(), LateP99: r.lateness.P99(now), Restarts: r.restarts.all(),
+		Retrying: retrying, LevelAt: levelAt,
 		Uncleared: r.board.Statistics(now, r.Holds()).Uncleared,
 	}
+}
+
+// retrying returns how many failed events are tried again, and when all webhooks will be level, if they take what is sent from now on.
+func (r *Range) retrying(now time.Time) (events int, levelAt time.Time) {
+	for _, to := range *r.outboxes.Load() {
+		events += to.box.retries.count()
+		if at := to.box.retries.levelAt(now); at.After(levelAt) {
+			levelAt = at
+		}
+	}
+	return events, levelAt
 }
 
 // eventsWaiting returns how many deliveries of events wait, to all webhooks.

@@ -125,6 +125,35 @@ func TestAFailedEventKeepsItsOrderForAMinute(t *testing.T) {
 	}, withWebhook(webhook), withRetries)
 }
 
+// What waits to be sent again goes at 250 a second, and nothing before it is due. Staff see when the receiver can be level.
+func TestWhenTheReceiverIsLevelAgain(t *testing.T) {
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	cursors := make([]uint64, 20_000)
+	for i := range cursors {
+		cursors[i] = uint64(i + 1)
+	}
+	schedule := newRetrySchedule(nil, now)
+	require.Zero(t, schedule.levelAt(now))
+	schedule.addAgain(cursors, now)
+	require.Equal(t, now.Add(80*time.Second), schedule.levelAt(now))
+	schedule.addAgain([]uint64{20_001}, now.Add(5*time.Minute))
+	require.Equal(t, now.Add(5*time.Minute+4*time.Millisecond), schedule.levelAt(now))
+
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		webhook.fails(503, func(e lanes.Event) bool { return e.Kind == lanes.SessionStopped })
+		require.Zero(t, f.Health().LevelAt)
+		f.stop(f.create(0, 30))
+		health := f.Health()
+		require.Equal(t, 1, health.Retrying)
+		require.WithinRange(t, health.LevelAt, f.Now().Wall.Add(5*time.Second), f.Now().Wall.Add(7*time.Second))
+		webhook.setReply(nil)
+		f.advance(7 * time.Second)
+		require.Zero(t, f.Health().Retrying)
+		require.Zero(t, f.Health().LevelAt)
+	}, withWebhook(webhook), withRetries)
+}
+
 // A receiver that refuses one kind has every other event at once, and the refused ones again as late ones.
 func TestARefusedKindStallsNoLane(t *testing.T) {
 	webhook := &fakeWebhook{}

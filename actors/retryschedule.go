@@ -161,6 +161,25 @@ func (s *retrySchedule) count() int {
 	return len(s.due)
 }
 
+// levelAt returns when the last of the events will have been sent again, if the receiver takes each from now on: zero when none awaits its
+// retry. They go at resendSize in resendInterval, and none before it is due.
+func (s *retrySchedule) levelAt(now time.Time) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.due) == 0 {
+		return time.Time{}
+	}
+	level := now
+	const each = resendInterval / resendSize
+	for _, event := range slices.SortedFunc(slices.Values(s.due), func(a, b dueEvent) int { return cmp.Compare(a.at, b.at) }) {
+		if due := time.Unix(event.at, 0); due.After(level) {
+			level = due
+		}
+		level = level.Add(each)
+	}
+	return level.UTC()
+}
+
 // dueEvent is an event that awaits its retry, due at that time in Unix seconds.
 type dueEvent struct {
 	at     int64

@@ -174,7 +174,7 @@ type healthView struct {
 	Insecure int                       `json:"insecure_links"` // lanes whose link can be taken over from its network
 	Lanes    []linkView                `json:"lanes"`
 	Store    storeView                 `json:"store"`
-	Events   map[string]int            `json:"events"`
+	Events   eventsView                `json:"events"`
 	Timers   map[string]float64        `json:"timers"`
 	Actors   map[string]map[string]int `json:"actors"`
 	// Uncleared is how many lanes are not clear after the time of their session.
@@ -202,6 +202,13 @@ type storeView struct {
 	Unsaved  int  `json:"unsaved"`
 }
 
+// eventsView is how far the webhooks are behind.
+type eventsView struct {
+	Waiting  int     `json:"waiting"`
+	Retrying int     `json:"retrying"`
+	LevelAt  *string `json:"level_at"` // null while none is tried again
+}
+
 func health(_ context.Context, r staffRange, _ endpoint.Empty) (healthView, error) {
 	h := r.Health()
 	restarts := map[string]int{} // {} instead of null if nothing was restarted
@@ -212,7 +219,7 @@ func health(_ context.Context, r staffRange, _ endpoint.Empty) (healthView, erro
 			return linkView{l.Lane, l.Name, l.Link, endpoint.Stamp(l.Since), l.Restarts, l.LastError}
 		}),
 		Store:  storeView{h.Writable, h.Unsaved},
-		Events: map[string]int{"waiting": h.Waiting},
+		Events: eventsView{h.Waiting, h.Retrying, endpoint.OptionalStamp(&h.LevelAt)},
 		Timers: map[string]float64{"late_p99_ms": float64(h.LateP99.Microseconds()) / 1000},
 		Actors: map[string]map[string]int{"restarts": restarts}, Uncleared: h.Uncleared, SignIns: r.refused,
 	}, nil

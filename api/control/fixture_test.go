@@ -128,7 +128,8 @@ func (f *fakeRange) Holds() lanes.Holds {
 
 func (f *fakeRange) Health() lanes.Health {
 	return lanes.Health{
-		Links: map[lanes.LinkState]int{lanes.LinkUp: 1, lanes.LinkDown: 0, lanes.LinkFaulty: 0}, Insecure: 5, Writable: true, Unsaved: 2, Waiting: 3, Uncleared: 6,
+		Links: map[lanes.LinkState]int{lanes.LinkUp: 1, lanes.LinkDown: 0, lanes.LinkFaulty: 0}, Insecure: 5, Writable: true, Unsaved: 2, Uncleared: 6,
+		Waiting: 3, Retrying: 20_000, LevelAt: noon.Wall.Add(170 * time.Second),
 		Lanes:   []lanes.LinkHealth{{Lane: theLane, Name: "Lane 1", Link: lanes.LinkUp, Since: noon.Wall, Restarts: 4, LastError: "refused"}},
 		LateP99: 1500 * time.Microsecond,
 	}

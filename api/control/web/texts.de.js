@@ -425,6 +425,7 @@ export default {
   "health.unsaved.other": "{n} Bahnen sind nicht gespeichert",
   "health.events": "Webhook-Warteschlange",
   "health.waiting": "{n} warten",
+  "health.retrying": "{n} werden nochmals gesendet; aufgeholt frühestens {time}",
   "health.timers": "Verspätung der Zeitgeber",
   "health.late": "99 von 100 Stopps sind so pünktlich",
   "health.actors": "Automatische Neustarts",

@@ -425,6 +425,7 @@ export default {
   "health.unsaved.other": "{n} lanes are not saved",
   "health.events": "Webhook queue",
   "health.waiting": "{n} waiting",
+  "health.retrying": "{n} are sent again; level {time} at the earliest",
   "health.timers": "Timer lateness",
   "health.late": "99 of 100 stops are this punctual",
   "health.actors": "Automatic restarts",
