@@ -580,8 +580,8 @@ type eventReader struct {
 	read func()
 }
 
-func (s *eventReader) Events(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Logged, error) {
-	events, err := s.Store.Events(ctx, rangeID, after, limit)
+func (s *eventReader) Events(ctx context.Context, of store.RangeEpoch, after uint64, limit int) ([]lanes.Logged, error) {
+	events, err := s.Store.Events(ctx, of, after, limit)
 	s.read()
 	return events, err
 }

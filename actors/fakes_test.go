@@ -99,14 +99,21 @@ type flushHook func(ctx context.Context, batch store.Batch, flush func() error) 
 type hookedStore struct {
 	store.Store
 	hooked     atomic.Pointer[flushHook]
-	unreadable atomic.Bool // its event log
+	unreadable atomic.Bool // its event log, and the range's epoch
 }
 
-func (s *hookedStore) Events(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Logged, error) {
+func (s *hookedStore) Confirm(ctx context.Context, of store.RangeEpoch) error {
+	if s.unreadable.Load() {
+		return errors.New("the disk is gone")
+	}
+	return s.Store.Confirm(ctx, of)
+}
+
+func (s *hookedStore) Events(ctx context.Context, of store.RangeEpoch, after uint64, limit int) ([]lanes.Logged, error) {
 	if s.unreadable.Load() {
 		return nil, errors.New("the disk is gone")
 	}
-	return s.Store.Events(ctx, rangeID, after, limit)
+	return s.Store.Events(ctx, of, after, limit)
 }
 
 // setHook sets the hook for the flushes from now on; nil removes it.
@@ -289,14 +296,14 @@ type historyReader struct {
 	reads atomic.Int64
 }
 
-func (l *historyReader) Ended(ctx context.Context, rangeID, session uuid.UUID) (lanes.Ended, error) {
+func (l *historyReader) Ended(ctx context.Context, of store.RangeEpoch, session uuid.UUID) (lanes.Ended, error) {
 	l.reads.Add(1)
 	if answer := l.reply.Load(); answer != nil {
 		if err := (*answer)(ctx); err != nil {
 			return lanes.Ended{}, err
 		}
 	}
-	return l.Store.Ended(ctx, rangeID, session)
+	return l.Store.Ended(ctx, of, session)
 }
 
 // setReply sets how reads end from now on; nil: they succeed at once.

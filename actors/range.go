@@ -86,6 +86,11 @@ func (r *Range) Now() lanes.Instant { return r.clock.Now() }
 // Ready reports whether every lane is loaded and the store takes writes.
 func (r *Range) Ready() bool { return r.unready.count() == 0 && r.committer.Writable() }
 
+// Epoch is that in which this process has claimed the range. Whoever claims it later has a higher one.
+func (r *Range) Epoch() uint64 { return r.committer.Epoch }
+
+func (r *Range) rangeEpoch() store.RangeEpoch { return store.RangeEpoch{Range: r.id, Epoch: r.Epoch()} }
+
 // Ended is closed when the range stops here: what is read from it afterwards is outdated.
 func (r *Range) Ended() <-chan struct{} { return r.life.Done() }
 
@@ -145,9 +150,11 @@ func (r *Range) ended(ctx context.Context, id uuid.UUID) (lanes.Ended, error) {
 	if ending, found := r.committer.Ending(id); found {
 		return ending, lanes.ErrSessionEnded
 	}
-	ended, err := r.store.Ended(ctx, r.id, id)
+	ended, err := r.store.Ended(ctx, r.rangeEpoch(), id)
 	var corrupt *store.CorruptError
 	switch {
+	case r.committer.IsFenced():
+		return lanes.Ended{}, lanes.ErrNotOwner
 	case err == nil:
 		return ended, lanes.ErrSessionEnded
 	case errors.As(err, &corrupt): // it has ended, and nobody can ever learn more of it
@@ -188,9 +195,9 @@ func (r *Range) Deliveries(ctx context.Context, after uint64, limit int) ([]lane
 	const tries = 3
 	for try := 1; ; try++ {
 		before := r.underWay.endedCount()
-		events, err := r.store.Events(ctx, r.id, after, limit)
-		if err != nil {
-			return nil, r.readFailed(ctx, err)
+		events, err := r.store.Events(ctx, r.rangeEpoch(), after, limit)
+		if err := r.afterRead(ctx, err); err != nil {
+			return nil, err
 		}
 		if stale := r.underWay.show(events, before); !stale || try == tries {
 			return upTo(r.committer.SavedEvent(), events), nil
@@ -240,27 +247,27 @@ func (r *Range) FollowEvents() (saved uint64, next func() (events []lanes.Logged
 
 // History reads at most limit ended sessions behind the cursor, oldest first. Errors: ErrStoreUnavailable.
 func (r *Range) History(ctx context.Context, after uint64, limit int) ([]lanes.Ended, error) {
-	ended, err := r.store.History(ctx, r.id, after, limit)
-	if err != nil {
-		return nil, r.readFailed(ctx, err)
+	ended, err := r.store.History(ctx, r.rangeEpoch(), after, limit)
+	if err := r.afterRead(ctx, err); err != nil {
+		return nil, err
 	}
 	return ended, nil
 }
 
 // HistoryOf reads at most limit ended sessions behind the cursor that have the external id, oldest first. Errors: ErrStoreUnavailable.
 func (r *Range) HistoryOf(ctx context.Context, externalID string, after uint64, limit int) ([]lanes.Ended, error) {
-	ended, err := r.store.HistoryOf(ctx, r.id, externalID, after, limit)
-	if err != nil {
-		return nil, r.readFailed(ctx, err)
+	ended, err := r.store.HistoryOf(ctx, r.rangeEpoch(), externalID, after, limit)
+	if err := r.afterRead(ctx, err); err != nil {
+		return nil, err
 	}
 	return ended, nil
 }
 
 // Acts reads at most limit acts of staff behind the cursor, oldest first. Errors: ErrStoreUnavailable.
 func (r *Range) Acts(ctx context.Context, after uint64, limit int) ([]lanes.Act, error) {
-	acts, err := r.store.Acts(ctx, r.id, after, limit)
-	if err != nil {
-		return nil, r.readFailed(ctx, err)
+	acts, err := r.store.Acts(ctx, r.rangeEpoch(), after, limit)
+	if err := r.afterRead(ctx, err); err != nil {
+		return nil, err
 	}
 	return acts, nil
 }
@@ -286,9 +293,25 @@ func (r *Range) Latest(context.Context) (event, ended, act uint64) { return r.co
 // KeyReused reports whether another request has the idempotency key.
 func (r *Range) KeyReused(name, fingerprint string) bool { return r.keys.Reused(name, fingerprint) }
 
+// afterRead returns the error of a read from the store for the client. It is ErrNotOwner also where the read has succeeded and another
+// process is known by now to own the range.
+func (r *Range) afterRead(ctx context.Context, err error) error {
+	switch {
+	case r.committer.IsFenced():
+		return lanes.ErrNotOwner
+	case err != nil:
+		return r.readFailed(ctx, err)
+	}
+	return nil
+}
+
 // readFailed logs a failed read and returns the error for the client. A read that was given up by its client failed for no other
-// reason: its error is context.Canceled.
+// reason: its error is context.Canceled. The range is dropped where the store has a newer epoch.
 func (r *Range) readFailed(ctx context.Context, err error) error {
+	if errors.Is(err, store.ErrFenced) {
+		r.committer.Fenced()
+		return lanes.ErrNotOwner
+	}
 	if errors.Is(ctx.Err(), context.Canceled) {
 		traced(r.log.Debug().Err(err), trace.ID(ctx)).Msg("a read from the store was given up by its client")
 		return context.Canceled
@@ -402,7 +425,7 @@ func (r *Range) Clear(ctx context.Context, staff string, purchase uuid.UUID, cre
 		if open.ID == purchase {
 			command := lanes.Clear{Purchase: purchase, Credit: credit}
 			_, err := r.ask(ctx, open.Lane, &request{ctx: ctx, command: command, by: lanes.ByStaff, who: staff})
-			return err
+			return r.confirmed(ctx, nil, err)
 		}
 	}
 	return lanes.ErrPurchaseNotFound
@@ -428,7 +451,8 @@ func (r *Range) create(
 		case !r.board.Has(lane):
 			return nil, freeKey(q, lanes.ErrLaneNotFound)
 		}
-		return r.ask(ctx, lane, q)
+		view, err := r.ask(ctx, lane, q)
+		return view, r.confirmed(ctx, key, err)
 	})
 }
 
@@ -471,7 +495,31 @@ func (r *Range) onLane(ctx context.Context, from requester, lane uuid.UUID, comm
 	case !r.board.Has(lane):
 		return nil, lanes.ErrLaneNotFound
 	}
-	return r.ask(ctx, lane, &request{ctx: ctx, command: command, by: from.by, who: from.who})
+	view, err := r.ask(ctx, lane, &request{ctx: ctx, command: command, by: from.by, who: from.who})
+	return view, r.confirmed(ctx, nil, err)
+}
+
+// passing are the errors that do not say how the range stands. All others are refusals.
+var passing = []error{
+	lanes.ErrTimeout, lanes.ErrNotOwner, lanes.ErrNotOwnerClosed, lanes.ErrStarting, lanes.ErrStoreUnavailable, lanes.ErrNotSaved, lanes.ErrOverloaded,
+	lanes.ErrInternal,
+}
+
+// confirmed returns the error of a request. A refusal stands once the store has confirmed that nobody has claimed the range since: a process
+// that has lost it without knowing, as one that was suspended, would refuse by what was. While the store does not answer, the refusal says
+// what this process knows. One with an idempotency key is answered ErrStoreUnavailable then: it may be a repeat of what another owner has done.
+func (r *Range) confirmed(ctx context.Context, key *lanes.Key, err error) error {
+	if err == nil || slices.ContainsFunc(passing, func(p error) bool { return errors.Is(err, p) }) {
+		return err
+	}
+	confirmed := r.committer.Writable() && r.afterRead(ctx, r.store.Confirm(ctx, r.rangeEpoch())) == nil
+	switch {
+	case r.committer.IsFenced():
+		return lanes.ErrNotOwner
+	case !confirmed && key != nil:
+		return lanes.ErrStoreUnavailable
+	}
+	return err
 }
 
 // once runs do once for an idempotency key. Errors: those of Keys.Claim, *idempotency.FullError in place of lanes.ErrKeysFull.
@@ -510,7 +558,8 @@ func (r *Range) follow(
 				return nil, freeKey(q, err)
 			}
 			asked = lane.ID
-			return do(lane.ID, q)
+			view, err := do(lane.ID, q)
+			return view, r.confirmed(ctx, key, err)
 		})
 		if !errors.Is(err, lanes.ErrSessionNotFound) || asked == uuid.Nil || ctx.Err() != nil {
 			return view, err

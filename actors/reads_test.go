@@ -3,6 +3,8 @@ package actors
 import (
 	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
@@ -47,3 +49,71 @@ func TestAKeyOfAnotherRequest(t *testing.T) {
 		require.True(t, f.KeyReused("k", "b"))
 	})
 }
+
+// Another process has claimed the range, and nothing has told this one: what it reads from the store, and what it would refuse by what it
+// knows, it answers as somebody who has lost the range. So it does with everything after.
+func TestWhoeverHasLostARangeLearnsSoByWhatItReads(t *testing.T) {
+	unknown := uuid.New()
+	for name, request := range map[string]func(f *fixture, session uuid.UUID) error{
+		"an unknown session":    func(f *fixture, _ uuid.UUID) error { return errorOf(f.Session(f.requestContext(), unknown)) },
+		"the end of a session":  func(f *fixture, _ uuid.UUID) error { return errorOf(f.SessionEnd(f.requestContext(), unknown)) },
+		"the event log":         func(f *fixture, _ uuid.UUID) error { return errorOf(f.Events(f.requestContext(), 0, 10)) },
+		"the history":           func(f *fixture, _ uuid.UUID) error { return errorOf(f.History(f.requestContext(), 0, 10)) },
+		"sessions of a POS":     func(f *fixture, _ uuid.UUID) error { return errorOf(f.HistoryOf(f.requestContext(), "a", 0, 10)) },
+		"acts of staff":         func(f *fixture, _ uuid.UUID) error { return errorOf(f.Acts(f.requestContext(), 0, 10)) },
+		"an event's redelivery": func(f *fixture, _ uuid.UUID) error { return f.RedeliverOne(f.requestContext(), 100, nil) },
+
+		"a stop of an unknown session": func(f *fixture, _ uuid.UUID) error { return f.tryStop(unknown) },
+		"a sale on an occupied lane":   func(f *fixture, _ uuid.UUID) error { return f.tryCreate(0, 30) },
+		"a sale with a key":            func(f *fixture, _ uuid.UUID) error { return errorOf(f.createOnce(keyed("k", "f"))) },
+		"a resume of one that runs": func(f *fixture, session uuid.UUID) error {
+			return errorOf(f.On(f.requestContext(), session, lanes.Resume{Session: session}, nil))
+		},
+		"a resume by staff": func(f *fixture, session uuid.UUID) error {
+			return errorOf(f.StaffOn(f.requestContext(), "sam", session, lanes.Resume{Session: session}))
+		},
+		"a command of staff to a lane": func(f *fixture, _ uuid.UUID) error {
+			return f.StaffLane(f.requestContext(), "sam", f.laneID(0), f.newSale(30))
+		},
+		"a move to an occupied lane": func(f *fixture, session uuid.UUID) error { return f.tryMove(session, 1) },
+		"a move to where it is":      func(f *fixture, session uuid.UUID) error { return f.tryMove(session, 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			runFixture(t, func(t *testing.T, f *fixture) {
+				session := f.create(0, 30)
+				f.create(1, 30)
+				f.claimElsewhere()
+				require.Equal(t, lanes.ErrNotOwner, request(f, session))
+				synctest.Wait()
+				f.requireNotOwner(session)
+			}, withWebhook(&fakeWebhook{}))
+		})
+	}
+}
+
+// While the store does not answer, nobody else can have taken the range. A refusal then says what this process knows, except to a request with
+// a key: it may be the repeat of one that another owner has carried out, if it is this process alone that does not reach the store.
+func TestARefusalThatTheStoreDoesNotConfirm(t *testing.T) {
+	for name, cut := range map[string]func(f *fixture){
+		"it cannot be read": func(f *fixture) { f.store.unreadable.Store(true) },
+		"it takes nothing": func(f *fixture) {
+			f.store.setHook(refuseFlush)
+			require.ErrorIs(f, f.tryCreate(1, 30), lanes.ErrStoreUnavailable)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runFixture(t, func(t *testing.T, f *fixture) {
+				f.create(0, 30)
+				cut(f)
+				require.ErrorIs(t, f.tryCreate(0, 30), lanes.ErrLaneOccupied)
+				require.ErrorIs(t, errorOf(f.createOnce(keyed("k", "f"))), lanes.ErrStoreUnavailable)
+				f.store.unreadable.Store(false)
+				f.store.setHook(nil)
+				f.advance(time.Minute)
+				require.ErrorIs(t, errorOf(f.createOnce(keyed("k", "f"))), lanes.ErrLaneOccupied)
+			})
+		})
+	}
+}
+
+func errorOf[T any](_ T, err error) error { return err }

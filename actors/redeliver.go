@@ -212,9 +212,9 @@ func reopen(events []lanes.Logged) (reopened []lanes.Logged, retries []uint64) {
 func (r *Range) settledEvents(ctx context.Context, after uint64, limit int) ([]lanes.Logged, error) {
 	for range 100 {
 		before := r.underWay.endedCount()
-		events, err := r.store.Events(ctx, r.id, after, limit)
-		if err != nil {
-			return nil, r.readFailed(ctx, err)
+		events, err := r.store.Events(ctx, r.rangeEpoch(), after, limit)
+		if err := r.afterRead(ctx, err); err != nil {
+			return nil, err
 		}
 		if !r.underWay.show(events, before) {
 			return upTo(r.committer.SavedEvent(), events), nil

@@ -112,7 +112,7 @@ func (b *outbox) readRetries(cursors []uint64) (events []*lanes.Logged) {
 	for i, cursor := range cursors {
 		if len(page) == 0 || page[len(page)-1].Cursor < cursor {
 			var err error
-			if page, err = r.store.Events(r.life, r.id, cursor-1, len(cursors)); err != nil {
+			if page, err = r.store.Events(r.life, r.rangeEpoch(), cursor-1, len(cursors)); err != nil {
 				_ = r.readFailed(r.life, err) // it logs the error
 				b.retries.addAgain(cursors[i:], r.clock.Now().Wall.Add(retryRead))
 				return events

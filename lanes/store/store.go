@@ -36,18 +36,31 @@ type Store interface {
 	Load(ctx context.Context, rangeID uuid.UUID) (Recovered, error)
 	// Flush writes the batch, all of it or nothing, and returns when it is durable.
 	Flush(ctx context.Context, batch Batch) error
+
+	// The methods below read for a process that has claimed the range in that epoch: ErrFenced when the stored epoch is higher, so that
+	// nobody answers by what he knows and reads of a range that another process has by then.
+
+	// Confirm reads nothing but the epoch. nil: no other process had claimed the range when the store was asked.
+	Confirm(ctx context.Context, of RangeEpoch) error
 	// Ended finds a session in the history: ErrNotFound.
-	Ended(ctx context.Context, rangeID, session uuid.UUID) (lanes.Ended, error)
+	Ended(ctx context.Context, of RangeEpoch, session uuid.UUID) (lanes.Ended, error)
 	// Events reads the event log behind the cursor, oldest first. 0 is before the first.
-	Events(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Logged, error)
+	Events(ctx context.Context, of RangeEpoch, after uint64, limit int) ([]lanes.Logged, error)
 	// History reads the ended sessions behind the cursor, oldest first. 0 is before the first.
-	History(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Ended, error)
+	History(ctx context.Context, of RangeEpoch, after uint64, limit int) ([]lanes.Ended, error)
 	// HistoryOf is History of the sessions with that external id, which is not empty. Sessions without it are not read.
-	HistoryOf(ctx context.Context, rangeID uuid.UUID, externalID string, after uint64, limit int) ([]lanes.Ended, error)
+	HistoryOf(ctx context.Context, of RangeEpoch, externalID string, after uint64, limit int) ([]lanes.Ended, error)
 	// Acts reads the acts of staff behind the cursor, oldest first. 0 is before the first.
-	Acts(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Act, error)
+	Acts(ctx context.Context, of RangeEpoch, after uint64, limit int) ([]lanes.Act, error)
+
 	// Close waits for calls that have begun, and releases everything. The store cannot be used afterwards.
 	Close() error
+}
+
+// RangeEpoch is a range in the epoch in which a process has claimed it.
+type RangeEpoch struct {
+	Range uuid.UUID
+	Epoch uint64
 }
 
 // Batch is what one flush of a range writes.

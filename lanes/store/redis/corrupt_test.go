@@ -111,7 +111,7 @@ func TestADamagedOrderDoesNotBreakFlushes(t *testing.T) {
 	require.NoError(t, o.store.Flush(t.Context(), batch))
 	var corrupt *store.CorruptError
 	require.ErrorAs(t, load(o), &corrupt)
-	_, err := o.store.Acts(t.Context(), o.rangeID, 0, 10)
+	_, err := o.store.Acts(t.Context(), o.rangeEpoch(), 0, 10)
 	require.ErrorAs(t, err, &corrupt)
 }
 
@@ -121,17 +121,17 @@ func load(o *owner) error {
 }
 
 func events(o *owner) error {
-	_, err := o.store.Events(o.t.Context(), o.rangeID, 0, 10)
+	_, err := o.store.Events(o.t.Context(), o.rangeEpoch(), 0, 10)
 	return err
 }
 
 func history(o *owner) error {
-	_, err := o.store.History(o.t.Context(), o.rangeID, 0, 10)
+	_, err := o.store.History(o.t.Context(), o.rangeEpoch(), 0, 10)
 	return err
 }
 
 func lookup(o *owner) error {
-	_, err := o.store.Ended(o.t.Context(), o.rangeID, uuid.New())
+	_, err := o.store.Ended(o.t.Context(), o.rangeEpoch(), uuid.New())
 	return err
 }
 

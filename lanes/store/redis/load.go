@@ -77,6 +77,8 @@ var (
 	pageLua string
 	//go:embed ended.lua
 	endedLua string
+	//go:embed confirm.lua
+	confirmLua string
 	//go:embed finish_restore.lua
 	finishRestoreLua string
 
@@ -87,6 +89,7 @@ var (
 	loadScript          = script(loadLua)
 	pageScript          = script(pageLua)
 	endedScript         = script(endedLua)
+	confirmScript       = script(confirmLua)
 	finishRestoreScript = goredis.NewScript(finishRestoreLua)
 )
 
@@ -146,53 +149,59 @@ func (s *Store) decodeRecovered(rangeID uuid.UUID, r reply) (store.Recovered, er
 	return recovered, nil
 }
 
+// Confirm reads nothing but the epoch.
+func (s *Store) Confirm(ctx context.Context, of store.RangeEpoch) error {
+	_, err := s.runFor(ctx, confirmScript, of)
+	return err
+}
+
 // Events reads the event log behind the cursor, oldest first.
-func (s *Store) Events(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Logged, error) {
-	return page[lanes.Logged](ctx, s, rangeID, "events", keysOf(rangeID).events, after, limit)
+func (s *Store) Events(ctx context.Context, of store.RangeEpoch, after uint64, limit int) ([]lanes.Logged, error) {
+	return page[lanes.Logged](ctx, s, of, "events", keysOf(of.Range).events, after, limit)
 }
 
 // Acts reads the acts of staff behind the cursor, oldest first.
-func (s *Store) Acts(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Act, error) {
-	return page[lanes.Act](ctx, s, rangeID, "acts", keysOf(rangeID).acts, after, limit)
+func (s *Store) Acts(ctx context.Context, of store.RangeEpoch, after uint64, limit int) ([]lanes.Act, error) {
+	return page[lanes.Act](ctx, s, of, "acts", keysOf(of.Range).acts, after, limit)
 }
 
 // History reads the ended sessions behind the cursor, oldest first.
-func (s *Store) History(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Ended, error) {
-	r, err := s.pageReply(ctx, rangeID, "history", after, limit)
+func (s *Store) History(ctx context.Context, of store.RangeEpoch, after uint64, limit int) ([]lanes.Ended, error) {
+	r, err := s.pageReply(ctx, of, "history", after, limit)
 	if err != nil {
 		return nil, err
 	}
-	return s.decodeEnded(rangeID, r.list(1))
+	return s.decodeEnded(of.Range, r.list(1))
 }
 
 // HistoryOf reads the ended sessions with the external id behind the cursor, oldest first.
-func (s *Store) HistoryOf(ctx context.Context, rangeID uuid.UUID, externalID string, after uint64, limit int) ([]lanes.Ended, error) {
+func (s *Store) HistoryOf(ctx context.Context, of store.RangeEpoch, externalID string, after uint64, limit int) ([]lanes.Ended, error) {
 	if limit <= 0 {
 		return nil, nil
 	}
-	r, err := s.run(ctx, pageScript, rangeID, "external", paddedCursor(after), strconv.Itoa(limit), externalEntry(externalID, ""))
+	r, err := s.runFor(ctx, pageScript, of, "external", paddedCursor(after), strconv.Itoa(limit), externalEntry(externalID, ""))
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.decodeEnded(rangeID, r.list(1))
+	found, err := s.decodeEnded(of.Range, r.list(1))
 	if err != nil {
 		return nil, err
 	}
 	for _, ended := range found {
 		if ended.Session.Correlation.IDOrNone() != externalID {
-			return nil, s.corrupt(keysOf(rangeID).externalIDs+" "+paddedCursor(ended.Cursor), errWrongName)
+			return nil, s.corrupt(keysOf(of.Range).externalIDs+" "+paddedCursor(ended.Cursor), errWrongName)
 		}
 	}
 	return found, nil
 }
 
 // Ended finds a session in the history: store.ErrNotFound.
-func (s *Store) Ended(ctx context.Context, rangeID, session uuid.UUID) (lanes.Ended, error) {
-	r, err := s.run(ctx, endedScript, rangeID, session.String())
+func (s *Store) Ended(ctx context.Context, of store.RangeEpoch, session uuid.UUID) (lanes.Ended, error) {
+	r, err := s.runFor(ctx, endedScript, of, session.String())
 	if err != nil {
 		return lanes.Ended{}, err
 	}
-	found, err := s.decodeEnded(rangeID, r.list(1))
+	found, err := s.decodeEnded(of.Range, r.list(1))
 	if err != nil {
 		return lanes.Ended{}, err
 	}
@@ -202,8 +211,8 @@ func (s *Store) Ended(ctx context.Context, rangeID, session uuid.UUID) (lanes.En
 	return found[0], nil
 }
 
-func page[T any](ctx context.Context, s *Store, rangeID uuid.UUID, log, key string, after uint64, limit int) ([]T, error) {
-	r, err := s.pageReply(ctx, rangeID, log, after, limit)
+func page[T any](ctx context.Context, s *Store, of store.RangeEpoch, log, key string, after uint64, limit int) ([]T, error) {
+	r, err := s.pageReply(ctx, of, log, after, limit)
 	if err != nil || r == nil {
 		return nil, err
 	}
@@ -212,11 +221,11 @@ func page[T any](ctx context.Context, s *Store, rangeID uuid.UUID, log, key stri
 	return records, d.err
 }
 
-func (s *Store) pageReply(ctx context.Context, rangeID uuid.UUID, log string, after uint64, limit int) (reply, error) {
+func (s *Store) pageReply(ctx context.Context, of store.RangeEpoch, log string, after uint64, limit int) (reply, error) {
 	if limit <= 0 {
 		return nil, nil
 	}
-	return s.run(ctx, pageScript, rangeID, log, paddedCursor(after), strconv.Itoa(limit))
+	return s.runFor(ctx, pageScript, of, log, paddedCursor(after), strconv.Itoa(limit))
 }
 
 // decodeEnded decodes ended sessions: of each the cursor, the record, and the customer's name or nothing.
@@ -231,6 +240,15 @@ func (s *Store) decodeEnded(rangeID uuid.UUID, fields []string) ([]lanes.Ended, 
 		sessions = append(sessions, ended)
 	}
 	return sessions, nil
+}
+
+// runFor runs a script that reads for a process that has claimed the range: its first argument is the epoch.
+func (s *Store) runFor(ctx context.Context, script *goredis.Script, of store.RangeEpoch, args ...any) (reply, error) {
+	r, err := s.run(ctx, script, of.Range, append([]any{decimal(of.Epoch)}, args...)...)
+	if err == nil && r.text(0) == "fenced" {
+		return nil, fmt.Errorf("range %s, epoch %d, stored %s: %w", of.Range, of.Epoch, r.text(1), store.ErrFenced)
+	}
+	return r, err
 }
 
 // run runs a script that only reads.

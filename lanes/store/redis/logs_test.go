@@ -39,7 +39,7 @@ func TestNamesAreRemovedAndRecordsStay(t *testing.T) {
 	records := hash("history")
 	require.Len(t, records, 3)
 	require.NotContains(t, records["1"], "Jo")
-	found, err := o.store.History(t.Context(), o.rangeID, 0, 10)
+	found, err := o.store.History(t.Context(), o.rangeEpoch(), 0, 10)
 	require.NoError(t, err)
 	require.Equal(t, batch.Ended, found)
 
@@ -47,7 +47,7 @@ func TestNamesAreRemovedAndRecordsStay(t *testing.T) {
 	require.NoError(t, o.store.Flush(t.Context(), batch))
 	require.Equal(t, map[string]string{"2": "Ann Lee"}, hash("names"))
 	require.Equal(t, records, hash("history"))
-	ended, err := o.store.Ended(t.Context(), o.rangeID, found[0].Session.ID)
+	ended, err := o.store.Ended(t.Context(), o.rangeEpoch(), found[0].Session.ID)
 	require.NoError(t, err)
 	found[0].Session.Customer = ""
 	require.Equal(t, found[0], ended)
@@ -82,11 +82,11 @@ func TestNumbersStayExact(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, uint64(math.MaxUint64), r.LastEvent)
 	require.Equal(t, uint64(math.MaxUint64), r.Lanes[0].Log.Seq)
-	found, err := o.store.Events(t.Context(), o.rangeID, math.MaxUint64-1, 10)
+	found, err := o.store.Events(t.Context(), o.rangeEpoch(), math.MaxUint64-1, 10)
 	require.NoError(t, err)
 	require.Equal(t, last.Events, found)
 	require.Equal(t, uint64(math.MaxUint64), r.LastAct)
-	acts, err := o.store.Acts(t.Context(), o.rangeID, math.MaxUint64-1, 10)
+	acts, err := o.store.Acts(t.Context(), o.rangeEpoch(), math.MaxUint64-1, 10)
 	require.NoError(t, err)
 	require.Equal(t, last.Acts, acts)
 
@@ -118,7 +118,7 @@ func TestAFlushTrimsALimitedNumber(t *testing.T) {
 		batch.N++
 		flushes++
 		require.NoError(t, o.store.Flush(t.Context(), batch))
-		found, err := o.store.Events(t.Context(), o.rangeID, 0, count)
+		found, err := o.store.Events(t.Context(), o.rangeEpoch(), 0, count)
 		require.NoError(t, err)
 		require.Less(t, len(found), left)
 		left = len(found)
@@ -147,15 +147,15 @@ func TestTheCapHoldsAtOnce(t *testing.T) {
 		batch.Acts = append(batch.Acts, lanes.Act{Cursor: cursor, At: opening})
 	}
 	require.NoError(t, s.Flush(t.Context(), batch))
-	events, err := s.Events(t.Context(), o.rangeID, 0, 100)
+	events, err := s.Events(t.Context(), o.rangeEpoch(), 0, 100)
 	require.NoError(t, err)
 	require.Equal(t, batch.Events[7:], events)
-	ended, err := s.History(t.Context(), o.rangeID, 0, 100)
+	ended, err := s.History(t.Context(), o.rangeEpoch(), 0, 100)
 	require.NoError(t, err)
 	require.Equal(t, batch.Ended[7:], ended)
-	acts, err := s.Acts(t.Context(), o.rangeID, 0, 100)
+	acts, err := s.Acts(t.Context(), o.rangeEpoch(), 0, 100)
 	require.NoError(t, err)
 	require.Equal(t, batch.Acts[7:], acts)
-	_, err = s.Ended(t.Context(), o.rangeID, batch.Ended[0].Session.ID)
+	_, err = s.Ended(t.Context(), o.rangeEpoch(), batch.Ended[0].Session.ID)
 	require.ErrorIs(t, err, store.ErrNotFound)
 }

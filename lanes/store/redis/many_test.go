@@ -56,14 +56,14 @@ func TestMoreThanOneCommandTakes(t *testing.T) {
 	for i, event := range r.Pending {
 		require.Equal(t, second.Events[2*i+1], event)
 	}
-	log, err := o.store.Events(t.Context(), o.rangeID, 0, 3*count)
+	log, err := o.store.Events(t.Context(), o.rangeEpoch(), 0, 3*count)
 	require.NoError(t, err)
 	require.Equal(t, second.Events, log)
-	history, err := o.store.History(t.Context(), o.rangeID, 0, 2*count)
+	history, err := o.store.History(t.Context(), o.rangeEpoch(), 0, 2*count)
 	require.NoError(t, err)
 	require.Equal(t, first.Ended, history)
 	for _, i := range []int{0, count / 2, count - 1} {
-		found, err := o.store.Ended(t.Context(), o.rangeID, first.Ended[i].Session.ID)
+		found, err := o.store.Ended(t.Context(), o.rangeEpoch(), first.Ended[i].Session.ID)
 		require.NoError(t, err)
 		require.Equal(t, first.Ended[i], found)
 	}
@@ -78,7 +78,7 @@ func TestAnEventThatIsTwiceInAFlush(t *testing.T) {
 	batch.Events = append(batch.Events, batch.Events[0])
 	batch.Events[1].Attempt = &lanes.Attempt{At: opening, Error: lanes.Interrupted}
 	require.NoError(t, o.store.Flush(t.Context(), batch))
-	log, err := o.store.Events(t.Context(), o.rangeID, 0, 10)
+	log, err := o.store.Events(t.Context(), o.rangeEpoch(), 0, 10)
 	require.NoError(t, err)
 	require.Equal(t, batch.Events[1:], log)
 	r, err := o.store.Load(t.Context(), o.rangeID)
@@ -111,7 +111,7 @@ func TestAReplacedRecordKeepsItsOrderEntry(t *testing.T) {
 	batch.Ended[0].At = opening.Add(time.Hour)
 	require.NoError(t, o.store.Flush(t.Context(), batch))
 	require.Equal(t, before, order())
-	log, err := o.store.Events(t.Context(), o.rangeID, 0, 10)
+	log, err := o.store.Events(t.Context(), o.rangeEpoch(), 0, 10)
 	require.NoError(t, err)
 	require.Equal(t, batch.Events, log)
 }

@@ -117,7 +117,7 @@ func TestAUserOfFewRights(t *testing.T) {
 	o.saved()
 	require.NoError(t, events(o))
 	require.NoError(t, history(o))
-	_, err := s.Ended(t.Context(), o.rangeID, uuid.New())
+	_, err := s.Ended(t.Context(), o.rangeEpoch(), uuid.New())
 	require.ErrorIs(t, err, store.ErrNotFound)
 	require.Empty(t, s.Warnings(t.Context()))
 }

@@ -49,6 +49,10 @@ type owner struct {
 	n       uint64 // of the last flush that was acknowledged
 }
 
+func (o *owner) rangeEpoch() store.RangeEpoch {
+	return store.RangeEpoch{Range: o.rangeID, Epoch: o.epoch}
+}
+
 func own(t testing.TB, s *redis.Store) *owner {
 	t.Helper()
 	o := &owner{t: t, store: s, rangeID: uuid.New(), lane: uuid.New()}

@@ -27,6 +27,17 @@ if stored_layout and (not string.match(stored_layout, '^%d+$') or below(layout, 
   layout_error = {'layout', meta, stored_layout}
 end
 
+-- The reply to a process that has claimed the range in an epoch below the stored one: another one has claimed it since. Otherwise nil.
+local function fenced(epoch)
+  local stored = redis.call('HGET', meta, 'epoch') or '0'
+  if not string.match(stored, '^%d+$') then
+    return {'corrupt', meta, 'its epoch is not a number'}
+  end
+  if below(epoch, stored) then
+    return {'fenced', stored}
+  end
+end
+
 -- Splits an order entry '<cursor, 20 digits>:<milliseconds>:<detail>' (flush.go). A damaged one gives nil.
 local function parse_entry(entry)
   local cursor, at, detail = string.match(entry, '^0*(%d+):(-?%d+):(.*)$')

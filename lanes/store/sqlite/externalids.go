@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 
-	"github.com/google/uuid"
 	"zombiezen.com/go/sqlite"
 
 	"rangegate/lanes"
@@ -106,15 +105,15 @@ func auditExternalIDs(c *sqlite.Conn) error {
 }
 
 // HistoryOf reads the ended sessions with the external id behind the cursor, oldest first.
-func (s *Store) HistoryOf(ctx context.Context, rangeID uuid.UUID, externalID string, after uint64, limit int) ([]lanes.Ended, error) {
+func (s *Store) HistoryOf(ctx context.Context, of store.RangeEpoch, externalID string, after uint64, limit int) ([]lanes.Ended, error) {
 	if limit <= 0 || after == math.MaxUint64 {
 		return nil, ctx.Err()
 	}
-	found, err := read[lanes.Ended](ctx, s, rangeID, func(c *sqlite.Conn, state *rangeState) ([]row, error) {
+	found, err := read[lanes.Ended](ctx, s, of, func(c *sqlite.Conn, state *rangeState) ([]row, error) {
 		if exists, err := hasExternalIDs(c); !exists || err != nil {
 			return nil, err
 		}
-		return rowsOf(c, "ended", rangeID, selectByExternalID, externalID, state.number, positionOf(after), int64(limit))
+		return rowsOf(c, "ended", of.Range, selectByExternalID, externalID, state.number, positionOf(after), int64(limit))
 	})
 	if err != nil {
 		return nil, err
@@ -122,7 +121,7 @@ func (s *Store) HistoryOf(ctx context.Context, rangeID uuid.UUID, externalID str
 	for _, ended := range found {
 		if ended.Session.Correlation.IDOrNone() != externalID {
 			err := errors.New("damaged: it is found by another external id")
-			return nil, (&rangeState{path: s.path, rangeRecord: rangeRecord{Range: rangeID}}).
+			return nil, (&rangeState{path: s.path, rangeRecord: rangeRecord{Range: of.Range}}).
 				corrupt(key{table: "ended", position: positionOf(ended.Cursor)}.String(), err)
 		}
 	}

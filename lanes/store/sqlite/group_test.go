@@ -131,7 +131,7 @@ func TestARepeatResolvesAFlushThatNobodyWaitedFor(t *testing.T) {
 			require.ErrorIs(t, err, context.Canceled)
 		}
 		require.NoError(t, s.Flush(t.Context(), b))
-		loaded, err := s.Events(t.Context(), b.Range, 0, 1000)
+		loaded, err := s.Events(t.Context(), store.RangeEpoch{Range: b.Range, Epoch: b.Epoch}, 0, 1000)
 		require.NoError(t, err)
 		require.Len(t, loaded, int(b.N))
 		b.N++

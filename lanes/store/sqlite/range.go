@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -143,10 +144,16 @@ func decodeRows[T any](state *rangeState, rows []row) ([]T, error) {
 	return list, nil
 }
 
+// Confirm reads nothing but the epoch.
+func (s *Store) Confirm(ctx context.Context, of store.RangeEpoch) error {
+	_, err := read[lanes.Ended](ctx, s, of, func(*sqlite.Conn, *rangeState) ([]row, error) { return nil, nil })
+	return err
+}
+
 // Ended finds a session in the history: store.ErrNotFound.
-func (s *Store) Ended(ctx context.Context, rangeID, session uuid.UUID) (lanes.Ended, error) {
-	found, err := read[lanes.Ended](ctx, s, rangeID, func(c *sqlite.Conn, state *rangeState) ([]row, error) {
-		return rowsOf(c, "ended", rangeID, selectEnded, state.number, session.String())
+func (s *Store) Ended(ctx context.Context, of store.RangeEpoch, session uuid.UUID) (lanes.Ended, error) {
+	found, err := read[lanes.Ended](ctx, s, of, func(c *sqlite.Conn, state *rangeState) ([]row, error) {
+		return rowsOf(c, "ended", of.Range, selectEnded, state.number, session.String())
 	})
 	if err == nil && len(found) == 0 {
 		err = store.ErrNotFound
@@ -158,51 +165,53 @@ func (s *Store) Ended(ctx context.Context, rangeID, session uuid.UUID) (lanes.En
 }
 
 // Events reads the event log behind the cursor, oldest first.
-func (s *Store) Events(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Logged, error) {
-	return page[lanes.Logged](ctx, s, "events", rangeID, after, limit)
+func (s *Store) Events(ctx context.Context, of store.RangeEpoch, after uint64, limit int) ([]lanes.Logged, error) {
+	return page[lanes.Logged](ctx, s, "events", of, after, limit)
 }
 
 // History reads the ended sessions behind the cursor, oldest first.
-func (s *Store) History(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Ended, error) {
-	return page[lanes.Ended](ctx, s, "ended", rangeID, after, limit)
+func (s *Store) History(ctx context.Context, of store.RangeEpoch, after uint64, limit int) ([]lanes.Ended, error) {
+	return page[lanes.Ended](ctx, s, "ended", of, after, limit)
 }
 
 // Acts reads the acts of staff behind the cursor, oldest first.
-func (s *Store) Acts(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Act, error) {
-	return page[lanes.Act](ctx, s, "acts", rangeID, after, limit)
+func (s *Store) Acts(ctx context.Context, of store.RangeEpoch, after uint64, limit int) ([]lanes.Act, error) {
+	return page[lanes.Act](ctx, s, "acts", of, after, limit)
 }
 
-func page[T any](ctx context.Context, s *Store, table string, rangeID uuid.UUID, after uint64, limit int) ([]T, error) {
+func page[T any](ctx context.Context, s *Store, table string, of store.RangeEpoch, after uint64, limit int) ([]T, error) {
 	if limit <= 0 || after == math.MaxUint64 {
 		return nil, ctx.Err()
 	}
-	return read[T](ctx, s, rangeID, func(c *sqlite.Conn, state *rangeState) ([]row, error) {
+	return read[T](ctx, s, of, func(c *sqlite.Conn, state *rangeState) ([]row, error) {
 		return logRows(c, table, state, after, limit)
 	})
 }
 
-// read decodes rows of a range after the connection is free again. The state has the range's number only, 0 for a range
-// that was never written.
+// read decodes rows of a range after the connection is free again. The state of a range that was never written has the number 0. A range
+// whose own record cannot be read fences nobody: no process can claim it.
 func read[T any](
-	ctx context.Context, s *Store, rangeID uuid.UUID, query func(c *sqlite.Conn, state *rangeState) ([]row, error),
+	ctx context.Context, s *Store, of store.RangeEpoch, query func(c *sqlite.Conn, state *rangeState) ([]row, error),
 ) ([]T, error) {
 	var rows []row
-	state := &rangeState{path: s.path, rangeRecord: rangeRecord{Range: rangeID}}
+	var state *rangeState
 	err := s.view(ctx, func(c *sqlite.Conn) (err error) {
-		if state.number, err = numberOf(c, rangeID); err == nil {
-			rows, err = query(c, state)
+		var corrupt *store.CorruptError
+		switch state, err = findRange(c, s.path, of.Range); {
+		case err != nil && !errors.As(err, &corrupt):
+			return err
+		case state == nil:
+			state = newRangeState(s.path, of.Range, 0, 0)
+		case state.Epoch > of.Epoch:
+			return fmt.Errorf("%w: its epoch is %d, this one is %d", store.ErrFenced, state.Epoch, of.Epoch)
 		}
+		rows, err = query(c, state)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	return decodeRows[T](state, rows)
-}
-
-// numberOf returns the range's number in the tables, 0 for a range that was never written.
-func numberOf(c *sqlite.Conn, rangeID uuid.UUID) (int64, error) {
-	return number(c, "SELECT number FROM ranges WHERE range_id = ?", rangeID.String())
 }
 
 // selects read a range's rows, all in the columns of rowsOf. Those of the logs begin behind a position.

@@ -166,7 +166,7 @@ func TestANameThatARefillWritesIsTrimmedAgain(t *testing.T) {
 	b := claimed(t, s)
 	b.Ended = []lanes.Ended{{Cursor: 1, At: opening, Session: lanes.Session{Customer: "Jo Smith"}}}
 	name := func() string {
-		ended, err := s.History(t.Context(), b.Range, 0, 10)
+		ended, err := s.History(t.Context(), store.RangeEpoch{Range: b.Range, Epoch: b.Epoch}, 0, 10)
 		require.NoError(t, err)
 		require.Len(t, ended, 1)
 		return ended[0].Session.Customer

@@ -22,7 +22,7 @@ func pagesOfActs(s *fixture) {
 		records = append(records, batch.Acts...)
 	}
 	read := func(after uint64, limit int) ([]lanes.Act, error) {
-		return s.store.Acts(s.Context(), o.rangeID, after, limit)
+		return s.store.Acts(s.Context(), o.rangeEpoch(), after, limit)
 	}
 	pages(s, records, read)
 	s.reopen()

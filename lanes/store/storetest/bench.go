@@ -67,6 +67,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Bench) {
 		{"a repeat is not written again", repeat},
 		{"a flush that skips one finds the store rolled back", skipped},
 		{"an older epoch is fenced", fenced},
+		{"an older epoch reads nothing", fencedReads},
 		{"a wiped store is refilled", wiped},
 		{"an older copy of the data is refilled", olderCopy},
 		{"a refill drops what the range no longer has", refillReplaces},

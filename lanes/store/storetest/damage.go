@@ -26,10 +26,10 @@ func newer(s *fixture) {
 func overwritten(s *fixture, damage string, data []byte, reason string) {
 	lane, session := uuid.New(), uuid.New()
 	load := func(o *owner) error { return errorOf(s.store.Load(s.Context(), o.rangeID)) }
-	events := func(o *owner) error { return errorOf(s.store.Events(s.Context(), o.rangeID, 0, 10)) }
-	history := func(o *owner) error { return errorOf(s.store.History(s.Context(), o.rangeID, 0, 10)) }
-	acts := func(o *owner) error { return errorOf(s.store.Acts(s.Context(), o.rangeID, 0, 10)) }
-	lookup := func(o *owner) error { return errorOf(s.store.Ended(s.Context(), o.rangeID, session)) }
+	events := func(o *owner) error { return errorOf(s.store.Events(s.Context(), o.rangeEpoch(), 0, 10)) }
+	history := func(o *owner) error { return errorOf(s.store.History(s.Context(), o.rangeEpoch(), 0, 10)) }
+	acts := func(o *owner) error { return errorOf(s.store.Acts(s.Context(), o.rangeEpoch(), 0, 10)) }
+	lookup := func(o *owner) error { return errorOf(s.store.Ended(s.Context(), o.rangeEpoch(), session)) }
 	for _, broken := range []struct {
 		kind     Kind
 		name     string

@@ -28,7 +28,7 @@ func endedAs(cursor uint64, externalID string) lanes.Ended {
 // historyOf reads every ended session with that external id.
 func (o *owner) historyOf(externalID string) []lanes.Ended {
 	o.Helper()
-	found, err := o.store.HistoryOf(o.Context(), o.rangeID, externalID, 0, math.MaxInt32)
+	found, err := o.store.HistoryOf(o.Context(), o.rangeEpoch(), externalID, 0, math.MaxInt32)
 	require.NoError(o, err)
 	return append([]lanes.Ended{}, found...)
 }
@@ -93,7 +93,7 @@ func historyByExternalID(s *fixture) {
 			{math.MaxUint64, 5, nil},
 			{0, math.MaxInt, byA},
 		} {
-			got, err := s.store.HistoryOf(s.Context(), o.rangeID, "a", page.after, page.limit)
+			got, err := s.store.HistoryOf(s.Context(), o.rangeEpoch(), "a", page.after, page.limit)
 			require.NoError(s, err)
 			assert.Equal(s, append([]lanes.Ended{}, page.want...), append([]lanes.Ended{}, got...), fmt.Sprint(page))
 		}

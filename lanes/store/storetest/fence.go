@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -80,6 +81,50 @@ func fenced(s *fixture) {
 	require.ErrorIs(s, first.try(first.filled(3)), store.ErrFenced)
 	assert.Equal(s, want, second.saved())
 	second.flush(second.filled(3))
+}
+
+// fencedReads checks that whoever has lost the range learns so by each read, also of what is not there.
+func fencedReads(s *fixture) {
+	first := s.claim(uuid.New())
+	batch := first.filled(1)
+	batch.Ended[0].Session.Correlation = correlated("a")
+	first.flush(batch)
+	reads := func(o *owner) map[string]error {
+		of, ctx := o.rangeEpoch(), s.Context()
+		return map[string]error{
+			"the epoch":                   s.store.Confirm(ctx, of),
+			"an ended session":            errorOf(s.store.Ended(ctx, of, batch.Ended[0].Session.ID)),
+			"events":                      errorOf(s.store.Events(ctx, of, 0, 10)),
+			"events behind the last":      errorOf(s.store.Events(ctx, of, 7, 10)),
+			"the history":                 errorOf(s.store.History(ctx, of, 0, 10)),
+			"sessions with that id":       errorOf(s.store.HistoryOf(ctx, of, "a", 0, 10)),
+			"sessions with another id":    errorOf(s.store.HistoryOf(ctx, of, "b", 0, 10)),
+			"acts":                        errorOf(s.store.Acts(ctx, of, 0, 10)),
+			"a session that is not there": unlessNotFound(errorOf(s.store.Ended(ctx, of, uuid.New()))),
+		}
+	}
+	for what, err := range reads(first) {
+		require.NoError(s, err, what)
+	}
+	second := s.claim(first.rangeID)
+	for range 2 {
+		for what, err := range reads(first) {
+			require.ErrorIs(s, err, store.ErrFenced, "%s: the new owner has flushed nothing yet", what)
+		}
+		for what, err := range reads(second) {
+			require.NoError(s, err, what)
+		}
+		s.reopen()
+	}
+	s.reopen(func() { s.bench.Wipe(s.T) })
+	require.NoError(s, s.store.Confirm(s.Context(), second.rangeEpoch()), "of what the store has lost, nobody else is the owner")
+}
+
+func unlessNotFound(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 func wiped(s *fixture) {

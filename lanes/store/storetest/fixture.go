@@ -53,6 +53,15 @@ func (s *fixture) claimAt(rangeID uuid.UUID, now time.Time) *owner {
 	return &owner{fixture: s, rangeID: rangeID, epoch: epoch}
 }
 
+func (o *owner) rangeEpoch() store.RangeEpoch {
+	return store.RangeEpoch{Range: o.rangeID, Epoch: o.epoch}
+}
+
+// InAnyEpoch is the range for a test that reads it whoever has claimed it.
+func InAnyEpoch(rangeID uuid.UUID) store.RangeEpoch {
+	return store.RangeEpoch{Range: rangeID, Epoch: math.MaxUint64}
+}
+
 // batch returns the next batch of the range, without records.
 func (o *owner) batch() store.Batch {
 	return store.Batch{Range: o.rangeID, Epoch: o.epoch, N: o.n + 1, Now: opening}
@@ -79,7 +88,7 @@ func (o *owner) load() store.Recovered {
 // events reads the whole event log.
 func (o *owner) events() []lanes.Logged {
 	o.Helper()
-	events, err := o.store.Events(o.Context(), o.rangeID, 0, math.MaxInt32)
+	events, err := o.store.Events(o.Context(), o.rangeEpoch(), 0, math.MaxInt32)
 	require.NoError(o, err)
 	return append([]lanes.Logged{}, events...)
 }
@@ -87,7 +96,7 @@ func (o *owner) events() []lanes.Logged {
 // history reads the whole history.
 func (o *owner) history() []lanes.Ended {
 	o.Helper()
-	history, err := o.store.History(o.Context(), o.rangeID, 0, math.MaxInt32)
+	history, err := o.store.History(o.Context(), o.rangeEpoch(), 0, math.MaxInt32)
 	require.NoError(o, err)
 	return append([]lanes.Ended{}, history...)
 }
@@ -95,7 +104,7 @@ func (o *owner) history() []lanes.Ended {
 // acts reads all acts of staff.
 func (o *owner) acts() []lanes.Act {
 	o.Helper()
-	acts, err := o.store.Acts(o.Context(), o.rangeID, 0, math.MaxInt32)
+	acts, err := o.store.Acts(o.Context(), o.rangeEpoch(), 0, math.MaxInt32)
 	require.NoError(o, err)
 	return append([]lanes.Act{}, acts...)
 }

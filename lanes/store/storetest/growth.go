@@ -98,15 +98,15 @@ func (m *month) flushPart(now time.Time) {
 // requireBounded requires that no record is over its term or over the cap. Cursors have no gaps.
 func (m *month) requireBounded() {
 	m.Helper()
-	events, err := m.store.Events(m.Context(), m.rangeID, 0, 1)
+	events, err := m.store.Events(m.Context(), m.rangeEpoch(), 0, 1)
 	require.NoError(m, err)
 	require.False(m, events[0].Event.At.Before(m.now.Add(-m.retention.Events)), "the oldest event")
 	require.LessOrEqual(m, m.lastEvent-events[0].Cursor+1, uint64(m.retention.Cap))
-	history, err := m.store.History(m.Context(), m.rangeID, 0, 1)
+	history, err := m.store.History(m.Context(), m.rangeEpoch(), 0, 1)
 	require.NoError(m, err)
 	require.False(m, history[0].At.Before(m.now.Add(-m.retention.History)), "the oldest session")
 	require.LessOrEqual(m, m.lastEnded-history[0].Cursor+1, uint64(m.retention.Cap))
-	acts, err := m.store.Acts(m.Context(), m.rangeID, 0, 1)
+	acts, err := m.store.Acts(m.Context(), m.rangeEpoch(), 0, 1)
 	require.NoError(m, err)
 	require.False(m, acts[0].At.Before(m.now.Add(-m.retention.History)), "the oldest act")
 	require.LessOrEqual(m, m.lastAct-acts[0].Cursor+1, uint64(m.retention.Cap))

@@ -111,7 +111,7 @@ func pagesOfEvents(s *fixture) {
 		records = append(records, batch.Events...)
 	}
 	read := func(after uint64, limit int) ([]lanes.Logged, error) {
-		return s.store.Events(s.Context(), o.rangeID, after, limit)
+		return s.store.Events(s.Context(), o.rangeEpoch(), after, limit)
 	}
 	pages(s, records, read)
 	s.reopen()
@@ -126,7 +126,7 @@ func pagesOfHistory(s *fixture) {
 	}
 	o.flush(batch)
 	read := func(after uint64, limit int) ([]lanes.Ended, error) {
-		return s.store.History(s.Context(), o.rangeID, after, limit)
+		return s.store.History(s.Context(), o.rangeEpoch(), after, limit)
 	}
 	pages(s, batch.Ended, read)
 	s.reopen()
@@ -140,13 +140,13 @@ func endedByID(s *fixture) {
 	o.flush(batch)
 	for range 2 {
 		for _, want := range batch.Ended {
-			got, err := s.store.Ended(s.Context(), o.rangeID, want.Session.ID)
+			got, err := s.store.Ended(s.Context(), o.rangeEpoch(), want.Session.ID)
 			require.NoError(s, err)
 			assert.Equal(s, want, got)
-			_, err = s.store.Ended(s.Context(), other.rangeID, want.Session.ID)
+			_, err = s.store.Ended(s.Context(), other.rangeEpoch(), want.Session.ID)
 			require.ErrorIs(s, err, store.ErrNotFound)
 		}
-		_, err := s.store.Ended(s.Context(), o.rangeID, uuid.New())
+		_, err := s.store.Ended(s.Context(), o.rangeEpoch(), uuid.New())
 		require.ErrorIs(s, err, store.ErrNotFound)
 		s.reopen()
 	}

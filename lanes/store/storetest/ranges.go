@@ -31,13 +31,13 @@ func rangesAreSeparate(s *fixture) {
 	batch.Holds = new(want.Recovered.Holds.Lift(lanes.Scope{Kind: lanes.OverRange}, opening))
 	batch.Forget = []string{want.Recovered.Keys[0].Name}
 	second.flush(batch)
-	s.claim(second.rangeID)
+	third := s.claim(second.rangeID)
 
 	s.reopen()
 	assert.Equal(s, want, first.saved())
-	assert.Equal(s, batch.Lanes, second.load().Lanes)
-	assert.Equal(s, *batch.Holds, second.load().Holds)
-	assert.Equal(s, batch.Acts, second.acts())
+	assert.Equal(s, batch.Lanes, third.load().Lanes)
+	assert.Equal(s, *batch.Holds, third.load().Holds)
+	assert.Equal(s, batch.Acts, third.acts())
 	first.flush(first.filled(3)) // the claim of another range does not fence it
 	require.ErrorIs(s, second.try(second.batch()), store.ErrFenced)
 }

@@ -72,9 +72,9 @@ func trimsExpired(s *fixture) {
 	o.trim(afterHistory, func() bool { return len(o.history()) <= 2 && len(o.acts()) <= 2 })
 	assert.Equal(s, log.Acts[old:], o.acts())
 	assert.Equal(s, history[old:], o.history())
-	_, err := s.store.Ended(s.Context(), o.rangeID, history[0].Session.ID)
+	_, err := s.store.Ended(s.Context(), o.rangeEpoch(), history[0].Session.ID)
 	require.ErrorIs(s, err, store.ErrNotFound)
-	found, err := s.store.Ended(s.Context(), o.rangeID, history[old].Session.ID)
+	found, err := s.store.Ended(s.Context(), o.rangeEpoch(), history[old].Session.ID)
 	require.NoError(s, err)
 	assert.Equal(s, history[old], found)
 }
@@ -162,7 +162,7 @@ func namesAreTrimmed(s *fixture) {
 	history[0].Session.Customer = ""
 	assert.Equal(s, history, o.history())
 	for _, want := range history {
-		found, err := s.store.Ended(s.Context(), o.rangeID, want.Session.ID)
+		found, err := s.store.Ended(s.Context(), o.rangeEpoch(), want.Session.ID)
 		require.NoError(s, err)
 		assert.Equal(s, want, found)
 	}
