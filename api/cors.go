@@ -7,6 +7,7 @@ import (
 	"github.com/rs/cors"
 
 	"rangegate/api/request"
+	"rangegate/api/routing"
 )
 
 // allowOrigins lets the pages of these origins call the API, from a public network too, and read the headers that a POS needs. It answers
@@ -23,7 +24,7 @@ func allowOrigins(origins []string) func(http.Handler) http.Handler {
 			"Content-Type", "Idempotency-Key", "Last-Event-ID", "Range-Id", "Session-Id", "Token",
 			"Traceparent", "Tracestate", "Baggage", "Sentry-Trace", // what OpenTelemetry and Sentry add to every fetch of a page
 		},
-		ExposedHeaders: []string{"Idempotency-Replayed", "Retry-After", "Trace-Id"},
+		ExposedHeaders: []string{"Idempotency-Replayed", routing.EpochHeader, "Retry-After", "Trace-Id"},
 		MaxAge:         600, // seconds; after a change of the origins browsers go by the old ones for so long
 
 		AllowPrivateNetwork: true,

@@ -64,7 +64,7 @@ func TestAPreflightOfAPOSInABrowser(t *testing.T) {
 // Every answer may be read, a refusal too, with the headers that a POS goes by; a cookie never counts.
 func TestThePOSInABrowserReadsEveryAnswer(t *testing.T) {
 	h := newTillAPI()
-	readable := map[string]string{"Allow-Origin": till, "Expose-Headers": "Idempotency-Replayed, Retry-After, Trace-Id"}
+	readable := map[string]string{"Allow-Origin": till, "Expose-Headers": "Idempotency-Replayed, Range-Epoch, Retry-After, Trace-Id"}
 	response := sendAuthorized(h, "GET", prefix2+"/sessions", "", "Origin", till)
 	require.Equal(t, 200, response.Code)
 	require.Equal(t, readable, corsHeaders(response.Header()))

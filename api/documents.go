@@ -72,9 +72,9 @@ var (
 		Info:       info("Range POS gateway, version 1", description1),
 		Prefix:     prefix1,
 		Deprecated: true,
-		Headers:    deprecationHeaders(),
+		Headers:    withEpochHeader(deprecationHeaders()),
 	}
-	reference2 = endpoint.Reference{Info: info("Range POS gateway", description2), Prefix: prefix2}
+	reference2 = endpoint.Reference{Info: info("Range POS gateway", description2), Prefix: prefix2, Headers: withEpochHeader(openapi3.Headers{})}
 )
 
 func info(title, description string) openapi3.Info {
@@ -103,6 +103,13 @@ func addDeprecation(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// withEpochHeader adds the description of routing.EpochHeader.
+func withEpochHeader(headers openapi3.Headers) openapi3.Headers {
+	headers["range-epoch"] = endpoint.Header("Of an answer of the range: higher each time that another process of the gateway has taken the range over. "+
+		"Of two answers the one with the lower epoch is of before", openapi3.NewIntegerSchema().WithMin(1).WithFormat("int64"))
+	return headers
 }
 
 // deprecationHeaders describes those headers.

@@ -50,6 +50,8 @@ type fakeRange struct {
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 250_000_000, time.UTC)
 
+func (f *fakeRange) Epoch() uint64 { return 1_700_000_000_123 }
+
 func (f *fakeRange) Layout() lanes.Layout {
 	return lanes.Layout{
 		Bays:   []lanes.Bay{{ID: uuid.MustParse(theBay), Name: "Bay A"}},

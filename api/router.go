@@ -83,7 +83,7 @@ func New(s Settings) http.Handler {
 		Admit:   limitConcurrency(s.Credentials, traffic.limited.WithLabelValues("process")),
 		Context: request.Track(s.Log),
 		KeyReused: func(ctx context.Context, name, fingerprint string) bool {
-			r, err := s.Range(request.RangeID(ctx))
+			r, err := ofRequest(s.Range)(ctx)
 			return err == nil && r.KeyReused(name, fingerprint)
 		},
 	}
@@ -99,7 +99,7 @@ func New(s Settings) http.Handler {
 	if s.Playground {
 		version2 = append(version2, simulate.Handlers{
 			RangeOf:    ofRequest(s.Simulate),
-			ProductsOf: ofRequest(s.Products),
+			ProductsOf: func(ctx context.Context) (simulate.Products, error) { return s.Products(request.RangeID(ctx)) },
 		}.Endpoints()...)
 	}
 
@@ -119,7 +119,7 @@ func New(s Settings) http.Handler {
 	reference.Mount(r, page1, "Range POS gateway: version 1", documents[2])
 
 	guards := []func(http.Handler) http.Handler{
-		s.authenticate(traffic.limited.WithLabelValues("address"), a.Fail),
+		noteResponse, s.authenticate(traffic.limited.WithLabelValues("address"), a.Fail),
 		s.Router.Route(a.Fail, ofToken),
 		perRange(s.Limiters.ofRanges(s.Credentials, s.Limits), traffic.limited.WithLabelValues("range"), a.Fail),
 	}
@@ -193,9 +193,23 @@ func (s Settings) mountScreens(r chi.Router) {
 	})
 }
 
-// ofRequest returns the function that finds what belongs to the range of a request.
-func ofRequest[R any](find func(id uuid.UUID) (R, error)) func(context.Context) (R, error) {
-	return func(ctx context.Context) (R, error) { return find(request.RangeID(ctx)) }
+// noteResponse has ofRequest know the header of the response.
+func noteResponse(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		request.Of(r.Context()).Response = w.Header()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// ofRequest returns the function that finds the running range of a request. The response gets that range's epoch.
+func ofRequest[R interface{ Epoch() uint64 }](find func(id uuid.UUID) (R, error)) func(context.Context) (R, error) {
+	return func(ctx context.Context) (R, error) {
+		r, err := find(request.RangeID(ctx))
+		if err == nil {
+			routing.SetEpoch(request.Of(ctx).Response, r.Epoch())
+		}
+		return r, err
+	}
 }
 
 // logDefect logs an internal error under the trace id of its response.

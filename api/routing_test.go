@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/api/routing"
+	v2 "rangegate/api/v2"
 	"rangegate/lanes"
 )
 
@@ -36,7 +37,7 @@ func (n *gatewayNode) Owner(id uuid.UUID) (lanes.Owner, error) {
 	if owner == nil {
 		return lanes.Owner{}, lanes.ErrNotOwner
 	}
-	return lanes.Owner{Here: owner == n, Name: owner.name, Address: owner.nodes.Listener.Addr().String()}, nil
+	return lanes.Owner{Here: owner == n, Name: owner.name, Address: owner.nodes.Listener.Addr().String(), Epoch: 1_700_000_000_000}, nil
 }
 
 // Refresh implements routing.Directory.
@@ -128,6 +129,39 @@ func TestEventsOfARangeOfAnotherNode(t *testing.T) {
 		_, got := ofToken(httptest.NewRequest("GET", prefix2+target, nil))
 		require.Equal(t, way, got, target)
 	}
+}
+
+// What a range answers, a refusal too, has the epoch of the range that has answered, through whichever node it comes. What it has not answered
+// has none.
+func TestAnAnswerOfARangeHasItsEpoch(t *testing.T) {
+	refusing := &fakeRange{err: lanes.ErrLaneOccupied}
+	entry, owner := newNodes(t, func(s *Settings) {
+		s.Range = func(uuid.UUID) (v2.Range, error) { return refusing, nil }
+	})
+	alone := newAPI(refusing)
+	sale := `{"lane_id":"` + theLane + `","group_id":"` + theGroup + `","duration":30,"customer_name":"Jo"}`
+	for _, asked := range []struct {
+		method, path, body string
+	}{
+		{"GET", prefix1 + "/lanes", ""},
+		{"GET", prefix2 + "/lanes/status", ""},
+		{"GET", prefix2 + "/events/stream?after=0", ""},
+		{"GET", prefix2 + "/sessions/" + theSession, ""},
+		{"POST", prefix2 + "/sessions", sale},
+	} {
+		for name, h := range map[string]http.Handler{"entry": entry.api, "owner": owner.api, "alone": alone} {
+			response := sendAuthorized(h, asked.method, asked.path, asked.body)
+			require.Equal(t, fmt.Sprint(refusing.Epoch()), response.Header().Get("range-epoch"), "%s %s at %s: %d %s", asked.method, asked.path, name, response.Code, response.Body)
+			require.Len(t, response.Header().Values("range-epoch"), 1)
+		}
+	}
+	for _, n := range []*gatewayNode{entry, owner} {
+		response := send(n.operations, "GET", "/ranges/"+someRange+"/holds", "Authorization", "Bearer operator")
+		require.Equal(t, 200, response.Code)
+		require.Equal(t, "1700000000000", response.Header().Get("range-epoch"), "as the owner's node knows it")
+		require.Empty(t, send(n.api, "GET", prefix2+"/lanes").Header().Get("range-epoch"), "without credentials")
+	}
+	require.Empty(t, sendAuthorized(newAPI(nil), "GET", prefix2+"/lanes", "").Header().Get("range-epoch"), "it starts")
 }
 
 // Whatever is wrong with a credential, the entry says so itself.

@@ -31,6 +31,9 @@ type Info struct {
 	Waited   time.Duration // for an event
 	Node     string        // the node that has answered; empty if it is this one
 
+	// Response is the header of the response; nil outside of the APIs for POS systems.
+	Response http.Header
+
 	log           *zerolog.Logger
 	route         string       // as chi writes its pattern, once Route was called
 	body          *boundedBody // nil without a body

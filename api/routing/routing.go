@@ -20,6 +20,7 @@ import (
 	stdlog "log"
 	"net/http"
 	"net/http/httputil"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -192,6 +193,7 @@ func (r *Router) serve(w http.ResponseWriter, in *http.Request, f forwarding) {
 	owner, err := r.Directory.Owner(f.rangeID)
 	switch {
 	case err == nil && owner.Here:
+		SetEpoch(w.Header(), owner.Epoch)
 		f.next.ServeHTTP(w, in)
 	case request.Entry(in.Context()) != "":
 		r.Metrics.proxied(refusedHere)
@@ -202,6 +204,17 @@ func (r *Router) serve(w http.ResponseWriter, in *http.Request, f forwarding) {
 	default:
 		f.owner = owner
 		r.forward(w, &f)
+	}
+}
+
+// EpochHeader names the response header with the epoch of the range's owner, as the node that answers knows it. Each owner has a higher one
+// than those before it: of two answers with different epochs the one with the lower is of before.
+const EpochHeader = "Range-Epoch"
+
+// SetEpoch sets the header, unless the epoch is not known.
+func SetEpoch(header http.Header, epoch uint64) {
+	if epoch > 0 {
+		header[EpochHeader] = []string{strconv.FormatUint(epoch, 10)}
 	}
 }
 

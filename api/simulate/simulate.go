@@ -17,6 +17,8 @@ import (
 
 // Range is the part of a running range that the simulation uses.
 type Range interface {
+	// Epoch is higher with each process that claims the range, one after the other.
+	Epoch() uint64
 	// On sends a command to an active session.
 	On(ctx context.Context, session uuid.UUID, command lanes.Command, key *lanes.Key) (*lanes.SessionView, error)
 	// Simulate sends an event to the webhook at once and records it as simulated. The event has the lane of an active

@@ -13,6 +13,8 @@ import (
 
 // Range is the part of a running range that the API uses.
 type Range interface {
+	// Epoch is higher with each process that claims the range, one after the other.
+	Epoch() uint64
 	Layout() lanes.Layout
 	// Lanes returns the state of every lane, in display order.
 	Lanes() []lanes.LaneStatus
