@@ -468,11 +468,20 @@ func (r *Range) on(
 			return nil, lanes.ErrNotSaved
 		}
 	}
-	return view, err
+	return view, r.confirmedEnd(ctx, session, key, err)
+}
+
+// confirmedEnd is confirmed for a session that has ended as far as this process knows, and whose end is not durable: it was not read from the
+// store.
+func (r *Range) confirmedEnd(ctx context.Context, session uuid.UUID, key *lanes.Key, err error) error {
+	if _, ending := r.committer.Ending(session); !ending || !errors.Is(err, lanes.ErrSessionEnded) {
+		return err
+	}
+	return r.confirmed(ctx, key, err)
 }
 
 func (r *Range) move(ctx context.Context, from requester, session, to uuid.UUID, key *lanes.Key) (*lanes.SessionView, error) {
-	return r.follow(ctx, from, session, key, func(lane uuid.UUID, q *request) (*lanes.SessionView, error) {
+	view, err := r.follow(ctx, from, session, key, func(lane uuid.UUID, q *request) (*lanes.SessionView, error) {
 		switch {
 		case !r.board.Has(to):
 			return nil, freeKey(q, lanes.ErrLaneNotFound)
@@ -486,6 +495,7 @@ func (r *Range) move(ctx context.Context, from requester, session, to uuid.UUID,
 		q.command, q.ticket = lanes.Move{Session: session, To: ticket.lane}, ticket
 		return r.ask(ctx, lane, q)
 	})
+	return view, r.confirmedEnd(ctx, session, key, err)
 }
 
 func (r *Range) onLane(ctx context.Context, from requester, lane uuid.UUID, command lanes.Command) (*lanes.SessionView, error) {

@@ -116,4 +116,22 @@ func TestARefusalThatTheStoreDoesNotConfirm(t *testing.T) {
 	}
 }
 
+// A stop is in force and not saved: the session has ended, unless another owner goes on with it. A request with a key learns that nobody knows.
+func TestASessionWhoseEndIsNotSaved(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		f.store.setHook(refuseFlush)
+		require.ErrorIs(t, f.tryStop(session), lanes.ErrNotSaved)
+		require.ErrorIs(t, f.tryModify(session, 5), lanes.ErrSessionEnded)
+		modify := lanes.Modify{Session: session, Minutes: 5}
+		require.ErrorIs(t, errorOf(f.On(f.requestContext(), session, modify, keyed("modify", "f"))), lanes.ErrStoreUnavailable)
+		require.ErrorIs(t, errorOf(f.Move(f.requestContext(), session, f.laneID(1), keyed("move", "f"))), lanes.ErrStoreUnavailable)
+		require.ErrorIs(t, f.tryStopOnce(session, keyed("stop", "f")), lanes.ErrNotSaved)
+		require.ErrorIs(t, f.tryStop(session), lanes.ErrNotSaved)
+		f.store.setHook(nil)
+		f.advance(time.Minute)
+		require.ErrorIs(t, errorOf(f.On(f.requestContext(), session, modify, keyed("modify", "f"))), lanes.ErrSessionEnded)
+	})
+}
+
 func errorOf[T any](_ T, err error) error { return err }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -80,48 +81,76 @@ func (c *client) any() *node {
 	return nil
 }
 
-// at is a connection of the client to a range through that node.
-func (c *client) at(n *node, r *rangeFixture) support.Client {
-	return support.Client{API: n.current().API + support.V2, Range: r.id(), Token: r.token(), HTTP: c.http}
+// answer is what a client was answered. It is outdated if its owner is not the newest one that was known before the request began: since then
+// the range has had another owner, and what this one shows may be of before.
+type answer struct {
+	support.Answer
+	epoch    uint64 // of the owner that has answered; 0 if none has
+	outdated bool
+}
+
+// ask makes a request about the range through that node.
+func (c *client) ask(n *node, r *rangeFixture, method, path, body string, headers ...string) (got answer, err error) {
+	newest := r.newest.Load()
+	at := support.Client{API: n.current().API + support.V2, Range: r.id(), Token: r.token(), HTTP: c.http}
+	if got.Answer, err = at.Do(method, path, body, headers...); err != nil {
+		return got, err
+	}
+	if text := got.Header.Get("range-epoch"); text != "" {
+		if got.epoch, err = strconv.ParseUint(text, 10, 64); err != nil {
+			c.fault("%s %s of range %d: the header range-epoch is no number: %q", method, path, r.number, text)
+		}
+	}
+	if got.epoch == 0 && got.Status/100 == 2 {
+		c.fault("%s %s of range %d: %d, without the header range-epoch", method, path, r.number, got.Status)
+	}
+	r.see(got.epoch)
+	got.outdated = got.epoch < newest
+	return got, nil
 }
 
 // command makes a request until its outcome is definite, with the same key at one node after the other, and records it. It gives up when
-// ctx ends. Its reply is that of the last attempt. A refusal says that nothing was changed: it may be left out of the record, and the lane's
-// later states show whether that was true.
+// ctx ends. Its reply is that of the last attempt.
 func (c *client) command(ctx context.Context, l *lane, asked call) reply {
 	c.keys++
 	key := fmt.Sprintf("key-%d-%d-%d", c.seed, c.number, c.keys)
-	began, uncertain := now(), false
+	began, uncertain := now(), attempts{}
 	for {
-		calm, sent := c.faultEpoch.Load(), now()
-		answer, err := c.send(l, asked, key)
-		got := interpret(answer, err)
+		sent := now()
+		answered, err := c.send(l, asked, key)
+		got := interpret(answered.Answer, err)
 		switch {
-		case got.outcome == inForce:
-			l.record(c, asked, got, span{sent, now()})
-		case got.outcome == maybe && err != nil && got.code == "not_sent":
-		case got.outcome == maybe:
-			uncertain = true
+		case got.outcome == maybe && got.code == "not_sent":
+		case got.outcome == inForce, got.outcome == maybe:
+			uncertain.add(answered.epoch, sent)
 		case got.outcome == done:
 			if asked.kind == "create" {
 				l.setNewest(got.state.session)
 			}
+			if answered.outdated && answered.Header.Get("idempotency-replayed") == "" {
+				c.fault("range %d lane %d: %+v was acknowledged in epoch %d, after a newer one was known", l.r.number, l.number, asked, answered.epoch)
+			}
+			uncertain.record(c, l, asked, now())
 			l.record(c, asked, got, span{began, now()})
 			return got
 		case got.outcome == refused && transient[got.code]:
-		case got.outcome == refused && uncertain: // an earlier attempt may have happened, or be under way
-			got.outcome = maybe
-			l.recordOpen(c, asked, got, began)
-			return got
 		default:
-			if c.calmSince(calm) {
-				l.record(c, asked, got, span{sent, now()})
+			if answered.outdated {
+				c.fault("range %d lane %d: %+v was refused in epoch %d, after a newer one was known: %+v", l.r.number, l.number, asked, answered.epoch, got)
 			}
+			if len(uncertain) == 0 {
+				l.record(c, asked, got, span{sent, now()})
+				return got
+			}
+			got.outcome = maybe // an earlier attempt may have happened, or be under way
+			uncertain.record(c, l, asked, forever)
+			l.recordOpen(c, asked, got, began)
 			return got
 		}
 		if !wait(ctx, 20*time.Millisecond+time.Duration(c.random.Int64N(int64(80*time.Millisecond)))) {
-			if uncertain {
+			if len(uncertain) > 0 {
 				got.outcome = maybe
+				uncertain.record(c, l, asked, forever)
 				l.recordOpen(c, asked, got, began)
 			}
 			return got
@@ -129,28 +158,48 @@ func (c *client) command(ctx context.Context, l *lane, asked call) reply {
 	}
 }
 
+// attempts are those of a request whose answer was lost, or which was in force and not saved when it was answered: the first one for each
+// epoch that was answered, 0 where no owner has.
+type attempts map[uint64]time.Duration
+
+func (a attempts) add(epoch uint64, sent time.Duration) {
+	if _, found := a[epoch]; !found {
+		a[epoch] = sent
+	}
+}
+
+// record records that each of them may have been in force on the lane for a while, until end at the latest, and may have been lost with its
+// owner. What closes nothing is in force once it is saved, and not before.
+func (a attempts) record(c *client, l *lane, asked call, end time.Duration) {
+	if asked.kind != "pause" && asked.kind != "stop" {
+		return
+	}
+	for _, sent := range a {
+		l.record(c, asked, reply{outcome: inForce}, span{sent, end})
+	}
+}
+
 // transient are the refusals that end by themselves. Nothing was changed, and the request is made again.
 var transient = map[string]bool{"store_unavailable": true, "starting": true, "overloaded": true, "not_owner": true, "lane_not_usable": true}
 
-func (c *client) send(l *lane, asked call, key string) (support.Answer, error) {
+func (c *client) send(l *lane, asked call, key string) (answer, error) {
 	n := c.any()
 	if n == nil {
-		return support.Answer{}, errNoNode
+		return answer{}, errNoNode
 	}
-	at := c.at(n, l.r)
 	switch asked.kind {
 	case "create":
-		return at.Do(http.MethodPost, "/sessions", fmt.Sprintf(
+		return c.ask(n, l.r, http.MethodPost, "/sessions", fmt.Sprintf(
 			`{"customer_name":"Jo Smith","lane_id":%q,"group_id":%q,"duration":%d,"enable_purchasing":true}`, l.id(), l.r.groupID(), asked.minutes),
 			"Idempotency-Key", key)
 	case "modify":
-		return at.Do(http.MethodPost, fmt.Sprintf("/sessions/%s/modify?time=%d", asked.session, asked.minutes), "", "Idempotency-Key", key)
+		return c.ask(n, l.r, http.MethodPost, fmt.Sprintf("/sessions/%s/modify?time=%d", asked.session, asked.minutes), "", "Idempotency-Key", key)
 	}
 	path := "/sessions/" + asked.session + "/" + asked.kind
 	if asked.kind == "move" {
 		path += "?lane_id=" + l.r.laneID(asked.lane)
 	}
-	return at.Do(http.MethodPost, path, "", "Idempotency-Key", key)
+	return c.ask(n, l.r, http.MethodPost, path, "", "Idempotency-Key", key)
 }
 
 var errNoNode = errors.New("no node answers")
@@ -177,47 +226,50 @@ func interpret(answer support.Answer, err error) reply {
 	}
 }
 
-// read reads the lane through any node, and records what it has seen unless a node may answer for a range that it has lost.
+// read reads the lane through any node, and records what it has seen unless it is outdated.
 func (c *client) read(l *lane) {
 	n := c.any()
 	if n == nil {
 		return
 	}
-	calm, sent := c.faultEpoch.Load(), now()
-	seen, ok := c.look(n, l)
-	if ok && c.calmSince(calm) {
+	sent := now()
+	seen, outdated, ok := c.look(n, l)
+	switch {
+	case !ok:
+	case outdated:
+		c.outdatedReads.Add(1)
+	default:
 		l.record(c, call{kind: "read"}, reply{outcome: done, state: seen}, span{sent, now()})
 	}
 }
 
-// calmSince tells whether every node has known since then which ranges it has.
-func (c *cluster) calmSince(epoch int64) bool { return epoch%2 == 0 && c.faultEpoch.Load() == epoch }
-
 // look reads the lane through that node.
-func (c *client) look(n *node, l *lane) (seen state, ok bool) {
-	at := c.at(n, l.r)
+func (c *client) look(n *node, l *lane) (seen state, outdated, ok bool) {
 	if c.random.IntN(2) == 0 {
 		var sessions []support.Session
-		if answer, err := at.Do(http.MethodGet, "/sessions", ""); err != nil || answer.Status != http.StatusOK || json.Unmarshal([]byte(answer.Body), &sessions) != nil {
-			return state{}, false
-		}
+		outdated, ok = c.list(n, l.r, "/sessions", &sessions)
 		for _, s := range sessions {
 			if place, found := l.place(s.Lane); found {
-				return state{session: s.ID, minutes: s.Minutes, lane: place}, true
+				return state{session: s.ID, minutes: s.Minutes, lane: place}, outdated, ok
 			}
 		}
-		return state{}, true
+		return state{}, outdated, ok
 	}
 	var statuses []support.LaneStatus
-	if answer, err := at.Do(http.MethodGet, "/lanes/status", ""); err != nil || answer.Status != http.StatusOK || json.Unmarshal([]byte(answer.Body), &statuses) != nil {
-		return state{}, false
-	}
+	outdated, ok = c.list(n, l.r, "/lanes/status", &statuses)
 	for _, s := range statuses {
 		if place, found := l.place(s.Lane); found && s.Session != nil {
-			return state{session: *s.Session, phase: s.Phase, lane: place}, true
+			return state{session: *s.Session, phase: s.Phase, lane: place}, outdated, ok
 		}
 	}
-	return state{}, true
+	return state{}, outdated, ok
+}
+
+// list reads a list. ok is false if there was no answer that has it.
+func (c *client) list(n *node, r *rangeFixture, path string, into any) (outdated, ok bool) {
+	answered, err := c.ask(n, r, http.MethodGet, path, "")
+	ok = err == nil && answered.Status == http.StatusOK && json.Unmarshal([]byte(answered.Body), into) == nil
+	return answered.outdated, ok
 }
 
 const (
@@ -281,6 +333,14 @@ func (c *client) buy(ctx context.Context, l *lane) {
 	if before == uuid.Nil || controller.Buy(id, lanes.Item{ID: lanes.TimeItem, Qty: bought.minutes}) != nil {
 		return
 	}
+	if after := controller.Shown().Session; after != before { // whichever of them was on the lane when it was bought
+		l.recordOpen(c, bought, reply{outcome: maybe}, began)
+		if after != uuid.Nil {
+			bought.session = after.String()
+			l.recordOpen(c, bought, reply{outcome: maybe}, began)
+		}
+		return
+	}
 	for wait(ctx, 5*time.Millisecond) && now()-began < buyPatience {
 		shown := controller.Shown()
 		if shown.Session != before {
@@ -291,6 +351,7 @@ func (c *client) buy(ctx context.Context, l *lane) {
 		}
 		switch shown.Purchase.Phase {
 		case lanes.Accepted:
+			l.r.see(c.hardware.epoch(l.r.number, l.number)) // no later read by an owner before that one has it
 			l.record(c, bought, reply{outcome: done}, span{began, now()})
 			return
 		case lanes.Declined:

@@ -70,12 +70,11 @@ type cluster struct {
 	// avoided is the node that the probes do not ask, for the others have to serve every range. nil: none.
 	avoided atomic.Pointer[node]
 
+	// outdatedReads is how many reads were answered by an owner when a newer one was known. They are not judged.
+	outdatedReads atomic.Int64
+
 	faultsMu sync.Mutex
 	faults   map[string]int // found, by their text
-
-	// faultEpoch is odd while a node may not know yet that it has lost ranges. What it refuses and shows of them then may be of before; what
-	// it acknowledges is never: an acknowledgement is saved under the range's present epoch.
-	faultEpoch atomic.Int64
 }
 
 // node is one process and its network: proxies in front of Redis and of its address for the other nodes.

@@ -16,10 +16,8 @@ type fault struct {
 	name string
 	// served is when and where every range is served again.
 	served place
-	// stale: a node may not know for a while that it has lost ranges.
-	stale bool
-	lasts float64 // at least, in TTLs from its beginning
-	begin func(c *cluster, n *node) (end func())
+	lasts  float64 // at least, in TTLs from its beginning
+	begin  func(c *cluster, n *node) (end func())
 }
 
 // place is where every range is served again.
@@ -33,40 +31,40 @@ const (
 
 // faults are all kinds. A round has one of them, at a node of the seed's choice; each kind comes once before any comes again.
 var faults = []fault{
-	{"kill -9", elsewhere, false, 0, func(c *cluster, n *node) func() {
+	{"kill -9", elsewhere, 0, func(c *cluster, n *node) func() {
 		n.current().Kill()
 		return func() { c.start(n) }
 	}},
-	{"suspended for less than the lease", afterwards, true, 0.6, suspend},
-	{"suspended for longer than the lease", elsewhere, true, 2.4, suspend},
-	{"suspended for four times the lease", elsewhere, true, 4, suspend},
-	{"suspended again as soon as it goes on", elsewhere, true, 0, func(c *cluster, n *node) func() {
+	{"suspended for less than the lease", afterwards, 0.6, suspend},
+	{"suspended for longer than the lease", elsewhere, 2.4, suspend},
+	{"suspended for four times the lease", elsewhere, 4, suspend},
+	{"suspended again as soon as it goes on", elsewhere, 0, func(c *cluster, n *node) func() {
 		n.suspend()
 		c.sleep(2)
 		n.resume()
 		c.sleep(0.1)
 		return suspend(c, n)
 	}},
-	{"cut off from Redis", elsewhere, true, 0.5, func(_ *cluster, n *node) func() { return cut(n.redis) }},
-	{"cut off from Redis for less than the lease", afterwards, false, 0.5, func(_ *cluster, n *node) func() { return cut(n.redis) }},
-	{"not reached by the other nodes", anywhere, false, 1, func(_ *cluster, n *node) func() { return cut(n.peers) }},
-	{"no node reaches another", anywhere, false, 1, func(c *cluster, _ *node) func() {
+	{"cut off from Redis", elsewhere, 0.5, func(_ *cluster, n *node) func() { return cut(n.redis) }},
+	{"cut off from Redis for less than the lease", afterwards, 0.5, func(_ *cluster, n *node) func() { return cut(n.redis) }},
+	{"not reached by the other nodes", anywhere, 1, func(_ *cluster, n *node) func() { return cut(n.peers) }},
+	{"no node reaches another", anywhere, 1, func(c *cluster, _ *node) func() {
 		var all []*proxy.Proxy
 		for _, n := range c.nodes {
 			all = append(all, n.peers)
 		}
 		return cut(all...)
 	}},
-	{"cut off from Redis and not reached by the other nodes", elsewhere, true, 0.5, func(_ *cluster, n *node) func() { return cut(n.redis, n.peers) }},
-	{"Redis hangs", afterwards, false, 4, func(c *cluster, _ *node) func() {
+	{"cut off from Redis and not reached by the other nodes", elsewhere, 0.5, func(_ *cluster, n *node) func() { return cut(n.redis, n.peers) }},
+	{"Redis hangs", afterwards, 4, func(c *cluster, _ *node) func() {
 		c.redis.Hang()
 		return c.redis.Wake
 	}},
-	{"Redis restarts", afterwards, false, 1, func(c *cluster, _ *node) func() {
+	{"Redis restarts", afterwards, 1, func(c *cluster, _ *node) func() {
 		c.redis.Kill()
 		return c.redis.Restart
 	}},
-	{"Redis restarts, and a node dies meanwhile", afterwards, false, 1, func(c *cluster, n *node) func() {
+	{"Redis restarts, and a node dies meanwhile", afterwards, 1, func(c *cluster, n *node) func() {
 		c.redis.Kill()
 		n.current().Kill()
 		return func() {
@@ -74,25 +72,25 @@ var faults = []fault{
 			c.start(n)
 		}
 	}},
-	{"drained", elsewhere, false, 0, func(c *cluster, n *node) func() {
+	{"drained", elsewhere, 0, func(c *cluster, n *node) func() {
 		c.drain(n)
 		return func() { c.start(n) }
 	}},
-	{"a rolling upgrade", anywhere, false, 0, func(c *cluster, _ *node) func() {
+	{"a rolling upgrade", anywhere, 0, func(c *cluster, _ *node) func() {
 		for _, n := range c.nodes {
 			c.drain(n)
 			c.start(n)
 		}
 		return func() {}
 	}},
-	{"two nodes die, and start at once", anywhere, false, 0, func(c *cluster, n *node) func() {
+	{"two nodes die, and start at once", anywhere, 0, func(c *cluster, n *node) func() {
 		both := c.others(n)
 		for _, other := range both {
 			other.current().Kill()
 		}
 		return func() { c.start(both...) }
 	}},
-	{"a reload on one node, and later on the others", anywhere, false, 2, func(c *cluster, n *node) func() {
+	{"a reload on one node, and later on the others", anywhere, 2, func(c *cluster, n *node) func() {
 		c.reconfigure(n)
 		return func() { c.reconfigure(c.others(n)...) }
 	}},
@@ -137,9 +135,6 @@ func (c *cluster) reconfigure(nodes ...*node) {
 // beginning, where other nodes serve the ranges meanwhile, otherwise from the end.
 func (c *cluster) inflict(f fault, on *node) (took served) {
 	c.t.Helper()
-	if f.stale {
-		c.faultEpoch.Add(1)
-	}
 	began := now()
 	end := f.begin(c, on)
 	if f.served == elsewhere {
@@ -157,10 +152,6 @@ func (c *cluster) inflict(f fault, on *node) (took served) {
 	over := now()
 	if after := c.waitServed(over); f.served == afterwards {
 		took = after
-	}
-	if f.stale {
-		c.sleep(2) // a node that went on late learns what it has lost
-		c.faultEpoch.Add(1)
 	}
 	return took
 }

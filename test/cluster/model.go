@@ -41,7 +41,7 @@ type state struct {
 	lane    int
 }
 
-// unnamed is the session of a create whose answer was lost: its id is in the next read.
+// unnamed is the session of a create whose answer was lost: its id is in the next read, or in the next purchase at the lane.
 const unnamed = "?"
 
 // possible is a state that a lane may have. What is in force and not saved may be lost: then the lane is as it was saved last.
@@ -56,14 +56,32 @@ var laneModel = (&porcupine.NondeterministicModel{
 	Init: func() []any { return []any{possible{}} },
 	Step: func(from, input, output any) (next []any) {
 		p, c, r := from.(possible), input.(call), output.(reply)
-		next = p.step(c, r)
-		if p.volatile {
-			next = append(next, possible{state: p.saved}.step(c, r)...)
+		for _, p := range p.alternatives(c) {
+			next = append(next, p.step(c, r)...)
 		}
 		return next
 	},
 	DescribeOperation: func(input, output any) string { return fmt.Sprintf("%+v → %+v", input, output) },
 }).ToModel()
+
+// alternatives are what the lane may be like when a request comes to it: as it is, or as it was saved last. A purchase knows the session by
+// its id, which may be the unnamed one.
+func (p possible) alternatives(c call) []possible {
+	all := []possible{p}
+	if p.volatile {
+		all = append(all, possible{state: p.saved})
+	}
+	for _, p := range all {
+		if c.kind == "buy" && p.session == unnamed {
+			p.session = c.session
+			if p.saved.session == unnamed {
+				p.saved.session = c.session
+			}
+			all = append(all, p)
+		}
+	}
+	return all
+}
 
 // step returns what may be after a request: nothing, when its answer contradicts the state.
 func (p possible) step(c call, r reply) []any {

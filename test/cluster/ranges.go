@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,6 +32,14 @@ type rangeFixture struct {
 	number int
 	lanes  [spareLane]*lane // by the lane that their session is sold on
 	longAt span             // when the session on the second lane was sold
+	newest atomic.Uint64    // the highest epoch of an owner that any client or controller has shown so far
+}
+
+// see notes an epoch that was shown.
+func (r *rangeFixture) see(epoch uint64) {
+	for newest := r.newest.Load(); epoch > newest && !r.newest.CompareAndSwap(newest, epoch); {
+		newest = r.newest.Load()
+	}
 }
 
 func (r *rangeFixture) id() string { return fmt.Sprintf("11111111-1111-4111-8111-%012d", r.number) }
@@ -194,6 +203,16 @@ func (c *cluster) waitBalanced() (epochs map[uuid.UUID]uint64) {
 	})
 	c.waitControllers() // one may have dialled its new owner late
 	return c.hardware.epochs()
+}
+
+// epoch is that of the gateway that the lane's controller listens to.
+func (h *hardware) epoch(rangeNumber, n int) uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if states := h.heard[uuid.MustParse(laneID(rangeNumber, n))]; len(states) > 0 {
+		return states[len(states)-1].epoch
+	}
+	return 0
 }
 
 // owners is how many owners of its range, one after the other, the lane's controller has listened to.
