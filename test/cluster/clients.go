@@ -53,7 +53,8 @@ type client struct {
 	random *rand.Rand
 	http   *http.Client
 	keys   int
-	turn   int // of the node that a probe asks next
+	turn   int   // of the node that a probe asks next
+	only   *node // if not nil: no other is asked
 }
 
 // attemptTimeout is longer than a node waits for a lane or for another node (5 s), so that the outcome is the node's to say.
@@ -68,6 +69,9 @@ func (c *cluster) newClient(number int) *client {
 
 // any chooses one of the nodes that answer. nil: none does.
 func (c *client) any() *node {
+	if c.only != nil {
+		return c.only
+	}
 	order := c.random.Perm(len(c.nodes))
 	if c.probe { // one after the other, so that each is asked before any is asked again
 		c.turn++

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"os"
 	"strings"
 	"syscall"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rangegate/test/support"
 	"rangegate/test/support/proxy"
 )
 
@@ -42,6 +44,7 @@ var faults = []fault{
 		n.suspend()
 		c.sleep(2)
 		n.resume()
+		c.askAtOnce(n)
 		c.sleep(0.1)
 		return suspend(c, n)
 	}},
@@ -96,9 +99,27 @@ var faults = []fault{
 	}},
 }
 
-func suspend(_ *cluster, n *node) (end func()) {
+func suspend(c *cluster, n *node) (end func()) {
 	n.suspend()
-	return n.resume
+	return func() {
+		n.resume()
+		c.askAtOnce(n)
+	}
+}
+
+// askAtOnce asks the node about every range before it can have learned what it has lost: to show the lane, and to resume the session that runs on
+// it, which is refused by whoever knows.
+func (c *cluster) askAtOnce(n *node) {
+	ctx, cancel := context.WithTimeout(c.t.Context(), support.Patience)
+	defer cancel()
+	c.eachRange(func(probe *client, r *rangeFixture) {
+		probe.only = n
+		defer func() { probe.only = nil }()
+		l := r.lanes[longLane]
+		probe.read(l)
+		probe.command(ctx, l, call{kind: "resume", session: l.getNewest()})
+		probe.read(l)
+	})
 }
 
 func (c *cluster) sleep(ttls float64) { time.Sleep(time.Duration(ttls * float64(c.ttl))) }
