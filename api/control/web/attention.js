@@ -139,8 +139,9 @@ export class Attention {
     for (const kept of [this.#firstSeen, this.#seen]) {
       [...kept.keys()].filter((key) => !keys.has(key)).forEach((key) => kept.delete(key));
     }
-    // Whoever nobody has answered yet comes before the others.
-    this.#needs = [...this.#needs.filter((need) => !this.#isQuiet(need)), ...this.#needs.filter((need) => this.#isQuiet(need))];
+    // Whoever nobody has answered yet comes before the others; lanes that are not locked come first, whoever has seen that.
+    const isLast = (need) => need.kind !== "hold" && this.#isQuiet(need);
+    this.#needs = [...this.#needs.filter((need) => !isLast(need)), ...this.#needs.filter(isLast)];
     this.#draw();
   }
 

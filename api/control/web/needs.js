@@ -4,7 +4,7 @@ import { notReached } from "./rules.js";
 // SIGNS of the kinds of needs.
 export const SIGNS = { help: "bell", purchase: "cart", hold: "lock", link: "unlink", ran_on: "hourglass", hit: "hit", clear: "leave" };
 
-// needsOf returns what needs staff, the oldest first: {key, kind, since (ms of the gateway's wall clock), lanes, coming, purchase}.
+// needsOf returns what needs staff, lanes that are not reached by a hold first, then the oldest: {key, kind, since (ms of the gateway's wall clock), lanes, coming, purchase}.
 // The key is that of one need as long as it lasts. purchases are the unresolved ones, as the gateway lists them. firstSeen(key) is
 // the beginning of a need that has none of its own.
 export function needsOf(range, purchases, firstSeen) {
@@ -39,5 +39,6 @@ export function needsOf(range, purchases, firstSeen) {
     const lane = range.lanes.get(purchase.lane_id);
     add("purchase", purchase.purchase_id, purchase.asked_at, lane ? [lane] : [], { purchase });
   }
-  return needs.toSorted((a, b) => a.since - b.since || (a.key < b.key ? -1 : 1));
+  const rank = ({ kind }) => (kind === "hold" ? 0 : 1);
+  return needs.toSorted((a, b) => rank(a) - rank(b) || a.since - b.since || (a.key < b.key ? -1 : 1));
 }

@@ -44,6 +44,11 @@ test("lanes that have not confirmed a lock are one need, since the oldest hold o
   assert.deepEqual([need.kind, need.lanes.map(({ name }) => name), need.since, others], ["hold", ["Lane 2"], Date.parse(at(6)), []]);
 });
 
+test("lanes that have not confirmed a lock come before everything else, however new that is", () => {
+  const range = rangeOf([{ help: { at: at(1), coming: false } }, {}], [{ scope: "lane", id: "l2", who: "sam", since: at(20) }]);
+  assert.deepEqual(needsOf(range, [], () => 0).map(({ kind }) => kind), ["hold", "help"]);
+});
+
 test("a call after the last one was answered is another need", () => {
   const key = (minute) => needsOf(rangeOf([{ help: { at: at(minute), coming: false } }]), [], () => 0)[0].key;
   assert.notEqual(key(1), key(2));
