@@ -18,7 +18,7 @@ var public = []string{
 	"/docs/lane-link.schema.json", "/api/v1/pos/openapi.json", "/api/v2/pos/openapi.json", "/api/v2/pos/openapi-3.0.json", "/api/v2/pos/products.openapi.json",
 	"/api/v1/swagger", "/api/v2/swagger",
 	"/", "/start/assets/*", "/my/assets/*",
-	"/control/", "/control/ranges/", "/control/{range_id:[0-9a-fA-F-]{36}}", "/control/{range_id:[0-9a-fA-F-]{36}}/ceasefire/", "/pprof/profile", "/pprof/profile?seconds=1", "{profile}", "heap", "/control/assets/*", "/lane/assets/*", "/board/assets/*", "/screens/*", "/assets/*",
+	"/control/", "/control/ranges/", "/control/{range_id:[0-9a-fA-F-]{36}}", "/control/sign-in/{range_id:[0-9a-fA-F-]{36}}/ceasefire/", "/pprof/profile", "/pprof/profile?seconds=1", "{profile}", "heap", "/control/assets/*", "/lane/assets/*", "/board/assets/*", "/screens/*", "/assets/*",
 }
 
 func isPublic(route string) bool {
@@ -58,6 +58,10 @@ func TestEveryRouteRequiresItsCredential(t *testing.T) {
 			if route == "/control/sign-in/" { // the credential is in the body
 				wrong := `{"range_id":"` + someRange + `","name":"sam","pin":"0000"}`
 				require.Equal(t, http.StatusUnauthorized, sendBody(h, method, path, wrong).Code)
+				return
+			}
+			if isPublic(route) && method == http.MethodPut { // a ceasefire, of the browsers in which staff have signed in
+				require.Equal(t, http.StatusUnauthorized, sendBody(h, method, path, `{"scope":"range"}`).Code)
 				return
 			}
 			if isAddress(route) {

@@ -22,10 +22,15 @@ type Attempts struct {
 	networks *screens.AttemptLimiter[netip.Prefix]
 	devices  *screens.AttemptLimiter[userBrowser]
 	recorded *screens.AttemptLimiter[member]
+	// ceasefires are those that are begun by users' devices before a sign-in.
+	ceasefires *screens.AttemptLimiter[userBrowser]
 
 	mu      sync.Mutex
 	refused map[uuid.UUID]*refusedSignIns // of configured ranges
 }
+
+// maxCeasefires is the number of ceasefires a minute that a user's device begins before a sign-in.
+const maxCeasefires = 5
 
 // maxRecorded is the number of sign-ins and sign-outs of a user that are recorded a minute.
 const maxRecorded = 30
@@ -51,6 +56,8 @@ func NewAttempts(registry prometheus.Registerer) *Attempts {
 		devices:  screens.NewAttemptLimiter[userBrowser](maxWrongPINs),
 		recorded: screens.NewAttemptLimiter[member](maxRecorded),
 		refused:  map[uuid.UUID]*refusedSignIns{},
+
+		ceasefires: screens.NewAttemptLimiter[userBrowser](maxCeasefires),
 	}
 	registry.MustRegister(a.signIns)
 	for _, result := range []string{signedIn, wrongPIN, limitedPIN, failedPIN} { // so that increase() sees the first one

@@ -128,8 +128,10 @@ func Mount(r chi.Router, a *endpoint.API, s Settings) {
 		a.Mount(r, "/ranges", []endpoint.Endpoint{endpoint.Handle("GET", "/", 200, "The ranges that have a control screen", readRangeName, c.rangesNamed)})
 		a.Mount(r, "/sign-in", []endpoint.Endpoint{endpoint.Handle("POST", "/", 204, "Sign in", readSignIn, c.signIn)},
 			c.Router.Route(a.Fail, c.signInDestination))
-		a.Mount(r, "/{range_id:[0-9a-fA-F-]{36}}/ceasefire", []endpoint.Endpoint{endpoint.Handle("GET", "/", 200, "Whether a ceasefire is in force", readRange, c.ceasefireState)},
-			c.Router.Route(a.Fail, c.ceasefireDestination))
+		a.Mount(r, "/sign-in/{range_id:[0-9a-fA-F-]{36}}/ceasefire", []endpoint.Endpoint{
+			endpoint.Handle("GET", "/", 200, "Whether a ceasefire is in force", readRange, c.ceasefireState),
+			endpoint.Handle("PUT", "/", 200, "Begin one, in a browser in which staff have signed in", readCeasefireBegin, c.beginCeasefire),
+		}, c.Router.Route(a.Fail, c.ceasefireDestination))
 		r.Group(func(r chi.Router) {
 			r.Use(c.requireSession)
 			r.With(c.route(routing.Request)).Post("/sign-out", c.signOut)

@@ -203,7 +203,8 @@ func (c *screen) refreshSession(page http.HandlerFunc) http.HandlerFunc {
 
 // A device is a browser in which a user has signed in before. Wrong PINs that others send for the user's name are limited,
 // and must not keep the user from declaring a ceasefire: the user's own browsers have limits of their own. Users who share a browser
-// each have it as a device. The device cookie has an id and a MAC for each of them, which binds the id to the user.
+// each have it as a device. The device cookie has an id and a MAC for each of them, which binds the id to the user. On such a device a
+// ceasefire can be begun before anybody signs in, and nothing else.
 type device [16]byte
 
 const (
@@ -256,6 +257,21 @@ func (a *authenticator) device(r *http.Request, m member) (id device) {
 		}
 	}
 	return device{}
+}
+
+// deviceOwner returns whose device the browser is that a request comes from: of the range's staff, who signed in there last.
+func (a *authenticator) deviceOwner(r *http.Request, rangeID uuid.UUID) (owner userBrowser, ok bool) {
+	for _, part := range deviceParts(r) {
+		for m := range a.staff {
+			if m.rangeID != rangeID {
+				continue
+			}
+			if id := a.parseDevice(part, m); id != (device{}) {
+				return userBrowser{m, id}, true
+			}
+		}
+	}
+	return userBrowser{}, false
 }
 
 // parseDevice returns the browser of a user's part of a device cookie; zero if this gateway has not signed it for the user.

@@ -13,6 +13,8 @@ import (
 	"rangegate/api/endpoint"
 	"rangegate/api/request"
 	"rangegate/api/routing"
+	"rangegate/api/screens"
+	"rangegate/api/staffops"
 	"rangegate/lanes"
 )
 
@@ -113,6 +115,8 @@ type ceasefireView struct {
 	Known bool    `json:"known"`      // false while the range does not run here, and for a range without staff
 	Over  string  `json:"over"`       // range, or bay for a part of it; empty: there is none
 	Since *string `json:"since"`
+	// Begin is true for a browser that may begin one without a PIN: see beginCeasefire.
+	Begin bool `json:"may_begin"`
 }
 
 func readRange(in *endpoint.Input) uuid.UUID { return in.PathID("range_id", "The range") }
@@ -126,27 +130,60 @@ func (c *screen) ceasefireDestination(r *http.Request) (uuid.UUID, routing.Way) 
 	return id, routing.SignIn
 }
 
-func (c *screen) ceasefireState(_ context.Context, rangeID uuid.UUID) (ceasefireView, error) {
+func (c *screen) ceasefireState(ctx context.Context, rangeID uuid.UUID) (ceasefireView, error) {
 	staff, known := c.Staff[rangeID]
 	if !known || len(staff.Members) == 0 {
 		return ceasefireView{}, nil
 	}
+	view := ceasefireView{Range: staff.Name}
+	_, view.Begin = c.auth.deviceOwner(ctx.Value(exchangeKey{}).(exchange).r, rangeID)
 	r, err := c.Range(rangeID)
 	if err != nil {
-		return ceasefireView{Range: staff.Name}, nil
+		return view, nil
 	}
-	view := ceasefireView{Range: staff.Name, Known: true}
+	view.Known = true
 	var since time.Time
 	for _, hold := range r.Holds().InForce {
-		switch {
-		case hold.Kind == lanes.OverRange:
-			return ceasefireView{staff.Name, true, hold.Kind, new(endpoint.Stamp(hold.Since))}, nil
-		case hold.Kind == lanes.OverBay && (view.Over == "" || hold.Since.Before(since)):
+		first := view.Over == "" || hold.Since.Before(since)
+		if hold.Kind == lanes.OverRange || (hold.Kind == lanes.OverBay && view.Over != lanes.OverRange && first) {
 			since = hold.Since
 			view.Over, view.Since = hold.Kind, new(endpoint.Stamp(since))
 		}
 	}
 	return view, nil
+}
+
+// ceasefireBegin is a request to begin a ceasefire before anybody signs in.
+type ceasefireBegin struct {
+	rangeID uuid.UUID
+	scope   lanes.Scope
+}
+
+func readCeasefireBegin(in *endpoint.Input) ceasefireBegin {
+	return ceasefireBegin{readRange(in), staffops.ReadScope(in)}
+}
+
+// beginCeasefire sets a hold for a browser in which one of the range's staff has signed in before, and whose session has ended. It needs no
+// PIN: a ceasefire must not wait for one. It ends nothing, and is recorded under the name of who signed in there last. Errors: unauthorized
+// for any other browser, too_many_requests, those of Range.
+func (c *screen) beginCeasefire(ctx context.Context, b ceasefireBegin) (staffops.HoldResult, error) {
+	owner, ok := c.auth.deviceOwner(ctx.Value(exchangeKey{}).(exchange).r, b.rangeID)
+	if !ok {
+		request.Log(ctx).Debug().Stringer("range_id", b.rangeID).Msg("a ceasefire was refused: nobody has signed in with this browser")
+		return staffops.HoldResult{}, endpoint.Refuse("unauthorized", "nobody of the range's staff has signed in with this browser", 0)
+	}
+	request.SetRange(ctx, b.rangeID)
+	r, err := c.Range(b.rangeID)
+	if err != nil {
+		return staffops.HoldResult{}, err
+	}
+	if !r.Holds().Has(b.scope) { // a browser repeats what was not confirmed
+		if wait, ok := c.Attempts.ceasefires.Reserve(owner); !ok {
+			return staffops.HoldResult{}, screens.TooManyAttempts(wait)
+		}
+	}
+	request.Log(ctx).Warn().Str("name", owner.name).Str("scope", b.scope.Kind).Msg("a ceasefire is begun by a browser where nobody is signed in")
+	return staffops.HoldChange{Scope: b.scope, On: true}.Apply(ctx, r, "device of "+owner.name)
 }
 
 // record saves that the user has signed in, or out, or that somebody tried to as this user. Whoever does so very often is

@@ -525,7 +525,7 @@ func TestOnlyAnOfficerEndsACeasefireOverTheRange(t *testing.T) {
 func TestTheSignInPageKnowsOfACeasefire(t *testing.T) {
 	f := newFixture(t)
 	state := func(rangeID uuid.UUID) string {
-		response := f.browser().send("GET", "/control/"+rangeID.String()+"/ceasefire", "")
+		response := f.browser().send("GET", ceasefirePath(rangeID), "")
 		require.Equal(t, http.StatusOK, response.Code)
 		return strings.TrimSpace(response.Body.String())
 	}
@@ -533,15 +533,99 @@ func TestTheSignInPageKnowsOfACeasefire(t *testing.T) {
 	hold := func(kind string, id uuid.UUID, since time.Time) lanes.HoldRecord {
 		return lanes.HoldRecord{Scope: lanes.Scope{Kind: kind, ID: id}, Who: "sam", Since: since}
 	}
-	none := `{"range_name":"North range","known":true,"over":"","since":null}`
+	none := `{"range_name":"North range","known":true,"over":"","since":null,"may_begin":false}`
 	require.Equal(t, none, state(north))
 	set(hold(lanes.OverLane, theLane, noon.Wall))
 	require.Equal(t, none, state(north), "a lane that is locked is no ceasefire")
 	later := noon.Wall.Add(time.Minute)
 	set(hold(lanes.OverBay, uuid.New(), later), hold(lanes.OverBay, theBay, noon.Wall))
-	require.Equal(t, `{"range_name":"North range","known":true,"over":"bay","since":"2026-05-01T12:00:00.250Z"}`, state(north), "the earliest one")
+	require.Equal(t, `{"range_name":"North range","known":true,"over":"bay","since":"2026-05-01T12:00:00.250Z","may_begin":false}`, state(north), "the earliest one")
 	set(hold(lanes.OverBay, theBay, noon.Wall), hold(lanes.OverRange, uuid.Nil, later))
-	require.Equal(t, `{"range_name":"North range","known":true,"over":"range","since":"2026-05-01T12:01:00.250Z"}`, state(north))
-	require.Equal(t, `{"range_name":"South range","known":false,"over":"","since":null}`, state(south), "it does not run")
-	require.Equal(t, `{"range_name":"","known":false,"over":"","since":null}`, state(uuid.New()))
+	require.Equal(t, `{"range_name":"North range","known":true,"over":"range","since":"2026-05-01T12:01:00.250Z","may_begin":false}`, state(north))
+	require.Equal(t, `{"range_name":"South range","known":false,"over":"","since":null,"may_begin":false}`, state(south), "it does not run")
+	require.Equal(t, `{"range_name":"","known":false,"over":"","since":null,"may_begin":false}`, state(uuid.New()))
+}
+
+func ceasefirePath(rangeID uuid.UUID) string { return "/control/sign-in/" + rangeID.String() + "/ceasefire" }
+
+// A ceasefire must not wait for a PIN: where one of the range's staff has signed in before, it begins without one, and it is on record whose
+// browser that is.
+func TestADeviceOfStaffBeginsACeasefireWithoutASignIn(t *testing.T) {
+	f := newFixture(t)
+	b := f.signedIn()
+	b.send("POST", "/control/sign-out", "")
+	require.False(t, b.isSignedIn())
+	require.Contains(t, b.send("GET", ceasefirePath(north), "").Body.String(), `"may_begin":true`)
+
+	response := b.send("PUT", ceasefirePath(north), `{"scope":"range"}`)
+	require.Equal(t, http.StatusOK, response.Code)
+	require.Contains(t, response.Body.String(), `"confirmed":["`+theLane.String()+`"]`)
+	require.Equal(t, "device of sam holds range "+uuid.Nil.String(), f.lastCommand())
+	require.Equal(t, http.StatusOK, b.send("PUT", ceasefirePath(north), `{"scope":"bay","id":"`+theBay.String()+`"}`).Code, "one that the page had asked for before")
+	require.Equal(t, "device of sam holds bay "+theBay.String(), f.lastCommand())
+
+	require.Equal(t, http.StatusBadRequest, b.send("PUT", ceasefirePath(north), `{"scope":"bay","id":"`+uuid.NewString()+`"}`).Code)
+	require.Equal(t, http.StatusOK, b.send("PUT", ceasefirePath(north), `{"scope":"range","on":false}`).Code)
+	require.Equal(t, "device of sam holds range "+uuid.Nil.String(), f.lastCommand(), "it never ends one")
+	require.False(t, b.isSignedIn(), "and signs nobody in")
+
+	require.Equal(t, http.StatusNoContent, b.signIn(north, "alex", "5678").Code)
+	b.send("PUT", ceasefirePath(north), `{"scope":"range"}`)
+	require.Equal(t, "device of alex holds range "+uuid.Nil.String(), f.lastCommand(), "who signed in last")
+}
+
+// Nobody else does: no stranger, nobody of another range, nobody who has left or whose PIN was changed, and no page of another site.
+func TestAStrangerBeginsNoCeasefire(t *testing.T) {
+	f := newFixture(t)
+	const body = `{"scope":"range"}`
+	refused := func(b *browser, rangeID uuid.UUID) {
+		t.Helper()
+		response := b.send("PUT", ceasefirePath(rangeID), body)
+		require.Equal(t, http.StatusUnauthorized, response.Code)
+		require.Contains(t, response.Body.String(), `"code":"unauthorized"`)
+		require.Contains(t, b.send("GET", ceasefirePath(rangeID), "").Body.String(), `"may_begin":false`)
+	}
+	refused(f.browser(), north)
+	refused(f.browser(), uuid.New())
+	sam := f.signedIn()
+	refused(sam, south)
+	forged := f.browser()
+	forged.device = &http.Cookie{Name: deviceCookie, Value: sam.device.Value[:len(sam.device.Value)-2] + "AA"}
+	refused(forged, north)
+	session := f.browser()
+	session.cookie = sam.cookie
+	refused(session, north)
+	crossSite := sam.send("PUT", ceasefirePath(north), body, "Sec-Fetch-Site", "cross-site")
+	require.Equal(t, http.StatusForbidden, crossSite.Code)
+
+	changed := northStaff(map[string]string{"sam": hashes["alex"], "alex": hashes["alex"]})
+	f.reload(changed)
+	refused(sam, north)
+	f.reload(northStaff(map[string]string{"alex": hashes["alex"]}))
+	refused(sam, north)
+	require.Empty(t, f.lastCommand())
+}
+
+// A browser that was stolen cannot hold a range again and again faster than staff release it. What repeats one that is in force is no other one.
+func TestTheCeasefiresOfADeviceAreLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		sam, alex := f.signedIn(), f.browser()
+		require.Equal(t, http.StatusNoContent, alex.signIn(north, "alex", "5678").Code)
+		begin := func(b *browser) *httptest.ResponseRecorder { return b.send("PUT", ceasefirePath(north), `{"scope":"range"}`) }
+		for range maxCeasefires {
+			require.Equal(t, http.StatusOK, begin(sam).Code)
+		}
+		response := begin(sam)
+		require.Equal(t, http.StatusTooManyRequests, response.Code)
+		require.Equal(t, "12", response.Header().Get("Retry-After"))
+		require.Equal(t, http.StatusOK, begin(alex).Code, "each device has its own limit")
+		f.setHolds(lanes.Holds{InForce: []lanes.HoldRecord{{Scope: lanes.Scope{Kind: lanes.OverRange}, Who: "sam", Since: noon.Wall}}})
+		for range 2 * maxCeasefires {
+			require.Equal(t, http.StatusOK, begin(sam).Code)
+		}
+		f.setHolds(lanes.Holds{})
+		time.Sleep(12 * time.Second)
+		require.Equal(t, http.StatusOK, begin(sam).Code)
+	})
 }

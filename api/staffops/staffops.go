@@ -35,12 +35,14 @@ type HoldChange struct {
 
 // ReadHoldChange reads it from a request.
 func ReadHoldChange(in *endpoint.Input) HoldChange {
-	return HoldChange{
-		Scope: lanes.Scope{
-			Kind: in.OneOf("scope", "What the hold lies over", lanes.OverRange, lanes.OverBay, lanes.OverLane),
-			ID:   in.OptionalID("id", "The bay or the lane; none for the range"),
-		},
-		On: in.YesOrNo("on", "Whether the hold is set or lifted"),
+	return HoldChange{ReadScope(in), in.YesOrNo("on", "Whether the hold is set or lifted")}
+}
+
+// ReadScope reads what a hold lies over from a request.
+func ReadScope(in *endpoint.Input) lanes.Scope {
+	return lanes.Scope{
+		Kind: in.OneOf("scope", "What the hold lies over", lanes.OverRange, lanes.OverBay, lanes.OverLane),
+		ID:   in.OptionalID("id", "The bay or the lane; none for the range"),
 	}
 }
 

@@ -151,7 +151,9 @@ await story(async () => {
   await staff.alarm.getByText("3 of 3 lanes have confirmed that they are locked.", { exact: true }).waitFor();
   await keys.to(staff.alarm.getByRole("button", { name: "Hold down to end: Bay B" }), "Shift+Tab");
   await keys.press("Space");
-  await keys.to(staff.alarm.getByRole("button", { name: "End it now: Bay B" }));
+  const now = staff.alarm.getByRole("button", { name: "End it now: Bay B" });
+  await keys.to(now);
+  await now.and(page.locator(":not([aria-disabled])")).waitFor(); // it takes no press at first
   await keys.press("Space");
   await staff.alarm.waitFor({ state: "hidden" });
   await keys.to(page.getByRole("button", { name: "Ceasefire over the whole range" }), "Shift+Tab");

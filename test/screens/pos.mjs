@@ -15,7 +15,8 @@ export async function pos(method, path, body, status = method === "GET" ? 200 : 
 
 // operate makes a request of an operator about the range, and answers its body.
 export async function operate(method, path, body) {
-  const response = await fetch(`${scene.operations}/ranges/${scene.range}${path}`, {
+  const operations = await (await fetch(`${scene.world}/operations`)).text(); // another address each time that the gateway starts
+  const response = await fetch(`${operations}/ranges/${scene.range}${path}`, {
     method, headers: { Authorization: `Bearer ${scene.operator}`, "Content-Type": "application/json" }, body: body === undefined ? undefined : JSON.stringify(body),
   });
   const text = await response.text();

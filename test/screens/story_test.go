@@ -113,6 +113,24 @@ func TestEventsInABrowserThroughNginx(t *testing.T) {
 	playAt(t, "pulling", runNginx)
 }
 
+// A ceasefire under frightened fingers: one press begins it, however it is made, and nothing ends it but a hold of a second and a half.
+func TestACeasefireUnderFrightenedFingers(t *testing.T) {
+	t.Parallel()
+	play(t, "ceasefire")
+}
+
+// A ceasefire without a network, without a gateway and without a sign-in is in force, or the screen says loudly that it is not.
+func TestACeasefireThatDidNotArrive(t *testing.T) {
+	t.Parallel()
+	play(t, "unset")
+}
+
+// In a ceasefire no lane moves, and those that were not reached are named where everybody sees them.
+func TestNoLaneMovesInACeasefire(t *testing.T) {
+	t.Parallel()
+	play(t, "still")
+}
+
 // A range with 60 lanes on a tablet, one with 200 on a large display: all of them are in sight, and none moves.
 func TestAFullHouse(t *testing.T) {
 	t.Parallel()

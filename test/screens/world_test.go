@@ -27,6 +27,11 @@ func (f *fixture) world() (url string) {
 	on("/gateway/kill", func(*http.Request) { f.gateway.Kill() })
 	on("/gateway/stop", func(*http.Request) { f.gateway.Terminate() })
 	on("/gateway/start", func(*http.Request) { f.serve() })
+	mux.HandleFunc("GET /operations", func(w http.ResponseWriter, _ *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		_, _ = io.WriteString(w, f.gateway.Operations)
+	})
 	on("/purchases", func(r *http.Request) {
 		var answer purchaseAnswer
 		assert.NoError(f.t, json.NewDecoder(r.Body).Decode(&answer))

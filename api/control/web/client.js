@@ -1,8 +1,8 @@
 // What every part of the screen uses: the texts, the range, the requests of staff, and the settings that the browser keeps.
 import { send, sentence } from "/screens/send.js";
+import { CeasefireRequests } from "./ceasefirerequests.js";
 
 const API = "/control/api";
-const UNCONFIRMED = 500; // ms after which a requested ceasefire that is not in force becomes an alarm
 
 export class Client {
   // signedOut is called when a request is refused because the session has ended.
@@ -12,23 +12,17 @@ export class Client {
     this.signedOut = signedOut;
     this.undo = null; // does what staff may take back: undo.js
     this.lost = null; // since when the stream is lost; null: it is not
-    this.unsent = new Map(); // requested ceasefires that were refused, or have no response yet (refusal null), by scope and id
-    this.unsaved = false; // a ceasefire is in force that is not saved
-    this.onChange = () => {}; // called when one of the two above has changed
+    this.onChange = () => {}; // called when the ceasefires that are asked for have changed
+    this.onConfirmed = () => {}; // called with a ceasefire that was asked for and the gateway's reply
     this.refreshPurchases = () => {}; // has the list of unresolved purchases loaded
     this.onStale = () => {}; // called when the stream may be outdated
+    this.ceasefires = new CeasefireRequests(this); // that are asked for
   }
 
-  // forget clears the state of a session that has ended.
-  forget() {
-    this.unsent.clear();
-    this.unsaved = false;
-  }
-
-  // request sends a request and returns the body of its response. It throws a Refusal.
-  async request(method, path, body) {
+  // request sends a request and returns the body of its response. It throws a Refusal. timeout is in ms; without one it is that of send.
+  async request(method, path, body, timeout) {
     try {
-      return await send(method, API + path, body);
+      return await send(method, API + path, body, timeout);
     } catch (refusal) {
       if (refusal.code === "unauthorized") {
         this.signedOut();
@@ -51,41 +45,28 @@ export class Client {
     return this.request("POST", `/lanes/${lane.lane_id}/${command}`, body);
   }
 
-  // ceasefire begins a ceasefire over the range, a bay or a lane. If the stream does not report it, the response's progress is
-  // shown. A ceasefire without a response after UNCONFIRMED, or with a refusal, is an alarm of its own.
-  async ceasefire(scope, id = null) {
-    const key = `${scope} ${id ?? ""}`;
-    const alarm = setTimeout(() => {
-      this.unsent.set(key, { scope, id, refusal: null });
-      this.onChange();
-    }, UNCONFIRMED);
-    try {
-      const reply = await this.request("PUT", "/holds", { scope, id, on: true });
-      this.unsent.delete(key);
-      this.unsaved = reply.saved === false;
-      if (this.lost || !this.range.findHold(scope, id)) {
-        this.range.applyProgress({ scope, id }, reply);
-        this.onStale();
-      }
-    } catch (refusal) {
-      this.unsent.set(key, { scope, id, refusal });
-      throw refusal;
-    } finally {
-      clearTimeout(alarm);
-      this.onChange();
-    }
+  // ceasefire begins a ceasefire over the range, a bay or a lane. It throws the Refusal of the first attempt; further ones follow by themselves.
+  // If the stream does not report it, the response's progress is shown.
+  ceasefire(scope, id = null, rangeID = this.range.info?.id) {
+    return this.ceasefires.begin(scope, id, rangeID);
   }
 
-  // withdraw drops a ceasefire that was not sent.
-  withdraw({ scope, id }) {
-    this.unsent.delete(`${scope} ${id ?? ""}`);
-    this.onChange();
+  // scopeName returns what a hold lies over.
+  scopeName({ scope, id }) {
+    switch (scope) {
+      case "range":
+        return this.t("ceasefire.whole_range");
+      case "bay":
+        return this.range.bays.find((bay) => bay.id === id)?.name ?? this.t("ceasefire.a_bay");
+      default:
+        return this.range.lanes.get(id)?.name ?? this.t("lane.word");
+    }
   }
 
   async endHold({ scope, id }) {
     try {
       await this.request("PUT", "/holds", { scope, id: id ?? null, on: false });
-      this.unsaved = false;
+      this.ceasefires.ended({ scope, id });
     } catch (refusal) {
       if (refusal.code === "ceasefire") {
         refusal.code = "held_again"; // for a session, the code has another text

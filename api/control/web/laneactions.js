@@ -80,8 +80,8 @@ export class LaneActions {
     this.#drawnHold = key;
     const parts = [];
     if (hold) {
-      parts.push(element("p.note", {}, t("hold.since", { time: t.seconds(hold.since), who: hold.who })),
-        holdButton(this.#client, endTexts(t, "hold", lane.name), "danger", this.#error, () => this.#client.endHold(hold)));
+      const since = element("span.note", {}, t("hold.since", { time: t.seconds(hold.since), who: hold.who }));
+      parts.push(holdButton(this.#client, since, endTexts(t, "hold", lane.name), "danger", this.#error, () => this.#client.endHold(hold)));
     } else if (lane.held) {
       parts.push(element("p.note", {}, t("hold.by_other")));
     }

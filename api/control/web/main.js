@@ -13,6 +13,7 @@ import { Deliveries } from "./deliveries.js";
 import { Header } from "./header.js";
 import { Health } from "./health.js";
 import { History } from "./history.js";
+import { keepStill } from "./keepstill.js";
 import { Range } from "./model.js";
 import { NextEnding } from "./nextending.js";
 import { Notifications } from "./notifications.js";
@@ -41,14 +42,19 @@ const stream = new Stream("/control/stream", {
     range.receive(name, data, sentAt);
   },
   sentEarlier: (ms) => range.shiftSentAt(ms),
-  contact: (lost) => header.contact(lost),
+  contact(lost) {
+    header.contact(lost);
+    ceasefire.show();
+  },
   neededHidden: () => notifications.keepsConnection,
   refused: () => switchUser.isSending || signedOut(range.info ? t("sign_in.ended") : ""),
 });
 client.onStale = () => stream.renew();
 const signIn = new SignIn(client, (send) => switchUser.attempt(send, connect));
+client.onConfirmed = (asked, reply) => signIn.begun(asked, reply);
 
-const ceasefire = new Ceasefire(client, byId("alarm"), byId("begin"));
+const ceasefire = new Ceasefire(client, byId("alarm"), byId("begin"), byId("sign-in-unset"));
+keepStill(byId("main"), [document.querySelector(".alarm-place"), byId("contact")]);
 const header = new Header(client, signOut);
 const switchUser = new SwitchUser(client, signIn, byId("switch-user"), byId("who"));
 client.undo = new Undo(client, byId("undo"));
@@ -115,7 +121,6 @@ function signedOut(reason) {
   pages.stop();
   range.forget();
   attention.forget();
-  client.forget();
   client.undo.hide();
   sold.hide();
   byId("said").textContent = "";
@@ -126,6 +131,10 @@ function signedOut(reason) {
 
 async function signOut() {
   await send("POST", "/control/sign-out");
+  if (client.ceasefires.unconfirmed.length > 0) {
+    signedOut("");
+    return;
+  }
   location.reload(); // removes all data of the range from the page
 }
 

@@ -3,7 +3,8 @@
 import { element, setText } from "/screens/element.js";
 import { reached } from "/screens/recovery.js";
 import { send } from "/screens/send.js";
-import { perform } from "./actions.js";
+import { ErrorText, perform } from "./actions.js";
+import { beginButton } from "./beginbutton.js";
 import { remember } from "./client.js";
 import { KnownNames } from "./knownnames.js";
 import { PINPad } from "./pinpad.js";
@@ -22,6 +23,9 @@ export class SignIn {
   #note = byId("sign-in-note");
   #error = byId("sign-in-trouble");
   #ceasefire = byId("sign-in-ceasefire");
+  #begin = byId("sign-in-begin");
+  #beginButton = null; // of the range whose form is shown
+  #reached = ""; // how many of its lanes have confirmed the ceasefire that this page has begun
   #rangeName = byId("sign-in-range");
   #names;
   #pad;
@@ -115,7 +119,7 @@ export class SignIn {
   #chooseRange(unasked) {
     history.replaceState(null, "", `${PAGE}/${location.hash}`);
     clearTimeout(this.#asking);
-    this.#box.hidden = true;
+    this.#box.hidden = this.#begin.hidden = true;
     this.#choice.show(unasked);
   }
 
@@ -131,8 +135,30 @@ export class SignIn {
     this.#box.append(this.#form); // it may have been over the board
     setText(this.#rangeName, "");
     setText(this.#ceasefire, "");
+    this.#offerCeasefire(rangeID);
     this.ask(rangeID);
     clearTimeout(this.#asking);
+    this.#askForCeasefire();
+  }
+
+  // offerCeasefire has a ceasefire over the range begun before anybody signs in, on a browser in which staff of the range have signed in before.
+  #offerCeasefire(rangeID) {
+    const { t } = this.#client;
+    this.#reached = "";
+    this.#begin.hidden = true; // until the gateway says that this browser may
+    this.#beginButton = beginButton(this.#client, { words: t("ceasefire.begin"), kind: "ceasefire", label: t("ceasefire.begin_range"), scope: "range", rangeID }, new ErrorText());
+    this.#begin.replaceChildren(this.#beginButton);
+  }
+
+  // begun is called when a ceasefire that this page has asked for is in force, with the gateway's reply.
+  begun({ rangeID }, { confirmed, sent, not_reached: missing }) {
+    const { t } = this.#client;
+    if (this.#root.hidden || rangeID !== rangeOfPage()) {
+      return;
+    }
+    const all = confirmed.length + sent.length + missing.length;
+    const unconfirmed = all - confirmed.length;
+    this.#reached = [t(`sign_in.confirmed_of_${all === 1 ? "one" : "many"}`, { n: confirmed.length, all }), unconfirmed > 0 ? t("sign_in.not_reached", { n: unconfirmed }) : ""].join(" ");
     this.#askForCeasefire();
   }
 
@@ -143,7 +169,7 @@ export class SignIn {
       return;
     }
     const { t } = this.#client;
-    const { range_name: name, known, over, since } = await send("GET", `${PAGE}/${rangeID}/ceasefire`).catch(() => ({ known: false }));
+    const { range_name: name, known, over, since, may_begin: mayBegin } = await send("GET", `${PAGE}/sign-in/${rangeID}/ceasefire`).catch(() => ({ known: false }));
     if (rangeID !== rangeOfPage()) {
       return; // another one was chosen meanwhile
     }
@@ -153,8 +179,13 @@ export class SignIn {
     if (name) {
       setText(this.#rangeName, name);
     }
+    if (mayBegin !== undefined) {
+      this.#begin.hidden = !mayBegin;
+    }
+    this.#beginButton.show(known && over === "range");
+    this.#reached = known && !over ? "" : this.#reached;
     this.#ceasefire.toggleAttribute("data-unknown", !known);
-    setText(this.#ceasefire, known ? over && t(`sign_in.ceasefire_${over}`, { time: t.seconds(since) }) : t("sign_in.ceasefire_unknown"));
+    setText(this.#ceasefire, known ? over && [t(`sign_in.ceasefire_${over}`, { time: t.seconds(since) }), this.#reached].filter(Boolean).join(". ") : t("sign_in.ceasefire_unknown"));
     clearTimeout(this.#asking);
     this.#asking = setTimeout(() => this.#askForCeasefire(), INTERVAL);
   }

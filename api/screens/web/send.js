@@ -11,8 +11,8 @@ export class Refusal extends Error {
   }
 }
 
-// send sends a request and returns the body of its response, null without one. It throws only a Refusal.
-export async function send(method, path, body) {
+// send sends a request and returns the body of its response, null without one. It throws only a Refusal. timeout is in ms.
+export async function send(method, path, body, timeout = TIMEOUT) {
   let response;
   let text;
   try {
@@ -21,7 +21,7 @@ export async function send(method, path, body) {
       headers: body === undefined ? {} : { "Content-Type": "application/json" },
       body: body === undefined ? undefined : JSON.stringify(body),
       cache: "no-store",
-      signal: AbortSignal.timeout(TIMEOUT),
+      signal: AbortSignal.timeout(timeout),
     });
     text = await response.text();
   } catch (failure) {

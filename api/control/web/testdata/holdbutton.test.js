@@ -8,8 +8,8 @@ class Node extends EventTarget {
   attributes = new Map();
   classes = new Set();
   style = {};
-  offsetWidth = 100;
   text = "";
+  rect = { left: 0, top: 0, right: 100, bottom: 50, width: 100 };
   classList = { add: (...names) => names.forEach((name) => this.classes.add(name)), remove: (name) => this.classes.delete(name) };
 
   constructor(tag) {
@@ -73,6 +73,10 @@ class Node extends EventTarget {
   }
 
   setPointerCapture() {}
+
+  getBoundingClientRect() {
+    return this.rect;
+  }
 }
 
 const body = new Node("body");
@@ -81,48 +85,125 @@ globalThis.document = { createElement: (tag) => new Node(tag), getElementById: (
 mock.timers.enable({ apis: ["setTimeout"] });
 const { holdButton } = await import("./holdbutton.js");
 
-const dispatch = (target, type) => target.dispatchEvent(Object.assign(new Event(type), { button: 0, pointerId: 1 }));
+// pass lets time go by, also for timers that are set meanwhile.
+function pass(ms) {
+  for (let passed = 0; passed < ms; passed += 100) {
+    mock.timers.tick(100);
+  }
+}
+
+const FINGER = { button: 0, pointerId: 1, pointerType: "touch", width: 20, height: 20, clientX: 50, clientY: 25, detail: 1 };
+const dispatch = (target, type, more = {}) => target.dispatchEvent(Object.assign(new Event(type, { cancelable: true }), { ...FINGER, ...more }));
+
+// tap is a short press with a finger, or what a screen reader makes of one.
+function tap(target, more = {}, ms = 100) {
+  dispatch(target, "pointerdown", more);
+  pass(ms);
+  dispatch(target, "lostpointercapture", more);
+  dispatch(target, "click", more);
+}
+const READER = { width: 0, height: 0 };
 
 // newEndControl returns a control that ends something, and how often it did.
 function newEndControl() {
   let times = 0;
   const error = { show() {} };
-  const control = holdButton({ sentence: String }, { words: "End", holding: "Keep holding", hint: "or", now: "End now" }, "danger", error, () => times++);
+  const texts = { words: "End", holding: "Keep holding", hint: "hold", or: "or", now: "End now" };
+  const control = holdButton({ sentence: String }, new Node("p"), texts, "danger", error, () => times++);
   body.append(control);
   const [main, second] = control.all("button");
-  return { control, main, second, offer: control.children[1], times: () => times };
+  const offer = second.parent;
+  return { control, main, second, shows: () => offer.getAttribute("data-shows"), times: () => times };
 }
 
 test("it acts when it is held for long enough, and not when it is released before", () => {
-  const { main, offer, times } = newEndControl();
+  const { main, shows, times } = newEndControl();
   dispatch(main, "pointerdown");
-  mock.timers.tick(1_400);
+  pass(1_400);
   dispatch(main, "lostpointercapture");
-  mock.timers.tick(10_000);
+  pass(10_000);
   assert.equal(times(), 0);
-  assert.equal(offer.hidden, true);
+  assert.equal(shows(), "");
 
   dispatch(main, "pointerdown");
-  mock.timers.tick(1_500);
+  pass(1_500);
   assert.equal(times(), 1);
 });
 
 test("a removed control does not act: it gets no event when it is released", () => {
   const { control, main, times } = newEndControl();
   dispatch(main, "pointerdown");
-  mock.timers.tick(300);
+  pass(300);
   control.remove();
-  mock.timers.tick(10_000);
+  pass(10_000);
   assert.equal(times(), 0);
 });
 
-test("one click does not act; the second button that it shows does, for a while", () => {
-  const { main, second, offer, times } = newEndControl();
-  dispatch(main, "click");
-  assert.deepEqual([times(), offer.hidden], [0, false]);
-  mock.timers.tick(8_000);
-  assert.equal(offer.hidden, true);
-  dispatch(main, "click");
-  dispatch(second, "click");
-  assert.equal(times(), 1);
+test("a finger that leaves it, and a second one beside it, do not hold it", () => {
+  const { main, times } = newEndControl();
+  dispatch(main, "pointerdown");
+  pass(1_000);
+  dispatch(main, "pointermove", { clientX: 101 });
+  pass(10_000);
+  dispatch(main, "lostpointercapture");
+  assert.equal(times(), 0);
+
+  dispatch(main, "pointerdown");
+  pass(1_000);
+  dispatch(main, "pointerdown", { pointerId: 2 });
+  dispatch(main, "lostpointercapture");
+  pass(10_000);
+  assert.equal(times(), 0);
+});
+
+test("a page that was busy does not take a short press for a long one: of its timers each runs once, and then comes the release", () => {
+  const due = new Map();
+  const before = { setTimeout, clearTimeout };
+  Object.assign(globalThis, { setTimeout: (run) => due.set(run, run) && run, clearTimeout: (run) => due.delete(run) });
+  const { main, times } = newEndControl();
+  dispatch(main, "pointerdown");
+  for (const run of [...due.keys()]) {
+    due.delete(run);
+    run();
+  }
+  dispatch(main, "lostpointercapture");
+  [...due.keys()].forEach((run) => run());
+  Object.assign(globalThis, before);
+  assert.equal(times(), 0);
+});
+
+test("any number of short presses by finger or mouse end nothing, and offer nothing but the hint", () => {
+  const { main, shows, second, times } = newEndControl();
+  for (const more of [{}, { pointerType: "mouse", width: 1, height: 1, pressure: 0.5 }]) {
+    for (let press = 0; press < 20; press++) {
+      tap(main, more);
+      assert.equal(shows(), "hint");
+      pass(250);
+    }
+  }
+  tap(second);
+  assert.equal(times(), 0);
+});
+
+test("a click of a screen reader offers a second button, which takes no press for a second and a half", () => {
+  for (const click of [(target) => dispatch(target, "click", { detail: 0 }), (target) => tap(target, READER, 0)]) {
+    const { main, second, shows, times } = newEndControl();
+    click(main);
+    assert.deepEqual([times(), shows()], [0, "second"]);
+    pass(1_400);
+    click(second);
+    tap(second, {}, 500); // begun too early
+    assert.equal(times(), 0);
+    click(second);
+    assert.equal(times(), 1);
+  }
+});
+
+test("the second button is offered for a while", () => {
+  const { main, shows, second, times } = newEndControl();
+  dispatch(main, "click", { detail: 0 });
+  pass(10_000);
+  assert.equal(shows(), "");
+  tap(second);
+  assert.equal(times(), 0);
 });

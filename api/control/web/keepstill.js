@@ -1,0 +1,24 @@
+// What is in an element that is scrolled stays where it is on the screen when something above the element grows, shrinks, comes or goes: the
+// element is scrolled by as much.
+
+// keepStill does so for what comes and goes above `scrolled`. Each of `above` is hidden now.
+export function keepStill(scrolled, above) {
+  const heights = () => Math.round(above.reduce((sum, of) => sum + of.getBoundingClientRect().height, 0)); // pages are scrolled by whole pixels
+  let height = 0;
+  const observer = new ResizeObserver(() => {
+    const by = heights() - height;
+    if (by === 0) {
+      return;
+    }
+    height += by;
+    by > 0 && room(); // first, so that there is something to scroll
+    scrolled.scrollTop += by;
+    room();
+  });
+  above.forEach((of) => observer.observe(of));
+
+  // room is what lies beneath the page, for the style sheet: as much can be scrolled away at the top.
+  function room() {
+    scrolled.style.setProperty("--above", `${height}px`);
+  }
+}

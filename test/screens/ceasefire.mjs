@@ -1,0 +1,95 @@
+// A ceasefire under frightened fingers, on devices of every width, by touch, mouse and keys: one press begins it, and nothing ends it but a hold
+// of a second and a half.
+import assert from "node:assert/strict";
+import { at, DEVICES, endButton, HELD, hold, holds, inForce, isOver, lift } from "./ceasefires.mjs";
+import { clicks, keys, middle, touches } from "./hands.mjs";
+import { eventually, story, tell } from "./story.mjs";
+import { linked } from "./pos.mjs";
+
+await story(async () => {
+  await linked();
+  for (const size of DEVICES) {
+    const [width, height, hasTouch] = size;
+    const staff = await at(size);
+    const { page, sent, begin } = staff;
+    if (width < 640) {
+      await staff.view("board");
+    }
+
+    tell(`${width} × ${height}: CEASEFIRE is in force however it is pressed, and one press asks for it once`);
+    const rest = await middle(page.locator("#main"));
+    for (const [how, press] of Object.entries({ ...(hasTouch ? touches : clicks), ...keys, "click of a screen reader": (_, control) => control.evaluate((of) => of.click()) })) {
+      sent.length = 0;
+      await press(page, begin, rest);
+      await eventually(`${how}: in force`, async () => (await holds()).join() === "range sam", 10_000);
+      await inForce(staff);
+      await begin.and(page.locator("[data-in-force]:not([aria-busy])")).waitFor();
+      assert.ok(sent.length === 1 || (/double|two/.test(how) && sent.length === 2), `${how}: ${sent}`);
+      assert.equal(await page.locator("#panel").isVisible() || await page.locator("#selection").isVisible(), false, `${how}: nothing else has happened`);
+      await lift();
+      await isOver(staff);
+    }
+
+    tell(`${width} × ${height}: no press on what ends it does, but a hold`);
+    await begin.press("Enter");
+    await inForce(staff);
+    await page.locator("body:not([data-settling])").waitFor();
+    await staff.settled();
+    const end = endButton(staff);
+    await end.scrollIntoViewIfNeeded();
+    const name = await end.innerText();
+    assert.match(name, HELD[staff.locale]);
+    const place = JSON.stringify(await end.boundingBox());
+    sent.length = 0;
+    for (const [how, press] of Object.entries({ ...(hasTouch ? touches : clicks), ...keys, "click of a screen reader": (_, control) => control.evaluate((of) => of.click()) })) {
+      if (how.includes("resting")) {
+        continue;
+      }
+      await press(page, end);
+      assert.equal(JSON.stringify(await end.boundingBox()), place, `${how}: it does not move`);
+      const [x, y] = await middle(end);
+      assert.ok(await end.evaluate((of, [x, y]) => of.contains(document.elementFromPoint(x, y)), [x, y]), `${how}: nothing else is under the finger`);
+      await end.filter({ hasText: name }).waitFor(); // not being held
+      assert.deepEqual(sent, [], how);
+    }
+    assert.deepEqual(await holds(), ["range sam"]);
+
+    tell(`${width} × ${height}: a screen reader's click offers another control, elsewhere, which takes no press for 1.5 s`);
+    const second = staff.alarm.getByRole("button", { name: /^(End it now|Jetzt aufheben)/ });
+    await second.and(page.locator(":visible")).waitFor();
+    const [a, b] = [await end.boundingBox(), await second.boundingBox()];
+    assert.ok(a.x >= b.x + b.width + 8 || b.x >= a.x + a.width + 8 || a.y >= b.y + b.height + 8 || b.y >= a.y + a.height + 8, `${JSON.stringify(a)} ${JSON.stringify(b)}`);
+    assert.equal(await second.evaluate((of) => {
+      const inert = of.getAttribute("aria-disabled") === "true";
+      of.click();
+      return inert || performance.now() > 1e9;
+    }), true, "it was offered just now");
+    assert.deepEqual(sent, []);
+    await second.and(page.locator(":not([aria-disabled])")).waitFor();
+    await second.evaluate((of) => of.click());
+    await isOver(staff);
+    assert.deepEqual(sent, ["end"]);
+
+    tell(`${width} × ${height}: a hold ends it, after no less than a second and a half`);
+    await begin.press("Space");
+    await inForce(staff);
+    await page.locator("body:not([data-settling])").waitFor();
+    await staff.settled();
+    await end.scrollIntoViewIfNeeded();
+    await page.evaluate(() => {
+      window.took = new Promise((resolve) => {
+        let down = 0;
+        document.addEventListener("pointerdown", ({ timeStamp }) => (down = timeStamp), { capture: true });
+        const { fetch } = window;
+        window.fetch = (path, options) => {
+          options?.body?.includes('"on":false') && resolve(performance.now() - down);
+          return fetch(path, options);
+        };
+      });
+    });
+    await hold(page, end, isOver(staff));
+    assert.ok(await page.evaluate(() => window.took) >= 1_500);
+    assert.deepEqual(await holds(), []);
+    await page.context().close();
+  }
+});
