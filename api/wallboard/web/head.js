@@ -41,7 +41,7 @@ export class Head {
       this.#notice,
     );
     const words = t("ceasefire").split(" ").flatMap((word) => [element("span", {}, word), " "]); // a line for each, if they need it
-    full.append(element("h2.word", {}, ...words), element("p.explained", {}, t("ceasefire.explained")), this.#locked, this.#missing);
+    full.append(element("h2.word", {}, ...words), this.#missing, element("p.explained", {}, t("ceasefire.explained")), this.#locked);
   }
 
   // show draws the board as it is at the instant `at`.
