@@ -54,7 +54,8 @@ const signIn = new SignIn(client, (send) => switchUser.attempt(send, connect));
 client.onConfirmed = (asked, reply) => signIn.begun(asked, reply);
 
 const ceasefire = new Ceasefire(client, byId("alarm"), byId("begin"), byId("sign-in-unset"));
-keepStill(byId("main"), [document.querySelector(".alarm-place"), byId("contact")]);
+const notReached = () => [...byId("board").querySelectorAll(".lane[data-missing]")].filter((lane) => lane.checkVisibility());
+keepStill(byId("main"), [document.querySelector(".alarm-place"), byId("contact")], notReached);
 const header = new Header(client, signOut);
 const switchUser = new SwitchUser(client, signIn, byId("switch-user"), byId("who"));
 client.undo = new Undo(client, byId("undo"));
