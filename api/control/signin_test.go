@@ -546,7 +546,9 @@ func TestTheSignInPageKnowsOfACeasefire(t *testing.T) {
 	require.Equal(t, `{"range_name":"","known":false,"over":"","since":null,"may_begin":false}`, state(uuid.New()))
 }
 
-func ceasefirePath(rangeID uuid.UUID) string { return "/control/sign-in/" + rangeID.String() + "/ceasefire" }
+func ceasefirePath(rangeID uuid.UUID) string {
+	return "/control/sign-in/" + rangeID.String() + "/ceasefire"
+}
 
 // A ceasefire must not wait for a PIN: where one of the range's staff has signed in before, it begins without one, and it is on record whose
 // browser that is.
@@ -612,7 +614,9 @@ func TestTheCeasefiresOfADeviceAreLimited(t *testing.T) {
 		f := newFixture(t)
 		sam, alex := f.signedIn(), f.browser()
 		require.Equal(t, http.StatusNoContent, alex.signIn(north, "alex", "5678").Code)
-		begin := func(b *browser) *httptest.ResponseRecorder { return b.send("PUT", ceasefirePath(north), `{"scope":"range"}`) }
+		begin := func(b *browser) *httptest.ResponseRecorder {
+			return b.send("PUT", ceasefirePath(north), `{"scope":"range"}`)
+		}
 		for range maxCeasefires {
 			require.Equal(t, http.StatusOK, begin(sam).Code)
 		}
