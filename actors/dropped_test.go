@@ -118,8 +118,11 @@ func TestAPanicAfterTheSaveIsAnsweredAsSaved(t *testing.T) {
 		f, intact = started, started.board
 		release := f.blockFlushes()
 		sale := f.createOnceAsync(keyed("k", "f"))
-		f.board = nil // swap panics
+		endTurn := f.keepBusy(0)
 		release()
+		synctest.Wait()
+		f.board = nil // swap panics
+		endTurn()
 		require.NoError(t, f.answerOf(sale, 0))
 		f.advance(time.Second)
 		require.Equal(t, map[string]int{"lane": 1}, f.Health().Restarts)

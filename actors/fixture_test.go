@@ -260,6 +260,14 @@ func (f *fixture) laneIDs(numbers ...int) (ids []uuid.UUID) {
 // controller returns the hardware of the i-th lane.
 func (f *fixture) controller(i int) *sim.Controller { return f.hardware.Controller(f.laneID(i)) }
 
+// keepBusy keeps the actor of the i-th lane, which must be saving something, in a turn that lasts until endTurn.
+func (f *fixture) keepBusy(i int) (endTurn func()) {
+	m := &reserve{ctx: f.Context(), by: lanes.ByPOS, reply: make(chan reservation)} // the lane waits until somebody receives its answer
+	f.sendTo(f.laneID(i), m)
+	synctest.Wait()
+	return func() { require.ErrorIs(f, (<-m.reply).err, lanes.ErrLaneOccupied) }
+}
+
 // isOpen reports whether the fire line of the i-th lane is open.
 func (f *fixture) isOpen(i int) bool { return f.controller(i).Shown().Open }
 

@@ -418,11 +418,17 @@ func (l *laneActor) save(q *request, change lanes.Change) {
 		p.events = l.r.appendLogged(p.events, event, q.traceID())
 	}
 	p.events = append(p.events, q.events...)
-	w := &commit.Write{
+	shown := false // Done is called under the committer's lock
+	var w *commit.Write
+	w = &commit.Write{
 		Lanes: []lanes.Lane{change.Lane}, Events: p.events, Ended: change.Ended, Acts: l.acts(q, change), Kept: p.kept, Holds: q.holds,
 		MustSave: change.Closing, Awaited: q.reply != nil, Trace: q.traceID(),
 		Done: func(outcome commit.Outcome) {
 			l.r.underWay.settle(p.events, outcome)
+			if outcome == commit.Saved && !shown || outcome == commit.Unresolved && change.Closing { // before anybody can read its events
+				shown = true
+				l.r.board.PublishSaved(w.Lanes...)
+			}
 			switch outcome {
 			case commit.Saved:
 				q.saved.Store(true)
@@ -489,9 +495,6 @@ func (l *laneActor) settle(m *saveResult) {
 func (l *laneActor) settleInherited(p *pendingSave, outcome commit.Outcome) {
 	switch outcome {
 	case commit.Saved:
-		if p.change.Other != nil {
-			l.r.board.Publish(p.change.Lane, *p.change.Other)
-		}
 		l.answer(p)
 	case commit.Rejected, commit.Fenced, commit.Lost:
 		l.refuse(p.request, outcome.Err())
@@ -503,7 +506,8 @@ func (l *laneActor) settleInherited(p *pendingSave, outcome commit.Outcome) {
 // next start otherwise. It implements awaited.
 func (m *saveResult) Refuse(error) { m.pending.life.settleInherited(m.pending, m.outcome) }
 
-// swap puts lane in force: shown on the board, together with the destination of a move, its timer armed.
+// swap puts lane in force: its timer armed. The board shows it, with the destination of a move, since it was saved; now it
+// also shows what is not saved of a lane.
 func (l *laneActor) swap(lane lanes.Lane, other *lanes.Lane) {
 	settings := l.r.settings()
 	place, _ := settings.place(l.id)

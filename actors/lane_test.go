@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes"
+	"rangegate/lanes/store"
 )
 
 func TestASessionEndsAtItsExactDeadline(t *testing.T) {
@@ -422,4 +423,41 @@ func (l laneState) apply(op laneCall) (laneState, laneReply) {
 		return laneState{}, laneReply{"ok", l.phase, l.minutes}
 	}
 	return next, laneReply{"ok", next.phase, next.minutes}
+}
+
+// Whoever reads an event can read its session as the event left it, however long the lane's actor takes for its next turn.
+func TestWhoReadsAnEventCanReadItsSession(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		// whileBusy saves what action changes, while the lane is kept in a turn that does not end.
+		whileBusy := func(action func() error, read func()) {
+			release := f.blockFlushesFrom(func(b store.Batch) bool { return len(b.Events) > 0 })
+			ended := f.runAsync(action)
+			defer func() { require.NoError(t, <-ended) }()
+			defer f.keepBusy(0)()
+			release()
+			synctest.Wait()
+			read()
+		}
+		newest := func() lanes.Event {
+			events, err := f.Events(f.requestContext(), 0, 100)
+			require.NoError(t, err)
+			return events[len(events)-1].Event
+		}
+		var session uuid.UUID
+		whileBusy(func() error { f.create(0, 30); return nil }, func() {
+			event := newest()
+			require.Equal(t, lanes.SessionStarted, event.Kind)
+			session = event.Session
+			view, err := f.Session(f.requestContext(), session)
+			require.NoError(t, err)
+			require.NotNil(t, view.Began)
+		})
+		whileBusy(func() error { f.stop(session); return nil }, func() {
+			event := newest()
+			require.Equal(t, lanes.SessionStopped, event.Kind)
+			_, err := f.Session(f.requestContext(), session)
+			require.ErrorIs(t, err, lanes.ErrSessionEnded)
+			require.Empty(t, f.Sessions())
+		})
+	})
 }

@@ -41,6 +41,21 @@ type Lane struct {
 	ClearFirst bool          `json:"-"` // the POS sells it only when it is clear
 }
 
+// WithUnsaved returns the lane with what another value of it has from the configuration and the hardware.
+func (l Lane) WithUnsaved(other Lane) Lane {
+	l.Accessible, l.Usable, l.Purchasing, l.Reserved = other.Accessible, other.Usable, other.Purchasing, other.Reserved
+	l.ClearAfter, l.ClearFirst = other.ClearAfter, other.ClearFirst
+	return l
+}
+
+// Equal reports whether both are the same value. What a lane points to is never changed, so pointers are compared.
+func (l Lane) Equal(other Lane) bool {
+	return l.ID == other.ID && l.Session == other.Session && l.Held == other.Held && l.Log == other.Log && l.Fault == other.Fault &&
+		l.Released == other.Released && l.Sale == other.Sale && l.Help == other.Help && l.Stray == other.Stray && l.Uncleared == other.Uncleared &&
+		slices.Equal(l.Open, other.Open) && l.Accessible == other.Accessible && l.Usable == other.Usable && l.Purchasing == other.Purchasing &&
+		l.Reserved == other.Reserved && l.ClearAfter == other.ClearAfter && l.ClearFirst == other.ClearFirst
+}
+
 // Log is how far the reports of the lane's controller have been taken in (LINK.md, Controller to gateway).
 type Log struct {
 	ID  string `json:"id,omitempty"`

@@ -75,13 +75,34 @@ func (b *Board) Arrange(layout lanes.Layout, places map[uuid.UUID]int32) {
 }
 
 // Publish shows the lanes as they are now. Lanes given together change together: no reader sees one without the
-// other.
+// other. A lane that is shown so already is no change.
 func (b *Board) Publish(changed ...lanes.Lane) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.publish(changed)
+}
+
+// PublishSaved shows the lanes as they were saved. What is not saved of a lane, such as whether its hardware is in working order, stays as it is
+// shown: the lane publishes that.
+func (b *Board) PublishSaved(saved ...lanes.Lane) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var two [2]lanes.Lane // those of a move
+	shown := two[:0]
+	for _, lane := range saved {
+		if i, found := b.places[lane.ID]; found {
+			shown = append(shown, lane.WithUnsaved(b.lanes[i].Lane))
+		}
+	}
+	b.publish(shown)
+}
+
+// publish is Publish. b.mu is held.
+func (b *Board) publish(changed []lanes.Lane) {
+	different := false
 	for _, lane := range changed {
 		i, found := b.places[lane.ID]
-		if !found { // it has left
+		if !found || lane.Equal(b.lanes[i].Lane) { // it has left, or is shown already
 			continue
 		}
 		if s := b.lanes[i].Lane.Session; s != nil && b.sessions[s.ID] == i {
@@ -89,6 +110,10 @@ func (b *Board) Publish(changed ...lanes.Lane) {
 		}
 		b.lanes[i].Lane = lane
 		b.noteChange(i)
+		different = true
+	}
+	if !different {
+		return
 	}
 	b.raiseVersion()
 	for _, lane := range changed {

@@ -45,12 +45,19 @@ func fullBoard(n int) (b *Board, all []lanes.Lane, now lanes.Instant) {
 	return b, all, now
 }
 
+// changed is the lane of turn n, held in every other round.
+func changed(all []lanes.Lane, n int) lanes.Lane {
+	lane := all[n%len(all)]
+	lane.Held = n/len(all)%2 == 0
+	return lane
+}
+
 func BenchmarkBoard(b *testing.B) {
 	board, all, now := fullBoard(1000)
 	b.Run("publish", func(b *testing.B) {
 		b.ReportAllocs()
 		for n := 0; b.Loop(); n++ {
-			board.Publish(all[n%len(all)])
+			board.Publish(changed(all, n))
 		}
 	})
 	b.Run("session", func(b *testing.B) {
@@ -73,9 +80,9 @@ func BenchmarkBoard(b *testing.B) {
 		b.ReportAllocs()
 		_, version, _ := board.Since(0)
 		for n := 0; b.Loop(); n++ {
-			board.Publish(all[n%len(all)])
-			var changed []lanes.LaneStatus
-			if changed, version, _ = board.Since(version); len(changed) != 1 {
+			board.Publish(changed(all, n))
+			var since []lanes.LaneStatus
+			if since, version, _ = board.Since(version); len(since) != 1 {
 				b.Fatal("not the one lane changed")
 			}
 		}
@@ -90,7 +97,9 @@ func TestAChangeThatNoScreenWaitsForAllocatesNothing(t *testing.T) {
 	board.Publish(lanes.Lane{ID: lane})
 	<-wake // a screen that read once does not wait for the next change
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
+		board.Publish(lanes.Lane{ID: lane, Held: true})
 		board.Publish(lanes.Lane{ID: lane})
+		board.PublishSaved(lanes.Lane{ID: lane, Held: true})
 		board.PublishLocked(lane, true)
 		board.PublishLocked(lane, false)
 		board.Touch()
@@ -127,7 +136,12 @@ func TestAChangeWakesThoseWhoFollowItsLane(t *testing.T) {
 	_, _, second, _ := b.LaneSince(all[0].ID)
 	_, _, other, _ := b.LaneSince(all[1].ID)
 	b.Touch()
-	b.Publish(all[1])
+	held := func(i int) lanes.Lane {
+		all[i].Held = !all[i].Held
+		return all[i]
+	}
+	b.Publish(all[0]) // as it is shown already
+	b.Publish(held(1))
 	b.PublishLocked(all[2].ID, true)
 	require.False(t, closed(wake))
 	require.True(t, closed(other))
@@ -136,9 +150,9 @@ func TestAChangeWakesThoseWhoFollowItsLane(t *testing.T) {
 
 	last := version
 	for name, change := range map[string]func(){
-		"lane": func() { b.Publish(all[0]) }, "link": func() { b.PublishLink(all[0].ID, lanes.LinkUp, time.Time{}, "", false) },
+		"lane": func() { b.Publish(held(0)) }, "saved": func() { b.PublishSaved(held(0)) }, "link": func() { b.PublishLink(all[0].ID, lanes.LinkUp, time.Time{}, "", false) },
 		"locked":            func() { b.PublishLocked(all[0].ID, true) },
-		"moved to this one": func() { b.Publish(all[1], all[0]) },
+		"moved to this one": func() { b.Publish(all[1], held(0)) },
 	} {
 		change()
 		_, current, next, _ := b.LaneSince(all[0].ID)
@@ -160,4 +174,24 @@ func TestAChangeWakesThoseWhoFollowItsLane(t *testing.T) {
 	require.True(t, found)
 	require.Equal(t, all[1], status.Lane)
 	require.Greater(t, current, last)
+}
+
+// What is saved of a lane is shown as it was saved; what its actor alone knows stays until that publishes it.
+func TestWhatIsSavedOfALaneIsShown(t *testing.T) {
+	b, all, now := fullBoard(2)
+	b.PublishLink(all[1].ID, lanes.LinkDown, now.Wall, "no connection", false)
+	session := all[0].Session
+	from, to := all[0], all[1]
+	from.Session, to.Session, to.Usable = nil, session, true // decided while the link was up
+	b.PublishSaved(from, to)
+	require.NotNil(t, b.Session(session.ID, now))
+	lane, found := b.Find(session.ID)
+	require.True(t, found)
+	require.Equal(t, to.ID, lane.ID)
+	require.False(t, lane.Usable)
+	require.Nil(t, b.Lanes()[0].Lane.Session)
+	_, version, _ := b.Since(0)
+	b.PublishSaved(from, to)
+	_, again, _ := b.Since(0)
+	require.Equal(t, version, again, "twice is no change")
 }
