@@ -86,9 +86,9 @@ func BenchmarkCommitter(b *testing.B) {
 // log.
 type instantWebhook struct{ awaited sync.WaitGroup }
 
-func (w *instantWebhook) Attempt(_ context.Context, event lanes.Event, _ bool) (lanes.Attempt, lanes.Answer) {
+func (w *instantWebhook) Attempt(_ context.Context, event lanes.Logged, _ bool) (lanes.Attempt, lanes.Answer) {
 	defer w.awaited.Done()
-	return lanes.Attempt{At: event.At, Status: 204}, lanes.Answer{}
+	return lanes.Attempt{At: event.Event.At, Status: 204}, lanes.Answer{}
 }
 
 // BenchmarkDelivery takes saved events to their attempts, 64 at a time, until the outcome of each is saved.

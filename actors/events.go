@@ -19,11 +19,11 @@ const (
 	maxDeliverySlots = 1 << 30
 )
 
-// Webhook makes one attempt to deliver an event and returns what the integrator answered: its status in the attempt, and in the answer its
-// reply to a purchaseRequest and when it wants to be tried again. late says that later events of the lane may have been sent before. It
+// Webhook makes one attempt to deliver an event of the log and returns what the integrator answered: its status in the attempt, and in the answer
+// its reply to a purchaseRequest and when it wants to be tried again. late says that later events of the lane may have been sent before. It
 // returns within its own time-out, and when ctx ends. Webhooks are comparable: the same value is the same receiver.
 type Webhook interface {
-	Attempt(ctx context.Context, event lanes.Event, late bool) (lanes.Attempt, lanes.Answer)
+	Attempt(ctx context.Context, event lanes.Logged, late bool) (lanes.Attempt, lanes.Answer)
 }
 
 // eventsActor forwards the saved events of a range to one of its webhooks. Each event is attempted once (see deliver), again if that failed and the
@@ -173,7 +173,7 @@ func (e *eventsActor) deliver(event lanes.Logged) {
 	go func() {
 		r.underWay.begin(event)
 		if box.markAttempted(event) {
-			attempt, answer := box.attempt(box.receiver(), event.Event, false)
+			attempt, answer := box.attempt(box.receiver(), event, false)
 			event.Attempt = &attempt
 			event = r.finish(box.decide(event, answer))
 			box.saveOutcomes([]lanes.Logged{event})

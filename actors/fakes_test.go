@@ -383,15 +383,17 @@ func (w *fakeWebhook) blockPurchases(answer purchaseReply) (release func()) {
 type fakeWebhook struct {
 	mu            sync.Mutex
 	arrived       []lanes.Event
+	entries       []lanes.Logged                                             // those of the log that arrived
 	late          []bool                                                     // of those that arrived
 	retryAfter    time.Duration                                              // what it asks for when it fails
 	reply         func(ctx context.Context, event lanes.Event) lanes.Attempt // nil: 200, at once
 	purchaseReply purchaseReply                                              // nil: purchases are answered like other events
 }
 
-func (w *fakeWebhook) Attempt(ctx context.Context, event lanes.Event, late bool) (lanes.Attempt, lanes.Answer) {
+func (w *fakeWebhook) Attempt(ctx context.Context, entry lanes.Logged, late bool) (lanes.Attempt, lanes.Answer) {
+	event := entry.Event
 	w.mu.Lock()
-	w.arrived, w.late = append(w.arrived, event), append(w.late, late)
+	w.arrived, w.entries, w.late = append(w.arrived, event), append(w.entries, entry), append(w.late, late)
 	reply, replyPurchase, asked := w.reply, w.purchaseReply, w.retryAfter
 	w.mu.Unlock()
 	if event.Kind == lanes.PurchaseRequest && replyPurchase != nil {

@@ -128,23 +128,23 @@ func (b *outbox) markAttempted(event lanes.Logged) bool {
 
 // attempt makes an attempt. A webhook that panics costs only this event. Where events are tried again, one that is gone is not called any
 // more; as the answer to a purchase 410 decides that alone.
-func (b *outbox) attempt(to *Receiver, event lanes.Event, late bool) (attempt lanes.Attempt, answer lanes.Answer) {
+func (b *outbox) attempt(to *Receiver, event lanes.Logged, late bool) (attempt lanes.Attempt, answer lanes.Answer) {
 	r := b.r
 	began := r.clock.Now()
 	defer func() {
 		if defect := recover(); defect != nil {
-			r.log.Error().Stringer("lane_id", event.Lane).Stringer("session_id", event.Session).Stringer("event_id", event.ID).
+			r.log.Error().Stringer("lane_id", event.Event.Lane).Stringer("session_id", event.Event.Session).Stringer("event_id", event.Event.ID).
 				Str("panic", fmt.Sprint(defect)).Bytes("stack", debug.Stack()).Msg("the webhook panicked")
 			attempt = lanes.Attempt{At: began.Wall, Error: lanes.Interrupted + ": a defect of the gateway"}
 		}
 	}()
 	if why := b.whyNotSent(); why != "" { // they were sent when it happened
-		return notSent(event, why), lanes.Answer{}
+		return notSent(event.Event, why), lanes.Answer{}
 	}
 	attempt, answer = to.Webhook.Attempt(r.life, event, late)
-	if attempt.Gone() && to.Retry.Enabled() && event.Kind != lanes.PurchaseRequest {
+	if attempt.Gone() && to.Retry.Enabled() && event.Event.Kind != lanes.PurchaseRequest {
 		if before := b.gone.Swap(&goneWebhook{to.Webhook}); before == nil || before.Webhook != to.Webhook {
-			b.named(r.log.Error()).Stringer("event_id", event.ID).Msg("the webhook has answered 410: no event is sent before the configuration is reloaded")
+			b.named(r.log.Error()).Stringer("event_id", event.Event.ID).Msg("the webhook has answered 410: no event is sent before the configuration is reloaded")
 		}
 	}
 	return attempt, answer

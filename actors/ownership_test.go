@@ -135,14 +135,14 @@ type closedWebhook struct {
 	received []uuid.UUID
 }
 
-func (w *closedWebhook) Attempt(ctx context.Context, event lanes.Event, _ bool) (lanes.Attempt, lanes.Answer) {
+func (w *closedWebhook) Attempt(ctx context.Context, event lanes.Logged, _ bool) (lanes.Attempt, lanes.Answer) {
 	select {
 	case <-w.open:
 	case <-ctx.Done():
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.received = append(w.received, event.ID)
+	w.received = append(w.received, event.Event.ID)
 	return lanes.Attempt{Status: 200}, lanes.Answer{}
 }
 

@@ -114,7 +114,7 @@ func (r *Range) sell(p *lanes.Purchase) {
 	case !to.Purchases: // since a reload meanwhile
 		attempt = notSent(event.Event, lanes.NotWanted)
 	default:
-		attempt, answer = box.attempt(to, event.Event, false)
+		attempt, answer = box.attempt(to, event, false)
 	}
 	event.Attempt = &attempt
 	r.settlePurchase(p, lanes.Verdict(attempt, answer), &event)

@@ -155,7 +155,7 @@ func (b *outbox) sendAgain(batch []*lanes.Logged) (settled []uint64) {
 		} else {
 			event = e.Reopened()
 			late := b.receiver().Retry.Enabled() && event.Late(r.clock.Now().Wall)
-			attempt, answer := b.attempt(b.receiver(), event.Event, late)
+			attempt, answer := b.attempt(b.receiver(), event, late)
 			if r.life.Err() != nil && attempt.Error != "" { // it was given up
 				break
 			}

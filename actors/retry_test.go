@@ -193,6 +193,44 @@ func TestARefusalEndsTheWaitingForAFailedEvent(t *testing.T) {
 	}, withWebhook(webhook), withRetries)
 }
 
+// Every delivery says where the event is in the log, simulated ones and purchases too, and each after the first that it is one. A receiver that
+// keeps the highest number of a session thereby knows what is older, in whatever order deliveries come.
+func TestADeliverySaysWhereItsEventIsInTheLog(t *testing.T) {
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.createWithPurchasing(0, 30)
+		f.buy(0, minutes(10))
+		_, err := f.Simulate(f.requestContext(), lanes.Help, session, nil)
+		require.NoError(t, err)
+		webhook.fails(503, func(e lanes.Event) bool { return e.Kind == lanes.SessionPaused })
+		f.pause(session)
+		f.advance(2 * time.Minute) // its retry fails too, and the stop passes it
+		f.stop(session)
+		webhook.setReply(nil)
+		f.advance(10 * time.Minute)
+		require.Equal(t, len(f.eventLog()), f.redeliver(0, 1000).Events+1, "all but the purchase")
+		f.advance(10 * time.Second)
+
+		log, times := f.eventLog(), map[uint64]int{}
+		newest := map[uuid.UUID]uint64{} // session → as a receiver keeps it
+		var older []lanes.Kind
+		for _, arrived := range webhook.entries {
+			require.NotZero(t, arrived.Cursor)
+			require.Equal(t, log[arrived.Cursor-1].Event, arrived.Event)
+			require.Equal(t, times[arrived.Cursor] > 0, arrived.Redelivered(), "%s, time %d", arrived.Event.Kind, times[arrived.Cursor])
+			times[arrived.Cursor]++
+			if times[arrived.Cursor] == 1 || arrived.Event.Kind == lanes.SessionPaused {
+				if arrived.Cursor < newest[arrived.Event.Session] {
+					older = append(older, arrived.Event.Kind)
+				}
+				newest[arrived.Event.Session] = max(newest[arrived.Event.Session], arrived.Cursor)
+			}
+		}
+		require.Len(t, times, len(log))
+		require.Equal(t, []lanes.Kind{lanes.SessionPaused, lanes.SessionPaused}, older, "what came late, and again")
+	}, withWebhook(webhook), withRetries)
+}
+
 // After a minute later events pass, and the one that they have passed is marked.
 func TestAfterAMinuteLaterEventsPass(t *testing.T) {
 	webhook := &fakeWebhook{}

@@ -48,7 +48,7 @@ func (r *Range) Simulate(ctx context.Context, kind lanes.Kind, session uuid.UUID
 		r.simulatedMinutes.release(session, minutes)
 		return lanes.Logged{}, err
 	}
-	attempt, answer := box.attempt(to, event, false)
+	attempt, answer := box.attempt(to, logged, false)
 	logged.Attempt = &attempt
 	if minutes > 0 && lanes.Verdict(attempt, answer).Phase == lanes.Accepted {
 		r.addSimulatedMinutes(box, logged, minutes)

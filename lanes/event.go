@@ -77,6 +77,13 @@ type Redelivery struct {
 	Next   uint64
 }
 
+// Redelivered reports whether an attempt to deliver the event was begun before the newest one, so that the receiver may have it.
+func (l Logged) Redelivered() bool {
+	return slices.ContainsFunc(l.Earlier, func(a Attempt) bool {
+		return !strings.HasPrefix(a.Error, NotSent) && !strings.HasPrefix(a.Error, Dropped)
+	})
+}
+
 // Redeliverable reports whether the event may be sent again: it is not one to decide on, and its delivery has ended or awaits a retry.
 func (l Logged) Redeliverable() bool {
 	return l.Event.Kind != PurchaseRequest && (l.AwaitsRetry() || !l.Pending()) && l.Attempt.Error != UnderWay

@@ -53,7 +53,7 @@ func TestWhatTheIntegratorSaysToAPurchase(t *testing.T) {
 				w.WriteHeader(tc.status)
 				_, _ = io.WriteString(w, tc.says)
 			})
-			made, answer := newClient(t, integrator.URL).Attempt(t.Context(), newEvent(lanes.PurchaseRequest), false)
+			made, answer := newClient(t, integrator.URL).Attempt(t.Context(), entry(newEvent(lanes.PurchaseRequest)), false)
 			require.Equal(t, tc.status, made.Status)
 			require.Equal(t, errorOfStatus(tc.status), made.Error)
 			require.Equal(t, tc.answer, answer)
@@ -74,7 +74,7 @@ func TestAnAnswerWithoutAnEnd(t *testing.T) {
 		}
 	})
 	for _, kind := range []lanes.Kind{lanes.PurchaseRequest, lanes.Help} {
-		made, answer := newClient(t, integrator.URL).Attempt(t.Context(), newEvent(kind), false)
+		made, answer := newClient(t, integrator.URL).Attempt(t.Context(), entry(newEvent(kind)), false)
 		require.Empty(t, made.Error)
 		require.Zero(t, answer)
 	}
@@ -88,7 +88,7 @@ func TestACompressedAnswerIsNotUnpacked(t *testing.T) {
 		_, _ = io.WriteString(packer, `{"user_message":"Sorry"}`)
 		_ = packer.Close()
 	})
-	_, answer := newClient(t, integrator.URL).Attempt(t.Context(), newEvent(lanes.PurchaseRequest), false)
+	_, answer := newClient(t, integrator.URL).Attempt(t.Context(), entry(newEvent(lanes.PurchaseRequest)), false)
 	require.Zero(t, answer)
 }
 
@@ -96,7 +96,7 @@ func TestOtherEventsHaveNoAnswer(t *testing.T) {
 	integrator := startReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"user_message":"Hello"}`)
 	})
-	_, answer := newClient(t, integrator.URL).Attempt(t.Context(), newEvent(lanes.Help), false)
+	_, answer := newClient(t, integrator.URL).Attempt(t.Context(), entry(newEvent(lanes.Help)), false)
 	require.Zero(t, answer)
 }
 
@@ -113,10 +113,10 @@ func TestAReceiverThatSaysWhen(t *testing.T) {
 				w.WriteHeader(code)
 			})
 			client := newClient(t, integrator.URL)
-			_, answer := client.Attempt(t.Context(), newEvent(lanes.Help), false)
+			_, answer := client.Attempt(t.Context(), entry(newEvent(lanes.Help)), false)
 			require.Equal(t, lanes.Answer{RetryAfter: asked}, answer)
 			code = http.StatusNoContent
-			_, answer = client.Attempt(t.Context(), newEvent(lanes.Help), false)
+			_, answer = client.Attempt(t.Context(), entry(newEvent(lanes.Help)), false)
 			require.Zero(t, answer)
 		})
 	}

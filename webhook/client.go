@@ -74,10 +74,10 @@ func New(settings Settings) (*Client, error) {
 	return &Client{settings: settings, url: to, signers: signers}, nil
 }
 
-// Attempt makes one attempt to deliver the event, and returns its outcome and the integrator's answer, whose texts are those to a
+// Attempt makes one attempt to deliver the event of the log, and returns its outcome and the integrator's answer, whose texts are those to a
 // purchaseRequest. late says that later events of its lane may have been sent before. The receiver gets the event at most once. Attempt
 // blocks until the attempt ends, Timeout has passed, or ctx ends.
-func (c *Client) Attempt(ctx context.Context, event lanes.Event, late bool) (lanes.Attempt, lanes.Answer) {
+func (c *Client) Attempt(ctx context.Context, event lanes.Logged, late bool) (lanes.Attempt, lanes.Answer) {
 	started := time.Now() // for the duration only, as the wall clock may be stepped
 	attempt := lanes.Attempt{At: c.settings.Now().UTC().Round(0)}
 	answer := c.deliver(ctx, event, late, &attempt)
@@ -90,16 +90,13 @@ func (c *Client) Attempt(ctx context.Context, event lanes.Event, late bool) (lan
 const maxAnswerBytes = 64 << 10
 
 // deliver sends the event, notes the outcome in the attempt, and returns the answer as far as it was read.
-func (c *Client) deliver(ctx context.Context, event lanes.Event, late bool, attempt *lanes.Attempt) (answer lanes.Answer) {
+func (c *Client) deliver(ctx context.Context, event lanes.Logged, late bool, attempt *lanes.Attempt) (answer lanes.Answer) {
 	limited, cancel := context.WithTimeout(ctx, c.settings.Timeout)
 	defer cancel()
-	request, sent, err := c.request(limited, event, attempt.At)
+	request, sent, err := c.request(limited, event, late, attempt.At)
 	if err != nil {
 		attempt.Error = lanes.Unreachable + ": the request could not be made"
 		return lanes.Answer{}
-	}
-	if late {
-		request.Header.Set("webhook-late", "true")
 	}
 	// A transport, as an http.Client follows redirects, keeps cookies and has the URL in its errors.
 	response, err := c.settings.Transport.RoundTrip(request)
@@ -110,7 +107,7 @@ func (c *Client) deliver(ctx context.Context, event lanes.Event, late bool, atte
 	defer func() { _ = response.Body.Close() }()
 	attempt.Status, attempt.Error = response.StatusCode, errorOfStatus(response.StatusCode)
 	body, _ := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes)) // the status has decided the outcome
-	if event.Kind == lanes.PurchaseRequest {
+	if event.Event.Kind == lanes.PurchaseRequest {
 		answer = parseAnswer(body)
 	}
 	if attempt.Error != "" {

@@ -82,7 +82,7 @@ func TestAnEventThatCrossesTheEndOfAConnectionArrivesOnce(t *testing.T) {
 	client := newClient(t, "http://"+address)
 	for range 100 {
 		event := newEvent(lanes.CarrierHit)
-		made, _ := client.Attempt(t.Context(), event, false)
+		made, _ := client.Attempt(t.Context(), entry(event), false)
 		mu.Lock()
 		times := arrived["msg_"+event.ID.String()]
 		mu.Unlock()

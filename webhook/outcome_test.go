@@ -171,7 +171,7 @@ func TestACallerThatHasGivenUpAlready(t *testing.T) {
 	integrator := startReceiver(t, status(http.StatusOK))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	made, _ := newClient(t, integrator.URL).Attempt(ctx, newEvent(lanes.Help), false)
+	made, _ := newClient(t, integrator.URL).Attempt(ctx, entry(newEvent(lanes.Help)), false)
 	require.Equal(t, "unreachable: given up before it was sent", made.Error)
 	require.Empty(t, integrator.requests())
 }

@@ -43,7 +43,7 @@ func attemptInFakeTime(t *testing.T, transport *http.Transport, check func(*test
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		defer transport.CloseIdleConnections()
-		made, answer := newTimedClient(t, transport).Attempt(t.Context(), newEvent(lanes.PurchaseRequest), false)
+		made, answer := newTimedClient(t, transport).Attempt(t.Context(), entry(newEvent(lanes.PurchaseRequest)), false)
 		check(t, made, answer)
 	})
 }
@@ -147,13 +147,13 @@ func TestAnEventThatFindsEveryConnectionBusyIsNotSent(t *testing.T) {
 		client := newTimedClient(t, transport)
 		first := make(chan lanes.Attempt)
 		go func() {
-			made, _ := client.Attempt(t.Context(), newEvent(lanes.Help), false)
+			made, _ := client.Attempt(t.Context(), entry(newEvent(lanes.Help)), false)
 			first <- made
 		}()
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), attemptTimeout/2)
 		defer cancel()
-		second, _ := client.Attempt(ctx, newEvent(lanes.Help), false)
+		second, _ := client.Attempt(ctx, entry(newEvent(lanes.Help)), false)
 		require.Equal(t, "unreachable: given up before it was sent", second.Error)
 		require.Equal(t, attemptTimeout/2, second.Duration)
 		require.Equal(t, lanes.TimedOut, (<-first).Error)
@@ -175,7 +175,7 @@ func TestACallerThatGivesUp(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(2500*time.Millisecond, cancel)
-				made, _ := newTimedClient(t, transport).Attempt(ctx, newEvent(lanes.SessionStopped), false)
+				made, _ := newTimedClient(t, transport).Attempt(ctx, entry(newEvent(lanes.SessionStopped)), false)
 				require.Equal(t, lanes.Attempt{
 					At: noon, Status: tc.status, Error: tc.error, Duration: 2500 * time.Millisecond,
 				}, made)

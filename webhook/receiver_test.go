@@ -36,6 +36,9 @@ func newEvent(kind lanes.Kind) lanes.Event {
 	return event
 }
 
+// entry is the event as the log has it before its first attempt.
+func entry(event lanes.Event) lanes.Logged { return lanes.Logged{Cursor: 1042, Event: event} }
+
 // newClient is a client of the webhook at that address, without the guard, with the changed settings.
 func newClient(t *testing.T, url string, change ...func(*Settings)) *Client {
 	t.Helper()
@@ -64,7 +67,7 @@ func withSecrets(secrets ...string) func(*Settings) {
 // attempt makes one attempt to deliver a call for help.
 func attempt(t *testing.T, c *Client) lanes.Attempt {
 	t.Helper()
-	made, answer := c.Attempt(t.Context(), newEvent(lanes.Help), false)
+	made, answer := c.Attempt(t.Context(), entry(newEvent(lanes.Help)), false)
 	require.Zero(t, answer, "only a purchaseRequest has an answer")
 	require.Equal(t, noon, made.At)
 	require.GreaterOrEqual(t, made.Duration, time.Duration(0))

@@ -23,7 +23,8 @@ import (
 //
 // A transport cannot send it twice: net/http repeats a request on a broken idle connection only if it has GetBody or an
 // Idempotency-Key.
-func (c *Client) request(ctx context.Context, event lanes.Event, at time.Time) (*http.Request, *requestBody, error) {
+func (c *Client) request(ctx context.Context, logged lanes.Logged, late bool, at time.Time) (*http.Request, *requestBody, error) {
+	event := logged.Event
 	body, err := encode(event)
 	if err != nil {
 		return nil, nil, fmt.Errorf("webhook: write the event: %w", err)
@@ -41,6 +42,14 @@ func (c *Client) request(ctx context.Context, event lanes.Event, at time.Time) (
 	request.Header.Set("User-Agent", "rangegate/"+c.settings.Version)
 	request.Header.Set("range-id", c.settings.Range.String())
 	request.Header.Set("traceparent", traceparent(event.ID))
+	request.Header.Set("event-occurred-at", event.At.UTC().Format(milliseconds))
+	request.Header.Set("event-sequence", strconv.FormatUint(logged.Cursor, 10))
+	if logged.Redelivered() {
+		request.Header.Set("event-redelivered", "true")
+	}
+	if late {
+		request.Header.Set("webhook-late", "true")
+	}
 	request.Header.Set("webhook-id", id)
 	request.Header.Set("webhook-timestamp", strconv.FormatInt(at.Unix(), 10))
 	if signature != "" {
@@ -48,6 +57,9 @@ func (c *Client) request(ctx context.Context, event lanes.Event, at time.Time) (
 	}
 	return request, sent, nil
 }
+
+// milliseconds is RFC 3339 in UTC, as in the bodies of the API.
+const milliseconds = "2006-01-02T15:04:05.000Z"
 
 // encode returns the event's body without escapes for HTML, like the event log.
 func encode(event lanes.Event) ([]byte, error) {

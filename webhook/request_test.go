@@ -33,7 +33,7 @@ func TestTheBodyOfEveryKind(t *testing.T) {
 	} {
 		t.Run(string(kind), func(t *testing.T) {
 			integrator := startReceiver(t, status(http.StatusNoContent))
-			made, _ := newClient(t, integrator.URL).Attempt(t.Context(), newEvent(kind), false)
+			made, _ := newClient(t, integrator.URL).Attempt(t.Context(), entry(newEvent(kind)), false)
 			require.Empty(t, made.Error)
 			require.Equal(t, 204, made.Status)
 			require.Len(t, integrator.requests(), 1)
@@ -53,7 +53,7 @@ func TestALateEventSaysSo(t *testing.T) {
 	integrator := startReceiver(t, status(http.StatusOK))
 	client, event := newClient(t, integrator.URL, withSecrets(secretA)), newEvent(lanes.SessionStarted)
 	for _, late := range []bool{false, true} {
-		made, _ := client.Attempt(t.Context(), event, late)
+		made, _ := client.Attempt(t.Context(), entry(event), late)
 		require.Empty(t, made.Error)
 	}
 	first, second := integrator.requests()[0], integrator.requests()[1]
@@ -63,6 +63,35 @@ func TestALateEventSaysSo(t *testing.T) {
 	require.Equal(t, first, second)
 }
 
+// Whoever may have an event already is told so.
+func TestARedeliveredEventSaysSo(t *testing.T) {
+	for name, c := range map[string]struct {
+		earlier []lanes.Attempt
+		says    bool
+	}{
+		"the first delivery":        {nil, false},
+		"it was refused":            {[]lanes.Attempt{{Status: 503, Error: lanes.Refused}}, true},
+		"it was delivered":          {[]lanes.Attempt{{Status: 204}}, true},
+		"nobody knows":              {[]lanes.Attempt{{Error: lanes.Interrupted}}, true},
+		"there was no webhook then": {[]lanes.Attempt{{Error: lanes.NoWebhook}}, false},
+		"too many waited":           {[]lanes.Attempt{{Error: lanes.Dropped + ": more than 5 events waited"}}, false},
+		"dropped, then refused":     {[]lanes.Attempt{{Error: lanes.Dropped}, {Status: 422, Error: lanes.Refused}}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			integrator := startReceiver(t, status(http.StatusOK))
+			event := entry(newEvent(lanes.SessionStarted))
+			event.Earlier = c.earlier
+			made, _ := newClient(t, integrator.URL).Attempt(t.Context(), event, false)
+			require.Empty(t, made.Error)
+			var want []string
+			if c.says {
+				want = []string{"true"}
+			}
+			require.Equal(t, want, integrator.requests()[0].header.Values("event-redelivered"))
+		})
+	}
+}
+
 func TestTheHeadersOfAnEvent(t *testing.T) {
 	integrator := startReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 		http.SetCookie(w, &http.Cookie{Name: "crumb", Value: "1"})
@@ -70,7 +99,7 @@ func TestTheHeadersOfAnEvent(t *testing.T) {
 	client := newClient(t, integrator.URL+"/events/in?shop=7", withSecrets(secretA))
 	event := newEvent(lanes.SessionStarted)
 	for range 2 { // the second could bring the first one's cookie
-		made, _ := client.Attempt(t.Context(), event, false)
+		made, _ := client.Attempt(t.Context(), entry(event), false)
 		require.Empty(t, made.Error)
 	}
 	for _, got := range integrator.requests() {
@@ -82,6 +111,8 @@ func TestTheHeadersOfAnEvent(t *testing.T) {
 		require.Equal(t, http.Header{
 			"Content-Length":    {strconv.Itoa(len(got.body))},
 			"Content-Type":      {"application/json"},
+			"Event-Occurred-At": {"2026-05-01T12:00:00.123Z"},
+			"Event-Sequence":    {"1042"},
 			"Range-Id":          {"11111111-1111-4111-8111-111111111111"},
 			"Traceparent":       {"00-" + strings.ReplaceAll(event.ID.String(), "-", "") + "-" + half + "-01"},
 			"User-Agent":        {"rangegate/1.2.3"},
@@ -97,7 +128,7 @@ func TestAnAttemptIsDatedInUTC(t *testing.T) {
 	client := newClient(t, integrator.URL, func(s *Settings) {
 		s.Now = func() time.Time { return time.Now().In(zone) }
 	})
-	made, _ := client.Attempt(t.Context(), newEvent(lanes.Help), false)
+	made, _ := client.Attempt(t.Context(), entry(newEvent(lanes.Help)), false)
 	require.Equal(t, made.At.UTC().Round(0), made.At, "as the store gives it back")
 }
 

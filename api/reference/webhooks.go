@@ -117,6 +117,11 @@ func headers() openapi3.Parameters {
 			openapi3.NewStringSchema().WithPattern("^[0-9]+$")),
 		header("webhook-signature", "Standard Webhooks: HMAC-SHA256, `v1,` and base64; one for each secret, with spaces between. "+
 			"Absent when the range has no secret", false, "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=", openapi3.NewStringSchema()),
+		header("event-occurred-at", "When it happened, however much later it is sent", true, "2026-05-01T10:00:00.000Z", openapi3.NewDateTimeSchema()),
+		header("event-sequence", "Its number in the range's log, higher than that of every event before it: what is older than an event that you know has a lower "+
+			"one. With several webhooks the deliveries to each have their own", true, "1042", openapi3.NewStringSchema().WithPattern("^[0-9]+$")),
+		header("event-redelivered", "`true` of an event that was sent before: it is retried, or somebody has asked for it", false, "true",
+			openapi3.NewStringSchema().WithEnum("true")),
 		header("webhook-late", "`true` of an event that is sent again after later events of its lane may have been sent. Only where the operator has asked "+
 			"for retries: an event whose delivery fails is sent again, with the same `webhook-id`", false, "true", openapi3.NewStringSchema().WithEnum("true")),
 		header("range-id", "The range", true, "11111111-1111-4111-8111-111111111111", openapi3.NewUUIDSchema()),

@@ -123,12 +123,12 @@ type timedWebhook struct {
 }
 
 // Attempt makes the attempt.
-func (w *timedWebhook) Attempt(ctx context.Context, event lanes.Event, late bool) (lanes.Attempt, lanes.Answer) {
+func (w *timedWebhook) Attempt(ctx context.Context, event lanes.Logged, late bool) (lanes.Attempt, lanes.Answer) {
 	attempt, answer := w.Webhook.Attempt(ctx, event, late)
-	took := time.Since(event.At)
+	took := time.Since(event.Event.At)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.since.IsZero() && event.At.After(w.since) {
+	if !w.since.IsZero() && event.Event.At.After(w.since) {
 		w.took = append(w.took, milliseconds(took))
 	} else if w.others--; w.others == 0 {
 		close(w.all)

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -83,4 +84,30 @@ func simulated(t *testing.T, webhook string) int {
 	status, err := strconv.Atoi(answer.Header.Get("webhook-status"))
 	require.NoError(t, err)
 	return status
+}
+
+// What the page shows drops every event that is not newer than what is known of its session: after retries, when one comes twice, and also after the
+// operator has gone back to a backup, whose count is lower and whose events are new.
+func TestTheReceiverDropsWhatIsOlder(t *testing.T) {
+	support.Program(t, "node")
+	var shown string
+	for _, block := range blocks(page(t, "docs/integrators.md"), "js") {
+		if strings.Contains(block, "function isOlder(") {
+			shown = block
+		}
+	}
+	require.NotEmpty(t, shown)
+	source := filepath.Join(t.TempDir(), "older.mjs")
+	require.NoError(t, os.WriteFile(source, []byte(shown+`
+const known = new Map();
+const at = (seconds) => new Date(Date.UTC(2026, 4, 1, 10, 0, seconds)).toISOString();
+for (const [session, sequence, seconds] of [
+  ["one", 7, 1], ["one", 9, 3], ["one", 8, 2], ["one", 9, 3], ["two", 2, 2],
+  ["one", 10, 3], ["one", 9007199254740993n, 4], ["one", 9007199254740992n, 4], // within a millisecond, and beyond double precision
+  ["one", 4, 60], ["one", 5, 59], // from a backup, whose clock may be stepped
+]) console.log(isOlder(known, session, { "event-sequence": String(sequence), "event-occurred-at": at(seconds) }));
+`), 0o600))
+	output, err := exec.Command("node", source).CombinedOutput()
+	require.NoError(t, err, string(output))
+	require.Equal(t, strings.Fields("false false true true false false false true false false"), strings.Fields(string(output)))
 }
