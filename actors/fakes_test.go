@@ -102,6 +102,9 @@ type hookedStore struct {
 	unreadable atomic.Bool // its event log, and the range's epoch
 }
 
+// Place is that of the file.
+func (s *hookedStore) Place() string { return s.Store.(store.Placed).Place() }
+
 func (s *hookedStore) Confirm(ctx context.Context, of store.RangeEpoch) error {
 	if s.unreadable.Load() {
 		return errors.New("the disk is gone")

@@ -245,6 +245,43 @@ func (r *Range) FollowEvents() (saved uint64, next func() (events []lanes.Logged
 	return saved, follower.Next
 }
 
+// LogID names the event log and the history, so that a cursor of another one is known: see commit.Committer.
+func (r *Range) LogID() uint64 { return r.committer.LogID() }
+
+// HasWebhook reports whether the range has a webhook with that name, or still delivers to one that it had.
+func (r *Range) HasWebhook(name string) bool { return r.outboxOf(name) != nil }
+
+// EventsKeptBehind returns the cursor behind which the event log is whole: what was before it is not kept any more. Errors: ErrStoreUnavailable.
+func (r *Range) EventsKeptBehind(ctx context.Context) (uint64, error) {
+	saved := r.committer.SavedEvent() // before the read: what is saved meanwhile is behind it
+	oldest, err := r.store.Events(ctx, r.rangeEpoch(), 0, 1)
+	switch {
+	case err != nil:
+		return 0, r.readFailed(ctx, err)
+	case len(oldest) == 0:
+		return saved, nil
+	}
+	return min(saved, oldest[0].Cursor-1), nil
+}
+
+// HistoryKeptBehind is EventsKeptBehind of the history.
+func (r *Range) HistoryKeptBehind(ctx context.Context) (uint64, error) {
+	saved := r.committer.SavedEnded()
+	oldest, err := r.store.History(ctx, r.rangeEpoch(), 0, 1)
+	switch {
+	case err != nil:
+		return 0, r.readFailed(ctx, err)
+	case len(oldest) == 0:
+		return saved, nil
+	}
+	return min(saved, oldest[0].Cursor-1), nil
+}
+
+// Saved returns the highest cursors of the event log and of the history that are durable.
+func (r *Range) Saved() (event, ended uint64) {
+	return r.committer.SavedEvent(), r.committer.SavedEnded()
+}
+
 // History reads at most limit ended sessions behind the cursor, oldest first. Errors: ErrStoreUnavailable.
 func (r *Range) History(ctx context.Context, after uint64, limit int) ([]lanes.Ended, error) {
 	ended, err := r.store.History(ctx, r.rangeEpoch(), after, limit)

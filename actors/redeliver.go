@@ -27,6 +27,7 @@ const (
 func (r *Range) Redeliver(
 	ctx context.Context, selection lanes.EventSelection, key *lanes.KeyOf[lanes.Redelivery],
 ) (result lanes.Redelivery, err error) {
+	result.Log = r.LogID()
 	err = r.redeliverOnce(ctx, key, &result, func(claim *idempotency.Claim) error {
 		if err := r.acceptsSome(selection.Webhook); err != nil {
 			claim.Settle(nil)

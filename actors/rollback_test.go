@@ -1,6 +1,9 @@
 package actors
 
 import (
+	"context"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -9,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes"
+	"rangegate/lanes/store/sqlite"
 )
 
 func TestAStoreThatLostEverythingIsRefilled(t *testing.T) {
@@ -115,4 +119,77 @@ func TestWaitingEventsSurviveTheLossOfTheStore(t *testing.T) {
 		}, webhook.kinds())
 		require.Equal(t, webhook.kinds(), f.eventKinds(session), "they are in the log again")
 	}, withWebhook(webhook))
+}
+
+// The logs keep their name across restarts. A store that has lost records is another one: whoever reads by a cursor is told, and skips nothing.
+func TestTheLogsHaveTheirName(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.create(0, 30)
+		id := f.LogID()
+		require.NotZero(t, id)
+		require.LessOrEqual(t, id, uint64(lanes.MaxLogID))
+		f.restart()
+		require.Equal(t, id, f.LogID())
+		f.kill()
+		f.start()
+		require.Equal(t, id, f.LogID())
+
+		f.wipeStore()
+		f.noticeLoss()
+		refilled := f.LogID()
+		require.NotEqual(t, id, refilled, "it was refilled, and what was not recent is missing")
+		f.restart()
+		require.Equal(t, refilled, f.LogID())
+
+		f.shutDown()
+		require.NoError(t, os.Remove(f.path))
+		f.start()
+		require.NotContains(t, []uint64{id, refilled}, f.LogID(), "another store")
+	})
+}
+
+// A backup has the records of its time: cursors that were given after it are of another log.
+func TestABackupHasAnotherLog(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.create(0, 30)
+		id, backup := f.LogID(), filepath.Join(t.TempDir(), "backup")
+		f.advance(20 * time.Second)
+		require.NoError(t, sqlite.Backup(t.Context(), f.path, backup, func(*sqlite.Reader) error { return nil }))
+		f.create(1, 30)
+		f.shutDown()
+		require.NoError(t, os.Rename(backup, f.path))
+		f.start()
+		require.NotEqual(t, id, f.LogID())
+	})
+}
+
+// What is kept of the logs begins behind a cursor that readers can go on from.
+func TestWhereTheLogsBegin(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		for _, keptBehind := range []func(context.Context) (uint64, error){f.EventsKeptBehind, f.HistoryKeptBehind} {
+			behind, err := keptBehind(t.Context())
+			require.NoError(t, err)
+			require.Zero(t, behind)
+		}
+		for range 3 {
+			f.stop(f.create(0, 30))
+		}
+		events, ended := f.Saved()
+		require.Equal(t, []uint64{9, 3}, []uint64{events, ended})
+		f.advance(2 * time.Minute)
+		f.stop(f.create(0, 30))
+		f.wipeStore()
+		f.noticeLoss() // only what is recent is written again
+		page, err := f.Events(t.Context(), 0, 1)
+		require.NoError(t, err)
+		behind, err := f.EventsKeptBehind(t.Context())
+		require.NoError(t, err)
+		require.Greater(t, behind, uint64(0), "what was before is gone")
+		require.Equal(t, page[0].Cursor-1, behind)
+		history, err := f.History(t.Context(), 0, 1)
+		require.NoError(t, err)
+		behind, err = f.HistoryKeptBehind(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, history[0].Cursor-1, behind)
+	})
 }

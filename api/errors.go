@@ -28,10 +28,12 @@ var posErrors = extended(refusals(map[int][]*lanes.Error{
 	503: {lanes.ErrStoreUnavailable, lanes.ErrStarting, lanes.ErrOverloaded, lanes.ErrNotOwner, lanes.ErrNotSaved},
 	504: {lanes.ErrTimeout},
 }), endpoint.Errors{
-	"invalid_request":        {Status: 400, Sentence: "the request is malformed, see fields"},
-	"unauthorized":           {Status: 401, Sentence: "token or range-id is missing, malformed or unknown, or they do not belong together"},
-	"forbidden":              {Status: 403, Sentence: "this token may only read"},
-	"not_found":              {Status: 404, Sentence: "no such path"},
+	"invalid_request": {Status: 400, Sentence: "the request is malformed, see fields"},
+	"unauthorized":    {Status: 401, Sentence: "token or range-id is missing, malformed or unknown, or they do not belong together"},
+	"forbidden":       {Status: 403, Sentence: "this token may only read"},
+	"not_found":       {Status: 404, Sentence: "no such path"},
+	"cursor_gone": {Status: http.StatusGone, Sentence: "the cursor is of another log, or what is behind it is not kept any more; oldest is the cursor to go on from, " +
+		"and what you know by its id may come again"},
 	"request_timeout":        {Status: 408, Sentence: "the request did not arrive in time"},
 	"method_not_allowed":     {Status: 405, Sentence: "the path does not take this method, see the header Allow"},
 	"too_large":              {Status: 413, Sentence: "the body is larger than 64 KiB"},

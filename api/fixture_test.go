@@ -138,6 +138,16 @@ func (f *fakeRange) Redeliver(context.Context, lanes.EventSelection, *lanes.KeyO
 
 func (f *fakeRange) Latest(context.Context) (lastEvent, lastEnded, lastAct uint64) { return 3, 1, 0 }
 
+func (f *fakeRange) Saved() (event, ended uint64) { return 3, 1 }
+
+func (f *fakeRange) LogID() uint64 { return 0 }
+
+func (f *fakeRange) EventsKeptBehind(context.Context) (uint64, error) { return 0, nil }
+
+func (f *fakeRange) HistoryKeptBehind(context.Context) (uint64, error) { return 0, nil }
+
+func (f *fakeRange) HasWebhook(string) bool { return true }
+
 func (f *fakeRange) FollowEvents() (saved uint64, next func() ([]lanes.Logged, <-chan struct{})) {
 	return 3, func() ([]lanes.Logged, <-chan struct{}) { return nil, make(chan struct{}) }
 }

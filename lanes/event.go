@@ -70,11 +70,12 @@ type EventSelection struct {
 	Webhook      string // the deliveries to that one; empty: those that readers of the log see
 }
 
-// Redelivery is what came of such a request: how many events are sent again, and the cursor behind which the next request has to go on; 0
-// when all were looked at.
+// Redelivery is what came of such a request: how many events are sent again, and the cursor behind which the next request has to go on, of the log
+// with that LogID; 0 when all were looked at.
 type Redelivery struct {
 	Events int
 	Next   uint64
+	Log    uint64
 }
 
 // Redelivered reports whether an attempt to deliver the event was begun before the newest one, so that the receiver may have it.

@@ -19,7 +19,14 @@ type Checkpoint struct {
 	At     Instant `json:"at"`
 	Boot   string  `json:"boot"`
 	Offset *Offset `json:"offset,omitempty"` // of the wall clock, nil where it is not known
+	// LogID names the range's event log and history, as cursors do: a store that was wiped or replaced, or that has lost acknowledged writes, has
+	// other ones. 0 before the range had one. Place is that of the store.Placed in which it was given.
+	LogID uint64 `json:"log_id,omitempty"`
+	Place string `json:"place,omitempty"`
 }
+
+// MaxLogID is the highest LogID.
+const MaxLogID = 9_999_999
 
 // Offset is how far a wall clock differs from a clock that machines have in common.
 type Offset struct {

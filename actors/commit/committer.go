@@ -98,8 +98,10 @@ type Committer struct {
 	checkpoint  bool // one is due, as in the first flush: a lane's readings and the last checkpoint are of one boot
 	retention   clock.Retention
 	n           uint64 // of the last durable flush in this epoch
+	logID       uint64 // see LogID
 	lastEvent   uint64
 	lastEnded   uint64
+	savedEnded  uint64 // the highest cursor of the history that is durable
 	lastAct     uint64
 	savedEvent  uint64                   // the highest cursor of the event log that is durable
 	listedEvent uint64                   // likewise of its events that are no copies; after a start maybe that of a copy of the newest
@@ -141,7 +143,8 @@ type Config struct {
 func New(config Config, loaded store.Recovered) *Committer {
 	c := &Committer{
 		Config: config, checkpoint: true, retention: clock.NewRetention(config.Clock, loaded.Checkpoint),
-		lastEvent: loaded.LastEvent, lastEnded: loaded.LastEnded, lastAct: loaded.LastAct,
+		logID:     loaded.Checkpoint.LogID,
+		lastEvent: loaded.LastEvent, lastEnded: loaded.LastEnded, lastAct: loaded.LastAct, savedEnded: loaded.LastEnded,
 		savedEvent: loaded.LastEvent, listedEvent: loaded.LastEvent, newest: &eventBatch{saved: make(chan struct{})},
 		holds:       HoldRecord{Holds: loaded.Holds},
 		current:     make(map[uuid.UUID]lanes.Lane, len(loaded.Lanes)),
@@ -149,6 +152,9 @@ func New(config Config, loaded store.Recovered) *Committer {
 	}
 	for _, event := range loaded.Pending {
 		c.noteAttempts(event)
+	}
+	if c.logID == 0 || loaded.Checkpoint.Place != config.place() { // the store is new, or a backup
+		c.logID = newLogID(c.logID)
 	}
 	return c
 }
@@ -221,7 +227,7 @@ func (c *Committer) nextBatch() (batch store.Batch, found bool) {
 	}
 	size := min(len(c.saveQueue), maxBatch)
 	c.batch, c.saveQueue = c.saveQueue[:size:size], c.saveQueue[size:]
-	reading := clock.Read(c.Clock)
+	reading := c.reading()
 	date := c.retention.Date(reading.At)
 	batch = store.Batch{Range: c.Range, Epoch: c.Epoch, N: c.n + 1, Now: date}
 	snapshots, events := 0, 0
@@ -343,6 +349,7 @@ func (c *Committer) settleSaved(batch []*Write) {
 			c.holds = *w.Holds
 		}
 		if w.Ended != nil {
+			c.savedEnded = max(c.savedEnded, w.Ended.Cursor)
 			c.ended.put(w.Ended.Cursor, *w.Ended, now.Mono)
 		}
 		for _, act := range w.Acts {

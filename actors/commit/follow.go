@@ -1,6 +1,12 @@
 package commit
 
-import "rangegate/lanes"
+import (
+	"math/rand/v2"
+
+	"rangegate/actors/clock"
+	"rangegate/lanes"
+	"rangegate/lanes/store"
+)
 
 // eventBatch is what one flush has added to the event log. The batches are a list whose last element is not saved yet: a batch that no
 // follower stands at any more is garbage, so that a log that nobody follows keeps nothing in memory.
@@ -31,6 +37,45 @@ func (f *Follower) Next() (events []lanes.Logged, wake <-chan struct{}) {
 	default:
 		return nil, f.batch.saved
 	}
+}
+
+// LogID names the event log and the history: a store that was wiped, replaced, restored from a backup or refilled has others, in which the same
+// cursors may be of other records. It is saved with every checkpoint, the first of which comes with the first flush.
+func (c *Committer) LogID() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.logID
+}
+
+// newLogID returns another one, at random.
+func newLogID(before uint64) uint64 {
+	for {
+		if id := 1 + rand.Uint64N(lanes.MaxLogID); id != before {
+			return id
+		}
+	}
+}
+
+// place names the store, if it can tell itself from its backups.
+func (c Config) place() string {
+	if placed, ok := c.Store.(store.Placed); ok {
+		return placed.Place()
+	}
+	return ""
+}
+
+// reading is a checkpoint of now. c.mu is held.
+func (c *Committer) reading() lanes.Checkpoint {
+	reading := clock.Read(c.Clock)
+	reading.LogID, reading.Place = c.logID, c.place()
+	return reading
+}
+
+// SavedEnded returns the highest cursor of the history that is durable.
+func (c *Committer) SavedEnded() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.savedEnded
 }
 
 // SavedEvent returns the highest cursor of the event log that is durable.

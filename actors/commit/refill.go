@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"rangegate/actors/clock"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
 )
@@ -79,7 +78,8 @@ func (c *Committer) refill(batch store.Batch) store.Batch {
 		batch.Holds = &c.holds.Holds
 	}
 	batch.Keys = append(c.Keys.All(), batch.Keys...)
-	reading := clock.Read(c.Clock)
+	c.logID = newLogID(c.logID) // what is not among them may be missing
+	reading := c.reading()
 	batch.Checkpoint = &reading
 	return batch
 }

@@ -57,6 +57,16 @@ func (f Faults) Error() string { return fmt.Sprintf("invalid request: %v", map[s
 // Code is invalid_request.
 func (f Faults) Code() string { return "invalid_request" }
 
+// CursorGone is the error of a cursor that is of another log, or of one that does not keep what is behind it any more.
+type CursorGone struct{ Oldest LogCursor }
+
+func (CursorGone) Error() string {
+	return "the cursor is of another log, or what is behind it is not kept any more"
+}
+
+// Code is cursor_gone.
+func (CursorGone) Code() string { return "cursor_gone" }
+
 // problem returns how the wire shows err. An error without a code of the table is a defect: `internal`, without its text.
 func (a *API) problem(err error) (entry Error, body failure) {
 	var coded interface {
@@ -80,6 +90,8 @@ func (a *API) problem(err error) (entry Error, body failure) {
 		body.Error = cmp.Or(coded.sentence, entry.Sentence)
 	case Faults:
 		body.Error, body.Fields = entry.Sentence, coded
+	case CursorGone:
+		body.Error, body.Oldest = entry.Sentence, coded.Oldest.String()
 	}
 	var waiting interface{ RetryAfter() time.Duration }
 	if errors.As(err, &waiting) && waiting.RetryAfter() > 0 {
@@ -113,6 +125,7 @@ type failure struct {
 	Code    string `json:"code" doc:"What went wrong, for programs; stable"`
 	TraceID string `json:"trace_id" doc:"Quote it when you report an issue" pattern:"^[0-9a-f]{32}$"`
 	Fields  Faults `json:"fields,omitempty" doc:"With invalid_request only: what is wrong, by field"`
+	Oldest  string `json:"oldest,omitempty" doc:"With cursor_gone only: the cursor to go on behind; what was before it is not kept" pattern:"^[0-9]+$"`
 }
 
 // Response returns a whole response of HTTP/1.1 with err, which has a code of the table, and its trace id: for what no handler gets.

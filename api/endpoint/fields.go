@@ -63,8 +63,31 @@ func (in *Input) SomeOf(name, description string, words ...string) []string {
 }
 
 // Cursor reads a required cursor of the body.
-func (in *Input) Cursor(name, description, example string) uint64 {
-	return readField(in, field{place: inBody, name: name, description: description, required: true, example: example}, cursor{}, 0)
+func (in *Input) Cursor(name, description, example string) LogCursor {
+	return readField(in, field{place: inBody, name: name, description: description, required: true, example: example}, logCursor{}, LogCursor{})
+}
+
+// PathLogCursor reads the cursor at {name} in the path, as a response had it.
+func (in *Input) PathLogCursor(name, description, example string) LogCursor {
+	return readField(in, field{place: inPath, name: name, description: description, required: true, example: example}, logCursor{}, LogCursor{})
+}
+
+// QueryLogCursor reads a cursor of the query, or the word for the end of the log; the beginning if none is given.
+func (in *Input) QueryLogCursor(name, description string) LogCursor {
+	return readField(in, field{place: inQuery, name: name, description: description}, logCursor{latest: true}, LogCursor{})
+}
+
+// HeaderLogCursor reads a cursor of a header. An empty header gives none.
+func (in *Input) HeaderLogCursor(name, description string) (c LogCursor, given bool) {
+	c = readField(in, field{place: inHeader, name: name, description: description}, logCursor{empty: true}, LogCursor{})
+	return c, in.request != nil && in.request.Header.Get(name) != ""
+}
+
+// RefuseQuery makes a parameter of the query a fault that a client could take for one of the endpoint's.
+func (in *Input) RefuseQuery(name, sentence string) {
+	if in.request != nil && in.query.Has(name) {
+		in.fault(name, sentence)
+	}
 }
 
 // PathCursor reads the cursor at {name} in the path.
@@ -125,11 +148,6 @@ func (in *Input) QueryLimit(name string, lowest, highest, fallback int, descript
 // QueryCursor reads a cursor of the query, as an earlier response had it; 0 if none is given.
 func (in *Input) QueryCursor(name, description string) uint64 {
 	return readField(in, field{place: inQuery, name: name, description: description}, cursor{}, 0)
-}
-
-// HeaderCursor reads a cursor of a header; 0 if none is given.
-func (in *Input) HeaderCursor(name, description string) uint64 {
-	return readField(in, field{place: inHeader, name: name, description: description}, cursor{}, 0)
 }
 
 // Header reads a header of 1 to longest visible ASCII characters; empty if none is given. Given twice, it is a fault.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
@@ -87,14 +86,17 @@ func (rs *Readers) enter(ctx context.Context, open prometheus.Gauge) (leave func
 type eventsPage struct {
 	page
 	wait    time.Duration
-	webhook string // the deliveries to that one; empty: every event
+	webhook string    // the deliveries to that one; empty: every event
+	at      *position // once it was waited: where that began
 }
 
 // maxWebhookName is the length of a webhook's name in characters.
 const maxWebhookName = 64
 
 func readEvents(in *endpoint.Input) eventsPage {
+	refuseKinds(in)
 	return eventsPage{
+		at:   &position{},
 		page: readPage(in),
 		wait: time.Duration(in.QueryLimit("wait", 0, maxWait, 0, "Seconds to wait at most for an event behind the cursor")) * time.Second,
 		webhook: in.QueryText("webhook", maxWebhookName, "Only deliveries to that one of several webhooks; none: every event, with its delivery to the first of "+
@@ -102,22 +104,35 @@ func readEvents(in *endpoint.Input) eventsPage {
 	}
 }
 
-// readCursor returns the cursor that a stream begins behind.
-func readCursor(in *endpoint.Input) uint64 {
-	after := in.QueryCursor("after", "Cursor to read behind; none: from the oldest on")
-	if last := in.HeaderCursor("Last-Event-ID", "Likewise; counts more than `after`"); last > 0 {
-		after = last
-	}
-	return after
+// refuseKinds refuses a filter that the event log does not have: a reader who believes in it would take every event for one of those kinds.
+func refuseKinds(in *endpoint.Input) {
+	in.RefuseQuery("kinds", "is no parameter here: the event log has every kind. Name kinds in the webhook's configuration, or when you have events sent again")
 }
 
-// checkCursor refuses a cursor that the range has not given: its log was lost or replaced, and who reads behind such a cursor would miss
-// everything until the new log has reached it.
-func checkCursor(ctx context.Context, r Range, after uint64) error {
-	if last, _, _ := r.Latest(ctx); after > last {
-		return endpoint.Faults{"after": "is higher than every cursor of this range: its event log has begun anew, read it from 0"}
+// start is where a stream begins, and the field that says so.
+type start struct {
+	cursor endpoint.LogCursor
+	field  string
+}
+
+func readStart(in *endpoint.Input) start {
+	refuseKinds(in)
+	from := start{in.QueryLogCursor("after", "Cursor to read behind, or `latest`; none: from the oldest on"), "after"}
+	if last, given := in.HeaderLogCursor("Last-Event-ID", "Likewise, but for `latest`; counts more than `after`"); given {
+		from = start{last, "Last-Event-ID"}
 	}
-	return nil
+	return from
+}
+
+// locate sets where the page begins, when it is called first.
+func (p eventsPage) locate(ctx context.Context, r Range) (err error) {
+	if p.webhook != "" && !r.HasWebhook(p.webhook) {
+		return endpoint.Faults{"webhook": "names no webhook of this range"}
+	}
+	if p.at.log.keptBehind == nil {
+		*p.at, err = eventLog(ctx, r).locate(ctx, p.after, "after")
+	}
+	return err
 }
 
 // awaitEvents waits until there is an event behind the cursor, the time to wait is over, or the gateway or the range stops.
@@ -129,11 +144,11 @@ func (h Handlers) awaitEvents(ctx context.Context, p eventsPage) error {
 	if err != nil {
 		return err
 	}
-	if err := checkCursor(ctx, r, p.after); err != nil {
+	if err := p.locate(ctx, r); err != nil {
 		return err
 	}
 	saved, next := r.FollowEvents()
-	if saved > p.after {
+	if saved > p.at.after {
 		return nil
 	}
 	leave, err := h.Readers.enter(ctx, h.Readers.polls)
@@ -151,7 +166,7 @@ func (h Handlers) awaitEvents(ctx context.Context, p eventsPage) error {
 	for {
 		events, wake := next()
 		if wake == nil {
-			if events[len(events)-1].Cursor > p.after {
+			if events[len(events)-1].Cursor > p.at.after {
 				return nil
 			}
 			continue
@@ -172,7 +187,10 @@ func (h Handlers) awaitEvents(ctx context.Context, p eventsPage) error {
 
 // events reads a page. One that was waited for leaves records out that are not kept any more.
 func events(ctx context.Context, r Range, p eventsPage) (Events, error) {
-	after := p.after
+	if err := p.locate(ctx, r); err != nil {
+		return Events{}, err
+	}
+	after := p.at.after
 	if p.wait > 0 {
 		saved, _ := r.FollowEvents()
 		after = max(after, saved)
@@ -180,38 +198,42 @@ func events(ctx context.Context, r Range, p eventsPage) (Events, error) {
 	var logged []lanes.Logged
 	var err error
 	if p.webhook != "" {
-		logged, after, err = r.DeliveriesTo(ctx, p.webhook, p.after, p.limit)
+		logged, after, err = r.DeliveriesTo(ctx, p.webhook, p.at.after, p.limit)
 	} else {
-		logged, err = r.Events(ctx, p.after, p.limit)
+		logged, err = r.Events(ctx, p.at.after, p.limit)
+	}
+	if err == nil {
+		err = p.at.checkKept(ctx)
 	}
 	if err != nil {
 		return Events{}, err
 	}
 	response := Events{Events: make([]Event, len(logged))}
 	for i, event := range logged {
-		response.Events[i] = eventOf(event)
+		response.Events[i] = eventOf(event, p.at.log)
 		if p.webhook == "" {
 			after = event.Cursor
 		}
 	}
-	response.Next = strconv.FormatUint(after, 10)
+	response.Next = p.at.log.cursor(after).String()
 	return response, nil
 }
 
 // stream opens a stream of the events behind the cursor. What can be refused is refused before the response begins.
-func (h Handlers) stream(ctx context.Context, after uint64) (func(http.ResponseWriter, *http.Request), error) {
+func (h Handlers) stream(ctx context.Context, from start) (func(http.ResponseWriter, *http.Request), error) {
 	r, err := h.RangeOf(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkCursor(ctx, r, after); err != nil {
+	at, err := eventLog(ctx, r).locate(ctx, from.cursor, from.field)
+	if err != nil {
 		return nil, err
 	}
 	leave, err := h.Readers.enter(ctx, h.Readers.streams)
 	if err != nil {
 		return nil, err
 	}
-	s := &eventStream{readers: h.Readers, rangeID: request.RangeID(ctx), r: r, after: after}
+	s := &eventStream{readers: h.Readers, rangeID: request.RangeID(ctx), r: r, log: at.log, after: at.after, anywhere: at.anywhere}
 	if err := s.readPage(ctx); err != nil {
 		leave()
 		return nil, err
@@ -228,9 +250,12 @@ type eventStream struct {
 	readers *Readers
 	rangeID uuid.UUID
 	r       Range
-	after   uint64                                   // the cursor of the last event of the page, or that was sent
-	page    []lanes.Logged                           // read from the store, and not sent yet
-	next    func() ([]lanes.Logged, <-chan struct{}) // what is saved after the page
+	log     recordLog
+	// anywhere is true until the first page was read of a stream that begins with what is kept.
+	anywhere bool
+	after    uint64                                   // the cursor of the last event of the page, or that was sent
+	page     []lanes.Logged                           // read from the store, and not sent yet
+	next     func() ([]lanes.Logged, <-chan struct{}) // what is saved after the page
 
 	w          http.ResponseWriter
 	connection *http.ResponseController
@@ -248,7 +273,11 @@ func (s *eventStream) readPage(ctx context.Context) (err error) {
 	if s.page, err = s.r.Events(ctx, s.after, catchUpPage); err != nil {
 		return err
 	}
-	if len(s.page) == 0 { // the records were kept for long enough
+	if err = (position{s.log, s.after, s.anywhere}).checkKept(ctx); err != nil {
+		return err
+	}
+	s.anywhere = false
+	if len(s.page) == 0 { // what is behind the cursor goes to other readers only
 		s.after = saved
 	}
 	return nil
@@ -271,7 +300,7 @@ func (s *eventStream) follow(w http.ResponseWriter, r *http.Request) {
 // catchUp sends what the store has. It returns false when the stream ends.
 func (s *eventStream) catchUp(ctx context.Context) bool {
 	for len(s.page) > 0 {
-		if !s.write(encodeEvents(s.page)) {
+		if !s.write(encodeEvents(s.page, s.log)) {
 			return false
 		}
 		s.after = s.page[len(s.page)-1].Cursor
@@ -299,6 +328,9 @@ func (s *eventStream) sendNew(ctx context.Context) {
 	for {
 		message := beatMessage
 		events, wake := s.next()
+		if s.r.LogID() != s.log.id { // the reader connects again, and is told
+			return
+		}
 		if wake == nil {
 			if message = s.encoded(events); message == nil {
 				continue
@@ -335,9 +367,9 @@ func (s *eventStream) encoded(events []lanes.Logged) []byte {
 		for events[0].Cursor <= after {
 			events = events[1:]
 		}
-		return encodeEvents(events)
+		return encodeEvents(events, s.log)
 	}
-	return s.readers.frameOf(s.rangeID).encode(events)
+	return s.readers.frameOf(s.rangeID).encode(events, s.log)
 }
 
 // write sends and flushes. It returns false when the reader is gone or too slow.
@@ -348,13 +380,14 @@ func (s *eventStream) write(message []byte) bool {
 }
 
 // encodeEvents returns events as messages of a stream.
-func encodeEvents(events []lanes.Logged) []byte {
+func encodeEvents(events []lanes.Logged, log recordLog) []byte {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false) // as in the responses
 	for _, event := range events {
-		fmt.Fprintf(&text, "id: %d\ndata: ", event.Cursor)
-		if err := encoder.Encode(eventOf(event)); err != nil { // it writes the newline
+		shown := eventOf(event, log)
+		fmt.Fprintf(&text, "id: %s\ndata: ", shown.Cursor)
+		if err := encoder.Encode(shown); err != nil { // it writes the newline
 			panic(fmt.Errorf("encode an event: %w", err))
 		}
 		text.WriteByte('\n')
@@ -381,11 +414,11 @@ func (rs *Readers) frameOf(rangeID uuid.UUID) *frame {
 }
 
 // encode returns the messages of the events, a slice that nobody changes.
-func (f *frame) encode(events []lanes.Logged) []byte {
+func (f *frame) encode(events []lanes.Logged, log recordLog) []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.first != &events[0] {
-		f.first, f.encoded = &events[0], encodeEvents(events)
+		f.first, f.encoded = &events[0], encodeEvents(events, log)
 	}
 	return f.encoded
 }

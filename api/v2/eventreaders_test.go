@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,8 +33,9 @@ type loggingRange struct {
 	Range
 	mu      sync.Mutex
 	log     []lanes.Logged
-	trimmed int // of the log
-	reads   int // of the store
+	id      atomic.Uint64 // see LogID
+	trimmed int           // of the log
+	reads   int           // of the store
 	err     error
 	before  func() // called once, at the beginning of the next read of the store
 	during  func() // likewise at its end
@@ -84,6 +86,22 @@ func (r *loggingRange) Latest(context.Context) (lastEvent, lastEnded, lastAct ui
 	return uint64(len(r.log)), 0, 0
 }
 
+func (r *loggingRange) Saved() (event, ended uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return uint64(len(r.log)), 0
+}
+
+func (r *loggingRange) LogID() uint64 { return r.id.Load() }
+
+func (r *loggingRange) EventsKeptBehind(context.Context) (uint64, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return uint64(r.trimmed), nil
+}
+
+func (r *loggingRange) HasWebhook(name string) bool { return name == "books" }
+
 func (r *loggingRange) FollowEvents() (saved uint64, next func() ([]lanes.Logged, <-chan struct{})) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,7 +128,7 @@ func (r *loggingRange) readCount() int {
 // newAPI returns the endpoints of the range, with a timeout as in production.
 func (r *loggingRange) newAPI(t *testing.T, readers *Readers) http.Handler {
 	codes := endpoint.Errors{}
-	for _, code := range append(SessionCodes("event_not_found", "not_redeliverable", "webhook_not_configured", "webhook_gone", "not_saved", "not_running", "not_paused", "ceasefire", "duration_out_of_range",
+	for _, code := range append(SessionCodes("event_not_found", "not_redeliverable", "webhook_not_configured", "webhook_gone", "cursor_gone", "not_saved", "not_running", "not_paused", "ceasefire", "duration_out_of_range",
 		"no_time_left", "group_not_found", "lane_not_found", "lane_occupied", "lane_not_accessible", "lane_not_usable", "lane_not_clear"),
 		"invalid_request", "not_found", "method_not_allowed", "request_timeout", "too_large", "unsupported_media_type", "timeout", "internal") {
 		codes[code] = endpoint.Error{Status: http.StatusBadRequest, Sentence: code}
@@ -289,7 +307,7 @@ func TestAStreamHasWhatIsSavedAndWhatComes(t *testing.T) {
 				require.Equal(t, fmt.Sprint(want), m.id)
 				var event Event
 				require.NoError(t, json.Unmarshal([]byte(m.data), &event))
-				require.Equal(t, eventOf(r.log[want-1]), event)
+				require.Equal(t, eventOf(r.log[want-1], recordLog{}), event)
 			}
 		}
 		receive(120)
@@ -342,19 +360,127 @@ func TestWhatIsSavedDuringARead(t *testing.T) {
 	})
 }
 
-// Whoever reads on behind a cursor that the range has not given would miss what the new log has.
-func TestACursorOfALogThatIsGone(t *testing.T) {
-	r := newLoggingRange(3)
-	h := r.newAPI(t, newReaders(0))
-	for path, header := range map[string]string{"/events?after=4&wait=1": "", "/events/stream?after=4": "", "/events/stream": "4"} {
+// refused requires that a request is refused as Error shows, whatever it reads by: a page, a wait or a stream.
+func refused(t *testing.T, h http.Handler, query, want string) {
+	t.Helper()
+	for path, header := range map[string]string{
+		"/events?" + query: "", "/events?wait=60&" + query: "", "/events/stream?" + query: "", "/events?limit=1&" + query: "",
+	} {
 		response := begin(t.Context(), h, path, "Last-Event-ID", header)
 		text, err := io.ReadAll(response.Body)
 		require.NoError(t, err)
-		require.Contains(t, string(text), `"fields":{"after":"is higher than every cursor of this range`, path)
+		require.Contains(t, string(text), want, path)
 	}
-	cursors, next := poll(t.Context(), t, h, "/events?after=4")
+}
+
+// A cursor that the log has not given yet is refused in every call: who reads behind it would be deaf until the log has reached it.
+func TestACursorThatIsAheadOfItsLog(t *testing.T) {
+	r := newLoggingRange(3)
+	r.id.Store(7)
+	h := r.newAPI(t, newReaders(0))
+	for _, cursor := range []string{"4", "99999999999", "999999999999999999", endpoint.LogCursor{Log: 7, Number: 4}.String()} {
+		refused(t, h, "after="+cursor, `"fields":{"after":"is ahead of every cursor`)
+		response := begin(t.Context(), h, "/events/stream?after=1", "Last-Event-ID", cursor)
+		text, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		require.Contains(t, string(text), `"fields":{"Last-Event-ID":"is ahead of every cursor`, cursor)
+	}
+	for _, cursor := range []string{"", "x", "-1", "1.5", "latest1", strings.Repeat("9", 40)} {
+		refused(t, h, "after="+cursor, `"fields":{"after":"must be a cursor from an earlier answer, 0 for the beginning or latest"}`)
+	}
+}
+
+// A cursor of another log is refused with where to go on: what it says of this one is an accident.
+func TestACursorOfAnotherLog(t *testing.T) {
+	r := newLoggingRange(3)
+	r.id.Store(7)
+	r.trimmed = 1
+	h := r.newAPI(t, newReaders(0))
+	oldest := endpoint.LogCursor{Log: 7, Number: 1}.String()
+	for _, number := range []uint64{0, 2, 99} {
+		refused(t, h, "after="+endpoint.LogCursor{Log: 8, Number: number}.String(), `"code":"cursor_gone"`)
+		refused(t, h, "after="+endpoint.LogCursor{Log: 8, Number: number}.String(), `"oldest":"`+oldest+`"`)
+	}
+	cursors, next := poll(t.Context(), t, h, "/events?after="+oldest)
+	require.Equal(t, []string{endpoint.LogCursor{Log: 7, Number: 2}.String(), endpoint.LogCursor{Log: 7, Number: 3}.String()}, cursors)
+	require.Equal(t, endpoint.LogCursor{Log: 7, Number: 3}.String(), next)
+	cursors, _ = poll(t.Context(), t, h, "/events?after=2")
+	require.Equal(t, []string{endpoint.LogCursor{Log: 7, Number: 3}.String()}, cursors, "a number without a log, from before, is one of this log")
+}
+
+// A cursor behind which records are not kept any more is refused, so that nothing is skipped in silence. Who has asked for what is kept gets that.
+func TestACursorBehindTheRetention(t *testing.T) {
+	r := newLoggingRange(5)
+	r.id.Store(7)
+	r.trimmed = 3
+	h := r.newAPI(t, newReaders(0))
+	oldest := `"oldest":"` + endpoint.LogCursor{Log: 7, Number: 3}.String() + `"`
+	for _, cursor := range []string{"1", "2", endpoint.LogCursor{Log: 7}.String(), endpoint.LogCursor{Log: 7, Number: 2}.String()} {
+		refused(t, h, "after="+cursor, oldest)
+	}
+	for _, query := range []string{"", "?after=0", "?after=3", "?after=" + endpoint.LogCursor{Log: 7, Number: 3}.String()} {
+		cursors, _ := poll(t.Context(), t, h, "/events"+query)
+		require.Len(t, cursors, 2, query)
+	}
+	r.trimmed = 5
+	refused(t, h, "after=4", `"oldest":"`+endpoint.LogCursor{Log: 7, Number: 5}.String()+`"`)
+	cursors, next := poll(t.Context(), t, h, "/events?after=5")
 	require.Empty(t, cursors)
-	require.Equal(t, "4", next, "as ever without wait")
+	require.Equal(t, endpoint.LogCursor{Log: 7, Number: 5}.String(), next)
+}
+
+// Who begins with the latest gets what happens from now on.
+func TestReadersBeginWithTheLatest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newLoggingRange(3)
+		h := r.newAPI(t, newReaders(0))
+		cursors, next := poll(t.Context(), t, h, "/events?after=latest")
+		require.Empty(t, cursors)
+		require.Equal(t, "3", next)
+		time.AfterFunc(time.Second, func() { r.save(1) })
+		cursors, _ = poll(t.Context(), t, h, "/events?after=latest&wait=60")
+		require.Equal(t, []string{"4"}, cursors)
+		stream := readMessages(begin(t.Context(), h, "/events/stream?after=latest").Body)
+		time.AfterFunc(time.Second, func() { r.save(1) })
+		for {
+			m, ok := stream()
+			require.True(t, ok)
+			if m.id != "" {
+				require.Equal(t, "5", m.id)
+				break
+			}
+		}
+		close(r.ended)
+		stream()
+	})
+}
+
+// A stream ends when the store has lost records: its reader connects again, and is told.
+func TestAStreamEndsWithItsLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newLoggingRange(1)
+		r.id.Store(7)
+		stream := readMessages(begin(t.Context(), r.newAPI(t, newReaders(0)), "/events/stream").Body)
+		time.AfterFunc(time.Second, func() { r.id.Store(8); r.save(1) })
+		var ids []string
+		for m, ok := stream(); ok; m, ok = stream() {
+			if m.id != "" {
+				ids = append(ids, m.id)
+			}
+		}
+		require.Equal(t, []string{endpoint.LogCursor{Log: 7, Number: 1}.String()}, ids)
+	})
+}
+
+// Parameters that would filter nothing are faults.
+func TestFiltersThatTheLogDoesNotHave(t *testing.T) {
+	h := newLoggingRange(3).newAPI(t, newReaders(0))
+	refused(t, h, "kinds=sessionStopped", `"fields":{"kinds":"is no parameter here`)
+	for _, path := range []string{"/events?webhook=nobody", "/events?webhook=nobody&wait=60"} {
+		text, err := io.ReadAll(begin(t.Context(), h, path).Body)
+		require.NoError(t, err)
+		require.Contains(t, string(text), `"fields":{"webhook":"names no webhook of this range"}`)
+	}
 }
 
 func TestTheWaitHasBounds(t *testing.T) {

@@ -2,7 +2,6 @@ package v2
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/google/uuid"
 
@@ -58,20 +57,20 @@ type EndedView struct {
 }
 
 type page struct {
-	after uint64
+	after endpoint.LogCursor
 	limit int
 }
 
 func readPage(in *endpoint.Input) page {
 	return page{
-		after: in.QueryCursor("after", "Cursor to read behind; none: from the oldest on"),
+		after: in.QueryLogCursor("after", "Cursor to read behind, or `latest` for what happens from now on; none: from the oldest on"),
 		limit: in.QueryLimit("limit", 1, 1000, 100, "How many at most"),
 	}
 }
 
-func eventOf(logged lanes.Logged) Event {
+func eventOf(logged lanes.Logged, log recordLog) Event {
 	return Event{
-		Cursor: strconv.FormatUint(logged.Cursor, 10), ID: logged.Event.ID, OccurredAt: endpoint.Stamp(logged.Event.At),
+		Cursor: log.cursor(logged.Cursor).String(), ID: logged.Event.ID, OccurredAt: endpoint.Stamp(logged.Event.At),
 		Payload: webhook.BodyOf(logged.Event), Simulated: logged.Simulated, Webhook: logged.Webhook, Attempt: AttemptOf(logged.Attempt), Attempts: AttemptsOf(logged),
 		Correlation: CorrelationOf(logged.Event.Correlation),
 	}
@@ -124,19 +123,26 @@ func readHistoryPage(in *endpoint.Input) historyPage {
 	return historyPage{readPage(in), ReadExternalID(in)}
 }
 
-func (p historyPage) read(ctx context.Context, r Range) ([]lanes.Ended, error) {
+func (p historyPage) read(ctx context.Context, r Range, after uint64) ([]lanes.Ended, error) {
 	if p.externalID != "" {
-		return r.HistoryOf(ctx, p.externalID, p.after, p.limit)
+		return r.HistoryOf(ctx, p.externalID, after, p.limit)
 	}
-	return r.History(ctx, p.after, p.limit)
+	return r.History(ctx, after, p.limit)
 }
 
 func history(ctx context.Context, r Range, p historyPage) (History, error) {
-	ended, err := p.read(ctx, r)
+	at, err := historyLog(ctx, r).locate(ctx, p.after, "after")
 	if err != nil {
 		return History{}, err
 	}
-	after, response := p.after, History{Sessions: make([]EndedView, len(ended))}
+	ended, err := p.read(ctx, r, at.after)
+	if err == nil {
+		err = at.checkKept(ctx)
+	}
+	if err != nil {
+		return History{}, err
+	}
+	after, response := at.after, History{Sessions: make([]EndedView, len(ended))}
 	for i, e := range ended {
 		response.Sessions[i] = EndedView{
 			SessionView: ViewOf(e.View()), Customer: e.Session.Customer, EndedAt: endpoint.Stamp(e.At),
@@ -144,6 +150,6 @@ func history(ctx context.Context, r Range, p historyPage) (History, error) {
 		}
 		after = e.Cursor
 	}
-	response.Next = strconv.FormatUint(after, 10)
+	response.Next = at.log.cursor(after).String()
 	return response, nil
 }

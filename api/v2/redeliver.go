@@ -2,7 +2,6 @@ package v2
 
 import (
 	"context"
-	"strconv"
 
 	"rangegate/api/endpoint"
 	"rangegate/lanes"
@@ -20,14 +19,20 @@ var redeliverable = []string{
 	string(lanes.SessionResumed), string(lanes.SessionStopped), string(lanes.SessionModified),
 }
 
-func readCursorOfPath(in *endpoint.Input) uint64 {
-	return in.PathCursor("cursor", "Of the event", "1042")
+func readCursorOfPath(in *endpoint.Input) endpoint.LogCursor {
+	return in.PathLogCursor("cursor", "Of the event", "1042")
 }
 
-func readSelection(in *endpoint.Input) lanes.EventSelection {
-	selection := lanes.EventSelection{
-		After: in.Cursor("after", "Cursor to begin behind; 0: from the oldest on", "0"),
-		Until: in.Cursor("until", "Cursor of the last event", "1042"),
+// selection is a part of the event log, by the cursors that a client has of it.
+type selection struct {
+	lanes.EventSelection
+	after, until endpoint.LogCursor
+}
+
+func readSelection(in *endpoint.Input) selection {
+	selection := selection{
+		after: in.Cursor("after", "Cursor to begin behind; 0: from the oldest on", "0"),
+		until: in.Cursor("until", "Cursor of the last event", "1042"),
 	}
 	selection.Webhook = in.OptionalText("webhook", 1, maxWebhookName, "Which of several webhooks gets them; none: for each the first one that had it", "accounting")
 	for _, kind := range in.SomeOf("kinds", "Only events of these kinds; none: all that may be sent again", redeliverable...) {
@@ -36,26 +41,35 @@ func readSelection(in *endpoint.Input) lanes.EventSelection {
 	return selection
 }
 
-func (h Handlers) redeliverOne(ctx context.Context, cursor uint64, key *lanes.KeyOf[lanes.Redelivery]) (lanes.Redelivery, error) {
+func (h Handlers) redeliverOne(ctx context.Context, cursor endpoint.LogCursor, key *lanes.KeyOf[lanes.Redelivery]) (lanes.Redelivery, error) {
 	r, err := h.RangeOf(ctx)
 	if err != nil {
 		return lanes.Redelivery{}, err
 	}
-	return lanes.Redelivery{}, r.RedeliverOne(ctx, cursor, key)
+	if cursor.Log != 0 && cursor.Log != r.LogID() {
+		return lanes.Redelivery{}, lanes.ErrEventNotFound
+	}
+	return lanes.Redelivery{}, r.RedeliverOne(ctx, cursor.Number, key)
 }
 
-func (h Handlers) redeliver(ctx context.Context, selection lanes.EventSelection, key *lanes.KeyOf[lanes.Redelivery]) (lanes.Redelivery, error) {
+func (h Handlers) redeliver(ctx context.Context, part selection, key *lanes.KeyOf[lanes.Redelivery]) (lanes.Redelivery, error) {
 	r, err := h.RangeOf(ctx)
 	if err != nil {
 		return lanes.Redelivery{}, err
 	}
-	return r.Redeliver(ctx, selection, key)
+	for _, c := range []endpoint.LogCursor{part.after, part.until} {
+		if log := eventLog(ctx, r); c.Log != 0 && c.Log != log.id {
+			return lanes.Redelivery{}, log.gone(ctx)
+		}
+	}
+	part.After, part.Until = part.after.Number, part.until.Number
+	return r.Redeliver(ctx, part.EventSelection, key)
 }
 
-func showRedelivery(_ lanes.EventSelection, result lanes.Redelivery) Redelivered {
+func showRedelivery(_ selection, result lanes.Redelivery) Redelivered {
 	shown := Redelivered{Events: result.Events}
 	if result.Next > 0 {
-		shown.Next = new(strconv.FormatUint(result.Next, 10))
+		shown.Next = new(endpoint.LogCursor{Log: result.Log, Number: result.Next}.String())
 	}
 	return shown
 }

@@ -40,6 +40,15 @@ type Range interface {
 	Redeliver(ctx context.Context, selection lanes.EventSelection, key *lanes.KeyOf[lanes.Redelivery]) (lanes.Redelivery, error)
 	// Latest returns the highest cursors that were given in the event log, the history and the acts of staff, saved or not.
 	Latest(ctx context.Context) (lastEvent, lastEnded, lastAct uint64)
+	// Saved returns the highest cursors of the event log and of the history that are durable.
+	Saved() (event, ended uint64)
+	// LogID names the event log and the history. It changes where the store has lost what was in them.
+	LogID() uint64
+	// EventsKeptBehind and HistoryKeptBehind return the cursor behind which the log is whole.
+	EventsKeptBehind(ctx context.Context) (uint64, error)
+	HistoryKeptBehind(ctx context.Context) (uint64, error)
+	// HasWebhook reports whether the range has a webhook with that name.
+	HasWebhook(name string) bool
 	// FollowEvents returns the highest cursor of the event log that is durable, and a function for one goroutine that returns what is
 	// saved after it: the next events in the order of their cursors, the same slice for all who follow, which nobody may change; or,
 	// without any, a channel that is closed as soon as there are some.
@@ -92,28 +101,33 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 		),
 		endpoint.Group("Records", "What has happened, page by page: read behind the cursor `next` of the page before.",
 			endpoint.HandleAwaited("GET", EventsPath, 200, "The event log behind a cursor, oldest first",
-				readEvents, h.awaitEvents, endpoint.WithTarget(h.RangeOf, events), "starting", "not_owner", "store_unavailable", "overloaded").
+				readEvents, h.awaitEvents, endpoint.WithTarget(h.RangeOf, events), "cursor_gone", "starting", "not_owner", "store_unavailable", "overloaded").
 				Describe("What a webhook receiver missed can be read again here. With `wait` the answer comes as soon as there is an event "+
 					"behind the cursor, or without one when that time is over: whoever goes on from `next` each time gets every event once, "+
-					"without a webhook. `wait` refuses a cursor that is higher than any of the range, as its log has begun anew."),
+					"without a webhook. "+aboutCursors),
 			endpoint.Stream(EventStreamPath, "The event log behind a cursor, and every event as it happens, as server-sent events",
-				streamExample, readCursor, h.stream, "starting", "not_owner", "store_unavailable", "overloaded").
+				streamExample, readStart, h.stream, "cursor_gone", "starting", "not_owner", "store_unavailable", "overloaded").
 				Describe("The stream of `text/event-stream` goes on until one side ends it. Each message has the cursor as its `id` and an "+
 					"`Event` of `GET /events` as its `data`, with `attempt` as it was then. A comment comes every 15 seconds in between. A browser's "+
-					"`EventSource` connects again by itself and sends `Last-Event-ID`, which counts more than `after`."),
+					"`EventSource` connects again by itself and sends `Last-Event-ID`, which counts more than `after`. "+aboutCursors),
 			endpoint.Command("POST", EventsPath+"/{cursor}/redeliver", 204, "Have an event sent to the webhook again",
 				readCursorOfPath, h.redeliverOne, endpoint.NoBody, commandCodes("event_not_found", "not_redeliverable", "webhook_not_configured", "webhook_gone")...).
 				Describe("The same body under the same `webhook-id`, with a new `webhook-timestamp` and signature, behind the events that happen "+
 					"now, to the webhook of that cursor. A `purchaseRequest` is never sent again. What came of each delivery is in `attempts` of the event."),
 			endpoint.Command("POST", EventsPath+"/redeliver", 202, "Have the events of a part of the log sent to the webhook again",
-				readSelection, h.redeliver, showRedelivery, commandCodes("webhook_not_configured", "webhook_gone")...).
+				readSelection, h.redeliver, showRedelivery, commandCodes("webhook_not_configured", "webhook_gone", "cursor_gone")...).
 				Describe("In the order of the log per lane. One request looks at 10,000 events at most: with `next` in the answer there are more, "+
 					"behind that cursor. Purchases, and events whose delivery has not ended, are left out. Of several webhooks `webhook` says which one gets them."),
 			endpoint.Handle("GET", "/history", 200, "The ended sessions behind a cursor, in the order in which they ended",
-				readHistoryPage, endpoint.WithTarget(h.RangeOf, history), "starting", "not_owner", "store_unavailable"),
+				readHistoryPage, endpoint.WithTarget(h.RangeOf, history), "cursor_gone", "starting", "not_owner", "store_unavailable").
+				Describe(aboutCursors),
 		),
 	)
 }
+
+// aboutCursors is what the descriptions of all logs say.
+const aboutCursors = "A cursor of another log, as the store was replaced or has lost records, and one behind which records are not kept any more are refused " +
+	"with `cursor_gone`, whose `oldest` is the cursor to go on from; a cursor that is ahead of the log with `invalid_request`."
 
 // commandCodes returns the codes of every command, and the given ones.
 func commandCodes(codes ...string) []string {

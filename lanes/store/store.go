@@ -98,6 +98,12 @@ type Recovered struct {
 	LastAct    uint64      // likewise of the acts of staff
 }
 
+// Placed is a store that can tell itself from its backups.
+type Placed interface {
+	// Place names the file. A backup of it has another name.
+	Place() string
+}
+
 // Retention limits the records of a range. Each flush trims some of them. Trimming stops at a pending event.
 type Retention struct {
 	Events  time.Duration // of events in the log

@@ -2,6 +2,7 @@ package integrator
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -91,8 +92,13 @@ func (in *Integrator) follow(ctx context.Context) {
 		if in.pulled.setProblem(err.Error()) {
 			in.settings.Log.Warn().Err(err).Msg("the demo integrator cannot read the events of the gateway and tries again")
 		}
-		if refused := (*refusal)(nil); errors.As(err, &refused) && refused.status == http.StatusBadRequest {
-			cursor = "0" // the log has begun anew
+		if refused := (*refusal)(nil); errors.As(err, &refused) {
+			switch refused.status {
+			case http.StatusGone: // the log is another one, or does not keep what is behind the cursor
+				cursor = cmp.Or(refused.oldest, "0")
+			case http.StatusBadRequest: // the log was rolled back
+				cursor = "0"
+			}
 		}
 		select {
 		case <-time.After(min(time.Second<<min(failures, 5), 30*time.Second)):
@@ -141,6 +147,7 @@ func (l *eventLog) redeliver(ctx context.Context, cursor string) error {
 type refusal struct {
 	status int
 	text   string
+	oldest string // the cursor to go on from, with 410
 }
 
 func (r *refusal) Error() string { return r.text }
@@ -168,11 +175,11 @@ func (l *eventLog) request(ctx context.Context, method, path, key string) ([]byt
 	if err != nil || response.StatusCode < 300 {
 		return body, err
 	}
-	var failed struct{ Error string }
+	var failed struct{ Error, Oldest string }
 	if json.NewDecoder(bytes.NewReader(body)).Decode(&failed) != nil || failed.Error == "" {
 		failed.Error = fmt.Sprintf("the gateway answered with status %d", response.StatusCode)
 	}
-	return nil, &refusal{response.StatusCode, shorten(failed.Error)}
+	return nil, &refusal{response.StatusCode, shorten(failed.Error), failed.Oldest}
 }
 
 // add keeps the events of a page.

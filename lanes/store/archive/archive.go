@@ -89,7 +89,10 @@ var recordKinds = []recordKind{
 	kindFor("range", func(b *store.Batch, m store.RangeMeta) {
 		b.Epoch, b.N, b.LastEvent, b.LastEnded, b.LastAct = m.Epoch, m.N, m.LastEvent, m.LastEnded, m.LastAct
 	}),
-	kindFor("checkpoint", func(b *store.Batch, c lanes.Checkpoint) { b.Checkpoint = &c }),
+	kindFor("checkpoint", func(b *store.Batch, c lanes.Checkpoint) {
+		c.LogID, c.Place = 0, "" // an export may be older than what readers of the log have read
+		b.Checkpoint = &c
+	}),
 	kindFor("lane", func(b *store.Batch, lane lanes.Snapshot) { b.Lanes = append(b.Lanes, lane) }),
 	kindFor("key", func(b *store.Batch, kept lanes.KeptAnswer) { b.Keys = append(b.Keys, kept) }),
 	kindFor("holds", func(b *store.Batch, holds lanes.Holds) { b.Holds = &holds }),

@@ -24,6 +24,7 @@ import (
 // Store is one open file.
 type Store struct {
 	path      string
+	place     string // see Place
 	retention store.Retention
 	jobs      chan *job
 	closing   chan struct{}
@@ -61,7 +62,7 @@ func Open(path string, r store.Retention) (*Store, error) {
 		return nil, errors.Join(fmt.Errorf("store %s: %w", path, err), opened.closeKeepingWAL())
 	}
 	s := &Store{
-		path: path, retention: r, file: opened, checkpointAfter: checkpointAfter,
+		path: path, place: opened.row.id, retention: r, file: opened, checkpointAfter: checkpointAfter,
 		jobs: make(chan *job, 4*maxJobs), closing: make(chan struct{}), written: make(chan struct{}),
 		problems: make(chan error, 16), checkpoints: make(chan checkpointResult, 1),
 	}
@@ -69,6 +70,9 @@ func Open(path string, r store.Retention) (*Store, error) {
 	go s.runWriter()
 	return s, nil
 }
+
+// Place names the file. A backup of it has another name.
+func (s *Store) Place() string { return s.place }
 
 // Problems receives errors that no caller gets: a failed checkpoint, a WAL that does not shrink during a long read, damage
 // that the background audit found. Close closes the channel.

@@ -15,7 +15,7 @@ import (
 func survivesReopening(s *fixture) {
 	o := s.claim(uuid.New())
 	batch := o.batch()
-	batch.Checkpoint = &lanes.Checkpoint{At: at(time.Minute), Boot: "7d5e36ac"}
+	batch.Checkpoint = &lanes.Checkpoint{At: at(time.Minute), Boot: "7d5e36ac", LogID: lanes.MaxLogID, Place: "a file"}
 	batch.Lanes = []lanes.Snapshot{occupied(uuid.New(), "Jo Smith"), free(uuid.New()), uncleared(uuid.New())}
 	batch.Events = []lanes.Logged{pending(3), delivered(pending(5)), pending(6)}
 	batch.Ended = []lanes.Ended{ended(2, "Ann Lee"), ended(4, "")}
