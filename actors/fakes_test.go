@@ -102,8 +102,13 @@ type hookedStore struct {
 	unreadable atomic.Bool // its event log, and the range's epoch
 }
 
-// Place is that of the file.
-func (s *hookedStore) Place() string { return s.Store.(store.Placed).Place() }
+// Place is that of the file, where a test has put nothing between.
+func (s *hookedStore) Place() string {
+	if file, found := s.Store.(store.Placed); found {
+		return file.Place()
+	}
+	return ""
+}
 
 func (s *hookedStore) Confirm(ctx context.Context, of store.RangeEpoch) error {
 	if s.unreadable.Load() {

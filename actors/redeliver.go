@@ -27,7 +27,6 @@ const (
 func (r *Range) Redeliver(
 	ctx context.Context, selection lanes.EventSelection, key *lanes.KeyOf[lanes.Redelivery],
 ) (result lanes.Redelivery, err error) {
-	result.Log = r.LogID()
 	err = r.redeliverOnce(ctx, key, &result, func(claim *idempotency.Claim) error {
 		if err := r.acceptsSome(selection.Webhook); err != nil {
 			claim.Settle(nil)
@@ -169,7 +168,7 @@ func (r *Range) redeliver(ctx context.Context, selection lanes.EventSelection, c
 			after = page[len(page)-1].Cursor
 		}
 		if left == 0 && !done {
-			result.Next, done = after, true
+			result.Next, result.Log, done = after, r.LogID(), true
 		}
 		chosen := slices.DeleteFunc(page, func(e lanes.Logged) bool { return !e.Redeliverable() || !r.selects(selection, e) || !r.wants(e) })
 		result.Events += len(chosen)
