@@ -9,6 +9,7 @@
 //	nginx_test.go       nginx in front of the gateway
 //	demo_test.go        the demo integrator beside it
 //	                                                                    times.mjs    times on a screen, right or wrong
+//	                                                                    measuring.js what measure.mjs has every page measure
 package screens
 
 import (
@@ -136,6 +137,15 @@ func TestAFullHouse(t *testing.T) {
 	t.Parallel()
 	play(t, "fullhouse", func(f *fixture, _ string) {
 		f.config.Ranges = append(f.config.Ranges, crowd(t, 60, 5, 60), crowd(t, 200, 10, 200))
+	})
+}
+
+// Every control and text at the sizes of telephones, tablets and desks, in two languages, with 12, 60 and 200 lanes, in every state: nothing
+// is cut, covered, too small or too near.
+func TestEveryControlAtEverySize(t *testing.T) {
+	t.Parallel()
+	play(t, "measure", func(f *fixture, _ string) {
+		f.config.Ranges = append(f.config.Ranges, crowd(t, 12, 2, 12), crowd(t, 60, 5, 60), crowd(t, 200, 10, 200))
 	})
 }
 

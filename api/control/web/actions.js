@@ -68,6 +68,22 @@ export function announce(sentence) {
   pending = setTimeout(() => (region.textContent = sentence), ANNOUNCE_DELAY);
 }
 
+const REPEAT = 350; // ms; a double click of whoever is used to one
+
+// ignoreQuickRepeats ignores a press on any of the element's buttons that follows another one at once: a double click on +15 sells 15 minutes.
+// A confirmation has a time of its own.
+export function ignoreQuickRepeats(target) {
+  let pressed = -Infinity;
+  target.addEventListener("click", (event) => {
+    if (event.timeStamp - pressed < REPEAT && !event.target.closest(".sure")) {
+      event.preventDefault();
+      event.stopPropagation();
+      return;
+    }
+    pressed = event.timeStamp;
+  }, { capture: true });
+}
+
 // ignoreStaleClicks ignores the later clicks of a series in an element whose first button is gone: a lane's buttons change with
 // its state, and a double click on "start" must not add 15 minutes.
 export function ignoreStaleClicks(target) {

@@ -5,9 +5,11 @@ import { icon } from "/screens/icons.js";
 import { ErrorText, announce, button } from "./actions.js";
 import { beginButton } from "./beginbutton.js";
 import { LaneCard } from "./lanecard.js";
-import { DENSITIES, FILTERS, densityFor, isSession, matches, stateOf } from "./rules.js";
+import { FILTERS, densityFor, isSession, matches, stateOf, tileFor } from "./rules.js";
 import { Selecting } from "./selecting.js";
 import { Toolbar } from "./toolbar.js";
+
+const FINGERS = matchMedia("(pointer: coarse)");
 
 export class Board {
   selecting;
@@ -38,6 +40,7 @@ export class Board {
     bar.append(this.#bar.words, button({ words: client.t("pick.cancel") }, () => this.#endPicking(null)));
     document.addEventListener("keydown", (event) => event.key === "Escape" && this.#endPicking(null));
     window.addEventListener("resize", () => this.#fit());
+    FINGERS.addEventListener("change", () => this.#fit());
   }
 
   show() {
@@ -106,11 +109,12 @@ export class Board {
     const others = [document.querySelector(".top"), document.getElementById("attention"), document.querySelector(".views"), this.#toolbar.element].reduce((sum, { offsetHeight }) => sum + offsetHeight, 0);
     const own = getComputedStyle(this.#list);
     const padding = parseFloat(getComputedStyle(document.getElementById("screen")).paddingBottom);
-    const density = densityFor({
+    const room = {
       width: (main.clientWidth - 2 * parseFloat(own.paddingLeft)) / rem, height: (window.innerHeight - others - padding - parseFloat(own.paddingTop) - parseFloat(own.paddingBottom)) / rem,
-      bays: this.#bays.map(({ cards }) => cards.length), compact: this.#toolbar.compact,
-    });
-    const { width, height, gap } = DENSITIES[density];
+      bays: this.#bays.map(({ cards }) => cards.length), compact: this.#toolbar.compact, touch: FINGERS.matches,
+    };
+    const density = densityFor(room);
+    const { width, height, gap } = tileFor({ density, ...room });
     this.#root.dataset.density = density;
     setFlag(this.#root, "data-compact", density !== "full");
     for (const [name, value] of Object.entries({ width, height, gap })) {

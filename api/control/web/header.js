@@ -18,6 +18,7 @@ export class Header {
     range.addEventListener("picture", () => {
       setText(byId("range-name"), range.info.name);
       setText(byId("who"), range.who);
+      byId("who").title = range.who ?? "";
     });
     range.addEventListener("lanes", () => this.#countStates());
   }
@@ -57,8 +58,10 @@ export class Header {
     const { range, t } = this.#client;
     const lanes = [...range.lanes.values()];
     const inState = (state) => lanes.filter((lane) => stateOf(lane) === state).length;
-    setText(byId("tally"), ["free", "running", "paused", "waiting", "ended", "closed", "unusable"]
+    const words = ["free", "running", "paused", "waiting", "ended", "closed", "unusable"]
       .map((state) => [state, inState(state)]).filter(([, n]) => n > 0)
-      .map(([state, n]) => t(`tally.${state}`, { n })).join(" · "));
+      .map(([state, n]) => t(`tally.${state}`, { n })).join(" · ");
+    setText(byId("tally"), words);
+    byId("tally").title = words; // it gives way where there is little room
   }
 }

@@ -2,7 +2,7 @@
 import { formatTime } from "/screens/clock.js";
 import { element, replaceKeepingFocus, setFlag, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
-import { ErrorText, ignoreStaleClicks } from "./actions.js";
+import { ErrorText, ignoreQuickRepeats, ignoreStaleClicks } from "./actions.js";
 import { laneTimeLeft } from "./model.js";
 import { quickActions } from "./quick.js";
 import { notReached, stateOf, urgency } from "./rules.js";
@@ -20,6 +20,7 @@ export class LaneCard {
   #sold = element("span.sold");
   #fill = element("i");
   #badges = element("p.badges");
+  #call = element("span.call");
   #actions = element("div.quick");
   #error = new ErrorText();
   #drawn = {}; // the state that each part was drawn from
@@ -33,11 +34,12 @@ export class LaneCard {
       "li.lane", { "data-lane": lane.lane_id },
       element("div.title", {}, element("h3", {}, this.#open), this.#state),
       element("div.buyer", {}, this.#customer, this.#sold),
-      element("div.clock", {}, this.#time, this.#badges),
+      element("div.clock", {}, this.#call, this.#time, this.#badges),
       element("div.bar", { "aria-hidden": "true" }, this.#fill),
       this.#actions, this.#error.element,
     );
     ignoreStaleClicks(this.#actions);
+    ignoreQuickRepeats(this.#actions);
   }
 
   show(lane, at) {
@@ -47,7 +49,7 @@ export class LaneCard {
     const session = lane.session;
     this.element.dataset.state = state;
     setFlag(this.element, "data-held", lane.held);
-    setFlag(this.element, "data-help", lane.help !== null);
+    this.#showHelp(lane);
     setFlag(this.element, "data-missing", notReached(lane));
     this.#redraw("state", state, () => this.#state.replaceChildren(icon(SIGNS[state]), t(`state.${state}`)));
     setText(this.#customer, session ? session.customer_name : "");
@@ -55,8 +57,17 @@ export class LaneCard {
     this.#redraw("badges", JSON.stringify([lane.help, lane.uncleared !== null, lane.stray_hit, lane.purchase, lane.link, lane.link_since, lane.second_controller, lane.held, lane.locked,
       lane.not_usable_because, session?.ran_on_ms, session?.paused_by_hold]),
     () => this.#badges.replaceChildren(...badges(this.#client, lane)));
-    this.#redraw("actions", `${state} ${session?.session_id} ${session?.paused_by_hold} ${lane.help?.coming}`, () => this.#drawActions());
+    this.#redraw("actions", `${state} ${session?.session_id} ${session?.paused_by_hold} ${lane.held} ${lane.help?.coming}`, () => this.#drawActions());
     this.tick(at);
+  }
+
+  // A call for help fills the tile until staff have answered, and is a sign and a word.
+  #showHelp({ help }) {
+    const now = help === null ? "" : help.coming ? "coming" : "called";
+    this.#redraw("help", now, () => {
+      now ? (this.element.dataset.help = now) : delete this.element.dataset.help;
+      this.#call.replaceChildren(...(now === "called" ? [icon("bell"), element("span", {}, this.#client.t("card.help"))] : []));
+    });
   }
 
   // tick updates the time left. It returns whether the urgency has changed.

@@ -17,9 +17,9 @@ function sale(to, sign, applies) {
 // ACTIONS on several lanes: {applies(lane), sign, send(client, lane), undo(client, lane) if it can be taken back}.
 export const ACTIONS = {
   more_15: more(15),
-  start: { sign: "play", applies: (lane) => lane.phase === "waiting", send: session("start") },
+  start: { sign: "play", applies: (lane) => lane.phase === "waiting" && !lane.held, send: session("start") },
   pause: { sign: "pause", applies: (lane) => lane.phase === "running", send: session("pause") },
-  resume: { sign: "play", applies: (lane) => lane.phase === "paused" && !lane.session.paused_by_hold, send: session("resume") },
+  resume: { sign: "play", applies: (lane) => lane.phase === "paused" && !lane.session.paused_by_hold && !lane.held, send: session("resume") },
   sell: { sign: "cart", applies: (lane) => stateOf(lane) === "free" }, // send depends on the form
   stop: {
     sign: "stop", applies: (lane) => lane.session !== null, send: session("stop"),

@@ -33,13 +33,13 @@ export function quickActions(client, lane, error, open) {
       buttons.push(button({ words: t("quick.create"), sign: "plus", label: named(t("quick.create")) }, open));
       break;
     case "waiting":
-      buttons.push(command("start", "play", () => client.session(lane, "start"), "primary one-tap"), more(15), stop());
+      buttons.push(...(lane.held ? [] : [command("start", "play", () => client.session(lane, "start"), "primary one-tap")]), more(15), stop());
       break;
     case "running":
-      buttons.push(...(lane.help ? [] : [more(5)]), more(15), command("pause", "pause", () => client.session(lane, "pause"), "one-tap"), stop());
+      buttons.push(...(lane.help ? [] : [more(5)]), more(15), command("pause", "pause", () => client.undo.pause(lane), "one-tap"), stop());
       break;
     case "paused":
-      buttons.push(...(lane.session.paused_by_hold ? [] : [command("resume", "play", () => client.session(lane, "resume"), "primary one-tap")]), ...(lane.help ? [] : [more(5)]), stop());
+      buttons.push(...(lane.session.paused_by_hold || lane.held ? [] : [command("resume", "play", () => client.session(lane, "resume"), "primary one-tap")]), ...(lane.help ? [] : [more(5)]), stop());
   }
   return buttons;
 }

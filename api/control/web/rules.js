@@ -2,9 +2,10 @@
 
 export const SOON = 5 * 60_000;
 
-// urgency returns "soon" in the last five minutes of a session, "over" after its end, and "" otherwise.
+// urgency returns "soon" in the last five minutes of a session that runs, "over" after its end, and "" otherwise: the time of a session that
+// is paused stands still, so it does not end soon.
 export function urgency(phase, leftMs) {
-  if (phase !== "running" && phase !== "paused") {
+  if (phase !== "running") {
     return "";
   }
   if (leftMs <= 0) {
@@ -59,6 +60,9 @@ export const DENSITIES = {
   small: { width: 6.1, height: 3.7, gap: 0.3 },
   smallest: { width: 5, height: 3, gap: 0.25 },
 };
+// What a finger hits: the least height of a tile with two actions at its edge, above one another. With the height of MOST each is 44 px high.
+const LEAST_FOR_FINGERS = 5;
+const MOST = { full: 11.25, large: 6.6, medium: 6.4, small: 6.4, smallest: 3.6 };
 const PHONE = 40; // rem; on a narrower screen
 
 // heightOf returns how high the board is, in rem, with a width in rem and the numbers of lanes of the bays.
@@ -71,12 +75,25 @@ export function heightOf({ width: least, height, gap }, width, bays) {
 // densityFor returns the density with the largest tiles that all fit; if none does, one whose tiles can still be read well, and on a
 // phone the smallest, which are scrolled least.
 // compact is what the user has chosen: true, false, or undefined for neither.
-export function densityFor({ width, height, bays, compact }) {
+export function densityFor({ width, height, bays, compact, touch = false }) {
   if (compact === false) {
     return "full";
   }
-  const fitting = Object.keys(DENSITIES).filter((name) => !(compact && name === "full") && heightOf(DENSITIES[name], width, bays) <= height);
+  const fitting = Object.keys(DENSITIES).filter((name) => !(compact && name === "full") && heightOf(leastTile(name, touch), width, bays) <= height);
   return fitting[0] ?? (width < PHONE ? "smallest" : "medium");
+}
+
+// tileFor returns the size of a tile: as high as the room permits, so that what is pressed is large.
+export function tileFor({ density, width, height, bays, touch = false }) {
+  const tile = leastTile(density, touch);
+  const rows = (heightOf(tile, width, bays) + tile.gap) / (tile.height + tile.gap);
+  const room = (height + tile.gap) / rows - tile.gap;
+  return { ...tile, height: Math.floor(16 * Math.min(Math.max(tile.height, room), Math.max(tile.height, MOST[density]))) / 16 };
+}
+
+function leastTile(density, touch) {
+  const tile = DENSITIES[density];
+  return touch && (density === "medium" || density === "small") ? { ...tile, height: Math.max(tile.height, LEAST_FOR_FINGERS) } : tile;
 }
 
 // matches is true if every typed word is in one of the texts, such as the lane's name or its customer.

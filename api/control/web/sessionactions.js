@@ -27,7 +27,7 @@ export class SessionActions {
     const command = (key, sign, kind) =>
       action(client, { words: t(`session.${key}`), sign, kind }, error, () => client.session(this.#lane, key));
     this.#start = command("start", "play", "primary");
-    this.#pause = command("pause", "pause");
+    this.#pause = action(client, { words: t("session.pause"), sign: "pause" }, this.#error, () => client.undo.pause(this.#lane));
     this.#resume = command("resume", "play", "primary");
     this.#move = button({ words: t("session.move"), sign: "leave" }, () => this.#moveTo(pick));
     this.#makeStop();
@@ -61,9 +61,9 @@ export class SessionActions {
   // offer shows the one of start, pause and resume that fits the phase. The focus moves to the replacement.
   #offer(lane) {
     const focused = [this.#start, this.#pause, this.#resume].find((button) => button === document.activeElement);
-    this.#start.hidden = lane.phase !== "waiting";
+    this.#start.hidden = lane.phase !== "waiting" || lane.held; // pressed during a hold it would act after it, unseen
     this.#pause.hidden = lane.phase !== "running";
-    this.#resume.hidden = lane.phase !== "paused" || lane.session?.paused_by_hold === true;
+    this.#resume.hidden = lane.phase !== "paused" || lane.session?.paused_by_hold === true || lane.held;
     if (focused?.hidden) {
       ([this.#start, this.#pause, this.#resume].find((button) => !button.hidden) ?? this.#stop).focus();
     }

@@ -3,7 +3,7 @@
 import { setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
 
-const SMALL = matchMedia("(max-width: 40rem)");
+const SMALL = matchMedia("(max-width: 40rem), (max-height: 30rem)"); // as in the style sheets: a phone, upright or crosswise
 const SIGNS = { queue: "bell", next: "hourglass", board: "bay" };
 
 export const isSmall = () => SMALL.matches;

@@ -115,6 +115,7 @@ export default {
   "urgent.soon": "endet bald",
   "urgent.over": "Zeit ist um",
   "card.sold": "von {minutes} min",
+  "card.help": "Hilfe",
   "card.over": "+{time}",
 
   "badge.not_reached": "NICHT ERREICHT",
@@ -197,6 +198,7 @@ export default {
   "undo.of": "Rückgängig: {what}",
   "undo.done": "Zurückgenommen",
   "undo.modified": "{lane}: {minutes} min",
+  "undo.paused": "{lane}: pausiert",
   "undo.stopped": "{lane}: {customer} beendet",
   "undo.moved": "{customer} ist auf {lane} umgezogen",
 

@@ -115,6 +115,7 @@ export default {
   "urgent.soon": "ends soon",
   "urgent.over": "time is up",
   "card.sold": "of {minutes} min",
+  "card.help": "Help",
   "card.over": "+{time}",
 
   "badge.not_reached": "NOT REACHED",
@@ -197,6 +198,7 @@ export default {
   "undo.of": "Undo: {what}",
   "undo.done": "Taken back",
   "undo.modified": "{lane}: {minutes} min",
+  "undo.paused": "{lane}: paused",
   "undo.stopped": "{lane}: {customer} stopped",
   "undo.moved": "{customer} moved to {lane}",
 

@@ -13,6 +13,7 @@ export class Undo {
   #place = element("div");
   #error = new ErrorText();
   #timer = 0;
+  #modified = null; // {id, minutes} of the session whose change of time is offered
 
   constructor(client, root) {
     this.#client = client;
@@ -20,12 +21,25 @@ export class Undo {
     root.append(this.#words, this.#place, this.#lines, this.#error.element);
   }
 
+  // modify adds minutes, or takes them away. What was added to the same session while the offer is there is taken back together.
   async modify(lane, minutes) {
     const { session_id: id } = lane.session;
     await this.#client.session(lane, "modify", { minutes });
     const { t } = this.#client;
-    this.#offer(t("undo.modified", { lane: lane.name, minutes: `${minutes > 0 ? "+" : "−"}${Math.abs(minutes)}` }),
-      () => this.#client.request("POST", `/sessions/${id}/modify`, { minutes: -minutes }));
+    const sum = minutes + (this.#modified?.id === id ? this.#modified.minutes : 0);
+    if (sum === 0) {
+      this.#takenBack();
+      return;
+    }
+    this.#offer(t("undo.modified", { lane: lane.name, minutes: `${sum > 0 ? "+" : "−"}${Math.abs(sum)}` }),
+      () => this.#client.request("POST", `/sessions/${id}/modify`, { minutes: -sum }));
+    this.#modified = { id, minutes: sum };
+  }
+
+  async pause(lane) {
+    const { session_id: id } = lane.session;
+    await this.#client.session(lane, "pause");
+    this.#offer(this.#client.t("undo.paused", { lane: lane.name }), () => this.#client.request("POST", `/sessions/${id}/resume`));
   }
 
   async stop(lane) {
@@ -44,6 +58,7 @@ export class Undo {
 
   hide() {
     clearTimeout(this.#timer);
+    this.#modified = null;
     const focused = this.#root.contains(document.activeElement);
     this.#root.hidden = true;
     setText(this.#words, ""); // it names a customer
@@ -58,6 +73,7 @@ export class Undo {
   // closed. undo takes the action back, and returns the report of that if it failed for some; null: it cannot be taken back.
   report({ words, lines, failed }, undo = null) {
     clearTimeout(this.#timer);
+    this.#modified = null;
     setText(this.#words, words);
     this.#lines.replaceChildren(...lines.map((line) => element("li", {}, line)));
     this.#error.show("");
@@ -81,6 +97,7 @@ export class Undo {
 
   #offer(words, undo) {
     clearTimeout(this.#timer);
+    this.#modified = null;
     setText(this.#words, words);
     this.#lines.replaceChildren();
     this.#error.show("");

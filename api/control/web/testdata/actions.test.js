@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ignoreStaleClicks } from "./actions.js";
+import { ignoreQuickRepeats, ignoreStaleClicks } from "./actions.js";
 
 test("the second click of a double click is ignored if its button has replaced the first one", () => {
   let listener;
@@ -24,4 +24,19 @@ test("the second click of a double click is ignored if its button has replaced t
   assert.ok(isHandled(more, 2), "two clicks on the same button count");
   more.isConnected = false;
   assert.ok(isHandled(start, 0), "a key press is no later click of a series");
+});
+
+test("a press that follows another one at once is ignored, whichever button of the lane it is on", () => {
+  let listener;
+  ignoreQuickRepeats({ addEventListener: (_, added) => (listener = added) });
+  const isHandled = (timeStamp, sure = false) => {
+    let handled = true;
+    listener({ timeStamp, target: { closest: (selector) => (selector === ".sure" && sure ? {} : null) }, preventDefault() {}, stopPropagation: () => (handled = false) });
+    return handled;
+  };
+  assert.ok(isHandled(1000));
+  assert.ok(!isHandled(1120), "a double tap sells 15 minutes, and not 30");
+  assert.ok(!isHandled(1349));
+  assert.ok(isHandled(1350));
+  assert.ok(isHandled(1400, true), "a confirmation has a time of its own");
 });

@@ -32,6 +32,10 @@ test("an action concerns the lanes on which it would do something", () => {
   assert.deepEqual(offered(running), ["more_15", "pause", "stop", "more_5", "more_30", "give_back", "closed"]);
   assert.deepEqual(offered(held), ["more_15", "stop", "more_5", "more_30", "closed"]);
   assert.ok(offered({ ...held, session: { paused_by_hold: false } }).includes("resume"));
+  const locked = { ...running, held: true };
+  assert.ok(!offered({ ...locked, phase: "paused" }).includes("resume"), "what is pressed during a hold would act after it");
+  assert.ok(!offered({ ...locked, phase: "waiting" }).includes("start"));
+  assert.ok(offered({ ...running, phase: "waiting" }).includes("start"));
 });
 
 const lanes = Array.from({ length: 9 }, (_, i) => ({ name: `Lane ${i + 1}` }));

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Range, laneTimeLeft } from "./model.js";
 import { isSession, nameList, numberFree } from "./rules.js";
-import { DENSITIES, FILTERS, SOON, densityFor, heightOf, matches, notReached, stateOf, urgency } from "./rules.js";
+import { DENSITIES, FILTERS, SOON, densityFor, heightOf, matches, notReached, stateOf, tileFor, urgency } from "./rules.js";
 
 const words = { one: "Lane", many: "lanes" };
 const quiet = { phase: "free", usable: true, for_sale: true, link: "up", held: false, locked: false, help: null, stray_hit: null, purchase: null };
@@ -24,7 +24,7 @@ test("a customer without a name has the lowest number that is free", () => {
 
 test("sessions that have begun are urgent in their last five minutes and after their end", () => {
   assert.deepEqual([SOON + 1, SOON, 1, 0, -1].map((ms) => urgency("running", ms)), ["", "soon", "soon", "over", "over"]);
-  assert.equal(urgency("paused", 1), "soon");
+  assert.equal(urgency("paused", 1), "", "its time stands still");
   assert.equal(urgency("waiting", 1), "");
 });
 
@@ -148,4 +148,14 @@ test("the largest tiles that all fit are chosen, and the user has the last word"
   assert.equal(densityFor({ width: 23, height: 30, bays: bays(5, 12), compact: undefined }), "smallest", "if none fits on a telephone");
   assert.equal(heightOf({ width: 10, height: 5, gap: 1 }, 32, bays(2, 2)), 2 * 6 - 1, "three columns, with a tile for each bay");
   assert.ok(Object.values(DENSITIES).every(({ width, height }) => width >= 3 && height >= 3), "a finger needs 48 px");
+});
+
+test("tiles grow with the room, so that what is pressed is large", () => {
+  const bays = Array(5).fill(12);
+  const heights = (room) => ["medium", "small"].map((density) => tileFor({ density, bays, ...room }).height);
+  assert.deepEqual(heights({ width: 78, height: 10 }), [4.6, 3.7].map((least) => Math.floor(16 * least) / 16), "no less than the density's");
+  assert.deepEqual(heights({ width: 78, height: 10, touch: true }), [5, 5], "for fingers");
+  assert.deepEqual(heights({ width: 78, height: 100 }), [6.4, 6.4].map((most) => Math.floor(16 * most) / 16), "two actions of 44 px, one above the other");
+  const room = { density: "small", width: 78, height: 32, bays };
+  assert.ok(heightOf(tileFor(room), room.width, bays) <= room.height, "all are in sight");
 });

@@ -1,0 +1,50 @@
+// Every control and text of the control screen at every size: telephones, tablets and desks, in two languages, with few lanes and many,
+// in every state of a range. What is cut, lies over something else, is too small or too near is said with its size, language and state.
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { Control } from "./control.mjs";
+import { device, open, scene, story, tell } from "./story.mjs";
+
+const TELEPHONES = [[320, 568], [360, 640], [375, 667], [390, 844], [412, 915], [568, 320], [667, 375], [844, 390], [915, 412]];
+const TABLETS = [[768, 1024], [1024, 768], [820, 1180], [1180, 820]];
+const DESKS = [[1280, 720], [1366, 768], [1440, 900], [1920, 1080]];
+const SIZES = [...TELEPHONES.map((size) => [...size, true]), ...TABLETS.map((size) => [...size, true]), ...DESKS.map((size) => [...size, false])];
+const LANGUAGES = ["en-GB", "de-DE"];
+const SHOWN = 80; // lines of what is wrong
+
+await story(async () => {
+  const wrong = [];
+  for (const lanes of [12, 60, 200]) {
+    tell(`${lanes} lanes at ${SIZES.length} sizes, in ${LANGUAGES.length} languages`);
+    await Promise.all(LANGUAGES.map(async (locale) => {
+      const context = await device({ locale, viewport: null });
+      await context.addInitScript({ path: "measuring.js" });
+      const staff = new Control();
+      const page = (staff.page = await open(context, `${scene.api}/control/11111111-0000-4000-8000-${String(lanes).padStart(12, "0")}`));
+      const window = await context.newCDPSession(page);
+      await staff.signIn("sam");
+      for (const [width, height, touch] of SIZES) {
+        await window.send("Emulation.setTouchEmulationEnabled", { enabled: touch, maxTouchPoints: 5 });
+        await window.send("Emulation.setDeviceMetricsOverride", { width, height, deviceScaleFactor: 1, mobile: touch });
+        const found = await page.evaluate((options) => window.measuring.all(options), { touch });
+        wrong.push(...found.wrong.map(({ scene: state, of, rule }) => ({ where: `${width}×${height} ${locale.slice(0, 2)}, ${lanes} lanes (${found.density}), ${state}`, of, rule })));
+        if (found.wrong.length > 0 && process.env.PICTURES) {
+          await page.screenshot({ path: join(process.env.PICTURES, `${width}x${height}-${locale}-${lanes}.png`) });
+        }
+      }
+      await page.close();
+    }));
+  }
+  assert.equal(wrong.length, 0, `${wrong.length} faults:\n${lines(wrong).join("\n")}`);
+});
+
+// lines are one for each place and rule, with an example of an element.
+function lines(wrong) {
+  const groups = new Map();
+  for (const { where, of, rule } of wrong) {
+    const key = `${where} ${rule.replace(/[\d.]+|“.*”/g, "")}`;
+    groups.set(key, { where, of, rule, n: (groups.get(key)?.n ?? 0) + 1 });
+  }
+  const all = [...groups.values()].map(({ where, of, rule, n }) => `  ${where}: ${of}: ${rule}${n > 1 ? ` (and ${n - 1} like it)` : ""}`);
+  return all.length > SHOWN ? [...all.slice(0, SHOWN), `  … and ${all.length - SHOWN} more`] : all;
+}
