@@ -84,9 +84,13 @@ func (k logCursor) rule() string {
 }
 
 func (k logCursor) schema() *openapi3.Schema {
-	pattern := fmt.Sprintf("^[0-9]{1,%d}$", maxCursor)
-	if k.latest {
-		pattern = fmt.Sprintf("^([0-9]{1,%d}|%s)$", maxCursor, Latest)
+	shortest := 1
+	if k.empty {
+		shortest = 0
 	}
-	return openapi3.NewStringSchema().WithPattern(pattern).WithMinLength(1).WithMaxLength(maxCursor)
+	pattern := fmt.Sprintf("^[0-9]{%d,%d}$", shortest, maxCursor)
+	if k.latest {
+		pattern = fmt.Sprintf("^([0-9]{%d,%d}|%s)$", shortest, maxCursor, Latest)
+	}
+	return openapi3.NewStringSchema().WithPattern(pattern).WithMinLength(int64(shortest)).WithMaxLength(maxCursor)
 }

@@ -2,8 +2,11 @@
 import assert from "node:assert/strict";
 import { device, open, scene } from "./story.mjs";
 
+const APART = 400; // ms between two presses on a lane's card
+
 export class Control {
   page;
+  #pressed = new Map(); // by lane: when its card was pressed last
 
   // signedIn is a screen at which somebody has signed in.
   static async signedIn(who = "sam", options = {}) {
@@ -60,9 +63,19 @@ export class Control {
     return this.page.locator("#alarm");
   }
 
-  // quick is the button of that name on the lane's card.
+  // quick is the button of that name on the lane's card. It is pressed as people press: not at once after another one of the lane, which is not
+  // taken.
   quick(name, n) {
-    return this.card(n).getByRole("button", { name: `${name}: Lane ${n}`, exact: true });
+    const button = this.card(n).getByRole("button", { name: `${name}: Lane ${n}`, exact: true });
+    for (const press of ["click", "tap"]) {
+      const pressNow = button[press].bind(button);
+      button[press] = async (options) => {
+        await this.page.waitForTimeout(Math.max(0, (this.#pressed.get(n) ?? -Infinity) + APART - performance.now()));
+        await pressNow(options);
+        this.#pressed.set(n, performance.now());
+      };
+    }
+    return button;
   }
 
   // inState waits until the lane's card says so: free, ended, waiting, running, paused, closed.

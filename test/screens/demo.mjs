@@ -23,7 +23,7 @@ await story(async () => {
   await logged.filter({ hasText: "sessionStarted" }).filter({ hasText: "At the webhook: 2" }).waitFor();
 
   tell("It is sent again, and accepted");
-  const again = page.getByRole("button", { name: "Send again: sessionCreated, 1", exact: true });
+  const again = page.getByRole("button", { name: /^Send again: sessionCreated, 1\d*$/ });
   await again.click();
   await created.filter({ hasText: "At the webhook: 3" }).waitFor();
   assert.match(await arrivals.first().innerText(), /sessionCreated[^]*Accepted 204[^]*the same webhook-id as 1, which was not accepted/);
@@ -37,7 +37,7 @@ await story(async () => {
   await changeWorld("/gateway/kill");
   await page.locator("#pulling").filter({ hasText: "trying again" }).waitFor();
   await again.click();
-  await page.getByText("Event 1 was not sent again: the gateway cannot be reached.").waitFor();
+  await page.getByText(/^Event 1\d* was not sent again: the gateway cannot be reached\.$/).waitFor();
   await changeWorld("/gateway/start");
   await page.getByText("waiting for the next event").waitFor();
   await linked();

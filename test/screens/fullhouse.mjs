@@ -47,8 +47,9 @@ await story(async () => {
     await staff.alarm.waitFor({ state: "hidden" });
     const cut = await page.evaluate(() => [...document.querySelectorAll(".lane[data-session], .lane[data-state=ended]")].filter((of) => {
       const [open, time, quick] = [".open", ".time", ".quick"].map((part) => of.querySelector(part));
-      const right = quick.checkVisibility() ? quick.getBoundingClientRect().left : of.getBoundingClientRect().right;
-      return open.scrollWidth > open.clientWidth || (time.checkVisibility() && time.getBoundingClientRect().right > right);
+      const [tile, ends, actions] = [of, time, quick].map((part) => part.getBoundingClientRect());
+      const covered = quick.checkVisibility() && ends.right > actions.left && ends.bottom > actions.top;
+      return open.scrollWidth > open.clientWidth || (time.checkVisibility() && (ends.right > tile.right || covered));
     }).map((of) => of.textContent));
     assert.deepEqual(cut, [], "the name of a lane and its time are not cut off by its actions");
     assert.deepEqual(await placesOf(page), places);

@@ -11,7 +11,7 @@ await story(async () => {
     tell(`${size}: while a ceasefire begins, lanes confirm it and it ends, no lane moves; those that were not reached are always named`);
     const staff = await at(size);
     const { page, begin } = staff;
-    if (size[0] < 640) {
+    if (size[0] < 640 || size[1] < 480) { // a phone, upright or crosswise
       await staff.view("board");
     }
     const places = () => page.evaluate(() => [...document.querySelectorAll(".lane")].map((of) => of.getBoundingClientRect().toJSON()));

@@ -60,8 +60,8 @@ export const DENSITIES = {
   small: { width: 6.1, height: 3.7, gap: 0.3 },
   smallest: { width: 5, height: 3, gap: 0.25 },
 };
-// What a finger hits: the least height of a tile with two actions at its edge, above one another. With the height of MOST each is 44 px high.
-const LEAST_FOR_FINGERS = 5;
+// What a finger hits: the least size of a tile with two actions at its edge, above one another, or below its time, beside one another.
+const LEAST_FOR_FINGERS = { medium: { height: 5 }, small: { width: 6.75, height: 5 } };
 const MOST = { full: 11.25, large: 6.6, medium: 6.4, small: 6.4, smallest: 3.6 };
 const PHONE = 40; // rem; on a narrower screen
 
@@ -92,8 +92,7 @@ export function tileFor({ density, width, height, bays, touch = false }) {
 }
 
 function leastTile(density, touch) {
-  const tile = DENSITIES[density];
-  return touch && (density === "medium" || density === "small") ? { ...tile, height: Math.max(tile.height, LEAST_FOR_FINGERS) } : tile;
+  return { ...DENSITIES[density], ...(touch ? LEAST_FOR_FINGERS[density] : {}) };
 }
 
 // matches is true if every typed word is in one of the texts, such as the lane's name or its customer.
