@@ -5,8 +5,6 @@ import (
 	"strconv"
 
 	"github.com/getkin/kin-openapi/openapi3"
-
-	"rangegate/lanes"
 )
 
 // LogCursor is a position in a range's event log or history, as clients keep it: behind the record with that number.
@@ -23,7 +21,8 @@ type LogCursor struct {
 const Latest = "latest"
 
 const (
-	logDigits   = 7 // of lanes.MaxLogID
+	logDigits   = 7
+	maxLogID    = 9_999_999 // as many digits
 	checkDigits = 3
 	checkPrime  = 997
 )
@@ -53,7 +52,7 @@ func parseLogCursor(s string) (c LogCursor, ok bool) {
 		log, err2 := strconv.ParseUint(s[split:split+logDigits], 10, 63)
 		check, err3 := strconv.ParseUint(s[split+logDigits:], 10, 63)
 		c = LogCursor{Log: log, Number: number}
-		if err1 == nil && err2 == nil && err3 == nil && 0 < log && log <= lanes.MaxLogID && check == c.check() {
+		if err1 == nil && err2 == nil && err3 == nil && 0 < log && log <= maxLogID && check == c.check() {
 			return c, true
 		}
 	}

@@ -96,6 +96,9 @@ func adaptedBody(body []byte, adapt func(field, value string) string) []byte {
 	}
 	for field, raw := range fields {
 		var text string
+		if string(raw) == "null" { // what may be left out may be null
+			continue
+		}
 		if json.Unmarshal(raw, &text) == nil && raw[0] == '"' {
 			if adapted := adapt(field, text); adapted != text {
 				fields[field] = json.RawMessage(strconv.Quote(adapted))

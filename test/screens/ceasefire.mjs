@@ -6,6 +6,8 @@ import { clicks, keys, middle, touches } from "./hands.mjs";
 import { eventually, story, tell } from "./story.mjs";
 import { linked } from "./pos.mjs";
 
+const SECOND = /^(End it now|Jetzt aufheben)/;
+
 await story(async () => {
   await linked();
   for (const size of DEVICES) {
@@ -41,6 +43,12 @@ await story(async () => {
     assert.match(name, HELD[staff.locale]);
     const place = JSON.stringify(await end.boundingBox());
     sent.length = 0;
+    assert.deepEqual(await end.evaluate((of, name) => { // in one step, however slow the machine is
+      of.click();
+      const second = [...of.closest("#alarm").querySelectorAll("button")].find((button) => name.test(button.textContent.trim()));
+      second.click();
+      return [second.checkVisibility(), second.getAttribute("aria-disabled")];
+    }, SECOND), [true, "true"], "what a screen reader's click offers takes no press at once");
     for (const [how, press] of Object.entries({ ...(hasTouch ? touches : clicks), ...keys, "click of a screen reader": (_, control) => control.evaluate((of) => of.click()) })) {
       if (how.includes("resting")) {
         continue;
@@ -54,17 +62,11 @@ await story(async () => {
     }
     assert.deepEqual(await holds(), ["range sam"]);
 
-    tell(`${width} × ${height}: a screen reader's click offers another control, elsewhere, which takes no press for 1.5 s`);
-    const second = staff.alarm.getByRole("button", { name: /^(End it now|Jetzt aufheben)/ });
+    tell(`${width} × ${height}: a screen reader's click offers another control, elsewhere, which ends it after 1.5 s`);
+    const second = staff.alarm.getByRole("button", { name: SECOND });
     await second.and(page.locator(":visible")).waitFor();
     const [a, b] = [await end.boundingBox(), await second.boundingBox()];
     assert.ok(a.x >= b.x + b.width + 8 || b.x >= a.x + a.width + 8 || a.y >= b.y + b.height + 8 || b.y >= a.y + a.height + 8, `${JSON.stringify(a)} ${JSON.stringify(b)}`);
-    assert.equal(await second.evaluate((of) => {
-      const inert = of.getAttribute("aria-disabled") === "true";
-      of.click();
-      return inert || performance.now() > 1e9;
-    }), true, "it was offered just now");
-    assert.deepEqual(sent, []);
     await second.and(page.locator(":not([aria-disabled])")).waitFor();
     await second.evaluate((of) => of.click());
     await isOver(staff);

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -181,6 +182,11 @@ func (p POS) WaitLinked() {
 	down := func(lane LaneStatus) bool { return lane.Link != "up" }
 	EventuallyNone(p.t, "every link is up", func() []LaneStatus { return only(p.LaneStatuses(), down) })
 }
+
+var cursors = regexp.MustCompile(`"(cursor|next)":"[0-9]*"`)
+
+// WithoutCursors is an answer of the event log or the history without its cursors: a store that another one has replaced gives others.
+func WithoutCursors(answer string) string { return cursors.ReplaceAllString(answer, `"$1":""`) }
 
 // Event is an event of the log.
 type Event struct {

@@ -49,8 +49,8 @@ func TestARangeMovesWithWhatRunsOnIt(t *testing.T) {
 	require.Equal(t, http.StatusCreated, first.Status, first.Body)
 	phases := g.Phases()
 	left := g.Sessions()
-	events := g.Send("GET", logPaths[1], "").Body
-	history := g.Send("GET", logPaths[0], "").Body
+	events := support.WithoutCursors(g.Send("GET", logPaths[1], "").Body)
+	history := support.WithoutCursors(g.Send("GET", logPaths[0], "").Body)
 
 	_, log := command(t, 1, "store", "check", "--config", stores[0])
 	require.Contains(t, log, "locked by another process: is another rangegate running?")
@@ -78,8 +78,8 @@ func TestARangeMovesWithWhatRunsOnIt(t *testing.T) {
 		now := g.Sessions()
 		require.Equal(t, left[paused].Left, now[paused].Left)
 		require.Less(t, now[running].Left.Duration, left[running].Left.Duration, "it ran on meanwhile")
-		require.Equal(t, events, g.Send("GET", logPaths[1], "").Body)
-		require.Equal(t, history, g.Send("GET", logPaths[0], "").Body)
+		require.Equal(t, events, support.WithoutCursors(g.Send("GET", logPaths[1], "").Body))
+		require.Equal(t, history, support.WithoutCursors(g.Send("GET", logPaths[0], "").Body))
 		again := g.Send("POST", "/sessions", sale, "Idempotency-Key", "receipt-1")
 		require.Equal(t, first.Body, again.Body)
 		require.Equal(t, "true", again.Header.Get("idempotency-replayed"))

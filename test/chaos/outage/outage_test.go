@@ -164,7 +164,7 @@ func TestTheStoreHasForgotten(t *testing.T) {
 				require.Contains(t, g.Expect(200, "GET", "/lanes/status", "").Body, `"paused"`)
 				require.Contains(t, g.Expect(200, "GET", "/history", "").Body, stopped)
 				require.Contains(t, g.Expect(201, "POST", "/sessions", support.Order(1, 30), "Idempotency-Key", "lane-1").Body, running, "a repeat")
-				requirePrefix(t, events, g.Expect(200, "GET", "/events", "").Body)
+				requirePrefix(t, support.WithoutCursors(events), support.WithoutCursors(g.Expect(200, "GET", "/events", "").Body))
 
 				g.Kill()
 				g = serve(t, "redis://"+network.Addr()+"/0")
