@@ -22,6 +22,7 @@ import (
 	"rangegate/actors/clock"
 	"rangegate/actors/clock/clocktest"
 	"rangegate/actors/commit"
+	"rangegate/actors/delivery"
 	"rangegate/actors/metrics"
 	"rangegate/lanes"
 	"rangegate/lanes/link/sim"
@@ -114,9 +115,9 @@ func BenchmarkDelivery(b *testing.B) {
 			webhook.awaited.Add(b.N)
 			b.ReportAllocs()
 			b.ResetTimer()
-			r.outboxOf("").send(&announced{events})
+			r.delivery.Announce(events)
 			webhook.awaited.Wait()
-			require.NoError(b, r.awaitDeliveries(b.Context()))
+			require.NoError(b, r.delivery.AwaitAttempts(b.Context()))
 			save(nil) // queued behind the outcomes
 			require.Empty(b, r.committer.Unattempted())
 		})
@@ -206,7 +207,7 @@ func populatedRange(g *Gateway, laneCount int) *Range {
 	first := layout.Lanes[0].ID
 	holds := lanes.Holds{}.Set(lanes.Scope{Kind: lanes.OverLane, ID: first}, "sam", now.Wall)
 	r.holds.Store(&holds)
-	r.outboxOf("").oldest.Store(&now.Wall)
+	r.delivery = delivery.Open(delivery.Deps{Clock: g.clock, Metrics: g.metrics}, nil, nil)
 	r.committer = unsavedCommitter(g, lanes.Lane{ID: first})
 	return r
 }

@@ -146,13 +146,14 @@ func (s *supervisorRecorder) RestartChildren(children ...*actor.PID) {
 func TestTheEventsActorIsNotRestartedWhileItStops(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		supervisor, parent := &supervisorRecorder{}, &rangeActor{r: f.Range}
+		events := f.eventsActor()
 		fail := func(child *actor.PID) {
-			parent.HandleFailure(nil, supervisor, child, nil, errDefect, &announced{})
+			parent.HandleFailure(nil, supervisor, child, nil, errDefect, &poison{})
 		}
-		fail(f.outboxOf("").actor.Load())
+		fail(events)
 		require.Len(t, supervisor.restarted, 1)
-		f.stopping.Store(true)
-		fail(f.outboxOf("").actor.Load())
+		require.NoError(t, f.delivery.Close(f.requestContext(), time.Second))
+		fail(events)
 		require.Len(t, supervisor.restarted, 1)
 		f.addresses.mu.RLock()
 		lane := f.addresses.lanes[f.laneID(0)]

@@ -493,7 +493,7 @@ func TestADroppedEventIsNotSentAfterAPanic(t *testing.T) {
 		session := f.create(0, 30)
 		f.pauseAndResume(session, 9) // 2 to 11 wait
 		hold := f.blockFlushes()
-		f.outboxOf("").send(&announced{[]lanes.Logged{{Cursor: 12, Event: lanes.Event{ID: uuid.New(), Lane: f.laneID(1)}}}})
+		f.delivery.Announce([]lanes.Logged{{Cursor: 12, Event: lanes.Event{ID: uuid.New(), Lane: f.laneID(1)}}})
 		synctest.Wait() // 2 is dropped, and the drop is being saved
 		f.panicEventsActor()
 		release()
@@ -530,7 +530,7 @@ func TestAnAttemptUnderWayIsShownAsSuch(t *testing.T) {
 		require.Equal(t, "under_way", f.outcomes()[0], "its outcome is not durable yet")
 		f.storeReturns()
 		require.Equal(t, []string{"delivered", "delivered"}, f.outcomes())
-		require.Empty(t, f.underWay.events)
+		require.Zero(t, f.underWay())
 
 		webhook.block()
 		f.create(1, 30)
@@ -551,7 +551,7 @@ func TestAPurchaseUnderWayIsShownAsSuch(t *testing.T) {
 		require.Equal(t, []string{"delivered", "delivered", "under_way"}, f.outcomes())
 		release()
 		require.Equal(t, "delivered", f.outcomes()[2])
-		require.Empty(t, f.underWay.events)
+		require.Zero(t, f.underWay())
 
 		release = pos.blockPurchases(acceptPurchase)
 		simulated := f.startSimulation(lanes.PurchaseRequest, session, minutes(15))
@@ -569,7 +569,7 @@ func TestAPurchaseUnderWayIsShownAsSuch(t *testing.T) {
 		f.advance(2 * sendWithin)
 		f.storeReturns()
 		f.advance(2 * sendWithin)
-		require.Empty(t, f.underWay.events)
+		require.Zero(t, f.underWay())
 		require.NotContains(t, f.outcomes(), "under_way")
 	}, withWebhook(pos))
 }

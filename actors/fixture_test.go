@@ -5,18 +5,21 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"rangegate/actors/clock/clocktest"
+	"rangegate/actors/delivery"
 	"rangegate/actors/metrics"
 	"rangegate/lanes"
 	"rangegate/lanes/link"
@@ -57,17 +60,19 @@ func withClearing(after time.Duration, first bool) option {
 	return func(f *fixture) { f.settings.Layout.ClearAfter, f.settings.Layout.ClearFirst = after, first }
 }
 
-func withWebhook(w Webhook) option { return func(f *fixture) { only(&f.settings).Webhook = w } }
+func withWebhook(w delivery.Webhook) option {
+	return func(f *fixture) { only(&f.settings).Webhook = w }
+}
 
 // only returns the settings' only receiver, to be changed.
-func only(s *Settings) *Receiver {
+func only(s *Settings) *delivery.Receiver {
 	s.Receivers = slices.Clone(s.Receivers)
 	return &s.Receivers[0]
 }
 
 // oneReceiver is a webhook that gets everything; w may be nil, for none.
-func oneReceiver(w Webhook, slots, queue int) []Receiver {
-	return []Receiver{{Webhook: w, Purchases: true, Slots: slots, Queue: queue}}
+func oneReceiver(w delivery.Webhook, slots, queue int) []delivery.Receiver {
+	return []delivery.Receiver{{Webhook: w, Purchases: true, Slots: slots, Queue: queue}}
 }
 
 func withDriver(d link.Driver) option { return func(f *fixture) { f.settings.Driver = d } }
@@ -209,7 +214,7 @@ func (f *fixture) claimElsewhere() {
 }
 
 // addRange adds a second range to the fixture's gateway and waits until it runs.
-func (f *fixture) addRange(webhook Webhook) (*Range, Settings) {
+func (f *fixture) addRange(webhook delivery.Webhook) (*Range, Settings) {
 	f.Helper()
 	other := f.settings
 	other.Layout.Range, other.Layout.Lanes = uuid.New(), makePlaces(3)
@@ -809,9 +814,37 @@ func (f *fixture) sendToLane(i int, message any) {
 // panicLane makes the actor of the i-th lane panic outside of any decision: no save has such a result.
 func (f *fixture) panicLane(i int) { f.sendToLane(i, &saveResult{}) }
 
+// eventsActor returns the events actor of the range's first webhook.
+func (f *fixture) eventsActor() (found *actor.PID) {
+	for _, bucket := range f.system.ProcessRegistry.LocalPIDs.LocalPIDs {
+		for _, id := range bucket.Keys() {
+			if strings.HasPrefix(id, f.root.Load().GetId()+"/"+eventsKind) {
+				found = actor.NewPID(f.system.Address(), id)
+			}
+		}
+	}
+	require.NotNil(f, found)
+	return found
+}
+
+// poison is a message on which an actor panics before it takes it.
+type poison struct{ takenMark }
+
+func (*poison) markTaken() { panic(errDefect) }
+
+func (*poison) Refuse(error) {}
+
+// underWay returns how many attempts are being made.
+func (f *fixture) underWay() int {
+	return reflect.ValueOf(f.delivery).Elem().FieldByName("underWay").FieldByName("events").Len()
+}
+
+// retrying returns how many events await their retry.
+func (f *fixture) retrying() int { return f.Health().Retrying }
+
 // panicEventsActor makes the events actor panic and restart.
 func (f *fixture) panicEventsActor() {
-	f.outboxOf("").send((*announced)(nil))
+	f.send(f.eventsActor(), &poison{})
 	synctest.Wait()
 }
 

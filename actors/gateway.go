@@ -173,23 +173,21 @@ func (g *Gateway) Stop(ctx context.Context) error {
 // lastAttempts, and their outcomes are saved too.
 func (r *Range) stop(ctx context.Context) error {
 	var errs []error
-	r.stopping.Store(true)
-	for _, to := range *r.outboxes.Load() {
-		if events := to.box.actor.Load(); events != nil {
-			errs = append(errs, awaitStopped(ctx, r.system.Root.StopFuture(events)))
-		}
-	}
-	attempts, cancel := context.WithTimeout(ctx, lastAttempts)
-	defer cancel()
-	_ = r.awaitDeliveries(attempts)
-	_ = awaitFree(attempts, r.purchaseSlots, PurchaseSlots)
+	errs = append(errs, r.delivery.Close(ctx, lastAttempts))
 	if r.leaving.Load() && r.life.Err() == nil {
-		r.dropEvents()
+		r.delivery.Drop()
 	}
 	r.committer.Checkpoint() // what runs on from now on is known to the millisecond
 	errs = append(errs, r.committer.Drain(ctx))
 	r.endLife(lanes.ErrStarting)
 	return errors.Join(append(errs, r.awaitEnd(ctx))...)
+}
+
+// ResumeDeliveries has the webhooks called again that have answered 410, because their operator has looked at the configuration.
+func (g *Gateway) ResumeDeliveries() {
+	for _, r := range g.running() {
+		r.delivery.Resume()
+	}
 }
 
 // awaitStopped waits until an actor has stopped, or ctx ends.

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"rangegate/actors/delivery"
 	"rangegate/actors/metrics"
 	"rangegate/lanes"
 )
@@ -17,33 +18,17 @@ import (
 func (r *Range) Health() lanes.Health {
 	now := r.clock.Now()
 	links, unwell := r.board.Links(now)
-	retrying, levelAt := r.retrying(now.Wall)
-	return lanes.Health{
+	health := lanes.Health{
 		Links: links, Lanes: unwell, Insecure: r.settings().InsecureLinks,
 		Writable: r.committer.Writable(), Unsaved: r.committer.Backlog().Writes,
-		Waiting: r.eventsWaiting(), LateP99: r.lateness.P99(now), Restarts: r.restarts.all(),
-		Retrying: retrying, LevelAt: levelAt,
+		Waiting: r.delivery.Waiting(), LateP99: r.lateness.P99(now), Restarts: r.restarts.all(),
+		LevelAt:   r.delivery.LevelAt(now.Wall),
 		Uncleared: r.board.Statistics(now, r.Holds()).Uncleared,
 	}
-}
-
-// retrying returns how many failed events are tried again, and when all webhooks will be level, if they take what is sent from now on.
-func (r *Range) retrying(now time.Time) (events int, levelAt time.Time) {
-	for _, to := range *r.outboxes.Load() {
-		events += to.box.retries.count()
-		if at := to.box.retries.levelAt(now); at.After(levelAt) {
-			levelAt = at
-		}
+	for _, webhook := range r.delivery.Health() {
+		health.Retrying += webhook.Retrying
 	}
-	return events, levelAt
-}
-
-// eventsWaiting returns how many deliveries of events wait, to all webhooks.
-func (r *Range) eventsWaiting() (n int) {
-	for _, to := range *r.outboxes.Load() {
-		n += int(to.box.waiting.Load())
-	}
-	return n
+	return health
 }
 
 // Actors returns how the actors of the range are doing. None of them is asked.
@@ -227,23 +212,22 @@ func (s scrape) collect(r *Range) {
 		s.timestamp(lastFlushDesc, backlog.LastFlush)
 	}
 
-	for _, to := range *r.outboxes.Load() {
-		s.collectOutbox(to.box)
+	for _, webhook := range r.delivery.Health() {
+		s.collectWebhook(webhook)
 	}
 }
 
-// collectOutbox collects the gauges of one webhook of a range.
-func (s scrape) collectOutbox(b *outbox) {
-	webhook := b.receiver().Name
-	s.count(eventsWaitingDesc, int(b.waiting.Load()), webhook)
-	s.count(eventsRetryingDesc, b.retries.count(), webhook)
+// collectWebhook collects the gauges of one webhook of a range.
+func (s scrape) collectWebhook(h delivery.WebhookHealth) {
+	s.count(eventsWaitingDesc, h.Waiting, h.Webhook)
+	s.count(eventsRetryingDesc, h.Retrying, h.Webhook)
 	gone := 0
-	if b.whyNotSent() == lanes.WebhookGone {
+	if h.Gone {
 		gone = 1
 	}
-	s.count(webhookGoneDesc, gone, webhook)
-	if waiting := b.oldest.Load(); waiting != nil {
-		s.timestamp(oldestEventDesc, *waiting, webhook)
+	s.count(webhookGoneDesc, gone, h.Webhook)
+	if h.Oldest != nil {
+		s.timestamp(oldestEventDesc, *h.Oldest, h.Webhook)
 	}
 }
 

@@ -415,7 +415,7 @@ func (l *laneActor) save(q *request, change lanes.Change) {
 	p := &pendingSave{life: l, request: q, change: change, kept: q.kept}
 	p.events = make([]lanes.Logged, 0, len(change.Events)+len(q.events))
 	for _, event := range change.Events {
-		p.events = l.r.appendLogged(p.events, event, q.traceID())
+		p.events = l.r.delivery.Append(p.events, event, q.traceID())
 	}
 	p.events = append(p.events, q.events...)
 	shown := false // Done is called under the committer's lock
@@ -424,7 +424,7 @@ func (l *laneActor) save(q *request, change lanes.Change) {
 		Lanes: []lanes.Lane{change.Lane}, Events: p.events, Ended: change.Ended, Acts: l.acts(q, change), Kept: p.kept, Holds: q.holds,
 		MustSave: change.Closing, Awaited: q.reply != nil, Trace: q.traceID(),
 		Done: func(outcome commit.Outcome) {
-			l.r.underWay.settle(p.events, outcome)
+			l.r.delivery.Settle(p.events, outcome)
 			if outcome == commit.Saved && !shown || outcome == commit.Unresolved && change.Closing { // before anybody can read its events
 				shown = true
 				l.r.board.PublishSaved(w.Lanes...)
@@ -432,7 +432,7 @@ func (l *laneActor) save(q *request, change lanes.Change) {
 			switch outcome {
 			case commit.Saved:
 				q.saved.Store(true)
-				l.r.announce(p.events) // here, in the order of the log: two lanes may have events of one session
+				l.r.delivery.Announce(p.events) // here, in the order of the log: two lanes may have events of one session
 			case commit.Fenced, commit.Lost: // the tree is about to be stopped
 				q.answer(nil, outcome.Err())
 			}

@@ -25,10 +25,9 @@ import (
 // What cannot be sent within sendWithin bought nothing: the shop is busy. What a crash interrupts before it was requested goes on
 // afterwards, if there is time left; after that nobody knows what the integrator decided.
 const (
-	PurchaseSlots = 16 // of a range, beside those for its other events
-	sendWithin    = 5 * time.Second
-	checkWithin   = 2 * time.Second
-	settleRetry   = time.Second // before an end that could not be saved is tried again
+	sendWithin  = 5 * time.Second
+	checkWithin = 2 * time.Second
+	settleRetry = time.Second // before an end that could not be saved is tried again
 )
 
 // Catalogue says what can be bought.
@@ -74,15 +73,11 @@ func (r *Range) runPurchase(p *lanes.Purchase) (ended bool) {
 // sell sends the purchase to the integrator and settles it. It keeps its slot until then: a stop waits a moment for that.
 func (r *Range) sell(p *lanes.Purchase) {
 	if p.Event != uuid.Nil { // a crash interrupted it
-		r.underWay.abandon(p.Event)
+		r.delivery.Abandon(p.Event)
 		r.settlePurchase(p, lanes.Verdict(lanes.Attempt{Error: lanes.Interrupted}, lanes.Answer{}), nil)
 		return
 	}
-	why := lanes.NoWebhook
-	if box, _ := r.outboxFor(lanes.PurchaseRequest); box != nil {
-		why = box.whyNotSent()
-	}
-	if why != "" {
+	if _, why := r.delivery.Receives(lanes.PurchaseRequest); why != "" {
 		r.settlePurchase(p, lanes.Verdict(lanes.Attempt{Error: why}, lanes.Answer{}), nil)
 		return
 	}
@@ -93,11 +88,12 @@ func (r *Range) sell(p *lanes.Purchase) {
 		r.settlePurchase(p, lanes.Settle{Phase: lanes.Declined, UserMessage: refusal, Reason: "not in the catalogue like this"}, nil)
 		return
 	}
-	if r.purchaseSlots.Acquire(ctx, 1) != nil {
+	release, err := r.delivery.PurchaseSlot(ctx)
+	if err != nil {
 		r.settlePurchase(p, lanes.Busy("it could not be sent within 5 s"), nil)
 		return
 	}
-	defer r.purchaseSlots.Release(1)
+	defer release()
 	events, err := r.askPurchaseLane(ctx, p, lanes.Request{Session: p.Session, Purchase: p.ID, Goods: goods}, nil)
 	if err == nil && r.clock.Now().Since(p.At) >= sendWithin { // by the boot clock: the machine may have been suspended
 		err = context.DeadlineExceeded
@@ -108,13 +104,8 @@ func (r *Range) sell(p *lanes.Purchase) {
 	}
 	event, answer := events[0], lanes.Answer{}
 	attempt := *event.Attempt
-	box := r.outboxOf(event.Webhook)
-	switch to := box.receiver(); {
-	case attempt.Error != lanes.Interrupted: // nothing is sent since the request was saved
-	case !to.Purchases: // since a reload meanwhile
-		attempt = notSent(event.Event, lanes.NotWanted)
-	default:
-		attempt, answer = box.attempt(to, event, false)
+	if attempt.Error == lanes.Interrupted { // otherwise nothing is sent since the request was saved
+		attempt, answer = r.delivery.SendNow(event)
 	}
 	event.Attempt = &attempt
 	r.settlePurchase(p, lanes.Verdict(attempt, answer), &event)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/actors/delivery"
 	"rangegate/lanes"
 )
 
@@ -220,21 +221,21 @@ func TestAPurchaseWaitsForNoOtherEvent(t *testing.T) {
 func TestAPurchaseThatGetsNoSlotInTimeIsDeclinedAsBusy(t *testing.T) {
 	pos := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
-		for i := range PurchaseSlots + 2 {
+		for i := range delivery.PurchaseSlots + 2 {
 			f.createWithPurchasing(i, 30)
 		}
 		pos.setPurchaseReply(timeOutPurchase)
-		for i := range PurchaseSlots {
+		for i := range delivery.PurchaseSlots {
 			f.buy(i, minutes(15))
 		}
-		late := PurchaseSlots
+		late := delivery.PurchaseSlots
 		f.buy(late, minutes(15))
 		f.advance(sendWithin - time.Millisecond)
 		require.Equal(t, lanes.Pending, f.shownPurchase(late).Phase)
 		f.advance(time.Millisecond)
 		require.Equal(t, lanes.Declined, f.shownPurchase(late).Phase)
 		require.Contains(t, f.shownPurchase(late).UserMessage, "busy")
-		require.Len(t, pos.purchases(), PurchaseSlots)
+		require.Len(t, pos.purchases(), delivery.PurchaseSlots)
 
 		f.advance(time.Second)
 		f.buy(late+1, minutes(15)) // its 5 s end after the POS has timed out the others
@@ -243,14 +244,14 @@ func TestAPurchaseThatGetsNoSlotInTimeIsDeclinedAsBusy(t *testing.T) {
 		require.Equal(t, lanes.Pending, f.shownPurchase(late+1).Phase)
 		f.advance(2 * time.Millisecond) // all others time out at the same instant
 		require.Equal(t, lanes.Accepted, f.shownPurchase(late+1).Phase)
-		require.Len(t, pos.purchases(), PurchaseSlots+1)
-		require.Len(t, f.Unresolved(), PurchaseSlots)
-	}, withWebhook(pos), withLanes(PurchaseSlots+2))
+		require.Len(t, pos.purchases(), delivery.PurchaseSlots+1)
+		require.Len(t, f.Unresolved(), delivery.PurchaseSlots)
+	}, withWebhook(pos), withLanes(delivery.PurchaseSlots+2))
 }
 
 // All customers buy at the same time, and are served in turn.
 func TestManyPurchasesUseTheSlotsInTurn(t *testing.T) {
-	const customers = 4 * PurchaseSlots
+	const customers = 4 * delivery.PurchaseSlots
 	pos := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
 		var inside, most atomic.Int64
@@ -273,7 +274,7 @@ func TestManyPurchasesUseTheSlotsInTurn(t *testing.T) {
 			require.Equal(t, lanes.Accepted, f.shownPurchase(i).Phase)
 			require.Equal(t, 45, f.Sessions()[i].Minutes)
 		}
-		require.EqualValues(t, PurchaseSlots, most.Load())
+		require.EqualValues(t, delivery.PurchaseSlots, most.Load())
 		f.purchasing.Range(func(purchase, _ any) bool {
 			require.Fail(t, "a purchase that has ended is kept", purchase)
 			return true

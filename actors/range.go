@@ -16,6 +16,7 @@ import (
 	"rangegate/actors/board"
 	"rangegate/actors/clock"
 	"rangegate/actors/commit"
+	"rangegate/actors/delivery"
 	"rangegate/actors/idempotency"
 	"rangegate/actors/metrics"
 	"rangegate/lanes"
@@ -46,22 +47,19 @@ type Range struct {
 	endLife         context.CancelCauseFunc // with the error of requests that come later
 	root            atomic.Pointer[actor.PID]
 	spawned         chan struct{} // closed once there is a root
-	outboxes        atomic.Pointer[outboxes]
+	delivery        *delivery.Delivery
 	laneProps       *actor.Props
 	connectionProps *actor.Props
 	addresses       addresses
 	unready         unreadyLanes
 	leaving         atomic.Bool // the configuration has lost the range: it stops for good
 	dropped         bool        // another process owns it; guarded by the gateway's lock
-	stopping        atomic.Bool // the events actor is being stopped, and must not be restarted
 
-	holds         atomic.Pointer[lanes.Holds]
-	holdsVersion  atomic.Uint64 // of the newest record, saved or not
-	dials         dialQueue
-	dialNumber    atomic.Uint64 // of the newest dial of any lane: never used twice
-	underWay      attemptsUnderWay
-	purchaseSlots *semaphore.Weighted
-	simulations   *semaphore.Weighted
+	holds        atomic.Pointer[lanes.Holds]
+	holdsVersion atomic.Uint64 // of the newest record, saved or not
+	dials        dialQueue
+	dialNumber   atomic.Uint64 // of the newest dial of any lane: never used twice
+	simulations  *semaphore.Weighted
 
 	simulatedMinutes pendingMinutes
 	reopening        reopenings
@@ -69,12 +67,11 @@ type Range struct {
 	background       sync.WaitGroup // goroutines beside the actors: purchases, credits, lookups
 
 	// For its health.
-	redelivering sync.Mutex // one request for it at a time
-	lateness     board.Lateness
-	commands     board.CommandLog
-	restarts     counters // panics of actors, by kind
-	live         counters // actors, by kind
-	panics       panicLog
+	lateness board.Lateness
+	commands board.CommandLog
+	restarts counters // panics of actors, by kind
+	live     counters // actors, by kind
+	panics   panicLog
 }
 
 // Layout is what the range is made of, until it is reloaded.
@@ -171,7 +168,7 @@ func (r *Range) ended(ctx context.Context, id uuid.UUID) (lanes.Ended, error) {
 // being made has the error lanes.UnderWay. Errors: ErrStoreUnavailable.
 func (r *Range) Events(ctx context.Context, after uint64, limit int) (events []lanes.Logged, err error) {
 	isCopy := func(e lanes.Logged) bool { return e.Copy }
-	size := limit * len(*r.outboxes.Load()) // an entry for each webhook
+	size := limit * r.delivery.Webhooks() // an entry for each webhook
 	for {
 		page, err := r.Deliveries(ctx, after, size)
 		if err != nil {
@@ -192,17 +189,16 @@ func (r *Range) Events(ctx context.Context, after uint64, limit int) (events []l
 
 // Deliveries is Events with every delivery: an event is there once for each webhook that it goes to.
 func (r *Range) Deliveries(ctx context.Context, after uint64, limit int) ([]lanes.Logged, error) {
-	const tries = 3
-	for try := 1; ; try++ {
-		before := r.underWay.endedCount()
-		events, err := r.store.Events(ctx, r.rangeEpoch(), after, limit)
-		if err := r.afterRead(ctx, err); err != nil {
-			return nil, err
-		}
-		if stale := r.underWay.show(events, before); !stale || try == tries {
-			return upTo(r.committer.SavedEvent(), events), nil
-		}
+	return r.delivery.Show(ctx, after, limit)
+}
+
+// readEvents reads the event log as it is stored, up to what is known to be durable. It logs why it cannot.
+func (r *Range) readEvents(ctx context.Context, after uint64, limit int) ([]lanes.Logged, error) {
+	events, err := r.store.Events(ctx, r.rangeEpoch(), after, limit)
+	if err := r.afterRead(ctx, err); err != nil {
+		return nil, err
 	}
+	return upTo(r.committer.SavedEvent(), events), nil
 }
 
 // DeliveriesTo reads at most limit of the deliveries behind the cursor to the webhook with that name, and returns the cursor to go on behind: that of the
@@ -215,7 +211,7 @@ func (r *Range) DeliveriesTo(ctx context.Context, webhook string, after uint64, 
 			return nil, 0, err
 		}
 		for _, event := range page {
-			if after = event.Cursor; r.isTo(event, webhook) {
+			if after = event.Cursor; r.delivery.IsTo(event, webhook) {
 				events = append(events, event)
 			}
 			if len(events) == limit {
@@ -249,7 +245,7 @@ func (r *Range) FollowEvents() (saved uint64, next func() (events []lanes.Logged
 func (r *Range) LogID() uint64 { return r.committer.LogID() }
 
 // HasWebhook reports whether the range has a webhook with that name, or still delivers to one that it had.
-func (r *Range) HasWebhook(name string) bool { return r.outboxOf(name) != nil }
+func (r *Range) HasWebhook(name string) bool { return r.delivery.HasWebhook(name) }
 
 // EventsKeptBehind returns the cursor behind which the event log is whole: what was before it is not kept any more. Errors: ErrStoreUnavailable.
 func (r *Range) EventsKeptBehind(ctx context.Context) (uint64, error) {

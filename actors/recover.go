@@ -14,6 +14,7 @@ import (
 	"rangegate/actors/board"
 	"rangegate/actors/clock"
 	"rangegate/actors/commit"
+	"rangegate/actors/delivery"
 	"rangegate/actors/idempotency"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
@@ -32,16 +33,14 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 	inForce := newSettings(s)
 	r := &Range{
 		id: s.Layout.Range, clock: g.clock, store: g.store, metrics: g.metrics, system: g.system,
-		log:           g.log.With().Stringer("range_id", s.Layout.Range).Logger(),
-		board:         board.New(inForce.Layout, inForce.at),
-		keys:          idempotency.New(loaded.Keys),
-		purchaseSlots: semaphore.NewWeighted(PurchaseSlots),
-		simulations:   semaphore.NewWeighted(SimulationSlots),
-		reopening:     reopenings{unknown: map[uuid.UUID]uuid.UUID{}},
-		spawned:       make(chan struct{}),
+		log:         g.log.With().Stringer("range_id", s.Layout.Range).Logger(),
+		board:       board.New(inForce.Layout, inForce.at),
+		keys:        idempotency.New(loaded.Keys),
+		simulations: semaphore.NewWeighted(SimulationSlots),
+		reopening:   reopenings{unknown: map[uuid.UUID]uuid.UUID{}},
+		spawned:     make(chan struct{}),
 	}
 	r.inForce.Store(inForce)
-	r.openOutboxes(s.Receivers, loaded.Pending)
 	r.life, r.endLife = context.WithCancelCause(context.Background())
 	r.laneProps = r.props(laneKind, func() actor.Actor { return &laneActor{r: r} })
 	r.connectionProps = r.props(connectionKind, func() actor.Actor { return &connection{r: r} })
@@ -51,6 +50,12 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 		Range: r.id, Epoch: epoch, Store: r.store, Clock: r.clock, Keys: r.keys, Metrics: r.metrics, Log: r.log,
 		Quit: r.life.Done(), Fenced: func() { g.drop(r) },
 	}, loaded)
+	r.delivery = delivery.Open(delivery.Deps{
+		Life: r.life, Clock: r.clock, Log: r.log, Metrics: r.metrics, Committer: r.committer, Read: r.readEvents, Send: r.send,
+		Stop: func(ctx context.Context, child *actor.PID) error {
+			return awaitStopped(ctx, r.system.Root.StopFuture(child))
+		},
+	}, s.Receivers, loaded.Pending)
 	changed, err := r.restoreLanes(ctx, loaded, s.Retire)
 	if err != nil {
 		r.endLife(err)
@@ -136,11 +141,11 @@ func (r *Range) retire(lane lanes.Lane, now lanes.Instant) *commit.Write {
 	w.Done = func(outcome commit.Outcome) {
 		if outcome == commit.Saved {
 			r.log.Warn().Stringer("lane_id", lane.ID).Stringer("session_id", lane.Session.ID).Msg("lane retired, its session ended")
-			r.announce(w.Events)
+			r.delivery.Announce(w.Events)
 		}
 	}
 	for _, event := range change.Events {
-		w.Events = r.appendLogged(w.Events, event, "")
+		w.Events = r.delivery.Append(w.Events, event, "")
 	}
 	return w
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/actors/delivery"
 	"rangegate/lanes"
 	"rangegate/lanes/trace"
 )
@@ -28,7 +29,7 @@ func (f *fixture) redeliver(after, until uint64, kinds ...lanes.Kind) lanes.Rede
 	f.Helper()
 	result, err := f.Redeliver(f.requestContext(), lanes.EventSelection{After: after, Until: until, Kinds: kinds}, nil)
 	require.NoError(f, err)
-	f.advance(2 * resendInterval)
+	f.advance(2 * delivery.ResendInterval)
 	return result
 }
 
@@ -110,7 +111,7 @@ func TestARedeliveryThatWaitsIsNotDoubled(t *testing.T) {
 		require.NoError(t, f.RedeliverOne(f.requestContext(), 2, nil))
 		require.NoError(t, f.RedeliverOne(f.requestContext(), 1, nil), "it is being sent")
 		release()
-		f.advance(2 * resendInterval)
+		f.advance(2 * delivery.ResendInterval)
 		require.Len(t, webhook.sentEvents(), 4)
 		require.Empty(t, f.committer.Unattempted())
 	}, withWebhook(webhook))
@@ -135,7 +136,7 @@ func TestAnEventThatIsBeingDeliveredIsNotSentAgain(t *testing.T) {
 func TestManyEventsAreSentAgainSomeAtATime(t *testing.T) {
 	webhook := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
-		f.pauseAndResume(f.create(0, 30), 3*resendSize)
+		f.pauseAndResume(f.create(0, 30), 3*delivery.ResendSize)
 		synctest.Wait()
 		log := f.eventLog()
 		before := len(webhook.sentEvents())
@@ -144,37 +145,11 @@ func TestManyEventsAreSentAgainSomeAtATime(t *testing.T) {
 		require.Equal(t, len(log), result.Events)
 		synctest.Wait()
 		for n := 1; n <= 3; n++ {
-			require.Len(t, webhook.sentEvents(), before+n*resendSize)
-			f.advance(resendInterval)
+			require.Len(t, webhook.sentEvents(), before+n*delivery.ResendSize)
+			f.advance(delivery.ResendInterval)
 		}
 		require.Equal(t, eventIDs(log, f.laneID(0)), webhook.sentEvents()[before:])
 	}, withWebhook(webhook))
-}
-
-// Events that may not go yet keep those behind them that have their lane or their session, and no others.
-func TestTheOrderOfWhatIsSentAgain(t *testing.T) {
-	laneA, laneB, laneC := uuid.New(), uuid.New(), uuid.New()
-	sessionA, sessionB, moved := uuid.New(), uuid.New(), uuid.New()
-	q := resendQueue{known: map[uint64]struct{}{}}
-	for i, e := range []lanes.Event{
-		{Lane: laneA, Session: sessionA}, {Lane: laneB, Session: sessionB}, {Lane: laneA, Session: moved}, {Lane: laneC, Session: moved}, {Lane: laneB, Session: sessionB},
-	} {
-		q.add(lanes.Logged{Cursor: uint64(i + 1), Event: e})
-		q.add(lanes.Logged{Cursor: uint64(i + 1), Event: e})
-	}
-	cursors := func(events []*lanes.Logged) (all []uint64) {
-		for _, e := range events {
-			all = append(all, e.Cursor)
-		}
-		return all
-	}
-	batch := q.take(resendSize, func(e lanes.Event) bool { return e.Session != sessionA })
-	require.Equal(t, []uint64{2, 5}, cursors(batch), "3 is behind 1 on its lane, 4 behind 3 of its session")
-	require.Len(t, q.known, 5)
-	q.finish(batch)
-	require.Len(t, q.known, 3)
-	require.Equal(t, []uint64{1, 3, 4}, cursors(q.take(resendSize, func(lanes.Event) bool { return true })))
-	require.Empty(t, q.waiting)
 }
 
 // Events that happen now do not wait for those that are sent again, whose receiver hangs: not on another lane, and not on the same one.
@@ -241,7 +216,7 @@ func TestARedeliveryWithAKey(t *testing.T) {
 		result, err := f.Redeliver(f.requestContext(), lanes.EventSelection{Until: 10}, key())
 		require.NoError(t, err)
 		require.Equal(t, 2, result.Events)
-		f.advance(2 * resendInterval)
+		f.advance(2 * delivery.ResendInterval)
 		f.restart()
 		_, err = f.Redeliver(f.requestContext(), lanes.EventSelection{Until: 10}, key())
 		var repeat *lanes.Repeat
@@ -275,12 +250,12 @@ func TestWhoSentAnEventAgain(t *testing.T) {
 		f.create(0, 30)
 		synctest.Wait()
 		require.NoError(t, f.StaffRedeliver(f.requestContext(), "sam", 2))
-		f.advance(resendInterval)
+		f.advance(delivery.ResendInterval)
 		require.Len(t, webhook.sentEvents(), 3)
 		require.NoError(t, f.RedeliverOne(f.requestContext(), 1, nil))
 		synctest.Wait()
 		require.NoError(t, f.RedeliverOne(trace.WithWho(f.requestContext(), "till 1"), 2, nil))
-		f.advance(resendInterval)
+		f.advance(delivery.ResendInterval)
 		require.Len(t, webhook.sentEvents(), 5)
 		_, err := f.Redeliver(trace.WithWho(f.requestContext(), "till 1"), lanes.EventSelection{Until: 1000}, nil)
 		require.NoError(t, err)

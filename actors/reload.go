@@ -161,8 +161,8 @@ func (g *Gateway) affected(to Reload) (begin []Settings, change []changing, end 
 		if errors.Is(err, lanes.ErrNotOwner) || errors.Is(err, ErrLayout) {
 			continue
 		}
-		if err == nil && r.eventsWaiting() > 0 && !to.Force {
-			err = fmt.Errorf("%w: %d events wait for their delivery", ErrInUse, r.eventsWaiting())
+		if err == nil && r.delivery.Waiting() > 0 && !to.Force {
+			err = fmt.Errorf("%w: %d events wait for their delivery", ErrInUse, r.delivery.Waiting())
 		}
 		end, errs = append(end, r), append(errs, aboutRange(id, err))
 	}
@@ -428,23 +428,6 @@ func awaitDelivered(ctx context.Context, end []*Range) error {
 	return nil
 }
 
-// dropEvents makes the events final that the range has not delivered and never will. Their record stays in the store.
-func (r *Range) dropEvents() {
-	now, farAhead := r.clock.Now().Wall, time.Unix(1<<40, 0) // when every retry is due
-	dropped := lanes.Attempt{At: now, Error: lanes.Dropped + ": the range was taken out of the configuration"}
-	for _, to := range *r.outboxes.Load() {
-		box := to.box
-		for _, event := range box.unattempted() {
-			box.recordAttempt(event.Reopened(), dropped)
-		}
-		for range 1 + box.retries.count()/redeliveryPage { // those that cannot be read are put back
-			for _, event := range box.readRetries(box.retries.take(farAhead, redeliveryPage)) {
-				box.recordAttempt(event.Reopened(), dropped)
-			}
-		}
-	}
-}
-
 // exchange gives the range its new settings, and waits until the lanes that leave have stopped.
 func (r *Range) exchange(ctx context.Context, c Changed, who string) error {
 	m := &exchange{to: newSettings(c.Settings), renew: c.Renew, who: who, reply: make(chan []*actor.PID, 1)}
@@ -471,7 +454,9 @@ func (r *Range) exchange(ctx context.Context, c Changed, who string) error {
 func (a *rangeActor) exchange(ctx actor.Context, m *exchange) (gone []*actor.PID) {
 	r, before := a.r, a.r.settings()
 	r.inForce.Store(m.to)
-	added := r.rearrangeOutboxes(m.to.Receivers)
+	for _, events := range r.delivery.Rearrange(m.to.Receivers) {
+		a.spawnEvents(ctx, events)
+	}
 	r.board.Arrange(m.to.Layout, m.to.at)
 	for id, lane := range r.addresses.lanes {
 		if !m.to.has(id) {
@@ -495,10 +480,6 @@ func (a *rangeActor) exchange(ctx actor.Context, m *exchange) (gone []*actor.PID
 	for _, lane := range m.renew {
 		r.sendListed(lane, &renewLink{})
 	}
-	for _, box := range added {
-		a.spawnEvents(ctx, box)
-	}
-	r.wakeOutboxes() // there may be more slots
 	return gone
 }
 

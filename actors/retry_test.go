@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/actors/delivery"
 	"rangegate/lanes"
 	"rangegate/lanes/store/storetest"
 )
@@ -91,7 +92,7 @@ func TestAReceiverThatWasDownGetsEverything(t *testing.T) {
 		require.Positive(t, late)
 		require.Less(t, late, len(log))
 		require.Empty(t, f.committer.Unattempted())
-		require.Zero(t, f.outboxOf("").retries.count())
+		require.Zero(t, f.retrying())
 		require.Zero(t, f.counterValue("rangegate_events_given_up_total"))
 	}, withWebhook(webhook), withRetries)
 }
@@ -126,20 +127,8 @@ func TestAFailedEventKeepsItsOrderForAMinute(t *testing.T) {
 	}, withWebhook(webhook), withRetries)
 }
 
-// What waits to be sent again goes at 250 a second, and nothing before it is due. Staff see when the receiver can be level.
+// Staff see when the receiver can be level.
 func TestWhenTheReceiverIsLevelAgain(t *testing.T) {
-	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	cursors := make([]uint64, 20_000)
-	for i := range cursors {
-		cursors[i] = uint64(i + 1)
-	}
-	schedule := newRetrySchedule(nil, now)
-	require.Zero(t, schedule.levelAt(now))
-	schedule.addAgain(cursors, now)
-	require.Equal(t, now.Add(80*time.Second), schedule.levelAt(now))
-	schedule.addAgain([]uint64{20_001}, now.Add(5*time.Minute))
-	require.Equal(t, now.Add(5*time.Minute+4*time.Millisecond), schedule.levelAt(now))
-
 	webhook := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
 		webhook.fails(503, func(e lanes.Event) bool { return e.Kind == lanes.SessionStopped })
@@ -189,7 +178,7 @@ func TestARefusalEndsTheWaitingForAFailedEvent(t *testing.T) {
 		webhook.fails(404, func(e lanes.Event) bool { return e.Kind == lanes.SessionCreated })
 		f.advance(6 * time.Second)
 		require.Equal(t, []arrival{{created, false}, {started, false}}, webhook.arrivals()[1:])
-		require.Equal(t, 1, f.outboxOf("").retries.count(), "it is tried again all the same")
+		require.Equal(t, 1, f.retrying(), "it is tried again all the same")
 	}, withWebhook(webhook), withRetries)
 }
 
@@ -412,7 +401,7 @@ func TestARetryThatSomebodyAsksFor(t *testing.T) {
 		for _, event := range f.eventLog() {
 			require.Equal(t, "delivered", event.Attempt.Outcome())
 		}
-		require.Zero(t, f.outboxOf("").retries.count())
+		require.Zero(t, f.retrying())
 	}, withWebhook(webhook), withRetries)
 }
 
@@ -435,7 +424,7 @@ func TestRetriesHaveASlotOfTheirOwn(t *testing.T) {
 // Many that are due at once go out at the pace of what is sent again.
 func TestAReceiverThatIsBackIsNotFlooded(t *testing.T) {
 	webhook := &fakeWebhook{}
-	const many = 3 * resendSize
+	const many = 3 * delivery.ResendSize
 	runFixture(t, func(t *testing.T, f *fixture) {
 		webhook.fails(500, func(e lanes.Event) bool { return e.Kind == lanes.SessionCreated })
 		for i := range many {
@@ -448,8 +437,8 @@ func TestAReceiverThatIsBackIsNotFlooded(t *testing.T) {
 		f.advance(time.Hour)
 		f.start()
 		for n := 1; n <= 3; n++ {
-			require.Len(t, webhook.arrivals(), before+n*resendSize)
-			f.advance(resendInterval)
+			require.Len(t, webhook.arrivals(), before+n*delivery.ResendSize)
+			f.advance(delivery.ResendInterval)
 		}
 		require.Len(t, webhook.arrivals(), before+many)
 	}, withLanes(many), withWebhook(webhook), withRetries)
@@ -463,7 +452,7 @@ func TestEventsBeyondTheQueueAreTriedLater(t *testing.T) {
 		session := f.create(0, 30)
 		f.pauseAndResume(session, 5)
 		synctest.Wait()
-		require.Positive(t, f.outboxOf("").retries.count())
+		require.Positive(t, f.retrying())
 		release()
 		f.advance(10 * time.Second)
 		log := f.eventLog()
@@ -503,8 +492,8 @@ func TestRetriesThatAreTurnedOff(t *testing.T) {
 
 func withRetriesIn(s *Settings) { only(s).Retry = lanes.RetryPolicy{For: retryFor} }
 
-// What cannot be read when it is due is tried when it can be; what the log does not have any more is given up.
-func TestRetriesWithoutTheirRecords(t *testing.T) {
+// What cannot be read when it is due is tried when it can be.
+func TestRetriesThatCannotBeRead(t *testing.T) {
 	webhook := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
 		webhook.fails(500, nil)
@@ -515,14 +504,10 @@ func TestRetriesWithoutTheirRecords(t *testing.T) {
 		f.advance(10 * time.Second)
 		require.Len(t, webhook.arrivals(), 1)
 		f.store.unreadable.Store(false)
-		f.advance(retryRead)
+		f.advance(delivery.RetryRead)
 		require.Len(t, webhook.arrivals(), 2)
 
-		f.outboxOf("").retries.addAgain([]uint64{1000}, f.Now().Wall)
-		f.outboxOf("").send(&announced{})
-		f.advance(time.Second)
-		require.Equal(t, 1.0, f.counterValue("rangegate_events_given_up_total"))
-		require.Zero(t, f.outboxOf("").retries.count())
+		require.Zero(t, f.retrying())
 	}, withWebhook(webhook), withRetries)
 }
 
@@ -553,9 +538,8 @@ func TestNothingPassesAnAttemptThatIsUnderWay(t *testing.T) {
 		synctest.Wait()
 		created := f.logEntry(1)
 		f.advance(time.Until(created.Attempt.At.Add(55 * time.Second)))
-		f.outboxOf("").retries.hurry(f.Now().Wall) // it is due now
 		release := webhook.block()
-		f.outboxOf("").send(&announced{})
+		require.NoError(t, f.RedeliverOne(f.requestContext(), 1, nil)) // it is due now
 		f.advance(time.Second)
 		require.Len(t, webhook.arrivals(), 2, "it is being sent again")
 		f.advance(20 * time.Second)

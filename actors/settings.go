@@ -1,11 +1,11 @@
 package actors
 
 import (
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
+	"rangegate/actors/delivery"
 	"rangegate/lanes"
 	"rangegate/lanes/link"
 )
@@ -19,29 +19,10 @@ type Settings struct {
 	HoldOnLoss bool
 	// InsecureLinks is how many lanes have a link that can be taken over from its network.
 	InsecureLinks int
-	Receivers     []Receiver // the webhooks; none: events are kept in the event log as not sent
-	Catalogue     Catalogue  // nil: purchases go unchecked
+	Receivers     []delivery.Receiver // the webhooks; none: events are kept in the event log as not sent
+	Catalogue     Catalogue           // nil: purchases go unchecked
 	// Retire are lanes that the layout does not have, and whose sessions end when the range starts.
 	Retire []uuid.UUID
-}
-
-// Receiver is one of a range's webhooks, and what it gets.
-type Receiver struct {
-	Name      string // of no other one of the range; may be empty
-	Webhook   Webhook
-	Kinds     []lanes.Kind // none: all of them. Purchases are not among them
-	Purchases bool         // it decides them: exactly one does, if customers can buy at the lanes
-	Slots     int          // deliveries at a time; purchases have slots of their own, and what is sent again has one
-	Queue     int          // events that may wait for delivery: beyond them the oldest are dropped, or await their retry
-	Retry     lanes.RetryPolicy
-}
-
-// gets reports whether events of the kind go to the webhook.
-func (r *Receiver) gets(kind lanes.Kind) bool {
-	if kind == lanes.PurchaseRequest {
-		return r.Purchases
-	}
-	return len(r.Kinds) == 0 || slices.Contains(r.Kinds, kind)
 }
 
 // settings are a range's Settings in force. A reload replaces them as a whole; nobody changes them.

@@ -20,11 +20,11 @@ const SimulationSlots = 16
 // session buy is added. It returns the event with its attempt. What was sent is followed to its end although ctx may end first.
 // Errors: ErrWebhookNotConfigured, ErrWebhookGone when nothing is sent after its 410, ErrWebhookFailed when nobody answered, ErrDurationOutOfRange, ErrOverloaded.
 func (r *Range) Simulate(ctx context.Context, kind lanes.Kind, session uuid.UUID, items []lanes.Item) (lanes.Logged, error) {
-	box, to := r.outboxFor(kind)
-	if box == nil {
+	webhook, why := r.delivery.Receives(kind)
+	switch why {
+	case lanes.NoWebhook:
 		return lanes.Logged{}, lanes.ErrWebhookNotConfigured
-	}
-	if box.whyNotSent() == lanes.WebhookGone {
+	case lanes.WebhookGone:
 		return lanes.Logged{}, lanes.ErrWebhookGone
 	}
 	if !r.simulations.TryAcquire(1) {
@@ -41,20 +41,20 @@ func (r *Range) Simulate(ctx context.Context, kind lanes.Kind, session uuid.UUID
 			return lanes.Logged{}, err
 		}
 	}
-	logged := lanes.Logged{Event: event, Simulated: true, Webhook: to.Name, Trace: trace.ID(ctx)}
-	r.underWay.begin(logged)
+	logged := lanes.Logged{Event: event, Simulated: true, Webhook: webhook, Trace: trace.ID(ctx)}
+	r.delivery.Begin(logged)
 	if err := r.saveSimulated(ctx, &logged); err != nil {
-		r.underWay.end(logged)
+		r.delivery.Abandon(event.ID)
 		r.simulatedMinutes.release(session, minutes)
 		return lanes.Logged{}, err
 	}
-	attempt, answer := box.attempt(to, logged, false)
+	attempt, answer := r.delivery.SendNow(logged)
 	logged.Attempt = &attempt
 	if minutes > 0 && lanes.Verdict(attempt, answer).Phase == lanes.Accepted {
-		r.addSimulatedMinutes(box, logged, minutes)
+		r.addSimulatedMinutes(logged, minutes)
 	} else {
 		r.simulatedMinutes.release(session, minutes)
-		box.recordAttempt(logged, attempt)
+		r.delivery.Record(logged)
 	}
 	switch {
 	case attempt.Error == lanes.WebhookGone: // since it was saved
@@ -129,16 +129,16 @@ func (r *Range) saveSimulated(ctx context.Context, event *lanes.Logged) error {
 
 // addSimulatedMinutes adds the minutes that were bought, in one write with the outcome of the event. While the store is down nobody
 // waits for it: it is done once the store is back.
-func (r *Range) addSimulatedMinutes(box *outbox, event lanes.Logged, minutes int) {
+func (r *Range) addSimulatedMinutes(event lanes.Logged, minutes int) {
 	session := event.Event.Session
-	if r.tryAddMinutes(box, event, minutes) {
+	if r.tryAddMinutes(event, minutes) {
 		r.simulatedMinutes.release(session, minutes)
 		return
 	}
 	r.background.Go(func() {
 		defer r.simulatedMinutes.release(session, minutes)
 		for r.sleep(settleRetry) {
-			if r.tryAddMinutes(box, event, minutes) {
+			if r.tryAddMinutes(event, minutes) {
 				return
 			}
 		}
@@ -147,7 +147,7 @@ func (r *Range) addSimulatedMinutes(box *outbox, event lanes.Logged, minutes int
 
 // tryAddMinutes returns false when the store does not take it now. For a session that cannot take the minutes any more only the
 // outcome is recorded.
-func (r *Range) tryAddMinutes(box *outbox, event lanes.Logged, minutes int) bool {
+func (r *Range) tryAddMinutes(event lanes.Logged, minutes int) bool {
 	session := event.Event.Session
 	ctx := trace.With(r.life, event.Trace)
 	_, err := r.follow(ctx, requester{by: lanes.ByPOS}, session, nil, func(lane uuid.UUID, q *request) (*lanes.SessionView, error) {
@@ -161,7 +161,7 @@ func (r *Range) tryAddMinutes(box *outbox, event lanes.Logged, minutes int) bool
 	default:
 		traced(r.log.Warn(), event.Trace).Stringer("lane_id", event.Event.Lane).Stringer("session_id", session).Int("minutes", minutes).Err(err).
 			Msg("a simulated purchase of time was accepted and not added")
-		box.recordAttempt(event, *event.Attempt)
+		r.delivery.Record(event)
 	}
 	return true
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"rangegate/actors/delivery"
 	"rangegate/actors/metrics"
 	"rangegate/lanes"
 )
@@ -108,8 +109,8 @@ func (a *rangeActor) receive(ctx actor.Context) {
 func (a *rangeActor) start(ctx actor.Context) {
 	a.self = ctx.Self()
 	a.r.root.Store(a.self)
-	for _, to := range *a.r.outboxes.Load() {
-		a.spawnEvents(ctx, to.box)
+	for _, events := range a.r.delivery.Actors() {
+		a.spawnEvents(ctx, events)
 	}
 	places := a.r.Layout().Lanes
 	a.r.addresses.clear(len(places))
@@ -128,15 +129,27 @@ func (a *rangeActor) spawn(ctx actor.Context, lane uuid.UUID) {
 	a.r.addresses.put(lane, ctx.SpawnPrefix(a.r.laneProps, lane.String()))
 }
 
-// spawnEvents starts the actor of an outbox.
-func (a *rangeActor) spawnEvents(ctx actor.Context, box *outbox) {
-	ctx.SpawnPrefix(a.r.props(eventsKind, func() actor.Actor { return newEventsActor(box) }), eventsKind)
+// spawnEvents starts the events actor of a webhook.
+func (a *rangeActor) spawnEvents(ctx actor.Context, events delivery.Producer) {
+	ctx.SpawnPrefix(a.r.props(eventsKind, func() actor.Actor { return eventsActor{a.r, events()} }), eventsKind)
+}
+
+// eventsActor runs the actor of a webhook.
+type eventsActor struct {
+	r      *Range
+	events *delivery.Actor
+}
+
+// Receive takes one message.
+func (e eventsActor) Receive(ctx actor.Context) {
+	defer e.r.guard(ctx, eventsKind, nil)
+	e.events.Receive(ctx.Self(), e.r.received(ctx, eventsKind))
 }
 
 // HandleFailure is the supervision of the lanes and the events actors (actor.SupervisorStrategy).
 func (a *rangeActor) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, _, message any) {
 	defer a.r.guardFailure(a.self, rangeKind)
-	if a.ended || a.r.stopping.Load() && a.r.isEventsActor(child) {
+	if a.ended || a.r.delivery.IsClosed(child) {
 		return // a child that is being stopped must not be restarted: the library would bring it back to life
 	}
 	if atStart(message) && a.r.panics.recent(laneNamed(child), a.r.clock.Now()) > maxPanics+1 {
@@ -383,7 +396,7 @@ func (r *Range) guard(ctx actor.Context, kind string, ended *bool) {
 	case *actor.Restarting, *actor.Stopping, *actor.Stopped:
 		return
 	}
-	stopping := ended != nil && (*ended || r.life.Err() != nil) || kind == eventsKind && r.stopping.Load()
+	stopping := ended != nil && (*ended || r.life.Err() != nil) || r.delivery.IsClosed(ctx.Self())
 	if stopping { // its Stop may wait in the mailbox already
 		return
 	}

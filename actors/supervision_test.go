@@ -906,7 +906,7 @@ func TestTheHealthOfActors(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		f.panicLane(0)
 		f.panicLane(1)
-		f.outboxOf("").send((*announced)(nil))
+		f.panicEventsActor()
 		f.advance(time.Second)
 		require.Equal(t, map[string]int{"lane": 2, "events": 1}, f.Health().Restarts)
 		f.restart()
@@ -922,7 +922,7 @@ func TestTheRunningActorsAreCounted(t *testing.T) {
 		restoreLink := f.cutLink(1)
 		f.advance(time.Second)
 		f.panicLane(0)
-		f.outboxOf("").send((*announced)(nil))
+		f.panicEventsActor()
 		restoreLink()
 		f.advance(time.Minute)
 		require.Equal(t, whole, f.Actors().Live)

@@ -95,7 +95,7 @@ func TestEventsThatAnotherOwnerLeftAreDeliveredOnce(t *testing.T) {
 		}
 	}
 	close(answering)
-	require.Eventually(t, func() bool { return r.eventsWaiting() == 0 && len(r.committer.Unattempted()) == 0 }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return r.delivery.Waiting() == 0 && len(r.committer.Unattempted()) == 0 }, 30*time.Second, 10*time.Millisecond)
 
 	log, err := r.Events(t.Context(), 0, 1000)
 	require.NoError(t, err)

@@ -10,13 +10,14 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/actors/delivery"
 	"rangegate/lanes"
 )
 
 // withWebhooks gives the range several: "pos" decides purchases and gets everything, "books" gets the kinds.
-func withWebhooks(pos, books Webhook, kinds ...lanes.Kind) option {
+func withWebhooks(pos, books delivery.Webhook, kinds ...lanes.Kind) option {
 	return func(f *fixture) {
-		f.settings.Receivers = []Receiver{
+		f.settings.Receivers = []delivery.Receiver{
 			{Name: "pos", Webhook: pos, Purchases: true, Slots: testSlots, Queue: 10_000},
 			{Name: "books", Webhook: books, Kinds: kinds, Slots: testSlots, Queue: 10_000},
 		}
@@ -239,7 +240,7 @@ func TestAReloadChangesTheWebhooks(t *testing.T) {
 		f.create(0, 30)
 		synctest.Wait()
 		require.NoError(t, f.reload(false, func(s *Settings) {
-			s.Receivers = []Receiver{s.Receivers[0], {Name: "third", Webhook: third, Slots: testSlots, Queue: 10}}
+			s.Receivers = []delivery.Receiver{s.Receivers[0], {Name: "third", Webhook: third, Slots: testSlots, Queue: 10}}
 		}))
 		synctest.Wait()
 		entries := f.deliveriesTo("books")
@@ -278,7 +279,7 @@ func TestTheOnlyWebhookBecomesTheFirstOfSeveral(t *testing.T) {
 				f.pause(session)
 				synctest.Wait()
 				change(f, func(s *Settings) {
-					s.Receivers = []Receiver{
+					s.Receivers = []delivery.Receiver{
 						{Name: "pos", Webhook: pos, Purchases: true, Slots: testSlots, Queue: 10_000},
 						{Name: "books", Webhook: books, Slots: testSlots, Queue: 10_000},
 					}
@@ -328,11 +329,13 @@ func TestASimulatedEventGoesToOneWebhook(t *testing.T) {
 	})
 }
 
-func configured(name string, w Webhook, purchases bool) Receiver {
-	return Receiver{Name: name, Webhook: w, Purchases: purchases, Slots: testSlots, Queue: 10_000}
+func configured(name string, w delivery.Webhook, purchases bool) delivery.Receiver {
+	return delivery.Receiver{Name: name, Webhook: w, Purchases: purchases, Slots: testSlots, Queue: 10_000}
 }
 
-func receivers(all ...Receiver) func(*Settings) { return func(s *Settings) { s.Receivers = all } }
+func receivers(all ...delivery.Receiver) func(*Settings) {
+	return func(s *Settings) { s.Receivers = all }
+}
 
 // A purchase that is being saved while the webhooks change is sent to no webhook that does not decide it, also if that has the name of the one that did.
 func TestAPurchaseGoesToWhoeverDecidesIt(t *testing.T) {
@@ -453,12 +456,12 @@ func TestAReloadNeverLeavesAPurchaseToBothOrNone(t *testing.T) {
 				case <-stop:
 					return
 				default:
-					f.rearrangeOutboxes([]Receiver{configured("a", a, toA), configured("b", b, !toA)})
+					f.delivery.Rearrange([]delivery.Receiver{configured("a", a, toA), configured("b", b, !toA)})
 				}
 			}
 		}()
 		for range 20_000 {
-			log := f.appendLogged(nil, lanes.Event{Kind: lanes.PurchaseRequest}, "")
+			log := f.delivery.Append(nil, lanes.Event{Kind: lanes.PurchaseRequest}, "")
 			require.Len(t, log, 1)
 			require.NotEmpty(t, log[0].Webhook)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"rangegate/actors"
+	"rangegate/actors/delivery"
 	"rangegate/cmd/rangebench/figures"
 	"rangegate/lanes"
 	driver "rangegate/lanes/link/websocket"
@@ -181,7 +182,7 @@ type held struct {
 	r           *actors.Range
 }
 
-func newHeld(ctx context.Context, layout lanes.Layout, webhook actors.Webhook) (*held, error) {
+func newHeld(ctx context.Context, layout lanes.Layout, webhook delivery.Webhook) (*held, error) {
 	h, err := newControllerProcess(len(layout.Lanes))
 	if err != nil {
 		return nil, err

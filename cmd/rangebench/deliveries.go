@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"rangegate/actors"
+	"rangegate/actors/delivery"
 	"rangegate/cmd/rangebench/figures"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
@@ -90,7 +91,7 @@ func deliverAll(ctx context.Context, t *trial, integrator *peer, address string,
 	}
 	return countWhile(integrator, laneCount*eventsALane, func() error {
 		_, err := g.startWith(ctx, actors.Settings{
-			Layout: layout, Driver: g.hardware, Receivers: []actors.Receiver{{Webhook: to, Slots: atOnce, Queue: laneCount * eventsALane}},
+			Layout: layout, Driver: g.hardware, Receivers: []delivery.Receiver{{Webhook: to, Slots: atOnce, Queue: laneCount * eventsALane}},
 		})
 		return err
 	})

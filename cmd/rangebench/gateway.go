@@ -14,6 +14,7 @@ import (
 
 	"rangegate/actors"
 	"rangegate/actors/clock"
+	"rangegate/actors/delivery"
 	"rangegate/actors/metrics"
 	"rangegate/lanes"
 	"rangegate/lanes/link"
@@ -81,15 +82,15 @@ func layoutOf(laneCount int) lanes.Layout {
 }
 
 // start starts a range with that many simulated lanes.
-func (g *gateway) start(ctx context.Context, laneCount int, webhook actors.Webhook) (*actors.Range, error) {
+func (g *gateway) start(ctx context.Context, laneCount int, webhook delivery.Webhook) (*actors.Range, error) {
 	return g.startOn(ctx, layoutOf(laneCount), g.hardware, webhook)
 }
 
 func (g *gateway) startOn(
-	ctx context.Context, layout lanes.Layout, hardware link.Driver, webhook actors.Webhook,
+	ctx context.Context, layout lanes.Layout, hardware link.Driver, webhook delivery.Webhook,
 ) (*actors.Range, error) {
 	return g.startWith(ctx, actors.Settings{
-		Layout: layout, Driver: hardware, Receivers: []actors.Receiver{{Webhook: webhook, Purchases: true, Slots: 16, Queue: 10_000}},
+		Layout: layout, Driver: hardware, Receivers: []delivery.Receiver{{Webhook: webhook, Purchases: true, Slots: 16, Queue: 10_000}},
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"rangegate/actors"
+	"rangegate/actors/delivery"
 	"rangegate/cmd/rangebench/figures"
 	"rangegate/lanes"
 	"rangegate/webhook"
@@ -113,7 +114,7 @@ func openRedelivering(ctx context.Context, t *trial, address string) (l *liveEve
 
 // timedWebhook notes how long after their happening events were answered, of those that happened after since.
 type timedWebhook struct {
-	actors.Webhook
+	delivery.Webhook
 	mu    sync.Mutex
 	since time.Time
 	took  []float64

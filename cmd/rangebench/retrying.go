@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"rangegate/actors"
+	"rangegate/actors/delivery"
 	"rangegate/cmd/rangebench/figures"
 	"rangegate/lanes"
 	"rangegate/webhook"
@@ -83,7 +84,7 @@ func retryingCPU(ctx context.Context, t *trial, events int) (percent float64, er
 		}
 		if _, err := g.startWith(ctx, actors.Settings{
 			Layout: layout, Driver: g.hardware,
-			Receivers: []actors.Receiver{{Webhook: to, Slots: 16, Queue: 10_000, Retry: lanes.RetryPolicy{For: 24 * time.Hour}}},
+			Receivers: []delivery.Receiver{{Webhook: to, Slots: 16, Queue: 10_000, Retry: lanes.RetryPolicy{For: 24 * time.Hour}}},
 		}); err != nil {
 			return 0, err
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"rangegate/actors"
+	"rangegate/actors/delivery"
 	"rangegate/api"
 	"rangegate/catalog"
 	"rangegate/config"
@@ -95,7 +96,7 @@ func (s *service) buildRange(
 	}}
 
 	for _, w := range r.Receivers() {
-		to := actors.Receiver{Name: w.Name, Webhook: old.webhook(w), Purchases: w.Purchases, Slots: w.Concurrency, Queue: w.Queue}
+		to := delivery.Receiver{Name: w.Name, Webhook: old.webhook(w), Purchases: w.Purchases, Slots: w.Concurrency, Queue: w.Queue}
 		for _, kind := range w.Kinds {
 			to.Kinds = append(to.Kinds, lanes.Kind(kind))
 		}
@@ -121,7 +122,7 @@ func (s *service) buildRange(
 }
 
 // webhook returns the client of a webhook with that configuration, nil if the range, which may be nil, has none.
-func (r *rangeRuntime) webhook(w config.Webhook) actors.Webhook {
+func (r *rangeRuntime) webhook(w config.Webhook) delivery.Webhook {
 	if r == nil {
 		return nil
 	}
@@ -148,7 +149,7 @@ func (s *service) webhookClient(id uuid.UUID, w config.Webhook, guarded bool) (*
 	return webhook.New(webhook.Settings{
 		Range: id, Name: w.Name, URL: w.URL, Secrets: secrets, Timeout: w.Timeout, Version: productVersion(buildVersion()),
 		Transport: onFirstRequest(func() http.RoundTripper {
-			return egress.Transport(guarded, w.Concurrency+actors.ResendSlots+actors.PurchaseSlots+actors.SimulationSlots)
+			return egress.Transport(guarded, w.Concurrency+delivery.ResendSlots+delivery.PurchaseSlots+actors.SimulationSlots)
 		}),
 		Now:     func() time.Time { return s.clock.Now().Wall },
 		Metrics: s.webhooks,

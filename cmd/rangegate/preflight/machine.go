@@ -18,6 +18,7 @@ import (
 
 	"rangegate/actors"
 	"rangegate/actors/clock"
+	"rangegate/actors/delivery"
 	"rangegate/cmd/rangegate/certificate"
 	"rangegate/config"
 )
@@ -112,7 +113,7 @@ func checkFileLimit(c config.Config, limit uint64) Finding {
 			}
 		}
 		for _, w := range r.Receivers() {
-			integrators += w.Concurrency + actors.PurchaseSlots + actors.SimulationSlots
+			integrators += w.Concurrency + delivery.PurchaseSlots + actors.SimulationSlots
 		}
 		if r.Products != nil {
 			integrators += productFiles

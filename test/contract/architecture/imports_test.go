@@ -29,13 +29,14 @@ var rules = []struct {
 	{"actors/board", []string{"lanes"}},
 	{"actors/clock", []string{"lanes"}},
 	{"actors/commit", []string{"actors/clock", "actors/idempotency", "actors/metrics", "lanes", "lanes/store"}},
+	{"actors/delivery", []string{"actors/clock", "actors/commit", "actors/idempotency", "actors/metrics", "lanes"}},
 	{"actors/idempotency", []string{"lanes"}},
 	{"actors/metrics", []string{"lanes"}},
 	{"actors/nodes", []string{"lanes", "lanes/store"}},
-	{"actors", []string{"actors/board", "actors/clock", "actors/commit", "actors/idempotency", "actors/metrics", "actors/nodes", "lanes", "lanes/link", "lanes/store", "webhook"}},
+	{"actors", []string{"actors/board", "actors/clock", "actors/commit", "actors/delivery", "actors/idempotency", "actors/metrics", "actors/nodes", "lanes", "lanes/link", "lanes/store", "webhook"}},
 	{"api/endpoint", nil},
 	{"api", []string{"api/endpoint", "lanes", "catalog", "webhook"}},
-	{"cmd", []string{"actors", "actors/clock", "actors/metrics", "actors/nodes", "api", "catalog", "config", "lanes", "lanes/link", "lanes/store", "webhook", "webhook/egress"}},
+	{"cmd", []string{"actors", "actors/clock", "actors/delivery", "actors/metrics", "actors/nodes", "api", "catalog", "config", "lanes", "lanes/link", "lanes/store", "webhook", "webhook/egress"}},
 }
 
 type listed struct {
@@ -69,7 +70,7 @@ func TestTheActorLibraryStaysInActors(t *testing.T) {
 	for _, p := range packages(t) {
 		for _, imported := range p.Imports {
 			if strings.HasPrefix(imported, "github.com/asynkron/protoactor-go") {
-				require.Contains(t, []string{"actors", "actors/bareactors"}, p.ImportPath)
+				require.Contains(t, []string{"actors", "actors/delivery", "actors/bareactors"}, p.ImportPath)
 				require.Contains(t, simpleCore, imported)
 			}
 		}

@@ -22,6 +22,7 @@ import (
 
 	"rangegate/actors"
 	"rangegate/actors/clock"
+	"rangegate/actors/delivery"
 	"rangegate/actors/metrics"
 	"rangegate/lanes"
 	"rangegate/lanes/link/sim"
@@ -70,7 +71,7 @@ func run(path, url string) error {
 	ctx := context.Background()
 	err = gateway.StartRange(ctx, actors.Settings{
 		Layout: layout, Grace: time.Minute, Driver: hardware,
-		Receivers: []actors.Receiver{{Webhook: receiver, Purchases: true, Slots: 16, Queue: 10_000}},
+		Receivers: []delivery.Receiver{{Webhook: receiver, Purchases: true, Slots: 16, Queue: 10_000}},
 	})
 	if err != nil {
 		return err

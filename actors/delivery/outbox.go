@@ -1,4 +1,4 @@
-package actors
+package delivery
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 // one: a webhook that hangs holds up no other. It outlives its actor. It also outlives its webhook: what still waits when the configuration
 // does not have the webhook any more is recorded as not sent.
 type outbox struct {
-	r       *Range
+	d       *Delivery
 	actor   atomic.Pointer[actor.PID]
 	slots   *semaphore.Weighted // of deliveries
 	retries *retrySchedule
@@ -34,28 +34,28 @@ type outbox struct {
 }
 
 // newOutbox begins with those of the events that were loaded.
-func (r *Range) newOutbox(pending []lanes.Logged) *outbox {
-	return &outbox{r: r, slots: semaphore.NewWeighted(maxDeliverySlots), retries: newRetrySchedule(pending, r.clock.Now().Wall)}
+func (d *Delivery) newOutbox(pending []lanes.Logged) *outbox {
+	return &outbox{d: d, slots: semaphore.NewWeighted(maxDeliverySlots), retries: newRetrySchedule(pending, d.Clock.Now().Wall)}
 }
 
 // receiver returns the webhook as it is configured now; of one that was taken out it has only the name.
 func (b *outbox) receiver() *Receiver {
-	routes := *b.r.outboxes.Load()
+	routes := *b.d.outboxes.Load()
 	return &routes[slices.IndexFunc(routes, func(to route) bool { return to.box == b })].receiver
 }
 
 func (b *outbox) send(message any) {
 	if events := b.actor.Load(); events != nil {
-		b.r.send(events, message)
+		b.d.Send(events, message)
 	}
 }
 
 // unattempted returns the saved events that are not attempted yet, or that somebody wants sent again. Oldest first.
 func (b *outbox) unattempted() []lanes.Logged {
-	return slices.DeleteFunc(b.r.committer.Unattempted(), func(e lanes.Logged) bool { return b.r.outboxOf(e.Webhook) != b })
+	return slices.DeleteFunc(b.d.Committer.Unattempted(), func(e lanes.Logged) bool { return b.d.outboxOf(e.Webhook) != b })
 }
 
-// goneWebhook is a webhook that has answered 410: it gets no events until ResumeDeliveries, or until the range has another one.
+// goneWebhook is a webhook that has answered 410: it gets no events until Resume, or until the range has another one.
 type goneWebhook struct{ Webhook }
 
 // whyNotSent returns why no event is sent now, the error of its attempt; empty if they are.
@@ -86,7 +86,7 @@ func awaitFree(ctx context.Context, slots *semaphore.Weighted, n int64) error {
 
 // decide returns the event with what follows from its newest attempt.
 func (b *outbox) decide(event lanes.Logged, answer lanes.Answer) lanes.Logged {
-	attempt := b.receiver().Retry.Decide(event, b.r.clock.Now().Wall, answer.RetryAfter, rand.Float64())
+	attempt := b.receiver().Retry.Decide(event, b.d.Clock.Now().Wall, answer.RetryAfter, rand.Float64())
 	if !attempt.RetryAt.IsZero() && b.retries.count() >= maxRetries {
 		attempt.RetryAt, attempt.GivenUp = time.Time{}, true
 	}
@@ -100,13 +100,13 @@ func (b *outbox) decide(event lanes.Logged, answer lanes.Answer) lanes.Logged {
 // markAttempted saves that the event is being attempted, as soon as the store takes it. It returns false for an event that needs no
 // attempt any more, and when the range stops first.
 func (b *outbox) markAttempted(event lanes.Logged) bool {
-	r := b.r
-	for r.committer.IsUnattempted(event.Cursor) {
-		now := r.clock.Now().Wall
+	d := b.d
+	for d.Committer.IsUnattempted(event.Cursor) {
+		now := d.Clock.Now().Wall
 		event.Attempt = &lanes.Attempt{At: now, Error: lanes.Interrupted}
 		event.Attempt = new(b.receiver().Retry.Decide(event, now, 0, 0)) // a crash leaves it so
 		result := make(chan commit.Outcome, 1)
-		r.committer.Save(&commit.Write{Events: []lanes.Logged{event}, Trace: event.Trace, Done: func(outcome commit.Outcome) {
+		d.Committer.Save(&commit.Write{Events: []lanes.Logged{event}, Trace: event.Trace, Done: func(outcome commit.Outcome) {
 			if outcome != commit.Unresolved { // its outcome follows
 				result <- outcome
 			}
@@ -116,10 +116,12 @@ func (b *outbox) markAttempted(event lanes.Logged) bool {
 			if outcome == commit.Saved {
 				return true
 			}
-		case <-r.life.Done():
+		case <-d.Life.Done():
 			return false
 		}
-		if !r.sleep(markRetry) {
+		select {
+		case <-time.After(markRetry):
+		case <-d.Life.Done():
 			return false
 		}
 	}
@@ -129,11 +131,11 @@ func (b *outbox) markAttempted(event lanes.Logged) bool {
 // attempt makes an attempt. A webhook that panics costs only this event. Where events are tried again, one that is gone is not called any
 // more; as the answer to a purchase 410 decides that alone.
 func (b *outbox) attempt(to *Receiver, event lanes.Logged, late bool) (attempt lanes.Attempt, answer lanes.Answer) {
-	r := b.r
-	began := r.clock.Now()
+	d := b.d
+	began := d.Clock.Now()
 	defer func() {
 		if defect := recover(); defect != nil {
-			r.log.Error().Stringer("lane_id", event.Event.Lane).Stringer("session_id", event.Event.Session).Stringer("event_id", event.Event.ID).
+			d.Log.Error().Stringer("lane_id", event.Event.Lane).Stringer("session_id", event.Event.Session).Stringer("event_id", event.Event.ID).
 				Str("panic", fmt.Sprint(defect)).Bytes("stack", debug.Stack()).Msg("the webhook panicked")
 			attempt = lanes.Attempt{At: began.Wall, Error: lanes.Interrupted + ": a defect of the gateway"}
 		}
@@ -141,10 +143,10 @@ func (b *outbox) attempt(to *Receiver, event lanes.Logged, late bool) (attempt l
 	if why := b.whyNotSent(); why != "" { // they were sent when it happened
 		return notSent(event.Event, why), lanes.Answer{}
 	}
-	attempt, answer = to.Webhook.Attempt(r.life, event, late)
+	attempt, answer = to.Webhook.Attempt(d.Life, event, late)
 	if attempt.Gone() && to.Retry.Enabled() && event.Event.Kind != lanes.PurchaseRequest {
 		if before := b.gone.Swap(&goneWebhook{to.Webhook}); before == nil || before.Webhook != to.Webhook {
-			b.named(r.log.Error()).Stringer("event_id", event.Event.ID).Msg("the webhook has answered 410: no event is sent before the configuration is reloaded")
+			b.named(d.Log.Error()).Stringer("event_id", event.Event.ID).Msg("the webhook has answered 410: no event is sent before the configuration is reloaded")
 		}
 	}
 	return attempt, answer
@@ -153,7 +155,7 @@ func (b *outbox) attempt(to *Receiver, event lanes.Logged, late bool) (attempt l
 // recordAttempt saves the attempt of an event that is final, whenever the store takes it.
 func (b *outbox) recordAttempt(event lanes.Logged, attempt lanes.Attempt) {
 	event.Attempt = &attempt
-	b.saveOutcomes([]lanes.Logged{b.r.finish(event)})
+	b.saveOutcomes([]lanes.Logged{b.d.finish(event)})
 }
 
 // saveOutcomes saves what came of attempts, whenever the store takes it. Those that await their retry are scheduled then.
@@ -171,9 +173,9 @@ func (b *outbox) saveOutcomes(events []lanes.Logged) {
 		}
 		scheduled := false
 		for _, event := range events {
-			b.r.underWay.end(event)
+			b.d.underWay.end(event)
 			if event.AwaitsRetry() {
-				b.retries.add(event, b.r.clock.Now().Wall)
+				b.retries.add(event, b.d.Clock.Now().Wall)
 				scheduled = true
 			}
 		}
@@ -181,10 +183,10 @@ func (b *outbox) saveOutcomes(events []lanes.Logged) {
 			b.send(&announced{})
 		}
 	}
-	b.r.committer.Save(w)
+	b.d.Committer.Save(w)
 }
 
-func (b *outbox) countGivenUp() { b.r.metrics.GivenUp.WithLabelValues(b.receiver().Name).Inc() }
+func (b *outbox) countGivenUp() { b.d.Metrics.GivenUp.WithLabelValues(b.receiver().Name).Inc() }
 
 // named says in a log line which webhook it is about.
 func (b *outbox) named(line *zerolog.Event) *zerolog.Event { return ofWebhook(line, b.receiver().Name) }
@@ -197,20 +199,24 @@ func ofWebhook(line *zerolog.Event, name string) *zerolog.Event {
 }
 
 // finish counts and logs what came of the first attempt of an event, or of one that somebody asked for, and returns the event.
-func (r *Range) finish(event lanes.Logged) lanes.Logged {
+func (d *Delivery) finish(event lanes.Logged) lanes.Logged {
 	outcome := event.Attempt.Outcome()
 	if len(event.Earlier) > 0 {
-		r.metrics.Redelivered.WithLabelValues(outcome, event.Webhook).Inc()
+		d.Metrics.Redelivered.WithLabelValues(outcome, event.Webhook).Inc()
 	} else {
-		r.metrics.Events.WithLabelValues(string(event.Event.Kind), outcome, event.Webhook).Inc()
+		d.Metrics.Events.WithLabelValues(string(event.Event.Kind), outcome, event.Webhook).Inc()
 	}
-	r.logOutcome(event)
+	d.logOutcome(event)
 	return event
 }
 
-func (r *Range) logOutcome(event lanes.Logged) {
+func (d *Delivery) logOutcome(event lanes.Logged) {
 	attempt := event.Attempt
-	line := traced(r.log.Info(), event.Trace).Str("event", string(event.Event.Kind)).Stringer("event_id", event.Event.ID).
+	line := d.Log.Info()
+	if event.Trace != "" {
+		line = line.Str("trace_id", event.Trace)
+	}
+	line = line.Str("event", string(event.Event.Kind)).Stringer("event_id", event.Event.ID).
 		Stringer("lane_id", event.Event.Lane).Stringer("session_id", event.Event.Session).Uint64("cursor", event.Cursor).
 		Str("outcome", attempt.Outcome()).Int("status", attempt.Status).Dur("duration_ms", attempt.Duration)
 	line = ofWebhook(line, event.Webhook)

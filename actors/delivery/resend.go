@@ -1,4 +1,4 @@
-package actors
+package delivery
 
 import (
 	"cmp"
@@ -14,14 +14,14 @@ import (
 // for it (redeliver.go). Both go through here at one pace, so that a receiver that is back is not flooded, and on a slot of their own, so that
 // no event that happens now waits for them.
 const (
-	// resendSize events at most are sent again at a time, one after the other, and the next ones resendInterval after that: they are in no
-	// hurry, and each costs the machine as much as one that happens now.
-	resendSize     = 25
-	resendInterval = 100 * time.Millisecond
+	// ResendSize events at most are sent again at a time, one after the other, and the next ones ResendInterval after that: they are in no
+	// makeAllDue, and each costs the machine as much as one that happens now.
+	ResendSize     = 25
+	ResendInterval = 100 * time.Millisecond
 	// ResendSlots is how many of them are under way.
 	ResendSlots = 1
-	// retryRead is the time before records are read again that could not be read.
-	retryRead = 10 * time.Second
+	// RetryRead is the time before records are read again that could not be read.
+	RetryRead = 10 * time.Second
 )
 
 // resendQueue is the events that somebody wants sent again, in the order of the requests. Only the events actor uses it.
@@ -34,9 +34,9 @@ type resendQueue struct {
 
 // The messages about it. life is the instance of the actor that a message belongs to.
 type (
-	resume struct{ life *eventsActor }
+	resume struct{ life *Actor }
 	resent struct {
-		life    *eventsActor
+		life    *Actor
 		batch   []*lanes.Logged
 		settled []uint64 // events that no later one waits for any more
 	}
@@ -78,18 +78,18 @@ func (q *resendQueue) finish(batch []*lanes.Logged) {
 
 // resend begins the next batch, in a goroutine, if no other one is under way or was a moment ago. Retries that are due go first. Events that
 // somebody asked for wait while their lane or session has one that happens now.
-func (e *eventsActor) resend() {
-	q, r, box, self, now := &e.again, e.r, e.box, e.self, e.r.clock.Now().Wall
+func (e *Actor) resend() {
+	q, d, box, self, now := &e.again, e.d, e.box, e.self, e.d.Clock.Now().Wall
 	if due := box.retries.nextDue(); !e.begun || q.running || q.paused || len(q.waiting) == 0 && (due.IsZero() || due.After(now)) {
 		return
 	}
 	q.paused = true
-	time.AfterFunc(resendInterval, func() { r.send(self, &resume{e}) })
+	time.AfterFunc(ResendInterval, func() { d.Send(self, &resume{e}) })
 	if !box.slots.TryAcquire(1) {
 		return
 	}
-	retries := box.retries.take(now, resendSize)
-	batch := q.take(resendSize-len(retries), func(event lanes.Event) bool {
+	retries := box.retries.take(now, ResendSize)
+	batch := q.take(ResendSize-len(retries), func(event lanes.Event) bool {
 		return e.queue.newest[event.Lane] == nil && e.queue.newest[event.Session] == nil
 	})
 	if len(retries)+len(batch) == 0 {
@@ -100,21 +100,20 @@ func (e *eventsActor) resend() {
 	go func() {
 		settled := box.sendAgain(append(box.readRetries(retries), batch...))
 		box.slots.Release(1)
-		r.send(self, &resent{e, batch, settled})
+		d.Send(self, &resent{e, batch, settled})
 	}()
 }
 
 // readRetries returns the records of events that are due. Those that cannot be read are due again later. One that the log does not have any
 // more, because it was trimmed or because the store has lost it, is given up.
 func (b *outbox) readRetries(cursors []uint64) (events []*lanes.Logged) {
-	r := b.r
+	d := b.d
 	var page []lanes.Logged
 	for i, cursor := range cursors {
 		if len(page) == 0 || page[len(page)-1].Cursor < cursor {
 			var err error
-			if page, err = r.store.Events(r.life, r.rangeEpoch(), cursor-1, len(cursors)); err != nil {
-				_ = r.readFailed(r.life, err) // it logs the error
-				b.retries.addAgain(cursors[i:], r.clock.Now().Wall.Add(retryRead))
+			if page, err = d.Read(d.Life, cursor-1, len(cursors)); err != nil {
+				b.retries.addAgain(cursors[i:], d.Clock.Now().Wall.Add(RetryRead))
 				return events
 			}
 		}
@@ -123,7 +122,7 @@ func (b *outbox) readRetries(cursors []uint64) (events []*lanes.Logged) {
 		case !found:
 			b.countGivenUp()
 			b.retries.settle(cursor)
-			r.log.Warn().Uint64("cursor", cursor).Msg("an event that awaited its retry is not in the event log any more; it is given up")
+			d.Log.Warn().Uint64("cursor", cursor).Msg("an event that awaited its retry is not in the event log any more; it is given up")
 		case page[at].AwaitsRetry():
 			events = append(events, &page[at])
 		default: // it was settled meanwhile
@@ -136,37 +135,37 @@ func (b *outbox) readRetries(cursors []uint64) (events []*lanes.Logged) {
 // sendAgain sends events one after the other, and saves what came of them, several in one write. Nothing is saved before: after a crash those
 // without an outcome are sent once more. While the range stops they stay pending. It returns the events that no later one waits for any more.
 func (b *outbox) sendAgain(batch []*lanes.Logged) (settled []uint64) {
-	r := b.r
+	d := b.d
 	var sent []lanes.Logged
-	saved := r.clock.Now()
+	saved := d.Clock.Now()
 	for _, e := range batch {
-		if r.life.Err() != nil {
+		if d.Life.Err() != nil {
 			break
 		}
 		event, retried := *e, e.AwaitsRetry()
-		if !retried && !r.committer.IsUnattempted(e.Cursor) {
+		if !retried && !d.Committer.IsUnattempted(e.Cursor) {
 			continue
 		}
 		if retried && (!b.receiver().Retry.Enabled() || b.whyNotSent() != "") {
 			event.Attempt = new(*e.Attempt)
 			event.Attempt.RetryAt, event.Attempt.GivenUp = time.Time{}, true
 			b.countGivenUp()
-			r.logOutcome(event)
+			d.logOutcome(event)
 		} else {
 			event = e.Reopened()
-			late := b.receiver().Retry.Enabled() && event.Late(r.clock.Now().Wall)
+			late := b.receiver().Retry.Enabled() && event.Late(d.Clock.Now().Wall)
 			attempt, answer := b.attempt(b.receiver(), event, late)
-			if r.life.Err() != nil && attempt.Error != "" { // it was given up
+			if d.Life.Err() != nil && attempt.Error != "" { // it was given up
 				break
 			}
 			event.Attempt = &attempt
 			event = b.decide(event, answer)
 			if retried {
-				r.metrics.Retried.WithLabelValues(attempt.Outcome(), event.Webhook).Inc()
+				d.Metrics.Retried.WithLabelValues(attempt.Outcome(), event.Webhook).Inc()
 			} else {
-				r.metrics.Redelivered.WithLabelValues(attempt.Outcome(), event.Webhook).Inc()
+				d.Metrics.Redelivered.WithLabelValues(attempt.Outcome(), event.Webhook).Inc()
 			}
-			r.logOutcome(event)
+			d.logOutcome(event)
 		}
 		sent = append(sent, event)
 		if !event.AwaitsRetry() {
@@ -175,7 +174,7 @@ func (b *outbox) sendAgain(batch []*lanes.Logged) (settled []uint64) {
 		if !event.AwaitsRetry() || event.HoldsUntil().IsZero() {
 			settled = append(settled, event.Cursor)
 		}
-		if now := r.clock.Now(); now.Since(saved) >= resendInterval {
+		if now := d.Clock.Now(); now.Since(saved) >= ResendInterval {
 			b.saveOutcomes(sent)
 			sent, saved = nil, now
 		}

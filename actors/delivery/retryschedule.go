@@ -1,4 +1,4 @@
-package actors
+package delivery
 
 import (
 	"cmp"
@@ -82,8 +82,8 @@ func (s *retrySchedule) take(now time.Time, n int) (cursors []uint64) {
 	return cursors
 }
 
-// hasten makes those of the events due now that wait.
-func (s *retrySchedule) hasten(cursors []uint64, now time.Time) {
+// makeDue makes those of the events due now that wait.
+func (s *retrySchedule) makeDue(cursors []uint64, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	slices.Sort(cursors)
@@ -95,8 +95,8 @@ func (s *retrySchedule) hasten(cursors []uint64, now time.Time) {
 	heap.Init(&s.due)
 }
 
-// hurry makes all of the events due now.
-func (s *retrySchedule) hurry(now time.Time) {
+// makeAllDue makes all of the events due now.
+func (s *retrySchedule) makeAllDue(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.due {
@@ -162,7 +162,7 @@ func (s *retrySchedule) count() int {
 }
 
 // levelAt returns when the last of the events will have been sent again, if the receiver takes each from now on: zero when none awaits its
-// retry. They go at resendSize in resendInterval, and none before it is due.
+// retry. They go at ResendSize in ResendInterval, and none before it is due.
 func (s *retrySchedule) levelAt(now time.Time) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,7 +170,7 @@ func (s *retrySchedule) levelAt(now time.Time) time.Time {
 		return time.Time{}
 	}
 	level := now
-	const each = resendInterval / resendSize
+	const each = ResendInterval / ResendSize
 	for _, event := range slices.SortedFunc(slices.Values(s.due), func(a, b dueEvent) int { return cmp.Compare(a.at, b.at) }) {
 		if due := time.Unix(event.at, 0); due.After(level) {
 			level = due

@@ -1,11 +1,7 @@
-package actors
+package delivery
 
 import (
-	"cmp"
-	"context"
 	"slices"
-
-	"github.com/asynkron/protoactor-go/actor"
 
 	"rangegate/lanes"
 )
@@ -40,8 +36,8 @@ func atLeastOne(receivers []Receiver) []Receiver {
 	return receivers
 }
 
-// openOutboxes makes the outboxes of a range that was loaded: those of its webhooks, and one for each other that pending events are for.
-func (r *Range) openOutboxes(receivers []Receiver, pending []lanes.Logged) {
+// openOutboxes makes the outboxes at the start: those of its webhooks, and one for each other that pending events are for.
+func (d *Delivery) openOutboxes(receivers []Receiver, pending []lanes.Logged) {
 	var routes outboxes
 	for _, to := range atLeastOne(receivers) {
 		routes = append(routes, route{receiver: to})
@@ -59,15 +55,15 @@ func (r *Range) openOutboxes(receivers []Receiver, pending []lanes.Logged) {
 		sorted[to.receiver.Name] = append(sorted[to.receiver.Name], event)
 	}
 	for i := range routes {
-		routes[i].box = r.newOutbox(sorted[routes[i].receiver.Name])
+		routes[i].box = d.newOutbox(sorted[routes[i].receiver.Name])
 	}
-	r.putOutboxes(routes)
+	d.putOutboxes(routes)
 }
 
-// rearrangeOutboxes has the outboxes fit webhooks that are configured anew, and returns those that are new.
-func (r *Range) rearrangeOutboxes(receivers []Receiver) (added []*outbox) {
+// rearrange has the outboxes fit webhooks that are configured anew, and returns those that are new.
+func (d *Delivery) rearrange(receivers []Receiver) (added []*outbox) {
 	receivers = atLeastOne(receivers)
-	before := slices.Clone(*r.outboxes.Load())
+	before := slices.Clone(*d.outboxes.Load())
 	routes := make(outboxes, len(receivers))
 	take := func(i, at int) {
 		if at >= 0 {
@@ -85,7 +81,7 @@ func (r *Range) rearrangeOutboxes(receivers []Receiver) (added []*outbox) {
 	}
 	for i, to := range receivers {
 		if routes[i].box == nil {
-			routes[i].box = r.newOutbox(nil)
+			routes[i].box = d.newOutbox(nil)
 			added = append(added, routes[i].box)
 		} else if was := routes[i].receiver.Name; was != to.Name && !slices.Contains(routes[i].former, was) {
 			routes[i].former = append(slices.Clone(routes[i].former), was)
@@ -95,16 +91,16 @@ func (r *Range) rearrangeOutboxes(receivers []Receiver) (added []*outbox) {
 	for _, was := range before {
 		routes = append(routes, route{was.box, Receiver{Name: was.receiver.Name}, was.former, true})
 	}
-	r.putOutboxes(routes)
+	d.putOutboxes(routes)
 	return added
 }
 
-func (r *Range) putOutboxes(routes outboxes) {
-	r.outboxes.Store(&routes)
+func (d *Delivery) putOutboxes(routes outboxes) {
+	d.outboxes.Store(&routes)
 	for _, to := range routes {
-		r.metrics.ShowWebhook(to.receiver.Name)
+		d.Metrics.ShowWebhook(to.receiver.Name)
 		if to.receiver.Webhook == nil { // what awaits its retry is given up now, not when it would be due
-			to.box.retries.hurry(r.clock.Now().Wall)
+			to.box.retries.makeAllDue(d.Clock.Now().Wall)
 		}
 	}
 }
@@ -139,8 +135,8 @@ func (o outboxes) find(webhook string) *route {
 }
 
 // outboxOf returns the outbox of the webhook with that name, or nil.
-func (r *Range) outboxOf(webhook string) *outbox {
-	routes := *r.outboxes.Load()
+func (d *Delivery) outboxOf(webhook string) *outbox {
+	routes := *d.outboxes.Load()
 	if routes[0].receiver.Name == webhook {
 		return routes[0].box
 	}
@@ -150,64 +146,24 @@ func (r *Range) outboxOf(webhook string) *outbox {
 	return nil
 }
 
-// isTo reports whether the event is delivered to the webhook with that name, which it may have had another one for.
-func (r *Range) isTo(event lanes.Logged, webhook string) bool {
-	return event.Webhook == webhook || r.outboxOf(webhook) != nil && r.outboxOf(event.Webhook) == r.outboxOf(webhook)
+// IsTo reports whether webhook receives the event, under its current or a former name.
+func (d *Delivery) IsTo(event lanes.Logged, webhook string) bool {
+	return event.Webhook == webhook || d.outboxOf(webhook) != nil && d.outboxOf(event.Webhook) == d.outboxOf(webhook)
 }
 
-// outboxFor returns the first outbox whose webhook gets events of the kind, and that webhook; nil if none does.
-func (r *Range) outboxFor(kind lanes.Kind) (*outbox, *Receiver) {
-	for i, to := range *r.outboxes.Load() {
-		if to.receiver.Webhook != nil && to.receiver.gets(kind) {
-			return to.box, &(*r.outboxes.Load())[i].receiver
-		}
+// wakeActors has the actors look at what they have to do.
+func (d *Delivery) wakeActors() {
+	for _, to := range *d.outboxes.Load() {
+		to.box.send(&announced{})
 	}
-	return nil, nil
-}
-
-// appendLogged appends the event as it enters the log: once for each webhook that gets it, unattempted, or final when nothing is sent. A
-// purchase is sent at once by whoever asked for it. trace is that of the request that caused it.
-func (r *Range) appendLogged(log []lanes.Logged, event lanes.Event, trace string) []lanes.Logged {
-	first, why := len(log), lanes.NoWebhook
-	for _, to := range *r.outboxes.Load() {
-		if to.receiver.Webhook == nil {
-			continue
-		}
-		if why = lanes.NotWanted; !to.receiver.gets(event.Kind) {
-			continue
-		}
-		entry := lanes.Logged{Event: event, Webhook: to.receiver.Name, Copy: len(log) > first, Trace: trace}
-		switch why := to.box.whyNotSent(); {
-		case why != "":
-			entry.Attempt = new(notSent(event, why))
-		case event.Kind == lanes.PurchaseRequest:
-			r.underWay.begin(entry)
-			entry.Attempt = &lanes.Attempt{At: event.At, Error: lanes.Interrupted}
-		}
-		log = append(log, entry)
-	}
-	if len(log) == first {
-		log = append(log, lanes.Logged{Event: event, Attempt: new(notSent(event, why)), Trace: trace})
-	}
-	return log
-}
-
-func notSent(event lanes.Event, why string) lanes.Attempt {
-	return lanes.Attempt{At: event.At, Error: why}
-}
-
-// announce sends saved events to the events actors, except purchases, whose attempt runPurchase makes. Before such an actor has started
-// there is no need to: it begins with what is unattempted.
-func (r *Range) announce(events []lanes.Logged) {
-	r.distribute(events, func(e lanes.Logged) bool { return e.Attempt == nil || e.Attempt.Error != lanes.Interrupted })
 }
 
 // distribute sends each events actor those of the events that are its own and that are wanted, in their order.
-func (r *Range) distribute(events []lanes.Logged, wanted func(lanes.Logged) bool) {
-	for _, to := range *r.outboxes.Load() {
+func (d *Delivery) distribute(events []lanes.Logged, wanted func(lanes.Logged) bool) {
+	for _, to := range *d.outboxes.Load() {
 		var own []lanes.Logged
 		for _, event := range events {
-			if wanted(event) && r.outboxOf(event.Webhook) == to.box {
+			if wanted(event) && d.outboxOf(event.Webhook) == to.box {
 				own = append(own, event)
 			}
 		}
@@ -215,36 +171,4 @@ func (r *Range) distribute(events []lanes.Logged, wanted func(lanes.Logged) bool
 			to.box.send(&announced{own})
 		}
 	}
-}
-
-// wakeOutboxes has the events actors look at what they have to do.
-func (r *Range) wakeOutboxes() {
-	for _, to := range *r.outboxes.Load() {
-		to.box.send(&announced{})
-	}
-}
-
-// isEventsActor reports whether the actor is that of an outbox.
-func (r *Range) isEventsActor(pid *actor.PID) bool {
-	return slices.ContainsFunc(*r.outboxes.Load(), func(to route) bool { return pid.Equal(to.box.actor.Load()) })
-}
-
-// ResumeDeliveries has the webhooks called again that have answered 410, because their operator has looked at the configuration.
-func (g *Gateway) ResumeDeliveries() {
-	for _, r := range g.running() {
-		for _, to := range *r.outboxes.Load() {
-			if to.box.gone.Swap(nil) != nil {
-				to.box.named(r.log.Info()).Msg("the webhook that has answered 410 is called again")
-				to.box.send(&announced{})
-			}
-		}
-	}
-}
-
-// awaitDeliveries waits until no delivery to any webhook is under way, or ctx ends.
-func (r *Range) awaitDeliveries(ctx context.Context) (err error) {
-	for _, to := range *r.outboxes.Load() {
-		err = cmp.Or(to.box.awaitDeliveries(ctx), err)
-	}
-	return err
 }

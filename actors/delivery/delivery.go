@@ -1,0 +1,280 @@
+package delivery
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/semaphore"
+
+	"rangegate/actors/clock"
+	"rangegate/actors/commit"
+	"rangegate/actors/metrics"
+	"rangegate/lanes"
+)
+
+// PurchaseSlots is how many purchases of a range may be under way, beside its other events.
+const PurchaseSlots = 16
+
+// Deps is what a Delivery needs of its range.
+type Deps struct {
+	Life      context.Context // until the range stops: no attempt outlives it
+	Clock     clock.Clock
+	Log       zerolog.Logger
+	Metrics   *metrics.Metrics // with the range as their label
+	Committer *commit.Committer
+	// Read reads at most limit entries of the event log behind the cursor, of those that are known to be durable. It logs why it cannot, and
+	// returns the error for the client.
+	Read func(ctx context.Context, after uint64, limit int) ([]lanes.Logged, error)
+	Send func(to *actor.PID, message any)                  // never blocks
+	Stop func(ctx context.Context, child *actor.PID) error // and waits until the actor has stopped
+}
+
+// Delivery sends the saved events of one range to its webhooks. Its methods may be called from any goroutine.
+type Delivery struct {
+	Deps
+
+	outboxes      atomic.Pointer[outboxes]
+	underWay      attemptsUnderWay
+	purchaseSlots *semaphore.Weighted
+	redelivering  sync.Mutex // one request for it at a time
+	closing       atomic.Bool
+}
+
+// Producer makes an actor of one webhook, again after each panic.
+type Producer func() *Actor
+
+// Open begins with the events that were loaded: pending are those that are not attempted, await their retry or are to be sent again. Nothing is
+// sent before the Actors run.
+func Open(deps Deps, receivers []Receiver, pending []lanes.Logged) *Delivery {
+	d := &Delivery{Deps: deps, purchaseSlots: semaphore.NewWeighted(PurchaseSlots)}
+	d.openOutboxes(receivers, pending)
+	return d
+}
+
+// Actors are to be run by the range: one for each webhook.
+func (d *Delivery) Actors() (all []Producer) {
+	for _, to := range *d.outboxes.Load() {
+		all = append(all, to.box.newActor)
+	}
+	return all
+}
+
+// Rearrange has the range send to webhooks that are configured anew. What waits for one that is taken out is recorded as not sent. It returns
+// the actors that are to be run in addition.
+func (d *Delivery) Rearrange(receivers []Receiver) (added []Producer) {
+	for _, box := range d.rearrange(receivers) {
+		added = append(added, box.newActor)
+	}
+	d.wakeActors() // there may be more slots
+	return added
+}
+
+// Append appends the event as it enters the log: once for each webhook that gets it, unattempted, or final when nothing is sent. A
+// purchase is sent at once by whoever asked for it. trace is that of the request that caused it.
+func (d *Delivery) Append(log []lanes.Logged, event lanes.Event, trace string) []lanes.Logged {
+	first, why := len(log), lanes.NoWebhook
+	for _, to := range *d.outboxes.Load() {
+		if to.receiver.Webhook == nil {
+			continue
+		}
+		if why = lanes.NotWanted; !to.receiver.gets(event.Kind) {
+			continue
+		}
+		entry := lanes.Logged{Event: event, Webhook: to.receiver.Name, Copy: len(log) > first, Trace: trace}
+		switch why := to.box.whyNotSent(); {
+		case why != "":
+			entry.Attempt = new(notSent(event, why))
+		case event.Kind == lanes.PurchaseRequest:
+			d.underWay.begin(entry)
+			entry.Attempt = &lanes.Attempt{At: event.At, Error: lanes.Interrupted}
+		}
+		log = append(log, entry)
+	}
+	if len(log) == first {
+		log = append(log, lanes.Logged{Event: event, Attempt: new(notSent(event, why)), Trace: trace})
+	}
+	return log
+}
+
+func notSent(event lanes.Event, why string) lanes.Attempt {
+	return lanes.Attempt{At: event.At, Error: why}
+}
+
+// Announce queues saved events for their attempts, except purchases, whose attempt SendNow makes.
+// The committer calls it in the order of the log; it does not block. Before such an actor has started
+// there is no need to: it begins with what is unattempted.
+func (d *Delivery) Announce(events []lanes.Logged) {
+	d.distribute(events, func(e lanes.Logged) bool { return e.Attempt == nil || e.Attempt.Error != lanes.Interrupted })
+}
+
+// Settle ends the attempts that a write with these events has ended: it is called with each outcome of the write, before Announce.
+func (d *Delivery) Settle(events []lanes.Logged, outcome commit.Outcome) {
+	d.underWay.settle(events, outcome)
+}
+
+// Receives returns the name of the first webhook that gets events of the kind, and why nothing is sent to it now: lanes.NoWebhook (also if there is
+// none), lanes.WebhookGone, or "".
+func (d *Delivery) Receives(kind lanes.Kind) (webhook, why string) {
+	for _, to := range *d.outboxes.Load() {
+		if to.receiver.Webhook != nil && to.receiver.gets(kind) {
+			return to.receiver.Name, to.box.whyNotSent()
+		}
+	}
+	return "", lanes.NoWebhook
+}
+
+// PurchaseSlot waits for one of the slots of purchases, until ctx ends. Close waits a moment for those that are not released.
+func (d *Delivery) PurchaseSlot(ctx context.Context) (release func(), err error) {
+	if err := d.purchaseSlots.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	return func() { d.purchaseSlots.Release(1) }, nil
+}
+
+// Begin is called before the mark of an event is saved that SendNow is to attempt, Abandon when it is not attempted after all.
+func (d *Delivery) Begin(event lanes.Logged) { d.underWay.begin(event) }
+
+// Abandon ends every attempt of the event, of which nobody will see the end.
+func (d *Delivery) Abandon(event uuid.UUID) { d.underWay.abandon(event) }
+
+// SendNow makes the one attempt of an event that passes all others and is saved as being attempted: a purchase, or a simulated one. It is not sent when its
+// webhook does not get its kind any more since a reload. The caller saves the outcome.
+func (d *Delivery) SendNow(event lanes.Logged) (lanes.Attempt, lanes.Answer) {
+	box := d.outboxOf(event.Webhook)
+	to := box.receiver()
+	if !to.gets(event.Event.Kind) {
+		return notSent(event.Event, lanes.NotWanted), lanes.Answer{}
+	}
+	return box.attempt(to, event, false)
+}
+
+// Record saves the attempt of an event that SendNow has attempted, whenever the store takes it, and counts it.
+func (d *Delivery) Record(event lanes.Logged) {
+	d.outboxOf(event.Webhook).recordAttempt(event, *event.Attempt)
+}
+
+// Show reads the event log as its readers see it: an attempt that is being made has the error lanes.UnderWay.
+func (d *Delivery) Show(ctx context.Context, after uint64, limit int) (events []lanes.Logged, err error) {
+	const tries = 3
+	for try, stale := 1, true; stale && try <= tries; try++ {
+		if events, stale, err = d.show(ctx, after, limit); err != nil {
+			return nil, err
+		}
+	}
+	return events, nil
+}
+
+// show tells with stale that an attempt has ended during the read, which the events may show as interrupted.
+func (d *Delivery) show(ctx context.Context, after uint64, limit int) (events []lanes.Logged, stale bool, err error) {
+	before := d.underWay.endedCount()
+	if events, err = d.Read(ctx, after, limit); err != nil {
+		return nil, false, err
+	}
+	return events, d.underWay.show(events, before), nil
+}
+
+// Webhooks is how many entries of the log one event may have at most.
+func (d *Delivery) Webhooks() int { return len(*d.outboxes.Load()) }
+
+// HasWebhook reports whether the range has a webhook with that name, or still delivers to one that it had.
+func (d *Delivery) HasWebhook(name string) bool { return d.outboxOf(name) != nil }
+
+// WebhookHealth is how the delivery to one webhook is doing.
+type WebhookHealth struct {
+	Webhook  string     // its name
+	Waiting  int        // events that wait for their first attempt
+	Retrying int        // events that await their retry
+	Gone     bool       // it has answered 410
+	Oldest   *time.Time // when the oldest event happened that waits; nil when none does
+}
+
+// Health asks no actor.
+func (d *Delivery) Health() (all []WebhookHealth) {
+	for _, to := range *d.outboxes.Load() {
+		all = append(all, WebhookHealth{
+			Webhook: to.receiver.Name, Waiting: int(to.box.waiting.Load()), Retrying: to.box.retries.count(),
+			Gone: to.box.whyNotSent() == lanes.WebhookGone, Oldest: to.box.oldest.Load(),
+		})
+	}
+	return all
+}
+
+// Waiting returns how many events wait for their first attempt, to all webhooks.
+func (d *Delivery) Waiting() (n int) {
+	for _, to := range *d.outboxes.Load() {
+		n += int(to.box.waiting.Load())
+	}
+	return n
+}
+
+// LevelAt returns when all webhooks will be level if they take what is sent from now on, zero if nothing awaits its retry.
+func (d *Delivery) LevelAt(now time.Time) (level time.Time) {
+	for _, to := range *d.outboxes.Load() {
+		if at := to.box.retries.levelAt(now); at.After(level) {
+			level = at
+		}
+	}
+	return level
+}
+
+// Resume has the webhooks called again that have answered 410, because their operator has looked at the configuration.
+func (d *Delivery) Resume() {
+	for _, to := range *d.outboxes.Load() {
+		if to.box.gone.Swap(nil) != nil {
+			to.box.named(d.Log.Info()).Msg("the webhook that has answered 410 is called again")
+			to.box.send(&announced{})
+		}
+	}
+}
+
+// Close stops the actors: no event of the queues is attempted any more. Attempts and purchases under way have within to end.
+func (d *Delivery) Close(ctx context.Context, within time.Duration) (err error) {
+	d.closing.Store(true)
+	for _, to := range *d.outboxes.Load() {
+		if events := to.box.actor.Load(); events != nil {
+			err = cmp.Or(d.Stop(ctx, events), err)
+		}
+	}
+	attempts, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	_ = d.AwaitAttempts(attempts)
+	_ = awaitFree(attempts, d.purchaseSlots, PurchaseSlots)
+	return err
+}
+
+// IsClosed reports whether the actor is one that Close stops: it must not be restarted.
+func (d *Delivery) IsClosed(child *actor.PID) bool {
+	return d.closing.Load() && slices.ContainsFunc(*d.outboxes.Load(), func(to route) bool { return child.Equal(to.box.actor.Load()) })
+}
+
+// AwaitAttempts waits until no attempt of the queues is under way, or ctx ends.
+func (d *Delivery) AwaitAttempts(ctx context.Context) (err error) {
+	for _, to := range *d.outboxes.Load() {
+		err = cmp.Or(to.box.awaitDeliveries(ctx), err)
+	}
+	return err
+}
+
+// Drop makes the events final that are not delivered and never will be, as the range leaves the configuration. Their record stays in the store.
+func (d *Delivery) Drop() {
+	now, farAhead := d.Clock.Now().Wall, time.Unix(1<<40, 0) // when every retry is due
+	dropped := lanes.Attempt{At: now, Error: lanes.Dropped + ": the range was taken out of the configuration"}
+	for _, to := range *d.outboxes.Load() {
+		box := to.box
+		for _, event := range box.unattempted() {
+			box.recordAttempt(event.Reopened(), dropped)
+		}
+		for range 1 + box.retries.count()/redeliveryPage { // those that cannot be read are put back
+			for _, event := range box.readRetries(box.retries.take(farAhead, redeliveryPage)) {
+				box.recordAttempt(event.Reopened(), dropped)
+			}
+		}
+	}
+}
