@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"rangegate/actors/clock"
+	"rangegate/cmd/rangegate/gateway"
 	"rangegate/cmd/rangegate/linkconformance"
 	"rangegate/cmd/rangegate/preflight"
 	"rangegate/config"
@@ -39,7 +40,7 @@ Exit codes: 0 all is well, or worth a look; 1 something failed; 2 the configurat
 func (c check) Run(t *terminal) error {
 	cfg, err := config.Load(c.Config, t.environ)
 	if err != nil {
-		return misconfigured{err}
+		return gateway.Misconfigured{Err: err}
 	}
 	shown, err := config.YAML(cfg)
 	if err != nil {
@@ -57,7 +58,7 @@ func (c check) Run(t *terminal) error {
 		}
 		return nil
 	}
-	found := preflight.Run(t.ctx, preflight.Settings{Config: cfg, Trust: trustOf, UserAgent: userAgent()})
+	found := preflight.Run(t.ctx, preflight.Settings{Config: cfg, Trust: gateway.TrustOf, UserAgent: gateway.UserAgent(buildVersion())})
 	if err := preflight.Write(t.log, found); err != nil {
 		return err
 	}
@@ -91,7 +92,7 @@ func (c checkController) Run(t *terminal) error {
 	}
 	key, err := c.key(t.environ)
 	if err != nil {
-		return misconfigured{err}
+		return gateway.Misconfigured{Err: err}
 	}
 	rules := linkconformance.Check{
 		Lane: link.Lane{Range: c.Range, ID: c.Lane, Epoch: uint64(time.Now().UnixMilli())}, Now: clock.Now, Out: t.out, Reports: c.Reports,
@@ -100,11 +101,11 @@ func (c checkController) Run(t *terminal) error {
 	if c.Listen != "" {
 		stop, err := c.listen(t, &rules, key)
 		if err != nil {
-			return misconfigured{err}
+			return gateway.Misconfigured{Err: err}
 		}
 		defer stop()
 	} else if err := c.dial(&rules, key); err != nil {
-		return misconfigured{err}
+		return gateway.Misconfigured{Err: err}
 	}
 	if broken := rules.Run(t.ctx); broken > 0 {
 		return fmt.Errorf("broken: %s of the lane link", preflight.Number(broken, "rule"))
@@ -134,7 +135,7 @@ func (c checkController) listen(t *terminal, rules *linkconformance.Check, key s
 		}
 		scheme, listener = "wss", tls.NewListener(listener, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}})
 	}
-	server := &http.Server{Handler: rules.Incoming, ReadHeaderTimeout: headerTimeout}
+	server := &http.Server{Handler: rules.Incoming, ReadHeaderTimeout: gateway.HeaderTimeout}
 	go func() { _ = server.Serve(listener) }()
 	t.printf("waiting for the controller to dial %s://%s%s%s\n", scheme, listener.Addr(), websocket.LanePath, c.Lane)
 	return func() { _ = server.Close() }, nil
@@ -190,7 +191,7 @@ func (c checkController) trust() (websocket.TLS, error) {
 	if c.CA != "" && c.Pin != "" {
 		return websocket.TLS{}, errors.New("--ca, --fingerprint: two ways to trust; choose one")
 	}
-	trust, err := trustOf(trusted)
+	trust, err := gateway.TrustOf(trusted)
 	if err != nil {
 		return websocket.TLS{}, fmt.Errorf("--ca: %w", err)
 	}

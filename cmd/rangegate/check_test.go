@@ -16,6 +16,8 @@ import (
 
 	"rangegate/actors/clock"
 	"rangegate/cmd/rangegate/certificate/certificatetest"
+	"rangegate/cmd/rangegate/gateway"
+	"rangegate/cmd/rangegate/gateway/gatewaytest"
 	"rangegate/cmd/rangegate/lanesim"
 	"rangegate/config"
 )
@@ -24,9 +26,9 @@ import (
 // disturb it.
 func TestThePreflightBesideARunningGateway(t *testing.T) {
 	data := t.TempDir()
-	g := startGateway(t, data)
-	cfg := config.Playground(2, data, strings.TrimPrefix(g.url, "http://"), "")
-	cfg.Operations.Address = strings.TrimPrefix(g.operations, "http://")
+	g := gatewaytest.Start(t, data)
+	cfg := config.Playground(2, data, strings.TrimPrefix(g.URL, "http://"), "")
+	cfg.Operations.Address = strings.TrimPrefix(g.Operations, "http://")
 	cfg.Operations.Token, cfg.Ranges[0].Staff, cfg.Ranges[0].Webhook, cfg.Ranges[0].Products = "", nil, nil, nil
 	cfg.Ranges[0].Purchasing = false
 	for i := range cfg.Ranges[0].Lanes {
@@ -44,7 +46,7 @@ func TestThePreflightBesideARunningGateway(t *testing.T) {
 	require.Regexp(t, `(?m)^ok +http.address +a gateway answers at `+cfg.HTTP.Address, table.String())
 	require.Regexp(t, `(?m)^ok +operations.address +a gateway answers at `+cfg.Operations.Address, table.String())
 	require.NotContains(t, out.String()+table.String(), token)
-	g.stopAndWait()
+	g.Stop()
 }
 
 // check-controller makes every connection with TLS, those of its stranger too, and trusts what it is told to trust.
@@ -84,6 +86,6 @@ func TestCheckControllerOverTLS(t *testing.T) {
 		require.NotContains(t, output, "holds ", name)
 	}
 	_, err = check(checkController{CA: ca, Pin: fmt.Sprintf("sha256:%x", sha256.Sum256(pair.Certificate))})
-	require.ErrorAs(t, err, &misconfigured{})
+	require.ErrorAs(t, err, &gateway.Misconfigured{})
 	require.ErrorContains(t, err, "choose one")
 }

@@ -12,10 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"rangegate/actors/clock"
-	"rangegate/api"
+	"rangegate/cmd/rangegate/gateway"
 	"rangegate/cmd/rangegate/integrator"
 	"rangegate/cmd/rangegate/lanesim"
 	"rangegate/cmd/rangegate/preflight"
@@ -42,17 +40,17 @@ func (p playground) Run(t *terminal) error {
 	defer stop()
 	cfg := config.Playground(p.Lanes, p.Data, p.Address, url)
 	if err := config.Override(&cfg, t.environ); err != nil {
-		return misconfigured{err}
+		return gateway.Misconfigured{Err: err}
 	}
 	token := cfg.Ranges[0].Tokens[0].Token.Reveal() // run keeps its digest only
-	return run(t, program{config: cfg, shooters: true, listening: func(urls addresses) {
-		demo.Follow(integrator.Gateway{URL: urls.api + "/api/v2/pos", Range: cfg.Ranges[0].ID.String(), Token: token})
+	return run(t, program{config: cfg, shooters: true, listening: func(urls gateway.Addresses) {
+		demo.Follow(integrator.Gateway{URL: urls.API + "/api/v2/pos", Range: cfg.Ranges[0].ID.String(), Token: token})
 		p.welcome(t, cfg, urls, url, token)
 	}})
 }
 
 // welcome prints the addresses, the credentials and a first request.
-func (p playground) welcome(t *terminal, cfg config.Config, urls addresses, integrator, token string) {
+func (p playground) welcome(t *terminal, cfg config.Config, urls gateway.Addresses, integrator, token string) {
 	demo := cfg.Ranges[0]
 	t.printf(`
 rangegate playground: %s, %s, kept in %s
@@ -76,9 +74,9 @@ Sell lane 1 for 30 minutes:
     -H 'Content-Type: application/json' \
     -d '{"customer_name":"Jo Smith","lane_id":"%s","group_id":"%s","duration":30}'
 
-`, demo.Name, preflight.Number(len(demo.Lanes), "simulated lane"), p.Data, urls.api, demo.ID, config.PlaygroundStaff, config.PlaygroundPIN,
-		urls.api, demo.Lanes[0].ID, demo.Lanes[0].ScreenKey.Reveal(), urls.api, demo.ID, demo.Board.Key.Reveal(), urls.api, urls.api, integrator, urls.operations, cfg.Operations.Token.Reveal(), demo.ID, token,
-		config.PlaygroundSecret, urls.api, demo.ID, token, demo.Lanes[0].ID, demo.Groups[0].ID)
+`, demo.Name, preflight.Number(len(demo.Lanes), "simulated lane"), p.Data, urls.API, demo.ID, config.PlaygroundStaff, config.PlaygroundPIN,
+		urls.API, demo.Lanes[0].ID, demo.Lanes[0].ScreenKey.Reveal(), urls.API, demo.ID, demo.Board.Key.Reveal(), urls.API, urls.API, integrator, urls.Operations, cfg.Operations.Token.Reveal(), demo.ID, token,
+		config.PlaygroundSecret, urls.API, demo.ID, token, demo.Lanes[0].ID, demo.Groups[0].ID)
 }
 
 type demoIntegrator struct {
@@ -92,7 +90,7 @@ type demoIntegrator struct {
 // Run serves until the process is told to stop.
 func (d demoIntegrator) Run(t *terminal) error {
 	if (d.Gateway == "") != (d.RangeID == "") || (d.Gateway == "") != (d.Token == "") {
-		return misconfigured{errors.New("--gateway, --range-id and --token go together")}
+		return gateway.Misconfigured{Err: errors.New("--gateway, --range-id and --token go together")}
 	}
 	demo, url, stop, err := d.listen(t)
 	if err != nil {
@@ -112,18 +110,15 @@ func (d demoIntegrator) listen(t *terminal) (demo *integrator.Integrator, url st
 	log := logger(t.log).With().Str("of", "integrator").Logger()
 	demo, err = integrator.New(integrator.Settings{Secrets: d.Secret, Now: time.Now, Log: log})
 	if err != nil {
-		return nil, "", nil, misconfigured{err}
+		return nil, "", nil, gateway.Misconfigured{Err: err}
 	}
-	registry := prometheus.NewRegistry() // nobody scrapes it
-	server, err := listen(d.Address, demo, listening{
-		metrics: newConnectionMetrics(registry), malformed: api.Malformed(api.NewTraffic(registry), log), log: log,
-	})
+	url, stopServer, err := gateway.Serve(d.Address, demo, log)
 	if err != nil {
 		return nil, "", nil, err
 	}
-	return demo, server.url, func() {
+	return demo, url, func() {
 		demo.Close()
-		server.close(drainOperations)
+		stopServer()
 	}, nil
 }
 
@@ -148,15 +143,15 @@ func (laneSim) Help() string {
 func (s laneSim) Run(t *terminal) error {
 	cfg, err := config.Load(s.Config, t.environ)
 	if err != nil {
-		return misconfigured{err}
+		return gateway.Misconfigured{Err: err}
 	}
 	faults, err := s.faults()
 	if err != nil {
-		return misconfigured{err}
+		return gateway.Misconfigured{Err: err}
 	}
 	served, err := s.lanes(t, cfg)
 	if err != nil {
-		return misconfigured{err}
+		return gateway.Misconfigured{Err: err}
 	}
 	clock, err := clock.NewSystem()
 	if err != nil {
@@ -235,7 +230,7 @@ func (s laneSim) dialled() (func(config.Lane) lanesim.Lane, error) {
 	if s.Dial != "" && (err != nil || address.Scheme != "ws" && address.Scheme != "wss" || strings.Trim(address.Path, "/") != "") {
 		return nil, errors.New("--dial: wants ws://host:port or wss://host:port")
 	}
-	trust, err := trustOf(config.LinkTLS{CA: s.CA})
+	trust, err := gateway.TrustOf(config.LinkTLS{CA: s.CA})
 	if err != nil {
 		return nil, fmt.Errorf("--ca: %w", err)
 	}

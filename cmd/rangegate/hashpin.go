@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"rangegate/api/control"
+	"rangegate/cmd/rangegate/gateway"
 )
 
 // The length of a PIN, in characters.
@@ -32,10 +33,10 @@ func (hashPIN) Run(t *terminal) error {
 	}
 	pin = strings.TrimSpace(pin)
 	if n := utf8.RuneCountInString(pin); n < minPINLength || n > maxPINLength {
-		return misconfigured{fmt.Errorf("a PIN has %d to %d characters", minPINLength, maxPINLength)}
+		return gateway.Misconfigured{Err: fmt.Errorf("a PIN has %d to %d characters", minPINLength, maxPINLength)}
 	}
 	if reason := trivialPIN(pin); reason != "" {
-		return misconfigured{fmt.Errorf("this PIN is among the first that somebody would try: %s", reason)}
+		return gateway.Misconfigured{Err: fmt.Errorf("this PIN is among the first that somebody would try: %s", reason)}
 	}
 	hash, err := control.HashPIN(pin)
 	if err != nil {
@@ -132,7 +133,7 @@ func readPIN(t *terminal) (string, error) {
 		}
 	}
 	if pins[0] != pins[1] {
-		return "", misconfigured{errors.New("that was not the same PIN twice")}
+		return "", gateway.Misconfigured{Err: errors.New("that was not the same PIN twice")}
 	}
 	return pins[0], nil
 }

@@ -9,14 +9,12 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"strings"
 	"sync"
 	"syscall"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 
+	"rangegate/cmd/rangegate/gateway"
 	"rangegate/lanes/store"
 )
 
@@ -40,12 +38,6 @@ const (
 	exitFailed        = 1
 	exitMisconfigured = 2
 )
-
-// misconfigured is an error that the operator has to correct. The process exits with 2.
-type misconfigured struct{ error }
-
-// Unwrap returns the cause.
-func (m misconfigured) Unwrap() error { return m.error }
 
 // terminal is what a command reads and writes.
 type terminal struct {
@@ -85,7 +77,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "rangegate: a newer version has served from this store, and there is no way back: install that one, "+
 			"or serve from a backup or an export that is older than it")
 	}
-	if errors.As(err, &misconfigured{}) {
+	if errors.As(err, &gateway.Misconfigured{}) {
 		os.Exit(exitMisconfigured)
 	}
 	os.Exit(exitFailed)
@@ -113,15 +105,3 @@ var buildVersion = sync.OnceValue(func() string {
 	}
 	return info.Main.Version
 })
-
-// productVersion returns the version as a token of RFC 9110, without the characters that none may have: (devel) is devel.
-func productVersion(version string) string {
-	return strings.Map(func(r rune) rune {
-		if r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("!#$%&'*+-.^_`|~", r)) {
-			return r
-		}
-		return -1
-	}, version)
-}
-
-func userAgent() string { return "rangegate/" + productVersion(buildVersion()) }

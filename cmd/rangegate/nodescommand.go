@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"rangegate/cmd/rangegate/certificate"
+	"rangegate/cmd/rangegate/gateway"
 	"rangegate/cmd/rangegate/preflight"
 	"rangegate/config"
 )
@@ -39,7 +40,7 @@ const operatorTimeout = 10 * time.Second
 func (o operator) ask(t *terminal, method, path string, into any) error {
 	cfg, err := config.Load(o.Config, t.environ)
 	if err != nil {
-		return misconfigured{err}
+		return gateway.Misconfigured{Err: err}
 	}
 	token := ""
 	for _, named := range cfg.Operations.All() {
@@ -48,11 +49,11 @@ func (o operator) ask(t *terminal, method, path string, into any) error {
 		}
 	}
 	if token == "" {
-		return misconfigured{errors.New("operations.token: the configuration has none in plain text; give one by RANGEGATE_OPERATIONS_TOKEN")}
+		return gateway.Misconfigured{Err: errors.New("operations.token: the configuration has none in plain text; give one by RANGEGATE_OPERATIONS_TOKEN")}
 	}
 	address, transport, err := reach(cfg.Operations)
 	if err != nil {
-		return misconfigured{err}
+		return gateway.Misconfigured{Err: err}
 	}
 	ctx, cancel := context.WithTimeout(t.ctx, operatorTimeout)
 	defer cancel()
@@ -61,7 +62,7 @@ func (o operator) ask(t *terminal, method, path string, into any) error {
 		return err
 	}
 	request.Header.Set("Authorization", "Bearer "+token)
-	request.Header.Set("User-Agent", userAgent())
+	request.Header.Set("User-Agent", gateway.UserAgent(buildVersion()))
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {
 		return fmt.Errorf("the gateway of this machine does not answer: %w", err)
@@ -74,7 +75,7 @@ func (o operator) ask(t *terminal, method, path string, into any) error {
 			return fmt.Errorf("the gateway answers %s", response.Status)
 		}
 		if failure.Code == "not_found" {
-			return misconfigured{errors.New("the gateway has no nodes beside it: its configuration has no nodes")}
+			return gateway.Misconfigured{Err: errors.New("the gateway has no nodes beside it: its configuration has no nodes")}
 		}
 		return fmt.Errorf("%s (%s)", failure.Error, failure.Code)
 	}

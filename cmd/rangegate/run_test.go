@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"net"
 	"path/filepath"
 	"sync/atomic"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
+
+	"rangegate/config"
 )
 
 // serviceManager receives the messages of NOTIFY_SOCKET.
@@ -44,22 +47,23 @@ const longTimeout = 30 * time.Second
 
 func TestTheServiceManagerGetsReadyPingsAndStopping(t *testing.T) {
 	manager := startServiceManager(t, "100000")
-	g := startGateway(t, t.TempDir())
+	cfg := config.Playground(2, t.TempDir(), "127.0.0.1:0", "http://127.0.0.1:1")
+	cfg.Operations.Address = "127.0.0.1:0"
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	failed := make(chan error, 1)
+	go func() { failed <- run(&terminal{ctx: ctx, out: io.Discard, log: io.Discard}, program{config: cfg}) }()
 	require.Equal(t, "READY=1", manager.next(longTimeout))
 	for range 5 {
 		require.Equal(t, "WATCHDOG=1", manager.next(longTimeout))
 	}
-	ended := make(chan struct{})
-	go func() {
-		g.stopAndWait()
-		close(ended)
-	}()
+	stop()
 	message := manager.next(longTimeout)
 	for message == "WATCHDOG=1" {
 		message = manager.next(longTimeout)
 	}
 	require.Equal(t, "STOPPING=1", message)
-	<-ended
+	require.NoError(t, <-failed)
 }
 
 // While the actors do not answer, as in a deadlock, the watchdog gets no ping.

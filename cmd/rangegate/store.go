@@ -10,10 +10,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
-	"github.com/rs/zerolog"
 
+	"rangegate/cmd/rangegate/gateway"
 	"rangegate/config"
 	"rangegate/lanes/store"
 	"rangegate/lanes/store/archive"
@@ -66,7 +64,7 @@ type storeConfig struct {
 func (s storeConfig) load(t *terminal) (config.Config, error) {
 	cfg, err := config.Load(s.Config, t.environ)
 	if err != nil {
-		return cfg, misconfigured{err}
+		return cfg, gateway.Misconfigured{Err: err}
 	}
 	return cfg, nil
 }
@@ -229,7 +227,7 @@ func (b backup) Describe() string {
 
 type storeNewSecret struct{ storeConfig }
 
-// Run makes a new secret. A gateway that runs uses it within refreshEvery.
+// Run makes a new secret. A gateway that runs uses it within gateway.RefreshEvery.
 func (s storeNewSecret) Run(t *terminal) error {
 	cfg, err := s.load(t)
 	if err != nil {
@@ -238,7 +236,7 @@ func (s storeNewSecret) Run(t *terminal) error {
 	if err := newSecret(t.ctx, cfg.Store); err != nil {
 		return err
 	}
-	t.printf("a new secret: a running gateway uses it within %v, and all staff have to sign in again\n", refreshEvery)
+	t.printf("a new secret: a running gateway uses it within %v, and all staff have to sign in again\n", gateway.RefreshEvery)
 	return nil
 }
 
@@ -255,94 +253,4 @@ func newSecret(ctx context.Context, c config.Store) error {
 		return err
 	}
 	return errors.Join(s.SignIns().NewSecret(ctx), s.Close())
-}
-
-// openStore opens the configured store for the gateway, and what it keeps of sign-ins.
-func openStore(ctx context.Context, c config.Store, registry prometheus.Registerer, log zerolog.Logger) (store.Store, store.SignIns, error) {
-	if c.Redis == "" {
-		signIns, err := sqlite.SignInsBeside(c.SQLite)
-		if err != nil {
-			return nil, nil, err
-		}
-		file, err := openSQLite(c.SQLite, store.Retention(c.Retention), registry, log)
-		return file, signIns, err
-	}
-	s, err := redis.Open(ctx, c.Redis.Reveal(), store.Retention(c.Retention))
-	if err != nil {
-		return nil, nil, err
-	}
-	warn := func() {
-		for _, warning := range s.Warnings(ctx) {
-			log.Warn().Msg(warning)
-		}
-	}
-	warn()
-	go func() {
-		for range s.ServerChanged() { // until the store is closed
-			log.Info().Msg("the Redis server was started again, or another one has taken its place")
-			warn()
-		}
-	}()
-	return s, s.SignIns(), nil
-}
-
-// openSQLite opens the file. It logs and counts the problems of the file's background work.
-func openSQLite(path string, retention store.Retention, registry prometheus.Registerer, log zerolog.Logger) (store.Store, error) {
-	file, err := sqlite.Open(path, retention)
-	if err != nil {
-		return nil, err
-	}
-	problems := promauto.With(registry).NewCounter(prometheus.CounterOpts{
-		Namespace: "rangegate", Name: "store_problems_total",
-		Help: "Checkpoints of the SQLite file that failed, WALs that do not shrink, and damage that the audit in the background found.",
-	})
-	go func() {
-		for problem := range file.Problems() { // until the store is closed
-			problems.Inc()
-			log.Error().Err(problem).Msg("the SQLite file needs attention")
-		}
-	}()
-	return file, nil
-}
-
-// checkAllConfigured returns an error when the file has a range in use that is not configured: nobody would serve its
-// sessions. It is for stores of one gateway; a Redis may hold the ranges of other gateways.
-func checkAllConfigured(ctx context.Context, file *sqlite.Store, c config.Config) error {
-	ids, err := file.Ranges(ctx)
-	if err != nil {
-		return err
-	}
-	configured := map[uuid.UUID]bool{}
-	for _, r := range c.Ranges {
-		configured[r.ID] = true
-	}
-	var errs []error
-	for _, id := range ids {
-		if configured[id] {
-			continue
-		}
-		saved, err := file.Load(ctx, id)
-		if err != nil {
-			return fmt.Errorf("range %s: %w", id, err)
-		}
-		if contents := inUse(saved); contents != "" {
-			errs = append(errs, fmt.Errorf("range %s is not configured, and the store has %s of it; configure it again, and take it away while the gateway runs (POST /reload)", id, contents))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// inUse describes what a range has that needs somebody, or returns "".
-func inUse(saved store.Recovered) string {
-	sessions, open := 0, 0
-	for _, snapshot := range saved.Lanes {
-		if snapshot.Session != nil {
-			sessions++
-		}
-		open += len(snapshot.Open)
-	}
-	if sessions+open+len(saved.Pending) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("sessions: %d, purchases that wait for staff: %d, events that wait for their delivery: %d", sessions, open, len(saved.Pending))
 }

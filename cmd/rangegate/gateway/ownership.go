@@ -1,4 +1,4 @@
-package main
+package gateway
 
 import (
 	"context"
@@ -35,7 +35,7 @@ var errNotReady = errors.New("not ready: lanes are still being brought back, or 
 
 // single is the ownership of a process that serves every range.
 type single struct {
-	*service
+	*Gateway
 	retire []uuid.UUID
 }
 
@@ -47,9 +47,9 @@ func (s single) start(ctx context.Context) error {
 		settings.Retire = s.retire
 		all = append(all, settings)
 	}
-	err := s.gateway.StartRanges(ctx, all)
+	err := s.actors.StartRanges(ctx, all)
 	if errors.Is(err, actors.ErrLayout) {
-		return misconfigured{err}
+		return Misconfigured{err}
 	}
 	return err
 }
@@ -59,7 +59,7 @@ func (s single) reload(_ context.Context, changes actors.Reload, apply func(acto
 }
 
 func (s single) ready() error {
-	if !s.gateway.Ready(len(s.current.Load().ranges)) {
+	if !s.actors.Ready(len(s.current.Load().ranges)) {
 		return errNotReady
 	}
 	return nil
@@ -67,30 +67,30 @@ func (s single) ready() error {
 
 func (s single) leave() {}
 
-func (s single) stop(ctx context.Context) error { return s.gateway.Stop(ctx) }
+func (s single) stop(ctx context.Context) error { return s.actors.Stop(ctx) }
 
 // shared is the ownership of one node among several.
 type shared struct {
-	*service
+	*Gateway
 	keeper *nodes.Keeper
 	shared *redis.Nodes
 }
 
 // newOwnership makes the ownership that is configured. listening is the address that the other nodes reach this one by.
-func newOwnership(s *service, c config.Config, snapshots store.Store, listening string, retire []uuid.UUID) ownership {
+func newOwnership(g *Gateway, c config.Config, snapshots store.Store, listening string, retire []uuid.UUID) ownership {
 	server, ok := snapshots.(*redis.Store)
 	if c.Nodes == nil || !ok {
-		return single{s, retire}
+		return single{g, retire}
 	}
 	var refusing func() string
-	if clock, ok := s.clock.(*clock.Shared); ok {
+	if clock, ok := g.clock.(*clock.Shared); ok {
 		refusing = clock.Refusing
 	}
 	connected := server.Nodes()
-	return shared{s, nodes.New(nodes.Config{
+	return shared{g, nodes.New(nodes.Config{
 		Self:    store.Node{Run: uuid.New(), Name: c.Nodes.Name, Address: c.Nodes.AdvertisedAddress(listening)},
-		Version: buildVersion(), TTL: c.Nodes.TTL, Store: connected, Ranges: nodeRanges{s, retire}, Refusing: refusing,
-		Metrics: nodes.NewMetrics(s.registry), Log: s.log.With().Str("node", c.Nodes.Name).Logger(),
+		Version: g.version, TTL: c.Nodes.TTL, Store: connected, Ranges: nodeRanges{g, retire}, Refusing: refusing,
+		Metrics: nodes.NewMetrics(g.registry), Log: g.log.With().Str("node", c.Nodes.Name).Logger(),
 	}), connected}
 }
 
@@ -117,7 +117,7 @@ func (s shared) reload(ctx context.Context, changes actors.Reload, apply func(ac
 // concerning returns the part of the changes that concerns ranges that run here.
 func (s shared) concerning(changes actors.Reload) actors.Reload {
 	here := map[uuid.UUID]bool{}
-	for _, r := range s.gateway.Running() {
+	for _, r := range s.actors.Running() {
 		here[r.Range] = true
 	}
 	concerning := actors.Reload{Force: changes.Force, Who: changes.Who}
@@ -135,7 +135,7 @@ func (s shared) concerning(changes actors.Reload) actors.Reload {
 }
 
 func (s shared) ready() error {
-	if !s.gateway.RunningReady() {
+	if !s.actors.RunningReady() {
 		return errNotReady
 	}
 	return s.keeper.Ready()
@@ -144,12 +144,12 @@ func (s shared) ready() error {
 func (s shared) leave() { s.keeper.Pause() }
 
 func (s shared) stop(ctx context.Context) error {
-	return errors.Join(s.keeper.Stop(ctx), s.gateway.Stop(ctx), s.shared.Close())
+	return errors.Join(s.keeper.Stop(ctx), s.actors.Stop(ctx), s.shared.Close())
 }
 
 // nodeRanges starts and stops the ranges of a node as they are configured then.
 type nodeRanges struct {
-	*service
+	*Gateway
 	retire []uuid.UUID
 }
 
@@ -161,16 +161,16 @@ func (n nodeRanges) Start(ctx context.Context, rangeID uuid.UUID, epoch uint64) 
 	}
 	settings := r.settings
 	settings.Retire = n.retire
-	return n.gateway.StartClaimed(ctx, settings, epoch)
+	return n.actors.StartClaimed(ctx, settings, epoch)
 }
 
 // Stop implements nodes.Ranges.
 func (n nodeRanges) Stop(ctx context.Context, rangeID uuid.UUID) error {
-	return n.gateway.StopRange(ctx, rangeID)
+	return n.actors.StopRange(ctx, rangeID)
 }
 
 // Drop implements nodes.Ranges.
-func (n nodeRanges) Drop(rangeID uuid.UUID) { n.gateway.DropRange(rangeID) }
+func (n nodeRanges) Drop(rangeID uuid.UUID) { n.actors.DropRange(rangeID) }
 
 // Running implements nodes.Ranges.
-func (n nodeRanges) Running() []nodes.Running { return n.gateway.Running() }
+func (n nodeRanges) Running() []nodes.Running { return n.actors.Running() }

@@ -1,4 +1,4 @@
-package main
+package gateway
 
 import (
 	"fmt"
@@ -84,16 +84,16 @@ func manyRanges(ranges, lanesPerRange int) config.Config {
 	return c
 }
 
-// newTestService is a service without a store, whose ranges never run.
-func newTestService(t testing.TB) *service {
+// newTestService is a gateway without a store, whose ranges never run.
+func newTestService(t testing.TB) *Gateway {
 	registry := prometheus.NewRegistry()
 	machine, counts := clocktest.New(), metrics.New(registry)
-	s := &service{
-		log: zerolog.Nop(), clock: machine, gateway: actors.NewGateway(machine, nil, counts, zerolog.Nop()), hardware: sim.New(machine.Now),
+	s := &Gateway{
+		log: zerolog.Nop(), clock: machine, actors: actors.NewGateway(machine, nil, counts, zerolog.Nop()), hardware: sim.New(machine.Now),
 		attempts: control.NewAttempts(registry), registry: registry, counts: counts, webhooks: webhook.NewMetrics(registry),
 		catalog: catalog.NewMetrics(registry), traffic: api.NewTraffic(registry), limiters: api.NewLimiters(),
 	}
-	t.Cleanup(func() { require.NoError(t, s.gateway.Stop(t.Context())) })
+	t.Cleanup(func() { require.NoError(t, s.actors.Stop(t.Context())) })
 	return s
 }
 

@@ -1,4 +1,4 @@
-package main
+package gateway
 
 import (
 	"context"
@@ -17,30 +17,30 @@ import (
 )
 
 // newRouter returns what hands requests on to the other nodes; nil without nodes.
-func (s *service) newRouter(c *config.Nodes) *routing.Router {
-	node, ok := s.ownership.(shared)
+func (g *Gateway) newRouter(c *config.Nodes) *routing.Router {
+	node, ok := g.ownership.(shared)
 	if !ok {
 		return nil
 	}
-	settings := routing.Settings{Name: c.Name, Directory: node.keeper, Metrics: routing.NewMetrics(s.registry), Log: s.log}
-	if watcher := s.certificates.nodes; watcher != nil {
+	settings := routing.Settings{Name: c.Name, Directory: node.keeper, Metrics: routing.NewMetrics(g.registry), Log: g.log}
+	if watcher := g.certificates.nodes; watcher != nil {
 		settings.TLS = watcher.ClientConfig
 	}
 	return routing.New(settings)
 }
 
 // listenForNodes serves what the other nodes hand on. None of them is limited as one host is, and a relayed link is under no limit here.
-func (s *service) listenForNodes(l listening, socket net.Listener) *server {
-	l = l.with(s.certificates.nodes, func(netip.Addr) bool { return true })
+func (g *Gateway) listenForNodes(l listening, socket net.Listener) *server {
+	l = l.with(g.certificates.nodes, func(netip.Addr) bool { return true })
 	l.links = true
 	return l.serve(socket, &routing.Acceptor{
-		Requests: http.HandlerFunc(s.serveRequests), Operations: http.HandlerFunc(s.serveOperations), Links: s.controllers, Other: api.NoPaths(s.log),
+		Requests: http.HandlerFunc(g.serveRequests), Operations: http.HandlerFunc(g.serveOperations), Links: g.controllers, Other: api.NoPaths(g.log),
 	})
 }
 
 // operatedNodes returns nil without nodes.
-func (s *service) operatedNodes() api.Nodes {
-	if node, ok := s.ownership.(shared); ok {
+func (g *Gateway) operatedNodes() api.Nodes {
+	if node, ok := g.ownership.(shared); ok {
 		return operatedNodes{node}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package main
+package gateway
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sys/unix"
 
+	"rangegate/api"
 	"rangegate/api/request"
 	"rangegate/cmd/rangegate/certificate"
 	"rangegate/config"
@@ -23,13 +24,12 @@ import (
 
 // server is an HTTP server on one address.
 type server struct {
-	http   *http.Server
-	url    string
-	failed chan error
+	http *http.Server
+	url  string
 }
 
-// headerTimeout is how long a client may take for a TLS handshake, and for the header of a request.
-const headerTimeout = 5 * time.Second
+// HeaderTimeout is how long a client may take for a TLS handshake, and for the header of a request.
+const HeaderTimeout = 5 * time.Second
 
 // listening is what a server is made of, beside its address and its handler.
 type listening struct {
@@ -40,6 +40,8 @@ type listening struct {
 	// malformed returns the response to what is no valid HTTP request.
 	malformed func(status int, reason, from string) []byte
 	log       zerolog.Logger
+	open      func(address string) (net.Listener, error)
+	failed    chan<- error // gets the error of a server that serves no more
 }
 
 // with returns the same for a server with that certificate and those trusted proxies.
@@ -50,7 +52,7 @@ func (l listening) with(tls *certificate.Watcher, proxy func(netip.Addr) bool) l
 
 // listen serves the handler at the address, with TLS where there is a certificate.
 func listen(address string, handler http.Handler, l listening) (*server, error) {
-	socket, err := listenTCP(address)
+	socket, err := l.open(address)
 	if err != nil {
 		return nil, err
 	}
@@ -64,12 +66,11 @@ func (l listening) serve(socket net.Listener, handler http.Handler) *server {
 	var listener net.Listener = &limitedListener{Listener: socket, limits: limits, malformed: l.malformed}
 	s := &server{
 		http: &http.Server{
-			Handler: markHandled(handler), ReadHeaderTimeout: headerTimeout, ReadTimeout: request.BodyTime,
+			Handler: markHandled(handler), ReadHeaderTimeout: HeaderTimeout, ReadTimeout: request.BodyTime,
 			WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
 			ConnState: trackState(limits), ConnContext: withConnection, ErrorLog: stdlog.New(serverLog{l.log}, "", 0),
 		},
-		url:    "http://" + socket.Addr().String(),
-		failed: make(chan error, 1),
+		url: "http://" + socket.Addr().String(),
 	}
 	if l.links {
 		s.http.MaxHeaderBytes = 8 << 10 // a controller sends a few lines
@@ -85,10 +86,23 @@ func (l listening) serve(socket net.Listener, handler http.Handler) *server {
 	}
 	go func() {
 		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			s.failed <- fmt.Errorf("serving %s: %w", socket.Addr(), err)
+			l.failed <- fmt.Errorf("serving %s: %w", socket.Addr(), err)
 		}
 	}()
 	return s
+}
+
+// Serve serves the handler at the address until stop, under the same limits on connections as a gateway.
+func Serve(address string, handler http.Handler, log zerolog.Logger) (url string, stop func(), err error) {
+	registry := prometheus.NewRegistry() // nobody scrapes it
+	s, err := listen(address, handler, listening{
+		metrics: newConnectionMetrics(registry), malformed: api.Malformed(api.NewTraffic(registry), log), log: log, open: listenTCP,
+		failed: make(chan error, 1),
+	})
+	if err != nil {
+		return "", nil, err
+	}
+	return s.url, func() { s.close(drainOperations) }, nil
 }
 
 // close waits for the requests under way, until the timeout.
@@ -103,7 +117,7 @@ func (s *server) close(timeout time.Duration) {
 // certificates are the watchers of the addresses; nil means plain HTTP, or no such address.
 type certificates struct{ http, operations, controllers, nodes *certificate.Watcher }
 
-// watchCertificates loads the configured certificates. The error, a misconfigured, joins the faults of all.
+// watchCertificates loads the configured certificates. The error, a Misconfigured, joins the faults of all.
 func watchCertificates(c config.Config, registry prometheus.Registerer, log zerolog.Logger) (watched certificates, err error) {
 	metrics := certificate.NewMetrics(registry)
 	watch := func(address string, files config.TLS) *certificate.Watcher {
@@ -128,7 +142,7 @@ func watchCertificates(c config.Config, registry prometheus.Registerer, log zero
 	}
 	if err != nil {
 		watched.close()
-		return certificates{}, misconfigured{err}
+		return certificates{}, Misconfigured{err}
 	}
 	return watched, nil
 }

@@ -1,4 +1,4 @@
-package main
+package gateway
 
 import (
 	"context"
@@ -49,8 +49,8 @@ type rangeRuntime struct {
 }
 
 // build makes the runtime of a configuration, without putting it in force, and compares it with the runtime before, which
-// is nil at the start. An unchanged range keeps its rangeRuntime. The error is misconfigured.
-func (s *service) build(c config.Config, before *gatewayRuntime) (*gatewayRuntime, config.Difference, error) {
+// is nil at the start. An unchanged range keeps its rangeRuntime. The error is a Misconfigured.
+func (g *Gateway) build(c config.Config, before *gatewayRuntime) (*gatewayRuntime, config.Difference, error) {
 	next := &gatewayRuntime{ranges: map[uuid.UUID]*rangeRuntime{}}
 	next.ctx, next.cancel = context.WithCancel(context.Background())
 	c.ForgetTokens()
@@ -66,9 +66,9 @@ func (s *service) build(c config.Config, before *gatewayRuntime) (*gatewayRuntim
 		changed[change.ID] = true
 	}
 	for i, r := range c.Ranges {
-		trust, err := trustOf(r.LinkTLS)
+		trust, err := TrustOf(r.LinkTLS)
 		if err != nil {
-			return nil, d, misconfigured{fmt.Errorf("ranges[%d].link_tls.ca: %w", i, err)}
+			return nil, d, Misconfigured{fmt.Errorf("ranges[%d].link_tls.ca: %w", i, err)}
 		}
 		old := before.ranges[r.ID]
 		if old != nil && !changed[r.ID] {
@@ -78,8 +78,8 @@ func (s *service) build(c config.Config, before *gatewayRuntime) (*gatewayRuntim
 			}
 			d.Changed = append(d.Changed, config.RangeDifference{ID: r.ID, Keys: []string{"link_tls.ca"}}) // the file's content
 		}
-		if next.ranges[r.ID], err = s.buildRange(r, c.Environment, trust, len(c.InsecureLanes(r)), old); err != nil {
-			return nil, d, misconfigured{fmt.Errorf("range %s: %w", r.ID, err)}
+		if next.ranges[r.ID], err = g.buildRange(r, c.Environment, trust, len(c.InsecureLanes(r)), old); err != nil {
+			return nil, d, Misconfigured{fmt.Errorf("range %s: %w", r.ID, err)}
 		}
 	}
 	return next, d, nil
@@ -87,11 +87,11 @@ func (s *service) build(c config.Config, before *gatewayRuntime) (*gatewayRuntim
 
 // buildRange makes the runtime of a range. Each range has clients with connections of their own, so a slow integrator
 // delays no other range; a client with an unchanged configuration is taken over from the old runtime, which may be nil.
-func (s *service) buildRange(
+func (g *Gateway) buildRange(
 	r config.Range, environment config.Environment, trust websocket.TLS, insecure int, old *rangeRuntime,
 ) (built *rangeRuntime, err error) {
 	built = &rangeRuntime{config: r, trust: trust.CA, settings: actors.Settings{
-		Layout: layout(r), Grace: r.LinkGrace, Driver: s.driver(r, trust), HoldOnLoss: r.OnLinkLoss == config.Hold,
+		Layout: layout(r), Grace: r.LinkGrace, Driver: g.driver(r, trust), HoldOnLoss: r.OnLinkLoss == config.Hold,
 		InsecureLinks: insecure,
 	}}
 
@@ -104,7 +104,7 @@ func (s *service) buildRange(
 			to.Retry = lanes.RetryPolicy{For: w.Retry.For}
 		}
 		if to.Webhook == nil {
-			if to.Webhook, err = s.webhookClient(r.ID, w, environment.PublicOnly(w.AllowPrivate)); err != nil {
+			if to.Webhook, err = g.webhookClient(r.ID, w, environment.PublicOnly(w.AllowPrivate)); err != nil {
 				return nil, err
 			}
 		}
@@ -114,7 +114,7 @@ func (s *service) buildRange(
 		if old != nil && reflect.DeepEqual(old.config.Products, p) {
 			built.products, built.pictures = old.products, old.pictures
 		} else {
-			built.products, built.pictures = s.productsClient(r.ID, p, environment), productsTransport(p, environment, pictureConnections)
+			built.products, built.pictures = g.productsClient(r.ID, p, environment), productsTransport(p, environment, pictureConnections)
 		}
 		built.settings.Catalogue = cartCheck{built.products}
 	}
@@ -141,30 +141,30 @@ func (g *gatewayRuntime) products(id uuid.UUID) (*catalog.Client, error) {
 	return nil, lanes.ErrProductsNotConfigured
 }
 
-func (s *service) webhookClient(id uuid.UUID, w config.Webhook, guarded bool) (*webhook.Client, error) {
+func (g *Gateway) webhookClient(id uuid.UUID, w config.Webhook, guarded bool) (*webhook.Client, error) {
 	secrets := make([]string, len(w.Secrets))
 	for i, secret := range w.Secrets {
 		secrets[i] = secret.Reveal()
 	}
 	return webhook.New(webhook.Settings{
-		Range: id, Name: w.Name, URL: w.URL, Secrets: secrets, Timeout: w.Timeout, Version: productVersion(buildVersion()),
+		Range: id, Name: w.Name, URL: w.URL, Secrets: secrets, Timeout: w.Timeout, Version: productVersion(g.version),
 		Transport: onFirstRequest(func() http.RoundTripper {
 			return egress.Transport(guarded, w.Concurrency+delivery.ResendSlots+delivery.PurchaseSlots+actors.SimulationSlots)
 		}),
-		Now:     func() time.Time { return s.clock.Now().Wall },
-		Metrics: s.webhooks,
+		Now:     func() time.Time { return g.clock.Now().Wall },
+		Metrics: g.webhooks,
 	})
 }
 
 // productConnections bounds the connections to a products API: some catalogues of four requests each.
 const productConnections = 32
 
-func (s *service) productsClient(id uuid.UUID, p *config.Products, environment config.Environment) *catalog.Client {
+func (g *Gateway) productsClient(id uuid.UUID, p *config.Products, environment config.Environment) *catalog.Client {
 	return catalog.New(catalog.Settings{
-		URL: p.URL, Timeout: p.Timeout, UserAgent: userAgent(), Metrics: s.catalog,
+		URL: p.URL, Timeout: p.Timeout, UserAgent: UserAgent(g.version), Metrics: g.catalog,
 		Transport:  productsTransport(p, environment, productConnections),
 		SecureOnly: environment == config.InProduction,
-		Log:        s.log.With().Stringer("range_id", id).Logger(),
+		Log:        g.log.With().Stringer("range_id", id).Logger(),
 	})
 }
 
@@ -214,11 +214,11 @@ func (c cartCheck) Check(ctx context.Context, session uuid.UUID, items []lanes.I
 // laneDrivers holds the configured driver of each lane.
 type laneDrivers map[uuid.UUID]link.Driver
 
-func (s *service) driver(r config.Range, trust websocket.TLS) link.Driver {
+func (g *Gateway) driver(r config.Range, trust websocket.TLS) link.Driver {
 	targets, drivers := map[uuid.UUID]websocket.Target{}, laneDrivers{}
 	overNetwork := websocket.New(websocket.Settings{
-		Lanes: targets, TLS: map[uuid.UUID]websocket.TLS{r.ID: trust}, Now: s.clock.Now, RoundTrip: s.counts.RoundTrip,
-		Acceptor: s.acceptor,
+		Lanes: targets, TLS: map[uuid.UUID]websocket.TLS{r.ID: trust}, Now: g.clock.Now, RoundTrip: g.counts.RoundTrip,
+		Acceptor: g.acceptor,
 	})
 	for _, lane := range r.Lanes {
 		switch lane.Link.Driver {
@@ -229,7 +229,7 @@ func (s *service) driver(r config.Range, trust websocket.TLS) link.Driver {
 			targets[lane.ID] = websocket.Target{Key: lane.Link.Key.Reveal(), Incoming: true}
 			drivers[lane.ID] = overNetwork
 		default:
-			drivers[lane.ID] = s.hardware
+			drivers[lane.ID] = g.hardware
 		}
 	}
 	return drivers
@@ -255,8 +255,8 @@ func (d laneDrivers) Await(lane link.Lane, waiter link.Waiter) (cancel func()) {
 	return d[lane.ID].(link.Awaiter).Await(lane, waiter)
 }
 
-// trustOf reads which certificates the controllers of a range may have.
-func trustOf(t config.LinkTLS) (websocket.TLS, error) {
+// TrustOf reads which certificates the controllers of a range may have.
+func TrustOf(t config.LinkTLS) (websocket.TLS, error) {
 	var trust websocket.TLS
 	if pin, ok := t.Pin(); ok {
 		trust.Fingerprint = &pin

@@ -1,6 +1,7 @@
-package main
+package gateway
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"time"
@@ -17,23 +18,23 @@ import (
 )
 
 // newAcceptor makes what the controllers of incoming lanes dial. It lives as long as the process: a link stays up over a reload.
-func (s *service) newAcceptor() *websocket.Acceptor {
-	metrics.FromZero(s.counts.Incoming, websocket.Outcomes...)
-	log := s.log.Sample(&zerolog.BurstSampler{Burst: 20, Period: time.Second}) // whoever reaches the address can cause these lines
+func (g *Gateway) newAcceptor() *websocket.Acceptor {
+	metrics.FromZero(g.counts.Incoming, websocket.Outcomes...)
+	log := g.log.Sample(&zerolog.BurstSampler{Burst: 20, Period: time.Second}) // whoever reaches the address can cause these lines
 	return websocket.NewAcceptor(websocket.AcceptorSettings{
-		Now: s.clock.Now, RoundTrip: s.counts.RoundTrip,
+		Now: g.clock.Now, RoundTrip: g.counts.RoundTrip,
 		Admit: func() int {
-			if c := s.current.Load().config.Controllers; c != nil {
+			if c := g.current.Load().config.Controllers; c != nil {
 				return c.Admit
 			}
 			return 1
 		},
 		Here: func(lane uuid.UUID) error {
-			id, ok := s.rangeOfController(lane)
+			id, ok := g.rangeOfController(lane)
 			if !ok {
 				return websocket.ErrUnknownLane
 			}
-			_, err := s.gateway.Range(id)
+			_, err := g.actors.Range(id)
 			return err
 		},
 		Known: func(r *http.Request) bool {
@@ -42,7 +43,7 @@ func (s *service) newAcceptor() *websocket.Acceptor {
 		},
 		Linked: func(r *http.Request) { request.Authenticated(r.Context()) },
 		Attempted: func(attempt websocket.Attempt, outcome string, err error) {
-			s.counts.Incoming.WithLabelValues(outcome).Inc()
+			g.counts.Incoming.WithLabelValues(outcome).Inc()
 			line := log.Debug()
 			switch outcome {
 			case websocket.OutcomeContested: // the lane logs it
@@ -56,23 +57,23 @@ func (s *service) newAcceptor() *websocket.Acceptor {
 }
 
 // rangeOfController returns the range of a lane whose controller dials.
-func (s *service) rangeOfController(lane uuid.UUID) (rangeID uuid.UUID, ok bool) {
-	rangeID, ok = s.current.Load().incoming[lane]
+func (g *Gateway) rangeOfController(lane uuid.UUID) (rangeID uuid.UUID, ok bool) {
+	rangeID, ok = g.current.Load().incoming[lane]
 	return rangeID, ok
 }
 
 // serveControllers is the handler of the address that controllers dial.
-func (s *service) serveControllers(w http.ResponseWriter, r *http.Request) {
-	api.Proxies(s.current.Load().config.Controllers.Proxies()).IdentifyClient(s.controllers).ServeHTTP(w, r)
+func (g *Gateway) serveControllers(w http.ResponseWriter, r *http.Request) {
+	api.Proxies(g.current.Load().config.Controllers.Proxies()).IdentifyClient(g.controllers).ServeHTTP(w, r)
 }
 
 // ofController is the destination of a controller that dials. One of an unknown lane is answered here.
-func (s *service) ofController(r *http.Request) (uuid.UUID, routing.Way) {
+func (g *Gateway) ofController(r *http.Request) (uuid.UUID, routing.Way) {
 	lane, ok := websocket.LaneOf(r)
 	if !ok {
 		return uuid.Nil, routing.Link
 	}
-	id, _ := s.rangeOfController(lane)
+	id, _ := g.rangeOfController(lane)
 	return id, routing.Link
 }
 
@@ -87,19 +88,24 @@ func refuseController(w http.ResponseWriter, _ *http.Request, err error) {
 	http.Error(w, "the lane is not served at the moment", http.StatusServiceUnavailable)
 }
 
-// listenForControllers listens for controllers, where the configuration says so; otherwise it returns nil.
-func (s *service) listenForControllers(l listening) (*server, error) {
-	c := s.current.Load().config.Controllers
+// listenForControllers listens for controllers, where the configuration says so.
+func (g *Gateway) listenForControllers(context.Context) error {
+	c := g.current.Load().config.Controllers
 	if c == nil {
-		return nil, nil
+		return nil
 	}
-	l = l.with(s.certificates.controllers, s.isControllerProxy)
+	l := g.listening.with(g.certificates.controllers, g.isControllerProxy)
 	l.links = true
-	server, err := listen(c.Address, http.HandlerFunc(s.serveControllers), l)
+	server, err := listen(c.Address, http.HandlerFunc(g.serveControllers), l)
 	if err != nil {
-		return nil, errors.Join(errors.New("controllers.address"), err)
+		return errors.Join(errors.New("controllers.address"), err)
 	}
-	return server, nil
+	g.addresses.Controllers = server.url
+	g.onClose(func() error {
+		server.close(drainOperations)
+		return nil
+	})
+	return nil
 }
 
 // incomingLanes returns the range of every lane whose controller dials.

@@ -1,4 +1,4 @@
-package main
+package gateway
 
 import (
 	"bytes"
@@ -222,7 +222,7 @@ func (l *tlsListener) deliver(a accepted) bool {
 }
 
 func (l *tlsListener) handshake(plain *http1Connection) {
-	ctx, cancel := context.WithTimeout(context.Background(), headerTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), HeaderTimeout)
 	defer cancel()
 	defer func() { // as net/http does for the connections that it serves
 		if cause := recover(); cause != nil {

@@ -1,7 +1,6 @@
-package main
+package gateway_test
 
 import (
-	"context"
 	"io"
 	"net/http"
 	"slices"
@@ -11,41 +10,33 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/cmd/rangegate/gateway"
+	"rangegate/cmd/rangegate/gateway/gatewaytest"
 	"rangegate/config"
 	"rangegate/lanes/store/redis/redistest"
 )
 
 // ownedGateway is a gateway whose configuration can be changed and reloaded.
 type ownedGateway struct {
-	*runningGateway
+	*gatewaytest.Gateway
 	mu     sync.Mutex
 	config config.Config
 }
 
 func startOwned(t *testing.T, cfg config.Config) *ownedGateway {
 	t.Helper()
-	ctx, stop := context.WithCancel(context.Background())
-	g := &ownedGateway{runningGateway: &runningGateway{t: t, stop: stop, ended: make(chan error, 1)}, config: cfg}
-	listening := make(chan addresses, 1)
-	go func() {
-		g.ended <- run(&terminal{ctx: ctx, out: io.Discard, log: io.Discard}, program{
-			config: copied(cfg), listening: func(urls addresses) { listening <- urls },
-			read: func() (config.Config, error) {
-				g.mu.Lock()
-				defer g.mu.Unlock()
-				return copied(g.config), nil
-			},
-		})
-	}()
-	select {
-	case urls := <-listening:
-		g.url, g.operations = urls.api, urls.operations
-	case err := <-g.ended:
-		require.NoError(t, err)
-	}
-	t.Cleanup(stop)
+	g := &ownedGateway{config: cfg}
+	g.Gateway = gatewaytest.Serve(t, gateway.Settings{
+		Config: copied(cfg), Version: "test", Log: zerolog.Nop(),
+		Read: func() (config.Config, error) {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			return copied(g.config), nil
+		},
+	})
 	return g
 }
 
@@ -60,9 +51,9 @@ func copied(c config.Config) config.Config {
 
 // call sends a request with a token: of a range of the configuration, or of the operations address. It returns the status and the body.
 func (g *ownedGateway) call(method, url, token, body string) (int, string) {
-	g.t.Helper()
+	g.T.Helper()
 	request, err := http.NewRequest(method, url, strings.NewReader(body))
-	require.NoError(g.t, err)
+	require.NoError(g.T, err)
 	request.Header.Set("Authorization", "Bearer "+token)
 	request.Header.Set("Token", token)
 	g.mu.Lock()
@@ -74,34 +65,34 @@ func (g *ownedGateway) call(method, url, token, body string) (int, string) {
 	g.mu.Unlock()
 	request.Header.Set("Content-Type", "application/json")
 	response, err := http.DefaultClient.Do(request)
-	require.NoError(g.t, err)
+	require.NoError(g.T, err)
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
-	require.NoError(g.t, err)
+	require.NoError(g.T, err)
 	return response.StatusCode, string(text)
 }
 
 func (g *ownedGateway) ready() {
-	g.t.Helper()
-	require.Eventually(g.t, func() bool {
-		status, _ := g.call("GET", g.operations+"/readyz", "", "")
+	g.T.Helper()
+	require.Eventually(g.T, func() bool {
+		status, _ := g.call("GET", g.Operations+"/readyz", "", "")
 		return status == http.StatusOK
 	}, 30*time.Second, 20*time.Millisecond)
 }
 
 // lanes returns the status of the answer of a range's lanes.
 func (g *ownedGateway) lanes(token string) int {
-	status, _ := g.call("GET", g.url+"/api/v2/pos/lanes", token, "")
+	status, _ := g.call("GET", g.URL+"/api/v2/pos/lanes", token, "")
 	return status
 }
 
 func (g *ownedGateway) reload(change func(*config.Config)) {
-	g.t.Helper()
+	g.T.Helper()
 	g.mu.Lock()
 	change(&g.config)
 	g.mu.Unlock()
-	status, body := g.call("POST", g.operations+"/reload", operationsSecret, "")
-	require.Equal(g.t, http.StatusOK, status, body)
+	status, body := g.call("POST", g.Operations+"/reload", operationsSecret, "")
+	require.Equal(g.T, http.StatusOK, status, body)
 }
 
 const operationsSecret = "operations token of the ownership suite"
@@ -129,7 +120,7 @@ func TestOwnership(t *testing.T) {
 			g.ready()
 			require.Equal(t, http.StatusOK, g.lanes(first))
 			require.Equal(t, http.StatusUnauthorized, g.lanes(second))
-			status, sold := g.call("POST", g.url+"/api/v2/pos/sessions", first, `{"customer_name":"Jo","group_id":"`+
+			status, sold := g.call("POST", g.URL+"/api/v2/pos/sessions", first, `{"customer_name":"Jo","group_id":"`+
 				cfg.Ranges[0].Groups[0].ID.String()+`","lane_id":"`+cfg.Ranges[0].Lanes[0].ID.String()+`","duration":60}`)
 			require.Equal(t, http.StatusCreated, status, sold)
 
@@ -146,14 +137,14 @@ func TestOwnership(t *testing.T) {
 			g.mu.Lock()
 			cfg = copied(g.config)
 			g.mu.Unlock()
-			g.stopAndWait()
+			g.Stop()
 			again := startOwned(t, cfg)
 			again.ready()
 			require.Eventually(t, func() bool {
-				_, sessions := again.call("GET", again.url+"/api/v2/pos/sessions", first, "")
+				_, sessions := again.call("GET", again.URL+"/api/v2/pos/sessions", first, "")
 				return strings.Contains(sessions, `"duration":60`)
 			}, 30*time.Second, 20*time.Millisecond)
-			again.stopAndWait()
+			again.Stop()
 		})
 	}
 }

@@ -1,0 +1,404 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/rs/zerolog"
+
+	"rangegate/actors"
+	"rangegate/actors/clock"
+	"rangegate/actors/metrics"
+	"rangegate/api"
+	"rangegate/api/control"
+	"rangegate/api/routing"
+	"rangegate/catalog"
+	"rangegate/config"
+	"rangegate/lanes/link/sim"
+	"rangegate/lanes/link/websocket"
+	"rangegate/lanes/store"
+	"rangegate/lanes/store/sqlite"
+	"rangegate/webhook"
+)
+
+// The time limits of a stop, 10 s in all: open requests are answered, then everything is saved and closed.
+const (
+	drainRequests   = 5500 * time.Millisecond // a request takes 5 s at most
+	drainOperations = 500 * time.Millisecond
+	stopLanes       = 3 * time.Second
+)
+
+// Settings are what a gateway is made of.
+type Settings struct {
+	Config   config.Config
+	Read     func() (config.Config, error) // reads the configuration again; nil: it cannot be reloaded
+	Retire   []uuid.UUID                   // lanes that have left the configuration, whose sessions end at the start
+	Shooters bool                          // simulated shooters enter the lanes, call for help and hit the carrier
+	Version  string                        // of the build
+	Log      zerolog.Logger
+	// Listen opens the addresses of the configuration; nil: TCP.
+	Listen func(address string) (net.Listener, error)
+}
+
+// Addresses are the URLs of the servers; Controllers is empty unless controllers dial.
+type Addresses struct{ API, Operations, Controllers string }
+
+// Misconfigured is an error that the operator has to correct.
+type Misconfigured struct{ Err error }
+
+// Error implements error.
+func (m Misconfigured) Error() string { return m.Err.Error() }
+
+// Unwrap returns the cause.
+func (m Misconfigured) Unwrap() error { return m.Err }
+
+// Gateway is a running gateway. It owns what lives as long as the process. What depends on the configuration is in its current
+// gatewayRuntime, which a reload replaces.
+type Gateway struct {
+	settings  Settings
+	version   string
+	log       zerolog.Logger
+	life      context.Context // of what runs in the background
+	closers   []func() error  // of the stages that have begun, run last to first
+	addresses Addresses
+	failed    chan error // of the servers
+
+	snapshots    store.Store
+	signIns      store.SignIns
+	clock        clock.Clock
+	actors       *actors.Gateway
+	ownership    ownership
+	hardware     *sim.Driver
+	acceptor     *websocket.Acceptor // of controllers that dial
+	certificates certificates
+	sessions     *control.Sessions
+	attempts     *control.Attempts
+	read         func() (config.Config, error) // see Settings.Read
+
+	registry *prometheus.Registry
+	counts   *metrics.Metrics
+	webhooks *webhook.Metrics
+	catalog  *catalog.Metrics
+	traffic  *api.Traffic
+	limiters *api.Limiters
+	router   *routing.Router // nil: this process serves every range
+	// controllers is the acceptor behind the router.
+	controllers http.Handler
+	reloads     *reloadMetrics
+
+	listening listening
+	forNodes  net.Listener // bound before the others are told its address; nil without nodes
+
+	reloading sync.Mutex
+	current   atomic.Pointer[gatewayRuntime]
+}
+
+// New starts a gateway and returns it once it serves. After an error nothing of it runs any more; a Misconfigured is for the operator
+// to correct. The end of ctx stops the start, and later what runs in the background.
+func New(ctx context.Context, settings Settings) (*Gateway, error) {
+	if settings.Listen == nil {
+		settings.Listen = listenTCP
+	}
+	g := &Gateway{
+		settings: settings, version: settings.Version, log: settings.Log, read: settings.Read, failed: make(chan error, 4),
+		registry: prometheus.NewRegistry(),
+	}
+	life, end := context.WithCancel(ctx)
+	g.life = life
+	g.onClose(func() error {
+		end()
+		return nil
+	})
+	for _, stage := range []struct {
+		name  string
+		start func(context.Context) error
+	}{
+		{"log", g.startLog},
+		{"store", g.openStore},
+		{"sign-ins", g.openSignIns},
+		{"clock", g.startClock},
+		{"actors", g.startActors},
+		{"ownership", g.startOwnership},
+		{"certificates", g.readCertificates},
+		{"runtime", g.startRuntime},
+		{"operations address", g.listenForOperators},
+		{"API address", g.listenForClients},
+		{"controllers' address", g.listenForControllers},
+		{"ranges", g.startRanges},
+		{"sign-ins' refresh", g.startRefresh},
+	} {
+		if err := stage.start(ctx); err != nil {
+			g.log.Debug().Err(err).Str("stage", stage.name).Msg("the start ends")
+			return nil, errors.Join(err, g.Close())
+		}
+	}
+	return g, nil
+}
+
+// Run serves until ctx ends, which is no error, or until an address cannot be served any more.
+func (g *Gateway) Run(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		g.log.Info().Msg("stopping")
+		return nil
+	case err := <-g.failed:
+		return err
+	}
+}
+
+// Close answers the requests under way, saves and stops every range, and closes the store: the stages in reverse order. It takes 10 s at
+// most, and is called once.
+func (g *Gateway) Close() error {
+	var errs []error
+	for i := len(g.closers) - 1; i >= 0; i-- {
+		errs = append(errs, g.closers[i]())
+	}
+	g.closers = nil
+	return errors.Join(errs...)
+}
+
+// onClose has Close call stop after everything that began later has stopped.
+func (g *Gateway) onClose(stop func() error) { g.closers = append(g.closers, stop) }
+
+// Addresses returns the URLs of the servers.
+func (g *Gateway) Addresses() Addresses { return g.addresses }
+
+// Alive returns once every range and lane has answered, or an error when ctx has ended before.
+func (g *Gateway) Alive(ctx context.Context) error { return g.actors.Alive(ctx) }
+
+// startLog says what of the configuration has no effect, and what it leaves open to others.
+func (g *Gateway) startLog(context.Context) error {
+	setLogLevel(g.settings.Config.Log.Level)
+	for _, unused := range g.settings.Config.Unused() {
+		g.log.Warn().Str("path", unused).Msg("configured, and has no effect")
+	}
+	for _, open := range g.settings.Config.Exposures() {
+		g.log.Warn().Str("path", open.Path).Str("remedy", open.Remedy).Msg(open.Problem)
+	}
+	return nil
+}
+
+func (g *Gateway) openStore(ctx context.Context) error {
+	snapshots, signIns, err := openStore(ctx, g.settings.Config.Store, g.registry, g.log)
+	if err != nil {
+		return err
+	}
+	g.onClose(snapshots.Close)
+	g.snapshots, g.signIns = snapshots, signIns
+	if file, ok := snapshots.(*sqlite.Store); ok {
+		if err := checkAllConfigured(ctx, file, g.settings.Config); err != nil {
+			return Misconfigured{err}
+		}
+	}
+	return nil
+}
+
+func (g *Gateway) openSignIns(ctx context.Context) (err error) {
+	g.sessions, err = control.NewSessions(ctx, g.signIns)
+	g.attempts = control.NewAttempts(g.registry)
+	return err
+}
+
+// startClock takes the machine's clock. Where the store has one too, how far the two are apart is measured from now on.
+func (g *Gateway) startClock(context.Context) error {
+	g.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	g.counts = metrics.New(g.registry)
+	system, err := clock.NewSystem()
+	if err != nil {
+		return err
+	}
+	g.clock = system
+	if server, ok := g.snapshots.(clock.Reference); ok {
+		shared := clock.NewShared(system, server)
+		g.clock = shared
+		stop := watchOffset(g.life, shared, g.counts, g.log)
+		g.onClose(func() error {
+			stop()
+			return nil
+		})
+	}
+	return nil
+}
+
+func (g *Gateway) startActors(context.Context) error {
+	g.actors = actors.NewGateway(g.clock, g.snapshots, g.counts, g.log)
+	g.hardware = sim.New(g.clock.Now)
+	g.webhooks, g.catalog = webhook.NewMetrics(g.registry), catalog.NewMetrics(g.registry)
+	g.traffic, g.limiters, g.reloads = api.NewTraffic(g.registry), api.NewLimiters(), newReloadMetrics(g.registry)
+	return nil
+}
+
+// startOwnership decides which ranges are to run here. Its end saves and stops every range.
+func (g *Gateway) startOwnership(context.Context) (err error) {
+	nodesAddress := ""
+	if nodes := g.settings.Config.Nodes; nodes != nil {
+		if g.forNodes, err = g.settings.Listen(nodes.Address); err != nil {
+			return err
+		}
+		g.onClose(func() error {
+			_ = g.forNodes.Close() // the server on it may have closed it
+			return nil
+		})
+		nodesAddress = g.forNodes.Addr().String()
+	}
+	g.ownership = newOwnership(g, g.settings.Config, g.snapshots, nodesAddress, g.settings.Retire)
+	g.onClose(func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), stopLanes)
+		defer cancel()
+		return g.ownership.stop(ctx)
+	})
+	if g.settings.Shooters {
+		shooters := sim.NewAutopilot(g.hardware, uint64(time.Now().UnixNano()))
+		g.onClose(func() error {
+			shooters.Close()
+			return nil
+		})
+	}
+	g.acceptor = g.newAcceptor()
+	g.registry.MustRegister(g.actors.Gauges(), buildInfo(g.version), readiness(g.ownership.ready))
+	return nil
+}
+
+func (g *Gateway) readCertificates(context.Context) (err error) {
+	if g.certificates, err = watchCertificates(g.settings.Config, g.registry, g.log); err != nil {
+		return err
+	}
+	g.onClose(func() error {
+		g.certificates.close()
+		return nil
+	})
+	return nil
+}
+
+// startRuntime puts the configuration in force. Nobody can reach it yet.
+func (g *Gateway) startRuntime(context.Context) error {
+	first, _, err := g.build(g.settings.Config, nil)
+	if err != nil {
+		return err
+	}
+	g.router = g.newRouter(g.settings.Config.Nodes)
+	g.controllers = g.router.Route(refuseController, g.ofController)(g.acceptor)
+	g.activate(first)
+	g.listening = listening{metrics: newConnectionMetrics(g.registry), malformed: api.Malformed(g.traffic, g.log), log: g.log, open: g.settings.Listen, failed: g.failed}
+	return nil
+}
+
+func (g *Gateway) listenForOperators(context.Context) error {
+	operations, err := listen(g.settings.Config.Operations.Address, http.HandlerFunc(g.serveOperations), g.listening.with(g.certificates.operations, nil))
+	if err != nil {
+		return err
+	}
+	g.addresses.Operations = operations.url
+	g.onClose(func() error {
+		operations.close(drainOperations)
+		return nil
+	})
+	return nil
+}
+
+// listenForClients serves the API's address and, among several nodes, what the others hand on. Their ends answer the requests under way.
+func (g *Gateway) listenForClients(context.Context) error {
+	requests, err := listen(g.settings.Config.HTTP.Address, http.HandlerFunc(g.serveRequests), g.listening.with(g.certificates.http, g.isProxy))
+	if err != nil {
+		return err
+	}
+	g.addresses.API = requests.url
+	requests.http.RegisterOnShutdown(func() { g.current.Load().cancel() }) // Shutdown waits for open streams too
+	var others *server
+	if g.forNodes != nil {
+		others = g.listenForNodes(g.listening, g.forNodes)
+		requests.http.RegisterOnShutdown(g.router.Close)
+	}
+	g.onClose(func() error {
+		var closing sync.WaitGroup
+		if others != nil {
+			closing.Go(func() { others.close(drainRequests) })
+		}
+		requests.close(drainRequests)
+		closing.Wait()
+		return nil
+	})
+	return nil
+}
+
+// startRanges brings the ranges back from the store. From its end on no range is taken any more, and those that run still answer.
+func (g *Gateway) startRanges(ctx context.Context) error {
+	urls := g.addresses
+	g.log.Info().Str("api", urls.API).Str("operations", urls.Operations).Str("controllers", urls.Controllers).Str("version", g.version).
+		Msg("listening")
+	if err := g.ownership.start(ctx); err != nil {
+		return err
+	}
+	g.onClose(func() error {
+		g.ownership.leave()
+		return nil
+	})
+	g.reloads.finish(true)
+	return nil
+}
+
+func (g *Gateway) startRefresh(context.Context) error {
+	refreshing, stop := context.WithCancel(g.life)
+	var refresher sync.WaitGroup
+	refresher.Go(func() { g.refreshSessions(refreshing) })
+	g.onClose(func() error {
+		stop()
+		refresher.Wait() // before the store is closed
+		return nil
+	})
+	return nil
+}
+
+// RefreshEvery is how often the secret of the sign-ins is read again, and what other gateways have signed out.
+const RefreshEvery = 10 * time.Second
+
+// refreshSessions keeps the sessions of staff in line with the store until ctx ends. It logs the first of several failures.
+func (g *Gateway) refreshSessions(ctx context.Context) {
+	next := time.NewTicker(RefreshEvery)
+	defer next.Stop()
+	failing := false
+	for {
+		select {
+		case <-next.C:
+		case <-ctx.Done():
+			return
+		}
+		limited, cancel := context.WithTimeout(ctx, RefreshEvery)
+		err := g.sessions.Refresh(limited)
+		cancel()
+		if err != nil && !failing && ctx.Err() == nil {
+			g.log.Error().Err(err).Msg("sign-ins of staff: the store could not be read or written; they go on as they are known, and it is tried again")
+		}
+		failing = err != nil
+	}
+}
+
+// setLogLevel sets the lowest level that every log of the process writes. The configuration has checked the level.
+func setLogLevel(level config.Level) {
+	parsed, _ := zerolog.ParseLevel(string(level))
+	zerolog.SetGlobalLevel(parsed)
+}
+
+// UserAgent is what the gateway calls itself where it is a client.
+func UserAgent(version string) string { return "rangegate/" + productVersion(version) }
+
+// productVersion returns the version as a token of RFC 9110, without the characters that none may have: (devel) is devel.
+func productVersion(version string) string {
+	return strings.Map(func(r rune) rune {
+		if r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("!#$%&'*+-.^_`|~", r)) {
+			return r
+		}
+		return -1
+	}, version)
+}

@@ -1,0 +1,130 @@
+package gateway_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/actors/clock"
+	"rangegate/cmd/rangegate/gateway/gatewaytest"
+	"rangegate/cmd/rangegate/lanesim"
+	"rangegate/config"
+)
+
+// Any node answers any request of a range: the POS's, staff's, a lane's, and the operator's.
+func TestAnyNodeServesEveryRange(t *testing.T) {
+	nodes := gatewaytest.StartNodes(t, func(*config.Config) {}, "a", "b")
+	entry, owner := nodes["a"], nodes["b"]
+	if owner.HandsOn() {
+		entry, owner = owner, entry
+	}
+	require.True(t, entry.HandsOn())
+	require.False(t, owner.HandsOn())
+
+	// Sold through one, read through the other, repeated through both.
+	create := `{"customer_name":"Jo","lane_id":"` + gatewaytest.DemoLane + `","group_id":"` + gatewaytest.DemoGroup + `","duration":30}`
+	var sold, again struct {
+		ID string `json:"session_id"`
+	}
+	response := entry.POS("POST", "/sessions", create, "Idempotency-Key", "one")
+	require.Equal(t, http.StatusCreated, response.Status)
+	response.Decode(t, &sold)
+	response = owner.POS("POST", "/sessions", create, "Idempotency-Key", "one")
+	require.Equal(t, http.StatusCreated, response.Status)
+	response.Decode(t, &again)
+	require.Equal(t, sold, again)
+	for _, g := range nodes {
+		require.Equal(t, http.StatusOK, g.POS("GET", "/sessions/"+sold.ID, "").Status)
+		require.Equal(t, http.StatusNotFound, g.POS("GET", "/sessions/"+gatewaytest.DemoLane, "").Status)
+		require.Equal(t, http.StatusConflict, g.POS("POST", "/sessions", create).Status)
+		require.Equal(t, http.StatusNotFound, g.POS("GET", "/nowhere", "").Status)
+		require.Equal(t, http.StatusUnprocessableEntity, g.POS("POST", "/sessions", create+" ", "Idempotency-Key", "one").Status)
+	}
+
+	// Staff sign in at either, and their cookie is good at both.
+	signIn := entry.Request("POST", "/control/sign-in", `{"range_id":"`+gatewaytest.DemoRange+`","name":"sam","pin":"1234"}`, nil)
+	require.Equal(t, http.StatusNoContent, signIn.Status)
+	wrong := entry.Request("POST", "/control/sign-in", `{"range_id":"`+gatewaytest.DemoRange+`","name":"sam","pin":"4321"}`, nil)
+	require.Equal(t, http.StatusUnauthorized, wrong.Status)
+	laneSignIn := entry.Request("GET", "/lane/"+gatewaytest.DemoLane+"?key=playground-lane-1-screen", "", nil)
+	require.Equal(t, http.StatusSeeOther, laneSignIn.Status)
+	board := entry.Request("GET", "/board/"+gatewaytest.DemoRange+"?key=playground-wall-board", "", nil)
+	require.Equal(t, http.StatusSeeOther, board.Status)
+	for _, g := range nodes {
+		for path, cookie := range map[string]*http.Cookie{"/control/stream": signIn.Cookies[0], "/lane/" + gatewaytest.DemoLane + "/stream": laneSignIn.Cookies[0], "/board/" + gatewaytest.DemoRange + "/stream": board.Cookies[0]} {
+			stream := g.Request("GET", path, "", cookie)
+			require.Equal(t, http.StatusOK, stream.Status)
+			first, err := bufio.NewReader(stream.Body).ReadString('\n')
+			require.NoError(t, err)
+			require.Equal(t, "event: picture\n", first, path)
+			_ = stream.Body.Close()
+		}
+		require.Equal(t, http.StatusOK, g.Request("GET", "/control/api/health", "", signIn.Cookies[0]).Status)
+		require.Equal(t, http.StatusOK, g.Request("GET", "/lane/"+gatewaytest.DemoLane, "", laneSignIn.Cookies[0]).Status)
+	}
+
+	// An operator's ceasefire through either is in force on the range.
+	for on, g := range map[string]*gatewaytest.Gateway{"true": entry, "false": owner} {
+		held := g.With("PUT", g.Operations+"/ranges/"+gatewaytest.DemoRange+"/holds", `{"scope":"range","on":`+on+`}`, "Authorization", "Bearer operator")
+		require.Equal(t, http.StatusOK, held.Status)
+	}
+	require.Equal(t, http.StatusUnauthorized, entry.With("GET", entry.Operations+"/ranges/"+gatewaytest.DemoRange+"/holds", "", "Authorization", "Bearer x").Status)
+
+	// The owner stops: the other takes its ranges.
+	owner.Stop()
+	require.Eventually(t, func() bool { return entry.POS("GET", "/sessions/"+sold.ID, "").Status == 200 }, 30*time.Second, 20*time.Millisecond)
+	entry.Stop()
+}
+
+// The controller of a lane dials a node that does not own its range: its link is relayed, and a ceasefire through either node reaches
+// it.
+func TestAControllerAtAnotherNodeIsRelayed(t *testing.T) {
+	const key = "4GhZ9qJ0sX2vB7nM1cL5kW"
+	nodes := gatewaytest.StartNodes(t, func(c *config.Config) {
+		c.Controllers = &config.Controllers{Address: "127.0.0.1:0", Admit: 500}
+		c.Ranges[0].Lanes[0].Link = config.Link{Driver: config.DriverIncoming, Key: key}
+	}, "a", "b")
+	entry, owner := nodes["a"], nodes["b"]
+	if owner.HandsOn() {
+		entry, owner = owner, entry
+	}
+	system, err := clock.NewSystem()
+	require.NoError(t, err)
+	hardware, err := lanesim.New(lanesim.Settings{Now: system.Now}, lanesim.Lane{
+		ID: uuid.MustParse(gatewaytest.DemoLane), Dial: strings.Replace(entry.Controllers, "http", "ws", 1) + "/link/v1/" + gatewaytest.DemoLane, Key: key,
+	})
+	require.NoError(t, err)
+	defer hardware.Close()
+	link := func() string {
+		var lanes []struct {
+			Lane string `json:"lane_id"`
+			Link string
+		}
+		entry.POS("GET", "/lanes/status", "").Decode(t, &lanes)
+		return lanes[0].Link
+	}
+	require.Eventually(t, func() bool { return link() == "up" }, 30*time.Second, 20*time.Millisecond)
+	metrics, err := io.ReadAll(entry.With("GET", entry.Operations+"/metrics", "").Body)
+	require.NoError(t, err)
+	require.Contains(t, string(metrics), "rangegate_relayed_links 1\n")
+
+	for _, g := range nodes {
+		for _, on := range []bool{true, false} {
+			var reached struct{ Confirmed []string }
+			held := g.With("PUT", g.Operations+"/ranges/"+gatewaytest.DemoRange+"/holds", fmt.Sprintf(`{"scope":"range","on":%t}`, on), "Authorization", "Bearer operator")
+			require.Equal(t, http.StatusOK, held.Status)
+			held.Decode(t, &reached)
+			require.Contains(t, reached.Confirmed, gatewaytest.DemoLane)
+		}
+	}
+	owner.Stop() // the entry takes the range over, and the controller, which dials again, is its own
+	require.Eventually(t, func() bool { return entry.POS("GET", "/lanes", "").Status == 200 && link() == "up" }, 60*time.Second, 50*time.Millisecond)
+	entry.Stop()
+}
