@@ -211,11 +211,11 @@ func (g *Gateway) Log() string {
 func (g *Gateway) WaitLogged(text string) {
 	g.t.Helper()
 	Eventually(g.t, "logged: "+text, func() bool { return strings.Contains(g.Log(), text) },
-		func() any { return g.logEnd() })
+		func() any { return g.LogEnd() })
 }
 
-// logEnd is the end of the log: under load the whole log is too much to read.
-func (g *Gateway) logEnd() string {
+// LogEnd is the end of the log: under load the whole log is too much to read.
+func (g *Gateway) LogEnd() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return strings.Join(g.log[max(0, len(g.log)-50):], "\n")
@@ -246,7 +246,7 @@ func (g *Gateway) Terminate() int {
 	select {
 	case <-g.exited:
 	case <-time.After(15 * time.Second):
-		require.Fail(g.t, "the gateway does not end", g.logEnd())
+		require.Fail(g.t, "the gateway does not end", g.LogEnd())
 	}
 	return g.ExitCode()
 }

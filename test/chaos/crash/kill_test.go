@@ -59,7 +59,7 @@ func killRange(t *testing.T, store string, rounds int, all *counters) {
 	x.load(func() {
 		x.waitRandom(soonest, latest)
 		code, took := x.terminate()
-		require.Zero(t, code)
+		require.Zero(t, code, x.process().LogEnd())
 		require.Less(t, took, 10*time.Second)
 	})
 	x.start()
