@@ -13,6 +13,9 @@ func (c Config) Unused() []string {
 	if c.Controllers != nil && !slices.ContainsFunc(c.Ranges, func(r Range) bool { return slices.ContainsFunc(r.Lanes, Lane.Incoming) }) {
 		unused = append(unused, "controllers")
 	}
+	if c.Store.Insecure && (c.Environment != InProduction || !c.Store.Exposed()) {
+		unused = append(unused, "store.insecure")
+	}
 	for i, r := range c.Ranges {
 		p := path("ranges").item(i)
 		secured := slices.ContainsFunc(r.Lanes, func(l Lane) bool { return l.secured() })
@@ -64,6 +67,12 @@ func (c Config) Exposures() (all []Exposure) {
 			"set controllers.tls, or a loopback address with the proxy on this machine",
 		})
 	}
+	if c.Store.Exposed() {
+		all = append(all, Exposure{
+			"store.insecure", "leaves the Redis open: whoever is on its network can read and change what the ranges have, and forge sign-ins",
+			"use rediss:// with a password and a certificate that this machine trusts, or a Redis at a loopback address",
+		})
+	}
 	for i, r := range c.Ranges {
 		if insecure := len(c.InsecureLanes(r)); insecure > 0 {
 			all = append(all, Exposure{
@@ -88,6 +97,9 @@ func (c Config) Exposures() (all []Exposure) {
 	}
 	return all
 }
+
+// Exposed reports whether whoever is on the network of the Redis can read it or take its place. In production that needs Insecure.
+func (s Store) Exposed() bool { return s.Redis != "" && redisExposure(s.Redis.Reveal()) != "" }
 
 // plainOverNetwork reports whether the address is served without TLS to other machines.
 func plainOverNetwork(address string, t TLS) bool {

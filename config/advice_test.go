@@ -1,6 +1,8 @@
 package config
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -81,8 +83,6 @@ func TestProductionRefusesWhatGivesSecretsAway(t *testing.T) {
 		"redis://:planted@127.0.0.1:6379":                           false,
 		"redis://:planted@[::1]?addr=localhost:6380":                false,
 		"redis://:planted@LOCALHOST":                                false,
-		"redis://10.0.0.5:6379":                                     false,
-		"redis://u@10.0.0.5:6379":                                   false,
 		"rediss://:planted@10.0.0.5:6379":                           false,
 		"redis://localhost?master_name=m&sentinel_password=planted": false,
 	} {
@@ -96,9 +96,35 @@ func TestProductionRefusesWhatGivesSecretsAway(t *testing.T) {
 		_, err = Parse([]byte(playful), nil)
 		assert.NoError(t, err, "the playground: %s", redis)
 	}
+	const open = "store.redis: is read and written on another host without password and TLS: wants rediss:// and a password, a Redis at a " +
+		"loopback address, or store.insecure: true"
+	const unchecked = "store.redis: would send its password to whatever answers, as skip_verify checks no certificate: wants a certificate " +
+		"that the machine trusts, or store.insecure: true"
+	for redis, fault := range map[string]string{
+		"redis://10.0.0.5:6379":                             open,
+		"redis://u@10.0.0.5:6379":                           open,
+		"redis://127.0.0.1?addr=10.0.0.5:6379":              open,
+		"rediss://:planted@10.0.0.5:6379?skip_verify=true":  unchecked,
+		"redis://:planted@10.0.0.5:6379":                    inTheClear,
+		"rediss://:planted@10.0.0.5:6379?skip_verify=false": "",
+		"rediss://:planted@127.0.0.1?skip_verify=true":      "",
+		"redis://127.0.0.1:6379":                            "",
+	} {
+		text := production(redis, PlaygroundSecret)
+		insecure := strings.Replace(text, "store: {", "store: {insecure: true, ", 1)
+		cfg, err := Parse([]byte(insecure), nil)
+		assert.NoError(t, err, "said: %s", redis)
+		assert.Equal(t, fault != "", slices.Contains(exposed(cfg), "store.insecure"), redis)
+		assert.Equal(t, fault == "", slices.Contains(cfg.Unused(), "store.insecure"), redis)
+		if _, err = Parse([]byte(text), nil); fault == "" {
+			assert.NoError(t, err, redis)
+			continue
+		}
+		assert.Equal(t, []string{fault}, faultsOf(t, err), redis)
+	}
 	const short = "ranges[0].webhook.secrets[0]: wants at least 24 bytes behind whsec_ in production, such as openssl rand -base64 32 makes"
-	_, err := Parse([]byte(production("redis://h", "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTI=")), nil)
+	_, err := Parse([]byte(production("redis://localhost", "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTI=")), nil)
 	assert.Equal(t, []string{short}, faultsOf(t, err), "23 bytes")
-	_, err = Parse([]byte(production("redis://h", "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz")), nil)
+	_, err = Parse([]byte(production("redis://localhost", "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz")), nil)
 	assert.NoError(t, err, "24 bytes")
 }

@@ -153,8 +153,10 @@ const (
 
 // Store configures where the gateway keeps its state: exactly one of SQLite and Redis.
 type Store struct {
-	SQLite    string    `yaml:"sqlite,omitempty"` // path of the file; default data/rangegate.db when Redis is empty too
-	Redis     Secret    `yaml:"redis,omitempty"`  // redis:// or rediss:// url (redisOptions); a Secret, as it may carry passwords
+	SQLite string `yaml:"sqlite,omitempty"` // path of the file; default data/rangegate.db when Redis is empty too
+	Redis  Secret `yaml:"redis,omitempty"`  // redis:// or rediss:// url (redisOptions); a Secret, as it may carry passwords
+	// Insecure accepts in production a Redis on another host that whoever is on its network can read or take the place of.
+	Insecure  bool      `yaml:"insecure,omitempty"`
 	Retention Retention `yaml:"retention"`
 }
 

@@ -80,7 +80,7 @@ func TestNoFaultAndNoOutputShowsASecret(t *testing.T) {
 func TestAKeyThatMayBeASecretIsNotShown(t *testing.T) {
 	for _, key := range []string{"token:22222222-2222-4222-8222-222222222222", "whsec_c2VjcmV0MQ", "redis://u:p@h", strings.Repeat("k", 25)} {
 		_, err := Parse([]byte(smallest+"store: {"+key+"}"), nil)
-		assert.Equal(t, []string{"store.(line 12): unknown key; known are sqlite, redis, redis_file, retention"}, faultsOf(t, err))
+		assert.Equal(t, []string{"store.(line 12): unknown key; known are sqlite, redis, redis_file, insecure, retention"}, faultsOf(t, err))
 	}
 }
 

@@ -262,24 +262,36 @@ func redisProblem(raw string) string {
 	return ""
 }
 
-// redisExposed reports whether a password of the url goes in the clear to another host. The url has no problem.
-func redisExposed(raw string) bool {
+// redisExposure says what a Redis on another host leaves open to whoever is on its network, and what mends it; "" if nothing. The url has
+// no problem. What crosses the wire has the secret of the sign-ins.
+func redisExposure(raw string) string {
 	u, err := url.Parse(raw)
-	if err != nil || u.Scheme != "redis" {
-		return false
+	if err != nil {
+		return ""
 	}
-	_, password := u.User.Password()
 	options := u.Query()
-	if !password && options.Get("sentinel_password") == "" {
-		return false
-	}
 	hosts := []string{u.Hostname()}
 	for _, node := range options["addr"] {
 		if other, err := url.Parse("redis://" + node); err == nil {
 			hosts = append(hosts, other.Hostname())
 		}
 	}
-	return slices.ContainsFunc(hosts, func(host string) bool { return !loopback(host) })
+	if !slices.ContainsFunc(hosts, func(host string) bool { return !loopback(host) }) {
+		return ""
+	}
+	unchecked, _ := strconv.ParseBool(options.Get("skip_verify"))
+	_, password := u.User.Password()
+	switch {
+	case u.Scheme == "redis" && (password || options.Get("sentinel_password") != ""):
+		return "would send its password to another host in the clear: wants rediss://, or a Redis at a loopback address"
+	case u.Scheme == "redis":
+		return "is read and written on another host without password and TLS: wants rediss:// and a password, a Redis at a loopback " +
+			"address, or store.insecure: true"
+	case unchecked && password:
+		return "would send its password to whatever answers, as skip_verify checks no certificate: wants a certificate that the machine " +
+			"trusts, or store.insecure: true"
+	}
+	return ""
 }
 
 // loopback reports whether the host of an address is this machine.

@@ -18,6 +18,14 @@ import (
 
 // openStore opens the configured store for the gateway, and what it keeps of sign-ins.
 func openStore(ctx context.Context, c config.Store, registry prometheus.Registerer, log zerolog.Logger) (store.Store, store.SignIns, error) {
+	exposed := promauto.With(registry).NewGauge(prometheus.GaugeOpts{
+		Namespace: "rangegate", Name: "store_exposed",
+		Help: "1 when whoever is on the network of the Redis can read it or take its place: it is on another host, without password and " +
+			"TLS or without a check of its certificate. Normal is 0; in production only with store.insecure.",
+	})
+	if c.Exposed() {
+		exposed.Set(1)
+	}
 	if c.Redis == "" {
 		signIns, err := sqlite.SignInsBeside(c.SQLite)
 		if err != nil {
