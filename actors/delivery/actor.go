@@ -16,8 +16,9 @@ const (
 	maxDeliverySlots = 1 << 30
 )
 
-// Actor sends the saved events of a range to one of its webhooks, in the order that doc.go tells. The range runs it as an actor, one life of it
-// after the other: Receive is called by one goroutine at a time. It may panic, and is replaced by a new one then.
+// Actor sends the saved events of a range to one of its webhooks, in the order that doc.go tells. The range
+// runs it as an actor, one life of it after the other: Receive is called by one goroutine at a time. It may
+// panic, and is replaced by a new one then.
 type Actor struct {
 	d       *Delivery
 	box     *outbox
@@ -30,7 +31,8 @@ type Actor struct {
 	alarmAt time.Time   // when something is due or to be released next; zero for never
 }
 
-// The messages of the events actor. life is the instance that a message belongs to: one of an earlier life is stale.
+// The messages of the events actor. life is the instance that a message belongs to: one of an earlier life is
+// stale.
 type (
 	announced struct{ events []lanes.Logged }
 	begin     struct{ life *Actor }
@@ -112,8 +114,8 @@ func (e *Actor) start() {
 	}()
 }
 
-// add queues saved events. Those that are final already are only logged; those that come before the actor has begun are among the
-// unattempted then.
+// add queues saved events. Those that are final already are only logged; those that come before the actor has
+// begun are among the unattempted then.
 func (e *Actor) add(events []lanes.Logged) {
 	why := e.box.whyNotSent()
 	for _, event := range events {
@@ -153,9 +155,10 @@ func (e *Actor) deliverAll() {
 	}
 }
 
-// deliver makes the first attempt, in a goroutine that has a slot and outlives a panic of the actor. The attempt is saved as
-// interrupted before it is made, and again when its outcome is known. Its failure, unless the receiver refuses the event, keeps the later
-// events of the lane waiting until the schedule of retries releases them.
+// deliver makes the first attempt, in a goroutine that has a slot and outlives a panic of the actor. The
+// attempt is saved as interrupted before it is made, and again when its outcome is known. Its failure, unless
+// the receiver refuses the event, keeps the later events of the lane waiting until the schedule of retries
+// releases them.
 func (e *Actor) deliver(event lanes.Logged) {
 	d, box, self := e.d, e.box, e.self
 	go func() {
@@ -173,8 +176,8 @@ func (e *Actor) deliver(event lanes.Logged) {
 	}()
 }
 
-// setAlarm has the actor look again when an event is due, or when those behind one need not wait any more. A batch that is under way, or was a
-// moment ago, wakes it by itself.
+// setAlarm has the actor look again when an event is due, or when those behind one need not wait any more. A
+// batch that is under way, or was a moment ago, wakes it by itself.
 func (e *Actor) setAlarm() {
 	at := e.box.retries.nextRelease()
 	if due := e.box.retries.nextDue(); e.begun && !e.again.running && !e.again.paused && !due.IsZero() && (at.IsZero() || due.Before(at)) {

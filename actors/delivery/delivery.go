@@ -29,8 +29,8 @@ type Deps struct {
 	Log       zerolog.Logger
 	Metrics   *metrics.Metrics // with the range as their label
 	Committer *commit.Committer
-	// Read reads at most limit entries of the event log behind the cursor, of those that are known to be durable. It logs why it cannot, and
-	// returns the error for the client.
+	// Read reads at most limit entries of the event log behind the cursor, of those that are known to be
+	// durable. It logs why it cannot, and returns the error for the client.
 	Read func(ctx context.Context, after uint64, limit int) ([]lanes.Logged, error)
 	Send func(to *actor.PID, message any)                  // never blocks
 	Stop func(ctx context.Context, child *actor.PID) error // and waits until the actor has stopped
@@ -50,8 +50,8 @@ type Delivery struct {
 // Producer makes an actor of one webhook, again after each panic.
 type Producer func() *Actor
 
-// Open begins with the events that were loaded: pending are those that are not attempted, await their retry or are to be sent again. Nothing is
-// sent before the Actors run.
+// Open begins with the events that were loaded: pending are those that are not attempted, await their retry
+// or are to be sent again. Nothing is sent before the Actors run.
 func Open(deps Deps, receivers []Receiver, pending []lanes.Logged) *Delivery {
 	d := &Delivery{Deps: deps, purchaseSlots: semaphore.NewWeighted(PurchaseSlots)}
 	d.openOutboxes(receivers, pending)
@@ -66,8 +66,8 @@ func (d *Delivery) Actors() (all []Producer) {
 	return all
 }
 
-// Rearrange has the range send to webhooks that are configured anew. What waits for one that is taken out is recorded as not sent. It returns
-// the actors that are to be run in addition.
+// Rearrange has the range send to webhooks that are configured anew. What waits for one that is taken out is
+// recorded as not sent. It returns the actors that are to be run in addition.
 func (d *Delivery) Rearrange(receivers []Receiver) (added []Producer) {
 	for _, box := range d.rearrange(receivers) {
 		added = append(added, box.newActor)
@@ -76,8 +76,9 @@ func (d *Delivery) Rearrange(receivers []Receiver) (added []Producer) {
 	return added
 }
 
-// Append appends the event as it enters the log: once for each webhook that gets it, unattempted, or final when nothing is sent. A
-// purchase is sent at once by whoever asked for it. trace is that of the request that caused it.
+// Append appends the event as it enters the log: once for each webhook that gets it, unattempted, or final
+// when nothing is sent. A purchase is sent at once by whoever asked for it. trace is that of the request that
+// caused it.
 func (d *Delivery) Append(log []lanes.Logged, event lanes.Event, trace string) []lanes.Logged {
 	first, why := len(log), lanes.NoWebhook
 	for _, to := range *d.outboxes.Load() {
@@ -114,13 +115,14 @@ func (d *Delivery) Announce(events []lanes.Logged) {
 	d.distribute(events, func(e lanes.Logged) bool { return e.Attempt == nil || e.Attempt.Error != lanes.Interrupted })
 }
 
-// Settle ends the attempts that a write with these events has ended: it is called with each outcome of the write, before Announce.
+// Settle ends the attempts that a write with these events has ended: it is called with each outcome of the
+// write, before Announce.
 func (d *Delivery) Settle(events []lanes.Logged, outcome commit.Outcome) {
 	d.underWay.settle(events, outcome)
 }
 
-// Receives returns the name of the first webhook that gets events of the kind, and why nothing is sent to it now: lanes.NoWebhook (also if there is
-// none), lanes.WebhookGone, or "".
+// Receives returns the name of the first webhook that gets events of the kind, and why nothing is sent to it
+// now: lanes.NoWebhook (also if there is none), lanes.WebhookGone, or "".
 func (d *Delivery) Receives(kind lanes.Kind) (webhook, why string) {
 	for _, to := range *d.outboxes.Load() {
 		if to.receiver.Webhook != nil && to.receiver.gets(kind) {
@@ -130,7 +132,8 @@ func (d *Delivery) Receives(kind lanes.Kind) (webhook, why string) {
 	return "", lanes.NoWebhook
 }
 
-// PurchaseSlot waits for one of the slots of purchases, until ctx ends. Close waits a moment for those that are not released.
+// PurchaseSlot waits for one of the slots of purchases, until ctx ends. Close waits a moment for those that
+// are not released.
 func (d *Delivery) PurchaseSlot(ctx context.Context) (release func(), err error) {
 	if err := d.purchaseSlots.Acquire(ctx, 1); err != nil {
 		return nil, err
@@ -138,14 +141,16 @@ func (d *Delivery) PurchaseSlot(ctx context.Context) (release func(), err error)
 	return func() { d.purchaseSlots.Release(1) }, nil
 }
 
-// Begin is called before the mark of an event is saved that SendNow is to attempt, Abandon when it is not attempted after all.
+// Begin is called before the mark of an event is saved that SendNow is to attempt, Abandon when it is not
+// attempted after all.
 func (d *Delivery) Begin(event lanes.Logged) { d.underWay.begin(event) }
 
 // Abandon ends every attempt of the event, of which nobody will see the end.
 func (d *Delivery) Abandon(event uuid.UUID) { d.underWay.abandon(event) }
 
-// SendNow makes the one attempt of an event that passes all others and is saved as being attempted: a purchase, or a simulated one. It is not sent when its
-// webhook does not get its kind any more since a reload. The caller saves the outcome.
+// SendNow makes the one attempt of an event that passes all others and is saved as being attempted: a
+// purchase, or a simulated one. It is not sent when its webhook does not get its kind any more since a
+// reload. The caller saves the outcome.
 func (d *Delivery) SendNow(event lanes.Logged) (lanes.Attempt, lanes.Answer) {
 	box := d.outboxOf(event.Webhook)
 	to := box.receiver()
@@ -155,7 +160,8 @@ func (d *Delivery) SendNow(event lanes.Logged) (lanes.Attempt, lanes.Answer) {
 	return box.attempt(to, event, false)
 }
 
-// Record saves the attempt of an event that SendNow has attempted, whenever the store takes it, and counts it.
+// Record saves the attempt of an event that SendNow has attempted, whenever the store takes it, and counts
+// it.
 func (d *Delivery) Record(event lanes.Logged) {
 	d.outboxOf(event.Webhook).recordAttempt(event, *event.Attempt)
 }
@@ -214,7 +220,8 @@ func (d *Delivery) Waiting() (n int) {
 	return n
 }
 
-// LevelAt returns when all webhooks will be level if they take what is sent from now on, zero if nothing awaits its retry.
+// LevelAt returns when all webhooks will be level if they take what is sent from now on, zero if nothing
+// awaits its retry.
 func (d *Delivery) LevelAt(now time.Time) (level time.Time) {
 	for _, to := range *d.outboxes.Load() {
 		if at := to.box.retries.levelAt(now); at.After(level) {
@@ -224,7 +231,8 @@ func (d *Delivery) LevelAt(now time.Time) (level time.Time) {
 	return level
 }
 
-// Resume has the webhooks called again that have answered 410, because their operator has looked at the configuration.
+// Resume has the webhooks called again that have answered 410, because their operator has looked at the
+// configuration.
 func (d *Delivery) Resume() {
 	for _, to := range *d.outboxes.Load() {
 		if to.box.gone.Swap(nil) != nil {
@@ -234,7 +242,8 @@ func (d *Delivery) Resume() {
 	}
 }
 
-// Close stops the actors: no event of the queues is attempted any more. Attempts and purchases under way have within to end.
+// Close stops the actors: no event of the queues is attempted any more. Attempts and purchases under way have
+// within to end.
 func (d *Delivery) Close(ctx context.Context, within time.Duration) (err error) {
 	d.closing.Store(true)
 	for _, to := range *d.outboxes.Load() {
@@ -262,7 +271,8 @@ func (d *Delivery) AwaitAttempts(ctx context.Context) (err error) {
 	return err
 }
 
-// Drop makes the events final that are not delivered and never will be, as the range leaves the configuration. Their record stays in the store.
+// Drop makes the events final that are not delivered and never will be, as the range leaves the
+// configuration. Their record stays in the store.
 func (d *Delivery) Drop() {
 	now, farAhead := d.Clock.Now().Wall, time.Unix(1<<40, 0) // when every retry is due
 	dropped := lanes.Attempt{At: now, Error: lanes.Dropped + ": the range was taken out of the configuration"}

@@ -1,7 +1,8 @@
 // Package delivery sends the saved events of one range to its webhooks.
 //
-// It owns, for each webhook, an outbox: the queue of events that wait, the slots of deliveries, the schedule of retries, and one actor that
-// starts attempts. A webhook that hangs holds up no other one. It also owns which attempts are being made, and the slots of purchases.
+// It owns, for each webhook, an outbox: the queue of events that wait, the slots of deliveries, the schedule
+// of retries, and one actor that starts attempts. A webhook that hangs holds up no other one. It also owns
+// which attempts are being made, and the slots of purchases.
 //
 // # Door
 //
@@ -22,8 +23,8 @@
 //	recorded    the outcome is saved, as soon as the store takes it
 //	retried     if it failed and the webhook has a retry policy: later events of its lane wait for it for a minute at most
 //
-// What is sent again is not marked: after a crash it is sent once more. It goes in batches at a fixed pace, on one slot of its own, so that
-// no event that happens now waits for it.
+// What is sent again is not marked: after a crash it is sent once more. It goes in batches at a fixed pace,
+// on one slot of its own, so that no event that happens now waits for it.
 //
 // # Failures
 //

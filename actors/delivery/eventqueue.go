@@ -9,8 +9,8 @@ import (
 	"rangegate/lanes"
 )
 
-// eventQueue orders events for delivery: those of one lane, and those of one session on whatever lanes, go one after the other in the
-// order in which they were added. All others may go side by side.
+// eventQueue orders events for delivery: those of one lane, and those of one session on whatever lanes, go
+// one after the other in the order in which they were added. All others may go side by side.
 type eventQueue struct {
 	byCursor map[uint64]*queuedEvent
 	newest   map[uuid.UUID]*queuedEvent // lane or session → its newest event that is not done
@@ -64,8 +64,8 @@ func (q *eventQueue) hold(cursor uint64, lane, session uuid.UUID) {
 	}
 }
 
-// compact removes the events that are taken once they are most of the list: an event that waits for long must not keep all that
-// passed it.
+// compact removes the events that are taken once they are most of the list: an event that waits for long must
+// not keep all that passed it.
 func (q *eventQueue) compact(events []*queuedEvent) []*queuedEvent {
 	if len(events) <= 2*q.waiting+64 {
 		return events
@@ -85,7 +85,8 @@ func (q *eventQueue) next() (event lanes.Logged, found bool) {
 	return lanes.Logged{}, false
 }
 
-// dropOldest takes the oldest event that still waits out of its sequences: those behind it now wait for those before it.
+// dropOldest takes the oldest event that still waits out of its sequences: those behind it now wait for those
+// before it.
 func (q *eventQueue) dropOldest() (event lanes.Logged, found bool) {
 	for len(q.added) > 0 {
 		e := q.added[0]

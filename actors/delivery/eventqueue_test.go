@@ -11,8 +11,8 @@ import (
 	"rangegate/lanes"
 )
 
-// queueModel is the specification of an event queue: an event may start once all events that were added before it on its lane, or
-// of its session, are done.
+// queueModel is the specification of an event queue: an event may start once all events that were added
+// before it on its lane, or of its session, are done.
 type queueModel struct {
 	added   []lanes.Logged
 	started map[uint64]bool
@@ -134,7 +134,8 @@ func TestEventsGoInOrderPerLaneAndPerSession(t *testing.T) {
 	})
 }
 
-// The memory of the event queue is bounded by the events that wait and are under way, not by those that passed through it.
+// The memory of the event queue is bounded by the events that wait and are under way, not by those that
+// passed through it.
 
 const eventCount = 10_000 // events
 

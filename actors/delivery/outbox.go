@@ -17,9 +17,10 @@ import (
 	"rangegate/lanes"
 )
 
-// outbox is what a range sends to one of its webhooks. Its slots, its schedule of retries and its actor, which has the queue, are of no other
-// one: a webhook that hangs holds up no other. It outlives its actor. It also outlives its webhook: what still waits when the configuration
-// does not have the webhook any more is recorded as not sent.
+// outbox is what a range sends to one of its webhooks. Its slots, its schedule of retries and its actor,
+// which has the queue, are of no other one: a webhook that hangs holds up no other. It outlives its actor. It
+// also outlives its webhook: what still waits when the configuration does not have the webhook any more is
+// recorded as not sent.
 type outbox struct {
 	d       *Delivery
 	actor   atomic.Pointer[actor.PID]
@@ -50,12 +51,14 @@ func (b *outbox) send(message any) {
 	}
 }
 
-// unattempted returns the saved events that are not attempted yet, or that somebody wants sent again. Oldest first.
+// unattempted returns the saved events that are not attempted yet, or that somebody wants sent again. Oldest
+// first.
 func (b *outbox) unattempted() []lanes.Logged {
 	return slices.DeleteFunc(b.d.Committer.Unattempted(), func(e lanes.Logged) bool { return b.d.outboxOf(e.Webhook) != b })
 }
 
-// goneWebhook is a webhook that has answered 410: it gets no events until Resume, or until the range has another one.
+// goneWebhook is a webhook that has answered 410: it gets no events until Resume, or until the range has
+// another one.
 type goneWebhook struct{ Webhook }
 
 // whyNotSent returns why no event is sent now, the error of its attempt; empty if they are.
@@ -97,8 +100,8 @@ func (b *outbox) decide(event lanes.Logged, answer lanes.Answer) lanes.Logged {
 	return event
 }
 
-// markAttempted saves that the event is being attempted, as soon as the store takes it. It returns false for an event that needs no
-// attempt any more, and when the range stops first.
+// markAttempted saves that the event is being attempted, as soon as the store takes it. It returns false for
+// an event that needs no attempt any more, and when the range stops first.
 func (b *outbox) markAttempted(event lanes.Logged) bool {
 	d := b.d
 	for d.Committer.IsUnattempted(event.Cursor) {
@@ -128,8 +131,8 @@ func (b *outbox) markAttempted(event lanes.Logged) bool {
 	return false
 }
 
-// attempt makes an attempt. A webhook that panics costs only this event. Where events are tried again, one that is gone is not called any
-// more; as the answer to a purchase 410 decides that alone.
+// attempt makes an attempt. A webhook that panics costs only this event. Where events are tried again, one
+// that is gone is not called any more; as the answer to a purchase 410 decides that alone.
 func (b *outbox) attempt(to *Receiver, event lanes.Logged, late bool) (attempt lanes.Attempt, answer lanes.Answer) {
 	d := b.d
 	began := d.Clock.Now()
@@ -158,7 +161,8 @@ func (b *outbox) recordAttempt(event lanes.Logged, attempt lanes.Attempt) {
 	b.saveOutcomes([]lanes.Logged{b.d.finish(event)})
 }
 
-// saveOutcomes saves what came of attempts, whenever the store takes it. Those that await their retry are scheduled then.
+// saveOutcomes saves what came of attempts, whenever the store takes it. Those that await their retry are
+// scheduled then.
 func (b *outbox) saveOutcomes(events []lanes.Logged) {
 	if len(events) == 0 {
 		return
@@ -198,7 +202,8 @@ func ofWebhook(line *zerolog.Event, name string) *zerolog.Event {
 	return line
 }
 
-// finish counts and logs what came of the first attempt of an event, or of one that somebody asked for, and returns the event.
+// finish counts and logs what came of the first attempt of an event, or of one that somebody asked for, and
+// returns the event.
 func (d *Delivery) finish(event lanes.Logged) lanes.Logged {
 	outcome := event.Attempt.Outcome()
 	if len(event.Earlier) > 0 {

@@ -7,9 +7,10 @@ import (
 	"rangegate/lanes"
 )
 
-// Webhook makes one attempt to deliver an event of the log and returns what the integrator answered: its status in the attempt, and in the answer
-// its reply to a purchaseRequest and when it wants to be tried again. late says that later events of the lane may have been sent before. It
-// returns within its own time-out, and when ctx ends. Webhooks are comparable: the same value is the same receiver.
+// Webhook makes one attempt to deliver an event of the log and returns what the integrator answered: its
+// status in the attempt, and in the answer its reply to a purchaseRequest and when it wants to be tried
+// again. late says that later events of the lane may have been sent before. It returns within its own
+// time-out, and when ctx ends. Webhooks are comparable: the same value is the same receiver.
 type Webhook interface {
 	Attempt(ctx context.Context, event lanes.Logged, late bool) (lanes.Attempt, lanes.Answer)
 }

@@ -14,17 +14,19 @@ import (
 )
 
 const (
-	// maxRedeliveries is how many events of a range may wait to be sent again, and how many one request looks at, at most.
+	// maxRedeliveries is how many events of a range may wait to be sent again, and how many one request looks
+	// at, at most.
 	maxRedeliveries = 10_000
 	// redeliveryPage is how many events are read, and saved, at a time: other changes go in between.
 	redeliveryPage = 500
 )
 
-// Redeliver has the selected events sent again, in the order of the log per lane and behind those that happen meanwhile. Purchases, events
-// whose delivery has not ended, and those that their webhook does not get now, are left out. When it returns without an error they are saved as
-// pending; after an error some may be. It settles the claim, which may be nil, and notes in result what it has done, from which the answer to the
-// claim is rendered.
-// Errors: ErrWebhookNotConfigured, ErrWebhookGone, ErrOverloaded when too many wait already, ErrStoreUnavailable, ErrTimeout.
+// Redeliver has the selected events sent again, in the order of the log per lane and behind those that happen
+// meanwhile. Purchases, events whose delivery has not ended, and those that their webhook does not get now,
+// are left out. When it returns without an error they are saved as pending; after an error some may be. It
+// settles the claim, which may be nil, and notes in result what it has done, from which the answer to the
+// claim is rendered. Errors: ErrWebhookNotConfigured, ErrWebhookGone, ErrOverloaded when too many wait
+// already, ErrStoreUnavailable, ErrTimeout.
 func (d *Delivery) Redeliver(
 	ctx context.Context, selection lanes.EventSelection, claim *idempotency.Claim, result *lanes.Redelivery,
 ) error {
@@ -37,8 +39,9 @@ func (d *Delivery) Redeliver(
 	return d.redeliver(ctx, selection, claim, result)
 }
 
-// RedeliverOne has one event sent again. It is recorded if who, a member of staff or the token of the POS, has a name. It settles the claim, which may
-// be nil. Errors: ErrEventNotFound, ErrNotRedeliverable, those of Redeliver.
+// RedeliverOne has one event sent again. It is recorded if who, a member of staff or the token of the POS,
+// has a name. It settles the claim, which may be nil. Errors: ErrEventNotFound, ErrNotRedeliverable, those of
+// Redeliver.
 func (d *Delivery) RedeliverOne(ctx context.Context, cursor uint64, who string, claim *idempotency.Claim) error {
 	d.redelivering.Lock()
 	defer d.redelivering.Unlock()
@@ -176,7 +179,8 @@ func (d *Delivery) redeliveries() (n int) {
 	return n
 }
 
-// reopen returns the events as they are pending once more, and the cursors of those that are pending as they await their retry.
+// reopen returns the events as they are pending once more, and the cursors of those that are pending as they
+// await their retry.
 func reopen(events []lanes.Logged) (reopened []lanes.Logged, retries []uint64) {
 	for _, event := range events {
 		if event.AwaitsRetry() {
@@ -199,8 +203,8 @@ func (d *Delivery) settledEvents(ctx context.Context, after uint64, limit int) (
 	return nil, lanes.ErrOverloaded
 }
 
-// saveRedelivery saves the events and announces them; the retries are made now instead of later. A claim is settled with the write's outcome; it
-// may be nil.
+// saveRedelivery saves the events and announces them; the retries are made now instead of later. A claim is
+// settled with the write's outcome; it may be nil.
 func (d *Delivery) saveRedelivery(ctx context.Context, w *commit.Write, retries []uint64, claim *idempotency.Claim) error {
 	result := make(chan commit.Outcome, 2) // unresolved, and the outcome after it
 	w.Awaited, w.Trace = true, trace.ID(ctx)

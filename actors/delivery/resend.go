@@ -10,12 +10,14 @@ import (
 	"rangegate/lanes"
 )
 
-// Events are sent again because their first attempt failed and the range has a lanes.RetryPolicy (retryschedule.go), or because somebody asked
-// for it (redeliver.go). Both go through here at one pace, so that a receiver that is back is not flooded, and on a slot of their own, so that
-// no event that happens now waits for them.
+// Events are sent again because their first attempt failed and the range has a lanes.RetryPolicy
+// (retryschedule.go), or because somebody asked for it (redeliver.go). Both go through here at one pace, so
+// that a receiver that is back is not flooded, and on a slot of their own, so that no event that happens now
+// waits for them.
 const (
-	// ResendSize events at most are sent again at a time, one after the other, and the next ones ResendInterval after that: they are in no
-	// makeAllDue, and each costs the machine as much as one that happens now.
+	// ResendSize events at most are sent again at a time, one after the other, and the next ones
+	// ResendInterval after that: they are in no makeAllDue, and each costs the machine as much as one that
+	// happens now.
 	ResendSize     = 25
 	ResendInterval = 100 * time.Millisecond
 	// ResendSlots is how many of them are under way.
@@ -24,7 +26,8 @@ const (
 	RetryRead = 10 * time.Second
 )
 
-// resendQueue is the events that somebody wants sent again, in the order of the requests. Only the events actor uses it.
+// resendQueue is the events that somebody wants sent again, in the order of the requests. Only the events
+// actor uses it.
 type resendQueue struct {
 	waiting []*lanes.Logged
 	known   map[uint64]struct{} // cursors of those that wait, and of those in the batch under way
@@ -50,7 +53,8 @@ func (q *resendQueue) add(event lanes.Logged) {
 	}
 }
 
-// take takes out at most n of the first events that may go. One that may not keeps those behind it that have its lane or its session.
+// take takes out at most n of the first events that may go. One that may not keeps those behind it that have
+// its lane or its session.
 func (q *resendQueue) take(n int, mayGo func(lanes.Event) bool) (batch []*lanes.Logged) {
 	kept, behind := []*lanes.Logged{}, map[uuid.UUID]bool{}
 	for i, e := range q.waiting {
@@ -76,8 +80,9 @@ func (q *resendQueue) finish(batch []*lanes.Logged) {
 	}
 }
 
-// resend begins the next batch, in a goroutine, if no other one is under way or was a moment ago. Retries that are due go first. Events that
-// somebody asked for wait while their lane or session has one that happens now.
+// resend begins the next batch, in a goroutine, if no other one is under way or was a moment ago. Retries
+// that are due go first. Events that somebody asked for wait while their lane or session has one that happens
+// now.
 func (e *Actor) resend() {
 	q, d, box, self, now := &e.again, e.d, e.box, e.self, e.d.Clock.Now().Wall
 	if due := box.retries.nextDue(); !e.begun || q.running || q.paused || len(q.waiting) == 0 && (due.IsZero() || due.After(now)) {
@@ -104,8 +109,8 @@ func (e *Actor) resend() {
 	}()
 }
 
-// readRetries returns the records of events that are due. Those that cannot be read are due again later. One that the log does not have any
-// more, because it was trimmed or because the store has lost it, is given up.
+// readRetries returns the records of events that are due. Those that cannot be read are due again later. One
+// that the log does not have any more, because it was trimmed or because the store has lost it, is given up.
 func (b *outbox) readRetries(cursors []uint64) (events []*lanes.Logged) {
 	d := b.d
 	var page []lanes.Logged
@@ -132,8 +137,9 @@ func (b *outbox) readRetries(cursors []uint64) (events []*lanes.Logged) {
 	return events
 }
 
-// sendAgain sends events one after the other, and saves what came of them, several in one write. Nothing is saved before: after a crash those
-// without an outcome are sent once more. While the range stops they stay pending. It returns the events that no later one waits for any more.
+// sendAgain sends events one after the other, and saves what came of them, several in one write. Nothing is
+// saved before: after a crash those without an outcome are sent once more. While the range stops they stay
+// pending. It returns the events that no later one waits for any more.
 func (b *outbox) sendAgain(batch []*lanes.Logged) (settled []uint64) {
 	d := b.d
 	var sent []lanes.Logged

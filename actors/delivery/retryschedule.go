@@ -16,14 +16,15 @@ import (
 // maxRetries is how many events may await their retry by a webhook: 16 bytes each. One more is given up.
 const maxRetries = 50_000
 
-// retrySchedule is the events of a range that await their retry. Of each it has the cursor and when it is due: the record is in the store. It
-// outlives the events actor. Its methods may be called from any goroutine, and do not block.
+// retrySchedule is the events of a range that await their retry. Of each it has the cursor and when it is
+// due: the record is in the store. It outlives the events actor. Its methods may be called from any
+// goroutine, and do not block.
 type retrySchedule struct {
 	mu   sync.Mutex
 	due  dueEvents
 	held map[uint64]heldBack // by the cursor of the event that later ones wait for
-	// underWay are the events that were taken and whose attempt has no outcome yet: nothing passes them meanwhile, as they may be on
-	// their way without the mark that later ones have passed.
+	// underWay are the events that were taken and whose attempt has no outcome yet: nothing passes them
+	// meanwhile, as they may be on their way without the mark that later ones have passed.
 	underWay map[uint64]struct{}
 }
 
@@ -69,7 +70,8 @@ func (s *retrySchedule) addAgain(cursors []uint64, at time.Time) {
 	}
 }
 
-// take takes out at most n events that are due, in the order of the log. Each is under way until add, addAgain or settle.
+// take takes out at most n events that are due, in the order of the log. Each is under way until add,
+// addAgain or settle.
 func (s *retrySchedule) take(now time.Time, n int) (cursors []uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,7 +135,8 @@ func (s *retrySchedule) release(now time.Time) (cursors []uint64) {
 	return cursors
 }
 
-// nextDue returns when the next event is due, and nextRelease when release has something to return; zero for never.
+// nextDue returns when the next event is due, and nextRelease when release has something to return; zero for
+// never.
 func (s *retrySchedule) nextDue() (at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,8 +164,8 @@ func (s *retrySchedule) count() int {
 	return len(s.due)
 }
 
-// levelAt returns when the last of the events will have been sent again, if the receiver takes each from now on: zero when none awaits its
-// retry. They go at ResendSize in ResendInterval, and none before it is due.
+// levelAt returns when the last of the events will have been sent again, if the receiver takes each from now
+// on: zero when none awaits its retry. They go at ResendSize in ResendInterval, and none before it is due.
 func (s *retrySchedule) levelAt(now time.Time) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

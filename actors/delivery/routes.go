@@ -6,9 +6,9 @@ import (
 	"rangegate/lanes"
 )
 
-// outboxes are those of a range: of the webhooks that are configured, in their order, then of those that were. Nobody changes them: a reload
-// replaces them, so that an event is logged for one configuration or for the other. There is always one; of a range without a webhook it
-// is one that sends nothing.
+// outboxes are those of a range: of the webhooks that are configured, in their order, then of those that
+// were. Nobody changes them: a reload replaces them, so that an event is logged for one configuration or for
+// the other. There is always one; of a range without a webhook it is one that sends nothing.
 type outboxes []route
 
 // route says which webhook an outbox is for.
@@ -19,8 +19,8 @@ type route struct {
 	removed  bool     // the configuration does not have the webhook any more: what waits is recorded as not sent
 }
 
-// successor returns which of the webhooks a range's only webhook, which has no name, becomes when there are several, and which of them becomes the
-// only one again: the one that decides purchases, else the first.
+// successor returns which of the webhooks a range's only webhook, which has no name, becomes when there are
+// several, and which of them becomes the only one again: the one that decides purchases, else the first.
 func successor(receivers []Receiver) int {
 	if only := slices.IndexFunc(receivers, func(to Receiver) bool { return to.Name == "" }); only >= 0 {
 		return only
@@ -36,7 +36,8 @@ func atLeastOne(receivers []Receiver) []Receiver {
 	return receivers
 }
 
-// openOutboxes makes the outboxes at the start: those of its webhooks, and one for each other that pending events are for.
+// openOutboxes makes the outboxes at the start: those of its webhooks, and one for each other that pending
+// events are for.
 func (d *Delivery) openOutboxes(receivers []Receiver, pending []lanes.Logged) {
 	var routes outboxes
 	for _, to := range atLeastOne(receivers) {
@@ -116,8 +117,8 @@ func (o outboxes) successor() *outbox {
 	return o[successor(receivers)].box
 }
 
-// find returns the route of the webhook with that name, nil for one that the range has not had since it was started. One that is configured
-// goes before one that was.
+// find returns the route of the webhook with that name, nil for one that the range has not had since it was
+// started. One that is configured goes before one that was.
 func (o outboxes) find(webhook string) *route {
 	for _, removed := range []bool{false, true} {
 		for _, matches := range []func(*route) bool{
@@ -158,7 +159,8 @@ func (d *Delivery) wakeActors() {
 	}
 }
 
-// distribute sends each events actor those of the events that are its own and that are wanted, in their order.
+// distribute sends each events actor those of the events that are its own and that are wanted, in their
+// order.
 func (d *Delivery) distribute(events []lanes.Logged, wanted func(lanes.Logged) bool) {
 	for _, to := range *d.outboxes.Load() {
 		var own []lanes.Logged

@@ -10,8 +10,8 @@ import (
 	"rangegate/lanes"
 )
 
-// attemptsUnderWay are the events whose attempt is saved as interrupted because it is being made, until its outcome is durable. The zero
-// value is empty.
+// attemptsUnderWay are the events whose attempt is saved as interrupted because it is being made, until its
+// outcome is durable. The zero value is empty.
 type attemptsUnderWay struct {
 	mu     sync.Mutex
 	events map[attemptKey]struct{}
@@ -76,8 +76,8 @@ func (a *attemptsUnderWay) endedCount() uint64 {
 	return a.ended
 }
 
-// show tells the attempts that are being made from those that were interrupted. stale is true if one of the latter may have ended since
-// before, while the events were being read.
+// show tells the attempts that are being made from those that were interrupted. stale is true if one of the
+// latter may have ended since before, while the events were being read.
 func (a *attemptsUnderWay) show(events []lanes.Logged, before uint64) (stale bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -23,8 +23,9 @@ import (
 	"rangegate/webhook"
 )
 
-// BenchmarkRuntime is what a node of a large installation builds for all ranges, at its start and at a reload that changes one of them:
-// 10,000 ranges with 10 lanes each. The heap is what stays of it, without the configuration.
+// BenchmarkRuntime is what a node of a large installation builds for all ranges, at its start and at a reload
+// that changes one of them: 10,000 ranges with 10 lanes each. The heap is what stays of it, without the
+// configuration.
 func BenchmarkRuntime(b *testing.B) {
 	const ranges, lanesPerRange = 10_000, 10
 	configured := manyRanges(ranges, lanesPerRange)

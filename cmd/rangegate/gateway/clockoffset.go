@@ -11,8 +11,8 @@ import (
 	"rangegate/actors/metrics"
 )
 
-// offsetWatch keeps the offset of the machine's clock to that of the store measured, in the metric, and in the log when it passes a
-// bound.
+// offsetWatch keeps the offset of the machine's clock to that of the store measured, in the metric, and in
+// the log when it passes a bound.
 type offsetWatch struct {
 	clock   *clock.Shared
 	counts  *metrics.Metrics

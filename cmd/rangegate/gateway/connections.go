@@ -15,21 +15,23 @@ import (
 	"rangegate/api/request"
 )
 
-// maxConnections bounds the open connections of one listener; a quarter of the files that the process may open bounds them
-// too, as links, the store and the integrators need the others.
+// maxConnections bounds the open connections of one listener; a quarter of the files that the process may
+// open bounds them too, as links, the store and the integrators need the others.
 const maxConnections = 20_000
 
-// Which part of a listener's connections one host, and all hosts without valid credentials together, may have.
+// Which part of a listener's connections one host, and all hosts without valid credentials together, may
+// have.
 const (
 	hostShare            = 0.25
 	unauthenticatedShare = 0.75
 )
 
-// slowRequest is how long a request without valid credentials may be under way until its connection is the first one to be closed
-// for another. Any client on a working network has sent its request by then.
+// slowRequest is how long a request without valid credentials may be under way until its connection is the
+// first one to be closed for another. Any client on a working network has sent its request by then.
 const slowRequest = 250 * time.Millisecond
 
-// knownTime is for how long, at least, a host counts as known after a request with valid credentials. At most twice as long.
+// knownTime is for how long, at least, a host counts as known after a request with valid credentials. At most
+// twice as long.
 const knownTime = 30 * time.Minute
 
 // maxKnown bounds the number of hosts that are known at a time, in each of two generations.
@@ -51,14 +53,16 @@ const (
 	serving                 // a request with valid credentials is under way
 )
 
-// connectionLimits bounds the connections of one listener: of one host, of all hosts that are not known, and of all. A host is an
-// IPv4 address or a /64 of IPv6; it is known if a request with valid credentials came from it lately. A connection above a limit
-// displaces another one under the same limit, if there is one that is not serving, and is refused otherwise.
+// connectionLimits bounds the connections of one listener: of one host, of all hosts that are not known, and
+// of all. A host is an IPv4 address or a /64 of IPv6; it is known if a request with valid credentials came
+// from it lately. A connection above a limit displaces another one under the same limit, if there is one that
+// is not serving, and is refused otherwise.
 type connectionLimits struct {
 	metrics *connectionMetrics
 	exempt  func(netip.Addr) bool // from the limit of one host: trusted proxies
-	// links is set where controllers dial. A connection that has become a lane's link is under no limit: there is one a lane. The
-	// others of its host are not under that of one host, as all controllers of a range may be behind one router.
+	// links is set where controllers dial. A connection that has become a lane's link is under no limit:
+	// there is one a lane. The others of its host are not under that of one host, as all controllers of a
+	// range may be behind one router.
 	links bool
 
 	mu                   sync.Mutex
@@ -123,7 +127,8 @@ type place struct {
 	element *list.Element // nil while it is serving
 }
 
-// admit puts a connection under the limits, and closes those that it displaces. ok is false if it has to be closed itself.
+// admit puts a connection under the limits, and closes those that it displaces. ok is false if it has to be
+// closed itself.
 func (l *connectionLimits) admit(socket net.Conn) (c *connection, ok bool) {
 	c = &connection{Conn: socket, limits: l}
 	if address, err := netip.ParseAddrPort(socket.RemoteAddr().String()); err == nil {
@@ -136,8 +141,8 @@ func (l *connectionLimits) admit(socket net.Conn) (c *connection, ok bool) {
 	return c, ok
 }
 
-// place puts the connection into its groups. It returns those that it displaces, which are in no group any more. ok is false if a
-// group is full and has none to displace.
+// place puts the connection into its groups. It returns those that it displaces, which are in no group any
+// more. ok is false if a group is full and has none to displace.
 func (l *connectionLimits) place(c *connection) (displaced []*connection, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -172,8 +177,8 @@ func (l *connectionLimits) place(c *connection) (displaced []*connection, ok boo
 	return displaced, true
 }
 
-// groupsOf returns the groups of a new connection, the smallest first: a connection that is displaced there makes room in the
-// others too. The lock is held.
+// groupsOf returns the groups of a new connection, the smallest first: a connection that is displaced there
+// makes room in the others too. The lock is held.
 func (l *connectionLimits) groupsOf(c *connection) (groups []*connectionGroup) {
 	if known := l.links && l.isKnown(c.host); !known && !l.exempt(c.host.Addr()) {
 		host := l.hosts[c.host]
@@ -188,8 +193,9 @@ func (l *connectionLimits) groupsOf(c *connection) (groups []*connectionGroup) {
 	return append(groups, l.all)
 }
 
-// slowest returns the connection that makes room for another one: that with the slowest request without valid credentials, or
-// else the one that has been without a request for longest. It returns nil if all are serving.
+// slowest returns the connection that makes room for another one: that with the slowest request without valid
+// credentials, or else the one that has been without a request for longest. It returns nil if all are
+// serving.
 func (g *connectionGroup) slowest() *connection {
 	request, idle := g.queue[unverified].Front(), g.queue[waiting].Front()
 	switch {
@@ -247,7 +253,8 @@ func (l *connectionLimits) isKnown(host netip.Prefix) bool {
 	return recent || former
 }
 
-// forgetHosts forgets the hosts that have not been heard of for a generation, when it is time for a new one. The lock is held.
+// forgetHosts forgets the hosts that have not been heard of for a generation, when it is time for a new one.
+// The lock is held.
 func (l *connectionLimits) forgetHosts() {
 	if time.Since(l.rotated) >= knownTime || len(l.known) >= maxKnown {
 		l.known, l.former, l.rotated = map[netip.Prefix]struct{}{}, l.known, time.Now()
@@ -291,7 +298,8 @@ func (c *connection) Authenticated() {
 	})
 }
 
-// ofKnownHost reports whether a request with valid credentials, or a controller that was linked, came from the host lately.
+// ofKnownHost reports whether a request with valid credentials, or a controller that was linked, came from
+// the host lately.
 func (c *connection) ofKnownHost() bool {
 	c.limits.mu.Lock()
 	defer c.limits.mu.Unlock()

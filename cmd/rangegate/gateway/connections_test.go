@@ -69,8 +69,8 @@ func limited(t *testing.T, l *connectionLimits, outcome string) float64 {
 
 func address(n int) string { return fmt.Sprintf("192.0.2.%d:4000", n) }
 
-// A host that opens more than its share displaces its own connections: first the slowest request without valid credentials, then
-// those that are idle. The others of it, and those of other hosts, stay.
+// A host that opens more than its share displaces its own connections: first the slowest request without
+// valid credentials, then those that are idle. The others of it, and those of other hosts, stay.
 func TestAHostDisplacesItsOwnConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := fixtureLimits()
@@ -137,8 +137,9 @@ func TestAProxyIsNoHost(t *testing.T) {
 	require.Empty(t, l.hosts)
 }
 
-// Hosts without valid credentials share three quarters. A host that had valid credentials lately gets a connection when all of those
-// are taken by requests that do not end, and displaces them when nothing else is left.
+// Hosts without valid credentials share three quarters. A host that had valid credentials lately gets a
+// connection when all of those are taken by requests that do not end, and displaces them when nothing else is
+// left.
 func TestUnauthenticatedClientsLeaveAReserve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := fixtureLimits()
@@ -213,8 +214,8 @@ func TestKnownHostsAreBounded(t *testing.T) {
 	require.Empty(t, l.hosts)
 }
 
-// Where controllers dial, a connection that has become a link is under no limit, and its host's others are not under that of a host:
-// all controllers of a range may be behind one router.
+// Where controllers dial, a connection that has become a link is under no limit, and its host's others are
+// not under that of a host: all controllers of a range may be behind one router.
 func TestLinksAreUnderNoLimit(t *testing.T) {
 	l := fixtureLimits()
 	l.links = true

@@ -1,5 +1,6 @@
-// Package gateway is a whole gateway as it runs in one process: New starts it, Run serves, Reload puts a changed configuration in
-// force, Close stops it. The command line, the tests and the benchmarks start the same one.
+// Package gateway is a whole gateway as it runs in one process: New starts it, Run serves, Reload puts a
+// changed configuration in force, Close stops it. The command line, the tests and the benchmarks start the
+// same one.
 //
 // New goes through named stages. Each needs those before it, and Close ends them in reverse order:
 //
@@ -11,6 +12,6 @@
 //	addresses             operations, API, controllers (listen.go); answers say "starting" until the ranges run
 //	ranges                brought back from the store, or claimed one by one among several nodes
 //
-// A reload builds another runtime beside the one in force and replaces it at once. A request under way finishes with the runtime that
-// it began with.
+// A reload builds another runtime beside the one in force and replaces it at once. A request under way
+// finishes with the runtime that it began with.
 package gateway

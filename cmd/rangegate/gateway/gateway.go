@@ -63,8 +63,8 @@ func (m Misconfigured) Error() string { return m.Err.Error() }
 // Unwrap returns the cause.
 func (m Misconfigured) Unwrap() error { return m.Err }
 
-// Gateway is a running gateway. It owns what lives as long as the process. What depends on the configuration is in its current
-// gatewayRuntime, which a reload replaces.
+// Gateway is a running gateway. It owns what lives as long as the process. What depends on the configuration
+// is in its current gatewayRuntime, which a reload replaces.
 type Gateway struct {
 	settings  Settings
 	version   string
@@ -104,8 +104,9 @@ type Gateway struct {
 	current   atomic.Pointer[gatewayRuntime]
 }
 
-// New starts a gateway and returns it once it serves. After an error nothing of it runs any more; a Misconfigured is for the operator
-// to correct. The end of ctx stops the start, and later what runs in the background.
+// New starts a gateway and returns it once it serves. After an error nothing of it runs any more; a
+// Misconfigured is for the operator to correct. The end of ctx stops the start, and later what runs in the
+// background.
 func New(ctx context.Context, settings Settings) (*Gateway, error) {
 	if settings.Listen == nil {
 		settings.Listen = listenTCP
@@ -157,8 +158,8 @@ func (g *Gateway) Run(ctx context.Context) error {
 	}
 }
 
-// Close answers the requests under way, saves and stops every range, and closes the store: the stages in reverse order. It takes 10 s at
-// most, and is called once.
+// Close answers the requests under way, saves and stops every range, and closes the store: the stages in
+// reverse order. It takes 10 s at most, and is called once.
 func (g *Gateway) Close() error {
 	var errs []error
 	for i := len(g.closers) - 1; i >= 0; i-- {
@@ -210,7 +211,8 @@ func (g *Gateway) openSignIns(ctx context.Context) (err error) {
 	return err
 }
 
-// startClock takes the machine's clock. Where the store has one too, how far the two are apart is measured from now on.
+// startClock takes the machine's clock. Where the store has one too, how far the two are apart is measured
+// from now on.
 func (g *Gateway) startClock(context.Context) error {
 	g.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	g.counts = metrics.New(g.registry)
@@ -307,7 +309,8 @@ func (g *Gateway) listenForOperators(context.Context) error {
 	return nil
 }
 
-// listenForClients serves the API's address and, among several nodes, what the others hand on. Their ends answer the requests under way.
+// listenForClients serves the API's address and, among several nodes, what the others hand on. Their ends
+// answer the requests under way.
 func (g *Gateway) listenForClients(context.Context) error {
 	requests, err := listen(g.settings.Config.HTTP.Address, http.HandlerFunc(g.serveRequests), g.listening.with(g.certificates.http, g.isProxy))
 	if err != nil {
@@ -332,7 +335,8 @@ func (g *Gateway) listenForClients(context.Context) error {
 	return nil
 }
 
-// startRanges brings the ranges back from the store. From its end on no range is taken any more, and those that run still answer.
+// startRanges brings the ranges back from the store. From its end on no range is taken any more, and those
+// that run still answer.
 func (g *Gateway) startRanges(ctx context.Context) error {
 	urls := g.addresses
 	g.log.Info().Str("api", urls.API).Str("operations", urls.Operations).Str("controllers", urls.Controllers).Str("version", g.version).
@@ -360,10 +364,12 @@ func (g *Gateway) startRefresh(context.Context) error {
 	return nil
 }
 
-// RefreshEvery is how often the secret of the sign-ins is read again, and what other gateways have signed out.
+// RefreshEvery is how often the secret of the sign-ins is read again, and what other gateways have signed
+// out.
 const RefreshEvery = 10 * time.Second
 
-// refreshSessions keeps the sessions of staff in line with the store until ctx ends. It logs the first of several failures.
+// refreshSessions keeps the sessions of staff in line with the store until ctx ends. It logs the first of
+// several failures.
 func (g *Gateway) refreshSessions(ctx context.Context) {
 	next := time.NewTicker(RefreshEvery)
 	defer next.Stop()
@@ -384,7 +390,8 @@ func (g *Gateway) refreshSessions(ctx context.Context) {
 	}
 }
 
-// setLogLevel sets the lowest level that every log of the process writes. The configuration has checked the level.
+// setLogLevel sets the lowest level that every log of the process writes. The configuration has checked the
+// level.
 func setLogLevel(level config.Level) {
 	parsed, _ := zerolog.ParseLevel(string(level))
 	zerolog.SetGlobalLevel(parsed)
@@ -393,7 +400,8 @@ func setLogLevel(level config.Level) {
 // UserAgent is what the gateway calls itself where it is a client.
 func UserAgent(version string) string { return "rangegate/" + productVersion(version) }
 
-// productVersion returns the version as a token of RFC 9110, without the characters that none may have: (devel) is devel.
+// productVersion returns the version as a token of RFC 9110, without the characters that none may have:
+// (devel) is devel.
 func productVersion(version string) string {
 	return strings.Map(func(r rune) rune {
 		if r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("!#$%&'*+-.^_`|~", r)) {

@@ -20,7 +20,8 @@ import (
 	"rangegate/lanes/link/websocket/frame"
 )
 
-// serveRequests is the handler of the API's address. A request under way finishes with the runtime that it began with.
+// serveRequests is the handler of the API's address. A request under way finishes with the runtime that it
+// began with.
 func (g *Gateway) serveRequests(w http.ResponseWriter, r *http.Request) {
 	g.current.Load().requests.ServeHTTP(w, r)
 }
@@ -75,8 +76,8 @@ func (g *Gateway) activate(next *gatewayRuntime) {
 	g.current.Store(next)
 }
 
-// knownHost returns the function that is true for the names of the operations address: the configured ones, and those of its
-// certificate.
+// knownHost returns the function that is true for the names of the operations address: the configured ones,
+// and those of its certificate.
 func (g *Gateway) knownHost(o config.Operations) func(name string) bool {
 	configured := map[string]bool{}
 	if host, _, err := net.SplitHostPort(o.Address); err == nil {
@@ -104,7 +105,8 @@ func (g *Gateway) isControllerProxy(address netip.Addr) bool {
 // pictureConnections bounds the connections of a range to its products' pictures.
 const pictureConnections = 8
 
-// screens returns the settings of the control screen, the lane screens and the wall boards. Their streams end with the runtime's context.
+// screens returns the settings of the control screen, the lane screens and the wall boards. Their streams end
+// with the runtime's context.
 func (g *Gateway) screens(next *gatewayRuntime) api.Screens {
 	screens := api.Screens{
 		Staff: map[uuid.UUID]control.RangeStaff{}, Sessions: g.sessions, Attempts: g.attempts, Lanes: map[uuid.UUID]lanescreen.Lane{},

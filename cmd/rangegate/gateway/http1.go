@@ -20,10 +20,11 @@ import (
 	"rangegate/api/request"
 )
 
-// http1Connection is a connection of HTTP/1. net/http answers what it cannot read as a request with a plain text of its own, which
-// no handler sees and no setting changes, and closes the connection without a word when the header of a request does not come. Here
-// both get a response in the shape of every other error. What is written while no handler has a request is net/http's own text.
-// (HTTP/2 has errors of its own in its frames, and a plain 431.)
+// http1Connection is a connection of HTTP/1. net/http answers what it cannot read as a request with a plain
+// text of its own, which no handler sees and no setting changes, and closes the connection without a word
+// when the header of a request does not come. Here both get a response in the shape of every other error.
+// What is written while no handler has a request is net/http's own text. (HTTP/2 has errors of its own in its
+// frames, and a plain 431.)
 type http1Connection struct {
 	net.Conn // the accepted connection, or TLS over it
 	accepted *connection
@@ -34,7 +35,8 @@ type http1Connection struct {
 	handled atomic.Bool // a handler has the request
 }
 
-// Read reads from the connection. When the header of a request does not come in time, it responds with 408 and returns the error.
+// Read reads from the connection. When the header of a request does not come in time, it responds with 408
+// and returns the error.
 func (c *http1Connection) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	switch {
@@ -65,8 +67,8 @@ func (c *http1Connection) respond(status int, reason string) error {
 	return err
 }
 
-// parseServerError returns the status of a response that net/http writes by itself, and its reason if it has one beside the status:
-// "HTTP/1.1 400 Bad Request: missing required Host header", and headers.
+// parseServerError returns the status of a response that net/http writes by itself, and its reason if it has
+// one beside the status: "HTTP/1.1 400 Bad Request: missing required Host header", and headers.
 func parseServerError(response []byte) (status int, reason string) {
 	line, _, _ := bytes.Cut(response, []byte("\r\n"))
 	_, text, _ := bytes.Cut(line, []byte(" "))
@@ -176,8 +178,9 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// tlsListener makes the handshakes of TLS. net/http would make them too, but it answers a client that does not use TLS with a text
-// of its own, and writes its errors to the encrypted connection, out of reach of an http1Connection.
+// tlsListener makes the handshakes of TLS. net/http would make them too, but it answers a client that does
+// not use TLS with a text of its own, and writes its errors to the encrypted connection, out of reach of an
+// http1Connection.
 type tlsListener struct {
 	net.Listener // accepts *http1Connection
 	config       *tls.Config
@@ -250,8 +253,8 @@ func (l *tlsListener) handshake(plain *http1Connection) {
 	}
 }
 
-// refusePlainHTTP responds to a request of plain HTTP, and reads it for a moment: to close a socket that has unread bytes would take
-// the response away from the client.
+// refusePlainHTTP responds to a request of plain HTTP, and reads it for a moment: to close a socket that has
+// unread bytes would take the response away from the client.
 func (c *http1Connection) refusePlainHTTP() {
 	if c.respond(http.StatusBadRequest, "this address takes HTTPS only, and the request is plain HTTP") == nil {
 		_ = c.CloseWrite()

@@ -17,7 +17,8 @@ import (
 	"rangegate/lanes/link/websocket"
 )
 
-// newAcceptor makes what the controllers of incoming lanes dial. It lives as long as the process: a link stays up over a reload.
+// newAcceptor makes what the controllers of incoming lanes dial. It lives as long as the process: a link
+// stays up over a reload.
 func (g *Gateway) newAcceptor() *websocket.Acceptor {
 	metrics.FromZero(g.counts.Incoming, websocket.Outcomes...)
 	log := g.log.Sample(&zerolog.BurstSampler{Burst: 20, Period: time.Second}) // whoever reaches the address can cause these lines
@@ -77,8 +78,8 @@ func (g *Gateway) ofController(r *http.Request) (uuid.UUID, routing.Way) {
 	return id, routing.Link
 }
 
-// refuseController tells a controller whose range nobody serves at the moment to dial again, and another node that this one does not
-// own the range.
+// refuseController tells a controller whose range nobody serves at the moment to dial again, and another node
+// that this one does not own the range.
 func refuseController(w http.ResponseWriter, _ *http.Request, err error) {
 	if errors.Is(err, routing.ErrWrongNode) {
 		http.Error(w, "this node does not own the range", http.StatusMisdirectedRequest)

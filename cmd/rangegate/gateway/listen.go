@@ -177,8 +177,8 @@ func (l serverLog) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// unacknowledgedTimeout closes a connection whose other end acknowledges nothing for this time. Without it a tablet out of
-// reach would keep its place among the open screens for a quarter of an hour.
+// unacknowledgedTimeout closes a connection whose other end acknowledges nothing for this time. Without it a
+// tablet out of reach would keep its place among the open screens for a quarter of an hour.
 const unacknowledgedTimeout = 20 * time.Second
 
 // listenTCP listens for connections with the unacknowledgedTimeout.

@@ -29,7 +29,8 @@ func (g *Gateway) newRouter(c *config.Nodes) *routing.Router {
 	return routing.New(settings)
 }
 
-// listenForNodes serves what the other nodes hand on. None of them is limited as one host is, and a relayed link is under no limit here.
+// listenForNodes serves what the other nodes hand on. None of them is limited as one host is, and a relayed
+// link is under no limit here.
 func (g *Gateway) listenForNodes(l listening, socket net.Listener) *server {
 	l = l.with(g.certificates.nodes, func(netip.Addr) bool { return true })
 	l.links = true

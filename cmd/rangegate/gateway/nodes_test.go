@@ -83,8 +83,8 @@ func TestAnyNodeServesEveryRange(t *testing.T) {
 	entry.Stop()
 }
 
-// The controller of a lane dials a node that does not own its range: its link is relayed, and a ceasefire through either node reaches
-// it.
+// The controller of a lane dials a node that does not own its range: its link is relayed, and a ceasefire
+// through either node reaches it.
 func TestAControllerAtAnotherNodeIsRelayed(t *testing.T) {
 	const key = "4GhZ9qJ0sX2vB7nM1cL5kW"
 	nodes := gatewaytest.StartNodes(t, func(c *config.Config) {

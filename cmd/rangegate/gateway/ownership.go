@@ -20,14 +20,16 @@ import (
 type ownership interface {
 	// start makes the ranges of the current runtime run, here or elsewhere. An error ends the process.
 	start(ctx context.Context) error
-	// reload calls apply with the part of the changes that concerns what runs here, while no range starts or stops for another reason.
-	// Its error is an api.RefusedReload: that of apply, which puts the new runtime in force, or its own.
+	// reload calls apply with the part of the changes that concerns what runs here, while no range starts or
+	// stops for another reason. Its error is an api.RefusedReload: that of apply, which puts the new runtime
+	// in force, or its own.
 	reload(ctx context.Context, changes actors.Reload, apply func(actors.Reload) error) error
 	// ready returns an error until what this process is to serve is loaded and can be saved.
 	ready() error
 	// leave is called when the process is told to stop: requests that are under way are still answered.
 	leave()
-	// stop saves and stops every range. It ends when ctx does, at the latest; it is called once, also without start.
+	// stop saves and stops every range. It ends when ctx does, at the latest; it is called once, also without
+	// start.
 	stop(ctx context.Context) error
 }
 
@@ -39,7 +41,8 @@ type single struct {
 	retire []uuid.UUID
 }
 
-// start recovers the ranges from the store. The error names every lane in use that the configuration has lost.
+// start recovers the ranges from the store. The error names every lane in use that the configuration has
+// lost.
 func (s single) start(ctx context.Context) error {
 	var all []actors.Settings
 	for _, r := range s.current.Load().ranges {
@@ -76,7 +79,8 @@ type shared struct {
 	shared *redis.Nodes
 }
 
-// newOwnership makes the ownership that is configured. listening is the address that the other nodes reach this one by.
+// newOwnership makes the ownership that is configured. listening is the address that the other nodes reach
+// this one by.
 func newOwnership(g *Gateway, c config.Config, snapshots store.Store, listening string, retire []uuid.UUID) ownership {
 	server, ok := snapshots.(*redis.Store)
 	if c.Nodes == nil || !ok {
@@ -100,7 +104,8 @@ func (s shared) start(context.Context) error {
 	return nil
 }
 
-// reload leaves new ranges to the keeper, and a range that does not run here has its new settings when it is next started here.
+// reload leaves new ranges to the keeper, and a range that does not run here has its new settings when it is
+// next started here.
 func (s shared) reload(ctx context.Context, changes actors.Reload, apply func(actors.Reload) error) error {
 	var applied error
 	err := s.keeper.Exclusively(ctx, func() {

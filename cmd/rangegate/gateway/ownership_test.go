@@ -49,7 +49,8 @@ func copied(c config.Config) config.Config {
 	return c
 }
 
-// call sends a request with a token: of a range of the configuration, or of the operations address. It returns the status and the body.
+// call sends a request with a token: of a range of the configuration, or of the operations address. It
+// returns the status and the body.
 func (g *ownedGateway) call(method, url, token, body string) (int, string) {
 	g.T.Helper()
 	request, err := http.NewRequest(method, url, strings.NewReader(body))
@@ -97,7 +98,8 @@ func (g *ownedGateway) reload(change func(*config.Config)) {
 
 const operationsSecret = "operations token of the ownership suite"
 
-// Whoever decides which ranges run here: they start, follow the configuration, and come back with their sessions.
+// Whoever decides which ranges run here: they start, follow the configuration, and come back with their
+// sessions.
 func TestOwnership(t *testing.T) {
 	for name, where := range map[string]func(*testing.T, *config.Config){
 		"single": func(*testing.T, *config.Config) {},

@@ -20,8 +20,9 @@ import (
 // reloadTimeout bounds a reload. New ranges are claimed in the store, and removed ones have to end.
 const reloadTimeout = time.Minute
 
-// Reload reads the configuration again and puts it in force. After an error, an api.RefusedReload, nothing has changed but what
-// api.PartlyEnded names. who is recorded with the sessions and purchases that force ends.
+// Reload reads the configuration again and puts it in force. After an error, an api.RefusedReload, nothing
+// has changed but what api.PartlyEnded names. who is recorded with the sessions and purchases that force
+// ends.
 func (g *Gateway) Reload(ctx context.Context, who string, force bool) (api.Reloaded, error) {
 	g.reloading.Lock()
 	defer g.reloading.Unlock()

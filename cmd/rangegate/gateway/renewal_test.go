@@ -29,8 +29,8 @@ func trustingClient(t *testing.T, pairs ...certificatetest.Pair) *http.Transport
 	return client
 }
 
-// The certificate is renewed while a control screen is open: its stream goes on, and new connections get the new one. The
-// stream is on one connection of HTTP/2, and ends properly when the gateway stops.
+// The certificate is renewed while a control screen is open: its stream goes on, and new connections get the
+// new one. The stream is on one connection of HTTP/2, and ends properly when the gateway stops.
 func TestTheCertificateIsRenewedUnderAnOpenScreen(t *testing.T) {
 	first, second := certificatetest.Issue(t, time.Hour), certificatetest.Issue(t, 2*time.Hour)
 	var files, own config.TLS

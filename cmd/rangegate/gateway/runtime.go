@@ -27,7 +27,8 @@ import (
 	"rangegate/webhook/egress"
 )
 
-// gatewayRuntime is everything that runs with one configuration. A reload builds another one and puts it in force.
+// gatewayRuntime is everything that runs with one configuration. A reload builds another one and puts it in
+// force.
 type gatewayRuntime struct {
 	config config.Config // with digests instead of tokens
 	ranges map[uuid.UUID]*rangeRuntime
@@ -48,8 +49,8 @@ type rangeRuntime struct {
 	trust    *x509.CertPool    // authorities of the controllers' certificates, nil for those of the machine
 }
 
-// build makes the runtime of a configuration, without putting it in force, and compares it with the runtime before, which
-// is nil at the start. An unchanged range keeps its rangeRuntime. The error is a Misconfigured.
+// build makes the runtime of a configuration, without putting it in force, and compares it with the runtime
+// before, which is nil at the start. An unchanged range keeps its rangeRuntime. The error is a Misconfigured.
 func (g *Gateway) build(c config.Config, before *gatewayRuntime) (*gatewayRuntime, config.Difference, error) {
 	next := &gatewayRuntime{ranges: map[uuid.UUID]*rangeRuntime{}}
 	next.ctx, next.cancel = context.WithCancel(context.Background())
@@ -85,8 +86,9 @@ func (g *Gateway) build(c config.Config, before *gatewayRuntime) (*gatewayRuntim
 	return next, d, nil
 }
 
-// buildRange makes the runtime of a range. Each range has clients with connections of their own, so a slow integrator
-// delays no other range; a client with an unchanged configuration is taken over from the old runtime, which may be nil.
+// buildRange makes the runtime of a range. Each range has clients with connections of their own, so a slow
+// integrator delays no other range; a client with an unchanged configuration is taken over from the old
+// runtime, which may be nil.
 func (g *Gateway) buildRange(
 	r config.Range, environment config.Environment, trust websocket.TLS, insecure int, old *rangeRuntime,
 ) (built *rangeRuntime, err error) {
@@ -121,7 +123,8 @@ func (g *Gateway) buildRange(
 	return built, nil
 }
 
-// webhook returns the client of a webhook with that configuration, nil if the range, which may be nil, has none.
+// webhook returns the client of a webhook with that configuration, nil if the range, which may be nil, has
+// none.
 func (r *rangeRuntime) webhook(w config.Webhook) delivery.Webhook {
 	if r == nil {
 		return nil
@@ -168,8 +171,8 @@ func (g *Gateway) productsClient(id uuid.UUID, p *config.Products, environment c
 	})
 }
 
-// productsTransport returns a transport to a products API and to the pictures of its products, which have connections of
-// their own.
+// productsTransport returns a transport to a products API and to the pictures of its products, which have
+// connections of their own.
 func productsTransport(p *config.Products, environment config.Environment, connections int) http.RoundTripper {
 	return onFirstRequest(func() http.RoundTripper {
 		if environment != config.InProduction {
@@ -179,7 +182,8 @@ func productsTransport(p *config.Products, environment config.Environment, conne
 	})
 }
 
-// lazyTransport is a transport that is made with its first request: a node has none for the many ranges that others serve.
+// lazyTransport is a transport that is made with its first request: a node has none for the many ranges that
+// others serve.
 type lazyTransport func() http.RoundTripper
 
 func onFirstRequest(create func() http.RoundTripper) lazyTransport { return sync.OnceValue(create) }
@@ -187,11 +191,12 @@ func onFirstRequest(create func() http.RoundTripper) lazyTransport { return sync
 // RoundTrip implements http.RoundTripper.
 func (t lazyTransport) RoundTrip(r *http.Request) (*http.Response, error) { return t().RoundTrip(r) }
 
-// cartCheck checks carts against the products API. When the API cannot be reached it refuses nothing: the integrator
-// decides about the purchase anyway. The client counts and logs the failure.
+// cartCheck checks carts against the products API. When the API cannot be reached it refuses nothing: the
+// integrator decides about the purchase anyway. The client counts and logs the failure.
 type cartCheck struct{ products *catalog.Client }
 
-// Check returns what the items are called and cost, and why they cannot be bought, in words for the customer, or "".
+// Check returns what the items are called and cost, and why they cannot be bought, in words for the customer,
+// or "".
 func (c cartCheck) Check(ctx context.Context, session uuid.UUID, items []lanes.Item) (goods []lanes.Good, refusal string) {
 	products, err := c.products.All(ctx, session.String())
 	if err != nil {

@@ -53,8 +53,8 @@ func TestScreensAcrossARestart(t *testing.T) {
 	after.Stop()
 }
 
-// A change of one lane reaches the control screen and the wall board of its range and the screen of that lane: not the screen of another lane,
-// and nothing of another range.
+// A change of one lane reaches the control screen and the wall board of its range and the screen of that
+// lane: not the screen of another lane, and nothing of another range.
 func TestAChangeReachesTheScreensThatShowIt(t *testing.T) {
 	south := strings.NewReplacer("11111111-1111-4111-8111-", "11111111-2222-4111-8111-", "44444444-4444", "44444444-2222", "33333333-3333", "33333333-2222",
 		"55555555-5555", "55555555-2222", "22222222-2222", "22222222-1111")

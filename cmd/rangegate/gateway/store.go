@@ -72,8 +72,8 @@ func openSQLite(path string, retention store.Retention, registry prometheus.Regi
 	return file, nil
 }
 
-// checkAllConfigured returns an error when the file has a range in use that is not configured: nobody would serve its
-// sessions. It is for stores of one gateway; a Redis may hold the ranges of other gateways.
+// checkAllConfigured returns an error when the file has a range in use that is not configured: nobody would
+// serve its sessions. It is for stores of one gateway; a Redis may hold the ranges of other gateways.
 func checkAllConfigured(ctx context.Context, file *sqlite.Store, c config.Config) error {
 	ids, err := file.Ranges(ctx)
 	if err != nil {

@@ -40,7 +40,8 @@ type Gateway struct {
 	ended       chan error
 }
 
-// Start starts a gateway with a demo range of two lanes and its store in the folder. It returns once the gateway serves.
+// Start starts a gateway with a demo range of two lanes and its store in the folder. It returns once the
+// gateway serves.
 func Start(t *testing.T, data string, changes ...func(*config.Config)) *Gateway {
 	t.Helper()
 	cfg := config.Playground(2, data, "127.0.0.1:0", "http://127.0.0.1:1")
