@@ -187,6 +187,22 @@ func TestADroppedRangeConcernsNoOther(t *testing.T) {
 	})
 }
 
+// The range comes back while its copy of before is still here, and that one is dropped only now: it does not count as a range that runs
+// elsewhere.
+func TestACopyThatIsDroppedDuringTheStartDoesNotCount(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		f.claimElsewhere()
+		f.store.loading = f.tellOwner
+		require.NoError(t, f.gateway.StartRange(f.Context(), f.settings))
+		synctest.Wait()
+		again, err := f.gateway.Range(f.settings.Layout.Range)
+		require.NoError(t, err)
+		require.Equal(t, session, again.Sessions()[0].ID)
+		require.True(t, f.gateway.Ready(1))
+	})
+}
+
 // What was answered as not saved is lost to the new owner. The log says how much, and the metric counts every write.
 func TestClosingsThatAreLostAreInTheLog(t *testing.T) {
 	var logs logRecorder

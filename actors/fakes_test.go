@@ -100,6 +100,15 @@ type hookedStore struct {
 	store.Store
 	hooked     atomic.Pointer[flushHook]
 	unreadable atomic.Bool // its event log, and the range's epoch
+	loading    func()      // runs once, when the next range is loaded
+}
+
+func (s *hookedStore) Load(ctx context.Context, rangeID uuid.UUID) (store.Recovered, error) {
+	if loading := s.loading; loading != nil {
+		s.loading = nil
+		loading()
+	}
+	return s.Store.Load(ctx, rangeID)
 }
 
 // Place is that of the file, where a test has put nothing between.

@@ -142,6 +142,7 @@ func (g *Gateway) StartClaimed(ctx context.Context, s Settings, epoch uint64) er
 	defer g.mu.Unlock()
 	if !r.dropped { // else another process has claimed the range meanwhile
 		g.ranges[r.id] = r
+		delete(g.elsewhere, r.id) // a copy of before was dropped during the start
 	}
 	return nil
 }
