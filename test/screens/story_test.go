@@ -141,7 +141,7 @@ func TestAFullHouse(t *testing.T) {
 }
 
 // Every control and text at the sizes of telephones, tablets and desks, in two languages, with 12, 60 and 200 lanes, in every state: nothing
-// is cut, covered, too small or too near.
+// is cut, covered, too small or too near. With 200 lanes each size is measured in one of the languages, and by make soak in both.
 func TestEveryControlAtEverySize(t *testing.T) {
 	t.Parallel()
 	play(t, "measure", func(f *fixture, _ string) {
