@@ -1,12 +1,16 @@
 package control
 
 import (
-	"encoding/csv"
+	"bufio"
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"rangegate/api/request"
 )
@@ -45,20 +49,18 @@ func (c *screen) historyCSV(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	w.Header().Set("Content-Disposition", `attachment; filename="sessions-`+running.Now().Wall.UTC().Format(time.DateOnly)+`.csv"`)
 	connection := http.NewResponseController(w)
-	_, _ = w.Write([]byte(byteOrderMark))
-	table := csv.NewWriter(w)
-	table.UseCRLF = true
-	_ = table.Write(csvHeader) // table.Error below returns its error
+	table := bufio.NewWriter(w)
+	_, _ = table.WriteString(byteOrderMark + strings.Join(csvHeader, ",") + "\r\n") // Flush below returns its error
 	for {
 		_ = connection.SetWriteDeadline(time.Now().Add(csvWriteTimeout)) // a test's recorder has no deadline
 		for _, ended := range found {
-			_ = table.Write(h.view(ended).row())
+			writeRow(table, h.view(ended).row())
 		}
-		table.Flush()
-		if next == 0 && table.Error() == nil {
+		err = table.Flush()
+		if next == 0 && err == nil {
 			return
 		}
-		if err = table.Error(); err == nil {
+		if err == nil {
 			found, next, err = log.readBackwards(r.Context(), next, readSize, matches)
 		}
 		if err != nil {
@@ -76,21 +78,33 @@ func (e endedView) row() []string {
 	metadata := ""
 	if len(e.Metadata) > 0 {
 		text, _ := json.Marshal(e.Metadata) // texts are always encoded
-		metadata = string(text)             // it begins with a bracket: no formula
+		metadata = formula.ReplaceAllStringFunc(string(text), func(found string) string {
+			sign, size := utf8.DecodeLastRuneInString(found)
+			return found[:len(found)-size] + fmt.Sprintf(`\u%04x`, sign) // the same text to whoever parses it
+		})
 	}
 	number := func(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 	return []string{
-		e.EndedAt, e.Reason, escapeFormula(e.LaneName), escapeFormula(e.GroupName), escapeFormula(e.Customer), e.CreatedAt, began,
+		e.EndedAt, e.Reason, escapeFormulas(e.LaneName), escapeFormulas(e.GroupName), escapeFormulas(e.Customer), e.CreatedAt, began,
 		strconv.Itoa(e.Duration), number(e.Used), number(e.Paused), e.ID.String(),
-		escapeFormula(e.ExternalID), metadata,
+		escapeFormulas(e.ExternalID), metadata,
 	}
 }
 
-// escapeFormula returns a text that no spreadsheet treats as a formula. Some spreadsheets ignore leading blanks.
-func escapeFormula(text string) string {
-	trimmed := strings.TrimSpace(text)
-	if trimmed != "" && strings.ContainsAny(trimmed[:1], "=+-@") {
-		return "'" + text
+// writeRow writes a row with every field in quotes, as RFC 4180 permits: what a field has is then never taken for the end of one.
+func writeRow(w io.Writer, fields []string) {
+	for i, field := range fields {
+		if i > 0 {
+			_, _ = io.WriteString(w, ",")
+		}
+		_, _ = io.WriteString(w, `"`+strings.ReplaceAll(field, `"`, `""`)+`"`)
 	}
-	return text
+	_, _ = io.WriteString(w, "\r\n")
 }
+
+// formula finds where a spreadsheet may begin a formula: at the start of a text, and behind whatever a spreadsheet of another country or
+// with other settings takes for the end of a field. Some spreadsheets ignore leading blanks, and take the wide signs for the others.
+var formula = regexp.MustCompile(`(^|[;|:,"'\t\r\n])([\s\p{Z}]*[=+\-@\x{ff1d}\x{ff0b}\x{ff0d}\x{ff20}])`)
+
+// escapeFormulas returns a text that no spreadsheet treats as a formula, nor a part of it: an apostrophe stands before each.
+func escapeFormulas(text string) string { return formula.ReplaceAllString(text, "$1'$2") }

@@ -188,11 +188,11 @@ func TestAStoreThatCannotBeRead(t *testing.T) {
 func TestTheHistoryAsATable(t *testing.T) {
 	f := newFixture(t)
 	f.addEnded(1, 1200)
-	names := []string{`=HYPERLINK("http://evil.example","x")`, "+1", "-1", "@sum", " =1", `Jo "the eye", Smith`, "Jürgen – Ø", "a=b"}
+	names := []string{`=HYPERLINK("http://evil.example","x")`, "+1", "-1", "@sum", " =1", `Jo "the eye", Smith`, "Jürgen – Ø", "a=b", "Jo;=1+1;\t-2", "\u00a0＝1"}
 	for i, name := range names {
 		f.history[i].Session.Customer = name
 	}
-	f.history[0].Session.Correlation = &lanes.Correlation{ExternalID: "=1+1", Metadata: map[string]string{"till": "3", "note": `a, "b"`}}
+	f.history[0].Session.Correlation = &lanes.Correlation{ExternalID: "=1+1", Metadata: map[string]string{"till": "3", "note": `a, "b";=2+2`}}
 	response := f.signedIn().send("GET", "/control/history.csv", "")
 	require.Equal(t, http.StatusOK, response.Code)
 	require.Equal(t, "text/csv; charset=utf-8", response.Header().Get("Content-Type"))
@@ -204,12 +204,15 @@ func TestTheHistoryAsATable(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, rows, 1201)
 	require.Equal(t, csvHeader, rows[0])
+	for _, field := range strings.Split(strings.Split(text, "\r\n")[1], ",") {
+		require.Regexp(t, `^"[^"]*"$`, field, "every field is in quotes")
+	}
 	require.Equal(t, []string{
 		"2026-05-01T12:00:00.250Z", "expired", "Lane 1", "Public", "Ada Lovelace", "2026-05-01T12:00:00.250Z", "", "60", "30", "0.25",
 		f.history[1199].Session.ID.String(), "", "",
 	}, rows[1], "newest first")
-	require.Equal(t, []string{"'=1+1", `{"note":"a, \"b\"","till":"3"}`}, rows[1200][11:], "what the POS gave the session")
-	for i, want := range []string{`'=HYPERLINK("http://evil.example","x")`, "'+1", "'-1", "'@sum", "' =1", `Jo "the eye", Smith`, "Jürgen – Ø", "a=b"} {
+	require.Equal(t, []string{"'=1+1", `{"note":"a, \"b\";\u003d2+2","till":"3"}`}, rows[1200][11:], "what the POS gave the session")
+	for i, want := range []string{`'=HYPERLINK("http://evil.example","x")`, "'+1", "'-1", "'@sum", "' =1", `Jo "the eye", Smith`, "Jürgen – Ø", "a=b", "Jo;'=1+1;'\t-2", "'\u00a0＝1"} {
 		require.Equal(t, want, rows[1200-i][4], "no name is a formula")
 	}
 
