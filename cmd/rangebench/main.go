@@ -40,7 +40,7 @@ func main() {
 	}
 }
 
-// setProcessors does what the gateway does at its start (cmd/rangegate/run.go).
+// setProcessors sets the processors and the collector as the gateway does at its start (cmd/rangegate/run.go).
 func setProcessors() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 2)

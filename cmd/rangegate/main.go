@@ -54,7 +54,7 @@ func (t *terminal) printf(format string, values ...any) { _, _ = fmt.Fprintf(t.o
 func (t *terminal) logf(format string, values ...any) { _, _ = fmt.Fprintf(t.log, format, values...) }
 
 func main() {
-	setProcessors()
+	setRuntime()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	var line commands
