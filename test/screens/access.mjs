@@ -1,14 +1,11 @@
 // Every page and state of the screens under axe, which knows what keeps people with other eyes and hands from using a
 // page: in light and in dark, on a desk and on a telephone.
 import assert from "node:assert/strict";
-import AxeBuilder from "@axe-core/playwright";
 import { Control } from "./control.mjs";
 import { Lane } from "./lane.mjs";
+import { look, requireAccessible } from "./look.mjs";
 import { device, eventually, open, scene, story, tell } from "./story.mjs";
 import { changeWorld, leave, linked, pos, runDown, sell, sessionOn } from "./pos.mjs";
-
-// What depends on colours: the rest is the same in the dark.
-const COLOURS = ["color-contrast", "link-in-text-block"];
 
 await story(async () => {
   await linked();
@@ -22,17 +19,6 @@ await story(async () => {
   for (const page of [anmeldung, bahn.page]) {
     assert.equal(await page.locator("html").getAttribute("lang"), "de");
   }
-
-  const violations = [];
-  const look = async (page, what) => {
-    for (const colorScheme of ["light", "dark"]) {
-      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-      const axe = new AxeBuilder({ page }).setLegacyMode(); // which is for pages without frames
-      const found = (await (colorScheme === "dark" ? axe.withRules(COLOURS) : axe).analyze()).violations;
-      violations.push(...found.map(({ id, help, nodes }) =>
-        `${what}, ${colorScheme}: ${id}: ${help}\n${nodes.slice(0, 5).map(({ html, failureSummary }) => `    ${html}\n    ${failureSummary}`).join("\n")}`));
-    }
-  };
 
   tell("Signing in");
   const staff = new Control();
@@ -232,5 +218,5 @@ await story(async () => {
   const [left, right] = await refused.locator("h1").evaluate((of) => [of.getBoundingClientRect().left, innerWidth - of.getBoundingClientRect().right]);
   assert.ok(Math.abs(left - right) <= 1, "in the middle");
 
-  assert.equal(violations.length, 0, violations.join("\n"));
+  requireAccessible();
 });

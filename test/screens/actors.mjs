@@ -1,8 +1,8 @@
 // An operator at the page of the actors: with the token alone, from the tree to what one lane was asked, in light and dark, by
 // keyboard, and when the gateway is gone.
 import assert from "node:assert/strict";
-import AxeBuilder from "@axe-core/playwright";
 import { Control } from "./control.mjs";
+import { look as lookAt, requireAccessible } from "./look.mjs";
 import { device, open, scene, story, tell } from "./story.mjs";
 import { changeWorld, linked, pos, sell } from "./pos.mjs";
 
@@ -16,15 +16,7 @@ await story(async () => {
   const context = await device();
   const page = await open(context, `${scene.operations}/actors`);
   const rows = (table) => page.getByRole("table", { name: table }).getByRole("row");
-  const violations = [];
-  const look = async (what) => {
-    for (const colorScheme of ["light", "dark"]) {
-      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-      const found = (await new AxeBuilder({ page }).setLegacyMode().analyze()).violations;
-      violations.push(...found.map(({ id, help, nodes }) =>
-        `${what}, ${colorScheme}: ${id}: ${help}\n${nodes.slice(0, 5).map(({ html, failureSummary }) => `    ${html}\n    ${failureSummary}`).join("\n")}`));
-    }
-  };
+  const look = (what) => lookAt(page, what);
 
   tell("Nobody sees anything without the token");
   const token = page.getByLabel("Operations token");
@@ -95,5 +87,5 @@ await story(async () => {
   assert.equal(await page.evaluate(() => sessionStorage.length), 0);
   assert.equal(await page.getByText("Lane 1").count(), 0);
 
-  assert.equal(violations.length, 0, violations.join("\n"));
+  requireAccessible();
 });

@@ -160,7 +160,7 @@ await story(async () => {
   await got(session, ...happened);
 
   tell("Jo buys time at one touch");
-  await jo.page.getByRole("button", { name: "Buy 15 minutes more for €7.50" }).click();
+  await jo.page.getByRole("button", { name: "15 min €7.50: buy more time" }).click();
   await jo.shopSays("Your purchase went through");
   await jo.leaveShop();
   await jo.shows("of 75 minutes");

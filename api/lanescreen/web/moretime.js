@@ -64,10 +64,11 @@ export class MoreTime {
     const t = this.#t;
     const n = quantityNextTo(MINUTES, this.#product);
     const price = formatAmount(multiply(parseAmount(this.#product.price), n), t.language, this.#lane.currency);
-    const label = t("more_time.label", { minutes: t("minutes", { n }), price });
+    const shown = t("more_time", { n });
+    const label = t("more_time.label", { shown, price }); // begins with what is seen: whoever speaks to the screen says that
     if (this.element.firstElementChild?.getAttribute("aria-label") !== label) {
       this.element.replaceChildren(element("button.button", { type: "button", "aria-label": label, onclick: () => this.#shop.buyTime(this.#product, n) },
-        icon("plus"), element("span", {}, t("more_time", { n })), element("span.price", {}, price)));
+        icon("plus"), element("span", {}, shown), element("span.price", {}, price)));
     }
   }
 }

@@ -6,6 +6,7 @@ import { clearWhenReached } from "/screens/recovery.js";
 import { send, sentence } from "/screens/send.js";
 
 const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
 const WARNINGS = [5, 1]; // minutes left: the digits change their colour, and the time is announced
 const FAREWELL = 30_000; // ms that an ended session is shown at least
 
@@ -142,6 +143,7 @@ export class StateView {
     }
     const left = Math.max(0, this.#lane.timeLeft(now));
     setText(shown, formatTime(left));
+    setFlag(shown.parentElement, "data-hours", left > HOUR - 1000); // more digits
     this.#shop.showTimeLeft(formatTime(left));
     this.#root.querySelector(".bar").value = left;
     const warning = WARNINGS.findLast((minutes) => left <= minutes * MINUTE);

@@ -42,7 +42,7 @@ export default {
 
   "shop": "Einkaufen",
   "more_time": "{n} min",
-  "more_time.label": "{minutes} mehr kaufen für {price}",
+  "more_time.label": "{shown} {price}: mehr Zeit kaufen",
   "shop.loading": "Das Angebot wird geholt …",
   "shop.empty": "Zurzeit gibt es nichts zu kaufen.",
   "close": "Schließen",

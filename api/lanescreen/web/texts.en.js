@@ -42,7 +42,7 @@ export default {
 
   "shop": "Shop",
   "more_time": "{n} min",
-  "more_time.label": "Buy {minutes} more for {price}",
+  "more_time.label": "{shown} {price}: buy more time",
   "shop.loading": "Fetching what is for sale …",
   "shop.empty": "There is nothing for sale at the moment.",
   "close": "Close",

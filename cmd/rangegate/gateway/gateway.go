@@ -32,11 +32,12 @@ import (
 	"rangegate/webhook"
 )
 
-// The time limits of a stop, 10 s in all: open requests are answered, then everything is saved and closed.
+// The time limits of a stop, 10 s in all: open requests are answered, then everything is saved and closed. Saving has all that the
+// others have left, which is most of it unless a request takes its full time: a slow store may take longer than usual too.
 const (
 	drainRequests   = 5500 * time.Millisecond // a request takes 5 s at most
 	drainOperations = 500 * time.Millisecond
-	stopLanes       = 3 * time.Second
+	stopLanes       = 9500 * time.Millisecond // from the beginning of the stop
 )
 
 // Settings are what a gateway is made of.
@@ -71,6 +72,7 @@ type Gateway struct {
 	log       zerolog.Logger
 	life      context.Context // of what runs in the background
 	closers   []func() error  // of the stages that have begun, run last to first
+	stopping  time.Time       // when Close was called
 	addresses Addresses
 	failed    chan error // of the servers
 
@@ -161,6 +163,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 // Close answers the requests under way, saves and stops every range, and closes the store: the stages in
 // reverse order. It takes 10 s at most, and is called once.
 func (g *Gateway) Close() error {
+	g.stopping = time.Now()
 	var errs []error
 	for i := len(g.closers) - 1; i >= 0; i-- {
 		errs = append(errs, g.closers[i]())
@@ -256,7 +259,7 @@ func (g *Gateway) startOwnership(context.Context) (err error) {
 	}
 	g.ownership = newOwnership(g, g.settings.Config, g.snapshots, nodesAddress, g.settings.Retire)
 	g.onClose(func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), stopLanes)
+		ctx, cancel := context.WithDeadline(context.Background(), g.stopping.Add(stopLanes))
 		defer cancel()
 		return g.ownership.stop(ctx)
 	})
