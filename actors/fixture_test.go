@@ -817,11 +817,11 @@ func (f *fixture) panicLane(i int) { f.sendToLane(i, &saveResult{}) }
 // eventsActor returns the events actor of the range's first webhook.
 func (f *fixture) eventsActor() (found *actor.PID) {
 	for _, bucket := range f.system.ProcessRegistry.LocalPIDs.LocalPIDs {
-		for _, id := range bucket.Keys() {
+		bucket.IterCb(func(id string, _ any) { // Keys starts 32 goroutines for each of 1,024 buckets
 			if strings.HasPrefix(id, f.root.Load().GetId()+"/"+eventsKind) {
 				found = actor.NewPID(f.system.Address(), id)
 			}
-		}
+		})
 	}
 	require.NotNil(f, found)
 	return found
