@@ -2,10 +2,7 @@ package screens
 
 import (
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,7 +50,7 @@ func newFixture(t testing.TB) *fixture {
 		}
 		return "staff: [" + strings.Join(members, ", ") + "]"
 	}
-	f.config = support.Config{API: freeAddress(t), Store: support.NewSQLite(t), Ranges: []support.Range{
+	f.config = support.Config{API: support.FreeAddress(t), Store: support.NewSQLite(t), Ranges: []support.Range{
 		{
 			Name: "North range", Lanes: lanes,
 			Settings: []string{"purchasing: true", "currency: EUR", f.integrator.Setting("timeout: 2s"), f.integrator.ProductsSetting(), staff("sam", "kim"), boardSetting},
@@ -95,25 +92,6 @@ func crowdID(number int) string { return fmt.Sprintf("11111111-0000-4000-8000-%0
 
 // serve starts the gateway, always at the same address.
 func (f *fixture) serve() { f.gateway = f.config.Serve(f.t) }
-
-// ports counts up from anywhere: no two ranges of this process get the same one.
-var ports atomic.Int64
-
-func init() { ports.Store(20_000 + rand.Int64N(10_000)) }
-
-// freeAddress is one that a gateway can come back to: below those that connections are given, so that none of them takes
-// it meanwhile.
-func freeAddress(t testing.TB) string {
-	for range 2_000 {
-		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", ports.Add(1)))
-		if err == nil {
-			_ = listener.Close()
-			return listener.Addr().String()
-		}
-	}
-	require.Fail(t, "no port is free")
-	return ""
-}
 
 // hashPIN is what the configuration keeps of a PIN.
 func hashPIN(t testing.TB, pin string) string {

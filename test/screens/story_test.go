@@ -100,7 +100,7 @@ func TestStaffSendAnEventAgain(t *testing.T) {
 // A vendor looks at the demo integrator, which pulls the events, has them sent again, and knows a repeat by its webhook-id.
 func TestTheDemoIntegrator(t *testing.T) {
 	t.Parallel()
-	address := freeAddress(t)
+	address := support.FreeAddress(t)
 	beside := func(f *fixture) string { return runDemoIntegrator(f, address) }
 	playAt(t, "demo", beside, func(f *fixture, _ string) {
 		f.config.Ranges[0].Settings = []string{fmt.Sprintf("webhook: {url: %q, secrets: [%s]}", "http://"+address+"/webhook", support.Secret)}

@@ -62,16 +62,23 @@ func EventuallyNone[T any](t testing.TB, what string, missing func() []T) {
 	}, func() any { return fmt.Sprintf("%d missing, the first of them %+v", len(last), last[0]) })
 }
 
-// FreeAddress returns an address below the kernel's ephemeral ports, so that no other process gets it before the one that it is for, or
-// while that one is down.
+// FreeAddress returns an address that is the test's until it ends: below the kernel's ephemeral ports, so that no connection gets it before
+// the server that it is for, or while that one is down. Its UDP port is the claim, so that no other test gets it, of this process or
+// another one.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
-	for range 100 {
+	for range 1_000 {
 		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(10_000+rand.IntN(10_000)))
+		claim, err := net.ListenPacket("udp", address)
+		if err != nil {
+			continue
+		}
 		if listener, err := net.Listen("tcp", address); err == nil {
 			require.NoError(t, listener.Close())
+			t.Cleanup(func() { _ = claim.Close() })
 			return address
 		}
+		_ = claim.Close()
 	}
 	require.Fail(t, "no free port")
 	return ""
