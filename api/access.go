@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"iter"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 
 	"rangegate/api/endpoint"
@@ -137,5 +139,37 @@ func limitConcurrency(ranges Credentials, refused prometheus.Counter) func(conte
 			return nil, screens.Overloaded("requests are being carried out; nothing was changed")
 		}
 		return func() { process.Release(); slots.Release() }, nil
+	}
+}
+
+// The maximum number of pages of records that are read, encoded and written at a time, each of endpoint.PageBytes at most: of a range, and
+// of all. A client that does not read its answer keeps its page for as long as endpoint lets it.
+const (
+	maxPages      = 32
+	maxRangePages = 8
+	pageWait      = time.Second // for another one to be written
+)
+
+// limitPages returns the function that waits for the room of a page, and refuses it with `overloaded` when there is none for a while.
+func limitPages(ranges iter.Seq[uuid.UUID], refused prometheus.Counter) func(context.Context) (release func(), err error) {
+	process, byRange := semaphore.NewWeighted(maxPages), map[uuid.UUID]*semaphore.Weighted{}
+	for id := range ranges {
+		byRange[id] = semaphore.NewWeighted(maxRangePages)
+	}
+	return func(ctx context.Context) (release func(), err error) {
+		limited, cancel := context.WithTimeout(ctx, pageWait)
+		defer cancel()
+		own := byRange[request.RangeID(ctx)]
+		err = own.Acquire(limited, 1)
+		if err == nil {
+			if err = process.Acquire(limited, 1); err != nil {
+				own.Release(1)
+			}
+		}
+		if err != nil {
+			refused.Inc()
+			return nil, screens.Overloaded("pages of records are being read; nothing was changed")
+		}
+		return func() { process.Release(1); own.Release(1) }, nil
 	}
 }

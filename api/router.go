@@ -80,8 +80,9 @@ func New(s Settings) http.Handler {
 	a := &endpoint.API{
 		Errors: posErrors, GuardCodes: []string{"unauthorized", "too_many_requests", "overloaded"}, WriteGuardCodes: []string{"forbidden"},
 		Timeout: timeout, Defect: logDefect,
-		Admit:   limitConcurrency(s.Credentials, traffic.limited.WithLabelValues("process")),
-		Context: request.Track(s.Log),
+		Admit:       limitConcurrency(s.Credentials, traffic.limited.WithLabelValues("process")),
+		ReservePage: limitPages(maps.Keys(s.Credentials), traffic.limited.WithLabelValues("pages")),
+		Context:     request.Track(s.Log),
 		KeyReused: func(ctx context.Context, name, fingerprint string) bool {
 			r, err := ofRequest(s.Range)(ctx)
 			return err == nil && r.KeyReused(name, fingerprint)
@@ -168,7 +169,10 @@ func boundTarget(fail endpoint.FailFunc) func(http.Handler) http.Handler {
 // mountScreens puts the screens on the router, without the limits on a POS: a ceasefire is never refused as one request too many.
 func (s Settings) mountScreens(r chi.Router) {
 	t := s.Traffic
-	a := &endpoint.API{Errors: screenErrors, Timeout: timeout, Defect: logDefect}
+	a := &endpoint.API{
+		Errors: screenErrors, Timeout: timeout, Defect: logDefect,
+		ReservePage: limitPages(maps.Keys(s.Screens.Staff), t.limited.WithLabelValues("pages")),
+	}
 	startpage.Mount(r, a, startpage.Settings{Staff: s.Screens.Staff, Documents: startDocuments})
 	r.Route("/screens", func(r chi.Router) {
 		r.Use(screens.Guard(a.Fail))
@@ -182,6 +186,7 @@ func (s Settings) mountScreens(r chi.Router) {
 	control.Mount(r, a, control.Settings{
 		Staff: s.Screens.Staff, Sessions: s.Screens.Sessions, Attempts: s.Screens.Attempts, Router: s.Router, ShooterPath: pages.Path,
 		Range: s.Screens.Control, Closing: s.Screens.Closing, Streams: t.streams.WithLabelValues("control"),
+		Refused: t.limited.WithLabelValues("pages"),
 	})
 	lanescreen.Mount(r, a, lanescreen.Settings{
 		Lanes: s.Screens.Lanes, Range: s.Screens.Lane, Shop: s.Screens.Shop, Pictures: s.Screens.Pictures, Router: s.Router,

@@ -85,10 +85,13 @@ type Settings struct {
 	ShooterPath func(rangeID, session uuid.UUID) string // of the page on which a session's shooter sees the time
 	Closing     <-chan struct{}                         // closed when the gateway stops; open streams end
 	Streams     prometheus.Gauge                        // number of open streams
+	Refused     prometheus.Counter                      // counts tables that were refused as too many
 }
 
-// maxStreams is the maximum number of open streams of one range.
-const maxStreams = 500
+const (
+	maxStreams = 500 // open streams of one range
+	maxTables  = 4   // histories of one range that are being sent as tables
+)
 
 // screen is the control screen of every range.
 type screen struct {
@@ -96,6 +99,7 @@ type screen struct {
 	auth    *authenticator
 	signIns *signInLimiter
 	streams *screens.SlotTable
+	tables  *screens.SlotTable
 	frames  map[uuid.UUID]*screens.FrameCache[laneView]
 	walkIns map[uuid.UUID]*walkIns
 	fail    endpoint.FailFunc
@@ -112,7 +116,7 @@ func Mount(r chi.Router, a *endpoint.API, s Settings) {
 	s.Attempts.configure(s.Staff)
 	c := &screen{
 		Settings: s, signIns: newSignInLimiter(staff, s.Attempts),
-		streams: screens.NewSlotTable(maxStreams), frames: map[uuid.UUID]*screens.FrameCache[laneView]{}, walkIns: map[uuid.UUID]*walkIns{}, fail: a.Fail,
+		streams: screens.NewSlotTable(maxStreams), tables: screens.NewSlotTable(maxTables), frames: map[uuid.UUID]*screens.FrameCache[laneView]{}, walkIns: map[uuid.UUID]*walkIns{}, fail: a.Fail,
 	}
 	c.auth = newAuthenticator(staff, s.Sessions, c.ceasefireSince)
 	for id := range s.Staff {

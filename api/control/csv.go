@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"rangegate/api/request"
+	"rangegate/api/screens"
 )
 
 // csvHeader names the columns of the history as a table.
@@ -34,6 +35,13 @@ func (c *screen) historyCSV(w http.ResponseWriter, r *http.Request) {
 		c.fail(w, r, err)
 		return
 	}
+	tables := c.tables.Of(request.RangeID(r.Context()))
+	if !tables.TryAcquire() {
+		c.Refused.Inc()
+		c.fail(w, r, screens.Overloaded("tables of this range are being sent"))
+		return
+	}
+	defer tables.Release()
 	h := historyOf(running)
 	matches, err := h.matcher(r.URL.Query().Get("search"), r.URL.Query().Get("until"))
 	if err != nil {

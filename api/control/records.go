@@ -103,16 +103,22 @@ func viewPage[E, View any](
 	if err != nil {
 		return nil, nil, err
 	}
+	views = endpoint.Fit(endpoint.Views(found, view))
+	if len(views) < len(found) {
+		cursor = l.cursor(found[len(views)-1])
+	}
 	if cursor != 0 {
 		next = new(strconv.FormatUint(cursor, 10))
 	}
-	return endpoint.Views(found, view), next, nil
+	return views, next, nil
 }
 
 func matchAll[E any](E) bool { return true }
 
 // historyPage is a page of the ended sessions.
 type historyPage struct {
+	endpoint.Paged `json:"-"`
+
 	Sessions []endedView `json:"sessions"`
 	Next     *string     `json:"next"`
 }
@@ -217,6 +223,8 @@ func (h rangeHistory) view(e lanes.Ended) endedView {
 
 // deliveriesPage is a page of the event log.
 type deliveriesPage struct {
+	endpoint.Paged `json:"-"`
+
 	Events []deliveryView `json:"events"`
 	Next   *string        `json:"next"`
 }
@@ -263,6 +271,8 @@ func attemptCount(e lanes.Logged) int {
 
 // actsPage is a page of what staff did.
 type actsPage struct {
+	endpoint.Paged `json:"-"`
+
 	Acts []actView `json:"acts"`
 	Next *string   `json:"next"`
 }

@@ -235,3 +235,28 @@ func TestATableThatBreaksOff(t *testing.T) {
 	}
 	require.PanicsWithValue(t, http.ErrAbortHandler, func() { b.send("GET", "/control/history.csv", "") })
 }
+
+// Tables that nobody reads leave the range's other requests alone: there are only so many at a time.
+func TestTooManyTables(t *testing.T) {
+	f := newFixture(t)
+	f.addEnded(1, 2)
+	b := f.signedIn()
+	var within func(depth int)
+	within = func(depth int) {
+		f.readErr = func() error { // while a table is being made
+			f.readErr = nil
+			if depth < maxTables {
+				within(depth + 1)
+				require.Equal(t, http.StatusOK, b.send("GET", "/control/history.csv", "").Code)
+			} else {
+				response := b.send("GET", "/control/history.csv", "")
+				require.Equal(t, http.StatusServiceUnavailable, response.Code)
+				require.Contains(t, response.Body.String(), "overloaded")
+			}
+			return nil
+		}
+	}
+	within(1)
+	require.Equal(t, http.StatusOK, b.send("GET", "/control/history.csv", "").Code)
+	require.Equal(t, http.StatusOK, b.send("GET", "/control/history.csv", "").Code, "once they are sent")
+}

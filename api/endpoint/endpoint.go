@@ -97,7 +97,7 @@ func handle[In, Out any](
 	codes []string,
 ) Endpoint {
 	e := declare[Out](method, path, status, summary, func(in *Input) { read(in) }, codes)
-	headers := headerFields(e.response)
+	headers, paged := headerFields(e.response), isPaged[Out]()
 	e.serve = func(ctx context.Context, a *API, w http.ResponseWriter, r *http.Request) error {
 		in, err := e.receive(w, r)
 		if err != nil {
@@ -114,6 +114,13 @@ func handle[In, Out any](
 			limited, cancel := a.limitTime(ctx, w)
 			defer cancel()
 			ctx = limited
+		}
+		if paged {
+			release, err := a.reservePage(ctx)
+			if err != nil {
+				return err
+			}
+			defer release()
 		}
 		out, err := runAdmitted(ctx, a, func() (Out, error) { return do(ctx, input) })
 		if err != nil {

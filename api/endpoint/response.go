@@ -144,5 +144,5 @@ func write(w http.ResponseWriter, status int, body []byte) {
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	}
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // fails only if the client is gone
+	writePieces(w, body)
 }

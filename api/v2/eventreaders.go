@@ -97,7 +97,7 @@ func readEvents(in *endpoint.Input) eventsPage {
 	refuseKinds(in)
 	return eventsPage{
 		at:   &position{},
-		page: readPage(in),
+		page: readPageOf(in),
 		wait: time.Duration(in.QueryLimit("wait", 0, maxWait, 0, "Seconds to wait at most for an event behind the cursor")) * time.Second,
 		webhook: in.QueryText("webhook", maxWebhookName, "Only deliveries to that one of several webhooks; none: every event, with its delivery to the first of "+
 			"them. A page may have fewer than there are, or none, although there are more: go on from `next`. `wait` ends with any event of the range"),
@@ -190,17 +190,23 @@ func events(ctx context.Context, r Range, p eventsPage) (Events, error) {
 	if err := p.locate(ctx, r); err != nil {
 		return Events{}, err
 	}
-	after := p.at.after
+	shown := func(e lanes.Logged) Event { return eventOf(e, p.at.log) }
+	var saved uint64 // before anything is read: what is saved meanwhile is on the next page
 	if p.wait > 0 {
-		saved, _ := r.FollowEvents()
-		after = max(after, saved)
+		saved, _ = r.FollowEvents()
 	}
-	var logged []lanes.Logged
+	var found []Event
+	var after uint64
 	var err error
 	if p.webhook != "" {
-		logged, after, err = r.DeliveriesTo(ctx, p.webhook, p.at.after, p.limit)
+		found, after, err = deliveriesTo(ctx, r, p, shown)
 	} else {
-		logged, err = r.Events(ctx, p.at.after, p.limit)
+		found, after, err = readPage(p.at.after, p.limit,
+			func(after uint64, limit int) ([]lanes.Logged, error) { return r.Events(ctx, after, limit) },
+			func(e lanes.Logged) uint64 { return e.Cursor }, shown)
+		if len(found) == 0 {
+			after = max(after, saved)
+		}
 	}
 	if err == nil {
 		err = p.at.checkKept(ctx)
@@ -208,15 +214,20 @@ func events(ctx context.Context, r Range, p eventsPage) (Events, error) {
 	if err != nil {
 		return Events{}, err
 	}
-	response := Events{Events: make([]Event, len(logged))}
-	for i, event := range logged {
-		response.Events[i] = eventOf(event, p.at.log)
-		if p.webhook == "" {
-			after = event.Cursor
-		}
+	return Events{Events: found, Next: p.at.log.cursor(after).String()}, nil
+}
+
+// deliveriesTo reads a page of the deliveries to one webhook, and returns the cursor to go on behind.
+func deliveriesTo(ctx context.Context, r Range, p eventsPage, view func(lanes.Logged) Event) (shown []Event, after uint64, err error) {
+	logged, after, err := r.DeliveriesTo(ctx, p.webhook, p.at.after, p.limit)
+	if err != nil {
+		return nil, 0, err
 	}
-	response.Next = p.at.log.cursor(after).String()
-	return response, nil
+	shown = endpoint.Fit(endpoint.Views(logged, view))
+	if len(shown) < len(logged) {
+		after = logged[len(shown)-1].Cursor
+	}
+	return shown, after, nil
 }
 
 // stream opens a stream of the events behind the cursor. What can be refused is refused before the response begins.

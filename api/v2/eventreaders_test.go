@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -532,4 +533,35 @@ func TestAPollGoesOnBehindItsPage(t *testing.T) {
 		require.Equal(t, []string{"2", "3"}, cursors)
 		require.Equal(t, "3", next)
 	})
+}
+
+// A page ends at a mebibyte whatever limit was asked for, and the next one goes on behind it: nothing is missed, and nothing comes twice.
+func TestAPageEndsAtAMebibyte(t *testing.T) {
+	r := newLoggingRange(900)
+	for i := range r.log {
+		r.log[i].Event.Correlation = &lanes.Correlation{Metadata: map[string]string{"note": strings.Repeat("x", 3_000)}}
+	}
+	h := r.newAPI(t, newReaders(0))
+	var seen []string
+	next, pages := "0", 0
+	for len(seen) < 900 {
+		response := httptest.NewRecorder()
+		h.ServeHTTP(response, httptest.NewRequest(http.MethodGet, "/events?limit=1000&after="+next, nil))
+		require.Less(t, response.Body.Len(), endpoint.PageBytes+1_000)
+		var page struct {
+			Events []struct{ Cursor string }
+			Next   string
+		}
+		require.NoError(t, json.Unmarshal(response.Body.Bytes(), &page))
+		require.NotEmpty(t, page.Events)
+		for _, event := range page.Events {
+			seen = append(seen, event.Cursor)
+		}
+		next = page.Next
+		pages++
+	}
+	for i, cursor := range seen {
+		require.Equal(t, strconv.Itoa(i+1), cursor)
+	}
+	require.Equal(t, 3, pages)
 }

@@ -12,6 +12,8 @@ import (
 
 // Events is one page of the event log.
 type Events struct {
+	endpoint.Paged `json:"-"`
+
 	Events []Event `json:"events"`
 	Next   string  `json:"next" pattern:"^[0-9]+$" doc:"Cursor for the next page" example:"1042"`
 }
@@ -42,6 +44,8 @@ type Attempt struct {
 
 // History is one page of the ended sessions.
 type History struct {
+	endpoint.Paged `json:"-"`
+
 	Sessions []EndedView `json:"sessions"`
 	Next     string      `json:"next" pattern:"^[0-9]+$" doc:"Cursor for the next page" example:"1042"`
 }
@@ -61,7 +65,7 @@ type page struct {
 	limit int
 }
 
-func readPage(in *endpoint.Input) page {
+func readPageOf(in *endpoint.Input) page {
 	return page{
 		after: in.QueryLogCursor("after", "Cursor to read behind, or `latest` for what happens from now on; none: from the oldest on"),
 		limit: in.QueryLimit("limit", 1, 1000, 100, "How many at most"),
@@ -120,36 +124,65 @@ type historyPage struct {
 }
 
 func readHistoryPage(in *endpoint.Input) historyPage {
-	return historyPage{readPage(in), ReadExternalID(in)}
+	return historyPage{readPageOf(in), ReadExternalID(in)}
 }
 
-func (p historyPage) read(ctx context.Context, r Range, after uint64) ([]lanes.Ended, error) {
+func (p historyPage) read(ctx context.Context, r Range, after uint64, limit int) ([]lanes.Ended, error) {
 	if p.externalID != "" {
-		return r.HistoryOf(ctx, p.externalID, after, p.limit)
+		return r.HistoryOf(ctx, p.externalID, after, limit)
 	}
-	return r.History(ctx, after, p.limit)
+	return r.History(ctx, after, limit)
 }
+
+// readPage reads records behind a cursor in portions, until the page has limit of them or no room for more, and returns what is shown of
+// them.
+func readPage[Record, View any](
+	after uint64, limit int, read func(after uint64, limit int) ([]Record, error), cursor func(Record) uint64, view func(Record) View,
+) (views []View, last uint64, err error) {
+	var size endpoint.PageSize
+	views, last = []View{}, after
+	for len(views) < limit {
+		portion := min(portionSize, limit-len(views))
+		records, err := read(last, portion)
+		if err != nil {
+			return nil, after, err
+		}
+		for _, record := range records {
+			shown := view(record)
+			if !size.Add(shown) {
+				return views, last, nil
+			}
+			views, last = append(views, shown), cursor(record)
+		}
+		if len(records) < portion {
+			break
+		}
+	}
+	return views, last, nil
+}
+
+// portionSize is how many records are read from the store at a time. The default page is one portion.
+const portionSize = 100
 
 func history(ctx context.Context, r Range, p historyPage) (History, error) {
 	at, err := historyLog(ctx, r).locate(ctx, p.after, "after")
 	if err != nil {
 		return History{}, err
 	}
-	ended, err := p.read(ctx, r, at.after)
+	sessions, after, err := readPage(at.after, p.limit,
+		func(after uint64, limit int) ([]lanes.Ended, error) { return p.read(ctx, r, after, limit) },
+		func(e lanes.Ended) uint64 { return e.Cursor },
+		func(e lanes.Ended) EndedView {
+			return EndedView{
+				SessionView: ViewOf(e.View()), Customer: e.Session.Customer, EndedAt: endpoint.Stamp(e.At),
+				Reason: string(e.Reason), MinutesUsed: Minutes(e.Used), MinutesPaused: Minutes(e.Paused),
+			}
+		})
 	if err == nil {
 		err = at.checkKept(ctx)
 	}
 	if err != nil {
 		return History{}, err
 	}
-	after, response := at.after, History{Sessions: make([]EndedView, len(ended))}
-	for i, e := range ended {
-		response.Sessions[i] = EndedView{
-			SessionView: ViewOf(e.View()), Customer: e.Session.Customer, EndedAt: endpoint.Stamp(e.At),
-			Reason: string(e.Reason), MinutesUsed: Minutes(e.Used), MinutesPaused: Minutes(e.Paused),
-		}
-		after = e.Cursor
-	}
-	response.Next = at.log.cursor(after).String()
-	return response, nil
+	return History{Sessions: sessions, Next: at.log.cursor(after).String()}, nil
 }

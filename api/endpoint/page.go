@@ -1,0 +1,94 @@
+package endpoint
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+)
+
+// PageBytes is where a page of records ends, whatever limit was asked for: the reader goes on from the page's cursor. One record is always
+// on a page.
+const PageBytes = 1 << 20
+
+// Paged is embedded in the response of an endpoint that is a page of records. Such a request has to be given room by API.ReservePage before
+// anything is read for it, and keeps it until its response is written.
+type Paged struct{}
+
+func (Paged) isPaged() {}
+
+// isPaged reports whether the response is a page of records.
+func isPaged[Out any]() bool {
+	var out Out
+	_, paged := any(out).(interface{ isPaged() })
+	return paged
+}
+
+// reservePage waits for the room of a page. Without a limit there is always room.
+func (a *API) reservePage(ctx context.Context) (release func(), err error) {
+	if a.ReservePage == nil {
+		return func() {}, nil
+	}
+	return a.ReservePage(ctx)
+}
+
+// PageSize counts the bytes of a page's records. The zero value is an empty page.
+type PageSize struct{ bytes int }
+
+// Add reports whether the page has room for one more record, and counts it then. It has room for the first one, however large that is.
+func (s *PageSize) Add(record any) bool {
+	var counted countingWriter
+	encoder := json.NewEncoder(&counted)
+	encoder.SetEscapeHTML(false) // as in a response
+	if encoder.Encode(record) != nil {
+		return true // which encoding the response will tell
+	}
+	if s.bytes > 0 && s.bytes+int(counted) > PageBytes {
+		return false
+	}
+	s.bytes += int(counted)
+	return true
+}
+
+// Fit returns the first of the records that a page has room for.
+func Fit[Record any](records []Record) []Record {
+	var size PageSize
+	for i := range records {
+		if !size.Add(records[i]) {
+			return records[:i]
+		}
+	}
+	return records
+}
+
+// countingWriter counts what is written to it.
+type countingWriter int
+
+func (c *countingWriter) Write(p []byte) (int, error) {
+	*c += countingWriter(len(p))
+	return len(p), nil
+}
+
+// A response of more bytes than that is written in pieces of so many, for each of which its client has pieceTimeout: one that goes on
+// reading gets everything however slow its network is, and one that does not is soon left.
+const (
+	pieceBytes   = 64 << 10
+	pieceTimeout = 10 * time.Second
+)
+
+// writePieces writes a body with a deadline that moves.
+func writePieces(w http.ResponseWriter, body []byte) {
+	if len(body) <= pieceBytes {
+		_, _ = w.Write(body) // fails only if the client is gone
+		return
+	}
+	connection := http.NewResponseController(w)
+	for len(body) > 0 {
+		piece := body[:min(pieceBytes, len(body))]
+		_ = connection.SetWriteDeadline(time.Now().Add(pieceTimeout)) // a test's recorder has no deadline
+		if _, err := w.Write(piece); err != nil {
+			return
+		}
+		body = body[len(piece):]
+	}
+}

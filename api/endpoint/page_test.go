@@ -1,0 +1,56 @@
+package endpoint
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+type words struct {
+	Paged `json:"-"`
+
+	Words []string `json:"words"`
+}
+
+// A page has its room from before it is read until its client has accepted it.
+func TestAPageKeepsItsRoomUntilItIsWritten(t *testing.T) {
+	reserved := 0
+	api := (&demo{}).api()
+	api.ReservePage = func(context.Context) (release func(), err error) {
+		reserved++
+		return func() { reserved-- }, nil
+	}
+	r := api.Router()
+	list := Handle("GET", "/words", 200, "Words", NoInput, func(context.Context, Empty) (words, error) {
+		require.Equal(t, 1, reserved, "while it is read")
+		return words{Words: []string{strings.Repeat("a", 3*pieceBytes)}}, nil
+	})
+	one := Handle("GET", "/word", 200, "A word", NoInput, func(context.Context, Empty) (word, error) {
+		require.Zero(t, reserved, "no page")
+		return word{}, nil
+	})
+	api.Mount(r, prefix, []Endpoint{list, one})
+	pieces := 0
+	w := slowClient{httptest.NewRecorder(), func() {
+		require.Equal(t, 1, reserved, "while it is written")
+		pieces++
+	}}
+	r.ServeHTTP(w, httptest.NewRequest(http.MethodGet, prefix+"/words", nil))
+	require.Equal(t, http.StatusOK, w.Code)
+	require.Equal(t, 4, pieces)
+	require.JSONEq(t, `{"words":["`+strings.Repeat("a", 3*pieceBytes)+`"]}`, w.Body.String())
+	require.Zero(t, reserved)
+	r.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, prefix+"/word", nil))
+}
+
+// One record is always on a page.
+func TestARecordLargerThanAPage(t *testing.T) {
+	large := strings.Repeat("a", PageBytes)
+	require.Len(t, Fit([]string{large, "b"}), 1)
+	require.Len(t, Fit([]string{"a", "b"}), 2)
+	require.Empty(t, Fit([]string{}))
+}
