@@ -349,10 +349,11 @@ func (r *Range) readFailed(ctx context.Context, err error) error {
 		traced(r.log.Debug().Err(err), trace.ID(ctx)).Msg("a read from the store was given up by its client")
 		return context.Canceled
 	}
-	r.log.Error().Err(err).Msg("the store could not be read")
 	if errors.Is(err, context.DeadlineExceeded) {
+		traced(r.log.Warn().Err(err), trace.ID(ctx)).Msg("a read from the store took longer than its request may")
 		return lanes.ErrTimeout
 	}
+	r.log.Error().Err(err).Msg("the store could not be read")
 	return lanes.ErrStoreUnavailable
 }
 

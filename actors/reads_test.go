@@ -13,7 +13,8 @@ import (
 	"rangegate/lanes"
 )
 
-// A client that hangs up while the store is read is no failure of the store. Its request is given up, without an error in the log.
+// A client that hangs up while the store is read is no failure of the store, nor is a request whose time is over. It is given up, without an
+// error in the log.
 func TestAReadThatItsClientGivesUp(t *testing.T) {
 	var log logRecorder
 	runFixture(t, func(t *testing.T, f *fixture) {
@@ -30,8 +31,14 @@ func TestAReadThatItsClientGivesUp(t *testing.T) {
 		require.NotContains(t, log.String(), `"level":"error"`)
 		require.Contains(t, log.String(), "given up by its client")
 
-		history.setReply(func(context.Context) error { return errReplyLost })
+		history.setReply(func(context.Context) error { return context.DeadlineExceeded })
 		_, err := f.Session(t.Context(), uuid.New())
+		require.ErrorIs(t, err, lanes.ErrTimeout)
+		require.NotContains(t, log.String(), `"level":"error"`)
+		require.Contains(t, log.String(), "took longer than its request may")
+
+		history.setReply(func(context.Context) error { return errReplyLost })
+		_, err = f.Session(t.Context(), uuid.New())
 		require.ErrorIs(t, err, lanes.ErrStoreUnavailable)
 		require.Contains(t, log.String(), "the store could not be read")
 	}, withLog(zerolog.New(&log)))

@@ -400,14 +400,32 @@ type reader struct {
 	inRange  bool
 }
 
+// maxLine is the length of a line in bytes. The longest that is written is the record of a range, with some 100 bytes for each of its lanes.
+const maxLine = 64 << 20
+
+// readLine reads to the end of a line, with the newline, and no more than most bytes of it. Errors: errCut where the input ends before.
+func readLine(input *bufio.Reader, most int) (text []byte, err error) {
+	for {
+		part, err := input.ReadSlice('\n')
+		if len(text)+len(part) > most {
+			return nil, fmt.Errorf("it is longer than %d bytes", most)
+		}
+		text = append(text, part...)
+		switch {
+		case err == nil:
+			return text, nil
+		case errors.Is(err, io.EOF):
+			return nil, errCut
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, err
+		}
+	}
+}
+
 func (r *reader) next() (l line, err error) {
 	r.number++
 	r.sum.Write(r.text)
-	r.text, err = r.input.ReadBytes('\n')
-	if errors.Is(err, io.EOF) {
-		return l, errCut
-	}
-	if err != nil {
+	if r.text, err = readLine(r.input, maxLine); err != nil {
 		return l, err
 	}
 	decoder := json.NewDecoder(bytes.NewReader(r.text))
