@@ -338,8 +338,9 @@ func (r *Range) afterRead(ctx context.Context, err error) error {
 	return nil
 }
 
-// readFailed logs a failed read and returns the error for the client. A read that was given up by its client failed for no other
-// reason: its error is context.Canceled. The range is dropped where the store has a newer epoch.
+// readFailed logs a failed read and returns the error for the client. It is no failure of the store if the client gave the
+// read up, whose error is context.Canceled, or if the request's time was over. The range is dropped where the store has a
+// newer epoch.
 func (r *Range) readFailed(ctx context.Context, err error) error {
 	if errors.Is(err, store.ErrFenced) {
 		r.committer.Fenced()
@@ -349,11 +350,14 @@ func (r *Range) readFailed(ctx context.Context, err error) error {
 		traced(r.log.Debug().Err(err), trace.ID(ctx)).Msg("a read from the store was given up by its client")
 		return context.Canceled
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		traced(r.log.Warn().Err(err), trace.ID(ctx)).Msg("a read from the store took longer than its request may")
 		return lanes.ErrTimeout
 	}
 	r.log.Error().Err(err).Msg("the store could not be read")
+	if errors.Is(err, context.DeadlineExceeded) { // of the store's own
+		return lanes.ErrTimeout
+	}
 	return lanes.ErrStoreUnavailable
 }
 

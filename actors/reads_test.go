@@ -13,8 +13,8 @@ import (
 	"rangegate/lanes"
 )
 
-// A client that hangs up while the store is read is no failure of the store, nor is a request whose time is over. It is given up, without an
-// error in the log.
+// A client that hangs up while the store is read is no failure of the store, nor is a request whose time is over: its read
+// is given up, without an error in the log.
 func TestAReadThatItsClientGivesUp(t *testing.T) {
 	var log logRecorder
 	runFixture(t, func(t *testing.T, f *fixture) {
@@ -31,8 +31,11 @@ func TestAReadThatItsClientGivesUp(t *testing.T) {
 		require.NotContains(t, log.String(), `"level":"error"`)
 		require.Contains(t, log.String(), "given up by its client")
 
-		history.setReply(func(context.Context) error { return context.DeadlineExceeded })
-		_, err := f.Session(t.Context(), uuid.New())
+		release = history.block()
+		limited, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := f.Session(limited, uuid.New())
+		release()
 		require.ErrorIs(t, err, lanes.ErrTimeout)
 		require.NotContains(t, log.String(), `"level":"error"`)
 		require.Contains(t, log.String(), "took longer than its request may")

@@ -142,16 +142,19 @@ func limitConcurrency(ranges Credentials, refused prometheus.Counter) func(conte
 	}
 }
 
-// The maximum number of pages of records that are read, encoded and written at a time, each of endpoint.PageBytes at most: of a range, and
-// of all. A client that does not read its answer keeps its page for as long as endpoint lets it.
+// The maximum number of pages of records that are read, encoded and written at a time. A page has endpoint.PageBytes at
+// most. A client that does not read its page keeps the room for it until endpoint closes the connection.
 const (
-	maxPages      = 32
-	maxRangePages = 8
-	pageWait      = time.Second // for another one to be written
+	maxPages      = 32          // of all ranges
+	maxRangePages = 8           // of one range
+	pageWait      = time.Second // for the room of a page
 )
 
-// limitPages returns the function that waits for the room of a page, and refuses it with `overloaded` when there is none for a while.
-func limitPages(ranges iter.Seq[uuid.UUID], refused prometheus.Counter) func(context.Context) (release func(), err error) {
+// limitPages returns the function that waits for the room of a page, and refuses the request with `overloaded` when there
+// is none within pageWait.
+func limitPages(
+	ranges iter.Seq[uuid.UUID], refused prometheus.Counter,
+) func(context.Context) (release func(), err error) {
 	process, byRange := semaphore.NewWeighted(maxPages), map[uuid.UUID]*semaphore.Weighted{}
 	for id := range ranges {
 		byRange[id] = semaphore.NewWeighted(maxRangePages)
@@ -166,9 +169,12 @@ func limitPages(ranges iter.Seq[uuid.UUID], refused prometheus.Counter) func(con
 				own.Release(1)
 			}
 		}
-		if err != nil {
+		switch {
+		case ctx.Err() != nil: // the client is gone
+			return nil, ctx.Err()
+		case err != nil:
 			refused.Inc()
-			return nil, screens.Overloaded("pages of records are being read; nothing was changed")
+			return nil, screens.Overloaded("pages of records of this range, or of all, are being read and written")
 		}
 		return func() { process.Release(1); own.Release(1) }, nil
 	}

@@ -40,8 +40,8 @@ func NewTraffic(registry prometheus.Registerer) *Traffic {
 		limited: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "rangegate", Name: "requests_limited_total",
 			Help: "Refused requests by limit: requests of a range or failed authentications of an address, of the operations " +
-				"address too (429), requests carried out " +
-				"at a time (process, 503), pages of records and tables (pages, 503), or requests of a range that wait for events (waiting, 503). Normal is 0.",
+				"address too (429), requests carried out at a time (process, 503), pages and tables of records (pages, 503), or " +
+				"requests of a range that wait for events (waiting, 503). Normal is 0.",
 		}, []string{"limit"}),
 		streams: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "rangegate", Name: "screen_streams",

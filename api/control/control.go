@@ -116,7 +116,8 @@ func Mount(r chi.Router, a *endpoint.API, s Settings) {
 	s.Attempts.configure(s.Staff)
 	c := &screen{
 		Settings: s, signIns: newSignInLimiter(staff, s.Attempts),
-		streams: screens.NewSlotTable(maxStreams), tables: screens.NewSlotTable(maxTables), frames: map[uuid.UUID]*screens.FrameCache[laneView]{}, walkIns: map[uuid.UUID]*walkIns{}, fail: a.Fail,
+		streams: screens.NewSlotTable(maxStreams), tables: screens.NewSlotTable(maxTables),
+		frames: map[uuid.UUID]*screens.FrameCache[laneView]{}, walkIns: map[uuid.UUID]*walkIns{}, fail: a.Fail,
 	}
 	c.auth = newAuthenticator(staff, s.Sessions, c.ceasefireSince)
 	for id := range s.Staff {

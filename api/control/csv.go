@@ -99,7 +99,7 @@ func (e endedView) row() []string {
 	}
 }
 
-// writeRow writes a row with every field in quotes, as RFC 4180 permits: what a field has is then never taken for the end of one.
+// writeRow writes a row (RFC 4180). Every field is in quotes, so that no text in it is taken for the end of the field.
 func writeRow(w io.Writer, fields []string) {
 	for i, field := range fields {
 		if i > 0 {
@@ -110,9 +110,9 @@ func writeRow(w io.Writer, fields []string) {
 	_, _ = io.WriteString(w, "\r\n")
 }
 
-// formula finds where a spreadsheet may begin a formula: at the start of a text, and behind whatever a spreadsheet of another country or
-// with other settings takes for the end of a field. Some spreadsheets ignore leading blanks, and take the wide signs for the others.
+// formula finds where a spreadsheet may begin a formula: a sign at the start of a text, or behind a separator that some
+// country or setting has. Some spreadsheets ignore leading blanks. The last four signs are the wide ones of East Asia.
 var formula = regexp.MustCompile(`(^|[;|:,"'\t\r\n])([\s\p{Z}]*[=+\-@\x{ff1d}\x{ff0b}\x{ff0d}\x{ff20}])`)
 
-// escapeFormulas returns a text that no spreadsheet treats as a formula, nor a part of it: an apostrophe stands before each.
+// escapeFormulas puts an apostrophe before each place where a spreadsheet may begin a formula.
 func escapeFormulas(text string) string { return formula.ReplaceAllString(text, "$1'$2") }

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// PageBytes is where a page of records ends, whatever limit was asked for: the reader goes on from the page's cursor. One record is always
-// on a page.
+// PageBytes is the size at which a page of records ends, whatever limit was asked for. The reader goes on from the page's
+// cursor. A page has at least one record, however large that is.
 const PageBytes = 1 << 20
 
-// Paged is embedded in the response of an endpoint that is a page of records. Such a request has to be given room by API.ReservePage before
-// anything is read for it, and keeps it until its response is written.
+// Paged is embedded in a response that is a page of records. Its request gets room from API.ReservePage before anything is
+// read for it, and keeps the room until the response is written.
 type Paged struct{}
 
 func (Paged) isPaged() {}
@@ -35,13 +35,13 @@ func (a *API) reservePage(ctx context.Context) (release func(), err error) {
 // PageSize counts the bytes of a page's records. The zero value is an empty page.
 type PageSize struct{ bytes int }
 
-// Add reports whether the page has room for one more record, and counts it then. It has room for the first one, however large that is.
+// Add reports whether the page has room for one more record, and counts that. There is always room for the first one.
 func (s *PageSize) Add(record any) bool {
 	var counted countingWriter
 	encoder := json.NewEncoder(&counted)
 	encoder.SetEscapeHTML(false) // as in a response
 	if encoder.Encode(record) != nil {
-		return true // which encoding the response will tell
+		return true // encoding the response panics on it
 	}
 	if s.bytes > 0 && s.bytes+int(counted) > PageBytes {
 		return false
@@ -69,14 +69,13 @@ func (c *countingWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A response of more bytes than that is written in pieces of so many, for each of which its client has pieceTimeout: one that goes on
-// reading gets everything however slow its network is, and one that does not is soon left.
 const (
-	pieceBytes   = 64 << 10
-	pieceTimeout = 10 * time.Second
+	pieceBytes   = 64 << 10         // of a body that are written at a time
+	pieceTimeout = 10 * time.Second // for a client to accept a piece
 )
 
-// writePieces writes a body with a deadline that moves.
+// writePieces writes a body. The deadline moves with each piece: a client that goes on reading gets the whole body, however
+// slow its network is, and one that stops reading loses its connection.
 func writePieces(w http.ResponseWriter, body []byte) {
 	if len(body) <= pieceBytes {
 		_, _ = w.Write(body) // fails only if the client is gone

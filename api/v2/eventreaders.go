@@ -97,7 +97,7 @@ func readEvents(in *endpoint.Input) eventsPage {
 	refuseKinds(in)
 	return eventsPage{
 		at:   &position{},
-		page: readPageOf(in),
+		page: readPage(in),
 		wait: time.Duration(in.QueryLimit("wait", 0, maxWait, 0, "Seconds to wait at most for an event behind the cursor")) * time.Second,
 		webhook: in.QueryText("webhook", maxWebhookName, "Only deliveries to that one of several webhooks; none: every event, with its delivery to the first of "+
 			"them. A page may have fewer than there are, or none, although there are more: go on from `next`. `wait` ends with any event of the range"),
@@ -201,7 +201,7 @@ func events(ctx context.Context, r Range, p eventsPage) (Events, error) {
 	if p.webhook != "" {
 		found, after, err = deliveriesTo(ctx, r, p, shown)
 	} else {
-		found, after, err = readPage(p.at.after, p.limit,
+		found, after, err = fillPage(p.at.after, p.limit,
 			func(after uint64, limit int) ([]lanes.Logged, error) { return r.Events(ctx, after, limit) },
 			func(e lanes.Logged) uint64 { return e.Cursor }, shown)
 		if len(found) == 0 {
@@ -218,7 +218,9 @@ func events(ctx context.Context, r Range, p eventsPage) (Events, error) {
 }
 
 // deliveriesTo reads a page of the deliveries to one webhook, and returns the cursor to go on behind.
-func deliveriesTo(ctx context.Context, r Range, p eventsPage, view func(lanes.Logged) Event) (shown []Event, after uint64, err error) {
+func deliveriesTo(
+	ctx context.Context, r Range, p eventsPage, view func(lanes.Logged) Event,
+) (shown []Event, after uint64, err error) {
 	logged, after, err := r.DeliveriesTo(ctx, p.webhook, p.at.after, p.limit)
 	if err != nil {
 		return nil, 0, err

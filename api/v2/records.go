@@ -65,7 +65,7 @@ type page struct {
 	limit int
 }
 
-func readPageOf(in *endpoint.Input) page {
+func readPage(in *endpoint.Input) page {
 	return page{
 		after: in.QueryLogCursor("after", "Cursor to read behind, or `latest` for what happens from now on; none: from the oldest on"),
 		limit: in.QueryLimit("limit", 1, 1000, 100, "How many at most"),
@@ -124,7 +124,7 @@ type historyPage struct {
 }
 
 func readHistoryPage(in *endpoint.Input) historyPage {
-	return historyPage{readPageOf(in), ReadExternalID(in)}
+	return historyPage{readPage(in), ReadExternalID(in)}
 }
 
 func (p historyPage) read(ctx context.Context, r Range, after uint64, limit int) ([]lanes.Ended, error) {
@@ -134,9 +134,9 @@ func (p historyPage) read(ctx context.Context, r Range, after uint64, limit int)
 	return r.History(ctx, after, limit)
 }
 
-// readPage reads records behind a cursor in portions, until the page has limit of them or no room for more, and returns what is shown of
-// them.
-func readPage[Record, View any](
+// fillPage reads records behind a cursor in portions, until the page has limit of them or no room for more. It returns
+// their views, and the cursor of the last one.
+func fillPage[Record, View any](
 	after uint64, limit int, read func(after uint64, limit int) ([]Record, error), cursor func(Record) uint64, view func(Record) View,
 ) (views []View, last uint64, err error) {
 	var size endpoint.PageSize
@@ -169,7 +169,7 @@ func history(ctx context.Context, r Range, p historyPage) (History, error) {
 	if err != nil {
 		return History{}, err
 	}
-	sessions, after, err := readPage(at.after, p.limit,
+	sessions, after, err := fillPage(at.after, p.limit,
 		func(after uint64, limit int) ([]lanes.Ended, error) { return p.read(ctx, r, after, limit) },
 		func(e lanes.Ended) uint64 { return e.Cursor },
 		func(e lanes.Ended) EndedView {

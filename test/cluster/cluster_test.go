@@ -100,8 +100,9 @@ func (c *cluster) ownershipChanges() (changes float64) {
 	return changes
 }
 
-// The master dies, a Sentinel promotes its only replica, which has all that was acknowledged, and the dead server comes back as a replica
-// of that one: until then nothing is acknowledged. (Of several replicas a Sentinel may promote one that lacks the last writes.)
+// The master dies, and a Sentinel promotes its only replica, which has all that was acknowledged. The dead server comes back
+// as a replica of that one, and until then nothing is acknowledged. Of several replicas a Sentinel may promote one that lacks
+// the last writes: see docs/store.md.
 func TestFailoverBySentinel(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t)
@@ -127,11 +128,11 @@ func TestFailoverBySentinel(t *testing.T) {
 	c.judge()
 }
 
-// askSentinel waits until what the Sentinel answers is as wanted.
-func askSentinel(t *testing.T, sentinel *redistest.Server, wanted string, is func(*goredis.SentinelClient) bool) {
+// askSentinel waits until arrived returns true, which asks the Sentinel.
+func askSentinel(t *testing.T, sentinel *redistest.Server, wanted string, arrived func(*goredis.SentinelClient) bool) {
 	client := goredis.NewSentinelClient(&goredis.Options{Addr: sentinel.Addr()})
 	defer func() { _ = client.Close() }()
-	support.Eventually(t, wanted, func() bool { return is(client) })
+	support.Eventually(t, wanted, func() bool { return arrived(client) })
 }
 
 // waitReplicas waits until the Sentinel knows that many replicas, in sync with the master.

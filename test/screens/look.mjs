@@ -7,8 +7,8 @@ const COLOURS = ["color-contrast", "link-in-text-block"];
 
 const violations = [];
 
-// look notes what axe finds on the page; `what` names its state. A page that has one scheme only is looked at in that. With PICTURES, a
-// folder, it takes pictures.
+// look notes what axe finds on the page in each colour scheme; `what` names its state. With PICTURES, a folder, it takes
+// pictures.
 export async function look(page, what, schemes = ["dark", "light"]) {
   for (const colorScheme of schemes) {
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
@@ -22,8 +22,8 @@ export async function look(page, what, schemes = ["dark", "light"]) {
   assert.deepEqual(await page.evaluate(beyond), [], `${what}: nothing is wider than the screen`);
 }
 
-// judge returns what axe finds by those rules, by all of its own for null. It is loaded once into a page, and works out nothing about
-// what is as it should be: both would take most of its time.
+// judge returns what axe finds by those rules; null: by all of its own. Axe is loaded into a page once, and says nothing of
+// the elements that pass: both would take most of its time.
 async function judge(page, rules) {
   if (!(await page.evaluate(() => "axe" in window))) {
     await page.evaluate(axe.source);

@@ -205,7 +205,7 @@ func play(t *testing.T, story string, change ...func(f *fixture, world string)) 
 
 // playAt is play with what inFront starts in front of the gateway or beside it.
 func playAt(t *testing.T, story string, inFront func(f *fixture) (front string), change ...func(f *fixture, world string)) {
-	// The shell takes half of the processor time of the whole browser, and keeps no display from going dark (Screen Wake Lock).
+	// The shell takes half of the processor time of the whole browser. It has no Screen Wake Lock, which the day needs.
 	browser := "chromium-headless-shell"
 	if story == "day" {
 		browser = "chromium"

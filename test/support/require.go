@@ -62,9 +62,8 @@ func EventuallyNone[T any](t testing.TB, what string, missing func() []T) {
 	}, func() any { return fmt.Sprintf("%d missing, the first of them %+v", len(last), last[0]) })
 }
 
-// FreeAddress returns an address that is the test's until it ends: below the kernel's ephemeral ports, so that no connection gets it before
-// the server that it is for, or while that one is down. Its UDP port is the claim, so that no other test gets it, of this process or
-// another one.
+// FreeAddress returns an address that no other test gets, of this process or another one, until t ends: its UDP port is the
+// claim. It is below the kernel's ephemeral ports, so that no connection gets it while its server is down.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	for range 1_000 {

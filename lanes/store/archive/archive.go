@@ -400,10 +400,12 @@ type reader struct {
 	inRange  bool
 }
 
-// maxLine is the length of a line in bytes. The longest that is written is the record of a range, with some 100 bytes for each of its lanes.
+// maxLine is the maximum length of a line in bytes. The longest line that is written is the record of a range, with some
+// 100 bytes for each lane.
 const maxLine = 64 << 20
 
-// readLine reads to the end of a line, with the newline, and no more than most bytes of it. Errors: errCut where the input ends before.
+// readLine reads a line with its newline. Errors: errCut if the input ends before the line does, and another one if the
+// line is longer than most bytes.
 func readLine(input *bufio.Reader, most int) (text []byte, err error) {
 	for {
 		part, err := input.ReadSlice('\n')
