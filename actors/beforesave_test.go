@@ -4,15 +4,19 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"rangegate/actors/metrics"
 	"rangegate/lanes"
 	"rangegate/lanes/link"
 	"rangegate/lanes/store"
@@ -176,13 +180,14 @@ func (f *fixture) blockNextTwoFlushes() (first, second func()) {
 }
 
 // TestBeforeASaveTheHardwareLearnsOnlyOfWhatCloses gives random commands to two lanes while the store takes its time, refuses,
-// loses replies or hangs, and judges each state at the instant at which the hardware is sent it.
+// loses replies or hangs, the POS accepts or declines purchases, lanes panic until they are parked, and the gateway is killed or loses its
+// range to another one. It judges each state at the instant at which the hardware is sent it.
 func TestBeforeASaveTheHardwareLearnsOnlyOfWhatCloses(t *testing.T) {
 	step := rapid.Custom(func(t *rapid.T) judgedStep {
 		return judgedStep{
 			action: rapid.SampledFrom([]string{
 				"create", "create", "create waiting", "enter", "modify", "modify", "buy", "pause", "resume", "move", "stop",
-				"hold", "hold lane", "lift", "lift lane", "cut link", "panic",
+				"hold", "hold lane", "lift", "lift lane", "cut link", "panic", "park", "kill", "take over",
 			}).Draw(t, "action"),
 			lane:  rapid.IntRange(0, 1).Draw(t, "lane"),
 			after: time.Duration(rapid.SampledFrom([]int{0, 0, 0, 60, 200, 700, 3000}).Draw(t, "after")) * time.Millisecond,
@@ -201,9 +206,11 @@ func TestBeforeASaveTheHardwareLearnsOnlyOfWhatCloses(t *testing.T) {
 		flushes := rapid.SliceOfN(flush, 10, 40).Draw(rt, "flushes")
 		var found []string
 		synctest.Test(t, func(t *testing.T) {
-			judge := &hardwareJudge{flushes: flushes, saved: map[uuid.UUID][]lanes.Lane{}, pressed: map[uuid.UUID]bool{}, lifting: map[uuid.UUID]bool{}}
+			judge := &hardwareJudge{
+				begun: time.Now(), flushes: flushes, saved: map[uuid.UUID][]lanes.Lane{}, pressed: map[uuid.UUID]bool{}, lifting: map[uuid.UUID]bool{},
+			}
 			webhook := &fakeWebhook{}
-			webhook.setPurchaseReply(acceptPurchase)
+			webhook.setPurchaseReply(everyOtherPurchase())
 			f := startFixture(t, withWebhook(webhook), func(f *fixture) {
 				judge.Driver = f.hardware
 				f.settings.Driver = judge
@@ -217,10 +224,12 @@ func TestBeforeASaveTheHardwareLearnsOnlyOfWhatCloses(t *testing.T) {
 					judge.report("lane %d in the end: %+v, its hardware shows %+v", i, status.Lane, shown)
 				}
 			}
-			found = judge.found
+			if found = judge.found; len(found) > 0 {
+				found = judge.history
+			}
 		})
 		if len(found) > 0 {
-			rt.Fatal(found)
+			rt.Fatal(strings.Join(found, "\n"))
 		}
 	})
 }
@@ -247,11 +256,31 @@ type hardwareJudge struct {
 	saved   map[uuid.UUID][]lanes.Lane // by lane, oldest first
 	pressed map[uuid.UUID]bool         // by lane: a hold was set, and no release of it is saved
 	lifting map[uuid.UUID]bool         // by lane: somebody has asked for its end since
+	holds   lanes.Holds                // saved
+	newest  uint64                     // epoch of the gateways
+	begun   time.Time
+	history []string // what happened, for whoever reads what was found
 	found   []string
 }
 
+// everyOtherPurchase accepts one purchase, declines the next, and so on.
+func everyOtherPurchase() purchaseReply {
+	var answered atomic.Uint64
+	return func(ctx context.Context, event lanes.Event) (lanes.Attempt, lanes.Answer) {
+		if answered.Add(1)%2 == 0 {
+			return declinePurchase("No.")(ctx, event)
+		}
+		return acceptPurchase(ctx, event)
+	}
+}
+
 func (j *hardwareJudge) report(format string, args ...any) {
+	j.note("FOUND: "+format, args...)
 	j.found = append(j.found, fmt.Sprintf(format, args...))
+}
+
+func (j *hardwareJudge) note(format string, args ...any) {
+	j.history = append(j.history, fmt.Sprintf("%v ", time.Since(j.begun))+fmt.Sprintf(format, args...))
 }
 
 func (j *hardwareJudge) flush(ctx context.Context, batch store.Batch, flush func() error) error {
@@ -260,6 +289,7 @@ func (j *hardwareJudge) flush(ctx context.Context, batch store.Batch, flush func
 	if len(j.flushes) > 0 {
 		next, j.flushes = j.flushes[0], j.flushes[1:]
 	}
+	j.note("flush %+v", next)
 	j.mu.Unlock()
 	<-time.After(next.before)
 	switch next.end {
@@ -268,17 +298,27 @@ func (j *hardwareJudge) flush(ctx context.Context, batch store.Batch, flush func
 	case "hangs":
 		return hangFlush(ctx, batch, flush)
 	}
+	if err := flush(); err != nil {
+		return err
+	}
 	j.mu.Lock()
 	for _, lane := range batch.Lanes { // what is written counts as saved from now on, although no reply has come
+		j.note("saved: lane %.4s, held %t, %+v", lane.ID, lane.Held, lane.Session)
 		j.saved[lane.ID] = append(j.saved[lane.ID], lane.Lane)
 		if !lane.Held && j.lifting[lane.ID] {
 			j.pressed[lane.ID] = false
 		}
 	}
-	j.mu.Unlock()
-	if err := flush(); err != nil {
-		return err
+	if batch.Holds != nil {
+		j.holds = *batch.Holds // the release of a lane that is parked, and takes no request, is the range's alone
+		for lane := range j.pressed {
+			saved := j.saved[lane]
+			if j.lifting[lane] && (len(saved) == 0 || !saved[len(saved)-1].Held) && !batch.Holds.Over(lanes.Place{ID: lane}) {
+				j.pressed[lane] = false
+			}
+		}
 	}
+	j.mu.Unlock()
 	<-time.After(next.after)
 	if next.end == "reply lost" {
 		return errReplyLost
@@ -291,13 +331,16 @@ func (j *hardwareJudge) Dial(ctx context.Context, lane link.Lane, receiver link.
 	if err != nil {
 		return nil, hello, err
 	}
-	return &judgedConnection{connection, j, lane.ID}, hello, nil
+	j.mu.Lock()
+	j.newest = max(j.newest, lane.Epoch)
+	j.mu.Unlock()
+	return &judgedConnection{connection, j, lane}, hello, nil
 }
 
 type judgedConnection struct {
 	link.Connection
 	judge *hardwareJudge
-	lane  uuid.UUID
+	lane  link.Lane
 }
 
 func (c *judgedConnection) Send(s link.State) {
@@ -305,11 +348,14 @@ func (c *judgedConnection) Send(s link.State) {
 	c.Connection.Send(s)
 }
 
-// sent judges a state that the lane's hardware is sent.
-func (j *hardwareJudge) sent(lane uuid.UUID, state link.State) {
+// sent judges a state that the lane's hardware is sent. A gateway that has lost its range knows no hold that was set since, and its
+// connection ends with the first one of the new owner.
+func (j *hardwareJudge) sent(to link.Lane, state link.State) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.pressed[lane] && !state.Hold {
+	lane := to.ID
+	j.note("sent to lane %.4s by gateway %d: hold %t, %+v", lane, to.Epoch, state.Hold, state.Session)
+	if j.pressed[lane] && !state.Hold && to.Epoch == j.newest {
 		j.report("a hold over the lane ended without its release: %+v", state)
 	}
 	s := state.Session
@@ -342,8 +388,24 @@ func samePurchase(a, b *lanes.Purchase) bool {
 func (j *hardwareJudge) run(f *fixture, steps []judgedStep) {
 	var commands sync.WaitGroup
 	ctx, cancel := context.WithCancel(f.Context())
+	var before []*Gateway // that have lost the range
 	held := map[lanes.Scope]bool{}
+	lose := func() { // the next gateway knows of the holds that are saved, and of those that the hardware shows after the end of the last one
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		clear(held)
+		for _, hold := range j.holds.InForce {
+			held[hold.Scope] = true
+		}
+		for i, place := range f.settings.Layout.Lanes {
+			j.pressed[place.ID] = j.pressed[place.ID] && (j.holds.Over(place) || f.controller(i).Shown().Hold && !j.holds.KnowsOfEnd(place))
+			j.lifting[place.ID] = !j.holds.Over(place)
+		}
+	}
 	for n, step := range steps {
+		j.mu.Lock()
+		j.note("%s, lane %.4s", step.action, f.laneID(step.lane))
+		j.mu.Unlock()
 		id, session := f.laneID(step.lane), sessionOn(f.Lanes()[step.lane].Lane)
 		var do func()
 		switch step.action {
@@ -365,6 +427,22 @@ func (j *hardwareJudge) run(f *fixture, steps []judgedStep) {
 			do = func() { f.controller(step.lane).Cut(errNoAnswer) }
 		case "panic":
 			do = func() { f.sendTo(id, &saveResult{}) }
+		case "park":
+			for range maxPanics + 1 {
+				f.sendTo(id, &saveResult{})
+				synctest.Wait()
+			}
+			do = func() {}
+		case "kill":
+			f.claimElsewhere() // nothing of it reaches the store any more
+			lose()
+			_ = f.gateway.Stop(f.requestContext())
+			_ = f.startBeside()
+			do = func() {}
+		case "take over":
+			lose()
+			before = append(before, f.startBeside())
+			do = func() {}
 		case "enter":
 			do = func() { _ = f.controller(step.lane).Enter() }
 		case "buy":
@@ -389,6 +467,22 @@ func (j *hardwareJudge) run(f *fixture, steps []judgedStep) {
 	f.advance(30 * time.Second)
 	cancel()
 	commands.Wait()
+	for _, gateway := range before {
+		_ = gateway.Stop(f.Context()) // what it could not save is another's
+	}
+}
+
+// startBeside starts another gateway on the same store and hardware, which takes the range. The one before runs on.
+func (f *fixture) startBeside() (before *Gateway) {
+	f.Helper()
+	before = f.gateway
+	f.gateway = NewGateway(f.clock, f.store, metrics.New(prometheus.NewRegistry()), f.log)
+	require.NoError(f, f.gateway.StartRange(f.Context(), f.settings))
+	r, err := f.gateway.Range(f.settings.Layout.Range)
+	require.NoError(f, err)
+	f.Range = r
+	synctest.Wait()
+	return before
 }
 
 func (j *hardwareJudge) scope(f *fixture, step judgedStep) lanes.Scope {

@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,8 +19,13 @@ import (
 // closes, so that neither is ever there without the other. Setting one is sent to every link first; lifting one is saved
 // first. Of two that cross, the hold wins.
 
-// holdPatience is how long the reply waits for lanes to confirm and for the store.
-const holdPatience = 1900 * time.Millisecond
+const (
+	// holdPatience is how long the reply waits for lanes to confirm and for the store.
+	holdPatience = 1900 * time.Millisecond
+
+	// forgetAfter is how long lanes that are released are collected before the record forgets the end of the hold over them, in one write.
+	forgetAfter = 100 * time.Millisecond
+)
 
 // holdKeeper is the part of the range's actor that sets and lifts holds.
 type holdKeeper struct {
@@ -27,6 +33,7 @@ type holdKeeper struct {
 	record  commit.HoldRecord
 	lastSet map[lanes.Scope]uint64 // scope → version of the record in which a hold was last set
 	lifting map[lanes.Scope]int    // lifts that are being saved
+	freed   map[uuid.UUID]bool     // lanes whose hardware has confirmed its release, since the last forgetEnds
 }
 
 // The messages of holds.
@@ -55,6 +62,8 @@ type (
 		outcome commit.Outcome
 	}
 	controllerHolds struct{ lane uuid.UUID } // its controller came up locked, and the lane knows of no hold
+	lineFreed       struct{ lane uuid.UUID } // its controller has confirmed a state without a hold, after the end of one
+	forgetEnds      struct{}
 )
 
 // Hold sets a hold over the scope: what it covers is closed at once, and stays so until it is lifted. It returns how far the hold
@@ -144,7 +153,7 @@ func (r *Range) Holds() lanes.Holds { return *r.holds.Load() }
 
 func newHoldKeeper(r *Range) holdKeeper {
 	return holdKeeper{
-		r: r, lastSet: map[lanes.Scope]uint64{}, lifting: map[lanes.Scope]int{},
+		r: r, lastSet: map[lanes.Scope]uint64{}, lifting: map[lanes.Scope]int{}, freed: map[uuid.UUID]bool{},
 		record: commit.HoldRecord{Version: r.holdsVersion.Load(), Holds: r.Holds()},
 	}
 }
@@ -246,8 +255,35 @@ func (h *holdKeeper) covered(scope lanes.Scope, wanted func(lanes.Place) bool) (
 	return covered
 }
 
+// lineFreed remembers that the lane's hardware has confirmed its release: from now on the end of that hold explains no lock of it.
+func (h *holdKeeper) lineFreed(lane uuid.UUID) {
+	h.freed[lane] = true
+	if len(h.freed) == 1 {
+		h.forgetSoon()
+	}
+}
+
+func (h *holdKeeper) forgetSoon() {
+	time.AfterFunc(forgetAfter, func() { h.r.sendRoot(&forgetEnds{}) })
+}
+
+// forgetEnds saves the record without the ends of holds that the hardware has confirmed. A lift that is being saved comes first: the
+// record in force still has its hold.
+func (h *holdKeeper) forgetEnds() {
+	if len(h.lifting) > 0 {
+		h.forgetSoon()
+		return
+	}
+	holds := h.record.Forget(h.r.Layout().Lanes, func(place lanes.Place) bool { return h.freed[place.ID] })
+	clear(h.freed)
+	if !slices.Equal(holds.Lifted, h.record.Lifted) {
+		h.r.committer.Save(&commit.Write{Holds: h.change(holds), MustSave: true, Done: func(commit.Outcome) {}})
+	}
+}
+
 // decideFound decides about a controller that is locked although its lane is not held. It may be released when a hold over it is
-// known to have ended; otherwise nobody knows why it is locked, and a hold over the lane keeps it so until staff lift it.
+// known to have ended, and it has not confirmed that yet; otherwise nobody knows why it is locked, and a hold over the lane keeps it so
+// until staff lift it.
 func (h *holdKeeper) decideFound(lane uuid.UUID) {
 	if !h.r.addresses.has(lane) {
 		return // the lane has left

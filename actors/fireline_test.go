@@ -176,10 +176,43 @@ func TestAControllerThatHoldsForNoKnownReasonGetsALaneHold(t *testing.T) {
 		f.requireOpen(0)
 
 		driver.holds.Store(true)
+		f.advance(time.Second)
 		f.reconnect(0)
-		f.requireHeld()
-		require.Empty(t, f.heldScopes(), "the end of a hold over it is known now")
+		f.requireHeld(0)
+		require.Equal(t, []lanes.Scope{f.laneScope(0)}, f.heldScopes(), "it has confirmed the end of that hold, and holds for another reason")
 	}, withBays, withHoldingDriver(&driver, &recorder))
+}
+
+// A ceasefire is in force on the hardware before it is saved. The gateway is killed with it: the end of an earlier ceasefire, which all
+// lanes have confirmed, opens none of them.
+func TestTheEndOfAnEarlierCeasefireOpensNoLaneAfterAKill(t *testing.T) {
+	var recorder driverRecorder
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		f.setHold(rangeScope)
+		f.liftHold(rangeScope)
+		f.requireOpen(0)
+		f.advance(time.Second)
+		require.Empty(t, f.savedHolds().Lifted, "all lanes have confirmed it")
+
+		point := &killPoint{flush: 1}
+		f.setKillPoint(point)
+		f.startHold(rangeScope)
+		f.advance(60 * time.Millisecond)
+		f.requireOpen()
+		killed := time.Now()
+		f.killAt(point)
+		f.start()
+		f.advance(lastBackoff)
+		f.requireHeld(0, 1)
+		for i := range 2 {
+			requireOnlyHeld(t, recorder.sent(f.laneID(i), killed))
+		}
+		require.Positive(t, f.remaining(session))
+		require.ElementsMatch(t, []lanes.Scope{f.laneScope(0), f.laneScope(1)}, f.heldScopes())
+		f.liftHold(f.laneScope(0))
+		f.requireOpen(0)
+	}, withRecorder(&recorder))
 }
 
 // The lane is busy, or its state is not loaded yet: the controller stays held all the same.

@@ -441,7 +441,8 @@ func TestAHoldSetDuringTheLiftOfAnotherScopeLeavesBothInForce(t *testing.T) {
 						f.requireOpen(2)
 						require.Equal(t, []lanes.Scope{f.bayScope(0)}, f.heldScopes())
 						require.False(t, f.savedHolds().Has(rangeScope))
-						require.True(t, f.savedHolds().KnowsOfEnd(f.settings.Layout.Lanes[2]))
+						require.True(t, f.savedHolds().KnowsOfEnd(f.settings.Layout.Lanes[0]), "its hardware has not confirmed it")
+						require.False(t, f.savedHolds().KnowsOfEnd(f.settings.Layout.Lanes[2]), "its hardware has")
 					} else {
 						require.ErrorIs(t, err, lanes.ErrStoreUnavailable)
 						f.requireHeld(0, 1, 2, 3)

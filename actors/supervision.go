@@ -101,6 +101,10 @@ func (a *rangeActor) receive(ctx actor.Context) {
 		a.holds.lifted(m)
 	case *controllerHolds:
 		a.holds.decideFound(m.lane)
+	case *lineFreed:
+		a.holds.lineFreed(m.lane)
+	case *forgetEnds:
+		a.holds.forgetEnds()
 	case *exchange:
 		m.reply <- a.exchange(ctx, m)
 	}

@@ -40,15 +40,17 @@ type HoldRecord struct {
 	Since time.Time `json:"since"`
 }
 
-// LiftRecord is when the last hold over a scope ended.
+// LiftRecord is when the last hold over a scope ended. It is kept until the hardware of every lane under the scope has confirmed that
+// it is released.
 type LiftRecord struct {
 	Scope
 	At time.Time `json:"at"`
 }
 
-// Holds is the range's own record of its holds. It is a value: to change it is to make another. That a hold has ended
-// is remembered too: a controller that comes back holding after that may be released, while one whose hold nobody knows
-// of stays held (LINK.md, Safety table).
+// Holds is the range's own record of its holds. It is a value: to change it is to make another. That a hold has ended is remembered
+// too, until the lane's hardware has confirmed it: a controller that comes back holding before that may be released. One that
+// comes back holding after it does so for a reason that nobody knows of, such as a hold that was lost with the gateway before
+// it was saved, and stays held (LINK.md, Safety table).
 type Holds struct {
 	InForce []HoldRecord `json:"in_force"`
 	Lifted  []LiftRecord `json:"lifted"`
@@ -89,7 +91,30 @@ func (h Holds) Over(place Place) bool {
 	return slices.ContainsFunc(h.InForce, func(r HoldRecord) bool { return r.Covers(place) })
 }
 
-// KnowsOfEnd reports whether a hold over the lane is known to have ended.
+// Forget returns the record without the ends of holds over those of the places whose hardware has confirmed that it is released.
+func (h Holds) Forget(places []Place, released func(Place) bool) Holds {
+	var kept []LiftRecord
+	keep := func(l LiftRecord) {
+		if !slices.ContainsFunc(kept, func(k LiftRecord) bool { return k.Scope == l.Scope }) {
+			kept = append(kept, l)
+		}
+	}
+	for _, l := range h.Lifted {
+		covered := slices.DeleteFunc(slices.Clone(places), func(place Place) bool { return !l.Covers(place) })
+		rest := slices.DeleteFunc(slices.Clone(covered), released)
+		if len(rest) == len(covered) && len(rest) > 0 {
+			keep(l)
+			continue
+		}
+		for _, place := range rest {
+			keep(LiftRecord{Scope{OverLane, place.ID}, l.At})
+		}
+	}
+	h.Lifted = kept
+	return h
+}
+
+// KnowsOfEnd reports whether a hold over the lane is known to have ended, and its hardware has not confirmed that yet.
 func (h Holds) KnowsOfEnd(place Place) bool {
 	return slices.ContainsFunc(h.Lifted, func(r LiftRecord) bool { return r.Covers(place) })
 }
