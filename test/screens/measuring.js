@@ -48,6 +48,17 @@
   // frame waits until the browser has laid out what was fed.
   const frame = () => new Promise((resolve) => setTimeout(() => requestAnimationFrame(() => setTimeout(resolve))));
 
+  // still waits until the board has the form that the window's size gives it: it is the same in three frames. On a busy machine that takes
+  // some more of them.
+  async function still() {
+    const form = () => JSON.stringify([find("#board").dataset, ...document.querySelectorAll(".lane")].map((of) => (of.dataset ? placeIn(of) : of)));
+    for (let last = "", same = 0, n = 0; same < 2 && n < 60; n++) {
+      const now = form();
+      [same, last] = [now === last ? same + 1 : 0, now];
+      await frame();
+    }
+  }
+
   // STATES of a range, each made of the picture of a quiet one.
   const NAMES = ["Jo Smith", "Maximiliane Oberhuber-Kratzenstein", "Li", "Walk-in 12"];
   const since = "2026-01-01T18:00:00.000Z";
@@ -133,9 +144,9 @@
     const wrong = [];
     const places = new Map();
     let begin = null;
-    feed(picture);
+    feed(evening());
     await view("board");
-    await frame();
+    await still();
     for (const scene of SCENES) {
       if (scene.phone && !isPhone() || scene.few && picture.lanes.length > FEW) {
         continue;
@@ -144,7 +155,7 @@
       if (scene.feed) {
         feed(scene.feed());
         await frame();
-        await frame(); // a busy machine may need the second one; it costs nothing where the first has sufficed
+        await frame(); // a busy machine may need the second one
       }
       if (scene.do) {
         await scene.do();
@@ -208,7 +219,8 @@
     if (root.scrollWidth > innerWidth || root.scrollHeight > innerHeight) {
       note(root, `the page is ${root.scrollWidth} × ${root.scrollHeight}, larger than the window`);
     }
-    for (const of of document.querySelectorAll("body *")) {
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_ELEMENT, (of) => (of.matches(".lane") && isLeftOut(of) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT));
+    for (let of = walker.nextNode(); of; of = walker.nextNode()) {
       if (of.scrollWidth > of.clientWidth + 1 && of.clientWidth > 1 && /auto|scroll/.test(getComputedStyle(of).overflowX) && isShown(of) && !of.matches(SIDEWAYS)) {
         note(of, `is ${of.scrollWidth} px wide in ${of.clientWidth} px, and scrolled sideways`);
       }
@@ -249,7 +261,7 @@
     return clip;
   }
 
-  // Of many lanes the first and the last ones are measured: each kind is among them, and all tiles have one size.
+  // Of many lanes the first and the last ones are measured: each kind is among both, and all tiles have one size.
   function isLeftOut(of) {
     const tile = of.closest(".lane");
     if (tile === null) {
@@ -257,7 +269,7 @@
     }
     numbers ??= new Map(picture.lanes.map(({ lane_id: id }, i) => [id, i]));
     const n = numbers.get(tile.dataset.lane);
-    return n >= 22 && n < picture.lanes.length - 11;
+    return n >= KINDS.length && n < picture.lanes.length - KINDS.length;
   }
 
   const visiblePart = (rect, clip) => ({
@@ -347,14 +359,18 @@
     }
   }
 
-  // What a press on a control hits is that control: in its middle and near its corners.
+  // What a press on a control hits is that control: in its middle and near its corners. Tiles are alike: with many lanes the middles of
+  // their controls do, as what is under a point takes longer to find the more there is on the page.
   function checkUnder(of, tile, part, clip, note) {
     if (part.bottom - part.top < 12 || part.right - part.left < 12 || (of.closest("#alarm") && document.body.hasAttribute("data-settling"))) {
       return; // nearly scrolled away, or no target yet
     }
     const inset = Math.min(6, (part.right - part.left) / 4, (part.bottom - part.top) / 4);
     const [left, right, top, bottom] = [part.left + inset, part.right - inset, part.top + inset, part.bottom - inset];
-    const points = tile === of ? [[(left + right) / 2, (top + bottom) / 2], [left, top], [right, top], [left, bottom], [right, bottom]] : [[left, top], [left, (top + bottom) / 2]];
+    const [x0, y0] = [(left + right) / 2, (top + bottom) / 2];
+    const middle = tile === of ? [x0, y0] : [left, y0]; // beside the actions of a tile
+    const corners = tile === of ? [[left, top], [right, top], [left, bottom], [right, bottom]] : [[left, top]];
+    const points = picture.lanes.length > FEW && of.closest(".lane") ? [middle] : [middle, ...corners];
     for (const [x, y] of points) {
       const hit = document.elementFromPoint(x, y);
       if (hit === null || of.contains(hit) || hit.closest("label")?.contains(of)) {

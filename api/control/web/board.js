@@ -39,8 +39,10 @@ export class Board {
     this.#bar = { element: bar, words: element("p") };
     bar.append(this.#bar.words, button({ words: client.t("pick.cancel") }, () => this.#endPicking(null)));
     document.addEventListener("keydown", (event) => event.key === "Escape" && this.#endPicking(null));
-    window.addEventListener("resize", () => this.#fit());
-    FINGERS.addEventListener("change", () => this.#fit());
+    // In the frame, after everything else that a new size changes: on small screens the queue is a page and no dock.
+    const fitInFrame = () => requestAnimationFrame(() => this.#fit());
+    window.addEventListener("resize", fitInFrame);
+    FINGERS.addEventListener("change", fitInFrame);
   }
 
   show() {

@@ -37,6 +37,7 @@ type kept struct {
 const (
 	quietClients = 6                     // the number of clients that keep a quiet session
 	longestRest  = 10 * time.Millisecond // between a client's requests
+	mostRequests = 250                   // of a client, while something lasts a time and no number of requests
 )
 
 func newClient(x *fixture, number int) *client {
@@ -48,12 +49,13 @@ func newClient(x *fixture, number int) *client {
 
 func (c *client) group() string { return groupID(c.number) }
 
-// work makes one request after the other until ctx ends or the gateway has ended.
-func (c *client) work(ctx context.Context, gateway posClient) {
-	for wait(ctx, time.Duration(c.rng.Int64N(int64(longestRest)))) {
-		if gateway.process.Ended() || !c.act(gateway) {
+// work makes one request after the other, at most that many, until ctx ends or the gateway has ended.
+func (c *client) work(ctx context.Context, gateway posClient, most int) {
+	for range most {
+		if !wait(ctx, time.Duration(c.rng.Int64N(int64(longestRest)))) || gateway.process.Ended() || !c.act(gateway) {
 			return
 		}
+		c.fixture.made.Add(1)
 	}
 }
 

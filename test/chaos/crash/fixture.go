@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,6 +32,7 @@ type fixture struct {
 	contested bool              // gateways take the range from one another
 	log       []event           // the event log, as far as it was read
 	counters  counters
+	made      atomic.Int64    // requests that were answered
 	widths    []time.Duration // how exactly deadlines were known before they were compared
 
 	mu     sync.Mutex
@@ -95,7 +97,7 @@ func (x *fixture) load(while func()) {
 	defer cancel()
 	gateway := x.gateway
 	for _, c := range x.clients {
-		work.Go(func() { c.work(ctx, gateway) })
+		work.Go(func() { c.work(ctx, gateway, mostRequests) })
 	}
 	for _, s := range x.hardware.shooters {
 		work.Go(func() { s.shoot(ctx) })
@@ -121,7 +123,19 @@ func (x *fixture) follow(ctx context.Context, gateway posClient) {
 	}
 }
 
-// waitRandom waits for a random time.
+// waitRequests waits until the clients have made that many more requests, or a few more: however fast the machine is, so much is done.
+func (x *fixture) waitRequests(fewest, most int) {
+	x.t.Helper()
+	made, last := x.made.Load(), x.made.Load()+int64(fewest+x.rng.IntN(most-fewest+1))
+	for limit := now() + time.Minute; x.made.Load() < last; wait(x.t.Context(), time.Millisecond) {
+		if now() > limit {
+			x.fault("%d of %d requests were made within a minute", x.made.Load()-made, last-made)
+			return
+		}
+	}
+}
+
+// waitRandom waits for a random time: as long as something is broken.
 func (x *fixture) waitRandom(shortest, longest time.Duration) {
 	wait(x.t.Context(), shortest+time.Duration(x.rng.Int64N(int64(longest-shortest))))
 }

@@ -42,7 +42,7 @@ func killRange(t *testing.T, store string, rounds int, all *counters) {
 	x.start()
 	for round := range rounds {
 		x.load(func() {
-			x.waitRandom(soonest, latest)
+			x.waitRequests(fewest, most)
 			x.kill()
 		})
 		if round == rounds-1 {
@@ -51,13 +51,13 @@ func killRange(t *testing.T, store string, rounds int, all *counters) {
 		x.start()
 		x.check()
 		x.repeat()
-		x.load(func() { x.waitRandom(0, soonest) })
+		x.load(func() { x.waitRequests(0, fewest) })
 		x.check() // in this process
 		x.counters.count("rounds")
 	}
 
 	x.load(func() {
-		x.waitRandom(soonest, latest)
+		x.waitRequests(fewest, most)
 		code := x.terminate()
 		require.Zero(t, code, x.process().LogEnd())
 	})
@@ -76,7 +76,7 @@ func TestKillRedisUnderTheGateway(t *testing.T) {
 	x.start()
 	for range rounds(t, 2, 20) {
 		x.load(func() {
-			x.waitRandom(soonest, latest)
+			x.waitRequests(fewest, most)
 			server.Kill()
 			x.waitRandom(0, latest)
 			server.Restart()
@@ -95,7 +95,7 @@ func TestKillRedisAndTheGateway(t *testing.T) {
 	x.start()
 	for range rounds(t, 2, 20) {
 		x.load(func() {
-			x.waitRandom(soonest, latest)
+			x.waitRequests(fewest, most)
 			server.Kill()
 			x.waitRandom(0, soonest)
 			x.kill()
@@ -118,7 +118,7 @@ func TestKillRedisWhileItWrites(t *testing.T) {
 	x := newFixture(t, support.Redis(server.URL()))
 	x.receiver = nil // what is written last is the stop, and no delivery
 	x.start()
-	x.load(func() { x.waitRandom(soonest, latest) })
+	x.load(func() { x.waitRequests(fewest, most) })
 	x.check()
 	first, second := x.runningClient(0), x.runningClient(1)
 	cutOff := &request{client: first, kind: stop, session: first.current}
@@ -141,8 +141,11 @@ func TestKillRedisWhileItWrites(t *testing.T) {
 	x.check()
 }
 
-// The kill comes at a random time between these, after the clients have begun.
+// The kill comes after a random number of the clients' requests between these, in the midst of others. What is broken for a while is so
+// for a random time.
 const (
+	fewest  = 200
+	most    = 1200
 	soonest = 200 * time.Millisecond
 	latest  = 1200 * time.Millisecond
 )

@@ -34,7 +34,7 @@ func TestTheLineToRedisIsBad(t *testing.T) {
 			{"slow_close", "downstream", attributes{"delay": 10_000}}, // the end of the connection is noticed late
 		} {
 			x.load(func() {
-				x.waitRandom(soonest, latest)
+				x.waitRequests(fewest, most)
 				repair := network.Disturb(bad.what, bad.direction, bad.how)
 				x.waitRandom(soonest, 2*latest)
 				repair()
@@ -55,7 +55,7 @@ func TestRedisStandsStillUnderTheGateway(t *testing.T) {
 	x.start()
 	for range rounds(t, 2, 20) {
 		x.load(func() {
-			x.waitRandom(soonest, latest)
+			x.waitRequests(fewest, most)
 			server.Hang()
 			x.waitRandom(soonest, 6*latest) // sometimes longer than a flush may take
 			server.Wake()

@@ -27,7 +27,7 @@ func TestASecondGatewayTakesTheRange(t *testing.T) {
 		first, firstNetwork := x.gateway, connections
 		var second posClient
 		x.load(func() {
-			x.waitRandom(soonest, latest)
+			x.waitRequests(fewest, most)
 			connections = newNetwork(t, x.hardware.addresses())
 			second = x.connect(x.config(connections.addresses).Serve(t))
 			first.ownership.end()
