@@ -101,7 +101,6 @@ func listenAt(address string, acceptor http.Handler) (server *http.Server, at st
 func newAcceptor(now func() lanes.Instant, admit int) *driver.Acceptor {
 	return driver.NewAcceptor(driver.AcceptorSettings{
 		Now: now, Admit: func() int { return admit }, Here: func(uuid.UUID) error { return nil },
-		Known: func(*http.Request) bool { return true }, // all come from one host, of which the first link makes them known
 	})
 }
 

@@ -97,22 +97,32 @@ func TestConnectionsThatSayNothingKeepNoControllerOut(t *testing.T) {
 
 // Handshakes without end: more than are let in are told to come back, and those who are known are let in before strangers.
 func TestAFloodOfHandshakesKeepsNoControllerOut(t *testing.T) {
-	g, hardware := dialledGateway(t, 4000, "controllers: {address: 127.0.0.1:0, admit: 20}")
-	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 66)}}
-	client := &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}}
-	attack(t, 16, func(stopped context.Context) {
-		ctx, cancel := context.WithTimeout(stopped, 5*time.Second)
-		defer cancel()
-		conn, _, err := websocket.Dial(ctx, support.LinkURL(g.Dialled, 2), &websocket.DialOptions{ //nolint:bodyclose // the library closes it
-			HTTPClient: client, Subprotocols: []string{frame.Subprotocol},
+	for name, flood := range map[string]struct {
+		from net.IP
+		lane int
+	}{
+		"from another network, for lanes of the range": {net.IPv4(127, 0, 0, 66), 2},
+		"from behind the same router, for no lane":     {net.IPv4(127, 0, 0, 1), 999},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, hardware := dialledGateway(t, 4000, "controllers: {address: 127.0.0.1:0, admit: 20}")
+			dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: flood.from}}
+			client := &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}}
+			attack(t, 16, func(stopped context.Context) {
+				ctx, cancel := context.WithTimeout(stopped, 5*time.Second)
+				defer cancel()
+				conn, _, err := websocket.Dial(ctx, support.LinkURL(g.Dialled, flood.lane), &websocket.DialOptions{ //nolint:bodyclose // the library closes it
+					HTTPClient: client, Subprotocols: []string{frame.Subprotocol},
+				})
+				if err == nil {
+					_, _, _ = conn.Read(ctx) // and no answer to the hello
+					_ = conn.CloseNow()
+				}
+			})
+			support.Eventually(t, "some are sent away", func() bool { return outcomes(g, "over_admit") > 20 })
+			worksMeanwhile(t, g, hardware)
 		})
-		if err == nil {
-			_, _, _ = conn.Read(ctx) // and no answer to the hello
-			_ = conn.CloseNow()
-		}
-	})
-	support.Eventually(t, "some are sent away", func() bool { return outcomes(g, "over_admit") > 20 })
-	worksMeanwhile(t, g, hardware)
+	}
 }
 
 // Hellos that prove nothing, for lanes that there are and for others: none is believed, and none learns which is which.

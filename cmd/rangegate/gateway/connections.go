@@ -298,14 +298,6 @@ func (c *connection) Authenticated() {
 	})
 }
 
-// ofKnownHost reports whether a request with valid credentials, or a controller that was linked, came from
-// the host lately.
-func (c *connection) ofKnownHost() bool {
-	c.limits.mu.Lock()
-	defer c.limits.mu.Unlock()
-	return c.limits.isKnown(c.host)
-}
-
 // Close closes the socket.
 func (c *connection) Close() error {
 	c.limits.mu.Lock()

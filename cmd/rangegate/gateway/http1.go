@@ -128,14 +128,6 @@ func withConnection(ctx context.Context, served net.Conn) context.Context {
 	return ctx
 }
 
-// acceptedOf returns the connection that the request came over; nil for HTTP/2.
-func acceptedOf(r *http.Request) *connection {
-	if h, ok := r.Context().Value(http1Key{}).(*http1Connection); ok {
-		return h.accepted
-	}
-	return nil
-}
-
 // trackState takes a connection's new state (http.Server.ConnState).
 func trackState(limits *connectionLimits) func(net.Conn, http.ConnState) {
 	return func(served net.Conn, state http.ConnState) {

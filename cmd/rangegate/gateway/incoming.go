@@ -38,11 +38,8 @@ func (g *Gateway) newAcceptor() *websocket.Acceptor {
 			_, err := g.actors.Range(id)
 			return err
 		},
-		Known: func(r *http.Request) bool {
-			c := acceptedOf(r)
-			return c != nil && c.ofKnownHost()
-		},
-		Linked: func(r *http.Request) { request.Authenticated(r.Context()) },
+		Network: request.ClientNetwork,
+		Linked:  func(r *http.Request) { request.Authenticated(r.Context()) },
 		Attempted: func(attempt websocket.Attempt, outcome string, err error) {
 			g.counts.Incoming.WithLabelValues(outcome).Inc()
 			line := log.Debug()

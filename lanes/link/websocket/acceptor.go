@@ -11,6 +11,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
@@ -53,8 +54,8 @@ type AcceptorSettings struct {
 	// Here returns nil for a lane whose controller dials, and whose range this process serves; ErrUnknownLane for one that is not
 	// configured so; any other error if the lane is not served here, or not yet: the controller is told to come back.
 	Here func(lane uuid.UUID) error
-	// Known reports whether a controller that has been linked of late is at the request's host. It may be nil: none is.
-	Known func(*http.Request) bool
+	// Network returns the network of the request's client. It may be nil: all are of one.
+	Network func(*http.Request) netip.Prefix
 	// Linked is called when the request's connection has become a lane's link. It may be nil.
 	Linked func(*http.Request)
 	// Attempted is told what came of every attempt, with the error of one that failed. It may be nil.
@@ -174,13 +175,12 @@ func (a *Acceptor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	attempt := Attempt{Lane: lane, From: r.RemoteAddr}
-	known := a.settings.Known != nil && a.settings.Known(r)
-	if wait := a.admission.take(a.settings.Now().Mono, a.settings.Admit(), known); wait > 0 {
+	invited, err := a.invite(lane)
+	if wait := a.ask(r, invited.lane.Range); wait > 0 {
 		a.attempted(attempt, OutcomeNotNow, nil)
 		sendAway(w, wait, "too many controllers dial at a time")
 		return
 	}
-	invited, err := a.invite(lane)
 	unknown := errors.Is(err, ErrUnknownLane)
 	switch {
 	case unknown: // it is told the like, and cannot answer it: whoever has no key does not learn which lanes there are
@@ -195,6 +195,15 @@ func (a *Acceptor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		outcome, err = OutcomeUnknown, errors.Join(ErrUnknownLane, err)
 	}
 	a.attempted(attempt, outcome, err)
+}
+
+// ask asks the admission about an attempt for a lane of that range, uuid.Nil if no lane of that id waits here.
+func (a *Acceptor) ask(r *http.Request, rangeID uuid.UUID) (wait time.Duration) {
+	from := origin{rangeID: rangeID}
+	if a.settings.Network != nil {
+		from.network = a.settings.Network(r)
+	}
+	return a.admission.ask(a.settings.Now().Mono, a.settings.Admit(), from)
 }
 
 func (a *Acceptor) attempted(attempt Attempt, outcome string, err error) {
@@ -236,15 +245,24 @@ func (a *Acceptor) invite(lane uuid.UUID) (invitation, error) {
 	return p.invitation, nil
 }
 
+// decoys is how many ranges lanes that are unknown seem to be of. As with real ones, many have the same.
+const decoys = 16
+
 // decoy makes an invitation that is the same for every attempt, and like that of a lane with a key.
 func (a *Acceptor) decoy(lane uuid.UUID) invitation {
-	made := hmac.New(sha256.New, a.secret[:])
-	_, _ = made.Write(lane[:]) // never fails
-	sum := made.Sum(nil)
-	id, _ := uuid.FromBytes(sum[:16])
+	key := a.derive(lane[:])
+	ofRange := a.derive([]byte{key[0] % decoys})
+	id, _ := uuid.FromBytes(ofRange[:16])
 	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80 // version 4
-	epoch := uint64(a.started.UnixMilli()) + uint64(binary.BigEndian.Uint16(sum[16:])%1024)
-	return invitation{link.Lane{Range: id, ID: lane, Epoch: epoch}, string(sum)}
+	epoch := uint64(a.started.UnixMilli()) + uint64(binary.BigEndian.Uint16(ofRange[16:])%1024)
+	return invitation{link.Lane{Range: id, ID: lane, Epoch: epoch}, string(key)}
+}
+
+// derive returns what nobody can know who does not know the acceptor's secret, always the same of the same.
+func (a *Acceptor) derive(of []byte) []byte {
+	made := hmac.New(sha256.New, a.secret[:])
+	_, _ = made.Write(of) // never fails
+	return made.Sum(nil)
 }
 
 // serve makes the request a WebSocket, exchanges the hellos, and makes the link.
@@ -274,6 +292,7 @@ func (a *Acceptor) serve(w http.ResponseWriter, r *http.Request, invited invitat
 	case err != nil:
 		outcome = OutcomeFailed
 	default:
+		a.admission.linked(a.settings.Now().Mono, a.settings.Admit(), invited.lane.Range)
 		outcome, err = a.arrive(newcomer{invited, s, hello, proof, r.RemoteAddr})
 	}
 	if err != nil {

@@ -190,7 +190,7 @@ func TestASecondControllerWhileTheFirstIsLinked(t *testing.T) {
 
 // What cannot be answered now is told when to come back; what can never be is told why.
 func TestWhoeverIsNotLetIn(t *testing.T) {
-	admit := 3 // a stranger gets 2 of them
+	admit := 2
 	var problem error
 	i := newIncoming(t, laneKey, func(uuid.UUID) error { return problem }, func(s *websocket.AcceptorSettings) { s.Admit = func() int { return admit } })
 	ask := func(path, protocol string) (status int, retryAfter string) {
@@ -219,13 +219,18 @@ func TestWhoeverIsNotLetIn(t *testing.T) {
 	require.Equal(t, []string{"not_here", "not_here", "over_admit"}, i.seen())
 }
 
-// Whoever is not let in is told a time of their own, and hosts without a link leave room for those that have one.
+const (
+	ownNetwork   = "192.0.2.1/32"
+	otherNetwork = "198.51.100.7/32"
+)
+
+// Whoever is not let in is told a time of their own.
 func TestAdmissionSpreadsThoseWhoWait(t *testing.T) {
-	now := time.Duration(0)
-	a := websocket.NewAdmission()
+	now, rangeID := time.Duration(0), uuid.New()
+	var a websocket.Admission
 	told := map[time.Duration]int{}
 	for range 10_000 {
-		told[a(now, 500, true)]++
+		told[a.Ask(now, 500, ownNetwork, rangeID)]++
 	}
 	require.InDelta(t, 500, told[0], 1, "as many as a second has")
 	for seconds := time.Second; seconds < 15*time.Second; seconds += time.Second {
@@ -233,35 +238,78 @@ func TestAdmissionSpreadsThoseWhoWait(t *testing.T) {
 	}
 
 	// Whoever comes back as told is let in, all 10,000 within 30 s.
-	a = websocket.NewAdmission()
+	a = websocket.Admission{}
 	due, linked := map[time.Duration]int{0: 10_000}, 0
 	for now = 0; linked < 10_000; now += time.Second {
 		require.LessOrEqual(t, now, 25*time.Second)
 		for range due[now] {
-			wait := a(now, 500, false)
+			wait := a.Ask(now, 500, ownNetwork, rangeID)
 			if wait == 0 {
+				a.Linked(now, 500, rangeID)
 				linked++
 				continue
 			}
 			due[now+wait]++
 		}
 	}
+}
 
-	a = websocket.NewAdmission()
-	strangers := 0
-	for range 10_000 {
-		if a(now, 500, false) == 0 {
-			strangers++
+// Whoever has proven nothing takes nothing from another network, nor from a range that they do not know a lane of.
+func TestAFloodOfAttemptsKeepsNoOtherControllerOut(t *testing.T) {
+	own, other := uuid.New(), uuid.New()
+	for name, flood := range map[string]struct {
+		network string
+		rangeID uuid.UUID
+	}{
+		"from the network of another range":              {otherNetwork, other},
+		"from there, for the lanes of this range":        {otherNetwork, own},
+		"from behind the same router, for no lane":       {ownNetwork, uuid.Nil},
+		"from behind the same router, for another range": {ownNetwork, other},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var a websocket.Admission
+			refused := 0
+			for range 10_000 {
+				if a.Ask(0, 500, flood.network, flood.rangeID) > 0 {
+					refused++
+				}
+			}
+			require.InDelta(t, 9_500, refused, 1)
+			for range 400 {
+				require.Zero(t, a.Ask(0, 500, ownNetwork, own))
+				a.Linked(0, 500, own)
+			}
+		})
+	}
+}
+
+// A range whose controllers come and go leaves a part to the others, wherever they dial from.
+func TestARangeTakesNoMoreThanItsPart(t *testing.T) {
+	var a websocket.Admission
+	own, other := uuid.New(), uuid.New()
+	require.Zero(t, a.Ask(0, 500, ownNetwork, own))
+	linked := 0
+	for i := range 1_000 {
+		if a.Ask(0, 500, fmt.Sprintf("203.0.113.%d/32", i%250), other) == 0 {
+			a.Linked(0, 500, other)
+			linked++
 		}
 	}
-	require.InDelta(t, 400, strangers, 1)
-	known := 0
-	for range 100 {
-		if a(now, 500, true) == 0 {
-			known++
-		}
+	require.InDelta(t, 400, linked, 1)
+	for range 98 {
+		require.Zero(t, a.Ask(0, 500, ownNetwork, own))
+		a.Linked(0, 500, own)
 	}
-	require.InDelta(t, 100, known, 1, "the flood has left them their part")
+}
+
+// Networks that are gone are forgotten.
+func TestAdmissionForgetsNetworks(t *testing.T) {
+	var a websocket.Admission
+	for i := range 100_000 {
+		now := time.Duration(i) * time.Millisecond
+		a.Ask(now, 500, fmt.Sprintf("10.%d.%d.%d/32", i>>16, i>>8&255, i&255), uuid.Nil)
+		require.Less(t, a.Origins(), 4_096)
+	}
 }
 
 // A frame that is not masked breaks the rules of WebSockets for a client.

@@ -3,10 +3,12 @@ package websocket
 import (
 	"context"
 	"net"
+	"net/netip"
 	"net/url"
 	"time"
 
 	"github.com/gobwas/ws"
+	"github.com/google/uuid"
 
 	"rangegate/lanes"
 	"rangegate/lanes/link"
@@ -46,10 +48,21 @@ func Upgrade(wire net.Conn) error {
 	return s.upgrade(context.Background(), &url.URL{Scheme: "ws", Host: "lane.example", Path: "/"})
 }
 
-// NewAdmission returns the admission of an acceptor.
-func NewAdmission() func(now time.Duration, perSecond int, known bool) (wait time.Duration) {
-	return new(admission).take
+// Admission is the admission of an acceptor, with attempts of a network for a range and links of one.
+type Admission struct{ admission }
+
+// Ask is an attempt.
+func (a *Admission) Ask(now time.Duration, perSecond int, network string, rangeID uuid.UUID) (wait time.Duration) {
+	return a.ask(now, perSecond, origin{netip.MustParsePrefix(network), rangeID})
 }
+
+// Linked is a link.
+func (a *Admission) Linked(now time.Duration, perSecond int, rangeID uuid.UUID) {
+	a.linked(now, perSecond, rangeID)
+}
+
+// Origins returns how many origins the admission knows.
+func (a *Admission) Origins() int { return len(a.attempts) }
 
 // Places returns how many lanes the acceptor knows of.
 func (a *Acceptor) Places() int {
