@@ -463,7 +463,7 @@ func TestALiftWithoutAHoldReleasesNoController(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		f.create(0, 30)
 		f.liftHold(rangeScope)
-		f.advance(24 * time.Hour)
+		f.advance(time.Hour)
 		f.create(0, 30)
 		driver.holds.Store(true)
 		f.reconnect(0)

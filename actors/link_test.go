@@ -470,7 +470,7 @@ func TestTheGraceOfALinkThatIsDownAndFaultyInTurns(t *testing.T) {
 func TestAFaultyControllerIsFirstRetriedWithin15Seconds(t *testing.T) {
 	driver := &fakeDriver{dialResult: failDial}
 	runWithDriver(t, driver, func(t *testing.T, f *fixture) {
-		for range 40 {
+		for range 15 {
 			driver.setDialResult(failDial)
 			f.advance(2 * time.Minute)
 			before := len(driver.finishedDials())
