@@ -33,6 +33,31 @@ func (f *fixture) redeliver(after, until uint64, kinds ...lanes.Kind) lanes.Rede
 	return result
 }
 
+// While one request has many events sent again, and the store takes its time, others are told to come back: none waits until its end.
+func TestRequestsForRedeliveryWaitASecondForOneAnother(t *testing.T) {
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		webhook.setReply(fail)
+		f.create(0, 30)
+		f.advance(time.Second)
+		release := f.blockFlushes()
+		first := f.runAsync(func() error {
+			_, err := f.Redeliver(f.requestContext(), lanes.EventSelection{Until: 1000}, nil)
+			return err
+		})
+		synctest.Wait()
+		begun := time.Now()
+		_, err := f.Redeliver(f.requestContext(), lanes.EventSelection{Until: 1000}, nil)
+		require.ErrorIs(t, err, lanes.ErrOverloaded)
+		require.ErrorIs(t, f.RedeliverOne(f.requestContext(), 1, nil), lanes.ErrOverloaded)
+		require.Equal(t, 2*time.Second, time.Since(begun))
+		release()
+		require.Contains(t, []error{nil, lanes.ErrTimeout}, <-first)
+		f.advance(2 * delivery.ResendInterval)
+		require.Positive(t, f.redeliver(0, 1000).Events)
+	}, withWebhook(webhook))
+}
+
 func fail(context.Context, lanes.Event) lanes.Attempt {
 	return lanes.Attempt{At: time.Now(), Error: lanes.Refused, Status: 500}
 }

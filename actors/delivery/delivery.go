@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -43,7 +42,7 @@ type Delivery struct {
 	outboxes      atomic.Pointer[outboxes]
 	underWay      attemptsUnderWay
 	purchaseSlots *semaphore.Weighted
-	redelivering  sync.Mutex // one request for it at a time
+	redelivering  chan struct{} // of one: the request that has events sent again; see redeliverAlone
 	closing       atomic.Bool
 }
 
@@ -53,7 +52,7 @@ type Producer func() *Actor
 // Open begins with the events that were loaded: pending are those that are not attempted, await their retry
 // or are to be sent again. Nothing is sent before the Actors run.
 func Open(deps Deps, receivers []Receiver, pending []lanes.Logged) *Delivery {
-	d := &Delivery{Deps: deps, purchaseSlots: semaphore.NewWeighted(PurchaseSlots)}
+	d := &Delivery{Deps: deps, purchaseSlots: semaphore.NewWeighted(PurchaseSlots), redelivering: make(chan struct{}, 1)}
 	d.openOutboxes(receivers, pending)
 	return d
 }

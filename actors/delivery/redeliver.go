@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"time"
 
 	"rangegate/actors/commit"
 	"rangegate/actors/idempotency"
@@ -19,19 +20,25 @@ const (
 	maxRedeliveries = 10_000
 	// redeliveryPage is how many events are read, and saved, at a time: other changes go in between.
 	redeliveryPage = 500
+	// redeliveryPatience is how long a request waits for those before it: one that selects many takes seconds.
+	redeliveryPatience = time.Second
 )
 
 // Redeliver has the selected events sent again, in the order of the log per lane and behind those that happen
 // meanwhile. Purchases, events whose delivery has not ended, and those that their webhook does not get now,
 // are left out. When it returns without an error they are saved as pending; after an error some may be. It
 // settles the claim, which may be nil, and notes in result what it has done, from which the answer to the
-// claim is rendered. Errors: ErrWebhookNotConfigured, ErrWebhookGone, ErrOverloaded when too many wait
-// already, ErrStoreUnavailable, ErrTimeout.
+// claim is rendered. Errors: ErrWebhookNotConfigured, ErrWebhookGone, ErrOverloaded when too many events or
+// requests wait already, ErrStoreUnavailable, ErrTimeout.
 func (d *Delivery) Redeliver(
 	ctx context.Context, selection lanes.EventSelection, claim *idempotency.Claim, result *lanes.Redelivery,
 ) error {
-	d.redelivering.Lock()
-	defer d.redelivering.Unlock()
+	done, err := d.redeliverAlone(ctx)
+	if err != nil {
+		claim.Settle(nil)
+		return err
+	}
+	defer done()
 	if err := cmp.Or(d.acceptsSome(""), d.acceptsSome(selection.Webhook)); err != nil {
 		claim.Settle(nil)
 		return err
@@ -43,14 +50,30 @@ func (d *Delivery) Redeliver(
 // has a name. It settles the claim, which may be nil. Errors: ErrEventNotFound, ErrNotRedeliverable, those of
 // Redeliver.
 func (d *Delivery) RedeliverOne(ctx context.Context, cursor uint64, who string, claim *idempotency.Claim) error {
-	d.redelivering.Lock()
-	defer d.redelivering.Unlock()
-	err := d.acceptsSome("")
+	done, err := d.redeliverAlone(ctx)
 	if err != nil {
 		claim.Settle(nil)
 		return err
 	}
+	defer done()
+	if err := d.acceptsSome(""); err != nil {
+		claim.Settle(nil)
+		return err
+	}
 	return d.redeliverOne(ctx, cursor, who, claim)
+}
+
+// redeliverAlone waits until no other request has events sent again; done lets the next one do so. Errors: ErrOverloaded after
+// redeliveryPatience, ErrTimeout when ctx ends.
+func (d *Delivery) redeliverAlone(ctx context.Context) (done func(), err error) {
+	select {
+	case d.redelivering <- struct{}{}:
+		return func() { <-d.redelivering }, nil
+	case <-time.After(redeliveryPatience):
+		return nil, lanes.ErrOverloaded
+	case <-ctx.Done():
+		return nil, lanes.ErrTimeout
+	}
 }
 
 // acceptsSome returns why nothing can be sent to the webhook with that name, to any of them if it is empty.

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -42,6 +43,7 @@ const (
 	hostGroup            = "host"
 	unauthenticatedGroup = "unauthenticated"
 	allGroup             = "all"
+	requestsLimit        = "requests" // see countRequests
 )
 
 // phase is what a connection is used for.
@@ -114,6 +116,9 @@ type connection struct {
 	net.Conn
 	limits *connectionLimits
 	host   netip.Prefix
+
+	// In a row without valid credentials, counted for HTTP/2: see countRequests.
+	strangersRequests, strangersCancelled atomic.Int32
 
 	// The lock of the limits is held for these.
 	places []place // in the groups that it belongs to; none once it is closed
@@ -276,6 +281,8 @@ func (l *connectionLimits) update(c *connection, state http.ConnState) {
 
 // Authenticated notes that a request with valid credentials came over the connection.
 func (c *connection) Authenticated() {
+	c.strangersRequests.Store(0)
+	c.strangersCancelled.Store(0)
 	l := c.limits
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -321,7 +328,8 @@ func newConnectionMetrics(registry prometheus.Registerer) *connectionMetrics {
 	m := &connectionMetrics{prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "rangegate", Name: "connections_limited_total",
 		Help: "Connections that were refused, or displaced by a new one, by the limit that was reached: of one host, of all hosts " +
-			"without valid credentials (unauthenticated), or of all. Normal is 0; a client that opens many at once, or holds them, is one reason.",
+			"without valid credentials (unauthenticated), or of all; and connections of HTTP/2 that were closed after too many requests without " +
+			"valid credentials. Normal is 0; a client that opens many at once, or holds them, is one reason.",
 	}, []string{"limit", "outcome"})}
 	registry.MustRegister(m.connections)
 	for _, limit := range []string{hostGroup, unauthenticatedGroup, allGroup} {
@@ -329,6 +337,7 @@ func newConnectionMetrics(registry prometheus.Registerer) *connectionMetrics {
 			m.connections.WithLabelValues(limit, outcome)
 		}
 	}
+	m.connections.WithLabelValues(requestsLimit, "closed")
 	return m
 }
 

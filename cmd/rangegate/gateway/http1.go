@@ -117,15 +117,20 @@ func http1Of(served net.Conn) *http1Connection {
 	return nil
 }
 
-type http1Key struct{}
+// The keys of a request's connection in its context: of HTTP/1, and of HTTP/2.
+type (
+	http1Key    struct{}
+	acceptedKey struct{}
+)
 
 // withConnection passes the connection on to its requests (http.Server.ConnContext).
 func withConnection(ctx context.Context, served net.Conn) context.Context {
-	ctx = request.WithConnection(ctx, connectionOf(served))
+	accepted := connectionOf(served)
+	ctx = request.WithConnection(ctx, accepted)
 	if h := http1Of(served); h != nil {
-		ctx = context.WithValue(ctx, http1Key{}, h)
+		return context.WithValue(ctx, http1Key{}, h)
 	}
-	return ctx
+	return context.WithValue(ctx, acceptedKey{}, accepted)
 }
 
 // trackState takes a connection's new state (http.Server.ConnState).
@@ -139,11 +144,19 @@ func trackState(limits *connectionLimits) func(net.Conn, http.ConnState) {
 	}
 }
 
-// markHandled marks the connection of every request as handled.
-func markHandled(next http.Handler) http.Handler {
+// byProtocol handles a request by the rules of its connection's protocol. A connection of HTTP/1 is marked as handled, and ends with
+// a request that has a Transfer-Encoding: net/http does not say whether it had a Content-Length too, by which a proxy may have read
+// it, and after which the rest is nobody's (RFC 9112, 6.1 and 11.2).
+func byProtocol(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if h, ok := r.Context().Value(http1Key{}).(*http1Connection); ok {
-			h.handled.Store(true)
+		h, ok := r.Context().Value(http1Key{}).(*http1Connection)
+		if !ok {
+			countRequests(r.Context().Value(acceptedKey{}).(*connection), next, w, r)
+			return
+		}
+		h.handled.Store(true)
+		if len(r.TransferEncoding) > 0 {
+			w.Header().Set("Connection", "close")
 		}
 		next.ServeHTTP(w, r)
 	})

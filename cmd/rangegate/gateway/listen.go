@@ -66,8 +66,9 @@ func (l listening) serve(socket net.Listener, handler http.Handler) *server {
 	var listener net.Listener = &limitedListener{Listener: socket, limits: limits, malformed: l.malformed}
 	s := &server{
 		http: &http.Server{
-			Handler: markHandled(handler), ReadHeaderTimeout: HeaderTimeout, ReadTimeout: request.BodyTime,
+			Handler: byProtocol(handler), ReadHeaderTimeout: HeaderTimeout, ReadTimeout: request.BodyTime,
 			WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
+			HTTP2:     &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 			ConnState: trackState(limits), ConnContext: withConnection, ErrorLog: stdlog.New(serverLog{l.log}, "", 0),
 		},
 		url: "http://" + socket.Addr().String(),

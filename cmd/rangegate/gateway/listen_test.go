@@ -1,11 +1,28 @@
 package gateway
 
 import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
 	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"rangegate/api/request"
+	"rangegate/cmd/rangegate/certificate"
+	"rangegate/cmd/rangegate/certificate/certificatetest"
+	"rangegate/config"
 )
 
 // Every accepted connection ends when its other end acknowledges nothing.
@@ -27,4 +44,114 @@ func TestUnacknowledgedConnectionsEnd(t *testing.T) {
 	}))
 	require.NoError(t, err)
 	require.Equal(t, int(unacknowledgedTimeout.Milliseconds()), limit)
+}
+
+// A stranger who cancels requests, or makes many, is cut off; whoever has credentials is not, and has one connection.
+func TestAConnectionOfHTTP2EndsAfterTooManyRequestsOfAStranger(t *testing.T) {
+	for name, client := range map[string]struct {
+		path        string
+		requests    int
+		connections int
+	}{
+		"refused, a few":          {"/refused", maxStrangersRequests - 1, 1},
+		"refused, too many":       {"/refused", maxStrangersRequests + 1, 2},
+		"cancelled, a few":        {"/hangs", maxStrangersCancelled - 1, 1},
+		"cancelled, too many":     {"/hangs", maxStrangersCancelled + 1, 2},
+		"accepted":                {"/accepted", maxStrangersRequests + 1, 1},
+		"accepted, and cancelled": {"/hangs-accepted", maxStrangersCancelled + 1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			began := make(chan struct{})
+			mux := http.NewServeMux()
+			hang := func(r *http.Request) {
+				began <- struct{}{}
+				<-r.Context().Done()
+			}
+			mux.HandleFunc("/refused", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
+			mux.HandleFunc("/accepted", func(_ http.ResponseWriter, r *http.Request) { request.Authenticated(r.Context()) })
+			mux.HandleFunc("/hangs", func(_ http.ResponseWriter, r *http.Request) { hang(r) })
+			mux.HandleFunc("/hangs-accepted", func(_ http.ResponseWriter, r *http.Request) {
+				request.Authenticated(r.Context())
+				hang(r)
+			})
+			url, transport := serveTLS(t, mux)
+			connections := 0
+			trace := &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
+				if !got.Reused {
+					connections++
+				}
+			}}
+			ask := func(path string) {
+				ctx, cancel := context.WithCancel(httptrace.WithClientTrace(t.Context(), trace))
+				defer cancel()
+				if strings.HasPrefix(path, "/hangs") {
+					go func() {
+						<-began
+						cancel()
+					}()
+				}
+				r, err := http.NewRequestWithContext(ctx, http.MethodGet, url+path, nil)
+				require.NoError(t, err)
+				if response, err := transport.RoundTrip(r); err == nil {
+					require.Equal(t, 2, response.ProtoMajor)
+					_, _ = io.Copy(io.Discard, response.Body)
+					_ = response.Body.Close()
+				}
+			}
+			for range client.requests {
+				ask(client.path)
+			}
+			require.Eventually(t, func() bool { // the gateway hears of the last one a little later
+				ask("/accepted")
+				return connections == client.connections
+			}, 10*time.Second, time.Millisecond)
+			require.Equal(t, client.connections, connections)
+		})
+	}
+}
+
+// What is behind a request with two lengths is read as no request: a proxy may have read it as a part of the one before.
+func TestAConnectionEndsWithARequestThatHasTwoLengths(t *testing.T) {
+	served := make(chan string, 2)
+	url := serveOver(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		served <- r.URL.Path
+	}), nil)
+	connection, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = connection.Close() })
+	_, err = fmt.Fprint(connection, "POST /first HTTP/1.1\r\nHost: gateway\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"+
+		"GET /smuggled HTTP/1.1\r\nHost: gateway\r\n\r\n")
+	require.NoError(t, err)
+	require.NoError(t, connection.SetReadDeadline(time.Now().Add(10*time.Second)))
+	text, err := io.ReadAll(bufio.NewReader(connection))
+	require.NoError(t, err)
+	require.Equal(t, 1, strings.Count(string(text), "HTTP/1.1 "), "%s", text)
+	require.Contains(t, string(text), "Connection: close")
+	require.Equal(t, "/first", <-served)
+	require.Empty(t, served)
+}
+
+// serveTLS serves the handler over TLS, and returns a client that trusts it.
+func serveTLS(t *testing.T, handler http.Handler) (url string, client *http.Transport) {
+	pair := certificatetest.Issue(t, time.Hour)
+	var files config.TLS
+	files.Certificate, files.Key = pair.Files(t)
+	watcher, err := certificate.Watch("http", files, certificate.NewMetrics(prometheus.NewRegistry()), zerolog.Nop())
+	require.NoError(t, err)
+	pool := x509.NewCertPool()
+	require.True(t, pool.AppendCertsFromPEM(pair.Certificate))
+	client = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true}
+	t.Cleanup(client.CloseIdleConnections)
+	return serveOver(t, handler, watcher), client
+}
+
+func serveOver(t *testing.T, handler http.Handler, watcher *certificate.Watcher) (url string) {
+	s, err := listen("127.0.0.1:0", handler, listening{
+		tls: watcher, metrics: newConnectionMetrics(prometheus.NewRegistry()), log: zerolog.Nop(), open: listenTCP, failed: make(chan error, 1),
+		malformed: func(int, string, string) []byte { return nil },
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { s.close(time.Second) })
+	return s.url
 }
