@@ -54,6 +54,8 @@ type HTTP struct {
 	TLS     TLS    `yaml:"tls,omitempty"`
 	// BehindProxy states that clients of public networks connect through a proxy that has TLS.
 	BehindProxy bool `yaml:"behind_proxy,omitempty"`
+	// InsecureHTTP accepts in production an address without TLS that other machines can reach.
+	InsecureHTTP bool `yaml:"insecure_http,omitempty"`
 	// TrustedProxies are the addresses, or networks such as 10.1.0.0/16, whose X-Forwarded-For and X-Forwarded-Proto
 	// the gateway believes. They need BehindProxy.
 	TrustedProxies []string `yaml:"trusted_proxies,omitempty"`

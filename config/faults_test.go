@@ -260,6 +260,7 @@ func TestRulesOfProduction(t *testing.T) {
 func TestLinksInProduction(t *testing.T) {
 	const (
 		key         = ", key: 4GhZ9qJ0sX2vB7nM1cL5kW"
+		another     = ", key: 8TbYw3EfR6uQ0pKxD2aHjN"
 		trust       = "\n    link_tls: {ca: ca.pem}"
 		accepted    = "\n    insecure_links: true"
 		wantsWSS    = "link.address: wants wss:// in production, or insecure_links: true in the range"
@@ -272,13 +273,13 @@ func TestLinksInProduction(t *testing.T) {
 		faults                        []string
 		insecure                      int
 	}{
-		{"all that it wants", trust, "'wss://h/1'" + key, "'wss://h/2'" + key, nil, 0},
-		{"in the clear", "", "'ws://h/1'" + key, "'ws://h/2'" + key, []string{first + wantsWSS, next + wantsWSS}, 2},
+		{"all that it wants", trust, "'wss://h/1'" + key, "'wss://h/2'" + another, nil, 0},
+		{"in the clear", "", "'ws://h/1'" + key, "'ws://h/2'" + another, []string{first + wantsWSS, next + wantsWSS}, 2},
 		{"one without a key", trust, "'wss://h/1'" + key, "'wss://h/2'", []string{next + wantsKey}, 1},
-		{"no trust", "", "'wss://h/1'" + key, "'wss://h/2'" + key, []string{"ranges[0]." + wantsTrust}, 2},
+		{"no trust", "", "'wss://h/1'" + key, "'wss://h/2'" + another, []string{"ranges[0]." + wantsTrust}, 2},
 		{"nothing of it", "", "'ws://h/1'", "'wss://h/2'", []string{first + wantsWSS, first + wantsKey, next + wantsKey, "ranges[0]." + wantsTrust}, 2},
 		{"nothing of it, accepted", accepted, "'ws://h/1'", "'wss://h/2'", nil, 2},
-		{"some of it, accepted", trust + accepted, "'wss://h/1'" + key, "'ws://h/2'" + key, nil, 1},
+		{"some of it, accepted", trust + accepted, "'wss://h/1'" + key, "'ws://h/2'" + another, nil, 1},
 	} {
 		text := edited(t, "environment: playground\n", "", "name: Demo range", "name: Demo range"+c.settings,
 			"Lane 1,", "Lane 1, link: {driver: websocket, address: "+c.first+"},", "Lane 2,", "Lane 2, link: {driver: websocket, address: "+c.second+"},")
@@ -293,6 +294,40 @@ func TestLinksInProduction(t *testing.T) {
 	_, err := Parse([]byte(edited(t, "environment: playground\n", "", "name: Demo range", "name: Demo range"+accepted,
 		"Lane 1,", "Lane 1, link: {driver: websocket, address: 'ws://h/1', key: short},", "Lane 2,", "Lane 2, link: {driver: websocket, address: 'ws://h/2'},")), nil)
 	assert.Len(t, faultsOf(t, err), 1, "a key that is too short is none in any case")
+}
+
+// A secret of production cannot be guessed, and who has that of one lane speaks for no other.
+func TestSecretsOfProductionAreStrongAndEachLaneHasItsOwn(t *testing.T) {
+	const strong = "4GhZ9qJ0sX2vB7nM1cL5kW"
+	lanes := func(first, second string) string {
+		return edited(t, "environment: playground\n", "", "name: Demo range", "name: Demo range\n    link_tls: {ca: ca.pem}",
+			"Lane 1,", "Lane 1, link: {driver: websocket, address: 'wss://h/1', key: 8TbYw3EfR6uQ0pKxD2aHjN}, "+first+",",
+			"Lane 2,", "Lane 2, link: {driver: websocket, address: 'wss://h/2', "+second+",")
+	}
+	for name, c := range map[string]struct {
+		text  string
+		fault string
+	}{
+		"a link's key of one letter":      {lanes("screen_key: "+strong, "key: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa}"), "ranges[0].lanes[1].link.key: could be guessed"},
+		"a link's key twice":              {lanes("screen_key: "+strong, "key: 8TbYw3EfR6uQ0pKxD2aHjN}"), "ranges[0].lanes[1].link.key: the same as ranges[0].lanes[0].link.key"},
+		"a screen's key that is a link's": {lanes("screen_key: "+strong, "key: "+strong+"}"), "ranges[0].lanes[1].link.key: the same as ranges[0].lanes[0].screen_key"},
+		"a screen's key of few digits":    {lanes("screen_key: '1234567812345678'", "key: "+strong+"}"), "ranges[0].lanes[0].screen_key: could be guessed"},
+		"a webhook's secret of one letter": {
+			edited(t, "environment: playground\n", "", "name: Demo range",
+				"name: Demo range\n    insecure_links: true\n    webhook: {url: 'https://pos.example/w', secrets: [whsec_"+strings.Repeat("YWFh", 11)+"]}",
+				"Lane 1,", "Lane 1, link: {driver: websocket, address: 'ws://h/1'},", "Lane 2,", "Lane 2, link: {driver: websocket, address: 'ws://h/2'},"),
+			"ranges[0].webhook.secrets[0]: could be guessed",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Parse([]byte(c.text), nil)
+			faults := faultsOf(t, err)
+			require.Len(t, faults, 1)
+			require.Contains(t, faults[0], c.fault)
+			_, err = Parse([]byte("environment: playground\n"+c.text), nil)
+			require.NoError(t, err)
+		})
+	}
 }
 
 func TestRulesOfTheWebhook(t *testing.T) {

@@ -91,6 +91,9 @@ const (
 	minTokenCharacters = 8
 )
 
+// couldBeGuessed begins what is wrong with a secret that is weak.
+const couldBeGuessed = "could be guessed: wants 128 random bits, "
+
 // weak reports whether a text has less than minTokenBits, as far as its length and the kinds of its characters tell.
 func weak(token string) bool {
 	kinds := 0.0

@@ -24,7 +24,7 @@ type inspection struct {
 	lanes      map[uuid.UUID]path // lane ids
 	tokens     map[Digest]path
 	links      map[string]path // controllers' addresses
-	screens    map[string]path // keys of lane screens and wall boards
+	keys       map[string]path // of lane screens and wall boards, in production of links too
 	operators  map[string]path // names of operations tokens
 }
 
@@ -40,7 +40,7 @@ func (c *Config) validate(found *faults) {
 		lanes:      map[uuid.UUID]path{},
 		tokens:     map[Digest]path{},
 		links:      map[string]path{},
-		screens:    map[string]path{},
+		keys:       map[string]path{},
 		operators:  map[string]path{},
 	}
 	in.require("environment", c.Environment == InPlayground || c.Environment == InProduction, "wants playground or production")
@@ -69,9 +69,9 @@ func (in *inspection) http(h HTTP) {
 	if h.CORS != nil {
 		in.origins(h.CORS.Origins, "http.cors.origins")
 	}
-	in.require("http.address", !in.production || h.TLS != (TLS{}) || h.BehindProxy || !public(h.Address),
-		"is public, and without TLS tokens and names would go over it in the clear: wants http.tls, a loopback or private IP "+
-			"address, or http.behind_proxy: true where a proxy in front has TLS")
+	in.require("http.address", !in.production || h.BehindProxy || h.InsecureHTTP || !plainOverNetwork(h.Address, h.TLS),
+		"can be reached by other machines, and without TLS tokens, PINs and names would go to it in the clear: wants http.tls, a loopback "+
+			"address, http.behind_proxy: true where a proxy in front has TLS, or http.insecure_http: true")
 }
 
 func (in *inspection) store(s Store) {
@@ -152,7 +152,7 @@ func (in *inspection) shootingRange(r *Range, p path) {
 	in.staff(r.Staff, p.key("staff"))
 	if r.Board != nil {
 		key := r.Board.Key.Reveal()
-		unique(in, in.screens, key, p.key("board").key("key"), screenKeyProblem(key), "the same as %s")
+		unique(in, in.keys, key, p.key("board").key("key"), in.screenKeyProblem(key), "the same as %s")
 	}
 	in.expect(p.key("release_ceasefire"), roleProblem(r.ReleaseCeasefire))
 	in.require(p.key("release_ceasefire"), r.ReleaseCeasefire != RoleOfficer || len(r.Staff) == 0 ||
@@ -269,7 +269,7 @@ func (in *inspection) lane(l *Lane, p path, bays map[uuid.UUID]bool, ids map[uui
 		in.found.add(p.key("bay"), "no bay with id %.8s… in this range", l.Bay)
 	}
 	if key := l.ScreenKey.Reveal(); key != "" {
-		unique(in, in.screens, key, p.key("screen_key"), screenKeyProblem(key), "the same as %s")
+		unique(in, in.keys, key, p.key("screen_key"), in.screenKeyProblem(key), "the same as %s")
 	}
 	in.link(l.Link, p.key("link"))
 }
@@ -296,6 +296,8 @@ func signingProblem(secret Secret, production bool) string {
 		return "wants whsec_ and base64"
 	case production && len(key) < minSigningKey:
 		return "wants at least 24 bytes behind whsec_ in production, such as openssl rand -base64 32 makes"
+	case production && weak(encoded):
+		return couldBeGuessed + "behind whsec_, such as openssl rand -base64 32 makes"
 	}
 	return ""
 }
@@ -363,11 +365,28 @@ func pinProblem(hash Secret) string {
 // screenKey matches a key that needs no escaping in a URL and is too long to guess.
 var screenKey = regexp.MustCompile(`^[A-Za-z0-9._~-]{16,128}$`)
 
-func screenKeyProblem(key string) string {
-	if !screenKey.MatchString(key) {
+func (in *inspection) screenKeyProblem(key string) string {
+	switch {
+	case !screenKey.MatchString(key):
 		return "wants 16 to 128 letters, digits and . _ ~ -"
+	case in.production && weak(key):
+		return couldBeGuessed + "such as the command new-key prints"
 	}
 	return ""
+}
+
+// linkKey checks the key of a lane's link. In production nobody can guess it, and each lane has its own: who has one lane's key
+// speaks for no other.
+func (in *inspection) linkKey(key Secret, p path) {
+	problem := LinkKeyProblem(key)
+	if problem == "" && key != "" && in.production {
+		if weak(key.Reveal()) {
+			problem = couldBeGuessed + "such as the command new-key prints"
+		}
+		unique(in, in.keys, key.Reveal(), p, problem, "the same as %s")
+		return
+	}
+	in.expect(p, problem)
 }
 
 func (in *inspection) link(l Link, p path) {
@@ -377,11 +396,11 @@ func (in *inspection) link(l Link, p path) {
 		in.require(p.key("driver"), !in.production, "the sim driver is for the playground")
 	case DriverWebSocket:
 		unique(in, in.links, l.Address, p.key("address"), controllerProblem(l.Address), "the same as %s")
-		in.expect(p.key("key"), LinkKeyProblem(l.Key))
+		in.linkKey(l.Key, p.key("key"))
 	case DriverIncoming:
 		in.require(p.key("address"), l.Address == "", "the incoming driver takes no address: the controller dials the gateway's controllers.address")
 		in.require(p.key("driver"), in.incoming != nil, "wants the section controllers, with the address that controllers dial")
-		in.expect(p.key("key"), LinkKeyProblem(l.Key))
+		in.linkKey(l.Key, p.key("key"))
 	default:
 		in.found.add(p.key("driver"), "no such driver; this release has sim, websocket and incoming")
 	}

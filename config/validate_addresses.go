@@ -102,7 +102,7 @@ func (in *inspection) operationsTokens(o Operations) {
 	check := func(token Secret, p path) {
 		digest, problem := OperationsDigest(token)
 		if problem == "" && in.production && !strings.HasPrefix(token.Reveal(), "sha256:") && weak(token.Reveal()) {
-			problem = "could be guessed: wants 128 random bits, such as openssl rand -hex 16 prints, or sha256: and 64 hexadecimal digits"
+			problem = couldBeGuessed + "such as openssl rand -hex 16 prints, or sha256: and 64 hexadecimal digits"
 		}
 		unique(in, digests, digest, p, problem, "the same token as %s")
 	}
@@ -199,15 +199,18 @@ func networks(trusted []string) []netip.Prefix {
 	return networks
 }
 
+// widestNetwork is the shortest prefix of a network of proxies, that of 10.0.0.0/8 and fd00::/8.
+const widestNetwork = 8
+
 // network parses an IPv4 or IPv6 address or network. It refuses a network with host bits, as 10.1.2.3/16 may mean
-// 10.1.0.0/16 or 10.1.2.3, and the network of all addresses, which would let every client forge its address.
+// 10.1.0.0/16 or 10.1.2.3, and networks of so many addresses that clients are among them, which could forge theirs.
 func network(text string) (prefix netip.Prefix, ok bool) {
 	if address, err := netip.ParseAddr(text); err == nil {
 		address = address.Unmap()
 		return netip.PrefixFrom(address, address.BitLen()), address.Zone() == ""
 	}
 	prefix, err := netip.ParsePrefix(text)
-	return prefix, err == nil && prefix.Bits() > 0 && prefix == prefix.Masked() && !prefix.Addr().Is4In6()
+	return prefix, err == nil && prefix.Bits() >= widestNetwork && prefix == prefix.Masked() && !prefix.Addr().Is4In6()
 }
 
 const (

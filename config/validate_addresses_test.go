@@ -15,28 +15,33 @@ func serving(t *testing.T, settings string) string {
 		"name: Lane 2,", "name: Lane 2, link: {driver: websocket, address: 'ws://h/2'},")
 }
 
-// Tokens, PINs and names cross a public network only under TLS, the gateway's own or a proxy's.
-func TestPlainHTTPOnAPublicAddressIsRefusedInProduction(t *testing.T) {
-	for address, public := range map[string]bool{
-		"127.0.0.1:80": false, "127.8.8.8:80": false, "'[::1]:80'": false, "localhost:80": false, "LOCALHOST:80": false,
-		"10.0.0.1:80": false, "172.16.0.1:80": false, "192.168.1.1:80": false, "'[fd00::1]:80'": false,
-		"169.254.0.1:80": false, "'[fe80::1%eth0]:80'": false, "'[::ffff:10.0.0.1]:80'": false,
+// Tokens, PINs and names cross a network only under TLS, the gateway's own or a proxy's, or where the operator accepts that they do not. The
+// operations token crosses a private network as it is.
+func TestPlainHTTPThatOtherMachinesReachIsRefusedInProduction(t *testing.T) {
+	const loopback, private, public = 0, 1, 2
+	for address, reach := range map[string]int{
+		"127.0.0.1:80": loopback, "127.8.8.8:80": loopback, "'[::1]:80'": loopback, "localhost:80": loopback, "LOCALHOST:80": loopback,
+		"10.0.0.1:80": private, "172.16.0.1:80": private, "192.168.1.1:80": private, "'[fd00::1]:80'": private,
+		"169.254.0.1:80": private, "'[fe80::1%eth0]:80'": private, "'[::ffff:10.0.0.1]:80'": private,
 
-		"':80'": true, "0.0.0.0:80": true, "'[::]:80'": true, "'[::ffff:0.0.0.0]:80'": true, "203.0.113.1:80": true, "172.32.0.1:80": true,
-		"100.64.0.1:80": true, "'[2001:db8::1]:80'": true, "'[::ffff:203.0.113.1]:80'": true, "range.example:80": true,
+		"':80'": public, "0.0.0.0:80": public, "'[::]:80'": public, "'[::ffff:0.0.0.0]:80'": public, "203.0.113.1:80": public, "172.32.0.1:80": public,
+		"100.64.0.1:80": public, "'[2001:db8::1]:80'": public, "'[::ffff:203.0.113.1]:80'": public, "range.example:80": public,
 	} {
 		api, operations := "http: {address: "+address, "operations: {address: "+address
 		_, err := Parse([]byte(serving(t, api+"}")), nil)
 		_, errOperations := Parse([]byte(serving(t, operations+"}")), nil)
-		if !public {
-			assert.NoError(t, err, address)
+		if reach < public {
 			assert.NoError(t, errOperations, address)
+		} else {
+			assert.ErrorContains(t, errOperations, "operations.address: is public", address)
+		}
+		if reach < private {
+			assert.NoError(t, err, address)
 			continue
 		}
-		assert.ErrorContains(t, err, "http.address: is public", address)
-		assert.ErrorContains(t, errOperations, "operations.address: is public", address)
+		assert.ErrorContains(t, err, "http.address: can be reached by other machines", address)
 		for _, right := range []string{
-			api + ", tls: {certificate: c, key: k}}", api + ", behind_proxy: true}",
+			api + ", tls: {certificate: c, key: k}}", api + ", behind_proxy: true}", api + ", insecure_http: true}",
 			operations + ", tls: {certificate: c, key: k}}",
 			"environment: playground\n" + api + "}", "environment: playground\n" + operations + "}",
 		} {
@@ -63,7 +68,7 @@ func TestTrustedProxiesAreAddressesAndNetworks(t *testing.T) {
 	require.Equal(t, []string{"10.0.0.5/32", "10.1.0.0/16", "2001:db8::/32", "::1/128", "10.0.0.6/32", "192.0.2.7/32"}, networks)
 	require.True(t, cfg.HTTP.Proxies()[1].Contains(netip.MustParseAddr("10.1.2.3")))
 
-	for _, wrong := range []string{"proxy.example", "10.1.2.3/16", "10.0.0.0/33", "''", "10.0.0.5:80", "'fe80::1%eth0'", "'::ffff:10.1.0.0/112'", "0.0.0.0/0", "'::/0'"} {
+	for _, wrong := range []string{"proxy.example", "10.1.2.3/16", "10.0.0.0/33", "''", "10.0.0.5:80", "'fe80::1%eth0'", "'::ffff:10.1.0.0/112'", "0.0.0.0/0", "'::/0'", "0.0.0.0/1", "128.0.0.0/1"} {
 		_, err := Parse([]byte(serving(t, "http: {behind_proxy: true, trusted_proxies: [10.0.0.5, "+wrong+"]}")), nil)
 		require.Equal(t, []string{"http.trusted_proxies[1]: wants an IP address, or a network such as 10.1.0.0/16"}, faultsOf(t, err), wrong)
 	}
