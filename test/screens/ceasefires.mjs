@@ -2,9 +2,10 @@
 import { Control } from "./control.mjs";
 import { Fingers, middle } from "./hands.mjs";
 import { operate } from "./pos.mjs";
+import { EVERY, LANGUAGES, SIZES } from "./sizes.mjs";
 
 // DEVICES are [width, height, touch, language].
-export const DEVICES = [
+export const DEVICES = EVERY ? SIZES.flatMap((size) => LANGUAGES.map((language) => [...size, language])) : [
   [1920, 1080, false, "en-GB"], [1280, 800, false, "de-DE"], [1024, 768, true, "en-GB"], [820, 1180, true, "de-DE"], [667, 375, true, "en-GB"], [390, 844, true, "de-DE"], [360, 640, true, "en-GB"],
 ];
 export const HELD = { "en-GB": /^Hold down to end/, "de-DE": /^Gedrückt halten zum Aufheben/ };

@@ -3,16 +3,12 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { Control } from "./control.mjs";
+import { EVERY, LANGUAGES, SIZES } from "./sizes.mjs";
 import { device, open, scene, story, tell } from "./story.mjs";
 
-const TELEPHONES = [[320, 568], [360, 640], [375, 667], [390, 844], [412, 915], [568, 320], [667, 375], [844, 390], [915, 412]];
-const TABLETS = [[768, 1024], [1024, 768], [820, 1180], [1180, 820]];
-const DESKS = [[1280, 720], [1366, 768], [1440, 900], [1920, 1080]];
-const SIZES = [...TELEPHONES.map((size) => [...size, true]), ...TABLETS.map((size) => [...size, true]), ...DESKS.map((size) => [...size, false])];
-const LANGUAGES = ["en-GB", "de-DE"];
 const LANES = [12, 60, 200];
-// Each size is measured in each language with one of the numbers of lanes, with EVERY_NUMBER (make soak) with all of them.
-const isMeasured = (size, language, lanes) => process.env.EVERY_NUMBER || LANES[(size + language) % LANES.length] === lanes;
+// Each size is measured in each language with one of the numbers of lanes, by make soak with all of them.
+const isMeasured = (size, language, lanes) => EVERY || LANES[(size + language) % LANES.length] === lanes;
 const SHOWN = 80; // lines of what is wrong
 
 await story(async () => {

@@ -9,6 +9,7 @@
 //	nginx_test.go       nginx in front of the gateway
 //	demo_test.go        the demo integrator beside it
 //	                                                                    times.mjs    times on a screen, right or wrong
+//	                                                                    sizes.mjs    the sizes and languages of screens
 //	                                                                    measuring.js what measure.mjs has every page measure
 package screens
 
@@ -33,6 +34,9 @@ func TestMain(m *testing.M) { support.Run(m) }
 // patience bounds how long a story may take, so that one that hangs ends with its output shown. A busy machine took 3 minutes for one
 // that did not hang.
 const patience = 8 * time.Minute
+
+// soakPatience is for a story of every size in every language: EVERY_SIZE, which make soak sets.
+const soakPatience = time.Hour
 
 // A day at the range, from signing in to the last customer's time running out: what staff and shooters do at the screens
 // is what the other screen shows, what the lanes' hardware does and what reaches the POS.
@@ -233,7 +237,11 @@ func playAt(t *testing.T, story string, inFront func(f *fixture) (front string),
 	argument, err := json.Marshal(scene)
 	require.NoError(t, err)
 
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	limit := patience
+	if os.Getenv("EVERY_SIZE") != "" {
+		limit = soakPatience
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, node, story+".mjs", string(argument))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}

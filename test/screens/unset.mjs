@@ -2,15 +2,19 @@
 import assert from "node:assert/strict";
 import { at, DEVICES, hold, holds, inForce, isOver, lift } from "./ceasefires.mjs";
 import { clicks, touches } from "./hands.mjs";
+import { EVERY } from "./sizes.mjs";
 import { device, eventually, open, scene, story, tell } from "./story.mjs";
 import { changeWorld, linked } from "./pos.mjs";
 
+const TEXTS = {
+  "en-GB": { unconfirmed: "CEASEFIRE NOT CONFIRMED: whole range", unset: "CEASEFIRE NOT SET: whole range", out: "CALL IT OUT", over: "CEASEFIRE in force on the whole range", ended: "Your sign-in has ended" },
+  "de-DE": { unconfirmed: "FEUEREINSTELLUNG NICHT BESTÄTIGT: ganzer Stand", unset: "FEUEREINSTELLUNG NICHT GESETZT: ganzer Stand", out: "AUSRUFEN", over: "FEUER EINSTELLEN: gilt auf dem ganzen Stand", ended: "Die Anmeldung ist abgelaufen" },
+};
+
 await story(async () => {
   await linked();
-  for (const [size, texts] of [
-    [DEVICES[0], { unconfirmed: "CEASEFIRE NOT CONFIRMED: whole range", unset: "CEASEFIRE NOT SET: whole range", out: "CALL IT OUT", over: "CEASEFIRE in force on the whole range", ended: "Your sign-in has ended" }],
-    [DEVICES[5], { unconfirmed: "FEUEREINSTELLUNG NICHT BESTÄTIGT: ganzer Stand", unset: "FEUEREINSTELLUNG NICHT GESETZT: ganzer Stand", out: "AUSRUFEN", over: "FEUER EINSTELLEN: gilt auf dem ganzen Stand", ended: "Die Anmeldung ist abgelaufen" }],
-  ]) {
+  for (const size of EVERY ? DEVICES : [DEVICES[0], DEVICES[5]]) {
+    const texts = TEXTS[size[3]];
     const staff = await at(size, "kim");
     const { page, sent, begin } = staff;
     const context = page.context();
