@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"regexp"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ type fault struct {
 	status     int    // of the answer that the kit gets; 0: the connection breaks off
 	retryAfter string // seconds
 	body       string
+	elsewhere  bool // the answer is a redirect to the stranger
 }
 
 const internal = `{"error":"a defect","code":"internal","trace_id":"4bf92f3577b34da6a3ce929d0e0e4736"}`
@@ -33,9 +35,11 @@ var faults = map[string][]fault{
 	"-again":  {{status: http.StatusInternalServerError, body: internal}, {status: http.StatusInternalServerError, body: internal}},
 	"-early":  nil,
 	"-pause":  {{status: http.StatusTooManyRequests, retryAfter: "2"}},
-	"-extend": {{status: http.StatusInternalServerError, body: internal}},
+	"-third":  {{status: http.StatusOK, body: "<html>Welcome! Please accept our terms.</html>"}},
+	"-fourth": {{status: http.StatusFound, elsewhere: true}},
+	"-extend": {{status: http.StatusRequestTimeout}, {status: http.StatusInternalServerError, body: internal}},
 	"-resume": {{forwarded: true, status: http.StatusGatewayTimeout, body: `{"error":"nobody knows","code":"timeout","trace_id":"t"}`}},
-	"-stop":   {{status: http.StatusBadGateway, body: "<html>nginx</html>"}},
+	"-stop":   {{status: http.StatusBadGateway, body: "<html>nginx</html>"}, {status: http.StatusServiceUnavailable, retryAfter: "0"}},
 	"events":  {{}},
 }
 
@@ -43,8 +47,10 @@ var faults = map[string][]fault{
 type front struct {
 	URL string
 
-	t       testing.TB
-	gateway *httputil.ReverseProxy
+	t        testing.TB
+	gateway  *httputil.ReverseProxy
+	stranger *httptest.Server // another host, which sells whatever it is asked
+	asked    atomic.Int64     // requests that the stranger got
 
 	mu    sync.Mutex
 	tries map[string][]try
@@ -60,6 +66,13 @@ func newFront(t testing.TB, gateway string) *front {
 	target, err := url.Parse(gateway)
 	require.NoError(t, err)
 	f := &front{t: t, gateway: httputil.NewSingleHostReverseProxy(target), tries: map[string][]try{}}
+	f.stranger = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		f.asked.Add(1)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, `{"session_id":"77777777-7777-4777-8777-777777777777"}`)
+	}))
+	t.Cleanup(f.stranger.Close)
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
 	t.Cleanup(server.CloseClientConnections)
@@ -111,6 +124,9 @@ func (f *front) fail(w http.ResponseWriter, r *http.Request, fault fault) {
 	if fault.retryAfter != "" {
 		w.Header().Set("Retry-After", fault.retryAfter)
 	}
+	if fault.elsewhere {
+		w.Header().Set("Location", f.stranger.URL+r.URL.Path)
+	}
 	w.WriteHeader(fault.status)
 	_, _ = io.WriteString(w, fault.body)
 }
@@ -124,6 +140,8 @@ func (f *front) requireRepeats() {
 		switch what {
 		case "-again": // a second 500 is the last
 			require.Len(f.t, tries, 2, what)
+		case "-third", "-fourth":
+			require.Len(f.t, tries, 1, what)
 		case "", "events":
 			// A library may send a request at once again whose connection broke off.
 			require.Greater(f.t, len(tries), len(faults), what)
@@ -136,6 +154,9 @@ func (f *front) requireRepeats() {
 			}
 		}
 	}
+	require.Zero(f.t, f.asked.Load(), "the token is for no other host")
+	stops := f.tries["-stop"]
+	require.GreaterOrEqual(f.t, stops[2].at.Sub(stops[1].at), time.Second, "Retry-After: 0 is not at once")
 	// Retry-After is longer here than the first backoff, which is a second.
 	require.Greater(f.t, f.tries["-pause"][1].at.Sub(f.tries["-pause"][0].at), 1900*time.Millisecond)
 }

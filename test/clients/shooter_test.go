@@ -90,6 +90,8 @@ func forgeries(t testing.TB) []forgery {
 		{"six minutes old", http.StatusUnauthorized, signed(support.Secret, now.Add(-6*time.Minute)), body},
 		{"six minutes early", http.StatusUnauthorized, signed(support.Secret, now.Add(6*time.Minute)), body},
 		{"a timestamp that is no number", http.StatusUnauthorized, changed("webhook-timestamp", "now"), body},
+		{"a timestamp of one byte that some call a digit", http.StatusUnauthorized, changed("webhook-timestamp", "\xb2"), body},
+		{"a signature of one byte that is no letter", http.StatusUnauthorized, changed("webhook-signature", "v1,\xff"), body},
 		{"another version of signatures", http.StatusUnauthorized, changed("webhook-signature", "v2,"+strings.TrimPrefix(two.Get("webhook-signature"), "v1,")), body},
 		{"no headers", http.StatusUnauthorized, http.Header{}, body},
 	}

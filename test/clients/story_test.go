@@ -33,10 +33,13 @@ const kits = "../../docs/clients"
 // patience bounds how long a story may take, so that one that hangs ends with its output shown.
 const patience = 5 * time.Minute
 
-// transcript is what a story says, in every language. The front lets the second sale fail for good.
+// transcript is what a story says, in every language. The front lets the second sale fail for good, answers the third one as a sign-in page
+// would, and sends the fourth one to another host, which would sell it.
 var transcript = []string{
 	"sold: 60 minutes",
 	"sold again: internal",
+	"sold a third time: not_the_gateway",
+	"sold a fourth time: status_302",
 	"resumed while it runs: not_paused",
 	"paused",
 	"down: extended, resumed",

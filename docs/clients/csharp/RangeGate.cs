@@ -8,6 +8,7 @@
 
 using System;
 using System.Collections.Generic;
+using System.Globalization;
 using System.IO;
 using System.Linq;
 using System.Net;
@@ -91,28 +92,34 @@ namespace RangeGate
         [DataMember(Name = "error")] public string Error;
         [DataMember(Name = "code")] public string Code;
         [DataMember(Name = "trace_id")] public string TraceId;
+        [DataMember(Name = "fields")] public Dictionary<string, string> Fields;
     }
 
     /// <summary>An answer that is no success. With status 0 there was none: nobody knows whether it was done, and the same key may try
-    /// again.</summary>
+    /// again. So it is with the code not_the_gateway: something in between has answered, a sign-in page of a network say.</summary>
     public sealed class GatewayException : Exception
     {
         public readonly int Status;
         public readonly string Code;
         public readonly string TraceId; // quote it when you ask the operator
+        public readonly IReadOnlyDictionary<string, string> Fields; // by name, what is wrong with each
 
-        internal GatewayException(int status, string code, string message, string traceId) : base(code + ": " + message)
+        internal GatewayException(int status, string code, string message, string traceId = null, Dictionary<string, string> fields = null)
+            : base(code + ": " + message)
         {
             Status = status;
             Code = code;
             TraceId = traceId;
+            Fields = fields ?? new Dictionary<string, string>();
         }
     }
 
     /// <summary>The API for one range. Threads may share it.</summary>
     public sealed class Gateway
     {
-        static readonly HttpClient Http = new HttpClient { Timeout = Timeout.InfiniteTimeSpan };
+        // The gateway redirects nobody, and the token is for no other host.
+        static readonly HttpClient Http = new HttpClient(new HttpClientHandler { AllowAutoRedirect = false }) { Timeout = Timeout.InfiniteTimeSpan };
+        static readonly Random Chance = new Random();
         readonly string url, rangeId, token;
         readonly TimeSpan patience; // after it a request is not repeated any more
 
@@ -130,7 +137,7 @@ namespace RangeGate
         public Task<Session> Session(string id) => Call<Session>("GET", "/sessions/" + id);
 
         /// <summary>Adds minutes, or takes them away where they are negative.</summary>
-        public Task Extend(string key, string id, int minutes) => Call<Session>("POST", "/sessions/" + id + "/modify?time=" + minutes, key);
+        public Task Extend(string key, string id, int minutes) => Call<Session>("POST", "/sessions/" + id + "/modify?time=" + Text(minutes), key);
 
         public Task Pause(string key, string id) => Call<Session>("POST", "/sessions/" + id + "/pause", key);
 
@@ -141,7 +148,10 @@ namespace RangeGate
         /// <summary>Reads the next events behind the cursor, oldest first. Without any it waits that many seconds, 60 at most. Save Next
         /// together with what you did about the events.</summary>
         public Task<EventPage> Events(string cursor, int wait = 0) =>
-            Call<EventPage>("GET", "/events?after=" + cursor + "&wait=" + wait, timeout: 10 + wait);
+            Call<EventPage>("GET", "/events?after=" + cursor + "&wait=" + Text(wait), timeout: 10 + wait);
+
+        /// <summary>A number as the API reads it, wherever the program runs: some cultures have a minus of their own.</summary>
+        static string Text(int number) => number.ToString(CultureInfo.InvariantCulture);
 
         /// <summary>Returns the answer of any path, null if it has no body, and repeats the request as docs/integrators.md says. A POST
         /// without a key is never repeated. body is bytes, because a repeat has to be the same to the byte.</summary>
@@ -152,7 +162,7 @@ namespace RangeGate
             {
                 var answer = await Send(method, path, key, body, timeout);
                 if (answer.Status >= 200 && answer.Status < 300)
-                    return answer.Body.Length == 0 ? null : Json.Read<T>(answer.Body);
+                    return Result<T>(answer, method == "POST" && path == "/sessions");
                 if (answer.Status == 500) defects++;
                 var pause = PauseAfter(answer, tries, defects);
                 if (pause == null || (method != "GET" && key == null) || DateTime.UtcNow + pause > end)
@@ -161,16 +171,38 @@ namespace RangeGate
             }
         }
 
-        /// <summary>How long to wait before the same request is sent again. Null: the answer would be the same.</summary>
+        /// <summary>What a success says. A sale is 201 with the session, and nothing else is one.</summary>
+        static T Result<T>(Answer answer, bool sells) where T : class
+        {
+            T result = null;
+            var read = true;
+            try
+            {
+                if (answer.Body.Length > 0) result = Json.Read<T>(answer.Body);
+            }
+            catch (SerializationException) // of something in between
+            {
+                read = false;
+            }
+            if (!read || sells && (answer.Status != 201 || string.IsNullOrEmpty((result as Session)?.Id)))
+                throw new GatewayException(answer.Status, "not_the_gateway", "the answer is not one of the gateway");
+            return result;
+        }
+
+        /// <summary>How long to wait before the same request is sent again. Null: the answer would be the same. No two tills wait equally
+        /// long, so that they do not all come back at once.</summary>
         static TimeSpan? PauseAfter(Answer answer, int tries, int defects)
         {
-            var backoff = TimeSpan.FromSeconds(Math.Min(1 << Math.Min(tries - 1, 5), 30));
+            double more;
+            lock (Chance) more = Chance.NextDouble();
+            var backoff = TimeSpan.FromSeconds(Math.Min(1 << Math.Min(tries - 1, 5), 30) * (1 + more / 2));
             switch (answer.Status)
             {
                 case 429:
                 case 503:
-                    return answer.RetryAfter ?? backoff;
+                    return answer.RetryAfter > TimeSpan.Zero ? answer.RetryAfter + TimeSpan.FromSeconds(more) : backoff;
                 case 0:
+                case 408:
                 case 502:
                 case 504:
                     return backoff;
@@ -220,16 +252,16 @@ namespace RangeGate
 
             public GatewayException Refused()
             {
-                if (Status == 0) return new GatewayException(0, "no_answer", Failure, null);
+                if (Status == 0) return new GatewayException(0, "no_answer", Failure);
                 try
                 {
                     var refusal = Json.Read<Refusal>(Body);
-                    if (refusal?.Code != null) return new GatewayException(Status, refusal.Code, refusal.Error, refusal.TraceId);
+                    if (refusal?.Code != null) return new GatewayException(Status, refusal.Code, refusal.Error, refusal.TraceId, refusal.Fields);
                 }
                 catch (SerializationException) // of a proxy in between
                 {
                 }
-                return new GatewayException(Status, "status_" + Status, "the answer is not one of the gateway", null);
+                return new GatewayException(Status, "status_" + Status, "the answer is not one of the gateway");
             }
         }
     }
@@ -244,19 +276,27 @@ namespace RangeGate
     {
         /// <summary>Returns the event of a request to the webhook. id, timestamp and signatures are its headers webhook-id,
         /// webhook-timestamp and webhook-signature, body the bytes as they came in, secret the operator's whsec_… text.</summary>
-        public static Happening Verify(string secret, string id, string timestamp, string signatures, byte[] body)
+        public static Happening Verify(string secret, string id, string timestamp, string signatures, byte[] body) =>
+            Verify(new[] { secret }, id, timestamp, signatures, body);
+
+        /// <summary>The same with the old and the new secret, while it is being replaced.</summary>
+        public static Happening Verify(IEnumerable<string> secrets, string id, string timestamp, string signatures, byte[] body)
         {
-            if (!long.TryParse(timestamp, out var sent) || Math.Abs((double)DateTimeOffset.UtcNow.ToUnixTimeSeconds() - sent) > 300)
+            if (!long.TryParse(timestamp, NumberStyles.None, CultureInfo.InvariantCulture, out var sent) ||
+                Math.Abs((double)DateTimeOffset.UtcNow.ToUnixTimeSeconds() - sent) > 300)
                 throw new ForgedException("the timestamp is missing, or more than five minutes off");
-            using (var mac = new HMACSHA256(Convert.FromBase64String(secret.Substring("whsec_".Length))))
+            foreach (var secret in secrets)
             {
-                var signed = Encoding.UTF8.GetBytes(id + "." + timestamp + ".").Concat(body).ToArray();
-                var right = "v1," + Convert.ToBase64String(mac.ComputeHash(signed));
-                foreach (var signature in (signatures ?? "").Split(' ')) // two while the secret is being replaced
-                    if (SameText(signature, right))
-                        return Json.Read<Happening>(body);
+                using (var mac = new HMACSHA256(Convert.FromBase64String(secret.Substring("whsec_".Length))))
+                {
+                    var signed = Encoding.UTF8.GetBytes(id + "." + timestamp + ".").Concat(body).ToArray();
+                    var right = "v1," + Convert.ToBase64String(mac.ComputeHash(signed));
+                    foreach (var signature in (signatures ?? "").Split(' ')) // two while the secret is being replaced
+                        if (SameText(signature, right))
+                            return Json.Read<Happening>(body);
+                }
             }
-            throw new ForgedException("no signature is of this secret");
+            throw new ForgedException("no signature is of a secret of ours");
         }
 
         /// <summary>Compares in a time that does not depend on where the texts differ.</summary>

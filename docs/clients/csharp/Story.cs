@@ -35,6 +35,8 @@ static class Story
         till.Expect(session, "sessionStarted");
         Console.WriteLine("sold: 60 minutes");
         Console.WriteLine("sold again: " + await Refusal(gateway.Sell(receipt + "-again", order)));
+        Console.WriteLine("sold a third time: " + await Refusal(gateway.Sell(receipt + "-third", order)));
+        Console.WriteLine("sold a fourth time: " + await Refusal(gateway.Sell(receipt + "-fourth", order)));
         Console.WriteLine("resumed while it runs: " + await Refusal(gateway.Resume(receipt + "-early", session)));
         await gateway.Pause(receipt + "-pause", session);
         till.Expect(session, "sessionPaused");

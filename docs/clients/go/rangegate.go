@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
@@ -29,11 +32,13 @@ func NewGateway(url, rangeID, token string) (*ClientWithResponses, error) {
 }
 
 // GatewayError is an answer that is no success. With Status 0 there was none: nobody knows whether it was done, and the same key may try again.
+// So it is with the code not_the_gateway: something in between has answered, a sign-in page of a network say.
 type GatewayError struct {
-	Status  int    `json:"-"`
-	Code    string `json:"code"`
-	Message string `json:"error"`
-	TraceID string `json:"trace_id"` // quote it when you ask the operator
+	Status  int               `json:"-"`
+	Code    string            `json:"code"`
+	Message string            `json:"error"`
+	Fields  map[string]string `json:"fields"`   // by name, what is wrong with each
+	TraceID string            `json:"trace_id"` // quote it when you ask the operator
 }
 
 func (e *GatewayError) Error() string { return e.Code + ": " + e.Message }
@@ -50,6 +55,9 @@ func (c repeating) Do(request *http.Request) (*http.Response, error) {
 	for tries, defects := 1, 0; ; tries++ {
 		response, body, err := send(request)
 		if err == nil && response.StatusCode < 300 {
+			if !isOfGateway(request, response.StatusCode, body) {
+				return nil, &GatewayError{Status: response.StatusCode, Code: "not_the_gateway", Message: "the answer is not one of the gateway"}
+			}
 			response.Body = io.NopCloser(bytes.NewReader(body))
 			return response, nil
 		}
@@ -69,6 +77,21 @@ func (c repeating) Do(request *http.Request) (*http.Response, error) {
 	}
 }
 
+// isOfGateway tells a success of the gateway from what something in between has answered. A sale is 201 with the session, and nothing else
+// is one.
+func isOfGateway(request *http.Request, status int, body []byte) bool {
+	if request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, "/sessions") {
+		var sold struct {
+			ID string `json:"session_id"`
+		}
+		return status == http.StatusCreated && json.Unmarshal(body, &sold) == nil && sold.ID != ""
+	}
+	return len(body) == 0 || json.Valid(body)
+}
+
+// client follows no redirect: the gateway redirects nobody, and the token is for no other host.
+var client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+
 // send makes one try, with the same body as every other one.
 func send(request *http.Request) (*http.Response, []byte, error) {
 	wait, _ := strconv.Atoi(request.URL.Query().Get("wait")) // of GET /events, in seconds; 0 without one
@@ -82,7 +105,7 @@ func send(request *http.Request) (*http.Response, []byte, error) {
 		}
 		try.Body = body
 	}
-	response, err := http.DefaultClient.Do(try)
+	response, err := client.Do(try)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -102,16 +125,18 @@ func refusal(response *http.Response, body []byte, err error) *GatewayError {
 	return refused
 }
 
-// pauseAfter returns how long to wait before the same request is sent again; repeat is false where the answer would be the same.
+// pauseAfter returns how long to wait before the same request is sent again; repeat is false where the answer would be the same. No two
+// tills wait equally long, so that they do not all come back at once.
 func pauseAfter(status int, response *http.Response, tries, defects int) (pause time.Duration, repeat bool) {
 	backoff := min(time.Second<<min(tries-1, 5), 30*time.Second)
+	backoff += rand.N(backoff / 2)
 	switch status {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil {
-			return time.Duration(seconds) * time.Second, true
+		if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > 0 {
+			return time.Duration(seconds)*time.Second + rand.N(time.Second), true
 		}
 		return backoff, true
-	case 0, http.StatusBadGateway, http.StatusGatewayTimeout:
+	case 0, http.StatusRequestTimeout, http.StatusBadGateway, http.StatusGatewayTimeout:
 		return backoff, true
 	case http.StatusInternalServerError:
 		return backoff, defects == 1
@@ -119,15 +144,18 @@ func pauseAfter(status int, response *http.Response, tries, defects int) (pause 
 	return 0, false
 }
 
-// Verify returns the event of a request to the webhook, of which body is the bytes as they came in, or an error: answer 401. secret is the
-// operator's whsec_… text.
-func Verify(secret string, header http.Header, body []byte) (event Body, err error) {
-	verifier, err := standardwebhooks.NewWebhook(secret)
-	if err != nil {
-		return Body{}, err
+// Verify returns the event of a request to the webhook, of which body is the bytes as they came in, or an error: answer 401. secrets are the
+// operator's whsec_… text, or the old and the new one while it is being replaced.
+func Verify(header http.Header, body []byte, secrets ...string) (event Body, err error) {
+	err = errors.New("no secret")
+	for _, secret := range secrets {
+		var verifier *standardwebhooks.Webhook
+		if verifier, err = standardwebhooks.NewWebhook(secret); err != nil {
+			return Body{}, err
+		}
+		if err = verifier.Verify(body, header); err == nil {
+			return event, json.Unmarshal(body, &event)
+		}
 	}
-	if err := verifier.Verify(body, header); err != nil {
-		return Body{}, err
-	}
-	return event, json.Unmarshal(body, &event)
+	return Body{}, err
 }

@@ -63,6 +63,10 @@ func story(ctx context.Context) error {
 	fmt.Println("sold: 60 minutes")
 	_, err = gateway.PostSessionsWithResponse(ctx, &PostSessionsParams{IdempotencyKey: new(receipt + "-again")}, order)
 	fmt.Println("sold again:", code(err))
+	_, err = gateway.PostSessionsWithResponse(ctx, &PostSessionsParams{IdempotencyKey: new(receipt + "-third")}, order)
+	fmt.Println("sold a third time:", code(err))
+	_, err = gateway.PostSessionsWithResponse(ctx, &PostSessionsParams{IdempotencyKey: new(receipt + "-fourth")}, order)
+	fmt.Println("sold a fourth time:", code(err))
 	_, err = gateway.PostSessionsIdResumeWithResponse(ctx, session, &PostSessionsIdResumeParams{IdempotencyKey: new(receipt + "-early")})
 	fmt.Println("resumed while it runs:", code(err))
 	if _, err := gateway.PostSessionsIdPauseWithResponse(ctx, session, &PostSessionsIdPauseParams{IdempotencyKey: new(receipt + "-pause")}); err != nil {
@@ -205,7 +209,7 @@ func (t *till) receive(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	event, err := Verify(secret, r.Header, body)
+	event, err := Verify(r.Header, body, secret)
 	if err != nil {
 		w.WriteHeader(http.StatusUnauthorized)
 		return

@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import http.client
 import json
+import random
 import time
 import urllib.error
 import urllib.parse
@@ -18,15 +19,16 @@ import urllib.request
 
 
 class GatewayError(Exception):
-    """An answer that is no success. With status None there was none: nobody knows whether it was done, and the same key may try again."""
+    """An answer that is no success. With status None there was none: nobody knows whether it was done, and the same key may try again.
+    So it is with the code not_the_gateway: something in between has answered, a sign-in page of a network say."""
 
-    def __init__(self, status, body):
+    def __init__(self, status, body, failure=None, code=None):
         refusal = _refusal(body)
         self.status = status
-        self.code = refusal.get("code", "no_answer" if status is None else f"status_{status}")
+        self.code = code or refusal.get("code", "no_answer" if status is None else f"status_{status}")
         self.fields = refusal.get("fields", {})
         self.trace_id = refusal.get("trace_id")  # quote it when you ask the operator
-        super().__init__(f"{self.code}: {refusal.get('error', 'the answer is not one of the gateway')}")
+        super().__init__(f"{self.code}: {failure or refusal.get('error', 'the answer is not one of the gateway')}")
 
 
 class Gateway:
@@ -71,34 +73,60 @@ class Gateway:
         request = urllib.request.Request(self.url + path, data, headers, method=method)
         end, tries, defects = time.monotonic() + self.patience, 0, 0
         while True:
-            status, retry_after, answer = _send(request, timeout)
+            status, retry_after, answer, failure = _send(request, timeout)
             if status is not None and status < 300:
-                return json.loads(answer) if answer else None
+                return _result(method, path, status, answer)
             tries, defects = tries + 1, defects + (status == 500)
             pause = _pause(status, retry_after, tries, defects)
             if pause is None or (method != "GET" and not key) or time.monotonic() + pause > end:
-                raise GatewayError(status, answer)
+                raise GatewayError(status, answer, failure)
             time.sleep(pause)
 
 
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """The gateway redirects nobody, and the token is for no other host."""
+
+    def redirect_request(self, *_):
+        return None
+
+
+_opener = urllib.request.build_opener(_NoRedirects)
+
+
 def _send(request, timeout):
-    """Returns the status, the header Retry-After and the body of the answer; None, None, b"" when there was none."""
+    """Returns the status, the header Retry-After and the body of the answer; None, None, b"" and why when there was none."""
     try:
-        with urllib.request.urlopen(request, timeout=timeout) as response:
-            return response.status, None, response.read()
+        with _opener.open(request, timeout=timeout) as response:
+            return response.status, None, response.read(), None
     except urllib.error.HTTPError as refusal:
         with refusal:
-            return refusal.code, refusal.headers.get("Retry-After"), refusal.read()
-    except (OSError, http.client.HTTPException):
-        return None, None, b""
+            try:
+                return refusal.code, refusal.headers.get("Retry-After"), refusal.read(), None
+            except (OSError, http.client.HTTPException) as failure:
+                return None, None, b"", str(failure)
+    except (OSError, http.client.HTTPException) as failure:  # no such name, a certificate that is not trusted, no route, no answer in time
+        return None, None, b"", str(failure) or type(failure).__name__
+
+
+def _result(method, path, status, answer):
+    """Returns what a success says. A sale is 201 with the session, and nothing else is one."""
+    try:
+        result = json.loads(answer) if answer else None
+    except ValueError:
+        raise GatewayError(status, b"", code="not_the_gateway") from None
+    if (method, path) == ("POST", "/sessions") and (status != 201 or not isinstance(result, dict) or not result.get("session_id")):
+        raise GatewayError(status, b"", code="not_the_gateway")
+    return result
 
 
 def _pause(status, retry_after, tries, defects):
-    """Returns the seconds to wait before the same request is sent again, or None: the answer would be the same."""
-    backoff = min(2 ** (tries - 1), 30)
+    """Returns the seconds to wait before the same request is sent again, or None: the answer would be the same. No two tills wait
+    equally long, so that they do not all come back at once."""
+    backoff = min(2 ** (tries - 1), 30) * random.uniform(1, 1.5)
     if status in (429, 503):
-        return int(retry_after) if (retry_after or "").isdigit() else backoff
-    if status in (None, 502, 504) or (status == 500 and defects == 1):
+        asked = int(retry_after) if (retry_after or "").isascii() and (retry_after or "").isdigit() else 0
+        return max(asked + random.random(), backoff if asked == 0 else 0)
+    if status in (None, 408, 502, 504) or (status == 500 and defects == 1):
         return backoff
     return None
 
@@ -115,14 +143,16 @@ class Forged(Exception):
     """A request to the webhook that did not come from the gateway, or not now. Answer 401."""
 
 
-def verify(secret, headers, body):
-    """Returns the event of a request to the webhook. body is the bytes as they came in, secret the operator's whsec_… text."""
+def verify(secrets, headers, body):
+    """Returns the event of a request to the webhook. body is the bytes as they came in, secrets the operator's whsec_… text, or the old
+    and the new one while it is being replaced."""
     name, sent = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
-    if not sent.isdigit() or abs(time.time() - int(sent)) > 300:
+    if not (sent.isascii() and sent.isdigit() and len(sent) < 16) or abs(time.time() - int(sent)) > 300:
         raise Forged("the timestamp is missing, or more than five minutes off")
-    key = base64.b64decode(secret[len("whsec_"):])
-    right = base64.b64encode(hmac.new(key, f"{name}.{sent}.".encode() + body, hashlib.sha256).digest()).decode()
-    for signature in headers.get("webhook-signature", "").split():  # two while the secret is being replaced
-        if hmac.compare_digest(signature.encode(), ("v1," + right).encode()):
+    signatures = [signature.encode(errors="replace") for signature in headers.get("webhook-signature", "").split()]
+    for secret in [secrets] if isinstance(secrets, str) else secrets:
+        key = base64.b64decode(secret[len("whsec_"):])
+        right = b"v1," + base64.b64encode(hmac.new(key, f"{name}.{sent}.".encode(errors="replace") + body, hashlib.sha256).digest())
+        if any(hmac.compare_digest(signature, right) for signature in signatures):  # two while the secret is being replaced
             return json.loads(body)
-    raise Forged("no signature is of this secret")
+    raise Forged("no signature is of a secret of ours")

@@ -110,6 +110,8 @@ def main():
     till.expect(session, "sessionStarted")
     say("sold: 60 minutes")
     say("sold again: " + refusal(gateway.sell, receipt + "-again", **order))
+    say("sold a third time: " + refusal(gateway.sell, receipt + "-third", **order))
+    say("sold a fourth time: " + refusal(gateway.sell, receipt + "-fourth", **order))
     say("resumed while it runs: " + refusal(gateway.resume, receipt + "-early", session))
     gateway.pause(receipt + "-pause", session)
     till.expect(session, "sessionPaused")

@@ -8,13 +8,17 @@ import type { components, paths } from "./openapi.js";
 /** What happened: the body of a webhook request, and the payload of an event in the log. */
 export type Happening = components["schemas"]["Body"];
 
-/** An answer that is no success. With status 0 there was none: nobody knows whether it was done, and the same key may try again. */
+/**
+ * An answer that is no success. With status 0 there was none: nobody knows whether it was done, and the same key may try again. So it is with
+ * the code not_the_gateway: something in between has answered, a sign-in page of a network say.
+ */
 export class GatewayError extends Error {
   constructor(
     readonly status: number,
     readonly code: string,
     message: string,
     readonly traceId?: string, // quote it when you ask the operator
+    readonly fields: Record<string, string> = {}, // by name, what is wrong with each
   ) {
     super(`${code}: ${message}`);
   }
@@ -35,8 +39,11 @@ async function repeat(request: Request, patience: number): Promise<Response> {
   const repeatable = request.method !== "POST" || request.headers.has("Idempotency-Key");
   for (let tries = 1, defects = 0; ; tries++) {
     const answer = await send(request);
-    if (answer instanceof Response && answer.ok) return answer;
-    const refused = answer instanceof Response ? await refusal(answer) : new GatewayError(0, "no_answer", String(answer));
+    if (answer instanceof Response && answer.ok) {
+      if (await isOfGateway(request, answer)) return answer;
+      throw new GatewayError(answer.status, "not_the_gateway", "the answer is not one of the gateway");
+    }
+    const refused = answer instanceof Response ? await refusal(answer) : new GatewayError(0, "no_answer", reasonOf(answer));
     if (refused.status === 500) defects++;
     const pause = pauseAfter(refused.status, answer instanceof Response ? answer.headers.get("retry-after") : null, tries, defects);
     if (pause === undefined || !repeatable || Date.now() + pause * 1000 > end) throw refused;
@@ -48,7 +55,8 @@ async function repeat(request: Request, patience: number): Promise<Response> {
 async function send(request: Request): Promise<unknown> {
   const wait = Number(new URL(request.url).searchParams.get("wait")); // of GET /events, in seconds; 0 without one
   try {
-    const response = await fetch(request.clone(), { signal: AbortSignal.timeout((10 + wait) * 1000) });
+    // The gateway redirects nobody, and the token is for no other host.
+    const response = await fetch(request.clone(), { redirect: "manual", signal: AbortSignal.timeout((10 + wait) * 1000) });
     const body = await response.arrayBuffer();
     return new Response(body.byteLength ? body : null, response);
   } catch (cause) {
@@ -56,21 +64,52 @@ async function send(request: Request): Promise<unknown> {
   }
 }
 
+/** Tells a success of the gateway from what something in between has answered. A sale is 201 with the session, and nothing else is one. */
+async function isOfGateway(request: Request, answer: Response): Promise<boolean> {
+  const text = await answer.clone().text();
+  try {
+    const body = text === "" ? null : JSON.parse(text);
+    const sells = request.method === "POST" && new URL(request.url).pathname.endsWith("/sessions");
+    return !sells || (answer.status === 201 && typeof body?.session_id === "string");
+  } catch {
+    return false;
+  }
+}
+
+/** Why there is no answer: no such name, a certificate that is not trusted, no route, none in time. */
+function reasonOf(failure: unknown): string {
+  return failure instanceof Error && failure.cause !== undefined ? `${failure.message}: ${String(failure.cause)}` : String(failure);
+}
+
 async function refusal(answer: Response): Promise<GatewayError> {
   const body = await answer.json().catch(() => null); // null: of a proxy in between
-  if (typeof body?.code === "string") return new GatewayError(answer.status, body.code, body.error, body.trace_id);
+  if (typeof body?.code === "string") return new GatewayError(answer.status, body.code, body.error, body.trace_id, body.fields);
   return new GatewayError(answer.status, `status_${answer.status}`, "the answer is not one of the gateway");
 }
 
-/** Returns the seconds to wait before the same request is sent again; undefined where the answer would be the same. */
+/**
+ * Returns the seconds to wait before the same request is sent again; undefined where the answer would be the same. No two tills wait equally
+ * long, so that they do not all come back at once.
+ */
 function pauseAfter(status: number, retryAfter: string | null, tries: number, defects: number): number | undefined {
-  const backoff = Math.min(2 ** (tries - 1), 30);
-  if (status === 429 || status === 503) return /^\d+$/.test(retryAfter ?? "") ? Number(retryAfter) : backoff;
-  if (status === 0 || status === 502 || status === 504 || (status === 500 && defects === 1)) return backoff;
+  const backoff = Math.min(2 ** (tries - 1), 30) * (1 + Math.random() / 2);
+  if (status === 429 || status === 503) return /^0*[1-9]\d*$/.test(retryAfter ?? "") ? Number(retryAfter) + Math.random() : backoff;
+  if (status === 0 || status === 408 || status === 502 || status === 504 || (status === 500 && defects === 1)) return backoff;
   return undefined;
 }
 
-/** Returns the event of a request to the webhook, or throws: answer 401. body is as it came in, secret the operator's whsec_… text. */
-export function verify(secret: string, headers: IncomingHttpHeaders, body: string): Happening {
-  return new Webhook(secret).verify(body, headers as Record<string, string>) as Happening;
+/**
+ * Returns the event of a request to the webhook, or throws: answer 401. body is as it came in, secrets the operator's whsec_… text, or the old
+ * and the new one while it is being replaced.
+ */
+export function verify(secrets: string | string[], headers: IncomingHttpHeaders, body: string): Happening {
+  let failure: unknown = new Error("no secret");
+  for (const secret of [secrets].flat()) {
+    try {
+      return new Webhook(secret).verify(body, headers as Record<string, string>) as Happening;
+    } catch (refused) {
+      failure = refused;
+    }
+  }
+  throw failure;
 }

@@ -111,6 +111,8 @@ await till.expect(session, "sessionCreated");
 await till.expect(session, "sessionStarted");
 console.log("sold: 60 minutes");
 console.log("sold again:", await refusal(gateway.POST("/sessions", { body: order, params: { header: key("-again") } })));
+console.log("sold a third time:", await refusal(gateway.POST("/sessions", { body: order, params: { header: key("-third") } })));
+console.log("sold a fourth time:", await refusal(gateway.POST("/sessions", { body: order, params: { header: key("-fourth") } })));
 console.log("resumed while it runs:", await refusal(gateway.POST("/sessions/{id}/resume", { params: { path, header: key("-early") } })));
 await gateway.POST("/sessions/{id}/pause", { params: { path, header: key("-pause") } });
 await till.expect(session, "sessionPaused");
