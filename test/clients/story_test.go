@@ -107,7 +107,7 @@ func newPlayground(t *testing.T, webhook string) *support.Gateway {
 	cmd := support.Command("playground", "--address", "127.0.0.1:0", "--integrator", "127.0.0.1:0", "--data", t.TempDir())
 	lane := "RANGEGATE_RANGES_0_LANES_0_LINK_"
 	cmd.Env = append(cmd.Env, "RANGEGATE_OPERATIONS_ADDRESS=127.0.0.1:0", "RANGEGATE_RANGES_0_WEBHOOK_URL=http://"+webhook+"/webhook",
-		lane+"DRIVER=websocket", lane+"KEY="+support.LaneID(1), lane+"ADDRESS="+support.NewControllers(t, 1, 1).Controller(1).Address())
+		lane+"DRIVER=websocket", lane+"KEY="+support.LinkKey(1), lane+"ADDRESS="+support.NewControllers(t, 1, 1).Controller(1).Address())
 	playground := support.Start(t, cmd).Ready()
 	playground.POS().WaitLinked()
 	return playground

@@ -156,13 +156,13 @@ func TestHellosWithoutAProofChangeNothing(t *testing.T) {
 
 	// A proof of another connection, with the right key: it was recorded, and is replayed.
 	_ = ask(t.Context(), 2, func(to frame.Greeting) frame.Hello {
-		recorded <- provenFor(support.LaneID(2), "log", to)
+		recorded <- provenFor(support.LinkKey(2), "log", to)
 		return guess(to)
 	})
 	replay := <-recorded
 	require.Contains(t, ask(t.Context(), 2, func(frame.Greeting) frame.Hello { return replay }), "has not proven")
 	// A proof of the other lane's key, for the other lane's log.
-	require.Contains(t, ask(t.Context(), 2, func(to frame.Greeting) frame.Hello { return provenFor(support.LaneID(1), "log", to) }), "has not proven")
+	require.Contains(t, ask(t.Context(), 2, func(to frame.Greeting) frame.Hello { return provenFor(support.LinkKey(1), "log", to) }), "has not proven")
 
 	attack(t, 8, func(stopped context.Context) { _ = ask(stopped, 1, guess) })
 	support.Eventually(t, "many are refused", func() bool { return outcomes(g, "refused") > 100 })

@@ -108,7 +108,7 @@ func TestAPrivateProductsAPICannotSendTheGatewayToItsNeighbours(t *testing.T) {
 		}
 	})
 	controllers := support.NewControllers(t, 1, 1)
-	const screenKey = "the-key-of-lane-one"
+	const screenKey = "oV3xK9dQ7mT2bR5wZ1cY8n"
 	file := support.WriteFile(t, "rangegate.yaml", inProduction(support.NewConfig(t, []string{controllers.Lane(1, "screen_key: "+screenKey)},
 		"purchasing: true",
 		fmt.Sprintf("webhook: {url: %q, secrets: [%s], allow_private: true}", shop.URL+"/webhook", support.Secret),
@@ -199,6 +199,10 @@ func TestCheckNamesWhatIsOpen(t *testing.T) {
 	configuration := support.NewConfig(t, controllers.Lanes(), "webhook: {url: 'https://pos.example'}")
 	configuration.API = "10.255.255.254:8080"
 	code, output := check(t, inProduction(configuration), "--offline")
+	require.Equal(t, 2, code, output)
+	require.Contains(t, output, "http.address: can be reached by other machines")
+	configuration.HTTP = "insecure_http: true"
+	code, output = check(t, inProduction(configuration), "--offline")
 	require.Zero(t, code, output)
 	require.Contains(t, output, "http.address is plain HTTP: whoever is on that network reads tokens, PINs and customers' names")
 	require.Contains(t, output, "ranges[0].webhook.secrets has no secret: the integrator cannot tell the gateway's events from forged ones")
@@ -218,10 +222,10 @@ func TestALostConfigurationHasNoSecrets(t *testing.T) {
 	}
 	write("operator", operator+"\n")
 	write("tokens", support.Token+"\n")
-	write("link", support.LaneID(1)+"\n")
+	write("link", support.LinkKey(1)+"\n")
 	configuration := strings.NewReplacer(
 		`token: "`+operator+`"`, "token_file: operator", "tokens: ["+support.Token+"]", "tokens_file: tokens",
-		fmt.Sprintf("key: %q", support.LaneID(1)), "key_file: link",
+		fmt.Sprintf("key: %q", support.LinkKey(1)), "key_file: link",
 	).Replace(inProduction(support.NewConfig(t, controllers.Lanes())))
 	require.Equal(t, 3, strings.Count(configuration, "_file"))
 	require.NotContains(t, configuration, support.Token)

@@ -1,6 +1,8 @@
 package support
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -57,6 +59,12 @@ func Redis(url string) string { return fmt.Sprintf("redis: %q", url) }
 // Lane is a lane of a configuration with further keys. Without a link it is simulated.
 func Lane(n int, more ...string) string {
 	return Entry(LaneID(n), fmt.Sprintf("Lane %d", n), append([]string{"bay: " + Bay}, more...)...)
+}
+
+// LinkKey is the key of the lane with that number: always the same, and each lane's own.
+func LinkKey(n int) string {
+	key := sha256.Sum256([]byte(LaneID(n)))
+	return hex.EncodeToString(key[:16])
 }
 
 // Link is the link of a lane whose controller answers at the address. On a lane with a key both sides prove that they have it.

@@ -36,7 +36,7 @@ func Now() lanes.Instant {
 func NewControllers(t testing.TB, first, last int) *Controllers {
 	var served []lanesim.Lane
 	for n := first; n <= last; n++ {
-		served = append(served, lanesim.Lane{ID: uuid.MustParse(LaneID(n)), Listen: "127.0.0.1:0", Key: LaneID(n)})
+		served = append(served, lanesim.Lane{ID: uuid.MustParse(LaneID(n)), Listen: "127.0.0.1:0", Key: LinkKey(n)})
 	}
 	return start(t, first, last, served)
 }
@@ -46,7 +46,7 @@ func NewControllers(t testing.TB, first, last int) *Controllers {
 func NewDialling(t testing.TB, address string, first, last int, trust ...*tls.Config) *Controllers {
 	var served []lanesim.Lane
 	for n := first; n <= last; n++ {
-		lane := lanesim.Lane{ID: uuid.MustParse(LaneID(n)), Dial: LinkURL(address, n), Key: LaneID(n)}
+		lane := lanesim.Lane{ID: uuid.MustParse(LaneID(n)), Dial: LinkURL(address, n), Key: LinkKey(n)}
 		for _, trusted := range trust {
 			lane.TLS = trusted
 		}
@@ -62,7 +62,7 @@ func LinkURL(address string, lane int) string {
 
 // IncomingLane is a lane of a configuration whose controller dials.
 func IncomingLane(n int, more ...string) string {
-	return Lane(n, append(more, fmt.Sprintf("link: {driver: incoming, key: %q}", LaneID(n)))...)
+	return Lane(n, append(more, fmt.Sprintf("link: {driver: incoming, key: %q}", LinkKey(n)))...)
 }
 
 // IncomingLanes are lanes with those numbers whose controllers dial.
@@ -90,7 +90,7 @@ func (c *Controllers) Controller(lane int) *lanesim.Controller {
 
 // Lane is a lane of a configuration, linked to its controller.
 func (c *Controllers) Lane(n int, more ...string) string {
-	return Lane(n, append(more, Link(c.Controller(n).Address(), LaneID(n)))...)
+	return Lane(n, append(more, Link(c.Controller(n).Address(), LinkKey(n)))...)
 }
 
 // Lanes are all lanes for a configuration.

@@ -52,7 +52,7 @@ func (x *fixture) config(addresses []string) support.Config {
 	r := support.Range{}
 	for n := range laneCount {
 		if n < len(addresses) {
-			r.Lanes = append(r.Lanes, support.Lane(n, support.Link(addresses[n], support.LaneID(n))))
+			r.Lanes = append(r.Lanes, support.Lane(n, support.Link(addresses[n], support.LinkKey(n))))
 		} else {
 			r.Lanes = append(r.Lanes, support.Lane(n))
 		}

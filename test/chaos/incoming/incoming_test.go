@@ -88,7 +88,7 @@ func TestASecondControllerOfALane(t *testing.T) {
 	hardware.WaitOpen(1, session)
 
 	second, err := lanesim.New(lanesim.Settings{Now: support.Now, DialOnRequest: true},
-		lanesim.Lane{ID: uuid.MustParse(support.LaneID(1)), Dial: support.LinkURL(dialled, 1), Key: support.LaneID(1)})
+		lanesim.Lane{ID: uuid.MustParse(support.LaneID(1)), Dial: support.LinkURL(dialled, 1), Key: support.LinkKey(1)})
 	require.NoError(t, err)
 	t.Cleanup(second.Close)
 	err = second.Controller(uuid.MustParse(support.LaneID(1))).Dial(t.Context())

@@ -150,7 +150,7 @@ func TestSimulatedControllersKeepTheSchema(t *testing.T) {
 	controllers := support.NewControllers(t, 1, 1)
 	lane := controllers.Controller(1)
 	conversation := record(t, lane.Address())
-	gateway := support.NewConfig(t, []string{support.Lane(1, support.Link(conversation.Address, support.LaneID(1)))}).Serve(t)
+	gateway := support.NewConfig(t, []string{support.Lane(1, support.Link(conversation.Address, support.LinkKey(1)))}).Serve(t)
 	pos := gateway.POS()
 	pos.WaitLinked()
 	session := pos.Sell(1, 30)
