@@ -109,6 +109,7 @@ func TestFailoverBySentinel(t *testing.T) {
 	redistest.StartReplica(t, master)
 	sentinel := redistest.StartSentinel(t, "main", master)
 	waitReplicas(t, sentinel, 1)
+	waitWrites(t, master, 1)
 	c := newCluster(t, settings{
 		ttl: time.Second, ranges: 60,
 		store: "redis://" + sentinel.Addr() + "/0?master_name=main&wait_replicas=1&read_timeout=1s",
@@ -146,6 +147,21 @@ func waitReplicas(t *testing.T, sentinel *redistest.Server, replicas int) {
 			}
 		}
 		return err == nil && up == replicas
+	})
+}
+
+// waitWrites waits until so many replicas confirm what the master writes: one that is in sync by its own word may not be counted yet.
+func waitWrites(t *testing.T, master *redistest.Server, replicas int) {
+	client := goredis.NewClient(&goredis.Options{Addr: master.Addr()})
+	defer func() { _ = client.Close() }()
+	connection := client.Conn() // WAIT is for what the same connection has written
+	defer func() { _ = connection.Close() }()
+	support.Eventually(t, "the replicas confirm a write", func() bool {
+		if connection.Set(t.Context(), "written", 1, time.Second).Err() != nil {
+			return false
+		}
+		confirmed, err := connection.Wait(t.Context(), replicas, time.Second).Result()
+		return err == nil && confirmed == int64(replicas)
 	})
 }
 
