@@ -15,15 +15,16 @@ import (
 	"rangegate/lanes/trace"
 )
 
-// A hold belongs to the range: its record says which are in force and which have ended, and is saved with every lane that a hold
-// closes, so that neither is ever there without the other. Setting one is sent to every link first; lifting one is saved
-// first. Of two that cross, the hold wins.
+// A hold belongs to the range: its record says which are in force and which have ended, and is saved with
+// every lane that a hold closes, so that neither is ever there without the other. Setting one is sent to
+// every link first; lifting one is saved first. Of two that cross, the hold wins.
 
 const (
 	// holdPatience is how long the reply waits for lanes to confirm and for the store.
 	holdPatience = 1900 * time.Millisecond
 
-	// forgetAfter is how long lanes that are released are collected before the record forgets the end of the hold over them, in one write.
+	// forgetAfter is how long the confirmations of released lanes are collected, for one write of the record
+	// that forgets the end of the hold over them.
 	forgetAfter = 100 * time.Millisecond
 )
 
@@ -33,7 +34,9 @@ type holdKeeper struct {
 	record  commit.HoldRecord
 	lastSet map[lanes.Scope]uint64 // scope → version of the record in which a hold was last set
 	lifting map[lanes.Scope]int    // lifts that are being saved
-	freed   map[uuid.UUID]bool     // lanes whose hardware has confirmed its release, since the last forgetEnds
+
+	lastLift  lanes.Instant      // when the last lift was put in force
+	confirmed map[uuid.UUID]bool // lanes whose hardware has confirmed its release, and whose end is not forgotten yet
 }
 
 // The messages of holds.
@@ -61,13 +64,14 @@ type (
 		version uint64 // of the record that was saved
 		outcome commit.Outcome
 	}
-	controllerHolds struct{ lane uuid.UUID } // its controller came up locked, and the lane knows of no hold
-	lineFreed       struct{ lane uuid.UUID } // its controller has confirmed a state without a hold, after the end of one
-	forgetEnds      struct{}
+
+	controllerHolds  struct{ lane uuid.UUID } // its controller came up locked, and the lane knows of no hold
+	releaseConfirmed struct{ lane uuid.UUID } // its controller has confirmed a state without a hold, after the end of one
+	forgetEnds       struct{}
 )
 
-// Hold sets a hold over the scope: what it covers is closed at once, and stays so until it is lifted. It returns how far the hold
-// has come within holdPatience.
+// Hold sets a hold over the scope: what it covers is closed at once, and stays so until it is lifted. It
+// returns how far the hold has come within holdPatience.
 func (r *Range) Hold(ctx context.Context, scope lanes.Scope, who string) (lanes.Reached, error) {
 	if err := context.Cause(r.life); err != nil {
 		return lanes.Reached{}, err
@@ -100,7 +104,8 @@ func (r *Range) withPatience(ctx context.Context) (context.Context, context.Canc
 	}
 }
 
-// outOfPatience is the error when withPatience's context has ended: notOwner if another process has the range.
+// outOfPatience is the error when withPatience's context has ended: notOwner if another process has the
+// range.
 func (r *Range) outOfPatience(notOwner error) error {
 	switch err := context.Cause(r.life); {
 	case errors.Is(err, lanes.ErrNotOwner):
@@ -111,7 +116,8 @@ func (r *Range) outOfPatience(notOwner error) error {
 	return lanes.ErrTimeout
 }
 
-// Lift ends the hold over the scope. Lanes under another one stay closed. Errors: ErrCeasefire if a hold was set meanwhile.
+// Lift ends the hold over the scope. Lanes under another one stay closed. Errors: ErrCeasefire if a hold was
+// set meanwhile.
 func (r *Range) Lift(ctx context.Context, scope lanes.Scope, who string) (lanes.Reached, error) {
 	m := &liftHold{scope: scope, who: who, trace: trace.ID(ctx), reply: make(chan liftReply, 1)}
 	ctx, cancel := r.withPatience(ctx)
@@ -153,7 +159,7 @@ func (r *Range) Holds() lanes.Holds { return *r.holds.Load() }
 
 func newHoldKeeper(r *Range) holdKeeper {
 	return holdKeeper{
-		r: r, lastSet: map[lanes.Scope]uint64{}, lifting: map[lanes.Scope]int{}, freed: map[uuid.UUID]bool{},
+		r: r, lastSet: map[lanes.Scope]uint64{}, lifting: map[lanes.Scope]int{}, confirmed: map[uuid.UUID]bool{},
 		record: commit.HoldRecord{Version: r.holdsVersion.Load(), Holds: r.Holds()},
 	}
 }
@@ -167,7 +173,8 @@ func (h *holdKeeper) change(holds lanes.Holds) *commit.HoldRecord {
 	return &record
 }
 
-// set closes everything that the scope covers: the lanes tell their links before anything waits for the store.
+// set closes everything that the scope covers: the lanes tell their links before anything waits for the
+// store.
 func (h *holdKeeper) set(m *setHold) *holdProgress {
 	now := h.r.clock.Now()
 	acts := h.acts(lanes.DidHold, m.scope, m.who, now, !h.record.Has(m.scope) || h.lifting[m.scope] > 0)
@@ -182,9 +189,11 @@ func (h *holdKeeper) set(m *setHold) *holdProgress {
 			progress: progress, holds: record, done: progress.saveEnded,
 		})
 	}
-	h.r.committer.Save(&commit.Write{Holds: record, Acts: acts, MustSave: true, Trace: m.trace, Done: progress.recordSaved})
-	traced(h.r.log.Warn(), m.trace).Str("scope", m.scope.Kind).Stringer("id", m.scope.ID).Str("who", m.who).Int("lanes", len(covered)).
-		Msg("hold set")
+	h.r.committer.Save(&commit.Write{
+		Holds: record, Acts: acts, MustSave: true, Trace: m.trace, Done: progress.recordSaved,
+	})
+	traced(h.r.log.Warn(), m.trace).Str("scope", m.scope.Kind).Stringer("id", m.scope.ID).Str("who", m.who).
+		Int("lanes", len(covered)).Msg("hold set")
 	return progress
 }
 
@@ -224,7 +233,8 @@ func (h *holdKeeper) lifted(m *holdLifted) {
 		return
 	}
 	changedMeanwhile := h.r.holdsVersion.Load() != m.version
-	record := h.change(h.record.Lift(scope, h.r.clock.Now().Wall))
+	h.lastLift = h.r.clock.Now()
+	record := h.change(h.record.Lift(scope, h.lastLift.Wall))
 	covered := h.covered(scope, func(place lanes.Place) bool { return !record.Over(place) })
 	records := 0
 	if changedMeanwhile { // what was saved since then still had the hold
@@ -240,8 +250,8 @@ func (h *holdKeeper) lifted(m *holdLifted) {
 			progress: progress, done: progress.saveEnded,
 		})
 	}
-	traced(h.r.log.Warn(), m.lift.trace).Str("scope", scope.Kind).Stringer("id", scope.ID).Str("who", m.lift.who).Int("lanes", len(covered)).
-		Msg("hold lifted")
+	traced(h.r.log.Warn(), m.lift.trace).Str("scope", scope.Kind).Stringer("id", scope.ID).Str("who", m.lift.who).
+		Int("lanes", len(covered)).Msg("hold lifted")
 	m.lift.answer(liftReply{progress, nil})
 }
 
@@ -255,10 +265,11 @@ func (h *holdKeeper) covered(scope lanes.Scope, wanted func(lanes.Place) bool) (
 	return covered
 }
 
-// lineFreed remembers that the lane's hardware has confirmed its release: from now on the end of that hold explains no lock of it.
-func (h *holdKeeper) lineFreed(lane uuid.UUID) {
-	h.freed[lane] = true
-	if len(h.freed) == 1 {
+// releaseConfirmed remembers that the lane's hardware has confirmed its release: the end of that hold
+// explains no later lock.
+func (h *holdKeeper) releaseConfirmed(lane uuid.UUID) {
+	h.confirmed[lane] = true
+	if len(h.confirmed) == 1 {
 		h.forgetSoon()
 	}
 }
@@ -267,23 +278,25 @@ func (h *holdKeeper) forgetSoon() {
 	time.AfterFunc(forgetAfter, func() { h.r.sendRoot(&forgetEnds{}) })
 }
 
-// forgetEnds saves the record without the ends of holds that the hardware has confirmed. A lift that is being saved comes first: the
-// record in force still has its hold.
+// forgetEnds saves the record without the ends of holds that the hardware has confirmed. It waits for a lift
+// that is being saved, as the record in force still has its hold; and for the other lanes, for holdPatience
+// after the lift, before the record names lanes one by one.
 func (h *holdKeeper) forgetEnds() {
-	if len(h.lifting) > 0 {
+	holds := h.record.Forget(h.r.Layout().Lanes, func(place lanes.Place) bool { return h.confirmed[place.ID] })
+	namesLanes := len(holds.Lifted) > len(h.record.Lifted)
+	if len(h.lifting) > 0 || namesLanes && h.r.clock.Now().Since(h.lastLift) < holdPatience {
 		h.forgetSoon()
 		return
 	}
-	holds := h.record.Forget(h.r.Layout().Lanes, func(place lanes.Place) bool { return h.freed[place.ID] })
-	clear(h.freed)
+	clear(h.confirmed)
 	if !slices.Equal(holds.Lifted, h.record.Lifted) {
 		h.r.committer.Save(&commit.Write{Holds: h.change(holds), MustSave: true, Done: func(commit.Outcome) {}})
 	}
 }
 
-// decideFound decides about a controller that is locked although its lane is not held. It may be released when a hold over it is
-// known to have ended, and it has not confirmed that yet; otherwise nobody knows why it is locked, and a hold over the lane keeps it so
-// until staff lift it.
+// decideFound decides about a controller that is locked although its lane is not held. It may be released
+// when a hold over it is known to have ended, and it has not confirmed that yet. Otherwise nobody knows why
+// it is locked, and a hold over the lane keeps it so until staff lift it.
 func (h *holdKeeper) decideFound(lane uuid.UUID) {
 	if !h.r.addresses.has(lane) {
 		return // the lane has left
@@ -296,8 +309,8 @@ func (h *holdKeeper) decideFound(lane uuid.UUID) {
 	h.r.sendListed(lane, &holdDecided{})
 }
 
-// layoutChanged mends the holds that were set after a reload had looked at them (keepsHolds): a lane that leaves the scope of one is
-// held by itself, and one whose scope is gone has ended.
+// layoutChanged mends the holds that were set after a reload had looked at them (keepsHolds): a lane that
+// leaves the scope of one is held by itself, and one whose scope is gone has ended.
 func (h *holdKeeper) layoutChanged(before *settings, m *exchange) {
 	after, bays := m.to, map[uuid.UUID]bool{}
 	for _, bay := range after.Layout.Bays {
@@ -316,7 +329,8 @@ func (h *holdKeeper) layoutChanged(before *settings, m *exchange) {
 	}
 }
 
-// acts is the record of staff having set or lifted the hold, empty if that changes nothing or a controller was found locked.
+// acts is the record of staff having set or lifted the hold, empty if that changes nothing or a controller
+// was found locked.
 func (h *holdKeeper) acts(what string, scope lanes.Scope, who string, now lanes.Instant, changes bool) []lanes.Act {
 	if who == lanes.ByController || !changes {
 		return nil
@@ -335,8 +349,8 @@ func (h *holdKeeper) acts(what string, scope lanes.Scope, who string, now lanes.
 	return []lanes.Act{act}
 }
 
-// holdProgress hears from every lane under a hold how far it has come there: on the hardware, and in the store. Lanes report from
-// their actors; one goroutine waits for them.
+// holdProgress hears from every lane under a hold how far it has come there: on the hardware, and in the
+// store. Lanes report from their actors; one goroutine waits for them.
 type holdProgress struct {
 	hold    bool   // held, or released
 	reached func() // nil, or called once all lanes that could be reached have confirmed, if there is one
@@ -410,7 +424,8 @@ func (p *holdProgress) recordSaved(outcome commit.Outcome) {
 	}
 }
 
-// closeIfComplete ends the wait once there is nothing more to wait for. p.mu is held, or nobody else knows of p.
+// closeIfComplete ends the wait once there is nothing more to wait for. p.mu is held, or nobody else knows of
+// p.
 func (p *holdProgress) closeIfComplete() {
 	if p.unsaved > 0 || p.awaited > 0 {
 		return

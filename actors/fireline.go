@@ -104,8 +104,8 @@ func (l *laneActor) stateApplied(state link.State) {
 	// A held state that is not wanted any more says nothing of what the hardware has been sent since.
 	l.setLocked(state.Hold && (f.locked || f.linkUp && l.wanted != nil && state == *l.wanted))
 	if holds := l.r.Holds(); !state.Hold && len(holds.Lifted) > 0 && l.wanted != nil && !l.wanted.Hold {
-		if place, known := l.r.settings().place(l.id); known && holds.KnowsOfEnd(place) {
-			l.r.sendRoot(&lineFreed{l.id})
+		if place, found := l.r.settings().place(l.id); found && holds.KnowsOfEnd(place) {
+			l.r.sendRoot(&releaseConfirmed{l.id})
 		}
 	}
 	unfinished := f.unfinished

@@ -215,6 +215,28 @@ func TestTheEndOfAnEarlierCeasefireOpensNoLaneAfterAKill(t *testing.T) {
 	}, withRecorder(&recorder))
 }
 
+// Lanes that cannot confirm the end of a hold keep it known for themselves alone, also over a restart.
+func TestTheEndOfAHoldStaysKnownForLanesThatHaveNotConfirmedIt(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.setHold(rangeScope)
+		restoreFirst, restoreSecond := f.cutLink(0), f.cutLink(1)
+		f.liftHold(rangeScope)
+		f.advance(time.Second)
+		require.Len(t, f.savedHolds().Lifted, 1, "the other lanes may be late")
+		require.Equal(t, rangeScope, f.savedHolds().Lifted[0].Scope)
+		f.advance(2 * time.Second)
+		for i, place := range f.settings.Layout.Lanes {
+			require.Equal(t, i < 2, f.savedHolds().KnowsOfEnd(place), "lane %d", i)
+		}
+		f.restart()
+		restoreFirst()
+		restoreSecond()
+		f.advance(lastBackoff)
+		f.requireHeld()
+		require.Empty(t, f.savedHolds().Lifted)
+	}, withLanes(4))
+}
+
 // The lane is busy, or its state is not loaded yet: the controller stays held all the same.
 func TestAControllerThatHoldsStaysHeldWhileItsLaneIsBusy(t *testing.T) {
 	for name, begin := range map[string]func(*fixture) <-chan error{

@@ -101,8 +101,8 @@ func (a *rangeActor) receive(ctx actor.Context) {
 		a.holds.lifted(m)
 	case *controllerHolds:
 		a.holds.decideFound(m.lane)
-	case *lineFreed:
-		a.holds.lineFreed(m.lane)
+	case *releaseConfirmed:
+		a.holds.releaseConfirmed(m.lane)
 	case *forgetEnds:
 		a.holds.forgetEnds()
 	case *exchange:

@@ -40,17 +40,18 @@ type HoldRecord struct {
 	Since time.Time `json:"since"`
 }
 
-// LiftRecord is when the last hold over a scope ended. It is kept until the hardware of every lane under the scope has confirmed that
-// it is released.
+// LiftRecord is when the last hold over a scope ended. It is kept until the hardware of every lane under the
+// scope has confirmed that it is released.
 type LiftRecord struct {
 	Scope
 	At time.Time `json:"at"`
 }
 
-// Holds is the range's own record of its holds. It is a value: to change it is to make another. That a hold has ended is remembered
-// too, until the lane's hardware has confirmed it: a controller that comes back holding before that may be released. One that
-// comes back holding after it does so for a reason that nobody knows of, such as a hold that was lost with the gateway before
-// it was saved, and stays held (LINK.md, Safety table).
+// Holds is the range's own record of its holds. It is a value: to change it is to make another. That a hold
+// has ended is remembered too, until the lane's hardware has confirmed it: a controller that comes back
+// holding before that may be released. One that comes back holding after it does so for a reason that nobody
+// knows of, such as a hold that was lost with the gateway before it was saved, and stays held (LINK.md,
+// Safety table).
 type Holds struct {
 	InForce []HoldRecord `json:"in_force"`
 	Lifted  []LiftRecord `json:"lifted"`
@@ -91,22 +92,44 @@ func (h Holds) Over(place Place) bool {
 	return slices.ContainsFunc(h.InForce, func(r HoldRecord) bool { return r.Covers(place) })
 }
 
-// Forget returns the record without the ends of holds over those of the places whose hardware has confirmed that it is released.
-func (h Holds) Forget(places []Place, released func(Place) bool) Holds {
+// Forget returns the record without the ends of holds that the lanes' hardware has confirmed, as confirmed
+// says of each place. Where only some lanes under a scope have, the ends over the others are kept lane by
+// lane.
+func (h Holds) Forget(places []Place, confirmed func(Place) bool) Holds {
 	var kept []LiftRecord
+	keptOver := map[Scope]bool{}
 	keep := func(l LiftRecord) {
-		if !slices.ContainsFunc(kept, func(k LiftRecord) bool { return k.Scope == l.Scope }) {
+		if !keptOver[l.Scope] {
+			keptOver[l.Scope] = true
 			kept = append(kept, l)
 		}
 	}
+	byID := make(map[uuid.UUID]Place, len(places))
+	for _, place := range places {
+		byID[place.ID] = place
+	}
 	for _, l := range h.Lifted {
-		covered := slices.DeleteFunc(slices.Clone(places), func(place Place) bool { return !l.Covers(place) })
-		rest := slices.DeleteFunc(slices.Clone(covered), released)
-		if len(rest) == len(covered) && len(rest) > 0 {
+		if l.Kind == OverLane { // there may be one for each lane
+			if place, found := byID[l.ID]; found && !confirmed(place) {
+				keep(l)
+			}
+			continue
+		}
+		var waiting []Place
+		covered := 0
+		for _, place := range places {
+			if l.Covers(place) {
+				covered++
+				if !confirmed(place) {
+					waiting = append(waiting, place)
+				}
+			}
+		}
+		if covered > 0 && len(waiting) == covered {
 			keep(l)
 			continue
 		}
-		for _, place := range rest {
+		for _, place := range waiting {
 			keep(LiftRecord{Scope{OverLane, place.ID}, l.At})
 		}
 	}
@@ -114,7 +137,8 @@ func (h Holds) Forget(places []Place, released func(Place) bool) Holds {
 	return h
 }
 
-// KnowsOfEnd reports whether a hold over the lane is known to have ended, and its hardware has not confirmed that yet.
+// KnowsOfEnd reports whether a hold over the lane is known to have ended, and its hardware has not confirmed
+// that yet.
 func (h Holds) KnowsOfEnd(place Place) bool {
 	return slices.ContainsFunc(h.Lifted, func(r LiftRecord) bool { return r.Covers(place) })
 }
@@ -127,8 +151,8 @@ type Reached struct {
 	Saved      bool        // it survives a crash
 }
 
-// Hold locks the lane's fire line and pauses what runs. The holds themselves belong to the range; a lane knows only
-// whether any of them lies over it.
+// Hold locks the lane's fire line and pauses what runs. The holds themselves belong to the range; a lane
+// knows only whether any of them lies over it.
 type Hold struct{}
 
 // Name implements Command.
@@ -164,8 +188,8 @@ func (Release) decide(now Instant, c *Change) error {
 	return nil
 }
 
-// underHold brings the session in line with the hold over the lane that it is on: held, what runs is paused; not
-// held, what a hold had paused resumes.
+// underHold brings the session in line with the hold over the lane that it is on: held, what runs is paused;
+// not held, what a hold had paused resumes.
 func (c *Change) underHold(s Session, lane Lane, now Instant) Session {
 	switch {
 	case lane.Held && s.Phase == Running:

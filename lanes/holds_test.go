@@ -89,22 +89,22 @@ func TestHolds(t *testing.T) {
 
 // The end of a hold is known until the hardware of each lane has confirmed it, and no longer: it explains no later lock.
 func TestTheEndOfAHoldIsForgottenLaneByLane(t *testing.T) {
-	released := func(lanesReleased ...int) func(lanes.Place) bool {
+	confirmed := func(confirming ...int) func(lanes.Place) bool {
 		return func(place lanes.Place) bool {
-			return slices.ContainsFunc(lanesReleased, func(i int) bool { return layout[i].ID == place.ID })
+			return slices.ContainsFunc(confirming, func(i int) bool { return layout[i].ID == place.ID })
 		}
 	}
 	holds := lanes.Holds{}.Set(bayA, "sam", noon).Lift(bayA, noon).Set(wholeRange, "sam", noon).Lift(wholeRange, noon)
 	require.Equal(t, []int{0, 1, 2, 3}, lanesWhere(holds.KnowsOfEnd))
-	require.Equal(t, holds.Lifted, holds.Forget(layout, released()).Lifted, "nothing new")
-	some := holds.Forget(layout, released(0, 2))
+	require.Equal(t, holds.Lifted, holds.Forget(layout, confirmed()).Lifted, "nothing new")
+	some := holds.Forget(layout, confirmed(0, 2))
 	require.Equal(t, []int{1, 3}, lanesWhere(some.KnowsOfEnd))
 	require.Len(t, some.Lifted, 2, "one for each lane")
 	require.Equal(t, []int{0, 1, 2, 3}, lanesWhere(holds.KnowsOfEnd), "a record is a value")
-	require.Equal(t, []int{1}, lanesWhere(some.Forget(layout, released(3)).KnowsOfEnd))
-	require.Empty(t, some.Forget(layout, released(1, 3)).Lifted)
+	require.Equal(t, []int{1}, lanesWhere(some.Forget(layout, confirmed(3)).KnowsOfEnd))
+	require.Empty(t, some.Forget(layout, confirmed(1, 3)).Lifted)
 	gone := lanes.Holds{}.Set(laneNo(3), "sam", noon).Lift(laneNo(3), noon)
-	require.Empty(t, gone.Forget(layout[:3], released()).Lifted, "the lane has left the range")
+	require.Empty(t, gone.Forget(layout[:3], confirmed()).Lifted, "the lane has left the range")
 }
 
 func TestAHoldKeepsWhoSetItFirst(t *testing.T) {

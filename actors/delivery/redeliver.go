@@ -20,7 +20,8 @@ const (
 	maxRedeliveries = 10_000
 	// redeliveryPage is how many events are read, and saved, at a time: other changes go in between.
 	redeliveryPage = 500
-	// redeliveryPatience is how long a request waits for those before it: one that selects many takes seconds.
+	// redeliveryPatience is how long a request waits for those before it: one that selects many takes
+	// seconds.
 	redeliveryPatience = time.Second
 )
 
@@ -63,8 +64,8 @@ func (d *Delivery) RedeliverOne(ctx context.Context, cursor uint64, who string, 
 	return d.redeliverOne(ctx, cursor, who, claim)
 }
 
-// redeliverAlone waits until no other request has events sent again; done lets the next one do so. Errors: ErrOverloaded after
-// redeliveryPatience, ErrTimeout when ctx ends.
+// redeliverAlone waits until no other request has events sent again; done lets the next one do so. Errors:
+// ErrOverloaded after redeliveryPatience, ErrTimeout when ctx ends.
 func (d *Delivery) redeliverAlone(ctx context.Context) (done func(), err error) {
 	select {
 	case d.redelivering <- struct{}{}:

@@ -144,9 +144,9 @@ func trackState(limits *connectionLimits) func(net.Conn, http.ConnState) {
 	}
 }
 
-// byProtocol handles a request by the rules of its connection's protocol. A connection of HTTP/1 is marked as handled, and ends with
-// a request that has a Transfer-Encoding: net/http does not say whether it had a Content-Length too, by which a proxy may have read
-// it, and after which the rest is nobody's (RFC 9112, 6.1 and 11.2).
+// byProtocol applies the rules of the connection's protocol to each request. A connection of HTTP/1 is marked as handled. It
+// is closed after a request with a Transfer-Encoding: if that had a Content-Length too, a proxy may see another request in
+// what follows (RFC 9112, 6.1 and 11.2), and net/http does not tell whether it had.
 func byProtocol(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h, ok := r.Context().Value(http1Key{}).(*http1Connection)

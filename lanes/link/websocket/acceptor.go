@@ -197,7 +197,7 @@ func (a *Acceptor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.attempted(attempt, outcome, err)
 }
 
-// ask asks the admission about an attempt for a lane of that range, uuid.Nil if no lane of that id waits here.
+// ask returns how long the attempt has to wait, 0 if it may go on. rangeID is uuid.Nil if its lane does not wait here.
 func (a *Acceptor) ask(r *http.Request, rangeID uuid.UUID) (wait time.Duration) {
 	from := origin{rangeID: rangeID}
 	if a.settings.Network != nil {
@@ -245,20 +245,20 @@ func (a *Acceptor) invite(lane uuid.UUID) (invitation, error) {
 	return p.invitation, nil
 }
 
-// decoys is how many ranges lanes that are unknown seem to be of. As with real ones, many have the same.
-const decoys = 16
+// decoyRanges is the number of ranges that unknown lanes seem to belong to: as with real ones, many lanes have the same range.
+const decoyRanges = 16
 
 // decoy makes an invitation that is the same for every attempt, and like that of a lane with a key.
 func (a *Acceptor) decoy(lane uuid.UUID) invitation {
 	key := a.derive(lane[:])
-	ofRange := a.derive([]byte{key[0] % decoys})
+	ofRange := a.derive([]byte{key[0] % decoyRanges})
 	id, _ := uuid.FromBytes(ofRange[:16])
 	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80 // version 4
 	epoch := uint64(a.started.UnixMilli()) + uint64(binary.BigEndian.Uint16(ofRange[16:])%1024)
 	return invitation{link.Lane{Range: id, ID: lane, Epoch: epoch}, string(key)}
 }
 
-// derive returns what nobody can know who does not know the acceptor's secret, always the same of the same.
+// derive returns the keyed hash of a text: always the same, and unknown to whoever does not know the acceptor's secret.
 func (a *Acceptor) derive(of []byte) []byte {
 	made := hmac.New(sha256.New, a.secret[:])
 	_, _ = made.Write(of) // never fails

@@ -9,25 +9,28 @@ import (
 )
 
 const (
-	// rangeShare is the part of the new links that one range of several may have: the rest is left to the others.
+	// rangeShare is the part of the new links that one range of several may have: the rest is left to the
+	// others.
 	rangeShare    = 0.8
 	maxRetryAfter = 15 * time.Second // the longest wait between two dials (LINK.md)
 )
 
-// admission lets so many controllers in a second, and tells the others when to come back: one after the other, so that they do not
-// all return at once. Times are on the monotonic clock.
+// admission lets so many controllers in a second, and tells the others when to come back: one after the
+// other, so that they do not all return at once. Times are on the monotonic clock.
 //
-// Attempts are counted where they come from and whom they name, by network and range: whoever has proven nothing takes nothing from
-// another network or range. What counts for all, and for all of a range, are links whose controller has proven itself.
+// An attempt takes from the bucket of the network that it comes from and the range that it names: whoever has
+// proven nothing takes nothing from another network or range. A controller that has proven itself takes from
+// the bucket of its range and from that of all.
 type admission struct {
 	mu       sync.Mutex
 	attempts map[origin]*bucket
-	kept     int // of attempts, after the last time that the full ones were removed
+	kept     int // buckets of attempts that were left when those of networks that are gone were removed
 	ranges   map[uuid.UUID]*bucket
 	all      bucket
 }
 
-// origin is where an attempt comes from, and the range of the lane that it names: uuid.Nil if there is no such lane here.
+// origin is where an attempt comes from, and the range of the lane that it names: uuid.Nil if there is no
+// such lane here.
 type origin struct {
 	network netip.Prefix
 	rangeID uuid.UUID
@@ -39,7 +42,8 @@ type bucket struct {
 	queue time.Duration // when the last one that was sent away is expected back
 }
 
-// mostOrigins is how many of them may be known before those are removed that have made no attempt for a second.
+// mostOrigins is how many of them may be known before those are removed that have made no attempt for a
+// second.
 const mostOrigins = 1024
 
 func (b *bucket) isEmpty(now time.Duration, perSecond float64) bool {
@@ -58,7 +62,8 @@ func (b *bucket) comeBack(now time.Duration, perSecond float64) time.Duration {
 
 func tokens(perSecond float64) time.Duration { return time.Duration(float64(time.Second) / perSecond) }
 
-// ask returns 0 for an attempt that may go on to its proof, or how long its controller has to wait, in whole seconds.
+// ask returns 0 for an attempt that may go on to its proof, or how long its controller has to wait, in whole
+// seconds.
 func (a *admission) ask(now time.Duration, perSecond int, from origin) (wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -67,7 +72,7 @@ func (a *admission) ask(now time.Duration, perSecond int, from origin) (wait tim
 	if attempts.isEmpty(now, rate) {
 		return attempts.comeBack(now, rate)
 	}
-	if from.rangeID != uuid.Nil { // which nobody can prove anything for
+	if from.rangeID != uuid.Nil { // of no lane there comes no link
 		if links := a.ofRange(from.rangeID); a.all.isEmpty(now, rate) || links.isEmpty(now, a.share(rate)) {
 			return links.comeBack(now, a.share(rate))
 		}
@@ -76,7 +81,7 @@ func (a *admission) ask(now time.Duration, perSecond int, from origin) (wait tim
 	return 0
 }
 
-// linked counts a link of the range.
+// linked counts a controller of the range that has proven itself.
 func (a *admission) linked(now time.Duration, perSecond int, rangeID uuid.UUID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -114,9 +119,9 @@ func (a *admission) of(now time.Duration, from origin) *bucket {
 		a.attempts = map[origin]*bucket{}
 	}
 	if len(a.attempts) >= 2*max(a.kept, mostOrigins/2) {
-		for known, b := range a.attempts {
+		for gone, b := range a.attempts {
 			if b.full <= now && b.queue <= now {
-				delete(a.attempts, known)
+				delete(a.attempts, gone)
 			}
 		}
 		a.kept = len(a.attempts)
