@@ -153,7 +153,7 @@ await story(async () => {
   await staff.stop(5);
   await sell(5, "Cy Fox");
   await staff.go("Ended");
-  await page.getByRole("searchbox").last().fill("till-7");
+  await page.getByRole("searchbox", { name: "Search customer, lane or ID" }).fill("till-7");
   await staff.row("Bo Doe", "Lane 5").getByRole("button", { name: "Go on with the session of Bo Doe" }).tap();
   await page.getByText("Choose a free lane for Bo Doe").first().waitFor();
   await lane(6).tap();

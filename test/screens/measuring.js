@@ -263,13 +263,14 @@
 
   // Of many lanes the first and the last ones are measured: each kind is among both, and all tiles have one size.
   function isLeftOut(of) {
-    const tile = of.closest(".lane");
-    if (tile === null) {
-      return false;
-    }
-    numbers ??= new Map(picture.lanes.map(({ lane_id: id }, i) => [id, i]));
-    const n = numbers.get(tile.dataset.lane);
+    const n = numberOf(of);
     return n >= KINDS.length && n < picture.lanes.length - KINDS.length;
+  }
+
+  // numberOf is the number of the lane in whose tile an element is, from 0; null outside of tiles.
+  function numberOf(of) {
+    numbers ??= new Map(picture.lanes.map(({ lane_id: id }, i) => [id, i]));
+    return numbers.get(of.closest(".lane")?.dataset.lane) ?? null;
   }
 
   const visiblePart = (rect, clip) => ({
@@ -359,9 +360,13 @@
     }
   }
 
-  // What a press on a control hits is that control: in its middle and near its corners. Tiles are alike: with many lanes the middles of
-  // their controls do, as what is under a point takes longer to find the more there is on the page.
+  // What a press on a control hits is that control: in its middle and near its corners. Tiles are alike: with many lanes the middles of the
+  // controls of the last ones do, as what is under a point takes longer to find the more there is on the page.
   function checkUnder(of, tile, part, clip, note) {
+    const isOneOfMany = picture.lanes.length > FEW && numberOf(of) !== null;
+    if (isOneOfMany && numberOf(of) < picture.lanes.length - KINDS.length) {
+      return;
+    }
     if (part.bottom - part.top < 12 || part.right - part.left < 12 || (of.closest("#alarm") && document.body.hasAttribute("data-settling"))) {
       return; // nearly scrolled away, or no target yet
     }
@@ -370,7 +375,7 @@
     const [x0, y0] = [(left + right) / 2, (top + bottom) / 2];
     const middle = tile === of ? [x0, y0] : [left, y0]; // beside the actions of a tile
     const corners = tile === of ? [[left, top], [right, top], [left, bottom], [right, bottom]] : [[left, top]];
-    const points = picture.lanes.length > FEW && of.closest(".lane") ? [middle] : [middle, ...corners];
+    const points = isOneOfMany ? [middle] : [middle, ...corners];
     for (const [x, y] of points) {
       const hit = document.elementFromPoint(x, y);
       if (hit === null || of.contains(hit) || hit.closest("label")?.contains(of)) {

@@ -45,9 +45,11 @@ func TestADayAtTheRange(t *testing.T) {
 	play(t, "day")
 }
 
-// Two control screens and a lane screen: what is done at one, the others show within half a second. Nothing else of this
-// package goes on meanwhile.
-func TestScreensSeeTheSame(t *testing.T) { play(t, "together") }
+// Two control screens and a lane screen: what is done at one, the gateway tells the others, which ask for nothing.
+func TestScreensSeeTheSame(t *testing.T) {
+	t.Parallel()
+	play(t, "together")
+}
 
 // The gateway is killed, and stopped, under open screens: they recover by themselves, and show no wrong time meanwhile.
 func TestTheGatewayIsStartedAnewUnderOpenScreens(t *testing.T) {
@@ -145,8 +147,8 @@ func TestAFullHouse(t *testing.T) {
 }
 
 // Every control and text at the sizes of telephones, tablets and desks, in two languages, with 12, 60 and 200 lanes, in every state: nothing
-// is cut, covered, too small or too near. Each size is measured in each language with one of the numbers of lanes, by make soak
-// with all of them.
+// is cut, covered, too small or too near. Each size is measured in each language with one of the numbers of lanes, 200 at three sizes; by
+// make soak with all of them.
 func TestEveryControlAtEverySize(t *testing.T) {
 	t.Parallel()
 	play(t, "measure", func(f *fixture, _ string) {

@@ -1,12 +1,10 @@
-// Two members of staff at two control screens, and a shooter: what one of them does, the others see within half a second.
+// Two members of staff at two control screens, and a shooter: what one of them does, the others see at once: the gateway tells their pages,
+// which ask for nothing. How long it took is printed, and not judged: that depends on the machine.
 import assert from "node:assert/strict";
 import { Control } from "./control.mjs";
 import { Lane } from "./lane.mjs";
 import { scene, story, tell } from "./story.mjs";
 import { linked, sell } from "./pos.mjs";
-
-const SOON = 500; // ms, from the touch to the other's screen
-const TRIES = 3; // a machine that is busy elsewhere is late now and then
 
 await story(async () => {
   await linked();
@@ -20,50 +18,34 @@ await story(async () => {
   const lane = (state) => `body[data-state="${state}"]`;
 
   tell("Sam makes a session: Kim sees it");
-  await soon(sam, (n) => sam.create(1 + n, "Ann Lee"), (n) => [[kim, card(1 + n, '[data-state="running"]')]]);
+  await told(sam, () => sam.create(2, "Ann Lee"), [[kim, card(2, '[data-state="running"]')]]);
 
   tell("Kim pauses it and lets it go on: Sam sees it, and Jo");
-  await soon(kim, () => kim.quick("Pause", 1).click(), () => [[sam, card(1, '[data-state="paused"]')], [jo, lane("paused")]],
-    async () => {
-      await kim.quick("Resume", 1).click();
-      await Promise.all([jo.inState("running"), sam.inState(1, "running"), kim.inState(1, "running")]);
-    });
+  await told(kim, () => kim.quick("Pause", 1).click(), [[sam, card(1, '[data-state="paused"]')], [jo, lane("paused")]]);
+  await told(kim, () => kim.quick("Resume", 1).click(), [[sam, card(1, '[data-state="running"]')], [jo, lane("running")]]);
 
   tell("Jo calls for help: both see it");
-  await soon(jo, () => jo.page.getByRole("button", { name: "Help" }).click(), () => [[sam, card(1, "[data-help]")], [kim, card(1, "[data-help]")]],
-    async () => {
-      await sam.openLane(1);
-      await sam.panel.getByRole("button", { name: "Help is done" }).click();
-      await jo.page.getByText("Help has been called").waitFor({ state: "hidden" });
-    });
+  await told(jo, () => jo.page.getByRole("button", { name: "Help" }).click(), [[sam, card(1, "[data-help]")], [kim, card(1, "[data-help]")]]);
 
   tell("Sam begins a ceasefire: Kim sees it, and Jo");
-  await soon(sam, () => sam.beginCeasefire(), () => [[kim, "body[data-ceasefire] #alarm:not([hidden])"], [jo, lane("ceasefire")]],
-    async () => {
-      await sam.endCeasefire();
-      await Promise.all([jo.inState("running"), kim.alarm.waitFor({ state: "hidden" })]);
-    });
+  await told(sam, () => sam.beginCeasefire(), [[kim, "body[data-ceasefire] #alarm:not([hidden])"], [jo, lane("ceasefire")]]);
 });
 
-// soon holds the time between the last touch of act(try) on the actor's screen and what the others then see, [screen,
-// selector], against the bound. undo is how it was before, for another try.
-async function soon(actor, act, others, undo = async () => {}) {
-  const took = [];
-  for (let tried = 1; tried <= TRIES; tried++) {
-    const touch = touched(actor.page);
-    const seen = others(tried).map(([screen, selector]) => seenAt(screen.page, selector));
-    await Promise.all([touch, ...seen].map(({ set }) => set));
-    await act(tried);
-    const at = await Promise.all(seen.map(({ when }) => when()));
-    const began = await touch.when();
-    took.push(Math.max(...at) - began);
-    console.log(`    seen after ${at.map((time) => time - began).join(" and ")} ms`);
-    await undo();
-    if (took.at(-1) <= SOON) {
-      return;
-    }
-  }
-  assert.fail(`seen after ${took} ms at best`);
+// told waits until the others see what act does on the actor's screen, as [screen, selector], and wants that their pages have asked for
+// nothing meanwhile.
+async function told(actor, act, others) {
+  const asked = [];
+  const note = (request) => asked.push(`${request.method()} ${request.url()}`);
+  others.forEach(([{ page }]) => page.on("request", note));
+  const touch = touched(actor.page);
+  const seen = others.map(([{ page }, selector]) => seenAt(page, selector));
+  await Promise.all([touch, ...seen].map(({ set }) => set));
+  await act();
+  const at = await Promise.all(seen.map(({ when }) => when()));
+  const began = await touch.when();
+  console.log(`    seen after ${at.map((time) => time - began).join(" and ")} ms`);
+  others.forEach(([{ page }]) => page.off("request", note));
+  assert.deepEqual(asked, []);
 }
 
 // Both are by the wall clock, which all pages of one machine share.
