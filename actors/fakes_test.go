@@ -99,7 +99,7 @@ type flushHook func(ctx context.Context, batch store.Batch, flush func() error) 
 type hookedStore struct {
 	store.Store
 	hooked     atomic.Pointer[flushHook]
-	unreadable atomic.Bool // its event log, and the range's epoch
+	unreadable atomic.Bool // its event log, its kept answers, and the range's epoch
 	loading    func()      // runs once, when the next range is loaded
 }
 
@@ -117,6 +117,13 @@ func (s *hookedStore) Place() string {
 		return file.Place()
 	}
 	return ""
+}
+
+func (s *hookedStore) Answer(ctx context.Context, of store.RangeEpoch, name string) (lanes.KeptAnswer, error) {
+	if s.unreadable.Load() {
+		return lanes.KeptAnswer{}, errors.New("the disk is gone")
+	}
+	return s.Store.Answer(ctx, of, name)
 }
 
 func (s *hookedStore) Confirm(ctx context.Context, of store.RangeEpoch) error {

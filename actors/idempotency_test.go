@@ -37,6 +37,29 @@ func TestARepeatIsAnsweredLikeTheFirstRequest(t *testing.T) {
 	})
 }
 
+// Memory has the bodies of the newest answers, the store has all of them. While it cannot be read, a repeat of an older request is told
+// so; where it has lost the body, that the request is in force.
+func TestTheAnswerToAnOlderRequestIsReadFromTheStore(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		again := func() error { _, err := f.createOnce(keyed("a", "create")); return err }
+		session, err := f.createOnce(keyed("a", "create"))
+		require.NoError(t, err)
+		f.store.unreadable.Store(true)
+		requireRepeat(t, again(), session)
+		f.advance(2 * time.Minute)
+		require.ErrorIs(t, again(), lanes.ErrStoreUnavailable)
+		f.store.unreadable.Store(false)
+		requireRepeat(t, again(), session)
+		f.wipeStore()
+		require.ErrorIs(t, again(), lanes.ErrNotSaved, "the store has nothing at all")
+		f.modify(session, 5)
+		require.ErrorIs(t, again(), lanes.ErrNotSaved, "it has what the range knew")
+		f.restart()
+		require.ErrorIs(t, again(), lanes.ErrNotSaved)
+		require.Equal(t, []uuid.UUID{session}, f.activeSessions())
+	})
+}
+
 func TestAKeyIsForOneRequest(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		release := f.blockFlushes()
@@ -302,7 +325,7 @@ func TestAKeyThatIsUsedAgainIsNotDeleted(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"b"}, keys.Forget(later), "refused, and tried again")
 	kept := lanes.KeptAnswer{Name: "a", Fingerprint: "f", At: later}
-	keys.Saved(kept)
+	keys.Saved(&kept)
 	claim.Settle(&kept)
 	require.Equal(t, []string{"b"}, keys.Forget(later))
 	keys.Deleted([]string{"b"})

@@ -570,7 +570,8 @@ func (r *Range) confirmed(ctx context.Context, key *lanes.Key, err error) error 
 	return err
 }
 
-// once runs do once for an idempotency key. Errors: those of Keys.Claim, *idempotency.FullError in place of lanes.ErrKeysFull.
+// once runs do once for an idempotency key. Errors: those of Keys.Claim, *idempotency.FullError in place of lanes.ErrKeysFull, those of a
+// read from the store, which has the bodies of older answers, and lanes.ErrNotSaved where it has lost the body.
 func (r *Range) once(
 	ctx context.Context, key *lanes.Key, do func(*idempotency.Claim) (*lanes.SessionView, error),
 ) (*lanes.SessionView, error) {
@@ -585,10 +586,30 @@ func (r *Range) once(
 		r.metrics.KeysRefused.Inc()
 		return nil, r.keys.Full(r.clock.Now().Wall, checkpointEvery)
 	}
+	var repeat *lanes.Repeat
+	if errors.As(err, &repeat) && repeat.Kept.InStore {
+		return nil, r.repeat(ctx, repeat.Kept.Name)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return do(claim)
+}
+
+// repeat reads the answer to a repeat from the store, and returns it as once does.
+func (r *Range) repeat(ctx context.Context, name string) error {
+	kept, err := r.store.Answer(ctx, r.rangeEpoch(), name)
+	switch isLost := errors.Is(err, store.ErrNotFound) || err == nil && kept.IsLost(); {
+	case isLost:
+		traced(r.log.Error(), trace.ID(ctx)).Msg("the store has lost the answer to a request that is in force")
+		return lanes.ErrNotSaved
+	case err != nil:
+		return r.afterRead(ctx, err)
+	}
+	if err := r.afterRead(ctx, nil); err != nil {
+		return err
+	}
+	return &lanes.Repeat{Kept: kept}
 }
 
 // follow prepares a request for the lane that the session is on, and another one for the next lane if it moved meanwhile.

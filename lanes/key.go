@@ -1,6 +1,9 @@
 package lanes
 
-import "time"
+import (
+	"net/http"
+	"time"
+)
 
 // Key is the idempotency key that a request carries (WIRE.md, Requests). The first successful answer is saved in the
 // same write as the change itself, and given again to a repeat.
@@ -20,7 +23,18 @@ type KeptAnswer struct {
 	Status      int       `json:"status"`
 	Body        string    `json:"body"`
 	At          time.Time `json:"at"`
+	// InStore says that the body is not here, but in the store.
+	InStore bool `json:"-"`
 }
+
+// Shed returns the answer without its body, which the store has.
+func (k KeptAnswer) Shed() KeptAnswer {
+	k.Body, k.InStore = "", true
+	return k
+}
+
+// IsLost reports whether the store has lost the body: it has what Shed has left of the answer.
+func (k KeptAnswer) IsLost() bool { return k.Body == "" && k.Status != http.StatusNoContent }
 
 // Repeat is not a failure: the request is a repeat, and this is the answer that was kept.
 type Repeat struct{ Kept KeptAnswer }

@@ -360,7 +360,7 @@ func (c *Committer) settleSaved(batch []*Write) {
 			c.noteAttempts(event)
 		}
 		if w.Kept != nil {
-			c.Keys.Saved(*w.Kept)
+			c.Keys.Saved(w.Kept)
 		}
 		c.logSaved(w, now.Wall)
 		w.Done(Saved)

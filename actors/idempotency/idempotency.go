@@ -1,5 +1,5 @@
 // Package idempotency keeps the idempotency keys of a range (WIRE.md, Requests): claimed before the command goes out, kept with
-// the answer, repeated for the same request. It owns the table in memory; what is durable is in the store. A range
+// the answer, repeated for the same request. It owns the table in memory, with the bodies of the newest answers; what is durable, and all bodies, is in the store. A range
 // claims, the lane that answers keeps and settles, and the committer says what was saved and what is to be forgotten.
 package idempotency
 
@@ -23,7 +23,8 @@ const (
 type Keys struct {
 	mu      sync.Mutex
 	table   map[string]*Claim
-	kept    []lanes.KeptAnswer  // oldest first
+	kept    []*lanes.KeptAnswer // oldest first
+	shed    int                 // of kept, how many have no body any more
 	expired map[string]struct{} // names that the store may still have
 	closed  chan struct{}
 }
@@ -37,20 +38,21 @@ type Claim struct {
 	answer   *lanes.KeptAnswer // set before settled is closed; nil: freed
 }
 
-// New are the keys whose answers were saved, which it takes over.
+// New are the keys whose answers were saved, which it takes over. Their bodies are in the store.
 func New(saved []lanes.KeptAnswer) *Keys {
 	slices.SortFunc(saved, func(a, b lanes.KeptAnswer) int { return a.At.Compare(b.At) })
-	k := &Keys{table: make(map[string]*Claim, len(saved)), kept: saved, expired: map[string]struct{}{}, closed: make(chan struct{})}
+	k := &Keys{table: make(map[string]*Claim, len(saved)), shed: len(saved), expired: map[string]struct{}{}, closed: make(chan struct{})}
 	done := make(chan struct{})
 	close(done)
 	for i := range saved {
 		key := lanes.Key{Name: saved[i].Name, Fingerprint: saved[i].Fingerprint}
+		k.kept = append(k.kept, &saved[i])
 		k.table[key.Name] = &Claim{keys: k, key: key, settled: done, answer: &saved[i]}
 	}
 	return k
 }
 
-// Claim takes the key for a request. While another request has it, it waits for that one's end, and claims the key if
+// Claim takes the key for a request. The body of an answer that was saved some time ago is InStore. While another request has it, it waits for that one's end, and claims the key if
 // that was refused. Errors: *lanes.Repeat with the answer that is kept, lanes.ErrKeyReused for another request,
 // lanes.ErrNotSaved while the first is in force and not durable, lanes.ErrKeysFull, lanes.ErrTimeout when ctx ends or after Close.
 func (k *Keys) Claim(ctx context.Context, key lanes.Key) (*Claim, error) {
@@ -61,8 +63,8 @@ func (k *Keys) Claim(ctx context.Context, key lanes.Key) (*Claim, error) {
 		}
 		select {
 		case <-other.settled:
-			if other.answer != nil {
-				return nil, &lanes.Repeat{Kept: *other.answer}
+			if answer := other.kept(); answer != nil {
+				return nil, &lanes.Repeat{Kept: *answer}
 			}
 			continue
 		default:
@@ -93,6 +95,17 @@ func (k *Keys) Reused(name, fingerprint string) bool {
 	defer k.mu.Unlock()
 	claim, taken := k.table[name]
 	return taken && claim.key.Fingerprint != fingerprint
+}
+
+// kept is the answer of a claim that has ended, nil if it was freed.
+func (c *Claim) kept() *lanes.KeptAnswer {
+	c.keys.mu.Lock()
+	defer c.keys.mu.Unlock()
+	if c.answer == nil {
+		return nil
+	}
+	answer := *c.answer
+	return &answer
 }
 
 func (k *Keys) tryClaim(key lanes.Key) (mine, other *Claim, err error) {
@@ -161,15 +174,32 @@ func (c *Claim) Settle(answer *lanes.KeptAnswer) {
 	close(c.settled)
 }
 
-// Saved notes that the answer is durable, which its claim may not have heard yet.
-func (k *Keys) Saved(answer lanes.KeptAnswer) {
+// Saved notes that the answer is durable, which its claim may not have heard yet. It is the one that the claim is settled with.
+func (k *Keys) Saved(answer *lanes.KeptAnswer) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.kept = append(k.kept, answer)
 	delete(k.expired, answer.Name) // the record of the expired key was replaced
+	for len(k.kept)-k.shed > recentSize {
+		k.shedOldest()
+	}
 }
 
-// Forget drops the keys whose term is over. It returns the names that are to be deleted from the store, again until Deleted is called with
+// Bounds of the answers that are kept with their bodies: a store that fails over to a replica may lose the last seconds of what it
+// acknowledged, which All gives back.
+const (
+	recentTerm = time.Minute
+	recentSize = 4096
+)
+
+// shedOldest leaves the body of the oldest answer that has one to the store. k.mu is held.
+func (k *Keys) shedOldest() {
+	answer := k.kept[k.shed]
+	*answer = answer.Shed()
+	k.shed++
+}
+
+// Forget drops the keys whose term is over, and the bodies of older answers. It returns the names that are to be deleted from the store, again until Deleted is called with
 // them. A name that is in use again is not among them: its new record replaces the old one.
 func (k *Keys) Forget(now time.Time) (names []string) {
 	k.mu.Lock()
@@ -178,6 +208,10 @@ func (k *Keys) Forget(now time.Time) (names []string) {
 		k.expired[k.kept[0].Name] = struct{}{}
 		delete(k.table, k.kept[0].Name)
 		k.kept = k.kept[1:]
+		k.shed = max(0, k.shed-1)
+	}
+	for k.shed < len(k.kept) && now.Sub(k.kept[k.shed].At) > recentTerm {
+		k.shedOldest()
 	}
 	for name := range k.expired {
 		if _, taken := k.table[name]; !taken {
@@ -228,9 +262,13 @@ func (e *FullError) Unwrap() error { return lanes.ErrKeysFull }
 // RetryAfter is the wait that the client is told.
 func (e *FullError) RetryAfter() time.Duration { return e.Wait }
 
-// All are the answers that are kept.
+// All are the answers that are kept, the older ones without their bodies.
 func (k *Keys) All() []lanes.KeptAnswer {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return append([]lanes.KeptAnswer(nil), k.kept...)
+	all := make([]lanes.KeptAnswer, len(k.kept))
+	for i, answer := range k.kept {
+		all[i] = *answer
+	}
+	return all
 }

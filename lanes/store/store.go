@@ -44,6 +44,8 @@ type Store interface {
 	Confirm(ctx context.Context, of RangeEpoch) error
 	// Ended finds a session in the history: ErrNotFound.
 	Ended(ctx context.Context, of RangeEpoch, session uuid.UUID) (lanes.Ended, error)
+	// Answer reads a kept answer with its body: ErrNotFound.
+	Answer(ctx context.Context, of RangeEpoch, name string) (lanes.KeptAnswer, error)
 	// Events reads the event log behind the cursor, oldest first. 0 is before the first.
 	Events(ctx context.Context, of RangeEpoch, after uint64, limit int) ([]lanes.Logged, error)
 	// History reads the ended sessions behind the cursor, oldest first. 0 is before the first.
@@ -67,19 +69,19 @@ type RangeEpoch struct {
 type Batch struct {
 	Range    uuid.UUID
 	Epoch, N uint64
-	// Refill restores a store that has lost acknowledged flushes: the batch has every lane, every key and the holds, which
-	// replace the stored ones, and is applied although the stored pair is lower than expected. A higher epoch fences it.
+	// Refill restores a store that has lost acknowledged flushes: the batch has every lane and the holds, which replace the stored
+	// ones, and every key, and is applied although the stored pair is lower than expected. A higher epoch fences it.
 	Refill bool
 
 	Now        time.Time // for trimming old records
 	Checkpoint *lanes.Checkpoint
 	Lanes      []lanes.Snapshot
-	Events     []lanes.Logged // a new cursor is appended; a stored one is replaced, for its attempt
-	Ended      []lanes.Ended  // appended; cursors ascend
-	Acts       []lanes.Act    // likewise
-	Keys       []lanes.KeptAnswer
-	Forget     []string     // names of expired keys
-	Holds      *lanes.Holds // nil: unchanged, in a Refill too
+	Events     []lanes.Logged     // a new cursor is appended; a stored one is replaced, for its attempt
+	Ended      []lanes.Ended      // appended; cursors ascend
+	Acts       []lanes.Act        // likewise
+	Keys       []lanes.KeptAnswer // one that is InStore is written only where the store has lost it
+	Forget     []string           // names of expired keys
+	Holds      *lanes.Holds       // nil: unchanged, in a Refill too
 
 	// The highest cursors ever given, where they are higher than those in Events, Ended and Acts: their records may be
 	// trimmed. They never lower the stored ones.
@@ -90,12 +92,12 @@ type Batch struct {
 type Recovered struct {
 	Checkpoint lanes.Checkpoint
 	Lanes      []lanes.Snapshot
-	Pending    []lanes.Logged // events that are lanes.Logged.Pending, oldest first
-	Keys       []lanes.KeptAnswer
-	Holds      lanes.Holds // zero where none were flushed
-	LastEvent  uint64      // the highest cursor ever given in the event log, trimmed ones included
-	LastEnded  uint64      // likewise in the history
-	LastAct    uint64      // likewise of the acts of staff
+	Pending    []lanes.Logged     // events that are lanes.Logged.Pending, oldest first
+	Keys       []lanes.KeptAnswer // all InStore
+	Holds      lanes.Holds        // zero where none were flushed
+	LastEvent  uint64             // the highest cursor ever given in the event log, trimmed ones included
+	LastEnded  uint64             // likewise in the history
+	LastAct    uint64             // likewise of the acts of staff
 }
 
 // Placed is a store that can tell itself from its backups.

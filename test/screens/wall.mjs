@@ -109,6 +109,8 @@ await story(async () => {
   await look(board, "no contact in a ceasefire");
   await changeWorld("/gateway/start");
   await board.locator("body:not([data-old])").waitFor();
+  await staff.page.locator("#contact").waitFor({ state: "hidden" }); // what the alarm says changes no more: that would break the hold off
+  await staff.alarm.getByText("5 of 6 lanes have confirmed").waitFor();
   await staff.endCeasefire();
   await tile(board, 1).and(board.locator("[data-state=running]")).waitFor();
 

@@ -92,25 +92,28 @@ func TestAnEmptiedServerIsARollbackUntilItIsRefilled(t *testing.T) {
 	require.Equal(t, uint64(4), r.LastEvent)
 }
 
-// A refill has every lane and every key: other ones of an old state are removed.
-func TestARefillReplacesAnOldState(t *testing.T) {
+// A refill has every lane, and the bodies of the newest answers: it takes none from the store.
+func TestARefillKeepsTheAnswersOfAnOldState(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	o := own(t, open(t, server.URL()))
 	batch := o.next()
-	batch.Keys = []lanes.KeptAnswer{{Name: "forgotten later"}}
+	batch.Keys = []lanes.KeptAnswer{{Name: "older", Body: "its body"}}
 	require.NoError(t, o.store.Flush(t.Context(), batch))
 	o.n = 5 // four more flushes, which the store has lost
 
+	older := batch.Keys[0]
 	batch = o.next()
 	require.ErrorIs(t, o.store.Flush(t.Context(), batch), store.ErrRolledBack)
 	batch.Refill = true
-	batch.Keys = []lanes.KeptAnswer{{Name: "kept"}}
+	batch.Keys = []lanes.KeptAnswer{{Name: "newer"}, older.Shed()}
 	require.NoError(t, o.store.Flush(t.Context(), batch))
 	r, err := o.store.Load(t.Context(), o.rangeID)
 	require.NoError(t, err)
-	require.Len(t, r.Keys, 1)
-	require.Equal(t, "kept", r.Keys[0].Name)
+	require.Len(t, r.Keys, 2)
+	older, err = o.store.Answer(t.Context(), o.rangeEpoch(), "older")
+	require.NoError(t, err)
+	require.Equal(t, "its body", older.Body)
 }
 
 // A server forgets its scripts at a restart or on command. All flushes of a pipeline succeed nevertheless.

@@ -175,16 +175,14 @@ func newFlush(b store.Batch, r store.Retention, replicas int) (*write, error) {
 	a.addLastCursors(b)
 	addOptional(&a, b.Checkpoint)
 	addOptional(&a, b.Holds)
-	a.addNumbers(len(b.Lanes), len(b.Keys), len(b.Forget), len(b.Events), count(b.Events, isPending))
+	shed := count(b.Keys, isInStore)
+	a.addNumbers(len(b.Lanes), len(b.Keys)-shed, shed, len(b.Forget), len(b.Events), count(b.Events, isPending))
 	a.addNumbers(len(b.Ended), count(b.Ended, hasName), count(b.Ended, hasExternalID), len(b.Acts))
 	for _, lane := range b.Lanes {
 		a.add(lane.ID.String())
 		a.addRecord(lane)
 	}
-	for _, key := range b.Keys {
-		a.add(key.Name)
-		a.addRecord(key)
-	}
+	a.addKeys(b.Keys)
 	a.add(b.Forget...)
 	a.addEvents(b.Events)
 	a.addEnded(b.Ended)
@@ -200,6 +198,20 @@ func newFlush(b store.Batch, r store.Retention, replicas int) (*write, error) {
 	}
 	return newWrite(flushScript, b.Range, a.list, a.bytes), nil
 }
+
+// addKeys adds name and record of each answer, then those of the answers that are only written where the store has lost them.
+func (a *arguments) addKeys(keys []lanes.KeptAnswer) {
+	for _, inStore := range []bool{false, true} {
+		for _, key := range keys {
+			if key.InStore == inStore {
+				a.add(key.Name)
+				a.addRecord(key)
+			}
+		}
+	}
+}
+
+func isInStore(key lanes.KeptAnswer) bool { return key.InStore }
 
 // addLastCursors adds the last cursor of each log, this batch included.
 func (a *arguments) addLastCursors(b store.Batch) {

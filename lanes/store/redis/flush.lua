@@ -51,7 +51,7 @@ local checkpoint, holds = next_argument(), next_argument()
 local function next_number()
   return tonumber(next_argument())
 end
-local lane_count, answer_count, forget_count = next_number(), next_number(), next_number()
+local lane_count, answer_count, shed_count, forget_count = next_number(), next_number(), next_number(), next_number()
 local event_count, pending_count = next_number(), next_number()
 local ended_count, name_count, external_count, act_count = next_number(), next_number(), next_number(), next_number()
 
@@ -92,11 +92,31 @@ local function append(records, order, count)
   position = entries + count
 end
 
-if refill then -- it has every lane and every key
-  redis.call('DEL', lanes, answers)
+-- Writes the next records, but those that are there already.
+local function write_absent(key, count)
+  for from = 1, count, chunk do
+    local names, absent = {}, {}
+    for i = from, math.min(from + chunk - 1, count) do
+      names[#names + 1] = ARGV[position + 2 * i - 1]
+    end
+    local found = redis.call('HMGET', key, unpack(names))
+    for i = 1, #names do
+      if not found[i] then
+        absent[#absent + 1] = names[i]
+        absent[#absent + 1] = ARGV[position + 2 * (from + i - 1)]
+      end
+    end
+    send('HSET', key, absent, 1, #absent)
+  end
+  position = position + 2 * count
+end
+
+if refill then -- it has every lane
+  redis.call('DEL', lanes)
 end
 write('HSET', lanes, 2 * lane_count)
 write('HSET', answers, 2 * answer_count)
+write_absent(answers, shed_count)
 write('HDEL', answers, forget_count)
 append(events, events_order, event_count)
 write('ZADD', pending, 2 * pending_count)

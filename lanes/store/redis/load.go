@@ -73,6 +73,10 @@ var (
 	flushLua string
 	//go:embed load.lua
 	loadLua string
+	//go:embed answers.lua
+	answersLua string
+	//go:embed answer.lua
+	answerLua string
 	//go:embed page.lua
 	pageLua string
 	//go:embed ended.lua
@@ -87,6 +91,8 @@ var (
 	leaseScript         = goredis.NewScript(leaseLua)
 	flushScript         = script(flushLua)
 	loadScript          = script(loadLua)
+	answersScript       = script(answersLua)
+	answerScript        = script(answerLua)
 	pageScript          = script(pageLua)
 	endedScript         = script(endedLua)
 	confirmScript       = script(confirmLua)
@@ -123,11 +129,62 @@ func (s *Store) Claim(ctx context.Context, rangeID uuid.UUID, now time.Time) (ui
 
 // Load reads what brings the range back.
 func (s *Store) Load(ctx context.Context, rangeID uuid.UUID) (store.Recovered, error) {
-	r, err := s.run(ctx, loadScript, rangeID)
+	return call(ctx, s, func(ctx context.Context) (store.Recovered, error) { return s.load(ctx, rangeID) })
+}
+
+func (s *Store) load(ctx context.Context, rangeID uuid.UUID) (store.Recovered, error) {
+	r, err := s.read(ctx, loadScript, rangeID)
 	if err != nil {
 		return store.Recovered{}, err
 	}
-	return s.decodeRecovered(rangeID, r)
+	recovered, err := s.decodeRecovered(rangeID, r)
+	if err != nil {
+		return store.Recovered{}, err
+	}
+	if recovered.Keys, err = s.loadKeys(ctx, rangeID); err != nil {
+		return store.Recovered{}, err
+	}
+	return recovered, nil
+}
+
+// keysAtATime is about how many answers are in memory with their bodies, here and on the server.
+const keysAtATime = 1000
+
+// loadKeys reads the idempotency keys in pages, and keeps no bodies. Nobody else writes to a range that this process has claimed.
+func (s *Store) loadKeys(ctx context.Context, rangeID uuid.UUID) (keys []lanes.KeptAnswer, err error) {
+	read := map[string]bool{}
+	for cursor := "0"; ; {
+		r, err := s.read(ctx, answersScript, rangeID, cursor, keysAtATime)
+		if err != nil {
+			return nil, err
+		}
+		d := &replyDecoder{store: s, reply: r}
+		for _, key := range decodeList[lanes.KeptAnswer](d, 2, keysOf(rangeID).answers) {
+			if !read[key.Name] {
+				read[key.Name] = true
+				keys = append(keys, key.Shed())
+			}
+		}
+		if d.err != nil {
+			return nil, d.err
+		}
+		if cursor = r.text(1); cursor == "0" {
+			return keys, nil
+		}
+	}
+}
+
+// Answer reads a kept answer with its body: store.ErrNotFound.
+func (s *Store) Answer(ctx context.Context, of store.RangeEpoch, name string) (lanes.KeptAnswer, error) {
+	r, err := s.runFor(ctx, answerScript, of, name)
+	if err != nil {
+		return lanes.KeptAnswer{}, err
+	}
+	if !r.has(1) {
+		return lanes.KeptAnswer{}, store.ErrNotFound
+	}
+	d := &replyDecoder{store: s, reply: r}
+	return decodeOptional[lanes.KeptAnswer](d, 1, keysOf(of.Range).answers+" "+name), d.err
 }
 
 func (s *Store) decodeRecovered(rangeID uuid.UUID, r reply) (store.Recovered, error) {
@@ -135,13 +192,12 @@ func (s *Store) decodeRecovered(rangeID uuid.UUID, r reply) (store.Recovered, er
 	d := &replyDecoder{store: s, reply: r}
 	recovered := store.Recovered{
 		Checkpoint: decodeOptional[lanes.Checkpoint](d, 1, keys.meta+" checkpoint"),
-		Holds:      decodeOptional[lanes.Holds](d, 7, keys.meta+" holds"),
+		Holds:      decodeOptional[lanes.Holds](d, 6, keys.meta+" holds"),
 		LastEvent:  d.number(2, keys.meta+" last_event"),
 		LastEnded:  d.number(3, keys.meta+" last_ended"),
-		LastAct:    d.number(8, keys.meta+" last_act"),
+		LastAct:    d.number(7, keys.meta+" last_act"),
 		Lanes:      decodeList[lanes.Snapshot](d, 4, keys.lanes),
-		Keys:       decodeList[lanes.KeptAnswer](d, 5, keys.answers),
-		Pending:    decodeList[lanes.Logged](d, 6, keys.events),
+		Pending:    decodeList[lanes.Logged](d, 5, keys.events),
 	}
 	if d.err != nil {
 		return store.Recovered{}, d.err
@@ -253,16 +309,19 @@ func (s *Store) runFor(ctx context.Context, script *goredis.Script, of store.Ran
 
 // run runs a script that only reads.
 func (s *Store) run(ctx context.Context, script *goredis.Script, rangeID uuid.UUID, args ...any) (reply, error) {
-	r, err := call(ctx, s, func(ctx context.Context) (reply, error) {
-		return script.Run(ctx, s.reads, keysOf(rangeID).list(), args...).Slice()
-	})
+	return call(ctx, s, func(ctx context.Context) (reply, error) { return s.read(ctx, script, rangeID, args...) })
+}
+
+// read is run within a call.
+func (s *Store) read(ctx context.Context, script *goredis.Script, rangeID uuid.UUID, args ...any) (reply, error) {
+	values, err := script.Run(ctx, s.reads, keysOf(rangeID).list(), args...).Slice()
 	if err != nil {
 		return nil, fmt.Errorf("redis server %s: range %s: %w", s.address, rangeID, err)
 	}
-	if err := s.replyError(r); err != nil {
+	if err := s.replyError(values); err != nil {
 		return nil, err
 	}
-	return r, nil
+	return values, nil
 }
 
 // reply is what a script replies: a word, and values that depend on it.

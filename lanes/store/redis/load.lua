@@ -1,6 +1,5 @@
--- Reads a range at one instant.
---   {'loaded', checkpoint or nil, last_event, last_ended, {lane, record, ...}, {key, record, ...},
---     {cursor, record, ...}, holds or nil, last_act}
+-- Reads a range at one instant, but for its idempotency keys (answers.lua).
+--   {'loaded', checkpoint or nil, last_event, last_ended, {lane, record, ...}, {cursor, record, ...}, holds or nil, last_act}
 --   {'layout', record, layout} | {'corrupt', record, reason}
 if layout_error then
   return layout_error
@@ -18,5 +17,5 @@ for _, padded in ipairs(redis.call('ZRANGE', pending, 0, -1)) do
 end
 return {
   'loaded', fields[1], fields[2] or '0', fields[3] or '0',
-  redis.call('HGETALL', lanes), redis.call('HGETALL', answers), pending_events, fields[4], fields[5] or '0',
+  redis.call('HGETALL', lanes), pending_events, fields[4], fields[5] or '0',
 }

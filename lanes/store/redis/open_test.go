@@ -94,7 +94,7 @@ func TestOpenNamesTheServerAndNotThePassword(t *testing.T) {
 }
 
 // rights are the commands that the package documents.
-const rights = "ping select eval evalsha type hget hmget hgetall hset hdel hincrby zadd zrem zcard zrange zrangebylex " +
+const rights = "ping select eval evalsha type hget hmget hgetall hscan hset hdel hincrby zadd zrem zcard zrange zrangebylex " +
 	"del config|get info bgrewriteaof"
 
 // The commands that the package documents are enough.

@@ -115,7 +115,7 @@ func TestAUserThatExportsAndImports(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	user := []any{"ACL", "SETUSER", "importer", "on", ">secret", "resetkeys", "~rangegate:*", "-@all"}
-	for _, command := range strings.Fields("ping select eval evalsha type hget hmget hgetall hset hdel hincrby " +
+	for _, command := range strings.Fields("ping select eval evalsha type hget hmget hgetall hscan hset hdel hincrby " +
 		"zadd zrem zcard zrange zrangebylex del config|get info bgrewriteaof scan rename") {
 		user = append(user, "+"+command)
 	}

@@ -10,8 +10,8 @@
 // lost. Without wait_replicas a promoted replica may have less: store.ErrRolledBack.
 //
 // The server is Redis 7.0 or newer, or a compatible one such as Valkey. Its user needs the keys ~rangegate:* and the
-// commands ping, select, eval, evalsha, type, hget, hmget, hgetall, hset, hdel, hincrby, zadd, zrem, zcard, zrange,
-// zrangebylex, del, time, config|get, info and bgrewriteaof; in a cluster also cluster|slots and command, with wait_replicas
+// commands ping, select, eval, evalsha, type, hget, hmget, hgetall, hscan, hset, hdel, hincrby, zadd, zrem, zcard,
+// zrange, zrangebylex, del, time, config|get, info and bgrewriteaof; in a cluster also cluster|slots and command, with wait_replicas
 // also wait. Several nodes (nodes.go) also need publish and subscribe, and the channels &rangegate:*. Checking, exporting and
 // importing (reader.go) also need scan and rename.
 package redis

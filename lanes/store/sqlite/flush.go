@@ -66,6 +66,7 @@ func encodeBatch(batch store.Batch) (rows []row, err error) {
 	}
 	for i := range batch.Keys {
 		add(key{table: "keys", name: batch.Keys[i].Name}, batch.Keys[i])
+		rows[len(rows)-1].ifAbsent = batch.Keys[i].InStore
 	}
 	if batch.Holds != nil {
 		add(key{table: "holds"}, *batch.Holds)
@@ -141,9 +142,9 @@ func rejectUnlessDisk(err error) (rejection, failure error) {
 
 func (tx *transaction) writeBatch(state *rangeState, batch store.Batch, rows []row) error {
 	state.Epoch, state.N = batch.Epoch, batch.N
-	if batch.Refill { // it has every lane and every key, and may have older records than the oldest
+	if batch.Refill { // it has every lane, and may have older records than the oldest
 		clear(state.oldest)
-		if err := tx.deleteLanesAndKeys(state); err != nil {
+		if err := tx.deleteLanes(state); err != nil {
 			return err
 		}
 	}
@@ -170,16 +171,13 @@ func (tx *transaction) writeBatch(state *rangeState, batch store.Batch, rows []r
 	return nil
 }
 
-func (tx *transaction) deleteLanesAndKeys(state *rangeState) error {
+func (tx *transaction) deleteLanes(state *rangeState) error {
 	first, last := state.places()
 	if err := execute(tx.writer, "DELETE FROM lanes WHERE place BETWEEN ? AND ?", first, last); err != nil {
 		return err
 	}
-	if err := execute(tx.writer, "DELETE FROM keys WHERE range = ?", state.number); err != nil {
-		return err
-	}
 	clear(state.lanes)
-	state.Lanes, state.Keys = total{}, total{}
+	state.Lanes = total{}
 	return nil
 }
 
@@ -189,6 +187,12 @@ func (tx *transaction) writeRow(state *rangeState, r row) (err error) {
 	case "lanes":
 		return tx.writeLane(state, r)
 	case "keys":
+		if r.ifAbsent {
+			found, err := rowsOf(tx.writer, "keys", state.Range, selectKey, state.number, r.name)
+			if len(found) > 0 || err != nil {
+				return err
+			}
+		}
 		if err := tx.deleteKey(state, r.name); err != nil {
 			return err
 		}

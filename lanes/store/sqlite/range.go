@@ -74,7 +74,7 @@ func load(c *sqlite.Conn, state *rangeState) (loaded store.Recovered, err error)
 	if loaded.Lanes, err = decodeTable[lanes.Snapshot](c, "lanes", state, state.Lanes); err != nil {
 		return loaded, err
 	}
-	if loaded.Keys, err = decodeTable[lanes.KeptAnswer](c, "keys", state, state.Keys); err != nil {
+	if loaded.Keys, err = loadKeys(c, state); err != nil {
 		return loaded, err
 	}
 	holds, err := decodeTable[lanes.Holds](c, "holds", state, state.Holds)
@@ -110,6 +110,43 @@ func decodeTable[T any](c *sqlite.Conn, table string, state *rangeState, stored 
 		err = state.corrupt("the "+table, fmt.Errorf("damaged: not the %d that were written, but %d", stored.Count, found.Count))
 	}
 	return list, err
+}
+
+// keysAtATime bounds how many answers are in memory with their bodies.
+const keysAtATime = 2048
+
+// loadKeys is decodeTable for the keys, whose bodies stay in the store.
+func loadKeys(c *sqlite.Conn, state *rangeState) (keys []lanes.KeptAnswer, err error) {
+	var found total
+	var rows []row
+	decodeSome := func() error {
+		some, err := decodeRows[lanes.KeptAnswer](state, rows)
+		for _, key := range some {
+			keys = append(keys, key.Shed())
+		}
+		rows = rows[:0]
+		return err
+	}
+	err = eachRow(c, "keys", state.Range, selects["keys"], func(r row) error {
+		found.add(r.checksum)
+		if rows = append(rows, r); len(rows) < keysAtATime {
+			return nil
+		}
+		return decodeSome()
+	}, state.number)
+	if err == nil {
+		err = decodeSome()
+	}
+	var corrupt *store.CorruptError
+	switch {
+	case errors.As(err, &corrupt):
+		return nil, err
+	case err != nil:
+		return nil, state.corrupt("the keys", err)
+	case found != state.Keys:
+		return nil, state.corrupt("the keys", fmt.Errorf("damaged: not the %d that were written, but %d", state.Keys.Count, found.Count))
+	}
+	return keys, nil
 }
 
 // rowsPerGoroutine is how many rows justify another goroutine.
@@ -152,16 +189,26 @@ func (s *Store) Confirm(ctx context.Context, of store.RangeEpoch) error {
 
 // Ended finds a session in the history: store.ErrNotFound.
 func (s *Store) Ended(ctx context.Context, of store.RangeEpoch, session uuid.UUID) (lanes.Ended, error) {
-	found, err := read[lanes.Ended](ctx, s, of, func(c *sqlite.Conn, state *rangeState) ([]row, error) {
-		return rowsOf(c, "ended", of.Range, selectEnded, state.number, session.String())
+	return readOne[lanes.Ended](ctx, s, of, "ended", selectEnded, session.String())
+}
+
+// readOne reads one row of a range by its name: store.ErrNotFound.
+func readOne[T any](ctx context.Context, s *Store, of store.RangeEpoch, table, text, name string) (value T, err error) {
+	found, err := read[T](ctx, s, of, func(c *sqlite.Conn, state *rangeState) ([]row, error) {
+		return rowsOf(c, table, of.Range, text, state.number, name)
 	})
-	if err == nil && len(found) == 0 {
-		err = store.ErrNotFound
-	}
 	if err != nil {
-		return lanes.Ended{}, err
+		return value, err
+	}
+	if len(found) == 0 {
+		return value, store.ErrNotFound
 	}
 	return found[0], nil
+}
+
+// Answer reads a kept answer with its body: store.ErrNotFound.
+func (s *Store) Answer(ctx context.Context, of store.RangeEpoch, name string) (lanes.KeptAnswer, error) {
+	return readOne[lanes.KeptAnswer](ctx, s, of, "keys", selectKey, name)
 }
 
 // Events reads the event log behind the cursor, oldest first.
@@ -226,6 +273,7 @@ var selects = map[string]string{
 
 const (
 	selectPending = "SELECT '', position, pending, checksum, record FROM events WHERE range = ? AND position >= ? AND pending = 1 ORDER BY position"
+	selectKey     = "SELECT name, 0, 0, checksum, record FROM keys WHERE range = ? AND name = ?"
 	selectEnded   = "SELECT session_id, position, 0, checksum, record FROM ended WHERE range = ? AND session_id = ? ORDER BY position DESC LIMIT 1"
 )
 
@@ -241,7 +289,7 @@ func rowsOf(c *sqlite.Conn, table string, rangeID uuid.UUID, text string, args .
 func eachRow(c *sqlite.Conn, table string, rangeID uuid.UUID, text string, visit func(row) error, args ...any) error {
 	return query(c, text, func(r *sqlite.Stmt) error {
 		k := key{table: table, rangeID: rangeID, name: r.ColumnText(0), position: r.ColumnInt64(1), pending: r.ColumnInt64(2) != 0}
-		return visit(row{k, r.ColumnInt64(3), r.ColumnText(4)})
+		return visit(row{key: k, checksum: r.ColumnInt64(3), record: r.ColumnText(4)})
 	}, args...)
 }
 
@@ -297,7 +345,7 @@ func (state *rangeState) corrupt(record string, err error) error {
 // written.
 func findRange(c *sqlite.Conn, path string, id uuid.UUID) (state *rangeState, err error) {
 	err = query(c, "SELECT number, checksum, record FROM ranges WHERE range_id = ?", func(r *sqlite.Stmt) error {
-		stored := row{key{table: "ranges", rangeID: id}, r.ColumnInt64(1), r.ColumnText(2)}
+		stored := row{key: key{table: "ranges", rangeID: id}, checksum: r.ColumnInt64(1), record: r.ColumnText(2)}
 		state = newRangeState(path, id, r.ColumnInt64(0), stored.checksum)
 		record, err := decode[rangeRecord](stored)
 		if err != nil {

@@ -192,6 +192,7 @@ type row struct {
 	key
 	checksum int64
 	record   string
+	ifAbsent bool // it does not replace one with its key
 }
 
 func (k key) checksum(record string) int64 {
@@ -231,7 +232,7 @@ func rowOf(k key, v any) (row, error) {
 	if err != nil {
 		return row{}, err
 	}
-	return row{k, k.checksum(string(record)), string(record)}, nil
+	return row{key: k, checksum: k.checksum(string(record)), record: string(record)}, nil
 }
 
 // decode reads a row that rowOf made.

@@ -67,7 +67,9 @@ func (b bench) Overwrite(t *testing.T, record storetest.Record, data []byte) {
 	}))
 }
 
-func remade(k key, data []byte) row { return row{k, k.checksum(string(data)), string(data)} }
+func remade(k key, data []byte) row {
+	return row{key: k, checksum: k.checksum(string(data)), record: string(data)}
+}
 
 // nameOf returns the record's name in this package.
 func nameOf(record storetest.Record) string {

@@ -199,11 +199,13 @@ func refillReplaces(s *fixture) {
 	refill := o.batch()
 	refill.N, refill.Refill = 9, true
 	refill.Lanes = []lanes.Snapshot{free(first.Lanes[0].ID)}
-	refill.Keys = []lanes.KeptAnswer{answer("the only one")}
+	lost := answer("lost").Shed()
+	refill.Keys = []lanes.KeptAnswer{answer("new"), first.Keys[0].Shed(), lost}
 	refill.Holds = new(first.Holds.Lift(lanes.Scope{Kind: lanes.OverRange}, opening.Add(day)))
 	o.flush(refill)
+	lost.InStore = false
 	want := store.Recovered{
-		Checkpoint: *first.Checkpoint, Lanes: refill.Lanes, Keys: refill.Keys, Pending: first.Events,
+		Checkpoint: *first.Checkpoint, Lanes: refill.Lanes, Keys: []lanes.KeptAnswer{answer("new"), first.Keys[0], lost}, Pending: first.Events,
 		Holds: *refill.Holds, LastEvent: 1, LastEnded: 1, LastAct: 1,
 	}
 	assert.Equal(s, normalize(want), o.load())
@@ -211,6 +213,9 @@ func refillReplaces(s *fixture) {
 	assert.Equal(s, first.Acts, o.acts())
 	refill.N, refill.Holds = o.n+1, nil
 	o.flush(refill)
+	_, err := o.store.Answer(s.Context(), o.rangeEpoch(), "never used")
+	require.ErrorIs(s, err, store.ErrNotFound)
+	assert.True(s, lost.IsLost())
 	assert.Equal(s, normalize(want), o.load(), "holds that it does not have stay, rather than be lifted by it")
 	o.flush(o.batch())
 }

@@ -77,11 +77,17 @@ func (o *owner) flush(b store.Batch) {
 // try flushes a batch and returns the error.
 func (o *owner) try(b store.Batch) error { return o.store.Flush(o.Context(), b) }
 
-// load reads the range, its lanes and keys sorted.
+// load reads the range, its lanes and keys sorted. The bodies of answers are read one by one, as for a repeat.
 func (o *owner) load() store.Recovered {
 	o.Helper()
 	r, err := o.store.Load(o.Context(), o.rangeID)
 	require.NoError(o, err)
+	for i, key := range r.Keys {
+		answer, err := o.store.Answer(o.Context(), o.rangeEpoch(), key.Name)
+		require.NoError(o, err)
+		require.Equal(o, answer.Shed(), key)
+		r.Keys[i] = answer
+	}
 	return normalize(r)
 }
 

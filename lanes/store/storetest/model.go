@@ -30,7 +30,7 @@ type model struct {
 // apply does what a flush does.
 func (m *model) apply(b store.Batch) {
 	if b.Refill {
-		m.lanes, m.keys = map[uuid.UUID]lanes.Snapshot{}, map[string]lanes.KeptAnswer{}
+		m.lanes = map[uuid.UUID]lanes.Snapshot{}
 	}
 	if b.Checkpoint != nil {
 		m.checkpoint = b.Checkpoint
@@ -46,7 +46,9 @@ func (m *model) apply(b store.Batch) {
 		m.acts[act.Cursor] = act
 	}
 	for _, key := range b.Keys {
-		m.keys[key.Name] = key
+		if _, found := m.keys[key.Name]; !found || !key.InStore {
+			m.keys[key.Name] = key
+		}
 	}
 	for _, name := range b.Forget {
 		delete(m.keys, name)

@@ -2,8 +2,9 @@
 // disk is full, somebody else has it. The gateway says so and ends, or goes on as far as it can; what it cannot use, it
 // leaves as it is.
 //
-//	start_test.go   starts that fail       full_test.go   a disk that fills up under a running gateway
-//	carry_test.go   from one store to the other and back
+//	start_test.go   starts that fail       full_linux_test.go      a disk that fills up under a running gateway
+//	carry_test.go   from one store         answers_linux_test.go   a start with little memory, and the most answers
+//	                to the other and back
 package damage
 
 import (
