@@ -8,7 +8,9 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
@@ -66,6 +68,10 @@ func trivialPIN(pin string) string {
 		return "its characters ascend or descend"
 	case isRepeated(letters):
 		return "it is one part that is repeated"
+	case isProgression(string(letters)):
+		return "its numbers ascend by equal steps"
+	case isDate(string(letters)):
+		return "it is a date"
 	case slices.Contains(commonPINs, string(letters)):
 		return "it is on every list of common PINs"
 	}
@@ -98,9 +104,41 @@ func isRepeated(letters []rune) bool {
 	return pairs && len(steps) == 1
 }
 
+// isProgression is true for three numbers or more in a row with the same step, such as 246810, 102030 or 51015.
+func isProgression(digits string) bool {
+	for first := 1; first <= len(digits)/3; first++ {
+		for second := first; second <= first+1 && first+second <= len(digits); second++ {
+			a, errA := strconv.ParseInt(digits[:first], 10, 64)
+			b, errB := strconv.ParseInt(digits[first:first+second], 10, 64)
+			if errA != nil || errB != nil || b <= a {
+				continue
+			}
+			var row strings.Builder
+			for n := a; row.Len() < len(digits); n += b - a {
+				fmt.Fprint(&row, n)
+			}
+			if row.String() == digits {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// dates are the ways in which people write a birthday in digits.
+var dates = []string{"020106", "010206", "060102", "02012006", "01022006", "20060102"}
+
+// isDate is true for a day of 1900 to 2099, or of any two-digit year.
+func isDate(digits string) bool {
+	return slices.ContainsFunc(dates, func(layout string) bool {
+		day, err := time.Parse(layout, digits)
+		return err == nil && len(digits) == len(layout) && day.Year() >= 1900 && day.Year() < 2100
+	})
+}
+
 // commonPINs are those that people choose most often, without those that follow a rule above.
 var commonPINs = []string{
-	"102030", "100200", "147258", "147852", "159357", "159753", "258456", "456789", "741852", "789456", "852456", "963852", "987456",
+	"147258", "147852", "159357", "159753", "258456", "456789", "741852", "789456", "852456", "963852", "987456",
 	"123321", "321123", "123654", "654123", "112358", "314159", "1234qwer", "qwerty", "qwertz", "qwerty1", "asdfgh", "asdfghjk", "password",
 	"passwort", "password1", "iloveyou", "letmein", "welcome", "rangegate", "1q2w3e", "1q2w3e4r", "abc123", "admin123", "changeme", "secret",
 }
