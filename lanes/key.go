@@ -1,9 +1,6 @@
 package lanes
 
-import (
-	"net/http"
-	"time"
-)
+import "time"
 
 // Key is the idempotency key that a request carries (WIRE.md, Requests). The first successful answer is saved in the
 // same write as the change itself, and given again to a repeat.
@@ -34,7 +31,10 @@ func (k KeptAnswer) Shed() KeptAnswer {
 }
 
 // IsLost reports whether the store has lost the body: it has what Shed has left of the answer.
-func (k KeptAnswer) IsLost() bool { return k.Body == "" && k.Status != http.StatusNoContent }
+func (k KeptAnswer) IsLost() bool { return k.Body == "" && k.Status != noContent }
+
+// noContent is the status of an answer without a body (RFC 9110, 15.3.5).
+const noContent = 204
 
 // Repeat is not a failure: the request is a repeat, and this is the answer that was kept.
 type Repeat struct{ Kept KeptAnswer }

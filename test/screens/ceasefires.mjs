@@ -4,9 +4,9 @@ import { Fingers, middle } from "./hands.mjs";
 import { operate } from "./pos.mjs";
 import { EVERY, LANGUAGES, SIZES } from "./sizes.mjs";
 
-// DEVICES are [width, height, touch, language].
+// DEVICES are [width, height, touch, language]: a desk, a tablet, a telephone crosswise and upright.
 export const DEVICES = EVERY ? SIZES.flatMap((size) => LANGUAGES.map((language) => [...size, language])) : [
-  [1920, 1080, false, "en-GB"], [1280, 800, false, "de-DE"], [1024, 768, true, "en-GB"], [820, 1180, true, "de-DE"], [667, 375, true, "en-GB"], [390, 844, true, "de-DE"], [360, 640, true, "en-GB"],
+  [1920, 1080, false, "en-GB"], [1024, 768, true, "de-DE"], [667, 375, true, "en-GB"], [390, 844, true, "de-DE"],
 ];
 export const HELD = { "en-GB": /^Hold down to end/, "de-DE": /^Gedrückt halten zum Aufheben/ };
 

@@ -147,8 +147,8 @@ func TestAFullHouse(t *testing.T) {
 }
 
 // Every control and text at the sizes of telephones, tablets and desks, in two languages, with 12, 60 and 200 lanes, in every state: nothing
-// is cut, covered, too small or too near. Each size is measured in each language with one of the numbers of lanes, 200 at three sizes; by
-// make soak with all of them.
+// is cut, covered, too small or too near. Each size is measured in one of the languages with one of the numbers of lanes, by make soak in
+// both with all of them.
 func TestEveryControlAtEverySize(t *testing.T) {
 	t.Parallel()
 	play(t, "measure", func(f *fixture, _ string) {
