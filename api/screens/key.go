@@ -14,8 +14,8 @@ import (
 	"rangegate/api/request"
 )
 
-// Key opens one screen that nobody signs in to. The screen's first address contains its secret; then a cookie that is derived from
-// the secret replaces it, so that the secret remains in no history and no log.
+// Key opens one screen that nobody signs in to. The screen's first address contains its secret; then a cookie
+// that is derived from the secret replaces it, so that the secret remains in no history and no log.
 type Key struct {
 	Kind   string    // of the screen, the first part of its path: lane, board
 	ID     uuid.UUID // of what it shows
@@ -54,20 +54,20 @@ func (k Key) HasCookie(r *http.Request) bool {
 	return err == nil && Equal(cookie.Value, k.cookieValue())
 }
 
-// Exchange compares the key in the address of the request. If it is the screen's, Exchange sets the cookie, redirects to the address
-// without the key, and returns 303. Otherwise it writes no more than Retry-After, and returns the status of the refusal: 401, also if
-// there is no such screen, or 429. configured is whether there is.
+// Exchange compares the key in the address of the request. If it is the screen's, Exchange sets the cookie,
+// redirects to the address without the key, and returns 303. Otherwise it writes no more than Retry-After,
+// and returns the status of the refusal: 401, also if there is no such screen, or 429. configured is whether
+// there is. The right key is taken whatever others of that network have sent: in production it has 128 random
+// bits, which no number of guesses finds.
 func (k Key) Exchange(w http.ResponseWriter, r *http.Request, configured bool, wrong *AttemptLimiter[netip.Prefix]) (status int) {
-	from := request.ClientNetwork(r)
-	wait, ok := wrong.Reserve(from)
-	if !ok {
-		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
-		return http.StatusTooManyRequests
-	}
 	if match := Equal(r.URL.Query().Get("key"), k.Secret); !match || !configured {
+		wait, ok := wrong.Reserve(request.ClientNetwork(r))
+		if !ok {
+			w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+			return http.StatusTooManyRequests
+		}
 		return http.StatusUnauthorized
 	}
-	wrong.Refund(from)
 	http.SetCookie(w, &http.Cookie{
 		Name: k.cookieName(), Value: k.cookieValue(), Path: k.path(), MaxAge: cookieMaxAge,
 		HttpOnly: true, Secure: request.OverTLS(r), SameSite: http.SameSiteStrictMode,

@@ -208,9 +208,10 @@ func TestFiveWrongKeysAMinuteOfAnAddress(t *testing.T) {
 		require.Equal(t, http.StatusUnauthorized, f.get("/board/"+north+"?key=wrong").Code)
 	}
 	f.reload()
-	response := f.get("/board/" + north + "?key=" + northKey)
-	require.Equal(t, http.StatusTooManyRequests, response.Code, "also the right one, and after a reload")
+	response := f.get("/board/" + north + "?key=wrong")
+	require.Equal(t, http.StatusTooManyRequests, response.Code, "after a reload too")
 	require.Equal(t, "12", response.Header().Get("Retry-After"))
+	require.Equal(t, http.StatusSeeOther, f.get("/board/"+north+"?key="+northKey).Code, "the right one opens the board")
 }
 
 // A page of an older release knows by the version that it has to load itself again.

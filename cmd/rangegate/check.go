@@ -50,6 +50,9 @@ func (c check) Run(t *terminal) error {
 		return err
 	}
 	if c.Offline {
+		if problem := preflight.OpenFile(c.Config, cfg); problem != "" {
+			t.logf("%s %s; chmod o= %s\n", c.Config, problem, c.Config)
+		}
 		for _, unused := range cfg.Unused() {
 			t.logf("%s: has no effect\n", unused)
 		}
@@ -58,7 +61,7 @@ func (c check) Run(t *terminal) error {
 		}
 		return nil
 	}
-	found := preflight.Run(t.ctx, preflight.Settings{Config: cfg, Trust: gateway.TrustOf, UserAgent: gateway.UserAgent(buildVersion())})
+	found := preflight.Run(t.ctx, preflight.Settings{File: c.Config, Config: cfg, Trust: gateway.TrustOf, UserAgent: gateway.UserAgent(buildVersion())})
 	if err := preflight.Write(t.log, found); err != nil {
 		return err
 	}

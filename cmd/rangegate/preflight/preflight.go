@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"sync"
 	"text/tabwriter"
@@ -20,6 +21,7 @@ import (
 
 // Settings is the input of the checks.
 type Settings struct {
+	File      string // the path of the configuration
 	Config    config.Config
 	Trust     func(config.LinkTLS) (websocket.TLS, error) // the certificates that a range's controllers may have
 	UserAgent string                                      // for the products API
@@ -120,6 +122,16 @@ func Number(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// OpenFile returns what is wrong with the permissions of a configuration's file: in production it has tokens, keys and the hashes of PINs,
+// unless all of them are in files of their own. It is "" if nothing is, and for a file that cannot be looked at.
+func OpenFile(path string, c config.Config) string {
+	info, err := os.Stat(path)
+	if err != nil || c.Environment != config.InProduction || info.Mode().Perm()&0o006 == 0 {
+		return ""
+	}
+	return "can be read or changed by every user of this machine, with the secrets that are in it"
+}
+
 // configuration finds settings without effect, or with a poor one. Its faults have been reported before.
 func (s Settings) configuration(context.Context) (all []Finding) {
 	lanes := 0
@@ -127,6 +139,9 @@ func (s Settings) configuration(context.Context) (all []Finding) {
 		lanes += len(r.Lanes)
 	}
 	all = append(all, ok("configuration", "%s: %s, %s", s.Config.Environment, Number(len(s.Config.Ranges), "range"), Number(lanes, "lane")))
+	if problem := OpenFile(s.File, s.Config); problem != "" {
+		all = append(all, Finding{Warn, "configuration", s.File + " " + problem, "chmod o= " + s.File})
+	}
 	for _, path := range s.Config.Unused() {
 		all = append(all, Finding{Warn, "configuration", path + " has no effect", "remove it, or add the setting that it needs"})
 	}

@@ -2,12 +2,16 @@ package preflight
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"rangegate/config"
 )
 
 // A check that ignores its context does not hold up the findings of the others.
@@ -46,4 +50,20 @@ FAIL  store     is not there
                 -> start it
 pre-flight: 1 failed, 1 to look at, 1 ok
 `, table.String())
+}
+
+// A configuration of production that every user of the machine can read is one to look at.
+func TestAConfigurationThatEverybodyCanRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rangegate.yaml")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	production := config.Config{Environment: config.InProduction}
+	for mode, open := range map[os.FileMode]bool{0o600: false, 0o640: false, 0o644: true, 0o602: true} {
+		require.NoError(t, os.Chmod(path, mode))
+		require.Equal(t, open, OpenFile(path, production) != "", mode)
+		require.Empty(t, OpenFile(path, config.Config{Environment: "development"}))
+	}
+	require.NoError(t, os.Chmod(path, 0o644))
+	found := requireOne(t, Settings{File: path, Config: production}.configuration(t.Context()), Warn)
+	require.Equal(t, "chmod o= "+path, found.Do)
+	require.Empty(t, OpenFile(path+"x", production))
 }
