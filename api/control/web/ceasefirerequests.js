@@ -53,13 +53,17 @@ export class CeasefireRequests {
     this.#of(this.#client.range.info?.id).filter((asked) => asked.scope === scope && asked.id === (id ?? null)).forEach((asked) => this.#drop(asked));
   }
 
-  // resume sends at once what waits for its next attempt.
+  // resume sends at once what waits for its next attempt, but no sooner after the latest one than the shortest wait: where attempts fail and
+  // the stream is there, each failure brings a new picture.
   resume() {
-    [...this.#all.values()].filter((asked) => asked.timer).forEach((asked) => this.#again(asked));
+    for (const asked of [...this.#all.values()].filter((asked) => asked.timer)) {
+      clearTimeout(asked.timer);
+      asked.timer = setTimeout(() => this.#again(asked), Math.max(0, asked.latest + BACKOFF[0] - performance.now()));
+    }
   }
 
   #add(scope, id, rangeID, what) {
-    const asked = { key: keyOf(scope, id, rangeID), scope, id, rangeID, what, refusal: null, attempts: 0, failures: 0, alarm: false, attempt: null, timer: 0 };
+    const asked = { key: keyOf(scope, id, rangeID), scope, id, rangeID, what, refusal: null, attempts: 0, failures: 0, alarm: false, attempt: null, timer: 0, latest: -Infinity };
     this.#all.set(asked.key, asked);
     return asked;
   }
@@ -77,6 +81,7 @@ export class CeasefireRequests {
     clearTimeout(asked.timer);
     asked.timer = 0;
     asked.attempts++;
+    asked.latest = performance.now();
     const late = setTimeout(() => this.#alarm(asked), UNCONFIRMED);
     asked.attempt = this.#send(asked).then(
       (reply) => this.#confirmed(asked, reply),
