@@ -1,6 +1,8 @@
 package redis_test
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -169,4 +171,39 @@ func writes(t *testing.T, c *goredis.Client) (count int) {
 		}
 	}
 	return count
+}
+
+// A range with more idempotency keys than one page has: each is loaded once, without its body. A refill with all of them takes no body from
+// the store, and writes those that it has lost.
+func TestKeysAreLoadedInPages(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	o := own(t, open(t, server.URL()))
+	const count = 3500 // a page has about 1000, and so has a command
+	batch := o.next()
+	var want []lanes.KeptAnswer
+	for i := range count {
+		key := lanes.KeptAnswer{Name: fmt.Sprintf("%04d", i), Fingerprint: "f", Status: 201, Body: strings.Repeat("b", 100), At: opening}
+		batch.Keys, want = append(batch.Keys, key), append(want, key.Shed())
+	}
+	require.NoError(t, o.store.Flush(t.Context(), batch))
+	o.n++
+	requireKeys := func() {
+		r, err := o.store.Load(t.Context(), o.rangeID)
+		require.NoError(t, err)
+		slices.SortFunc(r.Keys, func(a, b lanes.KeptAnswer) int { return strings.Compare(a.Name, b.Name) })
+		require.Equal(t, want, r.Keys)
+	}
+	requireKeys()
+
+	require.NoError(t, client(t, server.URL()).HDel(t.Context(), o.keys("answers"), "0000", "3499").Err())
+	refill := o.next()
+	refill.Refill, refill.Keys = true, want
+	require.NoError(t, o.store.Flush(t.Context(), refill))
+	requireKeys()
+	for name, isLost := range map[string]bool{"0000": true, "0001": false, "1000": false, "3498": false, "3499": true} {
+		answer, err := o.store.Answer(t.Context(), o.rangeEpoch(), name)
+		require.NoError(t, err)
+		require.Equal(t, isLost, answer.IsLost(), name)
+	}
 }
