@@ -38,8 +38,10 @@ await story(async () => {
 
     tell(`${size}: the gateway is killed, before the press and right after it, and starts again: it is in force`);
     for (const first of [() => changeWorld("/gateway/kill").then(press), () => press().then(() => changeWorld("/gateway/kill"))]) {
+      const back = page.waitForResponse((response) => response.url().endsWith("/control/stream") && response.ok());
       await first();
       await changeWorld("/gateway/start");
+      await back; // until then the page may not have heard that it is confirmed, and asks for it again
       await eventually("it is in force", async () => (await holds().catch(() => [])).join() === "range kim");
       await inForce(staff);
       await unset.waitFor({ state: "hidden" });
