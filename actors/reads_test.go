@@ -109,6 +109,7 @@ func TestARefusalThatTheStoreDoesNotConfirm(t *testing.T) {
 		"it takes nothing": func(f *fixture) {
 			f.store.setHook(refuseFlush)
 			require.ErrorIs(f, f.tryCreate(1, 30), lanes.ErrStoreUnavailable)
+			synctest.Wait() // the refusal comes a moment before the store counts as down
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -53,17 +53,27 @@ export class CeasefireRequests {
     this.#of(this.#client.range.info?.id).filter((asked) => asked.scope === scope && asked.id === (id ?? null)).forEach((asked) => this.#drop(asked));
   }
 
-  // resume sends at once what waits for its next attempt, but no sooner after the latest one than the shortest wait: where attempts fail and
-  // the stream is there, each failure brings a new picture.
+  // resume sends at once what waits for its next attempt, but twice a second at most: where attempts fail and the stream is there, each
+  // failure brings a new picture, which resumes.
   resume() {
     for (const asked of [...this.#all.values()].filter((asked) => asked.timer)) {
-      clearTimeout(asked.timer);
-      asked.timer = setTimeout(() => this.#again(asked), Math.max(0, asked.latest + BACKOFF[0] - performance.now()));
+      const wait = asked.resumed + BACKOFF[0] - performance.now();
+      if (wait <= 0) {
+        this.#resume(asked);
+      } else {
+        clearTimeout(asked.timer);
+        asked.timer = setTimeout(() => this.#resume(asked), wait);
+      }
     }
   }
 
+  #resume(asked) {
+    asked.resumed = performance.now();
+    this.#again(asked);
+  }
+
   #add(scope, id, rangeID, what) {
-    const asked = { key: keyOf(scope, id, rangeID), scope, id, rangeID, what, refusal: null, attempts: 0, failures: 0, alarm: false, attempt: null, timer: 0, latest: -Infinity };
+    const asked = { key: keyOf(scope, id, rangeID), scope, id, rangeID, what, refusal: null, attempts: 0, failures: 0, alarm: false, attempt: null, timer: 0, resumed: -Infinity };
     this.#all.set(asked.key, asked);
     return asked;
   }
@@ -81,7 +91,6 @@ export class CeasefireRequests {
     clearTimeout(asked.timer);
     asked.timer = 0;
     asked.attempts++;
-    asked.latest = performance.now();
     const late = setTimeout(() => this.#alarm(asked), UNCONFIRMED);
     asked.attempt = this.#send(asked).then(
       (reply) => this.#confirmed(asked, reply),
