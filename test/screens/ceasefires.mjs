@@ -12,8 +12,13 @@ export const HELD = { "en-GB": /^Hold down to end/, "de-DE": /^Gedrückt halten 
 
 // holds are those in force, as an operator sees them: "range sam".
 export const holds = async () => (await operate("GET", "/holds")).map(({ scope, who }) => `${scope} ${who}`);
-// lift ends the ceasefire over the range, as an operator does.
-export const lift = () => operate("PUT", "/holds", { scope: "range", id: null, on: false });
+// lift ends every hold, as an operator does: the ceasefire over the range, and those that controllers kept over the death of a gateway which
+// had not saved it yet.
+export async function lift() {
+  for (const { scope, id } of await operate("GET", "/holds")) {
+    await operate("PUT", "/holds", { scope, id, on: false });
+  }
+}
 
 // at is a screen of that size, with the requests about holds that it has sent.
 export async function at([width, height, hasTouch, locale], who = "sam") {

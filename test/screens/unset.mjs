@@ -42,7 +42,7 @@ await story(async () => {
       await first();
       await changeWorld("/gateway/start");
       await back; // until then the page may not have heard that it is confirmed, and asks for it again
-      await eventually("it is in force", async () => (await holds().catch(() => [])).join() === "range kim");
+      await eventually("it is in force", async () => (await holds().catch(() => [])).includes("range kim"));
       await inForce(staff);
       await unset.waitFor({ state: "hidden" });
       await page.locator("#contact").waitFor({ state: "hidden" });
