@@ -92,8 +92,8 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 				Describe("With `auto_start` the time runs at once, otherwise from when the customer enters the lane."),
 			h.command("modify", "Add minutes to a session, or take minutes away", readModify, "duration_out_of_range", "no_time_left").
 				Describe("The new total must be within 1 to 480 minutes and must leave the session some time: to end it, stop it."),
-			h.command("stop", "End a session", readStop, "not_saved"),
-			h.command("pause", "Stop a session's clock until it is resumed", readPause, "not_running", "not_saved"),
+			h.command("stop", "End a session", readStop),
+			h.command("pause", "Stop a session's clock until it is resumed", readPause, "not_running"),
 			h.command("resume", "Start a paused session's clock again", readResume, "not_paused", "ceasefire"),
 			endpoint.Command("POST", "/sessions/{id}/move", 204, "Let a session go on in another lane, with its time left",
 				readMove, h.move, endpoint.NoBody,
@@ -131,7 +131,7 @@ const aboutCursors = "A cursor of another log, as the store was replaced or has 
 
 // commandCodes returns the codes of every command, and the given ones.
 func commandCodes(codes ...string) []string {
-	return append(codes, "idempotency_key_reused", "store_unavailable", "starting", "overloaded", "not_owner")
+	return append(codes, "idempotency_key_reused", "not_saved", "store_unavailable", "starting", "overloaded", "not_owner")
 }
 
 // SessionCodes returns the codes of a command to a session, and the given ones.
