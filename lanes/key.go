@@ -2,8 +2,8 @@ package lanes
 
 import "time"
 
-// Key is the idempotency key that a request carries (WIRE.md, Requests). The first successful answer is saved in the
-// same write as the change itself, and given again to a repeat.
+// Key is the idempotency key that a request carries (WIRE.md, Requests). The first successful answer is saved
+// in the same write as the change itself, and given again to a repeat.
 type Key = KeyOf[*SessionView]
 
 // KeyOf is a Key of a request with that result.

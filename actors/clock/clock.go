@@ -1,5 +1,5 @@
-// Package clock reads the machine's clocks and watches them: instants, suspends, steps of the wall clock, and the date by which
-// records expire. The gateway has one System; everything else is given a Clock.
+// Package clock reads the machine's clocks and watches them: instants, suspends, steps of the wall clock, and
+// the date by which records expire. The gateway has one System; everything else is given a Clock.
 package clock
 
 import (
@@ -18,8 +18,8 @@ type Clock interface {
 	Boot() string
 }
 
-// System reads the kernel's boot clock, which goes on while the machine is suspended, and its wall clock. A reading takes 0.4 µs: a
-// system call. So what handles a message reads it once and passes the instant along.
+// System reads the kernel's boot clock, which goes on while the machine is suspended, and its wall clock. A
+// reading takes 0.4 µs: a system call. So what handles a message reads it once and passes the instant along.
 type System struct{ boot string }
 
 // NewSystem fails where the kernel has no boot id or no boot clock.
@@ -35,22 +35,25 @@ func NewSystem() (System, error) {
 }
 
 const (
-	oneInstant  = time.Millisecond // that the two readings of an instant may lie apart
+	oneInstant  = time.Millisecond // how far the two readings of an instant may lie apart
 	maxReadings = 5
 )
 
-// Now reads both clocks, and again where the processor was taken away between the two readings: a session's beginning by the wall clock would
-// be later than by the boot clock, by 69 ms on a busy machine. The last attempt counts in any case.
-func (c System) Now() lanes.Instant {
+// Now reads both clocks.
+func (c System) Now() lanes.Instant { return readTogether(time.Now, readBootClock) }
+
+// readTogether reads both clocks, and again if the process was interrupted between the two readings: on a
+// busy machine one was 69 ms later than the other. The last reading counts in any case.
+func readTogether(readWall func() time.Time, readBoot func() (time.Duration, error)) lanes.Instant {
 	for reading := 1; ; reading++ {
-		before := time.Now()
-		mono, err := readBootClock()
+		before := readWall()
+		mono, err := readBoot()
 		if err != nil {
 			panic(err) // it answered NewSystem
 		}
-		now := time.Now()
-		if now.Sub(before) <= oneInstant || reading == maxReadings {
-			return lanes.Instant{Wall: now.Add(wallClockAhead).UTC().Round(0), Mono: mono}
+		wall := readWall()
+		if wall.Sub(before) <= oneInstant || reading == maxReadings {
+			return lanes.Instant{Wall: wall.Add(wallClockAhead).UTC().Round(0), Mono: mono}
 		}
 	}
 }
@@ -70,9 +73,10 @@ const (
 	tolerance  = time.Second // by which a clock may differ from another before that is logged and acted upon
 )
 
-// Watch compares the clocks once a second until quit. When the boot clock ran ahead of the scheduler's, the machine was suspended with
-// every armed timer standing still: woken is called. When the wall clock is off the boot clock by more than the tolerance, it
-// was set or drifts: stepped is called. drifted is called every time with how much it is off since then, or since the start.
+// Watch compares the clocks once a second until quit. When the boot clock ran ahead of the scheduler's, the
+// machine was suspended with every armed timer standing still: woken is called. When the wall clock is off
+// the boot clock by more than the tolerance, it was set or drifts: stepped is called. drifted is called every
+// time with how much it is off since then, or since the start.
 func Watch(clock Clock, quit <-chan struct{}, woken, stepped, drifted func(by time.Duration)) {
 	ticker := time.NewTicker(WatchEvery)
 	defer ticker.Stop()
@@ -99,15 +103,17 @@ func Watch(clock Clock, quit <-chan struct{}, woken, stepped, drifted func(by ti
 	}
 }
 
-// Retention is the clock by which idempotency keys, events, the history and the names in it expire. A forward step of the wall clock is
-// trusted only after trustedAfter: one that is set right by then has cost nothing. Its methods are for one goroutine.
+// Retention is the clock by which idempotency keys, events, the history and the names in it expire. A forward
+// step of the wall clock is trusted only after trustedAfter: one that is set right by then has cost nothing.
+// Its methods are for one goroutine.
 type Retention struct {
 	agreed lanes.Instant // the last reading of the clocks that was trusted
 }
 
 const trustedAfter = 24 * time.Hour // as long as an idempotency key is kept: none expires early
 
-// NewRetention starts from the range's last checkpoint if that belongs to this boot: the wall clock may have been set since.
+// NewRetention starts from the range's last checkpoint if that belongs to this boot: the wall clock may have
+// been set since.
 func NewRetention(clock Clock, last lanes.Checkpoint) Retention {
 	if last.Boot == clock.Boot() {
 		return Retention{last.At}

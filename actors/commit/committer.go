@@ -1,6 +1,7 @@
-// Package commit saves the changes of a range: in the order they come, as many together as are waiting, one flush at a time
-// (group commit). It owns the epoch's write counter, the cursors of the logs, what was last saved of every lane, and the decision
-// that the store is down. Lanes, the range's actor, events and purchases call Save; recovery after a panic calls LastSaved.
+// Package commit saves the changes of a range: in the order they come, as many together as are waiting, one
+// flush at a time (group commit). It owns the epoch's write counter, the cursors of the logs, what was last
+// saved of every lane, and the decision that the store is down. Lanes, the range's actor, events and
+// purchases call Save; recovery after a panic calls LastSaved.
 //
 //	committer.go   Save, the next batch, and what becomes of its writes
 //	follow.go      the event log as it grows, for whoever waits for the next event
@@ -40,8 +41,8 @@ const (
 	Lost                      // likewise, and it is unknown whether the write was made before
 )
 
-// Err is what a client hears whose change came to this outcome: nil if it was saved, else lanes.ErrStoreUnavailable,
-// lanes.ErrNotSaved, lanes.ErrNotOwner or lanes.ErrTimeout.
+// Err is what a client hears whose change came to this outcome: nil if it was saved, else
+// lanes.ErrStoreUnavailable, lanes.ErrNotSaved, lanes.ErrNotOwner or lanes.ErrTimeout.
 func (o Outcome) Err() error {
 	switch o {
 	case Rejected:
@@ -75,8 +76,8 @@ type Write struct {
 	Awaited   bool         // a client waits for the outcome
 	Cancelled *atomic.Bool // nil, or set once the write must not be made any more
 	Trace     string       // trace id of the request that caused it, empty without one
-	// Done is called with the outcome. Unresolved comes at most once, and another outcome after it. It is called under the
-	// committer's lock, in the order of the log, and must not block.
+	// Done is called with the outcome. Unresolved comes at most once, and another outcome after it. It is
+	// called under the committer's lock, in the order of the log, and must not block.
 	Done func(Outcome)
 
 	queued     time.Time // wall time of Save
@@ -91,7 +92,7 @@ type Committer struct {
 	saveQueue   []*Write // not in a flush yet
 	batch       []*Write // in the flush under way
 	forget      []string // expired keys that it deletes
-	gathering   gathering
+	clientWait  clientWait
 	flushing    bool // the goroutine of flush.go runs
 	storeDown   bool // the store takes nothing: what is not MustSave is rejected at once
 	closed      bool // another process owns the range, or the gateway stopped with writes that are not known to be saved
@@ -159,10 +160,12 @@ func New(config Config, loaded store.Recovered) *Committer {
 	return c
 }
 
-// Restore sets the lane as it was loaded, carried over to this boot of the machine. It is called before the first Save.
+// Restore sets the lane as it was loaded, carried over to this boot of the machine. It is called before the
+// first Save.
 func (c *Committer) Restore(lane lanes.Lane) { c.current[lane.ID] = lane }
 
-// Save queues the write for the next flush and sets its cursors. It never blocks; Done may be called before it returns.
+// Save queues the write for the next flush and sets its cursors. It never blocks; Done may be called before
+// it returns.
 func (c *Committer) Save(w *Write) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -201,11 +204,12 @@ func (c *Committer) Save(w *Write) {
 		}
 	}
 	c.saveQueue = append(c.saveQueue, w)
-	c.gathering.queued(len(c.saveQueue))
+	c.clientWait.queued(len(c.saveQueue))
 	c.startFlushing()
 }
 
-// Checkpoint saves a checkpoint with the next flush, which also shows whether the store takes writes. It never blocks.
+// Checkpoint saves a checkpoint with the next flush, which also shows whether the store takes writes. It
+// never blocks.
 func (c *Committer) Checkpoint() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -213,7 +217,8 @@ func (c *Committer) Checkpoint() {
 	c.startFlushing()
 }
 
-// nextBatch moves what waits into the next flush. found is false when there is nothing to flush: the goroutine then ends.
+// nextBatch moves what waits into the next flush. found is false when there is nothing to flush: the
+// goroutine then ends.
 func (c *Committer) nextBatch() (batch store.Batch, found bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -296,8 +301,9 @@ func (c *Committer) settle(err error) {
 	c.answerLookups()
 }
 
-// Fence ends the committer, because another process owns the range: nothing is saved any more. Writes that were sent come to Lost,
-// those that wait to Fenced. It returns how many there were, also when the store has fenced the committer before.
+// Fence ends the committer, because another process owns the range: nothing is saved any more. Writes that
+// were sent come to Lost, those that wait to Fenced. It returns how many there were, also when the store has
+// fenced the committer before.
 func (c *Committer) Fence() Abandoned {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -308,7 +314,8 @@ func (c *Committer) Fence() Abandoned {
 	return c.abandoned
 }
 
-// IsFenced reports whether another process is known to own the range. It does before any write comes to Fenced or Lost.
+// IsFenced reports whether another process is known to own the range. It does before any write comes to
+// Fenced or Lost.
 func (c *Committer) IsFenced() bool { return c.fenced.Load() }
 
 // fence settles what was sent, and what was not. c.mu is held.
@@ -368,7 +375,8 @@ func (c *Committer) settleSaved(batch []*Write) {
 	c.publish(added)
 }
 
-// noteAttempts keeps unattempted in line with an event that is saved. One that awaits its retry is in the store alone. c.mu is held.
+// noteAttempts keeps unattempted in line with an event that is saved. One that awaits its retry is in the
+// store alone. c.mu is held.
 func (c *Committer) noteAttempts(event lanes.Logged) {
 	if event.Pending() && !event.AwaitsRetry() {
 		c.unattempted[event.Cursor] = event
@@ -377,7 +385,8 @@ func (c *Committer) noteAttempts(event lanes.Logged) {
 	}
 }
 
-// logSaved writes one debug line for a durable write: its lane, session and request, and the newest cursor of the event log.
+// logSaved writes one debug line for a durable write: its lane, session and request, and the newest cursor of
+// the event log.
 func (c *Committer) logSaved(w *Write, now time.Time) {
 	line := c.Log.Debug()
 	if line == nil {
@@ -429,7 +438,8 @@ func (c *Committer) Writable() bool {
 	return !c.storeDown && !c.closed
 }
 
-// Unattempted returns the saved events that are not attempted yet, or that somebody wants sent again. Oldest first.
+// Unattempted returns the saved events that are not attempted yet, or that somebody wants sent again. Oldest
+// first.
 func (c *Committer) Unattempted() []lanes.Logged {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -464,7 +474,8 @@ type Backlog struct {
 	Lanes     map[uuid.UUID]lanes.LaneUnsaved
 }
 
-// Backlog reads it. The lock is held for no longer than copying the queue takes: a write in it is never changed.
+// Backlog reads it. The lock is held for no longer than copying the queue takes: a write in it is never
+// changed.
 func (c *Committer) Backlog() Backlog {
 	writes := c.unsaved()
 	c.mu.Lock()

@@ -88,7 +88,8 @@ func (f *fixture) openStore() {
 	f.store.Store = file
 }
 
-// wipeStore loses everything that was saved, as a store that is restored from nothing does. No flush may be under way.
+// wipeStore loses everything that was saved, as a store that is restored from nothing does. No flush may be
+// under way.
 func (f *fixture) wipeStore() {
 	f.Helper()
 	require.NoError(f, f.store.Close())
@@ -147,8 +148,8 @@ func TestClientsThatWereAnsweredTogetherShareTheNextFlush(t *testing.T) {
 	})
 }
 
-// The store may lose what it acknowledged a moment ago, before anybody else knows that it was saved.
-// A lane is never saved without a checkpoint of the same boot: the process may end right after its first flush.
+// The store may lose what it acknowledged a moment ago, before anybody else knows that it was saved. A lane
+// is never saved without a checkpoint of the same boot: the process may end right after its first flush.
 func TestTheFirstFlushHasACheckpoint(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		var checkpoints []bool
@@ -177,8 +178,8 @@ func TestAKeySavedAMomentBeforeTheStoreIsLostIsKept(t *testing.T) {
 	})
 }
 
-// Memory has the bodies of the newest answers alone. Of an older one, which the store has lost, a key is left that its repeat
-// recognizes: the request is not made twice.
+// Memory has the bodies of the newest answers alone. Of an older one, which the store has lost, a key is left
+// that its repeat recognizes: the request is not made twice.
 func TestAKeySavedLongBeforeTheStoreIsLostStaysInUse(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		kept := lanes.KeptAnswer{Name: "k", Fingerprint: "f", Status: 201, Body: "b", At: f.clock.Now().Wall}
@@ -195,7 +196,8 @@ func TestAKeySavedLongBeforeTheStoreIsLostStaysInUse(t *testing.T) {
 	})
 }
 
-// A store that loses the refill as well is refilled again without haste, and each refill is as large as the first.
+// A store that loses the refill as well is refilled again without haste, and each refill is as large as the
+// first.
 func TestAStoreThatLosesItsRefillTooIsTriedRarely(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		lane := lanes.Lane{ID: uuid.New()}

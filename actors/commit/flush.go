@@ -14,10 +14,10 @@ const (
 	// FlushTimeout bounds one try of a flush. Its outcome is then unknown, and the same flush is tried again.
 	FlushTimeout = 5 * time.Second
 
-	// After a flush that answered many clients, the next one waits a moment for them: they come back together, and otherwise
-	// the flush would leave with the first of them and all others would wait for it.
-	manyClients = 8
-	gatherFor   = 250 * time.Microsecond // at most; on an idle machine the timer makes a millisecond of it
+	// After a flush that answered many clients, the next one waits a moment for them: they come back
+	// together, and otherwise the flush would leave with the first of them and all others would wait for it.
+	manyClients         = 8
+	clientsReturnWithin = 250 * time.Microsecond // at most; on an idle machine the timer makes a millisecond of it
 )
 
 var (
@@ -37,7 +37,7 @@ func (c *Committer) startFlushing() {
 // flushAll flushes until nothing waits. While the store is down it goes on trying, if only with a checkpoint.
 func (c *Committer) flushAll() {
 	for rejections, answered := 0, 0; ; {
-		c.gather(answered)
+		c.waitForClients(answered)
 		batch, found := c.nextBatch()
 		if !found {
 			return
@@ -91,7 +91,8 @@ func (c *Committer) flush(batch store.Batch, writes int) error {
 	}
 }
 
-// backOff waits before the next try: 50 ms, twice as long each time, at most 2 s. It returns false when the range stops.
+// backOff waits before the next try: 50 ms, twice as long each time, at most 2 s. It returns false when the
+// range stops.
 func (c *Committer) backOff(try int) bool {
 	timer := time.NewTimer(min(50*time.Millisecond<<min(try, 6), 2*time.Second))
 	defer timer.Stop()
@@ -103,8 +104,8 @@ func (c *Committer) backOff(try int) bool {
 	}
 }
 
-// markStoreDown makes the store count as down: writes with MustSave are told Unresolved and stay, what else waits is rejected, and
-// so is what comes from now on.
+// markStoreDown makes the store count as down: writes with MustSave are told Unresolved and stay, what else
+// waits is rejected, and so is what comes from now on.
 func (c *Committer) markStoreDown(reason error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,31 +140,31 @@ func (c *Committer) quitting() bool {
 	}
 }
 
-// gathering is the wait for the clients that the last flush answered.
-type gathering struct {
+// clientWait is the wait for the clients that the last flush answered.
+type clientWait struct {
 	enough  int           // writes in the queue that end it
 	reached chan struct{} // closed when so many wait, and nil from then on
 }
 
 // queued ends the wait once enough writes wait. c.mu is held.
-func (g *gathering) queued(waiting int) {
-	if g.reached != nil && waiting >= g.enough {
-		close(g.reached)
-		g.reached = nil
+func (w *clientWait) queued(waiting int) {
+	if w.reached != nil && waiting >= w.enough {
+		close(w.reached)
+		w.reached = nil
 	}
 }
 
-// gather waits until all clients that the last flush answered are back, or for gatherFor.
-func (c *Committer) gather(answered int) {
+// waitForClients waits until all clients that the last flush answered are back, or for clientsReturnWithin.
+func (c *Committer) waitForClients(answered int) {
 	if answered < manyClients {
 		return
 	}
 	reached := make(chan struct{})
 	c.mu.Lock()
-	c.gathering = gathering{enough: answered + len(c.saveQueue), reached: reached}
-	c.gathering.queued(len(c.saveQueue))
+	c.clientWait = clientWait{enough: answered + len(c.saveQueue), reached: reached}
+	c.clientWait.queued(len(c.saveQueue))
 	c.mu.Unlock()
-	timer := time.NewTimer(gatherFor)
+	timer := time.NewTimer(clientsReturnWithin)
 	defer timer.Stop()
 	select {
 	case <-reached:

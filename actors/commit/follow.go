@@ -8,8 +8,9 @@ import (
 	"rangegate/lanes/store"
 )
 
-// eventBatch is what one flush has added to the event log. The batches are a list whose last element is not saved yet: a batch that no
-// follower stands at any more is garbage, so that a log that nobody follows keeps nothing in memory.
+// eventBatch is what one flush has added to the event log. The batches are a list whose last element is not
+// saved yet: a batch that no follower stands at any more is garbage, so that a log that nobody follows keeps
+// nothing in memory.
 type eventBatch struct {
 	saved  chan struct{}  // closed once the batch is durable; events and next are set before that
 	events []lanes.Logged // in the order of their cursors, as they were saved first
@@ -19,15 +20,17 @@ type eventBatch struct {
 // Follower reads the event log from memory as it grows. One goroutine uses it.
 type Follower struct{ batch *eventBatch }
 
-// Follow returns the highest cursor of an event of the log that is durable, and a follower of every event after it. Copies are not among them.
+// Follow returns the highest cursor of an event of the log that is durable, and a follower of every event
+// after it. Copies are not among them.
 func (c *Committer) Follow() (saved uint64, f *Follower) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.listedEvent, &Follower{c.newest}
 }
 
-// Next returns the oldest events that the follower has not returned, in the order of their cursors. All followers get the same slice, which
-// nobody may change. Without any it returns a channel that is closed as soon as there are some.
+// Next returns the oldest events that the follower has not returned, in the order of their cursors. All
+// followers get the same slice, which nobody may change. Without any it returns a channel that is closed as
+// soon as there are some.
 func (f *Follower) Next() (events []lanes.Logged, wake <-chan struct{}) {
 	select {
 	case <-f.batch.saved:
@@ -39,8 +42,9 @@ func (f *Follower) Next() (events []lanes.Logged, wake <-chan struct{}) {
 	}
 }
 
-// LogID names the event log and the history: a store that was wiped, replaced, restored from a backup or refilled has others, in which the same
-// cursors may be of other records. It is saved with every checkpoint, the first of which comes with the first flush.
+// LogID names the event log and the history: a store that was wiped, replaced, restored from a backup or
+// refilled has others, in which the same cursors may be of other records. It is saved with every checkpoint,
+// the first of which comes with the first flush.
 func (c *Committer) LogID() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,9 +89,10 @@ func (c *Committer) SavedEvent() uint64 {
 	return c.savedEvent
 }
 
-// added returns the events of a durable write that are new in the log, copies not among them. Save gives the cursors in the order of the queue, and what is written
-// again stays before what came later, so that cursors become durable in ascending order: an event with a higher cursor than all before
-// is new, and any other one is the outcome of an attempt. c.mu is held.
+// added returns the events of a durable write that are new in the log, copies not among them. Save gives the
+// cursors in the order of the queue, and what is written again stays before what came later, so that cursors
+// become durable in ascending order: an event with a higher cursor than all before is new, and any other one
+// is the outcome of an attempt. c.mu is held.
 func (c *Committer) added(w *Write) (events []lanes.Logged) {
 	for _, event := range w.Events {
 		if event.Cursor > c.savedEvent {

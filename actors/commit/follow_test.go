@@ -94,8 +94,8 @@ func TestAFollowerGetsAnEventOnce(t *testing.T) {
 	})
 }
 
-// Whoever reads behind the cursor of what they read last misses nothing and gets nothing twice: not while many save at once, and not
-// while the store refuses flushes, or makes them and loses its answer.
+// Whoever reads behind the cursor of what they read last misses nothing and gets nothing twice: not while
+// many save at once, and not while the store refuses flushes, or makes them and loses its answer.
 func TestEventsBecomeVisibleInTheOrderOfTheirCursors(t *testing.T) {
 	kept := store.Retention{Events: 24 * time.Hour, History: 24 * time.Hour, Names: 24 * time.Hour, Cap: 1_000_000}
 	t.Run("SQLite", func(t *testing.T) {

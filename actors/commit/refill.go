@@ -18,9 +18,9 @@ type lookup struct {
 	reply func(lanes.Lane)
 }
 
-// LastSaved calls reply with the lane as it was last saved, or as a MustSave change left it, once no write of the lane is under
-// way that could still be rejected. A lane that was never saved has an id and nothing else. reply is called under the
-// committer's lock and must not block.
+// LastSaved calls reply with the lane as it was last saved, or as a MustSave change left it, once no write of
+// the lane is under way that could still be rejected. A lane that was never saved has an id and nothing else.
+// reply is called under the committer's lock and must not block.
 func (c *Committer) LastSaved(lane uuid.UUID, reply func(lanes.Lane)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,8 +51,8 @@ func (c *Committer) answerLookups() {
 	})
 }
 
-// refill makes the batch hold everything that the range knows, for a store that has lost acknowledged writes: what is saved, under
-// what the batch itself changes, and what was saved recently in the logs.
+// refill makes the batch hold everything that the range knows, for a store that has lost acknowledged writes:
+// what is saved, under what the batch itself changes, and what was saved recently in the logs.
 func (c *Committer) refill(batch store.Batch) store.Batch {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,14 +84,7 @@ func (c *Committer) refill(batch store.Batch) store.Batch {
 	return batch
 }
 
-// Bounds of what is remembered of a log's newest records.
-const (
-	recentTerm = time.Minute
-	recentSize = 4096
-)
-
-// recent holds the newest records of a log by cursor. A store that fails over to a replica loses the last seconds of what it
-// acknowledged: refill writes them again from here.
+// recent holds the newest records of a log by cursor, which refill writes again.
 type recent[T any] struct {
 	order   []recordTime
 	records map[uint64]T
@@ -112,7 +105,7 @@ func (r *recent[T]) put(cursor uint64, record T, now time.Duration) {
 		r.order = append(r.order, recordTime{cursor, now})
 	}
 	r.records[cursor] = record
-	for len(r.order) > recentSize || len(r.order) > 0 && now-r.order[0].at > recentTerm {
+	for len(r.order) > store.RefillSize || len(r.order) > 0 && now-r.order[0].at > store.RefillTerm {
 		delete(r.records, r.order[0].cursor)
 		r.order = r.order[1:]
 	}

@@ -1,6 +1,7 @@
-// Package idempotency keeps the idempotency keys of a range (WIRE.md, Requests): claimed before the command goes out, kept with
-// the answer, repeated for the same request. It owns the table in memory, with the bodies of the newest answers; what is durable, and all bodies, is in the store. A range
-// claims, the lane that answers keeps and settles, and the committer says what was saved and what is to be forgotten.
+// Package idempotency keeps the idempotency keys of a range (WIRE.md, Requests): claimed before the command
+// goes out, kept with the answer, repeated for the same request. It owns the table in memory, with the bodies
+// of the newest answers; what is durable, and all bodies, is in the store. A range claims, the lane that
+// answers keeps and settles, and the committer says what was saved and what is to be forgotten.
 package idempotency
 
 import (
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"rangegate/lanes"
+	"rangegate/lanes/store"
 )
 
 const (
@@ -52,9 +54,10 @@ func New(saved []lanes.KeptAnswer) *Keys {
 	return k
 }
 
-// Claim takes the key for a request. The body of an answer that was saved some time ago is InStore. While another request has it, it waits for that one's end, and claims the key if
-// that was refused. Errors: *lanes.Repeat with the answer that is kept, lanes.ErrKeyReused for another request,
-// lanes.ErrNotSaved while the first is in force and not durable, lanes.ErrKeysFull, lanes.ErrTimeout when ctx ends or after Close.
+// Claim takes the key for a request. The body of an answer that was saved some time ago is InStore. While
+// another request has it, it waits for that one's end, and claims the key if that was refused. Errors:
+// *lanes.Repeat with the answer that is kept, lanes.ErrKeyReused for another request, lanes.ErrNotSaved while
+// the first is in force and not durable, lanes.ErrKeysFull, lanes.ErrTimeout when ctx ends or after Close.
 func (k *Keys) Claim(ctx context.Context, key lanes.Key) (*Claim, error) {
 	for {
 		mine, other, err := k.tryClaim(key)
@@ -81,8 +84,8 @@ func (k *Keys) Claim(ctx context.Context, key lanes.Key) (*Claim, error) {
 	}
 }
 
-// Close makes every claim, also one that waits, come to lanes.ErrTimeout: another process has the range, and its own table of what was
-// saved. It is called once.
+// Close makes every claim, also one that waits, come to lanes.ErrTimeout: another process has the range, and
+// its own table of what was saved. It is called once.
 func (k *Keys) Close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -141,7 +144,8 @@ func (c *Claim) Answer(answer *lanes.SessionView, now lanes.Instant) *lanes.Kept
 	}
 }
 
-// NotSaved says that the command is in force although its answer is not durable. A repeat gets the same answer at once.
+// NotSaved says that the command is in force although its answer is not durable. A repeat gets the same
+// answer at once.
 func (c *Claim) NotSaved() {
 	if c == nil {
 		return
@@ -174,23 +178,17 @@ func (c *Claim) Settle(answer *lanes.KeptAnswer) {
 	close(c.settled)
 }
 
-// Saved notes that the answer is durable, which its claim may not have heard yet. It is the one that the claim is settled with.
+// Saved notes that the answer is durable, which its claim may not have heard yet. It is the one that the
+// claim is settled with.
 func (k *Keys) Saved(answer *lanes.KeptAnswer) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.kept = append(k.kept, answer)
 	delete(k.expired, answer.Name) // the record of the expired key was replaced
-	for len(k.kept)-k.shed > recentSize {
+	for len(k.kept)-k.shed > store.RefillSize {
 		k.shedOldest()
 	}
 }
-
-// Bounds of the answers that are kept with their bodies: a store that fails over to a replica may lose the last seconds of what it
-// acknowledged, which All gives back.
-const (
-	recentTerm = time.Minute
-	recentSize = 4096
-)
 
 // shedOldest leaves the body of the oldest answer that has one to the store. k.mu is held.
 func (k *Keys) shedOldest() {
@@ -199,8 +197,9 @@ func (k *Keys) shedOldest() {
 	k.shed++
 }
 
-// Forget drops the keys whose term is over, and the bodies of older answers. It returns the names that are to be deleted from the store, again until Deleted is called with
-// them. A name that is in use again is not among them: its new record replaces the old one.
+// Forget drops the keys whose term is over, and the bodies of older answers. It returns the names that are to
+// be deleted from the store, again until Deleted is called with them. A name that is in use again is not
+// among them: its new record replaces the old one.
 func (k *Keys) Forget(now time.Time) (names []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -210,7 +209,7 @@ func (k *Keys) Forget(now time.Time) (names []string) {
 		k.kept = k.kept[1:]
 		k.shed = max(0, k.shed-1)
 	}
-	for k.shed < len(k.kept) && now.Sub(k.kept[k.shed].At) > recentTerm {
+	for k.shed < len(k.kept) && now.Sub(k.kept[k.shed].At) > store.RefillTerm {
 		k.shedOldest()
 	}
 	for name := range k.expired {
@@ -243,8 +242,8 @@ type FullError struct{ Wait time.Duration }
 // maxWait bounds FullError.Wait: an operator may do something about it before the oldest key expires.
 const maxWait = time.Hour
 
-// Full returns the error for a request whose key is one too many: it may try again when the oldest key has expired and is dropped, which
-// takes until the next call of Forget.
+// Full returns the error for a request whose key is one too many: it may try again when the oldest key has
+// expired and is dropped, which takes until the next call of Forget.
 func (k *Keys) Full(now time.Time, forgetEvery time.Duration) *FullError {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -60,7 +60,7 @@ func (c *screen) signInDestination(r *http.Request) (uuid.UUID, routing.Way) {
 		return uuid.Nil, routing.SignIn
 	}
 	id, err := uuid.Parse(text)
-	if _, known := c.Staff[id]; err != nil || !known {
+	if _, found := c.Staff[id]; err != nil || !found {
 		return uuid.Nil, routing.SignIn
 	}
 	return id, routing.SignIn
@@ -124,15 +124,15 @@ func readRange(in *endpoint.Input) uuid.UUID { return in.PathID("range_id", "The
 // ceasefireDestination returns the range whose ceasefire is asked for: its owner knows.
 func (c *screen) ceasefireDestination(r *http.Request) (uuid.UUID, routing.Way) {
 	id, err := uuid.Parse(r.PathValue("range_id"))
-	if _, known := c.Staff[id]; err != nil || !known {
+	if _, found := c.Staff[id]; err != nil || !found {
 		return uuid.Nil, routing.SignIn
 	}
 	return id, routing.SignIn
 }
 
 func (c *screen) ceasefireState(ctx context.Context, rangeID uuid.UUID) (ceasefireView, error) {
-	staff, known := c.Staff[rangeID]
-	if !known || len(staff.Members) == 0 {
+	staff, found := c.Staff[rangeID]
+	if !found || len(staff.Members) == 0 {
 		return ceasefireView{}, nil
 	}
 	view := ceasefireView{Range: staff.Name}

@@ -50,13 +50,10 @@ func (c check) Run(t *terminal) error {
 		return err
 	}
 	if c.Offline {
-		if problem := preflight.OpenFile(c.Config, cfg); problem != "" {
-			t.logf("%s %s; chmod o= %s\n", c.Config, problem, c.Config)
-		}
 		for _, unused := range cfg.Unused() {
 			t.logf("%s: has no effect\n", unused)
 		}
-		for _, open := range cfg.Exposures() {
+		for _, open := range preflight.Exposures(c.Config, cfg) {
 			t.logf("%s %s; %s\n", open.Path, open.Problem, open.Remedy)
 		}
 		return nil

@@ -27,7 +27,8 @@ const (
 
 type hashPIN struct{}
 
-// Run reads a PIN from the terminal, or one line from standard input, and prints its hash for the configuration.
+// Run reads a PIN from the terminal, or one line from standard input, and prints its hash for the
+// configuration.
 func (hashPIN) Run(t *terminal) error {
 	pin, err := readPIN(t)
 	if err != nil {
@@ -104,7 +105,8 @@ func isRepeated(letters []rune) bool {
 	return pairs && len(steps) == 1
 }
 
-// isProgression is true for three numbers or more in a row with the same step, such as 246810, 102030 or 51015.
+// isProgression is true for three numbers or more with the same step between them, such as 246810, 102030 or
+// 9101112. The second number has as many digits as the first, or one more.
 func isProgression(digits string) bool {
 	for first := 1; first <= len(digits)/3; first++ {
 		for second := first; second <= first+1 && first+second <= len(digits); second++ {

@@ -1,11 +1,12 @@
-// Package store is the contract of a snapshot store. The folders sqlite and redis implement it, and pass the suite in
-// storetest.
+// Package store is the contract of a snapshot store. The folders sqlite and redis implement it, and pass the
+// suite in storetest.
 //
-// A store has, for each range: the pair (epoch, n) of its last flush, a checkpoint, a snapshot of every lane, the event
-// log, the history of ended sessions, the acts of staff, the idempotency keys with their answers, and the holds.
+// A store has, for each range: the pair (epoch, n) of its last flush, a checkpoint, a snapshot of every lane,
+// the event log, the history of ended sessions, the acts of staff, the idempotency keys with their answers,
+// and the holds.
 //
-// One mechanism fences old owners, resolves unknown outcomes and detects lost data: a flush carries (epoch, n) and is
-// applied only when the stored pair is (epoch, n-1).
+// One mechanism fences old owners, resolves unknown outcomes and detects lost data: a flush carries (epoch,
+// n) and is applied only when the stored pair is (epoch, n-1).
 //
 //	stored pair            what it means                              Flush answers
 //	(epoch, n-1)           as expected                                nil: applied now
@@ -25,22 +26,25 @@ import (
 	"rangegate/lanes"
 )
 
-// Store stores what brings ranges back after a crash. Its methods are safe for concurrent use, and return when their
-// context ends. After an error of Flush that is none of those below, the outcome is unknown: a repeat of the same batch
-// resolves it.
+// Store stores what brings ranges back after a crash. Its methods are safe for concurrent use, and return
+// when their context ends. After an error of Flush that is none of those below, the outcome is unknown: a
+// repeat of the same batch resolves it.
 type Store interface {
-	// Claim claims the range for this process. The new epoch is the stored one + 1, or now in Unix milliseconds if that is
-	// more, so that the epoch rises even when the store has lost its data. Older epochs are fenced. n starts at 0.
+	// Claim claims the range for this process. The new epoch is the stored one + 1, or now in Unix
+	// milliseconds if that is more, so that the epoch rises even when the store has lost its data. Older
+	// epochs are fenced. n starts at 0.
 	Claim(ctx context.Context, rangeID uuid.UUID, now time.Time) (epoch uint64, err error)
 	// Load reads what brings the range back. A record that cannot be read is a *CorruptError.
 	Load(ctx context.Context, rangeID uuid.UUID) (Recovered, error)
 	// Flush writes the batch, all of it or nothing, and returns when it is durable.
 	Flush(ctx context.Context, batch Batch) error
 
-	// The methods below read for a process that has claimed the range in that epoch: ErrFenced when the stored epoch is higher, so that
-	// nobody answers by what he knows and reads of a range that another process has by then.
+	// The methods below read for a process that has claimed the range in that epoch: ErrFenced when the
+	// stored epoch is higher, so that nobody answers by what he knows and reads of a range that another
+	// process has by then.
 
-	// Confirm reads nothing but the epoch. nil: no other process had claimed the range when the store was asked.
+	// Confirm reads nothing but the epoch. nil: no other process had claimed the range when the store was
+	// asked.
 	Confirm(ctx context.Context, of RangeEpoch) error
 	// Ended finds a session in the history: ErrNotFound.
 	Ended(ctx context.Context, of RangeEpoch, session uuid.UUID) (lanes.Ended, error)
@@ -50,7 +54,8 @@ type Store interface {
 	Events(ctx context.Context, of RangeEpoch, after uint64, limit int) ([]lanes.Logged, error)
 	// History reads the ended sessions behind the cursor, oldest first. 0 is before the first.
 	History(ctx context.Context, of RangeEpoch, after uint64, limit int) ([]lanes.Ended, error)
-	// HistoryOf is History of the sessions with that external id, which is not empty. Sessions without it are not read.
+	// HistoryOf is History of the sessions with that external id, which is not empty. Sessions without it are
+	// not read.
 	HistoryOf(ctx context.Context, of RangeEpoch, externalID string, after uint64, limit int) ([]lanes.Ended, error)
 	// Acts reads the acts of staff behind the cursor, oldest first. 0 is before the first.
 	Acts(ctx context.Context, of RangeEpoch, after uint64, limit int) ([]lanes.Act, error)
@@ -69,8 +74,9 @@ type RangeEpoch struct {
 type Batch struct {
 	Range    uuid.UUID
 	Epoch, N uint64
-	// Refill restores a store that has lost acknowledged flushes: the batch has every lane and the holds, which replace the stored
-	// ones, and every key, and is applied although the stored pair is lower than expected. A higher epoch fences it.
+	// Refill restores a store that has lost acknowledged flushes: the batch has every lane and the holds,
+	// which replace the stored ones, and every key, and is applied although the stored pair is lower than
+	// expected. A higher epoch fences it.
 	Refill bool
 
 	Now        time.Time // for trimming old records
@@ -83,10 +89,17 @@ type Batch struct {
 	Forget     []string           // names of expired keys
 	Holds      *lanes.Holds       // nil: unchanged, in a Refill too
 
-	// The highest cursors ever given, where they are higher than those in Events, Ended and Acts: their records may be
-	// trimmed. They never lower the stored ones.
+	// The highest cursors ever given, where they are higher than those in Events, Ended and Acts: their
+	// records may be trimmed. They never lower the stored ones.
 	LastEvent, LastEnded, LastAct uint64
 }
+
+// Bounds of what a gateway remembers of each kind of record that it has flushed, to write it again in a
+// Refill: a store that fails over to a replica loses the last seconds of what it acknowledged.
+const (
+	RefillTerm = time.Minute
+	RefillSize = 4096 // records
+)
 
 // Recovered is a range as it was saved; zero for a range that was never flushed.
 type Recovered struct {

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -47,9 +46,7 @@ const heldSignIn = "POST /control/sign-in HTTP/1.1\r\nHost: here\r\nContent-Type
 func serveWithFiles(t *testing.T, files int) *support.Gateway {
 	t.Helper()
 	config := support.NewConfig(t, support.Lanes(1, 2))
-	serve := support.ServeCommand(config.Write(t))
-	limited := exec.Command("sh", append([]string{"-c", fmt.Sprintf(`ulimit -n %d; exec "$0" "$@"`, files), serve.Path}, serve.Args[1:]...)...)
-	limited.Env = serve.Env
+	limited := support.Limit(support.ServeCommand(config.Write(t)), fmt.Sprintf("-n %d", files))
 	return support.Start(t, limited).Ready()
 }
 

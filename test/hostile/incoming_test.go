@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -27,9 +26,7 @@ func dialledGateway(t *testing.T, files int, section string) (*support.Gateway, 
 	t.Helper()
 	config := support.NewConfig(t, support.IncomingLanes(1, 2))
 	config.Sections = []string{section}
-	serve := support.ServeCommand(config.Write(t))
-	limited := exec.Command("sh", append([]string{"-c", fmt.Sprintf(`ulimit -n %d; exec "$0" "$@"`, files), serve.Path}, serve.Args[1:]...)...)
-	limited.Env = serve.Env
+	limited := support.Limit(support.ServeCommand(config.Write(t)), fmt.Sprintf("-n %d", files))
 	g := support.Start(t, limited).Ready()
 	hardware := support.NewDialling(t, g.Dialled, 1, 1)
 	waitLink(t, g.POS(), 1, "up")

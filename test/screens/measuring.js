@@ -264,7 +264,7 @@
   // Of many lanes the first and the last ones are measured: each kind is among both, and all tiles have one size.
   function isLeftOut(of) {
     const n = numberOf(of);
-    return n >= KINDS.length && n < picture.lanes.length - KINDS.length;
+    return n !== null && n >= KINDS.length && n < picture.lanes.length - KINDS.length;
   }
 
   // numberOf is the number of the lane in whose tile an element is, from 0; null outside of tiles.
@@ -360,8 +360,8 @@
     }
   }
 
-  // What a press on a control hits is that control: in its middle and near its corners. Tiles are alike: with many lanes the middles of the
-  // controls of the last ones do, as what is under a point takes longer to find the more there is on the page.
+  // A press on a control hits that control, in its middle and near its corners. With many lanes a press is tried in the middle of the controls
+  // of the last tiles alone: the tiles are alike, and to find what is under a point takes longer the more there is on the page.
   function checkUnder(of, tile, part, clip, note) {
     const isOneOfMany = picture.lanes.length > FEW && numberOf(of) !== null;
     if (isOneOfMany && numberOf(of) < picture.lanes.length - KINDS.length) {

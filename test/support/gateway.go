@@ -95,6 +95,13 @@ func Command(args ...string) *exec.Cmd {
 // ServeCommand is the command that serves a configuration file.
 func ServeCommand(config string) *exec.Cmd { return Command("serve", "--config", config) }
 
+// Limit returns the command under a limit of the shell's ulimit, such as "-n 400".
+func Limit(cmd *exec.Cmd, limit string) *exec.Cmd {
+	limited := exec.Command("sh", slices.Concat([]string{"-c", "ulimit " + limit + ` && exec "$0" "$@"`, cmd.Path}, cmd.Args[1:])...)
+	limited.Env = cmd.Env
+	return limited
+}
+
 // Serve starts the binary with the configuration, which should listen on port 0, and waits until it listens. The test's
 // end kills it.
 func Serve(t testing.TB, configuration string) *Gateway {

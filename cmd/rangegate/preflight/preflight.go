@@ -1,8 +1,8 @@
-// Package preflight checks before the start what a configuration depends on: the store, the integrators, the controllers,
-// the machine.
+// Package preflight checks before the start what a configuration depends on: the store, the integrators, the
+// controllers, the machine.
 //
-// It may run beside the gateway that serves the same configuration: it writes nothing to the store, sends no event, and
-// disconnects no controller. Its findings contain no secrets.
+// It may run beside the gateway that serves the same configuration: it writes nothing to the store, sends no
+// event, and disconnects no controller. Its findings contain no secrets.
 package preflight
 
 import (
@@ -30,8 +30,8 @@ type Settings struct {
 // Result is the outcome of a check.
 type Result int
 
-// OK: nothing to do. Warn: the gateway serves, with a disadvantage. Fail: it does not start, or a part of it does not
-// work.
+// OK: nothing to do. Warn: the gateway serves, with a disadvantage. Fail: it does not start, or a part of it
+// does not work.
 const (
 	OK Result = iota
 	Warn
@@ -122,14 +122,17 @@ func Number(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// OpenFile returns what is wrong with the permissions of a configuration's file: in production it has tokens, keys and the hashes of PINs,
-// unless all of them are in files of their own. It is "" if nothing is, and for a file that cannot be looked at.
-func OpenFile(path string, c config.Config) string {
-	info, err := os.Stat(path)
+// Exposures lists what a configuration leaves open, and its file: in production that has tokens, keys and the
+// hashes of PINs, unless all of them are in files of their own.
+func Exposures(file string, c config.Config) []config.Exposure {
+	all := c.Exposures()
+	info, err := os.Stat(file)
 	if err != nil || c.Environment != config.InProduction || info.Mode().Perm()&0o006 == 0 {
-		return ""
+		return all
 	}
-	return "can be read or changed by every user of this machine, with the secrets that are in it"
+	return append(all, config.Exposure{
+		Path: file, Problem: "can be read or changed by every user of this machine, with the secrets that are in it", Remedy: "chmod o= " + file,
+	})
 }
 
 // configuration finds settings without effect, or with a poor one. Its faults have been reported before.
@@ -139,13 +142,10 @@ func (s Settings) configuration(context.Context) (all []Finding) {
 		lanes += len(r.Lanes)
 	}
 	all = append(all, ok("configuration", "%s: %s, %s", s.Config.Environment, Number(len(s.Config.Ranges), "range"), Number(lanes, "lane")))
-	if problem := OpenFile(s.File, s.Config); problem != "" {
-		all = append(all, Finding{Warn, "configuration", s.File + " " + problem, "chmod o= " + s.File})
-	}
 	for _, path := range s.Config.Unused() {
 		all = append(all, Finding{Warn, "configuration", path + " has no effect", "remove it, or add the setting that it needs"})
 	}
-	for _, open := range s.Config.Exposures() {
+	for _, open := range Exposures(s.File, s.Config) {
 		all = append(all, Finding{Warn, "configuration", open.Path + " " + open.Problem, open.Remedy})
 	}
 	if h := s.Config.HTTP; h.BehindProxy && len(h.TrustedProxies) == 0 {

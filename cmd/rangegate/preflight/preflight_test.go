@@ -59,11 +59,11 @@ func TestAConfigurationThatEverybodyCanRead(t *testing.T) {
 	production := config.Config{Environment: config.InProduction}
 	for mode, open := range map[os.FileMode]bool{0o600: false, 0o640: false, 0o644: true, 0o602: true} {
 		require.NoError(t, os.Chmod(path, mode))
-		require.Equal(t, open, OpenFile(path, production) != "", mode)
-		require.Empty(t, OpenFile(path, config.Config{Environment: "development"}))
+		require.Equal(t, open, len(Exposures(path, production)) > 0, mode)
+		require.Empty(t, Exposures(path, config.Config{Environment: "development"}))
 	}
 	require.NoError(t, os.Chmod(path, 0o644))
 	found := requireOne(t, Settings{File: path, Config: production}.configuration(t.Context()), Warn)
 	require.Equal(t, "chmod o= "+path, found.Do)
-	require.Empty(t, OpenFile(path+"x", production))
+	require.Empty(t, Exposures(path+"x", production))
 }

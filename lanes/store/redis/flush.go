@@ -18,7 +18,8 @@ import (
 	"rangegate/lanes/store"
 )
 
-// Flush writes the batch, all of it or nothing. The settings of the server decide how durable it is (Warnings).
+// Flush writes the batch, all of it or nothing. The settings of the server decide how durable it is
+// (Warnings).
 func (s *Store) Flush(ctx context.Context, batch store.Batch) error {
 	if err := s.begin(); err != nil {
 		return fmt.Errorf("%w: %w", store.ErrRefused, err)
@@ -82,8 +83,8 @@ func (s *Store) flushError(b store.Batch, r reply) error {
 	return fmt.Errorf("range %s, flush (%d, %d), stored (%s, %s): %w", b.Range, b.Epoch, b.N, r.text(1), r.text(2), reason)
 }
 
-// writeError is the error of a write whose script has not replied. It wraps store.ErrRefused when nothing was written
-// and nothing will be; any other error leaves the outcome unknown.
+// writeError is the error of a write whose script has not replied. It wraps store.ErrRefused when nothing was
+// written and nothing will be; any other error leaves the outcome unknown.
 func (s *Store) writeError(err error) error {
 	if isRefused(err) {
 		return fmt.Errorf("redis server %s: %w: %w", s.address, store.ErrRefused, err)
@@ -199,7 +200,8 @@ func newFlush(b store.Batch, r store.Retention, replicas int) (*write, error) {
 	return newWrite(flushScript, b.Range, a.list, a.bytes), nil
 }
 
-// addKeys adds name and record of each answer, then those of the answers that are only written where the store has lost them.
+// addKeys adds name and record of each answer, then those of the answers that are only written where the
+// store has lost them.
 func (a *arguments) addKeys(keys []lanes.KeptAnswer) {
 	for _, inStore := range []bool{false, true} {
 		for _, key := range keys {
@@ -228,9 +230,9 @@ func (a *arguments) addLastCursors(b store.Batch) {
 	a.add(decimal(lastEvent), decimal(lastEnded), decimal(lastAct))
 }
 
-// addEvents adds cursor and record of each event, then the order entries, then the scores and padded cursors of the
-// pending events, then the padded cursors of the others. An event may come twice in a batch, pending and attempted: the
-// script removes the attempted ones from the pending set last.
+// addEvents adds cursor and record of each event, then the order entries, then the scores and padded cursors
+// of the pending events, then the padded cursors of the others. An event may come twice in a batch, pending
+// and attempted: the script removes the attempted ones from the pending set last.
 func (a *arguments) addEvents(events []lanes.Logged) {
 	entries := make([]string, len(events))
 	for i, event := range events {
@@ -253,8 +255,8 @@ func (a *arguments) addEvents(events []lanes.Logged) {
 
 func isPending(event lanes.Logged) bool { return event.Pending() }
 
-// addEnded adds cursor and record of each session, without the customer's name, then the order entries, then session ids
-// with cursors, then cursors with names, then the entries of external ids with their scores.
+// addEnded adds cursor and record of each session, without the customer's name, then the order entries, then
+// session ids with cursors, then cursors with names, then the entries of external ids with their scores.
 func (a *arguments) addEnded(sessions []lanes.Ended) {
 	for _, ended := range sessions {
 		ended.Session.Customer = ""
@@ -283,8 +285,8 @@ func hasName(ended lanes.Ended) bool { return ended.Session.Customer != "" }
 
 func hasExternalID(ended lanes.Ended) bool { return ended.Session.Correlation.IDOrNone() != "" }
 
-// externalEntry is the member of an ended session in the sorted set of external ids. An external id has no control character, so
-// that no other id begins like this one.
+// externalEntry is the member of an ended session in the sorted set of external ids. An external id has no
+// control character, so that no other id begins like this one.
 func externalEntry(externalID, padded string) string { return externalID + "\x00" + padded }
 
 // count returns how many values match.
@@ -319,8 +321,8 @@ const (
 	cursorDigits = len(zeros) // enough for every uint64
 )
 
-// orderEntry is a record's member of the sorted set that orders its log: the cursor, the time for trimming, and the
-// session id of an ended session or the record of an act.
+// orderEntry is a record's member of the sorted set that orders its log: the cursor, the time for trimming,
+// and the session id of an ended session or the record of an act.
 func orderEntry(cursor uint64, at time.Time, detail string) string {
 	return paddedCursor(cursor) + ":" + milliseconds(at) + ":" + detail
 }
@@ -331,8 +333,8 @@ const (
 	maxBytes  = 1 << 20 // the write that exceeds it is the last one
 )
 
-// flusher sends writes in pipelines: those that are queued while one pipeline is sent make up the next. The writes of a
-// range all use one flusher, so they reach the server in order.
+// flusher sends writes in pipelines: those that are queued while one pipeline is sent make up the next. The
+// writes of a range all use one flusher, so they reach the server in order.
 type flusher struct {
 	client  goredis.UniversalClient
 	wait    replicaWait
@@ -402,8 +404,8 @@ func (f *flusher) collect(first *write) []*write {
 	return writes
 }
 
-// send sends the writes and hands out the results. Writes whose script the server does not have are sent again, with the
-// script: the server has not run them.
+// send sends the writes and hands out the results. Writes whose script the server does not have are sent
+// again, with the script: the server has not run them.
 func (f *flusher) send(writes []*write) {
 	var unknown []*write
 	for i, result := range f.pipeline(writes, (*goredis.Script).EvalSha) {
@@ -420,8 +422,8 @@ func (f *flusher) send(writes []*write) {
 
 type runScript func(script *goredis.Script, ctx context.Context, to goredis.Scripter, keys []string, args ...any) *goredis.Cmd
 
-// pipeline sends the writes together and gives their results in order. It has no context of its own: timeouts bound it,
-// and each caller waits with the context of its flush.
+// pipeline sends the writes together and gives their results in order. It has no context of its own: timeouts
+// bound it, and each caller waits with the context of its flush.
 func (f *flusher) pipeline(writes []*write, run runScript) []writeResult {
 	results := make([]writeResult, len(writes))
 	ctx := context.Background()
@@ -433,8 +435,9 @@ func (f *flusher) pipeline(writes []*write, run runScript) []writeResult {
 	return results
 }
 
-// route assigns the indexes of the writes to clients: all to the one client, or, where a cluster's replicas are waited
-// for, to the node of each range, as WAIT is asked on one connection. A write without a node has its result at once.
+// route assigns the indexes of the writes to clients: all to the one client, or, where a cluster's replicas
+// are waited for, to the node of each range, as WAIT is asked on one connection. A write without a node has
+// its result at once.
 func (f *flusher) route(ctx context.Context, writes []*write, results []writeResult) map[goredis.UniversalClient][]int {
 	routes := map[goredis.UniversalClient][]int{}
 	cluster, isCluster := f.client.(*goredis.ClusterClient)
@@ -469,8 +472,8 @@ func (f *flusher) exec(
 		list, err := command.Slice()
 		switch {
 		case command.Err() == nil && command.Val() == nil:
-			// The client sets no error on a command that it did not send because the connection was refused, for an
-			// unknown user for example.
+			// The client sets no error on a command that it did not send because the connection was refused,
+			// for an unknown user for example.
 			err = pipeErr
 		case err == nil && reply(list).isWritten():
 			err = waitErr
@@ -484,9 +487,9 @@ func (f *flusher) exec(
 
 // replicaWait is how many replicas must have a write before it is acknowledged, and how long they may take.
 //
-// WAIT covers the writes of its own connection. A repeat often uses another connection than the write that it repeats;
-// flush.lua therefore writes the stored n again, so that WAIT has a write to wait for. A replica that has it has all
-// earlier writes.
+// WAIT covers the writes of its own connection. A repeat often uses another connection than the write that it
+// repeats; flush.lua therefore writes the stored n again, so that WAIT has a write to wait for. A replica
+// that has it has all earlier writes.
 type replicaWait struct {
 	replicas int // 0: none, and nothing is asked
 	timeout  time.Duration
@@ -500,8 +503,8 @@ func (w replicaWait) ask(ctx context.Context, pipe goredis.Pipeliner) *goredis.C
 	return pipe.Do(ctx, "WAIT", w.replicas, w.timeout.Milliseconds())
 }
 
-// check returns the error of writes that too few replicas have. It does not wrap the server's error, which isRefused
-// would take for a refusal of the writes themselves.
+// check returns the error of writes that too few replicas have. It does not wrap the server's error, which
+// isRefused would take for a refusal of the writes themselves.
 func (w replicaWait) check(asked *goredis.Cmd) error {
 	if asked == nil {
 		return nil

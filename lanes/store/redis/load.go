@@ -17,7 +17,8 @@ import (
 
 // rangeKeys are the keys that hold a range.
 type rangeKeys struct {
-	// hash: layout, epoch, n, checkpoint, holds, last_event, last_ended, last_act, nameless, owner, owner_name, owner_address
+	// hash: layout, epoch, n, checkpoint, holds, last_event, last_ended, last_act, nameless, owner,
+	// owner_name, owner_address
 	meta         string
 	lanes        string // hash: lane id → snapshot
 	answers      string // hash: name of an idempotency key → kept answer
@@ -32,7 +33,8 @@ type rangeKeys struct {
 	externalIDs  string // sorted set: the external ids in the history, each with a padded cursor (externalEntry)
 }
 
-// keysOf names the keys of a range. The braces make a hash tag: a cluster keeps all keys of a range on one node.
+// keysOf names the keys of a range. The braces make a hash tag: a cluster keeps all keys of a range on one
+// node.
 func keysOf(rangeID uuid.UUID) rangeKeys {
 	return keysWithPrefix("rangegate:{" + rangeID.String() + "}:")
 }
@@ -99,16 +101,16 @@ var (
 	finishRestoreScript = goredis.NewScript(finishRestoreLua)
 )
 
-// layout is the version of how a range is laid out in its keys; meta has it. It rises with the version of the records,
-// so that an older gateway refuses the range before it reads or claims it.
+// layout is the version of how a range is laid out in its keys; meta has it. It rises with the version of the
+// records, so that an older gateway refuses the range before it reads or claims it.
 const layout = store.Version
 
 func script(body string) *goredis.Script {
 	return goredis.NewScript(fmt.Sprintf("local layout = '%d'\n", layout) + preludeLua + body)
 }
 
-// Claim claims the range for this process, which is the only one: afterwards the range has no owner. A claim that too few replicas have is an error and counts nevertheless;
-// claiming again gives the next epoch.
+// Claim claims the range for this process, which is the only one: afterwards the range has no owner. A claim
+// that too few replicas have is an error and counts nevertheless; claiming again gives the next epoch.
 func (s *Store) Claim(ctx context.Context, rangeID uuid.UUID, now time.Time) (uint64, error) {
 	if err := s.begin(); err != nil {
 		return 0, err
@@ -150,7 +152,8 @@ func (s *Store) load(ctx context.Context, rangeID uuid.UUID) (store.Recovered, e
 // keysAtATime is about how many answers are in memory with their bodies, here and on the server.
 const keysAtATime = 1000
 
-// loadKeys reads the idempotency keys in pages, and keeps no bodies. Nobody else writes to a range that this process has claimed.
+// loadKeys reads the idempotency keys in pages, and keeps no bodies. Nobody else writes to a range that this
+// process has claimed.
 func (s *Store) loadKeys(ctx context.Context, rangeID uuid.UUID) (keys []lanes.KeptAnswer, err error) {
 	read := map[string]bool{}
 	for cursor := "0"; ; {

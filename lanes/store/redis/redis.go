@@ -1,19 +1,23 @@
-// Package redis stores ranges in a Redis server, in a Redis Cluster, or in the master that Redis Sentinels name.
+// Package redis stores ranges in a Redis server, in a Redis Cluster, or in the master that Redis Sentinels
+// name.
 //
-// All keys of a range share one hash tag (load.go). Every read and every write of a range is one script on the server
-// (*.lua): it sees the range at one instant, and a flush is written completely or not at all. Flushes of several ranges
-// share a pipeline (flush.go).
+// All keys of a range share one hash tag (load.go). Every read and every write of a range is one script on
+// the server (*.lua): it sees the range at one instant, and a flush is written completely or not at all. Load
+// alone reads the idempotency keys in several pages: nobody else writes to a range that this process has
+// claimed. Flushes of several ranges share a pipeline (flush.go).
 //
-// A flush is as durable as the settings of the server make it: Warnings lists settings that weaken the promise of the
-// gateway. With wait_replicas a flush is acknowledged once that many replicas have it; before, its outcome is unknown, and
-// a repeat asks the replicas again. Sentinels promote the replica with the most data, so nothing that was acknowledged is
-// lost. Without wait_replicas a promoted replica may have less: store.ErrRolledBack.
+// A flush is as durable as the settings of the server make it: Warnings lists settings that weaken the
+// promise of the gateway. With wait_replicas a flush is acknowledged once that many replicas have it; before,
+// its outcome is unknown, and a repeat asks the replicas again. Sentinels promote the replica with the most
+// data, so nothing that was acknowledged is lost. Without wait_replicas a promoted replica may have less:
+// store.ErrRolledBack.
 //
-// The server is Redis 7.0 or newer, or a compatible one such as Valkey. Its user needs the keys ~rangegate:* and the
-// commands ping, select, eval, evalsha, type, hget, hmget, hgetall, hscan, hset, hdel, hincrby, zadd, zrem, zcard,
-// zrange, zrangebylex, del, time, config|get, info and bgrewriteaof; in a cluster also cluster|slots and command, with wait_replicas
-// also wait. Several nodes (nodes.go) also need publish and subscribe, and the channels &rangegate:*. Checking, exporting and
-// importing (reader.go) also need scan and rename.
+// The server is Redis 7.0 or newer, or a compatible one such as Valkey. Its user needs the keys ~rangegate:*
+// and the commands ping, select, eval, evalsha, type, hget, hmget, hgetall, hscan, hset, hdel, hincrby, zadd,
+// zrem, zcard, zrange, zrangebylex, del, time, config|get, info and bgrewriteaof; in a cluster also
+// cluster|slots and command, with wait_replicas also wait. Several nodes (nodes.go) also need publish and
+// subscribe, and the channels &rangegate:*. Checking, exporting and importing (reader.go) also need scan and
+// rename.
 package redis
 
 import (
@@ -28,7 +32,8 @@ import (
 	"rangegate/lanes/store"
 )
 
-// Connections to the server, or to each node of a cluster. Each flusher has one of its own: no flush waits for a read.
+// Connections to the server, or to each node of a cluster. Each flusher has one of its own: no flush waits
+// for a read.
 const (
 	readConnections = 8
 	flusherCount    = 2
@@ -60,8 +65,8 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// Open connects to the server: redis:// or, with TLS, rediss://, then user:password@host:port/database. It fails within
-// seconds when a server does not answer, or is older than Redis 7.0. The options behind ? are
+// Open connects to the server: redis:// or, with TLS, rediss://, then user:password@host:port/database. It
+// fails within seconds when a server does not answer, or is older than Redis 7.0. The options behind ? are
 //
 //	addr                                     host:port of another node of a cluster, or of another Sentinel
 //	master_name                              the addresses are Sentinels, which know the master by this name
@@ -154,7 +159,8 @@ func (s *Store) begin() error {
 	return nil
 }
 
-// call runs an exchange with the server. It returns when ctx ends, although the client may wait longer for a reply.
+// call runs an exchange with the server. It returns when ctx ends, although the client may wait longer for a
+// reply.
 func call[T any](ctx context.Context, s *Store, exchange func(context.Context) (T, error)) (T, error) {
 	var none T
 	if err := s.begin(); err != nil {

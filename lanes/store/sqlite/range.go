@@ -17,8 +17,9 @@ import (
 	"rangegate/lanes/store"
 )
 
-// Claim claims the range for this process. It does not claim a range that Load could not read: a gateway that cannot
-// start, and is restarted again and again, does not change it. Claim keeps the records that it has read for Load.
+// Claim claims the range for this process. It does not claim a range that Load could not read: a gateway that
+// cannot start, and is restarted again and again, does not change it. Claim keeps the records that it has
+// read for Load.
 func (s *Store) Claim(ctx context.Context, rangeID uuid.UUID, now time.Time) (uint64, error) {
 	var epoch uint64
 	var loaded store.Recovered
@@ -71,18 +72,16 @@ func load(c *sqlite.Conn, state *rangeState) (loaded store.Recovered, err error)
 		loaded.Checkpoint = *state.Checkpoint
 	}
 	loaded.LastEvent, loaded.LastEnded, loaded.LastAct = state.LastEvent, state.LastEnded, state.LastAct
-	if loaded.Lanes, err = decodeTable[lanes.Snapshot](c, "lanes", state, state.Lanes); err != nil {
-		return loaded, err
-	}
-	if loaded.Keys, err = loadKeys(c, state); err != nil {
-		return loaded, err
-	}
-	holds, err := decodeTable[lanes.Holds](c, "holds", state, state.Holds)
+	err = visitTable(c, "lanes", state, state.Lanes, func(lane lanes.Snapshot) { loaded.Lanes = append(loaded.Lanes, lane) })
 	if err != nil {
 		return loaded, err
 	}
-	if len(holds) > 0 {
-		loaded.Holds = holds[0]
+	err = visitTable(c, "keys", state, state.Keys, func(key lanes.KeptAnswer) { loaded.Keys = append(loaded.Keys, key.Shed()) })
+	if err != nil {
+		return loaded, err
+	}
+	if err = visitTable(c, "holds", state, state.Holds, func(holds lanes.Holds) { loaded.Holds = holds }); err != nil {
+		return loaded, err
 	}
 	rows, err := rowsOf(c, "events", state.Range, selectPending, state.number, positionOf(state.OldestOpen))
 	if err == nil && int64(len(rows)) != state.Pending {
@@ -95,41 +94,24 @@ func load(c *sqlite.Conn, state *rangeState) (loaded store.Recovered, err error)
 	return loaded, err
 }
 
-// decodeTable reads all records of the range in a table, and compares them with the stored total.
-func decodeTable[T any](c *sqlite.Conn, table string, state *rangeState, stored total) ([]T, error) {
-	rows, err := rowsOf(c, table, state.Range, selects[table], state.number)
-	if err != nil {
-		return nil, state.corrupt("the "+table, err)
-	}
-	var found total
-	for _, r := range rows {
-		found.add(r.checksum)
-	}
-	list, err := decodeRows[T](state, rows)
-	if err == nil && found != stored {
-		err = state.corrupt("the "+table, fmt.Errorf("damaged: not the %d that were written, but %d", stored.Count, found.Count))
-	}
-	return list, err
-}
+// recordsAtATime bounds how many records of a table are in memory before they are visited.
+const recordsAtATime = 2048
 
-// keysAtATime bounds how many answers are in memory with their bodies.
-const keysAtATime = 2048
-
-// loadKeys is decodeTable for the keys, whose bodies stay in the store.
-func loadKeys(c *sqlite.Conn, state *rangeState) (keys []lanes.KeptAnswer, err error) {
+// visitTable visits all records of the range in a table, and compares them with the stored total.
+func visitTable[T any](c *sqlite.Conn, table string, state *rangeState, stored total, visit func(T)) error {
 	var found total
 	var rows []row
 	decodeSome := func() error {
-		some, err := decodeRows[lanes.KeptAnswer](state, rows)
-		for _, key := range some {
-			keys = append(keys, key.Shed())
+		some, err := decodeRows[T](state, rows)
+		for _, record := range some {
+			visit(record)
 		}
 		rows = rows[:0]
 		return err
 	}
-	err = eachRow(c, "keys", state.Range, selects["keys"], func(r row) error {
+	err := eachRow(c, table, state.Range, selects[table], func(r row) error {
 		found.add(r.checksum)
-		if rows = append(rows, r); len(rows) < keysAtATime {
+		if rows = append(rows, r); len(rows) < recordsAtATime {
 			return nil
 		}
 		return decodeSome()
@@ -140,13 +122,13 @@ func loadKeys(c *sqlite.Conn, state *rangeState) (keys []lanes.KeptAnswer, err e
 	var corrupt *store.CorruptError
 	switch {
 	case errors.As(err, &corrupt):
-		return nil, err
+		return err
 	case err != nil:
-		return nil, state.corrupt("the keys", err)
-	case found != state.Keys:
-		return nil, state.corrupt("the keys", fmt.Errorf("damaged: not the %d that were written, but %d", state.Keys.Count, found.Count))
+		return state.corrupt("the "+table, err)
+	case found != stored:
+		return state.corrupt("the "+table, fmt.Errorf("damaged: not the %d that were written, but %d", stored.Count, found.Count))
 	}
-	return keys, nil
+	return nil
 }
 
 // rowsPerGoroutine is how many rows justify another goroutine.
@@ -235,8 +217,8 @@ func page[T any](ctx context.Context, s *Store, table string, of store.RangeEpoc
 	})
 }
 
-// read decodes rows of a range after the connection is free again. The state of a range that was never written has the number 0. A range
-// whose own record cannot be read fences nobody: no process can claim it.
+// read decodes rows of a range after the connection is free again. The state of a range that was never
+// written has the number 0. A range whose own record cannot be read fences nobody: no process can claim it.
 func read[T any](
 	ctx context.Context, s *Store, of store.RangeEpoch, query func(c *sqlite.Conn, state *rangeState) ([]row, error),
 ) ([]T, error) {
@@ -317,8 +299,8 @@ type rangeRecord struct {
 	ExternalIDs int64 `json:"external_ids,omitempty"` // rows of external_ids
 }
 
-// rangeState is the writer's memory of a range: its record, the places of its lanes, its open events and what is trimmed
-// next. It saves a flush most reads, and is dropped when a transaction fails.
+// rangeState is the writer's memory of a range: its record, the places of its lanes, its open events and what
+// is trimmed next. It saves a flush most reads, and is dropped when a transaction fails.
 type rangeState struct {
 	path     string // of the file
 	number   int64  // in the tables
@@ -341,8 +323,8 @@ func (state *rangeState) corrupt(record string, err error) error {
 	return &store.CorruptError{Where: state.path, Record: fmt.Sprintf("%s of range %s", record, state.Range), Err: asDamage(err)}
 }
 
-// findRange reads the range's record; lanes and events are not read yet. It returns nil for a range that was never
-// written.
+// findRange reads the range's record; lanes and events are not read yet. It returns nil for a range that was
+// never written.
 func findRange(c *sqlite.Conn, path string, id uuid.UUID) (state *rangeState, err error) {
 	err = query(c, "SELECT number, checksum, record FROM ranges WHERE range_id = ?", func(r *sqlite.Stmt) error {
 		stored := row{key: key{table: "ranges", rangeID: id}, checksum: r.ColumnInt64(1), record: r.ColumnText(2)}
@@ -439,8 +421,8 @@ func (tx *transaction) save(state *rangeState) error {
 	return execute(tx.writer, "UPDATE ranges SET checksum = ?, record = ? WHERE number = ?", r.checksum, r.record, state.number)
 }
 
-// enqueue and dequeue keep the cursors of the pending events in order. Nearly all come at the end and leave near the
-// front.
+// enqueue and dequeue keep the cursors of the pending events in order. Nearly all come at the end and leave
+// near the front.
 func (state *rangeState) enqueue(cursor uint64) {
 	if i, found := slices.BinarySearch(state.queue, cursor); !found {
 		state.queue = slices.Insert(state.queue, i, cursor)

@@ -2,7 +2,6 @@ package damage
 
 import (
 	"fmt"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -38,10 +37,7 @@ func TestAStartWithTheMostAnswersThatAreKept(t *testing.T) {
 	g.terminate(t)
 	copyAnswer(t, path)
 
-	serveIt := support.ServeCommand(config)
-	limited := exec.Command("sh", slices.Concat([]string{"-c", fmt.Sprintf(`ulimit -d %d && exec "$0" "$@"`, memory<<10)}, serveIt.Args)...)
-	limited.Env = serveIt.Env
-	process, ready := support.Launch(t, limited)
+	process, ready := support.Launch(t, support.Limit(support.ServeCommand(config), fmt.Sprintf("-d %d", memory<<10)))
 	require.True(t, ready, process.LogEnd())
 	g = gateway{process, process.POS()}
 	for _, n := range []int{0, 1, mostKeys / 2, mostKeys - 1} {

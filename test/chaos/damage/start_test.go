@@ -231,10 +231,7 @@ func TestADiskThatIsFullAtTheStart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data", "rangegate.db")
 	config := configured(t, support.SQLite(path))
 	start := func() *support.Gateway {
-		cmd := support.ServeCommand(config)
-		cmd.Args = append([]string{"sh", "-c", `ulimit -f 0 && exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...)
-		cmd.Path = "/bin/sh"
-		g, ready := support.Launch(t, cmd)
+		g, ready := support.Launch(t, support.Limit(support.ServeCommand(config), "-f 0"))
 		require.False(t, ready)
 		require.Equal(t, 1, g.ExitCode(), g.Log())
 		require.Contains(t, g.Log(), path)
