@@ -30,7 +30,7 @@ var rules = []struct {
 	{"actors/clock", []string{"lanes"}},
 	{"actors/commit", []string{"actors/clock", "actors/idempotency", "actors/metrics", "lanes", "lanes/store"}},
 	{"actors/delivery", []string{"actors/clock", "actors/commit", "actors/idempotency", "actors/metrics", "lanes"}},
-	{"actors/idempotency", []string{"lanes"}},
+	{"actors/idempotency", []string{"lanes", "lanes/store"}},
 	{"actors/metrics", []string{"lanes"}},
 	{"actors/nodes", []string{"lanes", "lanes/store"}},
 	{"actors", []string{"actors/board", "actors/clock", "actors/commit", "actors/delivery", "actors/idempotency", "actors/metrics", "actors/nodes", "lanes", "lanes/link", "lanes/store", "webhook"}},
