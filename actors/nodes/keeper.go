@@ -29,6 +29,8 @@ import (
 type Store interface {
 	// Renew renews the node's lease for a TTL, or begins one, and returns all that are alive.
 	Renew(ctx context.Context, lease store.Lease, ttl time.Duration) (store.Leases, error)
+	// Live returns the leases that have not ended.
+	Live(ctx context.Context) ([]store.Lease, error)
 	// End ends the lease of a node.
 	End(ctx context.Context, run uuid.UUID) error
 	// Owners reads who owns the ranges, in their order.
@@ -77,6 +79,8 @@ const (
 	startWithin  = 30 * time.Second // for a range to be loaded and started
 	stopWithin   = 10 * time.Second // for a range to be saved and stopped
 	claimWithin  = 5 * time.Second  // for claims, releases and announcements
+	askedEvery   = time.Second      // between two reads of the leases for a node that is not known
+	askedWithin  = time.Second      // for such a read
 	heardPause   = 10 * time.Millisecond
 	moveAgain    = 10 * time.Minute // before a range that came back is moved for balance again
 	retryTTLs    = 6                // before a range that could not be started is tried again here, in TTLs
@@ -93,6 +97,7 @@ type Keeper struct {
 
 	mu      sync.RWMutex
 	lease   lease
+	asked   time.Time // when Knows read the leases last
 	ranges  map[uuid.UUID]*entry
 	sweptAt time.Time // zero: the owners are to be read now
 	decided bool      // about ranges that nobody has, once at least

@@ -51,6 +51,7 @@ type gate struct {
 	mu     sync.Mutex
 	closed bool
 	watch  bool // false: announcements are lost
+	looked int  // how often the leases were read alone
 }
 
 var errOutOfReach = errors.New("out of reach")
@@ -75,6 +76,14 @@ func (g *gate) Renew(ctx context.Context, l store.Lease, ttl time.Duration) (sto
 		return store.Leases{}, err
 	}
 	return g.Nodes.Renew(ctx, l, ttl)
+}
+
+// Live is never out of reach.
+func (g *gate) Live(ctx context.Context) ([]store.Lease, error) {
+	g.mu.Lock()
+	g.looked++
+	g.mu.Unlock()
+	return g.Nodes.Live(ctx)
 }
 
 func (g *gate) End(ctx context.Context, run uuid.UUID) error {
@@ -623,4 +632,25 @@ func TestOwnersOfRangesThatNobodyHas(t *testing.T) {
 	defer server.Wake()
 	_, err = a.keeper.Refresh(ended, uuid.New())
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+// A node that has started since the newest renewal is found in the store. Names of nobody cost it one read a second.
+func TestANodeThatHasJustStartedIsKnown(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	a := startTogether(t, server, rangesNumbered(3), "a")[0]
+	knows := func(name string) bool {
+		return a.keeper.Knows(t.Context(), func(l store.Lease) bool { return l.Name == name })
+	}
+	require.True(t, knows("a"))
+	require.Zero(t, a.shared.looked, "it is in memory")
+	a.shared.set(true) // no renewal tells it of the others
+	newNode(t, server, "b").start(nil)
+	require.Eventually(t, func() bool { return knows("b") }, patience, tick)
+
+	before, began := a.shared.looked, time.Now()
+	for range 1000 {
+		require.False(t, knows("c"))
+	}
+	require.LessOrEqual(t, a.shared.looked-before, 1+int(time.Since(began).Seconds()))
 }

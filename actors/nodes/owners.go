@@ -2,6 +2,8 @@ package nodes
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -51,6 +53,33 @@ func (k *Keeper) Refresh(ctx context.Context, rangeID uuid.UUID) (lanes.Owner, e
 	case <-ctx.Done():
 		return lanes.Owner{}, ctx.Err()
 	}
+}
+
+// Knows is true if a living node fits: as this node knows them, or else as the store does, since a node may have started after the
+// newest renewal. The store is read once a second at most, whoever asks. While it is away, the nodes are those that were known last.
+func (k *Keeper) Knows(ctx context.Context, fits func(store.Lease) bool) bool {
+	if slices.ContainsFunc(k.Nodes(), fits) {
+		return true
+	}
+	found, _, _ := k.reads.Do("leases", func() (any, error) {
+		k.mu.Lock()
+		due := time.Since(k.asked) >= askedEvery
+		if due {
+			k.asked = time.Now()
+		}
+		k.mu.Unlock()
+		if !due {
+			return []store.Lease(nil), nil
+		}
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), askedWithin)
+		defer cancel()
+		live, err := k.Store.Live(limited)
+		if err != nil {
+			k.Log.Warn().Err(err).Msg("the nodes could not be read: one that this node does not know yet is not believed")
+		}
+		return live, nil
+	})
+	return slices.ContainsFunc(found.([]store.Lease), fits)
 }
 
 // Nodes returns the leases of the living nodes, as they were known at the newest renewal.

@@ -15,6 +15,10 @@ type Acceptor struct {
 	Requests, Operations, Links http.Handler
 	// Other serves what no entry has sent.
 	Other http.Handler
+	// Believes is true if the connection of the request is that of the living node with this name. What another one says of a client is
+	// worth nothing. nil, without certificates: whoever reaches the listener is believed.
+	Believes func(r *http.Request, entry string) bool
+	Metrics  *Metrics
 }
 
 // ServeHTTP serves the request as if the client had sent it to this node.
@@ -32,6 +36,11 @@ func (a *Acceptor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	client, err := netip.ParseAddrPort(r.Header.Get(clientHeader))
 	if handler == nil || entry == "" || err != nil {
 		a.Other.ServeHTTP(w, r)
+		return
+	}
+	if a.Believes != nil && !a.Believes(r, entry) {
+		a.Metrics.proxied(notANode)
+		http.Error(w, "this connection is not that of a living node with the name in "+entryHeader, http.StatusMisdirectedRequest)
 		return
 	}
 	overTLS := r.Header.Get(tlsHeader) == "true"

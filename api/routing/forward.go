@@ -184,6 +184,7 @@ const (
 	overloaded  = "overloaded"
 	ownedHere   = "owned_here" // since the owner was read anew
 	refusedHere = wrongNode    // what another node has handed on
+	notANode    = "not_a_node" // what came to the node listener on the connection of no living node
 )
 
 // refuse responds to a request that the owner has not answered.

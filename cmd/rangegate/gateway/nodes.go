@@ -8,9 +8,13 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
 
 	"rangegate/api"
 	"rangegate/api/routing"
+	"rangegate/cmd/rangegate/certificate"
 	"rangegate/config"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
@@ -34,9 +38,30 @@ func (g *Gateway) newRouter(c *config.Nodes) *routing.Router {
 func (g *Gateway) listenForNodes(l listening, socket net.Listener) *server {
 	l = l.with(g.certificates.nodes, func(netip.Addr) bool { return true })
 	l.links = true
-	return l.serve(socket, &routing.Acceptor{
+	acceptor := &routing.Acceptor{
 		Requests: http.HandlerFunc(g.serveRequests), Operations: http.HandlerFunc(g.serveOperations), Links: g.controllers, Other: api.NoPaths(g.log),
+		Metrics: g.router.Metrics,
+	}
+	if node, ok := g.ownership.(shared); ok && g.certificates.nodes != nil {
+		log := g.log.Sample(&zerolog.BurstSampler{Burst: 5, Period: time.Second}) // whoever has a certificate of the authority can cause these lines
+		acceptor.Believes = func(r *http.Request, entry string) bool { return node.believes(r, entry, log) }
+	}
+	return l.serve(socket, acceptor)
+}
+
+// believes is true if the certificate of the connection is valid for the host that the living node with this name advertises. One of
+// the same authority with another name, such as that of a lane's controller, is not that of a node.
+func (s shared) believes(r *http.Request, entry string, log zerolog.Logger) bool {
+	shown := r.TLS.PeerCertificates[0] // the handshake has verified it
+	known := s.keeper.Knows(r.Context(), func(node store.Lease) bool {
+		host, _, err := net.SplitHostPort(node.Address)
+		return err == nil && node.Name == entry && shown.VerifyHostname(host) == nil
 	})
+	if !known {
+		log.Warn().Str("from", r.RemoteAddr).Str("entry", entry).Strs("names", certificate.Names(shown)).
+			Msg("a request that claims to be handed on is refused: its certificate is not valid for the host of a living node of that name")
+	}
+	return known
 }
 
 // operatedNodes returns nil without nodes.

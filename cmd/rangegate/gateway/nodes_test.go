@@ -2,6 +2,8 @@ package gateway_test
 
 import (
 	"bufio"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/actors/clock"
+	"rangegate/cmd/rangegate/certificate/certificatetest"
 	"rangegate/cmd/rangegate/gateway/gatewaytest"
 	"rangegate/cmd/rangegate/lanesim"
 	"rangegate/config"
@@ -127,4 +130,44 @@ func TestAControllerAtAnotherNodeIsRelayed(t *testing.T) {
 	owner.Stop() // the entry takes the range over, and the controller, which dials again, is its own
 	require.Eventually(t, func() bool { return entry.POS("GET", "/lanes", "").Status == 200 && link() == "up" }, 60*time.Second, 50*time.Millisecond)
 	entry.Stop()
+}
+
+// A certificate of the nodes' authority with another name, as a lane's controller may have, is not that of a node: what
+// it says of a client is not believed, and nothing is served to it.
+func TestOnlyTheCertificateOfALivingNodeIsBelieved(t *testing.T) {
+	nodes := gatewaytest.StartNodes(t, func(*config.Config) {}, "a", "b")
+	a := nodes["a"]
+	var list struct {
+		Nodes []struct{ Name, Address string }
+	}
+	a.With("GET", a.Operations+"/nodes", "", "Authorization", "Bearer operator").Decode(t, &list)
+	require.Len(t, list.Nodes, 2)
+
+	handOn := func(shown certificatetest.Pair, entry string) int {
+		pair, err := tls.X509KeyPair(shown.Certificate, shown.Key)
+		require.NoError(t, err)
+		authorities := x509.NewCertPool()
+		require.True(t, authorities.AppendCertsFromPEM(a.Authority.Certificate))
+		transport := &http.Transport{TLSClientConfig: &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: authorities}}
+		defer transport.CloseIdleConnections()
+		request, err := http.NewRequest("GET", "https://"+list.Nodes[0].Address+"/api/v2/pos/openapi.json", nil)
+		require.NoError(t, err)
+		for name, value := range map[string]string{"Entry": entry, "Service": "requests", "Client": "203.0.113.9:4711", "Tls": "true"} {
+			request.Header.Set("Rangegate-"+name, value)
+		}
+		response, err := transport.RoundTrip(request)
+		require.NoError(t, err)
+		_ = response.Body.Close()
+		return response.StatusCode
+	}
+	node, controller := a.Authority.Sign(t, "127.0.0.1"), a.Authority.Sign(t, "lane-1.range.example")
+	for _, n := range list.Nodes {
+		require.Equal(t, http.StatusOK, handOn(node, n.Name))
+		require.Equal(t, http.StatusMisdirectedRequest, handOn(controller, n.Name), "its name is that of no node")
+	}
+	require.Equal(t, http.StatusMisdirectedRequest, handOn(node, "c"), "no node of that name lives")
+	asked := nodes[list.Nodes[0].Name]
+	metrics, err := io.ReadAll(asked.With("GET", asked.Operations+"/metrics", "").Body)
+	require.NoError(t, err)
+	require.Contains(t, string(metrics), `rangegate_proxied_requests_total{outcome="not_a_node"} 3`+"\n")
 }

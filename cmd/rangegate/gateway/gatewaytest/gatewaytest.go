@@ -36,8 +36,10 @@ type Gateway struct {
 	Operations string
 	// Controllers is the address that controllers dial; empty where none do.
 	Controllers string
-	stop        context.CancelFunc
-	ended       chan error
+	// Authority signs the certificates of the nodes; empty without nodes.
+	Authority certificatetest.Pair
+	stop      context.CancelFunc
+	ended     chan error
 }
 
 // Start starts a gateway with a demo range of two lanes and its store in the folder. It returns once the
@@ -93,6 +95,7 @@ func StartNodes(t *testing.T, changes func(*config.Config), names ...string) map
 			c.Nodes = &config.Nodes{Name: name, Address: "127.0.0.1:0", TTL: config.MinNodesTTL, TLS: tls}
 			changes(c)
 		})
+		running[name].Authority = authority
 	}
 	for _, g := range running {
 		require.Eventually(t, func() bool {
