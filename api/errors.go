@@ -122,5 +122,6 @@ var operationsErrors = extended(screenErrors, endpoint.Errors{
 	NoConfiguration:  {Status: http.StatusConflict, Sentence: "this gateway was not started with a configuration file"},
 	nodeAlive:        {Status: http.StatusConflict, Sentence: "the node is alive: drain it, or stop it, and it gives its ranges away"},
 	nodeNotFound:     {Status: http.StatusNotFound, Sentence: "no node of that name is alive"},
+	staffNotFound:    {Status: http.StatusNotFound, Sentence: "nobody of the range's staff has that name"},
 	ReloadFailed:     {Status: http.StatusInternalServerError, Sentence: "the reload failed"},
 })

@@ -40,6 +40,9 @@ type Operations struct {
 	Nodes   Nodes                 // nil as Router
 	Ranges  func() []uuid.UUID    // the configured ones
 	Waiting func() map[string]int // number of messages in mailboxes, by kind of actor
+	// Unlock forgets the wrong PINs of one of a range's staff. waited is true if a browser had to wait for them; found is false for a
+	// name that the staff do not have.
+	Unlock func(rangeID uuid.UUID, name string) (waited, found bool)
 	// Reload applies the configuration again for whoever that is, and blocks until that is done. Its error is made by
 	// RefuseReload.
 	Reload func(ctx context.Context, who string, force bool) (Reloaded, error)
@@ -182,7 +185,37 @@ func (s Operations) rangeEndpoints() []endpoint.Endpoint {
 		onRange(s, "GET", "/purchases", 200, "The purchases that wait for staff", endpoint.NoInput, purchases),
 		onRange(s, "POST", "/purchases/{purchase_id}/credit", 204, "Add the minutes that were bought", readPurchase, settle(true)),
 		onRange(s, "POST", "/purchases/{purchase_id}/drop", 204, "Add nothing", readPurchase, settle(false)),
+		endpoint.Handle("POST", "/{range_id}/staff/unlock", 200, "Forget the wrong PINs of one of the staff", readUnlock, s.unlock),
 	}
+}
+
+// unlocking is one of the staff whom wrong PINs keep from signing in.
+type unlocking struct {
+	rangeID uuid.UUID
+	name    string
+}
+
+func readUnlock(in *endpoint.Input) unlocking {
+	return unlocking{in.PathID("range_id", "Range"), in.Text("name", 1, 200, "Who signs in", "sam")}
+}
+
+type unlockedView struct {
+	Waited bool `json:"waited"` // false: nobody was kept from signing in by this name
+}
+
+const staffNotFound = "staff_not_found"
+
+func (s Operations) unlock(ctx context.Context, u unlocking) (unlockedView, error) {
+	if !slices.Contains(s.Ranges(), u.rangeID) {
+		return unlockedView{}, ErrNoRange
+	}
+	waited, found := s.Unlock(u.rangeID, u.name)
+	if !found {
+		return unlockedView{}, endpoint.Refusal(staffNotFound)
+	}
+	request.Log(ctx).Info().Str("who", operatorOf(ctx)).Str("from", request.Of(ctx).Client).Stringer("range_id", u.rangeID).
+		Str("name", u.name).Bool("waited", waited).Msg("the wrong PINs of a user are forgotten")
+	return unlockedView{waited}, nil
 }
 
 // onRange declares an endpoint that works on the running range in its path.

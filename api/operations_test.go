@@ -123,6 +123,24 @@ func TestPurchasesThatWaitForStaff(t *testing.T) {
 	require.Equal(t, 400, sendAuthorized(h, "GET", "/ranges/lane/purchases", "").Code)
 }
 
+// An operator unlocks a name, and is told what did not need it.
+func TestUnlockingAName(t *testing.T) {
+	s := operationsSettings(prometheus.NewRegistry(), &fakeOperatedRange{}, "operator")
+	s.Unlock = func(id uuid.UUID, name string) (waited, found bool) {
+		return name == "sam", id == uuid.MustParse(someRange) && name != "nobody"
+	}
+	h := NewOperations(s)
+	unlock := func(rangeID, body string) *httptest.ResponseRecorder {
+		return sendAuthorized(h, "POST", "/ranges/"+rangeID+"/staff/unlock", body)
+	}
+	require.JSONEq(t, `{"waited":true}`, unlock(someRange, `{"name":"sam"}`).Body.String())
+	require.JSONEq(t, `{"waited":false}`, unlock(someRange, `{"name":"alex"}`).Body.String())
+	require.Contains(t, unlock(someRange, `{"name":"nobody"}`).Body.String(), `"code":"staff_not_found"`)
+	require.Contains(t, unlock(theLane, `{"name":"sam"}`).Body.String(), `"code":"not_found"`)
+	require.Equal(t, 400, unlock(someRange, `{}`).Code)
+	require.Equal(t, 401, send(h, "POST", "/ranges/"+someRange+"/staff/unlock").Code)
+}
+
 func TestTheOperationsToken(t *testing.T) {
 	path := "/ranges/" + someRange + "/purchases"
 	h := newOperationsWith(prometheus.NewRegistry(), &fakeOperatedRange{}, "operator")

@@ -18,14 +18,15 @@ import (
 // range. It outlives a reload of the configuration. Its methods are safe for concurrent use.
 type Attempts struct {
 	signIns  *prometheus.CounterVec
-	names    *backoff
+	names    *backoff[member]
 	networks *screens.AttemptLimiter[netip.Prefix]
-	devices  *screens.AttemptLimiter[userBrowser]
+	devices  *backoff[userBrowser]
 	recorded *screens.AttemptLimiter[member]
 	// ceasefires are those that are begun by users' devices before a sign-in.
 	ceasefires *screens.AttemptLimiter[userBrowser]
 
 	mu      sync.Mutex
+	staff   map[uuid.UUID]RangeStaff      // by configured range
 	refused map[uuid.UUID]*refusedSignIns // of configured ranges
 }
 
@@ -51,9 +52,9 @@ func NewAttempts(registry prometheus.Registerer) *Attempts {
 			Help: "Attempts to sign in at the control screen by result: ok, wrong (name or PIN), limited (refused for the wrong ones " +
 				"before, 429), failed (too many at a time, or the browser has gone). Many wrong and limited ones: somebody guesses PINs.",
 		}, []string{"result"}),
-		names:    newBackoff(),
+		names:    newBackoff[member](maxWait),
 		networks: screens.NewAttemptLimiter[netip.Prefix](maxWrongPINs),
-		devices:  screens.NewAttemptLimiter[userBrowser](maxWrongPINs),
+		devices:  newBackoff[userBrowser](maxDeviceWait),
 		recorded: screens.NewAttemptLimiter[member](maxRecorded),
 		refused:  map[uuid.UUID]*refusedSignIns{},
 
@@ -72,15 +73,32 @@ func (a *Attempts) SetFailures(perMinute int) {
 	a.networks.SetPerMinute(screens.AtMost(maxWrongPINs, perMinute))
 }
 
-// configure sets the ranges whose refused sign-ins are counted.
+// configure sets the ranges whose refused sign-ins are counted, and whose staff may be unlocked.
 func (a *Attempts) configure(ranges map[uuid.UUID]RangeStaff) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	before := a.refused
+	a.staff = ranges
 	a.refused = make(map[uuid.UUID]*refusedSignIns, len(ranges))
 	for id := range ranges {
 		a.refused[id] = cmp.Or(before[id], &refusedSignIns{})
 	}
+}
+
+// Unlock forgets the wrong PINs of one of the staff, in every browser: the next right one signs in, unless the network that it comes
+// from has sent five wrong ones in the last minute. waited is true if a new browser, or one of the user's devices, had to wait.
+// found is false for a name that the range's staff do not have.
+func (a *Attempts) Unlock(rangeID uuid.UUID, name string) (waited, found bool) {
+	a.mu.Lock()
+	_, found = a.staff[rangeID].Members[name]
+	a.mu.Unlock()
+	if !found {
+		return false, false
+	}
+	m := member{rangeID, name}
+	inNew := a.names.forget(func(of member) bool { return of == m })
+	onDevices := a.devices.forget(func(of userBrowser) bool { return of.member == m })
+	return inNew || onDevices, true
 }
 
 // count counts an attempt with its error, which is nil for a sign-in.
@@ -152,12 +170,14 @@ func (r *refusedSignIns) lately(now time.Time) (count int) {
 	return count
 }
 
-// backoff limits wrong PINs by name, for browsers in which the user has not signed in before: after the first
-// freeAttempts, each has to wait for twice as long as the one before. Names that nobody has are limited alike; of those the
-// oldest are dropped, so that memory is bounded.
-type backoff struct {
+// backoff limits wrong PINs by key, a name or a device: after the first freeAttempts, each has to wait for twice as long as
+// the one before. Names that nobody has are limited alike. Of the keys that a client may invent the oldest are dropped, so
+// that memory is bounded.
+type backoff[K comparable] struct {
+	longest time.Duration // that anybody waits
+
 	mu                    sync.Mutex
-	known, recent, former map[member]*wrongAttempts
+	known, recent, former map[K]*wrongAttempts
 }
 
 type wrongAttempts struct {
@@ -169,35 +189,37 @@ const (
 	freeAttempts = 5
 	firstWait    = 30 * time.Second
 	maxWait      = time.Hour
-	forgetAfter  = 24 * time.Hour // without a wrong PIN
-	// maxUnknownNames is the maximum number of names in recent, and in former.
-	maxUnknownNames = 5000
+	// maxDeviceWait is that of a user's device, in which a right PIN was given before: whoever fumbles at the counter's tablet does
+	// not keep its user from it for long.
+	maxDeviceWait = 5 * time.Minute
+	forgetAfter   = 24 * time.Hour // without a wrong PIN
+	// maxInvented is the maximum number of keys in recent, and in former.
+	maxInvented = 5000
 )
 
-func newBackoff() *backoff {
-	return &backoff{known: map[member]*wrongAttempts{}, recent: map[member]*wrongAttempts{}}
+func newBackoff[K comparable](longest time.Duration) *backoff[K] {
+	return &backoff[K]{longest: longest, known: map[K]*wrongAttempts{}, recent: map[K]*wrongAttempts{}}
 }
 
-// wait is the time between the last attempt and the next.
-func (w *wrongAttempts) wait() time.Duration {
+// left is the time until the next attempt.
+func (b *backoff[K]) left(w *wrongAttempts, now time.Time) time.Duration {
 	if w.count < freeAttempts {
 		return 0
 	}
 	doubled := min(w.count-freeAttempts, 16) // far beyond maxWait
-	return min(firstWait<<doubled, maxWait)
+	return max(0, min(firstWait<<doubled, b.longest)-now.Sub(w.last))
 }
 
 // reserve counts an attempt as wrong, before it is known whether it is. If it is too early, it returns the time until the
-// next.
-func (b *backoff) reserve(m member, known bool) (wait time.Duration, ok bool) {
+// next. isKnown is false for a key that a client may have invented.
+func (b *backoff[K]) reserve(key K, isKnown bool) (wait time.Duration, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	w, now := b.attemptsOf(m, known), time.Now()
-	since := now.Sub(w.last)
-	if since > forgetAfter {
+	w, now := b.attemptsOf(key, isKnown), time.Now()
+	if now.Sub(w.last) > forgetAfter {
 		w.count = 0
 	}
-	if left := w.wait() - since; left > 0 {
+	if left := b.left(w, now); left > 0 {
 		return left, false
 	}
 	w.count, w.last = w.count+1, now
@@ -205,40 +227,62 @@ func (b *backoff) reserve(m member, known bool) (wait time.Duration, ok bool) {
 }
 
 // refund takes back an attempt that was not compared.
-func (b *backoff) refund(m member) {
+func (b *backoff[K]) refund(key K) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, names := range []map[member]*wrongAttempts{b.known, b.recent, b.former} {
-		if w := names[m]; w != nil {
+	for _, keys := range b.all() {
+		if w := keys[key]; w != nil {
 			w.count = max(0, w.count-1)
 			return
 		}
 	}
 }
 
-// forget forgets the wrong attempts of a user who has signed in.
-func (b *backoff) forget(m member) {
+// forget forgets the wrong attempts of whoever matches. waited is true if somebody had to wait.
+func (b *backoff[K]) forget(matches func(K) bool) (waited bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.known, m)
+	now := time.Now()
+	for _, keys := range b.all() {
+		for key, w := range keys {
+			if matches(key) {
+				waited = waited || b.left(w, now) > 0
+				delete(keys, key)
+			}
+		}
+	}
+	return waited
 }
 
-// attemptsOf returns the attempts of a name. The caller holds mu.
-func (b *backoff) attemptsOf(m member, known bool) *wrongAttempts {
-	if known {
-		if b.known[m] == nil {
-			b.known[m] = &wrongAttempts{}
-		}
-		return b.known[m]
+// succeeded forgets the wrong attempts of a key with a right one.
+func (b *backoff[K]) succeeded(key K) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, keys := range b.all() {
+		delete(keys, key)
 	}
-	if w := b.recent[m]; w != nil {
+}
+
+func (b *backoff[K]) all() []map[K]*wrongAttempts {
+	return []map[K]*wrongAttempts{b.known, b.recent, b.former}
+}
+
+// attemptsOf returns the attempts of a key. The caller holds mu.
+func (b *backoff[K]) attemptsOf(key K, isKnown bool) *wrongAttempts {
+	if isKnown {
+		if b.known[key] == nil {
+			b.known[key] = &wrongAttempts{}
+		}
+		return b.known[key]
+	}
+	if w := b.recent[key]; w != nil {
 		return w
 	}
-	w := cmp.Or(b.former[m], &wrongAttempts{})
-	if len(b.recent) >= maxUnknownNames {
-		b.recent, b.former = map[member]*wrongAttempts{}, b.recent
+	w := cmp.Or(b.former[key], &wrongAttempts{})
+	if len(b.recent) >= maxInvented {
+		b.recent, b.former = map[K]*wrongAttempts{}, b.recent
 	}
-	b.recent[m] = w
+	b.recent[key] = w
 	return w
 }
 

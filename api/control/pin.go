@@ -34,7 +34,7 @@ const (
 	// maxDeviceWaiting is that of a range's known devices.
 	maxWaiting       = 32
 	maxDeviceWaiting = 4
-	// maxWrongPINs is the number of wrong PINs a minute for a client's network, and for a user's device.
+	// maxWrongPINs is the number of wrong PINs a minute for a client's network.
 	maxWrongPINs = 5
 )
 
@@ -45,8 +45,8 @@ type signInLimiter struct {
 	dummies   map[uuid.UUID][]string // of each range, and with uuid.Nil of all: see dummyHash
 	seed      maphash.Seed           // chooses among them
 	byNetwork *screens.AttemptLimiter[netip.Prefix]
-	byName    *backoff
-	byDevice  *screens.AttemptLimiter[userBrowser]
+	byName    *backoff[member]
+	byDevice  *backoff[userBrowser]
 
 	waiting     screens.Slots
 	comparisons chan struct{}
@@ -115,7 +115,7 @@ func (l *signInLimiter) check(ctx context.Context, b userBrowser, pin string, fr
 		return errWrong
 	}
 	l.byNetwork.Refund(from)
-	l.byName.forget(b.member)
+	l.byName.succeeded(b.member)
 	return nil
 }
 
@@ -130,17 +130,19 @@ func (l *signInLimiter) checkDevice(ctx context.Context, b userBrowser, pin stri
 		return screens.Overloaded("sign-ins of this range wait")
 	}
 	defer waiting.Release()
-	if wait, ok := l.byDevice.Reserve(b); !ok {
+	if wait, ok := l.byDevice.reserve(b, false); !ok {
 		return screens.TooManyAttempts(wait)
 	}
 	match, err := compare(ctx, l.deviceComparisons, pin, l.staff[b.member].PINHash)
-	if err != nil || match {
-		l.byDevice.Refund(b)
+	switch {
+	case err != nil:
+		l.byDevice.refund(b)
+		return err
+	case !match:
+		return errWrong
 	}
-	if err == nil && !match {
-		err = errWrong
-	}
-	return err
+	l.byDevice.succeeded(b)
+	return nil
 }
 
 // beginComparing is false while another PIN from the device is compared: one device has one slot.

@@ -155,18 +155,72 @@ func TestARightPINEndsTheWaitForTheName(t *testing.T) {
 // However many names are invented, those of staff stay limited and memory is bounded.
 func TestInventedNamesPushNoneOfTheStaffOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, sam := newBackoff(), member{north, "sam"}
+		b, sam := newBackoff[member](maxWait), member{north, "sam"}
 		for range freeAttempts {
 			_, ok := b.reserve(sam, true)
 			require.True(t, ok)
 		}
-		for i := range 3 * maxUnknownNames {
+		for i := range 3 * maxInvented {
 			_, ok := b.reserve(member{north, strconv.Itoa(i)}, false)
 			require.True(t, ok)
 		}
 		_, ok := b.reserve(sam, true)
 		require.False(t, ok)
-		require.LessOrEqual(t, len(b.recent)+len(b.former), 2*maxUnknownNames)
+		require.LessOrEqual(t, len(b.recent)+len(b.former), 2*maxInvented)
+	})
+}
+
+// A device of the user waits too, and never long: whoever fumbles at the counter's tablet guesses a dozen PINs an hour there.
+func TestWrongPINsOnADeviceWaitLonger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // the clock does not advance while PINs are compared
+		f := newFixture(t)
+		own := f.signedIn()
+		for range freeAttempts {
+			require.Equal(t, http.StatusUnauthorized, own.signIn(north, "sam", "0000").Code)
+		}
+		for _, wait := range []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 5 * time.Minute, 5 * time.Minute} {
+			refused := own.signIn(north, "sam", "1234")
+			require.Equal(t, http.StatusTooManyRequests, refused.Code)
+			require.Equal(t, strconv.Itoa(int(wait.Seconds())), refused.Header().Get("Retry-After"))
+			time.Sleep(wait)
+			require.Equal(t, http.StatusUnauthorized, own.signIn(north, "sam", "0000").Code)
+		}
+		time.Sleep(5 * time.Minute)
+		require.Equal(t, http.StatusNoContent, own.signIn(north, "sam", "1234").Code)
+		require.Equal(t, http.StatusUnauthorized, own.signIn(north, "sam", "0000").Code, "a right PIN ends it")
+	})
+}
+
+// An operator lets somebody sign in again whose name strangers have locked, or who has fumbled on a device.
+func TestAnOperatorUnlocksAName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		own := f.signedIn()
+		guess := func(i int, name, pin string) int {
+			b := f.browser()
+			b.from = fmt.Sprintf("192.0.2.%d:1", i)
+			return b.signIn(north, name, pin).Code
+		}
+		for i := range freeAttempts {
+			guess(i, "sam", "0000")
+			guess(20+i, "alex", "0000")
+			require.Equal(t, http.StatusUnauthorized, own.signIn(north, "sam", "0000").Code)
+		}
+		require.Equal(t, http.StatusTooManyRequests, guess(40, "sam", "1234"))
+		require.Equal(t, http.StatusTooManyRequests, own.signIn(north, "sam", "1234").Code)
+
+		waited, found := f.attempts.Unlock(north, "sam")
+		require.True(t, waited && found)
+		require.Equal(t, http.StatusNoContent, guess(41, "sam", "1234"))
+		require.Equal(t, http.StatusNoContent, own.signIn(north, "sam", "1234").Code)
+		require.Equal(t, http.StatusTooManyRequests, guess(42, "alex", "5678"), "nobody else is unlocked")
+
+		waited, found = f.attempts.Unlock(north, "sam")
+		require.True(t, found && !waited)
+		_, found = f.attempts.Unlock(north, "nobody")
+		require.False(t, found)
+		_, found = f.attempts.Unlock(uuid.New(), "sam")
+		require.False(t, found)
 	})
 }
 

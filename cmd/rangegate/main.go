@@ -30,6 +30,7 @@ type commands struct {
 	NewKey          newKey          `cmd:"" help:"Print a new key for a lane's link (link.key): 32 random bytes as base64url."`
 	Store           storeCommands   `cmd:"" help:"Check, export, import and back up a configuration's store."`
 	Nodes           nodesCommands   `cmd:"" help:"List the nodes that share a Redis, drain one, or forget a dead one."`
+	Staff           staffCommands   `cmd:"" help:"Let one of the staff sign in again whom wrong PINs keep out."`
 	Version         version         `cmd:"" help:"Print the version."`
 }
 

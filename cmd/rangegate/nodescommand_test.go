@@ -16,17 +16,22 @@ import (
 	"rangegate/config"
 )
 
+// asOperator runs a command with a configuration that names the gateway's operations address, and returns what it prints.
+func asOperator(t *testing.T, g *gatewaytest.Gateway, run func(*terminal, operator) error) (printed string, err error) {
+	file := filepath.Join(t.TempDir(), "rangegate.yaml")
+	text := fmt.Sprintf(networkRange, "1") + "operations: {address: '" + strings.TrimPrefix(g.Operations, "http://") + "', token: operator}\n"
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	var out strings.Builder
+	err = run(&terminal{ctx: t.Context(), out: &out}, operator{Config: file})
+	return out.String(), err
+}
+
 // What an operator does with nodes, through any of them.
 func TestOperatorsDrainAndForgetNodes(t *testing.T) {
 	nodes := gatewaytest.StartNodes(t, func(*config.Config) {}, "a", "b")
 	a, b := nodes["a"], nodes["b"]
 	command := func(g *gatewaytest.Gateway, run func(*terminal, operator) error) (string, error) {
-		file := filepath.Join(t.TempDir(), "rangegate.yaml")
-		text := fmt.Sprintf(networkRange, "1") + "operations: {address: '" + strings.TrimPrefix(g.Operations, "http://") + "', token: operator}\n"
-		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-		var out strings.Builder
-		err := run(&terminal{ctx: t.Context(), out: &out}, operator{Config: file})
-		return out.String(), err
+		return asOperator(t, g, run)
 	}
 	list := func(term *terminal, o operator) error { return nodesList{o}.Run(term) }
 	drain := func(name string) func(term *terminal, o operator) error {

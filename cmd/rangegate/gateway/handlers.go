@@ -43,7 +43,7 @@ func (g *Gateway) activate(next *gatewayRuntime) {
 			return g.actors.Range(id)
 		},
 		Router: g.router, Nodes: g.operatedNodes(),
-		Ranges: func() []uuid.UUID { return rangeIDs(next.config) }, Waiting: g.actors.Waiting,
+		Ranges: func() []uuid.UUID { return rangeIDs(next.config) }, Waiting: g.actors.Waiting, Unlock: g.attempts.Unlock,
 		Reload: func(ctx context.Context, who string, force bool) (api.Reloaded, error) {
 			return g.Reload(context.WithoutCancel(ctx), who, force) // a client that disconnects does not stop it half-way
 		},
