@@ -6,12 +6,15 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"rangegate/api/endpoint"
+	"rangegate/api/guide"
 	"rangegate/api/startpage"
+	"rangegate/docs"
 )
 
 // The prefixes of the versions, and their reference pages.
@@ -31,10 +34,13 @@ const (
 
 // startDocuments are the documents that the start page names; it has a sentence for each of the names.
 var startDocuments = []startpage.Document{
+	{Name: "guide", Path: guide.IntegratorsPath},
+	{Name: "kits", Path: guide.KitsPath},
 	{Name: "reference", Path: page2 + "/"},
 	{Name: "openapi", Path: openapi2Path},
 	{Name: "openapi-3.0", Path: openapi30Path},
 	{Name: "products", Path: productsPath},
+	{Name: "hardware", Path: guide.HardwarePath},
 	{Name: "lane-link", Path: schemaPath},
 	{Name: "reference-1", Path: page1 + "/"},
 	{Name: "openapi-1", Path: openapi1Path},
@@ -49,6 +55,9 @@ var (
 	//go:embed documents/everywhere.md
 	sharedDescription string
 )
+
+// guides are the same for every configuration.
+var guides = sync.OnceValue(func() guide.Documents { return guide.Load(docs.Files) })
 
 // serveSchema serves a JSON Schema.
 func serveSchema(schema []byte) http.HandlerFunc {

@@ -173,6 +173,7 @@ func (s Settings) mountScreens(r chi.Router) {
 		Errors: screenErrors, Timeout: timeout, Defect: logDefect,
 		ReservePage: limitPages(maps.Keys(s.Screens.Staff), t.limited.WithLabelValues("pages")),
 	}
+	guides().Mount(r, a.Fail)
 	startpage.Mount(r, a, startpage.Settings{Staff: s.Screens.Staff, Documents: startDocuments})
 	r.Route("/screens", func(r chi.Router) {
 		r.Use(screens.Guard(a.Fail))

@@ -34,8 +34,9 @@ var rules = []struct {
 	{"actors/metrics", []string{"lanes"}},
 	{"actors/nodes", []string{"lanes", "lanes/store"}},
 	{"actors", []string{"actors/board", "actors/clock", "actors/commit", "actors/delivery", "actors/idempotency", "actors/metrics", "actors/nodes", "lanes", "lanes/link", "lanes/store", "webhook"}},
+	{"docs", nil},
 	{"api/endpoint", nil},
-	{"api", []string{"api/endpoint", "lanes", "catalog", "webhook"}},
+	{"api", []string{"api/endpoint", "lanes", "catalog", "webhook", "docs"}},
 	{"cmd", []string{"actors", "actors/clock", "actors/delivery", "actors/metrics", "actors/nodes", "api", "catalog", "config", "lanes", "lanes/link", "lanes/store", "webhook", "webhook/egress"}},
 }
 
