@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,10 +15,14 @@ import (
 
 // Strangers have sent wrong PINs for a name, and an operator lets its owner sign in again, through any node.
 func TestAnOperatorLetsSomebodySignInAgain(t *testing.T) {
-	nodes := gatewaytest.StartNodes(t, func(*config.Config) {}, "a", "b")
-	for i := range 6 {
-		guess := fmt.Sprintf(`{"range_id":%q,"name":"sam","pin":"00000%d"}`, gatewaytest.DemoRange, i)
-		nodes["a"].Request("POST", "/control/sign-in", guess, nil)
+	nodes := gatewaytest.StartNodes(t, func(c *config.Config) { c.HTTP.TrustedProxies = []string{"127.0.0.1"} }, "a", "b")
+	guess := func(network int) int {
+		body := fmt.Sprintf(`{"range_id":%q,"name":"sam","pin":"0000"}`, gatewaytest.DemoRange)
+		from := fmt.Sprintf("203.0.113.%d", network) // of another stranger each time
+		return nodes["a"].With("POST", nodes["a"].URL+"/control/sign-in", body, "X-Forwarded-For", from).Status
+	}
+	for network := 0; guess(network) != http.StatusTooManyRequests; network++ {
+		require.Less(t, network, 200)
 	}
 	unlock := func(node, name, rangeID string) (string, error) {
 		return asOperator(t, nodes[node], func(term *terminal, o operator) error { return staffUnlock{name, rangeID, o}.Run(term) })
