@@ -96,7 +96,7 @@ await story(async () => {
   await staff.go("Deliveries"); // the queue is on every page
   await staff.queue.getByText("paid?").waitFor();
   await staff.answer("Add 15 minutes", 1);
-  await staff.queue.getByText("Nobody needs staff").waitFor();
+  await staff.queue.getByText("Nothing to do").waitFor();
   await staff.go("Board");
   await staff.says(1, "of 60 min");
   happened.push("purchaseRequest", "sessionModified");
@@ -123,7 +123,7 @@ await story(async () => {
   await jo.page.getByText("Help is coming").waitFor();
   await staff.answer("Done", 1);
   await jo.page.getByText("Help is coming").waitFor({ state: "hidden" });
-  await staff.queue.getByText("Nobody needs staff").waitFor();
+  await staff.queue.getByText("Nothing to do").waitFor();
   assert.equal(await staff.page.title(), "North range");
 
   tell("Sam's page is hidden: the device says that Jo calls, and Sam comes by the lane's card");
@@ -214,7 +214,7 @@ await story(async () => {
     }
     await kim.bang(control, { touch });
     await control.and(kim.page.locator("[data-in-force]:not([aria-busy])")).waitFor();
-    await kim.queue.getByText(touch ? "Niemand braucht Personal" : "Nobody needs staff").waitFor({ state: "attached" }); // still signed in
+    await kim.queue.getByText(touch ? "Nichts zu tun" : "Nothing to do").waitFor({ state: "attached" }); // still signed in
     const holds = await operate("GET", "/holds");
     assert.deepEqual(holds.map((hold) => [hold.scope, hold.who]), [[scope, "kim"]]);
     assert.equal((await sessionOn(1)).session_id, session);
@@ -306,7 +306,7 @@ await story(async () => {
   await staff.inState(2, "ended");
   await changeWorld("/lane/2/left");
   await staff.inState(2, "free");
-  await staff.queue.getByText("Nobody needs staff").waitFor();
+  await staff.queue.getByText("Nothing to do").waitFor();
 
   tell("In the evening all of it is on record: who, what, and what the POS was told");
   await staff.go("Ended");

@@ -196,7 +196,7 @@ await story(async () => {
   await jo.shop.waitFor({ state: "hidden" });
 
   tell("Staff acknowledge the call, stop the session, look at every page, and sign out");
-  await keys.to(staff.queue.getByRole("button", { name: "1 needs staff" }), "Shift+Tab");
+  await keys.to(staff.queue.getByRole("button", { name: "1 task" }), "Shift+Tab");
   await keys.press("Enter");
   await staff.need("Done", 5).waitFor();
   await keys.press("Escape");
@@ -207,7 +207,7 @@ await story(async () => {
   await keys.stands(staff.need("Done", 5), "on what takes its place");
   await keys.press("Enter");
   await staff.need("Done", 5).waitFor({ state: "detached" });
-  await keys.stands(staff.queue.getByRole("button", { name: "Nobody needs staff" }), "still in the queue");
+  await keys.stands(staff.queue.getByRole("button", { name: "Nothing to do" }), "still in the queue");
   await keys.to(staff.quick("Stop", 5));
   await keys.press("Enter");
   await staff.card(5).locator(".sure:not([aria-disabled])").waitFor();

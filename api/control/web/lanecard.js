@@ -7,7 +7,7 @@ import { laneTimeLeft } from "./model.js";
 import { quickActions } from "./quick.js";
 import { notReached, stateOf, urgency } from "./rules.js";
 
-const SIGNS = { free: "check", ended: "leave", closed: "close", unusable: "alert", waiting: "person", running: "play", paused: "pause" };
+const SIGNS = { free: "check", ended: "leave", locked: "lock", closed: "close", unusable: "alert", waiting: "person", running: "play", paused: "pause" };
 
 export class LaneCard {
   urgent = "";

@@ -15,7 +15,7 @@ export function urgency(phase, leftMs) {
 }
 
 // stateOf returns the phase of a lane's session, or whether a lane without a session can be sold. It has "ended" while its last customer
-// may still be there.
+// may still be there, and is "locked" if nothing but a hold keeps a customer from it.
 export function stateOf(lane) {
   if (lane.phase !== "free") {
     return lane.phase;
@@ -26,7 +26,10 @@ export function stateOf(lane) {
   if (!lane.usable) {
     return "unusable";
   }
-  return lane.for_sale ? "free" : "closed";
+  if (!lane.for_sale) {
+    return "closed";
+  }
+  return lane.held ? "locked" : "free";
 }
 
 // notReached is true if the lane must be locked and its hardware has not confirmed that.
@@ -34,11 +37,11 @@ export function notReached(lane) {
   return lane.held && !lane.locked;
 }
 
-// wantsStaff is true if the lane needs an action of staff.
+// wantsStaff is true if the lane needs an action of staff. Each task of the queue is on such a lane, and there are such lanes without a task.
 export function wantsStaff(lane, urgent) {
   return (
     lane.help !== null || lane.stray_hit !== null || lane.purchase?.phase === "unresolved" || lane.link !== "up" ||
-    !lane.usable || Boolean(lane.second_controller) || Boolean(lane.uncleared) || notReached(lane) || urgent === "over"
+    !lane.usable || Boolean(lane.second_controller) || Boolean(lane.uncleared) || notReached(lane) || lane.session?.ran_on_ms > 0 || urgent === "over"
   );
 }
 

@@ -2,6 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Range } from "./model.js";
 import { needsOf } from "./needs.js";
+import { FILTERS } from "./rules.js";
+import english from "./texts.en.js";
+import german from "./texts.de.js";
 
 const quiet = { bay_id: "b", phase: "free", session: null, link: "up", held: false, locked: false, help: null, stray_hit: null };
 const at = (minute) => `2026-05-01T12:${String(minute).padStart(2, "0")}:00.000Z`;
@@ -52,4 +55,18 @@ test("lanes that have not confirmed a lock come before everything else, however 
 test("a call after the last one was answered is another need", () => {
   const key = (minute) => needsOf(rangeOf([{ help: { at: at(minute), coming: false } }]), [], () => 0)[0].key;
   assert.notEqual(key(1), key(2));
+});
+
+test("a task is on a lane that needs staff; tasks and lanes are counted under words of their own", () => {
+  const session = { session_id: "s", ran_on_ms: 0 };
+  const lanes = [{ help: { at: at(9), coming: true } }, { session, link: "down" }, { session: { ...session, ran_on_ms: 1 } }, { stray_hit: at(7) }, { uncleared: { session_id: "s2", since: at(6) } }, { held: true }];
+  const range = rangeOf(lanes.map((lane) => ({ usable: true, ...lane })), [{ scope: "lane", id: "l6", who: "sam", since: at(1) }]);
+  const needs = needsOf(range, [], () => 0);
+  assert.equal(needs.length, lanes.length);
+  assert.ok(needs.flatMap((need) => need.lanes).every((lane) => FILTERS.staff(lane, "")));
+  for (const texts of [english, german]) {
+    const tasks = ["attention.title", "attention.count.one", "attention.count.other", "attention.none"].map((key) => texts[key].toLowerCase());
+    const word = texts["filter.staff"].toLowerCase().replace(/^needs |^braucht /, "");
+    assert.ok(tasks.every((task) => !task.includes(word)), `${word}: ${tasks}`);
+  }
 });

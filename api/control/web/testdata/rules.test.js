@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ACTIONS } from "./manylanes.js";
 import { Range, laneTimeLeft } from "./model.js";
 import { isSession, nameList, numberFree } from "./rules.js";
 import { DENSITIES, FILTERS, SOON, densityFor, heightOf, matches, notReached, stateOf, tileFor, urgency } from "./rules.js";
@@ -34,6 +35,15 @@ test("a lane is free if it can be sold now", () => {
   assert.equal(stateOf({ ...quiet, for_sale: false, usable: false }), "unusable");
   assert.equal(stateOf({ ...quiet, phase: "paused", usable: false }), "paused");
   assert.equal(stateOf({ ...quiet, usable: false, uncleared: {} }), "ended");
+});
+
+test("a lane that is locked, closed or out of order is not free, and no session is sold to it or moves there with those that are", () => {
+  for (const lane of [{ held: true }, { for_sale: false }, { usable: false }, { held: true, locked: true }]) {
+    assert.ok(!FILTERS.free({ ...quiet, ...lane }), JSON.stringify(lane));
+    assert.ok(!ACTIONS.sell.applies({ ...quiet, ...lane }), JSON.stringify(lane));
+  }
+  assert.equal(stateOf({ ...quiet, held: true }), "locked");
+  assert.deepEqual([{ for_sale: false }, { usable: false }, { uncleared: {} }, { phase: "paused" }].map((lane) => stateOf({ ...quiet, held: true, ...lane })), ["closed", "unusable", "ended", "paused"]);
 });
 
 test("lanes that need an action of staff", () => {
