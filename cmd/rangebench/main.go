@@ -12,11 +12,12 @@ import (
 )
 
 type commands struct {
-	All     all     `cmd:"" default:"withargs" help:"Measure everything, or what --only names, and print the table (the default)."`
-	Hanging hanging `cmd:"" help:"One webhook that hangs among many ranges: how much later do the others get their events?"`
-	Screens screens `cmd:"" help:"What do open control screens cost, and when do they know of a ceasefire?"`
-	Cluster cluster `cmd:"" help:"Several nodes: the way through another node, a take-over, two nodes against one."`
-	Watch   watch   `cmd:"" help:"Nodes, a Redis and a load balancer on this machine, with a page that shows which node owns what."`
+	All      all      `cmd:"" default:"withargs" help:"Measure everything, or what --only names, and print the table (the default)."`
+	Hanging  hanging  `cmd:"" help:"One webhook that hangs among many ranges: how much later do the others get their events?"`
+	Fairness fairness `cmd:"" help:"One range floods, or strangers do: how much longer do the reads of another range take?"`
+	Screens  screens  `cmd:"" help:"What do open control screens cost, and when do they know of a ceasefire?"`
+	Cluster  cluster  `cmd:"" help:"Several nodes: the way through another node, a take-over, two nodes against one."`
+	Watch    watch    `cmd:"" help:"Nodes, a Redis and a load balancer on this machine, with a page that shows which node owns what."`
 
 	// Hidden: processes for clients, controllers and receivers.
 	Controllers controllers `cmd:"" hidden:""`
@@ -26,6 +27,8 @@ type commands struct {
 	Receiver    receiver    `cmd:"" hidden:""`
 	Apart       isolated    `cmd:"" hidden:""`
 
+	FairGateway  fairGateway  `cmd:"" hidden:""`
+	Flood        flood        `cmd:"" hidden:""`
 	EventReaders eventReaders `cmd:"" hidden:""`
 }
 
