@@ -24,10 +24,13 @@ import (
 	"rangegate/api/screens"
 )
 
-//go:embed web
-var web embed.FS
+//go:embed pages/page.html
+var pages embed.FS
 
-var page = template.Must(template.ParseFS(web, "web/page.html"))
+var page = template.Must(template.ParseFS(pages, "pages/page.html"))
+
+//go:embed pages/guide.css
+var style []byte
 
 // Prefix is the path of the documents.
 const Prefix = "/docs/"
@@ -55,14 +58,13 @@ func Load(documents fs.FS) Documents {
 	if err != nil {
 		panic(err)
 	}
+	served["guide.css"] = document{"text/css; charset=utf-8", style}
 	return served
 }
 
 // Mount puts the documents on the router.
 func (d Documents) Mount(r chi.Router, fail endpoint.FailFunc) {
-	guard := screens.Guard(fail)
-	r.With(guard).Get(Prefix+"assets/*", screens.Load(web).Handler(fail))
-	r.With(guard).Get(Prefix+"*", func(w http.ResponseWriter, r *http.Request) {
+	r.With(screens.Guard(fail)).Get(Prefix+"*", func(w http.ResponseWriter, r *http.Request) {
 		found, ok := d[cmp.Or(strings.TrimSuffix(chi.URLParam(r, "*"), "/"), ".")]
 		if !ok {
 			fail(w, r, endpoint.Refusal("not_found"))

@@ -106,7 +106,7 @@ await story(async () => {
     };
     await safe("queue");
     german && await staff.queue.getByRole("button", { name: "Geräumt" }).tap();
-    german && await staff.queue.getByText("Niemand braucht Personal").waitFor();
+    german && await staff.queue.getByText("Nichts zu tun").waitFor();
 
     tell("Who ends next is by the time that is left; one is extended, and opened");
     await staff.view("next");
