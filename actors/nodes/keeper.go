@@ -79,8 +79,8 @@ const (
 	startWithin  = 30 * time.Second // for a range to be loaded and started
 	stopWithin   = 10 * time.Second // for a range to be saved and stopped
 	claimWithin  = 5 * time.Second  // for claims, releases and announcements
-	askedEvery   = time.Second      // between two reads of the leases for a node that is not known
-	askedWithin  = time.Second      // for such a read
+	lookUpPause  = time.Second      // between two reads of the leases for a node that is not known
+	lookUpWithin = time.Second      // for such a read
 	heardPause   = 10 * time.Millisecond
 	moveAgain    = 10 * time.Minute // before a range that came back is moved for balance again
 	retryTTLs    = 6                // before a range that could not be started is tried again here, in TTLs
@@ -97,7 +97,7 @@ type Keeper struct {
 
 	mu      sync.RWMutex
 	lease   lease
-	asked   time.Time // when Knows read the leases last
+	lookUp  lookUp
 	ranges  map[uuid.UUID]*entry
 	sweptAt time.Time // zero: the owners are to be read now
 	decided bool      // about ranges that nobody has, once at least

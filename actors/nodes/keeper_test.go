@@ -647,6 +647,9 @@ func TestANodeThatHasJustStartedIsKnown(t *testing.T) {
 	a.shared.set(true) // no renewal tells it of the others
 	newNode(t, server, "b").start(nil)
 	require.Eventually(t, func() bool { return knows("b") }, patience, tick)
+	for range 100 {
+		require.True(t, knows("b"), "also at once after it was found")
+	}
 
 	before, began := a.shared.looked, time.Now()
 	for range 1000 {

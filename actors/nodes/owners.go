@@ -55,31 +55,42 @@ func (k *Keeper) Refresh(ctx context.Context, rangeID uuid.UUID) (lanes.Owner, e
 	}
 }
 
-// Knows is true if a living node fits: as this node knows them, or else as the store does, since a node may have started after the
-// newest renewal. The store is read once a second at most, whoever asks. While it is away, the nodes are those that were known last.
-func (k *Keeper) Knows(ctx context.Context, fits func(store.Lease) bool) bool {
-	if slices.ContainsFunc(k.Nodes(), fits) {
+// lookUp is the newest read of the leases for a node that was not known.
+type lookUp struct {
+	at   time.Time
+	live []store.Lease
+}
+
+// Knows reports whether a living node matches: of those at the newest renewal, or else of those that the store
+// names by now, since a node may have started in between. The store is read once a second at most, whoever asks.
+// While it is away, the nodes are those that were known last.
+func (k *Keeper) Knows(ctx context.Context, matches func(store.Lease) bool) bool {
+	if slices.ContainsFunc(k.Nodes(), matches) {
 		return true
 	}
-	found, _, _ := k.reads.Do("leases", func() (any, error) {
-		k.mu.Lock()
-		due := time.Since(k.asked) >= askedEvery
-		if due {
-			k.asked = time.Now()
-		}
-		k.mu.Unlock()
-		if !due {
-			return []store.Lease(nil), nil
-		}
-		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), askedWithin)
-		defer cancel()
-		live, err := k.Store.Live(limited)
-		if err != nil {
-			k.Log.Warn().Err(err).Msg("the nodes could not be read: one that this node does not know yet is not believed")
-		}
-		return live, nil
-	})
-	return slices.ContainsFunc(found.([]store.Lease), fits)
+	read, _, _ := k.reads.Do("leases", func() (any, error) { return k.lookUpLeases(ctx), nil })
+	return slices.ContainsFunc(read.([]store.Lease), matches)
+}
+
+// lookUpLeases reads the leases, or returns what it read less than lookUpPause ago.
+func (k *Keeper) lookUpLeases(ctx context.Context) []store.Lease {
+	k.mu.RLock()
+	before := k.lookUp
+	k.mu.RUnlock()
+	if time.Since(before.at) < lookUpPause {
+		return before.live
+	}
+	began := time.Now()
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookUpWithin)
+	defer cancel()
+	live, err := k.Store.Live(limited)
+	if err != nil {
+		k.Log.Warn().Err(err).Msg("the nodes could not be read: one that this node does not know yet is not believed")
+	}
+	k.mu.Lock()
+	k.lookUp = lookUp{began, live}
+	k.mu.Unlock()
+	return live
 }
 
 // Nodes returns the leases of the living nodes, as they were known at the newest renewal.
