@@ -20,18 +20,20 @@ import (
 	"net"
 	"net/http"
 	"net/http/cookiejar"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
-	installed "rangegate/cmd/rangegate/gateway"
+	wholegateway "rangegate/cmd/rangegate/gateway"
 	"rangegate/config"
 )
 
@@ -54,7 +56,7 @@ func (f fairness) Run() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, served.close()) }()
-	var to fairAddresses
+	var to fairAPI
 	if err := served.question(struct{}{}, &to); err != nil {
 		return err
 	}
@@ -67,17 +69,24 @@ func (f fairness) Run() (err error) {
 			continue
 		}
 		var quiet, beside [][]time.Duration
+		made := 0
 		for range f.Turns {
-			for kind, into := range map[string]*[][]time.Duration{nothing: &quiet, name: &beside} {
-				took, err := to.readBeside(kind, f.Turn)
-				if err != nil {
-					return err
-				}
-				*into = append(*into, took)
+			without, _, err := to.readBeside(nothing, f.Turn)
+			if err != nil {
+				return err
 			}
+			with, flooded, err := to.readBeside(name, f.Turn)
+			if err != nil {
+				return err
+			}
+			quiet, beside, made = append(quiet, without), append(beside, with), made+flooded
 		}
-		all, flooded := slices.Concat(quiet...), slices.Concat(beside...)
-		fmt.Printf("%s: reads of B p50 %s, p99 %s; without it p50 %s, p99 %s\n", name, at(flooded, 50), at(flooded, 99), at(all, 50), at(all, 99))
+		if made == 0 {
+			return fmt.Errorf("the flood of %s has reached nothing", name)
+		}
+		without, with := slices.Concat(quiet...), slices.Concat(beside...)
+		fmt.Printf("%s, %d in all: reads of B p50 %s, p99 %s; without them p50 %s, p99 %s\n",
+			name, made, at(with, 50), at(with, 99), at(without, 50), at(without, 99))
 		beyond = errors.Join(beyond, bound("p99 of B's reads, flood of "+name+" / none", ratio(beside, quiet, 99), fairBound))
 	}
 	return beyond
@@ -89,7 +98,8 @@ var (
 	quietRange    = uuid.MustParse("11111111-1111-4111-8111-222222222222")
 )
 
-type fairAddresses struct{ API string }
+// fairAPI is the URL of the API of a fairGateway.
+type fairAPI string
 
 // fairGateway is a gateway with both ranges, in a process of its own.
 type fairGateway struct{}
@@ -116,15 +126,13 @@ func (fairGateway) Run() error {
 	cfg.Ranges = []config.Range{a, b}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	running, err := installed.New(ctx, installed.Settings{Config: cfg, Version: "rangebench", Log: zerolog.New(io.Discard)})
+	running, err := wholegateway.New(ctx, wholegateway.Settings{Config: cfg, Version: "rangebench", Log: zerolog.New(io.Discard)})
 	if err != nil {
 		return err
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- errors.Join(running.Run(ctx), running.Close()) }()
-	err = answerAll(func(struct{}) (fairAddresses, error) {
-		return fairAddresses{running.Addresses().API}, nil
-	})
+	err = answerAll(func(struct{}) (fairAPI, error) { return fairAPI(running.Addresses().API), nil })
 	stop()
 	return errors.Join(err, <-ended)
 }
@@ -184,7 +192,7 @@ func do(client *http.Client, r *http.Request) (answer []byte, err error) {
 }
 
 // fill sells and stops sessions in A, one after the other on each lane.
-func (to fairAddresses) fill(sessions int) error {
+func (to fairAPI) fill(sessions int) error {
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: insecure("http/1.1"), MaxIdleConnsPerHost: 12}}
 	defer client.CloseIdleConnections()
 	metadata := map[string]string{}
@@ -203,7 +211,7 @@ func (to fairAddresses) fill(sessions int) error {
 					if err != nil {
 						return err
 					}
-					r, err := posRequest(context.Background(), http.MethodPost, to.API+prefix+"/sessions", floodingRange, body)
+					r, err := posRequest(context.Background(), http.MethodPost, string(to)+prefix+"/sessions", floodingRange, body)
 					if err != nil {
 						return err
 					}
@@ -214,7 +222,7 @@ func (to fairAddresses) fill(sessions int) error {
 					if err = errors.Join(err, json.Unmarshal(answer, &sold)); err != nil {
 						return err
 					}
-					if r, err = posRequest(context.Background(), http.MethodPost, to.API+prefix+"/sessions/"+sold.ID+"/stop", floodingRange, []byte("{}")); err != nil {
+					if r, err = posRequest(context.Background(), http.MethodPost, string(to)+prefix+"/sessions/"+sold.ID+"/stop", floodingRange, []byte("{}")); err != nil {
 						return err
 					}
 					if _, err = do(client, r); err != nil {
@@ -238,27 +246,28 @@ const (
 	readPause = 8 * time.Millisecond
 )
 
-// readBeside reads B's lanes beside that flood.
-func (to fairAddresses) readBeside(kind string, during time.Duration) ([]time.Duration, error) {
-	flooding, err := newPeer("flood", "--kind", kind, "--address", host(to.API))
+// readBeside reads B's lanes beside that flood, and returns how long each read took, and how much the flood made.
+func (to fairAPI) readBeside(kind string, during time.Duration) (took []time.Duration, made int, err error) {
+	flooding, err := newPeer("flood", "--kind", kind, "--address", strings.TrimPrefix(string(to), "https://"))
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer func() {
 		_ = flooding.process.Process.Kill() // it does not end by itself
 		_ = flooding.close()
 		time.Sleep(time.Second) // what it has begun ends
 	}()
-	var begun bool
-	if err := flooding.question(struct{}{}, &begun); err != nil {
-		return nil, err
+	if err := flooding.question(struct{}{}, &made); err != nil { // it has begun
+		return nil, 0, err
 	}
 	time.Sleep(time.Second) // it has risen
-	return to.read(during), nil
+	took = to.read(during)
+	err = flooding.question(struct{}{}, &made)
+	return took, made, err
 }
 
 // read reads B's lanes for a while, and returns how long each read took. One that fails counts as long as the longest that there may be.
-func (to fairAddresses) read(during time.Duration) (took []time.Duration) {
+func (to fairAPI) read(during time.Duration) (took []time.Duration) {
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{TLSClientConfig: insecure("http/1.1"), MaxIdleConnsPerHost: readers}}
 	defer client.CloseIdleConnections()
 	var mu sync.Mutex
@@ -267,7 +276,7 @@ func (to fairAddresses) read(during time.Duration) (took []time.Duration) {
 	for range readers {
 		reading.Go(func() {
 			for time.Now().Before(end) {
-				r, err := posRequest(context.Background(), http.MethodGet, to.API+prefix+"/lanes/status", quietRange, nil)
+				r, err := posRequest(context.Background(), http.MethodGet, string(to)+prefix+"/lanes/status", quietRange, nil)
 				began := time.Now()
 				if err == nil {
 					_, err = do(client, r)
@@ -293,19 +302,22 @@ type flood struct{ Kind, Address string }
 // floods are what clients send, and how many of them at a time.
 var floods = map[string]struct {
 	clients int
-	client  func(flood) (once func())
+	client  func(flood) (once func(), err error)
 }{
 	"pages":  {300, flood.pages},
 	"tables": {400, flood.tables},
-	"resets": {16, flood.resets},
+	"resets": {resetClients, flood.resets},
 	nothing:  {2, flood.nothing},
 }
 
-const nothing = "nothing"
+const (
+	nothing      = "nothing"
+	resetClients = 16
+)
 
 var floodNames = []string{"pages", "tables", "resets"}
 
-// Run floods, and answers once it has begun. It takes what the gateway and B leave of the processors, as if it came from other machines,
+// Run floods, and answers with how many answers it has left unread, or requests it has cancelled. It takes what the gateway and B leave of the processors, as if it came from other machines,
 // and so does nothing, beside which the quiet half is measured.
 func (f flood) Run() error {
 	if err := syscall.Setpriority(syscall.PRIO_PROCESS, 0, 19); err != nil {
@@ -315,19 +327,26 @@ func (f flood) Run() error {
 	if !found {
 		return fmt.Errorf("no flood is called %q", f.Kind)
 	}
+	once, err := flooding.client(f)
+	if err != nil {
+		return err
+	}
 	for range flooding.clients {
 		go func() {
-			for once := flooding.client(f); ; {
+			for {
 				once()
 			}
 		}()
 	}
-	return answerAll(func(struct{}) (bool, error) { return true, nil })
+	return answerAll(func(struct{}) (int, error) { return int(floodCount.Load()), nil })
 }
 
+// floodCount is how many answers this process has left unread, or requests it has cancelled.
+var floodCount atomic.Int64
+
 // nothing uses a processor, and the gateway not at all.
-func (flood) nothing() func() {
-	return func() { _ = sha256.Sum256(make([]byte, 1<<16)) }
+func (flood) nothing() (once func(), err error) {
+	return func() { _ = sha256.Sum256(make([]byte, 1<<16)) }, nil
 }
 
 // fromElsewhere connects from another address of this machine than B does.
@@ -335,12 +354,6 @@ var fromElsewhere = net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2
 
 func transportFromElsewhere(protocols ...string) *http.Transport {
 	return &http.Transport{TLSClientConfig: insecure(protocols...), DialContext: fromElsewhere.DialContext, ForceAttemptHTTP2: protocols[0] == "h2"}
-}
-
-// host is the host and port of a URL.
-func host(url string) string {
-	_, rest, _ := strings.Cut(url, "://")
-	return rest
 }
 
 // unreadFor is how long the clients of a flood leave an answer. The gateway ends the connection before that.
@@ -365,6 +378,7 @@ func (f flood) leave(request string) {
 			return
 		}
 		if response.StatusCode == http.StatusOK {
+			floodCount.Add(1)
 			time.Sleep(unreadFor)
 			return
 		}
@@ -374,44 +388,55 @@ func (f flood) leave(request string) {
 }
 
 // pages asks for the longest pages of the history, and leaves them.
-func (f flood) pages() func() {
+func (f flood) pages() (once func(), err error) {
 	request := "GET " + prefix + "/history?limit=1000 HTTP/1.1\r\nHost: " + f.Address + "\r\nrange-id: " + floodingRange.String() +
 		"\r\ntoken: " + posToken + "\r\n\r\n"
-	return func() { f.leave(request) }
+	return func() { f.leave(request) }, nil
 }
 
-// tables asks for staff's table of the history, and leaves it.
-func (f flood) tables() func() {
-	jar, _ := cookiejar.New(nil) // never fails without options
+// tables asks for staff's table of the history, and leaves it. All clients have the cookie of one sign-in.
+func (f flood) tables() (once func(), err error) {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		return nil, err
+	}
 	client := &http.Client{Jar: jar, Transport: transportFromElsewhere("http/1.1")}
 	body := fmt.Sprintf(`{"range_id":%q,"name":%q,"pin":%q}`, floodingRange, config.PlaygroundStaff, config.PlaygroundPIN)
-	cookies := ""
-	for cookies == "" {
-		r, err := http.NewRequest(http.MethodPost, "https://"+f.Address+"/control/sign-in", strings.NewReader(body))
-		if err != nil {
-			return func() {}
-		}
-		r.Header.Set("Content-Type", "application/json")
-		_, _ = do(client, r)
-		for _, c := range jar.Cookies(r.URL) {
-			cookies += c.Name + "=" + c.Value + "; "
-		}
-		if cookies == "" {
-			time.Sleep(500 * time.Millisecond)
-		}
+	r, err := http.NewRequest(http.MethodPost, "https://"+f.Address+"/control/sign-in", strings.NewReader(body))
+	if err != nil {
+		return nil, err
 	}
-	request := "GET /control/api/history.csv HTTP/1.1\r\nHost: " + f.Address + "\r\nCookie: " + strings.TrimSuffix(cookies, "; ") + "\r\n\r\n"
-	return func() { f.leave(request) }
+	r.Header.Set("Content-Type", "application/json")
+	if _, err := do(client, r); err != nil {
+		return nil, err
+	}
+	var cookies []string
+	for _, c := range jar.Cookies(r.URL.ResolveReference(&url.URL{Path: tablePath})) {
+		cookies = append(cookies, c.Name+"="+c.Value)
+	}
+	request := "GET " + tablePath + " HTTP/1.1\r\nHost: " + f.Address + "\r\nCookie: " + strings.Join(cookies, "; ") + "\r\n\r\n"
+	return func() { f.leave(request) }, nil
 }
 
-// resets begins requests of HTTP/2 and cancels them at once. It needs no credentials.
-func (f flood) resets() func() {
-	client := &http.Client{Transport: transportFromElsewhere("h2")}
+const tablePath = "/control/history.csv"
+
+// resets begins requests of HTTP/2 and cancels them at once, each client on a connection of its own. It needs no credentials.
+func (f flood) resets() (once func(), err error) {
+	clients := make(chan *http.Client, resetClients)
+	for range cap(clients) {
+		clients <- &http.Client{Transport: transportFromElsewhere("h2")}
+	}
 	return func() {
+		client := <-clients
+		defer func() { clients <- client }()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 		defer cancel()
-		if r, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+f.Address+prefix+"/lanes", http.NoBody); err == nil {
-			_, _ = do(client, r)
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+f.Address+prefix+"/lanes", http.NoBody)
+		if err != nil {
+			return
 		}
-	}
+		if _, err := do(client, r); errors.Is(err, context.DeadlineExceeded) {
+			floodCount.Add(1)
+		}
+	}, nil
 }
