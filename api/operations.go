@@ -40,8 +40,8 @@ type Operations struct {
 	Nodes   Nodes                 // nil as Router
 	Ranges  func() []uuid.UUID    // the configured ones
 	Waiting func() map[string]int // number of messages in mailboxes, by kind of actor
-	// Unlock forgets the wrong PINs of one of a range's staff. waited is true if a browser had to wait for them; found is false for a
-	// name that the staff do not have.
+	// Unlock forgets the wrong PINs of one of a range's staff. waited is true if a browser had to wait for them; found is
+	// false for a name that the staff do not have.
 	Unlock func(rangeID uuid.UUID, name string) (waited, found bool)
 	// Reload applies the configuration again for whoever that is, and blocks until that is done. Its error is made by
 	// RefuseReload.

@@ -85,9 +85,9 @@ func (a *Attempts) configure(ranges map[uuid.UUID]RangeStaff) {
 	}
 }
 
-// Unlock forgets the wrong PINs of one of the staff, in every browser: the next right one signs in, unless the network that it comes
-// from has sent five wrong ones in the last minute. waited is true if a new browser, or one of the user's devices, had to wait.
-// found is false for a name that the range's staff do not have.
+// Unlock forgets the wrong PINs of one of the staff, in every browser: the next right one signs in, unless the network
+// that it comes from has sent five wrong ones in the last minute. waited is true if a new browser, or one of the user's
+// devices, had to wait. found is false for a name that the range's staff do not have.
 func (a *Attempts) Unlock(rangeID uuid.UUID, name string) (waited, found bool) {
 	a.mu.Lock()
 	_, found = a.staff[rangeID].Members[name]
@@ -170,14 +170,14 @@ func (r *refusedSignIns) lately(now time.Time) (count int) {
 	return count
 }
 
-// backoff limits wrong PINs by key, a name or a device: after the first freeAttempts, each has to wait for twice as long as
-// the one before. Names that nobody has are limited alike. Of the keys that a client may invent the oldest are dropped, so
-// that memory is bounded.
+// backoff limits wrong PINs by key, a name or a device: after the first freeAttempts, each has to wait for twice as long
+// as the one before. Names that nobody has are limited alike. Only the names of staff are kept for certain: of other
+// names and of devices, of which there may be any number, the oldest are dropped.
 type backoff[K comparable] struct {
 	longest time.Duration // that anybody waits
 
 	mu                    sync.Mutex
-	known, recent, former map[K]*wrongAttempts
+	staff, recent, former map[K]*wrongAttempts
 }
 
 type wrongAttempts struct {
@@ -193,12 +193,12 @@ const (
 	// not keep its user from it for long.
 	maxDeviceWait = 5 * time.Minute
 	forgetAfter   = 24 * time.Hour // without a wrong PIN
-	// maxInvented is the maximum number of keys in recent, and in former.
-	maxInvented = 5000
+	// maxDroppable is the maximum number of keys in recent, and in former.
+	maxDroppable = 5000
 )
 
 func newBackoff[K comparable](longest time.Duration) *backoff[K] {
-	return &backoff[K]{longest: longest, known: map[K]*wrongAttempts{}, recent: map[K]*wrongAttempts{}}
+	return &backoff[K]{longest: longest, staff: map[K]*wrongAttempts{}, recent: map[K]*wrongAttempts{}}
 }
 
 // left is the time until the next attempt.
@@ -211,11 +211,11 @@ func (b *backoff[K]) left(w *wrongAttempts, now time.Time) time.Duration {
 }
 
 // reserve counts an attempt as wrong, before it is known whether it is. If it is too early, it returns the time until the
-// next. isKnown is false for a key that a client may have invented.
-func (b *backoff[K]) reserve(key K, isKnown bool) (wait time.Duration, ok bool) {
+// next. isStaff is true for the name of one of the staff.
+func (b *backoff[K]) reserve(key K, isStaff bool) (wait time.Duration, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	w, now := b.attemptsOf(key, isKnown), time.Now()
+	w, now := b.attemptsOf(key, isStaff), time.Now()
 	if now.Sub(w.last) > forgetAfter {
 		w.count = 0
 	}
@@ -263,23 +263,24 @@ func (b *backoff[K]) succeeded(key K) {
 	}
 }
 
+// all returns the keys with wrong attempts, in all of their maps. The caller holds mu.
 func (b *backoff[K]) all() []map[K]*wrongAttempts {
-	return []map[K]*wrongAttempts{b.known, b.recent, b.former}
+	return []map[K]*wrongAttempts{b.staff, b.recent, b.former}
 }
 
 // attemptsOf returns the attempts of a key. The caller holds mu.
-func (b *backoff[K]) attemptsOf(key K, isKnown bool) *wrongAttempts {
-	if isKnown {
-		if b.known[key] == nil {
-			b.known[key] = &wrongAttempts{}
+func (b *backoff[K]) attemptsOf(key K, isStaff bool) *wrongAttempts {
+	if isStaff {
+		if b.staff[key] == nil {
+			b.staff[key] = &wrongAttempts{}
 		}
-		return b.known[key]
+		return b.staff[key]
 	}
 	if w := b.recent[key]; w != nil {
 		return w
 	}
 	w := cmp.Or(b.former[key], &wrongAttempts{})
-	if len(b.recent) >= maxInvented {
+	if len(b.recent) >= maxDroppable {
 		b.recent, b.former = map[K]*wrongAttempts{}, b.recent
 	}
 	b.recent[key] = w

@@ -160,13 +160,13 @@ func TestInventedNamesPushNoneOfTheStaffOut(t *testing.T) {
 			_, ok := b.reserve(sam, true)
 			require.True(t, ok)
 		}
-		for i := range 3 * maxInvented {
+		for i := range 3 * maxDroppable {
 			_, ok := b.reserve(member{north, strconv.Itoa(i)}, false)
 			require.True(t, ok)
 		}
 		_, ok := b.reserve(sam, true)
 		require.False(t, ok)
-		require.LessOrEqual(t, len(b.recent)+len(b.former), 2*maxInvented)
+		require.LessOrEqual(t, len(b.recent)+len(b.former), 2*maxDroppable)
 	})
 }
 

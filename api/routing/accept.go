@@ -15,8 +15,8 @@ type Acceptor struct {
 	Requests, Operations, Links http.Handler
 	// Other serves what no entry has sent.
 	Other http.Handler
-	// Believes is true if the connection of the request is that of the living node with this name. What another one says of a client is
-	// worth nothing. nil, without certificates: whoever reaches the listener is believed.
+	// Believes is true if the request came over a connection of the living node with this name. Any other request is
+	// refused. nil, without certificates: whoever reaches the listener is believed.
 	Believes func(r *http.Request, entry string) bool
 	Metrics  *Metrics
 }

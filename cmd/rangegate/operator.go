@@ -33,8 +33,8 @@ type refusal struct{ sentence, code string }
 // Error returns both.
 func (r refusal) Error() string { return fmt.Sprintf("%s (%s)", r.sentence, r.code) }
 
-// ask sends a request to the operations address, with that JSON body unless it is nil. Its error is a refusal where the gateway has
-// refused it.
+// ask sends a request to the operations address, with that JSON body unless it is nil. Its error is a refusal if the
+// gateway has refused the request.
 func (o operator) ask(t *terminal, method, path string, body, into any) error {
 	cfg, err := config.Load(o.Config, t.environ)
 	if err != nil {

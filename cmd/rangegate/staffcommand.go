@@ -9,8 +9,6 @@ import (
 	"rangegate/cmd/rangegate/gateway"
 )
 
-var errNoRangeID = errors.New("--range: the id of a range is a UUID")
-
 // staffCommands ask the gateway of this machine about who signs in at control screens.
 type staffCommands struct {
 	Unlock staffUnlock `cmd:"" help:"Forget the wrong PINs of one of a range's staff, who can sign in at once then."`
@@ -26,10 +24,15 @@ type staffUnlock struct {
 func (u staffUnlock) Run(t *terminal) error {
 	id, err := uuid.Parse(u.Range)
 	if err != nil {
-		return gateway.Misconfigured{Err: errNoRangeID}
+		return gateway.Misconfigured{Err: errors.New("--range: the id of a range is a UUID")}
 	}
 	var answer struct{ Waited bool }
-	if err := u.ask(t, http.MethodPost, "/ranges/"+id.String()+"/staff/unlock", map[string]string{"name": u.Name}, &answer); err != nil {
+	err = u.ask(t, http.MethodPost, "/ranges/"+id.String()+"/staff/unlock", map[string]string{"name": u.Name}, &answer)
+	var refused refusal
+	switch {
+	case errors.As(err, &refused) && refused.code == "not_found":
+		return gateway.Misconfigured{Err: errors.New("--range: the gateway has no range with that id")}
+	case err != nil:
 		return err
 	}
 	if !answer.Waited {

@@ -37,7 +37,7 @@ func TestAnOperatorLetsSomebodySignInAgain(t *testing.T) {
 	_, err = unlock("a", "nobody", gatewaytest.DemoRange)
 	require.EqualError(t, err, "nobody of the range's staff has that name (staff_not_found)")
 	_, err = unlock("a", "sam", gatewaytest.DemoLane)
-	require.ErrorContains(t, err, "(not_found)")
+	require.EqualError(t, err, "--range: the gateway has no range with that id")
 	_, err = unlock("a", "sam", "range")
 	require.True(t, errors.As(err, &gateway.Misconfigured{}))
 	for _, g := range nodes {

@@ -43,25 +43,26 @@ func (g *Gateway) listenForNodes(l listening, socket net.Listener) *server {
 		Metrics: g.router.Metrics,
 	}
 	if node, ok := g.ownership.(shared); ok && g.certificates.nodes != nil {
-		log := g.log.Sample(&zerolog.BurstSampler{Burst: 5, Period: time.Second}) // whoever has a certificate of the authority can cause these lines
+		// Whoever has a certificate of the authority can cause these lines.
+		log := g.log.Sample(&zerolog.BurstSampler{Burst: 5, Period: time.Second})
 		acceptor.Believes = func(r *http.Request, entry string) bool { return node.believes(r, entry, log) }
 	}
 	return l.serve(socket, acceptor)
 }
 
-// believes is true if the certificate of the connection is valid for the host that the living node with this name advertises. One of
-// the same authority with another name, such as that of a lane's controller, is not that of a node.
+// believes is true if the certificate of the connection is valid for the host that the living node with this name
+// advertises. Another certificate of the same authority, such as a lane controller's, is not that of a node.
 func (s shared) believes(r *http.Request, entry string, log zerolog.Logger) bool {
 	shown := r.TLS.PeerCertificates[0] // the handshake has verified it
-	known := s.keeper.Knows(r.Context(), func(node store.Lease) bool {
+	believed := s.keeper.Knows(r.Context(), func(node store.Lease) bool {
 		host, _, err := net.SplitHostPort(node.Address)
 		return err == nil && node.Name == entry && shown.VerifyHostname(host) == nil
 	})
-	if !known {
+	if !believed {
 		log.Warn().Str("from", r.RemoteAddr).Str("entry", entry).Strs("names", certificate.Names(shown)).
 			Msg("a request that claims to be handed on is refused: its certificate is not valid for the host of a living node of that name")
 	}
-	return known
+	return believed
 }
 
 // operatedNodes returns nil without nodes.
