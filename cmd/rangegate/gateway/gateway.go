@@ -295,6 +295,7 @@ func (g *Gateway) startRuntime(context.Context) error {
 	g.router = g.newRouter(g.settings.Config.Nodes)
 	g.controllers = g.router.Route(refuseController, g.ofController)(g.acceptor)
 	g.activate(first)
+	g.reloads.finish(true)
 	g.listening = listening{metrics: newConnectionMetrics(g.registry), malformed: api.Malformed(g.traffic, g.log), log: g.log, open: g.settings.Listen, failed: g.failed}
 	return nil
 }
@@ -351,7 +352,6 @@ func (g *Gateway) startRanges(ctx context.Context) error {
 		g.ownership.leave()
 		return nil
 	})
-	g.reloads.finish(true)
 	return nil
 }
 

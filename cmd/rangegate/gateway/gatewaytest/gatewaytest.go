@@ -108,9 +108,14 @@ func StartNodes(t *testing.T, changes func(*config.Config), names ...string) map
 
 // HandsOn is true for a node that does not own the demo range.
 func (g *Gateway) HandsOn() bool {
+	return !strings.Contains(g.Metrics(), `rangegate_proxied_requests_total{outcome="answered"} 0`+"\n")
+}
+
+// Metrics returns what Prometheus is told.
+func (g *Gateway) Metrics() string {
 	text, err := io.ReadAll(g.With("GET", g.Operations+"/metrics", "").Body)
 	require.NoError(g.T, err)
-	return !strings.Contains(string(text), `rangegate_proxied_requests_total{outcome="answered"} 0`+"\n")
+	return string(text)
 }
 
 // Answer is an HTTP answer whose body is closed at the end of the test.
