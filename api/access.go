@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
-	"iter"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 
 	"rangegate/api/endpoint"
@@ -139,43 +137,5 @@ func limitConcurrency(ranges Credentials, refused prometheus.Counter) func(conte
 			return nil, screens.Overloaded("requests are being carried out; nothing was changed")
 		}
 		return func() { process.Release(); slots.Release() }, nil
-	}
-}
-
-// The maximum number of pages of records that are read, encoded and written at a time. A page has endpoint.PageBytes at
-// most. A client that does not read its page keeps the room for it until endpoint closes the connection.
-const (
-	maxPages      = 32          // of all ranges
-	maxRangePages = 8           // of one range
-	pageWait      = time.Second // for the room of a page
-)
-
-// limitPages returns the function that waits for the room of a page, and refuses the request with `overloaded` when there
-// is none within pageWait.
-func limitPages(
-	ranges iter.Seq[uuid.UUID], refused prometheus.Counter,
-) func(context.Context) (release func(), err error) {
-	process, byRange := semaphore.NewWeighted(maxPages), map[uuid.UUID]*semaphore.Weighted{}
-	for id := range ranges {
-		byRange[id] = semaphore.NewWeighted(maxRangePages)
-	}
-	return func(ctx context.Context) (release func(), err error) {
-		limited, cancel := context.WithTimeout(ctx, pageWait)
-		defer cancel()
-		own := byRange[request.RangeID(ctx)]
-		err = own.Acquire(limited, 1)
-		if err == nil {
-			if err = process.Acquire(limited, 1); err != nil {
-				own.Release(1)
-			}
-		}
-		switch {
-		case ctx.Err() != nil: // the client is gone
-			return nil, ctx.Err()
-		case err != nil:
-			refused.Inc()
-			return nil, screens.Overloaded("pages of records of this range, or of all, are being read and written")
-		}
-		return func() { process.Release(1); own.Release(1) }, nil
 	}
 }

@@ -1,10 +1,8 @@
 package api
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,10 +10,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
-	"rangegate/api/request"
 	v2 "rangegate/api/v2"
 )
 
@@ -145,41 +141,5 @@ func TestAStuckRangeLeavesRoomForOthers(t *testing.T) {
 		close(stuck.gate)
 		waiting.Wait()
 		require.Equal(t, 200, sendAuthorized(h, "GET", prefix2+"/sessions", "").Code)
-	})
-}
-
-// Clients that do not read their pages keep their range from reading more of them, for a moment each, and no other range.
-func TestPagesThatNobodyReads(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		registry := prometheus.NewRegistry()
-		refused := NewTraffic(registry).limited.WithLabelValues("pages")
-		ranges := []uuid.UUID{uuid.New(), uuid.New()}
-		reserve := limitPages(slices.Values(ranges), refused)
-		of := func(id uuid.UUID) context.Context {
-			ctx := request.Track(zerolog.Nop())(t.Context(), "trace")
-			request.SetRange(ctx, id)
-			return ctx
-		}
-		var releases []func()
-		for range maxRangePages {
-			release, err := reserve(of(ranges[0]))
-			require.NoError(t, err)
-			releases = append(releases, release)
-		}
-		began := time.Now()
-		_, err := reserve(of(ranges[0]))
-		var refusal interface{ Code() string }
-		require.ErrorAs(t, err, &refusal)
-		require.Equal(t, "overloaded", refusal.Code())
-		require.Equal(t, pageWait, time.Since(began))
-		require.Equal(t, []string{`rangegate_requests_limited_total{limit="pages"} 1`}, metricLines(registry, "rangegate_requests_limited_total"))
-
-		release, err := reserve(of(ranges[1]))
-		require.NoError(t, err, "another range")
-		release()
-		time.AfterFunc(pageWait/2, releases[0])
-		release, err = reserve(of(ranges[0]))
-		require.NoError(t, err, "once a page is written")
-		release()
 	})
 }

@@ -76,12 +76,12 @@ type Screens struct {
 
 // New returns the handler of the API that POS systems call, and of the screens.
 func New(s Settings) http.Handler {
-	traffic := s.Traffic
+	traffic, pages := s.Traffic, newPages(s)
 	a := &endpoint.API{
 		Errors: posErrors, GuardCodes: []string{"unauthorized", "too_many_requests", "overloaded"}, WriteGuardCodes: []string{"forbidden"},
 		Timeout: timeout, Defect: logDefect,
 		Admit:       limitConcurrency(s.Credentials, traffic.limited.WithLabelValues("process")),
-		ReservePage: limitPages(maps.Keys(s.Credentials), traffic.limited.WithLabelValues("pages")),
+		ReservePage: pages.reserve,
 		Context:     request.Track(s.Log),
 		KeyReused: func(ctx context.Context, name, fingerprint string) bool {
 			r, err := ofRequest(s.Range)(ctx)
@@ -126,7 +126,7 @@ func New(s Settings) http.Handler {
 	}
 	a.Mount(r, prefix1, version1, guards...)
 	a.Mount(r, prefix2, version2, guards...)
-	s.mountScreens(r)
+	s.mountScreens(r, pages)
 	return r
 }
 
@@ -167,11 +167,10 @@ func boundTarget(fail endpoint.FailFunc) func(http.Handler) http.Handler {
 }
 
 // mountScreens puts the screens on the router, without the limits on a POS: a ceasefire is never refused as one request too many.
-func (s Settings) mountScreens(r chi.Router) {
+func (s Settings) mountScreens(r chi.Router, p *pages) {
 	t := s.Traffic
 	a := &endpoint.API{
-		Errors: screenErrors, Timeout: timeout, Defect: logDefect,
-		ReservePage: limitPages(maps.Keys(s.Screens.Staff), t.limited.WithLabelValues("pages")),
+		Errors: screenErrors, Timeout: timeout, Defect: logDefect, ReservePage: p.reserve,
 	}
 	guides().Mount(r, a.Fail)
 	startpage.Mount(r, a, startpage.Settings{Staff: s.Screens.Staff, Documents: startDocuments})
@@ -179,15 +178,15 @@ func (s Settings) mountScreens(r chi.Router) {
 		r.Use(screens.Guard(a.Fail))
 		r.Get("/*", screens.SharedFiles().Handler(a.Fail))
 	})
-	pages := shooterpage.NewAddresses(func() []byte { return s.Screens.Sessions.Key("pages of shooters") }, slices.Collect(maps.Keys(s.Screens.Staff)))
+	addresses := shooterpage.NewAddresses(func() []byte { return s.Screens.Sessions.Key("pages of shooters") }, slices.Collect(maps.Keys(s.Screens.Staff)))
 	shooterpage.Mount(r, a, shooterpage.Settings{
-		Addresses: pages, Range: s.Screens.Shooter, Router: s.Router, WrongAddresses: s.Limiters.shooterPages, Closing: s.Screens.Closing,
+		Addresses: addresses, Range: s.Screens.Shooter, Router: s.Router, WrongAddresses: s.Limiters.shooterPages, Closing: s.Screens.Closing,
 		Streams: t.streams.WithLabelValues("shooter"),
 	})
 	control.Mount(r, a, control.Settings{
-		Staff: s.Screens.Staff, Sessions: s.Screens.Sessions, Attempts: s.Screens.Attempts, Router: s.Router, ShooterPath: pages.Path,
+		Staff: s.Screens.Staff, Sessions: s.Screens.Sessions, Attempts: s.Screens.Attempts, Router: s.Router, ShooterPath: addresses.Path,
 		Range: s.Screens.Control, Closing: s.Screens.Closing, Streams: t.streams.WithLabelValues("control"),
-		Refused: t.limited.WithLabelValues("pages"),
+		Turn: p.turn, Refused: t.limited.WithLabelValues("pages"),
 	})
 	lanescreen.Mount(r, a, lanescreen.Settings{
 		Lanes: s.Screens.Lanes, Range: s.Screens.Lane, Shop: s.Screens.Shop, Pictures: s.Screens.Pictures, Router: s.Router,

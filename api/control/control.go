@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
@@ -86,11 +87,14 @@ type Settings struct {
 	Closing     <-chan struct{}                         // closed when the gateway stops; open streams end
 	Streams     prometheus.Gauge                        // number of open streams
 	Refused     prometheus.Counter                      // counts tables that were refused as too many
+	// Turn waits until a part of a table may be read and encoded: a range has one at a time. Error: the end of ctx.
+	Turn func(ctx context.Context) (done func(), err error)
 }
 
 const (
-	maxStreams = 500 // open streams of one range
-	maxTables  = 4   // histories of one range that are being sent as tables
+	maxStreams = 500         // open streams of one range
+	maxTables  = 4           // histories of one range that are being sent as tables
+	tableWait  = time.Second // for one of them to end, before another is refused
 )
 
 // screen is the control screen of every range.

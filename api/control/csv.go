@@ -1,7 +1,8 @@
 package control
 
 import (
-	"bufio"
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 
 	"rangegate/api/request"
 	"rangegate/api/screens"
+	"rangegate/lanes"
 )
 
 // csvHeader names the columns of the history as a table.
@@ -27,16 +29,17 @@ const (
 	csvWriteTimeout = 30 * time.Second
 )
 
-// historyCSV sends the matching ended sessions, newest first, as a table (RFC 4180) in pieces. If a read fails, it aborts
+// historyCSV sends the matching ended sessions, newest first, as a table (RFC 4180) in parts. If a read fails, it aborts
 // the connection, so that an incomplete table never looks complete.
 func (c *screen) historyCSV(w http.ResponseWriter, r *http.Request) {
-	running, err := c.rangeOf(r.Context())
+	ctx := r.Context()
+	running, err := c.rangeOf(ctx)
 	if err != nil {
 		c.fail(w, r, err)
 		return
 	}
-	tables := c.tables.Of(request.RangeID(r.Context()))
-	if !tables.TryAcquire() {
+	tables := c.tables.Of(request.RangeID(ctx))
+	if !tables.AcquireWithin(ctx, tableWait) {
 		c.Refused.Inc()
 		c.fail(w, r, screens.Overloaded("tables of this range are being sent"))
 		return
@@ -48,8 +51,9 @@ func (c *screen) historyCSV(w http.ResponseWriter, r *http.Request) {
 		c.fail(w, r, err)
 		return
 	}
-	log := h.log(r.Context())
-	found, next, err := log.readBackwards(r.Context(), 0, readSize, matches)
+	log := h.log(ctx)
+	part := bytes.NewBufferString(byteOrderMark + strings.Join(csvHeader, ",") + "\r\n")
+	next, err := c.appendRows(ctx, part, h, log, 0, matches)
 	if err != nil {
 		c.fail(w, r, err)
 		return
@@ -57,25 +61,37 @@ func (c *screen) historyCSV(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	w.Header().Set("Content-Disposition", `attachment; filename="sessions-`+running.Now().Wall.UTC().Format(time.DateOnly)+`.csv"`)
 	connection := http.NewResponseController(w)
-	table := bufio.NewWriter(w)
-	_, _ = table.WriteString(byteOrderMark + strings.Join(csvHeader, ",") + "\r\n") // Flush below returns its error
 	for {
 		_ = connection.SetWriteDeadline(time.Now().Add(csvWriteTimeout)) // a test's recorder has no deadline
-		for _, ended := range found {
-			writeRow(table, h.view(ended).row())
-		}
-		err = table.Flush()
+		_, err = part.WriteTo(w)
 		if next == 0 && err == nil {
 			return
 		}
 		if err == nil {
-			found, next, err = log.readBackwards(r.Context(), next, readSize, matches)
+			next, err = c.appendRows(ctx, part, h, log, next, matches)
 		}
 		if err != nil {
-			request.Log(r.Context()).Warn().Err(err).Msg("the table of ended sessions broke off")
+			request.Log(ctx).Warn().Err(err).Msg("the table of ended sessions broke off")
 			panic(http.ErrAbortHandler)
 		}
 	}
+}
+
+// appendRows appends the rows of up to readSize ended sessions before the cursor, and returns the cursor to go on before; 0 at the
+// oldest one.
+func (c *screen) appendRows(
+	ctx context.Context, part *bytes.Buffer, h rangeHistory, l log[lanes.Ended], before uint64, matches func(lanes.Ended) bool,
+) (next uint64, err error) {
+	done, err := c.Turn(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	found, next, err := l.readBackwards(ctx, before, readSize, matches)
+	for _, ended := range found {
+		writeRow(part, h.view(ended).row())
+	}
+	return next, err
 }
 
 func (e endedView) row() []string {

@@ -339,6 +339,7 @@ func (f *fixture) reload(staff ...map[uuid.UUID]RangeStaff) {
 	router := a.Router()
 	Mount(router, a, Settings{
 		Sessions: f.sessions, Attempts: f.attempts, Staff: all, Closing: f.closing, Streams: prometheus.NewGauge(prometheus.GaugeOpts{}),
+		Turn:        func(context.Context) (func(), error) { return func() {}, nil },
 		Refused:     prometheus.NewCounter(prometheus.CounterOpts{}),
 		ShooterPath: func(rangeID, session uuid.UUID) string { return "/my/" + rangeID.String()[:4] + session.String()[:4] },
 		Range: func(id uuid.UUID) (Range, error) {

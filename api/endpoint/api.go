@@ -32,9 +32,9 @@ type API struct {
 	Timeout time.Duration
 	// Admit is called before a request that was read is carried out, and release after it. nil: every request is admitted.
 	Admit func(context.Context) (release func(), err error)
-	// ReservePage waits for the room of one page of records, for a bounded time, or refuses the request. release gives the
-	// room back. nil: there is room for every page.
-	ReservePage func(context.Context) (release func(), err error)
+	// ReservePage waits for the room of one page of records, for a bounded time, or refuses the request. nil: there is room for
+	// every page.
+	ReservePage func(context.Context) (PageRoom, error)
 	// KeyReused reports whether another request has the Idempotency-Key. It is asked about malformed requests only: a repeat with
 	// another content is refused as such before its fields are judged. nil: the commands have no keys.
 	KeyReused func(ctx context.Context, name, fingerprint string) bool

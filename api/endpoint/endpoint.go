@@ -115,19 +115,18 @@ func handle[In, Out any](
 			defer cancel()
 			ctx = limited
 		}
-		if paged {
-			release, err := a.reservePage(ctx)
-			if err != nil {
-				return err
-			}
-			defer release()
+		room, err := a.reservePage(ctx, paged)
+		if err != nil {
+			return err
 		}
+		defer room.Written()
+		defer room.Encoded()
 		out, err := runAdmitted(ctx, a, func() (Out, error) { return do(ctx, input) })
 		if err != nil {
 			return err
 		}
 		setHeaders(w.Header(), headers, out)
-		respond(w, status, out)
+		respond(w, status, out, room.Encoded)
 		return nil
 	}
 	return e
@@ -198,7 +197,7 @@ func Command[C, A, Out any, K ~struct {
 		}
 		result, err := runAdmitted(ctx, a, func() (A, error) { return do(ctx, command, key) })
 		if err == nil {
-			respond(w, status, show(command, result))
+			respond(w, status, show(command, result), func() {})
 			return nil
 		}
 		var first interface{ Replay() (int, []byte) }

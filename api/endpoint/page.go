@@ -11,8 +11,8 @@ import (
 // cursor. A page has at least one record, however large that is.
 const PageBytes = 1 << 20
 
-// Paged is embedded in a response that is a page of records. Its request gets room from API.ReservePage before anything is
-// read for it, and keeps the room until the response is written.
+// Paged is embedded in a response that is a page of records. Its request gets a PageRoom from API.ReservePage before anything
+// is read for it.
 type Paged struct{}
 
 func (Paged) isPaged() {}
@@ -24,10 +24,16 @@ func isPaged[Out any]() bool {
 	return paged
 }
 
-// reservePage waits for the room of a page. Without a limit there is always room.
-func (a *API) reservePage(ctx context.Context) (release func(), err error) {
-	if a.ReservePage == nil {
-		return func() {}, nil
+// PageRoom is what a page of records takes of a process. Each function may be called more than once.
+type PageRoom struct {
+	Encoded func() // called when the page is read and encoded: another one may be
+	Written func() // called when the response is written or has failed: its memory is free
+}
+
+// reservePage waits for the room of a page. Without a limit, and for what is no page, there is always room.
+func (a *API) reservePage(ctx context.Context, paged bool) (PageRoom, error) {
+	if !paged || a.ReservePage == nil {
+		return PageRoom{Encoded: func() {}, Written: func() {}}, nil
 	}
 	return a.ReservePage(ctx)
 }

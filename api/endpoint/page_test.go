@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,17 +17,18 @@ type words struct {
 	Words []string `json:"words"`
 }
 
-// A page has its room from before it is read until its client has accepted it.
+// A page has its room from before it is read until its client has accepted it, and its turn until it is encoded.
 func TestAPageKeepsItsRoomUntilItIsWritten(t *testing.T) {
-	reserved := 0
+	reserved, composed := 0, 0
 	api := (&demo{}).api()
-	api.ReservePage = func(context.Context) (release func(), err error) {
-		reserved++
-		return func() { reserved-- }, nil
+	api.ReservePage = func(context.Context) (PageRoom, error) {
+		reserved, composed = reserved+1, composed+1
+		return PageRoom{sync.OnceFunc(func() { composed-- }), sync.OnceFunc(func() { reserved-- })}, nil
 	}
 	r := api.Router()
 	list := Handle("GET", "/words", 200, "Words", NoInput, func(context.Context, Empty) (words, error) {
 		require.Equal(t, 1, reserved, "while it is read")
+		require.Equal(t, 1, composed, "while it is read")
 		return words{Words: []string{strings.Repeat("a", 3*pieceBytes)}}, nil
 	})
 	one := Handle("GET", "/word", 200, "A word", NoInput, func(context.Context, Empty) (word, error) {
@@ -37,6 +39,7 @@ func TestAPageKeepsItsRoomUntilItIsWritten(t *testing.T) {
 	pieces := 0
 	w := slowClient{httptest.NewRecorder(), func() {
 		require.Equal(t, 1, reserved, "while it is written")
+		require.Zero(t, composed, "while it is written")
 		pieces++
 	}}
 	r.ServeHTTP(w, httptest.NewRequest(http.MethodGet, prefix+"/words", nil))

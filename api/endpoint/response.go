@@ -111,10 +111,11 @@ func appendResponse(buffer []byte, v any) []byte {
 // bodyBuffers holds buffers for responses, which live only until they are sent.
 var bodyBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// respond sends v, encoded.
-func respond(w http.ResponseWriter, status int, v any) {
+// respond sends v, encoded. encoded is called before anything is sent.
+func respond(w http.ResponseWriter, status int, v any, encoded func()) {
 	buffer := bodyBuffers.Get().(*[]byte)
 	*buffer = appendResponse((*buffer)[:0], v)
+	encoded()
 	write(w, status, *buffer)
 	bodyBuffers.Put(buffer)
 }

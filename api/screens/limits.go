@@ -1,6 +1,7 @@
 package screens
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -114,6 +115,19 @@ func (s Slots) TryAcquire() bool {
 	default:
 		return false
 	}
+}
+
+// AcquireWithin takes a slot. It returns false if none becomes free in that time, or before ctx ends.
+func (s Slots) AcquireWithin(ctx context.Context, wait time.Duration) bool {
+	limit := time.NewTimer(wait)
+	defer limit.Stop()
+	select {
+	case s <- struct{}{}:
+		return true
+	case <-limit.C:
+	case <-ctx.Done():
+	}
+	return false
 }
 
 // Release frees a slot.

@@ -185,10 +185,31 @@ func do(client *http.Client, r *http.Request) (answer []byte, err error) {
 		return nil, err
 	}
 	defer func() { _ = response.Body.Close() }()
-	if answer, err = io.ReadAll(response.Body); err == nil && response.StatusCode >= http.StatusBadRequest {
+	answer, err = io.ReadAll(response.Body)
+	switch {
+	case err == nil && response.StatusCode == http.StatusTooManyRequests:
+		err = errTooMany
+	case err == nil && response.StatusCode >= http.StatusBadRequest:
 		err = fmt.Errorf("%s %s: %s: %s", r.Method, r.URL.Path, response.Status, answer)
 	}
 	return answer, err
+}
+
+// errTooMany is the refusal of a range's request as one too many in a second.
+var errTooMany = errors.New("too many requests of the range")
+
+// post sends a POS's command as that of A, again and again while it is one too many.
+func (to fairAPI) post(client *http.Client, path string, body []byte) (answer []byte, err error) {
+	for {
+		r, err := posRequest(context.Background(), http.MethodPost, string(to)+prefix+path, floodingRange, body)
+		if err != nil {
+			return nil, err
+		}
+		if answer, err = do(client, r); !errors.Is(err, errTooMany) {
+			return answer, err
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
 }
 
 // fill sells and stops sessions in A, one after the other on each lane.
@@ -211,21 +232,14 @@ func (to fairAPI) fill(sessions int) error {
 					if err != nil {
 						return err
 					}
-					r, err := posRequest(context.Background(), http.MethodPost, string(to)+prefix+"/sessions", floodingRange, body)
-					if err != nil {
-						return err
-					}
-					answer, err := do(client, r)
+					answer, err := to.post(client, "/sessions", body)
 					var sold struct {
 						ID string `json:"session_id"`
 					}
 					if err = errors.Join(err, json.Unmarshal(answer, &sold)); err != nil {
 						return err
 					}
-					if r, err = posRequest(context.Background(), http.MethodPost, string(to)+prefix+"/sessions/"+sold.ID+"/stop", floodingRange, []byte("{}")); err != nil {
-						return err
-					}
-					if _, err = do(client, r); err != nil {
+					if _, err = to.post(client, "/sessions/"+sold.ID+"/stop", []byte("{}")); err != nil {
 						return err
 					}
 				}
