@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// BeatInterval is the time between two heartbeats of a stream.
-	BeatInterval = 5 * time.Second
+	// BeatInterval is the time between two heartbeats of a stream. A screen that has heard nothing for twice as long says so: staff
+	// know within five seconds that a gateway hangs.
+	BeatInterval = 2 * time.Second
 	// minInterval is the minimum time between two messages; changes in between are sent together.
 	minInterval = 100 * time.Millisecond
 	// writeTimeout is how long a browser may take to accept a message. Then the connection is closed; nothing is queued.

@@ -22,6 +22,13 @@ await story(async () => {
   await watchTime(ann.page, ".face");
   const contacts = [staff, jo, ann].map((screen) => screen.page.locator("#contact"));
 
+  tell("The gateway hangs, and goes on: every screen says that it has no contact, and that it has");
+  await changeWorld("/gateway/freeze");
+  await Promise.all(contacts.map((contact) => contact.filter({ hasText: "No contact" }).waitFor()));
+  await changeWorld("/gateway/thaw");
+  await Promise.all(contacts.map((contact) => contact.waitFor({ state: "hidden" })));
+  await linked();
+
   for (const end of ["kill", "stop"]) {
     tell(`The gateway ends (${end}): every screen says that it has no contact, and what staff do that it did not arrive`);
     await changeWorld(`/gateway/${end}`);

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -25,6 +26,8 @@ func (f *fixture) world() (url string) {
 		})
 	}
 	on("/gateway/kill", func(*http.Request) { f.gateway.Kill() })
+	on("/gateway/freeze", func(*http.Request) { f.gateway.Signal(syscall.SIGSTOP) })
+	on("/gateway/thaw", func(*http.Request) { f.gateway.Signal(syscall.SIGCONT) })
 	on("/gateway/stop", func(*http.Request) { f.gateway.Terminate() })
 	on("/gateway/start", func(*http.Request) { f.serve() })
 	mux.HandleFunc("GET /operations", func(w http.ResponseWriter, _ *http.Request) {

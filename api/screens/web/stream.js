@@ -2,7 +2,9 @@
 // must not look like a gateway that is down.
 import { MessageClock, now } from "./clock.js";
 
-const SILENCE = 12_000; // ms without a message after which a connection is dead; a beat is sent every 5 s
+export const SILENCE = 4_000; // ms without a message after which contact is lost; a beat is sent every 2 s
+const PATIENCE = 12_000; // ms that a connection may take to its first message, over a slow network
+const CHECKED = 500; // ms between two looks at how long the connection is silent
 const GRACE = 2_000; // ms within which a reconnection is not reported
 const LATE = 1_500; // ms of delay after which a new connection is better
 const RENEWED = 15_000; // minimum ms between two reconnections because of delay
@@ -23,6 +25,8 @@ export class Stream {
   #handlers;
   #attempt = null; // AbortController of the connection
   #begun = 0; // when the connection was begun
+  #spoke = false; // it has had a message
+  #checked = 0; // when its silence was last looked at
   #last = null; // instant and Date of the last message
   #down = null; // since when there is no connection
   #renewed = -RENEWED;
@@ -46,7 +50,12 @@ export class Stream {
     });
     window.addEventListener("online", resume);
     window.addEventListener("pageshow", resume);
-    setInterval(() => this.#check(), 1000);
+    setInterval(() => {
+      const late = now() - this.#checked > GRACE;
+      this.#checked = now();
+      // A page that was busy for a while has messages waiting, which come first.
+      late ? setTimeout(() => this.#check(), CHECKED / 2) : this.#check();
+    }, CHECKED);
   }
 
   open() {
@@ -81,6 +90,7 @@ export class Stream {
     this.#attempt?.abort();
     const attempt = (this.#attempt = new AbortController());
     this.#begun = now();
+    this.#spoke = false;
     const clock = new MessageClock(this.#begun);
     try {
       const response = await fetch(this.#url, {
@@ -125,6 +135,7 @@ export class Stream {
       this.#handlers.sentEarlier(earlier);
     }
     this.#last = { at: received, wall: new Date() };
+    this.#spoke = true;
     this.#down = null;
     this.#failures = 0;
     this.#reportContact(null);
@@ -142,7 +153,7 @@ export class Stream {
     }
     const at = now();
     const silent = at - this.#last.at > SILENCE;
-    if (silent && at - this.#begun > SILENCE) {
+    if (silent && (this.#spoke || at - this.#begun > PATIENCE)) {
       this.#connect();
     }
     // A new connection gets time to succeed: a tab that resumes raises no false alarm.

@@ -1,7 +1,7 @@
 // The wall board: every lane of a range, on a display that nobody touches. It never leaves its page unless it is sure that there is
 // another one: what a browser shows instead of a page that cannot be had, it shows until somebody comes.
 import { now, onTick } from "/screens/clock.js";
-import { Stream } from "/screens/stream.js";
+import { SILENCE, Stream } from "/screens/stream.js";
 import { loadTexts } from "/screens/texts.js";
 import { keepAwake } from "/screens/wakelock.js";
 import { Head } from "./head.js";
@@ -9,7 +9,6 @@ import { shortNames } from "./rules.js";
 import { loadAgain } from "./start.js";
 import { Tiles } from "./tiles.js";
 
-const SILENCE = 12_000; // ms without a message after which what is shown is old; a beat comes every 5 s
 const REFUSED = 30_000; // ms until a board that was refused tries again
 const RENEWAL = 60_000; // ms until it is tried again to load a newer page
 

@@ -7,6 +7,9 @@ globalThis.document = Object.assign(new EventTarget(), { hidden: false });
 globalThis.window = new EventTarget();
 const every = globalThis.setInterval;
 globalThis.setInterval = (...args) => every(...args).unref(); // a stream keeps its timer while its page is open
+let ahead = 0; // ms by which the page's clock was moved on
+const elapsed = performance.now.bind(performance);
+performance.now = () => elapsed() + ahead;
 const { Stream, readEvents } = await import("./stream.js");
 
 // A gateway whose next streams get these responses, one after the other.
@@ -111,6 +114,26 @@ test("renew replaces the connection at once, and reports lost contact without a 
   stream.close();
   stream.renew();
   assert.equal(stream.isOpen, false);
+});
+
+test("a gateway that hangs is told, and called again, after four seconds of silence", bound, async () => {
+  let again = () => {};
+  const calledAgain = new Promise((resolve) => (again = resolve));
+  responses.push(
+    (response) => sse(response).write('event: picture\ndata: {"n":6}\n\n'),
+    (response) => again(response),
+  );
+  const { stream, calls, call } = openStream();
+  assert.equal((await call(1))[1], "picture");
+  ahead += 4_100;
+  assert.deepEqual(await call(2), ["contact", true]);
+  const response = await calledAgain;
+  ahead += 6_000; // the new connection gets more time than that for its first message
+  await new Promise((resolve) => setTimeout(resolve, 1_100));
+  assert.deepEqual(calls.slice(2), []);
+  sse(response).write('event: picture\ndata: {"n":7}\n\n');
+  assert.deepEqual([await call(3), await call(4)], [["contact", false], ["message", "picture", { n: 7 }]]);
+  stream.close();
 });
 
 test("a late picture is corrected by the messages after it", bound, async () => {
