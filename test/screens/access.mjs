@@ -191,9 +191,13 @@ await story(async () => {
   await later.locator(".need-count").click();
   await later.getByText("6 minutes in all: each session gets full minutes, rounded up.").waitFor();
   await look(later, "the queue: lost time");
+  await later.locator("summary", { hasText: "Chimes" }).click();
+  assert.deepEqual(await later.getByLabel("Lanes to be cleared").or(later.getByLabel("Calls for help")).evaluateAll((all) => all.map((of) => of.checked)), [true, false]);
+  await look(later, "the queue: chimes");
   const given = [];
   later.on("response", (response) => response.url().endsWith("/make-up") && given.push(response.status()));
-  await later.getByRole("button", { name: "Give all 3 back" }).click();
+  await later.getByText("each lost up to 1:30").waitFor();
+  await later.locator(".attention").getByRole("button", { name: "Give 6 minutes back" }).click();
   await eventually("it is given back", () => given.length === 3);
   assert.deepEqual(given, [204, 204, 204]);
   await later.close();

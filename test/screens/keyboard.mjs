@@ -44,6 +44,10 @@ await story(async () => {
   await keys.press("Delete");
   await staff.card(1).waitFor();
 
+  tell("Whoever hears the screen hears of a lane what is seen on its tile");
+  assert.match(await described(page, "Lane 2"), /^Waiting Jo Smith 45:00$/);
+  assert.equal(await described(page, "Lane 1"), "Free");
+
   tell("It is started, paused, resumed, made longer and shorter, and moved");
   await keys.to(staff.quick("Start now", 2));
   await keys.press("Enter");
@@ -226,6 +230,14 @@ await story(async () => {
   await keys.press("Enter");
   await page.getByRole("button", { name: "Sign in" }).waitFor();
 });
+
+// described is what a screen reader says of a button behind its name, as Chromium computes it.
+async function described(page, name) {
+  const session = await page.context().newCDPSession(page);
+  const { nodes } = await session.send("Accessibility.getFullAXTree");
+  await session.detach();
+  return nodes.find((node) => node.role?.value === "button" && node.name?.value === name).description.value;
+}
 
 // Keys are the hands of somebody who has a keyboard alone.
 function Keys(page) {

@@ -5,6 +5,7 @@ import { element, replaceKeepingFocus, setFlag, setText } from "/screens/element
 import { icon } from "/screens/icons.js";
 import { ErrorText, action, announce, button } from "./actions.js";
 import { Chime } from "./chime.js";
+import { chimeSettings } from "./chimesettings.js";
 import { makeUpButtons, minutesToGive } from "./makeup.js";
 import { SIGNS, needsOf } from "./needs.js";
 import { Poller } from "./poller.js";
@@ -35,8 +36,6 @@ export class Attention {
   #nobody = element("p.empty"); // on a page of its own
   #number = element("strong");
   #drawer;
-  #giveAll = element("div.give-all", { hidden: true });
-  #givesBack = "";
   #notify;
   #sound;
   #list = element("ol.needs", { id: "needs" });
@@ -56,7 +55,7 @@ export class Attention {
       this.#showSound();
     } });
     this.#drawer = element("div.drawer", {},
-      element("div.drawer-head", {}, this.#giveAll, element("label.check", { hidden: !notifications.isSupported }, this.#notify, element("span", {}, t("attention.notify")))), this.#list);
+      element("div.drawer-head", {}, element("label.check", { hidden: !notifications.isSupported }, this.#notify, element("span", {}, t("attention.notify"))), chimeSettings(t, this.#chime)), this.#list);
     this.#drawer.append(this.#nobody);
     root.append(this.#toggle, this.#drawer, this.#sound);
     this.#chime.onChange = () => this.#showSound();
@@ -184,7 +183,6 @@ export class Attention {
         this.#list.insertBefore(item.element, this.#list.children[i] ?? null);
       }
     });
-    this.#drawGiveAll();
     const n = this.#needs.length;
     setText(this.#number, n > 0 ? String(n) : "");
     const none = n > 0 ? "" : t("attention.none");
@@ -224,26 +222,6 @@ export class Attention {
     if (spoken.length > 0) {
       announce(spoken.map(({ key }) => this.#items.get(key).words).map(({ lane, what }) => `${lane}: ${what}`).join(". "));
     }
-  }
-
-  // Lost time is given back to all at once, after it was read how it is rounded.
-  #drawGiveAll() {
-    const { t } = this.#client;
-    const lanes = this.#needs.filter(({ kind }) => kind === "ran_on").map((need) => need.lanes[0]);
-    const key = lanes.map((lane) => `${lane.session.session_id} ${minutesToGive(lane)}`).join();
-    if (key === this.#givesBack) {
-      return;
-    }
-    this.#givesBack = key;
-    this.#giveAll.hidden = lanes.length < 2;
-    const error = new ErrorText();
-    const give = action(this.#client, { words: t("ran_on.give_all", { n: lanes.length }), kind: "primary" }, error, async () => {
-      for (const lane of lanes) {
-        await this.#client.session(lane, "make-up", { give: true });
-      }
-    });
-    const minutes = lanes.reduce((sum, lane) => sum + minutesToGive(lane), 0);
-    replaceKeepingFocus(this.#giveAll, lanes.length < 2 ? [] : [give, element("p", {}, t("ran_on.rounded", { n: minutes })), error.element], this.#toggle);
   }
 
   // fit hides what the dock has no room for, so that no hidden control gets the focus.
@@ -296,6 +274,7 @@ class Item {
   #actions = element("div.actions");
   #error;
   #drawn = "";
+  #busy = false; // its lanes are being settled one after the other
 
   // handlers are {open(laneID), seen(), failed(), settled()}.
   constructor(client, handlers) {
@@ -318,8 +297,8 @@ class Item {
     const { kind, lanes, coming, purchase } = need;
     const lane = lanes[0];
     setFlag(this.element, "data-quiet", coming || seen);
-    const drawn = JSON.stringify([kind, coming, seen, lanes.map(({ name }) => name), lane?.session?.session_id, lane?.session?.customer_name, lane?.session?.ran_on_ms, lane?.link, purchase]);
-    if (drawn === this.#drawn) {
+    const drawn = JSON.stringify([kind, coming, seen, lanes.map(({ name, session }) => [name, session?.ran_on_ms]), lane?.session?.session_id, lane?.session?.customer_name, lane?.link, purchase]);
+    if (drawn === this.#drawn || this.#busy) {
       return;
     }
     this.#drawn = drawn;
@@ -343,18 +322,40 @@ class Item {
     const { t } = this.#client;
     const lane = lanes[0];
     const name = lanes.length > 1 ? nameList(lanes.map((one) => one.name), { one: t("lane.word"), many: t("lane.words") }) : (lane?.name ?? "");
+    if (kind === "ran_on" && lanes.length > 1) {
+      const longest = Math.max(...lanes.map(({ session }) => session.ran_on_ms));
+      return { lane: name.charAt(0).toUpperCase() + name.slice(1), what: t("need.ran_on_each", { time: formatTime(longest) }), customer: "" };
+    }
     const over = purchase && lane?.session?.session_id !== purchase.session_id;
     const customer = over ? t("purchases.session_over") : kind === "hold" ? "" : (lane?.session?.customer_name ?? "");
     const what = kind === "help" && coming ? t("need.help_coming") : t(`need.${kind}`, { time: formatTime(lane?.session?.ran_on_ms ?? 0) });
     return { lane: name.charAt(0).toUpperCase() + name.slice(1), what, customer };
   }
 
-  #detailsOf({ kind, purchase }) {
+  #detailsOf({ kind, lanes, purchase }) {
     const { t } = this.#client;
-    if (kind === "purchase") {
-      return purchaseDetails(this.#client, purchase);
+    const notes = (...sentences) => sentences.map((sentence) => element("p.note", {}, sentence));
+    switch (kind) {
+      case "purchase":
+        return purchaseDetails(this.#client, purchase);
+      case "ran_on":
+        return notes(t("ran_on.explained"), ...(lanes.length > 1 ? [t("ran_on.rounded", { n: minutesToGive(lanes) })] : []));
+      case "hold":
+        return notes(t("ceasefire.not_reached_more"));
+      default:
+        return [];
     }
-    return kind === "ran_on" ? [element("p.note", {}, t("ran_on.explained"))] : kind === "hold" ? [element("p.note", {}, t("ceasefire.not_reached_more"))] : [];
+  }
+
+  // progress shows how many of the lanes have an outcome; null: all of those that will have one.
+  #progress(n, all) {
+    this.#busy = n !== null;
+    if (this.#busy) {
+      setText(this.#what, this.#client.t("many.progress", { n, all }));
+    } else {
+      this.#drawn = "";
+      this.show(this.#need, false);
+    }
   }
 
   #actionsOf({ kind, lanes, coming, purchase }, seen) {
@@ -371,7 +372,7 @@ class Item {
       case "hit":
         return [act(t("need.noted"), "primary", () => this.#client.lane(lane, "stray-hit"))];
       case "ran_on":
-        return makeUpButtons(this.#client, lane, this.#error);
+        return makeUpButtons(this.#client, lanes, this.#error, (n) => this.#progress(n, lanes.length));
       case "purchase":
         return settleButtons(this.#client, purchase, this.#error, label, () => this.#handlers.settled());
       default: // staff go there; the state itself says when it is settled

@@ -29,7 +29,9 @@ export class LaneCard {
   constructor(client, lane, onOpen) {
     this.#client = client;
     this.lane = lane;
-    this.#open = element("button.open", { type: "button", onclick: (event) => onOpen(lane.lane_id, event) }, ...nameParts(lane.name));
+    const said = [this.#state, this.#customer, this.#call, this.#time, this.#badges]; // with the lane's name, to those who do not see the tile
+    said.forEach((part, n) => (part.id = `lane-${lane.lane_id}-${n}`));
+    this.#open = element("button.open", { type: "button", "aria-describedby": said.map((part) => part.id).join(" "), onclick: (event) => onOpen(lane.lane_id, event) }, ...nameParts(lane.name));
     this.element = element(
       "li.lane", { "data-lane": lane.lane_id },
       element("div.title", {}, element("h3", {}, this.#open), this.#state),
@@ -75,7 +77,9 @@ export class LaneCard {
     const session = this.lane.session;
     setFlag(this.element, "data-session", session !== null);
     const leftMs = session ? laneTimeLeft(this.lane, at) : 0;
-    if (session) {
+    if (!session) {
+      setText(this.#time, "");
+    } else {
       setText(this.#time, leftMs > 0 ? formatTime(leftMs) : this.#client.t("card.over", { time: formatTime(leftMs) }));
       const share = Math.min(Math.max(leftMs / (session.duration * 60_000), 0), 1).toFixed(3);
       this.#redraw("share", share, () => (this.#fill.style.transform = `scaleX(${share})`));

@@ -26,9 +26,10 @@ export function needsOf(range, purchases, firstSeen) {
     if (lane.session && lane.link !== "up") {
       add("link", lane.lane_id, lane.link_since, [lane]);
     }
-    if (lane.session?.ran_on_ms > 0) {
-      add("ran_on", lane.session.session_id, null, [lane]);
-    }
+  }
+  const late = [...range.lanes.values()].filter((lane) => lane.session?.ran_on_ms > 0);
+  if (late.length > 0) {
+    add("ran_on", "", null, late); // one outage of the gateway is one need, however many sessions lost time
   }
   const missing = [...range.lanes.values()].filter(notReached);
   if (missing.length > 0) {

@@ -54,7 +54,7 @@ export class SessionActions {
     if (ranOn !== this.#ranOn) {
       this.#ranOn = ranOn;
       this.#makeUp.hidden = !(lane.session?.ran_on_ms > 0);
-      this.#makeUp.replaceChildren(...(this.#makeUp.hidden ? [] : [element("p", {}, t("ran_on.explained")), ...makeUpButtons(this.#client, lane, this.#error)]));
+      this.#makeUp.replaceChildren(...(this.#makeUp.hidden ? [] : [element("p", {}, t("ran_on.explained")), ...makeUpButtons(this.#client, [lane], this.#error)]));
     }
   }
 

@@ -20,8 +20,9 @@ globalThis.OscillatorNode = class {
   start() {}
   stop() {}
 };
+let loud = [];
 globalThis.GainNode = class {
-  gain = { setValueAtTime() {}, exponentialRampToValueAtTime() {} };
+  gain = { setValueAtTime: (gain) => loud.push(gain), exponentialRampToValueAtTime() {} };
   connect = (to) => to;
 };
 mock.timers.enable({ apis: ["setTimeout"] });
@@ -62,4 +63,26 @@ test("chimes that are turned off are silent", async () => {
   assert.equal(played(), "");
   chime.turn(true);
   assert.equal(played(), "440 440 440");
+  chime.show([]);
+});
+
+test("each kind has a switch, that of lanes to be cleared is off, and the volume is set", async () => {
+  const kept = new Map();
+  globalThis.localStorage = { getItem: (name) => kept.get(name) ?? null, setItem: (name, value) => kept.set(name, value) };
+  const chime = new Chime();
+  await gesture();
+  chime.show(["clear", "help"]);
+  assert.equal(played(), "880 1175");
+  chime.turnKind("clear", true);
+  chime.turnKind("help", false);
+  assert.equal(played(), "587 523", "what was switched on is heard");
+  mock.timers.tick(10_000);
+  assert.equal(played(), "587 523");
+  const before = Math.max(...loud);
+  loud = [];
+  chime.setVolume(100);
+  assert.equal(Math.max(...loud), 2 * before);
+  const later = new Chime(); // the page is loaded again
+  assert.deepEqual([later.volume, later.chimes("clear"), later.chimes("help"), later.chimes("hold")], [100, true, false, true]);
+  chime.show([]);
 });

@@ -57,6 +57,14 @@ test("a call after the last one was answered is another need", () => {
   assert.notEqual(key(1), key(2));
 });
 
+test("sessions that lost time are one need, which stays the same one while they are settled", () => {
+  const lost = (ms) => ({ session: { session_id: "s", ran_on_ms: ms } });
+  const [all] = needsOf(rangeOf([lost(90_000), lost(0), lost(70_000)]), [], () => 0);
+  assert.deepEqual([all.kind, all.lanes.map(({ name }) => name)], ["ran_on", ["Lane 1", "Lane 3"]]);
+  const [rest, ...others] = needsOf(rangeOf([lost(0), lost(0), lost(70_000)]), [], () => 0);
+  assert.deepEqual([rest.key, rest.lanes.length, others], [all.key, 1, []]);
+});
+
 test("a task is on a lane that needs staff; tasks and lanes are counted under words of their own", () => {
   const session = { session_id: "s", ran_on_ms: 0 };
   const lanes = [{ help: { at: at(9), coming: true } }, { session, link: "down" }, { session: { ...session, ran_on_ms: 1 } }, { stray_hit: at(7) }, { uncleared: { session_id: "s2", since: at(6) } }, { held: true }];
