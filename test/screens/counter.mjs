@@ -74,7 +74,18 @@ await story(async () => {
   for (const n of [4, 5, 6]) {
     await staff.inState(n, "running");
   }
-  assert.equal(new Set(await page.locator(".lane[data-session] .customer").allTextContents()).size, 5, "each customer has a number");
+  const customers = () => page.locator(".lane[data-session] .customer").allTextContents();
+  assert.deepEqual(await customers(), [1, 2, 3, 4, 5].map((n) => `Walk-in ${n}`), "each customer has a number, in the order of the lanes");
+  await taps(1, undo);
+  await report.waitFor({ state: "hidden" });
+  assert.deepEqual(await customers(), ["Walk-in 1", "Walk-in 2"]);
+  await taps(2, many("Sell 3"), page.locator("#selection").getByRole("button", { name: "Sell 60 minutes" }));
+  await report.getByText("3 sold").waitFor();
+  await page.evaluate(() => (window.print = () => (window.printed = document.getElementById("receipt").innerText)));
+  await taps(1, report.getByRole("button", { name: "Print 3 codes" }));
+  await page.waitForFunction(() => window.printed);
+  assert.deepEqual((await page.evaluate(() => window.printed)).match(/Lane \d/g), ["Lane 4", "Lane 5", "Lane 6"]);
+  await page.evaluate(() => window.dispatchEvent(new Event("afterprint")));
   await taps(1, page.getByRole("button", { name: "Stop selecting" }));
   await taps(3, bayB, all, many("+15 for 3"));
   await report.getByText("3 extended by 15 min").waitFor();
@@ -140,6 +151,31 @@ await story(async () => {
   await taps(1, undo);
   await page.locator("#undo").getByText("The lane is occupied by another session.").waitFor();
   assert.equal((await sessions()).length, 2);
+
+  tell("A name that was typed is not lost when the till sells the lane, nor when the sign-in ends");
+  const name = staff.panel.getByLabel("Customer", { exact: true });
+  await lane(6).tap();
+  await name.fill("Cy Poe");
+  await sell(6, "Ann Lee");
+  await staff.panel.getByText("Cy Poe was not sold anything").waitFor();
+  await lane(3).tap();
+  assert.equal(await name.inputValue(), "Cy Poe");
+  await staff.opened();
+  await page.context().clearCookies();
+  await preset(30).tap();
+  await page.getByRole("button", { name: "Sign in" }).waitFor();
+  await staff.signIn("sam");
+  await lane(3).tap();
+  assert.equal(await name.inputValue(), "Cy Poe");
+  await staff.opened();
+  await taps(1, preset(30));
+  await staff.says(3, "Cy Poe");
+  await lane(6).tap();
+  await staff.panel.getByRole("heading", { name: "Lane 6 · Ann Lee" }).waitFor();
+  await staff.panel.getByText("was not sold anything").waitFor({ state: "detached" });
+  await page.keyboard.press("Escape");
+  await staff.stop(3);
+  await staff.stop(6);
 
   tell("A session is found by what the till knows it by, and by its id; one that was stopped is taken up again, on another lane if need be");
   const known = await sell(5, "Bo Doe", { external_id: "till-7/4711" });

@@ -90,7 +90,7 @@ await story(async () => {
     const { left, right } = sheet.getBoundingClientRect();
     return {
       width: right - left, height: sheet.getBoundingClientRect().height, text: sheet.innerText,
-      cut: [...sheet.children].filter((of) => of.getBoundingClientRect().left < left || of.getBoundingClientRect().right > right || of.scrollWidth > of.clientWidth).map((of) => of.outerHTML),
+      cut: [...sheet.querySelectorAll("article > *")].filter((of) => of.getBoundingClientRect().left < left || of.getBoundingClientRect().right > right || of.scrollWidth > of.clientWidth).map((of) => of.outerHTML),
       others: [...document.body.children].filter((of) => of !== sheet && of.checkVisibility()).map((of) => of.id),
     };
   });

@@ -8,8 +8,8 @@ const AT_ONCE = 3;
 
 // forEachLane awaits send(lane) for each lane, and returns {done, refused: [{lane, refusal}], unsent}, each in the order of the lanes.
 // Once the gateway is not reached, or the user is signed out, nothing more is sent: the rest is unsent. onProgress is called with how
-// many have an outcome.
-export async function forEachLane(lanes, send, onProgress = () => {}) {
+// many have an outcome. atOnce is how many are under way at a time; 1: each is sent when the one before has its outcome.
+export async function forEachLane(lanes, send, onProgress = () => {}, atOnce = AT_ONCE) {
   const outcomes = new Map();
   let next = 0;
   let unreached = false;
@@ -29,7 +29,7 @@ export async function forEachLane(lanes, send, onProgress = () => {}) {
       onProgress(outcomes.size);
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  await Promise.all(Array.from({ length: atOnce }, work));
   return {
     done: lanes.filter((lane) => outcomes.get(lane) === null),
     refused: lanes.filter((lane) => outcomes.get(lane)).map((lane) => ({ lane, refusal: outcomes.get(lane) })),

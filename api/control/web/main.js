@@ -118,7 +118,7 @@ function connect(accepted = true) {
 function signedOut(reason) {
   stream.close();
   switchUser.forget();
-  panel.close();
+  panel.endSignIn();
   pages.stop();
   range.forget();
   attention.forget();

@@ -28,6 +28,7 @@ export class Panel {
   #badges = element("p.badges");
   #facts = element("dl.facts");
   #error = new ErrorText();
+  #kept = element("p.note", { role: "status" });
   #form;
   #session;
   #code;
@@ -63,7 +64,7 @@ export class Panel {
     root.setAttribute("aria-labelledby", "panel-title");
     root.append(
       element("header.panel-head", {}, element("div", {}, this.#title, this.#bay), close),
-      this.#time, this.#urgent, this.#badges, this.#lane.calls, this.#purchases, this.#error.element, this.#form.element, this.#session.element, this.#code.element, this.#lane.element, this.#facts,
+      this.#time, this.#urgent, this.#badges, this.#lane.calls, this.#purchases, this.#error.element, this.#kept, this.#form.element, this.#session.element, this.#code.element, this.#lane.element, this.#facts,
     );
     this.#ignoreDoublePresses();
     document.addEventListener("keydown", (event) => {
@@ -130,6 +131,14 @@ export class Panel {
     this.#root.addEventListener("keydown", (event) => event.repeat && event.key === "Enter" && event.preventDefault());
   }
 
+  // endSignIn closes the panel. What was typed into it is there again after the next sign-in.
+  endSignIn() {
+    if (this.#laneID !== null && this.#sessionID === undefined) {
+      this.#form.keep();
+    }
+    this.close();
+  }
+
   close() {
     if (this.#laneID === null) {
       return;
@@ -154,6 +163,9 @@ export class Panel {
     const focused = this.#root.contains(document.activeElement);
     const session = lane.session;
     if (session?.session_id !== this.#sessionID) {
+      if (this.#sessionID === undefined) {
+        this.#form.keep(); // it was sold elsewhere
+      }
       this.#sessionID = session?.session_id;
       this.#form.begin(lane);
       this.#session.begin(lane);
@@ -165,6 +177,7 @@ export class Panel {
     this.#form.element.hidden = session !== null;
     this.#session.element.hidden = session === null;
     this.#form.show(lane);
+    setText(this.#kept, this.#form.kept && t("form.kept", { customer: this.#form.kept }));
     this.#session.show(lane);
     this.#code.show(lane);
     this.#lane.show(lane);

@@ -1,5 +1,6 @@
 // The bar of the lanes that are selected: how many, and what may be done with all those that it concerns. It lies over the toolbar of the
 // board and moves nothing. Each lane gets a command of its own; what became of each is reported.
+import { printButton } from "./shootercode.js";
 import { element, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
 import { ErrorText, announce, button } from "./actions.js";
@@ -47,7 +48,7 @@ export class SelectionBar {
     } }, this.#typed);
     this.#sell = element("details.many-menu", {}, element("summary.button.primary", {}, icon(ACTIONS.sell.sign), element("span")), element("div.many-sell"));
     this.#sell.addEventListener("toggle", () => this.#sell.open && this.#form.begin(this.#free()));
-    this.#form = new SessionForm(client, this.#error, () => (this.#sell.open = false), (body) => this.#run("sell", (_, lane) => client.request("POST", "/sessions", { ...body, lane_id: lane.lane_id })));
+    this.#form = new SessionForm(client, this.#error, () => (this.#sell.open = false), (body) => this.#sellTo(body));
     this.#sell.lastElementChild.append(this.#form.element);
     this.#menu = element("details.many-menu", {}, element("summary.button", { "aria-label": t("many.more") }, icon("more")), element("div.many-more", {}, ...IN_MENU.map((name) => this.#make(name))));
     this.#actions = element("div.many-actions", {}, ...IN_SIGHT.map((name) => this.#make(name)), this.#sell, this.#stop, this.#menu);
@@ -126,28 +127,42 @@ export class SelectionBar {
     return this.#selecting.lanes.find(ACTIONS.sell.applies);
   }
 
+  // sellTo sells time on each of the selected free lanes. Walk-ins are sold one after the other, so that their numbers are in the order
+  // of the lanes. A sale is taken back by stopping what was sold.
+  async #sellTo(body) {
+    const client = this.#client;
+    const sold = new Map(); // by lane
+    const send = async (_, lane) => sold.set(lane, await client.request("POST", "/sessions", { ...body, lane_id: lane.lane_id }));
+    await this.#run("sell", {
+      send, atOnce: body.walk_in ? 1 : undefined,
+      undo: (_, lane) => client.request("POST", `/sessions/${sold.get(lane).session_id}/stop`),
+      more: (error) => (sold.size === 0 ? [] : [printButton(client, error, () => [...sold].map(([lane, { session_id, duration, created_at }]) => (
+        { session_id, lane: lane.name, minutes: duration, at: created_at })), client.t("many.print", { n: sold.size }))]),
+    });
+  }
+
   // run sends a command to each of the selected lanes that the action concerns, and reports what became of all selected lanes.
-  async #run(name, send = ACTIONS[name].send) {
+  async #run(name, { send, undo, atOnce, more } = ACTIONS[name]) {
     if (this.#progress) {
       return;
     }
     const client = this.#client;
     const { t } = client;
-    const { applies, minutes, undo } = ACTIONS[name];
+    const { applies, minutes } = ACTIONS[name];
     const selected = this.#selecting.lanes;
     const lanes = selected.filter(applies);
-    const outcome = await this.#each(lanes, (lane) => send(client, lane));
+    const outcome = await this.#each(lanes, (lane) => send(client, lane), atOnce);
     const others = selected.filter((lane) => !applies(lane));
     const failed = outcome.done.length < lanes.length;
     const lines = [...refusalLines(client, outcome), ...(others.length > 0 ? [laneLine(t, others, t(`many.not_${name}`))] : [])];
     client.undo.report({ words: t(`many.done_${name}`, { n: outcome.done.length, minutes }), lines, failed }, undo && outcome.done.length > 0 ? async () => {
       const back = await forEachLane(outcome.done, (lane) => undo(client, lane));
       return back.done.length === outcome.done.length ? null : { words: t("many.taken_back", { n: back.done.length }), lines: refusalLines(client, back), failed: true };
-    } : null);
+    } : null, more);
   }
 
   // each has the bar show how far it is, and takes no other action meanwhile.
-  async #each(lanes, send) {
+  async #each(lanes, send, atOnce) {
     const progress = (n) => {
       this.#progress = this.#client.t("many.progress", { n, all: lanes.length });
       setText(this.#count, this.#progress);
@@ -155,7 +170,7 @@ export class SelectionBar {
     progress(0);
     this.#actions.setAttribute("aria-busy", "true");
     try {
-      return await forEachLane(lanes, send, progress);
+      return await forEachLane(lanes, send, progress, atOnce);
     } finally {
       this.#progress = "";
       this.#actions.removeAttribute("aria-busy");

@@ -19,6 +19,8 @@ export class SessionForm {
   #start;
   #submit;
   #closed = element("p.note");
+  #selling = false;
+  #kept = ""; // a customer who was typed and whom nobody has sold anything
   #groups = "";
 
   // done is called with the session that was created, and its lane. sell(body) sells, without the lane of the request; by default on the
@@ -33,10 +35,16 @@ export class SessionForm {
     this.#minutes.addEventListener("input", () => this.#update());
     const press = async (pressed, minutes) => {
       const lane = this.#lane;
+      const typed = this.#name.value.trim();
       let session;
-      if (await perform(client, pressed, error, async () => (session = await this.#create(minutes)))) {
+      this.#selling = true;
+      const sold = await perform(client, pressed, error, async () => (session = await this.#create(minutes)));
+      this.#selling = false;
+      if (sold) {
         remember("minutes", minutes);
         done(session, lane);
+      } else if (this.#name.value === "") { // the lane was sold meanwhile
+        this.#kept = typed;
       }
     };
     this.#presets = MINUTES.map((minutes) => {
@@ -63,10 +71,28 @@ export class SessionForm {
     });
   }
 
+  // keep is called when the form goes away by itself, as the lane was sold elsewhere or the sign-in has ended: what was typed is in the
+  // form of the next free lane.
+  keep() {
+    const typed = this.#name.value.trim();
+    if (typed && !this.#selling) {
+      this.#kept = typed;
+    }
+    this.#name.value = "";
+  }
+
+  // kept returns the customer who was kept, or "".
+  get kept() {
+    return this.#kept;
+  }
+
   // begin clears the form for the next customer, except the group and the other choices. The minutes are those that were sold last.
   begin(lane) {
     this.#lane = lane;
-    this.#name.value = "";
+    this.#name.value = lane.session ? "" : this.#kept;
+    if (!lane.session) {
+      this.#kept = "";
+    }
     const last = Number(remembered("minutes"));
     this.#minutes.value = last >= 1 && last <= 480 ? last : DEFAULT_MINUTES;
     this.#update();

@@ -10,20 +10,20 @@ function qrCode(t, sessionID) {
   return element("img.qr", { alt: t("code.qr"), src: `/control/sessions/${sessionID}/qr.svg?origin=${encodeURIComponent(location.origin)}` });
 }
 
-// printButton creates the button that prints the receipt of what(): {session_id, lane, minutes, at}.
-export function printButton(client, error, what) {
-  return action(client, { words: client.t("code.print"), sign: "print" }, error, () => print(client, what()));
+// printButton creates the button that prints the receipts of what(), a list of {session_id, lane, minutes, at}.
+export function printButton(client, error, what, words = client.t("code.print")) {
+  return action(client, { words, sign: "print" }, error, () => print(client, what()));
 }
 
-// print prints a receipt, and nothing else of the page: the style sheet hides the rest while the body has data-receipt.
-async function print({ t, range }, { session_id: id, lane, minutes, at }) {
-  const code = qrCode(t, id);
-  await code.decode().catch(() => {
+// print prints receipts, each on a page, and nothing else of the page: the style sheet hides the rest while the body has data-receipt.
+async function print({ t, range }, sessions) {
+  const codes = sessions.map(({ session_id: id }) => qrCode(t, id));
+  await Promise.all(codes.map((code) => code.decode())).catch(() => {
     throw new Refusal("no_code", "");
   });
-  byId("receipt").replaceChildren(
+  byId("receipt").replaceChildren(...sessions.map(({ lane, minutes, at }, i) => element("article", {},
     element("h2", {}, range.info.name), element("p.receipt-lane", {}, lane), element("p", {}, [t("minutes", { n: minutes }), t.time(at)].join(" · ")),
-    code, element("p", {}, t("code.receipt")));
+    codes[i], element("p", {}, t("code.receipt")))));
   document.body.toggleAttribute("data-receipt", true);
   window.addEventListener("afterprint", () => {
     document.body.toggleAttribute("data-receipt", false);
@@ -67,7 +67,7 @@ export class ShooterCode {
     code.addEventListener("error", () => this.#error.show(t("error.no_code")));
     this.#place.replaceChildren(code, element("p", {}, t("code.explained")), printButton(this.#client, this.#error, () => {
       const { name, session } = this.#lane;
-      return { session_id: session.session_id, lane: name, minutes: session.duration, at: session.created_at };
+      return [{ session_id: session.session_id, lane: name, minutes: session.duration, at: session.created_at }];
     }));
     this.#error.show("");
     this.#place.hidden = false;
@@ -117,7 +117,7 @@ export class Sold {
     });
     this.#root.replaceChildren(code, element("div.sold-words", {},
       element("p.sold-what", {}, t("code.sold", { lane: lane.name, customer, minutes })), element("p", {}, t("code.scan")), error.element,
-      element("div.row", {}, printButton(this.#client, error, () => ({ session_id: id, lane: lane.name, minutes, at })),
+      element("div.row", {}, printButton(this.#client, error, () => [{ session_id: id, lane: lane.name, minutes, at }]),
         button({ sign: "close", kind: "quiet", label: t("code.close") }, () => this.hide()))));
     this.#root.hidden = false;
     this.#hideLater();

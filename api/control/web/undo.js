@@ -4,6 +4,7 @@ import { element, setText } from "/screens/element.js";
 import { ErrorText, action, announce, button } from "./actions.js";
 
 const SHOWN = 10_000; // ms
+const SHOWN_WITH_MORE = 30_000; // ms, where there is something else to do than to take it back
 
 export class Undo {
   #client;
@@ -70,8 +71,9 @@ export class Undo {
   }
 
   // report shows what became of an action on several lanes: how many in words, and the others in lines. What failed stays until it is
-  // closed. undo takes the action back, and returns the report of that if it failed for some; null: it cannot be taken back.
-  report({ words, lines, failed }, undo = null) {
+  // closed. undo takes the action back, and returns the report of that if it failed for some; null: it cannot be taken back. more are
+  // other controls about it.
+  report({ words, lines, failed }, undo = null, more = null) {
     clearTimeout(this.#timer);
     this.#modified = null;
     setText(this.#words, words);
@@ -82,7 +84,7 @@ export class Undo {
       rest ? this.report(rest) : this.#takenBack();
     });
     const close = button({ sign: "close", kind: "undo-close", label: this.#client.t("panel.close") }, () => this.hide());
-    this.#place.replaceChildren(...[offer, close].filter(Boolean));
+    this.#place.replaceChildren(...[offer, ...(more?.(this.#error) ?? []), close].filter(Boolean));
     this.#root.hidden = false;
     announce([words, ...lines].join(". "));
     this.#timer = setTimeout(() => {
@@ -92,7 +94,7 @@ export class Undo {
       }
       offer?.matches(":focus") && close.focus();
       offer?.remove();
-    }, SHOWN);
+    }, more ? SHOWN_WITH_MORE : SHOWN);
   }
 
   #offer(words, undo) {

@@ -40,6 +40,15 @@ test("an action concerns the lanes on which it would do something", () => {
 
 const lanes = Array.from({ length: 9 }, (_, i) => ({ name: `Lane ${i + 1}` }));
 
+test("where the order counts, each lane is served when the one before it has its outcome", async () => {
+  let open = 0;
+  await forEachLane(lanes, async () => {
+    assert.equal(open++, 0);
+    await new Promise((resolve) => setImmediate(resolve));
+    open--;
+  }, () => {}, 1);
+});
+
 test("each lane gets one command, few at a time, and what becomes of each is kept apart", async () => {
   let open = 0;
   let most = 0;
