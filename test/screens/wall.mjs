@@ -55,6 +55,7 @@ await story(async () => {
   await tile(tafel, 5).locator(".word").getByText("Bahn räumen").waitFor();
   await tile(board, 4).locator(".time").filter({ hasText: /^(2:00:00|1:59:)/ }).waitFor();
   await board.locator(".free strong").filter({ hasText: /^1$/ }).waitFor();
+  await eventually("the time of day is on the wall", () => board.evaluate(() => document.querySelector(".of-day").textContent === new Date().toLocaleTimeString("en-GB", { timeStyle: "short" })));
   await runDown(4, 4);
   await tile(board, 4).and(board.locator("[data-urgency=soon]")).waitFor();
   await board.locator(".next li").first().filter({ hasText: /^4[34]:/ }).waitFor();

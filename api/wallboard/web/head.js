@@ -12,6 +12,7 @@ export class Head {
   #full;
   #alarm;
   #range = element("h1");
+  #ofDay = element("p.of-day"); // the time of day
   #free = element("strong");
   #freeWord = element("span");
   #next = Array.from({ length: ENDING }, () => ({ name: element("span.name"), time: element("strong") }));
@@ -33,7 +34,7 @@ export class Head {
     };
     this.#lists = [list("called", "bell", t("help")), list("ended", "leave", t("clear"))];
     root.append(
-      this.#range,
+      element("div.place", {}, this.#range, this.#ofDay),
       element("p.figure.free", {}, this.#freeWord, this.#free),
       element("div.figure.next", {}, element("span", {}, t("next")), element("ol", {}, ...this.#nextItems)),
       element("p.figure.part", {}, icon("lock"), element("strong", {}, t("ceasefire")), this.#bays),
@@ -49,6 +50,7 @@ export class Head {
     const t = this.#t;
     const lanes = [...board.lanes.values()];
     setText(this.#range, board.range || t("title"));
+    setText(this.#ofDay, t.time(new Date()));
     const free = lanes.filter((lane) => stateOf(lane, at) === "free" && !isHeld(lane, board.holds)).length;
     setText(this.#free, String(free));
     setText(this.#freeWord, t("free", { n: free }));

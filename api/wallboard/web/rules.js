@@ -60,9 +60,27 @@ export function shortNames(names) {
   return new Set(numbers).size === names.length && !numbers.includes(undefined) ? numbers : names;
 }
 
-// listed returns the first names, and how many more there are.
+const RUN = 3; // lanes side by side that are written as one range
+
+// listed returns the names, lanes side by side as a range ("49–60"): the first ones, and how many lanes more there are.
 export function listed(names, most, more) {
-  return names.length > most ? [...names.slice(0, most - 1), more(names.length - most + 1)] : names;
+  const runs = []; // {names, word, last number}
+  for (const name of names) {
+    const [, word, number] = /^(.*?)(\d{1,9})$/.exec(name) ?? [null, name, NaN];
+    const run = runs.at(-1);
+    if (run && run.word === word && Number(number) === run.last + 1) {
+      run.names.push(name);
+      run.last++;
+    } else {
+      runs.push({ names: [name], word, last: Number(number) });
+    }
+  }
+  const parts = runs.flatMap((run) => (run.names.length >= RUN
+    ? [{ text: `${run.names[0]}–${run.last}`, n: run.names.length }]
+    : run.names.map((text) => ({ text, n: 1 }))));
+  const rest = parts.slice(most - 1).reduce((sum, { n }) => sum + n, 0);
+  const texts = parts.map(({ text }) => text);
+  return parts.length > most ? [...texts.slice(0, most - 1), more(rest)] : texts;
 }
 
 const HIGH = 2.05; // digits, name and padding together, in the size of the digits

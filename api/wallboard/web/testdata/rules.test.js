@@ -51,6 +51,10 @@ test("of names with a number of their own the number is shown, of others all of 
   assert.deepEqual(shortNames([]), []);
   assert.deepEqual(listed(["a", "b", "c"], 3, (n) => `+ ${n}`), ["a", "b", "c"]);
   assert.deepEqual(listed(["a", "b", "c", "d"], 3, (n) => `+ ${n}`), ["a", "b", "+ 2"]);
+  const lanes = (...numbers) => numbers.map(String);
+  assert.deepEqual(listed(lanes(3, 7, 8, 49, 50, 51, 52), 4, (n) => `+ ${n}`), ["3", "7", "8", "49–52"]);
+  assert.deepEqual(listed(lanes(1, 3, 5, 49, 50, 51, 52), 3, (n) => `+ ${n}`), ["1", "3", "+ 5"]);
+  assert.deepEqual(listed(["Lane 08", "Lane 09", "Lane 10", "Rifle 11"], 4, () => ""), ["Lane 08–10", "Rifle 11"]);
 });
 
 test("the tiles are as large as fit, and no smaller than can be read", () => {
