@@ -1,7 +1,7 @@
 // Many lanes on one screen: every lane is in sight without scrolling, and stays where it is whatever happens on it.
 import assert from "node:assert/strict";
 import { Control } from "./control.mjs";
-import { device, open, scene, story, tell } from "./story.mjs";
+import { device, eventually, open, scene, story, tell } from "./story.mjs";
 
 await story(async () => {
   for (const [lanes, width, height, touch] of [[60, 1280, 800, true], [200, 1920, 1080, false]]) {
@@ -16,6 +16,18 @@ await story(async () => {
     assert.equal(places.length, lanes);
     assert.deepEqual(places.filter(({ inSight }) => !inSight), []);
     assert.ok(places.every(({ w, h }) => w >= 48 && h >= 48), "a finger hits each of them");
+
+    tell("On another desk too, and the room is not left empty");
+    await page.setViewportSize(lanes === 60 ? { width: 1920, height: 1080 } : { width: 1440, height: 900 });
+    await eventually("all of them are in sight", async () => (await placesOf(page)).every(({ inSight }) => inSight));
+    const used = await page.evaluate(() => {
+      const main = document.getElementById("main").getBoundingClientRect();
+      const [first, last] = [document.querySelector(".lane"), [...document.querySelectorAll(".lane")].at(-1)].map((of) => of.getBoundingClientRect());
+      return (last.bottom - first.top) / (main.bottom - first.top);
+    });
+    assert.ok(used > 0.9, `${used} of the height`);
+    await page.setViewportSize({ width, height });
+    await eventually("each is where it was", async () => JSON.stringify(await placesOf(page)) === JSON.stringify(places));
 
     tell("Sessions begin, pause and end, lanes are closed and locked, and the panel is opened: nothing moves");
     const ask = (method, path, body) => page.evaluate(async ([method, path, body]) => {

@@ -45,6 +45,8 @@
 
   const feed = (of) => stream.enqueue(new TextEncoder().encode(`event: picture\ndata: ${JSON.stringify({ ...of, now: new Date().toISOString() })}\n\n`));
 
+  setInterval(() => stream?.enqueue(new TextEncoder().encode(`event: beat\ndata: ${JSON.stringify({ now: new Date().toISOString() })}\n\n`)), 1_000);
+
   // frame waits until the browser has laid out what was fed.
   const frame = () => new Promise((resolve) => setTimeout(() => requestAnimationFrame(() => setTimeout(resolve))));
 
@@ -61,7 +63,7 @@
 
   // STATES of a range, each made of the picture of a quiet one.
   const NAMES = ["Jo Smith", "Maximiliane Oberhuber-Kratzenstein", "Li", "Walk-in 12"];
-  const since = "2026-01-01T18:00:00.000Z";
+  const since = new Date(Date.now() - 83 * 60_000).toISOString();
   function session(i, minutes, leftMinutes, more = {}) {
     return {
       session_id: `77777777-0000-4000-8000-${String(i).padStart(12, "0")}`, customer_name: NAMES[i % NAMES.length], group_id: picture.groups[0].id, duration: minutes,
@@ -223,6 +225,12 @@
     for (let of = walker.nextNode(); of; of = walker.nextNode()) {
       if (of.scrollWidth > of.clientWidth + 1 && of.clientWidth > 1 && /auto|scroll/.test(getComputedStyle(of).overflowX) && isShown(of) && !of.matches(SIDEWAYS)) {
         note(of, `is ${of.scrollWidth} px wide in ${of.clientWidth} px, and scrolled sideways`);
+      }
+    }
+    for (const of of document.querySelectorAll(".need .line > *")) {
+      const line = rectOf(of.parentElement);
+      if (isShown(of) && rectOf(of).width > 0 && rectOf(of).right > line.right + 1) {
+        note(of, `lies ${Math.round(rectOf(of).right - line.right)} px beyond its line, under what is beside it`);
       }
     }
     checkTexts(clips, note);

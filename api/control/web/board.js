@@ -116,9 +116,10 @@ export class Board {
       bays: this.#bays.map(({ cards }) => cards.length), compact: this.#toolbar.compact, touch: FINGERS.matches,
     };
     const density = densityFor(room);
-    const { width, height, gap } = tileFor({ density, ...room });
+    const { width, height, gap, aligned } = tileFor({ density, ...room });
     this.#root.dataset.density = density;
     setFlag(this.#root, "data-compact", density !== "full");
+    setFlag(this.#root, "data-aligned", aligned);
     for (const [name, value] of Object.entries({ width, height, gap })) {
       this.#list.style.setProperty(`--tile-${name}`, `${value}rem`);
     }

@@ -61,19 +61,22 @@ export const DENSITIES = {
   large: { width: 9.5, height: 5.4, gap: 0.4 },
   medium: { width: 7.25, height: 4.6, gap: 0.4 },
   small: { width: 6.1, height: 3.7, gap: 0.3 },
-  smallest: { width: 5, height: 3, gap: 0.25 },
+  smallest: { width: 4.9, height: 3, gap: 0.25 },
 };
 // What a finger hits: the least size of a tile with two actions at its edge, above one another, or below its time, beside one another.
 const LEAST_FOR_FINGERS = { medium: { height: 5 }, small: { width: 6.75, height: 5 } };
-const MOST = { full: 11.25, large: 6.6, medium: 6.4, small: 6.4, smallest: 3.6 };
+const MOST = { full: 11.25, large: 9.5, medium: 6.4, small: 6.4, smallest: 3.6 };
 const PHONE = 40; // rem; on a narrower screen
 
-// heightOf returns how high the board is, in rem, with a width in rem and the numbers of lanes of the bays.
-export function heightOf({ width: least, height, gap }, width, bays) {
+// heightOf returns how high the board is, in rem, with a width in rem and the numbers of lanes of the bays. aligned: each bay begins a row.
+export function heightOf({ width: least, height, gap }, width, bays, aligned = false) {
   const columns = Math.max(1, Math.floor((width + gap) / (least + gap)));
-  const tiles = bays.reduce((sum, lanes) => sum + lanes + 1, 0);
-  return Math.ceil(tiles / columns) * (height + gap) - gap;
+  const rows = (tiles) => Math.ceil(tiles / columns);
+  const tiles = bays.map((lanes) => lanes + 1);
+  return (aligned ? sum(tiles.map(rows)) : rows(sum(tiles))) * (height + gap) - gap;
 }
+
+const sum = (numbers) => numbers.reduce((all, n) => all + n, 0);
 
 // densityFor returns the density with the largest tiles that all fit; if none does, one whose tiles can still be read well, and on a
 // phone the smallest, which are scrolled least.
@@ -86,12 +89,14 @@ export function densityFor({ width, height, bays, compact, touch = false }) {
   return fitting[0] ?? (width < PHONE ? "smallest" : "medium");
 }
 
-// tileFor returns the size of a tile: as high as the room permits, so that what is pressed is large.
+// tileFor returns the size of a tile: as high as the room permits, so that what is pressed is large. aligned is true if there is room for
+// each bay to begin a row, as in the hall.
 export function tileFor({ density, width, height, bays, touch = false }) {
   const tile = leastTile(density, touch);
-  const rows = (heightOf(tile, width, bays) + tile.gap) / (tile.height + tile.gap);
+  const aligned = heightOf(tile, width, bays, true) <= height;
+  const rows = (heightOf(tile, width, bays, aligned) + tile.gap) / (tile.height + tile.gap);
   const room = (height + tile.gap) / rows - tile.gap;
-  return { ...tile, height: Math.floor(16 * Math.min(Math.max(tile.height, room), Math.max(tile.height, MOST[density]))) / 16 };
+  return { ...tile, aligned, height: Math.floor(16 * Math.min(Math.max(tile.height, room), Math.max(tile.height, MOST[density]))) / 16 };
 }
 
 function leastTile(density, touch) {

@@ -160,6 +160,13 @@ test("the largest tiles that all fit are chosen, and the user has the last word"
   assert.ok(Object.values(DENSITIES).every(({ width, height }) => width >= 3 && height >= 3), "a finger needs 48 px");
 });
 
+test("each bay begins a row where all lanes are in sight then, too", () => {
+  const tile = (height) => tileFor({ density: "large", width: 40, height, bays: [3, 4, 2] }); // four columns
+  assert.deepEqual([tile(30).aligned, tile(22).aligned, tile(17).aligned], [true, false, false]);
+  assert.equal(heightOf({ width: 10, height: 5, gap: 1 }, 44, [3, 4, 2], true), 4 * 6 - 1);
+  assert.equal(heightOf({ width: 10, height: 5, gap: 1 }, 44, [3, 4, 2]), 3 * 6 - 1);
+});
+
 test("tiles grow with the room, so that what is pressed is large", () => {
   const bays = Array(5).fill(12);
   const heights = (room) => ["medium", "small"].map((density) => tileFor({ density, bays, ...room }).height);
