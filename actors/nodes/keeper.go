@@ -110,15 +110,15 @@ type Keeper struct {
 
 // entry is what the keeper knows of one range.
 type entry struct {
-	configured   bool
-	record       store.Ownership
-	learned      time.Time // when the record was last another one
-	dead         bool      // the owner has no lease any more
-	unownedSince time.Time // zero while a living node owns it
-	busy         bool      // it starts or stops here
-	retryAt      time.Time // not tried here before that
-	releasedAt   time.Time // by this node, for another one
-	moveAfter    time.Time // not moved for balance before that
+	configured      bool
+	record          store.Ownership
+	recordChangedAt time.Time // when the record was last another one
+	dead            bool      // the owner has no lease any more
+	unownedSince    time.Time // zero while a living node owns it
+	busy            bool      // it starts or stops here
+	retryAt         time.Time // not tried here before that
+	releasedAt      time.Time // by this node, for another one
+	moveAfter       time.Time // not moved for balance before that
 }
 
 // New makes a keeper that does nothing yet.
@@ -305,8 +305,8 @@ func (k *Keeper) heard(ctx context.Context, change store.Ownership, more <-chan 
 
 // learn notes what the store says of the owner.
 func (e *entry) learn(record store.Ownership) {
-	if e.learned.IsZero() || record != e.record {
-		e.record, e.learned, e.dead = record, time.Now(), false
+	if e.recordChangedAt.IsZero() || record != e.record {
+		e.record, e.recordChangedAt, e.dead = record, time.Now(), false
 	}
 }
 
@@ -392,12 +392,12 @@ func (k *Keeper) view() (v view, ready bool) {
 	}
 	unownedRanges := 0
 	for id, e := range k.ranges {
-		if e.learned.IsZero() {
+		if e.recordChangedAt.IsZero() {
 			continue
 		}
 		// The owner held a lease when it claimed the range: it is dead if it has none in an answer to a later question.
 		owned := e.record.Owner.Run != uuid.Nil
-		e.dead = owned && !k.lease.isLive(e.record.Owner.Run) && k.lease.askedAt.After(e.learned)
+		e.dead = owned && !k.lease.isLive(e.record.Owner.Run) && k.lease.askedAt.After(e.recordChangedAt)
 		switch alive := owned && !e.dead; {
 		case !alive && e.unownedSince.IsZero():
 			e.unownedSince = now

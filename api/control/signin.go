@@ -108,9 +108,9 @@ func (c *screen) signIn(ctx context.Context, s signIn) (endpoint.Empty, error) {
 	return endpoint.Empty{}, nil
 }
 
-// ceasefireView is what anybody who has the address of a range's sign-in page is told: the range's name, and of a ceasefire, as whoever
+// publicView is what anybody who has the address of a range's sign-in page is told: the range's name, and of a ceasefire, as whoever
 // comes to the screen must know of it before the PIN is typed.
-type ceasefireView struct {
+type publicView struct {
 	Range string  `json:"range_name"` // empty for a range without staff
 	Known bool    `json:"known"`      // false while the range does not run here, and for a range without staff
 	Over  string  `json:"over"`       // range, or bay for a part of it; empty: there is none
@@ -130,12 +130,12 @@ func (c *screen) ceasefireDestination(r *http.Request) (uuid.UUID, routing.Way) 
 	return id, routing.SignIn
 }
 
-func (c *screen) ceasefireState(ctx context.Context, rangeID uuid.UUID) (ceasefireView, error) {
+func (c *screen) ceasefireState(ctx context.Context, rangeID uuid.UUID) (publicView, error) {
 	staff, found := c.Staff[rangeID]
 	if !found || len(staff.Members) == 0 {
-		return ceasefireView{}, nil
+		return publicView{}, nil
 	}
-	view := ceasefireView{Range: staff.Name}
+	view := publicView{Range: staff.Name}
 	_, view.Begin = c.auth.deviceOwner(ctx.Value(exchangeKey{}).(exchange).r, rangeID)
 	r, err := c.Range(rangeID)
 	if err != nil {

@@ -25,9 +25,9 @@ const (
 	// listener's own.
 	idleTimeout  = 15 * time.Second
 	maxIdleConns = 64 // to one node
-	// deafFor is for how long nobody connects again to a node that could not be connected to: a machine that is gone would cost each
+	// dialCooldown is for how long nobody connects again to a node that could not be connected to: a machine that is gone would cost each
 	// request connectTimeout, and the client may try again as soon.
-	deafFor = time.Second
+	dialCooldown = time.Second
 )
 
 // newTransport returns a transport to the other nodes. A dead machine is noticed within 15 s, also by a stream that is silent.
@@ -85,7 +85,7 @@ func (a attempts) RoundTrip(out *http.Request) (*http.Response, error) {
 	r, ctx := a.router, out.Context()
 	f := forwardingOf(ctx)
 	for again := f.fixed; ; again = true {
-		if r.isDeaf(f.owner.Address) {
+		if r.inDialCooldown(f.owner.Address) {
 			r.logFailure(f, errUnreachable)
 			return nil, errUnreachable
 		}
@@ -180,16 +180,16 @@ func (r *Router) noteDeaf(address string, err error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.deaf[address] = time.Now()
+	r.undialled[address] = time.Now()
 }
 
-// isDeaf is true for deafFor after the address could not be connected to.
-func (r *Router) isDeaf(address string) bool {
+// inDialCooldown is true for dialCooldown after the address could not be connected to.
+func (r *Router) inDialCooldown(address string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	since, found := r.deaf[address]
-	if found && time.Since(since) >= deafFor {
-		delete(r.deaf, address)
+	since, found := r.undialled[address]
+	if found && time.Since(since) >= dialCooldown {
+		delete(r.undialled, address)
 		return false
 	}
 	return found

@@ -114,16 +114,16 @@ type Router struct {
 	close     context.CancelFunc
 	anonymous screens.Slots
 
-	mu       sync.Mutex
-	underWay map[any]int          // by the name of the node, and by the id of the range
-	deaf     map[string]time.Time // when no connection to that address could be made, within deafFor
+	mu        sync.Mutex
+	underWay  map[any]int          // by the name of the node, and by the id of the range
+	undialled map[string]time.Time // when no connection to that address could be made, within dialCooldown
 }
 
 // New returns a Router. Close must be called.
 func New(s Settings) *Router {
 	r := &Router{
 		Settings: s, short: newTransport(s.TLS, shortBuffer), open: newTransport(s.TLS, openBuffer), anonymous: make(screens.Slots, maxUnauthenticated),
-		underWay: map[any]int{}, deaf: map[string]time.Time{},
+		underWay: map[any]int{}, undialled: map[string]time.Time{},
 	}
 	r.open.DisableKeepAlives = true
 	r.closing, r.close = context.WithCancel(context.Background())

@@ -258,9 +258,9 @@ func TestANodeThatCannotBeConnectedToIsLeftAloneForAMoment(t *testing.T) {
 
 	entry.knowAddress(address)
 	entry.router.mu.Lock()
-	entry.router.deaf[address] = time.Now().Add(-deafFor) // the moment is over
+	entry.router.undialled[address] = time.Now().Add(-dialCooldown) // the moment is over
 	entry.router.mu.Unlock()
-	require.False(t, entry.router.isDeaf(address))
+	require.False(t, entry.router.inDialCooldown(address))
 }
 
 func TestNoOwner(t *testing.T) {

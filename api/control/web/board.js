@@ -5,7 +5,7 @@ import { icon } from "/screens/icons.js";
 import { ErrorText, announce, button } from "./actions.js";
 import { beginButton } from "./beginbutton.js";
 import { LaneCard } from "./lanecard.js";
-import { FILTERS, densityFor, isSession, matches, stateOf, tileFor } from "./rules.js";
+import { FILTERS, densityFor, isSession, matches, sharedWord, stateOf, tileFor } from "./rules.js";
 import { Selecting } from "./selecting.js";
 import { Toolbar } from "./toolbar.js";
 
@@ -152,6 +152,7 @@ export class Board {
       const grid = element("ul.lanes", {}, ...cards.map((card) => card.element));
       return { bay, head, cards, section: element("section.bay", { "aria-label": bay.name }, head.element, grid) };
     });
+    setFlag(this.#root, "data-numbered", sharedWord(lanes.map(({ name }) => name)) !== undefined);
     this.#list.replaceChildren(...this.#bays.map(({ section }) => section));
     this.#toolbar.showBays(this.#bays.map(({ bay, head }) => ({ name: bay.name, element: head.element })));
     this.selecting.refresh();

@@ -129,12 +129,19 @@ export function numberFree(taken, name) {
 // nameList shortens a list of lanes: "Lanes 7, 12-15". If all names are the same word and a number, the word is written once, as
 // `many` if it is `one`. Three and more consecutive numbers become a range.
 export function nameList(names, { one, many }) {
-  const parts = names.map((name) => /^(\D*\S)\s+(\d{1,9})$/.exec(name));
-  const word = parts[0]?.[1];
-  if (names.length < 2 || word === undefined || !parts.every((part) => part?.[1] === word)) {
+  const word = sharedWord(names);
+  if (names.length < 2 || word === undefined) {
     return names.join(", ");
   }
-  return `${word === one ? many : word} ${runs(parts.map((part) => part[2])).join(", ")}`;
+  return `${word === one ? many : word} ${runs(names.map((name) => NUMBERED.exec(name)[2])).join(", ")}`;
+}
+
+const NUMBERED = /^(\D*\S)\s+(\d{1,9})$/; // a word and a number
+
+// sharedWord returns the word that every name has before its number; undefined if they have different ones, or none.
+export function sharedWord(names) {
+  const words = new Set(names.map((name) => NUMBERED.exec(name)?.[1]));
+  return words.size === 1 ? [...words][0] : undefined;
 }
 
 function runs(numbers) {

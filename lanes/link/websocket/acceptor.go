@@ -41,8 +41,8 @@ type Acceptor struct {
 	secret    [sha256.Size]byte // for what unknown lanes are told
 	started   time.Time
 
-	mu     sync.Mutex
-	places map[uuid.UUID]*place // of the lanes that wait, or are linked
+	mu    sync.Mutex
+	slots map[uuid.UUID]*laneSlot // of the lanes that wait, or are linked
 }
 
 // AcceptorSettings are what the acceptor needs of the gateway. Its functions do not block.
@@ -91,14 +91,14 @@ type invitation struct {
 	key  string
 }
 
-// place is what the acceptor knows of a lane. The acceptor's lock guards all of it but what turn guards.
-type place struct {
+// laneSlot is what the acceptor knows of a lane. The acceptor's lock guards all of it but what turn guards.
+type laneSlot struct {
 	invitation
-	waiter    link.Waiter   // nil: the lane does not wait
-	waiting   chan struct{} // closed when it waits again; nil unless a newcomer needs to know
-	linked    *linked       // nil: no link is up
-	newcomers int           // attempts with a proof that are being decided
-	turn      chan struct{} // of capacity 1: one newcomer of the lane is decided at a time; nil until there is one
+	waiter  link.Waiter   // nil: the lane does not wait
+	waiting chan struct{} // closed when it waits again; nil unless a pending link needs to know
+	linked  *linked       // nil: no link is up
+	pending int           // attempts with a proof that are being decided
+	turn    chan struct{} // of capacity 1: one pending link of the lane is decided at a time; nil until there is one
 }
 
 // linked is the link of a lane.
@@ -113,7 +113,7 @@ type linked struct {
 func NewAcceptor(settings AcceptorSettings) *Acceptor {
 	a := &Acceptor{
 		settings: settings, timeouts: timeouts{helloTimeout, pingInterval, silenceTimeout, writeTimeout}, contest: contestTimeout,
-		places: map[uuid.UUID]*place{}, started: time.Now(),
+		slots: map[uuid.UUID]*laneSlot{}, started: time.Now(),
 	}
 	_, _ = rand.Read(a.secret[:]) // never fails (crypto/rand)
 	return a
@@ -123,10 +123,10 @@ func NewAcceptor(settings AcceptorSettings) *Acceptor {
 func (a *Acceptor) await(i invitation, waiter link.Waiter) (cancel func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	p := a.places[i.lane.ID]
+	p := a.slots[i.lane.ID]
 	if p == nil {
-		p = &place{}
-		a.places[i.lane.ID] = p
+		p = &laneSlot{}
+		a.slots[i.lane.ID] = p
 	}
 	if p.waiter != nil && i.lane.Epoch < p.lane.Epoch { // of a range that is being dropped here, and has been claimed anew since
 		return func() {}
@@ -141,15 +141,15 @@ func (a *Acceptor) await(i invitation, waiter link.Waiter) (cancel func()) {
 		defer a.mu.Unlock()
 		if p.waiter == waiter {
 			p.waiter = nil
-			a.tidy(p)
+			a.dropEmpty(p)
 		}
 	}
 }
 
-// tidy forgets a place of which nothing is left. mu is held.
-func (a *Acceptor) tidy(p *place) {
-	if id := p.lane.ID; p.waiter == nil && p.linked == nil && p.newcomers == 0 && a.places[id] == p {
-		delete(a.places, id)
+// dropEmpty forgets a slot of which nothing is left. mu is held.
+func (a *Acceptor) dropEmpty(p *laneSlot) {
+	if id := p.lane.ID; p.waiter == nil && p.linked == nil && p.pending == 0 && a.slots[id] == p {
+		delete(a.slots, id)
 	}
 }
 
@@ -184,7 +184,7 @@ func (a *Acceptor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	unknown := errors.Is(err, ErrUnknownLane)
 	switch {
 	case unknown: // it is told the like, and cannot answer it: whoever has no key does not learn which lanes there are
-		invited = a.decoy(lane)
+		invited = a.fakeChallenge(lane)
 	case err != nil:
 		a.attempted(attempt, OutcomeNotHere, err)
 		sendAway(w, time.Second, "the lane is not served here at the moment")
@@ -238,7 +238,7 @@ func (a *Acceptor) invite(lane uuid.UUID) (invitation, error) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	p := a.places[lane]
+	p := a.slots[lane]
 	if p == nil {
 		return invitation{}, errNotWaiting
 	}
@@ -248,8 +248,8 @@ func (a *Acceptor) invite(lane uuid.UUID) (invitation, error) {
 // decoyRanges is the number of ranges that unknown lanes seem to belong to: as with real ones, many lanes have the same range.
 const decoyRanges = 16
 
-// decoy makes an invitation that is the same for every attempt, and like that of a lane with a key.
-func (a *Acceptor) decoy(lane uuid.UUID) invitation {
+// fakeChallenge makes an invitation that is the same for every attempt, and like that of a lane with a key.
+func (a *Acceptor) fakeChallenge(lane uuid.UUID) invitation {
 	key := a.derive(lane[:])
 	ofRange := a.derive([]byte{key[0] % decoyRanges})
 	id, _ := uuid.FromBytes(ofRange[:16])
@@ -293,7 +293,7 @@ func (a *Acceptor) serve(w http.ResponseWriter, r *http.Request, invited invitat
 		outcome = OutcomeFailed
 	default:
 		a.admission.linked(a.settings.Now().Mono, a.settings.Admit(), invited.lane.Range)
-		outcome, err = a.arrive(newcomer{invited, s, hello, proof, r.RemoteAddr})
+		outcome, err = a.arrive(pendingLink{invited, s, hello, proof, r.RemoteAddr})
 	}
 	if err != nil {
 		s.end(a.timeouts.write, err)
@@ -329,8 +329,8 @@ func (c acceptedConn) Write(p []byte) (int, error) {
 	return n, cmp.Or(err, c.SetWriteDeadline(time.Time{}))
 }
 
-// newcomer is a controller that has proven itself, where its lane has a key, and is not linked yet.
-type newcomer struct {
+// pendingLink is a controller that has proven itself, where its lane has a key, and is not linked yet.
+type pendingLink struct {
 	invitation
 	socket *socket
 	hello  link.Hello
@@ -347,9 +347,9 @@ var (
 	errContested  = violation{ws.StatusPolicyViolation, errors.New("another controller of this lane is linked")}
 )
 
-// arrive makes the newcomer the lane's link, unless another controller is linked and alive. It waits until the lane has noticed
+// arrive makes the pending link the lane's link, unless another controller is linked and alive. It waits until the lane has noticed
 // the end of an older link.
-func (a *Acceptor) arrive(n newcomer) (outcome string, err error) {
+func (a *Acceptor) arrive(n pendingLink) (outcome string, err error) {
 	p := a.enter(n.lane.ID)
 	if p == nil {
 		return OutcomeNotHere, errNotWaiting
@@ -371,7 +371,7 @@ func (a *Acceptor) arrive(n newcomer) (outcome string, err error) {
 		before.connection.fail(link.ErrReplaced)
 	}
 	for {
-		again, err := a.hand(p, n)
+		again, err := a.handOver(p, n)
 		switch {
 		case err != nil:
 			return OutcomeNotHere, err
@@ -386,37 +386,37 @@ func (a *Acceptor) arrive(n newcomer) (outcome string, err error) {
 	}
 }
 
-// enter notes a newcomer at the place of its lane, nil if there is none.
-func (a *Acceptor) enter(lane uuid.UUID) *place {
+// enter notes a pending link in the slot of its lane, nil if there is none.
+func (a *Acceptor) enter(lane uuid.UUID) *laneSlot {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	p := a.places[lane]
+	p := a.slots[lane]
 	if p == nil {
 		return nil
 	}
-	p.newcomers++
+	p.pending++
 	if p.turn == nil {
 		p.turn = make(chan struct{}, 1)
 	}
 	return p
 }
 
-func (a *Acceptor) leave(p *place) {
+func (a *Acceptor) leave(p *laneSlot) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	p.newcomers--
-	a.tidy(p)
+	p.pending--
+	a.dropEmpty(p)
 }
 
-func (a *Acceptor) linkedOf(p *place) *linked {
+func (a *Acceptor) linkedOf(p *laneSlot) *linked {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return p.linked
 }
 
-// hand gives the newcomer to the lane that waits for it. It returns a channel that is closed when it does, if it does not wait
+// handOver gives the pending link to the lane that waits for it. It returns a channel that is closed when it does, if it does not wait
 // yet.
-func (a *Acceptor) hand(p *place, n newcomer) (again <-chan struct{}, err error) {
+func (a *Acceptor) handOver(p *laneSlot, n pendingLink) (again <-chan struct{}, err error) {
 	a.mu.Lock()
 	waiter := p.waiter
 	switch {
@@ -440,12 +440,12 @@ func (a *Acceptor) hand(p *place, n newcomer) (again <-chan struct{}, err error)
 }
 
 // unlink forgets a link that has ended.
-func (a *Acceptor) unlink(p *place, ended *linked) {
+func (a *Acceptor) unlink(p *laneSlot, ended *linked) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if p.linked == ended {
 		p.linked = nil
-		a.tidy(p)
+		a.dropEmpty(p)
 	}
 }
 
@@ -453,14 +453,14 @@ func (a *Acceptor) unlink(p *place, ended *linked) {
 // controller, and the lane is told nothing.
 func (a *Acceptor) faulty(invited invitation, err error) {
 	a.mu.Lock()
-	p := a.places[invited.lane.ID]
+	p := a.slots[invited.lane.ID]
 	if p == nil || p.waiter == nil || p.invitation != invited {
 		a.mu.Unlock()
 		return
 	}
 	waiter := p.waiter
 	p.waiter = nil
-	a.tidy(p)
+	a.dropEmpty(p)
 	a.mu.Unlock()
 	waiter.Arrived(nil, link.Hello{}, err)
 }

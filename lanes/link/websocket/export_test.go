@@ -68,5 +68,5 @@ func (a *Admission) Origins() int { return len(a.attempts) }
 func (a *Acceptor) Places() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return len(a.places)
+	return len(a.slots)
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ACTIONS } from "./manylanes.js";
 import { Range, laneTimeLeft } from "./model.js";
-import { isSession, nameList, numberFree } from "./rules.js";
+import { isSession, nameList, numberFree, sharedWord } from "./rules.js";
 import { DENSITIES, FILTERS, SOON, densityFor, heightOf, matches, notReached, stateOf, tileFor, urgency } from "./rules.js";
 
 const words = { one: "Lane", many: "lanes" };
@@ -15,6 +15,11 @@ test("a list of lanes is short and complete", () => {
   assert.equal(nameList(["Stand 09", "Stand 10"], words), "Stand 09, 10");
   assert.equal(nameList(["Lane 1", "Rifle 2"], words), "Lane 1, Rifle 2");
   assert.equal(nameList(["North", "South"], words), "North, South");
+});
+
+test("the word of the lanes' names is known if it is the same one", () => {
+  assert.equal(sharedWord(["Lane 1", "Lane 20"]), "Lane");
+  assert.deepEqual([["Lane 1", "Rifle 2"], ["Lane 1", "North"], ["North"], []].map(sharedWord), [undefined, undefined, undefined, undefined]);
 });
 
 test("a customer without a name has the lowest number that is free", () => {
