@@ -56,14 +56,8 @@ type (
 )
 
 // Receive takes one message.
-func (c *connection) Receive(ctx actor.Context) {
-	defer func() { // the lane has to know which dial the panic cost
-		if defect := recover(); defect != nil {
-			panic(&linkFailure{c.number, errDriver})
-		}
-	}()
-	defer c.r.guard(ctx, connectionKind, nil)
-	switch m := c.r.received(ctx, connectionKind).(type) {
+func (c *connection) Receive(ctx actor.Context, message any) {
+	switch m := message.(type) {
 	case *actor.Started:
 		c.lane = ctx.Parent()
 	case *actor.Restarting, *actor.Stopping:
@@ -79,7 +73,7 @@ func (c *connection) Receive(ctx actor.Context) {
 		default:
 			c.up = true
 			c.sendAck()
-			c.r.send(c.lane, &linkUp{m.number, c.socket.connection(), m.hello})
+			c.r.tree.Send(c.lane, &linkUp{m.number, c.socket.connection(), m.hello})
 		}
 	case *broken:
 		if m.number == c.number {
@@ -95,9 +89,12 @@ func (c *connection) Receive(ctx actor.Context) {
 		}
 		c.sendAck()
 	case *probe:
-		c.r.send(c.lane, &probePassed{})
+		c.r.tree.Send(c.lane, &probePassed{})
 	}
 }
+
+// ReasonOf implements supervised.Explaining: the lane has to know which dial the panic cost.
+func (c *connection) ReasonOf(any) any { return &linkFailure{c.number, errDriver} }
 
 // fail ends this life: the lane decides when the next one dials.
 func (c *connection) fail(ctx actor.Context, err error) {
@@ -126,7 +123,7 @@ func (c *connection) dial(self *actor.PID, m *dial) {
 		}
 		defer sock.endDial()
 		hello, err := r.reach(ctx, m.lane, to, sock)
-		r.send(self, &dialled{m.number, hello, err})
+		r.tree.Send(self, &dialled{m.number, hello, err})
 	})
 }
 
@@ -137,7 +134,7 @@ func (r *Range) reach(ctx context.Context, lane uuid.UUID, to receiver, sock *so
 	}
 	defer func() {
 		if defect := recover(); defect != nil {
-			r.logPanic(to.self, connectionKind, "dial", defect)
+			r.tree.Panicked(to.self, connectionKind, "dial", defect)
 			err = errDriver
 		}
 	}()
@@ -241,13 +238,13 @@ type receiver struct {
 }
 
 // Applied implements link.Receiver.
-func (t receiver) Applied(revision uint64) { t.r.send(t.lane, &applied{t.number, revision}) }
+func (t receiver) Applied(revision uint64) { t.r.tree.Send(t.lane, &applied{t.number, revision}) }
 
 // Reported implements link.Receiver.
-func (t receiver) Reported(report lanes.Report) { t.r.send(t.lane, &reported{t.number, report}) }
+func (t receiver) Reported(report lanes.Report) { t.r.tree.Send(t.lane, &reported{t.number, report}) }
 
 // Down implements link.Receiver.
-func (t receiver) Down(err error) { t.r.send(t.self, &broken{t.number, err}) }
+func (t receiver) Down(err error) { t.r.tree.Send(t.self, &broken{t.number, err}) }
 
 // waiter is the receiver of a connection that waits for its controller.
 type waiter struct {
@@ -261,12 +258,12 @@ func (w waiter) Arrived(made link.Connection, hello link.Hello, err error) {
 	if err == nil {
 		w.sock.keep(made)
 	}
-	w.r.send(w.self, &dialled{w.number, hello, err})
+	w.r.tree.Send(w.self, &dialled{w.number, hello, err})
 }
 
 // Contested implements link.Waiter.
 func (w waiter) Contested(refused, linked string) {
-	w.r.send(w.lane, &contested{w.number, refused, linked})
+	w.r.tree.Send(w.lane, &contested{w.number, refused, linked})
 }
 
 // dialQueue runs at most maxDials dials of a range at a time, in the order in which they came. Those that wait have no goroutine:

@@ -148,7 +148,7 @@ func TestTheEventsActorIsNotRestartedWhileItStops(t *testing.T) {
 		supervisor, parent := &supervisorRecorder{}, &rangeActor{r: f.Range}
 		events := f.eventsActor()
 		fail := func(child *actor.PID) {
-			parent.HandleFailure(nil, supervisor, child, nil, errDefect, &poison{})
+			parent.ChildFailed(supervisor, child, errDefect, &poison{})
 		}
 		fail(events)
 		require.Len(t, supervisor.restarted, 1)

@@ -21,6 +21,7 @@ import (
 	"rangegate/actors/clock/clocktest"
 	"rangegate/actors/delivery"
 	"rangegate/actors/metrics"
+	"rangegate/actors/supervised"
 	"rangegate/lanes"
 	"rangegate/lanes/link"
 	"rangegate/lanes/link/sim"
@@ -816,10 +817,10 @@ func (f *fixture) panicLane(i int) { f.sendToLane(i, &saveResult{}) }
 
 // eventsActor returns the events actor of the range's first webhook.
 func (f *fixture) eventsActor() (found *actor.PID) {
-	for _, bucket := range f.system.ProcessRegistry.LocalPIDs.LocalPIDs {
+	for _, bucket := range f.tree.System.ProcessRegistry.LocalPIDs.LocalPIDs {
 		bucket.IterCb(func(id string, _ any) { // Keys starts 32 goroutines for each of 1,024 buckets
 			if strings.HasPrefix(id, f.root.Load().GetId()+"/"+eventsKind) {
-				found = actor.NewPID(f.system.Address(), id)
+				found = actor.NewPID(f.tree.System.Address(), id)
 			}
 		})
 	}
@@ -828,10 +829,12 @@ func (f *fixture) eventsActor() (found *actor.PID) {
 }
 
 // poison is a message on which an actor panics before it takes it.
-type poison struct{ takenMark }
+type poison struct{ supervised.Taken }
 
-func (*poison) markTaken() { panic(errDefect) }
+// MarkTaken implements supervised.Awaited.
+func (*poison) MarkTaken() { panic(errDefect) }
 
+// Refuse implements supervised.Awaited.
 func (*poison) Refuse(error) {}
 
 // underWay returns how many attempts are being made.
@@ -844,7 +847,7 @@ func (f *fixture) retrying() int { return f.Health().Retrying }
 
 // panicEventsActor makes the events actor panic and restart.
 func (f *fixture) panicEventsActor() {
-	f.send(f.eventsActor(), &poison{})
+	f.tree.Send(f.eventsActor(), &poison{})
 	synctest.Wait()
 }
 

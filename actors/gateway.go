@@ -1,11 +1,11 @@
 // Package actors runs the ranges: their tree of actors and what is beside it. No other package knows of actors.
 //
-//	range-<id>                  spawns and supervises its lanes; sets and lifts holds      supervision.go, ceasefire.go
+//	range-<id>                  spawns and supervises its lanes; sets and lifts holds      rangeactor.go, ceasefire.go
 //	├─ <lane id>                owns one lane: its session, its timer, pause and resume    lane.go: start reading here
 //	│  └─ connection            one connection to the lane's hardware                      connection.go, supervised by link.go
 //	└─ events                   forwards saved events to a webhook                         events.go
 //
-// Beside the tree stand board (what everyone reads), commit (what is saved, in one flush for many lanes), idempotency (the keys),
+// The tree is run by supervised, on the actor library. Beside it stand board (what everyone reads), commit (what is saved, in one flush for many lanes), idempotency (the keys),
 // clock, metrics, and the goroutines of purchases (purchase.go).
 package actors
 
@@ -13,7 +13,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,6 +24,7 @@ import (
 
 	"rangegate/actors/clock"
 	"rangegate/actors/metrics"
+	"rangegate/actors/supervised"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
 )
@@ -58,8 +58,7 @@ func NewGateway(machine clock.Clock, s store.Store, m *metrics.Metrics, log zero
 		clock: machine, store: s, metrics: m, log: log, quit: make(chan struct{}),
 		ranges: map[uuid.UUID]*Range{}, elsewhere: map[uuid.UUID]struct{}{}, refused: map[uuid.UUID]error{}, dropping: map[*Range]<-chan struct{}{},
 	}
-	library := slog.New(zerolog.NewSlogHandler(log.Level(zerolog.WarnLevel)))
-	g.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return library }))
+	g.system = supervised.NewSystem(log)
 	g.tasks.Go(func() { clock.Watch(machine, g.quit, g.afterSuspend, g.afterClockStep, g.observeDrift) })
 	g.tasks.Go(g.checkpointAll)
 	return g
@@ -135,8 +134,7 @@ func (g *Gateway) StartClaimed(ctx context.Context, s Settings, epoch uint64) er
 	for _, w := range changed {
 		r.committer.Save(w)
 	}
-	root := r.props(rangeKind, func() actor.Actor { return &rangeActor{r: r} }).Configure(actor.WithGuardian(rootSupervisor{r}))
-	r.root.Store(g.system.Root.SpawnPrefix(root, rangeKind+"-"+r.id.String()))
+	r.root.Store(r.tree.SpawnRoot(rangeKind, rangeKind+"-"+r.id.String(), func() supervised.Actor { return &rangeActor{r: r} }))
 	close(r.spawned)
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -189,13 +187,6 @@ func (g *Gateway) ResumeDeliveries() {
 	for _, r := range g.running() {
 		r.delivery.Resume()
 	}
-}
-
-// awaitStopped waits until an actor has stopped, or ctx ends.
-func awaitStopped(ctx context.Context, future *actor.Future) error {
-	var stopped sync.WaitGroup
-	stopped.Go(func() { _ = future.Wait() })
-	return await(ctx, &stopped)
 }
 
 // await waits until the goroutines have ended, or ctx ends.

@@ -21,7 +21,7 @@ func (r *Range) Health() lanes.Health {
 	health := lanes.Health{
 		Links: links, Lanes: unwell, Insecure: r.settings().InsecureLinks,
 		Writable: r.committer.Writable(), Unsaved: r.committer.Backlog().Writes,
-		Waiting: r.delivery.Waiting(), LateP99: r.lateness.P99(now), Restarts: r.restarts.all(),
+		Waiting: r.delivery.Waiting(), LateP99: r.lateness.P99(now), Restarts: r.tree.Restarts(),
 		LevelAt:   r.delivery.LevelAt(now.Wall),
 		Uncleared: r.board.Statistics(now, r.Holds()).Uncleared,
 	}
@@ -34,9 +34,9 @@ func (r *Range) Health() lanes.Health {
 // Actors returns how the actors of the range are doing. None of them is asked.
 func (r *Range) Actors() lanes.ActorHealth {
 	now, settings := r.clock.Now(), r.settings()
-	health := lanes.ActorHealth{Health: r.Health(), Live: r.live.all()}
+	health := lanes.ActorHealth{Health: r.Health(), Live: r.tree.Live()}
 
-	for lane, restarts := range r.panics.all() {
+	for lane, restarts := range r.tree.LaneRestarts() {
 		restarts.Lane, restarts.Name = lane, settings.name(lane)
 		health.Restarted = append(health.Restarted, restarts)
 	}
@@ -74,7 +74,7 @@ func (r *Range) LaneActor(lane uuid.UUID) (health lanes.LaneHealth, found bool) 
 	}
 	health = lanes.LaneHealth{
 		Link: link, Held: status.Lane.Held, Locked: status.Locked, NotUsable: status.NotUsable,
-		Restarts: r.panics.all()[lane], Unsaved: r.committer.Backlog().Lanes[lane], Commands: r.commands.Newest(lane),
+		Restarts: r.tree.LaneRestarts()[lane], Unsaved: r.committer.Backlog().Lanes[lane], Commands: r.commands.Newest(lane),
 	}
 	health.Restarts.Lane, health.Restarts.Name = lane, status.Name
 	health.Unsaved.Lane, health.Unsaved.Name = lane, status.Name

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"rangegate/actors/commit"
+	"rangegate/actors/supervised"
 	"rangegate/lanes"
 	"rangegate/lanes/link"
 )
@@ -81,7 +82,7 @@ type (
 		lane lanes.Lane
 	}
 	saveResult struct {
-		takenMark
+		supervised.Taken
 		pending *pendingSave
 		outcome commit.Outcome
 	}
@@ -92,9 +93,7 @@ type (
 )
 
 // Receive takes one message, and then as many waiting requests as can be decided.
-func (l *laneActor) Receive(ctx actor.Context) {
-	defer l.r.guard(ctx, laneKind, &l.ended)
-	message := l.r.received(ctx, laneKind)
+func (l *laneActor) Receive(ctx actor.Context, message any) {
 	if m, confirmed := message.(*applied); confirmed && !l.ended { // there are many, and they change no lane
 		l.applied(m)
 		return
@@ -112,7 +111,7 @@ func (l *laneActor) Receive(ctx actor.Context) {
 		return
 	case *actor.Stopping:
 		l.leave(l.stopReason())
-		resumeMailbox(ctx)
+		supervised.ResumeMailbox(ctx)
 		return
 	case *lastSaved:
 		if m.life == l {
@@ -169,7 +168,7 @@ func (l *laneActor) Receive(ctx actor.Context) {
 		l.replaced()
 	case *probe:
 		l.probed = m
-		l.r.send(l.link.connection, m)
+		l.r.tree.Send(l.link.connection, m)
 		return
 	case *probePassed:
 		l.answerProbe()
@@ -180,13 +179,16 @@ func (l *laneActor) Receive(ctx actor.Context) {
 	l.processAll()
 }
 
+// IsEnding implements supervised.Ending.
+func (l *laneActor) IsEnding() bool { return l.ended || l.r.life.Err() != nil }
+
 // start begins a life of the lane: the first one, or the one after a panic.
 func (l *laneActor) start(ctx actor.Context) {
-	l.self, l.id = ctx.Self(), laneNamed(ctx.Self())
+	l.self, l.id = ctx.Self(), supervised.LaneOf(ctx.Self())
 	l.lane = lanes.Lane{ID: l.id}
 	l.r.board.PublishLocked(l.id, false) // an earlier life may have shown it as locked
 	l.startLink(ctx)
-	if l.r.panics.tooMany(l.id, l.now) {
+	if l.r.tree.Recent(l.id, laneKind) > maxPanics {
 		l.park()
 		return
 	}
@@ -195,7 +197,7 @@ func (l *laneActor) start(ctx actor.Context) {
 
 // load asks for the last saved state of the lane.
 func (l *laneActor) load() {
-	l.r.committer.LastSaved(l.id, func(lane lanes.Lane) { l.r.send(l.self, &lastSaved{l, lane}) })
+	l.r.committer.LastSaved(l.id, func(lane lanes.Lane) { l.r.tree.Send(l.self, &lastSaved{l, lane}) })
 }
 
 // resume puts the last saved state in force. A lane that was parked is not any more.
@@ -217,7 +219,7 @@ func (l *laneActor) park() {
 	l.want(lanes.Lane{ID: l.id, Held: true})
 	l.publishLink()
 	l.r.log.Error().Stringer("lane_id", l.id).Dur("for", parkedFor).Msg("lane parked: it panicked too often, its hardware is held")
-	time.AfterFunc(parkedFor, func() { l.r.send(l.self, &unpark{l}) })
+	time.AfterFunc(parkedFor, func() { l.r.tree.Send(l.self, &unpark{l}) })
 }
 
 // countReady lets the range count the lane as ready, once for all its lives.
@@ -503,7 +505,7 @@ func (l *laneActor) settleInherited(p *pendingSave, outcome commit.Outcome) {
 }
 
 // Refuse settles a save whose lane has stopped: it still ends the request that was saved, whose idempotency key would be taken until the
-// next start otherwise. It implements awaited.
+// next start otherwise. It implements supervised.Awaited.
 func (m *saveResult) Refuse(error) { m.pending.life.settleInherited(m.pending, m.outcome) }
 
 // swap puts lane in force: its timer armed. The board shows it, with the destination of a move, since it was saved; now it
@@ -603,13 +605,13 @@ func (l *laneActor) putBack(q *request) {
 	if !q.reports() {
 		l.refuse(q, lanes.ErrStoreUnavailable)
 		if q.releases() { // the range's record has no hold any more, so the lane must not either
-			time.AfterFunc(reportRetry, func() { l.r.send(l.self, &reconcile{l}) })
+			time.AfterFunc(reportRetry, func() { l.r.tree.Send(l.self, &reconcile{l}) })
 		}
 		return
 	}
 	l.reports = append([]*request{q}, l.reports...)
 	l.reportsPaused = true
-	time.AfterFunc(reportRetry, func() { l.r.send(l.self, &resumeReports{l}) })
+	time.AfterFunc(reportRetry, func() { l.r.tree.Send(l.self, &resumeReports{l}) })
 }
 
 // arm sets the timer to the deadline, which makes an older one stale. It reads the clock: on a busy machine l.now is tens of ms ago.
@@ -621,7 +623,7 @@ func (l *laneActor) arm() {
 	l.timerArmed++
 	if deadline, running := l.lane.Deadline(); running {
 		armed := l.timerArmed
-		l.timer = time.AfterFunc(max(0, deadline.Since(l.r.clock.Now())), func() { l.r.send(l.self, &timeUp{armed}) })
+		l.timer = time.AfterFunc(max(0, deadline.Since(l.r.clock.Now())), func() { l.r.tree.Send(l.self, &timeUp{armed}) })
 	}
 }
 
@@ -686,16 +688,11 @@ func (l *laneActor) refuseLate(ctx actor.Context, message any) {
 	case *probe:
 		m.answer()
 	case *actor.Stopping:
-		l.r.live.add(laneKind, 1) // it waited for a restart: Restarting has counted it out already
-		resumeMailbox(ctx)
+		supervised.ResumeMailbox(ctx)
 	default:
-		refuseAwaited(message, l.stopReason())
+		supervised.Refuse(message, l.stopReason())
 	}
 }
-
-// resumeMailbox lets the messages of an actor that stops leave its mailbox, where mailboxObserver refuses them: the library suspends the
-// mailbox after a panic until the restart, which does not come any more.
-func resumeMailbox(ctx actor.Context) { ctx.(actor.Supervisor).ResumeChildren(ctx.Self()) }
 
 // stopReason is the error of requests that wait for a lane that stops: lanes.ErrLaneNotFound if it has left the layout, else
 // why the range stops.

@@ -91,7 +91,7 @@ func (l *laneActor) startLink(ctx actor.Context) {
 func (l *laneActor) dialNow() {
 	l.link.dial = l.r.dialNumber.Add(1)
 	l.link.retry, l.link.revision, l.link.sent = nil, 0, nil
-	l.r.send(l.link.connection, &dial{number: l.link.dial, lane: l.id})
+	l.r.tree.Send(l.link.connection, &dial{number: l.link.dial, lane: l.id})
 }
 
 // redial is the end of a back-off that was not cut short.
@@ -101,11 +101,9 @@ func (l *laneActor) redial(m *redial) {
 	}
 }
 
-// HandleFailure is the supervision of the connection (actor.SupervisorStrategy): it runs in the lane's turn. The connection is
-// restarted at once, which closes what the old one held; only the dial waits.
-func (l *laneActor) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, _ any) {
-	defer l.r.guardFailure(l.self, laneKind)
-	if l.ended { // a connection that is being stopped must not be restarted: the library would bring it back to life
+// ChildFailed is the supervision of the connection. It is restarted at once, which closes what the old one held; only the dial waits.
+func (l *laneActor) ChildFailed(supervisor actor.Supervisor, child *actor.PID, reason, _ any) {
+	if l.ended { // the connection is being stopped
 		return
 	}
 	l.now = l.r.clock.Now()
@@ -161,7 +159,7 @@ func (l *laneActor) linkDown(err error) {
 	k.dial = l.r.dialNumber.Add(1) // whatever the failed connection still says is stale
 	backoff, next := rand.N(ceiling), &redial{k.dial}
 	l.stopRetry()
-	k.retry = time.AfterFunc(backoff, func() { l.r.send(l.self, next) })
+	k.retry = time.AfterFunc(backoff, func() { l.r.tree.Send(l.self, next) })
 
 	l.r.metrics.Links.WithLabelValues(what).Inc()
 	l.r.metrics.LinkFailures.WithLabelValues(linkCause(err)).Inc()
@@ -178,7 +176,7 @@ func (l *laneActor) linkDown(err error) {
 
 // hangUp ends the connection, or the dial under way; the next dial follows after a back-off.
 func (l *laneActor) hangUp(reason error) {
-	l.r.send(l.link.connection, &disconnect{l.link.dial, reason})
+	l.r.tree.Send(l.link.connection, &disconnect{l.link.dial, reason})
 	l.linkDown(reason)
 }
 
@@ -221,8 +219,8 @@ func (l *laneActor) sendState(wanted *link.State) {
 	state.Revision = l.link.revision
 	defer func() {
 		if defect := recover(); defect != nil { // it costs the connection, and nothing of the lane
-			l.r.logPanic(l.link.connection, connectionKind, "sendState", defect)
-			l.r.send(l.link.connection, &broken{l.link.dial, errDriver})
+			l.r.tree.Panicked(l.link.connection, connectionKind, "sendState", defect)
+			l.r.tree.Send(l.link.connection, &broken{l.link.dial, errDriver})
 		}
 	}()
 	l.link.made.Send(state)
@@ -245,7 +243,7 @@ func (l *laneActor) reported(m *reported) {
 		ctx: l.r.life, command: m.report, by: lanes.ByLane,
 		done: func(saved bool) {
 			if saved && l.link.connection != nil { // of an earlier life the controller sends it again
-				l.r.send(l.link.connection, &ack{log})
+				l.r.tree.Send(l.link.connection, &ack{log})
 			}
 		},
 	})
@@ -265,7 +263,7 @@ func (l *laneActor) linkChanged(state lanes.LinkState) {
 	case before == lanes.LinkUp, before == "":
 		k.downSince = l.now.Mono
 		over := &graceOver{k.downSince}
-		k.grace = time.AfterFunc(l.r.settings().Grace, func() { l.r.send(l.self, over) })
+		k.grace = time.AfterFunc(l.r.settings().Grace, func() { l.r.tree.Send(l.self, over) })
 	case k.notUsable != "":
 		k.notUsable = linkProblems[state]
 	}
@@ -288,7 +286,7 @@ func (l *laneActor) contested(m *contested) {
 	l.r.log.Error().Stringer("lane_id", l.id).Str("refused", m.refused).Str("linked", m.linked).
 		Msg("a second controller dialled for the lane and was refused")
 	l.stopContest()
-	l.link.contest = time.AfterFunc(contestShownFor, func() { l.r.send(l.self, &contestOver{}) })
+	l.link.contest = time.AfterFunc(contestShownFor, func() { l.r.tree.Send(l.self, &contestOver{}) })
 	l.r.board.PublishContest(l.id, &lanes.Contest{At: l.now.Wall, Refused: m.refused, Linked: m.linked})
 }
 

@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes"
@@ -283,14 +282,4 @@ func TestARangesActorThatPanicsBeforeItsStopStops(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestThePanicsOfTheEventsActorAreForgotten(t *testing.T) {
-	runFixture(t, func(t *testing.T, f *fixture) {
-		for range 10 {
-			f.panicEventsActor()
-			f.advance(panicTerm)
-		}
-		require.Len(t, f.panics.lanes[uuid.Nil].recent, 1)
-	})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/uuid"
 
+	"rangegate/actors/supervised"
 	"rangegate/lanes"
 )
 
@@ -25,7 +26,7 @@ type ticket struct {
 
 type (
 	reserve struct {
-		takenMark
+		supervised.Taken
 		ctx   context.Context
 		by    lanes.By
 		reply chan reservation // of one
@@ -36,17 +37,17 @@ type (
 	}
 	unreserve struct{ ticket *ticket }
 	movedIn   struct {
-		takenMark
+		supervised.Taken
 		ticket  *ticket
 		lane    lanes.Lane
 		closing []*request // that arrived for the session at the lane it left
 	}
 )
 
-// Refuse implements awaited.
+// Refuse implements supervised.Awaited.
 func (m *reserve) Refuse(reason error) { m.reply <- reservation{nil, reason} }
 
-// Refuse implements awaited.
+// Refuse implements supervised.Awaited.
 func (m *movedIn) Refuse(reason error) {
 	for _, q := range m.closing {
 		q.Refuse(reason)
@@ -72,7 +73,7 @@ func (r *Range) reserve(ctx context.Context, by lanes.By, lane uuid.UUID) (*tick
 func (t *ticket) take() bool { return t.used.CompareAndSwap(false, true) }
 
 // drop frees the lane.
-func (t *ticket) drop() { t.r.send(t.pid, &unreserve{t}) }
+func (t *ticket) drop() { t.r.tree.Send(t.pid, &unreserve{t}) }
 
 // expire drops a ticket whose request ended before the source could decide the move.
 func (t *ticket) expire() {
@@ -129,7 +130,7 @@ func (l *laneActor) handOver(t *ticket, lane lanes.Lane) {
 		}
 		return follows
 	})
-	l.r.send(t.pid, m)
+	l.r.tree.Send(t.pid, m)
 }
 
 // movedIn puts the session in force here. The source has shown both lanes together, so that no reader sees the session twice or not

@@ -19,6 +19,7 @@ import (
 	"rangegate/actors/delivery"
 	"rangegate/actors/idempotency"
 	"rangegate/actors/metrics"
+	"rangegate/actors/supervised"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
 	"rangegate/lanes/trace"
@@ -37,7 +38,7 @@ type Range struct {
 	store     store.Store
 	metrics   *metrics.Metrics
 	log       zerolog.Logger
-	system    *actor.ActorSystem
+	tree      *supervised.Tree
 	inForce   atomic.Pointer[settings]
 	board     *board.Board
 	keys      *idempotency.Keys
@@ -69,9 +70,6 @@ type Range struct {
 	// For its health.
 	lateness board.Lateness
 	commands board.CommandLog
-	restarts counters // panics of actors, by kind
-	live     counters // actors, by kind
-	panics   panicLog
 }
 
 // Layout is what the range is made of, until it is reloaded.
@@ -675,7 +673,7 @@ func (r *Range) lastReply(q *request) (*lanes.SessionView, error) {
 }
 
 // sendRoot sends the range's actor a message. It has started by the time that anybody knows of the range.
-func (r *Range) sendRoot(message any) { r.send(r.root.Load(), message) }
+func (r *Range) sendRoot(message any) { r.tree.Send(r.root.Load(), message) }
 
 // sleep waits. It returns false when the range stops.
 func (r *Range) sleep(d time.Duration) bool {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/uuid"
 	"golang.org/x/sync/semaphore"
 
@@ -16,6 +15,7 @@ import (
 	"rangegate/actors/commit"
 	"rangegate/actors/delivery"
 	"rangegate/actors/idempotency"
+	"rangegate/actors/supervised"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
 )
@@ -32,7 +32,7 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 	}
 	inForce := newSettings(s)
 	r := &Range{
-		id: s.Layout.Range, clock: g.clock, store: g.store, metrics: g.metrics, system: g.system,
+		id: s.Layout.Range, clock: g.clock, store: g.store, metrics: g.metrics,
 		log:         g.log.With().Stringer("range_id", s.Layout.Range).Logger(),
 		board:       board.New(inForce.Layout, inForce.at),
 		keys:        idempotency.New(loaded.Keys),
@@ -42,8 +42,9 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 	}
 	r.inForce.Store(inForce)
 	r.life, r.endLife = context.WithCancelCause(context.Background())
-	r.laneProps = r.props(laneKind, func() actor.Actor { return &laneActor{r: r} })
-	r.connectionProps = r.props(connectionKind, func() actor.Actor { return &connection{r: r} })
+	r.tree = supervised.New(supervised.Deps{System: g.system, Life: r.life, Clock: r.clock, Log: r.log, Metrics: r.metrics})
+	r.laneProps = r.tree.Props(laneKind, func() supervised.Actor { return &laneActor{r: r} })
+	r.connectionProps = r.tree.Props(connectionKind, func() supervised.Actor { return &connection{r: r} })
 	r.unready.reset(s.Layout.Lanes)
 	r.holds.Store(&loaded.Holds)
 	r.committer = commit.New(commit.Config{
@@ -51,10 +52,8 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 		Quit: r.life.Done(), Fenced: func() { g.drop(r) },
 	}, loaded)
 	r.delivery = delivery.Open(delivery.Deps{
-		Life: r.life, Clock: r.clock, Log: r.log, Metrics: r.metrics, Committer: r.committer, Read: r.readEvents, Send: r.send,
-		Stop: func(ctx context.Context, child *actor.PID) error {
-			return awaitStopped(ctx, r.system.Root.StopFuture(child))
-		},
+		Life: r.life, Clock: r.clock, Log: r.log, Metrics: r.metrics, Committer: r.committer, Read: r.readEvents,
+		Send: r.tree.Send, Stop: r.tree.Stop,
 	}, s.Receivers, loaded.Pending)
 	changed, err := r.restoreLanes(ctx, loaded, s.Retire)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/uuid"
 
+	"rangegate/actors/supervised"
 	"rangegate/lanes"
 )
 
@@ -371,7 +372,7 @@ func (d leavingLane) vacate(ctx context.Context) (*ticket, error) {
 // The messages of a reload.
 type (
 	vacate struct { // asks a lane that is about to leave to keep itself free, until ctx ends unless the ticket is taken
-		takenMark
+		supervised.Taken
 		ctx   context.Context
 		reply chan reservation
 	}
@@ -390,7 +391,7 @@ var (
 	errOccupied = fmt.Errorf("%w", ErrInUse)
 )
 
-// Refuse implements awaited.
+// Refuse implements supervised.Awaited.
 func (m *vacate) Refuse(reason error) { m.reply <- reservation{nil, reason} }
 
 // vacate keeps the lane free, as for a session that moves here, if there is nothing on it.
@@ -436,10 +437,10 @@ func (r *Range) exchange(ctx context.Context, c Changed, who string) error {
 	case gone := <-m.reply:
 		stopped := make([]*actor.Future, 0, len(gone))
 		for _, lane := range gone { // after everything that was sent to it
-			stopped = append(stopped, r.system.Root.PoisonFuture(lane))
+			stopped = append(stopped, r.tree.Poison(lane))
 		}
 		for _, lane := range stopped {
-			if err := awaitStopped(ctx, lane); err != nil {
+			if err := supervised.Await(ctx, lane); err != nil {
 				return err
 			}
 		}
@@ -461,7 +462,7 @@ func (a *rangeActor) exchange(ctx actor.Context, m *exchange) (gone []*actor.PID
 	for id, lane := range r.addresses.lanes {
 		if !m.to.has(id) {
 			r.addresses.drop(id)
-			r.panics.forget(id)
+			r.tree.Forget(id)
 			r.commands.Forget(id)
 			gone = append(gone, lane)
 		}

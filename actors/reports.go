@@ -74,7 +74,7 @@ func (l *laneActor) lookUp(q *request) {
 				return
 			}
 		}
-		r.send(self, &lookedUp{l, q, found, given})
+		r.tree.Send(self, &lookedUp{l, q, found, given})
 	})
 }
 

@@ -12,13 +12,14 @@ import (
 
 	"rangegate/actors/commit"
 	"rangegate/actors/idempotency"
+	"rangegate/actors/supervised"
 	"rangegate/lanes"
 	"rangegate/lanes/trace"
 )
 
 // request is one command on its way to a lane, with the way back for the reply. The lane's actor alone changes it once it is sent.
 type request struct {
-	takenMark
+	supervised.Taken
 	ctx      context.Context
 	command  lanes.Command
 	by       lanes.By
@@ -97,7 +98,7 @@ func (r *request) answer(view *lanes.SessionView, err error, events ...lanes.Log
 	}
 }
 
-// Refuse ends a request that changed nothing: its key is free again, and a lane reserved for it too. It implements awaited.
+// Refuse ends a request that changed nothing: its key is free again, and a lane reserved for it too. It implements supervised.Awaited.
 func (r *request) Refuse(err error) {
 	r.claim.Settle(nil)
 	if r.ticket != nil {
@@ -138,6 +139,9 @@ func (r *request) waited(now lanes.Instant) time.Duration {
 	}
 	return r.decided - r.arrived.Mono
 }
+
+// MessageName implements supervised.Named.
+func (r *request) MessageName() string { return r.name() }
 
 // name is the word for the command in logs and metrics.
 func (r *request) name() string {

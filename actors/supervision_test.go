@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"rangegate/actors/supervised"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
 )
@@ -57,7 +58,7 @@ func (p *panickingLog) switchOn(lane string) {
 // panicInHandleFailure makes the range's actor panic as it handles the failure of an actor: that of no actor at all.
 func (f *fixture) panicInHandleFailure() {
 	f.Helper()
-	process, found := f.system.ProcessRegistry.Get(f.root.Load())
+	process, found := f.tree.System.ProcessRegistry.Get(f.root.Load())
 	require.True(f, found)
 	process.SendSystemMessage(f.root.Load(), &actor.Failure{Message: &toLane{}})
 	synctest.Wait()
@@ -496,7 +497,7 @@ func TestALaneThatPanicsAsItIsParkedIsRestartedOnceASecond(t *testing.T) {
 		f.requireOpen(0, 1)
 
 		log.switchOn("")
-		f.advance(2 * restartPause)
+		f.advance(2 * supervised.RestartPause)
 		require.ErrorIs(t, f.tryModify(session, 1), lanes.ErrLaneNotUsable)
 		require.True(t, f.controller(0).Shown().Hold)
 		f.advance(parkedFor)
@@ -932,27 +933,8 @@ func TestTheRunningActorsAreCounted(t *testing.T) {
 		}
 		r := f.Range
 		f.shutDown()
-		for kind, left := range r.live.all() {
+		for kind, left := range r.tree.Live() {
 			require.Zero(t, left, kind)
 		}
 	}, withLanes(3))
-}
-
-// One message in 64, chosen at random, is timed: of 64,000 messages about 1,000. The bounds are six standard deviations away.
-func TestOneMessageIn64IsTimed(t *testing.T) {
-	runFixture(t, func(t *testing.T, f *fixture) {
-		const messages = 1000 * timedShare
-		before, _ := f.histogram("actor_mailbox_wait_seconds")
-		for i := range messages {
-			f.sendTo(f.laneID(0), &rearm{})
-			if i%1000 == 0 {
-				synctest.Wait()
-			}
-		}
-		synctest.Wait()
-		after, waited := f.histogram("actor_mailbox_wait_seconds")
-		require.InDelta(t, 1000, after-before, 6*32)
-		require.Zero(t, waited, "no time passes in the bubble")
-		f.requireWholeTree(2)
-	})
 }

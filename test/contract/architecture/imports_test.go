@@ -33,7 +33,8 @@ var rules = []struct {
 	{"actors/idempotency", []string{"lanes", "lanes/store"}},
 	{"actors/metrics", []string{"lanes"}},
 	{"actors/nodes", []string{"lanes", "lanes/store"}},
-	{"actors", []string{"actors/board", "actors/clock", "actors/commit", "actors/delivery", "actors/idempotency", "actors/metrics", "actors/nodes", "lanes", "lanes/link", "lanes/store", "webhook"}},
+	{"actors/supervised", []string{"actors/clock", "actors/metrics", "lanes"}},
+	{"actors", []string{"actors/board", "actors/clock", "actors/commit", "actors/delivery", "actors/idempotency", "actors/metrics", "actors/nodes", "actors/supervised", "lanes", "lanes/link", "lanes/store", "webhook"}},
 	{"docs", nil},
 	{"api/endpoint", nil},
 	{"api", []string{"api/endpoint", "lanes", "catalog", "webhook", "docs"}},
@@ -71,7 +72,7 @@ func TestTheActorLibraryStaysInActors(t *testing.T) {
 	for _, p := range packages(t) {
 		for _, imported := range p.Imports {
 			if strings.HasPrefix(imported, "github.com/asynkron/protoactor-go") {
-				require.Contains(t, []string{"actors", "actors/delivery", "actors/bareactors"}, p.ImportPath)
+				require.Contains(t, []string{"actors", "actors/supervised", "actors/delivery", "actors/bareactors"}, p.ImportPath)
 				require.Contains(t, simpleCore, imported)
 			}
 		}

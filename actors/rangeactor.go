@@ -1,0 +1,216 @@
+package actors
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/google/uuid"
+
+	"rangegate/actors/delivery"
+	"rangegate/actors/supervised"
+	"rangegate/lanes"
+)
+
+// The kinds of actors, in logs and metrics.
+const (
+	rangeKind      = "range"
+	laneKind       = "lane"
+	connectionKind = "connection"
+	eventsKind     = "events"
+)
+
+// A lane that panics is restarted at once from its last saved state. More than maxPanics within supervised.PanicTerm park it: its
+// next life holds the hardware, still answers, and tries again after parkedFor. Should even the start of that life panic, the next one
+// comes after supervised.RestartPause.
+const (
+	maxPanics = 5
+	parkedFor = time.Minute
+)
+
+// rangeActor is the root of a range's tree: it spawns and supervises the lanes and the events actors, routes what concerns many
+// lanes, and sets and lifts holds (ceasefire.go).
+type rangeActor struct {
+	r     *Range
+	self  *actor.PID
+	holds holdKeeper
+	ended bool // this life has: its children are being stopped
+}
+
+// The messages of a range's actor. Others stand in ceasefire.go and reload.go.
+type (
+	toLane struct {
+		lane    uuid.UUID
+		message any
+	}
+	toAllLanes   struct{ message any }
+	restartChild struct{ child *actor.PID }
+)
+
+// Receive takes one message.
+func (a *rangeActor) Receive(ctx actor.Context, message any) {
+	completed := false
+	defer func() {
+		if !completed { // a restart stops the lanes: what they are sent from now on would be lost
+			a.r.addresses.clear(0)
+		}
+	}()
+	a.receive(ctx, message)
+	completed = true
+}
+
+// IsEnding implements supervised.Ending.
+func (a *rangeActor) IsEnding() bool { return a.ended || a.r.life.Err() != nil }
+
+func (a *rangeActor) receive(ctx actor.Context, message any) {
+	switch m := message.(type) {
+	case *actor.Started:
+		a.start(ctx)
+	case *actor.Restarting, *actor.Stopping:
+		a.ended = true
+	case *toLane:
+		a.r.sendListed(m.lane, m.message)
+	case *toAllLanes:
+		for _, lane := range a.r.addresses.lanes {
+			a.r.tree.Send(lane, m.message)
+		}
+	case *probe:
+		m.unanswered.Add(int64(len(a.r.addresses.lanes)))
+		for _, lane := range a.r.addresses.lanes {
+			a.r.tree.Send(lane, m)
+		}
+		m.answer()
+	case *restartChild:
+		if !a.ended && slices.ContainsFunc(ctx.Children(), m.child.Equal) {
+			ctx.(actor.Supervisor).RestartChildren(m.child)
+		}
+	case *setHold:
+		m.reply <- a.holds.set(m)
+	case *liftHold:
+		a.holds.lift(m)
+	case *holdLifted:
+		a.holds.lifted(m)
+	case *controllerHolds:
+		a.holds.decideFound(m.lane)
+	case *releaseConfirmed:
+		a.holds.releaseConfirmed(m.lane)
+	case *forgetEnds:
+		a.holds.forgetEnds()
+	case *exchange:
+		m.reply <- a.exchange(ctx, m)
+	}
+}
+
+func (a *rangeActor) start(ctx actor.Context) {
+	a.self = ctx.Self()
+	a.r.root.Store(a.self)
+	for _, events := range a.r.delivery.Actors() {
+		a.spawnEvents(ctx, events)
+	}
+	places := a.r.Layout().Lanes
+	a.r.addresses.clear(len(places))
+	a.holds = newHoldKeeper(a.r)
+	a.r.unready.reset(places)
+	for _, place := range places {
+		a.spawn(ctx, place.ID)
+	}
+	a.r.committer.Checkpoint()
+}
+
+// spawn starts the lane's actor. Its name begins with the lane's id, from which it knows its lane: all lanes share their props, which
+// saves 260 bytes a lane and lets the library restart them. The library makes the name unique: a message for an actor that has
+// stopped must not reach a namesake that is being spawned, whose mailbox has no dispatcher yet.
+func (a *rangeActor) spawn(ctx actor.Context, lane uuid.UUID) {
+	a.r.addresses.put(lane, ctx.SpawnPrefix(a.r.laneProps, lane.String()))
+}
+
+// spawnEvents starts the events actor of a webhook.
+func (a *rangeActor) spawnEvents(ctx actor.Context, events delivery.Producer) {
+	ctx.SpawnPrefix(a.r.tree.Props(eventsKind, func() supervised.Actor { return &eventsActor{a.r, nil, events()} }), eventsKind)
+}
+
+// eventsActor runs the actor of a webhook.
+type eventsActor struct {
+	r      *Range
+	self   *actor.PID
+	events *delivery.Actor
+}
+
+// Receive takes one message.
+func (e *eventsActor) Receive(ctx actor.Context, message any) {
+	e.self = ctx.Self()
+	e.events.Receive(e.self, message)
+}
+
+// IsEnding implements supervised.Ending.
+func (e *eventsActor) IsEnding() bool { return e.r.delivery.IsClosed(e.self) }
+
+// ChildFailed is the supervision of the lanes and the events actors.
+func (a *rangeActor) ChildFailed(supervisor actor.Supervisor, child *actor.PID, _, message any) {
+	if a.ended || a.r.delivery.IsClosed(child) {
+		return // the child is being stopped
+	}
+	lane, kind := supervised.LaneOf(child), laneKind
+	if lane == uuid.Nil {
+		kind = eventsKind
+	}
+	if supervised.AtStart(message) && a.r.tree.Recent(lane, kind) > maxPanics+1 {
+		time.AfterFunc(supervised.RestartPause, func() { a.r.tree.Send(a.self, &restartChild{child}) })
+		return
+	}
+	supervisor.RestartChildren(child)
+}
+
+// addresses lists the actors of a range's lanes, so that a message goes straight to the lane and does not queue at the range's actor.
+// That one alone changes the list.
+type addresses struct {
+	mu    sync.RWMutex
+	lanes map[uuid.UUID]*actor.PID
+}
+
+// sendTo sends the message to the lane's actor. It never blocks. A lane that is not listed has left, or is about to be spawned: the
+// range's actor takes the message then and knows which.
+func (r *Range) sendTo(lane uuid.UUID, message any) {
+	r.addresses.mu.RLock()
+	defer r.addresses.mu.RUnlock()
+	if pid, found := r.addresses.lanes[lane]; found {
+		r.tree.Send(pid, message)
+		return
+	}
+	r.sendRoot(&toLane{lane, message})
+}
+
+// sendListed is sendTo for the range's actor, which may read the list without the lock: a lane that is not listed has left.
+func (r *Range) sendListed(lane uuid.UUID, message any) {
+	if pid, found := r.addresses.lanes[lane]; found {
+		r.tree.Send(pid, message)
+	} else {
+		supervised.Refuse(message, lanes.ErrLaneNotFound)
+	}
+}
+
+// clear begins an empty list with room for so many lanes.
+func (a *addresses) clear(size int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lanes = make(map[uuid.UUID]*actor.PID, size)
+}
+
+// has reports whether the lane is listed, for the range's actor.
+func (a *addresses) has(lane uuid.UUID) bool {
+	_, found := a.lanes[lane]
+	return found
+}
+
+func (a *addresses) put(lane uuid.UUID, pid *actor.PID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lanes[lane] = pid
+}
+
+func (a *addresses) drop(lane uuid.UUID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.lanes, lane)
+}
