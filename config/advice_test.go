@@ -98,13 +98,14 @@ func TestProductionRefusesWhatGivesSecretsAway(t *testing.T) {
 	}
 	const open = "store.redis: is read and written on another host without password and TLS: wants rediss:// and a password, a Redis at a " +
 		"loopback address, or store.insecure: true"
-	const unchecked = "store.redis: would send its password to whatever answers, as skip_verify checks no certificate: wants a certificate " +
-		"that the machine trusts, or store.insecure: true"
+	const unchecked = "store.redis: may be whatever answers on another host, as skip_verify checks no certificate: wants a certificate that " +
+		"the machine trusts, or store.insecure: true"
 	for redis, fault := range map[string]string{
 		"redis://10.0.0.5:6379":                             open,
 		"redis://u@10.0.0.5:6379":                           open,
 		"redis://127.0.0.1?addr=10.0.0.5:6379":              open,
 		"rediss://:planted@10.0.0.5:6379?skip_verify=true":  unchecked,
+		"rediss://10.0.0.5:6379?skip_verify=true":           unchecked,
 		"redis://:planted@10.0.0.5:6379":                    inTheClear,
 		"rediss://:planted@10.0.0.5:6379?skip_verify=false": "",
 		"rediss://:planted@127.0.0.1?skip_verify=true":      "",

@@ -290,9 +290,9 @@ func redisExposure(raw string) string {
 	case u.Scheme == "redis":
 		return "is read and written on another host without password and TLS: wants rediss:// and a password, a Redis at a loopback " +
 			"address, or store.insecure: true"
-	case unchecked && password:
-		return "would send its password to whatever answers, as skip_verify checks no certificate: wants a certificate that the machine " +
-			"trusts, or store.insecure: true"
+	case unchecked:
+		return "may be whatever answers on another host, as skip_verify checks no certificate: wants a certificate that the machine trusts, " +
+			"or store.insecure: true"
 	}
 	return ""
 }

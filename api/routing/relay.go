@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"rangegate/api/request"
+	"rangegate/api/screens"
 )
 
 // relayBuffer is the size of the two buffers of a relayed connection. Most messages of a lane link are smaller, and there may be a
@@ -89,9 +90,9 @@ func (c *relayed) close() {
 
 const streamType = "text/event-stream"
 
-// Three times the interval of the beats that the owner sends: every 5 s to screens (screens.BeatInterval), every 15 s with events (api/v2).
+// Three times the interval of the beats that the owner sends, which is 15 s with events (api/v2).
 const (
-	streamSilence = 15 * time.Second
+	streamSilence = 3 * screens.BeatInterval
 	eventsSilence = 45 * time.Second
 )
 
