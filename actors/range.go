@@ -17,11 +17,11 @@ import (
 	"rangegate/actors/clock"
 	"rangegate/actors/commit"
 	"rangegate/actors/delivery"
+	"rangegate/actors/history"
 	"rangegate/actors/idempotency"
 	"rangegate/actors/metrics"
 	"rangegate/actors/supervised"
 	"rangegate/lanes"
-	"rangegate/lanes/store"
 	"rangegate/lanes/trace"
 )
 
@@ -33,9 +33,10 @@ import (
 // ErrStoreUnavailable (nothing was changed), ErrNotSaved (a closing command is in force and not durable yet), ErrOverloaded (too
 // many requests wait) and ErrInternal (a defect; nothing was changed). Methods name what else they return.
 type Range struct {
+	*history.Reader // what it has saved
+
 	id        uuid.UUID
 	clock     clock.Clock
-	store     store.Store
 	metrics   *metrics.Metrics
 	log       zerolog.Logger
 	tree      *supervised.Tree
@@ -84,8 +85,6 @@ func (r *Range) Ready() bool { return r.unready.count() == 0 && r.committer.Writ
 // Epoch is that in which this process has claimed the range. Whoever claims it later has a higher one.
 func (r *Range) Epoch() uint64 { return r.committer.Epoch }
 
-func (r *Range) rangeEpoch() store.RangeEpoch { return store.RangeEpoch{Range: r.id, Epoch: r.Epoch()} }
-
 // Ended is closed when the range stops here: what is read from it afterwards is outdated.
 func (r *Range) Ended() <-chan struct{} { return r.life.Done() }
 
@@ -116,16 +115,6 @@ func (r *Range) SessionChange(session uuid.UUID) (status lanes.LaneStatus, versi
 	return r.board.SessionSince(session)
 }
 
-// SessionEnd returns when a session that is on no lane has ended; zero if its record cannot be read. Errors: ErrSessionNotFound,
-// ErrStoreUnavailable.
-func (r *Range) SessionEnd(ctx context.Context, session uuid.UUID) (time.Time, error) {
-	ended, err := r.ended(ctx, session)
-	if errors.Is(err, lanes.ErrSessionEnded) {
-		return ended.At, nil
-	}
-	return time.Time{}, err
-}
-
 // Sessions returns the active sessions in the display order of their lanes.
 func (r *Range) Sessions() []*lanes.SessionView { return r.board.Sessions(r.clock.Now()) }
 
@@ -135,54 +124,15 @@ func (r *Range) Session(ctx context.Context, id uuid.UUID) (*lanes.SessionView, 
 	if view := r.board.Session(id, r.clock.Now()); view != nil {
 		return view, nil
 	}
-	_, err := r.ended(ctx, id)
+	_, err := r.EndedSession(ctx, id)
 	return nil, err
-}
-
-// ended returns a session that is on no lane, as it ended, with ErrSessionEnded; zero if its record cannot be read. Other errors are
-// those of Session.
-func (r *Range) ended(ctx context.Context, id uuid.UUID) (lanes.Ended, error) {
-	if ending, found := r.committer.Ending(id); found {
-		return ending, lanes.ErrSessionEnded
-	}
-	ended, err := r.store.Ended(ctx, r.rangeEpoch(), id)
-	var corrupt *store.CorruptError
-	switch {
-	case r.committer.IsFenced():
-		return lanes.Ended{}, lanes.ErrNotOwner
-	case err == nil:
-		return ended, lanes.ErrSessionEnded
-	case errors.As(err, &corrupt): // it has ended, and nobody can ever learn more of it
-		r.log.Error().Stringer("session_id", id).Err(err).Msg("the record of an ended session cannot be read")
-		return lanes.Ended{}, lanes.ErrSessionEnded
-	case errors.Is(err, store.ErrNotFound):
-		return lanes.Ended{}, lanes.ErrSessionNotFound
-	}
-	return lanes.Ended{}, r.readFailed(ctx, err)
 }
 
 // Events reads at most limit events behind the cursor from the event log, oldest first, of those that are known to be durable: no event
 // appears before one that was returned. Of an event that goes to several webhooks it has the delivery to the first one. An attempt that is
 // being made has the error lanes.UnderWay. Errors: ErrStoreUnavailable.
 func (r *Range) Events(ctx context.Context, after uint64, limit int) (events []lanes.Logged, err error) {
-	isCopy := func(e lanes.Logged) bool { return e.Copy }
-	size := limit * r.delivery.Webhooks() // an entry for each webhook
-	for {
-		page, err := r.Deliveries(ctx, after, size)
-		if err != nil {
-			return nil, err
-		}
-		isLast := len(page) < size
-		if !isLast {
-			after = page[len(page)-1].Cursor
-		}
-		if page = slices.DeleteFunc(page, isCopy); len(events) > 0 {
-			page = append(events, page...)
-		}
-		if events = page[:min(len(page), limit)]; isLast || len(events) == limit {
-			return events, nil
-		}
-	}
+	return r.delivery.Events(ctx, after, limit)
 }
 
 // Deliveries is Events with every delivery: an event is there once for each webhook that it goes to.
@@ -190,118 +140,14 @@ func (r *Range) Deliveries(ctx context.Context, after uint64, limit int) ([]lane
 	return r.delivery.Show(ctx, after, limit)
 }
 
-// readEvents reads the event log as it is stored, up to what is known to be durable. It logs why it cannot.
-func (r *Range) readEvents(ctx context.Context, after uint64, limit int) ([]lanes.Logged, error) {
-	events, err := r.store.Events(ctx, r.rangeEpoch(), after, limit)
-	if err := r.afterRead(ctx, err); err != nil {
-		return nil, err
-	}
-	return upTo(r.committer.SavedEvent(), events), nil
-}
-
-// DeliveriesTo reads at most limit of the deliveries behind the cursor to the webhook with that name, and returns the cursor to go on behind: that of the
-// last record it has looked at, of 10,000 at most. There are no more when it is not higher than after.
+// DeliveriesTo reads at most limit of the deliveries behind the cursor to the webhook with that name, and returns the cursor to go on behind:
+// that of the last record it has looked at, of 10,000 at most. There are no more when it is not higher than after.
 func (r *Range) DeliveriesTo(ctx context.Context, webhook string, after uint64, limit int) (events []lanes.Logged, next uint64, err error) {
-	const pages, size = 10, 1000
-	for range pages {
-		page, err := r.Deliveries(ctx, after, size)
-		if err != nil {
-			return nil, 0, err
-		}
-		for _, event := range page {
-			if after = event.Cursor; r.delivery.IsTo(event, webhook) {
-				events = append(events, event)
-			}
-			if len(events) == limit {
-				return events, after, nil
-			}
-		}
-		if len(page) < size {
-			break
-		}
-	}
-	return events, after, nil
+	return r.delivery.ShowTo(ctx, webhook, after, limit)
 }
-
-// upTo returns the events up to that cursor. What a flush has written is in the store before the store answers, and could be lost until then.
-func upTo(saved uint64, events []lanes.Logged) []lanes.Logged {
-	for len(events) > 0 && events[len(events)-1].Cursor > saved {
-		events = events[:len(events)-1]
-	}
-	return events
-}
-
-// FollowEvents returns the highest cursor of Events that is durable, and a function for one goroutine that returns what is saved
-// after it: the next events in the order of their cursors, in a slice that nobody may change, or, without any, a channel that is
-// closed as soon as there are some. It reads no store.
-func (r *Range) FollowEvents() (saved uint64, next func() (events []lanes.Logged, wake <-chan struct{})) {
-	saved, follower := r.committer.Follow()
-	return saved, follower.Next
-}
-
-// LogID names the event log and the history, so that a cursor of another one is known: see commit.Committer.
-func (r *Range) LogID() uint64 { return r.committer.LogID() }
 
 // HasWebhook reports whether the range has a webhook with that name, or still delivers to one that it had.
 func (r *Range) HasWebhook(name string) bool { return r.delivery.HasWebhook(name) }
-
-// EventsKeptBehind returns the cursor behind which the event log is whole: what was before it is not kept any more. Errors: ErrStoreUnavailable.
-func (r *Range) EventsKeptBehind(ctx context.Context) (uint64, error) {
-	saved := r.committer.SavedEvent() // before the read: what is saved meanwhile is behind it
-	oldest, err := r.store.Events(ctx, r.rangeEpoch(), 0, 1)
-	switch {
-	case err != nil:
-		return 0, r.readFailed(ctx, err)
-	case len(oldest) == 0:
-		return saved, nil
-	}
-	return min(saved, oldest[0].Cursor-1), nil
-}
-
-// HistoryKeptBehind is EventsKeptBehind of the history.
-func (r *Range) HistoryKeptBehind(ctx context.Context) (uint64, error) {
-	saved := r.committer.SavedEnded()
-	oldest, err := r.store.History(ctx, r.rangeEpoch(), 0, 1)
-	switch {
-	case err != nil:
-		return 0, r.readFailed(ctx, err)
-	case len(oldest) == 0:
-		return saved, nil
-	}
-	return min(saved, oldest[0].Cursor-1), nil
-}
-
-// Saved returns the highest cursors of the event log and of the history that are durable.
-func (r *Range) Saved() (event, ended uint64) {
-	return r.committer.SavedEvent(), r.committer.SavedEnded()
-}
-
-// History reads at most limit ended sessions behind the cursor, oldest first. Errors: ErrStoreUnavailable.
-func (r *Range) History(ctx context.Context, after uint64, limit int) ([]lanes.Ended, error) {
-	ended, err := r.store.History(ctx, r.rangeEpoch(), after, limit)
-	if err := r.afterRead(ctx, err); err != nil {
-		return nil, err
-	}
-	return ended, nil
-}
-
-// HistoryOf reads at most limit ended sessions behind the cursor that have the external id, oldest first. Errors: ErrStoreUnavailable.
-func (r *Range) HistoryOf(ctx context.Context, externalID string, after uint64, limit int) ([]lanes.Ended, error) {
-	ended, err := r.store.HistoryOf(ctx, r.rangeEpoch(), externalID, after, limit)
-	if err := r.afterRead(ctx, err); err != nil {
-		return nil, err
-	}
-	return ended, nil
-}
-
-// Acts reads at most limit acts of staff behind the cursor, oldest first. Errors: ErrStoreUnavailable.
-func (r *Range) Acts(ctx context.Context, after uint64, limit int) ([]lanes.Act, error) {
-	acts, err := r.store.Acts(ctx, r.rangeEpoch(), after, limit)
-	if err := r.afterRead(ctx, err); err != nil {
-		return nil, err
-	}
-	return acts, nil
-}
 
 // Record saves an act of staff that changes nothing on the range, such as signing in. It does not block. What the store does
 // not take is in the log alone: nobody waits for it, and it must not pile up while the store is down.
@@ -318,46 +164,8 @@ func (r *Range) Record(ctx context.Context, staff, what string) {
 	})
 }
 
-// Latest returns the highest cursors of the event log, the history and the acts of staff, to read them from their ends.
-func (r *Range) Latest(context.Context) (event, ended, act uint64) { return r.committer.LastCursors() }
-
 // KeyReused reports whether another request has the idempotency key.
 func (r *Range) KeyReused(name, fingerprint string) bool { return r.keys.Reused(name, fingerprint) }
-
-// afterRead returns the error of a read from the store for the client. It is ErrNotOwner also where the read has succeeded and another
-// process is known by now to own the range.
-func (r *Range) afterRead(ctx context.Context, err error) error {
-	switch {
-	case r.committer.IsFenced():
-		return lanes.ErrNotOwner
-	case err != nil:
-		return r.readFailed(ctx, err)
-	}
-	return nil
-}
-
-// readFailed logs a failed read and returns the error for the client. It is no failure of the store if the client gave the
-// read up, whose error is context.Canceled, or if the request's time was over. The range is dropped where the store has a
-// newer epoch.
-func (r *Range) readFailed(ctx context.Context, err error) error {
-	if errors.Is(err, store.ErrFenced) {
-		r.committer.Fenced()
-		return lanes.ErrNotOwner
-	}
-	if errors.Is(ctx.Err(), context.Canceled) {
-		traced(r.log.Debug().Err(err), trace.ID(ctx)).Msg("a read from the store was given up by its client")
-		return context.Canceled
-	}
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		traced(r.log.Warn().Err(err), trace.ID(ctx)).Msg("a read from the store took longer than its request may")
-		return lanes.ErrTimeout
-	}
-	r.log.Error().Err(err).Msg("the store could not be read")
-	if errors.Is(err, context.DeadlineExceeded) { // of the store's own
-		return lanes.ErrTimeout
-	}
-	return lanes.ErrStoreUnavailable
-}
 
 // Create sells time on a lane for the POS. Errors: ErrGroupNotFound, ErrLaneNotFound, those of lanes.Create, and with a key those of
 // idempotency.Keys.Claim: *lanes.Repeat is the reply to the request that used the key before.
@@ -400,7 +208,7 @@ func (r *Range) StaffReopen(ctx context.Context, staff string, session, lane uui
 	if asked, unknown := r.reopening.unknown[session]; r.board.Session(session, r.clock.Now()) != nil || unknown && asked != lane {
 		return nil, lanes.ErrNotReopenable
 	}
-	ended, err := r.ended(ctx, session)
+	ended, err := r.EndedSession(ctx, session)
 	if !errors.Is(err, lanes.ErrSessionEnded) {
 		return nil, err
 	}
@@ -558,7 +366,7 @@ func (r *Range) confirmed(ctx context.Context, key *lanes.Key, err error) error 
 	if err == nil || slices.ContainsFunc(passing, func(p error) bool { return errors.Is(err, p) }) {
 		return err
 	}
-	confirmed := r.committer.Writable() && r.afterRead(ctx, r.store.Confirm(ctx, r.rangeEpoch())) == nil
+	confirmed := r.committer.Writable() && r.Confirmed(ctx)
 	switch {
 	case r.committer.IsFenced():
 		return lanes.ErrNotOwner
@@ -596,15 +404,8 @@ func (r *Range) once(
 
 // repeat reads the answer to a repeat from the store, and returns it as once does.
 func (r *Range) repeat(ctx context.Context, name string) error {
-	kept, err := r.store.Answer(ctx, r.rangeEpoch(), name)
-	switch isLost := errors.Is(err, store.ErrNotFound) || err == nil && kept.IsLost(); {
-	case isLost:
-		traced(r.log.Error(), trace.ID(ctx)).Msg("the store has lost the answer to a request that is in force")
-		return lanes.ErrNotSaved
-	case err != nil:
-		return r.afterRead(ctx, err)
-	}
-	if err := r.afterRead(ctx, nil); err != nil {
+	kept, err := r.Answer(ctx, name)
+	if err != nil {
 		return err
 	}
 	return &lanes.Repeat{Kept: kept}

@@ -14,6 +14,7 @@ import (
 	"rangegate/actors/clock"
 	"rangegate/actors/commit"
 	"rangegate/actors/delivery"
+	"rangegate/actors/history"
 	"rangegate/actors/idempotency"
 	"rangegate/actors/supervised"
 	"rangegate/lanes"
@@ -32,7 +33,7 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 	}
 	inForce := newSettings(s)
 	r := &Range{
-		id: s.Layout.Range, clock: g.clock, store: g.store, metrics: g.metrics,
+		id: s.Layout.Range, clock: g.clock, metrics: g.metrics,
 		log:         g.log.With().Stringer("range_id", s.Layout.Range).Logger(),
 		board:       board.New(inForce.Layout, inForce.at),
 		keys:        idempotency.New(loaded.Keys),
@@ -48,11 +49,14 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 	r.unready.reset(s.Layout.Lanes)
 	r.holds.Store(&loaded.Holds)
 	r.committer = commit.New(commit.Config{
-		Range: r.id, Epoch: epoch, Store: r.store, Clock: r.clock, Keys: r.keys, Metrics: r.metrics, Log: r.log,
+		Range: r.id, Epoch: epoch, Store: g.store, Clock: r.clock, Keys: r.keys, Metrics: r.metrics, Log: r.log,
 		Quit: r.life.Done(), Fenced: func() { g.drop(r) },
 	}, loaded)
+	r.Reader = history.New(history.Deps{
+		Of: store.RangeEpoch{Range: r.id, Epoch: epoch}, Store: g.store, Committer: r.committer, Log: r.log, Fenced: r.committer.Fenced,
+	})
 	r.delivery = delivery.Open(delivery.Deps{
-		Life: r.life, Clock: r.clock, Log: r.log, Metrics: r.metrics, Committer: r.committer, Read: r.readEvents,
+		Life: r.life, Clock: r.clock, Log: r.log, Metrics: r.metrics, Committer: r.committer, Read: r.Entries,
 		Send: r.tree.Send, Stop: r.tree.Stop,
 	}, s.Receivers, loaded.Pending)
 	changed, err := r.restoreLanes(ctx, loaded, s.Retire)

@@ -83,7 +83,7 @@ func (r *Range) correlation(ctx context.Context, id uuid.UUID) (*lanes.Correlati
 	if view := r.board.Session(id, r.clock.Now()); view != nil {
 		return view.Correlation, nil
 	}
-	ended, err := r.ended(ctx, id)
+	ended, err := r.EndedSession(ctx, id)
 	if errors.Is(err, lanes.ErrSessionEnded) {
 		return ended.Session.Correlation, nil
 	}

@@ -185,8 +185,51 @@ func (d *Delivery) show(ctx context.Context, after uint64, limit int) (events []
 	return events, d.underWay.show(events, before), nil
 }
 
-// Webhooks is how many entries of the log one event may have at most.
-func (d *Delivery) Webhooks() int { return len(*d.outboxes.Load()) }
+// Events is Show with the first delivery of each event only.
+func (d *Delivery) Events(ctx context.Context, after uint64, limit int) (events []lanes.Logged, err error) {
+	isCopy := func(e lanes.Logged) bool { return e.Copy }
+	size := limit * len(*d.outboxes.Load()) // an entry for each webhook
+	for {
+		page, err := d.Show(ctx, after, size)
+		if err != nil {
+			return nil, err
+		}
+		isLast := len(page) < size
+		if !isLast {
+			after = page[len(page)-1].Cursor
+		}
+		if page = slices.DeleteFunc(page, isCopy); len(events) > 0 {
+			page = append(events, page...)
+		}
+		if events = page[:min(len(page), limit)]; isLast || len(events) == limit {
+			return events, nil
+		}
+	}
+}
+
+// ShowTo is Show of the deliveries to the webhook with that name. It returns the cursor to go on behind: that of the last entry it has
+// looked at, of 10,000 at most. There are no more when it is not higher than after.
+func (d *Delivery) ShowTo(ctx context.Context, webhook string, after uint64, limit int) (events []lanes.Logged, next uint64, err error) {
+	const pages, size = 10, 1000
+	for range pages {
+		page, err := d.Show(ctx, after, size)
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, event := range page {
+			if after = event.Cursor; d.isTo(event, webhook) {
+				events = append(events, event)
+			}
+			if len(events) == limit {
+				return events, after, nil
+			}
+		}
+		if len(page) < size {
+			break
+		}
+	}
+	return events, after, nil
+}
 
 // HasWebhook reports whether the range has a webhook with that name, or still delivers to one that it had.
 func (d *Delivery) HasWebhook(name string) bool { return d.outboxOf(name) != nil }

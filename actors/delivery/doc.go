@@ -12,7 +12,7 @@
 //	Rearrange   the configuration was reloaded         Resume     webhooks that answered 410 are called again
 //	Redeliver, RedeliverOne   somebody wants events sent again
 //	Receives, PurchaseSlot, SendNow, Record   a purchase or a simulated event, which passes all others
-//	Show        the event log as readers see it        Health, LevelAt, Waiting
+//	Show, ShowTo, Events   the event log as readers see it   Health, LevelAt, Waiting
 //	Close       the range stops                        Drop       it leaves the configuration
 //
 // # Order of an event

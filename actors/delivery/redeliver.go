@@ -99,7 +99,7 @@ func (d *Delivery) selects(selection lanes.EventSelection, event lanes.Logged) b
 	if len(selection.Kinds) > 0 && !slices.Contains(selection.Kinds, event.Event.Kind) {
 		return false
 	}
-	return selection.Webhook == "" && !event.Copy || selection.Webhook != "" && d.IsTo(event, selection.Webhook)
+	return selection.Webhook == "" && !event.Copy || selection.Webhook != "" && d.isTo(event, selection.Webhook)
 }
 
 // accepts returns why nothing can be sent to the webhook with that name.

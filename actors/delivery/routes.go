@@ -148,7 +148,7 @@ func (d *Delivery) outboxOf(webhook string) *outbox {
 }
 
 // IsTo reports whether webhook receives the event, under its current or a former name.
-func (d *Delivery) IsTo(event lanes.Logged, webhook string) bool {
+func (d *Delivery) isTo(event lanes.Logged, webhook string) bool {
 	return event.Webhook == webhook || d.outboxOf(webhook) != nil && d.outboxOf(event.Webhook) == d.outboxOf(webhook)
 }
 
