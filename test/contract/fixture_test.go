@@ -39,25 +39,50 @@ func newFixture(t testing.TB, gateway *support.Gateway) *fixture {
 func (f *fixture) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	session := f.reset(strings.HasSuffix(r.URL.Path, "/resume"))
-	request := f.adapted(r, session)
-	response, err := http.DefaultTransport.RoundTrip(request)
+	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		f.t.Error(err)
 		panic(http.ErrAbortHandler)
 	}
-	defer func() { _ = response.Body.Close() }()
-	answer, err := readAnswer(response)
-	if err != nil {
-		f.t.Error(err)
-		panic(http.ErrAbortHandler)
+	var request *http.Request
+	var answer answered
+	for range maxRepeats {
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		request = f.adapted(r, f.reset(strings.HasSuffix(r.URL.Path, "/resume")))
+		if answer, err = exchange(request); err != nil {
+			f.t.Error(err)
+			panic(http.ErrAbortHandler)
+		}
+		if answer.status != http.StatusServiceUnavailable {
+			break
+		}
 	}
-	f.judge(request, response, answer)
-	for name, values := range response.Header {
+	f.judge(request, answer)
+	for name, values := range answer.header {
 		w.Header()[name] = values
 	}
-	w.WriteHeader(response.StatusCode)
-	_, _ = w.Write(answer)
+	w.WriteHeader(answer.status)
+	_, _ = w.Write(answer.body)
+}
+
+// maxRepeats is how often a request is made that is refused for now, because the store of a busy machine takes its time.
+const maxRepeats = 5
+
+// answered is what the gateway has answered.
+type answered struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+func exchange(request *http.Request) (answered, error) {
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		return answered{}, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := readAnswer(response)
+	return answered{response.StatusCode, response.Header, body}, err
 }
 
 // readAnswer reads the whole answer, of a stream its first two messages: Specmatic waits for the end of an answer.
@@ -82,23 +107,23 @@ const soldMinutes = 240
 // reset returns the id of the only session.
 func (f *fixture) reset(paused bool) string {
 	for id := range f.pos.Sessions() {
-		f.pos.Command(id, "/stop")
+		f.pos.Insist(http.StatusNoContent, "POST", "/sessions/"+id+"/stop", "")
 	}
-	session := f.pos.Sell(1, soldMinutes)
+	session := f.pos.Insist(http.StatusCreated, "POST", "/sessions", support.Order(1, soldMinutes)).SessionID(f.t)
 	support.Eventually(f.t, "the session begins", func() bool { return f.pos.Session(session).Began != nil })
 	if paused {
-		f.pos.Command(session, "/pause")
+		f.pos.Insist(http.StatusNoContent, "POST", "/sessions/"+session+"/pause", "")
 	}
 	return session
 }
 
 // judge writes the answer down, and is stricter than Specmatic, to which one 4xx is as good as another: as everything
 // else about the request is right, what is wrong with it is its form.
-func (f *fixture) judge(request *http.Request, response *http.Response, answer []byte) {
-	f.answers = append(f.answers, fmt.Sprintf("%s %s %d", request.Method, request.URL.Path, response.StatusCode))
-	if meantToFail(request) && response.StatusCode != http.StatusBadRequest {
+func (f *fixture) judge(request *http.Request, answer answered) {
+	f.answers = append(f.answers, fmt.Sprintf("%s %s %d", request.Method, request.URL.Path, answer.status))
+	if meantToFail(request) && answer.status != http.StatusBadRequest {
 		f.t.Errorf("malformed, and not answered 400: %s %s\n%v\n%d %s",
-			request.Method, request.URL, request.Header, response.StatusCode, answer)
+			request.Method, request.URL, request.Header, answer.status, answer.body)
 	}
 }
 

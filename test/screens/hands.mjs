@@ -28,7 +28,7 @@ export class Fingers {
   }
 
   #send(type) {
-    return this.#session.send("Input.dispatchTouchEvent", { type, touchPoints: type === "touchEnd" ? [] : [...this.#down.values()] });
+    return this.#session.send("Input.dispatchTouchEvent", { type, touchPoints: type === "touchEnd" ? [] : [...this.#down.values()].map((finger) => ({ ...finger })) });
   }
 }
 
@@ -41,7 +41,7 @@ export async function middle(control) {
 const pause = (page, ms) => page.waitForTimeout(ms);
 
 // touches are the ways in which a frightened hand presses a control on a touch screen. Each takes the page, the control, and a place where the
-// other hand may rest.
+// other hand may rest. What a hand does in one go is sent in one go: on a machine that takes its time between the two, a press would be a hold.
 export const touches = {
   async tap(page, control) {
     await page.touchscreen.tap(...(await middle(control)));
@@ -61,35 +61,24 @@ export const touches = {
   async "sliding finger"(page, control) {
     const fingers = await Fingers.on(page);
     const [x, y] = await middle(control);
-    await fingers.down(1, [x - 20, y]);
-    for (let by = -16; by <= 20; by += 4) {
-      await fingers.move(1, [x + by, y + by / 4]);
-    }
-    await fingers.up(1);
+    const way = Array.from({ length: 10 }, (_, step) => 4 * step - 16);
+    await Promise.all([fingers.down(1, [x - 20, y]), ...way.map((by) => fingers.move(1, [x + by, y + by / 4])), fingers.up(1)]);
   },
   async "finger that slides off"(page, control) {
     const fingers = await Fingers.on(page);
     const [x, y] = await middle(control);
-    await fingers.down(1, [x, y]);
-    for (let by = 8; by <= 96; by += 8) {
-      await fingers.move(1, [x, Math.max(1, y - by)]);
-    }
-    await fingers.up(1);
+    const way = Array.from({ length: 12 }, (_, step) => 8 * step + 8);
+    await Promise.all([fingers.down(1, [x, y]), ...way.map((by) => fingers.move(1, [x, Math.max(1, y - by)])), fingers.up(1)]);
   },
   async "two fingers"(page, control) {
     const fingers = await Fingers.on(page);
     const [x, y] = await middle(control);
-    await fingers.down(1, [x - 12, y]);
-    await fingers.down(2, [x + 12, y]);
-    await fingers.up(1);
-    await fingers.up(2);
+    await Promise.all([fingers.down(1, [x - 12, y]), fingers.down(2, [x + 12, y]), fingers.up(1), fingers.up(2)]);
   },
   async "tap beside a resting hand"(page, control, rest) {
     const fingers = await Fingers.on(page);
-    await fingers.down(1, rest);
-    await fingers.down(2, await middle(control));
-    await fingers.up(2);
-    await fingers.up(1);
+    const at = await middle(control);
+    await Promise.all([fingers.down(1, rest), fingers.down(2, at), fingers.up(2), fingers.up(1)]);
   },
 };
 
@@ -108,10 +97,13 @@ export const clicks = {
   },
   async "drag off"(page, control) {
     const [x, y] = await middle(control);
-    await page.mouse.move(x, y);
-    await page.mouse.down();
-    await page.mouse.move(x + 10, Math.max(1, y - 96), { steps: 6 });
-    await page.mouse.up();
+    const hand = await page.context().newCDPSession(page);
+    const mouse = (type, step, buttons) => hand.send("Input.dispatchMouseEvent", {
+      type, x: x + 10 * step, y: Math.max(1, y - 96 * step), buttons, button: buttons > 0 || type === "mouseReleased" ? "left" : "none", clickCount: 1,
+    });
+    await mouse("mouseMoved", 0, 0);
+    const way = Array.from({ length: 6 }, (_, step) => (step + 1) / 6);
+    await Promise.all([mouse("mousePressed", 0, 1), ...way.map((step) => mouse("mouseMoved", step, 1)), mouse("mouseReleased", 1, 0)]);
   },
 };
 

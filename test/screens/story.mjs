@@ -87,5 +87,5 @@ export async function eventually(what, ask, patience = PATIENCE) {
     }
     await new Promise((resolve) => setTimeout(resolve, 20));
   } while (Date.now() < end);
-  throw new Error(`it never came: ${what}`);
+  throw new Error(`it never came: ${what}; the last answer was ${JSON.stringify(last)}`);
 }

@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 )
 
@@ -54,6 +56,18 @@ func (p POS) Send(method, path, body string, headers ...string) Answer {
 func (p POS) Expect(status int, method, path, body string, headers ...string) Answer {
 	p.t.Helper()
 	answer := p.Send(method, path, body, headers...)
+	require.Equal(p.t, status, answer.Status, "%s %s: %s", method, path, answer.Body)
+	return answer
+}
+
+// Insist is Expect of a POS that repeats, with one key, what 503 refuses: the store of a busy machine may take its time.
+func (p POS) Insist(status int, method, path, body string) (answer Answer) {
+	p.t.Helper()
+	key := uuid.NewString()
+	Eventually(p.t, method+" "+path+" is not refused for now", func() bool {
+		answer = p.Send(method, path, body, "Idempotency-Key", key)
+		return answer.Status != http.StatusServiceUnavailable
+	})
 	require.Equal(p.t, status, answer.Status, "%s %s: %s", method, path, answer.Body)
 	return answer
 }
